@@ -1,0 +1,65 @@
+package job
+
+import (
+	"encoding/hex"
+	"errors"
+)
+
+// ID identifies a job. It is a UUIDv7, made when the job is submitted, so that
+// ids sort by creation time.
+type ID [16]byte
+
+// LeaseID identifies one lease. It is a random UUID made by the database, and
+// the proof that every write about a running job must show: an integer token
+// alone can be issued twice after an asynchronous failover.
+type LeaseID [16]byte
+
+// ErrBadID says that a text is not a UUID.
+var ErrBadID = errors.New("not a UUID of the form xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
+
+// String returns the canonical lower-case form.
+func (id ID) String() string { return formatUUID(id) }
+
+// String returns the canonical lower-case form.
+func (id LeaseID) String() string { return formatUUID(id) }
+
+// MarshalText writes the canonical form, so that an ID is a string in JSON.
+func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText reads the canonical form. It returns ErrBadID for any other.
+func (id *ID) UnmarshalText(text []byte) error {
+	parsed, err := ParseID(string(text))
+	if err != nil {
+		return err
+	}
+	*id = parsed
+	return nil
+}
+
+// ParseID reads the canonical form, in either case. It returns ErrBadID for
+// anything else: braces, URNs and undashed forms are refused.
+func ParseID(text string) (ID, error) {
+	var id ID
+	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
+		return ID{}, ErrBadID
+	}
+	digits := text[0:8] + text[9:13] + text[14:18] + text[19:23] + text[24:36]
+	if _, err := hex.Decode(id[:], []byte(digits)); err != nil {
+		return ID{}, ErrBadID
+	}
+	return id, nil
+}
+
+func formatUUID(id [16]byte) string {
+	var text [36]byte
+	hex.Encode(text[0:8], id[0:4])
+	text[8] = '-'
+	hex.Encode(text[9:13], id[4:6])
+	text[13] = '-'
+	hex.Encode(text[14:18], id[6:8])
+	text[18] = '-'
+	hex.Encode(text[19:23], id[8:10])
+	text[23] = '-'
+	hex.Encode(text[24:36], id[10:16])
+	return string(text[:])
+}

@@ -1,0 +1,122 @@
+package job
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// The errors that cross package borders. They are wrapped with the operation
+// only; the store translates SQLSTATEs into them and the API translates them
+// into problem answers.
+var (
+	// ErrNotFound says that no such job exists.
+	ErrNotFound = errors.New("job not found")
+	// ErrLeaseLost says that the caller no longer holds the lease it showed:
+	// it expired and was taken over, or the attempt was already settled.
+	// Nothing was written.
+	ErrLeaseLost = errors.New("lease lost")
+	// ErrKeyReused says that an idempotency key was used before for another
+	// job type or payload. Nothing was written.
+	ErrKeyReused = errors.New("idempotency key was used for a different job type or payload")
+	// ErrWrongState says that the job's state does not allow the operation,
+	// such as a requeue of a job that is not dead. Nothing was written.
+	ErrWrongState = errors.New("the job's state does not allow this")
+	// ErrUnknownType says that no handler has ever declared the job type.
+	ErrUnknownType = errors.New("unknown job type")
+	// ErrBadData says that the database cannot store a value that was sent,
+	// such as text that is not UTF-8. Sending it again will not help.
+	ErrBadData = errors.New("value cannot be stored")
+	// ErrUnavailable says that the database could not be reached or refused
+	// the work for now. Sending it again later may help.
+	ErrUnavailable = errors.New("database unavailable")
+)
+
+// DefaultTenant owns every job that is submitted without a tenant.
+const DefaultTenant = "default"
+
+// Submission is a client's request for a job, with every default resolved.
+type Submission struct {
+	// ID is the new job's id. The same id sent twice makes one job, which is
+	// how a submission whose commit was not acknowledged is sent again.
+	ID     ID
+	Type   string
+	Tenant string
+	// Payload is JSON, kept to the letter.
+	Payload json.RawMessage
+	// IdempotencyKey is unique within the tenant; empty for none.
+	IdempotencyKey string
+	// Priority is higher for more urgent jobs; 0 is the usual one.
+	Priority int16
+	// RunAt is the instant the job becomes due; the zero time for at once,
+	// or for Delay after the database receives it. At most one of the two is
+	// set.
+	RunAt time.Time
+	Delay time.Duration
+	// Hold keeps the job in Created until it is released.
+	Hold bool
+	// MaxAttempts is how often a handler may be started; at least 1.
+	MaxAttempts int
+	// Timeout bounds each attempt.
+	Timeout time.Duration
+	Tags    []string
+	Trace   Trace
+}
+
+// Receipt is the answer to a submission, whether it made the job or found it.
+type Receipt struct {
+	ID        ID
+	Type      string
+	State     State
+	CreatedAt time.Time
+	UpdatedAt time.Time
+	// Replayed says that an earlier submission with the same key made the
+	// job. Clients are not told.
+	Replayed bool
+}
+
+// Trace is the W3C trace context that a job carries from its submission to
+// every attempt; empty strings for none.
+type Trace struct {
+	Parent string // traceparent header
+	State  string // tracestate header
+}
+
+// View is the public view of a job: nothing of its payload, attempts, worker
+// or lease. Nil pointers and empty messages are absent.
+type View struct {
+	ID         ID
+	Type       string
+	Tenant     string
+	State      State
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+	StartedAt  *time.Time
+	FinishedAt *time.Time
+	Progress   json.RawMessage
+	Result     json.RawMessage
+}
+
+// Attempt is one finished run of a handler as the ledger remembers it.
+type Attempt struct {
+	Fence         int64
+	Number        int
+	WorkerID      string
+	Plugin        string
+	PluginVersion string
+	ClaimedAt     time.Time
+	EndedAt       time.Time
+	Outcome       OutcomeKind
+	Error         string
+	SpanID        string
+}
+
+// DeadLetter is a job that failed for good, as operators inspect it.
+type DeadLetter struct {
+	ID        ID
+	Type      string
+	Tenant    string
+	DeadAt    time.Time
+	Attempts  int
+	LastError string
+}

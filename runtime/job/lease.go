@@ -1,0 +1,87 @@
+package job
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Lease is the time-limited ownership of one running job. Both sides hold it:
+// the database as a row, the owner as this value. Every settle, renewal,
+// progress and checkpoint shows JobID and ID together.
+type Lease struct {
+	JobID ID
+	ID    LeaseID
+	// Fence grows with every claim of the job and is never issued twice while
+	// the database keeps its history. It is handed to the handler, which can
+	// show it to whatever it writes to.
+	Fence int64
+}
+
+// Claimed is a job that the caller has just come to own.
+type Claimed struct {
+	Lease
+	Type    string
+	Tenant  string
+	Payload json.RawMessage
+	// Attempt counts from 1 and includes the one about to start.
+	Attempt     int
+	MaxAttempts int
+	// Interruptions is how often the job lost its attempt through no fault of
+	// its own, since it was submitted or requeued.
+	Interruptions int
+	Timeout       time.Duration
+	// Checkpoint is what the last attempt saved; nil for none.
+	Checkpoint json.RawMessage
+	Trace      Trace
+	CreatedAt  time.Time
+	Priority   int16
+	RunAt      time.Time
+}
+
+// Expired is a job whose lease ran out. The reaper that receives it has taken
+// the lease over: the Lease in it is new, and the old holder is fenced off.
+type Expired struct {
+	Lease
+	Type          string
+	Attempt       int
+	MaxAttempts   int
+	Interruptions int
+	// Worker held the expired lease.
+	Worker string
+	// WorkerGone says that the worker itself has stopped or fallen silent, so
+	// that the job is not to blame.
+	WorkerGone bool
+	// CancelRequested says that the job is to be canceled, not retried.
+	CancelRequested bool
+}
+
+// Assignment is what a handler process is given to start one attempt.
+type Assignment struct {
+	Claimed
+	// LeaseFor is how long the lease is still proven at the moment of
+	// sending. A handler process that hears of no extension within it stops
+	// the job.
+	LeaseFor time.Duration
+}
+
+// Pool is a handler plugin with its room: the types its processes serve and
+// how many more attempts they can take now.
+type Pool struct {
+	Plugin  string
+	Version string
+	Types   []string
+	Free    int
+}
+
+// TypeSpec is what a handler declares about one job type, with config laid
+// over it and every default resolved.
+type TypeSpec struct {
+	Type    string
+	Plugin  string
+	Version string
+	// Schema is the JSON Schema of the payload; nil when none was declared.
+	Schema      json.RawMessage
+	MaxAttempts int
+	Timeout     time.Duration
+	Retry       RetryPolicy
+}

@@ -1,0 +1,58 @@
+package job
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// OutcomeKind says how an attempt ended. It is stored with the attempt.
+type OutcomeKind string
+
+const (
+	// Success: the handler returned without an error.
+	Success OutcomeKind = "succeeded"
+	// Failure: the handler returned an error that another attempt may cure.
+	Failure OutcomeKind = "failed"
+	// PermanentFailure: the handler said that no attempt can succeed, or its
+	// result cannot be stored.
+	PermanentFailure OutcomeKind = "permanent"
+	// Timeout: the attempt ran longer than the job's timeout.
+	Timeout OutcomeKind = "timeout"
+	// Crash: the handler's process died under the attempt.
+	Crash OutcomeKind = "crashed"
+	// LeaseExpired: the owner is alive but stopped proving its lease.
+	LeaseExpired OutcomeKind = "lease_expired"
+	// Interrupted: the owner died or was lost; the job is not to blame.
+	Interrupted OutcomeKind = "interrupted"
+	// GivenBack: the owner or the handler shut down in good order before the
+	// attempt finished.
+	GivenBack OutcomeKind = "given_back"
+	// Snoozed: the handler asked to be called again later.
+	Snoozed OutcomeKind = "snoozed"
+	// CancelConfirmed: the attempt stopped because the job was canceled.
+	CancelConfirmed OutcomeKind = "canceled"
+)
+
+// OutcomeKinds lists every kind.
+func OutcomeKinds() []OutcomeKind {
+	return []OutcomeKind{
+		Success, Failure, PermanentFailure, Timeout, Crash,
+		LeaseExpired, Interrupted, GivenBack, Snoozed, CancelConfirmed,
+	}
+}
+
+// Outcome is how one attempt ended, as the handler, its supervisor or the
+// reaper reports it. What it means for the job is Decide's business.
+type Outcome struct {
+	Kind OutcomeKind
+	// Result is JSON, for Success; nil for none.
+	Result json.RawMessage
+	// Code, Message and Stack describe an error; the handler's own words.
+	Code    string
+	Message string
+	Stack   string
+	// RetryAfter, when set, is the handler's wish for the next attempt's
+	// delay: for Failure instead of the policy's backoff, for Snoozed how
+	// long to sleep.
+	RetryAfter *time.Duration
+}

@@ -1,0 +1,40 @@
+package job
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// CancelReason tells a handler why its attempt is to stop.
+type CancelReason string
+
+// The reasons for stopping an attempt before its handler is done.
+const (
+	CancelRequested CancelReason = "canceled"
+	CancelTimeout   CancelReason = "timeout"
+	CancelLeaseLost CancelReason = "lease_lost"
+	CancelShutdown  CancelReason = "shutdown"
+)
+
+// Run is one attempt under way in a handler process. Its methods never block
+// and do nothing once the attempt has ended.
+type Run interface {
+	// Cancel asks the handler to stop.
+	Cancel(reason CancelReason)
+	// Kill ends the handler's process and every process of its group. All
+	// attempts in it end as Crash.
+	Kill()
+	// Extend tells the process that the lease is proven for leaseFor more.
+	Extend(leaseFor time.Duration)
+}
+
+// Reporter hears of an attempt from its handler process. The methods are
+// called one after another, and must not block.
+type Reporter interface {
+	// Finished is called exactly once, as the last of them: with the
+	// handler's outcome, or with Crash when its process died.
+	Finished(Outcome)
+	// Progress and Checkpoint carry JSON from the handler.
+	Progress(json.RawMessage)
+	Checkpoint(json.RawMessage)
+}

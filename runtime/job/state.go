@@ -1,0 +1,81 @@
+package job
+
+import "slices"
+
+// State is where a job stands. A job is in exactly one state, the one in its
+// ledger row, and the database refuses every change that CanBecome refuses.
+type State string
+
+const (
+	// Created is durable but not yet eligible: scheduled for later, or held.
+	// Set by the API at submit; the scheduler or a release moves it on.
+	Created State = "created"
+	// Queued is eligible and unowned. A claim moves it on.
+	Queued State = "queued"
+	// Running is owned under a lease. Only the lease's holder, or the reaper
+	// once the lease has expired, moves it on.
+	Running State = "running"
+	// Retry has failed recoverably and waits out its backoff. The scheduler
+	// moves it back to Queued when the backoff is over.
+	Retry State = "retry"
+	// Succeeded is final.
+	Succeeded State = "succeeded"
+	// Dead is dead-lettered: failed for good or out of attempts. Final, but
+	// for an operator's requeue.
+	Dead State = "dead"
+	// Canceled is final.
+	Canceled State = "canceled"
+)
+
+// States lists every state in the order a job may pass through them.
+func States() []State {
+	return []State{Created, Queued, Running, Retry, Succeeded, Dead, Canceled}
+}
+
+// successors is the transition table. It stands a second time in the WHEN
+// clause of the trigger jobs_legal_transition (migrations); a test compares
+// the two pair by pair.
+var successors = map[State][]State{
+	Created: {Queued, Canceled},
+	Queued:  {Running, Canceled},
+	Running: {Succeeded, Retry, Dead, Queued, Canceled},
+	Retry:   {Queued, Dead, Canceled},
+	Dead:    {Queued},
+}
+
+// CanBecome reports whether a job may pass from s to next in one transition.
+func (s State) CanBecome(next State) bool { return slices.Contains(successors[s], next) }
+
+// Final reports whether no worker will ever move the job again. A dead job is
+// final too: only an operator's requeue leads out of it.
+func (s State) Final() bool { return s == Succeeded || s == Dead || s == Canceled }
+
+// Status is the coarse public name of a state, the one API clients see.
+type Status string
+
+// The public statuses. Clients can rely on these five; states may be refined.
+const (
+	StatusPending   Status = "PENDING"
+	StatusRunning   Status = "RUNNING"
+	StatusCompleted Status = "COMPLETED"
+	StatusFailed    Status = "FAILED"
+	StatusCanceled  Status = "CANCELED"
+)
+
+// Status translates s for the public API.
+func (s State) Status() Status {
+	switch s {
+	case Created, Queued, Retry:
+		return StatusPending
+	case Running:
+		return StatusRunning
+	case Succeeded:
+		return StatusCompleted
+	case Dead:
+		return StatusFailed
+	case Canceled:
+		return StatusCanceled
+	default:
+		return StatusPending
+	}
+}
