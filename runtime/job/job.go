@@ -107,6 +107,7 @@ type Attempt struct {
 	ClaimedAt     time.Time
 	EndedAt       time.Time
 	Outcome       OutcomeKind
+	Code          string
 	Error         string
 	SpanID        string
 }

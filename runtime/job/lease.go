@@ -38,6 +38,26 @@ type Claimed struct {
 	RunAt      time.Time
 }
 
+// Renewed is a lease that was proven to be still held.
+type Renewed struct {
+	ID LeaseID
+	// CancelRequested says that the job is to be canceled.
+	CancelRequested bool
+}
+
+// Worker is one incarnation of an orchestrator that runs jobs.
+type Worker struct {
+	// ID is the configured name with a random suffix for the incarnation, so
+	// that a restart is never taken for its predecessor.
+	ID string
+	// Host names the running system and the process namespace that PID
+	// belongs to; PIDStarted, in clock ticks since boot, tells the process
+	// from a later one with the same PID.
+	Host       string
+	PID        int
+	PIDStarted int64
+}
+
 // Expired is a job whose lease ran out. The reaper that receives it has taken
 // the lease over: the Lease in it is new, and the old holder is fenced off.
 type Expired struct {

@@ -1,0 +1,58 @@
+package job
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Settlement ends one attempt: what was decided, and what is recorded of it.
+type Settlement struct {
+	Lease
+	Decision
+	// Number is the attempt that ended, counted from 1.
+	Number int
+	// Result is JSON, for Succeeded only.
+	Result json.RawMessage
+	// Code, Error and Stack describe what went wrong; empty for nothing.
+	Code  string
+	Error string
+	Stack string
+	// Plugin and Version ran the attempt; empty when a reaper settles it.
+	Plugin  string
+	Version string
+	SpanID  string
+}
+
+// Fate is what became of a settlement.
+type Fate string
+
+const (
+	// Settled: written, now or by an earlier try whose answer was lost.
+	Settled Fate = "settled"
+	// Canceling: not written, because a cancel was requested meanwhile. The
+	// lease is still held; settle as Canceled.
+	Canceling Fate = "cancel_requested"
+	// Held: not written and the lease is still held; settle again.
+	Held Fate = "held"
+	// Lost: not written; somebody else owns or has settled the job.
+	Lost Fate = "lost"
+	// Refused: not written, because a value in it cannot be stored. The lease
+	// is still held; settle without the value.
+	Refused Fate = "refused"
+)
+
+// Note is what a running attempt saves on its way; nil for no change.
+type Note struct {
+	Lease
+	Progress   json.RawMessage
+	Checkpoint json.RawMessage
+}
+
+// Unserved is a job type with jobs waiting that nobody has claimed for long.
+type Unserved struct {
+	Type string
+	// Jobs is counted up to 1,000.
+	Jobs int
+	// Oldest is how long the oldest has been due.
+	Oldest time.Duration
+}

@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// SQLSTATEs that decide what is done next.
+const (
+	uniqueViolation      = "23505"
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	lockNotAvailable     = "55P03"
+	queryCanceled        = "57014"
+	readOnlyTransaction  = "25006"
+)
+
+// SQLSTATE classes, by their first two characters.
+const (
+	classConnection    = "08"
+	classData          = "22"
+	classResources     = "53"
+	classLimits        = "54"
+	classIntervention  = "57"
+	classSystemFailure = "58"
+)
+
+// translate turns a driver's error into one of package job's, wrapped with
+// the operation, so that no other package needs to know a SQLSTATE. The
+// context's own errors pass through.
+func translate(operation string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		return fmt.Errorf("%s: %w", operation, job.ErrNotFound)
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %w", operation, err)
+	}
+	var answer *pgconn.PgError
+	if !errors.As(err, &answer) {
+		// No answer from the server: the connection failed.
+		return fmt.Errorf("%s: %w: %w", operation, job.ErrUnavailable, err)
+	}
+	switch answer.Code {
+	case serializationFailure, deadlockDetected, lockNotAvailable, readOnlyTransaction:
+		return fmt.Errorf("%s: %w: %w", operation, job.ErrUnavailable, err)
+	}
+	switch answer.Code[:2] {
+	case classData, classLimits:
+		return fmt.Errorf("%s: %w: %s", operation, job.ErrBadData, answer.Message)
+	case classConnection, classResources, classIntervention, classSystemFailure:
+		return fmt.Errorf("%s: %w: %w", operation, job.ErrUnavailable, err)
+	}
+	return fmt.Errorf("%s: %w", operation, err)
+}
+
+// worthAnotherTry says that the server rolled the statement back for reasons
+// of timing, so that the very same statement may succeed at once.
+func worthAnotherTry(err error) bool {
+	var answer *pgconn.PgError
+	return errors.As(err, &answer) &&
+		(answer.Code == deadlockDetected || answer.Code == serializationFailure)
+}
+
+// outcomeUnknown says that the statement was sent and no answer came, so that
+// it may or may not have been committed.
+func outcomeUnknown(err error) bool {
+	var answer *pgconn.PgError
+	return err != nil && !errors.As(err, &answer) && !pgconn.SafeToRetry(err)
+}
+
+// violates reports whether err is a unique violation of the constraint.
+func violates(err error, constraint string) bool {
+	var answer *pgconn.PgError
+	return errors.As(err, &answer) && answer.Code == uniqueViolation && answer.ConstraintName == constraint
+}

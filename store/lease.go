@@ -1,0 +1,83 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// Renew extends the leases of a worker to the given time from now, by the
+// database's clock, and says that the worker is alive for as long. It returns
+// those that are still held and says which of their jobs are to be canceled;
+// a lease that is missing is lost. It uses connections of its own, so that no
+// amount of other work delays it.
+func (s *Store) Renew(ctx context.Context, worker string, leases []job.Lease, lease time.Duration) ([]job.Renewed, error) {
+	leases = slices.Clone(leases)
+	slices.SortFunc(leases, func(a, b job.Lease) int { return bytes.Compare(a.JobID[:], b.JobID[:]) })
+	rows, err := s.heartbeats.Query(ctx, renewSQL,
+		column(leases, func(l job.Lease) pgtype.UUID { return uuid(l.JobID) }),
+		column(leases, func(l job.Lease) pgtype.UUID { return uuid(l.ID) }),
+		interval(lease), worker)
+	if err != nil {
+		return nil, translate("renew", err)
+	}
+	type row struct {
+		JobID           [16]byte
+		LeaseID         [16]byte
+		CancelRequested bool
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	if err != nil {
+		return nil, translate("renew", err)
+	}
+	held := make([]job.Renewed, len(found))
+	for i, row := range found {
+		held[i] = job.Renewed{ID: row.LeaseID, CancelRequested: row.CancelRequested}
+	}
+	return held, nil
+}
+
+// Reap takes over up to limit expired leases, each for the duration given.
+// The caller owns the jobs from then on and must settle them.
+func (s *Store) Reap(ctx context.Context, limit int, lease time.Duration) ([]job.Expired, error) {
+	rows, err := s.work.Query(ctx, reapSQL, limit, interval(lease))
+	if err != nil {
+		return nil, translate("reap", err)
+	}
+	type row struct {
+		JobID           [16]byte
+		LeaseID         [16]byte
+		Fence           int64
+		WorkerID        string
+		CancelRequested bool
+		JobType         string
+		Attempt         int
+		MaxAttempts     int
+		Interruptions   int
+		WorkerGone      bool
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	if err != nil {
+		return nil, translate("reap", err)
+	}
+	expired := make([]job.Expired, len(found))
+	for i, row := range found {
+		expired[i] = job.Expired{
+			Lease:           job.Lease{JobID: row.JobID, ID: row.LeaseID, Fence: row.Fence},
+			Type:            row.JobType,
+			Attempt:         row.Attempt,
+			MaxAttempts:     row.MaxAttempts,
+			Interruptions:   row.Interruptions,
+			Worker:          row.WorkerID,
+			WorkerGone:      row.WorkerGone,
+			CancelRequested: row.CancelRequested,
+		}
+	}
+	return expired, nil
+}

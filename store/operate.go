@@ -1,0 +1,75 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// cancelTries bounds how often Cancel looks for a job that moves from list to
+// list under its eyes.
+const cancelTries = 20
+
+// Cancel cancels a job that waits, or asks the owner of a running one to stop
+// it. It returns the job as it is afterwards: still running in the latter
+// case. Canceling a canceled job is no error; a job that has succeeded or is
+// dead gives job.ErrWrongState.
+func (s *Store) Cancel(ctx context.Context, id job.ID) (job.View, error) {
+	for range cancelTries {
+		rows, err := s.work.Query(ctx, cancelSQL, uuid(id))
+		if err != nil {
+			return job.View{}, translate("cancel", err)
+		}
+		done, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil && !worthAnotherTry(err) {
+			return job.View{}, translate("cancel", err)
+		}
+		view, err := s.Get(ctx, id)
+		switch {
+		case err != nil:
+			return job.View{}, fmt.Errorf("cancel: %w", err)
+		case len(done) > 0 || view.State == job.Canceled:
+			return view, nil
+		case view.State.Final():
+			return job.View{}, fmt.Errorf("cancel a job that is %s: %w", view.State, job.ErrWrongState)
+		}
+	}
+	return job.View{}, fmt.Errorf("cancel: the job moves too fast: %w", job.ErrUnavailable)
+}
+
+// Release makes a held or scheduled job due now. A job in any other state than
+// created gives job.ErrWrongState.
+func (s *Store) Release(ctx context.Context, id job.ID) (job.View, error) {
+	return s.move(ctx, "release", releaseSQL, id)
+}
+
+// Requeue starts a dead job anew, with no attempts charged. A job in any other
+// state gives job.ErrWrongState.
+func (s *Store) Requeue(ctx context.Context, id job.ID) (job.View, error) {
+	return s.move(ctx, "requeue", requeueSQL, id)
+}
+
+func (s *Store) move(ctx context.Context, operation, sql string, id job.ID) (job.View, error) {
+	moved, err := s.writeOnce(ctx, sql, uuid(id))
+	if err != nil {
+		return job.View{}, translate(operation, err)
+	}
+	view, err := s.Get(ctx, id)
+	if err != nil {
+		return job.View{}, fmt.Errorf("%s: %w", operation, err)
+	}
+	if len(moved) == 0 {
+		return job.View{}, fmt.Errorf("%s a job that is %s: %w", operation, view.State, job.ErrWrongState)
+	}
+	return view, nil
+}
+
+// Redrive requeues up to limit dead jobs, the longest dead first, and returns
+// how many it requeued.
+func (s *Store) Redrive(ctx context.Context, limit int) (int, error) {
+	moved, err := s.writeOnce(ctx, redriveSQL, limit)
+	return len(moved), translate("redrive", err)
+}

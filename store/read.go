@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// Get returns the public view of a job, or job.ErrNotFound.
+func (s *Store) Get(ctx context.Context, id job.ID) (job.View, error) {
+	rows, err := s.work.Query(ctx, getSQL, uuid(id))
+	if err != nil {
+		return job.View{}, translate("get", err)
+	}
+	type row struct {
+		JobID      [16]byte
+		JobType    string
+		Tenant     string
+		State      string
+		CreatedAt  time.Time
+		UpdatedAt  time.Time
+		StartedAt  *time.Time
+		FinishedAt *time.Time
+		Progress   []byte
+		Result     []byte
+	}
+	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[row])
+	if err != nil {
+		return job.View{}, translate("get", err)
+	}
+	return job.View{
+		ID: found.JobID, Type: found.JobType, Tenant: found.Tenant, State: job.State(found.State),
+		CreatedAt: found.CreatedAt, UpdatedAt: found.UpdatedAt,
+		StartedAt: found.StartedAt, FinishedAt: found.FinishedAt,
+		Progress: found.Progress, Result: found.Result,
+	}, nil
+}
+
+// Attempts returns the ended attempts of a job, oldest first; none for a job
+// that does not exist.
+func (s *Store) Attempts(ctx context.Context, id job.ID) ([]job.Attempt, error) {
+	rows, err := s.work.Query(ctx, attemptsSQL, uuid(id))
+	if err != nil {
+		return nil, translate("attempts", err)
+	}
+	type row struct {
+		Fence         int64
+		Attempt       int
+		WorkerID      string
+		Plugin        string
+		PluginVersion string
+		ClaimedAt     time.Time
+		EndedAt       time.Time
+		Outcome       string
+		ErrorCode     string
+		Error         string
+		SpanID        string
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	if err != nil {
+		return nil, translate("attempts", err)
+	}
+	attempts := make([]job.Attempt, len(found))
+	for i, row := range found {
+		attempts[i] = job.Attempt{
+			Fence: row.Fence, Number: row.Attempt, WorkerID: row.WorkerID,
+			Plugin: row.Plugin, PluginVersion: row.PluginVersion,
+			ClaimedAt: row.ClaimedAt, EndedAt: row.EndedAt,
+			Outcome: job.OutcomeKind(row.Outcome), Code: row.ErrorCode, Error: row.Error,
+			SpanID: row.SpanID,
+		}
+	}
+	return attempts, nil
+}
+
+// DeadLetters returns up to limit dead jobs, the newest first.
+func (s *Store) DeadLetters(ctx context.Context, limit int) ([]job.DeadLetter, error) {
+	rows, err := s.work.Query(ctx, deadLettersSQL, limit)
+	if err != nil {
+		return nil, translate("dead letters", err)
+	}
+	type row struct {
+		JobID     [16]byte
+		JobType   string
+		Tenant    string
+		DeadAt    time.Time
+		Attempt   int
+		LastError string
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	if err != nil {
+		return nil, translate("dead letters", err)
+	}
+	letters := make([]job.DeadLetter, len(found))
+	for i, row := range found {
+		letters[i] = job.DeadLetter{
+			ID: row.JobID, Type: row.JobType, Tenant: row.Tenant, DeadAt: row.DeadAt,
+			Attempts: row.Attempt, LastError: row.LastError,
+		}
+	}
+	return letters, nil
+}
+
+// Disagreement is a job whose ledger state and list do not match.
+type Disagreement struct {
+	ID    job.ID
+	State string // "absent" when the ledger has no such job
+	List  string // "none" when no list has it
+}
+
+// Audit returns up to limit jobs whose ledger state and list disagree. There
+// are none unless something wrote to the database behind the store's back. It
+// reads every job.
+func (s *Store) Audit(ctx context.Context, limit int) ([]Disagreement, error) {
+	rows, err := s.work.Query(ctx, auditSQL, limit)
+	if err != nil {
+		return nil, translate("audit", err)
+	}
+	type row struct {
+		JobID [16]byte
+		State string
+		List  string
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	if err != nil {
+		return nil, translate("audit", err)
+	}
+	disagreements := make([]Disagreement, len(found))
+	for i, row := range found {
+		disagreements[i] = Disagreement{ID: row.JobID, State: row.State, List: row.List}
+	}
+	return disagreements, nil
+}

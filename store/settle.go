@@ -1,0 +1,195 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// Settle writes the settlements and returns the fate of each, in the order
+// given. Each is fenced by its lease; those that pass to the same state share
+// one statement. An error means that nothing is known of the settlements it
+// came with: settle all of them again, which is safe.
+func (s *Store) Settle(ctx context.Context, batch []job.Settlement) ([]job.Fate, error) {
+	fates := make([]job.Fate, len(batch))
+	byState := make(map[job.State][]int)
+	for i, settlement := range batch {
+		byState[settlement.To] = append(byState[settlement.To], i)
+	}
+	for _, verb := range settleVerbs {
+		places := byState[verb.to]
+		delete(byState, verb.to)
+		if err := s.settleAs(ctx, verb, batch, places, fates); err != nil {
+			return nil, translate(verb.name, err)
+		}
+	}
+	for state := range byState {
+		return nil, fmt.Errorf("settle: a running job cannot become %s", state)
+	}
+	return fates, nil
+}
+
+// settleVerb is one way out of running.
+type settleVerb struct {
+	name    string
+	to      job.State
+	sql     string
+	columns func([]job.Settlement) []any
+}
+
+var settleVerbs = []settleVerb{
+	{"succeed", job.Succeeded, succeedSQL, succeedColumns},
+	{"retry", job.Retry, retrySQL, retryColumns},
+	{"bury", job.Dead, burySQL, unsuccessfulColumns},
+	{"give back", job.Queued, giveBackSQL, unsuccessfulColumns},
+	{"confirm cancel", job.Canceled, confirmCancelSQL, unsuccessfulColumns},
+}
+
+// settleAs writes the settlements at the places with one verb, halving them
+// as long as a value among them cannot be stored.
+func (s *Store) settleAs(ctx context.Context, verb settleVerb, batch []job.Settlement, places []int, fates []job.Fate) error {
+	if len(places) == 0 {
+		return nil
+	}
+	// Everybody locks in job order.
+	slices.SortFunc(places, func(a, b int) int { return bytes.Compare(batch[a].JobID[:], batch[b].JobID[:]) })
+	part := make([]job.Settlement, len(places))
+	for i, place := range places {
+		part[i] = batch[place]
+	}
+	written, err := s.writeOnce(ctx, verb.sql, verb.columns(part)...)
+	switch {
+	case errors.Is(translate(verb.name, err), job.ErrBadData) && len(places) == 1:
+		fates[places[0]] = job.Refused
+		return nil
+	case errors.Is(translate(verb.name, err), job.ErrBadData):
+		half := len(places) / 2
+		return errors.Join(
+			s.settleAs(ctx, verb, batch, places[:half], fates),
+			s.settleAs(ctx, verb, batch, places[half:], fates))
+	case err != nil:
+		return err
+	}
+	var missing []int
+	for i, place := range places {
+		if _, ok := written[part[i].JobID]; ok {
+			fates[place] = job.Settled
+		} else {
+			missing = append(missing, place)
+		}
+	}
+	return s.learnFates(ctx, batch, missing, fates)
+}
+
+// learnFates finds out why settlements were not written.
+func (s *Store) learnFates(ctx context.Context, batch []job.Settlement, places []int, fates []job.Fate) error {
+	if len(places) == 0 {
+		return nil
+	}
+	rows, err := s.work.Query(ctx, fateSQL,
+		column(places, func(place int) pgtype.UUID { return uuid(batch[place].JobID) }),
+		column(places, func(place int) pgtype.UUID { return uuid(batch[place].Lease.ID) }),
+		column(places, func(place int) int64 { return batch[place].Fence }))
+	if err != nil {
+		return err
+	}
+	type row struct {
+		JobID [16]byte
+		Fate  string
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	if err != nil {
+		return err
+	}
+	for i, row := range found { // one row for each place, in the order asked
+		fates[places[i]] = job.Fate(row.Fate)
+	}
+	return nil
+}
+
+// Note saves progress and checkpoints of running attempts. It returns those
+// that the caller no longer holds the lease of, for which nothing was written.
+// Of several notes for one lease in a batch only one may be sent. If a value
+// cannot be stored, nothing is, and the error is job.ErrBadData.
+func (s *Store) Note(ctx context.Context, batch []job.Note) ([]job.Lease, error) {
+	batch = slices.Clone(batch)
+	slices.SortFunc(batch, func(a, b job.Note) int { return bytes.Compare(a.JobID[:], b.JobID[:]) })
+	written, err := s.writeOnce(ctx, noteSQL,
+		column(batch, func(n job.Note) pgtype.UUID { return uuid(n.JobID) }),
+		column(batch, func(n job.Note) pgtype.UUID { return uuid(n.ID) }),
+		column(batch, func(n job.Note) pgtype.Text { return document(n.Progress) }),
+		column(batch, func(n job.Note) pgtype.Text { return document(n.Checkpoint) }))
+	if err != nil {
+		return nil, translate("note", err)
+	}
+	var lost []job.Lease
+	for _, n := range batch {
+		if _, ok := written[n.JobID]; !ok {
+			lost = append(lost, n.Lease)
+		}
+	}
+	return lost, nil
+}
+
+// writeOnce runs a statement that returns the ids of the jobs it wrote, again
+// if it lost a deadlock.
+func (s *Store) writeOnce(ctx context.Context, sql string, args ...any) (map[job.ID]struct{}, error) {
+	for {
+		rows, err := s.work.Query(ctx, sql, args...)
+		if err == nil {
+			var ids [][16]byte
+			ids, err = pgx.CollectRows(rows, pgx.RowTo[[16]byte])
+			if err == nil {
+				written := make(map[job.ID]struct{}, len(ids))
+				for _, id := range ids {
+					written[id] = struct{}{}
+				}
+				return written, nil
+			}
+		}
+		if !worthAnotherTry(err) {
+			return nil, err
+		}
+	}
+}
+
+func leaseColumns(batch []job.Settlement) []any {
+	return []any{
+		column(batch, func(s job.Settlement) pgtype.UUID { return uuid(s.JobID) }),
+		column(batch, func(s job.Settlement) pgtype.UUID { return uuid(s.Lease.ID) }),
+	}
+}
+
+func succeedColumns(batch []job.Settlement) []any {
+	return append(leaseColumns(batch),
+		column(batch, func(s job.Settlement) pgtype.Text { return document(s.Result) }),
+		column(batch, func(s job.Settlement) pgtype.Text { return text(s.Plugin) }),
+		column(batch, func(s job.Settlement) pgtype.Text { return text(s.Version) }),
+		column(batch, func(s job.Settlement) pgtype.Text { return text(s.SpanID) }))
+}
+
+func unsuccessfulColumns(batch []job.Settlement) []any {
+	return append(leaseColumns(batch),
+		column(batch, func(s job.Settlement) pgtype.Text { return text(s.Plugin) }),
+		column(batch, func(s job.Settlement) pgtype.Text { return text(s.Version) }),
+		column(batch, func(s job.Settlement) pgtype.Text { return text(s.SpanID) }),
+		column(batch, func(s job.Settlement) string { return string(s.Kind) }),
+		column(batch, func(s job.Settlement) pgtype.Text { return text(s.Code) }),
+		column(batch, func(s job.Settlement) pgtype.Text { return text(s.Error) }),
+		column(batch, func(s job.Settlement) pgtype.Text { return text(s.Stack) }),
+		column(batch, func(s job.Settlement) int32 { return int32(s.Number) }),
+		column(batch, func(s job.Settlement) int32 { return int32(s.Attempt) }),
+		column(batch, func(s job.Settlement) int32 { return int32(s.Interruptions) }))
+}
+
+func retryColumns(batch []job.Settlement) []any {
+	return append(unsuccessfulColumns(batch),
+		column(batch, func(s job.Settlement) pgtype.Interval { return interval(s.Delay) }))
+}

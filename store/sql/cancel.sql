@@ -1,0 +1,30 @@
+-- Cancel a job: created | queued | retry -> canceled at once; for a running
+-- job the wish is left on its lease, where the owner finds it. A job is in one
+-- list only, so one branch at most does anything. If none does, the job is
+-- final or has just moved; the caller looks again.
+-- Clock: now().
+-- Locks: the list row, then the ledger row.
+-- Index: jobs_pkey, ready_pkey, timers_pkey, leases_pkey.
+with target as (
+    select job_id, job_type, priority, run_at from jobs where job_id = $1
+), unqueued as (
+    delete from ready r using target t
+    where r.job_type = t.job_type and r.urgency = -t.priority and r.run_at = t.run_at
+        and r.job_id = t.job_id
+    returning r.job_id
+), unscheduled as (
+    delete from timers t where t.job_id = $1
+    returning t.job_id
+), asked as (
+    update leases l set cancel_requested = true where l.job_id = $1
+    returning l.job_id
+), canceled as (
+    update jobs j
+    set state = 'canceled', finished_at = now(), updated_at = now()
+    from (select job_id from unqueued union all select job_id from unscheduled) freed
+    where j.job_id = freed.job_id
+    returning j.job_id
+)
+select 'canceled' as done from canceled
+union all
+select 'requested' from asked;

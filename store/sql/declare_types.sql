@@ -1,0 +1,17 @@
+-- Write down what handlers declare about their job types. A declaration that
+-- is already there in the same words is not written again.
+-- Clock: now().
+-- Locks: key order (the caller sorts by type).
+-- Index: job_types_pkey.
+insert into job_types as t (job_type, plugin, version, schema, max_attempts, timeout, retry)
+select job_type, plugin, version, schema::json, max_attempts, timeout, retry::json
+from unnest(
+    $1::text[], $2::text[], $3::text[], $4::text[], $5::integer[], $6::interval[], $7::text[]
+) as d (job_type, plugin, version, schema, max_attempts, timeout, retry)
+on conflict (job_type) do update
+set plugin = excluded.plugin, version = excluded.version, schema = excluded.schema,
+    max_attempts = excluded.max_attempts, timeout = excluded.timeout, retry = excluded.retry,
+    updated_at = now()
+where (t.plugin, t.version, t.schema::text, t.max_attempts, t.timeout, t.retry::text)
+    is distinct from (excluded.plugin, excluded.version, excluded.schema::text,
+        excluded.max_attempts, excluded.timeout, excluded.retry::text);

@@ -1,0 +1,3 @@
+-- Write down what worker $1 serves, for operators.
+-- Index: workers_pkey.
+update workers set plugins = $2::text::json where worker_id = $1;

@@ -1,0 +1,11 @@
+-- A worker's incarnation $1 begins and counts as alive for $2. Workers that
+-- fell silent more than a day ago are forgotten.
+-- Clock: now().
+-- Index: workers_pkey.
+with forgotten as (
+    delete from workers where alive_until < now() - interval '1 day' and worker_id <> $1
+)
+insert into workers (worker_id, alive_until, host, pid, pid_started)
+values ($1, now() + $2::interval, $3, $4, $5)
+on conflict (worker_id) do update
+set alive_until = excluded.alive_until, stopped_at = null;

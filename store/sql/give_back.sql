@@ -1,0 +1,38 @@
+-- Give jobs back unharmed: running -> queued, at their old place in the order.
+-- A job whose cancel was requested is left alone: it is to be canceled.
+-- Clock: now().
+-- Locks: lease rows in the order sent (the caller sorts by job), then ledger rows.
+-- Fence: lease_id.
+-- Index: leases_pkey, jobs_pkey.
+with batch as (
+    select *
+    from unnest(
+        $1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
+        $8::text[], $9::text[], $10::integer[], $11::integer[], $12::integer[]
+    ) as b (
+        job_id, lease_id, plugin, plugin_version, span_id, outcome, error_code,
+        error, stack, number, charged, interruptions
+    )
+), freed as (
+    delete from leases l using batch b
+    where l.job_id = b.job_id and l.lease_id = b.lease_id and not l.cancel_requested
+    returning b.*, l.fence, l.worker_id, l.claimed_at
+), settled as (
+    update jobs j
+    set state = 'queued', attempt = f.charged, interruptions = f.interruptions,
+        last_error = coalesce(f.error, j.last_error), updated_at = now()
+    from freed f
+    where j.job_id = f.job_id
+    returning f.*, j.job_type, j.priority, j.run_at
+), queued as (
+    insert into ready (job_id, job_type, urgency, run_at)
+    select job_id, job_type, -priority, run_at from settled
+)
+insert into job_attempts (
+    job_id, fence, attempt, lease_id, worker_id, plugin, plugin_version, claimed_at, ended_at,
+    outcome, error_code, error, stack, span_id
+)
+select job_id, fence, number, lease_id, worker_id, plugin, plugin_version, claimed_at, now(),
+    outcome::attempt_outcome, error_code, error, stack, span_id
+from settled
+returning job_id;

@@ -1,0 +1,23 @@
+-- Move up to $1 due jobs to the ready list: created | retry -> queued.
+-- Clock: now().
+-- Locks: timer rows, earliest first, skipping locked ones; then ledger rows.
+-- Index: timers_run_at.
+with due as materialized (
+    select job_id
+    from timers
+    where run_at <= now()
+    order by run_at
+    limit $1 for update skip locked
+), taken as (
+    delete from timers t using due d where t.job_id = d.job_id
+    returning t.job_id
+), queued as (
+    update jobs j
+    set state = 'queued', updated_at = now()
+    from taken t
+    where j.job_id = t.job_id
+    returning j.job_id, j.job_type, j.priority, j.run_at
+)
+insert into ready (job_id, job_type, urgency, run_at)
+select job_id, job_type, -priority, run_at from queued
+returning job_id;

@@ -1,0 +1,27 @@
+-- Take over up to $1 expired leases for $2 each. The jobs stay running; the
+-- caller now owns them under a new lease_id and must settle them, and whoever
+-- held them before can no longer write. If the caller dies, its leases expire
+-- and are taken over in turn.
+-- Clock: now() to find, clock_timestamp() for the new expiry. Expiry is part of
+-- the locked read, so a lease renewed meanwhile is left alone.
+-- Locks: lease rows, oldest expiry first, skipping locked ones.
+-- Index: leases_expires_at.
+with expired as materialized (
+    select job_id
+    from leases
+    where expires_at <= now()
+    order by expires_at
+    limit $1 for update skip locked
+), taken as (
+    update leases l
+    set lease_id = gen_random_uuid(), expires_at = clock_timestamp() + $2::interval
+    from expired e
+    where l.job_id = e.job_id
+    returning l.job_id, l.lease_id, l.fence, l.worker_id, l.cancel_requested
+)
+select t.job_id, t.lease_id, t.fence, t.worker_id, t.cancel_requested,
+    j.job_type, j.attempt, j.max_attempts, j.interruptions,
+    coalesce(w.alive_until <= now() or w.stopped_at is not null, true) as worker_gone
+from taken t
+join jobs j on j.job_id = t.job_id
+left join workers w on w.worker_id = t.worker_id;

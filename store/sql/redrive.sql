@@ -1,0 +1,23 @@
+-- Requeue up to $1 dead jobs, the longest dead first: dead -> queued.
+-- Clock: now().
+-- Locks: dead letters, oldest first, skipping locked ones; then ledger rows.
+-- Index: dead_letters_dead_at, jobs_pkey.
+with oldest as materialized (
+    select job_id
+    from dead_letters
+    order by dead_at, job_id
+    limit $1 for update skip locked
+), freed as (
+    delete from dead_letters d using oldest o where d.job_id = o.job_id
+    returning d.job_id
+), queued as (
+    update jobs j
+    set state = 'queued', attempt = 0, interruptions = 0, last_error = null, worker_id = null,
+        started_at = null, finished_at = null, run_at = now(), updated_at = now()
+    from freed f
+    where j.job_id = f.job_id
+    returning j.job_id, j.job_type, j.priority, j.run_at
+)
+insert into ready (job_id, job_type, urgency, run_at)
+select job_id, job_type, -priority, run_at from queued
+returning job_id;

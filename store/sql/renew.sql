@@ -1,0 +1,21 @@
+-- Renew the leases ($1 job, $2 lease) for $3 more, and say that worker $4 is
+-- alive for as long. Leases that are not returned are lost.
+-- Clock: clock_timestamp(), read after the row is locked: a renewal that had
+-- to wait must not bring an expired lease back to life.
+-- Locks: lease rows in job order.
+-- Fence: lease_id.
+-- Index: leases_pkey.
+with alive as (
+    update workers set alive_until = clock_timestamp() + $3::interval where worker_id = $4
+), held as materialized (
+    select l.job_id
+    from unnest($1::uuid[], $2::uuid[]) as h (job_id, lease_id)
+    join leases l on l.job_id = h.job_id and l.lease_id = h.lease_id
+    order by l.job_id
+    for update of l
+)
+update leases l
+set expires_at = clock_timestamp() + $3::interval
+from held h
+where l.job_id = h.job_id and l.expires_at > clock_timestamp()
+returning l.job_id, l.lease_id, l.cancel_requested;

@@ -1,0 +1,19 @@
+-- Requeue a dead job: dead -> queued, as if it had never been tried. Its fence
+-- and its attempt rows stay.
+-- Clock: now().
+-- Locks: the dead letter, then the ledger row.
+-- Index: dead_letters_pkey, jobs_pkey.
+with freed as (
+    delete from dead_letters where job_id = $1
+    returning job_id
+), queued as (
+    update jobs j
+    set state = 'queued', attempt = 0, interruptions = 0, last_error = null, worker_id = null,
+        started_at = null, finished_at = null, run_at = now(), updated_at = now()
+    from freed f
+    where j.job_id = f.job_id
+    returning j.job_id, j.job_type, j.priority, j.run_at
+)
+insert into ready (job_id, job_type, urgency, run_at)
+select job_id, job_type, -priority, run_at from queued
+returning job_id;

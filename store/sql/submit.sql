@@ -1,0 +1,51 @@
+-- Submit jobs: none -> created | queued. Many rows, all or none.
+-- Clock: now(). Fence: none needed; the ids are new.
+-- Locks: key order (the caller sorts by tenant and key), so that two batches
+-- with the same keys cannot deadlock. Within a batch keys are distinct.
+-- A key that exists already is written again unchanged, for two reasons: the
+-- row is then returned whatever is committing beside us, and the answer waits
+-- for the same replication as the first one did.
+-- A row that we inserted has no xmax; one that was there has ours.
+-- Index: jobs_idempotency_key.
+with input as (
+    select *
+    from unnest(
+        $1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::text[],
+        $7::smallint[], $8::timestamptz[], $9::interval[], $10::boolean[],
+        $11::integer[], $12::interval[], $13::text[], $14::text[], $15::text[]
+    ) as i (
+        job_id, tenant, job_type, idempotency_key, request_hash, payload,
+        priority, run_at, delay, hold,
+        max_attempts, timeout, tags, trace_parent, trace_state
+    )
+), due as (
+    select *, case
+        when hold then 'infinity'::timestamptz
+        else coalesce(run_at, now() + delay, now())
+    end as due_at
+    from input
+), written as (
+    insert into jobs (
+        job_id, tenant, job_type, priority, idempotency_key, request_hash, payload, tags,
+        trace_parent, trace_state, max_attempts, timeout, state, run_at
+    )
+    select
+        job_id, tenant, job_type, priority, idempotency_key, request_hash, payload::json,
+        case when tags is null then '{}' else array(select json_array_elements_text(tags::json)) end,
+        trace_parent, trace_state, max_attempts, timeout,
+        (case when due_at > now() then 'created' else 'queued' end)::job_state, due_at
+    from due
+    on conflict (tenant, idempotency_key) where idempotency_key is not null
+    do update set idempotency_key = excluded.idempotency_key
+    returning job_id, tenant, idempotency_key, job_type, request_hash, state, priority, run_at,
+        created_at, updated_at, xmax = 0 as fresh
+), queued as (
+    insert into ready (job_id, job_type, urgency, run_at)
+    select job_id, job_type, -priority, run_at from written where fresh and state = 'queued'
+), waiting as (
+    insert into timers (job_id, run_at)
+    select job_id, run_at from written where fresh and state = 'created'
+)
+select job_id, tenant, coalesce(idempotency_key, '') as idempotency_key, job_type, request_hash,
+    state::text as state, created_at, updated_at, fresh
+from written;

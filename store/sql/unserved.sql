@@ -1,0 +1,19 @@
+-- Types with queued jobs that have waited longer than $1, with their number (counted up to
+-- 1000) and the age of the oldest.
+-- Clock: now().
+-- Index: ready_pkey; one probe for each type, by a loose scan.
+with recursive kinds as (
+    (select job_type from ready order by job_type limit 1)
+    union all
+    select (select r.job_type from ready r where r.job_type > k.job_type order by r.job_type limit 1)
+    from kinds k
+    where k.job_type is not null
+)
+select k.job_type, waiting.jobs, waiting.oldest
+from kinds k
+cross join lateral (
+    select count(*) as jobs, now() - min(queued.run_at) as oldest
+    from (select r.run_at from ready r where r.job_type = k.job_type limit 1000) queued
+) waiting
+where k.job_type is not null and waiting.oldest > $1::interval
+order by k.job_type;

@@ -1,0 +1,48 @@
+package store
+
+import "embed"
+
+//go:embed sql/*.sql
+var files embed.FS
+
+// The statements, named after their files.
+var (
+	submitSQL         = statement("submit")
+	submittedSQL      = statement("submitted")
+	claimSQL          = statement("claim")
+	renewSQL          = statement("renew")
+	succeedSQL        = statement("succeed")
+	retrySQL          = statement("retry")
+	burySQL           = statement("bury")
+	giveBackSQL       = statement("give_back")
+	confirmCancelSQL  = statement("confirm_cancel")
+	fateSQL           = statement("fate")
+	noteSQL           = statement("note")
+	reapSQL           = statement("reap")
+	promoteSQL        = statement("promote")
+	nextDueSQL        = statement("next_due")
+	cancelSQL         = statement("cancel")
+	releaseSQL        = statement("release")
+	requeueSQL        = statement("requeue")
+	redriveSQL        = statement("redrive")
+	getSQL            = statement("get")
+	attemptsSQL       = statement("attempts")
+	deadLettersSQL    = statement("dead_letters")
+	declareTypesSQL   = statement("declare_types")
+	typesSQL          = statement("types")
+	enlistSQL         = statement("enlist")
+	describeWorkerSQL = statement("describe_worker")
+	dischargeSQL      = statement("discharge")
+	neighboursSQL     = statement("neighbours")
+	unservedSQL       = statement("unserved")
+	auditSQL          = statement("audit")
+	sendHintSQL       = statement("send_hint")
+)
+
+func statement(name string) string {
+	text, err := files.ReadFile("sql/" + name + ".sql")
+	if err != nil {
+		panic("store: " + err.Error()) // a build without the file cannot work at all
+	}
+	return string(text)
+}

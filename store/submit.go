@@ -1,0 +1,238 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// Submitted is what became of one submission of a batch: its receipt, or one
+// of job.ErrKeyReused, job.ErrBadData, job.ErrUnavailable.
+type Submitted struct {
+	Receipt job.Receipt
+	Err     error
+}
+
+// Submit stores the jobs and returns what became of each, in the order given.
+// Submissions are independent: one that cannot be stored does not keep the
+// others out. A submission whose idempotency key is known gets the receipt of
+// the job that has it. Submitting the same id again is safe.
+func (s *Store) Submit(ctx context.Context, batch []job.Submission) []Submitted {
+	results := make([]Submitted, len(batch))
+	entries := make([]entry, len(batch))
+	for i, submission := range batch {
+		entries[i] = newEntry(submission)
+	}
+	first := make(map[key]int, len(batch))
+	distinct := make([]int, 0, len(batch))
+	for i, e := range entries {
+		if _, seen := first[e.key]; !seen {
+			first[e.key] = i
+			distinct = append(distinct, i)
+		}
+	}
+	slices.SortFunc(distinct, func(a, b int) int { return entries[a].key.compare(entries[b].key) })
+
+	s.submitDistinct(ctx, entries, distinct, results)
+
+	for i, e := range entries {
+		if at := first[e.key]; at != i {
+			results[i] = results[at]
+			results[i].Receipt.Replayed = true
+			if results[at].Err == nil && !bytes.Equal(e.hash, entries[at].hash) {
+				results[i] = Submitted{Err: job.ErrKeyReused}
+			}
+		}
+	}
+	return results
+}
+
+// submitDistinct fills in results at the places named, halving the batch as
+// long as some value in it cannot be stored.
+func (s *Store) submitDistinct(ctx context.Context, entries []entry, places []int, results []Submitted) {
+	if len(places) == 0 {
+		return
+	}
+	rows, err := s.insert(ctx, entries, places)
+	if err != nil {
+		err = translate("submit", err)
+		if errors.Is(err, job.ErrBadData) && len(places) > 1 {
+			half := len(places) / 2
+			s.submitDistinct(ctx, entries, places[:half], results)
+			s.submitDistinct(ctx, entries, places[half:], results)
+			return
+		}
+		for _, place := range places {
+			results[place].Err = err
+		}
+		return
+	}
+	for _, place := range places {
+		row := rows[entries[place].key]
+		results[place] = row.answer(entries[place])
+	}
+}
+
+// insert runs the statement until its outcome is known. A batch whose commit
+// was not acknowledged is looked up by its ids before it is sent again.
+func (s *Store) insert(ctx context.Context, entries []entry, places []int) (map[key]submittedRow, error) {
+	found := make(map[key]submittedRow, len(places))
+	for {
+		rows, err := s.query(ctx, submitSQL, submitColumns(entries, places)...)
+		if err == nil {
+			for _, row := range rows {
+				found[row.key()] = row
+			}
+			return found, nil
+		}
+		switch {
+		case worthAnotherTry(err):
+			continue
+		case !outcomeUnknown(err) && !violates(err, "jobs_pkey"):
+			return nil, err
+		case ctx.Err() != nil:
+			return nil, err
+		}
+		ids := column(places, func(place int) pgtype.UUID { return uuid(entries[place].ID) })
+		rows, readErr := s.query(ctx, submittedSQL, ids)
+		if readErr != nil {
+			return nil, errors.Join(err, readErr)
+		}
+		for _, row := range rows {
+			found[row.key()] = row
+		}
+		places = slices.DeleteFunc(slices.Clone(places), func(place int) bool {
+			_, stored := found[entries[place].key]
+			return stored
+		})
+		if len(places) == 0 {
+			return found, nil
+		}
+	}
+}
+
+func (s *Store) query(ctx context.Context, sql string, args ...any) ([]submittedRow, error) {
+	rows, err := s.work.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByName[submittedRow])
+}
+
+// key names a job before it exists: by tenant and idempotency key, or by its
+// id where it has no key.
+type key struct {
+	tenant, idempotency string
+	id                  job.ID
+}
+
+func (k key) compare(other key) int {
+	return cmp.Or(
+		cmp.Compare(k.tenant, other.tenant),
+		cmp.Compare(k.idempotency, other.idempotency),
+		bytes.Compare(k.id[:], other.id[:]),
+	)
+}
+
+func newKey(tenant, idempotency string, id job.ID) key {
+	if idempotency == "" {
+		return key{id: id}
+	}
+	return key{tenant: tenant, idempotency: idempotency}
+}
+
+// entry is a submission with what identifies it.
+type entry struct {
+	job.Submission
+	key  key
+	hash []byte
+}
+
+func newEntry(s job.Submission) entry {
+	return entry{Submission: s, key: newKey(s.Tenant, s.IdempotencyKey, s.ID), hash: requestHash(s)}
+}
+
+// requestHash covers what makes two requests the same: the type and the
+// payload without insignificant white space.
+func requestHash(s job.Submission) []byte {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, s.Payload); err != nil {
+		compact.Reset() // not JSON: the database will refuse it
+		compact.Write(s.Payload)
+	}
+	hash := sha256.New()
+	hash.Write([]byte(s.Type))
+	hash.Write([]byte{0})
+	hash.Write(compact.Bytes())
+	return hash.Sum(nil)
+}
+
+type submittedRow struct {
+	JobID          [16]byte
+	Tenant         string
+	IdempotencyKey string
+	JobType        string
+	RequestHash    []byte
+	State          string
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	Fresh          bool
+}
+
+func (r submittedRow) key() key { return newKey(r.Tenant, r.IdempotencyKey, r.JobID) }
+
+func (r submittedRow) answer(e entry) Submitted {
+	if !bytes.Equal(r.RequestHash, e.hash) {
+		return Submitted{Err: job.ErrKeyReused}
+	}
+	return Submitted{Receipt: job.Receipt{
+		ID: r.JobID, Type: r.JobType, State: job.State(r.State),
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Replayed: !r.Fresh,
+	}}
+}
+
+func submitColumns(entries []entry, places []int) []any {
+	batch := make([]entry, len(places))
+	for i, place := range places {
+		batch[i] = entries[place]
+	}
+	return []any{
+		column(batch, func(e entry) pgtype.UUID { return uuid(e.ID) }),
+		column(batch, func(e entry) string { return e.Tenant }),
+		column(batch, func(e entry) string { return e.Type }),
+		column(batch, func(e entry) pgtype.Text { return text(e.IdempotencyKey) }),
+		column(batch, func(e entry) []byte { return e.hash }),
+		column(batch, func(e entry) string { return string(e.Payload) }),
+		column(batch, func(e entry) int16 { return e.Priority }),
+		column(batch, func(e entry) pgtype.Timestamptz { return instant(e.RunAt) }),
+		column(batch, func(e entry) pgtype.Interval { return interval(e.Delay) }),
+		column(batch, func(e entry) bool { return e.Hold }),
+		column(batch, func(e entry) int32 { return int32(e.MaxAttempts) }),
+		column(batch, func(e entry) pgtype.Interval { return interval(e.Timeout) }),
+		column(batch, func(e entry) pgtype.Text { return tags(e.Tags) }),
+		column(batch, func(e entry) string { return e.Trace.Parent }),
+		column(batch, func(e entry) string { return e.Trace.State }),
+	}
+}
+
+// tags travel as a JSON array: an array of arrays would have to be rectangular.
+func tags(list []string) pgtype.Text {
+	if len(list) == 0 {
+		return pgtype.Text{}
+	}
+	encoded, err := json.Marshal(list)
+	if err != nil {
+		panic("store: " + err.Error()) // strings always marshal
+	}
+	return document(encoded)
+}

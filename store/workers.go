@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// Enlist writes down that a worker's incarnation has begun and counts as alive
+// for the duration; Renew prolongs it.
+func (s *Store) Enlist(ctx context.Context, worker job.Worker, aliveFor time.Duration) error {
+	_, err := s.work.Exec(ctx, enlistSQL,
+		worker.ID, interval(aliveFor), worker.Host, worker.PID, worker.PIDStarted)
+	return translate("enlist", err)
+}
+
+// DescribeWorker writes down, as JSON, what a worker serves.
+func (s *Store) DescribeWorker(ctx context.Context, worker string, plugins json.RawMessage) error {
+	_, err := s.work.Exec(ctx, describeWorkerSQL, worker, string(plugins))
+	return translate("describe worker", err)
+}
+
+// Neighbours returns the workers on a host, other than the one named, that
+// have not signed off and may still hold leases.
+func (s *Store) Neighbours(ctx context.Context, host, except string) ([]job.Worker, error) {
+	rows, err := s.work.Query(ctx, neighboursSQL, host, except)
+	if err != nil {
+		return nil, translate("neighbours", err)
+	}
+	type row struct {
+		WorkerID   string
+		PID        int
+		PIDStarted int64 `db:"pid_started"`
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	if err != nil {
+		return nil, translate("neighbours", err)
+	}
+	workers := make([]job.Worker, len(found))
+	for i, row := range found {
+		workers[i] = job.Worker{ID: row.WorkerID, Host: host, PID: row.PID, PIDStarted: row.PIDStarted}
+	}
+	return workers, nil
+}
+
+// Discharge writes down that workers have ended and lets the leases that they
+// still hold expire at once. It returns how many leases those were. The caller
+// must know for certain that the workers, and their handlers, have ended.
+func (s *Store) Discharge(ctx context.Context, workers []string) (int, error) {
+	var leases int
+	err := s.work.QueryRow(ctx, dischargeSQL, workers).Scan(&leases)
+	return leases, translate("discharge", err)
+}
