@@ -1,0 +1,82 @@
+package embedded
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func asRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("this is about root")
+	}
+}
+
+func TestRootFindsAPlaceThatTheServerCanReach(t *testing.T) {
+	asRoot(t)
+	old := refuge
+	refuge = filepath.Join(filepath.Dir(tempDir(t)), "refuge")
+	t.Cleanup(func() { refuge = old })
+	private := t.TempDir() // below a directory of mode 0700
+	require.NoError(t, os.Chmod(filepath.Dir(private), 0o700))
+	dir := filepath.Join(private, "data", "postgres")
+
+	log := &logged{}
+	server := begin(t, Config{DataDir: dir, Log: log.logger()})
+	run(t, server, "create table t as select 42 as n")
+	end(t, server)
+	require.Contains(t, log.text(), "place="+refuge)
+	target, err := os.Readlink(dir)
+	require.NoError(t, err)
+	require.Equal(t, refuge, filepath.Dir(target))
+
+	server = begin(t, Config{DataDir: dir})
+	require.Equal(t, "42", query(t, server, "select n::text from t"), "the link leads back to the data")
+}
+
+func TestRootDoesNotMoveWhatIsThere(t *testing.T) {
+	asRoot(t)
+	private := t.TempDir()
+	require.NoError(t, os.Chmod(filepath.Dir(private), 0o700))
+	kept := filepath.Join(private, "kept")
+	require.NoError(t, os.WriteFile(kept, []byte("mine"), 0o600))
+
+	_, err := Start(t.Context(), Config{DataDir: private})
+	require.ErrorContains(t, err, "cannot reach "+private)
+	require.FileExists(t, kept)
+}
+
+func TestRootRunsAClusterAsItsOwner(t *testing.T) {
+	asRoot(t)
+	dir := tempDir(t)
+	const uid = 65534 // nobody, as a rule
+	require.NoError(t, os.Chown(dir, uid, uid))
+	server := begin(t, Config{DataDir: dir})
+	require.Equal(t, "1", query(t, server, "select '1'"))
+	owner, _, err := ownerOf(filepath.Join(dir, "data"))
+	require.NoError(t, err)
+	require.Equal(t, uid, owner)
+}
+
+// The same tests once more for an ordinary user, who has no PostgreSQL to run
+// as somebody else and no right to look into other processes.
+func TestAllOfThisAsAnOrdinaryUser(t *testing.T) {
+	asRoot(t)
+	work := filepath.Dir(tempDir(t))
+	program, err := os.ReadFile(os.Args[0])
+	require.NoError(t, err)
+	binary := filepath.Join(work, "embedded.test") // go test builds into a private directory
+	require.NoError(t, os.WriteFile(binary, program, 0o755))
+
+	cmd := exec.CommandContext(t.Context(), binary, "-test.count=1", "-test.failfast")
+	cmd.Dir = "/"
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "TMPDIR=/tmp"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}, Setpgid: true}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+}

@@ -1,0 +1,70 @@
+package embedded
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+)
+
+const (
+	keptLines   = 12
+	longestLine = 4 << 10
+)
+
+// serverLog passes the server's lines on and keeps the last ones for errors.
+type serverLog struct {
+	log  *slog.Logger
+	mu   sync.Mutex
+	kept []string
+}
+
+// follow reads until the last process of the server has closed its end.
+func (l *serverLog) follow(r io.Reader) {
+	lines := bufio.NewReaderSize(r, longestLine)
+	for {
+		line, _, err := lines.ReadLine()
+		if err != nil {
+			return
+		}
+		if len(line) > 0 {
+			l.add(string(line))
+		}
+	}
+}
+
+func (l *serverLog) add(line string) {
+	l.mu.Lock()
+	l.kept = append(l.kept, line)
+	l.kept = l.kept[max(0, len(l.kept)-keptLines):]
+	l.mu.Unlock()
+	severity, text, found := strings.Cut(line, ":  ")
+	if !found {
+		text = line
+	}
+	l.log.Log(context.Background(), levelOf(severity), "postgres", "severity", severity, "text", text)
+}
+
+// levelOf ranks low what clients are told as well: an ERROR is the answer to
+// a statement, a FATAL the end of a connection.
+func levelOf(severity string) slog.Level {
+	switch severity {
+	case "PANIC":
+		return slog.LevelError
+	case "WARNING", "ERROR", "FATAL":
+		return slog.LevelWarn
+	default:
+		return slog.LevelDebug
+	}
+}
+
+func (l *serverLog) last() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.kept) == 0 {
+		return "it wrote nothing"
+	}
+	return strings.Join(l.kept, "\n")
+}

@@ -1,0 +1,102 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// pidFile is what the server's own lock file says.
+type pidFile struct {
+	pid       int
+	socketDir string
+	ready     bool
+}
+
+// readPidFile returns false when there is none or it is being written.
+func readPidFile(h home) (pidFile, bool) {
+	text, err := os.ReadFile(h.pidPath())
+	if err != nil {
+		return pidFile{}, false
+	}
+	// Lines: pid, data directory, start time, port, socket directory, listen
+	// address, shared memory key, status.
+	lines := strings.Split(string(text), "\n")
+	pid, err := strconv.Atoi(strings.TrimSpace(lines[0]))
+	if err != nil {
+		return pidFile{}, false
+	}
+	found := pidFile{pid: pid}
+	if len(lines) >= 8 {
+		found.socketDir = lines[4]
+		found.ready = strings.TrimSpace(lines[7]) == "ready"
+	}
+	return found, true
+}
+
+func (h home) pidPath() string { return filepath.Join(h.data(), "postmaster.pid") }
+
+// findRunning returns the URL of a healthy server that runs in the home, and
+// nothing when there is none. It waits out one that starts or stops. The
+// caller holds the home's lock.
+func findRunning(ctx context.Context, h home) (string, error) {
+	for {
+		state, ok := readPidFile(h)
+		if !ok {
+			return "", nil
+		}
+		if !runsIn(h.data(), state.pid) {
+			// The server checks this file too, but takes any process of its
+			// user that has got the number for itself.
+			if err := os.Remove(h.pidPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return "", fmt.Errorf("remove a stale lock file: %w", err)
+			}
+			return "", nil
+		}
+		if state.ready {
+			owner, err := ping(ctx, state.socketDir)
+			switch {
+			case err == nil && orphaned(state.pid, owner):
+				// The kernel has told it to stop, or is about to.
+				_ = syscall.Kill(state.pid, syscall.SIGINT)
+			case err == nil:
+				return socketURL(state.socketDir, databaseName), ensureDatabase(ctx, state.socketDir)
+			case !passing(err):
+				return "", fmt.Errorf("process %d serves %s but refuses us: %w", state.pid, h.data(), err)
+			}
+		}
+		if err := pause(ctx, 10*time.Millisecond); err != nil {
+			return "", fmt.Errorf("process %d serves %s but does not answer: %w", state.pid, h.data(), err)
+		}
+	}
+}
+
+// passing says whether a later connection may do better: the server starts,
+// stops (class 57), is full (class 53) or did not answer at all.
+func passing(err error) bool {
+	var pgErr *pgconn.PgError
+	return !errors.As(err, &pgErr) || strings.HasPrefix(pgErr.Code, "57") || strings.HasPrefix(pgErr.Code, "53")
+}
+
+// ping connects once and returns the process that started the server, empty
+// when that did not come from this package.
+func ping(ctx context.Context, socketDir string) (owner string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, socketURL(socketDir, "postgres"))
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	err = conn.QueryRow(ctx, "select coalesce(current_setting($1, true), '')", ownerSetting).Scan(&owner)
+	return owner, err
+}

@@ -1,0 +1,17 @@
+//go:build unix && !linux
+
+package embedded
+
+import (
+	"errors"
+	"syscall"
+)
+
+// runsIn can only say whether the process exists.
+func runsIn(_ string, pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return err == nil || errors.Is(err, syscall.EPERM)
+}
+
+// orphaned is false: without a death signal an orphan runs on and is shared.
+func orphaned(int, string) bool { return false }
