@@ -5,25 +5,14 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-)
 
-// Hint names a channel on which processes tell each other that something
-// changed. Hints carry nothing, may be lost, and only save a wait: whatever
-// they announce is also found by polling.
-type Hint string
-
-// The hints that are sent.
-const (
-	// JobsReady says that jobs were put on the ready list.
-	JobsReady Hint = "holdfast_ready"
-	// CancelAsked says that the cancel of a running job was requested.
-	CancelAsked Hint = "holdfast_cancel"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // Send gives a hint to every listener. It is a statement of its own, never
 // part of a transition: a commit that notifies takes a lock that all
 // notifying commits of the server share.
-func (s *Store) Send(ctx context.Context, hint Hint) error {
+func (s *Store) Send(ctx context.Context, hint job.Hint) error {
 	_, err := s.work.Exec(ctx, sendHintSQL, string(hint))
 	return translate("send hint", err)
 }
@@ -31,7 +20,7 @@ func (s *Store) Send(ctx context.Context, hint Hint) error {
 // Listen opens a connection of its own, calls ready once it listens, and then
 // heard for every hint, until the context ends or the connection fails. It
 // always returns an error.
-func (s *Store) Listen(ctx context.Context, ready func(), heard func(Hint)) error {
+func (s *Store) Listen(ctx context.Context, ready func(), heard func(job.Hint)) error {
 	config := s.work.Config().ConnConfig.Copy()
 	config.RuntimeParams["application_name"] = "holdfast listener"
 	conn, err := pgx.ConnectConfig(ctx, config)
@@ -39,7 +28,7 @@ func (s *Store) Listen(ctx context.Context, ready func(), heard func(Hint)) erro
 		return translate("listen", err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // nothing is lost with it
-	for _, hint := range []Hint{JobsReady, CancelAsked} {
+	for _, hint := range job.Hints() {
 		if _, err := conn.Exec(ctx, "listen "+string(hint)); err != nil {
 			return translate("listen", err)
 		}
@@ -50,6 +39,6 @@ func (s *Store) Listen(ctx context.Context, ready func(), heard func(Hint)) erro
 		if err != nil {
 			return translate(fmt.Sprintf("wait for hint on %s", config.Host), err)
 		}
-		heard(Hint(notice.Channel))
+		heard(job.Hint(notice.Channel))
 	}
 }

@@ -16,19 +16,12 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Submitted is what became of one submission of a batch: its receipt, or one
-// of job.ErrKeyReused, job.ErrBadData, job.ErrUnavailable.
-type Submitted struct {
-	Receipt job.Receipt
-	Err     error
-}
-
 // Submit stores the jobs and returns what became of each, in the order given.
 // Submissions are independent: one that cannot be stored does not keep the
 // others out. A submission whose idempotency key is known gets the receipt of
 // the job that has it. Submitting the same id again is safe.
-func (s *Store) Submit(ctx context.Context, batch []job.Submission) []Submitted {
-	results := make([]Submitted, len(batch))
+func (s *Store) Submit(ctx context.Context, batch []job.Submission) []job.Submitted {
+	results := make([]job.Submitted, len(batch))
 	entries := make([]entry, len(batch))
 	for i, submission := range batch {
 		entries[i] = newEntry(submission)
@@ -50,7 +43,7 @@ func (s *Store) Submit(ctx context.Context, batch []job.Submission) []Submitted 
 			results[i] = results[at]
 			results[i].Receipt.Replayed = true
 			if results[at].Err == nil && !bytes.Equal(e.hash, entries[at].hash) {
-				results[i] = Submitted{Err: job.ErrKeyReused}
+				results[i] = job.Submitted{Err: job.ErrKeyReused}
 			}
 		}
 	}
@@ -59,7 +52,7 @@ func (s *Store) Submit(ctx context.Context, batch []job.Submission) []Submitted 
 
 // submitDistinct fills in results at the places named, halving the batch as
 // long as some value in it cannot be stored.
-func (s *Store) submitDistinct(ctx context.Context, entries []entry, places []int, results []Submitted) {
+func (s *Store) submitDistinct(ctx context.Context, entries []entry, places []int, results []job.Submitted) {
 	if len(places) == 0 {
 		return
 	}
@@ -191,11 +184,11 @@ type submittedRow struct {
 
 func (r submittedRow) key() key { return newKey(r.Tenant, r.IdempotencyKey, r.JobID) }
 
-func (r submittedRow) answer(e entry) Submitted {
+func (r submittedRow) answer(e entry) job.Submitted {
 	if !bytes.Equal(r.RequestHash, e.hash) {
-		return Submitted{Err: job.ErrKeyReused}
+		return job.Submitted{Err: job.ErrKeyReused}
 	}
-	return Submitted{Receipt: job.Receipt{
+	return job.Submitted{Receipt: job.Receipt{
 		ID: r.JobID, Type: r.JobType, State: job.State(r.State),
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Replayed: !r.Fresh,
 	}}

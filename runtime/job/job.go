@@ -75,6 +75,13 @@ type Receipt struct {
 	Replayed bool
 }
 
+// Submitted is what became of one submission of a batch: its receipt, or one
+// of ErrKeyReused, ErrBadData, ErrUnavailable.
+type Submitted struct {
+	Receipt Receipt
+	Err     error
+}
+
 // Trace is the W3C trace context that a job carries from its submission to
 // every attempt; empty strings for none.
 type Trace struct {
