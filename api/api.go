@@ -1,0 +1,107 @@
+// Package api is Holdfast's HTTP interface. It records what clients want and
+// shows what became of it; it never executes a job. It holds no state, so any
+// number of processes can serve it, and every request is safe to repeat.
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// Jobs is the ledger as the API sees it. Any method can return
+// job.ErrUnavailable, and the error of a context that is done.
+type Jobs interface {
+	// Submit makes the job, or finds the one that an earlier submission with
+	// the same key made. It returns job.ErrKeyReused and job.ErrBadData.
+	Submit(ctx context.Context, s job.Submission) (job.Receipt, error)
+	// Get returns job.ErrNotFound, as do all that take an id.
+	Get(ctx context.Context, id job.ID) (job.View, error)
+	// Cancel ends a waiting job at once and asks a running one to stop. A
+	// canceled job stays as it is; job.ErrWrongState is for those that
+	// succeeded or are dead.
+	Cancel(ctx context.Context, id job.ID) (job.View, error)
+	// Release makes a created job eligible; job.ErrWrongState for any other.
+	Release(ctx context.Context, id job.ID) (job.View, error)
+	// Requeue gives a dead job all its attempts again; job.ErrWrongState for
+	// any other.
+	Requeue(ctx context.Context, id job.ID) (job.View, error)
+	// Redrive requeues up to limit dead jobs and returns how many.
+	Redrive(ctx context.Context, limit int) (int, error)
+	// DeadLetters lists up to limit dead jobs, newest first.
+	DeadLetters(ctx context.Context, limit int) ([]job.DeadLetter, error)
+	// TypeSpec resolves the defaults of a job type. It returns
+	// job.ErrUnknownType.
+	TypeSpec(ctx context.Context, jobType string) (job.TypeSpec, error)
+	// Ping returns nil when the database answers.
+	Ping(ctx context.Context) error
+}
+
+// Config is what New needs. Every field must be set.
+type Config struct {
+	Jobs Jobs
+	Log  *slog.Logger
+	// MaxBodyBytes bounds the body of a submission.
+	MaxBodyBytes int64
+	// RequestTimeout bounds the work on one request, from the moment its
+	// header has been read.
+	RequestTimeout time.Duration
+	// Version is shown in the OpenAPI document.
+	Version string
+}
+
+// DefaultMaxBodyBytes and DefaultRequestTimeout suit most services.
+const (
+	DefaultMaxBodyBytes   = 1 << 20
+	DefaultRequestTimeout = 30 * time.Second
+)
+
+// New returns the handler of all routes.
+func New(c Config) http.Handler {
+	router := chi.NewMux()
+	router.Use(observe(c.Log), protect, middleware.GetHead)
+	router.NotFound(notFound)
+	router.MethodNotAllowed(methodNotAllowed(router))
+
+	s := &service{jobs: c.Jobs, log: c.Log, maxBodyBytes: c.MaxBodyBytes}
+	router.Get("/healthz", alive)
+	router.Get("/readyz", s.ready)
+
+	var document *huma.OpenAPI
+	router.Group(func(r chi.Router) {
+		r.Use(deadline(c.RequestTimeout), speakJSON)
+		routes := humachi.New(r, humaConfig(c.Version))
+		s.addSubmit(routes)
+		s.addJobs(routes)
+		s.addDeadLetters(routes)
+		document = routes.OpenAPI()
+	})
+	serveDocument(router, document)
+	return router
+}
+
+// service answers the routes that read or write the ledger.
+type service struct {
+	jobs         Jobs
+	log          *slog.Logger
+	maxBodyBytes int64
+}
+
+// humaConfig leaves out what huma would add by itself: documentation pages
+// from a CDN, and links to schemas in every answer.
+func humaConfig(version string) huma.Config {
+	config := huma.DefaultConfig("Holdfast", version)
+	config.Info.Description = "Durable background jobs: submit over HTTP, run at least once."
+	config.CreateHooks = nil
+	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
+	config.Transformers = []huma.Transformer{discreet}
+	return config
+}

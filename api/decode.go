@@ -1,0 +1,99 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+const (
+	// maxErrors bounds the answer to a body in which nothing is right.
+	maxErrors = 20
+	// maxEchoed bounds what is repeated of the name of an unknown member.
+	maxEchoed = 100
+)
+
+// decode reads a body that has passed screen. It reports every mistake, not
+// only the first. Unlike encoding/json it minds the case of names, and
+// refuses members that are unknown or there twice.
+func decode(body []byte) (request, []*huma.ErrorDetail) {
+	d := decoder{}
+	d.members = d.request.members()
+	if bytes.TrimLeft(body, " \t\r\n")[0] != '{' {
+		d.refuse(errors.New("must be an object"))
+		return d.request, d.errs
+	}
+	seen := map[string]bool{}
+	input := json.NewDecoder(bytes.NewReader(body))
+	_, err := input.Token()
+	for err == nil && input.More() {
+		var member json.Token
+		var value json.RawMessage
+		if member, err = input.Token(); err != nil {
+			break
+		}
+		if err = input.Decode(&value); err != nil {
+			break
+		}
+		d.member(member.(string), value, seen)
+	}
+	if err != nil {
+		d.refuse(errors.New("cannot be read"))
+	}
+	if !seen["jobType"] {
+		d.refuse(errors.New("is required"), "jobType")
+	}
+	if d.request.runAt != nil && d.request.delay != nil {
+		d.refuse(errors.New("excludes runAt"), "delay")
+	}
+	return d.request, d.errs
+}
+
+type decoder struct {
+	request request
+	members map[string]func(json.RawMessage) error
+	errs    []*huma.ErrorDetail
+}
+
+func (d *decoder) member(name string, value json.RawMessage, seen map[string]bool) {
+	read, known := d.members[name]
+	switch {
+	case !known:
+		d.refuse(errors.New("is not known"), name)
+	case seen[name]:
+		d.refuse(errors.New("is there twice"), name)
+	default:
+		seen[name] = true
+		var inside *itemError
+		err := read(value)
+		if errors.As(err, &inside) {
+			d.refuse(inside.err, name, inside.index)
+		} else if err != nil {
+			d.refuse(err, name)
+		}
+	}
+}
+
+func (d *decoder) refuse(err error, place ...string) {
+	if len(d.errs) < maxErrors {
+		d.errs = append(d.errs, at(pointer(place...), err.Error()))
+	}
+}
+
+// pointer is the JSON Pointer to a place in the body, as a URI fragment
+// (RFC 6901, section 6).
+func pointer(place ...string) string {
+	escape := strings.NewReplacer("~", "~0", "/", "~1")
+	var path strings.Builder
+	for _, step := range place {
+		if runes := []rune(step); len(runes) > maxEchoed {
+			step = string(runes[:maxEchoed]) + "…"
+		}
+		path.WriteString("/" + escape.Replace(step))
+	}
+	return "#" + (&url.URL{Fragment: path.String()}).EscapedFragment()
+}

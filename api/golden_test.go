@@ -1,0 +1,173 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+var update = flag.Bool("update", false, "write the goldens anew")
+
+func newAPI(t testing.TB, jobs api.Jobs) http.Handler {
+	t.Helper()
+	return api.New(api.Config{
+		Jobs: jobs, Log: slog.New(slog.DiscardHandler), Version: "test",
+		MaxBodyBytes: 4096, RequestTimeout: 10 * time.Second,
+	})
+}
+
+// send makes a request; headers are "Name: value".
+func send(h http.Handler, method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
+	}
+	r := httptest.NewRequestWithContext(context.Background(), method, path, reader)
+	if method == http.MethodPost && body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for _, header := range headers {
+		name, value, _ := strings.Cut(header, ": ")
+		if name == "Content-Type" {
+			r.Header.Del(name)
+		}
+		r.Header.Add(name, value)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+var uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
+
+// transcript is the answer as a golden keeps it.
+func transcript(w *httptest.ResponseRecorder) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %s\n", w.Code, http.StatusText(w.Code))
+	for _, name := range slices.Sorted(func(yield func(string) bool) {
+		for name := range w.Header() {
+			if !yield(name) {
+				return
+			}
+		}
+	}) {
+		fmt.Fprintf(&b, "%s: %s\n", name, strings.Join(w.Header()[name], ", "))
+	}
+	b.WriteString("\n" + w.Body.String())
+	return uuids.ReplaceAllString(b.String(), "<uuid>")
+}
+
+func requireGolden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+}
+
+const (
+	known   = "/jobs/00000000-0000-7000-8000-000000000001"
+	unknown = "/jobs/00000000-0000-7000-8000-0000000000ff"
+)
+
+func jobIn(state job.State) func(*ledger) {
+	return func(l *ledger) {
+		id, _ := job.ParseID(strings.TrimPrefix(known, "/jobs/"))
+		l.jobs[id] = job.View{ID: id, Type: "SLEEP_JOB", Tenant: "acme", State: state, CreatedAt: birth, UpdatedAt: later}
+	}
+}
+
+func finished(l *ledger) {
+	jobIn(job.Succeeded)(l)
+	for id, v := range l.jobs {
+		v.StartedAt, v.FinishedAt = &birth, &later
+		v.Progress, v.Result = json.RawMessage(`{"done":1.0}`), json.RawMessage(`"<a>\u0000 12345678901234567890"`)
+		l.jobs[id] = v
+	}
+}
+
+func failing(err error) func(*ledger) { return func(l *ledger) { l.fails = err } }
+
+const minimal = `{"jobType":"SLEEP_JOB","payload":{"sleepSeconds":5}}`
+
+func TestAnswersAreAsAgreed(t *testing.T) {
+	for _, c := range []struct {
+		name, method, path, body string
+		headers                  []string
+		given                    func(*ledger)
+	}{
+		{name: "submit", method: "POST", path: "/jobs", body: minimal},
+		{name: "submit-scheduled", method: "POST", path: "/jobs", body: `{"jobType":"SLEEP_JOB","delay":"1h"}`},
+		{name: "submit-unknown-type", method: "POST", path: "/jobs", body: `{"jobType":"NOBODYS_JOB"}`},
+		{name: "submit-everything-wrong", method: "POST", path: "/jobs", body: `{"payload":1,"priority":1e9,"maxAttempts":0,"timeout":30,"delay":"-1s","runAt":"tomorrow","tenant":"","tags":["a",7],"hold":"yes","idempotencyKey":"a\u0000b","JOBTYPE":"x","a/b~ü":1,"payload":2}`},
+		{name: "submit-not-an-object", method: "POST", path: "/jobs", body: `[1]`},
+		{name: "submit-not-json", method: "POST", path: "/jobs", body: "{\n  \"jobType\": nope\n}"},
+		{name: "submit-not-utf8", method: "POST", path: "/jobs", body: "{\"jobType\":\"\xff\"}"},
+		{name: "submit-cut-short", method: "POST", path: "/jobs", body: `{"jobType":"A"`},
+		{name: "submit-two-values", method: "POST", path: "/jobs", body: minimal + minimal},
+		{name: "submit-blank", method: "POST", path: "/jobs", body: " "},
+		{name: "submit-too-deep", method: "POST", path: "/jobs", body: `{"payload":` + strings.Repeat("[", 1000)},
+		{name: "submit-too-large", method: "POST", path: "/jobs", body: `{"payload":"` + strings.Repeat("x", 5000)},
+		{name: "submit-as-form", method: "POST", path: "/jobs", body: minimal, headers: []string{"Content-Type: application/x-www-form-urlencoded"}},
+		{name: "submit-cross-origin", method: "POST", path: "/jobs", body: minimal, headers: []string{"Sec-Fetch-Site: cross-site"}},
+		{name: "submit-two-keys", method: "POST", path: "/jobs", body: `{"jobType":"A","idempotencyKey":"one"}`, headers: []string{`Idempotency-Key: "two"`}},
+		{name: "submit-unavailable", method: "POST", path: "/jobs", body: minimal, given: failing(fmt.Errorf("submit: %w", job.ErrUnavailable))},
+		{name: "submit-bad-data", method: "POST", path: "/jobs", body: minimal, given: failing(job.ErrBadData)},
+		{name: "submit-broken", method: "POST", path: "/jobs", body: minimal, given: failing(errors.New("secret detail"))},
+		{name: "submit-panic", method: "POST", path: "/jobs", body: minimal, given: func(l *ledger) { l.panics = "secret detail" }},
+
+		{name: "get-pending", method: "GET", path: known, given: jobIn(job.Retry)},
+		{name: "get-finished", method: "GET", path: known, given: finished},
+		{name: "get-unknown", method: "GET", path: unknown},
+		{name: "get-bad-id", method: "GET", path: "/jobs/not-a-uuid"},
+		{name: "cancel-waiting", method: "POST", path: known + "/cancel", given: jobIn(job.Queued)},
+		{name: "cancel-running", method: "POST", path: known + "/cancel", given: jobIn(job.Running)},
+		{name: "cancel-finished", method: "POST", path: known + "/cancel", given: jobIn(job.Succeeded)},
+		{name: "cancel-unknown", method: "POST", path: unknown + "/cancel"},
+		{name: "release", method: "POST", path: known + "/release", given: jobIn(job.Created)},
+		{name: "release-wrong-state", method: "POST", path: known + "/release", given: jobIn(job.Queued)},
+		{name: "requeue", method: "POST", path: known + "/requeue", given: jobIn(job.Dead)},
+		{name: "requeue-not-dead", method: "POST", path: known + "/requeue", given: jobIn(job.Retry)},
+		{name: "requeue-bad-id", method: "POST", path: "/jobs/%7b/requeue"},
+
+		{name: "dead-letter", method: "GET", path: "/dead-letter"},
+		{name: "dead-letter-retry", method: "POST", path: "/dead-letter/retry"},
+		{name: "dead-letter-retry-not-a-number", method: "POST", path: "/dead-letter/retry?limit=1e3"},
+
+		{name: "healthz", method: "GET", path: "/healthz", given: failing(job.ErrUnavailable)},
+		{name: "readyz", method: "GET", path: "/readyz"},
+		{name: "readyz-not", method: "GET", path: "/readyz", given: failing(job.ErrUnavailable)},
+		{name: "not-found", method: "GET", path: "/nothing"},
+		{name: "method-not-allowed", method: "DELETE", path: known},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLedger()
+			if c.given != nil {
+				c.given(l)
+			}
+			requireGolden(t, c.name, transcript(send(newAPI(t, l), c.method, c.path, c.body, c.headers...)))
+		})
+	}
+}

@@ -1,0 +1,108 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// Job is a job as clients see it: what became of it, and nothing of its
+// payload, attempts, worker, lease or errors.
+type Job struct {
+	JobID      job.ID          `json:"jobId" format:"uuid"`
+	JobType    string          `json:"jobType" example:"SEND_EMAIL"`
+	Status     job.Status      `json:"status" enum:"PENDING,RUNNING,COMPLETED,FAILED,CANCELED"`
+	CreatedAt  time.Time       `json:"createdAt"`
+	UpdatedAt  time.Time       `json:"updatedAt"`
+	StartedAt  *time.Time      `json:"startedAt,omitempty" doc:"When the latest attempt began."`
+	FinishedAt *time.Time      `json:"finishedAt,omitempty"`
+	Progress   json.RawMessage `json:"progress,omitempty" doc:"What the handler last reported: any JSON value."`
+	Result     json.RawMessage `json:"result,omitempty" doc:"What the handler returned: any JSON value."`
+}
+
+func seen(v job.View) Job {
+	return Job{
+		JobID: v.ID, JobType: v.Type, Status: v.State.Status(),
+		CreatedAt: v.CreatedAt.UTC(), UpdatedAt: v.UpdatedAt.UTC(),
+		StartedAt: utc(v.StartedAt), FinishedAt: utc(v.FinishedAt),
+		Progress: v.Progress, Result: v.Result,
+	}
+}
+
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	u := t.UTC()
+	return &u
+}
+
+// jobID is the id in a path.
+type jobID struct{ job.ID }
+
+// Schema describes the id in the OpenAPI document.
+func (jobID) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "uuid"}
+}
+
+type jobInput struct {
+	ID jobID `path:"id" doc:"The jobId that the submission returned."`
+}
+
+type jobOutput struct{ Body Job }
+
+func (s *service) addJobs(routes huma.API) {
+	huma.Register(routes, huma.Operation{
+		OperationID: "get-job", Method: http.MethodGet, Path: "/jobs/{id}",
+		Summary: "See what became of a job", Tags: []string{"Jobs"},
+	}, s.onJob(s.jobs.Get, s.fail))
+
+	huma.Register(routes, huma.Operation{
+		OperationID: "cancel-job", Method: http.MethodPost, Path: "/jobs/{id}/cancel",
+		Summary:     "Cancel a job",
+		Description: "A job that waits is canceled at once. A running one is asked to stop, and is RUNNING until it has. Answers 409 for a job that has succeeded or failed.",
+		Tags:        []string{"Jobs"},
+	}, s.onJob(s.jobs.Cancel, s.fail))
+
+	huma.Register(routes, huma.Operation{
+		OperationID: "release-job", Method: http.MethodPost, Path: "/jobs/{id}/release",
+		Summary:     "Make a held or scheduled job eligible now",
+		Description: "Answers 409 for a job that is not waiting for its release or its time.",
+		Tags:        []string{"Jobs"},
+	}, s.onJob(s.jobs.Release, s.fail))
+
+	huma.Register(routes, huma.Operation{
+		OperationID: "requeue-job", Method: http.MethodPost, Path: "/jobs/{id}/requeue",
+		Summary:     "Give a dead-lettered job all its attempts again",
+		Description: "Answers 400 for a job that is not dead-lettered.",
+		Tags:        []string{"Dead letters"},
+	}, s.onJob(s.jobs.Requeue, s.failRequeue))
+}
+
+// onJob handles the routes that name one job and answer with it.
+func (s *service) onJob(
+	do func(context.Context, job.ID) (job.View, error), fail func(context.Context, error) error,
+) func(context.Context, *jobInput) (*jobOutput, error) {
+	return func(ctx context.Context, in *jobInput) (*jobOutput, error) {
+		view, err := do(ctx, in.ID.ID)
+		if err != nil {
+			return nil, fail(ctx, err)
+		}
+		return &jobOutput{Body: seen(view)}, nil
+	}
+}
+
+// failRequeue answers 400, not 409, for the wrong state: the contract that
+// clients of requeue were promised.
+func (s *service) failRequeue(ctx context.Context, err error) error {
+	if errors.Is(err, job.ErrWrongState) {
+		return problem(http.StatusBadRequest, "the job is not dead-lettered")
+	}
+	return s.fail(ctx, err)
+}

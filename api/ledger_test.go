@@ -1,0 +1,131 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// ledger is a small Jobs in memory: enough state to tell answers apart.
+type ledger struct {
+	mu        sync.Mutex
+	submitted []job.Submission
+	jobs      map[job.ID]job.View
+	keys      map[string]int
+	redriven  int
+	// fails is returned, or panicked with, in place of an answer.
+	fails  error
+	panics any
+}
+
+var (
+	birth = time.Date(2026, 2, 20, 1, 2, 3, 456000, time.FixedZone("", 3600))
+	later = birth.Add(time.Minute)
+)
+
+func newLedger() *ledger { return &ledger{jobs: map[job.ID]job.View{}, keys: map[string]int{}} }
+
+func (l *ledger) interrupt() error {
+	if l.panics != nil {
+		panic(l.panics)
+	}
+	return l.fails
+}
+
+func (l *ledger) Submit(_ context.Context, s job.Submission) (job.Receipt, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.interrupt(); err != nil {
+		return job.Receipt{}, err
+	}
+	if i, used := l.keys[s.Tenant+"\x00"+s.IdempotencyKey]; used && s.IdempotencyKey != "" {
+		first := l.submitted[i]
+		if first.Type != s.Type || !bytes.Equal(first.Payload, s.Payload) {
+			return job.Receipt{}, job.ErrKeyReused
+		}
+		v := l.jobs[first.ID]
+		return job.Receipt{ID: v.ID, Type: v.Type, State: v.State, CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt, Replayed: true}, nil
+	}
+	state := job.Queued
+	if s.Hold || s.Delay > 0 || !s.RunAt.IsZero() {
+		state = job.Created
+	}
+	l.keys[s.Tenant+"\x00"+s.IdempotencyKey] = len(l.submitted)
+	l.submitted = append(l.submitted, s)
+	l.jobs[s.ID] = job.View{ID: s.ID, Type: s.Type, Tenant: s.Tenant, State: state, CreatedAt: birth, UpdatedAt: birth}
+	return job.Receipt{ID: s.ID, Type: s.Type, State: state, CreatedAt: birth, UpdatedAt: birth}, nil
+}
+
+func (l *ledger) Get(_ context.Context, id job.ID) (job.View, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.interrupt(); err != nil {
+		return job.View{}, err
+	}
+	v, found := l.jobs[id]
+	if !found {
+		return job.View{}, job.ErrNotFound
+	}
+	return v, nil
+}
+
+// move changes a job's state when it is one of those given.
+func (l *ledger) move(ctx context.Context, id job.ID, to job.State, from ...job.State) (job.View, error) {
+	v, err := l.Get(ctx, id)
+	if err != nil {
+		return v, err
+	}
+	for _, state := range from {
+		if v.State == state {
+			v.State, v.UpdatedAt = to, later
+			l.jobs[id] = v
+			return v, nil
+		}
+	}
+	return job.View{}, job.ErrWrongState
+}
+
+func (l *ledger) Cancel(ctx context.Context, id job.ID) (job.View, error) {
+	if v, err := l.Get(ctx, id); err == nil && v.State == job.Running {
+		return v, nil
+	}
+	return l.move(ctx, id, job.Canceled, job.Created, job.Queued, job.Retry, job.Canceled)
+}
+
+func (l *ledger) Release(ctx context.Context, id job.ID) (job.View, error) {
+	return l.move(ctx, id, job.Queued, job.Created)
+}
+
+func (l *ledger) Requeue(ctx context.Context, id job.ID) (job.View, error) {
+	return l.move(ctx, id, job.Queued, job.Dead)
+}
+
+func (l *ledger) Redrive(_ context.Context, limit int) (int, error) {
+	l.redriven = limit
+	return limit, l.interrupt()
+}
+
+func (l *ledger) DeadLetters(_ context.Context, limit int) ([]job.DeadLetter, error) {
+	l.redriven = limit
+	return []job.DeadLetter{{
+		ID: job.ID{15: 7}, Type: "FAIL_JOB", Tenant: job.DefaultTenant, DeadAt: later, Attempts: 4, LastError: "no <luck>",
+	}}, l.interrupt()
+}
+
+func (l *ledger) TypeSpec(_ context.Context, jobType string) (job.TypeSpec, error) {
+	if jobType == "NOBODYS_JOB" {
+		return job.TypeSpec{}, job.ErrUnknownType
+	}
+	return job.TypeSpec{Type: jobType, MaxAttempts: 4, Timeout: 30 * time.Second}, nil
+}
+
+func (l *ledger) Ping(ctx context.Context) error {
+	if l.fails != nil {
+		<-ctx.Done() // a database that does not answer at all
+		return ctx.Err()
+	}
+	return nil
+}

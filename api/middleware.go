@@ -1,0 +1,104 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+)
+
+// observe writes the access log, at debug level, and turns a panic into an
+// answer.
+func observe(log *slog.Logger) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			began := time.Now()
+			answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+			defer func() {
+				if panicked := recover(); panicked != nil {
+					answerPanic(answer, r, log, panicked)
+				}
+				log.DebugContext(r.Context(), "request",
+					"method", r.Method, "path", r.URL.Path, "status", answer.Status(),
+					"bytes", answer.BytesWritten(), "duration", time.Since(began))
+			}()
+			next.ServeHTTP(answer, r)
+		})
+	}
+}
+
+// answerPanic logs the panic and answers 500. When the answer has begun, it is
+// broken off: huma panics when it cannot write, mostly because the client left.
+func answerPanic(w middleware.WrapResponseWriter, r *http.Request, log *slog.Logger, panicked any) {
+	if err, ok := panicked.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(panicked)
+	}
+	if w.Status() != 0 {
+		log.DebugContext(r.Context(), "answer broken off", "path", r.URL.Path, "error", panicked)
+		panic(http.ErrAbortHandler)
+	}
+	log.ErrorContext(r.Context(), "request panicked",
+		"method", r.Method, "path", r.URL.Path, "panic", panicked, "stack", string(debug.Stack()))
+	writeProblem(w, http.StatusInternalServerError, "internal error")
+}
+
+// protect refuses requests that a page of another site makes a browser send,
+// and keeps browsers and caches from making anything of the answers.
+func protect(next http.Handler) http.Handler {
+	crossOrigin := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		if err := crossOrigin.Check(r); err != nil {
+			writeProblem(w, http.StatusForbidden, "cross-origin request refused")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// deadline bounds the work on one request.
+func deadline(limit time.Duration) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ctx, cancel := context.WithTimeout(r.Context(), limit)
+			defer cancel()
+			next.ServeHTTP(w, r.WithContext(ctx))
+		})
+	}
+}
+
+// speakJSON makes JSON the one format that huma can choose. It would label an
+// answer with any name for JSON that the client accepts, "problem+json" for a
+// success or bare "json" for a problem.
+func speakJSON(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Set("Accept", "application/json")
+		next.ServeHTTP(w, r)
+	})
+}
+
+func notFound(w http.ResponseWriter, _ *http.Request) {
+	writeProblem(w, http.StatusNotFound, "no such resource")
+}
+
+// methodNotAllowed names the methods that the path has.
+func methodNotAllowed(router chi.Routes) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var allowed []string
+		if router.Match(chi.NewRouteContext(), http.MethodGet, r.URL.Path) {
+			allowed = append(allowed, http.MethodGet, http.MethodHead)
+		}
+		if router.Match(chi.NewRouteContext(), http.MethodPost, r.URL.Path) {
+			allowed = append(allowed, http.MethodPost)
+		}
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		writeProblem(w, http.StatusMethodNotAllowed, "the resource does not have this method")
+	}
+}

@@ -1,0 +1,212 @@
+package api_test
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// submitted sends a body that must be accepted, and returns what Jobs got.
+func submitted(t *testing.T, body string, headers ...string) job.Submission {
+	t.Helper()
+	l := newLedger()
+	answer := send(newAPI(t, l), "POST", "/jobs", body, headers...)
+	require.Equal(t, 202, answer.Code, answer.Body.String())
+	require.Len(t, l.submitted, 1)
+	return l.submitted[0]
+}
+
+func TestDefaultsAreResolved(t *testing.T) {
+	s := submitted(t, `{"jobType":"A"}`)
+	require.Equal(t, byte(7), s.ID[6]>>4, "the id is a UUIDv7")
+	s.ID = job.ID{}
+	require.Equal(t, job.Submission{
+		Type: "A", Tenant: job.DefaultTenant, Payload: json.RawMessage("null"),
+		MaxAttempts: 4, Timeout: 30 * time.Second, Tags: []string{},
+	}, s)
+}
+
+func TestNullIsAbsent(t *testing.T) {
+	s := submitted(t, `{"jobType":"A","payload":null,"idempotencyKey":null,"priority":null,"runAt":null,"delay":null,"maxAttempts":null,"timeout":null,"tenant":null,"tags":null,"hold":null}`)
+	absent := submitted(t, `{"jobType":"A"}`)
+	s.ID, absent.ID = job.ID{}, job.ID{}
+	require.Equal(t, absent, s)
+}
+
+func TestEverythingAskedForIsSubmitted(t *testing.T) {
+	s := submitted(t, `{"jobType":"A","idempotencyKey":"k","priority":-32767,"runAt":"2030-01-31T12:00:00.5+02:00","maxAttempts":1000,"timeout":"1ms","tenant":"acme","tags":["x","y"],"hold":true}`)
+	require.True(t, s.RunAt.Equal(time.Date(2030, 1, 31, 10, 0, 0, 500e6, time.UTC)))
+	s.ID, s.RunAt = job.ID{}, time.Time{}
+	require.Equal(t, job.Submission{
+		Type: "A", Tenant: "acme", Payload: json.RawMessage("null"), IdempotencyKey: "k", Priority: -32767,
+		Hold: true, MaxAttempts: 1000, Timeout: time.Millisecond, Tags: []string{"x", "y"},
+	}, s)
+	require.Equal(t, 90*time.Minute, submitted(t, `{"jobType":"A","delay":"1h30m"}`).Delay)
+}
+
+func TestPayloadIsKeptToTheLetter(t *testing.T) {
+	for _, payload := range []string{
+		`null`, `true`, `""`, `[]`, `1e400`, `12345678901234567890.10`, `"{\"sleepSeconds\": 5}"`,
+		"{ \"a\" :\t1,\r\n\"a\" : 2 }", `"\u0000 \ud800 \/ <&>   é"`, strings.Repeat("[", 99) + strings.Repeat("]", 99),
+		`"[[[[\"[[[["`,
+	} {
+		require.Equal(t, payload, string(submitted(t, `{"payload": `+payload+` , "jobType":"A"}`).Payload))
+	}
+}
+
+func TestBodyMayHaveExactlyTheLimit(t *testing.T) {
+	body := `{"jobType":"A","payload":"` + strings.Repeat("x", 4096-28) + `"}`
+	require.Len(t, body, 4096)
+	submitted(t, body)
+	require.Equal(t, 413, send(newAPI(t, newLedger()), "POST", "/jobs", body+" ").Code)
+}
+
+func TestKeyIsTheSameHoweverItIsSent(t *testing.T) {
+	for _, c := range []struct{ body, header, key string }{
+		{`{"jobType":"A","idempotencyKey":"k 1"}`, "", "k 1"},
+		{`{"jobType":"A"}`, `Idempotency-Key: k 1`, "k 1"},
+		{`{"jobType":"A"}`, `Idempotency-Key: "k 1"`, "k 1"},
+		{`{"jobType":"A","idempotencyKey":"k 1"}`, `Idempotency-Key: "k 1"`, "k 1"},
+		{`{"jobType":"A"}`, `Idempotency-Key: "a\"b\\c"`, `a"b\c`},
+		{`{"jobType":"A"}`, `Idempotency-Key: a"b\c`, `a"b\c`},
+		{`{"jobType":"A"}`, `Idempotency-Key: ` + strings.Repeat("x", 255), strings.Repeat("x", 255)},
+	} {
+		var headers []string
+		if c.header != "" {
+			headers = append(headers, c.header)
+		}
+		require.Equal(t, c.key, submitted(t, c.body, headers...).IdempotencyKey, c.header)
+	}
+}
+
+func TestBadKeysAreRefused(t *testing.T) {
+	for _, header := range []string{
+		``, `"`, `""`, `"a`, `"a"b"`, `"a\b"`, `"a"; p=1`, "\"a\tb\"", "a\x00b", "\xff", strings.Repeat("x", 256), strings.Repeat("ü", 128),
+	} {
+		answer := send(newAPI(t, newLedger()), "POST", "/jobs", `{"jobType":"A"}`, "Idempotency-Key: "+header)
+		require.Equal(t, 422, answer.Code, "%q", header)
+		require.Contains(t, answer.Body.String(), `"location":"header.Idempotency-Key"`)
+	}
+	twice := send(newAPI(t, newLedger()), "POST", "/jobs", `{"jobType":"A"}`, "Idempotency-Key: a", "Idempotency-Key: a")
+	require.Equal(t, 422, twice.Code)
+}
+
+func TestReplayIsIndistinguishable(t *testing.T) {
+	h := newAPI(t, newLedger())
+	first := send(h, "POST", "/jobs", minimal, "Idempotency-Key: k")
+	again := send(h, "POST", "/jobs", minimal, `Idempotency-Key: "k"`)
+	require.Equal(t, 202, first.Code)
+	require.Equal(t, first.Code, again.Code)
+	require.Equal(t, first.Header(), again.Header())
+	require.Equal(t, first.Body.String(), again.Body.String())
+
+	other := send(h, "POST", "/jobs", `{"jobType":"SLEEP_JOB"}`, "Idempotency-Key: k")
+	require.Equal(t, 422, other.Code)
+	require.Contains(t, other.Body.String(), `"location":"#/idempotencyKey"`)
+	elsewhere := send(h, "POST", "/jobs", `{"jobType":"SLEEP_JOB","tenant":"acme"}`, "Idempotency-Key: k")
+	require.Equal(t, 202, elsewhere.Code)
+	require.NotEqual(t, first.Header()["Location"], elsewhere.Header()["Location"])
+}
+
+func TestReplayShowsTheCurrentStatus(t *testing.T) {
+	l := newLedger()
+	h := newAPI(t, l)
+	send(h, "POST", "/jobs", minimal, "Idempotency-Key: k")
+	for id, v := range maps.Clone(l.jobs) {
+		v.State = job.Succeeded
+		l.jobs[id] = v
+	}
+	again := send(h, "POST", "/jobs", minimal, "Idempotency-Key: k")
+	require.Contains(t, again.Body.String(), `"status":"COMPLETED"`)
+}
+
+func TestWrongValuesAreRefusedAtTheirPlace(t *testing.T) {
+	for _, c := range []struct{ member, place string }{
+		{`"jobType":null`, "#/jobType"},
+		{`"jobType":""`, "#/jobType"},
+		{`"jobType":7`, "#/jobType"},
+		{`"jobType":"` + strings.Repeat("ü", 201) + `"`, "#/jobType"},
+		{`"jobType":"\u0000"`, "#/jobType"},
+		{`"jobType":"\ud800"`, "#/jobType"},
+		{`"jobType":"\u001b[2J"`, "#/jobType"},
+		{`"jobType":"A","tenant":"\udfff"`, "#/tenant"},
+		{`"jobType":"A","tenant":"` + strings.Repeat("x", 201) + `"`, "#/tenant"},
+		{`"jobType":"A","idempotencyKey":"` + strings.Repeat("ü", 128) + `"`, "#/idempotencyKey"},
+		{`"jobType":"A","tags":["a","\u0000"]`, "#/tags/1"},
+		{`"jobType":"A","tags":[null]`, "#/tags/0"},
+		{`"jobType":"A","tags":["` + strings.Repeat("x", 101) + `"]`, "#/tags/0"},
+		{`"jobType":"A","tags":[` + strings.Repeat(`"a",`, 20) + `"a"]`, "#/tags"},
+		{`"jobType":"A","tags":"a"`, "#/tags"},
+		{`"jobType":"A","priority":-32768`, "#/priority"},
+		{`"jobType":"A","priority":32768`, "#/priority"},
+		{`"jobType":"A","priority":1.0`, "#/priority"},
+		{`"jobType":"A","priority":"1"`, "#/priority"},
+		{`"jobType":"A","maxAttempts":0`, "#/maxAttempts"},
+		{`"jobType":"A","maxAttempts":1001`, "#/maxAttempts"},
+		{`"jobType":"A","maxAttempts":99999999999999999999`, "#/maxAttempts"},
+		{`"jobType":"A","timeout":"0s"`, "#/timeout"},
+		{`"jobType":"A","timeout":"24h1ns"`, "#/timeout"},
+		{`"jobType":"A","delay":"30"`, "#/delay"},
+		{`"jobType":"A","delay":"87601h"`, "#/delay"},
+		{`"jobType":"A","delay":"1s","runAt":"2030-01-01T00:00:00Z"`, "#/delay"},
+		{`"jobType":"A","runAt":"2030-01-01"`, "#/runAt"},
+		{`"jobType":"A","runAt":"2030-01-01T24:00:00Z"`, "#/runAt"},
+		{`"jobType":"A","hold":1`, "#/hold"},
+		{`"jobType":"A","jobType":"B"`, "#/jobType"},
+		{`"jobType":"A","jobtype":"B"`, "#/jobtype"},
+		{`"jobType":"A","` + strings.Repeat("n", 1000) + `":1`, "#/" + strings.Repeat("n", 100) + "%E2%80%A6"},
+	} {
+		l := newLedger()
+		answer := send(newAPI(t, l), "POST", "/jobs", "{"+c.member+"}")
+		require.Equal(t, 422, answer.Code, c.member)
+		require.Empty(t, l.submitted)
+		var told struct{ Errors []struct{ Location, Message string } }
+		require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &told))
+		require.Len(t, told.Errors, 1, c.member)
+		require.Equal(t, c.place, told.Errors[0].Location, c.member)
+	}
+}
+
+func TestAnswerToManyMistakesIsBounded(t *testing.T) {
+	answer := send(newAPI(t, newLedger()), "POST", "/jobs", `{"a":1`+strings.Repeat(`,"a":1`, 600)+`}`)
+	require.Equal(t, 422, answer.Code)
+	require.Equal(t, 20, strings.Count(answer.Body.String(), `"location"`))
+}
+
+func TestOnlyJSONIsAccepted(t *testing.T) {
+	for contentType, code := range map[string]int{
+		"application/json": 202, "application/JSON; charset=UTF-8": 202,
+		"application/json; charset=latin1": 415, "application/ld+json": 415, "text/plain": 415, "": 415, ";": 415,
+	} {
+		require.Equal(t, code, send(newAPI(t, newLedger()), "POST", "/jobs", minimal, "Content-Type: "+contentType).Code, contentType)
+	}
+	require.Equal(t, 415, send(newAPI(t, newLedger()), "POST", "/jobs", minimal, "Content-Encoding: gzip").Code)
+}
+
+func TestTraceContextIsCarried(t *testing.T) {
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	for _, c := range []struct {
+		headers []string
+		want    job.Trace
+	}{
+		{[]string{"traceparent: " + parent, "tracestate: a=1", "tracestate: b=2"}, job.Trace{Parent: parent, State: "a=1,b=2"}},
+		{[]string{"traceparent: " + parent}, job.Trace{Parent: parent}},
+		{[]string{"traceparent: " + parent, "tracestate: a=\x01"}, job.Trace{Parent: parent}},
+		{[]string{"traceparent: " + parent, "tracestate: a=" + strings.Repeat("x", 511)}, job.Trace{Parent: parent}},
+		{[]string{"tracestate: a=1"}, job.Trace{}},
+		{[]string{"traceparent: " + parent, "traceparent: " + parent}, job.Trace{}},
+		{[]string{"traceparent: " + strings.ToUpper(parent)}, job.Trace{}},
+		{[]string{"traceparent: 01" + parent[2:]}, job.Trace{}},
+		{[]string{"traceparent: 00-" + strings.Repeat("0", 32) + parent[35:]}, job.Trace{}},
+		{[]string{"traceparent: " + parent[:36] + strings.Repeat("0", 16) + parent[52:]}, job.Trace{}},
+		{[]string{"traceparent: " + parent + "-more"}, job.Trace{}},
+	} {
+		require.Equal(t, c.want, submitted(t, minimal, c.headers...).Trace, c.headers)
+	}
+}
