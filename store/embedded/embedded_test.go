@@ -218,10 +218,15 @@ func query(t *testing.T, server *Server, sql string) string {
 	return answer
 }
 
-// tempDir is like t.TempDir, but an ordinary user can reach it too.
+// tempDir is like t.TempDir, but an ordinary user can reach it too, and it is
+// in memory where that is possible.
 func tempDir(t *testing.T) string {
 	t.Helper()
-	parent, err := os.MkdirTemp("/tmp", "holdfast-embedded-")
+	base := "/dev/shm"
+	if _, err := os.Stat(base); err != nil {
+		base = "/tmp"
+	}
+	parent, err := os.MkdirTemp(base, "holdfast-embedded-")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(parent)) })
 	require.NoError(t, os.Chmod(parent, 0o755))

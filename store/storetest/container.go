@@ -1,0 +1,42 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/modules/postgres"
+)
+
+const defaultImage = "postgres:17-alpine"
+
+// startContainer runs PostgreSQL through Testcontainers.
+func startContainer(ctx context.Context) (address string, end func(context.Context) error, err error) {
+	image := defaultImage
+	if wanted := os.Getenv("HOLDFAST_TEST_POSTGRES_IMAGE"); wanted != "" {
+		image = wanted
+	}
+	container, err := postgres.Run(ctx, image,
+		postgres.WithDatabase("holdfast"), postgres.WithUsername("holdfast"), postgres.WithPassword("holdfast"),
+		postgres.BasicWaitStrategies(),
+		testcontainers.WithCmdArgs("-c", "synchronous_commit=off", "-c", "full_page_writes=off"))
+	end = func(ctx context.Context) error {
+		if container == nil {
+			return nil
+		}
+		if err := testcontainers.TerminateContainer(container, testcontainers.StopContext(ctx)); err != nil {
+			return fmt.Errorf("stop the container: %w", err)
+		}
+		return nil
+	}
+	if err != nil {
+		return "", nil, errors.Join(fmt.Errorf("start a container: %w", err), end(ctx))
+	}
+	address, err = container.ConnectionString(ctx, "sslmode=disable")
+	if err != nil {
+		return "", nil, errors.Join(fmt.Errorf("start a container: %w", err), end(ctx))
+	}
+	return address, end, nil
+}

@@ -1,0 +1,85 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/store/embedded"
+)
+
+const (
+	placePattern = "holdfast-test-"
+	// roomInMemory is what a test run may fill with data and log.
+	roomInMemory = 2 << 30
+)
+
+// startLocal starts a server from local binaries, in memory if there is room.
+// It ends with this process at the latest; the directory of a killed run is
+// removed by the next.
+func startLocal(ctx context.Context) (address string, end func(context.Context) error, err error) {
+	base := place()
+	sweep(base)
+	dir, err := os.MkdirTemp(base, placePattern)
+	if err != nil {
+		return "", nil, fmt.Errorf("make a directory: %w", err)
+	}
+	unlock, err := lock(dir)
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	remove := func() error { return errors.Join(os.RemoveAll(dir), unlock()) }
+	// PostgreSQL runs as another user when the tests run as root.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return "", nil, errors.Join(fmt.Errorf("open the directory: %w", err), remove())
+	}
+	server, err := embedded.Start(ctx, embedded.Config{DataDir: filepath.Join(dir, "pg"), Ephemeral: true})
+	if err != nil {
+		return "", nil, errors.Join(err, remove())
+	}
+	return server.URL(), func(ctx context.Context) error { return errors.Join(server.Stop(ctx), remove()) }, nil
+}
+
+func place() string {
+	const memory = "/dev/shm"
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(memory, &stat); err == nil && stat.Bavail*uint64(stat.Bsize) >= roomInMemory {
+		return memory
+	}
+	return os.TempDir()
+}
+
+// lock marks a directory as in use until this process ends.
+func lock(dir string) (unlock func() error, err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock: %w", err), f.Close())
+	}
+	return f.Close, nil
+}
+
+// sweep removes what killed runs left. What it may not remove belongs to
+// another user, who will.
+func sweep(base string) {
+	dirs, err := filepath.Glob(filepath.Join(base, placePattern+"*"))
+	if err != nil {
+		return
+	}
+	for _, dir := range dirs {
+		info, err := os.Stat(dir)
+		if err != nil || time.Since(info.ModTime()) < time.Minute {
+			continue // perhaps made a moment ago and not locked yet
+		}
+		if unlock, err := lock(dir); err == nil {
+			_ = os.RemoveAll(dir)
+			_ = unlock()
+		}
+	}
+}
