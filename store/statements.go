@@ -37,6 +37,7 @@ var (
 	unservedSQL       = statement("unserved")
 	auditSQL          = statement("audit")
 	sendHintSQL       = statement("send_hint")
+	disownSQL         = statement("disown")
 )
 
 func statement(name string) string {

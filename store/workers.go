@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -54,4 +55,13 @@ func (s *Store) Discharge(ctx context.Context, workers []string) (int, error) {
 	var leases int
 	err := s.work.QueryRow(ctx, dischargeSQL, workers).Scan(&leases)
 	return leases, translate("discharge", err)
+}
+
+// Disown lets go of the leases of a worker that are not among those it knows
+// of, and returns how many there were. They are what remains of claims whose
+// answers were lost. The worker must not have a claim in flight.
+func (s *Store) Disown(ctx context.Context, worker string, known []job.LeaseID) (int, error) {
+	disowned, err := s.writeOnce(ctx, disownSQL, worker,
+		column(known, func(id job.LeaseID) pgtype.UUID { return uuid(id) }))
+	return len(disowned), translate("disown", err)
 }

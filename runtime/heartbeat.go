@@ -1,0 +1,96 @@
+package runtime
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// Parts of the lease. The heartbeat renews three times a lease, so that two
+// may fail. What is left of an unproven lease is shared out like this: with a
+// quarter left the handler is asked to stop, with a twelfth left its process
+// is killed, so that it is gone before anybody else can own the job.
+const (
+	beatsPerLease  = 3
+	retriesPerBeat = 4
+	askBefore      = 4  // a quarter
+	killBefore     = 12 // a twelfth
+	fenceChecks    = 48 // a forty-eighth between two looks
+)
+
+// heartbeat renews every lease this worker holds, and fences those it cannot
+// prove.
+type heartbeat struct {
+	store Store
+	held  *holdings
+	log   *slog.Logger
+	cfg   Config
+	now   signal // a beat is wanted at once
+}
+
+func (h *heartbeat) run(ctx context.Context) {
+	period := h.cfg.Lease / beatsPerLease
+	next := period
+	for h.now.wait(ctx, jittered(next)) {
+		next = period
+		if err := h.beat(ctx); err != nil && ctx.Err() == nil {
+			h.log.Warn("heartbeat failed; trying again", slog.Any("error", err))
+			next = period / retriesPerBeat
+		}
+	}
+}
+
+// beat renews all leases in one statement. How long a lease is proven is
+// reckoned from before the request was sent: the database's clock ran on
+// while it travelled.
+func (h *heartbeat) beat(ctx context.Context) error {
+	asked := h.held.all()
+	leases := make([]job.Lease, len(asked))
+	for i, a := range asked {
+		leases[i] = a.claimed.Lease
+	}
+	try, cancel := context.WithTimeout(ctx, h.cfg.Lease/beatsPerLease)
+	defer cancel()
+	sent := time.Now()
+	renewed, err := h.store.Renew(try, h.cfg.Worker.ID, leases, h.cfg.Lease)
+	if err != nil {
+		return err
+	}
+	proven := make(map[job.LeaseID]job.Renewed, len(renewed))
+	for _, lease := range renewed {
+		proven[lease.ID] = lease
+	}
+	now := time.Now()
+	for _, a := range asked {
+		lease, ok := proven[a.claimed.ID]
+		if !ok {
+			a.stop(job.CancelLeaseLost) // or just settled, and then this does nothing
+			continue
+		}
+		a.proven(sent.Add(h.cfg.Lease), now)
+		if lease.CancelRequested {
+			a.cancelRequested()
+		}
+	}
+	return nil
+}
+
+// watch fences attempts whose leases run out unproven. It needs no database
+// and shares nothing with the beats that could make it wait for one.
+func (h *heartbeat) watch(ctx context.Context) {
+	tick := time.NewTicker(max(h.cfg.Lease/fenceChecks, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		now := time.Now()
+		for _, a := range h.held.all() {
+			a.fence(now, h.cfg.Lease/askBefore, h.cfg.Lease/killBefore)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package runtime
+
+import (
+	"sync"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// holdings are the attempts whose leases this worker holds: from the claim
+// until the settlement is known to be committed.
+type holdings struct {
+	mu       sync.Mutex
+	attempts map[job.LeaseID]*attempt
+	running  int
+	freed    signal // raised when a handler is done
+	emptied  signal // raised when nothing is held any more
+	idle     signal // raised when no handler is running any more
+}
+
+func newHoldings() *holdings {
+	return &holdings{attempts: make(map[job.LeaseID]*attempt), freed: newSignal(), emptied: newSignal(), idle: newSignal()}
+}
+
+func (h *holdings) add(a *attempt) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.attempts[a.claimed.ID] = a
+	h.running++
+}
+
+// finished counts an attempt whose handler is done but that is still to be
+// settled.
+func (h *holdings) finished() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.running--
+	h.freed.raise()
+	if h.running == 0 {
+		h.idle.raise()
+	}
+}
+
+func (h *holdings) remove(id job.LeaseID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.attempts, id)
+	if len(h.attempts) == 0 {
+		h.emptied.raise()
+	}
+}
+
+// counts returns how many handlers run, and how many leases are held in all.
+func (h *holdings) counts() (running, held int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.running, len(h.attempts)
+}
+
+func (h *holdings) all() []*attempt {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := make([]*attempt, 0, len(h.attempts))
+	for _, a := range h.attempts {
+		list = append(list, a)
+	}
+	return list
+}
+
+func (h *holdings) leases() []job.LeaseID {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := make([]job.LeaseID, 0, len(h.attempts))
+	for id := range h.attempts {
+		list = append(list, id)
+	}
+	return list
+}

@@ -1,0 +1,45 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// Store is what the loops need of the database. Its verbs are fenced: a write
+// for a lease that is no longer held changes nothing.
+type Store interface {
+	Submit(ctx context.Context, batch []job.Submission) []job.Submitted
+	Claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error)
+	Renew(ctx context.Context, worker string, leases []job.Lease, lease time.Duration) ([]job.Renewed, error)
+	Settle(ctx context.Context, batch []job.Settlement) ([]job.Fate, error)
+	Note(ctx context.Context, batch []job.Note) (lost []job.Lease, err error)
+	Reap(ctx context.Context, limit int, lease time.Duration) ([]job.Expired, error)
+	Promote(ctx context.Context, limit int) (int, error)
+	NextDue(ctx context.Context) (in time.Duration, ok bool, err error)
+	Unserved(ctx context.Context, age time.Duration) ([]job.Unserved, error)
+	DeclareTypes(ctx context.Context, specs []job.TypeSpec) error
+	Types(ctx context.Context) ([]job.TypeSpec, error)
+	Enlist(ctx context.Context, worker job.Worker, aliveFor time.Duration) error
+	DescribeWorker(ctx context.Context, worker string, plugins json.RawMessage) error
+	Neighbours(ctx context.Context, host, except string) ([]job.Worker, error)
+	Discharge(ctx context.Context, workers []string) (leases int, err error)
+	Disown(ctx context.Context, worker string, known []job.LeaseID) (int, error)
+	Send(ctx context.Context, hint job.Hint) error
+	Listen(ctx context.Context, ready func(), heard func(job.Hint)) error
+}
+
+// Handlers is what the loops need of the supervisor of handler processes.
+type Handlers interface {
+	// Pools lists the plugins that are up, with their free slots.
+	Pools() []job.Pool
+	// Types lists what the plugins have declared; absent limits are zero.
+	Types() []job.TypeSpec
+	// Changed is signalled when slots or pools have changed.
+	Changed() <-chan struct{}
+	// Start begins an attempt in a process of the plugin. If it returns an
+	// error, nothing was begun and the reporter is never called.
+	Start(plugin string, a job.Assignment, r job.Reporter) (job.Run, error)
+}

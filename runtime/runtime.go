@@ -1,0 +1,208 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// Config says how a worker runs. Every field must be set.
+type Config struct {
+	Worker job.Worker
+	// Concurrency bounds the attempts that run at once in this process.
+	Concurrency int
+	// Lease is how long the worker owns a job without a heartbeat.
+	Lease time.Duration
+	// Poll is how often each loop looks for work that no hint announced.
+	Poll time.Duration
+	// Drain is how long running handlers may take to finish at shutdown.
+	Drain time.Duration
+	// KillGrace is how long a handler may ignore a cancel before its process
+	// is killed. It must be below half the lease.
+	KillGrace time.Duration
+	// Resolve lays the configuration over what a handler declares about a
+	// type, and fills in defaults.
+	Resolve func(job.TypeSpec) job.TypeSpec
+	Log     *slog.Logger
+}
+
+// validate reports what cannot work.
+func (c Config) validate() error {
+	switch {
+	case c.Worker.ID == "" || c.Resolve == nil || c.Log == nil:
+		return errors.New("worker, resolve and log must be set")
+	case c.Concurrency < 1:
+		return fmt.Errorf("concurrency %d is below 1", c.Concurrency)
+	case c.Lease < 100*time.Millisecond:
+		return fmt.Errorf("lease %s is below 100ms", c.Lease)
+	case c.Poll <= 0 || c.KillGrace <= 0 || c.Drain < 0:
+		return fmt.Errorf("poll %s and kill grace %s must be above zero, drain %s not below", c.Poll, c.KillGrace, c.Drain)
+	}
+	return nil
+}
+
+// reapInterval is how often expired leases are looked for: the lease plus
+// this is how long a job waits at most for a worker that vanished.
+func (c Config) reapInterval() time.Duration {
+	return min(max(c.Lease/6, 50*time.Millisecond), 5*time.Second)
+}
+
+// Runtime is a worker: the loops that move jobs from the ready list through
+// handlers to their end.
+type Runtime struct {
+	cfg       Config
+	store     Store
+	handlers  Handlers
+	held      *holdings
+	catalog   *catalog
+	settler   *settler
+	submitter *submitter
+	claimer   *claimer
+	heartbeat *heartbeat
+	reaper    *reaper
+	scheduler *scheduler
+	hints     *hints
+	watch     *watch
+	declare   signal
+
+	settling    context.Context
+	endSettling context.CancelFunc
+}
+
+// New wires the loops of a worker. Nothing runs before Run.
+func New(cfg Config, store Store, handlers Handlers) (*Runtime, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("runtime: %w", err)
+	}
+	// Settling outlives every other loop: it ends when there is nothing left.
+	settling, endSettling := context.WithCancel(context.Background())
+	r := &Runtime{
+		cfg: cfg, store: store, handlers: handlers, held: newHoldings(), declare: newSignal(),
+		settling: settling, endSettling: endSettling,
+	}
+	log := cfg.Log
+	r.catalog = newCatalog(store, handlers, cfg)
+	r.settler = newSettler(settling, store, r.held, r.catalog, log)
+	r.hints = newHints(store, log)
+	r.claimer = &claimer{
+		store: store, handlers: handlers, held: r.held, settler: r.settler, log: log, cfg: cfg, woken: newSignal(),
+	}
+	r.heartbeat = &heartbeat{store: store, held: r.held, log: log, cfg: cfg, now: newSignal()}
+	r.reaper = &reaper{store: store, settler: r.settler, log: log, cfg: cfg, isGone: processGone}
+	r.scheduler = &scheduler{store: store, log: log, cfg: cfg, promoted: r.jobsReady, sooner: newSignal()}
+	r.submitter = newSubmitter(store, r.jobsReady, r.scheduler.dueIn)
+	r.watch = &watch{store: store, handlers: handlers, log: log, wake: r.claimer.woken.raise}
+	r.settler.queued, r.settler.retried = r.jobsReady, r.scheduler.dueIn
+	r.hints.heard[job.JobsReady] = r.claimer.woken.raise
+	r.hints.heard[job.CancelAsked] = r.heartbeat.now.raise
+	return r, nil
+}
+
+// jobsReady wakes our own claimer and tells the others.
+func (r *Runtime) jobsReady() {
+	r.claimer.woken.raise()
+	r.hints.send(job.JobsReady)
+}
+
+// Submit stores a job durably, in one insert with whatever else is being
+// submitted, and wakes a claimer. Errors: job.ErrKeyReused, job.ErrBadData,
+// job.ErrUnavailable, or the context's, in which case the job may have been
+// stored or not. It may be called while Run runs.
+func (r *Runtime) Submit(ctx context.Context, s job.Submission) (job.Receipt, error) {
+	return r.submitter.submit(ctx, s)
+}
+
+// TypeSpec returns what is known of a job type, or job.ErrUnknownType.
+func (r *Runtime) TypeSpec(ctx context.Context, jobType string) (job.TypeSpec, error) {
+	return r.catalog.spec(ctx, jobType)
+}
+
+// JobsReady tells the claimers that jobs were put on the ready list by other
+// means than Submit.
+func (r *Runtime) JobsReady() { r.jobsReady() }
+
+// CancelAsked tells the owners of running jobs to look for cancel requests.
+func (r *Runtime) CancelAsked() {
+	r.heartbeat.now.raise()
+	r.hints.send(job.CancelAsked)
+}
+
+// Prepare makes the worker known to the database and declares its job types.
+// It is to be called once before Run, so that whoever submits a job the
+// moment the API listens finds its type known.
+func (r *Runtime) Prepare(ctx context.Context) error {
+	if err := r.store.Enlist(ctx, r.cfg.Worker, r.cfg.Lease); err != nil {
+		return err
+	}
+	if err := r.catalog.declare(ctx); err != nil {
+		return err
+	}
+	return r.catalog.load(ctx)
+}
+
+// Run works until the context ends, then drains: it claims nothing more, lets
+// running handlers finish for the drain period, gives the rest back
+// uncharged, and returns when every attempt is settled and every loop has
+// ended. When abort ends as well, it gives up at once, and what it held is
+// recovered from the database.
+//
+// Submit works until Run returns.
+func (r *Runtime) Run(ctx, abort context.Context) {
+	defer r.endSettling()
+	// Three rings of loops, ended from the outside in: those that take on
+	// work, those that keep what was taken on alive, and those that write.
+	taking, keeping, writing := newRing(ctx), newRing(context.WithoutCancel(ctx)), newRing(context.WithoutCancel(ctx))
+
+	writing.start(func(ctx context.Context) { r.settler.batch.run(ctx) })
+	writing.start(func(ctx context.Context) { r.submitter.batch.run(ctx) })
+	keeping.start(r.heartbeat.run)
+	keeping.start(r.heartbeat.watch)
+	for _, hint := range job.Hints() {
+		keeping.start(func(ctx context.Context) { r.hints.sendLoop(ctx, hint) })
+	}
+	keeping.start(r.hints.listenLoop)
+	taking.start(r.claimer.run)
+	taking.start(r.reaper.run)
+	taking.start(r.scheduler.run)
+	taking.start(r.watch.run)
+	taking.start(func(ctx context.Context) { r.catalog.run(ctx, r.declare) })
+
+	<-ctx.Done()
+	taking.end()
+	r.drain(abort)
+	keeping.end()
+	writing.end()
+	if abort.Err() == nil {
+		r.signOff(abort)
+	}
+}
+
+// PluginsChanged makes the worker declare its job types anew. It is to be
+// called when a plugin came up or was replaced.
+func (r *Runtime) PluginsChanged() { r.declare.raise() }
+
+// ring is a group of loops that end together.
+type ring struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	loops  sync.WaitGroup
+}
+
+func newRing(ctx context.Context) *ring {
+	ctx, cancel := context.WithCancel(ctx)
+	return &ring{ctx: ctx, cancel: cancel}
+}
+
+func (r *ring) start(loop func(context.Context)) {
+	r.loops.Go(func() { loop(r.ctx) })
+}
+
+func (r *ring) end() {
+	r.cancel()
+	r.loops.Wait()
+}

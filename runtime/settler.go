@@ -1,0 +1,255 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// settleBatch bounds one flush. settleTimeout bounds one try at it.
+const (
+	settleBatch   = 500
+	settleTimeout = 10 * time.Second
+)
+
+// settler writes down how attempts end, and what they save on their way, in
+// groups. What an attempt saved is always written before its end is.
+//
+// A flush is tried until it has an answer, for as long as the worker runs:
+// the leases stay held meanwhile, and every write is fenced, so trying again
+// is safe.
+type settler struct {
+	store    Store
+	held     *holdings
+	policies *catalog
+	log      *slog.Logger
+	ctx      context.Context // ends when settling is no longer worth a try
+	batch    *batcher[write]
+	retried  func(after time.Duration) // a job will be due so much later
+	queued   func()                    // a job was put on the ready list
+}
+
+// write is either a note or a settlement.
+type write struct {
+	note       *job.Note
+	settlement *job.Settlement
+	jobType    string
+	standing   job.Standing
+	outcome    job.Outcome
+}
+
+func newSettler(ctx context.Context, store Store, held *holdings, policies *catalog, log *slog.Logger) *settler {
+	s := &settler{ctx: ctx, store: store, held: held, policies: policies, log: log}
+	s.batch = newBatcher(settleBatch, s.flush)
+	return s
+}
+
+// finished takes an attempt whose handler is done.
+func (s *settler) finished(a *attempt, standing job.Standing, outcome job.Outcome) {
+	s.held.finished()
+	w := s.decide(a.claimed.Lease, a.claimed.Type, standing, bounded(outcome))
+	w.settlement.Plugin, w.settlement.Version = a.pool.Plugin, a.pool.Version
+	s.batch.add(w)
+}
+
+func (s *settler) note(n job.Note) { s.batch.add(write{note: &n}) }
+
+// decide turns an outcome into what is to be written.
+func (s *settler) decide(lease job.Lease, jobType string, standing job.Standing, outcome job.Outcome) write {
+	decision := job.Decide(s.policies.policy(jobType), standing, outcome, rand.Float64())
+	settlement := &job.Settlement{
+		Lease: lease, Decision: decision, Number: standing.Attempt,
+		Code: outcome.Code, Error: outcome.Message, Stack: outcome.Stack,
+	}
+	if decision.To == job.Succeeded {
+		settlement.Result = outcome.Result
+	}
+	return write{settlement: settlement, jobType: jobType, standing: standing, outcome: outcome}
+}
+
+func (s *settler) flush(batch []write) {
+	s.writeNotes(batch)
+	var ends []write
+	for _, w := range batch {
+		if w.settlement != nil {
+			ends = append(ends, w)
+		}
+	}
+	for len(ends) > 0 {
+		ends = s.settle(ends)
+	}
+}
+
+// settle writes the settlements and returns those that must be written again
+// in another way.
+func (s *settler) settle(ends []write) (again []write) {
+	batch := make([]job.Settlement, len(ends))
+	for i, w := range ends {
+		batch[i] = *w.settlement
+	}
+	fates, err := s.untilAnswered("settle", len(batch), func(ctx context.Context) ([]job.Fate, error) {
+		return s.store.Settle(ctx, batch)
+	})
+	if err != nil {
+		return s.settleAlone(ends, err)
+	}
+	for i, w := range ends {
+		switch fates[i] {
+		case job.Settled:
+			s.held.remove(w.settlement.Lease.ID)
+			s.announce(*w.settlement)
+		case job.Lost:
+			s.held.remove(w.settlement.Lease.ID)
+			s.log.Warn("attempt ended too late: its lease was lost", slog.String("job_id", w.settlement.JobID.String()),
+				slog.Int64("fence", w.settlement.Fence), slog.String("outcome", string(w.outcome.Kind)))
+		case job.Canceling:
+			w.standing.CancelRequested = true
+			again = append(again, s.revise(w, w.outcome))
+		case job.Refused:
+			again = append(again, s.revise(w, storable(w.outcome)))
+		case job.Held:
+			again = append(again, w)
+		}
+	}
+	return again
+}
+
+// settleAlone writes settlements one by one after the database refused their
+// batch for a reason that trying again will not cure. One that is refused
+// alone is given up: its lease expires, and the reaper settles the job.
+func (s *settler) settleAlone(ends []write, cause error) (again []write) {
+	if len(ends) == 1 || s.ctx.Err() != nil {
+		for _, w := range ends {
+			s.held.remove(w.settlement.Lease.ID)
+			s.log.Error("attempt could not be settled; its lease will expire",
+				slog.String("job_id", w.settlement.JobID.String()), slog.Any("error", cause))
+		}
+		return nil
+	}
+	for _, w := range ends {
+		again = append(again, s.settle([]write{w})...)
+	}
+	return again
+}
+
+// revise decides anew, on what has been learnt.
+func (s *settler) revise(w write, outcome job.Outcome) write {
+	revised := s.decide(w.settlement.Lease, w.jobType, w.standing, outcome)
+	revised.settlement.Plugin, revised.settlement.Version = w.settlement.Plugin, w.settlement.Version
+	return revised
+}
+
+// announce wakes whoever acts on the job next.
+func (s *settler) announce(settled job.Settlement) {
+	switch settled.To {
+	case job.Retry:
+		s.retried(settled.Delay)
+	case job.Queued:
+		s.queued()
+	case job.Created, job.Running, job.Succeeded, job.Dead, job.Canceled:
+	}
+}
+
+// writeNotes saves the last progress and checkpoint of each attempt.
+func (s *settler) writeNotes(batch []write) {
+	merged := make(map[job.LeaseID]*job.Note)
+	for _, w := range batch {
+		if w.note == nil {
+			continue
+		}
+		note, ok := merged[w.note.ID]
+		if !ok {
+			merged[w.note.ID] = w.note
+			continue
+		}
+		if w.note.Progress != nil {
+			note.Progress = w.note.Progress
+		}
+		if w.note.Checkpoint != nil {
+			note.Checkpoint = w.note.Checkpoint
+		}
+	}
+	if len(merged) == 0 {
+		return
+	}
+	notes := make([]job.Note, 0, len(merged))
+	for _, note := range merged {
+		notes = append(notes, *note)
+	}
+	if s.saveNotes(notes) == nil || len(notes) == 1 {
+		return
+	}
+	for _, note := range notes { // one of them cannot be stored
+		if err := s.saveNotes([]job.Note{note}); err != nil {
+			s.log.Warn("progress or checkpoint could not be saved",
+				slog.String("job_id", note.JobID.String()), slog.Any("error", err))
+		}
+	}
+}
+
+func (s *settler) saveNotes(notes []job.Note) error {
+	_, err := s.untilAnswered("note", len(notes), func(ctx context.Context) ([]job.Fate, error) {
+		_, err := s.store.Note(ctx, notes) // a lost lease shows when the attempt is settled
+		return nil, err
+	})
+	return err
+}
+
+// untilAnswered tries until the database answers, with pauses that grow to a
+// second. It returns the error that trying again will not cure, or the last
+// one when the settler has to end.
+func (s *settler) untilAnswered(operation string, size int, try func(context.Context) ([]job.Fate, error)) ([]job.Fate, error) {
+	pause := 10 * time.Millisecond
+	for {
+		ctx, cancel := context.WithTimeout(s.ctx, settleTimeout)
+		fates, err := try(ctx)
+		timedOut := ctx.Err() != nil
+		cancel()
+		if err == nil || s.ctx.Err() != nil || !(errors.Is(err, job.ErrUnavailable) || timedOut) {
+			return fates, err
+		}
+		s.log.Warn("database did not answer; trying again", slog.String("operation", operation),
+			slog.Int("batch", size), slog.Duration("pause", pause), slog.Any("error", err))
+		pauseFor(s.ctx, jittered(pause))
+		pause = min(2*pause, time.Second)
+	}
+}
+
+// Limits on what is kept of an outcome, in bytes.
+const (
+	maxResult  = 1 << 20
+	maxCode    = 200
+	maxMessage = 8 << 10
+	maxStack   = 32 << 10
+)
+
+// bounded cuts error texts to size and makes them storable, and turns a
+// success whose result is too large into a failure.
+func bounded(o job.Outcome) job.Outcome {
+	if len(o.Result) > maxResult {
+		return job.Outcome{
+			Kind: job.PermanentFailure, Code: "result_too_large",
+			Message: fmt.Sprintf("the result has %d bytes; at most %d can be stored", len(o.Result), maxResult),
+		}
+	}
+	o.Code = job.CleanText(o.Code, maxCode)
+	o.Message = job.CleanText(o.Message, maxMessage)
+	o.Stack = job.CleanText(o.Stack, maxStack)
+	return o
+}
+
+// storable replaces an outcome that the database refused.
+func storable(o job.Outcome) job.Outcome {
+	if o.Kind == job.Success {
+		return job.Outcome{
+			Kind: job.PermanentFailure, Code: "bad_result",
+			Message: "the result is not JSON that the database can store",
+		}
+	}
+	return job.Outcome{Kind: o.Kind, Code: "bad_error", Message: "the error could not be stored", RetryAfter: o.RetryAfter}
+}

@@ -1,0 +1,71 @@
+package runtime
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// submitBatch bounds one insert; submitTimeout bounds one try at it.
+const (
+	submitBatch   = 500
+	submitTimeout = 10 * time.Second
+)
+
+// submitter stores submissions in groups: while one insert is in flight, the
+// submissions that arrive gather for the next.
+type submitter struct {
+	store    Store
+	batch    *batcher[pendingSubmission]
+	queued   func()
+	schedule func(after time.Duration)
+}
+
+type pendingSubmission struct {
+	job.Submission
+	done chan job.Submitted
+}
+
+func newSubmitter(store Store, queued func(), schedule func(time.Duration)) *submitter {
+	s := &submitter{store: store, queued: queued, schedule: schedule}
+	s.batch = newBatcher(submitBatch, s.flush)
+	return s
+}
+
+// submit returns once the job is durably stored, or known not to be. When the
+// context ends first, the job may have been stored or not.
+func (s *submitter) submit(ctx context.Context, submission job.Submission) (job.Receipt, error) {
+	done := make(chan job.Submitted, 1)
+	s.batch.add(pendingSubmission{Submission: submission, done: done})
+	select {
+	case submitted := <-done:
+		return submitted.Receipt, submitted.Err
+	case <-ctx.Done():
+		return job.Receipt{}, ctx.Err()
+	}
+}
+
+func (s *submitter) flush(batch []pendingSubmission) {
+	submissions := make([]job.Submission, len(batch))
+	for i, p := range batch {
+		submissions[i] = p.Submission
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), submitTimeout)
+	defer cancel()
+	results := s.store.Submit(ctx, submissions)
+	anyQueued := false
+	for i, result := range results {
+		batch[i].done <- result
+		switch {
+		case result.Err != nil || result.Receipt.Replayed:
+		case result.Receipt.State == job.Queued:
+			anyQueued = true
+		case result.Receipt.State == job.Created && !submissions[i].Hold:
+			s.schedule(0) // the database knows when; let the scheduler ask it
+		}
+	}
+	if anyQueued {
+		s.queued()
+	}
+}

@@ -1,0 +1,19 @@
+-- Let go of the leases of worker $1 that it does not know of ($2 are those it
+-- does): they were claimed, but the answer never arrived. They expire now, and
+-- under a name that no worker has, so that the reaper does not blame the jobs.
+-- Returns the jobs.
+-- Clock: now().
+-- Locks: lease rows, skipping locked ones.
+-- Fence: the caller must not have a claim in flight.
+-- Index: leases is read whole, which is rare and small.
+with unknown as materialized (
+    select job_id
+    from leases
+    where worker_id = $1 and lease_id <> all ($2::uuid[])
+    for update skip locked
+)
+update leases l
+set expires_at = least(l.expires_at, now()), worker_id = $1 || ' (claim unanswered)'
+from unknown u
+where l.job_id = u.job_id
+returning l.job_id;
