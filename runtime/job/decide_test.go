@@ -1,0 +1,172 @@
+package job_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// doubling has no jitter, so that a decision's delay is exact.
+var doubling = job.RetryPolicy{
+	Backoff: job.Exponential, Base: time.Second, Factor: 2, Cap: time.Minute,
+	JitterMin: 1, JitterMax: 1,
+}
+
+func TestDecide(t *testing.T) {
+	const soon, later = 3 * time.Second, 90 * time.Second
+	first := job.Standing{Attempt: 1, MaxAttempts: 4}
+	third := job.Standing{Attempt: 3, MaxAttempts: 4}
+	last := job.Standing{Attempt: 4, MaxAttempts: 4}
+	worn := job.Standing{Attempt: 2, MaxAttempts: 4, Interruptions: job.MaxInterruptions}
+	wornOut := job.Standing{Attempt: 4, MaxAttempts: 4, Interruptions: job.MaxInterruptions}
+
+	cases := []struct {
+		name    string
+		at      job.Standing
+		outcome job.Outcome
+		want    job.Decision
+	}{
+		{"success", first, ended(job.Success), job.Decision{To: job.Succeeded, Kind: job.Success, Attempt: 1}},
+		{"success at the last attempt", last, ended(job.Success), job.Decision{To: job.Succeeded, Kind: job.Success, Attempt: 4}},
+
+		{"failure waits for the base first", first, ended(job.Failure), job.Decision{To: job.Retry, Kind: job.Failure, Delay: time.Second, Attempt: 1}},
+		{"failure waits longer each time", third, ended(job.Failure), job.Decision{To: job.Retry, Kind: job.Failure, Delay: 4 * time.Second, Attempt: 3}},
+		{"failure with a wish", third, wishing(job.Failure, later), job.Decision{To: job.Retry, Kind: job.Failure, Delay: later, Attempt: 3}},
+		{"failure with a wish from the past", third, wishing(job.Failure, -later), job.Decision{To: job.Retry, Kind: job.Failure, Attempt: 3}},
+		{"failure at the last attempt", last, ended(job.Failure), job.Decision{To: job.Dead, Kind: job.Failure, Attempt: 4}},
+		{"a wish buys no further attempt", last, wishing(job.Failure, soon), job.Decision{To: job.Dead, Kind: job.Failure, Attempt: 4}},
+
+		{"timeout", first, ended(job.Timeout), job.Decision{To: job.Retry, Kind: job.Timeout, Delay: time.Second, Attempt: 1}},
+		{"timeout at the last attempt", last, ended(job.Timeout), job.Decision{To: job.Dead, Kind: job.Timeout, Attempt: 4}},
+		{"crash", first, ended(job.Crash), job.Decision{To: job.Retry, Kind: job.Crash, Delay: time.Second, Attempt: 1}},
+		{"crash at the last attempt", last, ended(job.Crash), job.Decision{To: job.Dead, Kind: job.Crash, Attempt: 4}},
+		{"lease expired", first, ended(job.LeaseExpired), job.Decision{To: job.Retry, Kind: job.LeaseExpired, Delay: time.Second, Attempt: 1}},
+		{"lease expired at the last attempt", last, ended(job.LeaseExpired), job.Decision{To: job.Dead, Kind: job.LeaseExpired, Attempt: 4}},
+
+		{"permanent failure", first, ended(job.PermanentFailure), job.Decision{To: job.Dead, Kind: job.PermanentFailure, Attempt: 1}},
+		{"permanent failure with a wish", first, wishing(job.PermanentFailure, soon), job.Decision{To: job.Dead, Kind: job.PermanentFailure, Attempt: 1}},
+
+		{"given back", first, ended(job.GivenBack), job.Decision{To: job.Queued, Kind: job.GivenBack}},
+		{"given back at the last attempt", last, ended(job.GivenBack), job.Decision{To: job.Queued, Kind: job.GivenBack, Attempt: 3}},
+		{"snoozed for as long as asked", third, wishing(job.Snoozed, later), job.Decision{To: job.Retry, Kind: job.Snoozed, Delay: later, Attempt: 2}},
+		{"snoozed without a wish", third, ended(job.Snoozed), job.Decision{To: job.Retry, Kind: job.Snoozed, Delay: time.Second, Attempt: 2}},
+		{"snoozed at the last attempt", last, wishing(job.Snoozed, soon), job.Decision{To: job.Retry, Kind: job.Snoozed, Delay: soon, Attempt: 3}},
+
+		{"interrupted", third, ended(job.Interrupted), job.Decision{To: job.Queued, Kind: job.Interrupted, Attempt: 2, Interruptions: 1}},
+		{"interrupted at the last attempt", last, ended(job.Interrupted), job.Decision{To: job.Queued, Kind: job.Interrupted, Attempt: 3, Interruptions: 1}},
+		{"interrupted once too often", worn, ended(job.Interrupted), job.Decision{To: job.Retry, Kind: job.Interrupted, Delay: 2 * time.Second, Attempt: 2, Interruptions: job.MaxInterruptions}},
+		{"interrupted once too often at the last attempt", wornOut, ended(job.Interrupted), job.Decision{To: job.Dead, Kind: job.Interrupted, Attempt: 4, Interruptions: job.MaxInterruptions}},
+		{"a failure leaves the interruptions alone", worn, ended(job.Failure), job.Decision{To: job.Retry, Kind: job.Failure, Delay: 2 * time.Second, Attempt: 2, Interruptions: job.MaxInterruptions}},
+
+		{"cancel confirmed", third, ended(job.CancelConfirmed), job.Decision{To: job.Canceled, Kind: job.CancelConfirmed, Attempt: 3}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			require.Equal(t, c.want, job.Decide(doubling, c.at, c.outcome, 0.5))
+		})
+	}
+}
+
+func TestARequestedCancelTurnsEveryOutcomeButSuccessIntoACancel(t *testing.T) {
+	for _, kind := range job.OutcomeKinds() {
+		for _, at := range standings() {
+			at.CancelRequested = true
+			want := job.Decision{To: job.Canceled, Kind: job.CancelConfirmed, Attempt: at.Attempt, Interruptions: at.Interruptions}
+			if kind == job.Success {
+				want.To, want.Kind = job.Succeeded, job.Success
+			}
+			require.Equal(t, want, job.Decide(doubling, at, wishing(kind, time.Second), 0.5), "%s at %+v", kind, at)
+		}
+	}
+}
+
+func TestOnlyATimeoutIsRetriedAtOnceWhereThePolicySaysSo(t *testing.T) {
+	policy := doubling
+	policy.AtOnceAfterTimeout = true
+	for _, kind := range []job.OutcomeKind{job.Failure, job.Timeout, job.Crash, job.LeaseExpired} {
+		decision := job.Decide(policy, job.Standing{Attempt: 2, MaxAttempts: 4}, ended(kind), 0.5)
+		require.Equal(t, job.Retry, decision.To, kind)
+		if kind == job.Timeout {
+			require.Zero(t, decision.Delay, kind)
+		} else {
+			require.Equal(t, 2*time.Second, decision.Delay, kind)
+		}
+	}
+}
+
+func TestEveryDecisionKeepsTheRules(t *testing.T) {
+	for _, kind := range job.OutcomeKinds() {
+		for _, at := range standings() {
+			requireRules(t, at, ended(kind), job.Decide(doubling, at, ended(kind), 0.5))
+		}
+	}
+}
+
+func FuzzDecide(f *testing.F) {
+	for i := range job.OutcomeKinds() {
+		f.Add(i, 1, 4, 0, false, false, int64(0), 0.5)
+		f.Add(i, math.MaxInt32, math.MaxInt32, math.MaxInt32, true, true, int64(math.MinInt64), 0.0)
+	}
+	f.Fuzz(func(t *testing.T, kind, attempt, most, interruptions int, cancel, wish bool, after int64, jitter float64) {
+		kinds := job.OutcomeKinds()
+		outcome := ended(kinds[int(uint(kind)%uint(len(kinds)))])
+		if wish {
+			outcome.RetryAfter = new(time.Duration(after))
+		}
+		at := job.Standing{
+			MaxAttempts: max(1, most), Interruptions: max(0, interruptions), CancelRequested: cancel,
+		}
+		at.Attempt = min(max(1, attempt), at.MaxAttempts)
+		if math.IsNaN(jitter) || jitter < 0 || jitter >= 1 {
+			jitter = 0.5
+		}
+		requireRules(t, at, outcome, job.Decide(job.DefaultRetryPolicy(), at, outcome, jitter))
+	})
+}
+
+// requireRules checks what holds for every decision, whatever the policy.
+func requireRules(t *testing.T, at job.Standing, outcome job.Outcome, d job.Decision) {
+	t.Helper()
+	told := []any{"%s at %+v gave %+v", outcome.Kind, at, d}
+	require.True(t, job.Running.CanBecome(d.To), told...)
+	require.GreaterOrEqual(t, d.Delay, time.Duration(0), told...)
+	if d.To != job.Retry {
+		require.Zero(t, d.Delay, told...)
+	}
+	if d.To == job.Retry || d.To == job.Queued {
+		// The database refuses a waiting job that has no attempt left.
+		require.Less(t, d.Attempt, at.MaxAttempts, told...)
+	}
+	require.GreaterOrEqual(t, d.Attempt, 0, told...)
+	require.LessOrEqual(t, d.Attempt, at.Attempt, told...)
+	require.GreaterOrEqual(t, d.Attempt, at.Attempt-1, told...)
+	require.GreaterOrEqual(t, d.Interruptions, at.Interruptions, told...)
+	require.LessOrEqual(t, d.Interruptions, max(at.Interruptions, job.MaxInterruptions), told...)
+	require.Equal(t, outcome.Kind == job.Success, d.To == job.Succeeded, told...)
+	if at.CancelRequested && outcome.Kind != job.Success {
+		require.Equal(t, job.Canceled, d.To, told...)
+	}
+}
+
+// standings are those an attempt can end in.
+func standings() []job.Standing {
+	var all []job.Standing
+	for most := 1; most <= 3; most++ {
+		for attempt := 1; attempt <= most; attempt++ {
+			for interruptions := range job.MaxInterruptions + 2 {
+				all = append(all, job.Standing{Attempt: attempt, MaxAttempts: most, Interruptions: interruptions})
+			}
+		}
+	}
+	return all
+}
+
+func ended(kind job.OutcomeKind) job.Outcome { return job.Outcome{Kind: kind} }
+
+func wishing(kind job.OutcomeKind, after time.Duration) job.Outcome {
+	return job.Outcome{Kind: kind, RetryAfter: &after}
+}
