@@ -1,0 +1,76 @@
+// Command demo shows Holdfast at work: the real orchestrator with its embedded
+// PostgreSQL and the real handler plugin, on free ports and in a temporary
+// directory. It sends jobs through success, failure, dead letters and
+// crashes, tells what happens with times, and checks every claim it makes.
+//
+// It exits 0 when all of it held, and 1 with the reason when not.
+//
+// Usage: demo [-bin DIR] [-keep]
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// timeLimit bounds the whole story.
+const timeLimit = 60 * time.Second
+
+func main() {
+	bin := flag.String("bin", "bin", "directory with the binaries orchestrator and handlers")
+	keep := flag.Bool("keep", false, "keep the temporary directory with the orchestrator's log")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeLimit, fmt.Errorf("the demo took longer than %s", timeLimit))
+	err := run(ctx, *bin, *keep)
+	cancel()
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "\ndemo failed:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, bin string, keep bool) (err error) {
+	dir, err := os.MkdirTemp("", "holdfast-demo-")
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL may run as another user
+		return err
+	}
+	defer func() {
+		if keep || err != nil {
+			fmt.Fprintln(os.Stderr, "\nthe orchestrator's log is", filepath.Join(dir, "orchestrator.log"))
+			return
+		}
+		err = os.RemoveAll(dir)
+	}()
+
+	story := &story{began: time.Now()}
+	stage, err := newStage(ctx, bin, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stage.close()) }()
+
+	for _, scene := range scenes {
+		story.scene(scene.title)
+		if err := scene.play(ctx, stage, story); err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				err = cause
+			}
+			return fmt.Errorf("%s: %w", scene.title, err)
+		}
+	}
+	story.end()
+	return nil
+}

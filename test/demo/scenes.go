@@ -1,0 +1,307 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/store"
+	"github.com/holdfast-jobs/holdfast/test/rig"
+)
+
+type scene struct {
+	title string
+	play  func(context.Context, *stage, *story) error
+}
+
+var scenes = []scene{
+	{"An orchestrator starts, with a PostgreSQL of its own", start},
+	{"An e-mail is sent", sendMail},
+	{"A job that takes its time", sleep},
+	{"A job that always fails: retries, dead letter, requeue", fail},
+	{"The same request twice makes one job", repeat},
+	{"How soon a job starts when the queue is idle", latency},
+	{"The handler's process is killed in mid-job", killHandler},
+	{"The orchestrator itself is killed in mid-job", killOrchestrator},
+	{"A good end", shutDown},
+}
+
+func start(ctx context.Context, s *stage, say *story) error {
+	took, err := s.Start(ctx)
+	if err != nil {
+		return err
+	}
+	say.tell("ready on http://%s after %s", s.Address, short(took))
+	handler, err := s.handler()
+	if err != nil {
+		return err
+	}
+	say.tell("its handlers are a separate process: orchestrator %d, handlers %d",
+		s.PID(), handler.PID)
+	return nil
+}
+
+func sendMail(ctx context.Context, s *stage, say *story) error {
+	id, err := s.Submit(ctx, rig.Submission{JobType: "SEND_EMAIL", Payload: map[string]any{
+		"to": "ada@example.com", "subject": "Welcome", "text": "Hold fast.",
+	}})
+	if err != nil {
+		return err
+	}
+	say.tell("accepted as %s", id)
+	job, err := s.Await(ctx, id, "COMPLETED")
+	if err != nil {
+		return err
+	}
+	select {
+	case message := <-s.mailbox.received:
+		say.tell("the mail server took %q for %s; %s", message.subject, message.to, job.Status)
+		return nil
+	default:
+		return errors.New("the job is done, but the mail server has no mail")
+	}
+}
+
+func sleep(ctx context.Context, s *stage, say *story) error {
+	id, err := s.Submit(ctx, rig.Submission{JobType: "SLEEP_JOB", Payload: map[string]any{"sleepSeconds": 1}})
+	if err != nil {
+		return err
+	}
+	if _, err := s.Await(ctx, id, "RUNNING"); err != nil {
+		return err
+	}
+	say.tell("RUNNING")
+	job, err := s.Await(ctx, id, "COMPLETED")
+	if err != nil {
+		return err
+	}
+	say.tell("COMPLETED after %s", short(job.FinishedAt.Sub(job.StartedAt)))
+	return nil
+}
+
+func fail(ctx context.Context, s *stage, say *story) error {
+	id, err := s.Submit(ctx, rig.Submission{
+		JobType: "FAIL_JOB", MaxAttempts: 3, Payload: map[string]any{"message": "no such printer"},
+	})
+	if err != nil {
+		return err
+	}
+	if err := buried(ctx, s, say, id, 3); err != nil {
+		return err
+	}
+	var letters struct {
+		DeadLetters []struct {
+			JobID string `json:"jobId"`
+			Error string `json:"lastError"`
+		} `json:"deadLetters"`
+	}
+	if err := s.Call(ctx, http.MethodGet, "/dead-letter", nil, http.StatusOK, &letters); err != nil {
+		return err
+	}
+	if len(letters.DeadLetters) != 1 || letters.DeadLetters[0].JobID != id {
+		return fmt.Errorf("the dead letters are %v, not just this job", letters.DeadLetters)
+	}
+	say.tell("the dead letter says: %s", letters.DeadLetters[0].Error)
+	if err := s.Call(ctx, http.MethodPost, "/jobs/"+id+"/requeue", nil, http.StatusAccepted, nil); err != nil {
+		return err
+	}
+	say.tell("requeued; it is tried from the start")
+	return buried(ctx, s, say, id, 6)
+}
+
+// buried waits until the job is dead after so many attempts in all.
+func buried(ctx context.Context, s *stage, say *story, id string, attempts int) error {
+	if _, err := s.Await(ctx, id, "FAILED"); err != nil {
+		return err
+	}
+	ended, err := s.attempts(ctx, id)
+	if err != nil {
+		return err
+	}
+	if len(ended) != attempts {
+		return fmt.Errorf("there are %d attempts, not %d", len(ended), attempts)
+	}
+	for _, attempt := range ended[len(ended)-3:] {
+		say.tell("attempt %d: %s: %s", attempt.Number, attempt.Outcome, attempt.Error)
+	}
+	say.tell("FAILED, into the dead letters")
+	return nil
+}
+
+func repeat(ctx context.Context, s *stage, say *story) error {
+	request := rig.Submission{
+		JobType: "SLEEP_JOB", Payload: map[string]any{"sleepSeconds": 1}, IdempotencyKey: "order-4711",
+	}
+	first, err := s.Submit(ctx, request)
+	if err != nil {
+		return err
+	}
+	second, err := s.Submit(ctx, request)
+	if err != nil {
+		return err
+	}
+	if first != second {
+		return fmt.Errorf("two jobs were made: %s and %s", first, second)
+	}
+	say.tell("both answers name %s", first)
+	request.Payload = map[string]any{"sleepSeconds": 2}
+	err = s.Call(ctx, http.MethodPost, "/jobs", request, http.StatusUnprocessableEntity, nil)
+	if err != nil {
+		return err
+	}
+	say.tell("the same key for another payload is refused")
+	return nil
+}
+
+func latency(ctx context.Context, s *stage, say *story) error {
+	const jobs = 100
+	var waits []time.Duration
+	for i := range jobs {
+		path := fmt.Sprintf("/%d", i)
+		if _, err := s.Submit(ctx, rig.Submission{JobType: "HTTP_REQUEST", Payload: map[string]any{
+			"method": "GET", "url": s.web.URL + path,
+		}}); err != nil {
+			return err
+		}
+		answered := time.Now()
+		select {
+		case got := <-s.calls:
+			if got.path != path {
+				return fmt.Errorf("the handler called %s, not %s", got.path, path)
+			}
+			waits = append(waits, max(got.at.Sub(answered), 0))
+		case <-ctx.Done():
+			return errors.New("the handler was not started")
+		}
+	}
+	slices.Sort(waits)
+	say.tell("from the answer to POST until the handler's own request arrives, %d jobs one by one:", jobs)
+	say.tell("p50 %s, p95 %s, longest %s", short(waits[jobs/2]), short(waits[jobs*95/100]), short(waits[jobs-1]))
+	return nil
+}
+
+func killHandler(ctx context.Context, s *stage, say *story) error {
+	id, err := s.Submit(ctx, rig.Submission{JobType: "SLEEP_JOB", Payload: map[string]any{"sleepSeconds": 3}})
+	if err != nil {
+		return err
+	}
+	job, err := s.AwaitThat(ctx, id, func(job rig.Job) bool { return len(job.Progress) > 0 })
+	if err != nil {
+		return err
+	}
+	handler, err := s.handler()
+	if err != nil {
+		return err
+	}
+	s.Look()
+	if err := handler.Signal(syscall.SIGKILL); err != nil {
+		return err
+	}
+	killed := time.Now()
+	say.tell("progress %s; handlers process %d killed with SIGKILL", job.Progress, handler.PID)
+	if job, err = s.Await(ctx, id, "COMPLETED"); err != nil {
+		return err
+	}
+	ended, err := s.attempts(ctx, id)
+	if err != nil {
+		return err
+	}
+	if len(ended) != 2 {
+		return fmt.Errorf("there are %d attempts, not 2", len(ended))
+	}
+	next, err := s.handler()
+	if err != nil {
+		return err
+	}
+	say.tell("attempt 1: %s: %s", ended[0].Outcome, ended[0].Error)
+	say.tell("its lease ended with it, %s after the kill; the plugin is back as process %d",
+		short(ended[0].EndedAt.Sub(killed)), next.PID)
+	say.tell("attempt 2: %s, from the checkpoint on; COMPLETED %s after the kill",
+		ended[1].Outcome, short(job.FinishedAt.Sub(killed)))
+	return nil
+}
+
+func killOrchestrator(ctx context.Context, s *stage, say *story) error {
+	const running, waiting = 10, 20
+	ids := make([]string, 0, running+waiting)
+	for range running {
+		id, err := s.Submit(ctx, rig.Submission{
+			JobType: "SLEEP_JOB", MaxAttempts: 1, Payload: map[string]any{"sleepSeconds": 2},
+		})
+		if err != nil {
+			return err
+		}
+		ids = append(ids, id)
+	}
+	for _, id := range ids {
+		if _, err := s.Await(ctx, id, "RUNNING"); err != nil {
+			return err
+		}
+	}
+	for range waiting {
+		id, err := s.Submit(ctx, rig.Submission{
+			JobType: "SLEEP_JOB", Payload: map[string]any{"sleepSeconds": 1},
+		})
+		if err != nil {
+			return err
+		}
+		ids = append(ids, id)
+	}
+	if err := s.Kill(); err != nil {
+		return err
+	}
+	killed := time.Now()
+	say.tell("%d jobs were running, %d more accepted; the orchestrator was killed with SIGKILL", running, waiting)
+	gone, err := s.NoneLeft(ctx)
+	if err != nil {
+		return err
+	}
+	say.tell("no orphans: all %d processes it ever had are gone, %s later", gone, short(time.Since(killed)))
+	took, err := s.Start(ctx)
+	if err != nil {
+		return err
+	}
+	say.tell("started again: ready after %s", short(took))
+	for _, id := range ids {
+		if _, err := s.Await(ctx, id, "COMPLETED"); err != nil {
+			return err
+		}
+	}
+	interrupted, err := s.attempts(ctx, ids[0])
+	if err != nil {
+		return err
+	}
+	var outcomes []string
+	for _, attempt := range interrupted {
+		outcomes = append(outcomes, string(attempt.Outcome))
+	}
+	say.tell("all %d jobs COMPLETED, none lost; the first one's attempts: %s (an interruption is not charged)",
+		len(ids), strings.Join(outcomes, ", "))
+	return nil
+}
+
+func shutDown(ctx context.Context, s *stage, say *story) error {
+	if err := s.ledger(ctx, func(ledger *store.Store) error {
+		disagreements, err := ledger.Audit(ctx, 10)
+		if err == nil && len(disagreements) > 0 {
+			err = fmt.Errorf("ledger and lists disagree: %v", disagreements)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	say.tell("the ledger and its lists agree")
+	if err := s.ShutDown(ctx); err != nil {
+		return err
+	}
+	if _, err := s.NoneLeft(ctx); err != nil {
+		return err
+	}
+	say.tell("SIGTERM: drained and ended; no process is left")
+	return nil
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/test/rig"
+)
+
+// leaseFor is how long the demo's orchestrator owns a job without a heartbeat:
+// short, so that a lease can be seen to end.
+const leaseFor = 2 * time.Second
+
+// stage is everything that plays along: an orchestrator, a mailbox, and a web
+// server that jobs call.
+type stage struct {
+	*rig.Orchestrator
+	dataDir string
+	mailbox *mailbox
+	web     *httptest.Server
+	calls   chan call
+	log     *os.File
+}
+
+// call is a request that an HTTP_REQUEST job has made.
+type call struct {
+	path string
+	at   time.Time
+}
+
+func newStage(ctx context.Context, bin, dir string) (*stage, error) {
+	bin, err := filepath.Abs(bin)
+	if err != nil {
+		return nil, err
+	}
+	s := &stage{dataDir: filepath.Join(dir, "postgres"), calls: make(chan call, 1000)}
+	if s.log, err = os.Create(filepath.Join(dir, "orchestrator.log")); err != nil {
+		return nil, err
+	}
+	if s.mailbox, err = openMailbox(ctx); err != nil {
+		return nil, err
+	}
+	s.web = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		s.calls <- call{path: r.URL.Path, at: time.Now()}
+	}))
+	s.Orchestrator, err = rig.New(ctx, filepath.Join(bin, "orchestrator"), dir, s.log,
+		"embedded.data_dir="+s.dataDir,
+		"worker.id=demo",
+		"worker.lease="+leaseFor.String(),
+		"worker.drain=10s",
+		"worker.kill_grace=500ms",
+		"jobs.types.FAIL_JOB.retry.backoff=fixed",
+		"jobs.types.FAIL_JOB.retry.base=300ms",
+		"jobs.types.SLEEP_JOB.retry.backoff=fixed",
+		"jobs.types.SLEEP_JOB.retry.base=500ms",
+		"handlers.0.name=builtin",
+		"handlers.0.path="+filepath.Join(bin, "handlers"),
+		"handlers.0.concurrency=50",
+		"handlers.0.env.SMTP_HOST=127.0.0.1",
+		fmt.Sprintf("handlers.0.env.SMTP_PORT=%d", s.mailbox.port()),
+		"handlers.0.env.SMTP_TLS=none",
+		"handlers.0.env.SMTP_FROM=holdfast@example.com",
+		"handlers.0.env.HTTP_REQUEST_ALLOW_PRIVATE=true",
+	)
+	return s, err
+}
+
+// close ends whatever still runs.
+func (s *stage) close() error {
+	var err error
+	if s.Running() {
+		err = s.Kill()
+	}
+	s.web.Close()
+	return errors.Join(err, s.mailbox.close(), s.log.Close())
+}
+
+// handler returns the process of the handler plugin.
+func (s *stage) handler() (rig.Process, error) {
+	running := s.Handlers("handlers")
+	if len(running) == 0 {
+		return rig.Process{}, errors.New("no handler process is running")
+	}
+	return running[0], nil
+}

@@ -1,0 +1,105 @@
+package rig
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// Client talks to an orchestrator's API.
+type Client struct{ Address string }
+
+// Job is what GET /jobs/{id} shows.
+type Job struct {
+	ID         string          `json:"jobId"`
+	Status     string          `json:"status"`
+	StartedAt  time.Time       `json:"startedAt"`
+	FinishedAt time.Time       `json:"finishedAt"`
+	Progress   json.RawMessage `json:"progress"`
+	Result     json.RawMessage `json:"result"`
+}
+
+// Submission is the body of POST /jobs.
+type Submission struct {
+	JobType        string `json:"jobType"`
+	Payload        any    `json:"payload"`
+	IdempotencyKey string `json:"idempotencyKey,omitempty"`
+	MaxAttempts    int    `json:"maxAttempts,omitempty"`
+	Timeout        string `json:"timeout,omitempty"`
+}
+
+// Submit submits a job and returns its id.
+func (c Client) Submit(ctx context.Context, s Submission) (string, error) {
+	var answer Job
+	if err := c.Call(ctx, http.MethodPost, "/jobs", s, http.StatusAccepted, &answer); err != nil {
+		return "", err
+	}
+	return answer.ID, nil
+}
+
+// Get returns a job.
+func (c Client) Get(ctx context.Context, id string) (Job, error) {
+	var job Job
+	err := c.Call(ctx, http.MethodGet, "/jobs/"+id, nil, http.StatusOK, &job)
+	return job, err
+}
+
+// Await polls until the job has the status.
+func (c Client) Await(ctx context.Context, id, status string) (Job, error) {
+	return c.AwaitThat(ctx, id, func(job Job) bool { return job.Status == status })
+}
+
+// AwaitThat polls until the job is as wanted.
+func (c Client) AwaitThat(ctx context.Context, id string, wanted func(Job) bool) (Job, error) {
+	for {
+		job, err := c.Get(ctx, id)
+		if err != nil || wanted(job) {
+			return job, err
+		}
+		select {
+		case <-ctx.Done():
+			return job, fmt.Errorf("job %s is still %s", id, job.Status)
+		case <-time.After(glance):
+		}
+	}
+}
+
+// Call sends body as JSON, unless it is nil, checks the status of the answer,
+// and reads the answer into answer, unless that is nil.
+func (c Client) Call(ctx context.Context, method, path string, body any, want int, answer any) error {
+	var reader io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		reader = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+c.Address+path, reader)
+	if err != nil {
+		return err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != want {
+		return fmt.Errorf("%s %s: answered %s: %s", method, path, response.Status, text)
+	}
+	if answer == nil {
+		return nil
+	}
+	return json.Unmarshal(text, answer)
+}

@@ -1,0 +1,84 @@
+package rig
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Process is a process that cannot be mistaken for a later one with its id.
+type Process struct {
+	PID     int
+	started string // in clock ticks since boot
+}
+
+// Name is the name of what the process runs, as the kernel keeps it.
+func (p Process) Name() string {
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.PID))
+	if err != nil {
+		return "?"
+	}
+	return strings.TrimSpace(string(name))
+}
+
+// Alive reports whether the process still runs; one that is only waiting to
+// be buried does not.
+func (p Process) Alive() bool {
+	found, ok := stat(p.PID)
+	return ok && found.started == p.started && found.state != "Z"
+}
+
+// Signal sends the process a signal.
+func (p Process) Signal(signal syscall.Signal) error { return syscall.Kill(p.PID, signal) }
+
+// Descendants lists the processes below a process, however deep.
+func Descendants(root int) []Process {
+	entries, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return nil
+	}
+	stats := make(map[int]status, len(entries))
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(filepath.Base(entry))
+		if err != nil {
+			continue
+		}
+		if found, ok := stat(pid); ok {
+			stats[pid] = found
+		}
+	}
+	var below []Process
+	for pid, found := range stats {
+		for up := found.parent; up > 0; up = stats[up].parent {
+			if up == root {
+				below = append(below, Process{PID: pid, started: found.started})
+				break
+			}
+		}
+	}
+	return below
+}
+
+type status struct {
+	parent         int
+	state, started string
+}
+
+// stat reads /proc/PID/stat, see proc(5): behind the command in brackets come
+// the state, the parent and, as the twentieth, the start time.
+func stat(pid int) (status, bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return status{}, false
+	}
+	line := string(text)
+	fields := strings.Fields(line[strings.LastIndexByte(line, ')')+1:])
+	if len(fields) < 20 {
+		return status{}, false
+	}
+	parent, err := strconv.Atoi(fields[1])
+	return status{parent: parent, state: fields[0], started: fields[19]}, err == nil
+}
