@@ -79,7 +79,7 @@ func (s *Store) settleAs(ctx context.Context, verb settleVerb, batch []job.Settl
 	}
 	var missing []int
 	for i, place := range places {
-		if _, ok := written[part[i].JobID]; ok {
+		if _, ok := written[part[i].Lease.ID]; ok {
 			fates[place] = job.Settled
 		} else {
 			missing = append(missing, place)
@@ -131,23 +131,23 @@ func (s *Store) Note(ctx context.Context, batch []job.Note) ([]job.Lease, error)
 	}
 	var lost []job.Lease
 	for _, n := range batch {
-		if _, ok := written[n.JobID]; !ok {
+		if _, ok := written[n.ID]; !ok {
 			lost = append(lost, n.Lease)
 		}
 	}
 	return lost, nil
 }
 
-// writeOnce runs a statement that returns the ids of the jobs it wrote, again
-// if it lost a deadlock.
-func (s *Store) writeOnce(ctx context.Context, sql string, args ...any) (map[job.ID]struct{}, error) {
+// writeOnce runs a statement that returns the ids of the jobs or leases it
+// wrote, again if it lost a deadlock.
+func (s *Store) writeOnce(ctx context.Context, sql string, args ...any) (map[[16]byte]struct{}, error) {
 	for {
 		rows, err := s.work.Query(ctx, sql, args...)
 		if err == nil {
 			var ids [][16]byte
 			ids, err = pgx.CollectRows(rows, pgx.RowTo[[16]byte])
 			if err == nil {
-				written := make(map[job.ID]struct{}, len(ids))
+				written := make(map[[16]byte]struct{}, len(ids))
 				for _, id := range ids {
 					written[id] = struct{}{}
 				}

@@ -33,4 +33,4 @@ insert into job_attempts (
 select job_id, fence, number, lease_id, worker_id, plugin, plugin_version, claimed_at, now(),
     outcome::attempt_outcome, error_code, error, stack, span_id
 from settled
-returning job_id;
+returning lease_id;

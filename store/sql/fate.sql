@@ -1,6 +1,6 @@
 -- What became of leases that a settle did not return: 'held' still, 'cancel_requested'
 -- and held, 'settled' under this very lease (so that a commit whose answer was
--- lost is known to have happened), or 'lost'.
+-- lost is known to have happened), or 'lost'. In the order asked.
 -- Index: leases_pkey, job_attempts_pkey.
 select h.job_id,
     case
@@ -9,7 +9,9 @@ select h.job_id,
         when a.job_id is not null then 'settled'
         else 'lost'
     end as fate
-from unnest($1::uuid[], $2::uuid[], $3::bigint[]) as h (job_id, lease_id, fence)
+from unnest($1::uuid[], $2::uuid[], $3::bigint[]) with ordinality
+    as h (job_id, lease_id, fence, place)
 left join leases l on l.job_id = h.job_id and l.lease_id = h.lease_id
 left join job_attempts a
-    on a.job_id = h.job_id and a.fence = h.fence and a.lease_id = h.lease_id;
+    on a.job_id = h.job_id and a.fence = h.fence and a.lease_id = h.lease_id
+order by h.place;

@@ -1,5 +1,5 @@
--- Settle attempts as succeeded: running -> succeeded. Returns the jobs settled;
--- a job that is missing was not held under the lease shown.
+-- Settle attempts as succeeded: running -> succeeded. Returns the leases
+-- settled; one that is missing was not held.
 -- Clock: now().
 -- Locks: lease rows in the order sent (the caller sorts by job), then ledger rows.
 -- Fence: lease_id.
@@ -27,4 +27,4 @@ insert into job_attempts (
 select job_id, fence, attempt, lease_id, worker_id, plugin, plugin_version, claimed_at, now(),
     'succeeded', span_id
 from settled
-returning job_id;
+returning lease_id;
