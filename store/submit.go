@@ -59,7 +59,8 @@ func (s *Store) submitDistinct(ctx context.Context, entries []entry, places []in
 	rows, err := s.insert(ctx, entries, places)
 	if err != nil {
 		err = translate("submit", err)
-		if errors.Is(err, job.ErrBadData) && len(places) > 1 {
+		twice := violates(err, jobsPrimaryKey)
+		if (errors.Is(err, job.ErrBadData) || twice) && len(places) > 1 {
 			half := len(places) / 2
 			s.submitDistinct(ctx, entries, places[:half], results)
 			s.submitDistinct(ctx, entries, places[half:], results)
@@ -76,8 +77,12 @@ func (s *Store) submitDistinct(ctx context.Context, entries []entry, places []in
 	}
 }
 
+// jobsPrimaryKey is violated by an id that is a job already.
+const jobsPrimaryKey = "jobs_pkey"
+
 // insert runs the statement until its outcome is known. A batch whose commit
-// was not acknowledged is looked up by its ids before it is sent again.
+// was not acknowledged, or that has an id which is a job already, is looked up
+// by its ids before it is sent again.
 func (s *Store) insert(ctx context.Context, entries []entry, places []int) (map[key]submittedRow, error) {
 	found := make(map[key]submittedRow, len(places))
 	for {
@@ -91,7 +96,7 @@ func (s *Store) insert(ctx context.Context, entries []entry, places []int) (map[
 		switch {
 		case worthAnotherTry(err):
 			continue
-		case !outcomeUnknown(err) && !violates(err, "jobs_pkey"):
+		case !outcomeUnknown(err) && !violates(err, jobsPrimaryKey):
 			return nil, err
 		case ctx.Err() != nil:
 			return nil, err
@@ -101,12 +106,19 @@ func (s *Store) insert(ctx context.Context, entries []entry, places []int) (map[
 		if readErr != nil {
 			return nil, errors.Join(err, readErr)
 		}
+		stored := make(map[job.ID]submittedRow, len(rows))
 		for _, row := range rows {
-			found[row.key()] = row
+			stored[row.JobID] = row
+		}
+		if len(stored) == 0 && !outcomeUnknown(err) {
+			return nil, err // the batch itself has an id twice
 		}
 		places = slices.DeleteFunc(slices.Clone(places), func(place int) bool {
-			_, stored := found[entries[place].key]
-			return stored
+			row, ok := stored[entries[place].ID]
+			if ok {
+				found[entries[place].key] = row
+			}
+			return ok
 		})
 		if len(places) == 0 {
 			return found, nil
