@@ -13,6 +13,7 @@ import (
 
 // SQLSTATEs that decide what is done next.
 const (
+	checkViolation       = "23514"
 	uniqueViolation      = "23505"
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
@@ -41,15 +42,22 @@ func translate(operation string, err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return fmt.Errorf("%s: %w", operation, job.ErrNotFound)
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%s: %w", operation, err)
-	}
 	var answer *pgconn.PgError
-	if !errors.As(err, &answer) {
+	var unconnected *pgconn.ConnectError
+	answered := errors.As(err, &answer)
+	switch {
+	case !answered && errors.As(err, &unconnected):
+		// connectTimeout looks like a deadline of the caller's.
+		return fmt.Errorf("%s: %w: %w", operation, job.ErrUnavailable, err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s: %w", operation, err)
+	case !answered:
 		// No answer from the server: the connection failed.
 		return fmt.Errorf("%s: %w: %w", operation, job.ErrUnavailable, err)
 	}
 	switch answer.Code {
+	case checkViolation:
+		return fmt.Errorf("%s: %w: %s", operation, job.ErrBadData, answer.Message)
 	case serializationFailure, deadlockDetected, lockNotAvailable, readOnlyTransaction:
 		return fmt.Errorf("%s: %w: %w", operation, job.ErrUnavailable, err)
 	}
