@@ -1,5 +1,6 @@
 -- Types with queued jobs that have waited longer than $1, with their number (counted up to
--- 1000) and the age of the oldest.
+-- 1000) and the age of the oldest, a century at most: more would not fit
+-- the program's durations.
 -- Clock: now().
 -- Index: ready_pkey; one probe for each type, by a loose scan.
 with recursive kinds as (
@@ -12,7 +13,7 @@ with recursive kinds as (
 select k.job_type, waiting.jobs, waiting.oldest
 from kinds k
 cross join lateral (
-    select count(*) as jobs, now() - min(queued.run_at) as oldest
+    select count(*) as jobs, least(now() - min(queued.run_at), interval '36500 days') as oldest
     from (select r.run_at from ready r where r.job_type = k.job_type limit 1000) queued
 ) waiting
 where k.job_type is not null and waiting.oldest > $1::interval
