@@ -15,16 +15,12 @@ import (
 // urgent first. It never waits for another claimer.
 func (s *Store) Claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error) {
 	from := s.marks.of(types, time.Now())
-	rows, err := s.work.Query(ctx, claimSQL,
+	found, err := s.take(ctx,
 		types,
 		column(from, func(m mark) int16 { return m.urgency }),
 		column(from, func(m mark) pgtype.Timestamptz { return m.runAt }),
 		column(from, func(mark) pgtype.UUID { return uuid([16]byte{}) }),
 		limit, worker, interval(lease))
-	if err != nil {
-		return nil, translate("claim", err)
-	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[claimedRow])
 	if err != nil {
 		return nil, translate("claim", err)
 	}
@@ -34,6 +30,21 @@ func (s *Store) Claim(ctx context.Context, worker string, types []string, limit 
 	}
 	s.marks.advance(claimed, time.Now())
 	return claimed, nil
+}
+
+// take runs the statement, again if it lost a deadlock: a batch of submissions
+// that are sent a second time locks ledger rows in another order.
+func (s *Store) take(ctx context.Context, args ...any) ([]claimedRow, error) {
+	for {
+		rows, err := s.work.Query(ctx, claimSQL, args...)
+		if err != nil {
+			return nil, err
+		}
+		found, err := pgx.CollectRows(rows, pgx.RowToStructByName[claimedRow])
+		if !worthAnotherTry(err) {
+			return found, err
+		}
+	}
 }
 
 type claimedRow struct {
