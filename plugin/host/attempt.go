@@ -1,0 +1,94 @@
+package host
+
+import (
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// attempt is one run of a handler in a process. It is in the process's table
+// from its start until it is finished; whoever takes it out reports its end.
+type attempt struct {
+	process  *process
+	handle   uint64
+	jobID    job.ID
+	trace    job.Trace
+	reporter job.Reporter
+	// canceled is the reason the handler was told first; empty while it was
+	// told none. Guarded by the process.
+	canceled job.CancelReason
+}
+
+var _ job.Run = (*attempt)(nil)
+
+// Cancel asks the handler to stop. Only the first reason is sent and counts:
+// the handler acts on that one.
+func (a *attempt) Cancel(reason job.CancelReason) {
+	p := a.process
+	p.mu.Lock()
+	if p.attempts[a.handle] != a || a.canceled != "" {
+		p.mu.Unlock()
+		return
+	}
+	a.canceled = reason
+	p.queue.cancels = append(p.queue.cancels, &handlerv1.Cancel{Handle: a.handle, Reason: wireReason(reason)})
+	p.mu.Unlock()
+	p.wake()
+}
+
+// Kill ends the process group that the attempt runs in.
+func (a *attempt) Kill() {
+	p := a.process
+	p.mu.Lock()
+	running := p.attempts[a.handle] == a
+	p.mu.Unlock()
+	if running {
+		p.fail(errKilled)
+		p.child.End()
+	}
+}
+
+// Extend tells the process that the lease is proven for leaseFor from now.
+func (a *attempt) Extend(leaseFor time.Duration) {
+	p := a.process
+	p.mu.Lock()
+	if p.attempts[a.handle] != a {
+		p.mu.Unlock()
+		return
+	}
+	p.queue.extend(a.handle, time.Now().Add(leaseFor))
+	p.mu.Unlock()
+	p.wake()
+}
+
+// traceID is the trace id within the traceparent header; empty when there is
+// none.
+func (a *attempt) traceID() string {
+	if len(a.trace.Parent) < 35 {
+		return ""
+	}
+	return a.trace.Parent[3:35]
+}
+
+// finished is a run that never began.
+type finished struct{}
+
+func (finished) Cancel(job.CancelReason) {}
+func (finished) Kill()                   {}
+func (finished) Extend(time.Duration)    {}
+
+func wireReason(reason job.CancelReason) handlerv1.Cancel_Reason {
+	switch reason {
+	case job.CancelRequested:
+		return handlerv1.Cancel_REASON_CANCELED
+	case job.CancelTimeout:
+		return handlerv1.Cancel_REASON_TIMEOUT
+	case job.CancelLeaseLost:
+		return handlerv1.Cancel_REASON_LEASE_LOST
+	case job.CancelShutdown:
+		return handlerv1.Cancel_REASON_SHUTDOWN
+	default:
+		return handlerv1.Cancel_REASON_UNSPECIFIED
+	}
+}

@@ -1,0 +1,100 @@
+package host
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// breaker holds back the launches of one plugin. Launches go one at a time, and
+// after a failure not before its backoff has passed: however many slots a plugin
+// has, one that dies at once is launched no more often than a single process
+// would be.
+type breaker struct {
+	backoff Backoff
+	// turn is a semaphore of one: whoever launches holds it.
+	turn chan struct{}
+
+	mu       sync.Mutex
+	failures int
+	next     time.Time
+}
+
+func newBreaker(backoff Backoff) *breaker {
+	return &breaker{backoff: backoff, turn: make(chan struct{}, 1)}
+}
+
+// admit waits for the turn to launch. The caller gives it back with release,
+// after it has recorded how the launch went. It returns the context's error
+// when that ends first.
+func (b *breaker) admit(ctx context.Context) error {
+	select {
+	case b.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	b.mu.Lock()
+	next := b.next
+	b.mu.Unlock()
+	timer := time.NewTimer(time.Until(next))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		b.release()
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (b *breaker) release() { <-b.turn }
+
+// fail records that a launch failed or a process died.
+func (b *breaker) fail() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failures++
+	b.holdLocked()
+}
+
+// refuse records a failure that another launch will hardly cure: the plugin is
+// broken at once.
+func (b *breaker) refuse() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failures = max(b.failures+1, b.backoff.BreakAfter)
+	b.holdLocked()
+}
+
+// pause records a death that was not the plugin's failure.
+func (b *breaker) pause() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.next = time.Now().Add(b.backoff.Min)
+}
+
+// forgive begins a new row of failures.
+func (b *breaker) forgive() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failures = 0
+}
+
+func (b *breaker) broken() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.failures >= b.backoff.BreakAfter
+}
+
+func (b *breaker) holdLocked() {
+	delay := b.backoff.Max
+	// The exponent is clamped before the shift: 2^62 ns is beyond any cap.
+	if doublings := b.failures - 1; doublings < 62 && b.backoff.Min < b.backoff.Max>>doublings {
+		delay = b.backoff.Min << doublings
+	}
+	jitter := 0.9 + 0.2*rand.Float64()
+	b.next = time.Now().Add(time.Duration(float64(delay) * jitter))
+}

@@ -1,0 +1,169 @@
+package host
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+)
+
+// Config is one plugin as it is configured, with every default resolved.
+type Config struct {
+	// Name is the plugin's name for operators, unique among the plugins.
+	Name string
+	// Path is the binary's.
+	Path string
+	Args []string
+	// Env is the whole environment of the process but for what the handshake
+	// adds. Nothing is inherited from the orchestrator, whose own environment
+	// holds secrets.
+	Env []string
+	// Processes is how many processes are kept up; at least 1.
+	Processes int
+	// Concurrency is how many attempts a process is given at once; 0 leaves
+	// it to the manifest, and to DefaultConcurrency where that has no wish.
+	Concurrency int
+	Limits      Limits
+	// Checksum is the SHA-256 of the binary in hex; empty for none. It is
+	// compared at every launch, on the file that is then executed.
+	Checksum string
+}
+
+// Limits bound what a process may take. A field of 0 is no limit. They are set
+// just after the process has started and hold for each process of its group by
+// itself, not for their sum.
+type Limits struct {
+	// MemoryBytes bounds writable private memory (RLIMIT_DATA).
+	MemoryBytes uint64
+	OpenFiles   uint64
+	// Processes bounds the processes and threads of the user that the plugin
+	// runs as, those outside of the plugin included (RLIMIT_NPROC); the
+	// kernel does not apply it to root.
+	Processes uint64
+}
+
+// DefaultConcurrency is how many attempts a process is given at once when
+// neither configuration nor manifest says.
+const DefaultConcurrency = 10
+
+// Settings are shared by all plugins of a host.
+type Settings struct {
+	// SocketDir is where each host makes a directory of its own, mode 0700,
+	// for the sockets of its processes. It is made when missing. What hosts
+	// that were killed left in it is swept at start.
+	SocketDir string
+	// StartTimeout bounds a launch, from fork to manifest.
+	StartTimeout time.Duration
+	// KillGrace is how long a process that has nothing more to do may take to
+	// leave by itself.
+	KillGrace time.Duration
+	// HealthPeriod is how often a process is asked for its health, and
+	// HealthTimeout how long it may take to answer, and how long it may leave
+	// its stream unread, before it is killed.
+	HealthPeriod  time.Duration
+	HealthTimeout time.Duration
+	Backoff       Backoff
+	// Log hears of launches and deaths, and of what plugins print.
+	Log *slog.Logger
+	// LinesPerSecond bounds how many lines of output are logged for each
+	// process. The others are counted.
+	LinesPerSecond int
+}
+
+// Backoff says how a plugin that fails is launched again.
+type Backoff struct {
+	// Min is the wait after the first failure; it doubles with each further
+	// one up to Max. A tenth is added or taken off at random.
+	Min time.Duration
+	Max time.Duration
+	// BreakAfter failures in a row mark the plugin as broken.
+	BreakAfter int
+	// StableAfter is how long a process must have been up for its death to
+	// begin a new row of failures.
+	StableAfter time.Duration
+}
+
+// DefaultSettings returns what a production host starts from.
+func DefaultSettings(socketDir string, log *slog.Logger) Settings {
+	return Settings{
+		SocketDir:     socketDir,
+		StartTimeout:  10 * time.Second,
+		KillGrace:     2 * time.Second,
+		HealthPeriod:  2 * time.Second,
+		HealthTimeout: 10 * time.Second,
+		Backoff: Backoff{
+			Min: 100 * time.Millisecond, Max: 30 * time.Second,
+			BreakAfter: 5, StableAfter: 10 * time.Second,
+		},
+		Log:            log,
+		LinesPerSecond: 100,
+	}
+}
+
+// longestSocket is what go-plugin appends to the host's directory, and
+// socketPathMax what the kernel allows for the whole.
+const (
+	longestSocket = "/hf-4294967295/plugin-dir4294967295/plugin4294967295"
+	socketPathMax = 103
+)
+
+func (s Settings) validate() error {
+	switch {
+	case s.Log == nil:
+		return errors.New("no logger")
+	case !filepath.IsAbs(s.SocketDir):
+		return fmt.Errorf("socket directory %q is not an absolute path", s.SocketDir)
+	case len(s.SocketDir)+len(longestSocket) > socketPathMax:
+		return fmt.Errorf("socket directory %q is too long: at most %d bytes", s.SocketDir, socketPathMax-len(longestSocket))
+	case s.StartTimeout <= 0 || s.KillGrace <= 0 || s.HealthPeriod <= 0 || s.HealthTimeout <= 0:
+		return errors.New("start timeout, kill grace, health period and health timeout must be above zero")
+	case s.Backoff.Min <= 0 || s.Backoff.Max < s.Backoff.Min || s.Backoff.BreakAfter < 1 || s.Backoff.StableAfter <= 0:
+		return errors.New("backoff must have 0 < min ≤ max, at least 1 failure before it breaks, and a stable time above zero")
+	case s.LinesPerSecond < 1:
+		return errors.New("lines per second must be at least 1")
+	}
+	return nil
+}
+
+func (c Config) validate() error {
+	if c.Name == "" {
+		return errors.New("a plugin has no name")
+	}
+	if err := c.check(); err != nil {
+		return fmt.Errorf("plugin %s: %w", c.Name, err)
+	}
+	return nil
+}
+
+func (c Config) check() error {
+	info, err := os.Stat(c.Path)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a file", c.Path)
+	case info.Mode().Perm()&0o111 == 0:
+		return fmt.Errorf("%s is not executable", c.Path)
+	case c.Processes < 1:
+		return fmt.Errorf("%d processes are configured, at least 1 is needed", c.Processes)
+	case c.Concurrency < 0:
+		return fmt.Errorf("concurrency %d is below zero", c.Concurrency)
+	}
+	if digest, err := hex.DecodeString(c.Checksum); err != nil || len(digest) != 0 && len(digest) != 32 {
+		return errors.New("the checksum is not a SHA-256 in hex")
+	}
+	return nil
+}
+
+func (c Config) spec() child.Spec {
+	return child.Spec{
+		Name: c.Name, Path: c.Path, Args: c.Args, Env: c.Env,
+		Limits: child.Limits(c.Limits), Checksum: c.Checksum,
+	}
+}

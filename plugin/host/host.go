@@ -1,0 +1,234 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// ErrNoSlot says that no live process of the plugin has a free slot. Nothing was
+// started.
+var ErrNoSlot = errors.New("no handler process has a free slot")
+
+// Host keeps the processes of all plugins up and gives them attempts. Its methods
+// may be called from any goroutine.
+type Host struct {
+	home    *child.Home
+	fleets  []*fleet
+	byName  map[string]*fleet
+	changed chan struct{}
+
+	// draining ends when Close is called, killing when it runs out of
+	// patience.
+	draining context.Context
+	drain    context.CancelFunc
+	killing  context.Context
+	kill     context.CancelFunc
+	slots    sync.WaitGroup
+	closed   chan struct{}
+
+	// mu guards the closing against new attempts, and the owners.
+	mu      sync.Mutex
+	closing bool
+	// owners says which plugin serves a job type.
+	owners map[string]*fleet
+	// refused counts the reports of attempts that never began.
+	refused sync.WaitGroup
+}
+
+// Start sweeps what killed hosts left in the socket directory and begins to
+// launch the plugins. It does not wait for them: Changed tells when one comes up,
+// and one that does not is launched again with backoff. Its errors are about
+// configuration that cannot mean anything. The context bounds the start only.
+func Start(ctx context.Context, settings Settings, plugins []Config) (*Host, error) {
+	if err := settings.validate(); err != nil {
+		return nil, fmt.Errorf("plugin host: %w", err)
+	}
+	names := make(map[string]bool)
+	for _, config := range plugins {
+		if err := config.validate(); err != nil {
+			return nil, err
+		}
+		if names[config.Name] {
+			return nil, fmt.Errorf("plugin %s is configured twice", config.Name)
+		}
+		names[config.Name] = true
+	}
+	if swept := child.Sweep(settings.SocketDir); swept > 0 {
+		settings.Log.Info("removed what killed hosts left behind", "directories", swept)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("plugin host: %w", err)
+	}
+	home, err := child.MakeHome(settings.SocketDir)
+	if err != nil {
+		return nil, fmt.Errorf("plugin host: socket directory: %w", err)
+	}
+	h := &Host{
+		home:    home,
+		byName:  make(map[string]*fleet),
+		changed: make(chan struct{}, 1),
+		closed:  make(chan struct{}),
+		owners:  make(map[string]*fleet),
+	}
+	h.draining, h.drain = context.WithCancel(context.Background())
+	h.killing, h.kill = context.WithCancel(context.Background())
+	for _, config := range plugins {
+		h.enlist(settings, config)
+	}
+	return h, nil
+}
+
+func (h *Host) enlist(settings Settings, config Config) {
+	// A relative path would depend on the directory at the time of a restart.
+	if path, err := filepath.Abs(config.Path); err == nil {
+		config.Path = path
+	}
+	f := &fleet{
+		host: h, config: config, settings: settings, home: h.home.Path,
+		log:     settings.Log.With("plugin", config.Name),
+		breaker: newBreaker(settings.Backoff),
+	}
+	h.fleets = append(h.fleets, f)
+	h.byName[config.Name] = f
+	for range config.Processes {
+		h.slots.Go(f.keepOneUp)
+	}
+}
+
+// Pools returns the plugins that have a process up, with their free slots, in the
+// order of configuration.
+func (h *Host) Pools() []job.Pool {
+	if h.draining.Err() != nil {
+		return nil
+	}
+	var pools []job.Pool
+	for _, f := range h.fleets {
+		if pool, up := f.pool(); up {
+			pools = append(pools, pool)
+		}
+	}
+	return pools
+}
+
+// Changed signals that Pools, Types or Status may have new answers. Signals that
+// nobody has received yet are one.
+func (h *Host) Changed() <-chan struct{} { return h.changed }
+
+func (h *Host) signal() {
+	select {
+	case h.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Types returns what the plugins have declared, those included that are down now
+// but were up before. What a manifest leaves open is zero, for the caller to lay
+// defaults under.
+func (h *Host) Types() []job.TypeSpec {
+	var specs []job.TypeSpec
+	for _, f := range h.fleets {
+		if m := f.declared(); m != nil {
+			specs = append(specs, m.specs...)
+		}
+	}
+	return specs
+}
+
+// Start gives an attempt to the least loaded process of the plugin. It returns
+// ErrNoSlot when there is none with a free slot; then the reporter is not called.
+// An attempt that is too large for any message is taken and reported as a
+// permanent failure.
+func (h *Host) Start(plugin string, a job.Assignment, r job.Reporter) (job.Run, error) {
+	f := h.byName[plugin]
+	if f == nil {
+		return nil, fmt.Errorf("plugin %s: %w", plugin, ErrNoSlot)
+	}
+	start := writeStart(&a)
+	if bytes := startBytes(start); bytes > wire.MaxMessageBytes {
+		return h.refuse(plugin, r, tooLarge(bytes, wire.MaxMessageBytes))
+	}
+	for h.draining.Err() == nil {
+		p := f.reserve()
+		if p == nil {
+			break
+		}
+		if run := p.begin(start, &a, r); run != nil {
+			return run, nil
+		}
+		// It has ended since, and gives way to another.
+		f.release(p, 1)
+	}
+	return nil, fmt.Errorf("plugin %s: %w", plugin, ErrNoSlot)
+}
+
+// refuse reports from a goroutine of its own: the caller of Start may hold a lock
+// that the reporter takes.
+func (h *Host) refuse(plugin string, r job.Reporter, outcome job.Outcome) (job.Run, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing {
+		return nil, fmt.Errorf("plugin %s: %w", plugin, ErrNoSlot)
+	}
+	h.refused.Go(func() { r.Finished(outcome) })
+	return finished{}, nil
+}
+
+// adopt takes the manifest for the fleet's, unless another plugin serves one of
+// its types already.
+func (h *Host) adopt(f *fleet, m *manifest) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, name := range m.types {
+		if owner := h.owners[name]; owner != nil && owner != f {
+			return fmt.Errorf("job type %s is already served by plugin %s", name, owner.config.Name)
+		}
+	}
+	if err := f.agree(m); err != nil {
+		return err
+	}
+	for name, owner := range h.owners {
+		if owner == f {
+			delete(h.owners, name)
+		}
+	}
+	for _, name := range m.types {
+		h.owners[name] = f
+	}
+	return nil
+}
+
+// Close asks every process to finish what it has and leave, and kills those that
+// still run when the context ends; their attempts are reported as given back. It
+// returns when every process is gone and everything is reported. Closing again
+// waits for the same end.
+func (h *Host) Close(ctx context.Context) error {
+	h.mu.Lock()
+	first := !h.closing
+	h.closing = true
+	h.mu.Unlock()
+	if first {
+		h.drain()
+		go h.finishClosing()
+	}
+	stop := context.AfterFunc(ctx, h.kill)
+	defer stop()
+	<-h.closed
+	return nil
+}
+
+func (h *Host) finishClosing() {
+	h.slots.Wait()
+	h.refused.Wait()
+	h.kill()
+	if err := h.home.Remove(); err != nil && len(h.fleets) > 0 {
+		h.fleets[0].settings.Log.Warn("socket directory not removed", "error", err)
+	}
+	close(h.closed)
+}

@@ -1,0 +1,100 @@
+package child
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	// homePrefix names the directories of hosts in the socket directory.
+	homePrefix = "hf-"
+	// bareHomePrefix names them before they are locked.
+	bareHomePrefix = ".hf-"
+	lockName       = "lock"
+	// bareFor is how old a directory that was never locked must be to be
+	// taken for a leftover.
+	bareFor = time.Hour
+	// socketDirVariable is set by go-plugin for every process, to a directory
+	// of its launch alone. It marks the process and all its descendants that
+	// keep their environment.
+	socketDirVariable = "PLUGIN_UNIX_SOCKET_DIR"
+)
+
+// Home is a host's own directory, with a lock that lives as long as the host's
+// process: nothing else proves as well, across containers and reused process
+// ids, that the owner is gone.
+type Home struct {
+	Path string
+	lock *os.File
+}
+
+// MakeHome makes the directory under a name that sweepers do not look at, and
+// gives it its final one when the lock is held, so that none sees it unlocked.
+func MakeHome(socketDir string) (*Home, error) {
+	if err := os.MkdirAll(socketDir, 0o700); err != nil {
+		return nil, err
+	}
+	bare, err := os.MkdirTemp(socketDir, bareHomePrefix)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lockFile(filepath.Join(bare, lockName))
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	path := filepath.Join(socketDir, homePrefix+strings.TrimPrefix(filepath.Base(bare), bareHomePrefix))
+	if err := os.Rename(bare, path); err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	return &Home{Path: path, lock: lock}, nil
+}
+
+func (h *Home) Remove() error {
+	err := os.RemoveAll(h.Path)
+	_ = h.lock.Close()
+	return err
+}
+
+// Sweep removes the directories of hosts that are gone, and kills the processes
+// that those hosts left behind. It returns how many directories went. What it
+// cannot remove, it leaves.
+func Sweep(socketDir string) int {
+	entries, err := os.ReadDir(socketDir)
+	if err != nil {
+		return 0
+	}
+	swept := 0
+	for _, entry := range entries {
+		path := filepath.Join(socketDir, entry.Name())
+		switch {
+		case !entry.IsDir():
+		case strings.HasPrefix(entry.Name(), homePrefix):
+			if sweepHome(path) {
+				swept++
+			}
+		case strings.HasPrefix(entry.Name(), bareHomePrefix):
+			if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > bareFor {
+				_ = os.RemoveAll(path)
+			}
+		}
+	}
+	return swept
+}
+
+func sweepHome(path string) bool {
+	name := filepath.Join(path, lockName)
+	if _, err := os.Lstat(name); err != nil {
+		return false
+	}
+	lock, err := lockFile(name)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = lock.Close() }()
+	killMarked("\x00" + socketDirVariable + "=" + path + "/")
+	return os.RemoveAll(path) == nil
+}

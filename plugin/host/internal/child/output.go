@@ -1,0 +1,155 @@
+package child
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// maxLine is how much of a line of output is kept, in bytes.
+	maxLine = 8 << 10
+	// lastLines is how many lines of output tell why a process died.
+	lastLines = 12
+	// maxLastLine is how much of each of them is kept, in bytes.
+	maxLastLine = 240
+	// traceLines is how many lines from the first sign of a panic are kept.
+	traceLines = 24
+)
+
+// Lines cuts what is written to it into lines of bounded length. It takes any
+// amount without holding more than one line.
+type Lines struct {
+	// emit gets each line without its end, cut to maxLine. It must not keep it.
+	emit    func(line []byte)
+	partial []byte
+}
+
+func (l *Lines) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 {
+		end := bytes.IndexByte(p, '\n')
+		if end < 0 {
+			l.keep(p)
+			break
+		}
+		if len(l.partial) == 0 {
+			l.emit(p[:min(end, maxLine)])
+		} else {
+			l.keep(p[:end])
+			l.Flush()
+		}
+		p = p[end+1:]
+	}
+	return n, nil
+}
+
+func (l *Lines) keep(p []byte) {
+	l.partial = append(l.partial, p[:min(len(p), maxLine-len(l.partial))]...)
+}
+
+// Flush emits a last line that has no end.
+func (l *Lines) Flush() {
+	if len(l.partial) > 0 {
+		l.emit(l.partial)
+		l.partial = l.partial[:0]
+	}
+}
+
+// Output is where everything a process prints goes: to the log as far as the
+// rate allows, and the last of it into the words about the process's death.
+type Output struct {
+	// Log is for records about the process.
+	Log *slog.Logger
+
+	linesPerSec int
+	mu          sync.Mutex
+	second      time.Time
+	logged      int
+	suppressed  int
+	last        [lastLines]string
+	printed     int
+	trace       []string
+}
+
+func NewOutput(log *slog.Logger, linesPerSecond int) *Output {
+	return &Output{Log: log, linesPerSec: linesPerSecond}
+}
+
+// From returns a writer that logs lines as output of the stream.
+func (n *Output) From(stream string) *Lines {
+	return &Lines{emit: func(line []byte) { n.print(stream, line) }}
+}
+
+func (n *Output) print(stream string, line []byte) {
+	line = bytes.TrimRight(line, "\r\n ")
+	if len(line) == 0 {
+		return
+	}
+	n.remember(line)
+	if n.Allow() {
+		n.Log.LogAttrs(context.Background(), slog.LevelInfo, "plugin output",
+			slog.String("stream", stream), slog.String("line", string(line)))
+	}
+}
+
+// Allow reports whether one more record about the process may be logged now.
+func (n *Output) Allow() bool {
+	now := time.Now()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if now.Sub(n.second) >= time.Second {
+		n.tellSuppressedLocked()
+		n.second, n.logged = now, 0
+	}
+	if n.logged >= n.linesPerSec {
+		n.suppressed++
+		return false
+	}
+	n.logged++
+	return true
+}
+
+// TellSuppressed logs how many lines were not.
+func (n *Output) TellSuppressed() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.tellSuppressedLocked()
+}
+
+func (n *Output) tellSuppressedLocked() {
+	if n.suppressed > 0 {
+		n.Log.Warn("plugin output suppressed", "lines", n.suppressed)
+		n.suppressed = 0
+	}
+}
+
+func (n *Output) remember(line []byte) {
+	kept := string(line[:min(len(line), maxLastLine)])
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.last[n.printed%lastLines] = kept
+	n.printed++
+	if strings.HasPrefix(kept, "panic: ") || strings.HasPrefix(kept, "fatal error: ") {
+		n.trace = append(n.trace[:0], kept)
+	} else if len(n.trace) > 0 && len(n.trace) < traceLines {
+		n.trace = append(n.trace, kept)
+	}
+}
+
+// LastWords returns the panic that the process printed, else the last lines.
+func (n *Output) LastWords() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.trace) > 0 {
+		return strings.Join(n.trace, "\n")
+	}
+	var words []string
+	for i := max(0, n.printed-lastLines); i < n.printed; i++ {
+		words = append(words, n.last[i%lastLines])
+	}
+	return strings.Join(words, "\n")
+}

@@ -1,0 +1,277 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-plugin/runner"
+)
+
+// pipeTail is how long output is still read after the process has exited, when
+// somebody else holds its pipes open.
+const pipeTail = 250 * time.Millisecond
+
+// ErrChecksum says that the binary was not started: it is not the one configured.
+var ErrChecksum = errors.New("the binary does not have the configured checksum")
+
+// Spec is what to launch.
+type Spec struct {
+	Name string
+	Path string
+	Args []string
+	// Env is the whole environment but for what Provision adds.
+	Env    []string
+	Limits Limits
+	// Checksum is the SHA-256 of the binary in hex; empty for none.
+	Checksum string
+}
+
+// Limits bound each process by itself; 0 is no limit. See host.Limits.
+type Limits struct {
+	MemoryBytes uint64
+	OpenFiles   uint64
+	Processes   uint64
+}
+
+// Process is the operating system's side of one process, from fork to reaping. It
+// serves go-plugin as its runner, and owns everything that go-plugin would block
+// on: go-plugin sees the handshake line, an empty stderr and an exit, no more.
+type Process struct {
+	spec      Spec
+	out       *Output
+	environ   []string
+	socketDir string
+
+	handshakeOut *io.PipeReader
+	handshakeIn  *io.PipeWriter
+	// handshaken is touched by the goroutine that reads stdout only.
+	handshaken bool
+
+	mu      sync.Mutex
+	stdin   *os.File
+	pid     int
+	started bool
+	reaped  bool
+	// doomed forbids a start, after a kill that came before it.
+	doomed bool
+
+	// gone is closed when the process is reaped and its group is killed;
+	// exit is valid from then on.
+	gone  chan struct{}
+	exit  error
+	pumps sync.WaitGroup
+}
+
+var _ runner.Runner = (*Process)(nil)
+
+// New prepares a process; go-plugin starts it.
+func New(spec Spec, out *Output) *Process {
+	c := &Process{spec: spec, out: out, gone: make(chan struct{})}
+	c.handshakeOut, c.handshakeIn = io.Pipe()
+	return c
+}
+
+// Provision gives the process what go-plugin has prepared for it: additional
+// environment, and a socket directory of its own, which also marks it and its
+// descendants. It is called before Start.
+func (c *Process) Provision(environ []string, socketDir string) {
+	c.environ, c.socketDir = environ, socketDir
+}
+
+// SocketDir is the one given to Provision; empty before.
+func (c *Process) SocketDir() string { return c.socketDir }
+
+// Output is where everything the process prints goes.
+func (c *Process) Output() *Output { return c.out }
+
+// Gone is closed when the process is reaped and its group killed.
+func (c *Process) Gone() <-chan struct{} { return c.gone }
+
+// PID is the process id; 0 before the start.
+func (c *Process) PID() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pid
+}
+
+// RemoveSocketDir removes what the process leaves on disk.
+func (c *Process) RemoveSocketDir() {
+	if c.socketDir != "" {
+		_ = os.RemoveAll(c.socketDir)
+	}
+}
+
+// Start launches the process. Only go-plugin calls it, once.
+func (c *Process) Start(context.Context) error {
+	cmd := &exec.Cmd{
+		Path: c.spec.Path,
+		Args: append([]string{c.spec.Path}, c.spec.Args...),
+		// Of a variable that stands twice the last one holds.
+		Env: append(append([]string{}, c.spec.Env...), c.environ...),
+	}
+	setFate(cmd)
+	if c.spec.Checksum != "" {
+		binary, err := openVerified(c.spec.Path, c.spec.Checksum)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = binary.Close() }()
+		execOpen(cmd, binary)
+	}
+	stdin, stdout, stderr, closeTheirs, err := c.plumb(cmd)
+	if err != nil {
+		return err
+	}
+	started := make(chan error, 1)
+	go c.live(cmd, stdin, started, stdout, stderr)
+	err = <-started
+	closeTheirs()
+	if err != nil {
+		closeAll(stdin, stdout, stderr)
+		return err
+	}
+	c.pumps.Go(func() { c.readStdout(stdout) })
+	c.pumps.Go(func() { c.readStderr(stderr) })
+	return nil
+}
+
+// plumb connects the command's three standard files. It returns our ends, and a
+// function that closes the others.
+func (c *Process) plumb(cmd *exec.Cmd) (stdin, stdout, stderr *os.File, closeTheirs func(), err error) {
+	var files [6]*os.File
+	for i := 0; i < len(files); i += 2 {
+		if files[i], files[i+1], err = os.Pipe(); err != nil {
+			closeAll(files[:i]...)
+			return nil, nil, nil, nil, err
+		}
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
+	return files[1], files[2], files[4], func() { closeAll(files[0], files[3], files[5]) }, nil
+}
+
+// live starts the process and stays with it until it is reaped, on one operating
+// system thread: the kernel kills the child when the thread that started it ends.
+func (c *Process) live(cmd *exec.Cmd, stdin *os.File, started chan<- error, outputs ...*os.File) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := c.fork(cmd, stdin); err != nil {
+		started <- err
+		return
+	}
+	started <- nil
+	exit := reap(cmd, &c.mu, func() {
+		c.signalGroupLocked()
+		c.reaped = true
+	})
+	for _, output := range outputs {
+		_ = output.SetReadDeadline(time.Now().Add(pipeTail))
+	}
+	killMarked("\x00" + socketDirVariable + "=" + c.socketDir + "\x00")
+	c.CloseStdin()
+	c.exit = exit
+	close(c.gone)
+}
+
+func (c *Process) fork(cmd *exec.Cmd, stdin *os.File) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.doomed {
+		return context.Canceled
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	c.stdin, c.pid, c.started = stdin, cmd.Process.Pid, true
+	if err := confine(c.pid, c.spec.Limits); err != nil {
+		c.signalGroupLocked()
+		c.out.Log.Error("plugin limits not set, process killed", "error", err)
+	}
+	return nil
+}
+
+// End ends the process and its group. It does not wait, and may be called at
+// any time: before the start it forbids it, after the end it does nothing.
+func (c *Process) End() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.doomed = true
+	if c.started && !c.reaped {
+		c.signalGroupLocked()
+	}
+}
+
+func (c *Process) signalGroupLocked() { _ = syscall.Kill(-c.pid, syscall.SIGKILL) }
+
+// Await waits until the process is gone and its output read, but not longer
+// than the patience. It returns at once for a process that was never started.
+func (c *Process) Await(patience time.Duration) bool {
+	c.mu.Lock()
+	started := c.started
+	c.mu.Unlock()
+	if !started {
+		_ = c.handshakeIn.Close()
+		return true
+	}
+	select {
+	case <-c.gone:
+		c.pumps.Wait()
+		return true
+	case <-time.After(patience):
+		return false
+	}
+}
+
+// CloseStdin tells the process that nobody needs it any more.
+func (c *Process) CloseStdin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stdin != nil {
+		_ = c.stdin.Close()
+		c.stdin = nil
+	}
+}
+
+// Death says how the process exited; only after gone.
+func (c *Process) Death() error {
+	if c.exit == nil {
+		return errors.New("exit status 0")
+	}
+	return c.exit
+}
+
+// LeftByItself reports whether the process is gone for another reason than End.
+func (c *Process) LeftByItself() bool {
+	select {
+	case <-c.gone:
+	default:
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var exit *exec.ExitError
+	if !c.doomed || !errors.As(c.exit, &exit) {
+		return true
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return !ok || !status.Signaled() || status.Signal() != syscall.SIGKILL
+}
+
+func (c *Process) readStderr(f *os.File) {
+	defer func() { _ = f.Close() }()
+	out := c.out.From("stderr")
+	_, _ = io.Copy(out, struct{ io.Reader }{f})
+	out.Flush()
+}
+
+func closeAll(files ...*os.File) {
+	for _, file := range files {
+		_ = file.Close()
+	}
+}

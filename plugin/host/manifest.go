@@ -1,0 +1,186 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// What a manifest may hold at most.
+const (
+	maxTypes       = 10_000
+	maxTypeName    = 200
+	maxVersion     = 200
+	maxSchemaBytes = 1 << 20
+	maxAttempts    = 1_000_000
+	maxConcurrency = 10_000
+)
+
+// longest bounds every duration that a plugin sends: beyond it they would
+// overflow on the way to the database.
+const longest = 10 * 365 * 24 * time.Hour
+
+// manifest is what a plugin declares about itself.
+type manifest struct {
+	raw         *handlerv1.DescribeResponse
+	version     string
+	concurrency int
+	types       []string
+	specs       []job.TypeSpec
+}
+
+// readManifest checks what a process of the plugin has sent. Its error is for
+// operators.
+func readManifest(plugin string, raw *handlerv1.DescribeResponse) (*manifest, error) {
+	if err := checkText("version", raw.GetVersion(), maxVersion); err != nil && raw.GetVersion() != "" {
+		return nil, err
+	}
+	switch n := len(raw.GetJobTypes()); {
+	case n == 0:
+		return nil, errors.New("it declares no job type")
+	case n > maxTypes:
+		return nil, fmt.Errorf("it declares %d job types, more than %d", n, maxTypes)
+	case raw.GetConcurrency() > maxConcurrency:
+		return nil, fmt.Errorf("concurrency %d is above %d", raw.GetConcurrency(), maxConcurrency)
+	}
+	m := &manifest{raw: raw, version: raw.GetVersion(), concurrency: int(raw.GetConcurrency())}
+	seen := make(map[string]bool)
+	for _, declared := range raw.GetJobTypes() {
+		spec, err := readType(declared)
+		if err != nil {
+			return nil, fmt.Errorf("job type %.*q: %w", maxTypeName, declared.GetName(), err)
+		}
+		if seen[spec.Type] {
+			return nil, fmt.Errorf("job type %q is declared twice", spec.Type)
+		}
+		seen[spec.Type] = true
+		spec.Plugin, spec.Version = plugin, m.version
+		m.types = append(m.types, spec.Type)
+		m.specs = append(m.specs, spec)
+	}
+	return m, nil
+}
+
+func readType(declared *handlerv1.JobType) (job.TypeSpec, error) {
+	spec := job.TypeSpec{Type: declared.GetName(), MaxAttempts: int(declared.GetMaxAttempts())}
+	if err := checkText("name", spec.Type, maxTypeName); err != nil {
+		return spec, err
+	}
+	if spec.MaxAttempts > maxAttempts {
+		return spec, fmt.Errorf("max attempts %d is above %d", spec.MaxAttempts, maxAttempts)
+	}
+	if schema := declared.GetSchema(); len(schema) > 0 {
+		if err := checkSchema(schema); err != nil {
+			return spec, fmt.Errorf("schema: %w", err)
+		}
+		spec.Schema = schema
+	}
+	var err error
+	if spec.Timeout, err = duration("timeout", declared.GetTimeoutMs()); err != nil {
+		return spec, err
+	}
+	if declared.GetRetry() == nil {
+		return spec, nil
+	}
+	if spec.Retry, err = readRetry(declared.GetRetry()); err == nil {
+		err = spec.Retry.Validate()
+	}
+	if err != nil {
+		return spec, fmt.Errorf("retry: %w", err)
+	}
+	return spec, nil
+}
+
+func readRetry(declared *handlerv1.Retry) (job.RetryPolicy, error) {
+	policy := job.RetryPolicy{
+		Factor:             declared.GetFactor(),
+		JitterMin:          declared.GetJitterMin(),
+		JitterMax:          declared.GetJitterMax(),
+		AtOnceAfterTimeout: declared.GetAtOnceAfterTimeout(),
+	}
+	switch declared.GetBackoff() {
+	case handlerv1.Retry_BACKOFF_EXPONENTIAL:
+		policy.Backoff = job.Exponential
+	case handlerv1.Retry_BACKOFF_FIXED:
+		policy.Backoff = job.Fixed
+	case handlerv1.Retry_BACKOFF_IMMEDIATE:
+		policy.Backoff = job.Immediate
+	case handlerv1.Retry_BACKOFF_UNSPECIFIED:
+		return policy, errors.New("no backoff is named")
+	default:
+		return policy, fmt.Errorf("backoff %d is unknown", declared.GetBackoff())
+	}
+	var err error
+	if policy.Base, err = duration("base", declared.GetBaseMs()); err != nil {
+		return policy, err
+	}
+	policy.Cap, err = duration("cap", declared.GetCapMs())
+	return policy, err
+}
+
+func checkText(what, text string, limit int) error {
+	switch {
+	case text == "":
+		return fmt.Errorf("the %s is empty", what)
+	case len(text) > limit:
+		return fmt.Errorf("the %s is longer than %d bytes", what, limit)
+	}
+	for _, r := range text {
+		if !unicode.IsPrint(r) {
+			return fmt.Errorf("the %s %q holds a character that cannot be printed", what, text)
+		}
+	}
+	return nil
+}
+
+func checkSchema(schema []byte) error {
+	if len(schema) > maxSchemaBytes {
+		return fmt.Errorf("%d bytes are more than %d", len(schema), maxSchemaBytes)
+	}
+	var value any
+	if err := json.Unmarshal(schema, &value); err != nil {
+		return err
+	}
+	switch value.(type) {
+	case map[string]any, bool:
+		return nil
+	default:
+		return errors.New("it is neither an object nor a boolean")
+	}
+}
+
+func duration(what string, ms uint64) (time.Duration, error) {
+	if ms > uint64(longest/time.Millisecond) {
+		return 0, fmt.Errorf("%s of %d ms is too long", what, ms)
+	}
+	return milliseconds(ms), nil
+}
+
+// milliseconds converts without overflow: what is too long becomes longest.
+func milliseconds(ms uint64) time.Duration {
+	if ms > uint64(longest/time.Millisecond) {
+		return longest
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
+// toMilliseconds rounds down: a promise about time must not grow on the way.
+func toMilliseconds(d time.Duration) uint64 {
+	return uint64(max(d, 0) / time.Millisecond)
+}
+
+func toCount(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
+
+func (m *manifest) equal(other *manifest) bool { return proto.Equal(m.raw, other.raw) }
+
+// isJSON reports whether the text is a JSON value that a database can store.
+func isJSON(text []byte) bool { return utf8.Valid(text) && json.Valid(text) }

@@ -1,0 +1,114 @@
+package host
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// Codes of outcomes that the host itself words.
+const (
+	// CodeProtocol marks a failure whose cause is an answer that does not
+	// follow the protocol.
+	CodeProtocol = "protocol"
+	// CodeTooLarge marks an attempt that does not fit into a message.
+	CodeTooLarge = "too_large"
+)
+
+// readOutcome translates what a process reports of an attempt, in the light of
+// what it was told before.
+func readOutcome(told job.CancelReason, sent *handlerv1.Outcome) job.Outcome {
+	switch result := sent.GetResult().(type) {
+	case *handlerv1.Outcome_Succeeded:
+		return readSuccess(result.Succeeded.GetResult())
+	case *handlerv1.Outcome_Failed:
+		return readFailure(told, result.Failed)
+	case *handlerv1.Outcome_Canceled:
+		return job.Outcome{Kind: stopped(told)}
+	case *handlerv1.Outcome_Snoozed:
+		after := milliseconds(result.Snoozed.GetRetryAfterMs())
+		return job.Outcome{Kind: job.Snoozed, RetryAfter: &after}
+	default:
+		return protocolFailure("the handler process reported an outcome without a result")
+	}
+}
+
+func readSuccess(result []byte) job.Outcome {
+	switch {
+	case len(result) == 0:
+		return job.Outcome{Kind: job.Success}
+	case !isJSON(result):
+		return protocolFailure("the handler's result is not JSON in UTF-8")
+	default:
+		return job.Outcome{Kind: job.Success, Result: result}
+	}
+}
+
+func readFailure(told job.CancelReason, failed *handlerv1.Failed) job.Outcome {
+	outcome := job.Outcome{
+		Kind:    job.Failure,
+		Code:    failed.GetCode(),
+		Message: failed.GetMessage(),
+		Stack:   failed.GetStack(),
+	}
+	switch {
+	case told == job.CancelTimeout:
+		// Whatever the handler says, its error came after it was stopped.
+		outcome.Kind = job.Timeout
+	case failed.GetPermanent():
+		outcome.Kind = job.PermanentFailure
+	}
+	if failed.RetryAfterMs != nil {
+		after := milliseconds(failed.GetRetryAfterMs())
+		outcome.RetryAfter = &after
+	}
+	return outcome
+}
+
+// stopped says what an attempt that confirms its cancel has come to. A handler
+// that was told nothing has canceled its own job.
+func stopped(told job.CancelReason) job.OutcomeKind {
+	switch told {
+	case job.CancelTimeout:
+		return job.Timeout
+	case job.CancelShutdown, job.CancelLeaseLost:
+		return job.GivenBack
+	case job.CancelRequested:
+		return job.CancelConfirmed
+	default:
+		return job.CancelConfirmed
+	}
+}
+
+func protocolFailure(message string) job.Outcome {
+	return job.Outcome{Kind: job.Failure, Code: CodeProtocol, Message: message}
+}
+
+func tooLarge(bytes, limit int) job.Outcome {
+	return job.Outcome{
+		Kind: job.PermanentFailure, Code: CodeTooLarge,
+		Message: fmt.Sprintf("payload and checkpoint need a message of %d bytes, more than %d", bytes, limit),
+	}
+}
+
+// writeStart is an assignment on the wire, but for its handle and lease. Text that
+// is not UTF-8 would end the stream, and all attempts on it, instead of one job.
+func writeStart(a *job.Assignment) *handlerv1.Start {
+	return &handlerv1.Start{
+		JobId:       a.JobID.String(),
+		JobType:     strings.ToValidUTF8(a.Type, "?"),
+		Tenant:      strings.ToValidUTF8(a.Tenant, "?"),
+		Payload:     a.Payload,
+		Attempt:     toCount(a.Attempt),
+		MaxAttempts: toCount(a.MaxAttempts),
+		Fence:       a.Fence,
+		TimeoutMs:   max(toMilliseconds(a.Timeout), 1),
+		Checkpoint:  a.Checkpoint,
+		Traceparent: strings.ToValidUTF8(a.Trace.Parent, ""),
+		Tracestate:  strings.ToValidUTF8(a.Trace.State, ""),
+		CreatedAt:   a.CreatedAt.UTC().Format(time.RFC3339Nano),
+	}
+}

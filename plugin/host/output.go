@@ -1,0 +1,62 @@
+package host
+
+import (
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/known/emptypb"
+)
+
+// relayOutput reads what a go-plugin server redirects from its standard output
+// and error after the handshake. Unread, it would block the handlers that print.
+// Processes without that service are left alone.
+func (p *process) relayOutput() {
+	stdout, stderr := p.child.Output().From("stdout"), p.child.Output().From("stderr")
+	stream, err := p.conn.NewStream(p.stream.Context(), &grpc.StreamDesc{ServerStreams: true}, "/plugin.GRPCStdio/StreamStdio")
+	if err != nil {
+		return
+	}
+	if stream.SendMsg(&emptypb.Empty{}) != nil || stream.CloseSend() != nil {
+		return
+	}
+	for {
+		// go-plugin keeps its message type to itself. An empty message holds
+		// any other as unknown fields.
+		chunk := &emptypb.Empty{}
+		if stream.RecvMsg(chunk) != nil {
+			stdout.Flush()
+			stderr.Flush()
+			return
+		}
+		switch channel, data := readChunk(chunk.ProtoReflect().GetUnknown()); channel {
+		case 1:
+			_, _ = stdout.Write(data)
+		case 2:
+			_, _ = stderr.Write(data)
+		}
+	}
+}
+
+// readChunk parses StdioData: the channel, 1 for stdout and 2 for stderr, in
+// field 1, the bytes in field 2.
+func readChunk(raw []byte) (channel uint64, data []byte) {
+	for len(raw) > 0 {
+		number, kind, n := protowire.ConsumeTag(raw)
+		if n < 0 {
+			return 0, nil
+		}
+		raw = raw[n:]
+		switch {
+		case number == 1 && kind == protowire.VarintType:
+			channel, n = protowire.ConsumeVarint(raw)
+		case number == 2 && kind == protowire.BytesType:
+			data, n = protowire.ConsumeBytes(raw)
+		default:
+			n = protowire.ConsumeFieldValue(number, kind, raw)
+		}
+		if n < 0 {
+			return 0, nil
+		}
+		raw = raw[n:]
+	}
+	return channel, data
+}

@@ -1,0 +1,265 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// lastWordsTail is how long two signs of one death may lie apart: the end of the
+// stream and the exit, or the exit and the last outcome in the socket.
+const lastWordsTail = 500 * time.Millisecond
+
+var (
+	errKilled  = errors.New("killed on request")
+	errClosing = errors.New("killed at shutdown")
+)
+
+// process is a handler process that is up. Four goroutines serve it: send,
+// receive, health and output; serve watches over them.
+type process struct {
+	fleet    *fleet
+	child    *child.Process
+	conn     *grpc.ClientConn
+	stream   handlerv1.Handler_WorkClient
+	cancel   context.CancelFunc
+	manifest *manifest
+	capacity int
+	upSince  time.Time
+
+	// inFlight counts reserved slots; guarded by the fleet.
+	inFlight int
+
+	mu         sync.Mutex
+	attempts   map[uint64]*attempt
+	lastHandle uint64
+	queue      queue
+	draining   bool
+	ended      bool
+
+	// nudge tells the sender that the queue is not empty.
+	nudge chan struct{}
+	// idle is closed when the process drains and has no attempt left.
+	idle     chan struct{}
+	idleOnce sync.Once
+	// failed carries the first reason to end the process.
+	failed chan error
+	// received is closed when the stream has ended; receiveErr says how.
+	received   chan struct{}
+	receiveErr error
+	// sendingSince is when the message on its way was begun, in Unix
+	// nanoseconds; 0 while none is.
+	sendingSince atomic.Int64
+}
+
+func newProcess(f *fleet, c *child.Process, conn *grpc.ClientConn, stream handlerv1.Handler_WorkClient, cancel context.CancelFunc, m *manifest) *process {
+	capacity := f.config.Concurrency
+	if capacity == 0 {
+		capacity = m.concurrency
+	}
+	if capacity == 0 {
+		capacity = DefaultConcurrency
+	}
+	return &process{
+		fleet: f, child: c, conn: conn, stream: stream, cancel: cancel,
+		manifest: m, capacity: capacity, upSince: time.Now(),
+		attempts: make(map[uint64]*attempt),
+		nudge:    make(chan struct{}, 1),
+		idle:     make(chan struct{}),
+		failed:   make(chan error, 1),
+		received: make(chan struct{}),
+	}
+}
+
+// begin queues an attempt for a reserved slot. It returns nil when the process
+// takes no more.
+func (p *process) begin(start *handlerv1.Start, a *job.Assignment, r job.Reporter) *attempt {
+	until := time.Now().Add(a.LeaseFor)
+	p.mu.Lock()
+	if p.ended || p.draining {
+		p.mu.Unlock()
+		return nil
+	}
+	p.lastHandle++
+	started := &attempt{process: p, handle: p.lastHandle, jobID: a.JobID, trace: a.Trace, reporter: r}
+	start.Handle = started.handle
+	p.attempts[started.handle] = started
+	p.queue.starts = append(p.queue.starts, queuedStart{start: start, until: until})
+	p.mu.Unlock()
+	p.wake()
+	return started
+}
+
+func (p *process) wake() {
+	select {
+	case p.nudge <- struct{}{}:
+	default:
+	}
+}
+
+// fail gives the reason to end the process. The first one counts.
+func (p *process) fail(reason error) {
+	select {
+	case p.failed <- reason:
+	default:
+	}
+}
+
+// hangUp closes the connection of a process that was never served.
+func (p *process) hangUp() {
+	p.cancel()
+	_ = p.conn.Close()
+}
+
+// serve stays with the process until it is gone and all its attempts are
+// reported, and returns why it ended; nil when it was drained.
+func (p *process) serve() error {
+	var crew sync.WaitGroup
+	crew.Go(p.send)
+	crew.Go(p.receive)
+	crew.Go(p.watchHealth)
+	crew.Go(p.relayOutput)
+
+	cause := p.watch()
+	p.fleet.remove(p)
+	if cause == nil {
+		p.letGo()
+	}
+	p.child.End()
+	if !p.child.Await(reapPatience) {
+		p.fleet.log.Error("killed plugin process does not end", "pid", p.child.PID())
+	}
+	// What it reported before it ended may still be in the socket.
+	select {
+	case <-p.received:
+	case <-time.After(lastWordsTail):
+	}
+	p.hangUp()
+	crew.Wait()
+	p.child.Output().TellSuppressed()
+	p.child.RemoveSocketDir()
+	p.abandon(cause)
+	return cause
+}
+
+// watch waits for the first reason to end the process.
+func (p *process) watch() error {
+	drain := p.fleet.host.draining.Done()
+	idle := (<-chan struct{})(nil)
+	grace := (<-chan time.Time)(nil)
+	for {
+		select {
+		case <-p.child.Gone():
+			return p.whyGone()
+		case <-p.received:
+			return p.whyReceiveEnded()
+		case reason := <-p.failed:
+			return reason
+		case <-p.fleet.host.killing.Done():
+			return errClosing
+		case <-drain:
+			drain, idle = nil, p.idle
+			p.drain()
+		case <-idle:
+			idle, grace = nil, time.After(p.fleet.settings.KillGrace)
+		case <-grace:
+			return nil
+		}
+	}
+}
+
+// whyGone prefers the reason why the host has killed the process to the signal.
+func (p *process) whyGone() error {
+	select {
+	case reason := <-p.failed:
+		return reason
+	default:
+		return p.child.Death()
+	}
+}
+
+// whyReceiveEnded tells a process that has ended with its stream from one that
+// lives on without.
+func (p *process) whyReceiveEnded() error {
+	if p.idling() {
+		return nil
+	}
+	select {
+	case <-p.child.Gone():
+		return p.whyGone()
+	case <-time.After(lastWordsTail):
+		return fmt.Errorf("stream closed: %w", p.receiveErr)
+	}
+}
+
+func (p *process) idling() bool {
+	select {
+	case <-p.idle:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *process) drain() {
+	p.mu.Lock()
+	p.draining = true
+	p.queue.drain = true
+	p.tellIdleLocked()
+	p.mu.Unlock()
+	p.wake()
+}
+
+func (p *process) tellIdleLocked() {
+	if p.draining && len(p.attempts) == 0 {
+		p.idleOnce.Do(func() { close(p.idle) })
+	}
+}
+
+// letGo asks a process that has nothing more to do to leave, and gives it time.
+func (p *process) letGo() {
+	ctx, cancel := context.WithTimeout(context.Background(), p.fleet.settings.KillGrace)
+	defer cancel()
+	askToLeave(ctx, p.conn)
+	p.child.CloseStdin()
+	select {
+	case <-p.child.Gone():
+	case <-ctx.Done():
+	}
+}
+
+// abandon reports every attempt that is left. Nobody else reports for the
+// process any more.
+func (p *process) abandon(cause error) {
+	p.mu.Lock()
+	p.ended = true
+	left := p.attempts
+	p.attempts = nil
+	p.mu.Unlock()
+	if len(left) == 0 {
+		return
+	}
+	outcome := job.Outcome{
+		Kind:    job.Crash,
+		Message: fmt.Sprintf("plugin %s, pid %d: %v", p.fleet.config.Name, p.child.PID(), cause),
+		Stack:   p.child.Output().LastWords(),
+	}
+	if errors.Is(cause, errClosing) {
+		// It is the host that goes, and the handler is certain to have
+		// stopped: the job is not to blame.
+		outcome.Kind, outcome.Stack = job.GivenBack, ""
+	}
+	for _, a := range left {
+		a.reporter.Finished(outcome)
+	}
+}

@@ -1,0 +1,60 @@
+package host
+
+// State is how a plugin is, for operators.
+type State string
+
+// The states of a plugin.
+const (
+	// Starting: no process is up yet, or again.
+	Starting State = "starting"
+	// Up: at least one process is.
+	Up State = "up"
+	// Broken: no process is up, and the last launches have failed in a row or
+	// were refused. It is still launched now and then.
+	Broken State = "broken"
+)
+
+// PluginStatus describes a plugin for operators.
+type PluginStatus struct {
+	Name string
+	// Version is the one last declared; empty before the plugin was ever up.
+	Version string
+	State   State
+	// PIDs are those of the processes that are up.
+	PIDs []int
+	// Restarts counts the launches that failed and the processes that ended.
+	Restarts int
+	// LastError is why the last of them did; empty when none has.
+	LastError string
+	InFlight  int
+}
+
+// Status describes every configured plugin, in the order of configuration.
+func (h *Host) Status() []PluginStatus {
+	all := make([]PluginStatus, 0, len(h.fleets))
+	for _, f := range h.fleets {
+		all = append(all, f.status())
+	}
+	return all
+}
+
+func (f *fleet) status() PluginStatus {
+	broken := f.breaker.broken()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := PluginStatus{Name: f.config.Name, State: Starting, Restarts: f.restarts, LastError: f.lastError}
+	if f.manifest != nil {
+		s.Version = f.manifest.version
+	}
+	for _, p := range f.live {
+		s.PIDs = append(s.PIDs, p.child.PID())
+		s.InFlight += p.inFlight
+	}
+	switch {
+	case len(f.live) > 0:
+		s.State = Up
+	case broken:
+		s.State = Broken
+	}
+	return s
+}

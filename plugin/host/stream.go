@@ -1,0 +1,162 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// maxLogText is how much of a log record's text is kept, in bytes.
+const maxLogText = 16 << 10
+
+// send writes what is queued, as one message if it fits. While a message is on
+// its way the next one gathers, so that load makes messages larger, not more.
+func (p *process) send() {
+	for {
+		select {
+		case <-p.nudge:
+		case <-p.stream.Context().Done():
+			return
+		}
+		p.mu.Lock()
+		pending := p.queue
+		p.queue = queue{}
+		p.mu.Unlock()
+		for message := range pending.messages(time.Now()) {
+			p.sendingSince.Store(time.Now().UnixNano())
+			err := p.stream.Send(message)
+			p.sendingSince.Store(0)
+			if err != nil {
+				// The receiver learns the reason.
+				return
+			}
+		}
+	}
+}
+
+func (p *process) receive() {
+	defer close(p.received)
+	for {
+		message, err := p.stream.Recv()
+		if err != nil {
+			p.receiveErr = err
+			return
+		}
+		for _, record := range message.GetLogs() {
+			p.log(record)
+		}
+		for _, progress := range message.GetProgress() {
+			if a := p.hears(progress.GetHandle(), "progress", progress.GetProgress()); a != nil {
+				a.reporter.Progress(progress.GetProgress())
+			}
+		}
+		for _, checkpoint := range message.GetCheckpoints() {
+			if a := p.hears(checkpoint.GetHandle(), "checkpoint", checkpoint.GetCheckpoint()); a != nil {
+				a.reporter.Checkpoint(checkpoint.GetCheckpoint())
+			}
+		}
+		if len(message.GetOutcomes()) > 0 {
+			p.finish(message.GetOutcomes())
+		}
+	}
+}
+
+// hears returns the attempt that the value belongs to; nil when there is none or
+// the value cannot be stored.
+func (p *process) hears(handle uint64, what string, value []byte) *attempt {
+	p.mu.Lock()
+	a := p.attempts[handle]
+	p.mu.Unlock()
+	switch {
+	case a == nil:
+		p.complain("plugin reports on an attempt that is not running", handle, what)
+		return nil
+	case !isJSON(value):
+		p.complain("plugin reports a value that is not JSON", handle, what)
+		return nil
+	}
+	return a
+}
+
+type ending struct {
+	attempt *attempt
+	outcome job.Outcome
+}
+
+// finish takes the attempts out of the table, frees their slots, and then
+// reports them: who hears of an end can start the next attempt at once.
+func (p *process) finish(outcomes []*handlerv1.Outcome) {
+	endings := make([]ending, 0, len(outcomes))
+	var unknown []uint64
+	p.mu.Lock()
+	for _, sent := range outcomes {
+		a := p.attempts[sent.GetHandle()]
+		if a == nil {
+			unknown = append(unknown, sent.GetHandle())
+			continue
+		}
+		delete(p.attempts, sent.GetHandle())
+		endings = append(endings, ending{attempt: a, outcome: readOutcome(a.canceled, sent)})
+	}
+	p.tellIdleLocked()
+	p.mu.Unlock()
+	p.fleet.release(p, len(endings))
+	for _, e := range endings {
+		e.attempt.reporter.Finished(e.outcome)
+	}
+	for _, handle := range unknown {
+		p.complain("plugin reports on an attempt that is not running", handle, "outcome")
+	}
+}
+
+// complain logs what a process does against the protocol, as often as it may
+// print.
+func (p *process) complain(message string, handle uint64, what string) {
+	if p.child.Output().Allow() {
+		p.child.Output().Log.Warn(message, "handle", handle, "what", what)
+	}
+}
+
+func (p *process) log(record *handlerv1.Log) {
+	if !p.child.Output().Allow() {
+		return
+	}
+	attributes := []slog.Attr{}
+	p.mu.Lock()
+	a := p.attempts[record.GetHandle()]
+	p.mu.Unlock()
+	if a != nil {
+		attributes = append(attributes, slog.String("job_id", a.jobID.String()))
+		if id := a.traceID(); id != "" {
+			attributes = append(attributes, slog.String("trace_id", id))
+		}
+	}
+	if raw := record.GetAttributes(); len(raw) > 0 && len(raw) <= maxLogText && json.Valid(raw) {
+		attributes = append(attributes, slog.Any("attributes", json.RawMessage(raw)))
+	}
+	if record.GetTime() != "" {
+		attributes = append(attributes, slog.String("plugin_time", clip(record.GetTime(), 64)))
+	}
+	p.child.Output().Log.LogAttrs(context.Background(), level(record.GetLevel()), clip(record.GetMessage(), maxLogText), attributes...)
+}
+
+func level(sent handlerv1.Log_Level) slog.Level {
+	switch sent {
+	case handlerv1.Log_LEVEL_DEBUG:
+		return slog.LevelDebug
+	case handlerv1.Log_LEVEL_WARN:
+		return slog.LevelWarn
+	case handlerv1.Log_LEVEL_ERROR:
+		return slog.LevelError
+	case handlerv1.Log_LEVEL_INFO, handlerv1.Log_LEVEL_UNSPECIFIED:
+		return slog.LevelInfo
+	default:
+		return slog.LevelInfo
+	}
+}
+
+func clip(text string, limit int) string { return text[:min(len(text), limit)] }
