@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/plugin/host"
+	"github.com/holdfast-jobs/holdfast/runtime"
+	"github.com/holdfast-jobs/holdfast/store"
+)
+
+const (
+	// pluginsUpWithin is how long the API waits, before it listens, for
+	// plugins to come up for the first time and declare their job types.
+	pluginsUpWithin = 5 * time.Second
+	// closePluginsWithin is how long plugins get to leave by themselves once
+	// they have nothing more to do.
+	closePluginsWithin = 3 * time.Second
+)
+
+// assembly is what serve runs: the ledger as the API sees it, and the worker
+// with its plugins.
+type assembly struct {
+	jobs api.Jobs
+	// run works until ctx ends, drains, and returns. When abort ends as well,
+	// it gives up at once.
+	run func(ctx, abort context.Context) error
+	// close frees what run did not. It is called once run has returned, or
+	// was given up.
+	close func()
+}
+
+// assembler builds an assembly on a database whose schema is up to date.
+type assembler func(ctx context.Context, cfg config, url databaseURL, log *slog.Logger) (*assembly, error)
+
+// assemble wires store, plugins and runtime together.
+func assemble(ctx context.Context, cfg config, url databaseURL, log *slog.Logger) (*assembly, error) {
+	plugins, err := pluginConfigs(cfg.Handlers, os.Environ())
+	if err != nil {
+		return nil, err
+	}
+	ledger, err := store.Open(ctx, store.Config{URL: url.reveal(), MaxConnections: cfg.Database.MaxConnections})
+	if err != nil {
+		return nil, err
+	}
+	handlers, err := host.Start(ctx, host.DefaultSettings(socketDir(), log), plugins)
+	if err != nil {
+		ledger.Close()
+		return nil, err
+	}
+	parts := &assembly{close: func() {
+		closePlugins(handlers, log)
+		ledger.Close()
+	}}
+	awaitPlugins(ctx, handlers)
+
+	worker, err := runtime.New(runtime.Config{
+		Worker:      runtime.NewWorker(cfg.Worker.ID),
+		Concurrency: cfg.Worker.Concurrency,
+		Lease:       cfg.Worker.Lease,
+		Poll:        cfg.Worker.Poll,
+		Drain:       cfg.Worker.Drain,
+		KillGrace:   cfg.Worker.KillGrace,
+		Resolve:     cfg.Jobs.resolve,
+		Log:         log,
+	}, ledger, handlers)
+	if err == nil {
+		err = worker.Prepare(ctx)
+	}
+	if err != nil {
+		parts.close()
+		return nil, err
+	}
+	parts.jobs = jobs{Store: ledger, worker: worker, config: cfg.Jobs}
+	parts.run = func(ctx, abort context.Context) error {
+		worker.Run(ctx, abort)
+		return nil
+	}
+	return parts, nil
+}
+
+func pluginConfigs(handlers []handlerConfig, environ []string) ([]host.Config, error) {
+	plugins := make([]host.Config, len(handlers))
+	for i, h := range handlers {
+		environment, err := h.environment(environ)
+		if err != nil {
+			return nil, fmt.Errorf("handlers.%d.%w", i, err)
+		}
+		plugins[i] = host.Config{
+			Name: h.Name, Path: h.Path, Args: h.Args, Env: environment,
+			Processes: *h.Processes, Concurrency: or(h.Concurrency, 0),
+			Limits: host.Limits{
+				MemoryBytes: uint64(or(h.Limits.Memory, 0)),
+				OpenFiles:   or(h.Limits.OpenFiles, 0),
+				Processes:   or(h.Limits.Processes, 0),
+			},
+			Checksum: h.SHA256,
+		}
+	}
+	return plugins, nil
+}
+
+// awaitPlugins returns when every plugin has come up or failed once, so that
+// a job submitted the moment the API listens finds its type known. A plugin
+// that takes longer than pluginsUpWithin is not waited for.
+func awaitPlugins(ctx context.Context, handlers *host.Host) {
+	patience, cancel := context.WithTimeout(ctx, pluginsUpWithin)
+	defer cancel()
+	for {
+		waiting := false
+		for _, plugin := range handlers.Status() {
+			waiting = waiting || (plugin.State == host.Starting && plugin.Restarts == 0)
+		}
+		if !waiting {
+			return
+		}
+		select {
+		case <-handlers.Changed():
+		case <-patience.Done():
+			return
+		}
+	}
+}
+
+func closePlugins(handlers *host.Host, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), closePluginsWithin)
+	defer cancel()
+	if err := handlers.Close(ctx); err != nil {
+		log.Warn("plugins were not closed in good order", "error", err)
+	}
+}
+
+// socketDir is where the plugins' sockets go: short, since a socket's path
+// must be, and the user's own.
+func socketDir() string {
+	base := os.Getenv("XDG_RUNTIME_DIR")
+	if info, err := os.Stat(base); base == "" || len(base) > 30 || err != nil || !info.IsDir() {
+		base = "/tmp"
+	}
+	return filepath.Join(base, "holdfast-"+strconv.Itoa(os.Getuid()))
+}

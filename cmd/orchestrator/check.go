@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// finish makes paths absolute, fills in what follows from other settings, and
+// refuses what cannot work. Its errors name the key.
+func (c *config) finish(environ []string) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	if err := c.Jobs.check(); err != nil {
+		return err
+	}
+	c.Embedded.DataDir = c.resolvePath(c.Embedded.DataDir)
+	c.Embedded.BinDir = c.resolvePath(c.Embedded.BinDir)
+	names := map[string]bool{}
+	for i := range c.Handlers {
+		h := &c.Handlers[i]
+		if err := h.finish(environ); err != nil {
+			return fmt.Errorf("handlers.%d.%w", i, err)
+		}
+		if names[h.Name] {
+			return fmt.Errorf("handlers.%d.name: %q is taken by another handler", i, h.Name)
+		}
+		names[h.Name] = true
+		h.Path = c.resolvePath(h.Path)
+	}
+	return nil
+}
+
+// resolvePath takes a path relative to the directory of the file that was
+// read, or else to the working directory.
+func (c *config) resolvePath(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	if c.source != "" {
+		return filepath.Join(filepath.Dir(c.source), path)
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	return absolute
+}
+
+func (c *config) check() error {
+	if _, _, err := net.SplitHostPort(c.Server.Address); err != nil {
+		return fmt.Errorf("server.address: %q is not host:port", c.Server.Address)
+	}
+	for name, d := range map[string]time.Duration{
+		"server.request_timeout": c.Server.RequestTimeout, "server.read_header_timeout": c.Server.ReadHeaderTimeout,
+		"server.read_timeout": c.Server.ReadTimeout, "server.write_timeout": c.Server.WriteTimeout,
+		"server.idle_timeout": c.Server.IdleTimeout, "worker.poll": c.Worker.Poll, "worker.kill_grace": c.Worker.KillGrace,
+	} {
+		if d <= 0 {
+			return fmt.Errorf("%s: %s is not above zero", name, d)
+		}
+	}
+	_, levelErr := parseLevel(c.Log.Level)
+	switch {
+	case c.Server.MaxBodyBytes < 1024 || c.Server.MaxBodyBytes > 32<<20:
+		return fmt.Errorf("server.max_body_bytes: %d is not from 1024 to %d", c.Server.MaxBodyBytes, 32<<20)
+	case c.Server.MaxHeaderBytes < 1024:
+		return fmt.Errorf("server.max_header_bytes: %d is below 1024", c.Server.MaxHeaderBytes)
+	case c.Database.MaxConnections < 2:
+		return fmt.Errorf("database.max_connections: %d is below 2", c.Database.MaxConnections)
+	case c.Embedded.DataDir == "":
+		return errors.New("embedded.data_dir: is empty")
+	case c.Worker.ID == "":
+		return errors.New("worker.id: is empty")
+	case c.Worker.Concurrency < 1:
+		return fmt.Errorf("worker.concurrency: %d is below 1", c.Worker.Concurrency)
+	case c.Worker.Lease < time.Second:
+		return fmt.Errorf("worker.lease: %s is below 1s", c.Worker.Lease)
+	case c.Worker.KillGrace >= c.Worker.Lease/2:
+		return fmt.Errorf("worker.kill_grace: %s is not below half of worker.lease, %s", c.Worker.KillGrace, c.Worker.Lease)
+	case c.Worker.Drain < 0:
+		return fmt.Errorf("worker.drain: %s is below zero", c.Worker.Drain)
+	case levelErr != nil:
+		return fmt.Errorf("log.level: %w", levelErr)
+	case !slices.Contains([]string{"auto", "text", "json"}, c.Log.Format):
+		return fmt.Errorf("log.format: %q is not one of auto, text, json", c.Log.Format)
+	}
+	return nil
+}
+
+func parseLevel(name string) (slog.Level, error) {
+	switch name {
+	case "debug":
+		return slog.LevelDebug, nil
+	case "info":
+		return slog.LevelInfo, nil
+	case "warn":
+		return slog.LevelWarn, nil
+	case "error":
+		return slog.LevelError, nil
+	}
+	return 0, fmt.Errorf("%q is not one of debug, info, warn, error", name)
+}

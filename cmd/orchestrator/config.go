@@ -1,0 +1,136 @@
+package main
+
+import (
+	"os"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// config is everything that can be set. config.yaml at the root of the
+// repository documents each key; a test keeps the two alike. A pointer is a
+// setting that may be absent.
+type config struct {
+	Server   serverConfig    `koanf:"server"`
+	Database databaseConfig  `koanf:"database"`
+	Embedded embeddedConfig  `koanf:"embedded"`
+	Worker   workerConfig    `koanf:"worker"`
+	Jobs     jobsConfig      `koanf:"jobs"`
+	Handlers []handlerConfig `koanf:"handlers"`
+	Log      logConfig       `koanf:"log"`
+
+	// source is the file that was read; empty for none.
+	source string
+}
+
+type serverConfig struct {
+	Address           string        `koanf:"address"`
+	MaxBodyBytes      int64         `koanf:"max_body_bytes"`
+	MaxHeaderBytes    int           `koanf:"max_header_bytes"`
+	RequestTimeout    time.Duration `koanf:"request_timeout"`
+	ReadHeaderTimeout time.Duration `koanf:"read_header_timeout"`
+	ReadTimeout       time.Duration `koanf:"read_timeout"`
+	WriteTimeout      time.Duration `koanf:"write_timeout"`
+	IdleTimeout       time.Duration `koanf:"idle_timeout"`
+}
+
+type databaseConfig struct {
+	URL            databaseURL `koanf:"url"`
+	MaxConnections int32       `koanf:"max_connections"`
+}
+
+type embeddedConfig struct {
+	DataDir string `koanf:"data_dir"`
+	BinDir  string `koanf:"bin_dir"`
+}
+
+type workerConfig struct {
+	ID          string        `koanf:"id"`
+	Concurrency int           `koanf:"concurrency"`
+	Lease       time.Duration `koanf:"lease"`
+	Poll        time.Duration `koanf:"poll"`
+	Drain       time.Duration `koanf:"drain"`
+	KillGrace   time.Duration `koanf:"kill_grace"`
+}
+
+type jobsConfig struct {
+	AcceptUnknownTypes bool                  `koanf:"accept_unknown_types"`
+	Default            typeConfig            `koanf:"default"`
+	Types              map[string]typeConfig `koanf:"types"`
+}
+
+// typeConfig is what is set about a job type; under jobs.default all of it is.
+type typeConfig struct {
+	MaxAttempts *int           `koanf:"max_attempts"`
+	Timeout     *time.Duration `koanf:"timeout"`
+	Retry       retryConfig    `koanf:"retry"`
+}
+
+type retryConfig struct {
+	Backoff            *job.Backoff   `koanf:"backoff"`
+	Base               *time.Duration `koanf:"base"`
+	Factor             *float64       `koanf:"factor"`
+	Cap                *time.Duration `koanf:"cap"`
+	JitterMin          *float64       `koanf:"jitter_min"`
+	JitterMax          *float64       `koanf:"jitter_max"`
+	AtOnceAfterTimeout *bool          `koanf:"at_once_after_timeout"`
+}
+
+type handlerConfig struct {
+	Name        string            `koanf:"name"`
+	Path        string            `koanf:"path"`
+	Args        []string          `koanf:"args"`
+	Env         map[string]string `koanf:"env"`
+	Processes   *int              `koanf:"processes"`
+	Concurrency *int              `koanf:"concurrency"`
+	Limits      limitsConfig      `koanf:"limits"`
+	SHA256      string            `koanf:"sha256"`
+}
+
+type limitsConfig struct {
+	Memory    *byteSize `koanf:"memory"`
+	OpenFiles *uint64   `koanf:"open_files"`
+	Processes *uint64   `koanf:"processes"`
+}
+
+type logConfig struct {
+	Level  string `koanf:"level"`
+	Format string `koanf:"format"`
+}
+
+// defaults is the configuration when nothing is set.
+func defaults() config {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "orchestrator"
+	}
+	attempts, timeout, retry := job.DefaultMaxAttempts, job.DefaultTimeout, job.DefaultRetryPolicy()
+	return config{
+		Server: serverConfig{
+			Address:           "127.0.0.1:8080",
+			MaxBodyBytes:      api.DefaultMaxBodyBytes,
+			MaxHeaderBytes:    32 << 10,
+			RequestTimeout:    api.DefaultRequestTimeout,
+			ReadHeaderTimeout: 10 * time.Second,
+			ReadTimeout:       time.Minute,
+			WriteTimeout:      2 * time.Minute,
+			IdleTimeout:       2 * time.Minute,
+		},
+		Database: databaseConfig{MaxConnections: 20},
+		Embedded: embeddedConfig{DataDir: "data/postgres"},
+		Worker: workerConfig{
+			ID: host, Concurrency: 100, Lease: 30 * time.Second, Poll: time.Second,
+			Drain: 30 * time.Second, KillGrace: 5 * time.Second,
+		},
+		Jobs: jobsConfig{Default: typeConfig{
+			MaxAttempts: &attempts, Timeout: &timeout,
+			Retry: retryConfig{
+				Backoff: &retry.Backoff, Base: &retry.Base, Factor: &retry.Factor, Cap: &retry.Cap,
+				JitterMin: &retry.JitterMin, JitterMax: &retry.JitterMax,
+				AtOnceAfterTimeout: &retry.AtOnceAfterTimeout,
+			},
+		}},
+		Log: logConfig{Level: "info", Format: "auto"},
+	}
+}

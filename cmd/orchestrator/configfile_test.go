@@ -1,0 +1,96 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/stretchr/testify/require"
+)
+
+const shipped = "../../config.yaml"
+
+// offSetting is a setting that is commented out: prose has a blank after "#".
+var offSetting = regexp.MustCompile(`(?m)^#( +(?:- )?[A-Za-z_]+:)`)
+
+// allSettings is the shipped file with every setting on.
+func allSettings(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(shipped)
+	require.NoError(t, err)
+	var lines []string
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "#  ") && !strings.Contains(line, "--") && offSetting.MatchString(line) {
+			line = line[1:]
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "")
+}
+
+func TestConfigFileDocumentsEveryKey(t *testing.T) {
+	tree, err := yaml.Parser().Unmarshal([]byte(allSettings(t)))
+	require.NoError(t, err)
+	var documented []string
+	var walk func(node any, above key)
+	walk = func(node any, above key) {
+		if len(above) > 0 {
+			documented = append(documented, above.String())
+		}
+		switch node := node.(type) {
+		case map[string]any:
+			for name, inner := range node {
+				if slices.Equal(above, key{"handlers", "0", "env"}) || len(above) == 3 && above[0] == "handlers" && above[2] == "env" {
+					name = "NAME"
+				}
+				walk(inner, append(slices.Clone(above), name))
+			}
+		case []any:
+			for _, inner := range node {
+				if len(above) == 1 {
+					walk(inner, append(slices.Clone(above), "0"))
+				}
+			}
+		}
+	}
+	walk(tree, nil)
+	slices.Sort(documented)
+	known := knownKeys(reflect.TypeFor[config](), nil, key{"jobs", "types", "SEND_EMAIL"})
+	for i := range known {
+		known[i] = strings.Replace(known[i], "handlers.SEND_EMAIL", "handlers.0", 1)
+	}
+	slices.Sort(known)
+	require.Equal(t, known, slices.Compact(documented))
+}
+
+func TestConfigFileHasTheDefaults(t *testing.T) {
+	cfg, err := load(settings{file: shipped})
+	require.NoError(t, err)
+	require.Len(t, cfg.Handlers, 1)
+	absolute, err := filepath.Abs("../../bin/handlers")
+	require.NoError(t, err)
+	one := 1
+	require.Equal(t, handlerConfig{
+		Name: "builtin", Path: absolute, Args: []string{}, Env: map[string]string{}, Processes: &one,
+	}, cfg.Handlers[0])
+
+	want := defaults()
+	want.source, want.Handlers = cfg.source, cfg.Handlers
+	require.NoError(t, want.finish(nil))
+	require.Equal(t, want, cfg)
+}
+
+func TestConfigFileIsValidWithEverySettingOn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(allSettings(t)), 0o600))
+	cfg, err := load(settings{file: path, environ: []string{"ECHO_API_TOKEN=secret"}})
+	require.NoError(t, err)
+	require.Len(t, cfg.Handlers, 2)
+	require.Equal(t, byteSize(512<<20), *cfg.Handlers[0].Limits.Memory)
+	require.Equal(t, 10, *cfg.Jobs.Types["SEND_EMAIL"].MaxAttempts)
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/holdfast-jobs/holdfast/migrations"
+	"github.com/holdfast-jobs/holdfast/store/embedded"
+)
+
+// stopDatabaseWithin is how long an embedded server may take to end in good
+// order before it is ended at once.
+const stopDatabaseWithin = 20 * time.Second
+
+// database is where the jobs are.
+type database struct {
+	url databaseURL
+	// ended is closed when an embedded server that is ours has ended; nil for
+	// any other.
+	ended <-chan struct{}
+	// close ends an embedded server that is ours.
+	close func()
+}
+
+// openDatabase returns the configured database, or starts an embedded one.
+func openDatabase(ctx context.Context, cfg config, log *slog.Logger) (*database, error) {
+	if cfg.Database.URL != "" {
+		return &database{url: cfg.Database.URL, close: func() {}}, nil
+	}
+	log.Info("starting the embedded PostgreSQL", "data_dir", cfg.Embedded.DataDir)
+	server, err := embedded.Start(ctx, embedded.Config{
+		DataDir: cfg.Embedded.DataDir, BinDir: cfg.Embedded.BinDir, Log: log.With("component", "postgres"),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("no database.url is set: %w", err)
+	}
+	return &database{url: databaseURL(server.URL()), ended: server.Done(), close: func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopDatabaseWithin)
+		defer cancel()
+		if err := server.Stop(ctx); err != nil {
+			log.Error("the embedded PostgreSQL did not stop in good order", "error", err)
+		}
+	}}, nil
+}
+
+// withSQL runs do on a connection pool that migrations can use.
+func (d *database) withSQL(do func(*sql.DB) error) error {
+	parsed, err := pgx.ParseConfig(d.url.reveal())
+	if err != nil {
+		return fmt.Errorf("database.url: %w", err)
+	}
+	db := stdlib.OpenDB(*parsed)
+	err = do(db)
+	if closeErr := db.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// migrate brings the schema up to date and returns how many migrations it
+// took.
+func (d *database) migrate(ctx context.Context) (applied int, err error) {
+	err = d.withSQL(func(db *sql.DB) error {
+		applied, err = migrations.Up(ctx, db)
+		return err
+	})
+	return applied, err
+}

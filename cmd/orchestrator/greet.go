@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+)
+
+// greet says where the API is: to a person on a terminal, else to the log.
+func (p *program) greet(address net.Addr, log *slog.Logger) {
+	url := "http://" + reachable(address)
+	if !isTerminal(p.stdout) {
+		log.Info("listening", "address", address.String(), "url", url)
+		return
+	}
+	_, _ = fmt.Fprintf(p.stdout, `Holdfast listens on %s. Try:
+  curl %s/jobs -H 'Content-Type: application/json' -d '{"jobType":"SLEEP_JOB","payload":{"sleepSeconds":1}}'
+`, url, url)
+}
+
+// reachable is the address as a client on this machine can use it.
+func reachable(address net.Addr) string {
+	host, port, err := net.SplitHostPort(address.String())
+	if err != nil {
+		return address.String()
+	}
+	if ip := net.ParseIP(strings.Split(host, "%")[0]); ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return net.JoinHostPort(host, port)
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// inherited are the variables that a handler gets from the orchestrator's
+// environment. Everything else it needs is listed under its env.
+var inherited = []string{"PATH", "HOME", "TMPDIR", "TZ", "LANG"}
+
+// reference is ${NAME}; $${NAME} stands for that text itself.
+var reference = regexp.MustCompile(`\$?\$\{([^}]*)\}`)
+
+// finish fills in defaults and checks. Its errors begin with the key.
+func (h *handlerConfig) finish(environ []string) error {
+	if h.Path == "" {
+		return errors.New("path: is empty")
+	}
+	if h.Name == "" {
+		h.Name = filepath.Base(h.Path)
+	}
+	if h.Processes == nil {
+		one := 1
+		h.Processes = &one
+	}
+	switch {
+	case *h.Processes < 1:
+		return fmt.Errorf("processes: %d is below 1", *h.Processes)
+	case h.Concurrency != nil && *h.Concurrency < 1:
+		return fmt.Errorf("concurrency: %d is below 1; leave it out for the handler's own wish", *h.Concurrency)
+	}
+	h.SHA256 = strings.ToLower(h.SHA256)
+	if sum, err := hex.DecodeString(h.SHA256); h.SHA256 != "" && (err != nil || len(sum) != 32) {
+		return fmt.Errorf("sha256: %q is not 64 hexadecimal digits", h.SHA256)
+	}
+	_, err := h.environment(environ)
+	return err
+}
+
+// environment is the whole environment of the handler's process: the few
+// inherited variables, and its own env with references resolved. A variable
+// in env wins over an inherited one.
+func (h *handlerConfig) environment(environ []string) ([]string, error) {
+	ours := map[string]string{}
+	for _, variable := range environ {
+		name, value, _ := strings.Cut(variable, "=")
+		ours[name] = value
+	}
+	theirs := map[string]string{}
+	for _, name := range inherited {
+		if value, set := ours[name]; set {
+			theirs[name] = value
+		}
+	}
+	for name, value := range h.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			return nil, fmt.Errorf("env: %q is not the name of a variable", name)
+		}
+		resolved, err := expand(value, ours)
+		if err != nil {
+			return nil, fmt.Errorf("env.%s: %w", name, err)
+		}
+		theirs[name] = resolved
+	}
+	list := make([]string, 0, len(theirs))
+	for name, value := range theirs {
+		list = append(list, name+"="+value)
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
+// expand replaces ${NAME}. A variable that is not set is an error: an empty
+// secret is found out much later.
+func expand(value string, variables map[string]string) (string, error) {
+	var missing error
+	expanded := reference.ReplaceAllStringFunc(value, func(found string) string {
+		if strings.HasPrefix(found, "$$") {
+			return found[1:]
+		}
+		name := found[2 : len(found)-1]
+		content, set := variables[name]
+		if !set {
+			missing = fmt.Errorf("the variable %s is not set in the environment of the orchestrator", name)
+		}
+		return content
+	})
+	return expanded, missing
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func writeConfig(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "holdfast.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+func TestLaterSourcesWin(t *testing.T) {
+	path := writeConfig(t, `
+worker: {poll: 2s, drain: 2s, lease: 20s, concurrency: 2}
+handlers:
+  - {name: a, path: bin/a, args: [one]}
+  - {name: b, path: /bin/b, env: {TOKEN: x}}
+`)
+	cfg, err := load(settings{
+		file: path,
+		environ: []string{
+			"HOLDFAST_WORKER__DRAIN=3s", "HOLDFAST_WORKER__LEASE=30s", "HOLDFAST_DATABASE__URL=postgres://x",
+			"HOLDFAST_HANDLERS__0__PROCESSES=3", "HOLDFAST_HANDLERS__1__ENV__Api_Key=k",
+			"HOLDFAST_JOBS__TYPES__SLEEP_JOB__TIMEOUT=9s", "HOLDFAST_JOBS__ACCEPT_UNKNOWN_TYPES=true",
+			"HOLDFAST_TEST_DATABASE_URL=x", "HOLDFAST_HANDLER=x", "OTHER=x",
+		},
+		sets: []string{
+			"worker.lease=40s", "handlers.0.args=x,y", "handlers.2.path=c", `jobs.types."email.send".retry.factor=2.5`,
+			"handlers.0.limits.memory=1GiB", "database.url=postgres://y?a=b",
+		},
+	})
+	require.NoError(t, err)
+	require.Equal(t, 2*time.Second, cfg.Worker.Poll, "file over default")
+	require.Equal(t, 3*time.Second, cfg.Worker.Drain, "environment over file")
+	require.Equal(t, 40*time.Second, cfg.Worker.Lease, "flag over environment")
+	require.Equal(t, 2, cfg.Worker.Concurrency)
+	require.Equal(t, databaseURL("postgres://y?a=b"), cfg.Database.URL)
+	require.True(t, cfg.Jobs.AcceptUnknownTypes)
+	require.Equal(t, 9*time.Second, *cfg.Jobs.Types["SLEEP_JOB"].Timeout)
+	require.InDelta(t, 2.5, *cfg.Jobs.Types["email.send"].Retry.Factor, 0)
+
+	require.Len(t, cfg.Handlers, 3)
+	a, b, c := cfg.Handlers[0], cfg.Handlers[1], cfg.Handlers[2]
+	require.Equal(t, filepath.Join(filepath.Dir(path), "bin/a"), a.Path, "relative to the file")
+	require.Equal(t, []string{"x", "y"}, a.Args)
+	require.Equal(t, 3, *a.Processes)
+	require.Equal(t, byteSize(1<<30), *a.Limits.Memory)
+	require.Nil(t, a.Concurrency)
+	require.Equal(t, "/bin/b", b.Path)
+	require.Equal(t, map[string]string{"TOKEN": "x", "Api_Key": "k"}, b.Env)
+	require.Equal(t, "c", c.Name, "the name of the file")
+	require.Equal(t, filepath.Join(filepath.Dir(path), "data/postgres"), cfg.Embedded.DataDir)
+}
+
+func TestWithoutAnyFileTheDefaultsHold(t *testing.T) {
+	t.Chdir(t.TempDir())
+	cfg, err := load(settings{})
+	require.NoError(t, err)
+	require.Empty(t, cfg.source)
+	require.Equal(t, "127.0.0.1:8080", cfg.Server.Address)
+
+	require.NoError(t, os.WriteFile(defaultFile, []byte("server: {address: 127.0.0.1:1}"), 0o600))
+	cfg, err = load(settings{})
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1:1", cfg.Server.Address, "config.yaml beside it is read")
+
+	_, err = load(settings{file: "missing.yaml"})
+	require.ErrorContains(t, err, "missing.yaml")
+}
+
+func TestMistakesNameTheirKey(t *testing.T) {
+	for _, c := range []struct{ file, env, set, want string }{
+		{file: "worker: {concurency: 3}", want: "unknown key worker.concurency; the nearest known one is worker.concurrency"},
+		{file: "databse: {}", want: "unknown key databse; the nearest known one is database"},
+		{file: "handlers: [{path: x, limit: {}}]", want: "unknown key handlers.0.limit; the nearest known one is handlers.0.limits"},
+		{file: "jobs: {types: {A.B: {retry: {bas: 1s}}}}", want: `unknown key jobs.types."A.B".retry.bas; the nearest known one is jobs.types."A.B".retry.base`},
+		{file: "Worker: {}", want: "unknown key Worker; the nearest known one is worker"},
+		{env: "HOLDFAST_DATABSE__URL=x", want: "environment variable HOLDFAST_DATABSE__URL: unknown key databse.url; the nearest known one is database.url"},
+		{env: "HOLDFAST_WORKER=x", want: "unknown key worker;"},
+		{env: "HOLDFAST_HANDLERS__X__PATH=x", want: "unknown key handlers.x.path; the nearest known one is handlers.0.path"},
+		{set: "worker.id.x=1", want: "--set worker.id.x: unknown key worker.id.x; the nearest known one is worker.id"},
+		{set: "worker", want: "--set worker: write key.path=value"},
+		{set: "handlers.1.path=x", want: "there is no item 0 before item 1"},
+		{file: "worker: {lease: 30}", want: "write a duration with its unit, such as 30s"},
+		{file: "worker: {lease: soon}", want: "worker.lease"},
+		{file: "worker: 5", want: "worker"},
+		{file: "worker: {poll: 0s}", want: "worker.poll: 0s is not above zero"},
+		{file: "worker: {kill_grace: 15s}", want: "worker.kill_grace: 15s is not below half of worker.lease"},
+		{file: "worker: {concurrency: many}", want: `"many" is not a int`},
+		{file: "a: 1\nb: [", want: "holdfast.yaml"},
+		{file: "server: {address: nowhere}", want: "server.address"},
+		{file: "log: {level: loud}", want: `log.level: "loud" is not one of`},
+		{file: "log: {format: xml}", want: `log.format: "xml" is not one of`},
+		{file: "jobs: {default: {retry: {factor: 0.5}}}", want: "jobs.default.retry: factor 0.5 is below 1"},
+		{file: "jobs: {default: {max_attempts: 0}}", want: "jobs.default.max_attempts"},
+		{file: "jobs: {types: {A: {retry: {backoff: linear}}}}", want: `jobs.types.A.retry: backoff "linear"`},
+		{file: "jobs: {types: {A: {timeout: 25h}}}", want: "jobs.types.A.timeout"},
+		{file: "handlers: [{name: x}]", want: "handlers.0.path: is empty"},
+		{file: "handlers: [{path: x}, {path: y/x}]", want: `handlers.1.name: "x" is taken`},
+		{file: "handlers: [{path: x, processes: 0}]", want: "handlers.0.processes: 0 is below 1"},
+		{file: "handlers: [{path: x, concurrency: 0}]", want: "handlers.0.concurrency: 0 is below 1"},
+		{file: "handlers: [{path: x, sha256: abc}]", want: "handlers.0.sha256"},
+		{file: "handlers: [{path: x, limits: {memory: 512}}]", want: "write a size with its unit"},
+		{file: "handlers: [{path: x, limits: {memory: lots}}]", want: `"lots" is not a size such as 512MiB`},
+		{file: "handlers: [{path: x, env: {A: '${NOT_SET}'}}]", want: "handlers.0.env.A: the variable NOT_SET is not set"},
+		{file: "handlers: {0: {path: x}}", want: "handlers: must be a list"},
+		{file: "handlers: builtin", want: "handlers"},
+	} {
+		from := settings{file: writeConfig(t, c.file)}
+		if c.env != "" {
+			from.environ = []string{c.env}
+		}
+		if c.set != "" {
+			from.sets = []string{c.set}
+		}
+		_, err := load(from)
+		require.ErrorContains(t, err, c.want, "%+v", c)
+	}
+}
+
+func TestMistakesDoNotTellSecrets(t *testing.T) {
+	_, err := load(settings{file: writeConfig(t, "handlers: [{path: x, env: {TOKEN: 4711}}]")})
+	require.ErrorContains(t, err, "TOKEN")
+	require.NotContains(t, err.Error(), "4711")
+}
+
+func TestHandlersGetOnlyTheirOwnEnvironment(t *testing.T) {
+	h := handlerConfig{Path: "x", Env: map[string]string{
+		"TOKEN": "Bearer ${SECRET}", "LITERAL": "$${SECRET} $SECRET", "LANG": "C", "EMPTY": "${BLANK}",
+	}}
+	environment, err := h.environment([]string{"SECRET=s3cret", "PATH=/bin", "LANG=de_DE", "DATABASE_PASSWORD=x", "BLANK="})
+	require.NoError(t, err)
+	require.Equal(t, []string{"EMPTY=", "LANG=C", "LITERAL=${SECRET} $SECRET", "PATH=/bin", "TOKEN=Bearer s3cret"}, environment)
+}
+
+func TestSizes(t *testing.T) {
+	for text, want := range map[string]byteSize{"1B": 1, "2 kB": 2000, "3KiB": 3072, "512MiB": 512 << 20, "1GB": 1e9, "2GiB": 2 << 30} {
+		var got byteSize
+		require.NoError(t, got.UnmarshalText([]byte(text)))
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"", "MiB", "-1B", "1.5GiB", "99999999999GiB", "12", "1TiB"} {
+		var got byteSize
+		require.Error(t, got.UnmarshalText([]byte(text)), text)
+	}
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// resolve lays the configuration over what a handler declares about a type:
+// jobs.types wins over the handler, the handler over jobs.default. What the
+// handler did not declare is zero in the spec it is given, and nothing is in
+// the one it returns.
+//
+// Where jobs.types and the handler's own retry policy make no sense together,
+// such as a base above the cap, the handler's policy is left out.
+func (c jobsConfig) resolve(declared job.TypeSpec) job.TypeSpec {
+	asked := c.Types[declared.Type]
+	spec := declared
+	if declared.MaxAttempts == 0 {
+		spec.MaxAttempts = *c.Default.MaxAttempts
+	}
+	if declared.Timeout == 0 {
+		spec.Timeout = *c.Default.Timeout
+	}
+	spec.MaxAttempts = or(asked.MaxAttempts, spec.MaxAttempts)
+	spec.Timeout = or(asked.Timeout, spec.Timeout)
+
+	byDefault := c.Default.Retry.over(job.RetryPolicy{})
+	spec.Retry = asked.Retry.over(byDefault)
+	if declared.Retry.Backoff != "" {
+		if policy := asked.Retry.over(declared.Retry); policy.Validate() == nil {
+			spec.Retry = policy
+		}
+	}
+	return spec
+}
+
+// over returns the policy with what is set replaced.
+func (c retryConfig) over(policy job.RetryPolicy) job.RetryPolicy {
+	return job.RetryPolicy{
+		Backoff: or(c.Backoff, policy.Backoff), Base: or(c.Base, policy.Base),
+		Factor: or(c.Factor, policy.Factor), Cap: or(c.Cap, policy.Cap),
+		JitterMin: or(c.JitterMin, policy.JitterMin), JitterMax: or(c.JitterMax, policy.JitterMax),
+		AtOnceAfterTimeout: or(c.AtOnceAfterTimeout, policy.AtOnceAfterTimeout),
+	}
+}
+
+func or[T any](set *T, otherwise T) T {
+	if set != nil {
+		return *set
+	}
+	return otherwise
+}
+
+// check refuses what no handler could run under.
+func (c jobsConfig) check() error {
+	if err := c.Default.check(); err != nil {
+		return fmt.Errorf("jobs.default%w", err)
+	}
+	if err := c.Default.Retry.over(job.RetryPolicy{}).Validate(); err != nil {
+		return fmt.Errorf("jobs.default.retry: %w", err)
+	}
+	for name, asked := range c.Types {
+		at := key{"jobs", "types", name}
+		if err := asked.check(); err != nil {
+			return fmt.Errorf("%s%w", at, err)
+		}
+		if err := c.resolve(job.TypeSpec{Type: name}).Retry.Validate(); err != nil {
+			return fmt.Errorf("%s.retry: %w", at, err)
+		}
+	}
+	return nil
+}
+
+func (c typeConfig) check() error {
+	if c.MaxAttempts != nil && (*c.MaxAttempts < 1 || *c.MaxAttempts > 1000) {
+		return fmt.Errorf(".max_attempts: %d is not from 1 to 1000", *c.MaxAttempts)
+	}
+	if c.Timeout != nil && (*c.Timeout < time.Millisecond || *c.Timeout > 24*time.Hour) {
+		return errors.New(".timeout: is not from 1ms to 24h")
+	}
+	return nil
+}

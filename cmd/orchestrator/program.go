@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes. A program that a second signal stopped exits with 128 + signal.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// program is one run of the orchestrator, apart from the process it runs in,
+// so that tests can start the real one.
+type program struct {
+	stdout, stderr io.Writer
+	// environ is the environment as os.Environ has it.
+	environ []string
+	// assemble builds what serve runs.
+	assemble assembler
+
+	configFile string
+	sets       []string
+}
+
+// run executes the command line and returns the exit code. When ctx ends, a
+// command ends in good order.
+func (p *program) run(ctx context.Context, args []string) int {
+	understood := false
+	root := &cobra.Command{
+		Use:           "orchestrator",
+		Short:         "Run durable background jobs in handler plugins",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		// Called when the command line has been parsed.
+		PersistentPreRun: func(*cobra.Command, []string) { understood = true },
+	}
+	root.SetArgs(args)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	root.PersistentFlags().StringVar(&p.configFile, "config", "",
+		"configuration `file` (config.yaml in the working directory when there is one)")
+	root.PersistentFlags().StringArrayVar(&p.sets, "set", nil,
+		"set one key, as in --set server.address=:9000; repeatable, wins over file and environment (`key=value`)")
+	root.AddCommand(p.serveCommand(), p.migrateCommand(), p.versionCommand())
+
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	_, _ = fmt.Fprintln(p.stderr, "orchestrator:", err)
+	var usage usageError
+	var stopped stoppedError
+	switch {
+	case errors.As(err, &stopped):
+		return stopped.exitCode()
+	case !understood, errors.As(err, &usage):
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// load reads the configuration that the flags and the environment name.
+func (p *program) load() (config, error) {
+	cfg, err := load(settings{file: p.configFile, environ: p.environ, sets: p.sets})
+	if err != nil {
+		return cfg, usageError{err}
+	}
+	return cfg, nil
+}
+
+// usageError is a mistake in the configuration.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-jobs/holdfast/api"
+)
+
+func (p *program) serveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the API and run jobs",
+		Long: `Serve the API and run jobs, until a SIGTERM or SIGINT. Then handlers get
+worker.drain to finish, and what remains is given back unharmed. A second
+signal stops at once; jobs that were running are recovered from the database.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return p.serve(c.Context()) },
+	}
+}
+
+// serve runs the whole program. Every step can be interrupted by a signal,
+// and is undone in reverse order.
+func (p *program) serve(parent context.Context) error {
+	cfg, err := p.load()
+	if err != nil {
+		return err
+	}
+	log := newLog(cfg.Log, p.stderr)
+	if cfg.source != "" {
+		log.Info("configuration read", "file", cfg.source)
+	}
+	drain, abort, release := watchSignals(parent, log)
+	defer release()
+
+	listener, err := listen(drain, cfg.Server.Address)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = listener.Close() }()
+
+	parts, db, err := p.start(drain, cfg, log)
+	if err != nil {
+		if cause := context.Cause(drain); cause != nil {
+			return cause
+		}
+		return err
+	}
+	defer db.close()
+	defer parts.close()
+
+	handler := api.New(api.Config{
+		Jobs: parts.jobs, Log: log, Version: thisBuild().Version,
+		MaxBodyBytes: cfg.Server.MaxBodyBytes, RequestTimeout: cfg.Server.RequestTimeout,
+	})
+	p.greet(listener.Addr(), log)
+	return work(drain, abort, listener, newServer(cfg.Server, handler, log), parts, db.ended, log)
+}
+
+// start opens the database, brings its schema up to date, and assembles what
+// works on it.
+func (p *program) start(ctx context.Context, cfg config, log *slog.Logger) (*assembly, *database, error) {
+	db, err := openDatabase(ctx, cfg, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	log.Info("database", "url", db.url)
+	applied, err := db.migrate(ctx)
+	if err != nil {
+		db.close()
+		return nil, nil, err
+	}
+	if applied > 0 {
+		log.Info("schema brought up to date", "migrations", applied)
+	}
+	parts, err := p.assemble(ctx, cfg, db.url, log)
+	if err != nil {
+		db.close()
+		return nil, nil, err
+	}
+	return parts, db, nil
+}
+
+// work serves and runs jobs until drain ends or a part fails, and returns when
+// both have stopped. The API stops first: requests under way still get their
+// answer from a runtime that works.
+func work(
+	drain, abort context.Context, listener net.Listener, server *http.Server,
+	parts *assembly, databaseEnded <-chan struct{}, log *slog.Logger,
+) error {
+	running, stopRunning := context.WithCancel(context.WithoutCancel(drain))
+	defer stopRunning()
+	giveUp, stopNow := context.WithCancelCause(abort)
+	defer stopNow(nil)
+
+	ran := make(chan error, 1)
+	go func() { ran <- parts.run(running, giveUp) }()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+
+	var failure error
+	select {
+	case <-drain.Done():
+		log.Info("stopping: running jobs may finish; a second signal stops at once")
+	case err := <-served:
+		failure = fmt.Errorf("serve HTTP: %w", err)
+	case err := <-ran:
+		ran <- err
+		failure = errors.New("the worker has stopped")
+	case <-databaseEnded:
+		failure = errors.New("the embedded PostgreSQL has ended")
+		stopNow(failure)
+	}
+	shutDown(giveUp, server, log)
+	stopRunning()
+	if err := awaitRun(ran, giveUp); err != nil {
+		return err
+	}
+	if failure == nil {
+		log.Info("stopped")
+	}
+	return failure
+}
+
+// awaitRun waits for the worker to drain, or not much longer than it was told
+// to give up.
+func awaitRun(ran <-chan error, giveUp context.Context) error {
+	var err error
+	select {
+	case err = <-ran:
+	case <-giveUp.Done():
+		late, cancel := context.WithTimeout(context.WithoutCancel(giveUp), giveUpWithin)
+		defer cancel()
+		select {
+		case err = <-ran:
+		case <-late.Done():
+		}
+	}
+	if giveUp.Err() != nil {
+		return context.Cause(giveUp)
+	}
+	return err
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m) }
+
+// pingable stands in for the ledger: only its Ping is called.
+type pingable struct{ api.Jobs }
+
+func (pingable) Ping(context.Context) error { return nil }
+
+// records is a log that a test can wait on.
+type records struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (r *records) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.Write(p)
+}
+
+func (r *records) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.String()
+}
+
+// await returns the first record with the message.
+func (r *records) await(t *testing.T, message string) map[string]any {
+	t.Helper()
+	var found map[string]any
+	require.Eventually(t, func() bool {
+		for line := range strings.Lines(r.String()) {
+			var record map[string]any
+			if json.Unmarshal([]byte(line), &record) == nil && record["msg"] == message {
+				found = record
+				return true
+			}
+		}
+		return false
+	}, 20*time.Second, 5*time.Millisecond, "no record %q", message)
+	return found
+}
+
+// serving is a program under way whose assembly is a stand-in.
+type serving struct {
+	log    *records
+	code   chan int
+	cancel context.CancelFunc
+	closed chan struct{}
+}
+
+func serve(t *testing.T, run func(ctx, abort context.Context) error, args ...string) *serving {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &serving{log: &records{}, code: make(chan int, 1), cancel: cancel, closed: make(chan struct{})}
+	program := program{
+		stdout: io.Discard, stderr: s.log,
+		environ: []string{"HOLDFAST_DATABASE__URL=" + storetest.EmptyURL(t), "HOLDFAST_SERVER__ADDRESS=127.0.0.1:0"},
+		assemble: func(context.Context, config, databaseURL, *slog.Logger) (*assembly, error) {
+			return &assembly{jobs: pingable{}, run: run, close: func() { close(s.closed) }}, nil
+		},
+	}
+	go func() { s.code <- program.run(ctx, append([]string{"serve"}, args...)) }()
+	t.Cleanup(cancel)
+	return s
+}
+
+func (s *serving) exit(t *testing.T) int {
+	t.Helper()
+	select {
+	case code := <-s.code:
+		return code
+	case <-time.After(30 * time.Second):
+		t.Fatalf("the program does not end:\n%s", s.log)
+		return 0
+	}
+}
+
+func get(t *testing.T, url string) (int, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	return answer.StatusCode, answer.Body.Close()
+}
+
+func untilDrained(ctx, _ context.Context) error { <-ctx.Done(); return nil }
+
+func signalSelf(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	require.NoError(t, syscall.Kill(os.Getpid(), s))
+}
+
+func TestServeMigratesAnswersAndDrainsOnASignal(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	s := serve(t, untilDrained)
+	url := s.log.await(t, "listening")["url"].(string)
+	require.NotZero(t, s.log.await(t, "schema brought up to date")["migrations"])
+	code, err := get(t, url+"/readyz")
+	require.NoError(t, err)
+	require.Equal(t, 200, code)
+
+	signalSelf(t, syscall.SIGTERM)
+	require.Equal(t, exitOK, s.exit(t))
+	<-s.closed
+	_, err = get(t, url+"/readyz")
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+}
+
+func TestServeDrainsWhenItsContextEnds(t *testing.T) {
+	s := serve(t, untilDrained)
+	s.log.await(t, "listening")
+	s.cancel()
+	require.Equal(t, exitOK, s.exit(t))
+}
+
+func TestSecondSignalStopsAtOnce(t *testing.T) {
+	for name, run := range map[string]func(ctx, abort context.Context) error{
+		"worker that minds the abort": func(_, abort context.Context) error { <-abort.Done(); return nil },
+		"worker that hangs":           func(context.Context, context.Context) error { <-t.Context().Done(); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, run)
+			s.log.await(t, "listening")
+			signalSelf(t, syscall.SIGINT)
+			s.log.await(t, "stopping: running jobs may finish; a second signal stops at once")
+			signalSelf(t, syscall.SIGINT)
+			require.Equal(t, 130, s.exit(t))
+		})
+	}
+}
+
+func TestServeEndsWithItsWorker(t *testing.T) {
+	s := serve(t, func(context.Context, context.Context) error { return errors.New("worker broke") })
+	require.Equal(t, exitFailure, s.exit(t))
+	require.Contains(t, s.log.String(), "orchestrator: worker broke")
+}
+
+func TestTakenPortIsReportedBeforeAnythingStarts(t *testing.T) {
+	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, taken.Close()) }()
+	address := taken.Addr().String()
+	s := serve(t, untilDrained, "--set", "server.address="+address)
+	require.Equal(t, exitFailure, s.exit(t))
+	require.Contains(t, s.log.String(), address+" is in use by another program; choose another server.address")
+	require.NotContains(t, s.log.String(), "database")
+}
+
+func TestMistakesOfTheUserExitWithTwo(t *testing.T) {
+	for _, args := range [][]string{{"--set", "nothing=1"}, {"--config", "missing.yaml"}, {"--unknown"}} {
+		s := serve(t, untilDrained, args...)
+		require.Equal(t, exitUsage, s.exit(t), args)
+	}
+}
+
+func TestPasswordIsNotLogged(t *testing.T) {
+	s := serve(t, untilDrained, "--set", "database.url=postgres://u:s3cret@127.0.0.1:1/d")
+	require.Equal(t, exitFailure, s.exit(t))
+	require.Contains(t, s.log.String(), "postgres://u:xxxxx@127.0.0.1:1/d")
+	require.NotContains(t, s.log.String(), "s3cret")
+}
+
+func TestLoopbackNameStandsForEveryAddress(t *testing.T) {
+	for address, want := range map[string]string{"0.0.0.0:80": "localhost:80", "[::]:80": "localhost:80", "[::1]:80": "[::1]:80", "10.0.0.1:80": "10.0.0.1:80"} {
+		resolved, err := net.ResolveTCPAddr("tcp", address)
+		require.NoError(t, err)
+		require.Equal(t, want, reachable(resolved))
+	}
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// stoppedError says that a signal ended the program before it was done.
+type stoppedError struct{ signal os.Signal }
+
+func (e stoppedError) Error() string { return fmt.Sprintf("stopped by signal: %s", e.signal) }
+
+// exitCode is what a shell reports for the signal.
+func (e stoppedError) exitCode() int {
+	if number, ok := e.signal.(syscall.Signal); ok {
+		return 128 + int(number)
+	}
+	return exitFailure
+}
+
+// watchSignals returns two contexts: drain ends at the first SIGTERM or SIGINT
+// or with parent, abort at the second signal. A third one kills the process,
+// whatever it is waiting for. release ends the watch.
+func watchSignals(parent context.Context, log *slog.Logger) (drain, abort context.Context, release func()) {
+	drain, endDrain := context.WithCancelCause(parent)
+	abort, endAbort := context.WithCancelCause(context.WithoutCancel(parent))
+	received := make(chan os.Signal, 2)
+	signal.Notify(received, syscall.SIGTERM, os.Interrupt)
+	released := make(chan struct{})
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		for _, end := range []context.CancelCauseFunc{endDrain, endAbort} {
+			select {
+			case s := <-received:
+				log.Info("signal received", "signal", s.String())
+				end(stoppedError{s})
+			case <-released:
+				return
+			}
+		}
+		signal.Stop(received)
+	}()
+	return drain, abort, func() {
+		signal.Stop(received)
+		close(released)
+		<-watched
+		endDrain(nil)
+		endAbort(nil)
+	}
+}
+
+// endOnSignal is for commands that end at the first signal.
+func endOnSignal(parent context.Context) (context.Context, func()) {
+	return signal.NotifyContext(parent, syscall.SIGTERM, os.Interrupt)
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// release is set by the linker for released binaries.
+var release string
+
+// build says what this binary was made of.
+type build struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit"`
+	Go      string `json:"go"`
+}
+
+func thisBuild() build {
+	b := build{Version: release, Commit: "unknown", Go: runtime.Version()}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if b.Version == "" {
+		b.Version = info.Main.Version
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			b.Commit = setting.Value
+		}
+	}
+	return b
+}
+
+func (p *program) versionCommand() *cobra.Command {
+	var asJSON bool
+	command := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			b := thisBuild()
+			if asJSON {
+				return json.NewEncoder(p.stdout).Encode(b)
+			}
+			_, err := fmt.Fprintf(p.stdout, "orchestrator %s (commit %s, %s)\n", b.Version, b.Commit, b.Go)
+			return err
+		},
+	}
+	command.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return command
+}
