@@ -35,6 +35,7 @@ type claimer struct {
 	log      *slog.Logger
 	cfg      Config
 	woken    signal
+	newPool  func() // a pool came up, or its plugin was replaced
 
 	// unanswered is when a claim last got no answer; zero if that is so long
 	// ago that it cannot have any effect any more.
@@ -42,11 +43,14 @@ type claimer struct {
 	// exhausted holds, by plugin, the pools that had more slots than there
 	// were jobs. Free slots alone are no reason to claim for them again.
 	exhausted map[string]string
-	nextPoll  time.Time
+	// known holds, by plugin, the pools that newPool was called for.
+	known    map[string]string
+	nextPoll time.Time
 }
 
 func (c *claimer) run(ctx context.Context) {
 	c.expectJobs()
+	c.known = make(map[string]string)
 	for ctx.Err() == nil {
 		free, err := c.round(ctx)
 		switch {
@@ -75,6 +79,10 @@ func (c *claimer) round(ctx context.Context) (free int, err error) {
 		return 0, err
 	}
 	for _, pool := range c.handlers.Pools() {
+		if c.known[pool.Plugin] != identity(pool) {
+			c.known[pool.Plugin] = identity(pool)
+			c.newPool()
+		}
 		limit := min(pool.Free, c.room(), claimBatch)
 		if limit <= 0 || c.exhausted[pool.Plugin] == identity(pool) {
 			continue

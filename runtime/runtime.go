@@ -90,7 +90,8 @@ func New(cfg Config, store Store, handlers Handlers) (*Runtime, error) {
 	r.settler = newSettler(settling, store, r.held, r.catalog, log)
 	r.hints = newHints(store, log)
 	r.claimer = &claimer{
-		store: store, handlers: handlers, held: r.held, settler: r.settler, log: log, cfg: cfg, woken: newSignal(),
+		store: store, handlers: handlers, held: r.held, settler: r.settler, log: log, cfg: cfg,
+		woken: newSignal(), newPool: r.declare.raise,
 	}
 	r.heartbeat = &heartbeat{store: store, held: r.held, log: log, cfg: cfg, now: newSignal()}
 	r.reaper = &reaper{store: store, settler: r.settler, log: log, cfg: cfg, isGone: processGone}
@@ -181,10 +182,6 @@ func (r *Runtime) Run(ctx, abort context.Context) {
 		r.signOff(abort)
 	}
 }
-
-// PluginsChanged makes the worker declare its job types anew. It is to be
-// called when a plugin came up or was replaced.
-func (r *Runtime) PluginsChanged() { r.declare.raise() }
 
 // ring is a group of loops that end together.
 type ring struct {
