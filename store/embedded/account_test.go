@@ -17,13 +17,26 @@ func asRoot(t *testing.T) {
 	}
 }
 
-func TestRootFindsAPlaceThatTheServerCanReach(t *testing.T) {
-	asRoot(t)
+// setRefuge gives the test a refuge of its own.
+func setRefuge(t *testing.T) {
+	t.Helper()
 	old := refuge
 	refuge = filepath.Join(filepath.Dir(tempDir(t)), "refuge")
 	t.Cleanup(func() { refuge = old })
-	private := t.TempDir() // below a directory of mode 0700
-	require.NoError(t, os.Chmod(filepath.Dir(private), 0o700))
+}
+
+// privateDir is out of reach for anybody but root.
+func privateDir(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(tempDir(t), "private")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	return dir
+}
+
+func TestRootFindsAPlaceThatTheServerCanReach(t *testing.T) {
+	asRoot(t)
+	setRefuge(t)
+	private := privateDir(t)
 	dir := filepath.Join(private, "data", "postgres")
 
 	log := &logged{}
@@ -41,14 +54,15 @@ func TestRootFindsAPlaceThatTheServerCanReach(t *testing.T) {
 
 func TestRootDoesNotMoveWhatIsThere(t *testing.T) {
 	asRoot(t)
-	private := t.TempDir()
-	require.NoError(t, os.Chmod(filepath.Dir(private), 0o700))
+	setRefuge(t)
+	private := privateDir(t)
 	kept := filepath.Join(private, "kept")
 	require.NoError(t, os.WriteFile(kept, []byte("mine"), 0o600))
 
 	_, err := Start(t.Context(), Config{DataDir: private})
 	require.ErrorContains(t, err, "cannot reach "+private)
 	require.FileExists(t, kept)
+	require.NoDirExists(t, refuge)
 }
 
 func TestRootRunsAClusterAsItsOwner(t *testing.T) {

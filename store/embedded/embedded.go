@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -42,9 +43,11 @@ type Server struct {
 	url string
 	// process is nil when another process started the server.
 	process *process
-	stop    sync.Once
-	stopErr error
-	stopped chan struct{}
+	// socketDir is where the socket is, if that is not in the home.
+	socketDir string
+	stop      sync.Once
+	stopErr   error
+	stopped   chan struct{}
 }
 
 // Start brings up the server of cfg.DataDir and returns when it answers. A
@@ -88,6 +91,9 @@ func (s *Server) Stop(ctx context.Context) error {
 		}
 		if err := s.process.end(ctx); err != nil {
 			s.stopErr = fmt.Errorf("stop PostgreSQL: %w", err)
+		}
+		if s.socketDir != "" {
+			_ = os.Remove(s.socketDir) // only when empty; the next Start makes it again
 		}
 	})
 	<-s.stopped
@@ -163,5 +169,9 @@ func launchServer(ctx context.Context, home home, installed installation, cfg Co
 		defer cancel()
 		return nil, errors.Join(err, p.end(stopCtx))
 	}
-	return newServer(url, p), nil
+	server := newServer(url, p)
+	if socketDir != home.dir {
+		server.socketDir = socketDir
+	}
+	return server, nil
 }

@@ -149,11 +149,16 @@ func TestAnUnfinishedClusterIsMadeAnew(t *testing.T) {
 }
 
 func TestALongPathMovesTheSocket(t *testing.T) {
-	dir := filepath.Join(tempDir(t), strings.Repeat("long/", 30))
+	dir := filepath.Join(filepath.Dir(tempDir(t)), strings.Repeat("long/", 30))
 	server := begin(t, Config{DataDir: dir})
 	require.Equal(t, "1", query(t, server, "select '1'"))
 	guest := begin(t, Config{DataDir: dir})
 	require.Equal(t, server.URL(), guest.URL())
+	state, ok := readPidFile(home{dir: dir})
+	require.True(t, ok)
+	require.DirExists(t, state.socketDir)
+	end(t, server)
+	require.NoDirExists(t, state.socketDir)
 }
 
 func TestALinkLeadsToTheData(t *testing.T) {

@@ -117,13 +117,13 @@ func (h home) reach(ctx context.Context, installed installation) error {
 // move puts an empty home into the refuge and leaves a link to it.
 func (h home) move() (home, error) {
 	place := filepath.Join(refuge, filepath.Base(h.dir)+"-"+shortHash(h.dir))
-	moved := home{wanted: h.wanted, dir: place, owner: h.owner}
-	if err := moved.make(); err != nil {
-		return home{}, err
-	}
 	// Removing fails when it is not empty, and nothing is lost.
 	if err := os.Remove(h.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return home{}, fmt.Errorf("move the data directory to %s: %w", place, err)
+	}
+	moved := home{wanted: h.wanted, dir: place, owner: h.owner}
+	if err := moved.make(); err != nil {
+		return home{}, err
 	}
 	if err := os.Symlink(place, h.dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return home{}, fmt.Errorf("link the data directory to %s: %w", place, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/testcontainers/testcontainers-go"
 	"github.com/testcontainers/testcontainers-go/modules/postgres"
+	"github.com/testcontainers/testcontainers-go/wait"
 )
 
 const defaultImage = "postgres:17-alpine"
@@ -20,7 +21,11 @@ func startContainer(ctx context.Context) (address string, end func(context.Conte
 	}
 	container, err := postgres.Run(ctx, image,
 		postgres.WithDatabase("holdfast"), postgres.WithUsername("holdfast"), postgres.WithPassword("holdfast"),
-		postgres.BasicWaitStrategies(),
+		// The first server is the one that initialises. Looking for the port
+		// from inside would need tools that an image may lack.
+		testcontainers.WithAdditionalWaitStrategy(
+			wait.ForLog("database system is ready to accept connections").WithOccurrence(2),
+			wait.ForListeningPort("5432/tcp").SkipInternalCheck()),
 		testcontainers.WithCmdArgs("-c", "synchronous_commit=off", "-c", "full_page_writes=off"))
 	end = func(ctx context.Context) error {
 		if container == nil {

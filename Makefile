@@ -1,0 +1,73 @@
+# `make` alone lists the targets. Programs go to bin/, tools to bin/tools/.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+GO ?= go
+MODULE := github.com/holdfast-jobs/holdfast
+TOOLS := bin/tools
+PROTO := plugin/proto/handler.proto
+# The example handler comes along where it is part of the checkout.
+EXAMPLES := $(dir $(wildcard examples/handlers/echo/main.go))
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/orchestrator, bin/handlers and the example bin/echo
+	$(GO) build -trimpath -o bin/ ./cmd/... $(EXAMPLES:%=./%)
+
+.PHONY: run
+run: build ## Build, then serve with config.yaml
+	bin/orchestrator serve --config config.yaml
+
+.PHONY: test
+test: ## Run all tests with the race detector
+	scripts/need.sh gcc postgres
+	$(GO) test -race -timeout 8m ./...
+
+.PHONY: test-containers
+test-containers: ## Run the store's tests through Testcontainers
+	scripts/test-containers.sh
+
+.PHONY: cover
+cover: ## Measure what the tests reach, into coverage.html
+	scripts/need.sh gcc postgres
+	$(GO) test -timeout 8m -coverpkg=./... -coverprofile=coverage.out ./...
+	$(GO) tool cover -html=coverage.out -o coverage.html
+	$(GO) tool cover -func=coverage.out | tail -n 1
+
+.PHONY: lint
+lint: $(TOOLS)/golangci-lint ## Check style, errors and who may import whom
+	$(TOOLS)/golangci-lint config verify
+	$(TOOLS)/golangci-lint run ./...
+
+.PHONY: fmt
+fmt: $(TOOLS)/golangci-lint ## Format the Go code
+	$(TOOLS)/golangci-lint fmt
+
+.PHONY: generate
+generate: $(TOOLS)/protoc-gen-go ## Generate Go from the protocol
+	scripts/need.sh protoc
+	scripts/generate.sh .
+
+.PHONY: generate-check
+generate-check: $(TOOLS)/protoc-gen-go ## Fail when generated files are not current
+	scripts/need.sh protoc
+	scripts/generate-check.sh
+
+.PHONY: demo
+demo: build ## Show the orchestrator at work
+	$(GO) build -trimpath -o bin/demo ./test/demo
+	bin/demo
+
+.PHONY: clean
+clean: ## Remove what was built; data/ stays
+	rm -rf bin coverage.out coverage.html
+
+# One build makes every tool; tools/go.mod says which and which version.
+$(TOOLS)/golangci-lint $(TOOLS)/protoc-gen-go &: tools/go.mod
+	cd tools && $(GO) build -o ../$(TOOLS)/ tool
+	touch $(TOOLS)/golangci-lint $(TOOLS)/protoc-gen-go

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# need.sh THING...: returns when every thing is installed. On Debian and its
+# kin it installs what is missing, given root or a sudo that does not ask;
+# elsewhere it fails and names the command. Things: gcc postgres protoc docker.
+set -euo pipefail
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+
+present() {
+	case $1 in
+	gcc) command -v gcc || command -v clang ;;
+	protoc) command -v protoc ;;
+	docker) command -v docker && command -v dockerd ;;
+	postgres)
+		# Tests use a server that is given, and need no binaries then.
+		[ -n "${HOLDFAST_TEST_DATABASE_URL:-}" ] || command -v initdb ||
+			compgen -G '/usr/lib/postgresql/*/bin/initdb' || compgen -G '/usr/pgsql-*/bin/initdb' ||
+			compgen -G '/opt/homebrew/opt/postgresql*/bin/initdb' || compgen -G '/usr/local/opt/postgresql*/bin/initdb'
+		;;
+	*)
+		echo "need.sh: nothing known about $1" >&2
+		exit 2
+		;;
+	esac >/dev/null
+}
+
+debian() {
+	case $1 in
+	gcc) echo gcc libc6-dev ;;
+	protoc) echo protobuf-compiler ;;
+	docker) echo docker.io ;;
+	postgres) echo postgresql ;;
+	esac
+}
+
+packages=()
+for thing in "$@"; do
+	present "$thing" || read -ra packages <<<"${packages[*]} $(debian "$thing")"
+done
+[ ${#packages[@]} -gt 0 ] || exit 0
+
+root=()
+[ "$(id -u)" = 0 ] || root=(sudo -n)
+if ! command -v apt-get >/dev/null || ! "${root[@]}" true 2>/dev/null; then
+	echo "missing: install the equivalent of: sudo apt-get install -y ${packages[*]}" >&2
+	exit 1
+fi
+
+# The packages shall not start services: tests start what they need.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ]; then
+	printf '#!/bin/sh\nexit 101\n' | "${root[@]}" tee $policy >/dev/null
+	"${root[@]}" chmod +x $policy
+	trap '"${root[@]}" rm -f $policy' EXIT
+fi
+install=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${packages[@]}")
+echo "installing ${packages[*]}" >&2
+"${install[@]}" >/dev/null 2>&1 </dev/null || {
+	"${root[@]}" apt-get update -qq </dev/null
+	"${install[@]}" </dev/null >&2
+}
