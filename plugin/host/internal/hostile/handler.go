@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+)
+
+// go-plugin puts pipes of its own in the place of these.
+var realStdout, realStderr = os.Stdout, os.Stderr
+
+// order is the payload of an attempt.
+type order struct {
+	Do string `json:"do"`
+	MS int    `json:"ms"`
+	N  int    `json:"n"`
+}
+
+type handler struct {
+	handlerv1.UnimplementedHandlerServer
+}
+
+func (*handler) Describe(context.Context, *handlerv1.DescribeRequest) (*handlerv1.DescribeResponse, error) {
+	m := &handlerv1.DescribeResponse{Version: *version, Concurrency: uint32(*wish)}
+	for _, name := range strings.Split(*types, ",") {
+		m.JobTypes = append(m.JobTypes, &handlerv1.JobType{Name: name, Schema: []byte(`{"type":"object"}`)})
+	}
+	switch *mode {
+	case "badschema":
+		m.JobTypes[0].Schema = []byte(`{"type":`)
+	case "notypes":
+		m.JobTypes = nil
+	case "hung":
+		time.Sleep(time.Hour)
+	case "changing":
+		m.Version = fmt.Sprint(os.Getpid())
+	}
+	return m, nil
+}
+
+// work is the one stream of the process.
+type work struct {
+	stream  handlerv1.Handler_WorkServer
+	sending sync.Mutex
+	mu      sync.Mutex
+	cancels map[uint64]chan handlerv1.Cancel_Reason
+	running sync.WaitGroup
+	end     chan struct{}
+	deaf    chan struct{}
+}
+
+func (*handler) Work(stream handlerv1.Handler_WorkServer) error {
+	w := &work{
+		stream: stream, cancels: make(map[uint64]chan handlerv1.Cancel_Reason),
+		end: make(chan struct{}), deaf: make(chan struct{}),
+	}
+	if *mode == "deaf" {
+		select {}
+	}
+	if *mode == "flood" {
+		go flood()
+	}
+	requests := make(chan *handlerv1.WorkRequest)
+	go func() {
+		defer close(requests)
+		for {
+			request, err := stream.Recv()
+			if err != nil {
+				return
+			}
+			requests <- request
+		}
+	}()
+	for {
+		select {
+		case <-w.end:
+			return errors.New("stream closed on request")
+		case <-w.deaf:
+			select {}
+		case request, ok := <-requests:
+			if !ok {
+				return nil
+			}
+			if w.take(request) {
+				w.running.Wait()
+				return nil
+			}
+		}
+	}
+}
+
+func (w *work) take(request *handlerv1.WorkRequest) (drain bool) {
+	for _, start := range request.GetStarts() {
+		canceled := make(chan handlerv1.Cancel_Reason, 1)
+		w.mu.Lock()
+		w.cancels[start.GetHandle()] = canceled
+		w.mu.Unlock()
+		w.running.Go(func() { w.run(start, canceled) })
+	}
+	for _, cancel := range request.GetCancels() {
+		w.mu.Lock()
+		canceled := w.cancels[cancel.GetHandle()]
+		w.mu.Unlock()
+		if canceled == nil {
+			fmt.Fprintln(os.Stderr, "cancel for a handle that never started", cancel.GetHandle())
+			os.Exit(77)
+		}
+		canceled <- cancel.GetReason()
+	}
+	return request.GetDrain() && *mode != "clingy"
+}
+
+func (w *work) run(start *handlerv1.Start, canceled chan handlerv1.Cancel_Reason) {
+	var o order
+	_ = json.Unmarshal(start.GetPayload(), &o)
+	wait := time.Duration(o.MS) * time.Millisecond
+	switch o.Do {
+	case "sleep":
+		select {
+		case <-time.After(wait):
+			w.succeed(start, nil)
+		case <-canceled:
+			w.report(&handlerv1.Outcome{Handle: start.GetHandle(), Result: &handlerv1.Outcome_Canceled{Canceled: &handlerv1.Canceled{}}})
+		}
+	case "fail-when-canceled":
+		<-canceled
+		w.fail(start, &handlerv1.Failed{Code: "late", Message: "stopped in the middle"})
+	case "succeed-when-canceled":
+		<-canceled
+		w.succeed(start, []byte(`"made it"`))
+	case "ignore":
+		select {}
+	case "ignore-with-child":
+		w.progress(start, spawn(false))
+		select {}
+	case "spawn":
+		w.succeed(start, spawn(o.N == 1))
+	case "cancel-itself":
+		w.report(&handlerv1.Outcome{Handle: start.GetHandle(), Result: &handlerv1.Outcome_Canceled{Canceled: &handlerv1.Canceled{}}})
+	case "fail":
+		after := uint64(1500)
+		w.fail(start, &handlerv1.Failed{Code: "c", Message: "m", Stack: "s", RetryAfterMs: &after})
+	case "fail-permanently":
+		w.fail(start, &handlerv1.Failed{Permanent: true, Code: "c"})
+	case "snooze":
+		w.report(&handlerv1.Outcome{Handle: start.GetHandle(), Result: &handlerv1.Outcome_Snoozed{Snoozed: &handlerv1.Snoozed{RetryAfterMs: 1 << 63}}})
+	case "nothing":
+		w.report(&handlerv1.Outcome{Handle: start.GetHandle()})
+	case "bad-result":
+		w.succeed(start, []byte("{"))
+	case "twice":
+		w.succeed(start, []byte("1"))
+		w.succeed(start, []byte("2"))
+		w.succeed(&handlerv1.Start{Handle: 1 << 60}, nil)
+	case "tell":
+		w.send(&handlerv1.WorkResponse{
+			Logs:        []*handlerv1.Log{{Handle: start.GetHandle(), Level: handlerv1.Log_LEVEL_WARN, Message: "told", Attributes: []byte(`{"k":1}`)}},
+			Progress:    []*handlerv1.Progress{{Handle: start.GetHandle(), Progress: []byte("50")}, {Handle: start.GetHandle(), Progress: []byte("{")}},
+			Checkpoints: []*handlerv1.Checkpoint{{Handle: start.GetHandle(), Checkpoint: []byte(`{"at":7}`)}},
+		})
+		w.succeed(start, nil)
+	case "exit":
+		os.Exit(3)
+	case "finish-and-exit":
+		w.succeed(start, []byte(`"done"`))
+		time.Sleep(10 * time.Millisecond)
+		os.Exit(3)
+	case "panic":
+		panic("boom")
+	case "stop":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		w.succeed(start, nil)
+	case "close-stream":
+		close(w.end)
+		select {}
+	case "deafen":
+		close(w.deaf)
+	case "print-without-end":
+		_, _ = syscall.Write(1, []byte(strings.Repeat("z", 1<<20)))
+		fmt.Print(strings.Repeat("z", 1<<20))
+		w.succeed(start, nil)
+	case "print-bad-json":
+		_, _ = syscall.Write(2, []byte("{\"@message\": 42}\n"))
+		w.succeed(start, nil)
+	case "environment":
+		result, _ := json.Marshal(os.Environ())
+		w.succeed(start, result)
+	case "limits":
+		text, _ := os.ReadFile("/proc/self/limits")
+		result, _ := json.Marshal(string(text))
+		w.succeed(start, result)
+	case "balloon":
+		var all [][]byte
+		for {
+			block := make([]byte, 16<<20)
+			for i := 0; i < len(block); i += 4096 {
+				block[i] = 1
+			}
+			all = append(all, block)
+		}
+	case "big":
+		w.succeed(start, []byte(`"`+strings.Repeat("b", o.N)+`"`))
+	case "measure":
+		w.succeed(start, fmt.Append(nil, len(start.GetPayload())))
+	default:
+		w.succeed(start, start.GetPayload())
+	}
+}
+
+// spawn starts a child that holds the standard output and error, in a session of
+// its own if it is to escape. It returns its process id as JSON.
+func spawn(escape bool) []byte {
+	child := exec.Command("sleep", "1000")
+	child.Stdout, child.Stderr = realStdout, realStderr
+	if escape {
+		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	}
+	if err := child.Start(); err != nil {
+		panic(err)
+	}
+	return fmt.Append(nil, child.Process.Pid)
+}
+
+func flood() {
+	block := []byte("{\"@message\": 42}\n" + strings.Repeat(strings.Repeat("f", 100)+"\n", 5000))
+	for {
+		if _, err := realStderr.Write(block); errors.Is(err, io.EOF) {
+			return
+		}
+	}
+}
+
+func (w *work) succeed(start *handlerv1.Start, result []byte) {
+	w.report(&handlerv1.Outcome{Handle: start.GetHandle(), Result: &handlerv1.Outcome_Succeeded{Succeeded: &handlerv1.Succeeded{Result: result}}})
+}
+
+func (w *work) fail(start *handlerv1.Start, failed *handlerv1.Failed) {
+	w.report(&handlerv1.Outcome{Handle: start.GetHandle(), Result: &handlerv1.Outcome_Failed{Failed: failed}})
+}
+
+func (w *work) progress(start *handlerv1.Start, value []byte) {
+	w.send(&handlerv1.WorkResponse{Progress: []*handlerv1.Progress{{Handle: start.GetHandle(), Progress: value}}})
+}
+
+func (w *work) report(outcome *handlerv1.Outcome) {
+	w.send(&handlerv1.WorkResponse{Outcomes: []*handlerv1.Outcome{outcome}})
+}
+
+func (w *work) send(response *handlerv1.WorkResponse) {
+	w.sending.Lock()
+	defer w.sending.Unlock()
+	_ = w.stream.Send(response)
+}

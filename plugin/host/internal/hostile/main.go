@@ -1,0 +1,132 @@
+// Hostile is a handler plugin that misbehaves on request, for the tests of the
+// host. How the process behaves is said by flags, how an attempt behaves by the
+// "do" of its payload. It speaks the protocol directly, without the SDK.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+)
+
+var (
+	mode     = flag.String("mode", "good", "how the process behaves")
+	types    = flag.String("types", "TEST", "job types, separated by commas")
+	version  = flag.String("version", "1.0", "version in the manifest")
+	wish     = flag.Uint("concurrency", 0, "concurrency in the manifest")
+	launches = flag.String("launches", "", "file that gets a line for each launch")
+)
+
+func main() {
+	flag.Parse()
+	note(*launches, "%d %d", os.Getpid(), time.Now().UnixMilli())
+	protocol := wire.Version
+	switch *mode {
+	case "exit":
+		os.Exit(1)
+	case "panic":
+		panic("out of luck")
+	case "print":
+		fmt.Print("hello\nloading | 1 | 2\n", strings.Repeat("x", 100_000), "\nno end here ")
+	case "garbage":
+		fmt.Println("this is no handshake")
+		time.Sleep(time.Hour)
+	case "endless":
+		for {
+			fmt.Println(strings.Repeat("y", 1000))
+		}
+	case "silent":
+		time.Sleep(time.Hour)
+	case "slow":
+		time.Sleep(700 * time.Millisecond)
+	case "version":
+		protocol = 99
+	case "plain":
+		servePlainly()
+		return
+	case "elsewhere":
+		fmt.Printf("1|%d|unix|/var/run/elsewhere.sock|grpc|\n", wire.Version)
+		time.Sleep(time.Hour)
+	case "mute":
+		_, path := listen()
+		fmt.Printf("1|%d|unix|%s|grpc|\n", wire.Version, path)
+		time.Sleep(time.Hour)
+	}
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig:  wire.Handshake,
+		VersionedPlugins: map[int]plugin.PluginSet{protocol: {wire.PluginName: &service{}}},
+		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
+			return grpc.NewServer(append(opts, limits()...)...)
+		},
+		Logger: hclog.NewNullLogger(),
+	})
+}
+
+func limits() []grpc.ServerOption {
+	return []grpc.ServerOption{grpc.MaxRecvMsgSize(wire.MaxMessageBytes), grpc.MaxSendMsgSize(wire.MaxMessageBytes)}
+}
+
+type service struct {
+	plugin.NetRPCUnsupportedPlugin
+}
+
+func (*service) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
+	if *mode != "undescribed" {
+		handlerv1.RegisterHandlerServer(s, &handler{})
+	}
+	return nil
+}
+
+func (*service) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, nil
+}
+
+// servePlainly is how a plugin in another language does it: a handshake line, the
+// health service, the handler service; no TLS, no other service.
+func servePlainly() {
+	listener, path := listen()
+	server := grpc.NewServer(limits()...)
+	healthy := health.NewServer()
+	healthy.SetServingStatus("plugin", grpc_health_v1.HealthCheckResponse_SERVING)
+	grpc_health_v1.RegisterHealthServer(server, healthy)
+	handlerv1.RegisterHandlerServer(server, &handler{})
+	fmt.Printf("1|%d|unix|%s|grpc\n", wire.Version, path)
+	if err := server.Serve(listener); err != nil {
+		os.Exit(1)
+	}
+}
+
+func listen() (net.Listener, string) {
+	path := filepath.Join(os.Getenv("PLUGIN_UNIX_SOCKET_DIR"), "s")
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "unix", path)
+	if err != nil {
+		panic(err)
+	}
+	return listener, path
+}
+
+func note(path, format string, values ...any) {
+	if path == "" {
+		return
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	_, _ = fmt.Fprintf(file, format+"\n", values...)
+	_ = file.Close()
+}

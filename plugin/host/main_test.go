@@ -1,0 +1,321 @@
+package host
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// hostile is the path of the test plugin's binary.
+var hostile string
+
+// secret must never reach a plugin.
+const secret = "canary-5b1f"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("HOST_TO_BE_KILLED"); dir != "" {
+		hostToBeKilled(dir)
+		return
+	}
+	os.Exit(runTests(m))
+}
+
+func runTests(m *testing.M) int {
+	_ = os.Setenv("HOST_TEST_SECRET", secret)
+	dir, err := os.MkdirTemp("", "hostile")
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	hostile = filepath.Join(dir, "hostile")
+	if out, err := exec.Command("go", "build", "-o", hostile, "./internal/hostile").CombinedOutput(); err != nil {
+		panic(fmt.Sprintf("build the test plugin: %v\n%s", err, out))
+	}
+	code := m.Run()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return code
+}
+
+// journal keeps what the host logs.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+func (j *journal) lines() int { return strings.Count(j.String(), "\n") }
+
+// testHost is a host with what tests ask of it.
+type testHost struct {
+	*Host
+	t       *testing.T
+	journal *journal
+	dir     string
+}
+
+func testSettings(dir string, log io.Writer) Settings {
+	s := DefaultSettings(dir, slog.New(slog.NewJSONHandler(log, nil)))
+	s.StartTimeout = 5 * time.Second
+	s.KillGrace = time.Second
+	s.HealthPeriod = 100 * time.Millisecond
+	s.HealthTimeout = 2 * time.Second
+	s.Backoff = Backoff{Min: 20 * time.Millisecond, Max: 300 * time.Millisecond, BreakAfter: 3, StableAfter: 10 * time.Second}
+	return s
+}
+
+// misbehaving configures the test plugin with one process, and with whatever a test
+// changes.
+func misbehaving(name string, args ...string) Config {
+	return Config{Name: name, Path: hostile, Args: args, Env: []string{"PATH=" + os.Getenv("PATH")}, Processes: 1}
+}
+
+// startHost starts a host that is closed at the end of the test, and checks then
+// that nothing of it is left: no process, no file.
+func startHost(t *testing.T, change func(*Settings), plugins ...Config) *testHost {
+	t.Helper()
+	dir := socketDir(t)
+	h := &testHost{t: t, journal: &journal{}, dir: dir}
+	settings := testSettings(dir, h.journal)
+	if change != nil {
+		change(&settings)
+	}
+	var err error
+	h.Host, err = Start(t.Context(), settings, plugins)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		defer cancel()
+		require.NoError(t, h.Close(ctx))
+		requireNothingLeft(t, dir)
+		if t.Failed() {
+			t.Log(h.journal.String())
+		}
+	})
+	return h
+}
+
+// socketDir is short, as the kernel wants it.
+func socketDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "h")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func requireNothingLeft(t *testing.T, dir string) {
+	t.Helper()
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left, "files are left in the socket directory")
+	require.Empty(t, processesOf(dir), "processes are left")
+}
+
+// processesOf finds the processes that were launched with the socket directory,
+// and their descendants.
+func processesOf(dir string) []int {
+	var pids []int
+	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range environs {
+		environ, _ := os.ReadFile(path)
+		if bytes.Contains(environ, []byte("PLUGIN_UNIX_SOCKET_DIR="+dir+"/")) {
+			pid, _ := strconv.Atoi(strings.Split(path, "/")[2])
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !bytes.Contains(stat, []byte(") Z "))
+}
+
+// eventually waits for the condition, looking again after each change of the
+// host and every few milliseconds.
+func (h *testHost) eventually(condition func() bool, what string) {
+	h.t.Helper()
+	require.Eventually(h.t, condition, 20*time.Second, 5*time.Millisecond, what)
+}
+
+func (h *testHost) awaitUp(name string, processes int) {
+	h.t.Helper()
+	h.eventually(func() bool { return len(h.status(name).PIDs) == processes }, name+" comes up")
+}
+
+func (h *testHost) status(name string) PluginStatus {
+	for _, s := range h.Status() {
+		if s.Name == name {
+			return s
+		}
+	}
+	h.t.Fatalf("no plugin %s", name)
+	return PluginStatus{}
+}
+
+func (h *testHost) free(name string) int {
+	for _, pool := range h.Pools() {
+		if pool.Plugin == name {
+			return pool.Free
+		}
+	}
+	return 0
+}
+
+// report records what is reported of an attempt.
+type report struct {
+	done        chan job.Outcome
+	told        chan json.RawMessage
+	mu          sync.Mutex
+	checkpoints []string
+	finished    atomic.Int32
+}
+
+func newReport() *report {
+	return &report{done: make(chan job.Outcome, 10), told: make(chan json.RawMessage, 10)}
+}
+
+func (r *report) Finished(o job.Outcome) {
+	r.finished.Add(1)
+	r.done <- o
+}
+
+func (r *report) Progress(p json.RawMessage) { r.told <- p }
+
+func (r *report) Checkpoint(c json.RawMessage) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.checkpoints = append(r.checkpoints, string(c))
+}
+
+func assignment(payload string) job.Assignment {
+	return job.Assignment{
+		Claimed: job.Claimed{
+			Type: "TEST", Tenant: job.DefaultTenant, Payload: json.RawMessage(payload),
+			Attempt: 1, MaxAttempts: 3, Timeout: time.Minute, CreatedAt: time.Now(),
+		},
+		LeaseFor: time.Minute,
+	}
+}
+
+func do(what string) string { return fmt.Sprintf(`{"do":%q}`, what) }
+
+// begin starts an attempt as soon as a slot is free.
+func (h *testHost) begin(name, payload string) (job.Run, *report) {
+	h.t.Helper()
+	r := newReport()
+	var run job.Run
+	h.eventually(func() bool {
+		var err error
+		run, err = h.Start(name, assignment(payload), r)
+		return err == nil
+	}, "a slot of "+name+" is free")
+	return run, r
+}
+
+// run starts an attempt and returns how it ends.
+func (h *testHost) run(name, payload string) job.Outcome {
+	h.t.Helper()
+	_, r := h.begin(name, payload)
+	return h.outcome(r)
+}
+
+func (h *testHost) outcome(r *report) job.Outcome {
+	h.t.Helper()
+	select {
+	case outcome := <-r.done:
+		return outcome
+	case <-time.After(20 * time.Second):
+		h.t.Log(h.journal.String())
+		h.t.Fatal("the attempt does not end")
+		return job.Outcome{}
+	}
+}
+
+func (h *testHost) progress(r *report) string {
+	h.t.Helper()
+	select {
+	case p := <-r.told:
+		return string(p)
+	case <-time.After(20 * time.Second):
+		h.t.Fatal("no progress")
+		return ""
+	}
+}
+
+// hostToBeKilled is a process with a host in it that prints the ids of the
+// plugin's process and of its two children, and then waits for its end.
+func hostToBeKilled(dir string) {
+	hostile = os.Getenv("HOST_TO_BE_KILLED_PLUGIN")
+	h, err := Start(context.Background(), testSettings(dir, io.Discard), []Config{misbehaving("good")})
+	if err != nil {
+		panic(err)
+	}
+	for len(h.Pools()) == 0 {
+		<-h.Changed()
+	}
+	r := newReport()
+	if _, err := h.Start("good", assignment(`{"do":"spawn"}`), r); err != nil {
+		panic(err)
+	}
+	inGroup := <-r.done
+	if _, err := h.Start("good", assignment(`{"do":"spawn","n":1}`), r); err != nil {
+		panic(err)
+	}
+	escaped := <-r.done
+	fmt.Println(h.Status()[0].PIDs[0], string(inGroup.Result), string(escaped.Result))
+	select {}
+}
+
+// killHost runs hostToBeKilled, kills it, and returns the ids it had printed.
+func killHost(t *testing.T, dir string) (pluginPID, childPID, escapedPID int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), "HOST_TO_BE_KILLED="+dir, "HOST_TO_BE_KILLED_PLUGIN="+hostile)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	_, err = fmt.Sscan(line, &pluginPID, &childPID, &escapedPID)
+	require.NoError(t, err, line)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGKILL))
+	_ = cmd.Wait()
+	return pluginPID, childPID, escapedPID
+}
