@@ -98,7 +98,7 @@ func candidates(ctx context.Context, binDir string) func(yield func(string) bool
 		}
 		if path, err := exec.LookPath("initdb"); err == nil {
 			// A link in /usr/local/bin leads to where the rest is.
-			if real, err := filepath.EvalSymlinks(path); err == nil && !yield(filepath.Dir(real)) {
+			if target, err := filepath.EvalSymlinks(path); err == nil && !yield(filepath.Dir(target)) {
 				return
 			}
 		}
