@@ -166,7 +166,9 @@ func TestWrongValuesAreRefusedAtTheirPlace(t *testing.T) {
 		answer := send(newAPI(t, l), "POST", "/jobs", "{"+c.member+"}")
 		require.Equal(t, 422, answer.Code, c.member)
 		require.Empty(t, l.submitted)
-		var told struct{ Errors []struct{ Location, Message string } }
+		var told struct {
+			Errors []struct{ Location, Message string }
+		}
 		require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &told))
 		require.Len(t, told.Errors, 1, c.member)
 		require.Equal(t, c.place, told.Errors[0].Location, c.member)

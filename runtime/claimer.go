@@ -46,6 +46,7 @@ type claimer struct {
 	// known holds, by plugin, the pools that newPool was called for.
 	known    map[string]string
 	nextPoll time.Time
+	turn     int
 }
 
 func (c *claimer) run(ctx context.Context) {
@@ -78,7 +79,7 @@ func (c *claimer) round(ctx context.Context) (free int, err error) {
 	if err := c.disown(ctx); err != nil {
 		return 0, err
 	}
-	for _, pool := range c.handlers.Pools() {
+	for _, pool := range c.inTurn(c.handlers.Pools()) {
 		if c.known[pool.Plugin] != identity(pool) {
 			c.known[pool.Plugin] = identity(pool)
 			c.newPool()
@@ -102,6 +103,16 @@ func (c *claimer) round(ctx context.Context) (free int, err error) {
 		}
 	}
 	return max(min(free, c.room()), 0), nil
+}
+
+// inTurn begins with another pool each time, so that none is always last when
+// there is less room than there are slots.
+func (c *claimer) inTurn(pools []job.Pool) []job.Pool {
+	if len(pools) < 2 {
+		return pools
+	}
+	c.turn = (c.turn + 1) % len(pools)
+	return append(pools[c.turn:len(pools):len(pools)], pools[:c.turn]...)
 }
 
 // identity tells a pool from what it was before its plugin was replaced.

@@ -20,7 +20,7 @@ type scheduler struct {
 	sooner   signal // something is due before the scheduler would wake
 
 	mu   sync.Mutex
-	next time.Time // when the scheduler will look again
+	next time.Time // when the scheduler will look again; far off while it looks
 }
 
 // dueIn says that a job will be due after the time.
@@ -35,16 +35,21 @@ func (s *scheduler) dueIn(after time.Duration) {
 
 func (s *scheduler) run(ctx context.Context) {
 	for ctx.Err() == nil {
+		s.looksAgain(time.Hour)
 		pause, err := s.promote(ctx)
 		if err != nil && ctx.Err() == nil {
 			s.log.Warn("promoting due jobs failed; trying again", slog.Any("error", err))
 			pause = jittered(time.Second)
 		}
-		s.mu.Lock()
-		s.next = time.Now().Add(pause)
-		s.mu.Unlock()
+		s.looksAgain(pause)
 		s.sooner.wait(ctx, pause)
 	}
+}
+
+func (s *scheduler) looksAgain(in time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next = time.Now().Add(in)
 }
 
 // promote moves what is due and returns how long to wait for the next: never

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -319,3 +320,6 @@ func killHost(t *testing.T, dir string) (pluginPID, childPID, escapedPID int) {
 	_ = cmd.Wait()
 	return pluginPID, childPID, escapedPID
 }
+
+// goroutines counts those of this process.
+func goroutines() int { return runtime.NumGoroutine() }
