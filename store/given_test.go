@@ -1,0 +1,253 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	googleuuid "github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+)
+
+// What most tests use: one worker, one job type, a lease that outlasts the test.
+const (
+	worker   = "worker-1"
+	other    = "worker-2"
+	jobType  = "ECHO"
+	aMinute  = time.Minute
+	patience = 20 * time.Second
+)
+
+// atOnce is a policy whose retries are due immediately.
+var atOnce = job.RetryPolicy{Backoff: job.Immediate}
+
+// open returns a store on a fresh database.
+func open(t testing.TB) *Store {
+	t.Helper()
+	return openAt(t, storetest.URL(t))
+}
+
+func openAt(t testing.TB, url string) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), Config{URL: url, MaxConnections: 6})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// connect returns a connection of its own, as another program would have it.
+func connect(t testing.TB, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+func urlOf(s *Store) string { return s.work.Config().ConnString() }
+
+func exec(t testing.TB, s *Store, sql string, args ...any) {
+	t.Helper()
+	_, err := s.work.Exec(t.Context(), sql, args...)
+	require.NoError(t, err, sql)
+}
+
+// ask returns the only value of the only row.
+func ask[T any](t testing.TB, s *Store, sql string, args ...any) T {
+	t.Helper()
+	rows, err := s.work.Query(t.Context(), sql, args...)
+	require.NoError(t, err, sql)
+	value, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
+	require.NoError(t, err, sql)
+	return value
+}
+
+func newID(t testing.TB) job.ID {
+	t.Helper()
+	id, err := googleuuid.NewV7()
+	require.NoError(t, err)
+	return job.ID(id)
+}
+
+// submission is a plain one, due now, with the changes made to it.
+func submission(t testing.TB, changes ...func(*job.Submission)) job.Submission {
+	t.Helper()
+	s := job.Submission{
+		ID: newID(t), Type: jobType, Tenant: job.DefaultTenant, Payload: json.RawMessage(`{"n": 1}`),
+		MaxAttempts: 4, Timeout: 30 * time.Second,
+	}
+	for _, change := range changes {
+		change(&s)
+	}
+	return s
+}
+
+func submissions(t testing.TB, n int, changes ...func(*job.Submission)) []job.Submission {
+	t.Helper()
+	all := make([]job.Submission, n)
+	for i := range all {
+		all[i] = submission(t, changes...)
+	}
+	return all
+}
+
+// submit stores the submissions and fails the test where one is refused.
+func submit(t testing.TB, s *Store, batch ...job.Submission) []job.ID {
+	t.Helper()
+	ids := make([]job.ID, len(batch))
+	for i, done := range s.Submit(t.Context(), batch) {
+		require.NoError(t, done.Err)
+		ids[i] = done.Receipt.ID
+	}
+	return ids
+}
+
+// given submits one plain job and returns its id.
+func given(t testing.TB, s *Store, changes ...func(*job.Submission)) job.ID {
+	t.Helper()
+	return submit(t, s, submission(t, changes...))[0]
+}
+
+// claim takes up to limit jobs of the usual type for the usual worker.
+func claim(t testing.TB, s *Store, limit int) []job.Claimed {
+	t.Helper()
+	claimed, err := s.Claim(t.Context(), worker, []string{jobType}, limit, aMinute)
+	require.NoError(t, err)
+	return claimed
+}
+
+// running submits and claims one job.
+func running(t testing.TB, s *Store, changes ...func(*job.Submission)) job.Claimed {
+	t.Helper()
+	id := given(t, s, changes...)
+	s.marks = newMarks()
+	claimed := claim(t, s, 1)
+	require.Len(t, claimed, 1)
+	require.Equal(t, id, claimed[0].JobID)
+	return claimed[0]
+}
+
+// as says how the attempt ended and lets the usual decision be made.
+func as(c job.Claimed, kind job.OutcomeKind) job.Settlement {
+	at := job.Standing{Attempt: c.Attempt, MaxAttempts: c.MaxAttempts, Interruptions: c.Interruptions}
+	settlement := job.Settlement{
+		Lease: c.Lease, Decision: job.Decide(atOnce, at, job.Outcome{Kind: kind}, 0), Number: c.Attempt,
+		Plugin: "plugin", Version: "v1", SpanID: "00f067aa0ba902b7",
+	}
+	if kind != job.Success {
+		settlement.Code, settlement.Error, settlement.Stack = "E1", "it broke", "at line 1"
+	}
+	return settlement
+}
+
+func settle(t testing.TB, s *Store, batch ...job.Settlement) []job.Fate {
+	t.Helper()
+	fates, err := s.Settle(t.Context(), batch)
+	require.NoError(t, err)
+	return fates
+}
+
+// settled settles one attempt and requires that it was written.
+func settled(t testing.TB, s *Store, c job.Claimed, kind job.OutcomeKind) {
+	t.Helper()
+	require.Equal(t, []job.Fate{job.Settled}, settle(t, s, as(c, kind)))
+}
+
+// dead submits a job and sees it fail for good.
+func dead(t testing.TB, s *Store, changes ...func(*job.Submission)) job.ID {
+	t.Helper()
+	c := running(t, s, changes...)
+	settled(t, s, c, job.PermanentFailure)
+	return c.JobID
+}
+
+// expire lets a lease run out a second ago.
+func expire(t testing.TB, s *Store, lease job.Lease) {
+	t.Helper()
+	exec(t, s, "update leases set expires_at = now() - interval '1 second' where lease_id = $1", uuid(lease.ID))
+}
+
+func reap(t testing.TB, s *Store, limit int) []job.Expired {
+	t.Helper()
+	expired, err := s.Reap(t.Context(), limit, aMinute)
+	require.NoError(t, err)
+	return expired
+}
+
+func get(t testing.TB, s *Store, id job.ID) job.View {
+	t.Helper()
+	view, err := s.Get(t.Context(), id)
+	require.NoError(t, err)
+	return view
+}
+
+func requireState(t testing.TB, s *Store, id job.ID, state job.State) {
+	t.Helper()
+	require.Equal(t, state, get(t, s, id).State)
+	requireSound(t, s)
+}
+
+// requireSound checks that the ledger and the lists agree: first by the
+// product's own audit, then in what the audit leaves out.
+func requireSound(t testing.TB, s *Store) {
+	t.Helper()
+	disagreements, err := s.Audit(t.Context(), 10)
+	require.NoError(t, err)
+	require.Empty(t, disagreements)
+	require.Zero(t, ask[int](t, s, `
+		select (select count(*) from ready r join jobs j using (job_id)
+		        where (r.job_type, -r.urgency, r.run_at) <> (j.job_type, j.priority, j.run_at))
+		     + (select count(*) from timers t join jobs j using (job_id) where t.run_at <> j.run_at)
+		     + (select count(*) from leases l join jobs j using (job_id)
+		        where (l.fence, l.worker_id) is distinct from (j.fence, j.worker_id))
+		     + (select count(*) from job_attempts a left join jobs j using (job_id)
+		        where j.job_id is null or a.fence > j.fence)`), "lists that disagree in their keys")
+}
+
+// row is a job as the ledger has it, to be compared whole.
+func row(t testing.TB, s *Store, id job.ID) string {
+	t.Helper()
+	return ask[string](t, s, `
+		select concat_ws(E'\n', j::text, r::text, l::text, t::text, d::text,
+			(select array_agg(a order by fence)::text from job_attempts a where a.job_id = j.job_id))
+		from jobs j
+		left join ready r using (job_id) left join leases l using (job_id)
+		left join timers t using (job_id) left join dead_letters d using (job_id)
+		where j.job_id = $1`, uuid(id))
+}
+
+// locked runs sql in a transaction of another connection and returns what
+// ends it.
+func locked(t testing.TB, s *Store, sql string, args ...any) (commit func()) {
+	t.Helper()
+	conn := connect(t, urlOf(s))
+	tx, err := conn.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), sql, args...)
+	require.NoError(t, err, sql)
+	return func() {
+		t.Helper()
+		require.NoError(t, tx.Commit(t.Context()))
+	}
+}
+
+// awaitBlocked returns once n backends of the database wait for a lock.
+func awaitBlocked(t testing.TB, s *Store, n int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return ask[int](t, s, `select count(*) from pg_stat_activity
+			where datname = current_database() and wait_event_type = 'Lock'`) >= n
+	}, patience, 2*time.Millisecond, "%d backends waiting for a lock", n)
+}
+
+// after runs f at once and returns what waits for its result.
+func after[T any](f func() T) (wait func() T) {
+	done := make(chan T, 1)
+	go func() { done <- f() }()
+	return func() T { return <-done }
+}

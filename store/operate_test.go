@@ -1,0 +1,307 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// inState brings a new job into the state by the verbs that lead there.
+func inState(t testing.TB, s *Store, state job.State) job.ID {
+	t.Helper()
+	switch state {
+	case job.Created:
+		return given(t, s, func(j *job.Submission) { j.Hold = true })
+	case job.Queued:
+		return given(t, s, func(j *job.Submission) { j.Type = "QUEUED" })
+	case job.Running:
+		return claimFresh(t, s).JobID
+	}
+	c := claimFresh(t, s)
+	settlement := as(c, map[job.State]job.OutcomeKind{
+		job.Retry: job.Failure, job.Succeeded: job.Success, job.Dead: job.PermanentFailure, job.Canceled: job.CancelConfirmed,
+	}[state])
+	settlement.Delay = time.Hour
+	require.Equal(t, []job.Fate{job.Settled}, settle(t, s, settlement))
+	requireState(t, s, c.JobID, state)
+	return c.JobID
+}
+
+func TestOperatorsVerbsInEveryState(t *testing.T) {
+	s := open(t)
+	verbs := map[string]struct {
+		do    func(context.Context, job.ID) (job.View, error)
+		leads map[job.State]job.State // every other state refuses
+	}{
+		"cancel": {s.Cancel, map[job.State]job.State{
+			job.Created: job.Canceled, job.Queued: job.Canceled, job.Retry: job.Canceled,
+			job.Running: job.Running, job.Canceled: job.Canceled,
+		}},
+		"release": {s.Release, map[job.State]job.State{job.Created: job.Queued}},
+		"requeue": {s.Requeue, map[job.State]job.State{job.Dead: job.Queued}},
+	}
+	for name, verb := range verbs {
+		for _, state := range job.States() {
+			t.Run(name+" "+string(state), func(t *testing.T) {
+				id := inState(t, s, state)
+				before := row(t, s, id)
+				to, allowed := verb.leads[state]
+				view, err := verb.do(t.Context(), id)
+				if !allowed {
+					require.ErrorIs(t, err, job.ErrWrongState)
+					require.Equal(t, before, row(t, s, id))
+					return
+				}
+				require.NoError(t, err)
+				require.Equal(t, to, view.State)
+				require.Equal(t, get(t, s, id), view)
+				requireState(t, s, id, to)
+			})
+		}
+		_, err := verb.do(t.Context(), newID(t))
+		require.ErrorIs(t, err, job.ErrNotFound, name)
+	}
+}
+
+func TestACancelOfARunningJobIsLeftOnItsLease(t *testing.T) {
+	s := open(t)
+	c := running(t, s)
+	for range 2 {
+		view, err := s.Cancel(t.Context(), c.JobID)
+		require.NoError(t, err)
+		require.Equal(t, job.Running, view.State)
+	}
+	require.True(t, renew(t, s, aMinute, c.Lease)[0].CancelRequested)
+	settled(t, s, c, job.CancelConfirmed)
+	requireState(t, s, c.JobID, job.Canceled)
+}
+
+func TestACancelBehindAClaimReachesTheOwner(t *testing.T) {
+	s := open(t)
+	id := given(t, s)
+	commit := locked(t, s, claimSQL, []string{jobType}, []int16{-32768}, []string{"-infinity"},
+		[]string{job.ID{}.String()}, 1, worker, interval(aMinute))
+	wait := after(func() error {
+		view, err := s.Cancel(context.Background(), id)
+		if err == nil && view.State != job.Running {
+			return errors.New("canceled beside its owner: " + string(view.State))
+		}
+		return err
+	})
+	awaitBlocked(t, s, 1)
+	commit()
+	require.NoError(t, wait())
+	require.True(t, ask[bool](t, s, "select cancel_requested from leases"))
+	requireState(t, s, id, job.Running)
+}
+
+func TestACancelBehindAPromotionIsNotLost(t *testing.T) {
+	s := open(t)
+	id := given(t, s, func(j *job.Submission) { j.Delay = time.Hour })
+	exec(t, s, "update timers set run_at = now() - interval '1 second'")
+	exec(t, s, "update jobs set run_at = (select run_at from timers)")
+	commit := locked(t, s, promoteSQL, 10)
+	wait := after(func() error {
+		_, err := s.Cancel(context.Background(), id)
+		return err
+	})
+	awaitBlocked(t, s, 1)
+	commit()
+	require.NoError(t, wait())
+	requireState(t, s, id, job.Canceled)
+}
+
+func TestAClaimSkipsAJobThatIsBeingCanceled(t *testing.T) {
+	s := open(t)
+	id := given(t, s)
+	commit := locked(t, s, cancelSQL, uuid(id))
+	require.Empty(t, claim(t, s, 10))
+	commit()
+	require.Empty(t, claim(t, s, 10))
+	requireState(t, s, id, job.Canceled)
+}
+
+// However cancels, claims, promotions and settles race, a cancel that was
+// accepted is carried out and nothing else happens to the job.
+func TestCancelsRacingWithEveryLoop(t *testing.T) {
+	s := open(t)
+	const jobs = 120
+	ids := make([]job.ID, jobs)
+	for i := range ids {
+		ids[i] = given(t, s, func(j *job.Submission) {
+			if i%2 == 1 {
+				j.Delay = time.Hour
+			}
+		})
+	}
+	exec(t, s, "update jobs set run_at = now() where state = 'created'")
+	exec(t, s, "update timers set run_at = (select run_at from jobs where jobs.job_id = timers.job_id)")
+
+	ctx := t.Context()
+	stop := make(chan struct{})
+	var loops, cancels sync.WaitGroup
+	loop := func(f func() error) {
+		loops.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					if err := f(); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	loop(func() error { _, err := s.Promote(ctx, 3); return err })
+	loop(func() error {
+		claimed, err := s.Claim(ctx, worker, []string{jobType}, 3, aMinute)
+		if err != nil {
+			return err
+		}
+		for _, c := range claimed {
+			fates, err := s.Settle(ctx, []job.Settlement{as(c, job.GivenBack)})
+			if err != nil {
+				return err
+			}
+			if fates[0] == job.Canceling {
+				if fates, err = s.Settle(ctx, []job.Settlement{as(c, job.CancelConfirmed)}); err != nil {
+					return err
+				}
+			}
+			if fates[0] != job.Settled {
+				return errors.New("owner got " + string(fates[0]))
+			}
+		}
+		return nil
+	})
+	for part := range 2 {
+		cancels.Go(func() {
+			for _, id := range ids[part*jobs/2 : (part+1)*jobs/2] {
+				if _, err := s.Cancel(ctx, id); err != nil && !errors.Is(err, job.ErrUnavailable) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	cancels.Wait()
+	require.Eventually(t, func() bool {
+		for _, id := range ids {
+			if _, err := s.Cancel(ctx, id); err != nil && !errors.Is(err, job.ErrUnavailable) {
+				return false
+			}
+		}
+		return ask[int](t, s, "select count(*) from jobs where state <> 'canceled'") == 0
+	}, patience, time.Millisecond)
+	close(stop)
+	loops.Wait()
+	requireSound(t, s)
+}
+
+func TestAReleasedJobIsDueNow(t *testing.T) {
+	s := open(t)
+	for name, change := range map[string]func(*job.Submission){
+		"held":      func(j *job.Submission) { j.Hold = true },
+		"scheduled": func(j *job.Submission) { j.Delay = time.Hour },
+	} {
+		id := given(t, s, change)
+		view, err := s.Release(t.Context(), id)
+		require.NoError(t, err, name)
+		require.Equal(t, job.Queued, view.State, name)
+		claimed := claim(t, s, 10)
+		require.Len(t, claimed, 1, name)
+		require.True(t, claimed[0].RunAt.Equal(ask[time.Time](t, s, "select max(run_at) from jobs")), name)
+	}
+	requireSound(t, s)
+}
+
+func TestARequeuedJobIsAsIfItHadNeverBeenTried(t *testing.T) {
+	s := open(t)
+	c := running(t, s, func(j *job.Submission) { j.MaxAttempts = 1 })
+	require.Equal(t, job.Dead, as(c, job.Failure).To)
+	settlement := as(c, job.Failure)
+	settlement.Interruptions = 3
+	require.Equal(t, []job.Fate{job.Settled}, settle(t, s, settlement))
+
+	view, err := s.Requeue(t.Context(), c.JobID)
+	require.NoError(t, err)
+	require.Nil(t, view.StartedAt)
+	require.Nil(t, view.FinishedAt)
+	require.True(t, ask[bool](t, s, `select attempt = 0 and interruptions = 0 and last_error is null
+		and worker_id is null and fence = 1 and run_at = updated_at from jobs`))
+	requireSound(t, s)
+
+	again := claim(t, s, 1)[0]
+	require.Equal(t, 1, again.Attempt)
+	settled(t, s, again, job.Success)
+	attempts, err := s.Attempts(t.Context(), c.JobID)
+	require.NoError(t, err)
+	require.Len(t, attempts, 2)
+	require.Equal(t, []int64{1, 2}, []int64{attempts[0].Fence, attempts[1].Fence})
+}
+
+func TestRedriveRequeuesTheLongestDeadUpToItsLimit(t *testing.T) {
+	s := open(t)
+	var ids []job.ID
+	for range 5 {
+		ids = append(ids, dead(t, s))
+	}
+	commit := locked(t, s, "select from dead_letters where job_id = $1 for update", uuid(ids[1]))
+	n, err := s.Redrive(t.Context(), 2)
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	commit()
+	for i, state := range []job.State{job.Queued, job.Dead, job.Queued, job.Dead, job.Dead} {
+		requireState(t, s, ids[i], state)
+	}
+	n, err = s.Redrive(t.Context(), 100)
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+	n, err = s.Redrive(t.Context(), 100)
+	require.NoError(t, err)
+	require.Zero(t, n)
+	require.Len(t, claim(t, s, 10), 5)
+	requireSound(t, s)
+}
+
+func TestOneOfManyRequeuesWins(t *testing.T) {
+	s := open(t)
+	id := dead(t, s)
+	var all sync.WaitGroup
+	won := make(chan bool, 12)
+	for i := range 12 {
+		all.Go(func() {
+			if i%3 == 0 {
+				n, err := s.Redrive(context.Background(), 10)
+				if err != nil {
+					t.Error(err)
+				}
+				won <- n == 1
+				return
+			}
+			_, err := s.Requeue(context.Background(), id)
+			if err != nil && !errors.Is(err, job.ErrWrongState) {
+				t.Error(err)
+			}
+			won <- err == nil
+		})
+	}
+	all.Wait()
+	close(won)
+	winners := 0
+	for w := range won {
+		if w {
+			winners++
+		}
+	}
+	require.Equal(t, 1, winners)
+	requireState(t, s, id, job.Queued)
+}

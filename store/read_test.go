@@ -1,0 +1,99 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+func TestWhatIsNotThereIsNotFound(t *testing.T) {
+	s := open(t)
+	_, err := s.Get(t.Context(), newID(t))
+	require.ErrorIs(t, err, job.ErrNotFound)
+	attempts, err := s.Attempts(t.Context(), newID(t))
+	require.NoError(t, err)
+	require.Empty(t, attempts)
+}
+
+func TestAViewShowsWhatTheLedgerHas(t *testing.T) {
+	s := open(t)
+	id := given(t, s, func(j *job.Submission) { j.Tenant = "acme" })
+	view := get(t, s, id)
+	require.Equal(t, job.View{
+		ID: id, Type: jobType, Tenant: "acme", State: job.Queued,
+		CreatedAt: view.CreatedAt, UpdatedAt: view.CreatedAt,
+	}, view)
+	require.InDelta(t, 0, time.Since(view.CreatedAt), float64(time.Hour))
+}
+
+func TestEveryEndedAttemptHasARow(t *testing.T) {
+	s := open(t)
+	c := running(t, s)
+	kinds := []job.OutcomeKind{job.Failure, job.Timeout, job.GivenBack, job.Crash, job.Success}
+	for _, kind := range kinds {
+		settled(t, s, c, kind)
+		if kind == job.Success {
+			break
+		}
+		promote(t, s, 10)
+		s.marks = newMarks()
+		c = claim(t, s, 1)[0]
+	}
+	attempts, err := s.Attempts(t.Context(), c.JobID)
+	require.NoError(t, err)
+	require.Len(t, attempts, len(kinds))
+	numbers := []int{1, 2, 3, 3, 4} // what was given back is not charged
+	for i, a := range attempts {
+		require.Equal(t, kinds[i], a.Outcome)
+		require.Equal(t, int64(i+1), a.Fence)
+		require.Equal(t, numbers[i], a.Number)
+		if i > 0 {
+			require.False(t, a.ClaimedAt.Before(attempts[i-1].EndedAt))
+		}
+	}
+}
+
+func TestDeadLettersAreListedNewestFirst(t *testing.T) {
+	s := open(t)
+	var ids []job.ID
+	for range 3 {
+		ids = append(ids, dead(t, s))
+	}
+	letters, err := s.DeadLetters(t.Context(), 2)
+	require.NoError(t, err)
+	require.Len(t, letters, 2)
+	require.Equal(t, job.DeadLetter{
+		ID: ids[2], Type: jobType, Tenant: job.DefaultTenant, DeadAt: letters[0].DeadAt, Attempts: 1, LastError: "it broke",
+	}, letters[0])
+	require.Equal(t, ids[1], letters[1].ID)
+	require.False(t, letters[1].DeadAt.After(letters[0].DeadAt))
+}
+
+func TestTheAuditFindsWhateverDisagrees(t *testing.T) {
+	s := open(t)
+	queued, waiting := given(t, s), given(t, s, func(j *job.Submission) { j.Hold = true })
+	gone := newID(t)
+	both := claimFresh(t, s).JobID
+	succeeded := inState(t, s, job.Succeeded)
+	requireSound(t, s)
+
+	exec(t, s, "delete from ready where job_id = $1", uuid(queued))
+	exec(t, s, "delete from timers where job_id = $1", uuid(waiting))
+	exec(t, s, "insert into dead_letters values ($1, now()), ($2, now()), ($3, now()), ($4, now())",
+		uuid(waiting), uuid(gone), uuid(both), uuid(succeeded))
+	found, err := s.Audit(t.Context(), 100)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []Disagreement{
+		{ID: queued, State: "queued", List: "none"},
+		{ID: waiting, State: "created", List: "dead_letters"},
+		{ID: gone, State: "absent", List: "dead_letters"},
+		{ID: both, State: "running", List: "dead_letters"},
+		{ID: succeeded, State: "succeeded", List: "dead_letters"},
+	}, found)
+	found, err = s.Audit(t.Context(), 2)
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+}

@@ -1,0 +1,91 @@
+package store
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+func enlist(t testing.TB, s *Store, w job.Worker, aliveFor time.Duration) {
+	t.Helper()
+	require.NoError(t, s.Enlist(t.Context(), w, aliveFor))
+}
+
+func discharge(t testing.TB, s *Store, workers ...string) int {
+	t.Helper()
+	leases, err := s.Discharge(t.Context(), workers)
+	require.NoError(t, err)
+	return leases
+}
+
+func TestNeighboursAreThoseOnTheHostThatMayStillHoldLeases(t *testing.T) {
+	s := open(t)
+	on := func(id, host string, pid int) job.Worker {
+		return job.Worker{ID: id, Host: host, PID: pid, PIDStarted: 1 << 40}
+	}
+	enlist(t, s, on("me", "here", 1), time.Hour)
+	enlist(t, s, on("alive", "here", 2), time.Hour)
+	enlist(t, s, on("elsewhere", "there", 3), time.Hour)
+	enlist(t, s, on("silent", "here", 4), -time.Second)
+	enlist(t, s, on("silent with a lease", "here", 5), -time.Second)
+	enlist(t, s, on("signed off", "here", 6), time.Hour)
+	given(t, s)
+	_, err := s.Claim(t.Context(), "silent with a lease", []string{jobType}, 1, aMinute)
+	require.NoError(t, err)
+	require.Zero(t, discharge(t, s, "signed off"))
+
+	found, err := s.Neighbours(t.Context(), "here", "me")
+	require.NoError(t, err)
+	require.ElementsMatch(t, []job.Worker{on("alive", "here", 2), on("silent with a lease", "here", 5)}, found)
+}
+
+func TestADischargedWorkersLeasesExpireAtOnce(t *testing.T) {
+	s := open(t)
+	enlist(t, s, job.Worker{ID: worker}, time.Hour)
+	mine := []job.Claimed{running(t, s), running(t, s)}
+	given(t, s)
+	theirs, err := s.Claim(t.Context(), other, []string{jobType}, 1, aMinute)
+	require.NoError(t, err)
+	require.Len(t, theirs, 1)
+
+	require.Equal(t, 2, discharge(t, s, worker, "nobody"))
+	require.Empty(t, renew(t, s, time.Hour, mine[0].Lease, mine[1].Lease), "the dead do not renew")
+	expired := reap(t, s, 10)
+	require.Len(t, expired, 2)
+	for _, e := range expired {
+		require.Equal(t, worker, e.Worker)
+		require.True(t, e.WorkerGone)
+	}
+	require.Len(t, renew(t, s, aMinute, theirs[0].Lease), 1)
+	require.Zero(t, discharge(t, s))
+	requireSound(t, s)
+}
+
+func TestWorkersThatFellSilentLongAgoAreForgotten(t *testing.T) {
+	s := open(t)
+	enlist(t, s, job.Worker{ID: "old"}, -25*time.Hour)
+	enlist(t, s, job.Worker{ID: "recent"}, -23*time.Hour)
+	enlist(t, s, job.Worker{ID: "new"}, time.Minute)
+	require.Equal(t, []string{"new", "recent"}, ask[[]string](t, s, "select array_agg(worker_id order by worker_id) from workers"))
+}
+
+func TestEnlistingTwiceIsEnlistingOnce(t *testing.T) {
+	s := open(t)
+	enlist(t, s, job.Worker{ID: worker}, time.Minute)
+	discharge(t, s, worker)
+	enlist(t, s, job.Worker{ID: worker}, time.Hour)
+	require.True(t, ask[bool](t, s, "select stopped_at is null and alive_until > now() + interval '59 minutes' from workers"))
+}
+
+func TestAWorkerSaysWhatItServes(t *testing.T) {
+	s := open(t)
+	enlist(t, s, job.Worker{ID: worker}, time.Minute)
+	require.NoError(t, s.DescribeWorker(t.Context(), worker, json.RawMessage(`[{"plugin": "a"}]`)))
+	require.Equal(t, `[{"plugin": "a"}]`, ask[string](t, s, "select plugins::text from workers"))
+	require.ErrorIs(t, s.DescribeWorker(t.Context(), worker, json.RawMessage(`[`)), job.ErrBadData)
+	require.NoError(t, s.DescribeWorker(t.Context(), "nobody", json.RawMessage(`[]`)))
+}
