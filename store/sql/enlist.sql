@@ -1,6 +1,7 @@
 -- A worker's incarnation $1 begins and counts as alive for $2. Workers that
 -- fell silent more than a day ago are forgotten.
 -- Clock: now().
+-- Locks: its own row and those forgotten; nobody else writes those.
 -- Index: workers_pkey.
 with forgotten as (
     delete from workers where alive_until < now() - interval '1 day' and worker_id <> $1

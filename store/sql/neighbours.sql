@@ -1,4 +1,5 @@
 -- Workers said to be alive on host $1, other than $2.
+-- Clock: now().
 -- Index: none needed; a handful of rows.
 select worker_id, pid, pid_started
 from workers

@@ -1,0 +1,103 @@
+package store
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// goldenServer is the major version of PostgreSQL that the golden plans come
+// from. Another words its plans differently: there only the scans are checked.
+const goldenServer = 15
+
+// hot are the statements that run for every job.
+var hot = []string{
+	"submit", "claim", "renew", "succeed", "retry", "bury", "give_back", "confirm_cancel", "fate",
+	"reap", "promote", "note", "cancel",
+}
+
+// The tables that grow with the number of jobs. None is ever read whole, and
+// none but by its indexes.
+var growing = []string{"jobs", "ready", "leases", "timers", "job_attempts", "dead_letters"}
+
+func TestPlansOfTheHotStatementsOnColdStatistics(t *testing.T) {
+	s := open(t)
+	require.Zero(t, ask[int](t, s, "select count(*) from pg_stats where schemaname = 'public'"), "never analysed")
+	comparePlans(t, s, *update)
+}
+
+func TestPlansOfTheHotStatementsOnALargeSkewedLedger(t *testing.T) {
+	s := open(t)
+	fill(t, s, job.Queued, 100_000, "COMMON")
+	fill(t, s, job.Succeeded, 80_000, "DONE")
+	fill(t, s, job.Running, 10_000, "BUSY")
+	fill(t, s, job.Created, 9_900, "LATER")
+	fill(t, s, job.Dead, 90, "DEAD")
+	fill(t, s, job.Queued, 10, "RARE")
+	exec(t, s, "insert into job_attempts (job_id, fence, attempt, lease_id, worker_id, claimed_at, ended_at, outcome) select job_id, 1, 1, gen_random_uuid(), 'w', now(), now(), 'succeeded' from jobs where state = 'succeeded'")
+	exec(t, s, "analyze")
+	comparePlans(t, s, false)
+}
+
+func comparePlans(t *testing.T, s *Store, write bool) {
+	t.Helper()
+	version := ask[int](t, s, "select current_setting('server_version_num')::int / 10000")
+	for _, name := range hot {
+		t.Run(name, func(t *testing.T) {
+			plan := explain(t, s, name)
+			for _, table := range growing {
+				require.NotContains(t, plan, "Seq Scan on "+table+" ", "%s", plan)
+				require.NotContains(t, plan, "Seq Scan on "+table+"\n", "%s", plan)
+			}
+			if version != goldenServer {
+				return
+			}
+			path := filepath.Join("testdata", "explain", name+".txt")
+			if write {
+				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+				require.NoError(t, os.WriteFile(path, []byte(plan), 0o644))
+			}
+			golden, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, string(golden), plan, "run with -update if the new plan is meant")
+		})
+	}
+}
+
+// explain returns the plan that the store's own sessions use for a statement,
+// whatever its arguments.
+func explain(t testing.TB, s *Store, name string) string {
+	t.Helper()
+	pool := s.work
+	if name == "renew" {
+		pool = s.heartbeats
+	}
+	conn, err := pool.Acquire(t.Context())
+	require.NoError(t, err)
+	defer conn.Release()
+	described, err := conn.Conn().Prepare(t.Context(), "described_"+name, statement(name))
+	require.NoError(t, err)
+	_, err = conn.Exec(t.Context(), "prepare probe as "+statement(name))
+	require.NoError(t, err)
+	defer func() {
+		_, err := conn.Exec(context.Background(), "deallocate probe")
+		require.NoError(t, err)
+	}()
+	arguments := strings.TrimSuffix(strings.Repeat("null, ", len(described.ParamOIDs)), ", ")
+	rows, err := conn.Query(t.Context(), fmt.Sprintf("explain (costs off) execute probe(%s)", arguments), pgx.QueryExecModeSimpleProtocol)
+	require.NoError(t, err)
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return strings.Join(lines, "\n") + "\n"
+}

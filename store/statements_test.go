@@ -1,0 +1,237 @@
+package store
+
+import (
+	"cmp"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+)
+
+func TestEveryStatementIsOneStatementThatTheSchemaUnderstands(t *testing.T) {
+	conn := connect(t, storetest.URL(t))
+	structs := rowStructs(t)
+	for name, text := range statementFiles(t) {
+		t.Run(name, func(t *testing.T) {
+			// PostgreSQL refuses to prepare more than one statement.
+			described, err := conn.Prepare(t.Context(), "", text)
+			require.NoError(t, err)
+			fields, ok := structs[name]
+			if !ok {
+				require.LessOrEqual(t, len(described.Fields), 1, "a statement of many columns is read into a struct")
+				return
+			}
+			require.Equal(t, fields, sorted(described.Fields, func(f pgconn.FieldDescription) string {
+				return normalized(f.Name)
+			}))
+		})
+	}
+}
+
+func TestEveryFileHasItsVariableAndEveryVariableItsFile(t *testing.T) {
+	var declared []string
+	for _, file := range sources(t) {
+		ast.Inspect(file, func(node ast.Node) bool {
+			call, ok := node.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if f, ok := call.Fun.(*ast.Ident); ok && f.Name == "statement" {
+				declared = append(declared, strings.Trim(call.Args[0].(*ast.BasicLit).Value, `"`))
+			}
+			return true
+		})
+	}
+	slices.Sort(declared)
+	require.Equal(t, slices.Sorted(maps.Keys(statementFiles(t))), declared)
+}
+
+func TestEveryHeaderSaysWhatItsStatementDoes(t *testing.T) {
+	var (
+		writes = regexp.MustCompile(`(?m)^\s*(?:\w+ as (?:materialized )?\(\s*)?(?:insert into|update|delete from) `)
+		waits  = regexp.MustCompile(`\bfor (?:update|share)\b`)
+		clock  = regexp.MustCompile(`\b(?:now|clock_timestamp)\(\)`)
+		fence  = regexp.MustCompile(`\blease_id = \w+\.lease_id`)
+	)
+	for name, text := range statementFiles(t) {
+		t.Run(name, func(t *testing.T) {
+			header, body := split(text)
+			require.NotEmpty(t, header, "a header")
+			require.NotContains(t, body, "--", "comments stand in the header")
+			require.Equal(t, 1, strings.Count(body, ";"), "one statement")
+			changes := writes.MatchString(body) || waits.MatchString(body)
+			if changes {
+				require.Contains(t, header, "\n-- Locks:")
+				require.Contains(t, header, "\n-- Index:")
+				if fence.MatchString(body) {
+					require.Contains(t, header, "Fence:")
+				}
+			}
+			if clock.MatchString(body) {
+				require.Contains(t, header, "Clock:")
+			}
+		})
+	}
+}
+
+// What a lease protects may only be written by whoever shows it.
+func TestEveryWayOutOfRunningIsFenced(t *testing.T) {
+	for _, verb := range settleVerbs {
+		require.Contains(t, verb.sql, "where l.job_id = b.job_id and l.lease_id = b.lease_id", verb.name)
+	}
+	for _, sql := range []string{renewSQL, noteSQL} {
+		require.Regexp(t, `l\.job_id = \w+\.job_id and l\.lease_id = \w+\.lease_id`, sql)
+	}
+}
+
+func TestNoStatementIsRunUnderAPlannersWhim(t *testing.T) {
+	s := open(t)
+	for setting, value := range sessionSettings {
+		for _, pool := range []string{"work", "heartbeats"} {
+			p := map[string]*Store{"work": s, "heartbeats": {work: s.heartbeats}}[pool]
+			require.Equal(t, value, ask[string](t, p, "select current_setting($1)", setting), pool)
+		}
+	}
+}
+
+func statementFiles(t testing.TB) map[string]string {
+	t.Helper()
+	entries, err := fs.ReadDir(files, "sql")
+	require.NoError(t, err)
+	texts := make(map[string]string, len(entries))
+	for _, entry := range entries {
+		text, err := fs.ReadFile(files, "sql/"+entry.Name())
+		require.NoError(t, err)
+		texts[strings.TrimSuffix(entry.Name(), ".sql")] = string(text)
+	}
+	return texts
+}
+
+// split separates the comment at the top of a file from the statement.
+func split(text string) (header, body string) {
+	lines := strings.SplitAfter(text, "\n")
+	n := slices.IndexFunc(lines, func(line string) bool { return !strings.HasPrefix(line, "--") })
+	return "\n" + strings.Join(lines[:n], ""), strings.Join(lines[n:], "")
+}
+
+func sources(t testing.TB) map[string]*ast.File {
+	t.Helper()
+	parsed := make(map[string]*ast.File)
+	paths, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		parsed[path], err = parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		require.NoError(t, err)
+	}
+	return parsed
+}
+
+// rowStructs reads from the source which struct each statement's rows are
+// scanned into, as sorted normalized field names: the struct that the function
+// naming the statement declares or instantiates pgx.RowToStructByName with.
+func rowStructs(t testing.TB) map[string][]string {
+	t.Helper()
+	structs := make(map[string]*ast.StructType)
+	named := make(map[string]string)
+	for path, file := range sources(t) {
+		for _, declaration := range file.Decls {
+			collect(declaration, path, structs, named)
+		}
+	}
+	// These two go through a method that several verbs share.
+	named["submit"], named["submitted"] = "submittedRow", "submittedRow"
+	found := make(map[string][]string)
+	for statement, of := range named {
+		structType, ok := structs[of]
+		require.True(t, ok, "%s is read into %s, which is no struct", statement, of)
+		var fields []string
+		for _, field := range structType.Fields.List {
+			for _, name := range field.Names {
+				text := name.Name
+				if field.Tag != nil {
+					text = reflect.StructTag(strings.Trim(field.Tag.Value, "`")).Get("db")
+				}
+				fields = append(fields, normalized(text))
+			}
+		}
+		slices.Sort(fields)
+		found[statement] = fields
+	}
+	require.Greater(t, len(found), 10, "the search has found the structs")
+	return found
+}
+
+// collect notes the structs of one declaration, and which of them its
+// statement is read into.
+func collect(declaration ast.Decl, path string, structs map[string]*ast.StructType, named map[string]string) {
+	scope := path
+	function, isFunction := declaration.(*ast.FuncDecl)
+	if isFunction {
+		scope += "." + function.Name.Name
+	}
+	var statement, into string
+	ast.Inspect(declaration, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.TypeSpec:
+			if structType, ok := node.Type.(*ast.StructType); ok {
+				name := node.Name.Name
+				if isFunction {
+					name = scope + "." + name
+				}
+				structs[name] = structType
+			}
+		case *ast.IndexExpr:
+			selector, ok := node.X.(*ast.SelectorExpr)
+			if ok && selector.Sel.Name == "RowToStructByName" {
+				into = node.Index.(*ast.Ident).Name
+			}
+		case *ast.Ident:
+			if name, ok := strings.CutSuffix(node.Name, "SQL"); ok && isFunction {
+				statement = snake(name)
+			}
+		}
+		return true
+	})
+	if statement == "" || into == "" {
+		return
+	}
+	if _, local := structs[scope+"."+into]; local {
+		into = scope + "." + into
+	}
+	named[statement] = into
+}
+
+var capital = regexp.MustCompile(`[A-Z]`)
+
+func snake(name string) string {
+	return capital.ReplaceAllStringFunc(name, func(c string) string { return "_" + strings.ToLower(c) })
+}
+
+// normalized is how pgx compares the name of a column with that of a field.
+func normalized(name string) string {
+	return strings.ToLower(strings.ReplaceAll(name, "_", ""))
+}
+
+func sorted[T any, K cmp.Ordered](list []T, of func(T) K) []K {
+	keys := make([]K, len(list))
+	for i, element := range list {
+		keys[i] = of(element)
+	}
+	slices.Sort(keys)
+	return keys
+}
