@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -320,6 +319,3 @@ func killHost(t *testing.T, dir string) (pluginPID, childPID, escapedPID int) {
 	_ = cmd.Wait()
 	return pluginPID, childPID, escapedPID
 }
-
-// goroutines counts those of this process.
-func goroutines() int { return runtime.NumGoroutine() }

@@ -1,0 +1,176 @@
+package host
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+func TestAPluginThatStartsOddlyIsUpAllTheSame(t *testing.T) {
+	for _, mode := range []string{
+		"print", // on stdout before the handshake, the last line without an end
+		"slow",
+		"plain", // without TLS and go-plugin's services, as other languages do it
+		"flood",
+	} {
+		t.Run(mode, func(t *testing.T) {
+			h := startHost(t, nil, misbehaving(mode, "-mode", mode))
+			require.Equal(t, job.Success, h.run(mode, `{}`).Kind)
+			require.Zero(t, h.status(mode).Restarts)
+			if mode == "print" {
+				require.Contains(t, h.journal.String(), "loading | 1 | 2")
+				require.Contains(t, h.journal.String(), "no end here")
+			}
+		})
+	}
+}
+
+func TestAPluginThatDoesNotComeUpSaysWhy(t *testing.T) {
+	for mode, want := range map[string]string{
+		"exit":        "it ended during its start: exit status 1",
+		"panic":       "it ended during its start: exit status 2; it printed: panic: out of luck",
+		"silent":      "it was not up within 1s",
+		"garbage":     "it was not up within 1s; it printed: this is no handshake",
+		"endless":     "it was not up within 1s",
+		"hung":        "it was not up within 1s",
+		"mute":        "it was not up within 1s",
+		"version":     "incompatible API version with plugin",
+		"elsewhere":   "its socket /var/run/elsewhere.sock is not in",
+		"undescribed": "describe: ",
+		"badschema":   `its manifest is refused: job type "TEST": schema: `,
+		"notypes":     "its manifest is refused: it declares no job type",
+	} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			h := startHost(t, func(s *Settings) { s.StartTimeout = time.Second }, misbehaving(mode, "-mode", mode))
+			h.eventually(func() bool { return h.status(mode).LastError != "" }, "a launch fails")
+			require.Contains(t, h.status(mode).LastError, want)
+			require.Empty(t, h.Pools())
+			_, err := h.Start(mode, assignment(`{}`), newReport())
+			require.ErrorIs(t, err, ErrNoSlot)
+		})
+	}
+}
+
+func TestAPluginThatEndsAtOnceIsNotAForkStorm(t *testing.T) {
+	launches := filepath.Join(t.TempDir(), "launches")
+	config := misbehaving("exit", "-mode", "exit", "-launches", launches)
+	config.Processes = 4
+	h := startHost(t, func(s *Settings) { s.Backoff.Max = 400 * time.Millisecond }, config, misbehaving("good", "-types", "OTHER"))
+	h.eventually(func() bool { return h.status("exit").State == Broken }, "the breaker opens")
+	before := countLines(t, launches)
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
+		require.Equal(t, job.Success, h.run("good", `{"do":"sleep","ms":20}`).Kind)
+	}
+	after := countLines(t, launches)
+	require.Greater(t, after, before, "a broken plugin is probed")
+	require.LessOrEqual(t, after-before, 6, "four slots share one backoff")
+	require.Equal(t, Broken, h.status("exit").State)
+}
+
+func TestABrokenPluginRecovers(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "plugin")
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nexit 1\n"), 0o755))
+	config := misbehaving("mended")
+	config.Path = path
+	h := startHost(t, nil, config)
+	h.eventually(func() bool { return h.status("mended").State == Broken }, "the breaker opens")
+
+	require.NoError(t, os.WriteFile(path+".new", []byte("#!/bin/sh\nexec "+hostile+"\n"), 0o755))
+	require.NoError(t, os.Rename(path+".new", path))
+	require.Equal(t, job.Success, h.run("mended", `{}`).Kind)
+	require.Equal(t, Up, h.status("mended").State)
+}
+
+func TestAnotherBinaryThanTheConfiguredOneIsNotStarted(t *testing.T) {
+	launches := filepath.Join(t.TempDir(), "launches")
+	good := misbehaving("good")
+	good.Checksum = strings.ToUpper(checksum(t, hostile))
+	forged := misbehaving("forged", "-launches", launches)
+	forged.Checksum = strings.Repeat("0", 64)
+	h := startHost(t, nil, good, forged)
+	for range 2 {
+		require.Equal(t, job.Crash, h.run("good", do("exit")).Kind)
+	}
+	require.Equal(t, job.Success, h.run("good", `{}`).Kind)
+	h.eventually(func() bool { return h.status("forged").State == Broken }, "the forged one is refused")
+	require.Contains(t, h.status("forged").LastError, "does not have the configured checksum")
+	require.NoFileExists(t, launches)
+}
+
+func TestAJobTypeIsServedByOnePlugin(t *testing.T) {
+	h := startHost(t, nil, misbehaving("first", "-types", "A,B"))
+	h.awaitUp("first", 1)
+	second := misbehaving("second", "-types", "B,C")
+	h.enlist(testSettings(h.dir, h.journal), second)
+	h.eventually(func() bool { return h.status("second").State == Broken }, "the second is refused")
+	require.Equal(t, "job type B is already served by plugin first", h.status("second").LastError)
+	require.Len(t, h.Pools(), 1)
+	require.Equal(t, Up, h.status("first").State)
+}
+
+func TestProcessesOfOnePluginAgreeOnTheManifest(t *testing.T) {
+	config := misbehaving("changing", "-mode", "changing")
+	config.Processes = 2
+	h := startHost(t, nil, config)
+	h.awaitUp("changing", 1)
+	h.eventually(func() bool { return strings.Contains(h.status("changing").LastError, "its manifest differs") }, "the second is refused")
+	require.Equal(t, Up, h.status("changing").State)
+
+	// Alone, a new version is taken.
+	before := h.status("changing").Version
+	h.run("changing", do("exit"))
+	h.awaitUp("changing", 1)
+	require.NotEqual(t, before, h.status("changing").Version)
+	require.Equal(t, h.status("changing").Version, h.Types()[0].Version)
+}
+
+func TestConfigurationThatMeansNothingIsRefused(t *testing.T) {
+	dir := socketDir(t)
+	note := filepath.Join(dir, "note.txt")
+	require.NoError(t, os.WriteFile(note, nil, 0o600))
+	for want, change := range map[string]func(*Settings, *[]Config){
+		"no such file":             func(_ *Settings, c *[]Config) { (*c)[0].Path = "/no/such/binary" },
+		"is not executable":        func(_ *Settings, c *[]Config) { (*c)[0].Path = note },
+		"is not a file":            func(_ *Settings, c *[]Config) { (*c)[0].Path = dir },
+		"configured twice":         func(_ *Settings, c *[]Config) { *c = append(*c, (*c)[0]) },
+		"has no name":              func(_ *Settings, c *[]Config) { (*c)[0].Name = "" },
+		"at least 1 is needed":     func(_ *Settings, c *[]Config) { (*c)[0].Processes = 0 },
+		"is below zero":            func(_ *Settings, c *[]Config) { (*c)[0].Concurrency = -1 },
+		"not a SHA-256":            func(_ *Settings, c *[]Config) { (*c)[0].Checksum = "abcd" },
+		"is too long":              func(s *Settings, _ *[]Config) { s.SocketDir = "/" + strings.Repeat("x", 60) },
+		"is not an absolute path":  func(s *Settings, _ *[]Config) { s.SocketDir = "sockets" },
+		"must be above zero":       func(s *Settings, _ *[]Config) { s.StartTimeout = 0 },
+		"backoff must have":        func(s *Settings, _ *[]Config) { s.Backoff.Max = 0 },
+		"lines per second must be": func(s *Settings, _ *[]Config) { s.LinesPerSecond = 0 },
+	} {
+		settings, configs := testSettings(dir, &journal{}), []Config{misbehaving("good")}
+		change(&settings, &configs)
+		_, err := Start(t.Context(), settings, configs)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func checksum(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+func countLines(t *testing.T, path string) int {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return strings.Count(string(text), "\n")
+}
