@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,19 +111,17 @@ var ephemeral = map[string]string{
 const ownerSetting = "holdfast.owner"
 
 // arguments are the settings as command-line arguments. They win over the
-// configuration file, so that an older cluster has them too.
-func arguments(socketDir string, cfg Config) []string {
+// configuration file, so that an older cluster has them too. access is how the
+// server is reached, which nobody can override.
+func arguments(cfg Config, access map[string]string) []string {
 	all := map[string]string{}
-	for _, layer := range []map[string]string{settings, pick(cfg.Ephemeral, ephemeral), cfg.Settings, {
-		"listen_addresses":        "",
-		"port":                    socketPort,
-		"unix_socket_directories": socketDir,
-		ownerSetting:              strconv.Itoa(os.Getpid()),
-	}} {
-		for name, value := range layer {
-			all[name] = value
-		}
+	maps.Copy(all, settings)
+	if cfg.Ephemeral {
+		maps.Copy(all, ephemeral)
 	}
+	maps.Copy(all, cfg.Settings)
+	maps.Copy(all, access)
+	all[ownerSetting] = strconv.Itoa(os.Getpid())
 	var args []string
 	for name, value := range all {
 		args = append(args, name+"="+value)
@@ -133,11 +132,4 @@ func arguments(socketDir string, cfg Config) []string {
 		withFlags = append(withFlags, "-c", arg)
 	}
 	return withFlags
-}
-
-func pick(wanted bool, layer map[string]string) map[string]string {
-	if !wanted {
-		return nil
-	}
-	return layer
 }

@@ -23,6 +23,9 @@ import (
 // child: it passes signals on, so that the container ends with us. The server
 // listens on a loopback port and asks for a password kept in the home.
 
+// usualImage runs a home that has no data yet. Later starts stay with it.
+var usualImage = "postgres:17-alpine"
+
 // dockerAnswers says whether there is an engine to run a container.
 func dockerAnswers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -31,17 +34,17 @@ func dockerAnswers(ctx context.Context) bool {
 	return err == nil && strings.TrimSpace(string(out)) != ""
 }
 
-// containerImage is the usual image, of the version that made the data.
-func containerImage(h home) string {
-	version := clusterVersion(h.container())
-	if version == "" {
-		version = "17"
-	}
-	return "postgres:" + version + "-alpine"
+// hasContainer says whether the data was made by a container.
+func (h home) hasContainer() bool {
+	_, err := os.Stat(h.container())
+	return err == nil
 }
 
 func startContainer(ctx context.Context, h home, cfg Config) (*Server, error) {
-	if err := os.MkdirAll(h.dir, 0o755); err != nil {
+	if !dockerAnswers(ctx) {
+		return nil, fmt.Errorf("the data in %s belongs to a container, and no Docker engine answers: start Docker", h.container())
+	}
+	if err := os.MkdirAll(h.container(), 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
 	unlock, err := h.lock(ctx)
@@ -49,31 +52,31 @@ func startContainer(ctx context.Context, h home, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	defer unlock()
-	password, err := h.password()
+	image, err := h.remember("image", usualImage)
+	if err != nil {
+		return nil, err
+	}
+	password, err := h.remember("password", rand.Text())
 	if err != nil {
 		return nil, err
 	}
 	name := "holdfast-" + shortHash(h.dir)
 	if address, err := containerAddress(ctx, name); err == nil {
 		running := containerURL(address, password)
-		if awaitAnswer(ctx, running, nil) == nil {
-			return newServer(running, nil), nil
+		if err := awaitAnswer(ctx, running, nil); err != nil {
+			return nil, err
 		}
+		return newServer(running, nil), nil
 	}
+	cfg.Log.Info("running PostgreSQL in a container", "image", image, "name", name)
 	args := []string{
-		"run", "--rm", "--name", name, "--publish", "127.0.0.1::5432", "--stop-signal", "SIGINT",
-		"--volume", h.container() + ":/var/lib/postgresql/data",
+		"run", "--rm", "--name", name, "--publish", "127.0.0.1::5432", "--stop-signal", "SIGINT", "--shm-size", "256m",
+		"--volume", filepath.Join(h.container(), "data") + ":/var/lib/postgresql/data",
 		"--env", "POSTGRES_USER=" + userName, "--env", "POSTGRES_DB=" + databaseName,
 		"--env", "POSTGRES_PASSWORD", // its value comes from the environment, unseen by ps
-		containerImage(h), "postgres",
+		image, "postgres",
 	}
-	for _, setting := range arguments("/var/run/postgresql", cfg) {
-		if !strings.HasPrefix(setting, "listen_addresses=") {
-			args = append(args, setting)
-			continue
-		}
-		args = append(args, "listen_addresses=*")
-	}
+	args = append(args, arguments(cfg, map[string]string{"listen_addresses": "*"})...)
 	docker := exec.Command("docker", args...) //nolint:noctx // ended by signals; see process.end
 	docker.Env = append(os.Environ(), "POSTGRES_PASSWORD="+password)
 	docker.SysProcAttr = childAttributes(account{}, syscall.SIGINT)
@@ -93,21 +96,20 @@ func startContainer(ctx context.Context, h home, cfg Config) (*Server, error) {
 	return newServer(containerURL(address, password), p), nil
 }
 
-// password returns the server's password, made up at the first call.
-func (h home) password() (string, error) {
-	path := filepath.Join(h.dir, "password")
+// remember returns what the file holds, which is value from the first call on.
+func (h home) remember(file, value string) (string, error) {
+	path := filepath.Join(h.container(), file)
 	text, err := os.ReadFile(path)
 	if err == nil {
 		return string(text), nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("read the password: %w", err)
+		return "", fmt.Errorf("read the container's %s: %w", file, err)
 	}
-	password := rand.Text()
-	if err := os.WriteFile(path, []byte(password), 0o600); err != nil {
-		return "", fmt.Errorf("write the password: %w", err)
+	if err := os.WriteFile(path, []byte(value), 0o600); err != nil {
+		return "", fmt.Errorf("write the container's %s: %w", file, err)
 	}
-	return password, nil
+	return value, nil
 }
 
 func containerURL(address, password string) string {

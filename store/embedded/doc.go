@@ -8,7 +8,8 @@
 //	data/          the cluster, made once by initdb
 //	.s.PGSQL.5432  the socket, the only way in (a longer path than sockets
 //	               allow moves it to a short directory under /tmp)
-//	container/     the cluster instead of data/ where Docker runs it
+//	container/     the cluster in place of data/ where Docker runs it, with its
+//	               password; such a home needs Docker from then on
 //
 // The home belongs to the user that runs the server and only that user (and
 // root) can enter it, which is why the server trusts every local connection.

@@ -108,9 +108,11 @@ func start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if home.hasContainer() {
+		return startContainer(ctx, home, cfg)
+	}
 	installed, err := find(ctx, cfg.BinDir, home)
 	if errors.Is(err, ErrNoPostgres) && cfg.BinDir == "" && !home.hasCluster() && dockerAnswers(ctx) {
-		cfg.Log.Info("no PostgreSQL installed; using Docker", "image", containerImage(home))
 		return startContainer(ctx, home, cfg)
 	}
 	if err != nil {
@@ -154,7 +156,11 @@ func launchServer(ctx context.Context, home home, installed installation, cfg Co
 	if err != nil {
 		return nil, err
 	}
-	args := append([]string{"-D", home.data()}, arguments(socketDir, cfg)...)
+	args := append([]string{"-D", home.data()}, arguments(cfg, map[string]string{
+		"listen_addresses":        "",
+		"port":                    socketPort,
+		"unix_socket_directories": socketDir,
+	})...)
 	p, err := launch(childOf(home, filepath.Join(installed.dir, "postgres"), args, syscall.SIGINT), cfg.Log)
 	if err != nil {
 		return nil, err

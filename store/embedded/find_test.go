@@ -47,13 +47,17 @@ func binaries(t *testing.T, version string) string {
 	return dir
 }
 
-func TestMissingBinariesNameTheCommandsThatInstallThem(t *testing.T) {
-	empty := tempDir(t)
-	t.Setenv("PATH", empty)
+// hidePostgres makes this machine look as if nothing was installed.
+func hidePostgres(t *testing.T) {
+	t.Helper()
+	t.Setenv("PATH", t.TempDir())
 	usual := usualDirectories
 	usualDirectories = nil
 	t.Cleanup(func() { usualDirectories = usual })
+}
 
+func TestMissingBinariesNameTheCommandsThatInstallThem(t *testing.T) {
+	hidePostgres(t)
 	_, err := Start(t.Context(), Config{DataDir: filepath.Join(tempDir(t), "data")})
 	require.ErrorIs(t, err, ErrNoPostgres)
 	for _, command := range []string{
