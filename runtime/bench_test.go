@@ -1,0 +1,101 @@
+package runtime_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	googleuuid "github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store"
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+)
+
+// BenchmarkJobs works off b.N jobs that are ready: claim, a handler in this
+// very process that does nothing, settle. The database gives up durability
+// (storetest); the figure is for comparing one version of the code with
+// another, not with other systems.
+func BenchmarkJobs(b *testing.B) {
+	ledger, err := store.Open(b.Context(), store.Config{URL: storetest.URL(b), MaxConnections: 10})
+	require.NoError(b, err)
+	b.Cleanup(ledger.Close)
+	for left := b.N; left > 0; left -= 500 {
+		batch := make([]job.Submission, min(left, 500))
+		for i := range batch {
+			batch[i] = job.Submission{
+				ID: job.ID(googleuuid.Must(googleuuid.NewV7())), Type: "NOTHING", Tenant: job.DefaultTenant,
+				Payload: []byte(`{"to":"ada@example.com"}`), MaxAttempts: 3, Timeout: time.Minute,
+			}
+		}
+		for _, submitted := range ledger.Submit(b.Context(), batch) {
+			require.NoError(b, submitted.Err)
+		}
+	}
+	handlers := &instant{changed: make(chan struct{}, 1), slots: 1000, left: int64(b.N), done: make(chan struct{})}
+	worker, err := runtime.New(runtime.Config{
+		Worker: runtime.NewWorker("bench"), Concurrency: 1000, Lease: 30 * time.Second, Poll: time.Second,
+		Drain: time.Minute, KillGrace: time.Second,
+		Resolve: func(spec job.TypeSpec) job.TypeSpec {
+			spec.Retry = job.DefaultRetryPolicy()
+			return spec
+		},
+		Log: slog.New(slog.DiscardHandler),
+	}, ledger, handlers)
+	require.NoError(b, err)
+	require.NoError(b, worker.Prepare(b.Context()))
+
+	ctx, drain := context.WithCancel(b.Context())
+	var ran sync.WaitGroup
+	b.ResetTimer()
+	ran.Go(func() { worker.Run(ctx, b.Context()) })
+	<-handlers.done
+	drain()
+	ran.Wait()
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+}
+
+// instant is a supervisor whose handlers succeed at once.
+type instant struct {
+	changed chan struct{}
+	slots   int64
+	busy    atomic.Int64
+	left    int64
+	ended   atomic.Int64
+	done    chan struct{}
+}
+
+func (i *instant) Pools() []job.Pool {
+	return []job.Pool{{Plugin: "instant", Types: []string{"NOTHING"}, Free: int(i.slots - i.busy.Load())}}
+}
+
+func (i *instant) Types() []job.TypeSpec    { return nil }
+func (i *instant) Changed() <-chan struct{} { return i.changed }
+
+func (i *instant) Start(_ string, _ job.Assignment, r job.Reporter) (job.Run, error) {
+	i.busy.Add(1)
+	go func() {
+		i.busy.Add(-1)
+		r.Finished(job.Outcome{Kind: job.Success})
+		select {
+		case i.changed <- struct{}{}:
+		default:
+		}
+		if i.ended.Add(1) == i.left {
+			close(i.done)
+		}
+	}()
+	return noRun{}, nil
+}
+
+type noRun struct{}
+
+func (noRun) Cancel(job.CancelReason) {}
+func (noRun) Kill()                   {}
+func (noRun) Extend(time.Duration)    {}
