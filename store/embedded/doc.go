@@ -8,6 +8,7 @@
 //	data/          the cluster, made once by initdb
 //	.s.PGSQL.5432  the socket, the only way in (a longer path than sockets
 //	               allow moves it to a short directory under /tmp)
+//	server.lock    held by the server's processes while one of them lives
 //	container/     the cluster in place of data/ where Docker runs it, with its
 //	               password; such a home needs Docker from then on
 //

@@ -131,7 +131,7 @@ func start(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	defer unlock()
 
-	running, err := findRunning(ctx, home)
+	running, serverLock, err := findRunning(ctx, home)
 	if err != nil {
 		return nil, err
 	}
@@ -139,10 +139,11 @@ func start(ctx context.Context, cfg Config) (*Server, error) {
 		cfg.Log.Info("sharing the PostgreSQL that runs already", "data_dir", home.dir)
 		return newServer(running, nil), nil
 	}
+	defer func() { _ = serverLock.Close() }() // the server has inherited it by then
 	if err := home.initialise(ctx, installed, cfg.Ephemeral); err != nil {
 		return nil, err
 	}
-	return launchServer(ctx, home, installed, cfg)
+	return launchServer(ctx, home, installed, serverLock, cfg)
 }
 
 func newServer(url string, p *process) *Server {
@@ -150,8 +151,8 @@ func newServer(url string, p *process) *Server {
 }
 
 // launchServer starts postgres on a home that is locked, initialised and has
-// no server.
-func launchServer(ctx context.Context, home home, installed installation, cfg Config) (*Server, error) {
+// no server, and hands it the lock.
+func launchServer(ctx context.Context, home home, installed installation, lock *os.File, cfg Config) (*Server, error) {
 	socketDir, err := home.socketDir()
 	if err != nil {
 		return nil, err
@@ -161,7 +162,9 @@ func launchServer(ctx context.Context, home home, installed installation, cfg Co
 		"port":                    socketPort,
 		"unix_socket_directories": socketDir,
 	})...)
-	p, err := launch(childOf(home, filepath.Join(installed.dir, "postgres"), args, syscall.SIGINT), cfg.Log)
+	cmd := childOf(home, filepath.Join(installed.dir, "postgres"), args, syscall.SIGINT)
+	cmd.ExtraFiles = []*os.File{lock}
+	p, err := launch(cmd, cfg.Log)
 	if err != nil {
 		return nil, err
 	}

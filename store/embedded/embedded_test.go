@@ -129,6 +129,23 @@ func TestStartFollowsTheDeathOfTheServer(t *testing.T) {
 	require.Equal(t, "42", query(t, server, "select n::text from t"))
 }
 
+func TestTheServerHoldsItsLock(t *testing.T) {
+	dir := tempDir(t)
+	server := begin(t, Config{DataDir: dir})
+	owner, err := accountFor(dir)
+	require.NoError(t, err)
+	h := home{dir: dir, owner: owner}
+	lock, err := h.lockServer()
+	require.NoError(t, err)
+	require.Nil(t, lock, "a server runs")
+
+	end(t, server)
+	lock, err = h.lockServer()
+	require.NoError(t, err)
+	require.NotNil(t, lock, "no process of the server is left")
+	require.NoError(t, lock.Close())
+}
+
 func TestAStaleLockFileIsNoObstacle(t *testing.T) {
 	dir := tempDir(t)
 	end(t, begin(t, Config{DataDir: dir}))

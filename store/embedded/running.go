@@ -45,39 +45,75 @@ func readPidFile(h home) (pidFile, bool) {
 
 func (h home) pidPath() string { return filepath.Join(h.data(), "postmaster.pid") }
 
-// findRunning returns the URL of a healthy server that runs in the home, and
-// nothing when there is none. It waits out one that starts or stops. The
-// caller holds the home's lock.
-func findRunning(ctx context.Context, h home) (string, error) {
+// findRunning returns the URL of a healthy server that runs in the home. When
+// there is none it returns the lock that the next one is to inherit. It waits
+// out a server that starts or stops. The caller holds the home's own lock.
+func findRunning(ctx context.Context, h home) (url string, lock *os.File, err error) {
 	for {
+		lock, err := h.lockServer()
+		if err != nil {
+			return "", nil, err
+		}
 		state, ok := readPidFile(h)
-		if !ok {
-			return "", nil
-		}
-		if !runsIn(h.data(), state.pid) {
-			// The server checks this file too, but takes any process of its
-			// user that has got the number for itself.
-			if err := os.Remove(h.pidPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
-				return "", fmt.Errorf("remove a stale lock file: %w", err)
+		here := ok && runsIn(h.data(), state.pid)
+		if lock != nil && !here {
+			if err := h.removeStalePidFile(); err != nil {
+				return "", nil, errors.Join(err, lock.Close())
 			}
-			return "", nil
+			return "", lock, nil
 		}
-		if state.ready {
+		if lock != nil {
+			_ = lock.Close() // somebody else's server, which has no such lock
+		}
+		if ok && state.ready {
 			owner, err := ping(ctx, state.socketDir)
 			switch {
-			case err == nil && orphaned(state.pid, owner):
+			case err == nil && here && orphaned(state.pid, owner):
 				// The kernel has told it to stop, or is about to.
 				_ = syscall.Kill(state.pid, syscall.SIGINT)
 			case err == nil:
-				return socketURL(state.socketDir, databaseName), ensureDatabase(ctx, state.socketDir)
+				return socketURL(state.socketDir, databaseName), nil, ensureDatabase(ctx, state.socketDir)
 			case !passing(err):
-				return "", fmt.Errorf("process %d serves %s but refuses us: %w", state.pid, h.data(), err)
+				return "", nil, fmt.Errorf("process %d serves %s but refuses us: %w", state.pid, h.data(), err)
 			}
 		}
 		if err := pause(ctx, 10*time.Millisecond); err != nil {
-			return "", fmt.Errorf("process %d serves %s but does not answer: %w", state.pid, h.data(), err)
+			return "", nil, fmt.Errorf("process %d serves %s but does not answer: %w", state.pid, h.data(), err)
 		}
 	}
+}
+
+// lockServer takes the lock that a server holds, all its processes together,
+// as long as one of them lives: they inherit the open file. It is nil when
+// there is a server. Unlike the number in the server's own lock file it cannot
+// be mistaken, not after a reboot and not from within another container.
+func (h home) lockServer() (*os.File, error) {
+	path := filepath.Join(h.dir, "server.lock")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err == nil {
+		err = h.owner.give(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock the server: %w", err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	switch {
+	case err == nil:
+		return f, nil
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return nil, f.Close()
+	default:
+		return nil, errors.Join(fmt.Errorf("lock the server: %w", err), f.Close())
+	}
+}
+
+// removeStalePidFile does what the server would do itself, but for one case:
+// it takes any process of its user that has got the number for a server.
+func (h home) removeStalePidFile() error {
+	if err := os.Remove(h.pidPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove a stale lock file: %w", err)
+	}
+	return nil
 }
 
 // passing says whether a later connection may do better: the server starts,

@@ -8,8 +8,7 @@ import (
 )
 
 // runsIn says whether the process is a server of this data directory, which
-// is its working directory. Process numbers are reused, most of all after a
-// reboot.
+// is its working directory. Process numbers are reused.
 func runsIn(data string, pid int) bool {
 	dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 	return err == nil && dir == data
