@@ -46,6 +46,7 @@ func TestPlansOfTheHotStatementsOnALargeSkewedLedger(t *testing.T) {
 	fill(t, s, job.Dead, 90, "DEAD")
 	fill(t, s, job.Queued, 10, "RARE")
 	exec(t, s, "insert into job_attempts (job_id, fence, attempt, lease_id, worker_id, claimed_at, ended_at, outcome) select job_id, 1, 1, gen_random_uuid(), 'w', now(), now(), 'succeeded' from jobs where state = 'succeeded'")
+	exec(t, s, "insert into workers (worker_id, alive_until, host, pid, pid_started) select 'w' || i, now(), 'h', i, i from generate_series(1, 200) i")
 	exec(t, s, "analyze")
 	comparePlans(t, s, false)
 }

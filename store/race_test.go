@@ -1,0 +1,250 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+)
+
+// A reaper and a settle meet at one lease, in both orders: whoever comes
+// second finds it gone, and the job ends once.
+func TestASettleBehindAReaperIsLost(t *testing.T) {
+	s := open(t)
+	c := running(t, s)
+	expire(t, s, c.Lease)
+	commit := locked(t, s, reapSQL, 10, interval(aMinute))
+	wait := after(func() []job.Fate { return tryToSettle(t, s, as(c, job.Success)) })
+	awaitBlocked(t, s, 1)
+	commit()
+	require.Equal(t, []job.Fate{job.Lost}, wait())
+	requireState(t, s, c.JobID, job.Running)
+	require.Zero(t, ask[int](t, s, "select count(*) from job_attempts"))
+}
+
+func TestAReaperPassesByWhatIsBeingSettled(t *testing.T) {
+	s := open(t)
+	c := running(t, s)
+	expire(t, s, c.Lease)
+	commit := locked(t, s, succeedSQL, succeedColumns([]job.Settlement{as(c, job.Success)})...)
+	require.Empty(t, reap(t, s, 10), "it neither waits nor takes over")
+	commit()
+	require.Empty(t, reap(t, s, 10))
+	requireState(t, s, c.JobID, job.Succeeded)
+}
+
+func TestAReaperLeavesAloneWhatWasRenewedMeanwhile(t *testing.T) {
+	s := open(t)
+	c := running(t, s)
+	exec(t, s, "update leases set expires_at = now() - interval '1 second'")
+	commit := locked(t, s, "update leases set expires_at = now() + interval '1 minute'")
+	require.Empty(t, reap(t, s, 10))
+	commit()
+	require.Empty(t, reap(t, s, 10))
+	settled(t, s, c, job.Success)
+}
+
+func TestASettleBehindTheReapersOwnSettleIsLost(t *testing.T) {
+	s := open(t)
+	c := running(t, s)
+	expire(t, s, c.Lease)
+	taken := c
+	taken.Lease = reap(t, s, 1)[0].Lease
+	commit := locked(t, s, retrySQL, retryColumns([]job.Settlement{as(taken, job.LeaseExpired)})...)
+	require.Equal(t, []job.Fate{job.Lost}, settle(t, s, as(c, job.Success)), "it does not even wait")
+	commit()
+	require.Equal(t, []job.Fate{job.Lost}, settle(t, s, as(c, job.Success)))
+	requireState(t, s, c.JobID, job.Retry)
+}
+
+// The same settlement sent on two connections at once, as after a reset.
+func TestASettlementBehindItselfIsSettledOnce(t *testing.T) {
+	s := open(t)
+	for _, verb := range settleVerbs {
+		c := claimFresh(t, s)
+		settlement := as(c, job.Failure)
+		settlement.To = verb.to
+		if verb.to == job.Queued {
+			settlement.Attempt = 0
+		}
+		commit := locked(t, s, verb.sql, verb.columns([]job.Settlement{settlement})...)
+		wait := after(func() []job.Fate { return tryToSettle(t, s, settlement) })
+		awaitBlocked(t, s, 1)
+		commit()
+		require.Equal(t, []job.Fate{job.Settled}, wait(), verb.name)
+		require.Equal(t, 1, ask[int](t, s, "select count(*) from job_attempts where job_id = $1", uuid(c.JobID)), verb.name)
+	}
+	requireSound(t, s)
+}
+
+func TestACancelBehindARetryFindsTheJobWaiting(t *testing.T) {
+	s := open(t)
+	c := running(t, s)
+	settlement := as(c, job.Failure)
+	settlement.Delay = time.Hour
+	commit := locked(t, s, retrySQL, retryColumns([]job.Settlement{settlement})...)
+	wait := after(func() error {
+		_, err := s.Cancel(context.Background(), c.JobID)
+		return err
+	})
+	awaitBlocked(t, s, 1)
+	commit()
+	require.NoError(t, wait())
+	requireState(t, s, c.JobID, job.Canceled)
+}
+
+func TestARetryBehindACancelIsTurnedAside(t *testing.T) {
+	s := open(t)
+	c := running(t, s)
+	commit := locked(t, s, cancelSQL, uuid(c.JobID))
+	wait := after(func() []job.Fate { return tryToSettle(t, s, as(c, job.Failure)) })
+	awaitBlocked(t, s, 1)
+	commit()
+	require.Equal(t, []job.Fate{job.Canceling}, wait())
+	requireState(t, s, c.JobID, job.Running)
+}
+
+// Ten thousand settlements, renewals and notes in overlapping shuffled batches
+// from several connections: everybody locks in job order, so nobody deadlocks
+// and each job is settled once.
+func TestShuffledOverlappingBatchesDoNotDeadlock(t *testing.T) {
+	url := storetest.URL(t)
+	s := openAt(t, url)
+	const jobs, connections, rounds, size = 500, 4, 25, 100
+	submit(t, s, submissions(t, jobs, func(j *job.Submission) { j.Delay = -time.Second })...)
+	claimed := claim(t, s, jobs)
+	require.Len(t, claimed, jobs)
+
+	var all sync.WaitGroup
+	for n := range connections {
+		random := rand.New(rand.NewPCG(7, uint64(n)))
+		all.Go(func() {
+			ctx := context.Background()
+			for round := range rounds {
+				random := random.Perm(jobs)[:size]
+				leases, notes := make([]job.Lease, size), make([]job.Note, size)
+				settlements := make([]job.Settlement, 0, size)
+				for i, at := range random {
+					leases[i] = claimed[at].Lease
+					notes[i] = job.Note{Lease: leases[i], Progress: []byte(`1`)}
+					// One in ten is settled in a round, so that plenty are left.
+					if i%10 == 0 || round > rounds-5 {
+						settlements = append(settlements, as(claimed[at], job.OutcomeKinds()[at%3]))
+					}
+				}
+				if _, err := s.Renew(ctx, worker, leases, aMinute); err != nil {
+					t.Error(err)
+				}
+				if _, err := s.Note(ctx, notes); err != nil {
+					t.Error(err)
+				}
+				fates, err := s.Settle(ctx, settlements)
+				if err != nil {
+					t.Error(err)
+				}
+				for _, fate := range fates {
+					if fate != job.Settled {
+						t.Errorf("fate %s", fate)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.Zero(t, deadlocks(t, s))
+	ended := ask[int](t, s, "select count(*) from job_attempts")
+	require.Equal(t, ended, ask[int](t, s, "select count(distinct job_id) from job_attempts"), "each attempt ended once")
+	require.Equal(t, jobs, ended+ask[int](t, s, "select count(*) from leases"))
+	requireSound(t, s)
+}
+
+// A batch sent again locks ledger rows by key, a claim by urgency: they may
+// deadlock, and nobody may notice.
+func TestReplaysBesideClaimsAndSettlesAreNotNoticed(t *testing.T) {
+	s := open(t)
+	const jobs = 60
+	batch := submissions(t, jobs)
+	for i := range batch {
+		batch[i].IdempotencyKey = batch[jobs-1-i].ID.String() // keys against the order of ids
+	}
+	submit(t, s, batch...)
+	var all sync.WaitGroup
+	stop := make(chan struct{})
+	all.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for _, done := range s.Submit(context.Background(), batch) {
+				if done.Err != nil {
+					t.Error(done.Err)
+				}
+			}
+		}
+	})
+	for range 4 {
+		s.marks.mu.Lock()
+		clear(s.marks.byType)
+		s.marks.mu.Unlock()
+		claimed := claim(t, s, jobs)
+		settlements := make([]job.Settlement, len(claimed))
+		for i, c := range claimed {
+			settlements[i] = as(c, job.GivenBack)
+		}
+		for _, fate := range settle(t, s, settlements...) {
+			require.Equal(t, job.Settled, fate)
+		}
+	}
+	close(stop)
+	all.Wait()
+	requireSound(t, s)
+}
+
+// A claim whose commit was lost holds leases that nobody knows of: they expire
+// like any other.
+func TestAClaimThatNobodyHeardOfIsReaped(t *testing.T) {
+	s := open(t)
+	id := given(t, s)
+	locked(t, s, claimSQL, []string{jobType}, []int16{-32768}, []string{"-infinity"},
+		[]string{job.ID{}.String()}, 1, worker, interval(0))()
+	expired := reap(t, s, 10)
+	require.Len(t, expired, 1)
+	require.Equal(t, id, expired[0].JobID)
+}
+
+func tryToSettle(t testing.TB, s *Store, batch ...job.Settlement) []job.Fate {
+	fates, err := s.Settle(context.Background(), batch)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	return fates
+}
+
+// deadlocks is how many the server has counted in this database. A backend
+// reports its own when it ends.
+func deadlocks(t testing.TB, s *Store) int {
+	t.Helper()
+	before := ask[[]int32](t, s, "select array_agg(pid) from pg_stat_activity where datname = current_database()")
+	s.work.Reset()
+	s.heartbeats.Reset()
+	conn := connect(t, urlOf(s))
+	require.Eventually(t, func() bool {
+		var left int
+		err := conn.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and pid = any($1)",
+			pgtype.FlatArray[int32](before)).Scan(&left)
+		return err == nil && left == 0
+	}, patience, time.Millisecond)
+	var count int
+	require.NoError(t, conn.QueryRow(t.Context(), "select deadlocks from pg_stat_database where datname = current_database()").Scan(&count))
+	return count
+}
