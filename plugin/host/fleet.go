@@ -61,16 +61,16 @@ func (f *fleet) launchFailed(err error) {
 func (f *fleet) ended(p *process, cause error) {
 	up := time.Since(p.upSince)
 	log := f.log.With("pid", p.child.PID(), "up", up)
-	switch {
-	case cause == nil || errors.Is(cause, errClosing):
+	if cause == nil || errors.Is(cause, errClosing) {
 		log.Info("plugin process stopped")
 		return
-	case errors.Is(cause, errKilled):
+	}
+	if up >= f.settings.Backoff.StableAfter {
+		f.breaker.forgive()
+	}
+	if errors.Is(cause, errKilled) {
 		f.breaker.pause()
-	default:
-		if up >= f.settings.Backoff.StableAfter {
-			f.breaker.forgive()
-		}
+	} else {
 		f.breaker.fail()
 	}
 	log.Warn("plugin process ended", "error", cause, "broken", f.breaker.broken())

@@ -178,7 +178,11 @@ func (p *process) watch() error {
 }
 
 // whyGone prefers the reason why the host has killed the process to the signal.
+// A process that was drained may go.
 func (p *process) whyGone() error {
+	if p.idling() {
+		return nil
+	}
 	select {
 	case reason := <-p.failed:
 		return reason
@@ -227,7 +231,7 @@ func (p *process) tellIdleLocked() {
 
 // letGo asks a process that has nothing more to do to leave, and gives it time.
 func (p *process) letGo() {
-	ctx, cancel := context.WithTimeout(context.Background(), p.fleet.settings.KillGrace)
+	ctx, cancel := context.WithTimeout(p.fleet.host.killing, p.fleet.settings.KillGrace)
 	defer cancel()
 	askToLeave(ctx, p.conn)
 	p.child.CloseStdin()

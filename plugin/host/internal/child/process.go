@@ -188,11 +188,12 @@ func (c *Process) fork(cmd *exec.Cmd, stdin *os.File) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	c.stdin, c.pid, c.started = stdin, cmd.Process.Pid, true
-	if err := confine(c.pid, c.spec.Limits); err != nil {
-		c.signalGroupLocked()
-		c.out.Log.Error("plugin limits not set, process killed", "error", err)
+	if err := confine(cmd.Process.Pid, c.spec.Limits); err != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait()
+		return err
 	}
+	c.stdin, c.pid, c.started = stdin, cmd.Process.Pid, true
 	return nil
 }
 

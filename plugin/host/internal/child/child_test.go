@@ -1,0 +1,213 @@
+package child
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// journal keeps what is logged.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+func newOutput(linesPerSecond int) (*Output, *journal) {
+	j := &journal{}
+	return NewOutput(slog.New(slog.NewTextHandler(j, nil)), linesPerSecond), j
+}
+
+func TestTheHandshakeIsFoundAmongOtherText(t *testing.T) {
+	for line, want := range map[string]string{
+		"1|1|unix|/s|grpc|cert":            "1|1|unix|/s|grpc|cert",
+		"2|17|tcp|127.0.0.1:1|grpc":        "2|17|tcp|127.0.0.1:1|grpc",
+		"Loading ...1|1|unix|/s|grpc":      "1|1|unix|/s|grpc",
+		"50 of 511|1|unix|/s|grpc":         "1|1|unix|/s|grpc",
+		"hello":                            "",
+		"":                                 "",
+		"1|1|pigeon|/s|grpc":               "",
+		"a | b | unix |":                   "",
+		strings.Repeat("1|", 1000) + "end": "",
+	} {
+		handshake, before := findHandshake([]byte(line))
+		require.Equal(t, want, string(handshake), line)
+		if want != "" {
+			require.Equal(t, line, string(before)+want)
+		}
+	}
+}
+
+func TestLinesAreCutWhereverWritesEnd(t *testing.T) {
+	text := "one\ntwo\n\nthree " + strings.Repeat("x", 3*maxLine) + "\nlast"
+	want := []string{"one", "two", "", ("three " + strings.Repeat("x", maxLine))[:maxLine], "last"}
+	for _, step := range []int{1, 2, 7, 4096, len(text)} {
+		var got []string
+		l := &Lines{emit: func(line []byte) { got = append(got, string(line)) }}
+		for rest := text; rest != ""; {
+			n := min(step, len(rest))
+			written, err := l.Write([]byte(rest[:n]))
+			require.NoError(t, err)
+			require.Equal(t, n, written)
+			rest = rest[n:]
+		}
+		l.Flush()
+		require.Equal(t, want, got, "in steps of %d", step)
+		require.LessOrEqual(t, cap(l.partial), 2*maxLine)
+	}
+}
+
+func TestOutputIsLoggedAtALimitedRateAndTheRestCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out, j := newOutput(3)
+		for range 10 {
+			out.print("stderr", []byte("again"))
+		}
+		require.Equal(t, 3, strings.Count(j.String(), "line=again"))
+		time.Sleep(time.Second)
+		out.print("stderr", []byte("again"))
+		require.Equal(t, 4, strings.Count(j.String(), "line=again"))
+		require.Contains(t, j.String(), "lines=7")
+		out.TellSuppressed()
+		require.Equal(t, 1, strings.Count(j.String(), "suppressed"))
+	})
+}
+
+func TestThePanicIsRememberedElseTheLastLines(t *testing.T) {
+	out, _ := newOutput(1)
+	for _, line := range strings.Split(strings.Repeat("x ", 20), " ") {
+		out.print("stderr", []byte(line))
+	}
+	out.print("stderr", []byte("end"))
+	require.Equal(t, strings.Repeat("x\n", lastLines-1)+"end", out.LastWords())
+
+	out.print("stderr", []byte("panic: one"))
+	out.print("stderr", []byte("panic: two"))
+	for range 1000 {
+		out.print("stderr", []byte("frame"))
+	}
+	require.Equal(t, "panic: two"+strings.Repeat("\nframe", traceLines-1), out.LastWords())
+}
+
+func TestSweepTakesOnlyWhatNobodyHolds(t *testing.T) {
+	dir := t.TempDir()
+	held, err := MakeHome(dir)
+	require.NoError(t, err)
+	lost, err := MakeHome(dir)
+	require.NoError(t, err)
+	require.NoError(t, lost.lock.Close())
+	for _, name := range []string{"hf-without-lock", "other", ".hf-new", ".hf-old"} {
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+	}
+	old := time.Now().Add(-2 * bareFor)
+	require.NoError(t, os.Chtimes(filepath.Join(dir, ".hf-old"), old, old))
+
+	require.Equal(t, 1, Sweep(dir))
+	require.DirExists(t, held.Path)
+	require.NoDirExists(t, lost.Path)
+	require.NoDirExists(t, filepath.Join(dir, ".hf-old"))
+	for _, name := range []string{"hf-without-lock", "other", ".hf-new"} {
+		require.DirExists(t, filepath.Join(dir, name))
+	}
+	info, err := os.Stat(held.Path)
+	require.NoError(t, err)
+	require.EqualValues(t, 0o700, info.Mode().Perm())
+
+	require.NoError(t, held.Remove())
+	require.NoDirExists(t, held.Path)
+	require.Zero(t, Sweep(filepath.Join(dir, "missing")))
+}
+
+func sleeper(t *testing.T, args ...string) *Process {
+	t.Helper()
+	out, _ := newOutput(100)
+	p := New(Spec{Name: "sleeper", Path: "/bin/sh", Args: args, Env: []string{"PATH=" + os.Getenv("PATH")}}, out)
+	dir := t.TempDir()
+	p.Provision([]string{socketDirVariable + "=" + dir}, dir)
+	t.Cleanup(func() {
+		p.End()
+		require.True(t, p.Await(10*time.Second))
+	})
+	return p
+}
+
+func TestAProcessOutlivesTheThreadThatAskedForIt(t *testing.T) {
+	p := sleeper(t, "-c", "exec sleep 1000")
+	started := make(chan error)
+	go func() {
+		// The thread ends with the goroutine, which does not unlock it.
+		runtime.LockOSThread()
+		started <- p.Start(t.Context())
+	}()
+	require.NoError(t, <-started)
+	select {
+	case <-p.Gone():
+		t.Fatal("the process died with a thread")
+	case <-time.After(200 * time.Millisecond):
+	}
+	p.End()
+	<-p.Gone()
+	require.ErrorContains(t, p.Death(), "signal: killed")
+	require.False(t, p.LeftByItself())
+}
+
+func TestAProcessThatLeavesIsNotedAsSuch(t *testing.T) {
+	for script, want := range map[string]string{"exit 0": "exit status 0", "exit 7": "exit status 7", "kill -9 $$": "signal: killed"} {
+		p := sleeper(t, "-c", script)
+		require.NoError(t, p.Start(t.Context()))
+		<-p.Gone()
+		require.True(t, p.LeftByItself())
+		require.EqualError(t, p.Death(), want)
+		p.End()
+	}
+}
+
+func TestAnEndBeforeTheStartForbidsIt(t *testing.T) {
+	p := sleeper(t, "-c", "exec sleep 1000")
+	p.End()
+	require.Error(t, p.Start(t.Context()))
+	require.Zero(t, p.PID())
+}
+
+func TestStandardInputEndsWhenNobodyNeedsTheProcess(t *testing.T) {
+	p := sleeper(t, "-c", "cat; exit 5")
+	require.NoError(t, p.Start(t.Context()))
+	p.CloseStdin()
+	<-p.Gone()
+	require.EqualError(t, p.Death(), "exit status 5")
+}
+
+func TestABinaryIsComparedByItsContent(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "binary")
+	require.NoError(t, os.WriteFile(path, []byte("abc"), 0o700))
+	const sum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+	binary, err := openVerified(path, sum)
+	require.NoError(t, err)
+	require.NoError(t, binary.Close())
+	require.NoError(t, os.WriteFile(path, []byte("abd"), 0o700))
+	_, err = openVerified(path, sum)
+	require.ErrorIs(t, err, ErrChecksum)
+}

@@ -1,0 +1,83 @@
+package host
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+func TestAManifestIsTakenAsDeclared(t *testing.T) {
+	m, err := readManifest("mail", &handlerv1.DescribeResponse{
+		Version: "v1.2 (abc)", Concurrency: 3,
+		JobTypes: []*handlerv1.JobType{
+			{Name: "PLAIN"},
+			{
+				Name: "SEND_EMAIL", Schema: []byte(`{"type":"object"}`), MaxAttempts: 7, TimeoutMs: 1500,
+				Retry: &handlerv1.Retry{
+					Backoff: handlerv1.Retry_BACKOFF_EXPONENTIAL, BaseMs: 100, Factor: 3, CapMs: 300_000,
+					JitterMin: 0.7, JitterMax: 1, AtOnceAfterTimeout: true,
+				},
+			},
+		},
+	})
+	require.NoError(t, err)
+	require.Equal(t, 3, m.concurrency)
+	require.Equal(t, []string{"PLAIN", "SEND_EMAIL"}, m.types)
+	require.Equal(t, []job.TypeSpec{
+		{Type: "PLAIN", Plugin: "mail", Version: "v1.2 (abc)"},
+		{
+			Type: "SEND_EMAIL", Plugin: "mail", Version: "v1.2 (abc)", Schema: []byte(`{"type":"object"}`),
+			MaxAttempts: 7, Timeout: 1500 * time.Millisecond,
+			Retry: job.RetryPolicy{
+				Backoff: job.Exponential, Base: 100 * time.Millisecond, Factor: 3, Cap: 5 * time.Minute,
+				JitterMin: 0.7, JitterMax: 1, AtOnceAfterTimeout: true,
+			},
+		},
+	}, m.specs)
+}
+
+func TestAManifestThatMakesNoSenseIsRefused(t *testing.T) {
+	retry := func(r *handlerv1.Retry) *handlerv1.DescribeResponse {
+		return &handlerv1.DescribeResponse{JobTypes: []*handlerv1.JobType{{Name: "T", Retry: r}}}
+	}
+	one := func(declared *handlerv1.JobType) *handlerv1.DescribeResponse {
+		return &handlerv1.DescribeResponse{JobTypes: []*handlerv1.JobType{declared}}
+	}
+	for want, raw := range map[string]*handlerv1.DescribeResponse{
+		"no job type":             {},
+		"the version":             {Version: "a\nb", JobTypes: []*handlerv1.JobType{{Name: "T"}}},
+		"concurrency 10001":       {Concurrency: 10_001, JobTypes: []*handlerv1.JobType{{Name: "T"}}},
+		"declared twice":          {JobTypes: []*handlerv1.JobType{{Name: "T"}, {Name: "T"}}},
+		"the name is empty":       one(&handlerv1.JobType{}),
+		"longer than 200 bytes":   one(&handlerv1.JobType{Name: strings.Repeat("T", 201)}),
+		"cannot be printed":       one(&handlerv1.JobType{Name: "T\x00"}),
+		"schema: unexpected end":  one(&handlerv1.JobType{Name: "T", Schema: []byte(`{`)}),
+		"neither an object":       one(&handlerv1.JobType{Name: "T", Schema: []byte(`[]`)}),
+		"bytes are more than":     one(&handlerv1.JobType{Name: "T", Schema: []byte(`"` + strings.Repeat("s", maxSchemaBytes) + `"`)}),
+		"max attempts":            one(&handlerv1.JobType{Name: "T", MaxAttempts: math.MaxUint32}),
+		"timeout of":              one(&handlerv1.JobType{Name: "T", TimeoutMs: math.MaxUint64}),
+		"no backoff is named":     retry(&handlerv1.Retry{}),
+		"backoff 9 is unknown":    retry(&handlerv1.Retry{Backoff: 9}),
+		"base 0s is not":          retry(&handlerv1.Retry{Backoff: handlerv1.Retry_BACKOFF_FIXED}),
+		"base of":                 retry(&handlerv1.Retry{Backoff: handlerv1.Retry_BACKOFF_FIXED, BaseMs: math.MaxUint64}),
+		"cap of":                  retry(&handlerv1.Retry{Backoff: handlerv1.Retry_BACKOFF_FIXED, BaseMs: 1, CapMs: math.MaxUint64}),
+		"jitter window":           retry(&handlerv1.Retry{Backoff: handlerv1.Retry_BACKOFF_FIXED, BaseMs: 1, JitterMin: math.NaN()}),
+		"factor 0 is below 1":     retry(&handlerv1.Retry{Backoff: handlerv1.Retry_BACKOFF_EXPONENTIAL, BaseMs: 1, CapMs: 1, JitterMax: 1}),
+		"cap 1ms is below base 2": retry(&handlerv1.Retry{Backoff: handlerv1.Retry_BACKOFF_EXPONENTIAL, BaseMs: 2, CapMs: 1, JitterMax: 1, Factor: 2}),
+	} {
+		_, err := readManifest("mail", raw)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestDurationsFromPluginsDoNotOverflow(t *testing.T) {
+	require.Equal(t, longest, milliseconds(math.MaxUint64))
+	require.Equal(t, 1500*time.Millisecond, milliseconds(1500))
+	require.Zero(t, toMilliseconds(-time.Hour))
+}
