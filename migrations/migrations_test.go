@@ -1,0 +1,203 @@
+package migrations_test
+
+import (
+	"context"
+	"database/sql"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver that migrations go through
+	"github.com/pressly/goose/v3"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/migrations"
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestMain(m *testing.M) { storetest.Main(m) }
+
+func TestMigratingTwiceAppliesNothingTheSecondTime(t *testing.T) {
+	db := database(t, storetest.EmptyURL(t))
+	applied, err := migrations.Up(t.Context(), db)
+	require.NoError(t, err)
+	require.Equal(t, len(migrationFiles(t)), applied)
+	schema := dump(t, db)
+	applied, err = migrations.Up(t.Context(), db)
+	require.NoError(t, err)
+	require.Zero(t, applied)
+	require.Equal(t, schema, dump(t, db))
+}
+
+func TestTwentyProcessesMigrateAtOnce(t *testing.T) {
+	url := storetest.EmptyURL(t)
+	const processes = 20
+	applied := make([]int, processes)
+	var all sync.WaitGroup
+	start := make(chan struct{})
+	for i := range processes {
+		db := database(t, url)
+		all.Go(func() {
+			<-start
+			n, err := migrations.Up(context.Background(), db)
+			if err != nil {
+				t.Error(err)
+			}
+			applied[i] = n
+		})
+	}
+	close(start)
+	all.Wait()
+	total := 0
+	for _, n := range applied {
+		total += n
+	}
+	require.Equal(t, len(migrationFiles(t)), total, "each migration applied by one of them")
+}
+
+func TestStatusTellsPendingFromApplied(t *testing.T) {
+	db := database(t, storetest.EmptyURL(t))
+	before, err := migrations.Status(t.Context(), db)
+	require.NoError(t, err)
+	require.Len(t, before, len(migrationFiles(t)))
+	for i, version := range before {
+		require.Equal(t, int64(i+1), version.Number, "numbered without a gap")
+		require.True(t, version.AppliedAt.IsZero())
+	}
+	_, err = migrations.Up(t.Context(), db)
+	require.NoError(t, err)
+	after, err := migrations.Status(t.Context(), db)
+	require.NoError(t, err)
+	for i, version := range after {
+		require.Equal(t, before[i].Name, version.Name)
+		require.False(t, version.AppliedAt.IsZero())
+	}
+}
+
+func TestDownLeavesNothingAndUpBringsItBack(t *testing.T) {
+	db := database(t, storetest.EmptyURL(t))
+	empty := dump(t, db)
+	_, err := migrations.Up(t.Context(), db)
+	require.NoError(t, err)
+	full := dump(t, db)
+	require.NotEqual(t, empty, full)
+
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("."))
+	require.NoError(t, err)
+	_, err = provider.DownTo(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, empty, dump(t, db))
+	_, err = migrations.Up(t.Context(), db)
+	require.NoError(t, err)
+	require.Equal(t, full, dump(t, db))
+}
+
+// The golden file shows whoever reviews a migration what comes of it.
+func TestTheSchemaIsTheOneReviewed(t *testing.T) {
+	db := database(t, storetest.URL(t))
+	path := filepath.Join("testdata", "schema.txt")
+	schema := dump(t, db)
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(schema), 0o644))
+	}
+	golden, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(golden), schema, "run with -update if the change is meant")
+}
+
+// A change to a column that some index holds, even in its predicate, cannot be
+// heap-only, and every transition changes the ledger.
+func TestNoIndexHoldsALedgerColumnThatChanges(t *testing.T) {
+	db := database(t, storetest.URL(t))
+	fixed := map[string]bool{
+		"job_id": true, "tenant": true, "job_type": true, "priority": true, "idempotency_key": true,
+		"request_hash": true, "payload": true, "tags": true, "trace_parent": true, "trace_state": true,
+		"max_attempts": true, "timeout": true, "created_at": true,
+	}
+	rows := query(t, db, `
+		select distinct i.indexrelid::regclass::text || ' ' || a.attname
+		from pg_index i
+		join pg_depend d on d.classid = 'pg_class'::regclass and d.objid = i.indexrelid and d.refobjid = i.indrelid
+		join pg_attribute a on a.attrelid = i.indrelid and a.attnum = d.refobjsubid
+		where i.indrelid = 'jobs'::regclass
+		union
+		select conindid::regclass::text || ' ' || a.attname
+		from pg_constraint c join pg_attribute a on a.attrelid = c.conrelid and a.attnum = any (c.conkey)
+		where c.conrelid = 'jobs'::regclass and c.conindid <> 0`)
+	require.GreaterOrEqual(t, len(rows), 3)
+	for _, row := range rows {
+		index, column, _ := strings.Cut(row, " ")
+		require.True(t, fixed[column], "index %s holds %s", index, column)
+	}
+}
+
+func database(t testing.TB, url string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("pgx", url)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func migrationFiles(t testing.TB) []string {
+	t.Helper()
+	names, err := fs.Glob(os.DirFS("."), "*.sql")
+	require.NoError(t, err)
+	return names
+}
+
+// dump describes the schema from the catalogs, in an order and in words that
+// do not depend on the server's version or on when things were made.
+func dump(t testing.TB, db *sql.DB) string {
+	t.Helper()
+	var text strings.Builder
+	for _, section := range []struct{ title, sql string }{
+		{"types", `
+			select t.typname || ': ' || string_agg(e.enumlabel, ', ' order by e.enumsortorder)
+			from pg_type t join pg_enum e on e.enumtypid = t.oid group by t.typname order by t.typname`},
+		{"tables", `
+			select c.relname || coalesce(' (' || array_to_string(c.reloptions, ', ') || ')', '') || E'\n' ||
+				(select string_agg('    ' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
+						|| case when a.attnotnull then ' not null' else '' end
+						|| coalesce(' default ' || pg_get_expr(d.adbin, d.adrelid), ''), E'\n' order by a.attnum)
+				from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+				where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)
+			from pg_class c
+			where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relname not like 'goose%'
+			order by c.relname`},
+		{"constraints", `
+			select c.conrelid::regclass || ' ' || c.conname || ' ' || pg_get_constraintdef(c.oid, true)
+			from pg_constraint c
+			where c.connamespace = 'public'::regnamespace and c.conrelid <> 0 and c.contype <> 'n'
+				and c.conrelid::regclass::text not like 'goose%'
+			order by 1`},
+		{"indexes", `select indexdef from pg_indexes where schemaname = 'public' and tablename not like 'goose%' order by indexname`},
+		{"triggers", `select pg_get_triggerdef(oid, true) from pg_trigger where not tgisinternal order by tgname`},
+		{"functions", `select pg_get_functiondef(p.oid) from pg_proc p where p.pronamespace = 'public'::regnamespace order by p.proname`},
+	} {
+		text.WriteString("-- " + section.title + "\n" + strings.Join(query(t, db, section.sql), "\n") + "\n\n")
+	}
+	return text.String()
+}
+
+func query(t testing.TB, db *sql.DB, text string) []string {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), text)
+	require.NoError(t, err)
+	defer func() { _ = rows.Close() }()
+	var all []string
+	for rows.Next() {
+		var line string
+		require.NoError(t, rows.Scan(&line))
+		all = append(all, line)
+	}
+	require.NoError(t, rows.Err())
+	return all
+}
