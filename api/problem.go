@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -45,7 +46,11 @@ func (s *service) fail(ctx context.Context, err error) error {
 	case errors.Is(err, job.ErrBadData):
 		return problem(http.StatusUnprocessableEntity, "the database cannot store a value of this job")
 	case errors.Is(err, job.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		s.log.WarnContext(ctx, "request not served", "error", err)
+		level := slog.LevelWarn
+		if errors.Is(err, context.Canceled) {
+			level = slog.LevelDebug // The client left.
+		}
+		s.log.Log(ctx, level, "request not served", "error", err)
 		return huma.ErrorWithHeaders(
 			problem(http.StatusServiceUnavailable, "the database is not available; try again"),
 			http.Header{"Retry-After": {retryAfterSeconds}})
