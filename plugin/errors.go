@@ -1,0 +1,84 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Why an attempt's context has ended; context.Cause returns one of them.
+var (
+	// ErrCanceled: the job was canceled.
+	ErrCanceled = errors.New("job canceled")
+	// ErrTimeout: the attempt's time is up.
+	ErrTimeout = errors.New("attempt timed out")
+	// ErrLeaseLost: the orchestrator can no longer prove that it owns the job;
+	// another attempt may start at any moment.
+	ErrLeaseLost = errors.New("lease lost")
+	// ErrShutdown: the orchestrator shuts down and gives the job back; another
+	// attempt will start from the last checkpoint.
+	ErrShutdown = errors.New("shutting down")
+)
+
+// Permanent marks err as one that no further attempt can cure: the job is
+// dead-lettered.
+func Permanent(err error) error { return &steered{err: err, permanent: true} }
+
+// RetryAfter makes the next attempt, if there is one left, wait d in place of
+// the retry policy's backoff.
+func RetryAfter(err error, d time.Duration) error { return &steered{err: err, retryAfter: &d} }
+
+// Code gives err a short, stable name that is stored with the attempt.
+func Code(err error, code string) error { return &steered{err: err, code: code} }
+
+// Snooze ends the attempt without counting it: the job is attempted again
+// after d.
+func Snooze(d time.Duration) error { return &snooze{after: d} }
+
+// Cancel ends the job as canceled, by its handler's own decision.
+func Cancel(err error) error { return &cancel{err: err} }
+
+// steered is an error with a wish. Wishes add up along a chain of errors; of
+// two for the same thing the outer one counts.
+type steered struct {
+	err        error
+	permanent  bool
+	retryAfter *time.Duration
+	code       string
+}
+
+func (e *steered) Error() string {
+	if e.err == nil {
+		return "failed"
+	}
+	return e.err.Error()
+}
+func (e *steered) Unwrap() error { return e.err }
+
+type snooze struct{ after time.Duration }
+
+func (e *snooze) Error() string { return fmt.Sprintf("snooze for %s", e.after) }
+
+type cancel struct{ err error }
+
+func (e *cancel) Error() string { return fmt.Sprintf("canceled by the handler: %v", e.err) }
+func (e *cancel) Unwrap() error { return e.err }
+
+// wishes collects what the errors in a chain ask for.
+func wishes(err error) steered {
+	var all steered
+	for {
+		var next *steered
+		if !errors.As(err, &next) {
+			return all
+		}
+		all.permanent = all.permanent || next.permanent
+		if all.retryAfter == nil {
+			all.retryAfter = next.retryAfter
+		}
+		if all.code == "" {
+			all.code = next.code
+		}
+		err = next.err
+	}
+}

@@ -1,0 +1,93 @@
+package plugin
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+)
+
+// Backoff names the way the wait between attempts grows.
+type Backoff string
+
+// The three shapes of backoff.
+const (
+	Exponential Backoff = "exponential"
+	Fixed       Backoff = "fixed"
+	Immediate   Backoff = "immediate"
+)
+
+// RetryPolicy says how long a job waits before retry n, counted from 1:
+//
+//	Exponential  min(Cap, Base · Factor^(n−1)) · U(JitterMin, JitterMax)
+//	Fixed        Base · U(JitterMin, JitterMax)
+//	Immediate    0
+//
+// where U is uniform.
+type RetryPolicy struct {
+	Backoff   Backoff
+	Base      time.Duration
+	Factor    float64
+	Cap       time.Duration
+	JitterMin float64
+	JitterMax float64
+	// AtOnceAfterTimeout retries an attempt that timed out without a wait.
+	AtOnceAfterTimeout bool
+}
+
+// ExponentialBackoff waits base, base·factor, base·factor² … up to most, give
+// or take a tenth.
+func ExponentialBackoff(base time.Duration, factor float64, most time.Duration) RetryPolicy {
+	return RetryPolicy{Backoff: Exponential, Base: base, Factor: factor, Cap: most, JitterMin: 0.9, JitterMax: 1.1}
+}
+
+// FixedBackoff waits the same time before each retry, give or take a tenth.
+func FixedBackoff(wait time.Duration) RetryPolicy {
+	return RetryPolicy{Backoff: Fixed, Base: wait, JitterMin: 0.9, JitterMax: 1.1}
+}
+
+// ImmediateRetry does not wait.
+func ImmediateRetry() RetryPolicy { return RetryPolicy{Backoff: Immediate} }
+
+func (p RetryPolicy) check() error {
+	switch p.Backoff {
+	case Immediate:
+		return nil
+	case Exponential, Fixed:
+	default:
+		return fmt.Errorf("backoff %q is not one of exponential, fixed, immediate", p.Backoff)
+	}
+	switch {
+	case p.Base < time.Millisecond:
+		return fmt.Errorf("base %s is below a millisecond", p.Base)
+	case !(p.JitterMin >= 0 && p.JitterMin <= p.JitterMax) || math.IsInf(p.JitterMax, 0):
+		return fmt.Errorf("jitter window %g..%g is not 0 ≤ min ≤ max", p.JitterMin, p.JitterMax)
+	case p.Backoff == Fixed:
+		return nil
+	case !(p.Factor >= 1) || math.IsInf(p.Factor, 0):
+		return fmt.Errorf("factor %g is not 1 or more", p.Factor)
+	case p.Cap < p.Base:
+		return fmt.Errorf("cap %s is below base %s", p.Cap, p.Base)
+	}
+	return nil
+}
+
+func (p RetryPolicy) wire() *handlerv1.Retry {
+	backoffs := map[Backoff]handlerv1.Retry_Backoff{
+		Exponential: handlerv1.Retry_BACKOFF_EXPONENTIAL,
+		Fixed:       handlerv1.Retry_BACKOFF_FIXED,
+		Immediate:   handlerv1.Retry_BACKOFF_IMMEDIATE,
+	}
+	return &handlerv1.Retry{
+		Backoff: backoffs[p.Backoff], BaseMs: millis(p.Base), Factor: p.Factor, CapMs: millis(p.Cap),
+		JitterMin: p.JitterMin, JitterMax: p.JitterMax, AtOnceAfterTimeout: p.AtOnceAfterTimeout,
+	}
+}
+
+func millis(d time.Duration) uint64 { return uint64(max(d, 0).Milliseconds()) }
+
+func fromMillis(ms uint64) time.Duration {
+	const most = uint64(math.MaxInt64 / int64(time.Millisecond))
+	return time.Duration(min(ms, most)) * time.Millisecond
+}

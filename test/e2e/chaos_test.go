@@ -1,0 +1,193 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/rig"
+)
+
+func TestAThousandFailingJobsDieAfterThreeAttemptsEach(t *testing.T) {
+	url := storetest.URL(t)
+	o := orchestrator(t, url, plugin(0, "builtin", "handlers")...)
+	start(t, o)
+	const jobs = 1000
+	submitAll(t, jobs, func(int) (*rig.Orchestrator, rig.Submission) {
+		return o, rig.Submission{JobType: "FAIL_JOB", MaxAttempts: 3, Payload: map[string]any{"message": "as asked"}}
+	})
+
+	db := pool(t, url)
+	awaitEnd(t, db)
+	require.Equal(t, jobs, count(t, db, `select count(*) from jobs where state = 'dead' and attempt = 3`))
+	require.Equal(t, jobs, count(t, db, `select count(*) from dead_letters`))
+	require.Equal(t, 3*jobs, count(t, db, `select count(*) from job_attempts where outcome = 'failed'`))
+	require.Zero(t, count(t, db, `select count(*) from (
+		select job_id from job_attempts group by job_id having count(*) <> 3 or max(fence) <> 3) odd`))
+	require.NoError(t, o.ShutDown(t.Context()))
+}
+
+// A kind is a sort of job in the storm, and what must become of it.
+type kind struct {
+	work        map[string]any
+	maxAttempts int
+	ends        string
+}
+
+var kinds = []kind{
+	{map[string]any{"millis": 2}, 10, "succeeded"},
+	{map[string]any{"millis": 100}, 10, "succeeded"},
+	{map[string]any{"millis": 1, "failFirst": 1}, 10, "succeeded"},
+	{map[string]any{"error": "doomed"}, 2, "dead"},
+}
+
+func TestNothingIsLostWhenOrchestratorsAndHandlersAreKilled(t *testing.T) {
+	const jobs = 5000
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, seed))
+
+	url := storetest.URL(t)
+	effects := filepath.Join(t.TempDir(), "effects")
+	settings := plugin(0, "storm", "testhandlers", "EFFECTS="+effects)
+	settings = append(settings, "handlers.0.processes=2")
+	one := orchestrator(t, url, append(settings, "worker.id=one")...)
+	two := orchestrator(t, url, append(settings, "worker.id=two")...)
+	start(t, one)
+	start(t, two)
+	db := pool(t, url)
+
+	accepted := make(chan struct{})
+	go func() {
+		defer close(accepted)
+		submitAll(t, jobs, func(i int) (*rig.Orchestrator, rig.Submission) {
+			k := kinds[i%len(kinds)]
+			return two, rig.Submission{JobType: "WORK", Payload: k.work, MaxAttempts: k.maxAttempts,
+				IdempotencyKey: fmt.Sprintf("%d-%d", i%len(kinds), i)}
+		})
+	}()
+	// Three handler processes and one orchestrator die while jobs run.
+	for kill := range 3 {
+		awaitCount(t, db, `select count(*) from jobs where finished_at is not null`, (kill+1)*jobs/10)
+		victims := append(one.Handlers("testhandlers"), two.Handlers("testhandlers")...)
+		require.NotEmpty(t, victims)
+		one.Look()
+		two.Look()
+		require.NoError(t, victims[random.IntN(len(victims))].Signal(syscall.SIGKILL))
+	}
+	awaitCount(t, db, `select count(*) from jobs where finished_at is not null`, jobs/2)
+	require.NoError(t, one.Kill())
+	<-accepted
+	awaitEnd(t, db)
+
+	require.Equal(t, jobs, count(t, db, `select count(*) from jobs`))
+	for i, k := range kinds {
+		require.Equal(t, jobs/len(kinds), count(t, db,
+			`select count(*) from jobs where state = $1::job_state and idempotency_key like $2`, k.ends, fmt.Sprintf("%d-%%", i)),
+			"jobs of kind %d that ended %s", i, k.ends)
+	}
+	noStaleOwnerSettled(t, db)
+	everySuccessHadItsEffect(t, db, effects)
+	disagreements, err := ledger(t, url).Audit(t.Context(), 10)
+	require.NoError(t, err)
+	require.Empty(t, disagreements)
+	require.NotZero(t, count(t, db, `select count(*) from job_attempts where outcome in ('crashed', 'interrupted')`),
+		"the kills hit nothing: the test has shown nothing")
+	require.NoError(t, two.ShutDown(t.Context()))
+}
+
+// noStaleOwnerSettled checks that every claim of a job ended in exactly one
+// attempt row, that nothing came after an end, and that no more attempts were
+// charged than allowed.
+func noStaleOwnerSettled(t *testing.T, db *pgxpool.Pool) {
+	t.Helper()
+	require.Zero(t, count(t, db, `select count(*) from jobs j where j.fence <> (
+		select count(*) from job_attempts a where a.job_id = j.job_id)`), "claims without exactly one end")
+	require.Zero(t, count(t, db, `select count(*) from jobs j join job_attempts a using (job_id)
+		where a.fence > j.fence or (a.outcome = 'succeeded') <> (j.state = 'succeeded' and a.fence = j.fence)`),
+		"attempts that succeeded, but not as the last one of a job that succeeded")
+	require.Zero(t, count(t, db, `select count(*) from job_attempts a join job_attempts b
+		on b.job_id = a.job_id and b.fence = a.fence + 1 where b.claimed_at < a.ended_at`), "attempts that overlap")
+	require.Zero(t, count(t, db, `select count(*) from jobs j where j.attempt > j.max_attempts`))
+	require.Zero(t, count(t, db, `select count(*) from (
+		select job_id from job_attempts where outcome in ('failed', 'crashed', 'timeout', 'lease_expired')
+		group by job_id having count(*) > (select max_attempts from jobs j where j.job_id = job_attempts.job_id)) over_the_limit`))
+}
+
+// everySuccessHadItsEffect checks that a job succeeded under a fence only if
+// its handler got to the end under that fence.
+func everySuccessHadItsEffect(t *testing.T, db *pgxpool.Pool, path string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	effects := make(map[string]bool)
+	for line := range strings.Lines(string(text)) {
+		effects[strings.TrimSpace(line)] = true
+	}
+	rows, err := db.Query(t.Context(), `select job_id || ' ' || fence from job_attempts where outcome = 'succeeded'`)
+	require.NoError(t, err)
+	successes, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	for _, success := range successes {
+		require.True(t, effects[success], "job and fence %s succeeded without its effect", success)
+	}
+}
+
+// submitAll submits from a few clients at once, each retrying what got no
+// answer, as clients do.
+func submitAll(t *testing.T, jobs int, one func(i int) (*rig.Orchestrator, rig.Submission)) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	clients, ctx := errgroup.WithContext(ctx)
+	clients.SetLimit(16)
+	for i := range jobs {
+		clients.Go(func() error {
+			o, submission := one(i)
+			_, err := o.Submit(ctx, submission)
+			return err
+		})
+	}
+	if err := clients.Wait(); err != nil {
+		t.Errorf("submit: %v", err)
+	}
+}
+
+func pool(t *testing.T, url string) *pgxpool.Pool {
+	t.Helper()
+	db, err := pgxpool.New(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(db.Close)
+	return db
+}
+
+func count(t *testing.T, db *pgxpool.Pool, query string, args ...any) int {
+	t.Helper()
+	var n int
+	require.NoError(t, db.QueryRow(t.Context(), query, args...).Scan(&n))
+	return n
+}
+
+func awaitCount(t *testing.T, db *pgxpool.Pool, query string, atLeast int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return count(t, db, query) >= atLeast }, patience, 20*time.Millisecond, query)
+}
+
+// awaitEnd waits until no job is left that anybody will move again.
+func awaitEnd(t *testing.T, db *pgxpool.Pool) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return count(t, db, `select count(*) from jobs where finished_at is null`) == 0
+	}, patience, 50*time.Millisecond, "jobs that have not ended")
+}

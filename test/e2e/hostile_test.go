@@ -1,0 +1,119 @@
+package e2e
+
+import (
+	"encoding/json"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/rig"
+)
+
+// Each hostile plugin prints in init besides.
+func TestHostileHandlersHarmNobodyElse(t *testing.T) {
+	url := storetest.URL(t)
+	settings := plugin(0, "good", "testhandlers")
+	settings = append(settings, plugin(1, "flooding", "testhandlers", "TYPE_PREFIX=FLOOD_", "HOSTILE=floods stderr")...)
+	settings = append(settings, plugin(2, "forking", "testhandlers", "TYPE_PREFIX=FORK_", "HOSTILE=forks")...)
+	settings = append(settings, plugin(3, "leaving", "testhandlers", "TYPE_PREFIX=LEAVE_", "HOSTILE=exits at once")...)
+	settings = append(settings, plugin(4, "stopping", "testhandlers", "TYPE_PREFIX=STOP_")...)
+	settings = append(settings, "jobs.accept_unknown_types=true")
+	o := orchestrator(t, url, settings...)
+	start(t, o)
+
+	hostile := map[string]rig.Submission{
+		"never served": {JobType: "LEAVE_WORK"},
+		"frozen":       {JobType: "STOP_STOP", MaxAttempts: 1},
+		"stubborn":     {JobType: "FLOOD_IGNORE_CANCEL", MaxAttempts: 2},
+		"crashing":     {JobType: "FORK_CRASH", MaxAttempts: 3},
+	}
+	ids := make(map[string]string)
+	for name, submission := range hostile {
+		ids[name] = submit(t, o, submission)
+	}
+	// The good plugin's jobs go on meanwhile, and so do good jobs of the
+	// plugins that only make noise.
+	for range 50 {
+		good := submit(t, o, rig.Submission{JobType: "WORK", Payload: map[string]any{"millis": 1}})
+		await(t, o, good, "COMPLETED")
+	}
+	noisy := submit(t, o, rig.Submission{JobType: "FLOOD_WORK"})
+
+	s := ledger(t, url)
+	await(t, o, ids["stubborn"], "FAILED")
+	require.Equal(t, []job.OutcomeKind{job.Timeout, job.Timeout}, outcomes(attempts(t, s, ids["stubborn"])))
+	await(t, o, ids["crashing"], "FAILED")
+	require.Equal(t, []job.OutcomeKind{job.Crash, job.Crash, job.Crash}, outcomes(attempts(t, s, ids["crashing"])))
+	await(t, o, ids["frozen"], "FAILED")
+	await(t, o, noisy, "COMPLETED")
+	still, err := o.Get(t.Context(), ids["never served"])
+	require.NoError(t, err)
+	require.Equal(t, "PENDING", still.Status, "jobs of a plugin that cannot start wait unharmed")
+
+	o.Look()
+	require.NoError(t, o.ShutDown(t.Context()))
+	_, err = o.NoneLeft(t.Context())
+	require.NoError(t, err)
+}
+
+func outcomes(ended []job.Attempt) []job.OutcomeKind {
+	kinds := make([]job.OutcomeKind, len(ended))
+	for i, attempt := range ended {
+		kinds[i] = attempt.Outcome
+	}
+	return kinds
+}
+
+func TestOddCharactersPassOrFailAlone(t *testing.T) {
+	url := storetest.URL(t)
+	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)
+	start(t, o)
+	odd := json.RawMessage(`{"text": "\u0000 and \ud800", "n": 1.000000000000000000001}`)
+
+	asResult := submit(t, o, rig.Submission{JobType: "WORK", Payload: map[string]any{"result": odd}})
+	asError := submit(t, o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Payload: map[string]any{"error": "a NUL in the text"}})
+	good := submit(t, o, rig.Submission{JobType: "WORK"})
+
+	require.JSONEq(t, string(odd), string(await(t, o, asResult, "COMPLETED").Result))
+	await(t, o, asError, "FAILED")
+	await(t, o, good, "COMPLETED")
+	ended := attempts(t, ledger(t, url), asError)
+	require.Len(t, ended, 1)
+	require.True(t, strings.HasPrefix(ended[0].Error, "a \uFFFD in the text"), ended[0].Error)
+	require.NoError(t, o.ShutDown(t.Context()))
+}
+
+func TestASecondSignalStopsAtOnceAndTheJobIsRecovered(t *testing.T) {
+	url := storetest.URL(t)
+	settings := append(plugin(0, "good", "testhandlers"), "worker.drain=1h")
+	o := orchestrator(t, url, settings...)
+	start(t, o)
+	id := submit(t, o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Timeout: "1h", Payload: map[string]any{"millis": 3000}})
+	await(t, o, id, "RUNNING")
+	o.Look()
+
+	require.NoError(t, o.Signal(syscall.SIGTERM))
+	require.Eventually(t, func() bool { _, err := o.Get(t.Context(), id); return err != nil }, patience, glance, "the API closes first")
+	require.NoError(t, o.Signal(syscall.SIGTERM))
+	require.ErrorContains(t, o.Ended(t.Context()), "exit status 143")
+	_, err := o.NoneLeft(t.Context())
+	require.NoError(t, err)
+
+	start(t, o)
+	await(t, o, id, "COMPLETED")
+	require.NoError(t, o.ShutDown(t.Context()))
+}
+
+func TestADrainLetsRunningJobsFinish(t *testing.T) {
+	url := storetest.URL(t)
+	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)
+	start(t, o)
+	id := submit(t, o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Payload: map[string]any{"millis": 1000}})
+	await(t, o, id, "RUNNING")
+	require.NoError(t, o.ShutDown(t.Context()))
+	require.Equal(t, []job.OutcomeKind{job.Success}, outcomes(attempts(t, ledger(t, url), id)))
+}

@@ -1,0 +1,113 @@
+// Command testhandlers is a handler plugin for the end-to-end tests: some of
+// its handlers are good, and some do what no handler should. What it is told
+// by its environment (HOSTILE) it does as a process.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin"
+)
+
+// Noise on stdout before the handshake is what a careless import may make.
+func init() { fmt.Println("a handler that prints in init") }
+
+// work is the payload of every type.
+type work struct {
+	// Millis is how long the handler takes.
+	Millis int `json:"millis,omitempty"`
+	// FailFirst is how many attempts fail before one succeeds.
+	FailFirst int `json:"failFirst,omitempty"`
+	// Result is returned as it is.
+	Result json.RawMessage `json:"result,omitempty"`
+	// Error is the text to fail with.
+	Error string `json:"error,omitempty"`
+}
+
+func main() {
+	prefix := os.Getenv("TYPE_PREFIX")
+	switch os.Getenv("HOSTILE") {
+	case "exits at once":
+		os.Exit(3)
+	case "floods stderr":
+		go flood()
+	case "forks":
+		fork()
+	}
+	plugin.Serve(
+		plugin.HandleResult(prefix+"WORK", run),
+		plugin.Handle(prefix+"IGNORE_CANCEL", ignoreCancel, plugin.Timeout(300*time.Millisecond)),
+		plugin.Handle(prefix+"CRASH", crash),
+		plugin.Handle(prefix+"STOP", stop),
+	)
+}
+
+// run does what the payload says and leaves a line in the file of effects for
+// each attempt that got to its end.
+func run(ctx context.Context, j plugin.Job[work]) (json.RawMessage, error) {
+	select {
+	case <-time.After(time.Duration(j.Args.Millis) * time.Millisecond):
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	switch {
+	case j.Attempt <= j.Args.FailFirst:
+		return nil, fmt.Errorf("attempt %d is to fail", j.Attempt)
+	case j.Args.Error != "":
+		return nil, errors.New(strings.ReplaceAll(j.Args.Error, "NUL", "\x00"))
+	}
+	if err := leaveEffect(j.ID, j.Fence); err != nil {
+		return nil, err
+	}
+	return j.Args.Result, nil
+}
+
+// leaveEffect appends one short line in one write, which concurrent processes
+// cannot tear apart.
+func leaveEffect(id string, fence int64) error {
+	path := os.Getenv("EFFECTS")
+	if path == "" {
+		return nil
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(file, "%s %d\n", id, fence)
+	return errors.Join(err, file.Close())
+}
+
+func ignoreCancel(context.Context, plugin.Job[work]) error { select {} }
+
+func crash(context.Context, plugin.Job[work]) error {
+	return syscall.Kill(os.Getpid(), syscall.SIGSEGV)
+}
+
+// stop freezes the whole process, as a debugger or a laptop's lid may.
+func stop(context.Context, plugin.Job[work]) error {
+	return syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+}
+
+func flood() {
+	line := []byte(strings.Repeat("noise ", 1000) + "\n" + `{"@message": 42}` + "\n")
+	for {
+		_, _ = os.Stderr.Write(line)
+	}
+}
+
+// fork leaves a child behind that holds the pipes and outlives its parent.
+func fork() {
+	child := exec.Command("sleep", "600") //nolint:noctx // it is meant to be left behind
+	child.Stdout, child.Stderr = os.Stdout, os.Stderr
+	if err := child.Start(); err != nil {
+		panic(err)
+	}
+}
