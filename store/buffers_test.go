@@ -1,0 +1,121 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// A hundred thousand jobs that nobody serves cost the others nothing. Buffers
+// are counted, since time depends on the machine.
+func TestJobsOfATypeThatNobodyServesCostOthersNothing(t *testing.T) {
+	s := open(t)
+	const limit = 50
+	fill(t, s, job.Queued, 3*limit, jobType)
+	before := searched(t, s, theBeginning, limit)
+	fill(t, s, job.Queued, 100_000, "A_FIRST")
+	fill(t, s, job.Queued, 1000, "ZZZ_LAST")
+	require.LessOrEqual(t, searched(t, s, theBeginning, limit), before+20, "a deeper index, no more")
+	require.Len(t, claim(t, s, limit), limit)
+}
+
+// While an old snapshot keeps vacuum from removing anything, every job that
+// passed leaves a dead entry in the ready list. The mark keeps claims from
+// walking over them.
+func TestAnOldSnapshotDoesNotSlowClaimsDown(t *testing.T) {
+	s := open(t)
+	const passing, batch, limit = 20_000, 1000, 50
+	fillAt(t, s, passing+limit, 10*time.Millisecond)
+
+	old := connect(t, urlOf(s))
+	snapshot, err := old.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	require.NoError(t, err)
+	var seen int
+	require.NoError(t, snapshot.QueryRow(t.Context(), "select count(*) from ready").Scan(&seen))
+	require.Equal(t, passing+limit, seen)
+
+	for range passing / batch {
+		claimed := claim(t, s, batch)
+		require.Len(t, claimed, batch)
+		settlements := make([]job.Settlement, batch)
+		for i, c := range claimed {
+			settlements[i] = as(c, job.Success)
+		}
+		settle(t, s, settlements...)
+	}
+	s.marks.mu.Lock()
+	mark := s.marks.byType[jobType]
+	s.marks.mu.Unlock()
+
+	with, without := searched(t, s, mark, limit), searched(t, s, theBeginning, limit)
+	require.Less(t, with, 500, "with the mark")
+	require.Greater(t, without, passing, "without it, every dead entry is looked at")
+	require.NoError(t, snapshot.Rollback(t.Context()))
+	require.Len(t, claim(t, s, batch), limit)
+	requireSound(t, s)
+}
+
+// searched is how many buffers a claim touches to find its jobs.
+func searched(t testing.TB, s *Store, from mark, limit int) int {
+	t.Helper()
+	tx, err := s.work.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
+	_, err = tx.Exec(t.Context(), "prepare probe as "+claimSQL)
+	require.NoError(t, err)
+	runAt := "-infinity"
+	if !from.runAt.Time.IsZero() {
+		runAt = from.runAt.Time.Format(time.RFC3339Nano)
+	}
+	var text []byte
+	require.NoError(t, tx.QueryRow(t.Context(), fmt.Sprintf(
+		"explain (analyze, buffers, timing off, format json) execute probe('{%s}', '{%d}', '{%s}', '{%s}', %d, 'w', '1 minute')",
+		jobType, from.urgency, runAt, job.ID{}, limit), pgx.QueryExecModeSimpleProtocol).Scan(&text))
+	_, err = tx.Exec(t.Context(), "deallocate probe")
+	require.NoError(t, err)
+	var explained []struct{ Plan node }
+	require.NoError(t, json.Unmarshal(text, &explained))
+	picked, ok := explained[0].Plan.find("CTE picked")
+	require.True(t, ok)
+	require.Equal(t, limit, picked.Rows)
+	return picked.Hit + picked.Read
+}
+
+// node is what is needed of EXPLAIN's JSON.
+type node struct {
+	Subplan string `json:"Subplan Name"`
+	Rows    int    `json:"Actual Rows"`
+	Hit     int    `json:"Shared Hit Blocks"`
+	Read    int    `json:"Shared Read Blocks"`
+	Plans   []node
+}
+
+func (n node) find(subplan string) (node, bool) {
+	if n.Subplan == subplan {
+		return n, true
+	}
+	for _, child := range n.Plans {
+		if found, ok := child.find(subplan); ok {
+			return found, true
+		}
+	}
+	return node{}, false
+}
+
+// fillAt queues n jobs of one urgency, each due so much after the one before.
+// They lie in the heap in no order, so that every look at one is counted: a
+// buffer that is looked at twice running counts once.
+func fillAt(t testing.TB, s *Store, n int, apart time.Duration) {
+	t.Helper()
+	fill(t, s, job.Queued, n, jobType)
+	exec(t, s, `update jobs j set priority = 0, run_at = now() - interval '1 day' + p.place * $1::interval
+		from (select job_id, row_number() over (order by run_at) as place from jobs) p where p.job_id = j.job_id`, interval(apart))
+	exec(t, s, "truncate ready")
+	exec(t, s, "insert into ready select job_id, job_type, -priority, run_at from jobs order by md5(job_id::text)")
+}
