@@ -31,7 +31,9 @@ type Host struct {
 	killing  context.Context
 	kill     context.CancelFunc
 	slots    sync.WaitGroup
+	// closed ends when everything is gone; closeErr is valid from then on.
 	closed   chan struct{}
+	closeErr error
 
 	// mu guards the closing against new attempts, and the owners.
 	mu      sync.Mutex
@@ -207,7 +209,7 @@ func (h *Host) adopt(f *fleet, m *manifest) error {
 // Close asks every process to finish what it has and leave, and kills those that
 // still run when the context ends; their attempts are reported as given back. It
 // returns when every process is gone and everything is reported. Closing again
-// waits for the same end.
+// waits for the same end. Its error says that the socket directory is still there.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	first := !h.closing
@@ -220,15 +222,15 @@ func (h *Host) Close(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, h.kill)
 	defer stop()
 	<-h.closed
-	return nil
+	return h.closeErr
 }
 
 func (h *Host) finishClosing() {
 	h.slots.Wait()
 	h.refused.Wait()
 	h.kill()
-	if err := h.home.Remove(); err != nil && len(h.fleets) > 0 {
-		h.fleets[0].settings.Log.Warn("socket directory not removed", "error", err)
+	if err := h.home.Remove(); err != nil {
+		h.closeErr = fmt.Errorf("plugin host: remove socket directory: %w", err)
 	}
 	close(h.closed)
 }

@@ -47,13 +47,13 @@ func runTests(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	hostile = filepath.Join(dir, "hostile")
-	if out, err := exec.Command("go", "build", "-o", hostile, "./internal/hostile").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(context.Background(), "go", "build", "-o", hostile, "./internal/hostile").CombinedOutput(); err != nil {
 		panic(fmt.Sprintf("build the test plugin: %v\n%s", err, out))
 	}
 	code := m.Run()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
+			_, _ = fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 	}
@@ -298,7 +298,7 @@ func hostToBeKilled(dir string) {
 		panic(err)
 	}
 	escaped := <-r.done
-	fmt.Println(h.Status()[0].PIDs[0], string(inGroup.Result), string(escaped.Result))
+	_, _ = fmt.Fprintln(os.Stdout, h.Status()[0].PIDs[0], string(inGroup.Result), string(escaped.Result))
 	select {}
 }
 

@@ -23,12 +23,41 @@ func setFate(cmd *exec.Cmd) {
 // exited but its id, and so its group's, cannot have been taken by another yet.
 // The mutex is held from before that until the process is collected.
 func reap(cmd *exec.Cmd, mu *sync.Mutex, last func()) error {
-	for errors.Is(unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
+	for {
+		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
 	}
 	mu.Lock()
 	defer mu.Unlock()
 	last()
 	return cmd.Wait()
+}
+
+// killGroupAtHangup makes the kernel kill the process group when the last writer
+// of the pipe is gone. The parent-death signal reaches only the process that was
+// started; this reaches what it has forked as well, whatever ends the
+// orchestrator. Where the kernel does not offer it, nothing is lost but that.
+func killGroupAtHangup(read *os.File, group int) {
+	fd := read.Fd()
+	_, _ = unix.FcntlInt(fd, unix.F_SETOWN, -group)
+	_, _ = unix.FcntlInt(fd, unix.F_SETSIG, int(unix.SIGKILL))
+	setAsync(fd, true)
+}
+
+func spareGroupAtHangup(read *os.File) { setAsync(read.Fd(), false) }
+
+func setAsync(fd uintptr, on bool) {
+	flags, err := unix.FcntlInt(fd, unix.F_GETFL, 0)
+	if err != nil {
+		return
+	}
+	flags &^= unix.O_ASYNC
+	if on {
+		flags |= unix.O_ASYNC
+	}
+	_, _ = unix.FcntlInt(fd, unix.F_SETFL, flags)
 }
 
 // execOpen makes cmd execute the open file instead of whatever is found under

@@ -23,6 +23,10 @@ func reap(cmd *exec.Cmd, mu *sync.Mutex, last func()) error {
 	return err
 }
 
+func killGroupAtHangup(*os.File, int) {}
+
+func spareGroupAtHangup(*os.File) {}
+
 func execOpen(*exec.Cmd, *os.File) {}
 
 func confine(int, Limits) error { return nil }

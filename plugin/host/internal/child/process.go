@@ -54,11 +54,11 @@ type Process struct {
 	// handshaken is touched by the goroutine that reads stdout only.
 	handshaken bool
 
-	mu      sync.Mutex
-	stdin   *os.File
-	pid     int
-	started bool
-	reaped  bool
+	mu       sync.Mutex
+	lifeline *lifeline
+	pid      int
+	started  bool
+	reaped   bool
 	// doomed forbids a start, after a kill that came before it.
 	doomed bool
 
@@ -125,43 +125,54 @@ func (c *Process) Start(context.Context) error {
 		defer func() { _ = binary.Close() }()
 		execOpen(cmd, binary)
 	}
-	stdin, stdout, stderr, closeTheirs, err := c.plumb(cmd)
+	pipes, err := plumb(cmd)
 	if err != nil {
 		return err
 	}
 	started := make(chan error, 1)
-	go c.live(cmd, stdin, started, stdout, stderr)
+	go c.live(cmd, pipes, started)
 	err = <-started
-	closeTheirs()
+	closeAll(pipes.theirs...)
 	if err != nil {
-		closeAll(stdin, stdout, stderr)
+		pipes.lifeline.cut()
+		closeAll(pipes.stdout, pipes.stderr)
 		return err
 	}
-	c.pumps.Go(func() { c.readStdout(stdout) })
-	c.pumps.Go(func() { c.readStderr(stderr) })
+	c.pumps.Go(func() { c.readStdout(pipes.stdout) })
+	c.pumps.Go(func() { c.readStderr(pipes.stderr) })
 	return nil
 }
 
-// plumb connects the command's three standard files. It returns our ends, and a
-// function that closes the others.
-func (c *Process) plumb(cmd *exec.Cmd) (stdin, stdout, stderr *os.File, closeTheirs func(), err error) {
+// pipes are our ends of a command's standard files, and those of its own that
+// are to be closed once it runs.
+type pipes struct {
+	lifeline       *lifeline
+	stdout, stderr *os.File
+	theirs         []*os.File
+}
+
+func plumb(cmd *exec.Cmd) (pipes, error) {
 	var files [6]*os.File
 	for i := 0; i < len(files); i += 2 {
+		var err error
 		if files[i], files[i+1], err = os.Pipe(); err != nil {
 			closeAll(files[:i]...)
-			return nil, nil, nil, nil, err
+			return pipes{}, err
 		}
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
-	return files[1], files[2], files[4], func() { closeAll(files[0], files[3], files[5]) }, nil
+	return pipes{
+		lifeline: &lifeline{read: files[0], write: files[1]},
+		stdout:   files[2], stderr: files[4], theirs: []*os.File{files[3], files[5]},
+	}, nil
 }
 
 // live starts the process and stays with it until it is reaped, on one operating
 // system thread: the kernel kills the child when the thread that started it ends.
-func (c *Process) live(cmd *exec.Cmd, stdin *os.File, started chan<- error, outputs ...*os.File) {
+func (c *Process) live(cmd *exec.Cmd, ours pipes, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := c.fork(cmd, stdin); err != nil {
+	if err := c.fork(cmd, ours.lifeline); err != nil {
 		started <- err
 		return
 	}
@@ -170,16 +181,15 @@ func (c *Process) live(cmd *exec.Cmd, stdin *os.File, started chan<- error, outp
 		c.signalGroupLocked()
 		c.reaped = true
 	})
-	for _, output := range outputs {
-		_ = output.SetReadDeadline(time.Now().Add(pipeTail))
-	}
+	_ = ours.stdout.SetReadDeadline(time.Now().Add(pipeTail))
+	_ = ours.stderr.SetReadDeadline(time.Now().Add(pipeTail))
 	killMarked("\x00" + socketDirVariable + "=" + c.socketDir + "\x00")
 	c.CloseStdin()
 	c.exit = exit
 	close(c.gone)
 }
 
-func (c *Process) fork(cmd *exec.Cmd, stdin *os.File) error {
+func (c *Process) fork(cmd *exec.Cmd, line *lifeline) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.doomed {
@@ -193,7 +203,8 @@ func (c *Process) fork(cmd *exec.Cmd, stdin *os.File) error {
 		_ = cmd.Wait()
 		return err
 	}
-	c.stdin, c.pid, c.started = stdin, cmd.Process.Pid, true
+	line.tie(cmd.Process.Pid)
+	c.lifeline, c.pid, c.started = line, cmd.Process.Pid, true
 	return nil
 }
 
@@ -233,9 +244,9 @@ func (c *Process) Await(patience time.Duration) bool {
 func (c *Process) CloseStdin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stdin != nil {
-		_ = c.stdin.Close()
-		c.stdin = nil
+	if c.lifeline != nil {
+		c.lifeline.cut()
+		c.lifeline = nil
 	}
 }
 

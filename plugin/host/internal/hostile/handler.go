@@ -112,7 +112,7 @@ func (w *work) take(request *handlerv1.WorkRequest) (drain bool) {
 		canceled := w.cancels[cancel.GetHandle()]
 		w.mu.Unlock()
 		if canceled == nil {
-			fmt.Fprintln(os.Stderr, "cancel for a handle that never started", cancel.GetHandle())
+			_, _ = fmt.Fprintln(os.Stderr, "cancel for a handle that never started", cancel.GetHandle())
 			os.Exit(77)
 		}
 		canceled <- cancel.GetReason()
@@ -187,7 +187,7 @@ func (w *work) run(start *handlerv1.Start, canceled chan handlerv1.Cancel_Reason
 		close(w.deaf)
 	case "print-without-end":
 		_, _ = syscall.Write(1, []byte(strings.Repeat("z", 1<<20)))
-		fmt.Print(strings.Repeat("z", 1<<20))
+		_, _ = os.Stdout.WriteString(strings.Repeat("z", 1<<20))
 		w.succeed(start, nil)
 	case "print-bad-json":
 		_, _ = syscall.Write(2, []byte("{\"@message\": 42}\n"))
@@ -220,7 +220,7 @@ func (w *work) run(start *handlerv1.Start, canceled chan handlerv1.Cancel_Reason
 // spawn starts a child that holds the standard output and error, in a session of
 // its own if it is to escape. It returns its process id as JSON.
 func spawn(escape bool) []byte {
-	child := exec.Command("sleep", "1000")
+	child := exec.CommandContext(context.Background(), "sleep", "1000")
 	child.Stdout, child.Stderr = realStdout, realStderr
 	if escape {
 		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

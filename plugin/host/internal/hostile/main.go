@@ -41,13 +41,13 @@ func main() {
 	case "panic":
 		panic("out of luck")
 	case "print":
-		fmt.Print("hello\nloading | 1 | 2\n", strings.Repeat("x", 100_000), "\nno end here ")
+		_, _ = os.Stdout.WriteString("hello\nloading | 1 | 2\n" + strings.Repeat("x", 100_000) + "\nno end here ")
 	case "garbage":
-		fmt.Println("this is no handshake")
+		_, _ = os.Stdout.WriteString("this is no handshake\n")
 		time.Sleep(time.Hour)
 	case "endless":
 		for {
-			fmt.Println(strings.Repeat("y", 1000))
+			_, _ = os.Stdout.WriteString(strings.Repeat("y", 1000) + "\n")
 		}
 	case "silent":
 		time.Sleep(time.Hour)
@@ -59,11 +59,11 @@ func main() {
 		servePlainly()
 		return
 	case "elsewhere":
-		fmt.Printf("1|%d|unix|/var/run/elsewhere.sock|grpc|\n", wire.Version)
+		_, _ = fmt.Fprintf(os.Stdout, "1|%d|unix|/var/run/elsewhere.sock|grpc|\n", wire.Version)
 		time.Sleep(time.Hour)
 	case "mute":
 		_, path := listen()
-		fmt.Printf("1|%d|unix|%s|grpc|\n", wire.Version, path)
+		_, _ = fmt.Fprintf(os.Stdout, "1|%d|unix|%s|grpc|\n", wire.Version, path)
 		time.Sleep(time.Hour)
 	}
 	plugin.Serve(&plugin.ServeConfig{
@@ -104,7 +104,7 @@ func servePlainly() {
 	healthy.SetServingStatus("plugin", grpc_health_v1.HealthCheckResponse_SERVING)
 	grpc_health_v1.RegisterHealthServer(server, healthy)
 	handlerv1.RegisterHandlerServer(server, &handler{})
-	fmt.Printf("1|%d|unix|%s|grpc\n", wire.Version, path)
+	_, _ = fmt.Fprintf(os.Stdout, "1|%d|unix|%s|grpc\n", wire.Version, path)
 	if err := server.Serve(listener); err != nil {
 		os.Exit(1)
 	}
