@@ -1,0 +1,432 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// The model is the requirements' state machine in memory: jobs, who owns them,
+// and every lease there ever was. Random verbs by two workers, who never throw
+// a stale lease away, are done to the store and to the model, and the two are
+// compared after each step.
+func TestTheStoreBehavesLikeItsModel(t *testing.T) {
+	s := open(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		_, err := s.work.Exec(t.Context(), "truncate jobs, ready, leases, timers, dead_letters, job_attempts, workers")
+		require.NoError(rt, err)
+		m := &model{T: rt, test: t, ctx: t.Context(), store: s, byID: make(map[job.ID]*modelJob)}
+		rt.Repeat(map[string]func(*rapid.T){
+			"":          m.compare,
+			"submit":    m.submit,
+			"claim":     m.claim,
+			"settle":    m.settle,
+			"note":      m.note,
+			"renew":     m.renew,
+			"expire":    m.expire,
+			"reap":      m.reap,
+			"promote":   m.promote,
+			"pass":      m.pass,
+			"cancel":    m.cancel,
+			"release":   m.release,
+			"requeue":   m.requeue,
+			"redrive":   m.redrive,
+			"discharge": m.discharge,
+		})
+	})
+}
+
+type model struct {
+	*rapid.T
+	test  *testing.T
+	ctx   context.Context
+	store *Store
+
+	jobs   []*modelJob // in the order submitted
+	byID   map[job.ID]*modelJob
+	leases []*modelLease // every one there ever was
+	dead   []*modelJob
+	notes  int // written so far, by anybody
+}
+
+type modelJob struct {
+	id              job.ID
+	key             string
+	priority        int16
+	state           job.State
+	held, due       bool // in the timers
+	attempt, most   int
+	interruptions   int
+	fence           int64
+	ended           int // attempts
+	cancelRequested bool
+	progress        string
+	lease           *modelLease // the valid one, while running
+}
+
+type modelLease struct {
+	job.Lease
+	of      *modelJob
+	worker  string
+	expired bool
+	settled bool // its settlement was written
+	// Number and interruptions as the owner was told.
+	attempt, interruptions int
+}
+
+func (l *modelLease) valid() bool { return l.of.lease == l }
+
+func (m *model) submit(t *rapid.T) {
+	change := func(j *job.Submission) {
+		j.Priority = rapid.Int16Range(-1, 1).Draw(t, "priority")
+		j.MaxAttempts = rapid.IntRange(1, 3).Draw(t, "max attempts")
+		j.IdempotencyKey = rapid.SampledFrom([]string{"", "", "k1", "k2"}).Draw(t, "key")
+		switch rapid.SampledFrom([]string{"now", "now", "later", "hold"}).Draw(t, "due") {
+		case "later":
+			j.Delay = time.Hour
+		case "hold":
+			j.Hold = true
+		}
+	}
+	asked := submission(m.test, change)
+	done := m.store.Submit(m.ctx, []job.Submission{asked})[0]
+	require.NoError(t, done.Err)
+	known := slices.IndexFunc(m.jobs, func(j *modelJob) bool { return j.key != "" && j.key == asked.IdempotencyKey })
+	if known >= 0 {
+		require.Equal(t, m.jobs[known].id, done.Receipt.ID)
+		require.Equal(t, m.jobs[known].state, done.Receipt.State)
+		return
+	}
+	require.Equal(t, asked.ID, done.Receipt.ID)
+	j := &modelJob{id: asked.ID, key: asked.IdempotencyKey, priority: asked.Priority, state: job.Queued, most: asked.MaxAttempts}
+	if asked.Hold || asked.Delay > 0 {
+		j.state, j.held = job.Created, asked.Hold
+	}
+	m.jobs, m.byID[j.id] = append(m.jobs, j), j
+}
+
+func (m *model) claim(t *rapid.T) {
+	name := rapid.SampledFrom([]string{worker, other}).Draw(t, "worker")
+	limit := rapid.IntRange(1, 3).Draw(t, "limit")
+	m.store.marks = newMarks()
+	claimed, err := m.store.Claim(m.ctx, name, []string{jobType}, limit, aMinute)
+	require.NoError(t, err)
+	var urgencies []int16
+	for _, j := range m.in(job.Queued) {
+		urgencies = append(urgencies, -j.priority)
+	}
+	slices.Sort(urgencies)
+	require.Len(t, claimed, min(limit, len(urgencies)))
+	for i, c := range claimed {
+		j := m.byID[c.JobID]
+		require.Equal(t, job.Queued, j.state)
+		require.Equal(t, urgencies[i], -c.Priority, "the most urgent first")
+		j.state, j.attempt, j.fence = job.Running, j.attempt+1, j.fence+1
+		require.Equal(t, []any{j.attempt, j.fence, j.interruptions}, []any{c.Attempt, c.Fence, c.Interruptions})
+		m.own(j, c.Lease, name)
+	}
+}
+
+// own makes the lease the job's valid one.
+func (m *model) own(j *modelJob, lease job.Lease, name string) {
+	for _, l := range m.leases {
+		require.NotEqual(m, l.ID, lease.ID, "a lease id issued twice")
+	}
+	j.lease = &modelLease{Lease: lease, of: j, worker: name, attempt: j.attempt, interruptions: j.interruptions}
+	m.leases = append(m.leases, j.lease)
+}
+
+func (m *model) settle(t *rapid.T) {
+	chosen := m.someLeases(t)
+	policy := job.RetryPolicy{Backoff: job.Fixed, Base: time.Hour, JitterMin: 1, JitterMax: 1}
+	settlements := make([]job.Settlement, len(chosen))
+	want := make([]job.Fate, len(chosen))
+	for i, l := range chosen {
+		kind := rapid.SampledFrom(job.OutcomeKinds()).Draw(t, "outcome")
+		at := job.Standing{Attempt: l.attempt, MaxAttempts: l.of.most, Interruptions: l.interruptions}
+		settlements[i] = job.Settlement{
+			Lease: l.Lease, Number: l.attempt, Decision: job.Decide(policy, at, job.Outcome{Kind: kind}, 0),
+		}
+		to := settlements[i].To
+		switch {
+		case l.settled:
+			want[i] = job.Settled
+		case !l.valid():
+			want[i] = job.Lost
+		case l.of.cancelRequested && (to == job.Retry || to == job.Queued):
+			want[i] = job.Canceling
+		default:
+			want[i] = job.Settled
+		}
+	}
+	got, err := m.store.Settle(m.ctx, settlements)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	for _, to := range []job.State{job.Succeeded, job.Retry, job.Dead, job.Queued, job.Canceled} {
+		for i, l := range chosen {
+			if settlements[i].To == to && want[i] == job.Settled && !l.settled {
+				m.end(l, settlements[i].Decision)
+			}
+		}
+	}
+}
+
+func (m *model) end(l *modelLease, d job.Decision) {
+	j := l.of
+	l.settled, j.lease, j.cancelRequested, j.due = true, nil, false, false
+	j.state, j.attempt, j.interruptions, j.ended = d.To, d.Attempt, d.Interruptions, j.ended+1
+	if d.To == job.Dead {
+		m.dead = append(m.dead, j)
+	}
+}
+
+func (m *model) note(t *rapid.T) {
+	chosen := m.someLeases(t)
+	notes := make([]job.Note, len(chosen))
+	var want []job.Lease
+	for i, l := range chosen {
+		m.notes++
+		notes[i] = job.Note{Lease: l.Lease, Progress: fmt.Appendf(nil, "%d", m.notes)}
+		if l.valid() {
+			l.of.progress = string(notes[i].Progress)
+		} else {
+			want = append(want, l.Lease)
+		}
+	}
+	lost, err := m.store.Note(m.ctx, notes)
+	require.NoError(t, err)
+	require.ElementsMatch(t, want, lost)
+}
+
+func (m *model) renew(t *rapid.T) {
+	name := rapid.SampledFrom([]string{worker, other}).Draw(t, "worker")
+	chosen := m.someLeases(t)
+	asked := make([]job.Lease, len(chosen))
+	var want []job.Renewed
+	for i, l := range chosen {
+		asked[i] = l.Lease
+		if l.valid() && !l.expired {
+			want = append(want, job.Renewed{ID: l.ID, CancelRequested: l.of.cancelRequested})
+		}
+	}
+	held, err := m.store.Renew(m.ctx, name, asked, aMinute)
+	require.NoError(t, err)
+	require.ElementsMatch(t, want, held)
+}
+
+func (m *model) expire(t *rapid.T) {
+	for _, l := range m.someLeases(t) {
+		if l.valid() {
+			l.expired = true
+			_, err := m.store.work.Exec(m.ctx, "update leases set expires_at = now() - interval '1 second' where lease_id = $1", uuid(l.ID))
+			require.NoError(t, err)
+		}
+	}
+}
+
+func (m *model) reap(t *rapid.T) {
+	limit := rapid.IntRange(1, 3).Draw(t, "limit")
+	expired, err := m.store.Reap(m.ctx, limit, aMinute)
+	require.NoError(t, err)
+	var overdue []*modelLease
+	for _, l := range m.leases {
+		if l.valid() && l.expired {
+			overdue = append(overdue, l)
+		}
+	}
+	require.Len(t, expired, min(limit, len(overdue)))
+	slices.SortFunc(expired, func(a, b job.Expired) int {
+		return cmp.Compare(slices.Index(m.jobs, m.byID[a.JobID]), slices.Index(m.jobs, m.byID[b.JobID]))
+	})
+	for _, e := range expired {
+		j := m.byID[e.JobID]
+		require.Contains(t, overdue, j.lease)
+		require.Equal(t, []any{j.attempt, j.most, j.interruptions, j.fence, j.cancelRequested, j.lease.worker},
+			[]any{e.Attempt, e.MaxAttempts, e.Interruptions, e.Fence, e.CancelRequested, e.Worker})
+		m.own(j, e.Lease, e.Worker)
+	}
+}
+
+func (m *model) promote(t *rapid.T) {
+	limit := rapid.IntRange(1, 3).Draw(t, "limit")
+	var due []*modelJob
+	for _, j := range m.in(job.Created, job.Retry) {
+		if j.due {
+			due = append(due, j)
+		}
+	}
+	n, err := m.store.Promote(m.ctx, limit)
+	require.NoError(t, err)
+	require.Equal(t, min(limit, len(due)), n)
+	for _, j := range due {
+		view, err := m.store.Get(m.ctx, j.id)
+		require.NoError(t, err)
+		if view.State == job.Queued {
+			j.state, j.due = job.Queued, false
+			n--
+		}
+	}
+	require.Zero(t, n, "nothing else was promoted")
+}
+
+// pass lets two hours pass for the scheduler.
+func (m *model) pass(t *rapid.T) {
+	_, err := m.store.work.Exec(m.ctx, `with moved as (
+			update timers set run_at = run_at - interval '2 hours' where run_at < 'infinity' returning job_id, run_at
+		) update jobs j set run_at = m.run_at from moved m where m.job_id = j.job_id`)
+	require.NoError(t, err)
+	for _, j := range m.in(job.Created, job.Retry) {
+		j.due = !j.held
+	}
+}
+
+func (m *model) cancel(t *rapid.T) {
+	j := m.someJob(t)
+	view, err := m.store.Cancel(m.ctx, j.id)
+	switch j.state {
+	case job.Succeeded, job.Dead:
+		require.ErrorIs(t, err, job.ErrWrongState)
+		return
+	case job.Running:
+		j.cancelRequested = true
+	case job.Created, job.Queued, job.Retry, job.Canceled:
+		j.state, j.due, j.held = job.Canceled, false, false
+	}
+	require.NoError(t, err)
+	require.Equal(t, j.state, view.State)
+}
+
+func (m *model) release(t *rapid.T) {
+	j := m.someJob(t)
+	_, err := m.store.Release(m.ctx, j.id)
+	if j.state != job.Created {
+		require.ErrorIs(t, err, job.ErrWrongState)
+		return
+	}
+	require.NoError(t, err)
+	j.state, j.held, j.due = job.Queued, false, false
+}
+
+func (m *model) requeue(t *rapid.T) {
+	j := m.someJob(t)
+	_, err := m.store.Requeue(m.ctx, j.id)
+	if j.state != job.Dead {
+		require.ErrorIs(t, err, job.ErrWrongState)
+		return
+	}
+	require.NoError(t, err)
+	m.revive(j)
+}
+
+func (m *model) redrive(t *rapid.T) {
+	limit := rapid.IntRange(1, 3).Draw(t, "limit")
+	n, err := m.store.Redrive(m.ctx, limit)
+	require.NoError(t, err)
+	require.Equal(t, min(limit, len(m.dead)), n)
+	// Those buried by one statement died at one instant: ask which it took.
+	for _, j := range slices.Clone(m.dead) {
+		view, err := m.store.Get(m.ctx, j.id)
+		require.NoError(t, err)
+		if view.State == job.Queued {
+			m.revive(j)
+			n--
+		}
+	}
+	require.Zero(t, n, "nothing else was requeued")
+}
+
+func (m *model) revive(j *modelJob) {
+	j.state, j.attempt, j.interruptions = job.Queued, 0, 0
+	m.dead = slices.DeleteFunc(m.dead, func(d *modelJob) bool { return d == j })
+}
+
+func (m *model) discharge(t *rapid.T) {
+	name := rapid.SampledFrom([]string{worker, other}).Draw(t, "worker")
+	n, err := m.store.Discharge(m.ctx, []string{name})
+	require.NoError(t, err)
+	for _, l := range m.leases {
+		if l.valid() && l.worker == name {
+			l.expired = true
+			n--
+		}
+	}
+	require.Zero(t, n, "leases let go")
+}
+
+// compare holds the whole database against the model.
+func (m *model) compare(t *rapid.T) {
+	disagreements, err := m.store.Audit(m.ctx, 10)
+	require.NoError(t, err)
+	require.Empty(t, disagreements)
+	rows, err := m.store.work.Query(m.ctx, `
+		select j.job_id, j.state::text, j.attempt, j.interruptions, j.fence, l.lease_id,
+			coalesce(l.cancel_requested, false) as cancel_requested, coalesce(j.progress::text, '') as progress,
+			(select count(*) from job_attempts a where a.job_id = j.job_id)::int as ended
+		from jobs j left join leases l using (job_id)`)
+	require.NoError(t, err)
+	type row struct {
+		JobID           [16]byte
+		State           string
+		Attempt         int
+		Interruptions   int
+		Fence           int64
+		LeaseID         *[16]byte
+		CancelRequested bool
+		Progress        string
+		Ended           int
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	require.NoError(t, err)
+	require.Len(t, found, len(m.jobs))
+	for _, got := range found {
+		j, ok := m.byID[got.JobID]
+		require.True(t, ok)
+		want := row{
+			JobID: j.id, State: string(j.state), Attempt: j.attempt, Interruptions: j.interruptions,
+			Fence: j.fence, CancelRequested: j.cancelRequested, Progress: j.progress, Ended: j.ended,
+		}
+		if j.lease != nil {
+			want.LeaseID = (*[16]byte)(&j.lease.ID)
+		}
+		require.Equal(t, want, got)
+	}
+}
+
+func (m *model) in(states ...job.State) []*modelJob {
+	var found []*modelJob
+	for _, j := range m.jobs {
+		if slices.Contains(states, j.state) {
+			found = append(found, j)
+		}
+	}
+	return found
+}
+
+func (m *model) someJob(t *rapid.T) *modelJob {
+	if len(m.jobs) == 0 {
+		t.Skip("no job yet")
+	}
+	return m.jobs[rapid.IntRange(0, len(m.jobs)-1).Draw(t, "job")]
+}
+
+// someLeases draws up to four different leases, stale ones among them.
+func (m *model) someLeases(t *rapid.T) []*modelLease {
+	if len(m.leases) == 0 {
+		t.Skip("no lease yet")
+	}
+	places := rapid.SliceOfNDistinct(rapid.IntRange(0, len(m.leases)-1), 1, min(4, len(m.leases)), rapid.ID[int]).Draw(t, "leases")
+	chosen := make([]*modelLease, len(places))
+	for i, place := range places {
+		chosen[i] = m.leases[place]
+	}
+	return chosen
+}
