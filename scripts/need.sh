@@ -9,7 +9,7 @@ present() {
 	case $1 in
 	gcc) command -v gcc || command -v clang ;;
 	protoc) command -v protoc ;;
-	docker) command -v docker && command -v dockerd ;;
+	docker) command -v docker && command -v dockerd && command -v ip ;;
 	postgres)
 		# Tests use a server that is given, and need no binaries then.
 		[ -n "${HOLDFAST_TEST_DATABASE_URL:-}" ] || command -v initdb ||
@@ -27,7 +27,7 @@ debian() {
 	case $1 in
 	gcc) echo gcc libc6-dev ;;
 	protoc) echo protobuf-compiler ;;
-	docker) echo docker.io ;;
+	docker) echo docker.io iproute2 ;;
 	postgres) echo postgresql ;;
 	esac
 }

@@ -51,7 +51,10 @@ clean_up() {
 	status=$?
 	stop_dockerd
 	[ -z "$bridge" ] || ip link delete "$bridge" 2>/dev/null || true
-	[ -z "$engine" ] || rm -rf "$engine"
+	if [ -n "$engine" ]; then
+		umount "$engine/data" 2>/dev/null || true # the engine may leave it mounted
+		rm -rf "$engine"
+	fi
 	exit $status
 }
 
