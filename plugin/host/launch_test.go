@@ -60,6 +60,15 @@ func TestAPluginThatDoesNotComeUpSaysWhy(t *testing.T) {
 	}
 }
 
+func TestAPluginIsNotLaunchedWithoutItsLimits(t *testing.T) {
+	config := misbehaving("good")
+	config.Limits.OpenFiles = 1 << 40
+	h := startHost(t, nil, config)
+	h.eventually(func() bool { return h.status("good").LastError != "" }, "the launch fails")
+	require.Contains(t, h.status("good").LastError, "limit open files: operation not permitted")
+	require.Empty(t, processesOf(h.dir))
+}
+
 func TestAPluginThatEndsAtOnceIsNotAForkStorm(t *testing.T) {
 	launches := filepath.Join(t.TempDir(), "launches")
 	config := misbehaving("exit", "-mode", "exit", "-launches", launches)

@@ -141,6 +141,26 @@ func TestSweepTakesOnlyWhatNobodyHolds(t *testing.T) {
 	require.Zero(t, Sweep(filepath.Join(dir, "missing")))
 }
 
+func TestADirectoryThatOthersCanChangeIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o777))
+	_, err := MakeHome(dir)
+	require.ErrorContains(t, err, "others may write")
+	require.NoError(t, os.Chmod(dir, 0o777|os.ModeSticky))
+	h, err := MakeHome(dir)
+	require.NoError(t, err)
+	require.NoError(t, h.Remove())
+	if os.Geteuid() == 0 {
+		require.NoError(t, os.Chown(dir, 12345, 12345))
+		_, err = MakeHome(dir)
+		require.ErrorContains(t, err, "belongs to user 12345")
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	_, err = MakeHome(file)
+	require.Error(t, err)
+}
+
 func sleeper(t *testing.T, args ...string) *Process {
 	t.Helper()
 	out, _ := newOutput(100)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -37,6 +38,9 @@ func MakeHome(socketDir string) (*Home, error) {
 	if err := os.MkdirAll(socketDir, 0o700); err != nil {
 		return nil, err
 	}
+	if err := checkOwner(socketDir); err != nil {
+		return nil, err
+	}
 	bare, err := os.MkdirTemp(socketDir, bareHomePrefix)
 	if err != nil {
 		return nil, err
@@ -53,6 +57,26 @@ func MakeHome(socketDir string) (*Home, error) {
 	return &Home{Path: path, lock: lock}, nil
 }
 
+// checkOwner refuses a directory in which another user could put something in the
+// place of ours, such as one that was made in /tmp under our name beforehand.
+func checkOwner(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok || !info.IsDir():
+		return fmt.Errorf("%s is not a directory", dir)
+	case int(stat.Uid) != os.Geteuid() && stat.Uid != 0:
+		return fmt.Errorf("%s belongs to user %d", dir, stat.Uid)
+	case info.Mode().Perm()&0o022 != 0 && info.Mode()&os.ModeSticky == 0:
+		return fmt.Errorf("others may write to %s", dir)
+	}
+	return nil
+}
+
+// Remove removes the directory and all in it, and gives up the lock.
 func (h *Home) Remove() error {
 	err := os.RemoveAll(h.Path)
 	_ = h.lock.Close()

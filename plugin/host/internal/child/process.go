@@ -203,6 +203,7 @@ func (c *Process) fork(cmd *exec.Cmd, line *lifeline) error {
 		_ = cmd.Wait()
 		return err
 	}
+	c.out.Log = c.out.Log.With("pid", cmd.Process.Pid)
 	line.tie(cmd.Process.Pid)
 	c.lifeline, c.pid, c.started = line, cmd.Process.Pid, true
 	return nil
