@@ -27,33 +27,26 @@ func socketURL(socketDir, database string) string {
 	return u.String()
 }
 
-// SQLSTATEs that decide here.
-const (
-	duplicateDatabase = "42P04"
-	noSuchDatabase    = "3D000"
-)
+// duplicateDatabase is the SQLSTATE of losing a race.
+const duplicateDatabase = "42P04"
 
 // ensureDatabase creates the database when the cluster is new.
-func ensureDatabase(ctx context.Context, socketDir string) error {
-	conn, err := pgx.Connect(ctx, socketURL(socketDir, databaseName))
-	if err == nil {
-		return conn.Close(ctx)
-	}
-	if !hasState(err, noSuchDatabase) {
-		return fmt.Errorf("connect: %w", err)
-	}
-	conn, err = pgx.Connect(ctx, socketURL(socketDir, "postgres"))
+func ensureDatabase(ctx context.Context, socketDir string) (err error) {
+	conn, err := pgx.Connect(ctx, socketURL(socketDir, "postgres"))
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
-	_, err = conn.Exec(ctx, "create database "+databaseName)
-	if err != nil && !hasState(err, duplicateDatabase) {
-		return errors.Join(fmt.Errorf("create the database: %w", err), conn.Close(ctx))
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	var exists bool
+	if err := conn.QueryRow(ctx, "select exists (select from pg_database where datname = $1)", databaseName).Scan(&exists); err != nil {
+		return fmt.Errorf("look for the database: %w", err)
 	}
-	return conn.Close(ctx)
-}
-
-func hasState(err error, state string) bool {
+	if exists {
+		return nil
+	}
 	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && pgErr.Code == state
+	if _, err := conn.Exec(ctx, "create database "+databaseName); err != nil && (!errors.As(err, &pgErr) || pgErr.Code != duplicateDatabase) {
+		return fmt.Errorf("create the database: %w", err)
+	}
+	return nil
 }

@@ -25,7 +25,7 @@ type Config struct {
 	// DataDir is the server's home; it is created when missing. Where
 	// PostgreSQL must not run as the caller (root) and its user cannot reach
 	// this place, the data goes below /var/lib/holdfast and DataDir becomes a
-	// link to it.
+	// link to it. Removing the link does not remove the data.
 	DataDir string
 	// BinDir is where initdb and postgres are; empty to search.
 	BinDir string

@@ -25,11 +25,13 @@ func TestMain(m *testing.M) {
 
 func TestDataSurvivesARestart(t *testing.T) {
 	dir := tempDir(t)
-	server := begin(t, Config{DataDir: dir})
+	log := &logged{}
+	server := begin(t, Config{DataDir: dir, Log: log.logger()})
 	run(t, server, "create table t as select 42 as n")
 	pid := serverPid(t, dir)
 	end(t, server)
 	require.False(t, runsIn(filepath.Join(dir, "data"), pid), "the server is gone when Stop returns")
+	require.NotContains(t, log.text(), "level=WARN", "nothing alarms on the ordinary way")
 
 	server = begin(t, Config{DataDir: dir})
 	require.Equal(t, "42", query(t, server, "select n::text from t"))
