@@ -37,11 +37,11 @@ type assembly struct {
 }
 
 // assembler builds an assembly on a database whose schema is up to date.
-type assembler func(ctx context.Context, cfg config, url databaseURL, log *slog.Logger) (*assembly, error)
+type assembler func(ctx context.Context, cfg config, url databaseURL, environ []string, log *slog.Logger) (*assembly, error)
 
 // assemble wires store, plugins and runtime together.
-func assemble(ctx context.Context, cfg config, url databaseURL, log *slog.Logger) (*assembly, error) {
-	plugins, err := pluginConfigs(cfg.Handlers, os.Environ())
+func assemble(ctx context.Context, cfg config, url databaseURL, environ []string, log *slog.Logger) (*assembly, error) {
+	plugins, err := pluginConfigs(cfg.Handlers, environ)
 	if err != nil {
 		return nil, err
 	}

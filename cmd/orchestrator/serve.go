@@ -79,7 +79,7 @@ func (p *program) start(ctx context.Context, cfg config, log *slog.Logger) (*ass
 	if applied > 0 {
 		log.Info("schema brought up to date", "migrations", applied)
 	}
-	parts, err := p.assemble(ctx, cfg, db.url, log)
+	parts, err := p.assemble(ctx, cfg, db.url, p.environ, log)
 	if err != nil {
 		db.close()
 		return nil, nil, err
@@ -119,7 +119,7 @@ func work(
 	}
 	shutDown(giveUp, server, log)
 	stopRunning()
-	if err := awaitRun(ran, giveUp); err != nil {
+	if err := awaitRun(giveUp, ran); err != nil {
 		return err
 	}
 	if failure == nil {
@@ -130,7 +130,7 @@ func work(
 
 // awaitRun waits for the worker to drain, or not much longer than it was told
 // to give up.
-func awaitRun(ran <-chan error, giveUp context.Context) error {
+func awaitRun(giveUp context.Context, ran <-chan error) error {
 	var err error
 	select {
 	case err = <-ran:

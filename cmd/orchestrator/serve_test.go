@@ -81,7 +81,7 @@ func serve(t *testing.T, run func(ctx, abort context.Context) error, args ...str
 	program := program{
 		stdout: io.Discard, stderr: s.log,
 		environ: []string{"HOLDFAST_DATABASE__URL=" + storetest.EmptyURL(t), "HOLDFAST_SERVER__ADDRESS=127.0.0.1:0"},
-		assemble: func(context.Context, config, databaseURL, *slog.Logger) (*assembly, error) {
+		assemble: func(context.Context, config, databaseURL, []string, *slog.Logger) (*assembly, error) {
 			return &assembly{jobs: pingable{}, run: run, close: func() { close(s.closed) }}, nil
 		},
 	}

@@ -74,8 +74,10 @@ func TestNothingIsLostWhenOrchestratorsAndHandlersAreKilled(t *testing.T) {
 		defer close(accepted)
 		submitAll(t, jobs, func(i int) (*rig.Orchestrator, rig.Submission) {
 			k := kinds[i%len(kinds)]
-			return two, rig.Submission{JobType: "WORK", Payload: k.work, MaxAttempts: k.maxAttempts,
-				IdempotencyKey: fmt.Sprintf("%d-%d", i%len(kinds), i)}
+			return two, rig.Submission{
+				JobType: "WORK", Payload: k.work, MaxAttempts: k.maxAttempts,
+				IdempotencyKey: fmt.Sprintf("%d-%d", i%len(kinds), i),
+			}
 		})
 	}()
 	// Three handler processes and one orchestrator die while jobs run.

@@ -107,7 +107,7 @@ func (o *Orchestrator) Kill() error {
 	if err := o.cmd.Process.Kill(); err != nil {
 		return err
 	}
-	<-o.ended
+	_ = <-o.ended // it says that the process was killed
 	o.cmd = nil
 	return nil
 }
