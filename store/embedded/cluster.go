@@ -94,7 +94,6 @@ var settings = map[string]string{
 	"log_error_verbosity":      "terse", // details hold values of rows
 	"log_checkpoints":          "off",
 	"unix_socket_permissions":  "0700",
-	"external_pid_file":        "",
 	"shared_preload_libraries": "",
 }
 

@@ -42,18 +42,20 @@ func (l *serverLog) add(line string) {
 	l.mu.Unlock()
 	severity, text, found := strings.Cut(line, ":  ")
 	if !found {
-		text = line
+		severity, text = "", line
 	}
-	l.log.Log(context.Background(), levelOf(severity), "postgres", "severity", severity, "text", text)
+	l.log.Log(context.Background(), levelOf(severity, text), "postgres", "severity", severity, "text", text)
 }
 
-// levelOf ranks low what clients are told as well: an ERROR is the answer to
-// a statement, a FATAL the end of a connection.
-func levelOf(severity string) slog.Level {
-	switch severity {
-	case "PANIC":
+// levelOf ranks low what belongs to every start and end: clients that came
+// too early or stayed too long.
+func levelOf(severity, text string) slog.Level {
+	switch {
+	case severity == "PANIC":
 		return slog.LevelError
-	case "WARNING", "ERROR", "FATAL":
+	case severity == "WARNING", severity == "ERROR":
+		return slog.LevelWarn
+	case severity == "FATAL" && !strings.HasPrefix(text, "terminating ") && !strings.HasPrefix(text, "the database system is "):
 		return slog.LevelWarn
 	default:
 		return slog.LevelDebug

@@ -107,8 +107,11 @@ func (o *Orchestrator) Kill() error {
 	if err := o.cmd.Process.Kill(); err != nil {
 		return err
 	}
-	_ = <-o.ended // it says that the process was killed
+	err := <-o.ended
 	o.cmd = nil
+	if killed := new(exec.ExitError); !errors.As(err, &killed) {
+		return fmt.Errorf("the orchestrator had ended before it was killed: %w", err)
+	}
 	return nil
 }
 
