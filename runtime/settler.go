@@ -41,6 +41,7 @@ type write struct {
 	jobType    string
 	standing   job.Standing
 	outcome    job.Outcome
+	refused    bool // the database has refused the outcome once already
 }
 
 func newSettler(ctx context.Context, store Store, held *holdings, policies *catalog, log *slog.Logger) *settler {
@@ -111,7 +112,13 @@ func (s *settler) settle(ends []write) (again []write) {
 			w.standing.CancelRequested = true
 			again = append(again, s.revise(w, w.outcome))
 		case job.Refused:
-			again = append(again, s.revise(w, storable(w.outcome)))
+			if w.refused {
+				s.giveUp(w, job.ErrBadData)
+				continue
+			}
+			revised := s.revise(w, storable(w.outcome))
+			revised.refused = true
+			again = append(again, revised)
 		case job.Held:
 			again = append(again, w)
 		}
@@ -125,9 +132,7 @@ func (s *settler) settle(ends []write) (again []write) {
 func (s *settler) settleAlone(ends []write, cause error) (again []write) {
 	if len(ends) == 1 || s.ctx.Err() != nil {
 		for _, w := range ends {
-			s.held.remove(w.settlement.Lease.ID)
-			s.log.Error("attempt could not be settled; its lease will expire",
-				slog.String("job_id", w.settlement.JobID.String()), slog.Any("error", cause))
+			s.giveUp(w, cause)
 		}
 		return nil
 	}
@@ -135,6 +140,13 @@ func (s *settler) settleAlone(ends []write, cause error) (again []write) {
 		again = append(again, s.settle([]write{w})...)
 	}
 	return again
+}
+
+// giveUp lets go of an attempt that cannot be settled.
+func (s *settler) giveUp(w write, cause error) {
+	s.held.remove(w.settlement.Lease.ID)
+	s.log.Error("attempt could not be settled; its lease will expire",
+		slog.String("job_id", w.settlement.JobID.String()), slog.Any("error", cause))
 }
 
 // revise decides anew, on what has been learnt.
