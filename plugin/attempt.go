@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
 
 // leaseMargin is how much of the lease is left when an attempt is told that it
@@ -80,7 +81,9 @@ func outcome(result json.RawMessage, err, asked, cause error) *handlerv1.Outcome
 		return failure(&handlerv1.Failed{Code: "panic", Message: clean(err.Error()), Stack: clean(panicking.stack)})
 	case errors.As(err, &byHandler):
 		return &handlerv1.Outcome{Result: &handlerv1.Outcome_Canceled{Canceled: &handlerv1.Canceled{}}}
-	case asked != nil && !errors.Is(asked, ErrTimeout), errors.Is(cause, ErrLeaseLost):
+	case asked == nil && errors.Is(cause, ErrLeaseLost):
+		return failure(&handlerv1.Failed{Code: wire.CodeLeaseLost, Message: clean(err.Error())})
+	case asked != nil && !errors.Is(asked, ErrTimeout):
 		return &handlerv1.Outcome{Result: &handlerv1.Outcome_Canceled{Canceled: &handlerv1.Canceled{}}}
 	case errors.As(err, &later):
 		return &handlerv1.Outcome{Result: &handlerv1.Outcome_Snoozed{
@@ -90,7 +93,7 @@ func outcome(result json.RawMessage, err, asked, cause error) *handlerv1.Outcome
 	wish := wishes(err)
 	failed := &handlerv1.Failed{Permanent: wish.permanent, Code: clean(wish.code), Message: clean(err.Error())}
 	if errors.Is(cause, ErrTimeout) && !wish.permanent {
-		failed.Code = "timeout"
+		failed.Code = wire.CodeTimeout
 	}
 	if wish.retryAfter != nil {
 		after := millis(*wish.retryAfter)

@@ -18,6 +18,9 @@ type attempt struct {
 	// canceled is the reason the handler was told first; empty while it was
 	// told none. Guarded by the process.
 	canceled job.CancelReason
+	// killed says that the process was killed because of this attempt. Guarded
+	// by the process.
+	killed bool
 }
 
 var _ job.Run = (*attempt)(nil)
@@ -37,11 +40,13 @@ func (a *attempt) Cancel(reason job.CancelReason) {
 	p.wake()
 }
 
-// Kill ends the process group that the attempt runs in.
+// Kill ends the process group that the attempt runs in. The other attempts in it
+// end as Interrupted: they are not to blame.
 func (a *attempt) Kill() {
 	p := a.process
 	p.mu.Lock()
 	running := p.attempts[a.handle] == a
+	a.killed = a.killed || running
 	p.mu.Unlock()
 	if running {
 		p.fail(errKilled)

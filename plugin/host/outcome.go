@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -55,9 +56,11 @@ func readFailure(told job.CancelReason, failed *handlerv1.Failed) job.Outcome {
 		Stack:   failed.GetStack(),
 	}
 	switch {
-	case told == job.CancelTimeout:
+	case told == job.CancelTimeout, told == "" && failed.GetCode() == wire.CodeTimeout:
 		// Whatever the handler says, its error came after it was stopped.
 		outcome.Kind = job.Timeout
+	case told == "" && failed.GetCode() == wire.CodeLeaseLost:
+		outcome.Kind = job.GivenBack
 	case failed.GetPermanent():
 		outcome.Kind = job.PermanentFailure
 	}

@@ -262,7 +262,15 @@ func (p *process) abandon(cause error) {
 		// stopped: the job is not to blame.
 		outcome.Kind, outcome.Stack = job.GivenBack, ""
 	}
+	bystander := job.Outcome{
+		Kind:    job.Interrupted,
+		Message: fmt.Sprintf("plugin %s, pid %d: killed because of another attempt", p.fleet.config.Name, p.child.PID()),
+	}
 	for _, a := range left {
+		if errors.Is(cause, errKilled) && !a.killed {
+			a.reporter.Finished(bystander)
+			continue
+		}
 		a.reporter.Finished(outcome)
 	}
 }

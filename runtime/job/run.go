@@ -21,8 +21,8 @@ const (
 type Run interface {
 	// Cancel asks the handler to stop.
 	Cancel(reason CancelReason)
-	// Kill ends the handler's process and every process of its group. All
-	// attempts in it end as Crash.
+	// Kill ends the handler's process and every process of its group. This
+	// attempt ends as Crash, others in the process as Interrupted.
 	Kill()
 	// Extend tells the process that the lease is proven for leaseFor more.
 	Extend(leaseFor time.Duration)

@@ -22,3 +22,12 @@ var Handshake = plugin.HandshakeConfig{
 	MagicCookieKey:   "HOLDFAST_HANDLER",
 	MagicCookieValue: "holdfast-handler-plugin",
 }
+
+// Codes of a Failed outcome that say more than that the handler has failed.
+const (
+	// CodeTimeout: the attempt's own deadline has passed.
+	CodeTimeout = "timeout"
+	// CodeLeaseLost: the process has heard of no extension in time and has
+	// stopped the attempt by itself. The job is not to blame.
+	CodeLeaseLost = "lease_lost"
+)
