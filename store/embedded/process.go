@@ -70,7 +70,7 @@ func outputOf(ctx context.Context, cmd *exec.Cmd) (string, error) {
 		return "", context.Cause(ctx)
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s: %w: %s", cmd.Args[0], err, lastLines(out.String(), 5))
+		return "", fmt.Errorf("%s: %w: %s", cmd.Args[0], err, lastLines(out.String(), keptLines))
 	}
 	return strings.TrimSpace(out.String()), nil
 }
