@@ -1,0 +1,124 @@
+package runtime_test
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// script is a handler: what it does with one attempt, and how that ends.
+type script func(*run) job.Outcome
+
+// supervisor is one whose handlers are scripts in this process. It keeps every
+// run it ever started.
+type supervisor struct {
+	changed chan struct{}
+	all     sync.WaitGroup
+
+	mu      sync.Mutex
+	plugins []*handlers
+	runs    []*run
+	refused int // how many more starts to refuse
+}
+
+// handlers are the scripts of one plugin.
+type handlers struct {
+	name  string
+	slots int
+	plays map[string]script
+
+	busy, mostBusy int
+}
+
+// supervise returns a supervisor of the plugins. Whatever still runs at the
+// end of the test is killed.
+func supervise(t testing.TB, plugins ...*handlers) *supervisor {
+	t.Helper()
+	s := &supervisor{changed: make(chan struct{}, 1), plugins: plugins}
+	t.Cleanup(func() {
+		for _, r := range s.started() {
+			r.Kill()
+		}
+		s.all.Wait()
+	})
+	return s
+}
+
+// playing is a plugin of so many slots that plays one script for every type.
+func playing(name string, slots int, play script, types ...string) *handlers {
+	h := &handlers{name: name, slots: slots, plays: make(map[string]script)}
+	for _, jobType := range types {
+		h.plays[jobType] = play
+	}
+	return h
+}
+
+func (s *supervisor) Pools() []job.Pool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pools := make([]job.Pool, len(s.plugins))
+	for i, h := range s.plugins {
+		pools[i] = job.Pool{Plugin: h.name, Version: "v1", Types: h.types(), Free: h.slots - h.busy}
+	}
+	return pools
+}
+
+func (s *supervisor) Types() []job.TypeSpec {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var specs []job.TypeSpec
+	for _, h := range s.plugins {
+		for _, jobType := range h.types() {
+			specs = append(specs, job.TypeSpec{Type: jobType, Plugin: h.name, Version: "v1"})
+		}
+	}
+	return specs
+}
+
+func (h *handlers) types() []string {
+	types := make([]string, 0, len(h.plays))
+	for jobType := range h.plays {
+		types = append(types, jobType)
+	}
+	slices.Sort(types)
+	return types
+}
+
+func (s *supervisor) Changed() <-chan struct{} { return s.changed }
+
+func (s *supervisor) Start(plugin string, a job.Assignment, reporter job.Reporter) (job.Run, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refused > 0 {
+		s.refused--
+		return nil, errors.New("the plugin has just gone")
+	}
+	at := slices.IndexFunc(s.plugins, func(h *handlers) bool { return h.name == plugin })
+	h := s.plugins[at]
+	h.busy++
+	h.mostBusy = max(h.mostBusy, h.busy)
+	r := &run{Assignment: a, Reporter: reporter, stopped: make(chan struct{}), killed: make(chan struct{})}
+	s.runs = append(s.runs, r)
+	s.all.Go(func() {
+		outcome := h.plays[a.Type](r)
+		s.mu.Lock()
+		h.busy--
+		s.mu.Unlock()
+		reporter.Finished(r.end(outcome))
+		select {
+		case s.changed <- struct{}{}:
+		default:
+		}
+	})
+	return r, nil
+}
+
+// started returns every run so far, in the order they were started.
+func (s *supervisor) started() []*run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.runs)
+}
