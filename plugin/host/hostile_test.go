@@ -86,7 +86,7 @@ func TestAStoppedProcessHarmsOnlyItsOwnAttempts(t *testing.T) {
 	pid := h.status("stopped").PIDs[0]
 	h.awaitUp("good", 1)
 	begun := time.Now()
-	for len(r.done) == 0 {
+	for len(r.done) == 0 && time.Since(begun) < 20*time.Second {
 		run.Extend(time.Minute)
 		at := time.Now()
 		require.Equal(t, job.Success, h.run("good", `{}`).Kind)
@@ -172,7 +172,7 @@ func TestLimitsHold(t *testing.T) {
 
 func TestAKilledHostTakesItsPluginsAlong(t *testing.T) {
 	dir := socketDir(t)
-	pid, child, escaped := killHost(t, dir)
+	pid, child, escaped := killHost(t, dir, "good")
 	require.Eventually(t, func() bool { return !alive(pid) && !alive(child) }, 5*time.Second, time.Millisecond, "the plugin outlives its host")
 
 	// What has left the process group is found by the next host.
@@ -182,6 +182,15 @@ func TestAKilledHostTakesItsPluginsAlong(t *testing.T) {
 	require.Eventually(t, func() bool { return !alive(escaped) }, 5*time.Second, time.Millisecond)
 	require.NoError(t, h.Close(t.Context()))
 	requireNothingLeft(t, dir)
+}
+
+func TestAKilledHostTakesAlongAPluginThatCutsTheTie(t *testing.T) {
+	dir := socketDir(t)
+	pid, child, escaped := killHost(t, dir, "cunning")
+	require.Eventually(t, func() bool { return !alive(pid) }, 5*time.Second, time.Millisecond, "the plugin outlives its host")
+	for _, survivor := range []int{child, escaped} {
+		require.NoError(t, syscall.Kill(survivor, syscall.SIGKILL))
+	}
 }
 
 func TestALivingHostIsNotSwept(t *testing.T) {

@@ -282,7 +282,7 @@ func (h *testHost) progress(r *report) string {
 // plugin's process and of its two children, and then waits for its end.
 func hostToBeKilled(dir string) {
 	hostile = os.Getenv("HOST_TO_BE_KILLED_PLUGIN")
-	h, err := Start(context.Background(), testSettings(dir, io.Discard), []Config{misbehaving("good")})
+	h, err := Start(context.Background(), testSettings(dir, io.Discard), []Config{misbehaving("good", "-mode", os.Getenv("HOST_TO_BE_KILLED_MODE"))})
 	if err != nil {
 		panic(err)
 	}
@@ -303,10 +303,10 @@ func hostToBeKilled(dir string) {
 }
 
 // killHost runs hostToBeKilled, kills it, and returns the ids it had printed.
-func killHost(t *testing.T, dir string) (pluginPID, childPID, escapedPID int) {
+func killHost(t *testing.T, dir, mode string) (pluginPID, childPID, escapedPID int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), "HOST_TO_BE_KILLED="+dir, "HOST_TO_BE_KILLED_PLUGIN="+hostile)
+	cmd.Env = append(os.Environ(), "HOST_TO_BE_KILLED="+dir, "HOST_TO_BE_KILLED_MODE="+mode, "HOST_TO_BE_KILLED_PLUGIN="+hostile)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)

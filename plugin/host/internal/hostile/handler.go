@@ -217,13 +217,16 @@ func (w *work) run(start *handlerv1.Start, canceled chan handlerv1.Cancel_Reason
 	}
 }
 
-// spawn starts a child that holds the standard output and error, in a session of
-// its own if it is to escape. It returns its process id as JSON.
+// spawn starts a child that holds the standard output and error. To escape it gets
+// a session of its own, else it hides behind another environment: each can be found
+// in one way only. It returns its process id as JSON.
 func spawn(escape bool) []byte {
 	child := exec.CommandContext(context.Background(), "sleep", "1000")
 	child.Stdout, child.Stderr = realStdout, realStderr
 	if escape {
 		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	} else {
+		child.Env = []string{"NOTHING=left"}
 	}
 	if err := child.Start(); err != nil {
 		panic(err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -51,6 +52,15 @@ func main() {
 		}
 	case "silent":
 		time.Sleep(time.Hour)
+	case "cunning":
+		// Do without the signal that the host has tied to its own end.
+		flags, err := unix.FcntlInt(0, unix.F_GETFL, 0)
+		if err != nil || flags&unix.O_ASYNC == 0 {
+			panic("the standard input is not tied to the host")
+		}
+		if _, err := unix.FcntlInt(0, unix.F_SETFL, flags&^unix.O_ASYNC); err != nil {
+			panic(err)
+		}
 	case "slow":
 		time.Sleep(700 * time.Millisecond)
 	case "version":
