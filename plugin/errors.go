@@ -20,23 +20,50 @@ var (
 	ErrShutdown = errors.New("shutting down")
 )
 
+// Codes of failures that the SDK itself words.
+const (
+	codePanic       = "panic"
+	codeTimeout     = "timeout"
+	codeLeaseLost   = "lease_lost"
+	codeBadPayload  = "bad_payload"
+	codeBadResult   = "bad_result"
+	codeUnknownType = "unknown_type"
+)
+
 // Permanent marks err as one that no further attempt can cure: the job is
-// dead-lettered.
-func Permanent(err error) error { return &steered{err: err, permanent: true} }
+// dead-lettered. It returns nil for nil.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &steered{err: err, permanent: true}
+}
 
 // RetryAfter makes the next attempt, if there is one left, wait d in place of
-// the retry policy's backoff.
-func RetryAfter(err error, d time.Duration) error { return &steered{err: err, retryAfter: &d} }
+// the retry policy's backoff. It returns nil for nil.
+func RetryAfter(err error, d time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return &steered{err: err, retryAfter: &d}
+}
 
-// Code gives err a short, stable name that is stored with the attempt.
-func Code(err error, code string) error { return &steered{err: err, code: code} }
+// Code gives err a short, stable name that is stored with the attempt. It
+// returns nil for nil.
+func Code(err error, code string) error {
+	if err == nil {
+		return nil
+	}
+	return &steered{err: err, code: code}
+}
 
-// Snooze ends the attempt without counting it: the job is attempted again
-// after d.
+// Snooze ends the attempt without charging it to the job, which is attempted
+// again after d.
 func Snooze(d time.Duration) error { return &snooze{after: d} }
 
-// Cancel ends the job as canceled, by its handler's own decision.
-func Cancel(err error) error { return &cancel{err: err} }
+// Cancel ends the job as canceled, by its handler's own decision. The reason
+// goes to the orchestrator's log; it may be nil.
+func Cancel(reason error) error { return &cancel{reason: reason} }
 
 // steered is an error with a wish. Wishes add up along a chain of errors; of
 // two for the same thing the outer one counts.
@@ -47,31 +74,27 @@ type steered struct {
 	code       string
 }
 
-func (e *steered) Error() string {
-	if e.err == nil {
-		return "failed"
-	}
-	return e.err.Error()
-}
+func (e *steered) Error() string { return e.err.Error() }
 func (e *steered) Unwrap() error { return e.err }
 
 type snooze struct{ after time.Duration }
 
 func (e *snooze) Error() string { return fmt.Sprintf("snooze for %s", e.after) }
 
-type cancel struct{ err error }
+type cancel struct{ reason error }
 
-func (e *cancel) Error() string { return fmt.Sprintf("canceled by the handler: %v", e.err) }
-func (e *cancel) Unwrap() error { return e.err }
+func (e *cancel) Error() string {
+	if e.reason == nil {
+		return "canceled by the handler"
+	}
+	return "canceled by the handler: " + e.reason.Error()
+}
+func (e *cancel) Unwrap() error { return e.reason }
 
 // wishes collects what the errors in a chain ask for.
 func wishes(err error) steered {
 	var all steered
-	for {
-		var next *steered
-		if !errors.As(err, &next) {
-			return all
-		}
+	for next := new(steered); errors.As(err, &next); err = next.err {
 		all.permanent = all.permanent || next.permanent
 		if all.retryAfter == nil {
 			all.retryAfter = next.retryAfter
@@ -79,6 +102,6 @@ func wishes(err error) steered {
 		if all.code == "" {
 			all.code = next.code
 		}
-		err = next.err
 	}
+	return all
 }

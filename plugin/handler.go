@@ -3,9 +3,10 @@ package plugin
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"reflect"
 	"time"
+	"unicode"
 )
 
 // Handler is a job type with the function that does it; see Handle.
@@ -16,27 +17,27 @@ type Handler struct {
 	timeout     time.Duration
 	retry       *RetryPolicy
 	run         func(context.Context, *attempt) (json.RawMessage, error)
+	// problem is the first thing wrong with it, for Serve to report.
+	problem error
 }
 
-// Option sets something about a job type. What no option sets is decided by
-// the orchestrator's configuration, which also wins over every option.
-type Option func(*Handler)
-
-// Handle makes a handler of a function without a result.
+// Handle makes a handler of a function without a result. The payload is
+// decoded into A by encoding/json; one that does not fit fails the job for
+// good, without a call.
 func Handle[A any](jobType string, do func(context.Context, Job[A]) error, options ...Option) Handler {
-	return newHandler[A](jobType, func(ctx context.Context, a *attempt) (json.RawMessage, error) {
+	return newHandler[A](jobType, options, func(ctx context.Context, a *attempt) (json.RawMessage, error) {
 		j, err := newJob[A](a)
 		if err != nil {
 			return nil, err
 		}
 		return nil, do(ctx, j)
-	}, options)
+	})
 }
 
 // HandleResult makes a handler of a function whose result is stored with the
 // job, as JSON, and shown to clients.
 func HandleResult[A, R any](jobType string, do func(context.Context, Job[A]) (R, error), options ...Option) Handler {
-	return newHandler[A](jobType, func(ctx context.Context, a *attempt) (json.RawMessage, error) {
+	return newHandler[A](jobType, options, func(ctx context.Context, a *attempt) (json.RawMessage, error) {
 		j, err := newJob[A](a)
 		if err != nil {
 			return nil, err
@@ -45,75 +46,56 @@ func HandleResult[A, R any](jobType string, do func(context.Context, Job[A]) (R,
 		if err != nil {
 			return nil, err
 		}
-		encoded, err := json.Marshal(result)
+		encoded, err := encode(result)
 		if err != nil {
-			return nil, Code(Permanent(fmt.Errorf("result: %w", err)), "bad_result")
+			return nil, Code(Permanent(fmt.Errorf("result: %w", err)), codeBadResult)
 		}
 		return encoded, nil
-	}, options)
+	})
 }
 
 func newHandler[A any](
-	jobType string, run func(context.Context, *attempt) (json.RawMessage, error), options []Option,
+	jobType string, options []Option, run func(context.Context, *attempt) (json.RawMessage, error),
 ) Handler {
-	h := Handler{jobType: jobType, schema: schemaOf[A](), run: run}
+	h := Handler{jobType: jobType, run: run}
+	h.checkName()
 	for _, option := range options {
 		option(&h)
+	}
+	if h.schema == nil {
+		var err error
+		if h.schema, err = schemaOf(reflect.TypeFor[A]()); err != nil {
+			h.reject("schema of %s: %w; change the type or use WithSchema", reflect.TypeFor[A](), err)
+		}
 	}
 	return h
 }
 
-func newJob[A any](a *attempt) (Job[A], error) {
-	s := a.start
-	j := Job[A]{
-		ID: s.GetJobId(), Type: s.GetJobType(), Tenant: s.GetTenant(), Payload: s.GetPayload(),
-		Attempt: int(s.GetAttempt()), MaxAttempts: int(s.GetMaxAttempts()), Fence: s.GetFence(), attempt: a,
-	}
-	if created, err := time.Parse(time.RFC3339Nano, s.GetCreatedAt()); err == nil {
-		j.CreatedAt = created
-	}
-	if err := decodeArgs(s.GetPayload(), &j.Args); err != nil {
-		return j, Code(Permanent(fmt.Errorf("payload: %w", err)), "bad_payload")
-	}
-	return j, nil
-}
-
-// Timeout bounds each attempt.
-func Timeout(d time.Duration) Option { return func(h *Handler) { h.timeout = d } }
-
-// MaxAttempts bounds how often a job is attempted, the first time included.
-func MaxAttempts(n int) Option { return func(h *Handler) { h.maxAttempts = n } }
-
-// Retry says how long a job waits between attempts.
-func Retry(policy RetryPolicy) Option { return func(h *Handler) { h.retry = &policy } }
-
-// WithSchema replaces the JSON Schema that is made from the Args type. It must
-// not refer to anything outside of itself.
-func WithSchema(schema json.RawMessage) Option { return func(h *Handler) { h.schema = schema } }
-
-// check reports what the orchestrator would refuse.
-func (h Handler) check() error {
-	switch {
-	case h.jobType == "":
-		return errors.New("a handler has no job type")
-	case len(h.jobType) > maxTypeName:
-		return fmt.Errorf("job type %.20s…: the name is longer than %d bytes", h.jobType, maxTypeName)
-	case h.timeout < 0:
-		return fmt.Errorf("job type %s: timeout %s is below zero", h.jobType, h.timeout)
-	case h.timeout > 0 && h.timeout < time.Millisecond:
-		return fmt.Errorf("job type %s: timeout %s is below a millisecond", h.jobType, h.timeout)
-	case h.maxAttempts < 0:
-		return fmt.Errorf("job type %s: max attempts %d is below zero", h.jobType, h.maxAttempts)
-	case len(h.schema) > 0 && !json.Valid(h.schema):
-		return fmt.Errorf("job type %s: the schema is not JSON", h.jobType)
-	}
-	if h.retry != nil {
-		if err := h.retry.check(); err != nil {
-			return fmt.Errorf("job type %s: retry: %w", h.jobType, err)
-		}
-	}
-	return nil
-}
-
 // maxTypeName is what the orchestrator accepts, in bytes.
 const maxTypeName = 200
+
+func (h *Handler) checkName() {
+	switch {
+	case h.jobType == "":
+		h.reject("the name is empty")
+	case len(h.jobType) > maxTypeName:
+		h.reject("the name is longer than %d bytes", maxTypeName)
+	case !printable(h.jobType):
+		h.reject("the name holds a character that cannot be printed")
+	}
+}
+
+func (h *Handler) reject(format string, values ...any) {
+	if h.problem == nil {
+		h.problem = fmt.Errorf("job type %.40q: "+format, append([]any{h.jobType}, values...)...)
+	}
+}
+
+func printable(text string) bool {
+	for _, r := range text {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			return false
+		}
+	}
+	return true
+}

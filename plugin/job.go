@@ -2,12 +2,14 @@ package plugin
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 )
 
 // Job is one attempt at a job, with its payload decoded into Args.
+//
+// One that a test makes by hand belongs to no attempt: it has no checkpoint,
+// and what it reports goes nowhere.
 type Job[A any] struct {
 	Args A
 	// ID is the job's id, the same in every attempt: what to tell others for
@@ -23,61 +25,65 @@ type Job[A any] struct {
 	// Fence grows with every attempt at the job. Whatever this attempt writes
 	// to can remember the highest one it has seen and refuse lower ones, and
 	// so keep out an attempt that was given up but still runs somewhere.
-	Fence     int64
+	Fence int64
+	// CreatedAt is by the database's clock.
 	CreatedAt time.Time
 
 	attempt *attempt
 }
 
+func newJob[A any](a *attempt) (Job[A], error) {
+	s := a.start
+	j := Job[A]{
+		ID: s.GetJobId(), Type: s.GetJobType(), Tenant: s.GetTenant(), Payload: s.GetPayload(),
+		Attempt: int(s.GetAttempt()), MaxAttempts: int(s.GetMaxAttempts()), Fence: s.GetFence(), attempt: a,
+	}
+	if created, err := time.Parse(time.RFC3339Nano, s.GetCreatedAt()); err == nil {
+		j.CreatedAt = created
+	}
+	if err := decodePayload(s.GetPayload(), &j.Args); err != nil {
+		return j, Code(Permanent(fmt.Errorf("payload: %w", err)), codeBadPayload)
+	}
+	return j, nil
+}
+
 // Progress shows v, as JSON, to whoever looks at the job. Only the last value
-// counts. It does not wait for the value to be stored.
+// counts. It does not wait for the value to be stored, and fails only when v
+// is not JSON, is too large, or comes after the attempt's end.
 func (j Job[A]) Progress(v any) error {
-	encoded, err := json.Marshal(v)
+	encoded, err := encode(v)
+	if err == nil && j.attempt != nil {
+		err = j.attempt.session.out.progress(j.attempt, encoded)
+	}
 	if err != nil {
 		return fmt.Errorf("progress: %w", err)
 	}
-	j.attempt.progress(encoded)
 	return nil
 }
 
 // Checkpoint saves v, as JSON, for the next attempt, which finds it with
-// Resume. It is stored before the end of this attempt is, also when the
-// process dies right after the orchestrator has received it. It does not wait
-// for that.
+// Resume. Only the last value counts. It is stored before this attempt's end
+// is, and also when the process dies after the orchestrator has received it;
+// it does not wait for that. It fails as Progress does.
 func (j Job[A]) Checkpoint(v any) error {
-	encoded, err := json.Marshal(v)
+	encoded, err := encode(v)
+	if err == nil && j.attempt != nil {
+		err = j.attempt.session.out.checkpoint(j.attempt, encoded)
+	}
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
-	j.attempt.checkpoint(encoded)
 	return nil
 }
 
 // Resume decodes the last checkpoint of an earlier attempt into v. It returns
 // false, and leaves v alone, when there is none.
 func (j Job[A]) Resume(v any) (bool, error) {
-	saved := j.attempt.start.GetCheckpoint()
-	if len(saved) == 0 {
+	if j.attempt == nil || len(j.attempt.start.GetCheckpoint()) == 0 {
 		return false, nil
 	}
-	if err := json.Unmarshal(saved, v); err != nil {
+	if err := json.Unmarshal(j.attempt.start.GetCheckpoint(), v); err != nil {
 		return false, fmt.Errorf("resume: %w", err)
 	}
 	return true, nil
-}
-
-// decodeArgs reads the payload into args. A payload that is a JSON text within
-// a JSON string, as some clients send it, is read as that text where args
-// cannot be a string.
-func decodeArgs(payload []byte, args any) error {
-	err := json.Unmarshal(payload, args)
-	var wrongType *json.UnmarshalTypeError
-	if err == nil || !errors.As(err, &wrongType) {
-		return err
-	}
-	var text string
-	if json.Unmarshal(payload, &text) != nil {
-		return err
-	}
-	return json.Unmarshal([]byte(text), args)
 }

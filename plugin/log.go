@@ -3,49 +3,79 @@ package plugin
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"log/slog"
-	"os"
+	"math"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
-type attemptKey struct{}
-
-func withAttempt(ctx context.Context, a *attempt) context.Context {
-	return context.WithValue(ctx, attemptKey{}, a)
-}
+// What is kept of a log record, in bytes; the orchestrator keeps no more.
+const (
+	maxLogMessage    = 16 << 10
+	maxLogAttributes = 16 << 10
+)
 
 // Logger returns the logger of the attempt that ctx belongs to. Its records
 // appear in the orchestrator's log with the job's id. Logging never waits:
 // when the orchestrator does not keep up, records are dropped and counted.
 // Outside of an attempt the records go to standard error.
 func Logger(ctx context.Context) *slog.Logger {
-	a, ok := ctx.Value(attemptKey{}).(*attempt)
-	if !ok {
-		return slog.New(slog.NewTextHandler(os.Stderr, nil))
+	if a := current(ctx); a != nil {
+		return a.logger()
 	}
-	return slog.New(&logHandler{handle: a.start.GetHandle(), send: a.session.log})
+	return slog.New(slog.NewTextHandler(stderr, nil))
 }
 
+func (a *attempt) logger() *slog.Logger { return slog.New(&logHandler{attempt: a}) }
+
 // logHandler sends records over the stream, their attributes as one JSON
-// object.
+// object. It holds no lock while it encodes: a value may log, too.
 type logHandler struct {
-	handle uint64
-	send   func(*handlerv1.Log)
+	attempt *attempt
 	// within holds what WithAttrs and WithGroup have added, to be done again
 	// on the handler that encodes each record.
 	within []func(slog.Handler) slog.Handler
 }
 
+// Enabled implements slog.Handler. What is logged is the orchestrator's choice.
 func (h *logHandler) Enabled(context.Context, slog.Level) bool { return true }
 
+// Handle implements slog.Handler.
 func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
-	var attributes bytes.Buffer
-	var encoder slog.Handler = slog.NewJSONHandler(&attributes, &slog.HandlerOptions{
-		Level: slog.Level(-128), ReplaceAttr: onlyAttributes,
-	})
+	attributes, err := h.encode(ctx, r)
+	if err != nil {
+		return err
+	}
+	record := &handlerv1.Log{
+		Handle: h.attempt.start.GetHandle(), Level: level(r.Level), Message: clean(r.Message, maxLogMessage),
+		Attributes: attributes, Time: r.Time.Format(time.RFC3339Nano),
+	}
+	if len(attributes) > maxLogAttributes {
+		record.Attributes = []byte(`{"attributes":"too large"}`)
+	}
+	h.attempt.session.out.log(h.attempt, record)
+	return nil
+}
+
+var attributesOnly = &slog.HandlerOptions{
+	Level: slog.Level(math.MinInt),
+	// All attributes are in a group; what is not is the record's own.
+	ReplaceAttr: func(groups []string, attr slog.Attr) slog.Attr {
+		if len(groups) == 0 {
+			return slog.Attr{}
+		}
+		return attr
+	},
+}
+
+// encode returns the attributes as a JSON object; empty when there are none.
+func (h *logHandler) encode(ctx context.Context, r slog.Record) ([]byte, error) {
+	if r.NumAttrs() == 0 && len(h.within) == 0 {
+		return nil, nil
+	}
+	var text bytes.Buffer
+	encoder := slog.NewJSONHandler(&text, attributesOnly).WithGroup("a")
 	for _, add := range h.within {
 		encoder = add(encoder)
 	}
@@ -55,49 +85,27 @@ func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 		return true
 	})
 	if err := encoder.Handle(ctx, bare); err != nil {
-		return err
+		return nil, err
 	}
-	record := &handlerv1.Log{
-		Handle: h.handle, Level: level(r.Level), Message: clean(r.Message), Time: r.Time.Format(time.RFC3339Nano),
+	attributes, found := bytes.CutPrefix(bytes.TrimSpace(text.Bytes()), []byte(`{"a":`))
+	if !found {
+		return nil, nil
 	}
-	if text := bytes.TrimSpace(attributes.Bytes()); json.Valid(text) && string(text) != "{}" {
-		record.Attributes = text
-	}
-	h.send(record)
-	return nil
+	return bytes.TrimSuffix(attributes, []byte("}")), nil
 }
 
-// onlyAttributes leaves out what has a field of its own in the record.
-func onlyAttributes(groups []string, attr slog.Attr) slog.Attr {
-	if len(groups) == 0 && (attr.Key == slog.LevelKey || attr.Key == slog.MessageKey) && builtIn(attr) {
-		return slog.Attr{}
-	}
-	return attr
-}
-
-// builtIn tells the record's own level and empty message from attributes that
-// happen to have the same keys.
-func builtIn(attr slog.Attr) bool {
-	if attr.Key == slog.MessageKey {
-		return attr.Value.Kind() == slog.KindString && attr.Value.String() == ""
-	}
-	_, isLevel := attr.Value.Any().(slog.Level)
-	return isLevel
-}
-
+// WithAttrs implements slog.Handler.
 func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return h.with(func(inner slog.Handler) slog.Handler { return inner.WithAttrs(attrs) })
 }
 
+// WithGroup implements slog.Handler.
 func (h *logHandler) WithGroup(name string) slog.Handler {
 	return h.with(func(inner slog.Handler) slog.Handler { return inner.WithGroup(name) })
 }
 
 func (h *logHandler) with(add func(slog.Handler) slog.Handler) *logHandler {
-	return &logHandler{
-		handle: h.handle, send: h.send,
-		within: append(h.within[:len(h.within):len(h.within)], add),
-	}
+	return &logHandler{attempt: h.attempt, within: append(h.within[:len(h.within):len(h.within)], add)}
 }
 
 func level(l slog.Level) handlerv1.Log_Level {

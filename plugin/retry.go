@@ -59,16 +59,16 @@ func (p RetryPolicy) check() error {
 		return fmt.Errorf("backoff %q is not one of exponential, fixed, immediate", p.Backoff)
 	}
 	switch {
-	case p.Base < time.Millisecond:
-		return fmt.Errorf("base %s is below a millisecond", p.Base)
+	case p.Base < time.Millisecond || p.Base > longest:
+		return fmt.Errorf("base %s is not between 1ms and %s", p.Base, longest)
 	case !(p.JitterMin >= 0 && p.JitterMin <= p.JitterMax) || math.IsInf(p.JitterMax, 0):
 		return fmt.Errorf("jitter window %g..%g is not 0 ≤ min ≤ max", p.JitterMin, p.JitterMax)
 	case p.Backoff == Fixed:
 		return nil
 	case !(p.Factor >= 1) || math.IsInf(p.Factor, 0):
 		return fmt.Errorf("factor %g is not 1 or more", p.Factor)
-	case p.Cap < p.Base:
-		return fmt.Errorf("cap %s is below base %s", p.Cap, p.Base)
+	case p.Cap < p.Base || p.Cap > longest:
+		return fmt.Errorf("cap %s is not between base %s and %s", p.Cap, p.Base, longest)
 	}
 	return nil
 }

@@ -1,32 +1,84 @@
 package plugin
 
 import (
+	"bytes"
+	"encoding"
 	"encoding/json"
+	"fmt"
 	"reflect"
+	"strings"
+	"time"
+	"unicode"
 
 	"github.com/invopop/jsonschema"
 )
 
+var (
+	jsonDecoder = reflect.TypeFor[json.Unmarshaler]()
+	textDecoder = reflect.TypeFor[encoding.TextUnmarshaler]()
+	timestamp   = reflect.TypeFor[time.Time]()
+	rawJSON     = reflect.TypeFor[json.RawMessage]()
+)
+
 // schemaOf makes the JSON Schema of a payload type. It refers to nothing
 // outside of itself, and allows members that the type does not know, so that
-// clients can be ahead of handlers. It is nil for types that any JSON fits,
-// or that no schema can be made of.
-func schemaOf[A any]() (schema json.RawMessage) {
-	kind := reflect.TypeFor[A]()
-	if kind.Kind() == reflect.Interface || kind == reflect.TypeFor[json.RawMessage]() {
-		return nil
+// clients can be ahead of handlers. It is nil for a type that any JSON fits.
+func schemaOf(t reflect.Type) (schema json.RawMessage, err error) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() == reflect.Interface || t == rawJSON {
+		return nil, nil
 	}
 	defer func() {
-		if recover() != nil { // the reflector panics at types such as channels
-			schema = nil
+		if problem := recover(); problem != nil { // at types such as channels
+			schema, err = nil, fmt.Errorf("%v", problem)
 		}
 	}()
 	reflector := jsonschema.Reflector{
-		Anonymous: true, AllowAdditionalProperties: true, ExpandedStruct: kind.Kind() == reflect.Struct,
+		Anonymous: true, AllowAdditionalProperties: true, ExpandedStruct: t.Kind() == reflect.Struct,
+		Mapper: schemaOfDecoder, Namer: definitionName,
 	}
-	encoded, err := json.Marshal(reflector.ReflectFromType(kind))
+	encoded, err := json.Marshal(reflector.ReflectFromType(t))
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	return encoded
+	if reflector.ExpandedStruct && bytes.Contains(encoded, []byte(`"#/$defs/`+definitionName(t)+`"`)) {
+		// The type contains itself; expanded, its definition would be missing.
+		reflector.ExpandedStruct = false
+		return json.Marshal(reflector.ReflectFromType(t))
+	}
+	return encoded, nil
+}
+
+// schemaOfDecoder is for types that decode themselves: what they look like in
+// Go says nothing about their JSON. One with a JSONSchema method describes
+// itself.
+func schemaOfDecoder(t reflect.Type) *jsonschema.Schema {
+	_, describesItself := t.MethodByName("JSONSchema")
+	pointer := reflect.PointerTo(t)
+	switch {
+	case describesItself, t == timestamp, t == rawJSON:
+		return nil
+	case pointer.Implements(jsonDecoder):
+		return &jsonschema.Schema{}
+	case pointer.Implements(textDecoder):
+		return &jsonschema.Schema{Type: "string"}
+	}
+	return nil
+}
+
+// definitionName tells types of the same name apart and is fit for a URI. It
+// is empty for types without a name.
+func definitionName(t reflect.Type) string {
+	if t.Name() == "" {
+		return ""
+	}
+	name := strings.TrimPrefix(t.PkgPath()+"."+t.Name(), "main.")
+	return strings.Map(func(r rune) rune {
+		if r == '.' || r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return '_'
+	}, strings.TrimPrefix(name, "."))
 }

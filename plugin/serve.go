@@ -19,7 +19,7 @@ import (
 // Exit codes of a handler process.
 const (
 	exitDrained   = 0
-	exitUsage     = 1
+	exitUnusable  = 1 // started by hand, or nothing to serve
 	exitAbandoned = 3
 )
 
@@ -28,57 +28,66 @@ const (
 // process as a whole.
 //
 // From then on standard output is standard error, so that a stray print
-// disturbs nothing; the process ignores SIGINT and SIGTERM, which the terminal
-// sends to everybody and the orchestrator answers for; and it ends when its
-// standard input does, since then the orchestrator is gone.
+// disturbs nothing; the process takes no notice of SIGINT and SIGTERM, which a
+// terminal sends to everybody and the orchestrator answers for; and it ends
+// when its standard input does, since then the orchestrator is gone.
 //
 // Started by hand, the process says what it is and exits 1.
 func Serve(parts ...Part) {
 	b, err := assemble(parts)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
-		os.Exit(exitUsage)
+		os.Exit(exitUnusable)
 	}
 	if os.Getenv(wire.Handshake.MagicCookieKey) != wire.Handshake.MagicCookieValue {
 		b.introduce(os.Stderr)
-		os.Exit(exitUsage)
+		os.Exit(exitUnusable)
 	}
-	if err := keepStdoutForHandshake(); err != nil {
+	os.Exit(serve(b))
+}
+
+// serve returns the exit code.
+func serve(b binary) int {
+	streams, err := divertStreams()
+	if err != nil {
 		exitProcess(err.Error())
 	}
-	leaveSignalsToOrchestrator()
-	var drained atomic.Bool
+	takeSignals()
+	var connected, drained atomic.Bool
+	var grpcServer *grpc.Server
+	service := &server{
+		binary: b,
+		connected: func() {
+			connected.Store(true)
+			if err := streams.reclaim(); err != nil {
+				exitProcess(err.Error())
+			}
+		},
+		drained: func() {
+			drained.Store(true)
+			go grpcServer.GracefulStop()
+		},
+		exit: exitProcess,
+	}
 	go endWithStdin(&drained)
 	goplugin.Serve(&goplugin.ServeConfig{
-		HandshakeConfig: wire.Handshake,
-		VersionedPlugins: map[int]goplugin.PluginSet{wire.Version: {
-			wire.PluginName: &registration{server: &server{
-				binary: b, described: printToStderr, drained: func() { drained.Store(true) }, abandon: exitProcess,
-			}},
-		}},
-		GRPCServer: newGRPCServer,
-		Logger:     hclog.NewNullLogger(),
+		HandshakeConfig:  wire.Handshake,
+		VersionedPlugins: map[int]goplugin.PluginSet{wire.Version: {wire.PluginName: service}},
+		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
+			grpcServer = newGRPCServer(options)
+			return grpcServer
+		},
+		Logger: hclog.New(&hclog.LoggerOptions{Name: "go-plugin", Level: hclog.Error, Output: stderr}),
 	})
+	if !connected.Load() {
+		return exitUnusable
+	}
+	return exitDrained
 }
 
-func newGRPCServer(options []grpc.ServerOption) *grpc.Server {
-	return grpc.NewServer(append(options,
-		grpc.MaxRecvMsgSize(wire.MaxMessageBytes), grpc.MaxSendMsgSize(wire.MaxMessageBytes))...)
-}
-
-// printToStderr undoes what go-plugin does to the standard streams when it
-// serves: it would carry them over a stream of its own. The orchestrator reads
-// the process's standard error.
-func printToStderr() { os.Stdout, os.Stderr = stderr, stderr }
-
-// stderr is the process's standard error, whatever the variable in package os
-// says.
-var stderr = os.Stderr
-
-// leaveSignalsToOrchestrator takes the signals and does nothing with them. To
-// ignore them instead would make every program that a handler starts ignore
-// them too.
-func leaveSignalsToOrchestrator() {
+// takeSignals takes the signals and does nothing with them. To ignore them
+// instead would make every program that a handler starts ignore them too.
+func takeSignals() {
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM)
 }
 
@@ -91,4 +100,10 @@ func endWithStdin(drained *atomic.Bool) {
 		os.Exit(exitDrained)
 	}
 	exitProcess("the orchestrator is gone")
+}
+
+// exitProcess ends the process with a word of explanation.
+func exitProcess(why string) {
+	fmt.Fprintln(stderr, "handler process ends:", why)
+	os.Exit(exitAbandoned)
 }

@@ -2,61 +2,62 @@ package plugin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
+	"sync"
 
 	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
 
-// server is the handler service of this process.
+// server is the handler service of this process, and puts itself on
+// go-plugin's server.
 type server struct {
 	handlerv1.UnimplementedHandlerServer
+	goplugin.NetRPCUnsupportedPlugin
+
 	binary binary
-	// described is called at the first sign of the orchestrator.
-	described func()
+	// connected is called once, when the orchestrator is heard of.
+	connected func()
 	// drained is called when the orchestrator has asked the process to leave
-	// and the last outcome is on its way.
+	// and everything is sent.
 	drained func()
-	abandon func(why string)
+	// exit ends the process at once.
+	exit func(why string)
+
+	first sync.Once
 }
 
 // Describe implements the service.
 func (s *server) Describe(context.Context, *handlerv1.DescribeRequest) (*handlerv1.DescribeResponse, error) {
-	s.described()
+	s.first.Do(s.connected)
 	return s.binary.manifest(), nil
 }
 
 // Work implements the service.
 func (s *server) Work(stream stream) error {
-	drained, err := newSession(s.binary.handlers, stream, s.abandon).work()
-	if drained {
+	s.first.Do(s.connected)
+	err := newSession(s.binary.handlers, s.exit).work(stream)
+	if err == nil {
 		s.drained()
 	}
 	return err
 }
 
-func unknownType(_ context.Context, a *attempt) (json.RawMessage, error) {
-	return nil, Code(Permanent(fmt.Errorf("this binary has no handler for %s", a.start.GetJobType())), "unknown_type")
-}
-
-// registration puts the service on go-plugin's server.
-type registration struct {
-	goplugin.NetRPCUnsupportedPlugin
-	server *server
-}
-
 // GRPCServer implements go-plugin's interface.
-func (r *registration) GRPCServer(_ *goplugin.GRPCBroker, s *grpc.Server) error {
-	handlerv1.RegisterHandlerServer(s, r.server)
+func (s *server) GRPCServer(_ *goplugin.GRPCBroker, registrar *grpc.Server) error {
+	handlerv1.RegisterHandlerServer(registrar, s)
 	return nil
 }
 
-// GRPCClient implements go-plugin's interface; the other end is the
-// orchestrator's.
-func (r *registration) GRPCClient(context.Context, *goplugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+// GRPCClient implements go-plugin's interface; that end is the orchestrator's.
+func (s *server) GRPCClient(context.Context, *goplugin.GRPCBroker, *grpc.ClientConn) (any, error) {
 	return nil, errors.New("a handler binary has no client")
+}
+
+func newGRPCServer(options []grpc.ServerOption) *grpc.Server {
+	return grpc.NewServer(append(options,
+		grpc.MaxRecvMsgSize(wire.MaxMessageBytes), grpc.MaxSendMsgSize(wire.MaxMessageBytes))...)
 }

@@ -1,0 +1,56 @@
+package plugin
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+)
+
+// types are the names of the job types, sorted.
+func (b binary) types() []string { return slices.Sorted(maps.Keys(b.handlers)) }
+
+// manifest is what the orchestrator is told of the binary.
+func (b binary) manifest() *handlerv1.DescribeResponse {
+	m := &handlerv1.DescribeResponse{Version: b.version, Concurrency: uint32(b.concurrency)}
+	for _, jobType := range b.types() {
+		h := b.handlers[jobType]
+		declared := &handlerv1.JobType{
+			Name: jobType, Schema: h.schema, MaxAttempts: uint32(h.maxAttempts), TimeoutMs: millis(h.timeout),
+		}
+		if h.retry != nil {
+			declared.Retry = h.retry.wire()
+		}
+		m.JobTypes = append(m.JobTypes, declared)
+	}
+	return m
+}
+
+// introduce tells somebody who started the binary by hand what it is.
+func (b binary) introduce(w io.Writer) {
+	path, err := os.Executable()
+	if err != nil {
+		path = os.Args[0]
+	}
+	fmt.Fprintf(w, "This is a Holdfast handler plugin, version %s. It serves the job types\n\n", b.version)
+	for _, jobType := range b.types() {
+		fmt.Fprintf(w, "  %s\n", jobType)
+	}
+	fmt.Fprintf(w, `
+It is not run by hand: an orchestrator launches it. Declare it in config.yaml,
+
+  handlers:
+    - name: %s
+      path: %s
+
+start the orchestrator with "orchestrator serve --config config.yaml", and
+submit a job with
+
+  curl localhost:8080/jobs -H 'Content-Type: application/json' \
+    -d '{"jobType": %q, "payload": {}}'
+`, filepath.Base(path), path, b.types()[0])
+}

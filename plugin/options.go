@@ -1,0 +1,73 @@
+package plugin
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Option sets something about a job type. What no option sets is decided by
+// the orchestrator's configuration, which also wins over every option.
+type Option func(*Handler)
+
+// Bounds of what the orchestrator accepts.
+const (
+	maxMaxAttempts = 1_000_000
+	maxSchemaBytes = 1 << 20
+	longest        = 10 * 365 * 24 * time.Hour
+)
+
+// Timeout bounds each attempt. When it has passed the context ends with
+// ErrTimeout, and the attempt counts as timed out.
+func Timeout(d time.Duration) Option {
+	return func(h *Handler) {
+		if d < time.Millisecond || d > longest {
+			h.reject("timeout %s is not between 1ms and %s", d, longest)
+			return
+		}
+		h.timeout = d
+	}
+}
+
+// MaxAttempts bounds how often a job is attempted, the first time included.
+func MaxAttempts(n int) Option {
+	return func(h *Handler) {
+		if n < 1 || n > maxMaxAttempts {
+			h.reject("max attempts %d is not between 1 and %d", n, maxMaxAttempts)
+			return
+		}
+		h.maxAttempts = n
+	}
+}
+
+// Retry says how long a job waits between attempts.
+func Retry(policy RetryPolicy) Option {
+	return func(h *Handler) {
+		if err := policy.check(); err != nil {
+			h.reject("retry: %w", err)
+			return
+		}
+		h.retry = &policy
+	}
+}
+
+// WithSchema replaces the JSON Schema that is made from the payload's type. It
+// is an object or a boolean, and refers to nothing outside of itself.
+func WithSchema(schema json.RawMessage) Option {
+	return func(h *Handler) {
+		var value any
+		if err := json.Unmarshal(schema, &value); err != nil {
+			h.reject("schema: %w", err)
+			return
+		}
+		_, object := value.(map[string]any)
+		_, boolean := value.(bool)
+		switch {
+		case !object && !boolean:
+			h.reject("the schema is neither an object nor a boolean")
+		case len(schema) > maxSchemaBytes:
+			h.reject("the schema is longer than %d bytes", maxSchemaBytes)
+		default:
+			h.schema = schema
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package plugin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+)
+
+// What is kept of an error's texts, in bytes.
+const (
+	maxCode    = 200
+	maxMessage = 32 << 10
+	maxStack   = 32 << 10
+)
+
+// outcome translates what a handler's function returned. asked is why the
+// orchestrator asked it to stop, nil if it did not, and cause why its context
+// ended.
+func outcome(result json.RawMessage, err, asked, cause error) *handlerv1.Outcome {
+	var own *cancel
+	var later *snooze
+	switch {
+	case err == nil:
+		return &handlerv1.Outcome{Result: &handlerv1.Outcome_Succeeded{Succeeded: &handlerv1.Succeeded{Result: result}}}
+	case asked == nil && errors.Is(cause, ErrLeaseLost):
+		// Nothing else, and least of all a cancel: should the orchestrator be
+		// merely late and still own the job, it is to try again.
+		return failure(&handlerv1.Failed{Code: codeLeaseLost, Message: fmt.Sprint(err)})
+	case errors.Is(asked, ErrTimeout), asked == nil && errors.Is(cause, ErrTimeout):
+		// Whatever the error asks for came after the attempt was stopped.
+		return failure(&handlerv1.Failed{Code: codeTimeout, Message: fmt.Sprint(err)})
+	case asked != nil, errors.As(err, &own):
+		return &handlerv1.Outcome{Result: &handlerv1.Outcome_Canceled{Canceled: &handlerv1.Canceled{}}}
+	case errors.As(err, &later):
+		return &handlerv1.Outcome{Result: &handlerv1.Outcome_Snoozed{
+			Snoozed: &handlerv1.Snoozed{RetryAfterMs: millis(later.after)},
+		}}
+	}
+	wish := wishes(err)
+	failed := &handlerv1.Failed{Permanent: wish.permanent, Code: wish.code, Message: fmt.Sprint(err)}
+	if wish.retryAfter != nil {
+		after := millis(*wish.retryAfter)
+		failed.RetryAfterMs = &after
+	}
+	return failure(failed)
+}
+
+func failure(failed *handlerv1.Failed) *handlerv1.Outcome {
+	failed.Code = clean(failed.GetCode(), maxCode)
+	failed.Message = clean(failed.GetMessage(), maxMessage)
+	failed.Stack = clean(failed.GetStack(), maxStack)
+	return &handlerv1.Outcome{Result: &handlerv1.Outcome_Failed{Failed: failed}}
+}
+
+func panicked(problem any, stack []byte) *handlerv1.Outcome {
+	return failure(&handlerv1.Failed{Code: codePanic, Message: fmt.Sprintf("panic: %v", problem), Stack: string(stack)})
+}
+
+// clean makes a text fit for the wire, which takes valid UTF-8 only, and for
+// the database, which takes no NUL; and cuts it at a character.
+func clean(text string, limit int) string {
+	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\uFFFD"), "\uFFFD")
+	if len(text) <= limit {
+		return text
+	}
+	for !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit]
+}

@@ -1,0 +1,57 @@
+package plugin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"unicode/utf8"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+)
+
+// maxValue bounds a payload's answer (result, progress, checkpoint) in bytes,
+// so that a message has room for it and for what surrounds it.
+const maxValue = wire.MaxMessageBytes - 1<<20
+
+// decodePayload reads the payload into what args points at. A payload that is
+// a JSON text within a JSON string, as some clients send it, is read as that
+// text where args is a struct or a map.
+func decodePayload[A any](payload []byte, args *A) error {
+	err := json.Unmarshal(payload, args)
+	if err == nil || !isObject(reflect.TypeFor[A]()) {
+		return err
+	}
+	var text string
+	if json.Unmarshal(payload, &text) != nil {
+		return err
+	}
+	var inner A
+	if json.Unmarshal([]byte(text), &inner) != nil {
+		return err
+	}
+	*args = inner
+	return nil
+}
+
+func isObject(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Kind() == reflect.Struct || t.Kind() == reflect.Map
+}
+
+// encode makes JSON that the orchestrator will accept.
+func encode(v any) ([]byte, error) {
+	encoded, err := json.Marshal(v)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(encoded) > maxValue:
+		return nil, fmt.Errorf("%d bytes of JSON are more than %d", len(encoded), maxValue)
+	case !utf8.Valid(encoded):
+		// Only a value that encodes itself, such as a json.RawMessage, can.
+		return nil, errors.New("the JSON is not valid UTF-8")
+	}
+	return encoded, nil
+}
