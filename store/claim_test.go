@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -180,27 +181,21 @@ func TestRacingClaimersShareTheJobsWithoutAnOverlap(t *testing.T) {
 	submit(t, stores[0], submissions(t, jobs)...)
 	owners := make([][]job.Claimed, 4)
 	var all sync.WaitGroup
+	var taken atomic.Int64
 	start := make(chan struct{})
-	var left sync.WaitGroup
-	left.Add(jobs)
-	done := make(chan struct{})
-	go func() { left.Wait(); close(done) }()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	for i := range owners {
 		all.Go(func() {
 			<-start
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
-				claimed, err := stores[i%2].Claim(context.Background(), worker, []string{jobType}, 7, aMinute)
+			for taken.Load() < jobs {
+				claimed, err := stores[i%2].Claim(ctx, worker, []string{jobType}, 7, aMinute)
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				owners[i] = append(owners[i], claimed...)
-				left.Add(-len(claimed))
+				taken.Add(int64(len(claimed)))
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 
 	googleuuid "github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -47,6 +48,15 @@ func connect(t testing.TB, url string) *pgx.Conn {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	return conn
+}
+
+// aside returns a pool that has nothing to do with a store's.
+func aside(t testing.TB, url string) *pgxpool.Pool {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	return pool
 }
 
 func urlOf(s *Store) string { return s.work.Config().ConnString() }
@@ -159,9 +169,9 @@ func settled(t testing.TB, s *Store, c job.Claimed, kind job.OutcomeKind) {
 }
 
 // dead submits a job and sees it fail for good.
-func dead(t testing.TB, s *Store, changes ...func(*job.Submission)) job.ID {
+func dead(t testing.TB, s *Store) job.ID {
 	t.Helper()
-	c := running(t, s, changes...)
+	c := running(t, s)
 	settled(t, s, c, job.PermanentFailure)
 	return c.JobID
 }

@@ -146,6 +146,8 @@ func TestCancelsRacingWithEveryLoop(t *testing.T) {
 	ctx := t.Context()
 	stop := make(chan struct{})
 	var loops, cancels sync.WaitGroup
+	end := sync.OnceFunc(func() { close(stop); loops.Wait() })
+	defer end()
 	loop := func(f func() error) {
 		loops.Go(func() {
 			for {
@@ -201,8 +203,7 @@ func TestCancelsRacingWithEveryLoop(t *testing.T) {
 		}
 		return ask[int](t, s, "select count(*) from jobs where state <> 'canceled'") == 0
 	}, patience, time.Millisecond)
-	close(stop)
-	loops.Wait()
+	end()
 	requireSound(t, s)
 }
 

@@ -158,7 +158,7 @@ func TestCanceledContextsLeakNoConnections(t *testing.T) {
 		commit := locked(t, s, "lock table jobs, ready, leases, timers, dead_letters, job_attempts, job_types, workers in access exclusive mode")
 		ctx, cancel := context.WithCancel(t.Context())
 		wait := after(func() error { return verb(ctx) })
-		waiting := connect(t, urlOf(s))
+		waiting := aside(t, urlOf(s))
 		require.Eventually(t, func() bool {
 			var n int
 			err := waiting.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").Scan(&n)
