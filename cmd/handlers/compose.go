@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"mime/multipart"
+	"mime/quotedprintable"
+	"net/mail"
+	"net/textproto"
+	"slices"
+	"strings"
+	"time"
+)
+
+// letter is a message and its envelope.
+type letter struct {
+	from       string
+	recipients []string
+	message    []byte
+}
+
+// ours are the headers that a payload cannot set through its headers.
+var ours = []string{
+	"From", "Sender", "To", "Cc", "Bcc", "Reply-To", "Subject", "Date", "Message-Id", "Return-Path", "Received",
+	"Mime-Version", "Content-Type", "Content-Transfer-Encoding", "Content-Disposition",
+}
+
+// compose makes the message (RFC 5322, MIME). Its id is the job's, the same in
+// every attempt, so that receivers can tell a repetition.
+func compose(args emailArgs, from mail.Address, jobID string, now time.Time) (letter, error) {
+	if err := check(args); err != nil {
+		return letter{}, err
+	}
+	_, domain, _ := strings.Cut(from.Address, "@")
+	var text bytes.Buffer
+	write := func(name, value string) { fmt.Fprintf(&text, "%s: %s\r\n", name, value) }
+	write("From", from.String())
+	write("To", args.To.String())
+	if len(args.CC) > 0 {
+		write("Cc", args.CC.String())
+	}
+	if len(args.ReplyTo) > 0 {
+		write("Reply-To", args.ReplyTo.String())
+	}
+	write("Subject", headerText("Subject", args.Subject))
+	write("Date", now.Format(time.RFC1123Z))
+	write("Message-ID", "<"+jobID+"@"+domain+">")
+	for _, name := range slices.Sorted(maps.Keys(args.Headers)) {
+		write(name, headerText(name, args.Headers[name]))
+	}
+	text.WriteString("MIME-Version: 1.0\r\n")
+	if err := writeBody(&text, args, jobID); err != nil {
+		return letter{}, err
+	}
+	l := letter{from: from.Address, message: text.Bytes()}
+	for _, address := range slices.Concat(args.To, args.CC, args.BCC) {
+		if !slices.Contains(l.recipients, address.Address) {
+			l.recipients = append(l.recipients, address.Address)
+		}
+	}
+	return l, nil
+}
+
+// maxWord is the longest word of a header, in bytes. A line of a message must
+// not be longer than 998, and is broken at blanks only.
+const maxWord = 900
+
+func check(args emailArgs) error {
+	if len(args.To) == 0 {
+		return errors.New("there is nobody to send to")
+	}
+	if args.Text == "" && args.HTML == "" {
+		return errors.New("there is neither text nor html")
+	}
+	if err := checkLine("the subject", args.Subject); err != nil {
+		return err
+	}
+	for name, value := range args.Headers {
+		if err := checkHeader(name, value); err != nil {
+			return err
+		}
+		if slices.Contains(ours, textproto.CanonicalMIMEHeaderKey(name)) {
+			return fmt.Errorf("header %s cannot be set", name)
+		}
+	}
+	for _, text := range append(slices.Collect(maps.Values(args.Headers)), args.Subject) {
+		if slices.ContainsFunc(strings.Split(text, " "), func(word string) bool { return len(word) > maxWord }) {
+			return fmt.Errorf("a word of the subject or of a header is longer than %d bytes", maxWord)
+		}
+	}
+	return nil
+}
+
+// String is the list as it stands in a header, an address a line.
+func (a addresses) String() string {
+	written := make([]string, len(a))
+	for i, address := range a {
+		written[i] = address.String()
+	}
+	return strings.Join(written, ",\r\n ")
+}
+
+// headerText is a header's text in ASCII and in short lines.
+func headerText(name, text string) string {
+	if encoded := mime.QEncoding.Encode("utf-8", text); encoded != text {
+		return encoded
+	}
+	return fold(len(name)+len(": "), text)
+}
+
+// fold breaks a text at blanks where a line would be longer than 78 characters.
+func fold(column int, text string) string {
+	const width = 78
+	var folded strings.Builder
+	for i, word := range strings.Split(text, " ") {
+		if i > 0 {
+			if word != "" && column+1+len(word) > width {
+				folded.WriteString("\r\n")
+				column = 0
+			}
+			folded.WriteByte(' ')
+			column++
+		}
+		folded.WriteString(word)
+		column += len(word)
+	}
+	return folded.String()
+}
+
+func writeBody(text *bytes.Buffer, args emailArgs, jobID string) error {
+	plain := textproto.MIMEHeader{"Content-Type": {"text/plain; charset=utf-8"}, "Content-Transfer-Encoding": {"quoted-printable"}}
+	html := textproto.MIMEHeader{"Content-Type": {"text/html; charset=utf-8"}, "Content-Transfer-Encoding": {"quoted-printable"}}
+	if args.Text == "" || args.HTML == "" {
+		header, content := plain, args.Text
+		if args.Text == "" {
+			header, content = html, args.HTML
+		}
+		for name, values := range header {
+			fmt.Fprintf(text, "%s: %s\r\n", name, values[0])
+		}
+		text.WriteString("\r\n")
+		return quote(text, content)
+	}
+	parts := multipart.NewWriter(text)
+	sum := sha256.Sum256([]byte(jobID))
+	// Quoted-printable never writes "=_", so no content can hold it.
+	if err := parts.SetBoundary("=_" + hex.EncodeToString(sum[:16])); err != nil {
+		return err
+	}
+	fmt.Fprintf(text, "Content-Type: multipart/alternative;\r\n boundary=%q\r\n\r\n", parts.Boundary())
+	// The last alternative is the preferred one.
+	for _, part := range []struct {
+		header  textproto.MIMEHeader
+		content string
+	}{{plain, args.Text}, {html, args.HTML}} {
+		w, err := parts.CreatePart(part.header)
+		if err != nil {
+			return err
+		}
+		if err := quote(w, part.content); err != nil {
+			return err
+		}
+	}
+	return parts.Close()
+}
+
+func quote(w io.Writer, content string) error {
+	quoting := quotedprintable.NewWriter(w)
+	if _, err := io.WriteString(quoting, strings.ReplaceAll(content, "\r\n", "\n")); err != nil {
+		return err
+	}
+	return quoting.Close()
+}

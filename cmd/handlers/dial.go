@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin"
+)
+
+var errPrivateAddress = errors.New("it is not a public address; HTTP_REQUEST_ALLOW_PRIVATE=true allows it")
+
+// notPublic are the ranges that no request of a client should reach through
+// us, beside those that netip knows: special-purpose addresses by IANA, and
+// those that translate to any IPv4 address.
+var notPublic = parsePrefixes(
+	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
+	"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
+	"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16",
+	"3fff::/20", "5f00::/16", "fec0::/10",
+)
+
+func parsePrefixes(texts ...string) []netip.Prefix {
+	prefixes := make([]netip.Prefix, len(texts))
+	for i, text := range texts {
+		prefixes[i] = netip.MustParsePrefix(text)
+	}
+	return prefixes
+}
+
+func isPublic(ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("")
+	return ip.IsGlobalUnicast() && !ip.IsPrivate() &&
+		!slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(ip) })
+}
+
+// refusePrivate looks at the address that is about to be connected to, when no
+// name and no redirect can change it any more.
+func refusePrivate(_ context.Context, _, address string, _ syscall.RawConn) error {
+	target, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if !isPublic(target.Addr()) {
+		return fmt.Errorf("connect to %s: %w", target.Addr(), errPrivateAddress)
+	}
+	return nil
+}
+
+const maxRedirects = 10
+
+// newRequester makes a requester that refuses addresses which are not public,
+// unless they are allowed. It uses no proxy: one would connect in our place.
+func newRequester(allowPrivate bool) requester {
+	dialer := &net.Dialer{Timeout: 10 * time.Second}
+	if !allowPrivate {
+		dialer.ControlContext = refusePrivate
+	}
+	return requester{client: &http.Client{
+		Transport: &http.Transport{
+			DialContext:            dialer.DialContext,
+			ForceAttemptHTTP2:      true,
+			TLSHandshakeTimeout:    10 * time.Second,
+			IdleConnTimeout:        30 * time.Second,
+			MaxIdleConnsPerHost:    8,
+			MaxResponseHeaderBytes: 64 << 10,
+		},
+		CheckRedirect: checkRedirect,
+	}}
+}
+
+// checkRedirect keeps what the job was given for one server from others, and
+// from those who listen: its headers do not follow to another host or out of
+// TLS. The address is looked at when it is dialed.
+func checkRedirect(next *http.Request, via []*http.Request) error {
+	if len(via) >= maxRedirects {
+		return fmt.Errorf("stopped after %d redirects", maxRedirects)
+	}
+	first := via[0].URL
+	if next.URL.Host == first.Host && (next.URL.Scheme == "https" || first.Scheme == "http") {
+		return nil
+	}
+	for name := range next.Header {
+		if name != "User-Agent" && name != "Accept" {
+			next.Header.Del(name)
+		}
+	}
+	return nil
+}
+
+// steerTransport says what an error without a response means.
+func steerTransport(err error) error {
+	if errors.Is(err, errPrivateAddress) {
+		return plugin.Code(plugin.Permanent(err), "private_address")
+	}
+	return plugin.Code(err, "no_response")
+}

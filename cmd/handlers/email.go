@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/mail"
+	"strings"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin"
+)
+
+type emailArgs struct {
+	To      addresses         `json:"to" jsonschema:"oneof_type=string;array"`
+	CC      addresses         `json:"cc,omitempty" jsonschema:"oneof_type=string;array"`
+	BCC     addresses         `json:"bcc,omitempty" jsonschema:"oneof_type=string;array"`
+	ReplyTo addresses         `json:"replyTo,omitempty" jsonschema:"oneof_type=string;array"`
+	Subject string            `json:"subject"`
+	Text    string            `json:"text,omitempty"`
+	HTML    string            `json:"html,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+}
+
+// addresses is one address, several with commas between them, or a list. Each
+// may have a name: "Ada Lovelace <ada@example.com>".
+type addresses []*mail.Address
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *addresses) UnmarshalJSON(text []byte) error {
+	var one string
+	list := []string{}
+	if err := json.Unmarshal(text, &one); err == nil {
+		list = append(list, one)
+	} else if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	for _, written := range list {
+		if strings.TrimSpace(written) == "" {
+			continue
+		}
+		parsed, err := mail.ParseAddressList(written)
+		if err != nil {
+			return fmt.Errorf("address %.80q: %w", written, err)
+		}
+		*a = append(*a, parsed...)
+	}
+	return nil
+}
+
+// mailer sends the mail of SEND_EMAIL jobs.
+type mailer struct {
+	settings smtpSettings
+	// problem is what is wrong with the settings.
+	problem error
+}
+
+func newMailer(getenv func(string) string) mailer {
+	settings, err := readSMTPSettings(getenv)
+	return mailer{settings: settings, problem: err}
+}
+
+func (m mailer) handler() plugin.Handler {
+	return plugin.Handle("SEND_EMAIL", m.sendEmail,
+		plugin.Timeout(time.Minute), plugin.MaxAttempts(8),
+		plugin.Retry(plugin.ExponentialBackoff(5*time.Second, 3, 30*time.Minute)))
+}
+
+func (m mailer) sendEmail(ctx context.Context, j plugin.Job[emailArgs]) error {
+	if m.problem != nil {
+		return plugin.Code(m.problem, "not_configured")
+	}
+	letter, err := compose(j.Args, m.settings.from, j.ID, time.Now())
+	if err != nil {
+		return plugin.Code(plugin.Permanent(err), "bad_payload")
+	}
+	return deliver(ctx, m.settings, letter)
+}

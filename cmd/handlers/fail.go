@@ -1,0 +1,25 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin"
+)
+
+type failArgs struct {
+	Message string `json:"message,omitempty"`
+}
+
+func failHandler() plugin.Handler {
+	return plugin.Handle("FAIL_JOB", fail, plugin.Timeout(10*time.Second))
+}
+
+// fail fails, every time; another attempt is allowed to try.
+func fail(_ context.Context, j plugin.Job[failArgs]) error {
+	if j.Args.Message == "" {
+		return errors.New("FAIL_JOB fails, as it always does")
+	}
+	return errors.New(j.Args.Message)
+}

@@ -1,0 +1,21 @@
+// Command handlers is the handler plugin that comes with Holdfast: SLEEP_JOB,
+// FAIL_JOB, SEND_EMAIL and HTTP_REQUEST.
+package main
+
+import (
+	"os"
+
+	"github.com/holdfast-jobs/holdfast/plugin"
+)
+
+func main() {
+	mail := newMailer(os.Getenv)
+	web := newRequester(os.Getenv("HTTP_REQUEST_ALLOW_PRIVATE") == "true")
+	plugin.Serve(
+		plugin.Concurrency(100),
+		sleepHandler(),
+		failHandler(),
+		mail.handler(),
+		web.handler(),
+	)
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin"
+)
+
+// maxResponseBody is how much of a response's body becomes part of the result,
+// in bytes.
+const maxResponseBody = 64 << 10
+
+type requestArgs struct {
+	Method  string            `json:"method"`
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers,omitempty"`
+	// Body is sent as it is when it is a string, and as JSON otherwise.
+	Body json.RawMessage `json:"body,omitempty"`
+	// ExpectStatus lists the statuses that are a success; any 2xx when empty.
+	ExpectStatus   statuses `json:"expectStatus,omitempty" jsonschema:"oneof_type=integer;array"`
+	TimeoutSeconds float64  `json:"timeoutSeconds,omitempty" jsonschema:"minimum=0,maximum=300"`
+}
+
+// statuses is one number or a list of them.
+type statuses []int
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *statuses) UnmarshalJSON(text []byte) error {
+	var one int
+	if err := json.Unmarshal(text, &one); err == nil {
+		*s = statuses{one}
+		return nil
+	}
+	return json.Unmarshal(text, (*[]int)(s))
+}
+
+type response struct {
+	Status  int               `json:"status"`
+	Headers map[string]string `json:"headers"`
+	Body    string            `json:"body"`
+	// Truncated says that the body was longer.
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// requester makes the requests of HTTP_REQUEST jobs.
+type requester struct{ client *http.Client }
+
+const (
+	defaultRequestTime = 30 * time.Second
+	maxRequestSeconds  = 300
+)
+
+func (r requester) handler() plugin.Handler {
+	return plugin.HandleResult("HTTP_REQUEST", r.request,
+		plugin.Timeout((maxRequestSeconds+10)*time.Second), plugin.MaxAttempts(5),
+		plugin.Retry(plugin.ExponentialBackoff(2*time.Second, 3, 10*time.Minute)))
+}
+
+func (r requester) request(ctx context.Context, j plugin.Job[requestArgs]) (response, error) {
+	timeout := defaultRequestTime
+	if seconds := j.Args.TimeoutSeconds; seconds > 0 {
+		timeout = time.Duration(min(seconds, maxRequestSeconds) * float64(time.Second))
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	request, err := newRequest(ctx, j)
+	if err != nil {
+		return response{}, plugin.Code(plugin.Permanent(err), "bad_request")
+	}
+	answer, err := r.client.Do(request)
+	if err != nil {
+		return response{}, steerTransport(err)
+	}
+	defer answer.Body.Close()
+	got, err := read(answer)
+	if err != nil {
+		return response{}, fmt.Errorf("read the response: %w", err)
+	}
+	return got, judge(answer, j.Args.ExpectStatus, time.Now())
+}
+
+func newRequest(ctx context.Context, j plugin.Job[requestArgs]) (*http.Request, error) {
+	target, err := url.Parse(j.Args.URL)
+	if err != nil {
+		return nil, err
+	}
+	if target.Scheme != "http" && target.Scheme != "https" || target.Hostname() == "" {
+		return nil, fmt.Errorf("url %q is not an absolute http or https URL", target.Redacted())
+	}
+	for name, value := range j.Args.Headers {
+		if err := checkHeader(name, value); err != nil {
+			return nil, err
+		}
+	}
+	body, contentType, err := requestBody(j.Args.Body)
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, strings.ToUpper(j.Args.Method), target.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
+	}
+	request.Header.Set("User-Agent", "holdfast")
+	request.Header.Set("Idempotency-Key", j.ID)
+	if parent, state := plugin.TraceContext(ctx); parent != "" {
+		request.Header.Set("Traceparent", parent)
+		if state != "" {
+			request.Header.Set("Tracestate", state)
+		}
+	}
+	for name, value := range j.Args.Headers {
+		if http.CanonicalHeaderKey(name) == "Host" {
+			request.Host = value
+			continue
+		}
+		request.Header.Set(name, value)
+	}
+	return request, nil
+}
+
+// requestBody returns the bytes to send and the content type that goes without
+// saying.
+func requestBody(raw json.RawMessage) (body []byte, contentType string, err error) {
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return nil, "", nil
+	case raw[0] == '"':
+		var text string
+		err := json.Unmarshal(raw, &text)
+		return []byte(text), "text/plain; charset=utf-8", err
+	default:
+		return raw, "application/json", nil
+	}
+}
+
+func read(answer *http.Response) (response, error) {
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxResponseBody+1))
+	if err != nil {
+		return response{}, err
+	}
+	got := response{Status: answer.StatusCode, Headers: make(map[string]string, len(answer.Header))}
+	if len(body) > maxResponseBody {
+		got.Truncated = true
+		body = body[:maxResponseBody]
+	}
+	got.Body = strings.ToValidUTF8(string(body), "\uFFFD")
+	for name, values := range answer.Header {
+		got.Headers[name] = strings.ToValidUTF8(strings.Join(values, ", "), "\uFFFD")
+	}
+	return got, nil
+}
+
+// judge says what the response's status means for the job.
+func judge(answer *http.Response, expected []int, now time.Time) error {
+	status := answer.StatusCode
+	if len(expected) == 0 && status/100 == 2 || slices.Contains(expected, status) {
+		return nil
+	}
+	err := plugin.Code(fmt.Errorf("the server answered %s", answer.Status), fmt.Sprintf("http_%d", status))
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return waitAsTold(err, answer.Header.Get("Retry-After"), now)
+	}
+	if status/100 == 5 {
+		return waitAsTold(err, answer.Header.Get("Retry-After"), now)
+	}
+	return plugin.Permanent(err)
+}

@@ -1,0 +1,24 @@
+package main
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin"
+)
+
+// maxRetryAfter bounds what a server may ask for.
+const maxRetryAfter = 24 * time.Hour
+
+// waitAsTold applies a Retry-After header, which is a number of seconds or a
+// date. The retry policy decides when there is none that can be read.
+func waitAsTold(err error, header string, now time.Time) error {
+	if seconds, parseErr := strconv.ParseUint(header, 10, 32); parseErr == nil {
+		return plugin.RetryAfter(err, min(time.Duration(seconds)*time.Second, maxRetryAfter))
+	}
+	if at, parseErr := http.ParseTime(header); parseErr == nil {
+		return plugin.RetryAfter(err, min(max(at.Sub(now), 0), maxRetryAfter))
+	}
+	return err
+}

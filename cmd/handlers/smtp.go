@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/mail"
+	"net/smtp"
+	"net/textproto"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/holdfast-jobs/holdfast/plugin"
+)
+
+// smtpSettings come from the environment: SMTP_HOST, SMTP_PORT (587), SMTP_TLS
+// (starttls, implicit or none; starttls), SMTP_USERNAME, SMTP_PASSWORD and
+// SMTP_FROM.
+type smtpSettings struct {
+	host, port         string
+	tls                string
+	username, password string
+	from               mail.Address
+	// roots are the certificate authorities; nil for the system's.
+	roots *x509.CertPool
+}
+
+func readSMTPSettings(getenv func(string) string) (smtpSettings, error) {
+	or := func(name, otherwise string) string {
+		if value := getenv(name); value != "" {
+			return value
+		}
+		return otherwise
+	}
+	s := smtpSettings{
+		host: getenv("SMTP_HOST"), port: or("SMTP_PORT", "587"), tls: or("SMTP_TLS", "starttls"),
+		username: getenv("SMTP_USERNAME"), password: getenv("SMTP_PASSWORD"),
+	}
+	if s.host == "" {
+		return s, errors.New("SMTP_HOST is not set in the environment of the handler")
+	}
+	if _, err := strconv.ParseUint(s.port, 10, 16); err != nil {
+		return s, fmt.Errorf("SMTP_PORT %q is not a port", s.port)
+	}
+	if s.tls != "none" && s.tls != "starttls" && s.tls != "implicit" {
+		return s, fmt.Errorf("SMTP_TLS %q is not none, starttls or implicit", s.tls)
+	}
+	from, err := mail.ParseAddress(getenv("SMTP_FROM"))
+	if err != nil {
+		return s, fmt.Errorf("SMTP_FROM %q: %w", getenv("SMTP_FROM"), err)
+	}
+	s.from = *from
+	return s, nil
+}
+
+// deliver hands the letter to the server, to all of its recipients or to none.
+// A refusal (5xx) of the letter is permanent. One of the connection or of the
+// credentials is about the server and the settings, and may pass.
+func deliver(ctx context.Context, s smtpSettings, l letter) error {
+	conn, err := (&net.Dialer{Timeout: 15 * time.Second}).DialContext(ctx, "tcp", net.JoinHostPort(s.host, s.port))
+	if err != nil {
+		return plugin.Code(err, "no_connection")
+	}
+	defer conn.Close()
+	// net/smtp knows no context; it does know a connection that times out.
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = conn.SetDeadline(deadline)
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	client, err := connect(ctx, conn, s)
+	if err != nil {
+		return plugin.Code(err, smtpCode(err, "no_connection"))
+	}
+	if err := transfer(client, l); err != nil {
+		err = plugin.Code(err, smtpCode(err, "connection_lost"))
+		if answer := new(textproto.Error); errors.As(err, &answer) && answer.Code/100 == 5 {
+			return plugin.Permanent(err)
+		}
+		return err
+	}
+	_ = client.Quit() // the server has the letter, whatever it says to this
+	return nil
+}
+
+// connect comes to where mail can be sent: greeting, TLS, credentials.
+func connect(ctx context.Context, conn net.Conn, s smtpSettings) (*smtp.Client, error) {
+	secure := &tls.Config{ServerName: s.host, RootCAs: s.roots, MinVersion: tls.VersionTLS12}
+	if s.tls == "implicit" {
+		encrypted := tls.Client(conn, secure)
+		if err := encrypted.HandshakeContext(ctx); err != nil {
+			return nil, fmt.Errorf("tls: %w", err)
+		}
+		conn = encrypted
+	}
+	client, err := smtp.NewClient(conn, s.host)
+	if err != nil {
+		return nil, fmt.Errorf("greeting: %w", err)
+	}
+	if name, err := os.Hostname(); err == nil && name != "" {
+		if err := client.Hello(name); err != nil {
+			return nil, fmt.Errorf("hello: %w", err)
+		}
+	}
+	if s.tls == "starttls" {
+		// A server without it, or somebody in between, gets nothing in clear.
+		if err := client.StartTLS(secure); err != nil {
+			return nil, fmt.Errorf("starttls: %w", err)
+		}
+	}
+	if s.username != "" {
+		if err := client.Auth(smtp.PlainAuth("", s.username, s.password, s.host)); err != nil {
+			return nil, fmt.Errorf("auth: %w", err)
+		}
+	}
+	return client, nil
+}
+
+func transfer(client *smtp.Client, l letter) error {
+	if ok, _ := client.Extension("SMTPUTF8"); !ok && !isASCII(l.from+strings.Join(l.recipients, "")) {
+		return plugin.Permanent(errors.New("the server takes no addresses beyond ASCII"))
+	}
+	if err := client.Mail(l.from); err != nil {
+		return fmt.Errorf("sender %s: %w", l.from, err)
+	}
+	for _, recipient := range l.recipients {
+		if err := client.Rcpt(recipient); err != nil {
+			return fmt.Errorf("recipient %s: %w", recipient, err)
+		}
+	}
+	data, err := client.Data()
+	if err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	if _, err := data.Write(l.message); err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	if err := data.Close(); err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	return nil
+}
+
+// smtpCode names the error after the server's answer, if it was one.
+func smtpCode(err error, otherwise string) string {
+	if answer := new(textproto.Error); errors.As(err, &answer) {
+		return fmt.Sprintf("smtp_%d", answer.Code)
+	}
+	return otherwise
+}
+
+func isASCII(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+}
