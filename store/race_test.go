@@ -170,13 +170,13 @@ func TestShuffledOverlappingBatchesDoNotDeadlock(t *testing.T) {
 func TestALostDeadlockIsNotNoticed(t *testing.T) {
 	keyed := func(j *job.Submission) { j.IdempotencyKey = j.ID.String() }
 	for name, prepare := range map[string]func(*testing.T, *Store, []job.Submission) func() error{
-		"submit": func(t *testing.T, s *Store, batch []job.Submission) func() error {
+		"submit": func(_ *testing.T, s *Store, batch []job.Submission) func() error {
 			return func() error {
 				done := s.Submit(context.Background(), batch)
 				return errors.Join(done[0].Err, done[1].Err)
 			}
 		},
-		"claim": func(t *testing.T, s *Store, _ []job.Submission) func() error {
+		"claim": func(_ *testing.T, s *Store, _ []job.Submission) func() error {
 			return func() error {
 				claimed, err := s.Claim(context.Background(), worker, []string{jobType}, 2, aMinute)
 				if err == nil && len(claimed) != 2 {
