@@ -52,7 +52,8 @@ func (r *Runtime) await(ctx context.Context, changed signal, wanted func(running
 }
 
 // signOff says that this worker has ended, so that nobody waits for its
-// leases should it still hold any.
+// leases should it still hold any. No handler may be running: its job could
+// be started elsewhere at once.
 func (r *Runtime) signOff(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, signOffTimeout)
 	defer cancel()

@@ -178,7 +178,7 @@ func (r *Runtime) Run(ctx, abort context.Context) {
 	r.drain(abort)
 	keeping.end()
 	writing.end()
-	if abort.Err() == nil {
+	if running, _ := r.held.counts(); running == 0 && abort.Err() == nil {
 		r.signOff(abort)
 	}
 }
