@@ -182,3 +182,13 @@ func ofType(jobType string) func(*job.Submission) {
 func atMost(attempts int) func(*job.Submission) {
 	return func(s *job.Submission) { s.MaxAttempts = attempts }
 }
+
+// openConnections makes the pools start their goroutines before a test counts
+// what is left over.
+func (db *database) openConnections(t testing.TB) {
+	t.Helper()
+	require.NoError(t, db.Ping(t.Context()))
+	_, err := db.Renew(t.Context(), "nobody", nil, time.Second)
+	require.NoError(t, err)
+	require.Equal(t, 1, ask[int](t, db, "select 1"))
+}
