@@ -230,7 +230,7 @@ func TestBatchesWithTheSameKeysInAnyOrderDoNotDeadlock(t *testing.T) {
 	for racer := range 6 {
 		batch := submissions(t, keys)
 		for i := range batch {
-			batch[i].IdempotencyKey = fmt.Sprintf("key-%d", (i*(2*racer+3))%(keys+1))
+			batch[i].IdempotencyKey = fmt.Sprintf("key-%d", ((i+1)*(2*racer+3)+5*racer)%(keys+1))
 		}
 		all.Go(func() {
 			for range 10 {
