@@ -219,7 +219,7 @@ func TestALostDeadlockIsNotNoticed(t *testing.T) {
 			require.NoError(t, err, "the verb is the one to lose")
 			require.NoError(t, tx.Commit(t.Context()))
 			require.NoError(t, wait())
-			require.Equal(t, 1, deadlocks(t, s))
+			require.Positive(t, deadlocks(t, s), "it did lose one, or several")
 			requireSound(t, s)
 		})
 	}
