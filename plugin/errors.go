@@ -65,8 +65,7 @@ func Snooze(d time.Duration) error { return &snooze{after: d} }
 // goes to the orchestrator's log; it may be nil.
 func Cancel(reason error) error { return &cancel{reason: reason} }
 
-// steered is an error with a wish. Wishes add up along a chain of errors; of
-// two for the same thing the outer one counts.
+// steered is an error with a wish.
 type steered struct {
 	err        error
 	permanent  bool
@@ -90,18 +89,3 @@ func (e *cancel) Error() string {
 	return "canceled by the handler: " + e.reason.Error()
 }
 func (e *cancel) Unwrap() error { return e.reason }
-
-// wishes collects what the errors in a chain ask for.
-func wishes(err error) steered {
-	var all steered
-	for next := new(steered); errors.As(err, &next); err = next.err {
-		all.permanent = all.permanent || next.permanent
-		if all.retryAfter == nil {
-			all.retryAfter = next.retryAfter
-		}
-		if all.code == "" {
-			all.code = next.code
-		}
-	}
-	return all
-}

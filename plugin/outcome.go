@@ -21,8 +21,7 @@ const (
 // orchestrator asked it to stop, nil if it did not, and cause why its context
 // ended.
 func outcome(result json.RawMessage, err, asked, cause error) *handlerv1.Outcome {
-	var own *cancel
-	var later *snooze
+	verdict := VerdictOf(err)
 	switch {
 	case err == nil:
 		return &handlerv1.Outcome{Result: &handlerv1.Outcome_Succeeded{Succeeded: &handlerv1.Succeeded{Result: result}}}
@@ -33,17 +32,16 @@ func outcome(result json.RawMessage, err, asked, cause error) *handlerv1.Outcome
 	case errors.Is(asked, ErrTimeout), asked == nil && errors.Is(cause, ErrTimeout):
 		// Whatever the error asks for came after the attempt was stopped.
 		return failure(&handlerv1.Failed{Code: codeTimeout, Message: fmt.Sprint(err)})
-	case asked != nil, errors.As(err, &own):
+	case asked != nil, verdict.Canceled:
 		return &handlerv1.Outcome{Result: &handlerv1.Outcome_Canceled{Canceled: &handlerv1.Canceled{}}}
-	case errors.As(err, &later):
+	case verdict.Snoozed:
 		return &handlerv1.Outcome{Result: &handlerv1.Outcome_Snoozed{
-			Snoozed: &handlerv1.Snoozed{RetryAfterMs: millis(later.after)},
+			Snoozed: &handlerv1.Snoozed{RetryAfterMs: millis(*verdict.RetryAfter)},
 		}}
 	}
-	wish := wishes(err)
-	failed := &handlerv1.Failed{Permanent: wish.permanent, Code: wish.code, Message: fmt.Sprint(err)}
-	if wish.retryAfter != nil {
-		after := millis(*wish.retryAfter)
+	failed := &handlerv1.Failed{Permanent: verdict.Permanent, Code: verdict.Code, Message: fmt.Sprint(err)}
+	if verdict.RetryAfter != nil {
+		after := millis(*verdict.RetryAfter)
 		failed.RetryAfterMs = &after
 	}
 	return failure(failed)

@@ -39,7 +39,7 @@ func compose(args emailArgs, from mail.Address, jobID string, now time.Time) (le
 	}
 	_, domain, _ := strings.Cut(from.Address, "@")
 	var text bytes.Buffer
-	write := func(name, value string) { fmt.Fprintf(&text, "%s: %s\r\n", name, value) }
+	write := func(name, value string) { fmt.Fprintf(&text, "%s: %s\r\n", name, fold(len(name)+len(": "), value)) }
 	write("From", from.String())
 	write("To", args.To.String())
 	if len(args.CC) > 0 {
@@ -48,11 +48,17 @@ func compose(args emailArgs, from mail.Address, jobID string, now time.Time) (le
 	if len(args.ReplyTo) > 0 {
 		write("Reply-To", args.ReplyTo.String())
 	}
-	write("Subject", headerText("Subject", args.Subject))
+	write("Subject", encodeWords(args.Subject))
 	write("Date", now.Format(time.RFC1123Z))
 	write("Message-ID", "<"+jobID+"@"+domain+">")
 	for _, name := range slices.Sorted(maps.Keys(args.Headers)) {
-		write(name, headerText(name, args.Headers[name]))
+		write(name, encodeWords(args.Headers[name]))
+	}
+	// A line is broken at blanks only; RFC 5322 has a limit.
+	for line := range strings.SplitSeq(text.String(), "\r\n") {
+		if len(line) > 998 {
+			return letter{}, fmt.Errorf("the header %.40q holds a word that is too long", line)
+		}
 	}
 	text.WriteString("MIME-Version: 1.0\r\n")
 	if err := writeBody(&text, args, jobID); err != nil {
@@ -66,10 +72,6 @@ func compose(args emailArgs, from mail.Address, jobID string, now time.Time) (le
 	}
 	return l, nil
 }
-
-// maxWord is the longest word of a header, in bytes. A line of a message must
-// not be longer than 998, and is broken at blanks only.
-const maxWord = 900
 
 func check(args emailArgs) error {
 	if len(args.To) == 0 {
@@ -89,32 +91,23 @@ func check(args emailArgs) error {
 			return fmt.Errorf("header %s cannot be set", name)
 		}
 	}
-	for _, text := range append(slices.Collect(maps.Values(args.Headers)), args.Subject) {
-		if slices.ContainsFunc(strings.Split(text, " "), func(word string) bool { return len(word) > maxWord }) {
-			return fmt.Errorf("a word of the subject or of a header is longer than %d bytes", maxWord)
-		}
-	}
 	return nil
 }
 
-// String is the list as it stands in a header, an address a line.
+// String is the list as it stands in a header.
 func (a addresses) String() string {
 	written := make([]string, len(a))
 	for i, address := range a {
 		written[i] = address.String()
 	}
-	return strings.Join(written, ",\r\n ")
+	return strings.Join(written, ", ")
 }
 
-// headerText is a header's text in ASCII and in short lines.
-func headerText(name, text string) string {
-	if encoded := mime.QEncoding.Encode("utf-8", text); encoded != text {
-		return encoded
-	}
-	return fold(len(name)+len(": "), text)
-}
+// encodeWords makes ASCII of a text (RFC 2047).
+func encodeWords(text string) string { return mime.QEncoding.Encode("utf-8", text) }
 
-// fold breaks a text at blanks where a line would be longer than 78 characters.
+// fold breaks a header's text at blanks where a line would be longer than 78
+// characters.
 func fold(column int, text string) string {
 	const width = 78
 	var folded strings.Builder
