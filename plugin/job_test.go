@@ -71,7 +71,7 @@ func TestPayloadsInTheirManyForms(t *testing.T) {
 		"the same for a map":              {`"{\"x\":1}"`, new(map[string]int), &map[string]int{"x": 1}},
 		"a text stays a text":             {`"{\"x\":1}"`, new(string), new(`{"x":1}`)},
 		"also where anything may be":      {`"{\"x\":1}"`, new(any), new(any(`{"x":1}`))},
-		"a number is not read from text":  {`"5"`, new(int), nil},
+		"the same for a number":           {`"5"`, new(int), new(5)},
 		"nor an object from an odd text":  {`"x"`, new(point), nil},
 		"nor from a text within the text": {`"\"{}\""`, new(point), nil},
 	}

@@ -4,23 +4,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"unicode/utf8"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
 
-// maxValue bounds a payload's answer (result, progress, checkpoint) in bytes,
-// so that a message has room for it and for what surrounds it.
+// maxValue bounds a result, a progress and a checkpoint, in bytes of JSON, so
+// that a message has room for it and for what surrounds it.
 const maxValue = wire.MaxMessageBytes - 1<<20
 
 // decodePayload reads the payload into what args points at. A payload that is
 // a JSON text within a JSON string, as some clients send it, is read as that
-// text where args is a struct or a map.
+// text where args takes no string.
 func decodePayload[A any](payload []byte, args *A) error {
 	err := json.Unmarshal(payload, args)
-	if err == nil || !isObject(reflect.TypeFor[A]()) {
-		return err
+	if err == nil {
+		return nil
 	}
 	var text string
 	if json.Unmarshal(payload, &text) != nil {
@@ -32,13 +31,6 @@ func decodePayload[A any](payload []byte, args *A) error {
 	}
 	*args = inner
 	return nil
-}
-
-func isObject(t reflect.Type) bool {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t.Kind() == reflect.Struct || t.Kind() == reflect.Map
 }
 
 // encode makes JSON that the orchestrator will accept.

@@ -18,6 +18,7 @@ var (
 	textDecoder = reflect.TypeFor[encoding.TextUnmarshaler]()
 	timestamp   = reflect.TypeFor[time.Time]()
 	rawJSON     = reflect.TypeFor[json.RawMessage]()
+	jsonNumber  = reflect.TypeFor[json.Number]()
 )
 
 // schemaOf makes the JSON Schema of a payload type. It refers to nothing
@@ -51,8 +52,8 @@ func schemaOf(t reflect.Type) (schema json.RawMessage, err error) {
 	return encoded, nil
 }
 
-// schemaOfDecoder is for types that decode themselves: what they look like in
-// Go says nothing about their JSON. One with a JSONSchema method describes
+// schemaOfDecoder is for types that decode themselves or are decoded in their
+// own way: what they look like in Go says nothing about their JSON. One with a JSONSchema method describes
 // itself.
 func schemaOfDecoder(t reflect.Type) *jsonschema.Schema {
 	_, describesItself := t.MethodByName("JSONSchema")
@@ -60,6 +61,8 @@ func schemaOfDecoder(t reflect.Type) *jsonschema.Schema {
 	switch {
 	case describesItself, t == timestamp, t == rawJSON:
 		return nil
+	case t == jsonNumber:
+		return &jsonschema.Schema{Type: "number"}
 	case pointer.Implements(jsonDecoder):
 		return &jsonschema.Schema{}
 	case pointer.Implements(textDecoder):
