@@ -126,7 +126,9 @@ func (c *claimer) disown(ctx context.Context) error {
 	if c.unanswered.IsZero() {
 		return nil
 	}
-	disowned, err := c.store.Disown(ctx, c.cfg.Worker.ID, c.held.leases())
+	try, cancel := context.WithTimeout(ctx, claimTimeout)
+	defer cancel()
+	disowned, err := c.store.Disown(try, c.cfg.Worker.ID, c.held.leases())
 	if err != nil {
 		return err
 	}
