@@ -49,7 +49,7 @@ func build() (string, error) {
 	if raceDetector {
 		args = append(args, "-race")
 	}
-	args = append(args, "../../cmd/orchestrator", "./testhandlers")
+	args = append(args, "../../cmd/orchestrator", "../../cmd/handlers", "./testhandlers")
 	if output, err := exec.Command("go", args...).CombinedOutput(); err != nil { //nolint:noctx // bounded by the test's own time
 		return "", fmt.Errorf("%w\n%s", err, output)
 	}
