@@ -60,6 +60,21 @@ func TestHostileHandlersHarmNobodyElse(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestABystanderOfAKilledHandlerIsNotCharged(t *testing.T) {
+	url := storetest.URL(t)
+	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)
+	start(t, o)
+	stubborn := submit(t, o, rig.Submission{JobType: "IGNORE_CANCEL", MaxAttempts: 1})
+	bystander := submit(t, o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Payload: map[string]any{"millis": 2000}})
+
+	await(t, o, stubborn, "FAILED")
+	await(t, o, bystander, "COMPLETED")
+	s := ledger(t, url)
+	require.Equal(t, []job.OutcomeKind{job.Timeout}, outcomes(attempts(t, s, stubborn)))
+	require.Equal(t, []job.OutcomeKind{job.Interrupted, job.Success}, outcomes(attempts(t, s, bystander)))
+	require.NoError(t, o.ShutDown(t.Context()))
+}
+
 func outcomes(ended []job.Attempt) []job.OutcomeKind {
 	kinds := make([]job.OutcomeKind, len(ended))
 	for i, attempt := range ended {
