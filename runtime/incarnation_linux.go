@@ -1,10 +1,12 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // host names the boot of this system and our process namespace: two processes
@@ -22,22 +24,24 @@ func host() string {
 }
 
 // startOf returns when a process started, in clock ticks since boot; 0 when
-// there is no such process or it is only waiting to be buried.
-func startOf(pid int) int64 {
+// there is no such process or it is only waiting to be buried. It is not known
+// where a process that exists cannot be looked at: because it is another
+// user's, or because we have run out of open files.
+func startOf(pid int) (ticks int64, known bool) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return 0
+		return 0, errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 	}
 	// The second field, the command in brackets, may contain anything; the
 	// state is the first field after it and the start time the twentieth.
 	text := string(stat)
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
-		return 0
+	if len(fields) < 20 {
+		return 0, false
 	}
-	ticks, err := strconv.ParseInt(fields[19], 10, 64)
-	if err != nil {
-		return 0
+	if fields[0] == "Z" || fields[0] == "X" {
+		return 0, true
 	}
-	return ticks
+	ticks, err = strconv.ParseInt(fields[19], 10, 64)
+	return ticks, err == nil
 }

@@ -6,4 +6,4 @@ package runtime
 // of a dead neighbour then run out by themselves.
 func host() string { return unknownHost }
 
-func startOf(int) int64 { return 0 }
+func startOf(int) (ticks int64, known bool) { return 0, false }

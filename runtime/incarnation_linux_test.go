@@ -1,0 +1,92 @@
+package runtime
+
+import (
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+func TestEveryIncarnationHasANameOfItsOwn(t *testing.T) {
+	first, second := NewWorker("w"), NewWorker("w")
+	require.NotEqual(t, first.ID, second.ID)
+	require.True(t, strings.HasPrefix(first.ID, "w/"))
+	require.Equal(t, first.Host, second.Host)
+	require.NotEqual(t, unknownHost, first.Host)
+	require.Equal(t, os.Getpid(), first.PID)
+	require.Positive(t, first.PIDStarted)
+}
+
+func TestAProcessIsGoneOnlyWhenThatIsCertain(t *testing.T) {
+	own := NewWorker("w")
+	require.False(t, processGone(own), "we live")
+
+	reused := own
+	reused.PIDStarted--
+	require.True(t, processGone(reused), "our process id once was another's")
+
+	elsewhere := reused
+	elsewhere.Host = unknownHost
+	require.False(t, processGone(elsewhere), "nobody can look there")
+
+	require.True(t, processGone(job.Worker{Host: own.Host, PID: math.MaxInt32, PIDStarted: 1}), "there never was one")
+}
+
+func TestAChildIsGoneFromItsDeathOnBuriedOrNot(t *testing.T) {
+	child := exec.CommandContext(t.Context(), "sleep", "1000")
+	require.NoError(t, child.Start())
+	started, known := startOf(child.Process.Pid)
+	require.True(t, known)
+	require.Positive(t, started)
+	worker := job.Worker{Host: host(), PID: child.Process.Pid, PIDStarted: started}
+	require.False(t, processGone(worker))
+
+	require.NoError(t, child.Process.Kill())
+	require.Eventually(t, func() bool { return processGone(worker) }, 20*time.Second, time.Millisecond, "dead, not yet buried")
+	require.Error(t, child.Wait())
+	require.True(t, processGone(worker))
+}
+
+// The name of a program may look like the fields that follow it.
+func TestAProgramOfAnyNameCanBeLookedAt(t *testing.T) {
+	odd := filepath.Join(t.TempDir(), ") Z 1 2 (")
+	sleep, err := exec.LookPath("sleep")
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(sleep, odd))
+	child := exec.CommandContext(t.Context(), odd, "1000")
+	require.NoError(t, child.Start())
+	t.Cleanup(func() { _ = child.Wait() })
+	comm, err := os.ReadFile("/proc/" + strconv.Itoa(child.Process.Pid) + "/comm")
+	require.NoError(t, err)
+	require.Equal(t, ") Z 1 2 (\n", string(comm))
+	own, _ := startOf(os.Getpid())
+	started, known := startOf(child.Process.Pid)
+	require.True(t, known)
+	require.GreaterOrEqual(t, started, own)
+	require.NoError(t, child.Process.Kill())
+}
+
+// A worker that has run out of open files must not take its neighbours for
+// dead.
+func TestALiveProcessThatCannotBeLookedAtIsNotGone(t *testing.T) {
+	own := NewWorker("w")
+	var limit syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
+	none := limit
+	none.Cur = 0
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none))
+	_, known := startOf(own.PID)
+	gone := processGone(own)
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
+	require.False(t, known)
+	require.False(t, gone)
+}
