@@ -45,10 +45,13 @@ func TraceContext(ctx context.Context) (traceparent, tracestate string) {
 // perform runs the handler's function to its end, whichever way it ends, and
 // reports the outcome.
 func (a *attempt) perform(ctx context.Context, h Handler) {
-	ended := panicked("the handler has ended its own goroutine", nil) // runtime.Goexit
+	var ended *handlerv1.Outcome
 	defer func() {
 		if problem := recover(); problem != nil {
 			ended = panicked(problem, debug.Stack())
+		}
+		if ended == nil { // runtime.Goexit
+			ended = panicked("the handler has ended its own goroutine", nil)
 		}
 		a.lease.release()
 		a.session.finish(a, ended)

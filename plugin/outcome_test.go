@@ -54,6 +54,14 @@ func TestWhatAHandlerReturnsBecomesAnOutcome(t *testing.T) {
 		},
 		"the outer code":   {Code(Code(errPlain, "inner"), "outer"), failed(&handlerv1.Failed{Code: "outer", Message: "no such printer"})},
 		"joined errors":    {errors.Join(errors.New("a"), Permanent(errors.New("b"))), failed(&handlerv1.Failed{Permanent: true, Message: "a\nb"})},
+		"wishes of joined errors": {
+			errors.Join(Code(errors.New("a"), "first"), fmt.Errorf("x: %w", RetryAfter(Permanent(Code(errors.New("b"), "second")), time.Second))),
+			failed(&handlerv1.Failed{Permanent: true, Code: "first", RetryAfterMs: new(uint64(1000)), Message: "a\nx: b"}),
+		},
+		"a snooze among errors": {
+			errors.Join(errPlain, Snooze(time.Second)),
+			&handlerv1.Outcome{Result: &handlerv1.Outcome_Snoozed{Snoozed: &handlerv1.Snoozed{RetryAfterMs: 1000}}},
+		},
 		"permanent nil":    {Permanent(nil), succeeded("")},
 		"code of nil":      {Code(nil, "c"), succeeded("")},
 		"delay of nil":     {RetryAfter(nil, time.Hour), succeeded("")},

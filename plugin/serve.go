@@ -75,6 +75,7 @@ func serve(b binary) int {
 		VersionedPlugins: map[int]goplugin.PluginSet{wire.Version: {wire.PluginName: service}},
 		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
 			grpcServer = newGRPCServer(options)
+			streams.lend()
 			return grpcServer
 		},
 		Logger: hclog.New(&hclog.LoggerOptions{Name: "go-plugin", Level: hclog.Error, Output: stderr}),

@@ -16,8 +16,8 @@ var stderr = os.Stderr
 type streams struct{ handshake *os.File }
 
 // divertStreams moves standard output aside for the one line that go-plugin
-// prints to os.Stdout, and makes file descriptor 1 the same as standard error,
-// so that nothing else can get into that pipe, or be blocked by it.
+// prints, and makes both file descriptor 1 and os.Stdout the same as standard
+// error, so that nothing else can get into that pipe, or be blocked by it.
 func divertStreams() (streams, error) {
 	aside, err := unix.FcntlInt(1, unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
@@ -30,10 +30,13 @@ func divertStreams() (streams, error) {
 	if err := unix.SetNonblock(2, false); err != nil {
 		return streams{}, fmt.Errorf("standard error: %w", err)
 	}
-	s := streams{handshake: os.NewFile(uintptr(aside), "handshake")}
-	os.Stdout = s.handshake
-	return s, nil
+	os.Stdout = stderr
+	return streams{handshake: os.NewFile(uintptr(aside), "handshake")}, nil
 }
+
+// lend lets go-plugin print its line. It puts a pipe of its own into
+// os.Stdout's place just after.
+func (s streams) lend() { os.Stdout = s.handshake }
 
 // reclaim undoes what go-plugin has done to os.Stdout and os.Stderr after the
 // handshake: they are pipes whose contents it would send over a stream that

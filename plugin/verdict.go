@@ -1,9 +1,6 @@
 package plugin
 
-import (
-	"errors"
-	"time"
-)
+import "time"
 
 // Verdict is what a handler's error asks of the orchestrator; the zero Verdict
 // asks for another attempt by the retry policy. Handlers' tests look at it.
@@ -20,22 +17,38 @@ type Verdict struct {
 	Code       string
 }
 
-// VerdictOf collects what the errors in a chain ask for. Wishes add up; of two
-// for the same thing the outer one counts.
+// VerdictOf collects what an error and those that it wraps or joins ask for.
+// Wishes add up; of two for the same thing the outer one counts, then the
+// first.
 func VerdictOf(err error) Verdict {
 	var v Verdict
-	if later := new(snooze); errors.As(err, &later) {
-		v.Snoozed, v.RetryAfter = true, &later.after
-	}
-	v.Canceled = errors.As(err, new(*cancel))
-	for next := new(steered); errors.As(err, &next); err = next.err {
-		v.Permanent = v.Permanent || next.permanent
+	v.add(err)
+	return v
+}
+
+func (v *Verdict) add(err error) {
+	switch err := err.(type) { //nolint:errorlint // It looks at each error in turn.
+	case *steered:
+		v.Permanent = v.Permanent || err.permanent
 		if v.RetryAfter == nil {
-			v.RetryAfter = next.retryAfter
+			v.RetryAfter = err.retryAfter
 		}
 		if v.Code == "" {
-			v.Code = next.code
+			v.Code = err.code
+		}
+		v.add(err.err)
+	case *snooze:
+		v.Snoozed = true
+		if v.RetryAfter == nil {
+			v.RetryAfter = &err.after
+		}
+	case *cancel:
+		v.Canceled = true
+	case interface{ Unwrap() error }:
+		v.add(err.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, joined := range err.Unwrap() {
+			v.add(joined)
 		}
 	}
-	return v
 }
