@@ -52,8 +52,8 @@ func TestWhatAHandlerReturnsBecomesAnOutcome(t *testing.T) {
 			fmt.Errorf("print: %w", Permanent(fmt.Errorf("page 2: %w", Code(RetryAfter(errPlain, time.Second), "printer")))),
 			failed(&handlerv1.Failed{Permanent: true, Code: "printer", RetryAfterMs: new(uint64(1000)), Message: "print: page 2: no such printer"}),
 		},
-		"the outer code":   {Code(Code(errPlain, "inner"), "outer"), failed(&handlerv1.Failed{Code: "outer", Message: "no such printer"})},
-		"joined errors":    {errors.Join(errors.New("a"), Permanent(errors.New("b"))), failed(&handlerv1.Failed{Permanent: true, Message: "a\nb"})},
+		"the outer code": {Code(Code(errPlain, "inner"), "outer"), failed(&handlerv1.Failed{Code: "outer", Message: "no such printer"})},
+		"joined errors":  {errors.Join(errors.New("a"), Permanent(errors.New("b"))), failed(&handlerv1.Failed{Permanent: true, Message: "a\nb"})},
 		"wishes of joined errors": {
 			errors.Join(Code(errors.New("a"), "first"), fmt.Errorf("x: %w", RetryAfter(Permanent(Code(errors.New("b"), "second")), time.Second))),
 			failed(&handlerv1.Failed{Permanent: true, Code: "first", RetryAfterMs: new(uint64(1000)), Message: "a\nx: b"}),
