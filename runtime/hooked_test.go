@@ -13,12 +13,13 @@ import (
 // that is nil leaves its verb alone.
 type hooked struct {
 	runtime.Store
-	claim  func(types []string, limit int)
-	renew  func(ctx context.Context, renew renewal) ([]job.Renewed, error)
-	settle func(batch []job.Settlement)
-	send   func() error
-	listen func() error
-	called func(ctx context.Context, verb string)
+	claim   func(types []string, limit int)
+	claimed func(err error) error
+	renew   func(ctx context.Context, renew renewal) ([]job.Renewed, error)
+	settle  func(batch []job.Settlement)
+	send    func() error
+	listen  func() error
+	called  func(ctx context.Context, verb string)
 }
 
 type renewal func(context.Context) ([]job.Renewed, error)
@@ -34,7 +35,13 @@ func (h *hooked) Claim(ctx context.Context, worker string, types []string, limit
 	if h.claim != nil {
 		h.claim(types, limit)
 	}
-	return h.Store.Claim(ctx, worker, types, limit, lease)
+	claimed, err := h.Store.Claim(ctx, worker, types, limit, lease)
+	if h.claimed != nil {
+		if err = h.claimed(err); err != nil {
+			return nil, err
+		}
+	}
+	return claimed, err
 }
 
 func (h *hooked) Renew(ctx context.Context, worker string, leases []job.Lease, lease time.Duration) ([]job.Renewed, error) {
