@@ -22,9 +22,12 @@ var errPrivateAddress = errors.New("it is not a public address; HTTP_REQUEST_ALL
 var notPublic = parsePrefixes(
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
 	"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
-	"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16",
-	"3fff::/20", "5f00::/16", "fec0::/10",
+	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
 )
+
+// publicIPv6 is all that IANA has given out to the public. NAT64 (64:ff9b::/96)
+// and everything else that stands for IPv4 addresses lies outside.
+var publicIPv6 = netip.MustParsePrefix("2000::/3")
 
 func parsePrefixes(texts ...string) []netip.Prefix {
 	prefixes := make([]netip.Prefix, len(texts))
@@ -36,7 +39,7 @@ func parsePrefixes(texts ...string) []netip.Prefix {
 
 func isPublic(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
-	return ip.IsGlobalUnicast() && !ip.IsPrivate() &&
+	return ip.IsGlobalUnicast() && !ip.IsPrivate() && (ip.Is4() || publicIPv6.Contains(ip)) &&
 		!slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
@@ -68,7 +71,8 @@ func newRequester(allowPrivate bool) requester {
 			ForceAttemptHTTP2:      true,
 			TLSHandshakeTimeout:    10 * time.Second,
 			IdleConnTimeout:        30 * time.Second,
-			MaxIdleConnsPerHost:    8,
+			MaxIdleConns:           2 * concurrency,
+			MaxIdleConnsPerHost:    concurrency,
 			MaxResponseHeaderBytes: 64 << 10,
 		},
 		CheckRedirect: checkRedirect,

@@ -7,7 +7,10 @@ import (
 	"mime"
 	"mime/multipart"
 	"mime/quotedprintable"
+	"net"
 	"net/mail"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -207,6 +210,45 @@ func TestNothingGoesInClearUnlessConfigured(t *testing.T) {
 	require.Empty(t, append(stripped.received(), foreign.received()...))
 }
 
+func TestAPasswordGoesInClearToThisMachineOnly(t *testing.T) {
+	for host, told := range map[string]bool{"127.0.0.1": true, "mail.example.com": false} {
+		s := startMailServer(t, nil)
+		settings := s.settings("none")
+		conn, err := net.Dial("tcp", net.JoinHostPort(settings.host, settings.port))
+		require.NoError(t, err)
+		defer conn.Close()
+		settings.host, settings.username, settings.password = host, "jobs", "secret"
+		_, err = connect(t.Context(), conn, settings)
+		if told {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, "unencrypted connection")
+	}
+}
+
+func TestACertificateOfOnesOwnIsTrustedByFile(t *testing.T) {
+	s := startMailServer(t, nil)
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	require.NoError(t, os.WriteFile(file, s.pem, 0o600))
+	environment := map[string]string{
+		"SMTP_HOST": "127.0.0.1", "SMTP_PORT": s.settings("").port, "SMTP_FROM": "Jobs <jobs@example.org>", "SMTP_CA_FILE": file,
+	}
+	m := newMailer(func(name string) string { return environment[name] })
+	j := emailJob(t, `{"to": "a@example.com", "subject": "s", "html": "<p>t</p>"}`)
+	require.NoError(t, m.sendEmail(t.Context(), j))
+	require.Len(t, s.received(), 1)
+	require.True(t, s.received()[0].encrypted)
+
+	message, body := parse(t, s.received()[0])
+	require.Equal(t, "text/html; charset=utf-8", message.Header.Get("Content-Type"))
+	require.Equal(t, "<p>t</p>\n", unquote(t, strings.NewReader(body)))
+	require.Equal(t, `"Jobs" <jobs@example.org>`, message.Header.Get("From"))
+	sent, err := message.Header.Date()
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), sent, time.Minute)
+}
+
 func TestAServerThatDoesNotAnswerIsLeftInTime(t *testing.T) {
 	for _, verb := range []string{"CONNECT", "EHLO", "DATA", "."} {
 		t.Run(verb, func(t *testing.T) {
@@ -245,7 +287,9 @@ func TestMailSettings(t *testing.T) {
 	}{
 		"the least":     {map[string]string{"SMTP_HOST": "h", "SMTP_FROM": "a@b"}, ""},
 		"no host":       {map[string]string{"SMTP_FROM": "a@b"}, "SMTP_HOST"},
-		"no sender":     {map[string]string{"SMTP_HOST": "h"}, "SMTP_FROM"},
+		"no sender":     {map[string]string{"SMTP_HOST": "h"}, "SMTP_FROM is not set"},
+		"no CA file":    {map[string]string{"SMTP_HOST": "h", "SMTP_FROM": "a@b", "SMTP_CA_FILE": "/nowhere/ca.pem"}, "SMTP_CA_FILE"},
+		"an odd CA":     {map[string]string{"SMTP_HOST": "h", "SMTP_FROM": "a@b", "SMTP_CA_FILE": "email_test.go"}, "no certificate"},
 		"an odd sender": {map[string]string{"SMTP_HOST": "h", "SMTP_FROM": "a"}, "SMTP_FROM"},
 		"an odd port":   {map[string]string{"SMTP_HOST": "h", "SMTP_FROM": "a@b", "SMTP_PORT": "mail"}, "SMTP_PORT"},
 		"an odd TLS":    {map[string]string{"SMTP_HOST": "h", "SMTP_FROM": "a@b", "SMTP_TLS": "yes"}, "SMTP_TLS"},

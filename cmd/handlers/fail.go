@@ -19,7 +19,7 @@ func failHandler() plugin.Handler {
 // fail fails, every time; another attempt is allowed to try.
 func fail(_ context.Context, j plugin.Job[failArgs]) error {
 	if j.Args.Message == "" {
-		return errors.New("FAIL_JOB fails, as it always does")
+		return errors.New("FAIL_JOB always fails")
 	}
 	return errors.New(j.Args.Message)
 }

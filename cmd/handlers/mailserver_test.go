@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/pem"
 	"fmt"
 	"math/big"
 	"net"
@@ -26,6 +27,8 @@ type mailServer struct {
 	listener net.Listener
 	tls      *tls.Config
 	roots    *x509.CertPool
+	// pem is the certificate.
+	pem []byte
 	// implicit wraps every connection in TLS from the start.
 	implicit bool
 	// offer lists the extensions.
@@ -99,6 +102,7 @@ func (s *mailServer) certify(t *testing.T) {
 	require.NoError(t, err)
 	certificate, err := x509.ParseCertificate(der)
 	require.NoError(t, err)
+	s.pem = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	s.roots = x509.NewCertPool()
 	s.roots.AddCert(certificate)
 	s.tls = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}

@@ -8,11 +8,14 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin"
 )
 
+// concurrency is how many jobs a process takes at once. They mostly wait.
+const concurrency = 100
+
 func main() {
 	mail := newMailer(os.Getenv)
 	web := newRequester(os.Getenv("HTTP_REQUEST_ALLOW_PRIVATE") == "true")
 	plugin.Serve(
-		plugin.Concurrency(100),
+		plugin.Concurrency(concurrency),
 		sleepHandler(),
 		failHandler(),
 		mail.handler(),

@@ -26,8 +26,10 @@ type requestArgs struct {
 	// Body is sent as it is when it is a string, and as JSON otherwise.
 	Body json.RawMessage `json:"body,omitempty"`
 	// ExpectStatus lists the statuses that are a success; any 2xx when empty.
-	ExpectStatus   statuses `json:"expectStatus,omitempty" jsonschema:"oneof_type=integer;array"`
-	TimeoutSeconds float64  `json:"timeoutSeconds,omitempty" jsonschema:"minimum=0,maximum=300"`
+	ExpectStatus statuses `json:"expectStatus,omitempty" jsonschema:"oneof_type=integer;array"`
+	// TimeoutSeconds bounds the whole request, redirects and body included;
+	// defaultRequestTime when absent.
+	TimeoutSeconds *float64 `json:"timeoutSeconds,omitempty" jsonschema:"exclusiveMinimum=0,maximum=300"`
 }
 
 // statuses is one number or a list of them.
@@ -66,9 +68,9 @@ func (r requester) handler() plugin.Handler {
 }
 
 func (r requester) request(ctx context.Context, j plugin.Job[requestArgs]) (response, error) {
-	timeout := defaultRequestTime
-	if seconds := j.Args.TimeoutSeconds; seconds > 0 {
-		timeout = time.Duration(min(seconds, maxRequestSeconds) * float64(time.Second))
+	timeout, err := requestTime(j.Args.TimeoutSeconds)
+	if err != nil {
+		return response{}, plugin.Code(plugin.Permanent(err), "bad_request")
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -86,6 +88,16 @@ func (r requester) request(ctx context.Context, j plugin.Job[requestArgs]) (resp
 		return response{}, fmt.Errorf("read the response: %w", err)
 	}
 	return got, judge(answer, j.Args.ExpectStatus, time.Now())
+}
+
+func requestTime(seconds *float64) (time.Duration, error) {
+	if seconds == nil {
+		return defaultRequestTime, nil
+	}
+	if *seconds <= 0 || *seconds > maxRequestSeconds {
+		return 0, fmt.Errorf("timeoutSeconds is %g, not above 0 and up to %d", *seconds, maxRequestSeconds)
+	}
+	return time.Duration(*seconds * float64(time.Second)), nil
 }
 
 func newRequest(ctx context.Context, j plugin.Job[requestArgs]) (*http.Request, error) {

@@ -178,6 +178,8 @@ func TestARequestThatCannotBeMadeFailsForGood(t *testing.T) {
 		"no host":              {"method": "GET", "url": "http://:80/"},
 		"an odd URL":           {"method": "GET", "url": "http://[::1"},
 		"an odd method":        {"method": "GET /", "url": "http://127.0.0.1/"},
+		"no time":              {"method": "GET", "url": "http://127.0.0.1/", "timeoutSeconds": 0},
+		"too much time":        {"method": "GET", "url": "http://127.0.0.1/", "timeoutSeconds": 301},
 		"injection by a value": {"method": "GET", "url": "http://127.0.0.1/", "headers": map[string]string{"A": "b\r\nC: d"}},
 		"injection by a name":  {"method": "GET", "url": "http://127.0.0.1/", "headers": map[string]string{"A: b\r\nC": "d"}},
 	} {

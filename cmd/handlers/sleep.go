@@ -44,6 +44,10 @@ func sleep(ctx context.Context, args sleepArgs, notes notebook) error {
 	if _, err := notes.Resume(&done); err != nil {
 		return err
 	}
+	// Whoever looks can tell at once that it runs.
+	if err := notes.Progress(done); err != nil {
+		return err
+	}
 	seconds := time.NewTicker(time.Second)
 	defer seconds.Stop()
 	for done.SleptSeconds < args.SleepSeconds {

@@ -47,8 +47,9 @@ func TestSleepTakesItsTimeAndTellsOfEachSecond(t *testing.T) {
 		begun := time.Now()
 		require.NoError(t, sleep(t.Context(), sleepArgs{SleepSeconds: 300}, &notes))
 		require.Equal(t, 300*time.Second, time.Since(begun))
-		require.Len(t, notes.progress, 300)
-		require.Equal(t, slept{1, 300}, notes.progress[0])
+		require.Len(t, notes.progress, 301)
+		require.Equal(t, slept{0, 300}, notes.progress[0], "it tells at once that it runs")
+		require.Equal(t, slept{300, 300}, notes.progress[300])
 		require.Equal(t, slept{300, 300}, *notes.saved)
 	})
 }
@@ -76,6 +77,6 @@ func TestSleepTakesOneToThreeHundredSeconds(t *testing.T) {
 func TestFailAlwaysFails(t *testing.T) {
 	err := fail(t.Context(), plugin.Job[failArgs]{Args: failArgs{Message: "no such printer"}})
 	require.EqualError(t, err, "no such printer")
-	require.Error(t, fail(t.Context(), plugin.Job[failArgs]{}))
+	require.EqualError(t, fail(t.Context(), plugin.Job[failArgs]{}), "FAIL_JOB always fails")
 	require.Nil(t, errors.Unwrap(err), "a plain error is tried again")
 }

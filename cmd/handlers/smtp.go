@@ -20,8 +20,8 @@ import (
 )
 
 // smtpSettings come from the environment: SMTP_HOST, SMTP_PORT (587), SMTP_TLS
-// (starttls, implicit or none; starttls), SMTP_USERNAME, SMTP_PASSWORD and
-// SMTP_FROM.
+// (starttls, implicit or none; starttls), SMTP_CA_FILE, SMTP_USERNAME,
+// SMTP_PASSWORD and SMTP_FROM.
 type smtpSettings struct {
 	host, port         string
 	tls                string
@@ -51,12 +51,35 @@ func readSMTPSettings(getenv func(string) string) (smtpSettings, error) {
 	if s.tls != "none" && s.tls != "starttls" && s.tls != "implicit" {
 		return s, fmt.Errorf("SMTP_TLS %q is not none, starttls or implicit", s.tls)
 	}
+	if getenv("SMTP_FROM") == "" {
+		return s, errors.New("SMTP_FROM is not set in the environment of the handler")
+	}
 	from, err := mail.ParseAddress(getenv("SMTP_FROM"))
 	if err != nil {
 		return s, fmt.Errorf("SMTP_FROM %q: %w", getenv("SMTP_FROM"), err)
 	}
 	s.from = *from
+	if s.roots, err = readRoots(getenv("SMTP_CA_FILE")); err != nil {
+		return s, fmt.Errorf("SMTP_CA_FILE: %w", err)
+	}
 	return s, nil
+}
+
+// readRoots reads the certificates, in PEM, that the server's must go back to.
+// Without a file it returns nil: the system's.
+func readRoots(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no certificate in PEM", file)
+	}
+	return roots, nil
 }
 
 // deliver hands the letter to the server, to all of its recipients or to none.
@@ -114,6 +137,7 @@ func connect(ctx context.Context, conn net.Conn, s smtpSettings) (*smtp.Client, 
 		}
 	}
 	if s.username != "" {
+		// PlainAuth tells no password in clear, but to this machine.
 		if err := client.Auth(smtp.PlainAuth("", s.username, s.password, s.host)); err != nil {
 			return nil, fmt.Errorf("auth: %w", err)
 		}
