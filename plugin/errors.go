@@ -20,11 +20,10 @@ var (
 	ErrShutdown = errors.New("shutting down")
 )
 
-// Codes of failures that the SDK itself words.
+// Codes of failures that the SDK itself words, beside those in wire, which the
+// orchestrator acts upon.
 const (
 	codePanic       = "panic"
-	codeTimeout     = "timeout"
-	codeLeaseLost   = "lease_lost"
 	codeBadPayload  = "bad_payload"
 	codeBadResult   = "bad_result"
 	codeUnknownType = "unknown_type"

@@ -25,7 +25,7 @@ type Handler struct {
 // decoded into A by encoding/json; one that does not fit fails the job for
 // good, without a call.
 func Handle[A any](jobType string, do func(context.Context, Job[A]) error, options ...Option) Handler {
-	return newHandler[A](jobType, options, func(ctx context.Context, a *attempt) (json.RawMessage, error) {
+	return newHandler[A](jobType, do == nil, options, func(ctx context.Context, a *attempt) (json.RawMessage, error) {
 		j, err := newJob[A](a)
 		if err != nil {
 			return nil, err
@@ -37,7 +37,7 @@ func Handle[A any](jobType string, do func(context.Context, Job[A]) error, optio
 // HandleResult makes a handler of a function whose result is stored with the
 // job, as JSON, and shown to clients.
 func HandleResult[A, R any](jobType string, do func(context.Context, Job[A]) (R, error), options ...Option) Handler {
-	return newHandler[A](jobType, options, func(ctx context.Context, a *attempt) (json.RawMessage, error) {
+	return newHandler[A](jobType, do == nil, options, func(ctx context.Context, a *attempt) (json.RawMessage, error) {
 		j, err := newJob[A](a)
 		if err != nil {
 			return nil, err
@@ -55,10 +55,13 @@ func HandleResult[A, R any](jobType string, do func(context.Context, Job[A]) (R,
 }
 
 func newHandler[A any](
-	jobType string, options []Option, run func(context.Context, *attempt) (json.RawMessage, error),
+	jobType string, missing bool, options []Option, run func(context.Context, *attempt) (json.RawMessage, error),
 ) Handler {
 	h := Handler{jobType: jobType, run: run}
 	h.checkName()
+	if missing {
+		h.reject("the function is nil")
+	}
 	for _, option := range options {
 		option(&h)
 	}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
 
 // What is kept of an error's texts, in bytes.
@@ -28,10 +29,10 @@ func outcome(result json.RawMessage, err, asked, cause error) *handlerv1.Outcome
 	case asked == nil && errors.Is(cause, ErrLeaseLost):
 		// Nothing else, and least of all a cancel: should the orchestrator be
 		// merely late and still own the job, it is to try again.
-		return failure(&handlerv1.Failed{Code: codeLeaseLost, Message: fmt.Sprint(err)})
+		return failure(&handlerv1.Failed{Code: wire.CodeLeaseLost, Message: fmt.Sprint(err)})
 	case errors.Is(asked, ErrTimeout), asked == nil && errors.Is(cause, ErrTimeout):
 		// Whatever the error asks for came after the attempt was stopped.
-		return failure(&handlerv1.Failed{Code: codeTimeout, Message: fmt.Sprint(err)})
+		return failure(&handlerv1.Failed{Code: wire.CodeTimeout, Message: fmt.Sprint(err)})
 	case asked != nil, verdict.Canceled:
 		return &handlerv1.Outcome{Result: &handlerv1.Outcome_Canceled{Canceled: &handlerv1.Canceled{}}}
 	case verdict.Snoozed:
