@@ -1,0 +1,115 @@
+package runtime_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+func TestNoMoreIsClaimedThanThereIsRoomFor(t *testing.T) {
+	t.Parallel()
+	const concurrency, jobs = 5, 60
+	db := fresh(t)
+	many(t, db, jobs, ofType("A"))
+	many(t, db, jobs, ofType("B"))
+	s := supervise(t, playing("wide", 100, succeeds, "A"), playing("narrow", 2, succeeds, "B"))
+	var mu sync.Mutex
+	most := make(map[string]int)
+	ledger := &hooked{Store: db, claim: func(types []string, limit int) {
+		mu.Lock()
+		defer mu.Unlock()
+		most[types[0]] = max(most[types[0]], limit)
+	}}
+	launch(t, ledger, s, func(c *runtime.Config) { c.Concurrency = concurrency })
+	awaitAll(t, db, 2*jobs, job.Succeeded)
+	mu.Lock()
+	defer mu.Unlock()
+	require.LessOrEqual(t, most["A"], concurrency)
+	require.LessOrEqual(t, most["B"], 2)
+	for _, h := range s.plugins {
+		require.LessOrEqual(t, h.mostBusy, min(h.slots, concurrency), h.name)
+	}
+}
+
+func TestABusyPluginIsNoReasonToAskForTheJobsOfAnIdleOne(t *testing.T) {
+	t.Parallel()
+	const jobs = 200
+	db := fresh(t)
+	many(t, db, jobs, ofType("BUSY"))
+	s := supervise(t, playing("busy", 1, succeeds, "BUSY"), playing("idle", 10, succeeds, "IDLE"))
+	var mu sync.Mutex
+	claims := make(map[string]int)
+	ledger := &hooked{Store: db, claim: func(types []string, _ int) {
+		mu.Lock()
+		defer mu.Unlock()
+		claims[types[0]]++
+	}}
+	launch(t, ledger, s, polling(aLongTime))
+	awaitAll(t, db, jobs, job.Succeeded)
+	mu.Lock()
+	defer mu.Unlock()
+	require.GreaterOrEqual(t, claims["BUSY"], jobs)
+	// Once at the start, and when hints are listened for.
+	require.LessOrEqual(t, claims["IDLE"], 3)
+}
+
+func TestAnIdleWorkerAsksOnlyAsOftenAsItPolls(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	claims := make(chan struct{}, 100)
+	ledger := &hooked{Store: db, claim: func([]string, int) { claims <- struct{}{} }}
+	s := supervise(t, playing("p", 10, succeeds, echo))
+	began := time.Now()
+	const poll = 200 * time.Millisecond
+	launch(t, ledger, s, polling(poll))
+	for range 6 {
+		awaitSignal(t, claims, "a claim")
+	}
+	// Two without a wait, as above, and the others a poll apart, less jitter.
+	require.GreaterOrEqual(t, time.Since(began), 3*poll)
+}
+
+func TestAPluginThatCannotTakeTheJobGivesItBackUncharged(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	ids := many(t, db, 3)
+	s := supervise(t, playing("p", 5, succeeds, echo))
+	s.refused = 2
+	launch(t, db, s)
+	awaitAll(t, db, len(ids), job.Succeeded)
+	refused := 0
+	for _, id := range ids {
+		kinds := outcomes(t, db, id)
+		require.Equal(t, job.Success, kinds[len(kinds)-1])
+		for _, kind := range kinds[:len(kinds)-1] {
+			require.Equal(t, job.GivenBack, kind)
+			refused++
+		}
+		require.Equal(t, 1, charged(t, db, id))
+	}
+	require.Equal(t, 2, refused)
+	requireSettled(t, db)
+}
+
+func TestAPluginThatComesUpLaterIsServed(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	id := given(t, db)
+	s := supervise(t)
+	p := launch(t, db, s, polling(aLongTime))
+	s.mu.Lock()
+	s.plugins = slices.Clone(append(s.plugins, playing("late", 1, succeeds, echo)))
+	s.mu.Unlock()
+	s.changed <- struct{}{}
+	awaitState(t, db, id, job.Succeeded)
+	await(t, func() bool {
+		spec, err := p.TypeSpec(t.Context(), echo)
+		return err == nil && spec.Plugin == "late"
+	}, "and what it declares becomes known")
+}

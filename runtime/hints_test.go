@@ -1,0 +1,126 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+func TestAJobSubmittedElsewhereIsStartedBecauseOfTheHint(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	s := supervise(t, playing("p", 1, succeeds, echo))
+	launch(t, db, s, polling(aLongTime))
+	front := launch(t, openAt(t, db.url), supervise(t), polling(aLongTime))
+	for range 3 { // the second and third find a claimer at rest
+		receipt, err := front.Submit(t.Context(), submission(t))
+		require.NoError(t, err)
+		require.Equal(t, job.Queued, receipt.State)
+		awaitState(t, db, receipt.ID, job.Succeeded)
+	}
+}
+
+func TestWithoutHintsAJobIsFoundByPolling(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("not through this pooler")
+	db := fresh(t)
+	silent := func(s *hooked) *hooked {
+		s.send = func() error { return broken }
+		s.listen = func() error { return broken }
+		return s
+	}
+	s := supervise(t, playing("p", 1, succeeds, echo))
+	launch(t, silent(&hooked{Store: db}), s, polling(50*time.Millisecond))
+	front := launch(t, silent(&hooked{Store: openAt(t, db.url)}), supervise(t), polling(aLongTime))
+	for range 3 {
+		receipt, err := front.Submit(t.Context(), submission(t))
+		require.NoError(t, err)
+		awaitState(t, db, receipt.ID, job.Succeeded)
+	}
+}
+
+// What was missed while nobody listened is looked for once somebody does.
+func TestALostListeningConnectionIsOpenedAnew(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	listeners := func() int {
+		return ask[int](t, db, `select count(*) from pg_stat_activity
+			where datname = current_database() and application_name = 'holdfast listener'`)
+	}
+	s := supervise(t, playing("p", 1, succeeds, echo))
+	launch(t, db, s, polling(aLongTime))
+	await(t, func() bool { return listeners() == 1 })
+	listener := ask[int](t, db, `select pid from pg_stat_activity
+		where datname = current_database() and application_name = 'holdfast listener'`)
+	require.True(t, ask[bool](t, db, "select pg_terminate_backend($1)", listener))
+	id := given(t, db)
+	awaitState(t, db, id, job.Succeeded)
+}
+
+func TestHintsThatComeCloseUponEachOtherAreSentAsOne(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	var sent atomic.Int32
+	first, goOn := make(chan struct{}), make(chan struct{})
+	ledger := &hooked{Store: db, send: func() error {
+		if sent.Add(1) == 1 {
+			close(first)
+			<-goOn
+		}
+		return nil
+	}}
+	p := launch(t, ledger, supervise(t))
+	p.JobsReady()
+	awaitSignal(t, first, "a hint to be sent")
+	for range 1000 {
+		p.JobsReady()
+	}
+	close(goOn)
+	await(t, func() bool { return sent.Load() == 2 })
+	p.drain()
+	p.awaitEnd(t)
+	require.EqualValues(t, 2, sent.Load())
+}
+
+func TestASubmissionAnswersWithWhatTheDatabaseSays(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	p := launch(t, db, supervise(t))
+	keyed := func(s *job.Submission) { s.IdempotencyKey = "k" }
+	first, err := p.Submit(t.Context(), submission(t, keyed))
+	require.NoError(t, err)
+	again, err := p.Submit(t.Context(), submission(t, keyed))
+	require.NoError(t, err)
+	require.Equal(t, first.ID, again.ID)
+	require.True(t, again.Replayed)
+	_, err = p.Submit(t.Context(), submission(t, keyed, ofType("OTHER")))
+	require.ErrorIs(t, err, job.ErrKeyReused)
+	_, err = p.Submit(t.Context(), submission(t, func(s *job.Submission) { s.Payload = []byte("{") }))
+	require.ErrorIs(t, err, job.ErrBadData)
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = p.Submit(canceled, submission(t))
+	if err != nil { // it may have been stored or not
+		require.ErrorIs(t, err, context.Canceled)
+	}
+}
+
+func TestATypeThatAnotherWorkerDeclaredIsKnown(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	front := launch(t, db, supervise(t))
+	_, err := front.TypeSpec(t.Context(), echo)
+	require.ErrorIs(t, err, job.ErrUnknownType)
+	policy := job.RetryPolicy{Backoff: job.Fixed, Base: time.Minute, JitterMin: 1, JitterMax: 1}
+	launch(t, openAt(t, db.url), supervise(t, playing("p", 1, succeeds, echo)), waiting(time.Minute))
+	await(t, func() bool {
+		spec, err := front.TypeSpec(t.Context(), echo)
+		return err == nil && spec.Plugin == "p" && spec.Retry == policy
+	})
+}
