@@ -47,22 +47,34 @@ func (s streams) reclaim() error {
 		if file == s.handshake || file == stderr {
 			continue
 		}
-		raw, err := file.SyscallConn()
-		if err != nil {
+		if err := becomeStderr(file); err != nil {
 			return fmt.Errorf("reclaim %s: %w", file.Name(), err)
 		}
-		var duplicating error
-		if err := raw.Control(func(fd uintptr) {
-			duplicating = duplicate(2, int(fd), unix.O_CLOEXEC)
-		}); err != nil {
-			return fmt.Errorf("reclaim %s: %w", file.Name(), err)
-		}
-		if duplicating != nil {
-			return fmt.Errorf("reclaim %s: %w", file.Name(), duplicating)
-		}
-		// Whoever waits for room in the pipe waits no longer.
-		_ = file.SetWriteDeadline(time.Now())
-		_ = file.SetWriteDeadline(time.Time{})
 	}
 	return s.handshake.Close()
+}
+
+// setFree is how long writes to a full pipe are refused, so that whoever waits
+// for room in it waits no longer.
+const setFree = 100 * time.Millisecond
+
+func becomeStderr(file *os.File) error {
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var full bool
+	var duplicating error
+	if err := raw.Control(func(fd uintptr) {
+		room, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, 0)
+		full = room == 0 && err == nil
+		duplicating = duplicate(2, int(fd), unix.O_CLOEXEC)
+	}); err != nil {
+		return err
+	}
+	if full {
+		_ = file.SetWriteDeadline(time.Now())
+		time.AfterFunc(setFree, func() { _ = file.SetWriteDeadline(time.Time{}) })
+	}
+	return duplicating
 }
