@@ -1,0 +1,91 @@
+package runtime
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const patience = 20 * time.Second
+
+// flushes hands out the size of every batch, and holds the first until it is
+// let go.
+type flushes struct {
+	sizes chan int
+	first chan struct{}
+}
+
+func newFlushes() *flushes { return &flushes{sizes: make(chan int, 1000), first: make(chan struct{})} }
+
+func (f *flushes) of(n int) {
+	f.sizes <- n
+	<-f.first
+}
+
+func (f *flushes) next(t *testing.T) int {
+	t.Helper()
+	select {
+	case n := <-f.sizes:
+		return n
+	case <-time.After(patience):
+		require.FailNow(t, "nothing is flushed")
+		return 0
+	}
+}
+
+func (f *flushes) none(t *testing.T) {
+	t.Helper()
+	require.Empty(t, f.sizes)
+}
+
+// running runs a loop until the function it returns is called.
+func running(t *testing.T, loop func(context.Context)) (end func()) {
+	t.Helper()
+	r := newRing(context.Background())
+	r.start(loop)
+	t.Cleanup(r.end)
+	return r.end
+}
+
+func TestABatchIsWhatGatheredDuringTheFlushBefore(t *testing.T) {
+	f := newFlushes()
+	var flushed []int
+	b := newBatcher(10, func(batch []int) {
+		flushed = append(flushed, batch...)
+		f.of(len(batch))
+	})
+	end := running(t, b.run)
+	b.add(0)
+	require.Equal(t, 1, f.next(t), "a lone one does not wait")
+	for i := range 25 {
+		b.add(i + 1)
+	}
+	f.none(t)
+	close(f.first)
+	require.Equal(t, []int{10, 10, 5}, []int{f.next(t), f.next(t), f.next(t)})
+	b.add(26)
+	require.Equal(t, 1, f.next(t))
+	end()
+	require.Len(t, flushed, 27)
+	for i, item := range flushed {
+		require.Equal(t, i, item, "in the order they came")
+	}
+}
+
+func TestWhatWasAddedBeforeTheEndIsFlushed(t *testing.T) {
+	f := newFlushes()
+	b := newBatcher(10, func(batch []int) { f.of(len(batch)) })
+	ended := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { defer close(ended); b.run(ctx) }()
+	b.add(1)
+	require.Equal(t, 1, f.next(t))
+	b.add(2, 3)
+	cancel()
+	close(f.first)
+	<-ended
+	require.Equal(t, 2, f.next(t))
+	f.none(t)
+}

@@ -1,0 +1,89 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+func TestSubmissionsThatArriveDuringAnInsertShareTheNext(t *testing.T) {
+	f := newFlushes()
+	woken := make(chan struct{}, 100)
+	s := newSubmitter(&ledger{submit: func(batch []job.Submission) []job.Submitted {
+		f.of(len(batch))
+		answers := make([]job.Submitted, len(batch))
+		for i, one := range batch {
+			answers[i].Receipt = job.Receipt{ID: one.ID, State: job.Queued}
+			if one.Type == "BAD" {
+				answers[i] = job.Submitted{Err: job.ErrBadData}
+			}
+		}
+		return answers
+	}}, func() { woken <- struct{}{} }, func(time.Duration) {})
+	running(t, s.batch.run)
+
+	const many = 50
+	answers := make(chan error, many+1)
+	submit := func(i int) {
+		wanted := job.Submission{ID: job.ID{byte(i)}}
+		if i%10 == 9 {
+			wanted.Type = "BAD"
+		}
+		receipt, err := s.submit(t.Context(), wanted)
+		if err == nil && receipt.ID != wanted.ID {
+			err = errors.New("another's receipt")
+		}
+		answers <- err
+	}
+	go submit(0)
+	require.Equal(t, 1, f.next(t), "a lone one does not wait")
+	for i := range many {
+		go submit(i + 1)
+	}
+	require.Eventually(t, func() bool {
+		s.batch.mu.Lock()
+		defer s.batch.mu.Unlock()
+		return len(s.batch.pending) == many
+	}, patience, time.Millisecond)
+	f.none(t)
+	close(f.first)
+	require.Equal(t, many, f.next(t))
+	refused := 0
+	for range many + 1 {
+		if err := <-answers; err != nil {
+			require.ErrorIs(t, err, job.ErrBadData)
+			refused++
+		}
+	}
+	require.Equal(t, many/10, refused)
+	f.none(t)
+	require.Len(t, woken, 2, "a claimer is woken once for each batch")
+}
+
+// A submission whose caller has gone away is stored all the same, and keeps
+// nobody waiting.
+func TestACallerThatGivesUpDoesNotHoldUpTheOthers(t *testing.T) {
+	f := newFlushes()
+	s := newSubmitter(&ledger{submit: func(batch []job.Submission) []job.Submitted {
+		f.of(len(batch))
+		return make([]job.Submitted, len(batch))
+	}}, func() {}, func(time.Duration) {})
+	running(t, s.batch.run)
+	ctx, giveUp := context.WithCancel(t.Context())
+	answered := make(chan error, 1)
+	go func() {
+		_, err := s.submit(ctx, job.Submission{})
+		answered <- err
+	}()
+	f.next(t)
+	giveUp()
+	require.ErrorIs(t, <-answered, context.Canceled)
+	close(f.first)
+	_, err := s.submit(t.Context(), job.Submission{})
+	require.NoError(t, err)
+}
