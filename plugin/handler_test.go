@@ -72,6 +72,8 @@ func TestWhatTheOrchestratorWouldRefuseIsRefusedAtOnce(t *testing.T) {
 		"an odd name":       {[]Part{Handle("A\nB", nothing)}, "cannot be printed"},
 		"a name in Latin-1": {[]Part{Handle("\xfc", nothing)}, "cannot be printed"},
 		"an empty handler":  {[]Part{Handler{}}, "not made by Handle"},
+		"no function":       {[]Part{Handle[any]("A", nil)}, `job type "A": the function is nil`},
+		"no function, too":  {[]Part{HandleResult[any, any]("A", nil)}, "the function is nil"},
 		"no version":        {[]Part{Handle("A", nothing), Version("")}, "version"},
 		"no concurrency":    {[]Part{Handle("A", nothing), Concurrency(0)}, "concurrency 0"},
 		"all concurrency":   {[]Part{Handle("A", nothing), Concurrency(10_001)}, "concurrency 10001"},

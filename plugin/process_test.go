@@ -53,6 +53,9 @@ func processUnderTest() {
 			child.Stdout = os.Stdout
 			return child.Run()
 		}),
+		Handle("SIGNAL_CHILD", func(ctx context.Context, _ Job[any]) error {
+			return exec.CommandContext(ctx, "sh", "-c", "kill -TERM $$").Run()
+		}),
 	)
 }
 
@@ -219,9 +222,14 @@ func TestAProcessLeavesSignalsToItsOrchestrator(t *testing.T) {
 	require.NotNil(t, p.outcome(handle).GetSucceeded())
 }
 
+func TestAHandlersChildrenDoNotIgnoreSignals(t *testing.T) {
+	p := launch(t).work()
+	require.Equal(t, "signal: terminated", p.run("SIGNAL_CHILD", `null`).GetFailed().GetMessage())
+}
+
 func TestABinaryThatIsRunByHandSaysWhatItIs(t *testing.T) {
 	for by, want := range map[string][]string{
-		"curious":       {"Holdfast handler plugin, version 9", "\n  CHILD\n  NOTHING\n  PRINT\n  STUBBORN\n  WAIT\n", "\n  handlers:\n    - name: plugin.test\n      path: /"},
+		"curious":       {"Holdfast handler plugin, version 9", "\n  CHILD\n  NOTHING\n  PRINT\n  SIGNAL_CHILD\n  STUBBORN\n  WAIT\n", "\n  handlers:\n    - name: plugin.test\n      path: /"},
 		"misconfigured": {`plugin.test: job type "": the name is empty`},
 	} {
 		cmd := exec.Command(os.Args[0])
