@@ -99,6 +99,18 @@ func TestALeaseThatRunsOutIsAFailureThatMayBeRetried(t *testing.T) {
 	require.ErrorIs(t, <-causes, ErrLeaseLost)
 }
 
+func TestAnAttemptThatHasEndedNeedsNoLease(t *testing.T) {
+	o := serving(t,
+		Handle("NOTHING", nothing),
+		Handle("WAIT", func(ctx context.Context, _ Job[any]) error { <-ctx.Done(); return nil }))
+	ended, later := o.newStart("NOTHING", `null`), o.newStart("WAIT", `null`)
+	ended.LeaseMs, later.TimeoutMs = 50, 200
+	o.send(&handlerv1.WorkRequest{Starts: []*handlerv1.Start{ended, later}})
+	require.NotNil(t, o.outcome(ended.GetHandle()).GetSucceeded())
+	require.NotNil(t, o.outcome(later.GetHandle()).GetSucceeded(), "it has waited for longer than that")
+	require.Empty(t, o.exited)
+}
+
 func TestOtherHandlesAreOfNoConcern(t *testing.T) {
 	o, _, _ := stopping(t)
 	o.cancel(77, handlerv1.Cancel_REASON_CANCELED)
