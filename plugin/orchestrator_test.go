@@ -25,7 +25,7 @@ const patience = 20 * time.Second
 
 // orchestrator is the other end of the protocol, at its simplest.
 type orchestrator struct {
-	t      testing.TB
+	t      *testing.T
 	client handlerv1.HandlerClient
 	stream grpc.BidiStreamingClient[handlerv1.WorkRequest, handlerv1.WorkResponse]
 	// messages is everything received; it is closed with the stream, whose
@@ -43,7 +43,7 @@ type orchestrator struct {
 }
 
 // serving serves the parts over gRPC, in memory, and opens the stream.
-func serving(t testing.TB, parts ...Part) *orchestrator {
+func serving(t *testing.T, parts ...Part) *orchestrator {
 	t.Helper()
 	b, err := assemble(parts)
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-// Command echo is the smallest handler: it logs the text it is given.
+// Command echo is the smallest handler: it logs the text of each ECHO job.
 package main
 
 import (
