@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/holdfast-jobs/holdfast/plugin"
 	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -22,6 +23,10 @@ import (
 const patience = 30 * time.Second
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestEchoCanBeCalledLikeAnyFunction(t *testing.T) {
+	require.NoError(t, Echo(t.Context(), plugin.Job[Args]{Args: Args{Text: "hold fast"}}))
+}
 
 func TestEchoSaysWhatItIsWhenRunByHand(t *testing.T) {
 	byHand := exec.CommandContext(t.Context(), build(t))
