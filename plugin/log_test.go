@@ -37,9 +37,14 @@ func TestLogRecordsReachTheOrchestrator(t *testing.T) {
 		"attributes":       {func(l *slog.Logger) { l.Info("hello", "n", 1, "s", "x") }, handlerv1.Log_LEVEL_INFO, "hello", `{"n":1,"s":"x"}`},
 		"the record's own": {func(l *slog.Logger) { l.Info("hello", "msg", "", "level", slog.LevelInfo, "time", 1) }, handlerv1.Log_LEVEL_INFO, "hello", `{"msg":"","level":"INFO","time":1}`},
 		"with and groups":  {func(l *slog.Logger) { l.With("a", 1).WithGroup("g").With("b", 2).Info("hello", "c", 3) }, handlerv1.Log_LEVEL_INFO, "hello", `{"a":1,"g":{"b":2,"c":3}}`},
-		"an empty group":   {func(l *slog.Logger) { l.WithGroup("g").Info("hello") }, handlerv1.Log_LEVEL_INFO, "hello", ``},
-		"not text":         {func(l *slog.Logger) { l.Info("a\x00\xff", "k", "b\xff") }, handlerv1.Log_LEVEL_INFO, "a\uFFFD\uFFFD", `{"k":"b\ufffd"}`},
-		"not JSON":         {func(l *slog.Logger) { l.Info("hello", "k", math.NaN()) }, handlerv1.Log_LEVEL_INFO, "hello", `{"k":"!ERROR:json: unsupported value: NaN"}`},
+		"one of two siblings": {func(l *slog.Logger) {
+			parent := l.With("a", 1).With("b", 2).With("c", 3)
+			first, _ := parent.With("first", 4), parent.With("second", 4)
+			first.Info("hello")
+		}, handlerv1.Log_LEVEL_INFO, "hello", `{"a":1,"b":2,"c":3,"first":4}`},
+		"an empty group": {func(l *slog.Logger) { l.WithGroup("g").Info("hello") }, handlerv1.Log_LEVEL_INFO, "hello", ``},
+		"not text":       {func(l *slog.Logger) { l.Info("a\x00\xff", "k", "b\xff") }, handlerv1.Log_LEVEL_INFO, "a\uFFFD\uFFFD", `{"k":"b\ufffd"}`},
+		"not JSON":       {func(l *slog.Logger) { l.Info("hello", "k", math.NaN()) }, handlerv1.Log_LEVEL_INFO, "hello", `{"k":"!ERROR:json: unsupported value: NaN"}`},
 		"too long": {func(l *slog.Logger) {
 			l.Info(strings.Repeat("x", maxLogMessage+1), "k", strings.Repeat("x", maxLogAttributes))
 		}, handlerv1.Log_LEVEL_INFO, strings.Repeat("x", maxLogMessage), `{"attributes":"too large"}`},

@@ -119,6 +119,7 @@ func TestReportsTakeNoRoomWhileNobodyReads(t *testing.T) {
 			require.NoError(t, o.progress(a, value))
 			require.NoError(t, o.checkpoint(a, value))
 		}
+		require.Len(t, o.pending.noted, 1)
 		messages := drained(t, o)
 		require.LessOrEqual(t, len(messages), 2, "size %d", size)
 		for _, m := range messages {
@@ -144,13 +145,25 @@ func TestNoMessageIsTooLarge(t *testing.T) {
 	for range 20_000 {
 		o.outcome(attemptNo(1<<63), failure(&handlerv1.Failed{Code: strings.Repeat("c", maxCode), RetryAfterMs: new(uint64(1 << 63))}))
 	}
+	for range 3000 {
+		o.outcome(attemptNo(1<<63), failure(&handlerv1.Failed{Message: large[:maxMessage]}))
+		o.outcome(attemptNo(1<<63), failure(&handlerv1.Failed{Stack: large[:maxStack]}))
+	}
 	messages := drained(t, o)
 	outcomes := 0
 	for _, m := range messages {
 		require.LessOrEqual(t, proto.Size(m), wire.MaxMessageBytes)
 		outcomes += len(m.GetOutcomes())
 	}
-	require.Equal(t, 20_006, outcomes)
+	require.Equal(t, 26_006, outcomes)
+}
+
+func TestMessagesAreFilled(t *testing.T) {
+	o := newOutbox()
+	for handle := range uint64(40) {
+		o.outcome(attemptNo(handle), succeeded(strings.Repeat("x", fullMessage/10)))
+	}
+	require.Len(t, drained(t, o), 5)
 }
 
 func TestLogsThatNobodyReadsAreCountedAndDropped(t *testing.T) {

@@ -47,6 +47,7 @@ func TestASchemaDescribesThePayloadsType(t *testing.T) {
 		"a map":         {reflect.TypeFor[map[string]int](), `{` + draft + `,"type":"object","additionalProperties":{"type":"integer"}}`},
 		"a text":        {reflect.TypeFor[string](), `{` + draft + `,"type":"string"}`},
 		"no members":    {reflect.TypeFor[struct{}](), `{` + draft + `,"type":"object","properties":{}}`},
+		"a number":      {reflect.TypeFor[json.Number](), `{` + draft + `,"type":"number"}`},
 		"anything":      {reflect.TypeFor[any](), ``},
 		"anything, raw": {reflect.TypeFor[json.RawMessage](), ``},
 		"many things": {reflect.TypeFor[order](), `{` + draft + `,"type":"object",
