@@ -3,6 +3,8 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,10 +20,10 @@ func TestJobsOfATypeThatNobodyServesCostOthersNothing(t *testing.T) {
 	s := open(t)
 	const limit = 50
 	fill(t, s, job.Queued, 3*limit, jobType)
-	before := searched(t, s, theBeginning, limit)
+	before := searched(t, s, limit, everything(jobType))
 	fill(t, s, job.Queued, 100_000, "A_FIRST")
 	fill(t, s, job.Queued, 1000, "ZZZ_LAST")
-	require.LessOrEqual(t, searched(t, s, theBeginning, limit), before+20, "a deeper index, no more")
+	require.LessOrEqual(t, searched(t, s, limit, everything(jobType)), before+20, "a deeper index, no more")
 	require.Len(t, claim(t, s, limit), limit)
 }
 
@@ -49,11 +51,10 @@ func TestAnOldSnapshotDoesNotSlowClaimsDown(t *testing.T) {
 		}
 		settle(t, s, settlements...)
 	}
-	s.marks.mu.Lock()
-	mark := s.marks.byType[jobType]
-	s.marks.mu.Unlock()
-
-	with, without := searched(t, s, mark, limit), searched(t, s, theBeginning, limit)
+	// As if no time had passed since the first mark was set.
+	set := s.marks.byType[jobType].set
+	with := searched(t, s, limit, s.marks.stretches([]string{jobType}, set)...)
+	without := searched(t, s, limit, everything(jobType))
 	require.Less(t, with, 500, "with the mark")
 	require.Greater(t, without, passing, "without it, every dead entry is looked at")
 	require.NoError(t, snapshot.Rollback(t.Context()))
@@ -62,21 +63,27 @@ func TestAnOldSnapshotDoesNotSlowClaimsDown(t *testing.T) {
 }
 
 // searched is how many buffers a claim touches to find its jobs.
-func searched(t testing.TB, s *Store, from mark, limit int) int {
+func searched(t testing.TB, s *Store, limit int, stretches ...stretch) int {
 	t.Helper()
 	tx, err := s.work.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
 	_, err = tx.Exec(t.Context(), "prepare probe as "+claimSQL)
 	require.NoError(t, err)
-	runAt := "-infinity"
-	if !from.runAt.Time.IsZero() {
-		runAt = from.runAt.Time.Format(time.RFC3339Nano)
+	var types, urgencies, runAts, untils []string
+	for _, part := range stretches {
+		runAt := "-infinity"
+		if !part.runAt.Time.IsZero() {
+			runAt = part.runAt.Time.Format(time.RFC3339Nano)
+		}
+		types, urgencies = append(types, part.jobType), append(urgencies, strconv.Itoa(int(part.urgency)))
+		runAts, untils = append(runAts, runAt), append(untils, strconv.Itoa(int(part.until)))
 	}
 	var text []byte
 	require.NoError(t, tx.QueryRow(t.Context(), fmt.Sprintf(
-		"explain (analyze, buffers, timing off, format json) execute probe('{%s}', '{%d}', '{%s}', '{%s}', %d, 'w', '1 minute')",
-		jobType, from.urgency, runAt, job.ID{}, limit), pgx.QueryExecModeSimpleProtocol).Scan(&text))
+		"explain (analyze, buffers, timing off, format json) execute probe('{%s}', '{%s}', '{%s}', '{%s}', %d, 'w', '1 minute')",
+		strings.Join(types, ","), strings.Join(urgencies, ","), strings.Join(runAts, ","), strings.Join(untils, ","), limit),
+		pgx.QueryExecModeSimpleProtocol).Scan(&text))
 	_, err = tx.Exec(t.Context(), "deallocate probe")
 	require.NoError(t, err)
 	var explained []struct{ Plan node }

@@ -14,13 +14,7 @@ import (
 // each under a lease of its own for the duration, and returns them most
 // urgent first. It never waits for another claimer.
 func (s *Store) Claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error) {
-	from := s.marks.of(types, time.Now())
-	found, err := s.take(ctx,
-		types,
-		column(from, func(m mark) int16 { return m.urgency }),
-		column(from, func(m mark) pgtype.Timestamptz { return m.runAt }),
-		column(from, func(mark) pgtype.UUID { return uuid([16]byte{}) }),
-		limit, worker, interval(lease))
+	found, err := s.take(ctx, claimArguments(s.marks.stretches(types, time.Now()), worker, limit, lease)...)
 	if err != nil {
 		return nil, translate("claim", err)
 	}
@@ -30,6 +24,16 @@ func (s *Store) Claim(ctx context.Context, worker string, types []string, limit 
 	}
 	s.marks.advance(claimed, time.Now())
 	return claimed, nil
+}
+
+func claimArguments(stretches []stretch, worker string, limit int, lease time.Duration) []any {
+	return []any{
+		column(stretches, func(s stretch) string { return s.jobType }),
+		column(stretches, func(s stretch) int16 { return s.urgency }),
+		column(stretches, func(s stretch) pgtype.Timestamptz { return s.runAt }),
+		column(stretches, func(s stretch) int32 { return s.until }),
+		limit, worker, interval(lease),
+	}
 }
 
 // take runs the statement, again if it lost a deadlock: a batch of submissions

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -143,8 +144,8 @@ func TestAClaimNeverTakesMoreThanItsLimit(t *testing.T) {
 					_, err := conn.Exec(t.Context(), setting)
 					require.NoError(t, err)
 				}
-				rows, err := conn.Query(t.Context(), claimSQL, []string{jobType}, []int16{-32768},
-					[]string{"-infinity"}, []string{job.ID{}.String()}, 7, worker, interval(aMinute))
+				rows, err := conn.Query(t.Context(), claimSQL,
+					claimArguments([]stretch{everything(jobType)}, worker, 7, aMinute)...)
 				require.NoError(t, err)
 				n := 0
 				for rows.Next() {
@@ -224,9 +225,9 @@ func TestAJobThatCommitsLateBehindTheMarkIsFound(t *testing.T) {
 	commit()
 
 	// The mark has passed it by: the very reason why marks are forgotten.
-	mark := s.marks.of([]string{jobType}, time.Now())[0]
-	require.NotEqual(t, theBeginning, mark)
-	require.Equal(t, theBeginning, s.marks.of([]string{jobType}, mark.set.Add(markLife+1))[0])
+	require.Len(t, s.marks.stretches([]string{jobType}, time.Now()), 2)
+	require.Equal(t, []stretch{everything(jobType)},
+		s.marks.stretches([]string{jobType}, s.marks.byType[jobType].set.Add(markLife+1)))
 	claimed := claim(t, s, 10)
 	require.Len(t, claimed, 1)
 	require.Equal(t, late.ID, claimed[0].JobID)
@@ -237,7 +238,7 @@ func TestAStreamOfClaimsDoesNotKeepAMarkAlive(t *testing.T) {
 	begin := time.Now()
 	last := begin
 	for at := begin; at.Before(begin.Add(10 * markLife)); at = at.Add(markLife / 10) {
-		if m.of([]string{jobType}, at)[0] == theBeginning {
+		if m.stretches([]string{jobType}, at)[0] == everything(jobType) {
 			last = at
 		}
 		require.LessOrEqual(t, at.Sub(last), markLife+markLife/10, "a whole scan in every life of a mark")
@@ -253,6 +254,48 @@ func TestAMarkHidesNoMoreUrgentJob(t *testing.T) {
 	claimed := claim(t, s, 3)
 	require.Len(t, claimed, 1)
 	require.Equal(t, urgent, claimed[0].JobID)
+}
+
+func TestMarksLeaveNoGapInTheOrder(t *testing.T) {
+	m := newMarks()
+	now := time.Now()
+	m.advance([]job.Claimed{
+		{Type: jobType, Priority: 5, RunAt: now}, {Type: jobType, Priority: 0, RunAt: now},
+		{Type: jobType, Priority: 0, RunAt: now.Add(time.Hour)}, {Type: jobType, Priority: 0, RunAt: now},
+	}, now)
+	found := m.stretches([]string{jobType, "OTHER"}, now)
+	require.Len(t, found, 4)
+	require.Equal(t, everything("OTHER"), found[3])
+	require.Equal(t, everything(jobType).urgency, found[0].urgency)
+	require.Equal(t, int32(-5), found[0].until)
+	require.Equal(t, stretch{jobType: jobType, urgency: -5, until: 0, runAt: instant(now.Add(-markSlack))}, found[1])
+	require.Equal(t, stretch{
+		jobType: jobType, urgency: 0, until: everything(jobType).until,
+		runAt: instant(now.Add(time.Hour - markSlack)),
+	}, found[2])
+
+	for urgency := range maxMarks + 1 {
+		m.advance([]job.Claimed{{Type: jobType, Priority: int16(urgency), RunAt: now}}, now)
+	}
+	require.LessOrEqual(t, len(m.stretches([]string{jobType}, now)), maxMarks+1)
+}
+
+// Rows that are locked but not claimed cost writes, and other claimers pass
+// them over meanwhile.
+func TestAClaimOverManyTypesLocksOnlyWhatItClaims(t *testing.T) {
+	s := open(t)
+	types := make([]string, 10)
+	for i := range types {
+		types[i] = fmt.Sprintf("TYPE_%d", i)
+		fill(t, s, job.Queued, 50, types[i])
+	}
+	tx, err := s.work.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
+	_, err = tx.Exec(t.Context(), claimSQL, claimArguments(s.marks.stretches(types, time.Now()), worker, 40, aMinute)...)
+	require.NoError(t, err)
+	free := ask[int](t, s, "select count(*) from (select from ready for update skip locked) unlocked")
+	require.Equal(t, 10*50-40, free)
 }
 
 func TestAMarkStaysBehindWhatCommitsABitLate(t *testing.T) {

@@ -85,8 +85,7 @@ func TestACancelOfARunningJobIsLeftOnItsLease(t *testing.T) {
 func TestACancelBehindAClaimReachesTheOwner(t *testing.T) {
 	s := open(t)
 	id := given(t, s)
-	commit := locked(t, s, claimSQL, []string{jobType}, []int16{-32768}, []string{"-infinity"},
-		[]string{job.ID{}.String()}, 1, worker, interval(aMinute))
+	commit := locked(t, s, claimSQL, claimArguments([]stretch{everything(jobType)}, worker, 1, aMinute)...)
 	wait := after(func() error {
 		view, err := s.Cancel(context.Background(), id)
 		if err == nil && view.State != job.Running {

@@ -230,8 +230,7 @@ func TestALostDeadlockIsNotNoticed(t *testing.T) {
 func TestAClaimThatNobodyHeardOfIsReaped(t *testing.T) {
 	s := open(t)
 	id := given(t, s)
-	locked(t, s, claimSQL, []string{jobType}, []int16{-32768}, []string{"-infinity"},
-		[]string{job.ID{}.String()}, 1, worker, interval(0))()
+	locked(t, s, claimSQL, claimArguments([]stretch{everything(jobType)}, worker, 1, 0)...)()
 	expired := reap(t, s, 10)
 	require.Len(t, expired, 1)
 	require.Equal(t, id, expired[0].JobID)

@@ -40,6 +40,7 @@ var sessionSettings = map[string]string{
 	"enable_bitmapscan":                   "off",
 	"enable_hashjoin":                     "off",
 	"enable_mergejoin":                    "off",
+	"enable_hashagg":                      "off",
 	"jit":                                 "off",
 }
 

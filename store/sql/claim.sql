@@ -1,42 +1,50 @@
--- Claim up to $5 jobs of the types $1 for worker $6: queued -> running.
+-- Claim up to $5 jobs for worker $6: queued -> running.
+-- $1..$4 are stretches of the order to look through, each of one job type: from
+-- an urgency and a due time on, up to an urgency that is not part of it. The
+-- stretches leave out what is known to be claimed already, because that may be
+-- nothing but dead index entries while an old snapshot keeps vacuum away.
 -- Clock: the lease $7 runs from now().
--- Locks: ready rows, in key order, skipping those that another claimer holds;
--- then their ledger rows. MATERIALIZED, or the planner may run the LIMIT again
--- and claim too many.
--- Order: urgency, due time, creation. $2..$4 are a low-water mark for each
--- type: rows of the mark's urgency before it are passed over, because they are
--- dead index entries when an old snapshot keeps vacuum away. Rows more urgent
--- than the mark are always looked at.
+-- Locks: ready rows, each stretch in key order, skipping those that another
+-- claimer holds; then their ledger rows. A first look without locks tells how
+-- many jobs of each stretch are among the most urgent $5 of all, so that no row
+-- is locked that is not claimed. MATERIALIZED, or the planner may run a LIMIT
+-- again and claim too many.
+-- Order: urgency, due time, creation.
 -- Fence: grows by one. The attempt is counted here, so that a job that kills
 -- its worker is charged for it.
--- Index: ready_pkey, twice for each type.
-with want as (
+-- Index: ready_pkey, twice for each stretch.
+with stretches as (
     select *
-    from unnest($1::text[], $2::smallint[], $3::timestamptz[], $4::uuid[])
-        as w (job_type, urgency, run_at, job_id)
+    from unnest($1::text[], $2::smallint[], $3::timestamptz[], $4::integer[])
+        as s (job_type, urgency, run_at, until)
+), shares as materialized (
+    select first.*, count(*) as jobs
+    from (
+        select s.*
+        from stretches s
+        cross join lateral (
+            select r.urgency, r.run_at, r.job_id
+            from ready r
+            where r.job_type = s.job_type and r.urgency < s.until
+                and (r.urgency, r.run_at, r.job_id) >= (s.urgency, s.run_at, uuid '00000000-0000-0000-0000-000000000000')
+            order by r.urgency, r.run_at, r.job_id
+            limit $5
+        ) waiting
+        order by waiting.urgency, waiting.run_at, waiting.job_id
+        limit $5
+    ) first
+    group by first.job_type, first.urgency, first.run_at, first.until
 ), picked as materialized (
     select found.place
-    from want w
+    from shares s
     cross join lateral (
-        select * from (
-            select r.ctid as place, r.urgency, r.run_at, r.job_id
-            from ready r
-            where r.job_type = w.job_type and r.urgency < w.urgency
-            order by r.urgency, r.run_at, r.job_id
-            limit $5 for update skip locked
-        ) more_urgent
-        union all
-        select * from (
-            select r.ctid as place, r.urgency, r.run_at, r.job_id
-            from ready r
-            where r.job_type = w.job_type
-                and (r.urgency, r.run_at, r.job_id) >= (w.urgency, w.run_at, w.job_id)
-            order by r.urgency, r.run_at, r.job_id
-            limit $5 for update skip locked
-        ) from_the_mark
+        select r.ctid as place
+        from ready r
+        where r.job_type = s.job_type and r.urgency < s.until
+            and (r.urgency, r.run_at, r.job_id) >= (s.urgency, s.run_at, uuid '00000000-0000-0000-0000-000000000000')
+        order by r.urgency, r.run_at, r.job_id
+        limit s.jobs for update skip locked
     ) found
-    order by found.urgency, found.run_at, found.job_id
-    limit $5
 ), taken as (
     delete from ready r using picked p where r.ctid = p.place
     returning r.job_id, gen_random_uuid() as lease_id
