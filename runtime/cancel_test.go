@@ -1,13 +1,14 @@
 package runtime_test
 
 import (
+	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/runtime"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -36,8 +37,10 @@ func TestACanceledJobEndsAsItsHandlerDoes(t *testing.T) {
 			db := fresh(t)
 			id := given(t, db)
 			s := supervise(t, playing("p", 1, c.play, echo))
-			p := launch(t, db, s, leasing(aLongTime)) // no heartbeat comes by itself
+			ledger, beats := counted(db)
+			p := launch(t, ledger, s, leasing(aLongTime)) // no heartbeat comes by itself
 			r := awaitRun(t, s, 1)
+			await(t, func() bool { return beats.Load() > 0 }, "but for the one when hints are listened for")
 			v, err := db.Cancel(t.Context(), id)
 			require.NoError(t, err)
 			require.Equal(t, job.Running, v.State)
@@ -54,26 +57,35 @@ func TestACanceledJobEndsAsItsHandlerDoes(t *testing.T) {
 	}
 }
 
+// counted counts the heartbeats.
+func counted(db *database) (ledger *hooked, beats *atomic.Int32) {
+	beats = new(atomic.Int32)
+	return &hooked{Store: db, renew: func(ctx context.Context, renew renewal) ([]job.Renewed, error) {
+		defer beats.Add(1)
+		return renew(ctx)
+	}}, beats
+}
+
 func TestACancelReachesAJobThatRunsElsewhere(t *testing.T) {
 	t.Parallel()
-	deaf := func(db *database) runtime.Store {
-		return &hooked{Store: db, listen: func() error { return errors.New("not through this pooler") }}
-	}
 	for name, c := range map[string]struct {
-		owner func(*database) runtime.Store
-		lease time.Duration
+		listen func() error
+		lease  time.Duration
 	}{
-		"by a hint":      {func(db *database) runtime.Store { return db }, aLongTime},
-		"by a heartbeat": {deaf, 900 * time.Millisecond},
+		"by a hint":      {nil, aLongTime},
+		"by a heartbeat": {func() error { return errors.New("not through this pooler") }, 900 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := fresh(t)
 			id := given(t, db)
 			s := supervise(t, playing("p", 1, stops, echo))
-			launch(t, c.owner(db), s, leasing(c.lease))
+			ledger, beats := counted(db)
+			ledger.listen = c.listen
+			launch(t, ledger, s, leasing(c.lease))
 			front := launch(t, openAt(t, db.url), supervise(t))
 			r := awaitRun(t, s, 1)
+			await(t, func() bool { return beats.Load() > 0 })
 			_, err := db.Cancel(t.Context(), id)
 			require.NoError(t, err)
 			front.CancelAsked()

@@ -141,11 +141,12 @@ func TestALeaseThatAnotherTookStopsItsAttemptOnlyAndFencesItOff(t *testing.T) {
 	var settled atomic.Int32
 	ledger := &hooked{Store: db, settle: func(batch []job.Settlement) { settled.Add(int32(len(batch))) }}
 	s := supervise(t, playing("p", 2, late, echo))
-	launch(t, ledger, s, leasing(time.Second), graceful(aLongTime))
+	p := launch(t, ledger, s, leasing(aLongTime), graceful(aLongTime))
 	awaitRun(t, s, 2)
 	took := ask[string](t, db, `update leases set lease_id = gen_random_uuid(), expires_at = now() + interval '1 hour'
 		where job_id = $1 returning lease_id::text`, uuid(ids[0]))
 
+	p.CancelAsked() // makes for a heartbeat
 	lost, kept := s.started()[0], s.started()[1]
 	if lost.JobID != ids[0] {
 		lost, kept = kept, lost

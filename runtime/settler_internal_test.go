@@ -16,9 +16,9 @@ import (
 // panics.
 type ledger struct {
 	Store
-	submit   func([]job.Submission) []job.Submitted
-	settle   func([]job.Settlement) ([]job.Fate, error)
-	note     func([]job.Note) error
+	submit func([]job.Submission) []job.Submitted
+	settle func([]job.Settlement) ([]job.Fate, error)
+	note   func([]job.Note) error
 }
 
 func (l *ledger) Submit(_ context.Context, batch []job.Submission) []job.Submitted {
