@@ -1,0 +1,98 @@
+// Package runtime is a worker: the loops that move jobs from the ready list
+// through handlers to their end, on the database's word alone.
+//
+//	submit, later or held               submit
+//	         |                             |
+//	         v        due, or released     v          requeued
+//	    +---------+                   +--------+
+//	    | created |------------------>| queued |<--------------------+
+//	    +---------+                   +--------+                     |
+//	                                   ^   |  ^                      |
+//	                 backoff is over   |   |  | given back,          |
+//	         +-------------------------+   |  | or the owner is gone |
+//	         |                             |  |                      |
+//	         |                     claimed |  |                      |
+//	         |                             v  |                      |
+//	    +---------+  failed, snoozed  +---------+                    |
+//	    |  retry  |<------------------| running |                    |
+//	    +---------+                   +---------+                    |
+//	                                  /    |    \                    |
+//	                                 v     v     v                   |
+//	                         succeeded  canceled  dead --------------+
+//
+// From running back to queued go jobs that are given back or whose owner
+// vanished, uncharged. What waits (created, queued, retry) can be canceled at
+// once; what runs is canceled by its owner. Which outcome leads where is
+// decided by job.Decide, and which transitions there are by job.State; the
+// database refuses every other.
+//
+// # The loops
+//
+// The claimer asks for as many jobs as there are free slots, of the types that
+// live plugins serve, and hands each to its plugin. It asks when a slot is
+// free and jobs are known to wait, when a hint comes, and at every poll. What
+// a claim brought whose answer was lost it lets go again.
+//
+// An attempt, one for each job that runs here, stands between the handler and
+// the lease. It stops the handler at its timeout, when its job is canceled,
+// when the lease cannot be proven, and at shutdown: it asks first, and kills
+// the process after the grace.
+//
+// The settler writes down what attempts save on their way and how they end,
+// all that gathered during one flush in the next. It tries until the database
+// answers, and holds the leases until then.
+//
+// The heartbeat renews all leases three times a lease, in one statement on
+// connections of their own, and learns which jobs are to be canceled. Beside
+// it a watch that needs no database asks handlers to stop when a quarter of
+// the proven time is left, and kills them when a twelfth is: before the lease
+// can be anybody else's.
+//
+// The reaper takes over leases that have expired, in batches, and settles
+// their jobs. Of workers on this system it knows by the process id whether
+// they are gone, and then waits for no lease of theirs.
+//
+// The scheduler moves jobs to the ready list when they are due, and sleeps
+// until the next is.
+//
+// The submitter stores jobs in groups, like the settler. The hints tell other
+// processes that there is something to do; nothing depends on them but
+// latency. The catalog keeps what every process has declared about job types.
+// The watch reports jobs that nobody serves.
+//
+// Reaper and scheduler run in every worker; there is no leader. At shutdown
+// the loops that take on work end first, then those that keep running jobs
+// alive, and last those that write.
+//
+// # What survives what
+//
+//	handler crashes          The attempt is charged and the job retried, or
+//	                         dead when attempts are spent. Its last checkpoint
+//	                         stays.
+//	kill -9 of a worker      Its handlers end with it. A worker on the same
+//	                         system finds it gone within its reap interval
+//	                         (a sixth of the lease, at most 5 s), another when
+//	                         the leases expire. The jobs are queued anew,
+//	                         uncharged for the first job.MaxInterruptions times.
+//	database restarts        Everything acknowledged is there, leases too, for
+//	                         they are rows. Handlers go on; their outcomes wait
+//	                         in memory. If it takes longer than three quarters
+//	                         of a lease, handlers are stopped, and their jobs
+//	                         recovered when the database is back.
+//	connection lost at       A settlement is sent again; the lease id tells
+//	commit                   whether the first was written. A submission is
+//	                         looked up by its id. A claim is let go, uncharged.
+//	worker paused            If for longer than the lease, its jobs are others';
+//	                         on waking it stops its handlers, and whatever it
+//	                         still writes is refused by the lease id. A handler
+//	                         that slept along may do what it was about to do:
+//	                         the fence it was given grows with each claim, for
+//	                         whatever it writes to to compare.
+//	hints lost               Jobs start with the next poll, cancels arrive with
+//	                         the next heartbeat.
+//	plugin is down           Its jobs stay queued, untouched; others run.
+//
+// A job can run more than once: its handler may have finished when the worker
+// died before it could say so. It cannot be lost, and it cannot be settled by
+// two owners.
+package runtime
