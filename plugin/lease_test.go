@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -106,4 +107,9 @@ func TestAReleasedLeaseIsSilent(t *testing.T) {
 		require.Zero(t, warned.get())
 		require.Zero(t, expired.get())
 	})
+}
+
+func TestATimeTooLongForGoIsTheLongest(t *testing.T) {
+	require.Equal(t, 1500*time.Millisecond, fromMillis(1500))
+	require.Greater(t, fromMillis(math.MaxUint64), 100*365*24*time.Hour)
 }

@@ -181,6 +181,21 @@ func TestADrainedProcessExitsByItself(t *testing.T) {
 	require.Zero(t, p.exitCode(), p.stderr)
 }
 
+func TestADrainedProcessExitsWithItsStdinAtTheLatest(t *testing.T) {
+	p := launch(t).work()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	// A call that does not end keeps the server from stopping.
+	watch, err := grpc_health_v1.NewHealthClient(p.conn).Watch(ctx, &grpc_health_v1.HealthCheckRequest{Service: "plugin"})
+	require.NoError(t, err)
+	_, err = watch.Recv()
+	require.NoError(t, err)
+	p.send(&handlerv1.WorkRequest{Drain: true})
+	require.NoError(t, p.end())
+	require.NoError(t, p.stdin.Close())
+	require.Zero(t, p.exitCode(), p.stderr)
+}
+
 func TestAProcessWithoutItsOrchestratorExitsAtOnce(t *testing.T) {
 	for _, when := range []string{"before it is connected", "with a job that does not stop"} {
 		t.Run(when, func(t *testing.T) {
@@ -243,6 +258,20 @@ func TestABinaryThatIsRunByHandSaysWhatItIs(t *testing.T) {
 			require.Contains(t, stderr.String(), text)
 		}
 	}
+}
+
+func TestAProcessThatCannotListenIsUnusable(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), wire.Handshake.MagicCookieKey+"="+wire.Handshake.MagicCookieValue,
+		"PLUGIN_PROTOCOL_VERSIONS=1", "PLUGIN_UNIX_SOCKET_DIR="+t.TempDir()+"/none")
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	defer func() { _ = stdin.Close() }()
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	require.Error(t, cmd.Run())
+	require.Equal(t, exitUnusable, cmd.ProcessState.ExitCode())
+	require.Contains(t, stderr.String(), "no such file or directory")
 }
 
 // Somebody who prints between the handshake and the first call has got hold of

@@ -30,7 +30,6 @@ func divertStreams() (streams, error) {
 	if err := unix.SetNonblock(2, false); err != nil {
 		return streams{}, fmt.Errorf("standard error: %w", err)
 	}
-	os.Stdout = stderr
 	return streams{handshake: os.NewFile(uintptr(aside), "handshake")}, nil
 }
 
