@@ -260,8 +260,10 @@ func TestMarksLeaveNoGapInTheOrder(t *testing.T) {
 	m := newMarks()
 	now := time.Now()
 	m.advance([]job.Claimed{
-		{Type: jobType, Priority: 5, RunAt: now}, {Type: jobType, Priority: 0, RunAt: now},
-		{Type: jobType, Priority: 0, RunAt: now.Add(time.Hour)}, {Type: jobType, Priority: 0, RunAt: now},
+		{Type: jobType, Priority: 5, RunAt: now},
+		{Type: jobType, Priority: 0, RunAt: now},
+		{Type: jobType, Priority: 0, RunAt: now.Add(time.Hour)},
+		{Type: jobType, Priority: 0, RunAt: now},
 	}, now)
 	found := m.stretches([]string{jobType, "OTHER"}, now)
 	require.Len(t, found, 4)

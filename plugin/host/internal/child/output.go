@@ -75,6 +75,7 @@ type Output struct {
 	trace       []string
 }
 
+// NewOutput logs to log, at most so many lines a second.
 func NewOutput(log *slog.Logger, linesPerSecond int) *Output {
 	return &Output{Log: log, linesPerSec: linesPerSecond}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"os/exec"
 	"strings"
 	"sync"
@@ -200,13 +201,12 @@ func (w *work) run(start *handlerv1.Start, canceled chan handlerv1.Cancel_Reason
 		result, _ := json.Marshal(string(text))
 		w.succeed(start, result)
 	case "balloon":
-		var all [][]byte
-		for {
-			block := make([]byte, 16<<20)
+		for size := 16 << 20; ; size *= 2 {
+			block := make([]byte, size)
 			for i := 0; i < len(block); i += 4096 {
 				block[i] = 1
 			}
-			all = append(all, block)
+			runtime.KeepAlive(block)
 		}
 	case "big":
 		w.succeed(start, []byte(`"`+strings.Repeat("b", o.N)+`"`))
