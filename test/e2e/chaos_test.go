@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -55,9 +56,7 @@ var kinds = []kind{
 
 func TestNothingIsLostWhenOrchestratorsAndHandlersAreKilled(t *testing.T) {
 	const jobs = 5000
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, seed))
+	random := seeded(t)
 
 	url := storetest.URL(t)
 	effects := filepath.Join(t.TempDir(), "effects")
@@ -108,6 +107,20 @@ func TestNothingIsLostWhenOrchestratorsAndHandlersAreKilled(t *testing.T) {
 	require.NotZero(t, count(t, db, `select count(*) from job_attempts where outcome in ('crashed', 'interrupted')`),
 		"the kills hit nothing: the test has shown nothing")
 	require.NoError(t, two.ShutDown(t.Context()))
+}
+
+// seeded returns a source of chance. The seed is logged; HOLDFAST_TEST_SEED sets
+// it, to see the same choices again.
+func seeded(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("HOLDFAST_TEST_SEED"); text != "" {
+		var err error
+		seed, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err, "HOLDFAST_TEST_SEED")
+	}
+	t.Logf("HOLDFAST_TEST_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, seed))
 }
 
 // noStaleOwnerSettled checks that every claim of a job ended in exactly one
