@@ -25,6 +25,10 @@ const (
 // slot costs about as much as a claim for twenty.
 const gatherFor = time.Millisecond
 
+// refusedPause is how long a plugin rests that had no slot after all: most
+// likely its process has just died, and takes about so long to be back.
+const refusedPause = 100 * time.Millisecond
+
 // claimer asks for as many jobs as there are free slots, of the types that
 // live plugins serve, and hands each to its plugin.
 type claimer struct {
@@ -44,7 +48,10 @@ type claimer struct {
 	// were jobs. Free slots alone are no reason to claim for them again.
 	exhausted map[string]string
 	// known holds, by plugin, the pools that newPool was called for.
-	known    map[string]string
+	known map[string]string
+	// resting holds, by plugin, until when no job is claimed for it, because
+	// it refused one that it had said it had a slot for.
+	resting  map[string]time.Time
 	nextPoll time.Time
 	turn     int
 }
@@ -52,6 +59,7 @@ type claimer struct {
 func (c *claimer) run(ctx context.Context) {
 	c.expectJobs()
 	c.known = make(map[string]string)
+	c.resting = make(map[string]time.Time)
 	for ctx.Err() == nil {
 		free, err := c.round(ctx)
 		switch {
@@ -85,7 +93,7 @@ func (c *claimer) round(ctx context.Context) (free int, err error) {
 			c.newPool()
 		}
 		limit := min(pool.Free, c.room(), claimBatch)
-		if limit <= 0 || c.exhausted[pool.Plugin] == identity(pool) {
+		if limit <= 0 || time.Now().Before(c.resting[pool.Plugin]) || c.exhausted[pool.Plugin] == identity(pool) {
 			continue
 		}
 		claimed, err := c.claim(ctx, pool, limit)
@@ -98,7 +106,7 @@ func (c *claimer) round(ctx context.Context) (free int, err error) {
 		}
 	}
 	for _, pool := range c.handlers.Pools() {
-		if c.exhausted[pool.Plugin] != identity(pool) {
+		if c.exhausted[pool.Plugin] != identity(pool) && time.Now().After(c.resting[pool.Plugin]) {
 			free += pool.Free
 		}
 	}
@@ -166,8 +174,9 @@ func (c *claimer) room() int {
 	return min(c.cfg.Concurrency-running, 2*c.cfg.Concurrency+settleBatch-held)
 }
 
-// dispatch hands a claimed job to its plugin, or gives it back if the plugin
-// cannot take it any more.
+// dispatch hands a claimed job to its plugin. If the plugin cannot take it any
+// more it gives the job back, and the plugin a rest, or the two would go round
+// and round.
 func (c *claimer) dispatch(claimed job.Claimed, pool job.Pool, provenUntil time.Time) {
 	a := newAttempt(claimed, pool, provenUntil, c.cfg.KillGrace, c.settler)
 	c.held.add(a)
@@ -176,15 +185,24 @@ func (c *claimer) dispatch(claimed job.Claimed, pool job.Pool, provenUntil time.
 	}, a)
 	if err != nil {
 		a.Finished(job.Outcome{Kind: job.GivenBack, Code: "no_slot", Message: err.Error()})
+		c.resting[pool.Plugin] = time.Now().Add(refusedPause)
 		return
 	}
 	a.started(run)
 }
 
 // wait returns when there may be something to claim: slots or pools changed,
-// jobs were hinted at, or the poll is due.
+// jobs were hinted at, the poll is due, or a plugin has rested.
 func (c *claimer) wait(ctx context.Context) {
-	poll := time.NewTimer(time.Until(c.nextPoll))
+	next := c.nextPoll
+	for plugin, rested := range c.resting {
+		if time.Now().After(rested) {
+			delete(c.resting, plugin)
+		} else if rested.Before(next) {
+			next = rested
+		}
+	}
+	poll := time.NewTimer(time.Until(next))
 	defer poll.Stop()
 	select {
 	case <-c.handlers.Changed():

@@ -113,3 +113,17 @@ func TestAPluginThatComesUpLaterIsServed(t *testing.T) {
 		return err == nil && spec.Plugin == "late"
 	}, "and what it declares becomes known")
 }
+
+// Claims and refusals that follow one another at once would fill the ledger.
+func TestAPluginThatRefusesIsGivenARest(t *testing.T) {
+	t.Parallel()
+	const refusals = 5
+	db := fresh(t)
+	given(t, db, ofType("A"))
+	s := supervise(t, playing("full", 1, succeeds, "A"))
+	s.refused = refusals
+	began := time.Now()
+	launch(t, &hooked{Store: db}, s, polling(aLongTime))
+	awaitAll(t, db, 1, job.Succeeded)
+	require.GreaterOrEqual(t, time.Since(began), refusals*100*time.Millisecond)
+}

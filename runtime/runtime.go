@@ -23,7 +23,8 @@ type Config struct {
 	// Drain is how long running handlers may take to finish at shutdown.
 	Drain time.Duration
 	// KillGrace is how long a handler may ignore a cancel before its process
-	// is killed. It must be below half the lease.
+	// is killed. A handler whose lease runs out is killed in time whatever
+	// the grace is.
 	KillGrace time.Duration
 	// Resolve lays the configuration over what a handler declares about a
 	// type, and fills in defaults.
