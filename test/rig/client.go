@@ -55,14 +55,18 @@ func (c Client) Await(ctx context.Context, id, status string) (Job, error) {
 
 // AwaitThat polls until the job is as wanted.
 func (c Client) AwaitThat(ctx context.Context, id string, wanted func(Job) bool) (Job, error) {
+	last := "unknown"
 	for {
 		job, err := c.Get(ctx, id)
-		if err != nil || wanted(job) {
+		switch {
+		case ctx.Err() != nil:
+			return job, fmt.Errorf("job %s is still %s", id, last)
+		case err != nil || wanted(job):
 			return job, err
 		}
+		last = job.Status
 		select {
 		case <-ctx.Done():
-			return job, fmt.Errorf("job %s is still %s", id, job.Status)
 		case <-time.After(glance):
 		}
 	}

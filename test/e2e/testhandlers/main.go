@@ -94,9 +94,13 @@ func crash(context.Context, plugin.Job[work]) error {
 	select {}
 }
 
-// stop freezes the whole process, as a debugger or a laptop's lid may.
+// stop freezes the whole process, as a debugger or a laptop's lid may. Threads
+// may go on for a moment, so it must not return.
 func stop(context.Context, plugin.Job[work]) error {
-	return syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	if err := syscall.Kill(os.Getpid(), syscall.SIGSTOP); err != nil {
+		return err
+	}
+	select {}
 }
 
 func flood() {
