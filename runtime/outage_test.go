@@ -13,12 +13,13 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
+	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
 func TestAnOutageShorterThanTheLeaseCostsNothing(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	p := between(t, db.url)
+	p := storetest.Between(t, db.url)
 	const jobs, slots = 300, 20
 	ids := many(t, db, jobs, atMost(2))
 	// In the middle of the work every slot waits for the outage.
@@ -37,15 +38,15 @@ func TestAnOutageShorterThanTheLeaseCostsNothing(t *testing.T) {
 		}
 		return job.Outcome{Kind: job.Success, Result: []byte(strconv.Itoa(r.Attempt))}
 	}, echo))
-	launch(t, openAt(t, p.url), s, leasing(30*time.Second))
+	launch(t, openAt(t, p.URL), s, leasing(30*time.Second))
 	await(t, func() bool { return waiting.Load() == slots })
 
-	p.down.Store(true)
-	p.cut()
+	p.Down.Store(true)
+	p.Cut()
 	close(inOutage) // all of them settle into the outage
-	await(t, func() bool { return p.refused.Load() >= 10 }, "the worker tries again")
+	await(t, func() bool { return p.Refused.Load() >= 10 }, "the worker tries again")
 	require.Positive(t, ask[int](t, db, "select count(*) from leases"), "nothing settles meanwhile")
-	p.down.Store(false)
+	p.Down.Store(false)
 
 	awaitAll(t, db, jobs, job.Succeeded)
 	for _, id := range ids {
@@ -78,14 +79,14 @@ func (a apart) Claim(ctx context.Context, worker string, types []string, limit i
 func TestJobsWhoseClaimWasNotAnsweredAreLetGoUncharged(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	p := between(t, db.url)
-	claims := openAt(t, p.url)
+	p := storetest.Between(t, db.url)
+	claims := openAt(t, p.URL)
 	// The pools know a connection and the statement before it goes wrong.
 	_, err := claims.Claim(t.Context(), "nobody", []string{"NOTHING"}, 1, time.Minute)
 	require.NoError(t, err)
 	const jobs = 10
 	ids := many(t, db, jobs)
-	p.mute.Store(true)
+	p.Mute.Store(true)
 	s := supervise(t, playing("p", jobs, succeeds, echo))
 	launch(t, apart{Store: db, claims: claims}, s, func(c *runtime.Config) {
 		// Long enough that nothing is recovered by waiting, while the reaper
@@ -94,8 +95,8 @@ func TestJobsWhoseClaimWasNotAnsweredAreLetGoUncharged(t *testing.T) {
 	})
 	await(t, func() bool { return ask[int](t, db, "select count(*) from leases") == jobs }, "the claim is to arrive")
 	require.Empty(t, s.started())
-	p.mute.Store(false)
-	p.cut()
+	p.Mute.Store(false)
+	p.Cut()
 	awaitAll(t, db, jobs, job.Succeeded)
 	for _, id := range ids {
 		require.Equal(t, []job.OutcomeKind{job.Interrupted, job.Success}, outcomes(t, db, id))

@@ -14,11 +14,11 @@ import (
 
 // behindProxy returns a store whose connections go through a proxy, and one
 // that sees the same database without.
-func behindProxy(t *testing.T) (*proxy, *Store, *Store) {
+func behindProxy(t *testing.T) (*storetest.Proxy, *Store, *Store) {
 	t.Helper()
 	url := storetest.URL(t)
-	p := between(t, url)
-	s := openAt(t, p.url)
+	p := storetest.Between(t, url)
+	s := openAt(t, p.URL)
 	submit(t, s, submission(t, func(j *job.Submission) { j.Type = "WARM" })) // statements are prepared
 	return p, s, openAt(t, url)
 }
@@ -32,9 +32,9 @@ func TestASubmissionWhoseAnswerIsLostMakesOneJob(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, s, direct := behindProxy(t)
 			batch := append([]job.Submission{submission(t, change)}, submissions(t, 9)...)
-			p.loseAnswers.Store(1)
+			p.LoseAnswers.Store(1)
 			done := s.Submit(t.Context(), batch)
-			require.Zero(t, p.loseAnswers.Load(), "an answer was lost")
+			require.Zero(t, p.LoseAnswers.Load(), "an answer was lost")
 			for i := range batch {
 				require.NoError(t, done[i].Err)
 				require.Equal(t, batch[i].ID, done[i].Receipt.ID)
@@ -48,12 +48,12 @@ func TestASubmissionWhoseAnswerIsLostMakesOneJob(t *testing.T) {
 
 func TestASubmissionWhoseRequestIsLostMakesOneJob(t *testing.T) {
 	p, s, direct := behindProxy(t)
-	p.loseRequests.Store(1)
+	p.LoseRequests.Store(1)
 	batch := submissions(t, 10)
 	for _, done := range s.Submit(t.Context(), batch) {
 		require.NoError(t, done.Err)
 	}
-	require.Zero(t, p.loseRequests.Load())
+	require.Zero(t, p.LoseRequests.Load())
 	require.Equal(t, 1+len(batch), ask[int](t, direct, "select count(*) from jobs"))
 }
 
@@ -62,11 +62,11 @@ func TestAReplayWhoseAnswerIsLostIsAnsweredInTheEnd(t *testing.T) {
 	p, s, direct := behindProxy(t)
 	keyed := func(j *job.Submission) { j.IdempotencyKey = "k" }
 	first := submit(t, s, submission(t, keyed))[0]
-	p.loseAnswers.Store(1)
+	p.LoseAnswers.Store(1)
 	done := s.Submit(t.Context(), []job.Submission{submission(t, keyed)})[0]
 	require.NoError(t, done.Err)
 	require.Equal(t, first, done.Receipt.ID)
-	require.Zero(t, p.loseAnswers.Load())
+	require.Zero(t, p.LoseAnswers.Load())
 	require.Equal(t, 2, ask[int](t, direct, "select count(*) from jobs"))
 }
 
@@ -84,10 +84,10 @@ func TestASettlementWhoseAnswerIsLostIsSettledAtTheSecondTry(t *testing.T) {
 			warm.JobID = newID(t)
 			require.Equal(t, []job.Fate{job.Lost}, settle(t, s, warm))
 
-			p.loseAnswers.Store(1)
+			p.LoseAnswers.Store(1)
 			_, err := s.Settle(t.Context(), []job.Settlement{settlement})
 			require.ErrorIs(t, err, job.ErrUnavailable)
-			require.Zero(t, p.loseAnswers.Load())
+			require.Zero(t, p.LoseAnswers.Load())
 			before := row(t, direct, c.JobID)
 			require.Equal(t, []job.Fate{job.Settled}, settle(t, s, settlement))
 			require.Equal(t, before, row(t, direct, c.JobID), "written once")
@@ -101,7 +101,7 @@ func TestASettlementWhoseAnswerIsLostIsSettledAtTheSecondTry(t *testing.T) {
 func TestASettlementIsKnownByItsLeaseEvenWhenTheJobRunsAgain(t *testing.T) {
 	p, s, direct := behindProxy(t)
 	c := claimFresh(t, direct)
-	p.loseAnswers.Store(1)
+	p.LoseAnswers.Store(1)
 	_, err := s.Settle(t.Context(), []job.Settlement{as(c, job.GivenBack)})
 	require.ErrorIs(t, err, job.ErrUnavailable)
 	direct.marks = newMarks()
@@ -114,13 +114,13 @@ func TestASettlementIsKnownByItsLeaseEvenWhenTheJobRunsAgain(t *testing.T) {
 
 func TestWithoutADatabaseEveryVerbSaysUnavailable(t *testing.T) {
 	p, s, _ := behindProxy(t)
-	p.refuse.Store(true)
-	p.cutAll()
+	p.Down.Store(true)
+	p.Cut()
 	for name, verb := range verbs(t, s) {
 		err := verb(t.Context())
 		require.ErrorIs(t, err, job.ErrUnavailable, name)
 	}
-	p.refuse.Store(false)
+	p.Down.Store(false)
 	require.Eventually(t, func() bool { return s.Ping(t.Context()) == nil }, patience, time.Millisecond)
 	for name, verb := range verbs(t, s) {
 		if err := verb(t.Context()); err != nil {
@@ -130,9 +130,9 @@ func TestWithoutADatabaseEveryVerbSaysUnavailable(t *testing.T) {
 }
 
 func TestOpeningWithoutADatabaseSaysUnavailable(t *testing.T) {
-	p := between(t, storetest.URL(t))
-	p.refuse.Store(true)
-	_, err := Open(t.Context(), Config{URL: p.url})
+	p := storetest.Between(t, storetest.URL(t))
+	p.Down.Store(true)
+	_, err := Open(t.Context(), Config{URL: p.URL})
 	require.ErrorIs(t, err, job.ErrUnavailable)
 	_, err = Open(t.Context(), Config{URL: "postgres://%zz"})
 	require.ErrorContains(t, err, "read database URL")

@@ -1,8 +1,8 @@
-package store
+package storetest
 
 import (
 	"encoding/binary"
-	"fmt"
+	"errors"
 	"io"
 	"net"
 	"net/url"
@@ -15,29 +15,39 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// proxy stands between a store and its server and cuts connections at the
-// moments that matter.
-type proxy struct {
-	url      string
+// Proxy is the network between a program and its database, and what can go
+// wrong in it. Its knobs may be turned at any time.
+type Proxy struct {
+	// URL is the database's, by way of the proxy.
+	URL string
+
+	// LoseAnswers is how many more commands the server will complete without
+	// the answer getting through, each with its connection.
+	LoseAnswers atomic.Int32
+	// LoseRequests is how many more requests will not reach the server, each
+	// with its connection.
+	LoseRequests atomic.Int32
+	// Mute swallows what the server answers while connections stay.
+	Mute atomic.Bool
+	// Down refuses new connections, and Refused counts them.
+	Down    atomic.Bool
+	Refused atomic.Int32
+
 	listener net.Listener
 	network  string // of the server
 	address  string
-
-	loseAnswers  atomic.Int32 // how many more answers to a command to swallow
-	loseRequests atomic.Int32 // how many more requests to swallow
-	refuse       atomic.Bool  // new connections
 
 	all   sync.WaitGroup
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
 }
 
-// between returns a proxy in front of the database.
-func between(t testing.TB, database string) *proxy {
+// Between returns a proxy in front of the database. It ends with the test.
+func Between(t testing.TB, database string) *Proxy {
 	t.Helper()
 	cfg, err := pgx.ParseConfig(database)
 	require.NoError(t, err)
-	p := &proxy{conns: make(map[net.Conn]struct{})}
+	p := &Proxy{conns: make(map[net.Conn]struct{})}
 	p.network, p.address = pgconn.NetworkAddress(cfg.Host, cfg.Port)
 	p.listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -45,23 +55,24 @@ func between(t testing.TB, database string) *proxy {
 		Scheme: "postgres", User: url.UserPassword(cfg.User, cfg.Password),
 		Host: p.listener.Addr().String(), Path: cfg.Database, RawQuery: "sslmode=disable",
 	}
-	p.url = u.String()
+	p.URL = u.String()
 	p.all.Go(p.accept)
 	t.Cleanup(func() {
 		_ = p.listener.Close()
-		p.cutAll()
+		p.Cut()
 		p.all.Wait()
 	})
 	return p
 }
 
-func (p *proxy) accept() {
+func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
 		if err != nil {
 			return
 		}
-		if p.refuse.Load() {
+		if p.Down.Load() {
+			p.Refused.Add(1)
 			_ = client.Close()
 			continue
 		}
@@ -73,13 +84,13 @@ func (p *proxy) accept() {
 		p.mu.Lock()
 		p.conns[client], p.conns[server] = struct{}{}, struct{}{}
 		p.mu.Unlock()
-		p.all.Go(func() { p.cut(p.requests(client, server), client, server) })
-		p.all.Go(func() { p.cut(p.answers(server, client), client, server) })
+		p.all.Go(func() { p.end(p.requests(client, server), client, server) })
+		p.all.Go(func() { p.end(p.answers(server, client), client, server) })
 	}
 }
 
 // requests forwards what the client sends.
-func (p *proxy) requests(client io.Reader, server io.Writer) error {
+func (p *Proxy) requests(client io.Reader, server io.Writer) error {
 	buffer := make([]byte, 64<<10)
 	started := false
 	for {
@@ -87,8 +98,8 @@ func (p *proxy) requests(client io.Reader, server io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if started && take(&p.loseRequests) {
-			return fmt.Errorf("request lost")
+		if started && take(&p.LoseRequests) {
+			return errors.New("request lost")
 		}
 		started = true
 		if _, err := server.Write(buffer[:n]); err != nil {
@@ -100,7 +111,7 @@ func (p *proxy) requests(client io.Reader, server io.Writer) error {
 // answers forwards what the server sends, message by message. An answer that
 // is to be lost is held back until the server is ready for the next query:
 // whatever the command did is committed by then.
-func (p *proxy) answers(server io.Reader, client io.Writer) error {
+func (p *Proxy) answers(server io.Reader, client io.Writer) error {
 	const commandComplete, readyForQuery = 'C', 'Z'
 	var answer []byte
 	completed := false
@@ -115,23 +126,25 @@ func (p *proxy) answers(server io.Reader, client io.Writer) error {
 		}
 		answer = append(append(answer, header...), body...)
 		completed = completed || header[0] == commandComplete
-		if header[0] == readyForQuery && completed && take(&p.loseAnswers) {
-			return fmt.Errorf("answer lost")
+		if header[0] == readyForQuery && completed && take(&p.LoseAnswers) {
+			return errors.New("answer lost")
 		}
-		if p.loseAnswers.Load() > 0 && header[0] != readyForQuery {
+		if p.LoseAnswers.Load() > 0 && header[0] != readyForQuery {
 			continue
 		}
 		if header[0] == readyForQuery {
 			completed = false
 		}
-		if _, err := client.Write(answer); err != nil {
-			return err
+		if !p.Mute.Load() {
+			if _, err := client.Write(answer); err != nil {
+				return err
+			}
 		}
 		answer = answer[:0]
 	}
 }
 
-func (p *proxy) cut(_ error, conns ...net.Conn) {
+func (p *Proxy) end(_ error, conns ...net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, conn := range conns {
@@ -140,7 +153,8 @@ func (p *proxy) cut(_ error, conns ...net.Conn) {
 	}
 }
 
-func (p *proxy) cutAll() {
+// Cut ends every connection there is.
+func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for conn := range p.conns {
