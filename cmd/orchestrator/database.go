@@ -40,6 +40,10 @@ func openDatabase(ctx context.Context, cfg config, log *slog.Logger) (*database,
 	if err != nil {
 		return nil, fmt.Errorf("no database.url is set: %w", err)
 	}
+	if server.Done() == nil {
+		log.Warn("the embedded PostgreSQL was started by another process, and ends with that one",
+			"data_dir", cfg.Embedded.DataDir)
+	}
 	return &database{url: databaseURL(server.URL()), ended: server.Done(), close: func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopDatabaseWithin)
 		defer cancel()

@@ -19,7 +19,17 @@ func newLog(cfg logConfig, stderr io.Writer) *slog.Logger {
 	if cfg.Format == "text" || cfg.Format == "auto" && isTerminal(stderr) {
 		return slog.New(slog.NewTextHandler(stderr, options))
 	}
+	options.ReplaceAttr = durationWithUnit
 	return slog.New(slog.NewJSONHandler(stderr, options))
+}
+
+// durationWithUnit writes durations as text: JSON would have them as bare
+// nanoseconds.
+func durationWithUnit(_ []string, attr slog.Attr) slog.Attr {
+	if attr.Value.Kind() == slog.KindDuration {
+		return slog.String(attr.Key, attr.Value.Duration().String())
+	}
+	return attr
 }
 
 func isTerminal(w io.Writer) bool {

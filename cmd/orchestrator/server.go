@@ -17,7 +17,7 @@ const (
 	finishRequestsWithin = 5 * time.Second
 	// giveUpWithin is how long the worker gets to let go of everything when it
 	// is to stop at once.
-	giveUpWithin = 5 * time.Second
+	giveUpWithin = time.Second
 )
 
 // listen opens the API's port before anything else is started, so that a

@@ -46,7 +46,9 @@ func (a *attempt) Kill() {
 	p := a.process
 	p.mu.Lock()
 	running := p.attempts[a.handle] == a
-	a.killed = a.killed || running
+	if running {
+		a.killed = true
+	}
 	p.mu.Unlock()
 	if running {
 		p.fail(errKilled)
