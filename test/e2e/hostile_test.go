@@ -35,12 +35,18 @@ func TestHostileHandlersHarmNobodyElse(t *testing.T) {
 	for name, submission := range hostile {
 		ids[name] = submit(t, o, submission)
 	}
+	await(t, o, ids["frozen"], "RUNNING")
 	// The good plugin's jobs go on meanwhile, and so do good jobs of the
 	// plugins that only make noise.
+	meanwhile := 0
 	for range 50 {
 		good := submit(t, o, rig.Submission{JobType: "WORK", Payload: map[string]any{"millis": 1}})
 		await(t, o, good, "COMPLETED")
+		if still, err := o.Get(t.Context(), ids["frozen"]); err == nil && still.Status == "RUNNING" {
+			meanwhile++
+		}
 	}
+	require.NotZero(t, meanwhile, "jobs that were done while another plugin was frozen")
 	noisy := submit(t, o, rig.Submission{JobType: "FLOOD_WORK"})
 
 	s := ledger(t, url)

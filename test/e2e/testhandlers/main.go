@@ -51,8 +51,9 @@ func main() {
 }
 
 // run does what the payload says and leaves a line in the file of effects for
-// each attempt that got to its end.
+// each attempt that got to its end, with the times of its beginning and end.
 func run(ctx context.Context, j plugin.Job[work]) (json.RawMessage, error) {
+	began := time.Now()
 	select {
 	case <-time.After(time.Duration(j.Args.Millis) * time.Millisecond):
 	case <-ctx.Done():
@@ -64,7 +65,7 @@ func run(ctx context.Context, j plugin.Job[work]) (json.RawMessage, error) {
 	case j.Args.Error != "":
 		return nil, errors.New(strings.ReplaceAll(j.Args.Error, "NUL", "\x00"))
 	}
-	if err := leaveEffect(j.ID, j.Fence); err != nil {
+	if err := leaveEffect(j.ID, j.Fence, began); err != nil {
 		return nil, err
 	}
 	return j.Args.Result, nil
@@ -72,7 +73,7 @@ func run(ctx context.Context, j plugin.Job[work]) (json.RawMessage, error) {
 
 // leaveEffect appends one short line in one write, which concurrent processes
 // cannot tear apart.
-func leaveEffect(id string, fence int64) error {
+func leaveEffect(id string, fence int64, began time.Time) error {
 	path := os.Getenv("EFFECTS")
 	if path == "" {
 		return nil
@@ -81,7 +82,7 @@ func leaveEffect(id string, fence int64) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(file, "%s %d\n", id, fence)
+	_, err = fmt.Fprintf(file, "%s %d %d %d\n", id, fence, began.UnixNano(), time.Now().UnixNano())
 	return errors.Join(err, file.Close())
 }
 
