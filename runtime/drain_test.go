@@ -135,3 +135,43 @@ func TestAWorkerWhoseHandlerCannotBeEndedDoesNotSignOff(t *testing.T) {
 	end()
 	s.all.Wait()
 }
+
+// neverSettles is a database that answers everything but settlements.
+type neverSettles struct {
+	runtime.Store
+	tried chan struct{}
+}
+
+func (n neverSettles) Settle(context.Context, []job.Settlement) ([]job.Fate, error) {
+	select {
+	case n.tried <- struct{}{}:
+	default:
+	}
+	return nil, job.ErrUnavailable
+}
+
+// What a reaper has taken over is nobody's holding, and must not keep the
+// worker from ending.
+func TestASettlementThatIsNotAcceptedDoesNotKeepTheWorkerFromEnding(t *testing.T) {
+	for name, end := range map[string]func(*process){
+		"at once":        func(p *process) { p.drain(); p.abort() },
+		"after one more": func(p *process) { p.drain() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if name != "at once" && testing.Short() {
+				t.Skip("waits for as long as one try may take")
+			}
+			db := fresh(t)
+			given(t, db)
+			expired, err := db.Claim(t.Context(), "somebody/gone", []string{echo}, 1, time.Microsecond)
+			require.NoError(t, err)
+			require.Len(t, expired, 1)
+			ledger := neverSettles{Store: db, tried: make(chan struct{}, 1)}
+			p := launch(t, ledger, supervise(t))
+			awaitSignal(t, ledger.tried, "the reaper settles")
+			end(p)
+			p.awaitEnd(t)
+		})
+	}
+}

@@ -156,6 +156,8 @@ func (r *Runtime) Prepare(ctx context.Context) error {
 // Submit works until Run returns.
 func (r *Runtime) Run(ctx, abort context.Context) {
 	defer r.endSettling()
+	stopWatching := context.AfterFunc(abort, r.endSettling)
+	defer stopWatching()
 	// Three rings of loops, ended from the outside in: those that take on
 	// work, those that keep what was taken on alive, and those that write.
 	taking, keeping, writing := newRing(ctx), newRing(context.WithoutCancel(ctx)), newRing(context.WithoutCancel(ctx))
@@ -178,6 +180,10 @@ func (r *Runtime) Run(ctx, abort context.Context) {
 	taking.end()
 	r.drain(abort)
 	keeping.end()
+	// What the reaper has taken over is not among what we hold. It is settled
+	// too, unless the database does not answer.
+	lastTry := time.AfterFunc(settleTimeout, r.endSettling)
+	defer lastTry.Stop()
 	writing.end()
 	if running, _ := r.held.counts(); running == 0 && abort.Err() == nil {
 		r.signOff(abort)
