@@ -4,7 +4,6 @@
 package api
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 	"time"
@@ -13,42 +12,13 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
-
-	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
-
-// Jobs is the ledger as the API sees it. Any method can return
-// job.ErrUnavailable, and the error of a context that is done.
-type Jobs interface {
-	// Submit makes the job, or finds the one that an earlier submission with
-	// the same key made. It returns job.ErrKeyReused and job.ErrBadData.
-	Submit(ctx context.Context, s job.Submission) (job.Receipt, error)
-	// Get returns job.ErrNotFound, as do all that take an id.
-	Get(ctx context.Context, id job.ID) (job.View, error)
-	// Cancel ends a waiting job at once and asks a running one to stop. A
-	// canceled job stays as it is; job.ErrWrongState is for those that
-	// succeeded or are dead.
-	Cancel(ctx context.Context, id job.ID) (job.View, error)
-	// Release makes a created job eligible; job.ErrWrongState for any other.
-	Release(ctx context.Context, id job.ID) (job.View, error)
-	// Requeue gives a dead job all its attempts again; job.ErrWrongState for
-	// any other.
-	Requeue(ctx context.Context, id job.ID) (job.View, error)
-	// Redrive requeues up to limit dead jobs and returns how many.
-	Redrive(ctx context.Context, limit int) (int, error)
-	// DeadLetters lists up to limit dead jobs, newest first.
-	DeadLetters(ctx context.Context, limit int) ([]job.DeadLetter, error)
-	// TypeSpec resolves the defaults of a job type. It returns
-	// job.ErrUnknownType.
-	TypeSpec(ctx context.Context, jobType string) (job.TypeSpec, error)
-	// Ping returns nil when the database answers.
-	Ping(ctx context.Context) error
-}
 
 // Config is what New needs. Every field must be set.
 type Config struct {
-	Jobs Jobs
-	Log  *slog.Logger
+	Jobs       Jobs
+	Operations Operations
+	Log        *slog.Logger
 	// MaxBodyBytes bounds the body of a submission.
 	MaxBodyBytes int64
 	// RequestTimeout bounds the work on one request, from the moment its
@@ -71,7 +41,7 @@ func New(c Config) http.Handler {
 	router.NotFound(notFound)
 	router.MethodNotAllowed(methodNotAllowed(router))
 
-	s := &service{jobs: c.Jobs, log: c.Log, maxBodyBytes: c.MaxBodyBytes}
+	s := &service{jobs: c.Jobs, operations: c.Operations, log: c.Log, maxBodyBytes: c.MaxBodyBytes}
 	router.Get("/healthz", alive)
 	router.Get("/readyz", s.ready)
 
@@ -91,6 +61,7 @@ func New(c Config) http.Handler {
 // service answers the routes that read or write the ledger.
 type service struct {
 	jobs         Jobs
+	operations   Operations
 	log          *slog.Logger
 	maxBodyBytes int64
 }

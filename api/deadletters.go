@@ -93,7 +93,7 @@ func (s *service) addDeadLetters(routes huma.API) {
 }
 
 func (s *service) deadLetters(ctx context.Context, in *limitInput) (*deadLettersOutput, error) {
-	letters, err := s.jobs.DeadLetters(ctx, in.Limit.value())
+	letters, err := s.jobs.DeadLetters(ctx, job.DeadLetterFilter{Limit: in.Limit.value()})
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}
@@ -109,7 +109,7 @@ func (s *service) deadLetters(ctx context.Context, in *limitInput) (*deadLetters
 }
 
 func (s *service) redrive(ctx context.Context, in *limitInput) (*redriveOutput, error) {
-	count, err := s.jobs.Redrive(ctx, in.Limit.value())
+	count, err := s.jobs.Redrive(ctx, job.DeadLetterFilter{Limit: in.Limit.value()})
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}

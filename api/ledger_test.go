@@ -6,11 +6,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // ledger is a small Jobs in memory: enough state to tell answers apart.
 type ledger struct {
+	api.Jobs
+	api.Operations
 	mu        sync.Mutex
 	submitted []job.Submission
 	jobs      map[job.ID]job.View
@@ -103,13 +106,13 @@ func (l *ledger) Requeue(ctx context.Context, id job.ID) (job.View, error) {
 	return l.move(ctx, id, job.Queued, job.Dead)
 }
 
-func (l *ledger) Redrive(_ context.Context, limit int) (int, error) {
-	l.redriven = limit
-	return limit, l.interrupt()
+func (l *ledger) Redrive(_ context.Context, filter job.DeadLetterFilter) (int, error) {
+	l.redriven = filter.Limit
+	return filter.Limit, l.interrupt()
 }
 
-func (l *ledger) DeadLetters(_ context.Context, limit int) ([]job.DeadLetter, error) {
-	l.redriven = limit
+func (l *ledger) DeadLetters(_ context.Context, filter job.DeadLetterFilter) ([]job.DeadLetter, error) {
+	l.redriven = filter.Limit
 	return []job.DeadLetter{{
 		ID: job.ID{15: 7}, Type: "FAIL_JOB", Tenant: job.DefaultTenant, DeadAt: later, Attempts: 4, LastError: "no <luck>",
 	}}, l.interrupt()

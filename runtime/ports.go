@@ -12,6 +12,7 @@ import (
 // for a lease that is no longer held changes nothing.
 type Store interface {
 	Submit(ctx context.Context, batch []job.Submission) []job.Submitted
+	SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error)
 	Claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error)
 	Renew(ctx context.Context, worker string, leases []job.Lease, lease time.Duration) ([]job.Renewed, error)
 	Settle(ctx context.Context, batch []job.Settlement) ([]job.Fate, error)

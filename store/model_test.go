@@ -329,7 +329,7 @@ func (m *model) requeue(t *rapid.T) {
 
 func (m *model) redrive(t *rapid.T) {
 	limit := rapid.IntRange(1, 3).Draw(t, "limit")
-	n, err := m.store.Redrive(m.ctx, limit)
+	n, err := m.store.Redrive(m.ctx, job.DeadLetterFilter{Limit: limit})
 	require.NoError(t, err)
 	require.Equal(t, min(limit, len(m.dead)), n)
 	// Those buried by one statement died at one instant: ask which it took.

@@ -67,9 +67,9 @@ func (s *Store) move(ctx context.Context, operation, sql string, id job.ID) (job
 	return view, nil
 }
 
-// Redrive requeues up to limit dead jobs, the longest dead first, and returns
-// how many it requeued.
-func (s *Store) Redrive(ctx context.Context, limit int) (int, error) {
-	moved, err := s.writeOnce(ctx, redriveSQL, limit)
+// Redrive requeues dead jobs that the filter chooses, the longest dead first,
+// and returns how many it requeued.
+func (s *Store) Redrive(ctx context.Context, filter job.DeadLetterFilter) (int, error) {
+	moved, err := s.writeOnce(ctx, redriveSQL, filter.Limit)
 	return len(moved), translate("redrive", err)
 }

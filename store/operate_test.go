@@ -255,17 +255,17 @@ func TestRedriveRequeuesTheLongestDeadUpToItsLimit(t *testing.T) {
 		ids = append(ids, dead(t, s))
 	}
 	commit := locked(t, s, "select from dead_letters where job_id = $1 for update", uuid(ids[1]))
-	n, err := s.Redrive(t.Context(), 2)
+	n, err := s.Redrive(t.Context(), job.DeadLetterFilter{Limit: 2})
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	commit()
 	for i, state := range []job.State{job.Queued, job.Dead, job.Queued, job.Dead, job.Dead} {
 		requireState(t, s, ids[i], state)
 	}
-	n, err = s.Redrive(t.Context(), 100)
+	n, err = s.Redrive(t.Context(), job.DeadLetterFilter{Limit: 100})
 	require.NoError(t, err)
 	require.Equal(t, 3, n)
-	n, err = s.Redrive(t.Context(), 100)
+	n, err = s.Redrive(t.Context(), job.DeadLetterFilter{Limit: 100})
 	require.NoError(t, err)
 	require.Zero(t, n)
 	require.Len(t, claim(t, s, 10), 5)
@@ -280,7 +280,7 @@ func TestOneOfManyRequeuesWins(t *testing.T) {
 	for i := range 12 {
 		all.Go(func() {
 			if i%3 == 0 {
-				n, err := s.Redrive(context.Background(), 10)
+				n, err := s.Redrive(context.Background(), job.DeadLetterFilter{Limit: 10})
 				if err != nil {
 					t.Error(err)
 				}

@@ -201,18 +201,21 @@ func verbs(t testing.TB, s *Store) map[string]func(context.Context) error {
 			_, err := s.Settle(ctx, []job.Settlement{as(c, job.Success), as(c, job.Failure)})
 			return err
 		},
-		"note":            func(ctx context.Context) error { _, err := s.Note(ctx, []job.Note{{Lease: lease}}); return err },
-		"reap":            func(ctx context.Context) error { _, err := s.Reap(ctx, 1, aMinute); return err },
-		"promote":         func(ctx context.Context) error { _, err := s.Promote(ctx, 1); return err },
-		"next due":        func(ctx context.Context) error { _, _, err := s.NextDue(ctx); return err },
-		"unserved":        func(ctx context.Context) error { _, err := s.Unserved(ctx, aMinute); return err },
-		"cancel":          func(ctx context.Context) error { _, err := s.Cancel(ctx, id); return err },
-		"release":         func(ctx context.Context) error { _, err := s.Release(ctx, id); return err },
-		"requeue":         func(ctx context.Context) error { _, err := s.Requeue(ctx, id); return err },
-		"redrive":         func(ctx context.Context) error { _, err := s.Redrive(ctx, 1); return err },
-		"get":             func(ctx context.Context) error { _, err := s.Get(ctx, id); return err },
-		"attempts":        func(ctx context.Context) error { _, err := s.Attempts(ctx, id); return err },
-		"dead letters":    func(ctx context.Context) error { _, err := s.DeadLetters(ctx, 1); return err },
+		"note":     func(ctx context.Context) error { _, err := s.Note(ctx, []job.Note{{Lease: lease}}); return err },
+		"reap":     func(ctx context.Context) error { _, err := s.Reap(ctx, 1, aMinute); return err },
+		"promote":  func(ctx context.Context) error { _, err := s.Promote(ctx, 1); return err },
+		"next due": func(ctx context.Context) error { _, _, err := s.NextDue(ctx); return err },
+		"unserved": func(ctx context.Context) error { _, err := s.Unserved(ctx, aMinute); return err },
+		"cancel":   func(ctx context.Context) error { _, err := s.Cancel(ctx, id); return err },
+		"release":  func(ctx context.Context) error { _, err := s.Release(ctx, id); return err },
+		"requeue":  func(ctx context.Context) error { _, err := s.Requeue(ctx, id); return err },
+		"redrive":  func(ctx context.Context) error { _, err := s.Redrive(ctx, job.DeadLetterFilter{Limit: 1}); return err },
+		"get":      func(ctx context.Context) error { _, err := s.Get(ctx, id); return err },
+		"attempts": func(ctx context.Context) error { _, err := s.Attempts(ctx, id); return err },
+		"dead letters": func(ctx context.Context) error {
+			_, err := s.DeadLetters(ctx, job.DeadLetterFilter{Limit: 1})
+			return err
+		},
 		"audit":           func(ctx context.Context) error { _, err := s.Audit(ctx, 1); return err },
 		"declare types":   func(ctx context.Context) error { return s.DeclareTypes(ctx, specs()) },
 		"types":           func(ctx context.Context) error { _, err := s.Types(ctx); return err },

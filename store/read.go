@@ -76,9 +76,9 @@ func (s *Store) Attempts(ctx context.Context, id job.ID) ([]job.Attempt, error) 
 	return attempts, nil
 }
 
-// DeadLetters returns up to limit dead jobs, the newest first.
-func (s *Store) DeadLetters(ctx context.Context, limit int) ([]job.DeadLetter, error) {
-	rows, err := s.work.Query(ctx, deadLettersSQL, limit)
+// DeadLetters returns the dead jobs that the filter chooses, the newest first.
+func (s *Store) DeadLetters(ctx context.Context, filter job.DeadLetterFilter) ([]job.DeadLetter, error) {
+	rows, err := s.work.Query(ctx, deadLettersSQL, filter.Limit)
 	if err != nil {
 		return nil, translate("dead letters", err)
 	}

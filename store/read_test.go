@@ -62,7 +62,7 @@ func TestDeadLettersAreListedNewestFirst(t *testing.T) {
 	for range 3 {
 		ids = append(ids, dead(t, s))
 	}
-	letters, err := s.DeadLetters(t.Context(), 2)
+	letters, err := s.DeadLetters(t.Context(), job.DeadLetterFilter{Limit: 2})
 	require.NoError(t, err)
 	require.Len(t, letters, 2)
 	require.Equal(t, job.DeadLetter{

@@ -27,7 +27,8 @@ const (
 // assembly is what serve runs: the ledger as the API sees it, and the worker
 // with its plugins.
 type assembly struct {
-	jobs api.Jobs
+	jobs       api.Jobs
+	operations api.Operations
 	// run works until ctx ends, drains, and returns. When abort ends as well,
 	// it gives up at once.
 	run func(ctx, abort context.Context) error
@@ -78,6 +79,7 @@ func assemble(ctx context.Context, cfg config, url databaseURL, environ []string
 		return nil, err
 	}
 	parts.jobs = jobs{Store: ledger, worker: worker, config: cfg.Jobs}
+	parts.operations = ledger
 	parts.run = func(ctx, abort context.Context) error {
 		worker.Run(ctx, abort)
 		return nil

@@ -22,6 +22,16 @@ func (j jobs) Submit(ctx context.Context, s job.Submission) (job.Receipt, error)
 	return j.worker.Submit(ctx, s)
 }
 
+// SubmitAll goes past the groups: it is one already.
+func (j jobs) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error) {
+	return j.worker.SubmitAll(ctx, batch)
+}
+
+// Await is woken when the job is settled.
+func (j jobs) Await(ctx context.Context, id job.ID) (job.View, error) {
+	return j.worker.Await(ctx, id)
+}
+
 // Cancel asks the owner of a running job at once, not at its next heartbeat.
 func (j jobs) Cancel(ctx context.Context, id job.ID) (job.View, error) {
 	view, err := j.Store.Cancel(ctx, id)
@@ -47,12 +57,17 @@ func (j jobs) Requeue(ctx context.Context, id job.ID) (job.View, error) {
 	return view, err
 }
 
-func (j jobs) Redrive(ctx context.Context, limit int) (int, error) {
-	count, err := j.Store.Redrive(ctx, limit)
+func (j jobs) Redrive(ctx context.Context, filter job.DeadLetterFilter) (int, error) {
+	count, err := j.Store.Redrive(ctx, filter)
 	if count > 0 {
 		j.worker.JobsReady()
 	}
 	return count, err
+}
+
+// Types are those of all processes that share the database.
+func (j jobs) Types(ctx context.Context) ([]job.TypeSpec, error) {
+	return j.worker.Types(ctx)
 }
 
 // TypeSpec resolves a type that no handler has declared only where the

@@ -56,7 +56,7 @@ func (p *program) serve(parent context.Context) error {
 	defer parts.close()
 
 	handler := api.New(api.Config{
-		Jobs: parts.jobs, Log: log, Version: thisBuild().Version,
+		Jobs: parts.jobs, Operations: parts.operations, Log: log, Version: thisBuild().Version,
 		MaxBodyBytes: cfg.Server.MaxBodyBytes, RequestTimeout: cfg.Server.RequestTimeout,
 	})
 	p.greet(listener.Addr(), log)
