@@ -12,13 +12,17 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
+
+	"github.com/holdfast-jobs/holdfast/api/guard"
 )
 
-// Config is what New needs. Every field must be set.
+// Config is what New needs. Every field must be set, unless it says otherwise.
 type Config struct {
 	Jobs       Jobs
 	Operations Operations
-	Log        *slog.Logger
+	// Guard may be nil: then everybody may do everything.
+	Guard *guard.Guard
+	Log   *slog.Logger
 	// MaxBodyBytes bounds the body of a submission.
 	MaxBodyBytes int64
 	// RequestTimeout bounds the work on one request, from the moment its
@@ -41,7 +45,7 @@ func New(c Config) http.Handler {
 	router.NotFound(notFound)
 	router.MethodNotAllowed(methodNotAllowed(router))
 
-	s := &service{jobs: c.Jobs, operations: c.Operations, log: c.Log, maxBodyBytes: c.MaxBodyBytes}
+	s := &service{jobs: c.Jobs, operations: c.Operations, guard: c.Guard, log: c.Log, maxBodyBytes: c.MaxBodyBytes}
 	router.Get("/healthz", alive)
 	router.Get("/readyz", s.ready)
 
@@ -62,6 +66,7 @@ func New(c Config) http.Handler {
 type service struct {
 	jobs         Jobs
 	operations   Operations
+	guard        *guard.Guard
 	log          *slog.Logger
 	maxBodyBytes int64
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -77,19 +78,19 @@ type redriveOutput struct {
 }
 
 func (s *service) addDeadLetters(routes huma.API) {
-	huma.Register(routes, huma.Operation{
+	huma.Register(routes, scoped(guard.Operate, huma.Operation{
 		OperationID: "list-dead-letters", Method: http.MethodGet, Path: "/dead-letter",
 		Summary: "Inspect dead-lettered jobs", Tags: []string{"Dead letters"},
 		// The limit is a number by its schema and clamps itself; huma would
 		// check the text it was made from.
 		SkipValidateParams: true,
-	}, s.deadLetters)
+	}), s.deadLetters)
 
-	huma.Register(routes, huma.Operation{
+	huma.Register(routes, scoped(guard.Operate, huma.Operation{
 		OperationID: "retry-dead-letters", Method: http.MethodPost, Path: "/dead-letter/retry",
 		Summary: "Requeue dead-lettered jobs", Tags: []string{"Dead letters"},
 		SkipValidateParams: true,
-	}, s.redrive)
+	}), s.redrive)
 }
 
 func (s *service) deadLetters(ctx context.Context, in *limitInput) (*deadLettersOutput, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -58,31 +59,31 @@ type jobInput struct {
 type jobOutput struct{ Body Job }
 
 func (s *service) addJobs(routes huma.API) {
-	huma.Register(routes, huma.Operation{
+	huma.Register(routes, scoped(guard.Read, huma.Operation{
 		OperationID: "get-job", Method: http.MethodGet, Path: "/jobs/{id}",
 		Summary: "See what became of a job", Tags: []string{"Jobs"},
-	}, s.onJob(s.jobs.Get, s.fail))
+	}), s.onJob(s.jobs.Get, s.fail))
 
-	huma.Register(routes, huma.Operation{
+	huma.Register(routes, scoped(guard.Submit, huma.Operation{
 		OperationID: "cancel-job", Method: http.MethodPost, Path: "/jobs/{id}/cancel",
 		Summary:     "Cancel a job",
 		Description: "A job that waits is canceled at once. A running one is asked to stop, and is RUNNING until it has. Answers 409 for a job that has succeeded or failed.",
 		Tags:        []string{"Jobs"},
-	}, s.onJob(s.jobs.Cancel, s.fail))
+	}), s.onJob(s.jobs.Cancel, s.fail))
 
-	huma.Register(routes, huma.Operation{
+	huma.Register(routes, scoped(guard.Submit, huma.Operation{
 		OperationID: "release-job", Method: http.MethodPost, Path: "/jobs/{id}/release",
 		Summary:     "Make a held or scheduled job eligible now",
 		Description: "Answers 409 for a job that is not waiting for its release or its time.",
 		Tags:        []string{"Jobs"},
-	}, s.onJob(s.jobs.Release, s.fail))
+	}), s.onJob(s.jobs.Release, s.fail))
 
-	huma.Register(routes, huma.Operation{
+	huma.Register(routes, scoped(guard.Operate, huma.Operation{
 		OperationID: "requeue-job", Method: http.MethodPost, Path: "/jobs/{id}/requeue",
 		Summary:     "Give a dead-lettered job all its attempts again",
 		Description: "Answers 400 for a job that is not dead-lettered.",
 		Tags:        []string{"Dead letters"},
-	}, s.onJob(s.jobs.Requeue, s.failRequeue))
+	}), s.onJob(s.jobs.Requeue, s.failRequeue))
 }
 
 // onJob handles the routes that name one job and answer with it.

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/google/uuid"
 
+	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -44,13 +45,13 @@ type submitOutput struct {
 }
 
 func (s *service) addSubmit(routes huma.API) {
-	huma.Register(routes, huma.Operation{
+	huma.Register(routes, scoped(guard.Submit, huma.Operation{
 		OperationID: "submit-job", Method: http.MethodPost, Path: "/jobs",
 		Summary:       "Submit a job",
 		Description:   "Records the job and answers; it is executed later. With an idempotency key the request can be repeated: the answer names the same job.",
 		Tags:          []string{"Jobs"},
 		DefaultStatus: http.StatusAccepted,
-	}, s.submit)
+	}), s.submit)
 
 	// Described only after the registration: a body that huma knows of is
 	// one that it reads itself.
