@@ -295,7 +295,9 @@ func TestAWriterToGoPluginsPipesIsSetFree(t *testing.T) {
 	require.NoError(t, streams{handshake: aside}.reclaim())
 	select {
 	case err := <-stuck:
-		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		if err != nil { // nil: it got to its second write only after the pipe was gone
+			require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		}
 	case <-time.After(patience):
 		require.FailNow(t, "the writer is still stuck")
 	}

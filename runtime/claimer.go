@@ -29,6 +29,11 @@ const gatherFor = time.Millisecond
 // likely its process has just died, and takes about so long to be back.
 const refusedPause = 100 * time.Millisecond
 
+// lookAgainAfter is when the claimer looks once more after a claim that
+// brought fewer jobs than it asked for, but some: others may have been under
+// another claimer's lock, or on their way into the list.
+const lookAgainAfter = 100 * time.Millisecond
+
 // claimer asks for as many jobs as there are free slots, of the types that
 // live plugins serve, and hands each to its plugin.
 type claimer struct {
@@ -103,6 +108,9 @@ func (c *claimer) round(ctx context.Context) (free int, err error) {
 		}
 		if claimed < limit {
 			c.exhausted[pool.Plugin] = identity(pool)
+		}
+		if soon := time.Now().Add(lookAgainAfter); 0 < claimed && claimed < limit && soon.Before(c.nextPoll) {
+			c.nextPoll = soon
 		}
 	}
 	for _, pool := range c.handlers.Pools() {
@@ -196,10 +204,12 @@ func (c *claimer) dispatch(claimed job.Claimed, pool job.Pool, provenUntil time.
 func (c *claimer) wait(ctx context.Context) {
 	next := c.nextPoll
 	for plugin, rested := range c.resting {
+		// Also when it has rested by now: the last round may have passed it by.
+		if rested.Before(next) {
+			next = rested
+		}
 		if time.Now().After(rested) {
 			delete(c.resting, plugin)
-		} else if rested.Before(next) {
-			next = rested
 		}
 	}
 	poll := time.NewTimer(time.Until(next))

@@ -1,6 +1,8 @@
 package runtime_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -126,4 +128,40 @@ func TestAPluginThatRefusesIsGivenARest(t *testing.T) {
 	launch(t, &hooked{Store: db}, s, polling(aLongTime))
 	awaitAll(t, db, 1, job.Succeeded)
 	require.GreaterOrEqual(t, time.Since(began), refusals*100*time.Millisecond)
+}
+
+// While the database is slow to take down what has ended, no more is claimed;
+// afterwards nothing but the settlements tells the claimer that there is room.
+func TestClaimsGoOnOnceWhatHasEndedIsSettled(t *testing.T) {
+	t.Parallel()
+	const concurrency, unsettled = 1, 502 // twice the concurrency and one batch
+	db := fresh(t)
+	many(t, db, unsettled+10)
+	gate := make(chan struct{})
+	open := sync.OnceFunc(func() { close(gate) })
+	t.Cleanup(open)
+	ledger := &hooked{Store: db, settle: func([]job.Settlement) { <-gate }}
+	s := supervise(t, playing("p", 10, succeeds, echo))
+	launch(t, ledger, s, polling(aLongTime), func(c *runtime.Config) { c.Concurrency = concurrency })
+	awaitAll(t, db, unsettled, job.Running)
+	open()
+	awaitAll(t, db, unsettled+10, job.Succeeded)
+	requireSettled(t, db)
+}
+
+// Of two types, one worker's claim holds the last job of the first under lock:
+// the other's claim comes back short although there is more of the second.
+func TestAShortClaimIsFollowedByAnother(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	given(t, db, func(s *job.Submission) { s.Type, s.Priority = "A", 1 })
+	many(t, db, 2, ofType("B"))
+	locked, err := db.pool.Begin(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = locked.Rollback(context.Background()) })
+	_, err = locked.Exec(t.Context(), "select from ready where job_type = 'A' for update")
+	require.NoError(t, err)
+	s := supervise(t, playing("p", 2, succeeds, "A", "B"))
+	launch(t, &hooked{Store: db, listen: func() error { return errors.New("deaf") }}, s, polling(aLongTime))
+	awaitAll(t, db, 2, job.Succeeded)
 }

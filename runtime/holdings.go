@@ -12,7 +12,7 @@ type holdings struct {
 	mu       sync.Mutex
 	attempts map[job.LeaseID]*attempt
 	running  int
-	freed    signal // raised when a handler is done
+	freed    signal // raised when there may be room again: a handler is done, or an attempt settled
 	emptied  signal // raised when nothing is held any more
 	idle     signal // raised when no handler is running any more
 }
@@ -44,6 +44,7 @@ func (h *holdings) remove(id job.LeaseID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.attempts, id)
+	h.freed.raise()
 	if len(h.attempts) == 0 {
 		h.emptied.raise()
 	}
