@@ -18,6 +18,7 @@ type hooked struct {
 	renew   func(ctx context.Context, renew renewal) ([]job.Renewed, error)
 	settle  func(batch []job.Settlement)
 	send    func() error
+	sent    func(hint job.Hint)
 	listen  func() error
 	called  func(ctx context.Context, verb string)
 }
@@ -63,6 +64,9 @@ func (h *hooked) Settle(ctx context.Context, batch []job.Settlement) ([]job.Fate
 
 func (h *hooked) Send(ctx context.Context, hint job.Hint) error {
 	h.note(ctx, "send")
+	if h.sent != nil {
+		h.sent(hint)
+	}
 	if h.send != nil {
 		return h.send()
 	}
@@ -119,4 +123,9 @@ func (h *hooked) Disown(ctx context.Context, worker string, known []job.LeaseID)
 func (h *hooked) DescribeWorker(ctx context.Context, worker string, plugins json.RawMessage) error {
 	h.note(ctx, "describe worker")
 	return h.Store.DescribeWorker(ctx, worker, plugins)
+}
+
+func (h *hooked) Ended(ctx context.Context, ids []job.ID) ([]job.View, error) {
+	h.note(ctx, "ended")
+	return h.Store.Ended(ctx, ids)
 }

@@ -13,6 +13,8 @@ import (
 type Store interface {
 	Submit(ctx context.Context, batch []job.Submission) []job.Submitted
 	SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error)
+	Get(ctx context.Context, id job.ID) (job.View, error)
+	Ended(ctx context.Context, ids []job.ID) ([]job.View, error)
 	Claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error)
 	Renew(ctx context.Context, worker string, leases []job.Lease, lease time.Duration) ([]job.Renewed, error)
 	Settle(ctx context.Context, batch []job.Settlement) ([]job.Fate, error)

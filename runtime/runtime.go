@@ -68,6 +68,7 @@ type Runtime struct {
 	reaper    *reaper
 	scheduler *scheduler
 	hints     *hints
+	waiters   *waiters
 	watch     *watch
 	declare   signal
 
@@ -99,6 +100,10 @@ func New(cfg Config, store Store, handlers Handlers) (*Runtime, error) {
 	r.scheduler = &scheduler{store: store, log: log, cfg: cfg, promoted: r.jobsReady, sooner: newSignal()}
 	r.submitter = newSubmitter(store, r.jobsReady, r.scheduler.dueIn)
 	r.watch = &watch{store: store, handlers: handlers, log: log, wake: r.claimer.woken.raise}
+	r.waiters = newWaiters(store, cfg, r.hints.send)
+	r.settler.ended = r.waiters.jobEnded
+	r.hints.heard[job.JobsAwaited] = r.waiters.awaited
+	r.hints.heard[job.JobsEnded] = r.waiters.othersEnded
 	r.settler.queued, r.settler.retried = r.jobsReady, r.scheduler.dueIn
 	r.hints.heard[job.JobsReady] = r.claimer.woken.raise
 	r.hints.heard[job.CancelAsked] = r.heartbeat.now.raise
@@ -130,10 +135,15 @@ func (r *Runtime) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.
 }
 
 // Await returns the job once its state is final, or as it is when the
-// context's deadline has passed.
-func (r *Runtime) Await(_ context.Context, _ job.ID) (job.View, error) {
-	return job.View{}, errors.ErrUnsupported
+// context's deadline has passed. It returns job.ErrNotFound, and the
+// context's error when it was canceled. It is woken while Run runs.
+func (r *Runtime) Await(ctx context.Context, id job.ID) (job.View, error) {
+	return r.waiters.await(ctx, id)
 }
+
+// JobEnded tells those who wait for a job that it has reached a final state
+// by other means than a settlement.
+func (r *Runtime) JobEnded(id job.ID) { r.waiters.jobEnded(id) }
 
 // Types returns every job type that is known, by name.
 func (r *Runtime) Types(ctx context.Context) ([]job.TypeSpec, error) {
@@ -191,6 +201,7 @@ func (r *Runtime) Run(ctx, abort context.Context) {
 		keeping.start(func(ctx context.Context) { r.hints.sendLoop(ctx, hint) })
 	}
 	keeping.start(r.hints.listenLoop)
+	keeping.start(r.waiters.run)
 	taking.start(r.claimer.run)
 	taking.start(r.reaper.run)
 	taking.start(r.scheduler.run)

@@ -32,6 +32,7 @@ type settler struct {
 	batch    *batcher[write]
 	retried  func(after time.Duration) // a job will be due so much later
 	queued   func()                    // a job was put on the ready list
+	ended    func(job.ID)              // a job has reached a final state
 }
 
 // write is either a note or a settlement.
@@ -163,7 +164,9 @@ func (s *settler) announce(settled job.Settlement) {
 		s.retried(settled.Delay)
 	case job.Queued:
 		s.queued()
-	case job.Created, job.Running, job.Succeeded, job.Dead, job.Canceled:
+	case job.Succeeded, job.Dead, job.Canceled:
+		s.ended(settled.JobID)
+	case job.Created, job.Running:
 	}
 }
 

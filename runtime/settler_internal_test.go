@@ -42,7 +42,7 @@ func settling(t *testing.T, l *ledger) (*settler, *holdings) {
 		return spec
 	}, Log: slog.New(slog.DiscardHandler)}
 	s := newSettler(t.Context(), l, held, newCatalog(l, nil, cfg), cfg.Log)
-	s.queued, s.retried = func() {}, func(time.Duration) {}
+	s.queued, s.retried, s.ended = func() {}, func(time.Duration) {}, func(job.ID) {}
 	running(t, s.batch.run)
 	return s, held
 }

@@ -19,11 +19,6 @@ func (s *Store) List(context.Context, job.Filter) (job.Page, error) {
 	return job.Page{}, errors.ErrUnsupported
 }
 
-// Ended returns those of the jobs whose state is final.
-func (s *Store) Ended(context.Context, []job.ID) ([]job.View, error) {
-	return nil, errors.ErrUnsupported
-}
-
 // Hold keeps a scheduled job until it is released.
 func (s *Store) Hold(context.Context, job.ID) (job.View, error) {
 	return job.View{}, errors.ErrUnsupported

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -15,28 +16,21 @@ func (s *Store) Get(ctx context.Context, id job.ID) (job.View, error) {
 	if err != nil {
 		return job.View{}, translate("get", err)
 	}
-	type row struct {
-		JobID      [16]byte
-		JobType    string
-		Tenant     string
-		State      string
-		CreatedAt  time.Time
-		UpdatedAt  time.Time
-		StartedAt  *time.Time
-		FinishedAt *time.Time
-		Progress   []byte
-		Result     []byte
-	}
-	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[row])
+	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[viewRow])
 	if err != nil {
 		return job.View{}, translate("get", err)
 	}
-	return job.View{
-		ID: found.JobID, Type: found.JobType, Tenant: found.Tenant, State: job.State(found.State),
-		CreatedAt: found.CreatedAt, UpdatedAt: found.UpdatedAt,
-		StartedAt: found.StartedAt, FinishedAt: found.FinishedAt,
-		Progress: found.Progress, Result: found.Result,
-	}, nil
+	return found.view(), nil
+}
+
+// Ended returns those of the jobs whose state is final.
+func (s *Store) Ended(ctx context.Context, ids []job.ID) ([]job.View, error) {
+	rows, err := s.work.Query(ctx, endedSQL, column(ids, func(id job.ID) pgtype.UUID { return uuid(id) }))
+	if err != nil {
+		return nil, translate("ended", err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[viewRow])
+	return views(found), translate("ended", err)
 }
 
 // Attempts returns the ended attempts of a job, oldest first; none for a job

@@ -29,6 +29,26 @@ func TestAViewShowsWhatTheLedgerHas(t *testing.T) {
 	require.InDelta(t, 0, time.Since(view.CreatedAt), float64(time.Hour))
 }
 
+func TestOnlyJobsInAFinalStateHaveEnded(t *testing.T) {
+	s := open(t)
+	var all, final []job.ID
+	for _, state := range job.States() {
+		id := inState(t, s, state)
+		all = append(all, id)
+		if state.Final() {
+			final = append(final, id)
+		}
+	}
+	views, err := s.Ended(t.Context(), append(all, newID(t)))
+	require.NoError(t, err)
+	var ended []job.ID
+	for _, view := range views {
+		ended = append(ended, view.ID)
+		require.Equal(t, get(t, s, view.ID), view)
+	}
+	require.ElementsMatch(t, final, ended)
+}
+
 func TestEveryEndedAttemptHasARow(t *testing.T) {
 	s := open(t)
 	c := running(t, s)

@@ -26,6 +26,7 @@ var (
 	requeueSQL        = statement("requeue")
 	redriveSQL        = statement("redrive")
 	getSQL            = statement("get")
+	endedSQL          = statement("ended")
 	attemptsSQL       = statement("attempts")
 	deadLettersSQL    = statement("dead_letters")
 	declareTypesSQL   = statement("declare_types")

@@ -35,8 +35,12 @@ func (j jobs) Await(ctx context.Context, id job.ID) (job.View, error) {
 // Cancel asks the owner of a running job at once, not at its next heartbeat.
 func (j jobs) Cancel(ctx context.Context, id job.ID) (job.View, error) {
 	view, err := j.Store.Cancel(ctx, id)
-	if err == nil && view.State == job.Running {
+	switch {
+	case err != nil:
+	case view.State == job.Running:
 		j.worker.CancelAsked()
+	case view.State == job.Canceled:
+		j.worker.JobEnded(id)
 	}
 	return view, err
 }

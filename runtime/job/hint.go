@@ -10,7 +10,12 @@ const (
 	JobsReady Hint = "holdfast_ready"
 	// CancelAsked says that the cancel of a running job was requested.
 	CancelAsked Hint = "holdfast_cancel"
+	// JobsAwaited says that clients of some process wait for jobs to end.
+	JobsAwaited Hint = "holdfast_awaited"
+	// JobsEnded says that jobs have reached a final state. It is only given
+	// while jobs are awaited.
+	JobsEnded Hint = "holdfast_ended"
 )
 
 // Hints lists every hint.
-func Hints() []Hint { return []Hint{JobsReady, CancelAsked} }
+func Hints() []Hint { return []Hint{JobsReady, CancelAsked, JobsAwaited, JobsEnded} }
