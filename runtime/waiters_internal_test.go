@@ -3,6 +3,8 @@ package runtime
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,28 +24,38 @@ func (scheduled) Get(context.Context, job.ID) (job.View, error) {
 func (scheduled) Ended(context.Context, []job.ID) ([]job.View, error) { return nil, nil }
 
 // hinting returns waiters, and the hints that they have given so far.
-func hinting() (*waiters, *[]job.Hint) {
-	var given []job.Hint
+func hinting() (w *waiters, given func() []job.Hint) {
+	var mu sync.Mutex
+	var hints []job.Hint
 	cfg := Config{Poll: time.Second, Log: slog.New(slog.DiscardHandler)}
-	return newWaiters(scheduled{}, cfg, func(h job.Hint) { given = append(given, h) }), &given
+	w = newWaiters(scheduled{}, cfg, func(h job.Hint) {
+		mu.Lock()
+		defer mu.Unlock()
+		hints = append(hints, h)
+	})
+	return w, func() []job.Hint {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(hints)
+	}
 }
 
 func TestEndsAreHintedAtOnlyWhileSomebodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, given := hinting()
 		w.jobEnded(job.ID{1})
-		require.Empty(t, *given)
+		require.Empty(t, given())
 
 		w.awaited()
-		require.Equal(t, []job.Hint{job.JobsEnded}, *given, "for what ended before we knew")
+		require.Equal(t, []job.Hint{job.JobsEnded}, given(), "for what ended before we knew")
 		w.awaited()
-		require.Len(t, *given, 1, "known already")
+		require.Len(t, given(), 1, "known already")
 		w.jobEnded(job.ID{2})
-		require.Len(t, *given, 2)
+		require.Len(t, given(), 2)
 
 		time.Sleep(awaitedFor)
 		w.jobEnded(job.ID{3})
-		require.Len(t, *given, 2, "nobody has said so for long")
+		require.Len(t, given(), 2, "nobody has said so for long")
 	})
 }
 
@@ -57,10 +69,10 @@ func TestAProcessRepeatsThatItHasWaiters(t *testing.T) {
 			go func() { _, _ = w.await(ctx, job.ID{1}) }()
 		}
 		synctest.Wait()
-		require.Equal(t, []job.Hint{job.JobsAwaited}, *given)
+		require.Equal(t, []job.Hint{job.JobsAwaited}, given())
 		time.Sleep(3 * awaitedFor)
 		synctest.Wait()
-		require.InDelta(t, 9, len(*given), 1)
+		require.InDelta(t, 9, len(given()), 1)
 		require.Len(t, w.waiting, 1)
 		cancel()
 		synctest.Wait()
