@@ -63,6 +63,11 @@ demo: build ## Show the orchestrator at work
 	$(GO) build -trimpath -o bin/demo ./test/demo
 	bin/demo
 
+.PHONY: bench-submit
+bench-submit: ## Compare submissions that share commits with a commit each
+	scripts/need.sh postgres
+	$(GO) test ./test/bench -run '^$$' -bench Submit -benchtime 1x
+
 .PHONY: clean
 clean: ## Remove what was built; data/ stays
 	rm -rf bin coverage.out coverage.html
