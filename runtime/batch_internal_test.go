@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -88,4 +90,54 @@ func TestWhatWasAddedBeforeTheEndIsFlushed(t *testing.T) {
 	<-ended
 	require.Equal(t, 2, f.next(t))
 	f.none(t)
+}
+
+func TestALoneCallerThatJoinsFlushesItself(t *testing.T) {
+	var flushed []int
+	b := newBatcher(10, func(batch []int) { flushed = append(flushed, batch...) })
+	b.join(1) // nothing runs: only the caller can have done it
+	b.join(2)
+	require.Equal(t, []int{1, 2}, flushed)
+}
+
+func TestWhoJoinsDuringAFlushIsFlushedByRun(t *testing.T) {
+	f := newFlushes()
+	b := newBatcher(10, func(batch []int) { f.of(len(batch)) })
+	end := running(t, b.run)
+	led := make(chan struct{})
+	go func() { defer close(led); b.join(1) }()
+	require.Equal(t, 1, f.next(t))
+	for i := range 5 {
+		b.join(i) // returns at once
+	}
+	f.none(t)
+	close(f.first)
+	require.Equal(t, 5, f.next(t))
+	<-led
+	end()
+	f.none(t)
+}
+
+func TestNothingThatJoinsIsLost(t *testing.T) {
+	const callers, each = 50, 200
+	var flushed atomic.Int64
+	b := newBatcher(7, func(batch []chan struct{}) {
+		flushed.Add(int64(len(batch)))
+		for _, done := range batch {
+			close(done)
+		}
+	})
+	running(t, b.run)
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			for range each {
+				done := make(chan struct{})
+				b.join(done)
+				<-done
+			}
+		})
+	}
+	all.Wait()
+	require.EqualValues(t, callers*each, flushed.Load())
 }

@@ -37,7 +37,7 @@ func newSubmitter(store Store, queued func(), schedule func(time.Duration)) *sub
 // context ends first, the job may have been stored or not.
 func (s *submitter) submit(ctx context.Context, submission job.Submission) (job.Receipt, error) {
 	done := make(chan job.Submitted, 1)
-	s.batch.add(pendingSubmission{Submission: submission, done: done})
+	s.batch.join(pendingSubmission{Submission: submission, done: done})
 	select {
 	case submitted := <-done:
 		return submitted.Receipt, submitted.Err

@@ -40,21 +40,22 @@ const (
 // requests a second and in milliseconds.
 func BenchmarkSubmit(b *testing.B) {
 	ledger := openLedger(b)
-	grouped := serve(b, groupCommit(b, ledger))
-	single := serve(b, commitEach{store: ledger})
+	worker := work(b, ledger)
+	each := commitEach{store: ledger, worker: worker}
+	grouped, single := serve(b, group{each}), serve(b, each)
 	for _, clients := range []int{1, 8, 64, 256} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
-			var shared, each []measurement
+			var together, apart []measurement
 			warmUp := roundTakes / 4
 			load(b, grouped, clients, warmUp)
 			load(b, single, clients, warmUp)
 			b.ResetTimer()
 			for range rounds {
-				shared = append(shared, load(b, grouped, clients, roundTakes))
-				each = append(each, load(b, single, clients, roundTakes))
+				together = append(together, load(b, grouped, clients, roundTakes))
+				apart = append(apart, load(b, single, clients, roundTakes))
 			}
 			b.StopTimer()
-			of, alone := median(shared), median(each)
+			of, alone := median(together), median(apart)
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(of.rate, "grouped/s")
 			b.ReportMetric(alone.rate, "commit-each/s")
@@ -75,14 +76,16 @@ func median(of []measurement) measurement {
 	return of[len(of)/2]
 }
 
-// commitEach stores every submission by itself.
+// commitEach stores every submission by itself, and says so to the claimers.
 type commitEach struct {
 	api.Jobs
-	store *store.Store
+	store  *store.Store
+	worker *runtime.Runtime
 }
 
 func (c commitEach) Submit(ctx context.Context, s job.Submission) (job.Receipt, error) {
 	submitted := c.store.Submit(ctx, []job.Submission{s})[0]
+	c.worker.JobsReady()
 	return submitted.Receipt, submitted.Err
 }
 
@@ -91,16 +94,14 @@ func (commitEach) TypeSpec(_ context.Context, jobType string) (job.TypeSpec, err
 }
 
 // group stores submissions together, as the orchestrator does.
-type group struct {
-	commitEach
-	worker *runtime.Runtime
-}
+type group struct{ commitEach }
 
 func (g group) Submit(ctx context.Context, s job.Submission) (job.Receipt, error) {
 	return g.worker.Submit(ctx, s)
 }
 
-func groupCommit(b *testing.B, ledger *store.Store) api.Jobs {
+// work runs an orchestrator without handlers until the benchmark ends.
+func work(b *testing.B, ledger *store.Store) *runtime.Runtime {
 	b.Helper()
 	worker, err := runtime.New(runtime.Config{
 		Worker: runtime.NewWorker("bench"), Concurrency: 1, Lease: 30 * time.Second, Poll: time.Second,
@@ -114,7 +115,7 @@ func groupCommit(b *testing.B, ledger *store.Store) api.Jobs {
 	var ran sync.WaitGroup
 	ran.Go(func() { worker.Run(ctx, context.Background()) })
 	b.Cleanup(func() { stop(); ran.Wait() })
-	return group{commitEach: commitEach{store: ledger}, worker: worker}
+	return worker
 }
 
 // noHandlers serves nothing: what is submitted stays queued.
