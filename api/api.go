@@ -51,8 +51,9 @@ func New(c Config) http.Handler {
 
 	var document *huma.OpenAPI
 	router.Group(func(r chi.Router) {
-		r.Use(deadline(c.RequestTimeout), speakJSON)
+		r.Use(speakJSON)
 		routes := humachi.New(r, humaConfig(c.Version))
+		routes.UseMiddleware(deadline(c.RequestTimeout))
 		s.addSubmit(routes)
 		s.addJobs(routes)
 		s.addDeadLetters(routes)

@@ -2,9 +2,9 @@ package api
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -22,29 +22,13 @@ const (
 // refuses members that are unknown or there twice.
 func decode(body []byte) (request, []*huma.ErrorDetail) {
 	d := decoder{}
-	d.members = d.request.members()
-	if bytes.TrimLeft(body, " \t\r\n")[0] != '{' {
+	body = bytes.Trim(body, " \t\r\n")
+	if body[0] != '{' {
 		d.refuse(errors.New("must be an object"))
 		return d.request, d.errs
 	}
-	seen := map[string]bool{}
-	input := json.NewDecoder(bytes.NewReader(body))
-	_, err := input.Token()
-	for err == nil && input.More() {
-		var member json.Token
-		var value json.RawMessage
-		if member, err = input.Token(); err != nil {
-			break
-		}
-		if err = input.Decode(&value); err != nil {
-			break
-		}
-		d.member(member.(string), value, seen)
-	}
-	if err != nil {
-		d.refuse(errors.New("cannot be read"))
-	}
-	if !seen["jobType"] {
+	eachMember(body, d.member)
+	if !d.has("jobType") {
 		d.refuse(errors.New("is required"), "jobType")
 	}
 	if d.request.runAt != nil && d.request.delay != nil {
@@ -55,21 +39,27 @@ func decode(body []byte) (request, []*huma.ErrorDetail) {
 
 type decoder struct {
 	request request
-	members map[string]func(json.RawMessage) error
-	errs    []*huma.ErrorDetail
+	// seen holds the known members that were there, of which there are few.
+	seen []string
+	errs []*huma.ErrorDetail
 }
 
-func (d *decoder) member(name string, value json.RawMessage, seen map[string]bool) {
-	read, known := d.members[name]
+func (d *decoder) has(name string) bool { return slices.Contains(d.seen, name) }
+
+func (d *decoder) member(quoted, value []byte) {
+	name, err := text(quoted)
+	read, known := members[name]
 	switch {
+	case err != nil:
+		d.refuse(errors.New("cannot be read"))
 	case !known:
 		d.refuse(errors.New("is not known"), name)
-	case seen[name]:
+	case d.has(name):
 		d.refuse(errors.New("is there twice"), name)
 	default:
-		seen[name] = true
+		d.seen = append(d.seen, name)
 		var inside *itemError
-		err := read(value)
+		err := read(&d.request, value)
 		if errors.As(err, &inside) {
 			d.refuse(inside.err, name, inside.index)
 		} else if err != nil {

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -23,6 +22,9 @@ func observe(log *slog.Logger) func(http.Handler) http.Handler {
 			defer func() {
 				if panicked := recover(); panicked != nil {
 					answerPanic(answer, r, log, panicked)
+				}
+				if !log.Enabled(r.Context(), slog.LevelDebug) {
+					return
 				}
 				log.DebugContext(r.Context(), "request",
 					"method", r.Method, "path", r.URL.Path, "status", answer.Status(),
@@ -61,17 +63,6 @@ func protect(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// deadline bounds the work on one request.
-func deadline(limit time.Duration) func(http.Handler) http.Handler {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			ctx, cancel := context.WithTimeout(r.Context(), limit)
-			defer cancel()
-			next.ServeHTTP(w, r.WithContext(ctx))
-		})
-	}
 }
 
 // speakJSON makes JSON the one format that huma can choose. It would label an

@@ -21,16 +21,16 @@ func screen(text []byte) error {
 	if i, deep := tooDeep(text); deep {
 		return fmt.Errorf("the body is nested more than %d levels deep: %s", maxDepth, position(text, i))
 	}
+	if json.Valid(text) {
+		return nil
+	}
 	var whole json.RawMessage
 	err := json.Unmarshal(text, &whole)
 	var syntax *json.SyntaxError
-	switch {
-	case errors.As(err, &syntax):
+	if errors.As(err, &syntax) {
 		return fmt.Errorf("the body is not JSON: %w: %s", err, position(text, int(max(syntax.Offset, 1))-1))
-	case err != nil:
-		return fmt.Errorf("the body is not JSON: %w", err)
 	}
-	return nil
+	return fmt.Errorf("the body is not JSON: %w", err)
 }
 
 // tooDeep returns the offset of the first bracket that lies too deep.

@@ -3,6 +3,8 @@ package api
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // Submission describes the body of POST /jobs in the OpenAPI document. A
@@ -50,21 +52,20 @@ type request struct {
 	tenant      *string
 	tags        *[]string
 	hold        *bool
+	trace       job.Trace
 }
 
-// members reads each member of the body into the request.
-func (r *request) members() map[string]func(json.RawMessage) error {
-	return map[string]func(json.RawMessage) error{
-		"jobType":        func(v json.RawMessage) (err error) { r.jobType, err = name(v); return err },
-		"payload":        func(v json.RawMessage) error { r.payload = v; return nil },
-		"idempotencyKey": optional(&r.key, key),
-		"priority":       optional(&r.priority, number(minPriority, maxPriority)),
-		"runAt":          optional(&r.runAt, instant),
-		"delay":          optional(&r.delay, duration(0, maxDelay)),
-		"maxAttempts":    optional(&r.maxAttempts, number(1, maxAttempts)),
-		"timeout":        optional(&r.timeout, duration(minTimeout, maxTimeout)),
-		"tenant":         optional(&r.tenant, name),
-		"tags":           optional(&r.tags, tags),
-		"hold":           optional(&r.hold, boolean),
-	}
+// members reads each member of the body into a request.
+var members = map[string]func(*request, json.RawMessage) error{
+	"jobType":        func(r *request, v json.RawMessage) (err error) { r.jobType, err = name(v); return err },
+	"payload":        func(r *request, v json.RawMessage) error { r.payload = v; return nil },
+	"idempotencyKey": optional(func(r *request) **string { return &r.key }, key),
+	"priority":       optional(func(r *request) **int { return &r.priority }, number(minPriority, maxPriority)),
+	"runAt":          optional(func(r *request) **time.Time { return &r.runAt }, instant),
+	"delay":          optional(func(r *request) **time.Duration { return &r.delay }, duration(0, maxDelay)),
+	"maxAttempts":    optional(func(r *request) **int { return &r.maxAttempts }, number(1, maxAttempts)),
+	"timeout":        optional(func(r *request) **time.Duration { return &r.timeout }, duration(minTimeout, maxTimeout)),
+	"tenant":         optional(func(r *request) **string { return &r.tenant }, name),
+	"tags":           optional(func(r *request) **[]string { return &r.tags }, tags),
+	"hold":           optional(func(r *request) **bool { return &r.hold }, boolean),
 }

@@ -3,14 +3,12 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"reflect"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
-	"github.com/google/uuid"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -95,62 +93,27 @@ func (s *service) read(ctx context.Context, r *http.Request) (job.Submission, er
 		return job.Submission{}, problem(http.StatusBadRequest, err.Error())
 	}
 	asked, mistakes := decode(body)
-	key, mistake := mergeKeys(asked.key, r.Header)
-	if mistake != nil {
+	if mistake := asked.mergeKey(r.Header); mistake != nil {
 		mistakes = append(mistakes, mistake)
 	}
 	if len(mistakes) > 0 {
 		return job.Submission{}, invalid(mistakes...)
 	}
-	spec, err := s.jobs.TypeSpec(ctx, asked.jobType)
-	switch {
-	case errors.Is(err, job.ErrUnknownType):
-		return job.Submission{}, invalid(at(pointer("jobType"), "no handler has declared this job type"))
-	case err != nil:
-		return job.Submission{}, s.fail(ctx, err)
-	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return job.Submission{}, s.fail(ctx, fmt.Errorf("make job id: %w", err))
-	}
-	submission := asked.resolve(spec)
-	submission.ID = job.ID(id)
-	submission.IdempotencyKey = key
-	submission.Trace = traceOf(r.Header)
-	return submission, nil
+	asked.trace = traceOf(r.Header)
+	return s.resolve(ctx, asked)
 }
 
-// mergeKeys returns the key from the body or the header; they must agree.
-func mergeKeys(inBody *string, header http.Header) (string, *huma.ErrorDetail) {
+// mergeKey takes over the key in the header. It must agree with the one in
+// the body.
+func (r *request) mergeKey(header http.Header) *huma.ErrorDetail {
 	inHeader, found, err := keyOf(header)
 	switch {
 	case err != nil:
-		return "", at("header."+keyHeader, err.Error())
-	case found && inBody != nil && inHeader != *inBody:
-		return "", at("header."+keyHeader, "differs from idempotencyKey in the body")
-	case inBody != nil:
-		return *inBody, nil
+		return at("header."+keyHeader, err.Error())
+	case found && r.key != nil && inHeader != *r.key:
+		return at("header."+keyHeader, "differs from idempotencyKey in the body")
+	case found:
+		r.key = &inHeader
 	}
-	return inHeader, nil
-}
-
-// resolve fills in what was not asked for.
-func (r request) resolve(spec job.TypeSpec) job.Submission {
-	s := job.Submission{
-		Type: r.jobType, Tenant: valueOr(r.tenant, job.DefaultTenant), Payload: r.payload,
-		Priority: int16(valueOr(r.priority, 0)), Delay: valueOr(r.delay, 0), RunAt: valueOr(r.runAt, time.Time{}),
-		Hold: valueOr(r.hold, false), Tags: valueOr(r.tags, []string{}),
-		MaxAttempts: valueOr(r.maxAttempts, spec.MaxAttempts), Timeout: valueOr(r.timeout, spec.Timeout),
-	}
-	if s.Payload == nil {
-		s.Payload = []byte("null")
-	}
-	return s
-}
-
-func valueOr[T any](value *T, otherwise T) T {
-	if value == nil {
-		return otherwise
-	}
-	return *value
+	return nil
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,25 +14,31 @@ import (
 
 // optional reads a member into the place it is kept at, and leaves the place
 // empty for null: many clients write null for what they do not set.
-func optional[T any](into **T, read func(json.RawMessage) (T, error)) func(json.RawMessage) error {
-	return func(v json.RawMessage) error {
+func optional[T any](place func(*request) **T, read func(json.RawMessage) (T, error)) func(*request, json.RawMessage) error {
+	return func(r *request, v json.RawMessage) error {
 		if string(v) == "null" {
 			return nil
 		}
 		value, err := read(v)
 		if err == nil {
-			*into = &value
+			*place(r) = &value
 		}
 		return err
 	}
 }
 
 func text(v json.RawMessage) (string, error) {
-	var s *string
-	if err := json.Unmarshal(v, &s); err != nil || s == nil {
+	if v[0] != '"' {
 		return "", errors.New("must be a string")
 	}
-	return *s, nil
+	if bytes.IndexByte(v, '\\') < 0 {
+		return string(v[1 : len(v)-1]), nil
+	}
+	var s string
+	if err := json.Unmarshal(v, &s); err != nil {
+		return "", errors.New("must be a string")
+	}
+	return s, nil
 }
 
 // name reads a job type or a tenant.
@@ -132,23 +139,29 @@ type itemError struct {
 func (e *itemError) Error() string { return e.err.Error() }
 
 func tags(v json.RawMessage) ([]string, error) {
-	var items []json.RawMessage
-	if err := json.Unmarshal(v, &items); err != nil {
+	if v[0] != '[' {
 		return nil, errors.New("must be a list of strings")
 	}
-	if len(items) > maxTags {
-		return nil, fmt.Errorf("has more than %d items", maxTags)
-	}
-	words := make([]string, 0, len(items))
-	for i, item := range items {
+	words := []string{}
+	var mistake error
+	count := 0
+	eachItem(v, func(item []byte) bool {
+		if count++; count > maxTags {
+			mistake = fmt.Errorf("has more than %d items", maxTags)
+			return false
+		}
 		word, err := text(item)
 		if err == nil {
 			err = checkName(word, maxTagChars)
 		}
-		if err != nil {
-			return nil, &itemError{index: strconv.Itoa(i), err: err}
+		if err != nil && mistake == nil {
+			mistake = &itemError{index: strconv.Itoa(count - 1), err: err}
 		}
 		words = append(words, word)
+		return true
+	})
+	if mistake != nil {
+		return nil, mistake
 	}
 	return words, nil
 }

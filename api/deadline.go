@@ -1,0 +1,55 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// ownTimeKey is where an operation's metadata says that it bounds its work
+// itself.
+const ownTimeKey = "ownTime"
+
+// ownTime marks an operation that bounds its work itself, because how long it
+// may take depends on the request.
+func ownTime(operation huma.Operation) huma.Operation {
+	operation.Metadata[ownTimeKey] = true
+	return operation
+}
+
+// deadline bounds the work on one request.
+func deadline(limit time.Duration) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		if ctx.Operation().Metadata[ownTimeKey] != nil {
+			next(ctx)
+			return
+		}
+		bounded, cancel := context.WithTimeout(ctx.Context(), limit)
+		defer cancel()
+		next(huma.WithContext(ctx, bounded))
+	}
+}
+
+// allowTime puts off the deadlines that the server has for the connection by
+// the time that an operation may take on top of the usual. The one for reading
+// matters after the body has been read too: the server then waits for the
+// client to leave, and takes the deadline for just that.
+func allowTime(w http.ResponseWriter, r *http.Request, limit time.Duration) {
+	// Not every writer is a connection. Those that are not have no deadlines.
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Time{})
+	if timeout := serverOf(r).WriteTimeout; timeout > 0 {
+		_ = control.SetWriteDeadline(time.Now().Add(limit + timeout))
+	}
+}
+
+// serverOf returns the server that has received the request, or one without
+// any settings.
+func serverOf(r *http.Request) *http.Server {
+	if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok {
+		return server
+	}
+	return &http.Server{}
+}
