@@ -173,6 +173,7 @@ func TestThereIsNoSlotBeyondTheConcurrency(t *testing.T) {
 	first, r1 := h.begin("good", `{"do":"sleep","ms":60000}`)
 	_, r2 := h.begin("good", `{"do":"sleep","ms":60000}`)
 	require.Zero(t, h.free("good"))
+	require.Zero(t, h.status("good").Free)
 	require.Len(t, h.Pools(), 1, "a full plugin is listed")
 	third := newReport()
 	_, err := h.Start("good", assignment(`{}`), third)
@@ -183,6 +184,7 @@ func TestThereIsNoSlotBeyondTheConcurrency(t *testing.T) {
 	first.Cancel(job.CancelRequested)
 	require.Equal(t, job.CancelConfirmed, h.outcome(r1).Kind)
 	require.Equal(t, 1, h.free("good"))
+	require.Equal(t, 1, h.status("good").Free)
 	require.Zero(t, third.finished.Load())
 	require.Zero(t, r2.finished.Load())
 }

@@ -25,6 +25,7 @@ type fleet struct {
 	live      []*process
 	manifest  *manifest
 	restarts  int
+	crashes   int
 	lastError string
 }
 
@@ -72,9 +73,16 @@ func (f *fleet) ended(p *process, cause error) {
 		f.breaker.pause()
 	} else {
 		f.breaker.fail()
+		f.crashed()
 	}
 	log.Warn("plugin process ended", "error", cause, "broken", f.breaker.broken())
 	f.note(fmt.Errorf("pid %d: %w", p.child.PID(), cause))
+}
+
+func (f *fleet) crashed() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.crashes++
 }
 
 func (f *fleet) note(err error) {

@@ -39,6 +39,7 @@ func TestADeathIsReportedWithItsCause(t *testing.T) {
 	require.NoError(t, syscall.Kill(h.status("good").PIDs[0], syscall.SIGKILL))
 	require.Contains(t, h.outcome(r).Message, "signal: killed")
 	h.eventually(func() bool { return h.status("good").Restarts == 4 }, "the restarts are counted")
+	require.Equal(t, 4, h.status("good").Crashes)
 	require.Contains(t, h.status("good").LastError, "signal: killed")
 	require.Equal(t, job.Success, h.run("good", `{}`).Kind)
 }
@@ -64,6 +65,8 @@ func TestKillEndsAHandlerThatIgnoresItsCancelAndItsChildren(t *testing.T) {
 	require.Contains(t, outcome.Message, "killed on request")
 	require.False(t, alive(child), "the child outlives the kill")
 	require.Equal(t, job.Success, h.run("good", `{}`).Kind)
+	require.Equal(t, 1, h.status("good").Restarts)
+	require.Zero(t, h.status("good").Crashes, "the kill was the host's")
 	require.Equal(t, Up, h.status("good").State)
 }
 

@@ -22,11 +22,19 @@ type PluginStatus struct {
 	State   State
 	// PIDs are those of the processes that are up.
 	PIDs []int
+	// Processes is how many are to be up; PIDs are those that are.
+	Processes int
 	// Restarts counts the launches that failed and the processes that ended.
 	Restarts int
+	// Crashes counts the processes among them that were up and neither left
+	// nor were killed because an attempt had to stop.
+	Crashes int
 	// LastError is why the last of them did; empty when none has.
 	LastError string
-	InFlight  int
+	// InFlight is how many attempts its processes have, Free how many more
+	// they can take.
+	InFlight int
+	Free     int
 }
 
 // Status describes every configured plugin, in the order of configuration.
@@ -42,13 +50,19 @@ func (f *fleet) status() PluginStatus {
 	broken := f.breaker.broken()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := PluginStatus{Name: f.config.Name, State: Starting, Restarts: f.restarts, LastError: f.lastError}
+	s := PluginStatus{
+		Name: f.config.Name, State: Starting, Processes: f.config.Processes,
+		Restarts: f.restarts, Crashes: f.crashes, LastError: f.lastError,
+	}
 	if f.manifest != nil {
 		s.Version = f.manifest.version
 	}
 	for _, p := range f.live {
 		s.PIDs = append(s.PIDs, p.child.PID())
 		s.InFlight += p.inFlight
+		if f.host.draining.Err() == nil {
+			s.Free += p.capacity - p.inFlight
+		}
 	}
 	switch {
 	case len(f.live) > 0:
