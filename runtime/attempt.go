@@ -17,6 +17,7 @@ type attempt struct {
 	pool      job.Pool
 	killGrace time.Duration
 	settler   *settler
+	began     time.Time
 
 	mu          sync.Mutex
 	run         job.Run // nil until the handler was started
@@ -29,7 +30,7 @@ type attempt struct {
 }
 
 func newAttempt(c job.Claimed, pool job.Pool, provenUntil time.Time, killGrace time.Duration, s *settler) *attempt {
-	return &attempt{claimed: c, pool: pool, provenUntil: provenUntil, killGrace: killGrace, settler: s}
+	return &attempt{claimed: c, pool: pool, provenUntil: provenUntil, killGrace: killGrace, settler: s, began: time.Now()}
 }
 
 // started hands over the run. The handler may have finished already.
@@ -57,6 +58,9 @@ func (a *attempt) stop(reason job.CancelReason) {
 	}
 	first := a.stopped == ""
 	a.stopped = reason
+	if reason == job.CancelLeaseLost {
+		a.settler.telemetry.lost(lossUnproven)
+	}
 	if a.run != nil && first {
 		a.ask()
 	}

@@ -10,6 +10,9 @@ import (
 
 	googleuuid "github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/holdfast-jobs/holdfast/runtime"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -22,6 +25,16 @@ import (
 // (storetest); the figure is for comparing one version of the code with
 // another, not with other systems.
 func BenchmarkJobs(b *testing.B) {
+	for name, meter := range map[string]metric.Meter{
+		"unmeasured": noop.Meter{},
+		"measured":   sdk.NewMeterProvider(sdk.WithReader(sdk.NewManualReader())).Meter("bench"),
+	} {
+		b.Run(name, func(b *testing.B) { benchmarkJobs(b, meter) })
+	}
+}
+
+func benchmarkJobs(b *testing.B, meter metric.Meter) {
+	b.Helper()
 	ledger, err := store.Open(b.Context(), store.Config{URL: storetest.URL(b), MaxConnections: 10})
 	require.NoError(b, err)
 	b.Cleanup(ledger.Close)
@@ -45,7 +58,7 @@ func BenchmarkJobs(b *testing.B) {
 			spec.Retry = job.DefaultRetryPolicy()
 			return spec
 		},
-		Log: slog.New(slog.DiscardHandler),
+		Log: slog.New(slog.DiscardHandler), Meter: meter,
 	}, ledger, handlers)
 	require.NoError(b, err)
 	require.NoError(b, worker.Prepare(b.Context()))

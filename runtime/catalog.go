@@ -28,14 +28,16 @@ type catalog struct {
 	log      *slog.Logger
 	cfg      Config
 
+	telemetry *telemetry
+
 	mu       sync.RWMutex
 	types    map[string]job.TypeSpec
 	loaded   time.Time
 	declared []job.TypeSpec
 }
 
-func newCatalog(store Store, handlers Handlers, cfg Config) *catalog {
-	return &catalog{store: store, handlers: handlers, log: cfg.Log, cfg: cfg, types: make(map[string]job.TypeSpec)}
+func newCatalog(store Store, handlers Handlers, cfg Config, t *telemetry) *catalog {
+	return &catalog{store: store, handlers: handlers, log: cfg.Log, cfg: cfg, telemetry: t, types: make(map[string]job.TypeSpec)}
 }
 
 // declare writes our plugins' types to the database when they have changed.
@@ -60,6 +62,7 @@ func (c *catalog) declare(ctx context.Context) error {
 	if err := c.store.DescribeWorker(ctx, c.cfg.Worker.ID, served); err != nil {
 		return err
 	}
+	c.telemetry.declare(specs)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.declared = specs
@@ -75,6 +78,7 @@ func (c *catalog) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.telemetry.declare(specs)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.loaded = time.Now()
@@ -96,6 +100,7 @@ func (c *catalog) run(ctx context.Context, changed signal) {
 			err = c.load(try)
 		}
 		cancel()
+		c.telemetry.failed(opTypes, err)
 		if err != nil && ctx.Err() == nil {
 			c.log.Warn("job types could not be declared or read; trying again", slog.Any("error", err))
 			pauseFor(ctx, jittered(time.Second))

@@ -46,6 +46,8 @@ type claimer struct {
 	woken    signal
 	newPool  func() // a pool came up, or its plugin was replaced
 
+	telemetry *telemetry
+
 	// unanswered is when a claim last got no answer; zero if that is so long
 	// ago that it cannot have any effect any more.
 	unanswered time.Time
@@ -165,9 +167,11 @@ func (c *claimer) claim(ctx context.Context, pool job.Pool, limit int) (int, err
 	defer cancel()
 	sent := time.Now()
 	claimed, err := c.store.Claim(try, c.cfg.Worker.ID, pool.Types, limit, c.cfg.Lease)
+	c.telemetry.batch(opClaim, len(claimed), sent, err)
 	if err != nil {
 		return 0, err
 	}
+	c.telemetry.claimed(claimed)
 	for _, one := range claimed {
 		c.dispatch(one, pool, sent.Add(c.cfg.Lease))
 	}

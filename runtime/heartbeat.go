@@ -28,6 +28,8 @@ type heartbeat struct {
 	log   *slog.Logger
 	cfg   Config
 	now   signal // a beat is wanted at once
+
+	telemetry *telemetry
 }
 
 func (h *heartbeat) run(ctx context.Context) {
@@ -55,6 +57,7 @@ func (h *heartbeat) beat(ctx context.Context) error {
 	defer cancel()
 	sent := time.Now()
 	renewed, err := h.store.Renew(try, h.cfg.Worker.ID, leases, h.cfg.Lease)
+	h.telemetry.batch(opHeartbeat, len(leases), sent, err)
 	if err != nil {
 		return err
 	}

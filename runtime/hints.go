@@ -25,10 +25,12 @@ type hints struct {
 	log   *slog.Logger
 	out   map[job.Hint]signal
 	heard map[job.Hint]func()
+
+	telemetry *telemetry
 }
 
-func newHints(store Store, log *slog.Logger) *hints {
-	h := &hints{store: store, log: log, out: make(map[job.Hint]signal), heard: make(map[job.Hint]func())}
+func newHints(store Store, log *slog.Logger, t *telemetry) *hints {
+	h := &hints{store: store, log: log, telemetry: t, out: make(map[job.Hint]signal), heard: make(map[job.Hint]func())}
 	for _, hint := range job.Hints() {
 		h.out[hint] = newSignal()
 		h.heard[hint] = func() {}
@@ -50,6 +52,7 @@ func (h *hints) sendLoop(ctx context.Context, hint job.Hint) {
 		try, cancel := context.WithTimeout(ctx, time.Second)
 		err := h.store.Send(try, hint)
 		cancel()
+		h.telemetry.sent(hint, err)
 		if err != nil && ctx.Err() == nil {
 			h.log.Debug("hint not sent; others will poll", slog.String("hint", string(hint)), slog.Any("error", err))
 		}
@@ -69,12 +72,14 @@ func (h *hints) listenLoop(ctx context.Context) {
 			}
 		}, func(hint job.Hint) {
 			if act, known := h.heard[hint]; known {
+				h.telemetry.heard(hint)
 				act()
 			}
 		})
 		if ctx.Err() != nil {
 			return
 		}
+		h.telemetry.failed(opHint, err)
 		h.log.Warn("listening for hints failed; polling until it works again", slog.Any("error", err))
 		pauseFor(ctx, jittered(pause))
 		pause = min(2*pause, relistenMost)

@@ -21,6 +21,8 @@ type reaper struct {
 	cfg      Config
 	isGone   func(job.Worker) bool
 	deadline time.Duration
+
+	telemetry *telemetry
 }
 
 func (r *reaper) run(ctx context.Context) {
@@ -41,7 +43,9 @@ func (r *reaper) reap(ctx context.Context) error {
 		return err
 	}
 	for {
+		began := time.Now()
 		expired, err := r.store.Reap(ctx, reapBatch, r.cfg.Lease)
+		r.telemetry.batch(opReap, len(expired), began, err)
 		if err != nil {
 			return err
 		}
@@ -81,17 +85,18 @@ func (r *reaper) dischargeTheGone(ctx context.Context) error {
 
 func (r *reaper) settle(e job.Expired) {
 	outcome := job.Outcome{
-		Kind: job.LeaseExpired, Code: "lease_expired",
+		Kind: job.LeaseExpired, Code: leaseExpired,
 		Message: fmt.Sprintf("worker %s is alive but let the lease expire", e.Worker),
 	}
 	if e.WorkerGone {
 		outcome = job.Outcome{
-			Kind: job.Interrupted, Code: "worker_gone",
+			Kind: job.Interrupted, Code: workerGone,
 			Message: fmt.Sprintf("worker %s ended or fell silent during the attempt", e.Worker),
 		}
 	}
 	r.log.Info("expired lease taken over", slog.String("job_id", e.JobID.String()), slog.Int64("fence", e.Fence),
 		slog.String("worker", e.Worker), slog.String("outcome", string(outcome.Kind)))
+	r.telemetry.reapedFor(outcome.Code)
 	standing := job.Standing{
 		Attempt: e.Attempt, MaxAttempts: e.MaxAttempts,
 		Interruptions: e.Interruptions, CancelRequested: e.CancelRequested,

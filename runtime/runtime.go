@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -30,13 +32,15 @@ type Config struct {
 	// type, and fills in defaults.
 	Resolve func(job.TypeSpec) job.TypeSpec
 	Log     *slog.Logger
+	// Meter is told what the loops do; docs/telemetry.md lists it.
+	Meter metric.Meter
 }
 
 // validate reports what cannot work.
 func (c Config) validate() error {
 	switch {
-	case c.Worker.ID == "" || c.Resolve == nil || c.Log == nil:
-		return errors.New("worker, resolve and log must be set")
+	case c.Worker.ID == "" || c.Resolve == nil || c.Log == nil || c.Meter == nil:
+		return errors.New("worker, resolve, log and meter must be set")
 	case c.Concurrency < 1:
 		return fmt.Errorf("concurrency %d is below 1", c.Concurrency)
 	case c.Lease < 100*time.Millisecond:
@@ -70,6 +74,7 @@ type Runtime struct {
 	hints     *hints
 	waiters   *waiters
 	watch     *watch
+	telemetry *telemetry
 	declare   signal
 
 	settling    context.Context
@@ -81,24 +86,29 @@ func New(cfg Config, store Store, handlers Handlers) (*Runtime, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("runtime: %w", err)
 	}
+	held := newHoldings()
+	telemetry, err := newTelemetry(cfg.Meter, held)
+	if err != nil {
+		return nil, fmt.Errorf("runtime: %w", err)
+	}
 	// Settling outlives every other loop: it ends when there is nothing left.
 	settling, endSettling := context.WithCancel(context.Background())
 	r := &Runtime{
-		cfg: cfg, store: store, handlers: handlers, held: newHoldings(), declare: newSignal(),
-		settling: settling, endSettling: endSettling,
+		cfg: cfg, store: store, handlers: handlers, held: held, declare: newSignal(),
+		settling: settling, endSettling: endSettling, telemetry: telemetry,
 	}
 	log := cfg.Log
-	r.catalog = newCatalog(store, handlers, cfg)
-	r.settler = newSettler(settling, store, r.held, r.catalog, log)
-	r.hints = newHints(store, log)
+	r.catalog = newCatalog(store, handlers, cfg, telemetry)
+	r.settler = newSettler(settling, store, r.held, r.catalog, log, telemetry)
+	r.hints = newHints(store, log, telemetry)
 	r.claimer = &claimer{
 		store: store, handlers: handlers, held: r.held, settler: r.settler, log: log, cfg: cfg,
-		woken: newSignal(), newPool: r.declare.raise,
+		woken: newSignal(), newPool: r.declare.raise, telemetry: telemetry,
 	}
-	r.heartbeat = &heartbeat{store: store, held: r.held, log: log, cfg: cfg, now: newSignal()}
-	r.reaper = &reaper{store: store, settler: r.settler, log: log, cfg: cfg, isGone: processGone}
-	r.scheduler = &scheduler{store: store, log: log, cfg: cfg, promoted: r.jobsReady, sooner: newSignal()}
-	r.submitter = newSubmitter(store, r.jobsReady, r.scheduler.dueIn)
+	r.heartbeat = &heartbeat{store: store, held: r.held, log: log, cfg: cfg, now: newSignal(), telemetry: telemetry}
+	r.reaper = &reaper{store: store, settler: r.settler, log: log, cfg: cfg, isGone: processGone, telemetry: telemetry}
+	r.scheduler = &scheduler{store: store, log: log, cfg: cfg, promoted: r.jobsReady, sooner: newSignal(), telemetry: telemetry}
+	r.submitter = newSubmitter(store, r.jobsReady, r.scheduler.dueIn, telemetry)
 	r.watch = &watch{store: store, handlers: handlers, log: log, wake: r.claimer.woken.raise}
 	r.waiters = newWaiters(store, cfg, r.hints.send)
 	r.settler.ended = r.waiters.jobEnded
@@ -127,7 +137,9 @@ func (r *Runtime) Submit(ctx context.Context, s job.Submission) (job.Receipt, er
 // SubmitAll stores all of the jobs or none, and wakes a claimer. Nothing is
 // stored when any of the results has an error. Errors are those of Submit.
 func (r *Runtime) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error) {
+	began := time.Now()
 	results, err := r.store.SubmitAll(ctx, batch)
+	r.telemetry.batch(opSubmit, len(batch), began, err)
 	if err == nil {
 		r.submitter.announce(batch, results)
 	}

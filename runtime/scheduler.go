@@ -19,6 +19,8 @@ type scheduler struct {
 	promoted func() // jobs were put on the ready list
 	sooner   signal // something is due before the scheduler would wake
 
+	telemetry *telemetry
+
 	mu   sync.Mutex
 	next time.Time // when the scheduler will look again; far off while it looks
 }
@@ -58,7 +60,9 @@ func (s *scheduler) promote(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
 	for {
+		began := time.Now()
 		moved, err := s.store.Promote(ctx, promoteBatch)
+		s.telemetry.batch(opPromote, moved, began, err)
 		if err != nil {
 			return 0, err
 		}

@@ -33,6 +33,8 @@ type settler struct {
 	retried  func(after time.Duration) // a job will be due so much later
 	queued   func()                    // a job was put on the ready list
 	ended    func(job.ID)              // a job has reached a final state
+
+	telemetry *telemetry
 }
 
 // write is either a note or a settlement.
@@ -45,8 +47,8 @@ type write struct {
 	refused    bool // the database has refused the outcome once already
 }
 
-func newSettler(ctx context.Context, store Store, held *holdings, policies *catalog, log *slog.Logger) *settler {
-	s := &settler{ctx: ctx, store: store, held: held, policies: policies, log: log}
+func newSettler(ctx context.Context, store Store, held *holdings, policies *catalog, log *slog.Logger, t *telemetry) *settler {
+	s := &settler{ctx: ctx, store: store, held: held, policies: policies, log: log, telemetry: t}
 	s.batch = newBatcher(settleBatch, s.flush)
 	return s
 }
@@ -55,6 +57,7 @@ func newSettler(ctx context.Context, store Store, held *holdings, policies *cata
 func (s *settler) finished(a *attempt, standing job.Standing, outcome job.Outcome) {
 	s.held.finished()
 	w := s.decide(a.claimed.Lease, a.claimed.Type, standing, bounded(outcome))
+	s.telemetry.ran(a.claimed.Type, w.settlement.Kind, time.Since(a.began))
 	w.settlement.Plugin, w.settlement.Version = a.pool.Plugin, a.pool.Version
 	s.batch.add(w)
 }
@@ -94,7 +97,7 @@ func (s *settler) settle(ends []write) (again []write) {
 	for i, w := range ends {
 		batch[i] = *w.settlement
 	}
-	fates, err := s.untilAnswered("settle", len(batch), func(ctx context.Context) ([]job.Fate, error) {
+	fates, err := s.untilAnswered(opSettle, len(batch), func(ctx context.Context) ([]job.Fate, error) {
 		return s.store.Settle(ctx, batch)
 	})
 	if err != nil {
@@ -104,9 +107,11 @@ func (s *settler) settle(ends []write) (again []write) {
 		switch fates[i] {
 		case job.Settled:
 			s.held.remove(w.settlement.Lease.ID)
+			s.telemetry.settled(w.jobType, w.settlement.Kind)
 			s.announce(*w.settlement)
 		case job.Lost:
 			s.held.remove(w.settlement.Lease.ID)
+			s.telemetry.lost(lossAtSettle)
 			s.log.Warn("attempt ended too late: its lease was lost", slog.String("job_id", w.settlement.JobID.String()),
 				slog.Int64("fence", w.settlement.Fence), slog.String("outcome", string(w.outcome.Kind)))
 		case job.Canceling:
@@ -208,7 +213,7 @@ func (s *settler) writeNotes(batch []write) {
 }
 
 func (s *settler) saveNotes(notes []job.Note) error {
-	_, err := s.untilAnswered("note", len(notes), func(ctx context.Context) ([]job.Fate, error) {
+	_, err := s.untilAnswered(opNote, len(notes), func(ctx context.Context) ([]job.Fate, error) {
 		_, err := s.store.Note(ctx, notes) // a lost lease shows when the attempt is settled
 		return nil, err
 	})
@@ -218,17 +223,19 @@ func (s *settler) saveNotes(notes []job.Note) error {
 // untilAnswered tries until the database answers, with pauses that grow to a
 // second. It returns the error that trying again will not cure, or the last
 // one when the settler has to end.
-func (s *settler) untilAnswered(operation string, size int, try func(context.Context) ([]job.Fate, error)) ([]job.Fate, error) {
+func (s *settler) untilAnswered(o operation, size int, try func(context.Context) ([]job.Fate, error)) ([]job.Fate, error) {
 	pause := 10 * time.Millisecond
 	for {
 		ctx, cancel := context.WithTimeout(s.ctx, settleTimeout)
+		began := time.Now()
 		fates, err := try(ctx)
 		timedOut := ctx.Err() != nil
 		cancel()
+		s.telemetry.batch(o, size, began, err)
 		if err == nil || s.ctx.Err() != nil || !(errors.Is(err, job.ErrUnavailable) || timedOut) {
 			return fates, err
 		}
-		s.log.Warn("database did not answer; trying again", slog.String("operation", operation),
+		s.log.Warn("database did not answer; trying again", slog.String("operation", o.name),
 			slog.Int("batch", size), slog.Duration("pause", pause), slog.Any("error", err))
 		pauseFor(s.ctx, jittered(pause))
 		pause = min(2*pause, time.Second)

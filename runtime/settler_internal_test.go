@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -41,10 +42,19 @@ func settling(t *testing.T, l *ledger) (*settler, *holdings) {
 		spec.Retry = job.RetryPolicy{Backoff: job.Immediate}
 		return spec
 	}, Log: slog.New(slog.DiscardHandler)}
-	s := newSettler(t.Context(), l, held, newCatalog(l, nil, cfg), cfg.Log)
+	telemetry := unmeasured(t)
+	s := newSettler(t.Context(), l, held, newCatalog(l, nil, cfg, telemetry), cfg.Log, telemetry)
 	s.queued, s.retried, s.ended = func() {}, func(time.Duration) {}, func(job.ID) {}
 	running(t, s.batch.run)
 	return s, held
+}
+
+// unmeasured is telemetry that goes nowhere.
+func unmeasured(t *testing.T) *telemetry {
+	t.Helper()
+	none, err := newTelemetry(noop.Meter{}, newHoldings())
+	require.NoError(t, err)
+	return none
 }
 
 // begun is an attempt under way.

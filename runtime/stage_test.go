@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/holdfast-jobs/holdfast/runtime"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -80,7 +81,7 @@ func launch(t testing.TB, s runtime.Store, h runtime.Handlers, changes ...func(*
 	cfg := runtime.Config{
 		Worker: runtime.NewWorker("test"), Concurrency: 100, Lease: 10 * time.Second, Poll: 100 * time.Millisecond,
 		Drain: aLongTime, KillGrace: 100 * time.Millisecond, Resolve: retrying(job.RetryPolicy{Backoff: job.Immediate}),
-		Log: slog.New(slog.DiscardHandler),
+		Log: slog.New(slog.DiscardHandler), Meter: noop.Meter{},
 	}
 	for _, change := range changes {
 		change(&cfg)

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -16,10 +17,11 @@ const (
 // submitter stores submissions in groups: while one insert is in flight, the
 // submissions that arrive gather for the next.
 type submitter struct {
-	store    Store
-	batch    *batcher[pendingSubmission]
-	queued   func()
-	schedule func(after time.Duration)
+	store     Store
+	batch     *batcher[pendingSubmission]
+	queued    func()
+	schedule  func(after time.Duration)
+	telemetry *telemetry
 }
 
 type pendingSubmission struct {
@@ -27,8 +29,8 @@ type pendingSubmission struct {
 	done chan job.Submitted
 }
 
-func newSubmitter(store Store, queued func(), schedule func(time.Duration)) *submitter {
-	s := &submitter{store: store, queued: queued, schedule: schedule}
+func newSubmitter(store Store, queued func(), schedule func(time.Duration), t *telemetry) *submitter {
+	s := &submitter{store: store, queued: queued, schedule: schedule, telemetry: t}
 	s.batch = newBatcher(submitBatch, s.flush)
 	return s
 }
@@ -53,10 +55,16 @@ func (s *submitter) flush(batch []pendingSubmission) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), submitTimeout)
 	defer cancel()
+	began := time.Now()
 	results := s.store.Submit(ctx, submissions)
+	var failure error
 	for i, result := range results {
 		batch[i].done <- result
+		if errors.Is(result.Err, job.ErrUnavailable) {
+			failure = result.Err
+		}
 	}
+	s.telemetry.batch(opSubmit, len(batch), began, failure)
 	s.announce(submissions, results)
 }
 

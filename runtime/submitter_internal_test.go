@@ -24,7 +24,7 @@ func TestSubmissionsThatArriveDuringAnInsertShareTheNext(t *testing.T) {
 			}
 		}
 		return answers
-	}}, func() { woken <- struct{}{} }, func(time.Duration) {})
+	}}, func() { woken <- struct{}{} }, func(time.Duration) {}, unmeasured(t))
 	running(t, s.batch.run)
 
 	const many = 50
@@ -72,7 +72,7 @@ func TestACallerThatGivesUpDoesNotHoldUpTheOthers(t *testing.T) {
 	s := newSubmitter(&ledger{submit: func(batch []job.Submission) []job.Submitted {
 		f.of(len(batch))
 		return make([]job.Submitted, len(batch))
-	}}, func() {}, func(time.Duration) {})
+	}}, func() {}, func(time.Duration) {}, unmeasured(t))
 	running(t, s.batch.run)
 	ctx, giveUp := context.WithCancel(t.Context())
 	answered := make(chan error, 1)

@@ -124,6 +124,7 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 		"no worker":         func(c *runtime.Config) { c.Worker.ID = "" },
 		"no resolve":        func(c *runtime.Config) { c.Resolve = nil },
 		"no log":            func(c *runtime.Config) { c.Log = nil },
+		"no meter":          func(c *runtime.Config) { c.Meter = nil },
 		"no concurrency":    func(c *runtime.Config) { c.Concurrency = 0 },
 		"too short a lease": func(c *runtime.Config) { c.Lease = 1 },
 		"no poll":           func(c *runtime.Config) { c.Poll = 0 },

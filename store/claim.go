@@ -68,6 +68,7 @@ type claimedRow struct {
 	CreatedAt     time.Time
 	Priority      int16
 	RunAt         time.Time
+	ClaimedAt     time.Time
 }
 
 func (r claimedRow) claimed() job.Claimed {
@@ -85,5 +86,6 @@ func (r claimedRow) claimed() job.Claimed {
 		CreatedAt:     r.CreatedAt,
 		Priority:      r.Priority,
 		RunAt:         r.RunAt,
+		ClaimedAt:     r.ClaimedAt,
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"go.opentelemetry.io/otel/metric/noop"
+
 	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/runtime"
@@ -70,6 +72,7 @@ func assemble(ctx context.Context, cfg config, url databaseURL, environ []string
 		KillGrace:   cfg.Worker.KillGrace,
 		Resolve:     cfg.Jobs.resolve,
 		Log:         log,
+		Meter:       noop.Meter{},
 	}, ledger, handlers)
 	if err == nil {
 		err = worker.Prepare(ctx)

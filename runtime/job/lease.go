@@ -35,7 +35,10 @@ type Claimed struct {
 	Trace      Trace
 	CreatedAt  time.Time
 	Priority   int16
-	RunAt      time.Time
+	// RunAt is when the job was due, ClaimedAt when it was claimed, both by
+	// the database's clock.
+	RunAt     time.Time
+	ClaimedAt time.Time
 }
 
 // Renewed is a lease that was proven to be still held.

@@ -63,6 +63,6 @@ with stretches as (
 )
 select job_id, lease_id, fence, job_type, tenant, payload::text as payload, attempt, max_attempts,
     interruptions, timeout, checkpoint::text as checkpoint, trace_parent, trace_state,
-    created_at, priority, run_at
+    created_at, priority, run_at, now() as claimed_at
 from running
 order by priority desc, run_at, job_id;
