@@ -25,16 +25,22 @@ type Config struct {
 	Log   *slog.Logger
 	// MaxBodyBytes bounds the body of a submission.
 	MaxBodyBytes int64
+	// MaxBatchBytes bounds the body of a batch that is answered as a whole.
+	MaxBatchBytes int64
 	// RequestTimeout bounds the work on one request, from the moment its
 	// header has been read.
 	RequestTimeout time.Duration
+	// Stopping, when it is closed, ends what clients wait for or send on and
+	// on, so that the server can stop. It may be nil.
+	Stopping <-chan struct{}
 	// Version is shown in the OpenAPI document.
 	Version string
 }
 
-// DefaultMaxBodyBytes and DefaultRequestTimeout suit most services.
+// These suit most services.
 const (
 	DefaultMaxBodyBytes   = 1 << 20
+	DefaultMaxBatchBytes  = 32 << 20
 	DefaultRequestTimeout = 30 * time.Second
 )
 
@@ -45,7 +51,10 @@ func New(c Config) http.Handler {
 	router.NotFound(notFound)
 	router.MethodNotAllowed(methodNotAllowed(router))
 
-	s := &service{jobs: c.Jobs, operations: c.Operations, guard: c.Guard, log: c.Log, maxBodyBytes: c.MaxBodyBytes}
+	s := &service{
+		jobs: c.Jobs, operations: c.Operations, guard: c.Guard, log: c.Log,
+		maxBodyBytes: c.MaxBodyBytes, requestTimeout: c.RequestTimeout, stopping: c.Stopping,
+	}
 	router.Get("/healthz", alive)
 	router.Get("/readyz", s.ready)
 
@@ -65,11 +74,13 @@ func New(c Config) http.Handler {
 
 // service answers the routes that read or write the ledger.
 type service struct {
-	jobs         Jobs
-	operations   Operations
-	guard        *guard.Guard
-	log          *slog.Logger
-	maxBodyBytes int64
+	jobs           Jobs
+	operations     Operations
+	guard          *guard.Guard
+	log            *slog.Logger
+	maxBodyBytes   int64
+	requestTimeout time.Duration
+	stopping       <-chan struct{}
 }
 
 // humaConfig leaves out what huma would add by itself: documentation pages

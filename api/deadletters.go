@@ -28,8 +28,19 @@ type DeadLetter struct {
 	LastError string    `json:"lastError"`
 }
 
-type limitInput struct {
-	Limit limit `query:"limit" doc:"At most so many; taken as 1 or 1000 when it lies outside."`
+type deadLettersInput struct {
+	query
+	JobType wanted `query:"jobType"`
+	Tenant  wanted `query:"tenant"`
+	Limit   limit  `query:"limit" doc:"At most so many; taken as 1 or 1000 when it lies outside."`
+	Cursor  string `query:"cursor" doc:"The nextCursor of the page before, which must have had the same filters."`
+}
+
+type redriveInput struct {
+	query
+	JobType wanted `query:"jobType"`
+	Tenant  wanted `query:"tenant"`
+	Limit   limit  `query:"limit" doc:"At most so many; taken as 1 or 1000 when it lies outside."`
 }
 
 // limit is a number that is clamped, however large, rather than refused. It
@@ -66,8 +77,10 @@ func (limit) Schema(huma.Registry) *huma.Schema {
 }
 
 type deadLettersOutput struct {
+	Link string `header:"Link" doc:"The next page, as rel=\"next\"; absent on the last one."`
 	Body struct {
 		DeadLetters []DeadLetter `json:"deadLetters" nullable:"false" doc:"Newest first."`
+		NextCursor  string       `json:"nextCursor,omitempty" doc:"Where the next page begins; absent on the last one."`
 	}
 }
 
@@ -93,12 +106,28 @@ func (s *service) addDeadLetters(routes huma.API) {
 	}), s.redrive)
 }
 
-func (s *service) deadLetters(ctx context.Context, in *limitInput) (*deadLettersOutput, error) {
-	letters, err := s.jobs.DeadLetters(ctx, job.DeadLetterFilter{Limit: in.Limit.value()})
+func (s *service) deadLetters(ctx context.Context, in *deadLettersInput) (*deadLettersOutput, error) {
+	tenant, err := restrict(ctx, in.Tenant.name)
+	if err != nil {
+		return nil, err
+	}
+	filter := job.DeadLetterFilter{Type: in.JobType.name, Tenant: tenant, Limit: in.Limit.value()}
+	mark := fingerprint("dead letters", filter.Type, filter.Tenant)
+	if filter.After, err = openDeadLetter(in.Cursor, mark); err != nil {
+		return nil, invalid(at("query.cursor", err.Error()))
+	}
+	filter.Limit++ // One more shows whether another page follows.
+	letters, err := s.jobs.DeadLetters(ctx, filter)
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}
 	out := &deadLettersOutput{}
+	if page := filter.Limit - 1; len(letters) > page {
+		letters = letters[:page]
+		last := letters[page-1]
+		out.Body.NextCursor = sealDeadLetter(mark, job.DeadLetterPlace{DeadAt: last.DeadAt, ID: last.ID})
+		out.Link = in.next(out.Body.NextCursor)
+	}
 	out.Body.DeadLetters = make([]DeadLetter, 0, len(letters))
 	for _, d := range letters {
 		out.Body.DeadLetters = append(out.Body.DeadLetters, DeadLetter{
@@ -109,8 +138,15 @@ func (s *service) deadLetters(ctx context.Context, in *limitInput) (*deadLetters
 	return out, nil
 }
 
-func (s *service) redrive(ctx context.Context, in *limitInput) (*redriveOutput, error) {
-	count, err := s.jobs.Redrive(ctx, job.DeadLetterFilter{Limit: in.Limit.value()})
+func (s *service) redrive(ctx context.Context, in *redriveInput) (*redriveOutput, error) {
+	if err := s.take(ctx, in.exchange, guard.Requeue, 1); err != nil {
+		return nil, err
+	}
+	tenant, err := restrict(ctx, in.Tenant.name)
+	if err != nil {
+		return nil, err
+	}
+	count, err := s.jobs.Redrive(ctx, job.DeadLetterFilter{Type: in.JobType.name, Tenant: tenant, Limit: in.Limit.value()})
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}

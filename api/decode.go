@@ -80,10 +80,14 @@ func pointer(place ...string) string {
 	escape := strings.NewReplacer("~", "~0", "/", "~1")
 	var path strings.Builder
 	for _, step := range place {
-		if runes := []rune(step); len(runes) > maxEchoed {
-			step = string(runes[:maxEchoed]) + "…"
-		}
-		path.WriteString("/" + escape.Replace(step))
+		path.WriteString("/" + escape.Replace(shortened(step)))
 	}
 	return "#" + (&url.URL{Fragment: path.String()}).EscapedFragment()
+}
+
+func shortened(name string) string {
+	if runes := []rune(name); len(runes) > maxEchoed {
+		return string(runes[:maxEchoed]) + "…"
+	}
+	return name
 }

@@ -146,6 +146,13 @@ func TestAnswersAreAsAgreed(t *testing.T) {
 		{name: "cancel-running", method: "POST", path: known + "/cancel", given: jobIn(job.Running)},
 		{name: "cancel-finished", method: "POST", path: known + "/cancel", given: jobIn(job.Succeeded)},
 		{name: "cancel-unknown", method: "POST", path: unknown + "/cancel"},
+		{name: "list", method: "GET", path: "/jobs?limit=1&status=PENDING", given: func(l *ledger) { l.jobs = withJobs(2).jobs }},
+		{name: "list-empty", method: "GET", path: "/jobs"},
+		{name: "list-bad-query", method: "GET", path: "/jobs?status=DONE&jobType=&createdFrom=today&Tag=x"},
+		{name: "list-bad-cursor", method: "GET", path: "/jobs?cursor=AAAA"},
+		{name: "wait-too-long", method: "GET", path: known + "?wait=2m"},
+		{name: "hold", method: "POST", path: known + "/hold", given: jobIn(job.Created)},
+		{name: "hold-wrong-state", method: "POST", path: known + "/hold", given: jobIn(job.Queued)},
 		{name: "release", method: "POST", path: known + "/release", given: jobIn(job.Created)},
 		{name: "release-wrong-state", method: "POST", path: known + "/release", given: jobIn(job.Queued)},
 		{name: "requeue", method: "POST", path: known + "/requeue", given: jobIn(job.Dead)},
@@ -153,6 +160,7 @@ func TestAnswersAreAsAgreed(t *testing.T) {
 		{name: "requeue-bad-id", method: "POST", path: "/jobs/%7b/requeue"},
 
 		{name: "dead-letter", method: "GET", path: "/dead-letter"},
+		{name: "dead-letter-first-page", method: "GET", path: "/dead-letter?limit=1", given: func(l *ledger) { l.dead = 2 }},
 		{name: "dead-letter-retry", method: "POST", path: "/dead-letter/retry"},
 		{name: "dead-letter-retry-not-a-number", method: "POST", path: "/dead-letter/retry?limit=1e3"},
 

@@ -53,16 +53,15 @@ func (jobID) Schema(huma.Registry) *huma.Schema {
 }
 
 type jobInput struct {
+	exchange
 	ID jobID `path:"id" doc:"The jobId that the submission returned."`
 }
 
 type jobOutput struct{ Body Job }
 
 func (s *service) addJobs(routes huma.API) {
-	huma.Register(routes, scoped(guard.Read, huma.Operation{
-		OperationID: "get-job", Method: http.MethodGet, Path: "/jobs/{id}",
-		Summary: "See what became of a job", Tags: []string{"Jobs"},
-	}), s.onJob(s.jobs.Get, s.fail))
+	s.addGet(routes)
+	s.addList(routes)
 
 	huma.Register(routes, scoped(guard.Submit, huma.Operation{
 		OperationID: "cancel-job", Method: http.MethodPost, Path: "/jobs/{id}/cancel",
@@ -70,6 +69,13 @@ func (s *service) addJobs(routes huma.API) {
 		Description: "A job that waits is canceled at once. A running one is asked to stop, and is RUNNING until it has. Answers 409 for a job that has succeeded or failed.",
 		Tags:        []string{"Jobs"},
 	}), s.onJob(s.jobs.Cancel, s.fail))
+
+	huma.Register(routes, scoped(guard.Submit, huma.Operation{
+		OperationID: "hold-job", Method: http.MethodPost, Path: "/jobs/{id}/hold",
+		Summary:     "Keep a scheduled job until it is released",
+		Description: "Answers 409 for a job that is not waiting for its time.",
+		Tags:        []string{"Jobs"},
+	}), s.onJob(s.jobs.Hold, s.fail))
 
 	huma.Register(routes, scoped(guard.Submit, huma.Operation{
 		OperationID: "release-job", Method: http.MethodPost, Path: "/jobs/{id}/release",
@@ -83,20 +89,31 @@ func (s *service) addJobs(routes huma.API) {
 		Summary:     "Give a dead-lettered job all its attempts again",
 		Description: "Answers 400 for a job that is not dead-lettered.",
 		Tags:        []string{"Dead letters"},
-	}), s.onJob(s.jobs.Requeue, s.failRequeue))
+	}), s.requeue)
 }
 
-// onJob handles the routes that name one job and answer with it.
+// onJob handles the routes that name one job and answer with it. To callers
+// that are bound to another tenant the job does not exist.
 func (s *service) onJob(
 	do func(context.Context, job.ID) (job.View, error), fail func(context.Context, error) error,
 ) func(context.Context, *jobInput) (*jobOutput, error) {
 	return func(ctx context.Context, in *jobInput) (*jobOutput, error) {
+		if err := s.mayTouch(ctx, in.ID.ID); err != nil {
+			return nil, err
+		}
 		view, err := do(ctx, in.ID.ID)
 		if err != nil {
 			return nil, fail(ctx, err)
 		}
 		return &jobOutput{Body: seen(view)}, nil
 	}
+}
+
+func (s *service) requeue(ctx context.Context, in *jobInput) (*jobOutput, error) {
+	if err := s.take(ctx, in.exchange, guard.Requeue, 1); err != nil {
+		return nil, err
+	}
+	return s.onJob(s.jobs.Requeue, s.failRequeue)(ctx, in)
 }
 
 // failRequeue answers 400, not 409, for the wrong state: the contract that

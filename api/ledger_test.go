@@ -3,6 +3,9 @@ package api_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +21,16 @@ type ledger struct {
 	submitted []job.Submission
 	jobs      map[job.ID]job.View
 	keys      map[string]int
-	redriven  int
+	// filter, deadLetters and limit are what was last asked for.
+	filter      job.Filter
+	deadLetters job.DeadLetterFilter
+	limit       int
+	// dead is how many dead letters there are, at least one.
+	dead int
+	// moved is closed when a job is finished; waiting hears of every look
+	// that Await takes in vain, unless it is nil.
+	moved   chan struct{}
+	waiting chan struct{}
 	// fails is returned, or panicked with, in place of an answer.
 	fails  error
 	panics any
@@ -29,7 +41,21 @@ var (
 	later = birth.Add(time.Minute)
 )
 
-func newLedger() *ledger { return &ledger{jobs: map[job.ID]job.View{}, keys: map[string]int{}} }
+func newLedger() *ledger {
+	return &ledger{jobs: map[job.ID]job.View{}, keys: map[string]int{}, moved: make(chan struct{})}
+}
+
+// finish moves all jobs to a final state.
+func (l *ledger) finish() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, v := range l.jobs {
+		v.State, v.UpdatedAt = job.Succeeded, later
+		l.jobs[id] = v
+	}
+	close(l.moved)
+	l.moved = make(chan struct{})
+}
 
 func (l *ledger) interrupt() error {
 	if l.panics != nil {
@@ -106,16 +132,75 @@ func (l *ledger) Requeue(ctx context.Context, id job.ID) (job.View, error) {
 	return l.move(ctx, id, job.Queued, job.Dead)
 }
 
+func (l *ledger) Hold(ctx context.Context, id job.ID) (job.View, error) {
+	return l.move(ctx, id, job.Created, job.Created)
+}
+
+// Await waits for the state to change.
+func (l *ledger) Await(ctx context.Context, id job.ID) (job.View, error) {
+	for {
+		l.mu.Lock()
+		moved := l.moved
+		l.mu.Unlock()
+		v, err := l.Get(ctx, id)
+		if err != nil || v.State.Final() {
+			return v, err
+		}
+		if l.waiting != nil {
+			l.waiting <- struct{}{}
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return l.Get(context.WithoutCancel(ctx), id)
+			}
+			return job.View{}, ctx.Err()
+		}
+	}
+}
+
+// List returns the jobs in pages, newest first, whatever it is filtered by.
+func (l *ledger) List(_ context.Context, filter job.Filter) (job.Page, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.filter, l.limit = filter, filter.Limit
+	page := job.Page{}
+	for _, id := range slices.Backward(slices.SortedFunc(maps.Keys(l.jobs), byID)) {
+		if filter.After != (job.ID{}) && byID(id, filter.After) >= 0 {
+			continue
+		}
+		if len(page.Jobs) == filter.Limit {
+			page.Next = page.Jobs[filter.Limit-1].ID
+			break
+		}
+		page.Jobs = append(page.Jobs, l.jobs[id])
+	}
+	return page, l.interrupt()
+}
+
+func byID(a, b job.ID) int { return bytes.Compare(a[:], b[:]) }
+
 func (l *ledger) Redrive(_ context.Context, filter job.DeadLetterFilter) (int, error) {
-	l.redriven = filter.Limit
+	l.deadLetters, l.limit = filter, filter.Limit
 	return filter.Limit, l.interrupt()
 }
 
+// DeadLetters lists dead letters, each a second older than the one before.
 func (l *ledger) DeadLetters(_ context.Context, filter job.DeadLetterFilter) ([]job.DeadLetter, error) {
-	l.redriven = filter.Limit
-	return []job.DeadLetter{{
-		ID: job.ID{15: 7}, Type: "FAIL_JOB", Tenant: job.DefaultTenant, DeadAt: later, Attempts: 4, LastError: "no <luck>",
-	}}, l.interrupt()
+	l.deadLetters, l.limit = filter, filter.Limit
+	var letters []job.DeadLetter
+	for i := range max(l.dead, 1) {
+		letter := job.DeadLetter{
+			ID: job.ID{15: byte(7 + i)}, Type: "FAIL_JOB", Tenant: job.DefaultTenant,
+			DeadAt: later.Add(-time.Duration(i) * time.Second), Attempts: 4, LastError: "no <luck>",
+		}
+		after := filter.After.DeadAt.IsZero() || letter.DeadAt.Before(filter.After.DeadAt)
+		if after && len(letters) < filter.Limit {
+			letters = append(letters, letter)
+		}
+	}
+	return letters, l.interrupt()
 }
 
 func (l *ledger) TypeSpec(_ context.Context, jobType string) (job.TypeSpec, error) {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -24,17 +23,11 @@ type Accepted struct {
 	UpdatedAt time.Time  `json:"updatedAt"`
 }
 
-// submitInput keeps the request, so that its body is read and decoded here:
-// huma would decode it into a tree, and report positions of its own.
+// submitInput has no body: it is read and decoded here. Huma would decode it
+// into a tree, and report positions of its own.
 type submitInput struct {
-	Key     string `header:"Idempotency-Key" doc:"The same as idempotencyKey in the body; bare, or quoted as a structured field's string."`
-	request *http.Request
-}
-
-// Resolve is called by huma before the operation.
-func (in *submitInput) Resolve(ctx huma.Context) []error {
-	in.request, _ = humachi.Unwrap(ctx)
-	return nil
+	exchange
+	Key string `header:"Idempotency-Key" doc:"The same as idempotencyKey in the body; bare, or quoted as a structured field's string."`
 }
 
 type submitOutput struct {
@@ -67,6 +60,9 @@ func (s *service) submit(ctx context.Context, in *submitInput) (*submitOutput, e
 	if err != nil {
 		return nil, err
 	}
+	if err := s.take(ctx, in.exchange, guard.Jobs, 1); err != nil {
+		return nil, err
+	}
 	receipt, err := s.jobs.Submit(ctx, submission)
 	switch {
 	case errors.Is(err, job.ErrKeyReused):
@@ -76,11 +72,15 @@ func (s *service) submit(ctx context.Context, in *submitInput) (*submitOutput, e
 	}
 	return &submitOutput{
 		Location: "/jobs/" + receipt.ID.String(),
-		Body: Accepted{
-			JobID: receipt.ID, JobType: receipt.Type, Status: receipt.State.Status(),
-			CreatedAt: receipt.CreatedAt.UTC(), UpdatedAt: receipt.UpdatedAt.UTC(),
-		},
+		Body:     accepted(receipt),
 	}, nil
+}
+
+func accepted(r job.Receipt) Accepted {
+	return Accepted{
+		JobID: r.ID, JobType: r.Type, Status: r.State.Status(),
+		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+	}
 }
 
 // read makes a submission of the request, with every default resolved.

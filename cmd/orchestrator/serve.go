@@ -55,12 +55,17 @@ func (p *program) serve(parent context.Context) error {
 	defer db.close()
 	defer parts.close()
 
+	stopping, stop := context.WithCancel(context.Background())
+	defer stop()
 	handler := api.New(api.Config{
 		Jobs: parts.jobs, Operations: parts.operations, Log: log, Version: thisBuild().Version,
 		MaxBodyBytes: cfg.Server.MaxBodyBytes, RequestTimeout: cfg.Server.RequestTimeout,
+		Stopping: stopping.Done(),
 	})
+	server := newServer(cfg.Server, handler, log)
+	server.RegisterOnShutdown(stop)
 	p.greet(listener.Addr(), log)
-	return work(drain, abort, listener, newServer(cfg.Server, handler, log), parts, db.ended, log)
+	return work(drain, abort, listener, server, parts, db.ended, log)
 }
 
 // start opens the database, brings its schema up to date, and assembles what

@@ -1,0 +1,97 @@
+package api
+
+import (
+	"errors"
+	"maps"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// query is embedded in the input of operations that act on all that their
+// parameters let through. A misspelled or empty one would let through
+// everything, so these are refused.
+type query struct {
+	exchange
+	values url.Values
+}
+
+// Resolve is called by huma before the operation.
+func (q *query) Resolve(ctx huma.Context) []error {
+	q.exchange.Resolve(ctx)
+	var err error
+	if q.values, err = url.ParseQuery(q.request.URL.RawQuery); err != nil {
+		return []error{at("query", "cannot be read")}
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(q.values)) {
+		message := mistakeIn(q.values[name], parameterOf(ctx.Operation(), name))
+		if message != "" && len(errs) < maxErrors {
+			errs = append(errs, at("query."+shortened(name), message))
+		}
+	}
+	return errs
+}
+
+func mistakeIn(values []string, parameter *huma.Param) string {
+	switch {
+	case parameter == nil:
+		return "is not known"
+	case slices.Contains(values, "") && parameter.Name != "limit": // which has a default
+		return "must not be empty"
+	case len(values) > 1 && !*parameter.Explode:
+		return "is there twice"
+	}
+	return ""
+}
+
+func parameterOf(operation *huma.Operation, name string) *huma.Param {
+	for _, parameter := range operation.Parameters {
+		if parameter.In == "query" && parameter.Name == name {
+			return parameter
+		}
+	}
+	return nil
+}
+
+// next is the Link header that names the page after the cursor.
+func (q *query) next(cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	q.values.Set("cursor", cursor)
+	return "<" + (&url.URL{Path: q.request.URL.Path, RawQuery: q.values.Encode()}).String() + `>; rel="next"`
+}
+
+// wanted is a name to choose by: a job type, a tenant or a tag.
+type wanted struct{ name string }
+
+// UnmarshalText accepts what a submission may be named.
+func (w *wanted) UnmarshalText(text []byte) error {
+	w.name = string(text)
+	return checkName(w.name, maxNameChars)
+}
+
+// Schema describes the name in the OpenAPI document.
+func (wanted) Schema(huma.Registry) *huma.Schema {
+	length := maxNameChars
+	return &huma.Schema{Type: huma.TypeString, MaxLength: &length}
+}
+
+// moment is an instant in a query.
+type moment struct{ time.Time }
+
+// UnmarshalText accepts RFC 3339 to the letter.
+func (m *moment) UnmarshalText(text []byte) error {
+	if m.Time.UnmarshalText(text) != nil {
+		return errors.New("must be an RFC 3339 time, such as 2030-01-31T12:00:00Z")
+	}
+	return nil
+}
+
+// Schema describes the instant in the OpenAPI document.
+func (moment) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "date-time"}
+}
