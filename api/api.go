@@ -35,6 +35,13 @@ type Config struct {
 	Stopping <-chan struct{}
 	// Version is shown in the OpenAPI document.
 	Version string
+	// Observe is told of every request that has been answered: by which
+	// route, as the router writes it and empty for none, and with which
+	// status, 0 for no answer. It may be nil.
+	Observe func(route, method string, status int, took time.Duration)
+	// Prometheus answers those who ask for metrics in its format. It may be
+	// nil: then nobody does.
+	Prometheus http.Handler
 }
 
 // These suit most services.
@@ -47,7 +54,7 @@ const (
 // New returns the handler of all routes.
 func New(c Config) http.Handler {
 	router := chi.NewMux()
-	router.Use(observe(c.Log), protect, middleware.GetHead)
+	router.Use(observe(c.Log, c.Observe), protect, middleware.GetHead)
 	router.NotFound(notFound)
 	router.MethodNotAllowed(methodNotAllowed(router))
 

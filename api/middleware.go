@@ -12,13 +12,20 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// observe writes the access log, at debug level, and turns a panic into an
-// answer.
-func observe(log *slog.Logger) func(http.Handler) http.Handler {
+// observe writes the access log, at debug level, turns a panic into an answer,
+// and tells measure, unless that is nil, of every request.
+func observe(log *slog.Logger, measure func(route, method string, status int, took time.Duration)) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			began := time.Now()
 			answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+			if measure != nil {
+				// The first to be deferred, so that broken off answers count.
+				defer func() {
+					route := chi.RouteContext(r.Context()).RoutePattern()
+					measure(route, r.Method, answer.Status(), time.Since(began))
+				}()
+			}
 			defer func() {
 				if panicked := recover(); panicked != nil {
 					answerPanic(answer, r, log, panicked)
