@@ -76,6 +76,7 @@ var hintLabels = func() map[job.Hint]labels {
 
 // typeLabels are the labels of one job type: by itself, and with each outcome.
 type typeLabels struct {
+	name     string
 	all      labels
 	outcomes map[job.OutcomeKind]labels
 }
@@ -86,7 +87,7 @@ var otherType = newTypeLabels("other")
 
 func newTypeLabels(jobType string) *typeLabels {
 	name := attribute.String("job_type", jobType)
-	t := &typeLabels{all: labelled(name), outcomes: make(map[job.OutcomeKind]labels)}
+	t := &typeLabels{name: jobType, all: labelled(name), outcomes: make(map[job.OutcomeKind]labels)}
 	for _, kind := range job.OutcomeKinds() {
 		t.outcomes[kind] = labelled(name, attribute.String("outcome", string(kind)))
 	}

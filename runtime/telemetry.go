@@ -112,9 +112,6 @@ func (t *telemetry) declare(specs []job.TypeSpec) {
 	}
 }
 
-// declared says that some plugin has declared the type.
-func (t *telemetry) declared(jobType string) bool { return (*t.types.Load())[jobType] != nil }
-
 func (t *telemetry) labels(jobType string) *typeLabels {
 	if labels := (*t.types.Load())[jobType]; labels != nil {
 		return labels
@@ -172,7 +169,7 @@ func (t *telemetry) heard(hint job.Hint) {
 	t.hintsHeard.Add(context.Background(), 1, hintLabels[hint].add...)
 }
 
-// Declared says that some plugin, of this process or another, has declared the
-// job type. Unlike TypeSpec it does not ask the database, and may be late by
-// as much as the catalog is.
-func (r *Runtime) Declared(jobType string) bool { return r.telemetry.declared(jobType) }
+// TypeLabel is the job type itself if some plugin, of this process or another,
+// has declared it, and else the one name for all that nobody has. It does not
+// ask the database, and may be as late as the catalog is.
+func (r *Runtime) TypeLabel(jobType string) string { return r.telemetry.labels(jobType).name }

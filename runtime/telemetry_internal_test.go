@@ -24,8 +24,8 @@ func TestOnlyDeclaredTypesAreLabels(t *testing.T) {
 	for _, jobType := range []string{"A", "made up 1", "made up 2", "B", "A"} {
 		measured.settled(jobType, job.Success)
 	}
-	require.True(t, measured.declared("B"))
-	require.False(t, measured.declared("made up 1"))
+	require.Equal(t, "B", measured.labels("B").name)
+	require.Equal(t, "other", measured.labels("made up 1").name)
 
 	var all metricdata.ResourceMetrics
 	require.NoError(t, reader.Collect(t.Context(), &all))

@@ -2,16 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"time"
 
-	"go.opentelemetry.io/otel/metric/noop"
-
 	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/meter"
 	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/runtime"
 	"github.com/holdfast-jobs/holdfast/store"
@@ -31,6 +32,8 @@ const (
 type assembly struct {
 	jobs       api.Jobs
 	operations api.Operations
+	prometheus http.Handler
+	observe    func(route, method string, status int, took time.Duration)
 	// run works until ctx ends, drains, and returns. When abort ends as well,
 	// it gives up at once.
 	run func(ctx, abort context.Context) error
@@ -63,8 +66,15 @@ func assemble(ctx context.Context, cfg config, url databaseURL, environ []string
 	}}
 	awaitPlugins(ctx, handlers)
 
+	identity := runtime.NewWorker(cfg.Worker.ID)
+	meters, err := meter.New(meter.Identity{Worker: identity.ID, Version: thisBuild().Version}, log)
+	if err != nil {
+		parts.close()
+		return nil, err
+	}
+	parts.prometheus, parts.observe = meters.Handler(), meters.Request
 	worker, err := runtime.New(runtime.Config{
-		Worker:      runtime.NewWorker(cfg.Worker.ID),
+		Worker:      identity,
 		Concurrency: cfg.Worker.Concurrency,
 		Lease:       cfg.Worker.Lease,
 		Poll:        cfg.Worker.Poll,
@@ -72,10 +82,12 @@ func assemble(ctx context.Context, cfg config, url databaseURL, environ []string
 		KillGrace:   cfg.Worker.KillGrace,
 		Resolve:     cfg.Jobs.resolve,
 		Log:         log,
-		Meter:       noop.Meter{},
+		Meter:       meters.Meter(),
 	}, ledger, handlers)
 	if err == nil {
-		err = worker.Prepare(ctx)
+		err = errors.Join(worker.Prepare(ctx), meters.Watch(meter.Sources{
+			Plugins: handlers.Status, Pools: ledger.Stats, Ledger: ledger.Metrics, TypeLabel: worker.TypeLabel,
+		}))
 	}
 	if err != nil {
 		parts.close()

@@ -61,6 +61,7 @@ func (p *program) serve(parent context.Context) error {
 		Jobs: parts.jobs, Operations: parts.operations, Log: log, Version: thisBuild().Version,
 		MaxBodyBytes: cfg.Server.MaxBodyBytes, RequestTimeout: cfg.Server.RequestTimeout,
 		Stopping: stopping.Done(),
+		Observe:  parts.observe, Prometheus: parts.prometheus,
 	})
 	server := newServer(cfg.Server, handler, log)
 	server.RegisterOnShutdown(stop)

@@ -1,0 +1,107 @@
+package meter
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+const (
+	// answerWithin is how long the database may take to tell how it stands.
+	answerWithin = 2 * time.Second
+	// keepFor is how long its answer is used again, also that it had none.
+	keepFor = time.Second
+	// ledgerWindow is for what happened of late, which is not shown here:
+	// whoever asks Prometheus can choose the window.
+	ledgerWindow = time.Minute
+)
+
+// ledger is the database as it last said to stand. However many ask, it is
+// asked once at a time.
+type ledger struct {
+	ask func(ctx context.Context, window time.Duration) (job.Metrics, error)
+
+	mu      sync.Mutex
+	askedAt time.Time
+	last    job.Metrics
+	up      bool
+}
+
+// read returns how the system stands; false when the database does not say.
+// Why not is logged by the loops, which need it more.
+func (l *ledger) read() (job.Metrics, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.askedAt) < keepFor {
+		return l.last, l.up
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
+	defer cancel()
+	answer, err := l.ask(ctx, ledgerWindow)
+	l.last, l.up, l.askedAt = answer, err == nil, time.Now()
+	return l.last, l.up
+}
+
+func watchLedger(meter metric.Meter, l *ledger, typeLabel func(string) string) error {
+	o := observables{meter: meter}
+	up := o.gauge("holdfast.database.up", "",
+		"Whether the database has told the metrics of the ledger within 2 s: 1, or 0 and they are absent.")
+	jobs := o.gauge("holdfast.jobs", "{job}", "Jobs in the ledger, by state.")
+	queue := o.gauge("holdfast.queue.jobs", "{job}",
+		"Jobs that wait, run or are dead, by type: queued are claimable now, scheduled and retrying are due later, held have no time.")
+	oldest := o.seconds("holdfast.queue.oldest.age", "How long the first of the queued jobs has been claimable; 0 when none is.")
+	served := o.gauge("holdfast.queue.served", "", "Whether a live worker has a handler for the type: 1, or 0.")
+	snapshot := o.seconds("holdfast.snapshot.age",
+		"How long the oldest snapshot has kept vacuum from removing dead rows.")
+	transactions := o.gauge("holdfast.snapshot.age.transactions", "{transaction}",
+		"How many transactions ago the oldest snapshot was taken.")
+	return o.observe(func(to metric.Observer) {
+		now, answered := l.read()
+		to.ObserveInt64(up, oneIf(answered))
+		if !answered {
+			return
+		}
+		for _, state := range job.States() {
+			to.ObserveInt64(jobs, now.Counts[state], label("state", string(state)))
+		}
+		for _, q := range byLabel(now.Queues, typeLabel) {
+			jobType := attribute.String("job_type", q.Type)
+			for state, n := range map[string]int64{
+				"queued": q.Queued, "scheduled": q.Scheduled, "held": q.Held,
+				"retrying": q.Retrying, "running": q.Running, "dead": q.Dead,
+			} {
+				to.ObserveInt64(queue, n, metric.WithAttributes(jobType, attribute.String("state", state)))
+			}
+			to.ObserveFloat64(oldest, q.Oldest.Seconds(), metric.WithAttributes(jobType))
+			to.ObserveInt64(served, oneIf(q.Served), metric.WithAttributes(jobType))
+		}
+		to.ObserveFloat64(snapshot, now.OldestSnapshot.Seconds())
+		to.ObserveInt64(transactions, now.SnapshotAge)
+	})
+}
+
+// byLabel joins the queues of types that share a label: the sum of their jobs,
+// the age of the oldest, and served only if each is.
+func byLabel(queues []job.Queue, typeLabel func(string) string) map[string]job.Queue {
+	joined := make(map[string]job.Queue, len(queues))
+	for _, q := range queues {
+		q.Type = typeLabel(q.Type)
+		if other, shared := joined[q.Type]; shared {
+			q.Queued += other.Queued
+			q.Scheduled += other.Scheduled
+			q.Held += other.Held
+			q.Retrying += other.Retrying
+			q.Running += other.Running
+			q.Dead += other.Dead
+			q.Oldest = max(q.Oldest, other.Oldest)
+			q.Served = q.Served && other.Served
+		}
+		joined[q.Type] = q
+	}
+	return joined
+}

@@ -1,0 +1,80 @@
+// Package meter shows how the orchestrator does, to Prometheus: what the
+// runtime measures of itself, and what is read from the plugins, the
+// connection pools and the database when somebody asks.
+//
+// docs/telemetry.md lists every metric.
+package meter
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	exporter "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+)
+
+// Identity says who is measured.
+type Identity struct {
+	// Worker is the incarnation's id.
+	Worker  string
+	Version string
+}
+
+// Meters are the metrics of one process. They have no goroutine of their own,
+// and nothing that must be closed.
+type Meters struct {
+	meter    metric.Meter
+	requests *requests
+	registry *prometheus.Registry
+	log      *slog.Logger
+}
+
+// New makes meters that know of the Go runtime, the process and HTTP requests;
+// Watch adds the rest.
+func New(who Identity, log *slog.Logger) (*Meters, error) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo())
+	if err != nil {
+		return nil, fmt.Errorf("telemetry: %w", err)
+	}
+	about := resource.NewSchemaless(
+		attribute.String("service.name", "holdfast"),
+		attribute.String("service.instance.id", who.Worker),
+		attribute.String("service.version", who.Version),
+	)
+	// The library's own errors go to standard error otherwise, in its format.
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		log.Warn("telemetry went wrong", slog.Any("error", err))
+	}))
+	provider := sdk.NewMeterProvider(sdk.WithReader(reader), sdk.WithResource(about))
+	m := &Meters{meter: provider.Meter("holdfast"), registry: registry, log: log}
+	if m.requests, err = newRequests(m.meter); err != nil {
+		return nil, fmt.Errorf("telemetry: %w", err)
+	}
+	return m, nil
+}
+
+// Meter is what instruments are declared on.
+func (m *Meters) Meter() metric.Meter { return m.meter }
+
+// Handler answers Prometheus. While the database does not answer, it tells
+// all the rest.
+func (m *Meters) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		EnableOpenMetrics: true,
+		ErrorHandling:     promhttp.ContinueOnError,
+		ErrorLog:          slog.NewLogLogger(m.log.Handler(), slog.LevelWarn),
+	})
+}

@@ -1,0 +1,33 @@
+package meter
+
+import (
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host"
+)
+
+func watchPlugins(meter metric.Meter, status func() []host.PluginStatus) error {
+	o := observables{meter: meter}
+	up := o.gauge("holdfast.plugin.up", "", "Whether a process of the plugin is up: 1, or 0.")
+	broken := o.gauge("holdfast.plugin.broken", "",
+		"Whether the plugin keeps failing and is launched only now and then: 1, or 0.")
+	processes := o.gauge("holdfast.plugin.processes", "{process}", "Processes of the plugin that are up.")
+	running := o.gauge("holdfast.plugin.jobs.running", "{job}", "Jobs that the plugin's processes have.")
+	free := o.gauge("holdfast.plugin.slots.free", "{slot}", "Jobs that the plugin's processes can still take.")
+	restarts := o.counter("holdfast.plugin.restarts", "{restart}",
+		"Launches that failed, and processes that ended, while the plugin was to be up.")
+	crashes := o.counter("holdfast.plugin.crashes", "{crash}",
+		"Processes that ended by themselves or had to be killed, a job's timeout or cancel apart.")
+	return o.observe(func(to metric.Observer) {
+		for _, plugin := range status() {
+			name := label("plugin", plugin.Name)
+			to.ObserveInt64(up, oneIf(plugin.State == host.Up), name)
+			to.ObserveInt64(broken, oneIf(plugin.State == host.Broken), name)
+			to.ObserveInt64(processes, int64(len(plugin.PIDs)), name)
+			to.ObserveInt64(running, int64(plugin.InFlight), name)
+			to.ObserveInt64(free, int64(plugin.Free), name)
+			to.ObserveInt64(restarts, int64(plugin.Restarts), name)
+			to.ObserveInt64(crashes, int64(plugin.Crashes), name)
+		}
+	})
+}

@@ -1,0 +1,30 @@
+package meter
+
+import (
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/holdfast-jobs/holdfast/store"
+)
+
+func watchPools(meter metric.Meter, stats func() []store.PoolStats) error {
+	o := observables{meter: meter}
+	connections := o.gauge("holdfast.pool.connections", "{connection}", "Connections to the database, by what they do.")
+	most := o.gauge("holdfast.pool.connections.max", "{connection}", "How many connections the pool may have.")
+	acquires := o.counter("holdfast.pool.acquires", "{acquire}", "How often a connection was taken.")
+	waits := o.counter("holdfast.pool.waits", "{wait}", "How often a connection was waited for, because none was free.")
+	waited := o.secondsCounter("holdfast.pool.wait", "How long connections were waited for, in all.")
+	return o.observe(func(to metric.Observer) {
+		for _, pool := range stats() {
+			name := attribute.String("pool", pool.Name)
+			for state, n := range map[string]int{"acquired": pool.Acquired, "idle": pool.Idle, "opening": pool.Opening} {
+				to.ObserveInt64(connections, int64(n), metric.WithAttributes(name, attribute.String("state", state)))
+			}
+			only := metric.WithAttributes(name)
+			to.ObserveInt64(most, int64(pool.Max), only)
+			to.ObserveInt64(acquires, pool.Acquires, only)
+			to.ObserveInt64(waits, pool.Waits, only)
+			to.ObserveFloat64(waited, pool.Waited.Seconds(), only)
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package meter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store"
+)
+
+// Sources are read when somebody asks. Every field must be set.
+type Sources struct {
+	Plugins func() []host.PluginStatus
+	Pools   func() []store.PoolStats
+	// Ledger tells how the whole system stands. It is asked by one caller at
+	// a time, for answerWithin at most, and not again for keepFor.
+	Ledger func(ctx context.Context, window time.Duration) (job.Metrics, error)
+	// TypeLabel is the name of a job type, or one for all that nobody has
+	// declared.
+	TypeLabel func(jobType string) string
+}
+
+// Watch adds what the sources tell to the metrics. It is to be called once.
+func (m *Meters) Watch(s Sources) error {
+	if err := errors.Join(
+		watchPlugins(m.meter, s.Plugins),
+		watchPools(m.meter, s.Pools),
+		watchLedger(m.meter, &ledger{ask: s.Ledger}, s.TypeLabel),
+	); err != nil {
+		return fmt.Errorf("telemetry: %w", err)
+	}
+	return nil
+}
+
+// observables declares instruments that one callback observes, and gathers
+// what goes wrong.
+type observables struct {
+	meter metric.Meter
+	all   []metric.Observable
+	err   error
+}
+
+func (o *observables) gauge(name, unit, meaning string) metric.Int64ObservableGauge {
+	made, err := o.meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(meaning))
+	o.add(made, err)
+	return made
+}
+
+// seconds is a gauge of a time.
+func (o *observables) seconds(name, meaning string) metric.Float64ObservableGauge {
+	made, err := o.meter.Float64ObservableGauge(name, metric.WithUnit("s"), metric.WithDescription(meaning))
+	o.add(made, err)
+	return made
+}
+
+func (o *observables) counter(name, unit, meaning string) metric.Int64ObservableCounter {
+	made, err := o.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(meaning))
+	o.add(made, err)
+	return made
+}
+
+// secondsCounter counts time.
+func (o *observables) secondsCounter(name, meaning string) metric.Float64ObservableCounter {
+	made, err := o.meter.Float64ObservableCounter(name, metric.WithUnit("s"), metric.WithDescription(meaning))
+	o.add(made, err)
+	return made
+}
+
+func (o *observables) add(made metric.Observable, err error) {
+	o.all = append(o.all, made)
+	o.err = errors.Join(o.err, err)
+}
+
+func (o *observables) observe(read func(metric.Observer)) error {
+	if o.err != nil {
+		return o.err
+	}
+	_, err := o.meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
+		read(observer)
+		return nil
+	}, o.all...)
+	return err
+}
+
+func label(name, value string) metric.ObserveOption {
+	return metric.WithAttributes(attribute.String(name, value))
+}
+
+func oneIf(condition bool) int64 {
+	if condition {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,184 @@
+package meter
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store"
+)
+
+func somePlugins() []host.PluginStatus {
+	return []host.PluginStatus{
+		{Name: "good", State: host.Up, PIDs: []int{1, 2}, Processes: 2, InFlight: 3, Free: 17, Restarts: 5, Crashes: 4},
+		{Name: "bad", State: host.Broken, Processes: 1, Restarts: 9},
+	}
+}
+
+func somePools() []store.PoolStats {
+	return []store.PoolStats{{
+		Name: "work", Acquired: 3, Idle: 4, Opening: 1, Max: 20, Acquires: 1000, Waits: 7, Waited: 1500 * time.Millisecond,
+	}}
+}
+
+func someMetrics() job.Metrics {
+	return job.Metrics{
+		Counts: map[job.State]int64{job.Queued: 11, job.Succeeded: 1 << 40},
+		Queues: []job.Queue{
+			{Type: "MAIL", Queued: 9, Oldest: 90 * time.Second, Running: 2, Dead: 1, Served: true},
+			{Type: "made up", Queued: 1, Oldest: time.Second, Scheduled: 3, Served: true},
+			{Type: "made up too", Queued: 1, Oldest: time.Minute, Held: 4, Retrying: 5},
+		},
+		OldestSnapshot: time.Hour, SnapshotAge: 123456,
+	}
+}
+
+func onlyMail(jobType string) string {
+	if jobType == "MAIL" {
+		return jobType
+	}
+	return "other"
+}
+
+type asking func(context.Context, time.Duration) (job.Metrics, error)
+
+func watching(t testing.TB, ask asking) *Meters {
+	t.Helper()
+	m := newMeters(t)
+	require.NoError(t, m.Watch(Sources{Plugins: somePlugins, Pools: somePools, Ledger: ask, TypeLabel: onlyMail}))
+	return m
+}
+
+func TestWhatTheSourcesTellIsServed(t *testing.T) {
+	m := watching(t, func(context.Context, time.Duration) (job.Metrics, error) { return someMetrics(), nil })
+	m.Request("/jobs/{id}", "GET", 204, time.Second)
+	m.Request("/jobs/{id}", "GET", 200, time.Second)
+	m.Request("", "BREW", 0, time.Second)
+	found := families(t, m)
+	for _, want := range []struct {
+		value  float64
+		name   string
+		labels []string
+	}{
+		{1, "holdfast_plugin_up", []string{"plugin=good"}},
+		{0, "holdfast_plugin_up", []string{"plugin=bad"}},
+		{0, "holdfast_plugin_broken", []string{"plugin=good"}},
+		{1, "holdfast_plugin_broken", []string{"plugin=bad"}},
+		{2, "holdfast_plugin_processes", []string{"plugin=good"}},
+		{3, "holdfast_plugin_jobs_running", []string{"plugin=good"}},
+		{17, "holdfast_plugin_slots_free", []string{"plugin=good"}},
+		{5, "holdfast_plugin_restarts_total", []string{"plugin=good"}},
+		{4, "holdfast_plugin_crashes_total", []string{"plugin=good"}},
+		{3, "holdfast_pool_connections", []string{"pool=work", "state=acquired"}},
+		{4, "holdfast_pool_connections", []string{"pool=work", "state=idle"}},
+		{1, "holdfast_pool_connections", []string{"pool=work", "state=opening"}},
+		{20, "holdfast_pool_connections_max", []string{"pool=work"}},
+		{1000, "holdfast_pool_acquires_total", []string{"pool=work"}},
+		{7, "holdfast_pool_waits_total", []string{"pool=work"}},
+		{1.5, "holdfast_pool_wait_seconds_total", []string{"pool=work"}},
+		{1, "holdfast_database_up", nil},
+		{11, "holdfast_jobs", []string{"state=queued"}},
+		{0, "holdfast_jobs", []string{"state=dead"}},
+		{1 << 40, "holdfast_jobs", []string{"state=succeeded"}},
+		{9, "holdfast_queue_jobs", []string{"job_type=MAIL", "state=queued"}},
+		{2, "holdfast_queue_jobs", []string{"job_type=MAIL", "state=running"}},
+		{1, "holdfast_queue_jobs", []string{"job_type=MAIL", "state=dead"}},
+		{90, "holdfast_queue_oldest_age_seconds", []string{"job_type=MAIL"}},
+		{1, "holdfast_queue_served", []string{"job_type=MAIL"}},
+		{2, "holdfast_queue_jobs", []string{"job_type=other", "state=queued"}},
+		{3, "holdfast_queue_jobs", []string{"job_type=other", "state=scheduled"}},
+		{4, "holdfast_queue_jobs", []string{"job_type=other", "state=held"}},
+		{5, "holdfast_queue_jobs", []string{"job_type=other", "state=retrying"}},
+		{60, "holdfast_queue_oldest_age_seconds", []string{"job_type=other"}},
+		{0, "holdfast_queue_served", []string{"job_type=other"}},
+		{3600, "holdfast_snapshot_age_seconds", nil},
+		{123456, "holdfast_snapshot_age_transactions", nil},
+		{2, "holdfast_http_request_duration_seconds", []string{"route=/jobs/{id}", "method=GET", "status=2xx"}},
+		{1, "holdfast_http_request_duration_seconds", []string{"route=none", "method=other", "status=none"}},
+		{1, "target_info", []string{"service_name=holdfast", "service_instance_id=worker-1", "service_version=v9"}},
+	} {
+		require.InDelta(t, want.value, value(t, found, want.name, want.labels...), 0, "%s%v", want.name, want.labels)
+	}
+	require.Contains(t, found, "go_goroutines")
+	require.Contains(t, found, "process_open_fds")
+}
+
+func TestADatabaseThatDoesNotAnswerHidesNothingElse(t *testing.T) {
+	for name, ask := range map[string]asking{
+		"fails": func(context.Context, time.Duration) (job.Metrics, error) {
+			return someMetrics(), errors.New("no route")
+		},
+		"hangs": func(ctx context.Context, _ time.Duration) (job.Metrics, error) {
+			<-ctx.Done()
+			return job.Metrics{}, ctx.Err()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // no goroutine may be left
+				m := watching(t, ask)
+				began := time.Now()
+				found := families(t, m)
+				require.LessOrEqual(t, time.Since(began), answerWithin)
+				require.Zero(t, value(t, found, "holdfast_database_up"))
+				require.NotContains(t, found, "holdfast_jobs")
+				require.NotContains(t, found, "holdfast_snapshot_age_seconds")
+				require.InDelta(t, 1, value(t, found, "holdfast_plugin_up", "plugin=good"), 0)
+				require.InDelta(t, 20, value(t, found, "holdfast_pool_connections_max", "pool=work"), 0)
+				require.Contains(t, found, "go_goroutines")
+			})
+		})
+	}
+}
+
+func TestTheDatabaseIsAskedByOneAtATime(t *testing.T) {
+	asked, goOn := make(chan struct{}, 100), make(chan struct{})
+	var atOnce atomic.Int32
+	l := &ledger{ask: func(context.Context, time.Duration) (job.Metrics, error) {
+		if atOnce.Add(1) > 1 {
+			return job.Metrics{}, errors.New("another is being answered")
+		}
+		defer atOnce.Add(-1)
+		asked <- struct{}{}
+		<-goOn
+		return someMetrics(), nil
+	}}
+	var readers sync.WaitGroup
+	var answered atomic.Int32
+	for range 20 {
+		readers.Go(func() {
+			if _, up := l.read(); up {
+				answered.Add(1)
+			}
+		})
+	}
+	<-asked
+	close(goOn)
+	readers.Wait()
+	require.EqualValues(t, 20, answered.Load())
+}
+
+func TestTheAnswerOfTheDatabaseIsKeptForASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		m := watching(t, func(context.Context, time.Duration) (job.Metrics, error) {
+			asked++
+			time.Sleep(answerWithin / 2)
+			return someMetrics(), nil
+		})
+		text(t, m)
+		time.Sleep(keepFor - time.Millisecond)
+		text(t, m)
+		require.Equal(t, 1, asked)
+		time.Sleep(time.Millisecond)
+		text(t, m)
+		require.Equal(t, 2, asked)
+	})
+}
