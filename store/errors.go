@@ -44,14 +44,14 @@ func translate(operation string, err error) error {
 	}
 	var answer *pgconn.PgError
 	var unconnected *pgconn.ConnectError
-	answered := errors.As(err, &answer)
+	_ = errors.As(err, &answer)
 	switch {
-	case !answered && errors.As(err, &unconnected):
+	case answer == nil && errors.As(err, &unconnected):
 		// connectTimeout looks like a deadline of the caller's.
 		return fmt.Errorf("%s: %w: %w", operation, job.ErrUnavailable, err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s: %w", operation, err)
-	case !answered:
+	case answer == nil:
 		// No answer from the server: the connection failed.
 		return fmt.Errorf("%s: %w: %w", operation, job.ErrUnavailable, err)
 	}
@@ -78,11 +78,16 @@ func worthAnotherTry(err error) bool {
 		(answer.Code == deadlockDetected || answer.Code == serializationFailure)
 }
 
+// answered says that the error came from the server: it has rolled back.
+func answered(err error) bool {
+	var answer *pgconn.PgError
+	return errors.As(err, &answer)
+}
+
 // outcomeUnknown says that the statement was sent and no answer came, so that
 // it may or may not have been committed.
 func outcomeUnknown(err error) bool {
-	var answer *pgconn.PgError
-	return err != nil && !errors.As(err, &answer) && !pgconn.SafeToRetry(err)
+	return err != nil && !answered(err) && !pgconn.SafeToRetry(err)
 }
 
 // violates reports whether err is a unique violation of the constraint.

@@ -46,6 +46,12 @@ func (s *Store) Release(ctx context.Context, id job.ID) (job.View, error) {
 	return s.move(ctx, "release", releaseSQL, id)
 }
 
+// Hold keeps a scheduled job until it is released. A job in any other state
+// than created gives job.ErrWrongState; one that is held already stays so.
+func (s *Store) Hold(ctx context.Context, id job.ID) (job.View, error) {
+	return s.move(ctx, "hold", holdSQL, id)
+}
+
 // Requeue starts a dead job anew, with no attempts charged. A job in any other
 // state gives job.ErrWrongState.
 func (s *Store) Requeue(ctx context.Context, id job.ID) (job.View, error) {

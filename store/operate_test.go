@@ -43,6 +43,7 @@ func TestOperatorsVerbsInEveryState(t *testing.T) {
 			job.Created: job.Canceled, job.Queued: job.Canceled, job.Retry: job.Canceled,
 			job.Running: job.Running, job.Canceled: job.Canceled,
 		}},
+		"hold":    {s.Hold, map[job.State]job.State{job.Created: job.Created}},
 		"release": {s.Release, map[job.State]job.State{job.Created: job.Queued}},
 		"requeue": {s.Requeue, map[job.State]job.State{job.Dead: job.Queued}},
 	}

@@ -8,20 +8,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// SubmitAll stores all of the jobs, or none of them: none when any of the
-// results has an error.
-func (s *Store) SubmitAll(context.Context, []job.Submission) ([]job.Submitted, error) {
-	return nil, errors.ErrUnsupported
-}
-
 // List returns a page of the jobs that the filter chooses.
 func (s *Store) List(context.Context, job.Filter) (job.Page, error) {
 	return job.Page{}, errors.ErrUnsupported
-}
-
-// Hold keeps a scheduled job until it is released.
-func (s *Store) Hold(context.Context, job.ID) (job.View, error) {
-	return job.View{}, errors.ErrUnsupported
 }
 
 // Detail returns everything about a job, or job.ErrNotFound.

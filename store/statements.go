@@ -22,6 +22,7 @@ var (
 	promoteSQL        = statement("promote")
 	nextDueSQL        = statement("next_due")
 	cancelSQL         = statement("cancel")
+	holdSQL           = statement("hold")
 	releaseSQL        = statement("release")
 	requeueSQL        = statement("requeue")
 	redriveSQL        = statement("redrive")

@@ -22,31 +22,9 @@ import (
 // the job that has it. Submitting the same id again is safe.
 func (s *Store) Submit(ctx context.Context, batch []job.Submission) []job.Submitted {
 	results := make([]job.Submitted, len(batch))
-	entries := make([]entry, len(batch))
-	for i, submission := range batch {
-		entries[i] = newEntry(submission)
-	}
-	first := make(map[key]int, len(batch))
-	distinct := make([]int, 0, len(batch))
-	for i, e := range entries {
-		if _, seen := first[e.key]; !seen {
-			first[e.key] = i
-			distinct = append(distinct, i)
-		}
-	}
-	slices.SortFunc(distinct, func(a, b int) int { return entries[a].key.compare(entries[b].key) })
-
-	s.submitDistinct(ctx, entries, distinct, results)
-
-	for i, e := range entries {
-		if at := first[e.key]; at != i {
-			results[i] = results[at]
-			results[i].Receipt.Replayed = true
-			if results[at].Err == nil && !bytes.Equal(e.hash, entries[at].hash) {
-				results[i] = job.Submitted{Err: job.ErrKeyReused}
-			}
-		}
-	}
+	set := newSubmissionSet(batch)
+	s.submitDistinct(ctx, set.entries, set.distinct, results)
+	set.repeat(results)
 	return results
 }
 

@@ -24,6 +24,8 @@ type Proxy struct {
 	// LoseAnswers is how many more commands the server will complete without
 	// the answer getting through, each with its connection.
 	LoseAnswers atomic.Int32
+	// LoseCommits is the same for the answers to COMMIT alone.
+	LoseCommits atomic.Int32
 	// LoseRequests is how many more requests will not reach the server, each
 	// with its connection.
 	LoseRequests atomic.Int32
@@ -114,7 +116,7 @@ func (p *Proxy) requests(client io.Reader, server io.Writer) error {
 func (p *Proxy) answers(server io.Reader, client io.Writer) error {
 	const commandComplete, readyForQuery = 'C', 'Z'
 	var answer []byte
-	completed := false
+	completed, losing := false, false
 	for {
 		header := make([]byte, 5)
 		if _, err := io.ReadFull(server, header); err != nil {
@@ -126,10 +128,12 @@ func (p *Proxy) answers(server io.Reader, client io.Writer) error {
 		}
 		answer = append(append(answer, header...), body...)
 		completed = completed || header[0] == commandComplete
-		if header[0] == readyForQuery && completed && take(&p.LoseAnswers) {
+		committed := header[0] == commandComplete && string(body) == "COMMIT\x00"
+		losing = losing || committed && take(&p.LoseCommits)
+		if header[0] == readyForQuery && (losing || completed && take(&p.LoseAnswers)) {
 			return errors.New("answer lost")
 		}
-		if p.LoseAnswers.Load() > 0 && header[0] != readyForQuery {
+		if (losing || p.LoseAnswers.Load() > 0) && header[0] != readyForQuery {
 			continue
 		}
 		if header[0] == readyForQuery {

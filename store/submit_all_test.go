@@ -1,0 +1,139 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+func submitAll(t testing.TB, s *Store, batch ...job.Submission) []job.Submitted {
+	t.Helper()
+	results, err := s.SubmitAll(t.Context(), batch)
+	require.NoError(t, err)
+	require.Len(t, results, len(batch))
+	return results
+}
+
+func keyed(key string) func(*job.Submission) {
+	return func(s *job.Submission) { s.IdempotencyKey = key }
+}
+
+func jobs(t testing.TB, s *Store) int { t.Helper(); return ask[int](t, s, "select count(*) from jobs") }
+
+func TestAllOfABatchAreStoredInTheOrderGiven(t *testing.T) {
+	s := open(t)
+	known := given(t, s, keyed("known"))
+	batch := []job.Submission{
+		submission(t, keyed("b")), submission(t, keyed("known")), submission(t), submission(t, keyed("a")),
+		submission(t, keyed("b")), submission(t, func(j *job.Submission) { j.Hold = true }),
+	}
+	for range 2 * insertAtMost {
+		batch = append(batch, submission(t))
+	}
+	results := submitAll(t, s, batch...)
+	require.Equal(t, known, results[1].Receipt.ID)
+	require.Equal(t, batch[0].ID, results[4].Receipt.ID, "a repetition within the batch")
+	require.True(t, results[4].Receipt.Replayed)
+	require.Equal(t, job.Created, results[5].Receipt.State)
+	for i, result := range results {
+		require.NoError(t, result.Err)
+		if i != 1 && i != 4 {
+			require.Equal(t, batch[i].ID, result.Receipt.ID)
+		}
+	}
+	require.Equal(t, len(batch)-1, jobs(t, s))
+	requireSound(t, s)
+}
+
+func TestNoneOfABatchIsStoredWhenOneIsRefused(t *testing.T) {
+	s := open(t)
+	given(t, s, keyed("used"))
+	bad := func(j *job.Submission) { j.Payload = json.RawMessage(`{"n": `) }
+	other := func(j *job.Submission) { j.Type = "OTHER" }
+	for name, c := range map[string]struct {
+		at  map[int]error
+		bad []job.Submission
+	}{
+		"a key of another job":      {map[int]error{3: job.ErrKeyReused}, []job.Submission{submission(t, keyed("used"), other)}},
+		"two meanings of one key":   {map[int]error{4: job.ErrKeyReused}, []job.Submission{submission(t, keyed("k")), submission(t, keyed("k"), other)}},
+		"a value that is not JSON":  {map[int]error{3: job.ErrBadData}, []job.Submission{submission(t, bad)}},
+		"several of them":           {map[int]error{3: job.ErrBadData, 5: job.ErrBadData}, []job.Submission{submission(t, bad), submission(t), submission(t, bad)}},
+		"an attempt count too high": {map[int]error{3: job.ErrBadData}, []job.Submission{submission(t, func(j *job.Submission) { j.MaxAttempts = 0 })}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			batch := append([]job.Submission{submission(t), submission(t, keyed("mine")), submission(t)}, c.bad...)
+			for i, result := range submitAll(t, s, batch...) {
+				require.ErrorIs(t, result.Err, c.at[i], i)
+				require.Zero(t, result.Receipt)
+			}
+			require.Equal(t, 1, jobs(t, s))
+			requireSound(t, s)
+		})
+	}
+}
+
+// Batches with the same keys in opposite orders take their locks in one order.
+func TestOverlappingBatchesAndSinglesMakeOneJobForEachKey(t *testing.T) {
+	s := open(t)
+	const racers, keys = 12, 40
+	var all sync.WaitGroup
+	ids := make([][]job.ID, racers)
+	for racer := range racers {
+		batch := make([]job.Submission, keys)
+		for k := range batch {
+			batch[k] = submission(t, keyed(fmt.Sprintf("key-%02d", k)))
+		}
+		if racer%2 == 1 {
+			slices.Reverse(batch)
+		}
+		all.Go(func() {
+			var results []job.Submitted
+			if racer%3 == 2 {
+				results = s.Submit(context.Background(), batch)
+			} else {
+				results, _ = s.SubmitAll(context.Background(), batch)
+			}
+			for _, result := range results {
+				ids[racer] = append(ids[racer], result.Receipt.ID)
+			}
+			if racer%2 == 1 {
+				slices.Reverse(ids[racer])
+			}
+		})
+	}
+	all.Wait()
+	require.Equal(t, keys, jobs(t, s))
+	for _, got := range ids {
+		require.Len(t, got, keys)
+		require.Equal(t, ids[0], got)
+	}
+	requireSound(t, s)
+}
+
+func TestABatchWhoseCommitIsNotAnsweredIsStoredOnce(t *testing.T) {
+	p, s, direct := behindProxy(t)
+	for name, lose := range map[string]*atomic.Int32{
+		"commit": &p.LoseCommits, "first answer": &p.LoseAnswers, "request": &p.LoseRequests,
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := jobs(t, direct)
+			batch := []job.Submission{submission(t), submission(t, keyed(name)), submission(t)}
+			lose.Store(1)
+			for i, result := range submitAll(t, s, batch...) {
+				require.NoError(t, result.Err)
+				require.Equal(t, batch[i].ID, result.Receipt.ID)
+				require.False(t, result.Receipt.Replayed)
+			}
+			require.Zero(t, lose.Load(), "it was lost")
+			require.Equal(t, before+len(batch), jobs(t, direct))
+		})
+	}
+}
