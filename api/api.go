@@ -54,7 +54,7 @@ const (
 // New returns the handler of all routes.
 func New(c Config) http.Handler {
 	router := chi.NewMux()
-	router.Use(observe(c.Log, c.Observe), protect, middleware.GetHead)
+	router.Use(c.Guard.Client, observe(c.Log, c.Observe), bounded, protect, c.Guard.Admit(writeProblem), middleware.GetHead)
 	router.NotFound(notFound)
 	router.MethodNotAllowed(methodNotAllowed(router))
 
@@ -69,6 +69,7 @@ func New(c Config) http.Handler {
 	router.Group(func(r chi.Router) {
 		r.Use(speakJSON)
 		routes := humachi.New(r, humaConfig(c.Version))
+		guardOperations(routes, c.Guard)
 		routes.UseMiddleware(deadline(c.RequestTimeout))
 		s.addSubmit(routes)
 		s.addJobs(routes)

@@ -34,6 +34,7 @@ func observe(log *slog.Logger, measure func(route, method string, status int, to
 					return
 				}
 				log.DebugContext(r.Context(), "request",
+					"client", middleware.GetClientIP(r.Context()),
 					"method", r.Method, "path", r.URL.Path, "status", answer.Status(),
 					"bytes", answer.BytesWritten(), "duration", time.Since(began))
 			}()

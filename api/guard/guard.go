@@ -1,20 +1,31 @@
 // Package guard decides who may call the API, for which tenant, and how often.
+//
+// A request passes three places. Client finds out its address. Admit finds
+// out its caller and refuses who is not one. Permit, asked for each operation,
+// compares the operation's scope with those of the caller; Take counts what
+// is limited. Nothing is kept on disk and nothing is shared between processes.
 package guard
 
 import (
-	"context"
-	"net/http"
+	"log/slog"
+	"net/netip"
 )
 
 // Scope is what a caller may do.
 type Scope string
 
-// The scopes. Whoever may operate may also read what is not a client's.
+// The scopes. None includes another.
 const (
-	Submit  Scope = "submit"
-	Read    Scope = "read"
+	// Submit is to make jobs, and to cancel, hold and release them.
+	Submit Scope = "submit"
+	// Read is to see jobs as clients see them.
+	Read Scope = "read"
+	// Operate is everything else: dead letters, metrics, and the insides.
 	Operate Scope = "operate"
 )
+
+// Scopes are all of them.
+func Scopes() []Scope { return []Scope{Submit, Read, Operate} }
 
 // Limit names one of the rate limits.
 type Limit string
@@ -25,21 +36,49 @@ const (
 	Requeue Limit = "requeue"
 )
 
-// Guard holds the credentials and the counters. A nil Guard lets everybody
-// do everything.
-type Guard struct{}
-
-// Allowance is the answer of a rate limit.
-type Allowance struct {
-	Allowed bool
-	// Header holds what every counted answer tells the client, and
-	// Retry-After when it was not allowed.
-	Header http.Header
+// Config is what New needs.
+type Config struct {
+	// Access says who may call; nil for everybody.
+	Access *Access
+	// PerMinute has how much a client and a caller may take in a minute. A
+	// limit that is absent is not kept.
+	PerMinute map[Limit]int
+	// Exempt are the networks whose clients no rate limit counts.
+	Exempt []netip.Prefix
+	// TrustedProxies are the networks of the reverse proxies whose
+	// X-Forwarded-For is believed.
+	TrustedProxies []netip.Prefix
+	Log            *slog.Logger
 }
 
-// Take counts n against the caller's limit.
-func (g *Guard) Take(context.Context, Limit, int) Allowance { return Allowance{Allowed: true} }
+// Guard holds the credentials and the counters. A nil Guard lets everybody
+// do everything. Its methods may be called concurrently.
+type Guard struct {
+	access   *access
+	limits   map[Limit]*limiter
+	exempt   []netip.Prefix
+	proxies  []string
+	failures *limiter
+	notices  notices
+	log      *slog.Logger
+}
 
-// Tenant returns the tenant that the caller is bound to; empty for a caller
-// that may act for any.
-func Tenant(context.Context) string { return "" }
+// New returns a Guard that has counted nothing.
+func New(c Config) *Guard {
+	g := &Guard{
+		limits:   map[Limit]*limiter{},
+		exempt:   c.Exempt,
+		failures: newLimiter("logins", failuresPerMinute),
+		log:      c.Log,
+	}
+	if c.Access != nil {
+		g.access = c.Access.digest()
+	}
+	for name, quota := range c.PerMinute {
+		g.limits[name] = newLimiter(name, quota)
+	}
+	for _, network := range c.TrustedProxies {
+		g.proxies = append(g.proxies, network.String())
+	}
+	return g
+}

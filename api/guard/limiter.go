@@ -1,0 +1,82 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// limiter is a rate limit: a name, a quota for the past minute, and what has
+// been taken of it.
+type limiter struct {
+	name    Limit
+	quota   int
+	counter *counter
+}
+
+func newLimiter(name Limit, quota int) *limiter {
+	return &limiter{name: name, quota: quota, counter: newCounter()}
+}
+
+// Allowance is the answer of a rate limit.
+type Allowance struct {
+	Allowed bool
+	// Header holds what every counted answer tells the client, and
+	// Retry-After when it was not allowed and waiting helps.
+	Header http.Header
+	// Detail says why it was not allowed.
+	Detail string
+}
+
+// Take counts n against the limit of the client's address and, when it has
+// shown credentials, against that of the caller: all n against both, or
+// nothing.
+func (g *Guard) Take(ctx context.Context, limit Limit, n int) Allowance {
+	if g == nil || g.limits[limit] == nil || g.isExempt(ctx) {
+		return Allowance{Allowed: true}
+	}
+	subjects := []subject{{network: networkOf(ctx)}}
+	if known := callerOf(ctx); known != nil {
+		subjects = append(subjects, subject{name: known.name})
+	}
+	return g.limits[limit].take(subjects, n)
+}
+
+// take counts n for each of the subjects, or for none.
+func (l *limiter) take(subjects []subject, n int) Allowance {
+	used, fits := l.counter.take(subjects, n, l.quota)
+	return l.answer(used, fits, n)
+}
+
+// look is take without counting.
+func (l *limiter) look(subjects []subject, n int) Allowance {
+	used, fits := l.counter.look(subjects, n, l.quota)
+	return l.answer(used, fits, n)
+}
+
+func (l *limiter) answer(used usage, fits bool, n int) Allowance {
+	left := float64(l.quota) - used.total()
+	if fits {
+		left -= float64(n)
+	}
+	// https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
+	header := http.Header{
+		"Ratelimit-Policy": {fmt.Sprintf("%q;q=%d;w=%d", l.name, l.quota, int(window.Seconds()))},
+		"Ratelimit":        {fmt.Sprintf("%q;r=%d;t=%d", l.name, int(max(left, 0)), wholeSeconds(window-used.elapsed))},
+	}
+	switch {
+	case fits:
+		return Allowance{Allowed: true, Header: header}
+	case n > l.quota:
+		return Allowance{Header: header, Detail: fmt.Sprintf(
+			"%d at once is more than the rate limit allows in a minute, %d", n, l.quota)}
+	}
+	header.Set("Retry-After", strconv.Itoa(wholeSeconds(used.wait(n, l.quota))))
+	return Allowance{Header: header, Detail: "the rate limit is reached"}
+}
+
+// wholeSeconds rounds up: whoever comes back then is not too early.
+func wholeSeconds(d time.Duration) int { return max(int(math.Ceil(d.Seconds())), 1) }
