@@ -19,6 +19,13 @@ func (c *config) finish(environ []string) error {
 	if err := c.Jobs.check(); err != nil {
 		return err
 	}
+	if err := c.Security.finish(environ); err != nil {
+		return fmt.Errorf("security.%w", err)
+	}
+	if err := c.RateLimit.check(); err != nil {
+		return fmt.Errorf("rate_limit.%w", err)
+	}
+	c.Security.CredentialsFile = c.resolvePath(c.Security.CredentialsFile)
 	c.Embedded.DataDir = c.resolvePath(c.Embedded.DataDir)
 	c.Embedded.BinDir = c.resolvePath(c.Embedded.BinDir)
 	names := map[string]bool{}
@@ -66,11 +73,16 @@ func (c *config) check() error {
 		}
 	}
 	_, levelErr := parseLevel(c.Log.Level)
+	_, proxiesErr := networks(c.Server.TrustedProxies)
 	switch {
 	case c.Server.MaxBodyBytes < 1024 || c.Server.MaxBodyBytes > 32<<20:
 		return fmt.Errorf("server.max_body_bytes: %d is not from 1024 to %d", c.Server.MaxBodyBytes, 32<<20)
 	case c.Server.MaxHeaderBytes < 1024:
 		return fmt.Errorf("server.max_header_bytes: %d is below 1024", c.Server.MaxHeaderBytes)
+	case c.Server.MaxConnections < 1:
+		return fmt.Errorf("server.max_connections: %d is below 1", c.Server.MaxConnections)
+	case proxiesErr != nil:
+		return fmt.Errorf("server.trusted_proxies: %w", proxiesErr)
 	case c.Database.MaxConnections < 2:
 		return fmt.Errorf("database.max_connections: %d is below 2", c.Database.MaxConnections)
 	case c.Embedded.DataDir == "":

@@ -12,13 +12,15 @@ import (
 // repository documents each key; a test keeps the two alike. A pointer is a
 // setting that may be absent.
 type config struct {
-	Server   serverConfig    `koanf:"server"`
-	Database databaseConfig  `koanf:"database"`
-	Embedded embeddedConfig  `koanf:"embedded"`
-	Worker   workerConfig    `koanf:"worker"`
-	Jobs     jobsConfig      `koanf:"jobs"`
-	Handlers []handlerConfig `koanf:"handlers"`
-	Log      logConfig       `koanf:"log"`
+	Server    serverConfig    `koanf:"server"`
+	Database  databaseConfig  `koanf:"database"`
+	Embedded  embeddedConfig  `koanf:"embedded"`
+	Worker    workerConfig    `koanf:"worker"`
+	Jobs      jobsConfig      `koanf:"jobs"`
+	Handlers  []handlerConfig `koanf:"handlers"`
+	Security  securityConfig  `koanf:"security"`
+	RateLimit rateLimitConfig `koanf:"rate_limit"`
+	Log       logConfig       `koanf:"log"`
 
 	// source is the file that was read; empty for none.
 	source string
@@ -33,6 +35,8 @@ type serverConfig struct {
 	ReadTimeout       time.Duration `koanf:"read_timeout"`
 	WriteTimeout      time.Duration `koanf:"write_timeout"`
 	IdleTimeout       time.Duration `koanf:"idle_timeout"`
+	MaxConnections    int           `koanf:"max_connections"`
+	TrustedProxies    []string      `koanf:"trusted_proxies"`
 }
 
 type databaseConfig struct {
@@ -116,6 +120,8 @@ func defaults() config {
 			ReadTimeout:       time.Minute,
 			WriteTimeout:      2 * time.Minute,
 			IdleTimeout:       2 * time.Minute,
+			MaxConnections:    10_000,
+			TrustedProxies:    []string{},
 		},
 		Database: databaseConfig{MaxConnections: 20},
 		Embedded: embeddedConfig{DataDir: "data/postgres"},
@@ -131,6 +137,7 @@ func defaults() config {
 				AtOnceAfterTimeout: &retry.AtOnceAfterTimeout,
 			},
 		}},
+		Security: defaultSecurity(), RateLimit: defaultRateLimit(),
 		Log: logConfig{Level: "info", Format: "auto"},
 	}
 }

@@ -16,7 +16,7 @@ import (
 const shipped = "../../config.yaml"
 
 // offSetting is a setting that is commented out: prose has a blank after "#".
-var offSetting = regexp.MustCompile(`(?m)^#( +(?:- )?[A-Za-z_]+:)`)
+var offSetting = regexp.MustCompile(`(?m)^#( +(?:- )?[A-Za-z_0-9]+:)`)
 
 // allSettings is the shipped file with every setting on.
 func allSettings(t *testing.T) string {
@@ -52,7 +52,7 @@ func TestConfigFileDocumentsEveryKey(t *testing.T) {
 			}
 		case []any:
 			for _, inner := range node {
-				if len(above) == 1 {
+				if _, branches := inner.(map[string]any); branches {
 					walk(inner, append(slices.Clone(above), "0"))
 				}
 			}
@@ -88,9 +88,11 @@ func TestConfigFileHasTheDefaults(t *testing.T) {
 func TestConfigFileIsValidWithEverySettingOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(allSettings(t)), 0o600))
-	cfg, err := load(settings{file: path, environ: []string{"ECHO_API_TOKEN=secret"}})
+	cfg, err := load(settings{file: path, environ: []string{"MONITORING_TOKEN=secret"}})
 	require.NoError(t, err)
 	require.Len(t, cfg.Handlers, 2)
 	require.Equal(t, byteSize(512<<20), *cfg.Handlers[0].Limits.Memory)
+	require.Len(t, cfg.Security.Tokens, 2)
+	require.Equal(t, secret("secret"), cfg.Security.Tokens[1].Token)
 	require.Equal(t, 10, *cfg.Jobs.Types["SEND_EMAIL"].MaxAttempts)
 }

@@ -47,11 +47,7 @@ func (h *handlerConfig) finish(environ []string) error {
 // inherited variables, and its own env with references resolved. A variable
 // in env wins over an inherited one.
 func (h *handlerConfig) environment(environ []string) ([]string, error) {
-	ours := map[string]string{}
-	for _, variable := range environ {
-		name, value, _ := strings.Cut(variable, "=")
-		ours[name] = value
-	}
+	ours := variablesOf(environ)
 	theirs := map[string]string{}
 	for _, name := range inherited {
 		if value, set := ours[name]; set {
@@ -74,6 +70,16 @@ func (h *handlerConfig) environment(environ []string) ([]string, error) {
 	}
 	slices.Sort(list)
 	return list, nil
+}
+
+// variablesOf returns the environment by name.
+func variablesOf(environ []string) map[string]string {
+	variables := map[string]string{}
+	for _, variable := range environ {
+		name, value, _ := strings.Cut(variable, "=")
+		variables[name] = value
+	}
+	return variables
 }
 
 // expand replaces ${NAME}. A variable that is not set is an error: an empty

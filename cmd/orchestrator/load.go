@@ -85,6 +85,9 @@ func (from settings) readFile(cfg *config, tree *koanf.Koanf) error {
 		return fmt.Errorf("configuration file %s: %w", path, err)
 	}
 	raw["handlers"] = numbered(raw["handlers"])
+	if security, ok := raw["security"].(map[string]any); ok {
+		security["tokens"] = numbered(security["tokens"])
+	}
 	if err := tree.Load(confmap.Provider(raw, ""), nil); err != nil {
 		return fmt.Errorf("configuration file %s: %w", path, err)
 	}

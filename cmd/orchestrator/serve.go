@@ -44,6 +44,10 @@ func (p *program) serve(parent context.Context) error {
 		return err
 	}
 	defer func() { _ = listener.Close() }()
+	guard, err := p.guardFor(cfg, listener.Addr(), log)
+	if err != nil {
+		return err
+	}
 
 	parts, db, err := p.start(drain, cfg, log)
 	if err != nil {
@@ -58,7 +62,7 @@ func (p *program) serve(parent context.Context) error {
 	stopping, stop := context.WithCancel(context.Background())
 	defer stop()
 	handler := api.New(api.Config{
-		Jobs: parts.jobs, Operations: parts.operations, Log: log, Version: thisBuild().Version,
+		Jobs: parts.jobs, Operations: parts.operations, Guard: guard, Log: log, Version: thisBuild().Version,
 		MaxBodyBytes: cfg.Server.MaxBodyBytes, RequestTimeout: cfg.Server.RequestTimeout,
 		Stopping: stopping.Done(),
 		Observe:  parts.observe, Prometheus: parts.prometheus,
@@ -66,7 +70,7 @@ func (p *program) serve(parent context.Context) error {
 	server := newServer(cfg.Server, handler, log)
 	server.RegisterOnShutdown(stop)
 	p.greet(listener.Addr(), log)
-	return work(drain, abort, listener, server, parts, db.ended, log)
+	return work(drain, abort, limited(listener, cfg.Server, log), server, parts, db.ended, log)
 }
 
 // start opens the database, brings its schema up to date, and assembles what

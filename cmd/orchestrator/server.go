@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"syscall"
 	"time"
+
+	"golang.org/x/net/netutil"
 )
 
 const (
@@ -34,6 +36,23 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 		return nil, fmt.Errorf("server.address: %w", err)
 	}
 	return listener, nil
+}
+
+// reservedFiles are for everything but the API's clients: the database,
+// plugins, logs.
+const reservedFiles = 256
+
+// limited keeps no more connections at once than are set, or than there are
+// files for. Further clients wait until one ends.
+func limited(listener net.Listener, cfg serverConfig, log *slog.Logger) net.Listener {
+	limit := cfg.MaxConnections
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && files.Cur < uint64(limit)+reservedFiles {
+		limit = max(int(files.Cur)-reservedFiles, 1)
+		log.Warn("fewer connections than server.max_connections: the limit of open files is too low (ulimit -n)",
+			"connections", limit, "open_files", files.Cur)
+	}
+	return netutil.LimitListener(listener, limit)
 }
 
 func newServer(cfg serverConfig, handler http.Handler, log *slog.Logger) *http.Server {

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+
+	"github.com/holdfast-jobs/holdfast/api/guard"
+)
+
+// guardFor decides who may call the API that listens on the address, or
+// refuses to serve there.
+func (p *program) guardFor(cfg config, address net.Addr, log *slog.Logger) (*guard.Guard, error) {
+	access, err := p.accessFor(cfg.Security, isPublic(address), log)
+	if err != nil {
+		return nil, err
+	}
+	exempt, _ := networks(cfg.RateLimit.Exempt) // Checked with the configuration.
+	proxies, _ := networks(cfg.Server.TrustedProxies)
+	quotas := map[guard.Limit]int{}
+	if cfg.RateLimit.Enabled {
+		quotas[guard.Jobs] = cfg.RateLimit.JobsPerMinute
+		quotas[guard.Requeue] = cfg.RateLimit.RequeuePerMinute
+	}
+	return guard.New(guard.Config{
+		Access: access, PerMinute: quotas, Exempt: exempt, TrustedProxies: proxies, Log: log,
+	}), nil
+}
+
+// isPublic reports whether others than this machine can reach the address.
+func isPublic(address net.Addr) bool {
+	listening, err := netip.ParseAddrPort(address.String())
+	return err != nil || !listening.Addr().Unmap().IsLoopback()
+}
+
+// accessFor returns nil when everybody may do everything.
+func (p *program) accessFor(cfg securityConfig, public bool, log *slog.Logger) (*guard.Access, error) {
+	if !cfg.Enabled {
+		if public && !cfg.AllowPublic {
+			return nil, usageError{errors.New("security.enabled is false and server.address is not a loopback address: " +
+				"everybody who reaches it could do everything. Set security.password or security.tokens, " +
+				"or security.allow_public=true if that is meant")}
+		}
+		if public {
+			log.Warn("the API is open to everybody who reaches it, because security.enabled is false")
+		}
+		return nil, nil
+	}
+	access := &guard.Access{User: cfg.User, Closed: public || len(cfg.Tokens) > 0}
+	for _, t := range cfg.Tokens {
+		token := guard.Token{Name: t.Name, Digest: t.digest(), Tenant: t.Tenant}
+		for _, scope := range t.Scopes {
+			token.Scopes = append(token.Scopes, guard.Scope(scope))
+		}
+		access.Tokens = append(access.Tokens, token)
+	}
+	switch {
+	case cfg.Password != "":
+		access.Password = guard.DigestOf(cfg.Password.reveal())
+	case !public:
+		password, err := p.keptPassword(cfg, log)
+		if err != nil {
+			return nil, err
+		}
+		access.Password = guard.DigestOf(password.reveal())
+	case len(cfg.Tokens) > 0:
+		access.NoPassword = true
+	default:
+		return nil, usageError{errors.New("server.address is not a loopback address, and there are no credentials: " +
+			"set security.password or security.tokens")}
+	}
+	return access, nil
+}
+
+// keptPassword returns the password in the credentials file, and makes both
+// at the first start. Only whoever made it prints it.
+func (p *program) keptPassword(cfg securityConfig, log *slog.Logger) (secret, error) {
+	kept := credentials{user: cfg.User, password: newPassword()}
+	made, err := kept.keep(cfg.CredentialsFile)
+	var unkept *notKeptError
+	where := "kept in " + cfg.CredentialsFile
+	switch {
+	case errors.As(err, &unkept):
+		log.Warn("the credentials could not be kept, and will be others at the next start", "error", unkept.err)
+		where = "until this program ends"
+	case err != nil:
+		return "", usageError{fmt.Errorf("security.credentials_file: %w", err)}
+	case !made:
+		return kept.password, nil
+	}
+	_, _ = fmt.Fprintf(p.stdout, "Credentials for operators, %s:\n  user      %s\n  password  %s\n",
+		where, kept.user, kept.password.reveal())
+	return kept.password, nil
+}

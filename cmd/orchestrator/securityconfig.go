@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/holdfast-jobs/holdfast/api/guard"
+)
+
+type securityConfig struct {
+	Enabled         bool          `koanf:"enabled"`
+	User            string        `koanf:"user"`
+	Password        secret        `koanf:"password"`
+	CredentialsFile string        `koanf:"credentials_file"`
+	Tokens          []tokenConfig `koanf:"tokens"`
+	AllowPublic     bool          `koanf:"allow_public"`
+}
+
+type tokenConfig struct {
+	Name   string   `koanf:"name"`
+	Token  secret   `koanf:"token"`
+	SHA256 string   `koanf:"token_sha256"`
+	Scopes []string `koanf:"scopes"`
+	Tenant string   `koanf:"tenant"`
+}
+
+type rateLimitConfig struct {
+	Enabled          bool     `koanf:"enabled"`
+	JobsPerMinute    int      `koanf:"jobs_per_minute"`
+	RequeuePerMinute int      `koanf:"requeue_per_minute"`
+	Exempt           []string `koanf:"exempt"`
+}
+
+func defaultSecurity() securityConfig {
+	return securityConfig{Enabled: true, User: "admin", CredentialsFile: "data/credentials"}
+}
+
+func defaultRateLimit() rateLimitConfig {
+	return rateLimitConfig{
+		Enabled: true, JobsPerMinute: 6000, RequeuePerMinute: 300, Exempt: []string{"127.0.0.0/8", "::1/128"},
+	}
+}
+
+const (
+	// maxTokenBytes is as much as the API looks at.
+	maxTokenBytes = 1 << 10
+	// maxPerMinute keeps a count within 32 bits.
+	maxPerMinute = 1_000_000_000
+	// maxTenantChars is that of a submission.
+	maxTenantChars = 200
+)
+
+// finish resolves references to the environment and checks. Its errors begin
+// with the key, and never have the value.
+func (s *securityConfig) finish(environ []string) error {
+	variables := variablesOf(environ)
+	user, err := expand(s.User, variables)
+	if err != nil {
+		return fmt.Errorf("user: %w", err)
+	}
+	s.User = user
+	if err := s.Password.expand(variables); err != nil {
+		return fmt.Errorf("password: %w", err)
+	}
+	switch {
+	case s.User == "" || strings.ContainsFunc(s.User, func(r rune) bool { return r == ':' || unicode.IsControl(r) }):
+		return errors.New("user: must not be empty, nor hold a colon or control characters")
+	case s.CredentialsFile == "":
+		return errors.New("credentials_file: is empty")
+	}
+	digests := map[guard.Digest]bool{}
+	names := map[string]bool{}
+	for i := range s.Tokens {
+		t := &s.Tokens[i]
+		if err := t.finish(variables); err != nil {
+			return fmt.Errorf("tokens.%d.%w", i, err)
+		}
+		if names[t.Name] {
+			return fmt.Errorf("tokens.%d.name: %q is taken by another token", i, t.Name)
+		}
+		if digests[t.digest()] {
+			return fmt.Errorf("tokens.%d: is the same as another token", i)
+		}
+		names[t.Name], digests[t.digest()] = true, true
+	}
+	return nil
+}
+
+func (t *tokenConfig) finish(variables map[string]string) error {
+	if err := t.Token.expand(variables); err != nil {
+		return fmt.Errorf("token: %w", err)
+	}
+	sum, err := expand(t.SHA256, variables)
+	if err != nil {
+		return fmt.Errorf("token_sha256: %w", err)
+	}
+	t.SHA256 = strings.ToLower(sum)
+	sumBytes, err := hex.DecodeString(t.SHA256)
+	switch {
+	case t.Name == "":
+		return errors.New("name: is empty")
+	case (t.Token == "") == (t.SHA256 == ""):
+		return errors.New("token: set either this or token_sha256")
+	case t.SHA256 != "" && (err != nil || len(sumBytes) != len(guard.Digest{})):
+		// What was written here may be the token itself.
+		return errors.New("token_sha256: is not 64 hexadecimal digits")
+	case len(t.Token) > maxTokenBytes:
+		return fmt.Errorf("token: is longer than %d bytes", maxTokenBytes)
+	case strings.ContainsFunc(t.Token.reveal(), func(r rune) bool { return r <= ' ' || r > '~' }):
+		return errors.New("token: holds characters that no header can carry; use letters and digits")
+	case len(t.Scopes) == 0:
+		return errors.New("scopes: is empty; list some of submit, read, operate")
+	case len([]rune(t.Tenant)) > maxTenantChars || strings.ContainsFunc(t.Tenant, unicode.IsControl):
+		return fmt.Errorf("tenant: is longer than %d characters or holds control characters", maxTenantChars)
+	}
+	for _, scope := range t.Scopes {
+		if !slices.Contains(guard.Scopes(), guard.Scope(scope)) {
+			return fmt.Errorf("scopes: %q is not one of submit, read, operate", scope)
+		}
+	}
+	return nil
+}
+
+// expand resolves references. One that comes out empty is an error: without
+// it the secret would count as not set.
+func (s *secret) expand(variables map[string]string) error {
+	expanded, err := expand(s.reveal(), variables)
+	if err == nil && expanded == "" && *s != "" {
+		err = errors.New("the variables that it names are empty")
+	}
+	*s = secret(expanded)
+	return err
+}
+
+func (t *tokenConfig) digest() guard.Digest {
+	if t.Token != "" {
+		return guard.DigestOf(t.Token.reveal())
+	}
+	var digest guard.Digest
+	_, _ = hex.Decode(digest[:], []byte(t.SHA256)) // finish has checked it.
+	return digest
+}
+
+func (r rateLimitConfig) check() error {
+	for name, quota := range map[string]int{"jobs_per_minute": r.JobsPerMinute, "requeue_per_minute": r.RequeuePerMinute} {
+		if quota < 1 || quota > maxPerMinute {
+			return fmt.Errorf("%s: %d is not from 1 to %d; rate_limit.enabled=false sets no limit", name, quota, maxPerMinute)
+		}
+	}
+	_, err := networks(r.Exempt)
+	if err != nil {
+		return fmt.Errorf("exempt: %w", err)
+	}
+	return nil
+}
+
+// networks reads CIDR prefixes; a bare address is a network of its own.
+func networks(texts []string) ([]netip.Prefix, error) {
+	prefixes := make([]netip.Prefix, 0, len(texts))
+	for _, text := range texts {
+		prefix, err := netip.ParsePrefix(text)
+		if address, addressErr := netip.ParseAddr(text); err != nil && addressErr == nil {
+			prefix, err = address.Unmap().Prefix(address.Unmap().BitLen())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a network such as 10.0.0.0/8", text)
+		}
+		prefixes = append(prefixes, prefix.Masked())
+	}
+	return prefixes, nil
+}
