@@ -59,7 +59,7 @@ func New(c Config) http.Handler {
 	router.MethodNotAllowed(methodNotAllowed(router))
 
 	s := &service{
-		jobs: c.Jobs, operations: c.Operations, guard: c.Guard, log: c.Log,
+		jobs: c.Jobs, operations: c.Operations, guard: c.Guard, log: c.Log, schemas: newSchemas(c.Log),
 		maxBodyBytes: c.MaxBodyBytes, requestTimeout: c.RequestTimeout, stopping: c.Stopping,
 	}
 	router.Get("/healthz", alive)
@@ -74,6 +74,7 @@ func New(c Config) http.Handler {
 		s.addSubmit(routes)
 		s.addJobs(routes)
 		s.addDeadLetters(routes)
+		s.addTypes(routes)
 		document = routes.OpenAPI()
 	})
 	serveDocument(router, document)
@@ -86,6 +87,7 @@ type service struct {
 	operations     Operations
 	guard          *guard.Guard
 	log            *slog.Logger
+	schemas        *schemas
 	maxBodyBytes   int64
 	requestTimeout time.Duration
 	stopping       <-chan struct{}

@@ -31,6 +31,9 @@ type ledger struct {
 	// that Await takes in vain, unless it is nil.
 	moved   chan struct{}
 	waiting chan struct{}
+	// declared are the job types that handlers have declared. All others but
+	// one are merely accepted.
+	declared []job.TypeSpec
 	// fails is returned, or panicked with, in place of an answer.
 	fails  error
 	panics any
@@ -203,7 +206,14 @@ func (l *ledger) DeadLetters(_ context.Context, filter job.DeadLetterFilter) ([]
 	return letters, l.interrupt()
 }
 
+func (l *ledger) Types(context.Context) ([]job.TypeSpec, error) { return l.declared, l.interrupt() }
+
 func (l *ledger) TypeSpec(_ context.Context, jobType string) (job.TypeSpec, error) {
+	for _, spec := range l.declared {
+		if spec.Type == jobType {
+			return spec, nil
+		}
+	}
 	if jobType == "NOBODYS_JOB" {
 		return job.TypeSpec{}, job.ErrUnknownType
 	}

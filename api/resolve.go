@@ -47,6 +47,9 @@ func (s *service) resolve(ctx context.Context, asked request) (job.Submission, e
 	if submission.Payload == nil {
 		submission.Payload = []byte("null")
 	}
+	if mistakes := s.schemas.check(spec, submission.Payload); len(mistakes) > 0 {
+		return job.Submission{}, invalid(mistakes...)
+	}
 	return submission, nil
 }
 

@@ -1,0 +1,104 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/job/schema"
+)
+
+// maxSchemas bounds how many compiled schemas are kept. Beyond it any other
+// makes room.
+const maxSchemas = 1000
+
+// schemas checks payloads against what handlers have declared. Each schema is
+// compiled once, and again when its text has changed.
+type schemas struct {
+	log    *slog.Logger
+	mu     sync.Mutex
+	byType map[string]*declaredSchema
+}
+
+// declaredSchema is a schema as a job type declared it.
+type declaredSchema struct {
+	text json.RawMessage
+	// compiled returns nil for a schema that does not compile.
+	compiled func() *schema.Schema
+}
+
+func newSchemas(log *slog.Logger) *schemas {
+	return &schemas{log: log, byType: make(map[string]*declaredSchema)}
+}
+
+// check returns what is wrong with a payload, at most maxErrors. A schema that
+// cannot be used is the handler's mistake, not the client's: what it would say
+// is left to the handler, which checks once more in any case.
+func (s *schemas) check(spec job.TypeSpec, payload json.RawMessage) []*huma.ErrorDetail {
+	if len(spec.Schema) == 0 {
+		return nil
+	}
+	compiled := s.of(spec)
+	if compiled == nil {
+		return nil
+	}
+	var mistakes []*huma.ErrorDetail
+	for _, violation := range compiled.Check(payload) {
+		mistakes = append(mistakes, at(pointer(placeInPayload(violation.Pointer)...), violation.Message))
+	}
+	return mistakes[:min(len(mistakes), maxErrors)]
+}
+
+// of returns the compiled schema of a type. Whoever needs it first compiles it
+// and the others wait; those of other types do not.
+func (s *schemas) of(spec job.TypeSpec) *schema.Schema {
+	s.mu.Lock()
+	known, found := s.byType[spec.Type]
+	if !found || !bytes.Equal(known.text, spec.Schema) {
+		known = &declaredSchema{text: spec.Schema, compiled: sync.OnceValue(func() *schema.Schema { return s.compile(spec) })}
+		s.makeRoom(found)
+		s.byType[spec.Type] = known
+	}
+	s.mu.Unlock()
+	return known.compiled()
+}
+
+func (s *schemas) makeRoom(found bool) {
+	if found || len(s.byType) < maxSchemas {
+		return
+	}
+	for other := range s.byType {
+		delete(s.byType, other)
+		return
+	}
+}
+
+func (s *schemas) compile(spec job.TypeSpec) *schema.Schema {
+	compiled, err := schema.Compile(spec.Schema)
+	if err != nil {
+		s.log.Warn("the schema of a job type cannot be used: its payloads are accepted as they are",
+			slog.String("job_type", spec.Type), slog.String("plugin", spec.Plugin), slog.Any("error", err))
+		return nil
+	}
+	return compiled
+}
+
+var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
+
+// placeInPayload takes a JSON Pointer into the payload to pieces, and to the
+// payload's own place in a submission.
+func placeInPayload(pointer string) []string {
+	place := []string{"payload"}
+	if pointer == "" {
+		return place
+	}
+	for step := range strings.SplitSeq(pointer[1:], "/") {
+		place = append(place, unescapePointer.Replace(step))
+	}
+	return place
+}
