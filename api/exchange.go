@@ -32,7 +32,7 @@ func (s *service) take(ctx context.Context, e exchange, limit guard.Limit, n int
 	allowance := s.guard.Take(ctx, limit, n)
 	maps.Copy(e.answer.Header(), allowance.Header)
 	if !allowance.Allowed {
-		return problem(http.StatusTooManyRequests, "too many requests; try again later")
+		return problem(http.StatusTooManyRequests, allowance.Detail)
 	}
 	return nil
 }

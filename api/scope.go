@@ -74,7 +74,7 @@ func permit(g *guard.Guard) func(huma.Context, func(huma.Context)) {
 func describeScope(g *guard.Guard) huma.AddOpFunc {
 	return func(document *huma.OpenAPI, operation *huma.Operation) {
 		scope := scopeOf(operation)
-		operation.Extensions = map[string]any{"x-scope": scope}
+		operation.Extensions = map[string]any{"x-scope": operation.Metadata[scopeKey]}
 		operation.Security = []map[string][]string{{"basic": {}}, {"bearer": {}}}
 		if !g.Needs(scope) {
 			operation.Security = append(operation.Security, map[string][]string{})

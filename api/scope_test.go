@@ -1,0 +1,312 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/api/guard"
+)
+
+// scopes are those of every operation. All tenants is for answers that no
+// caller may have who is bound to one.
+var scopes = map[string]struct {
+	scope      guard.Scope
+	allTenants bool
+}{
+	"POST /jobs":                   {scope: guard.Submit},
+	"POST /jobs/batch":             {scope: guard.Submit},
+	"GET /jobs":                    {scope: guard.Read},
+	"GET /jobs/{id}":               {scope: guard.Read},
+	"POST /jobs/{id}/cancel":       {scope: guard.Submit},
+	"POST /jobs/{id}/hold":         {scope: guard.Submit},
+	"POST /jobs/{id}/release":      {scope: guard.Submit},
+	"POST /jobs/{id}/requeue":      {scope: guard.Operate},
+	"GET /dead-letter":             {scope: guard.Operate},
+	"POST /dead-letter/retry":      {scope: guard.Operate},
+	"GET /job-types":               {scope: guard.Read},
+	"GET /job-types/{type}":        {scope: guard.Read},
+	"GET /job-types/{type}/schema": {scope: guard.Read},
+	"GET /debug/workers":           {scope: guard.Operate, allTenants: true},
+	"GET /debug/workers/summary":   {scope: guard.Operate, allTenants: true},
+	"GET /debug/jobs/{id}":         {scope: guard.Operate},
+	"GET /debug/queues":            {scope: guard.Operate, allTenants: true},
+	"GET /debug/doctor":            {scope: guard.Operate, allTenants: true},
+	"GET /metrics":                 {scope: guard.Operate, allTenants: true},
+}
+
+// who are the callers that the tests tell apart, with the scopes they have.
+var who = map[string]struct {
+	header string
+	scopes []guard.Scope
+	bound  bool
+}{
+	"basic":          {header: "Basic YWRtaW46Y2FuYXJ5LXBhc3N3b3Jk", scopes: guard.Scopes()},
+	"token submit":   {header: "Bearer canary-submit", scopes: []guard.Scope{guard.Submit}},
+	"token read":     {header: "Bearer canary-read", scopes: []guard.Scope{guard.Read}},
+	"token operate":  {header: "Bearer canary-operate", scopes: []guard.Scope{guard.Operate}},
+	"token of acme":  {header: "Bearer canary-acme", scopes: guard.Scopes(), bound: true},
+	"none":           {},
+	"wrong token":    {header: "Bearer canary-wrong"},
+	"wrong password": {header: "Basic YWRtaW46Y2FuYXJ5LXdyb25n"},
+}
+
+func accessFor(closed bool) *guard.Access {
+	access := &guard.Access{User: "admin", Password: guard.DigestOf("canary-password"), Closed: closed}
+	for name, caller := range who {
+		token, isToken := strings.CutPrefix(caller.header, "Bearer ")
+		if !isToken || name == "wrong token" {
+			continue
+		}
+		holder := guard.Token{Name: name, Digest: guard.DigestOf(token), Scopes: caller.scopes}
+		if caller.bound {
+			holder.Tenant = "acme"
+		}
+		access.Tokens = append(access.Tokens, holder)
+	}
+	return access
+}
+
+// output is a log that a server writes while a test reads it.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// guarded is the API with a guard, on a real server, with a log of everything.
+func guarded(t *testing.T, config guard.Config) (*httptest.Server, *output) {
+	t.Helper()
+	log := &output{}
+	config.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	ledger := newLedger()
+	jobIn("queued")(ledger)
+	server := httptest.NewServer(api.New(api.Config{
+		Jobs: ledger, Operations: ledger, Guard: guard.New(config), Log: config.Log, Version: "test",
+		MaxBodyBytes: 4096, MaxBatchBytes: 1 << 20, RequestTimeout: 10 * time.Second,
+	}))
+	t.Cleanup(server.Close)
+	return server, log
+}
+
+// call sends a request and returns the answer with its body.
+func call(t *testing.T, server *httptest.Server, method, path, authorization string) (*http.Response, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, strings.NewReader("{}"))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	if authorization != "" {
+		request.Header.Set("Authorization", authorization)
+	}
+	answer, err := server.Client().Do(request)
+	require.NoError(t, err)
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	return answer, string(body)
+}
+
+// operation is what the description says of one.
+type operation struct {
+	Scope     *guard.Scope          `json:"x-scope"`
+	Security  []map[string][]string `json:"security"`
+	Responses map[string]struct {
+		Content map[string]any
+	}
+}
+
+// operations are those of the OpenAPI document, as "METHOD /path".
+func operations(t *testing.T, server *httptest.Server) map[string]operation {
+	t.Helper()
+	answer, body := call(t, server, "GET", "/openapi.json", who["basic"].header)
+	require.Equal(t, 200, answer.StatusCode)
+	var document struct {
+		Paths      map[string]map[string]operation
+		Components struct{ SecuritySchemes map[string]any }
+	}
+	require.NoError(t, json.Unmarshal([]byte(body), &document))
+	require.Len(t, document.Components.SecuritySchemes, 2)
+	found := map[string]operation{}
+	for path, methods := range document.Paths {
+		for method, o := range methods {
+			found[strings.ToUpper(method)+" "+path] = o
+		}
+	}
+	require.NotEmpty(t, found)
+	return found
+}
+
+func TestEveryOperationSaysItsScope(t *testing.T) {
+	for _, closed := range []bool{false, true} {
+		server, _ := guarded(t, guard.Config{Access: accessFor(closed)})
+		for route, o := range operations(t, server) {
+			want, known := scopes[route]
+			require.True(t, known, "%s: write its scope into the table of this test", route)
+			require.NotNil(t, o.Scope, "%s has no scope", route)
+			require.Equal(t, want.scope, *o.Scope, route)
+			for _, status := range []string{"401", "403", "429"} {
+				require.Contains(t, o.Responses[status].Content, "application/problem+json", route)
+			}
+			schemes := []map[string][]string{{"basic": {}}, {"bearer": {}}}
+			if !closed && want.scope != guard.Operate {
+				schemes = append(schemes, map[string][]string{}) // no credentials
+			}
+			require.Equal(t, schemes, o.Security, route)
+		}
+	}
+}
+
+func TestEveryRouteAsksForItsScope(t *testing.T) {
+	for _, closed := range []bool{false, true} {
+		server, _ := guarded(t, guard.Config{Access: accessFor(closed)})
+		for route := range operations(t, server) {
+			server, log := guarded(t, guard.Config{Access: accessFor(closed)})
+			want := scopes[route]
+			method, path, _ := strings.Cut(route, " ")
+			path = strings.NewReplacer("{id}", strings.TrimPrefix(known, "/jobs/"), "{type}", "SLEEP_JOB").Replace(path)
+			methods := []string{method}
+			if method == "GET" {
+				methods = append(methods, "HEAD")
+			}
+			for name, caller := range who {
+				for _, method := range methods {
+					t.Run(fmt.Sprintf("%s %s by %s, closed %t", method, path, name, closed), func(t *testing.T) {
+						answer, body := call(t, server, method, path, caller.header)
+						switch {
+						case strings.HasPrefix(name, "wrong"), name == "none" && (closed || want.scope == guard.Operate):
+							require.Equal(t, 401, answer.StatusCode)
+							require.Len(t, answer.Header.Values("WWW-Authenticate"), 2)
+							require.Equal(t, "application/problem+json", answer.Header.Get("Content-Type"))
+						case name != "none" && !has(caller.scopes, want.scope), caller.bound && want.allTenants:
+							require.Equal(t, 403, answer.StatusCode)
+							require.Equal(t, "application/problem+json", answer.Header.Get("Content-Type"))
+						default:
+							require.NotContains(t, []int{401, 403, 429}, answer.StatusCode, body)
+						}
+						require.NotContains(t, body, "canary")
+					})
+				}
+			}
+			require.Contains(t, log.String(), `"client":"127.0.0.1"`)
+			require.NotContains(t, log.String(), "canary")
+		}
+	}
+}
+
+func has(scopes []guard.Scope, wanted guard.Scope) bool {
+	for _, scope := range scopes {
+		if scope == wanted {
+			return true
+		}
+	}
+	return false
+}
+
+func TestPathsThatAreNoOperationsAreGuardedToo(t *testing.T) {
+	for _, c := range []struct {
+		request      string
+		open, closed int
+	}{
+		{request: "GET /healthz", open: 200, closed: 200},
+		{request: "HEAD /healthz", open: 200, closed: 200},
+		{request: "GET /readyz", open: 200, closed: 200},
+		{request: "POST /healthz", open: 405, closed: 405},
+		{request: "GET /openapi.json", open: 200, closed: 401},
+		{request: "GET /openapi.yaml", open: 200, closed: 401},
+		{request: "GET /nothing", open: 404, closed: 401},
+		{request: "PUT /jobs", open: 405, closed: 401},
+		{request: "OPTIONS /jobs", open: 405, closed: 401},
+		{request: "GET /debug/nothing", open: 401, closed: 401},
+		{request: "PUT /debug/workers", open: 401, closed: 401},
+		{request: "GET /%64ebug/workers", open: 401, closed: 401},
+		{request: "DELETE /dead-letter", open: 401, closed: 401},
+		{request: "GET /metrics/x", open: 401, closed: 401},
+	} {
+		method, path, _ := strings.Cut(c.request, " ")
+		for want, closed := range map[*int]bool{&c.open: false, &c.closed: true} {
+			server, _ := guarded(t, guard.Config{Access: accessFor(closed)})
+			answer, _ := call(t, server, method, path, "")
+			require.Equal(t, *want, answer.StatusCode, "%s closed %t", c.request, closed)
+			answer, _ = call(t, server, method, path, who["wrong token"].header)
+			require.Equal(t, 401, answer.StatusCode, c.request)
+			answer, _ = call(t, server, method, path, who["basic"].header)
+			require.NotContains(t, []int{401, 403}, answer.StatusCode, c.request)
+		}
+	}
+}
+
+func TestSubmissionsAreLimitedForEachClient(t *testing.T) {
+	server, _ := guarded(t, guard.Config{PerMinute: map[guard.Limit]int{guard.Jobs: 2}})
+	for range 2 {
+		answer := post(t, server)
+		require.Equal(t, 202, answer.StatusCode)
+		require.Equal(t, `"jobs";q=2;w=60`, answer.Header.Get("RateLimit-Policy"))
+	}
+	answer := post(t, server)
+	require.Equal(t, 429, answer.StatusCode)
+	require.Equal(t, "application/problem+json", answer.Header.Get("Content-Type"))
+	require.NotEmpty(t, answer.Header.Get("Retry-After"))
+	require.Contains(t, answer.Header.Get("RateLimit"), `"jobs";r=0;t=`)
+	read, _ := call(t, server, "GET", known, "")
+	require.Equal(t, 200, read.StatusCode, "reading is not limited")
+}
+
+func post(t *testing.T, server *httptest.Server) *http.Response {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/jobs", strings.NewReader(minimal))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := server.Client().Do(request)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	return answer
+}
+
+func TestHeadersBeyondAllNeedAreRefused(t *testing.T) {
+	server, _ := guarded(t, guard.Config{})
+	for fields, want := range map[int]int{100: 200, 101: 431} {
+		require.Equal(t, want, raw(t, server, "GET /healthz HTTP/1.1\r\nHost: x\r\n"+strings.Repeat("X-A: b\r\n", fields)+"\r\n"))
+	}
+	for length, want := range map[int]int{8 << 10: 200, 8<<10 + 1: 414} {
+		path := "/healthz?" + strings.Repeat("x", length-len("/healthz?"))
+		require.Equal(t, want, raw(t, server, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"))
+	}
+}
+
+// raw sends a request as it is written and returns the status.
+func raw(t *testing.T, server *httptest.Server, request string) int {
+	t.Helper()
+	connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+	require.NoError(t, err)
+	defer func() { _ = connection.Close() }()
+	_, err = io.WriteString(connection, request)
+	require.NoError(t, err)
+	var version string
+	var status int
+	_, err = fmt.Fscan(connection, &version, &status)
+	require.NoError(t, err)
+	return status
+}
