@@ -3,13 +3,13 @@ package store
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -87,16 +87,33 @@ func explain(t testing.TB, s *Store, name string) string {
 	conn, err := pool.Acquire(t.Context())
 	require.NoError(t, err)
 	defer conn.Release()
-	described, err := conn.Conn().Prepare(t.Context(), "described_"+name, statement(name))
+	return explainOn(t, conn, statement(name))
+}
+
+// explainSQL is the plan of a statement that is put together.
+func explainSQL(t testing.TB, s *Store, sql string) string {
+	t.Helper()
+	conn, err := s.work.Acquire(t.Context())
 	require.NoError(t, err)
-	_, err = conn.Exec(t.Context(), "prepare probe as "+statement(name))
+	defer conn.Release()
+	return explainOn(t, conn, sql)
+}
+
+func explainOn(t testing.TB, conn *pgxpool.Conn, sql string) string {
+	t.Helper()
+	described, err := conn.Conn().Prepare(t.Context(), "", sql)
+	require.NoError(t, err)
+	_, err = conn.Exec(t.Context(), "prepare probe as "+sql)
 	require.NoError(t, err)
 	defer func() {
 		_, err := conn.Exec(context.Background(), "deallocate probe")
 		require.NoError(t, err)
 	}()
-	arguments := strings.TrimSuffix(strings.Repeat("null, ", len(described.ParamOIDs)), ", ")
-	rows, err := conn.Query(t.Context(), fmt.Sprintf("explain (costs off) execute probe(%s)", arguments), pgx.QueryExecModeSimpleProtocol)
+	arguments := ""
+	if n := len(described.ParamOIDs); n > 0 {
+		arguments = "(null" + strings.Repeat(", null", n-1) + ")"
+	}
+	rows, err := conn.Query(t.Context(), "explain (costs off) execute probe"+arguments, pgx.QueryExecModeSimpleProtocol)
 	require.NoError(t, err)
 	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)

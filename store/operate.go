@@ -76,6 +76,6 @@ func (s *Store) move(ctx context.Context, operation, sql string, id job.ID) (job
 // Redrive requeues dead jobs that the filter chooses, the longest dead first,
 // and returns how many it requeued.
 func (s *Store) Redrive(ctx context.Context, filter job.DeadLetterFilter) (int, error) {
-	moved, err := s.writeOnce(ctx, redriveSQL, filter.Limit)
+	moved, err := s.writeOnce(ctx, redriveSQL, filter.Limit, filter.Type, filter.Tenant)
 	return len(moved), translate("redrive", err)
 }

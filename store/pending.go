@@ -8,11 +8,6 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// List returns a page of the jobs that the filter chooses.
-func (s *Store) List(context.Context, job.Filter) (job.Page, error) {
-	return job.Page{}, errors.ErrUnsupported
-}
-
 // Detail returns everything about a job, or job.ErrNotFound.
 func (s *Store) Detail(context.Context, job.ID) (job.Detail, error) {
 	return job.Detail{}, errors.ErrUnsupported

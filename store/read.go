@@ -72,7 +72,9 @@ func (s *Store) Attempts(ctx context.Context, id job.ID) ([]job.Attempt, error) 
 
 // DeadLetters returns the dead jobs that the filter chooses, the newest first.
 func (s *Store) DeadLetters(ctx context.Context, filter job.DeadLetterFilter) ([]job.DeadLetter, error) {
-	rows, err := s.work.Query(ctx, deadLettersSQL, filter.Limit)
+	after := pgtype.UUID{Bytes: filter.After.ID, Valid: !filter.After.DeadAt.IsZero()}
+	rows, err := s.work.Query(ctx, deadLettersSQL,
+		filter.Limit, filter.Type, filter.Tenant, instant(filter.After.DeadAt), after)
 	if err != nil {
 		return nil, translate("dead letters", err)
 	}

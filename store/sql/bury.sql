@@ -22,9 +22,10 @@ with batch as (
         last_error = coalesce(f.error, j.last_error), updated_at = now()
     from freed f
     where j.job_id = f.job_id
-    returning f.*
+    returning f.*, j.job_type, j.tenant
 ), buried as (
-    insert into dead_letters (job_id, dead_at) select job_id, now() from settled
+    insert into dead_letters (job_id, dead_at, job_type, tenant)
+    select job_id, now(), job_type, tenant from settled
 )
 insert into job_attempts (
     job_id, fence, attempt, lease_id, worker_id, plugin, plugin_version, claimed_at, ended_at,

@@ -9,4 +9,4 @@ with forgotten as (
 insert into workers (worker_id, alive_until, host, pid, pid_started)
 values ($1, now() + $2::interval, $3, $4, $5)
 on conflict (worker_id) do update
-set alive_until = excluded.alive_until, stopped_at = null;
+set alive_until = excluded.alive_until, heartbeat_at = now(), stopped_at = null;

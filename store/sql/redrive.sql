@@ -1,10 +1,12 @@
--- Requeue up to $1 dead jobs, the longest dead first: dead -> queued.
+-- Requeue up to $1 dead jobs, the longest dead first: dead -> queued. Of type $2
+-- and of tenant $3, where those are not empty.
 -- Clock: now().
 -- Locks: dead letters, oldest first, skipping locked ones; then ledger rows.
 -- Index: dead_letters_dead_at, jobs_pkey.
 with oldest as materialized (
     select job_id
     from dead_letters
+    where ($2::text = '' or job_type = $2) and ($3::text = '' or tenant = $3)
     order by dead_at, job_id
     limit $1 for update skip locked
 ), freed as (

@@ -6,7 +6,9 @@
 -- Fence: lease_id.
 -- Index: leases_pkey.
 with alive as (
-    update workers set alive_until = clock_timestamp() + $3::interval where worker_id = $4
+    update workers
+    set alive_until = clock_timestamp() + $3::interval, heartbeat_at = clock_timestamp()
+    where worker_id = $4
 ), held as materialized (
     select l.job_id
     from unnest($1::uuid[], $2::uuid[]) as h (job_id, lease_id)

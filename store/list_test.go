@@ -1,0 +1,195 @@
+package store
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// listed reads the list page by page.
+func listed(t testing.TB, s *Store, filter job.Filter) (ids []job.ID, pages int) {
+	t.Helper()
+	for {
+		page, err := s.List(t.Context(), filter)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(page.Jobs), filter.Limit)
+		pages++
+		for _, view := range page.Jobs {
+			ids = append(ids, view.ID)
+		}
+		if page.Next == (job.ID{}) {
+			return ids, pages
+		}
+		filter.After = page.Next
+	}
+}
+
+// A listedJob is one as the test knows it.
+type listedJob struct {
+	id      job.ID
+	tenant  string
+	kind    string
+	tags    []string
+	state   job.State
+	created time.Time
+}
+
+// various stores jobs of two types, two tenants and all states, whose ids and
+// times of creation are minutes apart.
+func various(t testing.TB, s *Store) []listedJob {
+	t.Helper()
+	var all []listedJob
+	start := time.Now().Add(-24 * time.Hour).Truncate(time.Millisecond)
+	var made []job.ID
+	for i := range 60 {
+		made = append(made, inState(t, s, job.States()[i%len(job.States())]))
+	}
+	for i, id := range made {
+		state := job.States()[i%len(job.States())]
+		j := listedJob{
+			tenant: []string{job.DefaultTenant, "acme"}[i/2%2], kind: []string{"A", "B"}[i/4%2],
+			tags: []string{"x", "y"}[i%3/2:], state: state, created: start.Add(time.Duration(i) * 10 * time.Minute),
+		}
+		j.id = firstID(j.created)
+		j.id[15] = byte(i)
+		for _, table := range []string{"ready", "leases", "timers", "dead_letters", "jobs"} {
+			exec(t, s, "update "+table+" set job_id = $2 where job_id = $1", uuid(id), uuid(j.id))
+		}
+		exec(t, s, "update jobs set tenant = $2, job_type = $3, tags = $4, created_at = $5 where job_id = $1",
+			uuid(j.id), j.tenant, j.kind, j.tags, j.created)
+		all = append(all, j)
+	}
+	slices.Reverse(all) // newest first
+	return all
+}
+
+func TestAListIsWhatItsFiltersChooseNewestFirst(t *testing.T) {
+	s := open(t)
+	all := various(t, s)
+	oneOf := func(t *rapid.T, name string, of ...string) string {
+		return rapid.SampledFrom(append(of, "")).Draw(t, name)
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		filter := job.Filter{
+			Type: oneOf(r, "type", "A", "B", "C"), Tenant: oneOf(r, "tenant", job.DefaultTenant, "acme", "nobody"),
+			Tag: oneOf(r, "tag", "x", "y", "z"), Limit: rapid.IntRange(1, 70).Draw(r, "limit"),
+		}
+		if rapid.Bool().Draw(r, "by state") {
+			filter.States = rapid.SliceOfNDistinct(rapid.SampledFrom(job.States()), 1, 3, rapid.ID).Draw(r, "states")
+		}
+		if rapid.Bool().Draw(r, "from") {
+			filter.CreatedFrom = all[rapid.IntRange(0, len(all)-1).Draw(r, "oldest")].created
+		}
+		if rapid.Bool().Draw(r, "before") {
+			filter.CreatedBefore = all[rapid.IntRange(0, len(all)-1).Draw(r, "newest")].created
+		}
+		var want []job.ID
+		for _, j := range all {
+			if (filter.Type == "" || j.kind == filter.Type) && (filter.Tenant == "" || j.tenant == filter.Tenant) &&
+				(filter.Tag == "" || slices.Contains(j.tags, filter.Tag)) &&
+				(len(filter.States) == 0 || slices.Contains(filter.States, j.state)) &&
+				(filter.CreatedFrom.IsZero() || !j.created.Before(filter.CreatedFrom)) &&
+				(filter.CreatedBefore.IsZero() || j.created.Before(filter.CreatedBefore)) {
+				want = append(want, j.id)
+			}
+		}
+		got, _ := listed(t, s, filter)
+		require.Equal(r, want, got)
+	})
+}
+
+func TestJobsThatComeWhileAListIsReadDoNotShiftItsPages(t *testing.T) {
+	s := open(t)
+	var ids []job.ID
+	for range 10 {
+		ids = append(ids, given(t, s))
+	}
+	first, err := s.List(t.Context(), job.Filter{Limit: 4})
+	require.NoError(t, err)
+	given(t, s)
+	given(t, s)
+	rest, _ := listed(t, s, job.Filter{Limit: 4, After: first.Next})
+	slices.Reverse(ids)
+	require.Equal(t, ids[4:], rest)
+}
+
+func TestThePageOfARareJobIsShortButNotTheLast(t *testing.T) {
+	s := open(t)
+	rare := given(t, s, func(j *job.Submission) {
+		j.Tags = []string{"rare"}
+		j.ID = job.ID{15: 1} // the oldest
+	})
+	fill(t, s, job.Queued, scanAtMost+1, "COMMON")
+	ids := ask[[][16]byte](t, s, "select array_agg(job_id order by job_id desc) from jobs")
+	page, err := s.List(t.Context(), job.Filter{Tag: "rare", Limit: 10})
+	require.NoError(t, err)
+	require.Empty(t, page.Jobs)
+	require.True(t, bytes.Equal(ids[scanAtMost-1][:], page.Next[:]), "the next page begins where the scan ended")
+	found, pages := listed(t, s, job.Filter{Tag: "rare", Limit: 10})
+	require.Equal(t, []job.ID{rare}, found)
+	require.Equal(t, 2, pages)
+}
+
+func TestListsAreReadByAnIndexOnly(t *testing.T) {
+	s := open(t)
+	fill(t, s, job.Queued, 20_000, "COMMON")
+	for name, filter := range map[string]job.Filter{
+		"all": {}, "type": {Type: "COMMON"}, "tenant": {Tenant: "acme"}, "both": {Type: "COMMON", Tenant: "acme"},
+		"running": {States: []job.State{job.Running}}, "dead": {States: []job.State{job.Dead}, Type: "COMMON"},
+		"time": {CreatedFrom: time.Now(), CreatedBefore: time.Now(), After: job.ID{1}},
+	} {
+		filter.Limit = 100
+		l := newListing(filter)
+		for _, sql := range []string{l.jobs(), l.end()} {
+			plan := explainSQL(t, s, sql)
+			require.NotContains(t, plan, "Seq Scan", "%s\n%s", name, plan)
+			require.NotContains(t, plan, "Sort", "%s\n%s", name, plan)
+		}
+		require.Contains(t, explainSQL(t, s, l.jobs()), map[string]string{
+			"all": "jobs_pkey", "type": "jobs_type", "tenant": "jobs_tenant", "both": "jobs_tenant",
+			"running": "leases_pkey", "dead": "dead_letters_pkey", "time": "jobs_pkey",
+		}[name])
+	}
+}
+
+func TestDeadLettersAreFilteredAndPaged(t *testing.T) {
+	s := open(t)
+	var mine []job.ID
+	for i := range 9 {
+		kind, tenant := []string{"A", "B"}[i%2], []string{"acme", "other"}[i/2%2]
+		given(t, s, func(j *job.Submission) { j.Type, j.Tenant = kind, tenant })
+		claimed, err := s.Claim(t.Context(), worker, []string{kind}, 1, aMinute)
+		require.NoError(t, err)
+		settled(t, s, claimed[0], job.PermanentFailure)
+		if kind == "A" && tenant == "acme" {
+			mine = append(mine, claimed[0].JobID)
+		}
+	}
+	slices.Reverse(mine)
+	filter := job.DeadLetterFilter{Type: "A", Tenant: "acme", Limit: 2}
+	var got []job.ID
+	for {
+		letters, err := s.DeadLetters(t.Context(), filter)
+		require.NoError(t, err)
+		for _, letter := range letters {
+			got = append(got, letter.ID)
+			filter.After = job.DeadLetterPlace{DeadAt: letter.DeadAt, ID: letter.ID}
+		}
+		if len(letters) < filter.Limit {
+			break
+		}
+	}
+	require.Equal(t, mine, got)
+
+	n, err := s.Redrive(t.Context(), job.DeadLetterFilter{Type: "A", Tenant: "acme", Limit: 100})
+	require.NoError(t, err)
+	require.Equal(t, len(mine), n)
+	require.Equal(t, 9-len(mine), ask[int](t, s, "select count(*) from dead_letters"))
+	requireSound(t, s)
+}
