@@ -56,6 +56,22 @@ func TestJobsAreScheduledWhenTheyAreDueAndNotBefore(t *testing.T) {
 	}
 }
 
+func TestAScheduledJobThatIsHeldMissesItsTime(t *testing.T) {
+	s := open(t)
+	id := given(t, s, func(j *job.Submission) { j.Delay = time.Hour })
+	for range 2 { // holding twice is no error
+		view, err := s.Hold(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, job.Created, view.State)
+	}
+	pass(t, s, 2*time.Hour)
+	require.Zero(t, promote(t, s, 10))
+	require.True(t, ask[bool](t, s, "select run_at = 'infinity' from jobs"))
+	_, err := s.Release(t.Context(), id)
+	require.NoError(t, err)
+	requireState(t, s, id, job.Queued)
+}
+
 func TestTheEarliestDueIsPromotedFirst(t *testing.T) {
 	s := open(t)
 	var ids []job.ID

@@ -40,6 +40,22 @@ func (s submissionSet) ids() []pgtype.UUID {
 	return column(s.distinct, func(place int) pgtype.UUID { return uuid(s.entries[place].ID) })
 }
 
+// settle answers for those of the distinct submissions that are stored, and
+// takes them out.
+func (s *submissionSet) settle(stored []submittedRow, results []job.Submitted) {
+	byID := make(map[job.ID]submittedRow, len(stored))
+	for _, row := range stored {
+		byID[row.JobID] = row
+	}
+	s.distinct = slices.DeleteFunc(s.distinct, func(place int) bool {
+		row, ok := byID[s.entries[place].ID]
+		if ok {
+			results[place] = row.answer(s.entries[place])
+		}
+		return ok
+	})
+}
+
 // repeat gives repetitions the result of the first submission with their key.
 func (s submissionSet) repeat(results []job.Submitted) {
 	for i, e := range s.entries {

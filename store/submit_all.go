@@ -16,7 +16,7 @@ const insertAtMost = 500
 // SubmitAll stores all of the jobs, or none of them: none when any of the
 // results has an error. What a key found counts as stored. The results are in
 // the order given; where nothing was stored, those without an error say no
-// more than that it was not their fault.
+// more than that it was not their fault. Submitting the same ids again is safe.
 func (s *Store) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error) {
 	set := newSubmissionSet(batch)
 	results := make([]job.Submitted, len(batch))
@@ -41,24 +41,25 @@ func (s *Store) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Su
 		case errors.Is(translate("", err), job.ErrBadData):
 			forget(results)
 			return results, s.findBad(ctx, set, set.distinct, results)
-		case answered(err) || ctx.Err() != nil:
+		case answered(err) && !violates(err, jobsPrimaryKey) || ctx.Err() != nil:
 			return nil, translate("submit all", err)
 		}
 		// The commit may have been lost, or its answer: pgx 5.12 says "conn
-		// closed" of a COMMIT that got none, as if it had not been sent.
+		// closed" of a COMMIT that got none, as if it had not been sent. It can
+		// also arrive after the next look, and is then in the way.
 		stored, readErr := s.query(ctx, submittedSQL, set.ids())
 		if readErr != nil {
 			return nil, translate("submit all", errors.Join(err, readErr))
 		}
-		if len(stored) > 0 { // one is all
-			set.repeat(results)
-			return results, nil
+		if len(stored) == 0 && answered(err) {
+			return nil, translate("submit all", err) // the batch itself has an id twice
 		}
+		set.settle(stored, results)
 	}
 }
 
 // insertAll inserts in one transaction and fills in the results of the
-// distinct submissions. When one of them is refused, the transaction is
+// distinct submissions that are not settled. When one of them is refused, the transaction is
 // rolled back and that is no error.
 func (s *Store) insertAll(ctx context.Context, set submissionSet, results []job.Submitted) error {
 	tx, err := s.work.Begin(ctx)

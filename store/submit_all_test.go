@@ -137,3 +137,59 @@ func TestABatchWhoseCommitIsNotAnsweredIsStoredOnce(t *testing.T) {
 		})
 	}
 }
+
+func TestABatchSentASecondTimeMakesNothingNew(t *testing.T) {
+	s := open(t)
+	known := given(t, s, keyed("known"))
+	batch := append(submissions(t, 3), submission(t, keyed("known")), submission(t, keyed("new")))
+	first := submitAll(t, s, batch...)
+	second := submitAll(t, s, batch...)
+	for i, result := range second {
+		require.NoError(t, result.Err)
+		require.Equal(t, first[i].Receipt.ID, result.Receipt.ID)
+	}
+	require.Equal(t, known, second[3].Receipt.ID)
+	require.Equal(t, len(batch), jobs(t, s))
+
+	twice := submission(t)
+	_, err := s.SubmitAll(t.Context(), []job.Submission{twice, submission(t), {
+		ID: twice.ID, Type: jobType, Tenant: job.DefaultTenant, IdempotencyKey: "k", Payload: twice.Payload,
+		MaxAttempts: 1, Timeout: aMinute,
+	}})
+	require.True(t, violates(err, jobsPrimaryKey), "an id that two of a batch have: %v", err)
+	require.Equal(t, len(batch), jobs(t, s))
+}
+
+func TestAHundredRacersWithOneKeyMakeOneJob(t *testing.T) {
+	s := open(t)
+	const racers = 100
+	ids := make([]job.ID, racers)
+	start := make(chan struct{})
+	var all sync.WaitGroup
+	for racer := range racers {
+		batch := []job.Submission{submission(t, keyed("the key"))}
+		if racer%2 == 1 {
+			batch = append(batch, submission(t))
+		}
+		all.Go(func() {
+			<-start
+			var results []job.Submitted
+			if racer%2 == 0 {
+				results = s.Submit(context.Background(), batch)
+			} else {
+				results, _ = s.SubmitAll(context.Background(), batch)
+			}
+			if len(results) > 0 && results[0].Err == nil {
+				ids[racer] = results[0].Receipt.ID
+			}
+		})
+	}
+	close(start)
+	all.Wait()
+	for _, id := range ids {
+		require.Equal(t, ids[0], id)
+	}
+	require.NotZero(t, ids[0])
+	require.Equal(t, 1+racers/2, jobs(t, s))
+	requireSound(t, s)
+}
