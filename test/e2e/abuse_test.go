@@ -34,11 +34,11 @@ func TestHugeRequestsAreRefusedInLittleMemory(t *testing.T) {
 
 	t.Run("a body that declares a gigabyte", func(t *testing.T) {
 		require.Equal(t, http.StatusRequestEntityTooLarge, answerTo(t, o,
-			"POST /jobs HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 1073741824\r\n\r\n", nil))
+			"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1073741824\r\n\r\n", nil))
 	})
 	t.Run("a gigabyte in chunks", func(t *testing.T) {
 		require.Equal(t, http.StatusRequestEntityTooLarge, answerTo(t, o,
-			"POST /jobs HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
+			"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
 			func(conn io.Writer) error {
 				chunk := "10000\r\n" + strings.Repeat(" ", 0x10000) + "\r\n"
 				for range (1 << 30) / 0x10000 {
@@ -52,7 +52,7 @@ func TestHugeRequestsAreRefusedInLittleMemory(t *testing.T) {
 	t.Run("a hundred thousand brackets", func(t *testing.T) {
 		body := `{"jobType":"SLEEP_JOB","payload":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + "}"
 		require.Equal(t, http.StatusBadRequest, answerTo(t, o, fmt.Sprintf(
-			"POST /jobs HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body), nil))
+			"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body), nil))
 	})
 	t.Run("ten thousand headers", func(t *testing.T) {
 		var headers strings.Builder
@@ -60,7 +60,7 @@ func TestHugeRequestsAreRefusedInLittleMemory(t *testing.T) {
 			fmt.Fprintf(&headers, "X-%d: 1\r\n", i)
 		}
 		require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, answerTo(t, o,
-			"GET /healthz HTTP/1.1\r\nHost: h\r\n"+headers.String()+"\r\n", nil))
+			"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"+headers.String()+"\r\n", nil))
 	})
 	require.Less(t, resident(t, o)-before, flat)
 	healthy(t, o)
@@ -127,7 +127,7 @@ func dribbleTo(ctx context.Context, address string, inHeader bool, begun chan<- 
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	head := "POST /jobs HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n"
+	head := "POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n"
 	if !inHeader {
 		head += "\r\n"
 	}

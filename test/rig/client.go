@@ -10,8 +10,14 @@ import (
 	"time"
 )
 
-// Client talks to an orchestrator's API.
-type Client struct{ Address string }
+// Client talks to an orchestrator's API, as its operator.
+type Client struct {
+	Address  string
+	Password string
+}
+
+// operator is the name that goes with the password.
+const operator = "admin"
 
 // Job is what GET /jobs/{id} shows.
 type Job struct {
@@ -90,6 +96,7 @@ func (c Client) Call(ctx context.Context, method, path string, body any, want in
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
+	request.SetBasicAuth(operator, c.Password)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return err

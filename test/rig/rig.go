@@ -5,6 +5,7 @@ package rig
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -51,11 +52,14 @@ func New(ctx context.Context, binary, dir string, log io.Writer, settings ...str
 	if err := listener.Close(); err != nil {
 		return nil, err
 	}
+	password := rand.Text()
 	return &Orchestrator{
-		Client: Client{Address: address},
+		Client: Client{Address: address, Password: password},
 		binary: binary, dir: dir, log: log,
-		settings: append([]string{"server.address=" + address}, settings...),
-		seen:     make(map[Process]string),
+		settings: append([]string{
+			"server.address=" + address, "security.user=" + operator, "security.password=" + password,
+		}, settings...),
+		seen: make(map[Process]string),
 	}, nil
 }
 
