@@ -112,10 +112,17 @@ func guarded(t *testing.T, config guard.Config) (*httptest.Server, *output) {
 	return server, log
 }
 
-// call sends a request and returns the answer with its body.
-func call(t *testing.T, server *httptest.Server, method, path, authorization string) (*http.Response, string) {
+// reply is an answer that has been read.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// call sends a request and returns the answer.
+func call(t *testing.T, server *httptest.Server, method, path, authorization, text string) reply {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, strings.NewReader("{}"))
+	request, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, strings.NewReader(text))
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	if authorization != "" {
@@ -126,7 +133,7 @@ func call(t *testing.T, server *httptest.Server, method, path, authorization str
 	body, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
-	return answer, string(body)
+	return reply{status: answer.StatusCode, header: answer.Header, body: string(body)}
 }
 
 // operation is what the description says of one.
@@ -141,13 +148,13 @@ type operation struct {
 // operations are those of the OpenAPI document, as "METHOD /path".
 func operations(t *testing.T, server *httptest.Server) map[string]operation {
 	t.Helper()
-	answer, body := call(t, server, "GET", "/openapi.json", who["basic"].header)
-	require.Equal(t, 200, answer.StatusCode)
+	answer := call(t, server, "GET", "/openapi.json", who["basic"].header, "")
+	require.Equal(t, 200, answer.status)
 	var document struct {
 		Paths      map[string]map[string]operation
 		Components struct{ SecuritySchemes map[string]any }
 	}
-	require.NoError(t, json.Unmarshal([]byte(body), &document))
+	require.NoError(t, json.Unmarshal([]byte(answer.body), &document))
 	require.Len(t, document.Components.SecuritySchemes, 2)
 	found := map[string]operation{}
 	for path, methods := range document.Paths {
@@ -194,19 +201,19 @@ func TestEveryRouteAsksForItsScope(t *testing.T) {
 			for name, caller := range who {
 				for _, method := range methods {
 					t.Run(fmt.Sprintf("%s %s by %s, closed %t", method, path, name, closed), func(t *testing.T) {
-						answer, body := call(t, server, method, path, caller.header)
+						answer := call(t, server, method, path, caller.header, "{}")
 						switch {
 						case strings.HasPrefix(name, "wrong"), name == "none" && (closed || want.scope == guard.Operate):
-							require.Equal(t, 401, answer.StatusCode)
-							require.Len(t, answer.Header.Values("WWW-Authenticate"), 2)
-							require.Equal(t, "application/problem+json", answer.Header.Get("Content-Type"))
+							require.Equal(t, 401, answer.status)
+							require.Len(t, answer.header.Values("WWW-Authenticate"), 2)
+							require.Equal(t, "application/problem+json", answer.header.Get("Content-Type"))
 						case name != "none" && !has(caller.scopes, want.scope), caller.bound && want.allTenants:
-							require.Equal(t, 403, answer.StatusCode)
-							require.Equal(t, "application/problem+json", answer.Header.Get("Content-Type"))
+							require.Equal(t, 403, answer.status)
+							require.Equal(t, "application/problem+json", answer.header.Get("Content-Type"))
 						default:
-							require.NotContains(t, []int{401, 403, 429}, answer.StatusCode, body)
+							require.NotContains(t, []int{401, 403, 429}, answer.status, answer.body)
 						}
-						require.NotContains(t, body, "canary")
+						require.NotContains(t, answer.body, "canary")
 					})
 				}
 			}
@@ -248,12 +255,12 @@ func TestPathsThatAreNoOperationsAreGuardedToo(t *testing.T) {
 		method, path, _ := strings.Cut(c.request, " ")
 		for want, closed := range map[*int]bool{&c.open: false, &c.closed: true} {
 			server, _ := guarded(t, guard.Config{Access: accessFor(closed)})
-			answer, _ := call(t, server, method, path, "")
-			require.Equal(t, *want, answer.StatusCode, "%s closed %t", c.request, closed)
-			answer, _ = call(t, server, method, path, who["wrong token"].header)
-			require.Equal(t, 401, answer.StatusCode, c.request)
-			answer, _ = call(t, server, method, path, who["basic"].header)
-			require.NotContains(t, []int{401, 403}, answer.StatusCode, c.request)
+			answer := call(t, server, method, path, "", "")
+			require.Equal(t, *want, answer.status, "%s closed %t", c.request, closed)
+			answer = call(t, server, method, path, who["wrong token"].header, "")
+			require.Equal(t, 401, answer.status, c.request)
+			answer = call(t, server, method, path, who["basic"].header, "")
+			require.NotContains(t, []int{401, 403}, answer.status, c.request)
 		}
 	}
 }
@@ -261,28 +268,16 @@ func TestPathsThatAreNoOperationsAreGuardedToo(t *testing.T) {
 func TestSubmissionsAreLimitedForEachClient(t *testing.T) {
 	server, _ := guarded(t, guard.Config{PerMinute: map[guard.Limit]int{guard.Jobs: 2}})
 	for range 2 {
-		answer := post(t, server)
-		require.Equal(t, 202, answer.StatusCode)
-		require.Equal(t, `"jobs";q=2;w=60`, answer.Header.Get("RateLimit-Policy"))
+		answer := call(t, server, "POST", "/jobs", "", minimal)
+		require.Equal(t, 202, answer.status)
+		require.Equal(t, `"jobs";q=2;w=60`, answer.header.Get("RateLimit-Policy"))
 	}
-	answer := post(t, server)
-	require.Equal(t, 429, answer.StatusCode)
-	require.Equal(t, "application/problem+json", answer.Header.Get("Content-Type"))
-	require.NotEmpty(t, answer.Header.Get("Retry-After"))
-	require.Contains(t, answer.Header.Get("RateLimit"), `"jobs";r=0;t=`)
-	read, _ := call(t, server, "GET", known, "")
-	require.Equal(t, 200, read.StatusCode, "reading is not limited")
-}
-
-func post(t *testing.T, server *httptest.Server) *http.Response {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/jobs", strings.NewReader(minimal))
-	require.NoError(t, err)
-	request.Header.Set("Content-Type", "application/json")
-	answer, err := server.Client().Do(request)
-	require.NoError(t, err)
-	require.NoError(t, answer.Body.Close())
-	return answer
+	answer := call(t, server, "POST", "/jobs", "", minimal)
+	require.Equal(t, 429, answer.status)
+	require.Equal(t, "application/problem+json", answer.header.Get("Content-Type"))
+	require.NotEmpty(t, answer.header.Get("Retry-After"))
+	require.Contains(t, answer.header.Get("RateLimit"), `"jobs";r=0;t=`)
+	require.Equal(t, 200, call(t, server, "GET", known, "", "").status, "reading is not limited")
 }
 
 func TestHeadersBeyondAllNeedAreRefused(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // credentials are what an operator logs in with. In a file they are a line
@@ -43,7 +44,8 @@ func (e *notKeptError) Unwrap() error { return e.err }
 // with its credentials. It returns a notKeptError when there is no file and
 // none can be made.
 func (c *credentials) keep(path string) (made bool, err error) {
-	if err := c.read(path); !errors.Is(err, fs.ErrNotExist) {
+	// ENOTDIR: what should be a directory above it is a file.
+	if err := c.read(path); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		return false, err
 	}
 	err = c.write(path)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -68,6 +67,7 @@ func (r *records) await(t *testing.T, message string) map[string]any {
 // serving is a program under way whose assembly is a stand-in.
 type serving struct {
 	log    *records
+	out    *records
 	code   chan int
 	cancel context.CancelFunc
 	closed chan struct{}
@@ -75,11 +75,16 @@ type serving struct {
 
 func serve(t *testing.T, run func(ctx, abort context.Context) error, args ...string) *serving {
 	t.Helper()
-	t.Chdir(t.TempDir())
+	return serveIn(t, t.TempDir(), run, args...)
+}
+
+func serveIn(t *testing.T, directory string, run func(ctx, abort context.Context) error, args ...string) *serving {
+	t.Helper()
+	t.Chdir(directory)
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &serving{log: &records{}, code: make(chan int, 1), cancel: cancel, closed: make(chan struct{})}
+	s := &serving{log: &records{}, out: &records{}, code: make(chan int, 1), cancel: cancel, closed: make(chan struct{})}
 	program := program{
-		stdout: io.Discard, stderr: s.log,
+		stdout: s.out, stderr: s.log,
 		environ: []string{"HOLDFAST_DATABASE__URL=" + storetest.EmptyURL(t), "HOLDFAST_SERVER__ADDRESS=127.0.0.1:0"},
 		assemble: func(context.Context, config, databaseURL, []string, *slog.Logger) (*assembly, error) {
 			return &assembly{jobs: pingable{}, run: run, close: func() { close(s.closed) }}, nil
