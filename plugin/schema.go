@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"reflect"
 	"strings"
 	"time"
@@ -19,11 +20,13 @@ var (
 	timestamp   = reflect.TypeFor[time.Time]()
 	rawJSON     = reflect.TypeFor[json.RawMessage]()
 	jsonNumber  = reflect.TypeFor[json.Number]()
+	address     = reflect.TypeFor[url.URL]()
 )
 
-// schemaOf makes the JSON Schema of a payload type. It refers to nothing
-// outside of itself, and allows members that the type does not know, so that
-// clients can be ahead of handlers. It is nil for a type that any JSON fits.
+// schemaOf makes the JSON Schema of a payload type. It takes what encoding/json
+// makes of the type's values and refers to nothing outside of itself. Members
+// that the type does not know are allowed, so that clients can be ahead of
+// handlers. It is nil for a type that any JSON fits.
 func schemaOf(t reflect.Type) (schema json.RawMessage, err error) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -40,21 +43,24 @@ func schemaOf(t reflect.Type) (schema json.RawMessage, err error) {
 		Anonymous: true, AllowAdditionalProperties: true, ExpandedStruct: t.Kind() == reflect.Struct,
 		Mapper: schemaOfDecoder, Namer: definitionName,
 	}
-	encoded, err := json.Marshal(reflector.ReflectFromType(t))
-	if err != nil {
-		return nil, err
+	reflected := reflector.ReflectFromType(t)
+	if reflector.ExpandedStruct {
+		encoded, err := json.Marshal(reflected)
+		if err != nil {
+			return nil, err
+		}
+		if bytes.Contains(encoded, []byte(`"#/$defs/`+definitionName(t)+`"`)) {
+			// The type contains itself; expanded, its definition would be missing.
+			reflector.ExpandedStruct = false
+			reflected = reflector.ReflectFromType(t)
+		}
 	}
-	if reflector.ExpandedStruct && bytes.Contains(encoded, []byte(`"#/$defs/`+definitionName(t)+`"`)) {
-		// The type contains itself; expanded, its definition would be missing.
-		reflector.ExpandedStruct = false
-		return json.Marshal(reflector.ReflectFromType(t))
-	}
-	return encoded, nil
+	return json.Marshal(fitPayload(t, reflected))
 }
 
 // schemaOfDecoder is for types that decode themselves or are decoded in their
-// own way: what they look like in Go says nothing about their JSON. One with a JSONSchema method describes
-// itself.
+// own way: what they look like in Go says nothing about their JSON. One with a
+// JSONSchema method describes itself.
 func schemaOfDecoder(t reflect.Type) *jsonschema.Schema {
 	_, describesItself := t.MethodByName("JSONSchema")
 	pointer := reflect.PointerTo(t)
@@ -63,6 +69,10 @@ func schemaOfDecoder(t reflect.Type) *jsonschema.Schema {
 		return nil
 	case t == jsonNumber:
 		return &jsonschema.Schema{Type: "number"}
+	case t == address:
+		return &jsonschema.Schema{Type: "object"} // the library takes it for a string
+	case t.Kind() == reflect.Uintptr:
+		return &jsonschema.Schema{Type: "integer"}
 	case pointer.Implements(jsonDecoder):
 		return &jsonschema.Schema{}
 	case pointer.Implements(textDecoder):

@@ -44,22 +44,22 @@ func TestASchemaDescribesThePayloadsType(t *testing.T) {
 	}{
 		"a struct":      {reflect.TypeFor[point](), `{` + draft + `,` + pointAlone[1:]},
 		"a pointer":     {reflect.TypeFor[*point](), `{` + draft + `,` + pointAlone[1:]},
-		"a map":         {reflect.TypeFor[map[string]int](), `{` + draft + `,"type":"object","additionalProperties":{"type":"integer"}}`},
+		"a map":         {reflect.TypeFor[map[string]int](), `{` + draft + `,"type":["object","null"],"additionalProperties":{"type":"integer"}}`},
 		"a text":        {reflect.TypeFor[string](), `{` + draft + `,"type":"string"}`},
-		"no members":    {reflect.TypeFor[struct{}](), `{` + draft + `,"type":"object","properties":{}}`},
+		"no members":    {reflect.TypeFor[struct{}](), `{` + draft + `,"type":["object","null"],"properties":{}}`},
 		"a number":      {reflect.TypeFor[json.Number](), `{` + draft + `,"type":"number"}`},
 		"anything":      {reflect.TypeFor[any](), ``},
 		"anything, raw": {reflect.TypeFor[json.RawMessage](), ``},
 		"many things": {reflect.TypeFor[order](), `{` + draft + `,"type":"object",
-			"properties":{"id":{"type":"string","minLength":1},"count":{"type":"integer"},"at":{"type":"string","format":"date-time"},
-			"wait":{"type":"number"},"tags":{"oneOf":[{"type":"string"},{"type":"array"}]},"from":{"type":"string"},
-			"labels":{"type":"object","additionalProperties":{"type":"string"}},"raw":true,
+			"properties":{"id":{"type":"string","minLength":1},"count":{"type":["integer","null"]},"at":{"type":"string","format":"date-time"},
+			"wait":{"type":["number","null"]},"tags":{"oneOf":[{"type":"string"},{"type":"array"},{"type":"null"}]},"from":{"type":"string"},
+			"labels":{"type":["object","null"],"additionalProperties":{"type":"string"}},"raw":true,
 			"nested":{"$ref":"#/$defs/github.com_holdfast_jobs_holdfast_plugin.point"}},
 			"required":["id","at","tags","from","labels","raw","nested"],
 			"$defs":{"github.com_holdfast_jobs_holdfast_plugin.point":` + pointAlone + `}}`},
 		"a type within itself": {reflect.TypeFor[tree](), `{` + draft + `,"$ref":"#/$defs/github.com_holdfast_jobs_holdfast_plugin.tree",
 			"$defs":{"github.com_holdfast_jobs_holdfast_plugin.tree":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},
-			"children":{"type":"array","items":{"$ref":"#/$defs/github.com_holdfast_jobs_holdfast_plugin.tree"}}}}}}`},
+			"children":{"type":["array","null"],"items":{"$ref":"#/$defs/github.com_holdfast_jobs_holdfast_plugin.tree"}}}}}}`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,213 @@
+package plugin
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+)
+
+// fitter makes schemas that were reflected from types take what encoding/json
+// makes of the types, and null where it is what Go clients send: for pointers,
+// slices, maps, and members that may be left out.
+type fitter struct {
+	definitions jsonschema.Definitions
+	fitted      map[string]bool
+}
+
+// fitPayload fits the schema of a payload as a whole. A payload that is absent
+// is null, and so fits whatever has no required members.
+func fitPayload(t reflect.Type, s *jsonschema.Schema) *jsonschema.Schema {
+	f := &fitter{definitions: s.Definitions, fitted: make(map[string]bool)}
+	f.fit(t, s) // in place: the definitions stay at the top
+	whole := s
+	if definition, ok := f.definitions[definitionName(t)]; ok {
+		whole = definition
+	}
+	if t.Kind() == reflect.Struct && whole.Type == "object" && len(whole.Required)+len(whole.AnyOf)+len(whole.OneOf) == 0 {
+		return orNull(s)
+	}
+	return s
+}
+
+// fit returns the schema for the values of a type; it may change the one that
+// is given.
+func (f *fitter) fit(t reflect.Type, s *jsonschema.Schema) *jsonschema.Schema {
+	if t.Kind() == reflect.Pointer {
+		return orNull(f.fit(t.Elem(), s))
+	}
+	name := definitionName(t)
+	if s.Ref != "" && s.Ref == "#/$defs/"+name {
+		if definition := f.definitions[name]; !f.fitted[name] {
+			f.fitted[name] = true
+			f.definitions[name] = f.fit(t, definition)
+		}
+		return s
+	}
+	if s.Ref != "" || t == rawJSON || describesItself(t) || schemaOfDecoder(t) != nil {
+		if t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+			return orNull(s)
+		}
+		return s
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		f.fitMembers(t, s)
+	case reflect.Array:
+		if s.Items != nil {
+			s.Items = f.fit(t.Elem(), s.Items)
+		}
+	case reflect.Slice:
+		if isBytes(t) {
+			s.Type, s.Items, s.ContentEncoding = "string", nil, "base64"
+		} else if s.Items != nil {
+			s.Items = f.fit(t.Elem(), s.Items)
+		}
+		return orNull(s)
+	case reflect.Map:
+		// The library allows no negative keys.
+		for _, value := range s.PatternProperties {
+			s.PatternProperties, s.AdditionalProperties = nil, value
+		}
+		if s.AdditionalProperties != nil {
+			s.AdditionalProperties = f.fit(t.Elem(), s.AdditionalProperties)
+		}
+		return orNull(s)
+	default:
+		boundInteger(t, s)
+	}
+	return s
+}
+
+// fitMembers fits the members of a struct.
+func (f *fitter) fitMembers(t reflect.Type, s *jsonschema.Schema) {
+	if s.Properties == nil {
+		return
+	}
+	members := membersOf(t)
+	for property := s.Properties.Oldest(); property != nil; property = property.Next() {
+		m, known := members[property.Key]
+		switch {
+		case !known: // the type's own addition
+			continue
+		case m.unclear:
+			property.Value = jsonschema.TrueSchema
+			continue
+		}
+		property.Value = f.fit(m.of, property.Value)
+		if m.absent || !slices.Contains(s.Required, property.Key) {
+			property.Value = orNull(property.Value)
+		}
+	}
+	s.Required = slices.DeleteFunc(s.Required, func(name string) bool {
+		return members[name].unclear || members[name].absent
+	})
+}
+
+// orNull makes a schema take null as well.
+func orNull(s *jsonschema.Schema) *jsonschema.Schema {
+	null := &jsonschema.Schema{Type: "null"}
+	isNull := func(one *jsonschema.Schema) bool { return one.Type == "null" }
+	encoded, err := json.Marshal(s)
+	types, _ := s.Extras["type"].([]string)
+	switch {
+	case err != nil || string(encoded) == "true" || slices.Contains(types, "null"),
+		slices.ContainsFunc(s.AnyOf, isNull), slices.ContainsFunc(s.OneOf, isNull):
+	case s.Ref != "" && len(s.AnyOf) == 0:
+		s.AnyOf, s.Ref = []*jsonschema.Schema{{Ref: s.Ref}, null}, ""
+	case len(s.OneOf) > 0 && !slices.ContainsFunc(s.OneOf, isMoreThanAType):
+		s.OneOf = append(s.OneOf, null)
+	case len(s.Enum) > 0 || s.Const != nil || len(s.AnyOf)+len(s.OneOf)+len(s.AllOf) > 0 || s.Not != nil || s.Type == "":
+		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{s, null}}
+	default:
+		if s.Extras == nil {
+			s.Extras = make(map[string]any)
+		}
+		s.Extras["type"], s.Type = []string{s.Type, "null"}, ""
+	}
+	return s
+}
+
+func isMoreThanAType(s *jsonschema.Schema) bool {
+	return s.Type == "" || !reflect.DeepEqual(s, &jsonschema.Schema{Type: s.Type})
+}
+
+// boundInteger keeps an integer within its type, unless a tag does.
+func boundInteger(t reflect.Type, s *jsonschema.Schema) {
+	if s.Type != "integer" {
+		return
+	}
+	unsigned := t.Kind() >= reflect.Uint && t.Kind() <= reflect.Uintptr
+	lowest, highest := int64(-1)<<(t.Bits()-1), int64(1)<<(t.Bits()-1)-1
+	if unsigned {
+		lowest, highest = 0, 2*highest+1
+	}
+	if (unsigned || t.Bits() < 64) && s.Minimum == "" && s.ExclusiveMinimum == "" {
+		s.Minimum = json.Number(fmt.Sprint(lowest))
+	}
+	if t.Bits() < 64 && s.Maximum == "" && s.ExclusiveMaximum == "" {
+		s.Maximum = json.Number(fmt.Sprint(highest))
+	}
+}
+
+func describesItself(t reflect.Type) bool {
+	_, describes := t.MethodByName("JSONSchema")
+	_, points := t.MethodByName("JSONSchemaAlias")
+	return describes || points
+}
+
+// isBytes reports whether a slice is base64 in JSON.
+func isBytes(t reflect.Type) bool {
+	element := reflect.PointerTo(t.Elem())
+	return t.Elem().Kind() == reflect.Uint8 &&
+		!element.Implements(reflect.TypeFor[json.Marshaler]()) && !element.Implements(reflect.TypeFor[encoding.TextMarshaler]())
+}
+
+// member is a member of a JSON object as a struct describes it.
+type member struct {
+	of reflect.Type
+	// absent says that it is missing when a pointer to an embedded struct is
+	// nil.
+	absent bool
+	// unclear says that several fields have its name, or one that does not
+	// count. The rules which of them does are not worth their words here.
+	unclear bool
+}
+
+// membersOf lists the members that encoding/json makes of a struct.
+func membersOf(t reflect.Type) map[string]member {
+	members := make(map[string]member)
+	addMembers(members, t, false, nil)
+	return members
+}
+
+func addMembers(members map[string]member, t reflect.Type, absent bool, within []reflect.Type) {
+	if slices.Contains(within, t) {
+		return
+	}
+	for i := range t.NumField() {
+		field := t.Field(i)
+		tag := field.Tag.Get("json")
+		name, _, _ := strings.Cut(tag, ",")
+		inner, isPointer := field.Type, field.Type.Kind() == reflect.Pointer
+		if isPointer {
+			inner = inner.Elem()
+		}
+		embedded := field.Anonymous && inner.Kind() == reflect.Struct
+		switch {
+		case tag == "-" || !field.IsExported() && !field.Anonymous:
+			continue
+		case embedded && name == "":
+			addMembers(members, inner, absent || isPointer, append(within, t))
+			continue
+		case name == "":
+			name = field.Name
+		}
+		_, twice := members[name]
+		members[name] = member{of: field.Type, absent: absent, unclear: twice || !field.IsExported() && !embedded}
+	}
+}
