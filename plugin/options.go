@@ -3,6 +3,8 @@ package plugin
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
 
 // Option sets something about a job type. What no option sets is decided by
@@ -12,7 +14,6 @@ type Option func(*Handler)
 // Bounds of what the orchestrator accepts.
 const (
 	maxMaxAttempts = 1_000_000
-	maxSchemaBytes = 1 << 20
 	longest        = 10 * 365 * 24 * time.Hour
 )
 
@@ -64,8 +65,8 @@ func WithSchema(schema json.RawMessage) Option {
 		switch {
 		case !object && !boolean:
 			h.reject("the schema is neither an object nor a boolean")
-		case len(schema) > maxSchemaBytes:
-			h.reject("the schema is longer than %d bytes", maxSchemaBytes)
+		case len(schema) > wire.MaxSchemaBytes:
+			h.reject("the schema is longer than %d bytes", wire.MaxSchemaBytes)
 		default:
 			h.schema = schema
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/job/schema"
 )
 
 // What a manifest may hold at most.
@@ -20,7 +21,6 @@ const (
 	maxTypes       = 10_000
 	maxTypeName    = 200
 	maxVersion     = 200
-	maxSchemaBytes = 1 << 20
 	maxAttempts    = 1_000_000
 	maxConcurrency = 10_000
 )
@@ -78,11 +78,11 @@ func readType(declared *handlerv1.JobType) (job.TypeSpec, error) {
 	if spec.MaxAttempts > maxAttempts {
 		return spec, fmt.Errorf("max attempts %d is above %d", spec.MaxAttempts, maxAttempts)
 	}
-	if schema := declared.GetSchema(); len(schema) > 0 {
-		if err := checkSchema(schema); err != nil {
+	if text := declared.GetSchema(); len(text) > 0 {
+		if _, err := schema.Compile(text); err != nil {
 			return spec, fmt.Errorf("schema: %w", err)
 		}
-		spec.Schema = schema
+		spec.Schema = text
 	}
 	var err error
 	if spec.Timeout, err = duration("timeout", declared.GetTimeoutMs()); err != nil {
@@ -140,22 +140,6 @@ func checkText(what, text string, limit int) error {
 		}
 	}
 	return nil
-}
-
-func checkSchema(schema []byte) error {
-	if len(schema) > maxSchemaBytes {
-		return fmt.Errorf("%d bytes are more than %d", len(schema), maxSchemaBytes)
-	}
-	var value any
-	if err := json.Unmarshal(schema, &value); err != nil {
-		return err
-	}
-	switch value.(type) {
-	case map[string]any, bool:
-		return nil
-	default:
-		return errors.New("it is neither an object nor a boolean")
-	}
 }
 
 func duration(what string, ms uint64) (time.Duration, error) {

@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/job/schema"
 )
 
 func TestAManifestIsTakenAsDeclared(t *testing.T) {
@@ -50,16 +52,18 @@ func TestAManifestThatMakesNoSenseIsRefused(t *testing.T) {
 		return &handlerv1.DescribeResponse{JobTypes: []*handlerv1.JobType{declared}}
 	}
 	for want, raw := range map[string]*handlerv1.DescribeResponse{
-		"no job type":             {},
-		"the version":             {Version: "a\nb", JobTypes: []*handlerv1.JobType{{Name: "T"}}},
-		"concurrency 10001":       {Concurrency: 10_001, JobTypes: []*handlerv1.JobType{{Name: "T"}}},
-		"declared twice":          {JobTypes: []*handlerv1.JobType{{Name: "T"}, {Name: "T"}}},
-		"the name is empty":       one(&handlerv1.JobType{}),
-		"longer than 200 bytes":   one(&handlerv1.JobType{Name: strings.Repeat("T", 201)}),
-		"cannot be printed":       one(&handlerv1.JobType{Name: "T\x00"}),
-		"schema: unexpected end":  one(&handlerv1.JobType{Name: "T", Schema: []byte(`{`)}),
-		"neither an object":       one(&handlerv1.JobType{Name: "T", Schema: []byte(`[]`)}),
-		"bytes are more than":     one(&handlerv1.JobType{Name: "T", Schema: []byte(`"` + strings.Repeat("s", maxSchemaBytes) + `"`)}),
+		"no job type":            {},
+		"the version":            {Version: "a\nb", JobTypes: []*handlerv1.JobType{{Name: "T"}}},
+		"concurrency 10001":      {Concurrency: 10_001, JobTypes: []*handlerv1.JobType{{Name: "T"}}},
+		"declared twice":         {JobTypes: []*handlerv1.JobType{{Name: "T"}, {Name: "T"}}},
+		"the name is empty":      one(&handlerv1.JobType{}),
+		"longer than 200 bytes":  one(&handlerv1.JobType{Name: strings.Repeat("T", 201)}),
+		"cannot be printed":      one(&handlerv1.JobType{Name: "T\x00"}),
+		"schema: it is not JSON": one(&handlerv1.JobType{Name: "T", Schema: []byte(`{`)}),
+		"neither an object":      one(&handlerv1.JobType{Name: "T", Schema: []byte(`[]`)}),
+		"bytes are more than":    one(&handlerv1.JobType{Name: "T", Schema: []byte(`"` + strings.Repeat("s", wire.MaxSchemaBytes) + `"`)}),
+		`job type "T": schema: at /items/type: it must be one of`: one(&handlerv1.JobType{Name: "T", Schema: []byte(`{"items":{"type":"text"}}`)}),
+		`at /$ref: "file:///etc/passwd" refers to something`:      one(&handlerv1.JobType{Name: "T", Schema: []byte(`{"$ref":"file:///etc/passwd"}`)}),
 		"max attempts":            one(&handlerv1.JobType{Name: "T", MaxAttempts: math.MaxUint32}),
 		"timeout of":              one(&handlerv1.JobType{Name: "T", TimeoutMs: math.MaxUint64}),
 		"no backoff is named":     retry(&handlerv1.Retry{}),
@@ -74,6 +78,10 @@ func TestAManifestThatMakesNoSenseIsRefused(t *testing.T) {
 		_, err := readManifest("mail", raw)
 		require.ErrorContains(t, err, want)
 	}
+}
+
+func TestBothEndsAgreeOnTheSizeOfASchema(t *testing.T) {
+	require.Equal(t, schema.MaxBytes, wire.MaxSchemaBytes)
 }
 
 func TestDurationsFromPluginsDoNotOverflow(t *testing.T) {

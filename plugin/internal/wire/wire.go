@@ -16,6 +16,9 @@ const PluginName = "handler"
 // for receiving is 4 MiB, too small for a message that carries several jobs.
 const MaxMessageBytes = 64 << 20
 
+// MaxSchemaBytes bounds the JSON Schema of a job type.
+const MaxSchemaBytes = 256 << 10
+
 // Handshake makes a binary that is run by hand say what it is, instead of
 // hanging. It is not a secret.
 var Handshake = plugin.HandshakeConfig{

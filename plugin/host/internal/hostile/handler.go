@@ -39,6 +39,8 @@ func (*handler) Describe(context.Context, *handlerv1.DescribeRequest) (*handlerv
 	switch *mode {
 	case "badschema":
 		m.JobTypes[0].Schema = []byte(`{"type":`)
+	case "farschema":
+		m.JobTypes[0].Schema = []byte(`{"properties":{"a":{"$ref":"https://example.com/a"}}}`)
 	case "notypes":
 		m.JobTypes = nil
 	case "hung":
