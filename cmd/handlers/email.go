@@ -12,10 +12,10 @@ import (
 )
 
 type emailArgs struct {
-	To      addresses         `json:"to" jsonschema:"oneof_type=string;array"`
-	CC      addresses         `json:"cc,omitempty" jsonschema:"oneof_type=string;array"`
-	BCC     addresses         `json:"bcc,omitempty" jsonschema:"oneof_type=string;array"`
-	ReplyTo addresses         `json:"replyTo,omitempty" jsonschema:"oneof_type=string;array"`
+	To      addresses         `json:"to"`
+	CC      addresses         `json:"cc,omitempty"`
+	BCC     addresses         `json:"bcc,omitempty"`
+	ReplyTo addresses         `json:"replyTo,omitempty"`
 	Subject string            `json:"subject"`
 	Text    string            `json:"text,omitempty"`
 	HTML    string            `json:"html,omitempty"`
@@ -61,7 +61,7 @@ func newMailer(getenv func(string) string) mailer {
 }
 
 func (m mailer) handler() plugin.Handler {
-	return plugin.Handle("SEND_EMAIL", m.sendEmail,
+	return plugin.Handle("SEND_EMAIL", m.sendEmail, plugin.WithSchema(emailSchema()),
 		plugin.Timeout(time.Minute), plugin.MaxAttempts(8),
 		plugin.Retry(plugin.ExponentialBackoff(5*time.Second, 3, 30*time.Minute)))
 }

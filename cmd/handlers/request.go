@@ -26,10 +26,10 @@ type requestArgs struct {
 	// Body is sent as it is when it is a string, and as JSON otherwise.
 	Body json.RawMessage `json:"body,omitempty"`
 	// ExpectStatus lists the statuses that are a success; any 2xx when empty.
-	ExpectStatus statuses `json:"expectStatus,omitempty" jsonschema:"oneof_type=integer;array"`
+	ExpectStatus statuses `json:"expectStatus,omitempty"`
 	// TimeoutSeconds bounds the whole request, redirects and body included;
 	// defaultRequestTime when absent.
-	TimeoutSeconds *float64 `json:"timeoutSeconds,omitempty" jsonschema:"exclusiveMinimum=0,maximum=300"`
+	TimeoutSeconds *float64 `json:"timeoutSeconds,omitempty"`
 }
 
 // statuses is one number or a list of them.
@@ -62,7 +62,7 @@ const (
 )
 
 func (r requester) handler() plugin.Handler {
-	return plugin.HandleResult("HTTP_REQUEST", r.request,
+	return plugin.HandleResult("HTTP_REQUEST", r.request, plugin.WithSchema(requestSchema()),
 		plugin.Timeout((maxRequestSeconds+10)*time.Second), plugin.MaxAttempts(5),
 		plugin.Retry(plugin.ExponentialBackoff(2*time.Second, 3, 10*time.Minute)))
 }
