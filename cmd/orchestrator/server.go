@@ -47,7 +47,7 @@ const reservedFiles = 256
 func limited(listener net.Listener, cfg serverConfig, log *slog.Logger) net.Listener {
 	limit := cfg.MaxConnections
 	var files syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && files.Cur < uint64(limit)+reservedFiles {
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && uint64(files.Cur) < uint64(limit)+reservedFiles {
 		limit = max(int(files.Cur)-reservedFiles, 1)
 		log.Warn("fewer connections than server.max_connections: the limit of open files is too low (ulimit -n)",
 			"connections", limit, "open_files", files.Cur)
