@@ -90,8 +90,8 @@ func outcomeUnknown(err error) bool {
 	return err != nil && !answered(err) && !pgconn.SafeToRetry(err)
 }
 
-// violates reports whether err is a unique violation of the constraint.
-func violates(err error, constraint string) bool {
+// idTaken says that a new id is a job already.
+func idTaken(err error) bool {
 	var answer *pgconn.PgError
-	return errors.As(err, &answer) && answer.Code == uniqueViolation && answer.ConstraintName == constraint
+	return errors.As(err, &answer) && answer.Code == uniqueViolation && answer.ConstraintName == "jobs_pkey"
 }

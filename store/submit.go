@@ -37,7 +37,7 @@ func (s *Store) submitDistinct(ctx context.Context, entries []entry, places []in
 	rows, err := s.insert(ctx, entries, places)
 	if err != nil {
 		err = translate("submit", err)
-		twice := violates(err, jobsPrimaryKey)
+		twice := idTaken(err)
 		if (errors.Is(err, job.ErrBadData) || twice) && len(places) > 1 {
 			half := len(places) / 2
 			s.submitDistinct(ctx, entries, places[:half], results)
@@ -55,9 +55,6 @@ func (s *Store) submitDistinct(ctx context.Context, entries []entry, places []in
 	}
 }
 
-// jobsPrimaryKey is violated by an id that is a job already.
-const jobsPrimaryKey = "jobs_pkey"
-
 // insert runs the statement until its outcome is known. A batch whose commit
 // was not acknowledged, or that has an id which is a job already, is looked up
 // by its ids before it is sent again.
@@ -74,7 +71,7 @@ func (s *Store) insert(ctx context.Context, entries []entry, places []int) (map[
 		switch {
 		case worthAnotherTry(err):
 			continue
-		case !outcomeUnknown(err) && !violates(err, jobsPrimaryKey):
+		case !outcomeUnknown(err) && !idTaken(err):
 			return nil, err
 		case ctx.Err() != nil:
 			return nil, err

@@ -41,7 +41,7 @@ func (s *Store) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Su
 		case errors.Is(translate("", err), job.ErrBadData):
 			forget(results)
 			return results, s.findBad(ctx, set, set.distinct, results)
-		case answered(err) && !violates(err, jobsPrimaryKey) || ctx.Err() != nil:
+		case answered(err) && !idTaken(err) || ctx.Err() != nil:
 			return nil, translate("submit all", err)
 		}
 		// The commit may have been lost, or its answer: pgx 5.12 says "conn

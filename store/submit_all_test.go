@@ -156,7 +156,7 @@ func TestABatchSentASecondTimeMakesNothingNew(t *testing.T) {
 		ID: twice.ID, Type: jobType, Tenant: job.DefaultTenant, IdempotencyKey: "k", Payload: twice.Payload,
 		MaxAttempts: 1, Timeout: aMinute,
 	}})
-	require.True(t, violates(err, jobsPrimaryKey), "an id that two of a batch have: %v", err)
+	require.True(t, idTaken(err), "an id that two of a batch have: %v", err)
 	require.Equal(t, len(batch), jobs(t, s))
 }
 
