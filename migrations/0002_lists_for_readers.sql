@@ -1,24 +1,55 @@
--- What lists of jobs are read by.
+-- What lists of jobs, of dead letters and of workers are read by.
 --
--- The index on the type costs a submission about a tenth of its WAL; the one
--- on the tenant nothing where no tenants are named. Both only grow: nothing in
--- them ever changes.
+-- The index on the type costs a submission 112 bytes of WAL (576 -> 688 with an
+-- empty payload), and 14 % of the rate in batches of 500 (107,600 -> 92,100
+-- jobs/s, no fsync, medians of 15 alternating rounds on two cores), 2 % one by
+-- one. Nothing in it ever changes, so that no transition pays. The one on the
+-- tenant costs nothing where no tenants are named.
+--
+-- Not in a transaction: orchestrators of before keep running while the indexes
+-- are built, and no lock is held for longer than a moment. Every step can be
+-- repeated. A build that was broken off leaves an invalid index behind, hence
+-- the drops.
 
+-- +goose NO TRANSACTION
 -- +goose Up
-create index jobs_type on jobs (job_type, job_id);
-create index jobs_tenant on jobs (tenant, job_id) where tenant <> 'default';
+drop index concurrently if exists jobs_type;
+create index concurrently jobs_type on jobs (job_type, job_id);
+drop index concurrently if exists jobs_tenant;
+create index concurrently jobs_tenant on jobs (tenant, job_id) where tenant <> 'default';
 
--- So that dead letters are found without a look into the ledger.
+-- So that dead letters are found without a look into the ledger. Empty where
+-- the ledger has no such job.
 alter table dead_letters
-    add column job_type text not null default '',
-    add column tenant text not null default '';
+    add column if not exists job_type text not null default '',
+    add column if not exists tenant text not null default '';
+
+-- For orchestrators that do not know the columns.
+-- +goose StatementBegin
+create or replace function describe_dead_letter() returns trigger language plpgsql as $$
+begin
+    select job_type, tenant into new.job_type, new.tenant from jobs where job_id = new.job_id;
+    new.job_type := coalesce(new.job_type, '');
+    new.tenant := coalesce(new.tenant, '');
+    return new;
+end $$;
+-- +goose StatementEnd
+
+drop trigger if exists dead_letters_described on dead_letters;
+create trigger dead_letters_described before insert on dead_letters
+    for each row when (new.job_type = '')
+    execute function describe_dead_letter();
+
 update dead_letters d set job_type = j.job_type, tenant = j.tenant
-from jobs j where j.job_id = d.job_id;
+from jobs j where j.job_id = d.job_id and d.job_type = '';
 
 -- When the worker was last heard of.
-alter table workers add column heartbeat_at timestamptz not null default now();
+alter table workers add column if not exists heartbeat_at timestamptz not null default now();
 
 -- +goose Down
-alter table workers drop column heartbeat_at;
-alter table dead_letters drop column job_type, drop column tenant;
-drop index jobs_type, jobs_tenant;
+alter table workers drop column if exists heartbeat_at;
+drop trigger if exists dead_letters_described on dead_letters;
+drop function if exists describe_dead_letter;
+alter table dead_letters drop column if exists job_type, drop column if exists tenant;
+drop index concurrently if exists jobs_type;
+drop index concurrently if exists jobs_tenant;

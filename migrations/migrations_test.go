@@ -98,6 +98,29 @@ func TestDownLeavesNothingAndUpBringsItBack(t *testing.T) {
 	require.Equal(t, full, dump(t, db))
 }
 
+// The ledger has rows when it is upgraded.
+func TestDeadLettersGetTheTypeAndTenantOfTheirJobs(t *testing.T) {
+	db := database(t, storetest.EmptyURL(t))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("."))
+	require.NoError(t, err)
+	_, err = provider.UpTo(t.Context(), 1)
+	require.NoError(t, err)
+	for _, statement := range []string{
+		`insert into jobs (job_id, tenant, job_type, priority, request_hash, payload, tags, trace_parent, trace_state,
+			max_attempts, timeout, state, run_at)
+		select gen_random_uuid(), 'acme', 'TYPE' || i, 0, '', '{}', '{}', '', '', 1, '1 s', 'queued', now() from generate_series(1, 3) i`,
+		"insert into dead_letters select job_id, now() from jobs",
+		"insert into dead_letters values (gen_random_uuid(), now())",
+	} {
+		_, err := db.ExecContext(t.Context(), statement)
+		require.NoError(t, err)
+	}
+	_, err = migrations.Up(t.Context(), db)
+	require.NoError(t, err)
+	require.Equal(t, []string{" ", "TYPE1 acme", "TYPE2 acme", "TYPE3 acme"},
+		query(t, db, "select job_type || ' ' || tenant from dead_letters order by 1"))
+}
+
 // The golden file shows whoever reviews a migration what comes of it.
 func TestTheSchemaIsTheOneReviewed(t *testing.T) {
 	db := database(t, storetest.URL(t))

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +16,7 @@ import (
 
 const (
 	// scanAtMost bounds the rows that are looked at for one page: about 20 ms
-	// of work.
+	// of work when they are in memory, of a million or more.
 	scanAtMost = 20_000
 	// clockSlack is how far the clock that an id was made by may be off the
 	// database's.
@@ -27,144 +29,154 @@ const (
 // going backward through an index on them. Times of creation bound the ids, but
 // for clocks that differ by more than clockSlack.
 func (s *Store) List(ctx context.Context, filter job.Filter) (job.Page, error) {
-	l := newListing(filter)
-	rows, err := s.work.Query(ctx, l.jobs(), l.args...)
+	sql, args := listing(filter)
+	rows, err := s.work.Query(ctx, sql, args...)
 	if err != nil {
 		return job.Page{}, translate("list", err)
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[viewRow])
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[listedRow])
 	if err != nil {
 		return job.Page{}, translate("list", err)
 	}
-	if len(found) > filter.Limit {
-		found = found[:filter.Limit]
-		return job.Page{Jobs: views(found), Next: found[filter.Limit-1].JobID}, nil
-	}
-	// Either these were the last, or the scan ended at its bound.
-	rows, err = s.work.Query(ctx, l.end(), l.args[:l.scanArgs]...)
-	if err != nil {
-		return job.Page{}, translate("list", err)
-	}
-	ends, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
-	if err != nil {
-		return job.Page{}, translate("list", err)
-	}
-	page := job.Page{Jobs: views(found)}
-	if len(ends) > 0 {
-		page.Next = ends[0]
+	page := job.Page{Jobs: make([]job.View, 0, min(len(found), filter.Limit))}
+	for _, row := range found {
+		switch {
+		case !row.Listed:
+			page.Next = row.JobID // the scan ended here, and the page is not full
+		case len(page.Jobs) == filter.Limit:
+			page.Next = page.Jobs[filter.Limit-1].ID
+		default:
+			page.Jobs = append(page.Jobs, row.view())
+		}
 	}
 	return page, nil
 }
 
-// listing builds the two statements of a page: the only ones that are put
-// together from parts, since every filter is a condition of its own. The
-// source is scanned by an index that gives the newest first; what the index
-// does not know is looked at in the rows that it finds.
-type listing struct {
-	source string
-	// scan holds the conditions that the index decides, rows the others.
-	scan, rows []string
-	args       []any
-	scanArgs   int
-	limit      int
+type listedRow struct {
+	viewRow
+	// Listed is false for the row that the scan ended at, which may be
+	// listed as well.
+	Listed bool
 }
 
-func newListing(filter job.Filter) *listing {
-	l := &listing{source: sourceOf(filter.States), limit: filter.Limit}
-	byTenant := l.source == "jobs" && filter.Tenant != "" && filter.Tenant != job.DefaultTenant
-	byType := l.source == "jobs" && filter.Type != "" && !byTenant
-
-	if filter.After != (job.ID{}) {
-		l.where(&l.scan, "job_id < %s", uuid(filter.After))
-	}
-	if !filter.CreatedFrom.IsZero() {
-		l.where(&l.scan, "job_id >= %s", uuid(firstID(filter.CreatedFrom.Add(-clockSlack))))
-	}
-	if !filter.CreatedBefore.IsZero() {
-		l.where(&l.scan, "job_id < %s", uuid(firstID(filter.CreatedBefore.Add(clockSlack))))
-	}
-	if byTenant {
-		l.scan = append(l.scan, "tenant <> 'default'") // as the index has it
-		l.where(&l.scan, "tenant = %s", filter.Tenant)
-	}
-	if byType {
-		l.where(&l.scan, "job_type = %s", filter.Type)
-	}
-	l.scanArgs = len(l.args)
-
-	if filter.Tenant != "" && !byTenant {
-		l.where(&l.rows, "j.tenant = %s", filter.Tenant)
-	}
-	if filter.Type != "" && !byType {
-		l.where(&l.rows, "j.job_type = %s", filter.Type)
-	}
-	if !filter.CreatedFrom.IsZero() {
-		l.where(&l.rows, "j.created_at >= %s", filter.CreatedFrom)
-	}
-	if !filter.CreatedBefore.IsZero() {
-		l.where(&l.rows, "j.created_at < %s", filter.CreatedBefore)
-	}
-	if filter.Tag != "" {
-		l.where(&l.rows, "%s = any(j.tags)", filter.Tag)
-	}
-	if len(filter.States) > 0 {
-		states := make([]string, len(filter.States))
-		for i, state := range filter.States {
-			states[i] = string(state)
-		}
-		l.where(&l.rows, "j.state = any(%s::text[]::job_state[])", states)
-	}
-	return l
-}
-
-// sourceOf is the narrowest table that holds all jobs of the states and has
-// them in the order of their ids.
-func sourceOf(states []job.State) string {
-	if len(states) == 1 {
-		switch states[0] {
-		case job.Running:
-			return "leases"
-		case job.Dead:
-			return "dead_letters"
-		}
-	}
-	return "jobs"
-}
-
-// where adds a condition on a value, which stands where the %s is.
-func (l *listing) where(conditions *[]string, condition string, value any) {
-	l.args = append(l.args, value)
-	*conditions = append(*conditions, fmt.Sprintf(condition, fmt.Sprintf("$%d", len(l.args))))
-}
-
-// jobs finds the jobs of the page, and one more if there is one.
-func (l *listing) jobs() string {
+// listing is the statement of a page and its arguments: the only statement
+// that is put together, since every filter is a condition of its own.
+//
+// The scan goes backward through an index; what the index does not know is
+// looked at in the rows that it finds. The page has one more row than the
+// limit if there is one. If it has fewer, the last row is the one that the
+// scan ended at because it had looked at enough; both parts are of one
+// snapshot, so that nothing can slip through between two pages.
+func listing(filter job.Filter) (sql string, args []any) {
+	const columns = `j.job_id, j.job_type, j.tenant, j.state::text as state, j.created_at, j.updated_at,
+        j.started_at, j.finished_at, j.progress::text as progress, j.result::text as result`
+	scan, order, args := scanOf(&filter)
+	args = append(args, filter.Limit+1)
+	limit := len(args)
+	rows, args := conditions(filter, args)
 	return fmt.Sprintf(`
-select j.job_id, j.job_type, j.tenant, j.state::text as state, j.created_at, j.updated_at, j.started_at,
-    j.finished_at, j.progress::text as progress, j.result::text as result
-from (select job_id from %s%s order by job_id desc limit %d) s
-join jobs j on j.job_id = s.job_id%s
-order by s.job_id desc
-limit %d`, l.source, all(l.scan), scanAtMost, all(l.rows), l.limit+1)
+with page as materialized (
+    select %[1]s
+    from (%[2]s order by %[3]s limit %[4]d) s
+    join jobs j on j.job_id = s.job_id
+    where %[5]s
+    order by %[3]s
+    limit $%[6]d
+)
+select p.*, true as listed
+from page p
+union all
+select %[1]s, false
+from (%[2]s order by %[3]s offset %[4]d - 1 limit 1) s
+join jobs j on j.job_id = s.job_id
+where (select count(*) from page) < $%[6]d
+order by job_id desc, listed desc`, columns, scan, order, scanAtMost, rows, limit), args
 }
 
-// end finds the last row that jobs may look at, if there are so many.
-func (l *listing) end() string {
-	return fmt.Sprintf("select job_id from %s%s order by job_id desc offset %d limit 1",
-		l.source, all(l.scan), scanAtMost-1)
-}
-
-func all(conditions []string) string {
-	if len(conditions) == 0 {
-		return ""
+// scanOf says where to look, and in which order: the narrowest table or index
+// that holds all jobs that the filter chooses and has them in the order of
+// their ids. Comparing and ordering by whole keys leaves the planner no other
+// index than that: one that it thinks cheaper may have nothing for millions of
+// rows. What the scan decides is cleared in the filter.
+func scanOf(filter *job.Filter) (sql, order string, args []any) {
+	args = []any{uuid(oldest(*filter)), uuid(newest(*filter))}
+	source := "jobs"
+	switch only := filter.States; {
+	case slices.Equal(only, []job.State{job.Running}):
+		source = "leases"
+	case slices.Equal(only, []job.State{job.Dead}):
+		source = "dead_letters"
 	}
-	return " where " + strings.Join(conditions, " and ")
+	switch {
+	case source == "jobs" && filter.Tenant != "" && filter.Tenant != job.DefaultTenant:
+		args = append(args, filter.Tenant)
+		filter.Tenant = ""
+		return "select s.tenant, s.job_id from jobs s where s.tenant <> 'default'" +
+				" and (s.tenant, s.job_id) >= ($3, $1) and (s.tenant, s.job_id) < ($3, $2)",
+			"s.tenant desc, s.job_id desc", args
+	case source == "jobs" && filter.Type != "":
+		args = append(args, filter.Type)
+		filter.Type = ""
+		return "select s.job_type, s.job_id from jobs s" +
+				" where (s.job_type, s.job_id) >= ($3, $1) and (s.job_type, s.job_id) < ($3, $2)",
+			"s.job_type desc, s.job_id desc", args
+	default:
+		return "select s.job_id from " + source + " s where s.job_id >= $1 and s.job_id < $2", "s.job_id desc", args
+	}
 }
+
+// conditions are those on the rows that a scan finds.
+func conditions(filter job.Filter, args []any) (string, []any) {
+	all := []string{"true"}
+	where := func(given bool, condition string, value any) {
+		if given {
+			args = append(args, value)
+			all = append(all, fmt.Sprintf(condition, len(args)))
+		}
+	}
+	states := make([]string, len(filter.States))
+	for i, state := range filter.States {
+		states[i] = string(state)
+	}
+	where(len(states) > 0, "j.state = any($%d::text[]::job_state[])", states)
+	where(filter.Type != "", "j.job_type = $%d", filter.Type)
+	where(filter.Tenant != "", "j.tenant = $%d", filter.Tenant)
+	where(filter.Tag != "", "$%d = any(j.tags)", filter.Tag)
+	where(!filter.CreatedFrom.IsZero(), "j.created_at >= $%d", filter.CreatedFrom)
+	where(!filter.CreatedBefore.IsZero(), "j.created_at < $%d", filter.CreatedBefore)
+	return strings.Join(all, " and "), args
+}
+
+// oldest is the first id that the filter can choose.
+func oldest(filter job.Filter) job.ID {
+	if filter.CreatedFrom.IsZero() {
+		return job.ID{}
+	}
+	return firstID(filter.CreatedFrom.Add(-clockSlack))
+}
+
+// newest is the first id that is too new for the filter.
+func newest(filter job.Filter) job.ID {
+	before := filter.After
+	if before == (job.ID{}) {
+		before = lastID
+	}
+	if filter.CreatedBefore.IsZero() {
+		return before
+	}
+	if bound := firstID(filter.CreatedBefore.Add(clockSlack)); bytes.Compare(bound[:], before[:]) < 0 {
+		return bound
+	}
+	return before
+}
+
+// lastID is beyond every id.
+var lastID = job.ID(bytes.Repeat([]byte{0xff}, 16))
 
 // firstID is the lowest id made at that millisecond (RFC 9562, UUIDv7).
 func firstID(at time.Time) job.ID {
+	const most = 1<<48 - 1
 	var id job.ID
-	milliseconds := max(at.UnixMilli(), 0)
-	binary.BigEndian.PutUint64(id[:8], uint64(milliseconds)<<16)
+	binary.BigEndian.PutUint64(id[:8], uint64(min(max(at.UnixMilli(), 0), most))<<16)
 	return id
 }
