@@ -31,7 +31,7 @@ func TestWithoutHintsAJobIsFoundByPolling(t *testing.T) {
 	broken := errors.New("not through this pooler")
 	db := fresh(t)
 	silent := func(s *hooked) *hooked {
-		s.send = func() error { return broken }
+		s.send = func(job.Hint) error { return broken }
 		s.listen = func() error { return broken }
 		return s
 	}
@@ -68,8 +68,8 @@ func TestHintsThatComeCloseUponEachOtherAreSentAsOne(t *testing.T) {
 	db := fresh(t)
 	var sent atomic.Int32
 	first, goOn := make(chan struct{}), make(chan struct{})
-	ledger := &hooked{Store: db, send: func() error {
-		if sent.Add(1) == 1 {
+	ledger := &hooked{Store: db, send: func(hint job.Hint) error {
+		if hint == job.JobsReady && sent.Add(1) == 1 {
 			close(first)
 			<-goOn
 		}

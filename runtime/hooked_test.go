@@ -17,8 +17,7 @@ type hooked struct {
 	claimed func(err error) error
 	renew   func(ctx context.Context, renew renewal) ([]job.Renewed, error)
 	settle  func(batch []job.Settlement)
-	send    func() error
-	sent    func(hint job.Hint)
+	send    func(hint job.Hint) error
 	listen  func() error
 	called  func(ctx context.Context, verb string)
 }
@@ -64,11 +63,8 @@ func (h *hooked) Settle(ctx context.Context, batch []job.Settlement) ([]job.Fate
 
 func (h *hooked) Send(ctx context.Context, hint job.Hint) error {
 	h.note(ctx, "send")
-	if h.sent != nil {
-		h.sent(hint)
-	}
 	if h.send != nil {
-		return h.send()
+		return h.send(hint)
 	}
 	return h.Store.Send(ctx, hint)
 }

@@ -36,7 +36,9 @@ func newSubmitter(store Store, queued func(), schedule func(time.Duration), t *t
 }
 
 // submit returns once the job is durably stored, or known not to be. When the
-// context ends first, the job may have been stored or not.
+// context ends first, the job may have been stored or not. A caller that finds
+// no insert under way makes one, and sees it through whatever its context
+// says, for up to submitTimeout.
 func (s *submitter) submit(ctx context.Context, submission job.Submission) (job.Receipt, error) {
 	done := make(chan job.Submitted, 1)
 	s.batch.join(pendingSubmission{Submission: submission, done: done})

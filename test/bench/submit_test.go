@@ -20,6 +20,7 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/migrations"
@@ -108,6 +109,7 @@ func work(b *testing.B, ledger *store.Store) *runtime.Runtime {
 		Drain: time.Second, KillGrace: time.Second,
 		Resolve: func(spec job.TypeSpec) job.TypeSpec { return spec },
 		Log:     slog.New(slog.DiscardHandler),
+		Meter:   noop.Meter{},
 	}, ledger, noHandlers{})
 	require.NoError(b, err)
 	require.NoError(b, worker.Prepare(b.Context()))
