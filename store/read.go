@@ -33,43 +33,6 @@ func (s *Store) Ended(ctx context.Context, ids []job.ID) ([]job.View, error) {
 	return views(found), translate("ended", err)
 }
 
-// Attempts returns the ended attempts of a job, oldest first; none for a job
-// that does not exist.
-func (s *Store) Attempts(ctx context.Context, id job.ID) ([]job.Attempt, error) {
-	rows, err := s.work.Query(ctx, attemptsSQL, uuid(id))
-	if err != nil {
-		return nil, translate("attempts", err)
-	}
-	type row struct {
-		Fence         int64
-		Attempt       int
-		WorkerID      string
-		Plugin        string
-		PluginVersion string
-		ClaimedAt     time.Time
-		EndedAt       time.Time
-		Outcome       string
-		ErrorCode     string
-		Error         string
-		SpanID        string
-	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
-	if err != nil {
-		return nil, translate("attempts", err)
-	}
-	attempts := make([]job.Attempt, len(found))
-	for i, row := range found {
-		attempts[i] = job.Attempt{
-			Fence: row.Fence, Number: row.Attempt, WorkerID: row.WorkerID,
-			Plugin: row.Plugin, PluginVersion: row.PluginVersion,
-			ClaimedAt: row.ClaimedAt, EndedAt: row.EndedAt,
-			Outcome: job.OutcomeKind(row.Outcome), Code: row.ErrorCode, Error: row.Error,
-			SpanID: row.SpanID,
-		}
-	}
-	return attempts, nil
-}
-
 // DeadLetters returns the dead jobs that the filter chooses, the newest first.
 func (s *Store) DeadLetters(ctx context.Context, filter job.DeadLetterFilter) ([]job.DeadLetter, error) {
 	after := pgtype.UUID{Bytes: filter.After.ID, Valid: !filter.After.DeadAt.IsZero()}

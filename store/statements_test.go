@@ -168,6 +168,11 @@ func rowStructs(t testing.TB) map[string][]string {
 				}
 				fields = append(fields, normalized(text))
 			}
+			if len(field.Names) == 0 {
+				for _, embedded := range structs[field.Type.(*ast.Ident).Name].Fields.List {
+					fields = append(fields, normalized(embedded.Names[0].Name))
+				}
+			}
 		}
 		slices.Sort(fields)
 		found[statement] = fields

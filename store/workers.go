@@ -25,6 +25,39 @@ func (s *Store) DescribeWorker(ctx context.Context, worker string, plugins json.
 	return translate("describe worker", err)
 }
 
+// Workers lists the workers that are known, alive or not, the newest first.
+// They are forgotten a day after they were last heard of.
+func (s *Store) Workers(ctx context.Context) ([]job.WorkerView, error) {
+	rows, err := s.work.Query(ctx, workersSQL)
+	if err != nil {
+		return nil, translate("workers", err)
+	}
+	type row struct {
+		WorkerID    string
+		Host        string
+		PID         int
+		Condition   string
+		StartedAt   time.Time
+		HeartbeatAt time.Time
+		StoppedAt   *time.Time
+		Plugins     []byte
+		Running     int64
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	if err != nil {
+		return nil, translate("workers", err)
+	}
+	workers := make([]job.WorkerView, len(found))
+	for i, row := range found {
+		workers[i] = job.WorkerView{
+			ID: row.WorkerID, Host: row.Host, PID: row.PID, Condition: job.Condition(row.Condition),
+			StartedAt: row.StartedAt, HeartbeatAt: row.HeartbeatAt, StoppedAt: row.StoppedAt,
+			Plugins: row.Plugins, Jobs: map[job.State]int64{job.Running: row.Running},
+		}
+	}
+	return workers, nil
+}
+
 // Neighbours returns the workers on a host, other than the one named, that
 // have not signed off and may still hold leases.
 func (s *Store) Neighbours(ctx context.Context, host, except string) ([]job.Worker, error) {

@@ -43,6 +43,37 @@ func TestNeighboursAreThoseOnTheHostThatMayStillHoldLeases(t *testing.T) {
 	require.ElementsMatch(t, []job.Worker{on("alive", "here", 2), on("silent with a lease", "here", 5)}, found)
 }
 
+func TestWorkersAreAliveSilentOrStopped(t *testing.T) {
+	s := open(t)
+	serving(t, s, worker, time.Hour, jobType)
+	enlist(t, s, job.Worker{ID: "silent", Host: "there", PID: 8}, -time.Second)
+	enlist(t, s, job.Worker{ID: "stopped"}, time.Hour)
+	discharge(t, s, "stopped")
+	exec(t, s, "update workers set started_at = '2020-01-01', heartbeat_at = started_at where worker_id = $1", worker)
+	held := []job.Claimed{running(t, s), running(t, s)}
+	require.Len(t, renew(t, s, aMinute, held[0].Lease), 1)
+
+	found, err := s.Workers(t.Context())
+	require.NoError(t, err)
+	require.Len(t, found, 3)
+	conditions := make(map[string]job.Condition)
+	for _, w := range found {
+		conditions[w.ID] = w.Condition
+		require.Equal(t, w.Condition == job.WorkerStopped, w.StoppedAt != nil)
+	}
+	require.Equal(t, map[string]job.Condition{
+		worker: job.WorkerAlive, "silent": job.WorkerSilent, "stopped": job.WorkerStopped,
+	}, conditions)
+	me := found[2] // the oldest
+	require.JSONEq(t, `[{"Plugin": "none", "Version": "", "Types": null, "Free": 0}, {"Plugin": "p", "Version": "1", "Types": ["ECHO"], "Free": 3}]`, string(me.Plugins))
+	require.True(t, me.StartedAt.Equal(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)))
+	require.InDelta(t, 0, time.Since(me.HeartbeatAt), float64(time.Hour), "renewed")
+	me.Plugins, me.StartedAt, me.HeartbeatAt = nil, time.Time{}, time.Time{}
+	require.Equal(t, job.WorkerView{
+		ID: worker, Host: "here", PID: 7, Condition: job.WorkerAlive, Jobs: map[job.State]int64{job.Running: 2},
+	}, me)
+}
+
 func TestADischargedWorkersLeasesExpireAtOnce(t *testing.T) {
 	s := open(t)
 	enlist(t, s, job.Worker{ID: worker}, time.Hour)

@@ -116,7 +116,10 @@ type Attempt struct {
 	Outcome       OutcomeKind
 	Code          string
 	Error         string
-	SpanID        string
+	// Stack is where a handler failed, in its own words; empty when it said
+	// nothing.
+	Stack  string
+	SpanID string
 }
 
 // DeadLetter is a job that failed for good, as operators inspect it.

@@ -3,7 +3,7 @@
 select fence, attempt, worker_id, coalesce(plugin, '') as plugin,
     coalesce(plugin_version, '') as plugin_version, claimed_at, ended_at,
     outcome::text as outcome, coalesce(error_code, '') as error_code,
-    coalesce(error, '') as error, coalesce(span_id, '') as span_id
+    coalesce(error, '') as error, coalesce(stack, '') as stack, coalesce(span_id, '') as span_id
 from job_attempts
 where job_id = $1
 order by fence;

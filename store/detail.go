@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// Detail returns everything about a job, or job.ErrNotFound.
+func (s *Store) Detail(ctx context.Context, id job.ID) (job.Detail, error) {
+	var detail job.Detail
+	atOneMoment := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err := pgx.BeginTxFunc(ctx, s.work, atOneMoment, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, detailSQL, uuid(id))
+		if err != nil {
+			return err
+		}
+		found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[detailRow])
+		if err != nil {
+			return err
+		}
+		detail = found.detail()
+		detail.Attempts, err = attempts(ctx, tx, id)
+		return err
+	})
+	if err != nil {
+		return job.Detail{}, translate("detail", err)
+	}
+	return detail, nil
+}
+
+// Attempts returns the ended attempts of a job, oldest first; none for a job
+// that does not exist.
+func (s *Store) Attempts(ctx context.Context, id job.ID) ([]job.Attempt, error) {
+	ended, err := attempts(ctx, s.work, id)
+	return ended, translate("attempts", err)
+}
+
+// A querier is a pool or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+func attempts(ctx context.Context, q querier, id job.ID) ([]job.Attempt, error) {
+	rows, err := q.Query(ctx, attemptsSQL, uuid(id))
+	if err != nil {
+		return nil, err
+	}
+	type row struct {
+		Fence         int64
+		Attempt       int
+		WorkerID      string
+		Plugin        string
+		PluginVersion string
+		ClaimedAt     time.Time
+		EndedAt       time.Time
+		Outcome       string
+		ErrorCode     string
+		Error         string
+		Stack         string
+		SpanID        string
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	if err != nil {
+		return nil, err
+	}
+	ended := make([]job.Attempt, len(found))
+	for i, row := range found {
+		ended[i] = job.Attempt{
+			Fence: row.Fence, Number: row.Attempt, WorkerID: row.WorkerID,
+			Plugin: row.Plugin, PluginVersion: row.PluginVersion,
+			ClaimedAt: row.ClaimedAt, EndedAt: row.EndedAt,
+			Outcome: job.OutcomeKind(row.Outcome), Code: row.ErrorCode, Error: row.Error,
+			Stack: row.Stack, SpanID: row.SpanID,
+		}
+	}
+	return ended, nil
+}
+
+type detailRow struct {
+	viewRow
+	Payload        []byte
+	Checkpoint     []byte
+	IdempotencyKey string
+	Tags           []string
+	Priority       int16
+	RunAt          *time.Time
+	Attempt        int
+	MaxAttempts    int
+	Interruptions  int
+	Fence          int64
+	Timeout        time.Duration
+	LastError      string
+	Worker         string
+	TraceParent    string
+	TraceState     string
+	LeaseWorker    *string
+	ClaimedAt      *time.Time
+	ExpiresAt      *time.Time
+	Canceling      *bool
+}
+
+func (r detailRow) detail() job.Detail {
+	detail := job.Detail{
+		View: r.view(), Payload: r.Payload, Checkpoint: r.Checkpoint, IdempotencyKey: r.IdempotencyKey,
+		Tags: r.Tags, Priority: r.Priority, Charged: r.Attempt, MaxAttempts: r.MaxAttempts,
+		Interruptions: r.Interruptions, Fence: r.Fence, Timeout: r.Timeout, LastError: r.LastError,
+		Worker: r.Worker, Trace: job.Trace{Parent: r.TraceParent, State: r.TraceState},
+	}
+	if r.RunAt != nil {
+		detail.RunAt = *r.RunAt
+	}
+	if r.LeaseWorker != nil {
+		detail.Lease = &job.LeaseView{
+			Worker: *r.LeaseWorker, ClaimedAt: *r.ClaimedAt, ExpiresAt: *r.ExpiresAt, CancelRequested: *r.Canceling,
+		}
+	}
+	return detail
+}

@@ -1,0 +1,69 @@
+package store
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+func detail(t testing.TB, s *Store, id job.ID) job.Detail {
+	t.Helper()
+	detail, err := s.Detail(t.Context(), id)
+	require.NoError(t, err)
+	return detail
+}
+
+func TestTheDetailOfARunningJob(t *testing.T) {
+	s := open(t)
+	due := time.Now().Add(-time.Hour).Truncate(time.Microsecond)
+	first := running(t, s, func(j *job.Submission) {
+		j.Tenant, j.IdempotencyKey, j.Tags, j.Priority, j.RunAt = "acme", "key", []string{"a", "b"}, 7, due
+		j.Trace = job.Trace{Parent: "00-1-2-01", State: "k=v"}
+	})
+	settled(t, s, first, job.Failure)
+	promote(t, s, 10)
+	s.marks = newMarks()
+	c := claim(t, s, 1)[0]
+	note(t, s, job.Note{Lease: c.Lease, Progress: json.RawMessage(`1`), Checkpoint: json.RawMessage(`[2]`)})
+	_, err := s.Cancel(t.Context(), c.JobID)
+	require.NoError(t, err)
+
+	got := detail(t, s, c.JobID)
+	require.Equal(t, get(t, s, c.JobID), got.View)
+	require.Len(t, got.Attempts, 1)
+	require.Equal(t, "at line 1", got.Attempts[0].Stack)
+	require.Equal(t, "it broke", got.Attempts[0].Error)
+	got.View, got.Attempts = job.View{}, nil
+	require.WithinDuration(t, c.RunAt, got.RunAt, 0, "when the retry was due")
+	require.WithinDuration(t, c.ClaimedAt, got.Lease.ClaimedAt, 0)
+	require.WithinDuration(t, c.ClaimedAt.Add(aMinute), got.Lease.ExpiresAt, 0)
+	require.Equal(t, job.Detail{
+		Payload: json.RawMessage(`{"n": 1}`), Checkpoint: json.RawMessage(`[2]`), IdempotencyKey: "key",
+		Tags: []string{"a", "b"}, Priority: 7, RunAt: got.RunAt, Charged: 2, MaxAttempts: 4, Fence: 2,
+		Timeout: 30 * time.Second, LastError: "it broke", Worker: worker,
+		Trace: job.Trace{Parent: "00-1-2-01", State: "k=v"},
+		Lease: &job.LeaseView{
+			Worker: worker, ClaimedAt: got.Lease.ClaimedAt, ExpiresAt: got.Lease.ExpiresAt, CancelRequested: true,
+		},
+	}, got)
+}
+
+func TestTheDetailInEveryState(t *testing.T) {
+	s := open(t)
+	for _, state := range job.States() {
+		t.Run(string(state), func(t *testing.T) {
+			id := inState(t, s, state)
+			got := detail(t, s, id)
+			require.Equal(t, get(t, s, id), got.View)
+			require.Equal(t, state == job.Running, got.Lease != nil)
+			require.Equal(t, state == job.Created, got.RunAt.IsZero(), "it is held")
+			require.Equal(t, state == job.Created || state == job.Queued || state == job.Running, len(got.Attempts) == 0)
+		})
+	}
+	_, err := s.Detail(t.Context(), newID(t))
+	require.ErrorIs(t, err, job.ErrNotFound)
+}

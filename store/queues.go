@@ -1,0 +1,43 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// Queues says what waits and runs, by job type. It counts exactly, and so
+// takes a second or two for each million jobs that wait.
+func (s *Store) Queues(ctx context.Context) ([]job.Queue, error) {
+	rows, err := s.work.Query(ctx, queuesSQL)
+	if err != nil {
+		return nil, translate("queues", err)
+	}
+	type row struct {
+		JobType   string
+		Queued    int64
+		Oldest    time.Duration
+		Scheduled int64
+		Held      int64
+		Retrying  int64
+		Running   int64
+		Dead      int64
+		Served    bool
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	if err != nil {
+		return nil, translate("queues", err)
+	}
+	queues := make([]job.Queue, len(found))
+	for i, row := range found {
+		queues[i] = job.Queue{
+			Type: row.JobType, Queued: row.Queued, Oldest: row.Oldest,
+			Scheduled: row.Scheduled, Held: row.Held, Retrying: row.Retrying,
+			Running: row.Running, Dead: row.Dead, Served: row.Served,
+		}
+	}
+	return queues, nil
+}

@@ -1,0 +1,58 @@
+package store
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+func serving(t testing.TB, s *Store, id string, aliveFor time.Duration, types ...string) {
+	t.Helper()
+	enlist(t, s, job.Worker{ID: id, Host: "here", PID: 7}, aliveFor)
+	plugins, err := json.Marshal([]job.Pool{{Plugin: "none"}, {Plugin: "p", Version: "1", Types: types, Free: 3}})
+	require.NoError(t, err)
+	require.NoError(t, s.DescribeWorker(t.Context(), id, plugins))
+}
+
+func TestQueuesSayWhatWaitsAndRunsOfEveryType(t *testing.T) {
+	s := open(t)
+	require.Empty(t, queues(t, s))
+	for _, state := range []job.State{job.Running, job.Retry, job.Dead, job.Succeeded, job.Canceled} {
+		for range 2 {
+			inState(t, s, state)
+		}
+	}
+	given(t, s, func(j *job.Submission) { j.Hold = true })
+	given(t, s, func(j *job.Submission) { j.Delay = time.Hour })
+	given(t, s, func(j *job.Submission) { j.RunAt = time.Now().Add(-time.Minute) })
+	given(t, s, func(j *job.Submission) { j.RunAt = time.Now().Add(-time.Hour) })
+	given(t, s, func(j *job.Submission) { j.Type, j.RunAt = "ROMAN", time.Date(1, 2, 3, 0, 0, 0, 0, time.UTC) })
+	serving(t, s, "alive", time.Hour, jobType, "IDLE")
+	serving(t, s, "silent", -time.Second, "ROMAN")
+	serving(t, s, "stopped", time.Hour, "ROMAN")
+	discharge(t, s, "stopped")
+	enlist(t, s, job.Worker{ID: "new"}, time.Hour)
+	exec(t, s, `insert into workers (worker_id, alive_until, host, pid, pid_started, plugins)
+		values ('odd', 'infinity', '', 0, 0, '{"Types": ["ROMAN"]}'), ('odder', 'infinity', '', 0, 0, '[1, {"Types": "ROMAN"}]')`)
+
+	found := queues(t, s)
+	require.Len(t, found, 3)
+	require.InDelta(t, time.Hour, found[0].Oldest, float64(time.Minute))
+	found[0].Oldest = 0
+	require.Equal(t, []job.Queue{
+		{Type: jobType, Queued: 2, Scheduled: 1, Held: 1, Retrying: 2, Running: 2, Dead: 2, Served: true},
+		{Type: "IDLE", Served: true},
+		{Type: "ROMAN", Queued: 1, Oldest: 36500 * 24 * time.Hour},
+	}, found)
+}
+
+func queues(t testing.TB, s *Store) []job.Queue {
+	t.Helper()
+	queues, err := s.Queues(t.Context())
+	require.NoError(t, err)
+	return queues
+}

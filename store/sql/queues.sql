@@ -1,0 +1,42 @@
+-- What waits and runs, by job type: of types that have any job that is not
+-- over, or dead, or that a live worker serves. The oldest wait is a century at
+-- most: more would not fit the program's durations.
+-- Clock: now().
+-- Index: ready_pkey; timers and leases are read whole, each row with its ledger
+-- row by jobs_pkey; dead_letters is read whole.
+select job_type, sum(queued)::bigint as queued,
+    coalesce(greatest(least(now() - min(due), interval '36500 days'), interval '0'), interval '0') as oldest,
+    sum(scheduled)::bigint as scheduled, sum(held)::bigint as held, sum(retrying)::bigint as retrying,
+    sum(running)::bigint as running, sum(dead)::bigint as dead, bool_or(served) as served
+from (
+    select job_type, count(*) as queued, min(run_at) as due, 0 as scheduled, 0 as held, 0 as retrying,
+        0 as running, 0 as dead, false as served
+    from ready
+    group by job_type
+    union all
+    select j.job_type, 0, null,
+        count(*) filter (where j.state = 'created' and t.run_at < 'infinity'),
+        count(*) filter (where j.state = 'created' and t.run_at = 'infinity'),
+        count(*) filter (where j.state = 'retry'), 0, 0, false
+    from timers t
+    join jobs j on j.job_id = t.job_id
+    group by j.job_type
+    union all
+    select j.job_type, 0, null, 0, 0, 0, count(*), 0, false
+    from leases l
+    join jobs j on j.job_id = l.job_id
+    group by j.job_type
+    union all
+    select job_type, 0, null, 0, 0, 0, 0, count(*), false
+    from dead_letters
+    group by job_type
+    union all
+    select kind, 0, null, 0, 0, 0, 0, 0, true
+    from workers w
+    cross join json_array_elements(case json_typeof(w.plugins) when 'array' then w.plugins else '[]' end) pool
+    cross join json_array_elements_text(
+        case json_typeof(pool -> 'Types') when 'array' then pool -> 'Types' else '[]' end) kind
+    where w.stopped_at is null and w.alive_until > now()
+) parts
+group by job_type
+order by job_type;
