@@ -26,6 +26,8 @@ func TestQueuesSayWhatWaitsAndRunsOfEveryType(t *testing.T) {
 			inState(t, s, state)
 		}
 	}
+	exec(t, s, "update jobs set job_type = $1", jobType)
+	exec(t, s, "update dead_letters set job_type = $1", jobType)
 	given(t, s, func(j *job.Submission) { j.Hold = true })
 	given(t, s, func(j *job.Submission) { j.Delay = time.Hour })
 	given(t, s, func(j *job.Submission) { j.RunAt = time.Now().Add(-time.Minute) })

@@ -5,7 +5,7 @@
 -- Index: ready_pkey; timers and leases are read whole, each row with its ledger
 -- row by jobs_pkey; dead_letters is read whole.
 select job_type, sum(queued)::bigint as queued,
-    coalesce(greatest(least(now() - min(due), interval '36500 days'), interval '0'), interval '0') as oldest,
+    least(greatest(now() - coalesce(min(due), now()), interval '0'), interval '36500 days') as oldest,
     sum(scheduled)::bigint as scheduled, sum(held)::bigint as held, sum(retrying)::bigint as retrying,
     sum(running)::bigint as running, sum(dead)::bigint as dead, bool_or(served) as served
 from (
