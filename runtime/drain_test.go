@@ -27,7 +27,7 @@ func TestADrainLetsRunningHandlersFinishAndClaimsNothingMore(t *testing.T) {
 	present := goleak.IgnoreCurrent()
 	id := given(t, db)
 	done := make(chan struct{})
-	s := supervise(t, playing("p", 5, until(done), echo))
+	s := supervise(t, playing("p", 1, until(done), echo))
 	p := launch(t, db, s, leasing(time.Second))
 	r := awaitRun(t, s, 1)
 	p.drain()

@@ -30,6 +30,8 @@ type Store interface {
 	Neighbours(ctx context.Context, host, except string) ([]job.Worker, error)
 	Discharge(ctx context.Context, workers []string) (leases int, err error)
 	Disown(ctx context.Context, worker string, known []job.LeaseID) (int, error)
+	FoldTallies(ctx context.Context, limit int) (folded int, err error)
+	AgeTallies(ctx context.Context) error
 	Send(ctx context.Context, hint job.Hint) error
 	Listen(ctx context.Context, ready func(), heard func(job.Hint)) error
 }

@@ -74,6 +74,7 @@ type Runtime struct {
 	hints     *hints
 	waiters   *waiters
 	watch     *watch
+	folder    *folder
 	telemetry *telemetry
 	declare   signal
 
@@ -109,6 +110,7 @@ func New(cfg Config, store Store, handlers Handlers) (*Runtime, error) {
 	r.reaper = &reaper{store: store, settler: r.settler, log: log, cfg: cfg, isGone: processGone, telemetry: telemetry}
 	r.scheduler = &scheduler{store: store, log: log, cfg: cfg, promoted: r.jobsReady, sooner: newSignal(), telemetry: telemetry}
 	r.submitter = newSubmitter(store, r.jobsReady, r.scheduler.dueIn, telemetry)
+	r.folder = &folder{store: store, log: log}
 	r.watch = &watch{store: store, handlers: handlers, log: log, wake: r.claimer.woken.raise}
 	r.waiters = newWaiters(store, cfg, r.hints.send)
 	r.settler.ended = r.waiters.jobEnded
@@ -218,6 +220,7 @@ func (r *Runtime) Run(ctx, abort context.Context) {
 	taking.start(r.reaper.run)
 	taking.start(r.scheduler.run)
 	taking.start(r.watch.run)
+	taking.start(r.folder.run)
 	taking.start(func(ctx context.Context) { r.catalog.run(ctx, r.declare) })
 
 	<-ctx.Done()

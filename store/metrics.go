@@ -2,19 +2,200 @@ package store
 
 import (
 	"context"
-	"errors"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Metrics says how the whole system stands.
-func (s *Store) Metrics(context.Context, time.Duration) (job.Metrics, error) {
-	return job.Metrics{}, errors.ErrUnsupported
+// Metrics says how the whole system stands, as of one moment but for the
+// queues. It reads the narrow lists and the tallies, never the ledger of what
+// has ended: its cost grows with the jobs that wait, not with those that are
+// done. The window reaches back at most a day.
+func (s *Store) Metrics(ctx context.Context, window time.Duration) (job.Metrics, error) {
+	m := job.Metrics{Window: window}
+	err := s.atOneMoment(ctx, func(tx pgx.Tx) error {
+		return readAll(ctx, tx, &m, window)
+	})
+	if err != nil {
+		return job.Metrics{}, translate("metrics", err)
+	}
+	m.Queues, err = s.Queues(ctx)
+	return m, err
 }
 
-// FoldTallies folds up to limit tallies into their totals, and returns how
-// many it folded.
-func (s *Store) FoldTallies(context.Context, int) (int, error) {
-	return 0, errors.ErrUnsupported
+func readAll(ctx context.Context, tx pgx.Tx, m *job.Metrics, window time.Duration) error {
+	if err := readSnapshot(ctx, tx, m); err != nil {
+		return err
+	}
+	var err error
+	if m.Counts, err = readStates(ctx, tx); err != nil {
+		return err
+	}
+	if m.ByWorker, err = readWorkers(ctx, tx); err != nil {
+		return err
+	}
+	if m.ByAttempts, err = readAttempts(ctx, tx); err != nil {
+		return err
+	}
+	if err := readTypes(ctx, tx, m); err != nil {
+		return err
+	}
+	recently, err := readRecent(ctx, tx, window)
+	if err != nil {
+		return err
+	}
+	m.Recent = job.Recent{
+		Submitted: recently["submitted"], Succeeded: recently["succeeded"], Dead: recently["dead"],
+		Canceled: recently.canceled(), Failed: recently.failed(), Requeued: recently["requeued"],
+	}
+	lastMinute, err := readRecent(ctx, tx, time.Minute)
+	m.ProcessedLastMinute = lastMinute.processed()
+	return err
+}
+
+// WorkerTotals counts the jobs that run, and those that have ended within the
+// window, by state; those that have ended ever when the window is zero.
+func (s *Store) WorkerTotals(ctx context.Context, window time.Duration) (map[job.State]int64, error) {
+	totals := make(map[job.State]int64)
+	err := s.atOneMoment(ctx, func(tx pgx.Tx) error {
+		counts, err := readStates(ctx, tx)
+		if err != nil || window == 0 {
+			for _, state := range []job.State{job.Running, job.Succeeded, job.Dead, job.Canceled} {
+				totals[state] = counts[state]
+			}
+			return err
+		}
+		recent, err := readRecent(ctx, tx, window)
+		totals[job.Running], totals[job.Succeeded] = counts[job.Running], recent["succeeded"]
+		totals[job.Dead], totals[job.Canceled] = recent["dead"], recent.canceled()
+		return err
+	})
+	return totals, translate("worker totals", err)
+}
+
+// atOneMoment reads in one snapshot. What reads whole lists is better off
+// without the plans that are pinned for the loops.
+func (s *Store) atOneMoment(ctx context.Context, read func(pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, s.work, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, "set local enable_seqscan = on; set local enable_hashagg = on; set local enable_hashjoin = on")
+		if err != nil {
+			return err
+		}
+		return read(tx)
+	})
+}
+
+func readSnapshot(ctx context.Context, tx pgx.Tx, m *job.Metrics) error {
+	type row struct {
+		At           time.Time
+		Transactions int64
+		Age          time.Duration
+	}
+	found, err := read(ctx, tx, metricsSnapshotSQL, pgx.RowToStructByName[row])
+	if err == nil {
+		m.At, m.SnapshotAge, m.OldestSnapshot = found[0].At, found[0].Transactions, found[0].Age
+	}
+	return err
+}
+
+// readStates has a count for every state.
+func readStates(ctx context.Context, tx pgx.Tx) (map[job.State]int64, error) {
+	type row struct {
+		State string
+		Jobs  int64
+	}
+	found, err := read(ctx, tx, metricsStatesSQL, pgx.RowToStructByName[row])
+	counts := make(map[job.State]int64)
+	for _, state := range job.States() {
+		counts[state] = 0
+	}
+	for _, row := range found {
+		counts[job.State(row.State)] = row.Jobs
+	}
+	return counts, err
+}
+
+func readWorkers(ctx context.Context, tx pgx.Tx) (map[string]map[job.State]int64, error) {
+	type row struct {
+		WorkerID string
+		State    string
+		Jobs     int64
+	}
+	found, err := read(ctx, tx, metricsWorkersSQL, pgx.RowToStructByName[row])
+	workers := make(map[string]map[job.State]int64)
+	for _, row := range found {
+		if workers[row.WorkerID] == nil {
+			workers[row.WorkerID] = make(map[job.State]int64)
+		}
+		workers[row.WorkerID][job.State(row.State)] = row.Jobs
+	}
+	return workers, err
+}
+
+func readAttempts(ctx context.Context, tx pgx.Tx) (map[int]int64, error) {
+	type row struct {
+		Attempt int
+		Jobs    int64
+	}
+	found, err := read(ctx, tx, metricsAttemptsSQL, pgx.RowToStructByName[row])
+	attempts := make(map[int]int64, len(found))
+	for _, row := range found {
+		attempts[row.Attempt] = row.Jobs
+	}
+	return attempts, err
+}
+
+func readTypes(ctx context.Context, tx pgx.Tx, m *job.Metrics) error {
+	type row struct {
+		JobType   string
+		Failures  int64
+		Successes int64
+		Seconds   float64
+	}
+	found, err := read(ctx, tx, metricsTypesSQL, pgx.RowToStructByName[row])
+	m.FailuresByType, m.AverageByType = make(map[string]int64), make(map[string]time.Duration)
+	for _, row := range found {
+		if row.Failures > 0 {
+			m.FailuresByType[row.JobType] = row.Failures
+		}
+		if row.Successes > 0 {
+			m.AverageByType[row.JobType] = time.Duration(row.Seconds / float64(row.Successes) * float64(time.Second))
+		}
+	}
+	return err
+}
+
+func readRecent(ctx context.Context, tx pgx.Tx, window time.Duration) (recent, error) {
+	type row struct {
+		Event string
+		Jobs  int64
+	}
+	found, err := read(ctx, tx, metricsRecentSQL, pgx.RowToStructByName[row], interval(window))
+	events := make(recent, len(found))
+	for _, row := range found {
+		events[row.Event] = row.Jobs
+	}
+	return events, err
+}
+
+// recent is how often each event has happened in a window.
+type recent map[string]int64
+
+func (r recent) canceled() int64 { return r["canceled"] + r["withdrawn"] }
+
+// failed is how many attempts have: whatever dies has an attempt that failed.
+func (r recent) failed() int64 { return r["failed"] + r["dead"] }
+
+// processed is how many attempts have ended.
+func (r recent) processed() int64 { return r["succeeded"] + r.failed() + r["canceled"] }
+
+// read returns the rows of a statement.
+func read[T any](ctx context.Context, tx pgx.Tx, sql string, row pgx.RowToFunc[T], args ...any) ([]T, error) {
+	rows, err := tx.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, row)
 }

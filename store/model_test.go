@@ -22,7 +22,7 @@ import (
 func TestTheStoreBehavesLikeItsModel(t *testing.T) {
 	s := open(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		_, err := s.work.Exec(t.Context(), "truncate jobs, ready, leases, timers, dead_letters, job_attempts, workers")
+		_, err := s.work.Exec(t.Context(), "truncate jobs, ready, leases, timers, dead_letters, job_attempts, workers, tallies, tally_totals, tally_slots, tally_workers, tally_attempts")
 		require.NoError(rt, err)
 		m := &model{T: rt, test: t, ctx: t.Context(), store: s, byID: make(map[job.ID]*modelJob)}
 		rt.Repeat(map[string]func(*rapid.T){
@@ -41,6 +41,7 @@ func TestTheStoreBehavesLikeItsModel(t *testing.T) {
 			"requeue":   m.requeue,
 			"redrive":   m.redrive,
 			"discharge": m.discharge,
+			"fold":      m.fold,
 		})
 	})
 }
@@ -362,8 +363,33 @@ func (m *model) discharge(t *rapid.T) {
 	require.Zero(t, n, "leases let go")
 }
 
+// fold moves tallies about, which changes no figure.
+func (m *model) fold(t *rapid.T) {
+	_, err := m.store.FoldTallies(m.ctx, rapid.IntRange(1, 20).Draw(t, "rows"))
+	require.NoError(t, err)
+	require.NoError(t, m.store.AgeTallies(m.ctx))
+}
+
+// compareFigures holds the figures against the ledger.
+func (m *model) compareFigures(t *rapid.T) {
+	states, attempts := make(map[job.State]int64), make(map[int]int64)
+	for _, state := range job.States() {
+		states[state] = 0
+	}
+	for _, j := range m.jobs {
+		states[j.state]++
+		attempts[j.attempt]++
+	}
+	var got job.Metrics
+	require.NoError(t, m.store.atOneMoment(m.ctx, func(tx pgx.Tx) error { return readAll(m.ctx, tx, &got, time.Hour) }))
+	require.Equal(t, states, got.Counts)
+	require.Equal(t, attempts, got.ByAttempts)
+	require.EqualValues(t, len(m.jobs), got.Recent.Submitted)
+}
+
 // compare holds the whole database against the model.
 func (m *model) compare(t *rapid.T) {
+	m.compareFigures(t)
 	disagreements, err := m.store.Audit(m.ctx, 10)
 	require.NoError(t, err)
 	require.Empty(t, disagreements)

@@ -43,6 +43,16 @@ var (
 	auditSQL          = statement("audit")
 	sendHintSQL       = statement("send_hint")
 	disownSQL         = statement("disown")
+
+	foldTalliesSQL     = statement("fold_tallies")
+	ageTalliesSQL      = statement("age_tallies")
+	forgetTalliesSQL   = statement("forget_tallies")
+	metricsStatesSQL   = statement("metrics_states")
+	metricsWorkersSQL  = statement("metrics_workers")
+	metricsAttemptsSQL = statement("metrics_attempts")
+	metricsRecentSQL   = statement("metrics_recent")
+	metricsTypesSQL    = statement("metrics_types")
+	metricsSnapshotSQL = statement("metrics_snapshot")
 )
 
 func statement(name string) string {

@@ -26,6 +26,11 @@ with batch as (
 ), buried as (
     insert into dead_letters (job_id, dead_at, job_type, tenant)
     select job_id, now(), job_type, tenant from settled
+), tallied as (
+    insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
+    select date_bin('10 seconds', now(), 'epoch'), job_type, worker_id, 'dead', charged, count(*), 0
+    from settled
+    group by job_type, worker_id, charged
 )
 insert into job_attempts (
     job_id, fence, attempt, lease_id, worker_id, plugin, plugin_version, claimed_at, ended_at,

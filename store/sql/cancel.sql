@@ -23,7 +23,11 @@ with target as (
     set state = 'canceled', finished_at = now(), updated_at = now()
     from (select job_id from unqueued union all select job_id from unscheduled) freed
     where j.job_id = freed.job_id
-    returning j.job_id
+    returning j.job_type, j.attempt
+), tallied as (
+    insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
+    select date_bin('10 seconds', now(), 'epoch'), job_type, '', 'withdrawn', attempt, 1, 0
+    from canceled
 )
 select 'canceled' as done from canceled
 union all

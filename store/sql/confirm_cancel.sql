@@ -22,7 +22,12 @@ with batch as (
         last_error = coalesce(f.error, j.last_error), updated_at = now()
     from freed f
     where j.job_id = f.job_id
-    returning f.*
+    returning f.*, j.job_type
+), tallied as (
+    insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
+    select date_bin('10 seconds', now(), 'epoch'), job_type, worker_id, 'canceled', charged, count(*), 0
+    from settled
+    group by job_type, worker_id, charged
 )
 insert into job_attempts (
     job_id, fence, attempt, lease_id, worker_id, plugin, plugin_version, claimed_at, ended_at,

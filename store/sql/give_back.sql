@@ -25,8 +25,8 @@ with batch as (
     where j.job_id = f.job_id
     returning f.*, j.job_type, j.priority, j.run_at
 ), queued as (
-    insert into ready (job_id, job_type, urgency, run_at)
-    select job_id, job_type, -priority, run_at from settled
+    insert into ready (job_id, job_type, urgency, run_at, attempt)
+    select job_id, job_type, -priority, run_at, charged from settled
 )
 insert into job_attempts (
     job_id, fence, attempt, lease_id, worker_id, plugin, plugin_version, claimed_at, ended_at,

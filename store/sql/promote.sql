@@ -16,8 +16,8 @@ with due as materialized (
     set state = 'queued', updated_at = now()
     from taken t
     where j.job_id = t.job_id
-    returning j.job_id, j.job_type, j.priority, j.run_at
+    returning j.job_id, j.job_type, j.priority, j.run_at, j.attempt
 )
-insert into ready (job_id, job_type, urgency, run_at)
-select job_id, job_type, -priority, run_at from queued
+insert into ready (job_id, job_type, urgency, run_at, attempt)
+select job_id, job_type, -priority, run_at, attempt from queued
 returning job_id;

@@ -6,13 +6,20 @@
 with freed as (
     delete from dead_letters where job_id = $1
     returning job_id
+), spent as (
+    select j.job_id, j.attempt from jobs j join freed f on f.job_id = j.job_id
 ), queued as (
     update jobs j
     set state = 'queued', attempt = 0, interruptions = 0, last_error = null, worker_id = null,
         started_at = null, finished_at = null, run_at = now(), updated_at = now()
-    from freed f
+    from spent f
     where j.job_id = f.job_id
-    returning j.job_id, j.job_type, j.priority, j.run_at
+    returning j.job_id, j.job_type, j.priority, j.run_at, f.attempt
+), tallied as (
+    insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
+    select date_bin('10 seconds', now(), 'epoch'), job_type, '', 'requeued', attempt, count(*), 0
+    from queued
+    group by job_type, attempt
 )
 insert into ready (job_id, job_type, urgency, run_at)
 select job_id, job_type, -priority, run_at from queued

@@ -23,9 +23,16 @@ with batch as (
         last_error = coalesce(f.error, j.last_error), updated_at = now()
     from freed f
     where j.job_id = f.job_id
-    returning f.*, j.run_at
+    returning f.*, j.run_at, j.job_type
 ), waiting as (
-    insert into timers (job_id, run_at) select job_id, run_at from settled
+    insert into timers (job_id, run_at, state, attempt)
+    select job_id, run_at, 'retry', charged from settled
+), tallied as (
+    insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
+    select date_bin('10 seconds', now(), 'epoch'), job_type, worker_id, 'failed', charged, count(*), 0
+    from settled
+    where outcome <> 'snoozed'
+    group by job_type, worker_id, charged
 )
 insert into job_attempts (
     job_id, fence, attempt, lease_id, worker_id, plugin, plugin_version, claimed_at, ended_at,

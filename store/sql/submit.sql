@@ -45,6 +45,12 @@ with input as (
 ), waiting as (
     insert into timers (job_id, run_at)
     select job_id, run_at from written where fresh and state = 'created'
+), tallied as (
+    insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
+    select date_bin('10 seconds', now(), 'epoch'), job_type, '', 'submitted', 0, count(*), 0
+    from written
+    where fresh
+    group by job_type
 )
 select job_id, tenant, coalesce(idempotency_key, '') as idempotency_key, job_type, request_hash,
     state::text as state, created_at, updated_at, fresh

@@ -18,7 +18,12 @@ with batch as (
         finished_at = now(), updated_at = now()
     from freed f
     where j.job_id = f.job_id
-    returning f.*, j.attempt
+    returning f.*, j.attempt, j.job_type
+), tallied as (
+    insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
+    select date_bin('10 seconds', now(), 'epoch'), job_type, worker_id, 'succeeded', attempt, count(*), sum(extract(epoch from now() - claimed_at))
+    from settled
+    group by job_type, worker_id, attempt
 )
 insert into job_attempts (
     job_id, fence, attempt, lease_id, worker_id, plugin, plugin_version, claimed_at, ended_at,

@@ -1,0 +1,136 @@
+package store
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// figures are those of the metrics that are of one moment.
+func figures(t testing.TB, s *Store, window time.Duration) job.Metrics {
+	t.Helper()
+	var m job.Metrics
+	require.NoError(t, s.atOneMoment(t.Context(), func(tx pgx.Tx) error { return readAll(t.Context(), tx, &m, window) }))
+	return m
+}
+
+func fold(t testing.TB, s *Store) int {
+	t.Helper()
+	n, err := s.FoldTallies(t.Context(), 1000)
+	require.NoError(t, err)
+	return n
+}
+
+// eventful is a ledger in which everything has happened once.
+func eventful(t testing.TB) *Store {
+	t.Helper()
+	s := open(t)
+	for _, state := range job.States() {
+		inState(t, s, state)
+	}
+	waiting := given(t, s)
+	_, err := s.Cancel(t.Context(), waiting)
+	require.NoError(t, err)
+	buried := dead(t, s)
+	_, err = s.Requeue(t.Context(), buried)
+	require.NoError(t, err)
+	return s
+}
+
+func TestFiguresAreTheSameBeforeAndAfterTheyAreFolded(t *testing.T) {
+	s := eventful(t)
+	before := figures(t, s, time.Hour)
+	require.Equal(t, map[job.State]int64{
+		job.Created: 1, job.Queued: 2, job.Running: 1, job.Retry: 1, job.Succeeded: 1, job.Dead: 1, job.Canceled: 2,
+	}, before.Counts)
+	require.Equal(t, map[int]int64{0: 4, 1: 5}, before.ByAttempts)
+	require.Equal(t, map[string]map[job.State]int64{
+		worker: {job.Running: 1, job.Succeeded: 1, job.Dead: 2, job.Canceled: 1},
+	}, before.ByWorker)
+	require.Equal(t, job.Recent{Submitted: 9, Succeeded: 1, Dead: 2, Canceled: 2, Failed: 3, Requeued: 1}, before.Recent)
+	require.EqualValues(t, 5, before.ProcessedLastMinute)
+	require.Len(t, before.FailuresByType, 3)
+	for _, failures := range before.FailuresByType {
+		require.EqualValues(t, 1, failures)
+	}
+	require.Len(t, before.AverageByType, 1)
+
+	for range 2 {
+		require.NotZero(t, fold(t, s))
+		require.Zero(t, ask[int](t, s, "select count(*) from tallies"))
+		after := figures(t, s, time.Hour)
+		after.At, after.OldestSnapshot, after.SnapshotAge = before.At, before.OldestSnapshot, before.SnapshotAge
+		require.Equal(t, before, after)
+		exec(t, s, "insert into tallies select slot, job_type, '', event, 0, 0, 0 from tally_slots") // adds nothing
+	}
+}
+
+func TestWindowsSeeWhatHappenedInThem(t *testing.T) {
+	s := eventful(t)
+	fold(t, s)
+	exec(t, s, "update tally_slots set slot = slot - interval '10 minutes'")
+	require.Zero(t, figures(t, s, 5*time.Minute).Recent)
+	require.Zero(t, figures(t, s, 5*time.Minute).ProcessedLastMinute)
+	require.EqualValues(t, 9, figures(t, s, 15*time.Minute).Recent.Submitted)
+
+	within, err := s.WorkerTotals(t.Context(), 5*time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, map[job.State]int64{job.Running: 1, job.Succeeded: 0, job.Dead: 0, job.Canceled: 0}, within)
+	ever, err := s.WorkerTotals(t.Context(), 0)
+	require.NoError(t, err)
+	require.Equal(t, map[job.State]int64{job.Running: 1, job.Succeeded: 1, job.Dead: 1, job.Canceled: 2}, ever)
+}
+
+func TestSlotsGrowCoarseAndAreForgotten(t *testing.T) {
+	s := open(t)
+	exec(t, s, `insert into tally_slots select date_trunc('minute', now()) - interval '20 minutes' + i * interval '10 seconds', 'A', 'succeeded', 1
+		from generate_series(0, 11) i`)
+	exec(t, s, "insert into tally_slots values (now() - interval '26 hours', 'A', 'succeeded', 1), (now(), 'A', 'succeeded', 1)")
+	exec(t, s, "insert into tally_workers values ('forgotten', 'succeeded', 1), ('known', 'succeeded', 1)")
+	enlist(t, s, job.Worker{ID: "known"}, time.Minute)
+	require.NoError(t, s.AgeTallies(t.Context()))
+	require.Equal(t, []int64{6, 6, 1}, ask[[]int64](t, s, "select array_agg(jobs order by slot) from tally_slots"))
+	require.Equal(t, []string{"known"}, ask[[]string](t, s, "select array_agg(worker_id) from tally_workers"))
+}
+
+func TestManyFoldAtOnceAndCountOnce(t *testing.T) {
+	s := open(t)
+	exec(t, s, "insert into tallies select now(), 'T' || i % 7, 'w', 'succeeded', i % 3, 1, 0.5 from generate_series(1, 5000) i")
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 60 {
+				_, err := s.FoldTallies(t.Context(), 100)
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for fold(t, s) > 0 {
+		continue
+	}
+	require.Equal(t, 5000, ask[int](t, s, "select sum(jobs)::int from tally_totals"))
+	require.Equal(t, 5000, ask[int](t, s, "select sum(jobs)::int from tally_workers"))
+	require.Equal(t, 5000, ask[int](t, s, "select sum(jobs)::int from tally_attempts"))
+	require.EqualValues(t, 5000, figures(t, s, time.Hour).Counts[job.Succeeded])
+}
+
+func TestAnOldSnapshotIsSeen(t *testing.T) {
+	s := open(t)
+	tx, err := s.work.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
+	_, err = tx.Exec(t.Context(), "set transaction isolation level repeatable read; select 1")
+	require.NoError(t, err)
+	given(t, s)
+	m := figures(t, s, time.Minute)
+	require.Positive(t, m.OldestSnapshot)
+	require.Positive(t, m.SnapshotAge)
+}

@@ -1,0 +1,17 @@
+-- The time, and how far back the oldest snapshot reaches that keeps vacuum from
+-- removing dead rows: that of a transaction, a prepared one, or a replication
+-- slot. In transactions, and where its begin is known in time.
+-- Clock: now().
+-- Index: none; a handful of rows.
+select now() as at,
+    coalesce(max(transactions), 0)::bigint as transactions,
+    greatest(coalesce(max(now() - since), interval '0'), interval '0') as age
+from (
+    select age(backend_xmin) as transactions, xact_start as since
+    from pg_stat_activity
+    where backend_xmin is not null and pid <> pg_backend_pid()
+    union all
+    select age(transaction), prepared from pg_prepared_xacts
+    union all
+    select greatest(age(xmin), age(catalog_xmin)), null from pg_replication_slots
+) held;
