@@ -33,7 +33,7 @@ func readAll(ctx context.Context, tx pgx.Tx, m *job.Metrics, window time.Duratio
 	if m.Counts, err = readStates(ctx, tx); err != nil {
 		return err
 	}
-	if m.ByWorker, err = readWorkers(ctx, tx); err != nil {
+	if m.ByWorker, err = readByWorker(ctx, tx); err != nil {
 		return err
 	}
 	if m.ByAttempts, err = readAttempts(ctx, tx); err != nil {
@@ -117,7 +117,7 @@ func readStates(ctx context.Context, tx pgx.Tx) (map[job.State]int64, error) {
 	return counts, err
 }
 
-func readWorkers(ctx context.Context, tx pgx.Tx) (map[string]map[job.State]int64, error) {
+func readByWorker(ctx context.Context, tx pgx.Tx) (map[string]map[job.State]int64, error) {
 	type row struct {
 		WorkerID string
 		State    string

@@ -27,11 +27,15 @@ func (s *Store) DescribeWorker(ctx context.Context, worker string, plugins json.
 
 // Workers lists the workers that are known, alive or not, the newest first.
 // They are forgotten a day after they were last heard of.
-func (s *Store) Workers(ctx context.Context) ([]job.WorkerView, error) {
-	rows, err := s.work.Query(ctx, workersSQL)
-	if err != nil {
-		return nil, translate("workers", err)
-	}
+func (s *Store) Workers(ctx context.Context) (workers []job.WorkerView, err error) {
+	err = s.atOneMoment(ctx, func(tx pgx.Tx) error {
+		workers, err = readWorkers(ctx, tx)
+		return err
+	})
+	return workers, translate("workers", err)
+}
+
+func readWorkers(ctx context.Context, tx pgx.Tx) ([]job.WorkerView, error) {
 	type row struct {
 		WorkerID    string
 		Host        string
@@ -41,18 +45,24 @@ func (s *Store) Workers(ctx context.Context) ([]job.WorkerView, error) {
 		HeartbeatAt time.Time
 		StoppedAt   *time.Time
 		Plugins     []byte
-		Running     int64
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	found, err := read(ctx, tx, workersSQL, pgx.RowToStructByName[row])
 	if err != nil {
-		return nil, translate("workers", err)
+		return nil, err
+	}
+	jobs, err := readByWorker(ctx, tx)
+	if err != nil {
+		return nil, err
 	}
 	workers := make([]job.WorkerView, len(found))
 	for i, row := range found {
 		workers[i] = job.WorkerView{
 			ID: row.WorkerID, Host: row.Host, PID: row.PID, Condition: job.Condition(row.Condition),
 			StartedAt: row.StartedAt, HeartbeatAt: row.HeartbeatAt, StoppedAt: row.StoppedAt,
-			Plugins: row.Plugins, Jobs: map[job.State]int64{job.Running: row.Running},
+			Plugins: row.Plugins, Jobs: jobs[row.WorkerID],
+		}
+		if workers[i].Jobs == nil {
+			workers[i].Jobs = make(map[job.State]int64)
 		}
 	}
 	return workers, nil
