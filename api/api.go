@@ -6,12 +6,14 @@ package api
 import (
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
 )
@@ -67,14 +69,14 @@ func New(c Config) http.Handler {
 
 	var document *huma.OpenAPI
 	router.Group(func(r chi.Router) {
-		r.Use(speakJSON)
 		routes := humachi.New(r, humaConfig(c.Version))
 		guardOperations(routes, c.Guard)
-		routes.UseMiddleware(deadline(c.RequestTimeout))
+		routes.UseMiddleware(speakJSON, deadline(c.RequestTimeout))
 		s.addSubmit(routes)
 		s.addJobs(routes)
 		s.addDeadLetters(routes)
 		s.addTypes(routes)
+		s.addOperations(routes, c.Prometheus)
 		document = routes.OpenAPI()
 	})
 	serveDocument(router, document)
@@ -91,6 +93,10 @@ type service struct {
 	maxBodyBytes   int64
 	requestTimeout time.Duration
 	stopping       <-chan struct{}
+	// measuring shares the work on metrics among those who wait for it.
+	measuring singleflight.Group
+	// diagnosing is held while a diagnosis is under way.
+	diagnosing sync.Mutex
 }
 
 // humaConfig leaves out what huma would add by itself: documentation pages

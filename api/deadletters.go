@@ -2,20 +2,13 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-)
-
-const (
-	defaultLimit = 100
-	maxLimit     = 1000
 )
 
 // DeadLetter is a dead-lettered job as operators inspect it.
@@ -41,39 +34,6 @@ type redriveInput struct {
 	JobType wanted `query:"jobType"`
 	Tenant  wanted `query:"tenant"`
 	Limit   limit  `query:"limit" doc:"At most so many; taken as 1 or 1000 when it lies outside."`
-}
-
-// limit is a number that is clamped, however large, rather than refused. It
-// stays 0 when the request has none; no text sets it to 0.
-type limit struct{ n int }
-
-func (l limit) value() int {
-	if l.n == 0 {
-		return defaultLimit
-	}
-	return l.n
-}
-
-// UnmarshalText accepts whole decimal numbers of any length.
-func (l *limit) UnmarshalText(text []byte) error {
-	digits, negative := strings.CutPrefix(string(text), "-")
-	if digits == "" || strings.Trim(digits, "0123456789") != "" {
-		return errors.New("not a whole number")
-	}
-	l.n = 0
-	for _, digit := range digits {
-		l.n = min(l.n*10+int(digit-'0'), maxLimit)
-	}
-	if negative {
-		l.n = 1
-	}
-	l.n = max(l.n, 1)
-	return nil
-}
-
-// Schema describes the limit in the OpenAPI document.
-func (limit) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeInteger, Default: defaultLimit}
 }
 
 type deadLettersOutput struct {

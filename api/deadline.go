@@ -32,6 +32,19 @@ func deadline(limit time.Duration) func(huma.Context, func(huma.Context)) {
 	}
 }
 
+// untilStopping bounds work by a time, and by that of the server.
+func (s *service) untilStopping(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	go func() {
+		select {
+		case <-s.stopping:
+			cancel()
+		case <-bounded.Done():
+		}
+	}()
+	return bounded, cancel
+}
+
 // allowTime puts off the deadlines that the server has for the connection by
 // the time that an operation may take on top of the usual. The one for reading
 // matters after the body has been read too: the server then waits for the

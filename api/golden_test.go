@@ -26,10 +26,16 @@ import (
 
 var update = flag.Bool("update", false, "write the goldens anew")
 
-func newAPI(t testing.TB, jobs api.Jobs) http.Handler {
+// ledgers are what the API needs of a ledger.
+type ledgers interface {
+	api.Jobs
+	api.Operations
+}
+
+func newAPI(t testing.TB, jobs ledgers) http.Handler {
 	t.Helper()
 	return api.New(api.Config{
-		Jobs: jobs, Log: slog.New(slog.DiscardHandler), Version: "test",
+		Jobs: jobs, Operations: jobs, Log: slog.New(slog.DiscardHandler), Version: "test",
 		MaxBodyBytes: 4096, RequestTimeout: 10 * time.Second,
 	})
 }

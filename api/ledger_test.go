@@ -16,7 +16,7 @@ import (
 // ledger is a small Jobs in memory: enough state to tell answers apart.
 type ledger struct {
 	api.Jobs
-	api.Operations
+	insides
 	mu        sync.Mutex
 	submitted []job.Submission
 	jobs      map[job.ID]job.View

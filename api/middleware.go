@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 )
@@ -73,14 +75,24 @@ func protect(next http.Handler) http.Handler {
 	})
 }
 
+// ownFormatKey is where an operation's metadata says that it minds the Accept
+// header itself.
+const ownFormatKey = "ownFormat"
+
+// ownFormat marks an operation that has more than one format.
+func ownFormat(operation huma.Operation) huma.Operation {
+	return marked(ownFormatKey, true, operation)
+}
+
 // speakJSON makes JSON the one format that huma can choose. It would label an
 // answer with any name for JSON that the client accepts, "problem+json" for a
 // success or bare "json" for a problem.
-func speakJSON(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func speakJSON(ctx huma.Context, next func(huma.Context)) {
+	if ctx.Operation().Metadata[ownFormatKey] == nil {
+		r, _ := humachi.Unwrap(ctx)
 		r.Header.Set("Accept", "application/json")
-		next.ServeHTTP(w, r)
-	})
+	}
+	next(ctx)
 }
 
 func notFound(w http.ResponseWriter, _ *http.Request) {

@@ -57,7 +57,7 @@ type Operations interface {
 	// Workers lists the orchestrators that are known, alive or not.
 	Workers(ctx context.Context) ([]job.WorkerView, error)
 	// WorkerTotals counts the jobs that workers run, and those that they ended
-	// within the window, by state.
+	// within the window, by state. A window of 0 has no beginning.
 	WorkerTotals(ctx context.Context, window time.Duration) (map[job.State]int64, error)
 	// Queues says what waits and runs, by job type.
 	Queues(ctx context.Context) ([]job.Queue, error)

@@ -98,12 +98,15 @@ func (o *output) String() string {
 }
 
 // guarded is the API with a guard, on a real server, with a log of everything.
-func guarded(t *testing.T, config guard.Config) (*httptest.Server, *output) {
+func guarded(t *testing.T, config guard.Config, given ...func(*ledger)) (*httptest.Server, *output) {
 	t.Helper()
 	log := &output{}
 	config.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	ledger := newLedger()
 	jobIn("queued")(ledger)
+	for _, more := range given {
+		more(ledger)
+	}
 	server := httptest.NewServer(api.New(api.Config{
 		Jobs: ledger, Operations: ledger, Guard: guard.New(config), Log: config.Log, Version: "test",
 		MaxBodyBytes: 4096, MaxBatchBytes: 1 << 20, RequestTimeout: 10 * time.Second,

@@ -69,15 +69,8 @@ func (s *service) await(ctx context.Context, id job.ID, limit time.Duration) (jo
 	if limit == 0 {
 		return s.jobs.Get(ctx, id)
 	}
-	waiting, cancel := context.WithTimeout(ctx, limit)
+	waiting, cancel := s.untilStopping(ctx, limit)
 	defer cancel()
-	go func() {
-		select {
-		case <-s.stopping:
-			cancel()
-		case <-waiting.Done():
-		}
-	}()
 	view, err := s.jobs.Await(waiting, id)
 	if err != nil && errors.Is(err, waiting.Err()) && ctx.Err() == nil {
 		return s.jobs.Get(ctx, id)

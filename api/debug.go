@@ -1,0 +1,16 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// addOperations adds what operators look at.
+func (s *service) addOperations(routes huma.API, prometheus http.Handler) {
+	s.addWorkers(routes)
+	s.addDetail(routes)
+	s.addQueues(routes)
+	s.addDoctor(routes)
+	s.addMetrics(routes, prometheus)
+}

@@ -1,0 +1,114 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// insides is what a ledger shows to operators.
+type insides struct {
+	details map[job.ID]job.Detail
+	workers []job.WorkerView
+	totals  map[job.State]int64
+	queues  []job.Queue
+	metrics job.Metrics
+	checks  []job.Check
+	// window is what was last asked for.
+	window time.Duration
+	// looking, unless it is nil, is called in the middle of the work that
+	// takes long.
+	looking func(context.Context) error
+}
+
+func (l *ledger) look(ctx context.Context) error {
+	if l.looking != nil {
+		return l.looking(ctx)
+	}
+	return l.interrupt()
+}
+
+func (l *ledger) Detail(_ context.Context, id job.ID) (job.Detail, error) {
+	if err := l.interrupt(); err != nil {
+		return job.Detail{}, err
+	}
+	detail, found := l.details[id]
+	if !found {
+		return job.Detail{}, job.ErrNotFound
+	}
+	return detail, nil
+}
+
+func (l *ledger) Workers(context.Context) ([]job.WorkerView, error) { return l.workers, l.interrupt() }
+
+func (l *ledger) WorkerTotals(_ context.Context, window time.Duration) (map[job.State]int64, error) {
+	l.window = window
+	return l.totals, l.interrupt()
+}
+
+func (l *ledger) Queues(context.Context) ([]job.Queue, error) { return l.queues, l.interrupt() }
+
+func (l *ledger) Metrics(ctx context.Context, window time.Duration) (job.Metrics, error) {
+	l.mu.Lock()
+	l.window = window
+	l.mu.Unlock()
+	return l.metrics, l.look(ctx)
+}
+
+func (l *ledger) Diagnose(ctx context.Context) ([]job.Check, error) { return l.checks, l.look(ctx) }
+
+// busy fills the insides with one of everything.
+func busy(l *ledger) {
+	const fivefold = 5 * time.Second
+	jobIn(job.Running)(l)
+	for id, view := range l.jobs {
+		view.StartedAt, view.Progress = &birth, json.RawMessage(`{"done": 1.0, "a": 1, "a": 2}`)
+		l.details = map[job.ID]job.Detail{id: {
+			View: view, Payload: json.RawMessage(`{"to": "<a>\u0000", "n": 12345678901234567890}`), Checkpoint: json.RawMessage(`1e400`),
+			IdempotencyKey: "order-4711", Tags: []string{"urgent"}, Priority: -3, RunAt: birth, Charged: 2, MaxAttempts: 4,
+			Interruptions: 1, Fence: 3, Timeout: 1500 * time.Millisecond, LastError: "no <luck>", Worker: "w-2",
+			Trace: job.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", State: "a=b"},
+			Lease: &job.LeaseView{Worker: "w-2", ClaimedAt: birth, ExpiresAt: later, CancelRequested: true},
+			Attempts: []job.Attempt{
+				{Fence: 1, Number: 1, WorkerID: "w-1", ClaimedAt: birth, EndedAt: birth.Add(fivefold), Outcome: job.Interrupted},
+				{
+					Fence: 2, Number: 1, WorkerID: "w-1", Plugin: "builtin", PluginVersion: "v1", ClaimedAt: birth,
+					EndedAt: birth.Add(fivefold / 2), Outcome: job.Failure, Code: "E1", Error: "no <luck>", Stack: "at line 1", SpanID: "00f067aa0ba902b7",
+				},
+			},
+		}}
+	}
+	l.workers = []job.WorkerView{
+		{
+			ID: "w-2", Host: "host", PID: 7, Condition: job.WorkerAlive, StartedAt: birth, HeartbeatAt: later,
+			Plugins: json.RawMessage(`[{"Name": "builtin"}]`), Jobs: map[job.State]int64{job.Running: 1, job.Succeeded: 12},
+		},
+		{ID: "w-1", Host: "host", PID: 6, Condition: job.WorkerStopped, StartedAt: birth, HeartbeatAt: birth, StoppedAt: &later},
+	}
+	l.totals = map[job.State]int64{job.Running: 1, job.Dead: 2}
+	l.queues = []job.Queue{
+		{
+			Type: "SLEEP_JOB", Queued: 1, Oldest: 2500 * time.Millisecond, Scheduled: 2, Held: 3, Retrying: 4, Running: 5, Dead: 6,
+			Served: true,
+		},
+		{Type: "A_DEAD_END", Dead: 1},
+		{Type: "NOBODYS_JOB", Held: 1},
+	}
+	l.metrics = job.Metrics{
+		At: later, Counts: map[job.State]int64{job.Retry: 4, job.Running: 1}, ByWorker: map[string]map[job.State]int64{"w-2": l.workers[0].Jobs},
+		ByAttempts: map[int]int64{0: 3, 2: 1, 10: 1}, Window: 5 * time.Minute,
+		Recent:              job.Recent{Submitted: 1, Succeeded: 2, Dead: 3, Canceled: 4, Failed: 5, Requeued: 6},
+		ProcessedLastMinute: 7, FailuresByType: map[string]int64{"FAIL_JOB": 8},
+		AverageByType: map[string]time.Duration{"SLEEP_JOB": fivefold}, Queues: l.queues,
+		OldestSnapshot: fivefold, SnapshotAge: 9,
+	}
+	l.checks = []job.Check{
+		{Name: "states", Severity: job.Fine, Summary: "Every job is where its state says."},
+		{
+			Name: "unserved_types", Severity: job.Warning, Summary: "Jobs wait for a handler that nobody has.",
+			Details: []string{"NOBODYS_JOB: 1"}, Remedy: "Add a handler.",
+		},
+	}
+}
