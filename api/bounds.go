@@ -5,12 +5,32 @@ import (
 	"net/http"
 )
 
-// What no client of ours comes near. The server bounds the size of the whole
-// header; many small fields cost more than their bytes.
+// What no client of ours comes near. Many small fields cost more than their
+// bytes.
 const (
 	maxHeaderFields = 100
 	maxURLBytes     = 8 << 10
 )
+
+// BoundHeader refuses requests whose header has more than so many bytes, with
+// a problem document: net/http answers in plain text, and should be given a
+// larger bound.
+func BoundHeader(limit int, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		size := len(r.RequestURI)
+		for name, values := range r.Header {
+			for _, value := range values {
+				size += len(name) + len(": \r\n") + len(value)
+			}
+		}
+		if size > limit {
+			w.Header().Set("Connection", "close")
+			writeProblem(w, http.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("the header is larger than %d bytes", limit))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
 
 // bounded refuses requests whose header is beyond all need.
 func bounded(next http.Handler) http.Handler {

@@ -11,12 +11,17 @@ import (
 	"time"
 
 	"golang.org/x/net/netutil"
+
+	"github.com/holdfast-jobs/holdfast/api"
 )
 
 const (
 	// finishRequestsWithin is how long requests under way get when the
 	// program stops: a client that dribbles must not hold up the drain.
 	finishRequestsWithin = 5 * time.Second
+	// headerSlack is how many times larger than allowed a header may be for
+	// its client to be told so by the API, rather than by net/http.
+	headerSlack = 8
 	// giveUpWithin is how long the worker gets to let go of everything when it
 	// is to stop at once.
 	giveUpWithin = time.Second
@@ -57,12 +62,12 @@ func limited(listener net.Listener, cfg serverConfig, log *slog.Logger) net.List
 
 func newServer(cfg serverConfig, handler http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:           handler,
+		Handler:           api.BoundHeader(cfg.MaxHeaderBytes, handler),
 		ReadHeaderTimeout: cfg.ReadHeaderTimeout,
 		ReadTimeout:       cfg.ReadTimeout,
 		WriteTimeout:      cfg.WriteTimeout,
 		IdleTimeout:       cfg.IdleTimeout,
-		MaxHeaderBytes:    cfg.MaxHeaderBytes,
+		MaxHeaderBytes:    headerSlack * cfg.MaxHeaderBytes,
 		// What net/http has to say is about clients that broke off.
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}

@@ -114,6 +114,7 @@ func answerTo(t *testing.T, o *rig.Orchestrator, head string, body func(io.Write
 	}()
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	require.NoError(t, err)
+	require.Equal(t, "application/problem+json", answer.Header.Get("Content-Type"))
 	require.NoError(t, answer.Body.Close())
 	_ = conn.Close()
 	<-sent
