@@ -39,7 +39,7 @@ func TestQueuesSayWhatWaitsAndRunsOfEveryType(t *testing.T) {
 	discharge(t, s, "stopped")
 	enlist(t, s, job.Worker{ID: "new"}, time.Hour)
 	exec(t, s, `insert into workers (worker_id, alive_until, host, pid, pid_started, plugins)
-		values ('odd', 'infinity', '', 0, 0, '{"Types": ["ROMAN"]}'), ('odder', 'infinity', '', 0, 0, '[1, {"Types": "ROMAN"}]')`)
+		values ('odd', 'infinity', '', 0, 0, '{"jobTypes": ["ROMAN"]}'), ('odder', 'infinity', '', 0, 0, '[1, {"jobTypes": "ROMAN"}]')`)
 
 	found := queues(t, s)
 	require.Len(t, found, 3)

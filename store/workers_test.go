@@ -65,7 +65,7 @@ func TestWorkersAreAliveSilentOrStopped(t *testing.T) {
 		worker: job.WorkerAlive, "silent": job.WorkerSilent, "stopped": job.WorkerStopped,
 	}, conditions)
 	me := found[2] // the oldest
-	require.JSONEq(t, `[{"Plugin": "none", "Version": "", "Types": null, "Free": 0}, {"Plugin": "p", "Version": "1", "Types": ["ECHO"], "Free": 3}]`, string(me.Plugins))
+	require.JSONEq(t, `[{"plugin": "none", "version": "", "jobTypes": null}, {"plugin": "p", "version": "1", "jobTypes": ["ECHO"]}]`, string(me.Plugins))
 	require.True(t, me.StartedAt.Equal(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)))
 	require.InDelta(t, 0, time.Since(me.HeartbeatAt), float64(time.Hour), "renewed")
 	me.Plugins, me.StartedAt, me.HeartbeatAt = nil, time.Time{}, time.Time{}

@@ -88,12 +88,13 @@ type Assignment struct {
 }
 
 // Pool is a handler plugin with its room: the types its processes serve and
-// how many more attempts they can take now.
+// how many more attempts they can take now. Its JSON is what a worker says of
+// itself in the database, and leaves out what changes all the time.
 type Pool struct {
-	Plugin  string
-	Version string
-	Types   []string
-	Free    int
+	Plugin  string   `json:"plugin"`
+	Version string   `json:"version"`
+	Types   []string `json:"jobTypes"`
+	Free    int      `json:"-"`
 }
 
 // TypeSpec is what a handler declares about one job type, with config laid
