@@ -13,14 +13,19 @@ import (
 
 // SQLSTATEs that decide what is done next.
 const (
-	checkViolation       = "23514"
-	uniqueViolation      = "23505"
-	serializationFailure = "40001"
-	deadlockDetected     = "40P01"
-	lockNotAvailable     = "55P03"
-	queryCanceled        = "57014"
-	readOnlyTransaction  = "25006"
+	checkViolation        = "23514"
+	uniqueViolation       = "23505"
+	serializationFailure  = "40001"
+	deadlockDetected      = "40P01"
+	lockNotAvailable      = "55P03"
+	queryCanceled         = "57014"
+	readOnlyTransaction   = "25006"
+	insufficientPrivilege = "42501"
+	undefinedTable        = "42P01"
 )
+
+// classShutdown begins the codes of a server that goes away or comes up.
+const classShutdown = "57P"
 
 // SQLSTATE classes, by their first two characters.
 const (

@@ -62,34 +62,3 @@ func (s *Store) DeadLetters(ctx context.Context, filter job.DeadLetterFilter) ([
 	}
 	return letters, nil
 }
-
-// Disagreement is a job whose ledger state and list do not match.
-type Disagreement struct {
-	ID    job.ID
-	State string // "absent" when the ledger has no such job
-	List  string // "none" when no list has it
-}
-
-// Audit returns up to limit jobs whose ledger state and list disagree. There
-// are none unless something wrote to the database behind the store's back. It
-// reads every job.
-func (s *Store) Audit(ctx context.Context, limit int) ([]Disagreement, error) {
-	rows, err := s.work.Query(ctx, auditSQL, limit)
-	if err != nil {
-		return nil, translate("audit", err)
-	}
-	type row struct {
-		JobID [16]byte
-		State string
-		List  string
-	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
-	if err != nil {
-		return nil, translate("audit", err)
-	}
-	disagreements := make([]Disagreement, len(found))
-	for i, row := range found {
-		disagreements[i] = Disagreement{ID: row.JobID, State: row.State, List: row.List}
-	}
-	return disagreements, nil
-}

@@ -53,6 +53,15 @@ var (
 	metricsRecentSQL   = statement("metrics_recent")
 	metricsTypesSQL    = statement("metrics_types")
 	metricsSnapshotSQL = statement("metrics_snapshot")
+
+	relaxSQL            = statement("relax")
+	doctorLeasesSQL     = statement("doctor_leases")
+	doctorSilentSQL     = statement("doctor_silent")
+	doctorUnservedSQL   = statement("doctor_unserved")
+	doctorSchemaSQL     = statement("doctor_schema")
+	doctorStatisticsSQL = statement("doctor_statistics")
+	doctorSnapshotsSQL  = statement("doctor_snapshots")
+	doctorSettingsSQL   = statement("doctor_settings")
 )
 
 func statement(name string) string {

@@ -202,7 +202,8 @@ func collect(declaration ast.Decl, path string, structs map[string]*ast.StructTy
 			}
 		case *ast.IndexExpr:
 			selector, ok := node.X.(*ast.SelectorExpr)
-			if ok && selector.Sel.Name == "RowToStructByName" {
+			gathers, plain := node.X.(*ast.Ident)
+			if ok && selector.Sel.Name == "RowToStructByName" || plain && gathers.Name == "gather" {
 				into = node.Index.(*ast.Ident).Name
 			}
 		case *ast.Ident:

@@ -1,0 +1,274 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// diagnose returns the checks by name. The tests' own server has settings that
+// no other should have.
+func diagnose(t testing.TB, s *Store) map[string]job.Check {
+	t.Helper()
+	found, err := s.Diagnose(t.Context())
+	require.NoError(t, err)
+	require.Len(t, found, len(looks))
+	checks := make(map[string]job.Check)
+	for i, check := range found {
+		require.Equal(t, looks[i].name, check.Name)
+		require.NotEmpty(t, check.Summary, check.Name)
+		require.Equal(t, check.Severity == job.Fine, check.Remedy == "", "%+v", check)
+		require.LessOrEqual(t, len(check.Details), examplesAtMost+1)
+		checks[check.Name] = check
+	}
+	return checks
+}
+
+// sound is a store with some of everything and nothing wrong.
+func sound(t testing.TB) *Store {
+	t.Helper()
+	s := open(t)
+	serving(t, s, worker, time.Hour, jobType, "QUEUED")
+	for _, state := range job.States() {
+		inState(t, s, state)
+	}
+	given(t, s)
+	return s
+}
+
+func TestADiagnosisFindsNothingWhereNothingIsWrong(t *testing.T) {
+	checks := diagnose(t, sound(t))
+	delete(checks, "server_settings") // those of the tests' server
+	for name, check := range checks {
+		require.Equal(t, job.Fine, check.Severity, "%s: %+v", name, check)
+	}
+	require.Contains(t, checks["schema_version"].Summary, "The schema has version ")
+}
+
+func TestADiagnosisFindsWhatIsWrong(t *testing.T) {
+	const long = "interval '2 minutes'"
+	for name, c := range map[string]struct {
+		check    string
+		severity job.Severity
+		harm     []string
+		detail   string
+		summary  string
+	}{
+		"a list without its job": {
+			"ledger_and_lists", job.Problem,
+			[]string{"delete from ready where job_type = 'QUEUED'"},
+			"state queued, list none", "The state and the list of 1 job disagree.",
+		},
+		"many lists without jobs": {
+			"ledger_and_lists", job.Problem,
+			[]string{"insert into timers select gen_random_uuid(), now() from generate_series(1, 20)"},
+			"state absent, list timers", "The state and the list of more than 10 jobs disagree.",
+		},
+		"a lease that nobody took over": {
+			"leases", job.Problem,
+			[]string{"update leases set expires_at = now() - " + long},
+			"1 lease expired more than a minute ago and not taken over, such as of job ", "1 lease cannot be as they should.",
+		},
+		"a lease of nobody": {
+			"leases", job.Warning,
+			[]string{"update leases set claimed_at = now() - " + long, "delete from workers"},
+			"1 lease of a worker that is not known", "",
+		},
+		"a lease of somebody who has left": {
+			"leases", job.Warning,
+			[]string{"update workers set stopped_at = now() - " + long},
+			"1 lease of a worker that has signed off", "",
+		},
+		"a job that runs nowhere": {
+			"leases", job.Problem, []string{"update jobs set worker_id = null"}, "1 lease whose job names no worker", "",
+		},
+		"a lease of another run": {
+			"leases", job.Problem, []string{"update leases set fence = 99"}, "1 lease with another fence than its job", "",
+		},
+		"a worker that has just fallen silent": {
+			"silent_workers", job.Warning,
+			[]string{"update workers set alive_until = now()"},
+			worker + ": silent for ", "1 worker fell silent over 1 job.",
+		},
+		"a silent worker whose jobs nobody takes over": {
+			"silent_workers", job.Problem, []string{"update workers set alive_until = now() - " + long}, worker + ": silent for 2m0", "",
+		},
+		"a type that nobody serves": {
+			"unserved_types", job.Warning,
+			[]string{"update ready set job_type = 'UNKNOWN', run_at = now() - " + long + " where job_type = 'QUEUED'"},
+			"UNKNOWN: 1 job, the oldest for 2m0s", "Jobs of 1 type wait that no live worker serves, the oldest for 2m0s.",
+		},
+		"types that nobody has served for long": {
+			"unserved_types", job.Problem,
+			[]string{"delete from workers", "update ready set run_at = now() - interval '3 hours'"},
+			"QUEUED: 1 job, the oldest for 3h0m0s", "Jobs of 2 types wait",
+		},
+		"a schema that nobody made": {
+			"schema_version", job.Problem, []string{"delete from goose_db_version"}, "", "The database says that no migration was applied.",
+		},
+		"a schema of unknown version": {
+			"schema_version", job.Warning, []string{"drop table goose_db_version"}, "", "Could not be looked at: relation \"goose_db_version\" does not exist.",
+		},
+		"a table that autovacuum leaves alone": {
+			"statistics", job.Warning,
+			[]string{"alter table jobs set (autovacuum_enabled = off)"},
+			"jobs: autovacuum is off", "Autovacuum does not keep up with 1 table of ",
+		},
+		"a table that was never analysed": {
+			"statistics", job.Warning,
+			[]string{"insert into timers select gen_random_uuid(), now() from generate_series(1, 20000)", "vacuum timers"},
+			"timers: never analysed, about 20002 rows", "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := sound(t)
+			require.NotEqual(t, c.severity, diagnose(t, s)[c.check].Severity)
+			for _, sql := range c.harm {
+				exec(t, s, sql)
+			}
+			check := diagnose(t, s)[c.check]
+			require.Equal(t, c.severity, check.Severity, "%+v", check)
+			require.Contains(t, check.Summary, c.summary)
+			if c.detail != "" {
+				require.Contains(t, fmt.Sprint(check.Details), c.detail)
+			}
+		})
+	}
+}
+
+func TestADiagnosisFindsDeadRowsThatPileUp(t *testing.T) {
+	s := open(t)
+	exec(t, s, "alter table timers set (autovacuum_enabled = off)")
+	exec(t, s, "insert into timers select gen_random_uuid(), now() from generate_series(1, 100001)")
+	exec(t, s, "delete from timers")
+	require.Eventually(t, func() bool { // the server counts with a delay
+		details := fmt.Sprint(diagnose(t, s)["statistics"].Details)
+		return strings.Contains(details, "timers: about 100001 dead rows beside 0 others")
+	}, patience, 50*time.Millisecond)
+}
+
+func TestADiagnosisSeesWhoHoldsASnapshot(t *testing.T) {
+	s := open(t)
+	conn := connect(t, urlOf(s))
+	_, err := conn.Exec(t.Context(), "set application_name = 'old report'")
+	require.NoError(t, err)
+	snapshot, err := conn.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	require.NoError(t, err)
+	_, err = snapshot.Exec(t.Context(), "select from jobs")
+	require.NoError(t, err)
+	for range 3 {
+		given(t, s)
+	}
+	var found []snapshotRow
+	require.NoError(t, s.relaxed(t.Context(), func(tx pgx.Tx) (err error) {
+		found, err = gather[snapshotRow](t.Context(), tx, doctorSnapshotsSQL)
+		return err
+	}))
+	require.NotEmpty(t, found)
+	require.Contains(t, found[0].String(), "session old report, ")
+	require.GreaterOrEqual(t, found[0].Transactions, int64(3))
+	require.NotNil(t, found[0].Held)
+	require.NotContains(t, diagnose(t, s)["oldest_snapshot"].Summary, "0 transactions")
+}
+
+func TestASnapshotIsAWarningAfterTenMinutesAndAProblemAfterAnHour(t *testing.T) {
+	for name, c := range map[string]struct {
+		held         time.Duration
+		transactions int64
+		severity     job.Severity
+	}{
+		"young":             {10*time.Minute - 1, 10_000_000 - 1, job.Fine},
+		"ten minutes":       {10 * time.Minute, 1, job.Warning},
+		"an hour":           {time.Hour, 1, job.Problem},
+		"many transactions": {time.Second, 10_000_000, job.Problem},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rows := []snapshotRow{
+				{"replication slot", "physical", nil, c.transactions},
+				{"session", "psql", &c.held, 1},
+			}
+			require.Equal(t, c.severity, judgeSnapshots(rows).Severity)
+			rows = append(rows, snapshotRow{Kind: "hidden", Holder: "3"})
+			require.Equal(t, worse(c.severity, job.Warning), judgeSnapshots(rows).Severity)
+			require.Contains(t, judgeSnapshots(rows).Details, "sessions of other users that could not be looked at: 3")
+		})
+	}
+}
+
+func TestSettingsThatCanLoseJobsAreToldOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		settingsRow
+		severity job.Severity
+	}{
+		"as they should be":          {settingsRow{true, true, true, 100, 79}, job.Fine},
+		"no fsync":                   {settingsRow{false, true, true, 100, 1}, job.Problem},
+		"no full pages":              {settingsRow{true, false, true, 100, 1}, job.Warning},
+		"commits that do not wait":   {settingsRow{true, true, false, 100, 1}, job.Warning},
+		"nearly all connections":     {settingsRow{true, true, true, 100, 80}, job.Warning},
+		"hardly any connection left": {settingsRow{true, true, true, 100, 95}, job.Problem},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.severity, judgeSettings(c.settingsRow).Severity)
+		})
+	}
+	s := open(t)
+	check := diagnose(t, s)["server_settings"]
+	require.Equal(t, ask[string](t, s, "show fsync") == "off", check.Severity == job.Problem)
+	require.Regexp(t, `^[1-9]\d* of [1-9]\d+ connections are in use\.$`, check.Summary)
+}
+
+func TestADiagnosisNeedsNoPrivileges(t *testing.T) {
+	owner := sound(t)
+	if !ask[bool](t, owner, "select rolsuper from pg_roles where rolname = current_user") {
+		t.Skip("only a superuser can make somebody with less rights")
+	}
+	role := fmt.Sprintf("plain_%d", time.Now().UnixNano())
+	exec(t, owner, "create role "+role+" login password 'plain'")
+	t.Cleanup(func() {
+		_, err := owner.work.Exec(context.Background(), "drop owned by "+role+"; drop role "+role, pgx.QueryExecModeSimpleProtocol)
+		require.NoError(t, err)
+	})
+	address, err := url.Parse(urlOf(owner))
+	require.NoError(t, err)
+	address.User = url.UserPassword(role, "plain")
+	s := openAt(t, address.String())
+
+	refused := diagnose(t, s)
+	for _, name := range []string{"ledger_and_lists", "leases", "silent_workers", "unserved_types", "schema_version"} {
+		require.Equal(t, job.Warning, refused[name].Severity)
+		require.Contains(t, refused[name].Summary, "Could not be looked at: permission denied")
+		require.Contains(t, refused[name].Remedy, "Grant")
+	}
+	exec(t, owner, "grant select on all tables in schema public to "+role)
+	allowed := diagnose(t, s)
+	require.Contains(t, fmt.Sprint(allowed["oldest_snapshot"].Details), "sessions of other users")
+	for _, name := range []string{"ledger_and_lists", "leases", "silent_workers", "unserved_types", "schema_version", "statistics"} {
+		require.Equal(t, job.Fine, allowed[name].Severity, name)
+	}
+}
+
+func TestWhatADiagnosisCannotFindOutInTimeIsAWarning(t *testing.T) {
+	s := sound(t)
+	before := diagnosisSettings["statement_timeout"]
+	diagnosisSettings["statement_timeout"] = "50ms"
+	t.Cleanup(func() { diagnosisSettings["statement_timeout"] = before })
+	unlock := locked(t, s, "lock table timers in access exclusive mode")
+	checks := diagnose(t, s)
+	unlock()
+	require.Equal(t, job.Warning, checks["ledger_and_lists"].Severity)
+	require.Contains(t, checks["ledger_and_lists"].Summary, "Could not be looked at in the time there is")
+	require.Equal(t, job.Fine, checks["leases"].Severity, "the others are looked at all the same")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := s.Diagnose(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+}

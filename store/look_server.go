@@ -1,0 +1,194 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+func lookAtSchema(ctx context.Context, tx pgx.Tx) (job.Check, error) {
+	type row struct {
+		Version int64
+		Applied time.Time
+	}
+	found, err := gather[row](ctx, tx, doctorSchemaSQL)
+	if err != nil {
+		return job.Check{}, err
+	}
+	if len(found) == 0 || found[0].Version == 0 {
+		return job.Check{
+			Severity: job.Problem, Summary: "The database says that no migration was applied.",
+			Remedy: "Bring the schema up to date: orchestrator migrate up.",
+		}, nil
+	}
+	return job.Check{Severity: job.Fine, Summary: fmt.Sprintf("The schema has version %d, since %s.",
+		found[0].Version, found[0].Applied.UTC().Format(time.RFC3339))}, nil
+}
+
+const (
+	// manyRows is when a table should have been analysed: the server does it
+	// within a minute or so.
+	manyRows = 10_000
+	// manyDead is when dead rows begin to cost, where they outnumber the others.
+	manyDead = 100_000
+)
+
+func lookAtStatistics(ctx context.Context, tx pgx.Tx) (job.Check, error) {
+	type row struct {
+		Name       string
+		Live       int64
+		Dead       int64
+		Analyzed   bool
+		Unattended bool
+	}
+	found, err := gather[row](ctx, tx, doctorStatisticsSQL)
+	check := job.Check{Severity: job.Fine, Summary: "Autovacuum keeps up with every table."}
+	if err != nil {
+		return check, err
+	}
+	tables := 0
+	for _, row := range found {
+		before := len(check.Details)
+		if row.Unattended {
+			check.Details = append(check.Details, row.Name+": autovacuum is off")
+		}
+		if !row.Analyzed && row.Live >= manyRows {
+			check.Details = append(check.Details, fmt.Sprintf("%s: never analysed, about %s", row.Name, some(row.Live, "row")))
+		}
+		if row.Dead >= manyDead && row.Dead > row.Live {
+			check.Details = append(check.Details, fmt.Sprintf("%s: about %s beside %d others", row.Name, some(row.Dead, "dead row"), row.Live))
+		}
+		if len(check.Details) > before {
+			tables++
+		}
+	}
+	if tables > 0 {
+		check.Severity = job.Warning
+		check.Summary = fmt.Sprintf("Autovacuum does not keep up with %s of %d.", some(int64(tables), "table"), len(found))
+		check.Remedy = "Turn autovacuum on, see what holds it up (oldest_snapshot), or run VACUUM ANALYZE by hand."
+	}
+	return check, nil
+}
+
+// How old a snapshot may be until it is one of the severities.
+const (
+	snapshotWarning             = 10 * time.Minute
+	snapshotProblem             = time.Hour
+	snapshotProblemTransactions = 10_000_000
+)
+
+func lookAtSnapshots(ctx context.Context, tx pgx.Tx) (job.Check, error) {
+	found, err := gather[snapshotRow](ctx, tx, doctorSnapshotsSQL)
+	return judgeSnapshots(found), err
+}
+
+type snapshotRow struct {
+	Kind         string
+	Holder       string
+	Held         *time.Duration
+	Transactions int64
+}
+
+func (r snapshotRow) severity() job.Severity {
+	held := time.Duration(0)
+	if r.Held != nil {
+		held = *r.Held
+	}
+	switch {
+	case held >= snapshotProblem || r.Transactions >= snapshotProblemTransactions:
+		return job.Problem
+	case held >= snapshotWarning:
+		return job.Warning
+	default:
+		return job.Fine
+	}
+}
+
+func (r snapshotRow) String() string {
+	held := "for an unknown time"
+	if r.Held != nil {
+		held = "for " + rounded(*r.Held).String()
+	}
+	return fmt.Sprintf("%s %s: %s, %s", r.Kind, r.Holder, held, some(r.Transactions, "transaction"))
+}
+
+func judgeSnapshots(found []snapshotRow) job.Check {
+	check := job.Check{Severity: job.Fine}
+	var oldest time.Duration
+	var age int64
+	hidden := ""
+	for _, row := range found {
+		if row.Kind == "hidden" {
+			hidden = row.Holder
+			continue
+		}
+		if row.Held != nil {
+			oldest = max(oldest, *row.Held)
+		}
+		age = max(age, row.Transactions)
+		severity := row.severity()
+		check.Severity = worse(check.Severity, severity)
+		if severity != job.Fine && len(check.Details) < examplesAtMost {
+			check.Details = append(check.Details, row.String())
+		}
+	}
+	check.Summary = fmt.Sprintf("The oldest snapshot is %s and %s old.", rounded(oldest), some(age, "transaction"))
+	if check.Severity != job.Fine {
+		check.Remedy = "End the session (pg_terminate_backend), the prepared transaction (ROLLBACK PREPARED) or the slot " +
+			"(pg_drop_replication_slot): until then dead rows pile up and everything slows down."
+	}
+	if hidden != "" {
+		check.Severity = worse(check.Severity, job.Warning)
+		check.Details = append(check.Details, "sessions of other users that could not be looked at: "+hidden)
+		check.Remedy = strings.TrimSpace(check.Remedy +
+			" Grant the role pg_monitor to the database user of the orchestrator, to see all sessions.")
+	}
+	return check
+}
+
+func lookAtSettings(ctx context.Context, tx pgx.Tx) (job.Check, error) {
+	found, err := gather[settingsRow](ctx, tx, doctorSettingsSQL)
+	if err != nil {
+		return job.Check{}, err
+	}
+	return judgeSettings(found[0]), nil
+}
+
+type settingsRow struct {
+	Fsync             bool
+	FullPageWrites    bool
+	SynchronousCommit bool
+	Connections       int64
+	Connected         int64
+}
+
+func judgeSettings(set settingsRow) job.Check {
+	check := job.Check{
+		Severity: job.Fine, Summary: fmt.Sprintf("%d of %d connections are in use.", set.Connected, set.Connections),
+	}
+	for _, doubt := range []struct {
+		applies  bool
+		severity job.Severity
+		detail   string
+	}{
+		{!set.Fsync, job.Problem, "fsync is off: a crash of the machine can lose or ruin the whole database"},
+		{!set.FullPageWrites, job.Warning, "full_page_writes is off: unless the file system writes pages whole, a crash of the machine can ruin tables"},
+		{!set.SynchronousCommit, job.Warning, "synchronous_commit is off: a crash can lose jobs that were accepted"},
+		{set.Connected*100 >= set.Connections*80, job.Warning, "nearly all connections are in use"},
+		{set.Connected*100 >= set.Connections*95, job.Problem, "there are hardly any connections left"},
+	} {
+		if doubt.applies {
+			check.Severity = worse(check.Severity, doubt.severity)
+			check.Details = append(check.Details, doubt.detail)
+		}
+	}
+	if len(check.Details) > 0 {
+		check.Remedy = "Change the server's settings; max_connections takes a restart, or use fewer orchestrators or a smaller pool."
+	}
+	return check
+}

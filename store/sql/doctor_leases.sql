@@ -1,0 +1,24 @@
+-- Leases that cannot be, by what is wrong with them: how many, and ten of their
+-- jobs. Nobody took over what expired longer than $1 ago; an owner that is not
+-- known, or has signed off, for as long cannot settle. A lease that was let go
+-- of has no owner, and says so in its name.
+-- Clock: now().
+-- Index: jobs_pkey, workers_pkey; leases is read whole, which is small.
+select finding, count(*) as leases, (array_agg(job_id order by expires_at, job_id))[1:10]::text[] as examples
+from (
+    select l.job_id, l.expires_at,
+        case
+            when j.worker_id is null then 'no worker'
+            when j.fence <> l.fence then 'wrong fence'
+            when l.expires_at < now() - $1::interval then 'overdue'
+            when w.worker_id is null and l.claimed_at < now() - $1::interval
+                and l.worker_id not like '% (claim unanswered)' then 'unknown owner'
+            when w.stopped_at < now() - $1::interval then 'stopped owner'
+        end as finding
+    from leases l
+    join jobs j on j.job_id = l.job_id
+    left join workers w on w.worker_id = l.worker_id
+) judged
+where finding is not null
+group by finding
+order by finding;

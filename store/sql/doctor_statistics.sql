@@ -1,0 +1,12 @@
+-- What autovacuum has left of each table. Rows are an estimate.
+-- Index: none; the catalogs of the schema.
+select s.relname::text as name, greatest(s.n_live_tup, c.reltuples::bigint) as live, s.n_dead_tup as dead,
+    coalesce(s.last_analyze, s.last_autoanalyze) is not null as analyzed,
+    current_setting('autovacuum') = 'off' or current_setting('track_counts') = 'off' or exists (
+        select from pg_options_to_table(c.reloptions)
+        where option_name = 'autovacuum_enabled' and not option_value::boolean
+    ) as unattended
+from pg_stat_user_tables s
+join pg_class c on c.oid = s.relid
+where s.schemaname = current_schema()
+order by s.relname;
