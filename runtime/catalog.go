@@ -13,7 +13,7 @@ import (
 )
 
 // reloadAfter bounds how stale the catalog's view of other processes' types
-// is; reloadPause is the least time between two looks for an unknown type.
+// is when hints are lost; reloadPause is the least time between two looks for an unknown type.
 const (
 	reloadAfter = 30 * time.Second
 	reloadPause = 250 * time.Millisecond
@@ -29,6 +29,8 @@ type catalog struct {
 	cfg      Config
 
 	telemetry *telemetry
+	// announce tells the other processes of a declaration.
+	announce func()
 
 	mu       sync.RWMutex
 	types    map[string]job.TypeSpec
@@ -37,7 +39,10 @@ type catalog struct {
 }
 
 func newCatalog(store Store, handlers Handlers, cfg Config, t *telemetry) *catalog {
-	return &catalog{store: store, handlers: handlers, log: cfg.Log, cfg: cfg, telemetry: t, types: make(map[string]job.TypeSpec)}
+	return &catalog{
+		store: store, handlers: handlers, log: cfg.Log, cfg: cfg, telemetry: t, announce: func() {},
+		types: make(map[string]job.TypeSpec),
+	}
 }
 
 // declare writes our plugins' types to the database when they have changed.
@@ -55,6 +60,7 @@ func (c *catalog) declare(ctx context.Context) error {
 	if err := c.store.DeclareTypes(ctx, specs); err != nil {
 		return err
 	}
+	c.announce()
 	served, err := json.Marshal(c.handlers.Pools())
 	if err != nil {
 		return fmt.Errorf("describe worker: %w", err)

@@ -124,3 +124,16 @@ func TestATypeThatAnotherWorkerDeclaredIsKnown(t *testing.T) {
 		return err == nil && spec.Plugin == "p" && spec.Retry == policy
 	})
 }
+
+func TestAChangedDeclarationIsHeardOfSoon(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	front := launch(t, db, supervise(t))
+	for _, delay := range []time.Duration{time.Minute, time.Hour} {
+		launch(t, openAt(t, db.url), supervise(t, playing("p", 1, succeeds, echo)), waiting(delay))
+		await(t, func() bool {
+			spec, err := front.TypeSpec(t.Context(), echo)
+			return err == nil && spec.Retry.Base == delay
+		})
+	}
+}

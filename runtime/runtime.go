@@ -119,6 +119,8 @@ func New(cfg Config, store Store, handlers Handlers) (*Runtime, error) {
 	r.settler.queued, r.settler.retried = r.jobsReady, r.scheduler.dueIn
 	r.hints.heard[job.JobsReady] = r.claimer.woken.raise
 	r.hints.heard[job.CancelAsked] = r.heartbeat.now.raise
+	r.catalog.announce = func() { r.hints.send(job.TypesDeclared) }
+	r.hints.heard[job.TypesDeclared] = r.declare.raise
 	return r, nil
 }
 

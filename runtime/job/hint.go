@@ -15,7 +15,9 @@ const (
 	// JobsEnded says that jobs have reached a final state. It is only given
 	// while jobs are awaited.
 	JobsEnded Hint = "holdfast_ended"
+	// TypesDeclared says that handlers have declared job types anew.
+	TypesDeclared Hint = "holdfast_types"
 )
 
 // Hints lists every hint.
-func Hints() []Hint { return []Hint{JobsReady, CancelAsked, JobsAwaited, JobsEnded} }
+func Hints() []Hint { return []Hint{JobsReady, CancelAsked, JobsAwaited, JobsEnded, TypesDeclared} }
