@@ -62,7 +62,7 @@ func New(c Config) http.Handler {
 
 	s := &service{
 		jobs: c.Jobs, operations: c.Operations, guard: c.Guard, log: c.Log, schemas: newSchemas(c.Log),
-		maxBodyBytes: c.MaxBodyBytes, requestTimeout: c.RequestTimeout, stopping: c.Stopping,
+		maxBodyBytes: c.MaxBodyBytes, maxBatchBytes: c.MaxBatchBytes, requestTimeout: c.RequestTimeout, stopping: c.Stopping,
 	}
 	router.Get("/healthz", alive)
 	router.Get("/readyz", s.ready)
@@ -73,6 +73,7 @@ func New(c Config) http.Handler {
 		guardOperations(routes, c.Guard)
 		routes.UseMiddleware(speakJSON, deadline(c.RequestTimeout))
 		s.addSubmit(routes)
+		s.addBatch(routes)
 		s.addJobs(routes)
 		s.addDeadLetters(routes)
 		s.addTypes(routes)
@@ -91,6 +92,7 @@ type service struct {
 	log            *slog.Logger
 	schemas        *schemas
 	maxBodyBytes   int64
+	maxBatchBytes  int64
 	requestTimeout time.Duration
 	stopping       <-chan struct{}
 	// measuring shares the work on metrics among those who wait for it.

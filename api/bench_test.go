@@ -1,12 +1,12 @@
 package api_test
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,6 +27,14 @@ func (*swallower) TypeSpec(context.Context, string) (job.TypeSpec, error) {
 	return job.TypeSpec{MaxAttempts: 4, Timeout: 30 * time.Second}, nil
 }
 
+func (*swallower) SubmitAll(_ context.Context, batch []job.Submission) ([]job.Submitted, error) {
+	results := make([]job.Submitted, len(batch))
+	for i, s := range batch {
+		results[i].Receipt = job.Receipt{ID: s.ID, Type: s.Type, State: job.Queued, CreatedAt: birth, UpdatedAt: birth}
+	}
+	return results, nil
+}
+
 // sink is an answer that nobody reads.
 type sink struct {
 	header http.Header
@@ -40,24 +48,49 @@ func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
 func newBenchAPI() http.Handler {
 	return api.New(api.Config{
 		Jobs: &swallower{}, Log: slog.New(slog.DiscardHandler), Version: "test",
-		MaxBodyBytes: api.DefaultMaxBodyBytes, RequestTimeout: 10 * time.Second,
+		MaxBodyBytes: api.DefaultMaxBodyBytes, MaxBatchBytes: api.DefaultMaxBatchBytes, RequestTimeout: 10 * time.Second,
 	})
 }
 
-func BenchmarkSubmit(b *testing.B) {
+// usual is a submission as many are.
+var usual = `{"jobType":"SEND_EMAIL","payload":{"to":"someone@example.com","subject":"Hello","body":"` +
+	strings.Repeat("text ", 30) + `"},"idempotencyKey":"order-4711","tags":["a","b"]}`
+
+// bench sends a body again and again.
+func bench(b *testing.B, path, contentType, body string, want int) {
 	h := newBenchAPI()
-	body := []byte(`{"jobType":"SEND_EMAIL","payload":{"to":"someone@example.com","subject":"Hello","body":"` +
-		string(bytes.Repeat([]byte("text "), 30)) + `"},"idempotencyKey":"order-4711","tags":["a","b"]}`)
-	where := &url.URL{Path: "/jobs"}
-	header := http.Header{"Content-Type": {"application/json"}, "User-Agent": {"bench"}}
+	where, err := url.Parse(path)
+	require.NoError(b, err)
+	header := http.Header{"Content-Type": {contentType}, "User-Agent": {"bench"}}
 	b.ReportAllocs()
 	for b.Loop() {
 		answer := &sink{header: http.Header{}}
 		request := &http.Request{
 			Method: "POST", URL: where, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Host: "localhost",
-			Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), RequestURI: "/jobs",
+			Header: header, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), RequestURI: path,
 		}
 		h.ServeHTTP(answer, request)
-		require.Equal(b, 202, answer.status)
+		require.Equal(b, want, answer.status)
+	}
+}
+
+func BenchmarkSubmit(b *testing.B) { bench(b, "/jobs", "application/json", usual, 202) }
+
+// BenchmarkDecodeBatch sends 1,000 jobs at a time.
+func BenchmarkDecodeBatch(b *testing.B) {
+	const jobs = 1000
+	for name, c := range map[string]struct {
+		path, contentType, body string
+		want                    int
+	}{
+		"array":     {"/jobs/batch", "application/json", array(usual, jobs), 202},
+		"lines":     {"/jobs/batch", "application/x-ndjson", strings.Repeat(usual+"\n", jobs), 202},
+		"each line": {"/jobs/batch?atomic=false", "application/x-ndjson", strings.Repeat(usual+"\n", jobs), 200},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(c.body)))
+			bench(b, c.path, c.contentType, c.body, c.want)
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*jobs), "µs/job")
+		})
 	}
 }

@@ -8,6 +8,13 @@ import (
 	"net"
 	"net/http"
 	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+const (
+	mediaJSON  = "application/json"
+	mediaLines = "application/x-ndjson"
 )
 
 // firstBuffer is what a declared length can make the server reserve before a
@@ -17,42 +24,57 @@ const firstBuffer = 16 << 10
 // readBody returns the body of a JSON request, or a problem. The bytes are
 // the caller's own.
 func (s *service) readBody(r *http.Request) ([]byte, error) {
-	if !isJSON(r.Header) {
+	if mediaType(r.Header) != mediaJSON {
 		return nil, problem(http.StatusUnsupportedMediaType,
 			"send JSON, with the header Content-Type: application/json and no Content-Encoding")
 	}
-	tooLarge := problem(http.StatusRequestEntityTooLarge,
-		fmt.Sprintf("the body is larger than %d bytes", s.maxBodyBytes))
 	if r.ContentLength > s.maxBodyBytes {
-		return nil, tooLarge
+		return nil, tooLarge(s.maxBodyBytes)
 	}
 	var body bytes.Buffer
 	body.Grow(int(min(max(r.ContentLength, 0), firstBuffer)) + bytes.MinRead)
 	_, err := body.ReadFrom(http.MaxBytesReader(nil, r.Body, s.maxBodyBytes))
-
-	var limit *http.MaxBytesError
-	var network net.Error
 	switch {
-	case errors.As(err, &limit):
-		return nil, tooLarge
-	case errors.As(err, &network) && network.Timeout():
-		return nil, problem(http.StatusRequestTimeout, "the body did not arrive in time")
 	case err != nil:
-		return nil, problem(http.StatusBadRequest, "the body could not be read to its end")
+		return nil, unread(err)
 	case len(bytes.TrimSpace(body.Bytes())) == 0:
 		return nil, problem(http.StatusBadRequest, "the body is empty")
 	}
 	return body.Bytes(), nil
 }
 
-// isJSON is strict about the header: requests without it are those that a
-// page of another site can make a browser send.
-func isJSON(header http.Header) bool {
-	media, parameters, err := mime.ParseMediaType(header.Get("Content-Type"))
-	if err != nil || media != "application/json" {
-		return false
+func tooLarge(most int64) *huma.ErrorModel {
+	return problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", most))
+}
+
+// unread is the answer to a body that could not be read to its end.
+func unread(err error) *huma.ErrorModel {
+	var limit *http.MaxBytesError
+	var network net.Error
+	switch {
+	case errors.As(err, &limit):
+		return tooLarge(limit.Limit)
+	case errors.As(err, &network) && network.Timeout():
+		return problem(http.StatusRequestTimeout, "the body did not arrive in time")
+	}
+	return problem(http.StatusBadRequest, "the body could not be read to its end")
+}
+
+// mediaType returns what the body is declared to be, in UTF-8 and as it is;
+// empty for anything else. It is strict: requests without the header are those
+// that a page of another site can make a browser send.
+func mediaType(header http.Header) string {
+	media, parameters := header.Get("Content-Type"), map[string]string(nil)
+	if media != mediaJSON {
+		var err error
+		if media, parameters, err = mime.ParseMediaType(media); err != nil {
+			return ""
+		}
 	}
 	charset := strings.ToLower(parameters["charset"])
 	encoding := strings.ToLower(header.Get("Content-Encoding"))
-	return (charset == "" || charset == "utf-8") && (encoding == "" || encoding == "identity")
+	if (charset != "" && charset != "utf-8") || (encoding != "" && encoding != "identity") {
+		return ""
+	}
+	return media
 }

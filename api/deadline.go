@@ -45,16 +45,12 @@ func (s *service) untilStopping(ctx context.Context, limit time.Duration) (conte
 	return bounded, cancel
 }
 
-// allowTime puts off the deadlines that the server has for the connection by
-// the time that an operation may take on top of the usual. The one for reading
-// matters after the body has been read too: the server then waits for the
-// client to leave, and takes the deadline for just that.
+// allowTime puts off the deadline that the server has for writing the answer,
+// by the time that an operation may take on top of the usual.
 func allowTime(w http.ResponseWriter, r *http.Request, limit time.Duration) {
-	// Not every writer is a connection. Those that are not have no deadlines.
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Time{})
 	if timeout := serverOf(r).WriteTimeout; timeout > 0 {
-		_ = control.SetWriteDeadline(time.Now().Add(limit + timeout))
+		// A writer that is no connection has no deadline.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit + timeout))
 	}
 }
 

@@ -36,7 +36,7 @@ func newAPI(t testing.TB, jobs ledgers) http.Handler {
 	t.Helper()
 	return api.New(api.Config{
 		Jobs: jobs, Operations: jobs, Log: slog.New(slog.DiscardHandler), Version: "test",
-		MaxBodyBytes: 4096, RequestTimeout: 10 * time.Second,
+		MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: 10 * time.Second,
 	})
 }
 
@@ -116,6 +116,9 @@ func finished(l *ledger) {
 
 func failing(err error) func(*ledger) { return func(l *ledger) { l.fails = err } }
 
+// ndjson is the header that goes with lines.
+var ndjson = []string{"Content-Type: application/x-ndjson"}
+
 const minimal = `{"jobType":"SLEEP_JOB","payload":{"sleepSeconds":5}}`
 
 func TestAnswersAreAsAgreed(t *testing.T) {
@@ -143,6 +146,35 @@ func TestAnswersAreAsAgreed(t *testing.T) {
 		{name: "submit-bad-data", method: "POST", path: "/jobs", body: minimal, given: failing(job.ErrBadData)},
 		{name: "submit-broken", method: "POST", path: "/jobs", body: minimal, given: failing(errors.New("secret detail"))},
 		{name: "submit-panic", method: "POST", path: "/jobs", body: minimal, given: func(l *ledger) { l.panics = "secret detail" }},
+
+		{name: "batch", method: "POST", path: "/jobs/batch", body: `[` + minimal + `,{"jobType":"A","hold":true}]`},
+		{name: "batch-empty", method: "POST", path: "/jobs/batch", body: ` [ ] `},
+		{name: "batch-lines", method: "POST", path: "/jobs/batch", body: minimal + "\n\n" + minimal, headers: ndjson},
+		{name: "batch-mistakes", method: "POST", path: "/jobs/batch", body: `[` + minimal + `,7,{"jobType":"NOBODYS_JOB"},{"jobType":"A","tags":["x",1],"a/b":0}]`},
+		{name: "batch-mistakes-in-lines", method: "POST", path: "/jobs/batch", body: minimal + "\n{}", headers: ndjson},
+		{name: "batch-broken", method: "POST", path: "/jobs/batch", body: "[" + minimal + ",\n {\"jobType\": A}]"},
+		{name: "batch-broken-line", method: "POST", path: "/jobs/batch", body: minimal + "\n\n {\"jobType\": A}\n", headers: ndjson},
+		{name: "batch-cut-short", method: "POST", path: "/jobs/batch", body: "[" + minimal + ",\n"},
+		{name: "batch-not-an-array", method: "POST", path: "/jobs/batch", body: minimal},
+		{name: "batch-item-too-large", method: "POST", path: "/jobs/batch", body: `[` + minimal + `,{"jobType":"A","payload":"` + strings.Repeat("x", 5000) + `"}]`},
+		{name: "batch-too-large", method: "POST", path: "/jobs/batch", body: "[" + strings.Repeat(minimal+",", 2000)},
+		{name: "batch-with-a-key", method: "POST", path: "/jobs/batch", body: `[]`, headers: []string{"Idempotency-Key: k"}},
+		{name: "batch-as-form", method: "POST", path: "/jobs/batch", body: `[]`, headers: []string{"Content-Type: application/x-www-form-urlencoded"}},
+		{
+			name: "batch-key-reused", method: "POST", path: "/jobs/batch", body: `[{"jobType":"A","idempotencyKey":"k"},{"jobType":"B","idempotencyKey":"k"},{"jobType":"BAD"}]`,
+			given: func(l *ledger) { l.refuses = map[string]error{"BAD": job.ErrBadData} },
+		},
+		{name: "batch-unavailable", method: "POST", path: "/jobs/batch", body: `[` + minimal + `]`, given: failing(fmt.Errorf("submit: %w", job.ErrUnavailable))},
+		{
+			name: "batch-each", method: "POST", path: "/jobs/batch?atomic=false", body: `[{"jobType":"A","idempotencyKey":"k"},{},{"jobType":"B","idempotencyKey":"k"},{"jobType":"A","idempotencyKey":"k"},{"jobType":"BAD"}]`,
+			given: func(l *ledger) { l.refuses = map[string]error{"BAD": job.ErrBadData} },
+		},
+		{name: "batch-each-broken", method: "POST", path: "/jobs/batch?atomic=false", body: `[` + minimal + `,`},
+		{name: "batch-each-line", method: "POST", path: "/jobs/batch?atomic=false", body: minimal + "\n{}\n\nnope\n" + minimal, headers: ndjson},
+		{name: "batch-each-line-empty", method: "POST", path: "/jobs/batch?atomic=false", body: "\n", headers: ndjson},
+		{name: "batch-each-line-unavailable", method: "POST", path: "/jobs/batch?atomic=false", body: minimal, headers: ndjson, given: failing(job.ErrUnavailable)},
+		{name: "batch-each-line-panic", method: "POST", path: "/jobs/batch?atomic=false", body: minimal, headers: ndjson, given: func(l *ledger) { l.panics = "secret detail" }},
+		{name: "batch-bad-query", method: "POST", path: "/jobs/batch?atomic=maybe&all=1", body: `[]`},
 
 		{name: "get-pending", method: "GET", path: known, given: jobIn(job.Retry)},
 		{name: "get-finished", method: "GET", path: known, given: finished},

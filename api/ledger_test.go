@@ -34,6 +34,11 @@ type ledger struct {
 	// declared are the job types that handlers have declared. All others but
 	// one are merely accepted.
 	declared []job.TypeSpec
+	// refuses are the errors that jobs of a type are refused with.
+	refuses map[string]error
+	// gate, unless it is nil, lets a submission through for everything that
+	// it receives; each tells submitting before it waits.
+	gate, submitting chan struct{}
 	// fails is returned, or panicked with, in place of an answer.
 	fails  error
 	panics any
@@ -46,6 +51,13 @@ var (
 
 func newLedger() *ledger {
 	return &ledger{jobs: map[job.ID]job.View{}, keys: map[string]int{}, moved: make(chan struct{})}
+}
+
+// forget makes the ledger new, for the handler that it was given to.
+func (l *ledger) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.submitted, l.jobs, l.keys = nil, map[job.ID]job.View{}, map[string]int{}
 }
 
 // finish moves all jobs to a final state.
@@ -67,10 +79,41 @@ func (l *ledger) interrupt() error {
 	return l.fails
 }
 
-func (l *ledger) Submit(_ context.Context, s job.Submission) (job.Receipt, error) {
+func (l *ledger) Submit(ctx context.Context, s job.Submission) (job.Receipt, error) {
+	if l.gate != nil {
+		l.submitting <- struct{}{}
+		select {
+		case <-l.gate:
+		case <-ctx.Done():
+			return job.Receipt{}, ctx.Err()
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.submit(s)
+}
+
+func (l *ledger) SubmitAll(_ context.Context, batch []job.Submission) ([]job.Submitted, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, jobs, keys := l.submitted, maps.Clone(l.jobs), maps.Clone(l.keys)
+	results := make([]job.Submitted, len(batch))
+	failed := false
+	for i, s := range batch {
+		results[i].Receipt, results[i].Err = l.submit(s)
+		failed = failed || results[i].Err != nil
+	}
+	if failed {
+		l.submitted, l.jobs, l.keys = before, jobs, keys
+	}
+	return results, l.fails
+}
+
+func (l *ledger) submit(s job.Submission) (job.Receipt, error) {
 	if err := l.interrupt(); err != nil {
+		return job.Receipt{}, err
+	}
+	if err := l.refuses[s.Type]; err != nil {
 		return job.Receipt{}, err
 	}
 	if i, used := l.keys[s.Tenant+"\x00"+s.IdempotencyKey]; used && s.IdempotencyKey != "" {

@@ -12,14 +12,15 @@ import (
 // many times its size to decode, here and in every handler.
 const maxDepth = 100
 
-// screen refuses text that is not JSON, before anything is made of it. It
-// needs no memory that grows with the nesting of the text.
-func screen(text []byte) error {
+// screen refuses text that is not JSON, before anything is made of it. The
+// text begins at the given place of the body. No memory is needed that grows
+// with the nesting of the text.
+func screen(text []byte, start spot) error {
 	if !utf8.Valid(text) {
-		return fmt.Errorf("the body is not UTF-8: %s", position(text, validPrefix(text)))
+		return fmt.Errorf("the body is not UTF-8: %s", start.after(text[:validPrefix(text)]))
 	}
 	if i, deep := tooDeep(text); deep {
-		return fmt.Errorf("the body is nested more than %d levels deep: %s", maxDepth, position(text, i))
+		return fmt.Errorf("the body is nested more than %d levels deep: %s", maxDepth, start.after(text[:i]))
 	}
 	if json.Valid(text) {
 		return nil
@@ -28,7 +29,7 @@ func screen(text []byte) error {
 	err := json.Unmarshal(text, &whole)
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return fmt.Errorf("the body is not JSON: %w: %s", err, position(text, int(max(syntax.Offset, 1))-1))
+		return fmt.Errorf("the body is not JSON: %w: %s", err, start.after(text[:min(max(int(syntax.Offset), 1)-1, len(text))]))
 	}
 	return fmt.Errorf("the body is not JSON: %w", err)
 }
@@ -65,10 +66,18 @@ func validPrefix(text []byte) int {
 	return len(text)
 }
 
-// position tells where the byte at the offset stands, for humans.
-func position(text []byte, offset int) string {
-	before := text[:min(offset, len(text))]
-	line := bytes.Count(before, []byte{'\n'}) + 1
-	column := len(before) - bytes.LastIndexByte(before, '\n')
-	return fmt.Sprintf("line %d, column %d", line, column)
+// spot is a place in a body, for humans: both numbers count from 1, columns in
+// bytes.
+type spot struct{ line, column int }
+
+var firstSpot = spot{line: 1, column: 1}
+
+// after returns the place after the text that begins at s.
+func (s spot) after(text []byte) spot {
+	if lines := bytes.Count(text, []byte{'\n'}); lines > 0 {
+		return spot{line: s.line + lines, column: len(text) - bytes.LastIndexByte(text, '\n')}
+	}
+	return spot{line: s.line, column: s.column + len(text)}
 }
+
+func (s spot) String() string { return fmt.Sprintf("line %d, column %d", s.line, s.column) }

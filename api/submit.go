@@ -64,16 +64,21 @@ func (s *service) submit(ctx context.Context, in *submitInput) (*submitOutput, e
 		return nil, err
 	}
 	receipt, err := s.jobs.Submit(ctx, submission)
-	switch {
-	case errors.Is(err, job.ErrKeyReused):
-		return nil, invalid(at(pointer("idempotencyKey"), "was used for a different job type or payload"))
-	case err != nil:
-		return nil, s.fail(ctx, err)
+	if err != nil {
+		return nil, s.failSubmit(ctx, err)
 	}
 	return &submitOutput{
 		Location: "/jobs/" + receipt.ID.String(),
 		Body:     accepted(receipt),
 	}, nil
+}
+
+// failSubmit translates an error of Submit.
+func (s *service) failSubmit(ctx context.Context, err error) error {
+	if errors.Is(err, job.ErrKeyReused) {
+		return invalid(at(pointer("idempotencyKey"), "was used for a different job type or payload"))
+	}
+	return s.fail(ctx, err)
 }
 
 func accepted(r job.Receipt) Accepted {
@@ -89,7 +94,7 @@ func (s *service) read(ctx context.Context, r *http.Request) (job.Submission, er
 	if err != nil {
 		return job.Submission{}, err
 	}
-	if err := screen(body); err != nil {
+	if err := screen(body, firstSpot); err != nil {
 		return job.Submission{}, problem(http.StatusBadRequest, err.Error())
 	}
 	asked, mistakes := decode(body)

@@ -77,6 +77,9 @@ func (c *config) check() error {
 	switch {
 	case c.Server.MaxBodyBytes < 1024 || c.Server.MaxBodyBytes > 32<<20:
 		return fmt.Errorf("server.max_body_bytes: %d is not from 1024 to %d", c.Server.MaxBodyBytes, 32<<20)
+	case c.Server.MaxBatchBytes < c.Server.MaxBodyBytes || c.Server.MaxBatchBytes > 1<<30:
+		return fmt.Errorf("server.max_batch_bytes: %d is not from server.max_body_bytes, %d, to %d",
+			c.Server.MaxBatchBytes, c.Server.MaxBodyBytes, 1<<30)
 	case c.Server.MaxHeaderBytes < 1024:
 		return fmt.Errorf("server.max_header_bytes: %d is below 1024", c.Server.MaxHeaderBytes)
 	case c.Server.MaxConnections < 1:

@@ -1,0 +1,40 @@
+package api
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+func newEncoder(w io.Writer) *json.Encoder {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder
+}
+
+func answerJSON(status int, body any) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		ctx.SetHeader("Content-Type", mediaJSON)
+		ctx.SetStatus(status)
+		// The client has left when this fails.
+		_ = newEncoder(ctx.BodyWriter()).Encode(body)
+	}}
+}
+
+func answerLines(jobs []Accepted) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		ctx.SetHeader("Content-Type", mediaLines)
+		ctx.SetStatus(http.StatusAccepted)
+		out := bufio.NewWriter(ctx.BodyWriter())
+		encoder := newEncoder(out)
+		for index := range jobs {
+			if encoder.Encode(BatchResult{Index: index, Job: &jobs[index]}) != nil {
+				return
+			}
+		}
+		_ = out.Flush()
+	}}
+}
