@@ -289,6 +289,9 @@ func TestTagsAreInTheSchema(t *testing.T) {
 		Words   []string `json:"words,omitempty" jsonschema:"minItems=1,maxItems=2,uniqueItems=true,minLength=1"`
 		Level   uint8    `json:"level,omitempty" jsonschema:"maximum=7"`
 		Needed  string   `json:"needed,omitempty" jsonschema:"required"`
+		Pair    string   `json:"pair,omitempty" jsonschema:"pattern=^.{1\\,2}$"`
+		Either  any      `json:"either,omitempty" jsonschema:"oneof_type=string;array"`
+		Pages   []string `json:"pages,omitempty" jsonschema:"pattern=^[0-9]+$"`
 	}
 	text, err := schemaOf(reflect.TypeFor[args]())
 	require.NoError(t, err)
@@ -299,6 +302,7 @@ func TestTagsAreInTheSchema(t *testing.T) {
 		`{"seconds":0}`: "at least 1", `{"seconds":301}`: "at most 300", `{"share":0}`: "greater than 0", `{"share":1}`: "less than 1", `{"share":0.3}`: "multiple of 0.25",
 		`{"name":""}`: "must not be empty", `{"name":"aaaa"}`: "at most 3 characters", `{"name":"A"}`: "pattern ^[a-z]+$", `{"mail":"x"}`: "valid email",
 		`{"words":[]}`: "at least 1 item", `{"words":["a","b","c"]}`: "at most 2 items", `{"words":["a","a"]}`: "the same item", `{"words":[""]}`: "must not be empty",
+		`{"pair":"abc"}`: "pattern ^.{1,2}$", `{"either":7}`: "a string, an array or null", `{"pages":["1","x"]}`: "pattern ^[0-9]+$",
 		`{"level":8}`: "at most 7", `{"level":-1}`: "at least 0", `{}`: "is required",
 	} {
 		var messages []string
