@@ -33,7 +33,7 @@ func audit(ctx context.Context, tx pgx.Tx, limit int) ([]Disagreement, error) {
 		State string
 		List  string
 	}
-	found, err := gather[row](ctx, tx, auditSQL, limit)
+	found, err := read(ctx, tx, auditSQL, pgx.RowToStructByName[row], limit)
 	disagreements := make([]Disagreement, len(found))
 	for i, row := range found {
 		disagreements[i] = Disagreement{ID: row.JobID, State: row.State, List: row.List}

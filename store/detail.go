@@ -12,8 +12,8 @@ import (
 // Detail returns everything about a job, or job.ErrNotFound.
 func (s *Store) Detail(ctx context.Context, id job.ID) (job.Detail, error) {
 	var detail job.Detail
-	atOneMoment := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	err := pgx.BeginTxFunc(ctx, s.work, atOneMoment, func(tx pgx.Tx) error {
+	oneMoment := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err := pgx.BeginTxFunc(ctx, s.work, oneMoment, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, detailSQL, uuid(id))
 		if err != nil {
 			return err

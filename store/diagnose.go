@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -17,16 +16,10 @@ import (
 // examplesAtMost bounds the details of a check.
 const examplesAtMost = 10
 
-// diagnosisSettings hold while a diagnosis reads whole tables: the planner is
+// relax gives a transaction what it needs to read whole tables: the planner is
 // free, and what takes longer is given up.
-var diagnosisSettings = map[string]string{
-	"statement_timeout": "100s",
-	"enable_seqscan":    "on",
-	"enable_bitmapscan": "on",
-	"enable_hashjoin":   "on",
-	"enable_mergejoin":  "on",
-	"enable_hashagg":    "on",
-}
+var relax = `set local statement_timeout = '100s'; set local enable_seqscan = on; set local enable_bitmapscan = on;
+set local enable_hashjoin = on; set local enable_mergejoin = on; set local enable_hashagg = on`
 
 // A look finds out about one thing and leaves the check's name to the caller.
 type look func(context.Context, pgx.Tx) (job.Check, error)
@@ -68,29 +61,15 @@ func (s *Store) Diagnose(ctx context.Context) ([]job.Check, error) {
 	return checks, nil
 }
 
-// relaxed runs f in a transaction that may take its time and only reads.
+// relaxed runs f in a transaction that may take its time and only reads. What
+// it asks must not be asked elsewhere: connections keep the plans they made.
 func (s *Store) relaxed(ctx context.Context, f func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, s.work, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		names := slices.Sorted(maps.Keys(diagnosisSettings))
-		values := make([]string, len(names))
-		for i, name := range names {
-			values[i] = diagnosisSettings[name]
-		}
-		if _, err := tx.Exec(ctx, relaxSQL, names, values); err != nil {
+		if _, err := tx.Exec(ctx, relax); err != nil {
 			return err
 		}
 		return f(tx)
 	})
-}
-
-// gather reads all rows of a statement that is planned anew: a plan that the
-// connection keeps was made under sessionSettings.
-func gather[T any](ctx context.Context, tx pgx.Tx, sql string, args ...any) ([]T, error) {
-	rows, err := tx.Query(ctx, sql, append([]any{pgx.QueryExecModeDescribeExec}, args...)...)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
 }
 
 // unseen is a check that the server would not let us make; it is empty when

@@ -169,7 +169,7 @@ func TestADiagnosisSeesWhoHoldsASnapshot(t *testing.T) {
 	}
 	var found []snapshotRow
 	require.NoError(t, s.relaxed(t.Context(), func(tx pgx.Tx) (err error) {
-		found, err = gather[snapshotRow](t.Context(), tx, doctorSnapshotsSQL)
+		found, err = read(t.Context(), tx, doctorSnapshotsSQL, pgx.RowToStructByName[snapshotRow])
 		return err
 	}))
 	require.NotEmpty(t, found)
@@ -257,9 +257,9 @@ func TestADiagnosisNeedsNoPrivileges(t *testing.T) {
 
 func TestWhatADiagnosisCannotFindOutInTimeIsAWarning(t *testing.T) {
 	s := sound(t)
-	before := diagnosisSettings["statement_timeout"]
-	diagnosisSettings["statement_timeout"] = "50ms"
-	t.Cleanup(func() { diagnosisSettings["statement_timeout"] = before })
+	before := relax
+	relax = strings.Replace(relax, "100s", "50ms", 1)
+	t.Cleanup(func() { relax = before })
 	unlock := locked(t, s, "lock table timers in access exclusive mode")
 	checks := diagnose(t, s)
 	unlock()

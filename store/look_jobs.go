@@ -53,7 +53,7 @@ func lookAtLeases(ctx context.Context, tx pgx.Tx) (job.Check, error) {
 		Leases   int64
 		Examples []string
 	}
-	found, err := gather[row](ctx, tx, doctorLeasesSQL, interval(reapedWithin))
+	found, err := read(ctx, tx, doctorLeasesSQL, pgx.RowToStructByName[row], interval(reapedWithin))
 	check := job.Check{Severity: job.Fine, Summary: "Every lease has a live owner, or is taken over in time."}
 	if err != nil || len(found) == 0 {
 		return check, err
@@ -77,7 +77,7 @@ func lookAtSilentWorkers(ctx context.Context, tx pgx.Tx) (job.Check, error) {
 		Silent   time.Duration
 		Leases   int64
 	}
-	found, err := gather[row](ctx, tx, doctorSilentSQL)
+	found, err := read(ctx, tx, doctorSilentSQL, pgx.RowToStructByName[row])
 	if err != nil || len(found) == 0 {
 		return job.Check{Severity: job.Fine, Summary: "No worker has fallen silent over its jobs."}, err
 	}
@@ -105,7 +105,7 @@ func lookAtUnservedTypes(ctx context.Context, tx pgx.Tx) (job.Check, error) {
 		Jobs    int64
 		Oldest  time.Duration
 	}
-	found, err := gather[row](ctx, tx, doctorUnservedSQL)
+	found, err := read(ctx, tx, doctorUnservedSQL, pgx.RowToStructByName[row])
 	if err != nil || len(found) == 0 {
 		return job.Check{Severity: job.Fine, Summary: "A live worker serves every type that has jobs waiting."}, err
 	}

@@ -16,7 +16,7 @@ func lookAtSchema(ctx context.Context, tx pgx.Tx) (job.Check, error) {
 		Version int64
 		Applied time.Time
 	}
-	found, err := gather[row](ctx, tx, doctorSchemaSQL)
+	found, err := read(ctx, tx, doctorSchemaSQL, pgx.RowToStructByName[row])
 	if err != nil {
 		return job.Check{}, err
 	}
@@ -46,7 +46,7 @@ func lookAtStatistics(ctx context.Context, tx pgx.Tx) (job.Check, error) {
 		Analyzed   bool
 		Unattended bool
 	}
-	found, err := gather[row](ctx, tx, doctorStatisticsSQL)
+	found, err := read(ctx, tx, doctorStatisticsSQL, pgx.RowToStructByName[row])
 	check := job.Check{Severity: job.Fine, Summary: "Autovacuum keeps up with every table."}
 	if err != nil {
 		return check, err
@@ -83,7 +83,7 @@ const (
 )
 
 func lookAtSnapshots(ctx context.Context, tx pgx.Tx) (job.Check, error) {
-	found, err := gather[snapshotRow](ctx, tx, doctorSnapshotsSQL)
+	found, err := read(ctx, tx, doctorSnapshotsSQL, pgx.RowToStructByName[snapshotRow])
 	return judgeSnapshots(found), err
 }
 
@@ -152,7 +152,7 @@ func judgeSnapshots(found []snapshotRow) job.Check {
 }
 
 func lookAtSettings(ctx context.Context, tx pgx.Tx) (job.Check, error) {
-	found, err := gather[settingsRow](ctx, tx, doctorSettingsSQL)
+	found, err := read(ctx, tx, doctorSettingsSQL, pgx.RowToStructByName[settingsRow])
 	if err != nil {
 		return job.Check{}, err
 	}

@@ -54,7 +54,6 @@ var (
 	metricsTypesSQL    = statement("metrics_types")
 	metricsSnapshotSQL = statement("metrics_snapshot")
 
-	relaxSQL            = statement("relax")
 	doctorLeasesSQL     = statement("doctor_leases")
 	doctorSilentSQL     = statement("doctor_silent")
 	doctorUnservedSQL   = statement("doctor_unserved")

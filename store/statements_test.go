@@ -202,8 +202,7 @@ func collect(declaration ast.Decl, path string, structs map[string]*ast.StructTy
 			}
 		case *ast.IndexExpr:
 			selector, ok := node.X.(*ast.SelectorExpr)
-			gathers, plain := node.X.(*ast.Ident)
-			if ok && selector.Sel.Name == "RowToStructByName" || plain && gathers.Name == "gather" {
+			if ok && selector.Sel.Name == "RowToStructByName" {
 				into = node.Index.(*ast.Ident).Name
 			}
 		case *ast.Ident:

@@ -13,7 +13,7 @@ with recursive kinds as (
     from workers w
     cross join json_array_elements(case json_typeof(w.plugins) when 'array' then w.plugins else '[]' end) pool
     cross join json_array_elements_text(
-        case json_typeof(pool -> 'Types') when 'array' then pool -> 'Types' else '[]' end) kind
+        case json_typeof(pool -> 'jobTypes') when 'array' then pool -> 'jobTypes' else '[]' end) kind
     where w.stopped_at is null and w.alive_until > now()
 )
 select k.job_type, waiting.jobs, waiting.oldest
