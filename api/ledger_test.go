@@ -270,3 +270,10 @@ func (l *ledger) Ping(ctx context.Context) error {
 	}
 	return nil
 }
+
+func (l *ledger) Known(_ context.Context, s job.Submission) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i, used := l.keys[s.Tenant+"\x00"+s.IdempotencyKey]
+	return used && l.submitted[i].Type == s.Type && bytes.Equal(l.submitted[i].Payload, s.Payload), l.interrupt()
+}

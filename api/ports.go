@@ -17,6 +17,9 @@ type Jobs interface {
 	// SubmitAll makes all of the jobs or none: none when any of the results
 	// has an error.
 	SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error)
+	// Known reports whether the submission's key has made a job of the same
+	// type and payload before.
+	Known(ctx context.Context, s job.Submission) (bool, error)
 	Get(ctx context.Context, id job.ID) (job.View, error)
 	// Await returns the job once its state is final, or as it is when the
 	// context's deadline has passed.

@@ -48,9 +48,24 @@ func (s *service) resolve(ctx context.Context, asked request) (job.Submission, e
 		submission.Payload = []byte("null")
 	}
 	if mistakes := s.schemas.check(spec, submission.Payload); len(mistakes) > 0 {
-		return job.Submission{}, invalid(mistakes...)
+		// A replay is answered like the first, also when its type's schema has
+		// become stricter since.
+		replay, err := s.isReplay(ctx, submission)
+		switch {
+		case err != nil:
+			return job.Submission{}, s.fail(ctx, err)
+		case !replay:
+			return job.Submission{}, invalid(mistakes...)
+		}
 	}
 	return submission, nil
+}
+
+func (s *service) isReplay(ctx context.Context, submission job.Submission) (bool, error) {
+	if submission.IdempotencyKey == "" {
+		return false, nil
+	}
+	return s.jobs.Known(ctx, submission)
 }
 
 func valueOr[T any](value *T, otherwise T) T {

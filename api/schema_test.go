@@ -85,6 +85,19 @@ func TestAChangedSchemaCounts(t *testing.T) {
 	}
 }
 
+func TestAReplayIsAnsweredThoughTheSchemaHasBecomeStricter(t *testing.T) {
+	l := newLedger()
+	h := newAPI(t, l)
+	first := send(h, "POST", "/jobs", `{"jobType":"T","payload":1,"idempotencyKey":"k"}`)
+	require.Equal(t, 202, first.Code)
+	declaring(job.TypeSpec{Type: "T", Schema: json.RawMessage(`{"const":2}`)})(l)
+	again := send(h, "POST", "/jobs", `{"jobType":"T","payload":1,"idempotencyKey":"k"}`)
+	require.Equal(t, 202, again.Code)
+	require.Equal(t, first.Body.String(), again.Body.String())
+	require.Equal(t, 422, send(h, "POST", "/jobs", `{"jobType":"T","payload":1,"idempotencyKey":"other"}`).Code)
+	require.Equal(t, 422, send(h, "POST", "/jobs", `{"jobType":"T","payload":1}`).Code)
+}
+
 func TestASchemaThatCannotBeUsedRefusesNothing(t *testing.T) {
 	var log bytes.Buffer
 	l := newLedger()

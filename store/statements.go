@@ -8,6 +8,7 @@ var files embed.FS
 // The statements, named after their files.
 var (
 	submitSQL         = statement("submit")
+	knownSQL          = statement("known")
 	submittedSQL      = statement("submitted")
 	claimSQL          = statement("claim")
 	renewSQL          = statement("renew")

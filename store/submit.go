@@ -101,6 +101,17 @@ func (s *Store) insert(ctx context.Context, entries []entry, places []int) (map[
 	}
 }
 
+// Known reports whether the submission's key has made a job of the same type
+// and payload before. It may have by the time that this is read.
+func (s *Store) Known(ctx context.Context, submission job.Submission) (bool, error) {
+	var hash []byte
+	err := s.work.QueryRow(ctx, knownSQL, submission.Tenant, submission.IdempotencyKey).Scan(&hash)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	return bytes.Equal(hash, requestHash(submission)), translate("known", err)
+}
+
 func (s *Store) query(ctx context.Context, sql string, args ...any) ([]submittedRow, error) {
 	rows, err := s.work.Query(ctx, sql, args...)
 	if err != nil {

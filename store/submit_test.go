@@ -312,3 +312,21 @@ func noise(n int) string {
 	}
 	return text.String()[:n]
 }
+
+func TestAKeyIsKnownByWhatItMade(t *testing.T) {
+	s := open(t)
+	first := submission(t, keyed("k"))
+	known := func(s *Store, of job.Submission) bool {
+		t.Helper()
+		found, err := s.Known(t.Context(), of)
+		require.NoError(t, err)
+		return found
+	}
+	require.False(t, known(s, first))
+	submit(t, s, first)
+	require.True(t, known(s, first))
+	other, elsewhere := first, first
+	other.Payload, elsewhere.Tenant = []byte(`{"n": 2}`), "elsewhere"
+	require.False(t, known(s, other))
+	require.False(t, known(s, elsewhere))
+}
