@@ -121,6 +121,21 @@ func TestDeadLettersGetTheTypeAndTenantOfTheirJobs(t *testing.T) {
 		query(t, db, "select job_type || ' ' || tenant from dead_letters order by 1"))
 }
 
+// What is not in a transaction can be broken off before its version is noted.
+func TestAMigrationWithoutATransactionCanBeRepeated(t *testing.T) {
+	db := database(t, storetest.EmptyURL(t))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("."))
+	require.NoError(t, err)
+	_, err = provider.UpTo(t.Context(), 2)
+	require.NoError(t, err)
+	schema := dump(t, db)
+	_, err = db.ExecContext(t.Context(), "delete from goose_db_version where version_id = 2")
+	require.NoError(t, err)
+	_, err = provider.UpTo(t.Context(), 2)
+	require.NoError(t, err)
+	require.Equal(t, schema, dump(t, db))
+}
+
 // The golden file shows whoever reviews a migration what comes of it.
 func TestTheSchemaIsTheOneReviewed(t *testing.T) {
 	db := database(t, storetest.URL(t))

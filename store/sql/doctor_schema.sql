@@ -1,8 +1,6 @@
--- The version of the schema, and when the database got it. The table is goose's,
--- which brings the schema up to date.
+-- The version of the schema. The table is goose's, which brings the schema up to
+-- date; its times are of whatever zone the server had, and of no use here.
 -- Index: none; a row for each migration.
-select version_id as version, tstamp as applied
+select max(version_id) as version
 from goose_db_version
-where is_applied
-order by version_id desc, id desc
-limit 1;
+where is_applied;
