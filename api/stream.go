@@ -40,10 +40,10 @@ func (s *service) stream(ctx context.Context, e exchange) {
 	// Not supported by HTTP/2, which needs it not, and by recorders.
 	_ = control.EnableFullDuplex()
 	e.answer.Header().Set("Content-Type", mediaLines)
-	e.answer.WriteHeader(http.StatusOK)
 	if e.request.Header.Get("Expect") == "" {
 		// Some clients send their first line when they have the header. Those
-		// that wait for 100 Continue would not get it any more.
+		// that wait for 100 Continue, as curl does, would not get it any more.
+		e.answer.WriteHeader(http.StatusOK)
 		_ = control.Flush()
 	}
 	in := startIntake(newPacedBody(e.request, control), s.maxBodyBytes)

@@ -238,14 +238,29 @@ func TestOfAClientThatLeavesOnlyWholeLinesCount(t *testing.T) {
 	require.Len(t, l.submitted, 1)
 }
 
+func TestAClientThatAsksWhetherToGoOnIsTold(t *testing.T) {
+	connection := serve(t, newLedger()).dial(t, "Expect: 100-continue")
+	require.NoError(t, connection.SetDeadline(time.Now().Add(10*time.Second)))
+	answers := bufio.NewReader(connection)
+	line, err := answers.ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "HTTP/1.1 100 Continue\r\n", line)
+	_, err = io.WriteString(connection, minimal+"\n")
+	require.NoError(t, err)
+	for !strings.Contains(line, `"job":`) {
+		line, err = answers.ReadString('\n')
+		require.NoError(t, err)
+	}
+}
+
 // dial sends the header of a stream over a bare connection.
-func (s *served) dial(t *testing.T) *net.TCPConn {
+func (s *served) dial(t *testing.T, headers ...string) *net.TCPConn {
 	t.Helper()
 	connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.Listener.Addr().String())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = connection.Close() })
 	_, err = io.WriteString(connection, "POST /jobs/batch?atomic=false HTTP/1.1\r\nHost: a\r\n"+
-		"Content-Type: application/x-ndjson\r\nContent-Length: 1000000000\r\n\r\n")
+		"Content-Type: application/x-ndjson\r\nContent-Length: 1000000000\r\n"+strings.Join(append(headers, "", ""), "\r\n"))
 	require.NoError(t, err)
 	return connection.(*net.TCPConn)
 }
