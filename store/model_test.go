@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -24,7 +25,13 @@ func TestTheStoreBehavesLikeItsModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		_, err := s.work.Exec(t.Context(), "truncate jobs, ready, leases, timers, dead_letters, job_attempts, workers, tallies, tally_totals, tally_slots, tally_workers, tally_attempts")
 		require.NoError(rt, err)
-		m := &model{T: rt, test: t, ctx: t.Context(), store: s, byID: make(map[job.ID]*modelJob)}
+		m := &model{
+			T: rt, test: t, ctx: t.Context(), store: s, byID: make(map[job.ID]*modelJob),
+			byWorker: map[string]map[job.State]int64{worker: {}, other: {}},
+		}
+		for name := range m.byWorker { // or what they have done would be forgotten
+			require.NoError(rt, s.Enlist(t.Context(), job.Worker{ID: name}, aMinute))
+		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"":          m.compare,
 			"submit":    m.submit,
@@ -57,6 +64,10 @@ type model struct {
 	leases []*modelLease // every one there ever was
 	dead   []*modelJob
 	notes  int // written so far, by anybody
+
+	// What has happened, and which jobs each worker has ended.
+	happened job.Recent
+	byWorker map[string]map[job.State]int64
 }
 
 type modelJob struct {
@@ -113,6 +124,7 @@ func (m *model) submit(t *rapid.T) {
 		j.state, j.held = job.Created, asked.Hold
 	}
 	m.jobs, m.byID[j.id] = append(m.jobs, j), j
+	m.happened.Submitted++
 }
 
 func (m *model) claim(t *rapid.T) {
@@ -187,6 +199,29 @@ func (m *model) end(l *modelLease, d job.Decision) {
 	j.state, j.attempt, j.interruptions, j.ended = d.To, d.Attempt, d.Interruptions, j.ended+1
 	if d.To == job.Dead {
 		m.dead = append(m.dead, j)
+	}
+	if d.To.Final() {
+		m.byWorker[l.worker][d.To]++
+	}
+	m.count(l, d)
+}
+
+// count notes what the end of an attempt adds to the figures. The loss of an
+// owner counts as a failure where it is charged like one.
+func (m *model) count(l *modelLease, d job.Decision) {
+	switch d.To {
+	case job.Succeeded:
+		m.happened.Succeeded++
+	case job.Canceled:
+		m.happened.Canceled++
+	case job.Dead:
+		m.happened.Dead++
+		m.happened.Failed++
+	case job.Retry:
+		if d.Kind != job.Snoozed {
+			m.happened.Failed++
+		}
+	case job.Created, job.Queued, job.Running:
 	}
 }
 
@@ -299,8 +334,10 @@ func (m *model) cancel(t *rapid.T) {
 		return
 	case job.Running:
 		j.cancelRequested = true
-	case job.Created, job.Queued, job.Retry, job.Canceled:
+	case job.Created, job.Queued, job.Retry:
+		m.happened.Canceled++
 		j.state, j.due, j.held = job.Canceled, false, false
+	case job.Canceled:
 	}
 	require.NoError(t, err)
 	require.Equal(t, j.state, view.State)
@@ -347,6 +384,7 @@ func (m *model) redrive(t *rapid.T) {
 
 func (m *model) revive(j *modelJob) {
 	j.state, j.attempt, j.interruptions = job.Queued, 0, 0
+	m.happened.Requeued++
 	m.dead = slices.DeleteFunc(m.dead, func(d *modelJob) bool { return d == j })
 }
 
@@ -370,21 +408,39 @@ func (m *model) fold(t *rapid.T) {
 	require.NoError(t, m.store.AgeTallies(m.ctx))
 }
 
-// compareFigures holds the figures against the ledger.
+// compareFigures holds the figures against the model.
 func (m *model) compareFigures(t *rapid.T) {
 	states, attempts := make(map[job.State]int64), make(map[int]int64)
 	for _, state := range job.States() {
 		states[state] = 0
 	}
+	byWorker := make(map[string]map[job.State]int64)
+	for name, ended := range m.byWorker {
+		if len(ended) > 0 {
+			byWorker[name] = maps.Clone(ended)
+		}
+	}
 	for _, j := range m.jobs {
 		states[j.state]++
 		attempts[j.attempt]++
+		if j.state != job.Running {
+			continue
+		}
+		if byWorker[j.lease.worker] == nil {
+			byWorker[j.lease.worker] = make(map[job.State]int64)
+		}
+		byWorker[j.lease.worker][job.Running]++
 	}
 	var got job.Metrics
 	require.NoError(t, m.store.atOneMoment(m.ctx, func(tx pgx.Tx) error { return readAll(m.ctx, tx, &got, time.Hour) }))
 	require.Equal(t, states, got.Counts)
 	require.Equal(t, attempts, got.ByAttempts)
-	require.EqualValues(t, len(m.jobs), got.Recent.Submitted)
+	require.Equal(t, byWorker, got.ByWorker)
+	require.Equal(t, m.happened, got.Recent)
+	require.Equal(t, m.happened.Failed, got.FailuresByType[jobType])
+	took := ask[float64](m.test, m.store, `select coalesce(avg(extract(epoch from ended_at - claimed_at)), 0)::float8
+		from job_attempts where outcome = 'succeeded'`)
+	require.InDelta(t, took, got.AverageByType[jobType].Seconds(), 1e-6)
 }
 
 // compare holds the whole database against the model.
