@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -87,7 +86,7 @@ func explain(t testing.TB, s *Store, name string) string {
 	conn, err := pool.Acquire(t.Context())
 	require.NoError(t, err)
 	defer conn.Release()
-	return explainOn(t, conn, statement(name))
+	return explainOn(t, conn.Conn(), statement(name))
 }
 
 // explainSQL is the plan of a statement that is put together.
@@ -96,12 +95,12 @@ func explainSQL(t testing.TB, s *Store, sql string) string {
 	conn, err := s.work.Acquire(t.Context())
 	require.NoError(t, err)
 	defer conn.Release()
-	return explainOn(t, conn, sql)
+	return explainOn(t, conn.Conn(), sql)
 }
 
-func explainOn(t testing.TB, conn *pgxpool.Conn, sql string) string {
+func explainOn(t testing.TB, conn *pgx.Conn, sql string) string {
 	t.Helper()
-	described, err := conn.Conn().Prepare(t.Context(), "", sql)
+	described, err := conn.Prepare(t.Context(), "", sql)
 	require.NoError(t, err)
 	_, err = conn.Exec(t.Context(), "prepare probe as "+sql)
 	require.NoError(t, err)

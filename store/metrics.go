@@ -9,34 +9,35 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Metrics says how the whole system stands, as of one moment but for the
-// queues. It reads the narrow lists and the tallies, never the ledger of what
-// has ended: its cost grows with the jobs that wait, not with those that are
-// done. The window reaches back at most a day.
+// Metrics says how the whole system stands, as of one moment. It reads the
+// narrow lists and the tallies, never the ledger of what has ended: its cost
+// grows with the jobs that wait, not with those that are done. The window
+// reaches back at most a day.
 func (s *Store) Metrics(ctx context.Context, window time.Duration) (job.Metrics, error) {
 	m := job.Metrics{Window: window}
 	err := s.atOneMoment(ctx, func(tx pgx.Tx) error {
-		return readAll(ctx, tx, &m, window)
+		if err := readAll(ctx, tx, &m, window); err != nil {
+			return err
+		}
+		var err error
+		m.Queues, err = readQueues(ctx, tx)
+		return err
 	})
 	if err != nil {
 		return job.Metrics{}, translate("metrics", err)
 	}
-	m.Queues, err = s.Queues(ctx)
-	return m, err
+	return m, nil
 }
 
 func readAll(ctx context.Context, tx pgx.Tx, m *job.Metrics, window time.Duration) error {
 	if err := readSnapshot(ctx, tx, m); err != nil {
 		return err
 	}
+	if err := readCounts(ctx, tx, m); err != nil {
+		return err
+	}
 	var err error
-	if m.Counts, err = readStates(ctx, tx); err != nil {
-		return err
-	}
 	if m.ByWorker, err = readByWorker(ctx, tx); err != nil {
-		return err
-	}
-	if m.ByAttempts, err = readAttempts(ctx, tx); err != nil {
 		return err
 	}
 	if err := readTypes(ctx, tx, m); err != nil {
@@ -60,27 +61,35 @@ func readAll(ctx context.Context, tx pgx.Tx, m *job.Metrics, window time.Duratio
 func (s *Store) WorkerTotals(ctx context.Context, window time.Duration) (map[job.State]int64, error) {
 	totals := make(map[job.State]int64)
 	err := s.atOneMoment(ctx, func(tx pgx.Tx) error {
-		counts, err := readStates(ctx, tx)
-		if err != nil || window == 0 {
-			for _, state := range []job.State{job.Running, job.Succeeded, job.Dead, job.Canceled} {
-				totals[state] = counts[state]
+		for _, state := range job.States() {
+			if state.Final() {
+				totals[state] = 0
 			}
+		}
+		var err error
+		if totals[job.Running], err = readRunning(ctx, tx); err != nil {
 			return err
 		}
+		if window == 0 {
+			return readFinal(ctx, tx, totals)
+		}
 		recent, err := readRecent(ctx, tx, window)
-		totals[job.Running], totals[job.Succeeded] = counts[job.Running], recent["succeeded"]
-		totals[job.Dead], totals[job.Canceled] = recent["dead"], recent.canceled()
+		totals[job.Succeeded], totals[job.Dead], totals[job.Canceled] = recent["succeeded"], recent["dead"], recent.canceled()
 		return err
 	})
 	return totals, translate("worker totals", err)
 }
 
-// atOneMoment reads in one snapshot. What reads whole lists is better off
-// without the plans that are pinned for the loops.
+// forFigures are settings for reading lists whole: not through an index, and
+// not by several processes, whose processors the loops need. Joins are left to
+// the indexes, whatever statistics say: a hash join would read the ledger whole.
+const forFigures = "set local enable_seqscan = on; set local enable_hashagg = on; set local max_parallel_workers_per_gather = 0"
+
+// atOneMoment reads in one snapshot. What it asks must not be asked elsewhere:
+// connections keep the plans they made.
 func (s *Store) atOneMoment(ctx context.Context, read func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, s.work, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, "set local enable_seqscan = on; set local enable_hashagg = on; set local enable_hashjoin = on")
-		if err != nil {
+		if _, err := tx.Exec(ctx, forFigures); err != nil {
 			return err
 		}
 		return read(tx)
@@ -100,21 +109,51 @@ func readSnapshot(ctx context.Context, tx pgx.Tx, m *job.Metrics) error {
 	return err
 }
 
-// readStates has a count for every state.
-func readStates(ctx context.Context, tx pgx.Tx) (map[job.State]int64, error) {
+// readCounts counts jobs by state, with a count for every state, and by the
+// attempts they have been charged.
+func readCounts(ctx context.Context, tx pgx.Tx, m *job.Metrics) error {
+	type row struct {
+		State   string
+		Attempt int
+		Jobs    int64
+	}
+	found, err := read(ctx, tx, metricsOpenSQL, pgx.RowToStructByName[row])
+	if err != nil {
+		return err
+	}
+	m.Counts = make(map[job.State]int64)
+	for _, state := range job.States() {
+		m.Counts[state] = 0
+	}
+	if m.ByAttempts, err = readAttempts(ctx, tx); err != nil {
+		return err
+	}
+	for _, row := range found {
+		m.Counts[job.State(row.State)] += row.Jobs
+		m.ByAttempts[row.Attempt] += row.Jobs
+	}
+	return readFinal(ctx, tx, m.Counts)
+}
+
+// readFinal sets the counts of jobs in final states.
+func readFinal(ctx context.Context, tx pgx.Tx, counts map[job.State]int64) error {
 	type row struct {
 		State string
 		Jobs  int64
 	}
-	found, err := read(ctx, tx, metricsStatesSQL, pgx.RowToStructByName[row])
-	counts := make(map[job.State]int64)
-	for _, state := range job.States() {
-		counts[state] = 0
-	}
+	found, err := read(ctx, tx, metricsFinalSQL, pgx.RowToStructByName[row])
 	for _, row := range found {
 		counts[job.State(row.State)] = row.Jobs
 	}
-	return counts, err
+	return err
+}
+
+func readRunning(ctx context.Context, tx pgx.Tx) (int64, error) {
+	rows, err := tx.Query(ctx, metricsRunningSQL)
+	if err != nil {
+		return 0, err
+	}
+	return pgx.CollectExactlyOneRow(rows, pgx.RowTo[int64])
 }
 
 func readByWorker(ctx context.Context, tx pgx.Tx) (map[string]map[job.State]int64, error) {
@@ -134,6 +173,7 @@ func readByWorker(ctx context.Context, tx pgx.Tx) (map[string]map[job.State]int6
 	return workers, err
 }
 
+// readAttempts counts the jobs in final states by their attempts.
 func readAttempts(ctx context.Context, tx pgx.Tx) (map[int]int64, error) {
 	type row struct {
 		Attempt int
@@ -142,7 +182,9 @@ func readAttempts(ctx context.Context, tx pgx.Tx) (map[int]int64, error) {
 	found, err := read(ctx, tx, metricsAttemptsSQL, pgx.RowToStructByName[row])
 	attempts := make(map[int]int64, len(found))
 	for _, row := range found {
-		attempts[row.Attempt] = row.Jobs
+		if row.Jobs != 0 {
+			attempts[row.Attempt] = row.Jobs
+		}
 	}
 	return attempts, err
 }

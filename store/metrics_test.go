@@ -1,6 +1,7 @@
 package store
 
 import (
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -120,6 +121,55 @@ func TestManyFoldAtOnceAndCountOnce(t *testing.T) {
 	require.Equal(t, 5000, ask[int](t, s, "select sum(jobs)::int from tally_workers"))
 	require.Equal(t, 5000, ask[int](t, s, "select sum(jobs)::int from tally_attempts"))
 	require.EqualValues(t, 5000, figures(t, s, time.Hour).Counts[job.Succeeded])
+}
+
+// A planner that is free to scan must not fall for statistics, or the figures
+// take as long as the ledger is.
+func TestFiguresNeverReadTheLedgerWhole(t *testing.T) {
+	s := open(t)
+	fill(t, s, job.Succeeded, 20_000, "DONE")
+	fill(t, s, job.Running, 2000, "BUSY")
+	fill(t, s, job.Retry, 2000, "LATER")
+	for _, analyzed := range []bool{false, true} {
+		if analyzed {
+			exec(t, s, "analyze")
+		}
+		for name := range statementFiles(t) {
+			if !strings.HasPrefix(name, "metrics_") && name != "queues" {
+				continue
+			}
+			var plan string
+			require.NoError(t, s.atOneMoment(t.Context(), func(tx pgx.Tx) error {
+				plan = explainOn(t, tx.Conn(), statement(name))
+				return nil
+			}))
+			require.NotContains(t, plan, "Seq Scan on jobs", "%s, analyzed: %v\n%s", name, analyzed, plan)
+			require.NotContains(t, plan, "job_attempts", name)
+			require.NotContains(t, plan, "Gather", "%s\n%s", name, plan)
+		}
+	}
+}
+
+func TestWhatIsGivenBackKeepsItsAttempts(t *testing.T) {
+	s := open(t)
+	settled(t, s, running(t, s), job.Failure)
+	require.Equal(t, map[int]int64{1: 1}, figures(t, s, time.Hour).ByAttempts)
+	_, err := s.Promote(t.Context(), 1)
+	require.NoError(t, err)
+	again := claim(t, s, 1)
+	require.Len(t, again, 1)
+	require.Equal(t, map[int]int64{2: 1}, figures(t, s, time.Hour).ByAttempts)
+	settled(t, s, again[0], job.GivenBack)
+	require.Equal(t, map[int]int64{1: 1}, figures(t, s, time.Hour).ByAttempts)
+}
+
+func TestDurationsAddUpOverFolds(t *testing.T) {
+	s := open(t)
+	for seconds := range 3 {
+		exec(t, s, "insert into tallies values (now(), 'T', 'w', 'succeeded', 1, 1, $1)", 2*seconds)
+		fold(t, s)
+	}
+	require.Equal(t, 2*time.Second, figures(t, s, time.Hour).AverageByType["T"])
 }
 
 func TestAnOldSnapshotIsSeen(t *testing.T) {

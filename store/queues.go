@@ -11,11 +11,15 @@ import (
 
 // Queues says what waits and runs, by job type. It counts exactly, and so
 // takes a second or two for each million jobs that wait.
-func (s *Store) Queues(ctx context.Context) ([]job.Queue, error) {
-	rows, err := s.work.Query(ctx, queuesSQL)
-	if err != nil {
-		return nil, translate("queues", err)
-	}
+func (s *Store) Queues(ctx context.Context) (queues []job.Queue, err error) {
+	err = s.atOneMoment(ctx, func(tx pgx.Tx) error {
+		queues, err = readQueues(ctx, tx)
+		return err
+	})
+	return queues, translate("queues", err)
+}
+
+func readQueues(ctx context.Context, tx pgx.Tx) ([]job.Queue, error) {
 	type row struct {
 		JobType   string
 		Queued    int64
@@ -27,9 +31,9 @@ func (s *Store) Queues(ctx context.Context) ([]job.Queue, error) {
 		Dead      int64
 		Served    bool
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	found, err := read(ctx, tx, queuesSQL, pgx.RowToStructByName[row])
 	if err != nil {
-		return nil, translate("queues", err)
+		return nil, err
 	}
 	queues := make([]job.Queue, len(found))
 	for i, row := range found {

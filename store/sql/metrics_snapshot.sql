@@ -1,6 +1,7 @@
 -- The time, and how far back the oldest snapshot reaches that keeps vacuum from
--- removing dead rows: that of a transaction, a prepared one, or a replication
--- slot. In transactions, and where its begin is known in time.
+-- removing dead rows of this database: that of a transaction, a prepared one, or
+-- a replication slot. In transactions, and where its begin is known in time.
+-- Vacuum itself keeps nobody waiting.
 -- Clock: now().
 -- Index: none; a handful of rows.
 select now() as at,
@@ -10,8 +11,11 @@ from (
     select age(backend_xmin) as transactions, xact_start as since
     from pg_stat_activity
     where backend_xmin is not null and pid <> pg_backend_pid()
+        and (datname = current_database() or datname is null) and backend_type <> 'autovacuum worker'
     union all
-    select age(transaction), prepared from pg_prepared_xacts
+    select age(transaction), prepared from pg_prepared_xacts where database = current_database()
     union all
-    select greatest(age(xmin), age(catalog_xmin)), null from pg_replication_slots
+    select greatest(age(xmin), age(catalog_xmin)), null
+    from pg_replication_slots
+    where database = current_database() or database is null
 ) held;

@@ -1,0 +1,11 @@
+-- How many jobs wait and run, by state and by the attempts they have been charged.
+-- Index: ready, timers and leases are read whole, once; each running job's
+-- ledger row by jobs_pkey.
+select 'queued' as state, attempt, count(*) as jobs from ready group by attempt
+union all
+select state::text, attempt, count(*) from timers group by state, attempt
+union all
+select 'running', j.attempt, count(*)
+from leases l
+join jobs j on j.job_id = l.job_id
+group by j.attempt;

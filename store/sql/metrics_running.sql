@@ -1,0 +1,3 @@
+-- How many jobs run.
+-- Index: leases is read whole.
+select count(*) from leases;
