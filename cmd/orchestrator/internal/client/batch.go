@@ -1,0 +1,197 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+const mediaLines = "application/x-ndjson"
+
+// Result is what became of one submission of a batch, or, where Line is 0, the
+// line that closes the answer.
+type Result struct {
+	// Answer is the line of the server's answer.
+	Answer Answer
+	// Line is where the submission stands in what was uploaded, from 1.
+	Line int
+	// Job was accepted, unless Problem says why it was not.
+	Job     Job
+	Problem *Problem
+}
+
+// Total says how a batch ended.
+type Total struct{ Accepted, Refused int }
+
+// BrokenOffError says that the answer to a batch ended too soon.
+type BrokenOffError struct {
+	// Line is the last one whose fate is known.
+	Line int
+	Err  error
+}
+
+func (e *BrokenOffError) Error() string {
+	return fmt.Sprintf("the answer broke off after line %d: %v\n"+
+		"  Jobs of later lines may have been accepted. With an idempotencyKey in each line all can be sent again.", e.Line, e.Err)
+}
+
+func (e *BrokenOffError) Unwrap() error { return e.Err }
+
+// StoppedError says that the server stopped in the middle of a batch.
+type StoppedError struct {
+	// Line is the last one that the server has dealt with.
+	Line    int
+	Problem *Problem
+}
+
+func (e *StoppedError) Error() string {
+	return fmt.Sprintf("stopped after line %d: %v\n  Jobs of later lines were not accepted.", e.Line, e.Problem)
+}
+
+func (e *StoppedError) Unwrap() error { return e.Problem }
+
+// answerLine is one line of the answer to a batch. The last one has no index.
+type answerLine struct {
+	Index   *int     `json:"index"`
+	Job     Job      `json:"job"`
+	Problem *Problem `json:"problem"`
+	Done    bool     `json:"done"`
+}
+
+// SubmitEach submits every line by itself. It hands over each result as it
+// comes, in the order of the lines, while later lines are still on their way,
+// and stops when see returns an error. Answers of any length need little
+// memory.
+func (c *Client) SubmitEach(ctx context.Context, upload *Upload, see func(Result) error) (Total, error) {
+	return c.submitLines(ctx, upload, false, see)
+}
+
+// SubmitAll submits all lines or none, and hands over the results when all
+// are accepted. Otherwise it returns a Problem whose faults name the lines.
+func (c *Client) SubmitAll(ctx context.Context, upload *Upload, see func(Result) error) (Total, error) {
+	return c.submitLines(ctx, upload, true, see)
+}
+
+func (c *Client) submitLines(ctx context.Context, upload *Upload, atomic bool, see func(Result) error) (Total, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	query := url.Values{"atomic": {strconv.FormatBool(atomic)}}
+	answer, err := c.send(ctx, http.MethodPost, "/jobs/batch", query, mediaLines, leaving(ctx, upload))
+	if err != nil {
+		var problem *Problem
+		if errors.As(err, &problem) {
+			upload.name(problem)
+		} else if failure := upload.failure(); failure != nil {
+			err = failure
+		}
+		return Total{}, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+
+	counted, line := Total{}, 0
+	lines := bufio.NewReader(answer.Body)
+	for {
+		text, err := lines.ReadBytes('\n')
+		if err != nil {
+			if sent, _ := upload.Sent(); atomic && errors.Is(err, io.EOF) && counted.Accepted == sent {
+				return counted, nil
+			}
+			return counted, c.brokenOff(ctx, upload, line, err)
+		}
+		result, last, err := readResult(text, upload)
+		if err != nil {
+			return counted, &BrokenOffError{Line: line, Err: err}
+		}
+		if last {
+			return counted, conclude(result, line, see)
+		}
+		if line = result.Line; result.Problem == nil {
+			counted.Accepted++
+		} else {
+			counted.Refused++
+		}
+		if err := see(result); err != nil {
+			return counted, err
+		}
+	}
+}
+
+// leaving reads the source until the context ends. Nobody has to wait for a
+// read of a terminal that is under way.
+func leaving(ctx context.Context, source io.Reader) io.Reader {
+	reader, writer := io.Pipe()
+	context.AfterFunc(ctx, func() { _ = writer.CloseWithError(context.Cause(ctx)) })
+	go func() {
+		_, err := io.Copy(writer, source)
+		_ = writer.CloseWithError(err)
+	}()
+	return reader
+}
+
+// conclude takes the last line of an answer.
+func conclude(last Result, line int, see func(Result) error) error {
+	if last.Problem == nil {
+		return see(last)
+	}
+	stopped := &StoppedError{Line: line, Problem: last.Problem}
+	last.Problem = nil // It is not that of a submission.
+	if err := see(last); err != nil {
+		return err
+	}
+	return stopped
+}
+
+// readResult returns last for the line that closes an answer, which belongs to
+// no line of the upload.
+func readResult(text []byte, upload *Upload) (result Result, last bool, err error) {
+	var read answerLine
+	if err := json.Unmarshal(text, &read); err != nil {
+		return Result{}, false, fmt.Errorf("not the answer that was expected: %w", err)
+	}
+	result = Result{Answer: Answer(strings.TrimRight(string(text), "\n")), Job: read.Job, Problem: read.Problem}
+	switch {
+	case read.Index != nil:
+		result.Line = upload.line(*read.Index)
+		upload.settled(*read.Index)
+	case !read.Done && read.Problem == nil:
+		return Result{}, false, errors.New("not the answer that was expected: a line without index")
+	}
+	return result, read.Index == nil, nil
+}
+
+func (c *Client) brokenOff(ctx context.Context, upload *Upload, line int, err error) error {
+	if failure := upload.failure(); failure != nil {
+		return &BrokenOffError{Line: line, Err: failure}
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	err = c.unreachable(ctx, err)
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return &BrokenOffError{Line: line, Err: err}
+}
+
+// name puts the numbers of lines where the problem has indexes of items.
+func (u *Upload) name(problem *Problem) {
+	for i, fault := range problem.Errors {
+		index, within, _ := strings.Cut(strings.TrimPrefix(fault.Location, "#/"), "/")
+		n, err := strconv.Atoi(index)
+		if !strings.HasPrefix(fault.Location, "#/") || err != nil || n < 0 {
+			continue
+		}
+		location := "line " + strconv.Itoa(u.line(n))
+		if within != "" {
+			location += ": #/" + within
+		}
+		problem.Errors[i].Location = location
+	}
+}

@@ -1,0 +1,155 @@
+// Package client speaks to Holdfast's HTTP API, over the network or within
+// the process. It keeps answers as they came, so that they can be printed
+// unchanged, and decodes of them what is asked for.
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// usualTime bounds a request whose answer should not take long: the server
+// itself gives up after 30 s unless it is told otherwise.
+const usualTime = time.Minute
+
+// Config is what New needs.
+type Config struct {
+	// Server is the address of the API, such as http://127.0.0.1:8080.
+	Server string
+	// Login is sent with every request.
+	Login Login
+	// Transport carries the requests; nil for the network.
+	Transport http.RoundTripper
+	// Agent names the program to the server.
+	Agent string
+}
+
+// Client speaks to one server. It may be used concurrently.
+type Client struct {
+	server *url.URL
+	login  Login
+	agent  string
+	http   *http.Client
+}
+
+// New returns a client that has not spoken to the server yet.
+func New(c Config) (*Client, error) {
+	server, err := url.Parse(strings.TrimRight(c.Server, "/"))
+	switch {
+	case err != nil || server.Host == "" || (server.Scheme != "http" && server.Scheme != "https"):
+		return nil, fmt.Errorf("%q is not an address such as http://127.0.0.1:8080", c.Server)
+	case server.User != nil:
+		return nil, errors.New("the address of the server holds a password; set HOLDFAST_USER and HOLDFAST_PASSWORD")
+	case server.RawQuery != "" || server.Fragment != "":
+		return nil, fmt.Errorf("%q is more than the address of a server", c.Server)
+	}
+	if c.Transport == nil {
+		network := http.DefaultTransport.(*http.Transport).Clone()
+		network.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+		c.Transport = network
+	}
+	return &Client{server: server, login: c.Login, agent: c.Agent, http: &http.Client{
+		Transport: c.Transport,
+		// The API never redirects, and credentials go nowhere else.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// Server is the address that requests go to.
+func (c *Client) Server() string { return c.server.String() }
+
+// Close ends idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Answer is the JSON of an answer, as it came.
+type Answer []byte
+
+// Into decodes the answer.
+func (a Answer) Into(v any) error {
+	if err := json.Unmarshal(a, v); err != nil {
+		return fmt.Errorf("the server's answer is not what was expected: %w", err)
+	}
+	return nil
+}
+
+// Get asks for a resource.
+func (c *Client) Get(ctx context.Context, path string, query url.Values) (Answer, error) {
+	return c.call(ctx, http.MethodGet, path, query, nil, usualTime)
+}
+
+// GetSlow is Get for what may take as long as given.
+func (c *Client) GetSlow(ctx context.Context, path string, query url.Values, limit time.Duration) (Answer, error) {
+	return c.call(ctx, http.MethodGet, path, query, nil, limit+usualTime)
+}
+
+// Post sends JSON; body is nil for none.
+func (c *Client) Post(ctx context.Context, path string, query url.Values, body []byte) (Answer, error) {
+	return c.call(ctx, http.MethodPost, path, query, body, usualTime)
+}
+
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, body []byte, limit time.Duration) (Answer, error) {
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var sent io.Reader
+	if body != nil {
+		sent = strings.NewReader(string(body))
+	}
+	answer, err := c.send(bounded, method, path, query, "application/json", sent)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	if !json.Valid(text) {
+		return nil, fmt.Errorf("the answer of %s is not JSON: is that a Holdfast server?", c.server)
+	}
+	return Answer(strings.TrimRight(string(text), "\n")), nil
+}
+
+// send returns an answer of success, whose body the caller must close. Any
+// other answer is a Problem.
+func (c *Client) send(ctx context.Context, method, path string, query url.Values, mediaType string, body io.Reader) (*http.Response, error) {
+	target := c.server.String() + path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, method, target, body)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", mediaType)
+	}
+	request.Header.Set("Accept", mediaType)
+	request.Header.Set("User-Agent", c.agent)
+	c.login.sign(request)
+	answer, err := c.http.Do(request)
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	if answer.StatusCode/100 != 2 {
+		defer func() { _ = answer.Body.Close() }()
+		return nil, problemOf(answer, c.login)
+	}
+	return answer, nil
+}
+
+// pathOf joins the parts of a path, each as it is.
+func pathOf(parts ...string) string {
+	var path strings.Builder
+	for _, part := range parts {
+		path.WriteString("/" + url.PathEscape(part))
+	}
+	return path.String()
+}
