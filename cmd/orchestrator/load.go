@@ -134,9 +134,14 @@ func (from settings) readEnvironment(tree *koanf.Koanf) error {
 }
 
 // isForeign knows the variables that begin like ours and mean other things:
-// those of the tests, and the cookie in a handler's environment.
+// those of the tests, the cookie in a handler's environment, and those of the
+// commands that speak to the API.
 func isForeign(name string) bool {
-	return strings.HasPrefix(name, envPrefix+"TEST_") || name == envPrefix+"HANDLER"
+	switch name {
+	case envPrefix + "HANDLER", envServer, envToken, envUser, envPassword:
+		return true
+	}
+	return strings.HasPrefix(name, envPrefix+"TEST_")
 }
 
 func (from settings) readSets(tree *koanf.Koanf) error {

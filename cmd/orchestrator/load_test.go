@@ -30,6 +30,7 @@ handlers:
 			"HOLDFAST_HANDLERS__0__PROCESSES=3", "HOLDFAST_HANDLERS__1__ENV__Api_Key=k",
 			"HOLDFAST_JOBS__TYPES__SLEEP_JOB__TIMEOUT=9s", "HOLDFAST_JOBS__ACCEPT_UNKNOWN_TYPES=true",
 			"HOLDFAST_TEST_DATABASE_URL=x", "HOLDFAST_HANDLER=x", "OTHER=x",
+			"HOLDFAST_SERVER=http://x", "HOLDFAST_TOKEN=x", "HOLDFAST_USER=x", "HOLDFAST_PASSWORD=x",
 		},
 		sets: []string{
 			"worker.lease=40s", "handlers.0.args=x,y", "handlers.2.path=c", `jobs.types."email.send".retry.factor=2.5`,

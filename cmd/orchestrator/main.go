@@ -9,7 +9,7 @@ import (
 
 func main() {
 	program := program{
-		stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), assemble: assemble,
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), assemble: assemble,
 	}
 	os.Exit(program.run(context.Background(), os.Args[1:]))
 }

@@ -7,9 +7,12 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
 )
 
-// Exit codes. A program that a second signal stopped exits with 128 + signal.
+// Exit codes, beside those of package command. A program that a signal stopped
+// before it was done exits with 128 + signal.
 const (
 	exitOK      = 0
 	exitFailure = 1
@@ -19,6 +22,7 @@ const (
 // program is one run of the orchestrator, apart from the process it runs in,
 // so that tests can start the real one.
 type program struct {
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	// environ is the environment as os.Environ has it.
 	environ []string
@@ -49,18 +53,24 @@ func (p *program) run(ctx context.Context, args []string) int {
 	root.PersistentFlags().StringArrayVar(&p.sets, "set", nil,
 		"set one key, as in --set server.address=:9000; repeatable, wins over file and environment (`key=value`)")
 	root.AddCommand(p.serveCommand(), p.migrateCommand(), p.versionCommand())
+	p.clients().AddTo(root)
 
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK
 	}
+	var said command.Exit
+	if errors.As(err, &said) {
+		return said.Code
+	}
 	_, _ = fmt.Fprintln(p.stderr, "orchestrator:", err)
 	var usage usageError
+	var misused command.UsageError
 	var stopped stoppedError
 	switch {
 	case errors.As(err, &stopped):
 		return stopped.exitCode()
-	case !understood, errors.As(err, &usage):
+	case !understood, errors.As(err, &usage), errors.As(err, &misused):
 		return exitUsage
 	}
 	return exitFailure

@@ -54,7 +54,24 @@ func watchSignals(parent context.Context, log *slog.Logger) (drain, abort contex
 	}
 }
 
-// endOnSignal is for commands that end at the first signal.
+// endOnSignal is for commands that end at the first signal, which is the cause
+// of the context's end. A second signal kills the process.
 func endOnSignal(parent context.Context) (context.Context, func()) {
-	return signal.NotifyContext(parent, syscall.SIGTERM, os.Interrupt)
+	ctx, end := context.WithCancelCause(parent)
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, syscall.SIGTERM, os.Interrupt)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case s := <-received:
+			end(stoppedError{s})
+		case <-ctx.Done():
+		}
+		signal.Stop(received)
+	}()
+	return ctx, func() {
+		end(nil)
+		<-watched
+	}
 }

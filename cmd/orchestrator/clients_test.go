@@ -1,0 +1,405 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/api/guard"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/direct"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store"
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+)
+
+// ledger is a database with a job in each of some states.
+type ledger struct {
+	url   string
+	store *store.Store
+	// names has what stands for an id in a command line, by id.
+	names map[string]string
+}
+
+func newLedger(t *testing.T) *ledger {
+	t.Helper()
+	l := &ledger{url: storetest.URL(t), names: map[string]string{}}
+	var err error
+	l.store, err = store.Open(t.Context(), store.Config{URL: l.url, MaxConnections: 4})
+	require.NoError(t, err)
+	t.Cleanup(l.store.Close)
+	require.NoError(t, l.store.DeclareTypes(t.Context(), []job.TypeSpec{{
+		Type: "ECHO", Plugin: "test", Version: "v1", MaxAttempts: 3, Timeout: time.Minute, Retry: job.DefaultRetryPolicy(),
+		Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`),
+	}}))
+	for _, name := range []string{"SUCCEEDED", "DEAD", "DEAD2"} {
+		l.submit(t, name, func(*job.Submission) {})
+		l.end(t, name)
+	}
+	l.submit(t, "QUEUED", func(s *job.Submission) { s.Tags, s.Priority = []string{"urgent"}, 9 })
+	l.submit(t, "SCHEDULED", func(s *job.Submission) { s.Delay = time.Hour })
+	l.submit(t, "HELD", func(s *job.Submission) { s.Hold, s.Tenant = true, "acme" })
+	return l
+}
+
+func (l *ledger) submit(t *testing.T, name string, change func(*job.Submission)) {
+	t.Helper()
+	id, err := uuid.NewV7()
+	require.NoError(t, err)
+	s := job.Submission{
+		ID: job.ID(id), Type: "ECHO", Tenant: job.DefaultTenant, Payload: []byte(`{"n":1}`), MaxAttempts: 3, Timeout: time.Minute,
+	}
+	change(&s)
+	require.NoError(t, l.store.Submit(t.Context(), []job.Submission{s})[0].Err)
+	l.names[s.ID.String()] = name
+}
+
+// end runs the only job that is queued.
+func (l *ledger) end(t *testing.T, name string) {
+	t.Helper()
+	require.NoError(t, l.store.Enlist(t.Context(), job.Worker{ID: "worker-1", Host: "here", PID: 17}, time.Minute))
+	claimed, err := l.store.Claim(t.Context(), "worker-1", []string{"ECHO"}, 1, time.Minute)
+	require.NoError(t, err)
+	require.Len(t, claimed, 1)
+	settlement := job.Settlement{
+		Lease: claimed[0].Lease, Decision: job.Decision{To: job.Succeeded, Kind: job.Success, Attempt: 1},
+		Number: 1, Result: []byte(`{"text":"\u001b[2J"}`), Plugin: "test", Version: "v1",
+	}
+	if name != "SUCCEEDED" {
+		settlement.Decision, settlement.Result = job.Decision{To: job.Dead, Kind: job.PermanentFailure, Attempt: 1}, nil
+		settlement.Code, settlement.Error, settlement.Stack = "BROKEN", "it broke\nbadly", "main.go:1"
+	}
+	fates, err := l.store.Settle(t.Context(), []job.Settlement{settlement})
+	require.NoError(t, err)
+	require.Equal(t, []job.Fate{job.Settled}, fates)
+}
+
+// serve serves the API on the ledger and returns its address.
+func (l *ledger) serve(t *testing.T, access *guard.Access) string {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	config := api.Config{
+		Jobs: direct.NewJobs(l.store, nil), Operations: l.store, Log: log,
+		MaxBodyBytes: api.DefaultMaxBodyBytes, MaxBatchBytes: api.DefaultMaxBatchBytes, RequestTimeout: api.DefaultRequestTimeout,
+	}
+	if access != nil {
+		config.Guard = guard.New(guard.Config{Access: access, Log: log})
+	}
+	server := httptest.NewServer(api.New(config))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// outcome is what a command line came to.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+func executeWith(t *testing.T, stdin io.Reader, environ []string, args ...string) outcome {
+	t.Helper()
+	var out, errs bytes.Buffer
+	p := program{stdin: stdin, stdout: &out, stderr: &errs, environ: environ, assemble: assemble}
+	code := p.run(t.Context(), args)
+	return outcome{code, out.String(), errs.String()}
+}
+
+var (
+	anyID   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	anyTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	anyAge  = regexp.MustCompile(`\b\d+(\.\d+)?(s|ms|µs|m\d\ds)\b`)
+	anySpan = regexp.MustCompile(`(Seconds|ByJobType|ECHO)":(\{"ECHO":)?[0-9.e-]+`)
+	cursor  = regexp.MustCompile(`"nextCursor":"[^"]+"`)
+	blanks  = regexp.MustCompile(` +`)
+)
+
+// plain leaves out of an output what differs from run to run.
+func (l *ledger) plain(text string) string {
+	for id, name := range l.names {
+		text = strings.ReplaceAll(text, id, name)
+	}
+	text = anyID.ReplaceAllString(text, "ID")
+	text = anyTime.ReplaceAllString(text, "TIME")
+	text = anyAge.ReplaceAllString(text, "AGE")
+	text = anySpan.ReplaceAllString(text, "$1:SPAN")
+	text = cursor.ReplaceAllString(text, `"nextCursor":"CURSOR"`)
+	return blanks.ReplaceAllString(text, " ")
+}
+
+// fill puts ids in place of their names.
+func (l *ledger) fill(args []string) []string {
+	filled := make([]string, len(args))
+	for i, arg := range args {
+		filled[i] = arg
+		for id, name := range l.names {
+			if arg == name {
+				filled[i] = id
+			}
+		}
+	}
+	return filled
+}
+
+func TestServerAndDatabaseGiveTheSameAnswers(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("jobs.ndjson", []byte("{\"jobType\":\"ECHO\"}\n\n{\"jobType\":\"ECHO\",\"payload\":{\"n\":\"x\"}}\nnot json\n"), 0o600))
+	served, straight := newLedger(t), newLedger(t)
+	server := []string{"HOLDFAST_SERVER=" + served.serve(t, nil)}
+	database := []string{"HOLDFAST_DATABASE__URL=" + straight.url}
+
+	for _, test := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{args: []string{"list"}, says: "SUCCEEDED ECHO COMPLETED"},
+		{args: []string{"list", "--all"}, says: "HELD"},
+		{args: []string{"list", "--status", "FAILED", "--limit", "1"}, says: "DEAD2 ECHO FAILED"},
+		{args: []string{"list", "--tag", "urgent", "--type", "ECHO", "--tenant", "default"}, says: "QUEUED"},
+		{args: []string{"list", "--status", "NONE"}, code: 1, says: "query.status: must be of PENDING"},
+		{args: []string{"list", "--cursor", "x"}, code: 1, says: "query.cursor: "},
+		{args: []string{"get", "SUCCEEDED"}, says: `RESULT {"text":"\u001b[2J"}`},
+		{args: []string{"get", "SUCCEEDED", "--wait"}, says: "COMPLETED"},
+		{args: []string{"get", "DEAD", "--wait"}, code: 3, says: "FAILED"},
+		{args: []string{"get", "QUEUED", "--wait=50ms"}, code: 1, says: "the job is still PENDING after"},
+		{args: []string{"get", "00000000-0000-7000-8000-000000000000"}, code: 1, says: "no such job"},
+		{args: []string{"get", "x"}, code: 1, says: "path.id: "},
+		{args: []string{"inspect", "DEAD"}, says: `BROKEN: it broke\nbadly`},
+		{args: []string{"inspect", "HELD"}, says: "until it is released"},
+		{args: []string{"inspect", "QUEUED"}, says: "PRIORITY 9"},
+		{args: []string{"job-types"}, says: "ECHO test v1"},
+		{args: []string{"job-types", "ECHO"}, says: "exponential"},
+		{args: []string{"job-types", "ECHO", "--schema"}, says: `"integer"`},
+		{args: []string{"job-types", "NONE"}, code: 1},
+		{args: []string{"dead-letter", "list"}, says: "DEAD ECHO default"},
+		{args: []string{"workers"}, says: "worker-1 here 17 alive"},
+		{args: []string{"queues"}, says: "ECHO"},
+		{args: []string{"metrics"}, says: "ECHO"},
+		{args: []string{"submit", "ECHO", "--payload", `{"n":2}`, "--key", "k"}, says: "PENDING"},
+		{args: []string{"submit", "ECHO", "--payload", `{"n":3}`, "--key", "k"}, code: 1, says: "#/idempotencyKey: "},
+		{args: []string{"submit", "ECHO", "--payload", `{"n":"x"}`}, code: 1, says: "#/payload/n"},
+		{args: []string{"submit", "NONE"}, code: 1, says: "#/jobType: "},
+		{args: []string{"submit", "ECHO", "--delay", "soon", "--priority", "99999"}, code: 1, says: "#/priority"},
+		{args: []string{"hold", "SCHEDULED"}, says: "PENDING"},
+		{args: []string{"release", "SCHEDULED", "HELD"}, says: "HELD ECHO PENDING"},
+		{args: []string{"release", "SUCCEEDED"}, code: 1, says: "release SUCCEEDED: the job's state does not allow this"},
+		{args: []string{"requeue", "DEAD", "QUEUED"}, code: 1, says: "requeue QUEUED: the job is not dead-lettered"},
+		{args: []string{"cancel", "QUEUED", "HELD"}, says: "HELD ECHO CANCELED"},
+		{args: []string{"dead-letter", "retry"}, says: "1 job requeued"},
+		{args: []string{"dead-letter", "retry", "--all"}, says: "0 jobs requeued"},
+	} {
+		for _, format := range [][]string{nil, {"--json"}} {
+			if format != nil && changes(test.args[0]) {
+				continue
+			}
+			args := append(test.args, format...)
+			over := executeWith(t, nil, server, served.fill(args)...)
+			within := executeWith(t, nil, database, append(straight.fill(args), "--direct")...)
+			require.Equal(t, test.code, over.code, "%s: %s", args, over.stderr)
+			require.Equal(t, over.code, within.code, "%s: %s", args, within.stderr)
+			require.Equal(t, served.plain(over.stdout), straight.plain(within.stdout), args)
+			require.Equal(t, served.plain(over.stderr), straight.plain(within.stderr), args)
+			if format == nil {
+				require.Contains(t, served.plain(over.stdout+over.stderr), test.says, args)
+			} else {
+				for line := range strings.Lines(over.stdout) {
+					require.True(t, json.Valid([]byte(line)), line)
+				}
+			}
+		}
+	}
+}
+
+// changes reports whether a second run would do something else.
+func changes(name string) bool {
+	for _, reader := range []string{"list", "get", "inspect", "job-types", "workers", "queues", "metrics"} {
+		if name == reader {
+			return false
+		}
+	}
+	return true
+}
+
+func TestServerIsTheOneThatIsNamedFirst(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, test := range map[string]struct {
+		environ, args []string
+		want          string
+	}{
+		"flag":          {[]string{"HOLDFAST_SERVER=http://127.0.0.1:2"}, []string{"--server", "http://127.0.0.1:3"}, "http://127.0.0.1:3"},
+		"environment":   {[]string{"HOLDFAST_SERVER=http://127.0.0.1:2", "HOLDFAST_SERVER__ADDRESS=127.0.0.1:4"}, nil, "http://127.0.0.1:2"},
+		"configuration": {[]string{"HOLDFAST_SERVER__ADDRESS=127.0.0.1:4"}, nil, "http://127.0.0.1:4"},
+		"every address": {[]string{"HOLDFAST_SERVER__ADDRESS=0.0.0.0:4"}, nil, "http://localhost:4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := executeWith(t, nil, test.environ, append([]string{"list"}, test.args...)...)
+			require.Equal(t, exitFailure, got.code)
+			require.Contains(t, got.stderr, "orchestrator: no answer from "+test.want+": ")
+			require.Contains(t, got.stderr, "orchestrator serve")
+		})
+	}
+	got := executeWith(t, nil, nil, "list", "--server", "nonsense")
+	require.Equal(t, exitUsage, got.code)
+}
+
+func TestCredentialsComeFromTheEnvironmentOrTheFileOfTheServer(t *testing.T) {
+	t.Chdir(t.TempDir())
+	l := newLedger(t)
+	url := l.serve(t, &guard.Access{
+		User: "admin", Password: guard.DigestOf("p4ss:word"),
+		Tokens: []guard.Token{{Name: "reader", Digest: guard.DigestOf("t0ken"), Scopes: []guard.Scope{guard.Read}}},
+	})
+	list := func(environ ...string) outcome {
+		return executeWith(t, nil, append(environ, "HOLDFAST_SERVER="+url), "dead-letter", "list")
+	}
+	got := list()
+	require.Equal(t, exitFailure, got.code)
+	require.Contains(t, got.stderr, "There are none in "+mustAbs(t, "data/credentials")+". Set HOLDFAST_TOKEN, or HOLDFAST_USER and HOLDFAST_PASSWORD.")
+
+	require.Equal(t, exitOK, list("HOLDFAST_USER=admin", "HOLDFAST_PASSWORD=p4ss:word").code)
+	got = list("HOLDFAST_TOKEN=t0ken")
+	require.Equal(t, exitFailure, got.code)
+	require.Contains(t, got.stderr, "The credentials in HOLDFAST_TOKEN do not allow this.")
+	require.NotContains(t, got.stderr, "t0ken")
+
+	require.NoError(t, os.MkdirAll("data", 0o700))
+	require.NoError(t, os.WriteFile("data/credentials", []byte("admin:p4ss:word\n"), 0o600))
+	require.Equal(t, exitOK, list().code, "as the server has made it")
+	require.NoError(t, os.Chmod("data/credentials", 0o644))
+	got = list()
+	require.Equal(t, exitFailure, got.code)
+	require.Contains(t, got.stderr, "The credentials file cannot be used: ")
+
+	require.NoError(t, os.Chmod("data/credentials", 0o600))
+	require.False(t, isLoopbackURL("http://192.0.2.1:8080"))
+	require.True(t, isLoopbackURL("http://[::1]:8080"))
+	require.True(t, isLoopbackURL("http://LocalHost:8080"))
+	require.False(t, isLoopbackURL("http://localhost.example.com"))
+}
+
+func mustAbs(t *testing.T, path string) string {
+	t.Helper()
+	absolute, err := filepath.Abs(path)
+	require.NoError(t, err)
+	return absolute
+}
+
+func TestADatabaseWithAnotherSchemaIsLeftAlone(t *testing.T) {
+	t.Chdir(t.TempDir())
+	url := storetest.EmptyURL(t)
+	environ := []string{"HOLDFAST_DATABASE__URL=" + url}
+	got := executeWith(t, nil, environ, "list", "--direct")
+	require.Equal(t, exitFailure, got.code)
+	require.Regexp(t, "the schema of the database is at version 0, and this program needs [0-9]+: run `orchestrator migrate up`", got.stderr)
+
+	require.Equal(t, exitOK, executeWith(t, nil, environ, "migrate", "up").code)
+	require.Equal(t, exitOK, executeWith(t, nil, environ, "list", "--direct").code)
+
+	db := &database{url: databaseURL(url)}
+	require.NoError(t, db.isCurrent(t.Context()))
+	pool := storetest.Pool(t)
+	_, err := pool.Exec(t.Context(), "create table if not exists goose_db_version (id integer primary key generated by default as identity, "+
+		"version_id bigint not null, is_applied boolean not null, tstamp timestamp not null default now())")
+	require.NoError(t, err)
+	_, err = pool.Exec(t.Context(), "insert into goose_db_version (version_id, is_applied) values (9999, true)")
+	require.NoError(t, err)
+	db.url = databaseURL(pool.Config().ConnString())
+	require.ErrorContains(t, db.isCurrent(t.Context()), "at version 9999, and this program knows")
+}
+
+func TestNoDatabaseIsMadeToLookIntoIt(t *testing.T) {
+	t.Chdir(t.TempDir())
+	got := executeWith(t, nil, nil, "list", "--direct")
+	require.Equal(t, exitFailure, got.code)
+	require.Contains(t, got.stderr, "there is no database: database.url is not set")
+	require.NoDirExists(t, "data")
+}
+
+func TestCompletionIsSilentWhateverIsWrong(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{
+		{"get", "--direct"},
+		{"get", "--server", "http://127.0.0.1:1"},
+		{"get", "--config", "missing.yaml"},
+	} {
+		got := executeWith(t, nil, nil, append(append([]string{"__complete"}, args...), "")...)
+		require.Equal(t, exitOK, got.code)
+		require.Equal(t, ":4\n", got.stdout)
+		require.Equal(t, "Completion ended with directive: ShellCompDirectiveNoFileComp\n", got.stderr, "which shells throw away")
+	}
+}
+
+func TestExitCodesTellUsageFromFailureFromABadEnd(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.Equal(t, []int{1, 3}, []int{command.CodeFailed, command.CodeFound})
+	for _, args := range [][]string{
+		{"get"},
+		{"get", "a", "b"},
+		{"list", "--limit", "x"},
+		{"list", "--limit", "0"},
+		{"list", "--nope"},
+		{"cancel"},
+		{"submit", "X", "--payload", "{"},
+		{"list", "--color", "pink"},
+		{"dead-letter", "nope"},
+		{"list", "--direct", "--server", "http://x"},
+	} {
+		got := executeWith(t, nil, nil, args...)
+		require.Equal(t, exitUsage, got.code, "%s: %s", args, got.stderr)
+		require.True(t, strings.HasPrefix(got.stderr, "orchestrator: "), got.stderr)
+		require.Empty(t, got.stdout)
+	}
+}
+
+func TestASignalEndsAWaitAtOnce(t *testing.T) {
+	t.Chdir(t.TempDir())
+	waiting := make(chan struct{}, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		waiting <- struct{}{}
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	stdin, typing := io.Pipe() // Where nobody types.
+	defer func() { require.NoError(t, typing.Close()) }()
+	for _, args := range [][]string{{"get", "x", "--wait"}, {"submit", "--batch", "-"}} {
+		ended := make(chan outcome, 1)
+		go func() { ended <- executeWith(t, stdin, []string{"HOLDFAST_SERVER=" + server.URL}, args...) }()
+		if args[0] == "submit" {
+			_, err := io.WriteString(typing, "{}\n")
+			require.NoError(t, err)
+		}
+		<-waiting
+		signalSelf(t, syscall.SIGINT)
+		select {
+		case got := <-ended:
+			require.Equal(t, 130, got.code)
+			require.Equal(t, "orchestrator: stopped by signal: interrupt\n", got.stderr)
+		case <-time.After(20 * time.Second):
+			t.Fatal("the command does not end")
+		}
+	}
+}
+
+func TestASignalEndsTheContextWithItsName(t *testing.T) {
+	ctx, release := endOnSignal(t.Context())
+	defer release()
+	signalSelf(t, syscall.SIGTERM)
+	<-ctx.Done()
+	require.Equal(t, stoppedError{syscall.SIGTERM}, context.Cause(ctx))
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/direct"
+	"github.com/holdfast-jobs/holdfast/migrations"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store"
+)
+
+const (
+	// directConnections is enough for one client.
+	directConnections = 4
+	// lastHintsWithin bounds what a command does after its work.
+	lastHintsWithin = 2 * time.Second
+)
+
+// connectDirect serves the API within the process, on the database of the
+// configuration. The embedded PostgreSQL is started where there is one and it
+// does not run; not in haste.
+func (p *program) connectDirect(ctx context.Context, hasty bool) (*client.Client, func(), error) {
+	cfg, err := p.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := cfg.checkDirect(hasty); err != nil {
+		return nil, nil, err
+	}
+	// Whoever gives a command wants its answer; what goes wrong is part of it.
+	log := slog.New(slog.DiscardHandler)
+	if !hasty {
+		log = newLog(logConfig{Level: "error", Format: cfg.Log.Format}, p.stderr)
+	}
+	db, err := openDatabase(ctx, cfg, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	api, closeLedger, err := serveDirect(ctx, cfg, db, log)
+	if err != nil {
+		db.close()
+		return nil, nil, err
+	}
+	return api, func() {
+		closeLedger()
+		db.close()
+	}, nil
+}
+
+// checkDirect refuses to make a database only to look into it.
+func (c *config) checkDirect(hasty bool) error {
+	if c.Database.URL != "" {
+		return nil
+	}
+	if hasty {
+		return errors.New("no database.url is set")
+	}
+	if _, err := os.Stat(c.Embedded.DataDir); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no database: database.url is not set, and %s does not exist; "+
+			"`orchestrator serve` makes it", c.Embedded.DataDir)
+	}
+	return nil
+}
+
+func serveDirect(ctx context.Context, cfg config, db *database, log *slog.Logger) (*client.Client, func(), error) {
+	if err := db.isCurrent(ctx); err != nil {
+		return nil, nil, err
+	}
+	ledger, err := store.Open(ctx, store.Config{URL: db.url.reveal(), MaxConnections: directConnections})
+	if err != nil {
+		return nil, nil, err
+	}
+	var accept func(string) job.TypeSpec
+	if cfg.Jobs.AcceptUnknownTypes {
+		accept = func(jobType string) job.TypeSpec { return cfg.Jobs.resolve(job.TypeSpec{Type: jobType}) }
+	}
+	jobs := direct.NewJobs(ledger, accept)
+	handler := api.New(api.Config{
+		Jobs: jobs, Operations: ledger, Log: log, Version: thisBuild().Version,
+		MaxBodyBytes: cfg.Server.MaxBodyBytes, MaxBatchBytes: api.DefaultMaxBatchBytes, RequestTimeout: cfg.Server.RequestTimeout,
+	})
+	// The address is shown in errors only.
+	client, err := client.New(client.Config{
+		Server: "http://localhost", Transport: direct.Transport{Handler: handler}, Agent: agent(),
+	})
+	if err != nil {
+		ledger.Close()
+		return nil, nil, err
+	}
+	return client, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastHintsWithin)
+		defer cancel()
+		jobs.Flush(ctx)
+		ledger.Close()
+	}, nil
+}
+
+// isCurrent returns an error unless the schema is the one this program was
+// made for.
+func (d *database) isCurrent(ctx context.Context) error {
+	var has, newest int64
+	err := d.withSQL(func(db *sql.DB) (err error) {
+		has, newest, err = migrations.Compare(ctx, db)
+		return err
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("database %s: %w", d.url, err)
+	case has < newest:
+		return fmt.Errorf("the schema of the database is at version %d, and this program needs %d: "+
+			"run `orchestrator migrate up`, or start `orchestrator serve`", has, newest)
+	case has > newest:
+		return fmt.Errorf("the schema of the database is at version %d, and this program knows %d: "+
+			"use the program that the database was migrated with", has, newest)
+	}
+	return nil
+}

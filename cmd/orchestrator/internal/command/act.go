@@ -1,0 +1,96 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+)
+
+// action is something that is done to jobs.
+type action struct {
+	name, short, long string
+	// statuses are those of the jobs it makes sense for.
+	statuses []string
+}
+
+var (
+	cancel = action{
+		name: "cancel", short: "Cancel jobs",
+		long:     "Cancel jobs. One that waits is canceled at once; a running one is asked to stop, and is RUNNING until it has.",
+		statuses: []string{client.Pending, client.Running},
+	}
+	hold = action{
+		name: "hold", short: "Keep scheduled jobs until they are released",
+		long:     "Keep jobs that are scheduled for later until they are released.",
+		statuses: []string{client.Pending},
+	}
+	release = action{
+		name: "release", short: "Make held or scheduled jobs eligible now",
+		long:     "Make jobs eligible now that are held or scheduled for later.",
+		statuses: []string{client.Pending},
+	}
+	requeue = action{
+		name: "requeue", short: "Give dead-lettered jobs all their attempts again",
+		long:     "Give dead-lettered jobs all their attempts again. dead-letter retry does it to many.",
+		statuses: []string{client.Failed},
+	}
+)
+
+func (p *Program) actCommand(a action) *cobra.Command {
+	c := &cobra.Command{
+		Use:   a.name + " ID…",
+		Short: a.short,
+		Long:  a.long + "\nOf several jobs each is tried, whatever becomes of the others.",
+		Args:  atLeastOne,
+	}
+	return p.speaks(c, nil, func(ctx context.Context, s *session, ids []string) error {
+		return s.act(ctx, a.name, ids)
+	})
+}
+
+func (s *session) act(ctx context.Context, action string, ids []string) error {
+	table := s.jobTable()
+	var failed error
+	for _, id := range ids {
+		answer, err := s.Act(ctx, id, action)
+		if err != nil && !isAboutOne(err) {
+			return err
+		}
+		if err != nil {
+			s.complain(action+" "+id, err)
+			failed = Exit{CodeFailed}
+			continue
+		}
+		if s.json {
+			err = s.out.JSON(answer)
+		} else {
+			err = s.showRow(answer, func(job client.Job) { s.jobRow(table, job) }, table.Flush)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// showRow prints one row at once: the next job may take its time.
+func (s *session) showRow(answer client.Answer, row func(client.Job), flush func() error) error {
+	var job client.Job
+	if err := answer.Into(&job); err != nil {
+		return err
+	}
+	row(job)
+	return flush()
+}
+
+// isAboutOne reports whether other jobs may have more luck.
+func isAboutOne(err error) bool {
+	var problem *client.Problem
+	return errors.As(err, &problem) &&
+		problem.Status != http.StatusUnauthorized && problem.Status != http.StatusForbidden &&
+		problem.Status != http.StatusTooManyRequests && problem.Status < http.StatusInternalServerError
+}

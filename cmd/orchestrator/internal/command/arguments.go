@@ -1,0 +1,41 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// exactly asks for a number of arguments. It knows the mistake that a flag
+// with an optional value invites.
+func exactly(n int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if last := len(args) - 1; last == n && c.Flags().Lookup("wait") != nil {
+			if _, err := time.ParseDuration(args[last]); err == nil {
+				return fmt.Errorf("write --wait=%s, with an equals sign", args[last])
+			}
+		}
+		if len(args) < n {
+			return fmt.Errorf("%s is missing; usage: %s", missing(c, len(args)), c.UseLine())
+		}
+		return cobra.ExactArgs(n)(c, args)
+	}
+}
+
+func atLeastOne(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("%s is missing; usage: %s", missing(c, 0), c.UseLine())
+	}
+	return nil
+}
+
+// missing is the name of an argument.
+func missing(c *cobra.Command, n int) string {
+	names := strings.Fields(c.Use)[1:]
+	if n < len(names) {
+		return strings.Trim(names[n], "[].…")
+	}
+	return "an argument"
+}

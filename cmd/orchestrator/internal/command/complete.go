@@ -1,0 +1,124 @@
+package command
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+)
+
+// completeWithin bounds what a shell waits for at a press of the tab key.
+const completeWithin = time.Second
+
+// proposals is how many jobs are proposed.
+const proposals = "20"
+
+// complete says how the values of a flag are completed.
+func complete(c *cobra.Command, flag string, how cobra.CompletionFunc) {
+	// It fails for a flag that does not exist or has been there before: the
+	// test that walks all commands would tell.
+	_ = c.RegisterFlagCompletionFunc(flag, how)
+}
+
+func nothing(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+func fixed(values ...string) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return values, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeArguments completes the arguments by their names in the usage, and
+// job types in flags.
+func (p *Program) completeArguments(c *cobra.Command, o *options) {
+	types := p.ask(o, jobTypes)
+	if c.Flags().Lookup("type") != nil {
+		complete(c, "type", types)
+	}
+	names := strings.Fields(c.Use)[1:]
+	c.ValidArgsFunction = func(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		at := len(args)
+		if len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…") {
+			at = min(at, len(names)-1)
+		}
+		if at >= len(names) {
+			return nothing(c, args, begun)
+		}
+		switch strings.Trim(names[at], "[]…") {
+		case "TYPE":
+			return types(c, args, begun)
+		case "ID":
+			return p.ask(o, jobIDs(c.Name()))(c, args, begun)
+		}
+		return nothing(c, args, begun)
+	}
+}
+
+// ask makes a completion of what the API knows. It proposes nothing when it
+// cannot be asked in time.
+func (p *Program) ask(o *options, question func(context.Context, *client.Client) ([]cobra.Completion, error)) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(c.Context(), completeWithin)
+		defer cancel()
+		target := o.target()
+		target.Hasty = true
+		api, closeAPI, err := p.Connect(ctx, target)
+		if err != nil {
+			return nothing(c, args, begun)
+		}
+		defer closeAPI()
+		answers, err := question(ctx, api)
+		if err != nil {
+			return nothing(c, args, begun)
+		}
+		return answers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
+func jobTypes(ctx context.Context, api *client.Client) ([]cobra.Completion, error) {
+	answer, err := api.Get(ctx, "/job-types", nil)
+	if err != nil {
+		return nil, err
+	}
+	var found struct{ JobTypes []client.JobType }
+	if err := answer.Into(&found); err != nil {
+		return nil, err
+	}
+	var names []cobra.Completion
+	for _, t := range found.JobTypes {
+		names = append(names, show.Clean(t.JobType))
+	}
+	return names, nil
+}
+
+// jobIDs proposes the newest jobs that the command makes sense for.
+func jobIDs(command string) func(context.Context, *client.Client) ([]cobra.Completion, error) {
+	query := url.Values{"limit": {proposals}}
+	for _, a := range []action{cancel, hold, release, requeue} {
+		if a.name == command {
+			query.Set("status", strings.Join(a.statuses, ","))
+		}
+	}
+	return func(ctx context.Context, api *client.Client) ([]cobra.Completion, error) {
+		answer, err := api.Get(ctx, "/jobs", query)
+		if err != nil {
+			return nil, err
+		}
+		var found struct{ Jobs []client.Job }
+		if err := answer.Into(&found); err != nil {
+			return nil, err
+		}
+		var ids []cobra.Completion
+		for _, job := range found.Jobs {
+			ids = append(ids, cobra.CompletionWithDesc(show.Clean(job.JobID), show.Clean(job.JobType+" "+job.Status)))
+		}
+		return ids, nil
+	}
+}

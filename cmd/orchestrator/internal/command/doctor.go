@@ -1,0 +1,95 @@
+package command
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+)
+
+// doctorTime is how long a diagnosis may take.
+const doctorTime = 2 * time.Minute
+
+func (p *Program) doctorCommand() *cobra.Command {
+	strict := false
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look for what is wrong, and say what to do about it",
+		Long: `Look for what is wrong, and say what to do about it. It may take two minutes on
+a large ledger. The exit code is 3 when a problem was found.`,
+		Args: cobra.NoArgs,
+	}
+	c.Flags().BoolVar(&strict, "strict", false, "exit with 3 for a warning too")
+	return p.speaks(c, nil, func(ctx context.Context, s *session, _ []string) error {
+		answer, err := s.diagnose(ctx)
+		if err != nil {
+			return err
+		}
+		var found client.Diagnosis
+		if err := answer.Into(&found); err != nil {
+			return err
+		}
+		if s.json {
+			err = s.out.JSON(answer)
+		} else {
+			err = s.showDiagnosis(found)
+		}
+		if err == nil && (found.Severity == client.Trouble || strict && found.Severity == client.Warning) {
+			return Exit{CodeFound}
+		}
+		return err
+	})
+}
+
+// diagnose shows on a terminal that it takes its time.
+func (s *session) diagnose(ctx context.Context) (client.Answer, error) {
+	line, began := show.NewLine(s.notes), time.Now()
+	done, drawn := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(drawn)
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		for {
+			line.Set("looking for what is wrong  " + show.Age(time.Since(began)))
+			select {
+			case <-ticker.C:
+			case <-done:
+				line.Clear()
+				return
+			}
+		}
+	}()
+	answer, err := s.GetSlow(ctx, "/debug/doctor", nil, doctorTime)
+	close(done)
+	<-drawn
+	return answer, err
+}
+
+func (s *session) showDiagnosis(found client.Diagnosis) error {
+	table := show.NewTable(s.out, show.Column{Name: "SEVERITY"}, show.Column{Name: "CHECK"}, show.Column{Name: "SUMMARY"})
+	for _, check := range found.Checks {
+		table.Row(styled(check.Severity), show.Text(check.Name), show.Text(check.Summary))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, check := range found.Checks {
+		if check.Severity == "ok" || len(check.Details) == 0 && check.Remedy == "" {
+			continue
+		}
+		var text strings.Builder
+		text.WriteString("\n" + s.out.Paint(styles[check.Severity], show.Clean(check.Name)) + "\n")
+		for _, detail := range check.Details {
+			text.WriteString("  " + show.Clean(detail) + "\n")
+		}
+		if check.Remedy != "" {
+			text.WriteString("  What to do: " + show.Clean(check.Remedy) + "\n")
+		}
+		s.out.Print(text.String())
+	}
+	return nil
+}

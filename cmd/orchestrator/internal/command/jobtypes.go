@@ -1,0 +1,119 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+)
+
+func (p *Program) jobTypesCommand() *cobra.Command {
+	schema := false
+	c := &cobra.Command{
+		Use:   "job-types [TYPE]",
+		Short: "List the job types that handlers have declared",
+		Args:  cobra.MaximumNArgs(1),
+	}
+	c.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of the type's payload")
+	check := func(args []string) error {
+		if schema && len(args) == 0 {
+			return usage("--schema needs a job type")
+		}
+		return nil
+	}
+	return p.speaks(c, check, func(ctx context.Context, s *session, args []string) error {
+		switch {
+		case len(args) == 0:
+			return s.listTypes(ctx)
+		case schema:
+			answer, err := s.JobTypeSchema(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return s.out.JSON(answer)
+		}
+		answer, err := s.JobType(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return s.showType(answer)
+	})
+}
+
+func (s *session) listTypes(ctx context.Context) error {
+	answer, err := s.Get(ctx, "/job-types", nil)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.out.JSON(answer)
+	}
+	var found struct{ JobTypes []client.JobType }
+	if err := answer.Into(&found); err != nil {
+		return err
+	}
+	table := show.NewTable(s.out,
+		show.Column{Name: "TYPE"}, show.Column{Name: "PLUGIN"}, show.Column{Name: "VERSION"},
+		show.Column{Name: "ATTEMPTS", Right: true}, show.Column{Name: "TIMEOUT", Right: true},
+		show.Column{Name: "SCHEMA"}, show.Column{Name: "RETRY"})
+	for _, t := range found.JobTypes {
+		table.Row(show.Text(t.JobType), show.Text(t.Plugin), show.Text(t.Version),
+			show.Text(strconv.Itoa(t.MaxAttempts)), show.Text(show.Seconds(t.TimeoutSeconds)),
+			show.Text(yesNo(t.HasSchema)), show.Text(policy(t.Retry)))
+	}
+	return table.Flush()
+}
+
+func (s *session) showType(answer client.Answer) error {
+	if s.json {
+		return s.out.JSON(answer)
+	}
+	var t client.JobType
+	if err := answer.Into(&t); err != nil {
+		return err
+	}
+	fields := show.NewFields(s.out)
+	fields.Add("TYPE", show.Text(t.JobType))
+	fields.Add("PLUGIN", show.Text(t.Plugin))
+	fields.Add("VERSION", show.Text(t.Version))
+	fields.Add("ATTEMPTS", show.Text(strconv.Itoa(t.MaxAttempts)))
+	fields.Add("TIMEOUT", show.Text(show.Seconds(t.TimeoutSeconds)))
+	fields.Add("RETRY", show.Text(policy(t.Retry)))
+	fields.Add("SCHEMA", show.Text(yesNo(t.HasSchema)))
+	return fields.Flush()
+}
+
+// policy says in short how attempts follow each other.
+func policy(r client.Retry) string {
+	text := r.Backoff
+	switch r.Backoff {
+	case "exponential":
+		text = fmt.Sprintf("exponential, %s × %s up to %s", exact(r.BaseSeconds), decimal(r.Factor), exact(r.CapSeconds))
+	case "fixed":
+		text = "fixed, " + exact(r.BaseSeconds)
+	}
+	if r.Backoff != "immediate" && (r.JitterMin != 1 || r.JitterMax != 1) {
+		text += fmt.Sprintf(", jitter %s to %s", decimal(r.JitterMin), decimal(r.JitterMax))
+	}
+	if r.AtOnceAfterTimeout {
+		text += ", at once after a timeout"
+	}
+	return text
+}
+
+// exact is a duration from the configuration, to the digit.
+func exact(s float64) string { return seconds(s).Round(time.Microsecond).String() }
+
+func decimal(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

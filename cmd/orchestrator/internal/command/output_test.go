@@ -1,0 +1,146 @@
+package command
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	ran    = `,"startedAt":"2026-02-20T11:57:00Z","finishedAt":"2026-02-20T11:59:00Z"`
+	during = `,"startedAt":"2026-02-20T11:59:00Z","progress":{"done": 3,"of":10}`
+
+	detail = `{"jobId":"` + firstID + `","jobType":"SEND_EMAIL","status":"FAILED","createdAt":"2026-02-20T11:00:00Z","updatedAt":"2026-02-20T11:59:00Z",
+"startedAt":"2026-02-20T11:58:58Z","finishedAt":"2026-02-20T11:59:00Z","progress":"sending","state":"dead","tenant":"acme","payload":{"to": "a@b.c"},
+"checkpoint":{"page":7},"idempotencyKey":"order-4711","tags":["mail","vip"],"priority":5,"runAt":"2026-02-20T11:00:00Z","held":false,"attemptsCharged":2,
+"maxAttempts":2,"interruptions":1,"fence":3,"timeoutSeconds":30,"lastError":"mailbox \u001b[31mfull","worker":"w-1","traceParent":"x","traceId":"0af7651916cd43dd8448eb211c80319c",
+"attempts":[{"number":1,"fence":1,"outcome":"timeout","worker":"w-1","plugin":"builtin","pluginVersion":"v1","claimedAt":"2026-02-20T11:50:00Z","endedAt":"2026-02-20T11:50:30Z","durationSeconds":30,"code":"TIMEOUT","error":"took longer than 30s"},
+{"number":1,"fence":2,"outcome":"interrupted","worker":"w-2","claimedAt":"2026-02-20T11:51:00Z","endedAt":"2026-02-20T11:51:00.25Z","durationSeconds":0.25},
+{"number":2,"fence":3,"outcome":"permanent","worker":"w-1","plugin":"builtin","pluginVersion":"v1","claimedAt":"2026-02-20T11:58:58Z","endedAt":"2026-02-20T11:59:00Z","durationSeconds":2,"code":"MAILBOX","error":"mailbox \u001b[31mfull","stack":"goroutine 1\n\tmain.go:1\u0007\n"}]}`
+
+	running = `{"jobId":"` + secondID + `","jobType":"SLEEP_JOB","status":"RUNNING","createdAt":"2026-02-20T11:59:00Z","updatedAt":"2026-02-20T11:59:00Z",
+"startedAt":"2026-02-20T11:59:00Z","state":"running","tenant":"default","payload":null,"tags":[],"priority":0,"held":true,"attemptsCharged":1,"maxAttempts":4,"interruptions":0,
+"fence":1,"timeoutSeconds":0.5,"worker":"w-1","lease":{"worker":"w-1","claimedAt":"2026-02-20T11:59:00Z","expiresAt":"2026-02-20T12:00:20Z","cancelRequested":true},"attempts":[]}`
+
+	types = `{"jobTypes":[{"jobType":"PRINT","plugin":"printing","version":"v1.2","maxAttempts":6,"timeoutSeconds":1.5,"retry":{"backoff":"exponential","baseSeconds":0.25,"factor":3,"capSeconds":600,"jitterMin":0.7,"jitterMax":1,"atOnceAfterTimeout":true},"hasSchema":true},` +
+		`{"jobType":"漢字","plugin":"odd","version":"","maxAttempts":1,"timeoutSeconds":60,"retry":{"backoff":"immediate","baseSeconds":0,"factor":0,"capSeconds":0,"jitterMin":0,"jitterMax":0,"atOnceAfterTimeout":false},"hasSchema":false}]}`
+	oneType = `{"jobType":"PRINT","plugin":"printing","version":"v1.2","maxAttempts":6,"timeoutSeconds":330,"retry":{"backoff":"fixed","baseSeconds":2,"factor":1,"capSeconds":2,"jitterMin":1,"jitterMax":1,"atOnceAfterTimeout":false},"hasSchema":true}`
+
+	workers = `{"workers":[{"workerId":"w-1","host":"alpha","pid":4711,"condition":"alive","startedAt":"2026-02-20T07:00:00Z","lastHeartbeat":"2026-02-20T11:59:58Z","plugins":[],"jobs":{"running":12,"succeeded":1234567,"dead":2}},` +
+		`{"workerId":"w-2","host":"beta","pid":1,"condition":"stopped","startedAt":"2026-02-19T11:00:00Z","lastHeartbeat":"2026-02-20T11:00:00Z","stoppedAt":"2026-02-20T11:00:00Z","plugins":[],"jobs":{}}]}`
+
+	queues = `{"queues":[{"jobType":"SEND_EMAIL","queued":1200,"oldestQueuedSeconds":192,"scheduled":3,"held":1,"retrying":4,"running":10,"dead":2,"served":true},` +
+		`{"jobType":"OLD_JOB","queued":0,"oldestQueuedSeconds":0,"scheduled":0,"held":0,"retrying":0,"running":0,"dead":0,"served":false}],"unserved":["OLD_JOB"]}`
+
+	metrics = `{"at":"2026-02-20T12:00:00Z","statusCounts":{"created":1,"queued":2,"running":3,"retry":4,"succeeded":5000,"dead":6,"canceled":7},"byWorker":{},"attemptDistribution":{"0":3},"scheduledForRetry":4,` +
+		`"recent":{"sinceMinutes":15,"submitted":100,"succeeded":90,"dead":1,"canceled":2,"failedAttempts":12,"requeued":0},"processedLastMinute":20,` +
+		`"failuresByJobType":{"SEND_EMAIL":12},"avgDurationSecondsByJobType":{"SEND_EMAIL":0.0421,"SLEEP_JOB":5.01},"queues":[],"oldestSnapshotSeconds":0,"snapshotAgeTransactions":0}`
+
+	dead = `{"deadLetters":[{"jobId":"` + firstID + `","jobType":"SEND_EMAIL","tenant":"acme","deadAt":"2026-02-20T11:56:48Z","attempts":8,"lastError":"mailbox full\n\u001b[2J"}]}`
+
+	problems = `{"severity":"problem","checks":[{"name":"ledger","severity":"ok","summary":"Every job is on its list.","details":[]},` +
+		`{"name":"unserved_types","severity":"warning","summary":"1 job type has no handler.","details":["OLD_JOB: 3 jobs"],"remedy":"Start a worker that has it."},` +
+		`{"name":"snapshots","severity":"problem","summary":"Vacuum is held up.","details":[],"remedy":"End the transaction of pid 17."}]}`
+	warnings = `{"severity":"warning","checks":[{"name":"unserved_types","severity":"warning","summary":"1 job type has no handler.","details":[]}]}`
+)
+
+// usual is an API with something of everything.
+func usual() *fake {
+	return &fake{answers: map[string]string{
+		"POST /jobs":                          jobJSON(firstID, "PENDING", ""),
+		"GET /jobs/" + firstID:                jobJSON(firstID, "COMPLETED", ran+`,"result":{"text":"\u001b]0;x\u0007 `+"\u009b"+`"}`),
+		"GET /jobs?limit=100":                 `{"jobs":[` + jobJSON(firstID, "COMPLETED", ran) + `,` + jobJSON(secondID, "RUNNING", during) + `]}`,
+		"POST /jobs/" + firstID + "/cancel":   jobJSON(firstID, "CANCELED", ""),
+		"POST /jobs/" + firstID + "/hold":     jobJSON(firstID, "PENDING", ""),
+		"POST /jobs/" + firstID + "/release":  jobJSON(firstID, "PENDING", ""),
+		"POST /jobs/" + firstID + "/requeue":  jobJSON(firstID, "PENDING", ""),
+		"POST /jobs/" + secondID + "/cancel":  problem("409", `{"status":409,"detail":"the job's state does not allow this"}`),
+		"POST /jobs/" + thirdID + "/cancel":   jobJSON(thirdID, "RUNNING", during),
+		"GET /dead-letter?limit=100":          dead,
+		"POST /dead-letter/retry?limit=100":   `{"count":1}`,
+		"GET /job-types":                      types,
+		"GET /job-types/PRINT":                oneType,
+		"GET /job-types/PRINT/schema":         `{"type":"object"}`,
+		"GET /debug/workers":                  workers,
+		"GET /debug/queues":                   queues,
+		"GET /debug/jobs/" + firstID:          detail,
+		"GET /debug/jobs/" + secondID:         running,
+		"GET /metrics?sinceMinutes=5":         metrics,
+		"GET /debug/doctor":                   problems,
+		"GET /jobs/" + secondID + "?wait=30s": jobJSON(secondID, "COMPLETED", ran),
+	}}
+}
+
+// commands are all that print something of the usual API.
+var commands = map[string]struct {
+	args []string
+	code int
+}{
+	"submit":            {args: []string{"submit", "SLEEP_JOB"}},
+	"get":               {args: []string{"get", firstID}},
+	"get-wait":          {args: []string{"get", secondID, "--wait"}},
+	"list":              {args: []string{"list"}},
+	"cancel":            {args: []string{"cancel", firstID}},
+	"hold":              {args: []string{"hold", firstID}},
+	"release":           {args: []string{"release", firstID}},
+	"requeue":           {args: []string{"requeue", firstID}},
+	"dead-letter-list":  {args: []string{"dead-letter", "list"}},
+	"dead-letter-retry": {args: []string{"dead-letter", "retry"}},
+	"job-types":         {args: []string{"job-types"}},
+	"job-type":          {args: []string{"job-types", "PRINT"}},
+	"job-type-schema":   {args: []string{"job-types", "PRINT", "--schema"}},
+	"workers":           {args: []string{"workers"}},
+	"queues":            {args: []string{"queues"}},
+	"inspect":           {args: []string{"inspect", firstID}},
+	"inspect-running":   {args: []string{"inspect", secondID}},
+	"metrics":           {args: []string{"metrics"}},
+	"doctor":            {args: []string{"doctor"}, code: CodeFound},
+}
+
+func codeOf(err error) int {
+	var exit Exit
+	if errors.As(err, &exit) {
+		return exit.Code
+	}
+	if err != nil {
+		return CodeFailed
+	}
+	return 0
+}
+
+func TestEveryCommandPrintsATable(t *testing.T) {
+	for name, test := range commands {
+		t.Run(name, func(t *testing.T) {
+			stdout, stderr, err := usual().run(t, test.args...)
+			require.Equal(t, test.code, codeOf(err), err)
+			golden(t, name, stdout+stderr)
+			require.NotContains(t, stdout, "\x1b")
+			require.NotContains(t, stdout, "\u009b")
+			require.NotContains(t, stdout, "\x07")
+		})
+	}
+}
+
+func TestEveryCommandPrintsTheJSONOfTheAPI(t *testing.T) {
+	for name, test := range commands {
+		t.Run(name, func(t *testing.T) {
+			f := usual()
+			stdout, stderr, err := f.run(t, append(test.args, "--json")...)
+			require.Equal(t, test.code, codeOf(err), err)
+			require.Equal(t, f.answers[f.asked[len(f.asked)-1]]+"\n", stdout)
+			require.Empty(t, stderr)
+		})
+	}
+}
+
+func TestColoursAreThereWhenAskedFor(t *testing.T) {
+	stdout, _, err := usual().run(t, "list", "--color=always")
+	require.NoError(t, err)
+	require.Contains(t, stdout, "\x1b[32mCOMPLETED\x1b[0m")
+	stdout, _, err = usual().run(t, "list", "--color=auto")
+	require.NoError(t, err)
+	require.NotContains(t, stdout, "\x1b", "not a terminal")
+	_, _, err = usual().run(t, "list", "--color=pink")
+	require.ErrorAs(t, err, &UsageError{})
+}

@@ -1,0 +1,136 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+)
+
+// session is one run of a command.
+type session struct {
+	*client.Client
+	stdin io.Reader
+	// out has what was asked for; notes has progress, remarks and failures.
+	out, notes show.Screen
+	json       bool
+	now        func() time.Time
+}
+
+// options are the flags that all commands have.
+type options struct {
+	server string
+	direct bool
+	json   bool
+	color  string
+}
+
+func (o *options) register(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVar(&o.server, "server", "", "`URL` of the API (HOLDFAST_SERVER, or server.address of the configuration)")
+	flags.BoolVar(&o.direct, "direct", false, "go straight to the database of the configuration, without a server")
+	flags.BoolVar(&o.json, "json", false, "print the API's JSON")
+	flags.StringVar(&o.color, "color", string(show.Auto), "`when` to use colours: auto, always or never")
+	complete(c, "color", fixed(string(show.Auto), string(show.Always), string(show.Never)))
+	complete(c, "server", nothing)
+}
+
+func (o *options) check() error {
+	switch show.Colors(o.color) {
+	case show.Auto, show.Always, show.Never:
+	default:
+		return usage("--color is auto, always or never")
+	}
+	if o.direct && o.server != "" {
+		return usage("--direct and --server exclude each other")
+	}
+	return nil
+}
+
+func (o *options) target() Target { return Target{Server: o.server, Direct: o.direct} }
+
+// speaks makes the command one that speaks to the API. When check is not nil,
+// it is called before there is a connection.
+func (p *Program) speaks(c *cobra.Command, check func(args []string) error, run func(context.Context, *session, []string) error) *cobra.Command {
+	o := &options{}
+	o.register(c)
+	p.completeArguments(c, o)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		if check != nil {
+			if err := check(args); err != nil {
+				return err
+			}
+		}
+		ctx, release := p.UntilSignal(c.Context())
+		defer release()
+		err := p.inSession(ctx, o, func(s *session) error { return run(ctx, s, args) })
+		if err != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return presentable(err)
+	}
+	return c
+}
+
+func (p *Program) inSession(ctx context.Context, o *options, run func(*session) error) error {
+	api, closeAPI, err := p.Connect(ctx, o.target())
+	if err != nil {
+		return err
+	}
+	defer closeAPI()
+	return run(&session{
+		Client: api, stdin: p.Stdin, json: o.json, now: p.Now,
+		out:   show.NewScreen(p.Stdout, show.Colors(o.color), p.Getenv),
+		notes: show.NewScreen(p.Stderr, show.Colors(o.color), p.Getenv),
+	})
+}
+
+// cleanError is an error whose text may be shown on a terminal, whoever wrote
+// it.
+type cleanError struct{ error }
+
+func (e cleanError) Error() string { return show.CleanLines(e.error.Error()) }
+func (e cleanError) Unwrap() error { return e.error }
+
+func presentable(err error) error {
+	var exit Exit
+	if err == nil || errors.As(err, &exit) {
+		return err
+	}
+	return cleanError{err}
+}
+
+// complain reports a failure that does not end the command.
+func (s *session) complain(what string, err error) {
+	s.notes.Print(complaint(what, err))
+}
+
+func complaint(what string, err error) string {
+	text := show.CleanLines(fmt.Sprintf("%s: %v", what, err))
+	return "orchestrator: " + strings.TrimRight(text, "\n") + "\n"
+}
+
+// ago tells when something was, for tables.
+func (s *session) ago(t time.Time) string { return show.Age(s.now().Sub(t)) }
+
+// moment tells when something was, for lists of fields.
+func (s *session) moment(t *time.Time) string {
+	if t == nil || t.IsZero() {
+		return ""
+	}
+	at := t.UTC().Format(time.RFC3339)
+	if late := s.now().Sub(*t); late < 0 {
+		return at + " (in " + show.Age(-late) + ")"
+	}
+	return at + " (" + s.ago(*t) + " ago)"
+}

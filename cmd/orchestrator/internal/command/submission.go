@@ -1,0 +1,157 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// submissionFlags has a flag for each member of a submission. What they say is
+// checked by the server, so that there is one opinion on it.
+type submissionFlags struct {
+	payload string
+	flags   *pflag.FlagSet
+}
+
+// members names the flag of each member of a submission but the job type,
+// which is an argument, and the payload.
+var members = []struct {
+	flag, member string
+	read         func(*pflag.FlagSet, string) (any, error)
+}{
+	{"key", "idempotencyKey", asText},
+	{"priority", "priority", asNumber},
+	{"run-at", "runAt", asText},
+	{"delay", "delay", asText},
+	{"max-attempts", "maxAttempts", asNumber},
+	{"timeout", "timeout", asText},
+	{"tenant", "tenant", asText},
+	{"tag", "tags", func(f *pflag.FlagSet, name string) (any, error) { return f.GetStringArray(name) }},
+	{"hold", "hold", func(f *pflag.FlagSet, name string) (any, error) { return f.GetBool(name) }},
+}
+
+func asText(f *pflag.FlagSet, name string) (any, error)   { return f.GetString(name) }
+func asNumber(f *pflag.FlagSet, name string) (any, error) { return f.GetInt(name) }
+
+func (s *submissionFlags) register(c *cobra.Command) {
+	flags := c.Flags()
+	s.flags = flags
+	flags.StringVar(&s.payload, "payload", "", "the payload: `JSON`, @file, or - for standard input")
+	flags.String("key", "", "idempotency `key`: sent again, it finds the job that it made")
+	flags.Int("priority", 0, "higher is more urgent")
+	flags.String("run-at", "", "not before this `time` (RFC 3339)")
+	flags.String("delay", "", "not before so much `time` has passed, such as 90s or 1h30m")
+	flags.Int("max-attempts", 0, "how often a handler may be started; the job type's own number when not set")
+	flags.String("timeout", "", "bound on each attempt, a `duration`; the job type's own when not set")
+	flags.String("tenant", "", "whose job it is")
+	flags.StringArray("tag", nil, "a `word` to find the job by; repeatable")
+	flags.Bool("hold", false, "keep the job until it is released")
+	for _, m := range members {
+		complete(c, m.flag, nothing)
+	}
+}
+
+// given is the first of the flags that was set; empty for none.
+func (s *submissionFlags) given() string {
+	names := []string{"payload"}
+	for _, m := range members {
+		names = append(names, m.flag)
+	}
+	for _, name := range names {
+		if s.flags.Changed(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// body is the submission as JSON. The payload stays as it is to the letter,
+// which no encoder would promise.
+func (s *submissionFlags) body(ctx context.Context, jobType string, stdin io.Reader) ([]byte, error) {
+	var body bytes.Buffer
+	add := func(name string, value []byte) {
+		if body.Len() > 1 {
+			body.WriteByte(',')
+		}
+		fmt.Fprintf(&body, "%q:%s", name, value)
+	}
+	body.WriteByte('{')
+	encoded, err := json.Marshal(jobType)
+	if err != nil {
+		return nil, err
+	}
+	add("jobType", encoded)
+	if s.flags.Changed("payload") {
+		payload, err := readPayload(ctx, s.payload, stdin)
+		if err != nil {
+			return nil, fmt.Errorf("--payload: %w", err)
+		}
+		add("payload", payload)
+	}
+	for _, m := range members {
+		if !s.flags.Changed(m.flag) {
+			continue
+		}
+		value, err := m.read(s.flags, m.flag)
+		if err != nil {
+			return nil, err
+		}
+		if encoded, err = json.Marshal(value); err != nil {
+			return nil, err
+		}
+		add(m.member, encoded)
+	}
+	body.WriteByte('}')
+	return body.Bytes(), nil
+}
+
+func readPayload(ctx context.Context, source string, stdin io.Reader) ([]byte, error) {
+	text, err := []byte(source), error(nil)
+	switch path, isFile := strings.CutPrefix(source, "@"); {
+	case source == "-":
+		text, err = readAll(ctx, stdin)
+	case isFile:
+		text, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if text = bytes.TrimSpace(text); !json.Valid(text) {
+		var whole any
+		err := json.Unmarshal(text, &whole)
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			err = fmt.Errorf("%w, at byte %d", err, syntax.Offset)
+		}
+		return nil, UsageError{fmt.Errorf("not JSON: %w (a text needs quotes of its own: '\"text\"')", err)}
+	}
+	return text, nil
+}
+
+// readAll reads until the end, or until the context ends: nobody can take a
+// read of a terminal back.
+func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
+	type outcome struct {
+		text []byte
+		err  error
+	}
+	read := make(chan outcome, 1)
+	go func() {
+		text, err := io.ReadAll(r)
+		read <- outcome{text, err}
+	}()
+	select {
+	case got := <-read:
+		return got.text, got.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}

@@ -1,0 +1,73 @@
+package command
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+)
+
+func (p *Program) submitCommand() *cobra.Command {
+	submission, wait, lines := submissionFlags{}, waitFlag{}, batchFlags{}
+	c := &cobra.Command{
+		Use:   "submit TYPE",
+		Short: "Submit a job, or a file of them",
+		Long: `Submit a job of the type, or with --batch one for each line of a file. A line
+is the JSON of a submission: {"jobType": …, "payload": …}, with the members
+that POST /jobs has.`,
+		Example: `  orchestrator submit SLEEP_JOB --payload '{"sleepSeconds": 5}' --wait
+  orchestrator submit SEND_EMAIL --payload @mail.json --key order-4711 --delay 10m
+  orchestrator submit --batch jobs.ndjson`,
+		Args: func(c *cobra.Command, args []string) error {
+			if lines.file != "" {
+				return cobra.NoArgs(c, args)
+			}
+			return exactly(1)(c, args)
+		},
+	}
+	submission.register(c)
+	wait.register(c)
+	lines.register(c)
+	check := func([]string) error {
+		given := submission.given()
+		switch {
+		case lines.file == "" && lines.atomic:
+			return usage("--atomic goes with --batch")
+		case lines.file != "" && given != "":
+			return usage("--" + given + " does not go with --batch: each line says it for itself")
+		case lines.file != "" && wait.on():
+			return usage("--wait does not go with --batch")
+		}
+		return wait.check()
+	}
+	return p.speaks(c, check, func(ctx context.Context, s *session, args []string) error {
+		if lines.file != "" {
+			return s.submitBatch(ctx, lines)
+		}
+		body, err := submission.body(ctx, args[0], s.stdin)
+		if err != nil {
+			return err
+		}
+		accepted, err := s.Submit(ctx, body)
+		switch {
+		case err != nil:
+			return err
+		case !wait.on():
+			return s.showJob(accepted)
+		}
+		var job client.Job
+		if err := accepted.Into(&job); err != nil {
+			return err
+		}
+		if err := s.await(ctx, job.JobID, wait); err != nil {
+			var exit Exit
+			if !errors.As(err, &exit) {
+				s.notes.Print("The job was accepted: " + job.JobID + "\n")
+			}
+			return err
+		}
+		return nil
+	})
+}

@@ -1,0 +1,119 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+)
+
+// waitFlag is --wait[=DURATION].
+type waitFlag struct{ text string }
+
+// forEver is the value of the flag without a value.
+const forEver = "forever"
+
+func (w *waitFlag) register(c *cobra.Command) {
+	c.Flags().StringVar(&w.text, "wait", "", "wait until the job has ended, for the `duration` at most: --wait or --wait=30s")
+	c.Flags().Lookup("wait").NoOptDefVal = forEver
+	complete(c, "wait", nothing)
+}
+
+func (w *waitFlag) on() bool { return w.text != "" }
+
+func (w *waitFlag) check() error {
+	if limit, err := w.limit(); err != nil || limit < 0 || w.on() && w.text != forEver && limit == 0 {
+		return usage("--wait: write a duration such as --wait=30s")
+	}
+	return nil
+}
+
+// limit is zero for none.
+func (w *waitFlag) limit() (time.Duration, error) {
+	if !w.on() || w.text == forEver {
+		return 0, nil
+	}
+	return time.ParseDuration(w.text)
+}
+
+const (
+	// lookAgain is how long one request waits while nobody looks on;
+	// lookAgainLive keeps a line on a terminal fresh.
+	lookAgain     = 30 * time.Second
+	lookAgainLive = time.Second
+)
+
+// await waits for the job and prints what became of it. Only a job that has
+// completed is no error.
+func (s *session) await(ctx context.Context, id string, wait waitFlag) error {
+	limit, _ := wait.limit() // Checked with the command line.
+	every := lookAgain
+	live := liveJob{session: s, line: show.NewLine(s.notes), began: time.Now()}
+	see := func(client.Answer, client.Job) {}
+	if s.notes.Terminal {
+		every = lookAgainLive
+		see = func(_ client.Answer, job client.Job) { live.draw(ctx, job) }
+	}
+	answer, ended, err := s.Await(ctx, id, limit, every, see)
+	live.line.Clear()
+	if err != nil {
+		return err
+	}
+	if err := s.showJob(answer); err != nil {
+		return err
+	}
+	var job client.Job
+	if err := answer.Into(&job); err != nil {
+		return err
+	}
+	switch {
+	case !ended:
+		return fmt.Errorf("the job is still %s after %s", job.Status, limit)
+	case job.Status != client.Completed:
+		return Exit{CodeFound}
+	}
+	return nil
+}
+
+// liveJob is a job that someone looks on.
+type liveJob struct {
+	*session
+	line  *show.Line
+	began time.Time
+	// attempt tells which attempt runs. Only operators may know: it is asked
+	// for when the job has changed, and not again once it was refused.
+	attempt string
+	seen    time.Time
+	refused bool
+}
+
+func (l *liveJob) draw(ctx context.Context, job client.Job) {
+	if !l.refused && !job.UpdatedAt.Equal(l.seen) && !job.Ended() {
+		l.seen = job.UpdatedAt
+		l.ask(ctx, job.JobID)
+	}
+	parts := []string{job.JobType, job.Status}
+	for _, part := range []string{l.attempt, show.Clean(compact(job.Progress)), show.Age(time.Since(l.began))} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	l.line.Set(strings.Join(parts, "  "))
+}
+
+func (l *liveJob) ask(ctx context.Context, id string) {
+	answer, err := l.Inspect(ctx, id)
+	var detail client.Detail
+	if err != nil || answer.Into(&detail) != nil {
+		l.refused = true
+		return
+	}
+	if l.attempt = ""; detail.AttemptsCharged > 0 {
+		l.attempt = fmt.Sprintf("attempt %d of %d", detail.AttemptsCharged, detail.MaxAttempts)
+	}
+}
