@@ -105,6 +105,19 @@ func TestAListIsWhatItsFiltersChooseNewestFirst(t *testing.T) {
 	})
 }
 
+func TestTimesBoundTheListAcrossClocksThatDiffer(t *testing.T) {
+	s := open(t)
+	now := ask[time.Time](t, s, "select now()")
+	var ids []job.ID
+	for _, off := range []time.Duration{4 * time.Minute, -4 * time.Minute} {
+		ids = append(ids, given(t, s, func(j *job.Submission) { j.ID = firstID(now.Add(off)) }))
+	}
+	found, _ := listed(t, s, job.Filter{CreatedFrom: now.Add(-time.Second), CreatedBefore: now.Add(time.Minute), Limit: 10})
+	require.Equal(t, ids, found)
+	found, _ = listed(t, s, job.Filter{CreatedFrom: now.Add(time.Minute), Limit: 10})
+	require.Empty(t, found, "the database's clock decides")
+}
+
 func TestJobsThatComeWhileAListIsReadDoNotShiftItsPages(t *testing.T) {
 	s := open(t)
 	var ids []job.ID
@@ -167,8 +180,8 @@ func TestListsAreReadByTheNarrowestIndex(t *testing.T) {
 	}
 }
 
-// What leaves a list between two looks must not push others over the edge.
-func TestNothingSlipsThroughBetweenTwoPages(t *testing.T) {
+// A page ends at an id, not at a number of rows.
+func TestWhatLeavesAListBetweenTwoPagesPushesNobodyOut(t *testing.T) {
 	s := open(t)
 	rare := given(t, s, func(j *job.Submission) {
 		j.ID, j.Tags = job.ID{15: 1}, []string{"rare"}
