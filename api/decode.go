@@ -21,7 +21,7 @@ const (
 // only the first. Unlike encoding/json it minds the case of names, and
 // refuses members that are unknown or there twice.
 func decode(body []byte) (request, []*huma.ErrorDetail) {
-	d := decoder{}
+	d := decoder{seen: make([]string, 0, len(members))}
 	body = bytes.Trim(body, " \t\r\n")
 	if body[0] != '{' {
 		d.refuse(errors.New("must be an object"))
@@ -58,13 +58,18 @@ func (d *decoder) member(quoted, value []byte) {
 		d.refuse(errors.New("is there twice"), name)
 	default:
 		d.seen = append(d.seen, name)
-		var inside *itemError
-		err := read(&d.request, value)
-		if errors.As(err, &inside) {
-			d.refuse(inside.err, name, inside.index)
-		} else if err != nil {
-			d.refuse(err, name)
+		if err := read(&d.request, value); err != nil {
+			d.refuseValue(err, name)
 		}
+	}
+}
+
+func (d *decoder) refuseValue(err error, name string) {
+	var inside *itemError
+	if errors.As(err, &inside) {
+		d.refuse(inside.err, name, inside.index)
+	} else {
+		d.refuse(err, name)
 	}
 }
 
