@@ -6,6 +6,7 @@ package api
 import (
 	"log/slog"
 	"net/http"
+	"reflect"
 	"sync"
 	"time"
 
@@ -79,6 +80,7 @@ func New(c Config) http.Handler {
 		s.addTypes(routes)
 		s.addOperations(routes, c.Prometheus)
 		document = routes.OpenAPI()
+		describe(document)
 	})
 	serveDocument(router, document)
 	return router
@@ -105,8 +107,8 @@ type service struct {
 // from a CDN, and links to schemas in every answer.
 func humaConfig(version string) huma.Config {
 	config := huma.DefaultConfig("Holdfast", version)
-	config.Info.Description = "Durable background jobs: submit over HTTP, run at least once."
 	config.CreateHooks = nil
+	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[huma.ErrorModel](), reflect.TypeFor[Problem]())
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.Transformers = []huma.Transformer{discreet}
 	return config

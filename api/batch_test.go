@@ -142,7 +142,7 @@ func FuzzBatch(f *testing.F) {
 		f.Add([]byte(seed), false)
 	}
 	l := newLedger()
-	h := newAPI(f, l)
+	h := undocumented(l)
 	f.Fuzz(func(t *testing.T, body []byte, atomic bool) {
 		path := fmt.Sprintf("/jobs/batch?atomic=%t", atomic)
 		l.forget()

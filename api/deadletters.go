@@ -23,37 +23,43 @@ type DeadLetter struct {
 
 type deadLettersInput struct {
 	query
-	JobType wanted `query:"jobType"`
-	Tenant  wanted `query:"tenant"`
+	JobType wanted `query:"jobType" doc:"Of this type only."`
+	Tenant  wanted `query:"tenant" doc:"Of this tenant only."`
 	Limit   limit  `query:"limit" doc:"At most so many; taken as 1 or 1000 when it lies outside."`
 	Cursor  string `query:"cursor" doc:"The nextCursor of the page before, which must have had the same filters."`
 }
 
 type redriveInput struct {
 	query
-	JobType wanted `query:"jobType"`
-	Tenant  wanted `query:"tenant"`
+	JobType wanted `query:"jobType" doc:"Of this type only."`
+	Tenant  wanted `query:"tenant" doc:"Of this tenant only."`
 	Limit   limit  `query:"limit" doc:"At most so many; taken as 1 or 1000 when it lies outside."`
+}
+
+// DeadLetterList is a page of dead letters.
+type DeadLetterList struct {
+	DeadLetters []DeadLetter `json:"deadLetters" nullable:"false" doc:"Newest first."`
+	NextCursor  string       `json:"nextCursor,omitempty" doc:"Where the next page begins; absent on the last one."`
 }
 
 type deadLettersOutput struct {
 	Link string `header:"Link" doc:"The next page, as rel=\"next\"; absent on the last one."`
-	Body struct {
-		DeadLetters []DeadLetter `json:"deadLetters" nullable:"false" doc:"Newest first."`
-		NextCursor  string       `json:"nextCursor,omitempty" doc:"Where the next page begins; absent on the last one."`
-	}
+	Body DeadLetterList
 }
 
-type redriveOutput struct {
-	Body struct {
-		Count int `json:"count" doc:"How many jobs were requeued."`
-	}
+// Requeued is the answer to a request for many dead letters.
+type Requeued struct {
+	Count int `json:"count" doc:"How many jobs were requeued."`
 }
+
+type redriveOutput struct{ Body Requeued }
 
 func (s *service) addDeadLetters(routes huma.API) {
 	huma.Register(routes, scoped(guard.Operate, huma.Operation{
 		OperationID: "list-dead-letters", Method: http.MethodGet, Path: "/dead-letter",
-		Summary: "Inspect dead-lettered jobs", Tags: []string{"Dead letters"},
+		Summary:     "Inspect dead-lettered jobs",
+		Description: "Newest first. A dead-lettered job has failed for good, or as often as it was allowed to.",
+		Tags:        []string{"Dead letters"},
 		// The limit is a number by its schema and clamps itself; huma would
 		// check the text it was made from.
 		SkipValidateParams: true,
@@ -61,7 +67,9 @@ func (s *service) addDeadLetters(routes huma.API) {
 
 	huma.Register(routes, scoped(guard.Operate, huma.Operation{
 		OperationID: "retry-dead-letters", Method: http.MethodPost, Path: "/dead-letter/retry",
-		Summary: "Requeue dead-lettered jobs", Tags: []string{"Dead letters"},
+		Summary:            "Requeue dead-lettered jobs",
+		Description:        "Gives them all their attempts again, the longest dead first.",
+		Tags:               []string{"Dead letters"},
 		SkipValidateParams: true,
 	}), s.redrive)
 }

@@ -49,7 +49,7 @@ type Lease struct {
 type Attempt struct {
 	Number          int             `json:"number" doc:"Counts the attempts that are charged, from 1, and again after a requeue."`
 	Fence           int64           `json:"fence"`
-	Outcome         job.OutcomeKind `json:"outcome"`
+	Outcome         job.OutcomeKind `json:"outcome" enum:"succeeded,failed,permanent,timeout,crashed,lease_expired,interrupted,given_back,snoozed,canceled"`
 	Worker          string          `json:"worker"`
 	Plugin          string          `json:"plugin,omitempty"`
 	PluginVersion   string          `json:"pluginVersion,omitempty"`

@@ -32,8 +32,13 @@ type ledgers interface {
 	api.Operations
 }
 
+// newAPI is the API with every answer checked against its description.
 func newAPI(t testing.TB, jobs ledgers) http.Handler {
 	t.Helper()
+	return documented(t, undocumented(jobs))
+}
+
+func undocumented(jobs ledgers) http.Handler {
 	return api.New(api.Config{
 		Jobs: jobs, Operations: jobs, Log: slog.New(slog.DiscardHandler), Version: "test",
 		MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: 10 * time.Second,

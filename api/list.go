@@ -16,9 +16,9 @@ import (
 // of a job and of a submission.
 type listInput struct {
 	query
-	Status        []string `query:"status,explode" enum:"PENDING,RUNNING,COMPLETED,FAILED,CANCELED" doc:"Any of these; repeated, or parted by commas."`
-	JobType       wanted   `query:"jobType"`
-	Tenant        wanted   `query:"tenant"`
+	Status        []string `query:"status,explode" nullable:"false" enum:"PENDING,RUNNING,COMPLETED,FAILED,CANCELED" doc:"Any of these; repeated, or parted by commas."`
+	JobType       wanted   `query:"jobType" doc:"Jobs of this type."`
+	Tenant        wanted   `query:"tenant" doc:"Jobs of this tenant."`
 	Tag           wanted   `query:"tag" doc:"Jobs that have this tag."`
 	CreatedFrom   moment   `query:"createdFrom" doc:"Created at this instant or later (RFC 3339)."`
 	CreatedBefore moment   `query:"createdBefore" doc:"Created before this instant (RFC 3339)."`
@@ -26,12 +26,15 @@ type listInput struct {
 	Cursor        string   `query:"cursor" doc:"The nextCursor of the page before, which must have had the same filters."`
 }
 
+// JobList is a page of jobs.
+type JobList struct {
+	Jobs       []Job  `json:"jobs" nullable:"false" doc:"Newest first. May be few, or none, although more pages follow."`
+	NextCursor string `json:"nextCursor,omitempty" doc:"Where the next page begins; absent on the last one."`
+}
+
 type listOutput struct {
 	Link string `header:"Link" doc:"The next page, as rel=\"next\"; absent on the last one."`
-	Body struct {
-		Jobs       []Job  `json:"jobs" nullable:"false" doc:"Newest first. May be few, or none, although more pages follow."`
-		NextCursor string `json:"nextCursor,omitempty" doc:"Where the next page begins; absent on the last one."`
-	}
+	Body JobList
 }
 
 func (s *service) addList(routes huma.API) {

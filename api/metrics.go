@@ -85,7 +85,7 @@ type ofADay struct{ aDay }
 func (ofADay) usual() int { return 5 }
 
 type metricsOutput struct {
-	Vary string `header:"Vary"`
+	Vary string `header:"Vary" doc:"Accept."`
 	Body Metrics
 }
 
@@ -101,6 +101,7 @@ func (s *service) addMetrics(routes huma.API, prometheus http.Handler) {
 		Tags:        []string{"Operation"},
 		Middlewares: huma.Middlewares{forPrometheus(prometheus)},
 		Responses: map[string]*huma.Response{"200": {Content: map[string]*huma.MediaType{
+			mediaJSON:    {},
 			"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}},
 		}}},
 		// As for dead letters.
@@ -114,8 +115,8 @@ func forPrometheus(prometheus http.Handler) func(huma.Context, func(huma.Context
 		r, w := humachi.Unwrap(ctx)
 		wanted := fondnessOf(r.Header, prometheusMedia...)
 		switch {
-		case !wanted.fonder(fondnessOf(r.Header, "application/json")):
-			r.Header.Set("Accept", "application/json")
+		case !wanted.fonder(fondnessOf(r.Header, mediaJSON)):
+			r.Header.Set("Accept", mediaJSON)
 			next(ctx)
 		case prometheus == nil:
 			w.Header().Set("Vary", "Accept")

@@ -34,13 +34,13 @@ func queuesOf(found []job.Queue) []Queue {
 	return queues
 }
 
-// Queues is what waits and runs of every job type.
-type Queues struct {
+// QueueList is what waits and runs of every job type.
+type QueueList struct {
 	Queues   []Queue  `json:"queues" nullable:"false"`
 	Unserved []string `json:"unserved" nullable:"false" doc:"Job types of which jobs wait or run while no live worker has a handler."`
 }
 
-type queuesOutput struct{ Body Queues }
+type queuesOutput struct{ Body QueueList }
 
 func (s *service) addQueues(routes huma.API) {
 	huma.Register(routes, acrossTenants(scoped(guard.Operate, huma.Operation{
@@ -56,7 +56,7 @@ func (s *service) queues(ctx context.Context, _ *struct{}) (*queuesOutput, error
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}
-	return &queuesOutput{Body: Queues{Queues: queuesOf(found), Unserved: unserved(found)}}, nil
+	return &queuesOutput{Body: QueueList{Queues: queuesOf(found), Unserved: unserved(found)}}, nil
 }
 
 // unserved are the job types whose jobs are stuck until a handler comes.

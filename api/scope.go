@@ -1,8 +1,6 @@
 package api
 
 import (
-	"reflect"
-
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
@@ -72,26 +70,12 @@ func permit(g *guard.Guard) func(huma.Context, func(huma.Context)) {
 
 // describeScope documents what an operation asks of its callers.
 func describeScope(g *guard.Guard) huma.AddOpFunc {
-	return func(document *huma.OpenAPI, operation *huma.Operation) {
+	return func(_ *huma.OpenAPI, operation *huma.Operation) {
 		scope := scopeOf(operation)
 		operation.Extensions = map[string]any{"x-scope": operation.Metadata[scopeKey]}
 		operation.Security = []map[string][]string{{"basic": {}}, {"bearer": {}}}
 		if !g.Needs(scope) {
 			operation.Security = append(operation.Security, map[string][]string{})
-		}
-		for status, why := range map[string]string{
-			"401": "Credentials are needed, or those shown are wrong",
-			"403": "The credentials are not for the scope " + string(scope) + " or this tenant",
-			"429": "A rate limit is reached",
-		} {
-			if operation.Responses[status] == nil {
-				operation.Responses[status] = &huma.Response{
-					Description: why,
-					Content: map[string]*huma.MediaType{"application/problem+json": {
-						Schema: document.Components.Schemas.Schema(reflect.TypeFor[huma.ErrorModel](), true, "ErrorModel"),
-					}},
-				}
-			}
 		}
 	}
 }

@@ -65,11 +65,12 @@ func (in *typeInput) name() string {
 	return in.Type
 }
 
-type typesOutput struct {
-	Body struct {
-		JobTypes []JobType `json:"jobTypes" nullable:"false" doc:"By name."`
-	}
+// JobTypeList is all job types.
+type JobTypeList struct {
+	JobTypes []JobType `json:"jobTypes" nullable:"false" doc:"By name."`
 }
+
+type typesOutput struct{ Body JobTypeList }
 
 type typeOutput struct{ Body JobType }
 
@@ -84,12 +85,16 @@ const schemaMedia = "application/schema+json"
 func (s *service) addTypes(routes huma.API) {
 	huma.Register(routes, scoped(guard.Read, huma.Operation{
 		OperationID: "list-job-types", Method: http.MethodGet, Path: "/job-types",
-		Summary: "List the job types", Tags: []string{"Job types"},
+		Summary:     "List the job types",
+		Description: "Every one that a handler has ever declared, with the configuration laid over it.",
+		Tags:        []string{"Job types"},
 	}), s.types)
 
 	huma.Register(routes, scoped(guard.Read, huma.Operation{
 		OperationID: "get-job-type", Method: http.MethodGet, Path: "/job-types/{type}",
-		Summary: "See a job type", Tags: []string{"Job types"},
+		Summary:     "See a job type",
+		Description: "As the handler declared it that did so last, with the configuration laid over it.",
+		Tags:        []string{"Job types"},
 	}), func(ctx context.Context, in *typeInput) (*typeOutput, error) {
 		spec, err := s.declared(ctx, in.name())
 		if err != nil {

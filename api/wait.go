@@ -42,7 +42,9 @@ type getInput struct {
 func (s *service) addGet(routes huma.API) {
 	huma.Register(routes, ownTime(scoped(guard.Read, huma.Operation{
 		OperationID: "get-job", Method: http.MethodGet, Path: "/jobs/{id}",
-		Summary: "See what became of a job", Tags: []string{"Jobs"},
+		Summary:            "See what became of a job",
+		Description:        "With wait the answer comes as soon as the job is final, or else as it is when the time is over.",
+		Tags:               []string{"Jobs"},
 		SkipValidateParams: true,
 	})), s.get)
 }

@@ -42,8 +42,8 @@ func orNone[K comparable, V any](m map[K]V) map[K]V {
 	return m
 }
 
-// Workers is the answer to who works.
-type Workers struct {
+// WorkerList is all workers.
+type WorkerList struct {
 	Workers []Worker `json:"workers" nullable:"false"`
 }
 
@@ -53,7 +53,7 @@ type WorkerSummary struct {
 	Totals       map[job.State]int64 `json:"totals" doc:"How many jobs workers run, and how many they have ended, by their exact state."`
 }
 
-type workersOutput struct{ Body Workers }
+type workersOutput struct{ Body WorkerList }
 
 type summaryInput struct {
 	query
@@ -93,7 +93,7 @@ func (s *service) workers(ctx context.Context, _ *struct{}) (*workersOutput, err
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}
-	out := &workersOutput{Body: Workers{Workers: make([]Worker, 0, len(known))}}
+	out := &workersOutput{Body: WorkerList{Workers: make([]Worker, 0, len(known))}}
 	for _, w := range known {
 		out.Body.Workers = append(out.Body.Workers, workerOf(w))
 	}

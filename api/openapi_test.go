@@ -1,0 +1,110 @@
+package api_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/api/guard"
+)
+
+// copyOfDocument is for those who have no server at hand.
+const copyOfDocument = "openapi.yaml"
+
+func TestTheCopyOfTheDescriptionIsCurrent(t *testing.T) {
+	answer := send(api.New(api.Config{
+		Jobs: newLedger(), Guard: guard.New(guard.Config{Access: accessFor(false)}), Log: slog.New(slog.DiscardHandler), Version: "development",
+	}), "GET", "/openapi.yaml", "", "Authorization: "+who["basic"].header)
+	require.Equal(t, 200, answer.Code)
+	served := answer.Body.String()
+	if *update {
+		require.NoError(t, os.WriteFile(copyOfDocument, []byte(served), 0o644))
+	}
+	kept, err := os.ReadFile(copyOfDocument)
+	require.NoError(t, err)
+	require.Equal(t, string(kept), served,
+		"the description has changed; when that was meant: go test ./api -run Description -update, then make generate-client")
+}
+
+func TestEveryOperationIsDescribed(t *testing.T) {
+	for route, o := range described(t).operations {
+		need := func(there bool, what string) {
+			if !there {
+				t.Errorf("%s (%s): %s", route, o.OperationID, what)
+			}
+		}
+		need(o.OperationID != "", "needs an OperationID")
+		need(o.Summary != "" && !strings.HasSuffix(o.Summary, "."), "needs a Summary, without a full stop")
+		text, _, _ := strings.Cut(o.Description, "\n\nNeeds the scope ")
+		need(strings.HasSuffix(text, "."), "needs a Description, in sentences")
+		need(len(o.Tags) == 1 && slices.Contains(described(t).chapters, o.Tags[0]), "needs one of the Tags in api/openapi.go")
+		for _, p := range o.Parameters {
+			need(p.Description != "", "its parameter "+p.Name+" needs a doc tag")
+			need(p.Example != nil, "its parameter "+p.Name+" needs an example in sampleParameters, api/openapisamples.go")
+		}
+		for media, body := range o.RequestBody.Content {
+			need(len(body.Examples) > 0, "needs a request of "+media+" in samples, api/openapiexamples.go")
+		}
+		succeeds := false
+		for status, answer := range o.Responses {
+			succeeds = succeeds || status[0] == '2'
+			need(answer.Description != "", "its answer "+status+" needs a description")
+			for media, body := range answer.Content {
+				need(body.Schema != nil, "its answer "+status+" of "+media+" needs a schema")
+				need(body.Example != nil || status == "default", "needs an answer "+status+" of "+media+" in samples, api/openapiexamples.go")
+			}
+		}
+		need(succeeds, "needs a success")
+	}
+}
+
+// Words that stand in a tag and in Go are compared by being found.
+func TestSetsOfWordsAreDescribedOnce(t *testing.T) {
+	var document struct {
+		Components struct{ Schemas map[string]any }
+	}
+	require.NoError(t, json.Unmarshal(send(undocumented(newLedger()), "GET", "/openapi.json", "").Body.Bytes(), &document))
+	for _, name := range []string{"Status", "State", "Outcome", "Severity"} {
+		require.Contains(t, document.Components.Schemas, name, "nothing has exactly these words")
+	}
+}
+
+func TestEveryExampleFitsItsSchema(t *testing.T) {
+	d := described(t)
+	for route, o := range d.operations {
+		for media, body := range o.RequestBody.Content {
+			for name, example := range body.Examples {
+				d.requireFit(t, route+": request "+name, media, body, []byte(textOf(t, example.Value)))
+			}
+		}
+		for status, answer := range o.Responses {
+			for media, body := range answer.Content {
+				if body.Example != nil {
+					d.requireFit(t, route+": answer "+status, media, body, []byte(textOf(t, body.Example)))
+				}
+			}
+		}
+		for _, p := range o.Parameters {
+			text, err := json.Marshal(p.Example)
+			require.NoError(t, err)
+			d.requireFit(t, route+": parameter "+p.Name, "application/json", mediaType{Schema: p.Schema}, text)
+		}
+	}
+}
+
+// textOf is the text of an example, as it is sent.
+func textOf(t *testing.T, example any) string {
+	t.Helper()
+	if text, ok := example.(string); ok {
+		return text
+	}
+	text, err := json.Marshal(example)
+	require.NoError(t, err)
+	return string(text)
+}

@@ -1,0 +1,163 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Problem describes every answer that is not a success, after RFC 9457. Its
+// type is about:blank, which goes without saying.
+type Problem struct {
+	Title  string    `json:"title" doc:"The status in words."`
+	Status int       `json:"status" doc:"The status once more."`
+	Detail string    `json:"detail" doc:"What is wrong, for people."`
+	Errors []Mistake `json:"errors,omitempty" nullable:"false" doc:"Each place that is wrong, when there are such. What was sent is not repeated."`
+}
+
+// Mistake is one place that is wrong.
+type Mistake struct {
+	Message  string `json:"message" doc:"What is wrong there, for people."`
+	Location string `json:"location" doc:"A JSON Pointer into the body, such as #/tags/1, or path.id, query.limit, header.Idempotency-Key."`
+}
+
+const problemMedia = "application/problem+json"
+
+// rejection is an answer that is not a success.
+type rejection struct {
+	why     string
+	example *huma.ErrorModel
+	// headers say what each header of the answer is for.
+	headers map[string]string
+}
+
+// What the headers about rate limits look like.
+const (
+	limitPolicy = `the most that is allowed in so many seconds, such as "jobs";q=6000;w=60.`
+	limitLeft   = `what is left, and in how many seconds it is whole again, such as "jobs";r=5999;t=60.`
+)
+
+// rejections are those that several operations have in common.
+var rejections = map[int]rejection{
+	http.StatusBadRequest: {
+		why:     "The body is not JSON in UTF-8, is empty, or is nested too deep",
+		example: problem(http.StatusBadRequest, "the body is not JSON: unexpected end of JSON input: line 1, column 14"),
+	},
+	http.StatusUnauthorized: {
+		why:     "Credentials are needed, or those shown are wrong",
+		example: problem(http.StatusUnauthorized, "credentials are needed"),
+		headers: map[string]string{"WWW-Authenticate": "The schemes that are understood, Basic and Bearer."},
+	},
+	http.StatusForbidden: {
+		why:     "The credentials are not for this, or a page of another site made a browser send the request",
+		example: problem(http.StatusForbidden, "the credentials do not allow this"),
+	},
+	http.StatusNotFound: {
+		why:     "There is no such job, or it is another tenant's",
+		example: problem(http.StatusNotFound, "no such job"),
+	},
+	http.StatusConflict: {
+		why:     "The job's state does not allow this",
+		example: problem(http.StatusConflict, "the job's state does not allow this"),
+	},
+	http.StatusRequestEntityTooLarge: {
+		why:     "The body is too large",
+		example: problem(http.StatusRequestEntityTooLarge, "the body is larger than 1048576 bytes"),
+	},
+	http.StatusUnsupportedMediaType: {
+		why:     "The body is not declared to be what the operation takes",
+		example: problem(http.StatusUnsupportedMediaType, "send JSON, with the header Content-Type: application/json and no Content-Encoding"),
+	},
+	http.StatusUnprocessableEntity: {
+		why:     "The request was understood, but a value in it cannot be accepted",
+		example: invalid(at("query.limit", "not a whole number")),
+	},
+	http.StatusTooManyRequests: {
+		why:     "A rate limit is reached, or there were too many wrong credentials",
+		example: problem(http.StatusTooManyRequests, "the rate limit is reached"),
+		headers: map[string]string{
+			"Retry-After":      "After how many seconds to try again.",
+			"RateLimit-Policy": "The limit, when it is reached: " + limitPolicy, "RateLimit": "How the caller stands then: " + limitLeft,
+		},
+	},
+	http.StatusServiceUnavailable: {
+		why:     "The database is not available; the request can be repeated",
+		example: problem(http.StatusServiceUnavailable, "the database is not available; try again"),
+		headers: map[string]string{"Retry-After": "After how many seconds to try again."},
+	},
+}
+
+// alwaysPossible are the rejections that depend on nothing in the request.
+var alwaysPossible = []int{
+	http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable,
+}
+
+// shareRejections puts what several operations have in common where each can
+// refer to it.
+func shareRejections(document *huma.OpenAPI) {
+	document.Components.Responses = map[string]*huma.Response{}
+	for status, shared := range rejections {
+		document.Components.Responses[nameOf(status)] = shared.describe(document)
+	}
+	document.Components.Responses[anyOther] = rejection{
+		why: "Anything else: the request is too long (414, 431) or comes too slowly (408), or has met a defect (500)",
+	}.describe(document)
+}
+
+// anyOther is the name of the answer that no operation is particular about.
+const anyOther = "Other"
+
+func nameOf(status int) string { return strings.ReplaceAll(http.StatusText(status), " ", "") }
+
+func (r rejection) describe(document *huma.OpenAPI) *huma.Response {
+	media := &huma.MediaType{Schema: schemaFor[Problem](document)}
+	if r.example != nil {
+		media.Example = r.example
+	}
+	response := &huma.Response{Description: r.why, Content: map[string]*huma.MediaType{problemMedia: media}}
+	for name, purpose := range r.headers {
+		describeHeader(response, name, purpose)
+	}
+	return response
+}
+
+// describeRejections adds what an operation can refuse: whoever calls it, what
+// it takes, and what is its own.
+func describeRejections(document *huma.OpenAPI, operation *huma.Operation, own map[int]rejection) {
+	share := func(as, name string) {
+		operation.Responses[as] = &huma.Response{Ref: "#/components/responses/" + name}
+	}
+	for _, status := range commonRejections(operation) {
+		share(strconv.Itoa(status), nameOf(status))
+	}
+	share("default", anyOther)
+	for status, particular := range own {
+		operation.Responses[strconv.Itoa(status)] = particular.describe(document)
+	}
+}
+
+func commonRejections(operation *huma.Operation) []int {
+	statuses := append([]int{}, alwaysPossible...)
+	if operation.RequestBody != nil {
+		statuses = append(statuses, http.StatusBadRequest, http.StatusRequestEntityTooLarge,
+			http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity)
+	}
+	for _, parameter := range operation.Parameters {
+		switch {
+		case parameter.In == "path" && parameter.Name == "id":
+			statuses = append(statuses, http.StatusNotFound, http.StatusUnprocessableEntity)
+		case parameter.In == "query":
+			statuses = append(statuses, http.StatusUnprocessableEntity)
+		}
+	}
+	return statuses
+}
+
+func describeHeader(response *huma.Response, name, purpose string) {
+	if response.Headers == nil {
+		response.Headers = map[string]*huma.Header{}
+	}
+	response.Headers[name] = &huma.Header{Description: purpose, Schema: &huma.Schema{Type: huma.TypeString}}
+}

@@ -1,0 +1,122 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// What the examples tell of: a job, the worker that runs it, and how the
+// system stands.
+const (
+	sampleCursor      = "AQGan8ZXcnb-s3B0NqkOCRXTZCiqKw5N9A"
+	sampleWorkerID    = "019aa3e4-1111-7a52-a4a6-2d6a4f1c9d10"
+	sampleTraceID     = "0af7651916cd43dd8448eb211c80319c"
+	sampleTraceParent = "00-" + sampleTraceID + "-b7ad6b7169203331-01"
+	sampleError       = "SMTP: 451 try again later"
+)
+
+var (
+	sampleID, _  = job.ParseID("019aa3e5-8a5c-7b0e-9d0c-52f1c1b4f3aa")
+	sampleTime   = time.Date(2026, 2, 20, 9, 30, 0, 0, time.UTC)
+	sampleLater  = sampleTime.Add(5 * time.Second)
+	sampleCounts = map[job.State]int64{job.Running: 2, job.Succeeded: 1205, job.Dead: 3}
+
+	sampleAccepted = Accepted{
+		JobID: sampleID, JobType: "SLEEP_JOB", Status: job.StatusPending, CreatedAt: sampleTime, UpdatedAt: sampleTime,
+	}
+	sampleResults = []BatchResult{
+		{Index: 0, Job: &sampleAccepted},
+		{Index: 1, Problem: invalid(at("#/payload/sleepSeconds", "maximum: got 301, want 300"))},
+	}
+	sampleDone = Job{
+		JobID: sampleID, JobType: "SLEEP_JOB", Status: job.StatusCompleted, CreatedAt: sampleTime, UpdatedAt: sampleLater,
+		StartedAt: &sampleTime, FinishedAt: &sampleLater, Progress: json.RawMessage(`{"sleptSeconds": 5, "ofSeconds": 5}`),
+	}
+	sampleDeadLetter = DeadLetter{
+		JobID: sampleID, JobType: "SEND_EMAIL", Tenant: job.DefaultTenant, DeadAt: sampleLater, Attempts: 4, LastError: sampleError,
+	}
+	sampleType = JobType{
+		JobType: "SLEEP_JOB", Plugin: "builtin", Version: "v1.0.0", MaxAttempts: 4, TimeoutSeconds: 330, HasSchema: true,
+		Retry: Retry{Backoff: job.Exponential, BaseSeconds: 1, Factor: 2, CapSeconds: 300, JitterMin: 0.9, JitterMax: 1.1},
+	}
+	sampleWorker = Worker{
+		WorkerID: sampleWorkerID, Host: "jobs-1", PID: 4711, Condition: job.WorkerAlive, StartedAt: sampleTime,
+		LastHeartbeat: sampleLater, Plugins: json.RawMessage(`[]`), Jobs: sampleCounts,
+	}
+	sampleQueue = Queue{
+		JobType: "SEND_EMAIL", Queued: 3, OldestQueuedSeconds: 0.8, Scheduled: 12, Held: 1, Retrying: 2, Running: 2, Dead: 3, Served: true,
+	}
+	sampleDetail = JobDetail{
+		Job: Job{
+			JobID: sampleID, JobType: "SEND_EMAIL", Status: job.StatusRunning, CreatedAt: sampleTime, UpdatedAt: sampleLater, StartedAt: &sampleLater,
+		},
+		State: job.Running, Tenant: job.DefaultTenant,
+		Payload:        json.RawMessage(`{"to": ["user@example.com"], "subject": "Welcome", "text": "Hello!"}`),
+		IdempotencyKey: "order-4711", Tags: []string{"nightly"}, RunAt: &sampleTime, AttemptsCharged: 2, MaxAttempts: 4, Fence: 2,
+		TimeoutSeconds: 30, LastError: sampleError, Worker: sampleWorkerID, TraceParent: sampleTraceParent, TraceID: sampleTraceID,
+		Lease: &Lease{Worker: sampleWorkerID, ClaimedAt: sampleLater, ExpiresAt: sampleLater.Add(30 * time.Second)},
+		Attempts: []Attempt{{
+			Number: 1, Fence: 1, Outcome: job.Failure, Worker: sampleWorkerID, Plugin: "builtin", PluginVersion: "v1.0.0",
+			ClaimedAt: sampleTime, EndedAt: sampleTime.Add(2 * time.Second), DurationSeconds: 2, Code: "451", Error: sampleError,
+			SpanID: "00f067aa0ba902b7",
+		}},
+	}
+	sampleDiagnosis = Diagnosis{Severity: job.Warning, Checks: []Check{{
+		Name: "unserved_types", Severity: job.Warning, Summary: "Jobs wait for a handler that no live worker has.",
+		Details: []string{"SEND_FAX: 3 jobs"}, Remedy: "Start an orchestrator with a handler for the type, or cancel its jobs.",
+	}}}
+	sampleMetrics = Metrics{
+		At: sampleLater, StatusCounts: everyState(sampleCounts), ByWorker: map[string]map[job.State]int64{sampleWorkerID: sampleCounts},
+		AttemptDistribution: map[int]int64{0: 18, 1: 1190, 2: 17}, ScheduledForRetry: 2,
+		Recent:                      Recent{SinceMinutes: 5, Submitted: 60, Succeeded: 57, Dead: 1, FailedAttempts: 4},
+		ProcessedLastMinute:         12,
+		FailuresByJobType:           map[string]int64{"SEND_EMAIL": 41},
+		AvgDurationSecondsByJobType: map[string]float64{"SEND_EMAIL": 0.42},
+		Queues:                      []Queue{sampleQueue}, OldestSnapshotSeconds: 1.5, SnapshotAgeTransactions: 12,
+	}
+)
+
+const samplePrometheus = `# HELP holdfast_jobs Jobs in the ledger, by state.
+# TYPE holdfast_jobs gauge
+holdfast_jobs{state="queued"} 3
+`
+
+// just is the one answer of most operations.
+func just(body any) []sampleAnswer {
+	return []sampleAnswer{{status: http.StatusOK, media: mediaJSON, body: body}}
+}
+
+// jobThatIs is a job that has never run.
+func jobThatIs(status job.Status) Job {
+	return Job{JobID: sampleID, JobType: "SLEEP_JOB", Status: status, CreatedAt: sampleTime, UpdatedAt: sampleLater}
+}
+
+func sampleLines(values ...any) string {
+	var text strings.Builder
+	encoder := newEncoder(&text)
+	for _, value := range values {
+		_ = encoder.Encode(value) // which a builder takes whole
+	}
+	return text.String()
+}
+
+// notYours is for lists, which are restricted to the caller's tenant.
+func notYours() map[int]rejection {
+	return map[int]rejection{http.StatusNotFound: {
+		why: "The tenant is another than that of the credentials", example: problem(http.StatusNotFound, "no such tenant"),
+	}}
+}
+
+func wrongState(why string) map[int]rejection {
+	conflict := rejections[http.StatusConflict]
+	conflict.why = why
+	return map[int]rejection{http.StatusConflict: conflict}
+}
+
+func noSuchType(why, detail string) map[int]rejection {
+	return map[int]rejection{http.StatusNotFound: {why: why, example: problem(http.StatusNotFound, detail)}}
+}

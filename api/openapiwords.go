@@ -1,0 +1,59 @@
+package api
+
+import (
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// vocabulary is the sets of words that stand in several places, which are to
+// be one type for clients in languages with types.
+var vocabulary = map[string]struct {
+	words []any
+	doc   string
+}{
+	"Status": {
+		words: wordsOf(job.StatusPending, job.StatusRunning, job.StatusCompleted, job.StatusFailed, job.StatusCanceled),
+		doc:   "What became of a job. COMPLETED, FAILED and CANCELED are final, but for an operator's requeue of a FAILED one.",
+	},
+	"State":    {words: wordsOf(job.States()...), doc: "The exact state of a job: created, queued and retry are PENDING to clients."},
+	"Outcome":  {words: wordsOf(job.OutcomeKinds()...), doc: "How an attempt ended."},
+	"Severity": {words: wordsOf(job.Fine, job.Warning, job.Problem), doc: "How bad it is."},
+}
+
+func wordsOf[W ~string](words ...W) []any {
+	texts := make([]any, len(words))
+	for i, word := range words {
+		texts[i] = string(word)
+	}
+	return texts
+}
+
+// nameWords describes each set of words once, and refers to it where it
+// stood.
+func nameWords(document *huma.OpenAPI) {
+	refer := func(schema *huma.Schema) {
+		for name, set := range vocabulary {
+			if schema != nil && slices.Equal(schema.Enum, set.words) {
+				*schema = huma.Schema{Ref: "#/components/schemas/" + name, Description: schema.Description}
+			}
+		}
+	}
+	schemas := document.Components.Schemas.Map()
+	for _, schema := range schemas {
+		for _, property := range schema.Properties {
+			refer(property)
+		}
+	}
+	eachOperation(document, func(operation *huma.Operation) {
+		for _, parameter := range operation.Parameters {
+			refer(parameter.Schema)
+			refer(parameter.Schema.Items)
+		}
+	})
+	for name, set := range vocabulary {
+		schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: set.words, Description: set.doc}
+	}
+}
