@@ -83,6 +83,7 @@ func New(c Config) http.Handler {
 		describe(document)
 	})
 	serveDocument(router, document)
+	serveDocs(router)
 	return router
 }
 

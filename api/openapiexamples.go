@@ -11,14 +11,14 @@ import (
 var samples = map[string]sample{
 	"submit-job": {
 		requests: []sampleRequest{
-			{name: "now", summary: "Run it now", media: mediaJSON, body: `{"jobType": "SLEEP_JOB", "payload": {"sleepSeconds": 5}}`},
+			{name: "at-once", summary: "Run it at once", media: mediaJSON, body: `{"jobType": "SLEEP_JOB", "payload": {"sleepSeconds": 5}}`},
 			{
 				name: "later", summary: "Run it in an hour, before others", media: mediaJSON,
 				body: `{"jobType": "SLEEP_JOB", "payload": {"sleepSeconds": 5}, "delay": "1h", "priority": 10}`,
 			},
 			{
-				name: "full", summary: "Leave nothing to defaults", media: mediaJSON,
-				body: `{"jobType": "SLEEP_JOB", "payload": {"sleepSeconds": 5}, "idempotencyKey": "report-2030-01", "runAt": "2030-01-31T12:00:00Z",
+				name: "with-everything", summary: "Leave nothing to defaults", media: mediaJSON,
+				body: `{"jobType": "SLEEP_JOB", "payload": {"sleepSeconds": 5}, "idempotencyKey": "order-4711", "runAt": "2030-01-31T12:00:00Z",
 "priority": 0, "maxAttempts": 4, "timeout": "30s", "tenant": "default", "tags": ["nightly"], "hold": false}`,
 			},
 		},

@@ -244,6 +244,8 @@ func TestPathsThatAreNoOperationsAreGuardedToo(t *testing.T) {
 		{request: "POST /healthz", open: 405, closed: 405},
 		{request: "GET /openapi.json", open: 200, closed: 401},
 		{request: "GET /openapi.yaml", open: 200, closed: 401},
+		{request: "GET /docs", open: 200, closed: 401},
+		{request: "GET /docs/swagger-ui.css", open: 200, closed: 401},
 		{request: "GET /nothing", open: 404, closed: 401},
 		{request: "PUT /jobs", open: 405, closed: 401},
 		{request: "OPTIONS /jobs", open: 405, closed: 401},
