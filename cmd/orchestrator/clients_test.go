@@ -157,7 +157,12 @@ func (l *ledger) fill(args []string) []string {
 
 func TestServerAndDatabaseGiveTheSameAnswers(t *testing.T) {
 	t.Chdir(t.TempDir())
-	require.NoError(t, os.WriteFile("jobs.ndjson", []byte("{\"jobType\":\"ECHO\"}\n\n{\"jobType\":\"ECHO\",\"payload\":{\"n\":\"x\"}}\nnot json\n"), 0o600))
+	const good, odd = `{"jobType":"ECHO","payload":{"n":1}}`, `{"jobType":"ECHO","payload":{"n":"x"}}`
+	for name, lines := range map[string][]string{
+		"good.ndjson": {good, "", good}, "odd.ndjson": {good, "", odd}, "jobs.ndjson": {good, "", odd, "not json"},
+	} {
+		require.NoError(t, os.WriteFile(name, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+	}
 	served, straight := newLedger(t), newLedger(t)
 	server := []string{"HOLDFAST_SERVER=" + served.serve(t, nil)}
 	database := []string{"HOLDFAST_DATABASE__URL=" + straight.url}
@@ -187,7 +192,7 @@ func TestServerAndDatabaseGiveTheSameAnswers(t *testing.T) {
 		{args: []string{"job-types", "ECHO", "--schema"}, says: `"integer"`},
 		{args: []string{"job-types", "NONE"}, code: 1},
 		{args: []string{"dead-letter", "list"}, says: "DEAD ECHO default"},
-		{args: []string{"workers"}, says: "worker-1 here 17 alive"},
+		{args: []string{"workers"}, says: "worker-1 17 alive"},
 		{args: []string{"queues"}, says: "ECHO"},
 		{args: []string{"metrics"}, says: "ECHO"},
 		{args: []string{"submit", "ECHO", "--payload", `{"n":2}`, "--key", "k"}, says: "PENDING"},
@@ -202,6 +207,13 @@ func TestServerAndDatabaseGiveTheSameAnswers(t *testing.T) {
 		{args: []string{"cancel", "QUEUED", "HELD"}, says: "HELD ECHO CANCELED"},
 		{args: []string{"dead-letter", "retry"}, says: "1 job requeued"},
 		{args: []string{"dead-letter", "retry", "--all"}, says: "0 jobs requeued"},
+		{args: []string{"submit", "--batch", "jobs.ndjson"}, code: 1, says: "1 accepted, 2 refused in"},
+		{args: []string{"submit", "--batch", "jobs.ndjson", "--json"}, code: 1, says: `{"done":true,"accepted":1,"refused":2}`},
+		{args: []string{"submit", "--batch", "jobs.ndjson", "--atomic"}, code: 1, says: "line 4, column 2"},
+		{args: []string{"submit", "--batch", "odd.ndjson", "--atomic"}, code: 1, says: "line 3: #/payload/n: "},
+		{args: []string{"submit", "--batch", "good.ndjson", "--atomic"}, says: "2 accepted, 0 refused in"},
+		{args: []string{"submit", "--batch", "good.ndjson", "--atomic", "--json"}, says: `{"index":1,"job":{`},
+		{args: []string{"submit", "--batch", "missing.ndjson"}, code: 1, says: "no such file"},
 	} {
 		for _, format := range [][]string{nil, {"--json"}} {
 			if format != nil && changes(test.args[0]) {
@@ -223,6 +235,34 @@ func TestServerAndDatabaseGiveTheSameAnswers(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestALongBatchIsStoredWhole(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const lines = 20_000
+	line := `{"jobType":"ECHO","payload":{"n":1,"text":"` + strings.Repeat("x", 500) + `"}}` + "\n"
+	l := newLedger(t)
+	for name, test := range map[string]struct {
+		environ string
+		flag    string
+	}{
+		"server":   {"HOLDFAST_SERVER=" + l.serve(t, nil), "--json"},
+		"database": {"HOLDFAST_DATABASE__URL=" + l.url, "--direct"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := executeWith(t, strings.NewReader(strings.Repeat(line, lines)), []string{test.environ}, "submit", "--batch", "-", test.flag)
+			require.Equal(t, exitOK, got.code, got.stderr)
+			if test.flag == "--json" {
+				require.Equal(t, lines+1, strings.Count(got.stdout, "\n"))
+				require.True(t, strings.HasSuffix(got.stdout, `{"done":true,"accepted":20000,"refused":0}`+"\n"))
+				return
+			}
+			require.Contains(t, got.stdout, "20,000 accepted, 0 refused in")
+		})
+	}
+	counted, err := l.store.Metrics(t.Context(), time.Minute)
+	require.NoError(t, err)
+	require.EqualValues(t, 2*lines+1, counted.Counts[job.Queued])
 }
 
 // changes reports whether a second run would do something else.

@@ -86,7 +86,7 @@ func serveDirect(ctx context.Context, cfg config, db *database, log *slog.Logger
 	jobs := direct.NewJobs(ledger, accept)
 	handler := api.New(api.Config{
 		Jobs: jobs, Operations: ledger, Log: log, Version: thisBuild().Version,
-		MaxBodyBytes: cfg.Server.MaxBodyBytes, MaxBatchBytes: api.DefaultMaxBatchBytes, RequestTimeout: cfg.Server.RequestTimeout,
+		MaxBodyBytes: cfg.Server.MaxBodyBytes, MaxBatchBytes: cfg.Server.MaxBatchBytes, RequestTimeout: cfg.Server.RequestTimeout,
 	})
 	// The address is shown in errors only.
 	client, err := client.New(client.Config{

@@ -37,23 +37,10 @@ type program struct {
 // command ends in good order.
 func (p *program) run(ctx context.Context, args []string) int {
 	understood := false
-	root := &cobra.Command{
-		Use:           "orchestrator",
-		Short:         "Run durable background jobs in handler plugins",
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		// Called when the command line has been parsed.
-		PersistentPreRun: func(*cobra.Command, []string) { understood = true },
-	}
+	root := p.root()
 	root.SetArgs(args)
-	root.SetOut(p.stdout)
-	root.SetErr(p.stderr)
-	root.PersistentFlags().StringVar(&p.configFile, "config", "",
-		"configuration `file` (config.yaml in the working directory when there is one)")
-	root.PersistentFlags().StringArrayVar(&p.sets, "set", nil,
-		"set one key, as in --set server.address=:9000; repeatable, wins over file and environment (`key=value`)")
-	root.AddCommand(p.serveCommand(), p.migrateCommand(), p.versionCommand())
-	p.clients().AddTo(root)
+	// Called when the command line has been parsed.
+	root.PersistentPreRun = func(*cobra.Command, []string) { understood = true }
 
 	err := root.ExecuteContext(ctx)
 	if err == nil {
@@ -74,6 +61,25 @@ func (p *program) run(ctx context.Context, args []string) int {
 		return exitUsage
 	}
 	return exitFailure
+}
+
+// root is the command that has all others.
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "orchestrator",
+		Short:         "Run durable background jobs in handler plugins",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	root.PersistentFlags().StringVar(&p.configFile, "config", "",
+		"configuration `file` (config.yaml in the working directory when there is one)")
+	root.PersistentFlags().StringArrayVar(&p.sets, "set", nil,
+		"set one key, as in --set server.address=:9000; repeatable, wins over file and environment (`key=value`)")
+	root.AddCommand(p.serveCommand(), p.migrateCommand(), p.versionCommand())
+	p.clients().AddTo(root)
+	return root
 }
 
 // load reads the configuration that the flags and the environment name.

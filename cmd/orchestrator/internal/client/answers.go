@@ -117,7 +117,6 @@ type Retry struct {
 // Worker is one incarnation of an orchestrator.
 type Worker struct {
 	WorkerID      string           `json:"workerId"`
-	Host          string           `json:"host"`
 	PID           int              `json:"pid"`
 	Condition     string           `json:"condition"`
 	StartedAt     time.Time        `json:"startedAt"`

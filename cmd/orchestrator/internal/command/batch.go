@@ -38,7 +38,9 @@ func (s *session) submitBatch(ctx context.Context, b batchFlags) error {
 		source = file
 	}
 	upload := client.NewUpload(source)
-	progress := &batchProgress{upload: upload, size: size, line: show.NewLine(s.notes), began: time.Now()}
+	progress := &batchProgress{
+		upload: upload, size: size, line: show.NewLine(s.notes), shown: s.notes.Terminal, began: time.Now(),
+	}
 	submit := s.SubmitEach
 	if b.atomic {
 		submit = s.SubmitAll
@@ -92,6 +94,7 @@ type batchProgress struct {
 	upload  *client.Upload
 	size    int64
 	line    *show.Line
+	shown   bool
 	began   time.Time
 	done    int
 	refused int
@@ -101,6 +104,9 @@ func (p *batchProgress) step(refused bool) {
 	p.done++
 	if refused {
 		p.refused++
+	}
+	if !p.shown {
+		return
 	}
 	progress := show.Progress{Done: p.done, Refused: p.refused, Share: -1, Elapsed: time.Since(p.began)}
 	if items, sent := p.upload.Sent(); p.size > 0 && items > 0 {

@@ -60,7 +60,7 @@ func (s *session) took(job client.Job) string {
 	case job.StartedAt == nil || job.Status == client.Pending:
 		return ""
 	case job.FinishedAt != nil:
-		return show.Age(job.FinishedAt.Sub(*job.StartedAt))
+		return show.Seconds(job.FinishedAt.Sub(*job.StartedAt).Seconds())
 	}
 	return show.Age(max(s.now().Sub(*job.StartedAt), 0))
 }

@@ -29,7 +29,7 @@ func (p *Program) workersCommand() *cobra.Command {
 			return err
 		}
 		table := show.NewTable(s.out,
-			show.Column{Name: "WORKER"}, show.Column{Name: "HOST"}, show.Column{Name: "PID", Right: true},
+			show.Column{Name: "WORKER"}, show.Column{Name: "PID", Right: true},
 			show.Column{Name: "CONDITION"}, show.Column{Name: "UP FOR", Right: true}, show.Column{Name: "HEARTBEAT", Right: true},
 			show.Column{Name: "RUNNING", Right: true}, show.Column{Name: "SUCCEEDED", Right: true},
 			show.Column{Name: "DEAD", Right: true}, show.Column{Name: "CANCELED", Right: true})
@@ -38,7 +38,7 @@ func (p *Program) workersCommand() *cobra.Command {
 			if w.StoppedAt != nil {
 				upTo = *w.StoppedAt
 			}
-			table.Row(show.Text(w.WorkerID), show.Text(w.Host), show.Text(strconv.Itoa(w.PID)),
+			table.Row(show.Text(w.WorkerID), show.Text(strconv.Itoa(w.PID)),
 				styled(w.Condition), show.Text(show.Age(upTo.Sub(w.StartedAt))), show.Text(s.ago(w.LastHeartbeat)+" ago"),
 				number(w.Jobs["running"]), number(w.Jobs["succeeded"]), alarming(w.Jobs["dead"]), number(w.Jobs["canceled"]))
 		}

@@ -24,14 +24,18 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }
 
-// Seconds is Age of what the API says in seconds, exact below ten.
+// Seconds is Age of what the API says in seconds, with more digits below ten.
 func Seconds(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	switch {
 	case d <= 0:
 		return "0s"
+	case d < time.Millisecond:
+		return d.Round(time.Microsecond).String()
+	case d < time.Second:
+		return d.Round(10 * time.Microsecond).String()
 	case d < 10*time.Second:
-		return d.Round(max(d/1000, 1)).String()
+		return d.Round(time.Millisecond).String()
 	}
 	return Age(d)
 }

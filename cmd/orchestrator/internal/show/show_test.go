@@ -92,7 +92,7 @@ func TestAgesHaveTheTwoUnitsThatMatter(t *testing.T) {
 	} {
 		require.Equal(t, want, Age(d))
 	}
-	for seconds, want := range map[float64]string{0: "0s", 0.0421: "42.1ms", 1.5: "1.5s", 330: "5m30s"} {
+	for seconds, want := range map[float64]string{0: "0s", 0.0000012: "1µs", 0.0421: "42.1ms", 1.004321: "1.004s", 1.5: "1.5s", 330: "5m30s"} {
 		require.Equal(t, want, Seconds(seconds))
 	}
 	require.Equal(t, "-1,234,567", Count(-1234567))
