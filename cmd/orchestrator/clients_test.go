@@ -326,6 +326,9 @@ func TestCredentialsComeFromTheEnvironmentOrTheFileOfTheServer(t *testing.T) {
 	require.Contains(t, got.stderr, "The credentials file cannot be used: ")
 
 	require.NoError(t, os.Chmod("data/credentials", 0o600))
+	security := securityConfig{User: "admin", CredentialsFile: "data/credentials"}
+	require.Equal(t, "p4ss:word", loginOfFile("http://127.0.0.1:8080", security).Password)
+	require.Empty(t, loginOfFile("http://192.0.2.1:8080", security), "they are for this machine alone")
 	require.False(t, isLoopbackURL("http://192.0.2.1:8080"))
 	require.True(t, isLoopbackURL("http://[::1]:8080"))
 	require.True(t, isLoopbackURL("http://LocalHost:8080"))
@@ -372,6 +375,7 @@ func TestNoDatabaseIsMadeToLookIntoIt(t *testing.T) {
 
 func TestCompletionIsSilentWhateverIsWrong(t *testing.T) {
 	t.Chdir(t.TempDir())
+	require.NoError(t, os.MkdirAll("data/postgres", 0o700))
 	for _, args := range [][]string{
 		{"get", "--direct"},
 		{"get", "--server", "http://127.0.0.1:1"},
@@ -382,6 +386,9 @@ func TestCompletionIsSilentWhateverIsWrong(t *testing.T) {
 		require.Equal(t, ":4\n", got.stdout)
 		require.Equal(t, "Completion ended with directive: ShellCompDirectiveNoFileComp\n", got.stderr, "which shells throw away")
 	}
+	made, err := os.ReadDir("data/postgres")
+	require.NoError(t, err)
+	require.Empty(t, made, "no database is started for it")
 }
 
 func TestExitCodesTellUsageFromFailureFromABadEnd(t *testing.T) {

@@ -47,7 +47,8 @@ func (p *program) connect(ctx context.Context, to command.Target) (*client.Clien
 		server = p.getenv(envServer)
 	}
 	login := p.loginOfEnvironment()
-	if server == "" || login == (client.Login{}) && isLoopbackURL(server) {
+	unknown := login == (client.Login{})
+	if server == "" || unknown && isLoopbackURL(server) {
 		cfg, err := p.load()
 		if err != nil {
 			return nil, nil, err
@@ -55,8 +56,8 @@ func (p *program) connect(ctx context.Context, to command.Target) (*client.Clien
 		if server == "" {
 			server = "http://" + reachable(hostPort(cfg.Server.Address))
 		}
-		if login == (client.Login{}) && isLoopbackURL(server) {
-			login = loginOfFile(cfg.Security)
+		if unknown {
+			login = loginOfFile(server, cfg.Security)
 		}
 	}
 	api, err := client.New(client.Config{Server: server, Login: login, Agent: agent()})
@@ -80,8 +81,12 @@ func (p *program) loginOfEnvironment() client.Login {
 }
 
 // loginOfFile takes the credentials that a server on this machine has made for
-// itself. Without them the server answers what it answers to anybody.
-func loginOfFile(cfg securityConfig) client.Login {
+// itself. No other server gets them. Without them a server answers what it
+// answers to anybody.
+func loginOfFile(server string, cfg securityConfig) client.Login {
+	if !isLoopbackURL(server) {
+		return client.Login{}
+	}
 	kept := credentials{user: cfg.User}
 	err := kept.read(cfg.CredentialsFile)
 	switch {

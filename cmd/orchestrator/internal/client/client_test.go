@@ -285,18 +285,42 @@ func TestResultsComeWhileLinesStillGo(t *testing.T) {
 
 func TestAFileThatCannotBeReadIsTheErrorThatIsShown(t *testing.T) {
 	broken := errors.New("disk on fire")
-	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.WriteHeader(http.StatusOK)
-	})
-	source := io.MultiReader(strings.NewReader("{}\n"), failing{broken})
-	_, err := c.SubmitEach(t.Context(), NewUpload(source), func(Result) error { return nil })
-	require.ErrorIs(t, err, broken)
+	for name, test := range map[string]struct {
+		begin bool
+		want  string
+	}{
+		"before the answer": {want: "disk on fire"},
+		"during the answer": {begin: true, want: "the answer broke off after line 0: disk on fire\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			begun := make(chan struct{})
+			c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if test.begin {
+					require.NoError(t, http.NewResponseController(w).EnableFullDuplex())
+					require.NoError(t, http.NewResponseController(w).Flush())
+				}
+				close(begun)
+				_, _ = io.Copy(io.Discard, r.Body)
+				<-r.Context().Done()
+			})
+			source := io.MultiReader(strings.NewReader("{}\n"), failing{broken, begun})
+			_, err := c.SubmitEach(t.Context(), NewUpload(source), func(Result) error { return nil })
+			require.ErrorIs(t, err, broken)
+			require.True(t, strings.HasPrefix(err.Error(), test.want), err.Error())
+		})
+	}
 }
 
-type failing struct{ error }
+// failing fails once the server has begun.
+type failing struct {
+	err   error
+	begun <-chan struct{}
+}
 
-func (f failing) Read([]byte) (int, error) { return 0, f.error }
+func (f failing) Read([]byte) (int, error) {
+	<-f.begun
+	return 0, f.err
+}
 
 func TestLinesOfAnyLengthPassThroughAFixedBuffer(t *testing.T) {
 	blank := strings.Repeat(" ", 3*uploadBuffer)

@@ -40,6 +40,16 @@ func open(t *testing.T, accept func(string) job.TypeSpec) (*Jobs, <-chan job.Hin
 	return NewJobs(ledger, accept), heard
 }
 
+func hear(t *testing.T, heard <-chan job.Hint, want job.Hint) {
+	t.Helper()
+	select {
+	case hint := <-heard:
+		require.Equal(t, want, hint)
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s is not heard", want)
+	}
+}
+
 func submission(t *testing.T, changes ...func(*job.Submission)) job.Submission {
 	t.Helper()
 	id, err := uuid.NewV7()
@@ -59,10 +69,10 @@ func TestEveryChangeIsHintedAt(t *testing.T) {
 	jobs, heard := open(t, nil)
 	receipt, err := jobs.Submit(t.Context(), submission(t))
 	require.NoError(t, err)
-	require.Equal(t, job.JobsReady, <-heard)
+	hear(t, heard, job.JobsReady)
 	_, err = jobs.Cancel(t.Context(), receipt.ID)
 	require.NoError(t, err)
-	require.Equal(t, job.JobsEnded, <-heard)
+	hear(t, heard, job.JobsEnded)
 
 	// The next ones come too soon after these, and are sent in the end.
 	_, err = jobs.SubmitAll(t.Context(), []job.Submission{submission(t), submission(t)})
@@ -72,7 +82,7 @@ func TestEveryChangeIsHintedAt(t *testing.T) {
 	_, err = jobs.Release(t.Context(), waiting.ID)
 	require.NoError(t, err)
 	jobs.Flush(t.Context())
-	require.Equal(t, job.JobsReady, <-heard)
+	hear(t, heard, job.JobsReady)
 	jobs.Flush(t.Context())
 	require.Empty(t, heard)
 }
@@ -81,33 +91,51 @@ func TestDeadJobsAreRequeuedWithAHint(t *testing.T) {
 	jobs, heard := open(t, nil)
 	receipt, err := jobs.Submit(t.Context(), submission(t))
 	require.NoError(t, err)
-	require.Equal(t, job.JobsReady, <-heard)
+	hear(t, heard, job.JobsReady)
 	bury(t, jobs)
 	_, err = jobs.Requeue(t.Context(), receipt.ID)
 	require.NoError(t, err)
 	jobs.Flush(t.Context())
-	require.Equal(t, job.JobsReady, <-heard)
+	hear(t, heard, job.JobsReady)
 	bury(t, jobs)
 	count, err := jobs.Redrive(t.Context(), job.DeadLetterFilter{Limit: 10})
 	require.NoError(t, err)
 	require.Equal(t, 1, count)
 	jobs.Flush(t.Context())
-	require.Equal(t, job.JobsReady, <-heard)
+	hear(t, heard, job.JobsReady)
+}
+
+func TestTheOwnerOfARunningJobIsToldOfItsCancel(t *testing.T) {
+	jobs, heard := open(t, nil)
+	receipt, err := jobs.Submit(t.Context(), submission(t))
+	require.NoError(t, err)
+	hear(t, heard, job.JobsReady)
+	claim(t, jobs)
+	view, err := jobs.Cancel(t.Context(), receipt.ID)
+	require.NoError(t, err)
+	require.Equal(t, job.Running, view.State)
+	hear(t, heard, job.CancelAsked)
 }
 
 // bury has the one job that is queued fail for good.
 func bury(t *testing.T, jobs *Jobs) {
+	t.Helper()
+	fates, err := jobs.Settle(t.Context(), []job.Settlement{{
+		Lease: claim(t, jobs), Decision: job.Decision{To: job.Dead, Kind: job.PermanentFailure, Attempt: 1}, Number: 1, Error: "broken",
+	}})
+	require.NoError(t, err)
+	require.Equal(t, []job.Fate{job.Settled}, fates)
+}
+
+// claim takes the one job that is queued.
+func claim(t *testing.T, jobs *Jobs) job.Lease {
 	t.Helper()
 	const worker = "w"
 	require.NoError(t, jobs.Enlist(t.Context(), job.Worker{ID: worker, Host: "h"}, time.Minute))
 	claimed, err := jobs.Claim(t.Context(), worker, []string{"ECHO"}, 1, time.Minute)
 	require.NoError(t, err)
 	require.Len(t, claimed, 1)
-	fates, err := jobs.Settle(t.Context(), []job.Settlement{{
-		Lease: claimed[0].Lease, Decision: job.Decision{To: job.Dead, Kind: job.PermanentFailure, Attempt: 1}, Number: 1, Error: "broken",
-	}})
-	require.NoError(t, err)
-	require.Equal(t, []job.Fate{job.Settled}, fates)
+	return claimed[0].Lease
 }
 
 func TestAnAwaitedJobIsReturnedWhenItEnds(t *testing.T) {
