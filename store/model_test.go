@@ -203,12 +203,12 @@ func (m *model) end(l *modelLease, d job.Decision) {
 	if d.To.Final() {
 		m.byWorker[l.worker][d.To]++
 	}
-	m.count(l, d)
+	m.count(d)
 }
 
 // count notes what the end of an attempt adds to the figures. The loss of an
 // owner counts as a failure where it is charged like one.
-func (m *model) count(l *modelLease, d job.Decision) {
+func (m *model) count(d job.Decision) {
 	switch d.To {
 	case job.Succeeded:
 		m.happened.Succeeded++
