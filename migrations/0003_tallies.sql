@@ -73,17 +73,24 @@ create table tally_attempts (
     jobs    bigint not null
 ) with (fillfactor = 50);
 
+-- What there is already. What orchestrators of before do from now on is not
+-- tallied: the figures are exact once the last of them has stopped.
 insert into tally_totals
-select job_type, 'submitted', count(*), 0 from jobs group by job_type
+select job_type, 'submitted'::tally_event, count(*), 0::double precision from jobs group by job_type
 union all
-select j.job_type, (case a.outcome when 'succeeded' then 'succeeded' else 'failed' end)::tally_event, count(*),
-    coalesce(sum(extract(epoch from a.ended_at - a.claimed_at)) filter (where a.outcome = 'succeeded'), 0)
+select j.job_type, 'succeeded', count(*), coalesce(sum(extract(epoch from a.ended_at - a.claimed_at)), 0)
+from jobs j
+left join job_attempts a on a.job_id = j.job_id and a.outcome = 'succeeded'
+where j.state = 'succeeded'
+group by j.job_type
+union all
+select job_type, 'canceled', count(*), 0 from jobs where state = 'canceled' group by job_type
+union all
+select j.job_type, 'failed', count(*), 0
 from job_attempts a
 join jobs j on j.job_id = a.job_id
-where a.outcome in ('succeeded', 'failed', 'permanent', 'timeout', 'crashed', 'lease_expired')
-group by 1, 2
-union all
-select job_type, 'canceled', count(*), 0 from jobs where state = 'canceled' group by job_type;
+where a.outcome in ('failed', 'permanent', 'timeout', 'crashed', 'lease_expired')
+group by j.job_type;
 
 insert into tally_workers
 select worker_id, state::text::tally_event, count(*)

@@ -136,6 +136,48 @@ func TestAMigrationWithoutATransactionCanBeRepeated(t *testing.T) {
 	require.Equal(t, schema, dump(t, db))
 }
 
+func TestFiguresBeginWithWhatIsInTheLedger(t *testing.T) {
+	db := database(t, storetest.EmptyURL(t))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("."))
+	require.NoError(t, err)
+	_, err = provider.UpTo(t.Context(), 2)
+	require.NoError(t, err)
+	for _, statement := range []string{
+		"alter table jobs disable trigger all",
+		`insert into jobs (job_id, tenant, job_type, priority, request_hash, payload, tags, trace_parent, trace_state,
+			max_attempts, timeout, run_at, state, attempt, worker_id, finished_at)
+		select gen_random_uuid(), 'default', 'T', 0, '', '{}', '{}', '', '', 4, '1 s', now(), s::job_state, a, w, f
+		from (values ('queued', 1, null, null), ('created', 0, null, null), ('retry', 2, 'w', null),
+			('succeeded', 1, 'w', now()), ('succeeded', 2, 'v', now()), ('succeeded', 1, 'w', now()),
+			('dead', 4, 'w', now()), ('canceled', 0, null, now())) as v (s, a, w, f)`,
+		"alter table jobs enable trigger all",
+		"insert into ready select job_id, job_type, 0, run_at from jobs where state = 'queued'",
+		"insert into timers select job_id, run_at from jobs where state in ('created', 'retry')",
+		`insert into job_attempts (job_id, fence, attempt, lease_id, worker_id, claimed_at, ended_at, outcome)
+		select job_id, n, n, gen_random_uuid(), 'w', now() - interval '3 s', now(),
+			(case when state = 'succeeded' and n = attempt then 'succeeded' else 'failed' end)::attempt_outcome
+		from jobs, generate_series(1, attempt) n where state in ('succeeded', 'dead', 'retry')`,
+		// Its attempt is gone, but not the job.
+		"delete from job_attempts where job_id = (select job_id from jobs where worker_id = 'v') and outcome = 'succeeded'",
+	} {
+		_, err := db.ExecContext(t.Context(), statement)
+		require.NoError(t, err, statement)
+	}
+	_, err = migrations.Up(t.Context(), db)
+	require.NoError(t, err)
+	for figure, want := range map[string][]string{
+		"select concat_ws(' ', job_type, event, jobs, seconds) from tally_totals order by event": {
+			"T submitted 8 0", "T succeeded 3 6", "T canceled 1 0", "T failed 7 0",
+		},
+		"select concat_ws(' ', worker_id, event, jobs) from tally_workers order by 1": {"v succeeded 1", "w dead 1", "w succeeded 2"},
+		"select concat_ws(' ', attempt, jobs) from tally_attempts order by 1":         {"0 1", "1 2", "2 1", "4 1"},
+		"select concat_ws(' ', state, attempt) from timers order by 1":                {"created 0", "retry 2"},
+		"select attempt::text from ready":                                             {"1"},
+	} {
+		require.Equal(t, want, query(t, db, figure), figure)
+	}
+}
+
 // The golden file shows whoever reviews a migration what comes of it.
 func TestTheSchemaIsTheOneReviewed(t *testing.T) {
 	db := database(t, storetest.URL(t))
