@@ -2,6 +2,9 @@ package store
 
 import (
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,4 +81,93 @@ func fillHistory(b *testing.B, s *Store, after, n int) {
 		from generate_series(1, $1::integer) i`, n, after)
 	require.NoError(b, err)
 	require.NoError(b, tx.Commit(b.Context()))
+}
+
+// BenchmarkVerbs tells what it costs the database to submit and to settle, one
+// by one and in large batches. Processor time and WAL bytes compare better than
+// rates do on a machine that does other things as well.
+func BenchmarkVerbs(b *testing.B) {
+	for _, size := range []int{1, 500} {
+		b.Run(fmt.Sprintf("submit/batch=%d", size), func(b *testing.B) {
+			s := open(b)
+			for _, done := range s.Submit(b.Context(), submissions(b, size)) { // plans are made once
+				require.NoError(b, done.Err)
+			}
+			batches := make([][]job.Submission, 0, b.N/size+1)
+			for len(batches)*size < b.N {
+				batches = append(batches, submissions(b, size))
+			}
+			measured(b, s, len(batches)*size, func() {
+				for _, batch := range batches {
+					for _, done := range s.Submit(b.Context(), batch) {
+						require.NoError(b, done.Err)
+					}
+				}
+			})
+		})
+		b.Run(fmt.Sprintf("settle/batch=%d", size), func(b *testing.B) {
+			s := open(b)
+			var batches [][]job.Settlement
+			for len(batches)*size < b.N+size {
+				submit(b, s, submissions(b, size)...)
+				batches = append(batches, claimedBatch(b, s, size))
+			}
+			_, err := s.Settle(b.Context(), batches[0])
+			require.NoError(b, err)
+			measured(b, s, (len(batches)-1)*size, func() {
+				for _, batch := range batches[1:] {
+					_, err := s.Settle(b.Context(), batch)
+					require.NoError(b, err)
+				}
+			})
+		})
+	}
+}
+
+func claimedBatch(b *testing.B, s *Store, size int) []job.Settlement {
+	b.Helper()
+	claimed, err := s.Claim(b.Context(), worker, []string{jobType}, size, time.Hour)
+	require.NoError(b, err)
+	require.Len(b, claimed, size)
+	batch := make([]job.Settlement, size)
+	for i, c := range claimed {
+		batch[i] = as(c, job.Success)
+	}
+	return batch
+}
+
+// measured reports what f costs for each of n jobs.
+func measured(b *testing.B, s *Store, n int, f func()) {
+	b.Helper()
+	wal := func() int64 { return ask[int64](b, s, "select pg_current_wal_insert_lsn() - '0/0'::pg_lsn") }
+	walBefore, busyBefore := wal(), busy(b, s)
+	b.ResetTimer()
+	f()
+	b.StopTimer()
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "jobs/s")
+	b.ReportMetric(float64((busy(b, s)-busyBefore).Nanoseconds())/1000/float64(n), "PostgreSQL-µs/job")
+	b.ReportMetric(float64(wal()-walBefore)/float64(n), "WAL-B/job")
+}
+
+// busy is how long the processes that serve the store's database have run on a
+// processor. It is zero where that cannot be known.
+func busy(b *testing.B, s *Store) time.Duration {
+	b.Helper()
+	rows, err := s.work.Query(b.Context(), "select pid from pg_stat_activity where datname = current_database() and backend_type = 'client backend'")
+	require.NoError(b, err)
+	defer rows.Close()
+	var total time.Duration
+	for rows.Next() {
+		var pid int
+		require.NoError(b, rows.Scan(&pid))
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
+		if err != nil {
+			continue
+		}
+		ran, err := strconv.ParseInt(strings.Fields(string(text))[0], 10, 64)
+		require.NoError(b, err)
+		total += time.Duration(ran)
+	}
+	require.NoError(b, rows.Err())
+	return total
 }

@@ -21,7 +21,8 @@ with batch as (
     returning f.*, j.attempt, j.job_type
 ), tallied as (
     insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
-    select date_bin('10 seconds', now(), 'epoch'), job_type, worker_id, 'succeeded', attempt, count(*), sum(extract(epoch from now() - claimed_at))
+    select date_bin('10 seconds', now(), 'epoch'), job_type, worker_id, 'succeeded', attempt, count(*),
+        extract(epoch from sum(now() - claimed_at))
     from settled
     group by job_type, worker_id, attempt
 )
