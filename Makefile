@@ -32,6 +32,11 @@ test: ## Run all tests with the race detector
 test-containers: ## Run the store's tests through Testcontainers
 	scripts/test-containers.sh
 
+.PHONY: test-openapi
+test-openapi: ## Test the API's description with validators and a generated client
+	scripts/need.sh postgres
+	cd test/openapi && $(GO) test -timeout 8m ./...
+
 .PHONY: cover
 cover: ## Measure what the tests reach, into coverage.html
 	scripts/need.sh gcc postgres
@@ -43,13 +48,14 @@ cover: ## Measure what the tests reach, into coverage.html
 lint: $(TOOLS)/golangci-lint ## Check style, errors and who may import whom
 	$(TOOLS)/golangci-lint config verify
 	$(TOOLS)/golangci-lint run ./...
+	cd test/openapi && $(CURDIR)/$(TOOLS)/golangci-lint run ./...
 
 .PHONY: fmt
 fmt: $(TOOLS)/golangci-lint ## Format the Go code
 	$(TOOLS)/golangci-lint fmt
 
 .PHONY: generate
-generate: $(TOOLS)/protoc-gen-go ## Generate Go from the protocol
+generate: $(TOOLS)/protoc-gen-go ## Generate Go from the protocol and the API's description
 	scripts/need.sh protoc
 	scripts/generate.sh .
 

@@ -31,6 +31,7 @@ var chapters = []*huma.Tag{
 func describe(document *huma.OpenAPI) {
 	document.Info.Description = about
 	document.Info.License = &huma.License{Name: "Apache License 2.0", Identifier: "Apache-2.0"}
+	document.Servers = []*huma.Server{{URL: "/", Description: "The server that gave this description."}}
 	document.Tags = chapters
 	shareRejections(document)
 	eachOperation(document, func(operation *huma.Operation) {

@@ -29,7 +29,7 @@ func TestTheCopyOfTheDescriptionIsCurrent(t *testing.T) {
 	kept, err := os.ReadFile(copyOfDocument)
 	require.NoError(t, err)
 	require.Equal(t, string(kept), served,
-		"the description has changed; when that was meant: go test ./api -run Description -update, then make generate-client")
+		"the description has changed; when that was meant: go test ./api -run Description -update, then make generate")
 }
 
 func TestEveryOperationIsDescribed(t *testing.T) {

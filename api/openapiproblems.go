@@ -58,8 +58,7 @@ var rejections = map[int]rejection{
 		why:     "There is no such job, or it is another tenant's",
 		example: problem(http.StatusNotFound, "no such job"),
 	},
-	http.StatusConflict: {
-		why:     "The job's state does not allow this",
+	http.StatusConflict: { // each operation says why
 		example: problem(http.StatusConflict, "the job's state does not allow this"),
 	},
 	http.StatusRequestEntityTooLarge: {
@@ -99,6 +98,9 @@ var alwaysPossible = []int{
 func shareRejections(document *huma.OpenAPI) {
 	document.Components.Responses = map[string]*huma.Response{}
 	for status, shared := range rejections {
+		if shared.why == "" {
+			continue
+		}
 		document.Components.Responses[nameOf(status)] = shared.describe(document)
 	}
 	document.Components.Responses[anyOther] = rejection{

@@ -88,6 +88,7 @@ func describeParameters(operation *huma.Operation) {
 		parameter.Schema.Description = ""
 	}
 	for _, response := range operation.Responses {
+		delete(response.Headers, "Content-Type") // which stands beside the body
 		for _, header := range response.Headers {
 			if header.Description == "" {
 				header.Description, header.Schema.Description = header.Schema.Description, ""

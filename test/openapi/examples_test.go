@@ -1,0 +1,223 @@
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// given makes what an operation's example speaks of, where that is not there
+// of itself, and returns the id of the job. An operation on a job needs a
+// line here, and so does a list, whose cursor must come from somewhere.
+var given = map[string]func(*testing.T) string{
+	"get-job":     func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}`) },
+	"cancel-job":  func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}, "delay": "1h"`) },
+	"hold-job":    func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}, "delay": "1h"`) },
+	"release-job": func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}, "hold": true`) },
+	"requeue-job": deadLetter,
+	"inspect-job": deadLetter,
+	"list-jobs": twice(func(t *testing.T) string {
+		return submit(t, `"payload": {"sleepSeconds": 1}, "delay": "1h", "tags": ["nightly"]`)
+	}),
+	"list-dead-letters": twice(deadLetter),
+}
+
+func twice(do func(*testing.T) string) func(*testing.T) string {
+	return func(t *testing.T) string {
+		t.Helper()
+		_ = do(t)
+		return do(t)
+	}
+}
+
+func TestEveryExampleIsAnsweredAsDescribed(t *testing.T) {
+	for route, o := range operations(t) {
+		t.Run(o.OperationID, func(t *testing.T) {
+			id := ""
+			if prepare := given[o.OperationID]; prepare != nil {
+				id = prepare(t)
+			}
+			if len(o.RequestBody.Content) == 0 {
+				requireSuccess(t, o, route, exchange(t, requestFor(t, route, o, id, "", "")))
+				return
+			}
+			for media, body := range o.RequestBody.Content {
+				for name, example := range body.Examples {
+					t.Run(name, func(t *testing.T) {
+						requireSuccess(t, o, route, exchange(t, requestFor(t, route, o, id, media, textOf(t, example.Value))))
+					})
+				}
+			}
+		})
+	}
+}
+
+func requireSuccess(t *testing.T, o operation, route string, got answer) {
+	t.Helper()
+	require.Equal(t, 2, got.status/100, "%s: %d %s\nIf its example needs something to be there first, add it to given, test/openapi/examples_test.go.",
+		route, got.status, got.body)
+	require.Contains(t, o.Responses, strconv.Itoa(got.status), route)
+}
+
+// requestFor is the example of an operation, with an id and a cursor that the
+// server knows.
+func requestFor(t *testing.T, route string, o operation, id, media, body string) *http.Request {
+	t.Helper()
+	method, path, _ := strings.Cut(route, " ")
+	query, header := url.Values{}, http.Header{}
+	pages := false
+	for _, p := range o.Parameters {
+		value := fmt.Sprint(p.Example)
+		switch {
+		case p.In == "path" && p.Name == "id":
+			require.NotEmpty(t, id, "%s: say which job its example is about, in given, test/openapi/examples_test.go", route)
+			path = strings.ReplaceAll(path, "{id}", id)
+		case p.In == "path":
+			path = strings.ReplaceAll(path, "{"+p.Name+"}", url.PathEscape(value))
+		case p.Name == "cursor":
+			pages = true
+		case p.In == "query":
+			query[p.Name] = valuesOf(p.Example)
+		case p.In == "header":
+			header.Set(p.Name, value)
+		}
+	}
+	if pages {
+		query.Set("cursor", secondPage(t, path, query))
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	request, err := http.NewRequestWithContext(t.Context(), method, server.url+path, strings.NewReader(body))
+	require.NoError(t, err)
+	request.Header = header
+	if media != "" {
+		request.Header.Set("Content-Type", media)
+	}
+	request.SetBasicAuth(operator, server.password)
+	return request
+}
+
+// valuesOf are the texts of a parameter that may be repeated.
+func valuesOf(example any) []string {
+	list, many := example.([]any)
+	if !many {
+		list = []any{example}
+	}
+	texts := make([]string, len(list))
+	for i, item := range list {
+		texts[i] = fmt.Sprint(item)
+	}
+	return texts
+}
+
+// secondPage returns the cursor after a page of one.
+func secondPage(t *testing.T, path string, query url.Values) string {
+	t.Helper()
+	query.Set("limit", "1")
+	var first struct{ NextCursor string }
+	require.NoError(t, json.Unmarshal([]byte(call(t, http.MethodGet, path+"?"+query.Encode(), "", http.StatusOK)), &first))
+	require.NotEmpty(t, first.NextCursor, "%s: make two of what its example lists, in given, test/openapi/examples_test.go", path)
+	return first.NextCursor
+}
+
+// answer is an answer that has been read.
+type answer struct {
+	status int
+	body   string
+}
+
+// exchange sends a request and holds it and its answer against the
+// description.
+func exchange(t *testing.T, request *http.Request) answer {
+	t.Helper()
+	var sent []byte
+	if request.Body != nil {
+		var err error
+		sent, err = io.ReadAll(request.Body)
+		require.NoError(t, err)
+		request.Body = io.NopCloser(bytes.NewReader(sent))
+	}
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	received, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+
+	checks, err := strictValidator()
+	require.NoError(t, err)
+	if response.StatusCode < 300 && !inLines(request.Header) {
+		request.Body = io.NopCloser(bytes.NewReader(sent))
+		_, errs := checks.ValidateHttpRequestSync(request)
+		for _, e := range errs {
+			t.Errorf("%s %s: the request is not as described: %s", request.Method, request.URL, e.Error())
+		}
+	}
+	if !inLines(response.Header) {
+		request.Body, response.Body = io.NopCloser(bytes.NewReader(sent)), io.NopCloser(bytes.NewReader(received))
+		_, errs := checks.ValidateHttpResponse(request, response)
+		for _, e := range errs {
+			t.Errorf("%s %s: the answer is not as described: %s\n%s", request.Method, request.URL, e.Error(), received)
+		}
+	}
+	return answer{status: response.StatusCode, body: string(received)}
+}
+
+// inLines reports whether a body is a JSON value a line, which validators take
+// for one broken value. The tests of package api look at each line.
+func inLines(header http.Header) bool { return header.Get("Content-Type") == "application/x-ndjson" }
+
+// call sends a request as the operator and returns the body of the answer.
+func call(t *testing.T, method, path, body string, want int) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, server.url+path, strings.NewReader(body))
+	require.NoError(t, err)
+	request.SetBasicAuth(operator, server.password)
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, want, response.StatusCode, "%s %s: %s", method, path, text)
+	return string(text)
+}
+
+// submit makes a SLEEP_JOB with the members and returns its id.
+func submit(t *testing.T, members string) string {
+	t.Helper()
+	var made struct{ JobID string }
+	require.NoError(t, json.Unmarshal([]byte(call(t, http.MethodPost, "/jobs", `{"jobType": "SLEEP_JOB", `+members+`}`, http.StatusAccepted)), &made))
+	return made.JobID
+}
+
+// deadLetter makes a job that has failed for good: it takes too long.
+func deadLetter(t *testing.T) string {
+	t.Helper()
+	id := submit(t, `"payload": {"sleepSeconds": 300}, "timeout": "10ms", "maxAttempts": 1`)
+	require.Eventually(t, func() bool {
+		return strings.Contains(call(t, http.MethodGet, "/jobs/"+id+"?wait=10s", "", http.StatusOK), `"FAILED"`)
+	}, patience, time.Millisecond)
+	return id
+}
+
+func textOf(t *testing.T, value any) string {
+	t.Helper()
+	if text, ok := value.(string); ok {
+		return text
+	}
+	text, err := json.Marshal(value)
+	require.NoError(t, err)
+	return string(text)
+}
