@@ -190,13 +190,15 @@ func TestTheServiceAcceptsWhatTheOrchestratorMaySend(t *testing.T) {
 }
 
 func TestABrokenStreamIsNotADrain(t *testing.T) {
-	stopped := make(chan error, 1)
+	begun, stopped := make(chan struct{}), make(chan error, 1)
 	o := serving(t, Handle("WAIT", func(ctx context.Context, _ Job[any]) error {
+		close(begun)
 		<-ctx.Done()
 		stopped <- context.Cause(ctx)
 		return nil
 	}))
 	o.start("WAIT", `null`)
+	<-begun
 	broken := make([]byte, wire.MaxMessageBytes+1)
 	err := o.stream.Send(&handlerv1.WorkRequest{Starts: []*handlerv1.Start{{Payload: broken}}})
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))

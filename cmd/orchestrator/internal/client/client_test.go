@@ -286,39 +286,43 @@ func TestResultsComeWhileLinesStillGo(t *testing.T) {
 func TestAFileThatCannotBeReadIsTheErrorThatIsShown(t *testing.T) {
 	broken := errors.New("disk on fire")
 	for name, test := range map[string]struct {
-		begin bool
-		want  string
+		answer, want string
 	}{
 		"before the answer": {want: "disk on fire"},
-		"during the answer": {begin: true, want: "the answer broke off after line 0: disk on fire\n"},
+		"during the answer": {answer: `{"index":0,"job":{}}` + "\n", want: "the answer broke off after line 1: disk on fire\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			begun := make(chan struct{})
+			fail := make(chan struct{})
 			c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				if test.begin {
+				if test.answer != "" {
 					require.NoError(t, http.NewResponseController(w).EnableFullDuplex())
+					_, _ = io.WriteString(w, test.answer)
 					require.NoError(t, http.NewResponseController(w).Flush())
+				} else {
+					close(fail)
 				}
-				close(begun)
 				_, _ = io.Copy(io.Discard, r.Body)
 				<-r.Context().Done()
 			})
-			source := io.MultiReader(strings.NewReader("{}\n"), failing{broken, begun})
-			_, err := c.SubmitEach(t.Context(), NewUpload(source), func(Result) error { return nil })
+			source := io.MultiReader(strings.NewReader("{}\n"), failing{broken, fail})
+			_, err := c.SubmitEach(t.Context(), NewUpload(source), func(Result) error {
+				close(fail) // The client has the answer's beginning.
+				return nil
+			})
 			require.ErrorIs(t, err, broken)
 			require.True(t, strings.HasPrefix(err.Error(), test.want), err.Error())
 		})
 	}
 }
 
-// failing fails once the server has begun.
+// failing fails once it is told to.
 type failing struct {
-	err   error
-	begun <-chan struct{}
+	err error
+	now <-chan struct{}
 }
 
 func (f failing) Read([]byte) (int, error) {
-	<-f.begun
+	<-f.now
 	return 0, f.err
 }
 
