@@ -8,15 +8,27 @@ import (
 )
 
 // greet says where the API is: to a person on a terminal, else to the log.
-func (p *program) greet(address net.Addr, log *slog.Logger) {
+func (p *program) greet(address net.Addr, cfg *securityConfig, log *slog.Logger) {
 	url := "http://" + reachable(address)
 	if !isTerminal(p.stdout) {
 		log.Info("listening", "address", address.String(), "url", url)
 		return
 	}
 	_, _ = fmt.Fprintf(p.stdout, `Holdfast listens on %s. Try:
-  curl %s/jobs -H 'Content-Type: application/json' -d '{"jobType":"SLEEP_JOB","payload":{"sleepSeconds":1}}'
-`, url, url)
+  curl%s %s/jobs -H 'Content-Type: application/json' -d '{"jobType":"SLEEP_JOB","payload":{"sleepSeconds":1}}'
+`, url, curlLogin(cfg, isPublic(address)), url)
+}
+
+// curlLogin is what makes curl show credentials, where a submission needs
+// them. It does not tell them: curl asks for the password.
+func curlLogin(cfg *securityConfig, public bool) string {
+	switch {
+	case !cfg.closed(public):
+		return ""
+	case cfg.Password == "" && public:
+		return ` -H "Authorization: Bearer $TOKEN"`
+	}
+	return " -u " + cfg.User
 }
 
 // reachable is the address as a client on this machine can use it.

@@ -48,7 +48,7 @@ func (p *program) accessFor(cfg securityConfig, public bool, log *slog.Logger) (
 		}
 		return nil, nil
 	}
-	access := &guard.Access{User: cfg.User, Closed: public || len(cfg.Tokens) > 0}
+	access := &guard.Access{User: cfg.User, Closed: cfg.closed(public)}
 	for _, t := range cfg.Tokens {
 		token := guard.Token{Name: t.Name, Digest: t.digest(), Tenant: t.Tenant}
 		for _, scope := range t.Scopes {

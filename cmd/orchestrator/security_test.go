@@ -181,3 +181,23 @@ func TestMoreConnectionsThanAllowedWait(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 200, code)
 }
+
+func TestTheGreetingSaysHowToLogIn(t *testing.T) {
+	closed := []tokenConfig{{Name: "ci"}}
+	for name, c := range map[string]struct {
+		cfg    securityConfig
+		public bool
+		want   string
+	}{
+		"nobody needs to":        {cfg: securityConfig{Enabled: true, User: "admin"}},
+		"not even from afar":     {cfg: securityConfig{User: "admin", AllowPublic: true}, public: true},
+		"with the password":      {cfg: securityConfig{Enabled: true, User: "ann", Password: "p"}, public: true, want: " -u ann"},
+		"with the kept password": {cfg: securityConfig{Enabled: true, User: "ann", Tokens: closed}, want: " -u ann"},
+		"with a token": {
+			cfg:    securityConfig{Enabled: true, User: "ann", Tokens: closed},
+			public: true, want: ` -H "Authorization: Bearer $TOKEN"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, curlLogin(&c.cfg, c.public)) })
+	}
+}

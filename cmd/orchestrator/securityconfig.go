@@ -46,6 +46,9 @@ func defaultRateLimit() rateLimitConfig {
 	}
 }
 
+// closed reports whether submitting and reading need credentials.
+func (s *securityConfig) closed(public bool) bool { return s.Enabled && (public || len(s.Tokens) > 0) }
+
 const (
 	// maxTokenBytes is as much as the API looks at.
 	maxTokenBytes = 1 << 10

@@ -69,7 +69,7 @@ func (p *program) serve(parent context.Context) error {
 	})
 	server := newServer(cfg.Server, handler, log)
 	server.RegisterOnShutdown(stop)
-	p.greet(listener.Addr(), log)
+	p.greet(listener.Addr(), &cfg.Security, log)
 	return work(drain, abort, limited(listener, cfg.Server, log), server, parts, db.ended, log)
 }
 
