@@ -69,6 +69,11 @@ demo: build ## Show the orchestrator at work
 	$(GO) build -trimpath -o bin/demo ./test/demo
 	bin/demo
 
+.PHONY: bench
+bench: build ## Measure every scenario on this machine, in about half an hour
+	scripts/need.sh postgres
+	bin/orchestrator bench
+
 .PHONY: bench-submit
 bench-submit: ## Compare submissions that share commits with a commit each
 	scripts/need.sh postgres

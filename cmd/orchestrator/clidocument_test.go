@@ -75,7 +75,7 @@ func TestDocumentHasEveryCommandAndFlag(t *testing.T) {
 // eachCommand walks all but the root and what cobra has below completion.
 func eachCommand(c *cobra.Command, see func(*cobra.Command)) {
 	for _, child := range c.Commands() {
-		if child.Name() == "help" {
+		if child.Name() == "help" || child.Hidden {
 			continue
 		}
 		see(child)

@@ -1,0 +1,148 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/procfs"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+)
+
+// Config says what to measure, and on what.
+type Config struct {
+	// Program is the orchestrator's binary, Version what it calls itself.
+	Program, Version string
+	// URL is a PostgreSQL server whose user may create databases.
+	URL string
+	// Settings are further settings of the orchestrator, as key=value.
+	Settings []string
+	// Runs are measured, after WarmUps that are not.
+	Runs, WarmUps int
+	// Jobs is how many there are in a run; 0 for the scenario's own number.
+	Jobs int
+	// Fresh leaves the planner without statistics, as on the first day.
+	Fresh bool
+	// Notes is where the progress is shown.
+	Notes show.Screen
+}
+
+// ErrNoScenario says that there is none of a name.
+var ErrNoScenario = errors.New("no such scenario")
+
+// Names lists the scenarios with what they are about.
+func Names() []string {
+	names := make([]string, len(scenarios))
+	for i, s := range scenarios {
+		names[i] = fmt.Sprintf("%-9s %s", s.name, s.about)
+	}
+	return names
+}
+
+// choose returns the scenarios of the names, or all that are not long.
+func choose(names []string) ([]scenario, error) {
+	if len(names) == 0 {
+		return slices.DeleteFunc(slices.Clone(scenarios), func(s scenario) bool { return s.long }), nil
+	}
+	chosen := make([]scenario, len(names))
+	for i, name := range names {
+		at := slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })
+		if at < 0 {
+			return nil, fmt.Errorf("%w as %q; there are:\n  %s", ErrNoScenario, name, strings.Join(Names(), "\n  "))
+		}
+		chosen[i] = scenarios[at]
+	}
+	return chosen, nil
+}
+
+// lab is where scenarios are run.
+type lab struct {
+	Config
+	cluster *cluster
+	line    *show.Line
+	// now says which run is under way.
+	now string
+}
+
+// Run measures the scenarios of the names, or all but the longest. It returns
+// what was measured until an error, which may be ErrNoScenario.
+func Run(ctx context.Context, cfg Config, names []string) (*Report, error) {
+	chosen, err := choose(names)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := openCluster(ctx, cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	l := &lab{Config: cfg, cluster: cluster, line: show.NewLine(cfg.Notes)}
+	defer l.line.Clear()
+	report := &Report{Machine: l.machine(), Began: time.Now(), Runs: cfg.Runs}
+	for _, s := range chosen {
+		measured := Scenario{Name: s.name, About: s.about}
+		err := l.measure(ctx, s, &measured)
+		report.Scenarios = append(report.Scenarios, measured)
+		if err != nil {
+			return report, fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return report, nil
+}
+
+func (l *lab) measure(ctx context.Context, s scenario, measured *Scenario) error {
+	jobs := s.jobs
+	if l.Jobs > 0 {
+		jobs = l.Jobs
+	}
+	warmUps := l.WarmUps
+	if s.long {
+		warmUps = 0
+	}
+	for i := range warmUps + l.Runs {
+		l.now = fmt.Sprintf("%s, run %d of %d", s.name, i+1-warmUps, l.Runs)
+		record := measured.add
+		if i < warmUps {
+			l.now = s.name + ", warming up"
+			record = func(string, string, string, float64) {}
+		}
+		if err := l.once(ctx, s, jobs, record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *lab) once(ctx context.Context, s scenario, jobs int, record func(name, figure, unit string, value float64)) (err error) {
+	l.say("preparing")
+	db, err := l.cluster.create(ctx)
+	if err != nil {
+		return err
+	}
+	r := &run{lab: l, db: db, record: record}
+	defer func() { err = errors.Join(err, r.end(ctx)) }()
+	return s.do(ctx, r, jobs)
+}
+
+func (l *lab) say(what string) { l.line.Set(l.now + "  " + what) }
+
+func (l *lab) machine() Machine {
+	m := Machine{
+		CPUs: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(),
+		Holdfast: l.Version, PostgreSQL: l.cluster.version, Settings: l.cluster.settings,
+	}
+	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		m.System += " " + strings.TrimSpace(string(release))
+	}
+	if fs, err := procfs.NewDefaultFS(); err == nil {
+		if cpus, err := fs.CPUInfo(); err == nil && len(cpus) > 0 {
+			m.CPU = cpus[0].ModelName
+		}
+	}
+	return m
+}

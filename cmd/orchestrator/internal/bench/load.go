@@ -1,0 +1,111 @@
+package bench
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// sent is what became of requests, in no order.
+type sent struct {
+	took []time.Duration
+	// due is when the request for each job was to be sent.
+	due     map[string]time.Time
+	elapsed time.Duration
+}
+
+// latency returns percentiles of what the requests took.
+func (s sent) latency(share float64) time.Duration { return percentile(s.took, share) }
+
+// crowd is a number of clients, each of which waits for an answer before it
+// sends again.
+type crowd struct {
+	address string
+	clients int
+	request []byte
+	// jobs says to remember which job each answer was about.
+	jobs bool
+}
+
+// flatOut sends as fast as the answers come: so many requests, or until the
+// time is up.
+func (c crowd) flatOut(ctx context.Context, requests int, within time.Duration) (sent, error) {
+	began := time.Now()
+	var given atomic.Int64
+	return c.send(ctx, func(int) (time.Time, bool) {
+		now := time.Now()
+		return now, (requests == 0 || given.Add(1) <= int64(requests)) && (within == 0 || now.Sub(began) < within)
+	})
+}
+
+// steadily sends at a rate a second for a time, whatever the answers take: a
+// request that is late counts from when it was due.
+func (c crowd) steadily(ctx context.Context, rate float64, within time.Duration) (sent, error) {
+	began := time.Now()
+	interval := time.Duration(float64(time.Second) * float64(c.clients) / rate)
+	turns := make([]int, c.clients)
+	return c.send(ctx, func(client int) (time.Time, bool) {
+		due := began.Add(interval*time.Duration(turns[client]) + interval*time.Duration(client)/time.Duration(c.clients))
+		turns[client]++
+		if due.Sub(began) >= within {
+			return due, false
+		}
+		time.Sleep(time.Until(due))
+		return due, true
+	})
+}
+
+// send lets each client send until next says no. Next returns when the
+// request was due.
+func (c crowd) send(ctx context.Context, next func(client int) (time.Time, bool)) (sent, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var mu sync.Mutex
+	all := sent{due: map[string]time.Time{}}
+	began := time.Now()
+	var clients sync.WaitGroup
+	for client := range c.clients {
+		clients.Go(func() {
+			mine, err := c.client(ctx, func() (time.Time, bool) { return next(client) })
+			if err != nil {
+				cancel(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all.took = append(all.took, mine.took...)
+			for id, due := range mine.due {
+				all.due[id] = due
+			}
+		})
+	}
+	clients.Wait()
+	all.elapsed = time.Since(began)
+	slices.Sort(all.took)
+	return all, context.Cause(ctx)
+}
+
+func (c crowd) client(ctx context.Context, next func() (time.Time, bool)) (sent, error) {
+	mine := sent{due: map[string]time.Time{}}
+	caller, err := call(c.address)
+	if err != nil {
+		return mine, err
+	}
+	defer caller.close()
+	for ctx.Err() == nil {
+		due, more := next()
+		if !more {
+			break
+		}
+		answer, err := caller.do(c.request)
+		if err != nil {
+			return mine, err
+		}
+		mine.took = append(mine.took, time.Since(due))
+		if c.jobs {
+			mine.due[jobID(answer)] = due
+		}
+	}
+	return mine, nil
+}

@@ -1,0 +1,170 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"time"
+)
+
+// bulk is how many jobs a bulk submission has.
+const bulk = 500
+
+// single and batch render what submits jobs of a type.
+func single(address, jobType string) []byte {
+	return request(address, "POST", "/jobs", "application/json", []byte(`{"jobType":"`+jobType+`"}`))
+}
+
+func batch(address, jobType string) []byte {
+	lines := bytes.Repeat([]byte(`{"jobType":"`+jobType+`"}`+"\n"), bulk)
+	return request(address, "POST", "/jobs/batch", "application/x-ndjson", lines)
+}
+
+// warmUpWithin lets connections and statements be made.
+const warmUpWithin = time.Second
+
+func submit(ctx context.Context, r *run, jobs int) error {
+	if err := r.start(ctx); err != nil {
+		return err
+	}
+	address := r.server.address
+	warm := crowd{address: address, clients: 64, request: single(address, unserved)}
+	if _, err := warm.flatOut(ctx, 0, warmUpWithin); err != nil {
+		return err
+	}
+	for _, c := range []struct {
+		name    string
+		crowd   crowd
+		perCall int
+		jobs    int
+	}{
+		{"1 client", crowd{address: address, clients: 1, request: single(address, unserved)}, 1, jobs / 8},
+		{"8 clients", crowd{address: address, clients: 8, request: single(address, unserved)}, 1, jobs / 2},
+		{"64 clients", crowd{address: address, clients: 64, request: single(address, unserved)}, 1, jobs},
+		{"256 clients", crowd{address: address, clients: 256, request: single(address, unserved)}, 1, jobs},
+		{"4 clients, 500 a batch", crowd{address: address, clients: 4, request: batch(address, unserved)}, bulk, 2 * jobs},
+	} {
+		if err := r.db.rest(ctx, !r.lab.Fresh); err != nil {
+			return err
+		}
+		r.lab.say(c.name)
+		phase, err := r.begin(ctx)
+		if err != nil {
+			return err
+		}
+		got, err := c.crowd.flatOut(ctx, c.jobs/c.perCall, 0)
+		if err != nil {
+			return err
+		}
+		r.record(c.name, "rate", "jobs/s", float64(len(got.took)*c.perCall)/got.elapsed.Seconds())
+		r.record(c.name, "latency p50", "ms", milliseconds(got.latency(0.5)))
+		r.record(c.name, "latency p99", "ms", milliseconds(got.latency(0.99)))
+		if err := r.finish(ctx, phase, c.name, len(got.took)*c.perCall); err != nil {
+			return err
+		}
+	}
+	return r.stop("at the end")
+}
+
+const (
+	e2eClients = 64
+	// steadyWithin is how long jobs come at half the peak rate.
+	steadyWithin = 5 * time.Second
+)
+
+func endToEnd(ctx context.Context, r *run, jobs int) error {
+	if err := r.start(ctx); err != nil {
+		return err
+	}
+	address := r.server.address
+	one := crowd{address: address, clients: e2eClients, request: single(address, noop)}
+	warm, err := one.flatOut(ctx, 0, warmUpWithin)
+	if err != nil {
+		return err
+	}
+	total := len(warm.took)
+	if err := r.await(ctx, total); err != nil {
+		return err
+	}
+
+	peak, err := r.throughput(ctx, "64 clients, one job a request", one, jobs, 1, &total)
+	if err != nil {
+		return err
+	}
+	many := crowd{address: address, clients: 4, request: batch(address, noop)}
+	if _, err := r.throughput(ctx, "4 clients, 500 a batch", many, 2*jobs, bulk, &total); err != nil {
+		return err
+	}
+	if err := r.steady(ctx, one, peak/2, &total); err != nil {
+		return err
+	}
+	if err := r.stop("at the end"); err != nil {
+		return err
+	}
+	return r.db.check(ctx, total)
+}
+
+// throughput records how long so many jobs take from the first request to the
+// last settlement, and returns the rate.
+func (r *run) throughput(ctx context.Context, name string, by crowd, jobs, perCall int, total *int) (float64, error) {
+	r.lab.say(name)
+	if err := r.db.rest(ctx, !r.lab.Fresh); err != nil {
+		return 0, err
+	}
+	phase, err := r.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	got, err := by.flatOut(ctx, jobs/perCall, 0)
+	if err != nil {
+		return 0, err
+	}
+	jobs = len(got.took) * perCall
+	*total += jobs
+	if err := r.await(ctx, *total); err != nil {
+		return 0, err
+	}
+	last, err := r.db.lastEnd(ctx)
+	if err != nil {
+		return 0, err
+	}
+	rate := float64(jobs) / last.Sub(phase.began).Seconds()
+	r.record(name, "rate", "jobs/s", rate)
+	r.record(name, "submitted at", "jobs/s", float64(jobs)/got.elapsed.Seconds())
+	return rate, r.finish(ctx, phase, name, jobs)
+}
+
+// steady records how long jobs take from the moment they were to be submitted
+// to their settlement, at a rate that is not too much.
+func (r *run) steady(ctx context.Context, by crowd, rate float64, total *int) error {
+	const name = "at half that rate"
+	r.lab.say(name)
+	if err := r.db.rest(ctx, !r.lab.Fresh); err != nil {
+		return err
+	}
+	by.jobs = true
+	phase, err := r.begin(ctx)
+	if err != nil {
+		return err
+	}
+	got, err := by.steadily(ctx, rate, steadyWithin)
+	if err != nil {
+		return err
+	}
+	*total += len(got.took)
+	if err := r.await(ctx, *total); err != nil {
+		return err
+	}
+	if err := r.finish(ctx, phase, name, len(got.took)); err != nil {
+		return err
+	}
+	done, err := r.db.endsOf(ctx, got.due)
+	if err != nil {
+		return err
+	}
+	r.record(name, "offered", "jobs/s", rate)
+	r.record(name, "submitted after p99", "ms", milliseconds(got.latency(0.99)))
+	r.record(name, "done after p50", "ms", milliseconds(percentile(done, 0.5)))
+	r.record(name, "done after p99", "ms", milliseconds(percentile(done, 0.99)))
+	r.record(name, "done after p99.9", "ms", milliseconds(percentile(done, 0.999)))
+	return nil
+}

@@ -1,0 +1,161 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+)
+
+// run is one run of a scenario, on a database of its own.
+type run struct {
+	lab    *lab
+	db     *database
+	server *server
+	// record takes a reading; nothing for a warm-up.
+	record func(name, figure, unit string, value float64)
+}
+
+// start runs an orchestrator with the bench's own handlers.
+func (r *run) start(ctx context.Context, settings ...string) error {
+	all := append([]string{
+		"database.url=" + r.db.address, "server.address=127.0.0.1:0", "log.format=json", "log.level=info",
+		"security.password=bench", "jobs.accept_unknown_types=true",
+		"handlers.0.name=bench", "handlers.0.path=" + r.lab.Program,
+		"handlers.0.args=bench,handlers",
+	}, r.lab.Settings...)
+	server, err := startServer(ctx, r.lab.Program, append(all, settings...))
+	if err != nil {
+		return err
+	}
+	r.server = server
+	return nil
+}
+
+// stop ends the orchestrator and reports what it needed at most.
+func (r *run) stop(name string) error {
+	if peak, err := peakMemory(r.server.pid()); err == nil {
+		r.record(name, "orchestrator's memory at most", "MB", float64(peak)/1e6)
+	}
+	server := r.server
+	r.server = nil
+	return server.stop()
+}
+
+// renew goes on with another database.
+func (r *run) renew(ctx context.Context) error {
+	if err := r.db.drop(ctx); err != nil {
+		return err
+	}
+	db, err := r.db.create(ctx)
+	if err != nil {
+		return err
+	}
+	r.db = db
+	return nil
+}
+
+// end frees what a run leaves behind, however it went.
+func (r *run) end(ctx context.Context) error {
+	var stopped error
+	if r.server != nil {
+		stopped = r.server.stop()
+	}
+	return errors.Join(stopped, r.db.drop(ctx))
+}
+
+// phase is a stretch of a run that is measured.
+type phase struct {
+	began                  time.Time
+	orchestrator, postgres usage
+	known                  bool // of the processor times
+	written                int64
+}
+
+func (r *run) begin(ctx context.Context) (p phase, err error) {
+	p.written, err = r.db.written(ctx)
+	if err != nil {
+		return p, err
+	}
+	var unknown, unknownPostgres error
+	p.orchestrator, unknown = usageOf(r.server.pid())
+	p.postgres, unknownPostgres = usageOf(r.db.postmaster)
+	p.known = unknown == nil && unknownPostgres == nil
+	p.began = time.Now()
+	return p, nil
+}
+
+// finish records what a phase cost for each of so many jobs.
+func (r *run) finish(ctx context.Context, p phase, name string, jobs int) error {
+	now, err := r.begin(ctx)
+	if err != nil {
+		return err
+	}
+	each := func(spent time.Duration) float64 { return float64(spent.Nanoseconds()) / 1000 / float64(jobs) }
+	if p.known && now.known {
+		orchestrator := now.orchestrator.own - p.orchestrator.own
+		handlers := now.orchestrator.below - p.orchestrator.below
+		postgres := now.postgres.own + now.postgres.below - p.postgres.own - p.postgres.below
+		r.record(name, "CPU", "µs/job", each(orchestrator+handlers+postgres))
+		r.record(name, "  orchestrator", "µs/job", each(orchestrator))
+		r.record(name, "  handlers", "µs/job", each(handlers))
+		r.record(name, "  PostgreSQL", "µs/job", each(postgres))
+	}
+	r.record(name, "WAL", "bytes/job", float64(now.written-p.written)/float64(jobs))
+	return nil
+}
+
+// leftover records what the tables hold at the end.
+func (r *run) leftover(ctx context.Context, name string) error {
+	dead, bytes, err := r.db.left(ctx)
+	if err != nil {
+		return err
+	}
+	r.record(name, "dead tuples", "", float64(dead))
+	r.record(name, "tables and indexes", "MB", float64(bytes)/1e6)
+	return nil
+}
+
+const (
+	// glance is how often the bench looks how far the orchestrator is.
+	glance = 100 * time.Millisecond
+	// stuckAfter is how long nothing may be done before the run is given up.
+	stuckAfter = 3 * time.Minute
+)
+
+// await returns when so many jobs are over.
+func (r *run) await(ctx context.Context, jobs int) error {
+	ticker := time.NewTicker(glance)
+	defer ticker.Stop()
+	began, moved, before := time.Now(), time.Now(), 0
+	for {
+		done, err := r.db.ended(ctx)
+		switch {
+		case err != nil:
+			return err
+		case done >= jobs:
+			return nil
+		case done > before:
+			moved, before = time.Now(), done
+		case time.Since(moved) > stuckAfter:
+			return r.server.failure(fmt.Errorf("%d of %d jobs were done, and then none for %s", done, jobs, stuckAfter))
+		}
+		if err := r.server.alive(); err != nil {
+			return err
+		}
+		r.lab.progress("working", done, jobs, began)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (l *lab) progress(what string, done, of int, began time.Time) {
+	l.line.Set(fmt.Sprintf("%s  %s  %s", l.now, what, show.Progress{
+		Done: done, Share: float64(done) / float64(max(of, 1)), Elapsed: time.Since(began),
+	}))
+}

@@ -1,0 +1,150 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	startWithin = time.Minute
+	stopWithin  = 2 * time.Minute
+	// keptLines is how much of the log an error shows.
+	keptLines = 20
+)
+
+// server is an orchestrator in a process of its own.
+type server struct {
+	process *exec.Cmd
+	// directory is where it runs: one without a configuration file.
+	directory string
+	address   string
+	// listening is when the API could be reached and work began.
+	listening time.Time
+	ended     chan error
+
+	mu   sync.Mutex
+	tail []string
+}
+
+// startServer runs the program and returns at the moment its work begins.
+func startServer(ctx context.Context, program string, settings []string) (*server, error) {
+	directory, err := os.MkdirTemp("", "holdfast-bench-")
+	if err != nil {
+		return nil, err
+	}
+	s, err := launch(ctx, program, directory, settings)
+	if err != nil {
+		_ = os.RemoveAll(directory)
+	}
+	return s, err
+}
+
+func launch(ctx context.Context, program, directory string, settings []string) (*server, error) {
+	arguments := []string{"serve"}
+	for _, setting := range settings {
+		arguments = append(arguments, "--set", setting)
+	}
+	s := &server{directory: directory, ended: make(chan error, 1)}
+	s.process = exec.Command(program, arguments...) //nolint:noctx // stop ends it
+	s.process.Dir = directory
+	// Nothing of the user's own configuration.
+	s.process.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "HOLDFAST_") })
+	s.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the bench.
+	log, err := s.process.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.process.Start(); err != nil {
+		return nil, err
+	}
+	up := make(chan string, 1)
+	go func() {
+		s.read(log, up)
+		s.ended <- s.process.Wait()
+	}()
+	timeout := time.NewTimer(startWithin)
+	defer timeout.Stop()
+	select {
+	case s.address = <-up:
+		s.listening = time.Now()
+		return s, nil
+	case err := <-s.ended:
+		s.ended <- err
+		return nil, s.failure(errors.New("the orchestrator did not start"))
+	case <-timeout.C:
+		err = errors.New("the orchestrator did not start in time")
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	return nil, s.failure(errors.Join(err, s.process.Process.Kill()))
+}
+
+// read follows the log and says when the API listens.
+func (s *server) read(log io.Reader, up chan<- string) {
+	lines := bufio.NewScanner(log)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		s.mu.Lock()
+		s.tail = append(s.tail, lines.Text())
+		s.tail = s.tail[max(0, len(s.tail)-keptLines):]
+		s.mu.Unlock()
+		var record struct{ Msg, URL string }
+		if json.Unmarshal(lines.Bytes(), &record) == nil && record.Msg == "listening" {
+			if found, err := url.Parse(record.URL); err == nil {
+				up <- found.Host
+			}
+		}
+	}
+	_, _ = io.Copy(io.Discard, log)
+}
+
+// failure adds the end of the log to an error.
+func (s *server) failure(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fmt.Errorf("%w; its log ends with:\n%s", err, strings.Join(s.tail, "\n"))
+}
+
+func (s *server) pid() int { return s.process.Process.Pid }
+
+// alive returns an error when the orchestrator has ended by itself.
+func (s *server) alive() error {
+	select {
+	case err := <-s.ended:
+		s.ended <- err
+		return s.failure(errors.New("the orchestrator has ended"))
+	default:
+		return nil
+	}
+}
+
+// stop ends the orchestrator in good order.
+func (s *server) stop() error {
+	defer func() { _ = os.RemoveAll(s.directory) }()
+	if err := s.process.Process.Signal(syscall.SIGTERM); err != nil {
+		return s.failure(err)
+	}
+	select {
+	case err := <-s.ended:
+		if err != nil {
+			return s.failure(fmt.Errorf("the orchestrator: %w", err))
+		}
+		return nil
+	case <-time.After(stopWithin):
+		_ = s.process.Process.Kill()
+		<-s.ended //nolint:errcheck // it was killed
+		return s.failure(errors.New("the orchestrator did not stop"))
+	}
+}

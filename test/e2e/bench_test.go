@@ -1,0 +1,45 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+)
+
+// Every scenario checks for itself that each job was done once.
+func TestTheBenchMeasuresEveryScenario(t *testing.T) {
+	database := storetest.Pool(t).Config().ConnString()
+	bench := exec.CommandContext(t.Context(), filepath.Join(bin, "orchestrator"),
+		"bench", "--database", database, "--runs", "1", "--warm-ups", "0", "--jobs", "1000", "--json")
+	bench.Stderr = logFile(t)
+	output, err := bench.Output()
+	require.NoError(t, err)
+	var report struct {
+		Scenarios []struct {
+			Name  string
+			Cases []struct {
+				Name    string
+				Figures []struct {
+					Name   string
+					Median float64
+				}
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(output, &report), "%s", output)
+	require.Len(t, report.Scenarios, 8)
+	for _, s := range report.Scenarios {
+		require.NotEmpty(t, s.Cases, s.Name)
+		for _, c := range s.Cases {
+			require.NotEmpty(t, c.Figures, "%s, %s", s.Name, c.Name)
+			for _, f := range c.Figures {
+				require.GreaterOrEqual(t, f.Median, 0.0, "%s, %s, %s", s.Name, c.Name, f.Name)
+			}
+		}
+	}
+}
