@@ -41,7 +41,7 @@ func (s *service) submitEach(ctx context.Context, e exchange, sent items) (Batch
 			return BatchResults{}, err
 		}
 		allowTime(e.answer, e.request, s.requestTimeout)
-		s.storeEach(ctx, &g)
+		s.storeEach(ctx, &g, 0, len(g.batch))
 	}
 	return BatchResults{Accepted: g.accepted(), Refused: len(g.results) - g.accepted(), Results: g.results}, nil
 }
@@ -80,20 +80,13 @@ func (s *service) admitTo(ctx context.Context, g *group, sent item, index int, t
 	return err
 }
 
-// refuse answers for what was to be stored, from the given job on.
-func (g *group) refuse(from int, answer *huma.ErrorModel) {
-	for _, place := range g.places[from:] {
-		g.results[place].Problem = answer
-	}
-	g.batch, g.places = g.batch[:from], g.places[:from]
-}
-
-// storeEach stores what was admitted to the group and fills in the results.
-func (s *service) storeEach(ctx context.Context, g *group) {
+// storeEach stores what was admitted to the group, from one job up to another,
+// and fills in the results.
+func (s *service) storeEach(ctx context.Context, g *group, from, to int) {
 	var told error
 	var answer *huma.ErrorModel
-	for begin := 0; begin < len(g.batch); begin += groupJobs {
-		end := min(begin+groupJobs, len(g.batch))
+	for begin := from; begin < to; begin += groupJobs {
+		end := min(begin+groupJobs, to)
 		for i, stored := range s.submitTogether(ctx, g.batch[begin:end]) {
 			result := &g.results[g.places[begin+i]]
 			switch {

@@ -2,14 +2,13 @@ package api
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -60,8 +59,12 @@ func (s *service) stream(ctx context.Context, e exchange) {
 		var ended error
 		lines.reset()
 		lines, ended = in.take(lines, s.stopping)
-		if len(lines.lines) > 0 && st.answer(ctx, &lines) != nil {
-			return // The client has left, or reads no answers.
+		if len(lines.lines) > 0 {
+			err := st.answer(ctx, &lines)
+			if err != nil && !errors.Is(err, errStopping) {
+				return // The client has left, or reads no answers.
+			}
+			ended = cmp.Or(err, ended)
 		}
 		if ended != nil {
 			st.finish(ended)
@@ -70,57 +73,71 @@ func (s *service) stream(ctx context.Context, e exchange) {
 	}
 }
 
-// answer stores a group and writes what became of it. What was read is
-// stored, even if the client stops sending in the meantime.
+// answer stores a group, as fast as the caller's rate limit lets it, and writes
+// what became of it. What was read is stored, even if the client stops sending
+// in the meantime. It returns errStopping, or that the client does not take the
+// answers.
 func (st *stream) answer(ctx context.Context, lines *pile) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), st.requestTimeout)
-	defer cancel()
+	ctx = context.WithoutCancel(ctx)
 	var g group
 	for i := range lines.lines {
 		_ = st.admitTo(ctx, &g, lines.line(i), st.end.Accepted+st.end.Refused+i, st.trace)
 	}
-	st.limit(ctx, &g)
-	st.storeEach(ctx, &g)
-	for _, result := range g.results {
-		if result.Job != nil {
+	stored, written := 0, 0
+	for stored < len(g.batch) {
+		n, err := st.allowed(ctx, len(g.batch)-stored)
+		if err != nil {
+			return err
+		}
+		st.store(ctx, &g, stored, stored+n)
+		if stored += n; stored < len(g.batch) {
+			if err := st.write(g.results[written:g.places[stored]]); err != nil {
+				return err
+			}
+			written = g.places[stored]
+		}
+	}
+	return st.write(g.results[written:])
+}
+
+func (st *stream) store(ctx context.Context, g *group, from, to int) {
+	ctx, cancel := context.WithTimeout(ctx, st.requestTimeout)
+	defer cancel()
+	st.storeEach(ctx, g, from, to)
+}
+
+// atLeastAtOnce lets some jobs gather behind a rate limit, rather than storing
+// each as soon as it is allowed.
+const atLeastAtOnce = 100 * time.Millisecond
+
+// allowed returns how many of so many jobs the caller may submit now. It waits
+// until that is one at least: a stream is slowed down, not refused.
+func (st *stream) allowed(ctx context.Context, wanted int) (int, error) {
+	for {
+		var allowance guard.Allowance
+		for n := wanted; n > 0; n /= 2 {
+			if allowance = st.guard.Take(ctx, guard.Jobs, n); allowance.Allowed {
+				return n, nil
+			}
+		}
+		wait := time.NewTimer(max(allowance.Wait, atLeastAtOnce))
+		select {
+		case <-wait.C:
+		case <-st.stopping:
+			wait.Stop()
+			return 0, errStopping
+		}
+	}
+}
+
+func (st *stream) write(results []BatchResult) error {
+	st.allowWrite()
+	for i := range results {
+		if results[i].Job != nil {
 			st.end.Accepted++
 		} else {
 			st.end.Refused++
 		}
-	}
-	return st.write(g.results...)
-}
-
-// limit refuses what is beyond the caller's rate limit: the last of the group.
-func (st *stream) limit(ctx context.Context, g *group) {
-	within, refused := 0, guard.Allowance{}
-	for n := len(g.batch); n > 0; {
-		allowance := st.guard.Take(ctx, guard.Jobs, n)
-		if allowance.Allowed {
-			within += n
-			n = min(n, len(g.batch)-within)
-		} else {
-			refused = allowance
-			n /= 2
-		}
-	}
-	if within < len(g.batch) {
-		g.refuse(within, tooMany(refused))
-	}
-}
-
-// tooMany is the answer to a line; what a header would have said is in it.
-func tooMany(allowance guard.Allowance) *huma.ErrorModel {
-	detail := allowance.Detail
-	if wait := allowance.Header.Get("Retry-After"); wait != "" {
-		detail += "; try again after " + wait + " seconds"
-	}
-	return problem(http.StatusTooManyRequests, detail)
-}
-
-func (st *stream) write(results ...BatchResult) error {
-	st.allowWrite()
-	for i := range results {
 		if err := st.encoder.Encode(&results[i]); err != nil {
 			return err
 		}

@@ -1,10 +1,12 @@
 package api_test
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -131,16 +133,39 @@ func TestEveryJobOfABatchCounts(t *testing.T) {
 	require.Len(t, l.submitted, 6)
 }
 
-func TestAsManyLinesAsTheLimitAllowsAreAccepted(t *testing.T) {
-	l := newLedger()
-	answer := send(behind(l, tenAMinute), "POST", "/jobs/batch?atomic=false", strings.Repeat(minimal+"\n", 13), ndjson...)
-	require.Equal(t, 200, answer.Code)
-	require.Len(t, l.submitted, 10)
-	lines := strings.Split(strings.TrimSpace(answer.Body.String()), "\n")
-	require.Len(t, lines, 14)
-	require.Contains(t, lines[9], `"job":`)
-	require.Contains(t, lines[10], `"status":429,"detail":"the rate limit is reached; try again after `)
-	require.Equal(t, `{"done":true,"accepted":10,"refused":3}`, lines[13])
+func TestAStreamIsSlowedToTheRateLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, began := newLedger(), time.Now()
+		body := strings.Repeat(minimal+"\n", 12) + "{}\n" + minimal + "\n"
+		answer := send(behind(l, tenAMinute), "POST", "/jobs/batch?atomic=false", body, ndjson...)
+		require.Equal(t, 200, answer.Code)
+		require.Len(t, l.submitted, 13)
+		lines := strings.Split(strings.TrimSpace(answer.Body.String()), "\n")
+		require.Len(t, lines, 15)
+		for i, line := range lines[:14] {
+			require.True(t, strings.HasPrefix(line, fmt.Sprintf(`{"index":%d,`, i)), line)
+		}
+		require.Contains(t, lines[12], `"status":422`)
+		require.Equal(t, `{"done":true,"accepted":13,"refused":1}`, lines[14])
+		// Ten at once; a minute later the first of them begin to fade.
+		require.InDelta(t, 78, time.Since(began).Seconds(), 2)
+	})
+}
+
+func TestAStreamThatWaitsForItsRateLimitDoesNotHoldUpTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, stopping := newLedger(), make(chan struct{})
+		h := api.New(api.Config{
+			Jobs: l, Log: slog.New(slog.DiscardHandler), Version: "test", Guard: guard.New(tenAMinute), Stopping: stopping,
+			MaxBodyBytes: api.DefaultMaxBodyBytes, RequestTimeout: api.DefaultRequestTimeout,
+		})
+		time.AfterFunc(time.Second, func() { close(stopping) })
+		answer := send(h, "POST", "/jobs/batch?atomic=false", strings.Repeat(minimal+"\n", 12), ndjson...)
+		require.Len(t, l.submitted, 10)
+		lines := strings.Split(strings.TrimSpace(answer.Body.String()), "\n")
+		require.Len(t, lines, 11, "those that were not stored have no result")
+		require.Contains(t, lines[10], `"done":false,"accepted":10,"refused":0,"problem":{"title":"Service Unavailable","status":503`)
+	})
 }
 
 func TestRequestsToRequeueCountWhateverTheyFind(t *testing.T) {

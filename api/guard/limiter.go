@@ -29,6 +29,9 @@ type Allowance struct {
 	Header http.Header
 	// Detail says why it was not allowed.
 	Detail string
+	// Wait is how long until it is allowed when nothing else is counted in
+	// the meantime; 0 where waiting does not help.
+	Wait time.Duration
 }
 
 // Take counts n against the limit of the client's address and, when it has
@@ -74,8 +77,9 @@ func (l *limiter) answer(used usage, fits bool, n int) Allowance {
 		return Allowance{Header: header, Detail: fmt.Sprintf(
 			"%d at once is more than the rate limit allows in a minute, %d", n, l.quota)}
 	}
-	header.Set("Retry-After", strconv.Itoa(wholeSeconds(used.wait(n, l.quota))))
-	return Allowance{Header: header, Detail: "the rate limit is reached"}
+	wait := used.wait(n, l.quota)
+	header.Set("Retry-After", strconv.Itoa(wholeSeconds(wait)))
+	return Allowance{Header: header, Detail: "the rate limit is reached", Wait: wait}
 }
 
 // wholeSeconds rounds up: whoever comes back then is not too early.
