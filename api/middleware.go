@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -25,7 +26,7 @@ func observe(log *slog.Logger, measure func(route, method string, status int, to
 				// The first to be deferred, so that broken off answers count.
 				defer func() {
 					route := chi.RouteContext(r.Context()).RoutePattern()
-					measure(route, r.Method, answer.Status(), time.Since(began))
+					measure(route, r.Method, statusFor(r, answer.Status()), time.Since(began))
 				}()
 			}
 			defer func() {
@@ -43,6 +44,15 @@ func observe(log *slog.Logger, measure func(route, method string, status int, to
 			next.ServeHTTP(answer, r)
 		})
 	}
+}
+
+// statusFor returns the status that the client has seen: none, when he left
+// and that is why he could not be served.
+func statusFor(r *http.Request, status int) int {
+	if status >= http.StatusInternalServerError && errors.Is(r.Context().Err(), context.Canceled) {
+		return 0
+	}
+	return status
 }
 
 // answerPanic logs the panic and answers 500. When the answer has begun, it is

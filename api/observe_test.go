@@ -1,9 +1,11 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -55,4 +57,20 @@ func TestAnAnswerThatIsBrokenOffIsObserved(t *testing.T) {
 	})
 	require.Panics(t, func() { send(h, "GET", known, "") })
 	require.Equal(t, 1, observed)
+}
+
+// A long poll whose client leaves is no failure of the server.
+func TestAClientThatLeavesGotNoAnswer(t *testing.T) {
+	l := newLedger()
+	jobIn(job.Running)(l)
+	seen := -1
+	h := api.New(api.Config{
+		Jobs: l, Log: slog.New(slog.DiscardHandler), Version: "test",
+		MaxBodyBytes: api.DefaultMaxBodyBytes, RequestTimeout: api.DefaultRequestTimeout,
+		Observe: func(_, _ string, status int, _ time.Duration) { seen = status },
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, known+"?wait=30s", nil))
+	require.Zero(t, seen)
 }

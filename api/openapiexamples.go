@@ -28,7 +28,7 @@ var samples = map[string]sample{
 			http.StatusUnprocessableEntity: {
 				why: "The body was understood, but a value in it cannot be accepted: the job type is unknown, the payload does not fit its schema, the key was used for something else",
 				example: invalid(
-					at("#/payload/sleepSeconds", "maximum: got 301, want 300"), at("#/priority", "must be a whole number from -32767 to 32767")),
+					at("#/payload/sleepSeconds", "must be at most 300"), at("#/priority", "must be a whole number from -32767 to 32767")),
 			},
 		},
 	},
@@ -60,7 +60,7 @@ var samples = map[string]sample{
 			},
 			http.StatusUnprocessableEntity: {
 				why:     "A value of a job cannot be accepted, and nothing was stored",
-				example: invalid(at("#/1/payload/sleepSeconds", "maximum: got 301, want 300")),
+				example: invalid(at("#/1/payload/sleepSeconds", "must be at most 300")),
 			},
 		},
 	},

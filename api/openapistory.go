@@ -30,7 +30,7 @@ var (
 	}
 	sampleResults = []BatchResult{
 		{Index: 0, Job: &sampleAccepted},
-		{Index: 1, Problem: invalid(at("#/payload/sleepSeconds", "maximum: got 301, want 300"))},
+		{Index: 1, Problem: invalid(at("#/payload/sleepSeconds", "must be at most 300"))},
 	}
 	sampleDone = Job{
 		JobID: sampleID, JobType: "SLEEP_JOB", Status: job.StatusCompleted, CreatedAt: sampleTime, UpdatedAt: sampleLater,
