@@ -159,6 +159,19 @@ func TestWaitTellsBadEndsFromGoodOnes(t *testing.T) {
 	require.Contains(t, stdout, "RUNNING")
 }
 
+func TestACanceledJobDoesNotTellHowLongItTook(t *testing.T) {
+	for status, took := range map[string]string{"COMPLETED": "2m00s", "CANCELED": ""} {
+		f := &fake{answers: map[string]string{"GET /jobs/" + firstID: jobJSON(firstID, status, ran)}}
+		stdout, _, err := f.run(t, "get", firstID)
+		require.NoError(t, err)
+		if took == "" {
+			require.NotContains(t, stdout, "TOOK", "it may have ended in its backoff")
+		} else {
+			require.Contains(t, stdout, "TOOK      "+took)
+		}
+	}
+}
+
 func TestAJobThatWasAcceptedIsNamedWhateverComesOfTheWait(t *testing.T) {
 	_, stderr, err := usual().run(t, "submit", "SLEEP_JOB", "--wait=7s")
 	require.ErrorContains(t, err, "no such resource")

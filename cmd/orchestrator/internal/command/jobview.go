@@ -54,10 +54,11 @@ func (s *session) addJob(fields *show.Fields, job client.Job) {
 	fields.Add("TOOK", show.Text(s.took(job)))
 }
 
-// took is how long the latest attempt has run; empty for a job that waits.
+// took is how long the latest attempt has run; empty for a job that waits,
+// and for a canceled one, which may have waited for its next attempt.
 func (s *session) took(job client.Job) string {
 	switch {
-	case job.StartedAt == nil || job.Status == client.Pending:
+	case job.StartedAt == nil || job.Status == client.Pending || job.Status == client.Canceled:
 		return ""
 	case job.FinishedAt != nil:
 		return show.Seconds(job.FinishedAt.Sub(*job.StartedAt).Seconds())
