@@ -443,6 +443,43 @@ func TestASignalEndsAWaitAtOnce(t *testing.T) {
 	}
 }
 
+// first calls do at the first write.
+type first struct {
+	bytes.Buffer
+	do func()
+}
+
+func (f *first) Write(p []byte) (int, error) {
+	if f.Len() == 0 {
+		f.do()
+	}
+	return f.Buffer.Write(p)
+}
+
+func TestASignalInABatchTellsWhatIsNotKnown(t *testing.T) {
+	t.Chdir(t.TempDir())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		_ = control.EnableFullDuplex()
+		_, _ = io.WriteString(w, `{"index":0,"job":{}}`+"\n"+`{"index":1,"problem":{"detail":"bad"}}`+"\n")
+		_ = control.Flush()
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	var out bytes.Buffer
+	errs := first{do: func() { signalSelf(t, syscall.SIGINT) }}
+	p := program{
+		stdin: strings.NewReader("{}\n{}\n{}\n"), stdout: &out, stderr: &errs, assemble: assemble,
+		environ: []string{"HOLDFAST_SERVER=" + server.URL},
+	}
+	require.Equal(t, 130, p.run(t.Context(), []string{"submit", "--batch", "-"}))
+	require.Regexp(t, `^at least 1 accepted, 1 refused in \S+\n$`, out.String())
+	require.Equal(t, "orchestrator: line 2: bad\n"+
+		"orchestrator: the answer broke off after line 2: stopped by signal: interrupt\n"+
+		"  Jobs of later lines may have been accepted. With an idempotencyKey in each line all can be sent again.\n", errs.String())
+}
+
 func TestASignalEndsTheContextWithItsName(t *testing.T) {
 	ctx, release := endOnSignal(t.Context())
 	defer release()

@@ -30,11 +30,13 @@ type Result struct {
 // Total says how a batch ended.
 type Total struct{ Accepted, Refused int }
 
-// BrokenOffError says that the answer to a batch ended too soon.
+// BrokenOffError says that the answer to a batch ended too soon, or that
+// nobody waited for the rest of it.
 type BrokenOffError struct {
 	// Line is the last one whose fate is known.
 	Line int
-	Err  error
+	// Err is the cause of the context's end where that is the reason.
+	Err error
 }
 
 func (e *BrokenOffError) Error() string {
@@ -173,11 +175,7 @@ func (c *Client) brokenOff(ctx context.Context, upload *Upload, line int, err er
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	err = c.unreachable(ctx, err)
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	return &BrokenOffError{Line: line, Err: err}
+	return &BrokenOffError{Line: line, Err: c.unreachable(ctx, err)}
 }
 
 // name puts the numbers of lines where the problem has indexes of items.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -48,7 +49,8 @@ func (s *session) submitBatch(ctx context.Context, b batchFlags) error {
 	total, err := submit(ctx, upload, func(result client.Result) error { return s.tell(result, progress) })
 	progress.line.Clear()
 	if total.Accepted+total.Refused > 0 || err == nil {
-		s.conclude(total, time.Since(progress.began))
+		var brokenOff *client.BrokenOffError
+		s.conclude(total, errors.As(err, &brokenOff), time.Since(progress.began))
 	}
 	switch {
 	case err != nil:
@@ -73,12 +75,17 @@ func (s *session) tell(result client.Result, progress *batchProgress) error {
 	return nil
 }
 
-func (s *session) conclude(total client.Total, took time.Duration) {
+// conclude prints the total; more says that there may be more.
+func (s *session) conclude(total client.Total, more bool, took time.Duration) {
 	if s.json {
 		return
 	}
-	_, _ = fmt.Fprintf(s.out, "%s accepted, %s refused in %s\n",
-		s.out.Paint(show.Good, show.Count(total.Accepted)), s.count(total.Refused, show.Bad), show.Age(took))
+	bound := ""
+	if more {
+		bound = "at least "
+	}
+	_, _ = fmt.Fprintf(s.out, "%s%s accepted, %s refused in %s\n",
+		bound, s.out.Paint(show.Good, show.Count(total.Accepted)), s.count(total.Refused, show.Bad), show.Age(took))
 }
 
 // count paints a number that is not zero.

@@ -255,6 +255,16 @@ func TestBatchReportsEachLineThatIsRefused(t *testing.T) {
 	}
 }
 
+func TestABatchWhoseAnswerBreaksOffIsCountedAsFarAsItIsKnown(t *testing.T) {
+	f := &fake{
+		answers: map[string]string{"POST /jobs/batch?atomic=false": `{"index":0,"job":{}}` + "\n"},
+		stdin:   strings.NewReader("{}\n{}\n"),
+	}
+	stdout, _, err := f.run(t, "submit", "--batch", "-")
+	require.ErrorContains(t, err, "the answer broke off after line 1: ")
+	require.Regexp(t, `^at least 1 accepted, 0 refused in \S+\n$`, stdout)
+}
+
 func TestAtomicBatchIsAllOrNothing(t *testing.T) {
 	f := &fake{stdin: strings.NewReader("{}\n{}\n"), answers: map[string]string{
 		"POST /jobs/batch?atomic=true": problem("422", `{"status":422,"detail":"validation failed","errors":[{"location":"#/1/jobType","message":"is missing"}]}`),

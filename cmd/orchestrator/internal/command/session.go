@@ -74,8 +74,8 @@ func (p *Program) speaks(c *cobra.Command, check func(args []string) error, run 
 		ctx, release := p.UntilSignal(c.Context())
 		defer release()
 		err := p.inSession(ctx, o, func(s *session) error { return run(ctx, s, args) })
-		if err != nil && ctx.Err() != nil {
-			return context.Cause(ctx)
+		if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+			return cause
 		}
 		return presentable(err)
 	}
