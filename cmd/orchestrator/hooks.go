@@ -85,10 +85,12 @@ func numberFromText(_, to reflect.Type, data any) (any, error) {
 // plainError leaves out the headline that mapstructure writes above a list of
 // errors.
 func plainError(err error) error {
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		if all := many.Unwrap(); len(all) > 0 {
-			return errors.Join(all...)
-		}
+	var many interface {
+		error
+		Unwrap() []error
+	}
+	if errors.As(err, &many) {
+		return many
 	}
 	return err
 }

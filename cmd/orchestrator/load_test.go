@@ -123,6 +123,7 @@ func TestMistakesNameTheirKey(t *testing.T) {
 		}
 		_, err := load(from)
 		require.ErrorContains(t, err, c.want, "%+v", c)
+		require.NotContains(t, err.Error(), "decoding failed", "a headline that says nothing")
 	}
 }
 
