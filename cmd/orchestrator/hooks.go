@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -19,7 +20,7 @@ func decodeHooks() mapstructure.DecodeHookFunc {
 		unitIsNeeded,
 		mapstructure.StringToTimeDurationHookFunc(),
 		mapstructure.TextUnmarshallerHookFunc(),
-		mapstructure.StringToSliceHookFunc(","),
+		listFromText,
 		numberFromText,
 	)
 }
@@ -53,6 +54,26 @@ func unitIsNeeded(_, to reflect.Type, data any) (any, error) {
 		return nil, fmt.Errorf("write a size with its unit, such as %vMiB", data)
 	}
 	return data, nil
+}
+
+// listFromText reads items parted by commas, or the JSON of a list, whose items
+// may have commas in them.
+func listFromText(_, to reflect.Type, data any) (any, error) {
+	text, ok := data.(string)
+	if !ok || to != reflect.TypeFor[[]string]() {
+		return data, nil
+	}
+	items := []string{}
+	switch {
+	case strings.HasPrefix(strings.TrimSpace(text), "["):
+		if json.Unmarshal([]byte(text), &items) != nil {
+			// What is wrong is not shown: an argument may be a secret.
+			return nil, errors.New(`what begins with [ must be a list of texts in JSON, such as ["-v","--fast"]`)
+		}
+	case text != "":
+		items = strings.Split(text, ",")
+	}
+	return items, nil
 }
 
 // numberFromText reads what variables and flags can only have as text.

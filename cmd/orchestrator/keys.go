@@ -23,6 +23,15 @@ func (k key) String() string {
 	return strings.Join(parts, ".")
 }
 
+// lower is the key in lower case, which a variable cannot have.
+func (k key) lower() key {
+	parts := make(key, len(k))
+	for i, part := range k {
+		parts[i] = strings.ToLower(part)
+	}
+	return parts
+}
+
 // parseKey splits a.b."c.d" at the dots outside quotes.
 func parseKey(text string) key {
 	var k key
@@ -42,14 +51,44 @@ func parseKey(text string) key {
 	return append(k, part.String())
 }
 
-// locate follows the key through the type and returns its canonical form:
-// names of fields in lower case, all others as they are.
-func locate(t reflect.Type, k key) (key, bool) {
+// settable returns the canonical form of a key that a text can be set to. Its
+// errors say what can be set in place of any other.
+func settable(k key) (key, error) {
+	root := reflect.TypeFor[config]()
+	located, t := locate(root, k)
+	switch {
+	case t != nil && !branches(t):
+		return located, nil
+	case t != nil:
+		return nil, fmt.Errorf("%s has parts; set one of them, such as %s", located, firstSetting(t, located))
+	}
+	list, t := locate(root, k[:len(k)-1])
+	if t != nil && t.Kind() == reflect.Slice && !isList(t) {
+		return nil, fmt.Errorf("%s is set as a whole, its items parted by commas", list)
+	}
+	return nil, unknownKey(k)
+}
+
+// firstSetting is the first key below a node that a text can be set to.
+func firstSetting(t reflect.Type, at key) string {
+	keys := knownKeys(t, at, nil)
+	for i, known := range keys[:len(keys)-1] {
+		if !strings.HasPrefix(keys[i+1], known+".") {
+			return known
+		}
+	}
+	return keys[len(keys)-1]
+}
+
+// locate follows the key through the type and returns its canonical form, with
+// names of fields in lower case and all others as they are, and the type of
+// what is there; nil when there is no such key.
+func locate(t reflect.Type, k key) (key, reflect.Type) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	if len(k) == 0 {
-		return nil, !branches(t)
+		return nil, t
 	}
 	var name string
 	var inner reflect.Type
@@ -60,15 +99,21 @@ func locate(t reflect.Type, k key) (key, bool) {
 	case t.Kind() == reflect.Map && k[0] != "":
 		name, inner = k[0], t.Elem()
 	case isList(t):
-		if n, err := strconv.Atoi(k[0]); err == nil && n >= 0 {
+		if n, ok := place(k[0]); ok {
 			name, inner = strconv.Itoa(n), t.Elem()
 		}
 	}
 	if inner == nil {
-		return nil, false
+		return nil, nil
 	}
 	rest, found := locate(inner, k[1:])
 	return append(key{name}, rest...), found
+}
+
+// place reads the place of an item in a list.
+func place(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 0
 }
 
 // branches reports whether settings lie below the type rather than in it.
@@ -176,7 +221,7 @@ func knownKeys(t reflect.Type, above, model key) []string {
 	case t.Kind() == reflect.Map:
 		below(chosen, t.Elem())
 	case isList(t):
-		if _, err := strconv.Atoi(chosen); err != nil {
+		if _, ok := place(chosen); !ok {
 			chosen = "0"
 		}
 		below(chosen, t.Elem())

@@ -109,7 +109,7 @@ func numbered(list any) any {
 }
 
 func (from settings) readEnvironment(tree *koanf.Koanf) error {
-	var unknown error
+	var wrong error
 	provider := env.Provider(keyDelim, env.Opt{
 		Prefix:      envPrefix,
 		EnvironFunc: func() []string { return from.environ },
@@ -118,10 +118,10 @@ func (from settings) readEnvironment(tree *koanf.Koanf) error {
 				return "", nil
 			}
 			asked := key(strings.Split(strings.TrimPrefix(name, envPrefix), "__"))
-			located, found := locate(reflect.TypeFor[config](), asked)
-			if !found {
-				asked = strings.Split(strings.ToLower(asked.String()), ".")
-				unknown = errors.Join(unknown, fmt.Errorf("environment variable %s: %w", name, unknownKey(asked)))
+			located, err := settable(asked)
+			if err != nil {
+				_, err = settable(asked.lower())
+				wrong = errors.Join(wrong, fmt.Errorf("environment variable %s: %w", name, err))
 				return "", nil
 			}
 			return strings.Join(located, keyDelim), value
@@ -130,7 +130,7 @@ func (from settings) readEnvironment(tree *koanf.Koanf) error {
 	if err := tree.Load(provider, nil); err != nil {
 		return fmt.Errorf("environment: %w", err)
 	}
-	return unknown
+	return wrong
 }
 
 // isForeign knows the variables that begin like ours and mean other things:
@@ -151,10 +151,9 @@ func (from settings) readSets(tree *koanf.Koanf) error {
 		if !found {
 			return fmt.Errorf("--set %s: write key.path=value", set)
 		}
-		asked := parseKey(name)
-		located, found := locate(reflect.TypeFor[config](), asked)
-		if !found {
-			return fmt.Errorf("--set %s: %w", name, unknownKey(asked))
+		located, err := settable(parseKey(name))
+		if err != nil {
+			return fmt.Errorf("--set %s: %w", name, err)
 		}
 		flat[strings.Join(located, keyDelim)] = value
 	}

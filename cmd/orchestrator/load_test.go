@@ -84,7 +84,18 @@ func TestMistakesNameTheirKey(t *testing.T) {
 		{file: "jobs: {types: {A.B: {retry: {bas: 1s}}}}", want: `unknown key jobs.types."A.B".retry.bas; the nearest known one is jobs.types."A.B".retry.base`},
 		{file: "Worker: {}", want: "unknown key Worker; the nearest known one is worker"},
 		{env: "HOLDFAST_DATABSE__URL=x", want: "environment variable HOLDFAST_DATABSE__URL: unknown key databse.url; the nearest known one is database.url"},
-		{env: "HOLDFAST_WORKER=x", want: "unknown key worker;"},
+		{env: "HOLDFAST_WORKER=x", want: "environment variable HOLDFAST_WORKER: worker has parts; set one of them, such as worker.id"},
+		{env: "HOLDFAST_HANDLERS__0=x", want: "handlers.0 has parts; set one of them, such as handlers.0.name"},
+		{env: "HOLDFAST_SECURITY__TOKENS__0__SCOPES__0=read", want: "security.tokens.0.scopes is set as a whole, its items parted by commas"},
+		{set: "handlers=a,b", want: "--set handlers: handlers has parts; set one of them, such as handlers.0.name"},
+		{set: "security=x", want: "security has parts; set one of them, such as security.enabled"},
+		{set: "handlers.0.env=x", want: "handlers.0.env has parts; set one of them, such as handlers.0.env.NAME"},
+		{set: "jobs.types.A=x", want: "jobs.types.A has parts; set one of them, such as jobs.types.A.max_attempts"},
+		{set: "handlers.0.args.0=x", want: "--set handlers.0.args.0: handlers.0.args is set as a whole, its items parted by commas"},
+		{set: "handlers.-1.path=x", want: "unknown key handlers.-1.path; the nearest known one is handlers.0.path"},
+		{set: "handlers.0.args=[x,y", want: "'handlers[0].args' what begins with [ must be a list of texts in JSON"},
+		{set: "server.trusted_proxies=[1]", want: "'server.trusted_proxies' what begins with [ must be a list of texts in JSON"},
+		{set: "=x", want: "unknown key"},
 		{env: "HOLDFAST_HANDLERS__X__PATH=x", want: "unknown key handlers.x.path; the nearest known one is handlers.0.path"},
 		{set: "worker.id.x=1", want: "--set worker.id.x: unknown key worker.id.x; the nearest known one is worker.id"},
 		{set: "worker", want: "--set worker: write key.path=value"},
@@ -127,8 +138,35 @@ func TestMistakesNameTheirKey(t *testing.T) {
 	}
 }
 
+func TestListsAreReadFromText(t *testing.T) {
+	for text, want := range map[string][]string{
+		"-v,--fast":         {"-v", "--fast"},
+		`["a,b", "[", "é"]`: {"a,b", "[", "é"},
+		` ["x"] `:           {"x"},
+		"[]":                {},
+		"":                  {},
+		"a[0]":              {"a[0]"},
+	} {
+		for _, from := range []settings{
+			{sets: []string{"handlers.0.path=x", "handlers.0.args=" + text}},
+			{sets: []string{"handlers.0.path=x"}, environ: []string{"HOLDFAST_HANDLERS__0__ARGS=" + text}},
+		} {
+			from.file = writeConfig(t, "")
+			cfg, err := load(from)
+			require.NoError(t, err)
+			require.Equal(t, want, cfg.Handlers[0].Args, text)
+		}
+	}
+	cfg, err := load(settings{file: writeConfig(t, ""), sets: []string{`server.trusted_proxies=["10.0.0.0/8"]`}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"10.0.0.0/8"}, cfg.Server.TrustedProxies)
+}
+
 func TestMistakesDoNotTellSecrets(t *testing.T) {
-	_, err := load(settings{file: writeConfig(t, "handlers: [{path: x, env: {TOKEN: 4711}}]")})
+	_, err := load(settings{sets: []string{"handlers.0.args=[s3cret"}})
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "s3cret")
+	_, err = load(settings{file: writeConfig(t, "handlers: [{path: x, env: {TOKEN: 4711}}]")})
 	require.ErrorContains(t, err, "TOKEN")
 	require.NotContains(t, err.Error(), "4711")
 }
