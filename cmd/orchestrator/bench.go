@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/bench"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 	"github.com/holdfast-jobs/holdfast/store/embedded"
 )
@@ -74,7 +75,7 @@ Scenarios; without any, all but sleepers:
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the value of every run")
 	c.Flags().StringVar(&color, "color", string(show.Auto), "auto, always or never")
 	c.AddCommand(&cobra.Command{
-		Use: "handlers", Hidden: true, Args: cobra.NoArgs,
+		Use: "handlers", Hidden: true, Args: command.NoArguments,
 		Short: "Be the handlers of the bench",
 		Run:   func(*cobra.Command, []string) { bench.ServeHandlers() },
 	})

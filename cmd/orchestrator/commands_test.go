@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,10 +54,15 @@ func TestVersion(t *testing.T) {
 }
 
 func TestUnknownCommandsAreUsageErrors(t *testing.T) {
-	for _, args := range [][]string{{"sevre"}, {"version", "extra"}, {"serve", "extra"}} {
-		code, stdout, stderr := execute(t, nil, args...)
+	for args, want := range map[string]string{
+		"sevre":         `unknown command "sevre"`,
+		"migrate upp":   `unknown command "upp"`,
+		"version extra": `the argument "extra" is not expected; usage: orchestrator version`,
+		"serve extra":   `the argument "extra" is not expected; usage: orchestrator serve`,
+	} {
+		code, stdout, stderr := execute(t, nil, strings.Fields(args)...)
 		require.Equal(t, exitUsage, code, args)
 		require.Empty(t, stdout)
-		require.Contains(t, stderr, "orchestrator: ")
+		require.Contains(t, stderr, "orchestrator: "+want)
 	}
 }

@@ -10,18 +10,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
 	"github.com/holdfast-jobs/holdfast/migrations"
 )
 
 func (p *program) migrateCommand() *cobra.Command {
-	command := &cobra.Command{
+	c := &cobra.Command{
 		Use:   "migrate",
 		Short: "Look after the database schema",
 		Long:  "Look after the database schema. serve brings it up to date by itself.",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	var asJSON bool
 	up := &cobra.Command{
-		Use: "up", Short: "Apply every pending migration", Args: cobra.NoArgs,
+		Use: "up", Short: "Apply every pending migration", Args: command.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.withDatabase(c.Context(), func(ctx context.Context, db *database) error {
 				applied, err := db.migrate(ctx)
@@ -34,7 +37,7 @@ func (p *program) migrateCommand() *cobra.Command {
 		},
 	}
 	status := &cobra.Command{
-		Use: "status", Short: "List every migration, applied or pending", Args: cobra.NoArgs,
+		Use: "status", Short: "List every migration, applied or pending", Args: command.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.withDatabase(c.Context(), func(ctx context.Context, db *database) error {
 				var versions []migrations.Version
@@ -50,8 +53,8 @@ func (p *program) migrateCommand() *cobra.Command {
 		},
 	}
 	status.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	command.AddCommand(up, status)
-	return command
+	c.AddCommand(up, status)
+	return c
 }
 
 // withDatabase opens the configured database for one command.

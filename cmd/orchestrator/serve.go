@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
 )
 
 func (p *program) serveCommand() *cobra.Command {
@@ -20,7 +21,7 @@ func (p *program) serveCommand() *cobra.Command {
 		Long: `Serve the API and run jobs, until a SIGTERM or SIGINT. Then handlers get
 worker.drain to finish, and what remains is given back unharmed. A second
 signal stops at once; jobs that were running are recovered from the database.`,
-		Args: cobra.NoArgs,
+		Args: command.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return p.serve(c.Context()) },
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
 )
 
 // release is set by the linker for released binaries.
@@ -38,10 +40,10 @@ func thisBuild() build {
 
 func (p *program) versionCommand() *cobra.Command {
 	var asJSON bool
-	command := &cobra.Command{
+	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args:  command.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			b := thisBuild()
 			if asJSON {
@@ -51,6 +53,6 @@ func (p *program) versionCommand() *cobra.Command {
 			return err
 		},
 	}
-	command.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return command
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
 }

@@ -20,9 +20,23 @@ func exactly(n int) cobra.PositionalArgs {
 		if len(args) < n {
 			return fmt.Errorf("%s is missing; usage: %s", missing(c, len(args)), c.UseLine())
 		}
-		return cobra.ExactArgs(n)(c, args)
+		return atMost(n)(c, args)
 	}
 }
+
+// atMost allows a number of arguments.
+func atMost(n int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) > n {
+			return fmt.Errorf("the argument %q is not expected; usage: %s", args[n], c.UseLine())
+		}
+		return nil
+	}
+}
+
+// NoArguments is for commands that have none. What cobra has for them takes
+// an argument for a command.
+func NoArguments(c *cobra.Command, args []string) error { return atMost(0)(c, args) }
 
 func atLeastOne(c *cobra.Command, args []string) error {
 	if len(args) == 0 {

@@ -107,10 +107,11 @@ func TestMistakesInTheCommandLineAreFoundBeforeAnythingIsAsked(t *testing.T) {
 		"cancel":              "ID is missing",
 		"submit":              "TYPE is missing",
 		"get ID 30s":          "write --wait=30s, with an equals sign",
-		"get ID other":        "accepts 1 arg(s)",
+		"get ID other":        `the argument "other" is not expected; usage: orchestrator get ID`,
 		"dead-letter retr":    "unknown command",
-		"submit X --batch y":  "unknown command",
-		"list --status=A x":   "unknown command",
+		"submit X --batch y":  `the argument "X" does not go with --batch`,
+		"list --status=A x":   `the argument "x" is not expected; usage: orchestrator list`,
+		"job-types A B":       `the argument "B" is not expected`,
 		"submit --priority x": "invalid argument",
 	} {
 		_, _, err := usual().run(t, strings.Fields(args)...)

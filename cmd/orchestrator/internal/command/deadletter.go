@@ -42,7 +42,7 @@ func (f *deadLetterFilter) query() url.Values {
 func (p *Program) deadLetterListCommand() *cobra.Command {
 	filter, pages := deadLetterFilter{}, pageFlags{}
 	c := &cobra.Command{
-		Use: "list", Short: "List dead-lettered jobs, newest first", Args: cobra.NoArgs,
+		Use: "list", Short: "List dead-lettered jobs, newest first", Args: NoArguments,
 	}
 	filter.register(c)
 	pages.register(c)
@@ -64,7 +64,7 @@ func (p *Program) deadLetterRetryCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "retry",
 		Short: "Requeue dead-lettered jobs, the longest dead first",
-		Args:  cobra.NoArgs,
+		Args:  NoArguments,
 	}
 	filter.register(c)
 	c.Flags().IntVar(&limit, "limit", usualLimit, "requeue at most so many, from 1 to 1000")

@@ -21,7 +21,7 @@ func (p *Program) doctorCommand() *cobra.Command {
 		Short: "Look for what is wrong, and say what to do about it",
 		Long: `Look for what is wrong, and say what to do about it. It may take two minutes on
 a large ledger. The exit code is 3 when a problem was found.`,
-		Args: cobra.NoArgs,
+		Args: NoArguments,
 	}
 	c.Flags().BoolVar(&strict, "strict", false, "exit with 3 for a warning too")
 	return p.speaks(c, nil, func(ctx context.Context, s *session, _ []string) error {

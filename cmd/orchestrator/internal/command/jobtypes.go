@@ -17,7 +17,7 @@ func (p *Program) jobTypesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "job-types [TYPE]",
 		Short: "List the job types that handlers have declared",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  atMost(1),
 	}
 	c.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of the type's payload")
 	check := func(args []string) error {

@@ -18,7 +18,7 @@ func (p *Program) listCommand() *cobra.Command {
 		Short: "List jobs, newest first",
 		Example: `  orchestrator list --status FAILED,CANCELED --type SEND_EMAIL
   orchestrator list --all --json | jq -r .jobId`,
-		Args: cobra.NoArgs,
+		Args: NoArguments,
 	}
 	flags := c.Flags()
 	flags.StringSliceVar(&statuses, "status", nil, "only jobs of the `status`: PENDING, RUNNING, COMPLETED, FAILED or CANCELED; repeatable")

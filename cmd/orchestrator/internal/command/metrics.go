@@ -20,7 +20,7 @@ func (p *Program) metricsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "metrics",
 		Short: "Count jobs, attempts and failures",
-		Args:  cobra.NoArgs,
+		Args:  NoArguments,
 	}
 	c.Flags().DurationVar(&since, "since", since, "how far the recent counts look back, in whole minutes")
 	complete(c, "since", nothing)

@@ -14,7 +14,7 @@ func (p *Program) queuesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "queues",
 		Short: "Say what waits and runs, by job type",
-		Args:  cobra.NoArgs,
+		Args:  NoArguments,
 	}
 	return p.speaks(c, nil, func(ctx context.Context, s *session, _ []string) error {
 		answer, err := s.Get(ctx, "/debug/queues", nil)

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -21,10 +22,13 @@ that POST /jobs has.`,
   orchestrator submit SEND_EMAIL --payload @mail.json --key order-4711 --delay 10m
   orchestrator submit --batch jobs.ndjson`,
 		Args: func(c *cobra.Command, args []string) error {
-			if lines.file != "" {
-				return cobra.NoArgs(c, args)
+			switch {
+			case lines.file == "":
+				return exactly(1)(c, args)
+			case len(args) > 0:
+				return fmt.Errorf("the argument %q does not go with --batch: each line says it for itself", args[0])
 			}
-			return exactly(1)(c, args)
+			return nil
 		},
 	}
 	submission.register(c)

@@ -14,7 +14,7 @@ func (p *Program) workersCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "workers",
 		Short: "List the orchestrators that run jobs, or did",
-		Args:  cobra.NoArgs,
+		Args:  NoArguments,
 	}
 	return p.speaks(c, nil, func(ctx context.Context, s *session, _ []string) error {
 		answer, err := s.Get(ctx, "/debug/workers", nil)
