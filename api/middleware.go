@@ -61,12 +61,15 @@ func answerPanic(w middleware.WrapResponseWriter, r *http.Request, log *slog.Log
 	if err, ok := panicked.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(panicked)
 	}
-	if w.Status() != 0 {
+	if w.Status() != 0 && r.Context().Err() != nil {
 		log.DebugContext(r.Context(), "answer broken off", "path", r.URL.Path, "error", panicked)
 		panic(http.ErrAbortHandler)
 	}
 	log.ErrorContext(r.Context(), "request panicked",
 		"method", r.Method, "path", r.URL.Path, "panic", panicked, "stack", string(debug.Stack()))
+	if w.Status() != 0 {
+		panic(http.ErrAbortHandler)
+	}
 	writeProblem(w, http.StatusInternalServerError, "internal error")
 }
 

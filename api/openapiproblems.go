@@ -36,7 +36,7 @@ type rejection struct {
 // What the headers about rate limits look like.
 const (
 	limitPolicy = `the most that is allowed in so many seconds, such as "jobs";q=6000;w=60.`
-	limitLeft   = `what is left, and in how many seconds it is whole again, such as "jobs";r=5999;t=60.`
+	limitLeft   = `what is left, and in how many seconds it is whole again, such as "jobs";r=5999;t=120.`
 )
 
 // rejections are those that several operations have in common.

@@ -212,3 +212,15 @@ func TestTraceContextIsCarried(t *testing.T) {
 		require.Equal(t, c.want, submitted(t, minimal, c.headers...).Trace, c.headers)
 	}
 }
+
+// What is accepted must be possible to show: JSON has the years 0 to 9999, and
+// answers are in UTC.
+func TestATimeThatNoAnswerCouldShowIsRefused(t *testing.T) {
+	for at, code := range map[string]int{
+		"9999-12-31T23:59:59-23:59": 422, "0000-01-01T00:00:00+23:59": 422, "0001-01-01T00:00:00+00:01": 422,
+		"9999-12-31T23:59:59Z": 202, "0001-01-01T00:00:00Z": 202,
+	} {
+		answer := send(newAPI(t, newLedger()), "POST", "/jobs", `{"jobType":"A","runAt":"`+at+`"}`)
+		require.Equal(t, code, answer.Code, at)
+	}
+}

@@ -119,15 +119,15 @@ var tenAMinute = guard.Config{PerMinute: map[guard.Limit]int{guard.Jobs: 10, gua
 func TestEveryJobOfABatchCounts(t *testing.T) {
 	l := newLedger()
 	h := behind(l, tenAMinute)
-	require.Equal(t, `"jobs";r=9;t=60`, send(h, "POST", "/jobs", minimal).Header().Get("RateLimit"))
-	require.Equal(t, `"jobs";r=6;t=60`, send(h, "POST", "/jobs/batch", array(minimal, 3)).Header().Get("RateLimit"))
-	require.Equal(t, `"jobs";r=4;t=60`, send(h, "POST", "/jobs/batch?atomic=false", "["+minimal+",{},"+minimal+"]").Header().Get("RateLimit"))
+	require.Equal(t, `"jobs";r=9;t=120`, send(h, "POST", "/jobs", minimal).Header().Get("RateLimit"))
+	require.Equal(t, `"jobs";r=6;t=120`, send(h, "POST", "/jobs/batch", array(minimal, 3)).Header().Get("RateLimit"))
+	require.Equal(t, `"jobs";r=4;t=120`, send(h, "POST", "/jobs/batch?atomic=false", "["+minimal+",{},"+minimal+"]").Header().Get("RateLimit"))
 
 	for _, path := range []string{"/jobs/batch", "/jobs/batch?atomic=false"} {
 		answer := send(h, "POST", path, array(minimal, 5))
 		require.Equal(t, 429, answer.Code)
 		require.NotEmpty(t, answer.Header().Get("Retry-After"))
-		require.Equal(t, `"jobs";r=4;t=60`, answer.Header().Get("RateLimit"), "a refused batch does not count")
+		require.Equal(t, `"jobs";r=4;t=120`, answer.Header().Get("RateLimit"), "a refused batch does not count")
 	}
 	require.Equal(t, 422, send(h, "POST", "/jobs", "{}").Code, "nor do mistakes")
 	require.Len(t, l.submitted, 6)

@@ -117,6 +117,9 @@ func instant(v json.RawMessage) (time.Time, error) {
 	if err := t.UnmarshalText([]byte(s)); err != nil {
 		return time.Time{}, errors.New("must be an RFC 3339 time, such as 2030-01-31T12:00:00Z")
 	}
+	if year := t.UTC().Year(); year < 1 || year > 9999 { // which no answer could show
+		return time.Time{}, errors.New("must be in the years 1 to 9999, in UTC")
+	}
 	return t, nil
 }
 

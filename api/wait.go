@@ -34,7 +34,7 @@ func (patience) Schema(huma.Registry) *huma.Schema {
 }
 
 type getInput struct {
-	exchange
+	query
 	ID   jobID    `path:"id" doc:"The jobId that the submission returned."`
 	Wait patience `query:"wait" doc:"Answer when the job is final, or after this time as it is then: a Go duration, 0s to 60s."`
 }

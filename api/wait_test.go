@@ -102,3 +102,11 @@ func TestOddWaitsAreRefused(t *testing.T) {
 	}
 	require.Equal(t, 404, send(newAPI(t, pending()), "GET", unknown+"?wait=1m", "").Code)
 }
+
+func TestAWaitThatIsNotOneIsRefused(t *testing.T) {
+	l := newLedger()
+	jobIn(job.Queued)(l)
+	for _, query := range []string{"?Wait=1s", "?wait=", "?wait=1s&wait=2s", "?wait=1", "?wait=61s", "?wiat=1s"} {
+		require.Equal(t, 422, send(newAPI(t, l), "GET", known+query, "").Code, query)
+	}
+}

@@ -35,10 +35,10 @@ func (b *batcher[T]) join(item T) {
 	b.put([]T{item})
 	select {
 	case b.turn <- struct{}{}:
+		defer b.yield() // also when the caller survives a panic of its flush
 		if batch := b.take(); len(batch) > 0 {
 			b.flush(batch)
 		}
-		b.yield()
 	default: // whoever flushes looks again when done
 	}
 }

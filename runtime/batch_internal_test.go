@@ -141,3 +141,23 @@ func TestNothingThatJoinsIsLost(t *testing.T) {
 	all.Wait()
 	require.EqualValues(t, callers*each, flushed.Load())
 }
+
+// A panic of whoever flushes is answered by the API, which goes on: the next
+// caller must still be able to flush.
+func TestAFlushThatPanicsGivesUpItsTurn(t *testing.T) {
+	flushed := make(chan []int, 1)
+	b := newBatcher(10, func(batch []int) {
+		if batch[0] == 1 {
+			panic("once")
+		}
+		flushed <- batch
+	})
+	require.Panics(t, func() { b.join(1) })
+	b.join(2)
+	select {
+	case batch := <-flushed:
+		require.Equal(t, []int{2}, batch)
+	case <-time.After(5 * time.Second):
+		t.Fatal("nobody can flush any more")
+	}
+}

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -51,6 +52,18 @@ func (s *submitter) submit(ctx context.Context, submission job.Submission) (job.
 }
 
 func (s *submitter) flush(batch []pendingSubmission) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			// Whoever flushes may live on, and the others must not wait for ever.
+			for _, p := range batch {
+				select {
+				case p.done <- job.Submitted{Err: fmt.Errorf("submit panicked: %v", panicked)}:
+				default: // it has its answer
+				}
+			}
+			panic(panicked)
+		}
+	}()
 	submissions := make([]job.Submission, len(batch))
 	for i, p := range batch {
 		submissions[i] = p.Submission

@@ -89,3 +89,11 @@ func TestACallerThatGivesUpDoesNotHoldUpTheOthers(t *testing.T) {
 	_, err = s.submit(t.Context(), job.Submission{})
 	require.NoError(t, err)
 }
+
+func TestNobodyWaitsForAnInsertThatPanicked(t *testing.T) {
+	s := newSubmitter(&ledger{submit: func([]job.Submission) []job.Submitted { panic("a defect") }},
+		func() {}, func(time.Duration) {}, unmeasured(t))
+	other := pendingSubmission{done: make(chan job.Submitted, 1)}
+	require.Panics(t, func() { s.flush([]pendingSubmission{{done: make(chan job.Submitted, 1)}, other}) })
+	require.ErrorContains(t, (<-other.done).Err, "a defect")
+}

@@ -11,6 +11,10 @@ import (
 // the name of its scheme, or as much of user and password in base64.
 const maxCredential = 1<<10 + len("Bearer ")
 
+// MaxLogin is how many bytes user, colon and password may have together: what
+// a header of maxCredential bytes has room for.
+const MaxLogin = 768
+
 // Digest is the SHA-256 of a secret. A digest is enough to recognise the
 // secret and cannot be sent in its place.
 type Digest [sha256.Size]byte

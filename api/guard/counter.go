@@ -126,6 +126,18 @@ func (u usage) total() float64 { return float64(u.current) + float64(u.previous)
 // weight is the part of the previous window that the past minute covers.
 func (u usage) weight() float64 { return 1 - float64(u.elapsed)/float64(window) }
 
+// fades returns how long it takes, when nothing more is counted, until nothing
+// that was counts any more.
+func (u usage) fades() time.Duration {
+	switch {
+	case u.current > 0:
+		return 2*window - u.elapsed
+	case u.previous > 0:
+		return window - u.elapsed
+	}
+	return 0
+}
+
 // wait returns how long it takes, when nothing more is counted, until n more
 // are within the quota. The quota must not be below n.
 func (u usage) wait(n, quota int) time.Duration {

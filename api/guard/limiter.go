@@ -61,14 +61,15 @@ func (l *limiter) look(subjects []subject, n int) Allowance {
 }
 
 func (l *limiter) answer(used usage, fits bool, n int) Allowance {
-	left := float64(l.quota) - used.total()
+	left, counted := float64(l.quota)-used.total(), used
 	if fits {
 		left -= float64(n)
+		counted.current += n
 	}
 	// https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
 	header := http.Header{
 		"Ratelimit-Policy": {fmt.Sprintf("%q;q=%d;w=%d", l.name, l.quota, int(window.Seconds()))},
-		"Ratelimit":        {fmt.Sprintf("%q;r=%d;t=%d", l.name, int(max(left, 0)), wholeSeconds(window-used.elapsed))},
+		"Ratelimit":        {fmt.Sprintf("%q;r=%d;t=%d", l.name, int(max(left, 0)), wholeSeconds(counted.fades()))},
 	}
 	switch {
 	case fits:

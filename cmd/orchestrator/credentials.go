@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/holdfast-jobs/holdfast/api/guard"
 )
 
 // credentials are what an operator logs in with. In a file they are a line
@@ -20,8 +22,9 @@ type credentials struct {
 	password secret
 }
 
-// maxCredentialsBytes bounds what is read of a file that may be anything.
-const maxCredentialsBytes = 4 << 10
+// maxCredentialsBytes bounds what is read of a file that may be anything: a
+// line of as much as the API looks at.
+const maxCredentialsBytes = guard.MaxLogin + len("\r\n")
 
 // newPassword returns 128 random bits in groups of lower-case base32.
 func newPassword() secret {
@@ -60,7 +63,8 @@ func (c *credentials) keep(path string) (made bool, err error) {
 
 // read refuses a file that others than its owner can read.
 func (c *credentials) read(path string) error {
-	file, err := os.Open(path)
+	// Without O_NONBLOCK a pipe would be waited for.
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
@@ -76,9 +80,12 @@ func (c *credentials) read(path string) error {
 		return fmt.Errorf("%s can be read or written by others (mode %04o): chmod 600 it, or remove it to have others made",
 			path, info.Mode().Perm())
 	}
-	text, err := io.ReadAll(io.LimitReader(file, maxCredentialsBytes))
+	text, err := io.ReadAll(io.LimitReader(file, int64(maxCredentialsBytes)+1))
 	if err != nil {
 		return err
+	}
+	if len(text) > maxCredentialsBytes {
+		return fmt.Errorf("%s is longer than a line user:password may be, %d bytes", path, guard.MaxLogin)
 	}
 	user, password, _ := strings.Cut(strings.TrimRight(string(text), "\r\n"), ":")
 	switch {

@@ -3,10 +3,14 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/api/guard"
 )
 
 func TestPasswordsAreLongAndNeverTheSame(t *testing.T) {
@@ -118,4 +122,16 @@ func TestCredentialsThatCannotBeKeptAreToldApart(t *testing.T) {
 	var unkept *notKeptError
 	require.ErrorAs(t, err, &unkept)
 	require.Equal(t, secret("own"), asked.password)
+}
+
+func TestNoOtherFileIsTakenForCredentials(t *testing.T) {
+	directory := t.TempDir()
+	pipe, long := filepath.Join(directory, "pipe"), filepath.Join(directory, "long")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	require.NoError(t, os.WriteFile(long, []byte("admin:"+strings.Repeat("x", guard.MaxLogin)), 0o600))
+	for path, want := range map[string]string{pipe: "is not a regular file", long: "is longer than a line user:password may be"} {
+		c := credentials{user: "admin", password: "p"}
+		_, err := c.keep(path)
+		require.ErrorContains(t, err, want)
+	}
 }

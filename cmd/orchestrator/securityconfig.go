@@ -73,6 +73,8 @@ func (s *securityConfig) finish(environ []string) error {
 	switch {
 	case s.User == "" || strings.ContainsFunc(s.User, func(r rune) bool { return r == ':' || unicode.IsControl(r) }):
 		return errors.New("user: must not be empty, nor hold a colon or control characters")
+	case len(s.User)+1+len(s.Password) > guard.MaxLogin:
+		return fmt.Errorf("password: is too long; with user and a colon it may have %d bytes", guard.MaxLogin)
 	case s.CredentialsFile == "":
 		return errors.New("credentials_file: is empty")
 	}

@@ -60,6 +60,7 @@ func TestMistakesInSecurityNameTheirKeyAndNoSecret(t *testing.T) {
 		"security: {password: '${BLANK}'}":                              "security.password: the variables that it names are empty",
 		"security: {user: 'a:b'}":                                       "security.user",
 		"security: {user: ''}":                                          "security.user",
+		"security: {password: " + strings.Repeat("canary", 128) + "}":   "security.password: is too long; with user and a colon it may have 768 bytes",
 		"security: {credentials_file: ''}":                              "security.credentials_file: is empty",
 		"security: {tokens: {a: {}}}":                                   "security.tokens: must be a list",
 		"security: {tokens: [{token: canary, scopes: [read]}]}":         "security.tokens.0.name: is empty",
