@@ -30,6 +30,9 @@ type Config struct {
 	MaxBodyBytes int64
 	// MaxBatchBytes bounds the body of a batch that is answered as a whole.
 	MaxBatchBytes int64
+	// MaxReceivingBytes bounds what the bodies that are being received may take
+	// together; 0 for no bound.
+	MaxReceivingBytes int64
 	// RequestTimeout bounds the work on one request, from the moment its
 	// header has been read.
 	RequestTimeout time.Duration
@@ -49,9 +52,10 @@ type Config struct {
 
 // These suit most services.
 const (
-	DefaultMaxBodyBytes   = 1 << 20
-	DefaultMaxBatchBytes  = 32 << 20
-	DefaultRequestTimeout = 30 * time.Second
+	DefaultMaxBodyBytes      = 1 << 20
+	DefaultMaxBatchBytes     = 32 << 20
+	DefaultMaxReceivingBytes = 256 << 20
+	DefaultRequestTimeout    = 30 * time.Second
 )
 
 // New returns the handler of all routes.
@@ -63,7 +67,7 @@ func New(c Config) http.Handler {
 
 	s := &service{
 		jobs: c.Jobs, operations: c.Operations, guard: c.Guard, log: c.Log, schemas: newSchemas(c.Log),
-		maxBodyBytes: c.MaxBodyBytes, maxBatchBytes: c.MaxBatchBytes, requestTimeout: c.RequestTimeout, stopping: c.Stopping,
+		maxBodyBytes: c.MaxBodyBytes, maxBatchBytes: c.MaxBatchBytes, memory: newMemory(c.MaxReceivingBytes), requestTimeout: c.RequestTimeout, stopping: c.Stopping,
 	}
 	router.Get("/healthz", alive)
 	router.Get("/readyz", s.ready)
@@ -96,6 +100,7 @@ type service struct {
 	schemas        *schemas
 	maxBodyBytes   int64
 	maxBatchBytes  int64
+	memory         *memory
 	requestTimeout time.Duration
 	stopping       <-chan struct{}
 	// measuring shares the work on metrics among those who wait for it.

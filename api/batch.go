@@ -100,19 +100,31 @@ func (s *service) batch(ctx context.Context, in *batchInput) (*huma.StreamRespon
 		return nil, problem(http.StatusBadRequest, "one key cannot name many jobs",
 			at("header."+keyHeader, "is not for batches: give each job its own idempotencyKey"))
 	case media == mediaLines && !in.Atomic:
-		return &huma.StreamResponse{Body: func(huma.Context) { s.stream(ctx, in.exchange) }}, nil
+		share := s.memory.share()
+		if err := share.hold(2 * readAtOnce); err != nil { // for what comes and for what goes
+			return nil, err
+		}
+		return &huma.StreamResponse{Body: func(huma.Context) { s.stream(ctx, in.exchange, share) }}, nil
 	}
 	r := in.request
 	if r.ContentLength > s.maxBatchBytes {
 		return nil, tooLarge(s.maxBatchBytes)
 	}
+	if err := s.mayTake(ctx, in.exchange, guard.Jobs); err != nil {
+		return nil, err
+	}
+	share := s.memory.share()
+	defer share.release()
+	if err := share.hold(readAtOnce); err != nil {
+		return nil, err
+	}
 	// The server's own deadline is for reading the body.
 	ctx, cancel := context.WithTimeout(ctx, s.requestTimeout+serverOf(r).ReadTimeout)
 	defer cancel()
-	body := http.MaxBytesReader(nil, r.Body, s.maxBatchBytes)
+	body := share.holding(http.MaxBytesReader(nil, r.Body, s.maxBatchBytes))
 	switch {
 	case media == mediaLines:
-		jobs, err := s.submitAll(ctx, in.exchange, newLines(body, s.maxBodyBytes))
+		jobs, err := s.submitAll(ctx, in.exchange, newLines(body, s.maxBodyBytes, nil))
 		return answerLines(jobs), err
 	case in.Atomic:
 		jobs, err := s.submitAll(ctx, in.exchange, newArray(body, s.maxBodyBytes))

@@ -22,8 +22,8 @@ const (
 const firstBuffer = 16 << 10
 
 // readBody returns the body of a JSON request, or a problem. The bytes are
-// the caller's own.
-func (s *service) readBody(r *http.Request) ([]byte, error) {
+// the caller's own, and part of his share.
+func (s *service) readBody(r *http.Request, share *share) ([]byte, error) {
 	if mediaType(r.Header) != mediaJSON {
 		return nil, problem(http.StatusUnsupportedMediaType,
 			"send JSON, with the header Content-Type: application/json and no Content-Encoding")
@@ -33,7 +33,7 @@ func (s *service) readBody(r *http.Request) ([]byte, error) {
 	}
 	var body bytes.Buffer
 	body.Grow(int(min(max(r.ContentLength, 0), firstBuffer)) + bytes.MinRead)
-	_, err := body.ReadFrom(http.MaxBytesReader(nil, r.Body, s.maxBodyBytes))
+	_, err := body.ReadFrom(share.holding(http.MaxBytesReader(nil, r.Body, s.maxBodyBytes)))
 	switch {
 	case err != nil:
 		return nil, unread(err)
@@ -48,10 +48,13 @@ func tooLarge(most int64) *huma.ErrorModel {
 }
 
 // unread is the answer to a body that could not be read to its end.
-func unread(err error) *huma.ErrorModel {
+func unread(err error) error {
+	var answer *huma.ErrorModel
 	var limit *http.MaxBytesError
 	var network net.Error
 	switch {
+	case errors.As(err, &answer):
+		return err
 	case errors.As(err, &limit):
 		return tooLarge(limit.Limit)
 	case errors.As(err, &network) && network.Timeout():

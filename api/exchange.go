@@ -37,6 +37,16 @@ func (s *service) take(ctx context.Context, e exchange, limit guard.Limit, n int
 	return nil
 }
 
+// mayTake is take for what is not known yet: it refuses a caller who may take
+// nothing at all, before more is done for him.
+func (s *service) mayTake(ctx context.Context, e exchange, limit guard.Limit) error {
+	if allowance := s.guard.Look(ctx, limit); !allowance.Allowed {
+		maps.Copy(e.answer.Header(), allowance.Header)
+		return problem(http.StatusTooManyRequests, allowance.Detail)
+	}
+	return nil
+}
+
 // restrict returns the tenant that a list is for: the caller's own if he is
 // bound to one, else the one asked for. Another's does not exist for him.
 func restrict(ctx context.Context, asked string) (string, error) {

@@ -8,8 +8,9 @@ import (
 // intake reads lines ahead of their use: at most groupJobs of them, or as
 // many bytes as the largest submission may have, and then waits.
 type intake struct {
-	body *pacedBody
-	most int
+	body  *pacedBody
+	most  int
+	share *share
 
 	mu     sync.Mutex
 	ahead  pile
@@ -53,12 +54,12 @@ func (p *pile) reset() {
 }
 
 // startIntake reads the body until its end, or until stop.
-func startIntake(body *pacedBody, most int64) *intake {
+func startIntake(body *pacedBody, most int64, share *share) *intake {
 	in := &intake{
-		body: body, most: int(most),
+		body: body, most: int(most), share: share,
 		arrived: make(chan struct{}, 1), taken: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	go in.run(newLines(body, most))
+	go in.run(newLines(body, most, share))
 	return in
 }
 
@@ -69,6 +70,9 @@ func (in *intake) run(lines *lines) {
 		line, err := lines.next()
 		if !in.awaitRoom() {
 			return
+		}
+		if err == nil {
+			err = in.share.hold(len(line.text))
 		}
 		in.mu.Lock()
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 )
 
 // lines reads NDJSON. Blank lines are passed over.
@@ -14,10 +15,12 @@ type lines struct {
 	most int
 	line int
 	text []byte
+	// share is charged with what the text takes; nil where the body is.
+	share *share
 }
 
-func newLines(body io.Reader, most int64) *lines {
-	return &lines{input: bufio.NewReaderSize(body, readAtOnce), most: int(most)}
+func newLines(body io.Reader, most int64, share *share) *lines {
+	return &lines{input: bufio.NewReaderSize(body, readAtOnce), most: int(most), share: share}
 }
 
 func (l *lines) next() (item, error) {
@@ -51,6 +54,11 @@ func (l *lines) read() (text []byte, length int, err error) {
 			return piece, length, err
 		}
 		kept := min(len(piece), l.most+lineEnd-len(l.text))
+		room := cap(l.text)
+		l.text = slices.Grow(l.text, kept)
+		if err := l.share.hold(cap(l.text) - room); err != nil {
+			return nil, 0, err
+		}
 		l.text = append(l.text, piece[:kept]...)
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return l.text, length, err

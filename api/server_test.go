@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,4 +54,33 @@ func (s *served) get(t *testing.T, path string) (int, string) {
 	body, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)
 	return answer.StatusCode, string(body)
+}
+
+// Each of the bodies is within its own bounds.
+func TestBodiesThatAreTooMuchTogetherAreRefused(t *testing.T) {
+	l := newLedger()
+	h := api.New(api.Config{
+		Jobs: l, Log: slog.New(slog.DiscardHandler), Version: "test",
+		MaxBodyBytes: 1 << 20, MaxBatchBytes: 1 << 20, MaxReceivingBytes: 256 << 10, RequestTimeout: api.DefaultRequestTimeout,
+	})
+	large := `{"jobType":"A","payload":"` + strings.Repeat("x", 400<<10) + `"}`
+	for name, c := range map[string]struct {
+		path, body string
+		headers    []string
+	}{
+		"a submission": {path: "/jobs", body: large},
+		"an array":     {path: "/jobs/batch", body: "[" + large + "]"},
+		"each":         {path: "/jobs/batch?atomic=false", body: "[" + large + "]"},
+		"lines":        {path: "/jobs/batch", body: large + "\n", headers: ndjson},
+	} {
+		answer := send(h, "POST", c.path, c.body, c.headers...)
+		require.Equal(t, 503, answer.Code, name)
+		require.Equal(t, "2", answer.Header().Get("Retry-After"), name)
+	}
+	answer := send(h, "POST", "/jobs/batch?atomic=false", minimal+"\n"+large+"\n"+minimal+"\n", ndjson...)
+	require.Equal(t, 200, answer.Code)
+	require.Contains(t, answer.Body.String(), `{"done":false,"accepted":1,"refused":0,"problem":{"title":"Service Unavailable","status":503`)
+	require.Len(t, l.submitted, 1)
+	require.Equal(t, 202, send(h, "POST", "/jobs", minimal).Code, "and everything was given back")
+	require.Equal(t, 200, send(h, "POST", "/jobs/batch?atomic=false", strings.Repeat(minimal+"\n", 20_000), ndjson...).Code)
 }

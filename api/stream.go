@@ -29,7 +29,8 @@ type stream struct {
 
 // stream stores each line's job for itself, in groups of what has come in
 // while the group before was stored.
-func (s *service) stream(ctx context.Context, e exchange) {
+func (s *service) stream(ctx context.Context, e exchange, share *share) {
+	defer share.release()
 	control := http.NewResponseController(e.answer)
 	out := bufio.NewWriterSize(e.answer, readAtOnce)
 	st := &stream{
@@ -45,7 +46,7 @@ func (s *service) stream(ctx context.Context, e exchange) {
 		e.answer.WriteHeader(http.StatusOK)
 		_ = control.Flush()
 	}
-	in := startIntake(newPacedBody(e.request, control), s.maxBodyBytes)
+	in := startIntake(newPacedBody(e.request, control), s.maxBodyBytes, share)
 	defer func() {
 		if !st.end.Done {
 			in.stop()
@@ -57,6 +58,7 @@ func (s *service) stream(ctx context.Context, e exchange) {
 	var lines pile
 	for {
 		var ended error
+		_ = share.hold(-len(lines.text))
 		lines.reset()
 		lines, ended = in.take(lines, s.stopping)
 		if len(lines.lines) > 0 {

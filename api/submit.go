@@ -56,7 +56,9 @@ func (s *service) addSubmit(routes huma.API) {
 }
 
 func (s *service) submit(ctx context.Context, in *submitInput) (*submitOutput, error) {
-	submission, err := s.read(ctx, in.request)
+	share := s.memory.share()
+	defer share.release()
+	submission, err := s.read(ctx, in.request, share)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +91,8 @@ func accepted(r job.Receipt) Accepted {
 }
 
 // read makes a submission of the request, with every default resolved.
-func (s *service) read(ctx context.Context, r *http.Request) (job.Submission, error) {
-	body, err := s.readBody(r)
+func (s *service) read(ctx context.Context, r *http.Request, share *share) (job.Submission, error) {
+	body, err := s.readBody(r, share)
 	if err != nil {
 		return job.Submission{}, err
 	}

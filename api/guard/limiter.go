@@ -38,14 +38,30 @@ type Allowance struct {
 // shown credentials, against that of the caller: all n against both, or
 // nothing.
 func (g *Guard) Take(ctx context.Context, limit Limit, n int) Allowance {
-	if g == nil || g.limits[limit] == nil || g.isExempt(ctx) {
+	if !g.limited(ctx, limit) {
 		return Allowance{Allowed: true}
 	}
+	return g.limits[limit].take(subjectsOf(ctx), n)
+}
+
+// Look says whether the smallest number could be taken now. It counts nothing.
+func (g *Guard) Look(ctx context.Context, limit Limit) Allowance {
+	if !g.limited(ctx, limit) {
+		return Allowance{Allowed: true}
+	}
+	return g.limits[limit].look(subjectsOf(ctx), 1)
+}
+
+func (g *Guard) limited(ctx context.Context, limit Limit) bool {
+	return g != nil && g.limits[limit] != nil && !g.isExempt(ctx)
+}
+
+func subjectsOf(ctx context.Context) []subject {
 	subjects := []subject{{network: networkOf(ctx)}}
 	if known := callerOf(ctx); known != nil {
 		subjects = append(subjects, subject{name: known.name})
 	}
-	return g.limits[limit].take(subjects, n)
+	return subjects
 }
 
 // take counts n for each of the subjects, or for none.

@@ -80,6 +80,9 @@ func (c *config) check() error {
 	case c.Server.MaxBatchBytes < c.Server.MaxBodyBytes || c.Server.MaxBatchBytes > 1<<30:
 		return fmt.Errorf("server.max_batch_bytes: %d is not from server.max_body_bytes, %d, to %d",
 			c.Server.MaxBatchBytes, c.Server.MaxBodyBytes, 1<<30)
+	case c.Server.MaxReceivingBytes < c.Server.MaxBatchBytes:
+		return fmt.Errorf("server.max_receiving_bytes: %d is below server.max_batch_bytes, %d",
+			c.Server.MaxReceivingBytes, c.Server.MaxBatchBytes)
 	case c.Server.MaxHeaderBytes < 1024:
 		return fmt.Errorf("server.max_header_bytes: %d is below 1024", c.Server.MaxHeaderBytes)
 	case c.Server.MaxConnections < 1:

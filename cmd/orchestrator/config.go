@@ -30,6 +30,7 @@ type serverConfig struct {
 	Address           string        `koanf:"address"`
 	MaxBodyBytes      int64         `koanf:"max_body_bytes"`
 	MaxBatchBytes     int64         `koanf:"max_batch_bytes"`
+	MaxReceivingBytes int64         `koanf:"max_receiving_bytes"`
 	MaxHeaderBytes    int           `koanf:"max_header_bytes"`
 	RequestTimeout    time.Duration `koanf:"request_timeout"`
 	ReadHeaderTimeout time.Duration `koanf:"read_header_timeout"`
@@ -116,6 +117,7 @@ func defaults() config {
 			Address:           "127.0.0.1:8080",
 			MaxBodyBytes:      api.DefaultMaxBodyBytes,
 			MaxBatchBytes:     api.DefaultMaxBatchBytes,
+			MaxReceivingBytes: api.DefaultMaxReceivingBytes,
 			MaxHeaderBytes:    32 << 10,
 			RequestTimeout:    api.DefaultRequestTimeout,
 			ReadHeaderTimeout: 10 * time.Second,

@@ -64,7 +64,8 @@ func (p *program) serve(parent context.Context) error {
 	defer stop()
 	handler := api.New(api.Config{
 		Jobs: parts.jobs, Operations: parts.operations, Guard: guard, Log: log, Version: thisBuild().Version,
-		MaxBodyBytes: cfg.Server.MaxBodyBytes, MaxBatchBytes: cfg.Server.MaxBatchBytes, RequestTimeout: cfg.Server.RequestTimeout,
+		MaxBodyBytes: cfg.Server.MaxBodyBytes, MaxBatchBytes: cfg.Server.MaxBatchBytes,
+		MaxReceivingBytes: cfg.Server.MaxReceivingBytes, RequestTimeout: cfg.Server.RequestTimeout,
 		Stopping: stopping.Done(),
 		Observe:  parts.observe, Prometheus: parts.prometheus,
 	})

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,6 +95,46 @@ func TestSlowClientsHoldUpNobodyElse(t *testing.T) {
 	// Each is cut off by the server, not by us.
 	require.NoError(t, dribblers.Wait())
 	t.Logf("median of a healthy request: %s alone, %s beside %d slow clients", alone, besides, slow)
+	healthy(t, o)
+}
+
+// Each client sends a batch that is within its bounds, and keeps its end back.
+func TestUnfinishedBodiesAreRefusedInLittleMemory(t *testing.T) {
+	const clients, each = 40, 8 << 20
+	o := orchestrator(t, storetest.URL(t), append(plugin(0, "builtin", "handlers"), "server.max_receiving_bytes=33554432")...)
+	start(t, o)
+	before := resident(t, o)
+	one := `{"jobType":"FAIL_JOB","payload":"` + strings.Repeat("x", 100_000) + `"},`
+	var refused atomic.Int64
+	var all errgroup.Group
+	for range clients {
+		all.Go(func() error {
+			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", o.Address)
+			if err != nil {
+				return err
+			}
+			t.Cleanup(func() { _ = conn.Close() })
+			_, err = fmt.Fprintf(conn, "POST /jobs/batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n[", each)
+			for sent := 0; err == nil && sent+len(one) < each; sent += len(one) {
+				_, err = io.WriteString(conn, one)
+			}
+			// Whom the server has answered cannot send any more, or soon learns it.
+			go func() {
+				answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				if err != nil {
+					return
+				}
+				defer func() { _ = answer.Body.Close() }()
+				if answer.StatusCode == http.StatusServiceUnavailable {
+					refused.Add(1)
+				}
+			}()
+			return nil
+		})
+	}
+	require.NoError(t, all.Wait())
+	require.Eventually(t, func() bool { return refused.Load() >= clients/2 }, patience, glance)
+	require.Less(t, resident(t, o)-before, flat)
 	healthy(t, o)
 }
 
