@@ -187,13 +187,15 @@ func TestListsFollowTheirPages(t *testing.T) {
 		"GET /jobs?limit=1000&status=FAILED&tag=x":          `{"jobs":[` + jobJSON(firstID, "FAILED", ran) + `],"nextCursor":"d"}`,
 		"GET /jobs?cursor=d&limit=1000&status=FAILED&tag=x": `{"jobs":[` + jobJSON(secondID, "FAILED", ran) + `]}`,
 	}}
-	stdout, _, err := f.run(t, "list", "--limit", "3")
+	stdout, stderr, err := f.run(t, "list", "--limit", "3")
 	require.NoError(t, err)
 	golden(t, "list-pages", stdout)
+	require.Equal(t, "There may be more: --all, or --cursor c\n", stderr, "whoever reads the list")
 
-	stdout, _, err = f.run(t, "list", "--limit", "3", "--json")
+	stdout, stderr, err = f.run(t, "list", "--limit", "3", "--json")
 	require.NoError(t, err)
 	require.Equal(t, f.answers["GET /jobs?limit=3"]+"\n", stdout, "one page, as it is")
+	require.Empty(t, stderr, "it has its cursor")
 
 	stdout, _, err = f.run(t, "list", "--all", "--json", "--status", "FAILED", "--tag", "x")
 	require.NoError(t, err)
