@@ -69,7 +69,7 @@ func (s *session) showDetail(d client.Detail) error {
 func attempts(d client.Detail) string {
 	text := fmt.Sprintf("%d of %d", d.AttemptsCharged, d.MaxAttempts)
 	if d.Interruptions > 0 {
-		text += ", " + plural(d.Interruptions, "interruption")
+		text += ", " + show.Plural(d.Interruptions, "interruption")
 	}
 	return text
 }

@@ -65,7 +65,7 @@ func (s *session) showMetrics(m client.Metrics) error {
 	for _, state := range states {
 		counts.Row(styled(state), number(m.StatusCounts[state]))
 	}
-	span := strings.ToUpper(plural(int(m.Recent["sinceMinutes"]), "minute"))
+	span := strings.ToUpper(show.Plural(m.Recent["sinceMinutes"], "minute"))
 	recent := show.NewTable(s.out, show.Column{Name: "LAST " + span}, show.Column{Name: "COUNT", Right: true})
 	for _, r := range recently {
 		recent.Row(show.Text(r.name), number(m.Recent[r.member]))
