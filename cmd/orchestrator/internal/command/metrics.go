@@ -22,7 +22,7 @@ func (p *Program) metricsCommand() *cobra.Command {
 		Short: "Count jobs, attempts and failures",
 		Args:  NoArguments,
 	}
-	c.Flags().DurationVar(&since, "since", since, "how far the recent counts look back, in whole minutes")
+	c.Flags().DurationVar(&since, "since", since, "how far the recent counts look back, in whole minutes, at most 24h")
 	complete(c, "since", nothing)
 	check := func([]string) error {
 		if since <= 0 {
