@@ -24,14 +24,7 @@ func (p *Program) inspectCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if s.json {
-			return s.out.JSON(answer)
-		}
-		var detail client.Detail
-		if err := answer.Into(&detail); err != nil {
-			return err
-		}
-		return s.showDetail(detail)
+		return present(s, answer, s.showDetail)
 	})
 }
 

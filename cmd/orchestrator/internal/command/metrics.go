@@ -36,14 +36,7 @@ func (p *Program) metricsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if s.json {
-			return s.out.JSON(answer)
-		}
-		var metrics client.Metrics
-		if err := answer.Into(&metrics); err != nil {
-			return err
-		}
-		return s.showMetrics(metrics)
+		return present(s, answer, s.showMetrics)
 	})
 }
 
