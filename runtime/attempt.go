@@ -17,10 +17,10 @@ type attempt struct {
 	pool      job.Pool
 	killGrace time.Duration
 	settler   *settler
-	began     time.Time
 
 	mu          sync.Mutex
-	run         job.Run // nil until the handler was started
+	began       time.Time // zero while it waits for a slot
+	run         job.Run   // nil until the handler was started
 	provenUntil time.Time
 	stopped     job.CancelReason // empty while the handler may go on
 	canceling   bool             // the job's cancel was requested
@@ -30,7 +30,45 @@ type attempt struct {
 }
 
 func newAttempt(c job.Claimed, pool job.Pool, provenUntil time.Time, killGrace time.Duration, s *settler) *attempt {
-	return &attempt{claimed: c, pool: pool, provenUntil: provenUntil, killGrace: killGrace, settler: s, began: time.Now()}
+	return &attempt{claimed: c, pool: pool, provenUntil: provenUntil, killGrace: killGrace, settler: s}
+}
+
+// begin says that the handler is about to be started, and returns for how long
+// the lease is proven. It returns false for an attempt that was stopped while
+// it waited.
+func (a *attempt) begin() (leaseFor time.Duration, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.done {
+		return 0, false
+	}
+	a.began = time.Now()
+	a.settler.held.begun()
+	return a.provenUntil.Sub(a.began), true
+}
+
+// putOff says that the handler could not be started after all. It returns false
+// for an attempt that was stopped in the meantime.
+func (a *attempt) putOff() bool {
+	a.mu.Lock()
+	stopped := a.stopped
+	if stopped == "" {
+		a.began = time.Time{}
+		a.settler.held.putOff()
+	}
+	a.mu.Unlock()
+	if stopped != "" {
+		a.Finished(neverStarted(stopped))
+	}
+	return stopped == ""
+}
+
+// neverStarted is the outcome of an attempt that was stopped while it waited.
+func neverStarted(reason job.CancelReason) job.Outcome {
+	if reason == job.CancelRequested {
+		return job.Outcome{Kind: job.CancelConfirmed}
+	}
+	return job.Outcome{Kind: job.GivenBack, Code: "no_slot", Message: "no slot of a handler came free for it"}
 }
 
 // started hands over the run. The handler may have finished already.
@@ -48,12 +86,12 @@ func (a *attempt) started(run job.Run) {
 }
 
 // stop asks the handler to end and kills its process if it does not end
-// within the grace. Only the first reason counts, but for a lost lease, which
+// within the grace. One that has not been started ends at once. Only the first reason counts, but for a lost lease, which
 // outranks every other.
 func (a *attempt) stop(reason job.CancelReason) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	if a.done || (a.stopped != "" && reason != job.CancelLeaseLost) || a.stopped == reason {
+		a.mu.Unlock()
 		return
 	}
 	first := a.stopped == ""
@@ -63,6 +101,12 @@ func (a *attempt) stop(reason job.CancelReason) {
 	}
 	if a.run != nil && first {
 		a.ask()
+	}
+	waits := a.began.IsZero()
+	a.done = waits
+	a.mu.Unlock()
+	if waits {
+		a.report(neverStarted(reason))
 	}
 }
 
@@ -117,12 +161,19 @@ func (a *attempt) Finished(outcome job.Outcome) {
 		a.kill.Stop()
 	}
 	outcome = a.attribute(outcome)
+	a.mu.Unlock()
+	a.report(outcome)
+}
+
+func (a *attempt) report(outcome job.Outcome) {
+	a.mu.Lock()
 	standing := job.Standing{
 		Attempt: a.claimed.Attempt, MaxAttempts: a.claimed.MaxAttempts,
 		Interruptions: a.claimed.Interruptions, CancelRequested: a.canceling,
 	}
+	began := a.began
 	a.mu.Unlock()
-	a.settler.finished(a, standing, outcome)
+	a.settler.finished(a, began, standing, outcome)
 }
 
 // attribute names the true cause of a handler's death: one that we killed did

@@ -25,21 +25,18 @@ const (
 // slot costs about as much as a claim for twenty.
 const gatherFor = time.Millisecond
 
-// refusedPause is how long a plugin rests that had no slot after all: most
-// likely its process has just died, and takes about so long to be back.
-const refusedPause = 100 * time.Millisecond
-
 // lookAgainAfter is when the claimer looks once more after a claim that
 // brought fewer jobs than it asked for, but some: others may have been under
 // another claimer's lock, or on their way into the list.
 const lookAgainAfter = 100 * time.Millisecond
 
-// claimer asks for as many jobs as there are free slots, of the types that
-// live plugins serve, and hands each to its plugin.
+// claimer asks for as many jobs as there are free slots, and for some ahead, of
+// the types that live plugins serve, and has them line up for their plugin.
 type claimer struct {
 	store    Store
 	handlers Handlers
 	held     *holdings
+	lineup   *lineup
 	settler  *settler
 	log      *slog.Logger
 	cfg      Config
@@ -55,28 +52,26 @@ type claimer struct {
 	// were jobs. Free slots alone are no reason to claim for them again.
 	exhausted map[string]string
 	// known holds, by plugin, the pools that newPool was called for.
-	known map[string]string
-	// resting holds, by plugin, until when no job is claimed for it, because
-	// it refused one that it had said it had a slot for.
-	resting  map[string]time.Time
+	known    map[string]string
 	nextPoll time.Time
+	// nextLook is when attempts may have lined up for too long.
+	nextLook time.Time
 	turn     int
 }
 
 func (c *claimer) run(ctx context.Context) {
 	c.expectJobs()
 	c.known = make(map[string]string)
-	c.resting = make(map[string]time.Time)
 	for ctx.Err() == nil {
-		free, err := c.round(ctx)
+		wanted, err := c.round(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			c.log.Warn("claim failed; trying again", slog.Any("error", err))
 			pauseFor(ctx, jittered(time.Second))
 			c.expectJobs()
-		case free == 0:
+		case wanted == 0:
 			c.wait(ctx)
-		case free < c.cfg.Concurrency/4:
+		case wanted < c.cfg.Concurrency/4:
 			pauseFor(ctx, gatherFor)
 		}
 	}
@@ -88,19 +83,22 @@ func (c *claimer) expectJobs() {
 	c.nextPoll = time.Now().Add(jittered(c.cfg.Poll))
 }
 
-// round claims once for every pool that has free slots and may have jobs. It
-// returns how many slots there are free for jobs that are known to wait.
-func (c *claimer) round(ctx context.Context) (free int, err error) {
+// round claims once for every pool that wants jobs and may have them. It returns
+// how many are wanted after that which are known to wait.
+func (c *claimer) round(ctx context.Context) (wanted int, err error) {
 	if err := c.disown(ctx); err != nil {
 		return 0, err
 	}
-	for _, pool := range c.inTurn(c.handlers.Pools()) {
+	pools := c.handlers.Pools()
+	c.nextLook = c.lineup.disperse(pools)
+	c.lineup.advance()
+	for _, pool := range c.inTurn(pools) {
 		if c.known[pool.Plugin] != identity(pool) {
 			c.known[pool.Plugin] = identity(pool)
 			c.newPool()
 		}
-		limit := min(pool.Free, c.room(), claimBatch)
-		if limit <= 0 || time.Now().Before(c.resting[pool.Plugin]) || c.exhausted[pool.Plugin] == identity(pool) {
+		limit := c.wanted(pool)
+		if limit == 0 {
 			continue
 		}
 		claimed, err := c.claim(ctx, pool, limit)
@@ -116,11 +114,21 @@ func (c *claimer) round(ctx context.Context) (free int, err error) {
 		}
 	}
 	for _, pool := range c.handlers.Pools() {
-		if c.exhausted[pool.Plugin] != identity(pool) && time.Now().After(c.resting[pool.Plugin]) {
-			free += pool.Free
-		}
+		wanted += c.wanted(pool)
 	}
-	return max(min(free, c.room()), 0), nil
+	return wanted, nil
+}
+
+// wanted returns how many jobs to claim for a pool now. Finished attempts that
+// wait to be settled count beyond twice the concurrency, so that a database
+// that does not answer stops the claims too.
+func (c *claimer) wanted(pool job.Pool) int {
+	if c.exhausted[pool.Plugin] == identity(pool) {
+		return 0
+	}
+	running, held := c.held.counts()
+	room := 2*c.cfg.Concurrency + settleBatch - (held - c.lineup.count())
+	return max(min(c.lineup.wanted(pool, running), room, claimBatch), 0)
 }
 
 // inTurn begins with another pool each time, so that none is always last when
@@ -159,8 +167,8 @@ func (c *claimer) disown(ctx context.Context) error {
 	return nil
 }
 
-// claim claims up to limit jobs for the pool and hands them to it. It returns
-// how many there were.
+// claim claims up to limit jobs for the pool and has them line up for it. It
+// returns how many there were.
 func (c *claimer) claim(ctx context.Context, pool job.Pool, limit int) (int, error) {
 	// Once sent, a claim is seen through: its answer says what we now own.
 	try, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
@@ -172,55 +180,26 @@ func (c *claimer) claim(ctx context.Context, pool job.Pool, limit int) (int, err
 		return 0, err
 	}
 	c.telemetry.claimed(claimed)
-	for _, one := range claimed {
-		c.dispatch(one, pool, sent.Add(c.cfg.Lease))
+	attempts := make([]*attempt, len(claimed))
+	for i, one := range claimed {
+		attempts[i] = newAttempt(one, pool, sent.Add(c.cfg.Lease), c.cfg.KillGrace, c.settler)
+		c.held.add(attempts[i])
 	}
+	c.lineup.join(pool, attempts)
 	return len(claimed), nil
 }
 
-// room is how many more jobs this worker may hold. Finished attempts that
-// wait to be settled count beyond twice the concurrency, so that a database
-// that does not answer stops the claims too.
-func (c *claimer) room() int {
-	running, held := c.held.counts()
-	return min(c.cfg.Concurrency-running, 2*c.cfg.Concurrency+settleBatch-held)
-}
-
-// dispatch hands a claimed job to its plugin. If the plugin cannot take it any
-// more it gives the job back, and the plugin a rest, or the two would go round
-// and round.
-func (c *claimer) dispatch(claimed job.Claimed, pool job.Pool, provenUntil time.Time) {
-	a := newAttempt(claimed, pool, provenUntil, c.cfg.KillGrace, c.settler)
-	c.held.add(a)
-	run, err := c.handlers.Start(pool.Plugin, job.Assignment{
-		Claimed: claimed, LeaseFor: time.Until(provenUntil),
-	}, a)
-	if err != nil {
-		a.Finished(job.Outcome{Kind: job.GivenBack, Code: "no_slot", Message: err.Error()})
-		c.resting[pool.Plugin] = time.Now().Add(refusedPause)
-		return
-	}
-	a.started(run)
-}
-
 // wait returns when there may be something to claim: slots or pools changed,
-// jobs were hinted at, the poll is due, or a plugin has rested.
+// jobs were hinted at, the poll is due, or some have lined up for long.
 func (c *claimer) wait(ctx context.Context) {
-	next := c.nextPoll
-	for plugin, rested := range c.resting {
-		// Also when it has rested by now: the last round may have passed it by.
-		if rested.Before(next) {
-			next = rested
-		}
-		if time.Now().After(rested) {
-			delete(c.resting, plugin)
-		}
-	}
-	poll := time.NewTimer(time.Until(next))
+	poll := time.NewTimer(time.Until(c.nextPoll))
 	defer poll.Stop()
+	look := time.NewTimer(time.Until(c.nextLook))
+	defer look.Stop()
 	select {
 	case <-c.handlers.Changed():
 	case <-c.held.freed:
+	case <-look.C:
 	case <-c.woken:
 		c.expectJobs()
 	case <-poll.C:

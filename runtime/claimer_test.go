@@ -77,7 +77,7 @@ func TestAnIdleWorkerAsksOnlyAsOftenAsItPolls(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(began), 3*poll)
 }
 
-func TestAPluginThatCannotTakeTheJobGivesItBackUncharged(t *testing.T) {
+func TestAJobThatAPluginCannotTakeYetWaitsForIt(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	ids := many(t, db, 3)
@@ -85,17 +85,9 @@ func TestAPluginThatCannotTakeTheJobGivesItBackUncharged(t *testing.T) {
 	s.refused = 2
 	launch(t, db, s)
 	awaitAll(t, db, len(ids), job.Succeeded)
-	refused := 0
 	for _, id := range ids {
-		kinds := outcomes(t, db, id)
-		require.Equal(t, job.Success, kinds[len(kinds)-1])
-		for _, kind := range kinds[:len(kinds)-1] {
-			require.Equal(t, job.GivenBack, kind)
-			refused++
-		}
-		require.Equal(t, 1, charged(t, db, id))
+		require.Equal(t, []job.OutcomeKind{job.Success}, outcomes(t, db, id))
 	}
-	require.Equal(t, 2, refused)
 	requireSettled(t, db)
 }
 
@@ -114,20 +106,6 @@ func TestAPluginThatComesUpLaterIsServed(t *testing.T) {
 		spec, err := p.TypeSpec(t.Context(), echo)
 		return err == nil && spec.Plugin == "late"
 	}, "and what it declares becomes known")
-}
-
-// Claims and refusals that follow one another at once would fill the ledger.
-func TestAPluginThatRefusesIsGivenARest(t *testing.T) {
-	t.Parallel()
-	const refusals = 5
-	db := fresh(t)
-	given(t, db, ofType("A"))
-	s := supervise(t, playing("full", 1, succeeds, "A"))
-	s.refused = refusals
-	began := time.Now()
-	launch(t, &hooked{Store: db}, s, polling(aLongTime))
-	awaitAll(t, db, 1, job.Succeeded)
-	require.GreaterOrEqual(t, time.Since(began), refusals*100*time.Millisecond)
 }
 
 // While the database is slow to take down what has ended, no more is claimed;

@@ -29,9 +29,13 @@
 // # The loops
 //
 // The claimer asks for as many jobs as there are free slots, of the types that
-// live plugins serve, and hands each to its plugin. It asks when a slot is
-// free and jobs are known to wait, when a hint comes, and at every poll. What
-// a claim brought whose answer was lost it lets go again.
+// live plugins serve, and of short jobs for some ahead. It asks when jobs are
+// wanted and known to wait, when a hint comes, and at every poll. What a claim
+// brought whose answer was lost it lets go again.
+//
+// The lineup keeps what is claimed until its plugin has a slot for it, and
+// starts the next job the moment one has ended. What has lined up for a second,
+// whose plugin is gone, or that is still there at shutdown, is given back.
 //
 // An attempt, one for each job that runs here, stands between the handler and
 // the lease. It stops the handler at its timeout, when its job is canceled,

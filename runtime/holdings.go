@@ -25,15 +25,33 @@ func (h *holdings) add(a *attempt) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.attempts[a.claimed.ID] = a
+}
+
+// begun counts an attempt whose handler is about to be started.
+func (h *holdings) begun() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.running++
 }
 
-// finished counts an attempt whose handler is done but that is still to be
-// settled.
-func (h *holdings) finished() {
+// putOff takes back that a handler was about to be started.
+func (h *holdings) putOff() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.running--
+	if h.running == 0 {
+		h.idle.raise()
+	}
+}
+
+// finished counts an attempt whose handler is done, or was never started, but
+// that is still to be settled.
+func (h *holdings) finished(started bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if started {
+		h.running--
+	}
 	h.freed.raise()
 	if h.running == 0 {
 		h.idle.raise()

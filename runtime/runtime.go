@@ -20,6 +20,9 @@ type Config struct {
 	Concurrency int
 	// Lease is how long the worker owns a job without a heartbeat.
 	Lease time.Duration
+	// ClaimAhead is how much work a worker claims before there is a slot for
+	// it; zero for none.
+	ClaimAhead time.Duration
 	// Poll is how often each loop looks for work that no hint announced.
 	Poll time.Duration
 	// Drain is how long running handlers may take to finish at shutdown.
@@ -45,8 +48,9 @@ func (c Config) validate() error {
 		return fmt.Errorf("concurrency %d is below 1", c.Concurrency)
 	case c.Lease < 100*time.Millisecond:
 		return fmt.Errorf("lease %s is below 100ms", c.Lease)
-	case c.Poll <= 0 || c.KillGrace <= 0 || c.Drain < 0:
-		return fmt.Errorf("poll %s and kill grace %s must be above zero, drain %s not below", c.Poll, c.KillGrace, c.Drain)
+	case c.Poll <= 0 || c.KillGrace <= 0 || c.Drain < 0 || c.ClaimAhead < 0:
+		return fmt.Errorf("poll %s and kill grace %s must be above zero, drain %s and claim ahead %s not below",
+			c.Poll, c.KillGrace, c.Drain, c.ClaimAhead)
 	}
 	return nil
 }
@@ -67,6 +71,7 @@ type Runtime struct {
 	catalog   *catalog
 	settler   *settler
 	submitter *submitter
+	lineup    *lineup
 	claimer   *claimer
 	heartbeat *heartbeat
 	reaper    *reaper
@@ -102,8 +107,10 @@ func New(cfg Config, store Store, handlers Handlers) (*Runtime, error) {
 	r.catalog = newCatalog(store, handlers, cfg, telemetry)
 	r.settler = newSettler(settling, store, r.held, r.catalog, log, telemetry)
 	r.hints = newHints(store, log, telemetry)
+	r.lineup = newLineup(cfg, handlers, held)
+	r.settler.freed = r.lineup.ended
 	r.claimer = &claimer{
-		store: store, handlers: handlers, held: r.held, settler: r.settler, log: log, cfg: cfg,
+		store: store, handlers: handlers, held: r.held, lineup: r.lineup, settler: r.settler, log: log, cfg: cfg,
 		woken: newSignal(), newPool: r.declare.raise, telemetry: telemetry,
 	}
 	r.heartbeat = &heartbeat{store: store, held: r.held, log: log, cfg: cfg, now: newSignal(), telemetry: telemetry}
@@ -227,6 +234,7 @@ func (r *Runtime) Run(ctx, abort context.Context) {
 
 	<-ctx.Done()
 	taking.end()
+	r.lineup.close()
 	r.drain(abort)
 	keeping.end()
 	// What the reaper has taken over is not among what we hold. It is settled

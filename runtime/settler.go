@@ -33,6 +33,7 @@ type settler struct {
 	retried  func(after time.Duration) // a job will be due so much later
 	queued   func()                    // a job was put on the ready list
 	ended    func(job.ID)              // a job has reached a final state
+	freed    func(plugin string)       // a handler is done
 
 	telemetry *telemetry
 }
@@ -53,13 +54,17 @@ func newSettler(ctx context.Context, store Store, held *holdings, policies *cata
 	return s
 }
 
-// finished takes an attempt whose handler is done.
-func (s *settler) finished(a *attempt, standing job.Standing, outcome job.Outcome) {
-	s.held.finished()
+// finished takes an attempt whose handler is done, or that was stopped before
+// it began.
+func (s *settler) finished(a *attempt, began time.Time, standing job.Standing, outcome job.Outcome) {
+	s.held.finished(!began.IsZero())
 	w := s.decide(a.claimed.Lease, a.claimed.Type, standing, bounded(outcome))
-	s.telemetry.ran(a.claimed.Type, w.settlement.Kind, time.Since(a.began))
 	w.settlement.Plugin, w.settlement.Version = a.pool.Plugin, a.pool.Version
 	s.batch.add(w)
+	if !began.IsZero() {
+		s.telemetry.ran(a.claimed.Type, w.settlement.Kind, time.Since(began))
+		s.freed(a.pool.Plugin)
+	}
 }
 
 func (s *settler) note(n job.Note) { s.batch.add(write{note: &n}) }

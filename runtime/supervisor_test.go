@@ -98,6 +98,9 @@ func (s *supervisor) Start(plugin string, a job.Assignment, reporter job.Reporte
 	}
 	at := slices.IndexFunc(s.plugins, func(h *handlers) bool { return h.name == plugin })
 	h := s.plugins[at]
+	if h.busy >= h.slots {
+		return nil, errors.New("no slot")
+	}
 	h.busy++
 	h.mostBusy = max(h.mostBusy, h.busy)
 	r := &run{Assignment: a, Reporter: reporter, stopped: make(chan struct{}), killed: make(chan struct{})}

@@ -68,7 +68,7 @@ func newTelemetry(meter metric.Meter, held *holdings) (*telemetry, error) {
 	}
 	t.batchSize = i.sizes("holdfast.batch.size", batchSizes, "How many jobs, leases or notes a batch had.")
 	i.gauge("holdfast.leases.held", "{lease}",
-		"Leases this worker holds: of jobs that run, and of those that wait to be settled.",
+		"Leases this worker holds: of jobs that run, and of those that wait for a slot or to be settled.",
 		func() int64 {
 			_, leases := held.counts()
 			return int64(leases)

@@ -80,6 +80,7 @@ func assemble(ctx context.Context, cfg config, url databaseURL, environ []string
 		Poll:        cfg.Worker.Poll,
 		Drain:       cfg.Worker.Drain,
 		KillGrace:   cfg.Worker.KillGrace,
+		ClaimAhead:  cfg.Worker.ClaimAhead,
 		Resolve:     cfg.Jobs.resolve,
 		Log:         log,
 		Meter:       meters.Meter(),

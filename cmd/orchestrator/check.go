@@ -101,6 +101,8 @@ func (c *config) check() error {
 		return fmt.Errorf("worker.lease: %s is below 1s", c.Worker.Lease)
 	case c.Worker.KillGrace >= c.Worker.Lease/2:
 		return fmt.Errorf("worker.kill_grace: %s is not below half of worker.lease, %s", c.Worker.KillGrace, c.Worker.Lease)
+	case c.Worker.ClaimAhead < 0 || c.Worker.ClaimAhead > time.Second:
+		return fmt.Errorf("worker.claim_ahead: %s is not from 0s to 1s", c.Worker.ClaimAhead)
 	case c.Worker.Drain < 0:
 		return fmt.Errorf("worker.drain: %s is below zero", c.Worker.Drain)
 	case levelErr != nil:

@@ -58,6 +58,7 @@ type workerConfig struct {
 	Poll        time.Duration `koanf:"poll"`
 	Drain       time.Duration `koanf:"drain"`
 	KillGrace   time.Duration `koanf:"kill_grace"`
+	ClaimAhead  time.Duration `koanf:"claim_ahead"`
 }
 
 type jobsConfig struct {
@@ -131,7 +132,7 @@ func defaults() config {
 		Embedded: embeddedConfig{DataDir: "data/postgres"},
 		Worker: workerConfig{
 			ID: host, Concurrency: 100, Lease: 30 * time.Second, Poll: time.Second,
-			Drain: 30 * time.Second, KillGrace: 5 * time.Second,
+			Drain: 30 * time.Second, KillGrace: 5 * time.Second, ClaimAhead: 50 * time.Millisecond,
 		},
 		Jobs: jobsConfig{Default: typeConfig{
 			MaxAttempts: &attempts, Timeout: &timeout,

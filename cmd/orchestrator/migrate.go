@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 	"github.com/holdfast-jobs/holdfast/migrations"
 )
 
@@ -32,7 +31,7 @@ func (p *program) migrateCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(p.stdout, "%s applied\n", show.Plural(applied, "migration"))
+				_, err = fmt.Fprintf(p.stdout, "%d migrations applied\n", applied)
 				return err
 			})
 		},

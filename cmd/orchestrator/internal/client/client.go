@@ -4,7 +4,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -101,7 +100,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	defer cancel()
 	var sent io.Reader
 	if body != nil {
-		sent = bytes.NewReader(body)
+		sent = strings.NewReader(string(body))
 	}
 	answer, err := c.send(bounded, method, path, query, "application/json", sent)
 	if err != nil {
@@ -115,7 +114,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	if !json.Valid(text) {
 		return nil, fmt.Errorf("the answer of %s is not JSON: is that a Holdfast server?", c.server)
 	}
-	return Answer(bytes.TrimRight(text, "\n")), nil
+	return Answer(strings.TrimRight(string(text), "\n")), nil
 }
 
 // send returns an answer of success, whose body the caller must close. Any

@@ -29,11 +29,7 @@ func (p *Program) jobTypesCommand() *cobra.Command {
 	return p.speaks(c, check, func(ctx context.Context, s *session, args []string) error {
 		switch {
 		case len(args) == 0:
-			answer, err := s.Get(ctx, "/job-types", nil)
-			if err != nil {
-				return err
-			}
-			return present(s, answer, s.showTypes)
+			return s.listTypes(ctx)
 		case schema:
 			answer, err := s.JobTypeSchema(ctx, args[0])
 			if err != nil {
@@ -45,11 +41,22 @@ func (p *Program) jobTypesCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return present(s, answer, s.showType)
+		return s.showType(answer)
 	})
 }
 
-func (s *session) showTypes(found client.JobTypeList) error {
+func (s *session) listTypes(ctx context.Context) error {
+	answer, err := s.Get(ctx, "/job-types", nil)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.out.JSON(answer)
+	}
+	var found struct{ JobTypes []client.JobType }
+	if err := answer.Into(&found); err != nil {
+		return err
+	}
 	table := show.NewTable(s.out,
 		show.Column{Name: "TYPE"}, show.Column{Name: "PLUGIN"}, show.Column{Name: "VERSION"},
 		show.Column{Name: "ATTEMPTS", Right: true}, show.Column{Name: "TIMEOUT", Right: true},
@@ -62,7 +69,14 @@ func (s *session) showTypes(found client.JobTypeList) error {
 	return table.Flush()
 }
 
-func (s *session) showType(t client.JobType) error {
+func (s *session) showType(answer client.Answer) error {
+	if s.json {
+		return s.out.JSON(answer)
+	}
+	var t client.JobType
+	if err := answer.Into(&t); err != nil {
+		return err
+	}
 	fields := show.NewFields(s.out)
 	fields.Add("TYPE", show.Text(t.JobType))
 	fields.Add("PLUGIN", show.Text(t.Plugin))

@@ -9,8 +9,6 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
-
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
 // pageFlags say how much of a list is wanted.
@@ -103,8 +101,8 @@ func (s *session) list(ctx context.Context, path string, query url.Values, flags
 			break
 		}
 	}
-	if cursor != "" {
-		s.notes.Print("There may be more: --all, or --cursor " + show.Clean(cursor) + "\n")
+	if cursor != "" && s.out.Terminal {
+		s.notes.Print("There may be more: --all, or --cursor " + cursor + "\n")
 	}
 	return nil
 }

@@ -21,17 +21,33 @@ func (p *Program) queuesCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return present(s, answer, s.showQueues)
+		if s.json {
+			return s.out.JSON(answer)
+		}
+		var found struct {
+			Queues   []client.Queue
+			Unserved []string
+		}
+		if err := answer.Into(&found); err != nil {
+			return err
+		}
+		if err := s.showQueues(found.Queues); err != nil {
+			return err
+		}
+		if len(found.Unserved) > 0 {
+			s.notes.Print("No live worker has a handler for " + show.Clean(strings.Join(found.Unserved, ", ")) + "\n")
+		}
+		return nil
 	})
 }
 
-func (s *session) showQueues(found client.QueueList) error {
+func (s *session) showQueues(queues []client.Queue) error {
 	table := show.NewTable(s.out,
 		show.Column{Name: "TYPE"}, show.Column{Name: "QUEUED", Right: true}, show.Column{Name: "OLDEST", Right: true},
 		show.Column{Name: "RUNNING", Right: true}, show.Column{Name: "RETRYING", Right: true},
 		show.Column{Name: "SCHEDULED", Right: true}, show.Column{Name: "HELD", Right: true},
 		show.Column{Name: "DEAD", Right: true}, show.Column{Name: "SERVED"})
-	for _, q := range found.Queues {
+	for _, q := range queues {
 		oldest := ""
 		if q.Queued > 0 {
 			oldest = show.Age(seconds(q.OldestQueuedSeconds))
@@ -43,11 +59,5 @@ func (s *session) showQueues(found client.QueueList) error {
 		table.Row(show.Text(q.JobType), number(q.Queued), show.Text(oldest), number(q.Running), number(q.Retrying),
 			number(q.Scheduled), number(q.Held), alarming(q.Dead), served)
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	if len(found.Unserved) > 0 {
-		s.notes.Print("No live worker has a handler for " + show.Clean(strings.Join(found.Unserved, ", ")) + "\n")
-	}
-	return nil
+	return table.Flush()
 }

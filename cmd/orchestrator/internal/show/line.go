@@ -39,12 +39,9 @@ func (l *Line) Set(text string) {
 	}
 }
 
-// Width is how many columns a text may have. It is one short of the screen: a
-// full line would make some terminals scroll.
-func (l *Line) Width() int { return l.screen.Width() - 1 }
-
+// draw stays one column short: a full line would make some terminals scroll.
 func (l *Line) draw() {
-	l.screen.Print(eraseLine + Shorten(l.text, l.Width()))
+	l.screen.Print(eraseLine + Shorten(l.text, l.screen.Width()-1))
 	l.drawn, l.shown = time.Now(), true
 }
 

@@ -1,0 +1,111 @@
+package runtime_test
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// ahead lets a worker claim for so long ahead.
+func ahead(of time.Duration) func(*runtime.Config) {
+	return func(c *runtime.Config) { c.ClaimAhead = of }
+}
+
+func TestShortJobsAreClaimedAhead(t *testing.T) {
+	t.Parallel()
+	const slots, jobs = 4, 2000
+	db := fresh(t)
+	many(t, db, jobs)
+	var claims atomic.Int64
+	ledger := &hooked{Store: db, claim: func([]string, int) { claims.Add(1) }}
+	s := supervise(t, playing("p", slots, succeeds, echo))
+	launch(t, ledger, s, ahead(time.Second))
+	awaitAll(t, db, jobs, job.Succeeded)
+	require.Less(t, claims.Load(), int64(jobs/slots/4))
+	require.LessOrEqual(t, s.plugins[0].mostBusy, slots)
+	requireSettled(t, db)
+}
+
+// lineUp runs a worker with one slot, whose jobs pass quickly until the first
+// that plays the other script is in it, with others of the kind behind it.
+func lineUp(t *testing.T, db *database, blocks script, behind int) (*process, *supervisor, []job.ID) {
+	t.Helper()
+	many(t, db, 300)
+	s := supervise(t, &handlers{name: "p", slots: 1, plays: map[string]script{echo: succeeds, "BLOCK": blocks}})
+	urgent := func(s *job.Submission) { s.Priority = -1 }
+	ids := many(t, db, 1+behind, ofType("BLOCK"), urgent)
+	p := launch(t, db, s, ahead(time.Second), polling(aLongTime))
+	awaitAll(t, db, 300, job.Succeeded)
+	awaitAll(t, db, 1+behind, job.Running)
+	await(t, func() bool { return len(s.started()) == 301 }, "the first that blocks runs")
+	return p, s, ids
+}
+
+func TestWhatHasLinedUpIsGivenBackAtTheDrain(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	release := make(chan struct{})
+	p, s, ids := lineUp(t, db, until(release), 5)
+	p.drain()
+	awaitAll(t, db, 5, job.Queued)
+	close(release)
+	p.awaitEnd(t)
+	require.Len(t, s.started(), 301)
+	running := s.started()[300].JobID
+	for _, id := range ids {
+		if id == running {
+			require.Equal(t, []job.OutcomeKind{job.Success}, outcomes(t, db, id))
+			continue
+		}
+		require.Equal(t, []job.OutcomeKind{job.GivenBack}, outcomes(t, db, id))
+		require.Zero(t, charged(t, db, id))
+	}
+	requireSettled(t, db)
+}
+
+func TestACanceledJobThatHasLinedUpIsNotStarted(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	release := make(chan struct{})
+	p, s, ids := lineUp(t, db, until(release), 2)
+	running := s.started()[300].JobID
+	waits := ids[slices.IndexFunc(ids, func(id job.ID) bool { return id != running })]
+	_, err := db.Cancel(t.Context(), waits)
+	require.NoError(t, err)
+	p.CancelAsked()
+	awaitState(t, db, waits, job.Canceled)
+	close(release)
+	awaitAll(t, db, 302, job.Succeeded)
+	require.Len(t, s.started(), 302)
+	requireSettled(t, db)
+}
+
+// The jobs before it turned out to take long: others shall have it.
+func TestWhatHasLinedUpForLongIsGivenBack(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	_, s, _ := lineUp(t, db, until(release), 5)
+	awaitAll(t, db, 5, job.Queued)
+	require.Len(t, s.started(), 301)
+}
+
+func TestWhatHasLinedUpForAPluginThatGoesIsGivenBack(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	_, s, _ := lineUp(t, db, until(release), 5)
+	s.mu.Lock()
+	s.plugins = nil
+	s.mu.Unlock()
+	s.changed <- struct{}{}
+	awaitAll(t, db, 5, job.Queued)
+}
