@@ -121,19 +121,49 @@ func TestDeadLettersGetTheTypeAndTenantOfTheirJobs(t *testing.T) {
 		query(t, db, "select job_type || ' ' || tenant from dead_letters order by 1"))
 }
 
-// What is not in a transaction can be broken off before its version is noted.
-func TestAMigrationWithoutATransactionCanBeRepeated(t *testing.T) {
+// The lists have rows when they are upgraded, and get more from orchestrators
+// that do not know of it.
+func TestTimersGetTheTypeOfTheirJobs(t *testing.T) {
 	db := database(t, storetest.EmptyURL(t))
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("."))
 	require.NoError(t, err)
-	_, err = provider.UpTo(t.Context(), 2)
+	_, err = provider.UpTo(t.Context(), 3)
 	require.NoError(t, err)
-	schema := dump(t, db)
-	_, err = db.ExecContext(t.Context(), "delete from goose_db_version where version_id = 2")
+	const insertJobs = `insert into jobs (job_id, tenant, job_type, priority, request_hash, payload, tags, trace_parent, trace_state,
+			max_attempts, timeout, state, attempt, run_at)
+		select gen_random_uuid(), 'default', $1, 0, '', '{}', '{}', '', '', 4, '1 s', s::job_state, a, now()
+		from (values ('created', 0), ('retry', 2)) as v (s, a)`
+	insert := func(statement string, args ...any) {
+		t.Helper()
+		_, err := db.ExecContext(t.Context(), statement, args...)
+		require.NoError(t, err)
+	}
+	insert("alter table jobs disable trigger all")
+	insert(insertJobs, "BEFORE")
+	insert("insert into timers (job_id, run_at, state, attempt) select job_id, run_at, state, attempt from jobs")
+	_, err = migrations.Up(t.Context(), db)
 	require.NoError(t, err)
-	_, err = provider.UpTo(t.Context(), 2)
-	require.NoError(t, err)
-	require.Equal(t, schema, dump(t, db))
+	insert("with made as ("+insertJobs+" returning job_id, run_at) insert into timers (job_id, run_at) select job_id, run_at from made", "AFTER")
+	insert("insert into timers values (gen_random_uuid(), now())")
+	require.Equal(t, []string{" created 0", "AFTER created 0", "AFTER retry 2", "BEFORE created 0", "BEFORE retry 2"},
+		query(t, db, "select concat_ws(' ', job_type, state, attempt) from timers order by job_type collate \"C\", attempt"))
+}
+
+// What is not in a transaction can be broken off before its version is noted.
+func TestAMigrationWithoutATransactionCanBeRepeated(t *testing.T) {
+	for _, version := range []int64{2, 4} {
+		db := database(t, storetest.EmptyURL(t))
+		provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("."))
+		require.NoError(t, err)
+		_, err = provider.UpTo(t.Context(), version)
+		require.NoError(t, err)
+		schema := dump(t, db)
+		_, err = db.ExecContext(t.Context(), "delete from goose_db_version where version_id = $1", version)
+		require.NoError(t, err)
+		_, err = provider.UpTo(t.Context(), version)
+		require.NoError(t, err)
+		require.Equal(t, schema, dump(t, db))
+	}
 }
 
 func TestFiguresBeginWithWhatIsInTheLedger(t *testing.T) {

@@ -65,6 +65,56 @@ func BenchmarkMetrics(b *testing.B) {
 	}
 }
 
+// BenchmarkWaiting asks for the figures, and for the queues alone, of a million
+// jobs that wait: to be claimed, or for their time.
+func BenchmarkWaiting(b *testing.B) {
+	for _, state := range []job.State{job.Queued, job.Created, job.Retry} {
+		s := open(b)
+		fillWaiting(b, s, state, 1_000_000)
+		b.Run(fmt.Sprintf("%s/metrics", state), func(b *testing.B) {
+			for b.Loop() {
+				_, err := s.Metrics(b.Context(), 5*time.Minute)
+				require.NoError(b, err)
+			}
+		})
+		b.Run(fmt.Sprintf("%s/queues", state), func(b *testing.B) {
+			for b.Loop() {
+				_, err := s.Queues(b.Context())
+				require.NoError(b, err)
+			}
+		})
+	}
+}
+
+// BenchmarkAudit compares lists and ledger of a million jobs: all of them
+// waiting, and all of them done.
+func BenchmarkAudit(b *testing.B) {
+	for _, state := range []job.State{job.Queued, job.Retry, job.Succeeded} {
+		s := open(b)
+		if state == job.Succeeded {
+			fillHistory(b, s, 0, 1_000_000)
+		} else {
+			fillWaiting(b, s, state, 1_000_000)
+		}
+		b.Run(string(state), func(b *testing.B) {
+			for b.Loop() {
+				found, err := s.Audit(b.Context(), 1)
+				require.NoError(b, err)
+				require.Empty(b, found)
+			}
+		})
+	}
+}
+
+// fillWaiting puts n jobs of many types straight into the tables.
+func fillWaiting(b *testing.B, s *Store, state job.State, n int) {
+	b.Helper()
+	for kind := range n / 100_000 { // within the statement timeout
+		fill(b, s, state, 100_000, fmt.Sprintf("WAITING_%d", kind))
+	}
+	exec(b, s, "vacuum analyze jobs, ready, timers")
+}
+
 // fillHistory puts jobs that have succeeded straight into the ledger.
 func fillHistory(b *testing.B, s *Store, after, n int) {
 	b.Helper()

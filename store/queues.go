@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Queues says what waits and runs, by job type. It counts exactly, and so
-// takes a second or two for each million jobs that wait.
+// Queues says what waits and runs, by job type. It counts exactly, and so takes
+// longer the more jobs wait: about 0.2 s for a million.
 func (s *Store) Queues(ctx context.Context) (queues []job.Queue, err error) {
 	err = s.atOneMoment(ctx, func(tx pgx.Tx) error {
 		queues, err = readQueues(ctx, tx)

@@ -26,7 +26,9 @@ func fill(t testing.TB, s *Store, state job.State, n int, kind string) {
 		), queued as (
 			insert into ready select job_id, job_type, -priority, run_at from made where $1 = 'queued'
 		), scheduled as (
-			insert into timers select job_id, run_at from made where $1 in ('created', 'retry')
+			insert into timers (job_id, run_at, job_type, state, attempt)
+			select job_id, run_at, job_type, $1::text::job_state, case when $1 = 'retry' then 1 else 0 end
+			from made where $1 in ('created', 'retry')
 		), dead as (
 			insert into dead_letters select job_id, now() from made where $1 = 'dead'
 		)
@@ -36,7 +38,7 @@ func fill(t testing.TB, s *Store, state job.State, n int, kind string) {
 	if state == job.Created || state == job.Queued {
 		return
 	}
-	exec(t, s, "update jobs set state = 'running', fence = 1, attempt = 1, worker_id = 'filler', started_at = now() where job_type = $1", kind)
+	exec(t, s, "update jobs set state = 'running', fence = 1, attempt = 1, worker_id = 'filler', started_at = coalesce((select claimed_at from leases l where l.job_id = jobs.job_id), now()) where job_type = $1", kind)
 	if state != job.Running {
 		exec(t, s, "update jobs set state = $2::text::job_state, finished_at = case when $3 then now() end where job_type = $1", kind, string(state), final)
 	}

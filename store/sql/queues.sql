@@ -2,8 +2,8 @@
 -- over, or dead, or that a live worker serves. The oldest wait is a century at
 -- most: more would not fit the program's durations.
 -- Clock: now().
--- Index: ready_pkey; timers and leases are read whole, each row with its ledger
--- row by jobs_pkey; dead_letters is read whole.
+-- Index: ready, timers, leases and dead_letters are read whole; each running
+-- job's ledger row by jobs_pkey.
 select job_type, sum(queued)::bigint as queued,
     least(greatest(now() - coalesce(min(due), now()), interval '0'), interval '36500 days') as oldest,
     sum(scheduled)::bigint as scheduled, sum(held)::bigint as held, sum(retrying)::bigint as retrying,
@@ -14,13 +14,12 @@ from (
     from ready
     group by job_type
     union all
-    select j.job_type, 0, null,
-        count(*) filter (where j.state = 'created' and t.run_at < 'infinity'),
-        count(*) filter (where j.state = 'created' and t.run_at = 'infinity'),
-        count(*) filter (where j.state = 'retry'), 0, 0, false
-    from timers t
-    join jobs j on j.job_id = t.job_id
-    group by j.job_type
+    select job_type, 0, null,
+        count(*) filter (where state = 'created' and run_at < 'infinity'),
+        count(*) filter (where state = 'created' and run_at = 'infinity'),
+        count(*) filter (where state = 'retry'), 0, 0, false
+    from timers
+    group by job_type
     union all
     select j.job_type, 0, null, 0, 0, 0, count(*), 0, false
     from leases l

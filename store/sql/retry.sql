@@ -25,8 +25,8 @@ with batch as (
     where j.job_id = f.job_id
     returning f.*, j.run_at, j.job_type
 ), waiting as (
-    insert into timers (job_id, run_at, state, attempt)
-    select job_id, run_at, 'retry', charged from settled
+    insert into timers (job_id, run_at, state, attempt, job_type)
+    select job_id, run_at, 'retry', charged, job_type from settled
 ), tallied as (
     insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
     select date_bin('10 seconds', now(), 'epoch'), job_type, worker_id, 'failed', charged, count(*), 0

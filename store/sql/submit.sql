@@ -43,8 +43,8 @@ with input as (
     insert into ready (job_id, job_type, urgency, run_at)
     select job_id, job_type, -priority, run_at from written where fresh and state = 'queued'
 ), waiting as (
-    insert into timers (job_id, run_at)
-    select job_id, run_at from written where fresh and state = 'created'
+    insert into timers (job_id, run_at, job_type)
+    select job_id, run_at, job_type from written where fresh and state = 'created'
 ), tallied as (
     insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
     select date_bin('10 seconds', now(), 'epoch'), job_type, '', 'submitted', 0, count(*), 0
