@@ -13,6 +13,10 @@ import (
 // narrow lists and the tallies, never the ledger of what has ended: its cost
 // grows with the jobs that wait, not with those that are done. The window
 // reaches back at most a day.
+//
+// What takes longest is read last. When the context ends meanwhile, the error
+// comes with what is known by then: At is not zero once the database has
+// answered, Counts and Queues are nil for as long as they are not known.
 func (s *Store) Metrics(ctx context.Context, window time.Duration) (job.Metrics, error) {
 	m := job.Metrics{Window: window}
 	err := s.atOneMoment(ctx, func(tx pgx.Tx) error {
@@ -23,10 +27,7 @@ func (s *Store) Metrics(ctx context.Context, window time.Duration) (job.Metrics,
 		m.Queues, err = readQueues(ctx, tx)
 		return err
 	})
-	if err != nil {
-		return job.Metrics{}, translate("metrics", err)
-	}
-	return m, nil
+	return m, translate("metrics", err)
 }
 
 func readAll(ctx context.Context, tx pgx.Tx, m *job.Metrics, window time.Duration) error {
@@ -121,18 +122,23 @@ func readCounts(ctx context.Context, tx pgx.Tx, m *job.Metrics) error {
 	if err != nil {
 		return err
 	}
-	m.Counts = make(map[job.State]int64)
+	counts := make(map[job.State]int64)
 	for _, state := range job.States() {
-		m.Counts[state] = 0
+		counts[state] = 0
 	}
-	if m.ByAttempts, err = readAttempts(ctx, tx); err != nil {
+	attempts, err := readAttempts(ctx, tx)
+	if err != nil {
 		return err
 	}
 	for _, row := range found {
-		m.Counts[job.State(row.State)] += row.Jobs
-		m.ByAttempts[row.Attempt] += row.Jobs
+		counts[job.State(row.State)] += row.Jobs
+		attempts[row.Attempt] += row.Jobs
 	}
-	return readFinal(ctx, tx, m.Counts)
+	if err := readFinal(ctx, tx, counts); err != nil {
+		return err
+	}
+	m.Counts, m.ByAttempts = counts, attempts
+	return nil
 }
 
 // readFinal sets the counts of jobs in final states.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"testing"
@@ -148,6 +149,30 @@ func TestFiguresNeverReadTheLedgerWhole(t *testing.T) {
 			require.NotContains(t, plan, "Gather", "%s\n%s", name, plan)
 		}
 	}
+}
+
+func TestMetricsThatTakeTooLongTellWhatIsKnown(t *testing.T) {
+	s := eventful(t)
+	for table, known := range map[string]struct{ counts, queues bool }{
+		"workers": {counts: true},
+		"timers":  {},
+	} {
+		t.Run(table, func(t *testing.T) {
+			unlock := locked(t, s, "lock table "+table+" in access exclusive mode")
+			defer unlock()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+			defer cancel()
+			m, err := s.Metrics(ctx, time.Hour)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.NotZero(t, m.At)
+			require.Equal(t, known.counts, m.Counts != nil)
+			require.Equal(t, known.queues, m.Queues != nil)
+		})
+	}
+	m, err := s.Metrics(t.Context(), time.Hour)
+	require.NoError(t, err)
+	require.NotNil(t, m.Counts)
+	require.NotNil(t, m.Queues)
 }
 
 func TestWhatIsGivenBackKeepsItsAttempts(t *testing.T) {

@@ -2,6 +2,7 @@ package meter
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -21,8 +22,8 @@ const (
 	ledgerWindow = time.Minute
 )
 
-// ledger is the database as it last said to stand. However many ask, it is
-// asked once at a time.
+// ledger is the database as it last said to stand, as far as it got in the time
+// that it has. However many ask, it is asked once at a time.
 type ledger struct {
 	ask func(ctx context.Context, window time.Duration) (job.Metrics, error)
 
@@ -32,8 +33,9 @@ type ledger struct {
 	up      bool
 }
 
-// read returns how the system stands; false when the database does not say.
-// Why not is logged by the loops, which need it more.
+// read returns how the system stands, as far as the database has said; false
+// when it has not answered at all. Why not is logged by the loops, which need
+// it more.
 func (l *ledger) read() (job.Metrics, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,14 +45,16 @@ func (l *ledger) read() (job.Metrics, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
 	defer cancel()
 	answer, err := l.ask(ctx, ledgerWindow)
-	l.last, l.up, l.askedAt = answer, err == nil, time.Now()
+	// Slow is not down: a backlog is counted the slower the longer it is.
+	slow := errors.Is(err, context.DeadlineExceeded) && !answer.At.IsZero()
+	l.last, l.up, l.askedAt = answer, err == nil || slow, time.Now()
 	return l.last, l.up
 }
 
 func watchLedger(meter metric.Meter, l *ledger, typeLabel func(string) string) error {
 	o := observables{meter: meter}
 	up := o.gauge("holdfast.database.up", "",
-		"Whether the database has told the metrics of the ledger within 2 s: 1, or 0 and they are absent.")
+		"Whether the database has answered within 2 s: 1, or 0 and all that it tells is absent.")
 	jobs := o.gauge("holdfast.jobs", "{job}", "Jobs in the ledger, by state.")
 	queue := o.gauge("holdfast.queue.jobs", "{job}",
 		"Jobs that wait, run or are dead, by type: queued are claimable now, scheduled and retrying are due later, held have no time.")
@@ -66,8 +70,10 @@ func watchLedger(meter metric.Meter, l *ledger, typeLabel func(string) string) e
 		if !answered {
 			return
 		}
-		for _, state := range job.States() {
-			to.ObserveInt64(jobs, now.Counts[state], label("state", string(state)))
+		if now.Counts != nil {
+			for _, state := range job.States() {
+				to.ObserveInt64(jobs, now.Counts[state], label("state", string(state)))
+			}
 		}
 		for _, q := range byLabel(now.Queues, typeLabel) {
 			jobType := attribute.String("job_type", q.Type)

@@ -19,7 +19,8 @@ type Sources struct {
 	Plugins func() []host.PluginStatus
 	Pools   func() []store.PoolStats
 	// Ledger tells how the whole system stands. It is asked by one caller at
-	// a time, for answerWithin at most, and not again for keepFor.
+	// a time, for answerWithin at most, and not again for keepFor. When it runs
+	// out of time, it tells what it knows by then, as store.Metrics does.
 	Ledger func(ctx context.Context, window time.Duration) (job.Metrics, error)
 	// TypeLabel is the name of a job type, or one for all that nobody has
 	// declared.

@@ -3,6 +3,7 @@ package meter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -133,6 +134,42 @@ func TestADatabaseThatDoesNotAnswerHidesNothingElse(t *testing.T) {
 				require.InDelta(t, 1, value(t, found, "holdfast_plugin_up", "plugin=good"), 0)
 				require.InDelta(t, 20, value(t, found, "holdfast_pool_connections_max", "pool=work"), 0)
 				require.Contains(t, found, "go_goroutines")
+			})
+		})
+	}
+}
+
+func TestADatabaseThatIsSlowIsNotDown(t *testing.T) {
+	for name, c := range map[string]struct {
+		known   job.Metrics
+		present []string
+		absent  []string
+	}{
+		"to count by type": {
+			job.Metrics{At: time.Now(), Counts: someMetrics().Counts, SnapshotAge: 5},
+			[]string{"holdfast_jobs", "holdfast_snapshot_age_seconds"},
+			[]string{"holdfast_queue_jobs"},
+		},
+		"to count at all": {
+			job.Metrics{At: time.Now(), SnapshotAge: 5},
+			[]string{"holdfast_snapshot_age_seconds"},
+			[]string{"holdfast_jobs", "holdfast_queue_jobs"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				found := families(t, watching(t, func(ctx context.Context, _ time.Duration) (job.Metrics, error) {
+					<-ctx.Done()
+					return c.known, fmt.Errorf("metrics: %w", ctx.Err())
+				}))
+				require.InDelta(t, 1, value(t, found, "holdfast_database_up"), 0)
+				require.InDelta(t, 5, value(t, found, "holdfast_snapshot_age_transactions"), 0)
+				for _, metric := range c.present {
+					require.Contains(t, found, metric)
+				}
+				for _, metric := range c.absent {
+					require.NotContains(t, found, metric)
+				}
 			})
 		})
 	}
