@@ -65,17 +65,37 @@ func TestADiagnosisFindsWhatIsWrong(t *testing.T) {
 		"a list without its job": {
 			"ledger_and_lists", job.Problem,
 			[]string{"delete from ready where job_type = 'QUEUED'"},
-			"state queued, list none", "The state and the list of 1 job disagree.",
+			"state queued, list none", "The ledger and the list of 1 job disagree.",
+		},
+		"a list with another due time": {
+			"ledger_and_lists", job.Problem,
+			[]string{"update ready set run_at = run_at - interval '1 hour' where job_type = 'QUEUED'"},
+			"state queued, list ready with another run_at", "",
+		},
+		"a list with another type": {
+			"ledger_and_lists", job.Problem,
+			[]string{"update ready set job_type = 'OTHER' where job_type = 'QUEUED'"},
+			"state queued, list ready with another job_type", "",
+		},
+		"a timer that never goes off": {
+			"ledger_and_lists", job.Problem,
+			[]string{"update timers set run_at = 'infinity' where state = 'retry'"},
+			"state retry, list timers with another run_at", "",
+		},
+		"a timer of another state and attempt": {
+			"ledger_and_lists", job.Problem,
+			[]string{"update timers set state = 'retry', attempt = 3 where state = 'created'"},
+			"state created, list timers with another state, attempt", "",
 		},
 		"many lists without jobs": {
 			"ledger_and_lists", job.Problem,
 			[]string{"insert into timers select gen_random_uuid(), now() from generate_series(1, 20)"},
-			"state absent, list timers", "The state and the list of more than 10 jobs disagree.",
+			"state absent, list timers", "The ledger and the list of more than 10 jobs disagree.",
 		},
 		"a lease that nobody took over": {
 			"leases", job.Problem,
 			[]string{"update leases set expires_at = now() - " + long},
-			"1 lease expired more than a minute ago and not taken over, such as of job ", "1 lease cannot be as they should.",
+			"1 lease expired more than a minute ago and not taken over, such as of job ", "1 lease cannot be right.",
 		},
 		"a lease of nobody": {
 			"leases", job.Warning,

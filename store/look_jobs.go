@@ -17,20 +17,20 @@ const reapedWithin = time.Minute
 func lookAtLists(ctx context.Context, tx pgx.Tx) (job.Check, error) {
 	found, err := audit(ctx, tx, examplesAtMost+1)
 	if err != nil || len(found) == 0 {
-		return job.Check{Severity: job.Fine, Summary: "Every job is in the list that its state asks for, and in no other."}, err
+		return job.Check{Severity: job.Fine, Summary: "Every job is in the one list that its state asks for, and that says what the ledger says."}, err
 	}
 	check := job.Check{
 		Severity: job.Problem,
-		Summary:  fmt.Sprintf("The state and the list of %s disagree.", some(int64(len(found)), "job")),
+		Summary:  fmt.Sprintf("The ledger and the list of %s disagree.", some(int64(len(found)), "job")),
 		Remedy: "Something else wrote to the database, or a backup was restored in part. Find out what it was; " +
-			"then put the list right, which follows from the state.",
+			"then put the list right, which follows from the ledger.",
 	}
 	if len(found) > examplesAtMost {
 		found = found[:examplesAtMost]
-		check.Summary = fmt.Sprintf("The state and the list of more than %d jobs disagree.", examplesAtMost)
+		check.Summary = fmt.Sprintf("The ledger and the list of more than %d jobs disagree.", examplesAtMost)
 	}
 	for _, d := range found {
-		check.Details = append(check.Details, fmt.Sprintf("job %s: state %s, list %s", d.ID, d.State, d.List))
+		check.Details = append(check.Details, d.String())
 	}
 	return check, nil
 }
@@ -65,7 +65,7 @@ func lookAtLeases(ctx context.Context, tx pgx.Tx) (job.Check, error) {
 		check.Severity = worse(check.Severity, finding.severity)
 		check.Details = append(check.Details, fmt.Sprintf("%s %s, such as of job %s", some(row.Leases, "lease"), finding.meaning, row.Examples[0]))
 	}
-	check.Summary = fmt.Sprintf("%s cannot be as they should.", some(total, "lease"))
+	check.Summary = fmt.Sprintf("%s cannot be right.", some(total, "lease"))
 	check.Remedy = "See that an orchestrator runs and reaches the database: it takes over what has expired. " +
 		"What remains then was written by something else."
 	return check, nil

@@ -16,16 +16,18 @@ const cancelTries = 20
 // Cancel cancels a job that waits, or asks the owner of a running one to stop
 // it. It returns the job as it is afterwards: still running in the latter
 // case. Canceling a canceled job is no error; a job that has succeeded or is
-// dead gives job.ErrWrongState.
+// dead gives job.ErrWrongState. One that no list has as the ledger does cannot
+// be canceled, however often that is tried.
 func (s *Store) Cancel(ctx context.Context, id job.ID) (job.View, error) {
+	var before job.View
 	for range cancelTries {
 		rows, err := s.work.Query(ctx, cancelSQL, uuid(id))
 		if err != nil {
 			return job.View{}, translate("cancel", err)
 		}
-		done, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil && !worthAnotherTry(err) {
-			return job.View{}, translate("cancel", err)
+		done, undone := pgx.CollectRows(rows, pgx.RowTo[string])
+		if undone != nil && !worthAnotherTry(undone) {
+			return job.View{}, translate("cancel", undone)
 		}
 		view, err := s.Get(ctx, id)
 		switch {
@@ -35,7 +37,12 @@ func (s *Store) Cancel(ctx context.Context, id job.ID) (job.View, error) {
 			return view, nil
 		case view.State.Final():
 			return job.View{}, fmt.Errorf("cancel a job that is %s: %w", view.State, job.ErrWrongState)
+		case undone == nil && view.State == before.State && view.UpdatedAt.Equal(before.UpdatedAt):
+			// It did not move, and yet was in no list.
+			return job.View{}, fmt.Errorf("cancel a job that is %s: no list has it as the ledger does; "+
+				"`orchestrator doctor` tells more", view.State)
 		}
+		before = view
 	}
 	return job.View{}, fmt.Errorf("cancel: the job moves too fast: %w", job.ErrUnavailable)
 }

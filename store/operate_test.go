@@ -101,6 +101,24 @@ func TestACancelBehindAClaimReachesTheOwner(t *testing.T) {
 	requireState(t, s, id, job.Running)
 }
 
+// It would say so for ever, and somebody would wait for the database.
+func TestACancelThatTheListsMakeImpossibleDoesNotBlameTheDatabase(t *testing.T) {
+	for name, harm := range map[string]string{
+		"another due time": "update ready set run_at = run_at - interval '1 hour'",
+		"no list":          "delete from ready",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			id := given(t, s)
+			exec(t, s, harm)
+			_, err := s.Cancel(t.Context(), id)
+			require.ErrorContains(t, err, "cancel a job that is queued: no list has it as the ledger does")
+			require.NotErrorIs(t, err, job.ErrUnavailable)
+			require.NotErrorIs(t, err, job.ErrWrongState)
+		})
+	}
+}
+
 func TestACancelBehindAPromotionIsNotLost(t *testing.T) {
 	s := open(t)
 	id := given(t, s, func(j *job.Submission) { j.Delay = time.Hour })

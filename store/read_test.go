@@ -1,6 +1,8 @@
 package store
 
 import (
+	"fmt"
+	"regexp"
 	"testing"
 	"time"
 
@@ -92,6 +94,31 @@ func TestDeadLettersAreListedNewestFirst(t *testing.T) {
 	require.False(t, letters[1].DeadAt.After(letters[0].DeadAt))
 }
 
+func TestTheAuditComparesAllThatListsRepeat(t *testing.T) {
+	for _, c := range []struct {
+		state       job.State
+		list, harms string
+	}{
+		{job.Queued, "ready", "job_type = job_type || 'X', urgency = urgency + 1, attempt = attempt + 1, run_at = run_at - interval '1 second'"},
+		{job.Created, "timers", "state = 'retry', job_type = job_type || 'X', attempt = attempt + 1, run_at = now()"},
+		{job.Retry, "timers", "state = 'created', job_type = job_type || 'X', attempt = attempt + 1, run_at = 'infinity'"},
+		{job.Running, "leases", "fence = fence + 1, worker_id = worker_id || 'X', claimed_at = claimed_at - interval '1 second'"},
+		{job.Dead, "dead_letters", "job_type = job_type || 'X', tenant = tenant || 'X', dead_at = dead_at - interval '1 second'"},
+	} {
+		for _, harm := range regexp.MustCompile(`(\w+) = [^,]+`).FindAllStringSubmatch(c.harms, -1) {
+			t.Run(fmt.Sprintf("%s %s", c.state, harm[1]), func(t *testing.T) {
+				s := open(t)
+				id := inState(t, s, c.state)
+				requireSound(t, s)
+				exec(t, s, "update "+c.list+" set "+harm[0])
+				found, err := s.Audit(t.Context(), 10)
+				require.NoError(t, err)
+				require.Equal(t, []Disagreement{{ID: id, State: string(c.state), List: c.list, Differs: harm[1]}}, found)
+			})
+		}
+	}
+}
+
 func TestTheAuditFindsWhateverDisagrees(t *testing.T) {
 	s := open(t)
 	queued, waiting := given(t, s), given(t, s, func(j *job.Submission) { j.Hold = true })
@@ -111,7 +138,7 @@ func TestTheAuditFindsWhateverDisagrees(t *testing.T) {
 		{ID: waiting, State: "created", List: "dead_letters"},
 		{ID: gone, State: "absent", List: "dead_letters"},
 		{ID: both, State: "running", List: "dead_letters"},
-		{ID: succeeded, State: "succeeded", List: "dead_letters"},
+		{ID: succeeded, State: "succeeded", List: "dead_letters", Differs: "dead_at"},
 	}, found)
 	found, err = s.Audit(t.Context(), 2)
 	require.NoError(t, err)
