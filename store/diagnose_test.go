@@ -2,15 +2,19 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver that migrations go through
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/migrations"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -134,6 +138,36 @@ func TestADiagnosisFindsWhatIsWrong(t *testing.T) {
 		"a schema that nobody made": {
 			"schema_version", job.Problem, []string{"delete from goose_db_version"}, "", "The database says that no migration was applied.",
 		},
+		"a schema that is old": {
+			"schema_version", job.Problem,
+			[]string{"delete from goose_db_version where version_id > 1"},
+			"",
+			fmt.Sprintf("The schema has version 1, and this program needs %d.", schemaVersion),
+		},
+		"a schema with a gap": {
+			"schema_version", job.Problem,
+			[]string{"delete from goose_db_version where version_id in (1, 3)"},
+			"",
+			fmt.Sprintf("The schema has version %d, but not 1, 3.", schemaVersion),
+		},
+		"a schema yet to come": {
+			"schema_version", job.Warning,
+			[]string{"insert into goose_db_version (version_id, is_applied) values (99, true)"},
+			"",
+			fmt.Sprintf("The schema has version 99, and this program knows %d.", schemaVersion),
+		},
+		"no trigger against illegal transitions": {
+			"schema_version", job.Problem,
+			[]string{"drop trigger jobs_legal_transition on jobs", "alter table jobs disable trigger jobs_legal_birth"},
+			"the trigger jobs_legal_transition of jobs is missing or does not work",
+			fmt.Sprintf("The schema has version %d, without 2 parts of it.", schemaVersion),
+		},
+		"no index against jobs made twice": {
+			"schema_version", job.Problem,
+			[]string{"drop index jobs_idempotency_key"},
+			"the index jobs_idempotency_key of jobs is missing or does not work",
+			fmt.Sprintf("The schema has version %d, without 1 part of it.", schemaVersion),
+		},
 		"a schema of unknown version": {
 			"schema_version", job.Warning, []string{"drop table goose_db_version"}, "", "Could not be looked at: relation \"goose_db_version\" does not exist.",
 		},
@@ -162,6 +196,28 @@ func TestADiagnosisFindsWhatIsWrong(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTheSchemaThatADiagnosisWantsIsTheOneThatMigrationsMake(t *testing.T) {
+	s := open(t)
+	db, err := sql.Open("pgx", urlOf(s))
+	require.NoError(t, err)
+	defer func() { _ = db.Close() }()
+	_, newest, err := migrations.Compare(t.Context(), db)
+	require.NoError(t, err)
+	require.EqualValues(t, newest, schemaVersion)
+
+	parts := ask[[]string](t, s, `
+		select array_agg(part) from (
+			select concat_ws(' ', 'trigger', tgname, tgrelid::regclass) as part from pg_trigger where not tgisinternal
+			union all
+			select concat_ws(' ', 'index', indexname, tablename) from pg_indexes where schemaname = 'public' and tablename not like 'goose%'
+		) made`)
+	var wanted []string
+	for _, part := range regexp.MustCompile(`\('(trigger|index)', '(\w+)', '(\w+)'\)`).FindAllStringSubmatch(doctorPartsSQL, -1) {
+		wanted = append(wanted, strings.Join(part[1:], " "))
+	}
+	require.ElementsMatch(t, parts, wanted)
 }
 
 func TestADiagnosisFindsDeadRowsThatPileUp(t *testing.T) {

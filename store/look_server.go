@@ -11,20 +11,6 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func lookAtSchema(ctx context.Context, tx pgx.Tx) (job.Check, error) {
-	var version *int64
-	if err := tx.QueryRow(ctx, doctorSchemaSQL).Scan(&version); err != nil {
-		return job.Check{}, err
-	}
-	if version == nil || *version == 0 {
-		return job.Check{
-			Severity: job.Problem, Summary: "The database says that no migration was applied.",
-			Remedy: "Bring the schema up to date: orchestrator migrate up.",
-		}, nil
-	}
-	return job.Check{Severity: job.Fine, Summary: fmt.Sprintf("The schema has version %d.", *version)}, nil
-}
-
 const (
 	// manyRows is when a table should have been analysed: the server does it
 	// within a minute or so.

@@ -61,6 +61,7 @@ var (
 	doctorSilentSQL     = statement("doctor_silent")
 	doctorUnservedSQL   = statement("doctor_unserved")
 	doctorSchemaSQL     = statement("doctor_schema")
+	doctorPartsSQL      = statement("doctor_parts")
 	doctorStatisticsSQL = statement("doctor_statistics")
 	doctorSnapshotsSQL  = statement("doctor_snapshots")
 	doctorSettingsSQL   = statement("doctor_settings")

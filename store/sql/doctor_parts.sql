@@ -1,0 +1,39 @@
+-- Triggers and indexes of the schema that are not there, or do not work: they
+-- refuse what must not be, or every statement is slow without them.
+-- Index: none; the catalogs of the schema.
+select kind, name, place
+from (values
+    ('trigger', 'jobs_legal_birth', 'jobs'),
+    ('trigger', 'jobs_legal_transition', 'jobs'),
+    ('trigger', 'dead_letters_described', 'dead_letters'),
+    ('trigger', 'timers_described', 'timers'),
+    ('index', 'dead_letters_dead_at', 'dead_letters'),
+    ('index', 'dead_letters_pkey', 'dead_letters'),
+    ('index', 'job_attempts_pkey', 'job_attempts'),
+    ('index', 'job_types_pkey', 'job_types'),
+    ('index', 'jobs_idempotency_key', 'jobs'),
+    ('index', 'jobs_pkey', 'jobs'),
+    ('index', 'jobs_tenant', 'jobs'),
+    ('index', 'jobs_type', 'jobs'),
+    ('index', 'leases_expires_at', 'leases'),
+    ('index', 'leases_pkey', 'leases'),
+    ('index', 'ready_pkey', 'ready'),
+    ('index', 'tally_attempts_pkey', 'tally_attempts'),
+    ('index', 'tally_slots_pkey', 'tally_slots'),
+    ('index', 'tally_totals_pkey', 'tally_totals'),
+    ('index', 'tally_workers_pkey', 'tally_workers'),
+    ('index', 'timers_pkey', 'timers'),
+    ('index', 'timers_run_at', 'timers'),
+    ('index', 'workers_pkey', 'workers')
+) as needed (kind, name, place)
+where not exists (
+        select from pg_trigger t
+        where needed.kind = 'trigger' and t.tgrelid = to_regclass(needed.place) and t.tgname = needed.name
+            and t.tgenabled in ('O', 'A')
+    )
+    and not exists (
+        select from pg_index i
+        where needed.kind = 'index' and i.indrelid = to_regclass(needed.place)
+            and i.indexrelid = to_regclass(needed.name) and i.indisvalid
+    )
+order by kind desc, place, name;
