@@ -124,7 +124,7 @@ var (
 	anyTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	anyAge  = regexp.MustCompile(`\b\d+(\.\d+)?(s|ms|µs|m\d\ds)\b`)
 	anySpan = regexp.MustCompile(`(Seconds|ByJobType|ECHO)":(\{"ECHO":)?[0-9.e-]+`)
-	cursor  = regexp.MustCompile(`"nextCursor":"[^"]+"`)
+	cursor  = regexp.MustCompile(`("nextCursor":"|--cursor )[\w-]+`)
 	blanks  = regexp.MustCompile(` +`)
 )
 
@@ -137,7 +137,7 @@ func (l *ledger) plain(text string) string {
 	text = anyTime.ReplaceAllString(text, "TIME")
 	text = anyAge.ReplaceAllString(text, "AGE")
 	text = anySpan.ReplaceAllString(text, "$1:SPAN")
-	text = cursor.ReplaceAllString(text, `"nextCursor":"CURSOR"`)
+	text = cursor.ReplaceAllString(text, "${1}CURSOR")
 	return blanks.ReplaceAllString(text, " ")
 }
 

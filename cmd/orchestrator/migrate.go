@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 	"github.com/holdfast-jobs/holdfast/migrations"
 )
 
@@ -31,7 +32,7 @@ func (p *program) migrateCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(p.stdout, "%d migrations applied\n", applied)
+				_, err = fmt.Fprintf(p.stdout, "%s applied\n", show.Plural(applied, "migration"))
 				return err
 			})
 		},

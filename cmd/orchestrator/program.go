@@ -11,11 +11,11 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
 )
 
-// Exit codes, beside those of package command. A program that a signal stopped
+// Exit codes, with those of package command. A program that a signal stopped
 // before it was done exits with 128 + signal.
 const (
 	exitOK      = 0
-	exitFailure = 1
+	exitFailure = command.CodeFailed
 	exitUsage   = 2
 )
 

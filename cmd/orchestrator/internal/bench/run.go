@@ -155,7 +155,7 @@ func (r *run) await(ctx context.Context, jobs int) error {
 }
 
 func (l *lab) progress(what string, done, of int, began time.Time) {
-	l.line.Set(fmt.Sprintf("%s  %s  %s", l.now, what, show.Progress{
-		Done: done, Share: float64(done) / float64(max(of, 1)), Elapsed: time.Since(began),
-	}))
+	title := l.now + "  " + what + "  "
+	bar := show.Progress{Done: done, Share: float64(done) / float64(max(of, 1)), Elapsed: time.Since(began)}
+	l.line.Set(title + bar.Within(l.line.Width()-show.Width(title)))
 }

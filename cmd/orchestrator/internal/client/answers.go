@@ -103,6 +103,11 @@ type JobType struct {
 	Retry          Retry   `json:"retry"`
 }
 
+// JobTypeList is all job types.
+type JobTypeList struct {
+	JobTypes []JobType `json:"jobTypes"`
+}
+
 // Retry is how failed attempts are followed by others.
 type Retry struct {
 	Backoff            string  `json:"backoff"`
@@ -125,6 +130,11 @@ type Worker struct {
 	Jobs          map[string]int64 `json:"jobs"`
 }
 
+// WorkerList is all workers.
+type WorkerList struct {
+	Workers []Worker `json:"workers"`
+}
+
 // Queue is what waits and runs of one job type.
 type Queue struct {
 	JobType             string  `json:"jobType"`
@@ -136,6 +146,13 @@ type Queue struct {
 	Running             int64   `json:"running"`
 	Dead                int64   `json:"dead"`
 	Served              bool    `json:"served"`
+}
+
+// QueueList is what waits and runs of every job type, and the types that no
+// live worker has a handler for.
+type QueueList struct {
+	Queues   []Queue  `json:"queues"`
+	Unserved []string `json:"unserved"`
 }
 
 // Metrics is how the whole system stands. Counts are by state, or by what is

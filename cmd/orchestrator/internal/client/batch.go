@@ -2,6 +2,7 @@ package client
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -157,7 +158,7 @@ func readResult(text []byte, upload *Upload) (result Result, last bool, err erro
 	if err := json.Unmarshal(text, &read); err != nil {
 		return Result{}, false, fmt.Errorf("not the answer that was expected: %w", err)
 	}
-	result = Result{Answer: Answer(strings.TrimRight(string(text), "\n")), Job: read.Job, Problem: read.Problem}
+	result = Result{Answer: Answer(bytes.TrimRight(text, "\n")), Job: read.Job, Problem: read.Problem}
 	switch {
 	case read.Index != nil:
 		result.Line = upload.line(*read.Index)

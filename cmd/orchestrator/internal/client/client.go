@@ -4,6 +4,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,7 +101,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	defer cancel()
 	var sent io.Reader
 	if body != nil {
-		sent = strings.NewReader(string(body))
+		sent = bytes.NewReader(body)
 	}
 	answer, err := c.send(bounded, method, path, query, "application/json", sent)
 	if err != nil {
@@ -114,7 +115,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	if !json.Valid(text) {
 		return nil, fmt.Errorf("the answer of %s is not JSON: is that a Holdfast server?", c.server)
 	}
-	return Answer(strings.TrimRight(string(text), "\n")), nil
+	return Answer(bytes.TrimRight(text, "\n")), nil
 }
 
 // send returns an answer of success, whose body the caller must close. Any

@@ -90,7 +90,7 @@ func TestRefusalsSayWhatIsWrongAndWhatToDo(t *testing.T) {
 		},
 		"weak ones": {
 			status: 403, body: `{"status":403,"detail":"not allowed"}`, login: Login{Token: "x", Source: "in HOLDFAST_TOKEN"},
-			want: "not allowed\n  The credentials in HOLDFAST_TOKEN do not allow this. Set HOLDFAST_TOKEN to a token that has the scope, or HOLDFAST_USER and HOLDFAST_PASSWORD.",
+			want: "not allowed\n  The credentials in HOLDFAST_TOKEN do not allow this. Set HOLDFAST_TOKEN to a token that does, or HOLDFAST_USER and HOLDFAST_PASSWORD.",
 		},
 		"too many": {
 			status: 429, header: http.Header{"Retry-After": {"7"}}, body: `{"status":429,"detail":"too many requests"}`,

@@ -38,7 +38,7 @@ func (l Login) advice(status int) string {
 			"Set HOLDFAST_TOKEN, or HOLDFAST_USER and HOLDFAST_PASSWORD."
 	case status == http.StatusForbidden && !l.empty():
 		return "The credentials " + l.Source + " do not allow this. " +
-			"Set HOLDFAST_TOKEN to a token that has the scope, or HOLDFAST_USER and HOLDFAST_PASSWORD."
+			"Set HOLDFAST_TOKEN to a token that does, or HOLDFAST_USER and HOLDFAST_PASSWORD."
 	}
 	return ""
 }

@@ -121,5 +121,5 @@ func (p *batchProgress) step(refused bool) {
 		// what was sent.
 		progress.Share = float64(sent) / float64(p.size) * float64(p.done) / float64(items)
 	}
-	p.line.Set(progress.String())
+	p.line.Set(progress.Within(p.line.Width()))
 }

@@ -187,13 +187,15 @@ func TestListsFollowTheirPages(t *testing.T) {
 		"GET /jobs?limit=1000&status=FAILED&tag=x":          `{"jobs":[` + jobJSON(firstID, "FAILED", ran) + `],"nextCursor":"d"}`,
 		"GET /jobs?cursor=d&limit=1000&status=FAILED&tag=x": `{"jobs":[` + jobJSON(secondID, "FAILED", ran) + `]}`,
 	}}
-	stdout, _, err := f.run(t, "list", "--limit", "3")
+	stdout, stderr, err := f.run(t, "list", "--limit", "3")
 	require.NoError(t, err)
 	golden(t, "list-pages", stdout)
+	require.Equal(t, "There may be more: --all, or --cursor c\n", stderr, "whoever reads the list")
 
-	stdout, _, err = f.run(t, "list", "--limit", "3", "--json")
+	stdout, stderr, err = f.run(t, "list", "--limit", "3", "--json")
 	require.NoError(t, err)
 	require.Equal(t, f.answers["GET /jobs?limit=3"]+"\n", stdout, "one page, as it is")
+	require.Empty(t, stderr, "it has its cursor")
 
 	stdout, _, err = f.run(t, "list", "--all", "--json", "--status", "FAILED", "--tag", "x")
 	require.NoError(t, err)
@@ -333,6 +335,9 @@ func TestWhatIsShownIsAnswered(t *testing.T) {
 		{reflect.TypeFor[client.Attempt](), reflect.TypeFor[api.Attempt]()},
 		{reflect.TypeFor[client.DeadLetter](), reflect.TypeFor[api.DeadLetter]()},
 		{reflect.TypeFor[client.JobType](), reflect.TypeFor[api.JobType]()},
+		{reflect.TypeFor[client.JobTypeList](), reflect.TypeFor[api.JobTypeList]()},
+		{reflect.TypeFor[client.WorkerList](), reflect.TypeFor[api.WorkerList]()},
+		{reflect.TypeFor[client.QueueList](), reflect.TypeFor[api.QueueList]()},
 		{reflect.TypeFor[client.Retry](), reflect.TypeFor[api.Retry]()},
 		{reflect.TypeFor[client.Worker](), reflect.TypeFor[api.Worker]()},
 		{reflect.TypeFor[client.Queue](), reflect.TypeFor[api.Queue]()},

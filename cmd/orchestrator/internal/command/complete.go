@@ -87,7 +87,7 @@ func jobTypes(ctx context.Context, api *client.Client) ([]cobra.Completion, erro
 	if err != nil {
 		return nil, err
 	}
-	var found struct{ JobTypes []client.JobType }
+	var found client.JobTypeList
 	if err := answer.Into(&found); err != nil {
 		return nil, err
 	}

@@ -93,7 +93,7 @@ func (s *session) retryDead(ctx context.Context, query url.Values, limit int, al
 		answer, err := s.Post(ctx, "/dead-letter/retry", query, nil)
 		if err != nil {
 			if total > 0 {
-				err = fmt.Errorf("after %s jobs: %w", show.Count(total), err)
+				err = fmt.Errorf("after %s: %w", show.Plural(total, "job"), err)
 			}
 			return err
 		}
@@ -107,7 +107,7 @@ func (s *session) retryDead(ctx context.Context, query url.Values, limit int, al
 			}
 		}
 		total += requeued.Count
-		line.Set(show.Count(total) + " jobs requeued")
+		line.Set(show.Plural(total, "job") + " requeued")
 		if !all || requeued.Count < limit {
 			break
 		}
@@ -116,13 +116,6 @@ func (s *session) retryDead(ctx context.Context, query url.Values, limit int, al
 	if s.json {
 		return nil
 	}
-	_, err := fmt.Fprintf(s.out, "%s requeued\n", plural(total, "job"))
+	_, err := fmt.Fprintf(s.out, "%s requeued\n", show.Plural(total, "job"))
 	return err
-}
-
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return show.Count(n) + " " + noun
 }

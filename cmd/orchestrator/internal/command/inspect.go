@@ -24,14 +24,7 @@ func (p *Program) inspectCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if s.json {
-			return s.out.JSON(answer)
-		}
-		var detail client.Detail
-		if err := answer.Into(&detail); err != nil {
-			return err
-		}
-		return s.showDetail(detail)
+		return present(s, answer, s.showDetail)
 	})
 }
 
@@ -69,7 +62,7 @@ func (s *session) showDetail(d client.Detail) error {
 func attempts(d client.Detail) string {
 	text := fmt.Sprintf("%d of %d", d.AttemptsCharged, d.MaxAttempts)
 	if d.Interruptions > 0 {
-		text += ", " + plural(d.Interruptions, "interruption")
+		text += ", " + show.Plural(d.Interruptions, "interruption")
 	}
 	return text
 }

@@ -29,7 +29,11 @@ func (p *Program) jobTypesCommand() *cobra.Command {
 	return p.speaks(c, check, func(ctx context.Context, s *session, args []string) error {
 		switch {
 		case len(args) == 0:
-			return s.listTypes(ctx)
+			answer, err := s.Get(ctx, "/job-types", nil)
+			if err != nil {
+				return err
+			}
+			return present(s, answer, s.showTypes)
 		case schema:
 			answer, err := s.JobTypeSchema(ctx, args[0])
 			if err != nil {
@@ -41,22 +45,11 @@ func (p *Program) jobTypesCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return s.showType(answer)
+		return present(s, answer, s.showType)
 	})
 }
 
-func (s *session) listTypes(ctx context.Context) error {
-	answer, err := s.Get(ctx, "/job-types", nil)
-	if err != nil {
-		return err
-	}
-	if s.json {
-		return s.out.JSON(answer)
-	}
-	var found struct{ JobTypes []client.JobType }
-	if err := answer.Into(&found); err != nil {
-		return err
-	}
+func (s *session) showTypes(found client.JobTypeList) error {
 	table := show.NewTable(s.out,
 		show.Column{Name: "TYPE"}, show.Column{Name: "PLUGIN"}, show.Column{Name: "VERSION"},
 		show.Column{Name: "ATTEMPTS", Right: true}, show.Column{Name: "TIMEOUT", Right: true},
@@ -69,14 +62,7 @@ func (s *session) listTypes(ctx context.Context) error {
 	return table.Flush()
 }
 
-func (s *session) showType(answer client.Answer) error {
-	if s.json {
-		return s.out.JSON(answer)
-	}
-	var t client.JobType
-	if err := answer.Into(&t); err != nil {
-		return err
-	}
+func (s *session) showType(t client.JobType) error {
 	fields := show.NewFields(s.out)
 	fields.Add("TYPE", show.Text(t.JobType))
 	fields.Add("PLUGIN", show.Text(t.Plugin))

@@ -29,18 +29,13 @@ func styled(text string) show.Cell { return show.Cell{Text: text, Style: styles[
 
 // showJob prints a job as clients see it.
 func (s *session) showJob(answer client.Answer) error {
-	if s.json {
-		return s.out.JSON(answer)
-	}
-	var job client.Job
-	if err := answer.Into(&job); err != nil {
-		return err
-	}
-	fields := show.NewFields(s.out)
-	s.addJob(fields, job)
-	fields.Add("PROGRESS", show.Text(compact(job.Progress)))
-	fields.Add("RESULT", show.Text(compact(job.Result)))
-	return fields.Flush()
+	return present(s, answer, func(job client.Job) error {
+		fields := show.NewFields(s.out)
+		s.addJob(fields, job)
+		fields.Add("PROGRESS", show.Text(compact(job.Progress)))
+		fields.Add("RESULT", show.Text(compact(job.Result)))
+		return fields.Flush()
+	})
 }
 
 func (s *session) addJob(fields *show.Fields, job client.Job) {

@@ -22,7 +22,7 @@ func (p *Program) metricsCommand() *cobra.Command {
 		Short: "Count jobs, attempts and failures",
 		Args:  NoArguments,
 	}
-	c.Flags().DurationVar(&since, "since", since, "how far the recent counts look back, in whole minutes")
+	c.Flags().DurationVar(&since, "since", since, "how far the recent counts look back, in whole minutes, at most 24h")
 	complete(c, "since", nothing)
 	check := func([]string) error {
 		if since <= 0 {
@@ -36,14 +36,7 @@ func (p *Program) metricsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if s.json {
-			return s.out.JSON(answer)
-		}
-		var metrics client.Metrics
-		if err := answer.Into(&metrics); err != nil {
-			return err
-		}
-		return s.showMetrics(metrics)
+		return present(s, answer, s.showMetrics)
 	})
 }
 
@@ -65,7 +58,7 @@ func (s *session) showMetrics(m client.Metrics) error {
 	for _, state := range states {
 		counts.Row(styled(state), number(m.StatusCounts[state]))
 	}
-	span := strings.ToUpper(plural(int(m.Recent["sinceMinutes"]), "minute"))
+	span := strings.ToUpper(show.Plural(m.Recent["sinceMinutes"], "minute"))
 	recent := show.NewTable(s.out, show.Column{Name: "LAST " + span}, show.Column{Name: "COUNT", Right: true})
 	for _, r := range recently {
 		recent.Row(show.Text(r.name), number(m.Recent[r.member]))

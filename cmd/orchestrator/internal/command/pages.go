@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
 // pageFlags say how much of a list is wanted.
@@ -101,8 +103,8 @@ func (s *session) list(ctx context.Context, path string, query url.Values, flags
 			break
 		}
 	}
-	if cursor != "" && s.out.Terminal {
-		s.notes.Print("There may be more: --all, or --cursor " + cursor + "\n")
+	if cursor != "" {
+		s.notes.Print("There may be more: --all, or --cursor " + show.Clean(cursor) + "\n")
 	}
 	return nil
 }

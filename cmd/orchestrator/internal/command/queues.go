@@ -21,33 +21,17 @@ func (p *Program) queuesCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if s.json {
-			return s.out.JSON(answer)
-		}
-		var found struct {
-			Queues   []client.Queue
-			Unserved []string
-		}
-		if err := answer.Into(&found); err != nil {
-			return err
-		}
-		if err := s.showQueues(found.Queues); err != nil {
-			return err
-		}
-		if len(found.Unserved) > 0 {
-			s.notes.Print("No live worker has a handler for " + show.Clean(strings.Join(found.Unserved, ", ")) + "\n")
-		}
-		return nil
+		return present(s, answer, s.showQueues)
 	})
 }
 
-func (s *session) showQueues(queues []client.Queue) error {
+func (s *session) showQueues(found client.QueueList) error {
 	table := show.NewTable(s.out,
 		show.Column{Name: "TYPE"}, show.Column{Name: "QUEUED", Right: true}, show.Column{Name: "OLDEST", Right: true},
 		show.Column{Name: "RUNNING", Right: true}, show.Column{Name: "RETRYING", Right: true},
 		show.Column{Name: "SCHEDULED", Right: true}, show.Column{Name: "HELD", Right: true},
 		show.Column{Name: "DEAD", Right: true}, show.Column{Name: "SERVED"})
-	for _, q := range queues {
+	for _, q := range found.Queues {
 		oldest := ""
 		if q.Queued > 0 {
 			oldest = show.Age(seconds(q.OldestQueuedSeconds))
@@ -59,5 +43,11 @@ func (s *session) showQueues(queues []client.Queue) error {
 		table.Row(show.Text(q.JobType), number(q.Queued), show.Text(oldest), number(q.Running), number(q.Retrying),
 			number(q.Scheduled), number(q.Held), alarming(q.Dead), served)
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if len(found.Unserved) > 0 {
+		s.notes.Print("No live worker has a handler for " + show.Clean(strings.Join(found.Unserved, ", ")) + "\n")
+	}
+	return nil
 }

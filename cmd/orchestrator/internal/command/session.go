@@ -95,6 +95,19 @@ func (p *Program) inSession(ctx context.Context, o *options, run func(*session) 
 	})
 }
 
+// present prints an answer: as it is with --json, and otherwise as show shows
+// what it says.
+func present[T any](s *session, answer client.Answer, show func(T) error) error {
+	if s.json {
+		return s.out.JSON(answer)
+	}
+	var said T
+	if err := answer.Into(&said); err != nil {
+		return err
+	}
+	return show(said)
+}
+
 // cleanError is an error whose text may be shown on a terminal, whoever wrote
 // it.
 type cleanError struct{ error }

@@ -103,7 +103,7 @@ func TestABatchShowsItsProgressOnATerminal(t *testing.T) {
 	text, err := onTerminal(t, f, "submit", "--batch", path)
 	require.Equal(t, Exit{CodeFailed}, err)
 	require.Contains(t, text, "█")
-	require.Contains(t, text, "1 jobs")
+	require.Contains(t, text, "  1 job  ")
 	require.Contains(t, text, "\r\x1b[Korchestrator: line 2: bad\r\n", "above the bar")
 	require.Contains(t, text, "\r\x1b[K\x1b[32m1\x1b[0m accepted, \x1b[31m1\x1b[0m refused")
 }

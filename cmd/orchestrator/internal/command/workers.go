@@ -21,29 +21,26 @@ func (p *Program) workersCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if s.json {
-			return s.out.JSON(answer)
-		}
-		var found struct{ Workers []client.Worker }
-		if err := answer.Into(&found); err != nil {
-			return err
-		}
-		table := show.NewTable(s.out,
-			show.Column{Name: "WORKER"}, show.Column{Name: "PID", Right: true},
-			show.Column{Name: "CONDITION"}, show.Column{Name: "UP FOR", Right: true}, show.Column{Name: "HEARTBEAT", Right: true},
-			show.Column{Name: "RUNNING", Right: true}, show.Column{Name: "SUCCEEDED", Right: true},
-			show.Column{Name: "DEAD", Right: true}, show.Column{Name: "CANCELED", Right: true})
-		for _, w := range found.Workers {
-			upTo := s.now()
-			if w.StoppedAt != nil {
-				upTo = *w.StoppedAt
-			}
-			table.Row(show.Text(w.WorkerID), show.Text(strconv.Itoa(w.PID)),
-				styled(w.Condition), show.Text(show.Age(upTo.Sub(w.StartedAt))), show.Text(s.ago(w.LastHeartbeat)+" ago"),
-				number(w.Jobs["running"]), number(w.Jobs["succeeded"]), alarming(w.Jobs["dead"]), number(w.Jobs["canceled"]))
-		}
-		return table.Flush()
+		return present(s, answer, s.showWorkers)
 	})
+}
+
+func (s *session) showWorkers(found client.WorkerList) error {
+	table := show.NewTable(s.out,
+		show.Column{Name: "WORKER"}, show.Column{Name: "PID", Right: true},
+		show.Column{Name: "CONDITION"}, show.Column{Name: "UP FOR", Right: true}, show.Column{Name: "HEARTBEAT", Right: true},
+		show.Column{Name: "RUNNING", Right: true}, show.Column{Name: "SUCCEEDED", Right: true},
+		show.Column{Name: "DEAD", Right: true}, show.Column{Name: "CANCELED", Right: true})
+	for _, w := range found.Workers {
+		upTo := s.now()
+		if w.StoppedAt != nil {
+			upTo = *w.StoppedAt
+		}
+		table.Row(show.Text(w.WorkerID), show.Text(strconv.Itoa(w.PID)),
+			styled(w.Condition), show.Text(show.Age(upTo.Sub(w.StartedAt))), show.Text(s.ago(w.LastHeartbeat)+" ago"),
+			number(w.Jobs["running"]), number(w.Jobs["succeeded"]), alarming(w.Jobs["dead"]), number(w.Jobs["canceled"]))
+	}
+	return table.Flush()
 }
 
 func number(n int64) show.Cell { return show.Text(show.Count(n)) }

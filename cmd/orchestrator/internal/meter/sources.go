@@ -49,33 +49,31 @@ type observables struct {
 
 func (o *observables) gauge(name, unit, meaning string) metric.Int64ObservableGauge {
 	made, err := o.meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(meaning))
-	o.add(made, err)
-	return made
+	return declared(o, made, err)
 }
 
 // seconds is a gauge of a time.
 func (o *observables) seconds(name, meaning string) metric.Float64ObservableGauge {
 	made, err := o.meter.Float64ObservableGauge(name, metric.WithUnit("s"), metric.WithDescription(meaning))
-	o.add(made, err)
-	return made
+	return declared(o, made, err)
 }
 
 func (o *observables) counter(name, unit, meaning string) metric.Int64ObservableCounter {
 	made, err := o.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(meaning))
-	o.add(made, err)
-	return made
+	return declared(o, made, err)
 }
 
 // secondsCounter counts time.
 func (o *observables) secondsCounter(name, meaning string) metric.Float64ObservableCounter {
 	made, err := o.meter.Float64ObservableCounter(name, metric.WithUnit("s"), metric.WithDescription(meaning))
-	o.add(made, err)
-	return made
+	return declared(o, made, err)
 }
 
-func (o *observables) add(made metric.Observable, err error) {
+// declared gathers an instrument.
+func declared[T metric.Observable](o *observables, made T, err error) T {
 	o.all = append(o.all, made)
 	o.err = errors.Join(o.err, err)
+	return made
 }
 
 func (o *observables) observe(read func(metric.Observer)) error {

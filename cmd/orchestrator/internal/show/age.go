@@ -40,6 +40,14 @@ func Seconds(seconds float64) string {
 	return Age(d)
 }
 
+// Plural is a number of things: 1 job, 2 jobs.
+func Plural[N ~int | ~int64](n N, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return Count(n) + " " + noun
+}
+
 // Count is a number with its thousands set apart.
 func Count[N ~int | ~int64](n N) string {
 	digits := strconv.FormatInt(int64(n), 10)

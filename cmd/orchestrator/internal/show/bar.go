@@ -16,26 +16,33 @@ type Progress struct {
 	Elapsed time.Duration
 }
 
-const barWidth = 24
+const (
+	barWidth = 24
+	// leastBar is how wide a bar must be to tell anything.
+	leastBar = 4
+)
 
-// String draws the progress: a bar and the time that is left when the share
-// is known, and the numbers.
-func (p Progress) String() string {
+// Within draws the progress: a bar and the time that is left when the share
+// is known, and the numbers. Where columns are short the bar is shorter, or
+// none.
+func (p Progress) Within(columns int) string {
 	var parts []string
 	if p.Share >= 0 {
-		share := min(p.Share, 1)
-		filled := int(share * barWidth)
-		parts = append(parts, fmt.Sprintf("%s%s %3.0f%%",
-			strings.Repeat("█", filled), strings.Repeat("░", barWidth-filled), 100*share))
+		parts = append(parts, fmt.Sprintf("%3.0f%%", 100*min(p.Share, 1)))
 	}
-	parts = append(parts, Count(p.Done)+" jobs", Count(p.rate())+"/s")
+	parts = append(parts, Plural(p.Done, "job"), Count(p.rate())+"/s")
 	if p.Refused > 0 {
 		parts = append(parts, Count(p.Refused)+" refused")
 	}
 	if left, known := p.left(); known {
 		parts = append(parts, Age(left)+" left")
 	}
-	return strings.Join(parts, "  ")
+	text := strings.Join(parts, gap)
+	if bar := min(columns-Width(text)-1, barWidth); p.Share >= 0 && bar >= leastBar {
+		filled := int(min(p.Share, 1) * float64(bar))
+		text = strings.Repeat("█", filled) + strings.Repeat("░", bar-filled) + " " + text
+	}
+	return text
 }
 
 func (p Progress) rate() int {

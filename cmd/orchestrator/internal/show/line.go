@@ -39,9 +39,12 @@ func (l *Line) Set(text string) {
 	}
 }
 
-// draw stays one column short: a full line would make some terminals scroll.
+// Width is how many columns a text may have. It is one short of the screen: a
+// full line would make some terminals scroll.
+func (l *Line) Width() int { return l.screen.Width() - 1 }
+
 func (l *Line) draw() {
-	l.screen.Print(eraseLine + Shorten(l.text, l.screen.Width()-1))
+	l.screen.Print(eraseLine + Shorten(l.text, l.Width()))
 	l.drawn, l.shown = time.Now(), true
 }
 

@@ -101,10 +101,18 @@ func TestAgesHaveTheTwoUnitsThatMatter(t *testing.T) {
 }
 
 func TestProgressTellsHowLongItWillTake(t *testing.T) {
-	require.Equal(t, "██████░░░░░░░░░░░░░░░░░░  25%  5,000 jobs  500/s  3 refused  30s left",
-		Progress{Done: 5000, Refused: 3, Share: 0.25, Elapsed: 10 * time.Second}.String())
-	require.Equal(t, "20 jobs  10/s", Progress{Done: 20, Share: -1, Elapsed: 2 * time.Second}.String())
-	require.NotPanics(t, func() { _ = Progress{Share: 1.5}.String() })
+	p := Progress{Done: 5000, Refused: 3, Share: 0.25, Elapsed: 10 * time.Second}
+	for columns, want := range map[int]string{
+		79: "██████░░░░░░░░░░░░░░░░░░  25%  5,000 jobs  500/s  3 refused  30s left",
+		59: "███░░░░░░░░░░░  25%  5,000 jobs  500/s  3 refused  30s left",
+		49: "█░░░  25%  5,000 jobs  500/s  3 refused  30s left",
+		48: " 25%  5,000 jobs  500/s  3 refused  30s left",
+	} {
+		require.Equal(t, want, p.Within(columns))
+	}
+	require.Equal(t, "20 jobs  10/s", Progress{Done: 20, Share: -1, Elapsed: 2 * time.Second}.Within(79))
+	require.Equal(t, "1 job  0/s", Progress{Done: 1, Share: -1, Elapsed: 2 * time.Second}.Within(79))
+	require.NotPanics(t, func() { _ = Progress{Share: 1.5}.Within(79) })
 }
 
 func TestALineIsWrittenOverAndLeavesNoTrace(t *testing.T) {
