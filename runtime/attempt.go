@@ -43,7 +43,6 @@ func (a *attempt) begin() (leaseFor time.Duration, ok bool) {
 		return 0, false
 	}
 	a.began = time.Now()
-	a.settler.held.begun()
 	return a.provenUntil.Sub(a.began), true
 }
 
@@ -54,7 +53,6 @@ func (a *attempt) putOff() bool {
 	stopped := a.stopped
 	if stopped == "" {
 		a.began = time.Time{}
-		a.settler.held.putOff()
 	}
 	a.mu.Unlock()
 	if stopped != "" {

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,9 +12,9 @@ import (
 // lineup holds the attempts that are claimed and wait for a slot of their
 // plugin. Jobs that are done in no time would otherwise wait for a claim each
 // time a few slots are free, and a claim of ten costs as much as one of a
-// hundred. How many are claimed ahead follows from how fast they pass: about
-// as many as there will be slots for within Config.ClaimAhead. Jobs that take
-// longer than that are not claimed ahead at all.
+// hundred. How many are claimed ahead follows from how long attempts have
+// taken of late: about as many as there will be slots for within
+// Config.ClaimAhead. Jobs that take longer than that are not claimed ahead.
 type lineup struct {
 	cfg      Config
 	handlers Handlers
@@ -21,7 +22,9 @@ type lineup struct {
 
 	mu      sync.Mutex
 	lanes   map[string]*lane
-	waiting int // attempts in all lanes
+	order   []*lane // all of them
+	turn    int     // whose lane comes first next time
+	waiting int     // attempts in all lanes
 	closed  bool
 
 	// asked counts who wants attempts to be started. Whoever is the first does
@@ -33,23 +36,23 @@ type lineup struct {
 type lane struct {
 	plugin   string
 	identity string
-	queue    []*attempt
-	// since is when an attempt of the queue was last started, or joined it when
-	// it was empty.
-	since time.Time
+	queue    []standby
+	// running counts the attempts that were started and have not ended; free
+	// is how many slots there were when the pool was last looked at.
+	running, free int
+	// mean is how long attempts have taken of late; 0 while none has ended.
+	mean time.Duration
+}
 
-	// pace is how many attempts end in a second; ended counts those since it
-	// was last reckoned.
-	pace     float64
-	ended    int
-	reckoned time.Time
+// standby is an attempt that waits, and since when.
+type standby struct {
+	*attempt
+	since time.Time
 }
 
 const (
-	// paceOver is over how long a pace is reckoned at least.
-	paceOver = 10 * time.Millisecond
-	// paceWeight is that of the latest pace in the mean.
-	paceWeight = 0.5
+	// meanOver is over about how many attempts the mean is taken.
+	meanOver = 16
 	// waitAtMost is how long an attempt waits for a slot before others get the
 	// job: the jobs before it take longer than their predecessors did.
 	waitAtMost = time.Second
@@ -62,14 +65,22 @@ func newLineup(cfg Config, handlers Handlers, held *holdings) *lineup {
 // join lets claimed attempts wait for a slot of the pool, and starts as many as
 // there are slots for.
 func (l *lineup) join(pool job.Pool, attempts []*attempt) {
+	now := time.Now()
 	l.mu.Lock()
 	in := l.laneOf(pool)
-	if len(in.queue) == 0 {
-		in.since = time.Now()
+	replaced := in.queue
+	if in.identity == identity(pool) {
+		replaced = nil
+	} else {
+		in.identity, in.queue, in.mean = identity(pool), nil, 0
+		l.waiting -= len(replaced)
 	}
-	in.queue = append(in.queue, attempts...)
+	for _, a := range attempts {
+		in.queue = append(in.queue, standby{a, now})
+	}
 	l.waiting += len(attempts)
 	l.mu.Unlock()
+	giveBack(replaced)
 	l.advance()
 }
 
@@ -77,18 +88,23 @@ func (l *lineup) join(pool job.Pool, attempts []*attempt) {
 func (l *lineup) laneOf(pool job.Pool) *lane {
 	found := l.lanes[pool.Plugin]
 	if found == nil {
-		found = &lane{plugin: pool.Plugin, reckoned: time.Now()}
+		found = &lane{plugin: pool.Plugin, identity: identity(pool)}
 		l.lanes[pool.Plugin] = found
+		l.order = append(l.order, found)
 	}
-	found.identity = identity(pool)
+	found.free = pool.Free
 	return found
 }
 
 // ended counts an attempt whose slot is free again, and starts the next.
-func (l *lineup) ended(plugin string) {
+func (l *lineup) ended(plugin string, took time.Duration) {
 	l.mu.Lock()
 	if in := l.lanes[plugin]; in != nil {
-		in.ended++
+		in.running--
+		if in.mean == 0 {
+			in.mean = took
+		}
+		in.mean += (took - in.mean) / meanOver
 	}
 	l.mu.Unlock()
 	l.advance()
@@ -100,26 +116,27 @@ func (l *lineup) wanted(pool job.Pool, running int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	in := l.laneOf(pool)
-	now := time.Now()
-	in.reckon(now)
-	ahead := min(int(in.pace*l.cfg.ClaimAhead.Seconds()), 2*claimBatch)
-	if len(in.queue) > 0 && len(in.queue) >= ahead/2 {
+	ahead := in.ahead(l.cfg)
+	if len(in.queue) > 0 && (len(in.queue) >= ahead/2 || in.identity != identity(pool)) {
 		return 0 // there is enough to go on with
 	}
-	others := l.waiting - len(in.queue)
-	slots := min(pool.Free, max(l.cfg.Concurrency-running-others, 0))
-	return max(slots+ahead-len(in.queue), 0)
+	room := l.cfg.Concurrency - running
+	for _, other := range l.lanes {
+		if other != in {
+			room -= min(len(other.queue), other.free)
+		}
+	}
+	return max(min(pool.Free, max(room, 0))+ahead-len(in.queue), 0)
 }
 
-// reckon brings the pace up to date.
-func (in *lane) reckon(now time.Time) {
-	over := now.Sub(in.reckoned)
-	if over < paceOver {
-		return
+// ahead is how many attempts the slots of the lane can take within the time to
+// claim ahead for.
+func (in *lane) ahead(cfg Config) int {
+	if in.mean <= 0 || in.mean > cfg.ClaimAhead {
+		return 0
 	}
-	latest := float64(in.ended) / over.Seconds()
-	in.pace += paceWeight * (latest - in.pace)
-	in.ended, in.reckoned = 0, now
+	slots := min(in.running+in.free, cfg.Concurrency)
+	return int(min(int64(slots)*int64(cfg.ClaimAhead/in.mean), 2*claimBatch))
 }
 
 // advance starts attempts as long as there are slots for them. It may be
@@ -139,27 +156,22 @@ func (l *lineup) advance() {
 }
 
 func (l *lineup) startAll() {
-	for _, in := range l.inNoOrder() {
+	for _, in := range l.inTurn() {
 		for l.startNext(in) {
 		}
 	}
 }
 
-// inNoOrder returns the lanes in which attempts wait. None of them is always
+// inTurn returns the lanes, another one first each time, so that none is always
 // the last when there are fewer slots than attempts.
-func (l *lineup) inNoOrder() []*lane {
+func (l *lineup) inTurn() []*lane {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.waiting == 0 || l.closed {
 		return nil
 	}
-	lanes := make([]*lane, 0, len(l.lanes))
-	for _, in := range l.lanes {
-		if len(in.queue) > 0 {
-			lanes = append(lanes, in)
-		}
-	}
-	return lanes
+	l.turn = (l.turn + 1) % len(l.order)
+	return slices.Concat(l.order[l.turn:], l.order[:l.turn])
 }
 
 // startNext starts the first attempt of a lane. It returns false when there is
@@ -168,54 +180,64 @@ func (l *lineup) startNext(in *lane) bool {
 	if running, _ := l.held.counts(); running >= l.cfg.Concurrency {
 		return false
 	}
-	a := l.take(in)
-	if a == nil {
+	next, ok := l.take(in)
+	if !ok {
 		return false
 	}
-	leaseFor, ok := a.begin()
-	if !ok {
-		return true // it was stopped while it waited
-	}
-	run, err := l.handlers.Start(in.plugin, job.Assignment{Claimed: a.claimed, LeaseFor: leaseFor}, a)
-	if err == nil {
-		a.started(run)
-		l.moved(in)
+	leaseFor, ok := next.begin()
+	if !ok { // it was stopped while it waited
+		l.held.putOff()
+		l.stayed(in)
 		return true
 	}
-	if a.putOff() && !l.putBack(in, a) {
-		a.stop(job.CancelShutdown)
+	run, err := l.handlers.Start(in.plugin, job.Assignment{Claimed: next.claimed, LeaseFor: leaseFor}, next.attempt)
+	if err == nil {
+		next.started(run)
+		return true
+	}
+	if next.putOff() {
+		l.held.putOff()
+		if !l.putBack(in, next) {
+			next.stop(job.CancelShutdown)
+		}
 	}
 	return false
 }
 
-func (l *lineup) take(in *lane) *attempt {
+// take counts the first of the queue as running, so that nobody finds it
+// neither here nor there.
+func (l *lineup) take(in *lane) (standby, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(in.queue) == 0 || l.closed {
-		return nil
+		return standby{}, false
 	}
 	first := in.queue[0]
-	in.queue[0] = nil
+	in.queue[0] = standby{}
 	in.queue = in.queue[1:]
 	l.waiting--
-	return first
+	in.running++
+	l.held.begun()
+	return first, true
 }
 
-func (l *lineup) moved(in *lane) {
+// stayed says that what was taken did not run.
+func (l *lineup) stayed(in *lane) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	in.since = time.Now()
+	in.running--
 }
 
 // putBack makes an attempt the first of its lane again; not any more when the
 // lineup is closed.
-func (l *lineup) putBack(in *lane, a *attempt) bool {
+func (l *lineup) putBack(in *lane, w standby) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	in.running--
 	if l.closed {
 		return false
 	}
-	in.queue = append([]*attempt{a}, in.queue...)
+	in.queue = append([]standby{w}, in.queue...)
 	l.waiting++
 	return true
 }
@@ -229,26 +251,34 @@ func (l *lineup) disperse(pools []job.Pool) (next time.Time) {
 	}
 	now := time.Now()
 	next = now.Add(waitAtMost)
-	var left []*attempt
+	var left []standby
 	l.mu.Lock()
 	for _, in := range l.lanes {
-		switch {
-		case len(in.queue) == 0:
-		case up[in.plugin] != in.identity, now.Sub(in.since) > waitAtMost:
-			left = append(left, in.queue...)
-			l.waiting -= len(in.queue)
-			in.queue, in.pace = nil, 0
-		default:
-			if until := in.since.Add(waitAtMost); until.Before(next) {
-				next = until
+		stale := len(in.queue)
+		if up[in.plugin] == in.identity {
+			stale = 0
+			for stale < len(in.queue) && now.Sub(in.queue[stale].since) >= waitAtMost {
+				stale++
+			}
+		}
+		left = append(left, in.queue[:stale]...)
+		in.queue = in.queue[stale:]
+		l.waiting -= stale
+		if len(in.queue) > 0 {
+			if due := in.queue[0].since.Add(waitAtMost); due.Before(next) {
+				next = due
 			}
 		}
 	}
 	l.mu.Unlock()
-	for _, a := range left {
+	giveBack(left)
+	return next
+}
+
+func giveBack(attempts []standby) {
+	for _, a := range attempts {
 		a.stop(job.CancelShutdown)
 	}
-	return next
 }
 
 // close starts nothing more, and gives back what has lined up.

@@ -109,3 +109,44 @@ func TestWhatHasLinedUpForAPluginThatGoesIsGivenBack(t *testing.T) {
 	s.changed <- struct{}{}
 	awaitAll(t, db, 5, job.Queued)
 }
+
+func TestLongJobsAreNotClaimedAhead(t *testing.T) {
+	t.Parallel()
+	const slots, jobs = 5, 30
+	db := fresh(t)
+	many(t, db, jobs)
+	var most atomic.Int64
+	ledger := &hooked{Store: db, claim: func(_ []string, limit int) { most.Store(max(most.Load(), int64(limit))) }}
+	s := supervise(t, playing("p", slots, takes(60*time.Millisecond), echo))
+	launch(t, ledger, s, ahead(50*time.Millisecond))
+	awaitAll(t, db, jobs, job.Succeeded)
+	require.LessOrEqual(t, most.Load(), int64(slots))
+}
+
+// Each of those before it ends in time; all of them together do not.
+func TestNothingLinesUpForLongerThanASecond(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	_, _, ids := lineUp(t, db, takes(300*time.Millisecond), 9)
+	awaitAll(t, db, 310, job.Succeeded)
+	givenBack := 0
+	for _, id := range ids {
+		for _, kind := range outcomes(t, db, id) {
+			if kind == job.GivenBack {
+				givenBack++
+			}
+		}
+	}
+	require.Positive(t, givenBack)
+}
+
+// takes succeeds after a while.
+func takes(long time.Duration) script {
+	return func(r *run) job.Outcome {
+		select {
+		case <-time.After(long):
+		case <-r.killed:
+		}
+		return job.Outcome{Kind: job.Success}
+	}
+}

@@ -30,10 +30,10 @@ type settler struct {
 	log      *slog.Logger
 	ctx      context.Context // ends when settling is no longer worth a try
 	batch    *batcher[write]
-	retried  func(after time.Duration) // a job will be due so much later
-	queued   func()                    // a job was put on the ready list
-	ended    func(job.ID)              // a job has reached a final state
-	freed    func(plugin string)       // a handler is done
+	retried  func(after time.Duration)               // a job will be due so much later
+	queued   func()                                  // a job was put on the ready list
+	ended    func(job.ID)                            // a job has reached a final state
+	freed    func(plugin string, took time.Duration) // a handler is done
 
 	telemetry *telemetry
 }
@@ -62,8 +62,9 @@ func (s *settler) finished(a *attempt, began time.Time, standing job.Standing, o
 	w.settlement.Plugin, w.settlement.Version = a.pool.Plugin, a.pool.Version
 	s.batch.add(w)
 	if !began.IsZero() {
-		s.telemetry.ran(a.claimed.Type, w.settlement.Kind, time.Since(began))
-		s.freed(a.pool.Plugin)
+		took := time.Since(began)
+		s.telemetry.ran(a.claimed.Type, w.settlement.Kind, took)
+		s.freed(a.pool.Plugin, took)
 	}
 }
 

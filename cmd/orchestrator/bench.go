@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,6 +39,12 @@ Scenarios; without any, all but sleepers:
 			defer release()
 			if cfg.Runs < 1 || cfg.WarmUps < 0 || cfg.Jobs < 0 {
 				return usageError{errors.New("--runs must be at least 1, --warm-ups and --jobs at least 0")}
+			}
+			for _, set := range p.sets {
+				key, _, _ := strings.Cut(set, "=")
+				if slices.Contains([]string{"database.url", "handlers", "handlers.0.path", "handlers.0.args"}, key) {
+					return usageError{fmt.Errorf("--set %s: the bench has databases and handlers of its own; see --database", set)}
+				}
 			}
 			program, err := os.Executable()
 			if err != nil {

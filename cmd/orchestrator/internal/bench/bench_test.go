@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 )
 
@@ -101,7 +103,7 @@ func TestACrowdSendsAsOftenAsItIsTold(t *testing.T) {
 	defer server.Close()
 	address := server.Listener.Addr().String()
 	by := crowd{address: address, clients: 7, request: single(address, noop), jobs: true}
-	got, err := by.flatOut(t.Context(), 100, 0)
+	got, err := by.flatOut(t.Context(), 100)
 	require.NoError(t, err)
 	require.Len(t, got.took, 100)
 	require.EqualValues(t, 100, requests.Load())
@@ -116,7 +118,7 @@ func TestACrowdEndsWithTheFirstError(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
-	_, err = crowd{address: listener.Addr().String(), clients: 3}.flatOut(t.Context(), 10, 0)
+	_, err = crowd{address: listener.Addr().String(), clients: 3}.flatOut(t.Context(), 10)
 	require.ErrorContains(t, err, "refused")
 }
 
@@ -124,4 +126,16 @@ func TestAnUnknownScenarioIsAnsweredWithThoseThatAreKnown(t *testing.T) {
 	_, err := Run(context.Background(), Config{}, []string{"nonsense"})
 	require.ErrorIs(t, err, ErrNoScenario)
 	require.ErrorContains(t, err, "workoff")
+}
+
+func TestARunHasADatabaseOfItsOwnWhateverTheURLSays(t *testing.T) {
+	for _, given := range []string{
+		"postgres://me@host/prod", "postgres://me@host:1/?dbname=prod&sslmode=disable", "postgresql://me@/prod?host=/run&database=prod",
+	} {
+		address, err := url.Parse(given)
+		require.NoError(t, err)
+		config, err := pgx.ParseConfig((&cluster{url: address}).addressOf("mine"))
+		require.NoError(t, err)
+		require.Equal(t, "mine", config.Database, given)
+	}
 }

@@ -84,14 +84,22 @@ func (c *cluster) create(ctx context.Context) (*database, error) {
 	if err := c.execute(ctx, "create database "+d.name); err != nil {
 		return nil, err
 	}
-	address := *c.url
-	address.Path = "/" + d.name
-	d.address = address.String()
+	d.address = c.addressOf(d.name)
 	if err := d.open(ctx); err != nil {
 		_ = d.drop(ctx)
 		return nil, err
 	}
 	return d, nil
+}
+
+// addressOf is that of another database of the server.
+func (c *cluster) addressOf(name string) string {
+	address, query := *c.url, c.url.Query()
+	// These would win over the path.
+	query.Del("dbname")
+	query.Del("database")
+	address.Path, address.RawQuery = "/"+name, query.Encode()
+	return address.String()
 }
 
 func (c *cluster) execute(ctx context.Context, statement string) error {

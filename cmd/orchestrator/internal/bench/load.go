@@ -29,15 +29,18 @@ type crowd struct {
 	jobs bool
 }
 
-// flatOut sends as fast as the answers come: so many requests, or until the
-// time is up.
-func (c crowd) flatOut(ctx context.Context, requests int, within time.Duration) (sent, error) {
-	began := time.Now()
+// flatOut sends so many requests, as fast as the answers come; one at least.
+func (c crowd) flatOut(ctx context.Context, requests int) (sent, error) {
 	var given atomic.Int64
 	return c.send(ctx, func(int) (time.Time, bool) {
-		now := time.Now()
-		return now, (requests == 0 || given.Add(1) <= int64(requests)) && (within == 0 || now.Sub(began) < within)
+		return time.Now(), given.Add(1) <= int64(max(requests, 1))
 	})
+}
+
+// warmUp sends for a time.
+func (c crowd) warmUp(ctx context.Context, within time.Duration) (sent, error) {
+	began := time.Now()
+	return c.send(ctx, func(int) (time.Time, bool) { return time.Now(), time.Since(began) < within })
 }
 
 // steadily sends at a rate a second for a time, whatever the answers take: a

@@ -28,7 +28,7 @@ func submit(ctx context.Context, r *run, jobs int) error {
 	}
 	address := r.server.address
 	warm := crowd{address: address, clients: 64, request: single(address, unserved)}
-	if _, err := warm.flatOut(ctx, 0, warmUpWithin); err != nil {
+	if _, err := warm.warmUp(ctx, warmUpWithin); err != nil {
 		return err
 	}
 	for _, c := range []struct {
@@ -51,7 +51,7 @@ func submit(ctx context.Context, r *run, jobs int) error {
 		if err != nil {
 			return err
 		}
-		got, err := c.crowd.flatOut(ctx, c.jobs/c.perCall, 0)
+		got, err := c.crowd.flatOut(ctx, c.jobs/c.perCall)
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func endToEnd(ctx context.Context, r *run, jobs int) error {
 	}
 	address := r.server.address
 	one := crowd{address: address, clients: e2eClients, request: single(address, noop)}
-	warm, err := one.flatOut(ctx, 0, warmUpWithin)
+	warm, err := one.warmUp(ctx, warmUpWithin)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (r *run) throughput(ctx context.Context, name string, by crowd, jobs, perCa
 	if err != nil {
 		return 0, err
 	}
-	got, err := by.flatOut(ctx, jobs/perCall, 0)
+	got, err := by.flatOut(ctx, jobs/perCall)
 	if err != nil {
 		return 0, err
 	}
