@@ -101,7 +101,7 @@ func (s *service) batch(ctx context.Context, in *batchInput) (*huma.StreamRespon
 			at("header."+keyHeader, "is not for batches: give each job its own idempotencyKey"))
 	case media == mediaLines && !in.Atomic:
 		share := s.memory.share()
-		if err := share.hold(2 * readAtOnce); err != nil { // for what comes and for what goes
+		if err := share.hold(4 * readAtOnce); err != nil { // two buffers and two piles
 			return nil, err
 		}
 		return &huma.StreamResponse{Body: func(huma.Context) { s.stream(ctx, in.exchange, share) }}, nil

@@ -49,7 +49,12 @@ func (p *pile) line(i int) item {
 	return line
 }
 
+// reset empties the pile. What it has for the next lines is not more than every
+// stream is charged for.
 func (p *pile) reset() {
+	if cap(p.text) > readAtOnce {
+		p.text = nil
+	}
 	p.text, p.lines, p.ends = p.text[:0], p.lines[:0], p.ends[:0]
 }
 

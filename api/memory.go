@@ -3,7 +3,7 @@ package api
 import (
 	"io"
 	"net/http"
-	"sync/atomic"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -12,16 +12,13 @@ import (
 // many clients send them and however slowly. What does not fit is refused, not
 // waited for: those who wait would hold on to what others need.
 type memory struct {
+	mu      sync.Mutex
 	bounded bool
-	left    atomic.Int64
+	left    int
 }
 
 // newMemory returns one for so many bytes; 0 for as many as there are.
-func newMemory(bytes int64) *memory {
-	m := &memory{bounded: bytes > 0}
-	m.left.Store(bytes)
-	return m
-}
+func newMemory(bytes int64) *memory { return &memory{bounded: bytes > 0, left: int(bytes)} }
 
 // freeBytes are not counted of each request, so that small submissions are
 // taken however many large ones there are.
@@ -30,7 +27,7 @@ const freeBytes = 16 << 10
 // share is what one request holds of the memory. It may be used concurrently.
 type share struct {
 	of   *memory
-	held atomic.Int64
+	held int // guarded by the memory
 }
 
 func (m *memory) share() *share { return &share{of: m} }
@@ -41,20 +38,21 @@ func (s *share) hold(bytes int) error {
 	if s == nil || !s.of.bounded {
 		return nil
 	}
-	now := s.held.Add(int64(bytes))
-	counted := max(now-freeBytes, 0) - max(now-int64(bytes)-freeBytes, 0)
-	if s.of.left.Add(-counted) >= 0 || counted <= 0 {
-		return nil
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	counted := max(s.held+bytes-freeBytes, 0) - max(s.held-freeBytes, 0)
+	if counted > s.of.left {
+		return huma.ErrorWithHeaders(
+			problem(http.StatusServiceUnavailable, "too much is being received at once; try again"),
+			http.Header{"Retry-After": {retryAfterSeconds}})
 	}
-	s.of.left.Add(counted)
-	s.held.Add(int64(-bytes))
-	return huma.ErrorWithHeaders(
-		problem(http.StatusServiceUnavailable, "too much is being received at once; try again"),
-		http.Header{"Retry-After": {retryAfterSeconds}})
+	s.held += bytes
+	s.of.left -= counted
+	return nil
 }
 
 // release gives everything back.
-func (s *share) release() { _ = s.hold(-int(s.held.Load())) }
+func (s *share) release() { _ = s.hold(-s.held) }
 
 // holding counts what is read as held.
 func (s *share) holding(body io.Reader) io.Reader { return &heldReader{body: body, share: s} }

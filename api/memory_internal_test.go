@@ -21,7 +21,7 @@ func TestWhatBodiesHoldIsBounded(t *testing.T) {
 	require.Error(t, large.hold(1))
 	large.release()
 	small.release()
-	require.EqualValues(t, 100, m.left.Load())
+	require.Equal(t, 100, m.left)
 }
 
 func TestSharesOfManyGoroutinesAddUp(t *testing.T) {
@@ -40,7 +40,7 @@ func TestSharesOfManyGoroutinesAddUp(t *testing.T) {
 		}
 	}
 	all.Wait()
-	require.EqualValues(t, 10*freeBytes, m.left.Load())
+	require.Equal(t, 10*freeBytes, m.left)
 }
 
 func TestLinesAreChargedForWhatTheyKeep(t *testing.T) {
@@ -50,5 +50,5 @@ func TestLinesAreChargedForWhatTheyKeep(t *testing.T) {
 	_, err := newLines(iotest.OneByteReader(strings.NewReader(long)), 1<<20, s).next()
 	require.ErrorContains(t, err, "too much is being received at once")
 	s.release()
-	require.EqualValues(t, readAtOnce, m.left.Load())
+	require.Equal(t, readAtOnce, m.left)
 }
