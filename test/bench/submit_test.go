@@ -11,6 +11,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -130,7 +132,13 @@ func (noHandlers) Changed() <-chan struct{} { return nil }
 // openLedger opens an empty ledger in a server that commits durably.
 func openLedger(b *testing.B) *store.Store {
 	b.Helper()
-	server, err := embedded.Start(b.Context(), embedded.Config{DataDir: b.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	// Not the benchmark's own directory: where PostgreSQL must not run as root,
+	// its user could not get there, and the data would go elsewhere and stay.
+	directory, err := os.MkdirTemp("", "holdfast-bench-")
+	require.NoError(b, err)
+	b.Cleanup(func() { _ = os.RemoveAll(directory) })
+	require.NoError(b, os.Chmod(directory, 0o755))
+	server, err := embedded.Start(b.Context(), embedded.Config{DataDir: filepath.Join(directory, "postgres"), Log: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, server.Stop(context.Background())) })
 	db, err := sql.Open("pgx", server.URL())

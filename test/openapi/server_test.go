@@ -56,6 +56,11 @@ func withServer(run func() int) (int, error) {
 		return 0, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+	// Where PostgreSQL must not run as root, its user has to get there, or the
+	// data goes elsewhere and stays.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return 0, err
+	}
 	address, err := freeAddress()
 	if err != nil {
 		return 0, err
