@@ -95,7 +95,8 @@ func TestASecondOutcomeIsIgnored(t *testing.T) {
 }
 
 func TestAPayloadMayBeLargeButNotLargerThanAMessage(t *testing.T) {
-	h := startHost(t, nil, misbehaving("good"))
+	// A message of 64 MiB takes its time on a busy machine.
+	h := startHost(t, func(s *Settings) { s.HealthTimeout = time.Minute }, misbehaving("good"))
 	payload := func(size int) string {
 		head, tail := `{"do":"measure","x":"`, `"}`
 		return head + strings.Repeat("p", size-len(head)-len(tail)) + tail
@@ -113,7 +114,7 @@ func TestAPayloadMayBeLargeButNotLargerThanAMessage(t *testing.T) {
 }
 
 func TestAResultThatIsTooLargeCostsTheProcessNotTheHost(t *testing.T) {
-	h := startHost(t, nil, misbehaving("good"))
+	h := startHost(t, func(s *Settings) { s.HealthTimeout = time.Minute }, misbehaving("good"))
 	outcome := h.run("good", fmt.Sprintf(`{"do":"big","n":%d}`, wire.MaxMessageBytes))
 	require.Contains(t, []job.OutcomeKind{job.Crash, job.Failure}, outcome.Kind)
 	require.Equal(t, job.Success, h.run("good", `{}`).Kind)
