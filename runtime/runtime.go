@@ -137,8 +137,8 @@ func (r *Runtime) jobsReady() {
 	r.hints.send(job.JobsReady)
 }
 
-// Submit stores a job durably, in one insert with whatever else is being
-// submitted, and wakes a claimer. Errors: job.ErrKeyReused, job.ErrBadData,
+// Submit stores a job, durably unless it is Fast, in one insert with whatever
+// else is being submitted, and wakes a claimer. Errors: job.ErrKeyReused, job.ErrBadData,
 // job.ErrUnavailable, or the context's, in which case the job may have been
 // stored or not. It may be called while Run runs.
 func (r *Runtime) Submit(ctx context.Context, s job.Submission) (job.Receipt, error) {
@@ -217,7 +217,8 @@ func (r *Runtime) Run(ctx, abort context.Context) {
 	taking, keeping, writing := newRing(ctx), newRing(context.WithoutCancel(ctx)), newRing(context.WithoutCancel(ctx))
 
 	writing.start(func(ctx context.Context) { r.settler.batch.run(ctx) })
-	writing.start(func(ctx context.Context) { r.submitter.batch.run(ctx) })
+	writing.start(func(ctx context.Context) { r.submitter.durable.run(ctx) })
+	writing.start(func(ctx context.Context) { r.submitter.fast.run(ctx) })
 	keeping.start(r.heartbeat.run)
 	keeping.start(r.heartbeat.watch)
 	for _, hint := range job.Hints() {

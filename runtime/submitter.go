@@ -16,13 +16,14 @@ const (
 )
 
 // submitter stores submissions in groups: while one insert is in flight, the
-// submissions that arrive gather for the next.
+// submissions that arrive gather for the next. Those that do not wait for the
+// disk are groups of their own, since a group has one commit.
 type submitter struct {
-	store     Store
-	batch     *batcher[pendingSubmission]
-	queued    func()
-	schedule  func(after time.Duration)
-	telemetry *telemetry
+	store         Store
+	durable, fast *batcher[pendingSubmission]
+	queued        func()
+	schedule      func(after time.Duration)
+	telemetry     *telemetry
 }
 
 type pendingSubmission struct {
@@ -32,17 +33,21 @@ type pendingSubmission struct {
 
 func newSubmitter(store Store, queued func(), schedule func(time.Duration), t *telemetry) *submitter {
 	s := &submitter{store: store, queued: queued, schedule: schedule, telemetry: t}
-	s.batch = newBatcher(submitBatch, s.flush)
+	s.durable, s.fast = newBatcher(submitBatch, s.flush), newBatcher(submitBatch, s.flush)
 	return s
 }
 
-// submit returns once the job is durably stored, or known not to be. When the
-// context ends first, the job may have been stored or not. A caller that finds
-// no insert under way makes one, and sees it through whatever its context
-// says, for up to submitTimeout.
+// submit returns once the job is stored, durably unless it is Fast, or known
+// not to be. When the context ends first, the job may have been stored or not.
+// A caller that finds no insert under way makes one, and sees it through
+// whatever its context says, for up to submitTimeout.
 func (s *submitter) submit(ctx context.Context, submission job.Submission) (job.Receipt, error) {
 	done := make(chan job.Submitted, 1)
-	s.batch.join(pendingSubmission{Submission: submission, done: done})
+	batch := s.durable
+	if submission.Fast {
+		batch = s.fast
+	}
+	batch.join(pendingSubmission{Submission: submission, done: done})
 	select {
 	case submitted := <-done:
 		return submitted.Receipt, submitted.Err

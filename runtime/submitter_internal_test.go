@@ -25,7 +25,7 @@ func TestSubmissionsThatArriveDuringAnInsertShareTheNext(t *testing.T) {
 		}
 		return answers
 	}}, func() { woken <- struct{}{} }, func(time.Duration) {}, unmeasured(t))
-	running(t, s.batch.run)
+	running(t, s.durable.run)
 
 	const many = 50
 	answers := make(chan error, many+1)
@@ -46,9 +46,9 @@ func TestSubmissionsThatArriveDuringAnInsertShareTheNext(t *testing.T) {
 		go submit(i + 1)
 	}
 	require.Eventually(t, func() bool {
-		s.batch.mu.Lock()
-		defer s.batch.mu.Unlock()
-		return len(s.batch.pending) == many
+		s.durable.mu.Lock()
+		defer s.durable.mu.Unlock()
+		return len(s.durable.pending) == many
 	}, patience, time.Millisecond)
 	f.none(t)
 	close(f.first)
@@ -65,6 +65,42 @@ func TestSubmissionsThatArriveDuringAnInsertShareTheNext(t *testing.T) {
 	require.Len(t, woken, 2, "a claimer is woken once for each batch")
 }
 
+func TestSubmissionsThatWaitForTheDiskAndThoseThatDoNotShareNoInsert(t *testing.T) {
+	f := newFlushes()
+	mixed := make(chan bool, 100)
+	s := newSubmitter(&ledger{submit: func(batch []job.Submission) []job.Submitted {
+		for _, one := range batch {
+			mixed <- one.Fast != batch[0].Fast
+		}
+		if !batch[0].Fast {
+			f.of(len(batch))
+		}
+		return make([]job.Submitted, len(batch))
+	}}, func() {}, func(time.Duration) {}, unmeasured(t))
+	running(t, s.durable.run)
+	running(t, s.fast.run)
+	answered := make(chan error, 20)
+	submit := func(fast bool) {
+		_, err := s.submit(t.Context(), job.Submission{Fast: fast})
+		answered <- err
+	}
+	go submit(false)
+	f.next(t)
+	for range 5 {
+		go submit(false)
+		submit(true) // it waits for no insert of the others
+		require.NoError(t, <-answered)
+	}
+	close(f.first)
+	for range 6 {
+		require.NoError(t, <-answered)
+	}
+	require.Len(t, mixed, 11)
+	for range 11 {
+		require.False(t, <-mixed)
+	}
+}
+
 // A submission whose caller has gone away is stored all the same, and keeps
 // nobody waiting.
 func TestACallerThatGivesUpDoesNotHoldUpTheOthers(t *testing.T) {
@@ -73,7 +109,7 @@ func TestACallerThatGivesUpDoesNotHoldUpTheOthers(t *testing.T) {
 		f.of(len(batch))
 		return make([]job.Submitted, len(batch))
 	}}, func() {}, func(time.Duration) {}, unmeasured(t))
-	running(t, s.batch.run)
+	running(t, s.durable.run)
 	inserting := make(chan error, 1)
 	go func() { // it sees the insert through, also for others
 		_, err := s.submit(t.Context(), job.Submission{})

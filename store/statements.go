@@ -10,6 +10,7 @@ var (
 	submitSQL         = statement("submit")
 	knownSQL          = statement("known")
 	submittedSQL      = statement("submitted")
+	commitFastSQL     = statement("commit_fast")
 	claimSQL          = statement("claim")
 	renewSQL          = statement("renew")
 	succeedSQL        = statement("succeed")

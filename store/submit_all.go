@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -17,6 +15,7 @@ const insertAtMost = 500
 // results has an error. What a key found counts as stored. The results are in
 // the order given; where nothing was stored, those without an error say no
 // more than that it was not their fault. Submitting the same ids again is safe.
+// The jobs are on disk on return, unless every one of them is Fast.
 func (s *Store) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error) {
 	set := newSubmissionSet(batch)
 	results := make([]job.Submitted, len(batch))
@@ -67,6 +66,11 @@ func (s *Store) insertAll(ctx context.Context, set submissionSet, results []job.
 		return err
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // does nothing after a commit
+	if everyFast(set.entries, set.distinct) {
+		if _, err := tx.Exec(ctx, commitFastSQL); err != nil {
+			return err
+		}
+	}
 	for rest := set.distinct; len(rest) > 0; {
 		places := rest[:min(len(rest), insertAtMost)]
 		rest = rest[len(places):]
@@ -74,7 +78,7 @@ func (s *Store) insertAll(ctx context.Context, set submissionSet, results []job.
 		if err != nil {
 			return err
 		}
-		inserted, err := pgx.CollectRows(rows, pgx.RowToStructByName[submittedRow])
+		inserted, err := submittedRows(rows)
 		if err != nil {
 			return err
 		}

@@ -9,8 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
@@ -39,4 +42,45 @@ func TestTheAssemblyIsMeasured(t *testing.T) {
 	require.Contains(t, page, `service_instance_id="`+cfg.Worker.ID)
 	drain()
 	require.NoError(t, <-ran)
+}
+
+func TestWhatTheConfigurationSaysOfATypesCommitHolds(t *testing.T) {
+	url := storetest.URL(t) + "&synchronous_commit=on" // the tests' own server has it off
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	_, err = conn.Exec(t.Context(), `
+		create table commits (job_type text, setting text);
+		create function watch_commit() returns trigger language plpgsql as $$
+			begin
+				insert into commits values (new.job_type, current_setting('synchronous_commit'));
+				return null;
+			end $$;
+		create trigger watch_commit after insert on jobs for each row execute function watch_commit()`)
+	require.NoError(t, err)
+	cfg := defaults()
+	quick := fast
+	cfg.Jobs.Types = map[string]typeConfig{"QUICK": {Commit: &quick}}
+	parts, err := assemble(t.Context(), cfg, databaseURL(url), nil, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	defer parts.close()
+
+	submission := func(jobType string) job.Submission {
+		id, err := uuid.NewV7()
+		require.NoError(t, err)
+		return job.Submission{
+			ID: job.ID(id), Type: jobType, Tenant: job.DefaultTenant, Payload: []byte("null"), MaxAttempts: 1, Timeout: time.Second,
+		}
+	}
+	for _, jobType := range []string{"QUICK", "SAFE"} {
+		_, err := parts.jobs.Submit(t.Context(), submission(jobType))
+		require.NoError(t, err)
+		_, err = parts.jobs.SubmitAll(t.Context(), []job.Submission{submission(jobType), submission(jobType)})
+		require.NoError(t, err)
+	}
+	rows, err := conn.Query(t.Context(), "select job_type || ' ' || setting || ' ' || count(*) from commits group by job_type, setting order by 1")
+	require.NoError(t, err)
+	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Equal(t, []string{"QUICK off 3", "SAFE on 3"}, found)
 }

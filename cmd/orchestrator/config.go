@@ -71,8 +71,19 @@ type jobsConfig struct {
 type typeConfig struct {
 	MaxAttempts *int           `koanf:"max_attempts"`
 	Timeout     *time.Duration `koanf:"timeout"`
+	Commit      *commit        `koanf:"commit"`
 	Retry       retryConfig    `koanf:"retry"`
 }
+
+// commit is what the answer to a submission waits for.
+type commit string
+
+const (
+	// durable waits until the job is on disk.
+	durable commit = "durable"
+	// fast does not.
+	fast commit = "fast"
+)
 
 type retryConfig struct {
 	Backoff            *job.Backoff   `koanf:"backoff"`
@@ -112,6 +123,7 @@ func defaults() config {
 	if err != nil || host == "" {
 		host = "orchestrator"
 	}
+	safe := durable
 	attempts, timeout, retry := job.DefaultMaxAttempts, job.DefaultTimeout, job.DefaultRetryPolicy()
 	return config{
 		Server: serverConfig{
@@ -135,7 +147,7 @@ func defaults() config {
 			Drain: 30 * time.Second, KillGrace: 5 * time.Second, ClaimAhead: 50 * time.Millisecond,
 		},
 		Jobs: jobsConfig{Default: typeConfig{
-			MaxAttempts: &attempts, Timeout: &timeout,
+			MaxAttempts: &attempts, Timeout: &timeout, Commit: &safe,
 			Retry: retryConfig{
 				Backoff: &retry.Backoff, Base: &retry.Base, Factor: &retry.Factor, Cap: &retry.Cap,
 				JitterMin: &retry.JitterMin, JitterMax: &retry.JitterMax,

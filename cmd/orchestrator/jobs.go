@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/holdfast-jobs/holdfast/runtime"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -19,11 +20,16 @@ type jobs struct {
 
 // Submit goes through the worker, which stores submissions in groups.
 func (j jobs) Submit(ctx context.Context, s job.Submission) (job.Receipt, error) {
+	s.Fast = j.config.fast(s.Type)
 	return j.worker.Submit(ctx, s)
 }
 
 // SubmitAll goes past the groups: it is one already.
 func (j jobs) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error) {
+	batch = slices.Clone(batch) // the caller's own
+	for i := range batch {
+		batch[i].Fast = j.config.fast(batch[i].Type)
+	}
 	return j.worker.SubmitAll(ctx, batch)
 }
 

@@ -108,6 +108,8 @@ func TestMistakesNameTheirKey(t *testing.T) {
 		{file: "worker: {concurrency: many}", want: `"many" is not a int`},
 		{file: "a: 1\nb: [", want: "holdfast.yaml"},
 		{file: "server: {address: nowhere}", want: "server.address"},
+		{file: "jobs: {types: {A: {commit: quick}}}", want: `jobs.types.A.commit: "quick" is not one of durable, fast`},
+		{file: "jobs: {default: {commit: ''}}", want: `jobs.default.commit: "" is not one of durable, fast`},
 		{file: "log: {level: loud}", want: `log.level: "loud" is not one of`},
 		{file: "log: {format: xml}", want: `log.format: "xml" is not one of`},
 		{file: "jobs: {default: {retry: {factor: 0.5}}}", want: "jobs.default.retry: factor 0.5 is below 1"},

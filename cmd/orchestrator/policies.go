@@ -37,6 +37,12 @@ func (c jobsConfig) resolve(declared job.TypeSpec) job.TypeSpec {
 	return spec
 }
 
+// fast reports whether a submission of the type is answered before it is on
+// disk. That is for whoever accepts it to say, not for its handler.
+func (c jobsConfig) fast(jobType string) bool {
+	return or(c.Types[jobType].Commit, *c.Default.Commit) == fast
+}
+
 // over returns the policy with what is set replaced.
 func (c retryConfig) over(policy job.RetryPolicy) job.RetryPolicy {
 	return job.RetryPolicy{
@@ -80,6 +86,9 @@ func (c typeConfig) check() error {
 	}
 	if c.Timeout != nil && (*c.Timeout < time.Millisecond || *c.Timeout > 24*time.Hour) {
 		return errors.New(".timeout: is not from 1ms to 24h")
+	}
+	if c.Commit != nil && *c.Commit != durable && *c.Commit != fast {
+		return fmt.Errorf(".commit: %q is not one of durable, fast", *c.Commit)
 	}
 	return nil
 }

@@ -91,3 +91,19 @@ jobs:
 	require.NoError(t, odd.Retry.Validate(), "a base above the handler's cap leaves out the handler's policy")
 	require.Equal(t, time.Minute, odd.Retry.Base)
 }
+
+func TestSubmissionsAreDurableUnlessTheirTypeIsToBeFast(t *testing.T) {
+	for file, fast := range map[string]map[string]bool{
+		"":                                   {"A": false, "B": false},
+		"jobs: {types: {A: {commit: fast}}}": {"A": true, "B": false},
+		"jobs: {types: {A: {timeout: 1s}}}":  {"A": false},
+		"jobs: {default: {commit: fast}}":    {"A": true},
+		"jobs: {types: {A: {commit: durable}}, default: {commit: fast}}": {"A": false, "B": true},
+	} {
+		cfg, err := load(settings{file: writeConfig(t, file)})
+		require.NoError(t, err)
+		for jobType, want := range fast {
+			require.Equal(t, want, cfg.Jobs.fast(jobType), "%s of %s", jobType, file)
+		}
+	}
+}

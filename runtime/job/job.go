@@ -55,6 +55,9 @@ type Submission struct {
 	Delay time.Duration
 	// Hold keeps the job in Created until it is released.
 	Hold bool
+	// Fast is answered before the job is on disk: a crash of the database
+	// within less than a second can forget it. Otherwise the answer waits.
+	Fast bool
 	// MaxAttempts is how often a handler may be started; at least 1.
 	MaxAttempts int
 	// Timeout bounds each attempt.
