@@ -37,6 +37,11 @@ test-openapi: ## Test the API's description with validators and a generated clie
 	scripts/need.sh postgres
 	cd test/openapi && $(GO) test -timeout 8m ./...
 
+.PHONY: test-peers
+test-peers: ## Test the comparison with other job queues, on few jobs
+	scripts/need.sh postgres
+	cd test/peers && $(GO) test -timeout 8m ./...
+
 .PHONY: cover
 cover: ## Measure what the tests reach, into coverage.html
 	scripts/need.sh gcc postgres
@@ -49,6 +54,7 @@ lint: $(TOOLS)/golangci-lint ## Check style, errors and who may import whom
 	$(TOOLS)/golangci-lint config verify
 	$(TOOLS)/golangci-lint run ./...
 	cd test/openapi && $(CURDIR)/$(TOOLS)/golangci-lint run ./...
+	cd test/peers && $(CURDIR)/$(TOOLS)/golangci-lint run ./...
 
 .PHONY: fmt
 fmt: $(TOOLS)/golangci-lint ## Format the Go code
@@ -78,6 +84,15 @@ bench: build ## Measure every scenario on this machine, in about half an hour
 bench-submit: ## Compare submissions that share commits with a commit each
 	scripts/need.sh postgres
 	$(GO) test ./test/bench -run '^$$' -bench Submit -benchtime 1x
+
+# Options of the comparison, such as PEERS='-rounds=1 -jobs=20000 -pinned'.
+PEERS ?=
+
+.PHONY: bench-peers
+bench-peers: build ## Compare with other job queues, into docs/performance.md; may take an hour
+	scripts/need.sh postgres
+	$(GO) build -C test/peers -trimpath -o $(CURDIR)/bin/peers .
+	bin/peers -page docs/performance.md $(PEERS)
 
 .PHONY: clean
 clean: ## Remove what was built; data/ stays

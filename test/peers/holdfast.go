@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// holdfast is measured by its own program, as a user would.
+type holdfast struct {
+	// program is the orchestrator.
+	program string
+}
+
+// benchReport is what orchestrator bench --json tells.
+type benchReport struct {
+	Machine   Machine `json:"machine"`
+	Scenarios []struct {
+		Cases []struct {
+			Name    string `json:"name"`
+			Figures []struct {
+				Name   string  `json:"name"`
+				Unit   string  `json:"unit"`
+				Median float64 `json:"median"`
+			} `json:"figures"`
+		} `json:"cases"`
+	} `json:"scenarios"`
+}
+
+func (h holdfast) title() string { return "Holdfast" }
+
+func (h holdfast) measure(ctx context.Context, l *lab, s scenario, jobs int) ([]reading, error) {
+	arguments := []string{
+		"bench", s.holdfast, "--database", l.cluster.url.String(), "--json",
+		"--runs", "1", "--warm-ups", "0", "--jobs", strconv.Itoa(jobs),
+	}
+	for _, setting := range s.settings {
+		arguments = append(arguments, "--set", setting)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, runWithin, fmt.Errorf("bench %s took more than %s", s.holdfast, runWithin))
+	defer cancel()
+	command := exec.CommandContext(ctx, h.program, arguments...)
+	// It stops its orchestrator and drops its database.
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = time.Minute
+	command.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "HOLDFAST_") })
+	var out, errors bytes.Buffer
+	command.Stdout, command.Stderr = &out, &errors
+	if err := command.Run(); err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(command.Args, " "), err, errors.String())
+	}
+	var told benchReport
+	if err := json.Unmarshal(out.Bytes(), &told); err != nil {
+		return nil, fmt.Errorf("%s: %w", strings.Join(command.Args, " "), err)
+	}
+	l.results.Machine = told.Machine
+	return told.readings(s)
+}
+
+// readings picks what the peers are measured in too.
+func (r benchReport) readings(s scenario) (readings []reading, err error) {
+	for _, t := range s.cases {
+		found := map[string]float64{}
+		for _, told := range r.Scenarios {
+			for _, c := range told.Cases {
+				if !strings.HasPrefix(c.Name, t.holdfast) {
+					continue
+				}
+				for _, f := range c.Figures {
+					found[f.Name] = f.Median
+				}
+			}
+		}
+		if _, ok := found[rate]; !ok {
+			return nil, fmt.Errorf("orchestrator bench %s tells no %s of %q", s.holdfast, rate, t.holdfast)
+		}
+		if handlers, ok := found["  handlers"]; ok {
+			found[cpuPrograms] = found["  orchestrator"] + handlers
+		}
+		if s.pinned {
+			found[doneShare] = 100
+		}
+		for _, f := range []struct{ name, unit string }{
+			{rate, "jobs/s"},
+			{cpu, "µs/job"},
+			{cpuPrograms, "µs/job"},
+			{cpuPostgres, "µs/job"},
+			{wal, "bytes/job"},
+			{firstTenth, "jobs/s"},
+			{lastTenth, "jobs/s"},
+			{doneShare, "%"},
+		} {
+			if value, ok := found[f.name]; ok {
+				readings = append(readings, reading{t.name, f.name, f.unit, value})
+			}
+		}
+	}
+	return readings, nil
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/store/embedded"
+)
+
+// lab is where systems are measured.
+type lab struct {
+	config
+	cluster *cluster
+	systems []system
+	results *Results
+	notes   io.Writer
+}
+
+func measure(ctx context.Context, cfg config, notes io.Writer) (*Results, error) {
+	l := &lab{config: cfg, notes: notes, results: &Results{Began: time.Now(), Rounds: cfg.rounds, WarmUps: cfg.warmUps, Jobs: cfg.jobs}}
+	if err := l.gather(ctx); err != nil {
+		return nil, err
+	}
+	url := cfg.database
+	if url == "" {
+		server, err := embedded.Start(ctx, embedded.Config{DataDir: cfg.dataDir})
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = server.Stop(context.WithoutCancel(ctx)) }()
+		url = server.URL()
+	}
+	var err error
+	if l.cluster, err = openCluster(ctx, url); err != nil {
+		return nil, err
+	}
+	chosen := cfg.chosen()
+	for _, s := range chosen {
+		l.results.Scenarios = append(l.results.Scenarios, Scenario{Name: s.name, About: s.about, Jobs: s.jobsOf(cfg.jobs)})
+	}
+	for round := -cfg.warmUps; round < cfg.rounds; round++ {
+		for i, s := range chosen {
+			if err := l.round(ctx, round, s, &l.results.Scenarios[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return l.results, nil
+}
+
+// gather finds the systems that can be measured here.
+func (l *lab) gather(ctx context.Context) error {
+	l.add(holdfast{program: l.orchestrator}, System{Name: "Holdfast"})
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	peers := []peer{riverPeer(program)}
+	if !slices.Contains(l.without, "node") {
+		fmt.Fprintln(l.notes, "installing the peers that need Node.js in", l.nodeDir)
+		more, err := nodePeers(ctx, l.nodeDir)
+		switch {
+		case errors.Is(err, errNoNode):
+			reason, _, _ := strings.Cut(err.Error(), "\n")
+			l.results.Missing = append(l.results.Missing, "Graphile Worker and pg-boss: "+reason)
+			fmt.Fprintln(l.notes, "going on without Graphile Worker and pg-boss:", err)
+		case err != nil:
+			return err
+		}
+		peers = append(peers, more...)
+	}
+	for _, p := range peers {
+		if !slices.Contains(l.without, p.name) {
+			l.add(p, System{Name: p.name, Version: p.version, Settings: p.settings})
+		}
+	}
+	return nil
+}
+
+func (l *lab) add(s system, told System) {
+	l.systems = append(l.systems, s)
+	l.results.Systems = append(l.results.Systems, told)
+}
+
+// round measures every system once. Each round begins with another, so that
+// none always runs in the wake of the same one.
+func (l *lab) round(ctx context.Context, round int, s scenario, into *Scenario) error {
+	for i := range l.systems {
+		subject := l.systems[(i+round+l.warmUps)%len(l.systems)]
+		began := time.Now()
+		readings, err := subject.measure(ctx, l, s, into.Jobs)
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				err = cause
+			}
+			return fmt.Errorf("%s, %s: %w", s.name, subject.title(), err)
+		}
+		title := fmt.Sprintf("round %d of %d", round+1, l.rounds)
+		if round < 0 {
+			title = "warming up"
+		}
+		for _, r := range readings {
+			if r.figure == rate {
+				fmt.Fprintf(l.notes, "%-13s %-8s %-16s %-28s %12s jobs/s  (%.0f s)\n",
+					title, s.name, subject.title(), r.task, rounded(r.value), time.Since(began).Seconds())
+			}
+			if round >= 0 {
+				into.add(subject.title(), r)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// config says what to measure, and on what.
+type config struct {
+	// orchestrator is Holdfast's program.
+	orchestrator string
+	// database is a server whose user may create databases; when empty, one is
+	// started in dataDir.
+	database, dataDir string
+	// nodeDir is where the peers that need Node.js are installed.
+	nodeDir string
+	// rounds are measured, after warmUps that are not.
+	rounds, warmUps int
+	// jobs is how many there are in the largest scenario.
+	jobs int
+	// only names the scenarios and pinned adds the one of that name.
+	only   []string
+	pinned bool
+	// without names systems to leave out, or node for those that need it.
+	without []string
+	// json and page are files to write, when not empty.
+	json, page string
+	// command is what measures the same again.
+	command string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "peers:", err)
+		}
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, arguments []string, out, notes io.Writer) error {
+	if len(arguments) == 2 && arguments[0] == riverArgument {
+		return driveRiver(ctx, arguments[1], os.Stdin, out)
+	}
+	cfg, err := parse(arguments, notes)
+	if err != nil {
+		return err
+	}
+	results, err := measure(ctx, cfg, notes)
+	if err != nil {
+		return err
+	}
+	results.Command = cfg.command
+	if cfg.json != "" {
+		text, err := json.MarshalIndent(results, "", "  ")
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(cfg.json, append(text, '\n'), 0o644); err != nil {
+			return err
+		}
+	}
+	if cfg.page != "" {
+		if err := os.WriteFile(cfg.page, results.page(), 0o644); err != nil {
+			return err
+		}
+	}
+	return results.print(out)
+}
+
+func parse(arguments []string, notes io.Writer) (cfg config, err error) {
+	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
+	flags.SetOutput(notes)
+	var only, without string
+	flags.StringVar(&cfg.orchestrator, "orchestrator", "bin/orchestrator", "Holdfast's `program`")
+	flags.StringVar(&cfg.database, "database", "", "a PostgreSQL server whose user may create databases; an embedded one when empty (`url`)")
+	flags.StringVar(&cfg.dataDir, "data-dir", "data/peers", "where the embedded PostgreSQL keeps its data")
+	flags.StringVar(&cfg.nodeDir, "node-dir", "bin/peers-node", "where the peers that need Node.js are installed")
+	flags.IntVar(&cfg.rounds, "rounds", 5, "how often each system is measured")
+	flags.IntVar(&cfg.warmUps, "warm-ups", 1, "rounds before those, which are not measured")
+	flags.IntVar(&cfg.jobs, "jobs", 200_000, "jobs in the largest scenario")
+	flags.StringVar(&only, "only", "", "`scenarios` to measure, with commas between them (all but pinned)")
+	flags.BoolVar(&cfg.pinned, "pinned", false, "measure pinned too, which may take a minute for each system and round")
+	flags.StringVar(&without, "without", "", "`systems` to leave out, with commas between them; node for those that need it")
+	flags.StringVar(&cfg.json, "json", "", "a `file` for the value of every round")
+	flags.StringVar(&cfg.page, "page", "", "a `file` for the page of the documentation")
+	if err := flags.Parse(arguments); err != nil {
+		return cfg, err
+	}
+	if cfg.rounds < 1 || cfg.warmUps < 0 || cfg.jobs < 1 || flags.NArg() > 0 {
+		return cfg, errors.New("-rounds and -jobs must be at least 1, -warm-ups at least 0, and there are no arguments")
+	}
+	cfg.command = "make bench-peers"
+	var kept []string
+	flags.Visit(func(f *flag.Flag) {
+		// The others are about this machine.
+		if slices.Contains([]string{"rounds", "warm-ups", "jobs", "only", "pinned", "without"}, f.Name) {
+			kept = append(kept, fmt.Sprintf("-%s=%s", f.Name, f.Value))
+		}
+	})
+	if len(kept) > 0 {
+		cfg.command += fmt.Sprintf(" PEERS='%s'", strings.Join(kept, " "))
+	}
+	cfg.only, cfg.without = list(only), list(without)
+	for _, name := range cfg.only {
+		if !slices.ContainsFunc(scenarios, func(s scenario) bool { return s.name == name }) {
+			return cfg, fmt.Errorf("there is no scenario %q", name)
+		}
+	}
+	return cfg, nil
+}
+
+func list(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
+}
+
+// chosen are the scenarios to measure.
+func (c config) chosen() (chosen []scenario) {
+	for _, s := range scenarios {
+		if slices.Contains(c.only, s.name) || len(c.only) == 0 && (!s.pinned || c.pinned) {
+			chosen = append(chosen, s)
+		}
+	}
+	return chosen
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// peer is a job queue other than Holdfast.
+type peer struct {
+	name, version string
+	// settings is what the page says about how it was run.
+	settings string
+	// driver is the command that takes orders.
+	driver []string
+	// queued and done count jobs in its tables. The jobs must all have been
+	// done by one attempt.
+	queued, done string
+	// deletes says that done jobs leave no row, and done counts none.
+	deletes bool
+}
+
+func (p peer) title() string { return p.name }
+
+// measure runs a scenario in a database of its own.
+func (p peer) measure(ctx context.Context, l *lab, s scenario, jobs int) (readings []reading, err error) {
+	db, err := l.cluster.create(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.drop(ctx)) }()
+	if err := obey(ctx, p.driver, order{Do: doMigrate, URL: db.address}); err != nil {
+		return nil, err
+	}
+	if s.fill {
+		fill := order{Do: doFill, URL: db.address, Jobs: jobs}
+		if s.pinned {
+			fill.Priorities = pinnedClasses
+		}
+		if err := obey(ctx, p.driver, fill); err != nil {
+			return nil, err
+		}
+	}
+	if s.pinned {
+		release, err := db.pin(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+	}
+	total := 0
+	for _, c := range s.cases {
+		o := c.order
+		o.URL, o.Jobs = db.address, jobs*c.times
+		got, done, err := p.phase(ctx, db, o, c.name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.name, err)
+		}
+		total += done
+		readings = append(readings, got...)
+	}
+	return readings, p.check(ctx, db, s, total, jobs)
+}
+
+// phase carries out an order and returns what it took, and how many jobs were
+// done, those included that it took to warm up.
+func (p peer) phase(ctx context.Context, db *database, o order, name string) (readings []reading, done int, err error) {
+	var m meter
+	warmed := 0
+	r, err := carryOut(ctx, p.driver, o,
+		func(d *driver) (err error) {
+			warmed = d.warmed
+			if err := db.rest(ctx); err != nil {
+				return err
+			}
+			m, err = read(ctx, db, d.process.Process.Pid)
+			return err
+		},
+		func(d *driver, r report) error {
+			now, err := read(ctx, db, d.process.Process.Pid)
+			if err != nil {
+				return err
+			}
+			add := func(figure, unit string, value float64) {
+				readings = append(readings, reading{name, figure, unit, value})
+			}
+			jobs := float64(r.Done)
+			each := func(spent time.Duration) float64 { return float64(spent.Nanoseconds()) / 1000 / jobs }
+			add(rate, "jobs/s", jobs/r.Seconds)
+			if m.known && now.known {
+				add(cpu, "µs/job", each(now.programs-m.programs+now.postgres-m.postgres))
+				add(cpuPrograms, "µs/job", each(now.programs-m.programs))
+				add(cpuPostgres, "µs/job", each(now.postgres-m.postgres))
+			}
+			add(wal, "bytes/job", float64(now.written-m.written)/jobs)
+			if o.Limit > 0 {
+				first, last := r.tenths()
+				add(firstTenth, "jobs/s", first)
+				add(lastTenth, "jobs/s", last)
+				add(doneShare, "%", 100*jobs/float64(o.Jobs))
+			}
+			return nil
+		})
+	if err == nil && r.Done != o.Jobs && o.Limit == 0 {
+		err = fmt.Errorf("%d jobs in place of %d", r.Done, o.Jobs)
+	}
+	return readings, warmed + r.Done, err
+}
+
+// check sees that every job was done, or that it is queued where none was to
+// be done. What a limit ended cannot be told to the job.
+func (p peer) check(ctx context.Context, db *database, s scenario, total, jobs int) error {
+	switch {
+	case s.cases[0].order.Do == doInsert:
+		return db.check(ctx, p.queued, total)
+	case s.pinned && total < jobs:
+		return nil
+	case p.deletes:
+		return db.check(ctx, p.queued, 0)
+	default:
+		return db.check(ctx, p.done, total)
+	}
+}
+
+// meter is what had been used at some moment.
+type meter struct {
+	programs, postgres time.Duration
+	known              bool
+	written            int64
+}
+
+func read(ctx context.Context, db *database, driver int) (m meter, err error) {
+	var known, knownPostgres bool
+	m.programs, known = usageOf(driver)
+	m.postgres, knownPostgres = usageOf(db.postmaster)
+	m.known = known && knownPostgres
+	m.written, err = db.written(ctx)
+	return m, err
+}
