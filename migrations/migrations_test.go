@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -164,6 +165,44 @@ func TestAMigrationWithoutATransactionCanBeRepeated(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, schema, dump(t, db))
 	}
+}
+
+// A job runs while its orchestrator is stopped for the upgrade, and its lease
+// is what tells so from then on.
+func TestWhatRunsKeepsItsLease(t *testing.T) {
+	db := database(t, storetest.EmptyURL(t))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("."))
+	require.NoError(t, err)
+	_, err = provider.UpTo(t.Context(), 4)
+	require.NoError(t, err)
+	for _, statement := range []string{
+		"alter table jobs disable trigger all",
+		`insert into jobs (job_id, tenant, job_type, priority, request_hash, payload, tags, trace_parent, trace_state,
+			max_attempts, timeout, run_at, state, attempt, fence, worker_id, started_at, finished_at)
+		select gen_random_uuid(), 'default', 'T', 0, '', '{}', '{}', '', '', 4, '1 s', now(), s::job_state, 4, 7, 'w', now(), f
+		from (values ('running', null), ('succeeded', now()), ('dead', now())) as v (s, f)`,
+		"alter table jobs enable trigger all",
+		`insert into leases (job_id, lease_id, fence, worker_id, claimed_at, expires_at)
+		select job_id, gen_random_uuid(), fence, worker_id, started_at, now() + interval '1 min' from jobs where state = 'running'`,
+		`insert into job_attempts (job_id, fence, attempt, lease_id, worker_id, claimed_at, ended_at, outcome)
+		select job_id, 7, 4, gen_random_uuid(), 'w', now(), now(), case state when 'dead' then 'failed' else 'succeeded' end::attempt_outcome
+		from jobs where state <> 'running'`,
+	} {
+		_, err := db.ExecContext(t.Context(), statement)
+		require.NoError(t, err, statement)
+	}
+	const seen = "select concat_ws(' ', state, attempt, fence, worker_id, started_at is not null) from %s order by state"
+	const ended = "select concat_ws(' ', outcome, attempt, fence, worker_id) from job_attempts order by 1"
+	jobs, attempts := query(t, db, fmt.Sprintf(seen, "jobs")), query(t, db, ended)
+	_, err = provider.UpTo(t.Context(), 5)
+	require.NoError(t, err)
+	require.Equal(t, jobs, query(t, db, fmt.Sprintf(seen, "current_jobs")))
+	require.Equal(t, "queued 3 6 w t", query(t, db, fmt.Sprintf(seen, "jobs"))[0])
+	require.Equal(t, attempts, query(t, db, ended))
+	_, err = provider.DownTo(t.Context(), 4)
+	require.NoError(t, err)
+	require.Equal(t, jobs, query(t, db, fmt.Sprintf(seen, "jobs")))
+	require.Equal(t, attempts, query(t, db, ended))
 }
 
 func TestFiguresBeginWithWhatIsInTheLedger(t *testing.T) {

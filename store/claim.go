@@ -36,19 +36,12 @@ func claimArguments(stretches []stretch, worker string, limit int, lease time.Du
 	}
 }
 
-// take runs the statement, again if it lost a deadlock: a batch of submissions
-// that are sent a second time locks ledger rows in another order.
 func (s *Store) take(ctx context.Context, args ...any) ([]claimedRow, error) {
-	for {
-		rows, err := s.work.Query(ctx, claimSQL, args...)
-		if err != nil {
-			return nil, err
-		}
-		found, err := pgx.CollectRows(rows, pgx.RowToStructByName[claimedRow])
-		if !worthAnotherTry(err) {
-			return found, err
-		}
+	rows, err := s.work.Query(ctx, claimSQL, args...)
+	if err != nil {
+		return nil, err
 	}
+	return pgx.CollectRows(rows, pgx.RowToStructByName[claimedRow])
 }
 
 type claimedRow struct {

@@ -60,7 +60,7 @@ func TestAClaimTakesALeaseAndCountsTheAttempt(t *testing.T) {
 	require.Equal(t, 1, c.Attempt)
 	require.Equal(t, int64(1), c.Fence)
 	require.Equal(t, "worker-1 00:01:00 00:01:00", ask[string](t, s,
-		"select concat_ws(' ', worker_id, expires_at - claimed_at, expires_at - j.started_at) from leases l join jobs j using (job_id, worker_id)"))
+		"select concat_ws(' ', worker_id, expires_at - claimed_at, expires_at - j.started_at) from leases l join current_jobs j using (job_id, worker_id)"))
 	view := get(t, s, c.JobID)
 	require.Equal(t, job.Running, view.State)
 	require.NotNil(t, view.StartedAt)

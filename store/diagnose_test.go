@@ -96,6 +96,11 @@ func TestADiagnosisFindsWhatIsWrong(t *testing.T) {
 			[]string{"insert into timers select gen_random_uuid(), now() from generate_series(1, 20)"},
 			"state absent, list timers", "The ledger and the list of more than 10 jobs disagree.",
 		},
+		"a job that runs and waits at once": {
+			"ledger_and_lists", job.Problem,
+			[]string{"insert into ready select job_id, job_type, -priority, run_at from jobs join leases using (job_id)"},
+			"state running, list ready", "The ledger and the list of 1 job disagree.",
+		},
 		"a lease that nobody took over": {
 			"leases", job.Problem,
 			[]string{"update leases set expires_at = now() - " + long},
@@ -110,9 +115,6 @@ func TestADiagnosisFindsWhatIsWrong(t *testing.T) {
 			"leases", job.Warning,
 			[]string{"update workers set stopped_at = now() - " + long},
 			"1 lease of a worker that has signed off", "",
-		},
-		"a job that runs nowhere": {
-			"leases", job.Problem, []string{"update jobs set worker_id = null"}, "1 lease whose job names no worker", "",
 		},
 		"a lease of another run": {
 			"leases", job.Problem, []string{"update leases set fence = 99"}, "1 lease with another fence than its job", "",

@@ -28,7 +28,7 @@ var hot = []string{
 
 // The tables that grow with the number of jobs. None is ever read whole, and
 // none but by its indexes.
-var growing = []string{"jobs", "ready", "leases", "timers", "job_attempts", "dead_letters"}
+var growing = []string{"jobs", "ready", "leases", "timers", "unsuccessful_attempts", "dead_letters"}
 
 func TestPlansOfTheHotStatementsOnColdStatistics(t *testing.T) {
 	s := open(t)
@@ -44,7 +44,7 @@ func TestPlansOfTheHotStatementsOnALargeSkewedLedger(t *testing.T) {
 	fill(t, s, job.Created, 9_900, "LATER")
 	fill(t, s, job.Dead, 90, "DEAD")
 	fill(t, s, job.Queued, 10, "RARE")
-	exec(t, s, "insert into job_attempts (job_id, fence, attempt, lease_id, worker_id, claimed_at, ended_at, outcome) select job_id, 1, 1, gen_random_uuid(), 'w', now(), now(), 'succeeded' from jobs where state = 'succeeded'")
+	exec(t, s, "insert into unsuccessful_attempts (job_id, fence, attempt, lease_id, worker_id, claimed_at, ended_at, outcome) select job_id, 1, 1, gen_random_uuid(), 'w', now(), now(), 'succeeded' from jobs where state = 'succeeded'")
 	exec(t, s, "insert into workers (worker_id, alive_until, host, pid, pid_started) select 'w' || i, now(), 'h', i, i from generate_series(1, 200) i")
 	exec(t, s, "analyze")
 	comparePlans(t, s, false)
@@ -57,6 +57,9 @@ func comparePlans(t *testing.T, s *Store, write bool) {
 		t.Run(name, func(t *testing.T) {
 			plan := explain(t, s, name)
 			for _, table := range growing {
+				if name == "reap" && table == "leases" {
+					continue // on purpose: see its header
+				}
 				require.NotContains(t, plan, "Seq Scan on "+table+" ", "%s", plan)
 				require.NotContains(t, plan, "Seq Scan on "+table+"\n", "%s", plan)
 			}

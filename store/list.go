@@ -78,7 +78,7 @@ func listing(filter job.Filter) (sql string, args []any) {
 with page as materialized (
     select %[1]s
     from (%[2]s order by %[3]s limit %[4]d) s
-    join jobs j on j.job_id = s.job_id
+    join current_jobs j on j.job_id = s.job_id
     where %[5]s
     order by %[3]s
     limit $%[6]d
@@ -88,7 +88,7 @@ from page p
 union all
 select %[1]s, false
 from (%[2]s order by %[3]s offset %[4]d - 1 limit 1) s
-join jobs j on j.job_id = s.job_id
+join current_jobs j on j.job_id = s.job_id
 where (select count(*) from page) < $%[6]d
 order by job_id desc, listed desc`, columns, scan, order, scanAtMost, rows, limit), args
 }

@@ -40,7 +40,6 @@ var leaseFindings = map[string]struct {
 	severity job.Severity
 	meaning  string
 }{
-	"no worker":     {job.Problem, "whose job names no worker"},
 	"wrong fence":   {job.Problem, "with another fence than its job"},
 	"overdue":       {job.Problem, "expired more than a minute ago and not taken over"},
 	"unknown owner": {job.Warning, "of a worker that is not known"},

@@ -23,7 +23,7 @@ import (
 func TestTheStoreBehavesLikeItsModel(t *testing.T) {
 	s := open(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		_, err := s.work.Exec(t.Context(), "truncate jobs, ready, leases, timers, dead_letters, job_attempts, workers, tallies, tally_totals, tally_slots, tally_workers, tally_attempts")
+		_, err := s.work.Exec(t.Context(), "truncate jobs, ready, leases, timers, dead_letters, unsuccessful_attempts, workers, tallies, tally_totals, tally_slots, tally_workers, tally_attempts")
 		require.NoError(rt, err)
 		m := &model{
 			T: rt, test: t, ctx: t.Context(), store: s, byID: make(map[job.ID]*modelJob),
@@ -453,7 +453,7 @@ func (m *model) compare(t *rapid.T) {
 		select j.job_id, j.state::text, j.attempt, j.interruptions, j.fence, l.lease_id,
 			coalesce(l.cancel_requested, false) as cancel_requested, coalesce(j.progress::text, '') as progress,
 			(select count(*) from job_attempts a where a.job_id = j.job_id)::int as ended
-		from jobs j left join leases l using (job_id)`)
+		from current_jobs j left join leases l using (job_id)`)
 	require.NoError(t, err)
 	type row struct {
 		JobID           [16]byte

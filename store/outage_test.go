@@ -155,7 +155,7 @@ func TestCanceledContextsLeakNoConnections(t *testing.T) {
 		requireNoneTaken(name)
 
 		// At the moment when the statement waits for its locks.
-		commit := locked(t, s, "lock table jobs, ready, leases, timers, dead_letters, job_attempts, job_types, workers in access exclusive mode")
+		commit := locked(t, s, "lock table jobs, ready, leases, timers, dead_letters, unsuccessful_attempts, job_types, workers in access exclusive mode")
 		ctx, cancel := context.WithCancel(t.Context())
 		wait := after(func() error { return verb(ctx) })
 		waiting := aside(t, urlOf(s))

@@ -165,8 +165,8 @@ func TestShuffledOverlappingBatchesDoNotDeadlock(t *testing.T) {
 	requireSound(t, s)
 }
 
-// A batch sent again locks ledger rows by key, a settle by job, a claim by
-// urgency: they may deadlock, and nobody may notice.
+// A batch sent again locks ledger rows by key, a settle by job: they may
+// deadlock, and nobody may notice.
 func TestALostDeadlockIsNotNoticed(t *testing.T) {
 	keyed := func(j *job.Submission) { j.IdempotencyKey = j.ID.String() }
 	for name, prepare := range map[string]func(*testing.T, *Store, []job.Submission) func() error{
@@ -174,15 +174,6 @@ func TestALostDeadlockIsNotNoticed(t *testing.T) {
 			return func() error {
 				done := s.Submit(context.Background(), batch)
 				return errors.Join(done[0].Err, done[1].Err)
-			}
-		},
-		"claim": func(_ *testing.T, s *Store, _ []job.Submission) func() error {
-			return func() error {
-				claimed, err := s.Claim(context.Background(), worker, []string{jobType}, 2, aMinute)
-				if err == nil && len(claimed) != 2 {
-					return errors.New("not everything was claimed")
-				}
-				return err
 			}
 		},
 		"settle": func(t *testing.T, s *Store, _ []job.Submission) func() error {

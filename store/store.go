@@ -41,6 +41,7 @@ var sessionSettings = map[string]string{
 	"enable_hashjoin":                     "off",
 	"enable_mergejoin":                    "off",
 	"enable_hashagg":                      "off",
+	"enable_memoize":                      "off",
 	"jit":                                 "off",
 }
 

@@ -2,8 +2,9 @@ package job
 
 import "slices"
 
-// State is where a job stands. A job is in exactly one state, the one in its
-// ledger row, and the database refuses every change that CanBecome refuses.
+// State is where a job stands. A job is in exactly one state: Running while it
+// has a lease, else the one in its ledger row. The database refuses every change
+// that CanBecome refuses.
 type State string
 
 const (

@@ -1,5 +1,5 @@
 -- The ended attempts of a job, oldest first.
--- Index: job_attempts_pkey.
+-- Index: unsuccessful_attempts_pkey, jobs_pkey.
 select fence, attempt, worker_id, coalesce(plugin, '') as plugin,
     coalesce(plugin_version, '') as plugin_version, claimed_at, ended_at,
     outcome::text as outcome, coalesce(error_code, '') as error_code,

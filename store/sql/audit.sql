@@ -1,19 +1,23 @@
 -- Jobs whose ledger state and list disagree, or whose list row says something
--- else than the ledger of what both know: there should be none. A lease that
--- was let go of has another worker's name on purpose.
+-- else than the ledger of what both know: there should be none. A job that runs
+-- is queued in the ledger, and its lease has the next fence.
 -- Index: reads everything; for tests and for operators who suspect something.
 -- 0.9 s for a million jobs that wait, 0.5 s for a million that are done.
 with listed as (
     select job_id, 'ready' as list, null::job_state as state, job_type, null as tenant, -urgency as priority, run_at as at,
-        attempt, null::bigint as fence, null as worker_id
+        attempt, null::bigint as fence
     from ready
     union all
-    select job_id, 'timers', state, job_type, null, null, run_at, attempt, null, null from timers
+    select job_id, 'timers', state, job_type, null, null, run_at, attempt, null from timers
     union all
-    select job_id, 'leases', null, null, null, null, claimed_at, null, fence, split_part(worker_id, ' (claim unanswered)', 1)
-    from leases
+    select job_id, 'leases', null, null, null, null, null, null, fence - 1 from leases
     union all
-    select job_id, 'dead_letters', null, job_type, tenant, null, dead_at, null, null, null from dead_letters
+    select job_id, 'dead_letters', null, job_type, tenant, null, dead_at, null, null from dead_letters
+), ledger as (
+    select j.job_id, j.job_type, j.tenant, j.priority, j.run_at, j.attempt, j.fence, j.finished_at,
+        case when j.state = 'queued' and l.job_id is not null then 'running' else j.state end as state
+    from jobs j
+    left join leases l on l.job_id = j.job_id
 )
 select coalesce(j.job_id, l.job_id) as job_id, coalesce(j.state::text, 'absent') as state,
     coalesce(l.list, 'none') as list,
@@ -24,13 +28,11 @@ select coalesce(j.job_id, l.job_id) as job_id, coalesce(j.state::text, 'absent')
         case when l.priority <> j.priority then 'urgency' end,
         case when l.attempt <> j.attempt then 'attempt' end,
         case when l.fence <> j.fence then 'fence' end,
-        case when l.worker_id <> j.worker_id then 'worker_id' end,
         case l.list
-            when 'leases' then case when l.at <> j.started_at then 'claimed_at' end
             when 'dead_letters' then case when l.at <> j.finished_at then 'dead_at' end
             else case when l.at <> j.run_at then 'run_at' end
         end) as differs
-from jobs j
+from ledger j
 full join listed l on l.job_id = j.job_id
 where coalesce(l.list, 'none') is distinct from case j.state
         when 'queued' then 'ready'
@@ -41,8 +43,8 @@ where coalesce(l.list, 'none') is distinct from case j.state
         when 'succeeded' then 'none'
         when 'canceled' then 'none'
     end
-    or l.at <> case l.list when 'leases' then j.started_at when 'dead_letters' then j.finished_at else j.run_at end
+    or l.at <> case l.list when 'dead_letters' then j.finished_at else j.run_at end
     or l.state <> j.state or l.job_type <> j.job_type or l.tenant <> j.tenant or l.priority <> j.priority
-    or l.attempt <> j.attempt or l.fence <> j.fence or l.worker_id <> j.worker_id
+    or l.attempt <> j.attempt or l.fence <> j.fence
 order by 1
 limit $1;

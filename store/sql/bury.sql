@@ -19,6 +19,7 @@ with batch as (
 ), settled as (
     update jobs j
     set state = 'dead', finished_at = now(), attempt = f.charged, interruptions = f.interruptions,
+        fence = f.fence, worker_id = f.worker_id, started_at = f.claimed_at,
         last_error = coalesce(f.error, j.last_error), updated_at = now()
     from freed f
     where j.job_id = f.job_id
@@ -32,7 +33,7 @@ with batch as (
     from settled
     group by job_type, worker_id, charged
 )
-insert into job_attempts (
+insert into unsuccessful_attempts (
     job_id, fence, attempt, lease_id, worker_id, plugin, plugin_version, claimed_at, ended_at,
     outcome, error_code, error, stack, span_id
 )

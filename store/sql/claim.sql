@@ -5,19 +5,25 @@
 -- nothing but dead index entries while an old snapshot keeps vacuum away.
 -- Clock: the lease $7 runs from now().
 -- Locks: ready rows, each stretch in key order, skipping those that another
--- claimer holds; then their ledger rows. A first look without locks tells how
+-- claimer holds. Whoever changes what is read of a ledger row moves its ready row
+-- first, so that the ledger needs no lock. A first look without locks tells how
 -- many jobs of each stretch are among the most urgent $5 of all, so that no row
--- is locked that is not claimed. MATERIALIZED, or the planner may run a LIMIT
+-- is locked that is not claimed; where there is one stretch only, nothing is to
+-- be shared out, which saves a tenth. MATERIALIZED, or the planner may run a LIMIT
 -- again and claim too many.
 -- Order: urgency, due time, creation.
--- Fence: grows by one. The attempt is counted here, so that a job that kills
--- its worker is charged for it.
--- Index: ready_pkey, twice for each stretch.
+-- Fence: one more than the ledger's, which learns of it, and of the attempt, when
+-- the lease ends: by its owner, or by a reaper for a job that has killed it.
+-- Index: ready_pkey, twice for each stretch; jobs_pkey.
 with stretches as (
     select *
     from unnest($1::text[], $2::smallint[], $3::timestamptz[], $4::integer[])
         as s (job_type, urgency, run_at, until)
 ), shares as materialized (
+    select s.*, $5::bigint as jobs
+    from stretches s
+    where (select count(*) from stretches) = 1
+    union all
     select first.*, count(*) as jobs
     from (
         select s.*
@@ -30,6 +36,7 @@ with stretches as (
             order by r.urgency, r.run_at, r.job_id
             limit $5
         ) waiting
+        where (select count(*) from stretches) > 1
         order by waiting.urgency, waiting.run_at, waiting.job_id
         limit $5
     ) first
@@ -47,22 +54,20 @@ with stretches as (
     ) found
 ), taken as (
     delete from ready r using picked p where r.ctid = p.place
-    returning r.job_id, gen_random_uuid() as lease_id
-), running as (
-    update jobs j
-    set state = 'running', attempt = j.attempt + 1, fence = j.fence + 1, worker_id = $6,
-        started_at = now(), updated_at = now()
+    returning r.job_id
+), claimed as materialized (
+    select gen_random_uuid() as lease_id, j.job_id, j.fence + 1 as fence, j.job_type, j.tenant, j.payload,
+        j.attempt + 1 as attempt, j.max_attempts, j.interruptions, j.timeout, j.checkpoint,
+        j.trace_parent, j.trace_state, j.created_at, j.priority, j.run_at
     from taken t
-    where j.job_id = t.job_id
-    returning t.lease_id, j.job_id, j.fence, j.job_type, j.tenant, j.payload, j.attempt,
-        j.max_attempts, j.interruptions, j.timeout, j.checkpoint, j.trace_parent, j.trace_state,
-        j.created_at, j.priority, j.run_at
+    join jobs j on j.job_id = t.job_id
+    where j.state = 'queued'
 ), leased as (
     insert into leases (job_id, lease_id, fence, worker_id, claimed_at, expires_at)
-    select job_id, lease_id, fence, $6, now(), now() + $7::interval from running
+    select job_id, lease_id, fence, $6, now(), now() + $7::interval from claimed
 )
 select job_id, lease_id, fence, job_type, tenant, payload::text as payload, attempt, max_attempts,
     interruptions, timeout, checkpoint::text as checkpoint, trace_parent, trace_state,
     created_at, priority, run_at, now() as claimed_at
-from running
+from claimed
 order by priority desc, run_at, job_id;

@@ -8,6 +8,6 @@ select j.job_id, j.job_type, j.tenant, j.state::text as state, j.created_at, j.u
     j.fence, j.timeout, coalesce(j.last_error, '') as last_error, coalesce(j.worker_id, '') as worker,
     j.trace_parent, j.trace_state, l.worker_id as lease_worker, l.claimed_at, l.expires_at,
     l.cancel_requested as canceling
-from jobs j
+from current_jobs j
 left join leases l on l.job_id = j.job_id
 where j.job_id = $1;

@@ -8,8 +8,7 @@ select finding, count(*) as leases, (array_agg(job_id order by expires_at, job_i
 from (
     select l.job_id, l.expires_at,
         case
-            when j.worker_id is null then 'no worker'
-            when j.fence <> l.fence then 'wrong fence'
+            when j.fence + 1 <> l.fence then 'wrong fence'
             when l.expires_at < now() - $1::interval then 'overdue'
             when w.worker_id is null and l.claimed_at < now() - $1::interval
                 and l.worker_id not like '% (claim unanswered)' then 'unknown owner'

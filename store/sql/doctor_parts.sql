@@ -9,13 +9,11 @@ from (values
     ('trigger', 'timers_described', 'timers'),
     ('index', 'dead_letters_dead_at', 'dead_letters'),
     ('index', 'dead_letters_pkey', 'dead_letters'),
-    ('index', 'job_attempts_pkey', 'job_attempts'),
     ('index', 'job_types_pkey', 'job_types'),
     ('index', 'jobs_idempotency_key', 'jobs'),
     ('index', 'jobs_pkey', 'jobs'),
     ('index', 'jobs_tenant', 'jobs'),
     ('index', 'jobs_type', 'jobs'),
-    ('index', 'leases_expires_at', 'leases'),
     ('index', 'leases_pkey', 'leases'),
     ('index', 'ready_pkey', 'ready'),
     ('index', 'tally_attempts_pkey', 'tally_attempts'),
@@ -24,6 +22,7 @@ from (values
     ('index', 'tally_workers_pkey', 'tally_workers'),
     ('index', 'timers_pkey', 'timers'),
     ('index', 'timers_run_at', 'timers'),
+    ('index', 'unsuccessful_attempts_pkey', 'unsuccessful_attempts'),
     ('index', 'workers_pkey', 'workers')
 ) as needed (kind, name, place)
 where not exists (

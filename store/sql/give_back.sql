@@ -19,7 +19,8 @@ with batch as (
     returning b.*, l.fence, l.worker_id, l.claimed_at
 ), settled as (
     update jobs j
-    set state = 'queued', attempt = f.charged, interruptions = f.interruptions,
+    set attempt = f.charged, interruptions = f.interruptions,
+        fence = f.fence, worker_id = f.worker_id, started_at = f.claimed_at,
         last_error = coalesce(f.error, j.last_error), updated_at = now()
     from freed f
     where j.job_id = f.job_id
@@ -28,7 +29,7 @@ with batch as (
     insert into ready (job_id, job_type, urgency, run_at, attempt)
     select job_id, job_type, -priority, run_at, charged from settled
 )
-insert into job_attempts (
+insert into unsuccessful_attempts (
     job_id, fence, attempt, lease_id, worker_id, plugin, plugin_version, claimed_at, ended_at,
     outcome, error_code, error, stack, span_id
 )

@@ -5,7 +5,6 @@ select 'queued' as state, attempt, count(*) as jobs from ready group by attempt
 union all
 select state::text, attempt, count(*) from timers group by state, attempt
 union all
-select 'running', j.attempt, count(*)
-from leases l
-join jobs j on j.job_id = l.job_id
-group by j.attempt;
+select 'running', attempt + 1, count(*)
+from (select (select j.attempt from jobs j where j.job_id = l.job_id) as attempt from leases l) running
+group by attempt;

@@ -21,10 +21,9 @@ from (
     from timers
     group by job_type
     union all
-    select j.job_type, 0, null, 0, 0, 0, count(*), 0, false
-    from leases l
-    join jobs j on j.job_id = l.job_id
-    group by j.job_type
+    select job_type, 0, null, 0, 0, 0, count(*), 0, false
+    from (select (select j.job_type from jobs j where j.job_id = l.job_id) as job_type from leases l) running
+    group by job_type
     union all
     select job_type, 0, null, 0, 0, 0, 0, count(*), false
     from dead_letters

@@ -5,7 +5,7 @@
 -- Clock: now() to find, clock_timestamp() for the new expiry. Expiry is part of
 -- the locked read, so a lease renewed meanwhile is left alone.
 -- Locks: lease rows, oldest expiry first, skipping locked ones.
--- Index: leases_expires_at.
+-- Index: leases is read whole, which is as small as what runs; jobs_pkey, workers_pkey.
 with expired as materialized (
     select job_id
     from leases
@@ -20,7 +20,7 @@ with expired as materialized (
     returning l.job_id, l.lease_id, l.fence, l.worker_id, l.cancel_requested
 )
 select t.job_id, t.lease_id, t.fence, t.worker_id, t.cancel_requested,
-    j.job_type, j.attempt, j.max_attempts, j.interruptions,
+    j.job_type, j.attempt + 1 as attempt, j.max_attempts, j.interruptions,
     coalesce(w.alive_until <= now() or w.stopped_at is not null, true) as worker_gone
 from taken t
 join jobs j on j.job_id = t.job_id

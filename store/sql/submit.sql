@@ -6,7 +6,7 @@
 -- row is then returned whatever is committing beside us, and the answer waits
 -- for the same replication as the first one did.
 -- A row that we inserted has no xmax; one that was there has ours.
--- Index: jobs_idempotency_key.
+-- Index: jobs_idempotency_key; leases_pkey for a key that exists.
 with input as (
     select *
     from unnest(
@@ -53,5 +53,9 @@ with input as (
     group by job_type
 )
 select job_id, tenant, coalesce(idempotency_key, '') as idempotency_key, job_type, request_hash,
-    state::text as state, created_at, updated_at, fresh
+    case
+        when fresh then state::text
+        else coalesce((select 'running' from leases l where l.job_id = written.job_id), state::text)
+    end as state,
+    created_at, updated_at, fresh
 from written;

@@ -1,7 +1,7 @@
 -- Which of these new ids have become jobs: resolves a submission whose commit
 -- was not acknowledged.
--- Index: jobs_pkey.
+-- Index: jobs_pkey, leases_pkey.
 select job_id, tenant, coalesce(idempotency_key, '') as idempotency_key, job_type, request_hash,
     state::text as state, created_at, updated_at, true as fresh
-from jobs
+from current_jobs
 where job_id = any($1::uuid[]);

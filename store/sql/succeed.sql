@@ -1,5 +1,6 @@
 -- Settle attempts as succeeded: running -> succeeded. Returns the leases
--- settled; one that is missing was not held.
+-- settled; one that is missing was not held. The ledger itself keeps what there
+-- is to tell of the attempt.
 -- Clock: now().
 -- Locks: lease rows in the order sent (the caller sorts by job), then ledger rows.
 -- Fence: lease_id.
@@ -15,22 +16,17 @@ with batch as (
 ), settled as (
     update jobs j
     set state = 'succeeded', result = f.result::json, last_error = null, checkpoint = null,
-        finished_at = now(), updated_at = now()
+        attempt = j.attempt + 1, fence = f.fence, worker_id = f.worker_id, started_at = f.claimed_at,
+        finished_at = now(), updated_at = now(),
+        lease_id = f.lease_id, plugin = f.plugin, plugin_version = f.plugin_version, span_id = f.span_id
     from freed f
     where j.job_id = f.job_id
-    returning f.*, j.attempt, j.job_type
+    returning j.lease_id, j.attempt, j.job_type, j.worker_id, j.started_at
 ), tallied as (
     insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
     select date_bin('10 seconds', now(), 'epoch'), job_type, worker_id, 'succeeded', attempt, count(*),
-        extract(epoch from sum(now() - claimed_at))
+        extract(epoch from sum(now() - started_at))
     from settled
     group by job_type, worker_id, attempt
 )
-insert into job_attempts (
-    job_id, fence, attempt, lease_id, worker_id, plugin, plugin_version, claimed_at, ended_at,
-    outcome, span_id
-)
-select job_id, fence, attempt, lease_id, worker_id, plugin, plugin_version, claimed_at, now(),
-    'succeeded', span_id
-from settled
-returning lease_id;
+select lease_id from settled;
