@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -102,6 +103,22 @@ func TestNoStatementIsRunUnderAPlannersWhim(t *testing.T) {
 		for _, pool := range []string{"work", "heartbeats"} {
 			p := map[string]*Store{"work": s, "heartbeats": {work: s.heartbeats}}[pool]
 			require.Equal(t, value, ask[string](t, p, "select current_setting($1)", setting), pool)
+		}
+	}
+}
+
+// A pooler in between has to be told of each.
+func TestTheSettingsOfASessionAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/postgresql.md")
+	require.NoError(t, err)
+	ignored := regexp.MustCompile(`ignore_startup_parameters = (\S+)`).FindSubmatch(page)
+	require.NotNil(t, ignored)
+	require.ElementsMatch(t, slices.DeleteFunc(slices.Collect(maps.Keys(sessionSettings)), func(name string) bool {
+		return name == "timezone" // that one is passed on
+	}), strings.Split(string(ignored[1]), ","))
+	for name, value := range sessionSettings {
+		if name != "timezone" {
+			require.Regexp(t, "alter role holdfast set "+name+" = '?"+value+"'?;", string(page))
 		}
 	}
 }

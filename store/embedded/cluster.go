@@ -75,8 +75,8 @@ func syncDir(path string) error {
 }
 
 // settings suit a small machine that PostgreSQL shares with the orchestrator
-// and its handlers. Everything about durability is left at PostgreSQL's
-// defaults, which are safe.
+// and its handlers; docs/postgresql.md tells what each is for. Everything about
+// durability is left at PostgreSQL's defaults, which are safe.
 var settings = map[string]string{
 	"shared_buffers":           "256MB",
 	"max_connections":          "100",
@@ -110,11 +110,13 @@ var ephemeral = map[string]string{
 const ownerSetting = "holdfast.owner"
 
 // arguments are the settings as command-line arguments. They win over the
-// configuration file, so that an older cluster has them too. access is how the
-// server is reached, which nobody can override.
-func arguments(cfg Config, access map[string]string) []string {
+// configuration file, so that an older cluster has them too. fitted suits the
+// machine and the installation; access is how the server is reached, which
+// nobody can override.
+func arguments(cfg Config, fitted, access map[string]string) []string {
 	all := map[string]string{}
 	maps.Copy(all, settings)
+	maps.Copy(all, fitted)
 	if cfg.Ephemeral {
 		maps.Copy(all, ephemeral)
 	}

@@ -76,7 +76,7 @@ func startContainer(ctx context.Context, h home, cfg Config) (*Server, error) {
 		"--env", "POSTGRES_PASSWORD", // its value comes from the environment, unseen by ps
 		image, "postgres",
 	}
-	args = append(args, arguments(cfg, map[string]string{"listen_addresses": "*"})...)
+	args = append(args, arguments(cfg, nil, map[string]string{"listen_addresses": "*"})...)
 	docker := exec.Command("docker", args...) //nolint:noctx // ended by signals; see process.end
 	docker.Env = append(os.Environ(), "POSTGRES_PASSWORD="+password)
 	docker.SysProcAttr = childAttributes(account{}, syscall.SIGINT)

@@ -157,7 +157,11 @@ func launchServer(ctx context.Context, home home, installed installation, lock *
 	if err != nil {
 		return nil, err
 	}
-	args := append([]string{"-D", home.data()}, arguments(cfg, map[string]string{
+	fitted := thisMachine(home.dir).settings()
+	if installed.hasLZ4(ctx, home) {
+		fitted["wal_compression"] = "lz4"
+	}
+	args := append([]string{"-D", home.data()}, arguments(cfg, fitted, map[string]string{
 		"listen_addresses":        "",
 		"port":                    socketPort,
 		"unix_socket_directories": socketDir,

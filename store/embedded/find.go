@@ -162,6 +162,15 @@ func inspect(ctx context.Context, dir string, owner account) (installation, erro
 	return installation{dir: dir, major: major}, nil
 }
 
+// hasLZ4 reports whether the server can compress the pages in its log by LZ4,
+// which is for whoever built it to say. Older ones know another way only, which
+// takes more than it gives.
+func (i installation) hasLZ4(ctx context.Context, home home) bool {
+	args := []string{"-D", home.data(), "-c", "wal_compression=lz4", "-C", "wal_compression"}
+	_, err := outputOf(ctx, childOf(home, filepath.Join(i.dir, "postgres"), args, syscall.SIGKILL))
+	return err == nil
+}
+
 // clusterVersion is the major version of the cluster in dir, empty for none.
 func clusterVersion(dir string) string {
 	text, err := os.ReadFile(filepath.Join(dir, "PG_VERSION"))
