@@ -281,17 +281,18 @@ func TestASnapshotIsAWarningAfterTenMinutesAndAProblemAfterAnHour(t *testing.T) 
 	}
 }
 
-func TestSettingsThatCanLoseJobsAreToldOf(t *testing.T) {
+func TestSettingsThatCanLoseJobsOrCostMuchAreToldOf(t *testing.T) {
 	for name, c := range map[string]struct {
 		settingsRow
 		severity job.Severity
 	}{
-		"as they should be":          {settingsRow{true, true, true, 100, 79}, job.Fine},
-		"no fsync":                   {settingsRow{false, true, true, 100, 1}, job.Problem},
-		"no full pages":              {settingsRow{true, false, true, 100, 1}, job.Warning},
-		"commits that do not wait":   {settingsRow{true, true, false, 100, 1}, job.Warning},
-		"nearly all connections":     {settingsRow{true, true, true, 100, 80}, job.Warning},
-		"hardly any connection left": {settingsRow{true, true, true, 100, 95}, job.Problem},
+		"as they should be":          {settingsRow{true, true, true, 100, 79, 1000, 500}, job.Fine},
+		"no fsync":                   {settingsRow{false, true, true, 100, 1, 1000, 500}, job.Problem},
+		"no full pages":              {settingsRow{true, false, true, 100, 1, 1000, 500}, job.Warning},
+		"commits that do not wait":   {settingsRow{true, true, false, 100, 1, 1000, 500}, job.Warning},
+		"a log that is full early":   {settingsRow{true, true, true, 100, 1, 1000, 501}, job.Warning},
+		"nearly all connections":     {settingsRow{true, true, true, 100, 80, 1000, 500}, job.Warning},
+		"hardly any connection left": {settingsRow{true, true, true, 100, 95, 1000, 500}, job.Problem},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.severity, judgeSettings(c.settingsRow).Severity)
@@ -301,6 +302,23 @@ func TestSettingsThatCanLoseJobsAreToldOf(t *testing.T) {
 	check := diagnose(t, s)["server_settings"]
 	require.Equal(t, ask[string](t, s, "show fsync") == "off", check.Severity == job.Problem)
 	require.Regexp(t, `^[1-9]\d* of [1-9]\d+ connections are in use\.$`, check.Summary)
+}
+
+func TestTheLogBetweenTwoCheckpointsIsKnown(t *testing.T) {
+	s := open(t)
+	look := func() (set settingsRow) {
+		t.Helper()
+		require.NoError(t, s.relaxed(t.Context(), func(tx pgx.Tx) error {
+			found, err := read(t.Context(), tx, doctorSettingsSQL, pgx.RowToStructByName[settingsRow])
+			set = found[0]
+			return err
+		}))
+		return set
+	}
+	before := look()
+	require.Equal(t, ask[int64](t, s, "select setting::bigint * 1024 * 1024 from pg_settings where name = 'max_wal_size'"), before.MaxLog)
+	exec(t, s, "insert into tallies select date_bin('10 seconds', now(), 'epoch'), 'A', '', 'submitted', 0, 0, 0 from generate_series(1, 100000)")
+	require.Eventually(t, func() bool { return look().Log > before.Log+1<<20 }, patience, 50*time.Millisecond)
 }
 
 func TestADiagnosisNeedsNoPrivileges(t *testing.T) {

@@ -146,7 +146,13 @@ type settingsRow struct {
 	SynchronousCommit bool
 	Connections       int64
 	Connected         int64
+	MaxLog            int64 // bytes
+	Log               int64 // bytes
 }
+
+// checkpointsEarly reports whether the log fills up before the time for a
+// checkpoint has come: the server begins one at about half of the most.
+func (r settingsRow) checkpointsEarly() bool { return r.Log > r.MaxLog/2 }
 
 func judgeSettings(set settingsRow) job.Check {
 	check := job.Check{
@@ -160,6 +166,8 @@ func judgeSettings(set settingsRow) job.Check {
 		{!set.Fsync, job.Problem, "fsync is off: a crash of the machine can lose or ruin the whole database"},
 		{!set.FullPageWrites, job.Warning, "full_page_writes is off: unless the file system writes pages whole, a crash of the machine can ruin tables"},
 		{!set.SynchronousCommit, job.Warning, "synchronous_commit is off: a crash can lose jobs that were accepted"},
+		{set.checkpointsEarly(), job.Warning, fmt.Sprintf("max_wal_size is %d MB, and about %d MB are written in checkpoint_timeout: "+
+			"checkpoints come early, and after each one pages are written whole again", set.MaxLog>>20, set.Log>>20)},
 		{set.Connected*100 >= set.Connections*80, job.Warning, "nearly all connections are in use"},
 		{set.Connected*100 >= set.Connections*95, job.Problem, "there are hardly any connections left"},
 	} {
@@ -169,7 +177,7 @@ func judgeSettings(set settingsRow) job.Check {
 		}
 	}
 	if len(check.Details) > 0 {
-		check.Remedy = "Change the server's settings; max_connections takes a restart, or use fewer orchestrators or a smaller pool."
+		check.Remedy = "Change the server's settings, see docs/postgresql.md; max_connections takes a restart, or use fewer orchestrators or a smaller pool."
 	}
 	return check
 }

@@ -1,8 +1,15 @@
--- What of the server's settings decides whether jobs can be lost, and how many
--- of its connections are in use.
+-- What of the server's settings decides whether jobs can be lost, how many of
+-- its connections are in use, and how much is written to its log between two
+-- checkpoints on average, against how much may be.
+-- Clock: now().
 -- Index: none; views of the server's state.
 select current_setting('fsync') = 'on' as fsync, current_setting('full_page_writes') = 'on' as full_page_writes,
     current_setting('synchronous_commit') <> 'off' as synchronous_commit,
     current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
         - coalesce(current_setting('reserved_connections', true)::int, 0) as connections,
-    (select sum(numbackends)::int from pg_stat_database) as connected;
+    (select sum(numbackends)::int from pg_stat_database) as connected,
+    pg_size_bytes(current_setting('max_wal_size')) as max_log,
+    (
+        select (wal_bytes * checkpoint / greatest(extract(epoch from now() - stats_reset), checkpoint))::bigint
+        from pg_stat_wal, extract(epoch from current_setting('checkpoint_timeout')::interval) as checkpoint
+    ) as log;
