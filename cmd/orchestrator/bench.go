@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/bench"
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 	"github.com/holdfast-jobs/holdfast/store/embedded"
 )
@@ -82,9 +81,9 @@ Scenarios; without any, all but sleepers:
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the value of every run")
 	c.Flags().StringVar(&color, "color", string(show.Auto), "auto, always or never")
 	c.AddCommand(&cobra.Command{
-		Use: "handlers", Hidden: true, Args: command.NoArguments,
-		Short: "Be the handlers of the bench",
-		Run:   func(*cobra.Command, []string) { bench.ServeHandlers() },
+		Use: "handlers DIRECTORY", Hidden: true, Args: cobra.ExactArgs(1),
+		Short: "Be the handlers of the bench, which asks in the directory what they allocate",
+		Run:   func(_ *cobra.Command, args []string) { bench.ServeHandlers(args[0]) },
 	})
 	return c
 }

@@ -33,13 +33,23 @@ func TestTheBenchMeasuresEveryScenario(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(output, &report), "%s", output)
 	require.Len(t, report.Scenarios, 8)
+	medians := map[string]float64{}
 	for _, s := range report.Scenarios {
 		require.NotEmpty(t, s.Cases, s.Name)
 		for _, c := range s.Cases {
 			require.NotEmpty(t, c.Figures, "%s, %s", s.Name, c.Name)
 			for _, f := range c.Figures {
 				require.GreaterOrEqual(t, f.Median, 0.0, "%s, %s, %s", s.Name, c.Name, f.Name)
+				medians[s.Name+", "+f.Name] = f.Median
 			}
 		}
+	}
+	for _, figure := range []string{
+		"workoff, WAL", "submit, WAL",
+		"workoff, allocations, orchestrator", "workoff, allocated, orchestrator",
+		"submit, allocations, orchestrator", "submit, allocated, orchestrator",
+		"workoff, allocations, handlers", "workoff, allocated, handlers",
+	} {
+		require.Greater(t, medians[figure], 1.0, figure)
 	}
 }

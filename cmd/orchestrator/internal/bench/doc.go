@@ -11,6 +11,8 @@
 //	                  handler processes and all of PostgreSQL, background
 //	                  processes included; not that of the load generator
 //	WAL bytes/job     what PostgreSQL wrote to its log, full-page images included
+//	allocations       objects that the orchestrator and its handler processes took
+//	                  from Go's heap; allocated are their bytes
 //	dead tuples       rows that wait for vacuum when the run is over
 //	latency           from the moment a request was due, whether or not the load
 //	                  generator could send it then

@@ -33,8 +33,13 @@ const (
 // handlerConcurrency never is what holds the orchestrator up.
 const handlerConcurrency = 1000
 
-// ServeHandlers is the process that the handlers of the bench run in.
-func ServeHandlers() {
+// ServeHandlers is the process that the handlers of the bench run in. It tells
+// what it allocates at a socket in the directory.
+func ServeHandlers(directory string) {
+	if _, err := tellAllocated(directory); err != nil {
+		// The other figures are as good without.
+		plugin.Logger(context.Background()).Warn("the bench cannot ask what is allocated", "error", err)
+	}
 	parts := []plugin.Part{
 		plugin.Concurrency(number(concurrencyVariable, handlerConcurrency)),
 		plugin.Handle(noop, doNothing),

@@ -2,8 +2,12 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
@@ -18,15 +22,26 @@ type run struct {
 	record func(name, figure, unit string, value float64)
 }
 
+// Who the bench is to the orchestrator, where it asks what clients may not.
+const operator, password = "bench", "bench"
+
 // start runs an orchestrator with the bench's own handlers.
 func (r *run) start(ctx context.Context, settings ...string) error {
+	directory, err := os.MkdirTemp("", "holdfast-bench-")
+	if err != nil {
+		return err
+	}
+	sockets := filepath.Join(directory, handlersDirectory)
+	args, err := json.Marshal([]string{"bench", "handlers", sockets})
+	if err != nil {
+		return err
+	}
 	all := append([]string{
 		"database.url=" + r.db.address, "server.address=127.0.0.1:0", "log.format=json", "log.level=info",
-		"security.password=bench", "jobs.accept_unknown_types=true",
-		"handlers.0.name=bench", "handlers.0.path=" + r.lab.Program,
-		"handlers.0.args=bench,handlers",
+		"security.user=" + operator, "security.password=" + password, "jobs.accept_unknown_types=true",
+		"handlers.0.name=bench", "handlers.0.path=" + r.lab.Program, "handlers.0.args=" + string(args),
 	}, r.lab.Settings...)
-	server, err := startServer(ctx, r.lab.Program, append(all, settings...))
+	server, err := startServer(ctx, r.lab.Program, directory, append(all, settings...))
 	if err != nil {
 		return err
 	}
@@ -72,9 +87,22 @@ type phase struct {
 	orchestrator, postgres usage
 	known                  bool // of the processor times
 	written                int64
+	// heap and handlersHeap are nil where they are not known.
+	heap, handlersHeap *allocated
 }
 
 func (r *run) begin(ctx context.Context) (p phase, err error) {
+	// All at once: with a backlog queued, work is going on already.
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	asking.Go(func() {
+		if a, err := allocatedBy(ctx, r.server.address); err == nil {
+			p.heap = &a
+		}
+	})
+	if a, err := allocatedIn(ctx, r.server.handlers()); err == nil {
+		p.handlersHeap = &a
+	}
 	p.written, err = r.db.written(ctx)
 	if err != nil {
 		return p, err
@@ -83,6 +111,7 @@ func (r *run) begin(ctx context.Context) (p phase, err error) {
 	p.orchestrator, unknown = usageOf(r.server.pid())
 	p.postgres, unknownPostgres = usageOf(r.db.postmaster)
 	p.known = unknown == nil && unknownPostgres == nil
+	asking.Wait()
 	p.began = time.Now()
 	return p, nil
 }
@@ -104,7 +133,20 @@ func (r *run) finish(ctx context.Context, p phase, name string, jobs int) error 
 		r.record(name, "  PostgreSQL", "µs/job", each(postgres))
 	}
 	r.record(name, "WAL", "bytes/job", float64(now.written-p.written)/float64(jobs))
+	r.heap(name, "orchestrator", p.heap, now.heap, jobs)
+	r.heap(name, "handlers", p.handlersHeap, now.handlersHeap, jobs)
 	return nil
+}
+
+// heap records what was allocated for each of so many jobs, where that is
+// known.
+func (r *run) heap(name, of string, before, now *allocated, jobs int) {
+	if before == nil || now == nil {
+		return
+	}
+	grown := now.since(*before)
+	r.record(name, "allocations, "+of, "objects/job", grown.Objects/float64(jobs))
+	r.record(name, "allocated, "+of, "bytes/job", grown.Bytes/float64(jobs))
 }
 
 // leftover records what the tables hold at the end.

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,8 @@ const (
 	stopWithin  = 2 * time.Minute
 	// keptLines is how much of the log an error shows.
 	keptLines = 20
+	// handlersDirectory is where the handlers' processes listen to the bench.
+	handlersDirectory = "handlers"
 )
 
 // server is an orchestrator in a process of its own.
@@ -38,13 +41,14 @@ type server struct {
 	tail []string
 }
 
-// startServer runs the program and returns at the moment its work begins.
-func startServer(ctx context.Context, program string, settings []string) (*server, error) {
-	directory, err := os.MkdirTemp("", "holdfast-bench-")
-	if err != nil {
-		return nil, err
+// startServer runs the program in a directory, which ends with it, and returns
+// at the moment its work begins.
+func startServer(ctx context.Context, program, directory string, settings []string) (*server, error) {
+	err := os.Mkdir(filepath.Join(directory, handlersDirectory), 0o700)
+	var s *server
+	if err == nil {
+		s, err = launch(ctx, program, directory, settings)
 	}
-	s, err := launch(ctx, program, directory, settings)
 	if err != nil {
 		_ = os.RemoveAll(directory)
 	}
@@ -118,6 +122,8 @@ func (s *server) failure(err error) error {
 }
 
 func (s *server) pid() int { return s.process.Process.Pid }
+
+func (s *server) handlers() string { return filepath.Join(s.directory, handlersDirectory) }
 
 // alive returns an error when the orchestrator has ended by itself.
 func (s *server) alive() error {
