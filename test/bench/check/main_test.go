@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// all is a measurement in which every figure has the value.
+func all(value float64) measurement {
+	m := measurement{Began: time.Unix(0, 0).UTC(), Commit: "abc", Runs: runs, Jobs: jobs}
+	for _, g := range guards() {
+		unit := "bytes/job"
+		if g.figure == cpu {
+			unit = "µs/job"
+		}
+		m.Figures = append(m.Figures, figure{g.scenario, g.caseName, g.figure, unit, value})
+	}
+	return m
+}
+
+func (m measurement) set(t *testing.T, name string, value float64) {
+	for i := range m.Figures {
+		if m.Figures[i].Figure == name && m.Figures[i].Scenario == "workoff" {
+			m.Figures[i].Median = value
+			return
+		}
+	}
+	t.Fatal("no figure ", name)
+}
+
+func TestAFigureIsWorseOnlyBeyondItsBound(t *testing.T) {
+	for _, c := range []struct {
+		figure string
+		now    float64
+		want   verdict
+	}{
+		{"WAL", 1050, within},
+		{"WAL", 1155, within},
+		{"WAL", 1156, worse},
+		{"WAL", 955, within},
+		{"WAL", 954, better},
+		{"allocations, orchestrator", 1207, within},
+		{"allocations, orchestrator", 1208, worse},
+		{"allocated, handlers", 1208, worse},
+		{"allocated, handlers", 913, better},
+		{cpu, 1575, within},
+		{cpu, 1576, worse},
+		{cpu, 701, within},
+		{cpu, 699, better},
+		{cpu, 0, unknown},
+	} {
+		now := all(1050)
+		now.set(t, c.figure, c.now)
+		got, err := compare(all(1050), now)
+		require.NoError(t, err)
+		for _, r := range got.rows {
+			want := within
+			if r.figure == c.figure && r.scenario == "workoff" {
+				want = c.want
+			}
+			require.Equal(t, want, r.verdict(), "%s, %s: %v", r.scenario, r.figure, r.now)
+		}
+	}
+}
+
+func TestFindingsAreSaidInWords(t *testing.T) {
+	now := all(1050)
+	got, err := compare(all(1050), now)
+	require.NoError(t, err)
+	require.Equal(t, []string{"All within the bounds."}, got.findings())
+
+	now.set(t, "WAL", 1210)
+	now.set(t, "allocated, handlers", 525)
+	got, err = compare(all(1050), now)
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"WAL a job: 1,210 bytes, 15 % above the baseline of 1,050 (workoff, backlog of 50000)",
+		"allocated by the handlers a job: 525 bytes, 50 % below the baseline of 1,050 (workoff, backlog of 50000)",
+		"Worse than the bounds allow. Where that has a good reason, make bench-baseline writes a new baseline.",
+		"Better, by more than what would be too much the other way: update the baseline with make bench-baseline.",
+	}, got.findings())
+}
+
+func TestRoundedKeepsThreeDigits(t *testing.T) {
+	for value, want := range map[float64]string{
+		0: "–", 0.25: "0.25", 1.234: "1.23", 12.34: "12.3", 123.4: "123", 999.7: "1,000", 1234.5: "1,234", 1234567: "1,234,567",
+	} {
+		require.Equal(t, want, rounded(value))
+	}
+}
+
+func TestFiguresOfOtherThingsAreNotCompared(t *testing.T) {
+	fewer := all(1)
+	fewer.Jobs = map[string]int{"workoff": 1}
+	_, err := compare(fewer, all(1))
+	require.ErrorContains(t, err, "other numbers of jobs")
+	require.ErrorContains(t, err, howToWrite)
+
+	older := all(1)
+	older.Figures = older.Figures[:len(older.Figures)-1]
+	_, err = compare(older, all(1))
+	require.ErrorContains(t, err, `it does not have "allocated, orchestrator" of submit, 4 clients, 500 a batch`)
+}
+
+func TestABaselineOfNoUseSaysSo(t *testing.T) {
+	nothing := all(1)
+	nothing.set(t, "WAL", 0)
+	for name, c := range map[string]struct{ text, want string }{
+		"cut off":    {`{"began": "2026-`, "unexpected end"},
+		"no figures": {`{}`, "no figures"},
+		"a zero":     {marshal(t, nothing), "workoff, backlog of 50000, WAL is 0"},
+	} {
+		path := filepath.Join(t.TempDir(), "baseline.json")
+		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
+		_, err := readBaseline(path)
+		require.ErrorContains(t, err, c.want, name)
+		require.ErrorContains(t, err, path+" is not a baseline", name)
+		require.ErrorContains(t, err, howToWrite, name)
+	}
+	_, err := readBaseline(filepath.Join(t.TempDir(), "none.json"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, howToWrite)
+}
+
+func TestTheCommittedBaselineIsOfWhatIsGuarded(t *testing.T) {
+	m, err := readBaseline("../baseline.json")
+	require.NoError(t, err)
+	_, err = compare(m, m)
+	require.NoError(t, err)
+}
+
+// An orchestrator that answers what it is told to.
+func pretend(t *testing.T, value float64, without string) (path string) {
+	directory := t.TempDir()
+	for scenario := range jobs {
+		cases := map[string][]any{}
+		for _, g := range guards() {
+			if g.scenario == scenario && g.figure != without {
+				cases[g.caseName] = append(cases[g.caseName], map[string]any{"name": g.figure, "unit": "bytes/job", "median": value})
+			}
+		}
+		var list []any
+		for name, figures := range cases {
+			list = append(list, map[string]any{"name": name, "figures": figures})
+		}
+		answer := map[string]any{"scenarios": []any{map[string]any{"name": scenario, "cases": list}}}
+		require.NoError(t, os.WriteFile(filepath.Join(directory, scenario), []byte(marshal(t, answer)), 0o600))
+	}
+	path = filepath.Join(directory, "orchestrator")
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\ncat \"${0%/*}/$2\"\n"), 0o700)) //nolint:gosec // a program
+	return path
+}
+
+func marshal(t *testing.T, of any) string {
+	text, err := json.Marshal(of)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func check(arguments ...string) (string, error) {
+	var out bytes.Buffer
+	err := run(context.Background(), arguments, func(string) string { return "" }, &out, &out)
+	return out.String(), err
+}
+
+func TestTheCheckFailsByAFigureOnlyWhenItIsStrict(t *testing.T) {
+	baseline, summary := filepath.Join(t.TempDir(), "baseline.json"), filepath.Join(t.TempDir(), "summary")
+	out, err := check("-write", "-baseline", baseline, "-orchestrator", pretend(t, 100, ""))
+	require.NoError(t, err)
+	require.Contains(t, out, baseline+" is written")
+
+	out, err = check("-strict", "-baseline", baseline, "-orchestrator", pretend(t, 105, ""))
+	require.NoError(t, err)
+	require.Contains(t, out, "All within the bounds.")
+
+	dearer := pretend(t, 120, "")
+	out, err = check("-baseline", baseline, "-orchestrator", dearer, "-summary", summary)
+	require.NoError(t, err)
+	require.Contains(t, out, "WAL a job: 120 bytes, 20 % above the baseline of 100 (submit, 64 clients)")
+	page, err := os.ReadFile(summary)
+	require.NoError(t, err)
+	require.Contains(t, string(page), "| submit | 64 clients | WAL | bytes/job | 100 | 120 | 1.20 | 1.10 | WORSE |")
+	require.Contains(t, string(page), "- WAL a job: 120 bytes")
+
+	_, err = check("-strict", "-baseline", baseline, "-orchestrator", dearer)
+	require.ErrorIs(t, err, errWorse)
+}
+
+func TestTheCheckFailsWhenItCannotMeasure(t *testing.T) {
+	baseline := filepath.Join(t.TempDir(), "baseline.json")
+	require.NoError(t, all(100).writeTo(baseline))
+	_, err := check("-baseline", baseline, "-orchestrator", "/bin/false")
+	require.ErrorContains(t, err, "measuring submit")
+	_, err = check("-baseline", baseline, "-orchestrator", pretend(t, 100, "WAL"))
+	require.ErrorContains(t, err, `the bench does not tell "WAL"`)
+
+	// The kernel alone knows of processor time, and not every kernel does.
+	out, err := check("-strict", "-baseline", baseline, "-orchestrator", pretend(t, 100, cpu))
+	require.NoError(t, err)
+	require.Equal(t, 3, strings.Count(out, string(unknown)))
+}
