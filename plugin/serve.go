@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 
@@ -53,6 +54,7 @@ func serve(b binary) int {
 		exitProcess(err.Error())
 	}
 	takeSignals()
+	defer raiseHeapFloor()()
 	var connected, drained atomic.Bool
 	var grpcServer *grpc.Server
 	service := &server{
@@ -84,6 +86,18 @@ func serve(b binary) int {
 		return exitUnusable
 	}
 	return exitDrained
+}
+
+// heapFloor is by how much the heap may grow at least before it is collected,
+// in bytes. Short jobs leave little but garbage: at the runtime's own pace, every
+// four megabytes, collecting took a fifth of the process's CPU.
+const heapFloor = 16 << 20
+
+// raiseHeapFloor makes it so until release is called: by an allocation that the
+// collector counts and nobody touches, so that it takes no memory.
+func raiseHeapFloor() (release func()) {
+	untouched := make([]byte, heapFloor)
+	return func() { runtime.KeepAlive(untouched) }
 }
 
 // takeSignals takes the signals and does nothing with them. To ignore them

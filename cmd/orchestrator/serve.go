@@ -33,6 +33,7 @@ func (p *program) serve(parent context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer raiseHeapFloor()()
 	log := newLog(cfg.Log, p.stderr)
 	if cfg.source != "" {
 		log.Info("configuration read", "file", cfg.source)
