@@ -64,6 +64,9 @@ func (a *attempt) perform(ctx context.Context, h Handler) {
 // tellReason logs why the handler has canceled its own job: the outcome has no
 // place for it.
 func (a *attempt) tellReason(err error) {
+	if err == nil {
+		return
+	}
 	if own := new(cancel); errors.As(err, &own) && own.reason != nil {
 		a.logger().Info("the handler cancels its job", "reason", own.reason.Error())
 	}

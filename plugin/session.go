@@ -24,6 +24,7 @@ type session struct {
 	lose context.CancelCauseFunc
 
 	running  sync.WaitGroup
+	crew     crew
 	mu       sync.Mutex
 	attempts map[uint64]*attempt
 	draining bool
@@ -35,7 +36,7 @@ func newSession(handlers map[string]Handler, exit func(string)) *session {
 	ctx, lose := context.WithCancelCause(context.Background())
 	return &session{
 		handlers: handlers, exit: exit, out: newOutbox(), ctx: ctx, lose: lose,
-		attempts: make(map[uint64]*attempt), idle: make(chan struct{}),
+		attempts: make(map[uint64]*attempt), idle: make(chan struct{}), crew: newCrew(),
 	}
 }
 
@@ -58,6 +59,7 @@ func (s *session) work(stream stream) error {
 	case <-s.idle:
 	}
 	s.lose(ErrLeaseLost)
+	s.crew.dismiss()
 	s.running.Wait()
 	s.out.close()
 	return errors.Join(err, <-sent)
@@ -133,7 +135,7 @@ func (s *session) begin(start *handlerv1.Start) {
 	}
 	s.attempts[start.GetHandle()] = a
 	a.lease.extend(fromMillis(start.GetLeaseMs()))
-	s.running.Go(func() {
+	s.crew.run(&s.running, func() {
 		defer end(nil)
 		defer release()
 		a.perform(context.WithValue(ctx, attemptKey{}, a), h)
