@@ -172,7 +172,9 @@ func rowStructs(t testing.TB) map[string][]string {
 	}
 	// These two go through a method that several verbs share.
 	named["submit"], named["submitted"] = "submittedRow", "submittedRow"
-	found := make(map[string][]string)
+	found := map[string][]string{
+		"claim": sorted(slices.Collect(maps.Keys(new(claimedRow).columns())), normalized),
+	}
 	for statement, of := range named {
 		structType, ok := structs[of]
 		require.True(t, ok, "%s is read into %s, which is no struct", statement, of)

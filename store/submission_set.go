@@ -36,7 +36,7 @@ func newSubmissionSet(batch []job.Submission) submissionSet {
 }
 
 // ids are those of the distinct submissions.
-func (s submissionSet) ids() []pgtype.UUID {
+func (s submissionSet) ids() pgtype.ArrayGetter {
 	return column(s.distinct, func(place int) pgtype.UUID { return uuid(s.entries[place].ID) })
 }
 

@@ -143,7 +143,7 @@ func defaults() config {
 		Database: databaseConfig{MaxConnections: 20},
 		Embedded: embeddedConfig{DataDir: "data/postgres"},
 		Worker: workerConfig{
-			ID: host, Concurrency: 100, Lease: 30 * time.Second, Poll: time.Second,
+			ID: host, Concurrency: 1000, Lease: 30 * time.Second, Poll: time.Second,
 			Drain: 30 * time.Second, KillGrace: 5 * time.Second, ClaimAhead: 50 * time.Millisecond,
 		},
 		Jobs: jobsConfig{Default: typeConfig{
