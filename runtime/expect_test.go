@@ -44,7 +44,7 @@ func awaitState(t testing.TB, db *database, id job.ID, state job.State) {
 func awaitAll(t testing.TB, db *database, n int, state job.State) {
 	t.Helper()
 	await(t, func() bool {
-		return ask[int](t, db, "select count(*) from jobs where state = $1::text::job_state", string(state)) == n
+		return ask[int](t, db, "select count(*) from current_jobs where state = $1::text::job_state", string(state)) == n
 	}, "%d jobs are to be %s", n, state)
 }
 
@@ -68,7 +68,7 @@ func attempts(t testing.TB, db *database, id job.ID) []job.Attempt {
 // charged is how many attempts the job has been charged for.
 func charged(t testing.TB, db *database, id job.ID) int {
 	t.Helper()
-	return ask[int](t, db, "select attempt from jobs where job_id = $1", uuid(id))
+	return ask[int](t, db, "select attempt from current_jobs where job_id = $1", uuid(id))
 }
 
 // awaitRun returns the nth run that was started, counted from 1.

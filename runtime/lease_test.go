@@ -22,7 +22,7 @@ func TestAJobOfTenLeaseLengthsHasOneAttempt(t *testing.T) {
 	launch(t, db, s, leasing(lease))
 	r := awaitRun(t, s, 1)
 	await(t, func() bool {
-		return ask[bool](t, db, "select now() > started_at + $2 from jobs where job_id = $1", uuid(id), 10*lease)
+		return ask[bool](t, db, "select now() > started_at + $2 from current_jobs where job_id = $1", uuid(id), 10*lease)
 	})
 	close(done)
 	awaitState(t, db, id, job.Succeeded)

@@ -118,7 +118,7 @@ func TestEveryExpiredLeaseIsRecoveredHoweverManyThereAre(t *testing.T) {
 	launch(t, db, supervise(t, playing("p", 50, succeeds, echo)))
 	awaitAll(t, db, jobs, job.Succeeded)
 	require.Equal(t, live, ask[int](t, db, "select count(*) from leases where expires_at > now()"))
-	require.Equal(t, jobs, ask[int](t, db, "select count(*) from jobs where attempt = 1 and interruptions = 1"))
+	require.Equal(t, jobs, ask[int](t, db, "select count(*) from current_jobs where attempt = 1 and interruptions = 1"))
 }
 
 // A worker that comes back from a long pause cannot know that its leases were
