@@ -79,10 +79,11 @@ func searched(t testing.TB, s *Store, limit int, stretches ...stretch) int {
 		types, urgencies = append(types, part.jobType), append(urgencies, strconv.Itoa(int(part.urgency)))
 		runAts, untils = append(runAts, runAt), append(untils, strconv.Itoa(int(part.until)))
 	}
+	ids := ask[string](t, s, "select string_agg(gen_random_uuid()::text, ',') from generate_series(1, $1)", limit)
 	var text []byte
 	require.NoError(t, tx.QueryRow(t.Context(), fmt.Sprintf(
-		"explain (analyze, buffers, timing off, format json) execute probe('{%s}', '{%s}', '{%s}', '{%s}', %d, 'w', '1 minute')",
-		strings.Join(types, ","), strings.Join(urgencies, ","), strings.Join(runAts, ","), strings.Join(untils, ","), limit),
+		"explain (analyze, buffers, timing off, format json) execute probe('{%s}', '{%s}', '{%s}', '{%s}', %d, 'w', '1 minute', '{%s}')",
+		strings.Join(types, ","), strings.Join(urgencies, ","), strings.Join(runAts, ","), strings.Join(untils, ","), limit, ids),
 		pgx.QueryExecModeSimpleProtocol).Scan(&text))
 	_, err = tx.Exec(t.Context(), "deallocate probe")
 	require.NoError(t, err)

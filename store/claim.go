@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -28,8 +29,22 @@ func claimArguments(stretches []stretch, worker string, limit int, lease time.Du
 		column(stretches, func(s stretch) int16 { return s.urgency }),
 		column(stretches, func(s stretch) pgtype.Timestamptz { return s.runAt }),
 		column(stretches, func(s stretch) int32 { return s.until }),
-		limit, worker, interval(lease),
+		limit, worker, interval(lease), newLeaseIDs(limit),
 	}
+}
+
+// newLeaseIDs are random UUIDs (RFC 9562, version 4).
+func newLeaseIDs(n int) pgtype.ArrayGetter {
+	random := make([]byte, 16*n)
+	_, _ = rand.Read(random) // never fails
+	ids := make(pointers[pgtype.UUID], n)
+	for i := range ids {
+		id := [16]byte(random[16*i:])
+		id[6] = id[6]&0x0f | 0x40
+		id[8] = id[8]&0x3f | 0x80
+		ids[i] = uuid(id)
+	}
+	return ids
 }
 
 // take runs the statement. All rows are read through one, which takes half of what

@@ -90,10 +90,10 @@ func TestEveryHeaderSaysWhatItsStatementDoes(t *testing.T) {
 // What a lease protects may only be written by whoever shows it.
 func TestEveryWayOutOfRunningIsFenced(t *testing.T) {
 	for _, verb := range settleVerbs {
-		require.Contains(t, verb.sql, "where l.job_id = b.job_id and l.lease_id = b.lease_id", verb.name)
+		require.Contains(t, verb.sql, "where l.job_id between b.job_id and b.job_id and l.lease_id = b.lease_id", verb.name)
 	}
 	for _, sql := range []string{renewSQL, noteSQL} {
-		require.Regexp(t, `l\.job_id = \w+\.job_id and l\.lease_id = \w+\.lease_id`, sql)
+		require.Regexp(t, `l\.job_id between \w+\.job_id and \w+\.job_id and l\.lease_id = \w+\.lease_id`, sql)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 // ids sort by creation time.
 type ID [16]byte
 
-// LeaseID identifies one lease. It is a random UUID made by the database, and
+// LeaseID identifies one lease. It is a random UUID made by whoever claims, and
 // the proof that every write about a running job must show: an integer token
 // alone can be issued twice after an asynchronous failover.
 type LeaseID [16]byte

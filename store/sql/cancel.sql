@@ -6,11 +6,11 @@
 -- Locks: the list row, then the ledger row.
 -- Index: jobs_pkey, ready_pkey, timers_pkey, leases_pkey.
 with target as (
-    select job_id, job_type, priority, run_at from jobs where job_id = $1
+    select job_type, priority, run_at from jobs where job_id = $1
 ), unqueued as (
-    delete from ready r using target t
-    where r.job_type = t.job_type and r.urgency = -t.priority and r.run_at = t.run_at
-        and r.job_id = t.job_id
+    delete from ready r
+    where r.job_type = (select job_type from target) and r.urgency = (select -priority from target)
+        and r.run_at = (select run_at from target) and r.job_id = $1
     returning r.job_id
 ), unscheduled as (
     delete from timers t where t.job_id = $1

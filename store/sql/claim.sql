@@ -3,6 +3,7 @@
 -- an urgency and a due time on, up to an urgency that is not part of it. The
 -- stretches leave out what is known to be claimed already, because that may be
 -- nothing but dead index entries while an old snapshot keeps vacuum away.
+-- $8 are as many new lease ids: gen_random_uuid would take a tenth of the time.
 -- Clock: the lease $7 runs from now().
 -- Locks: ready rows, each stretch in key order, skipping those that another
 -- claimer holds. Whoever changes what is read of a ledger row moves its ready row
@@ -56,7 +57,7 @@ with stretches as (
     delete from ready r using picked p where r.ctid = p.place
     returning r.job_id
 ), claimed as materialized (
-    select gen_random_uuid() as lease_id, j.job_id, j.fence + 1 as fence, j.job_type, j.tenant, j.payload,
+    select ($8::uuid[])[row_number() over ()] as lease_id, j.job_id, j.fence + 1 as fence, j.job_type, j.tenant, j.payload,
         j.attempt + 1 as attempt, j.max_attempts, j.interruptions, j.timeout, j.checkpoint,
         j.trace_parent, j.trace_state, j.created_at, j.priority, j.run_at
     from taken t

@@ -10,7 +10,7 @@ with held as materialized (
     order by job_id for update
 ), expired as (
     update leases l set expires_at = least(l.expires_at, now())
-    from held h where l.job_id = h.job_id
+    from held h where l.job_id between h.job_id and h.job_id
     returning l.job_id
 ), ended as (
     update workers set stopped_at = now(), alive_until = least(alive_until, now())

@@ -15,5 +15,5 @@ with unknown as materialized (
 update leases l
 set expires_at = least(l.expires_at, now()), worker_id = $1 || ' (claim unanswered)'
 from unknown u
-where l.job_id = u.job_id
+where l.job_id between u.job_id and u.job_id
 returning l.job_id;

@@ -11,8 +11,8 @@ select h.job_id,
     end as fate
 from unnest($1::uuid[], $2::uuid[], $3::bigint[]) with ordinality
     as h (job_id, lease_id, fence, place)
-left join leases l on l.job_id = h.job_id and l.lease_id = h.lease_id
+left join leases l on l.job_id between h.job_id and h.job_id and l.lease_id = h.lease_id
 left join jobs j on j.job_id = h.job_id
 left join unsuccessful_attempts a
-    on a.job_id = h.job_id and a.fence = h.fence and a.lease_id = h.lease_id
+    on a.job_id between h.job_id and h.job_id and a.fence = h.fence and a.lease_id = h.lease_id
 order by h.place;

@@ -9,7 +9,7 @@ with held as materialized (
     select b.job_id, b.lease_id, b.progress, b.checkpoint
     from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[])
         as b (job_id, lease_id, progress, checkpoint)
-    join leases l on l.job_id = b.job_id and l.lease_id = b.lease_id
+    join leases l on l.job_id between b.job_id and b.job_id and l.lease_id = b.lease_id
     for share of l
 )
 update jobs j

@@ -9,7 +9,7 @@ with due as materialized (
     order by run_at
     limit $1 for update skip locked
 ), taken as (
-    delete from timers t using due d where t.job_id = d.job_id
+    delete from timers t using due d where t.job_id between d.job_id and d.job_id
     returning t.job_id
 ), queued as (
     update jobs j

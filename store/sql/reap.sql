@@ -16,12 +16,13 @@ with expired as materialized (
     update leases l
     set lease_id = gen_random_uuid(), expires_at = clock_timestamp() + $2::interval
     from expired e
-    where l.job_id = e.job_id
+    where l.job_id between e.job_id and e.job_id
     returning l.job_id, l.lease_id, l.fence, l.worker_id, l.cancel_requested
 )
 select t.job_id, t.lease_id, t.fence, t.worker_id, t.cancel_requested,
     j.job_type, j.attempt + 1 as attempt, j.max_attempts, j.interruptions,
-    coalesce(w.alive_until <= now() or w.stopped_at is not null, true) as worker_gone
+    coalesce((
+        select w.alive_until <= now() or w.stopped_at is not null from workers w where w.worker_id = t.worker_id
+    ), true) as worker_gone
 from taken t
-join jobs j on j.job_id = t.job_id
-left join workers w on w.worker_id = t.worker_id;
+join jobs j on j.job_id = t.job_id;

@@ -10,7 +10,7 @@ with oldest as materialized (
     order by dead_at, job_id
     limit $1 for update skip locked
 ), freed as (
-    delete from dead_letters d using oldest o where d.job_id = o.job_id
+    delete from dead_letters d using oldest o where d.job_id between o.job_id and o.job_id
     returning d.job_id
 ), spent as (
     select j.job_id, j.attempt from jobs j join freed f on f.job_id = j.job_id

@@ -12,12 +12,12 @@ with alive as (
 ), held as materialized (
     select l.job_id
     from unnest($1::uuid[], $2::uuid[]) as h (job_id, lease_id)
-    join leases l on l.job_id = h.job_id and l.lease_id = h.lease_id
-    order by l.job_id
+    join leases l on l.job_id between h.job_id and h.job_id and l.lease_id = h.lease_id
+    order by h.job_id
     for update of l
 )
 update leases l
 set expires_at = clock_timestamp() + $3::interval
 from held h
-where l.job_id = h.job_id and l.expires_at > clock_timestamp()
+where l.job_id between h.job_id and h.job_id and l.expires_at > clock_timestamp()
 returning l.job_id, l.lease_id, l.cancel_requested;

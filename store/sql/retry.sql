@@ -15,7 +15,7 @@ with batch as (
     )
 ), freed as (
     delete from leases l using batch b
-    where l.job_id = b.job_id and l.lease_id = b.lease_id and not l.cancel_requested
+    where l.job_id between b.job_id and b.job_id and l.lease_id = b.lease_id and not l.cancel_requested
     returning b.*, l.fence, l.worker_id, l.claimed_at
 ), settled as (
     update jobs j
