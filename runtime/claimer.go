@@ -25,6 +25,14 @@ const (
 // slot costs about as much as a claim for twenty.
 const gatherFor = time.Millisecond
 
+// leastBite is how many jobs a claim asks for where the last one brought few. Asking
+// for more than there are is not free: each comes with an id for its lease.
+const leastBite = 16
+
+// trickleFor is how long after a claim the next one waits while jobs trickle in
+// faster than they can be claimed one by one. A lone job is claimed at once.
+const trickleFor = 2 * time.Millisecond
+
 // lookAgainAfter is when the claimer looks once more after a claim that
 // brought fewer jobs than it asked for, but some: others may have been under
 // another claimer's lock, or on their way into the list.
@@ -51,9 +59,15 @@ type claimer struct {
 	// exhausted holds, by plugin, the pools that had more slots than there
 	// were jobs. Free slots alone are no reason to claim for them again.
 	exhausted map[string]string
+	// bites holds, by plugin, twice as many jobs as the last claim has brought:
+	// more are not asked for at once.
+	bites map[string]int
 	// known holds, by plugin, the pools that newPool was called for.
 	known    map[string]string
 	nextPoll time.Time
+	// together is until when jobs are left to come together: they come one by
+	// one, and several in the time of a claim.
+	together time.Time
 	// nextLook is when attempts may have lined up for too long.
 	nextLook time.Time
 	turn     int
@@ -61,7 +75,7 @@ type claimer struct {
 
 func (c *claimer) run(ctx context.Context) {
 	c.expectJobs()
-	c.known = make(map[string]string)
+	c.known, c.bites = make(map[string]string), make(map[string]int)
 	for ctx.Err() == nil {
 		wanted, err := c.round(ctx)
 		switch {
@@ -71,6 +85,7 @@ func (c *claimer) run(ctx context.Context) {
 			c.expectJobs()
 		case wanted == 0:
 			c.wait(ctx)
+			pauseFor(ctx, time.Until(c.together))
 		case wanted < c.cfg.Concurrency/4:
 			pauseFor(ctx, gatherFor)
 		}
@@ -97,17 +112,22 @@ func (c *claimer) round(ctx context.Context) (wanted int, err error) {
 			c.known[pool.Plugin] = identity(pool)
 			c.newPool()
 		}
-		limit := c.wanted(pool)
+		limit := min(c.wanted(pool), max(c.bites[pool.Plugin], leastBite))
 		if limit == 0 {
 			continue
 		}
+		sent := time.Now()
 		claimed, err := c.claim(ctx, pool, limit)
 		if err != nil {
 			c.unanswered = time.Now()
 			return 0, err
 		}
+		c.bites[pool.Plugin] = 2 * claimed
 		if claimed < limit {
 			c.exhausted[pool.Plugin] = identity(pool)
+		}
+		if 1 < claimed && claimed < limit {
+			c.together = sent.Add(trickleFor)
 		}
 		if soon := time.Now().Add(lookAgainAfter); 0 < claimed && claimed < limit && soon.Before(c.nextPoll) {
 			c.nextPoll = soon

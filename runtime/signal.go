@@ -36,6 +36,9 @@ func (s signal) wait(ctx context.Context, atMost time.Duration) bool {
 
 // pauseFor waits out the time unless the context ends first.
 func pauseFor(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -15,7 +15,7 @@ import (
 // each under a lease of its own for the duration, and returns them most
 // urgent first. It never waits for another claimer.
 func (s *Store) Claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error) {
-	claimed, err := s.take(ctx, limit, claimArguments(s.marks.stretches(types, time.Now()), worker, limit, lease))
+	claimed, err := s.take(ctx, claimArguments(s.marks.stretches(types, time.Now()), worker, limit, lease))
 	if err != nil {
 		return nil, translate("claim", err)
 	}
@@ -49,13 +49,13 @@ func newLeaseIDs(n int) pgtype.ArrayGetter {
 
 // take runs the statement. All rows are read through one, which takes half of what
 // a new one for each takes.
-func (s *Store) take(ctx context.Context, limit int, args []any) ([]job.Claimed, error) {
+func (s *Store) take(ctx context.Context, args []any) ([]job.Claimed, error) {
 	rows, err := s.work.Query(ctx, claimSQL, args...)
 	if err != nil {
 		return nil, err
 	}
 	var r claimedRow
-	claimed := make([]job.Claimed, 0, limit)
+	var claimed []job.Claimed
 	columns := r.columns()
 	targets := make([]any, len(rows.FieldDescriptions()))
 	for i, field := range rows.FieldDescriptions() {
