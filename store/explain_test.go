@@ -50,6 +50,17 @@ func TestPlansOfTheHotStatementsOnALargeSkewedLedger(t *testing.T) {
 	comparePlans(t, s, false)
 }
 
+// Nothing was queued when the ledger was last analysed, and thousands of jobs wait
+// now: a claim that believes the former reads the ledger whole, in a second.
+func TestPlansOfTheHotStatementsOnALedgerOfThePast(t *testing.T) {
+	s := open(t)
+	fill(t, s, job.Succeeded, 5_000, "DONE")
+	exec(t, s, "analyze jobs")
+	fill(t, s, job.Queued, 10_000, "COMMON")
+	exec(t, s, "analyze ready")
+	comparePlans(t, s, false)
+}
+
 // A list that was vacuumed while little was in it has pages, and no rows that the
 // planner knows of. It would then go through the whole list, and through the whole
 // batch for each row: settlements took four times as long, in one run of eight.

@@ -12,6 +12,8 @@
 -- is locked that is not claimed; where there is one stretch only, nothing is to
 -- be shared out, which saves a tenth. MATERIALIZED, or the planner may run a LIMIT
 -- again and claim too many.
+-- OFFSET 0, or a ledger in which nothing was queued when it was last analysed is
+-- read whole.
 -- Order: urgency, due time, creation.
 -- Fence: one more than the ledger's, which learns of it, and of the attempt, when
 -- the lease ends: by its owner, or by a reaper for a job that has killed it.
@@ -57,12 +59,16 @@ with stretches as (
     delete from ready r using picked p where r.ctid = p.place
     returning r.job_id
 ), claimed as materialized (
-    select ($8::uuid[])[row_number() over ()] as lease_id, j.job_id, j.fence + 1 as fence, j.job_type, j.tenant, j.payload,
-        j.attempt + 1 as attempt, j.max_attempts, j.interruptions, j.timeout, j.checkpoint,
-        j.trace_parent, j.trace_state, j.created_at, j.priority, j.run_at
+    select ($8::uuid[])[row_number() over ()] as lease_id, ledger.*
     from taken t
-    join jobs j on j.job_id = t.job_id
-    where j.state = 'queued'
+    cross join lateral (
+        select j.job_id, j.fence + 1 as fence, j.job_type, j.tenant, j.payload, j.attempt + 1 as attempt,
+            j.max_attempts, j.interruptions, j.timeout, j.checkpoint, j.trace_parent, j.trace_state,
+            j.created_at, j.priority, j.run_at
+        from jobs j
+        where j.job_id = t.job_id and j.state = 'queued'
+        offset 0
+    ) ledger
 ), leased as (
     insert into leases (job_id, lease_id, fence, worker_id, claimed_at, expires_at)
     select job_id, lease_id, fence, $6, now(), now() + $7::interval from claimed
