@@ -189,8 +189,8 @@ func TestALeaseThatIsLostIsCountedWhereItWasAndWhereItIsNow(t *testing.T) {
 	awaitSignal(t, first.stopped, "the attempt to be stopped")
 	await(t, func() bool { return losers.of("holdfast.lease.losses")["settle"] == 1 }, "its end is to be refused")
 	require.Equal(t, map[string]int64{"unproven": 1, "settle": 1}, losers.of("holdfast.lease.losses"))
-	require.Equal(t, map[string]int64{"lease_expired": 1, "worker_gone": 0}, reapers.of("holdfast.jobs.reaped"))
 	await(t, func() bool { return reapers.of("holdfast.attempts")["ECHO lease_expired"] == 1 })
+	require.Equal(t, map[string]int64{"lease_expired": 1, "worker_gone": 0}, reapers.of("holdfast.jobs.reaped"))
 	require.Zero(t, losers.of("holdfast.attempts")["ECHO given_back"])
 }
 
