@@ -8,6 +8,7 @@ var files embed.FS
 // The statements, named after their files.
 var (
 	submitSQL         = statement("submit")
+	submitUnkeyedSQL  = statement("submit_unkeyed")
 	knownSQL          = statement("known")
 	submittedSQL      = statement("submitted")
 	commitFastSQL     = statement("commit_fast")

@@ -170,8 +170,8 @@ func rowStructs(t testing.TB) map[string][]string {
 			collect(declaration, path, structs, named)
 		}
 	}
-	// These two go through a method that several verbs share.
-	named["submit"], named["submitted"] = "submittedRow", "submittedRow"
+	// These go through a method that several verbs share.
+	named["submit"], named["submit_unkeyed"], named["submitted"] = "submittedRow", "submittedRow", "submittedRow"
 	found := map[string][]string{
 		"claim": sorted(slices.Collect(maps.Keys(new(claimedRow).columns())), normalized),
 	}

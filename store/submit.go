@@ -66,7 +66,8 @@ func (s *Store) insert(ctx context.Context, entries []entry, places []int) (map[
 		if everyFast(entries, places) {
 			query = s.queryFast
 		}
-		rows, err := query(ctx, submitSQL, submitColumns(entries, places)...)
+		sql, args := submitStatement(entries, places)
+		rows, err := query(ctx, sql, args...)
 		if err == nil {
 			for _, row := range rows {
 				found[row.key()] = row
@@ -220,6 +221,15 @@ func (r submittedRow) answer(e entry) job.Submitted {
 		ID: r.JobID, Type: r.JobType, State: job.State(r.State),
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Replayed: !r.Fresh,
 	}}
+}
+
+// submitStatement is what stores the entries at the places.
+func submitStatement(entries []entry, places []int) (sql string, args []any) {
+	keyed := func(place int) bool { return entries[place].IdempotencyKey != "" }
+	if slices.ContainsFunc(places, keyed) {
+		return submitSQL, submitColumns(entries, places)
+	}
+	return submitUnkeyedSQL, submitColumns(entries, places)
 }
 
 func submitColumns(entries []entry, places []int) []any {

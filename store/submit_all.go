@@ -74,7 +74,8 @@ func (s *Store) insertAll(ctx context.Context, set submissionSet, results []job.
 	for rest := set.distinct; len(rest) > 0; {
 		places := rest[:min(len(rest), insertAtMost)]
 		rest = rest[len(places):]
-		rows, err := tx.Query(ctx, submitSQL, submitColumns(set.entries, places)...)
+		sql, args := submitStatement(set.entries, places)
+		rows, err := tx.Query(ctx, sql, args...)
 		if err != nil {
 			return err
 		}
@@ -128,7 +129,8 @@ func (s *Store) probe(ctx context.Context, set submissionSet, places []int) erro
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
 	for ; len(places) > 0; places = places[min(len(places), insertAtMost):] {
 		part := places[:min(len(places), insertAtMost)]
-		if _, err := tx.Exec(ctx, submitSQL, submitColumns(set.entries, part)...); err != nil {
+		sql, args := submitStatement(set.entries, part)
+		if _, err := tx.Exec(ctx, sql, args...); err != nil {
 			return err
 		}
 	}

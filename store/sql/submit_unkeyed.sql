@@ -1,0 +1,51 @@
+-- Submit jobs that have no idempotency key: none -> created | queued. Many rows, all
+-- or none.
+-- The same as submit.sql, but that nothing can be in the way: there the server
+-- inserts each row on trial, with a lock and a WAL record of its own (48 bytes).
+-- Clock: now(). Fence: none needed; the ids are new.
+-- Locks: none that anybody waits for.
+-- Index: none.
+with input as (
+    select *
+    from unnest(
+        $1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::text[],
+        $7::smallint[], $8::timestamptz[], $9::interval[], $10::boolean[],
+        $11::integer[], $12::interval[], $13::text[], $14::text[], $15::text[]
+    ) as i (
+        job_id, tenant, job_type, idempotency_key, request_hash, payload,
+        priority, run_at, delay, hold,
+        max_attempts, timeout, tags, trace_parent, trace_state
+    )
+), due as (
+    select *, case
+        when hold then 'infinity'::timestamptz
+        else coalesce(run_at, now() + delay, now())
+    end as due_at
+    from input
+), written as (
+    insert into jobs (
+        job_id, tenant, job_type, priority, request_hash, payload, tags,
+        trace_parent, trace_state, max_attempts, timeout, state, run_at
+    )
+    select
+        job_id, tenant, job_type, priority, request_hash, payload::json,
+        case when tags is null then '{}' else array(select json_array_elements_text(tags::json)) end,
+        trace_parent, trace_state, max_attempts, timeout,
+        (case when due_at > now() then 'created' else 'queued' end)::job_state, due_at
+    from due
+    returning job_id, tenant, job_type, request_hash, state, priority, run_at, created_at, updated_at
+), queued as (
+    insert into ready (job_id, job_type, urgency, run_at)
+    select job_id, job_type, -priority, run_at from written where state = 'queued'
+), waiting as (
+    insert into timers (job_id, run_at, job_type)
+    select job_id, run_at, job_type from written where state = 'created'
+), tallied as (
+    insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
+    select date_bin('10 seconds', now(), 'epoch'), job_type, '', 'submitted', 0, count(*), 0
+    from written
+    group by job_type
+)
+select job_id, tenant, '' as idempotency_key, job_type, request_hash, state::text as state, created_at,
+    updated_at, true as fresh
+from written;
