@@ -321,6 +321,7 @@ func dump(t testing.TB, db *sql.DB) string {
 			from pg_class c
 			where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relname not like 'goose%'
 			order by c.relname`},
+		{"views", `select viewname || E'\n' || definition from pg_views where schemaname = 'public' order by viewname`},
 		{"constraints", `
 			select c.conrelid::regclass || ' ' || c.conname || ' ' || pg_get_constraintdef(c.oid, true)
 			from pg_constraint c

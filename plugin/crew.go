@@ -1,6 +1,8 @@
 package plugin
 
 import (
+	"context"
+	"runtime/pprof"
 	"sync"
 	"sync/atomic"
 )
@@ -31,6 +33,7 @@ func (c *crew) run(group *sync.WaitGroup, f func()) {
 func (c *crew) serve(f func()) {
 	for again := true; again; {
 		f()
+		pprof.SetGoroutineLabels(context.Background()) // f may have left some
 		f, again = c.wait()
 	}
 }

@@ -60,7 +60,9 @@ type claimer struct {
 	// were jobs. Free slots alone are no reason to claim for them again.
 	exhausted map[string]string
 	// bites holds, by plugin, twice as many jobs as the last claim has brought:
-	// more are not asked for at once.
+	// more are not asked for at once. After one that has brought none there is
+	// no such bound: the most urgent jobs may have been under the lock of another
+	// claimer, and those of another type wait behind them.
 	bites map[string]int
 	// known holds, by plugin, the pools that newPool was called for.
 	known    map[string]string
@@ -112,9 +114,13 @@ func (c *claimer) round(ctx context.Context) (wanted int, err error) {
 			c.known[pool.Plugin] = identity(pool)
 			c.newPool()
 		}
-		limit := min(c.wanted(pool), max(c.bites[pool.Plugin], leastBite))
-		if limit == 0 {
+		wanted := c.wanted(pool)
+		if wanted == 0 {
 			continue
+		}
+		limit := wanted
+		if bite := c.bites[pool.Plugin]; bite > 0 {
+			limit = min(wanted, max(bite, leastBite))
 		}
 		sent := time.Now()
 		claimed, err := c.claim(ctx, pool, limit)
@@ -123,7 +129,7 @@ func (c *claimer) round(ctx context.Context) (wanted int, err error) {
 			return 0, err
 		}
 		c.bites[pool.Plugin] = 2 * claimed
-		if claimed < limit {
+		if 0 < claimed && claimed < limit || limit == wanted && claimed < wanted {
 			c.exhausted[pool.Plugin] = identity(pool)
 		}
 		if 1 < claimed && claimed < limit {

@@ -29,8 +29,10 @@
 // # The loops
 //
 // The claimer asks for as many jobs as there are free slots, of the types that
-// live plugins serve, and of short jobs for some ahead. It asks when jobs are
-// wanted and known to wait, when a hint comes, and at every poll. What a claim
+// live plugins serve, and of short jobs for some ahead, but for no more at once
+// than twice what the last claim brought. It asks when jobs are wanted and known
+// to wait, when a hint comes, and at every poll; while jobs trickle in, every two
+// milliseconds. What a claim
 // brought whose answer was lost it lets go again.
 //
 // The lineup keeps what is claimed until its plugin has a slot for it, and

@@ -1,6 +1,8 @@
 package runtime_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -87,6 +89,27 @@ func TestACanceledJobThatHasLinedUpIsNotStarted(t *testing.T) {
 }
 
 // The jobs before it turned out to take long: others shall have it.
+// Another claimer has as many of the most urgent jobs as a small claim asks for:
+// those behind them are claimed all the same.
+func TestJobsBehindThoseOfAnotherClaimerAreClaimed(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	first := given(t, db, ofType("B"))
+	s := supervise(t, playing("p", 100, succeeds, "A", "B"))
+	p := launch(t, &hooked{Store: db, listen: func() error { return errors.New("deaf") }}, s, polling(aLongTime),
+		func(c *runtime.Config) { c.Concurrency = 100 })
+	awaitState(t, db, first, job.Succeeded) // one alone: the next claim asks for few
+	many(t, db, 16, func(s *job.Submission) { s.Type, s.Priority = "A", 1 })
+	many(t, db, 50, ofType("B"))
+	locked, err := db.pool.Begin(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = locked.Rollback(context.Background()) })
+	_, err = locked.Exec(t.Context(), "select from ready where job_type = 'A' for update")
+	require.NoError(t, err)
+	p.JobsReady()
+	awaitAll(t, db, 51, job.Succeeded)
+}
+
 func TestWhatHasLinedUpForLongIsGivenBack(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)

@@ -76,6 +76,10 @@ func TestPlansOfTheHotStatementsAfterAQuietNight(t *testing.T) {
 	lists := []string{"ready", "ready_pkey", "leases", "leases_pkey", "timers", "timers_pkey", "timers_run_at"}
 	exec(t, s, "update pg_class set reltuples = 0, relpages = 300 where relname = any($1)", lists)
 	comparePlans(t, s, false)
+	list, _ := listing(job.Filter{Limit: 50, Type: "COMMON", States: []job.State{job.Queued}})
+	for name, sql := range map[string]string{"list": list, "submitted": submittedSQL, "get": getSQL, "detail": detailSQL} {
+		require.Regexp(t, `leases_pkey on leases l\n +Index Cond`, explainSQL(t, s, sql), name)
+	}
 }
 
 func comparePlans(t *testing.T, s *Store, write bool) {

@@ -20,7 +20,8 @@ import (
 // Submissions are independent: one that cannot be stored does not keep the
 // others out. A submission whose idempotency key is known gets the receipt of
 // the job that has it. Submitting the same id again is safe. The jobs are on
-// disk on return, unless every one of them is Fast.
+// disk on return, unless every one of them is Fast; of several with one key the
+// first counts.
 func (s *Store) Submit(ctx context.Context, batch []job.Submission) []job.Submitted {
 	results := make([]job.Submitted, len(batch))
 	set := newSubmissionSet(batch)

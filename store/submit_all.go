@@ -15,7 +15,8 @@ const insertAtMost = 500
 // results has an error. What a key found counts as stored. The results are in
 // the order given; where nothing was stored, those without an error say no
 // more than that it was not their fault. Submitting the same ids again is safe.
-// The jobs are on disk on return, unless every one of them is Fast.
+// The jobs are on disk on return, unless every one of them is Fast; of several
+// with one key the first counts.
 func (s *Store) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error) {
 	set := newSubmissionSet(batch)
 	results := make([]job.Submitted, len(batch))
