@@ -59,10 +59,7 @@ type claimer struct {
 	// exhausted holds, by plugin, the pools that had more slots than there
 	// were jobs. Free slots alone are no reason to claim for them again.
 	exhausted map[string]string
-	// bites holds, by plugin, twice as many jobs as the last claim has brought:
-	// more are not asked for at once. After one that has brought none there is
-	// no such bound: the most urgent jobs may have been under the lock of another
-	// claimer, and those of another type wait behind them.
+	// bites holds, by plugin, twice as many jobs as the last claim has brought.
 	bites map[string]int
 	// known holds, by plugin, the pools that newPool was called for.
 	known    map[string]string
@@ -114,14 +111,11 @@ func (c *claimer) round(ctx context.Context) (wanted int, err error) {
 			c.known[pool.Plugin] = identity(pool)
 			c.newPool()
 		}
-		wanted := c.wanted(pool)
-		if wanted == 0 {
+		most := c.wanted(pool)
+		if most == 0 {
 			continue
 		}
-		limit := wanted
-		if bite := c.bites[pool.Plugin]; bite > 0 {
-			limit = min(wanted, max(bite, leastBite))
-		}
+		limit := c.bite(pool, most)
 		sent := time.Now()
 		claimed, err := c.claim(ctx, pool, limit)
 		if err != nil {
@@ -129,7 +123,7 @@ func (c *claimer) round(ctx context.Context) (wanted int, err error) {
 			return 0, err
 		}
 		c.bites[pool.Plugin] = 2 * claimed
-		if 0 < claimed && claimed < limit || limit == wanted && claimed < wanted {
+		if claimed < limit && (claimed > 0 || limit == most) {
 			c.exhausted[pool.Plugin] = identity(pool)
 		}
 		if 1 < claimed && claimed < limit {
@@ -155,6 +149,17 @@ func (c *claimer) wanted(pool job.Pool) int {
 	running, held := c.held.counts()
 	room := 2*c.cfg.Concurrency + settleBatch - (held - c.lineup.count())
 	return max(min(c.lineup.wanted(pool, running), room, claimBatch), 0)
+}
+
+// bite returns how many of the jobs that a pool may have are asked for at once:
+// about as many as there are likely to be. After a claim that has brought none
+// it is all of them: the most urgent ones may have been under the lock of another
+// claimer, and those of another type wait behind them.
+func (c *claimer) bite(pool job.Pool, most int) int {
+	if likely := c.bites[pool.Plugin]; likely > 0 {
+		return min(most, max(likely, leastBite))
+	}
+	return most
 }
 
 // inTurn begins with another pool each time, so that none is always last when
