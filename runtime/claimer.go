@@ -123,13 +123,14 @@ func (c *claimer) round(ctx context.Context) (wanted int, err error) {
 			return 0, err
 		}
 		c.bites[pool.Plugin] = 2 * claimed
-		if claimed < limit && (claimed > 0 || limit == most) {
-			c.exhausted[pool.Plugin] = identity(pool)
+		if claimed == limit || claimed == 0 && limit < most {
+			continue // there may be more
 		}
-		if 1 < claimed && claimed < limit {
+		c.exhausted[pool.Plugin] = identity(pool)
+		if claimed > 1 {
 			c.together = sent.Add(trickleFor)
 		}
-		if soon := time.Now().Add(lookAgainAfter); 0 < claimed && claimed < limit && soon.Before(c.nextPoll) {
+		if soon := time.Now().Add(lookAgainAfter); claimed > 0 && soon.Before(c.nextPoll) {
 			c.nextPoll = soon
 		}
 	}

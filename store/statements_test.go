@@ -87,6 +87,25 @@ func TestEveryHeaderSaysWhatItsStatementDoes(t *testing.T) {
 	}
 }
 
+// There are two statements to submit with, and one meaning.
+func TestWhatIsSubmittedIsReadAlikeWithAKeyAndWithout(t *testing.T) {
+	read := func(sql string) string {
+		_, sql, _ = strings.Cut(sql, "with input as (")
+		input, _, found := strings.Cut(sql, "), written as (")
+		require.True(t, found)
+		return input
+	}
+	stored := func(sql string) string {
+		_, sql, _ = strings.Cut(sql, "), written as (")
+		_, sql, _ = strings.Cut(sql, "    select\n")
+		values, _, found := strings.Cut(sql, "    from due\n")
+		require.True(t, found)
+		return strings.ReplaceAll(values, "idempotency_key, ", "")
+	}
+	require.Equal(t, read(submitSQL), read(submitUnkeyedSQL))
+	require.Equal(t, stored(submitSQL), stored(submitUnkeyedSQL))
+}
+
 // What a lease protects may only be written by whoever shows it.
 func TestEveryWayOutOfRunningIsFenced(t *testing.T) {
 	for _, verb := range settleVerbs {

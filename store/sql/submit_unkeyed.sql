@@ -1,7 +1,8 @@
 -- Submit jobs that have no idempotency key: none -> created | queued. Many rows, all
 -- or none.
--- The same as submit.sql, but that nothing can be in the way: there the server
--- inserts each row on trial, with a lock and a WAL record of its own (48 bytes).
+-- The same as submit.sql (a test compares them), but that nothing can be in the
+-- way: there the server inserts each row on trial, with a lock and a WAL record of
+-- its own (48 bytes).
 -- Clock: now(). Fence: none needed; the ids are new.
 -- Locks: none that anybody waits for.
 -- Index: none.
