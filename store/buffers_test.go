@@ -51,9 +51,9 @@ func TestAnOldSnapshotDoesNotSlowClaimsDown(t *testing.T) {
 		}
 		settle(t, s, settlements...)
 	}
-	// As if no time had passed since the first mark was set.
-	set := s.marks.byType[jobType].set
-	with := searched(t, s, limit, s.marks.stretches([]string{jobType}, set)...)
+	// As if no time had passed since all was looked through.
+	now := s.marks.byType[jobType][0].searched
+	with := searched(t, s, limit, s.marks.search([]string{jobType}, now).stretches...)
 	without := searched(t, s, limit, everything(jobType))
 	require.Less(t, with, 500, "with the mark")
 	require.Greater(t, without, passing, "without it, every dead entry is looked at")
@@ -70,20 +70,22 @@ func searched(t testing.TB, s *Store, limit int, stretches ...stretch) int {
 	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
 	_, err = tx.Exec(t.Context(), "prepare probe as "+claimSQL)
 	require.NoError(t, err)
-	var types, urgencies, runAts, untils []string
+	var types, urgencies, runAts, jobIDs, untils []string
 	for _, part := range stretches {
 		runAt := "-infinity"
-		if !part.runAt.Time.IsZero() {
-			runAt = part.runAt.Time.Format(time.RFC3339Nano)
+		if !part.from.runAt.IsZero() {
+			runAt = part.from.runAt.Format(time.RFC3339Nano)
 		}
 		types, urgencies = append(types, part.jobType), append(urgencies, strconv.Itoa(int(part.urgency)))
-		runAts, untils = append(runAts, runAt), append(untils, strconv.Itoa(int(part.until)))
+		runAts, jobIDs = append(runAts, runAt), append(jobIDs, part.from.id.String())
+		untils = append(untils, strconv.Itoa(int(part.until)))
 	}
 	ids := ask[string](t, s, "select string_agg(gen_random_uuid()::text, ',') from generate_series(1, $1)", limit)
 	var text []byte
 	require.NoError(t, tx.QueryRow(t.Context(), fmt.Sprintf(
-		"explain (analyze, buffers, timing off, format json) execute probe('{%s}', '{%s}', '{%s}', '{%s}', %d, 'w', '1 minute', '{%s}')",
-		strings.Join(types, ","), strings.Join(urgencies, ","), strings.Join(runAts, ","), strings.Join(untils, ","), limit, ids),
+		"explain (analyze, buffers, timing off, format json) execute probe('{%s}', '{%s}', '{%s}', '{%s}', '{%s}', %d, 'w', '1 minute', '{%s}')",
+		strings.Join(types, ","), strings.Join(urgencies, ","), strings.Join(runAts, ","),
+		strings.Join(jobIDs, ","), strings.Join(untils, ","), limit, ids),
 		pgx.QueryExecModeSimpleProtocol).Scan(&text))
 	_, err = tx.Exec(t.Context(), "deallocate probe")
 	require.NoError(t, err)

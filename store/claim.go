@@ -15,11 +15,12 @@ import (
 // each under a lease of its own for the duration, and returns them most
 // urgent first. It never waits for another claimer.
 func (s *Store) Claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error) {
-	claimed, err := s.take(ctx, claimArguments(s.marks.stretches(types, time.Now()), worker, limit, lease))
+	search := s.marks.search(types, time.Now())
+	claimed, err := s.take(ctx, claimArguments(search.stretches, worker, limit, lease))
 	if err != nil {
 		return nil, translate("claim", err)
 	}
-	s.marks.advance(claimed, time.Now())
+	s.marks.found(search, claimed, limit, time.Now())
 	return claimed, nil
 }
 
@@ -27,7 +28,8 @@ func claimArguments(stretches []stretch, worker string, limit int, lease time.Du
 	return []any{
 		column(stretches, func(s stretch) string { return s.jobType }),
 		column(stretches, func(s stretch) int16 { return s.urgency }),
-		column(stretches, func(s stretch) pgtype.Timestamptz { return s.runAt }),
+		column(stretches, func(s stretch) pgtype.Timestamptz { return s.from.due() }),
+		column(stretches, func(s stretch) pgtype.UUID { return uuid(s.from.id) }),
 		column(stretches, func(s stretch) int32 { return s.until }),
 		limit, worker, interval(lease), newLeaseIDs(limit),
 	}

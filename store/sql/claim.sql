@@ -1,17 +1,18 @@
--- Claim up to $5 jobs for worker $6: queued -> running.
--- $1..$4 are stretches of the order to look through, each of one job type: from
--- an urgency and a due time on, up to an urgency that is not part of it. The
+-- Claim up to $6 jobs for worker $7: queued -> running.
+-- $1..$5 are stretches of the order to look through, each of one job type: from
+-- a place in an urgency on, up to an urgency that is not part of it. The
 -- stretches leave out what is known to be claimed already, because that may be
 -- nothing but dead index entries while an old snapshot keeps vacuum away.
--- $8 are as many new lease ids: gen_random_uuid would take a tenth of the time.
--- Clock: the lease $7 runs from now().
+-- $9 are as many new lease ids: gen_random_uuid would take a tenth of the time.
+-- Clock: the lease $8 runs from now().
 -- Locks: ready rows, each stretch in key order, skipping those that another
 -- claimer holds. Whoever changes what is read of a ledger row moves its ready row
 -- first, so that the ledger needs no lock. A first look without locks tells how
--- many jobs of each stretch are among the most urgent $5 of all, so that no row
--- is locked that is not claimed; where there is one stretch only, nothing is to
--- be shared out, which saves a tenth. MATERIALIZED, or the planner may run a LIMIT
--- again and claim too many.
+-- many jobs of each stretch are among the most urgent $6 of all, so that no row
+-- is locked that is not claimed. The stretches of one type are in order, and are
+-- read one after the other for as long as it takes: nothing is to be shared out,
+-- which saves a tenth. MATERIALIZED, or the planner may run a LIMIT again and claim
+-- too many.
 -- OFFSET 0, or a ledger in which nothing was queued when it was last analysed is
 -- read whole.
 -- Order: urgency, due time, creation.
@@ -20,12 +21,12 @@
 -- Index: ready_pkey, twice for each stretch; jobs_pkey.
 with stretches as (
     select *
-    from unnest($1::text[], $2::smallint[], $3::timestamptz[], $4::integer[])
-        as s (job_type, urgency, run_at, until)
+    from unnest($1::text[], $2::smallint[], $3::timestamptz[], $4::uuid[], $5::integer[])
+        as s (job_type, urgency, run_at, job_id, until)
 ), shares as materialized (
-    select s.*, $5::bigint as jobs
+    select s.*, $6::bigint as jobs
     from stretches s
-    where (select count(*) from stretches) = 1
+    where (select count(distinct job_type) from stretches) = 1
     union all
     select first.*, count(*) as jobs
     from (
@@ -35,15 +36,15 @@ with stretches as (
             select r.urgency, r.run_at, r.job_id
             from ready r
             where r.job_type = s.job_type and r.urgency < s.until
-                and (r.urgency, r.run_at, r.job_id) >= (s.urgency, s.run_at, uuid '00000000-0000-0000-0000-000000000000')
+                and (r.urgency, r.run_at, r.job_id) >= (s.urgency, s.run_at, s.job_id)
             order by r.urgency, r.run_at, r.job_id
-            limit $5
+            limit $6
         ) waiting
-        where (select count(*) from stretches) > 1
+        where (select count(distinct job_type) from stretches) > 1
         order by waiting.urgency, waiting.run_at, waiting.job_id
-        limit $5
+        limit $6
     ) first
-    group by first.job_type, first.urgency, first.run_at, first.until
+    group by first.job_type, first.urgency, first.run_at, first.job_id, first.until
 ), picked as materialized (
     select found.place
     from shares s
@@ -51,15 +52,16 @@ with stretches as (
         select r.ctid as place
         from ready r
         where r.job_type = s.job_type and r.urgency < s.until
-            and (r.urgency, r.run_at, r.job_id) >= (s.urgency, s.run_at, uuid '00000000-0000-0000-0000-000000000000')
+            and (r.urgency, r.run_at, r.job_id) >= (s.urgency, s.run_at, s.job_id)
         order by r.urgency, r.run_at, r.job_id
         limit s.jobs for update skip locked
     ) found
+    limit $6
 ), taken as (
     delete from ready r using picked p where r.ctid = p.place
     returning r.job_id
 ), claimed as materialized (
-    select ($8::uuid[])[row_number() over ()] as lease_id, ledger.*
+    select ($9::uuid[])[row_number() over ()] as lease_id, ledger.*
     from taken t
     cross join lateral (
         select j.job_id, j.fence + 1 as fence, j.job_type, j.tenant, j.payload, j.attempt + 1 as attempt,
@@ -71,7 +73,7 @@ with stretches as (
     ) ledger
 ), leased as (
     insert into leases (job_id, lease_id, fence, worker_id, claimed_at, expires_at)
-    select job_id, lease_id, fence, $6, now(), now() + $7::interval from claimed
+    select job_id, lease_id, fence, $7, now(), now() + $8::interval from claimed
 )
 select job_id, lease_id, fence, job_type, tenant, payload::text as payload, attempt, max_attempts,
     interruptions, timeout, checkpoint::text as checkpoint, trace_parent, trace_state,
