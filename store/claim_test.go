@@ -220,7 +220,7 @@ func TestAJobThatCommitsLateBehindTheMarkIsFound(t *testing.T) {
 	hour := func(j *job.Submission) { j.RunAt = time.Now().Add(-time.Hour) }
 	late := submission(t, hour)
 	entries := []entry{newEntry(late)}
-	commit := locked(t, s, submitSQL, submitColumns(entries, []int{0})...)
+	commit := locked(t, s, submitSQL, newInsertion(entries, []int{0}).columns()...)
 	submit(t, s, submissions(t, 3)...)
 	require.Len(t, claim(t, s, 10), 3)
 	commit()

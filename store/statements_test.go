@@ -190,7 +190,7 @@ func rowStructs(t testing.TB) map[string][]string {
 		}
 	}
 	// These go through a method that several verbs share.
-	named["submit"], named["submit_unkeyed"], named["submitted"] = "submittedRow", "submittedRow", "submittedRow"
+	named["submit"], named["submit_unkeyed"], named["submitted"] = "submittedRow", "unkeyedRow", "submittedRow"
 	found := map[string][]string{
 		"claim": sorted(slices.Collect(maps.Keys(new(claimedRow).columns())), normalized),
 	}

@@ -63,12 +63,7 @@ func (s *Store) submitDistinct(ctx context.Context, entries []entry, places []in
 func (s *Store) insert(ctx context.Context, entries []entry, places []int) (map[key]submittedRow, error) {
 	found := make(map[key]submittedRow, len(places))
 	for {
-		query := s.query
-		if everyFast(entries, places) {
-			query = s.queryFast
-		}
-		sql, args := submitStatement(entries, places)
-		rows, err := query(ctx, sql, args...)
+		rows, err := s.run(ctx, newInsertion(entries, places), everyFast(entries, places))
 		if err == nil {
 			for _, row := range rows {
 				found[row.key()] = row
@@ -84,7 +79,7 @@ func (s *Store) insert(ctx context.Context, entries []entry, places []int) (map[
 			return nil, err
 		}
 		ids := column(places, func(place int) pgtype.UUID { return uuid(entries[place].ID) })
-		rows, readErr := s.query(ctx, submittedSQL, ids)
+		rows, readErr := s.submitted(ctx, ids)
 		if readErr != nil {
 			return nil, errors.Join(err, readErr)
 		}
@@ -119,8 +114,9 @@ func (s *Store) Known(ctx context.Context, submission job.Submission) (bool, err
 	return bytes.Equal(hash, requestHash(submission)), translate("known", err)
 }
 
-func (s *Store) query(ctx context.Context, sql string, args ...any) ([]submittedRow, error) {
-	rows, err := s.work.Query(ctx, sql, args...)
+// submitted returns those of the ids that are jobs.
+func (s *Store) submitted(ctx context.Context, ids pgtype.ArrayGetter) ([]submittedRow, error) {
+	rows, err := s.work.Query(ctx, submittedSQL, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -131,20 +127,22 @@ func submittedRows(rows pgx.Rows) ([]submittedRow, error) {
 	return pgx.CollectRows(rows, pgx.RowToStructByName[submittedRow])
 }
 
-// queryFast is query with a commit that does not wait for the disk. Both
-// statements are one transaction and one round trip.
-func (s *Store) queryFast(ctx context.Context, sql string, args ...any) (found []submittedRow, err error) {
+// run runs an insertion in a transaction of its own. A fast commit does not wait
+// for the disk: both statements are one transaction and one round trip.
+func (s *Store) run(ctx context.Context, i insertion, fast bool) (stored []submittedRow, err error) {
 	batch := &pgx.Batch{}
-	batch.Queue(commitFastSQL)
-	batch.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
-		found, err = submittedRows(rows)
+	if fast {
+		batch.Queue(commitFastSQL)
+	}
+	batch.Queue(i.sql(), i.columns()...).Query(func(rows pgx.Rows) (err error) {
+		stored, err = i.stored(rows)
 		return err
 	})
 	// Close tells of the commit, which comes after the rows.
 	if err := s.work.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, err
 	}
-	return found, nil
+	return stored, nil
 }
 
 // everyFast reports whether nobody's answer waits for the disk.
@@ -185,9 +183,12 @@ func newEntry(s job.Submission) entry {
 	return entry{Submission: s, key: newKey(s.Tenant, s.IdempotencyKey, s.ID), hash: requestHash(s)}
 }
 
-// requestHash covers what makes two requests the same: the type and the
-// payload without insignificant white space.
+// requestHash covers what makes two requests with one idempotency key the same: the
+// type and the payload without insignificant white space. It is empty without a key.
 func requestHash(s job.Submission) []byte {
+	if s.IdempotencyKey == "" {
+		return []byte{}
+	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, s.Payload); err != nil {
 		compact.Reset() // not JSON: the database will refuse it
@@ -222,49 +223,4 @@ func (r submittedRow) answer(e entry) job.Submitted {
 		ID: r.JobID, Type: r.JobType, State: job.State(r.State),
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Replayed: !r.Fresh,
 	}}
-}
-
-// submitStatement is what stores the entries at the places.
-func submitStatement(entries []entry, places []int) (sql string, args []any) {
-	keyed := func(place int) bool { return entries[place].IdempotencyKey != "" }
-	if slices.ContainsFunc(places, keyed) {
-		return submitSQL, submitColumns(entries, places)
-	}
-	return submitUnkeyedSQL, submitColumns(entries, places)
-}
-
-func submitColumns(entries []entry, places []int) []any {
-	batch := make([]entry, len(places))
-	for i, place := range places {
-		batch[i] = entries[place]
-	}
-	return []any{
-		column(batch, func(e entry) pgtype.UUID { return uuid(e.ID) }),
-		column(batch, func(e entry) string { return e.Tenant }),
-		column(batch, func(e entry) string { return e.Type }),
-		column(batch, func(e entry) pgtype.Text { return text(e.IdempotencyKey) }),
-		column(batch, func(e entry) []byte { return e.hash }),
-		column(batch, func(e entry) string { return string(e.Payload) }),
-		column(batch, func(e entry) int16 { return e.Priority }),
-		column(batch, func(e entry) pgtype.Timestamptz { return instant(e.RunAt) }),
-		column(batch, func(e entry) pgtype.Interval { return interval(e.Delay) }),
-		column(batch, func(e entry) bool { return e.Hold }),
-		column(batch, func(e entry) int32 { return int32(e.MaxAttempts) }),
-		column(batch, func(e entry) pgtype.Interval { return interval(e.Timeout) }),
-		column(batch, func(e entry) pgtype.Text { return tags(e.Tags) }),
-		column(batch, func(e entry) string { return e.Trace.Parent }),
-		column(batch, func(e entry) string { return e.Trace.State }),
-	}
-}
-
-// tags travel as a JSON array: an array of arrays would have to be rectangular.
-func tags(list []string) pgtype.Text {
-	if len(list) == 0 {
-		return pgtype.Text{}
-	}
-	encoded, err := json.Marshal(list)
-	if err != nil {
-		panic("store: " + err.Error()) // strings always marshal
-	}
-	return document(encoded)
 }

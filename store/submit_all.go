@@ -47,7 +47,7 @@ func (s *Store) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Su
 		// The commit may have been lost, or its answer: pgx 5.12 says "conn
 		// closed" of a COMMIT that got none, as if it had not been sent. It can
 		// also arrive after the next look, and is then in the way.
-		stored, readErr := s.query(ctx, submittedSQL, set.ids())
+		stored, readErr := s.submitted(ctx, set.ids())
 		if readErr != nil {
 			return nil, translate("submit all", errors.Join(err, readErr))
 		}
@@ -75,12 +75,12 @@ func (s *Store) insertAll(ctx context.Context, set submissionSet, results []job.
 	for rest := set.distinct; len(rest) > 0; {
 		places := rest[:min(len(rest), insertAtMost)]
 		rest = rest[len(places):]
-		sql, args := submitStatement(set.entries, places)
-		rows, err := tx.Query(ctx, sql, args...)
+		insertion := newInsertion(set.entries, places)
+		rows, err := tx.Query(ctx, insertion.sql(), insertion.columns()...)
 		if err != nil {
 			return err
 		}
-		inserted, err := submittedRows(rows)
+		inserted, err := insertion.stored(rows)
 		if err != nil {
 			return err
 		}
@@ -129,9 +129,8 @@ func (s *Store) probe(ctx context.Context, set submissionSet, places []int) erro
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
 	for ; len(places) > 0; places = places[min(len(places), insertAtMost):] {
-		part := places[:min(len(places), insertAtMost)]
-		sql, args := submitStatement(set.entries, part)
-		if _, err := tx.Exec(ctx, sql, args...); err != nil {
+		insertion := newInsertion(set.entries, places[:min(len(places), insertAtMost)])
+		if _, err := tx.Exec(ctx, insertion.sql(), insertion.columns()...); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,8 @@
 -- or none.
 -- The same as submit.sql (a test compares them), but that nothing can be in the
 -- way: there the server inserts each row on trial, with a lock and a WAL record of
--- its own (48 bytes).
+-- its own (48 bytes). All being stored as given, one row tells of them: when, and
+-- which of them wait for their time.
 -- Clock: now(). Fence: none needed; the ids are new.
 -- Locks: none that anybody waits for.
 -- Index: none.
@@ -34,7 +35,7 @@ with input as (
         trace_parent, trace_state, max_attempts, timeout,
         (case when due_at > now() then 'created' else 'queued' end)::job_state, due_at
     from due
-    returning job_id, tenant, job_type, request_hash, state, priority, run_at, created_at, updated_at
+    returning job_id, job_type, state, priority, run_at
 ), queued as (
     insert into ready (job_id, job_type, urgency, run_at)
     select job_id, job_type, -priority, run_at from written where state = 'queued'
@@ -47,6 +48,4 @@ with input as (
     from written
     group by job_type
 )
-select job_id, tenant, '' as idempotency_key, job_type, request_hash, state::text as state, created_at,
-    updated_at, true as fresh
-from written;
+select now() as created_at, array(select job_id from written where state = 'created') as waiting;
