@@ -29,7 +29,10 @@ func TestADeathIsReportedWithItsCause(t *testing.T) {
 		outcome := h.run("good", do(what))
 		require.Equal(t, job.Crash, outcome.Kind)
 		require.Contains(t, outcome.Message, fmt.Sprintf("plugin good, pid %d: %s", pid, want))
-		require.Equal(t, job.Crash, h.outcome(bystander).Kind)
+		require.Equal(t, 1, outcome.Company)
+		beside := h.outcome(bystander)
+		require.Equal(t, job.Crash, beside.Kind)
+		require.Equal(t, 1, beside.Company)
 		require.False(t, alive(pid))
 		if what == "panic" {
 			require.True(t, strings.HasPrefix(outcome.Stack, "panic: boom"), outcome.Stack)
@@ -37,7 +40,9 @@ func TestADeathIsReportedWithItsCause(t *testing.T) {
 	}
 	_, r := h.begin("good", do("ignore"))
 	require.NoError(t, syscall.Kill(h.status("good").PIDs[0], syscall.SIGKILL))
-	require.Contains(t, h.outcome(r).Message, "signal: killed")
+	alone := h.outcome(r)
+	require.Contains(t, alone.Message, "signal: killed")
+	require.Zero(t, alone.Company)
 	h.eventually(func() bool { return h.status("good").Restarts == 4 }, "the restarts are counted")
 	require.Equal(t, 4, h.status("good").Crashes)
 	require.Contains(t, h.status("good").LastError, "signal: killed")

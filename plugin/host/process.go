@@ -256,11 +256,12 @@ func (p *process) abandon(cause error) {
 		Kind:    job.Crash,
 		Message: fmt.Sprintf("plugin %s, pid %d: %v", p.fleet.config.Name, p.child.PID(), cause),
 		Stack:   p.child.Output().LastWords(),
+		Company: len(left) - 1,
 	}
 	if errors.Is(cause, errClosing) {
 		// It is the host that goes, and the handler is certain to have
 		// stopped: the job is not to blame.
-		outcome.Kind, outcome.Stack = job.GivenBack, ""
+		outcome.Kind, outcome.Stack, outcome.Company = job.GivenBack, "", 0
 	}
 	bystander := job.Outcome{
 		Kind:    job.Interrupted,

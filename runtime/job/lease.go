@@ -85,6 +85,9 @@ type Assignment struct {
 	// sending. A handler process that hears of no extension within it stops
 	// the job.
 	LeaseFor time.Duration
+	// Alone says that the attempt must run in a process of its own: the last
+	// process under the job has died, and the job may be to blame.
+	Alone bool
 }
 
 // Pool is a handler plugin with its room: the types its processes serve and
@@ -95,6 +98,8 @@ type Pool struct {
 	Version string   `json:"version"`
 	Types   []string `json:"jobTypes"`
 	Free    int      `json:"-"`
+	// FreeAlone is how many attempts with Assignment.Alone it could take now.
+	FreeAlone int `json:"-"`
 }
 
 // TypeSpec is what a handler declares about one job type, with config laid

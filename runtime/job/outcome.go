@@ -55,4 +55,7 @@ type Outcome struct {
 	// delay: for Failure instead of the policy's backoff, for Snoozed how
 	// long to sleep.
 	RetryAfter *time.Duration
+	// Company, for Crash, is how many other attempts were in the process that
+	// died; with 0 only this one can be to blame.
+	Company int
 }
