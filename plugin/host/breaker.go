@@ -89,6 +89,13 @@ func (b *breaker) broken() bool {
 	return b.failures >= b.backoff.BreakAfter
 }
 
+// holding reports whether a launch would have to wait for the backoff.
+func (b *breaker) holding() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return time.Now().Before(b.next)
+}
+
 func (b *breaker) holdLocked() {
 	delay := b.backoff.Max
 	// The exponent is clamped before the shift: 2^62 ns is beyond any cap.

@@ -21,8 +21,11 @@ type fleet struct {
 	log      *slog.Logger
 	breaker  *breaker
 
-	mu        sync.Mutex
-	live      []*process
+	mu   sync.Mutex
+	live []*process
+	// alone counts the attempts that have, or wait for, a process of their
+	// own.
+	alone     int
 	manifest  *manifest
 	restarts  int
 	crashes   int
@@ -145,6 +148,9 @@ func (f *fleet) pool() (job.Pool, bool) {
 	pool := job.Pool{Plugin: f.config.Name, Version: f.manifest.version, Types: slices.Clone(f.manifest.types)}
 	for _, p := range f.live {
 		pool.Free += p.capacity - p.inFlight
+	}
+	if !f.breaker.holding() {
+		pool.FreeAlone = maxAlone - f.alone
 	}
 	return pool, true
 }

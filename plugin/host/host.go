@@ -143,9 +143,9 @@ func (h *Host) Types() []job.TypeSpec {
 	return specs
 }
 
-// Start gives an attempt to the least loaded process of the plugin. It returns
-// ErrNoSlot when there is none with a free slot; then the reporter is not called.
-// An attempt that is too large for any message is taken and reported as a
+// Start gives an attempt to the least loaded process of the plugin, or to one
+// that is launched for it when it must be alone. It returns ErrNoSlot when there
+// is no slot; then the reporter is not called. An attempt that is too large for any message is taken and reported as a
 // permanent failure.
 func (h *Host) Start(plugin string, a job.Assignment, r job.Reporter) (job.Run, error) {
 	f := h.byName[plugin]
@@ -155,6 +155,9 @@ func (h *Host) Start(plugin string, a job.Assignment, r job.Reporter) (job.Run, 
 	start := writeStart(&a)
 	if bytes := startBytes(start); bytes > wire.MaxMessageBytes {
 		return h.refuse(plugin, r, tooLarge(bytes, wire.MaxMessageBytes))
+	}
+	if a.Alone {
+		return h.startAlone(f, start, &a, r)
 	}
 	for h.draining.Err() == nil {
 		p := f.reserve()

@@ -35,6 +35,9 @@ type process struct {
 	manifest *manifest
 	capacity int
 	upSince  time.Time
+	// alone says that the process is for one attempt, after which it is
+	// drained.
+	alone bool
 
 	// inFlight counts reserved slots; guarded by the fleet.
 	inFlight int
@@ -153,8 +156,7 @@ func (p *process) serve() error {
 
 // watch waits for the first reason to end the process.
 func (p *process) watch() error {
-	drain := p.fleet.host.draining.Done()
-	idle := (<-chan struct{})(nil)
+	drain, idle := p.fleet.host.draining.Done(), p.idle
 	grace := (<-chan time.Time)(nil)
 	for {
 		select {
@@ -167,7 +169,7 @@ func (p *process) watch() error {
 		case <-p.fleet.host.killing.Done():
 			return errClosing
 		case <-drain:
-			drain, idle = nil, p.idle
+			drain = nil
 			p.drain()
 		case <-idle:
 			idle, grace = nil, time.After(p.fleet.settings.KillGrace)
@@ -216,11 +218,15 @@ func (p *process) idling() bool {
 
 func (p *process) drain() {
 	p.mu.Lock()
+	p.drainLocked()
+	p.mu.Unlock()
+	p.wake()
+}
+
+func (p *process) drainLocked() {
 	p.draining = true
 	p.queue.drain = true
 	p.tellIdleLocked()
-	p.mu.Unlock()
-	p.wake()
 }
 
 func (p *process) tellIdleLocked() {
@@ -262,6 +268,10 @@ func (p *process) abandon(cause error) {
 		// It is the host that goes, and the handler is certain to have
 		// stopped: the job is not to blame.
 		outcome.Kind, outcome.Stack, outcome.Company = job.GivenBack, "", 0
+	}
+	if errors.Is(cause, errKilled) {
+		// It is known whose fault it was.
+		outcome.Company = 0
 	}
 	bystander := job.Outcome{
 		Kind:    job.Interrupted,

@@ -35,6 +35,9 @@ type PluginStatus struct {
 	// they can take.
 	InFlight int
 	Free     int
+	// Alone is how many attempts have, or wait for, a process of their own.
+	// PIDs and InFlight leave them out.
+	Alone int
 }
 
 // Status describes every configured plugin, in the order of configuration.
@@ -53,6 +56,7 @@ func (f *fleet) status() PluginStatus {
 	s := PluginStatus{
 		Name: f.config.Name, State: Starting, Processes: f.config.Processes,
 		Restarts: f.restarts, Crashes: f.crashes, LastError: f.lastError,
+		Alone: f.alone,
 	}
 	if f.manifest != nil {
 		s.Version = f.manifest.version

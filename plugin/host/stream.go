@@ -102,8 +102,15 @@ func (p *process) finish(outcomes []*handlerv1.Outcome) {
 		delete(p.attempts, sent.GetHandle())
 		endings = append(endings, ending{attempt: a, outcome: readOutcome(a.canceled, sent)})
 	}
+	over := p.alone && len(endings) > 0
+	if over {
+		p.drainLocked()
+	}
 	p.tellIdleLocked()
 	p.mu.Unlock()
+	if over {
+		p.wake()
+	}
 	p.fleet.release(p, len(endings))
 	for _, e := range endings {
 		e.attempt.reporter.Finished(e.outcome)

@@ -195,6 +195,8 @@ func (w *work) run(start *handlerv1.Start, canceled chan handlerv1.Cancel_Reason
 	case "print-bad-json":
 		_, _ = syscall.Write(2, []byte("{\"@message\": 42}\n"))
 		w.succeed(start, nil)
+	case "identity":
+		w.succeed(start, fmt.Appendf(nil, `{"pid":%d,"leaseMs":%d}`, os.Getpid(), start.GetLeaseMs()))
 	case "environment":
 		result, _ := json.Marshal(os.Environ())
 		w.succeed(start, result)

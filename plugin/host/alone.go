@@ -1,0 +1,209 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// maxAlone is how many attempts of a plugin can have a process of their own at
+// once. They are suspects: work for them must not take much from the others'.
+const maxAlone = 2
+
+// CodeNoProcess marks an attempt that was given back because no process of its
+// own came up for it.
+const CodeNoProcess = "no_process"
+
+// solo is an attempt that has a process of its own, or will. What it is told
+// before the process is up is kept: a cancel ends it, a lease is passed on.
+type solo struct {
+	fleet    *fleet
+	start    *handlerv1.Start
+	a        *job.Assignment
+	reporter job.Reporter
+	// stop gives up the launch.
+	stop context.CancelFunc
+
+	mu sync.Mutex
+	// run is nil until the process is up.
+	run *attempt
+	// canceled is the first reason to stop; empty while there is none.
+	canceled job.CancelReason
+	// until is when the lease is no longer proven.
+	until time.Time
+}
+
+var _ job.Run = (*solo)(nil)
+
+// startAlone launches a process for the attempt, in the background.
+func (h *Host) startAlone(f *fleet, start *handlerv1.Start, a *job.Assignment, r job.Reporter) (job.Run, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing || !f.reserveAlone() {
+		return nil, fmt.Errorf("plugin %s, a process of its own: %w", f.config.Name, ErrNoSlot)
+	}
+	ctx, stop := context.WithCancel(h.draining)
+	s := &solo{fleet: f, start: start, a: a, reporter: r, stop: stop, until: time.Now().Add(a.LeaseFor)}
+	h.slots.Go(func() {
+		defer stop()
+		s.live(ctx)
+	})
+	return s, nil
+}
+
+// live is the attempt from its launch until its process is gone.
+func (s *solo) live(ctx context.Context) {
+	f := s.fleet
+	defer f.releaseAlone()
+	p, err := s.launch(ctx)
+	if err != nil {
+		s.reporter.Finished(s.neverBegan(err))
+		return
+	}
+	s.begin(p)
+	if cause := p.serve(); f.soloEnded(p, cause) {
+		// A slot that comes back at once would make a fork storm of jobs that
+		// crash at once.
+		select {
+		case <-time.After(f.settings.Backoff.Min):
+		case <-f.host.draining.Done():
+		}
+	}
+}
+
+func (s *solo) launch(ctx context.Context) (*process, error) {
+	f := s.fleet
+	if err := f.breaker.admit(ctx); err != nil {
+		return nil, err
+	}
+	defer f.breaker.release()
+	p, err := f.launch(ctx)
+	if err == nil {
+		p.alone, p.inFlight = true, 1
+		f.log.Info("plugin process up for one attempt", "pid", p.child.PID(), "job_id", s.a.JobID.String())
+		return p, nil
+	}
+	if ctx.Err() == nil {
+		f.launchFailed(err)
+	}
+	return nil, err
+}
+
+// begin gives the attempt to its process, with what it was told meanwhile.
+func (s *solo) begin(p *process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.a.LeaseFor = time.Until(s.until)
+	s.run = p.begin(s.start, s.a, s.reporter)
+	if s.canceled != "" {
+		s.run.Cancel(s.canceled)
+	}
+}
+
+// neverBegan is the outcome when there was no process to begin in.
+func (s *solo) neverBegan(err error) job.Outcome {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch s.canceled {
+	case job.CancelRequested:
+		return job.Outcome{Kind: job.CancelConfirmed}
+	case job.CancelTimeout:
+		// Charged: a job with too little time for any launch would come back
+		// for ever.
+		return job.Outcome{Kind: job.Timeout, Code: CodeNoProcess, Message: "its time was over before a process of its own was up"}
+	case job.CancelShutdown, job.CancelLeaseLost:
+		return job.Outcome{Kind: job.GivenBack, Code: CodeNoProcess, Message: "stopped before a process of its own was up"}
+	}
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("the plugin is being stopped")
+	}
+	return job.Outcome{
+		Kind: job.GivenBack, Code: CodeNoProcess,
+		Message: fmt.Sprintf("plugin %s: no process of its own came up: %v", s.fleet.config.Name, err),
+	}
+}
+
+// Cancel asks the handler to stop, and ends an attempt that has not begun.
+func (s *solo) Cancel(reason job.CancelReason) {
+	if run := s.stopped(reason); run != nil {
+		run.Cancel(reason)
+	}
+}
+
+// Kill ends the process and all it has started, or its launch.
+func (s *solo) Kill() {
+	if run := s.stopped(job.CancelShutdown); run != nil {
+		run.Kill()
+	}
+}
+
+// stopped gives up the launch, for the reason that came first, or returns what
+// has come of it.
+func (s *solo) stopped(reason job.CancelReason) *attempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run == nil {
+		if s.canceled == "" {
+			s.canceled = reason
+		}
+		s.stop()
+	}
+	return s.run
+}
+
+// Extend passes the lease on, or keeps it for the process.
+func (s *solo) Extend(leaseFor time.Duration) {
+	s.mu.Lock()
+	run := s.run
+	s.until = time.Now().Add(leaseFor)
+	s.mu.Unlock()
+	if run != nil {
+		run.Extend(leaseFor)
+	}
+}
+
+// reserveAlone takes one of the places for attempts with a process of their
+// own; false when there is none, or a launch would have to wait.
+func (f *fleet) reserveAlone() bool {
+	if f.breaker.holding() {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.alone >= maxAlone {
+		return false
+	}
+	f.alone++
+	return true
+}
+
+func (f *fleet) releaseAlone() {
+	f.mu.Lock()
+	f.alone--
+	f.mu.Unlock()
+	f.host.signal()
+}
+
+// soloEnded records how a process for one attempt ended, and reports whether it
+// crashed. That is not counted against the plugin: it was to be expected, and
+// its other processes need not wait.
+func (f *fleet) soloEnded(p *process, cause error) (crashed bool) {
+	log := f.log.With("pid", p.child.PID(), "up", time.Since(p.upSince))
+	switch {
+	case cause == nil || errors.Is(cause, errClosing):
+		log.Info("plugin process for one attempt stopped")
+		return false
+	case errors.Is(cause, errKilled):
+		log.Warn("plugin process for one attempt killed", "error", cause)
+		return false
+	}
+	log.Warn("plugin process for one attempt ended", "error", cause)
+	f.crashed()
+	f.note(fmt.Errorf("pid %d: %w", p.child.PID(), cause))
+	return true
+}

@@ -1,0 +1,183 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// beginAlone starts an attempt that must be alone, as soon as it may.
+func (h *testHost) beginAlone(name, payload string) (job.Run, *report) {
+	h.t.Helper()
+	a, r := assignment(payload), newReport()
+	a.Alone = true
+	var run job.Run
+	h.eventually(func() bool {
+		var err error
+		run, err = h.Start(name, a, r)
+		return err == nil
+	}, "an attempt of "+name+" may be alone")
+	return run, r
+}
+
+func (h *testHost) freeAlone(name string) int {
+	for _, pool := range h.Pools() {
+		if pool.Plugin == name {
+			return pool.FreeAlone
+		}
+	}
+	return 0
+}
+
+// identity is what an attempt says of its process and lease.
+type identity struct {
+	PID     int
+	LeaseMS int
+}
+
+func identityOf(t *testing.T, outcome job.Outcome) identity {
+	t.Helper()
+	var who identity
+	require.NoError(t, json.Unmarshal(outcome.Result, &who), outcome.Message)
+	return who
+}
+
+func TestAnAttemptAloneHasAProcessOfItsOwn(t *testing.T) {
+	h := startHost(t, nil, misbehaving("good"))
+	h.awaitUp("good", 1)
+	shared := h.status("good").PIDs[0]
+	_, r := h.beginAlone("good", do("identity"))
+	who := identityOf(t, h.outcome(r))
+	require.NotEqual(t, shared, who.PID)
+	require.Equal(t, shared, identityOf(t, h.run("good", do("identity"))).PID)
+	h.eventually(func() bool { return !alive(who.PID) && h.freeAlone("good") == maxAlone }, "its process is gone")
+	require.Equal(t, []int{shared}, h.status("good").PIDs)
+	require.Zero(t, h.status("good").Restarts)
+}
+
+func TestAFewAttemptsMayBeAloneAtOnceAndTakeNoSlots(t *testing.T) {
+	h := startHost(t, nil, misbehaving("good"))
+	h.awaitUp("good", 1)
+	require.Equal(t, maxAlone, h.freeAlone("good"))
+	var runs []job.Run
+	var reports []*report
+	for range maxAlone {
+		run, r := h.beginAlone("good", `{"do":"sleep","ms":60000}`)
+		runs, reports = append(runs, run), append(reports, r)
+	}
+	require.Zero(t, h.freeAlone("good"))
+	require.Equal(t, maxAlone, h.status("good").Alone)
+	require.Equal(t, DefaultConcurrency, h.free("good"))
+	one := assignment(`{}`)
+	one.Alone = true
+	_, err := h.Start("good", one, newReport())
+	require.ErrorIs(t, err, ErrNoSlot)
+	for i, run := range runs {
+		run.Cancel(job.CancelRequested)
+		require.Equal(t, job.CancelConfirmed, h.outcome(reports[i]).Kind)
+	}
+	h.eventually(func() bool { return h.freeAlone("good") == maxAlone }, "the places are free again")
+}
+
+func TestACrashAloneHarmsNobodyElse(t *testing.T) {
+	h := startHost(t, nil, misbehaving("good"))
+	_, bystander := h.begin("good", `{"do":"sleep","ms":60000}`)
+	for range 4 { // more than break a plugin
+		_, r := h.beginAlone("good", do("exit"))
+		outcome := h.outcome(r)
+		require.Equal(t, job.Crash, outcome.Kind)
+		require.Zero(t, outcome.Company)
+		require.Contains(t, outcome.Message, "exit status 3")
+	}
+	require.Empty(t, bystander.done)
+	require.Equal(t, 4, h.status("good").Crashes)
+	require.False(t, h.byName["good"].breaker.broken())
+	require.Equal(t, job.Success, h.run("good", `{}`).Kind)
+}
+
+func TestACrashTellsHowManyWereInTheProcess(t *testing.T) {
+	h := startHost(t, nil, misbehaving("good"))
+	_, first := h.begin("good", `{"do":"sleep","ms":60000}`)
+	_, second := h.begin("good", `{"do":"sleep","ms":60000}`)
+	require.Equal(t, 2, h.run("good", do("exit")).Company)
+	require.Equal(t, 2, h.outcome(first).Company)
+	require.Equal(t, 2, h.outcome(second).Company)
+	require.Zero(t, h.run("good", do("exit")).Company)
+
+	run, killed := h.begin("good", do("ignore"))
+	_, bystander := h.begin("good", `{"do":"sleep","ms":60000}`)
+	run.Kill()
+	outcome := h.outcome(killed)
+	require.Equal(t, job.Crash, outcome.Kind)
+	require.Zero(t, outcome.Company, "it is known whose fault it was")
+	require.Equal(t, job.Interrupted, h.outcome(bystander).Kind)
+}
+
+func TestWhatAnAttemptIsToldBeforeItsProcessIsUpCounts(t *testing.T) {
+	h := startHost(t, nil, misbehaving("slow", "-mode", "slow"))
+	h.awaitUp("slow", 1)
+	for reason, want := range map[job.CancelReason]job.OutcomeKind{
+		job.CancelRequested: job.CancelConfirmed,
+		job.CancelTimeout:   job.Timeout,
+		job.CancelShutdown:  job.GivenBack,
+		job.CancelLeaseLost: job.GivenBack,
+	} {
+		run, r := h.beginAlone("slow", do("ignore"))
+		run.Cancel(reason)
+		run.Kill()
+		require.Equal(t, want, h.outcome(r).Kind, reason)
+		require.EqualValues(t, 1, r.finished.Load())
+	}
+	require.Zero(t, h.status("slow").Restarts, "a launch that is not needed any more is no failure")
+
+	a, r := assignment(do("identity")), newReport()
+	a.Alone, a.LeaseFor = true, 10*time.Millisecond
+	h.eventually(func() bool { return h.freeAlone("slow") == maxAlone }, "the places are free again")
+	run, err := h.Start("slow", a, r)
+	require.NoError(t, err)
+	run.Extend(time.Minute)
+	who := identityOf(t, h.outcome(r))
+	require.Greater(t, who.LeaseMS, 30_000)
+	require.Less(t, who.LeaseMS, 60_000, "the launch took some of it")
+}
+
+func TestAnAttemptWithoutAProcessIsGivenBack(t *testing.T) {
+	dir := t.TempDir()
+	config := misbehaving("spent")
+	config.Path = filepath.Join(dir, "plugin")
+	require.NoError(t, os.WriteFile(config.Path, []byte("#!/bin/sh\n[ -e "+dir+"/spent ] && exit 9\nexec "+hostile+"\n"), 0o755))
+	h := startHost(t, nil, config)
+	h.awaitUp("spent", 1)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "spent"), nil, 0o600))
+	_, r := h.beginAlone("spent", `{}`)
+	outcome := h.outcome(r)
+	require.Equal(t, job.GivenBack, outcome.Kind)
+	require.Equal(t, CodeNoProcess, outcome.Code)
+	require.Contains(t, outcome.Message, "it ended during its start: exit status 9")
+	require.Equal(t, 1, h.status("spent").Restarts)
+	require.Contains(t, h.status("spent").LastError, "exit status 9")
+	require.Equal(t, job.Success, h.run("spent", `{}`).Kind)
+}
+
+func TestCloseWaitsForAttemptsAlone(t *testing.T) {
+	h := startHost(t, nil, misbehaving("good"), misbehaving("slow", "-mode", "slow", "-types", "OTHER"))
+	_, finishes := h.beginAlone("good", `{"do":"sleep","ms":300}`)
+	h.awaitUp("slow", 1)
+	_, starts := h.beginAlone("slow", `{}`)
+	_, hangs := h.beginAlone("good", do("ignore-with-child"))
+	h.progress(hangs)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	require.NoError(t, h.Close(ctx))
+	for r, want := range map[*report]job.OutcomeKind{finishes: job.Success, starts: job.GivenBack, hangs: job.GivenBack} {
+		require.EqualValues(t, 1, r.finished.Load())
+		require.Equal(t, want, (<-r.done).Kind)
+	}
+}
