@@ -1,0 +1,139 @@
+package cgroup
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// cpuPeriod is the time in which a share of CPU is used up, in microseconds: the
+// kernel's default.
+const cpuPeriod = 100_000
+
+// Limits bound all members of a group together; 0 is no limit. What the tree has
+// no controller for is not bounded.
+type Limits struct {
+	MemoryBytes uint64
+	// CPUs is how many processors' time they may take.
+	CPUs float64
+	// Processes bounds processes and threads.
+	Processes uint64
+}
+
+// Group is the cgroup of one handler process.
+type Group struct {
+	path string
+	tree *Tree
+}
+
+// Make makes a group within the tree and bounds it. It has no members yet.
+func (t *Tree) Make(name string, limits Limits) (*Group, error) {
+	g := &Group{path: filepath.Join(t.Path, name), tree: t}
+	if err := makeDir(g.path, 0o755); err != nil {
+		return nil, err
+	}
+	if err := g.bound(limits); err != nil {
+		_ = os.Remove(g.path)
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *Group) bound(limits Limits) error {
+	if g.tree.Memory {
+		// All or none: a process that has lost a child is in no known state.
+		if err := write(g.path, "memory.oom.group", "1"); err != nil {
+			return fmt.Errorf("limit memory: %w", err)
+		}
+	}
+	if g.tree.Memory && limits.MemoryBytes > 0 {
+		if err := write(g.path, "memory.max", strconv.FormatUint(limits.MemoryBytes, 10)); err != nil {
+			return fmt.Errorf("limit memory: %w", err)
+		}
+		// Swap would let it grow on. A kernel without swap has no such file.
+		_ = write(g.path, "memory.swap.max", "0")
+	}
+	if g.tree.CPU && limits.CPUs > 0 {
+		quota := max(int64(limits.CPUs*cpuPeriod), 1000)
+		if err := write(g.path, "cpu.max", fmt.Sprintf("%d %d", quota, cpuPeriod)); err != nil {
+			return fmt.Errorf("limit cpus: %w", err)
+		}
+	}
+	if g.tree.PIDs && limits.Processes > 0 {
+		if err := write(g.path, "pids.max", strconv.FormatUint(limits.Processes, 10)); err != nil {
+			return fmt.Errorf("limit processes: %w", err)
+		}
+	}
+	return nil
+}
+
+// Open opens the group's directory, for a process to be started in it.
+func (g *Group) Open() (*os.File, error) { return os.Open(g.path) }
+
+// Add moves a running process into the group, but not what it has forked before.
+func (g *Group) Add(pid int) error { return write(g.path, "cgroup.procs", strconv.Itoa(pid)) }
+
+// Kill kills every member at once, forks under way included. It does not wait.
+func (g *Group) Kill() {
+	if err := write(g.path, "cgroup.kill", "1"); err == nil || errors.Is(err, fs.ErrNotExist) && g.gone() {
+		return
+	}
+	// Before Linux 5.14 there is no such file.
+	members, _ := g.Members()
+	for _, pid := range members {
+		if process, err := os.FindProcess(pid); err == nil {
+			_ = process.Kill()
+		}
+	}
+}
+
+func (g *Group) gone() bool {
+	_, err := os.Stat(g.path)
+	return err != nil
+}
+
+// Members are the process ids in the group.
+func (g *Group) Members() ([]int, error) {
+	text, err := os.ReadFile(filepath.Join(g.path, "cgroup.procs"))
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for _, word := range strings.Fields(string(text)) {
+		if pid, err := strconv.Atoi(word); err == nil && pid > 0 {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
+// Tasks counts the processes and threads in the group.
+func (g *Group) Tasks() (uint64, error) {
+	text, err := os.ReadFile(filepath.Join(g.path, "cgroup.threads"))
+	return uint64(bytes.Count(text, []byte{'\n'})), err
+}
+
+// OutOfMemory reports whether the kernel has killed in the group for memory.
+func (g *Group) OutOfMemory() bool { return g.event("memory.events", "oom_kill") > 0 }
+
+// Refused counts the forks that the kernel has refused because of the limit.
+func (g *Group) Refused() uint64 { return g.event("pids.events", "max") }
+
+func (g *Group) event(file, name string) uint64 {
+	fields := words(g.path, file)
+	for i := 0; i+1 < len(fields); i += 2 {
+		if fields[i] == name {
+			n, _ := strconv.ParseUint(fields[i+1], 10, 64)
+			return n
+		}
+	}
+	return 0
+}
+
+// Remove kills what is left in the group and removes it.
+func (g *Group) Remove() error { return Remove(g.path) }

@@ -1,0 +1,90 @@
+package cgroup
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// realTree is one in the kernel's own file system, where this user may make it.
+func realTree(t *testing.T) *Tree {
+	t.Helper()
+	tree, err := Open(Auto, "hf-test-"+strconv.FormatInt(time.Now().UnixNano(), 36))
+	if err != nil {
+		t.Skip("no cgroup can be made here: ", err)
+	}
+	t.Cleanup(func() { require.NoError(t, tree.Remove()) })
+	return tree
+}
+
+func TestAGroupHoldsAndKillsWhateverItsMembersFork(t *testing.T) {
+	tree := realTree(t)
+	group, err := tree.Make("1", Limits{})
+	require.NoError(t, err)
+	dir, err := group.Open()
+	require.NoError(t, err)
+	defer func() { _ = dir.Close() }()
+	// The sleeper has its own session and environment, and no parent.
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "env -i setsid -f sleep 1000; echo; exec sleep 1000")
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	_, err = out.Read(make([]byte, 1))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		members, err := group.Members()
+		return err == nil && len(members) == 2
+	}, 5*time.Second, time.Millisecond)
+	tasks, err := group.Tasks()
+	require.NoError(t, err)
+	require.EqualValues(t, 2, tasks)
+
+	group.Kill()
+	require.ErrorContains(t, cmd.Wait(), "signal: killed")
+	require.Eventually(t, func() bool {
+		members, err := group.Members()
+		return err == nil && len(members) == 0
+	}, 5*time.Second, time.Millisecond)
+	require.NoError(t, group.Remove())
+	require.NoError(t, group.Remove())
+	require.NoDirExists(t, group.path)
+	group.Kill()
+}
+
+func TestATreeIsRemovedWithEverybodyInIt(t *testing.T) {
+	tree := realTree(t)
+	group, err := tree.Make("1", Limits{})
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), "sleep", "1000")
+	require.NoError(t, cmd.Start())
+	require.NoError(t, group.Add(cmd.Process.Pid))
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	require.NoError(t, Remove(tree.Path))
+	require.ErrorContains(t, <-ended, "signal: killed")
+	require.NoDirExists(t, tree.Path)
+}
+
+func TestTheKernelBoundsWhatItHasControllersFor(t *testing.T) {
+	tree := realTree(t)
+	if !tree.Memory || !tree.CPU || !tree.PIDs {
+		t.Skipf("of memory, cpu and pids the cgroup %s has %q", tree.Path, strings.Join(available(filepath.Dir(tree.Path)), " "))
+	}
+	group, err := tree.Make("1", Limits{MemoryBytes: 64 << 20, CPUs: 1, Processes: 16})
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "read go; head -c 300000000 /dev/zero | tail -n 1; sleep 1000")
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	require.NoError(t, group.Add(cmd.Process.Pid))
+	require.NoError(t, in.Close())
+	require.ErrorContains(t, cmd.Wait(), "signal: killed")
+	require.True(t, group.OutOfMemory())
+}
