@@ -45,8 +45,21 @@ type assembly struct {
 // assembler builds an assembly on a database whose schema is up to date.
 type assembler func(ctx context.Context, cfg config, url databaseURL, environ []string, log *slog.Logger) (*assembly, error)
 
-// assemble wires store, plugins and runtime together.
+// assembleBeside returns an assembler that has the command run as the warden of
+// its handlers.
+func assembleBeside(warden ...string) assembler {
+	return func(ctx context.Context, cfg config, url databaseURL, environ []string, log *slog.Logger) (*assembly, error) {
+		return wire(ctx, cfg, url, environ, log, warden)
+	}
+}
+
+// assemble is an assembler without a warden.
 func assemble(ctx context.Context, cfg config, url databaseURL, environ []string, log *slog.Logger) (*assembly, error) {
+	return wire(ctx, cfg, url, environ, log, nil)
+}
+
+// wire puts store, plugins and runtime together.
+func wire(ctx context.Context, cfg config, url databaseURL, environ []string, log *slog.Logger, warden []string) (*assembly, error) {
 	plugins, err := pluginConfigs(cfg.Handlers, environ)
 	if err != nil {
 		return nil, err
@@ -55,7 +68,9 @@ func assemble(ctx context.Context, cfg config, url databaseURL, environ []string
 	if err != nil {
 		return nil, err
 	}
-	handlers, err := host.Start(ctx, host.DefaultSettings(socketDir(), log), plugins)
+	settings := host.DefaultSettings(socketDir(), log)
+	settings.Cgroup, settings.Warden = cfg.Worker.HandlersCgroup, warden
+	handlers, err := host.Start(ctx, settings, plugins)
 	if err != nil {
 		ledger.Close()
 		return nil, err
@@ -115,10 +130,11 @@ func pluginConfigs(handlers []handlerConfig, environ []string) ([]host.Config, e
 			Processes: *h.Processes, Concurrency: or(h.Concurrency, 0),
 			Limits: host.Limits{
 				MemoryBytes: uint64(or(h.Limits.Memory, 0)),
+				CPUs:        or(h.Limits.CPUs, 0),
 				OpenFiles:   or(h.Limits.OpenFiles, 0),
-				Processes:   or(h.Limits.Processes, 0),
+				Processes:   or(h.Limits.Processes, host.DefaultProcesses),
 			},
-			Checksum: h.SHA256,
+			Checksum: h.SHA256, User: h.User, Group: h.Group,
 		}
 	}
 	return plugins, nil

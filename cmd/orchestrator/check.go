@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host"
 )
 
 // finish makes paths absolute, fills in what follows from other settings, and
@@ -105,6 +107,8 @@ func (c *config) check() error {
 		return fmt.Errorf("worker.claim_ahead: %s is not from 0s to 1s", c.Worker.ClaimAhead)
 	case c.Worker.Drain < 0:
 		return fmt.Errorf("worker.drain: %s is below zero", c.Worker.Drain)
+	case c.Worker.HandlersCgroup != host.CgroupAuto && c.Worker.HandlersCgroup != host.CgroupNone && !filepath.IsAbs(c.Worker.HandlersCgroup):
+		return fmt.Errorf("worker.handlers_cgroup: %q is neither auto nor none nor the absolute path of a cgroup", c.Worker.HandlersCgroup)
 	case levelErr != nil:
 		return fmt.Errorf("log.level: %w", levelErr)
 	case !slices.Contains([]string{"auto", "text", "json"}, c.Log.Format):

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -59,6 +60,8 @@ type workerConfig struct {
 	Drain       time.Duration `koanf:"drain"`
 	KillGrace   time.Duration `koanf:"kill_grace"`
 	ClaimAhead  time.Duration `koanf:"claim_ahead"`
+	// HandlersCgroup is auto, none or a path; see host.Settings.
+	HandlersCgroup string `koanf:"handlers_cgroup"`
 }
 
 type jobsConfig struct {
@@ -104,10 +107,13 @@ type handlerConfig struct {
 	Concurrency *int              `koanf:"concurrency"`
 	Limits      limitsConfig      `koanf:"limits"`
 	SHA256      string            `koanf:"sha256"`
+	User        string            `koanf:"user"`
+	Group       string            `koanf:"group"`
 }
 
 type limitsConfig struct {
 	Memory    *byteSize `koanf:"memory"`
+	CPUs      *float64  `koanf:"cpus"`
 	OpenFiles *uint64   `koanf:"open_files"`
 	Processes *uint64   `koanf:"processes"`
 }
@@ -119,9 +125,9 @@ type logConfig struct {
 
 // defaults is the configuration when nothing is set.
 func defaults() config {
-	host, err := os.Hostname()
-	if err != nil || host == "" {
-		host = "orchestrator"
+	name, err := os.Hostname()
+	if err != nil || name == "" {
+		name = "orchestrator"
 	}
 	safe := durable
 	attempts, timeout, retry := job.DefaultMaxAttempts, job.DefaultTimeout, job.DefaultRetryPolicy()
@@ -143,8 +149,9 @@ func defaults() config {
 		Database: databaseConfig{MaxConnections: 20},
 		Embedded: embeddedConfig{DataDir: "data/postgres"},
 		Worker: workerConfig{
-			ID: host, Concurrency: 1000, Lease: 30 * time.Second, Poll: time.Second,
+			ID: name, Concurrency: 1000, Lease: 30 * time.Second, Poll: time.Second,
 			Drain: 30 * time.Second, KillGrace: 5 * time.Second, ClaimAhead: 50 * time.Millisecond,
+			HandlersCgroup: host.CgroupAuto,
 		},
 		Jobs: jobsConfig{Default: typeConfig{
 			MaxAttempts: &attempts, Timeout: &timeout, Commit: &safe,

@@ -34,6 +34,10 @@ func (h *handlerConfig) finish(environ []string) error {
 		return fmt.Errorf("processes: %d is below 1", *h.Processes)
 	case h.Concurrency != nil && *h.Concurrency < 1:
 		return fmt.Errorf("concurrency: %d is below 1; leave it out for the handler's own wish", *h.Concurrency)
+	case h.Limits.CPUs != nil && !(*h.Limits.CPUs >= 0 && *h.Limits.CPUs <= 10_000):
+		return fmt.Errorf("limits.cpus: %v is not a number of processors, such as 0.5; 0 is no limit", *h.Limits.CPUs)
+	case h.Group != "" && h.User == "":
+		return errors.New("group: needs a user")
 	}
 	h.SHA256 = strings.ToLower(h.SHA256)
 	if sum, err := hex.DecodeString(h.SHA256); h.SHA256 != "" && (err != nil || len(sum) != 32) {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
 )
 
@@ -32,20 +33,29 @@ type Config struct {
 	// Checksum is the SHA-256 of the binary in hex; empty for none. It is
 	// compared at every launch, on the file that is then executed.
 	Checksum string
+	// User and Group, by name or number, are who the processes run as; empty
+	// for the orchestrator's own. Only root may say another.
+	User  string
+	Group string
 }
 
-// Limits bound what a process may take. A field of 0 is no limit. They are set
-// just after the process has started and hold for each process of its group by
-// itself, not for their sum.
+// Limits bound what a process may take together with everything that it forks. A
+// field of 0 is no limit. A process that exceeds Memory or Processes is killed
+// with all that it has forked. PluginStatus.Limits says how they are enforced on
+// this machine.
 type Limits struct {
-	// MemoryBytes bounds writable private memory (RLIMIT_DATA).
 	MemoryBytes uint64
-	OpenFiles   uint64
-	// Processes bounds the processes and threads of the user that the plugin
-	// runs as, those outside of the plugin included (RLIMIT_NPROC); the
-	// kernel does not apply it to root.
+	// CPUs is how many processors' time they may take: 0.5 is half of one.
+	CPUs float64
+	// OpenFiles holds for each process by itself (RLIMIT_NOFILE).
+	OpenFiles uint64
+	// Processes bounds processes and threads.
 	Processes uint64
 }
+
+// DefaultProcesses is a bound on processes and threads that contains a fork bomb
+// and is beyond what handlers need.
+const DefaultProcesses = 1024
 
 // DefaultConcurrency is how many attempts a process is given at once when
 // neither configuration nor manifest says.
@@ -68,6 +78,15 @@ type Settings struct {
 	HealthPeriod  time.Duration
 	HealthTimeout time.Duration
 	Backoff       Backoff
+	// Cgroup is where processes get cgroups of their own: CgroupAuto,
+	// CgroupNone, or the absolute path of a cgroup v2 in which this process
+	// may make others.
+	Cgroup string
+	// Warden is a command that is run beside the host, in which Warden must be
+	// called with the last argument; empty for none. Without one, what has
+	// left its process group outlives a host that is killed, until the next
+	// start.
+	Warden []string
 	// Log hears of launches and deaths, and of what plugins print.
 	Log *slog.Logger
 	// LinesPerSecond bounds how many lines of output are logged for each
@@ -88,6 +107,15 @@ type Backoff struct {
 	StableAfter time.Duration
 }
 
+// What Settings.Cgroup may be besides a path.
+const (
+	// CgroupAuto looks below the cgroup that this process is in. It does
+	// without where it may not make any there.
+	CgroupAuto = cgroup.Auto
+	// CgroupNone does without.
+	CgroupNone = cgroup.None
+)
+
 // DefaultSettings returns what a production host starts from.
 func DefaultSettings(socketDir string, log *slog.Logger) Settings {
 	return Settings{
@@ -100,6 +128,7 @@ func DefaultSettings(socketDir string, log *slog.Logger) Settings {
 			Min: 100 * time.Millisecond, Max: 30 * time.Second,
 			BreakAfter: 5, StableAfter: 10 * time.Second,
 		},
+		Cgroup:         CgroupAuto,
 		Log:            log,
 		LinesPerSecond: 100,
 	}
@@ -124,6 +153,8 @@ func (s Settings) validate() error {
 		return errors.New("start timeout, kill grace, health period and health timeout must be above zero")
 	case s.Backoff.Min <= 0 || s.Backoff.Max < s.Backoff.Min || s.Backoff.BreakAfter < 1 || s.Backoff.StableAfter <= 0:
 		return errors.New("backoff must have 0 < min ≤ max, at least 1 failure before it breaks, and a stable time above zero")
+	case s.Cgroup != CgroupAuto && s.Cgroup != CgroupNone && !filepath.IsAbs(s.Cgroup):
+		return fmt.Errorf("cgroup %q is neither %s nor %s nor an absolute path", s.Cgroup, CgroupAuto, CgroupNone)
 	case s.LinesPerSecond < 1:
 		return errors.New("lines per second must be at least 1")
 	}
@@ -154,16 +185,14 @@ func (c Config) check() error {
 		return fmt.Errorf("%d processes are configured, at least 1 is needed", c.Processes)
 	case c.Concurrency < 0:
 		return fmt.Errorf("concurrency %d is below zero", c.Concurrency)
+	case !(c.Limits.CPUs >= 0):
+		return fmt.Errorf("%v cpus are below zero", c.Limits.CPUs)
+	}
+	if _, err := child.LookUp(c.User, c.Group); err != nil {
+		return err
 	}
 	if digest, err := hex.DecodeString(c.Checksum); err != nil || len(digest) != 0 && len(digest) != 32 {
 		return errors.New("the checksum is not a SHA-256 in hex")
 	}
 	return nil
-}
-
-func (c Config) spec() child.Spec {
-	return child.Spec{
-		Name: c.Name, Path: c.Path, Args: c.Args, Env: c.Env,
-		Limits: child.Limits(c.Limits), Checksum: c.Checksum,
-	}
 }

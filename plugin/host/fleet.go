@@ -20,6 +20,8 @@ type fleet struct {
 	home     string
 	log      *slog.Logger
 	breaker  *breaker
+	// limits says how those of the configuration are enforced.
+	limits []Enforcement
 
 	mu   sync.Mutex
 	live []*process

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -19,7 +20,11 @@ var ErrNoSlot = errors.New("no handler process has a free slot")
 // Host keeps the processes of all plugins up and gives them attempts. Its methods
 // may be called from any goroutine.
 type Host struct {
-	home    *child.Home
+	home *child.Home
+	// cgroups is where processes get their own; nil for none.
+	cgroups *cgroup.Tree
+	// warden outlives us; nil for none.
+	warden  *child.Warden
 	fleets  []*fleet
 	byName  map[string]*fleet
 	changed chan struct{}
@@ -79,6 +84,10 @@ func Start(ctx context.Context, settings Settings, plugins []Config) (*Host, err
 		closed:  make(chan struct{}),
 		owners:  make(map[string]*fleet),
 	}
+	if err := h.secure(settings); err != nil {
+		h.loosen()
+		return nil, err
+	}
 	h.draining, h.drain = context.WithCancel(context.Background())
 	h.killing, h.kill = context.WithCancel(context.Background())
 	for _, config := range plugins {
@@ -96,6 +105,10 @@ func (h *Host) enlist(settings Settings, config Config) {
 		host: h, config: config, settings: settings, home: h.home.Path,
 		log:     settings.Log.With("plugin", config.Name),
 		breaker: newBreaker(settings.Backoff),
+	}
+	f.limits = f.enforced()
+	if len(f.limits) > 0 {
+		f.log.Info("limits of each process", "enforced", inWords(f.limits))
 	}
 	h.fleets = append(h.fleets, f)
 	h.byName[config.Name] = f
@@ -232,8 +245,6 @@ func (h *Host) finishClosing() {
 	h.slots.Wait()
 	h.refused.Wait()
 	h.kill()
-	if err := h.home.Remove(); err != nil {
-		h.closeErr = fmt.Errorf("plugin host: remove socket directory: %w", err)
-	}
+	h.loosen()
 	close(h.closed)
 }

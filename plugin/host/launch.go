@@ -33,7 +33,11 @@ const reapPatience = 10 * time.Second
 func (f *fleet) launch(ctx context.Context) (*process, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.settings.StartTimeout)
 	defer cancel()
-	c := child.New(f.config.spec(), child.NewOutput(f.log, f.settings.LinesPerSecond))
+	spec, err := f.spec()
+	if err != nil {
+		return nil, err
+	}
+	c := child.New(spec, child.NewOutput(f.log, f.settings.LinesPerSecond))
 	killWhenLate := context.AfterFunc(ctx, c.End)
 	p, err := f.connect(ctx, c)
 	if err == nil && !killWhenLate() {

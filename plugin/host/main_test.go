@@ -32,6 +32,9 @@ var hostile string
 const secret = "canary-5b1f"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "warden" {
+		os.Exit(Warden(os.Args[2]))
+	}
 	if dir := os.Getenv("HOST_TO_BE_KILLED"); dir != "" {
 		hostToBeKilled(dir)
 		return
@@ -282,7 +285,9 @@ func (h *testHost) progress(r *report) string {
 // plugin's process and of its two children, and then waits for its end.
 func hostToBeKilled(dir string) {
 	hostile = os.Getenv("HOST_TO_BE_KILLED_PLUGIN")
-	h, err := Start(context.Background(), testSettings(dir, io.Discard), []Config{misbehaving("good", "-mode", os.Getenv("HOST_TO_BE_KILLED_MODE"))})
+	settings := testSettings(dir, io.Discard)
+	settings.Warden = []string{"/proc/self/exe", "warden"}
+	h, err := Start(context.Background(), settings, []Config{misbehaving("good", "-mode", os.Getenv("HOST_TO_BE_KILLED_MODE"))})
 	if err != nil {
 		panic(err)
 	}

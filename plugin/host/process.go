@@ -148,6 +148,7 @@ func (p *process) serve() error {
 	}
 	p.hangUp()
 	crew.Wait()
+	cause = p.rootCause(cause)
 	p.child.Output().TellSuppressed()
 	p.child.RemoveSocketDir()
 	p.abandon(cause)
@@ -191,6 +192,15 @@ func (p *process) whyGone() error {
 	default:
 		return p.child.Death()
 	}
+}
+
+// rootCause prefers how the process has died to the signs of it, a lost connection
+// or an answer that did not come, which can be seen before.
+func (p *process) rootCause(sign error) error {
+	if sign == nil || errors.Is(sign, errKilled) || errors.Is(sign, errClosing) || !p.child.LeftByItself() {
+		return sign
+	}
+	return p.child.Death()
 }
 
 // whyReceiveEnded tells a process that has ended with its stream from one that
@@ -263,6 +273,10 @@ func (p *process) abandon(cause error) {
 		Message: fmt.Sprintf("plugin %s, pid %d: %v", p.fleet.config.Name, p.child.PID(), cause),
 		Stack:   p.child.Output().LastWords(),
 		Company: len(left) - 1,
+	}
+	var death child.Death
+	if errors.As(cause, &death) {
+		outcome.Code = string(death.Cause)
 	}
 	if errors.Is(cause, errClosing) {
 		// It is the host that goes, and the handler is certain to have

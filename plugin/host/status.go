@@ -38,6 +38,9 @@ type PluginStatus struct {
 	// Alone is how many attempts have, or wait for, a process of their own.
 	// PIDs and InFlight leave them out.
 	Alone int
+	// Limits says of each limit that is configured how it is enforced on this
+	// machine.
+	Limits []Enforcement
 }
 
 // Status describes every configured plugin, in the order of configuration.
@@ -56,7 +59,7 @@ func (f *fleet) status() PluginStatus {
 	s := PluginStatus{
 		Name: f.config.Name, State: Starting, Processes: f.config.Processes,
 		Restarts: f.restarts, Crashes: f.crashes, LastError: f.lastError,
-		Alone: f.alone,
+		Alone: f.alone, Limits: f.limits,
 	}
 	if f.manifest != nil {
 		s.Version = f.manifest.version

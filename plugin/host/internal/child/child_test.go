@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +17,15 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) == 3 && os.Args[1] == "warden":
+		os.Exit(Attend(os.Stdin, os.Args[2]))
+	case os.Getenv("CHILD_TEST_OWNER") != "":
+		ownUntilKilled(os.Getenv("CHILD_TEST_OWNER"), os.Getenv("CHILD_TEST_PROGRAM"))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // journal keeps what is logged.
 type journal struct {
@@ -163,8 +172,18 @@ func TestADirectoryThatOthersCanChangeIsRefused(t *testing.T) {
 
 func sleeper(t *testing.T, args ...string) *Process {
 	t.Helper()
+	return prepared(t, Spec{Args: args})
+}
+
+// prepared is a shell, or what the specification says, ready to start.
+func prepared(t *testing.T, spec Spec) *Process {
+	t.Helper()
 	out, _ := newOutput(100)
-	p := New(Spec{Name: "sleeper", Path: "/bin/sh", Args: args, Env: []string{"PATH=" + os.Getenv("PATH")}}, out)
+	spec.Name, spec.Env = "sleeper", []string{"PATH=" + os.Getenv("PATH")}
+	if spec.Path == "" {
+		spec.Path = "/bin/sh"
+	}
+	p := New(spec, out)
 	dir := t.TempDir()
 	p.Provision([]string{socketDirVariable + "=" + dir}, dir)
 	t.Cleanup(func() {
@@ -172,6 +191,18 @@ func sleeper(t *testing.T, args ...string) *Process {
 		require.True(t, p.Await(10*time.Second))
 	})
 	return p
+}
+
+// death waits for the process to be gone.
+func death(t *testing.T, p *Process) Death {
+	t.Helper()
+	select {
+	case <-p.Gone():
+		return p.Death()
+	case <-time.After(20 * time.Second):
+		t.Fatal("the process does not end")
+		return Death{}
+	}
 }
 
 func TestAProcessOutlivesTheThreadThatAskedForIt(t *testing.T) {
@@ -190,12 +221,16 @@ func TestAProcessOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	}
 	p.End()
 	<-p.Gone()
-	require.ErrorContains(t, p.Death(), "signal: killed")
+	require.Equal(t, Death{Code: -1, Signal: syscall.SIGKILL}, p.Death())
 	require.False(t, p.LeftByItself())
 }
 
 func TestAProcessThatLeavesIsNotedAsSuch(t *testing.T) {
-	for script, want := range map[string]string{"exit 0": "exit status 0", "exit 7": "exit status 7", "kill -9 $$": "signal: killed"} {
+	for script, want := range map[string]string{
+		"exit 0": "exit status 0", "exit 7": "exit status 7",
+		"kill -9 $$":    "signal: killed (SIGKILL)",
+		"kill -SEGV $$": "signal: segmentation fault (SIGSEGV)",
+	} {
 		p := sleeper(t, "-c", script)
 		require.NoError(t, p.Start(t.Context()))
 		<-p.Gone()

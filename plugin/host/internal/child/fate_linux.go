@@ -3,20 +3,20 @@ package child
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // setFate makes the child die with the thread that starts it, in whatever way
 // the orchestrator ends, and puts it into a process group of its own.
-func setFate(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+func setFate(cmd *exec.Cmd, identity *Identity) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: identity.credential()}
 }
 
 // reap waits for the process and collects it. It calls last when the process has
@@ -67,57 +67,24 @@ func execOpen(cmd *exec.Cmd, binary *os.File) {
 	cmd.Path = "/proc/self/fd/3"
 }
 
-// confine sets the limits of a running process, and makes it the kernel's first
-// choice when memory runs out.
-func confine(pid int, limits Limits) error {
-	for _, limit := range []struct {
-		name     string
-		resource int
-		value    uint64
-	}{
-		{"memory", unix.RLIMIT_DATA, limits.MemoryBytes},
-		{"open files", unix.RLIMIT_NOFILE, limits.OpenFiles},
-		{"processes", unix.RLIMIT_NPROC, limits.Processes},
-	} {
-		if limit.value == 0 {
-			continue
-		}
-		bound := &unix.Rlimit{Cur: limit.value, Max: limit.value}
-		if err := unix.Prlimit(pid, limit.resource, bound, nil); err != nil && !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("limit %s: %w", limit.name, err)
-		}
-	}
-	// Not essential, and refused in some sandboxes.
-	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("500"), 0)
-	return nil
-}
+// markedPatience bounds how long killMarked goes on.
+const markedPatience = 2 * time.Second
 
 // killMarked kills every process of this user whose environment, as a list in
 // which each variable stands between two NULs, contains the mark. It finds those
 // that left their process group. It looks again until it finds none, for they
 // may fork meanwhile, but not for ever.
 func killMarked(mark string) {
-	for range 5 {
-		if !killMarkedOnce([]byte(mark)) {
-			return
-		}
+	found := true
+	for end := time.Now().Add(markedPatience); found && time.Now().Before(end); {
+		found = killMarkedOnce([]byte(mark))
 	}
 }
 
 func killMarkedOnce(mark []byte) bool {
-	proc, err := os.Open("/proc")
-	if err != nil {
-		return false
-	}
-	defer func() { _ = proc.Close() }()
-	names, err := proc.Readdirnames(-1)
-	if err != nil {
-		return false
-	}
 	found := false
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil || pid == os.Getpid() || !marked(pid, mark) {
+	for _, pid := range processIDs() {
+		if pid == os.Getpid() || !marked(pid, mark) {
 			continue
 		}
 		// The handle refers to one process for good. Only if that is still

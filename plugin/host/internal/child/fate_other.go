@@ -7,13 +7,17 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 )
 
 // Only Linux is a target. Elsewhere the package serves development: a process
 // that outlives its orchestrator notices the end of its standard input, limits
 // are not set, and processes that leave their group are not found.
 
-func setFate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+func setFate(cmd *exec.Cmd, identity *Identity) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: identity.credential()}
+}
 
 func reap(cmd *exec.Cmd, mu *sync.Mutex, last func()) error {
 	err := cmd.Wait()
@@ -29,6 +33,17 @@ func spareGroupAtHangup(*os.File) {}
 
 func execOpen(*exec.Cmd, *os.File) {}
 
-func confine(int, Limits) error { return nil }
+func startIn(cmd *exec.Cmd, _ *cgroup.Group) (*exec.Cmd, error) { return cmd, cmd.Start() }
+
+func confine(int, *Spec) error { return nil }
+
+type watch struct{}
+
+func newWatch(*Spec, *cgroup.Group, int) *watch { return nil }
+
+func (*watch) stand(*Process) {}
+
+// Enforced says that limits are not set here.
+func Enforced(Limits, *cgroup.Tree, *Identity) []Enforcement { return nil }
 
 func killMarked(string) {}

@@ -1,12 +1,15 @@
 package child
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 )
 
 const (
@@ -15,6 +18,8 @@ const (
 	// bareHomePrefix names them before they are locked.
 	bareHomePrefix = ".hf-"
 	lockName       = "lock"
+	// cgroupName is the file that says where the host's cgroups are.
+	cgroupName = "cgroup"
 	// bareFor is how old a directory that was never locked must be to be
 	// taken for a leftover.
 	bareFor = time.Hour
@@ -76,6 +81,28 @@ func checkOwner(dir string) error {
 	return nil
 }
 
+// Name is the directory's own, which no other host has.
+func (h *Home) Name() string { return filepath.Base(h.Path) }
+
+// Note writes down where the host's cgroups are, for who sweeps the home.
+func (h *Home) Note(tree *cgroup.Tree) error {
+	return os.WriteFile(filepath.Join(h.Path, cgroupName), []byte(tree.Path), 0o600)
+}
+
+// Open lets other users go through the directory, and the one it lies in, to the
+// socket directories that belong to them. They see nothing else of it.
+func (h *Home) Open() error {
+	return errors.Join(letThrough(filepath.Dir(h.Path)), letThrough(h.Path))
+}
+
+func letThrough(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm()&0o111 == 0o111 {
+		return err
+	}
+	return os.Chmod(dir, info.Mode()|0o111)
+}
+
 // Remove removes the directory and all in it, and gives up the lock.
 func (h *Home) Remove() error {
 	err := os.RemoveAll(h.Path)
@@ -119,6 +146,10 @@ func sweepHome(path string) bool {
 		return false
 	}
 	defer func() { _ = lock.Close() }()
+	// What others have put there is none of our business.
+	if tree, err := os.ReadFile(filepath.Join(path, cgroupName)); err == nil && filepath.Base(string(tree)) == filepath.Base(path) {
+		_ = cgroup.Remove(string(tree))
+	}
 	killMarked("\x00" + socketDirVariable + "=" + path + "/")
 	return os.RemoveAll(path) == nil
 }

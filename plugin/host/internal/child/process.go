@@ -2,7 +2,6 @@ package child
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -12,33 +11,13 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-plugin/runner"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 )
 
 // pipeTail is how long output is still read after the process has exited, when
 // somebody else holds its pipes open.
 const pipeTail = 250 * time.Millisecond
-
-// ErrChecksum says that the binary was not started: it is not the one configured.
-var ErrChecksum = errors.New("the binary does not have the configured checksum")
-
-// Spec is what to launch.
-type Spec struct {
-	Name string
-	Path string
-	Args []string
-	// Env is the whole environment but for what Provision adds.
-	Env    []string
-	Limits Limits
-	// Checksum is the SHA-256 of the binary in hex; empty for none.
-	Checksum string
-}
-
-// Limits bound each process by itself; 0 is no limit. See host.Limits.
-type Limits struct {
-	MemoryBytes uint64
-	OpenFiles   uint64
-	Processes   uint64
-}
 
 // Process is the operating system's side of one process, from fork to reaping. It
 // serves go-plugin as its runner, and owns everything that go-plugin would block
@@ -66,7 +45,12 @@ type Process struct {
 	// exit is valid from then on.
 	gone  chan struct{}
 	exit  error
+	death Death
 	pumps sync.WaitGroup
+	// group is the process's cgroup; nil for none.
+	group *cgroup.Group
+	// sentence is why the watch has killed the process; nil when it has not.
+	sentence *Death
 }
 
 var _ runner.Runner = (*Process)(nil)
@@ -110,13 +94,16 @@ func (c *Process) RemoveSocketDir() {
 
 // Start launches the process. Only go-plugin calls it, once.
 func (c *Process) Start(context.Context) error {
+	if err := c.admitIdentity(); err != nil {
+		return err
+	}
 	cmd := &exec.Cmd{
 		Path: c.spec.Path,
 		Args: append([]string{c.spec.Path}, c.spec.Args...),
 		// Of a variable that stands twice the last one holds.
 		Env: append(append([]string{}, c.spec.Env...), c.environ...),
 	}
-	setFate(cmd)
+	setFate(cmd, c.spec.Identity)
 	if c.spec.Checksum != "" {
 		binary, err := openVerified(c.spec.Path, c.spec.Checksum)
 		if err != nil {
@@ -172,9 +159,13 @@ func plumb(cmd *exec.Cmd) (pipes, error) {
 func (c *Process) live(cmd *exec.Cmd, ours pipes, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := c.fork(cmd, ours.lifeline); err != nil {
+	cmd, err := c.fork(cmd, ours.lifeline)
+	if err != nil {
 		started <- err
 		return
+	}
+	if w := newWatch(&c.spec, c.group, c.pid); w != nil {
+		c.pumps.Go(func() { w.stand(c) })
 	}
 	started <- nil
 	exit := reap(cmd, &c.mu, func() {
@@ -183,44 +174,38 @@ func (c *Process) live(cmd *exec.Cmd, ours pipes, started chan<- error) {
 	})
 	_ = ours.stdout.SetReadDeadline(time.Now().Add(pipeTail))
 	_ = ours.stderr.SetReadDeadline(time.Now().Add(pipeTail))
-	killMarked("\x00" + socketDirVariable + "=" + c.socketDir + "\x00")
+	c.killRest()
 	c.CloseStdin()
-	c.exit = exit
+	c.exit, c.death = exit, c.judge(exit)
+	c.removeGroup()
 	close(c.gone)
 }
 
-func (c *Process) fork(cmd *exec.Cmd, line *lifeline) error {
+func (c *Process) fork(cmd *exec.Cmd, line *lifeline) (*exec.Cmd, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.doomed {
-		return context.Canceled
+		return nil, context.Canceled
 	}
-	if err := cmd.Start(); err != nil {
-		return err
+	if err := c.makeGroup(); err != nil {
+		return nil, err
 	}
-	if err := confine(cmd.Process.Pid, c.spec.Limits); err != nil {
+	cmd, err := startIn(cmd, c.group)
+	if err != nil {
+		c.removeGroup()
+		return nil, err
+	}
+	if err := confine(cmd.Process.Pid, &c.spec); err != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
-		return err
+		c.removeGroup()
+		return nil, err
 	}
 	c.out.Log = c.out.Log.With("pid", cmd.Process.Pid)
 	line.tie(cmd.Process.Pid)
 	c.lifeline, c.pid, c.started = line, cmd.Process.Pid, true
-	return nil
+	return cmd, nil
 }
-
-// End ends the process and its group. It does not wait, and may be called at
-// any time: before the start it forbids it, after the end it does nothing.
-func (c *Process) End() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.doomed = true
-	if c.started && !c.reaped {
-		c.signalGroupLocked()
-	}
-}
-
-func (c *Process) signalGroupLocked() { _ = syscall.Kill(-c.pid, syscall.SIGKILL) }
 
 // Await waits until the process is gone and its output read, but not longer
 // than the patience. It returns at once for a process that was never started.
@@ -249,31 +234,6 @@ func (c *Process) CloseStdin() {
 		c.lifeline.cut()
 		c.lifeline = nil
 	}
-}
-
-// Death says how the process exited; only after gone.
-func (c *Process) Death() error {
-	if c.exit == nil {
-		return errors.New("exit status 0")
-	}
-	return c.exit
-}
-
-// LeftByItself reports whether the process is gone for another reason than End.
-func (c *Process) LeftByItself() bool {
-	select {
-	case <-c.gone:
-	default:
-		return false
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var exit *exec.ExitError
-	if !c.doomed || !errors.As(c.exit, &exit) {
-		return true
-	}
-	status, ok := exit.Sys().(syscall.WaitStatus)
-	return !ok || !status.Signaled() || status.Signal() != syscall.SIGKILL
 }
 
 func (c *Process) readStderr(f *os.File) {

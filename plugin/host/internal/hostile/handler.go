@@ -212,6 +212,29 @@ func (w *work) run(start *handlerv1.Start, canceled chan handlerv1.Cancel_Reason
 			}
 			runtime.KeepAlive(block)
 		}
+	case "balloon-of-children":
+		for range 4 {
+			shell(`(head -c 200000000 /dev/zero; sleep 1000) | tail -n 1`)
+		}
+		select {}
+	case "fork-bomb":
+		_, _ = realStderr.WriteString("about to fork\n")
+		// Were it not contained, it would end at two thousand.
+		shell(`f() { [ $1 -gt 0 ] || exec sleep 1000; f $(($1-1)) & f $(($1-1)) & wait; }; f 10`)
+		select {}
+	case "spin":
+		for range 2 * runtime.NumCPU() {
+			go func() {
+				for {
+					runtime.Gosched()
+				}
+			}()
+			shell("while :; do :; done")
+		}
+		w.progress(start, []byte("1"))
+		select {}
+	case "uid":
+		w.succeed(start, fmt.Append(nil, os.Getuid()))
 	case "big":
 		w.succeed(start, []byte(`"`+strings.Repeat("b", o.N)+`"`))
 	case "measure":
@@ -236,6 +259,13 @@ func spawn(escape bool) []byte {
 		panic(err)
 	}
 	return fmt.Append(nil, child.Process.Pid)
+}
+
+// shell starts a script that has our fate.
+func shell(script string) {
+	if err := exec.CommandContext(context.Background(), "sh", "-c", script).Start(); err != nil {
+		panic(err)
+	}
 }
 
 func flood() {

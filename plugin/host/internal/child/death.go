@@ -1,0 +1,89 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Cause is why a process was killed, where that is known.
+type Cause string
+
+// The causes of a kill.
+const (
+	// OutOfMemory: the process and its children took more than the limit, or
+	// the machine had no more.
+	OutOfMemory Cause = "out_of_memory"
+	// TooManyProcesses: they became more than the limit.
+	TooManyProcesses Cause = "too_many_processes"
+)
+
+// Death is how a process ended.
+type Death struct {
+	// Code is the exit code; -1 for none, as after a signal.
+	Code int
+	// Signal is what ended it; 0 for none.
+	Signal syscall.Signal
+	// Cause is why it was killed; empty when nobody knows.
+	Cause Cause
+	// Detail is the cause in words, with figures.
+	Detail string
+
+	core  bool
+	other error
+}
+
+func (d Death) Error() string {
+	switch {
+	case d.Cause != "":
+		return "killed: " + d.Detail
+	case d.Signal != 0 && d.core:
+		return fmt.Sprintf("signal: %s (%s), core dumped", d.Signal, unix.SignalName(d.Signal))
+	case d.Signal != 0:
+		return fmt.Sprintf("signal: %s (%s)", d.Signal, unix.SignalName(d.Signal))
+	case d.other != nil:
+		return d.other.Error()
+	default:
+		return fmt.Sprintf("exit status %d", d.Code)
+	}
+}
+
+// deathOf reads what waiting for a process has returned.
+func deathOf(err error) Death {
+	var exit *exec.ExitError
+	if err == nil {
+		return Death{}
+	}
+	if !errors.As(err, &exit) {
+		return Death{Code: -1, other: err}
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() {
+		return Death{Code: exit.ExitCode()}
+	}
+	return Death{Code: -1, Signal: status.Signal(), core: status.CoreDump()}
+}
+
+// outOfMemory words a kill of the kernel's for memory.
+func outOfMemory(limit uint64) Death {
+	detail := "out of memory"
+	if limit > 0 {
+		detail += fmt.Sprintf(": the process and its children together took more than %s", inMiB(limit))
+	}
+	return Death{Cause: OutOfMemory, Detail: detail}
+}
+
+func tooManyProcesses(limit uint64) Death {
+	return Death{Cause: TooManyProcesses, Detail: fmt.Sprintf("more than %d processes and threads", limit)}
+}
+
+// inMiB writes a number of bytes for people.
+func inMiB(bytes uint64) string {
+	if bytes < 1<<20 {
+		return fmt.Sprintf("%d bytes", bytes)
+	}
+	return fmt.Sprintf("%.4g MiB", float64(bytes)/(1<<20))
+}

@@ -1,0 +1,57 @@
+package child
+
+import (
+	"errors"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
+)
+
+// ErrChecksum says that the binary was not started: it is not the one configured.
+var ErrChecksum = errors.New("the binary does not have the configured checksum")
+
+// Spec is what to launch.
+type Spec struct {
+	Name string
+	Path string
+	Args []string
+	// Env is the whole environment but for what Provision adds.
+	Env    []string
+	Limits Limits
+	// Checksum is the SHA-256 of the binary in hex; empty for none.
+	Checksum string
+	// Identity is whom the process runs as; nil for the orchestrator's own.
+	Identity *Identity
+	// Cgroups is where the process gets a cgroup of its own; nil for none.
+	Cgroups *cgroup.Tree
+}
+
+// Limits bound a process with everything that it forks, taken together; 0 is no
+// limit. See host.Limits.
+type Limits struct {
+	MemoryBytes uint64
+	CPUs        float64
+	OpenFiles   uint64
+	Processes   uint64
+}
+
+// How a limit can be enforced.
+const (
+	// ByCgroup: the kernel bounds the sum, at once.
+	ByCgroup = "cgroup"
+	// ByRlimit: the kernel bounds each process by itself.
+	ByRlimit = "rlimit"
+	// ByWatch: the sum is looked at ten times a second.
+	ByWatch = "watch"
+	// ByAffinity: the processes get few processors, and yield to others.
+	ByAffinity = "affinity and niceness"
+)
+
+// Enforcement says how one limit is enforced on this machine.
+type Enforcement struct {
+	// Limit is the limit's key in the configuration.
+	Limit string
+	// By is one or more of the ways above.
+	By string
+	// Gap says what gets past; empty for nothing.
+	Gap string
+}

@@ -1,0 +1,184 @@
+package child
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// families are programs that start a child in their group, one in a session of its
+// own, and one whose parent is gone as well; they print all process ids.
+var families = map[string][]string{
+	"sh": {"sh", "-c", `
+		sleep 1000 & a=$!
+		setsid sleep 1000 & b=$!
+		c=$(setsid sh -c 'sleep 1000 >/dev/null 2>&1 & echo $!')
+		echo family $$ $a $b $c; wait`},
+	"python": {"python3", "-c", `
+import os, subprocess, time
+def sleeper(**how): return subprocess.Popen(["sleep", "1000"], **how).pid
+a, b = sleeper(), sleeper(start_new_session=True)
+c = subprocess.run(["setsid", "sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!"], capture_output=True, text=True).stdout.strip()
+print("family", os.getpid(), a, b, c, flush=True)
+time.sleep(1000)`},
+	"node": {"node", "-e", `
+const { spawn, execFileSync } = require("child_process");
+const sleeper = (how) => spawn("sleep", ["1000"], { stdio: "ignore", ...how }).pid;
+const a = sleeper({}), b = sleeper({ detached: true });
+const c = execFileSync("setsid", ["sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!"], { encoding: "utf8" }).trim();
+console.log("family", process.pid, a, b, c);
+setTimeout(() => {}, 1e6);`},
+}
+
+// ownUntilKilled is a process with a home, a warden and a family, whose process
+// ids it prints.
+func ownUntilKilled(dir, program string) {
+	home, err := MakeHome(dir)
+	if err != nil {
+		panic(err)
+	}
+	warden, err := StartWarden([]string{"/proc/self/exe", "warden"}, home, slog.New(slog.DiscardHandler))
+	if err != nil {
+		panic(err)
+	}
+	launch := filepath.Join(home.Path, "launch")
+	if err := os.Mkdir(launch, 0o700); err != nil {
+		panic(err)
+	}
+	args := families[program]
+	path, err := exec.LookPath(args[0])
+	if err != nil {
+		panic(err)
+	}
+	out := NewOutput(slog.New(slog.DiscardHandler), 100)
+	p := New(Spec{Name: program, Path: path, Args: args[1:], Env: []string{"PATH=" + os.Getenv("PATH")}}, out)
+	p.Provision([]string{socketDirVariable + "=" + launch}, launch)
+	if err := p.Start(context.Background()); err != nil {
+		panic(err)
+	}
+	for !strings.Contains(out.LastWords(), "family ") {
+		time.Sleep(time.Millisecond)
+	}
+	warden.mu.Lock()
+	_, _ = fmt.Fprintln(os.Stdout, strings.TrimPrefix(out.LastWords(), "family "))
+	select {}
+}
+
+func TestNothingOutlivesAnOwnerThatIsKilled(t *testing.T) {
+	for program, command := range families {
+		t.Run(program, func(t *testing.T) {
+			if _, err := exec.LookPath(command[0]); err != nil {
+				t.Skip(err)
+			}
+			dir := t.TempDir()
+			owner := exec.CommandContext(t.Context(), os.Args[0])
+			owner.Env = append(os.Environ(), "CHILD_TEST_OWNER="+dir, "CHILD_TEST_PROGRAM="+program)
+			owner.Stderr = os.Stderr
+			out, err := owner.StdoutPipe()
+			require.NoError(t, err)
+			require.NoError(t, owner.Start())
+			var family [4]int
+			line, err := bufio.NewReader(out).ReadString('\n')
+			require.NoError(t, err)
+			_, err = fmt.Sscan(line, &family[0], &family[1], &family[2], &family[3])
+			require.NoError(t, err, line)
+			for _, pid := range family {
+				require.True(t, lives(pid))
+			}
+
+			require.NoError(t, owner.Process.Signal(syscall.SIGKILL))
+			killed := time.Now()
+			_ = owner.Wait()
+			require.Eventually(t, func() bool {
+				for _, pid := range family {
+					if lives(pid) {
+						return false
+					}
+				}
+				homes, err := os.ReadDir(dir)
+				return err == nil && len(homes) == 0
+			}, 10*time.Second, time.Millisecond)
+			require.Less(t, time.Since(killed), 2*time.Second)
+		})
+	}
+}
+
+func lives(pid int) bool {
+	_, ok := relativeOf(pid)
+	return ok
+}
+
+func TestAWardenThatDiesIsReplaced(t *testing.T) {
+	home, err := MakeHome(t.TempDir())
+	require.NoError(t, err)
+	out := &journal{}
+	warden, err := StartWarden([]string{"/proc/self/exe", "warden"}, home, slog.New(slog.NewTextHandler(out, nil)))
+	require.NoError(t, err)
+	first := wardenOf(t, home)
+	require.NoError(t, syscall.Kill(first, syscall.SIGTERM), "it takes no notice of that")
+	require.NoError(t, syscall.Kill(first, syscall.SIGKILL))
+	require.Eventually(t, func() bool { return !lives(first) }, 5*time.Second, time.Millisecond)
+	second := wardenOf(t, home)
+	require.NotEqual(t, first, second)
+	require.Contains(t, out.String(), "signal: killed (SIGKILL)")
+
+	require.NoError(t, home.Remove())
+	warden.Close()
+	require.False(t, lives(second))
+}
+
+// wardenOf finds the home's warden, as soon as it is there and deaf to SIGTERM.
+func wardenOf(t *testing.T, home *Home) int {
+	t.Helper()
+	found := 0
+	require.Eventually(t, func() bool {
+		for _, pid := range processIDs() {
+			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			if strings.HasSuffix(string(line), "warden\x00"+home.Path+"\x00") && lives(pid) && ignores(pid, syscall.SIGTERM) {
+				found = pid
+				return true
+			}
+		}
+		return false
+	}, 10*time.Second, 5*time.Millisecond)
+	return found
+}
+
+func ignores(pid int, signal syscall.Signal) bool {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, after, _ := strings.Cut(string(status), "SigIgn:")
+	mask, _, _ := strings.Cut(strings.TrimSpace(after), "\n")
+	bits, err := strconv.ParseUint(mask, 16, 64)
+	return err == nil && bits&(1<<(signal-1)) != 0
+}
+
+func TestAWardenHasNothingToDoForAHomeThatIsGone(t *testing.T) {
+	home, err := MakeHome(t.TempDir())
+	require.NoError(t, err)
+	line, hangUp := io.Pipe()
+	cleared := make(chan bool, 1)
+	go func() { cleared <- clearUp(line, home.Path) }()
+	require.NoError(t, home.Remove())
+	require.NoError(t, hangUp.Close())
+	require.True(t, <-cleared)
+}
+
+func TestAWardenThatCannotBeStartedIsAnError(t *testing.T) {
+	home, err := MakeHome(t.TempDir())
+	require.NoError(t, err)
+	_, err = StartWarden([]string{"/no/such/program"}, home, slog.New(slog.DiscardHandler))
+	require.Error(t, err)
+	require.NoError(t, home.Remove())
+}

@@ -1,0 +1,106 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+)
+
+// Codes of outcomes of attempts whose process was killed for what it took.
+const (
+	// CodeOutOfMemory marks those of one that took more memory than its limit,
+	// or than the machine had.
+	CodeOutOfMemory = string(child.OutOfMemory)
+	// CodeTooManyProcesses marks those of one that forked beyond its limit.
+	CodeTooManyProcesses = string(child.TooManyProcesses)
+)
+
+// Enforcement says how one limit of a plugin is enforced on this machine.
+type Enforcement = child.Enforcement
+
+// Warden is the whole life of the process that Settings.Warden runs, with that
+// command's last argument. It waits until the host is gone and kills what its
+// handlers have left behind. It returns the exit code.
+func Warden(home string) int { return child.Attend(os.Stdin, home) }
+
+// secure prepares what outlives this process: cgroups, and the warden that sweeps
+// them. Without either the host works on.
+func (h *Host) secure(settings Settings) error {
+	tree, err := cgroup.Open(settings.Cgroup, h.home.Name())
+	switch {
+	case err == nil:
+		h.cgroups = tree
+		if err := h.home.Note(tree); err != nil {
+			return fmt.Errorf("plugin host: %w", err)
+		}
+		settings.Log.Info("handlers get cgroups of their own", "cgroup", tree.Path,
+			"memory", tree.Memory, "cpu", tree.CPU, "pids", tree.PIDs)
+	case settings.Cgroup != CgroupAuto && settings.Cgroup != CgroupNone:
+		// Who asks for one by name counts on it.
+		return fmt.Errorf("plugin host: cgroup: %w", err)
+	default:
+		settings.Log.Info("handlers get no cgroups", "reason", err)
+	}
+	if len(settings.Warden) == 0 {
+		return nil
+	}
+	if h.warden, err = child.StartWarden(settings.Warden, h.home, settings.Log); err != nil {
+		return fmt.Errorf("plugin host: warden: %w", err)
+	}
+	return nil
+}
+
+// loosen takes back what secure has made. The warden goes last: it finds what
+// could not be removed.
+func (h *Host) loosen() {
+	if h.cgroups != nil {
+		_ = h.cgroups.Remove()
+	}
+	if err := h.home.Remove(); err != nil {
+		h.closeErr = fmt.Errorf("plugin host: remove socket directory: %w", err)
+	}
+	if h.warden != nil {
+		h.warden.Close()
+	}
+}
+
+func (f *fleet) spec() (child.Spec, error) {
+	c := f.config
+	// Looked up at each launch: users come and go while the host runs.
+	identity, err := child.LookUp(c.User, c.Group)
+	if err != nil {
+		return child.Spec{}, err
+	}
+	if identity != nil {
+		if err := f.host.home.Open(); err != nil {
+			return child.Spec{}, fmt.Errorf("socket directory: %w", err)
+		}
+	}
+	return child.Spec{
+		Name: c.Name, Path: c.Path, Args: c.Args, Env: c.Env,
+		Limits: child.Limits(c.Limits), Checksum: c.Checksum,
+		Identity: identity, Cgroups: f.host.cgroups,
+	}, nil
+}
+
+// enforced says how the plugin's limits are.
+func (f *fleet) enforced() []Enforcement {
+	identity, _ := child.LookUp(f.config.User, f.config.Group)
+	return child.Enforced(child.Limits(f.config.Limits), f.host.cgroups, identity)
+}
+
+// inWords writes how limits are enforced on a line for the log.
+func inWords(limits []Enforcement) string {
+	words := make([]string, 0, len(limits))
+	for _, l := range limits {
+		text := l.Limit + ": " + l.By
+		if l.Gap != "" {
+			text += " (" + l.Gap + ")"
+		}
+		words = append(words, text)
+	}
+	return strings.Join(words, "; ")
+}
