@@ -10,6 +10,7 @@ import (
 func (s *service) addOperations(routes huma.API, prometheus http.Handler) {
 	s.addWorkers(routes)
 	s.addDetail(routes)
+	s.addLogs(routes)
 	s.addQueues(routes)
 	s.addDoctor(routes)
 	s.addMetrics(routes, prometheus)

@@ -39,6 +39,10 @@ func TestOperatorsSeeTheInsides(t *testing.T) {
 		}},
 		{name: "inspect-unknown", path: inspected},
 		{name: "inspect-bad-id", path: "/debug/jobs/1"},
+		{name: "logs", path: inspected + "/logs", given: busy},
+		{name: "logs-none", path: inspected + "/logs", given: jobIn(job.Queued)},
+		{name: "logs-unknown", path: inspected + "/logs"},
+		{name: "logs-bad-query", path: inspected + "/logs?attempt=0&tries=1", given: busy},
 		{name: "doctor", path: "/debug/doctor", given: busy},
 		{name: "doctor-none", path: "/debug/doctor"},
 		{name: "metrics", path: "/metrics", given: busy},
@@ -81,9 +85,21 @@ func TestAJobOfAnotherTenantIsNotInspected(t *testing.T) {
 		Name: "beta", Digest: guard.DigestOf("beta"), Scopes: guard.Scopes(), Tenant: "beta",
 	})
 	server, _ := guarded(t, guard.Config{Access: access}, busy)
-	require.Equal(t, 404, call(t, server, "GET", inspected, "Bearer beta", "").status)
-	require.Equal(t, 200, call(t, server, "GET", inspected, who["token of acme"].header, "").status)
-	require.Equal(t, 200, call(t, server, "GET", inspected, who["basic"].header, "").status)
+	for _, path := range []string{inspected, inspected + "/logs"} {
+		require.Equal(t, 404, call(t, server, "GET", path, "Bearer beta", "").status)
+		require.Equal(t, 200, call(t, server, "GET", path, who["token of acme"].header, "").status)
+		require.Equal(t, 200, call(t, server, "GET", path, who["basic"].header, "").status)
+	}
+}
+
+func TestTheLogsOfOneAttemptCanBeAskedFor(t *testing.T) {
+	l := newLedger()
+	busy(l)
+	require.Equal(t, 200, send(newAPI(t, l), "GET", inspected+"/logs?attempt=2", "").Code)
+	require.Equal(t, job.LogFilter{Number: 2, Limit: 20}, l.logged)
+	for _, wrong := range []string{"", "0", "-1", "x", "1000001", "99999999999999999999"} {
+		require.Equal(t, 422, send(newAPI(t, l), "GET", inspected+"/logs?attempt="+wrong, "").Code, wrong)
+	}
 }
 
 // held lets a test watch work that takes long: it tells of every beginning,

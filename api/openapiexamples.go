@@ -73,6 +73,7 @@ var samples = map[string]sample{
 	"list-workers":      {answers: just(WorkerList{Workers: []Worker{sampleWorker}})},
 	"summarize-workers": {answers: just(WorkerSummary{SinceMinutes: 15, Totals: sampleCounts})},
 	"inspect-job":       {answers: just(sampleDetail)},
+	"get-job-logs":      {answers: just(sampleLogs)},
 	"list-queues":       {answers: just(QueueList{Queues: []Queue{sampleQueue}, Unserved: []string{}})},
 
 	"requeue-job": {

@@ -77,6 +77,7 @@ var sampleParameters = map[string]any{
 	"cursor":          sampleCursor,
 	"wait":            "1s",
 	"sinceMinutes":    15,
+	"attempt":         1,
 	"atomic":          true,
 	"Idempotency-Key": "order-4711",
 }

@@ -40,7 +40,7 @@ var (
 		JobID: sampleID, JobType: "SEND_EMAIL", Tenant: job.DefaultTenant, DeadAt: sampleLater, Attempts: 4, LastError: sampleError,
 	}
 	sampleType = JobType{
-		JobType: "SLEEP_JOB", Plugin: "builtin", Version: "v1.0.0", MaxAttempts: 4, TimeoutSeconds: 330, HasSchema: true,
+		JobType: "SLEEP_JOB", Plugin: "builtin", Version: "v1.0.0", Description: "Sleeps for as many seconds as it is told.", MaxAttempts: 4, TimeoutSeconds: 330, HasSchema: true,
 		Retry: Retry{Backoff: job.Exponential, BaseSeconds: 1, Factor: 2, CapSeconds: 300, JitterMin: 0.9, JitterMax: 1.1},
 	}
 	sampleWorker = Worker{
@@ -65,6 +65,10 @@ var (
 			SpanID: "00f067aa0ba902b7",
 		}},
 	}
+	sampleLogs = JobLogs{JobID: sampleID, Attempts: []AttemptLog{{Number: 1, Fence: 1, Lines: []LogLine{
+		{Time: sampleTime, Level: job.LogInfo, Message: "connected", Attributes: json.RawMessage(`{"server": "mail.example.com"}`)},
+		{Time: sampleTime.Add(2 * time.Second), Level: job.LogWarn, Message: "the server is busy"},
+	}}}}
 	sampleDiagnosis = Diagnosis{Severity: job.Warning, Checks: []Check{{
 		Name: "unserved_types", Severity: job.Warning, Summary: "Jobs wait for a handler that no live worker has.",
 		Details: []string{"SEND_FAX: 3 jobs"}, Remedy: "Start an orchestrator with a handler for the type, or cancel its jobs.",

@@ -11,6 +11,8 @@ import (
 // insides is what a ledger shows to operators.
 type insides struct {
 	details map[job.ID]job.Detail
+	logs    map[job.ID][]job.AttemptLog
+	logged  job.LogFilter
 	workers []job.WorkerView
 	totals  map[job.State]int64
 	queues  []job.Queue
@@ -39,6 +41,11 @@ func (l *ledger) Detail(_ context.Context, id job.ID) (job.Detail, error) {
 		return job.Detail{}, job.ErrNotFound
 	}
 	return detail, nil
+}
+
+func (l *ledger) Logs(_ context.Context, id job.ID, filter job.LogFilter) ([]job.AttemptLog, error) {
+	l.logged = filter
+	return l.logs[id], l.interrupt()
 }
 
 func (l *ledger) Workers(context.Context) ([]job.WorkerView, error) { return l.workers, l.interrupt() }
@@ -78,6 +85,14 @@ func busy(l *ledger) {
 					EndedAt: birth.Add(fivefold / 2), Outcome: job.Failure, Code: "E1", Error: "no <luck>", Stack: "at line 1", SpanID: "00f067aa0ba902b7",
 				},
 			},
+		}}
+	}
+	for id := range l.jobs {
+		l.logs = map[job.ID][]job.AttemptLog{id: {
+			{Number: 1, Fence: 1, Lines: []job.LogLine{{Time: birth, Level: job.LogInfo, Message: "begun"}}},
+			{Number: 1, Fence: 2, Dropped: 12, Lines: []job.LogLine{
+				{Time: later, Level: job.LogError, Message: "no <luck>\x1b", Attributes: json.RawMessage(`{"n": 1.0}`), Truncated: true},
+			}},
 		}}
 	}
 	l.workers = []job.WorkerView{

@@ -57,6 +57,9 @@ type Jobs interface {
 type Operations interface {
 	// Detail returns everything about a job, or job.ErrNotFound.
 	Detail(ctx context.Context, id job.ID) (job.Detail, error)
+	// Logs returns what the attempts of a job have logged that the filter
+	// chooses, oldest first; none of a job that does not exist.
+	Logs(ctx context.Context, id job.ID, filter job.LogFilter) ([]job.AttemptLog, error)
 	// Workers lists the orchestrators that are known, alive or not.
 	Workers(ctx context.Context) ([]job.WorkerView, error)
 	// WorkerTotals counts the jobs that workers run, and those that they ended

@@ -42,6 +42,7 @@ var scopes = map[string]struct {
 	"GET /debug/workers":           {scope: guard.Operate, allTenants: true},
 	"GET /debug/workers/summary":   {scope: guard.Operate, allTenants: true},
 	"GET /debug/jobs/{id}":         {scope: guard.Operate},
+	"GET /debug/jobs/{id}/logs":    {scope: guard.Operate},
 	"GET /debug/queues":            {scope: guard.Operate, allTenants: true},
 	"GET /debug/doctor":            {scope: guard.Operate, allTenants: true},
 	"GET /metrics":                 {scope: guard.Operate, allTenants: true},

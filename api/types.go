@@ -17,8 +17,10 @@ type JobType struct {
 	JobType        string  `json:"jobType" example:"SEND_EMAIL"`
 	Plugin         string  `json:"plugin" doc:"The plugin that serves it."`
 	Version        string  `json:"version" doc:"The plugin's version."`
+	Description    string  `json:"description,omitempty" doc:"What it is for, in the handler's words."`
 	MaxAttempts    int     `json:"maxAttempts" doc:"How often a handler may be started for a job that does not say."`
 	TimeoutSeconds float64 `json:"timeoutSeconds" doc:"Bound on each attempt of a job that does not say."`
+	Concurrency    int     `json:"concurrency,omitempty" doc:"The most attempts of this type that a process of the plugin is given at once; absent for as many as it takes of all types."`
 	Retry          Retry   `json:"retry"`
 	HasSchema      bool    `json:"hasSchema" doc:"Whether payloads are checked against a JSON Schema."`
 }
@@ -36,8 +38,8 @@ type Retry struct {
 
 func typeOf(spec job.TypeSpec) JobType {
 	return JobType{
-		JobType: spec.Type, Plugin: spec.Plugin, Version: spec.Version,
-		MaxAttempts: spec.MaxAttempts, TimeoutSeconds: spec.Timeout.Seconds(),
+		JobType: spec.Type, Plugin: spec.Plugin, Version: spec.Version, Description: spec.Description,
+		MaxAttempts: spec.MaxAttempts, TimeoutSeconds: spec.Timeout.Seconds(), Concurrency: spec.Concurrency,
 		Retry: Retry{
 			Backoff: spec.Retry.Backoff, BaseSeconds: spec.Retry.Base.Seconds(), Factor: spec.Retry.Factor,
 			CapSeconds: spec.Retry.Cap.Seconds(), JitterMin: spec.Retry.JitterMin, JitterMax: spec.Retry.JitterMax,

@@ -16,6 +16,8 @@ type Handler struct {
 	maxAttempts int
 	timeout     time.Duration
 	retry       *RetryPolicy
+	description string
+	concurrency int
 	run         func(context.Context, *attempt) (json.RawMessage, error)
 	// problem is the first thing wrong with it, for Serve to report.
 	problem error
@@ -63,7 +65,7 @@ func newHandler[A any](
 		h.reject("the function is nil")
 	}
 	for _, option := range options {
-		option(&h)
+		option.set(&h)
 	}
 	if h.schema == nil {
 		var err error

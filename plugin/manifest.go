@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
@@ -21,6 +22,7 @@ func (b binary) manifest() *handlerv1.DescribeResponse {
 		h := b.handlers[jobType]
 		declared := &handlerv1.JobType{
 			Name: jobType, Schema: h.schema, MaxAttempts: uint32(h.maxAttempts), TimeoutMs: millis(h.timeout),
+			Description: h.description, Concurrency: uint32(h.concurrency),
 		}
 		if h.retry != nil {
 			declared.Retry = h.retry.wire()
@@ -38,7 +40,7 @@ func (b binary) introduce(w io.Writer) {
 	}
 	fmt.Fprintf(w, "This is a Holdfast handler plugin, version %s. It serves the job types\n\n", b.version)
 	for _, jobType := range b.types() {
-		fmt.Fprintf(w, "  %s\n", jobType)
+		fmt.Fprintf(w, "  %s\n", strings.TrimSpace(jobType+"  "+b.handlers[jobType].description))
 	}
 	fmt.Fprintf(w, `
 It is not run by hand: an orchestrator launches it. Declare it in config.yaml,

@@ -4,15 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
-// maxLogs bounds the log records that wait for the orchestrator to read them.
-// Further ones are counted and dropped.
-const maxLogs = 1000
+// How many log records wait for the orchestrator to read them, of one attempt
+// and of all. Of an attempt the last ones wait, as many as the orchestrator
+// keeps; beyond that, and beyond what all may have, records are dropped and
+// counted.
+const (
+	maxLogsOfOne = 200
+	maxLogs      = 1000
+)
 
 var errEnded = errors.New("the attempt has ended")
 
@@ -23,9 +29,13 @@ type outbox struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	pending letter
-	dropped int
-	closed  bool
+	// logs counts the records that wait, and those that were dropped, by
+	// handle.
+	logs   map[uint64]logCount
+	closed bool
 }
+
+type logCount struct{ waiting, dropped int }
 
 // notes are what an attempt has last reported of itself and is not sent yet;
 // guarded by the outbox.
@@ -35,7 +45,7 @@ type notes struct {
 }
 
 func newOutbox() *outbox {
-	o := new(outbox)
+	o := &outbox{logs: make(map[uint64]logCount)}
 	o.changed.L = &o.mu
 	return o
 }
@@ -62,18 +72,28 @@ func (o *outbox) note(a *attempt, write func(*notes)) error {
 	return nil
 }
 
-// log sends a record unless too many wait already.
+// log sends a record, unless too many of all attempts wait already.
 func (o *outbox) log(a *attempt, record *handlerv1.Log) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	switch {
-	case o.closed:
+	if o.closed {
 		return
-	case len(o.pending.logs) >= maxLogs:
-		o.dropped++
-		return
-	case a.notes.ended:
+	}
+	if a.notes.ended {
 		record.Handle = 0 // it belongs to no attempt any more
+	}
+	of := o.logs[record.GetHandle()]
+	defer func() { o.logs[record.GetHandle()] = of }()
+	switch {
+	case of.waiting >= maxLogsOfOne:
+		oldest := slices.IndexFunc(o.pending.logs, func(l *handlerv1.Log) bool { return l.GetHandle() == record.GetHandle() })
+		o.pending.logs = slices.Delete(o.pending.logs, oldest, oldest+1)
+		of.dropped++
+	case len(o.pending.logs) >= maxLogs:
+		of.dropped++
+		return
+	default:
+		of.waiting++
 	}
 	o.pending.logs = append(o.pending.logs, record)
 	o.changed.Signal()
@@ -122,16 +142,23 @@ func (o *outbox) collect() []*handlerv1.WorkResponse {
 		}
 		o.changed.Wait()
 	}
-	if o.dropped > 0 {
-		o.pending.logs = append(o.pending.logs, &handlerv1.Log{
-			Level: handlerv1.Log_LEVEL_WARN, Time: time.Now().Format(time.RFC3339Nano),
-			Message: fmt.Sprintf("%d log records were dropped", o.dropped),
-		})
-		o.dropped = 0
-	}
+	o.tellDropped()
 	collected := o.pending.messages()
 	o.pending = letter{}
 	return collected
+}
+
+// tellDropped adds a record for each attempt of which some were dropped.
+func (o *outbox) tellDropped() {
+	for handle, of := range o.logs {
+		if of.dropped > 0 {
+			o.pending.logs = append(o.pending.logs, &handlerv1.Log{
+				Handle: handle, Level: handlerv1.Log_LEVEL_WARN, Time: time.Now().Format(time.RFC3339Nano),
+				Message: fmt.Sprintf("%d log records were dropped", of.dropped), Dropped: uint64(of.dropped),
+			})
+		}
+	}
+	clear(o.logs)
 }
 
 // close lets deliver end once everything is sent. Nothing can be added any more.

@@ -166,20 +166,42 @@ func TestMessagesAreFilled(t *testing.T) {
 	require.Len(t, drained(t, o), 5)
 }
 
-func TestLogsThatNobodyReadsAreCountedAndDropped(t *testing.T) {
-	o, a := newOutbox(), attemptNo(1)
-	for range maxLogs + 234 {
-		o.log(a, &handlerv1.Log{Handle: 1, Message: "m"})
+func TestOfLogsThatNobodyReadsTheLastOfEachAttemptAreKept(t *testing.T) {
+	o, chatty, quiet := newOutbox(), attemptNo(1), attemptNo(2)
+	o.log(quiet, &handlerv1.Log{Handle: 2, Message: "once"})
+	for i := range maxLogsOfOne + 234 {
+		o.log(chatty, &handlerv1.Log{Handle: 1, Message: fmt.Sprint(i)})
 	}
-	o.outcome(a, succeeded(""))
-	o.log(a, &handlerv1.Log{Handle: 1, Message: "dropped, too"})
+	o.outcome(chatty, succeeded(""))
+	o.log(chatty, &handlerv1.Log{Handle: 1, Message: "too late"})
 	messages := drained(t, o)
 	require.Len(t, messages, 1)
 	logs := messages[0].GetLogs()
-	require.Len(t, logs, maxLogs+1)
-	require.Equal(t, "235 log records were dropped", logs[maxLogs].GetMessage())
-	require.Equal(t, handlerv1.Log_LEVEL_WARN, logs[maxLogs].GetLevel())
+	require.Len(t, logs, 1+maxLogsOfOne+1+1)
+	require.Equal(t, "once", logs[0].GetMessage())
+	require.Equal(t, "234", logs[1].GetMessage())
+	require.Equal(t, fmt.Sprint(maxLogsOfOne+233), logs[maxLogsOfOne].GetMessage())
+	told := logs[len(logs)-1]
+	require.Equal(t, "234 log records were dropped", told.GetMessage())
+	require.Equal(t, handlerv1.Log_LEVEL_WARN, told.GetLevel())
+	require.EqualValues(t, 1, told.GetHandle())
+	require.EqualValues(t, 234, told.GetDropped())
 	require.Len(t, messages[0].GetOutcomes(), 1, "outcomes are never dropped")
+}
+
+func TestAllLogsThatNobodyReadsAreBounded(t *testing.T) {
+	o := newOutbox()
+	for handle := range uint64(maxLogs + 5) {
+		o.log(attemptNo(handle+1), &handlerv1.Log{Handle: handle + 1})
+	}
+	logs := drained(t, o)[0].GetLogs()
+	require.Len(t, logs, maxLogs+5)
+	dropped := 0
+	for _, record := range logs {
+		dropped += int(record.GetDropped())
+	}
+	require.Equal(t, 5, dropped)
+	require.Empty(t, o.logs)
 }
 
 func TestALogAfterTheEndBelongsToNoAttempt(t *testing.T) {
@@ -198,4 +220,5 @@ func TestAfterABrokenSendNothingIsKept(t *testing.T) {
 	o.log(a, &handlerv1.Log{})
 	o.outcome(a, succeeded(""))
 	require.Empty(t, o.pending)
+	require.Empty(t, o.logs)
 }

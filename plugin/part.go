@@ -13,8 +13,10 @@ type Part interface{ addTo(b *binary) error }
 // version that Go built into the binary.
 type Version string
 
-// Concurrency is how many attempts each process of the binary wants at once.
-// The orchestrator's configuration wins over it.
+// Concurrency is how many attempts each process wants at once: of all its job
+// types as a part of Serve, of one job type as an option of its handler. The
+// orchestrator keeps to both; what is more waits in its queue. Its configuration
+// wins over the former.
 type Concurrency int
 
 // Bounds of what the orchestrator accepts.
@@ -66,10 +68,25 @@ func (v Version) addTo(b *binary) error {
 }
 
 func (c Concurrency) addTo(b *binary) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	b.concurrency = int(c)
+	return nil
+}
+
+func (c Concurrency) set(h *Handler) {
+	if err := c.check(); err != nil {
+		h.reject("%w", err)
+		return
+	}
+	h.concurrency = int(c)
+}
+
+func (c Concurrency) check() error {
 	if c < 1 || c > maxConcurrency {
 		return fmt.Errorf("concurrency %d is not between 1 and %d", c, maxConcurrency)
 	}
-	b.concurrency = int(c)
 	return nil
 }
 

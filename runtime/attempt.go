@@ -27,6 +27,9 @@ type attempt struct {
 	done        bool
 	timeout     *time.Timer
 	kill        *time.Timer
+
+	// log is nil until the handler logs. It is the reporting goroutine's.
+	log *logTail
 }
 
 func newAttempt(c job.Claimed, pool job.Pool, provenUntil time.Time, killGrace time.Duration, s *settler) *attempt {
@@ -160,6 +163,9 @@ func (a *attempt) Finished(outcome job.Outcome) {
 	}
 	outcome = a.attribute(outcome)
 	a.mu.Unlock()
+	if a.log != nil {
+		a.log.end()
+	}
 	a.report(outcome)
 }
 
@@ -200,4 +206,16 @@ func (a *attempt) Progress(progress json.RawMessage) {
 // Checkpoint implements job.Reporter.
 func (a *attempt) Checkpoint(checkpoint json.RawMessage) {
 	a.settler.note(job.Note{Lease: a.claimed.Lease, Checkpoint: checkpoint})
+}
+
+// Log implements job.Reporter.
+func (a *attempt) Log(line job.LogLine) {
+	if a.log == nil {
+		a.log = newLogTail(func(lines []job.LogLine, dropped int64) {
+			a.settler.note(job.Note{Lease: a.claimed.Lease, Log: &job.AttemptLog{
+				Number: a.claimed.Attempt, Fence: a.claimed.Fence, Lines: lines, Dropped: dropped,
+			}})
+		})
+	}
+	a.log.add(line)
 }

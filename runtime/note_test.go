@@ -2,7 +2,9 @@ package runtime_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -70,4 +72,87 @@ func TestACheckpointThatCannotBeStoredHarmsNeitherItsJobNorOthers(t *testing.T) 
 			require.Equal(t, r.JobID[15]%2 == 0, r.Assignment.Checkpoint != nil, "%s", r.JobID)
 		}
 	}
+}
+
+func TestLogLinesAreKeptWhileTheHandlerRunsAndWhenItEnds(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	id := given(t, db)
+	ended := make(chan struct{})
+	s := supervise(t, playing("p", 1, func(r *run) job.Outcome {
+		if r.Attempt > 1 {
+			r.Log(job.LogLine{Level: job.LogError, Message: "again"})
+			return job.Outcome{Kind: job.Success}
+		}
+		r.Log(job.LogLine{Time: time.Now(), Level: job.LogInfo, Message: "first", Attributes: []byte(`{"a": "\u0000"}`)})
+		<-ended
+		r.Log(job.LogLine{Level: job.LogWarn, Message: "last"})
+		return job.Outcome{Kind: job.Crash, Message: "signal: killed"}
+	}, echo))
+	launch(t, db, s)
+	await(t, func() bool { return logged(t, db, id) == "1/1 [first]" })
+	require.Equal(t, job.Running, view(t, db, id).State)
+	close(ended)
+	awaitState(t, db, id, job.Succeeded)
+	require.Equal(t, "1/1 [first last], 2/2 [again]", logged(t, db, id))
+}
+
+func TestManyLogsAtOnceAreKeptEachWithItsOwn(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	const jobs = 200
+	many(t, db, jobs)
+	s := supervise(t, playing("p", jobs, func(r *run) job.Outcome {
+		r.Log(job.LogLine{Level: job.LogInfo, Message: r.JobID.String()})
+		return job.Outcome{Kind: job.Success}
+	}, echo))
+	launch(t, db, s)
+	awaitAll(t, db, jobs, job.Succeeded)
+	require.Equal(t, jobs, ask[int](t, db, "select count(*) from attempt_logs where lines->0->>'message' = job_id::text and fence = 1"))
+}
+
+func TestWhoLogsNothingLeavesNothing(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	id := given(t, db)
+	s := supervise(t, playing("p", 1, succeeds, echo))
+	launch(t, db, s)
+	awaitState(t, db, id, job.Succeeded)
+	require.Zero(t, ask[int](t, db, "select count(*) from attempt_logs"))
+}
+
+func TestALogThatCannotBeStoredHarmsNobody(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	const jobs = 20
+	many(t, db, jobs)
+	s := supervise(t, playing("p", jobs, func(r *run) job.Outcome {
+		line := job.LogLine{Level: job.LogInfo, Message: "good"}
+		if r.JobID[15]%2 == 0 {
+			line.Attributes = []byte("{not JSON")
+		}
+		r.Log(line)
+		return job.Outcome{Kind: job.Success}
+	}, echo))
+	launch(t, db, s)
+	awaitAll(t, db, jobs, job.Succeeded)
+	for _, r := range s.started() {
+		require.Equal(t, r.JobID[15]%2 == 1, logged(t, db, r.JobID) != "")
+	}
+}
+
+// logged is a job's log in short: number/fence [messages], attempt by attempt.
+func logged(t testing.TB, db *database, id job.ID) string {
+	t.Helper()
+	logs, err := db.Logs(t.Context(), id, job.LogFilter{Limit: 10})
+	require.NoError(t, err)
+	var short []string
+	for _, log := range logs {
+		var messages []string
+		for _, line := range log.Lines {
+			messages = append(messages, line.Message)
+		}
+		short = append(short, fmt.Sprintf("%d/%d %s", log.Number, log.Fence, messages))
+	}
+	return strings.Join(short, ", ")
 }

@@ -19,6 +19,7 @@ type Store interface {
 	Renew(ctx context.Context, worker string, leases []job.Lease, lease time.Duration) ([]job.Renewed, error)
 	Settle(ctx context.Context, batch []job.Settlement) ([]job.Fate, error)
 	Note(ctx context.Context, batch []job.Note) (lost []job.Lease, err error)
+	KeepLogs(ctx context.Context, batch []job.Note) (lost []job.Lease, err error)
 	Reap(ctx context.Context, limit int, lease time.Duration) ([]job.Expired, error)
 	Promote(ctx context.Context, limit int) (int, error)
 	NextDue(ctx context.Context) (in time.Duration, ok bool, err error)

@@ -181,51 +181,6 @@ func (s *settler) announce(settled job.Settlement) {
 	}
 }
 
-// writeNotes saves the last progress and checkpoint of each attempt.
-func (s *settler) writeNotes(batch []write) {
-	merged := make(map[job.LeaseID]*job.Note)
-	for _, w := range batch {
-		if w.note == nil {
-			continue
-		}
-		note, ok := merged[w.note.ID]
-		if !ok {
-			merged[w.note.ID] = w.note
-			continue
-		}
-		if w.note.Progress != nil {
-			note.Progress = w.note.Progress
-		}
-		if w.note.Checkpoint != nil {
-			note.Checkpoint = w.note.Checkpoint
-		}
-	}
-	if len(merged) == 0 {
-		return
-	}
-	notes := make([]job.Note, 0, len(merged))
-	for _, note := range merged {
-		notes = append(notes, *note)
-	}
-	if s.saveNotes(notes) == nil || len(notes) == 1 {
-		return
-	}
-	for _, note := range notes { // one of them cannot be stored
-		if err := s.saveNotes([]job.Note{note}); err != nil {
-			s.log.Warn("progress or checkpoint could not be saved",
-				slog.String("job_id", note.JobID.String()), slog.Any("error", err))
-		}
-	}
-}
-
-func (s *settler) saveNotes(notes []job.Note) error {
-	_, err := s.untilAnswered(opNote, len(notes), func(ctx context.Context) ([]job.Fate, error) {
-		_, err := s.store.Note(ctx, notes) // a lost lease shows when the attempt is settled
-		return nil, err
-	})
-	return err
-}
-
 // untilAnswered tries until the database answers, with pauses that grow to a
 // second. It returns the error that trying again will not cure, or the last
 // one when the settler has to end.

@@ -23,12 +23,12 @@ const goldenServer = 15
 // hot are the statements that run for every job.
 var hot = []string{
 	"submit", "submit_unkeyed", "claim", "renew", "succeed", "retry", "bury", "give_back", "confirm_cancel", "fate",
-	"reap", "promote", "note", "cancel",
+	"reap", "promote", "note", "keep_logs", "cancel",
 }
 
 // The tables that grow with the number of jobs. None is ever read whole, and
 // none but by its indexes.
-var growing = []string{"jobs", "ready", "leases", "timers", "unsuccessful_attempts", "dead_letters"}
+var growing = []string{"jobs", "ready", "leases", "timers", "unsuccessful_attempts", "attempt_logs", "dead_letters"}
 
 func TestPlansOfTheHotStatementsOnColdStatistics(t *testing.T) {
 	s := open(t)

@@ -12,7 +12,7 @@ import (
 )
 
 // schemaVersion is the migration that the statements are written for.
-const schemaVersion = 5
+const schemaVersion = 6
 
 func lookAtSchema(ctx context.Context, tx pgx.Tx) (job.Check, error) {
 	var versions []int64

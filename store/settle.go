@@ -114,30 +114,6 @@ func (s *Store) learnFates(ctx context.Context, batch []job.Settlement, places [
 	return nil
 }
 
-// Note saves progress and checkpoints of running attempts. It returns those
-// that the caller no longer holds the lease of, for which nothing was written.
-// Of several notes for one lease in a batch only one may be sent. If a value
-// cannot be stored, nothing is, and the error is job.ErrBadData.
-func (s *Store) Note(ctx context.Context, batch []job.Note) ([]job.Lease, error) {
-	batch = slices.Clone(batch)
-	slices.SortFunc(batch, func(a, b job.Note) int { return bytes.Compare(a.JobID[:], b.JobID[:]) })
-	written, err := s.writeOnce(ctx, noteSQL,
-		column(batch, func(n job.Note) pgtype.UUID { return uuid(n.JobID) }),
-		column(batch, func(n job.Note) pgtype.UUID { return uuid(n.ID) }),
-		column(batch, func(n job.Note) pgtype.Text { return document(n.Progress) }),
-		column(batch, func(n job.Note) pgtype.Text { return document(n.Checkpoint) }))
-	if err != nil {
-		return nil, translate("note", err)
-	}
-	var lost []job.Lease
-	for _, n := range batch {
-		if _, ok := written[n.ID]; !ok {
-			lost = append(lost, n.Lease)
-		}
-	}
-	return lost, nil
-}
-
 // writeOnce runs a statement that returns the ids of the jobs or leases it
 // wrote, again if it lost a deadlock.
 func (s *Store) writeOnce(ctx context.Context, sql string, args ...any) (map[[16]byte]struct{}, error) {

@@ -111,7 +111,7 @@ func TestEveryWayOutOfRunningIsFenced(t *testing.T) {
 	for _, verb := range settleVerbs {
 		require.Contains(t, verb.sql, "where l.job_id between b.job_id and b.job_id and l.lease_id = b.lease_id", verb.name)
 	}
-	for _, sql := range []string{renewSQL, noteSQL} {
+	for _, sql := range []string{renewSQL, noteSQL, keepLogsSQL} {
 		require.Regexp(t, `l\.job_id between \w+\.job_id and \w+\.job_id and l\.lease_id = \w+\.lease_id`, sql)
 	}
 }

@@ -34,7 +34,9 @@ func (s *Store) DeclareTypes(ctx context.Context, specs []job.TypeSpec) error {
 		column(specs, func(t job.TypeSpec) pgtype.Text { return document(t.Schema) }),
 		column(specs, func(t job.TypeSpec) int32 { return int32(t.MaxAttempts) }),
 		column(specs, func(t job.TypeSpec) pgtype.Interval { return interval(t.Timeout) }),
-		policies)
+		policies,
+		column(specs, func(t job.TypeSpec) string { return t.Description }),
+		column(specs, func(t job.TypeSpec) int32 { return int32(t.Concurrency) }))
 	return translate("declare types", err)
 }
 
@@ -52,6 +54,8 @@ func (s *Store) Types(ctx context.Context) ([]job.TypeSpec, error) {
 		MaxAttempts int
 		Timeout     time.Duration
 		Retry       []byte
+		Description string
+		Concurrency int
 	}
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
 	if err != nil {
@@ -62,6 +66,7 @@ func (s *Store) Types(ctx context.Context) ([]job.TypeSpec, error) {
 		specs[i] = job.TypeSpec{
 			Type: row.JobType, Plugin: row.Plugin, Version: row.Version, Schema: row.Schema,
 			MaxAttempts: row.MaxAttempts, Timeout: row.Timeout,
+			Description: row.Description, Concurrency: row.Concurrency,
 		}
 		if err := json.Unmarshal(row.Retry, &specs[i].Retry); err != nil {
 			return nil, fmt.Errorf("types: retry policy of %s: %w", row.JobType, err)

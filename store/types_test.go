@@ -16,6 +16,7 @@ func specs() []job.TypeSpec {
 		{
 			Type: "ECHO", Plugin: "echo", Version: "v1", Schema: json.RawMessage(`{ "type": "object" }`),
 			MaxAttempts: 4, Timeout: 30 * time.Second, Retry: job.DefaultRetryPolicy(),
+			Description: "Says it again.", Concurrency: 3,
 		},
 		{
 			Type: "A \"quoted\" {TYPE}", Plugin: "odd", Version: "", MaxAttempts: 1, Timeout: 36 * time.Hour,
@@ -50,6 +51,17 @@ func TestTheLastDeclarationStandsAndTheSameWordsAreNotWrittenAgain(t *testing.T)
 	found, err := s.Types(t.Context())
 	require.NoError(t, err)
 	require.ElementsMatch(t, changed, found)
+
+	for _, change := range []func(*job.TypeSpec){
+		func(spec *job.TypeSpec) { spec.Description = "Says it twice." },
+		func(spec *job.TypeSpec) { spec.Concurrency = 0 },
+	} {
+		change(&changed[0])
+		require.NoError(t, s.DeclareTypes(t.Context(), changed))
+		found, err = s.Types(t.Context())
+		require.NoError(t, err)
+		require.ElementsMatch(t, changed, found)
+	}
 }
 
 func TestDeclaringNothingOrNonsense(t *testing.T) {

@@ -119,3 +119,4 @@ type reporter chan job.Outcome
 func (r reporter) Finished(outcome job.Outcome) { r <- outcome }
 func (r reporter) Progress(json.RawMessage)     {}
 func (r reporter) Checkpoint(json.RawMessage)   {}
+func (r reporter) Log(job.LogLine)              {}

@@ -10,9 +10,12 @@ import (
 // attempt is one run of a handler in a process. It is in the process's table
 // from its start until it is finished; whoever takes it out reports its end.
 type attempt struct {
-	process  *process
-	handle   uint64
-	jobID    job.ID
+	process *process
+	handle  uint64
+	jobID   job.ID
+	jobType string
+	// number is the attempt's, counted from 1.
+	number   int
 	trace    job.Trace
 	reporter job.Reporter
 	// canceled is the reason the handler was told first; empty while it was

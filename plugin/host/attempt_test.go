@@ -79,7 +79,12 @@ func TestProgressCheckpointsAndLogsComeBeforeTheEnd(t *testing.T) {
 	require.Empty(t, r.told, "progress that is not JSON is dropped")
 	require.Equal(t, []string{`{"at":7}`}, r.checkpoints)
 	require.Contains(t, h.journal.String(), `"level":"WARN","msg":"told","plugin":"good"`)
-	require.Contains(t, h.journal.String(), `"attributes":{"k":1}`)
+	require.Contains(t, h.journal.String(), `"job_type":"TEST","attempt":1,"attributes":{"k":1}`)
+	require.Len(t, r.logged, 1)
+	require.Equal(t, job.LogWarn, r.logged[0].Level)
+	require.Equal(t, "told", r.logged[0].Message)
+	require.JSONEq(t, `{"k":1}`, string(r.logged[0].Attributes))
+	require.WithinDuration(t, time.Now(), r.logged[0].Time, time.Minute)
 }
 
 func TestASecondOutcomeIsIgnored(t *testing.T) {

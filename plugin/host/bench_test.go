@@ -20,6 +20,7 @@ type refill struct {
 
 func (r *refill) Progress(json.RawMessage)   {}
 func (r *refill) Checkpoint(json.RawMessage) {}
+func (r *refill) Log(job.LogLine)            {}
 
 func (r *refill) Finished(job.Outcome) {
 	switch left := r.left.Add(-1); {

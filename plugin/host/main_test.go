@@ -206,6 +206,7 @@ type report struct {
 	told        chan json.RawMessage
 	mu          sync.Mutex
 	checkpoints []string
+	logged      []job.LogLine
 	finished    atomic.Int32
 }
 
@@ -224,6 +225,12 @@ func (r *report) Checkpoint(c json.RawMessage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.checkpoints = append(r.checkpoints, string(c))
+}
+
+func (r *report) Log(line job.LogLine) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.logged = append(r.logged, line)
 }
 
 func assignment(payload string) job.Assignment {

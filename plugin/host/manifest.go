@@ -21,6 +21,7 @@ const (
 	maxTypes       = 10_000
 	maxTypeName    = 200
 	maxVersion     = 200
+	maxDescription = 1000
 	maxAttempts    = 1_000_000
 	maxConcurrency = 10_000
 )
@@ -77,6 +78,15 @@ func readType(declared *handlerv1.JobType) (job.TypeSpec, error) {
 	}
 	if spec.MaxAttempts > maxAttempts {
 		return spec, fmt.Errorf("max attempts %d is above %d", spec.MaxAttempts, maxAttempts)
+	}
+	if declared.GetConcurrency() > maxConcurrency {
+		return spec, fmt.Errorf("concurrency %d is above %d", declared.GetConcurrency(), maxConcurrency)
+	}
+	spec.Concurrency = int(declared.GetConcurrency())
+	if spec.Description = declared.GetDescription(); spec.Description != "" {
+		if err := checkText("description", spec.Description, maxDescription); err != nil {
+			return spec, err
+		}
 	}
 	if text := declared.GetSchema(); len(text) > 0 {
 		if _, err := schema.Compile(text); err != nil {

@@ -21,6 +21,7 @@ func TestAManifestIsTakenAsDeclared(t *testing.T) {
 			{Name: "PLAIN"},
 			{
 				Name: "SEND_EMAIL", Schema: []byte(`{"type":"object"}`), MaxAttempts: 7, TimeoutMs: 1500,
+				Description: "Sends a letter.", Concurrency: 2,
 				Retry: &handlerv1.Retry{
 					Backoff: handlerv1.Retry_BACKOFF_EXPONENTIAL, BaseMs: 100, Factor: 3, CapMs: 300_000,
 					JitterMin: 0.7, JitterMax: 1, AtOnceAfterTimeout: true,
@@ -35,7 +36,7 @@ func TestAManifestIsTakenAsDeclared(t *testing.T) {
 		{Type: "PLAIN", Plugin: "mail", Version: "v1.2 (abc)"},
 		{
 			Type: "SEND_EMAIL", Plugin: "mail", Version: "v1.2 (abc)", Schema: []byte(`{"type":"object"}`),
-			MaxAttempts: 7, Timeout: 1500 * time.Millisecond,
+			MaxAttempts: 7, Timeout: 1500 * time.Millisecond, Description: "Sends a letter.", Concurrency: 2,
 			Retry: job.RetryPolicy{
 				Backoff: job.Exponential, Base: 100 * time.Millisecond, Factor: 3, Cap: 5 * time.Minute,
 				JitterMin: 0.7, JitterMax: 1, AtOnceAfterTimeout: true,
@@ -64,6 +65,9 @@ func TestAManifestThatMakesNoSenseIsRefused(t *testing.T) {
 		"bytes are more than":    one(&handlerv1.JobType{Name: "T", Schema: []byte(`"` + strings.Repeat("s", wire.MaxSchemaBytes) + `"`)}),
 		`job type "T": schema: at /items/type: it must be one of`: one(&handlerv1.JobType{Name: "T", Schema: []byte(`{"items":{"type":"text"}}`)}),
 		`at /$ref: "file:///etc/passwd" refers to something`:      one(&handlerv1.JobType{Name: "T", Schema: []byte(`{"$ref":"file:///etc/passwd"}`)}),
+		"concurrency 10002":       one(&handlerv1.JobType{Name: "T", Concurrency: 10_002}),
+		"the description is long": one(&handlerv1.JobType{Name: "T", Description: strings.Repeat("d", 1001)}),
+		`the description "a\nb"`:  one(&handlerv1.JobType{Name: "T", Description: "a\nb"}),
 		"max attempts":            one(&handlerv1.JobType{Name: "T", MaxAttempts: math.MaxUint32}),
 		"timeout of":              one(&handlerv1.JobType{Name: "T", TimeoutMs: math.MaxUint64}),
 		"no backoff is named":     retry(&handlerv1.Retry{}),

@@ -1,17 +1,11 @@
 package host
 
 import (
-	"context"
-	"encoding/json"
-	"log/slog"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
-
-// maxLogText is how much of a log record's text is kept, in bytes.
-const maxLogText = 16 << 10
 
 // send writes what is queued, as one message if it fits. While a message is on
 // its way the next one gathers, so that load makes messages larger, not more.
@@ -127,43 +121,3 @@ func (p *process) complain(message string, handle uint64, what string) {
 		p.child.Output().Log.Warn(message, "handle", handle, "what", what)
 	}
 }
-
-func (p *process) log(record *handlerv1.Log) {
-	if !p.child.Output().Allow() {
-		return
-	}
-	attributes := []slog.Attr{}
-	p.mu.Lock()
-	a := p.attempts[record.GetHandle()]
-	p.mu.Unlock()
-	if a != nil {
-		attributes = append(attributes, slog.String("job_id", a.jobID.String()))
-		if id := a.traceID(); id != "" {
-			attributes = append(attributes, slog.String("trace_id", id))
-		}
-	}
-	if raw := record.GetAttributes(); len(raw) > 0 && len(raw) <= maxLogText && json.Valid(raw) {
-		attributes = append(attributes, slog.Any("attributes", json.RawMessage(raw)))
-	}
-	if record.GetTime() != "" {
-		attributes = append(attributes, slog.String("plugin_time", clip(record.GetTime(), 64)))
-	}
-	p.child.Output().Log.LogAttrs(context.Background(), level(record.GetLevel()), clip(record.GetMessage(), maxLogText), attributes...)
-}
-
-func level(sent handlerv1.Log_Level) slog.Level {
-	switch sent {
-	case handlerv1.Log_LEVEL_DEBUG:
-		return slog.LevelDebug
-	case handlerv1.Log_LEVEL_WARN:
-		return slog.LevelWarn
-	case handlerv1.Log_LEVEL_ERROR:
-		return slog.LevelError
-	case handlerv1.Log_LEVEL_INFO, handlerv1.Log_LEVEL_UNSPECIFIED:
-		return slog.LevelInfo
-	default:
-		return slog.LevelInfo
-	}
-}
-
-func clip(text string, limit int) string { return text[:min(len(text), limit)] }

@@ -58,6 +58,15 @@ type Detail struct {
 	Attempts []Attempt
 }
 
+// LogFilter chooses what is shown of a job's log.
+type LogFilter struct {
+	// Number chooses the attempts of that number: there are several where some
+	// were not charged, or the job was requeued. 0 chooses all.
+	Number int
+	// Limit is the most attempts that are shown, the latest; at least 1.
+	Limit int
+}
+
 // LeaseView is a lease as operators see it. Its id is left out: whoever knows
 // it could settle the job.
 type LeaseView struct {

@@ -113,4 +113,9 @@ type TypeSpec struct {
 	MaxAttempts int
 	Timeout     time.Duration
 	Retry       RetryPolicy
+	// Description says what the type is for, to people; empty for nothing.
+	Description string
+	// Concurrency is the most attempts of the type that a process of the plugin
+	// is given at once; 0 for as many as it takes of all types.
+	Concurrency int
 }

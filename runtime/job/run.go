@@ -37,4 +37,6 @@ type Reporter interface {
 	// Progress and Checkpoint carry JSON from the handler.
 	Progress(json.RawMessage)
 	Checkpoint(json.RawMessage)
+	// Log carries a line that the handler has logged.
+	Log(LogLine)
 }

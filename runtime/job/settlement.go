@@ -46,6 +46,8 @@ type Note struct {
 	Lease
 	Progress   json.RawMessage
 	Checkpoint json.RawMessage
+	// Log takes the place of what was kept before of the attempt's log.
+	Log *AttemptLog
 }
 
 // Unserved is a job type with jobs waiting that nobody has claimed for long.

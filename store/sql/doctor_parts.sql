@@ -7,6 +7,7 @@ from (values
     ('trigger', 'jobs_legal_transition', 'jobs'),
     ('trigger', 'dead_letters_described', 'dead_letters'),
     ('trigger', 'timers_described', 'timers'),
+    ('index', 'attempt_logs_pkey', 'attempt_logs'),
     ('index', 'dead_letters_dead_at', 'dead_letters'),
     ('index', 'dead_letters_pkey', 'dead_letters'),
     ('index', 'job_types_pkey', 'job_types'),

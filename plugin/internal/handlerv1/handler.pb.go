@@ -303,7 +303,12 @@ type JobType struct {
 	// Bound on each attempt in milliseconds; 0 for the orchestrator's default.
 	TimeoutMs uint64 `protobuf:"varint,4,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
 	// Absent for the orchestrator's default.
-	Retry         *Retry `protobuf:"bytes,5,opt,name=retry,proto3" json:"retry,omitempty"`
+	Retry *Retry `protobuf:"bytes,5,opt,name=retry,proto3" json:"retry,omitempty"`
+	// What the type is for, to people; empty for nothing.
+	Description string `protobuf:"bytes,6,opt,name=description,proto3" json:"description,omitempty"`
+	// The most attempts of this type that a process wants at once; 0 for as many
+	// as it takes of all types.
+	Concurrency   uint32 `protobuf:"varint,7,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -371,6 +376,20 @@ func (x *JobType) GetRetry() *Retry {
 		return x.Retry
 	}
 	return nil
+}
+
+func (x *JobType) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *JobType) GetConcurrency() uint32 {
+	if x != nil {
+		return x.Concurrency
+	}
+	return 0
 }
 
 type Retry struct {
@@ -1310,7 +1329,10 @@ type Log struct {
 	// A JSON object of attributes; empty for none.
 	Attributes []byte `protobuf:"bytes,4,opt,name=attributes,proto3" json:"attributes,omitempty"`
 	// RFC 3339 with nanoseconds.
-	Time          string `protobuf:"bytes,5,opt,name=time,proto3" json:"time,omitempty"`
+	Time string `protobuf:"bytes,5,opt,name=time,proto3" json:"time,omitempty"`
+	// How many records of the attempt the process has dropped since it last said
+	// so, because nobody kept up with it.
+	Dropped       uint64 `protobuf:"varint,6,opt,name=dropped,proto3" json:"dropped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1380,6 +1402,13 @@ func (x *Log) GetTime() string {
 	return ""
 }
 
+func (x *Log) GetDropped() uint64 {
+	if x != nil {
+		return x.Dropped
+	}
+	return 0
+}
+
 var File_handler_proto protoreflect.FileDescriptor
 
 const file_handler_proto_rawDesc = "" +
@@ -1389,14 +1418,16 @@ const file_handler_proto_rawDesc = "" +
 	"\x10DescribeResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x129\n" +
 	"\tjob_types\x18\x02 \x03(\v2\x1c.holdfast.handler.v1.JobTypeR\bjobTypes\x12 \n" +
-	"\vconcurrency\x18\x03 \x01(\rR\vconcurrency\"\xa9\x01\n" +
+	"\vconcurrency\x18\x03 \x01(\rR\vconcurrency\"\xed\x01\n" +
 	"\aJobType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06schema\x18\x02 \x01(\fR\x06schema\x12!\n" +
 	"\fmax_attempts\x18\x03 \x01(\rR\vmaxAttempts\x12\x1d\n" +
 	"\n" +
 	"timeout_ms\x18\x04 \x01(\x04R\ttimeoutMs\x120\n" +
-	"\x05retry\x18\x05 \x01(\v2\x1a.holdfast.handler.v1.RetryR\x05retry\"\xe5\x02\n" +
+	"\x05retry\x18\x05 \x01(\v2\x1a.holdfast.handler.v1.RetryR\x05retry\x12 \n" +
+	"\vdescription\x18\x06 \x01(\tR\vdescription\x12 \n" +
+	"\vconcurrency\x18\a \x01(\rR\vconcurrency\"\xe5\x02\n" +
 	"\x05Retry\x12<\n" +
 	"\abackoff\x18\x01 \x01(\x0e2\".holdfast.handler.v1.Retry.BackoffR\abackoff\x12\x17\n" +
 	"\abase_ms\x18\x02 \x01(\x04R\x06baseMs\x12\x16\n" +
@@ -1484,7 +1515,7 @@ const file_handler_proto_rawDesc = "" +
 	"\x06handle\x18\x01 \x01(\x04R\x06handle\x12\x1e\n" +
 	"\n" +
 	"checkpoint\x18\x02 \x01(\fR\n" +
-	"checkpoint\"\x83\x02\n" +
+	"checkpoint\"\x9d\x02\n" +
 	"\x03Log\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\x04R\x06handle\x124\n" +
 	"\x05level\x18\x02 \x01(\x0e2\x1e.holdfast.handler.v1.Log.LevelR\x05level\x12\x18\n" +
@@ -1492,7 +1523,8 @@ const file_handler_proto_rawDesc = "" +
 	"\n" +
 	"attributes\x18\x04 \x01(\fR\n" +
 	"attributes\x12\x12\n" +
-	"\x04time\x18\x05 \x01(\tR\x04time\"`\n" +
+	"\x04time\x18\x05 \x01(\tR\x04time\x12\x18\n" +
+	"\adropped\x18\x06 \x01(\x04R\adropped\"`\n" +
 	"\x05Level\x12\x15\n" +
 	"\x11LEVEL_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vLEVEL_DEBUG\x10\x01\x12\x0e\n" +

@@ -18,6 +18,30 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for LogLineLevel.
+const (
+	Debug LogLineLevel = "debug"
+	Error LogLineLevel = "error"
+	Info  LogLineLevel = "info"
+	Warn  LogLineLevel = "warn"
+)
+
+// Valid indicates whether the value is a known member of the LogLineLevel enum.
+func (e LogLineLevel) Valid() bool {
+	switch e {
+	case Debug:
+		return true
+	case Error:
+		return true
+	case Info:
+		return true
+	case Warn:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Outcome.
 const (
 	OutcomeCanceled     Outcome = "canceled"
@@ -219,6 +243,19 @@ type Attempt struct {
 	Worker string  `json:"worker"`
 }
 
+// AttemptLog defines model for AttemptLog.
+type AttemptLog struct {
+	// Dropped How many lines before these were not kept: of each attempt the last 200 are, or fewer when they have more than 32 KB of text.
+	Dropped int64 `json:"dropped"`
+	Fence   int64 `json:"fence"`
+
+	// Lines Oldest first.
+	Lines []LogLine `json:"lines"`
+
+	// Number As in the job's attempts.
+	Number int64 `json:"number"`
+}
+
 // BatchAccepted defines model for BatchAccepted.
 type BatchAccepted struct {
 	Accepted int64 `json:"accepted"`
@@ -387,8 +424,21 @@ type JobList struct {
 	NextCursor *string `json:"nextCursor,omitempty"`
 }
 
+// JobLogs defines model for JobLogs.
+type JobLogs struct {
+	// Attempts The latest attempts that have logged anything, up to 20, oldest first. Attempts can have the same number: fence tells them apart.
+	Attempts []AttemptLog       `json:"attempts"`
+	JobId    openapi_types.UUID `json:"jobId"`
+}
+
 // JobType defines model for JobType.
 type JobType struct {
+	// Concurrency The most attempts of this type that a process of the plugin is given at once; absent for as many as it takes of all types.
+	Concurrency *int64 `json:"concurrency,omitempty"`
+
+	// Description What it is for, in the handler's words.
+	Description *string `json:"description,omitempty"`
+
 	// HasSchema Whether payloads are checked against a JSON Schema.
 	HasSchema bool `json:"hasSchema"`
 
@@ -422,6 +472,25 @@ type Lease struct {
 	ExpiresAt       time.Time `json:"expiresAt"`
 	Worker          string    `json:"worker"`
 }
+
+// LogLine defines model for LogLine.
+type LogLine struct {
+	// Attributes A JSON object.
+	Attributes interface{}  `json:"attributes,omitempty"`
+	Level      LogLineLevel `json:"level"`
+
+	// Message As the handler wrote it: it can hold any characters.
+	Message string `json:"message"`
+
+	// Time By the handler's clock.
+	Time time.Time `json:"time"`
+
+	// Truncated Whether the message was cut, or attributes were left out, because they were too long.
+	Truncated *bool `json:"truncated,omitempty"`
+}
+
+// LogLineLevel defines model for LogLine.Level.
+type LogLineLevel string
 
 // Metrics defines model for Metrics.
 type Metrics struct {
@@ -702,6 +771,12 @@ type RetryDeadLettersParams struct {
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// GetJobLogsParams defines parameters for GetJobLogs.
+type GetJobLogsParams struct {
+	// Attempt Only attempts of this number.
+	Attempt *int `form:"attempt,omitempty" json:"attempt,omitempty"`
+}
+
 // SummarizeWorkersParams defines parameters for SummarizeWorkers.
 type SummarizeWorkersParams struct {
 	// SinceMinutes Count only what has happened in so many minutes; taken as 1 or 1440 when it lies outside.
@@ -877,6 +952,15 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /debug/jobs/{id} (the `InspectJob` operationId).
 	InspectJob(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetJobLogs See what a job's handler has logged
+	//
+	// Attempt by attempt, also while one runs: its lines are there within a second or two.
+	//
+	// Needs the scope operate.
+	//
+	// Corresponds with GET /debug/jobs/{id}/logs (the `GetJobLogs` operationId).
+	GetJobLogs(ctx context.Context, id openapi_types.UUID, params *GetJobLogsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListQueues See what waits and runs, by job type
 	//
@@ -1106,6 +1190,25 @@ func (c *Client) Diagnose(ctx context.Context, reqEditors ...RequestEditorFn) (*
 // Corresponds with GET /debug/jobs/{id} (the `InspectJob` operationId).
 func (c *Client) InspectJob(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewInspectJobRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetJobLogs See what a job's handler has logged
+//
+// Attempt by attempt, also while one runs: its lines are there within a second or two.
+//
+// Needs the scope operate.
+//
+// Corresponds with GET /debug/jobs/{id}/logs (the `GetJobLogs` operationId).
+func (c *Client) GetJobLogs(ctx context.Context, id openapi_types.UUID, params *GetJobLogsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetJobLogsRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -1666,6 +1769,67 @@ func NewInspectJobRequest(server string, id openapi_types.UUID) (*http.Request, 
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetJobLogsRequest constructs an http.Request for the GetJobLogs method
+func NewGetJobLogsRequest(server string, id openapi_types.UUID, params *GetJobLogsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/debug/jobs/%s/logs", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Attempt != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "attempt", *params.Attempt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -2478,6 +2642,17 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /debug/jobs/{id} (the `InspectJob` operationId).
 	InspectJobWithResponse(ctx context.Context, id openapi_types.UUID, reqEditors ...RequestEditorFn) (*InspectJobResponse, error)
 
+	// GetJobLogsWithResponse See what a job's handler has logged
+	//
+	// Attempt by attempt, also while one runs: its lines are there within a second or two.
+	//
+	// Needs the scope operate.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /debug/jobs/{id}/logs (the `GetJobLogs` operationId).
+	GetJobLogsWithResponse(ctx context.Context, id openapi_types.UUID, params *GetJobLogsParams, reqEditors ...RequestEditorFn) (*GetJobLogsResponse, error)
+
 	// ListQueuesWithResponse See what waits and runs, by job type
 	//
 	// A job type is there as long as a job of it waits, runs or is dead-lettered, or a live worker has a handler for it.
@@ -3113,6 +3288,119 @@ func (r InspectJobResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r InspectJobResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetJobLogsResponse401Headers the declared response headers of an HTTP 401 response for GetJobLogs
+type GetJobLogsResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// GetJobLogsResponse429Headers the declared response headers of an HTTP 429 response for GetJobLogs
+type GetJobLogsResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *string
+}
+
+// GetJobLogsResponse503Headers the declared response headers of an HTTP 503 response for GetJobLogs
+type GetJobLogsResponse503Headers struct {
+	RetryAfter *string
+}
+
+type GetJobLogsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *JobLogs
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *Unauthorized
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *Forbidden
+	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationproblemJSON404 *NotFound
+	// ApplicationproblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationproblemJSON422 *UnprocessableEntity
+	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationproblemJSON429 *TooManyRequests
+	// ApplicationproblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationproblemJSON503 *ServiceUnavailable
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Other
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *GetJobLogsResponse401Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *GetJobLogsResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *GetJobLogsResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetJobLogsResponse) GetJSON200() *JobLogs {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r GetJobLogsResponse) GetApplicationproblemJSON401() *Unauthorized {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r GetJobLogsResponse) GetApplicationproblemJSON403() *Forbidden {
+	return r.ApplicationproblemJSON403
+}
+
+// GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r GetJobLogsResponse) GetApplicationproblemJSON404() *NotFound {
+	return r.ApplicationproblemJSON404
+}
+
+// GetApplicationproblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r GetJobLogsResponse) GetApplicationproblemJSON422() *UnprocessableEntity {
+	return r.ApplicationproblemJSON422
+}
+
+// GetApplicationproblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r GetJobLogsResponse) GetApplicationproblemJSON429() *TooManyRequests {
+	return r.ApplicationproblemJSON429
+}
+
+// GetApplicationproblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r GetJobLogsResponse) GetApplicationproblemJSON503() *ServiceUnavailable {
+	return r.ApplicationproblemJSON503
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetJobLogsResponse) GetApplicationproblemJSONDefault() *Other {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetJobLogsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetJobLogsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetJobLogsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetJobLogsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -4929,6 +5217,23 @@ func (c *ClientWithResponses) InspectJobWithResponse(ctx context.Context, id ope
 	return ParseInspectJobResponse(rsp)
 }
 
+// GetJobLogsWithResponse See what a job's handler has logged
+//
+// Attempt by attempt, also while one runs: its lines are there within a second or two.
+//
+// Needs the scope operate.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /debug/jobs/{id}/logs (the `GetJobLogs` operationId).
+func (c *ClientWithResponses) GetJobLogsWithResponse(ctx context.Context, id openapi_types.UUID, params *GetJobLogsParams, reqEditors ...RequestEditorFn) (*GetJobLogsResponse, error) {
+	rsp, err := c.GetJobLogs(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetJobLogsResponse(rsp)
+}
+
 // ListQueuesWithResponse See what waits and runs, by job type
 //
 // A job type is there as long as a job of it waits, runs or is dead-lettered, or a live worker has a handler for it.
@@ -5706,6 +6011,128 @@ func ParseInspectJobResponse(rsp *http.Response) (*InspectJobResponse, error) {
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers InspectJobResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetJobLogsResponse parses an HTTP response from a GetJobLogsWithResponse call
+func ParseGetJobLogsResponse(rsp *http.Response) (*GetJobLogsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetJobLogsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest JobLogs
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest NotFound
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest UnprocessableEntity
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 401:
+		var headers GetJobLogsResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 429:
+		var headers GetJobLogsResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers GetJobLogsResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

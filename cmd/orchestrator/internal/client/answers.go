@@ -82,6 +82,28 @@ type Attempt struct {
 	Stack           string    `json:"stack"`
 }
 
+// JobLogs is what a job's handler has logged.
+type JobLogs struct {
+	Attempts []AttemptLog `json:"attempts"`
+}
+
+// AttemptLog is the end of what one attempt has logged.
+type AttemptLog struct {
+	Number  int       `json:"number"`
+	Fence   int64     `json:"fence"`
+	Dropped int64     `json:"dropped"`
+	Lines   []LogLine `json:"lines"`
+}
+
+// LogLine is one record of a handler.
+type LogLine struct {
+	Time       time.Time       `json:"time"`
+	Level      string          `json:"level"`
+	Message    string          `json:"message"`
+	Attributes json.RawMessage `json:"attributes"`
+	Truncated  bool            `json:"truncated"`
+}
+
 // DeadLetter is a job that failed for good.
 type DeadLetter struct {
 	JobID     string    `json:"jobId"`
@@ -97,8 +119,10 @@ type JobType struct {
 	JobType        string  `json:"jobType"`
 	Plugin         string  `json:"plugin"`
 	Version        string  `json:"version"`
+	Description    string  `json:"description"`
 	MaxAttempts    int     `json:"maxAttempts"`
 	TimeoutSeconds float64 `json:"timeoutSeconds"`
+	Concurrency    int     `json:"concurrency"`
 	HasSchema      bool    `json:"hasSchema"`
 	Retry          Retry   `json:"retry"`
 }

@@ -35,6 +35,11 @@ func (c *Client) Inspect(ctx context.Context, id string) (Answer, error) {
 	return c.Get(ctx, pathOf("debug", "jobs", id), nil)
 }
 
+// Logs returns what a job's handler has logged.
+func (c *Client) Logs(ctx context.Context, id string, query url.Values) (Answer, error) {
+	return c.Get(ctx, pathOf("debug", "jobs", id, "logs"), query)
+}
+
 // JobType returns what is known of a job type.
 func (c *Client) JobType(ctx context.Context, name string) (Answer, error) {
 	return c.Get(ctx, pathOf("job-types", name), nil)

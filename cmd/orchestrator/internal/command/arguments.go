@@ -10,7 +10,7 @@ import (
 
 // exactly asks for a number of arguments. It knows the mistake that a flag
 // with an optional value invites.
-func exactly(n int) cobra.PositionalArgs {
+func exactly(n int) cobra.PositionalArgs { //nolint:unparam // How many is for each command to say.
 	return func(c *cobra.Command, args []string) error {
 		if last := len(args) - 1; last == n && c.Flags().Lookup("wait") != nil {
 			if _, err := time.ParseDuration(args[last]); err == nil {

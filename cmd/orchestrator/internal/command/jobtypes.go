@@ -53,11 +53,11 @@ func (s *session) showTypes(found client.JobTypeList) error {
 	table := show.NewTable(s.out,
 		show.Column{Name: "TYPE"}, show.Column{Name: "PLUGIN"}, show.Column{Name: "VERSION"},
 		show.Column{Name: "ATTEMPTS", Right: true}, show.Column{Name: "TIMEOUT", Right: true},
-		show.Column{Name: "SCHEMA"}, show.Column{Name: "RETRY"})
+		show.Column{Name: "SCHEMA"}, show.Column{Name: "RETRY"}, show.Column{Name: "DESCRIPTION"})
 	for _, t := range found.JobTypes {
 		table.Row(show.Text(t.JobType), show.Text(t.Plugin), show.Text(t.Version),
 			show.Text(strconv.Itoa(t.MaxAttempts)), show.Text(show.Seconds(t.TimeoutSeconds)),
-			show.Text(yesNo(t.HasSchema)), show.Text(policy(t.Retry)))
+			show.Text(yesNo(t.HasSchema)), show.Text(policy(t.Retry)), show.Text(t.Description))
 	}
 	return table.Flush()
 }
@@ -65,10 +65,14 @@ func (s *session) showTypes(found client.JobTypeList) error {
 func (s *session) showType(t client.JobType) error {
 	fields := show.NewFields(s.out)
 	fields.Add("TYPE", show.Text(t.JobType))
+	fields.Add("DESCRIPTION", show.Text(t.Description))
 	fields.Add("PLUGIN", show.Text(t.Plugin))
 	fields.Add("VERSION", show.Text(t.Version))
 	fields.Add("ATTEMPTS", show.Text(strconv.Itoa(t.MaxAttempts)))
 	fields.Add("TIMEOUT", show.Text(show.Seconds(t.TimeoutSeconds)))
+	if t.Concurrency > 0 {
+		fields.Add("CONCURRENCY", show.Text(strconv.Itoa(t.Concurrency)+" in a process"))
+	}
 	fields.Add("RETRY", show.Text(policy(t.Retry)))
 	fields.Add("SCHEMA", show.Text(yesNo(t.HasSchema)))
 	return fields.Flush()

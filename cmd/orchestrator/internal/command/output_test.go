@@ -23,9 +23,13 @@ const (
 "startedAt":"2026-02-20T11:59:00Z","state":"running","tenant":"default","payload":null,"tags":[],"priority":0,"held":true,"attemptsCharged":1,"maxAttempts":4,"interruptions":0,
 "fence":1,"timeoutSeconds":0.5,"worker":"w-1","lease":{"worker":"w-1","claimedAt":"2026-02-20T11:59:00Z","expiresAt":"2026-02-20T12:00:20Z","cancelRequested":true},"attempts":[]}`
 
-	types = `{"jobTypes":[{"jobType":"PRINT","plugin":"printing","version":"v1.2","maxAttempts":6,"timeoutSeconds":1.5,"retry":{"backoff":"exponential","baseSeconds":0.25,"factor":3,"capSeconds":600,"jitterMin":0.7,"jitterMax":1,"atOnceAfterTimeout":true},"hasSchema":true},` +
+	logs = `{"jobId":"` + firstID + `","attempts":[{"number":1,"fence":1,"dropped":1234,"lines":[{"time":"2026-02-20T11:58:58Z","level":"info","message":"begun\nat once"}]},` +
+		`{"number":2,"fence":3,"dropped":0,"lines":[{"time":"2026-02-20T11:59:00.0125Z","level":"warn","message":"mailbox \u001b[31mfull","attributes":{"of": "\u009bada"},"truncated":true},` +
+		`{"time":"2026-02-20T11:59:00Z","level":"error","message":""}]}]}`
+
+	types = `{"jobTypes":[{"jobType":"PRINT","plugin":"printing","version":"v1.2","description":"Puts ink on paper.","concurrency":2,"maxAttempts":6,"timeoutSeconds":1.5,"retry":{"backoff":"exponential","baseSeconds":0.25,"factor":3,"capSeconds":600,"jitterMin":0.7,"jitterMax":1,"atOnceAfterTimeout":true},"hasSchema":true},` +
 		`{"jobType":"漢字","plugin":"odd","version":"","maxAttempts":1,"timeoutSeconds":60,"retry":{"backoff":"immediate","baseSeconds":0,"factor":0,"capSeconds":0,"jitterMin":0,"jitterMax":0,"atOnceAfterTimeout":false},"hasSchema":false}]}`
-	oneType = `{"jobType":"PRINT","plugin":"printing","version":"v1.2","maxAttempts":6,"timeoutSeconds":330,"retry":{"backoff":"fixed","baseSeconds":2,"factor":1,"capSeconds":2,"jitterMin":1,"jitterMax":1,"atOnceAfterTimeout":false},"hasSchema":true}`
+	oneType = `{"jobType":"PRINT","plugin":"printing","version":"v1.2","description":"Puts ink on paper.","concurrency":2,"maxAttempts":6,"timeoutSeconds":330,"retry":{"backoff":"fixed","baseSeconds":2,"factor":1,"capSeconds":2,"jitterMin":1,"jitterMax":1,"atOnceAfterTimeout":false},"hasSchema":true}`
 
 	workers = `{"workers":[{"workerId":"w-1","host":"alpha","pid":4711,"condition":"alive","startedAt":"2026-02-20T07:00:00Z","lastHeartbeat":"2026-02-20T11:59:58Z","plugins":[],"jobs":{"running":12,"succeeded":1234567,"dead":2}},` +
 		`{"workerId":"w-2","host":"beta","pid":1,"condition":"stopped","startedAt":"2026-02-19T11:00:00Z","lastHeartbeat":"2026-02-20T11:00:00Z","stoppedAt":"2026-02-20T11:00:00Z","plugins":[],"jobs":{}}]}`
@@ -48,27 +52,29 @@ const (
 // usual is an API with something of everything.
 func usual() *fake {
 	return &fake{answers: map[string]string{
-		"POST /jobs":                          jobJSON(firstID, "PENDING", ""),
-		"GET /jobs/" + firstID:                jobJSON(firstID, "COMPLETED", ran+`,"result":{"text":"\u001b]0;x\u0007 `+"\u009b"+`"}`),
-		"GET /jobs?limit=100":                 `{"jobs":[` + jobJSON(firstID, "COMPLETED", ran) + `,` + jobJSON(secondID, "RUNNING", during) + `]}`,
-		"POST /jobs/" + firstID + "/cancel":   jobJSON(firstID, "CANCELED", ""),
-		"POST /jobs/" + firstID + "/hold":     jobJSON(firstID, "PENDING", ""),
-		"POST /jobs/" + firstID + "/release":  jobJSON(firstID, "PENDING", ""),
-		"POST /jobs/" + firstID + "/requeue":  jobJSON(firstID, "PENDING", ""),
-		"POST /jobs/" + secondID + "/cancel":  problem("409", `{"status":409,"detail":"the job's state does not allow this"}`),
-		"POST /jobs/" + thirdID + "/cancel":   jobJSON(thirdID, "RUNNING", during),
-		"GET /dead-letter?limit=100":          dead,
-		"POST /dead-letter/retry?limit=100":   `{"count":1}`,
-		"GET /job-types":                      types,
-		"GET /job-types/PRINT":                oneType,
-		"GET /job-types/PRINT/schema":         `{"type":"object"}`,
-		"GET /debug/workers":                  workers,
-		"GET /debug/queues":                   queues,
-		"GET /debug/jobs/" + firstID:          detail,
-		"GET /debug/jobs/" + secondID:         running,
-		"GET /metrics?sinceMinutes=5":         metrics,
-		"GET /debug/doctor":                   problems,
-		"GET /jobs/" + secondID + "?wait=30s": jobJSON(secondID, "COMPLETED", ran),
+		"POST /jobs":                                     jobJSON(firstID, "PENDING", ""),
+		"GET /jobs/" + firstID:                           jobJSON(firstID, "COMPLETED", ran+`,"result":{"text":"\u001b]0;x\u0007 `+"\u009b"+`"}`),
+		"GET /jobs?limit=100":                            `{"jobs":[` + jobJSON(firstID, "COMPLETED", ran) + `,` + jobJSON(secondID, "RUNNING", during) + `]}`,
+		"POST /jobs/" + firstID + "/cancel":              jobJSON(firstID, "CANCELED", ""),
+		"POST /jobs/" + firstID + "/hold":                jobJSON(firstID, "PENDING", ""),
+		"POST /jobs/" + firstID + "/release":             jobJSON(firstID, "PENDING", ""),
+		"POST /jobs/" + firstID + "/requeue":             jobJSON(firstID, "PENDING", ""),
+		"POST /jobs/" + secondID + "/cancel":             problem("409", `{"status":409,"detail":"the job's state does not allow this"}`),
+		"POST /jobs/" + thirdID + "/cancel":              jobJSON(thirdID, "RUNNING", during),
+		"GET /dead-letter?limit=100":                     dead,
+		"POST /dead-letter/retry?limit=100":              `{"count":1}`,
+		"GET /job-types":                                 types,
+		"GET /job-types/PRINT":                           oneType,
+		"GET /job-types/PRINT/schema":                    `{"type":"object"}`,
+		"GET /debug/workers":                             workers,
+		"GET /debug/queues":                              queues,
+		"GET /debug/jobs/" + firstID:                     detail,
+		"GET /debug/jobs/" + secondID:                    running,
+		"GET /debug/jobs/" + firstID + "/logs":           logs,
+		"GET /debug/jobs/" + firstID + "/logs?attempt=2": logs,
+		"GET /metrics?sinceMinutes=5":                    metrics,
+		"GET /debug/doctor":                              problems,
+		"GET /jobs/" + secondID + "?wait=30s":            jobJSON(secondID, "COMPLETED", ran),
 	}}
 }
 
@@ -94,6 +100,8 @@ var commands = map[string]struct {
 	"queues":            {args: []string{"queues"}},
 	"inspect":           {args: []string{"inspect", firstID}},
 	"inspect-running":   {args: []string{"inspect", secondID}},
+	"logs":              {args: []string{"logs", firstID}},
+	"logs-of-one":       {args: []string{"logs", firstID, "--attempt", "2"}},
 	"metrics":           {args: []string{"metrics"}},
 	"doctor":            {args: []string{"doctor"}, code: CodeFound},
 }

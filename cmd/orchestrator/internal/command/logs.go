@@ -1,0 +1,89 @@
+package command
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+)
+
+func (p *Program) logsCommand() *cobra.Command {
+	attempt := 0
+	c := &cobra.Command{
+		Use:   "logs ID",
+		Short: "Show what a job's handler has logged",
+		Long: `Show what a job's handler has logged, attempt by attempt, also while it runs. Of
+each attempt the last 200 lines or 32 KB are kept.`,
+		Args: exactly(1),
+	}
+	c.Flags().IntVar(&attempt, "attempt", 0, "only attempts of this `number`, counted from 1")
+	complete(c, "attempt", nothing)
+	check := func([]string) error {
+		if c.Flags().Changed("attempt") && attempt < 1 {
+			return usage("--attempt counts from 1")
+		}
+		return nil
+	}
+	return p.speaks(c, check, func(ctx context.Context, s *session, args []string) error {
+		query := url.Values{}
+		if attempt > 0 {
+			query.Set("attempt", strconv.Itoa(attempt))
+		}
+		answer, err := s.Logs(ctx, args[0], query)
+		if err != nil {
+			return err
+		}
+		return present(s, answer, s.showLogs)
+	})
+}
+
+// lineTime is to the millisecond, and all of one width.
+const lineTime = "2006-01-02T15:04:05.000Z"
+
+func (s *session) showLogs(logs client.JobLogs) error {
+	var text strings.Builder
+	for i, attempt := range logs.Attempts {
+		if i > 0 {
+			text.WriteByte('\n')
+		}
+		head := "ATTEMPT " + strconv.Itoa(attempt.Number) + ", FENCE " + strconv.FormatInt(attempt.Fence, 10)
+		text.WriteString(s.out.Paint(show.Head, head) + "\n")
+		if attempt.Dropped > 0 {
+			text.WriteString("(" + show.Plural(attempt.Dropped, "line") + " before these not kept)\n")
+		}
+		for _, line := range attempt.Lines {
+			text.WriteString(s.logLine(line) + "\n")
+		}
+	}
+	_, err := s.out.Write([]byte(text.String()))
+	return err
+}
+
+// logLine is one line, whatever the handler has written.
+func (s *session) logLine(line client.LogLine) string {
+	level := strings.ToUpper(show.Clean(line.Level))
+	text := line.Time.UTC().Format(lineTime) + "  " + s.out.Paint(styleOfLevel(line.Level), level) +
+		strings.Repeat(" ", max(7-len(level), 2)) + show.Clean(line.Message)
+	if len(line.Attributes) > 0 {
+		text += "  " + show.Clean(compact(line.Attributes))
+	}
+	if line.Truncated {
+		text += "  (truncated)"
+	}
+	return text
+}
+
+func styleOfLevel(level string) show.Style {
+	switch level {
+	case "error":
+		return show.Bad
+	case "warn":
+		return show.Mind
+	}
+	return show.Plain
+}
