@@ -56,13 +56,15 @@ type claimer struct {
 	// unanswered is when a claim last got no answer; zero if that is so long
 	// ago that it cannot have any effect any more.
 	unanswered time.Time
-	// exhausted holds, by plugin, the pools that had more slots than there
+	// exhausted holds, by share, the pools that had more slots than there
 	// were jobs. Free slots alone are no reason to claim for them again.
 	exhausted map[string]string
-	// bites holds, by plugin, twice as many jobs as the last claim has brought.
+	// bites holds, by share, twice as many jobs as the last claim has brought.
 	bites map[string]int
 	// known holds, by plugin, the pools that newPool was called for.
-	known    map[string]string
+	known map[string]string
+	// bounded are the plugins that have types with bounds of their own.
+	bounded  map[string]bool
 	nextPoll time.Time
 	// together is until when jobs are left to come together: they come one by
 	// one, and several in the time of a claim.
@@ -74,7 +76,7 @@ type claimer struct {
 
 func (c *claimer) run(ctx context.Context) {
 	c.expectJobs()
-	c.known, c.bites = make(map[string]string), make(map[string]int)
+	c.known, c.bites, c.bounded = make(map[string]string), make(map[string]int), make(map[string]bool)
 	for ctx.Err() == nil {
 		wanted, err := c.round(ctx)
 		switch {
@@ -97,36 +99,41 @@ func (c *claimer) expectJobs() {
 	c.nextPoll = time.Now().Add(jittered(c.cfg.Poll))
 }
 
-// round claims once for every pool that wants jobs and may have them. It returns
-// how many are wanted after that which are known to wait.
+// round claims once for every share of a pool that wants jobs and may have them.
+// It returns how many are wanted after that which are known to wait.
 func (c *claimer) round(ctx context.Context) (wanted int, err error) {
 	if err := c.disown(ctx); err != nil {
 		return 0, err
 	}
-	pools := c.handlers.Pools()
-	c.nextLook = c.lineup.disperse(pools)
-	c.lineup.advance()
-	for _, pool := range c.inTurn(pools) {
-		if c.known[pool.Plugin] != identity(pool) {
-			c.known[pool.Plugin] = identity(pool)
+	var taken map[string]int // slots of plugins with several shares, since the pools were asked
+	for _, s := range c.shares(true) {
+		if c.known[s.pool.Plugin] != identity(s.pool) {
+			c.known[s.pool.Plugin] = identity(s.pool)
 			c.newPool()
 		}
-		most := c.wanted(pool)
+		s.pool.Free = max(s.pool.Free-taken[s.pool.Plugin], 0)
+		most := c.wanted(s)
 		if most == 0 {
 			continue
 		}
-		limit := c.bite(pool, most)
+		limit := c.bite(s, most)
 		sent := time.Now()
-		claimed, err := c.claim(ctx, pool, limit)
+		claimed, err := c.claim(ctx, s, limit)
 		if err != nil {
 			c.unanswered = time.Now()
 			return 0, err
 		}
-		c.bites[pool.Plugin] = 2 * claimed
+		if len(s.pool.Room) > 0 {
+			if taken == nil {
+				taken = make(map[string]int)
+			}
+			taken[s.pool.Plugin] += claimed
+		}
+		c.bites[s.key()] = 2 * claimed
 		if claimed == limit || claimed == 0 && limit < most {
 			continue // there may be more
 		}
-		c.exhausted[pool.Plugin] = identity(pool)
+		c.exhausted[s.key()] = identity(s.pool)
 		if claimed > 1 {
 			c.together = sent.Add(trickleFor)
 		}
@@ -134,30 +141,51 @@ func (c *claimer) round(ctx context.Context) (wanted int, err error) {
 			c.nextPoll = soon
 		}
 	}
-	for _, pool := range c.handlers.Pools() {
-		wanted += c.wanted(pool)
+	for _, s := range c.shares(false) {
+		wanted += c.wanted(s)
 	}
 	return wanted, nil
 }
 
-// wanted returns how many jobs to claim for a pool now. Finished attempts that
+// shares asks for the pools and cuts them into shares, and before a round has
+// attempts disperse whose pool is gone.
+func (c *claimer) shares(beforeRound bool) []share {
+	waiting := c.lineup.waitingOf(c.bounded)
+	pools := c.handlers.Pools()
+	for _, pool := range pools {
+		if len(pool.Room) > 0 {
+			c.bounded[pool.Plugin] = true
+		}
+	}
+	if beforeRound {
+		c.nextLook = c.lineup.disperse(pools)
+		c.lineup.advance()
+		pools = c.inTurn(pools)
+	}
+	return sharesOf(pools, waiting, c.turn)
+}
+
+// wanted returns how many jobs to claim for a share now. Finished attempts that
 // wait to be settled count beyond twice the concurrency, so that a database
 // that does not answer stops the claims too.
-func (c *claimer) wanted(pool job.Pool) int {
-	if c.exhausted[pool.Plugin] == identity(pool) {
+func (c *claimer) wanted(s share) int {
+	if c.exhausted[s.key()] == identity(s.pool) {
 		return 0
 	}
 	running, held := c.held.counts()
-	room := 2*c.cfg.Concurrency + settleBatch - (held - c.lineup.count())
-	return max(min(c.lineup.wanted(pool, running), room, claimBatch), 0)
+	most := 2*c.cfg.Concurrency + settleBatch - (held - c.lineup.count())
+	if s.bound != "" {
+		most = min(most, s.room)
+	}
+	return max(min(c.lineup.wanted(s.pool, running), most, claimBatch), 0)
 }
 
-// bite returns how many of the jobs that a pool may have are asked for at once:
+// bite returns how many of the jobs that a share may have are asked for at once:
 // about as many as there are likely to be. After a claim that has brought none
 // it is all of them: the most urgent ones may have been under the lock of another
 // claimer, and those of another type wait behind them.
-func (c *claimer) bite(pool job.Pool, most int) int {
-	if likely := c.bites[pool.Plugin]; likely > 0 {
+func (c *claimer) bite(s share, most int) int {
+	if likely := c.bites[s.key()]; likely > 0 {
 		return min(most, max(likely, leastBite))
 	}
 	return most
@@ -166,11 +194,12 @@ func (c *claimer) bite(pool job.Pool, most int) int {
 // inTurn begins with another pool each time, so that none is always last when
 // there is less room than there are slots.
 func (c *claimer) inTurn(pools []job.Pool) []job.Pool {
+	c.turn++
 	if len(pools) < 2 {
 		return pools
 	}
-	c.turn = (c.turn + 1) % len(pools)
-	return append(pools[c.turn:len(pools):len(pools)], pools[:c.turn]...)
+	turn := c.turn % len(pools)
+	return append(pools[turn:len(pools):len(pools)], pools[:turn]...)
 }
 
 // identity tells a pool from what it was before its plugin was replaced.
@@ -199,14 +228,14 @@ func (c *claimer) disown(ctx context.Context) error {
 	return nil
 }
 
-// claim claims up to limit jobs for the pool and has them line up for it. It
-// returns how many there were.
-func (c *claimer) claim(ctx context.Context, pool job.Pool, limit int) (int, error) {
+// claim claims up to limit jobs for the share and has them line up for its pool.
+// It returns how many there were.
+func (c *claimer) claim(ctx context.Context, s share, limit int) (int, error) {
 	// Once sent, a claim is seen through: its answer says what we now own.
 	try, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
 	defer cancel()
 	sent := time.Now()
-	claimed, err := c.store.Claim(try, c.cfg.Worker.ID, pool.Types, limit, c.cfg.Lease)
+	claimed, err := c.store.Claim(try, c.cfg.Worker.ID, s.types, limit, c.cfg.Lease)
 	c.telemetry.batch(opClaim, len(claimed), sent, err)
 	if err != nil {
 		return 0, err
@@ -214,10 +243,10 @@ func (c *claimer) claim(ctx context.Context, pool job.Pool, limit int) (int, err
 	c.telemetry.claimed(claimed)
 	attempts := make([]*attempt, len(claimed))
 	for i, one := range claimed {
-		attempts[i] = newAttempt(one, pool, sent.Add(c.cfg.Lease), c.cfg.KillGrace, c.settler)
+		attempts[i] = newAttempt(one, s.pool, sent.Add(c.cfg.Lease), c.cfg.KillGrace, c.settler)
 		c.held.add(attempts[i])
 	}
-	c.lineup.join(pool, attempts)
+	c.lineup.join(s.pool, attempts)
 	return len(claimed), nil
 }
 

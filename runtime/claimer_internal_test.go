@@ -9,7 +9,7 @@ import (
 )
 
 func TestAClaimAsksForAboutAsManyAsThereAreLikelyToBe(t *testing.T) {
-	pool := job.Pool{Plugin: "p"}
+	pool := share{pool: job.Pool{Plugin: "p"}}
 	for brought, asked := range map[int]int{0: 100, 1: leastBite, 20: 40, 49: 98, 50: 100, 500: 100} {
 		c := claimer{bites: map[string]int{"p": 2 * brought, "other": 2}}
 		require.Equal(t, asked, c.bite(pool, 100), "after a claim that has brought %d", brought)

@@ -173,3 +173,29 @@ func takes(long time.Duration) script {
 		return job.Outcome{Kind: job.Success}
 	}
 }
+
+func TestATypeWithABoundOfItsOwnLetsOthersPass(t *testing.T) {
+	t.Parallel()
+	const slots, most = 6, 2
+	db := fresh(t)
+	many(t, db, 60, ofType("BOUND"), func(s *job.Submission) { s.Priority = 5 })
+	many(t, db, 600)
+	release := make(chan struct{})
+	s := supervise(t, &handlers{
+		name: "p", slots: slots, bounds: map[string]int{"BOUND": most},
+		plays: map[string]script{echo: succeeds, "BOUND": until(release)},
+	})
+	launch(t, db, s, ahead(time.Second))
+	awaitAll(t, db, 600, job.Succeeded)
+	await(t, func() bool {
+		return ask[int](t, db, "select count(*) from leases join jobs using (job_id) where job_type = 'BOUND'") == most
+	})
+	close(release)
+	awaitAll(t, db, 660, job.Succeeded)
+	requireSettled(t, db)
+	require.Zero(t, ask[int](t, db, "select count(*) from unsuccessful_attempts"), "nothing was given back")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	require.Zero(t, s.plugins[0].refusedOf, "no more was claimed than there was room for")
+	require.LessOrEqual(t, s.plugins[0].mostBusy, slots)
+}

@@ -29,8 +29,13 @@ type handlers struct {
 	name  string
 	slots int
 	plays map[string]script
+	// bounds are of types of which there may be only so many at once.
+	bounds map[string]int
 
 	busy, mostBusy int
+	busyOf         map[string]int
+	// refusedOf counts the starts that were refused because of a bound.
+	refusedOf int
 }
 
 // supervise returns a supervisor of the plugins. Whatever still runs at the
@@ -62,6 +67,12 @@ func (s *supervisor) Pools() []job.Pool {
 	pools := make([]job.Pool, len(s.plugins))
 	for i, h := range s.plugins {
 		pools[i] = job.Pool{Plugin: h.name, Version: "v1", Types: h.types(), Free: h.slots - h.busy}
+		for jobType, most := range h.bounds {
+			if pools[i].Room == nil {
+				pools[i].Room = make(map[string]int)
+			}
+			pools[i].Room[jobType] = min(most-h.busyOf[jobType], h.slots-h.busy)
+		}
 	}
 	return pools
 }
@@ -101,6 +112,16 @@ func (s *supervisor) Start(plugin string, a job.Assignment, reporter job.Reporte
 	if h.busy >= h.slots {
 		return nil, errors.New("no slot")
 	}
+	if most := h.bounds[a.Type]; most > 0 {
+		if h.busyOf == nil {
+			h.busyOf = make(map[string]int)
+		}
+		if h.busyOf[a.Type] >= most {
+			h.refusedOf++
+			return nil, errors.New("no slot for the type")
+		}
+		h.busyOf[a.Type]++
+	}
 	h.busy++
 	h.mostBusy = max(h.mostBusy, h.busy)
 	r := &run{Assignment: a, Reporter: reporter, stopped: make(chan struct{}), killed: make(chan struct{})}
@@ -109,6 +130,9 @@ func (s *supervisor) Start(plugin string, a job.Assignment, reporter job.Reporte
 		outcome := h.plays[a.Type](r)
 		s.mu.Lock()
 		h.busy--
+		if h.bounds[a.Type] > 0 {
+			h.busyOf[a.Type]--
+		}
 		s.mu.Unlock()
 		reporter.Finished(r.end(outcome))
 		select {

@@ -84,7 +84,8 @@ func (s *solo) launch(ctx context.Context) (*process, error) {
 	defer f.breaker.release()
 	p, err := f.launch(ctx)
 	if err == nil {
-		p.alone, p.inFlight = true, 1
+		p.alone = true
+		p.take(s.a.Type)
 		f.log.Info("plugin process up for one attempt", "pid", p.child.PID(), "job_id", s.a.JobID.String())
 		return p, nil
 	}

@@ -113,29 +113,40 @@ func (f *fleet) remove(p *process) {
 	f.host.signal()
 }
 
-// reserve takes a slot of the process that has the fewest attempts; nil when
-// none is free.
-func (f *fleet) reserve() *process {
+// reserve takes a slot for an attempt of the type, of the process that has the
+// fewest attempts; nil when none is free.
+func (f *fleet) reserve(jobType string) *process {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var least *process
 	for _, p := range f.live {
-		if p.inFlight < p.capacity && (least == nil || p.inFlight < least.inFlight) {
+		if p.hasRoom(jobType) && (least == nil || p.inFlight < least.inFlight) {
 			least = p
 		}
 	}
 	if least != nil {
-		least.inFlight++
+		least.take(jobType)
 	}
 	return least
 }
 
-func (f *fleet) release(p *process, slots int) {
-	if slots == 0 {
+// release frees a slot that was reserved and not used.
+func (f *fleet) release(p *process, jobType string) {
+	f.mu.Lock()
+	p.free(jobType)
+	f.mu.Unlock()
+	f.host.signal()
+}
+
+// settle frees the slots of attempts that have ended.
+func (f *fleet) settle(p *process, endings []ending) {
+	if len(endings) == 0 {
 		return
 	}
 	f.mu.Lock()
-	p.inFlight -= slots
+	for _, e := range endings {
+		p.free(e.attempt.jobType)
+	}
 	f.mu.Unlock()
 	f.host.signal()
 }
@@ -149,7 +160,7 @@ func (f *fleet) pool() (job.Pool, bool) {
 	}
 	pool := job.Pool{Plugin: f.config.Name, Version: f.manifest.version, Types: slices.Clone(f.manifest.types)}
 	for _, p := range f.live {
-		pool.Free += p.capacity - p.inFlight
+		p.addRoom(&pool)
 	}
 	if !f.breaker.holding() {
 		pool.FreeAlone = maxAlone - f.alone

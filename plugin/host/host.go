@@ -173,7 +173,7 @@ func (h *Host) Start(plugin string, a job.Assignment, r job.Reporter) (job.Run, 
 		return h.startAlone(f, start, &a, r)
 	}
 	for h.draining.Err() == nil {
-		p := f.reserve()
+		p := f.reserve(a.Type)
 		if p == nil {
 			break
 		}
@@ -181,7 +181,7 @@ func (h *Host) Start(plugin string, a job.Assignment, r job.Reporter) (job.Run, 
 			return run, nil
 		}
 		// It has ended since, and gives way to another.
-		f.release(p, 1)
+		f.release(p, a.Type)
 	}
 	return nil, fmt.Errorf("plugin %s: %w", plugin, ErrNoSlot)
 }

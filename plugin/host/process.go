@@ -41,6 +41,7 @@ type process struct {
 
 	// inFlight counts reserved slots; guarded by the fleet.
 	inFlight int
+	bounded  bounded
 
 	mu         sync.Mutex
 	attempts   map[uint64]*attempt
@@ -74,7 +75,7 @@ func newProcess(f *fleet, c *child.Process, conn *grpc.ClientConn, stream handle
 	}
 	return &process{
 		fleet: f, child: c, conn: conn, stream: stream, cancel: cancel,
-		manifest: m, capacity: capacity, upSince: time.Now(),
+		manifest: m, capacity: capacity, bounded: m.bounds(), upSince: time.Now(),
 		attempts: make(map[uint64]*attempt),
 		nudge:    make(chan struct{}, 1),
 		idle:     make(chan struct{}),

@@ -105,7 +105,7 @@ func (p *process) finish(outcomes []*handlerv1.Outcome) {
 	if over {
 		p.wake()
 	}
-	p.fleet.release(p, len(endings))
+	p.fleet.settle(p, endings)
 	for _, e := range endings {
 		e.attempt.reporter.Finished(e.outcome)
 	}

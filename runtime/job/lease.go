@@ -98,6 +98,9 @@ type Pool struct {
 	Version string   `json:"version"`
 	Types   []string `json:"jobTypes"`
 	Free    int      `json:"-"`
+	// Room is how many attempts of a job type it could take now, for the types
+	// that have a bound of their own; nil when none has.
+	Room map[string]int `json:"-"`
 	// FreeAlone is how many attempts with Assignment.Alone it could take now.
 	FreeAlone int `json:"-"`
 }

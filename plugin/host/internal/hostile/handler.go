@@ -36,6 +36,7 @@ func (*handler) Describe(context.Context, *handlerv1.DescribeRequest) (*handlerv
 	for _, name := range strings.Split(*types, ",") {
 		m.JobTypes = append(m.JobTypes, &handlerv1.JobType{Name: name, Schema: []byte(`{"type":"object"}`)})
 	}
+	m.JobTypes[0].Concurrency = uint32(*bound)
 	switch *mode {
 	case "badschema":
 		m.JobTypes[0].Schema = []byte(`{"type":`)

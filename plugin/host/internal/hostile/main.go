@@ -29,6 +29,7 @@ var (
 	types    = flag.String("types", "TEST", "job types, separated by commas")
 	version  = flag.String("version", "1.0", "version in the manifest")
 	wish     = flag.Uint("concurrency", 0, "concurrency in the manifest")
+	bound    = flag.Uint("bound", 0, "concurrency of the first type in the manifest")
 	launches = flag.String("launches", "", "file that gets a line for each launch")
 )
 
