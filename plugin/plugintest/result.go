@@ -1,0 +1,141 @@
+package plugintest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+)
+
+// Outcome says how an attempt ended, in the orchestrator's words.
+type Outcome string
+
+// The ways in which an attempt ends.
+const (
+	// Succeeded: the handler returned no error.
+	Succeeded Outcome = "succeeded"
+	// Failed: it returned an error that another attempt may cure, or panicked.
+	Failed Outcome = "failed"
+	// Permanent: it returned an error that no attempt can cure, or the payload
+	// or the result does not fit.
+	Permanent Outcome = "permanent"
+	// TimedOut: it returned an error after the attempt's time was up.
+	TimedOut Outcome = "timeout"
+	// Canceled: it stopped because the job was canceled, or canceled the job
+	// itself.
+	Canceled Outcome = "canceled"
+	// Snoozed: it asked to be called again later.
+	Snoozed Outcome = "snoozed"
+	// GivenBack: it stopped because of a shutdown, or without a lease; the job
+	// is attempted again and not charged.
+	GivenBack Outcome = "given_back"
+	// Crashed: it did not stop when it had to, for which an orchestrator kills
+	// its process.
+	Crashed Outcome = "crashed"
+)
+
+// Result is what is known of an attempt that has ended.
+type Result struct {
+	Outcome Outcome
+	// Result is what the handler returned, as JSON; nil for nothing.
+	Result json.RawMessage
+	// Code, Message and Stack describe an error.
+	Code    string
+	Message string
+	Stack   string
+	// RetryAfter is the handler's own wish for the next attempt; nil for none.
+	RetryAfter *time.Duration
+	// Progress and Checkpoint are the last values that the handler reported, as
+	// JSON; nil for none. Only the last ones count, and others need not arrive.
+	Progress   json.RawMessage
+	Checkpoint json.RawMessage
+	// Logs are the records of plugin.Logger, in order.
+	Logs []LogRecord
+	// Took is from the attempt's start to its end.
+	Took time.Duration
+}
+
+// LogRecord is what a handler logged.
+type LogRecord struct {
+	// Level is one of slog's four.
+	Level   slog.Level
+	Message string
+	// Attributes are decoded from JSON; nil for none.
+	Attributes map[string]any
+}
+
+// String is for messages of tests.
+func (r Result) String() string {
+	text := string(r.Outcome)
+	if r.Code != "" {
+		text += " (" + r.Code + ")"
+	}
+	if r.Message != "" {
+		text += ": " + r.Message
+	}
+	if len(r.Result) > 0 {
+		text += fmt.Sprintf(": %s", r.Result)
+	}
+	return text
+}
+
+// take makes the outcome the orchestrator's. What the attempt was told to stop
+// for, nil if it was not, says what its answer means.
+func (r *Result) take(sent *handlerv1.Outcome, told error) {
+	switch ended := sent.GetResult().(type) {
+	case *handlerv1.Outcome_Succeeded:
+		r.Outcome, r.Result = Succeeded, ended.Succeeded.GetResult()
+	case *handlerv1.Outcome_Failed:
+		r.takeFailure(ended.Failed, told)
+	case *handlerv1.Outcome_Canceled:
+		r.Outcome = stopped(told)
+	case *handlerv1.Outcome_Snoozed:
+		after := fromMillis(ended.Snoozed.GetRetryAfterMs())
+		r.Outcome, r.RetryAfter = Snoozed, &after
+	}
+}
+
+func (r *Result) takeFailure(failed *handlerv1.Failed, told error) {
+	r.Code, r.Message, r.Stack = failed.GetCode(), failed.GetMessage(), failed.GetStack()
+	if failed.RetryAfterMs != nil {
+		after := fromMillis(failed.GetRetryAfterMs())
+		r.RetryAfter = &after
+	}
+	switch {
+	case errors.Is(told, plugin.ErrTimeout), told == nil && r.Code == wire.CodeTimeout:
+		r.Outcome = TimedOut
+	case told == nil && r.Code == wire.CodeLeaseLost:
+		r.Outcome = GivenBack
+	case failed.GetPermanent():
+		r.Outcome = Permanent
+	default:
+		r.Outcome = Failed
+	}
+}
+
+// stopped is what an attempt that confirms its stop has come to.
+func stopped(told error) Outcome {
+	switch {
+	case errors.Is(told, plugin.ErrTimeout):
+		return TimedOut
+	case errors.Is(told, plugin.ErrShutdown), errors.Is(told, plugin.ErrLeaseLost):
+		return GivenBack
+	}
+	return Canceled
+}
+
+func (r *Result) log(sent *handlerv1.Log) {
+	levels := map[handlerv1.Log_Level]slog.Level{
+		handlerv1.Log_LEVEL_DEBUG: slog.LevelDebug,
+		handlerv1.Log_LEVEL_WARN:  slog.LevelWarn,
+		handlerv1.Log_LEVEL_ERROR: slog.LevelError,
+	}
+	record := LogRecord{Level: levels[sent.GetLevel()], Message: sent.GetMessage()}
+	_ = json.Unmarshal(sent.GetAttributes(), &record.Attributes) // Nothing, or an object.
+	r.Logs = append(r.Logs, record)
+}
