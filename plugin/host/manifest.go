@@ -178,3 +178,10 @@ func (m *manifest) equal(other *manifest) bool { return proto.Equal(m.raw, other
 
 // isJSON reports whether the text is a JSON value that a database can store.
 func isJSON(text []byte) bool { return utf8.Valid(text) && json.Valid(text) }
+
+// CheckManifest says what is wrong with a manifest, for which a host would
+// refuse the process that sends it; nil when it would be taken.
+func CheckManifest(raw *handlerv1.DescribeResponse) error {
+	_, err := readManifest("", raw)
+	return err
+}

@@ -1,0 +1,92 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+)
+
+// while says what a process does when it is to end: a slow job where there is
+// one.
+func (k *kit) while(s *session) (doing string, handle uint64, early *handlerv1.Outcome) {
+	if !k.Slow.given() {
+		return "with nothing to do", 0, nil
+	}
+	handle, early = k.begun(s, nil)
+	return "in the middle of a job", handle, early
+}
+
+func checkDrain(ctx context.Context, k *kit) finding {
+	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
+		doing, handle, early := k.while(s)
+		if early != nil {
+			return tooShort(early)
+		}
+		s.send(&handlerv1.WorkRequest{Drain: true})
+		if handle != 0 {
+			if outcome := s.await(handle, settle); outcome != nil {
+				return failed("it broke its job off: %s", describe(outcome))
+			}
+			if why := s.broken(p); why != "" {
+				return failed("it left its job: %s", why)
+			}
+			s.cancel(handle, handlerv1.Cancel_REASON_SHUTDOWN)
+			if s.await(handle, k.Grace) == nil {
+				return failed("its last job, which was canceled then, has not ended: %s", unanswered(p, s, k.Grace).happened)
+			}
+		}
+		if !s.ends(k.Grace) {
+			return failed("%s: the stream has not ended %s after the last outcome", doing, k.Grace)
+		}
+		if s.endErr != nil {
+			return failed("%s: the stream ended with an error: %v", doing, s.endErr)
+		}
+		p.closeStdin()
+		switch {
+		case !p.leaves(k.Grace):
+			return failed("%s: the process still runs %s after the stream and its standard input have ended", doing, k.Grace)
+		case p.state.ExitCode() != 0:
+			return failed("%s: it ended with %s%s", doing, p.state, p.out.said())
+		}
+		return passed("drained %s, it ended with exit code 0", doing)
+	})
+}
+
+func checkStdin(ctx context.Context, k *kit) finding {
+	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
+		doing, _, early := k.while(s)
+		if early != nil {
+			return tooShort(early)
+		}
+		ended := time.Now()
+		p.closeStdin()
+		if !p.leaves(stdinWithin) {
+			return failed("%s it still runs %s later", doing, stdinWithin)
+		}
+		return passed("%s it ended after %s", doing, time.Since(ended).Round(time.Millisecond))
+	})
+}
+
+func checkKill(ctx context.Context, k *kit) finding {
+	if !findsOrphans {
+		return skipped("only on Linux can be found what is left")
+	}
+	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
+		doing, _, early := k.while(s)
+		if early != nil {
+			return tooShort(early)
+		}
+		with := ""
+		if n := len(p.alive()) - 1; n > 0 {
+			with = fmt.Sprintf(", with %d other processes,", n)
+		}
+		p.kill()
+		if left := p.leftBehind(); len(left) > 0 {
+			return failed("%s: process %s outlived it", doing, strings.Join(left, ", "))
+		}
+		return passed("killed %s%s it left nothing", doing, with)
+	})
+}

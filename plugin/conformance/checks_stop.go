@@ -1,0 +1,173 @@
+package conformance
+
+import (
+	"context"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+)
+
+const (
+	// healthWithin is how long health may take to answer.
+	healthWithin = 2 * time.Second
+	// ownTime is what an attempt is given to run in the check of deadlines.
+	ownTime = time.Second
+	// lostLease is the lease that nobody extends, and late how long after it
+	// an end still counts: the clocks are two.
+	lostLease = 3 * time.Second
+	late      = 300 * time.Millisecond
+	// heldLease is the one that is extended, each third, for heldFor.
+	heldLease = 1500 * time.Millisecond
+	heldFor   = 4 * time.Second
+	// mostBusy bounds how many jobs are started at once.
+	mostBusy = 100
+	// noiseTime is how long a process is listened to, and maxLinesPerSecond
+	// how much of what it prints would be logged.
+	noiseTime         = 1500 * time.Millisecond
+	maxLinesPerSecond = 100
+	// stdinWithin is how long a process may take to notice the end of its
+	// standard input.
+	stdinWithin = 2 * time.Second
+)
+
+// begun starts a slow job and gives it time to begin.
+func (k *kit) begun(s *session, change func(*handlerv1.Start)) (handle uint64, early *handlerv1.Outcome) {
+	handle = s.start(k.Slow, change)
+	return handle, s.await(handle, settle)
+}
+
+func tooShort(outcome *handlerv1.Outcome) finding {
+	return failed("%s at once; --slow-payload must be that of a job that runs for 30 s or more", describe(outcome))
+}
+
+func checkCancel(ctx context.Context, k *kit) finding {
+	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
+		var slowest time.Duration
+		for _, reason := range []handlerv1.Cancel_Reason{
+			handlerv1.Cancel_REASON_CANCELED, handlerv1.Cancel_REASON_TIMEOUT,
+			handlerv1.Cancel_REASON_SHUTDOWN, handlerv1.Cancel_REASON_LEASE_LOST,
+		} {
+			handle, early := k.begun(s, nil)
+			if early != nil {
+				return tooShort(early)
+			}
+			told := time.Now()
+			s.cancel(handle, reason)
+			outcome := s.await(handle, k.Grace)
+			slowest = max(slowest, time.Since(told))
+			switch {
+			case outcome == nil && s.broken(p) != "":
+				return failed("%s: %s", reason, s.broken(p))
+			case outcome == nil:
+				return failed("%s: it has not stopped after %s; an orchestrator kills its process", reason, k.Grace)
+			case outcome.GetCanceled() != nil:
+			case reason == handlerv1.Cancel_REASON_TIMEOUT && outcome.GetFailed() != nil:
+			case reason == handlerv1.Cancel_REASON_LEASE_LOST && outcome.GetFailed().GetCode() == wire.CodeLeaseLost:
+			default:
+				return failed("%s: %s, in place of canceled", reason, describe(outcome))
+			}
+		}
+		return passed("it stopped after %s at most", slowest.Round(time.Millisecond))
+	})
+}
+
+func checkDeadline(ctx context.Context, k *kit) finding {
+	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
+		begun := time.Now()
+		handle := s.start(k.Slow, func(start *handlerv1.Start) { start.TimeoutMs = uint64(ownTime.Milliseconds()) })
+		outcome := s.await(handle, ownTime+k.Grace)
+		took := time.Since(begun)
+		switch {
+		case outcome == nil && s.broken(p) != "":
+			return failed("%s", s.broken(p))
+		case outcome == nil:
+			return failed("it still runs %s after its time", k.Grace)
+		case took < ownTime-late:
+			return tooShort(outcome)
+		case outcome.GetFailed().GetCode() != wire.CodeTimeout:
+			return failed("%s, in place of failed (%s)", describe(outcome), wire.CodeTimeout)
+		}
+		return passed("%s after %s", describe(outcome), took.Round(time.Millisecond))
+	})
+}
+
+func checkLeaseLost(ctx context.Context, k *kit) finding {
+	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
+		begun := time.Now()
+		handle := s.start(k.Slow, func(start *handlerv1.Start) { start.LeaseMs = uint64(lostLease.Milliseconds()) })
+		outcome := s.await(handle, lostLease+late)
+		took := time.Since(begun)
+		switch {
+		case outcome == nil && p.leaves(late):
+			return passed("its process ended after %s", time.Since(begun).Round(time.Millisecond))
+		case outcome == nil && s.broken(p) != "":
+			return failed("%s, and it still runs", s.broken(p))
+		case outcome == nil:
+			return failed("it still runs %s after the end of a lease of %s", late, lostLease)
+		case took < lostLease/2 || outcome.GetSucceeded() != nil:
+			return tooShort(outcome)
+		}
+		return passed("%s after %s of %s", describe(outcome), took.Round(time.Millisecond), lostLease)
+	})
+}
+
+func checkLeaseExtended(ctx context.Context, k *kit) finding {
+	return k.with(ctx, func(ctx context.Context, p *process, s *session) finding {
+		handle := s.start(k.Slow, func(start *handlerv1.Start) { start.LeaseMs = uint64(heldLease.Milliseconds()) })
+		for begun := time.Now(); time.Since(begun) < heldFor && ctx.Err() == nil; {
+			if outcome := s.await(handle, heldLease/3); outcome != nil {
+				return failed("after %s: %s", time.Since(begun).Round(time.Millisecond), describe(outcome))
+			}
+			if why := s.broken(p); why != "" {
+				return failed("%s", why)
+			}
+			s.extend(handle, heldLease)
+		}
+		s.cancel(handle, handlerv1.Cancel_REASON_CANCELED)
+		s.await(handle, k.Grace)
+		return passed("it ran for %s on leases of %s", heldFor, heldLease)
+	})
+}
+
+func checkBusyHealth(ctx context.Context, k *kit) finding {
+	return k.with(ctx, func(ctx context.Context, p *process, s *session) finding {
+		wanted := int(k.manifest.GetConcurrency())
+		if wanted == 0 {
+			wanted = host.DefaultConcurrency
+		}
+		handles := make([]uint64, 0, mostBusy)
+		for range min(wanted, mostBusy) {
+			handles = append(handles, s.start(k.Slow, nil))
+		}
+		if outcome := s.await(handles[0], settle); outcome != nil {
+			return tooShort(outcome)
+		}
+		var slowest time.Duration
+		for range 5 {
+			asked := time.Now()
+			if err := p.healthy(ctx, healthWithin); err != nil {
+				return failed("with %d jobs under way: %v", len(handles), err)
+			}
+			slowest = max(slowest, time.Since(asked))
+			if s.ends(settle / 4) {
+				return failed("with %d jobs under way: %s", len(handles), s.broken(p))
+			}
+		}
+		return passed("with %d jobs under way it answered within %s", len(handles), slowest.Round(time.Millisecond))
+	})
+}
+
+func checkSignals(ctx context.Context, k *kit) finding {
+	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
+		for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+			_ = p.cmd.Process.Signal(signal)
+			if s.ends(settle) {
+				return failed("after %s: %s", signal, s.broken(p))
+			}
+		}
+		return passed("it goes on")
+	})
+}

@@ -1,0 +1,189 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/runtime/job/schema"
+)
+
+// largePayload is more than gRPC takes by itself, in bytes.
+const largePayload = 5 << 20
+
+// unknownType is one that nobody serves.
+const unknownType = "HOLDFAST_CONFORMANCE_NO_SUCH_TYPE"
+
+func checkSuccess(ctx context.Context, k *kit) finding {
+	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
+		outcome := s.await(s.start(k.Work, nil), k.Patience)
+		switch {
+		case outcome == nil:
+			return unanswered(p, s, k.Patience)
+		case outcome.GetSucceeded() == nil:
+			return failed("%s", describe(outcome))
+		case len(outcome.GetSucceeded().GetResult()) == 0:
+			return passed("succeeded, without a result")
+		}
+		return passed("succeeded with %.100s", outcome.GetSucceeded().GetResult())
+	})
+}
+
+// needsFailure is for a job that fails: one that was given, or a payload that
+// the schema of the job that succeeds would refuse.
+func needsFailure(o Options) string {
+	if !o.Fail.given() && !o.Work.given() {
+		return "it needs a job that fails: --fail-payload, and --fail-type"
+	}
+	return ""
+}
+
+func checkFailure(ctx context.Context, k *kit) finding {
+	sample, madeUp := k.Fail, !k.Fail.given()
+	if madeUp {
+		sample = Sample{Type: k.Work.Type, Payload: k.refused(k.Work.Type)}
+		if !sample.given() {
+			return skipped("it needs a job that fails: --fail-payload, and --fail-type")
+		}
+	}
+	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
+		outcome := s.await(s.start(sample, nil), k.Patience)
+		switch {
+		case outcome == nil:
+			return unanswered(p, s, k.Patience)
+		case outcome.GetFailed() == nil && madeUp:
+			return skipped("with the payload %s, which its schema refuses, it %s; name a job that fails with --fail-payload",
+				sample.Payload, describe(outcome))
+		case outcome.GetFailed() == nil:
+			return failed("%s", describe(outcome))
+		case outcome.GetFailed().GetMessage() == "":
+			return failed("it failed without a message")
+		}
+		return k.goesOn(p, s, outcome)
+	})
+}
+
+// refused is a payload that the type's schema refuses; nil for none.
+func (k *kit) refused(jobType string) json.RawMessage {
+	text := k.declared(jobType).GetSchema()
+	if len(text) == 0 {
+		return nil
+	}
+	compiled, err := schema.Compile(text)
+	if err != nil {
+		return nil
+	}
+	return misfit(compiled)
+}
+
+// goesOn passes when the process still does its work after a failure.
+func (k *kit) goesOn(p *process, s *session, failure *handlerv1.Outcome) finding {
+	if k.Work.given() {
+		next := s.await(s.start(k.Work, nil), k.Patience)
+		switch {
+		case next == nil:
+			return failed("after %q: %s", describe(failure), unanswered(p, s, k.Patience).happened)
+		case next.GetSucceeded() == nil:
+			return failed("after %q the job that succeeds %s", describe(failure), describe(next))
+		}
+	} else if s.ends(settle) {
+		return failed("after %q: %s", describe(failure), s.broken(p))
+	}
+	return passed("%s", describe(failure))
+}
+
+func checkUnknownType(ctx context.Context, k *kit) finding {
+	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
+		outcome := s.await(s.start(Sample{Type: unknownType, Payload: []byte(`{}`)}, nil), k.Patience)
+		switch {
+		case outcome == nil:
+			return unanswered(p, s, k.Patience)
+		case outcome.GetFailed() == nil:
+			return failed("%s", describe(outcome))
+		case outcome.GetFailed().GetPermanent():
+			return failed("%s: the job would be dead", describe(outcome))
+		}
+		return k.goesOn(p, s, outcome)
+	})
+}
+
+func checkDuplicate(ctx context.Context, k *kit) finding {
+	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
+		same := func(start *handlerv1.Start) {
+			start.JobId, start.Fence = "00000000-0000-7000-8000-0000000000aa", 7
+		}
+		first, second := s.start(k.Work, same), s.start(k.Work, same)
+		for _, handle := range []uint64{first, second} {
+			if outcome := s.await(handle, k.Patience); outcome == nil {
+				found := unanswered(p, s, k.Patience)
+				return failed("start %d of 2: %s", handle, found.happened)
+			}
+		}
+		return passed("both were answered: %s, %s", describe(s.await(first, 0)), describe(s.await(second, 0)))
+	})
+}
+
+func checkLargePayload(ctx context.Context, k *kit) finding {
+	sample, work := Sample{Type: unknownType, Payload: []byte(`{}`)}, k.Work.given()
+	if work {
+		sample = k.Work
+	}
+	// Whitespace changes nothing about what JSON says.
+	sample.Payload = append(sample.Payload[:len(sample.Payload):len(sample.Payload)], bytes.Repeat([]byte(" "), largePayload)...)
+	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
+		outcome := s.await(s.start(sample, nil), k.Patience)
+		switch {
+		case outcome == nil:
+			return unanswered(p, s, k.Patience)
+		case work && outcome.GetSucceeded() == nil:
+			return failed("%s, with %d MiB of spaces after the same payload", describe(outcome), largePayload>>20)
+		}
+		return passed("%s", describe(outcome))
+	})
+}
+
+func checkNoise(ctx context.Context, k *kit) finding {
+	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
+		if k.Work.given() {
+			s.await(s.start(k.Work, nil), k.Patience)
+		}
+		outBefore, errBefore := p.out.counts()
+		s.ends(noiseTime)
+		stdout, stderr := p.out.counts()
+		lines := stdout + stderr - outBefore - errBefore
+		remark := ""
+		if stdout > 0 {
+			remark = fmt.Sprintf("; %d lines on standard output beside the handshake, which is better kept for it", stdout)
+		}
+		if float64(lines) > maxLinesPerSecond*noiseTime.Seconds() {
+			return failed("%d lines within %s, with nothing to do%s", lines, noiseTime, remark)
+		}
+		return passed("%d lines%s", stdout+stderr, remark)
+	})
+}
+
+func checkOutcomes(ctx context.Context, k *kit) finding {
+	if k.Work.given() {
+		k.with(ctx, func(_ context.Context, _ *process, s *session) finding {
+			for range 3 {
+				s.await(s.start(k.Work, nil), k.Patience)
+			}
+			s.send(&handlerv1.WorkRequest{Drain: true})
+			s.ends(k.Grace) // what comes late is heard, too
+			return finding{}
+		})
+	}
+	if len(k.wrong) > 0 {
+		return failed("it sent %s", few(k.wrong))
+	}
+	return passed("nothing else came")
+}
+
+func checkLeftovers(_ context.Context, k *kit) finding {
+	if len(k.left) > 0 {
+		return failed("left behind, and killed: %s", few(k.left))
+	}
+	return passed("nothing did")
+}

@@ -1,0 +1,203 @@
+package conformance_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-jobs/holdfast/plugin/conformance"
+)
+
+// binaries has what TestMain has built.
+var binaries string
+
+func TestMain(m *testing.M) {
+	var err error
+	if binaries, err = os.MkdirTemp("", "conformance"); err != nil {
+		panic(err)
+	}
+	build := exec.CommandContext(context.Background(), "go", "build", "-o", binaries+"/",
+		"./internal/broken", "../../examples/handlers/echo", "../../cmd/handlers")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(binaries)
+		os.Exit(code)
+	}))
+}
+
+// options are for a binary that was built.
+func options(name string, args ...string) conformance.Options {
+	return conformance.Options{
+		Path: filepath.Join(binaries, name), Args: args,
+		Env:          []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()},
+		StartTimeout: 3 * time.Second,
+	}
+}
+
+// broken are options for the plugin that breaks a rule.
+func broken(mode string) conformance.Options {
+	o := options("broken", mode)
+	o.Work = conformance.Sample{Type: "WORK", Payload: []byte(`{}`)}
+	o.Slow = conformance.Sample{Type: "SLOW", Payload: []byte(`{}`)}
+	o.Grace, o.Patience = time.Second, 2*time.Second
+	return o
+}
+
+func run(t *testing.T, o conformance.Options) conformance.Report {
+	t.Helper()
+	report, err := conformance.Run(t.Context(), o)
+	require.NoError(t, err)
+	return report
+}
+
+// requireAll demands that every check has passed but those named, which were
+// skipped.
+func requireAll(t *testing.T, report conformance.Report, skipped ...string) {
+	t.Helper()
+	var without []string
+	for _, c := range report.Checks {
+		require.NotEqual(t, conformance.Failed, c.Status, "%s: %s", c.Name, c.Happened)
+		if c.Status == conformance.Skipped {
+			without = append(without, c.Name)
+		}
+	}
+	require.Equal(t, skipped, without)
+}
+
+func TestAGoodPluginPassesEveryCheck(t *testing.T) {
+	report := run(t, broken("good"))
+	requireAll(t, report)
+	require.Equal(t, "1.0", report.Version)
+	require.Equal(t, []string{"WORK", "SLOW"}, report.Types)
+	for _, c := range report.Checks {
+		require.NotEmpty(t, c.Expected, c.Name)
+		require.NotEmpty(t, c.Happened, c.Name)
+		require.Empty(t, c.Mend, c.Name)
+	}
+}
+
+func TestTheExamplesPass(t *testing.T) {
+	echo := options("echo")
+	echo.Work = conformance.Sample{Payload: []byte(`{"text": "hold fast"}`)}
+	requireAll(t, run(t, echo), // it serves one type
+		"cancel", "deadline", "lease-lost", "lease-extended", "busy-health")
+
+	handlers := options("handlers")
+	handlers.Work = conformance.Sample{Type: "SLEEP_JOB", Payload: []byte(`{"sleepSeconds": 1}`)}
+	handlers.Slow = conformance.Sample{Type: "SLEEP_JOB", Payload: []byte(`{"sleepSeconds": 300}`)}
+	handlers.Fail = conformance.Sample{Type: "FAIL_JOB", Payload: []byte(`{"message": "no paper"}`)}
+	requireAll(t, run(t, handlers))
+}
+
+// Each broken plugin fails the check of the rule that it breaks, by name, with
+// what it did.
+func TestABrokenPluginFailsTheCheckOfItsRule(t *testing.T) {
+	for mode, want := range map[string]string{
+		"serves-anybody":       "by-hand: it printed a handshake line for somebody who is no orchestrator",
+		"wrong-cookie":         "handshake: it printed no handshake line, and ended with exit status 1; it printed: I am a handler plugin.",
+		"no-handshake":         "handshake: it printed no handshake line within 3s",
+		"dies-at-start":        "handshake: it printed no handshake line, and ended with exit status 2; it printed: ",
+		"wrong-version":        `handshake: the handshake offers version "2" of the protocol, not 1`,
+		"tcp":                  "handshake: it listens on tcp, not on a unix socket",
+		"no-types":             "manifest: it declares no job type",
+		"twice-declared":       `manifest: job type "WORK" is declared twice`,
+		"bad-schema":           "schema: job type WORK: at /type: ",
+		"other-schema":         "schema: job type WORK refuses the payload {}: it must be a string",
+		"any-schema":           "schema: the schema of job type WORK takes anything",
+		"unhealthy":            "health: it says NOT_SERVING",
+		"fails":                "success: failed: no luck today",
+		"dies-of-failure":      "failure: the process ended with exit status 7",
+		"dies-of-unknown-type": "unknown-type: the process ended with exit status 2; it printed: ",
+		"forgets-duplicates":   "duplicate: start 2 of 2: no outcome came within",
+		"small-messages":       "large-payload: ",
+		"ignores-cancel":       "cancel: REASON_CANCELED: it has not stopped after 1s",
+		"ignores-deadline":     "deadline: it still runs 1s after its time",
+		"ignores-lease":        "lease-lost: it still runs 300ms after the end of a lease of 3s",
+		"ignores-extensions":   "lease-extended: after ",
+		"busy-health":          "busy-health: with 3 jobs under way: ",
+		"ends-at-sigterm":      "signals: after interrupt: the process ended with signal: interrupt",
+		"drops-at-drain":       "drain: it broke its job off: canceled",
+		"stream-after-drain":   "drain: in the middle of a job: the stream has not ended 1s after the last outcome",
+		"stays-after-drain":    "drain: in the middle of a job: the process still runs 1s after",
+		"drains-badly":         "drain: in the middle of a job: it ended with exit status 4",
+		"ignores-stdin":        "stdin: in the middle of a job it still runs 2s later",
+		"leaves-child":         "sigkill: in the middle of a job: process ",
+		"floods":               "noise: ",
+		"reports-twice":        "outcomes: it sent a second outcome for handle 1",
+		"unknown-handle":       "outcomes: it sent progress for handle 4711, which was never started",
+		"bad-result":           `outcomes: it sent a result that is not JSON: "{"`,
+	} {
+		t.Run(mode, func(t *testing.T) {
+			name, _, _ := strings.Cut(want, ":")
+			o := broken(mode)
+			o.Only = []string{name}
+			report := run(t, o)
+			c := report.Checks[indexOf(report, name)]
+			require.Equal(t, conformance.Failed, c.Status, "%+v", c)
+			require.Contains(t, c.Name+": "+c.Happened, want)
+			require.NotEmpty(t, c.Mend)
+		})
+	}
+}
+
+func indexOf(report conformance.Report, name string) int {
+	for i, c := range report.Checks {
+		if c.Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func TestChecksThatNeedJobsAreSkippedWithoutThem(t *testing.T) {
+	report := run(t, options("broken", "good"))
+	requireAll(t, report, "success", "failure", "duplicate", "cancel", "deadline", "lease-lost", "lease-extended", "busy-health")
+	require.Contains(t, report.Checks[indexOf(report, "success")].Happened, "--payload, and --type")
+	require.Contains(t, report.Checks[indexOf(report, "cancel")].Happened, "--slow-payload, and --slow-type")
+}
+
+func TestABinaryThatIsNoneFailsAndTheRestIsSkipped(t *testing.T) {
+	report := run(t, conformance.Options{Path: "/no/such/binary"})
+	require.Equal(t, conformance.Failed, report.Checks[0].Status)
+	require.Contains(t, report.Checks[0].Happened, "no such file")
+	require.Equal(t, conformance.Skipped, report.Checks[len(report.Checks)-3].Status)
+}
+
+func TestWhoStopsTheChecksHasTheReportSoFar(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	o := broken("good")
+	o.Begin = func(name string) {
+		if name == "cancel" {
+			cancel()
+		}
+	}
+	heard := 0
+	o.End = func(conformance.Check) { heard++ }
+	report, err := conformance.Run(ctx, o)
+	require.NoError(t, err)
+	require.Len(t, report.Checks, heard)
+	require.Equal(t, conformance.Passed, report.Checks[indexOf(report, "success")].Status)
+	require.Equal(t, "the checks were stopped", report.Checks[indexOf(report, "cancel")].Happened)
+	require.Equal(t, 10, report.Count(conformance.Passed))
+}
+
+func TestOneCheckCanBeMadeAlone(t *testing.T) {
+	o := broken("good")
+	o.Only = []string{"drain"}
+	report := run(t, o)
+	require.Len(t, report.Checks, 2, "the manifest and the one that was asked for")
+	o.Only = []string{"drane"}
+	_, err := conformance.Run(t.Context(), o)
+	require.ErrorContains(t, err, `there is no check "drane"; there are by-hand, handshake, `)
+	require.Len(t, conformance.Names(), 22)
+}

@@ -1,0 +1,96 @@
+package conformance
+
+import (
+	"bufio"
+	"io"
+	"strings"
+	"sync"
+)
+
+const (
+	// maxLine is how much of a line is kept, in bytes.
+	maxLine = 16 << 10
+	// lastLines is how many lines are kept to tell why a process ended.
+	lastLines = 6
+)
+
+// output reads everything that a process prints, so that it never waits.
+type output struct {
+	handshake chan string
+	pumps     sync.WaitGroup
+
+	mu sync.Mutex
+	// stdout and stderr count lines, without the handshake.
+	stdout, stderr int
+	shaken         bool
+	last           []string
+}
+
+func newOutput() *output { return &output{handshake: make(chan string, 1)} }
+
+// read takes over both files. closed is called at the end of each.
+func (o *output) read(stdout, stderr io.ReadCloser) {
+	o.pumps.Go(func() { pump(stdout, o.stdoutLine) })
+	o.pumps.Go(func() { pump(stderr, o.stderrLine) })
+}
+
+func pump(from io.ReadCloser, line func(string)) {
+	defer func() { _ = from.Close() }()
+	reader := bufio.NewReaderSize(from, maxLine)
+	for {
+		text, isPrefix, err := reader.ReadLine()
+		if err != nil {
+			return
+		}
+		kept := string(text)
+		for isPrefix && err == nil {
+			_, isPrefix, err = reader.ReadLine()
+		}
+		line(kept)
+	}
+}
+
+func (o *output) stdoutLine(line string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.shaken && looksLikeHandshake(line) {
+		o.shaken = true
+		o.handshake <- line
+		return
+	}
+	o.stdout++
+	o.keep(line)
+}
+
+func (o *output) stderrLine(line string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stderr++
+	o.keep(line)
+}
+
+func (o *output) keep(line string) {
+	if line = strings.TrimSpace(line); line == "" {
+		return
+	}
+	o.last = append(o.last, line[:min(len(line), 200)])
+	o.last = o.last[max(0, len(o.last)-lastLines):]
+}
+
+// counts are the lines printed so far.
+func (o *output) counts() (stdout, stderr int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.stdout, o.stderr
+}
+
+// said is what was printed last, to be appended to a sentence; empty when
+// nothing was.
+func (o *output) said() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.last) == 0 {
+		return ""
+	}
+	return "; it printed: " + strings.Join(o.last, " / ")
+}

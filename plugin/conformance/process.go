@@ -1,0 +1,204 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+)
+
+// pipeTail is how long output is still read when a process has exited and
+// somebody else holds its pipes open.
+const pipeTail = 200 * time.Millisecond
+
+// process is one launch of the binary.
+type process struct {
+	options Options
+	dir     string
+	cmd     *exec.Cmd
+	stdin   *os.File
+	out     *output
+	files   []*os.File
+	conn    *grpc.ClientConn
+	handler handlerv1.HandlerClient
+	// manifest is what it has answered to Describe.
+	manifest *handlerv1.DescribeResponse
+	// others are the processes that were there before the launch.
+	others map[int]bool
+
+	// gone is closed when the process is reaped; state is valid from then on.
+	gone     chan struct{}
+	state    *os.ProcessState
+	closeIn  sync.Once
+	sessions []*session
+}
+
+// fork starts the binary, with the handshake's cookie or without.
+func fork(options Options, cookie bool, id identity) (*process, error) {
+	dir, err := os.MkdirTemp("", "hfc")
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, err
+	}
+	p := &process{options: options, dir: dir, out: newOutput(), gone: make(chan struct{}), others: descendants()}
+	p.cmd = &exec.Cmd{Path: options.Path, Args: append([]string{options.Path}, options.Args...), Env: options.Env}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if cookie {
+		p.cmd.Env = append(append([]string{}, options.Env...),
+			wire.Handshake.MagicCookieKey+"="+wire.Handshake.MagicCookieValue,
+			fmt.Sprintf("PLUGIN_PROTOCOL_VERSIONS=%d", wire.Version),
+			"PLUGIN_MIN_PORT=10000", "PLUGIN_MAX_PORT=25000",
+			"PLUGIN_UNIX_SOCKET_DIR="+dir, "PLUGIN_CLIENT_CERT="+id.pem)
+	}
+	if err := p.start(); err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *process) start() error {
+	var pipes [6]*os.File
+	for i := 0; i < len(pipes); i += 2 {
+		var err error
+		if pipes[i], pipes[i+1], err = os.Pipe(); err != nil {
+			closeAll(pipes[:i])
+			return err
+		}
+	}
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = pipes[0], pipes[3], pipes[5]
+	if err := p.cmd.Start(); err != nil {
+		closeAll(pipes[:])
+		return err
+	}
+	closeAll([]*os.File{pipes[0], pipes[3], pipes[5]})
+	p.stdin, p.files = pipes[1], []*os.File{pipes[2], pipes[4]}
+	p.out.read(pipes[2], pipes[4])
+	go func() {
+		_ = p.cmd.Wait()
+		p.state = p.cmd.ProcessState
+		close(p.gone)
+	}()
+	return nil
+}
+
+func closeAll(files []*os.File) {
+	for _, file := range files {
+		_ = file.Close()
+	}
+}
+
+// connect waits for the handshake and opens the connection. Its error says what
+// is wrong with the binary.
+func (p *process) connect(ctx context.Context, id identity) error {
+	var line string
+	select {
+	case line = <-p.out.handshake:
+	case <-p.gone:
+		select {
+		case line = <-p.out.handshake:
+		case <-time.After(pipeTail):
+			return fmt.Errorf("%w, and ended with %s%s", errNoHandshake, p.state, p.out.said())
+		}
+	case <-ctx.Done():
+		return fmt.Errorf("%w within %s%s", errNoHandshake, p.options.StartTimeout, p.out.said())
+	}
+	h, err := readHandshake(line, p.dir)
+	if err != nil {
+		return err
+	}
+	transport := insecure.NewCredentials()
+	if h.certificate != "" {
+		if transport, err = id.trusting(h.certificate); err != nil {
+			return err
+		}
+	}
+	return p.dial(h.path, transport)
+}
+
+func (p *process) dial(path string, transport credentials.TransportCredentials) error {
+	var err error
+	p.conn, err = grpc.NewClient("passthrough:///handler",
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", path)
+		}),
+		grpc.WithTransportCredentials(transport),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessageBytes), grpc.MaxCallSendMsgSize(wire.MaxMessageBytes)),
+		grpc.WithIdleTimeout(0), grpc.WithDisableRetry(), grpc.WithDisableServiceConfig())
+	if err == nil {
+		p.handler = handlerv1.NewHandlerClient(p.conn)
+	}
+	return err
+}
+
+// healthy asks for the health of the process, within the time given.
+func (p *process) healthy(ctx context.Context, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	answer, err := grpc_health_v1.NewHealthClient(p.conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: "plugin"})
+	if err != nil {
+		return err
+	}
+	if answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+		return fmt.Errorf("it says %s", answer.GetStatus())
+	}
+	return nil
+}
+
+// closeStdin tells the process that nobody needs it any more.
+func (p *process) closeStdin() { p.closeIn.Do(func() { _ = p.stdin.Close() }) }
+
+// leaves reports whether the process ends by itself within the time.
+func (p *process) leaves(within time.Duration) bool {
+	select {
+	case <-p.gone:
+		return true
+	case <-time.After(within):
+		return false
+	}
+}
+
+// kill kills the process and its group, as an orchestrator does, and waits for
+// its end.
+func (p *process) kill() {
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	<-p.gone
+	// Once more: it may have forked in between. Its id is not taken by another
+	// while anybody of its group is left.
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+}
+
+// end ends everything about the process, and returns the descendants that it
+// has left behind, which are killed too.
+func (p *process) end() []string {
+	for _, s := range p.sessions {
+		s.hangUp()
+	}
+	if p.conn != nil {
+		_ = p.conn.Close()
+	}
+	p.kill()
+	left := p.leftBehind()
+	p.closeStdin()
+	for _, file := range p.files {
+		_ = file.SetReadDeadline(time.Now().Add(pipeTail))
+	}
+	p.out.pumps.Wait()
+	_ = os.RemoveAll(p.dir)
+	return left
+}

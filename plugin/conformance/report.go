@@ -1,0 +1,57 @@
+package conformance
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Status is how a check ended.
+type Status string
+
+// The ways in which a check ends.
+const (
+	Passed  Status = "passed"
+	Failed  Status = "failed"
+	Skipped Status = "skipped"
+)
+
+// Check is one rule of the protocol and whether the binary keeps it.
+type Check struct {
+	Name     string `json:"name"`
+	Status   Status `json:"status"`
+	Expected string `json:"expected"`
+	// Happened is what the binary did; for a skipped check, what is needed.
+	Happened string `json:"happened"`
+	// Mend says how to keep the rule; empty unless it is broken.
+	Mend string        `json:"mend,omitempty"`
+	Took time.Duration `json:"-"`
+}
+
+// MarshalJSON has the time that the check took in milliseconds.
+func (c Check) MarshalJSON() ([]byte, error) {
+	type plain Check
+	return json.Marshal(struct {
+		plain
+		TookMs int64 `json:"tookMs"`
+	}{plain(c), c.Took.Milliseconds()})
+}
+
+// Report is what Run has found out, one entry for each check, in order.
+type Report struct {
+	// Version and Types are what the binary declares; empty when it does not
+	// come so far.
+	Version string   `json:"version,omitempty"`
+	Types   []string `json:"jobTypes,omitempty"`
+	Checks  []Check  `json:"checks"`
+}
+
+// Count is how many checks ended so.
+func (r Report) Count(status Status) int {
+	n := 0
+	for _, c := range r.Checks {
+		if c.Status == status {
+			n++
+		}
+	}
+	return n
+}

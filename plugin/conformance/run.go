@@ -1,0 +1,251 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+)
+
+// Sample is a job that a check may run.
+type Sample struct {
+	// Type may be empty when the binary serves one job type.
+	Type string
+	// Payload is JSON; nil when there is no such job.
+	Payload json.RawMessage
+}
+
+func (s Sample) given() bool { return s.Payload != nil }
+
+// Options say what to check.
+type Options struct {
+	// Path is the binary's, Args its arguments, Env its whole environment.
+	Path string
+	Args []string
+	Env  []string
+	// Work succeeds, soon. It is run several times.
+	Work Sample
+	// Slow runs for 30 seconds at least unless it is stopped. It is started
+	// as often at once as the binary wants attempts at once.
+	Slow Sample
+	// Fail fails. Without it a payload is tried that the schema refuses.
+	Fail Sample
+	// StartTimeout bounds a launch; 10 s when it is 0.
+	StartTimeout time.Duration
+	// Grace is how long a handler may take to stop, and a process to leave;
+	// 5 s when it is 0.
+	Grace time.Duration
+	// Patience is how long Work and Fail may take; 20 s when it is 0.
+	Patience time.Duration
+	// Only names the checks to make; empty for all. The manifest is looked at
+	// in any case.
+	Only []string
+	// Begin and End, when set, hear of each check.
+	Begin func(name string)
+	End   func(Check)
+}
+
+const (
+	defaultStartTimeout = 10 * time.Second
+	defaultGrace        = 5 * time.Second
+	defaultPatience     = 20 * time.Second
+	// settle is how long a job is given to begin.
+	settle = 400 * time.Millisecond
+)
+
+// check is one rule.
+type check struct {
+	name, expected, mend string
+	// needs says which samples the check cannot do without.
+	needs func(Options) string
+	run   func(ctx context.Context, k *kit) finding
+}
+
+// finding is what a check comes to.
+type finding struct {
+	status   Status
+	happened string
+}
+
+func passed(format string, values ...any) finding {
+	return finding{Passed, fmt.Sprintf(format, values...)}
+}
+
+func failed(format string, values ...any) finding {
+	return finding{Failed, fmt.Sprintf(format, values...)}
+}
+
+func skipped(format string, values ...any) finding {
+	return finding{Skipped, fmt.Sprintf(format, values...)}
+}
+
+// kit is one run of all checks.
+type kit struct {
+	Options
+	id identity
+	// manifest is nil until the binary has sent one that can be used.
+	manifest *handlerv1.DescribeResponse
+	// wrong collects what any process has sent against the protocol, and left
+	// what any has left behind.
+	wrong, left []string
+}
+
+// Run checks the binary. Its error says that the checks could not be made, not
+// that one has failed. When the context ends, the checks that are left are
+// skipped.
+func Run(ctx context.Context, options Options) (Report, error) {
+	id, err := newIdentity()
+	if err != nil {
+		return Report{}, fmt.Errorf("certificate: %w", err)
+	}
+	if options.StartTimeout == 0 {
+		options.StartTimeout = defaultStartTimeout
+	}
+	if options.Grace == 0 {
+		options.Grace = defaultGrace
+	}
+	if options.Patience == 0 {
+		options.Patience = defaultPatience
+	}
+	chosen, err := choose(options.Only)
+	if err != nil {
+		return Report{}, err
+	}
+	defer adoptOrphans()()
+	k := &kit{Options: options, id: id}
+	report := Report{}
+	for _, c := range chosen {
+		report.Checks = append(report.Checks, k.do(ctx, c))
+	}
+	report.Version = k.manifest.GetVersion()
+	for _, declared := range k.manifest.GetJobTypes() {
+		report.Types = append(report.Types, declared.GetName())
+	}
+	return report, nil
+}
+
+// Names are those of all checks, in order.
+func Names() []string {
+	var names []string
+	for _, c := range checks() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// choose returns the checks of these names; all when there are none.
+func choose(only []string) ([]check, error) {
+	for _, name := range only {
+		if !slices.Contains(Names(), name) {
+			return nil, fmt.Errorf("there is no check %q; there are %s", name, strings.Join(Names(), ", "))
+		}
+	}
+	var chosen []check
+	for _, c := range checks() {
+		if len(only) == 0 || c.name == manifestCheck || slices.Contains(only, c.name) {
+			chosen = append(chosen, c)
+		}
+	}
+	return chosen, nil
+}
+
+func (k *kit) do(ctx context.Context, c check) Check {
+	if k.Begin != nil {
+		k.Begin(c.name)
+	}
+	begun := time.Now()
+	found := k.find(ctx, c)
+	done := Check{Name: c.name, Status: found.status, Expected: c.expected, Happened: found.happened, Took: time.Since(begun)}
+	if found.status == Failed {
+		done.Mend = c.mend
+	}
+	if k.End != nil {
+		k.End(done)
+	}
+	return done
+}
+
+func (k *kit) find(ctx context.Context, c check) finding {
+	if ctx.Err() != nil {
+		return skipped("the checks were stopped")
+	}
+	if c.needs != nil {
+		if k.manifest == nil {
+			return skipped("the binary has no manifest that can be used")
+		}
+		if missing := c.needs(k.Options); missing != "" {
+			return skipped("%s", missing)
+		}
+	}
+	found := c.run(ctx, k)
+	if ctx.Err() != nil {
+		return skipped("the checks were stopped")
+	}
+	return found
+}
+
+// with runs the check on a process that is up, which is gone afterwards.
+func (k *kit) with(ctx context.Context, do func(context.Context, *process, *session) finding) finding {
+	p, err := fork(k.Options, true, k.id)
+	if err != nil {
+		return failed("it cannot be started: %v", err)
+	}
+	defer context.AfterFunc(ctx, p.kill)()
+	defer func() {
+		k.left = append(k.left, p.end()...)
+		for _, s := range p.sessions {
+			k.wrong = append(k.wrong, s.complaints()...)
+		}
+	}()
+	starting, cancel := context.WithTimeout(ctx, k.StartTimeout)
+	defer cancel()
+	if err := p.connect(starting, k.id); err != nil {
+		return failed("%v", err)
+	}
+	// The protocol has Describe before Work.
+	if p.manifest, err = p.handler.Describe(starting, &handlerv1.DescribeRequest{}); err != nil {
+		return failed("Describe: %v%s", err, p.out.said())
+	}
+	s, err := p.work()
+	if err != nil {
+		return failed("%v", err)
+	}
+	return do(ctx, p, s)
+}
+
+func anything(Options) string { return "" }
+
+func needsWork(o Options) string {
+	if !o.Work.given() {
+		return "it needs a job that succeeds: --payload, and --type"
+	}
+	return ""
+}
+
+func needsSlow(o Options) string {
+	if !o.Slow.given() {
+		return "it needs a job that runs for 30 s or more: --slow-payload, and --slow-type"
+	}
+	return ""
+}
+
+// unanswered says why no outcome came.
+func unanswered(p *process, s *session, within time.Duration) finding {
+	if why := s.broken(p); why != "" {
+		return failed("%s", why)
+	}
+	return failed("no outcome came within %s", within)
+}
+
+// few joins some of the texts.
+func few(texts []string) string {
+	const most = 3
+	if len(texts) > most {
+		return strings.Join(texts[:most], "; ") + fmt.Sprintf("; and %d more", len(texts)-most)
+	}
+	return strings.Join(texts, "; ")
+}
