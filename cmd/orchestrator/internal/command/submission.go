@@ -90,7 +90,7 @@ func (s *submissionFlags) body(ctx context.Context, jobType string, stdin io.Rea
 	}
 	add("jobType", encoded)
 	if s.flags.Changed("payload") {
-		payload, err := readPayload(ctx, s.payload, stdin)
+		payload, err := ReadPayload(ctx, s.payload, stdin)
 		if err != nil {
 			return nil, fmt.Errorf("--payload: %w", err)
 		}
@@ -113,7 +113,9 @@ func (s *submissionFlags) body(ctx context.Context, jobType string, stdin io.Rea
 	return body.Bytes(), nil
 }
 
-func readPayload(ctx context.Context, source string, stdin io.Reader) ([]byte, error) {
+// ReadPayload reads JSON to the letter: the text itself, @file, or - for
+// standard input. Its error is a UsageError when that is not JSON.
+func ReadPayload(ctx context.Context, source string, stdin io.Reader) ([]byte, error) {
 	text, err := []byte(source), error(nil)
 	switch path, isFile := strings.CutPrefix(source, "@"); {
 	case source == "-":

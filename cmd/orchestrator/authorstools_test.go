@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// builtHandlers is the binary with the built-in handlers.
+func builtHandlers(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "handlers")
+	said, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../handlers").CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	return path
+}
+
+var usualEnvironment = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
+
+// tried is what `handlers run` prints.
+type tried struct {
+	JobType, Outcome, Code, Message string
+	Progress, Checkpoint            json.RawMessage
+	Attempt                         int
+	TookMs                          int
+}
+
+func TestRunTriesOneJobWithoutADatabase(t *testing.T) {
+	handlers := builtHandlers(t)
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want tried
+	}{
+		"success": {
+			[]string{"--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 1}`},
+			exitOK,
+			tried{JobType: "SLEEP_JOB", Outcome: "succeeded", Attempt: 1, Progress: []byte(`{"sleptSeconds":1,"ofSeconds":1}`)},
+		},
+		"failure": {
+			[]string{"--type", "FAIL_JOB", "--payload", `{"message": "no paper"}`},
+			3,
+			tried{JobType: "FAIL_JOB", Outcome: "failed", Attempt: 1, Message: "no paper"},
+		},
+		"later attempt": {
+			[]string{
+				"--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 300}`, "--attempt", "3",
+				"--checkpoint", `{"sleptSeconds": 299, "ofSeconds": 300}`,
+			},
+			exitOK,
+			tried{JobType: "SLEEP_JOB", Outcome: "succeeded", Attempt: 3, Progress: []byte(`{"sleptSeconds":300,"ofSeconds":300}`)},
+		},
+		"timeout": {
+			[]string{"--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 300}`, "--timeout", "300ms"},
+			3,
+			tried{JobType: "SLEEP_JOB", Outcome: "timeout", Attempt: 1, Progress: []byte(`{"sleptSeconds":0,"ofSeconds":300}`)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := execute(t, usualEnvironment, append([]string{"handlers", "run", handlers}, c.args...)...)
+			require.Equal(t, c.code, code, stderr)
+			var got tried
+			require.NoError(t, json.Unmarshal([]byte(stdout), &got), stdout)
+			if c.want.Progress != nil {
+				require.JSONEq(t, string(c.want.Progress), string(got.Progress))
+				require.Contains(t, stderr, "progress {")
+			}
+			got.Progress, got.Checkpoint, got.TookMs, c.want.Progress = nil, nil, 0, nil
+			if c.want.Message == "" {
+				got.Message, got.Code = "", ""
+			}
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+func TestRunRefusesWhatCannotBeRun(t *testing.T) {
+	handlers := builtHandlers(t)
+	for want, c := range map[string]struct {
+		code int
+		args []string
+	}{
+		"refuses the payload\n  #/payload/sleepSeconds: must be": {exitFailure, []string{handlers, "--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 0}`}},
+		"--type is missing: the binary serves FAIL_JOB, ":        {exitUsage, []string{handlers}},
+		"--type X: the binary serves FAIL_JOB, ":                 {exitUsage, []string{handlers, "--type", "X"}},
+		"--payload: not JSON":                                    {exitUsage, []string{handlers, "--payload", "{"}},
+		"--checkpoint: not JSON":                                 {exitUsage, []string{handlers, "--checkpoint", "{"}},
+		"--attempt must be at least 1":                           {exitUsage, []string{handlers, "--attempt", "0"}},
+		"--env A: write NAME=value":                              {exitUsage, []string{handlers, "--env", "A"}},
+		"no such file":                                           {exitFailure, []string{handlers + ".missing"}},
+		"the path of the handler binary is missing":              {exitUsage, nil},
+		"does not come up: it ended during its start":            {exitFailure, []string{"/bin/false"}},
+	} {
+		code, stdout, stderr := execute(t, usualEnvironment, append([]string{"handlers", "run"}, c.args...)...)
+		require.Contains(t, stderr, want)
+		require.Equal(t, c.code, code, want)
+		require.Empty(t, stdout)
+	}
+}
+
+// whenItSays does something once, when a text has been written.
+type whenItSays struct {
+	records
+	text string
+	do   func()
+	done bool
+}
+
+func (w *whenItSays) Write(p []byte) (int, error) {
+	n, err := w.records.Write(p)
+	if !w.done && strings.Contains(w.records.String(), w.text) {
+		w.done = true
+		w.do()
+	}
+	return n, err
+}
+
+func TestASignalStopsTheTrialInGoodOrder(t *testing.T) {
+	var stdout records
+	stderr := whenItSays{text: "progress", do: func() { signalSelf(t, syscall.SIGINT) }}
+	p := program{stdout: &stdout, stderr: &stderr, environ: usualEnvironment, assemble: assemble}
+	code := p.run(t.Context(), []string{"handlers", "run", builtHandlers(t), "--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 300}`})
+	require.Equal(t, 130, code)
+	require.Contains(t, stdout.String(), `"outcome": "canceled"`)
+	require.Contains(t, stderr.String(), "the handler is asked to stop; once more kills it")
+}
+
+func TestTheEndOfTheProgramStopsTheTrial(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	stderr := whenItSays{text: "progress", do: cancel}
+	p := program{stdout: &records{}, stderr: &stderr, environ: usualEnvironment, assemble: assemble}
+	require.Equal(t, 3, p.run(ctx, []string{"handlers", "run", builtHandlers(t), "--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 300}`}))
+}
+
+func TestCheckTellsWhatIsBroken(t *testing.T) {
+	handlers := builtHandlers(t)
+	only := []string{"handlers", "check", handlers, "--type", "SLEEP_JOB", "--only", "success,schema", "--payload"}
+	code, stdout, stderr := execute(t, usualEnvironment, append(only, `{"sleepSeconds": 1}`)...)
+	require.Equal(t, exitOK, code, stdout+stderr)
+	require.Regexp(t, `(?s)^ok       manifest .*ok       schema .*ok       success  .*succeeded.*\n3 passed, 0 failed, 0 skipped\n$`, stdout)
+
+	code, stdout, _ = execute(t, usualEnvironment, append(only, `{"sleepSeconds": 0}`)...)
+	require.Equal(t, 3, code)
+	require.Contains(t, stdout, "FAILED   schema          job type SLEEP_JOB refuses the payload {\"sleepSeconds\": 0}: /sleepSeconds must be")
+	require.Regexp(t, `\n         expected: \S.*\n         to mend:  \S`, stdout)
+
+	code, stdout, _ = execute(t, usualEnvironment, append(only, `{"sleepSeconds": 0}`, "--json")...)
+	require.Equal(t, 3, code)
+	var report struct {
+		Version  string
+		JobTypes []string
+		Checks   []struct{ Name, Status, Expected, Happened, Mend string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(stdout), &report), stdout)
+	require.Equal(t, "failed", report.Checks[1].Status)
+	require.Contains(t, report.JobTypes, "SLEEP_JOB")
+	require.NotEmpty(t, report.Checks[1].Mend)
+}
+
+func TestCheckRefusesFlagsThatMakeNoSense(t *testing.T) {
+	for want, args := range map[string][]string{
+		`there is no check "drane"; there are by-hand, `: {"x", "--only", "drane"},
+		"--slow-type needs --slow-payload":               {"x", "--slow-type", "A"},
+		"--fail-payload: not JSON":                       {"x", "--fail-payload", "{"},
+		`the argument "y" is not expected`:               {"x", "y"},
+	} {
+		code, _, stderr := execute(t, usualEnvironment, append([]string{"handlers", "check"}, args...)...)
+		require.Equal(t, exitUsage, code, stderr)
+		require.Contains(t, stderr, want)
+	}
+}
+
+func TestASignalEndsTheChecks(t *testing.T) {
+	stdout := whenItSays{text: "handshake", do: func() { signalSelf(t, syscall.SIGINT) }}
+	stderr := records{}
+	p := program{stdout: &stdout, stderr: &stderr, environ: usualEnvironment, assemble: assemble}
+	begun := time.Now()
+	require.Equal(t, 130, p.run(t.Context(), []string{"handlers", "check", builtHandlers(t)}))
+	require.Contains(t, stdout.String(), "the checks were stopped")
+	require.Less(t, time.Since(begun), 20*time.Second)
+}

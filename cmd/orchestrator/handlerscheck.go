@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+	"github.com/holdfast-jobs/holdfast/plugin/conformance"
+)
+
+// sampleFlags name a job for the checks.
+type sampleFlags struct {
+	prefix           string
+	jobType, payload string
+}
+
+func (f *sampleFlags) register(c *cobra.Command, what string) {
+	c.Flags().StringVar(&f.jobType, f.prefix+"type", "", "the `type` of "+what)
+	c.Flags().StringVar(&f.payload, f.prefix+"payload", "", "its payload: `JSON`, @file, or - for standard input")
+}
+
+// read returns no sample when no flag is set. The type is the other one's when
+// only the payload is.
+func (f *sampleFlags) read(ctx context.Context, p *program, otherwise string) (conformance.Sample, error) {
+	switch {
+	case f.payload == "" && f.jobType == "":
+		return conformance.Sample{}, nil
+	case f.payload == "":
+		return conformance.Sample{}, usageError{fmt.Errorf("--%stype needs --%spayload", f.prefix, f.prefix)}
+	}
+	payload, err := command.ReadPayload(ctx, f.payload, p.stdin)
+	if err != nil {
+		return conformance.Sample{}, fmt.Errorf("--%spayload: %w", f.prefix, err)
+	}
+	s := conformance.Sample{Type: f.jobType, Payload: payload}
+	if s.Type == "" {
+		s.Type = otherwise
+	}
+	return s, nil
+}
+
+func (p *program) handlersCheckCommand() *cobra.Command {
+	var launch launchFlags
+	work, slow, fail := sampleFlags{}, sampleFlags{prefix: "slow-"}, sampleFlags{prefix: "fail-"}
+	var options conformance.Options
+	var color string
+	asJSON := false
+	c := &cobra.Command{
+		Use:   "check BINARY",
+		Short: "Check that a handler binary keeps to the protocol",
+		Long: `Check that a handler binary keeps to the protocol, in every way that matters to
+an orchestrator: it is launched again and again, given jobs, canceled, drained,
+left alone and killed. No database is needed.
+
+The jobs that it is given are really done, some of them several times. Checks
+that need a job which succeeds, runs for long or fails are skipped unless flags
+name one; types need not be named when the binary serves one.
+
+Checks: ` + strings.Join(conformance.Names(), ", "),
+		Args: oneBinary,
+		RunE: func(c *cobra.Command, args []string) error {
+			config, err := launch.config(args[0])
+			if err != nil {
+				return err
+			}
+			options.Path, options.Args = config.Path, config.Args
+			if options.Env, err = config.environment(p.environ); err != nil {
+				return usageError{err}
+			}
+			if options.Work, err = work.read(c.Context(), p, ""); err != nil {
+				return err
+			}
+			if options.Slow, err = slow.read(c.Context(), p, work.jobType); err != nil {
+				return err
+			}
+			if options.Fail, err = fail.read(c.Context(), p, work.jobType); err != nil {
+				return err
+			}
+			return p.checkHandler(c.Context(), options, asJSON, show.Colors(color))
+		},
+	}
+	launch.register(c)
+	work.register(c, "a job that succeeds, soon")
+	slow.register(c, "a job that runs for 30 s at least, unless it is stopped")
+	fail.register(c, "a job that fails")
+	c.Flags().StringSliceVar(&options.Only, "only", nil, "make these `checks` only, and look at the manifest")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
+	c.Flags().StringVar(&color, "color", string(show.Auto), "auto, always or never")
+	completeBinary(c, "type", "payload", "slow-type", "slow-payload", "fail-type", "fail-payload", "arg", "env")
+	_ = c.RegisterFlagCompletionFunc("only", cobra.FixedCompletions(conformance.Names(), cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+// checkHandler prints each check when it is done. What is broken is an outcome
+// that is bad, not a failure of the command.
+func (p *program) checkHandler(ctx context.Context, options conformance.Options, asJSON bool, colors show.Colors) error {
+	ctx, release := endOnSignal(ctx)
+	defer release()
+	out := show.NewScreen(p.stdout, colors, p.getenv)
+	line := show.NewLine(show.NewScreen(p.stderr, colors, p.getenv))
+	options.Begin = func(name string) { line.Set(name + " …") }
+	options.End = func(c conformance.Check) {
+		line.Clear()
+		if !asJSON {
+			out.Print(describeCheck(out, c))
+		}
+	}
+	report, err := conformance.Run(ctx, options)
+	line.Clear()
+	if err != nil {
+		return usageError{err}
+	}
+	if asJSON {
+		encoded, err := json.MarshalIndent(report, "", "  ")
+		if err != nil {
+			return err
+		}
+		if err := out.JSON(encoded); err != nil {
+			return err
+		}
+	} else {
+		out.Print(fmt.Sprintf("\n%d passed, %d failed, %d skipped\n",
+			report.Count(conformance.Passed), report.Count(conformance.Failed), report.Count(conformance.Skipped)))
+	}
+	var stopped stoppedError
+	switch {
+	case errors.As(context.Cause(ctx), &stopped):
+		return stopped
+	case report.Count(conformance.Failed) > 0:
+		return command.Exit{Code: command.CodeFound}
+	}
+	return nil
+}
+
+// describeCheck is one line for a check, and more for one that has failed.
+func describeCheck(out show.Screen, c conformance.Check) string {
+	marks := map[conformance.Status]string{
+		conformance.Passed:  out.Paint(show.Good, "ok     "),
+		conformance.Failed:  out.Paint(show.Bad, "FAILED "),
+		conformance.Skipped: out.Paint(show.Mind, "skipped"),
+	}
+	column := 0
+	for _, name := range conformance.Names() {
+		column = max(column, len(name))
+	}
+	text := fmt.Sprintf("%s  %-*s  %s\n", marks[c.Status], column, c.Name, show.Clean(c.Happened))
+	if c.Status == conformance.Failed {
+		text += fmt.Sprintf("         expected: %s\n         to mend:  %s\n", c.Expected, c.Mend)
+	}
+	return text
+}

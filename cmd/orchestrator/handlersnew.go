@@ -1,0 +1,132 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/scaffold"
+)
+
+func (p *program) handlersNewCommand() *cobra.Command {
+	var project scaffold.Project
+	c := &cobra.Command{
+		Use:   "new NAME",
+		Short: "Write the first version of a handler",
+		Long: `Write the first version of a handler: a project of its own that builds and
+passes its test. Then print the commands that lead from there to a job that is
+done. Nothing is overwritten.
+
+A handler in Go needs the SDK's module. A released program asks for its own
+version of it; one built from a checkout uses the checkout.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("one name is needed, such as count-words; usage: %s", c.UseLine())
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			project.Name = args[0]
+			if project.Dir == "" {
+				project.Dir = project.Name
+			}
+			if err := project.Check(); err != nil {
+				return usageError{err}
+			}
+			if err := locateModule(&project); err != nil {
+				return err
+			}
+			if project.Orchestrator = callOfThisProgram(); project.Orchestrator == "" {
+				return errors.New("the path of this program cannot be found")
+			}
+			if err := project.Write(); err != nil {
+				return err
+			}
+			return p.tellWhatIsNext(project)
+		},
+	}
+	c.Flags().StringVar(&project.Lang, "lang", "go", "the `language`: "+strings.Join(scaffold.Languages(), ", "))
+	c.Flags().StringVar(&project.Dir, "dir", "", "the `directory` to write to (NAME in the working directory)")
+	c.Flags().StringVar(&project.Type, "type", "", "the job `type` (NAME in capitals)")
+	c.Flags().StringVar(&project.Replace, "replace", "", "a checkout of Holdfast to take Go's SDK from (`directory`)")
+	c.ValidArgsFunction = cobra.NoFileCompletions
+	_ = c.RegisterFlagCompletionFunc("lang", cobra.FixedCompletions(scaffold.Languages(), cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("type", cobra.NoFileCompletions)
+	_ = c.MarkFlagDirname("dir")
+	_ = c.MarkFlagDirname("replace")
+	return c
+}
+
+// locateModule says where the SDK for Go comes from: from the release that this
+// program is, else from a checkout.
+func locateModule(project *scaffold.Project) error {
+	if project.Lang != "go" {
+		return nil
+	}
+	project.Version = thisBuild().Version
+	if project.Replace != "" {
+		checkout, err := filepath.Abs(project.Replace)
+		if err != nil {
+			return err
+		}
+		if !scaffold.IsCheckout(checkout) {
+			return usageError{fmt.Errorf("--replace %s: there is no go.mod of %s", project.Replace, scaffold.Module)}
+		}
+		project.Replace, project.Version = checkout, "v0.0.0"
+		return nil
+	}
+	if scaffold.Published(project.Version) {
+		return nil
+	}
+	here, _ := os.Getwd()
+	if project.Replace = scaffold.Checkout(filepath.Dir(pathOfThisProgram()), here); project.Replace == "" {
+		return fmt.Errorf("this program (%s) is no release, whose SDK could be downloaded, and is not within a checkout; "+
+			"name one with --replace", project.Version)
+	}
+	project.Version = "v0.0.0"
+	return nil
+}
+
+func pathOfThisProgram() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		path = resolved
+	}
+	return path
+}
+
+// callOfThisProgram is how a shell calls it from any directory: by its name
+// where that finds it, else by its path.
+func callOfThisProgram() string {
+	path := pathOfThisProgram()
+	found, err := exec.LookPath(filepath.Base(path))
+	if err == nil {
+		if resolved, err := filepath.EvalSymlinks(found); err == nil && resolved == path {
+			return filepath.Base(path)
+		}
+	}
+	if path == "" {
+		return ""
+	}
+	return scaffold.Quote(path)
+}
+
+func (p *program) tellWhatIsNext(project scaffold.Project) error {
+	commands := project.Commands()
+	last := len(commands) - 1
+	text := fmt.Sprintf("Wrote %s. Next:\n\n", project.Dir)
+	for _, command := range commands[:last] {
+		text += "  " + command + "\n"
+	}
+	text += "\nThe last one goes on running. In another terminal:\n\n  " + commands[last] + "\n"
+	_, err := fmt.Fprint(p.stdout, text)
+	return err
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/scaffold"
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+)
+
+// aCommand is a line of what `handlers new` prints that is to be pasted.
+var aCommand = regexp.MustCompile(`(?m)^  (\S.*)$`)
+
+// built is the real program.
+func built(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "orchestrator")
+	said, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	return path
+}
+
+// freeAddress is one that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	return listener.Addr().String()
+}
+
+// The commands are pasted as they are printed: those for the first terminal one
+// after another, the last of which goes on running, and the one for the second.
+func TestPrintedCommandsLeadToAJobThatIsDone(t *testing.T) {
+	checkout, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	for _, lang := range scaffold.Languages() {
+		t.Run(lang, func(t *testing.T) {
+			directory := t.TempDir()
+			environ := append(os.Environ(), "HOLDFAST_DATABASE__URL="+storetest.EmptyURL(t), "HOLDFAST_SERVER__ADDRESS="+freeAddress(t))
+			first := exec.CommandContext(t.Context(), built(t), "handlers", "new", "count-words", "--lang", lang)
+			if lang == "go" {
+				first.Args = append(first.Args, "--replace", checkout)
+			}
+			first.Dir, first.Env = directory, environ
+			printed, err := first.Output()
+			require.NoError(t, err)
+			var commands []string
+			for _, line := range aCommand.FindAllStringSubmatch(string(printed), -1) {
+				commands = append(commands, line[1])
+			}
+			require.Less(t, 1+len(commands), 10)
+			last := len(commands) - 1
+			serving := shell(t, directory, environ, "set -e\n"+strings.Join(commands[:last], "\n"))
+			t.Cleanup(func() { stopShell(t, serving) })
+			require.Eventually(t, func() bool { return strings.Contains(serving.said.String(), "listening") || serving.over() },
+				4*time.Minute, 50*time.Millisecond, "%s", serving.said)
+			require.False(t, serving.over(), serving.said.String())
+
+			submitted := exec.CommandContext(t.Context(), "bash", "-c", commands[last])
+			submitted.Dir, submitted.Env = t.TempDir(), environ
+			said, err := submitted.CombinedOutput()
+			require.NoError(t, err, "%s\n%s", said, serving.said)
+			require.Contains(t, string(said), "COMPLETED")
+			require.Contains(t, string(said), `{"words":2}`)
+			require.Contains(t, serving.said.String(), "0 failed, 0 skipped")
+		})
+	}
+}
+
+// terminal is a shell that runs commands.
+type terminal struct {
+	*exec.Cmd
+	said  *records
+	ended chan struct{}
+}
+
+func shell(t *testing.T, directory string, environ []string, commands string) *terminal {
+	t.Helper()
+	s := &terminal{Cmd: exec.CommandContext(context.WithoutCancel(t.Context()), "bash", "-c", commands), said: &records{}, ended: make(chan struct{})}
+	s.Dir, s.Env, s.Stdout, s.Stderr = directory, environ, s.said, s.said
+	s.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	require.NoError(t, s.Start())
+	go func() {
+		_ = s.Wait()
+		close(s.ended)
+	}()
+	return s
+}
+
+func (s *terminal) over() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// stopShell is a Ctrl-C, and a kill for what does not mind it.
+func stopShell(t *testing.T, s *terminal) {
+	t.Helper()
+	_ = syscall.Kill(-s.Process.Pid, syscall.SIGINT)
+	select {
+	case <-s.ended:
+	case <-time.After(30 * time.Second):
+		_ = syscall.Kill(-s.Process.Pid, syscall.SIGKILL)
+		t.Errorf("it does not end: %s", s.said)
+	}
+}
+
+func TestNewRefusesToOverwriteAndNamesThatCannotBe(t *testing.T) {
+	checkout, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.Mkdir("full", 0o755))
+	require.NoError(t, os.WriteFile("full/note", nil, 0o600))
+	for want, c := range map[string]struct {
+		code int
+		args []string
+	}{
+		"full is not empty; nothing is overwritten": {exitFailure, []string{"full", "--replace", checkout}},
+		`the name "Full" is not of the form`:        {exitUsage, []string{"Full"}},
+		"there is no go.mod of":                     {exitUsage, []string{"a", "--replace", "full"}},
+		`there is no scaffold for "cobol"; there`:   {exitUsage, []string{"a", "--lang", "cobol"}},
+		"one name is needed":                        {exitUsage, nil},
+		"name one with --replace":                   {exitFailure, []string{"a"}},
+	} {
+		code, stdout, stderr := execute(t, nil, append([]string{"handlers", "new"}, c.args...)...)
+		require.Contains(t, stderr, want)
+		require.Equal(t, c.code, code, want)
+		require.Empty(t, stdout)
+	}
+	require.NoDirExists(t, "a")
+}
+
+// The document shows what the scaffold writes and the commands that it prints,
+// which another test runs.
+func TestFirstHandlerDocumentShowsTheScaffold(t *testing.T) {
+	checkout, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	content, err := os.ReadFile("../../docs/first-handler.md")
+	require.NoError(t, err)
+	t.Chdir(t.TempDir())
+	commands := []string{"orchestrator handlers new count-words"}
+	files := &bytes.Buffer{}
+	for _, lang := range scaffold.Languages() {
+		project := scaffold.Project{Name: "count-words", Dir: lang, Lang: lang, Orchestrator: "orchestrator", Version: "v0.0.0", Replace: checkout}
+		require.NoError(t, project.Write())
+		require.NoError(t, filepath.WalkDir(lang, func(path string, entry os.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			files.Write(text)
+			return err
+		}))
+		project.Dir = "count-words"
+		commands = append(commands, project.Commands()...)
+		commands = append(commands, "orchestrator handlers new count-words --lang "+lang)
+	}
+	snippets := regexp.MustCompile("(?s)```(\\w+)\n(.*?)```").FindAllStringSubmatch(string(content), -1)
+	require.NotEmpty(t, snippets)
+	for _, snippet := range snippets {
+		switch kind, text := snippet[1], snippet[2]; kind {
+		case "sh":
+			for line := range strings.Lines(text) {
+				command, _, _ := strings.Cut(strings.TrimSpace(line), "  #")
+				require.Contains(t, commands, command)
+			}
+		case "text": // what a command prints
+		default:
+			require.Contains(t, files.String(), text)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+// Package scaffold writes the first version of a handler project, which builds
+// and passes its own test, and knows the commands that lead from there to a job
+// that is done.
+package scaffold
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+)
+
+// Module is the one that holds the SDK for Go.
+const Module = "github.com/holdfast-jobs/holdfast"
+
+// goVersion is what the scaffold's go.mod asks for: what the SDK's does.
+const goVersion = "1.26.0"
+
+//go:embed all:templates
+var templates embed.FS
+
+// Project is what to write.
+type Project struct {
+	// Name is the project's, its binary's and its plugin's.
+	Name string
+	// Dir is the directory; it must not exist, or be empty.
+	Dir string
+	// Lang is one of Languages.
+	Lang string
+	// Type is the job type; TypeOf(Name) when it is empty.
+	Type string
+	// Orchestrator is how a shell calls this program.
+	Orchestrator string
+	// Version of the module is required, and found in Replace when that is
+	// not empty.
+	Version string
+	Replace string
+}
+
+// Languages are those that there is a scaffold for.
+func Languages() []string { return slices.Sorted(maps.Keys(languages)) }
+
+var aName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
+
+// maxName is more than anybody needs, and fits wherever it goes.
+const maxName = 60
+
+// TypeOf is the job type of a name: count-words makes COUNT_WORDS.
+func TypeOf(name string) string {
+	return strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+}
+
+var aType = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.:-]{0,199}$`)
+
+// Check says what is wrong with the project before anything is written.
+func (p Project) Check() error {
+	switch {
+	case !aName.MatchString(p.Name) || len(p.Name) > maxName:
+		return fmt.Errorf("the name %q is not of the form count-words: small letters and digits, at most %d, with - or _ between", p.Name, maxName)
+	case p.Type != "" && !aType.MatchString(p.Type):
+		return fmt.Errorf("the job type %q is not of the form COUNT_WORDS", p.Type)
+	case languages[p.Lang] == nil:
+		return fmt.Errorf("there is no scaffold for %q; there are %s", p.Lang, strings.Join(Languages(), ", "))
+	}
+	return nil
+}
+
+// Write writes the project, or nothing: it refuses a directory that holds
+// anything.
+func (p Project) Write() error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	if p.Type == "" {
+		p.Type = TypeOf(p.Name)
+	}
+	entries, err := os.ReadDir(p.Dir)
+	switch {
+	case err == nil && len(entries) > 0:
+		return fmt.Errorf("%s is not empty; nothing is overwritten", p.Dir)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	files, err := p.files()
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		target := filepath.Join(p.Dir, filepath.FromSlash(f.path))
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		if err := create(target, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// create fails for a file that is there already.
+func create(path string, f file) error {
+	target, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.mode)
+	if err != nil {
+		return err
+	}
+	if _, err := target.Write(f.text); err != nil {
+		_ = target.Close()
+		return err
+	}
+	return target.Close()
+}
+
+// file is one of the project's.
+type file struct {
+	path string
+	text []byte
+	mode os.FileMode
+}
+
+// files are the language's templates filled in, and what it brings along.
+func (p Project) files() ([]file, error) {
+	l := languages[p.Lang]
+	var all []file
+	err := fs.WalkDir(templates, path.Join("templates", p.Lang), func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		parsed, err := template.ParseFS(templates, name)
+		if err != nil {
+			return err
+		}
+		var text bytes.Buffer
+		if err := parsed.Execute(&text, p.data(l)); err != nil {
+			return err
+		}
+		relative := strings.TrimPrefix(name, "templates/"+p.Lang+"/")
+		all = append(all, file{path: l.target(relative), text: text.Bytes(), mode: l.mode(relative)})
+		return nil
+	})
+	if err != nil || l.sdk == nil {
+		return all, err
+	}
+	brought, err := l.sdk()
+	return append(all, brought...), err
+}
+
+func (p Project) data(l *language) any {
+	shared := p // with everybody who has the project, wherever it is and the program
+	shared.Orchestrator = "orchestrator"
+	return struct {
+		Project
+		Module, GoVersion, Binary string
+		Commands                  []string
+	}{p, Module, goVersion, l.binary(p), shared.Commands()[1:]}
+}
