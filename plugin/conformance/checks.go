@@ -49,7 +49,7 @@ func checks() []check {
 			needs:    anything, run: checkUnknownType,
 		}, {
 			name:     "duplicate",
-			expected: "the same job with the same fence, started twice at once, is answered for each handle",
+			expected: "the same job with the same fence, started twice, is answered for each handle",
 			mend:     "keep attempts apart by their handle, which is never used again, not by the job's id",
 			needs:    needsWork, run: checkDuplicate,
 		}, {
@@ -64,8 +64,8 @@ func checks() []check {
 			needs:    needsSlow, run: checkCancel,
 		}, {
 			name:     "deadline",
-			expected: "an attempt with a second to run stops by itself, and fails with the code \"timeout\"",
-			mend:     "end the attempt when timeout_ms have passed since its start came; do not wait for a Cancel",
+			expected: "an attempt with a second to run stops then, by itself or when it is told, and fails with the code \"timeout\"",
+			mend:     "tell the handler's function when timeout_ms have passed or a Cancel comes, and report Failed with that code",
 			needs:    needsSlow, run: checkDeadline,
 		}, {
 			name:     "lease-lost",

@@ -78,7 +78,12 @@ func checkDeadline(ctx context.Context, k *kit) finding {
 	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
 		begun := time.Now()
 		handle := s.start(k.Slow, func(start *handlerv1.Start) { start.TimeoutMs = uint64(ownTime.Milliseconds()) })
-		outcome := s.await(handle, ownTime+k.Grace)
+		outcome := s.await(handle, ownTime+late)
+		byItself := outcome != nil
+		if !byItself {
+			s.cancel(handle, handlerv1.Cancel_REASON_TIMEOUT)
+			outcome = s.await(handle, k.Grace)
+		}
 		took := time.Since(begun)
 		switch {
 		case outcome == nil && s.broken(p) != "":
@@ -87,7 +92,7 @@ func checkDeadline(ctx context.Context, k *kit) finding {
 			return failed("it still runs %s after its time", k.Grace)
 		case took < ownTime-late:
 			return tooShort(outcome)
-		case outcome.GetFailed().GetCode() != wire.CodeTimeout:
+		case outcome.GetFailed().GetCode() != wire.CodeTimeout && (byItself || outcome.GetCanceled() == nil):
 			return failed("%s, in place of failed (%s)", describe(outcome), wire.CodeTimeout)
 		}
 		return passed("%s after %s", describe(outcome), took.Round(time.Millisecond))
@@ -132,14 +137,22 @@ func checkLeaseExtended(ctx context.Context, k *kit) finding {
 	})
 }
 
+// wanted is how many attempts of the type a process wants at once.
+func (k *kit) wanted(jobType string) int {
+	wanted := int(k.manifest.GetConcurrency())
+	if wanted == 0 {
+		wanted = host.DefaultConcurrency
+	}
+	if own := int(k.declared(jobType).GetConcurrency()); own > 0 {
+		wanted = min(wanted, own)
+	}
+	return wanted
+}
+
 func checkBusyHealth(ctx context.Context, k *kit) finding {
 	return k.with(ctx, func(ctx context.Context, p *process, s *session) finding {
-		wanted := int(k.manifest.GetConcurrency())
-		if wanted == 0 {
-			wanted = host.DefaultConcurrency
-		}
 		handles := make([]uint64, 0, mostBusy)
-		for range min(wanted, mostBusy) {
+		for range min(k.wanted(k.Slow.Type), mostBusy) {
 			handles = append(handles, s.start(k.Slow, nil))
 		}
 		if outcome := s.await(handles[0], settle); outcome != nil {

@@ -114,7 +114,11 @@ func checkDuplicate(ctx context.Context, k *kit) finding {
 		same := func(start *handlerv1.Start) {
 			start.JobId, start.Fence = "00000000-0000-7000-8000-0000000000aa", 7
 		}
-		first, second := s.start(k.Work, same), s.start(k.Work, same)
+		first := s.start(k.Work, same)
+		if k.wanted(k.Work.Type) == 1 {
+			s.await(first, k.Patience)
+		}
+		second := s.start(k.Work, same)
 		for _, handle := range []uint64{first, second} {
 			if outcome := s.await(handle, k.Patience); outcome == nil {
 				found := unanswered(p, s, k.Patience)

@@ -62,7 +62,7 @@ func fork(options Options, cookie bool, id identity) (*process, error) {
 		p.cmd.Env = append(append([]string{}, options.Env...),
 			wire.Handshake.MagicCookieKey+"="+wire.Handshake.MagicCookieValue,
 			fmt.Sprintf("PLUGIN_PROTOCOL_VERSIONS=%d", wire.Version),
-			"PLUGIN_MIN_PORT=10000", "PLUGIN_MAX_PORT=25000",
+			"PLUGIN_MIN_PORT=0", "PLUGIN_MAX_PORT=0",
 			"PLUGIN_UNIX_SOCKET_DIR="+dir, "PLUGIN_CLIENT_CERT="+id.pem)
 	}
 	if err := p.start(); err != nil {

@@ -2,7 +2,6 @@ package plugintest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -102,30 +101,6 @@ func (h *Harness) connect(listener *bufconn.Listener) error {
 	}
 	go h.receive()
 	return nil
-}
-
-// Type is a job type as the handlers declare it.
-type Type struct {
-	Name string
-	// Schema is the JSON Schema of the payload; nil for none.
-	Schema json.RawMessage
-	// Timeout and MaxAttempts are 0 where the handler leaves them to the
-	// orchestrator's configuration.
-	Timeout     time.Duration
-	MaxAttempts int
-}
-
-// Types are the job types that the handlers declare, in the order of their
-// names.
-func (h *Harness) Types() []Type {
-	types := make([]Type, 0, len(h.manifest.GetJobTypes()))
-	for _, declared := range h.manifest.GetJobTypes() {
-		types = append(types, Type{
-			Name: declared.GetName(), Schema: declared.GetSchema(),
-			Timeout: fromMillis(declared.GetTimeoutMs()), MaxAttempts: int(declared.GetMaxAttempts()),
-		})
-	}
-	return types
 }
 
 // Run starts an attempt and waits for its end. When the context ends before,

@@ -190,8 +190,9 @@ func TestADrainLetsHandlersFinish(t *testing.T) {
 func TestTypesAreAsDeclared(t *testing.T) {
 	h := plugintest.Start(t,
 		plugin.Handle("B", wait),
-		plugin.Handle("A", func(context.Context, plugin.Job[Args]) error { return nil }, plugin.MaxAttempts(2)))
-	require.Equal(t, "A", h.Types()[0].Name)
+		plugin.Handle("A", func(context.Context, plugin.Job[Args]) error { return nil }, plugin.MaxAttempts(2),
+			plugin.Description("prints"), plugin.Concurrency(3)))
+	require.Equal(t, []any{"A", "prints", 3}, []any{h.Types()[0].Name, h.Types()[0].Description, h.Types()[0].Concurrency})
 	require.Equal(t, 2, h.Types()[0].MaxAttempts)
 	require.Contains(t, string(h.Types()[0].Schema), `"pages"`)
 	require.Empty(t, h.Types()[1].Schema)

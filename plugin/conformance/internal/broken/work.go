@@ -56,7 +56,9 @@ func (w *work) take(request *handlerv1.WorkRequest) {
 		}
 	}
 	for _, c := range request.GetCancels() {
-		if a := w.attempts[c.GetHandle()]; a != nil && mode != "ignores-cancel" {
+		ignored := mode == "ignores-cancel" ||
+			mode == "ignores-deadline" && c.GetReason() == handlerv1.Cancel_REASON_TIMEOUT
+		if a := w.attempts[c.GetHandle()]; a != nil && !ignored {
 			a.tell(c.GetReason())
 		}
 	}
