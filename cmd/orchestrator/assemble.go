@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -68,7 +69,7 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 	if err != nil {
 		return nil, err
 	}
-	settings := host.DefaultSettings(socketDir(), log)
+	settings := host.DefaultSettings(socketDir(cfg.Handlers), log)
 	settings.Cgroup, settings.Warden = cfg.Worker.HandlersCgroup, warden
 	handlers, err := host.Start(ctx, settings, plugins)
 	if err != nil {
@@ -171,10 +172,11 @@ func closePlugins(handlers *host.Host, log *slog.Logger) {
 }
 
 // socketDir is where the plugins' sockets go: short, since a socket's path
-// must be, and the user's own.
-func socketDir() string {
+// must be, and the user's own, but passable for those who handlers run as.
+func socketDir(handlers []handlerConfig) string {
+	shared := slices.ContainsFunc(handlers, func(h handlerConfig) bool { return h.User != "" })
 	base := os.Getenv("XDG_RUNTIME_DIR")
-	if info, err := os.Stat(base); base == "" || len(base) > 30 || err != nil || !info.IsDir() {
+	if info, err := os.Stat(base); shared || base == "" || len(base) > 30 || err != nil || !info.IsDir() {
 		base = "/tmp"
 	}
 	return filepath.Join(base, "holdfast-"+strconv.Itoa(os.Getuid()))

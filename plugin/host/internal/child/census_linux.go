@@ -90,18 +90,18 @@ func tasksOf(uid uint32) uint64 {
 	return tasks
 }
 
-// allTasks counts the processes and threads of the machine, at the price of one
-// file.
-func allTasks() uint64 {
+// machine tells, at the price of one file, how many processes and threads there
+// are and the id of the one made last, which says whether there are new ones.
+func machine() (tasks uint64, last string) {
 	// 0.20 0.18 0.12 1/80 11206
 	text, _ := os.ReadFile("/proc/loadavg")
 	fields := strings.Fields(string(text))
-	if len(fields) < 4 {
-		return 0
+	if len(fields) < 5 {
+		return 0, ""
 	}
 	_, total, _ := strings.Cut(fields[3], "/")
-	n, _ := strconv.ParseUint(total, 10, 64)
-	return n
+	tasks, _ = strconv.ParseUint(total, 10, 64)
+	return tasks, fields[4]
 }
 
 // resident is the memory that a process has in use, shared or not, in bytes.

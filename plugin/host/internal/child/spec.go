@@ -40,7 +40,7 @@ const (
 	ByCgroup = "cgroup"
 	// ByRlimit: the kernel bounds each process by itself.
 	ByRlimit = "rlimit"
-	// ByWatch: the sum is looked at ten times a second.
+	// ByWatch: the sum is looked at several times a second.
 	ByWatch = "watch"
 	// ByAffinity: the processes get few processors, and yield to others.
 	ByAffinity = "affinity and niceness"

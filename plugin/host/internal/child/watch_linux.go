@@ -11,8 +11,10 @@ const (
 	// watchPeriod is how often a process is looked at.
 	watchPeriod = 100 * time.Millisecond
 	// recount is how often its children are counted even when the machine
-	// does not seem to have more processes than before.
+	// does not seem to have more processes than before, and rescan how often
+	// they are looked for at most: that reads a file for each process there is.
 	recount = 10 * time.Second
+	rescan  = 250 * time.Millisecond
 	// doubtFor is how long a sum that was too large only because shared
 	// memory counts twice is not looked into again.
 	doubtFor = time.Second
@@ -32,6 +34,9 @@ type watch struct {
 	// known are the members found before, by process id, where there is no
 	// group to tell: who has been one stays one, wherever its parent goes.
 	known map[int]string
+	// scanned is when they were found, and last the newest process then.
+	scanned time.Time
+	last    string
 	// tasks was the number at the last count, machine that of the machine.
 	tasks, machine uint64
 	counted        time.Time
@@ -101,11 +106,11 @@ func (w *watch) tooMany() bool {
 	}
 	// The members cannot have become too many before the machine has as many
 	// more as were missing, unless others went meanwhile.
-	machine := allTasks()
+	machine, _ := machine()
 	if machine < w.machine+w.limits.Processes-w.tasks && time.Since(w.counted) < recount {
 		return false
 	}
-	w.members()
+	w.scan()
 	w.machine, w.counted = machine, time.Now()
 	if w.tasks > w.limits.Processes {
 		w.tasks = 0
@@ -114,27 +119,40 @@ func (w *watch) tooMany() bool {
 	return false
 }
 
-// members are the process and all that it has forked; it also counts them.
+// members are the process and all that it has forked.
 func (w *watch) members() []int {
 	if w.group != nil {
 		pids, _ := w.group.Members()
 		return pids
 	}
+	if _, last := machine(); last != w.last && time.Since(w.scanned) >= rescan {
+		w.last = last
+		w.scan()
+	}
+	pids := make([]int, 0, len(w.known))
+	for pid := range w.known {
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// scan looks for the members among all processes, and counts their threads.
+func (w *watch) scan() {
 	all := everybody(watchPeriod / 2)
 	children := make(map[int][]int, len(all))
-	known := make(map[int]string, len(w.known))
-	threads := make(map[int]relative, len(all))
+	found := make(map[int]relative, len(all))
 	var queue []int
 	for _, r := range all {
 		children[r.parent] = append(children[r.parent], r.pid)
-		threads[r.pid] = r
+		found[r.pid] = r
 		if r.pid == w.pid || r.group == w.pid || w.known[r.pid] == r.born {
 			queue = append(queue, r.pid)
 		}
 	}
+	known := make(map[int]string)
 	w.tasks = 0
 	for len(queue) > 0 {
-		r := threads[queue[0]]
+		r := found[queue[0]]
 		queue = queue[1:]
 		if _, seen := known[r.pid]; seen {
 			continue
@@ -143,12 +161,7 @@ func (w *watch) members() []int {
 		w.tasks += r.threads
 		queue = append(queue, children[r.pid]...)
 	}
-	w.known = known
-	pids := make([]int, 0, len(known))
-	for pid := range known {
-		pids = append(pids, pid)
-	}
-	return pids
+	w.known, w.scanned = known, time.Now()
 }
 
 // took is the memory of all members, in bytes: a rough sum, and the exact one
