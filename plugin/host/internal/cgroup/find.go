@@ -25,6 +25,9 @@ const (
 // processes of its own cannot bound its children, but for the root.
 const leafName = "orchestrator"
 
+// controllers are those that bound what we bound; a test has another.
+var controllers = []string{"memory", "cpu", "pids"}
+
 // system is where to look; tests have one of their own.
 type system struct {
 	// proc is /proc/self, and systemd exists where systemd is the init.
@@ -147,7 +150,7 @@ func missing(parent string) []string {
 // available are those of our controllers that a cgroup has.
 func available(group string) []string {
 	have := words(group, "cgroup.controllers")
-	return slices.DeleteFunc([]string{"memory", "cpu", "pids"}, func(name string) bool { return !slices.Contains(have, name) })
+	return slices.DeleteFunc(slices.Clone(controllers), func(name string) bool { return !slices.Contains(have, name) })
 }
 
 // isRoot knows the kernel's own root, which may have processes and children.

@@ -1,6 +1,9 @@
 package cgroup
 
 import (
+	"context"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -87,4 +90,61 @@ func TestTheKernelBoundsWhatItHasControllersFor(t *testing.T) {
 	require.NoError(t, in.Close())
 	require.ErrorContains(t, cmd.Wait(), "signal: killed")
 	require.True(t, group.OutOfMemory())
+}
+
+// moveTo is set for a process that is to find a place for groups by itself.
+const moveTo = "CGROUP_TEST_CONTROLLER"
+
+func TestMain(m *testing.M) {
+	controller := os.Getenv(moveTo)
+	if controller == "" {
+		os.Exit(m.Run())
+	}
+	controllers = []string{controller}
+	tree, err := Open(Auto, "hf-1")
+	if err != nil {
+		panic(err)
+	}
+	group, err := tree.Make("1", Limits{})
+	if err != nil {
+		panic(err)
+	}
+	dir, err := group.Open()
+	if err != nil {
+		panic(err)
+	}
+	cmd := exec.CommandContext(context.Background(), "cat", "/proc/self/cgroup")
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	theirs, err := cmd.Output()
+	if err != nil {
+		panic(err)
+	}
+	ours, _ := os.ReadFile("/proc/self/cgroup")
+	_, _ = fmt.Fprintf(os.Stdout, "ours %s\ntheirs %s\nenabled %s\n", unified(ours), unified(theirs), strings.Join(words(tree.Path, "cgroup.subtree_control"), " "))
+	os.Exit(0)
+}
+
+func unified(groups []byte) string {
+	_, path, _ := strings.Cut(string(groups), "0::")
+	return strings.TrimSpace(path)
+}
+
+func TestTheKernelAgreesWithTheMoveIntoALeaf(t *testing.T) {
+	root := realTree(t)
+	have := words(filepath.Dir(root.Path), "cgroup.controllers")
+	if os.Geteuid() != 0 || len(have) == 0 || !isRoot(filepath.Dir(root.Path)) {
+		t.Skip("the root of the hierarchy is not ours, or has no controllers")
+	}
+	// Any will do: what is tried is the rule about processes and children.
+	require.NoError(t, write(filepath.Dir(root.Path), "cgroup.subtree_control", "+"+have[0]))
+	dir, err := os.Open(root.Path)
+	require.NoError(t, err)
+	defer func() { _ = dir.Close() }()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), moveTo+"="+have[0])
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	base := "/" + filepath.Base(root.Path)
+	require.Equal(t, "ours "+base+"/orchestrator\ntheirs "+base+"/hf-1/1\nenabled "+have[0]+"\n", string(out))
 }
