@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -47,6 +48,9 @@ func main() {
 		plugin.Handle(prefix+"IGNORE_CANCEL", ignoreCancel, plugin.Timeout(300*time.Millisecond)),
 		plugin.Handle(prefix+"CRASH", crash),
 		plugin.Handle(prefix+"STOP", stop),
+		plugin.Handle(prefix+"BALLOON", balloon),
+		plugin.Handle(prefix+"FORK_BOMB", forkBomb),
+		plugin.Handle(prefix+"SPIN", spin, plugin.Timeout(2*time.Second)),
 	)
 }
 
@@ -100,6 +104,40 @@ func crash(context.Context, plugin.Job[work]) error {
 func stop(context.Context, plugin.Job[work]) error {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGSTOP); err != nil {
 		return err
+	}
+	select {}
+}
+
+// balloon takes ten gigabytes, and uses them.
+func balloon(context.Context, plugin.Job[work]) error {
+	var all [][]byte
+	for range 1000 {
+		block := make([]byte, 10<<20)
+		for i := 0; i < len(block); i += 4096 {
+			block[i] = 1
+		}
+		all = append(all, block)
+	}
+	return fmt.Errorf("%d blocks were there", len(all))
+}
+
+// forkBomb would end by itself at two thousand processes.
+func forkBomb(context.Context, plugin.Job[work]) error {
+	bomb := `f() { [ $1 -gt 0 ] || exec sleep 600; f $(($1-1)) & f $(($1-1)) & wait; }; f 10`
+	if err := exec.Command("sh", "-c", bomb).Start(); err != nil { //nolint:noctx // it is killed with the process
+		return err
+	}
+	select {}
+}
+
+// spin keeps more threads busy than there are processors, and hears nothing.
+func spin(context.Context, plugin.Job[work]) error {
+	for range 2 * runtime.NumCPU() {
+		go func() {
+			for {
+				runtime.Gosched()
+			}
+		}()
 	}
 	select {}
 }

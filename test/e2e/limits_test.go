@@ -1,0 +1,63 @@
+package e2e
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/rig"
+)
+
+func TestHandlersThatTakeTooMuchAreContainedAndTheAPISaysWhy(t *testing.T) {
+	url := storetest.URL(t)
+	settings := append(plugin(0, "good", "testhandlers"), plugin(1, "greedy", "testhandlers", "TYPE_PREFIX=GREEDY_")...)
+	settings = append(settings, "handlers.1.limits.memory=512MiB", "handlers.1.limits.cpus=0.5", "handlers.1.limits.processes=200")
+	o := orchestrator(t, url, settings...)
+	start(t, o)
+	good := o.Handlers("testhandlers")
+
+	for _, c := range []struct {
+		jobType string
+		outcome job.OutcomeKind
+		why     string
+	}{
+		{"GREEDY_BALLOON", job.Crash, "out of memory"},
+		{"GREEDY_FORK_BOMB", job.Crash, "killed: more than 200 processes and threads"},
+		{"GREEDY_SPIN", job.Timeout, "ran longer than 2s"},
+	} {
+		greedy := submit(t, o, rig.Submission{JobType: c.jobType, MaxAttempts: 1})
+		// The API answers and jobs of the other plugin pass meanwhile.
+		for done := false; !done; {
+			await(t, o, submit(t, o, rig.Submission{JobType: "WORK"}), "COMPLETED")
+			now, err := o.Get(t.Context(), greedy)
+			require.NoError(t, err)
+			done = now.Status == "FAILED"
+		}
+		var detail struct {
+			Attempts []struct {
+				Outcome            job.OutcomeKind
+				Code, Error, Stack string
+			}
+		}
+		require.NoError(t, o.Call(t.Context(), http.MethodGet, "/debug/jobs/"+greedy, nil, http.StatusOK, &detail))
+		require.Len(t, detail.Attempts, 1)
+		attempt := detail.Attempts[0]
+		require.Equal(t, c.outcome, attempt.Outcome, c.jobType)
+		require.Contains(t, attempt.Code+" "+attempt.Error+" "+attempt.Stack, c.why)
+	}
+	require.Eventually(t, func() bool { return len(o.Handlers("testhandlers")) == 2 }, patience, glance)
+	survivors := 0
+	for _, p := range good {
+		if p.Alive() {
+			survivors++
+		}
+	}
+	require.Equal(t, 1, survivors, "the good plugin's process was there all the time")
+	o.Look()
+	require.NoError(t, o.Kill())
+	_, err := o.NoneLeft(t.Context())
+	require.NoError(t, err)
+}
