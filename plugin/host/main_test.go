@@ -289,7 +289,7 @@ func (h *testHost) progress(r *report) string {
 }
 
 // hostToBeKilled is a process with a host in it that prints the ids of the
-// plugin's process and of its two children, and then waits for its end.
+// plugin's process and of its children, and then waits for its end.
 func hostToBeKilled(dir string) {
 	hostile = os.Getenv("HOST_TO_BE_KILLED_PLUGIN")
 	settings := testSettings(dir, io.Discard)
@@ -301,21 +301,24 @@ func hostToBeKilled(dir string) {
 	for len(h.Pools()) == 0 {
 		<-h.Changed()
 	}
-	r := newReport()
-	if _, err := h.Start("good", assignment(`{"do":"spawn"}`), r); err != nil {
-		panic(err)
+	pids := []any{h.Status()[0].PIDs[0]}
+	spawns := []string{`{"do":"spawn"}`, `{"do":"spawn","n":1}`}
+	if h.cgroups != nil {
+		spawns = append(spawns, `{"do":"spawn","n":2}`)
 	}
-	inGroup := <-r.done
-	if _, err := h.Start("good", assignment(`{"do":"spawn","n":1}`), r); err != nil {
-		panic(err)
+	for _, payload := range spawns {
+		r := newReport()
+		if _, err := h.Start("good", assignment(payload), r); err != nil {
+			panic(err)
+		}
+		pids = append(pids, string((<-r.done).Result))
 	}
-	escaped := <-r.done
-	_, _ = fmt.Fprintln(os.Stdout, h.Status()[0].PIDs[0], string(inGroup.Result), string(escaped.Result))
+	_, _ = fmt.Fprintln(os.Stdout, pids...)
 	select {}
 }
 
 // killHost runs hostToBeKilled, kills it, and returns the ids it had printed.
-func killHost(t *testing.T, dir, mode string) (pluginPID, childPID, escapedPID int) {
+func killHost(t *testing.T, dir, mode string) (pids []int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), "HOST_TO_BE_KILLED="+dir, "HOST_TO_BE_KILLED_MODE="+mode, "HOST_TO_BE_KILLED_PLUGIN="+hostile)
@@ -325,9 +328,13 @@ func killHost(t *testing.T, dir, mode string) (pluginPID, childPID, escapedPID i
 	require.NoError(t, cmd.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)
-	_, err = fmt.Sscan(line, &pluginPID, &childPID, &escapedPID)
-	require.NoError(t, err, line)
+	for _, word := range strings.Fields(line) {
+		pid, err := strconv.Atoi(word)
+		require.NoError(t, err, line)
+		require.True(t, alive(pid))
+		pids = append(pids, pid)
+	}
 	require.NoError(t, cmd.Process.Signal(syscall.SIGKILL))
 	_ = cmd.Wait()
-	return pluginPID, childPID, escapedPID
+	return pids
 }

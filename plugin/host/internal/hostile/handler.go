@@ -145,10 +145,10 @@ func (w *work) run(start *handlerv1.Start, canceled chan handlerv1.Cancel_Reason
 	case "ignore":
 		select {}
 	case "ignore-with-child":
-		w.progress(start, spawn(false))
+		w.progress(start, spawn(false, true))
 		select {}
 	case "spawn":
-		w.succeed(start, spawn(o.N == 1))
+		w.succeed(start, spawn(o.N >= 1, o.N != 1))
 	case "cancel-itself":
 		w.report(&handlerv1.Outcome{Handle: start.GetHandle(), Result: &handlerv1.Outcome_Canceled{Canceled: &handlerv1.Canceled{}}})
 	case "fail":
@@ -246,14 +246,16 @@ func (w *work) run(start *handlerv1.Start, canceled chan handlerv1.Cancel_Reason
 }
 
 // spawn starts a child that holds the standard output and error. To escape it gets
-// a session of its own, else it hides behind another environment: each can be found
-// in one way only. It returns its process id as JSON.
-func spawn(escape bool) []byte {
+// a session of its own, to hide another environment: each can be found in one way
+// only, and both together only by who knows its cgroup. It returns its process id
+// as JSON.
+func spawn(escape, hide bool) []byte {
 	child := exec.CommandContext(context.Background(), "sleep", "1000")
 	child.Stdout, child.Stderr = realStdout, realStderr
 	if escape {
 		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	} else {
+	}
+	if hide {
 		child.Env = []string{"NOTHING=left"}
 	}
 	if err := child.Start(); err != nil {
