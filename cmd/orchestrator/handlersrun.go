@@ -69,7 +69,7 @@ func (p *program) tryJob(ctx context.Context, config handlerConfig, plan trial.P
 	notes := show.NewScreen(p.stderr, show.Never, p.getenv)
 	line := show.NewLine(notes)
 	plan.Plugin = host.Config{Name: config.Name, Path: config.Path, Args: config.Args, Env: environment, Processes: 1}
-	plan.Settings = host.DefaultSettings(socketDir(), trial.NewLog(line))
+	plan.Settings = host.DefaultSettings(socketDir(nil), trial.NewLog(line))
 	plan.Settings.Cgroup = host.CgroupNone // nobody has asked for limits
 	begun := time.Now()
 	plan.Log = func(said job.LogLine) { trial.Show(line, said) }
