@@ -64,20 +64,20 @@ func (w *waiters) await(ctx context.Context, id job.ID) (job.View, error) {
 	defer w.leave(id, done)
 	// Only now: whatever ends the job after this look will find us waiting.
 	view, err := w.store.Get(ctx, id)
-	if err != nil || view.State.Final() {
+	if err == nil && !view.State.Final() {
+		select {
+		case view := <-done:
+			return view, nil
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	if err == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return view, err
 	}
-	select {
-	case view := <-done:
-		return view, nil
-	case <-ctx.Done():
-		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return job.View{}, ctx.Err()
-		}
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
-		defer cancel()
-		return w.store.Get(late, id)
-	}
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+	defer cancel()
+	return w.store.Get(late, id)
 }
 
 func (w *waiters) enter(id job.ID) chan job.View {

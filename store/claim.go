@@ -15,13 +15,71 @@ import (
 // each under a lease of its own for the duration, and returns them most
 // urgent first. It never waits for another claimer.
 func (s *Store) Claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error) {
-	search := s.marks.search(types, time.Now())
-	claimed, err := s.take(ctx, claimArguments(search.stretches, worker, limit, lease))
-	if err != nil {
+	if _, err := s.lookBehind(ctx, s.marks.due(types, time.Now(), false)); err != nil {
 		return nil, translate("claim", err)
 	}
-	s.marks.found(search, claimed, limit, time.Now())
+	claimed, err := s.claim(ctx, worker, types, limit, lease)
+	if err != nil || len(claimed) > 0 {
+		return claimed, translate("claim", err)
+	}
+	found, err := s.lookBehind(ctx, s.marks.due(types, time.Now(), true))
+	if err != nil || !found {
+		return nil, translate("claim", err)
+	}
+	claimed, err = s.claim(ctx, worker, types, limit, lease)
+	return claimed, translate("claim", err)
+}
+
+// claim claims from the marks on.
+func (s *Store) claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error) {
+	claimed, err := s.take(ctx, claimArguments(s.marks.stretches(types), worker, limit, lease))
+	if err != nil {
+		return nil, err
+	}
+	s.marks.claimed(claimed, time.Now())
 	return claimed, nil
+}
+
+// lookBehind moves marks back to the jobs that wait before them. It reports whether
+// there were any.
+func (s *Store) lookBehind(ctx context.Context, glances []glance) (found bool, err error) {
+	if len(glances) == 0 {
+		return false, nil
+	}
+	rows, err := s.work.Query(ctx, lookBehindSQL,
+		column(glances, func(g glance) string { return g.jobType }),
+		column(glances, func(g glance) int16 { return g.urgency }),
+		column(glances, func(g glance) pgtype.Timestamptz { return g.before.due() }),
+		column(glances, func(g glance) pgtype.UUID { return uuid(g.before.id) }))
+	if err != nil {
+		return false, err
+	}
+	answers, err := pgx.CollectRows(rows, pgx.RowToStructByName[lookBehindRow])
+	if err != nil || len(answers) == 0 {
+		return false, err
+	}
+	// What they took together is what counts: they are due together.
+	took, now := duration(answers[len(answers)-1].Took), time.Now()
+	for i, answer := range answers {
+		if s.marks.looked(glances[i], answer.place(), took, now) {
+			found = true
+		}
+	}
+	return found, nil
+}
+
+type lookBehindRow struct {
+	RunAt pgtype.Timestamptz
+	JobID pgtype.UUID
+	Took  pgtype.Interval
+}
+
+// place is nil where no job waits.
+func (r lookBehindRow) place() *place {
+	if !r.JobID.Valid {
+		return nil
+	}
+	return &place{runAt: r.RunAt.Time, id: r.JobID.Bytes}
 }
 
 func claimArguments(stretches []stretch, worker string, limit int, lease time.Duration) []any {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -220,102 +219,16 @@ func TestAJobThatCommitsLateBehindTheMarkIsFound(t *testing.T) {
 	hour := func(j *job.Submission) { j.RunAt = time.Now().Add(-time.Hour) }
 	late := submission(t, hour)
 	entries := []entry{newEntry(late)}
-	commit := locked(t, s, submitSQL, newInsertion(entries, []int{0}).columns()...)
+	inserted := newInsertion(entries, []int{0})
+	commit := locked(t, s, inserted.sql(), inserted.columns()...)
 	submit(t, s, submissions(t, 3)...)
 	require.Len(t, claim(t, s, 10), 3)
 	commit()
 
-	// The mark has passed it by: the very reason why marks are not trusted for long.
-	require.Empty(t, claim(t, s, 10))
-	s.marks.byType[jobType][0].searched = time.Now().Add(-markLife)
+	// The mark has passed it by: the very reason why somebody looks behind it.
 	claimed := claim(t, s, 10)
 	require.Len(t, claimed, 1)
 	require.Equal(t, late.ID, claimed[0].JobID)
-}
-
-func TestAStreamOfClaimsDoesNotKeepAMarkAlive(t *testing.T) {
-	m := newMarks()
-	begin := time.Now()
-	last := begin
-	for at := begin; at.Before(begin.Add(10 * markLife)); at = at.Add(markLife / 10) {
-		search := m.search([]string{jobType}, at)
-		if len(search.whole) > 0 {
-			last = at
-		}
-		require.LessOrEqual(t, at.Sub(last), markLife+markLife/10, "a whole scan in every life of a mark")
-		m.found(search, []job.Claimed{{Type: jobType, RunAt: at}}, 1, at)
-	}
-	require.NotEqual(t, begin, last)
-}
-
-// An urgency of which nothing is left has its dead entries looked through once in
-// the life of its mark too, and not by every claim.
-func TestAMarkOfAnUrgencyThatHasRunDryIsRenewed(t *testing.T) {
-	m := newMarks()
-	begin := time.Now()
-	m.found(m.search([]string{jobType}, begin), []job.Claimed{
-		{Type: jobType, Priority: 5, RunAt: begin},
-		{Type: jobType, Priority: 0, RunAt: begin},
-	}, 2, begin)
-	later := begin.Add(2 * markLife)
-	search := m.search([]string{jobType}, later)
-	require.Len(t, search.whole, 2)
-	m.found(search, []job.Claimed{{Type: jobType, Priority: 0, RunAt: begin}}, 1, later)
-	require.Equal(t, []stretch{
-		{jobType: jobType, urgency: everything(jobType).urgency, until: -5},
-		{jobType: jobType, urgency: -5, from: place{runAt: begin.Add(-markSlack)}, until: 0},
-		{jobType: jobType, urgency: 0, from: place{runAt: begin.Add(-markSlack)}, until: everything(jobType).until},
-	}, m.search([]string{jobType}, later).stretches)
-}
-
-// A claim that is full before it has come to a mark tells nothing of what is behind.
-func TestAMarkIsRenewedOnlyBySearchesThatReachIt(t *testing.T) {
-	m := newMarks()
-	begin := time.Now()
-	m.found(m.search([]string{jobType}, begin), []job.Claimed{
-		{Type: jobType, Priority: 5, RunAt: begin},
-		{Type: jobType, Priority: 0, RunAt: begin},
-	}, 2, begin)
-	later := begin.Add(2 * markLife)
-	early := begin.Add(-time.Hour)
-	m.found(m.search([]string{jobType}, later), []job.Claimed{{Type: jobType, Priority: 5, RunAt: early}}, 1, later)
-	search := m.search([]string{jobType}, later)
-	require.Len(t, search.whole, 1)
-	require.Equal(t, int16(0), search.whole[0].urgency)
-	require.Equal(t, place{runAt: early}, search.stretches[1].from, "where the search has ended")
-}
-
-func TestALookThatTakesLongIsRepeatedLessOften(t *testing.T) {
-	m := newMarks()
-	now := time.Now()
-	m.found(m.search([]string{jobType}, now), []job.Claimed{{Type: jobType, RunAt: now}}, 1, now)
-	for _, look := range []struct{ took, life time.Duration }{
-		{time.Millisecond, markLife},
-		{40 * time.Millisecond, 2 * time.Second},
-		{time.Minute, longestMarkLife},
-	} {
-		now = now.Add(time.Hour)
-		m.found(m.search([]string{jobType}, now), nil, 1, now.Add(look.took))
-		now = now.Add(look.took + look.life)
-		require.Empty(t, m.search([]string{jobType}, now).whole)
-		require.Len(t, m.search([]string{jobType}, now.Add(1)).whole, 1)
-	}
-}
-
-// Many jobs that are due at about the same time do not all stay in front of the mark.
-func TestAMarkTrailsByALimitedNumberOfJobs(t *testing.T) {
-	m := newMarks()
-	now := time.Now()
-	claimed := make([]job.Claimed, 5*markTrail)
-	for i := range claimed {
-		claimed[i] = job.Claimed{Type: jobType, RunAt: now}
-		binary.BigEndian.PutUint32(claimed[i].JobID[:], uint32(i))
-	}
-	m.found(m.search([]string{jobType}, now), claimed, len(claimed), now)
-	from := m.search([]string{jobType}, now).stretches[1].from
-	behind := len(claimed) - int(binary.BigEndian.Uint32(from.id[:]))
-	require.GreaterOrEqual(t, behind, markTrail)
-	require.LessOrEqual(t, behind, 2*markTrail)
 }
 
 func TestAMarkHidesNoMoreUrgentJob(t *testing.T) {
@@ -326,32 +239,6 @@ func TestAMarkHidesNoMoreUrgentJob(t *testing.T) {
 	claimed := claim(t, s, 3)
 	require.Len(t, claimed, 1)
 	require.Equal(t, urgent, claimed[0].JobID)
-}
-
-func TestMarksLeaveNoGapInTheOrder(t *testing.T) {
-	m := newMarks()
-	now := time.Now()
-	m.found(search{}, []job.Claimed{
-		{Type: jobType, Priority: 5, RunAt: now},
-		{Type: jobType, Priority: 0, RunAt: now},
-		{Type: jobType, Priority: 0, RunAt: now.Add(time.Hour)},
-		{Type: jobType, Priority: 0, RunAt: now},
-	}, 4, now)
-	found := m.search([]string{jobType, "OTHER"}, now).stretches
-	require.Len(t, found, 4)
-	require.Equal(t, everything("OTHER"), found[3])
-	require.Equal(t, everything(jobType).urgency, found[0].urgency)
-	require.Equal(t, int32(-5), found[0].until)
-	require.Equal(t, stretch{jobType: jobType, urgency: -5, until: 0, from: place{runAt: now.Add(-markSlack)}}, found[1])
-	require.Equal(t, stretch{
-		jobType: jobType, urgency: 0, until: everything(jobType).until,
-		from: place{runAt: now.Add(time.Hour - markSlack)},
-	}, found[2])
-
-	for urgency := range maxMarks + 1 {
-		m.found(search{}, []job.Claimed{{Type: jobType, Priority: int16(urgency), RunAt: now}}, 1, now)
-	}
-	require.LessOrEqual(t, len(m.search([]string{jobType}, now).stretches), maxMarks+1)
 }
 
 // Rows that are locked but not claimed cost writes, and other claimers pass
@@ -366,7 +253,7 @@ func TestAClaimOverManyTypesLocksOnlyWhatItClaims(t *testing.T) {
 	tx, err := s.work.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
-	_, err = tx.Exec(t.Context(), claimSQL, claimArguments(s.marks.search(types, time.Now()).stretches, worker, 40, aMinute)...)
+	_, err = tx.Exec(t.Context(), claimSQL, claimArguments(s.marks.stretches(types), worker, 40, aMinute)...)
 	require.NoError(t, err)
 	free := ask[int](t, s, "select count(*) from (select from ready for update skip locked) unlocked")
 	require.Equal(t, 10*50-40, free)

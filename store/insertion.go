@@ -34,11 +34,10 @@ func (i insertion) sql() string {
 }
 
 func (i insertion) columns() []any {
-	return []any{
+	columns := []any{
 		column(i.entries, func(e entry) pgtype.UUID { return uuid(e.ID) }),
 		column(i.entries, func(e entry) string { return e.Tenant }),
 		column(i.entries, func(e entry) string { return e.Type }),
-		column(i.entries, func(e entry) pgtype.Text { return text(e.IdempotencyKey) }),
 		column(i.entries, func(e entry) []byte { return e.hash }),
 		column(i.entries, func(e entry) string { return string(e.Payload) }),
 		column(i.entries, func(e entry) int16 { return e.Priority }),
@@ -51,6 +50,10 @@ func (i insertion) columns() []any {
 		column(i.entries, func(e entry) string { return e.Trace.Parent }),
 		column(i.entries, func(e entry) string { return e.Trace.State }),
 	}
+	if i.keyed {
+		columns = append(columns, column(i.entries, func(e entry) pgtype.Text { return text(e.IdempotencyKey) }))
+	}
+	return columns
 }
 
 // stored reads what the statement answers. Without keys that is little: all are

@@ -13,15 +13,15 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// markLife and longestMarkLife bound how long a mark is trusted before its
-// urgency is looked through from the beginning again. A job that enters the order
-// behind a mark (a commit that came late, a job given back to its old place)
-// waits at most so long. A look that took long is repeated less often, so that
-// all of them together take a fiftieth of the time.
+// markLife and longestMarkLife bound how long a mark is trusted before somebody
+// looks for a job before it. One that enters the order there (a commit that came
+// late, a job given back to its old place) waits at most so long while jobs are
+// claimed, and until the next claim where there are none. A look that took long is
+// repeated less often, so that all of them together take a fiftieth of the time.
 const (
 	markLife        = time.Second
 	longestMarkLife = 10 * time.Second
-	markLifePerLook = 50
+	lifePerLook     = 50
 )
 
 // markSlack and markTrail are how far a mark stays behind the last job claimed:
@@ -33,9 +33,12 @@ const (
 	markTrail = 4096
 )
 
-// maxMarks bounds the marks of one type, and so the stretches that a claim
-// looks through. A type with more urgencies in use goes without marks.
-const maxMarks = 8
+// maxMarks bounds the marks of one type, and so the stretches that a claim looks
+// through. A type with more urgencies in use goes without for crowdedFor.
+const (
+	maxMarks   = 8
+	crowdedFor = time.Minute
+)
 
 // marks remembers, for each type and urgency, the place in the order that every
 // job before is believed to have been claimed from. Without it a claim starts at
@@ -43,19 +46,33 @@ const maxMarks = 8
 // vacuum could last remove any; while an old snapshot holds vacuum back, that
 // grows without bound.
 type marks struct {
-	mu     sync.Mutex
-	byType map[string]map[int16]*mark
+	mu      sync.Mutex
+	byType  map[string]map[int16]*mark
+	crowded map[string]time.Time // since when a type goes without
 }
 
-func newMarks() marks { return marks{byType: make(map[string]map[int16]*mark)} }
+func newMarks() marks {
+	return marks{byType: make(map[string]map[int16]*mark), crowded: make(map[string]time.Time)}
+}
 
-// mark is what is known of one type's jobs of one urgency.
+// mark is what is known of one type's jobs of one urgency. Its times are by the
+// local clock.
 type mark struct {
 	place
-	next     place     // where the mark goes when as many jobs as it trails are behind
-	since    int       // jobs claimed after next
-	searched time.Time // when all was last looked through; by the local clock, for life only
-	life     time.Duration
+	next   place // the first of the places claimed since it was set: where the mark goes
+	passed int   // jobs claimed since then
+	looked time.Time
+	took   time.Duration // the last look
+}
+
+// due says whether it is time to look behind the mark. A claim that found nothing
+// may look at any time, but for what that costs.
+func (m *mark) due(now time.Time, idle bool) bool {
+	rest := lifePerLook * m.took
+	if !idle {
+		rest = min(max(rest, markLife), longestMarkLife)
+	}
+	return !m.runAt.IsZero() && now.Sub(m.looked) > rest
 }
 
 // place is one in the order of an urgency. The zero place is the beginning.
@@ -63,8 +80,6 @@ type place struct {
 	runAt time.Time
 	id    job.ID
 }
-
-func placeOf(c job.Claimed) place { return place{runAt: c.RunAt, id: c.JobID} }
 
 func (p place) before(other place) bool {
 	if !p.runAt.Equal(other.runAt) {
@@ -86,13 +101,16 @@ func (m *mark) pass(claimed place) {
 	if earlier := (place{runAt: claimed.runAt.Add(-markSlack)}); m.before(earlier) {
 		m.place = earlier
 	}
-	if m.since++; m.since < markTrail {
+	if m.passed == 0 || claimed.before(m.next) {
+		m.next = claimed
+	}
+	if m.passed++; m.passed < markTrail {
 		return
 	}
 	if m.before(m.next) {
 		m.place = m.next
 	}
-	m.next, m.since = claimed, 0
+	m.passed = 0
 }
 
 // stretch is a part of one type's order: from a place of one urgency up to
@@ -109,75 +127,82 @@ func everything(jobType string) stretch {
 	return stretch{jobType: jobType, urgency: math.MinInt16, until: math.MaxInt16 + 1}
 }
 
-// search is what one claim looks through.
-type search struct {
-	stretches []stretch
-	whole     []stretch // those of them that begin before a mark that is known
-	began     time.Time
-}
-
-// search returns what is left of the types' orders between the marks.
-func (m *marks) search(types []string, now time.Time) search {
+// stretches returns what is left of the types' orders between the marks.
+func (m *marks) stretches(types []string) []stretch {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := search{stretches: make([]stretch, 0, len(types)), began: now}
+	all := make([]stretch, 0, len(types))
 	for _, jobType := range types {
-		known := m.byType[jobType]
 		next := everything(jobType)
-		for _, urgency := range slices.Sorted(maps.Keys(known)) {
+		for _, urgency := range slices.Sorted(maps.Keys(m.byType[jobType])) {
 			before := next
 			before.until = int32(urgency)
-			s.stretches = append(s.stretches, before)
-			next.urgency, next.from = urgency, known[urgency].place
-			if now.Sub(known[urgency].searched) > known[urgency].life {
-				next.from = place{}
-				s.whole = append(s.whole, next)
-			}
+			all = append(all, before)
+			next.urgency, next.from = urgency, m.byType[jobType][urgency].place
 		}
-		s.stretches = append(s.stretches, next)
+		all = append(all, next)
 	}
-	return s
+	return all
 }
 
-// found learns what a search for up to limit jobs brought, most urgent first.
-func (m *marks) found(s search, claimed []job.Claimed, limit int, now time.Time) {
+// claimed moves the marks on.
+func (m *marks) claimed(jobs []job.Claimed, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.trust(s, claimed, limit, now)
-	for _, c := range claimed {
+	for _, c := range jobs {
+		if now.Sub(m.crowded[c.Type]) < crowdedFor {
+			continue
+		}
 		known := m.byType[c.Type]
 		if known == nil {
 			known = make(map[int16]*mark)
 			m.byType[c.Type] = known
 		}
 		if known[-c.Priority] == nil {
-			known[-c.Priority] = &mark{searched: now, life: markLife}
+			known[-c.Priority] = &mark{}
 		}
-		known[-c.Priority].pass(placeOf(c))
+		known[-c.Priority].pass(place{runAt: c.RunAt, id: c.JobID})
 		if len(known) > maxMarks {
-			clear(known)
+			delete(m.byType, c.Type)
+			m.crowded[c.Type] = now
 		}
 	}
 }
 
-// trust renews the marks that the search has looked behind. Where it ended before
-// the mark, the mark goes back to its end.
-func (m *marks) trust(s search, claimed []job.Claimed, limit int, now time.Time) {
-	for _, part := range s.whole {
-		known := m.byType[part.jobType][part.urgency]
-		if known == nil {
-			continue
-		}
-		if len(claimed) > 0 && len(claimed) >= limit {
-			last := claimed[len(claimed)-1]
-			if -last.Priority < part.urgency {
-				continue // the search did not come so far
+// glance is a mark to look behind.
+type glance struct {
+	jobType string
+	urgency int16
+	before  place
+}
+
+// due returns the marks of the types that it is time to look behind.
+func (m *marks) due(types []string, now time.Time, idle bool) (all []glance) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, jobType := range types {
+		for urgency, known := range m.byType[jobType] {
+			if known.due(now, idle) {
+				all = append(all, glance{jobType: jobType, urgency: urgency, before: known.place})
 			}
-			if end := placeOf(last); -last.Priority == part.urgency && end.before(known.place) {
-				known.place, known.next, known.since = end, place{}, 0
-			}
 		}
-		known.searched = now
-		known.life = min(max(markLifePerLook*now.Sub(s.began), markLife), longestMarkLife)
 	}
+	return all
+}
+
+// looked learns which job waits first before a mark, if any does, and how long
+// the look took. It reports whether the mark went back.
+func (m *marks) looked(at glance, waiting *place, took time.Duration, now time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := m.byType[at.jobType][at.urgency]
+	if known == nil {
+		return false
+	}
+	known.looked, known.took = now, took
+	if waiting == nil || !waiting.before(known.place) {
+		return false
+	}
+	known.place, known.passed = *waiting, 0
+	return true
 }

@@ -13,6 +13,7 @@ var (
 	submittedSQL      = statement("submitted")
 	commitFastSQL     = statement("commit_fast")
 	claimSQL          = statement("claim")
+	lookBehindSQL     = statement("look_behind")
 	renewSQL          = statement("renew")
 	succeedSQL        = statement("succeed")
 	retrySQL          = statement("retry")

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 // Submit stores the jobs and returns what became of each, in the order given.
 // Submissions are independent: one that cannot be stored does not keep the
 // others out. A submission whose idempotency key is known gets the receipt of
-// the job that has it. Submitting the same id again is safe. The jobs are on
+// the job that has it. Submitting the same id again is safe: the job stays as it was sent first. The jobs are on
 // disk on return, unless every one of them is Fast; of several with one key the
 // first counts.
 func (s *Store) Submit(ctx context.Context, batch []job.Submission) []job.Submitted {
@@ -81,7 +82,7 @@ func (s *Store) insert(ctx context.Context, entries []entry, places []int) (map[
 		ids := column(places, func(place int) pgtype.UUID { return uuid(entries[place].ID) })
 		rows, readErr := s.submitted(ctx, ids)
 		if readErr != nil {
-			return nil, errors.Join(err, readErr)
+			return nil, unknown(err, readErr)
 		}
 		stored := make(map[job.ID]submittedRow, len(rows))
 		for _, row := range rows {
@@ -101,6 +102,12 @@ func (s *Store) insert(ctx context.Context, entries []entry, places []int) (map[
 			return found, nil
 		}
 	}
+}
+
+// unknown is the error of a batch that could not be looked up after it had come to
+// err, which says nothing final about it.
+func unknown(err, readErr error) error {
+	return fmt.Errorf("%w; what became of the batch is not known: %s", readErr, err.Error())
 }
 
 // Known reports whether the submission's key has made a job of the same type

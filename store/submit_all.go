@@ -49,7 +49,7 @@ func (s *Store) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Su
 		// also arrive after the next look, and is then in the way.
 		stored, readErr := s.submitted(ctx, set.ids())
 		if readErr != nil {
-			return nil, translate("submit all", errors.Join(err, readErr))
+			return nil, translate("submit all", unknown(err, readErr))
 		}
 		if len(stored) == 0 && answered(err) {
 			return nil, translate("submit all", err) // the batch itself has an id twice

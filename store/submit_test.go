@@ -210,7 +210,8 @@ func TestARacerWaitsForTheFirstToCommitAndGetsItsJob(t *testing.T) {
 	first := keyed
 	first.ID = newID(t)
 	entries := []entry{newEntry(first)}
-	commit := locked(t, s, submitSQL, newInsertion(entries, []int{0}).columns()...)
+	inserted := newInsertion(entries, []int{0})
+	commit := locked(t, s, inserted.sql(), inserted.columns()...)
 	wait := after(func() []job.Submitted { return s.Submit(context.Background(), []job.Submission{keyed}) })
 	awaitBlocked(t, s, 1)
 	commit()

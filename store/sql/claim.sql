@@ -18,7 +18,7 @@
 -- Order: urgency, due time, creation.
 -- Fence: one more than the ledger's, which learns of it, and of the attempt, when
 -- the lease ends: by its owner, or by a reaper for a job that has killed it.
--- Index: ready_pkey, twice for each stretch; jobs_pkey.
+-- Index: ready_pkey for each stretch, twice where there are several types; jobs_pkey.
 with stretches as (
     select *
     from unnest($1::text[], $2::smallint[], $3::timestamptz[], $4::uuid[], $5::integer[])

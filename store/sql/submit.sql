@@ -10,13 +10,15 @@
 with input as (
     select *
     from unnest(
-        $1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::text[],
-        $7::smallint[], $8::timestamptz[], $9::interval[], $10::boolean[],
-        $11::integer[], $12::interval[], $13::text[], $14::text[], $15::text[]
+        $1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::text[],
+        $6::smallint[], $7::timestamptz[], $8::interval[], $9::boolean[],
+        $10::integer[], $11::interval[], $12::text[], $13::text[], $14::text[],
+        $15::text[]
     ) as i (
-        job_id, tenant, job_type, idempotency_key, request_hash, payload,
+        job_id, tenant, job_type, request_hash, payload,
         priority, run_at, delay, hold,
-        max_attempts, timeout, tags, trace_parent, trace_state
+        max_attempts, timeout, tags, trace_parent, trace_state,
+        idempotency_key
     )
 ), due as (
     select *, case

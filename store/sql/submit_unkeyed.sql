@@ -5,16 +5,16 @@
 -- its own (48 bytes). All being stored as given, one row tells of them: when, and
 -- which of them wait for their time.
 -- Clock: now(). Fence: none needed; the ids are new.
--- Locks: none that anybody waits for.
--- Index: none.
+-- Locks: the ids, for which the same submission sent again waits.
+-- Index: jobs_pkey.
 with input as (
     select *
     from unnest(
-        $1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::text[],
-        $7::smallint[], $8::timestamptz[], $9::interval[], $10::boolean[],
-        $11::integer[], $12::interval[], $13::text[], $14::text[], $15::text[]
+        $1::uuid[], $2::text[], $3::text[], $4::bytea[], $5::text[],
+        $6::smallint[], $7::timestamptz[], $8::interval[], $9::boolean[],
+        $10::integer[], $11::interval[], $12::text[], $13::text[], $14::text[]
     ) as i (
-        job_id, tenant, job_type, idempotency_key, request_hash, payload,
+        job_id, tenant, job_type, request_hash, payload,
         priority, run_at, delay, hold,
         max_attempts, timeout, tags, trace_parent, trace_state
     )

@@ -1,0 +1,224 @@
+package store
+
+import (
+	"cmp"
+	"encoding/binary"
+	mathrand "math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+func claimedAt(runAt time.Time, priority int16, n int) job.Claimed {
+	c := job.Claimed{Type: jobType, Priority: priority, RunAt: runAt}
+	binary.BigEndian.PutUint32(c.JobID[:], uint32(n))
+	return c
+}
+
+func TestMarksLeaveNoGapInTheOrder(t *testing.T) {
+	m := newMarks()
+	now := time.Now()
+	m.claimed([]job.Claimed{
+		claimedAt(now, 5, 1), claimedAt(now, 0, 2), claimedAt(now.Add(time.Hour), 0, 3), claimedAt(now, 0, 4),
+	}, now)
+	require.Equal(t, []stretch{
+		{jobType: jobType, urgency: everything(jobType).urgency, until: -5},
+		{jobType: jobType, urgency: -5, from: place{runAt: now.Add(-markSlack)}, until: 0},
+		{jobType: jobType, urgency: 0, from: place{runAt: now.Add(time.Hour - markSlack)}, until: everything(jobType).until},
+		everything("OTHER"),
+	}, m.stretches([]string{jobType, "OTHER"}))
+}
+
+func TestATypeWithManyUrgenciesGoesWithoutMarksForAWhile(t *testing.T) {
+	m := newMarks()
+	now := time.Now()
+	all := make([]job.Claimed, maxMarks+1)
+	for i := range all {
+		all[i] = claimedAt(now, int16(i), i)
+	}
+	m.claimed(all, now)
+	m.claimed(all[:2], now.Add(crowdedFor-1))
+	require.Equal(t, []stretch{everything(jobType)}, m.stretches([]string{jobType}))
+	m.claimed(all[:2], now.Add(crowdedFor))
+	require.Len(t, m.stretches([]string{jobType}), 3)
+}
+
+// Many jobs that are due at about the same time do not all stay in front of the mark.
+func TestAMarkTrailsByALimitedNumberOfJobs(t *testing.T) {
+	m := newMarks()
+	now := time.Now()
+	claimed := make([]job.Claimed, 5*markTrail)
+	for i := range claimed {
+		claimed[i] = claimedAt(now, 0, i)
+	}
+	m.claimed(claimed, now)
+	from := m.stretches([]string{jobType})[1].from
+	behind := len(claimed) - int(binary.BigEndian.Uint32(from.id[:]))
+	require.GreaterOrEqual(t, behind, markTrail)
+	require.LessOrEqual(t, behind, 2*markTrail)
+}
+
+// A batch that commits late, but in front of the mark, and is larger than the mark
+// trails by.
+func TestAMarkDoesNotJumpOverJobsThatWaitInFrontOfIt(t *testing.T) {
+	m := newMarks()
+	now := time.Now()
+	tell := func(from time.Time, jobs int) {
+		claimed := make([]job.Claimed, jobs)
+		for i := range claimed {
+			claimed[i] = claimedAt(from.Add(time.Duration(i)), 0, i)
+		}
+		m.claimed(claimed, now)
+	}
+	tell(now, markTrail/2)
+	late := now.Add(-markSlack / 2)
+	tell(late, markTrail) // more of them wait
+	require.False(t, (place{runAt: late.Add(markTrail)}).before(m.stretches([]string{jobType})[1].from))
+}
+
+func TestALookThatTakesLongIsRepeatedLessOften(t *testing.T) {
+	m := newMarks()
+	now := time.Now()
+	types := []string{jobType}
+	require.Empty(t, m.due(types, now, false), "nothing is known")
+	m.claimed([]job.Claimed{claimedAt(now, 0, 1)}, now)
+	require.Len(t, m.due(types, now, false), 1, "nobody has looked yet")
+	for _, look := range []struct{ took, busy, idle time.Duration }{
+		{time.Millisecond, markLife, 50 * time.Millisecond},
+		{40 * time.Millisecond, 2 * time.Second, 2 * time.Second},
+		{time.Minute, longestMarkLife, 50 * time.Minute},
+	} {
+		require.False(t, m.looked(m.due(types, now, false)[0], nil, look.took, now))
+		require.Empty(t, m.due(types, now.Add(look.busy), false))
+		require.Empty(t, m.due(types, now.Add(look.idle), true))
+		require.Len(t, m.due(types, now.Add(look.idle+1), true), 1)
+		now = now.Add(look.busy + 1)
+		require.Len(t, m.due(types, now, false), 1)
+	}
+}
+
+func TestAJobBehindAMarkIsFoundWhateverElseIsClaimed(t *testing.T) {
+	s := open(t)
+	const other = "ANOTHER"
+	hourAgo := func(j *job.Submission) { j.RunAt = time.Now().Add(-time.Hour) }
+	of := func(jobType string) func(*job.Submission) { return func(j *job.Submission) { j.Type = jobType } }
+	types := []string{jobType, other}
+	take := func(limit int) []job.Claimed {
+		claimed, err := s.Claim(t.Context(), worker, types, limit, aMinute)
+		require.NoError(t, err)
+		return claimed
+	}
+	given(t, s)
+	given(t, s, of(other))
+	require.Len(t, take(10), 2)
+	take(10) // somebody has looked
+	late := given(t, s, of(other), hourAgo)
+	// Of the first type there is enough for every claim, and part of it is locked.
+	busy := submit(t, s, submissions(t, 4, func(j *job.Submission) { j.RunAt = time.Now().Add(-2 * time.Hour) })...)
+	unlock := locked(t, s, "select from ready where job_id = any($1) for update", []string{busy[0].String(), busy[1].String()})
+	s.marks.byType[jobType][0].looked, s.marks.byType[other][0].looked = time.Time{}, time.Time{}
+	take(2)
+	unlock()
+	var found []job.ID
+	for range 4 { // no life of a mark passes any more
+		for _, c := range take(2) {
+			found = append(found, c.JobID)
+		}
+	}
+	require.Contains(t, found, late)
+}
+
+// waiting is a job of the plain model of the ready list.
+type waiting struct {
+	place
+	jobType string
+	urgency int16
+	entered time.Time
+	locked  bool
+}
+
+func (w *waiting) compare(other *waiting) int {
+	return cmp.Or(cmp.Compare(w.urgency, other.urgency), w.runAt.Compare(other.runAt), slices.Compare(w.id[:], other.id[:]))
+}
+
+func (s stretch) has(w *waiting) bool {
+	return w.jobType == s.jobType && int32(w.urgency) < s.until &&
+		(w.urgency > s.urgency || w.urgency == s.urgency && !w.before(s.from))
+}
+
+// Whatever comes late, is locked by others and claimed between, no job that a claim
+// has room for, or passes over, stays behind a mark for longer than its life.
+func TestMarksHideNoJobForLong(t *testing.T) {
+	for seed := range uint64(60) {
+		r := mathrand.New(mathrand.NewPCG(seed, 1))
+		m := newMarks()
+		types := []string{"A", "B"}[:1+r.IntN(2)]
+		limit, urgencies := []int{2, 5, 20, 100}[r.IntN(4)], []int{1, 3, 9, 12}[r.IntN(4)]
+		now := time.Unix(1e9, 0)
+		var ready []*waiting
+		for n := uint32(0); n < 4000; {
+			now = now.Add(time.Duration(1+r.IntN(100)) * time.Millisecond)
+			for range r.IntN(2 * limit) {
+				n++
+				w := &waiting{jobType: types[r.IntN(len(types))], urgency: -int16(r.IntN(urgencies)), entered: now}
+				w.runAt = now.Add(-time.Duration(r.IntN(10)/9*r.IntN(5000)) * time.Millisecond)
+				binary.BigEndian.PutUint32(w.id[:], n)
+				ready = append(ready, w)
+			}
+			slices.SortFunc(ready, (*waiting).compare)
+			for i, w := range ready { // another claimer ends, with nothing, and begins
+				if w.locked {
+					w.entered = now
+				}
+				w.locked = i < limit && r.IntN(5) == 0
+			}
+			glanceAll(&m, ready, m.due(types, now, false), now)
+			taken := take(ready, m.stretches(types), limit)
+			if len(taken) == 0 && glanceAll(&m, ready, m.due(types, now, true), now) {
+				taken = take(ready, m.stretches(types), limit)
+			}
+			claimed := make([]job.Claimed, len(taken))
+			for i, w := range taken {
+				claimed[i] = job.Claimed{Lease: job.Lease{JobID: w.id}, Type: w.jobType, Priority: -w.urgency, RunAt: w.runAt}
+			}
+			m.claimed(claimed, now)
+			ready = slices.DeleteFunc(ready, func(w *waiting) bool { return slices.Contains(taken, w) })
+			for _, w := range ready {
+				if !w.locked && (len(taken) < limit || w.compare(taken[len(taken)-1]) < 0) {
+					require.LessOrEqual(t, now.Sub(w.entered), markLife+200*time.Millisecond, "seed %d", seed)
+				}
+			}
+		}
+	}
+}
+
+// glanceAll does what look_behind.sql does, on a sorted list.
+func glanceAll(m *marks, ready []*waiting, glances []glance, now time.Time) (found bool) {
+	for _, g := range glances {
+		var first *place
+		for _, w := range ready {
+			if first == nil && w.jobType == g.jobType && w.urgency == g.urgency && w.before(g.before) {
+				first = &w.place
+			}
+		}
+		if m.looked(g, first, time.Millisecond, now) {
+			found = true
+		}
+	}
+	return found
+}
+
+// take does what claim.sql does, on a sorted list, but for what a claim over several
+// types leaves out because others hold it under lock.
+func take(ready []*waiting, stretches []stretch, limit int) (taken []*waiting) {
+	for _, w := range ready {
+		if len(taken) < limit && !w.locked && slices.ContainsFunc(stretches, func(s stretch) bool { return s.has(w) }) {
+			taken = append(taken, w)
+		}
+	}
+	return taken
+}
