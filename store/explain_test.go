@@ -22,7 +22,7 @@ const goldenServer = 15
 
 // hot are the statements that run for every job.
 var hot = []string{
-	"submit", "submit_unkeyed", "claim", "renew", "succeed", "retry", "bury", "give_back", "confirm_cancel", "fate",
+	"submit", "submit_unkeyed", "claim", "look_behind", "renew", "succeed", "retry", "bury", "give_back", "confirm_cancel", "fate",
 	"reap", "promote", "note", "keep_logs", "cancel",
 }
 

@@ -59,7 +59,7 @@ func (c *Case) pace() (string, bool) {
 	if !ok {
 		return "", false
 	}
-	return fmt.Sprintf("the first tenth at %s jobs/s, the last at %s, %.2f times that; %s %% done in time",
+	return fmt.Sprintf("the first tenth at %s jobs/s, the last at %s, in the median round %.2f times the first; %s %% done in time",
 		c.told(firstTenth), c.told(lastTenth), last, c.told(doneShare)), true
 }
 
