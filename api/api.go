@@ -23,6 +23,8 @@ import (
 type Config struct {
 	Jobs       Jobs
 	Operations Operations
+	// Plugins may be nil: then there are none.
+	Plugins Plugins
 	// Guard may be nil: then everybody may do everything.
 	Guard *guard.Guard
 	Log   *slog.Logger
@@ -66,7 +68,7 @@ func New(c Config) http.Handler {
 	router.MethodNotAllowed(methodNotAllowed(router))
 
 	s := &service{
-		jobs: c.Jobs, operations: c.Operations, guard: c.Guard, log: c.Log, schemas: newSchemas(c.Log),
+		jobs: c.Jobs, operations: c.Operations, plugins: c.Plugins, guard: c.Guard, log: c.Log, schemas: newSchemas(c.Log),
 		maxBodyBytes: c.MaxBodyBytes, maxBatchBytes: c.MaxBatchBytes, memory: newMemory(c.MaxReceivingBytes), requestTimeout: c.RequestTimeout, stopping: c.Stopping,
 	}
 	router.Get("/healthz", alive)
@@ -95,6 +97,7 @@ func New(c Config) http.Handler {
 type service struct {
 	jobs           Jobs
 	operations     Operations
+	plugins        Plugins
 	guard          *guard.Guard
 	log            *slog.Logger
 	schemas        *schemas

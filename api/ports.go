@@ -72,3 +72,20 @@ type Operations interface {
 	// Diagnose looks for what is wrong. It may take minutes on a large ledger.
 	Diagnose(ctx context.Context) ([]job.Check, error)
 }
+
+// Plugins are the handler plugins of the orchestrator that serves the API. The
+// methods that take a name return job.ErrNoPlugin, and the error of a context that
+// is done before they are.
+type Plugins interface {
+	// Status describes every one, in the order of configuration.
+	Status() []job.PluginStatus
+	// Swap replaces the version that serves by what the file is now, and
+	// returns how that went; with force, whatever becomes of jobs.
+	Swap(ctx context.Context, name string, force bool) (job.PluginSwap, error)
+	// Restart replaces the processes by others of the same version.
+	Restart(ctx context.Context, name string) (job.PluginSwap, error)
+	// Disable stops one when it has finished what it has, Enable starts it
+	// again.
+	Disable(ctx context.Context, name string) error
+	Enable(ctx context.Context, name string) error
+}

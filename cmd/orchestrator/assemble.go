@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/meter"
 	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/runtime"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
 )
 
@@ -33,8 +34,11 @@ const (
 type assembly struct {
 	jobs       api.Jobs
 	operations api.Operations
+	plugins    api.Plugins
 	prometheus http.Handler
 	observe    func(route, method string, status int, took time.Duration)
+	// reload makes the handlers of another configuration the present ones.
+	reload func(config) error
 	// run works until ctx ends, drains, and returns. When abort ends as well,
 	// it gives up at once.
 	run func(ctx, abort context.Context) error
@@ -71,6 +75,8 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 	}
 	settings := host.DefaultSettings(socketDir(cfg.Handlers), log)
 	settings.Cgroup, settings.Warden = cfg.Worker.HandlersCgroup, warden
+	settings.DrainTimeout = max(cfg.Worker.Drain, closePluginsWithin)
+	settings.Ledger = acceptance{ledger}
 	handlers, err := host.Start(ctx, settings, plugins)
 	if err != nil {
 		ledger.Close()
@@ -111,7 +117,14 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 		return nil, err
 	}
 	parts.jobs = jobs{Store: ledger, worker: worker, config: cfg.Jobs}
-	parts.operations = ledger
+	parts.operations, parts.plugins = ledger, handlers
+	parts.reload = func(cfg config) error {
+		plugins, err := pluginConfigs(cfg.Handlers, environ)
+		if err != nil {
+			return err
+		}
+		return handlers.Reload(plugins)
+	}
 	parts.run = func(ctx, abort context.Context) error {
 		worker.Run(ctx, abort)
 		return nil
@@ -136,6 +149,8 @@ func pluginConfigs(handlers []handlerConfig, environ []string) ([]host.Config, e
 				Processes:   or(h.Limits.Processes, host.DefaultProcesses),
 			},
 			Checksum: h.SHA256, User: h.User, Group: h.Group,
+			Watch:  *h.Watch,
+			Canary: host.Canary{Share: *h.Canary.Share, Period: *h.Canary.Period},
 		}
 	}
 	return plugins, nil
@@ -150,7 +165,7 @@ func awaitPlugins(ctx context.Context, handlers *host.Host) {
 	for {
 		waiting := false
 		for _, plugin := range handlers.Status() {
-			waiting = waiting || (plugin.State == host.Starting && plugin.Restarts == 0)
+			waiting = waiting || (plugin.State == job.PluginStarting && plugin.Restarts == 0)
 		}
 		if !waiting {
 			return

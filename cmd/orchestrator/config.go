@@ -109,6 +109,13 @@ type handlerConfig struct {
 	SHA256      string            `koanf:"sha256"`
 	User        string            `koanf:"user"`
 	Group       string            `koanf:"group"`
+	Watch       *bool             `koanf:"watch"`
+	Canary      canaryConfig      `koanf:"canary"`
+}
+
+type canaryConfig struct {
+	Share  *float64       `koanf:"share"`
+	Period *time.Duration `koanf:"period"`
 }
 
 type limitsConfig struct {

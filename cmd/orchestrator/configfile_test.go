@@ -74,9 +74,9 @@ func TestConfigFileHasTheDefaults(t *testing.T) {
 	require.Len(t, cfg.Handlers, 1)
 	absolute, err := filepath.Abs("../../bin/handlers")
 	require.NoError(t, err)
-	one := 1
 	require.Equal(t, handlerConfig{
-		Name: "builtin", Path: absolute, Args: []string{}, Env: map[string]string{}, Processes: &one,
+		Name: "builtin", Path: absolute, Args: []string{}, Env: map[string]string{}, Processes: new(1),
+		Watch: new(true), Canary: canaryConfig{Share: new(canaryShare), Period: new(canaryPeriod)},
 	}, cfg.Handlers[0])
 
 	want := defaults()

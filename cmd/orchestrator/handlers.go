@@ -8,11 +8,18 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // inherited are the variables that a handler gets from the orchestrator's
 // environment. Everything else it needs is listed under its env.
 var inherited = []string{"PATH", "HOME", "TMPDIR", "TZ", "LANG"}
+
+// How a new version of a handler is tried, unless it is configured otherwise.
+const (
+	canaryShare  = 0.1
+	canaryPeriod = 3 * time.Second
+)
 
 // reference is ${NAME}; $${NAME} stands for that text itself.
 var reference = regexp.MustCompile(`\$?\$\{([^}]*)\}`)
@@ -26,10 +33,22 @@ func (h *handlerConfig) finish(environ []string) error {
 		h.Name = filepath.Base(h.Path)
 	}
 	if h.Processes == nil {
-		one := 1
-		h.Processes = &one
+		h.Processes = new(1)
+	}
+	if h.Watch == nil {
+		h.Watch = new(true)
+	}
+	if h.Canary.Share == nil {
+		h.Canary.Share = new(canaryShare)
+	}
+	if h.Canary.Period == nil {
+		h.Canary.Period = new(canaryPeriod)
 	}
 	switch {
+	case *h.Canary.Share <= 0 || *h.Canary.Share > 1:
+		return fmt.Errorf("canary.share: %g is not above 0 and at most 1", *h.Canary.Share)
+	case *h.Canary.Period < 0:
+		return fmt.Errorf("canary.period: %s is below zero; 0s is for no trial", *h.Canary.Period)
 	case *h.Processes < 1:
 		return fmt.Errorf("processes: %d is below 1", *h.Processes)
 	case h.Concurrency != nil && *h.Concurrency < 1:

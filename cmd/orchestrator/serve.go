@@ -20,7 +20,10 @@ func (p *program) serveCommand() *cobra.Command {
 		Short: "Serve the API and run jobs",
 		Long: `Serve the API and run jobs, until a SIGTERM or SIGINT. Then handlers get
 worker.drain to finish, and what remains is given back unharmed. A second
-signal stops at once; jobs that were running are recovered from the database.`,
+signal stops at once; jobs that were running are recovered from the database.
+
+At a SIGHUP the configuration is read again, and what it says under handlers
+takes effect: a handler that differs is replaced while it runs.`,
 		Args: command.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return p.serve(c.Context()) },
 	}
@@ -64,16 +67,31 @@ func (p *program) serve(parent context.Context) error {
 	stopping, stop := context.WithCancel(context.Background())
 	defer stop()
 	handler := api.New(api.Config{
-		Jobs: parts.jobs, Operations: parts.operations, Guard: guard, Log: log, Version: thisBuild().Version,
+		Jobs: parts.jobs, Operations: parts.operations, Plugins: parts.plugins, Guard: guard, Log: log, Version: thisBuild().Version,
 		MaxBodyBytes: cfg.Server.MaxBodyBytes, MaxBatchBytes: cfg.Server.MaxBatchBytes,
 		MaxReceivingBytes: cfg.Server.MaxReceivingBytes, RequestTimeout: cfg.Server.RequestTimeout,
 		Stopping: stopping.Done(),
 		Observe:  parts.observe, Prometheus: parts.prometheus,
 	})
+	defer onHangup(func() { p.reload(parts, log) })()
 	server := newServer(cfg.Server, handler, log)
 	server.RegisterOnShutdown(stop)
 	p.greet(listener.Addr(), &cfg.Security, log)
 	return work(drain, abort, limited(listener, cfg.Server, log), server, parts, db.ended, log)
+}
+
+// reload reads the configuration again and puts its handlers into effect. All
+// else stays as it was at the start.
+func (p *program) reload(parts *assembly, log *slog.Logger) {
+	cfg, err := p.load()
+	if err == nil {
+		err = parts.reload(cfg)
+	}
+	if err != nil {
+		log.Error("configuration not read again; the handlers stay as they are", "error", err)
+		return
+	}
+	log.Info("configuration read again", "file", cfg.source)
 }
 
 // start opens the database, brings its schema up to date, and assembles what

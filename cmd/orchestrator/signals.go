@@ -54,6 +54,29 @@ func watchSignals(parent context.Context, log *slog.Logger) (drain, abort contex
 	}
 }
 
+// onHangup calls do for each SIGHUP, one at a time, until release is called.
+func onHangup(do func()) (release func()) {
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, syscall.SIGHUP)
+	released, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		for {
+			select {
+			case <-received:
+				do()
+			case <-released:
+				return
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(received)
+		close(released)
+		<-watched
+	}
+}
+
 // endOnSignal is for commands that end at the first signal, which is the cause
 // of the context's end. A second signal kills the process.
 func endOnSignal(parent context.Context) (context.Context, func()) {

@@ -22,7 +22,7 @@ const CodeNoProcess = "no_process"
 // solo is an attempt that has a process of its own, or will. What it is told
 // before the process is up is kept: a cancel ends it, a lease is passed on.
 type solo struct {
-	fleet    *fleet
+	gen      *generation
 	start    *handlerv1.Start
 	a        *job.Assignment
 	reporter job.Reporter
@@ -41,15 +41,17 @@ type solo struct {
 var _ job.Run = (*solo)(nil)
 
 // startAlone launches a process for the attempt, in the background.
-func (h *Host) startAlone(f *fleet, start *handlerv1.Start, a *job.Assignment, r job.Reporter) (job.Run, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closing || !f.reserveAlone() {
-		return nil, fmt.Errorf("plugin %s, a process of its own: %w", f.config.Name, ErrNoSlot)
+func (f *fleet) startAlone(start *handlerv1.Start, a *job.Assignment, r job.Reporter) (job.Run, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	g := f.current
+	if g.role != serving || g.draining.Err() != nil || g.alone >= maxAlone || g.breaker.holding() {
+		return nil, fmt.Errorf("plugin %s, a process of its own: %w", f.name, ErrNoSlot)
 	}
-	ctx, stop := context.WithCancel(h.draining)
-	s := &solo{fleet: f, start: start, a: a, reporter: r, stop: stop, until: time.Now().Add(a.LeaseFor)}
-	h.slots.Go(func() {
+	g.alone++
+	ctx, stop := context.WithCancel(g.draining)
+	s := &solo{gen: g, start: start, a: a, reporter: r, stop: stop, until: time.Now().Add(a.LeaseFor)}
+	g.slots.Go(func() {
 		defer stop()
 		s.live(ctx)
 	})
@@ -58,39 +60,39 @@ func (h *Host) startAlone(f *fleet, start *handlerv1.Start, a *job.Assignment, r
 
 // live is the attempt from its launch until its process is gone.
 func (s *solo) live(ctx context.Context) {
-	f := s.fleet
-	defer f.releaseAlone()
+	g := s.gen
+	defer g.releaseAlone()
 	p, err := s.launch(ctx)
 	if err != nil {
 		s.reporter.Finished(s.neverBegan(err))
 		return
 	}
 	s.begin(p)
-	if cause := p.serve(); f.soloEnded(p, cause) {
+	if cause := p.serve(); g.soloEnded(p, cause) {
 		// A slot that comes back at once would make a fork storm of jobs that
 		// crash at once.
 		select {
-		case <-time.After(f.settings.Backoff.Min):
-		case <-f.host.draining.Done():
+		case <-time.After(g.settings.Backoff.Min):
+		case <-g.draining.Done():
 		}
 	}
 }
 
 func (s *solo) launch(ctx context.Context) (*process, error) {
-	f := s.fleet
-	if err := f.breaker.admit(ctx); err != nil {
+	g := s.gen
+	if err := g.breaker.admit(ctx); err != nil {
 		return nil, err
 	}
-	defer f.breaker.release()
-	p, err := f.launch(ctx)
+	defer g.breaker.release()
+	p, err := g.launch(ctx)
 	if err == nil {
 		p.alone = true
 		p.take(s.a.Type)
-		f.log.Info("plugin process up for one attempt", "pid", p.child.PID(), "job_id", s.a.JobID.String())
+		g.log.Info("plugin process up for one attempt", "pid", p.child.PID(), "job_id", s.a.JobID.String())
 		return p, nil
 	}
 	if ctx.Err() == nil {
-		f.launchFailed(err)
+		g.launchFailed(err)
 	}
 	return nil, err
 }
@@ -125,7 +127,7 @@ func (s *solo) neverBegan(err error) job.Outcome {
 	}
 	return job.Outcome{
 		Kind: job.GivenBack, Code: CodeNoProcess,
-		Message: fmt.Sprintf("plugin %s: no process of its own came up: %v", s.fleet.config.Name, err),
+		Message: fmt.Sprintf("plugin %s: no process of its own came up: %v", s.gen.config.Name, err),
 	}
 }
 
@@ -168,33 +170,18 @@ func (s *solo) Extend(leaseFor time.Duration) {
 	}
 }
 
-// reserveAlone takes one of the places for attempts with a process of their
-// own; false when there is none, or a launch would have to wait.
-func (f *fleet) reserveAlone() bool {
-	if f.breaker.holding() {
-		return false
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.alone >= maxAlone {
-		return false
-	}
-	f.alone++
-	return true
-}
-
-func (f *fleet) releaseAlone() {
-	f.mu.Lock()
-	f.alone--
-	f.mu.Unlock()
-	f.host.signal()
+func (g *generation) releaseAlone() {
+	g.fleet.mu.Lock()
+	g.alone--
+	g.fleet.mu.Unlock()
+	g.signal()
 }
 
 // soloEnded records how a process for one attempt ended, and reports whether it
 // crashed. That is not counted against the plugin: it was to be expected, and
 // its other processes need not wait.
-func (f *fleet) soloEnded(p *process, cause error) (crashed bool) {
-	log := f.log.With("pid", p.child.PID(), "up", time.Since(p.upSince))
+func (g *generation) soloEnded(p *process, cause error) (crashed bool) {
+	log := g.log.With("pid", p.child.PID(), "up", time.Since(p.upSince))
 	switch {
 	case cause == nil || errors.Is(cause, errClosing):
 		log.Info("plugin process for one attempt stopped")
@@ -204,7 +191,7 @@ func (f *fleet) soloEnded(p *process, cause error) (crashed bool) {
 		return false
 	}
 	log.Warn("plugin process for one attempt ended", "error", cause)
-	f.crashed()
-	f.note(fmt.Errorf("pid %d: %w", p.child.PID(), cause))
+	g.crashed()
+	g.note(fmt.Errorf("pid %d: %w", p.child.PID(), cause))
 	return true
 }

@@ -98,7 +98,7 @@ func TestACrashAloneHarmsNobodyElse(t *testing.T) {
 	}
 	require.Empty(t, bystander.done)
 	h.eventually(func() bool { return h.status("good").Crashes == 4 }, "the crashes are counted")
-	require.False(t, h.byName["good"].breaker.broken())
+	require.False(t, h.fleet("good").current.breaker.broken())
 	require.Equal(t, job.Success, h.run("good", `{}`).Kind)
 }
 

@@ -203,7 +203,7 @@ func TestTheLeastLoadedProcessIsChosen(t *testing.T) {
 	for range 4 {
 		h.begin("good", `{"do":"sleep","ms":60000}`)
 	}
-	for _, p := range h.byName["good"].live {
+	for _, p := range h.fleet("good").current.live {
 		require.Equal(t, 2, p.inFlight)
 	}
 }

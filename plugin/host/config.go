@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
@@ -37,6 +38,17 @@ type Config struct {
 	// for the orchestrator's own. Only root may say another.
 	User  string
 	Group string
+	// Watch has a changed file take the place of the version that serves.
+	Watch  bool
+	Canary Canary
+}
+
+// Canary is how a new version is tried on live work before it takes over.
+type Canary struct {
+	// Share is the part of the attempts that it gets, from 0 to 1.
+	Share float64
+	// Period is how long it is tried; 0 for not at all.
+	Period time.Duration
 }
 
 // Limits bound what a process may take together with everything that it forks. A
@@ -87,6 +99,16 @@ type Settings struct {
 	// left its process group outlives a host that is killed, until the next
 	// start.
 	Warden []string
+	// DrainTimeout is how long a version that was replaced may take to finish
+	// what it has before it is killed.
+	DrainTimeout time.Duration
+	// WatchPeriod is how often the files of plugins are looked at, and
+	// WatchStill how long one must stay as it is to be taken for whole.
+	WatchPeriod time.Duration
+	WatchStill  time.Duration
+	// Ledger is asked, before a version takes over, whether there are jobs
+	// that it could not do. It may be nil: then nobody is.
+	Ledger Ledger
 	// Log hears of launches and deaths, and of what plugins print.
 	Log *slog.Logger
 	// LinesPerSecond bounds how many lines of output are logged for each
@@ -129,6 +151,9 @@ func DefaultSettings(socketDir string, log *slog.Logger) Settings {
 			BreakAfter: 5, StableAfter: 10 * time.Second,
 		},
 		Cgroup:         CgroupAuto,
+		DrainTimeout:   30 * time.Second,
+		WatchPeriod:    250 * time.Millisecond,
+		WatchStill:     750 * time.Millisecond,
 		Log:            log,
 		LinesPerSecond: 100,
 	}
@@ -155,6 +180,8 @@ func (s Settings) validate() error {
 		return errors.New("backoff must have 0 < min ≤ max, at least 1 failure before it breaks, and a stable time above zero")
 	case s.Cgroup != CgroupAuto && s.Cgroup != CgroupNone && !filepath.IsAbs(s.Cgroup):
 		return fmt.Errorf("cgroup %q is neither %s nor %s nor an absolute path", s.Cgroup, CgroupAuto, CgroupNone)
+	case s.DrainTimeout <= 0 || s.WatchPeriod <= 0 || s.WatchStill <= 0:
+		return errors.New("drain timeout, watch period and watch still must be above zero")
 	case s.LinesPerSecond < 1:
 		return errors.New("lines per second must be at least 1")
 	}
@@ -187,6 +214,10 @@ func (c Config) check() error {
 		return fmt.Errorf("concurrency %d is below zero", c.Concurrency)
 	case !(c.Limits.CPUs >= 0):
 		return fmt.Errorf("%v cpus are below zero", c.Limits.CPUs)
+	case c.Canary.Share < 0 || c.Canary.Share > 1:
+		return fmt.Errorf("a canary share of %g is not from 0 to 1", c.Canary.Share)
+	case c.Canary.Period < 0:
+		return fmt.Errorf("a canary period of %s is below zero", c.Canary.Period)
 	}
 	if _, err := child.LookUp(c.User, c.Group); err != nil {
 		return err
@@ -195,4 +226,34 @@ func (c Config) check() error {
 		return errors.New("the checksum is not a SHA-256 in hex")
 	}
 	return nil
+}
+
+func validateAll(plugins []Config) error {
+	names := make(map[string]bool)
+	for _, config := range plugins {
+		if err := config.validate(); err != nil {
+			return err
+		}
+		if names[config.Name] {
+			return fmt.Errorf("plugin %s is configured twice", config.Name)
+		}
+		names[config.Name] = true
+	}
+	return nil
+}
+
+// absolute is the configuration with a path that does not depend on the directory
+// at the time of a launch.
+func absolute(c Config) Config {
+	if path, err := filepath.Abs(c.Path); err == nil {
+		c.Path = path
+	}
+	return c
+}
+
+// launchesLike reports whether the processes are the same under either
+// configuration, as long as the file is.
+func (c Config) launchesLike(other Config) bool {
+	c.Watch, c.Canary = other.Watch, other.Canary
+	return reflect.DeepEqual(c, other)
 }

@@ -1,133 +1,104 @@
 package host
 
 import (
-	"errors"
-	"fmt"
+	"context"
 	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/watch"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// fleet is one plugin: its processes and what is known of it.
+// fleet is one plugin: the generation that serves, at most one that is to
+// follow, and those that drain. What changes which is which, its conductor does.
 type fleet struct {
 	host     *Host
-	config   Config
+	name     string
 	settings Settings
 	home     string
 	log      *slog.Logger
-	breaker  *breaker
-	// limits says how those of the configuration are enforced.
-	limits []Enforcement
 
-	mu   sync.Mutex
-	live []*process
-	// alone counts the attempts that have, or wait for, a process of their
-	// own.
-	alone     int
-	manifest  *manifest
+	// quitting ends when the plugin is to go, or the host.
+	quitting context.Context
+	quit     context.CancelFunc
+	// generations are those that have not gone.
+	generations sync.WaitGroup
+
+	// orders wait for the conductor, ordered tells it.
+	orders  orders
+	ordered chan struct{}
+	// watched is the conductor's; it is not looked at before lookAfter.
+	watched   *watch.File
+	lookAfter time.Time
+	// spurned is the digest of the version that was last rolled back or
+	// refused; the conductor's.
+	spurned string
+
+	mu sync.Mutex
+	// config is what the plugin is configured to be; a generation has what it
+	// was when that was made.
+	config Config
+	// current serves, or did before the plugin was disabled. It is never nil.
+	current *generation
+	// next is the candidate; nil while there is none.
+	next *generation
+	// old are those that drain.
+	old      []*generation
+	disabled bool
+	// manifest is the one of the version that serves, or served last.
+	manifest *manifest
+	// onTrial says that the candidate has a share of the starts, and due how
+	// many it is to be given now.
+	onTrial bool
+	due     float64
+	// breakOff ends the swap that is under way.
+	breakOff  context.CancelCauseFunc
+	lastSwap  *job.PluginSwap
 	restarts  int
 	crashes   int
 	lastError string
 }
 
-// keepOneUp launches a process and serves it, again and again, until the host
-// closes. Each process slot has its own.
-func (f *fleet) keepOneUp() {
-	closing := f.host.draining
-	for f.breaker.admit(closing) == nil {
-		p, err := f.launch(closing)
-		if err != nil {
-			f.launchFailed(err)
-			f.breaker.release()
-			continue
-		}
-		f.add(p)
-		f.breaker.release()
-		f.ended(p, p.serve())
+// newFleet pins the binary. Its error is that of a binary that cannot be read.
+func newFleet(h *Host, settings Settings, config Config) (*fleet, error) {
+	binary, err := child.Pin(config.Path)
+	if err != nil {
+		return nil, err
 	}
-}
-
-func (f *fleet) launchFailed(err error) {
-	if f.host.draining.Err() != nil {
-		return
+	f := &fleet{
+		host: h, name: config.Name, settings: settings, home: h.home.Path, config: config,
+		log:     settings.Log.With("plugin", config.Name),
+		ordered: make(chan struct{}, 1),
+		watched: watch.New(config.Path, binary.Info()),
 	}
-	if errors.As(err, new(refusal)) || errors.Is(err, child.ErrChecksum) {
-		f.breaker.refuse()
-	} else {
-		f.breaker.fail()
-	}
-	f.log.Warn("plugin did not come up", "error", err, "broken", f.breaker.broken())
-	f.note(err)
-}
-
-func (f *fleet) ended(p *process, cause error) {
-	up := time.Since(p.upSince)
-	log := f.log.With("pid", p.child.PID(), "up", up)
-	if cause == nil || errors.Is(cause, errClosing) {
-		log.Info("plugin process stopped")
-		return
-	}
-	if up >= f.settings.Backoff.StableAfter {
-		f.breaker.forgive()
-	}
-	if errors.Is(cause, errKilled) {
-		f.breaker.pause()
-	} else {
-		f.breaker.fail()
-		f.crashed()
-	}
-	log.Warn("plugin process ended", "error", cause, "broken", f.breaker.broken())
-	f.note(fmt.Errorf("pid %d: %w", p.child.PID(), cause))
-}
-
-func (f *fleet) crashed() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.crashes++
-}
-
-func (f *fleet) note(err error) {
-	f.mu.Lock()
-	f.restarts++
-	f.lastError = err.Error()
-	f.mu.Unlock()
-	f.host.signal()
-}
-
-func (f *fleet) add(p *process) {
-	f.mu.Lock()
-	f.live = append(f.live, p)
-	f.mu.Unlock()
-	f.log.Info("plugin process up", "pid", p.child.PID(), "version", p.manifest.version, "concurrency", p.capacity)
-	f.host.signal()
-}
-
-func (f *fleet) remove(p *process) {
-	f.mu.Lock()
-	f.live = slices.DeleteFunc(f.live, func(other *process) bool { return other == p })
-	f.mu.Unlock()
-	f.host.signal()
+	f.quitting, f.quit = context.WithCancel(h.draining)
+	f.current = f.newGeneration(config, binary, serving)
+	return f, nil
 }
 
 // reserve takes a slot for an attempt of the type, of the process that has the
-// fewest attempts; nil when none is free.
+// fewest; nil when none is free. While a candidate is on trial, it gets its share
+// of the starts.
 func (f *fleet) reserve(jobType string) *process {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var least *process
-	for _, p := range f.live {
-		if p.hasRoom(jobType) && (least == nil || p.inFlight < least.inFlight) {
-			least = p
+	var chosen *process
+	if f.onTrial && f.due >= 1 && slices.Contains(f.next.manifest.types, jobType) {
+		if chosen = f.next.leastLoaded(jobType); chosen != nil {
+			f.due--
 		}
 	}
-	if least != nil {
-		least.take(jobType)
+	if chosen == nil && f.current.role == serving {
+		chosen = f.current.leastLoaded(jobType)
 	}
-	return least
+	if chosen != nil {
+		chosen.take(jobType)
+		f.due = min(f.due+f.config.Canary.Share, 1)
+	}
+	return chosen
 }
 
 // release frees a slot that was reserved and not used.
@@ -138,53 +109,65 @@ func (f *fleet) release(p *process, jobType string) {
 	f.host.signal()
 }
 
-// settle frees the slots of attempts that have ended.
-func (f *fleet) settle(p *process, endings []ending) {
-	if len(endings) == 0 {
-		return
-	}
-	f.mu.Lock()
-	for _, e := range endings {
-		p.free(e.attempt.jobType)
-	}
-	f.mu.Unlock()
-	f.host.signal()
-}
-
-// pool is the fleet's room; false when no process is up.
+// pool is the room of the version that serves; false when no process of it is up.
+// What a candidate on trial takes of it is not known to those who claim.
 func (f *fleet) pool() (job.Pool, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.live) == 0 {
+	g := f.current
+	if g.role != serving || len(g.live) == 0 {
 		return job.Pool{}, false
 	}
-	pool := job.Pool{Plugin: f.config.Name, Version: f.manifest.version, Types: slices.Clone(f.manifest.types)}
-	for _, p := range f.live {
+	pool := job.Pool{Plugin: f.name, Version: g.manifest.version, Types: slices.Clone(g.manifest.types)}
+	for _, p := range g.live {
 		p.addRoom(&pool)
 	}
-	if !f.breaker.holding() {
-		pool.FreeAlone = maxAlone - f.alone
+	if !g.breaker.holding() {
+		pool.FreeAlone = max(maxAlone-g.alone, 0)
 	}
 	return pool, true
 }
 
-// agree takes the manifest for the fleet's own. As long as processes are up with
-// another one it is refused: what a plugin serves would depend on the process.
-func (f *fleet) agree(m *manifest) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.manifest != nil && f.manifest.equal(m) {
-		return nil
-	}
-	if len(f.live) > 0 {
-		return errors.New("its manifest differs from the one of the plugin's processes that are up")
-	}
-	f.manifest = m
-	return nil
-}
-
+// declared is the manifest of the version that serves, or served last; nil before
+// the first was up.
 func (f *fleet) declared() *manifest {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.manifest
+}
+
+// serves lists the job types that the fleet stands for: also those of a
+// candidate, so that no other plugin takes them meanwhile. The fleet is locked.
+func (f *fleet) serves() []string {
+	var types []string
+	if f.manifest != nil {
+		types = append(types, f.manifest.types...)
+	}
+	if f.next != nil && f.next.manifest != nil {
+		types = append(types, f.next.manifest.types...)
+	}
+	return types
+}
+
+// retire has a generation finish what it has, for as long as it may, and then
+// frees what it holds. The fleet is locked.
+func (f *fleet) retire(g *generation, as role) {
+	g.role = as
+	f.old = append(f.old, g)
+	g.drain()
+	f.generations.Go(func() {
+		defer g.kill()
+		if f.host.draining.Err() == nil { // else the host says how long
+			patience, cancel := context.WithTimeout(context.Background(), f.settings.DrainTimeout)
+			defer cancel()
+			defer context.AfterFunc(patience, g.kill)()
+		}
+		g.slots.Wait()
+		g.binary.Close()
+		f.mu.Lock()
+		f.old = slices.DeleteFunc(f.old, func(other *generation) bool { return other == g })
+		f.mu.Unlock()
+		g.log.Info("plugin version stopped")
+		f.host.signal()
+	})
 }

@@ -19,7 +19,7 @@ var errUnread = errors.New("it does not read its stream")
 // watchHealth fails the process when it does not answer in time, or answers
 // while it leaves its stream unread: work must flow, not only health.
 func (p *process) watchHealth() {
-	ticks := time.NewTicker(p.fleet.settings.HealthPeriod)
+	ticks := time.NewTicker(p.gen.settings.HealthPeriod)
 	defer ticks.Stop()
 	work := p.stream.Context()
 	health := grpc_health_v1.NewHealthClient(p.conn)
@@ -37,7 +37,7 @@ func (p *process) watchHealth() {
 }
 
 func (p *process) checkHealth(work context.Context, health grpc_health_v1.HealthClient) error {
-	ctx, cancel := context.WithTimeout(work, p.fleet.settings.HealthTimeout)
+	ctx, cancel := context.WithTimeout(work, p.gen.settings.HealthTimeout)
 	defer cancel()
 	answer, err := health.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: healthService})
 	if err != nil {
@@ -46,7 +46,7 @@ func (p *process) checkHealth(work context.Context, health grpc_health_v1.Health
 	if answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
 		return fmt.Errorf("it says %s", answer.GetStatus())
 	}
-	if since := p.sendingSince.Load(); since != 0 && time.Since(time.Unix(0, since)) > p.fleet.settings.HealthTimeout {
+	if since := p.sendingSince.Load(); since != 0 && time.Since(time.Unix(0, since)) > p.gen.settings.HealthTimeout {
 		return errUnread
 	}
 	return nil

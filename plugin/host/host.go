@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
@@ -24,10 +24,11 @@ type Host struct {
 	// cgroups is where processes get their own; nil for none.
 	cgroups *cgroup.Tree
 	// warden outlives us; nil for none.
-	warden  *child.Warden
-	fleets  []*fleet
-	byName  map[string]*fleet
-	changed chan struct{}
+	warden   *child.Warden
+	settings Settings
+	changed  chan struct{}
+	// roster has the plugins; it is replaced as a whole.
+	roster atomic.Pointer[roster]
 
 	// draining ends when Close is called, killing when it runs out of
 	// patience.
@@ -49,6 +50,17 @@ type Host struct {
 	refused sync.WaitGroup
 }
 
+// roster is the plugins in the order of configuration, and by name.
+type roster struct {
+	fleets []*fleet
+	byName map[string]*fleet
+}
+
+func (r *roster) add(f *fleet) {
+	r.fleets = append(r.fleets, f)
+	r.byName[f.name] = f
+}
+
 // Start sweeps what killed hosts left in the socket directory and begins to
 // launch the plugins. It does not wait for them: Changed tells when one comes up,
 // and one that does not is launched again with backoff. Its errors are about
@@ -57,15 +69,8 @@ func Start(ctx context.Context, settings Settings, plugins []Config) (*Host, err
 	if err := settings.validate(); err != nil {
 		return nil, fmt.Errorf("plugin host: %w", err)
 	}
-	names := make(map[string]bool)
-	for _, config := range plugins {
-		if err := config.validate(); err != nil {
-			return nil, err
-		}
-		if names[config.Name] {
-			return nil, fmt.Errorf("plugin %s is configured twice", config.Name)
-		}
-		names[config.Name] = true
+	if err := validateAll(plugins); err != nil {
+		return nil, err
 	}
 	if swept := child.Sweep(settings.SocketDir); swept > 0 {
 		settings.Log.Info("removed what killed hosts left behind", "directories", swept)
@@ -78,8 +83,7 @@ func Start(ctx context.Context, settings Settings, plugins []Config) (*Host, err
 		return nil, fmt.Errorf("plugin host: socket directory: %w", err)
 	}
 	h := &Host{
-		home:    home,
-		byName:  make(map[string]*fleet),
+		home: home, settings: settings,
 		changed: make(chan struct{}, 1),
 		closed:  make(chan struct{}),
 		owners:  make(map[string]*fleet),
@@ -88,33 +92,13 @@ func Start(ctx context.Context, settings Settings, plugins []Config) (*Host, err
 		h.loosen()
 		return nil, err
 	}
+	h.roster.Store(&roster{byName: make(map[string]*fleet)})
 	h.draining, h.drain = context.WithCancel(context.Background())
 	h.killing, h.kill = context.WithCancel(context.Background())
-	for _, config := range plugins {
-		h.enlist(settings, config)
+	if err := h.Reload(plugins); err != nil {
+		return nil, errors.Join(err, h.Close(ctx))
 	}
 	return h, nil
-}
-
-func (h *Host) enlist(settings Settings, config Config) {
-	// A relative path would depend on the directory at the time of a restart.
-	if path, err := filepath.Abs(config.Path); err == nil {
-		config.Path = path
-	}
-	f := &fleet{
-		host: h, config: config, settings: settings, home: h.home.Path,
-		log:     settings.Log.With("plugin", config.Name),
-		breaker: newBreaker(settings.Backoff),
-	}
-	f.limits = f.enforced()
-	if len(f.limits) > 0 {
-		f.log.Info("limits of each process", "enforced", inWords(f.limits))
-	}
-	h.fleets = append(h.fleets, f)
-	h.byName[config.Name] = f
-	for range config.Processes {
-		h.slots.Go(f.keepOneUp)
-	}
 }
 
 // Pools returns the plugins that have a process up, with their free slots, in the
@@ -124,7 +108,7 @@ func (h *Host) Pools() []job.Pool {
 		return nil
 	}
 	var pools []job.Pool
-	for _, f := range h.fleets {
+	for _, f := range h.roster.Load().fleets {
 		if pool, up := f.pool(); up {
 			pools = append(pools, pool)
 		}
@@ -148,7 +132,7 @@ func (h *Host) signal() {
 // defaults under.
 func (h *Host) Types() []job.TypeSpec {
 	var specs []job.TypeSpec
-	for _, f := range h.fleets {
+	for _, f := range h.roster.Load().fleets {
 		if m := f.declared(); m != nil {
 			specs = append(specs, m.specs...)
 		}
@@ -161,7 +145,7 @@ func (h *Host) Types() []job.TypeSpec {
 // is no slot; then the reporter is not called. An attempt that is too large for any message is taken and reported as a
 // permanent failure.
 func (h *Host) Start(plugin string, a job.Assignment, r job.Reporter) (job.Run, error) {
-	f := h.byName[plugin]
+	f := h.roster.Load().byName[plugin]
 	if f == nil {
 		return nil, fmt.Errorf("plugin %s: %w", plugin, ErrNoSlot)
 	}
@@ -170,7 +154,7 @@ func (h *Host) Start(plugin string, a job.Assignment, r job.Reporter) (job.Run, 
 		return h.refuse(plugin, r, tooLarge(bytes, wire.MaxMessageBytes))
 	}
 	if a.Alone {
-		return h.startAlone(f, start, &a, r)
+		return f.startAlone(start, &a, r)
 	}
 	for h.draining.Err() == nil {
 		p := f.reserve(a.Type)
@@ -198,28 +182,43 @@ func (h *Host) refuse(plugin string, r job.Reporter, outcome job.Outcome) (job.R
 	return finished{}, nil
 }
 
-// adopt takes the manifest for the fleet's, unless another plugin serves one of
-// its types already.
-func (h *Host) adopt(f *fleet, m *manifest) error {
+// adopt takes the manifest for the generation's, unless another plugin serves one
+// of its types already.
+func (h *Host) adopt(g *generation, m *manifest) error {
+	f := g.fleet
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, name := range m.types {
 		if owner := h.owners[name]; owner != nil && owner != f {
-			return fmt.Errorf("job type %s is already served by plugin %s", name, owner.config.Name)
+			return fmt.Errorf("job type %s is already served by plugin %s", name, owner.name)
 		}
 	}
-	if err := f.agree(m); err != nil {
+	if err := g.agree(m); err != nil {
 		return err
 	}
+	if g == f.current {
+		f.manifest = m
+	}
+	h.claimTypes(f)
+	return nil
+}
+
+// claimTypes makes the fleet the owner of what it serves and of nothing else. Host
+// and fleet are locked.
+func (h *Host) claimTypes(f *fleet) {
 	for name, owner := range h.owners {
 		if owner == f {
 			delete(h.owners, name)
 		}
 	}
-	for _, name := range m.types {
+	if f.quitting.Err() != nil {
+		return
+	}
+	for _, name := range f.serves() {
 		h.owners[name] = f
 	}
-	return nil
 }
 
 // Close asks every process to finish what it has and leave, and kills those that

@@ -74,7 +74,7 @@ func TestKillEndsAHandlerThatIgnoresItsCancelAndItsChildren(t *testing.T) {
 	require.Equal(t, job.Success, h.run("good", `{}`).Kind)
 	require.Equal(t, 1, h.status("good").Restarts)
 	require.Zero(t, h.status("good").Crashes, "the kill was the host's")
-	require.Equal(t, Up, h.status("good").State)
+	require.Equal(t, job.PluginUp, h.status("good").State)
 }
 
 func TestAChildThatHoldsThePipesDelaysNothing(t *testing.T) {
@@ -250,7 +250,7 @@ func TestTwoPluginsDoNotShareAFate(t *testing.T) {
 	}
 	require.Equal(t, job.Success, h.outcome(r).Kind)
 	require.Zero(t, h.status("good").Restarts)
-	require.Equal(t, []string{"TEST"}, h.byName["bad"].declared().types)
+	require.Equal(t, []string{"TEST"}, h.fleet("bad").declared().types)
 	require.Len(t, h.Types(), 2)
 }
 

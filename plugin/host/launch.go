@@ -30,33 +30,33 @@ const reapPatience = 10 * time.Second
 // launch brings one process up: fork, handshake, connection, manifest, stream.
 // When it returns an error nothing is left of the process, and the error says
 // what the process printed last.
-func (f *fleet) launch(ctx context.Context) (*process, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.settings.StartTimeout)
+func (g *generation) launch(ctx context.Context) (*process, error) {
+	ctx, cancel := context.WithTimeout(ctx, g.settings.StartTimeout)
 	defer cancel()
-	spec, err := f.spec()
+	spec, err := g.spec()
 	if err != nil {
 		return nil, err
 	}
-	c := child.New(spec, child.NewOutput(f.log, f.settings.LinesPerSecond))
+	c := child.New(spec, child.NewOutput(g.log, g.settings.LinesPerSecond))
 	killWhenLate := context.AfterFunc(ctx, c.End)
-	p, err := f.connect(ctx, c)
+	p, err := g.connect(ctx, c)
 	if err == nil && !killWhenLate() {
 		p.hangUp()
 		err = ctx.Err()
 	}
 	if err != nil {
 		killWhenLate()
-		return nil, f.giveUp(ctx, c, err)
+		return nil, g.giveUp(ctx, c, err)
 	}
 	return p, nil
 }
 
-func (f *fleet) connect(ctx context.Context, c *child.Process) (*process, error) {
-	conn, err := f.shakeHands(c)
+func (g *generation) connect(ctx context.Context, c *child.Process) (*process, error) {
+	conn, err := g.shakeHands(c)
 	if err != nil {
 		return nil, err
 	}
-	p, err := f.introduce(ctx, c, conn)
+	p, err := g.introduce(ctx, c, conn)
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
@@ -67,7 +67,7 @@ func (f *fleet) connect(ctx context.Context, c *child.Process) (*process, error)
 // shakeHands launches the process through go-plugin and connects to it. Of
 // go-plugin's client only Start is used: its Kill, Exited and Ping can block for
 // ever, and its own connection is lost when the process misbehaves just then.
-func (f *fleet) shakeHands(c *child.Process) (*grpc.ClientConn, error) {
+func (g *generation) shakeHands(c *child.Process) (*grpc.ClientConn, error) {
 	config := &plugin.ClientConfig{
 		HandshakeConfig:  wire.Handshake,
 		VersionedPlugins: map[int]plugin.PluginSet{wire.Version: {wire.PluginName: &plugin.NetRPCUnsupportedPlugin{}}},
@@ -75,8 +75,8 @@ func (f *fleet) shakeHands(c *child.Process) (*grpc.ClientConn, error) {
 		SkipHostEnv:      true,
 		AutoMTLS:         true,
 		// Ours comes first: the launch's context kills the process.
-		StartTimeout:     f.settings.StartTimeout + time.Second,
-		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: f.home},
+		StartTimeout:     g.settings.StartTimeout + time.Second,
+		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: g.fleet.home},
 		Logger:           hclog.NewNullLogger(),
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, socketDir string) (runner.Runner, error) {
 			c.Provision(cmd.Env, socketDir)
@@ -117,17 +117,17 @@ func dial(address net.Addr, transport credentials.TransportCredentials) (*grpc.C
 }
 
 // introduce asks for the manifest, agrees to it and opens the stream.
-func (f *fleet) introduce(ctx context.Context, c *child.Process, conn *grpc.ClientConn) (*process, error) {
+func (g *generation) introduce(ctx context.Context, c *child.Process, conn *grpc.ClientConn) (*process, error) {
 	handler := handlerv1.NewHandlerClient(conn)
 	raw, err := handler.Describe(ctx, &handlerv1.DescribeRequest{})
 	if err != nil {
 		return nil, fmt.Errorf("describe: %w", err)
 	}
-	m, err := readManifest(f.config.Name, raw)
+	m, err := readManifest(g.config.Name, raw)
 	if err != nil {
 		return nil, refusal{fmt.Errorf("its manifest is refused: %w", err)}
 	}
-	if err := f.host.adopt(f, m); err != nil {
+	if err := g.fleet.host.adopt(g, m); err != nil {
 		return nil, refusal{err}
 	}
 	work, cancel := context.WithCancel(context.Background())
@@ -136,11 +136,11 @@ func (f *fleet) introduce(ctx context.Context, c *child.Process, conn *grpc.Clie
 		cancel()
 		return nil, fmt.Errorf("work: %w", err)
 	}
-	return newProcess(f, c, conn, stream, cancel, m), nil
+	return newProcess(g, c, conn, stream, cancel, m), nil
 }
 
 // giveUp kills what has become of a launch, and says why it failed.
-func (f *fleet) giveUp(ctx context.Context, c *child.Process, err error) error {
+func (g *generation) giveUp(ctx context.Context, c *child.Process, err error) error {
 	// go-plugin hears of an exit as early as we do.
 	select {
 	case <-c.Gone():
@@ -149,17 +149,17 @@ func (f *fleet) giveUp(ctx context.Context, c *child.Process, err error) error {
 	}
 	c.End()
 	if !c.Await(reapPatience) {
-		f.log.Error("killed plugin process does not end", "pid", c.PID())
+		g.log.Error("killed plugin process does not end", "pid", c.PID())
 	}
 	c.RemoveSocketDir()
 
 	switch {
-	case errors.As(err, new(refusal)), errors.Is(err, child.ErrChecksum):
+	case isRefusal(err):
 		return err
 	case c.LeftByItself():
 		err = fmt.Errorf("it ended during its start: %w", c.Death())
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		err = fmt.Errorf("it was not up within %s", f.settings.StartTimeout)
+		err = fmt.Errorf("it was not up within %s", g.settings.StartTimeout)
 	default:
 		// go-plugin's words go on for many lines, with advice for its own users.
 		first, _, _ := strings.Cut(err.Error(), "\n")
@@ -175,3 +175,7 @@ func (f *fleet) giveUp(ctx context.Context, c *child.Process, err error) error {
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
+
+func isRefusal(err error) bool {
+	return errors.As(err, new(refusal)) || errors.Is(err, child.ErrChecksum) || errors.Is(err, child.ErrReplaced)
+}

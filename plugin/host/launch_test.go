@@ -75,7 +75,7 @@ func TestAPluginThatEndsAtOnceIsNotAForkStorm(t *testing.T) {
 	config := misbehaving("exit", "-mode", "exit", "-launches", launches)
 	config.Processes = 4
 	h := startHost(t, func(s *Settings) { s.Backoff.Max = 400 * time.Millisecond }, config, misbehaving("good", "-types", "OTHER"))
-	h.eventually(func() bool { return h.status("exit").State == Broken }, "the breaker opens")
+	h.eventually(func() bool { return h.status("exit").State == job.PluginBroken }, "the breaker opens")
 	before := countLines(t, launches)
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
 		require.Equal(t, job.Success, h.run("good", `{"do":"sleep","ms":20}`).Kind)
@@ -83,7 +83,7 @@ func TestAPluginThatEndsAtOnceIsNotAForkStorm(t *testing.T) {
 	after := countLines(t, launches)
 	require.Greater(t, after, before, "a broken plugin is probed")
 	require.LessOrEqual(t, after-before, 6, "four slots share one backoff")
-	require.Equal(t, Broken, h.status("exit").State)
+	require.Equal(t, job.PluginBroken, h.status("exit").State)
 }
 
 func TestABrokenPluginRecovers(t *testing.T) {
@@ -91,14 +91,14 @@ func TestABrokenPluginRecovers(t *testing.T) {
 	path := filepath.Join(dir, "plugin")
 	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nexit 1\n"), 0o755))
 	config := misbehaving("mended")
-	config.Path = path
+	config.Path, config.Watch = path, true
 	h := startHost(t, nil, config)
-	h.eventually(func() bool { return h.status("mended").State == Broken }, "the breaker opens")
+	h.eventually(func() bool { return h.status("mended").State == job.PluginBroken }, "the breaker opens")
 
 	require.NoError(t, os.WriteFile(path+".new", []byte("#!/bin/sh\nexec "+hostile+"\n"), 0o755))
 	require.NoError(t, os.Rename(path+".new", path))
 	require.Equal(t, job.Success, h.run("mended", `{}`).Kind)
-	require.Equal(t, Up, h.status("mended").State)
+	require.Equal(t, job.PluginUp, h.status("mended").State)
 }
 
 func TestAnotherBinaryThanTheConfiguredOneIsNotStarted(t *testing.T) {
@@ -112,20 +112,20 @@ func TestAnotherBinaryThanTheConfiguredOneIsNotStarted(t *testing.T) {
 		require.Equal(t, job.Crash, h.run("good", do("exit")).Kind)
 	}
 	require.Equal(t, job.Success, h.run("good", `{}`).Kind)
-	h.eventually(func() bool { return h.status("forged").State == Broken }, "the forged one is refused")
+	h.eventually(func() bool { return h.status("forged").State == job.PluginBroken }, "the forged one is refused")
 	require.Contains(t, h.status("forged").LastError, "does not have the configured checksum")
 	require.NoFileExists(t, launches)
 }
 
 func TestAJobTypeIsServedByOnePlugin(t *testing.T) {
-	h := startHost(t, nil, misbehaving("first", "-types", "A,B"))
+	first, second := misbehaving("first", "-types", "A,B"), misbehaving("second", "-types", "B,C")
+	h := startHost(t, nil, first)
 	h.awaitUp("first", 1)
-	second := misbehaving("second", "-types", "B,C")
-	h.enlist(testSettings(h.dir, h.journal), second)
-	h.eventually(func() bool { return h.status("second").State == Broken }, "the second is refused")
+	require.NoError(t, h.Reload([]Config{first, second}))
+	h.eventually(func() bool { return h.status("second").State == job.PluginBroken }, "the second is refused")
 	require.Equal(t, "job type B is already served by plugin first", h.status("second").LastError)
 	require.Len(t, h.Pools(), 1)
-	require.Equal(t, Up, h.status("first").State)
+	require.Equal(t, job.PluginUp, h.status("first").State)
 }
 
 func TestProcessesOfOnePluginAgreeOnTheManifest(t *testing.T) {
@@ -134,7 +134,7 @@ func TestProcessesOfOnePluginAgreeOnTheManifest(t *testing.T) {
 	h := startHost(t, nil, config)
 	h.awaitUp("changing", 1)
 	h.eventually(func() bool { return strings.Contains(h.status("changing").LastError, "its manifest differs") }, "the second is refused")
-	require.Equal(t, Up, h.status("changing").State)
+	require.Equal(t, job.PluginUp, h.status("changing").State)
 
 	// Alone, a new version is taken.
 	before := h.status("changing").Version
@@ -161,6 +161,9 @@ func TestConfigurationThatMeansNothingIsRefused(t *testing.T) {
 		"is not an absolute path":  func(s *Settings, _ *[]Config) { s.SocketDir = "sockets" },
 		"must be above zero":       func(s *Settings, _ *[]Config) { s.StartTimeout = 0 },
 		"backoff must have":        func(s *Settings, _ *[]Config) { s.Backoff.Max = 0 },
+		"drain timeout, watch":     func(s *Settings, _ *[]Config) { s.WatchStill = 0 },
+		"is not from 0 to 1":       func(_ *Settings, c *[]Config) { (*c)[0].Canary.Share = 1.5 },
+		"canary period of -1s":     func(_ *Settings, c *[]Config) { (*c)[0].Canary.Period = -time.Second },
 		"lines per second must be": func(s *Settings, _ *[]Config) { s.LinesPerSecond = 0 },
 	} {
 		settings, configs := testSettings(dir, &journal{}), []Config{misbehaving("good")}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // Codes of outcomes of attempts whose process was killed for what it took.
@@ -17,9 +18,6 @@ const (
 	// CodeTooManyProcesses marks those of one that forked beyond its limit.
 	CodeTooManyProcesses = string(child.TooManyProcesses)
 )
-
-// Enforcement says how one limit of a plugin is enforced on this machine.
-type Enforcement = child.Enforcement
 
 // Warden is the whole life of the process that Settings.Warden runs, with that
 // command's last argument. It waits until the host is gone and kills what its
@@ -67,33 +65,37 @@ func (h *Host) loosen() {
 	}
 }
 
-func (f *fleet) spec() (child.Spec, error) {
-	c := f.config
+func (g *generation) spec() (child.Spec, error) {
+	c, h := g.config, g.fleet.host
 	// Looked up at each launch: users come and go while the host runs.
 	identity, err := child.LookUp(c.User, c.Group)
 	if err != nil {
 		return child.Spec{}, err
 	}
 	if identity != nil {
-		if err := f.host.home.Open(); err != nil {
+		if err := h.home.Open(); err != nil {
 			return child.Spec{}, fmt.Errorf("socket directory: %w", err)
 		}
 	}
 	return child.Spec{
-		Name: c.Name, Path: c.Path, Args: c.Args, Env: c.Env,
+		Name: c.Name, Binary: g.binary, Args: c.Args, Env: c.Env,
 		Limits: child.Limits(c.Limits), Checksum: c.Checksum,
-		Identity: identity, Cgroups: f.host.cgroups,
+		Identity: identity, Cgroups: h.cgroups,
 	}, nil
 }
 
-// enforced says how the plugin's limits are.
-func (f *fleet) enforced() []Enforcement {
-	identity, _ := child.LookUp(f.config.User, f.config.Group)
-	return child.Enforced(child.Limits(f.config.Limits), f.host.cgroups, identity)
+// enforced says how the generation's limits are.
+func (g *generation) enforced() []job.Enforcement {
+	identity, _ := child.LookUp(g.config.User, g.config.Group)
+	var all []job.Enforcement
+	for _, one := range child.Enforced(child.Limits(g.config.Limits), g.fleet.host.cgroups, identity) {
+		all = append(all, job.Enforcement(one))
+	}
+	return all
 }
 
 // inWords writes how limits are enforced on a line for the log.
-func inWords(limits []Enforcement) string {
+func inWords(limits []job.Enforcement) string {
 	words := make([]string, 0, len(limits))
 	for _, l := range limits {
 		text := l.Limit + ": " + l.By

@@ -160,7 +160,7 @@ func TestAPluginRunsAsAnotherUser(t *testing.T) {
 	hidden := misbehaving("hidden", "-types", "HIDDEN")
 	hidden.User = "nobody"
 	require.NoError(t, os.Chmod(filepath.Dir(hostile), 0o700))
-	h.enlist(testSettings(h.dir, h.journal), hidden)
+	require.NoError(t, h.Reload([]Config{config, misbehaving("ours", "-types", "OTHER"), hidden}))
 	h.eventually(func() bool { return h.status("hidden").LastError != "" }, "the launch fails")
 	require.Contains(t, h.status("hidden").LastError, "may not go through "+filepath.Dir(hostile))
 }

@@ -97,6 +97,8 @@ func testSettings(dir string, log io.Writer) Settings {
 	s.KillGrace = time.Second
 	s.HealthPeriod = 100 * time.Millisecond
 	s.HealthTimeout = 2 * time.Second
+	s.WatchPeriod = 20 * time.Millisecond
+	s.WatchStill = 60 * time.Millisecond
 	s.Backoff = Backoff{Min: 20 * time.Millisecond, Max: 300 * time.Millisecond, BreakAfter: 3, StableAfter: 10 * time.Second}
 	return s
 }
@@ -181,14 +183,16 @@ func (h *testHost) awaitUp(name string, processes int) {
 	h.eventually(func() bool { return len(h.status(name).PIDs) == processes }, name+" comes up")
 }
 
-func (h *testHost) status(name string) PluginStatus {
+func (h *testHost) fleet(name string) *fleet { return h.roster.Load().byName[name] }
+
+func (h *testHost) status(name string) job.PluginStatus {
 	for _, s := range h.Status() {
 		if s.Name == name {
 			return s
 		}
 	}
 	h.t.Fatalf("no plugin %s", name)
-	return PluginStatus{}
+	return job.PluginStatus{}
 }
 
 func (h *testHost) free(name string) int {

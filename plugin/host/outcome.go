@@ -17,6 +17,9 @@ const (
 	CodeProtocol = "protocol"
 	// CodeTooLarge marks an attempt that does not fit into a message.
 	CodeTooLarge = "too_large"
+	// CodeCanary marks an attempt that failed on a version on trial, and was
+	// given back.
+	CodeCanary = "canary"
 )
 
 // readOutcome translates what a process reports of an attempt, in the light of
@@ -94,6 +97,19 @@ func tooLarge(bytes, limit int) job.Outcome {
 	return job.Outcome{
 		Kind: job.PermanentFailure, Code: CodeTooLarge,
 		Message: fmt.Sprintf("payload and checkpoint need a message of %d bytes, more than %d", bytes, limit),
+	}
+}
+
+// onTrial is the outcome of an attempt that failed on a version that has not
+// proved itself: another does it again.
+func onTrial(version job.PluginVersion, failed job.Outcome) job.Outcome {
+	what := failed.Message
+	if failed.Code != "" {
+		what = failed.Code + ": " + what
+	}
+	return job.Outcome{
+		Kind: job.GivenBack, Code: CodeCanary, Stack: failed.Stack,
+		Message: fmt.Sprintf("%s on version %q (%.12s), which was on trial: %s", failed.Kind, version.Version, version.Digest, what),
 	}
 }
 

@@ -27,7 +27,7 @@ var (
 // process is a handler process that is up. Four goroutines serve it: send,
 // receive, health and output; serve watches over them.
 type process struct {
-	fleet    *fleet
+	gen      *generation
 	child    *child.Process
 	conn     *grpc.ClientConn
 	stream   handlerv1.Handler_WorkClient
@@ -65,8 +65,8 @@ type process struct {
 	sendingSince atomic.Int64
 }
 
-func newProcess(f *fleet, c *child.Process, conn *grpc.ClientConn, stream handlerv1.Handler_WorkClient, cancel context.CancelFunc, m *manifest) *process {
-	capacity := f.config.Concurrency
+func newProcess(g *generation, c *child.Process, conn *grpc.ClientConn, stream handlerv1.Handler_WorkClient, cancel context.CancelFunc, m *manifest) *process {
+	capacity := g.config.Concurrency
 	if capacity == 0 {
 		capacity = m.concurrency
 	}
@@ -74,7 +74,7 @@ func newProcess(f *fleet, c *child.Process, conn *grpc.ClientConn, stream handle
 		capacity = DefaultConcurrency
 	}
 	return &process{
-		fleet: f, child: c, conn: conn, stream: stream, cancel: cancel,
+		gen: g, child: c, conn: conn, stream: stream, cancel: cancel,
 		manifest: m, capacity: capacity, bounded: m.bounds(), upSince: time.Now(),
 		attempts: make(map[uint64]*attempt),
 		nudge:    make(chan struct{}, 1),
@@ -134,13 +134,13 @@ func (p *process) serve() error {
 	crew.Go(p.relayOutput)
 
 	cause := p.watch()
-	p.fleet.remove(p)
+	p.gen.remove(p)
 	if cause == nil {
 		p.letGo()
 	}
 	p.child.End()
 	if !p.child.Await(reapPatience) {
-		p.fleet.log.Error("killed plugin process does not end", "pid", p.child.PID())
+		p.gen.log.Error("killed plugin process does not end", "pid", p.child.PID())
 	}
 	// What it reported before it ended may still be in the socket.
 	select {
@@ -158,7 +158,7 @@ func (p *process) serve() error {
 
 // watch waits for the first reason to end the process.
 func (p *process) watch() error {
-	drain, idle := p.fleet.host.draining.Done(), p.idle
+	drain, idle := p.gen.draining.Done(), p.idle
 	grace := (<-chan time.Time)(nil)
 	for {
 		select {
@@ -168,13 +168,13 @@ func (p *process) watch() error {
 			return p.whyReceiveEnded()
 		case reason := <-p.failed:
 			return reason
-		case <-p.fleet.host.killing.Done():
+		case <-p.gen.killing.Done():
 			return errClosing
 		case <-drain:
 			drain = nil
 			p.drain()
 		case <-idle:
-			idle, grace = nil, time.After(p.fleet.settings.KillGrace)
+			idle, grace = nil, time.After(p.gen.settings.KillGrace)
 		case <-grace:
 			return nil
 		}
@@ -248,7 +248,7 @@ func (p *process) tellIdleLocked() {
 
 // letGo asks a process that has nothing more to do to leave, and gives it time.
 func (p *process) letGo() {
-	ctx, cancel := context.WithTimeout(p.fleet.host.killing, p.fleet.settings.KillGrace)
+	ctx, cancel := context.WithTimeout(p.gen.killing, p.gen.settings.KillGrace)
 	defer cancel()
 	askToLeave(ctx, p.conn)
 	p.child.CloseStdin()
@@ -271,7 +271,7 @@ func (p *process) abandon(cause error) {
 	}
 	outcome := job.Outcome{
 		Kind:    job.Crash,
-		Message: fmt.Sprintf("plugin %s, pid %d: %v", p.fleet.config.Name, p.child.PID(), cause),
+		Message: fmt.Sprintf("plugin %s, pid %d: %v", p.gen.config.Name, p.child.PID(), cause),
 		Stack:   p.child.Output().LastWords(),
 		Company: len(left) - 1,
 	}
@@ -290,13 +290,18 @@ func (p *process) abandon(cause error) {
 	}
 	bystander := job.Outcome{
 		Kind:    job.Interrupted,
-		Message: fmt.Sprintf("plugin %s, pid %d: killed because of another attempt", p.fleet.config.Name, p.child.PID()),
+		Message: fmt.Sprintf("plugin %s, pid %d: killed because of another attempt", p.gen.config.Name, p.child.PID()),
 	}
+	endings := make([]ending, 0, len(left))
 	for _, a := range left {
 		if errors.Is(cause, errKilled) && !a.killed {
-			a.reporter.Finished(bystander)
+			endings = append(endings, ending{a, bystander})
 			continue
 		}
-		a.reporter.Finished(outcome)
+		endings = append(endings, ending{a, outcome})
+	}
+	p.gen.settle(p, endings)
+	for _, e := range endings {
+		e.attempt.reporter.Finished(e.outcome)
 	}
 }

@@ -105,7 +105,7 @@ func (p *process) finish(outcomes []*handlerv1.Outcome) {
 	if over {
 		p.wake()
 	}
-	p.fleet.settle(p, endings)
+	p.gen.settle(p, endings)
 	for _, e := range endings {
 		e.attempt.reporter.Finished(e.outcome)
 	}

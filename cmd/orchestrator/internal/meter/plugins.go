@@ -3,10 +3,10 @@ package meter
 import (
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/holdfast-jobs/holdfast/plugin/host"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func watchPlugins(meter metric.Meter, status func() []host.PluginStatus) error {
+func watchPlugins(meter metric.Meter, status func() []job.PluginStatus) error {
 	o := observables{meter: meter}
 	up := o.gauge("holdfast.plugin.up", "", "Whether a process of the plugin is up: 1, or 0.")
 	broken := o.gauge("holdfast.plugin.broken", "",
@@ -21,8 +21,8 @@ func watchPlugins(meter metric.Meter, status func() []host.PluginStatus) error {
 	return o.observe(func(to metric.Observer) {
 		for _, plugin := range status() {
 			name := label("plugin", plugin.Name)
-			to.ObserveInt64(up, oneIf(plugin.State == host.Up), name)
-			to.ObserveInt64(broken, oneIf(plugin.State == host.Broken), name)
+			to.ObserveInt64(up, oneIf(plugin.State == job.PluginUp), name)
+			to.ObserveInt64(broken, oneIf(plugin.State == job.PluginBroken), name)
 			to.ObserveInt64(processes, int64(len(plugin.PIDs)), name)
 			to.ObserveInt64(running, int64(plugin.InFlight), name)
 			to.ObserveInt64(free, int64(plugin.Free), name)

@@ -9,14 +9,13 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
 )
 
 // Sources are read when somebody asks. Every field must be set.
 type Sources struct {
-	Plugins func() []host.PluginStatus
+	Plugins func() []job.PluginStatus
 	Pools   func() []store.PoolStats
 	// Ledger tells how the whole system stands. It is asked by one caller at
 	// a time, for answerWithin at most, and not again for keepFor. When it runs

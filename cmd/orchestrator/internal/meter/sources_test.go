@@ -12,15 +12,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
 )
 
-func somePlugins() []host.PluginStatus {
-	return []host.PluginStatus{
-		{Name: "good", State: host.Up, PIDs: []int{1, 2}, Processes: 2, InFlight: 3, Free: 17, Restarts: 5, Crashes: 4},
-		{Name: "bad", State: host.Broken, Processes: 1, Restarts: 9},
+func somePlugins() []job.PluginStatus {
+	return []job.PluginStatus{
+		{Name: "good", State: job.PluginUp, PIDs: []int{1, 2}, Processes: 2, InFlight: 3, Free: 17, Restarts: 5, Crashes: 4},
+		{Name: "bad", State: job.PluginBroken, Processes: 1, Restarts: 9},
 	}
 }
 

@@ -113,7 +113,7 @@ func awaitUp(ctx context.Context, handlers *host.Host) error {
 	for {
 		status := handlers.Status()[0]
 		switch {
-		case status.State == host.Up:
+		case status.State == job.PluginUp:
 			return nil
 		case status.LastError != "":
 			return fmt.Errorf("%s does not come up: %s", status.Name, status.LastError)

@@ -2,7 +2,6 @@ package child
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -36,8 +35,8 @@ func (c *Process) removeGroup() {
 }
 
 // admitIdentity gives the socket directory to the user that the process runs as,
-// and checks that this one can execute the binary.
-func (c *Process) admitIdentity() error {
+// and checks that this one can execute the binary: by its path, or open as it is.
+func (c *Process) admitIdentity(open bool) error {
 	who := c.spec.Identity
 	if who == nil {
 		return nil
@@ -49,24 +48,17 @@ func (c *Process) admitIdentity() error {
 		return fmt.Errorf("it cannot make its socket: %w", err)
 	}
 	wish := fs.FileMode(1)
-	if isScript(c.spec.Path) {
+	binary := c.spec.Binary
+	if binary.script {
 		wish = 5
 	}
-	if c.spec.Checksum != "" {
+	if open {
 		// What is open is executed without a walk through directories.
-		return who.may(c.spec.Path, wish)
+		info, err := binary.file.Stat()
+		if err != nil {
+			return err
+		}
+		return who.mayUse(binary.Path, info, wish)
 	}
-	return who.CanReach(c.spec.Path, wish)
-}
-
-// isScript knows a file that is read by its interpreter.
-func isScript(path string) bool {
-	file, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = file.Close() }()
-	var begin [2]byte
-	_, err = io.ReadFull(file, begin[:])
-	return err == nil && string(begin[:]) == "#!"
+	return who.CanReach(binary.Path, wish)
 }

@@ -107,6 +107,10 @@ func (i *Identity) may(path string, bits fs.FileMode) error {
 	if err != nil {
 		return err
 	}
+	return i.mayUse(path, info, bits)
+}
+
+func (i *Identity) mayUse(path string, info fs.FileInfo, bits fs.FileMode) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || i.UID == 0 {
 		return nil

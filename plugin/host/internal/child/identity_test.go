@@ -86,7 +86,7 @@ func TestABinaryThatTheUserCannotExecuteIsNamed(t *testing.T) {
 	dir := passable(t)
 	who := &Identity{UID: 1234567, GID: 1234567}
 	start := func(path, checksum string) error {
-		p := prepared(t, Spec{Path: path, Identity: who, Checksum: checksum})
+		p := prepared(t, Spec{Binary: pin(t, path), Identity: who, Checksum: checksum})
 		p.Provision(nil, dir)
 		return p.Start(t.Context())
 	}

@@ -116,7 +116,7 @@ func requireNobody(t *testing.T, p *Process) {
 func TestAScriptIsComparedAndExecutedAsItWasCompared(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "script")
 	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nexit 5\n"), 0o755))
-	spec := Spec{Path: path, Checksum: checksumOf(t, path)}
+	spec := Spec{Binary: pin(t, path), Checksum: checksumOf(t, path)}
 	p := prepared(t, spec)
 	require.NoError(t, p.Start(t.Context()))
 	require.Equal(t, 5, death(t, p).Code)

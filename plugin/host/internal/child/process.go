@@ -94,23 +94,18 @@ func (c *Process) RemoveSocketDir() {
 
 // Start launches the process. Only go-plugin calls it, once.
 func (c *Process) Start(context.Context) error {
-	if err := c.admitIdentity(); err != nil {
-		return err
-	}
 	cmd := &exec.Cmd{
-		Path: c.spec.Path,
-		Args: append([]string{c.spec.Path}, c.spec.Args...),
+		Path: c.spec.Binary.Path,
+		Args: append([]string{c.spec.Binary.Path}, c.spec.Args...),
 		// Of a variable that stands twice the last one holds.
 		Env: append(append([]string{}, c.spec.Env...), c.environ...),
 	}
 	setFate(cmd, c.spec.Identity)
-	if c.spec.Checksum != "" {
-		binary, err := openVerified(c.spec.Path, c.spec.Checksum)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = binary.Close() }()
-		execOpen(cmd, binary)
+	if err := c.spec.Binary.command(cmd, c.spec.Checksum); err != nil {
+		return err
+	}
+	if err := c.admitIdentity(len(cmd.ExtraFiles) > 0); err != nil {
+		return err
 	}
 	pipes, err := plumb(cmd)
 	if err != nil {

@@ -12,8 +12,9 @@ var ErrChecksum = errors.New("the binary does not have the configured checksum")
 // Spec is what to launch.
 type Spec struct {
 	Name string
-	Path string
-	Args []string
+	// Binary is executed; the process does not hold it.
+	Binary *Binary
+	Args   []string
 	// Env is the whole environment but for what Provision adds.
 	Env    []string
 	Limits Limits

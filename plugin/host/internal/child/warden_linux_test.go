@@ -62,8 +62,12 @@ func ownUntilKilled(dir, program string) {
 	if err != nil {
 		panic(err)
 	}
+	binary, err := Pin(path)
+	if err != nil {
+		panic(err)
+	}
 	out := NewOutput(slog.New(slog.DiscardHandler), 100)
-	p := New(Spec{Name: program, Path: path, Args: args[1:], Env: []string{"PATH=" + os.Getenv("PATH")}}, out)
+	p := New(Spec{Name: program, Binary: binary, Args: args[1:], Env: []string{"PATH=" + os.Getenv("PATH")}}, out)
 	p.Provision([]string{socketDirVariable + "=" + launch}, launch)
 	if err := p.Start(context.Background()); err != nil {
 		panic(err)

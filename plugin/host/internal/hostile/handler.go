@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"runtime"
@@ -34,7 +35,7 @@ type handler struct {
 func (*handler) Describe(context.Context, *handlerv1.DescribeRequest) (*handlerv1.DescribeResponse, error) {
 	m := &handlerv1.DescribeResponse{Version: *version, Concurrency: uint32(*wish)}
 	for _, name := range strings.Split(*types, ",") {
-		m.JobTypes = append(m.JobTypes, &handlerv1.JobType{Name: name, Schema: []byte(`{"type":"object"}`)})
+		m.JobTypes = append(m.JobTypes, &handlerv1.JobType{Name: name, Schema: []byte(*schema)})
 	}
 	m.JobTypes[0].Concurrency = uint32(*bound)
 	switch *mode {
@@ -128,6 +129,13 @@ func (w *work) run(start *handlerv1.Start, canceled chan handlerv1.Cancel_Reason
 	var o order
 	_ = json.Unmarshal(start.GetPayload(), &o)
 	wait := time.Duration(o.MS) * time.Millisecond
+	switch {
+	case *crashing:
+		os.Exit(3)
+	case rand.Float64() < *failing:
+		w.fail(start, &handlerv1.Failed{Code: "unlucky", Message: "failed by chance", Permanent: rand.IntN(2) == 0})
+		return
+	}
 	switch o.Do {
 	case "sleep":
 		select {

@@ -1,0 +1,84 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/job/schema"
+)
+
+// Ledger tells what a new version of a plugin would find. Its methods may be
+// called from any goroutine.
+type Ledger interface {
+	// Unfinished returns how many jobs of the type wait or run.
+	Unfinished(ctx context.Context, jobType string) (int64, error)
+	// Waiting returns the payloads of some jobs of the type that wait or run.
+	Waiting(ctx context.Context, jobType string) ([]Payload, error)
+}
+
+// Payload is what a job was accepted with.
+type Payload struct {
+	JobID job.ID
+	JSON  []byte
+}
+
+// compare returns an error when jobs that were accepted by the old manifest could
+// not be done by the new one: of a type that it does not have, or with a payload
+// that its schema refuses. Without a ledger there are none.
+func compare(ctx context.Context, ledger Ledger, before, now *manifest) error {
+	if ledger == nil {
+		return nil
+	}
+	for _, old := range before.specs {
+		at := slices.IndexFunc(now.specs, func(spec job.TypeSpec) bool { return spec.Type == old.Type })
+		if at < 0 {
+			if err := compareDropped(ctx, ledger, old.Type); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := compareSchema(ctx, ledger, old, now.specs[at]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func compareDropped(ctx context.Context, ledger Ledger, jobType string) error {
+	jobs, err := ledger.Unfinished(ctx, jobType)
+	switch {
+	case err != nil:
+		return abandoned{fmt.Errorf("it drops the job type %s, and whether there are jobs of it cannot be found out: %w", jobType, err)}
+	case jobs > 0:
+		return refused{fmt.Errorf("it drops the job type %s, of which %d jobs wait or run; force it to let them wait", jobType, jobs)}
+	}
+	return nil
+}
+
+func compareSchema(ctx context.Context, ledger Ledger, before, now job.TypeSpec) error {
+	if len(now.Schema) == 0 || bytes.Equal(before.Schema, now.Schema) {
+		return nil
+	}
+	compiled, err := schema.Compile(now.Schema)
+	if err != nil {
+		return refused{fmt.Errorf("job type %s: schema: %w", now.Type, err)}
+	}
+	payloads, err := ledger.Waiting(ctx, now.Type)
+	if err != nil {
+		return abandoned{fmt.Errorf("it changes the schema of the job type %s, and what it was used for cannot be found out: %w", now.Type, err)}
+	}
+	for _, payload := range payloads {
+		if wrong := compiled.Check(payload.JSON); len(wrong) > 0 {
+			place := wrong[0].Pointer
+			if place == "" {
+				place = "the payload"
+			}
+			return refused{fmt.Errorf("its schema of the job type %s refuses the payload of job %s, which was accepted: %s %s; force it to let such jobs fail",
+				now.Type, payload.JobID, place, wrong[0].Message)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,276 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/trial"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// role is what a generation is in its fleet.
+type role int
+
+const (
+	// candidate: it is to serve if it proves itself.
+	candidate role = iota
+	// serving: it takes attempts.
+	serving
+	// retired: it has served, and finishes what it has.
+	retired
+	// rejected: it was a candidate, and finishes what it has.
+	rejected
+)
+
+// generation is one version of a plugin as it was configured then: its binary,
+// which stays the same whatever becomes of the file, and its processes.
+type generation struct {
+	fleet    *fleet
+	config   Config
+	settings Settings
+	binary   *child.Binary
+	log      *slog.Logger
+	breaker  *breaker
+
+	// draining ends when the generation has to finish, killing when it has
+	// run out of time for it.
+	draining context.Context
+	drain    context.CancelFunc
+	killing  context.Context
+	kill     context.CancelFunc
+	// slots are what keeps processes up, and the attempts that have one of
+	// their own.
+	slots sync.WaitGroup
+	// limits says how those of the configuration are enforced.
+	limits []job.Enforcement
+	// news tells a swap that something has changed.
+	news chan struct{}
+
+	// What follows is guarded by the fleet.
+	role     role
+	live     []*process
+	manifest *manifest
+	// alone counts the attempts that have, or wait for, a process of their
+	// own.
+	alone int
+	// fault is why a candidate cannot serve; nil while nothing speaks against
+	// it.
+	fault error
+	// trial counts the attempts since the trial of a candidate began, lifetime
+	// all of them.
+	trial, lifetime trial.Tally
+}
+
+// newGeneration takes the binary over.
+func (f *fleet) newGeneration(config Config, binary *child.Binary, as role) *generation {
+	g := &generation{
+		fleet: f, config: config, settings: f.settings, binary: binary, role: as,
+		log:     f.log.With("digest", binary.Digest[:12]),
+		breaker: newBreaker(f.settings.Backoff), news: make(chan struct{}, 1),
+	}
+	g.draining, g.drain = context.WithCancel(f.quitting)
+	g.killing, g.kill = context.WithCancel(f.host.killing)
+	if g.limits = g.enforced(); len(g.limits) > 0 {
+		g.log.Info("limits of each process", "enforced", inWords(g.limits))
+	}
+	return g
+}
+
+// start begins to launch its processes.
+func (g *generation) start() {
+	for range g.config.Processes {
+		g.slots.Go(g.keepOneUp)
+	}
+}
+
+// keepOneUp launches a process and serves it, again and again, until the
+// generation drains. Each process slot has its own.
+func (g *generation) keepOneUp() {
+	for g.breaker.admit(g.draining) == nil {
+		p, err := g.launch(g.draining)
+		if err != nil {
+			g.launchFailed(err)
+			g.breaker.release()
+			continue
+		}
+		g.add(p)
+		g.breaker.release()
+		g.ended(p, p.serve())
+	}
+}
+
+func (g *generation) launchFailed(err error) {
+	if g.draining.Err() != nil {
+		return
+	}
+	if isRefusal(err) {
+		g.breaker.refuse()
+	} else {
+		g.breaker.fail()
+	}
+	g.log.Warn("plugin did not come up", "error", err, "broken", g.breaker.broken())
+	g.note(err)
+}
+
+func (g *generation) ended(p *process, cause error) {
+	up := time.Since(p.upSince)
+	log := g.log.With("pid", p.child.PID(), "up", up)
+	if cause == nil || errors.Is(cause, errClosing) {
+		log.Info("plugin process stopped")
+		return
+	}
+	if up >= g.settings.Backoff.StableAfter {
+		g.breaker.forgive()
+	}
+	cause = fmt.Errorf("pid %d: %w", p.child.PID(), cause)
+	if errors.Is(cause, errKilled) {
+		g.breaker.pause()
+	} else {
+		g.breaker.fail()
+		g.crashed()
+	}
+	log.Warn("plugin process ended", "error", cause, "broken", g.breaker.broken())
+	g.note(cause)
+}
+
+func (g *generation) crashed() {
+	g.fleet.mu.Lock()
+	defer g.fleet.mu.Unlock()
+	if g.role == serving || g.role == retired {
+		g.fleet.crashes++
+	}
+}
+
+// note records why a launch failed or a process ended: as an error of the
+// plugin, or as what speaks against a candidate.
+func (g *generation) note(err error) {
+	f := g.fleet
+	f.mu.Lock()
+	switch {
+	case g.role == serving || g.role == retired:
+		f.restarts++
+		f.lastError = err.Error()
+	case g.fault == nil && !errors.Is(err, errKilled):
+		g.fault = err
+	}
+	f.mu.Unlock()
+	g.signal()
+}
+
+func (g *generation) add(p *process) {
+	g.fleet.mu.Lock()
+	g.live = append(g.live, p)
+	g.fleet.mu.Unlock()
+	g.log.Info("plugin process up", "pid", p.child.PID(), "version", p.manifest.version, "concurrency", p.capacity)
+	g.signal()
+}
+
+func (g *generation) remove(p *process) {
+	g.fleet.mu.Lock()
+	g.live = slices.DeleteFunc(g.live, func(other *process) bool { return other == p })
+	g.fleet.mu.Unlock()
+	g.signal()
+}
+
+func (g *generation) signal() {
+	select {
+	case g.news <- struct{}{}:
+	default:
+	}
+	g.fleet.host.signal()
+}
+
+// leastLoaded is the process with a free slot for the type that has the fewest
+// attempts; nil when none has one. The fleet is locked.
+func (g *generation) leastLoaded(jobType string) *process {
+	var least *process
+	for _, p := range g.live {
+		if p.hasRoom(jobType) && (least == nil || p.inFlight < least.inFlight) {
+			least = p
+		}
+	}
+	return least
+}
+
+// room counts attempts and free slots. The fleet is locked.
+func (g *generation) room() (inFlight, free int) {
+	for _, p := range g.live {
+		inFlight += p.inFlight
+		free += p.capacity - p.inFlight
+	}
+	return inFlight, free
+}
+
+// pids are those of the processes that are up. The fleet is locked.
+func (g *generation) pids() []int {
+	var pids []int
+	for _, p := range g.live {
+		pids = append(pids, p.child.PID())
+	}
+	return pids
+}
+
+// version is what is known of it by now. The fleet is locked.
+func (g *generation) version() job.PluginVersion {
+	v := job.PluginVersion{Digest: g.binary.Digest}
+	if g.manifest != nil {
+		v.Version = g.manifest.version
+	}
+	return v
+}
+
+// agree takes the manifest for the generation's own. As long as processes are up
+// with another one it is refused: what a plugin serves would depend on the
+// process. The fleet is locked.
+func (g *generation) agree(m *manifest) error {
+	if g.manifest != nil && g.manifest.equal(m) {
+		return nil
+	}
+	if len(g.live) > 0 {
+		return errors.New("its manifest differs from the one of the plugin's processes that are up")
+	}
+	g.manifest = m
+	return nil
+}
+
+// settle frees the slots of attempts that have ended, and says what becomes of
+// them in the light of what the generation is.
+func (g *generation) settle(p *process, endings []ending) {
+	if len(endings) == 0 {
+		return
+	}
+	f := g.fleet
+	f.mu.Lock()
+	for i := range endings {
+		p.free(endings[i].attempt.jobType)
+		endings[i].outcome = g.judge(endings[i].outcome)
+	}
+	f.mu.Unlock()
+	f.host.signal()
+}
+
+// judge counts an outcome. One that speaks against a version that does not serve,
+// or not yet, is not charged to the job, which others can still do. The fleet is
+// locked.
+func (g *generation) judge(outcome job.Outcome) job.Outcome {
+	failed := false
+	switch outcome.Kind {
+	case job.Failure, job.PermanentFailure, job.Timeout, job.Crash:
+		failed = true
+	case job.Success, job.Snoozed:
+	default:
+		return outcome
+	}
+	g.lifetime.Add(failed)
+	g.trial.Add(failed)
+	if !failed || g.role == serving || g.role == retired {
+		return outcome
+	}
+	return onTrial(g.version(), outcome)
+}

@@ -1,0 +1,121 @@
+package child
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The digests of "abc" and of nothing.
+const (
+	digestOfABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+	emptyDigest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+)
+
+func pinned(t *testing.T, text string) *Binary {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "binary")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o700))
+	b, err := Pin(path)
+	require.NoError(t, err)
+	t.Cleanup(b.Close)
+	return b
+}
+
+func replace(t *testing.T, path, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path+".new", []byte(text), 0o700))
+	require.NoError(t, os.Rename(path+".new", path))
+}
+
+// executed is what a command made for the binary would execute.
+func executed(t *testing.T, b *Binary, checksum string) (content string, err error) {
+	t.Helper()
+	cmd := &exec.Cmd{Path: b.Path}
+	if err := b.command(cmd, checksum); err != nil {
+		return "", err
+	}
+	if len(cmd.ExtraFiles) == 0 {
+		text, err := os.ReadFile(cmd.Path)
+		require.NoError(t, err)
+		return string(text), nil
+	}
+	text := make([]byte, 100)
+	n, _ := cmd.ExtraFiles[0].ReadAt(text, 0)
+	return string(text[:n]), nil
+}
+
+func TestAPinnedBinaryIsWhatIsExecuted(t *testing.T) {
+	b := pinned(t, "abc")
+	require.Equal(t, digestOfABC, b.Digest)
+	for _, text := range []string{"", "abcd"} {
+		replace(t, b.Path, text)
+		content, err := executed(t, b, "")
+		require.NoError(t, err)
+		require.Equal(t, "abc", content)
+	}
+	require.NoError(t, os.Remove(b.Path))
+	content, err := executed(t, b, digestOfABC)
+	require.NoError(t, err)
+	require.Equal(t, "abc", content)
+}
+
+func TestABinaryThatIsWrittenOverInPlaceIsNotExecuted(t *testing.T) {
+	b := pinned(t, "abc")
+	require.NoError(t, os.WriteFile(b.Path, []byte("abcd"), 0o700))
+	_, err := executed(t, b, "")
+	require.ErrorIs(t, err, ErrReplaced)
+	require.ErrorContains(t, err, "was written over in place, and had the SHA-256 "+digestOfABC)
+	require.NoError(t, os.WriteFile(b.Path, []byte("abc"), 0o700))
+	content, err := executed(t, b, "")
+	require.NoError(t, err)
+	require.Equal(t, "abc", content)
+}
+
+func TestAScriptIsExecutedByItsPathWhileThatIsTheSame(t *testing.T) {
+	const script = "#!/bin/sh\n"
+	b := pinned(t, script)
+	replace(t, b.Path, "#!/bin/true\n")
+	_, err := executed(t, b, "")
+	require.ErrorIs(t, err, ErrReplaced)
+	require.ErrorContains(t, err, "scripts are executed by their path")
+	replace(t, b.Path, script)
+	content, err := executed(t, b, "")
+	require.NoError(t, err)
+	require.Equal(t, script, content)
+}
+
+func TestABinaryIsComparedByItsContent(t *testing.T) {
+	b := pinned(t, "abc")
+	info := b.Info()
+	_, err := executed(t, b, strings.ToUpper(digestOfABC))
+	require.NoError(t, err)
+	_, err = executed(t, b, emptyDigest)
+	require.ErrorIs(t, err, ErrChecksum)
+	// Also when everything but the content looks as before.
+	require.NoError(t, os.WriteFile(b.Path, []byte("abd"), 0o700))
+	require.NoError(t, os.Chtimes(b.Path, info.ModTime(), info.ModTime()))
+	_, err = executed(t, b, digestOfABC)
+	require.ErrorIs(t, err, ErrChecksum)
+}
+
+func TestABinaryIsHeldOpenByItsLastHolder(t *testing.T) {
+	b := pinned(t, "abc")
+	b.Share().Close()
+	_, err := executed(t, b, digestOfABC)
+	require.NoError(t, err)
+	b.Close()
+	_, err = executed(t, b, digestOfABC)
+	require.ErrorIs(t, err, os.ErrClosed)
+}
+
+func TestWhatCannotBeReadCannotBePinned(t *testing.T) {
+	_, err := Pin(filepath.Join(t.TempDir(), "missing"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = Digest(t.TempDir())
+	require.Error(t, err)
+}

@@ -1,0 +1,81 @@
+// Package trial judges a new version of a plugin by how its attempts end,
+// compared with those of the version that serves at the same time.
+package trial
+
+import (
+	"fmt"
+	"math"
+)
+
+// Tally counts attempts: those that ended one way or the other, and those of
+// them that failed. Attempts that were stopped or given back say nothing.
+type Tally struct {
+	Ended  int
+	Failed int
+}
+
+// Add counts an attempt.
+func (t *Tally) Add(failed bool) {
+	t.Ended++
+	if failed {
+		t.Failed++
+	}
+}
+
+func (t Tally) rate() float64 { return float64(t.Failed) / float64(max(t.Ended, 1)) }
+
+func (t Tally) String() string {
+	return fmt.Sprintf("%d of %d failed (%.0f %%)", t.Failed, t.Ended, 100*t.rate())
+}
+
+// How unlikely a difference must be, were there none. Final is for the look at the
+// end of a trial: three standard deviations, once in 740 looks. Looks on the way
+// are many, and have to be surer.
+const (
+	Final = 0.00135
+	Early = 1e-6
+)
+
+// leastDifference is by how much the rates of failures must differ for anybody
+// to care.
+const leastDifference = 0.05
+
+// Unsure reports whether the candidate has failed and too few of its attempts
+// have ended to tell whether that means anything.
+func Unsure(candidate Tally) bool { return candidate.Failed > 0 && candidate.Ended < 10 }
+
+// Worse reports whether the candidate fails clearly more often than the version
+// that serves: by five points at least, and by more than chance would have it
+// but for the given odds. That is Fisher's exact test, one-sided: of the F
+// failures among all N attempts, f or more fall on the n of the candidate with
+// the probability
+//
+//	Σ C(n, k) · C(N−n, F−k) / C(N, F)   for k from f to min(n, F)
+//
+// It holds for few attempts as for many, and asks for more where there is less to
+// compare with.
+func Worse(candidate, serving Tally, odds float64) bool {
+	if candidate.rate()-serving.rate() < leastDifference {
+		return false
+	}
+	attempts, failures := candidate.Ended+serving.Ended, candidate.Failed+serving.Failed
+	all := logChoose(attempts, failures)
+	chance := 0.0
+	for k := candidate.Failed; k <= min(candidate.Ended, failures); k++ {
+		chance += math.Exp(logChoose(candidate.Ended, k) + logChoose(serving.Ended, failures-k) - all)
+	}
+	return chance < odds
+}
+
+// logChoose is the logarithm of n over k.
+func logChoose(n, k int) float64 {
+	if k < 0 || k > n {
+		return math.Inf(-1)
+	}
+	return logFactorial(n) - logFactorial(k) - logFactorial(n-k)
+}
+
+func logFactorial(n int) float64 {
+	log, _ := math.Lgamma(float64(n) + 1)
+	return log
+}

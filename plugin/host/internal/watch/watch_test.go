@@ -1,0 +1,50 @@
+package watch
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const still = time.Second
+
+func TestAFileHasChangedWhenItIsAnotherAndStill(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "binary")
+	write := func(text string) os.FileInfo {
+		require.NoError(t, os.WriteFile(path+".new", []byte(text), 0o700))
+		require.NoError(t, os.Rename(path+".new", path))
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		return info
+	}
+	now := time.Now()
+	file := New(path, write("one"))
+	after := func(d time.Duration) bool { return file.Changed(now.Add(d), still) }
+
+	require.False(t, after(time.Hour), "it is what is known")
+	second := write("two")
+	require.False(t, after(time.Hour), "it may still be written")
+	require.False(t, after(time.Hour+still/2))
+	write("three")
+	require.False(t, after(time.Hour+still), "it is yet another")
+	require.True(t, after(time.Hour+2*still))
+	require.True(t, after(time.Hour+3*still), "nobody has dealt with it")
+
+	file.Know(file.Seen())
+	require.False(t, after(2*time.Hour))
+	require.NoError(t, os.Remove(path))
+	require.False(t, after(3*time.Hour), "it is missing")
+	require.False(t, after(4*time.Hour))
+	third := write("one")
+	require.NotEqual(t, second, third)
+	require.False(t, after(5*time.Hour))
+	require.True(t, after(5*time.Hour+still))
+
+	file.Know(file.Seen())
+	require.NoError(t, os.Chtimes(path, now, now.Add(time.Hour)))
+	require.False(t, after(6*time.Hour))
+	require.True(t, after(6*time.Hour+still), "whoever touches it may have written to it")
+}

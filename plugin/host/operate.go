@@ -1,0 +1,152 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+var errDisabling = errors.New("the plugin was disabled")
+
+// Swap puts what stands under the plugin's path in the place of the version that
+// serves, as when the file has changed; with force, whatever the manifest says.
+// It returns how that went. When ctx ends before, it returns an error, and the
+// swap goes on. A name that no plugin has is job.ErrNoPlugin, here and below.
+func (h *Host) Swap(ctx context.Context, name string, force bool) (job.PluginSwap, error) {
+	return h.ordered(ctx, name, func(f *fleet) job.PluginSwap {
+		f.mu.Lock()
+		config := f.config
+		f.mu.Unlock()
+		return f.swap(plan{trigger: job.SwapByRequest, config: config, force: force})
+	})
+}
+
+// Restart replaces the processes of the plugin by others of the same version, one
+// set beside the other, and returns how that went, as Swap does.
+func (h *Host) Restart(ctx context.Context, name string) (job.PluginSwap, error) {
+	return h.ordered(ctx, name, (*fleet).restart)
+}
+
+func (h *Host) ordered(ctx context.Context, name string, do func(*fleet) job.PluginSwap) (job.PluginSwap, error) {
+	done := make(chan job.PluginSwap, 1)
+	f := h.roster.Load().byName[name]
+	if f == nil || !f.order(func() { done <- do(f) }) {
+		return job.PluginSwap{}, fmt.Errorf("plugin %s: %w", name, job.ErrNoPlugin)
+	}
+	select {
+	case s := <-done:
+		return s, nil
+	case <-ctx.Done():
+		return job.PluginSwap{}, fmt.Errorf("plugin %s: the swap is still under way: %w", name, ctx.Err())
+	}
+}
+
+// Disable lets the plugin finish what it has and stops its processes. Nothing of
+// it is started until it is enabled; its jobs stay queued. It returns when no more
+// attempts are begun. A plugin that is disabled stays so.
+func (h *Host) Disable(ctx context.Context, name string) error {
+	f := h.roster.Load().byName[name]
+	if f != nil {
+		f.abandonSwap(errDisabling)
+	}
+	return h.obeyed(ctx, name, func(f *fleet) error { f.disable(); return nil })
+}
+
+// Enable starts a plugin that was disabled, with what stands under its path now.
+// One that is not disabled is left as it is.
+func (h *Host) Enable(ctx context.Context, name string) error {
+	return h.obeyed(ctx, name, (*fleet).enable)
+}
+
+func (h *Host) obeyed(ctx context.Context, name string, do func(*fleet) error) error {
+	done := make(chan error, 1)
+	f := h.roster.Load().byName[name]
+	if f == nil || !f.order(func() { done <- do(f) }) {
+		return fmt.Errorf("plugin %s: %w", name, job.ErrNoPlugin)
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("plugin %s: a swap is under way before: %w", name, ctx.Err())
+	}
+}
+
+// abandonSwap breaks off the swap that is under way.
+func (f *fleet) abandonSwap(why error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.breakOff != nil {
+		f.breakOff(why)
+	}
+}
+
+// Reload makes these the configured plugins. Those that are new are started,
+// those that are missing finish what they have and stop, and where anything
+// differs in what is launched, also the content of the binary, the new version
+// takes the place of the old one as in a swap. It does not wait for any of that.
+// When it returns an error, nothing has changed.
+func (h *Host) Reload(plugins []Config) error {
+	if err := validateAll(plugins); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing {
+		return errors.New("the plugin host is closing")
+	}
+	present := h.roster.Load()
+	next := &roster{byName: make(map[string]*fleet)}
+	var added []*fleet
+	for _, config := range plugins {
+		config = absolute(config)
+		f := present.byName[config.Name]
+		if f == nil {
+			var err error
+			if f, err = newFleet(h, h.settings, config); err != nil {
+				discard(added)
+				return fmt.Errorf("plugin %s: %w", config.Name, err)
+			}
+			added = append(added, f)
+		}
+		next.add(f)
+	}
+	h.roster.Store(next)
+	for _, f := range present.fleets {
+		if next.byName[f.name] == nil {
+			h.dismiss(f)
+		}
+	}
+	for _, f := range added {
+		h.slots.Go(f.conduct)
+	}
+	for _, config := range plugins {
+		config = absolute(config)
+		if f := present.byName[config.Name]; f != nil {
+			f.order(func() { f.reconfigure(config) })
+		}
+	}
+	h.signal()
+	return nil
+}
+
+// discard drops plugins that were never started.
+func discard(fleets []*fleet) {
+	for _, f := range fleets {
+		f.quit()
+		f.current.binary.Close()
+	}
+}
+
+// dismiss takes a plugin out of service. The host is locked.
+func (h *Host) dismiss(f *fleet) {
+	f.log.Info("plugin removed")
+	f.quit()
+	for name, owner := range h.owners {
+		if owner == f {
+			delete(h.owners, name)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package host
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+func TestARestartReplacesTheProcessesAndHarmsNothing(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	config := v.config()
+	config.Watch, config.Canary.Period = false, time.Hour // a restart is no trial
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 1)
+	before := h.status("plugin")
+	v.install("-version", "2") // what serves is restarted, not what is there
+	load := h.load(4)
+	for range 3 {
+		swap, err := h.Restart(t.Context(), "plugin")
+		require.NoError(t, err)
+		require.Equal(t, job.SwapPromoted, swap.Result, swap.Reason)
+		require.Equal(t, job.SwapByRestart, swap.Trigger)
+		require.Equal(t, swap.From, swap.To)
+	}
+	load.end(t)
+	require.Zero(t, load.onTrial.Load())
+	now := h.status("plugin")
+	require.Equal(t, before.PluginVersion, now.PluginVersion)
+	require.NotEqual(t, before.PIDs, now.PIDs)
+	h.eventually(func() bool { return !alive(before.PIDs[0]) }, "the old process stops")
+}
+
+func TestADisabledPluginFinishesAndStaysVisible(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	h := startHost(t, nil, v.config())
+	_, r := h.begin("plugin", `{"do":"sleep","ms":300}`)
+	pid := h.status("plugin").PIDs[0]
+	require.NoError(t, h.Disable(t.Context(), "plugin"))
+	require.NoError(t, h.Disable(t.Context(), "plugin"))
+	require.Empty(t, h.Pools())
+	_, err := h.Start("plugin", assignment(`{}`), newReport())
+	require.ErrorIs(t, err, ErrNoSlot)
+	require.Equal(t, job.Success, h.outcome(r).Kind)
+	h.eventually(func() bool { return !alive(pid) }, "its process stops")
+
+	v.install("-version", "2")
+	require.Equal(t, job.SwapRefused, h.swap(false).Result)
+	status := h.status("plugin")
+	require.Equal(t, job.PluginDisabled, status.State)
+	require.Equal(t, "1", status.Version)
+	require.Equal(t, []string{"TEST"}, status.Types)
+	require.Empty(t, status.PIDs)
+	require.Len(t, h.Types(), 1)
+
+	require.NoError(t, h.Enable(t.Context(), "plugin"))
+	require.NoError(t, h.Enable(t.Context(), "plugin"))
+	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
+	require.Equal(t, "2", h.status("plugin").Version)
+	require.ErrorIs(t, h.Disable(t.Context(), "nobody"), job.ErrNoPlugin)
+}
+
+func TestDisablingBreaksASwapOff(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	config := v.config()
+	config.Canary.Period = time.Hour
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 1)
+	v.install("-version", "2")
+	h.eventually(func() bool { return h.status("plugin").Candidate != nil }, "a swap begins")
+	require.NoError(t, h.Disable(t.Context(), "plugin"))
+	last := h.status("plugin").LastSwap
+	require.Equal(t, job.SwapAbandoned, last.Result)
+	require.Equal(t, "the plugin was disabled", last.Reason)
+	h.eventually(func() bool { return len(processesOf(h.dir)) == 0 }, "no process is left")
+}
+
+func TestReloadStartsStopsAndReplaces(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	kept, removed := v.config(), misbehaving("removed", "-types", "REMOVED")
+	kept.Watch, kept.Canary.Period = false, 0
+	h := startHost(t, nil, kept, removed)
+	h.awaitUp("plugin", 1)
+	_, r := h.begin("removed", `{"do":"sleep","ms":300}`)
+	pids := h.status("plugin").PIDs
+
+	require.NoError(t, h.Reload([]Config{kept, misbehaving("added", "-types", "REMOVED")}))
+	require.Equal(t, job.Success, h.outcome(r).Kind)
+	require.Equal(t, job.Success, h.run("added", `{}`).Kind)
+	_, err := h.Start("removed", assignment(`{}`), newReport())
+	require.ErrorIs(t, err, ErrNoSlot)
+	require.Len(t, h.Status(), 2)
+	require.Equal(t, pids, h.status("plugin").PIDs, "nothing has changed for it")
+	require.Nil(t, h.status("plugin").LastSwap)
+
+	changed := kept
+	changed.Env = append([]string{"GIVEN=now"}, kept.Env...)
+	changed.Processes = 2
+	require.NoError(t, h.Reload([]Config{changed}))
+	swap := h.awaitSwap(nil)
+	require.Equal(t, job.SwapPromoted, swap.Result, swap.Reason)
+	require.Equal(t, job.SwapByConfig, swap.Trigger)
+	require.Contains(t, string(h.run("plugin", do("environment")).Result), "GIVEN=now")
+	require.Len(t, h.status("plugin").PIDs, 2)
+
+	v.install("-version", "2")
+	require.NoError(t, h.Reload([]Config{changed}))
+	require.Equal(t, "2", h.awaitSwap(&swap).To.Version, "a reload looks at the file too")
+
+	broken := changed
+	broken.Processes = 0
+	require.Error(t, h.Reload([]Config{broken}))
+	missing := misbehaving("missing")
+	missing.Path = "/no/such/binary"
+	require.Error(t, h.Reload([]Config{changed, missing}))
+	require.Len(t, h.Status(), 1)
+	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
+}
+
+func TestAPluginCanBeRemovedAndAddedAgain(t *testing.T) {
+	good := misbehaving("good")
+	h := startHost(t, nil, good)
+	for range 3 {
+		require.Equal(t, job.Success, h.run("good", `{}`).Kind)
+		_, r := h.begin("good", `{"do":"sleep","ms":200}`)
+		require.NoError(t, h.Reload(nil))
+		require.Empty(t, h.Status())
+		require.NoError(t, h.Reload([]Config{good}))
+		require.Equal(t, job.Success, h.outcome(r).Kind)
+	}
+}

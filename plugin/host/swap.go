@@ -1,0 +1,304 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/trial"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// plan is a swap that somebody wants.
+type plan struct {
+	trigger job.SwapTrigger
+	config  Config
+	// binary is what to start; nil for what stands under the path.
+	binary *child.Binary
+	// force leaves the manifests uncompared.
+	force bool
+}
+
+// Why a new version does not serve. Anything else is a fault of its own, for
+// which it is rolled back.
+type (
+	// refused says that it may not.
+	refused struct{ error }
+	// abandoned says that it could not be found out.
+	abandoned struct{ error }
+)
+
+func (r refused) Unwrap() error   { return r.error }
+func (a abandoned) Unwrap() error { return a.error }
+
+// swap starts another version beside the one that serves, and puts it in its
+// place if it proves itself. It returns when that is decided; the one that has
+// lost drains after that. Only the conductor calls it.
+func (f *fleet) swap(p plan) job.PluginSwap {
+	ctx, breakOff := context.WithCancelCause(f.quitting)
+	defer breakOff(nil)
+	s := f.beginSwap(p, breakOff)
+	g, err := f.nominate(p, &s)
+	if err == nil {
+		err = f.prove(ctx, g, p)
+	}
+	if err == nil {
+		err = f.promote(g)
+	}
+	if err != nil && g != nil {
+		f.reject(g)
+	}
+	s = f.endSwap(p, s, g, err)
+	switch {
+	case s.Result == job.SwapAbandoned:
+		f.lookAfter = time.Now().Add(lookAgainAfter)
+	case g != nil:
+		f.watched.Know(g.binary.Info())
+	}
+	return s
+}
+
+func (f *fleet) brokenOff(ctx context.Context) error {
+	if f.quitting.Err() != nil {
+		return abandoned{errors.New("the plugin is being stopped")}
+	}
+	return abandoned{context.Cause(ctx)}
+}
+
+func (f *fleet) beginSwap(p plan, breakOff context.CancelCauseFunc) job.PluginSwap {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.breakOff = breakOff
+	s := job.PluginSwap{Trigger: p.trigger, From: f.servedLocked(), BegunAt: time.Now()}
+	f.lastSwap = &s
+	return s
+}
+
+// servedLocked is the version that serves, or served last.
+func (f *fleet) servedLocked() job.PluginVersion {
+	v := f.current.version()
+	if v.Version == "" && f.manifest != nil {
+		v.Version = f.manifest.version
+	}
+	return v
+}
+
+// nominate pins the new version and begins to launch it.
+func (f *fleet) nominate(p plan, s *job.PluginSwap) (*generation, error) {
+	binary := p.binary
+	if binary == nil {
+		var err error
+		if binary, err = child.Pin(p.config.Path); err != nil {
+			return nil, refused{err}
+		}
+	}
+	s.To.Digest = binary.Digest
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	g := f.newGeneration(p.config, binary, candidate)
+	f.next = g
+	shown := *s
+	f.lastSwap = &shown
+	f.log.Info("plugin swap begins", "trigger", string(p.trigger), "from_digest", s.From.Digest, "digest", binary.Digest)
+	switch {
+	case f.disabled:
+		return g, refused{errors.New("the plugin is disabled")}
+	case p.config.Checksum != "" && !strings.EqualFold(p.config.Checksum, binary.Digest):
+		return g, refused{fmt.Errorf("%w: it is %s", child.ErrChecksum, binary.Digest)}
+	}
+	g.start()
+	return g, nil
+}
+
+// prove finds out whether the candidate can serve: whether it starts, whether it
+// takes what its predecessor has accepted, and whether it does on trial as well
+// as that one. A plugin that is down has nothing to lose by a version that starts.
+func (f *fleet) prove(ctx context.Context, g *generation, p plan) error {
+	if err := f.await(ctx, g, 1); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	before, now := f.manifest, g.manifest
+	f.mu.Unlock()
+	if !p.force && before != nil {
+		bounded, cancel := context.WithTimeout(ctx, compareWithin)
+		err := compare(bounded, f.settings.Ledger, before, now)
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+	if err := f.await(ctx, g, g.config.Processes); err != nil {
+		return err
+	}
+	if p.trigger == job.SwapByRestart || p.config.Canary.Period <= 0 || !f.up() {
+		return nil
+	}
+	return f.try(ctx, g, p.config.Canary.Period)
+}
+
+func (f *fleet) up() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.current.role == serving && len(f.current.live) > 0
+}
+
+// await waits until so many processes of the candidate are up. It returns what
+// speaks against the candidate as soon as anything does.
+func (f *fleet) await(ctx context.Context, g *generation, processes int) error {
+	for {
+		f.mu.Lock()
+		fault, up := g.fault, len(g.live)
+		f.mu.Unlock()
+		switch {
+		case fault != nil:
+			return fault
+		case up >= processes:
+			return nil
+		}
+		select {
+		case <-g.news:
+		case <-ctx.Done():
+			return f.brokenOff(ctx)
+		}
+	}
+}
+
+// compareWithin bounds the questions to the ledger. When they cannot be answered,
+// the file is looked at again after lookAgainAfter.
+const (
+	compareWithin  = 10 * time.Second
+	lookAgainAfter = 10 * time.Second
+)
+
+// The looks at a trial: so many on the way in each period, and so many periods at
+// most, for a version that has failed too seldom to tell what that means.
+const (
+	looksAPeriod = 10
+	longestTrial = 10
+)
+
+// try gives the candidate its share of the starts for a period.
+func (f *fleet) try(ctx context.Context, g *generation, period time.Duration) error {
+	f.setOnTrial(g, true)
+	defer f.setOnTrial(g, false)
+	f.log.Info("plugin version on trial", "version", g.manifest.version, "digest", g.binary.Digest, "period", period)
+	looks := time.NewTicker(max(period/looksAPeriod, time.Millisecond))
+	defer looks.Stop()
+	begun := time.Now()
+	for {
+		select {
+		case <-looks.C:
+		case <-g.news:
+		case <-ctx.Done():
+			return f.brokenOff(ctx)
+		}
+		took := time.Since(begun)
+		odds := trial.Early
+		if took >= period {
+			odds = trial.Final
+		}
+		unsure, err := f.verdict(g, odds)
+		if err != nil {
+			return err
+		}
+		if took >= period && !(unsure && took < longestTrial*period) {
+			return nil
+		}
+	}
+}
+
+func (f *fleet) setOnTrial(g *generation, on bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.onTrial, f.due = on, 1
+	if on {
+		g.trial, f.current.trial = trial.Tally{}, trial.Tally{}
+	}
+}
+
+// verdict returns what speaks against a candidate on trial, and whether it is too
+// early to tell.
+func (f *fleet) verdict(g *generation, odds float64) (unsure bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if g.fault != nil {
+		return false, g.fault
+	}
+	others := f.current.trial
+	if others.Ended == 0 {
+		others = f.current.lifetime
+	}
+	if trial.Worse(g.trial, others, odds) {
+		return false, fmt.Errorf("it fails more often: of its attempts %s, of those of the version that serves %s", g.trial, others)
+	}
+	return trial.Unsure(g.trial), nil
+}
+
+// promote lets the candidate serve, in one step with the retirement of its
+// predecessor.
+func (f *fleet) promote(g *generation) error {
+	h := f.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if g.fault != nil {
+		return g.fault
+	}
+	if f.current.role == serving {
+		f.retire(f.current, retired)
+	}
+	g.role = serving
+	f.current, f.next, f.manifest = g, nil, g.manifest
+	h.claimTypes(f)
+	return nil
+}
+
+// reject has a candidate finish what it has.
+func (f *fleet) reject(g *generation) {
+	h := f.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.next = nil
+	f.retire(g, rejected)
+	h.claimTypes(f)
+}
+
+// endSwap records how it went.
+func (f *fleet) endSwap(p plan, s job.PluginSwap, g *generation, err error) job.PluginSwap {
+	s.EndedAt, s.Result = time.Now(), job.SwapPromoted
+	if err != nil {
+		s.Result, s.Reason = job.SwapRolledBack, err.Error()
+	}
+	switch {
+	case errors.As(err, new(refused)):
+		s.Result = job.SwapRefused
+	case errors.As(err, new(abandoned)):
+		s.Result = job.SwapAbandoned
+	}
+	f.mu.Lock()
+	if g != nil {
+		s.To = g.version()
+	}
+	shown := s
+	f.lastSwap, f.breakOff = &shown, nil
+	f.mu.Unlock()
+	if f.spurned = ""; s.Result == job.SwapRolledBack || s.Result == job.SwapRefused {
+		f.spurned = s.To.Digest
+	}
+	log := f.log.With("trigger", string(p.trigger), "result", string(s.Result), "took", s.EndedAt.Sub(s.BegunAt),
+		"from_version", s.From.Version, "from_digest", s.From.Digest, "version", s.To.Version, "digest", s.To.Digest)
+	if err != nil {
+		log.Warn("plugin swap ended; the version that served stays", "reason", s.Reason)
+	} else {
+		log.Info("plugin swap ended; the new version serves")
+	}
+	f.host.signal()
+	return s
+}

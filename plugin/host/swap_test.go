@@ -1,0 +1,418 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// versioned is a plugin whose binary can be replaced.
+type versioned struct {
+	t    *testing.T
+	path string
+}
+
+func newVersioned(t *testing.T) *versioned {
+	return &versioned{t: t, path: filepath.Join(t.TempDir(), "plugin")}
+}
+
+// install puts a version that behaves as the flags say under the path, as a
+// deployment does: by renaming.
+func (v *versioned) install(flags ...string) {
+	v.t.Helper()
+	text, err := os.ReadFile(hostile)
+	require.NoError(v.t, err)
+	text = fmt.Appendf(text, "\nhostile flags: %s", strings.Join(flags, " "))
+	v.write(text)
+}
+
+// script puts a script under the path that executes the test plugin.
+func (v *versioned) script(flags ...string) {
+	v.t.Helper()
+	v.write(fmt.Appendf(nil, "#!/bin/sh\nexec %s %s\n", hostile, strings.Join(flags, " ")))
+}
+
+func (v *versioned) write(text []byte) {
+	v.t.Helper()
+	require.NoError(v.t, os.WriteFile(v.path+".new", text, 0o755))
+	require.NoError(v.t, os.Rename(v.path+".new", v.path))
+}
+
+// config watches the file and tries new versions for a moment.
+func (v *versioned) config() Config {
+	config := misbehaving("plugin")
+	config.Path, config.Watch = v.path, true
+	config.Canary = Canary{Share: 0.3, Period: 300 * time.Millisecond}
+	return config
+}
+
+// awaitSwap waits for the end of a swap that began after the one before.
+func (h *testHost) awaitSwap(before *job.PluginSwap) job.PluginSwap {
+	h.t.Helper()
+	var last *job.PluginSwap
+	h.eventually(func() bool {
+		last = h.status("plugin").LastSwap
+		return last != nil && last.Result != "" && (before == nil || last.BegunAt.After(before.BegunAt))
+	}, "a swap ends")
+	return *last
+}
+
+func (h *testHost) swap(force bool) job.PluginSwap {
+	h.t.Helper()
+	s, err := h.Swap(h.t.Context(), "plugin", force)
+	require.NoError(h.t, err)
+	return s
+}
+
+// load keeps attempts running until it is stopped.
+type load struct {
+	started, succeeded, onTrial atomic.Int64
+	mu                          sync.Mutex
+	others                      []job.Outcome
+	stop                        chan struct{}
+	workers                     sync.WaitGroup
+}
+
+func (h *testHost) load(workers int) *load {
+	l := &load{stop: make(chan struct{})}
+	for worker := range workers {
+		random := rand.New(rand.NewPCG(uint64(worker), 1))
+		l.workers.Go(func() {
+			for {
+				select {
+				case <-l.stop:
+					return
+				default:
+				}
+				r := newReport()
+				if _, err := h.Start("plugin", assignment(fmt.Sprintf(`{"do":"sleep","ms":%d}`, random.IntN(4))), r); err != nil {
+					time.Sleep(time.Millisecond)
+					continue
+				}
+				l.started.Add(1)
+				l.count(<-r.done)
+			}
+		})
+	}
+	return l
+}
+
+func (l *load) count(outcome job.Outcome) {
+	switch {
+	case outcome.Kind == job.Success:
+		l.succeeded.Add(1)
+	case outcome.Kind == job.GivenBack && outcome.Code == CodeCanary:
+		l.onTrial.Add(1)
+	default:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.others = append(l.others, outcome)
+	}
+}
+
+// end stops the load, and checks that every attempt has ended, uncharged or well.
+func (l *load) end(t *testing.T) {
+	t.Helper()
+	close(l.stop)
+	l.workers.Wait()
+	require.Empty(t, l.others, "an attempt was charged for a swap")
+	require.Equal(t, l.started.Load(), l.succeeded.Load()+l.onTrial.Load())
+}
+
+func TestAChangedFileTakesOver(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	h := startHost(t, nil, v.config())
+	h.awaitUp("plugin", 1)
+	before := h.status("plugin")
+	require.Equal(t, "1", before.Version)
+	require.Equal(t, checksum(t, v.path), before.Digest)
+
+	v.install("-version", "2")
+	swap := h.awaitSwap(nil)
+	require.Equal(t, job.SwapPromoted, swap.Result, swap.Reason)
+	require.Equal(t, job.SwapByFile, swap.Trigger)
+	require.Equal(t, before.PluginVersion, swap.From)
+	now := h.status("plugin")
+	require.Equal(t, job.PluginVersion{Version: "2", Digest: checksum(t, v.path)}, now.PluginVersion)
+	require.Equal(t, now.PluginVersion, swap.To)
+	require.Equal(t, "2", h.Pools()[0].Version)
+	require.Equal(t, "2", h.Types()[0].Version)
+	h.eventually(func() bool { return !alive(before.PIDs[0]) }, "the old version stops")
+	require.Zero(t, h.status("plugin").Restarts)
+	for _, line := range []string{"plugin swap begins", "plugin version on trial", "the new version serves", "plugin version stopped"} {
+		h.eventually(func() bool { return strings.Contains(h.journal.String(), line) }, line)
+	}
+}
+
+func TestSwapsUnderLoadLoseNothingAndChargeNothing(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "0")
+	config := v.config()
+	config.Processes = 2
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 2)
+	load := h.load(8)
+	var last *job.PluginSwap
+	for version := 1; version <= 20; version++ {
+		v.install("-version", fmt.Sprint(version))
+		swap := h.awaitSwap(last)
+		require.Equal(t, job.SwapPromoted, swap.Result, swap.Reason)
+		require.Equal(t, fmt.Sprint(version), h.status("plugin").Version)
+		last = &swap
+	}
+	for i, bad := range []struct{ flags, reason string }{
+		{"-mode exit", "it ended during its start: exit status 1"},
+		{"-crashing", "exit status 3"},
+		{"-failing 0.3", "it fails more often: of its attempts "},
+		{"-mode badschema", "its manifest is refused"},
+		{"-failing 1", "it fails more often: of its attempts "},
+	} {
+		v.install("-version", fmt.Sprint("bad", i), bad.flags)
+		swap := h.awaitSwap(last)
+		require.Equal(t, job.SwapRolledBack, swap.Result, bad.flags)
+		require.Contains(t, swap.Reason, bad.reason)
+		require.Equal(t, "20", h.status("plugin").Version)
+		last = &swap
+	}
+	load.end(t)
+	require.Positive(t, load.onTrial.Load())
+	require.Zero(t, h.status("plugin").Restarts, "a version that served was harmed")
+	h.eventually(func() bool { return len(processesOf(h.dir)) == 2 }, "nothing is left of the others")
+}
+
+func TestAVersionOnTrialGetsItsShare(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	config := v.config()
+	config.Watch, config.Canary = false, Canary{Share: 0.1, Period: time.Minute}
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 1)
+	old := h.status("plugin").PIDs[0]
+	v.install("-version", "2")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := h.Swap(ctx, "plugin", false)
+		ended <- err
+	}()
+	h.eventually(func() bool {
+		next := h.status("plugin").Candidate
+		return next != nil && next.State == job.CandidateOnTrial
+	}, "the new version is on trial")
+	candidate := h.status("plugin").Candidate
+	require.Equal(t, "2", candidate.Version)
+	require.Equal(t, "1", h.Pools()[0].Version, "claims see one pool")
+	require.Equal(t, DefaultConcurrency, h.free("plugin"))
+	require.Len(t, h.Pools(), 1)
+
+	ran := map[int]int{}
+	for range 50 {
+		ran[identityOf(t, h.run("plugin", do("identity"))).PID]++
+	}
+	require.Equal(t, map[int]int{candidate.PIDs[0]: 5, old: 45}, ran)
+	require.Equal(t, 5, h.status("plugin").Candidate.Ended)
+
+	cancel()
+	require.ErrorContains(t, <-ended, "the swap is still under way")
+	require.NotNil(t, h.status("plugin").Candidate, "who waits no longer does not end it")
+}
+
+func TestAFailureOnTrialIsNotCharged(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	config := v.config()
+	config.Canary = Canary{Share: 1, Period: time.Minute}
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 1)
+	v.install("-version", "2")
+	h.eventually(func() bool {
+		next := h.status("plugin").Candidate
+		return next != nil && next.State == job.CandidateOnTrial
+	}, "the new version is on trial")
+	for _, what := range []string{"fail", "fail-permanently", "nothing"} {
+		outcome := h.run("plugin", do(what))
+		require.Equal(t, job.GivenBack, outcome.Kind, what)
+		require.Equal(t, CodeCanary, outcome.Code)
+		require.Contains(t, outcome.Message, `on version "2"`)
+	}
+	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
+	require.Equal(t, job.Snoozed, h.run("plugin", do("snooze")).Kind)
+	run, r := h.begin("plugin", `{"do":"fail-when-canceled"}`)
+	run.Cancel(job.CancelTimeout)
+	require.Equal(t, CodeCanary, h.outcome(r).Code)
+
+	// A death ends the trial; what was in the process is done by others.
+	_, bystander := h.begin("plugin", `{"do":"sleep","ms":60000}`)
+	for _, outcome := range []job.Outcome{h.run("plugin", do("exit")), h.outcome(bystander)} {
+		require.Equal(t, job.GivenBack, outcome.Kind)
+		require.Equal(t, CodeCanary, outcome.Code)
+		require.Contains(t, outcome.Message, "exit status 3")
+	}
+	swap := h.awaitSwap(nil)
+	require.Equal(t, job.SwapRolledBack, swap.Result)
+	require.Contains(t, swap.Reason, "exit status 3")
+	require.Equal(t, job.Failure, h.run("plugin", do("fail")).Kind)
+}
+
+func TestTheOldVersionIsLaunchedAgainThoughTheFileIsTheNewOne(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	h := startHost(t, nil, v.config())
+	h.awaitUp("plugin", 1)
+	v.install("-version", "2", "-mode", "exit")
+	swap := h.awaitSwap(nil)
+	require.Equal(t, job.SwapRolledBack, swap.Result)
+
+	require.Equal(t, job.Crash, h.run("plugin", do("exit")).Kind)
+	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
+	require.Equal(t, "1", h.status("plugin").Version)
+	_, r := h.beginAlone("plugin", `{}`)
+	require.Equal(t, job.Success, h.outcome(r).Kind)
+
+	// It is not tried again by itself, also when it is touched.
+	now := time.Now()
+	require.NoError(t, os.Chtimes(v.path, now, now))
+	for range 20 {
+		require.Equal(t, job.Success, h.run("plugin", `{"do":"sleep","ms":20}`).Kind)
+	}
+	require.Equal(t, swap.BegunAt, h.status("plugin").LastSwap.BegunAt)
+	require.Equal(t, job.SwapRolledBack, h.swap(false).Result, "it is tried when somebody asks")
+
+	v.install("-version", "3")
+	require.Equal(t, job.SwapPromoted, h.awaitSwap(h.status("plugin").LastSwap).Result)
+}
+
+func TestAScriptThatWasReplacedIsNotTakenForTheOldOne(t *testing.T) {
+	v := newVersioned(t)
+	v.script("-version", "1")
+	old, err := os.ReadFile(v.path)
+	require.NoError(t, err)
+	h := startHost(t, nil, v.config())
+	h.awaitUp("plugin", 1)
+	v.script("-version", "2", "-mode", "exit")
+	require.Equal(t, job.SwapRolledBack, h.awaitSwap(nil).Result)
+
+	require.Equal(t, job.Crash, h.run("plugin", do("exit")).Kind)
+	h.eventually(func() bool { return h.status("plugin").State == job.PluginBroken }, "the old one cannot be launched")
+	require.Contains(t, h.status("plugin").LastError, "is no longer the script with the SHA-256 "+h.status("plugin").Digest)
+
+	v.write(old)
+	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
+	require.Equal(t, "1", h.status("plugin").Version)
+}
+
+func TestAScriptThatIsWrittenOverInPlaceIsNotTakenForTheOldOne(t *testing.T) {
+	v := newVersioned(t)
+	v.script("-version", "1")
+	config := v.config()
+	config.Watch = false
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 1)
+	require.NoError(t, os.WriteFile(v.path, []byte("#!/bin/sh\nexec "+hostile+" -version 2.0\n"), 0o755))
+	require.Equal(t, job.Crash, h.run("plugin", do("exit")).Kind)
+	h.eventually(func() bool { return h.status("plugin").State == job.PluginBroken }, "the old one cannot be launched")
+	require.Contains(t, h.status("plugin").LastError, "was written over in place")
+	require.Equal(t, job.SwapPromoted, h.swap(false).Result)
+	require.Equal(t, "2.0", h.status("plugin").Version)
+}
+
+func TestAVersionWithAnotherChecksumThanTheConfiguredOneIsRefused(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	config := v.config()
+	config.Checksum = checksum(t, v.path)
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 1)
+	v.install("-version", "2")
+	swap := h.awaitSwap(nil)
+	require.Equal(t, job.SwapRefused, swap.Result)
+	require.Contains(t, swap.Reason, "does not have the configured checksum: it is "+checksum(t, v.path))
+	require.Equal(t, "1", h.status("plugin").Version)
+	require.Equal(t, job.Crash, h.run("plugin", do("exit")).Kind)
+	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
+	require.Equal(t, "1", h.status("plugin").Version)
+}
+
+func TestTheOldVersionDrainsOnlySoLong(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	h := startHost(t, func(s *Settings) { s.DrainTimeout = 3 * time.Second }, v.config())
+	_, hangs := h.begin("plugin", do("ignore-with-child"))
+	_, aloneHangs := h.beginAlone("plugin", do("ignore-with-child"))
+	h.progress(hangs)
+	h.progress(aloneHangs)
+	old := h.status("plugin").PIDs[0]
+	v.install("-version", "2")
+	require.Equal(t, job.SwapPromoted, h.awaitSwap(nil).Result)
+	require.True(t, alive(old))
+	require.Equal(t, 2, h.status("plugin").Draining)
+	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
+	require.Equal(t, job.GivenBack, h.outcome(hangs).Kind)
+	require.Equal(t, job.GivenBack, h.outcome(aloneHangs).Kind)
+	h.eventually(func() bool { return !alive(old) && h.status("plugin").Draining == 0 }, "the old version is killed")
+	require.Zero(t, h.status("plugin").Crashes)
+}
+
+func TestClosingInTheMiddleOfASwapLeavesNothing(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	config := v.config()
+	config.Canary = Canary{Share: 1, Period: time.Minute}
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 1)
+	v.install("-version", "2")
+	h.eventually(func() bool {
+		next := h.status("plugin").Candidate
+		return next != nil && next.State == job.CandidateOnTrial
+	}, "the new version is on trial")
+	_, r := h.begin("plugin", `{"do":"sleep","ms":300}`)
+	require.NoError(t, h.Close(t.Context()))
+	require.Equal(t, job.Success, h.outcome(r).Kind)
+	require.Equal(t, job.SwapAbandoned, h.status("plugin").LastSwap.Result)
+	_, err := h.Swap(t.Context(), "plugin", false)
+	require.ErrorIs(t, err, job.ErrNoPlugin)
+	require.ErrorContains(t, h.Reload(nil), "closing")
+}
+
+func TestAPluginThatIsDownIsNotTriedOnLiveWork(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-mode", "exit")
+	config := v.config()
+	config.Canary.Period = time.Hour
+	h := startHost(t, nil, config)
+	h.eventually(func() bool { return h.status("plugin").State == job.PluginBroken }, "the breaker opens")
+	v.install("-version", "2")
+	require.Equal(t, job.SwapPromoted, h.awaitSwap(nil).Result)
+	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
+}
+
+func TestAVersionThatDiesInItsSleepIsRolledBack(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	config := v.config()
+	config.Canary.Period = time.Hour
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 1)
+	v.install("-version", "2")
+	h.eventually(func() bool {
+		next := h.status("plugin").Candidate
+		return next != nil && next.State == job.CandidateOnTrial
+	}, "on trial")
+	require.NoError(t, syscall.Kill(h.status("plugin").Candidate.PIDs[0], syscall.SIGKILL))
+	swap := h.awaitSwap(nil)
+	require.Equal(t, job.SwapRolledBack, swap.Result)
+	require.Contains(t, swap.Reason, "signal: killed")
+}
