@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"net/url"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
@@ -24,6 +25,17 @@ type exchange struct {
 func (e *exchange) Resolve(ctx huma.Context) []error {
 	e.request, e.answer = humachi.Unwrap(ctx)
 	return nil
+}
+
+// decoded undoes the encoding that the router leaves in the parts of a path in
+// which it matters.
+func (e *exchange) decoded(part string) string {
+	if e.request.URL.RawPath != "" {
+		if decoded, err := url.PathUnescape(part); err == nil {
+			return decoded
+		}
+	}
+	return part
 }
 
 // take counts n against a limit of the caller, and tells him how he stands.

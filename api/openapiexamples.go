@@ -74,7 +74,15 @@ var samples = map[string]sample{
 	"summarize-workers": {answers: just(WorkerSummary{SinceMinutes: 15, Totals: sampleCounts})},
 	"inspect-job":       {answers: just(sampleDetail)},
 	"get-job-logs":      {answers: just(sampleLogs)},
-	"list-queues":       {answers: just(QueueList{Queues: []Queue{sampleQueue}, Unserved: []string{}})},
+	"list-handlers":     {answers: just(HandlerList{Handlers: []Handler{sampleHandler}})},
+	"swap-handler":      {answers: sampleSwaps, rejections: noSuchHandler()},
+	"restart-handler":   {answers: sampleSwaps, rejections: noSuchHandler()},
+	"disable-handler":   {answers: just(sampleHandler), rejections: noSuchHandler()},
+	"enable-handler": {answers: just(sampleHandler), rejections: map[int]rejection{
+		http.StatusNotFound: noSuchHandler()[http.StatusNotFound],
+		http.StatusConflict: {why: "Its file cannot be read", example: problem(http.StatusConflict, "plugin builtin: open /opt/holdfast/handlers: permission denied")},
+	}},
+	"list-queues": {answers: just(QueueList{Queues: []Queue{sampleQueue}, Unserved: []string{}})},
 
 	"requeue-job": {
 		answers: just(jobThatIs(job.StatusPending)),

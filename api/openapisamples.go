@@ -78,6 +78,8 @@ var sampleParameters = map[string]any{
 	"wait":            "1s",
 	"sinceMinutes":    15,
 	"attempt":         1,
+	"name":            "builtin",
+	"force":           false,
 	"atomic":          true,
 	"Idempotency-Key": "order-4711",
 }

@@ -12,8 +12,12 @@ import (
 // What the examples tell of: a job, the worker that runs it, and how the
 // system stands.
 const (
-	sampleCursor      = "AQGan8ZXcnb-s3B0NqkOCRXTZCiqKw5N9A"
-	sampleWorkerID    = "019aa3e4-1111-7a52-a4a6-2d6a4f1c9d10"
+	sampleCursor   = "AQGan8ZXcnb-s3B0NqkOCRXTZCiqKw5N9A"
+	sampleWorkerID = "019aa3e4-1111-7a52-a4a6-2d6a4f1c9d10"
+	// The digests of two versions of a handler.
+	sampleDigestBefore = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"
+	sampleDigest       = "fcde2b2edba56bf408601fb721fe9b5c338d10ee429ea04fae5511b68fbf8fb9"
+
 	sampleTraceID     = "0af7651916cd43dd8448eb211c80319c"
 	sampleTraceParent = "00-" + sampleTraceID + "-b7ad6b7169203331-01"
 	sampleError       = "SMTP: 451 try again later"
@@ -49,6 +53,24 @@ var (
 	}
 	sampleQueue = Queue{
 		JobType: "SEND_EMAIL", Queued: 3, OldestQueuedSeconds: 0.8, Scheduled: 12, Held: 1, Retrying: 2, Running: 2, Dead: 3, Served: true,
+	}
+	sampleHandler = Handler{
+		HandlerVersion: HandlerVersion{Version: "v1.1.0", SHA256: sampleDigest}, Name: "builtin", Path: "/opt/holdfast/handlers",
+		State: job.PluginUp, JobTypes: []string{"SLEEP_JOB", "SEND_EMAIL"}, PIDs: []int{4712}, Processes: 1, Running: 2, Free: 98,
+		Limits:   []Enforcement{{Limit: "memory", By: "cgroup"}},
+		LastSwap: &sampleSwap,
+	}
+	sampleSwap = HandlerSwap{
+		Trigger: job.SwapByFile, From: HandlerVersion{Version: "v1.0.0", SHA256: sampleDigestBefore},
+		To: HandlerVersion{Version: "v1.1.0", SHA256: sampleDigest}, BegunAt: sampleTime, EndedAt: &sampleLater, Result: job.SwapPromoted,
+	}
+	// sampleSwaps are the answers of a swap that has ended and of one that has
+	// not.
+	sampleSwaps = []sampleAnswer{
+		{status: http.StatusOK, media: mediaJSON, body: sampleSwap},
+		{status: http.StatusAccepted, media: mediaJSON, body: HandlerSwap{
+			Trigger: job.SwapByRequest, From: sampleSwap.From, To: sampleSwap.To, BegunAt: sampleTime,
+		}},
 	}
 	sampleDetail = JobDetail{
 		Job: Job{
@@ -123,4 +145,10 @@ func wrongState(why string) map[int]rejection {
 
 func noSuchType(why, detail string) map[int]rejection {
 	return map[int]rejection{http.StatusNotFound: {why: why, example: problem(http.StatusNotFound, detail)}}
+}
+
+func noSuchHandler() map[int]rejection {
+	return map[int]rejection{http.StatusNotFound: {
+		why: "This orchestrator has no handler of that name", example: problem(http.StatusNotFound, "this orchestrator has no handler of that name"),
+	}}
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"net/url"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -56,17 +55,6 @@ type typeInput struct {
 	Type string `path:"type" doc:"The job type, percent-encoded."`
 }
 
-// name undoes the encoding that the router leaves in a path in which it
-// matters.
-func (in *typeInput) name() string {
-	if in.request.URL.RawPath != "" {
-		if decoded, err := url.PathUnescape(in.Type); err == nil {
-			return decoded
-		}
-	}
-	return in.Type
-}
-
 // JobTypeList is all job types.
 type JobTypeList struct {
 	JobTypes []JobType `json:"jobTypes" nullable:"false" doc:"By name."`
@@ -98,7 +86,7 @@ func (s *service) addTypes(routes huma.API) {
 		Description: "As the handler declared it that did so last, with the configuration laid over it.",
 		Tags:        []string{"Job types"},
 	}), func(ctx context.Context, in *typeInput) (*typeOutput, error) {
-		spec, err := s.declared(ctx, in.name())
+		spec, err := s.declared(ctx, in.decoded(in.Type))
 		if err != nil {
 			return nil, err
 		}
@@ -115,7 +103,7 @@ func (s *service) addTypes(routes huma.API) {
 			Content:     map[string]*huma.MediaType{schemaMedia: {Schema: &huma.Schema{Type: huma.TypeObject}}},
 		}},
 	}), func(ctx context.Context, in *typeInput) (*schemaOutput, error) {
-		spec, err := s.declared(ctx, in.name())
+		spec, err := s.declared(ctx, in.decoded(in.Type))
 		switch {
 		case err != nil:
 			return nil, err

@@ -8,20 +8,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// exactly asks for a number of arguments. It knows the mistake that a flag
-// with an optional value invites.
-func exactly(n int) cobra.PositionalArgs { //nolint:unparam // How many is for each command to say.
-	return func(c *cobra.Command, args []string) error {
-		if last := len(args) - 1; last == n && c.Flags().Lookup("wait") != nil {
-			if _, err := time.ParseDuration(args[last]); err == nil {
-				return fmt.Errorf("write --wait=%s, with an equals sign", args[last])
-			}
+// oneArgument asks for one. It knows the mistake that a flag with an optional
+// value invites.
+func oneArgument(c *cobra.Command, args []string) error {
+	if len(args) == 2 && c.Flags().Lookup("wait") != nil {
+		if _, err := time.ParseDuration(args[1]); err == nil {
+			return fmt.Errorf("write --wait=%s, with an equals sign", args[1])
 		}
-		if len(args) < n {
-			return fmt.Errorf("%s is missing; usage: %s", missing(c, len(args)), c.UseLine())
-		}
-		return atMost(n)(c, args)
 	}
+	if err := atLeastOne(c, args); err != nil {
+		return err
+	}
+	return atMost(1)(c, args)
 }
 
 // atMost allows a number of arguments.

@@ -81,7 +81,7 @@ func (p *Program) AddTo(root *cobra.Command) {
 		root.AddCommand(c)
 	}
 	for _, c := range []*cobra.Command{
-		p.inspectCommand(), p.logsCommand(), p.actCommand(requeue), p.deadLetterCommand(), p.queuesCommand(), p.workersCommand(),
+		p.inspectCommand(), p.logsCommand(), p.actCommand(requeue), p.deadLetterCommand(), p.queuesCommand(), p.workersCommand(), p.handlersCommand(),
 		p.metricsCommand(), p.doctorCommand(),
 	} {
 		c.GroupID = groupOperations

@@ -13,7 +13,7 @@ func (p *Program) getCommand() *cobra.Command {
 		Short: "See what became of a job",
 		Long: `See what became of a job. With --wait, wait until it has ended; then the exit
 code is 3 for a job that did not complete.`,
-		Args: exactly(1),
+		Args: oneArgument,
 	}
 	wait.register(c)
 	check := func([]string) error { return wait.check() }

@@ -17,7 +17,7 @@ func (p *Program) inspectCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "inspect ID",
 		Short: "Show everything about a job, attempt by attempt",
-		Args:  exactly(1),
+		Args:  oneArgument,
 	}
 	return p.speaks(c, nil, func(ctx context.Context, s *session, args []string) error {
 		answer, err := s.Inspect(ctx, args[0])

@@ -19,7 +19,7 @@ func (p *Program) logsCommand() *cobra.Command {
 		Short: "Show what a job's handler has logged",
 		Long: `Show what a job's handler has logged, attempt by attempt, also while it runs. Of
 each attempt the last 200 lines or 32 KB are kept.`,
-		Args: exactly(1),
+		Args: oneArgument,
 	}
 	c.Flags().IntVar(&attempt, "attempt", 0, "only attempts of this `number`, counted from 1")
 	complete(c, "attempt", nothing)

@@ -24,7 +24,7 @@ that POST /jobs has.`,
 		Args: func(c *cobra.Command, args []string) error {
 			switch {
 			case lines.file == "":
-				return exactly(1)(c, args)
+				return oneArgument(c, args)
 			case len(args) > 0:
 				return fmt.Errorf("the argument %q does not go with --batch: each line says it for itself", args[0])
 			}

@@ -1,0 +1,147 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// plugins is what a plugin host shows.
+type plugins struct {
+	status []job.PluginStatus
+	swap   job.PluginSwap
+	err    error
+	// asked is what was last asked for.
+	asked string
+}
+
+func (p *plugins) Status() []job.PluginStatus { return p.status }
+
+func (p *plugins) Swap(_ context.Context, name string, force bool) (job.PluginSwap, error) {
+	if p.asked = "swap " + name; force {
+		p.asked += " by force"
+	}
+	return p.swap, p.err
+}
+
+func (p *plugins) Restart(_ context.Context, name string) (job.PluginSwap, error) {
+	p.asked = "restart " + name
+	return p.swap, p.err
+}
+
+func (p *plugins) Disable(_ context.Context, name string) error {
+	p.asked = "disable " + name
+	return p.err
+}
+
+func (p *plugins) Enable(_ context.Context, name string) error {
+	p.asked = "enable " + name
+	return p.err
+}
+
+func somePlugins() *plugins {
+	before, now := job.PluginVersion{Version: "1", Digest: "aa"}, job.PluginVersion{Version: "2", Digest: "bb"}
+	swap := job.PluginSwap{
+		Trigger: job.SwapByFile, From: before, To: now, BegunAt: birth, EndedAt: later, Result: job.SwapRolledBack, Reason: "it died",
+	}
+	return &plugins{swap: swap, status: []job.PluginStatus{
+		{
+			Name: "shop/mail", Path: "/bin/mail", PluginVersion: before, State: job.PluginUp, Types: []string{"MAIL"}, PIDs: []int{7},
+			Processes: 2, InFlight: 3, Free: 17, Alone: 1, Draining: 4, Restarts: 5, Crashes: 2, LastError: "exit status 3", LastSwap: &swap,
+			Limits:    []job.Enforcement{{Limit: "memory", By: "rlimit", Gap: "each by itself"}},
+			Candidate: &job.PluginCandidate{PluginVersion: now, State: job.CandidateOnTrial, PIDs: []int{8}, InFlight: 1, Ended: 9, Failed: 2},
+		},
+		{Name: "idle", Path: "/bin/idle", State: job.PluginDisabled},
+	}}
+}
+
+func withPlugins(t *testing.T, p api.Plugins) func(method, path string) (status int, body string) {
+	l := newLedger()
+	h := documented(t, api.New(api.Config{
+		Jobs: l, Operations: l, Plugins: p, Log: slog.New(slog.DiscardHandler), Version: "test",
+		MaxBodyBytes: 4096, RequestTimeout: 10 * time.Second,
+	}))
+	return func(method, path string) (int, string) {
+		answer := send(h, method, path, "")
+		return answer.Code, answer.Body.String()
+	}
+}
+
+func TestHandlersAreShown(t *testing.T) {
+	do := withPlugins(t, somePlugins())
+	status, body := do("GET", "/debug/handlers")
+	require.Equal(t, 200, status)
+	require.JSONEq(t, `{"handlers":[
+		{"version":"1","sha256":"aa","name":"shop/mail","path":"/bin/mail","state":"up","jobTypes":["MAIL"],"pids":[7],"processes":2,
+			"running":3,"free":17,"alone":1,"draining":4,"restarts":5,"crashes":2,"lastError":"exit status 3",
+			"limits":[{"limit":"memory","by":"rlimit","gap":"each by itself"}],
+			"candidate":{"version":"2","sha256":"bb","state":"canary","pids":[8],"running":1,"ended":9,"failed":2},
+			"lastSwap":{"trigger":"file","from":{"version":"1","sha256":"aa"},"to":{"version":"2","sha256":"bb"},
+				"begunAt":"2026-02-20T00:02:03.000456Z","endedAt":"2026-02-20T00:03:03.000456Z","result":"rolled_back","reason":"it died"}},
+		{"version":"","sha256":"","name":"idle","path":"/bin/idle","state":"disabled","jobTypes":[],"pids":[],"processes":0,
+			"running":0,"free":0,"alone":0,"draining":0,"restarts":0,"crashes":0,"limits":[]}]}`, body)
+
+	status, body = withPlugins(t, nil)("GET", "/debug/handlers")
+	require.Equal(t, 200, status)
+	require.JSONEq(t, `{"handlers":[]}`, body)
+}
+
+func TestHandlersAreOperated(t *testing.T) {
+	p := somePlugins()
+	do := withPlugins(t, p)
+	for path, asked := range map[string]string{
+		"shop%2Fmail/swap":            "swap shop/mail",
+		"shop%2Fmail/swap?force=true": "swap shop/mail by force",
+		"idle/restart":                "restart idle",
+		"idle/disable":                "disable idle",
+		"idle/enable":                 "enable idle",
+	} {
+		status, body := do("POST", "/debug/handlers/"+path)
+		require.Equal(t, 200, status, body)
+		require.Equal(t, asked, p.asked)
+	}
+	_, body := do("POST", "/debug/handlers/idle/disable")
+	require.Contains(t, body, `"state":"disabled"`)
+	status, body := do("POST", "/debug/handlers/idle/swap")
+	require.Equal(t, 200, status, "that it failed is an answer")
+	require.Contains(t, body, `"result":"rolled_back"`)
+}
+
+func TestAHandlerThatIsNotThereOrCannotIsAnAnswer(t *testing.T) {
+	p := somePlugins()
+	do := withPlugins(t, p)
+	for _, action := range []string{"swap", "restart", "disable", "enable"} {
+		status, body := do("POST", "/debug/handlers/nobody/"+action)
+		require.Equal(t, 404, status)
+		require.Contains(t, body, "this orchestrator has no handler of that name")
+		status, _ = withPlugins(t, nil)("POST", "/debug/handlers/idle/"+action)
+		require.Equal(t, 404, status)
+	}
+	for path, want := range map[string]int{
+		"idle/swap?forced=true": 422, "idle/swap?force=perhaps": 422,
+		"nobody/swap": 404, "idle/explode": 404,
+	} {
+		status, _ := do("POST", "/debug/handlers/"+path)
+		require.Equal(t, want, status, path)
+	}
+	require.Empty(t, p.asked)
+
+	p.err = errors.New("open /bin/idle: permission denied")
+	status, body := do("POST", "/debug/handlers/idle/enable")
+	require.Equal(t, 409, status)
+	require.Contains(t, body, "permission denied")
+	p.err = context.DeadlineExceeded
+	status, _ = do("POST", "/debug/handlers/idle/disable")
+	require.Equal(t, 503, status)
+	p.status[0].LastSwap.EndedAt, p.status[0].LastSwap.Result = time.Time{}, ""
+	status, body = do("POST", "/debug/handlers/shop%2Fmail/swap")
+	require.Equal(t, 202, status, body)
+	require.NotContains(t, body, "endedAt")
+}

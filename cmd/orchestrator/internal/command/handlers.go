@@ -1,0 +1,248 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+)
+
+// swapPoll is how often a swap that takes long is asked after.
+const swapPoll = 500 * time.Millisecond
+
+func (p *Program) handlersCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "handlers",
+		Short: "Look after the handlers of an orchestrator, or write new ones",
+		Long: `Look after the handlers of an orchestrator: of the one that is asked, not of
+others on the same database. Or write, try and check new ones, without any.`,
+		Args: NoArguments,
+	}
+	c.AddCommand(
+		p.handlersListCommand(), p.handlersSwapCommand(),
+		p.handlersActCommand("restart", "Replace the processes by others of the same version",
+			`Replace the processes by others of the same version. The new ones start before
+the old ones finish what they have. The exit code is 3 when they fail to start;
+the old ones go on then.`),
+		p.handlersActCommand("disable", "Stop a handler when it has finished what it has",
+			`Stop a handler when it has finished what it has. Its jobs stay queued. It stays
+so until it is enabled, or the orchestrator starts again.`),
+		p.handlersActCommand("enable", "Start a handler that was disabled",
+			"Start a handler that was disabled, with what its file is now."))
+	return c
+}
+
+func (p *Program) handlersListCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the handlers, their versions and how they were last replaced",
+		Args:  NoArguments,
+	}
+	return p.speaks(c, nil, func(ctx context.Context, s *session, _ []string) error {
+		answer, err := s.Handlers(ctx)
+		if err != nil {
+			return err
+		}
+		return present(s, answer, func(found client.HandlerList) error { return s.showHandlers(found.Handlers) })
+	})
+}
+
+func (p *Program) handlersSwapCommand() *cobra.Command {
+	force := false
+	c := &cobra.Command{
+		Use:   "swap NAME",
+		Short: "Replace a handler by what its file is now",
+		Long: `Replace a handler by what its file is now, as by itself when the file changes:
+the new version starts beside the old one, is compared and tried, and serves or
+is rolled back. The exit code is 3 when it does not serve.`,
+		Args: oneArgument,
+	}
+	c.Flags().BoolVar(&force, "force", false, "replace it even if there are jobs that the new version could not do")
+	return p.speaks(c, nil, func(ctx context.Context, s *session, args []string) error {
+		query := url.Values{}
+		if force {
+			query.Set("force", "true")
+		}
+		return s.swapHandler(ctx, args[0], "swap", query)
+	})
+}
+
+func (p *Program) handlersActCommand(action, short, long string) *cobra.Command {
+	c := &cobra.Command{Use: action + " NAME", Short: short, Long: long, Args: oneArgument}
+	return p.speaks(c, nil, func(ctx context.Context, s *session, args []string) error {
+		if action == "restart" {
+			return s.swapHandler(ctx, args[0], action, nil)
+		}
+		answer, err := s.OnHandler(ctx, args[0], action, nil)
+		if err != nil {
+			return err
+		}
+		return present(s, answer, func(h client.Handler) error { return s.showHandlers([]client.Handler{h}) })
+	})
+}
+
+// swapHandler begins a swap and waits for its end.
+func (s *session) swapHandler(ctx context.Context, name, action string, query url.Values) error {
+	answer, err := s.OnHandler(ctx, name, action, query)
+	if err != nil {
+		return err
+	}
+	var swap client.HandlerSwap
+	if err := answer.Into(&swap); err != nil {
+		return err
+	}
+	if swap.Result == "" {
+		s.notes.Print("The new version is on trial; this command may be broken off, the trial goes on.\n")
+		if answer, err = s.awaitSwap(ctx, name, swap.BegunAt); err == nil {
+			err = answer.Into(&swap)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := present(s, answer, s.showSwap); err != nil {
+		return err
+	}
+	if swap.Result != client.Promoted {
+		return Exit{CodeFound}
+	}
+	return nil
+}
+
+// awaitSwap asks until the swap that began then has ended.
+func (s *session) awaitSwap(ctx context.Context, name string, begunAt time.Time) (client.Answer, error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(swapPoll):
+		}
+		answer, err := s.lastSwap(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		var swap client.HandlerSwap
+		if err := answer.Into(&swap); err != nil {
+			return nil, err
+		}
+		switch {
+		case !swap.BegunAt.Equal(begunAt):
+			return nil, fmt.Errorf("handler %s: another swap has begun, or the orchestrator has started again, before this one was seen to end", name)
+		case swap.Result != "":
+			return answer, nil
+		}
+	}
+}
+
+func (s *session) lastSwap(ctx context.Context, name string) (client.Answer, error) {
+	answer, err := s.Handlers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found struct {
+		Handlers []struct {
+			Name     string
+			LastSwap json.RawMessage
+		}
+	}
+	if err := answer.Into(&found); err != nil {
+		return nil, err
+	}
+	for _, h := range found.Handlers {
+		if h.Name == name && h.LastSwap != nil {
+			return client.Answer(h.LastSwap), nil
+		}
+	}
+	return client.Answer("{}"), nil
+}
+
+func (s *session) showSwap(swap client.HandlerSwap) error {
+	fields := show.NewFields(s.out)
+	fields.Add("from", show.Text(versionText(swap.From)))
+	fields.Add("to", show.Text(versionText(swap.To)))
+	fields.Add("result", resultCell(swap.Result))
+	fields.Add("reason", show.Text(swap.Reason))
+	if swap.EndedAt != nil {
+		fields.Add("took", show.Text(show.Age(swap.EndedAt.Sub(swap.BegunAt))))
+	}
+	return fields.Flush()
+}
+
+func (s *session) showHandlers(handlers []client.Handler) error {
+	table := show.NewTable(s.out,
+		show.Column{Name: "HANDLER"}, show.Column{Name: "STATE"}, show.Column{Name: "VERSION"},
+		show.Column{Name: "PROCESSES", Right: true}, show.Column{Name: "RUNNING", Right: true}, show.Column{Name: "FREE", Right: true},
+		show.Column{Name: "CRASHES", Right: true}, show.Column{Name: "LAST SWAP"})
+	for _, h := range handlers {
+		state := show.Cell{Text: h.State}
+		switch h.State {
+		case "up":
+			state.Style = show.Good
+		case "broken":
+			state.Style = show.Bad
+		}
+		table.Row(show.Text(h.Name), state, show.Text(versionText(h.HandlerVersion)),
+			show.Text(strconv.Itoa(len(h.PIDs))+"/"+strconv.Itoa(h.Processes)),
+			number(int64(h.Running+h.Alone+h.Draining)), number(int64(h.Free)), alarming(int64(h.Crashes)), s.lastSwapCell(h))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, h := range handlers {
+		s.remark(h)
+	}
+	return nil
+}
+
+// remark tells of a handler what has no place in a table.
+func (s *session) remark(h client.Handler) {
+	say := func(format string, values ...any) {
+		s.notes.Print(show.Clean(h.Name+": "+fmt.Sprintf(format, values...)) + "\n")
+	}
+	if c := h.Candidate; c != nil {
+		say("%s is to follow (%s): %d attempts ended on trial, %d of them failed", versionText(c.HandlerVersion), c.State, c.Ended, c.Failed)
+	}
+	if h.LastSwap != nil && h.LastSwap.Reason != "" {
+		say("%s does not serve: %s", versionText(h.LastSwap.To), h.LastSwap.Reason)
+	}
+	if h.LastError != "" && h.State != "up" {
+		say("%s", h.LastError)
+	}
+}
+
+func (s *session) lastSwapCell(h client.Handler) show.Cell {
+	switch {
+	case h.LastSwap == nil:
+		return show.Text("")
+	case h.LastSwap.EndedAt == nil:
+		return show.Text("under way")
+	}
+	cell := resultCell(h.LastSwap.Result)
+	cell.Text += " " + s.ago(*h.LastSwap.EndedAt) + " ago"
+	return cell
+}
+
+func resultCell(result string) show.Cell {
+	cell := show.Cell{Text: strings.ReplaceAll(result, "_", " "), Style: show.Bad}
+	if result == client.Promoted {
+		cell.Style = show.Good
+	}
+	return cell
+}
+
+// versionText is a version with as much of its digest as tells it from others.
+func versionText(v client.HandlerVersion) string {
+	short := v.SHA256[:min(len(v.SHA256), 8)]
+	if v.Version == "" {
+		return short
+	}
+	return v.Version + " (" + short + ")"
+}
