@@ -51,6 +51,7 @@ func main() {
 		plugin.Handle(prefix+"BALLOON", balloon),
 		plugin.Handle(prefix+"FORK_BOMB", forkBomb),
 		plugin.Handle(prefix+"SPIN", spin, plugin.Timeout(2*time.Second)),
+		plugin.Handle(prefix+"LOG", talk),
 	)
 }
 
@@ -140,6 +141,21 @@ func spin(context.Context, plugin.Job[work]) error {
 		}()
 	}
 	select {}
+}
+
+// talk logs a line, and 300 lines after it, and then does what the payload says.
+// The first attempt crashes as soon as a line has had time to be read.
+func talk(ctx context.Context, j plugin.Job[work]) error {
+	plugin.Logger(ctx).Warn("begun \x1b[2J", "attempt", j.Attempt)
+	if j.Args.FailFirst >= j.Attempt {
+		time.Sleep(time.Second)
+		return crash(ctx, j)
+	}
+	for n := range 300 {
+		plugin.Logger(ctx).Info(fmt.Sprint("line ", n))
+	}
+	_, err := run(ctx, j)
+	return err
 }
 
 func flood() {
