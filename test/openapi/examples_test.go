@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,16 +20,22 @@ import (
 // of itself, and returns the id of the job. An operation on a job needs a
 // line here, and so does a list, whose cursor must come from somewhere.
 var given = map[string]func(*testing.T) string{
-	"get-job":     func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}`) },
-	"cancel-job":  func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}, "delay": "1h"`) },
-	"hold-job":    func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}, "delay": "1h"`) },
-	"release-job": func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}, "hold": true`) },
-	"requeue-job": deadLetter,
-	"inspect-job": deadLetter,
+	"get-job":      func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}`) },
+	"cancel-job":   func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}, "delay": "1h"`) },
+	"hold-job":     func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}, "delay": "1h"`) },
+	"release-job":  func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}, "hold": true`) },
+	"requeue-job":  deadLetter,
+	"inspect-job":  deadLetter,
+	"get-job-logs": deadLetter,
 	"list-jobs": twice(func(t *testing.T) string {
 		return submit(t, `"payload": {"sleepSeconds": 1}, "delay": "1h", "tags": ["nightly"]`)
 	}),
 	"list-dead-letters": twice(deadLetter),
+	// The other examples need the handlers.
+	"disable-handler": func(t *testing.T) string {
+		t.Cleanup(func() { call(t, http.MethodPost, "/debug/handlers/builtin/enable", "", http.StatusOK) })
+		return ""
+	},
 }
 
 func twice(do func(*testing.T) string) func(*testing.T) string {
@@ -176,10 +183,11 @@ func exchange(t *testing.T, request *http.Request) answer {
 // for one broken value. The tests of package api look at each line.
 func inLines(header http.Header) bool { return header.Get("Content-Type") == "application/x-ndjson" }
 
-// call sends a request as the operator and returns the body of the answer.
+// call sends a request as the operator and returns the body of the answer. It may
+// be called in a cleanup.
 func call(t *testing.T, method, path, body string, want int) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, server.url+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, server.url+path, strings.NewReader(body))
 	require.NoError(t, err)
 	request.SetBasicAuth(operator, server.password)
 	if body != "" {

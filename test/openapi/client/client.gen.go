@@ -18,6 +18,96 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for HandlerState.
+const (
+	HandlerStateBroken   HandlerState = "broken"
+	HandlerStateDisabled HandlerState = "disabled"
+	HandlerStateStarting HandlerState = "starting"
+	HandlerStateUp       HandlerState = "up"
+)
+
+// Valid indicates whether the value is a known member of the HandlerState enum.
+func (e HandlerState) Valid() bool {
+	switch e {
+	case HandlerStateBroken:
+		return true
+	case HandlerStateDisabled:
+		return true
+	case HandlerStateStarting:
+		return true
+	case HandlerStateUp:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for HandlerCandidateState.
+const (
+	HandlerCandidateStateCanary   HandlerCandidateState = "canary"
+	HandlerCandidateStateStarting HandlerCandidateState = "starting"
+)
+
+// Valid indicates whether the value is a known member of the HandlerCandidateState enum.
+func (e HandlerCandidateState) Valid() bool {
+	switch e {
+	case HandlerCandidateStateCanary:
+		return true
+	case HandlerCandidateStateStarting:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for HandlerSwapResult.
+const (
+	Abandoned  HandlerSwapResult = "abandoned"
+	Promoted   HandlerSwapResult = "promoted"
+	Refused    HandlerSwapResult = "refused"
+	RolledBack HandlerSwapResult = "rolled_back"
+)
+
+// Valid indicates whether the value is a known member of the HandlerSwapResult enum.
+func (e HandlerSwapResult) Valid() bool {
+	switch e {
+	case Abandoned:
+		return true
+	case Promoted:
+		return true
+	case Refused:
+		return true
+	case RolledBack:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for HandlerSwapTrigger.
+const (
+	Config  HandlerSwapTrigger = "config"
+	File    HandlerSwapTrigger = "file"
+	Request HandlerSwapTrigger = "request"
+	Restart HandlerSwapTrigger = "restart"
+)
+
+// Valid indicates whether the value is a known member of the HandlerSwapTrigger enum.
+func (e HandlerSwapTrigger) Valid() bool {
+	switch e {
+	case Config:
+		return true
+	case File:
+		return true
+	case Request:
+		return true
+	case Restart:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for LogLineLevel.
 const (
 	Debug LogLineLevel = "debug"
@@ -320,6 +410,137 @@ type Diagnosis struct {
 
 	// Severity The worst of the checks.
 	Severity Severity `json:"severity"`
+}
+
+// Enforcement defines model for Enforcement.
+type Enforcement struct {
+	// By The means, such as cgroup or rlimit.
+	By string `json:"by"`
+
+	// Gap What gets past.
+	Gap *string `json:"gap,omitempty"`
+
+	// Limit The limit's key in the configuration.
+	Limit string `json:"limit"`
+}
+
+// Handler defines model for Handler.
+type Handler struct {
+	// Alone Attempts that have a process of their own, or wait for it.
+	Alone int64 `json:"alone"`
+
+	// Candidate The version that is to follow; absent while there is none.
+	Candidate *HandlerCandidate `json:"candidate,omitempty"`
+
+	// Crashes The processes among them that died.
+	Crashes int64 `json:"crashes"`
+
+	// Draining Attempts that go on in versions that were replaced.
+	Draining int64 `json:"draining"`
+
+	// Free How many more these can take.
+	Free int64 `json:"free"`
+
+	// JobTypes What it serves, or served last.
+	JobTypes  []string `json:"jobTypes"`
+	LastError *string  `json:"lastError,omitempty"`
+
+	// LastSwap How a version was last replaced, or is; absent before the first time.
+	LastSwap *HandlerSwap `json:"lastSwap,omitempty"`
+
+	// Limits How each limit that is configured is enforced on this machine.
+	Limits []Enforcement `json:"limits"`
+	Name   string        `json:"name"`
+
+	// Path Of the binary, as it is configured.
+	Path string `json:"path"`
+
+	// Pids The processes that serve.
+	Pids []int64 `json:"pids"`
+
+	// Processes How many processes there should be.
+	Processes int64 `json:"processes"`
+
+	// Restarts Launches that failed and processes that ended, since the orchestrator started.
+	Restarts int64 `json:"restarts"`
+
+	// Running Attempts in the processes that serve.
+	Running int64 `json:"running"`
+
+	// Sha256 Of the binary.
+	Sha256 string `json:"sha256"`
+
+	// State One that is broken keeps failing and is launched only now and then.
+	State HandlerState `json:"state"`
+
+	// Version As its manifest says; empty before it was ever up.
+	Version string `json:"version"`
+}
+
+// HandlerState One that is broken keeps failing and is launched only now and then.
+type HandlerState string
+
+// HandlerCandidate defines model for HandlerCandidate.
+type HandlerCandidate struct {
+	// Ended Attempts that ended on trial.
+	Ended int64 `json:"ended"`
+
+	// Failed Those of them that failed. They were not charged.
+	Failed int64   `json:"failed"`
+	Pids   []int64 `json:"pids"`
+
+	// Running Attempts that it has.
+	Running int64 `json:"running"`
+
+	// Sha256 Of the binary.
+	Sha256 string                `json:"sha256"`
+	State  HandlerCandidateState `json:"state"`
+
+	// Version As its manifest says; empty before it was ever up.
+	Version string `json:"version"`
+}
+
+// HandlerCandidateState defines model for HandlerCandidate.State.
+type HandlerCandidateState string
+
+// HandlerList defines model for HandlerList.
+type HandlerList struct {
+	// Handlers In the order of configuration.
+	Handlers []Handler `json:"handlers"`
+}
+
+// HandlerSwap defines model for HandlerSwap.
+type HandlerSwap struct {
+	BegunAt time.Time `json:"begunAt"`
+
+	// EndedAt Absent while it is under way.
+	EndedAt *time.Time     `json:"endedAt,omitempty"`
+	From    HandlerVersion `json:"from"`
+
+	// Reason Why the new version does not serve.
+	Reason *string `json:"reason,omitempty"`
+
+	// Result Absent while it is under way. Whatever it is but promoted, the old version serves on.
+	Result *HandlerSwapResult `json:"result,omitempty"`
+	To     HandlerVersion     `json:"to"`
+
+	// Trigger What has begun it.
+	Trigger HandlerSwapTrigger `json:"trigger"`
+}
+
+// HandlerSwapResult Absent while it is under way. Whatever it is but promoted, the old version serves on.
+type HandlerSwapResult string
+
+// HandlerSwapTrigger What has begun it.
+type HandlerSwapTrigger string
+
+// HandlerVersion defines model for HandlerVersion.
+type HandlerVersion struct {
+	// Sha256 Of the binary.
+	Sha256 string `json:"sha256"`
+
+	// Version As its manifest says; empty before it was ever up.
+	Version string `json:"version"`
 }
 
 // Job defines model for Job.
@@ -771,6 +992,12 @@ type RetryDeadLettersParams struct {
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// SwapHandlerParams defines parameters for SwapHandler.
+type SwapHandlerParams struct {
+	// Force Replace it even if there are jobs that the new version could not do.
+	Force *bool `form:"force,omitempty" json:"force,omitempty"`
+}
+
 // GetJobLogsParams defines parameters for GetJobLogs.
 type GetJobLogsParams struct {
 	// Attempt Only attempts of this number.
@@ -943,6 +1170,51 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /debug/doctor (the `Diagnose` operationId).
 	Diagnose(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListHandlers See the handlers of this orchestrator
+	//
+	// Each plugin with its version, its processes, and how it was last replaced. Other orchestrators have their own.
+	//
+	// Needs the scope operate.
+	//
+	// Corresponds with GET /debug/handlers (the `ListHandlers` operationId).
+	ListHandlers(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DisableHandler Stop a handler
+	//
+	// It finishes what it has and starts nothing more; its jobs stay queued. It stays so until it is enabled or this orchestrator starts again.
+	//
+	// Needs the scope operate.
+	//
+	// Corresponds with POST /debug/handlers/{name}/disable (the `DisableHandler` operationId).
+	DisableHandler(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EnableHandler Start a handler that was disabled
+	//
+	// What its file is now serves. One that is not disabled is left as it is.
+	//
+	// Needs the scope operate.
+	//
+	// Corresponds with POST /debug/handlers/{name}/enable (the `EnableHandler` operationId).
+	EnableHandler(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RestartHandler Replace a handler's processes by others of the same version
+	//
+	// The new ones start before the old ones finish what they have. Answers 200 when they serve or have failed to start, and 202 when it takes longer than a request may.
+	//
+	// Needs the scope operate.
+	//
+	// Corresponds with POST /debug/handlers/{name}/restart (the `RestartHandler` operationId).
+	RestartHandler(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SwapHandler Replace a handler by what its file is now
+	//
+	// As when the file has changed: the new version starts beside the old one, is compared and tried, and is promoted or rolled back. Answers 200 when that is decided, whatever it is, and 202 when it takes longer than a request may.
+	//
+	// Needs the scope operate.
+	//
+	// Corresponds with POST /debug/handlers/{name}/swap (the `SwapHandler` operationId).
+	SwapHandler(ctx context.Context, name string, params *SwapHandlerParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// InspectJob See everything about a job
 	//
@@ -1171,6 +1443,101 @@ func (c *Client) RetryDeadLetters(ctx context.Context, params *RetryDeadLettersP
 // Corresponds with GET /debug/doctor (the `Diagnose` operationId).
 func (c *Client) Diagnose(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewDiagnoseRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListHandlers See the handlers of this orchestrator
+//
+// Each plugin with its version, its processes, and how it was last replaced. Other orchestrators have their own.
+//
+// Needs the scope operate.
+//
+// Corresponds with GET /debug/handlers (the `ListHandlers` operationId).
+func (c *Client) ListHandlers(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListHandlersRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DisableHandler Stop a handler
+//
+// It finishes what it has and starts nothing more; its jobs stay queued. It stays so until it is enabled or this orchestrator starts again.
+//
+// Needs the scope operate.
+//
+// Corresponds with POST /debug/handlers/{name}/disable (the `DisableHandler` operationId).
+func (c *Client) DisableHandler(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDisableHandlerRequest(c.Server, name)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EnableHandler Start a handler that was disabled
+//
+// What its file is now serves. One that is not disabled is left as it is.
+//
+// Needs the scope operate.
+//
+// Corresponds with POST /debug/handlers/{name}/enable (the `EnableHandler` operationId).
+func (c *Client) EnableHandler(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEnableHandlerRequest(c.Server, name)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RestartHandler Replace a handler's processes by others of the same version
+//
+// The new ones start before the old ones finish what they have. Answers 200 when they serve or have failed to start, and 202 when it takes longer than a request may.
+//
+// Needs the scope operate.
+//
+// Corresponds with POST /debug/handlers/{name}/restart (the `RestartHandler` operationId).
+func (c *Client) RestartHandler(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRestartHandlerRequest(c.Server, name)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SwapHandler Replace a handler by what its file is now
+//
+// As when the file has changed: the new version starts beside the old one, is compared and tried, and is promoted or rolled back. Answers 200 when that is decided, whatever it is, and 202 when it takes longer than a request may.
+//
+// Needs the scope operate.
+//
+// Corresponds with POST /debug/handlers/{name}/swap (the `SwapHandler` operationId).
+func (c *Client) SwapHandler(ctx context.Context, name string, params *SwapHandlerParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSwapHandlerRequest(c.Server, name, params)
 	if err != nil {
 		return nil, err
 	}
@@ -1738,6 +2105,196 @@ func NewDiagnoseRequest(server string) (*http.Request, error) {
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListHandlersRequest constructs an http.Request for the ListHandlers method
+func NewListHandlersRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/debug/handlers")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewDisableHandlerRequest constructs an http.Request for the DisableHandler method
+func NewDisableHandlerRequest(server string, name string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/debug/handlers/%s/disable", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewEnableHandlerRequest constructs an http.Request for the EnableHandler method
+func NewEnableHandlerRequest(server string, name string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/debug/handlers/%s/enable", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRestartHandlerRequest constructs an http.Request for the RestartHandler method
+func NewRestartHandlerRequest(server string, name string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/debug/handlers/%s/restart", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSwapHandlerRequest constructs an http.Request for the SwapHandler method
+func NewSwapHandlerRequest(server string, name string, params *SwapHandlerParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/debug/handlers/%s/swap", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Force != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "force", *params.Force, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -2631,6 +3188,61 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /debug/doctor (the `Diagnose` operationId).
 	DiagnoseWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*DiagnoseResponse, error)
 
+	// ListHandlersWithResponse See the handlers of this orchestrator
+	//
+	// Each plugin with its version, its processes, and how it was last replaced. Other orchestrators have their own.
+	//
+	// Needs the scope operate.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /debug/handlers (the `ListHandlers` operationId).
+	ListHandlersWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListHandlersResponse, error)
+
+	// DisableHandlerWithResponse Stop a handler
+	//
+	// It finishes what it has and starts nothing more; its jobs stay queued. It stays so until it is enabled or this orchestrator starts again.
+	//
+	// Needs the scope operate.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /debug/handlers/{name}/disable (the `DisableHandler` operationId).
+	DisableHandlerWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*DisableHandlerResponse, error)
+
+	// EnableHandlerWithResponse Start a handler that was disabled
+	//
+	// What its file is now serves. One that is not disabled is left as it is.
+	//
+	// Needs the scope operate.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /debug/handlers/{name}/enable (the `EnableHandler` operationId).
+	EnableHandlerWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*EnableHandlerResponse, error)
+
+	// RestartHandlerWithResponse Replace a handler's processes by others of the same version
+	//
+	// The new ones start before the old ones finish what they have. Answers 200 when they serve or have failed to start, and 202 when it takes longer than a request may.
+	//
+	// Needs the scope operate.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /debug/handlers/{name}/restart (the `RestartHandler` operationId).
+	RestartHandlerWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*RestartHandlerResponse, error)
+
+	// SwapHandlerWithResponse Replace a handler by what its file is now
+	//
+	// As when the file has changed: the new version starts beside the old one, is compared and tried, and is promoted or rolled back. Answers 200 when that is decided, whatever it is, and 202 when it takes longer than a request may.
+	//
+	// Needs the scope operate.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /debug/handlers/{name}/swap (the `SwapHandler` operationId).
+	SwapHandlerWithResponse(ctx context.Context, name string, params *SwapHandlerParams, reqEditors ...RequestEditorFn) (*SwapHandlerResponse, error)
+
 	// InspectJobWithResponse See everything about a job
 	//
 	// Its payload, attempts, errors, worker, lease and trace too, which clients are not shown.
@@ -3175,6 +3787,557 @@ func (r DiagnoseResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r DiagnoseResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListHandlersResponse401Headers the declared response headers of an HTTP 401 response for ListHandlers
+type ListHandlersResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// ListHandlersResponse429Headers the declared response headers of an HTTP 429 response for ListHandlers
+type ListHandlersResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *string
+}
+
+// ListHandlersResponse503Headers the declared response headers of an HTTP 503 response for ListHandlers
+type ListHandlersResponse503Headers struct {
+	RetryAfter *string
+}
+
+type ListHandlersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *HandlerList
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *Unauthorized
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *Forbidden
+	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationproblemJSON429 *TooManyRequests
+	// ApplicationproblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationproblemJSON503 *ServiceUnavailable
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Other
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *ListHandlersResponse401Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *ListHandlersResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *ListHandlersResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListHandlersResponse) GetJSON200() *HandlerList {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ListHandlersResponse) GetApplicationproblemJSON401() *Unauthorized {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ListHandlersResponse) GetApplicationproblemJSON403() *Forbidden {
+	return r.ApplicationproblemJSON403
+}
+
+// GetApplicationproblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ListHandlersResponse) GetApplicationproblemJSON429() *TooManyRequests {
+	return r.ApplicationproblemJSON429
+}
+
+// GetApplicationproblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ListHandlersResponse) GetApplicationproblemJSON503() *ServiceUnavailable {
+	return r.ApplicationproblemJSON503
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListHandlersResponse) GetApplicationproblemJSONDefault() *Other {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListHandlersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListHandlersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListHandlersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListHandlersResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DisableHandlerResponse401Headers the declared response headers of an HTTP 401 response for DisableHandler
+type DisableHandlerResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// DisableHandlerResponse429Headers the declared response headers of an HTTP 429 response for DisableHandler
+type DisableHandlerResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *string
+}
+
+// DisableHandlerResponse503Headers the declared response headers of an HTTP 503 response for DisableHandler
+type DisableHandlerResponse503Headers struct {
+	RetryAfter *string
+}
+
+type DisableHandlerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Handler
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *Unauthorized
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *Forbidden
+	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationproblemJSON404 *Problem
+	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationproblemJSON429 *TooManyRequests
+	// ApplicationproblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationproblemJSON503 *ServiceUnavailable
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Other
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *DisableHandlerResponse401Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *DisableHandlerResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *DisableHandlerResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DisableHandlerResponse) GetJSON200() *Handler {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r DisableHandlerResponse) GetApplicationproblemJSON401() *Unauthorized {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r DisableHandlerResponse) GetApplicationproblemJSON403() *Forbidden {
+	return r.ApplicationproblemJSON403
+}
+
+// GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r DisableHandlerResponse) GetApplicationproblemJSON404() *Problem {
+	return r.ApplicationproblemJSON404
+}
+
+// GetApplicationproblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r DisableHandlerResponse) GetApplicationproblemJSON429() *TooManyRequests {
+	return r.ApplicationproblemJSON429
+}
+
+// GetApplicationproblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r DisableHandlerResponse) GetApplicationproblemJSON503() *ServiceUnavailable {
+	return r.ApplicationproblemJSON503
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DisableHandlerResponse) GetApplicationproblemJSONDefault() *Other {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DisableHandlerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DisableHandlerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DisableHandlerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DisableHandlerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// EnableHandlerResponse401Headers the declared response headers of an HTTP 401 response for EnableHandler
+type EnableHandlerResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// EnableHandlerResponse429Headers the declared response headers of an HTTP 429 response for EnableHandler
+type EnableHandlerResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *string
+}
+
+// EnableHandlerResponse503Headers the declared response headers of an HTTP 503 response for EnableHandler
+type EnableHandlerResponse503Headers struct {
+	RetryAfter *string
+}
+
+type EnableHandlerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Handler
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *Unauthorized
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *Forbidden
+	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationproblemJSON404 *Problem
+	// ApplicationproblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationproblemJSON409 *Problem
+	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationproblemJSON429 *TooManyRequests
+	// ApplicationproblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationproblemJSON503 *ServiceUnavailable
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Other
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *EnableHandlerResponse401Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *EnableHandlerResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *EnableHandlerResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r EnableHandlerResponse) GetJSON200() *Handler {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r EnableHandlerResponse) GetApplicationproblemJSON401() *Unauthorized {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r EnableHandlerResponse) GetApplicationproblemJSON403() *Forbidden {
+	return r.ApplicationproblemJSON403
+}
+
+// GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r EnableHandlerResponse) GetApplicationproblemJSON404() *Problem {
+	return r.ApplicationproblemJSON404
+}
+
+// GetApplicationproblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r EnableHandlerResponse) GetApplicationproblemJSON409() *Problem {
+	return r.ApplicationproblemJSON409
+}
+
+// GetApplicationproblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r EnableHandlerResponse) GetApplicationproblemJSON429() *TooManyRequests {
+	return r.ApplicationproblemJSON429
+}
+
+// GetApplicationproblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r EnableHandlerResponse) GetApplicationproblemJSON503() *ServiceUnavailable {
+	return r.ApplicationproblemJSON503
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r EnableHandlerResponse) GetApplicationproblemJSONDefault() *Other {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r EnableHandlerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r EnableHandlerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r EnableHandlerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r EnableHandlerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RestartHandlerResponse401Headers the declared response headers of an HTTP 401 response for RestartHandler
+type RestartHandlerResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// RestartHandlerResponse429Headers the declared response headers of an HTTP 429 response for RestartHandler
+type RestartHandlerResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *string
+}
+
+// RestartHandlerResponse503Headers the declared response headers of an HTTP 503 response for RestartHandler
+type RestartHandlerResponse503Headers struct {
+	RetryAfter *string
+}
+
+type RestartHandlerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *HandlerSwap
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *HandlerSwap
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *Unauthorized
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *Forbidden
+	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationproblemJSON404 *Problem
+	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationproblemJSON429 *TooManyRequests
+	// ApplicationproblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationproblemJSON503 *ServiceUnavailable
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Other
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *RestartHandlerResponse401Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *RestartHandlerResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *RestartHandlerResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RestartHandlerResponse) GetJSON200() *HandlerSwap {
+	return r.JSON200
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r RestartHandlerResponse) GetJSON202() *HandlerSwap {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r RestartHandlerResponse) GetApplicationproblemJSON401() *Unauthorized {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r RestartHandlerResponse) GetApplicationproblemJSON403() *Forbidden {
+	return r.ApplicationproblemJSON403
+}
+
+// GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r RestartHandlerResponse) GetApplicationproblemJSON404() *Problem {
+	return r.ApplicationproblemJSON404
+}
+
+// GetApplicationproblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r RestartHandlerResponse) GetApplicationproblemJSON429() *TooManyRequests {
+	return r.ApplicationproblemJSON429
+}
+
+// GetApplicationproblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r RestartHandlerResponse) GetApplicationproblemJSON503() *ServiceUnavailable {
+	return r.ApplicationproblemJSON503
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RestartHandlerResponse) GetApplicationproblemJSONDefault() *Other {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RestartHandlerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RestartHandlerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RestartHandlerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RestartHandlerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// SwapHandlerResponse401Headers the declared response headers of an HTTP 401 response for SwapHandler
+type SwapHandlerResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// SwapHandlerResponse429Headers the declared response headers of an HTTP 429 response for SwapHandler
+type SwapHandlerResponse429Headers struct {
+	RateLimit       *string
+	RateLimitPolicy *string
+	RetryAfter      *string
+}
+
+// SwapHandlerResponse503Headers the declared response headers of an HTTP 503 response for SwapHandler
+type SwapHandlerResponse503Headers struct {
+	RetryAfter *string
+}
+
+type SwapHandlerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *HandlerSwap
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *HandlerSwap
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *Unauthorized
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *Forbidden
+	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationproblemJSON404 *Problem
+	// ApplicationproblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationproblemJSON422 *UnprocessableEntity
+	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationproblemJSON429 *TooManyRequests
+	// ApplicationproblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationproblemJSON503 *ServiceUnavailable
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Other
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *SwapHandlerResponse401Headers
+	// Headers429 the parsed response headers for an HTTP 429 response
+	Headers429 *SwapHandlerResponse429Headers
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *SwapHandlerResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SwapHandlerResponse) GetJSON200() *HandlerSwap {
+	return r.JSON200
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r SwapHandlerResponse) GetJSON202() *HandlerSwap {
+	return r.JSON202
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r SwapHandlerResponse) GetApplicationproblemJSON401() *Unauthorized {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r SwapHandlerResponse) GetApplicationproblemJSON403() *Forbidden {
+	return r.ApplicationproblemJSON403
+}
+
+// GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r SwapHandlerResponse) GetApplicationproblemJSON404() *Problem {
+	return r.ApplicationproblemJSON404
+}
+
+// GetApplicationproblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r SwapHandlerResponse) GetApplicationproblemJSON422() *UnprocessableEntity {
+	return r.ApplicationproblemJSON422
+}
+
+// GetApplicationproblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r SwapHandlerResponse) GetApplicationproblemJSON429() *TooManyRequests {
+	return r.ApplicationproblemJSON429
+}
+
+// GetApplicationproblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r SwapHandlerResponse) GetApplicationproblemJSON503() *ServiceUnavailable {
+	return r.ApplicationproblemJSON503
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SwapHandlerResponse) GetApplicationproblemJSONDefault() *Other {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SwapHandlerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SwapHandlerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SwapHandlerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SwapHandlerResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -5200,6 +6363,91 @@ func (c *ClientWithResponses) DiagnoseWithResponse(ctx context.Context, reqEdito
 	return ParseDiagnoseResponse(rsp)
 }
 
+// ListHandlersWithResponse See the handlers of this orchestrator
+//
+// Each plugin with its version, its processes, and how it was last replaced. Other orchestrators have their own.
+//
+// Needs the scope operate.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /debug/handlers (the `ListHandlers` operationId).
+func (c *ClientWithResponses) ListHandlersWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListHandlersResponse, error) {
+	rsp, err := c.ListHandlers(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListHandlersResponse(rsp)
+}
+
+// DisableHandlerWithResponse Stop a handler
+//
+// It finishes what it has and starts nothing more; its jobs stay queued. It stays so until it is enabled or this orchestrator starts again.
+//
+// Needs the scope operate.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /debug/handlers/{name}/disable (the `DisableHandler` operationId).
+func (c *ClientWithResponses) DisableHandlerWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*DisableHandlerResponse, error) {
+	rsp, err := c.DisableHandler(ctx, name, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDisableHandlerResponse(rsp)
+}
+
+// EnableHandlerWithResponse Start a handler that was disabled
+//
+// What its file is now serves. One that is not disabled is left as it is.
+//
+// Needs the scope operate.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /debug/handlers/{name}/enable (the `EnableHandler` operationId).
+func (c *ClientWithResponses) EnableHandlerWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*EnableHandlerResponse, error) {
+	rsp, err := c.EnableHandler(ctx, name, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEnableHandlerResponse(rsp)
+}
+
+// RestartHandlerWithResponse Replace a handler's processes by others of the same version
+//
+// The new ones start before the old ones finish what they have. Answers 200 when they serve or have failed to start, and 202 when it takes longer than a request may.
+//
+// Needs the scope operate.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /debug/handlers/{name}/restart (the `RestartHandler` operationId).
+func (c *ClientWithResponses) RestartHandlerWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*RestartHandlerResponse, error) {
+	rsp, err := c.RestartHandler(ctx, name, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRestartHandlerResponse(rsp)
+}
+
+// SwapHandlerWithResponse Replace a handler by what its file is now
+//
+// As when the file has changed: the new version starts beside the old one, is compared and tried, and is promoted or rolled back. Answers 200 when that is decided, whatever it is, and 202 when it takes longer than a request may.
+//
+// Needs the scope operate.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /debug/handlers/{name}/swap (the `SwapHandler` operationId).
+func (c *ClientWithResponses) SwapHandlerWithResponse(ctx context.Context, name string, params *SwapHandlerParams, reqEditors ...RequestEditorFn) (*SwapHandlerResponse, error) {
+	rsp, err := c.SwapHandler(ctx, name, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSwapHandlerResponse(rsp)
+}
+
 // InspectJobWithResponse See everything about a job
 //
 // Its payload, attempts, errors, worker, lease and trace too, which clients are not shown.
@@ -5889,6 +7137,602 @@ func ParseDiagnoseResponse(rsp *http.Response) (*DiagnoseResponse, error) {
 		response.Headers429 = &headers
 	case rsp.StatusCode == 503:
 		var headers DiagnoseResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListHandlersResponse parses an HTTP response from a ListHandlersWithResponse call
+func ParseListHandlersResponse(rsp *http.Response) (*ListHandlersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListHandlersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest HandlerList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 401:
+		var headers ListHandlersResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 429:
+		var headers ListHandlersResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers ListHandlersResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDisableHandlerResponse parses an HTTP response from a DisableHandlerWithResponse call
+func ParseDisableHandlerResponse(rsp *http.Response) (*DisableHandlerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DisableHandlerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Handler
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 401:
+		var headers DisableHandlerResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 429:
+		var headers DisableHandlerResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers DisableHandlerResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseEnableHandlerResponse parses an HTTP response from a EnableHandlerWithResponse call
+func ParseEnableHandlerResponse(rsp *http.Response) (*EnableHandlerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &EnableHandlerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Handler
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 401:
+		var headers EnableHandlerResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 429:
+		var headers EnableHandlerResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers EnableHandlerResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRestartHandlerResponse parses an HTTP response from a RestartHandlerWithResponse call
+func ParseRestartHandlerResponse(rsp *http.Response) (*RestartHandlerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RestartHandlerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest HandlerSwap
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest HandlerSwap
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 401:
+		var headers RestartHandlerResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 429:
+		var headers RestartHandlerResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers RestartHandlerResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseSwapHandlerResponse parses an HTTP response from a SwapHandlerWithResponse call
+func ParseSwapHandlerResponse(rsp *http.Response) (*SwapHandlerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SwapHandlerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest HandlerSwap
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest HandlerSwap
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Unauthorized
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Forbidden
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest UnprocessableEntity
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest TooManyRequests
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest ServiceUnavailable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON503 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Other
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 401:
+		var headers SwapHandlerResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 429:
+		var headers SwapHandlerResponse429Headers
+		if values := rsp.Header.Values("RateLimit"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimit = &value
+		}
+		if values := rsp.Header.Values("RateLimit-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RateLimitPolicy = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers429 = &headers
+	case rsp.StatusCode == 503:
+		var headers SwapHandlerResponse503Headers
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
