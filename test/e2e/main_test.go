@@ -60,6 +60,13 @@ func build() (string, error) {
 // retries, and makes sure that it is gone after the test.
 func orchestrator(t *testing.T, url string, settings ...string) *rig.Orchestrator {
 	t.Helper()
+	return orchestratorIn(t, t.TempDir(), url, settings...)
+}
+
+// orchestratorIn describes one that runs in the directory, and so reads its
+// config.yaml.
+func orchestratorIn(t *testing.T, dir, url string, settings ...string) *rig.Orchestrator {
+	t.Helper()
 	settings = append([]string{
 		"database.url=" + url,
 		"worker.lease=2s",
@@ -70,7 +77,7 @@ func orchestrator(t *testing.T, url string, settings ...string) *rig.Orchestrato
 		"log.format=json",
 	}, settings...)
 	log := logFile(t)
-	o, err := rig.New(t.Context(), filepath.Join(bin, "orchestrator"), t.TempDir(), log, settings...)
+	o, err := rig.New(t.Context(), filepath.Join(bin, "orchestrator"), dir, log, settings...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if o.Running() {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"runtime"
@@ -20,6 +21,9 @@ import (
 
 // Noise on stdout before the handshake is what a careless import may make.
 func init() { fmt.Println("a handler that prints in init") }
+
+// fault is set by the linker: it makes a version that is worse than the others.
+var fault string
 
 // work is the payload of every type.
 type work struct {
@@ -59,6 +63,12 @@ func main() {
 // each attempt that got to its end, with the times of its beginning and end.
 func run(ctx context.Context, j plugin.Job[work]) (json.RawMessage, error) {
 	began := time.Now()
+	switch {
+	case fault == "crashes":
+		os.Exit(9)
+	case fault == "fails" && rand.Float64() < 0.3:
+		return nil, errors.New("this version fails three times in ten")
+	}
 	select {
 	case <-time.After(time.Duration(j.Args.Millis) * time.Millisecond):
 	case <-ctx.Done():

@@ -1,0 +1,244 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/rig"
+)
+
+// deployed is a handler whose binary is replaced while it runs.
+type deployed struct {
+	t    *testing.T
+	o    *rig.Orchestrator
+	path string
+	good []byte
+}
+
+// handler is what the API shows of it.
+type handler struct {
+	Name, State, SHA256 string
+	PIDs                []int
+	Restarts, Draining  int
+	LastSwap            *struct {
+		BegunAt time.Time
+		To      struct{ SHA256 string }
+		Result  string
+		Reason  string
+	}
+}
+
+func deploy(t *testing.T, settings ...string) *deployed {
+	t.Helper()
+	d := &deployed{t: t, path: filepath.Join(t.TempDir(), "handlers")}
+	var err error
+	d.good, err = os.ReadFile(filepath.Join(bin, "testhandlers"))
+	require.NoError(t, err)
+	d.install(d.good)
+	d.o = orchestrator(t, storetest.URL(t), append(settings, "handlers.0.name=deployed", "handlers.0.path="+d.path,
+		"handlers.0.concurrency=20", "handlers.0.canary.share=0.2", "handlers.0.canary.period=500ms")...)
+	start(t, d.o)
+	return d
+}
+
+// install replaces the binary as a deployment does.
+func (d *deployed) install(content []byte) {
+	d.t.Helper()
+	require.NoError(d.t, os.WriteFile(d.path+".new", content, 0o755))
+	require.NoError(d.t, os.Rename(d.path+".new", d.path))
+}
+
+// version is the good binary with something behind it that nobody reads.
+func (d *deployed) version(n int) []byte {
+	return fmt.Appendf(d.good[:len(d.good):len(d.good)], "version %d", n)
+}
+
+// faulty builds the binary with a fault.
+func (d *deployed) faulty(fault string) []byte {
+	d.t.Helper()
+	path := filepath.Join(d.t.TempDir(), "faulty")
+	build := exec.CommandContext(d.t.Context(), "go", "build", "-ldflags", "-X main.fault="+fault, "-o", path, "./testhandlers")
+	output, err := build.CombinedOutput()
+	require.NoError(d.t, err, string(output))
+	content, err := os.ReadFile(path)
+	require.NoError(d.t, err)
+	return content
+}
+
+func (d *deployed) look() handler {
+	d.t.Helper()
+	var found struct{ Handlers []handler }
+	require.NoError(d.t, d.o.Call(d.t.Context(), http.MethodGet, "/debug/handlers", nil, http.StatusOK, &found))
+	for _, h := range found.Handlers {
+		if h.Name == "deployed" {
+			return h
+		}
+	}
+	d.t.Fatal("the handler is not shown")
+	return handler{}
+}
+
+// swapped waits for the end of a swap that began after the one before.
+func (d *deployed) swapped(before handler) handler {
+	d.t.Helper()
+	var now handler
+	require.Eventually(d.t, func() bool {
+		now = d.look()
+		last := now.LastSwap
+		return last != nil && last.Result != "" && (before.LastSwap == nil || last.BegunAt.After(before.LastSwap.BegunAt))
+	}, patience, glance, "a swap ends")
+	return now
+}
+
+// load submits jobs that may be attempted once only, until it is ended, and
+// returns how many there were.
+func (d *deployed) load(workers int) (end func() int64) {
+	ctx, stop := context.WithCancel(d.t.Context())
+	var submitted atomic.Int64
+	var clients sync.WaitGroup
+	for range workers {
+		clients.Go(func() {
+			for ctx.Err() == nil {
+				_, err := d.o.Submit(context.WithoutCancel(ctx), rig.Submission{
+					JobType: "WORK", MaxAttempts: 1, Payload: map[string]any{"millis": 3},
+				})
+				if err != nil {
+					d.t.Error(err)
+					return
+				}
+				submitted.Add(1)
+				time.Sleep(5 * time.Millisecond) // a pace, not a wait
+			}
+		})
+	}
+	return func() int64 {
+		stop()
+		clients.Wait()
+		return submitted.Load()
+	}
+}
+
+// requireAllDone waits until every job has succeeded, with one charged attempt.
+func (d *deployed) requireAllDone(jobs int64) {
+	d.t.Helper()
+	var found struct {
+		StatusCounts        map[string]int64
+		AttemptDistribution map[string]int64
+	}
+	require.Eventually(d.t, func() bool {
+		require.NoError(d.t, d.o.Call(d.t.Context(), http.MethodGet, "/metrics", nil, http.StatusOK, &found))
+		return found.StatusCounts["succeeded"]+found.StatusCounts["dead"] >= jobs
+	}, patience, 5*glance, "every job ends")
+	require.Equal(d.t, jobs, found.StatusCounts["succeeded"], "%v", found)
+	require.Zero(d.t, found.StatusCounts["dead"])
+	require.Equal(d.t, map[string]int64{"1": jobs}, found.AttemptDistribution)
+}
+
+func TestDeploysUnderLoadLoseNothingAndChargeNothing(t *testing.T) {
+	d := deploy(t)
+	end := d.load(4)
+	before := d.look()
+	for version := 1; version <= 20; version++ {
+		d.install(d.version(version))
+		now := d.swapped(before)
+		require.Equal(t, "promoted", now.LastSwap.Result, now.LastSwap.Reason)
+		require.Equal(t, now.SHA256, now.LastSwap.To.SHA256)
+		require.NotEqual(t, before.SHA256, now.SHA256)
+		before = now
+	}
+	crashes, fails := d.faulty("crashes"), d.faulty("fails")
+	for _, bad := range []struct {
+		content []byte
+		reason  string
+	}{
+		{[]byte("#!/bin/sh\nexit 7\n"), "it ended during its start: exit status 7"},
+		{[]byte("no program at all"), "exec format error"},
+		{crashes, "exit status 9"},
+		{fails, "it fails more often: of its attempts "},
+		{append(crashes[:len(crashes):len(crashes)], "again"...), "exit status 9"},
+	} {
+		d.install(bad.content)
+		now := d.swapped(before)
+		require.Equal(t, "rolled_back", now.LastSwap.Result)
+		require.Contains(t, now.LastSwap.Reason, bad.reason)
+		require.Equal(t, before.SHA256, now.SHA256)
+		before = now
+	}
+	d.requireAllDone(end())
+	require.Zero(t, d.look().Restarts)
+	require.Eventually(t, func() bool { return len(d.o.Handlers("handlers")) == 1 }, patience, glance, "one process is left")
+	require.NoError(t, d.o.ShutDown(t.Context()))
+}
+
+func TestAHangupReplacesWhatTheConfigurationHasChanged(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config.yaml")
+	effects := filepath.Join(dir, "effects")
+	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
+	one := fmt.Sprintf("handlers:\n  - name: deployed\n    path: %s/testhandlers\n    watch: false\n    canary: {period: 0s}\n", bin)
+	write(one)
+	d := &deployed{t: t, o: orchestratorIn(t, dir, storetest.URL(t))}
+	start(t, d.o)
+	before := d.look()
+
+	write(one + "    env: {EFFECTS: " + effects + "}\n" +
+		"  - name: second\n    path: " + bin + "/testhandlers\n    env: {TYPE_PREFIX: SECOND_}\n")
+	require.NoError(t, d.o.Signal(syscall.SIGHUP))
+	now := d.swapped(before)
+	require.Equal(t, "promoted", now.LastSwap.Result, now.LastSwap.Reason)
+	require.NotEqual(t, before.PIDs, now.PIDs)
+	await(t, d.o, submit(t, d.o, rig.Submission{JobType: "WORK"}), "COMPLETED")
+	require.FileExists(t, effects, "the new environment is in force")
+	require.Eventually(t, func() bool {
+		_, err := d.o.Submit(t.Context(), rig.Submission{JobType: "SECOND_WORK"})
+		return err == nil
+	}, patience, glance, "the new handler declares its types")
+
+	write("handlers: [{name: nameless, path: ''}]")
+	require.NoError(t, d.o.Signal(syscall.SIGHUP))
+	write(one)
+	require.NoError(t, d.o.Signal(syscall.SIGHUP))
+	require.Equal(t, "promoted", d.swapped(now).LastSwap.Result, "a mistake has changed nothing, the next configuration is read")
+	require.Eventually(t, func() bool { return len(d.o.Handlers("testhandlers")) == 1 }, patience, glance, "the second is gone")
+	require.NoError(t, d.o.ShutDown(t.Context()))
+}
+
+func TestOperatorsSwitchAHandlerOffAndOn(t *testing.T) {
+	d := deploy(t, "handlers.0.watch=false")
+	do := func(action string) {
+		t.Helper()
+		require.NoError(t, d.o.Call(t.Context(), http.MethodPost, "/debug/handlers/deployed/"+action, nil, http.StatusOK, nil))
+	}
+	running := submit(t, d.o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Payload: map[string]any{"millis": 700}})
+	await(t, d.o, running, "RUNNING")
+	do("disable")
+	waits := submit(t, d.o, rig.Submission{JobType: "WORK", MaxAttempts: 1})
+	await(t, d.o, running, "COMPLETED")
+	require.Eventually(t, func() bool { return len(d.o.Handlers("handlers")) == 0 }, patience, glance, "its process ends")
+	require.Equal(t, "disabled", d.look().State)
+	still, err := d.o.Get(t.Context(), waits)
+	require.NoError(t, err)
+	require.Equal(t, "PENDING", still.Status)
+
+	do("enable")
+	await(t, d.o, waits, "COMPLETED")
+	before := d.look()
+	do("restart")
+	require.NotEqual(t, before.PIDs, d.look().PIDs)
+	d.install(d.version(1))
+	do("swap")
+	require.NotEqual(t, before.SHA256, d.look().SHA256)
+	require.NoError(t, d.o.ShutDown(t.Context()))
+}
