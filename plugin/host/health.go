@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
@@ -30,10 +32,23 @@ func (p *process) watchHealth() {
 			return
 		}
 		if err := p.checkHealth(work, health); err != nil && work.Err() == nil {
-			p.fail(fmt.Errorf("health check: %w", err))
+			p.failHealth(err)
 			return
 		}
 	}
+}
+
+// failHealth fails the process, unless a broken connection is the first sign of a
+// death, which tells its cause by itself.
+func (p *process) failHealth(err error) {
+	if status.Code(err) == codes.Unavailable {
+		select {
+		case <-p.child.Gone():
+			return
+		case <-time.After(lastWordsTail):
+		}
+	}
+	p.fail(fmt.Errorf("health check: %w", err))
 }
 
 func (p *process) checkHealth(work context.Context, health grpc_health_v1.HealthClient) error {
