@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # need.sh THING...: returns when every thing is installed. On Debian and its
 # kin it installs what is missing, given root or a sudo that does not ask;
-# elsewhere it fails and names the command. Things: gcc postgres protoc docker.
+# elsewhere it fails and names the command. Things: gcc postgres protoc docker
+# python-grpc node.
 set -euo pipefail
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
@@ -10,6 +11,8 @@ present() {
 	gcc) command -v gcc || command -v clang ;;
 	protoc) command -v protoc ;;
 	docker) command -v docker && command -v dockerd && command -v ip ;;
+	python-grpc) imports_grpc python3 || imports_grpc /usr/bin/python3 ;;
+	node) command -v node && command -v npm ;;
 	postgres)
 		# Tests use a server that is given, and need no binaries then.
 		[ -n "${HOLDFAST_TEST_DATABASE_URL:-}" ] || command -v initdb ||
@@ -23,12 +26,16 @@ present() {
 	esac >/dev/null
 }
 
+imports_grpc() { "$1" -c 'import grpc, google.protobuf' 2>/dev/null; }
+
 debian() {
 	case $1 in
 	gcc) echo gcc libc6-dev ;;
 	protoc) echo protobuf-compiler ;;
 	docker) echo docker.io iproute2 ;;
 	postgres) echo postgresql ;;
+	python-grpc) echo python3-grpcio python3-protobuf ;;
+	node) echo nodejs npm ;;
 	esac
 }
 

@@ -19,3 +19,28 @@ func TestTheProtocolsNameHoldsItsVersion(t *testing.T) {
 	require.Contains(t, string(proto), "\npackage "+name+";\n")
 	require.Contains(t, string(proto), fmt.Sprintf("handlerv%d\";\n", wire.Version), "the Go package")
 }
+
+// The SDKs of other languages cannot import what both ends must agree on.
+func TestOtherLanguagesAgree(t *testing.T) {
+	for path, facts := range map[string][]string{
+		"python/holdfast/_limits.py": {
+			`PROTOCOL_VERSION = %d`, `COOKIE_KEY = "%s"`, `COOKIE_VALUE = "%s"`,
+			`MAX_MESSAGE_BYTES = %d << 20`, `MAX_SCHEMA_BYTES = %d << 10`,
+			`CODE_TIMEOUT = "%s"`, `CODE_LEASE_LOST = "%s"`,
+		},
+		"node/holdfast/lib/limits.js": {
+			`protocolVersion = %d;`, `cookieKey = '%s';`, `cookieValue = '%s';`,
+			`maxMessage = %d << 20;`, `maxSchema = %d << 10;`,
+			`timeout: '%s',`, `leaseLost: '%s',`,
+		},
+	} {
+		text, err := os.ReadFile("../../../examples/handlers/" + path)
+		require.NoError(t, err)
+		for i, fact := range []any{
+			wire.Version, wire.Handshake.MagicCookieKey, wire.Handshake.MagicCookieValue,
+			wire.MaxMessageBytes >> 20, wire.MaxSchemaBytes >> 10, wire.CodeTimeout, wire.CodeLeaseLost,
+		} {
+			require.Contains(t, string(text), fmt.Sprintf(facts[i], fact), path)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+import { maxValue } from './limits.js';
+
+/** Makes JSON that the orchestrator will accept. It throws for what has none, or too much of it. */
+export function encode(value) {
+  const text = JSON.stringify(value);
+  if (text === undefined) throw new TypeError(`a ${typeof value} has no JSON`);
+  const encoded = Buffer.from(text);
+  if (encoded.length > maxValue) {
+    throw new RangeError(`${encoded.length} bytes of JSON are more than ${maxValue}`);
+  }
+  return encoded;
+}
+
+export const decode = (bytes) => JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString());
+
+/**
+ * Makes a text fit for the wire, which takes valid UTF-8 only, and for the database, which takes no NUL; and
+ * cuts it at a character.
+ */
+export function clean(text, most) {
+  const bytes = Buffer.from(text.replaceAll('\0', '\uFFFD')); // half a surrogate pair becomes U+FFFD
+  let end = Math.min(most, bytes.length);
+  while ((bytes[end] & 0xc0) === 0x80) end--;
+  return bytes.toString('utf8', 0, end);
+}

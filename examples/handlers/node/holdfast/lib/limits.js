@@ -1,0 +1,46 @@
+// What both ends of the protocol agree on. Sizes are in bytes.
+
+export const protocolVersion = 1;
+
+export const cookieKey = 'HOLDFAST_HANDLER';
+export const cookieValue = 'holdfast-handler-plugin';
+
+// Bounds a gRPC message in both directions. gRPC's own limit for receiving is 4 MiB.
+export const maxMessage = 64 << 20;
+
+// Bounds a result, a progress and a checkpoint, so that a message has room for it and for what surrounds it.
+export const maxValue = maxMessage - (1 << 20);
+
+export const maxSchema = 256 << 10;
+export const maxName = 200;
+export const maxVersion = 200;
+export const maxDescription = 1000;
+export const maxMaxAttempts = 1_000_000;
+export const maxConcurrency = 10_000;
+
+// Ten years, in milliseconds.
+export const longest = 10 * 365 * 24 * 3600 * 1000;
+
+// What is kept of a failure's texts and of a log record.
+export const maxCode = 200;
+export const maxMessageText = 32 << 10;
+export const maxStack = 32 << 10;
+export const maxLog = 16 << 10;
+
+// Codes of failures that the SDK itself words.
+export const code = {
+  timeout: 'timeout',
+  leaseLost: 'lease_lost',
+  badPayload: 'bad_payload',
+  badResult: 'bad_result',
+  unknownType: 'unknown_type',
+};
+
+// Exit codes of a handler process.
+export const exit = {
+  drained: 0,
+  // Started by hand, or nothing to serve.
+  unusable: 1,
+  // The orchestrator is gone, or a lease ran out.
+  abandoned: 3,
+};

@@ -1,0 +1,76 @@
+#!/usr/bin/env node
+// An example: three job types, as three kinds of handler.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Cancel, Permanent, RetryAfter, Snooze, fixedBackoff, handler, serve } from '@holdfast-jobs/holdfast';
+
+const echo = handler('NODE_ECHO', async (job) => {
+  job.log.info('echo', { text: job.payload.text });
+  return { text: job.payload.text, attempt: job.attempt };
+}, {
+  description: 'Answers with what it was given.',
+  schema: {
+    type: 'object',
+    properties: { text: { type: 'string' } },
+    required: ['text'],
+  },
+});
+
+// It goes on where it was interrupted. The signal ends what it waits for when the attempt is to stop.
+const count = handler('NODE_COUNT', async (job) => {
+  const { to, stepSeconds = 1 } = job.payload;
+  const begunAt = job.resume(0);
+  for (let n = begunAt + 1; n <= to; n++) {
+    await sleep(stepSeconds * 1000, undefined, { signal: job.signal });
+    job.checkpoint(n);
+    job.progress({ counted: n, of: to });
+  }
+  return { begunAt };
+}, {
+  description: 'Counts, a step at a time, and goes on where it was interrupted.',
+  schema: {
+    type: 'object',
+    properties: {
+      to: { type: 'integer', minimum: 1 },
+      stepSeconds: { type: 'number', minimum: 0, maximum: 60 },
+    },
+    required: ['to'],
+  },
+  timeoutMs: 600_000,
+});
+
+const fail = handler('NODE_FAIL', async (job) => {
+  const { how, seconds = 1 } = job.payload;
+  switch (how) {
+    case 'permanent':
+      throw new Permanent('no such printer', { code: 'no_such_printer' });
+    case 'retry_after':
+      throw new RetryAfter(seconds * 1000, 'the printer is busy', { code: 'busy' });
+    case 'snooze':
+      // By itself it would be for ever: attempts are not charged.
+      if (job.resume(false)) return 'slept well';
+      job.checkpoint(true);
+      throw new Snooze(seconds * 1000);
+    case 'cancel':
+      throw new Cancel('nobody needs it any more');
+    case 'slow':
+      await sleep(3_600_000, undefined, { signal: job.signal });
+      return undefined;
+    default:
+      throw new Error('out of paper');
+  }
+}, {
+  description: 'Fails in the way it is asked to.',
+  schema: {
+    type: 'object',
+    properties: {
+      how: { enum: ['error', 'permanent', 'retry_after', 'snooze', 'cancel', 'slow'] },
+      seconds: { type: 'number', minimum: 0 },
+    },
+    required: ['how'],
+  },
+  timeoutMs: 5000,
+  maxAttempts: 3,
+  retry: fixedBackoff(500),
+});
+
+serve([echo, count, fail], { version: '1.0', concurrency: 20 });

@@ -1,0 +1,192 @@
+"""One start on the stream."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import logging
+import time
+from typing import TYPE_CHECKING, Any, Callable
+
+from . import handler_pb2 as pb
+from ._errors import Failure, Reason
+from ._job import Job
+from ._json import encode
+from ._limits import CODE_BAD_PAYLOAD, CODE_BAD_RESULT, CODE_UNKNOWN_TYPE
+from ._log import current_job, wire
+from ._outbox import Notes
+from ._outcome import succeeded, unsuccessful, verdict_of
+from ._time import parse
+
+if TYPE_CHECKING:
+    from ._handler import Handler
+    from ._session import Session
+
+LEASE_MARGIN = 6
+"""How much of a lease is left when its attempt is told to stop: a sixth, at most
+MAX_LEASE_MARGIN seconds."""
+
+MAX_LEASE_MARGIN = 5.0
+
+
+class Attempt:
+    """Runs a handler to its end, whichever way it ends, and keeps watch over its
+    time. The lease is how long it may go on without hearing from the
+    orchestrator."""
+
+    def __init__(self, start: pb.Start, handler: Handler | None, session: Session) -> None:
+        self.handle: int = start.handle
+        self.notes = Notes()
+        self._start = start
+        self._handler = handler
+        self._session = session
+        self._asked: Reason | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._timeout_at = time.monotonic() + start.timeout_ms / 1000
+        self.extend(start.lease_ms)
+        self._job = Job(
+            id=start.job_id,
+            type=start.job_type,
+            tenant=start.tenant,
+            raw_payload=start.payload,
+            attempt=start.attempt,
+            max_attempts=start.max_attempts,
+            fence=start.fence,
+            created_at=parse(start.created_at),
+            timeout=start.timeout_ms / 1000,
+            traceparent=start.traceparent,
+            tracestate=start.tracestate,
+            reporter=self,
+        )
+
+    @property
+    def job_id(self) -> str:
+        return self._job.id
+
+    @property
+    def due(self) -> float:
+        """When look has something to do for the first time."""
+        return min(self._warn_at, self._timeout_at)
+
+    @property
+    def is_async(self) -> bool:
+        return self._handler is not None and self._handler.is_async
+
+    # Its time.
+
+    def extend(self, lease_ms: int) -> None:
+        """Says that the lease is proven for so long from now."""
+        lease = lease_ms / 1000
+        self._lease_until = time.monotonic() + lease
+        self._warn_at = self._lease_until - min(lease / LEASE_MARGIN, MAX_LEASE_MARGIN)
+
+    def look(self, now: float) -> float:
+        """Stops the attempt when its time is up, and returns when to look again.
+        It compares with the clock: in a process that was stopped meanwhile, a
+        lease has run out at once."""
+        if now >= self._lease_until:
+            self._session.exit(f"the lease of job {self.job_id} ran out and its handler does not stop")
+        due = self._warn_at
+        if now >= self._warn_at:
+            self._stop(Reason.LEASE_LOST)
+            due = self._lease_until
+        if now >= self._timeout_at:
+            self._stop(Reason.TIMEOUT)
+            return due
+        return min(due, self._timeout_at)
+
+    def ask(self, reason: Reason) -> None:
+        """Stops it because the orchestrator wants it so. The first reason counts."""
+        if self._asked is None:
+            self._asked = reason
+        self._stop(reason)
+
+    def lose(self) -> None:
+        """Stops it because the orchestrator is not heard of any more."""
+        self._stop(Reason.LEASE_LOST)
+
+    def _stop(self, reason: Reason) -> None:
+        self._job._stop(reason, self._cancel_task if self.is_async else None)
+
+    def _cancel_task(self) -> None:
+        loop = self._session.loop
+        # Later than the first step of a task that was made just now: one that
+        # is canceled before it would never run, and never report.
+        loop.call_soon_threadsafe(lambda: loop.call_soon(lambda: self._task and self._task.cancel()))
+
+    # Its run.
+
+    def perform(self) -> None:
+        """Runs a synchronous handler."""
+        self._session.context.copy().run(self._perform)
+
+    def _perform(self) -> None:
+        current_job.set(self._job)
+        try:
+            ended = self._succeeded(self._prepare()(self._job))
+        except BaseException as error:
+            ended = self._unsuccessful(error)
+        self._finish(ended)
+
+    def begin(self) -> None:
+        """Runs an asynchronous handler, on the loop."""
+        self._task = self._session.loop.create_task(
+            self._perform_async(), context=self._session.context.copy()
+        )
+
+    async def _perform_async(self) -> None:
+        current_job.set(self._job)
+        try:
+            ended = self._succeeded(await self._prepare()(self._job))
+        except BaseException as error:
+            ended = self._unsuccessful(error)
+        self._finish(ended)
+
+    def _prepare(self) -> Callable[[Job], Any]:
+        """Decodes what the job has, and returns the function to call with it."""
+        if self._handler is None:
+            # Not permanent: another process may well serve the type.
+            raise Failure(f"this process has no handler for {self._start.job_type}", code=CODE_UNKNOWN_TYPE)
+        try:
+            self._job.payload = json.loads(self._start.payload) if self._start.payload else None
+            if self._start.checkpoint:
+                self._job._checkpoint = json.loads(self._start.checkpoint)
+        except (ValueError, RecursionError) as error:
+            raise Failure(f"payload: {error}", code=CODE_BAD_PAYLOAD, permanent=True) from error
+        return self._handler.function
+
+    def _succeeded(self, result: Any) -> pb.Outcome:
+        if result is None:
+            return succeeded(b"")
+        try:
+            return succeeded(encode(result))
+        except (ValueError, TypeError, RecursionError) as error:
+            if inspect.iscoroutine(result):
+                result.close()
+            raise Failure(f"result: {error}", code=CODE_BAD_RESULT, permanent=True) from error
+
+    def _unsuccessful(self, error: BaseException) -> pb.Outcome:
+        # The outcome has no place for the reason.
+        if reason := verdict_of(error).canceled:
+            self._job.log.info("the handler cancels its job", extra={"reason": reason})
+        return unsuccessful(error, self._asked, self._job.cancel_reason)
+
+    def _finish(self, ended: pb.Outcome) -> None:
+        ended.handle = self.handle
+        self._session.finish(self, ended)
+        # Nobody looks at the attempt any more, but the job may be kept: it shall
+        # not need the garbage collector.
+        self._task = None
+        del self._job, self._start
+
+    # What the job reports.
+
+    def progress(self, encoded: bytes) -> None:
+        self._session.outbox.progress(self, encoded)
+
+    def checkpoint(self, encoded: bytes) -> None:
+        self._session.outbox.checkpoint(self, encoded)
+
+    def log(self, record: logging.LogRecord) -> None:
+        self._session.outbox.log(self, wire(record, self.handle))

@@ -1,0 +1,152 @@
+"""A job type with the function that does it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import Any, Awaitable, Callable, Mapping, Union
+
+from . import handler_pb2 as pb
+from ._duration import Duration, bounded
+from ._job import Job
+from ._limits import MAX_ATTEMPTS, MAX_CONCURRENCY, MAX_DESCRIPTION_BYTES, MAX_NAME_BYTES, MAX_SCHEMA_BYTES
+from ._retry import RetryPolicy
+
+Function = Callable[[Job], Union[Any, Awaitable[Any]]]
+
+Schema = Union[Mapping[str, Any], bool]
+
+
+class Handler:
+    """A job type with the function that does it, for serve. It can be called like
+    the function."""
+
+    def __init__(
+        self,
+        job_type: str,
+        function: Function,
+        *,
+        schema: Schema | None = None,
+        timeout: Duration | None = None,
+        retry: RetryPolicy | None = None,
+        max_attempts: int | None = None,
+        concurrency: int | None = None,
+        description: str = "",
+    ) -> None:
+        check_text("the name", job_type, MAX_NAME_BYTES)
+        try:
+            if not callable(function):
+                raise TypeError(f"{function!r} is not a function")
+            self.job_type = job_type
+            self.function = function
+            self.is_async = _is_async(function)
+            self._declared = _declare(job_type, schema, timeout, retry, max_attempts, concurrency, description)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"job type {job_type!r}: {error}") from None
+        self.__doc__ = function.__doc__
+
+    def __call__(self, job: Job) -> Any:
+        return self.function(job)
+
+    def wire(self) -> pb.JobType:
+        """What the orchestrator is told of it."""
+        return self._declared
+
+
+def handler(
+    job_type: str,
+    *,
+    schema: Schema | None = None,
+    timeout: Duration | None = None,
+    retry: RetryPolicy | None = None,
+    max_attempts: int | None = None,
+    concurrency: int | None = None,
+    description: str = "",
+) -> Callable[[Function], Handler]:
+    """Makes a handler of a function, or of a coroutine function.
+
+    It is called with a Job. What it returns is the job's result, as JSON; None is
+    no result. An ordinary function runs on a thread of its own, a coroutine
+    function on the process's one event loop.
+
+    ============  ===========================================================
+    schema        JSON Schema (2020-12) of the payload, against which payloads
+                  are checked when jobs are submitted
+    timeout       bounds each attempt; a number is in seconds
+    retry         how long a job waits between attempts
+    max_attempts  how often a job is attempted, the first time included
+    concurrency   the most attempts of this type at once in each process
+    description   what the job type is for, in a line, for people
+    ============  ===========================================================
+
+    What is not given here is decided by the orchestrator's configuration, which
+    also wins over timeout, retry and max_attempts.
+    """
+
+    def decorate(function: Function) -> Handler:
+        return Handler(
+            job_type,
+            function,
+            schema=schema,
+            timeout=timeout,
+            retry=retry,
+            max_attempts=max_attempts,
+            concurrency=concurrency,
+            description=description,
+        )
+
+    return decorate
+
+
+def _declare(
+    job_type: str,
+    schema: Schema | None,
+    timeout: Duration | None,
+    retry: RetryPolicy | None,
+    max_attempts: int | None,
+    concurrency: int | None,
+    description: str,
+) -> pb.JobType:
+    declared = pb.JobType(name=job_type)
+    if schema is not None:
+        if not isinstance(schema, (Mapping, bool)):
+            raise TypeError("the schema is neither a mapping nor a bool")
+        declared.schema = json.dumps(schema, ensure_ascii=False, allow_nan=False).encode()
+        if len(declared.schema) > MAX_SCHEMA_BYTES:
+            raise ValueError(f"the schema is longer than {MAX_SCHEMA_BYTES} bytes")
+    if timeout is not None:
+        declared.timeout_ms = bounded("timeout", timeout)
+    if retry is not None:
+        if not isinstance(retry, RetryPolicy):
+            raise TypeError(f"retry {retry!r} is not a RetryPolicy")
+        declared.retry.CopyFrom(retry.wire())
+    if max_attempts is not None:
+        declared.max_attempts = check_count("max_attempts", max_attempts, MAX_ATTEMPTS)
+    if concurrency is not None:
+        declared.concurrency = check_count("concurrency", concurrency, MAX_CONCURRENCY)
+    if description:
+        check_text("the description", description, MAX_DESCRIPTION_BYTES)
+        declared.description = description
+    return declared
+
+
+def check_count(what: str, count: int, most: int) -> int:
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= most:
+        raise ValueError(f"{what} {count!r} is not an integer between 1 and {most}")
+    return count
+
+
+def check_text(what: str, text: str, limit: int) -> None:
+    if not isinstance(text, str) or not text:
+        raise ValueError(f"{what} {text!r} is not a text, or empty")
+    if not text.isprintable():
+        raise ValueError(f"{what} {text[:40]!r} holds a character that cannot be printed")
+    if len(text.encode()) > limit:
+        raise ValueError(f"{what} {text[:40]!r} is longer than {limit} bytes")
+
+
+
+
+
+def _is_async(function: Function) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))

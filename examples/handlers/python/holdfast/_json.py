@@ -1,0 +1,28 @@
+"""JSON and text that the orchestrator will accept."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ._limits import MAX_VALUE_BYTES
+
+
+def encode(value: Any) -> bytes:
+    """Compact JSON in UTF-8. It raises ValueError or TypeError for what has none,
+    or too much of it."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    try:
+        encoded = text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("the text holds half a surrogate pair") from error
+    if len(encoded) > MAX_VALUE_BYTES:
+        raise ValueError(f"{len(encoded)} bytes of JSON are more than {MAX_VALUE_BYTES}")
+    return encoded
+
+
+def clean(text: str, limit: int) -> str:
+    """Makes a text fit for the wire, which takes valid UTF-8 only, and for the
+    database, which takes no NUL; and cuts it at a character."""
+    encoded = text.replace("\0", "\ufffd").encode(errors="replace")
+    return encoded[:limit].decode(errors="ignore")

@@ -1,0 +1,42 @@
+"""What both ends of the protocol agree on."""
+
+PROTOCOL_VERSION = 1
+
+COOKIE_KEY = "HOLDFAST_HANDLER"
+COOKIE_VALUE = "holdfast-handler-plugin"
+
+MAX_MESSAGE_BYTES = 64 << 20
+"""Bounds a gRPC message in both directions. gRPC's own limit for receiving is
+4 MiB."""
+
+MAX_VALUE_BYTES = MAX_MESSAGE_BYTES - (1 << 20)
+"""Bounds a result, a progress and a checkpoint, so that a message has room for
+it and for what surrounds it."""
+
+MAX_SCHEMA_BYTES = 256 << 10
+MAX_NAME_BYTES = 200
+MAX_VERSION_BYTES = 200
+MAX_DESCRIPTION_BYTES = 1000
+MAX_ATTEMPTS = 1_000_000
+MAX_CONCURRENCY = 10_000
+
+# What is kept of a failure's texts and of a log record.
+MAX_CODE_BYTES = 200
+MAX_MESSAGE_TEXT_BYTES = 32 << 10
+MAX_STACK_BYTES = 32 << 10
+MAX_LOG_BYTES = 16 << 10
+
+# Codes of failures that the SDK itself words.
+CODE_TIMEOUT = "timeout"
+CODE_LEASE_LOST = "lease_lost"
+CODE_PANIC = "panic"
+CODE_BAD_PAYLOAD = "bad_payload"
+CODE_BAD_RESULT = "bad_result"
+CODE_UNKNOWN_TYPE = "unknown_type"
+
+# Exit codes of a handler process.
+EXIT_DRAINED = 0
+EXIT_UNUSABLE = 1
+"""Started by hand, or nothing to serve."""
+EXIT_ABANDONED = 3
+"""The orchestrator is gone, or a lease ran out."""

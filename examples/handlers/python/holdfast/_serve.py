@@ -1,0 +1,163 @@
+"""The process that an orchestrator launches."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from typing import NoReturn, Sequence
+
+from . import handler_pb2 as pb
+from ._handler import Handler, check_count, check_text
+from ._limits import (
+    COOKIE_KEY,
+    COOKIE_VALUE,
+    EXIT_ABANDONED,
+    EXIT_DRAINED,
+    EXIT_UNUSABLE,
+    MAX_CONCURRENCY,
+    MAX_VERSION_BYTES,
+    PROTOCOL_VERSION,
+)
+from ._log import log_to_stream
+from ._server import Server
+
+LAST_WORDS = 2.0
+"""How long, in seconds, the last message may take on its way out."""
+
+
+def serve(*handlers: Handler, version: str = "unknown", concurrency: int | None = None) -> NoReturn:
+    """Serves the handlers to the orchestrator that launched this process, and does
+    not return. version names the version of the program, for people. concurrency
+    is how many attempts each process of it wants at once; the orchestrator's
+    configuration wins over it.
+
+    From then on standard output is standard error, so that a stray print disturbs
+    nothing; the process takes no notice of SIGINT and SIGTERM, which a terminal
+    sends to everybody and the orchestrator answers for; and it ends when its
+    standard input does, since then the orchestrator is gone.
+
+    Started by hand, the process says what it is and exits 1.
+    """
+    program = os.path.basename(sys.argv[0])
+    try:
+        manifest, by_type = _assemble(handlers, version, concurrency)
+    except (TypeError, ValueError) as error:
+        sys.exit(f"{program}: {error}")
+    if os.environ.get(COOKIE_KEY) != COOKIE_VALUE:
+        _introduce(program, manifest)
+        sys.exit(EXIT_UNUSABLE)
+    sockets = os.environ.get("PLUGIN_UNIX_SOCKET_DIR")
+    if not sockets:
+        sys.exit(f"{program}: PLUGIN_UNIX_SOCKET_DIR does not say where its socket shall be")
+    process = _Process()
+    asyncio.run(process.run(manifest, by_type, sockets))
+    sys.exit(EXIT_DRAINED)
+
+
+def _assemble(
+    handlers: Sequence[Handler], version: str, concurrency: int | None
+) -> tuple[pb.DescribeResponse, dict[str, Handler]]:
+    check_text("the version", version, MAX_VERSION_BYTES)
+    manifest = pb.DescribeResponse(version=version)
+    if concurrency is not None:
+        manifest.concurrency = check_count("concurrency", concurrency, MAX_CONCURRENCY)
+    by_type: dict[str, Handler] = {}
+    for each in handlers:
+        if not isinstance(each, Handler):
+            raise TypeError(f"{each!r} was not made by @holdfast.handler(…)")
+        if each.job_type in by_type:
+            raise ValueError(f"job type {each.job_type!r} has two handlers")
+        by_type[each.job_type] = each
+        manifest.job_types.append(each.wire())
+    if not by_type:
+        raise ValueError("there is no handler to serve")
+    return manifest, by_type
+
+
+class _Process:
+    """The standard streams, the signals and the end of a handler process."""
+
+    def __init__(self) -> None:
+        self._drained = threading.Event()
+        self._handshake = _divert(1, onto=2)
+        with open(os.devnull) as nothing:
+            self._lifeline = _divert(0, onto=nothing.fileno())
+        os.set_blocking(self._lifeline, True)
+        # Standard output may have been made for a pipe; on standard error lines
+        # shall appear as they are printed.
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(line_buffering=True)
+        # To ignore them instead would make every program that a handler starts
+        # ignore them, too.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: None)
+        threading.Thread(target=self._end_with_stdin, name="holdfast-stdin", daemon=True).start()
+
+    async def run(self, manifest: pb.DescribeResponse, handlers: dict[str, Handler], sockets: str) -> None:
+        """Serves until the orchestrator has asked the process to leave and
+        everything is sent."""
+        log_to_stream()
+        loop, left = asyncio.get_running_loop(), asyncio.Event()
+
+        def drained() -> None:
+            self._drained.set()
+            loop.call_soon_threadsafe(left.set)
+
+        server = Server(manifest, handlers, loop, drained, self._exit)
+        self._shake_hands(server.start(sockets))
+        await left.wait()
+        server.stop(LAST_WORDS)
+
+    def _shake_hands(self, path: str) -> None:
+        with os.fdopen(self._handshake, "w") as out:
+            out.write(f"1|{PROTOCOL_VERSION}|unix|{path}|grpc\n")
+
+    def _end_with_stdin(self) -> None:
+        """Ends the process when the orchestrator closes the other end: because it
+        has received everything from a process that it drained, or because it is
+        gone."""
+        while os.read(self._lifeline, 1 << 16):
+            pass
+        if self._drained.is_set():
+            os._exit(EXIT_DRAINED)
+        self._exit("the orchestrator is gone")
+
+    def _exit(self, why: str) -> NoReturn:
+        """Ends the process at once, with a word of explanation."""
+        try:
+            os.write(2, f"handler process ends: {why}\n".encode())
+        finally:
+            os._exit(EXIT_ABANDONED)
+
+
+def _divert(descriptor: int, onto: int) -> int:
+    """Makes the descriptor the same as another one, also for the programs that
+    handlers start, and returns what it was, for this process alone."""
+    aside = os.dup(descriptor)
+    os.dup2(onto, descriptor)
+    return aside
+
+
+def _introduce(program: str, manifest: pb.DescribeResponse) -> None:
+    """Tells somebody who started the program by hand what it is."""
+    types = "".join(f"  {declared.name}\n" for declared in manifest.job_types)
+    print(
+        f"""This is a Holdfast handler plugin, version {manifest.version}. It serves the job types
+
+{types}
+It is not run by hand: an orchestrator launches it. Declare it in config.yaml,
+
+  handlers:
+    - name: {os.path.splitext(program)[0]}
+      path: {os.path.abspath(sys.argv[0])}
+
+start the orchestrator with "orchestrator serve --config config.yaml", and
+submit a job with
+
+  curl localhost:8080/jobs -H 'Content-Type: application/json' \\
+    -d '{{"jobType": "{manifest.job_types[0].name}", "payload": {{}}}}'""",
+        file=sys.stderr,
+    )

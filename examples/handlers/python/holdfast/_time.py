@@ -1,0 +1,18 @@
+"""Times as the protocol writes them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+
+def rfc3339(timestamp: float) -> str:
+    """A Unix time in seconds, in UTC."""
+    return datetime.fromtimestamp(timestamp, timezone.utc).isoformat(timespec="microseconds")
+
+
+def parse(text: str) -> datetime | None:
+    """None for what is no time."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
