@@ -37,6 +37,12 @@ test-openapi: ## Test the API's description with validators and a generated clie
 	scripts/need.sh postgres
 	cd test/openapi && $(GO) test -timeout 8m ./...
 
+.PHONY: test-languages
+test-languages: ## Test the SDKs and examples in Python and Node.js
+	scripts/need.sh postgres python-grpc node
+	npm ci --prefix examples/handlers/node --no-audit --no-fund --ignore-scripts --loglevel=error
+	HOLDFAST_TEST_LANGUAGES=1 $(GO) test -count=1 -timeout 8m ./test/languages
+
 .PHONY: test-peers
 test-peers: ## Test the comparison with other job queues, on few jobs
 	scripts/need.sh postgres

@@ -1,0 +1,164 @@
+package languages
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store"
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/rig"
+)
+
+func TestTheExampleDoesItsJobsForTheOrchestrator(t *testing.T) {
+	forEach(t, func(t *testing.T, l interpreted) {
+		url := storetest.URL(t)
+		o := orchestrator(t, l, url)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+		defer cancel()
+		_, err := o.Start(ctx)
+		require.NoError(t, err)
+
+		echo := submit(t, o, l.prefix+"ECHO", map[string]any{"text": "Grüße, 世界"})
+		done, err := o.Await(ctx, echo, "COMPLETED")
+		require.NoError(t, err)
+		require.JSONEq(t, `{"text":"Grüße, 世界","attempt":1}`, string(done.Result))
+		_, err = o.Submit(ctx, rig.Submission{JobType: l.prefix + "ECHO", Payload: map[string]any{"text": 7}})
+		require.ErrorContains(t, err, "422", "the payload does not fit the schema")
+
+		for how, status := range map[string]string{
+			"error": "FAILED", "permanent": "FAILED", "retry_after": "FAILED", "cancel": "CANCELED", "snooze": "COMPLETED",
+		} {
+			id := submit(t, o, l.prefix+"FAIL", map[string]any{"how": how, "seconds": 0.05})
+			_, err := o.Await(ctx, id, status)
+			require.NoError(t, err, how)
+		}
+		slow, err := o.Submit(ctx, rig.Submission{
+			JobType: l.prefix + "FAIL", Payload: map[string]any{"how": "slow"}, MaxAttempts: 1, Timeout: "500ms",
+		})
+		require.NoError(t, err)
+		_, err = o.Await(ctx, slow, "FAILED")
+		require.NoError(t, err)
+		require.Equal(t, job.Timeout, attempts(t, url, slow)[0].Outcome)
+
+		resumesAfterAKill(ctx, t, l, o, url)
+
+		long := submit(t, o, l.prefix+"COUNT", map[string]any{"to": 1000, "stepSeconds": 0.05})
+		_, err = o.AwaitThat(ctx, long, func(j rig.Job) bool { return len(j.Progress) > 0 })
+		require.NoError(t, err)
+		require.NoError(t, o.Call(ctx, "POST", "/jobs/"+long+"/cancel", nil, 200, nil))
+		_, err = o.Await(ctx, long, "CANCELED")
+		require.NoError(t, err)
+		require.NoError(t, o.ShutDown(ctx))
+	})
+}
+
+// The checks wait for leases and deadlines, so all languages are checked at once.
+func TestTheExampleKeepsToTheProtocol(t *testing.T) {
+	forEach(t, func(t *testing.T, l interpreted) {
+		t.Parallel()
+		binary, err := build()
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+		defer cancel()
+		said, err := exec.CommandContext(ctx, binary, "handlers", "check", l.interpreter, "--arg", absolute(l.example),
+			"--type", l.prefix+"ECHO", "--payload", `{"text":"hello"}`,
+			"--slow-type", l.prefix+"COUNT", "--slow-payload", `{"to":3600}`,
+			"--fail-type", l.prefix+"FAIL", "--fail-payload", `{"how":"error"}`).CombinedOutput()
+		require.NoError(t, err, "%s", said)
+		require.Contains(t, string(said), " 0 failed, 0 skipped")
+	})
+}
+
+// resumesAfterAKill kills the handler's process in the middle of a job, whose
+// next attempt begins at the checkpoint.
+func resumesAfterAKill(ctx context.Context, t *testing.T, l interpreted, o *rig.Orchestrator, url string) {
+	t.Helper()
+	id := submit(t, o, l.prefix+"COUNT", map[string]any{"to": 60, "stepSeconds": 0.05})
+	_, err := o.AwaitThat(ctx, id, func(j rig.Job) bool {
+		var at struct{ Counted int }
+		return json.Unmarshal(j.Progress, &at) == nil && at.Counted >= 5
+	})
+	require.NoError(t, err)
+	handlers := o.Handlers(filepath.Base(l.interpreter))
+	require.Len(t, handlers, 1)
+	require.NoError(t, handlers[0].Signal(syscall.SIGKILL))
+	done, err := o.Await(ctx, id, "COMPLETED")
+	require.NoError(t, err)
+	var result struct{ BegunAt int }
+	require.NoError(t, json.Unmarshal(done.Result, &result))
+	require.GreaterOrEqual(t, result.BegunAt, 5)
+	require.Len(t, attempts(t, url, id), 2)
+}
+
+func orchestrator(t *testing.T, l interpreted, url string) *rig.Orchestrator {
+	t.Helper()
+	binary, err := build()
+	require.NoError(t, err)
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	require.NoError(t, err)
+	o, err := rig.New(t.Context(), binary, t.TempDir(), log,
+		"database.url="+url,
+		"worker.lease=3s",
+		"worker.kill_grace=500ms",
+		"jobs.default.retry.backoff=fixed",
+		"jobs.default.retry.base=20ms",
+		"handlers.0.name=example",
+		"handlers.0.path="+l.interpreter,
+		"handlers.0.args="+absolute(l.example),
+	)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if o.Running() {
+			_ = o.Kill() // the test has failed already
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		_, err := o.NoneLeft(ctx)
+		require.NoError(t, err)
+		_ = log.Close()
+		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
+			t.Logf("end of the log:\n%s", text[max(0, len(text)-8<<10):])
+		}
+	})
+	return o
+}
+
+// build builds the orchestrator, once for all languages.
+var build = sync.OnceValues(func() (string, error) {
+	binary := absolute("../../bin/languages/orchestrator")
+	said, err := exec.Command("go", "build", "-o", binary, "../../cmd/orchestrator").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, said)
+	}
+	return binary, nil
+})
+
+func submit(t *testing.T, o *rig.Orchestrator, jobType string, payload any) string {
+	t.Helper()
+	id, err := o.Submit(t.Context(), rig.Submission{JobType: jobType, Payload: payload})
+	require.NoError(t, err)
+	return id
+}
+
+// attempts are those of a job that have ended, from the ledger.
+func attempts(t *testing.T, url, id string) []job.Attempt {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Config{URL: url, MaxConnections: 2})
+	require.NoError(t, err)
+	defer s.Close()
+	parsed, err := job.ParseID(id)
+	require.NoError(t, err)
+	ended, err := s.Attempts(t.Context(), parsed)
+	require.NoError(t, err)
+	return ended
+}
