@@ -17,9 +17,11 @@ const (
 )
 
 // Logger returns the logger of the attempt that ctx belongs to. Its records
-// appear in the orchestrator's log with the job's id. Logging never waits:
-// when the orchestrator does not keep up, records are dropped and counted.
-// Outside of an attempt the records go to standard error.
+// appear in the orchestrator's log with the job's id, type, attempt and trace,
+// and the last 200 of an attempt, or 32 KB, are kept with it. Logging never
+// waits: when the orchestrator does not keep up, the attempt's oldest records
+// are dropped and counted. Outside of an attempt the records go to standard
+// error.
 func Logger(ctx context.Context) *slog.Logger {
 	if a := current(ctx); a != nil {
 		return a.logger()

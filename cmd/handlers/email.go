@@ -62,6 +62,7 @@ func newMailer(getenv func(string) string) mailer {
 
 func (m mailer) handler() plugin.Handler {
 	return plugin.Handle("SEND_EMAIL", m.sendEmail, plugin.WithSchema(emailSchema()),
+		plugin.Description("Sends a letter over SMTP."),
 		plugin.Timeout(time.Minute), plugin.MaxAttempts(8),
 		plugin.Retry(plugin.ExponentialBackoff(5*time.Second, 3, 30*time.Minute)))
 }

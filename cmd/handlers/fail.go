@@ -13,7 +13,8 @@ type failArgs struct {
 }
 
 func failHandler() plugin.Handler {
-	return plugin.Handle("FAIL_JOB", fail, plugin.Timeout(10*time.Second))
+	return plugin.Handle("FAIL_JOB", fail,
+		plugin.Description("Fails, for trying out what follows."), plugin.Timeout(10*time.Second))
 }
 
 // fail fails, every time; another attempt is allowed to try.

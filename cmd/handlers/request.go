@@ -63,6 +63,7 @@ const (
 
 func (r requester) handler() plugin.Handler {
 	return plugin.HandleResult("HTTP_REQUEST", r.request, plugin.WithSchema(requestSchema()),
+		plugin.Description("Makes an HTTP request and keeps the answer."),
 		plugin.Timeout((maxRequestSeconds+10)*time.Second), plugin.MaxAttempts(5),
 		plugin.Retry(plugin.ExponentialBackoff(2*time.Second, 3, 10*time.Minute)))
 }

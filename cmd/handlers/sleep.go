@@ -31,7 +31,7 @@ type notebook interface {
 func sleepHandler() plugin.Handler {
 	return plugin.Handle("SLEEP_JOB",
 		func(ctx context.Context, j plugin.Job[sleepArgs]) error { return sleep(ctx, j.Args, j) },
-		plugin.Timeout((maxSleepSeconds+30)*time.Second))
+		plugin.Description("Sleeps for as many seconds as it is told."), plugin.Timeout((maxSleepSeconds+30)*time.Second))
 }
 
 // sleep sleeps second by second. What an earlier attempt has slept counts.
