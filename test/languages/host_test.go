@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,9 @@ type interpreted struct {
 	language
 	interpreter string
 }
+
+// path is a PATH on which the interpreter is the first of its name.
+func (l interpreted) path() string { return filepath.Dir(l.interpreter) + ":/usr/bin:/bin" }
 
 // config is the test handler as a plugin.
 func (l interpreted) config(args ...string) host.Config {

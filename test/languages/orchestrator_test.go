@@ -70,7 +70,7 @@ func TestTheExampleKeepsToTheProtocol(t *testing.T) {
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 		defer cancel()
-		said, err := exec.CommandContext(ctx, binary, "handlers", "check", l.interpreter, "--arg", absolute(l.example),
+		said, err := exec.CommandContext(ctx, binary, "handlers", "check", absolute(l.example), "--env", "PATH="+l.path(),
 			"--type", l.prefix+"ECHO", "--payload", `{"text":"hello"}`,
 			"--slow-type", l.prefix+"COUNT", "--slow-payload", `{"to":3600}`,
 			"--fail-type", l.prefix+"FAIL", "--fail-payload", `{"how":"error"}`).CombinedOutput()
@@ -113,8 +113,8 @@ func orchestrator(t *testing.T, l interpreted, url string) *rig.Orchestrator {
 		"jobs.default.retry.backoff=fixed",
 		"jobs.default.retry.base=20ms",
 		"handlers.0.name=example",
-		"handlers.0.path="+l.interpreter,
-		"handlers.0.args="+absolute(l.example),
+		"handlers.0.path="+absolute(l.example),
+		"handlers.0.env.PATH="+l.path(),
 	)
 	require.NoError(t, err)
 	t.Cleanup(func() {
