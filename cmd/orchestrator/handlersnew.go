@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,14 +25,15 @@ passes its test. Then print the commands that lead from there to a job that is
 done. Nothing is overwritten.
 
 A handler in Go needs the SDK's module. A released program asks for its own
-version of it; one built from a checkout uses the checkout.`,
+version of it; one built from a checkout uses the checkout. Projects in other
+languages get a copy of their SDK.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("one name is needed, such as count-words; usage: %s", c.UseLine())
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			project.Name = args[0]
 			if project.Dir == "" {
 				project.Dir = project.Name
@@ -40,6 +43,9 @@ version of it; one built from a checkout uses the checkout.`,
 			}
 			if err := locateModule(&project); err != nil {
 				return err
+			}
+			if project.Lang == "python" {
+				project.Python = findPython(c.Context())
 			}
 			if project.Orchestrator = callOfThisProgram(); project.Orchestrator == "" {
 				return errors.New("the path of this program cannot be found")
@@ -90,6 +96,27 @@ func locateModule(project *scaffold.Project) error {
 	}
 	project.Version = "v0.0.0"
 	return nil
+}
+
+// importWithin bounds the search for a Python.
+const importWithin = 20 * time.Second
+
+// findPython returns the first one in the PATH that has what the SDK needs;
+// empty when there is none. Debian's packages belong to Debian's own Python,
+// which need not be the first.
+func findPython(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, importWithin)
+	defer cancel()
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		path := filepath.Join(dir, "python3")
+		if !filepath.IsAbs(path) {
+			continue
+		}
+		if exec.CommandContext(ctx, path, "-c", "import grpc, google.protobuf, sys; sys.exit(sys.version_info < (3, 11))").Run() == nil {
+			return path
+		}
+	}
+	return ""
 }
 
 func pathOfThisProgram() string {

@@ -99,6 +99,44 @@ func TestTheExamplesPass(t *testing.T) {
 	requireAll(t, run(t, handlers))
 }
 
+func TestTheExamplesInOtherLanguagesPass(t *testing.T) {
+	for lang, find := range map[string]func(t *testing.T) (string, []string){"PY": pythonExample, "NODE": nodeExample} {
+		t.Run(lang, func(t *testing.T) {
+			path, args := find(t)
+			if path == "" && os.Getenv("HOLDFAST_TEST_LANGUAGES") != "1" {
+				t.Skip("the language, or what its example needs, is not there; make test-languages gets it")
+			}
+			requireAll(t, run(t, conformance.Options{
+				Path: path, Args: args, Env: []string{"PATH=" + os.Getenv("PATH"), "PYTHONDONTWRITEBYTECODE=1"},
+				Work: conformance.Sample{Type: lang + "_ECHO", Payload: []byte(`{"text": "hold fast"}`)},
+				Slow: conformance.Sample{Type: lang + "_COUNT", Payload: []byte(`{"to": 300}`)},
+				Fail: conformance.Sample{Type: lang + "_FAIL", Payload: []byte(`{"how": "error"}`)},
+			}))
+		})
+	}
+}
+
+// pythonExample is run by the first Python that has grpc.
+func pythonExample(t *testing.T) (path string, args []string) {
+	t.Helper()
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		path := filepath.Join(dir, "python3")
+		if exec.CommandContext(t.Context(), path, "-c", "import grpc, google.protobuf").Run() == nil {
+			return path, []string{"../../examples/handlers/python/main.py"}
+		}
+	}
+	return "", nil
+}
+
+func nodeExample(t *testing.T) (path string, args []string) {
+	t.Helper()
+	const example = "../../examples/handlers/node/"
+	if _, err := os.Stat(example + "node_modules"); err != nil {
+		return "", nil
+	}
+	return example + "main.js", nil
+}
+
 // Each broken plugin fails the check of the rule that it breaks, by name, with
 // what it did.
 func TestABrokenPluginFailsTheCheckOfItsRule(t *testing.T) {

@@ -2,6 +2,7 @@ package scaffold
 
 import (
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -15,13 +16,15 @@ const (
 type language struct {
 	// prepare are the commands that lead to a binary that passes its test.
 	prepare func(Project) []string
-	// binary is the path of what an orchestrator launches, within the project.
-	binary func(Project) string
+	// binary is the path of what an orchestrator launches, within the project,
+	// and arguments are those that it gets.
+	binary    func(Project) string
+	arguments []string
 	// executable are the files that are run as they are.
 	executable []string
 	// sdk are files that the project brings along; nil when it gets the SDK
 	// otherwise.
-	sdk func() ([]file, error)
+	sdk func(Project) ([]file, error)
 }
 
 var languages = map[string]*language{
@@ -30,6 +33,19 @@ var languages = map[string]*language{
 			return []string{"go mod tidy", "go test ./...", "go build -o bin/" + p.Name + " ."}
 		},
 		binary: func(p Project) string { return "bin/" + p.Name },
+	},
+	"python": {
+		prepare:    preparePython,
+		binary:     python,
+		arguments:  []string{"handler.py"},
+		executable: []string{"handler.py"},
+		sdk:        func(Project) ([]file, error) { return sdkOf("python") },
+	},
+	"node": {
+		prepare:    func(Project) []string { return []string{"npm ci", "npm test"} },
+		binary:     func(Project) string { return "./main.js" },
+		executable: []string{"main.js"},
+		sdk:        nodeSDK,
 	},
 }
 
@@ -43,10 +59,8 @@ func (l *language) target(template string) string {
 }
 
 func (l *language) mode(template string) os.FileMode {
-	for _, name := range l.executable {
-		if l.target(template) == name {
-			return 0o755
-		}
+	if slices.Contains(l.executable, l.target(template)) {
+		return 0o755
 	}
 	return 0o644
 }
@@ -59,10 +73,14 @@ func (p Project) Commands() []string {
 	if jobType == "" {
 		jobType = TypeOf(p.Name)
 	}
+	binary := Quote(l.binary(p))
+	for _, argument := range l.arguments {
+		binary += " --arg " + Quote(argument)
+	}
 	commands := append([]string{"cd " + Quote(p.Dir)}, l.prepare(p)...)
 	return append(commands,
-		p.Orchestrator+" handlers run "+l.binary(p)+" --payload "+Quote(payload),
-		p.Orchestrator+" handlers check "+l.binary(p)+" --payload "+Quote(payload)+" --slow-payload "+Quote(slowPayload),
+		p.Orchestrator+" handlers run "+binary+" --payload "+Quote(payload),
+		p.Orchestrator+" handlers check "+binary+" --payload "+Quote(payload)+" --slow-payload "+Quote(slowPayload),
 		p.Orchestrator+" serve",
 		p.Orchestrator+" submit "+jobType+" --payload "+Quote(payload)+" --wait")
 }

@@ -40,10 +40,12 @@ type Project struct {
 	Type string
 	// Orchestrator is how a shell calls this program.
 	Orchestrator string
-	// Version of the module is required, and found in Replace when that is
+	// Version of Go's module is required, and found in Replace when that is
 	// not empty.
 	Version string
 	Replace string
+	// Python is the path of one that has grpcio and protobuf; empty for none.
+	Python string
 }
 
 // Languages are those that there is a scaffold for.
@@ -149,7 +151,7 @@ func (p Project) files() ([]file, error) {
 	if err != nil || l.sdk == nil {
 		return all, err
 	}
-	brought, err := l.sdk()
+	brought, err := l.sdk(p)
 	return append(all, brought...), err
 }
 

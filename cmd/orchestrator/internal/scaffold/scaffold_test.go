@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -95,6 +96,10 @@ func TestCommandsAreFew(t *testing.T) {
 	for _, p.Lang = range Languages() {
 		require.Less(t, 1+len(p.Commands()), 10, "with `handlers new` itself")
 	}
+	p.Lang = "python"
+	require.Contains(t, p.Commands(), ".venv/bin/pip install grpcio protobuf")
+	p.Python = "/opt/python3"
+	require.Contains(t, p.Commands(), "/opt/python3 -m unittest")
 	p.Dir, p.Lang = "/a b/it's", "go"
 	require.Equal(t, `cd '/a b/it'\''s'`, p.Commands()[0])
 }
@@ -115,4 +120,37 @@ func TestACheckoutIsFoundFromWithin(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, top, Checkout("", t.TempDir(), within))
 	require.Empty(t, Checkout(t.TempDir()))
+}
+
+func TestTheSDKsComeAlong(t *testing.T) {
+	for lang, executable := range map[string]string{"python": "handler.py", "node": "main.js"} {
+		p := project(t)
+		p.Lang, p.Python = lang, "/opt/python3"
+		require.NoError(t, p.Write())
+		info, err := os.Stat(filepath.Join(p.Dir, executable))
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o755), info.Mode().Perm())
+		sdk := root + "/examples/handlers/" + lang + "/holdfast"
+		require.NoError(t, filepath.WalkDir(sdk, func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case entry.Name() == "__pycache__":
+				return filepath.SkipDir
+			case entry.IsDir():
+				return nil
+			}
+			want, err := os.ReadFile(path)
+			require.NoError(t, err)
+			name, err := filepath.Rel(filepath.Dir(sdk), path)
+			require.NoError(t, err)
+			require.Equal(t, string(want), read(t, p, name))
+			return nil
+		}))
+	}
+	p := project(t)
+	p.Lang = "node"
+	require.NoError(t, p.Write())
+	require.Contains(t, read(t, p, "package-lock.json"), `"name": "count-words"`)
+	require.NotContains(t, read(t, p, "package-lock.json"), "holdfast-example")
 }
