@@ -51,14 +51,20 @@ func (h *Host) secure(settings Settings) error {
 	return nil
 }
 
-// loosen takes back what secure has made. The warden goes last: it finds what
-// could not be removed.
+// loosen takes back what secure has made. The home goes after the cgroups, of which
+// only it knows: with one that cannot be removed it stays, for the warden, which goes
+// last, or the next start.
 func (h *Host) loosen() {
 	if h.cgroups != nil {
-		_ = h.cgroups.Remove()
+		if err := h.cgroups.Remove(); err != nil {
+			h.closeErr = fmt.Errorf("plugin host: remove cgroup: %w", err)
+			h.home.GiveUp()
+		}
 	}
-	if err := h.home.Remove(); err != nil {
-		h.closeErr = fmt.Errorf("plugin host: remove socket directory: %w", err)
+	if h.closeErr == nil {
+		if err := h.home.Remove(); err != nil {
+			h.closeErr = fmt.Errorf("plugin host: remove socket directory: %w", err)
+		}
 	}
 	if h.warden != nil {
 		h.warden.Close()

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 )
 
 func TestMain(m *testing.M) {
@@ -148,6 +150,24 @@ func TestSweepTakesOnlyWhatNobodyHolds(t *testing.T) {
 	require.NoError(t, held.Remove())
 	require.NoDirExists(t, held.Path)
 	require.Zero(t, Sweep(filepath.Join(dir, "missing")))
+}
+
+func TestAHomeStaysAsLongAsItsCgroup(t *testing.T) {
+	dir := t.TempDir()
+	home, err := MakeHome(dir)
+	require.NoError(t, err)
+	// A file in it keeps a directory from being removed, as a process does that
+	// the kernel cannot kill.
+	tree := &cgroup.Tree{Path: filepath.Join(t.TempDir(), home.Name())}
+	require.NoError(t, os.Mkdir(tree.Path, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(tree.Path, "process"), nil, 0o600))
+	require.NoError(t, home.Note(tree))
+	require.NoError(t, home.lock.Close())
+	require.Zero(t, Sweep(dir))
+	require.DirExists(t, home.Path)
+	require.NoError(t, os.RemoveAll(tree.Path))
+	require.Equal(t, 1, Sweep(dir))
+	require.NoDirExists(t, home.Path)
 }
 
 func TestADirectoryThatOthersCanChangeIsRefused(t *testing.T) {

@@ -110,6 +110,9 @@ func (h *Home) Remove() error {
 	return err
 }
 
+// GiveUp leaves the directory to whoever sweeps.
+func (h *Home) GiveUp() { _ = h.lock.Close() }
+
 // Sweep removes the directories of hosts that are gone, and kills the processes
 // that those hosts left behind. It returns how many directories went. What it
 // cannot remove, it leaves.
@@ -148,7 +151,10 @@ func sweepHome(path string) bool {
 	defer func() { _ = lock.Close() }()
 	// What others have put there is none of our business.
 	if tree, err := os.ReadFile(filepath.Join(path, cgroupName)); err == nil && filepath.Base(string(tree)) == filepath.Base(path) {
-		_ = cgroup.Remove(string(tree))
+		if cgroup.Remove(string(tree)) != nil {
+			// Only the home knows of it.
+			return false
+		}
 	}
 	killMarked("\x00" + socketDirVariable + "=" + path + "/")
 	return os.RemoveAll(path) == nil
