@@ -16,10 +16,8 @@ const (
 type language struct {
 	// prepare are the commands that lead to a binary that passes its test.
 	prepare func(Project) []string
-	// binary is the path of what an orchestrator launches, within the project,
-	// and arguments are those that it gets.
-	binary    func(Project) string
-	arguments []string
+	// binary is the path of what an orchestrator launches, within the project.
+	binary func(Project) string
 	// executable are the files that are run as they are.
 	executable []string
 	// sdk are files that the project brings along; nil when it gets the SDK
@@ -36,8 +34,7 @@ var languages = map[string]*language{
 	},
 	"python": {
 		prepare:    preparePython,
-		binary:     python,
-		arguments:  []string{"handler.py"},
+		binary:     func(Project) string { return "./handler.py" },
 		executable: []string{"handler.py"},
 		sdk:        func(Project) ([]file, error) { return sdkOf("python") },
 	},
@@ -73,10 +70,7 @@ func (p Project) Commands() []string {
 	if jobType == "" {
 		jobType = TypeOf(p.Name)
 	}
-	binary := Quote(l.binary(p))
-	for _, argument := range l.arguments {
-		binary += " --arg " + Quote(argument)
-	}
+	binary := l.binary(p)
 	commands := append([]string{"cd " + Quote(p.Dir)}, l.prepare(p)...)
 	return append(commands,
 		p.Orchestrator+" handlers run "+binary+" --payload "+Quote(payload),

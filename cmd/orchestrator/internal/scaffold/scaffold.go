@@ -160,7 +160,7 @@ func (p Project) data(l *language) any {
 	shared.Orchestrator = "orchestrator"
 	return struct {
 		Project
-		Module, GoVersion, Binary string
-		Commands                  []string
-	}{p, Module, goVersion, l.binary(p), shared.Commands()[1:]}
+		Module, GoVersion, Binary, Interpreter string
+		Commands                               []string
+	}{p, Module, goVersion, l.binary(p), interpreter(p), shared.Commands()[1:]}
 }

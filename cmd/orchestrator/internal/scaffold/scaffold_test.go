@@ -122,6 +122,19 @@ func TestACheckoutIsFoundFromWithin(t *testing.T) {
 	require.Empty(t, Checkout(t.TempDir()))
 }
 
+func TestTheFirstLineNamesThePythonThatHasWhatItNeeds(t *testing.T) {
+	for python, want := range map[string]string{
+		"/opt/python3":   "#!/opt/python3\n",
+		"":               "/new/.venv/bin/python\n",
+		"/my py/python3": "#!/usr/bin/env python3\n",
+	} {
+		p := project(t)
+		p.Lang, p.Python = "python", python
+		require.NoError(t, p.Write())
+		require.Contains(t, read(t, p, "handler.py"), want)
+	}
+}
+
 func TestTheSDKsComeAlong(t *testing.T) {
 	for lang, executable := range map[string]string{"python": "handler.py", "node": "main.js"} {
 		p := project(t)

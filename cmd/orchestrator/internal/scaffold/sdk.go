@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/holdfast-jobs/holdfast/examples/handlers"
@@ -22,6 +23,26 @@ func python(p Project) string {
 	}
 	return environment + "/bin/python"
 }
+
+// interpreter is what the first line of the handler says. The program itself is
+// what an orchestrator launches, so that it sees when that has changed.
+func interpreter(p Project) string {
+	path := p.Python
+	if path == "" {
+		dir, err := filepath.Abs(p.Dir)
+		if err != nil {
+			dir = "."
+		}
+		path = filepath.Join(dir, python(p))
+	}
+	if strings.ContainsAny(path, " \t") || len(path) > maxInterpreter {
+		return "/usr/bin/env python3" // the kernel takes no more
+	}
+	return path
+}
+
+// maxInterpreter is what every kernel takes, in bytes.
+const maxInterpreter = 120
 
 func preparePython(p Project) []string {
 	test := Quote(python(p)) + " -m unittest"
