@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // The connection of a process that dies may break before the process is reaped,
@@ -16,5 +18,31 @@ func TestADeathIsNotTakenForBadHealth(t *testing.T) {
 		_, r := h.begin("good", do("ignore"))
 		require.NoError(t, syscall.Kill(h.status("good").PIDs[0], syscall.SIGKILL))
 		require.Contains(t, h.outcome(r).Message, "killed")
+	}
+}
+
+// A worker whose stream is dead and whose heartbeat is fine, and the reverse
+// (row 53 of the failures): either way no work flows, and the process is ended.
+func TestNeitherAStreamNorHealthAloneKeepsAProcess(t *testing.T) {
+	for what, want := range map[string]string{
+		"close-stream": "stream closed: ",
+		"sicken":       "health check: it says NOT_SERVING",
+	} {
+		t.Run(what, func(t *testing.T) {
+			// Health is asked often, and answered all the time the stream is cut.
+			h := startHost(t, func(s *Settings) { s.HealthPeriod = 5 * time.Millisecond }, misbehaving("plain", "-mode", "plain"))
+			_, bystander := h.begin("plain", `{"do":"sleep","ms":60000}`)
+			pid := h.status("plain").PIDs[0]
+			_, r := h.begin("plain", do(what))
+			if what == "sicken" {
+				require.Equal(t, job.Success, h.outcome(r).Kind, "the stream works")
+			}
+			outcome := h.outcome(bystander)
+			require.Equal(t, job.Crash, outcome.Kind)
+			require.Contains(t, outcome.Message, want)
+			require.False(t, alive(pid))
+			require.Equal(t, job.Success, h.run("plain", `{}`).Kind)
+			require.EqualValues(t, 1, bystander.finished.Load())
+		})
 	}
 }

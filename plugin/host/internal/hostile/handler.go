@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"google.golang.org/grpc/health/grpc_health_v1"
+
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
@@ -195,6 +197,9 @@ func (w *work) run(start *handlerv1.Start, canceled chan handlerv1.Cancel_Reason
 	case "close-stream":
 		close(w.end)
 		select {}
+	case "sicken":
+		healthy.SetServingStatus("plugin", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+		w.succeed(start, nil)
 	case "deafen":
 		close(w.deaf)
 	case "print-without-end":

@@ -130,12 +130,14 @@ func (*service) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn
 	return nil, nil
 }
 
+// healthy says how the process is, in the mode "plain".
+var healthy = health.NewServer()
+
 // servePlainly is how a plugin in another language does it: a handshake line, the
 // health service, the handler service; no TLS, no other service.
 func servePlainly() {
 	listener, path := listen()
 	server := grpc.NewServer(limits()...)
-	healthy := health.NewServer()
 	healthy.SetServingStatus("plugin", grpc_health_v1.HealthCheckResponse_SERVING)
 	grpc_health_v1.RegisterHealthServer(server, healthy)
 	handlerv1.RegisterHandlerServer(server, &handler{})
