@@ -58,13 +58,13 @@ type HandlerCandidate struct {
 
 // HandlerSwap is one replacement of the version that serves.
 type HandlerSwap struct {
-	Trigger job.SwapTrigger `json:"trigger" enum:"file,config,request,restart" doc:"What has begun it."`
+	Trigger job.SwapTrigger `json:"trigger" enum:"file,config,request,restart,failure" doc:"What has begun it. After a failure, the version before takes the place of one that keeps failing soon after its promotion."`
 	From    HandlerVersion  `json:"from"`
 	To      HandlerVersion  `json:"to"`
 	BegunAt time.Time       `json:"begunAt"`
 	EndedAt *time.Time      `json:"endedAt,omitempty" doc:"Absent while it is under way."`
 	Result  job.SwapResult  `json:"result,omitempty" enum:"promoted,rolled_back,refused,abandoned" doc:"Absent while it is under way. Whatever it is but promoted, the old version serves on."`
-	Reason  string          `json:"reason,omitempty" doc:"Why the new version does not serve."`
+	Reason  string          `json:"reason,omitempty" doc:"Why the new version does not serve; after a failure, why the other does not any more."`
 }
 
 func handlerOf(p job.PluginStatus) Handler {

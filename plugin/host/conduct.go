@@ -55,8 +55,10 @@ func (f *fleet) conduct() {
 			f.carryOut(f.takeOrders(false))
 		case <-looks.C:
 			f.look()
+			f.endProbation()
 		}
 	}
+	f.before.forget()
 	// They fail by themselves by now, and somebody may wait for them.
 	f.carryOut(f.takeOrders(true))
 	f.mu.Lock()

@@ -102,6 +102,9 @@ type Settings struct {
 	// DrainTimeout is how long a version that was replaced may take to finish
 	// what it has before it is killed.
 	DrainTimeout time.Duration
+	// Probation is how long after its promotion a version that keeps failing to
+	// start or to stay up is replaced by the one before.
+	Probation time.Duration
 	// WatchPeriod is how often the files of plugins are looked at, and
 	// WatchStill how long one must stay as it is to be taken for whole.
 	WatchPeriod time.Duration
@@ -152,6 +155,7 @@ func DefaultSettings(socketDir string, log *slog.Logger) Settings {
 		},
 		Cgroup:         CgroupAuto,
 		DrainTimeout:   30 * time.Second,
+		Probation:      time.Minute,
 		WatchPeriod:    250 * time.Millisecond,
 		WatchStill:     750 * time.Millisecond,
 		Log:            log,
@@ -180,8 +184,8 @@ func (s Settings) validate() error {
 		return errors.New("backoff must have 0 < min ≤ max, at least 1 failure before it breaks, and a stable time above zero")
 	case s.Cgroup != CgroupAuto && s.Cgroup != CgroupNone && !filepath.IsAbs(s.Cgroup):
 		return fmt.Errorf("cgroup %q is neither %s nor %s nor an absolute path", s.Cgroup, CgroupAuto, CgroupNone)
-	case s.DrainTimeout <= 0 || s.WatchPeriod <= 0 || s.WatchStill <= 0:
-		return errors.New("drain timeout, watch period and watch still must be above zero")
+	case s.DrainTimeout <= 0 || s.Probation <= 0 || s.WatchPeriod <= 0 || s.WatchStill <= 0:
+		return errors.New("drain timeout, probation, watch period and watch still must be above zero")
 	case s.LinesPerSecond < 1:
 		return errors.New("lines per second must be at least 1")
 	}

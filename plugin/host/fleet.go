@@ -36,6 +36,9 @@ type fleet struct {
 	// spurned is the digest of the version that was last rolled back or
 	// refused; the conductor's.
 	spurned string
+	// before is what served before, until its successor has passed its
+	// probation; the conductor's.
+	before *predecessor
 
 	mu sync.Mutex
 	// config is what the plugin is configured to be; a generation has what it

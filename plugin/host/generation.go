@@ -159,8 +159,12 @@ func (g *generation) note(err error) {
 	case g.fault == nil && !errors.Is(err, errKilled):
 		g.fault = err
 	}
+	failing := g.role == serving && g.breaker.broken()
 	f.mu.Unlock()
 	g.signal()
+	if failing {
+		f.order(f.reconsider)
+	}
 }
 
 func (g *generation) add(p *process) {

@@ -20,6 +20,8 @@ type plan struct {
 	binary *child.Binary
 	// force leaves the manifests uncompared.
 	force bool
+	// reason is why, for SwapByFailure.
+	reason string
 }
 
 // Why a new version does not serve. Anything else is a fault of its own, for
@@ -46,7 +48,11 @@ func (f *fleet) swap(p plan) job.PluginSwap {
 		err = f.prove(ctx, g, p)
 	}
 	if err == nil {
-		err = f.promote(g)
+		before := f.keep(p.trigger)
+		if err = f.promote(g); err == nil && p.trigger != job.SwapByRestart {
+			before, f.before = f.before, before
+		}
+		before.forget()
 	}
 	if err != nil && g != nil {
 		f.reject(g)
@@ -134,7 +140,7 @@ func (f *fleet) prove(ctx context.Context, g *generation, p plan) error {
 	if err := f.await(ctx, g, g.config.Processes); err != nil {
 		return err
 	}
-	if p.trigger == job.SwapByRestart || p.config.Canary.Period <= 0 || !f.up() {
+	if p.trigger == job.SwapByRestart || p.trigger == job.SwapByFailure || p.config.Canary.Period <= 0 || !f.up() {
 		return nil
 	}
 	return f.try(ctx, g, p.config.Canary.Period)
@@ -272,7 +278,7 @@ func (f *fleet) reject(g *generation) {
 
 // endSwap records how it went.
 func (f *fleet) endSwap(p plan, s job.PluginSwap, g *generation, err error) job.PluginSwap {
-	s.EndedAt, s.Result = time.Now(), job.SwapPromoted
+	s.EndedAt, s.Result, s.Reason = time.Now(), job.SwapPromoted, p.reason
 	if err != nil {
 		s.Result, s.Reason = job.SwapRolledBack, err.Error()
 	}
@@ -297,7 +303,7 @@ func (f *fleet) endSwap(p plan, s job.PluginSwap, g *generation, err error) job.
 	if err != nil {
 		log.Warn("plugin swap ended; the version that served stays", "reason", s.Reason)
 	} else {
-		log.Info("plugin swap ended; the new version serves")
+		log.Info("plugin swap ended; the new version serves", "reason", s.Reason)
 	}
 	f.host.signal()
 	return s

@@ -416,3 +416,52 @@ func TestAVersionThatDiesInItsSleepIsRolledBack(t *testing.T) {
 	require.Equal(t, job.SwapRolledBack, swap.Result)
 	require.Contains(t, swap.Reason, "signal: killed")
 }
+
+func TestAVersionThatFailsSoonAfterItsPromotionIsLeft(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	config := v.config()
+	config.Canary.Period = 0 // so that nothing is found out before
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 1)
+	v.install("-version", "2", "-crashing")
+	swap := h.awaitSwap(nil)
+	require.Equal(t, job.SwapPromoted, swap.Result)
+
+	var last *job.PluginSwap
+	h.eventually(func() bool {
+		_, _ = h.Start("plugin", assignment(`{}`), newReport())
+		last = h.status("plugin").LastSwap
+		return last.Trigger == job.SwapByFailure && last.Result != ""
+	}, "the version before serves again")
+	require.Equal(t, job.SwapPromoted, last.Result)
+	require.Equal(t, swap.From, last.To)
+	require.Contains(t, last.Reason, `version "2" kept failing soon after its promotion: pid `)
+	require.Equal(t, "1", h.status("plugin").Version)
+	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
+	for range 20 { // the file is still the one that failed
+		require.Equal(t, job.Success, h.run("plugin", `{"do":"sleep","ms":10}`).Kind)
+	}
+	require.Equal(t, "1", h.status("plugin").Version)
+
+	v.install("-version", "3")
+	require.Equal(t, job.SwapPromoted, h.awaitSwap(last).Result)
+	require.Equal(t, "3", h.status("plugin").Version)
+}
+
+func TestAVersionThatHasPassedItsProbationIsKept(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	config := v.config()
+	config.Canary.Period = 0
+	h := startHost(t, func(s *Settings) { s.Probation = time.Millisecond }, config)
+	h.awaitUp("plugin", 1)
+	v.install("-version", "2", "-crashing")
+	require.Equal(t, job.SwapPromoted, h.awaitSwap(nil).Result)
+	h.eventually(func() bool {
+		_, _ = h.Start("plugin", assignment(`{}`), newReport())
+		return h.status("plugin").State == job.PluginBroken
+	}, "it is broken")
+	require.Equal(t, "2", h.status("plugin").Version)
+	require.Equal(t, job.SwapByFile, h.status("plugin").LastSwap.Trigger)
+}

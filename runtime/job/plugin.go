@@ -114,6 +114,9 @@ const (
 	SwapByRequest SwapTrigger = "request"
 	// SwapByRestart replaces a version by itself.
 	SwapByRestart SwapTrigger = "restart"
+	// SwapByFailure replaces a version that keeps failing soon after its
+	// promotion by the one before.
+	SwapByFailure SwapTrigger = "failure"
 )
 
 // SwapResult says how a swap has ended.
@@ -142,6 +145,7 @@ type PluginSwap struct {
 	// EndedAt is zero, and Result empty, while it is under way.
 	EndedAt time.Time
 	Result  SwapResult
-	// Reason says why the new version does not serve; empty when it does.
+	// Reason says why the new version does not serve, or for SwapByFailure why
+	// the other does not any more; empty otherwise.
 	Reason string
 }

@@ -87,6 +87,7 @@ func (e HandlerSwapResult) Valid() bool {
 // Defines values for HandlerSwapTrigger.
 const (
 	Config  HandlerSwapTrigger = "config"
+	Failure HandlerSwapTrigger = "failure"
 	File    HandlerSwapTrigger = "file"
 	Request HandlerSwapTrigger = "request"
 	Restart HandlerSwapTrigger = "restart"
@@ -96,6 +97,8 @@ const (
 func (e HandlerSwapTrigger) Valid() bool {
 	switch e {
 	case Config:
+		return true
+	case Failure:
 		return true
 	case File:
 		return true
@@ -517,21 +520,21 @@ type HandlerSwap struct {
 	EndedAt *time.Time     `json:"endedAt,omitempty"`
 	From    HandlerVersion `json:"from"`
 
-	// Reason Why the new version does not serve.
+	// Reason Why the new version does not serve; after a failure, why the other does not any more.
 	Reason *string `json:"reason,omitempty"`
 
 	// Result Absent while it is under way. Whatever it is but promoted, the old version serves on.
 	Result *HandlerSwapResult `json:"result,omitempty"`
 	To     HandlerVersion     `json:"to"`
 
-	// Trigger What has begun it.
+	// Trigger What has begun it. After a failure, the version before takes the place of one that keeps failing soon after its promotion.
 	Trigger HandlerSwapTrigger `json:"trigger"`
 }
 
 // HandlerSwapResult Absent while it is under way. Whatever it is but promoted, the old version serves on.
 type HandlerSwapResult string
 
-// HandlerSwapTrigger What has begun it.
+// HandlerSwapTrigger What has begun it. After a failure, the version before takes the place of one that keeps failing soon after its promotion.
 type HandlerSwapTrigger string
 
 // HandlerVersion defines model for HandlerVersion.
