@@ -143,6 +143,13 @@ func (a *attempt) proven(until, now time.Time) {
 	}
 }
 
+// heldUntil is until when the lease is known to be held if it is not renewed.
+func (a *attempt) heldUntil() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.provenUntil
+}
+
 // cancelRequested stops the attempt because its job is to be canceled.
 func (a *attempt) cancelRequested() {
 	a.mu.Lock()

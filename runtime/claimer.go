@@ -167,13 +167,14 @@ func (c *claimer) shares(beforeRound bool) []share {
 
 // wanted returns how many jobs to claim for a share now. Finished attempts that
 // wait to be settled count beyond twice the concurrency, so that a database
-// that does not answer stops the claims too.
+// that does not answer stops the claims too. Leases that are left to run out do
+// not count: they would keep other plugins from working.
 func (c *claimer) wanted(s share) int {
 	if c.exhausted[s.key()] == identity(s.pool) {
 		return 0
 	}
 	running, held := c.held.counts()
-	most := 2*c.cfg.Concurrency + settleBatch - (held - c.lineup.count())
+	most := 2*c.cfg.Concurrency + settleBatch - (held - c.lineup.count() - c.settler.lapsing.count())
 	if s.bound != "" {
 		most = min(most, s.room)
 	}

@@ -13,8 +13,10 @@ const signOffTimeout = 2 * time.Second
 
 // drain lets running handlers finish for the drain period, then stops them
 // and gives their jobs back. It returns when every attempt is settled, or is
-// given up: then its lease is left to expire. Leases are renewed all the while.
+// given up: then its lease is left to expire. Leases are renewed all the while,
+// and none is waited for to run out.
 func (r *Runtime) drain(abort context.Context) {
+	r.settler.lapsing.close()
 	if running, _ := r.held.counts(); running > 0 {
 		r.cfg.Log.Info("draining", slog.Int("running", running), slog.Duration("for", r.cfg.Drain))
 	}

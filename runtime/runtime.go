@@ -31,6 +31,8 @@ type Config struct {
 	// is killed. A handler whose lease runs out is killed in time whatever
 	// the grace is.
 	KillGrace time.Duration
+	// AfterCrash is Expire or GiveBack.
+	AfterCrash AfterCrash
 	// Resolve lays the configuration over what a handler declares about a
 	// type, and fills in defaults.
 	Resolve func(job.TypeSpec) job.TypeSpec
@@ -44,6 +46,8 @@ func (c Config) validate() error {
 	switch {
 	case c.Worker.ID == "" || c.Resolve == nil || c.Log == nil || c.Meter == nil:
 		return errors.New("worker, resolve, log and meter must be set")
+	case c.AfterCrash != Expire && c.AfterCrash != GiveBack:
+		return fmt.Errorf("after crash %q is neither %s nor %s", c.AfterCrash, Expire, GiveBack)
 	case c.Concurrency < 1:
 		return fmt.Errorf("concurrency %d is below 1", c.Concurrency)
 	case c.Lease < 100*time.Millisecond:
@@ -105,7 +109,7 @@ func New(cfg Config, store Store, handlers Handlers) (*Runtime, error) {
 	}
 	log := cfg.Log
 	r.catalog = newCatalog(store, handlers, cfg, telemetry)
-	r.settler = newSettler(settling, store, r.held, r.catalog, log, telemetry)
+	r.settler = newSettler(settling, store, r.held, r.catalog, cfg, telemetry)
 	r.hints = newHints(store, log, telemetry)
 	r.lineup = newLineup(cfg, handlers, held)
 	r.settler.freed = r.lineup.ended
@@ -113,7 +117,9 @@ func New(cfg Config, store Store, handlers Handlers) (*Runtime, error) {
 		store: store, handlers: handlers, held: r.held, lineup: r.lineup, settler: r.settler, log: log, cfg: cfg,
 		woken: newSignal(), newPool: r.declare.raise, telemetry: telemetry,
 	}
-	r.heartbeat = &heartbeat{store: store, held: r.held, log: log, cfg: cfg, now: newSignal(), telemetry: telemetry}
+	r.heartbeat = &heartbeat{
+		store: store, held: r.held, lapsing: r.settler.lapsing, log: log, cfg: cfg, now: newSignal(), telemetry: telemetry,
+	}
 	r.reaper = &reaper{store: store, settler: r.settler, log: log, cfg: cfg, isGone: processGone, telemetry: telemetry}
 	r.scheduler = &scheduler{store: store, log: log, cfg: cfg, promoted: r.jobsReady, sooner: newSignal(), telemetry: telemetry}
 	r.submitter = newSubmitter(store, r.jobsReady, r.scheduler.dueIn, telemetry)

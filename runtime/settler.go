@@ -30,6 +30,7 @@ type settler struct {
 	log      *slog.Logger
 	ctx      context.Context // ends when settling is no longer worth a try
 	batch    *batcher[write]
+	lapsing  *lapsing
 	retried  func(after time.Duration)               // a job will be due so much later
 	queued   func()                                  // a job was put on the ready list
 	ended    func(job.ID)                            // a job has reached a final state
@@ -48,9 +49,10 @@ type write struct {
 	refused    bool // the database has refused the outcome once already
 }
 
-func newSettler(ctx context.Context, store Store, held *holdings, policies *catalog, log *slog.Logger, t *telemetry) *settler {
-	s := &settler{ctx: ctx, store: store, held: held, policies: policies, log: log, telemetry: t}
+func newSettler(ctx context.Context, store Store, held *holdings, policies *catalog, cfg Config, t *telemetry) *settler {
+	s := &settler{ctx: ctx, store: store, held: held, policies: policies, log: cfg.Log, telemetry: t}
 	s.batch = newBatcher(settleBatch, s.flush)
+	s.lapsing = newLapsing(cfg, s.batch.add)
 	return s
 }
 
@@ -60,7 +62,11 @@ func (s *settler) finished(a *attempt, began time.Time, standing job.Standing, o
 	s.held.finished(!began.IsZero())
 	w := s.decide(a.claimed.Lease, a.claimed.Type, standing, bounded(outcome))
 	w.settlement.Plugin, w.settlement.Version = a.pool.Plugin, a.pool.Version
-	s.batch.add(w)
+	if outcome.Kind == job.Crash {
+		s.lapsing.add(a, w)
+	} else {
+		s.batch.add(w)
+	}
 	if !began.IsZero() {
 		took := time.Since(began)
 		s.telemetry.ran(a.claimed.Type, w.settlement.Kind, took)

@@ -38,12 +38,12 @@ func (l *ledger) Note(_ context.Context, batch []job.Note) ([]job.Lease, error) 
 func settling(t *testing.T, l *ledger) (*settler, *holdings) {
 	t.Helper()
 	held := newHoldings()
-	cfg := Config{Resolve: func(spec job.TypeSpec) job.TypeSpec {
+	cfg := Config{AfterCrash: GiveBack, Resolve: func(spec job.TypeSpec) job.TypeSpec {
 		spec.Retry = job.RetryPolicy{Backoff: job.Immediate}
 		return spec
 	}, Log: slog.New(slog.DiscardHandler)}
 	telemetry := unmeasured(t)
-	s := newSettler(t.Context(), l, held, newCatalog(l, nil, cfg, telemetry), cfg.Log, telemetry)
+	s := newSettler(t.Context(), l, held, newCatalog(l, nil, cfg, telemetry), cfg, telemetry)
 	s.queued, s.retried, s.ended = func() {}, func(time.Duration) {}, func(job.ID) {}
 	running(t, s.batch.run)
 	return s, held

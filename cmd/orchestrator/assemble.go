@@ -103,6 +103,7 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 		Drain:       cfg.Worker.Drain,
 		KillGrace:   cfg.Worker.KillGrace,
 		ClaimAhead:  cfg.Worker.ClaimAhead,
+		AfterCrash:  cfg.Worker.AfterCrash,
 		Resolve:     cfg.Jobs.resolve,
 		Log:         log,
 		Meter:       meters.Meter(),

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host"
+	"github.com/holdfast-jobs/holdfast/runtime"
 )
 
 // finish makes paths absolute, fills in what follows from other settings, and
@@ -105,6 +106,8 @@ func (c *config) check() error {
 		return fmt.Errorf("worker.kill_grace: %s is not below half of worker.lease, %s", c.Worker.KillGrace, c.Worker.Lease)
 	case c.Worker.ClaimAhead < 0 || c.Worker.ClaimAhead > time.Second:
 		return fmt.Errorf("worker.claim_ahead: %s is not from 0s to 1s", c.Worker.ClaimAhead)
+	case c.Worker.AfterCrash != runtime.Expire && c.Worker.AfterCrash != runtime.GiveBack:
+		return fmt.Errorf("worker.after_crash: %q is not one of %s, %s", c.Worker.AfterCrash, runtime.Expire, runtime.GiveBack)
 	case c.Worker.Drain < 0:
 		return fmt.Errorf("worker.drain: %s is below zero", c.Worker.Drain)
 	case c.Worker.HandlersCgroup != host.CgroupAuto && c.Worker.HandlersCgroup != host.CgroupNone && !filepath.IsAbs(c.Worker.HandlersCgroup):

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/plugin/host"
+	"github.com/holdfast-jobs/holdfast/runtime"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -62,6 +63,8 @@ type workerConfig struct {
 	ClaimAhead  time.Duration `koanf:"claim_ahead"`
 	// HandlersCgroup is auto, none or a path; see host.Settings.
 	HandlersCgroup string `koanf:"handlers_cgroup"`
+	// AfterCrash is expire or give_back.
+	AfterCrash runtime.AfterCrash `koanf:"after_crash"`
 }
 
 type jobsConfig struct {
@@ -159,6 +162,7 @@ func defaults() config {
 			ID: name, Concurrency: 1000, Lease: 30 * time.Second, Poll: time.Second,
 			Drain: 30 * time.Second, KillGrace: 5 * time.Second, ClaimAhead: 50 * time.Millisecond,
 			HandlersCgroup: host.CgroupAuto,
+			AfterCrash:     runtime.Expire,
 		},
 		Jobs: jobsConfig{Default: typeConfig{
 			MaxAttempts: &attempts, Timeout: &timeout, Commit: &safe,

@@ -54,6 +54,7 @@ func newStage(ctx context.Context, bin, dir string) (*stage, error) {
 		"worker.id=demo",
 		"worker.lease="+leaseFor.String(),
 		"worker.drain=10s",
+		"worker.after_crash=give_back",
 		"worker.kill_grace=500ms",
 		"jobs.types.FAIL_JOB.retry.backoff=fixed",
 		"jobs.types.FAIL_JOB.retry.base=300ms",

@@ -72,6 +72,7 @@ func orchestratorIn(t *testing.T, dir, url string, settings ...string) *rig.Orch
 		"worker.lease=2s",
 		"worker.kill_grace=300ms",
 		"worker.drain=5s",
+		"worker.after_crash=give_back",
 		"jobs.default.retry.backoff=fixed",
 		"jobs.default.retry.base=20ms",
 		"log.format=json",
