@@ -27,6 +27,7 @@ type JobDetail struct {
 	AttemptsCharged int             `json:"attemptsCharged" doc:"How many attempts count against maxAttempts, the running one included."`
 	MaxAttempts     int             `json:"maxAttempts"`
 	Interruptions   int             `json:"interruptions" doc:"How often its worker vanished under it: such attempts are not charged."`
+	Crashes         int             `json:"crashes" doc:"How many handler processes have died under it since an attempt came to another end. With any, its attempts run in a process of their own."`
 	Fence           int64           `json:"fence" doc:"The fencing token of the latest attempt: it only grows."`
 	TimeoutSeconds  float64         `json:"timeoutSeconds" doc:"Bound on each attempt."`
 	LastError       string          `json:"lastError,omitempty"`
@@ -49,7 +50,7 @@ type Lease struct {
 type Attempt struct {
 	Number          int             `json:"number" doc:"Counts the attempts that are charged, from 1, and again after a requeue."`
 	Fence           int64           `json:"fence"`
-	Outcome         job.OutcomeKind `json:"outcome" enum:"succeeded,failed,permanent,timeout,crashed,lease_expired,interrupted,given_back,snoozed,canceled"`
+	Outcome         job.OutcomeKind `json:"outcome" enum:"succeeded,failed,permanent,timeout,crashed,suspected,lease_expired,interrupted,given_back,snoozed,canceled"`
 	Worker          string          `json:"worker"`
 	Plugin          string          `json:"plugin,omitempty"`
 	PluginVersion   string          `json:"pluginVersion,omitempty"`
@@ -90,7 +91,7 @@ func detailOf(d job.Detail) JobDetail {
 		IdempotencyKey: d.IdempotencyKey, Tags: append([]string{}, d.Tags...), Priority: d.Priority,
 		RunAt: dueOf(d), Held: d.State == job.Created && d.RunAt.IsZero(),
 		AttemptsCharged: d.Charged, MaxAttempts: d.MaxAttempts, Interruptions: d.Interruptions,
-		Fence: d.Fence, TimeoutSeconds: d.Timeout.Seconds(), LastError: d.LastError, Worker: d.Worker,
+		Crashes: d.Crashes, Fence: d.Fence, TimeoutSeconds: d.Timeout.Seconds(), LastError: d.LastError, Worker: d.Worker,
 		TraceParent: d.Trace.Parent, TraceID: traceID(d.Trace), Lease: leaseOf(d.Lease), Attempts: attemptsOf(d.Attempts),
 	}
 }

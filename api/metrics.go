@@ -22,7 +22,7 @@ type Metrics struct {
 	AttemptDistribution         map[int]int64                  `json:"attemptDistribution" doc:"How many jobs have been charged so many attempts."`
 	ScheduledForRetry           int64                          `json:"scheduledForRetry" doc:"Jobs that wait out a backoff."`
 	Recent                      Recent                         `json:"recent"`
-	ProcessedLastMinute         int64                          `json:"processedLastMinute" doc:"Attempts that ended in the last minute, without those that were interrupted or given back."`
+	ProcessedLastMinute         int64                          `json:"processedLastMinute" doc:"Attempts that ended in the last minute, without those that were interrupted, suspected or given back."`
 	FailuresByJobType           map[string]int64               `json:"failuresByJobType" doc:"Attempts that have failed, ever."`
 	AvgDurationSecondsByJobType map[string]float64             `json:"avgDurationSecondsByJobType" doc:"Mean duration of the attempts that succeeded, ever."`
 	Queues                      []Queue                        `json:"queues" nullable:"false"`

@@ -36,6 +36,9 @@ func newAttempt(c job.Claimed, pool job.Pool, provenUntil time.Time, killGrace t
 	return &attempt{claimed: c, pool: pool, provenUntil: provenUntil, killGrace: killGrace, settler: s}
 }
 
+// alone says that the attempt must have a process to itself.
+func (a *attempt) alone() bool { return a.claimed.Crashes > 0 }
+
 // begin says that the handler is about to be started, and returns for how long
 // the lease is proven. It returns false for an attempt that was stopped while
 // it waited.
@@ -70,6 +73,20 @@ func neverStarted(reason job.CancelReason) job.Outcome {
 		return job.Outcome{Kind: job.CancelConfirmed}
 	}
 	return job.Outcome{Kind: job.GivenBack, Code: "no_slot", Message: "no slot of a handler came free for it"}
+}
+
+// postpone gives the job of an attempt that waits back, to be claimed again after
+// a while.
+func (a *attempt) postpone(by time.Duration) {
+	a.mu.Lock()
+	waits := a.began.IsZero() && !a.done
+	a.done = a.done || waits
+	a.mu.Unlock()
+	if waits {
+		a.report(job.Outcome{
+			Kind: job.GivenBack, Code: "no_process", Message: "no process of its own came free for it", RetryAfter: &by,
+		})
+	}
 }
 
 // started hands over the run. The handler may have finished already.
@@ -180,7 +197,7 @@ func (a *attempt) report(outcome job.Outcome) {
 	a.mu.Lock()
 	standing := job.Standing{
 		Attempt: a.claimed.Attempt, MaxAttempts: a.claimed.MaxAttempts,
-		Interruptions: a.claimed.Interruptions, CancelRequested: a.canceling,
+		Interruptions: a.claimed.Interruptions, Crashes: a.claimed.Crashes, CancelRequested: a.canceling,
 	}
 	began := a.began
 	a.mu.Unlock()

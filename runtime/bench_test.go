@@ -54,7 +54,7 @@ func benchmarkJobs(b *testing.B, meter metric.Meter) {
 	worker, err := runtime.New(runtime.Config{
 		Worker: runtime.NewWorker("bench"), Concurrency: 1000, Lease: 30 * time.Second, Poll: time.Second,
 		Drain: time.Minute, KillGrace: time.Second,
-		AfterCrash: runtime.Expire,
+		AfterCrash: runtime.Expire, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
 		Resolve: func(spec job.TypeSpec) job.TypeSpec {
 			spec.Retry = job.DefaultRetryPolicy()
 			return spec

@@ -20,8 +20,8 @@
 //	                                 v     v     v                   |
 //	                         succeeded  canceled  dead --------------+
 //
-// From running back to queued go jobs that are given back or whose owner
-// vanished, uncharged. What waits (created, queued, retry) can be canceled at
+// From running back to queued go jobs that are given back, whose owner vanished,
+// or whose process died with others in it, uncharged. What waits (created, queued, retry) can be canceled at
 // once; what runs is canceled by its owner. Which outcome leads where is
 // decided by job.Decide, and which transitions there are by job.State; the
 // database refuses every other.
@@ -37,7 +37,9 @@
 //
 // The lineup keeps what is claimed until its plugin has a slot for it, and
 // starts the next job the moment one has ended. What has lined up for a second,
-// whose plugin is gone, or that is still there at shutdown, is given back.
+// whose plugin is gone, or that is still there at shutdown, is given back. Jobs
+// that a process has died under wait in a line of their own for a process of
+// their own.
 //
 // An attempt, one for each job that runs here, stands between the handler and
 // the lease. It stops the handler at its timeout, when its job is canceled,
@@ -73,9 +75,10 @@
 //
 // # What survives what
 //
-//	handler crashes          The attempt is charged and the job retried, or
-//	                         dead when attempts are spent. Its last checkpoint
-//	                         stays.
+//	handler crashes          A lone attempt is charged and its job retried, or
+//	                         dead when attempts or crashes are spent. Several
+//	                         are not charged, and run alone next. Their last
+//	                         checkpoints stay.
 //	kill -9 of a worker      Its handlers end with it. A worker on the same
 //	                         system finds it gone within its reap interval
 //	                         (a sixth of the lease, at most 5 s), another when

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +14,10 @@ import (
 // hundred. How many are claimed ahead follows from how long attempts have
 // taken of late: about as many as there will be slots for within
 // Config.ClaimAhead. Jobs that take longer than that are not claimed ahead.
+//
+// Attempts that must run alone wait in a line of their own, so that nobody
+// waits behind them. A claim cannot tell beforehand which those are: they come
+// on top of what was wanted.
 type lineup struct {
 	cfg      Config
 	handlers Handlers
@@ -32,32 +35,6 @@ type lineup struct {
 	asked atomic.Int64
 }
 
-// lane is the lineup of one plugin.
-type lane struct {
-	plugin   string
-	identity string
-	queue    []standby
-	// running counts the attempts that were started and have not ended; free
-	// is how many slots there were when the pool was last looked at.
-	running, free int
-	// mean is how long attempts have taken of late; 0 while none has ended.
-	mean time.Duration
-}
-
-// standby is an attempt that waits, and since when.
-type standby struct {
-	*attempt
-	since time.Time
-}
-
-const (
-	// meanOver is over about how many attempts the mean is taken.
-	meanOver = 16
-	// waitAtMost is how long an attempt waits for a slot before others get the
-	// job: the jobs before it take longer than their predecessors did.
-	waitAtMost = time.Second
-)
-
 func newLineup(cfg Config, handlers Handlers, held *holdings) *lineup {
 	return &lineup{cfg: cfg, handlers: handlers, held: held, lanes: make(map[string]*lane)}
 }
@@ -66,21 +43,22 @@ func newLineup(cfg Config, handlers Handlers, held *holdings) *lineup {
 // there are slots for.
 func (l *lineup) join(pool job.Pool, attempts []*attempt) {
 	now := time.Now()
+	var replaced, surplus []standby
 	l.mu.Lock()
 	in := l.laneOf(pool)
-	replaced := in.queue
-	if in.identity == identity(pool) {
-		replaced = nil
-	} else {
-		in.identity, in.queue, in.mean = identity(pool), nil, 0
-		l.waiting -= len(replaced)
+	if in.identity != identity(pool) {
+		replaced = in.empty()
+		in.identity, in.mean = identity(pool), 0
 	}
 	for _, a := range attempts {
-		in.queue = append(in.queue, standby{a, now})
+		if !in.lineOf(a).join(standby{a, now}) {
+			surplus = append(surplus, standby{a, now})
+		}
 	}
-	l.waiting += len(attempts)
+	l.waiting += len(attempts) - len(replaced) - len(surplus)
 	l.mu.Unlock()
 	giveBack(replaced)
+	l.putOff(surplus)
 	l.advance()
 }
 
@@ -88,23 +66,19 @@ func (l *lineup) join(pool job.Pool, attempts []*attempt) {
 func (l *lineup) laneOf(pool job.Pool) *lane {
 	found := l.lanes[pool.Plugin]
 	if found == nil {
-		found = &lane{plugin: pool.Plugin, identity: identity(pool)}
+		found = newLane(pool)
 		l.lanes[pool.Plugin] = found
 		l.order = append(l.order, found)
 	}
-	found.free = pool.Free
+	found.shared.free, found.alone.free = pool.Free, pool.FreeAlone
 	return found
 }
 
 // ended counts an attempt whose slot is free again, and starts the next.
-func (l *lineup) ended(plugin string, took time.Duration) {
+func (l *lineup) ended(a *attempt, took time.Duration) {
 	l.mu.Lock()
-	if in := l.lanes[plugin]; in != nil {
-		in.running--
-		if in.mean == 0 {
-			in.mean = took
-		}
-		in.mean += (took - in.mean) / meanOver
+	if in := l.lanes[a.pool.Plugin]; in != nil {
+		in.ended(a, took)
 	}
 	l.mu.Unlock()
 	l.advance()
@@ -116,121 +90,22 @@ func (l *lineup) wanted(pool job.Pool, running int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	in := l.laneOf(pool)
-	ahead := in.ahead(l.cfg)
-	if len(in.queue) > 0 && (len(in.queue) >= ahead/2 || in.identity != identity(pool)) {
+	ahead, waiting := in.ahead(l.cfg), len(in.shared.queue)
+	if waiting > 0 && (waiting >= ahead/2 || in.identity != identity(pool)) {
 		return 0 // there is enough to go on with
 	}
 	room := l.cfg.Concurrency - running
 	for _, other := range l.lanes {
 		if other != in {
-			room -= min(len(other.queue), other.free)
+			room -= min(len(other.shared.queue), other.shared.free)
 		}
 	}
-	return max(min(pool.Free, max(room, 0))+ahead-len(in.queue), 0)
+	return max(min(pool.Free, max(room, 0))+ahead-waiting, 0)
 }
 
-// ahead is how many attempts the slots of the lane can take within the time to
-// claim ahead for.
-func (in *lane) ahead(cfg Config) int {
-	if in.mean <= 0 || in.mean > cfg.ClaimAhead {
-		return 0
-	}
-	slots := min(in.running+in.free, cfg.Concurrency)
-	return int(min(int64(slots)*int64(cfg.ClaimAhead/in.mean), 2*claimBatch))
-}
-
-// advance starts attempts as long as there are slots for them. It may be
-// called by anybody at any time, also while an attempt is being started: then
-// whoever starts it goes on.
-func (l *lineup) advance() {
-	if l.asked.Add(1) > 1 {
-		return
-	}
-	for {
-		asked := l.asked.Load()
-		l.startAll()
-		if l.asked.CompareAndSwap(asked, 0) {
-			return
-		}
-	}
-}
-
-func (l *lineup) startAll() {
-	for _, in := range l.inTurn() {
-		for l.startNext(in) {
-		}
-	}
-}
-
-// inTurn returns the lanes, another one first each time, so that none is always
-// the last when there are fewer slots than attempts.
-func (l *lineup) inTurn() []*lane {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.waiting == 0 || l.closed {
-		return nil
-	}
-	l.turn = (l.turn + 1) % len(l.order)
-	return slices.Concat(l.order[l.turn:], l.order[:l.turn])
-}
-
-// startNext starts the first attempt of a lane. It returns false when there is
-// none, or no slot for it.
-func (l *lineup) startNext(in *lane) bool {
-	if running, _ := l.held.counts(); running >= l.cfg.Concurrency {
-		return false
-	}
-	next, ok := l.take(in)
-	if !ok {
-		return false
-	}
-	leaseFor, ok := next.begin()
-	if !ok { // it was stopped while it waited
-		l.held.putOff()
-		l.stayed(in)
-		return true
-	}
-	run, err := l.handlers.Start(in.plugin, job.Assignment{Claimed: next.claimed, LeaseFor: leaseFor}, next.attempt)
-	if err == nil {
-		next.started(run)
-		return true
-	}
-	if next.putOff() {
-		l.held.putOff()
-		if !l.putBack(in, next) {
-			next.stop(job.CancelShutdown)
-		}
-	}
-	return false
-}
-
-// take counts the first of the queue as running, so that nobody finds it
-// neither here nor there.
-func (l *lineup) take(in *lane) (standby, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(in.queue) == 0 || l.closed {
-		return standby{}, false
-	}
-	first := in.queue[0]
-	in.queue[0] = standby{}
-	in.queue = in.queue[1:]
-	l.waiting--
-	in.running++
-	l.held.begun()
-	return first, true
-}
-
-// stayed says that what was taken did not run.
-func (l *lineup) stayed(in *lane) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	in.running--
-}
-
-// putBack makes an attempt the first of its lane again; not any more when the
+// putBack makes an attempt the first of its line again; not any more when the
 // lineup is closed.
-func (l *lineup) putBack(in *lane, w standby) bool {
+func (l *lineup) putBack(in *line, w standby) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	in.running--
@@ -245,39 +120,49 @@ func (l *lineup) putBack(in *lane, w standby) bool {
 // disperse gives jobs back whose plugin is gone or serves something else by
 // now, and those that have waited too long. It returns when to look again.
 func (l *lineup) disperse(pools []job.Pool) (next time.Time) {
-	up := make(map[string]string, len(pools))
+	up := make(map[string]job.Pool, len(pools))
 	for _, pool := range pools {
-		up[pool.Plugin] = identity(pool)
+		up[pool.Plugin] = pool
 	}
 	now := time.Now()
 	next = now.Add(waitAtMost)
-	var left []standby
+	var left, stuck []standby
 	l.mu.Lock()
 	for _, in := range l.lanes {
-		stale := len(in.queue)
-		if up[in.plugin] == in.identity {
-			stale = 0
-			for stale < len(in.queue) && now.Sub(in.queue[stale].since) >= waitAtMost {
-				stale++
-			}
+		pool, here := up[in.plugin]
+		if !here || identity(pool) != in.identity {
+			left = append(left, in.empty()...)
+			continue
 		}
-		left = append(left, in.queue[:stale]...)
-		in.queue = in.queue[stale:]
-		l.waiting -= stale
-		if len(in.queue) > 0 {
-			if due := in.queue[0].since.Add(waitAtMost); due.Before(next) {
+		in.alone.free = pool.FreeAlone
+		left = append(left, in.shared.since(now.Add(-waitAtMost))...)
+		if in.alone.moved.Before(now.Add(-l.cfg.Lease)) {
+			stuck = append(stuck, in.alone.since(now.Add(-l.cfg.Lease))...)
+		}
+		if len(in.shared.queue) > 0 {
+			if due := in.shared.queue[0].joined.Add(waitAtMost); due.Before(next) {
 				next = due
 			}
 		}
 	}
+	l.waiting -= len(left) + len(stuck)
 	l.mu.Unlock()
 	giveBack(left)
+	l.putOff(stuck)
 	return next
 }
 
 func giveBack(attempts []standby) {
 	for _, a := range attempts {
 		a.stop(job.CancelShutdown)
+	}
+}
+
+// putOff gives jobs back that cannot run alone soon, for some time: they would
+// be the first to be claimed again.
+func (l *lineup) putOff(attempts []standby) {
+	for _, a := range attempts {
+		a.postpone(l.cfg.Lease)
 	}
 }
 

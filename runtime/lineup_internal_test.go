@@ -15,7 +15,7 @@ func TestWhatLinesUpForAPluginLeavesRoomForOthers(t *testing.T) {
 	l := newLineup(Config{Concurrency: 100, ClaimAhead: time.Second}, nil, newHoldings())
 	busy, idle := job.Pool{Plugin: "busy", Free: 4}, job.Pool{Plugin: "idle", Free: 4}
 	l.mu.Lock()
-	l.laneOf(busy).queue = make([]standby, 500)
+	l.laneOf(busy).shared.queue = make([]standby, 500)
 	l.mu.Unlock()
 	require.Equal(t, 4, l.wanted(idle, 4))
 	require.Equal(t, 1, l.wanted(idle, 95), "but for what its slots can take")

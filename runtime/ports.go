@@ -45,7 +45,8 @@ type Handlers interface {
 	Types() []job.TypeSpec
 	// Changed is signalled when slots or pools have changed.
 	Changed() <-chan struct{}
-	// Start begins an attempt in a process of the plugin. If it returns an
-	// error, nothing was begun and the reporter is never called.
+	// Start begins an attempt in a process of the plugin, and does not wait for
+	// one to come up. If it returns an error, nothing was begun and the
+	// reporter is never called.
 	Start(plugin string, a job.Assignment, r job.Reporter) (job.Run, error)
 }

@@ -99,7 +99,7 @@ func (r *reaper) settle(e job.Expired) {
 	r.telemetry.reapedFor(outcome.Code)
 	standing := job.Standing{
 		Attempt: e.Attempt, MaxAttempts: e.MaxAttempts,
-		Interruptions: e.Interruptions, CancelRequested: e.CancelRequested,
+		Interruptions: e.Interruptions, Crashes: e.Crashes, CancelRequested: e.CancelRequested,
 	}
 	r.settler.batch.add(r.settler.decide(e.Lease, e.Type, standing, outcome))
 }

@@ -33,6 +33,9 @@ type Config struct {
 	KillGrace time.Duration
 	// AfterCrash is Expire or GiveBack.
 	AfterCrash AfterCrash
+	// MaxCrashes says how many processes may die under a job of the type
+	// before it is dead; at least 1.
+	MaxCrashes func(jobType string) int
 	// Resolve lays the configuration over what a handler declares about a
 	// type, and fills in defaults.
 	Resolve func(job.TypeSpec) job.TypeSpec
@@ -44,8 +47,8 @@ type Config struct {
 // validate reports what cannot work.
 func (c Config) validate() error {
 	switch {
-	case c.Worker.ID == "" || c.Resolve == nil || c.Log == nil || c.Meter == nil:
-		return errors.New("worker, resolve, log and meter must be set")
+	case c.Worker.ID == "" || c.Resolve == nil || c.MaxCrashes == nil || c.Log == nil || c.Meter == nil:
+		return errors.New("worker, resolve, max crashes, log and meter must be set")
 	case c.AfterCrash != Expire && c.AfterCrash != GiveBack:
 		return fmt.Errorf("after crash %q is neither %s nor %s", c.AfterCrash, Expire, GiveBack)
 	case c.Concurrency < 1:

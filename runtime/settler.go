@@ -34,7 +34,9 @@ type settler struct {
 	retried  func(after time.Duration)               // a job will be due so much later
 	queued   func()                                  // a job was put on the ready list
 	ended    func(job.ID)                            // a job has reached a final state
-	freed    func(plugin string, took time.Duration) // a handler is done
+	freed    func(done *attempt, took time.Duration) // a handler is done
+	// maxCrashes is Config.MaxCrashes.
+	maxCrashes func(jobType string) int
 
 	telemetry *telemetry
 }
@@ -50,7 +52,10 @@ type write struct {
 }
 
 func newSettler(ctx context.Context, store Store, held *holdings, policies *catalog, cfg Config, t *telemetry) *settler {
-	s := &settler{ctx: ctx, store: store, held: held, policies: policies, log: cfg.Log, telemetry: t}
+	s := &settler{
+		ctx: ctx, store: store, held: held, policies: policies, log: cfg.Log, telemetry: t,
+		maxCrashes: cfg.MaxCrashes,
+	}
 	s.batch = newBatcher(settleBatch, s.flush)
 	s.lapsing = newLapsing(cfg, s.batch.add)
 	return s
@@ -70,7 +75,7 @@ func (s *settler) finished(a *attempt, began time.Time, standing job.Standing, o
 	if !began.IsZero() {
 		took := time.Since(began)
 		s.telemetry.ran(a.claimed.Type, w.settlement.Kind, took)
-		s.freed(a.pool.Plugin, took)
+		s.freed(a, took)
 	}
 }
 
@@ -78,10 +83,11 @@ func (s *settler) note(n job.Note) { s.batch.add(write{note: &n}) }
 
 // decide turns an outcome into what is to be written.
 func (s *settler) decide(lease job.Lease, jobType string, standing job.Standing, outcome job.Outcome) write {
+	standing.MaxCrashes = s.maxCrashes(jobType)
 	decision := job.Decide(s.policies.policy(jobType), standing, outcome, rand.Float64())
 	settlement := &job.Settlement{
 		Lease: lease, Decision: decision, Number: standing.Attempt,
-		Code: outcome.Code, Error: outcome.Message, Stack: outcome.Stack,
+		Code: outcome.Code, Error: decision.Reason(outcome), Stack: outcome.Stack,
 	}
 	if decision.To == job.Succeeded {
 		settlement.Result = outcome.Result

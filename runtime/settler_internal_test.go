@@ -38,7 +38,7 @@ func (l *ledger) Note(_ context.Context, batch []job.Note) ([]job.Lease, error) 
 func settling(t *testing.T, l *ledger) (*settler, *holdings) {
 	t.Helper()
 	held := newHoldings()
-	cfg := Config{AfterCrash: GiveBack, Resolve: func(spec job.TypeSpec) job.TypeSpec {
+	cfg := Config{AfterCrash: GiveBack, MaxCrashes: func(string) int { return job.DefaultMaxCrashes }, Resolve: func(spec job.TypeSpec) job.TypeSpec {
 		spec.Retry = job.RetryPolicy{Backoff: job.Immediate}
 		return spec
 	}, Log: slog.New(slog.DiscardHandler)}

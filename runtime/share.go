@@ -57,7 +57,7 @@ func sharesOf(pools []job.Pool, waiting map[typeOfPlugin]int, turn int) []share 
 type typeOfPlugin struct{ plugin, jobType string }
 
 // waitingOf counts the attempts of each job type that have lined up for the
-// plugins.
+// plugins, but for those that will run alone.
 func (l *lineup) waitingOf(plugins map[string]bool) map[typeOfPlugin]int {
 	if len(plugins) == 0 {
 		return nil
@@ -67,7 +67,7 @@ func (l *lineup) waitingOf(plugins map[string]bool) map[typeOfPlugin]int {
 	defer l.mu.Unlock()
 	for plugin := range plugins {
 		if in := l.lanes[plugin]; in != nil {
-			for _, a := range in.queue {
+			for _, a := range in.shared.queue {
 				waiting[typeOfPlugin{plugin, a.claimed.Type}]++
 			}
 		}

@@ -31,9 +31,12 @@ type handlers struct {
 	plays map[string]script
 	// bounds are of types of which there may be only so many at once.
 	bounds map[string]int
+	// processes is how many attempts may run alone at once.
+	processes int
 
-	busy, mostBusy int
-	busyOf         map[string]int
+	busy, mostBusy   int
+	alone, mostAlone int
+	busyOf           map[string]int
 	// refusedOf counts the starts that were refused because of a bound.
 	refusedOf int
 }
@@ -54,7 +57,7 @@ func supervise(t testing.TB, plugins ...*handlers) *supervisor {
 
 // playing is a plugin of so many slots that plays one script for every type.
 func playing(name string, slots int, play script, types ...string) *handlers {
-	h := &handlers{name: name, slots: slots, plays: make(map[string]script)}
+	h := &handlers{name: name, slots: slots, processes: 1, plays: make(map[string]script)}
 	for _, jobType := range types {
 		h.plays[jobType] = play
 	}
@@ -66,7 +69,7 @@ func (s *supervisor) Pools() []job.Pool {
 	defer s.mu.Unlock()
 	pools := make([]job.Pool, len(s.plugins))
 	for i, h := range s.plugins {
-		pools[i] = job.Pool{Plugin: h.name, Version: "v1", Types: h.types(), Free: h.slots - h.busy}
+		pools[i] = job.Pool{Plugin: h.name, Version: "v1", Types: h.types(), Free: h.slots - h.busy, FreeAlone: h.processes - h.alone}
 		for jobType, most := range h.bounds {
 			if pools[i].Room == nil {
 				pools[i].Room = make(map[string]int)
@@ -109,30 +112,16 @@ func (s *supervisor) Start(plugin string, a job.Assignment, reporter job.Reporte
 	}
 	at := slices.IndexFunc(s.plugins, func(h *handlers) bool { return h.name == plugin })
 	h := s.plugins[at]
-	if h.busy >= h.slots {
-		return nil, errors.New("no slot")
+	release, err := h.take(a)
+	if err != nil {
+		return nil, err
 	}
-	if most := h.bounds[a.Type]; most > 0 {
-		if h.busyOf == nil {
-			h.busyOf = make(map[string]int)
-		}
-		if h.busyOf[a.Type] >= most {
-			h.refusedOf++
-			return nil, errors.New("no slot for the type")
-		}
-		h.busyOf[a.Type]++
-	}
-	h.busy++
-	h.mostBusy = max(h.mostBusy, h.busy)
 	r := &run{Assignment: a, Reporter: reporter, stopped: make(chan struct{}), killed: make(chan struct{})}
 	s.runs = append(s.runs, r)
 	s.all.Go(func() {
 		outcome := h.plays[a.Type](r)
 		s.mu.Lock()
-		h.busy--
-		if h.bounds[a.Type] > 0 {
-			h.busyOf[a.Type]--
-		}
+		release()
 		s.mu.Unlock()
 		reporter.Finished(r.end(outcome))
 		select {
@@ -141,6 +130,33 @@ func (s *supervisor) Start(plugin string, a job.Assignment, reporter job.Reporte
 		}
 	})
 	return r, nil
+}
+
+// take takes a slot for the attempt. It is called with the mutex held, and so is
+// what it returns.
+func (h *handlers) take(a job.Assignment) (release func(), err error) {
+	if a.Alone {
+		if h.alone >= h.processes {
+			return nil, errors.New("no process")
+		}
+		h.alone++
+		h.mostAlone = max(h.mostAlone, h.alone)
+		return func() { h.alone-- }, nil
+	}
+	if h.busy >= h.slots {
+		return nil, errors.New("no slot")
+	}
+	if most := h.bounds[a.Type]; most > 0 && h.busyOf[a.Type] >= most {
+		h.refusedOf++
+		return nil, errors.New("no slot for the type")
+	}
+	if h.busyOf == nil {
+		h.busyOf = make(map[string]int)
+	}
+	h.busyOf[a.Type]++
+	h.busy++
+	h.mostBusy = max(h.mostBusy, h.busy)
+	return func() { h.busy--; h.busyOf[a.Type]-- }, nil
 }
 
 // started returns every run so far, in the order they were started.

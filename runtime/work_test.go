@@ -130,6 +130,7 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 		"no poll":           func(c *runtime.Config) { c.Poll = 0 },
 		"no kill grace":     func(c *runtime.Config) { c.KillGrace = 0 },
 		"negative drain":    func(c *runtime.Config) { c.Drain = -1 },
+		"no max crashes":    func(c *runtime.Config) { c.MaxCrashes = nil },
 		"no after crash":    func(c *runtime.Config) { c.AfterCrash = "" },
 	} {
 		t.Run(name, func(t *testing.T) {

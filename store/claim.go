@@ -134,6 +134,7 @@ type claimedRow struct {
 	jobType, tenant                     string
 	payload                             []byte
 	attempt, maxAttempts, interruptions int32
+	crashes                             int16
 	timeout                             pgtype.Interval
 	checkpoint                          []byte
 	traceParent, traceState             string
@@ -147,7 +148,7 @@ func (r *claimedRow) columns() map[string]any {
 	return map[string]any{
 		"job_id": &r.jobID, "lease_id": &r.leaseID, "fence": &r.fence, "job_type": &r.jobType, "tenant": &r.tenant,
 		"payload": &r.payload, "attempt": &r.attempt, "max_attempts": &r.maxAttempts, "interruptions": &r.interruptions,
-		"timeout": &r.timeout, "checkpoint": &r.checkpoint, "trace_parent": &r.traceParent, "trace_state": &r.traceState,
+		"crashes": &r.crashes, "timeout": &r.timeout, "checkpoint": &r.checkpoint, "trace_parent": &r.traceParent, "trace_state": &r.traceState,
 		"created_at": &r.createdAt, "priority": &r.priority, "run_at": &r.runAt, "claimed_at": &r.claimedAt,
 	}
 }
@@ -161,6 +162,7 @@ func (r *claimedRow) claimed() job.Claimed {
 		Attempt:       int(r.attempt),
 		MaxAttempts:   int(r.maxAttempts),
 		Interruptions: int(r.interruptions),
+		Crashes:       int(r.crashes),
 		Timeout:       duration(r.timeout),
 		Checkpoint:    r.checkpoint,
 		Trace:         job.Trace{Parent: r.traceParent, State: r.traceState},

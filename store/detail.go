@@ -91,6 +91,7 @@ type detailRow struct {
 	Attempt        int
 	MaxAttempts    int
 	Interruptions  int
+	Crashes        int
 	Fence          int64
 	Timeout        time.Duration
 	LastError      string
@@ -107,7 +108,7 @@ func (r detailRow) detail() job.Detail {
 	detail := job.Detail{
 		View: r.view(), Payload: r.Payload, Checkpoint: r.Checkpoint, IdempotencyKey: r.IdempotencyKey,
 		Tags: r.Tags, Priority: r.Priority, Charged: r.Attempt, MaxAttempts: r.MaxAttempts,
-		Interruptions: r.Interruptions, Fence: r.Fence, Timeout: r.Timeout, LastError: r.LastError,
+		Interruptions: r.Interruptions, Crashes: r.Crashes, Fence: r.Fence, Timeout: r.Timeout, LastError: r.LastError,
 		Worker: r.Worker, Trace: job.Trace{Parent: r.TraceParent, State: r.TraceState},
 	}
 	if r.RunAt != nil {

@@ -144,7 +144,10 @@ func running(t testing.TB, s *Store, changes ...func(*job.Submission)) job.Claim
 
 // as says how the attempt ended and lets the usual decision be made.
 func as(c job.Claimed, kind job.OutcomeKind) job.Settlement {
-	at := job.Standing{Attempt: c.Attempt, MaxAttempts: c.MaxAttempts, Interruptions: c.Interruptions}
+	at := job.Standing{
+		Attempt: c.Attempt, MaxAttempts: c.MaxAttempts, Interruptions: c.Interruptions,
+		Crashes: c.Crashes, MaxCrashes: job.DefaultMaxCrashes,
+	}
 	settlement := job.Settlement{
 		Lease: c.Lease, Decision: job.Decide(atOnce, at, job.Outcome{Kind: kind}, 0), Number: c.Attempt,
 		Plugin: "plugin", Version: "v1", SpanID: "00f067aa0ba902b7",

@@ -60,6 +60,7 @@ func (s *Store) Reap(ctx context.Context, limit int, lease time.Duration) ([]job
 		Attempt         int
 		MaxAttempts     int
 		Interruptions   int
+		Crashes         int
 		WorkerGone      bool
 	}
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
@@ -74,6 +75,7 @@ func (s *Store) Reap(ctx context.Context, limit int, lease time.Duration) ([]job
 			Attempt:         row.Attempt,
 			MaxAttempts:     row.MaxAttempts,
 			Interruptions:   row.Interruptions,
+			Crashes:         row.Crashes,
 			Worker:          row.WorkerID,
 			WorkerGone:      row.WorkerGone,
 			CancelRequested: row.CancelRequested,

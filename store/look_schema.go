@@ -12,7 +12,7 @@ import (
 )
 
 // schemaVersion is the migration that the statements are written for.
-const schemaVersion = 6
+const schemaVersion = 7
 
 func lookAtSchema(ctx context.Context, tx pgx.Tx) (job.Check, error) {
 	var versions []int64

@@ -78,6 +78,7 @@ type modelJob struct {
 	held, due       bool // in the timers
 	attempt, most   int
 	interruptions   int
+	crashes         int
 	fence           int64
 	ended           int // attempts
 	cancelRequested bool
@@ -91,8 +92,8 @@ type modelLease struct {
 	worker  string
 	expired bool
 	settled bool // its settlement was written
-	// Number and interruptions as the owner was told.
-	attempt, interruptions int
+	// What the owner was told of the job.
+	attempt, interruptions, crashes int
 }
 
 func (l *modelLease) valid() bool { return l.of.lease == l }
@@ -144,7 +145,7 @@ func (m *model) claim(t *rapid.T) {
 		require.Equal(t, job.Queued, j.state)
 		require.Equal(t, urgencies[i], -c.Priority, "the most urgent first")
 		j.state, j.attempt, j.fence = job.Running, j.attempt+1, j.fence+1
-		require.Equal(t, []any{j.attempt, j.fence, j.interruptions}, []any{c.Attempt, c.Fence, c.Interruptions})
+		require.Equal(t, []any{j.attempt, j.fence, j.interruptions, j.crashes}, []any{c.Attempt, c.Fence, c.Interruptions, c.Crashes})
 		m.own(j, c.Lease, name)
 	}
 }
@@ -154,7 +155,9 @@ func (m *model) own(j *modelJob, lease job.Lease, name string) {
 	for _, l := range m.leases {
 		require.NotEqual(m, l.ID, lease.ID, "a lease id issued twice")
 	}
-	j.lease = &modelLease{Lease: lease, of: j, worker: name, attempt: j.attempt, interruptions: j.interruptions}
+	j.lease = &modelLease{
+		Lease: lease, of: j, worker: name, attempt: j.attempt, interruptions: j.interruptions, crashes: j.crashes,
+	}
 	m.leases = append(m.leases, j.lease)
 }
 
@@ -165,10 +168,11 @@ func (m *model) settle(t *rapid.T) {
 	want := make([]job.Fate, len(chosen))
 	for i, l := range chosen {
 		kind := rapid.SampledFrom(job.OutcomeKinds()).Draw(t, "outcome")
-		at := job.Standing{Attempt: l.attempt, MaxAttempts: l.of.most, Interruptions: l.interruptions}
-		settlements[i] = job.Settlement{
-			Lease: l.Lease, Number: l.attempt, Decision: job.Decide(policy, at, job.Outcome{Kind: kind}, 0),
+		at := job.Standing{
+			Attempt: l.attempt, MaxAttempts: l.of.most, Interruptions: l.interruptions, Crashes: l.crashes, MaxCrashes: 2,
 		}
+		outcome := job.Outcome{Kind: kind, Company: rapid.IntRange(0, 1).Draw(t, "company")}
+		settlements[i] = job.Settlement{Lease: l.Lease, Number: l.attempt, Decision: job.Decide(policy, at, outcome, 0)}
 		to := settlements[i].To
 		switch {
 		case l.settled:
@@ -196,7 +200,7 @@ func (m *model) settle(t *rapid.T) {
 func (m *model) end(l *modelLease, d job.Decision) {
 	j := l.of
 	l.settled, j.lease, j.cancelRequested, j.due = true, nil, false, false
-	j.state, j.attempt, j.interruptions, j.ended = d.To, d.Attempt, d.Interruptions, j.ended+1
+	j.state, j.attempt, j.interruptions, j.crashes, j.ended = d.To, d.Attempt, d.Interruptions, d.Crashes, j.ended+1
 	if d.To == job.Dead {
 		m.dead = append(m.dead, j)
 	}
@@ -286,8 +290,8 @@ func (m *model) reap(t *rapid.T) {
 	for _, e := range expired {
 		j := m.byID[e.JobID]
 		require.Contains(t, overdue, j.lease)
-		require.Equal(t, []any{j.attempt, j.most, j.interruptions, j.fence, j.cancelRequested, j.lease.worker},
-			[]any{e.Attempt, e.MaxAttempts, e.Interruptions, e.Fence, e.CancelRequested, e.Worker})
+		require.Equal(t, []any{j.attempt, j.most, j.interruptions, j.crashes, j.fence, j.cancelRequested, j.lease.worker},
+			[]any{e.Attempt, e.MaxAttempts, e.Interruptions, e.Crashes, e.Fence, e.CancelRequested, e.Worker})
 		m.own(j, e.Lease, e.Worker)
 	}
 }
@@ -383,7 +387,7 @@ func (m *model) redrive(t *rapid.T) {
 }
 
 func (m *model) revive(j *modelJob) {
-	j.state, j.attempt, j.interruptions = job.Queued, 0, 0
+	j.state, j.attempt, j.interruptions, j.crashes = job.Queued, 0, 0, 0
 	m.happened.Requeued++
 	m.dead = slices.DeleteFunc(m.dead, func(d *modelJob) bool { return d == j })
 }
@@ -450,7 +454,7 @@ func (m *model) compare(t *rapid.T) {
 	require.NoError(t, err)
 	require.Empty(t, disagreements)
 	rows, err := m.store.work.Query(m.ctx, `
-		select j.job_id, j.state::text, j.attempt, j.interruptions, j.fence, l.lease_id,
+		select j.job_id, j.state::text, j.attempt, j.interruptions, j.crashes, j.fence, l.lease_id,
 			coalesce(l.cancel_requested, false) as cancel_requested, coalesce(j.progress::text, '') as progress,
 			(select count(*) from job_attempts a where a.job_id = j.job_id)::int as ended
 		from current_jobs j left join leases l using (job_id)`)
@@ -460,6 +464,7 @@ func (m *model) compare(t *rapid.T) {
 		State           string
 		Attempt         int
 		Interruptions   int
+		Crashes         int
 		Fence           int64
 		LeaseID         *[16]byte
 		CancelRequested bool
@@ -474,7 +479,7 @@ func (m *model) compare(t *rapid.T) {
 		require.True(t, ok)
 		want := row{
 			JobID: j.id, State: string(j.state), Attempt: j.attempt, Interruptions: j.interruptions,
-			Fence: j.fence, CancelRequested: j.cancelRequested, Progress: j.progress, Ended: j.ended,
+			Crashes: j.crashes, Fence: j.fence, CancelRequested: j.cancelRequested, Progress: j.progress, Ended: j.ended,
 		}
 		if j.lease != nil {
 			want.LeaseID = (*[16]byte)(&j.lease.ID)

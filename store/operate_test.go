@@ -247,14 +247,14 @@ func TestARequeuedJobIsAsIfItHadNeverBeenTried(t *testing.T) {
 	c := running(t, s, func(j *job.Submission) { j.MaxAttempts = 1 })
 	require.Equal(t, job.Dead, as(c, job.Failure).To)
 	settlement := as(c, job.Failure)
-	settlement.Interruptions = 3
+	settlement.Interruptions, settlement.Crashes = 3, 3
 	require.Equal(t, []job.Fate{job.Settled}, settle(t, s, settlement))
 
 	view, err := s.Requeue(t.Context(), c.JobID)
 	require.NoError(t, err)
 	require.Nil(t, view.StartedAt)
 	require.Nil(t, view.FinishedAt)
-	require.True(t, ask[bool](t, s, `select attempt = 0 and interruptions = 0 and last_error is null
+	require.True(t, ask[bool](t, s, `select attempt = 0 and interruptions = 0 and crashes = 0 and last_error is null
 		and worker_id is null and fence = 1 and run_at = updated_at from jobs`))
 	requireSound(t, s)
 

@@ -162,7 +162,8 @@ func unsuccessfulColumns(batch []job.Settlement) []any {
 		column(batch, func(s job.Settlement) pgtype.Text { return text(s.Stack) }),
 		column(batch, func(s job.Settlement) int32 { return int32(s.Number) }),
 		column(batch, func(s job.Settlement) int32 { return int32(s.Attempt) }),
-		column(batch, func(s job.Settlement) int32 { return int32(s.Interruptions) }))
+		column(batch, func(s job.Settlement) int32 { return int32(s.Interruptions) }),
+		column(batch, func(s job.Settlement) int32 { return int32(s.Crashes) }))
 }
 
 func retryColumns(batch []job.Settlement) []any {

@@ -27,6 +27,7 @@ func TestEveryOutcomeEndsTheAttemptAndMovesTheJob(t *testing.T) {
 			require.Equal(t, string(settlement.Result), string(view.Result))
 			require.Equal(t, settlement.Attempt, ask[int](t, s, "select attempt from jobs where job_id = $1", uuid(c.JobID)))
 			require.Equal(t, settlement.Interruptions, ask[int](t, s, "select interruptions from jobs where job_id = $1", uuid(c.JobID)))
+			require.Equal(t, settlement.Crashes, ask[int](t, s, "select crashes from jobs where job_id = $1", uuid(c.JobID)))
 			require.Equal(t, settlement.Error, ask[string](t, s, "select coalesce(last_error, '') from jobs where job_id = $1", uuid(c.JobID)))
 
 			attempts, err := s.Attempts(t.Context(), c.JobID)
@@ -44,6 +45,56 @@ func TestEveryOutcomeEndsTheAttemptAndMovesTheJob(t *testing.T) {
 			exec(t, s, "update jobs set state = 'canceled', finished_at = now() where state = 'queued'")
 		})
 	}
+}
+
+// A claim and a reaper hear of the processes that died under the job, as long as
+// no attempt has come to another end.
+func TestCrashesAreCountedUntilAnAttemptEndsOtherwise(t *testing.T) {
+	s := open(t)
+	c := running(t, s)
+	crashed := as(c, job.Crash)
+	require.Equal(t, []job.Fate{job.Settled}, settle(t, s, crashed))
+	require.Equal(t, 1, ask[int](t, s, "select crashes from current_jobs"))
+	due := func() job.Claimed {
+		t.Helper()
+		exec(t, s, "update timers set run_at = now()")
+		exec(t, s, "update jobs set run_at = t.run_at from timers t where t.job_id = jobs.job_id")
+		_, err := s.Promote(t.Context(), 10)
+		require.NoError(t, err)
+		s.marks = newMarks()
+		return claim(t, s, 1)[0]
+	}
+	c = due()
+	require.Equal(t, 1, c.Crashes)
+	expire(t, s, c.Lease)
+	taken := reap(t, s, 1)[0]
+	require.Equal(t, 1, taken.Crashes)
+	c.Lease = taken.Lease
+	settled(t, s, c, job.LeaseExpired)
+	c = due()
+	require.Equal(t, 1, c.Crashes, "an expired lease says nothing about the job")
+	settled(t, s, c, job.Failure)
+	c = due()
+	require.Zero(t, c.Crashes)
+	require.Zero(t, ask[int](t, s, "select crashes from jobs"))
+	settled(t, s, c, job.Crash)
+	require.Equal(t, job.Dead, get(t, s, c.JobID).State)
+	detail, err := s.Detail(t.Context(), c.JobID)
+	require.NoError(t, err)
+	require.Equal(t, 1, detail.Crashes)
+	requireSound(t, s)
+}
+
+func TestAJobThatIsGivenBackForAWhileHasNotFailed(t *testing.T) {
+	s := open(t)
+	c := running(t, s)
+	at := job.Standing{Attempt: 1, MaxAttempts: 4, MaxCrashes: 3, Crashes: 1}
+	later := aMinute
+	decision := job.Decide(atOnce, at, job.Outcome{Kind: job.GivenBack, RetryAfter: &later}, 0)
+	require.Equal(t, []job.Fate{job.Settled}, settle(t, s, job.Settlement{Lease: c.Lease, Decision: decision, Number: 1}))
+	requireState(t, s, c.JobID, job.Retry)
+	require.Equal(t, 1, ask[int](t, s, "select crashes from jobs where attempt = 0"))
+	require.Zero(t, ask[int](t, s, "select count(*) from tallies where event = 'failed'"))
 }
 
 func TestARetryIsDueAfterItsDelayByTheDatabasesClock(t *testing.T) {
@@ -210,6 +261,7 @@ func TestAValueThatCannotBeStoredIsRefusedAlone(t *testing.T) {
 		"retry with no attempt left":    func(j *job.Settlement) { j.Attempt = 4 },
 		"retry past the end of time":    func(j *job.Settlement) { j.Delay = 292 * 365 * 24 * time.Hour },
 		"interruptions below none":      func(j *job.Settlement) { j.Interruptions = -1 },
+		"crashes below none":            func(j *job.Settlement) { j.Crashes = -1 },
 		"a lone surrogate, written out": func(j *job.Settlement) { j.Result = json.RawMessage(`"\ud800 \u0000"`) },
 	}
 	fine := map[string]bool{"a lone surrogate, written out": true, "retry past the end of time": true}

@@ -104,6 +104,7 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 		KillGrace:   cfg.Worker.KillGrace,
 		ClaimAhead:  cfg.Worker.ClaimAhead,
 		AfterCrash:  cfg.Worker.AfterCrash,
+		MaxCrashes:  cfg.Jobs.maxCrashes,
 		Resolve:     cfg.Jobs.resolve,
 		Log:         log,
 		Meter:       meters.Meter(),

@@ -76,6 +76,7 @@ type jobsConfig struct {
 // typeConfig is what is set about a job type; under jobs.default all of it is.
 type typeConfig struct {
 	MaxAttempts *int           `koanf:"max_attempts"`
+	MaxCrashes  *int           `koanf:"max_crashes"`
 	Timeout     *time.Duration `koanf:"timeout"`
 	Commit      *commit        `koanf:"commit"`
 	Retry       retryConfig    `koanf:"retry"`
@@ -140,7 +141,7 @@ func defaults() config {
 		name = "orchestrator"
 	}
 	safe := durable
-	attempts, timeout, retry := job.DefaultMaxAttempts, job.DefaultTimeout, job.DefaultRetryPolicy()
+	attempts, crashes, timeout, retry := job.DefaultMaxAttempts, job.DefaultMaxCrashes, job.DefaultTimeout, job.DefaultRetryPolicy()
 	return config{
 		Server: serverConfig{
 			Address:           "127.0.0.1:8080",
@@ -165,7 +166,7 @@ func defaults() config {
 			AfterCrash:     runtime.Expire,
 		},
 		Jobs: jobsConfig{Default: typeConfig{
-			MaxAttempts: &attempts, Timeout: &timeout, Commit: &safe,
+			MaxAttempts: &attempts, MaxCrashes: &crashes, Timeout: &timeout, Commit: &safe,
 			Retry: retryConfig{
 				Backoff: &retry.Backoff, Base: &retry.Base, Factor: &retry.Factor, Cap: &retry.Cap,
 				JitterMin: &retry.JitterMin, JitterMax: &retry.JitterMax,

@@ -106,6 +106,7 @@ func TestMistakesNameTheirKey(t *testing.T) {
 		{file: "worker: {poll: 0s}", want: "worker.poll: 0s is not above zero"},
 		{file: "worker: {kill_grace: 15s}", want: "worker.kill_grace: 15s is not below half of worker.lease"},
 		{file: "worker: {after_crash: hope}", want: `worker.after_crash: "hope" is not one of expire, give_back`},
+		{file: "jobs: {types: {A: {max_crashes: 0}}}", want: "jobs.types.A.max_crashes: 0 is not from 1 to 1000"},
 		{file: "worker: {concurrency: many}", want: `"many" is not a int`},
 		{file: "a: 1\nb: [", want: "holdfast.yaml"},
 		{file: "server: {address: nowhere}", want: "server.address"},

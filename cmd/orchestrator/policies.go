@@ -43,6 +43,12 @@ func (c jobsConfig) fast(jobType string) bool {
 	return or(c.Types[jobType].Commit, *c.Default.Commit) == fast
 }
 
+// maxCrashes is how many processes may die under a job of the type. That is not
+// for its handler to say either.
+func (c jobsConfig) maxCrashes(jobType string) int {
+	return or(c.Types[jobType].MaxCrashes, *c.Default.MaxCrashes)
+}
+
 // over returns the policy with what is set replaced.
 func (c retryConfig) over(policy job.RetryPolicy) job.RetryPolicy {
 	return job.RetryPolicy{
@@ -83,6 +89,9 @@ func (c jobsConfig) check() error {
 func (c typeConfig) check() error {
 	if c.MaxAttempts != nil && (*c.MaxAttempts < 1 || *c.MaxAttempts > 1000) {
 		return fmt.Errorf(".max_attempts: %d is not from 1 to 1000", *c.MaxAttempts)
+	}
+	if c.MaxCrashes != nil && (*c.MaxCrashes < 1 || *c.MaxCrashes > 1000) {
+		return fmt.Errorf(".max_crashes: %d is not from 1 to 1000", *c.MaxCrashes)
 	}
 	if c.Timeout != nil && (*c.Timeout < time.Millisecond || *c.Timeout > 24*time.Hour) {
 		return errors.New(".timeout: is not from 1ms to 24h")

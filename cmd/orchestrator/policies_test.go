@@ -107,3 +107,11 @@ func TestSubmissionsAreDurableUnlessTheirTypeIsToBeFast(t *testing.T) {
 		}
 	}
 }
+
+func TestATypeMayBearMoreCrashesThanOthers(t *testing.T) {
+	cfg, err := load(settings{file: writeConfig(t, "jobs: {types: {A: {max_crashes: 5}, B: {timeout: 1s}}}")})
+	require.NoError(t, err)
+	require.Equal(t, 5, cfg.Jobs.maxCrashes("A"))
+	require.Equal(t, 3, cfg.Jobs.maxCrashes("B"))
+	require.Equal(t, 3, cfg.Jobs.maxCrashes("C"))
+}

@@ -1,11 +1,18 @@
 package job
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // MaxInterruptions is how often a job is given back uncharged because its
 // owner vanished. From then on the loss is charged like a crash, so that a
 // job that brings its whole machine down is dead-lettered in the end.
 const MaxInterruptions = 5
+
+// DefaultMaxCrashes is how many processes may die under a job, where the
+// configuration says nothing else.
+const DefaultMaxCrashes = 3
 
 // Standing is what is known about a job when an attempt at it ends.
 type Standing struct {
@@ -14,6 +21,12 @@ type Standing struct {
 	MaxAttempts int
 	// Interruptions is how often an owner vanished under the job before.
 	Interruptions int
+	// Crashes is how many processes had died under the job since an attempt at
+	// it came to another end. It is suspected, and not charged, by the first of
+	// them only: from then on it runs alone.
+	Crashes int
+	// MaxCrashes is how many of them make it dead; at least 1.
+	MaxCrashes int
 	// CancelRequested turns every outcome but success into a cancel.
 	CancelRequested bool
 }
@@ -30,12 +43,17 @@ type Decision struct {
 	Attempt int
 	// Interruptions is the job's new count of them.
 	Interruptions int
+	// Crashes is the job's new count of them. As long as it is above 0, the
+	// next attempt runs in a process of its own.
+	Crashes int
 }
 
 // Decide says what becomes of a job whose attempt ended with the outcome. It
 // is pure: jitter, in [0, 1), is drawn by the caller.
 func Decide(policy RetryPolicy, at Standing, outcome Outcome, jitter float64) Decision {
-	charged := Decision{Kind: outcome.Kind, Attempt: at.Attempt, Interruptions: at.Interruptions}
+	charged := Decision{
+		Kind: outcome.Kind, Attempt: at.Attempt, Interruptions: at.Interruptions, Crashes: at.crashesAfter(outcome.Kind),
+	}
 	uncharged := charged
 	uncharged.Attempt = max(at.Attempt-1, 0)
 
@@ -50,6 +68,9 @@ func Decide(policy RetryPolicy, at Standing, outcome Outcome, jitter float64) De
 	case PermanentFailure:
 		return charged.to(Dead)
 	case GivenBack:
+		if outcome.RetryAfter != nil {
+			return uncharged.retryIn(*outcome.RetryAfter)
+		}
 		return uncharged.to(Queued)
 	case Snoozed:
 		return uncharged.retryIn(wish(outcome.RetryAfter, policy.Delay(1, jitter)))
@@ -58,7 +79,16 @@ func Decide(policy RetryPolicy, at Standing, outcome Outcome, jitter float64) De
 			uncharged.Interruptions++
 			return uncharged.to(Queued)
 		}
-	case Failure, Timeout, Crash, LeaseExpired, Success, CancelConfirmed:
+	case Crash, Suspected:
+		if at.Crashes == 0 && (outcome.Company > 0 || outcome.Kind == Suspected) {
+			uncharged.Kind = Suspected
+			return uncharged.to(Queued)
+		}
+		charged.Kind = Crash
+		if charged.Crashes >= at.MaxCrashes {
+			return charged.to(Dead)
+		}
+	case Failure, Timeout, LeaseExpired, Success, CancelConfirmed:
 	}
 	if at.Attempt >= at.MaxAttempts {
 		return charged.to(Dead)
@@ -67,6 +97,35 @@ func Decide(policy RetryPolicy, at Standing, outcome Outcome, jitter float64) De
 		return charged.retryIn(0)
 	}
 	return charged.retryIn(wish(outcome.RetryAfter, policy.Delay(at.Attempt, jitter)))
+}
+
+// Reason is what is kept as the error of an attempt that ended with the outcome
+// and came to the decision: the outcome's own words, and how often processes have
+// died under the job where that is why it is not simply retried.
+func (d Decision) Reason(outcome Outcome) string {
+	switch {
+	case d.Kind == Suspected:
+		return fmt.Sprintf("its handler's process died with %d other attempts in it: %s", outcome.Company, outcome.Message)
+	case d.Kind == Crash && d.To == Dead && d.Crashes > 1 && outcome.Company == 0:
+		return fmt.Sprintf("its handler's process died %d times under it, the last time alone: %s", d.Crashes, outcome.Message)
+	case d.Kind == Crash && d.To == Dead && d.Crashes > 1:
+		return fmt.Sprintf("its handler's process died %d times under it: %s", d.Crashes, outcome.Message)
+	}
+	return outcome.Message
+}
+
+// crashesAfter is the count of crashes after an attempt that ended like this. One
+// that its owner broke off or lost says nothing about the job: were the suspicion
+// dropped, a job could bring down one process after another, uncharged.
+func (at Standing) crashesAfter(kind OutcomeKind) int {
+	switch kind {
+	case Crash, Suspected:
+		return at.Crashes + 1
+	case GivenBack, Interrupted, LeaseExpired:
+		return at.Crashes
+	case Success, Failure, PermanentFailure, Timeout, Snoozed, CancelConfirmed:
+	}
+	return 0
 }
 
 func (d Decision) to(s State) Decision {

@@ -18,11 +18,14 @@ var doubling = job.RetryPolicy{
 
 func TestDecide(t *testing.T) {
 	const soon, later = 3 * time.Second, 90 * time.Second
-	first := job.Standing{Attempt: 1, MaxAttempts: 4}
-	third := job.Standing{Attempt: 3, MaxAttempts: 4}
-	last := job.Standing{Attempt: 4, MaxAttempts: 4}
-	worn := job.Standing{Attempt: 2, MaxAttempts: 4, Interruptions: job.MaxInterruptions}
-	wornOut := job.Standing{Attempt: 4, MaxAttempts: 4, Interruptions: job.MaxInterruptions}
+	first := job.Standing{Attempt: 1, MaxAttempts: 4, MaxCrashes: 3}
+	third := job.Standing{Attempt: 3, MaxAttempts: 4, MaxCrashes: 3}
+	last := job.Standing{Attempt: 4, MaxAttempts: 4, MaxCrashes: 3}
+	worn := job.Standing{Attempt: 2, MaxAttempts: 4, MaxCrashes: 3, Interruptions: job.MaxInterruptions}
+	wornOut := job.Standing{Attempt: 4, MaxAttempts: 4, MaxCrashes: 3, Interruptions: job.MaxInterruptions}
+	suspect := job.Standing{Attempt: 1, MaxAttempts: 4, MaxCrashes: 3, Crashes: 1}
+	guilty := job.Standing{Attempt: 2, MaxAttempts: 4, MaxCrashes: 3, Crashes: 2}
+	delicate := job.Standing{Attempt: 1, MaxAttempts: 4, MaxCrashes: 1}
 
 	cases := []struct {
 		name    string
@@ -42,8 +45,22 @@ func TestDecide(t *testing.T) {
 
 		{"timeout", first, ended(job.Timeout), job.Decision{To: job.Retry, Kind: job.Timeout, Delay: time.Second, Attempt: 1}},
 		{"timeout at the last attempt", last, ended(job.Timeout), job.Decision{To: job.Dead, Kind: job.Timeout, Attempt: 4}},
-		{"crash", first, ended(job.Crash), job.Decision{To: job.Retry, Kind: job.Crash, Delay: time.Second, Attempt: 1}},
-		{"crash at the last attempt", last, ended(job.Crash), job.Decision{To: job.Dead, Kind: job.Crash, Attempt: 4}},
+		{"crash", first, ended(job.Crash), job.Decision{To: job.Retry, Kind: job.Crash, Delay: time.Second, Attempt: 1, Crashes: 1}},
+		{"crash at the last attempt", last, ended(job.Crash), job.Decision{To: job.Dead, Kind: job.Crash, Attempt: 4, Crashes: 1}},
+		{"crash where none is borne", delicate, ended(job.Crash), job.Decision{To: job.Dead, Kind: job.Crash, Attempt: 1, Crashes: 1}},
+		{"crash with others", first, together(49), job.Decision{To: job.Queued, Kind: job.Suspected, Crashes: 1}},
+		{"crash with others at the last attempt", last, together(1), job.Decision{To: job.Queued, Kind: job.Suspected, Attempt: 3, Crashes: 1}},
+		{"crash with others where none is borne", delicate, together(1), job.Decision{To: job.Queued, Kind: job.Suspected, Crashes: 1}},
+		{"crash of a suspect alone", suspect, ended(job.Crash), job.Decision{To: job.Retry, Kind: job.Crash, Delay: time.Second, Attempt: 1, Crashes: 2}},
+		{"crash of a suspect that was not alone after all", suspect, together(1), job.Decision{To: job.Retry, Kind: job.Crash, Delay: time.Second, Attempt: 1, Crashes: 2}},
+		{"crash too often", guilty, ended(job.Crash), job.Decision{To: job.Dead, Kind: job.Crash, Attempt: 2, Crashes: 3}},
+		{"a success clears a suspect", suspect, ended(job.Success), job.Decision{To: job.Succeeded, Kind: job.Success, Attempt: 1}},
+		{"so does a failure", guilty, ended(job.Failure), job.Decision{To: job.Retry, Kind: job.Failure, Delay: 2 * time.Second, Attempt: 2}},
+		{"so does a timeout", guilty, ended(job.Timeout), job.Decision{To: job.Retry, Kind: job.Timeout, Delay: 2 * time.Second, Attempt: 2}},
+		{"so does a snooze", guilty, wishing(job.Snoozed, soon), job.Decision{To: job.Retry, Kind: job.Snoozed, Delay: soon, Attempt: 1}},
+		{"a suspect that is given back stays one", guilty, ended(job.GivenBack), job.Decision{To: job.Queued, Kind: job.GivenBack, Attempt: 1, Crashes: 2}},
+		{"a suspect that is interrupted stays one", suspect, ended(job.Interrupted), job.Decision{To: job.Queued, Kind: job.Interrupted, Interruptions: 1, Crashes: 1}},
+		{"a suspect whose lease expires stays one", suspect, ended(job.LeaseExpired), job.Decision{To: job.Retry, Kind: job.LeaseExpired, Delay: time.Second, Attempt: 1, Crashes: 1}},
 		{"lease expired", first, ended(job.LeaseExpired), job.Decision{To: job.Retry, Kind: job.LeaseExpired, Delay: time.Second, Attempt: 1}},
 		{"lease expired at the last attempt", last, ended(job.LeaseExpired), job.Decision{To: job.Dead, Kind: job.LeaseExpired, Attempt: 4}},
 
@@ -52,6 +69,7 @@ func TestDecide(t *testing.T) {
 
 		{"given back", first, ended(job.GivenBack), job.Decision{To: job.Queued, Kind: job.GivenBack}},
 		{"given back at the last attempt", last, ended(job.GivenBack), job.Decision{To: job.Queued, Kind: job.GivenBack, Attempt: 3}},
+		{"given back for a while", third, wishing(job.GivenBack, later), job.Decision{To: job.Retry, Kind: job.GivenBack, Delay: later, Attempt: 2}},
 		{"snoozed for as long as asked", third, wishing(job.Snoozed, later), job.Decision{To: job.Retry, Kind: job.Snoozed, Delay: later, Attempt: 2}},
 		{"snoozed without a wish", third, ended(job.Snoozed), job.Decision{To: job.Retry, Kind: job.Snoozed, Delay: time.Second, Attempt: 2}},
 		{"snoozed at the last attempt", last, wishing(job.Snoozed, soon), job.Decision{To: job.Retry, Kind: job.Snoozed, Delay: soon, Attempt: 3}},
@@ -79,7 +97,9 @@ func TestARequestedCancelTurnsEveryOutcomeButSuccessIntoACancel(t *testing.T) {
 			if kind == job.Success {
 				want.To, want.Kind = job.Succeeded, job.Success
 			}
-			require.Equal(t, want, job.Decide(doubling, at, wishing(kind, time.Second), 0.5), "%s at %+v", kind, at)
+			got := job.Decide(doubling, at, wishing(kind, time.Second), 0.5)
+			got.Crashes = 0
+			require.Equal(t, want, got, "%s at %+v", kind, at)
 		}
 	}
 }
@@ -88,7 +108,7 @@ func TestOnlyATimeoutIsRetriedAtOnceWhereThePolicySaysSo(t *testing.T) {
 	policy := doubling
 	policy.AtOnceAfterTimeout = true
 	for _, kind := range []job.OutcomeKind{job.Failure, job.Timeout, job.Crash, job.LeaseExpired} {
-		decision := job.Decide(policy, job.Standing{Attempt: 2, MaxAttempts: 4}, ended(kind), 0.5)
+		decision := job.Decide(policy, job.Standing{Attempt: 2, MaxAttempts: 4, MaxCrashes: 3}, ended(kind), 0.5)
 		require.Equal(t, job.Retry, decision.To, kind)
 		if kind == job.Timeout {
 			require.Zero(t, decision.Delay, kind)
@@ -101,24 +121,74 @@ func TestOnlyATimeoutIsRetriedAtOnceWhereThePolicySaysSo(t *testing.T) {
 func TestEveryDecisionKeepsTheRules(t *testing.T) {
 	for _, kind := range job.OutcomeKinds() {
 		for _, at := range standings() {
-			requireRules(t, at, ended(kind), job.Decide(doubling, at, ended(kind), 0.5))
+			for _, outcome := range []job.Outcome{ended(kind), {Kind: kind, Company: 1}} {
+				requireRules(t, at, outcome, job.Decide(doubling, at, outcome, 0.5))
+			}
 		}
 	}
 }
 
+// Whatever befalls a job, as long as neither its handler nor its worker asks for
+// another attempt, it comes to its end within so many.
+func TestNoJobIsTriedForEver(t *testing.T) {
+	blows := []job.Outcome{ended(job.Failure), ended(job.Crash), together(3), ended(job.Interrupted), ended(job.LeaseExpired), ended(job.Timeout)}
+	const most = 3
+	// An attempt that is not charged is an interruption or a first crash with
+	// others; before the next such crash something is charged.
+	const longest = most + job.MaxInterruptions + most
+	var blow func(at job.Standing, attempts int)
+	seen := make(map[job.Standing]int)
+	blow = func(at job.Standing, attempts int) {
+		require.LessOrEqual(t, attempts, longest, "%+v", at)
+		if seen[at] >= attempts {
+			return
+		}
+		seen[at] = attempts
+		for _, outcome := range blows {
+			d := job.Decide(doubling, at, outcome, 0)
+			if !d.To.Final() {
+				next := at
+				next.Attempt, next.Interruptions, next.Crashes = d.Attempt+1, d.Interruptions, d.Crashes
+				blow(next, attempts+1)
+			}
+		}
+	}
+	blow(job.Standing{Attempt: 1, MaxAttempts: most, MaxCrashes: 2}, 1)
+}
+
+func TestTheReasonSaysHowOftenProcessesDied(t *testing.T) {
+	const words = "plugin p, pid 7: signal: killed"
+	at := job.Standing{Attempt: 1, MaxAttempts: 4, MaxCrashes: 3}
+	reason := func(crashes, company int) string {
+		at.Crashes = crashes
+		outcome := job.Outcome{Kind: job.Crash, Company: company, Message: words}
+		return job.Decide(doubling, at, outcome, 0).Reason(outcome)
+	}
+	require.Equal(t, words, reason(0, 0))
+	require.Equal(t, "its handler's process died with 49 other attempts in it: "+words, reason(0, 49))
+	require.Equal(t, words, reason(1, 0))
+	require.Equal(t, "its handler's process died 3 times under it, the last time alone: "+words, reason(2, 0))
+	require.Equal(t, "its handler's process died 3 times under it: "+words, reason(2, 1))
+	at.MaxCrashes = 1
+	require.Equal(t, words, reason(0, 0))
+	require.Equal(t, "it broke", job.Decision{To: job.Dead, Kind: job.Failure}.Reason(job.Outcome{Kind: job.Failure, Message: "it broke"}))
+}
+
 func FuzzDecide(f *testing.F) {
 	for i := range job.OutcomeKinds() {
-		f.Add(i, 1, 4, 0, false, false, int64(0), 0.5)
-		f.Add(i, math.MaxInt32, math.MaxInt32, math.MaxInt32, true, true, int64(math.MinInt64), 0.0)
+		f.Add(i, 1, 4, 0, 0, 0, false, false, int64(0), 0.5)
+		f.Add(i, math.MaxInt32, math.MaxInt32, math.MaxInt32, math.MaxInt16, 1, true, true, int64(math.MinInt64), 0.0)
 	}
-	f.Fuzz(func(t *testing.T, kind, attempt, most, interruptions int, cancel, wish bool, after int64, jitter float64) {
+	f.Fuzz(func(t *testing.T, kind, attempt, most, interruptions, crashes, company int, cancel, wish bool, after int64, jitter float64) {
 		kinds := job.OutcomeKinds()
 		outcome := ended(kinds[int(uint(kind)%uint(len(kinds)))])
 		if wish {
 			outcome.RetryAfter = new(time.Duration(after))
 		}
+		outcome.Company = max(0, company)
 		at := job.Standing{
 			MaxAttempts: max(1, most), Interruptions: max(0, interruptions), CancelRequested: cancel,
+			MaxCrashes: 3, Crashes: min(max(0, crashes), math.MaxInt16),
 		}
 		at.Attempt = min(max(1, attempt), at.MaxAttempts)
 		if math.IsNaN(jitter) || jitter < 0 || jitter >= 1 {
@@ -146,6 +216,10 @@ func requireRules(t *testing.T, at job.Standing, outcome job.Outcome, d job.Deci
 	require.GreaterOrEqual(t, d.Attempt, at.Attempt-1, told...)
 	require.GreaterOrEqual(t, d.Interruptions, at.Interruptions, told...)
 	require.LessOrEqual(t, d.Interruptions, max(at.Interruptions, job.MaxInterruptions), told...)
+	require.Contains(t, []int{0, at.Crashes, at.Crashes + 1}, d.Crashes, told...)
+	if d.Kind == job.Crash && (d.To == job.Retry || d.To == job.Queued) {
+		require.Less(t, d.Crashes, at.MaxCrashes, told...)
+	}
 	require.Equal(t, outcome.Kind == job.Success, d.To == job.Succeeded, told...)
 	if at.CancelRequested && outcome.Kind != job.Success {
 		require.Equal(t, job.Canceled, d.To, told...)
@@ -158,7 +232,11 @@ func standings() []job.Standing {
 	for most := 1; most <= 3; most++ {
 		for attempt := 1; attempt <= most; attempt++ {
 			for interruptions := range job.MaxInterruptions + 2 {
-				all = append(all, job.Standing{Attempt: attempt, MaxAttempts: most, Interruptions: interruptions})
+				for crashes := range 3 {
+					all = append(all, job.Standing{
+						Attempt: attempt, MaxAttempts: most, Interruptions: interruptions, Crashes: crashes, MaxCrashes: 3,
+					})
+				}
 			}
 		}
 	}
@@ -166,6 +244,9 @@ func standings() []job.Standing {
 }
 
 func ended(kind job.OutcomeKind) job.Outcome { return job.Outcome{Kind: kind} }
+
+// together is the end of an attempt whose process died with others in it.
+func together(company int) job.Outcome { return job.Outcome{Kind: job.Crash, Company: company} }
 
 func wishing(kind job.OutcomeKind, after time.Duration) job.Outcome {
 	return job.Outcome{Kind: kind, RetryAfter: &after}

@@ -46,9 +46,12 @@ type Detail struct {
 	Charged       int
 	MaxAttempts   int
 	Interruptions int
-	Fence         int64
-	Timeout       time.Duration
-	LastError     string
+	// Crashes is how many processes have died under the job since an attempt
+	// at it came to another end. With any, its attempts run alone.
+	Crashes   int
+	Fence     int64
+	Timeout   time.Duration
+	LastError string
 	// Worker is the last owner; empty when there was none.
 	Worker string
 	Trace  Trace

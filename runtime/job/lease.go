@@ -29,7 +29,10 @@ type Claimed struct {
 	// Interruptions is how often the job lost its attempt through no fault of
 	// its own, since it was submitted or requeued.
 	Interruptions int
-	Timeout       time.Duration
+	// Crashes is how many processes have died under the job since an attempt
+	// at it came to another end. With any, this one is to run alone.
+	Crashes int
+	Timeout time.Duration
 	// Checkpoint is what the last attempt saved; nil for none.
 	Checkpoint json.RawMessage
 	Trace      Trace
@@ -69,6 +72,8 @@ type Expired struct {
 	Attempt       int
 	MaxAttempts   int
 	Interruptions int
+	// Crashes is as in Claimed.
+	Crashes int
 	// Worker held the expired lease.
 	Worker string
 	// WorkerGone says that the worker itself has stopped or fallen silent, so

@@ -20,6 +20,9 @@ const (
 	Timeout OutcomeKind = "timeout"
 	// Crash: the handler's process died under the attempt.
 	Crash OutcomeKind = "crashed"
+	// Suspected: the handler's process died with other attempts in it, any of
+	// which may be to blame. Decide makes it of a Crash.
+	Suspected OutcomeKind = "suspected"
 	// LeaseExpired: the owner is alive but stopped proving its lease.
 	LeaseExpired OutcomeKind = "lease_expired"
 	// Interrupted: the owner died or was lost; the job is not to blame.
@@ -36,7 +39,7 @@ const (
 // OutcomeKinds lists every kind.
 func OutcomeKinds() []OutcomeKind {
 	return []OutcomeKind{
-		Success, Failure, PermanentFailure, Timeout, Crash,
+		Success, Failure, PermanentFailure, Timeout, Crash, Suspected,
 		LeaseExpired, Interrupted, GivenBack, Snoozed, CancelConfirmed,
 	}
 }
@@ -53,7 +56,8 @@ type Outcome struct {
 	Stack   string
 	// RetryAfter, when set, is the handler's wish for the next attempt's
 	// delay: for Failure instead of the policy's backoff, for Snoozed how
-	// long to sleep.
+	// long to sleep. For GivenBack it is the owner's: the job is not to be
+	// claimed again at once.
 	RetryAfter *time.Duration
 	// Company, for Crash, is how many other attempts were in the process that
 	// died; with 0 only this one can be to blame.

@@ -65,7 +65,7 @@ with stretches as (
     from taken t
     cross join lateral (
         select j.job_id, j.fence + 1 as fence, j.job_type, j.tenant, j.payload, j.attempt + 1 as attempt,
-            j.max_attempts, j.interruptions, j.timeout, j.checkpoint, j.trace_parent, j.trace_state,
+            j.max_attempts, j.interruptions, j.crashes, j.timeout, j.checkpoint, j.trace_parent, j.trace_state,
             j.created_at, j.priority, j.run_at
         from jobs j
         where j.job_id = t.job_id and j.state = 'queued'
@@ -76,7 +76,7 @@ with stretches as (
     select job_id, lease_id, fence, $7, now(), now() + $8::interval from claimed
 )
 select job_id, lease_id, fence, job_type, tenant, payload::text as payload, attempt, max_attempts,
-    interruptions, timeout, checkpoint::text as checkpoint, trace_parent, trace_state,
+    interruptions, crashes, timeout, checkpoint::text as checkpoint, trace_parent, trace_state,
     created_at, priority, run_at, now() as claimed_at
 from claimed
 order by priority desc, run_at, job_id;

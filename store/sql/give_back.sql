@@ -8,10 +8,10 @@ with batch as (
     select *
     from unnest(
         $1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
-        $8::text[], $9::text[], $10::integer[], $11::integer[], $12::integer[]
+        $8::text[], $9::text[], $10::integer[], $11::integer[], $12::integer[], $13::integer[]
     ) as b (
         job_id, lease_id, plugin, plugin_version, span_id, outcome, error_code,
-        error, stack, number, charged, interruptions
+        error, stack, number, charged, interruptions, crashes
     )
 ), freed as (
     delete from leases l using batch b
@@ -19,7 +19,7 @@ with batch as (
     returning b.*, l.fence, l.worker_id, l.claimed_at
 ), settled as (
     update jobs j
-    set attempt = f.charged, interruptions = f.interruptions,
+    set attempt = f.charged, interruptions = f.interruptions, crashes = f.crashes,
         fence = f.fence, worker_id = f.worker_id, started_at = f.claimed_at,
         last_error = coalesce(f.error, j.last_error), updated_at = now()
     from freed f

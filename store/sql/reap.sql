@@ -20,7 +20,7 @@ with expired as materialized (
     returning l.job_id, l.lease_id, l.fence, l.worker_id, l.cancel_requested
 )
 select t.job_id, t.lease_id, t.fence, t.worker_id, t.cancel_requested,
-    j.job_type, j.attempt + 1 as attempt, j.max_attempts, j.interruptions,
+    j.job_type, j.attempt + 1 as attempt, j.max_attempts, j.interruptions, j.crashes,
     coalesce((
         select w.alive_until <= now() or w.stopped_at is not null from workers w where w.worker_id = t.worker_id
     ), true) as worker_gone

@@ -10,7 +10,7 @@ with freed as (
     select j.job_id, j.attempt from jobs j join freed f on f.job_id = j.job_id
 ), queued as (
     update jobs j
-    set state = 'queued', attempt = 0, interruptions = 0, last_error = null, worker_id = null,
+    set state = 'queued', attempt = 0, interruptions = 0, crashes = 0, last_error = null, worker_id = null,
         started_at = null, finished_at = null, run_at = now(), updated_at = now()
     from spent f
     where j.job_id = f.job_id

@@ -1,4 +1,5 @@
--- Settle attempts to be tried again: running -> retry, due after the delay.
+-- Settle attempts to be tried again: running -> retry, due after the delay. Those
+-- that were snoozed or given back have not failed.
 -- A job whose cancel was requested is left alone: it is to be canceled.
 -- Clock: now().
 -- Locks: lease rows in the order sent (the caller sorts by job), then ledger rows.
@@ -8,10 +9,10 @@ with batch as (
     select *
     from unnest(
         $1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
-        $8::text[], $9::text[], $10::integer[], $11::integer[], $12::integer[], $13::interval[]
+        $8::text[], $9::text[], $10::integer[], $11::integer[], $12::integer[], $13::integer[], $14::interval[]
     ) as b (
         job_id, lease_id, plugin, plugin_version, span_id, outcome, error_code,
-        error, stack, number, charged, interruptions, delay
+        error, stack, number, charged, interruptions, crashes, delay
     )
 ), freed as (
     delete from leases l using batch b
@@ -19,7 +20,7 @@ with batch as (
     returning b.*, l.fence, l.worker_id, l.claimed_at
 ), settled as (
     update jobs j
-    set state = 'retry', run_at = now() + f.delay, attempt = f.charged, interruptions = f.interruptions,
+    set state = 'retry', run_at = now() + f.delay, attempt = f.charged, interruptions = f.interruptions, crashes = f.crashes,
         fence = f.fence, worker_id = f.worker_id, started_at = f.claimed_at,
         last_error = coalesce(f.error, j.last_error), updated_at = now()
     from freed f
@@ -32,7 +33,7 @@ with batch as (
     insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
     select date_bin('10 seconds', now(), 'epoch'), job_type, worker_id, 'failed', charged, count(*), 0
     from settled
-    where outcome <> 'snoozed'
+    where outcome not in ('snoozed', 'given_back')
     group by job_type, worker_id, charged
 )
 insert into unsuccessful_attempts (

@@ -15,7 +15,7 @@ with batch as (
     returning b.*, l.fence, l.worker_id, l.claimed_at
 ), settled as (
     update jobs j
-    set state = 'succeeded', result = f.result::json, last_error = null, checkpoint = null,
+    set state = 'succeeded', result = f.result::json, last_error = null, checkpoint = null, crashes = 0,
         attempt = j.attempt + 1, fence = f.fence, worker_id = f.worker_id, started_at = f.claimed_at,
         finished_at = now(), updated_at = now(),
         lease_id = f.lease_id, plugin = f.plugin, plugin_version = f.plugin_version, span_id = f.span_id

@@ -109,7 +109,7 @@ func work(b *testing.B, ledger *store.Store) *runtime.Runtime {
 	worker, err := runtime.New(runtime.Config{
 		Worker: runtime.NewWorker("bench"), Concurrency: 1, Lease: 30 * time.Second, Poll: time.Second,
 		Drain: time.Second, KillGrace: time.Second,
-		AfterCrash: runtime.Expire,
+		AfterCrash: runtime.Expire, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
 		Resolve: func(spec job.TypeSpec) job.TypeSpec { return spec },
 		Log:     slog.New(slog.DiscardHandler),
 		Meter:   noop.Meter{},

@@ -146,6 +146,7 @@ const (
 	OutcomePermanent    Outcome = "permanent"
 	OutcomeSnoozed      Outcome = "snoozed"
 	OutcomeSucceeded    Outcome = "succeeded"
+	OutcomeSuspected    Outcome = "suspected"
 	OutcomeTimeout      Outcome = "timeout"
 )
 
@@ -169,6 +170,8 @@ func (e Outcome) Valid() bool {
 	case OutcomeSnoozed:
 		return true
 	case OutcomeSucceeded:
+		return true
+	case OutcomeSuspected:
 		return true
 	case OutcomeTimeout:
 		return true
@@ -579,7 +582,10 @@ type JobDetail struct {
 
 	// Checkpoint What the next attempt resumes from: any JSON value.
 	Checkpoint interface{} `json:"checkpoint,omitempty"`
-	CreatedAt  time.Time   `json:"createdAt"`
+
+	// Crashes How many handler processes have died under it since an attempt came to another end. With any, its attempts run in a process of their own.
+	Crashes   int64     `json:"crashes"`
+	CreatedAt time.Time `json:"createdAt"`
 
 	// Fence The fencing token of the latest attempt: it only grows.
 	Fence      int64      `json:"fence"`
@@ -735,7 +741,7 @@ type Metrics struct {
 	// OldestSnapshotSeconds How long the oldest transaction, prepared transaction or replication slot has kept the database from cleaning up.
 	OldestSnapshotSeconds float64 `json:"oldestSnapshotSeconds"`
 
-	// ProcessedLastMinute Attempts that ended in the last minute, without those that were interrupted or given back.
+	// ProcessedLastMinute Attempts that ended in the last minute, without those that were interrupted, suspected or given back.
 	ProcessedLastMinute int64   `json:"processedLastMinute"`
 	Queues              []Queue `json:"queues"`
 	Recent              Recent  `json:"recent"`

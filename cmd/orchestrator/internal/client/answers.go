@@ -50,6 +50,7 @@ type Detail struct {
 	AttemptsCharged int             `json:"attemptsCharged"`
 	MaxAttempts     int             `json:"maxAttempts"`
 	Interruptions   int             `json:"interruptions"`
+	Crashes         int             `json:"crashes"`
 	Fence           int64           `json:"fence"`
 	TimeoutSeconds  float64         `json:"timeoutSeconds"`
 	LastError       string          `json:"lastError"`

@@ -64,6 +64,9 @@ func attempts(d client.Detail) string {
 	if d.Interruptions > 0 {
 		text += ", " + show.Plural(d.Interruptions, "interruption")
 	}
+	if d.Crashes > 0 {
+		text += ", " + show.Plural(d.Crashes, "crash")
+	}
 	return text
 }
 

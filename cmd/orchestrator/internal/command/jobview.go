@@ -17,7 +17,7 @@ var styles = map[string]show.Style{
 	"created": show.Mind, "queued": show.Mind, "retry": show.Mind, "running": show.Busy,
 	"succeeded": show.Good, "dead": show.Bad, "canceled": show.Faint,
 
-	"failed": show.Bad, "permanent": show.Bad, "timeout": show.Bad, "crashed": show.Bad,
+	"failed": show.Bad, "permanent": show.Bad, "timeout": show.Bad, "crashed": show.Bad, "suspected": show.Mind,
 	"lease_expired": show.Bad, "interrupted": show.Mind, "given_back": show.Faint, "snoozed": show.Faint,
 
 	"alive": show.Good, "silent": show.Bad, "stopped": show.Faint,

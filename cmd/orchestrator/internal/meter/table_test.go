@@ -54,7 +54,7 @@ func everything(t testing.TB) *Meters {
 	worker, err := runtime.New(runtime.Config{
 		Worker: runtime.NewWorker("test"), Concurrency: 5, Lease: 10 * time.Second, Poll: 100 * time.Millisecond,
 		Drain: time.Minute, KillGrace: time.Second, Log: slog.New(slog.DiscardHandler), Meter: m.Meter(),
-		AfterCrash: runtime.Expire,
+		AfterCrash: runtime.Expire, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
 		Resolve: func(spec job.TypeSpec) job.TypeSpec {
 			spec.MaxAttempts, spec.Timeout, spec.Retry = 1, time.Minute, job.DefaultRetryPolicy()
 			return spec

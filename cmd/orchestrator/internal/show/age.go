@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -40,9 +41,13 @@ func Seconds(seconds float64) string {
 	return Age(d)
 }
 
-// Plural is a number of things: 1 job, 2 jobs.
+// Plural is a number of things: 1 job, 2 jobs, 3 crashes.
 func Plural[N ~int | ~int64](n N, noun string) string {
-	if n != 1 {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(noun, "sh"):
+		noun += "es"
+	default:
 		noun += "s"
 	}
 	return Count(n) + " " + noun

@@ -1,0 +1,153 @@
+package runtime_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// poisonous is the payload of a job that kills the process it is in.
+const poisonous = `"poison"`
+
+func poison(s *job.Submission) { s.Payload = []byte(poisonous) }
+
+// suspected makes jobs suspects before anybody has claimed them.
+func suspected(t *testing.T, db *database) {
+	t.Helper()
+	_, err := db.pool.Exec(t.Context(), "update jobs set crashes = 1")
+	require.NoError(t, err)
+}
+
+// inOneProcess plays so many attempts that run beside each other until all of them
+// have begun. Then the process dies. Those that run alone succeed, but for a
+// poisonous one.
+func inOneProcess(n int) script {
+	var begun sync.WaitGroup
+	begun.Add(n)
+	died := job.Outcome{Kind: job.Crash, Message: "signal: killed"}
+	return func(r *run) job.Outcome {
+		switch {
+		case r.Alone && string(r.Payload) == poisonous:
+			return died
+		case r.Alone:
+			return job.Outcome{Kind: job.Success}
+		}
+		begun.Done()
+		begun.Wait()
+		together := died
+		together.Company = n - 1
+		return together
+	}
+}
+
+func TestWhoeverSharedADeadProcessRunsAloneUntilClearedOrProvenGuilty(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	innocent := many(t, db, 4)
+	guilty := given(t, db, poison)
+	s := supervise(t, playing("p", 5, inOneProcess(5), echo))
+	launch(t, db, s)
+	awaitState(t, db, guilty, job.Dead)
+	awaitAll(t, db, len(innocent), job.Succeeded)
+	for _, id := range innocent {
+		require.Equal(t, []job.OutcomeKind{job.Suspected, job.Success}, outcomes(t, db, id))
+		require.Equal(t, 1, charged(t, db, id))
+	}
+	ended := attempts(t, db, guilty)
+	require.Equal(t, []job.OutcomeKind{job.Suspected, job.Crash, job.Crash}, outcomes(t, db, guilty))
+	require.Equal(t, "its handler's process died with 4 other attempts in it: signal: killed", ended[0].Error)
+	require.Equal(t, "its handler's process died 3 times under it, the last time alone: signal: killed", ended[2].Error)
+	require.Equal(t, 2, charged(t, db, guilty))
+	for i, r := range s.started() {
+		require.Equal(t, i >= 5, r.Alone, "run %d", i)
+	}
+	require.Equal(t, 1, s.plugins[0].mostAlone, "as many as there is room for")
+	requireSettled(t, db)
+}
+
+func TestOthersDoNotWaitBehindSuspectsThatWaitToRunAlone(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	suspects := many(t, db, 10)
+	suspected(t, db)
+	release := make(chan struct{})
+	s := supervise(t, playing("p", 2, func(r *run) job.Outcome {
+		if r.Alone {
+			return until(release)(r)
+		}
+		return succeeds(r)
+	}, echo))
+	launch(t, db, s)
+	awaitAll(t, db, len(suspects), job.Running)
+	many(t, db, 20)
+	awaitAll(t, db, 20, job.Succeeded)
+	await(t, func() bool {
+		return ask[bool](t, db, "select min(now() - claimed_at) > interval '1.5 seconds' from leases")
+	}, "the suspects are kept for longer than others that line up")
+	close(release)
+	awaitAll(t, db, 30, job.Succeeded)
+	for _, id := range suspects {
+		require.Equal(t, []job.OutcomeKind{job.Success}, outcomes(t, db, id))
+	}
+	requireSettled(t, db)
+}
+
+func TestMoreSuspectsThanMayWaitAreGivenBackForAWhile(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	many(t, db, 120)
+	suspected(t, db)
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	launch(t, db, supervise(t, playing("p", 5, until(release), echo)), leasing(aLongTime))
+	// One runs alone, and a hundred wait.
+	awaitAll(t, db, 19, job.Retry)
+	awaitAll(t, db, 101, job.Running)
+	require.Equal(t, 19, ask[int](t, db, `select count(*) from job_attempts a join jobs using (job_id)
+		where outcome = 'given_back' and error_code = 'no_process' and jobs.attempt = 0 and crashes = 1`))
+	requireSound(t, db)
+}
+
+func TestSuspectsThatNobodyHereCanRunAloneAreGivenBackAfterALease(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	id := given(t, db)
+	suspected(t, db)
+	s := supervise(t, playing("p", 5, succeeds, echo))
+	s.plugins[0].processes = 0
+	launch(t, db, s, leasing(time.Second))
+	awaitState(t, db, id, job.Retry)
+	s.mu.Lock()
+	require.Empty(t, s.runs)
+	s.plugins[0].processes = 1
+	s.mu.Unlock()
+	awaitState(t, db, id, job.Succeeded)
+	kinds := outcomes(t, db, id)
+	require.Equal(t, job.GivenBack, kinds[0])
+	require.True(t, s.started()[0].Alone)
+	require.Equal(t, 1, charged(t, db, id))
+	requireSettled(t, db)
+}
+
+func TestSuspectsThatWaitAreGivenBackAtTheDrain(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	many(t, db, 5)
+	suspected(t, db)
+	release := make(chan struct{})
+	s := supervise(t, playing("p", 5, until(release), echo))
+	p := launch(t, db, s)
+	awaitRun(t, s, 1)
+	awaitAll(t, db, 5, job.Running)
+	p.drain()
+	awaitAll(t, db, 4, job.Queued)
+	close(release)
+	p.awaitEnd(t)
+	awaitAll(t, db, 1, job.Succeeded)
+	require.Equal(t, 4, ask[int](t, db, "select count(*) from jobs where crashes = 1 and attempt = 0"))
+	requireSettled(t, db)
+}
