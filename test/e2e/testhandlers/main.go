@@ -29,6 +29,10 @@ var fault string
 type work struct {
 	// Millis is how long the handler takes.
 	Millis int `json:"millis,omitempty"`
+	// FirstMillis is how long the first claim takes instead.
+	FirstMillis int `json:"firstMillis,omitempty"`
+	// When is a file that the handler waits for.
+	When string `json:"when,omitempty"`
 	// FailFirst is how many attempts fail before one succeeds.
 	FailFirst int `json:"failFirst,omitempty"`
 	// Result is returned as it is.
@@ -52,6 +56,7 @@ func main() {
 		plugin.Handle(prefix+"IGNORE_CANCEL", ignoreCancel, plugin.Timeout(300*time.Millisecond)),
 		plugin.Handle(prefix+"CRASH", crash),
 		plugin.Handle(prefix+"STOP", stop),
+		plugin.Handle(prefix+"DIE", die),
 		plugin.Handle(prefix+"BALLOON", balloon),
 		plugin.Handle(prefix+"FORK_BOMB", forkBomb),
 		plugin.Handle(prefix+"SPIN", spin, plugin.Timeout(2*time.Second)),
@@ -69,8 +74,12 @@ func run(ctx context.Context, j plugin.Job[work]) (json.RawMessage, error) {
 	case fault == "fails" && rand.Float64() < 0.3:
 		return nil, errors.New("this version fails three times in ten")
 	}
+	takes := j.Args.Millis
+	if j.Fence == 1 && j.Args.FirstMillis > 0 {
+		takes = j.Args.FirstMillis
+	}
 	select {
-	case <-time.After(time.Duration(j.Args.Millis) * time.Millisecond):
+	case <-time.After(time.Duration(takes) * time.Millisecond):
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -114,6 +123,24 @@ func crash(context.Context, plugin.Job[work]) error {
 // may go on for a moment, so it must not return.
 func stop(context.Context, plugin.Job[work]) error {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGSTOP); err != nil {
+		return err
+	}
+	select {}
+}
+
+// die has its process killed as soon as the file is there.
+func die(ctx context.Context, j plugin.Job[work]) error {
+	for {
+		if _, err := os.Stat(j.Args.When); err == nil {
+			break
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
 		return err
 	}
 	select {}

@@ -1,0 +1,102 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/rig"
+)
+
+// Fifty jobs are in one process, and one of them kills it whenever it runs.
+func TestAPoisonJobIsFoundAndNobodyElseIsCharged(t *testing.T) {
+	const lease = 5 * time.Second
+	url := storetest.URL(t)
+	settings := append(plugin(0, "good", "testhandlers"), "worker.after_crash=expire", "worker.lease="+lease.String())
+	o := orchestrator(t, url, settings...)
+	start(t, o)
+	now := filepath.Join(t.TempDir(), "now")
+	guilty := submit(t, o, rig.Submission{JobType: "DIE", Payload: map[string]any{"when": now}})
+	innocent := make([]string, 49)
+	for i := range innocent {
+		innocent[i] = submit(t, o, rig.Submission{
+			JobType: "WORK", MaxAttempts: 1, Timeout: "1h", Payload: map[string]any{"firstMillis": 3_600_000},
+		})
+	}
+	db := pool(t, url)
+	awaitCount(t, db, `select count(*) from leases`, 50)
+	for _, id := range innocent {
+		await(t, o, id, "RUNNING")
+	}
+
+	require.NoError(t, os.WriteFile(now, nil, 0o600))
+	died := time.Now()
+	others := 0
+	for last := died; count(t, db, `select count(*) from jobs where finished_at is null`) > 0; others++ {
+		require.Less(t, time.Since(died), patience, "jobs that have not ended")
+		await(t, o, submit(t, o, rig.Submission{JobType: "WORK"}), "COMPLETED")
+		require.Less(t, time.Since(last), lease, "the plugin's other work stalls")
+		last = time.Now()
+	}
+	require.Greater(t, others, 50)
+
+	s := ledger(t, url)
+	for _, id := range innocent {
+		require.Equal(t, []job.OutcomeKind{job.Suspected, job.Success}, charged(attempts(t, s, id)))
+	}
+	require.Equal(t, 49, count(t, db, `select count(*) from jobs
+		where state = 'succeeded' and attempt = 1 and max_attempts = 1 and crashes = 0`))
+	require.Equal(t, []job.OutcomeKind{job.Suspected, job.Crash, job.Crash}, charged(attempts(t, s, guilty)))
+	detail := detailOf(t, o, guilty)
+	require.Equal(t, "dead", detail.State)
+	require.Equal(t, 3, detail.Crashes)
+	require.Equal(t, 2, detail.AttemptsCharged)
+	require.Regexp(t, `^its handler's process died 3 times under it, the last time alone: plugin good, pid \d+: signal: killed \(SIGKILL\)$`, detail.LastError)
+	require.NoError(t, o.ShutDown(t.Context()))
+}
+
+// The lease of a process that has died runs out, unless its orchestrator is to
+// give it back: it knows better than any reaper what has happened.
+func TestADeadProcessLeavesItsReasonWhateverBecomesOfItsLease(t *testing.T) {
+	const lease = 4 * time.Second
+	for after, bounds := range map[string][2]time.Duration{"expire": {lease / 2, lease}, "give_back": {0, lease / 2}} {
+		t.Run(after, func(t *testing.T) {
+			url := storetest.URL(t)
+			settings := append(plugin(0, "good", "testhandlers"), "worker.after_crash="+after, "worker.lease="+lease.String())
+			o := orchestrator(t, url, settings...)
+			start(t, o)
+			id := submit(t, o, rig.Submission{JobType: "CRASH", MaxAttempts: 1})
+			await(t, o, id, "FAILED")
+			ended := attempts(t, ledger(t, url), id)
+			require.Equal(t, []job.OutcomeKind{job.Crash}, charged(ended))
+			require.Contains(t, ended[0].Error, "exit status 2")
+			lasted := ended[0].EndedAt.Sub(ended[0].ClaimedAt)
+			require.Greater(t, lasted, bounds[0])
+			require.Less(t, lasted, bounds[1])
+			require.NoError(t, o.ShutDown(t.Context()))
+		})
+	}
+}
+
+// detail is what operators see of a job.
+type detail struct {
+	State           string `json:"state"`
+	AttemptsCharged int    `json:"attemptsCharged"`
+	Crashes         int    `json:"crashes"`
+	LastError       string `json:"lastError"`
+}
+
+func detailOf(t *testing.T, o *rig.Orchestrator, id string) detail {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var d detail
+	require.NoError(t, o.Call(ctx, "GET", "/debug/jobs/"+id, nil, 200, &d))
+	return d
+}
