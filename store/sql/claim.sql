@@ -4,7 +4,8 @@
 -- stretches leave out what is known to be claimed already, because that may be
 -- nothing but dead index entries while an old snapshot keeps vacuum away.
 -- $9 are as many new lease ids: gen_random_uuid would take a tenth of the time.
--- Clock: the lease $8 runs from now().
+-- Clock: the lease $8 runs from now(). It is claimed a moment later: now() is before
+-- what the claim sees, and so may be before the end of the attempt before.
 -- Locks: ready rows, each stretch in key order, skipping those that another
 -- claimer holds. Whoever changes what is read of a ledger row moves its ready row
 -- first, so that the ledger needs no lock. A first look without locks tells how
@@ -61,7 +62,7 @@ with stretches as (
     delete from ready r using picked p where r.ctid = p.place
     returning r.job_id
 ), claimed as materialized (
-    select ($9::uuid[])[row_number() over ()] as lease_id, ledger.*
+    select ($9::uuid[])[row_number() over ()] as lease_id, clock_timestamp() as claimed_at, ledger.*
     from taken t
     cross join lateral (
         select j.job_id, j.fence + 1 as fence, j.job_type, j.tenant, j.payload, j.attempt + 1 as attempt,
@@ -73,10 +74,10 @@ with stretches as (
     ) ledger
 ), leased as (
     insert into leases (job_id, lease_id, fence, worker_id, claimed_at, expires_at)
-    select job_id, lease_id, fence, $7, now(), now() + $8::interval from claimed
+    select job_id, lease_id, fence, $7, claimed_at, now() + $8::interval from claimed
 )
 select job_id, lease_id, fence, job_type, tenant, payload::text as payload, attempt, max_attempts,
     interruptions, crashes, timeout, checkpoint::text as checkpoint, trace_parent, trace_state,
-    created_at, priority, run_at, now() as claimed_at
+    created_at, priority, run_at, claimed_at
 from claimed
 order by priority desc, run_at, job_id;
