@@ -4,7 +4,7 @@
 -- stretches leave out what is known to be claimed already, because that may be
 -- nothing but dead index entries while an old snapshot keeps vacuum away.
 -- $9 are as many new lease ids: gen_random_uuid would take a tenth of the time.
--- Clock: the lease $8 runs from now(). It is claimed a moment later: now() is before
+-- Clock: the lease $8 runs from the moment of the claim. The earlier now() is before
 -- what the claim sees, and so may be before the end of the attempt before.
 -- Locks: ready rows, each stretch in key order, skipping those that another
 -- claimer holds. Whoever changes what is read of a ledger row moves its ready row
@@ -74,7 +74,7 @@ with stretches as (
     ) ledger
 ), leased as (
     insert into leases (job_id, lease_id, fence, worker_id, claimed_at, expires_at)
-    select job_id, lease_id, fence, $7, claimed_at, now() + $8::interval from claimed
+    select job_id, lease_id, fence, $7, claimed_at, claimed_at + $8::interval from claimed
 )
 select job_id, lease_id, fence, job_type, tenant, payload::text as payload, attempt, max_attempts,
     interruptions, crashes, timeout, checkpoint::text as checkpoint, trace_parent, trace_state,
