@@ -15,10 +15,6 @@ import (
 // once. They are suspects: work for them must not take much from the others'.
 const maxAlone = 2
 
-// CodeNoProcess marks an attempt that was given back because no process of its
-// own came up for it.
-const CodeNoProcess = "no_process"
-
 // solo is an attempt that has a process of its own, or will. What it is told
 // before the process is up is kept: a cancel ends it, a lease is passed on.
 type solo struct {

@@ -3,7 +3,6 @@ package host
 import (
 	"time"
 
-	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -38,7 +37,7 @@ func (a *attempt) Cancel(reason job.CancelReason) {
 		return
 	}
 	a.canceled = reason
-	p.queue.cancels = append(p.queue.cancels, &handlerv1.Cancel{Handle: a.handle, Reason: wireReason(reason)})
+	p.queue.Cancel(a.handle, reason)
 	p.mu.Unlock()
 	p.wake()
 }
@@ -67,7 +66,7 @@ func (a *attempt) Extend(leaseFor time.Duration) {
 		p.mu.Unlock()
 		return
 	}
-	p.queue.extend(a.handle, time.Now().Add(leaseFor))
+	p.queue.Extend(a.handle, time.Now().Add(leaseFor))
 	p.mu.Unlock()
 	p.wake()
 }
@@ -87,18 +86,3 @@ type finished struct{}
 func (finished) Cancel(job.CancelReason) {}
 func (finished) Kill()                   {}
 func (finished) Extend(time.Duration)    {}
-
-func wireReason(reason job.CancelReason) handlerv1.Cancel_Reason {
-	switch reason {
-	case job.CancelRequested:
-		return handlerv1.Cancel_REASON_CANCELED
-	case job.CancelTimeout:
-		return handlerv1.Cancel_REASON_TIMEOUT
-	case job.CancelLeaseLost:
-		return handlerv1.Cancel_REASON_LEASE_LOST
-	case job.CancelShutdown:
-		return handlerv1.Cancel_REASON_SHUTDOWN
-	default:
-		return handlerv1.Cancel_REASON_UNSPECIFIED
-	}
-}

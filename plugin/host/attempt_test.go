@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -23,10 +24,10 @@ func TestAnAttemptEndsAsItsHandlerSays(t *testing.T) {
 		`{"do":"sleep"}`:       {Kind: job.Success},
 		do("fail"):             {Kind: job.Failure, Code: "c", Message: "m", Stack: "s", RetryAfter: new(1500 * time.Millisecond)},
 		do("fail-permanently"): {Kind: job.PermanentFailure, Code: "c"},
-		do("snooze"):           {Kind: job.Snoozed, RetryAfter: new(longest)},
+		do("snooze"):           {Kind: job.Snoozed, RetryAfter: new(message.Longest)},
 		do("cancel-itself"):    {Kind: job.CancelConfirmed},
-		do("nothing"):          protocolFailure("the handler process reported an outcome without a result"),
-		do("bad-result"):       protocolFailure("the handler's result is not JSON in UTF-8"),
+		do("nothing"):          message.ProtocolFailure("the handler process reported an outcome without a result"),
+		do("bad-result"):       message.ProtocolFailure("the handler's result is not JSON in UTF-8"),
 	} {
 		require.Equal(t, want, h.run("good", payload), payload)
 	}
@@ -108,7 +109,7 @@ func TestAPayloadMayBeLargeButNotLargerThanAMessage(t *testing.T) {
 	}
 	require.Equal(t, fmt.Sprint(5<<20), string(h.run("good", payload(5<<20)).Result))
 	empty := assignment("")
-	most := wire.MaxMessageBytes - startBytes(writeStart(&empty))
+	most := wire.MaxMessageBytes - message.StartBytes(message.WriteStart(&empty))
 	require.Equal(t, fmt.Sprint(most), string(h.run("good", payload(most)).Result))
 
 	over := h.run("good", payload(most+1))

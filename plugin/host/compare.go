@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/job/schema"
 )
@@ -28,19 +29,19 @@ type Payload struct {
 // compare returns an error when jobs that were accepted by the old manifest could
 // not be done by the new one: of a type that it does not have, or with a payload
 // that its schema refuses. Without a ledger there are none.
-func compare(ctx context.Context, ledger Ledger, before, now *manifest) error {
+func compare(ctx context.Context, ledger Ledger, before, now *message.Manifest) error {
 	if ledger == nil {
 		return nil
 	}
-	for _, old := range before.specs {
-		at := slices.IndexFunc(now.specs, func(spec job.TypeSpec) bool { return spec.Type == old.Type })
+	for _, old := range before.Specs {
+		at := slices.IndexFunc(now.Specs, func(spec job.TypeSpec) bool { return spec.Type == old.Type })
 		if at < 0 {
 			if err := compareDropped(ctx, ledger, old.Type); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := compareSchema(ctx, ledger, old, now.specs[at]); err != nil {
+		if err := compareSchema(ctx, ledger, old, now.Specs[at]); err != nil {
 			return err
 		}
 	}

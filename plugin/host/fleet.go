@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/watch"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -52,7 +53,7 @@ type fleet struct {
 	old      []*generation
 	disabled bool
 	// manifest is the one of the version that serves, or served last.
-	manifest *manifest
+	manifest *message.Manifest
 	// onTrial says that the candidate has a share of the starts, and due how
 	// many it is to be given now.
 	onTrial bool
@@ -89,7 +90,7 @@ func (f *fleet) reserve(jobType string) *process {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var chosen *process
-	if f.onTrial && f.due >= 1 && slices.Contains(f.next.manifest.types, jobType) {
+	if f.onTrial && f.due >= 1 && slices.Contains(f.next.manifest.Types, jobType) {
 		if chosen = f.next.leastLoaded(jobType); chosen != nil {
 			f.due--
 		}
@@ -121,7 +122,7 @@ func (f *fleet) pool() (job.Pool, bool) {
 	if g.role != serving || len(g.live) == 0 {
 		return job.Pool{}, false
 	}
-	pool := job.Pool{Plugin: f.name, Version: g.manifest.version, Types: slices.Clone(g.manifest.types)}
+	pool := job.Pool{Plugin: f.name, Version: g.manifest.Version, Types: slices.Clone(g.manifest.Types)}
 	for _, p := range g.live {
 		p.addRoom(&pool)
 	}
@@ -133,7 +134,7 @@ func (f *fleet) pool() (job.Pool, bool) {
 
 // declared is the manifest of the version that serves, or served last; nil before
 // the first was up.
-func (f *fleet) declared() *manifest {
+func (f *fleet) declared() *message.Manifest {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.manifest
@@ -144,10 +145,10 @@ func (f *fleet) declared() *manifest {
 func (f *fleet) serves() []string {
 	var types []string
 	if f.manifest != nil {
-		types = append(types, f.manifest.types...)
+		types = append(types, f.manifest.Types...)
 	}
 	if f.next != nil && f.next.manifest != nil {
-		types = append(types, f.next.manifest.types...)
+		types = append(types, f.next.manifest.Types...)
 	}
 	return types
 }

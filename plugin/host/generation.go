@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/trial"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -55,7 +56,7 @@ type generation struct {
 	// What follows is guarded by the fleet.
 	role     role
 	live     []*process
-	manifest *manifest
+	manifest *message.Manifest
 	// alone counts the attempts that have, or wait for, a process of their
 	// own.
 	alone int
@@ -171,7 +172,7 @@ func (g *generation) add(p *process) {
 	g.fleet.mu.Lock()
 	g.live = append(g.live, p)
 	g.fleet.mu.Unlock()
-	g.log.Info("plugin process up", "pid", p.child.PID(), "version", p.manifest.version, "concurrency", p.capacity)
+	g.log.Info("plugin process up", "pid", p.child.PID(), "version", p.manifest.Version, "concurrency", p.capacity)
 	g.signal()
 }
 
@@ -224,7 +225,7 @@ func (g *generation) pids() []int {
 func (g *generation) version() job.PluginVersion {
 	v := job.PluginVersion{Digest: g.binary.Digest}
 	if g.manifest != nil {
-		v.Version = g.manifest.version
+		v.Version = g.manifest.Version
 	}
 	return v
 }
@@ -232,8 +233,8 @@ func (g *generation) version() job.PluginVersion {
 // agree takes the manifest for the generation's own. As long as processes are up
 // with another one it is refused: what a plugin serves would depend on the
 // process. The fleet is locked.
-func (g *generation) agree(m *manifest) error {
-	if g.manifest != nil && g.manifest.equal(m) {
+func (g *generation) agree(m *message.Manifest) error {
+	if g.manifest != nil && g.manifest.Equal(m) {
 		return nil
 	}
 	if len(g.live) > 0 {
@@ -276,5 +277,5 @@ func (g *generation) judge(outcome job.Outcome) job.Outcome {
 	if !failed || g.role == serving || g.role == retired {
 		return outcome
 	}
-	return onTrial(g.version(), outcome)
+	return message.OnTrial(g.version(), outcome)
 }

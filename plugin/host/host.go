@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -134,7 +135,7 @@ func (h *Host) Types() []job.TypeSpec {
 	var specs []job.TypeSpec
 	for _, f := range h.roster.Load().fleets {
 		if m := f.declared(); m != nil {
-			specs = append(specs, m.specs...)
+			specs = append(specs, m.Specs...)
 		}
 	}
 	return specs
@@ -149,9 +150,9 @@ func (h *Host) Start(plugin string, a job.Assignment, r job.Reporter) (job.Run, 
 	if f == nil {
 		return nil, fmt.Errorf("plugin %s: %w", plugin, ErrNoSlot)
 	}
-	start := writeStart(&a)
-	if bytes := startBytes(start); bytes > wire.MaxMessageBytes {
-		return h.refuse(plugin, r, tooLarge(bytes, wire.MaxMessageBytes))
+	start := message.WriteStart(&a)
+	if bytes := message.StartBytes(start); bytes > wire.MaxMessageBytes {
+		return h.refuse(plugin, r, message.TooLarge(bytes, wire.MaxMessageBytes))
 	}
 	if a.Alone {
 		return f.startAlone(start, &a, r)
@@ -184,13 +185,13 @@ func (h *Host) refuse(plugin string, r job.Reporter, outcome job.Outcome) (job.R
 
 // adopt takes the manifest for the generation's, unless another plugin serves one
 // of its types already.
-func (h *Host) adopt(g *generation, m *manifest) error {
+func (h *Host) adopt(g *generation, m *message.Manifest) error {
 	f := g.fleet
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, name := range m.types {
+	for _, name := range m.Types {
 		if owner := h.owners[name]; owner != nil && owner != f {
 			return fmt.Errorf("job type %s is already served by plugin %s", name, owner.name)
 		}

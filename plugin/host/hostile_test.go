@@ -250,7 +250,7 @@ func TestTwoPluginsDoNotShareAFate(t *testing.T) {
 	}
 	require.Equal(t, job.Success, h.outcome(r).Kind)
 	require.Zero(t, h.status("good").Restarts)
-	require.Equal(t, []string{"TEST"}, h.fleet("bad").declared().types)
+	require.Equal(t, []string{"TEST"}, h.fleet("bad").declared().Types)
 	require.Len(t, h.Types(), 2)
 }
 

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
@@ -123,7 +124,7 @@ func (g *generation) introduce(ctx context.Context, c *child.Process, conn *grpc
 	if err != nil {
 		return nil, fmt.Errorf("describe: %w", err)
 	}
-	m, err := readManifest(g.config.Name, raw)
+	m, err := message.ReadManifest(g.config.Name, raw)
 	if err != nil {
 		return nil, refusal{fmt.Errorf("its manifest is refused: %w", err)}
 	}
@@ -178,4 +179,11 @@ func (r refusal) Unwrap() error { return r.error }
 
 func isRefusal(err error) bool {
 	return errors.As(err, new(refusal)) || errors.Is(err, child.ErrChecksum) || errors.Is(err, child.ErrReplaced)
+}
+
+// CheckManifest says what is wrong with a manifest, for which a host would
+// refuse the process that sends it; nil when it would be taken.
+func CheckManifest(raw *handlerv1.DescribeResponse) error {
+	_, err := message.ReadManifest("", raw)
+	return err
 }

@@ -10,15 +10,6 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Codes of outcomes of attempts whose process was killed for what it took.
-const (
-	// CodeOutOfMemory marks those of one that took more memory than its limit,
-	// or than the machine had.
-	CodeOutOfMemory = string(child.OutOfMemory)
-	// CodeTooManyProcesses marks those of one that forked beyond its limit.
-	CodeTooManyProcesses = string(child.TooManyProcesses)
-)
-
 // Warden is the whole life of the process that Settings.Warden runs, with that
 // command's last argument. It waits until the host is gone and kills what its
 // handlers have left behind. It returns the exit code.

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -32,7 +33,7 @@ type process struct {
 	conn     *grpc.ClientConn
 	stream   handlerv1.Handler_WorkClient
 	cancel   context.CancelFunc
-	manifest *manifest
+	manifest *message.Manifest
 	capacity int
 	upSince  time.Time
 	// alone says that the process is for one attempt, after which it is
@@ -46,7 +47,7 @@ type process struct {
 	mu         sync.Mutex
 	attempts   map[uint64]*attempt
 	lastHandle uint64
-	queue      queue
+	queue      message.Queue
 	draining   bool
 	ended      bool
 
@@ -65,17 +66,17 @@ type process struct {
 	sendingSince atomic.Int64
 }
 
-func newProcess(g *generation, c *child.Process, conn *grpc.ClientConn, stream handlerv1.Handler_WorkClient, cancel context.CancelFunc, m *manifest) *process {
+func newProcess(g *generation, c *child.Process, conn *grpc.ClientConn, stream handlerv1.Handler_WorkClient, cancel context.CancelFunc, m *message.Manifest) *process {
 	capacity := g.config.Concurrency
 	if capacity == 0 {
-		capacity = m.concurrency
+		capacity = m.Concurrency
 	}
 	if capacity == 0 {
 		capacity = DefaultConcurrency
 	}
 	return &process{
 		gen: g, child: c, conn: conn, stream: stream, cancel: cancel,
-		manifest: m, capacity: capacity, bounded: m.bounds(), upSince: time.Now(),
+		manifest: m, capacity: capacity, bounded: boundsOf(m), upSince: time.Now(),
 		attempts: make(map[uint64]*attempt),
 		nudge:    make(chan struct{}, 1),
 		idle:     make(chan struct{}),
@@ -97,7 +98,7 @@ func (p *process) begin(start *handlerv1.Start, a *job.Assignment, r job.Reporte
 	started := &attempt{process: p, handle: p.lastHandle, jobID: a.JobID, jobType: a.Type, number: a.Attempt, trace: a.Trace, reporter: r}
 	start.Handle = started.handle
 	p.attempts[started.handle] = started
-	p.queue.starts = append(p.queue.starts, queuedStart{start: start, until: until})
+	p.queue.Start(start, until)
 	p.mu.Unlock()
 	p.wake()
 	return started
@@ -236,7 +237,7 @@ func (p *process) drain() {
 
 func (p *process) drainLocked() {
 	p.draining = true
-	p.queue.drain = true
+	p.queue.Drain()
 	p.tellIdleLocked()
 }
 

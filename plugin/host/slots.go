@@ -1,6 +1,9 @@
 package host
 
-import "github.com/holdfast-jobs/holdfast/runtime/job"
+import (
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
 
 // bounded counts the attempts that a process has of the job types that have a
 // bound of their own. It is guarded by the fleet.
@@ -10,9 +13,9 @@ type bounded struct {
 	taken map[string]int
 }
 
-func (m *manifest) bounds() bounded {
+func boundsOf(m *message.Manifest) bounded {
 	var b bounded
-	for _, spec := range m.specs {
+	for _, spec := range m.Specs {
 		if spec.Concurrency > 0 {
 			if b.most == nil {
 				b = bounded{most: make(map[string]int), taken: make(map[string]int)}

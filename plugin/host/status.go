@@ -22,7 +22,7 @@ func (f *fleet) status() job.PluginStatus {
 		Restarts: f.restarts, Crashes: f.crashes, LastError: f.lastError,
 	}
 	if f.manifest != nil {
-		s.Types = f.manifest.types
+		s.Types = f.manifest.Types
 	}
 	s.InFlight, s.Free = g.room()
 	if g.role != serving || f.host.draining.Err() != nil {

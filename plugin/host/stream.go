@@ -3,6 +3,7 @@ package host
 import (
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -18,11 +19,11 @@ func (p *process) send() {
 		}
 		p.mu.Lock()
 		pending := p.queue
-		p.queue = queue{}
+		p.queue = message.Queue{}
 		p.mu.Unlock()
-		for message := range pending.messages(time.Now()) {
+		for request := range pending.Messages(time.Now()) {
 			p.sendingSince.Store(time.Now().UnixNano())
-			err := p.stream.Send(message)
+			err := p.stream.Send(request)
 			p.sendingSince.Store(0)
 			if err != nil {
 				// The receiver learns the reason.
@@ -35,26 +36,26 @@ func (p *process) send() {
 func (p *process) receive() {
 	defer close(p.received)
 	for {
-		message, err := p.stream.Recv()
+		response, err := p.stream.Recv()
 		if err != nil {
 			p.receiveErr = err
 			return
 		}
-		for _, record := range message.GetLogs() {
+		for _, record := range response.GetLogs() {
 			p.log(record)
 		}
-		for _, progress := range message.GetProgress() {
+		for _, progress := range response.GetProgress() {
 			if a := p.hears(progress.GetHandle(), "progress", progress.GetProgress()); a != nil {
 				a.reporter.Progress(progress.GetProgress())
 			}
 		}
-		for _, checkpoint := range message.GetCheckpoints() {
+		for _, checkpoint := range response.GetCheckpoints() {
 			if a := p.hears(checkpoint.GetHandle(), "checkpoint", checkpoint.GetCheckpoint()); a != nil {
 				a.reporter.Checkpoint(checkpoint.GetCheckpoint())
 			}
 		}
-		if len(message.GetOutcomes()) > 0 {
-			p.finish(message.GetOutcomes())
+		if len(response.GetOutcomes()) > 0 {
+			p.finish(response.GetOutcomes())
 		}
 	}
 }
@@ -69,7 +70,7 @@ func (p *process) hears(handle uint64, what string, value []byte) *attempt {
 	case a == nil:
 		p.complain("plugin reports on an attempt that is not running", handle, what)
 		return nil
-	case !isJSON(value):
+	case !message.IsJSON(value):
 		p.complain("plugin reports a value that is not JSON", handle, what)
 		return nil
 	}
@@ -94,7 +95,7 @@ func (p *process) finish(outcomes []*handlerv1.Outcome) {
 			continue
 		}
 		delete(p.attempts, sent.GetHandle())
-		endings = append(endings, ending{attempt: a, outcome: readOutcome(a.canceled, sent)})
+		endings = append(endings, ending{attempt: a, outcome: message.ReadOutcome(a.canceled, sent)})
 	}
 	over := p.alone && len(endings) > 0
 	if over {

@@ -87,7 +87,7 @@ func (f *fleet) beginSwap(p plan, breakOff context.CancelCauseFunc) job.PluginSw
 func (f *fleet) servedLocked() job.PluginVersion {
 	v := f.current.version()
 	if v.Version == "" && f.manifest != nil {
-		v.Version = f.manifest.version
+		v.Version = f.manifest.Version
 	}
 	return v
 }
@@ -191,7 +191,7 @@ const (
 func (f *fleet) try(ctx context.Context, g *generation, period time.Duration) error {
 	f.setOnTrial(g, true)
 	defer f.setOnTrial(g, false)
-	f.log.Info("plugin version on trial", "version", g.manifest.version, "digest", g.binary.Digest, "period", period)
+	f.log.Info("plugin version on trial", "version", g.manifest.Version, "digest", g.binary.Digest, "period", period)
 	looks := time.NewTicker(max(period/looksAPeriod, time.Millisecond))
 	defer looks.Stop()
 	begun := time.Now()

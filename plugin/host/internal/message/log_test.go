@@ -1,4 +1,4 @@
-package host
+package message
 
 import (
 	"strings"
@@ -37,9 +37,9 @@ func TestOfALogRecordIsTakenWhatCanBeUsed(t *testing.T) {
 		"dropped many": {&handlerv1.Log{Time: at, Dropped: 1 << 63}, job.LogLine{Level: job.LogInfo, Dropped: 1<<31 - 1}},
 	} {
 		c.line.Time = noon
-		require.Equal(t, c.line, readLog(c.sent), name)
+		require.Equal(t, c.line, ReadLog(c.sent), name)
 	}
 	for _, never := range []string{"", "today", "9999-12-31T23:59:59-23:00", "0000-01-01T00:00:00+23:00"} {
-		require.WithinDuration(t, time.Now(), readLog(&handlerv1.Log{Time: never}).Time, time.Minute, never)
+		require.WithinDuration(t, time.Now(), ReadLog(&handlerv1.Log{Time: never}).Time, time.Minute, never)
 	}
 }

@@ -1,4 +1,4 @@
-package host
+package message
 
 import (
 	"encoding/json"
@@ -26,22 +26,25 @@ const (
 	maxConcurrency = 10_000
 )
 
-// longest bounds every duration that a plugin sends: beyond it they would
+// Longest bounds every duration that a plugin sends: beyond it they would
 // overflow on the way to the database.
-const longest = 10 * 365 * 24 * time.Hour
+const Longest = 10 * 365 * 24 * time.Hour
 
-// manifest is what a plugin declares about itself.
-type manifest struct {
-	raw         *handlerv1.DescribeResponse
-	version     string
-	concurrency int
-	types       []string
-	specs       []job.TypeSpec
+// Manifest is what a plugin declares about itself.
+type Manifest struct {
+	raw *handlerv1.DescribeResponse
+	// Version and Concurrency are empty and 0 when nothing is said.
+	Version     string
+	Concurrency int
+	// Types are the names of the job types, and Specs what is said of each, in
+	// the same order.
+	Types []string
+	Specs []job.TypeSpec
 }
 
-// readManifest checks what a process of the plugin has sent. Its error is for
+// ReadManifest checks what a process of the plugin has sent. Its error is for
 // operators.
-func readManifest(plugin string, raw *handlerv1.DescribeResponse) (*manifest, error) {
+func ReadManifest(plugin string, raw *handlerv1.DescribeResponse) (*Manifest, error) {
 	if err := checkText("version", raw.GetVersion(), maxVersion); err != nil && raw.GetVersion() != "" {
 		return nil, err
 	}
@@ -53,7 +56,7 @@ func readManifest(plugin string, raw *handlerv1.DescribeResponse) (*manifest, er
 	case raw.GetConcurrency() > maxConcurrency:
 		return nil, fmt.Errorf("concurrency %d is above %d", raw.GetConcurrency(), maxConcurrency)
 	}
-	m := &manifest{raw: raw, version: raw.GetVersion(), concurrency: int(raw.GetConcurrency())}
+	m := &Manifest{raw: raw, Version: raw.GetVersion(), Concurrency: int(raw.GetConcurrency())}
 	seen := make(map[string]bool)
 	for _, declared := range raw.GetJobTypes() {
 		spec, err := readType(declared)
@@ -64,9 +67,9 @@ func readManifest(plugin string, raw *handlerv1.DescribeResponse) (*manifest, er
 			return nil, fmt.Errorf("job type %q is declared twice", spec.Type)
 		}
 		seen[spec.Type] = true
-		spec.Plugin, spec.Version = plugin, m.version
-		m.types = append(m.types, spec.Type)
-		m.specs = append(m.specs, spec)
+		spec.Plugin, spec.Version = plugin, m.Version
+		m.Types = append(m.Types, spec.Type)
+		m.Specs = append(m.Specs, spec)
 	}
 	return m, nil
 }
@@ -153,16 +156,16 @@ func checkText(what, text string, limit int) error {
 }
 
 func duration(what string, ms uint64) (time.Duration, error) {
-	if ms > uint64(longest/time.Millisecond) {
+	if ms > uint64(Longest/time.Millisecond) {
 		return 0, fmt.Errorf("%s of %d ms is too long", what, ms)
 	}
 	return milliseconds(ms), nil
 }
 
-// milliseconds converts without overflow: what is too long becomes longest.
+// milliseconds converts without overflow: what is too long becomes Longest.
 func milliseconds(ms uint64) time.Duration {
-	if ms > uint64(longest/time.Millisecond) {
-		return longest
+	if ms > uint64(Longest/time.Millisecond) {
+		return Longest
 	}
 	return time.Duration(ms) * time.Millisecond
 }
@@ -174,14 +177,8 @@ func toMilliseconds(d time.Duration) uint64 {
 
 func toCount(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
 
-func (m *manifest) equal(other *manifest) bool { return proto.Equal(m.raw, other.raw) }
+// Equal reports whether the same was declared.
+func (m *Manifest) Equal(other *Manifest) bool { return proto.Equal(m.raw, other.raw) }
 
-// isJSON reports whether the text is a JSON value that a database can store.
-func isJSON(text []byte) bool { return utf8.Valid(text) && json.Valid(text) }
-
-// CheckManifest says what is wrong with a manifest, for which a host would
-// refuse the process that sends it; nil when it would be taken.
-func CheckManifest(raw *handlerv1.DescribeResponse) error {
-	_, err := readManifest("", raw)
-	return err
-}
+// IsJSON reports whether the text is a JSON value that a database can store.
+func IsJSON(text []byte) bool { return utf8.Valid(text) && json.Valid(text) }

@@ -1,4 +1,4 @@
-package host
+package message
 
 import (
 	"slices"
@@ -15,15 +15,15 @@ import (
 
 func TestWhatIsQueuedIsOneMessage(t *testing.T) {
 	now := time.Now()
-	q := queue{drain: true}
+	q := Queue{drain: true}
 	for handle := range uint64(100) {
 		q.starts = append(q.starts, queuedStart{start: &handlerv1.Start{Handle: handle}, until: now.Add(time.Minute)})
 	}
 	q.starts[7].until = now.Add(-time.Second)
 	q.cancels = append(q.cancels, &handlerv1.Cancel{Handle: 3})
-	q.extend(1, now.Add(30*time.Second))
-	q.extend(2, now.Add(30*time.Second-sameExtension/2))
-	messages := slices.Collect(q.messages(now))
+	q.Extend(1, now.Add(30*time.Second))
+	q.Extend(2, now.Add(30*time.Second-sameExtension/2))
+	messages := slices.Collect(q.Messages(now))
 	require.Len(t, messages, 1)
 	require.Len(t, messages[0].GetStarts(), 100)
 	require.EqualValues(t, 60_000, messages[0].GetStarts()[0].GetLeaseMs())
@@ -31,17 +31,17 @@ func TestWhatIsQueuedIsOneMessage(t *testing.T) {
 	require.Equal(t, []uint64{1, 2}, messages[0].GetExtension().GetHandles())
 	require.EqualValues(t, 29_950, messages[0].GetExtension().GetLeaseMs(), "the earlier end counts for both")
 	require.True(t, messages[0].GetDrain())
-	require.Empty(t, slices.Collect((&queue{}).messages(now)))
+	require.Empty(t, slices.Collect((&Queue{}).Messages(now)))
 }
 
 func TestMessagesAreBoundedAndCancelsComeAfterStarts(t *testing.T) {
 	now := time.Now()
-	q := queue{cancels: []*handlerv1.Cancel{{Handle: 1}}}
+	q := Queue{cancels: []*handlerv1.Cancel{{Handle: 1}}}
 	for handle := range uint64(10) {
 		payload := []byte(strings.Repeat("p", messageBytes/4))
 		q.starts = append(q.starts, queuedStart{start: &handlerv1.Start{Handle: handle, Payload: payload}, until: now})
 	}
-	messages := slices.Collect(q.messages(now))
+	messages := slices.Collect(q.Messages(now))
 	require.Len(t, messages, 4)
 	handle := uint64(0)
 	for i, message := range messages {
@@ -57,11 +57,11 @@ func TestMessagesAreBoundedAndCancelsComeAfterStarts(t *testing.T) {
 
 func TestExtensionsThatEndApartAreSentApart(t *testing.T) {
 	now := time.Now()
-	q := queue{}
-	q.extend(1, now.Add(10*time.Second))
-	q.extend(2, now.Add(20*time.Second))
-	q.extend(3, now.Add(-time.Second))
-	messages := slices.Collect(q.messages(now.Add(2 * time.Second)))
+	q := Queue{}
+	q.Extend(1, now.Add(10*time.Second))
+	q.Extend(2, now.Add(20*time.Second))
+	q.Extend(3, now.Add(-time.Second))
+	messages := slices.Collect(q.Messages(now.Add(2 * time.Second)))
 	require.Len(t, messages, 2)
 	require.EqualValues(t, 8_000, messages[0].GetExtension().GetLeaseMs())
 	require.EqualValues(t, 18_000, messages[1].GetExtension().GetLeaseMs())
@@ -74,11 +74,11 @@ func TestAStartIsNeverLargerThanItIsTakenFor(t *testing.T) {
 		Attempt: 1 << 40, MaxAttempts: -1, Timeout: time.Nanosecond,
 		Trace: job.Trace{Parent: long, State: "\xff\xfe"}, CreatedAt: time.Now(),
 	}}
-	start := writeStart(&a)
+	start := WriteStart(&a)
 	start.Handle, start.LeaseMs = 1<<63, 1<<63
 	raw, err := proto.Marshal(start)
 	require.NoError(t, err, "text that is not UTF-8 is mended")
-	require.LessOrEqual(t, len(raw), startBytes(start))
+	require.LessOrEqual(t, len(raw), StartBytes(start))
 	require.EqualValues(t, 1, start.GetTimeoutMs())
 	require.EqualValues(t, 1<<32-1, start.GetAttempt())
 	require.Zero(t, start.GetMaxAttempts())

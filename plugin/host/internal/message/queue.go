@@ -1,10 +1,11 @@
-package host
+package message
 
 import (
 	"iter"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 const (
@@ -19,9 +20,9 @@ const (
 	sameExtension = 100 * time.Millisecond
 )
 
-// queue gathers what a process is to be told while the last message is on its
+// Queue gathers what a process is to be told while the last message is on its
 // way. Its zero value is empty.
-type queue struct {
+type Queue struct {
 	starts     []queuedStart
 	cancels    []*handlerv1.Cancel
 	extensions []extension
@@ -39,7 +40,21 @@ type extension struct {
 	handles []uint64
 }
 
-func (q *queue) extend(handle uint64, until time.Time) {
+// Start queues the start of an attempt whose lease is proven until then.
+func (q *Queue) Start(start *handlerv1.Start, until time.Time) {
+	q.starts = append(q.starts, queuedStart{start: start, until: until})
+}
+
+// Cancel queues that an attempt is to stop.
+func (q *Queue) Cancel(handle uint64, reason job.CancelReason) {
+	q.cancels = append(q.cancels, &handlerv1.Cancel{Handle: handle, Reason: wireReason(reason)})
+}
+
+// Drain queues that no starts will follow.
+func (q *Queue) Drain() { q.drain = true }
+
+// Extend queues that the lease of an attempt is proven until then.
+func (q *Queue) Extend(handle uint64, until time.Time) {
 	if n := len(q.extensions); n > 0 {
 		last := &q.extensions[n-1]
 		if until.Sub(last.until).Abs() <= sameExtension {
@@ -53,14 +68,14 @@ func (q *queue) extend(handle uint64, until time.Time) {
 	q.extensions = append(q.extensions, extension{until: until, handles: []uint64{handle}})
 }
 
-// messages cuts the queue into messages. Cancels and extensions come with the
+// Messages cuts the queue into messages. Cancels and extensions come with the
 // last starts or after them, so that no process hears of an attempt's end before
 // its beginning. What is promised about leases is counted from now.
-func (q *queue) messages(now time.Time) iter.Seq[*handlerv1.WorkRequest] {
+func (q *Queue) Messages(now time.Time) iter.Seq[*handlerv1.WorkRequest] {
 	return func(yield func(*handlerv1.WorkRequest) bool) {
 		message, size := &handlerv1.WorkRequest{}, 0
 		for _, queued := range q.starts {
-			bytes := startBytes(queued.start)
+			bytes := StartBytes(queued.start)
 			if size > 0 && size+bytes > messageBytes {
 				if !yield(message) {
 					return
@@ -92,8 +107,23 @@ func (q *queue) messages(now time.Time) iter.Seq[*handlerv1.WorkRequest] {
 	}
 }
 
-// startBytes is at least what the start takes on the wire.
-func startBytes(s *handlerv1.Start) int {
+// StartBytes is at least what the start takes on the wire.
+func StartBytes(s *handlerv1.Start) int {
 	return startOverhead + len(s.Payload) + len(s.Checkpoint) +
 		len(s.JobType) + len(s.Tenant) + len(s.Traceparent) + len(s.Tracestate)
+}
+
+func wireReason(reason job.CancelReason) handlerv1.Cancel_Reason {
+	switch reason {
+	case job.CancelRequested:
+		return handlerv1.Cancel_REASON_CANCELED
+	case job.CancelTimeout:
+		return handlerv1.Cancel_REASON_TIMEOUT
+	case job.CancelLeaseLost:
+		return handlerv1.Cancel_REASON_LEASE_LOST
+	case job.CancelShutdown:
+		return handlerv1.Cancel_REASON_SHUTDOWN
+	default:
+		return handlerv1.Cancel_REASON_UNSPECIFIED
+	}
 }

@@ -1,4 +1,4 @@
-package host
+package message
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Codes of outcomes that the host itself words.
+// Codes of outcomes that are worded here.
 const (
 	// CodeProtocol marks a failure whose cause is an answer that does not
 	// follow the protocol.
@@ -22,9 +22,9 @@ const (
 	CodeCanary = "canary"
 )
 
-// readOutcome translates what a process reports of an attempt, in the light of
+// ReadOutcome translates what a process reports of an attempt, in the light of
 // what it was told before.
-func readOutcome(told job.CancelReason, sent *handlerv1.Outcome) job.Outcome {
+func ReadOutcome(told job.CancelReason, sent *handlerv1.Outcome) job.Outcome {
 	switch result := sent.GetResult().(type) {
 	case *handlerv1.Outcome_Succeeded:
 		return readSuccess(result.Succeeded.GetResult())
@@ -36,7 +36,7 @@ func readOutcome(told job.CancelReason, sent *handlerv1.Outcome) job.Outcome {
 		after := milliseconds(result.Snoozed.GetRetryAfterMs())
 		return job.Outcome{Kind: job.Snoozed, RetryAfter: &after}
 	default:
-		return protocolFailure("the handler process reported an outcome without a result")
+		return ProtocolFailure("the handler process reported an outcome without a result")
 	}
 }
 
@@ -44,8 +44,8 @@ func readSuccess(result []byte) job.Outcome {
 	switch {
 	case len(result) == 0:
 		return job.Outcome{Kind: job.Success}
-	case !isJSON(result):
-		return protocolFailure("the handler's result is not JSON in UTF-8")
+	case !IsJSON(result):
+		return ProtocolFailure("the handler's result is not JSON in UTF-8")
 	default:
 		return job.Outcome{Kind: job.Success, Result: result}
 	}
@@ -89,20 +89,23 @@ func stopped(told job.CancelReason) job.OutcomeKind {
 	}
 }
 
-func protocolFailure(message string) job.Outcome {
+// ProtocolFailure is the outcome of an attempt that was answered against the
+// protocol.
+func ProtocolFailure(message string) job.Outcome {
 	return job.Outcome{Kind: job.Failure, Code: CodeProtocol, Message: message}
 }
 
-func tooLarge(bytes, limit int) job.Outcome {
+// TooLarge is the outcome of an attempt that would need a message of so many bytes.
+func TooLarge(bytes, limit int) job.Outcome {
 	return job.Outcome{
 		Kind: job.PermanentFailure, Code: CodeTooLarge,
 		Message: fmt.Sprintf("payload and checkpoint need a message of %d bytes, more than %d", bytes, limit),
 	}
 }
 
-// onTrial is the outcome of an attempt that failed on a version that has not
+// OnTrial is the outcome of an attempt that failed on a version that has not
 // proved itself: another does it again.
-func onTrial(version job.PluginVersion, failed job.Outcome) job.Outcome {
+func OnTrial(version job.PluginVersion, failed job.Outcome) job.Outcome {
 	what := failed.Message
 	if failed.Code != "" {
 		what = failed.Code + ": " + what
@@ -113,9 +116,9 @@ func onTrial(version job.PluginVersion, failed job.Outcome) job.Outcome {
 	}
 }
 
-// writeStart is an assignment on the wire, but for its handle and lease. Text that
+// WriteStart is an assignment on the wire, but for its handle and lease. Text that
 // is not UTF-8 would end the stream, and all attempts on it, instead of one job.
-func writeStart(a *job.Assignment) *handlerv1.Start {
+func WriteStart(a *job.Assignment) *handlerv1.Start {
 	return &handlerv1.Start{
 		JobId:       a.JobID.String(),
 		JobType:     strings.ToValidUTF8(a.Type, "?"),

@@ -1,4 +1,4 @@
-package host
+package message
 
 import (
 	"math"
@@ -15,7 +15,7 @@ import (
 )
 
 func TestAManifestIsTakenAsDeclared(t *testing.T) {
-	m, err := readManifest("mail", &handlerv1.DescribeResponse{
+	m, err := ReadManifest("mail", &handlerv1.DescribeResponse{
 		Version: "v1.2 (abc)", Concurrency: 3,
 		JobTypes: []*handlerv1.JobType{
 			{Name: "PLAIN"},
@@ -30,8 +30,8 @@ func TestAManifestIsTakenAsDeclared(t *testing.T) {
 		},
 	})
 	require.NoError(t, err)
-	require.Equal(t, 3, m.concurrency)
-	require.Equal(t, []string{"PLAIN", "SEND_EMAIL"}, m.types)
+	require.Equal(t, 3, m.Concurrency)
+	require.Equal(t, []string{"PLAIN", "SEND_EMAIL"}, m.Types)
 	require.Equal(t, []job.TypeSpec{
 		{Type: "PLAIN", Plugin: "mail", Version: "v1.2 (abc)"},
 		{
@@ -42,7 +42,7 @@ func TestAManifestIsTakenAsDeclared(t *testing.T) {
 				JitterMin: 0.7, JitterMax: 1, AtOnceAfterTimeout: true,
 			},
 		},
-	}, m.specs)
+	}, m.Specs)
 }
 
 func TestAManifestThatMakesNoSenseIsRefused(t *testing.T) {
@@ -79,7 +79,7 @@ func TestAManifestThatMakesNoSenseIsRefused(t *testing.T) {
 		"factor 0 is below 1":     retry(&handlerv1.Retry{Backoff: handlerv1.Retry_BACKOFF_EXPONENTIAL, BaseMs: 1, CapMs: 1, JitterMax: 1}),
 		"cap 1ms is below base 2": retry(&handlerv1.Retry{Backoff: handlerv1.Retry_BACKOFF_EXPONENTIAL, BaseMs: 2, CapMs: 1, JitterMax: 1, Factor: 2}),
 	} {
-		_, err := readManifest("mail", raw)
+		_, err := ReadManifest("mail", raw)
 		require.ErrorContains(t, err, want)
 	}
 }
@@ -89,7 +89,7 @@ func TestBothEndsAgreeOnTheSizeOfASchema(t *testing.T) {
 }
 
 func TestDurationsFromPluginsDoNotOverflow(t *testing.T) {
-	require.Equal(t, longest, milliseconds(math.MaxUint64))
+	require.Equal(t, Longest, milliseconds(math.MaxUint64))
 	require.Equal(t, 1500*time.Millisecond, milliseconds(1500))
 	require.Zero(t, toMilliseconds(-time.Hour))
 }

@@ -1,0 +1,26 @@
+package host
+
+import (
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
+)
+
+// Codes of outcomes that the host itself words.
+const (
+	// CodeProtocol marks a failure whose cause is an answer that does not
+	// follow the protocol.
+	CodeProtocol = message.CodeProtocol
+	// CodeTooLarge marks an attempt that does not fit into a message.
+	CodeTooLarge = message.CodeTooLarge
+	// CodeCanary marks an attempt that failed on a version on trial, and was
+	// given back.
+	CodeCanary = message.CodeCanary
+	// CodeNoProcess marks an attempt that was given back because no process of
+	// its own came up for it.
+	CodeNoProcess = "no_process"
+	// CodeOutOfMemory marks those whose process was killed because it took more
+	// memory than its limit, or than the machine had.
+	CodeOutOfMemory = string(child.OutOfMemory)
+	// CodeTooManyProcesses marks those of one that forked beyond its limit.
+	CodeTooManyProcesses = string(child.TooManyProcesses)
+)
