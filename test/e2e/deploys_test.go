@@ -186,7 +186,10 @@ func TestAHangupReplacesWhatTheConfigurationHasChanged(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.yaml")
 	effects := filepath.Join(dir, "effects")
-	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
+	write := func(text string) { // at once: it may be read at any moment
+		require.NoError(t, os.WriteFile(file+".new", []byte(text), 0o600))
+		require.NoError(t, os.Rename(file+".new", file))
+	}
 	one := fmt.Sprintf("handlers:\n  - name: deployed\n    path: %s/testhandlers\n    watch: false\n    canary: {period: 0s}\n", bin)
 	write(one)
 	d := &deployed{t: t, o: orchestratorIn(t, dir, storetest.URL(t))}
