@@ -104,6 +104,8 @@ func Decide(policy RetryPolicy, at Standing, outcome Outcome, jitter float64) De
 // died under the job where that is why it is not simply retried.
 func (d Decision) Reason(outcome Outcome) string {
 	switch {
+	case d.Kind == Suspected && outcome.Company == 1:
+		return "its handler's process died with another attempt in it: " + outcome.Message
 	case d.Kind == Suspected:
 		return fmt.Sprintf("its handler's process died with %d other attempts in it: %s", outcome.Company, outcome.Message)
 	case d.Kind == Crash && d.To == Dead && d.Crashes > 1 && outcome.Company == 0:

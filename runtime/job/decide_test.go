@@ -166,6 +166,7 @@ func TestTheReasonSaysHowOftenProcessesDied(t *testing.T) {
 	}
 	require.Equal(t, words, reason(0, 0))
 	require.Equal(t, "its handler's process died with 49 other attempts in it: "+words, reason(0, 49))
+	require.Equal(t, "its handler's process died with another attempt in it: "+words, reason(0, 1))
 	require.Equal(t, words, reason(1, 0))
 	require.Equal(t, "its handler's process died 3 times under it, the last time alone: "+words, reason(2, 0))
 	require.Equal(t, "its handler's process died 3 times under it: "+words, reason(2, 1))
