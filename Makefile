@@ -49,6 +49,12 @@ test-peers: ## Test the comparison with other job queues, on few jobs
 	scripts/need.sh postgres
 	cd test/peers && $(GO) test -timeout 8m ./...
 
+.PHONY: test-deploy
+test-deploy: ## Test what is in deploy: Compose, images, systemd, alerts, dashboard
+	scripts/need.sh postgres
+	# The files are outside the module, so results are not to be kept.
+	cd test/deploy && $(GO) test -count=1 -timeout 8m ./...
+
 .PHONY: cover
 cover: ## Measure what the tests reach, into coverage.html
 	scripts/need.sh gcc postgres
@@ -62,6 +68,7 @@ lint: $(TOOLS)/golangci-lint ## Check style, errors and who may import whom
 	$(TOOLS)/golangci-lint run ./...
 	cd test/openapi && $(CURDIR)/$(TOOLS)/golangci-lint run ./...
 	cd test/peers && $(CURDIR)/$(TOOLS)/golangci-lint run ./...
+	cd test/deploy && $(CURDIR)/$(TOOLS)/golangci-lint run ./...
 
 .PHONY: fmt
 fmt: $(TOOLS)/golangci-lint ## Format the Go code
@@ -115,6 +122,29 @@ bench-peers: build ## Compare with other job queues, into docs/performance.md; m
 	scripts/need.sh postgres
 	$(GO) build -C test/peers -trimpath -o $(CURDIR)/bin/peers .
 	bin/peers -page docs/performance.md $(PEERS)
+
+# What git knows of the version, for images.
+VERSION = $(shell git describe --tags --always --dirty 2>/dev/null)
+COMPOSE ?= docker compose
+# docker-compose 1.29 cannot wait: make compose-up COMPOSE=docker-compose WAIT=
+WAIT ?= --wait
+
+.PHONY: images
+images: ## Build the container images holdfast and holdfast:slim
+	docker build --file deploy/Dockerfile --build-arg VERSION=$(VERSION) --tag holdfast .
+	docker build --file deploy/Dockerfile.slim --build-arg VERSION=$(VERSION) --tag holdfast:slim .
+
+.PHONY: compose-up
+compose-up: ## Run PostgreSQL, two orchestrators, Jaeger, Prometheus and Grafana in containers
+	deploy/secrets.sh
+	VERSION=$(VERSION) $(COMPOSE) -f deploy/compose.yaml up --build --detach $(WAIT)
+	@printf '%s\n' 'API         http://127.0.0.1:8080 and :8081, login: deploy/secrets/operator' \
+		'Jaeger      http://127.0.0.1:16686' 'Prometheus  http://127.0.0.1:9090' \
+		'Grafana     http://127.0.0.1:3000, login: admin, deploy/secrets/grafana_password'
+
+.PHONY: compose-down
+compose-down: ## Stop them; their data stays
+	$(COMPOSE) -f deploy/compose.yaml down
 
 .PHONY: clean
 clean: ## Remove what was built; data/ stays
