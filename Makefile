@@ -55,6 +55,10 @@ test-deploy: ## Test what is in deploy: Compose, images, systemd, alerts, dashbo
 	# The files are outside the module, so results are not to be kept.
 	cd test/deploy && $(GO) test -count=1 -timeout 8m ./...
 
+.PHONY: test-images
+test-images: ## Build the images and run jobs in them; takes minutes
+	scripts/test-images.sh
+
 .PHONY: cover
 cover: ## Measure what the tests reach, into coverage.html
 	scripts/need.sh gcc postgres

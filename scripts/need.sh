@@ -2,7 +2,7 @@
 # need.sh THING...: returns when every thing is installed. On Debian and its
 # kin it installs what is missing, given root or a sudo that does not ask;
 # elsewhere it fails and names the command. Things: gcc postgres protoc docker
-# python-grpc node.
+# python-grpc node debootstrap.
 set -euo pipefail
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
@@ -10,6 +10,7 @@ present() {
 	case $1 in
 	gcc) command -v gcc || command -v clang ;;
 	protoc) command -v protoc ;;
+	debootstrap) command -v debootstrap ;;
 	docker) command -v docker && command -v dockerd && command -v ip ;;
 	python-grpc) imports_grpc python3 || imports_grpc /usr/bin/python3 ;;
 	node) command -v node && command -v npm ;;
@@ -32,6 +33,7 @@ debian() {
 	case $1 in
 	gcc) echo gcc libc6-dev ;;
 	protoc) echo protobuf-compiler ;;
+	debootstrap) echo debootstrap ;;
 	docker) echo docker.io iproute2 ;;
 	postgres) echo postgresql ;;
 	python-grpc) echo python3-grpcio python3-protobuf ;;
