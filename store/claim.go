@@ -140,7 +140,8 @@ type claimedRow struct {
 	traceParent, traceState             string
 	createdAt                           pgtype.Timestamptz
 	priority                            int16
-	runAt, claimedAt                    pgtype.Timestamptz
+	runAt, claimedAt, lastEndedAt       pgtype.Timestamptz
+	lastOutcome                         pgtype.Text
 }
 
 // columns are where the statement's columns go.
@@ -150,6 +151,7 @@ func (r *claimedRow) columns() map[string]any {
 		"payload": &r.payload, "attempt": &r.attempt, "max_attempts": &r.maxAttempts, "interruptions": &r.interruptions,
 		"crashes": &r.crashes, "timeout": &r.timeout, "checkpoint": &r.checkpoint, "trace_parent": &r.traceParent, "trace_state": &r.traceState,
 		"created_at": &r.createdAt, "priority": &r.priority, "run_at": &r.runAt, "claimed_at": &r.claimedAt,
+		"last_ended_at": &r.lastEndedAt, "last_outcome": &r.lastOutcome,
 	}
 }
 
@@ -170,5 +172,13 @@ func (r *claimedRow) claimed() job.Claimed {
 		Priority:      r.priority,
 		RunAt:         r.runAt.Time,
 		ClaimedAt:     r.claimedAt.Time,
+		Last:          lastAttempt(r.lastEndedAt, r.lastOutcome),
 	}
+}
+
+func lastAttempt(endedAt pgtype.Timestamptz, outcome pgtype.Text) *job.LastAttempt {
+	if !endedAt.Valid {
+		return nil
+	}
+	return &job.LastAttempt{EndedAt: endedAt.Time, Outcome: job.OutcomeKind(outcome.String)}
 }

@@ -62,6 +62,17 @@ func (s *Store) Reap(ctx context.Context, limit int, lease time.Duration) ([]job
 		Interruptions   int
 		Crashes         int
 		WorkerGone      bool
+		Tenant          string
+		TraceParent     string
+		TraceState      string
+		CreatedAt       time.Time
+		RunAt           time.Time
+		ClaimedAt       time.Time
+		ExpiredAt       time.Time
+		ReapedAt        time.Time
+		HeartbeatAt     pgtype.Timestamptz
+		LastEndedAt     pgtype.Timestamptz
+		LastOutcome     pgtype.Text
 	}
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
 	if err != nil {
@@ -79,6 +90,15 @@ func (s *Store) Reap(ctx context.Context, limit int, lease time.Duration) ([]job
 			Worker:          row.WorkerID,
 			WorkerGone:      row.WorkerGone,
 			CancelRequested: row.CancelRequested,
+			Tenant:          row.Tenant,
+			Trace:           job.Trace{Parent: row.TraceParent, State: row.TraceState},
+			CreatedAt:       row.CreatedAt,
+			RunAt:           row.RunAt,
+			ClaimedAt:       row.ClaimedAt,
+			HeartbeatAt:     row.HeartbeatAt.Time,
+			ExpiredAt:       row.ExpiredAt,
+			ReapedAt:        row.ReapedAt,
+			Last:            lastAttempt(row.LastEndedAt, row.LastOutcome),
 		}
 	}
 	return expired, nil

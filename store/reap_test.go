@@ -19,9 +19,14 @@ func TestAReaperTakesOverWhatExpiredAndFencesTheOldOwnerOff(t *testing.T) {
 	require.Len(t, expired, 1)
 	got := expired[0]
 	require.NotEqual(t, c.ID, got.ID)
+	require.Equal(t, c.RunAt, got.RunAt)
+	require.Equal(t, c.ClaimedAt, got.ClaimedAt)
+	require.False(t, got.ReapedAt.Before(got.ExpiredAt))
 	require.Equal(t, job.Expired{
 		Lease: job.Lease{JobID: c.JobID, ID: got.ID, Fence: c.Fence},
 		Type:  jobType, Attempt: 1, MaxAttempts: c.MaxAttempts, Worker: worker, WorkerGone: true,
+		Tenant: c.Tenant, Trace: c.Trace, CreatedAt: c.CreatedAt, RunAt: c.RunAt, ClaimedAt: c.ClaimedAt,
+		ExpiredAt: got.ExpiredAt, ReapedAt: got.ReapedAt,
 	}, got)
 	requireState(t, s, c.JobID, job.Running)
 	require.Empty(t, reap(t, s, 10), "taken over already")

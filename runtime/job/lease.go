@@ -42,6 +42,15 @@ type Claimed struct {
 	// the database's clock.
 	RunAt     time.Time
 	ClaimedAt time.Time
+	// Last is the attempt before; nil when there was none, or when the job has
+	// no trace context.
+	Last *LastAttempt
+}
+
+// LastAttempt is how and when, by the database's clock, the attempt before ended.
+type LastAttempt struct {
+	EndedAt time.Time
+	Outcome OutcomeKind
 }
 
 // Renewed is a lease that was proven to be still held.
@@ -81,6 +90,19 @@ type Expired struct {
 	WorkerGone bool
 	// CancelRequested says that the job is to be canceled, not retried.
 	CancelRequested bool
+	Tenant          string
+	Trace           Trace
+	CreatedAt       time.Time
+	// RunAt is when the job was due, ClaimedAt when it was claimed, HeartbeatAt
+	// when its worker was last heard of (zero if never), ExpiredAt when the lease
+	// ran out, and ReapedAt when it was taken over, all by the database's clock.
+	RunAt       time.Time
+	ClaimedAt   time.Time
+	HeartbeatAt time.Time
+	ExpiredAt   time.Time
+	ReapedAt    time.Time
+	// Last is as in Claimed.
+	Last *LastAttempt
 }
 
 // Assignment is what a handler process is given to start one attempt.

@@ -19,7 +19,9 @@
 -- Order: urgency, due time, creation.
 -- Fence: one more than the ledger's, which learns of it, and of the attempt, when
 -- the lease ends: by its owner, or by a reaper for a job that has killed it.
--- Index: ready_pkey for each stretch, twice where there are several types; jobs_pkey.
+-- Index: ready_pkey for each stretch, twice where there are several types; jobs_pkey;
+-- unsuccessful_attempts_pkey for jobs that are traced and tried again: no join, or it
+-- is read for all.
 with stretches as (
     select *
     from unnest($1::text[], $2::smallint[], $3::timestamptz[], $4::uuid[], $5::integer[])
@@ -67,7 +69,13 @@ with stretches as (
     cross join lateral (
         select j.job_id, j.fence + 1 as fence, j.job_type, j.tenant, j.payload, j.attempt + 1 as attempt,
             j.max_attempts, j.interruptions, j.crashes, j.timeout, j.checkpoint, j.trace_parent, j.trace_state,
-            j.created_at, j.priority, j.run_at
+            j.created_at, j.priority, j.run_at,
+            case when j.fence > 0 and j.trace_parent <> '' then (
+                select a.ended_at from unsuccessful_attempts a where a.job_id = j.job_id and a.fence = j.fence
+            ) end as last_ended_at,
+            case when j.fence > 0 and j.trace_parent <> '' then (
+                select a.outcome::text from unsuccessful_attempts a where a.job_id = j.job_id and a.fence = j.fence
+            ) end as last_outcome
         from jobs j
         where j.job_id = t.job_id and j.state = 'queued'
         offset 0
@@ -78,6 +86,6 @@ with stretches as (
 )
 select job_id, lease_id, fence, job_type, tenant, payload::text as payload, attempt, max_attempts,
     interruptions, crashes, timeout, checkpoint::text as checkpoint, trace_parent, trace_state,
-    created_at, priority, run_at, claimed_at
+    created_at, priority, run_at, claimed_at, last_ended_at, last_outcome
 from claimed
 order by priority desc, run_at, job_id;

@@ -5,9 +5,10 @@
 -- Clock: now() to find, clock_timestamp() for the new expiry. Expiry is part of
 -- the locked read, so a lease renewed meanwhile is left alone.
 -- Locks: lease rows, oldest expiry first, skipping locked ones.
--- Index: leases is read whole, which is as small as what runs; jobs_pkey, workers_pkey.
+-- Index: leases is read whole, which is as small as what runs; jobs_pkey, workers_pkey;
+-- unsuccessful_attempts_pkey for jobs that are traced.
 with expired as materialized (
-    select job_id
+    select job_id, expires_at
     from leases
     where expires_at <= now()
     order by expires_at
@@ -17,12 +18,21 @@ with expired as materialized (
     set lease_id = gen_random_uuid(), expires_at = clock_timestamp() + $2::interval
     from expired e
     where l.job_id between e.job_id and e.job_id
-    returning l.job_id, l.lease_id, l.fence, l.worker_id, l.cancel_requested
+    returning l.job_id, l.lease_id, l.fence, l.worker_id, l.cancel_requested, l.claimed_at, e.expires_at as expired_at
 )
 select t.job_id, t.lease_id, t.fence, t.worker_id, t.cancel_requested,
     j.job_type, j.attempt + 1 as attempt, j.max_attempts, j.interruptions, j.crashes,
+    j.tenant, j.trace_parent, j.trace_state, j.created_at, j.run_at, t.claimed_at, t.expired_at,
+    clock_timestamp() as reaped_at,
+    (select w.heartbeat_at from workers w where w.worker_id = t.worker_id) as heartbeat_at,
+    last.ended_at as last_ended_at, last.outcome::text as last_outcome,
     coalesce((
         select w.alive_until <= now() or w.stopped_at is not null from workers w where w.worker_id = t.worker_id
     ), true) as worker_gone
 from taken t
-join jobs j on j.job_id = t.job_id;
+join jobs j on j.job_id = t.job_id
+left join lateral (
+    select a.ended_at, a.outcome
+    from unsuccessful_attempts a
+    where a.job_id = j.job_id and a.fence = j.fence and j.fence > 0 and j.trace_parent <> ''
+) last on true;
