@@ -30,7 +30,9 @@ func (s *service) admit(ctx context.Context, sent item, trace job.Trace) (job.Su
 		return job.Submission{}, invalid(mistakes...)
 	}
 	asked.payload, asked.trace = bytes.Clone(asked.payload), trace
-	return s.resolve(ctx, asked)
+	submission, err := s.resolve(ctx, asked)
+	submission.OneOfMany = true
+	return submission, err
 }
 
 // refusal returns the answer in an error.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/spans"
 )
 
 // attempt is one run of a handler under a lease: the handler's process on one
@@ -17,6 +18,7 @@ type attempt struct {
 	pool      job.Pool
 	killGrace time.Duration
 	settler   *settler
+	spans     *spans.Attempt // nil unless the job is traced
 
 	mu          sync.Mutex
 	began       time.Time // zero while it waits for a slot
@@ -114,6 +116,7 @@ func (a *attempt) stop(reason job.CancelReason) {
 	}
 	first := a.stopped == ""
 	a.stopped = reason
+	a.spans.Happened(asked[reason])
 	if reason == job.CancelLeaseLost {
 		a.settler.telemetry.lost(lossUnproven)
 	}
@@ -131,7 +134,19 @@ func (a *attempt) stop(reason job.CancelReason) {
 // ask is called with the mutex held, once.
 func (a *attempt) ask() {
 	a.run.Cancel(a.stopped)
-	a.kill = time.AfterFunc(a.killGrace, a.run.Kill)
+	run := a.run
+	a.kill = time.AfterFunc(a.killGrace, func() {
+		a.spans.Happened(spans.EventKilled)
+		run.Kill()
+	})
+}
+
+// asked are the events of handlers that are asked to stop.
+var asked = map[job.CancelReason]string{
+	job.CancelRequested: spans.EventCancelRequested,
+	job.CancelTimeout:   spans.EventTimedOut,
+	job.CancelLeaseLost: spans.EventLeaseLost,
+	job.CancelShutdown:  spans.EventShutdown,
 }
 
 // fence stops a handler whose lease runs out: it is asked when less than
@@ -229,6 +244,7 @@ func (a *attempt) Progress(progress json.RawMessage) {
 
 // Checkpoint implements job.Reporter.
 func (a *attempt) Checkpoint(checkpoint json.RawMessage) {
+	a.spans.Happened(spans.EventCheckpoint)
 	a.settler.note(job.Note{Lease: a.claimed.Lease, Checkpoint: checkpoint})
 }
 

@@ -13,9 +13,12 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
+	tracesdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-jobs/holdfast/runtime"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/spans"
 	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
@@ -25,15 +28,30 @@ import (
 // (storetest); the figure is for comparing one version of the code with
 // another, not with other systems.
 func BenchmarkJobs(b *testing.B) {
-	for name, meter := range map[string]metric.Meter{
-		"unmeasured": noop.Meter{},
-		"measured":   sdk.NewMeterProvider(sdk.WithReader(sdk.NewManualReader())).Meter("bench"),
+	tracer := tracesdk.NewTracerProvider(tracesdk.WithIDGenerator(spans.IDs{}), tracesdk.WithSpanProcessor(forgetful{})).Tracer("bench")
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0"
+	for _, c := range []struct {
+		name   string
+		meter  metric.Meter
+		tracer trace.Tracer
+		parent string
+	}{
+		{name: "unmeasured", meter: noop.Meter{}},
+		{name: "measured", meter: sdk.NewMeterProvider(sdk.WithReader(sdk.NewManualReader())).Meter("bench")},
+		{name: "not sampled", meter: noop.Meter{}, tracer: tracer, parent: parent + "0"},
+		{name: "traced", meter: noop.Meter{}, tracer: tracer, parent: parent + "1"},
 	} {
-		b.Run(name, func(b *testing.B) { benchmarkJobs(b, meter) })
+		b.Run(c.name, func(b *testing.B) { benchmarkJobs(b, c.meter, c.tracer, job.Trace{Parent: c.parent}) })
 	}
 }
 
-func benchmarkJobs(b *testing.B, meter metric.Meter) {
+// forgetful does nothing with spans.
+type forgetful struct{ tracesdk.SpanProcessor }
+
+func (forgetful) OnStart(context.Context, tracesdk.ReadWriteSpan) {}
+func (forgetful) OnEnd(tracesdk.ReadOnlySpan)                     {}
+
+func benchmarkJobs(b *testing.B, meter metric.Meter, tracer trace.Tracer, carried job.Trace) {
 	b.Helper()
 	ledger, err := store.Open(b.Context(), store.Config{URL: storetest.URL(b), MaxConnections: 10})
 	require.NoError(b, err)
@@ -44,6 +62,7 @@ func benchmarkJobs(b *testing.B, meter metric.Meter) {
 			batch[i] = job.Submission{
 				ID: job.ID(googleuuid.Must(googleuuid.NewV7())), Type: "NOTHING", Tenant: job.DefaultTenant,
 				Payload: []byte(`{"to":"ada@example.com"}`), MaxAttempts: 3, Timeout: time.Minute,
+				Trace: carried,
 			}
 		}
 		for _, submitted := range ledger.Submit(b.Context(), batch) {
@@ -59,13 +78,14 @@ func benchmarkJobs(b *testing.B, meter metric.Meter) {
 			spec.Retry = job.DefaultRetryPolicy()
 			return spec
 		},
-		Log: slog.New(slog.DiscardHandler), Meter: meter,
+		Log: slog.New(slog.DiscardHandler), Meter: meter, Tracer: tracer,
 	}, ledger, handlers)
 	require.NoError(b, err)
 	require.NoError(b, worker.Prepare(b.Context()))
 
 	ctx, drain := context.WithCancel(b.Context())
 	var ran sync.WaitGroup
+	b.ReportAllocs()
 	b.ResetTimer()
 	ran.Go(func() { worker.Run(ctx, b.Context()) })
 	<-handlers.done

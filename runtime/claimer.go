@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/spans"
 )
 
 // claimBatch bounds one claim.
@@ -52,6 +53,7 @@ type claimer struct {
 	newPool  func() // a pool came up, or its plugin was replaced
 
 	telemetry *telemetry
+	spans     *spans.Tracer
 
 	// unanswered is when a claim last got no answer; zero if that is so long
 	// ago that it cannot have any effect any more.
@@ -243,8 +245,11 @@ func (c *claimer) claim(ctx context.Context, s share, limit int) (int, error) {
 	}
 	c.telemetry.claimed(claimed)
 	attempts := make([]*attempt, len(claimed))
+	answered := time.Now()
 	for i, one := range claimed {
+		told := c.spans.Claimed(&one, c.cfg.Worker.ID, sent, answered) // and has it carry its context
 		attempts[i] = newAttempt(one, s.pool, sent.Add(c.cfg.Lease), c.cfg.KillGrace, c.settler)
+		attempts[i].spans = told
 		c.held.add(attempts[i])
 	}
 	c.lineup.join(s.pool, attempts)

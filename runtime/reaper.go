@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/spans"
 )
 
 // reapBatch bounds one take-over of expired leases.
@@ -23,6 +24,7 @@ type reaper struct {
 	deadline time.Duration
 
 	telemetry *telemetry
+	spans     *spans.Tracer
 }
 
 func (r *reaper) run(ctx context.Context) {
@@ -101,5 +103,6 @@ func (r *reaper) settle(e job.Expired) {
 		Attempt: e.Attempt, MaxAttempts: e.MaxAttempts,
 		Interruptions: e.Interruptions, Crashes: e.Crashes, CancelRequested: e.CancelRequested,
 	}
-	r.settler.batch.add(r.settler.decide(e.Lease, e.Type, standing, outcome))
+	told := r.spans.Reaped(&e, r.cfg.Worker.ID)
+	r.settler.batch.add(r.settler.decide(e.Lease, e.Type, standing, outcome).tracedBy(told))
 }

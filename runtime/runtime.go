@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/spans"
 )
 
-// Config says how a worker runs. Every field must be set.
+// Config says how a worker runs. Every field must be set, but for Tracer.
 type Config struct {
 	Worker job.Worker
 	// Concurrency bounds the attempts that run at once in this process.
@@ -42,6 +44,9 @@ type Config struct {
 	Log     *slog.Logger
 	// Meter is told what the loops do; docs/telemetry.md lists it.
 	Meter metric.Meter
+	// Tracer makes the spans of jobs; nil for none. Its provider must be as
+	// spans.New asks.
+	Tracer trace.Tracer
 }
 
 // validate reports what cannot work.
@@ -88,6 +93,7 @@ type Runtime struct {
 	watch     *watch
 	folder    *folder
 	telemetry *telemetry
+	spans     *spans.Tracer
 	declare   signal
 
 	settling    context.Context
@@ -108,7 +114,7 @@ func New(cfg Config, store Store, handlers Handlers) (*Runtime, error) {
 	settling, endSettling := context.WithCancel(context.Background())
 	r := &Runtime{
 		cfg: cfg, store: store, handlers: handlers, held: held, declare: newSignal(),
-		settling: settling, endSettling: endSettling, telemetry: telemetry,
+		settling: settling, endSettling: endSettling, telemetry: telemetry, spans: spans.New(cfg.Tracer),
 	}
 	log := cfg.Log
 	r.catalog = newCatalog(store, handlers, cfg, telemetry)
@@ -118,12 +124,12 @@ func New(cfg Config, store Store, handlers Handlers) (*Runtime, error) {
 	r.settler.freed = r.lineup.ended
 	r.claimer = &claimer{
 		store: store, handlers: handlers, held: r.held, lineup: r.lineup, settler: r.settler, log: log, cfg: cfg,
-		woken: newSignal(), newPool: r.declare.raise, telemetry: telemetry,
+		woken: newSignal(), newPool: r.declare.raise, telemetry: telemetry, spans: r.spans,
 	}
 	r.heartbeat = &heartbeat{
 		store: store, held: r.held, lapsing: r.settler.lapsing, log: log, cfg: cfg, now: newSignal(), telemetry: telemetry,
 	}
-	r.reaper = &reaper{store: store, settler: r.settler, log: log, cfg: cfg, isGone: processGone, telemetry: telemetry}
+	r.reaper = &reaper{store: store, settler: r.settler, log: log, cfg: cfg, isGone: processGone, telemetry: telemetry, spans: r.spans}
 	r.scheduler = &scheduler{store: store, log: log, cfg: cfg, promoted: r.jobsReady, sooner: newSignal(), telemetry: telemetry}
 	r.submitter = newSubmitter(store, r.jobsReady, r.scheduler.dueIn, telemetry)
 	r.folder = &folder{store: store, log: log}
@@ -151,14 +157,19 @@ func (r *Runtime) jobsReady() {
 // job.ErrUnavailable, or the context's, in which case the job may have been
 // stored or not. It may be called while Run runs.
 func (r *Runtime) Submit(ctx context.Context, s job.Submission) (job.Receipt, error) {
-	return r.submitter.submit(ctx, s)
+	sent := r.spans.Send(ctx, &s)
+	receipt, err := r.submitter.submit(ctx, s)
+	sent.Done(job.Submitted{Receipt: receipt, Err: err})
+	return receipt, err
 }
 
 // SubmitAll stores all of the jobs or none, and wakes a claimer. Nothing is
 // stored when any of the results has an error. Errors are those of Submit.
 func (r *Runtime) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error) {
+	batch, sent := r.spans.SendAll(ctx, batch)
 	began := time.Now()
 	results, err := r.store.SubmitAll(ctx, batch)
+	sent.Done(results, err)
 	r.telemetry.batch(opSubmit, len(batch), began, err)
 	if err == nil {
 		r.submitter.announce(batch, results)

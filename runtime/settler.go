@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/spans"
 )
 
 // settleBatch bounds one flush. settleTimeout bounds one try at it.
@@ -49,6 +50,7 @@ type write struct {
 	standing   job.Standing
 	outcome    job.Outcome
 	refused    bool // the database has refused the outcome once already
+	spans      *spans.Attempt
 }
 
 func newSettler(ctx context.Context, store Store, held *holdings, policies *catalog, cfg Config, t *telemetry) *settler {
@@ -61,11 +63,18 @@ func newSettler(ctx context.Context, store Store, held *holdings, policies *cata
 	return s
 }
 
+// tracedBy has the attempt told of when it is settled.
+func (w write) tracedBy(told *spans.Attempt) write {
+	w.spans, w.settlement.SpanID = told, told.ID()
+	return w
+}
+
 // finished takes an attempt whose handler is done, or that was stopped before
 // it began.
 func (s *settler) finished(a *attempt, began time.Time, standing job.Standing, outcome job.Outcome) {
 	s.held.finished(!began.IsZero())
-	w := s.decide(a.claimed.Lease, a.claimed.Type, standing, bounded(outcome))
+	a.spans.Ended(began)
+	w := s.decide(a.claimed.Lease, a.claimed.Type, standing, bounded(outcome)).tracedBy(a.spans)
 	w.settlement.Plugin, w.settlement.Version = a.pool.Plugin, a.pool.Version
 	if outcome.Kind == job.Crash {
 		s.lapsing.add(a, w)
@@ -126,10 +135,12 @@ func (s *settler) settle(ends []write) (again []write) {
 		case job.Settled:
 			s.held.remove(w.settlement.Lease.ID)
 			s.telemetry.settled(w.jobType, w.settlement.Kind)
+			w.spans.Settled(w.settlement)
 			s.announce(*w.settlement)
 		case job.Lost:
 			s.held.remove(w.settlement.Lease.ID)
 			s.telemetry.lost(lossAtSettle)
+			w.spans.Lost(w.settlement)
 			s.log.Warn("attempt ended too late: its lease was lost", slog.String("job_id", w.settlement.JobID.String()),
 				slog.Int64("fence", w.settlement.Fence), slog.String("outcome", string(w.outcome.Kind)))
 		case job.Canceling:
@@ -175,7 +186,7 @@ func (s *settler) giveUp(w write, cause error) {
 
 // revise decides anew, on what has been learnt.
 func (s *settler) revise(w write, outcome job.Outcome) write {
-	revised := s.decide(w.settlement.Lease, w.jobType, w.standing, outcome)
+	revised := s.decide(w.settlement.Lease, w.jobType, w.standing, outcome).tracedBy(w.spans)
 	revised.settlement.Plugin, revised.settlement.Version = w.settlement.Plugin, w.settlement.Version
 	return revised
 }

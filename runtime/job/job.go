@@ -63,7 +63,12 @@ type Submission struct {
 	// Timeout bounds each attempt.
 	Timeout time.Duration
 	Tags    []string
-	Trace   Trace
+	// Trace is the context of the request, or of the span within which it was
+	// submitted.
+	Trace Trace
+	// OneOfMany says that the request has other jobs too, so that the job gets a
+	// trace of its own, where it is traced.
+	OneOfMany bool
 }
 
 // Receipt is the answer to a submission, whether it made the job or found it.

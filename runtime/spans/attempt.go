@@ -1,0 +1,168 @@
+package spans
+
+import (
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// maxEvents bounds what is kept of an attempt. All checkpoints are counted.
+const maxEvents = 32
+
+// Attempt gathers what is to be told of an attempt, and tells it when its end
+// is in the ledger. A nil one gathers and tells nothing. It is safe for
+// concurrent use.
+type Attempt struct {
+	tracer trace.Tracer
+	parent trace.SpanContext // of the submission
+	own    trace.SpanContext
+	job    subject
+	worker string
+	// reapedBy is the worker that took the lease over; empty when none did.
+	reapedBy string
+
+	mu          sync.Mutex
+	began       time.Time // zero when the handler was never started
+	ended       time.Time
+	checkpoints int
+	events      []event
+}
+
+// subject is what is told of the job. Its times are by the clock of the worker.
+type subject struct {
+	job.Lease
+	jobType, tenant      string
+	attempt, maxAttempts int
+	resumed              bool
+	// due is when the job was due, and could have been claimed.
+	due time.Time
+	// last is how the attempt before ended; nil for the first.
+	last *job.LastAttempt
+}
+
+type event struct {
+	name string
+	at   time.Time
+}
+
+// Claimed takes note of a job that the worker has just claimed, and has it carry
+// the context of the attempt. It returns nil where the job is not sampled. The
+// claim was sent and answered at these times, by the clock of the worker.
+func (t *Tracer) Claimed(c *job.Claimed, worker string, sent, answered time.Time) *Attempt {
+	if t == nil {
+		return nil
+	}
+	a := t.attempt(c.Trace, c.Lease, worker)
+	if a == nil {
+		return nil
+	}
+	offset := offset(c.ClaimedAt, sent, answered)
+	a.job.jobType, a.job.tenant = c.Type, c.Tenant
+	a.job.attempt, a.job.maxAttempts = c.Attempt, c.MaxAttempts
+	a.job.resumed = c.Checkpoint != nil
+	a.job.wait(c.CreatedAt, c.RunAt, c.Last, offset)
+	c.Trace.Parent = carried(a.own).Parent
+	return a
+}
+
+// offset is what to add to a time of the database's clock to have it by that of
+// the worker, of a statement that was sent and answered at these. It is zero
+// where the clocks may well agree.
+func offset(database, sent, answered time.Time) time.Duration {
+	switch {
+	case database.Before(sent):
+		return sent.Sub(database)
+	case database.After(answered):
+		return answered.Sub(database)
+	}
+	return 0
+}
+
+// Reaped takes note of an attempt whose lease the worker has taken over. Nobody
+// else will tell of it. It returns nil where the job is not sampled.
+func (t *Tracer) Reaped(e *job.Expired, by string) *Attempt {
+	if t == nil {
+		return nil
+	}
+	a := t.attempt(e.Trace, e.Lease, e.Worker)
+	if a == nil {
+		return nil
+	}
+	a.reapedBy = by
+	a.job.jobType, a.job.tenant = e.Type, e.Tenant
+	a.job.attempt, a.job.maxAttempts = e.Attempt, e.MaxAttempts
+	a.job.wait(e.CreatedAt, e.RunAt, e.Last, 0)
+	a.began, a.ended = e.ClaimedAt, e.ReapedAt
+	if e.HeartbeatAt.After(e.ClaimedAt) {
+		a.events = append(a.events, event{eventLastHeartbeat, e.HeartbeatAt})
+	}
+	a.events = append(a.events, event{eventLeaseExpired, e.ExpiredAt})
+	return a
+}
+
+// attempt returns nil where the job is not sampled.
+func (t *Tracer) attempt(carried job.Trace, lease job.Lease, worker string) *Attempt {
+	parent, ok := sampled(carried)
+	if !ok {
+		return nil
+	}
+	return &Attempt{
+		tracer: t.tracer, parent: parent, own: parent.WithSpanID(attemptID(lease.JobID, lease.Fence)),
+		job: subject{Lease: lease}, worker: worker,
+	}
+}
+
+// wait takes over the times of the database's clock. A job that was given back
+// keeps its place and is due no later for it, and one may be submitted as due
+// long ago.
+func (s *subject) wait(created, due time.Time, last *job.LastAttempt, offset time.Duration) {
+	if due.Before(created) {
+		due = created
+	}
+	s.due = due.Add(offset)
+	if last != nil {
+		s.last = &job.LastAttempt{EndedAt: last.EndedAt.Add(offset), Outcome: last.Outcome}
+	}
+}
+
+// ID is the id of the attempt's span; empty where there will be none.
+func (a *Attempt) ID() string {
+	if a == nil {
+		return ""
+	}
+	return a.own.SpanID().String()
+}
+
+// Happened notes an event of this moment.
+func (a *Attempt) Happened(name string) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if name == EventCheckpoint {
+		a.checkpoints++
+	}
+	if len(a.events) < maxEvents {
+		a.events = append(a.events, event{name, time.Now()})
+	}
+}
+
+// Ended notes that the handler is done, or that it is never to be started, at
+// this moment. It began at the time given, or was never started: then that is
+// zero.
+func (a *Attempt) Ended(began time.Time) {
+	if a == nil {
+		return
+	}
+	now := time.Now()
+	if !began.IsZero() {
+		now = began.Add(now.Sub(began)) // however the clock was set meanwhile
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.began, a.ended = began, now
+}

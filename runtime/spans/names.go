@@ -1,0 +1,89 @@
+package spans
+
+import "go.opentelemetry.io/otel/attribute"
+
+// The attributes of spans, links and events. docs/telemetry.md says what each
+// means; a test compares the two. The first are OpenTelemetry's conventions for
+// messaging and for errors.
+const (
+	attrSystem        attribute.Key = "messaging.system"
+	attrOperation     attribute.Key = "messaging.operation.name"
+	attrOperationType attribute.Key = "messaging.operation.type"
+	attrDestination   attribute.Key = "messaging.destination.name"
+	attrMessage       attribute.Key = "messaging.message.id"
+	attrBodySize      attribute.Key = "messaging.message.body.size"
+	attrErrorType     attribute.Key = "error.type"
+	attrException     attribute.Key = "exception.type"
+	attrExceptionText attribute.Key = "exception.message"
+	attrExceptionAt   attribute.Key = "exception.stacktrace"
+
+	attrJob           attribute.Key = "job.id"
+	attrType          attribute.Key = "job.type"
+	attrTenant        attribute.Key = "job.tenant"
+	attrPriority      attribute.Key = "job.priority"
+	attrState         attribute.Key = "job.state"
+	attrReplayed      attribute.Key = "job.replayed"
+	attrAttempt       attribute.Key = "job.attempt"
+	attrMaxAttempts   attribute.Key = "job.max_attempts"
+	attrFence         attribute.Key = "job.fence"
+	attrWorker        attribute.Key = "job.worker"
+	attrPlugin        attribute.Key = "job.plugin"
+	attrPluginVersion attribute.Key = "job.plugin.version"
+	attrOutcome       attribute.Key = "job.outcome"
+	attrErrorCode     attribute.Key = "job.error.code"
+	attrRetryDelay    attribute.Key = "job.retry.delay"
+	attrResumed       attribute.Key = "job.resumed"
+	attrCheckpoints   attribute.Key = "job.checkpoints"
+	attrCrashed       attribute.Key = "job.crashed"
+	attrReapedBy      attribute.Key = "job.reaped_by"
+	attrLink          attribute.Key = "job.link"
+)
+
+// Attributes lists the names of all attributes.
+func Attributes() []attribute.Key {
+	return []attribute.Key{
+		attrSystem, attrOperation, attrOperationType, attrDestination, attrMessage, attrBodySize,
+		attrErrorType, attrException, attrExceptionText, attrExceptionAt,
+		attrJob, attrType, attrTenant, attrPriority, attrState, attrReplayed, attrAttempt, attrMaxAttempts, attrFence,
+		attrWorker, attrPlugin, attrPluginVersion, attrOutcome, attrErrorCode, attrRetryDelay, attrResumed, attrCheckpoints,
+		attrCrashed, attrReapedBy, attrLink,
+	}
+}
+
+// The events of spans.
+const (
+	// EventCheckpoint: the handler saved a checkpoint.
+	EventCheckpoint = "job.checkpoint"
+	// EventCancelRequested: the handler was asked to stop, for its job is to be
+	// canceled.
+	EventCancelRequested = "job.cancel_requested"
+	// EventTimedOut: the handler was asked to stop, for its time was up.
+	EventTimedOut = "job.timed_out"
+	// EventLeaseLost: the handler was asked to stop, for the lease could not be
+	// proven any more.
+	EventLeaseLost = "job.lease_lost"
+	// EventShutdown: the handler was asked to stop, for the worker stops.
+	EventShutdown = "job.shutdown"
+	// EventKilled: the handler did not stop in time, and its process was killed.
+	EventKilled = "job.killed"
+
+	eventException     = "exception"
+	eventLastHeartbeat = "job.last_heartbeat"
+	eventLeaseExpired  = "job.lease_expired"
+)
+
+// Events lists the names of all events.
+func Events() []string {
+	return []string{
+		EventCheckpoint, EventCancelRequested, EventTimedOut, EventLeaseLost, EventShutdown, EventKilled,
+		eventException, eventLastHeartbeat, eventLeaseExpired,
+	}
+}
+
+// What the attribute job.link says of a link.
+const (
+	linkRequest  = "request"
+	linkPrevious = "previous attempt"
+	linkRequeued = "attempt before the requeue"
+	linkReaped   = "the attempt as the reaper saw it"
+)

@@ -1,0 +1,177 @@
+// Package spans tells the story of a job in spans: how it was sent, waited, was
+// processed, failed, waited again. docs/adr/0010-one-trace-per-job.md says why they
+// are as they are, docs/telemetry.md what is in them.
+package spans
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// Tracer makes the spans of jobs. A nil one makes none.
+type Tracer struct{ tracer trace.Tracer }
+
+// New returns a Tracer, or nil when there is nothing to trace with. The tracer's
+// provider must have IDs as its generator of ids, and a sampler that asks Sampled.
+func New(tracer trace.Tracer) *Tracer {
+	if tracer == nil {
+		return nil
+	}
+	return &Tracer{tracer: tracer}
+}
+
+// Sent is the span of a submission. A nil one is none.
+type Sent struct{ span trace.Span }
+
+// Send begins the span of a submission within the span of the request, and
+// leaves its context in the submission. Where the request is not sampled there is
+// no span, and the submission keeps the context that came with the request.
+func (t *Tracer) Send(ctx context.Context, s *job.Submission) *Sent {
+	if t == nil {
+		return nil
+	}
+	request := trace.SpanContextFromContext(ctx)
+	if !request.IsSampled() {
+		if request.IsValid() && s.Trace.Parent == "" {
+			s.Trace = carried(request)
+		}
+		return nil
+	}
+	options := []trace.SpanStartOption{
+		trace.WithSpanKind(trace.SpanKindProducer),
+		trace.WithAttributes(append(messaging("send", "send", s.Type),
+			attrType.String(s.Type), attrTenant.String(s.Tenant), attrPriority.Int(int(s.Priority)),
+			attrBodySize.Int(len(s.Payload)), attrMaxAttempts.Int(s.MaxAttempts))...),
+	}
+	if s.OneOfMany {
+		ctx = withSampling(ctx)
+		options = append(options, trace.WithNewRoot(), linkTo(request, linkRequest))
+	}
+	_, span := t.tracer.Start(ctx, "send "+s.Type, options...)
+	s.Trace = carried(span.SpanContext())
+	return &Sent{span: span}
+}
+
+// Done ends the span with what became of the submission.
+func (s *Sent) Done(submitted job.Submitted) {
+	if s == nil {
+		return
+	}
+	if submitted.Err != nil {
+		kind, text := failure(submitted.Err)
+		s.span.SetAttributes(attrErrorType.String(kind))
+		s.span.SetStatus(codes.Error, text)
+	} else {
+		id := submitted.Receipt.ID.String()
+		s.span.SetAttributes(attrJob.String(id), attrMessage.String(id),
+			attrState.String(string(submitted.Receipt.State)), attrReplayed.Bool(submitted.Receipt.Replayed))
+	}
+	s.span.End()
+}
+
+// SentAll are the spans of a batch that is stored as a whole, or none.
+type SentAll []*Sent
+
+// SendAll is Send for each of a batch. What the caller has is left as it is.
+func (t *Tracer) SendAll(ctx context.Context, batch []job.Submission) ([]job.Submission, SentAll) {
+	if t == nil {
+		return batch, nil
+	}
+	batch = slices.Clone(batch)
+	all := make(SentAll, len(batch))
+	for i := range batch {
+		all[i] = t.Send(ctx, &batch[i])
+	}
+	return batch, all
+}
+
+// Done ends the spans. Nothing was stored if there is an error, be it of one job
+// alone.
+func (all SentAll) Done(results []job.Submitted, err error) {
+	refused := err
+	for _, result := range results {
+		if result.Err != nil && refused == nil {
+			refused = errBatchRefused
+		}
+	}
+	for i, sent := range all {
+		submitted := job.Submitted{Err: refused}
+		if i < len(results) && (refused == nil || results[i].Err != nil) {
+			submitted = results[i]
+		}
+		sent.Done(submitted)
+	}
+}
+
+// errBatchRefused says that a job was not stored because another one of its batch
+// could not be.
+var errBatchRefused = errors.New("another job of the batch was refused")
+
+// failure names what went wrong with a submission. The database's own words may
+// have parts of the payload in them.
+func failure(err error) (kind, text string) {
+	for kind, known := range map[string]error{
+		"key_reused": job.ErrKeyReused, "bad_data": job.ErrBadData, "unavailable": job.ErrUnavailable,
+		"batch_refused": errBatchRefused, "canceled": context.Canceled, "deadline_exceeded": context.DeadlineExceeded,
+	} {
+		if errors.Is(err, known) {
+			return kind, known.Error()
+		}
+	}
+	return "_OTHER", "could not be stored"
+}
+
+// messaging are the attributes that the conventions for messaging ask for.
+func messaging(name, kind, jobType string) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		attrSystem.String("holdfast"), attrOperation.String(name), attrOperationType.String(kind),
+		attrDestination.String(jobType),
+	}
+}
+
+func linkTo(to trace.SpanContext, what string) trace.SpanStartOption {
+	return trace.WithLinks(trace.Link{SpanContext: to, Attributes: []attribute.KeyValue{attrLink.String(what)}})
+}
+
+// carried is the context as a job carries it.
+func carried(c trace.SpanContext) job.Trace {
+	var flags [2]byte
+	hex.Encode(flags[:], []byte{byte(c.TraceFlags())})
+	return job.Trace{
+		Parent: strings.Join([]string{"00", c.TraceID().String(), c.SpanID().String(), string(flags[:])}, "-"),
+		State:  c.TraceState().String(),
+	}
+}
+
+// sampled reads the context that a job carries, and reports whether it is
+// sampled. What is malformed is not.
+func sampled(carried job.Trace) (trace.SpanContext, bool) {
+	const length, inSpan, inFlags = 55, 36, 53 // 00-<32 digits>-<16 digits>-<2 digits>
+	text := carried.Parent
+	if len(text) != length {
+		return trace.SpanContext{}, false
+	}
+	flags, err := strconv.ParseUint(text[inFlags:], 16, 8)
+	if err != nil || !trace.TraceFlags(flags).IsSampled() {
+		return trace.SpanContext{}, false
+	}
+	traceID, inTrace := trace.TraceIDFromHex(text[3 : inSpan-1])
+	spanID, err := trace.SpanIDFromHex(text[inSpan : inFlags-1])
+	state, inState := trace.ParseTraceState(carried.State)
+	if inState != nil {
+		state = trace.TraceState{}
+	}
+	return trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: traceID, SpanID: spanID, TraceFlags: trace.TraceFlags(flags), TraceState: state, Remote: true,
+	}), inTrace == nil && err == nil
+}
