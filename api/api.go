@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
@@ -47,6 +48,8 @@ type Config struct {
 	// route, as the router writes it and empty for none, and with which
 	// status, 0 for no answer. It may be nil.
 	Observe func(route, method string, status int, took time.Duration)
+	// Tracer makes the spans of requests; nil for none.
+	Tracer trace.Tracer
 	// Prometheus answers those who ask for metrics in its format. It may be
 	// nil: then nobody does.
 	Prometheus http.Handler
@@ -76,6 +79,7 @@ func New(c Config) http.Handler {
 
 	var document *huma.OpenAPI
 	router.Group(func(r chi.Router) {
+		r.Use(traced(c.Tracer))
 		routes := humachi.New(r, humaConfig(c.Version))
 		guardOperations(routes, c.Guard)
 		routes.UseMiddleware(speakJSON, deadline(c.RequestTimeout))

@@ -46,6 +46,7 @@ func (s *service) stream(ctx context.Context, e exchange, share *share) {
 		e.answer.WriteHeader(http.StatusOK)
 		_ = control.Flush()
 	}
+	endSpan(ctx, http.StatusOK) // it may listen for hours
 	in := startIntake(newPacedBody(e.request, control), s.maxBodyBytes, share)
 	defer func() {
 		if !st.end.Done {

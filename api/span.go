@@ -1,0 +1,98 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// The attributes of a request's span, by OpenTelemetry's conventions for HTTP.
+// What the client may choose freely, such as the path, is not among them.
+const (
+	attrMethod    attribute.Key = "http.request.method"
+	attrRoute     attribute.Key = "http.route"
+	attrStatus    attribute.Key = "http.response.status_code"
+	attrClient    attribute.Key = "client.address"
+	attrErrorType attribute.Key = "error.type"
+	attrJob       attribute.Key = "job.id"
+)
+
+// SpanAttributes lists the attributes of a request's span.
+func SpanAttributes() []attribute.Key {
+	return []attribute.Key{attrMethod, attrRoute, attrStatus, attrClient, attrErrorType, attrJob}
+}
+
+// traced makes a span of each request that submits jobs or looks at them, in the
+// trace of the client. One that waits for a job to end has none: it would tell
+// of nothing but the wait.
+func traced(tracer trace.Tracer) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		if tracer == nil {
+			return next
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			route := chi.RouteContext(r.Context()).RoutePattern()
+			if !aboutJobs(route) || r.URL.Query().Has("wait") {
+				next.ServeHTTP(w, r)
+				return
+			}
+			ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+			ctx, span := tracer.Start(ctx, r.Method+" "+route, trace.WithSpanKind(trace.SpanKindServer))
+			r = r.WithContext(ctx)
+			if !span.IsRecording() {
+				next.ServeHTTP(w, r)
+				return
+			}
+			span.SetAttributes(attrMethod.String(r.Method), attrRoute.String(route),
+				attrClient.String(middleware.GetClientIP(ctx)))
+			if id, err := job.ParseID(chi.URLParam(r, "id")); err == nil {
+				span.SetAttributes(attrJob.String(id.String()))
+			}
+			answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+			answered := false
+			defer func() {
+				if !answered { // it panics, and observe answers
+					span.SetStatus(codes.Error, "the answer was broken off")
+				}
+				endSpan(ctx, answer.Status())
+			}()
+			next.ServeHTTP(answer, r)
+			answered = true
+		})
+	}
+}
+
+// aboutJobs tells the routes that have spans from those that are called all the
+// time by monitoring, and those of operators.
+func aboutJobs(route string) bool {
+	for _, of := range []string{"/jobs", "/dead-letter", "/debug/jobs"} {
+		if route == of || strings.HasPrefix(route, of+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// endSpan ends the span of the request, if there is one, with the status of the
+// answer; 0 for none. Nothing is told of what follows.
+func endSpan(ctx context.Context, status int) {
+	span := trace.SpanFromContext(ctx)
+	if status != 0 {
+		span.SetAttributes(attrStatus.Int(status))
+	}
+	if status >= http.StatusInternalServerError {
+		span.SetStatus(codes.Error, http.StatusText(status))
+		span.SetAttributes(attrErrorType.String(strconv.Itoa(status)))
+	}
+	span.End()
+}
