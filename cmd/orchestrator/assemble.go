@@ -12,8 +12,11 @@ import (
 	"strconv"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/meter"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/tracing"
 	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/runtime"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -37,6 +40,7 @@ type assembly struct {
 	plugins    api.Plugins
 	prometheus http.Handler
 	observe    func(route, method string, status int, took time.Duration)
+	tracer     trace.Tracer // nil for none
 	// reload makes the handlers of another configuration the present ones.
 	reload func(config) error
 	// run works until ctx ends, drains, and returns. When abort ends as well,
@@ -82,8 +86,10 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 		ledger.Close()
 		return nil, err
 	}
+	var traces *tracing.Tracing
 	parts := &assembly{close: func() {
 		closePlugins(handlers, log)
+		closeTracing(traces, log)
 		ledger.Close()
 	}}
 	awaitPlugins(ctx, handlers)
@@ -94,7 +100,11 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 		parts.close()
 		return nil, err
 	}
-	parts.prometheus, parts.observe = meters.Handler(), meters.Request
+	if traces, err = cfg.Tracing.start(ctx, environ, identity.ID, meters.Meter(), log); err != nil {
+		parts.close()
+		return nil, err
+	}
+	parts.prometheus, parts.observe, parts.tracer = meters.Handler(), meters.Request, traces.Tracer()
 	worker, err := runtime.New(runtime.Config{
 		Worker:      identity,
 		Concurrency: cfg.Worker.Concurrency,
@@ -108,6 +118,7 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 		Resolve:     cfg.Jobs.resolve,
 		Log:         log,
 		Meter:       meters.Meter(),
+		Tracer:      traces.Tracer(),
 	}, ledger, handlers)
 	if err == nil {
 		err = errors.Join(worker.Prepare(ctx), meters.Watch(meter.Sources{

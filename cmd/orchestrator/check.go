@@ -28,6 +28,9 @@ func (c *config) finish(environ []string) error {
 	if err := c.RateLimit.check(); err != nil {
 		return fmt.Errorf("rate_limit.%w", err)
 	}
+	if err := c.Tracing.finish(environ); err != nil {
+		return fmt.Errorf("tracing.%w", err)
+	}
 	c.Security.CredentialsFile = c.resolvePath(c.Security.CredentialsFile)
 	c.Embedded.DataDir = c.resolvePath(c.Embedded.DataDir)
 	c.Embedded.BinDir = c.resolvePath(c.Embedded.BinDir)

@@ -22,6 +22,7 @@ type config struct {
 	Handlers  []handlerConfig `koanf:"handlers"`
 	Security  securityConfig  `koanf:"security"`
 	RateLimit rateLimitConfig `koanf:"rate_limit"`
+	Tracing   tracingConfig   `koanf:"tracing"`
 	Log       logConfig       `koanf:"log"`
 
 	// source is the file that was read; empty for none.
@@ -173,7 +174,7 @@ func defaults() config {
 				AtOnceAfterTimeout: &retry.AtOnceAfterTimeout,
 			},
 		}},
-		Security: defaultSecurity(), RateLimit: defaultRateLimit(),
+		Security: defaultSecurity(), RateLimit: defaultRateLimit(), Tracing: tracingConfig{SampleRatio: 1},
 		Log: logConfig{Level: "info", Format: "auto"},
 	}
 }

@@ -71,7 +71,7 @@ func (p *program) serve(parent context.Context) error {
 		MaxBodyBytes: cfg.Server.MaxBodyBytes, MaxBatchBytes: cfg.Server.MaxBatchBytes,
 		MaxReceivingBytes: cfg.Server.MaxReceivingBytes, RequestTimeout: cfg.Server.RequestTimeout,
 		Stopping: stopping.Done(),
-		Observe:  parts.observe, Prometheus: parts.prometheus,
+		Observe:  parts.observe, Prometheus: parts.prometheus, Tracer: parts.tracer,
 	})
 	defer onHangup(func() { p.reload(parts, log) })()
 	server := newServer(cfg.Server, handler, log)

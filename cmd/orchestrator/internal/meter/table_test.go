@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/tracing"
 	"github.com/holdfast-jobs/holdfast/runtime"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
@@ -51,6 +52,12 @@ func everything(t testing.TB) *Meters {
 	require.NoError(t, err)
 	t.Cleanup(ledger.Close)
 	m := newMeters(t)
+	traces, err := tracing.Start(t.Context(), tracing.Config{
+		Target: tracing.Target{Endpoint: "http://127.0.0.1:1", Protocol: tracing.HTTP},
+		Worker: "test", Meter: m.Meter(), Log: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	require.NoError(t, traces.Close(t.Context()))
 	worker, err := runtime.New(runtime.Config{
 		Worker: runtime.NewWorker("test"), Concurrency: 5, Lease: 10 * time.Second, Poll: 100 * time.Millisecond,
 		Drain: time.Minute, KillGrace: time.Second, Log: slog.New(slog.DiscardHandler), Meter: m.Meter(),
@@ -201,8 +208,9 @@ func TestTheLabelsInTheDocumentationHaveTheValuesThatAreServed(t *testing.T) {
 	found := families(t, everything(t))
 	for label, metric := range map[string]string{
 		"`operation`": "holdfast_database_errors_total",
-		"`reason` of `holdfast_lease_losses_total`": "holdfast_lease_losses_total",
-		"`reason` of `holdfast_jobs_reaped_total`":  "holdfast_jobs_reaped_total",
+		"`reason` of `holdfast_lease_losses_total`":  "holdfast_lease_losses_total",
+		"`reason` of `holdfast_jobs_reaped_total`":   "holdfast_jobs_reaped_total",
+		"`reason` of `holdfast_spans_dropped_total`": "holdfast_spans_dropped_total",
 		"`hint`":                                 "holdfast_hints_sent_total",
 		"`state` of `holdfast_jobs`":             "holdfast_jobs",
 		"`state` of `holdfast_queue_jobs`":       "holdfast_queue_jobs",
