@@ -14,6 +14,8 @@ import (
 type Client struct {
 	Address  string
 	Password string
+	// Header is sent with every call, besides what is needed.
+	Header http.Header
 }
 
 // operator is the name that goes with the password.
@@ -95,6 +97,9 @@ func (c Client) Call(ctx context.Context, method, path string, body any, want in
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
+	}
+	for name, values := range c.Header {
+		request.Header[name] = values
 	}
 	request.SetBasicAuth(operator, c.Password)
 	response, err := http.DefaultClient.Do(request)

@@ -61,6 +61,7 @@ func main() {
 		plugin.Handle(prefix+"FORK_BOMB", forkBomb),
 		plugin.Handle(prefix+"SPIN", spin, plugin.Timeout(2*time.Second)),
 		plugin.Handle(prefix+"LOG", talk),
+		plugin.HandleResult(prefix+"TRACE", traced),
 	)
 }
 

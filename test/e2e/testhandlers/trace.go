@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-jobs/holdfast/plugin"
+)
+
+// told is the result of a traced handler: the context it was given.
+type told struct {
+	Traceparent string `json:"traceparent"`
+	Tracestate  string `json:"tracestate"`
+}
+
+// traced makes a span of its own at once, in the context that it was given, and
+// then does what the payload says.
+func traced(ctx context.Context, j plugin.Job[work]) (told, error) {
+	parent, state := plugin.TraceContext(ctx)
+	if err := leaveSpan(ctx, parent, state); err != nil {
+		return told{}, plugin.Permanent(err)
+	}
+	if err := j.Checkpoint(json.RawMessage(`{"at":1}`)); err != nil {
+		return told{}, err
+	}
+	select {
+	case <-time.After(time.Duration(j.Args.Millis) * time.Millisecond):
+	case <-ctx.Done():
+		return told{}, context.Cause(ctx)
+	}
+	if j.Attempt <= j.Args.FailFirst {
+		return told{}, fmt.Errorf("attempt %d is to fail", j.Attempt)
+	}
+	return told{parent, state}, nil
+}
+
+// tracer sends each span as soon as it has ended.
+var tracer = sync.OnceValues(func() (trace.Tracer, error) {
+	exporter, err := otlptracehttp.New(context.Background(), otlptracehttp.WithEndpointURL(os.Getenv("SPANS_TO")+"/v1/traces"))
+	if err != nil {
+		return nil, err
+	}
+	return sdk.NewTracerProvider(sdk.WithSyncer(exporter)).Tracer("testhandlers"), nil
+})
+
+func leaveSpan(ctx context.Context, parent, state string) error {
+	t, err := tracer()
+	if err != nil || os.Getenv("SPANS_TO") == "" {
+		return err
+	}
+	ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": parent, "tracestate": state})
+	_, span := t.Start(ctx, "the handler's own")
+	span.End()
+	return nil
+}
