@@ -49,7 +49,7 @@
 // The settler writes down what attempts save on their way and how they end,
 // all that gathered during one flush in the next. It tries until the database
 // answers, and holds the leases until then. The ends of attempts whose process
-// has died it may keep until their leases have nearly run out.
+// has died it may keep until their leases would have run out.
 //
 // The heartbeat renews all leases three times a lease, in one statement on
 // connections of their own, and learns which jobs are to be canceled. Beside

@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -24,12 +23,11 @@ const (
 // heartbeat renews every lease this worker holds, and fences those it cannot
 // prove.
 type heartbeat struct {
-	store   Store
-	held    *holdings
-	lapsing *lapsing
-	log     *slog.Logger
-	cfg     Config
-	now     signal // a beat is wanted at once
+	store Store
+	held  *holdings
+	log   *slog.Logger
+	cfg   Config
+	now   signal // a beat is wanted at once
 
 	telemetry *telemetry
 }
@@ -46,12 +44,10 @@ func (h *heartbeat) run(ctx context.Context) {
 	}
 }
 
-// beat renews all leases in one statement, but for those that are left to run
-// out. How long a lease is proven is
-// reckoned from before the request was sent: the database's clock ran on
-// while it travelled.
+// beat renews all leases in one statement. How long a lease is proven is reckoned
+// from before the request was sent: the database's clock ran on while it travelled.
 func (h *heartbeat) beat(ctx context.Context) error {
-	asked := slices.DeleteFunc(h.held.all(), h.lapsing.holds)
+	asked := h.held.all()
 	leases := make([]job.Lease, len(asked))
 	for i, a := range asked {
 		leases[i] = a.claimed.Lease

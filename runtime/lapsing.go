@@ -11,20 +11,19 @@ import (
 type AfterCrash string
 
 const (
-	// Expire lets them run out, as those of a worker that has died do.
+	// Expire has them end when they would have run out had the worker died.
 	Expire AfterCrash = "expire"
 	// GiveBack ends them as soon as the process is known to be gone.
 	GiveBack AfterCrash = "give_back"
 )
 
-// lapsing keeps the ends of attempts whose leases are left to run out, and has
-// them written shortly before they have. So what happened is told by the worker
-// that knows of it; had it died meanwhile, a reaper would find the leases
-// expired.
+// lapsing keeps the ends of attempts whose process has died for as long as their
+// leases had to run, and has them written then. The leases are renewed all the
+// while, and until the ends are written: a database that does not answer at that
+// moment must not make a reaper charge all who were in the process. Only when
+// this worker is gone as well does a reaper settle them.
 type lapsing struct {
 	settle func(...write)
-	// early is how long before the end of a lease its attempt is settled.
-	early time.Duration
 
 	mu      sync.Mutex
 	waiting map[job.LeaseID]lapse
@@ -38,15 +37,12 @@ type lapse struct {
 
 // newLapsing returns one that keeps nothing unless leases are to expire.
 func newLapsing(cfg Config, settle func(...write)) *lapsing {
-	return &lapsing{
-		settle: settle, early: cfg.Lease / killBefore,
-		waiting: make(map[job.LeaseID]lapse), closed: cfg.AfterCrash != Expire,
-	}
+	return &lapsing{settle: settle, waiting: make(map[job.LeaseID]lapse), closed: cfg.AfterCrash != Expire}
 }
 
-// add takes the end of an attempt. Its lease is not renewed any more.
+// add takes the end of an attempt.
 func (l *lapsing) add(a *attempt, end write) {
-	wait := time.Until(a.heldUntil()) - l.early
+	wait := time.Until(a.heldUntil())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -76,14 +72,6 @@ func (l *lapsing) close() {
 		delete(l.waiting, id)
 		l.settle(over.end)
 	}
-}
-
-// holds reports whether the lease of the attempt is left to run out.
-func (l *lapsing) holds(a *attempt) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, ok := l.waiting[a.claimed.ID]
-	return ok
 }
 
 func (l *lapsing) count() int {

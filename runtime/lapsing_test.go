@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/runtime"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
 func expiring(c *runtime.Config) { c.AfterCrash = runtime.Expire }
@@ -15,7 +16,7 @@ func expiring(c *runtime.Config) { c.AfterCrash = runtime.Expire }
 // crashes is a handler whose process dies at once.
 func crashes(*run) job.Outcome { return job.Outcome{Kind: job.Crash, Message: "signal: killed"} }
 
-func TestTheLeaseOfADeadProcessRunsOutAndNobodyWaitsForIt(t *testing.T) {
+func TestAJobWhoseProcessHasDiedWaitsForTheEndOfItsLeaseAndNobodyWaitsForIt(t *testing.T) {
 	t.Parallel()
 	const lease = 4 * time.Second
 	db := fresh(t)
@@ -31,8 +32,41 @@ func TestTheLeaseOfADeadProcessRunsOutAndNobodyWaitsForIt(t *testing.T) {
 	require.Equal(t, []job.OutcomeKind{job.Crash, job.Success}, outcomes(t, db, unlucky), "its worker knows what happened")
 	require.Contains(t, ended[0].Error, "signal: killed")
 	lasted := ended[0].EndedAt.Sub(ended[0].ClaimedAt)
-	require.Greater(t, lasted, lease*8/10)
-	require.LessOrEqual(t, lasted, lease, "before a reaper could take it over")
+	require.Greater(t, lasted, lease*9/10)
+	require.Less(t, lasted, lease*13/10)
+	requireSettled(t, db)
+}
+
+// An outage that is shorter than a lease costs nothing, also at the moment when the
+// ends are to be written.
+func TestAnOutageWhenTheLeasesOfADeadProcessEndChargesNobody(t *testing.T) {
+	t.Parallel()
+	const lease = 3 * time.Second
+	db := fresh(t)
+	p := storetest.Between(t, db.url)
+	ids := many(t, db, 3)
+	s := supervise(t, playing("p", 3, func(r *run) job.Outcome {
+		if r.Fence == 1 {
+			return job.Outcome{Kind: job.Crash, Message: "signal: killed", Company: 2}
+		}
+		return job.Outcome{Kind: job.Success}
+	}, echo))
+	launch(t, openAt(t, p.URL), s, leasing(lease), expiring)
+	launch(t, db, supervise(t), leasing(lease)) // its reaper can take over what expires
+	awaitRun(t, s, 3)
+	began := ask[time.Time](t, db, "select min(expires_at) from leases")
+	await(t, func() bool { return ask[bool](t, db, "select min(expires_at) > $1 from leases", began) }, "the leases are renewed")
+	p.Down.Store(true)
+	p.Cut()
+	await(t, func() bool {
+		return ask[bool](t, db, "select clock_timestamp() > $1::timestamptz + interval '300 ms'", began)
+	}, "the time of the ends passes")
+	p.Down.Store(false)
+	awaitAll(t, db, len(ids), job.Succeeded)
+	for _, id := range ids {
+		require.Equal(t, []job.OutcomeKind{job.Suspected, job.Success}, outcomes(t, db, id))
+		require.Equal(t, 1, charged(t, db, id))
+	}
 	requireSettled(t, db)
 }
 

@@ -127,7 +127,7 @@ func New(cfg Config, store Store, handlers Handlers) (*Runtime, error) {
 		woken: newSignal(), newPool: r.declare.raise, telemetry: telemetry, spans: r.spans,
 	}
 	r.heartbeat = &heartbeat{
-		store: store, held: r.held, lapsing: r.settler.lapsing, log: log, cfg: cfg, now: newSignal(), telemetry: telemetry,
+		store: store, held: r.held, log: log, cfg: cfg, now: newSignal(), telemetry: telemetry,
 	}
 	r.reaper = &reaper{store: store, settler: r.settler, log: log, cfg: cfg, isGone: processGone, telemetry: telemetry, spans: r.spans}
 	r.scheduler = &scheduler{store: store, log: log, cfg: cfg, promoted: r.jobsReady, sooner: newSignal(), telemetry: telemetry}
