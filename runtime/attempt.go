@@ -86,7 +86,7 @@ func (a *attempt) postpone(by time.Duration) {
 	a.mu.Unlock()
 	if waits {
 		a.report(job.Outcome{
-			Kind: job.GivenBack, Code: "no_process", Message: "no process of its own came free for it", RetryAfter: &by,
+			Kind: job.GivenBack, Code: job.CodeNoProcess, Message: "no process of its own came free for it", RetryAfter: &by,
 		})
 	}
 }
@@ -201,6 +201,9 @@ func (a *attempt) Finished(outcome job.Outcome) {
 		a.kill.Stop()
 	}
 	outcome = a.attribute(outcome)
+	if a.alone() {
+		outcome = a.settler.launches.delayed(a.pool.Plugin, outcome, a.stopped != "")
+	}
 	a.mu.Unlock()
 	if a.log != nil {
 		a.log.end()

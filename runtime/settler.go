@@ -32,6 +32,7 @@ type settler struct {
 	ctx      context.Context // ends when settling is no longer worth a try
 	batch    *batcher[write]
 	lapsing  *lapsing
+	launches *launches
 	retried  func(after time.Duration)               // a job will be due so much later
 	queued   func()                                  // a job was put on the ready list
 	ended    func(job.ID)                            // a job has reached a final state
@@ -56,7 +57,7 @@ type write struct {
 func newSettler(ctx context.Context, store Store, held *holdings, policies *catalog, cfg Config, t *telemetry) *settler {
 	s := &settler{
 		ctx: ctx, store: store, held: held, policies: policies, log: cfg.Log, telemetry: t,
-		maxCrashes: cfg.MaxCrashes,
+		maxCrashes: cfg.MaxCrashes, launches: newLaunches(),
 	}
 	s.batch = newBatcher(settleBatch, s.flush)
 	s.lapsing = newLapsing(cfg, s.batch.add)

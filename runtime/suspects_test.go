@@ -133,6 +133,25 @@ func TestSuspectsThatNobodyHereCanRunAloneAreGivenBackAfterALease(t *testing.T) 
 	requireSettled(t, db)
 }
 
+func TestSuspectsForWhichNoProcessComesUpAreTriedAgainAfterAWhile(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	id := given(t, db)
+	suspected(t, db)
+	never := ending(job.Outcome{Kind: job.GivenBack, Code: job.CodeNoProcess, Message: "no process of its own came up"})
+	s := supervise(t, playing("p", 3, inTurn(never, never, succeeds), echo))
+	launch(t, db, s)
+	awaitState(t, db, id, job.Succeeded)
+	require.Equal(t, []job.OutcomeKind{job.GivenBack, job.GivenBack, job.Success}, outcomes(t, db, id))
+	ended := attempts(t, db, id)
+	require.Greater(t, ended[1].ClaimedAt.Sub(ended[0].EndedAt), 700*time.Millisecond)
+	require.Greater(t, ended[2].ClaimedAt.Sub(ended[1].EndedAt), 1400*time.Millisecond, "longer each time")
+	for _, r := range s.started() {
+		require.True(t, r.Alone)
+	}
+	require.Equal(t, 1, charged(t, db, id))
+}
+
 func TestSuspectsThatWaitAreGivenBackAtTheDrain(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)

@@ -3,6 +3,7 @@ package host
 import (
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // Codes of outcomes that the host itself words.
@@ -17,7 +18,7 @@ const (
 	CodeCanary = message.CodeCanary
 	// CodeNoProcess marks an attempt that was given back because no process of
 	// its own came up for it.
-	CodeNoProcess = "no_process"
+	CodeNoProcess = job.CodeNoProcess
 	// CodeOutOfMemory marks those whose process was killed because it took more
 	// memory than its limit, or than the machine had.
 	CodeOutOfMemory = string(child.OutOfMemory)

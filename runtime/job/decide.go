@@ -52,7 +52,7 @@ type Decision struct {
 // is pure: jitter, in [0, 1), is drawn by the caller.
 func Decide(policy RetryPolicy, at Standing, outcome Outcome, jitter float64) Decision {
 	charged := Decision{
-		Kind: outcome.Kind, Attempt: at.Attempt, Interruptions: at.Interruptions, Crashes: at.crashesAfter(outcome.Kind),
+		Kind: outcome.Kind, Attempt: at.Attempt, Interruptions: at.Interruptions, Crashes: at.crashesAfter(outcome),
 	}
 	uncharged := charged
 	uncharged.Attempt = max(at.Attempt-1, 0)
@@ -117,10 +117,14 @@ func (d Decision) Reason(outcome Outcome) string {
 }
 
 // crashesAfter is the count of crashes after an attempt that ended like this. One
-// that its owner broke off or lost says nothing about the job: were the suspicion
-// dropped, a job could bring down one process after another, uncharged.
-func (at Standing) crashesAfter(kind OutcomeKind) int {
-	switch kind {
+// that its owner broke off or lost, or that had no process yet, says nothing about
+// the job: were the suspicion dropped, a job could bring down one process after
+// another, uncharged.
+func (at Standing) crashesAfter(outcome Outcome) int {
+	if outcome.Code == CodeNoProcess && outcome.Kind == Timeout {
+		return at.Crashes
+	}
+	switch outcome.Kind {
 	case Crash, Suspected:
 		return at.Crashes + 1
 	case GivenBack, Interrupted, LeaseExpired:

@@ -57,6 +57,7 @@ func TestDecide(t *testing.T) {
 		{"a success clears a suspect", suspect, ended(job.Success), job.Decision{To: job.Succeeded, Kind: job.Success, Attempt: 1}},
 		{"so does a failure", guilty, ended(job.Failure), job.Decision{To: job.Retry, Kind: job.Failure, Delay: 2 * time.Second, Attempt: 2}},
 		{"so does a timeout", guilty, ended(job.Timeout), job.Decision{To: job.Retry, Kind: job.Timeout, Delay: 2 * time.Second, Attempt: 2}},
+		{"not one before any process was up", guilty, job.Outcome{Kind: job.Timeout, Code: job.CodeNoProcess}, job.Decision{To: job.Retry, Kind: job.Timeout, Delay: 2 * time.Second, Attempt: 2, Crashes: 2}},
 		{"so does a snooze", guilty, wishing(job.Snoozed, soon), job.Decision{To: job.Retry, Kind: job.Snoozed, Delay: soon, Attempt: 1}},
 		{"a suspect that is given back stays one", guilty, ended(job.GivenBack), job.Decision{To: job.Queued, Kind: job.GivenBack, Attempt: 1, Crashes: 2}},
 		{"a suspect that is interrupted stays one", suspect, ended(job.Interrupted), job.Decision{To: job.Queued, Kind: job.Interrupted, Interruptions: 1, Crashes: 1}},

@@ -44,6 +44,10 @@ func OutcomeKinds() []OutcomeKind {
 	}
 }
 
+// CodeNoProcess is the code of an attempt that was to have a process of its own,
+// and was given back, or ran out of time, before one was up.
+const CodeNoProcess = "no_process"
+
 // Outcome is how one attempt ended, as the handler, its supervisor or the
 // reaper reports it. What it means for the job is Decide's business.
 type Outcome struct {
