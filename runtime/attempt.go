@@ -99,10 +99,26 @@ func (a *attempt) started(run job.Run) {
 		return
 	}
 	a.run = run
-	a.timeout = time.AfterFunc(a.claimed.Timeout, func() { a.stop(job.CancelTimeout) })
+	if !a.alone() {
+		a.limitTime()
+	}
 	if a.stopped != "" {
 		a.ask()
 	}
+}
+
+// Began implements job.Reporter. The time that a process of its own takes to come
+// up is not the handler's.
+func (a *attempt) Began() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.done {
+		a.limitTime()
+	}
+}
+
+func (a *attempt) limitTime() {
+	a.timeout = time.AfterFunc(a.claimed.Timeout, func() { a.stop(job.CancelTimeout) })
 }
 
 // stop asks the handler to end and kills its process if it does not end

@@ -36,7 +36,10 @@ type handlers struct {
 
 	busy, mostBusy   int
 	alone, mostAlone int
-	busyOf           map[string]int
+	// launching leaves it to the scripts to say that an attempt that is alone
+	// has begun.
+	launching bool
+	busyOf    map[string]int
 	// refusedOf counts the starts that were refused because of a bound.
 	refusedOf int
 }
@@ -119,6 +122,9 @@ func (s *supervisor) Start(plugin string, a job.Assignment, reporter job.Reporte
 	r := &run{Assignment: a, Reporter: reporter, stopped: make(chan struct{}), killed: make(chan struct{})}
 	s.runs = append(s.runs, r)
 	s.all.Go(func() {
+		if a.Alone && !h.launching {
+			reporter.Began()
+		}
 		outcome := h.plays[a.Type](r)
 		s.mu.Lock()
 		release()

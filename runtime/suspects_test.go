@@ -170,3 +170,24 @@ func TestSuspectsThatWaitAreGivenBackAtTheDrain(t *testing.T) {
 	require.Equal(t, 4, ask[int](t, db, "select count(*) from jobs where crashes = 1 and attempt = 0"))
 	requireSettled(t, db)
 }
+
+func TestTheTimeOfASuspectBeginsWithItsProcess(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	id := given(t, db, lasting(50*time.Millisecond), atMost(1))
+	suspected(t, db)
+	s := supervise(t, playing("p", 2, func(r *run) job.Outcome {
+		select {
+		case <-r.stopped:
+			return job.Outcome{Kind: job.Failure, Message: "stopped while its process was launched"}
+		case <-time.After(250 * time.Millisecond):
+		}
+		r.Began()
+		return stops(r)
+	}, echo))
+	s.plugins[0].launching = true
+	launch(t, db, s, graceful(aLongTime))
+	awaitState(t, db, id, job.Dead)
+	require.Equal(t, []job.OutcomeKind{job.Timeout}, outcomes(t, db, id))
+	require.True(t, s.started()[0].Alone)
+}

@@ -41,7 +41,7 @@ func (f *fleet) startAlone(start *handlerv1.Start, a *job.Assignment, r job.Repo
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g := f.current
-	if g.role != serving || g.draining.Err() != nil || g.alone >= maxAlone || g.breaker.holding() {
+	if g.role != serving || g.draining.Err() != nil || g.alone >= maxAlone || g.aloneBreaker.holding() {
 		return nil, fmt.Errorf("plugin %s, a process of its own: %w", f.name, ErrNoSlot)
 	}
 	g.alone++
@@ -63,6 +63,7 @@ func (s *solo) live(ctx context.Context) {
 		s.reporter.Finished(s.neverBegan(err))
 		return
 	}
+	s.reporter.Began()
 	s.begin(p)
 	if cause := p.serve(); g.soloEnded(p, cause) {
 		// A slot that comes back at once would make a fork storm of jobs that
@@ -76,19 +77,20 @@ func (s *solo) live(ctx context.Context) {
 
 func (s *solo) launch(ctx context.Context) (*process, error) {
 	g := s.gen
-	if err := g.breaker.admit(ctx); err != nil {
+	if err := g.aloneBreaker.admit(ctx); err != nil {
 		return nil, err
 	}
-	defer g.breaker.release()
+	defer g.aloneBreaker.release()
 	p, err := g.launch(ctx)
 	if err == nil {
+		g.aloneBreaker.forgive()
 		p.alone = true
 		p.take(s.a.Type)
 		g.log.Info("plugin process up for one attempt", "pid", p.child.PID(), "job_id", s.a.JobID.String())
 		return p, nil
 	}
 	if ctx.Err() == nil {
-		g.launchFailed(err)
+		g.launchFailed(g.aloneBreaker, err)
 	}
 	return nil, err
 }
@@ -111,11 +113,7 @@ func (s *solo) neverBegan(err error) job.Outcome {
 	switch s.canceled {
 	case job.CancelRequested:
 		return job.Outcome{Kind: job.CancelConfirmed}
-	case job.CancelTimeout:
-		// Charged: a job with too little time for any launch would come back
-		// for ever.
-		return job.Outcome{Kind: job.Timeout, Code: CodeNoProcess, Message: "its time was over before a process of its own was up"}
-	case job.CancelShutdown, job.CancelLeaseLost:
+	case job.CancelTimeout, job.CancelShutdown, job.CancelLeaseLost:
 		return job.Outcome{Kind: job.GivenBack, Code: CodeNoProcess, Message: "stopped before a process of its own was up"}
 	}
 	if errors.Is(err, context.Canceled) {
@@ -188,6 +186,6 @@ func (g *generation) soloEnded(p *process, cause error) (crashed bool) {
 	}
 	log.Warn("plugin process for one attempt ended", "error", cause)
 	g.crashed()
-	g.note(fmt.Errorf("pid %d: %w", p.child.PID(), cause))
+	g.note(fmt.Errorf("pid %d: %w", p.child.PID(), cause), false)
 	return true
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -125,7 +126,7 @@ func TestWhatAnAttemptIsToldBeforeItsProcessIsUpCounts(t *testing.T) {
 	h.awaitUp("slow", 1)
 	for reason, want := range map[job.CancelReason]job.OutcomeKind{
 		job.CancelRequested: job.CancelConfirmed,
-		job.CancelTimeout:   job.Timeout,
+		job.CancelTimeout:   job.GivenBack,
 		job.CancelShutdown:  job.GivenBack,
 		job.CancelLeaseLost: job.GivenBack,
 	} {
@@ -134,6 +135,7 @@ func TestWhatAnAttemptIsToldBeforeItsProcessIsUpCounts(t *testing.T) {
 		run.Kill()
 		require.Equal(t, want, h.outcome(r).Kind, reason)
 		require.EqualValues(t, 1, r.finished.Load())
+		require.Zero(t, r.begun.Load())
 	}
 	require.Zero(t, h.status("slow").Restarts, "a launch that is not needed any more is no failure")
 
@@ -146,6 +148,7 @@ func TestWhatAnAttemptIsToldBeforeItsProcessIsUpCounts(t *testing.T) {
 	who := identityOf(t, h.outcome(r))
 	require.Greater(t, who.LeaseMS, 30_000)
 	require.Less(t, who.LeaseMS, 60_000, "the launch took some of it")
+	require.EqualValues(t, 1, r.begun.Load())
 }
 
 func TestAnAttemptWithoutAProcessIsGivenBack(t *testing.T) {
@@ -180,4 +183,59 @@ func TestCloseWaitsForAttemptsAlone(t *testing.T) {
 		require.EqualValues(t, 1, r.finished.Load())
 		require.Equal(t, want, (<-r.done).Kind)
 	}
+}
+
+// stingy is a plugin of which no more processes come up once it is spent: for
+// want of memory, or because of a port that is taken.
+func stingy(t *testing.T, refusal string) (text []byte, spend func()) {
+	t.Helper()
+	spent := filepath.Join(t.TempDir(), "spent")
+	text = fmt.Appendf(nil, "#!/bin/sh\n[ -e %s ] && %s\nexec %s -version 2\n", spent, refusal, hostile)
+	return text, func() { require.NoError(t, os.WriteFile(spent, nil, 0o600)) }
+}
+
+// The launch of another does not come up, and the time of this one is over while
+// it waits for its turn.
+func TestASuspectIsNotChargedForALaunchThatFails(t *testing.T) {
+	v := newVersioned(t)
+	text, spend := stingy(t, "sleep 60")
+	v.write(text)
+	h := startHost(t, func(s *Settings) { s.StartTimeout = time.Second }, v.config())
+	h.awaitUp("plugin", 1)
+	spend()
+	_, first := h.beginAlone("plugin", `{}`)
+	run, second := h.beginAlone("plugin", `{}`)
+	run.Cancel(job.CancelTimeout)
+	for _, r := range []*report{first, second} {
+		outcome := h.outcome(r)
+		require.Equal(t, job.GivenBack, outcome.Kind, outcome.Message)
+		require.Equal(t, CodeNoProcess, outcome.Code)
+		require.Zero(t, r.begun.Load())
+	}
+}
+
+func TestAVersionThatServesIsNotLeftForSuspectsThatCannotBeAlone(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	config := v.config()
+	config.Canary.Period = 0
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 1)
+	text, spend := stingy(t, "exit 9")
+	v.write(text)
+	require.Equal(t, job.SwapPromoted, h.awaitSwap(nil).Result)
+	pid := h.status("plugin").PIDs[0]
+	spend()
+	for range 4 { // more than break a plugin
+		_, r := h.beginAlone("plugin", `{}`)
+		require.Equal(t, job.GivenBack, h.outcome(r).Kind)
+	}
+	h.eventually(func() bool { return h.status("plugin").Restarts == 4 }, "the failed launches are counted")
+	settled := make(chan struct{})
+	require.True(t, h.fleet("plugin").order(func() { close(settled) }))
+	<-settled
+	last := h.status("plugin").LastSwap
+	require.NotEqual(t, job.SwapByFailure, last.Trigger, last.Reason)
+	require.Equal(t, []int{pid}, h.status("plugin").PIDs)
+	require.False(t, h.fleet("plugin").current.breaker.broken())
 }

@@ -22,6 +22,8 @@ func (r *refill) Progress(json.RawMessage)   {}
 func (r *refill) Checkpoint(json.RawMessage) {}
 func (r *refill) Log(job.LogLine)            {}
 
+func (r *refill) Began() {}
+
 func (r *refill) Finished(job.Outcome) {
 	switch left := r.left.Add(-1); {
 	case left >= 100:

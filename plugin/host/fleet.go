@@ -126,7 +126,7 @@ func (f *fleet) pool() (job.Pool, bool) {
 	for _, p := range g.live {
 		p.addRoom(&pool)
 	}
-	if !g.breaker.holding() {
+	if !g.aloneBreaker.holding() {
 		pool.FreeAlone = max(maxAlone-g.alone, 0)
 	}
 	return pool, true

@@ -38,6 +38,9 @@ type generation struct {
 	binary   *child.Binary
 	log      *slog.Logger
 	breaker  *breaker
+	// aloneBreaker holds back the processes for one attempt. That one cannot
+	// be launched says nothing of those that are up.
+	aloneBreaker *breaker
 
 	// draining ends when the generation has to finish, killing when it has
 	// run out of time for it.
@@ -63,6 +66,8 @@ type generation struct {
 	// fault is why a candidate cannot serve; nil while nothing speaks against
 	// it.
 	fault error
+	// excused says that a death in its trial did not end it: the next one will.
+	excused bool
 	// trial counts the attempts since the trial of a candidate began, lifetime
 	// all of them.
 	trial, lifetime trial.Tally
@@ -73,7 +78,8 @@ func (f *fleet) newGeneration(config Config, binary *child.Binary, as role) *gen
 	g := &generation{
 		fleet: f, config: config, settings: f.settings, binary: binary, role: as,
 		log:     f.log.With("digest", binary.Digest[:12]),
-		breaker: newBreaker(f.settings.Backoff), news: make(chan struct{}, 1),
+		breaker: newBreaker(f.settings.Backoff), aloneBreaker: newBreaker(f.settings.Backoff),
+		news: make(chan struct{}, 1),
 	}
 	g.draining, g.drain = context.WithCancel(f.quitting)
 	g.killing, g.kill = context.WithCancel(f.host.killing)
@@ -96,7 +102,7 @@ func (g *generation) keepOneUp() {
 	for g.breaker.admit(g.draining) == nil {
 		p, err := g.launch(g.draining)
 		if err != nil {
-			g.launchFailed(err)
+			g.launchFailed(g.breaker, err)
 			g.breaker.release()
 			continue
 		}
@@ -106,17 +112,17 @@ func (g *generation) keepOneUp() {
 	}
 }
 
-func (g *generation) launchFailed(err error) {
+func (g *generation) launchFailed(b *breaker, err error) {
 	if g.draining.Err() != nil {
 		return
 	}
 	if isRefusal(err) {
-		g.breaker.refuse()
+		b.refuse()
 	} else {
-		g.breaker.fail()
+		b.fail()
 	}
-	g.log.Warn("plugin did not come up", "error", err, "broken", g.breaker.broken())
-	g.note(err)
+	g.log.Warn("plugin did not come up", "error", err, "broken", b.broken())
+	g.note(err, true)
 }
 
 func (g *generation) ended(p *process, cause error) {
@@ -137,7 +143,7 @@ func (g *generation) ended(p *process, cause error) {
 		g.crashed()
 	}
 	log.Warn("plugin process ended", "error", cause, "broken", g.breaker.broken())
-	g.note(cause)
+	g.note(cause, false)
 }
 
 func (g *generation) crashed() {
@@ -148,24 +154,31 @@ func (g *generation) crashed() {
 	}
 }
 
-// note records why a launch failed or a process ended: as an error of the
-// plugin, or as what speaks against a candidate.
-func (g *generation) note(err error) {
+// note records why a launch failed or a process ended as an error of the plugin.
+// Of a candidate, it speaks against it if it blames it; what a death means was
+// decided when it happened.
+func (g *generation) note(err error, blames bool) {
 	f := g.fleet
 	f.mu.Lock()
 	switch {
 	case g.role == serving || g.role == retired:
 		f.restarts++
 		f.lastError = err.Error()
-	case g.fault == nil && !errors.Is(err, errKilled):
+	case g.fault == nil && blames:
 		g.fault = err
 	}
-	failing := g.role == serving && g.breaker.broken()
+	failing := g.keepsFailing()
 	f.mu.Unlock()
 	g.signal()
 	if failing {
 		f.order(f.reconsider)
 	}
+}
+
+// keepsFailing reports whether a version that serves does not stay up. One that
+// has a process up is no such, whatever else of it fails. The fleet is locked.
+func (g *generation) keepsFailing() bool {
+	return g.role == serving && len(g.live) == 0 && g.breaker.broken()
 }
 
 func (g *generation) add(p *process) {
@@ -176,11 +189,42 @@ func (g *generation) add(p *process) {
 	g.signal()
 }
 
+// remove takes a process that has ended, or is about to, from those that are up.
 func (g *generation) remove(p *process) {
 	g.fleet.mu.Lock()
-	g.live = slices.DeleteFunc(g.live, func(other *process) bool { return other == p })
+	g.removeLocked(p)
 	g.fleet.mu.Unlock()
 	g.signal()
+}
+
+func (g *generation) removeLocked(p *process) {
+	g.live = slices.DeleteFunc(g.live, func(other *process) bool { return other == p })
+	if !p.lost {
+		p.lost, p.lostAs = true, g.role
+	}
+}
+
+// lose removes a process, and in the same step says what that means for a
+// candidate: it must not be promoted while its dead are cleared away.
+func (g *generation) lose(p *process, cause error) {
+	f := g.fleet
+	f.mu.Lock()
+	g.removeLocked(p)
+	if g.role == candidate && isCrash(cause) && g.fault == nil {
+		if p.excused = f.excuses(g); p.excused {
+			g.trial.Add(true)
+		} else {
+			g.fault = fmt.Errorf("pid %d: %w", p.child.PID(), cause)
+		}
+	}
+	f.mu.Unlock()
+	g.signal()
+}
+
+// isCrash tells a process that has ended by itself, or had to be killed for what
+// it did, from one that was drained, or killed on request.
+func isCrash(cause error) bool {
+	return cause != nil && !errors.Is(cause, errClosing) && !errors.Is(cause, errKilled)
 }
 
 func (g *generation) signal() {
@@ -254,7 +298,7 @@ func (g *generation) settle(p *process, endings []ending) {
 	f.mu.Lock()
 	for i := range endings {
 		p.free(endings[i].attempt.jobType)
-		endings[i].outcome = g.judge(endings[i].outcome)
+		endings[i].outcome = g.judge(p, endings[i].outcome)
 	}
 	f.mu.Unlock()
 	f.host.signal()
@@ -263,7 +307,7 @@ func (g *generation) settle(p *process, endings []ending) {
 // judge counts an outcome. One that speaks against a version that does not serve,
 // or not yet, is not charged to the job, which others can still do. The fleet is
 // locked.
-func (g *generation) judge(outcome job.Outcome) job.Outcome {
+func (g *generation) judge(p *process, outcome job.Outcome) job.Outcome {
 	failed := false
 	switch outcome.Kind {
 	case job.Failure, job.PermanentFailure, job.Timeout, job.Crash:
@@ -273,9 +317,24 @@ func (g *generation) judge(outcome job.Outcome) job.Outcome {
 		return outcome
 	}
 	g.lifetime.Add(failed)
-	g.trial.Add(failed)
-	if !failed || g.role == serving || g.role == retired {
+	if !p.excused {
+		g.trial.Add(failed)
+	}
+	if !failed || g.answersFor(p) {
 		return outcome
 	}
 	return message.OnTrial(g.version(), outcome)
+}
+
+// answersFor reports whether a failure in the process is the job's, not the
+// version's. What dies with a candidate is the version's, even if it is promoted
+// before that is reported. The fleet is locked.
+func (g *generation) answersFor(p *process) bool {
+	switch {
+	case p.excused:
+		return g.role != rejected
+	case p.lost && p.lostAs == candidate:
+		return false
+	}
+	return g.role == serving || g.role == retired
 }

@@ -211,12 +211,15 @@ type report struct {
 	mu          sync.Mutex
 	checkpoints []string
 	logged      []job.LogLine
+	begun       atomic.Int32
 	finished    atomic.Int32
 }
 
 func newReport() *report {
 	return &report{done: make(chan job.Outcome, 10), told: make(chan json.RawMessage, 10)}
 }
+
+func (r *report) Began() { r.begun.Add(1) }
 
 func (r *report) Finished(o job.Outcome) {
 	r.finished.Add(1)

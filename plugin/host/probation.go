@@ -49,7 +49,7 @@ func (f *fleet) reconsider() {
 	f.endProbation()
 	f.mu.Lock()
 	g := f.current
-	fails := g.role == serving && g.breaker.broken()
+	fails := g.keepsFailing()
 	version, lastError := g.version(), f.lastError
 	f.mu.Unlock()
 	if f.before == nil || !fails {

@@ -43,6 +43,13 @@ type process struct {
 	// inFlight counts reserved slots; guarded by the fleet.
 	inFlight int
 	bounded  bounded
+	// lost says that the process has gone from those that are up, and lostAs
+	// what its generation was then; guarded by the fleet.
+	lost   bool
+	lostAs role
+	// excused says that its death does not end the trial that it fell into;
+	// guarded by the fleet.
+	excused bool
 
 	mu         sync.Mutex
 	attempts   map[uint64]*attempt
@@ -135,7 +142,7 @@ func (p *process) serve() error {
 	crew.Go(p.relayOutput)
 
 	cause := p.watch()
-	p.gen.remove(p)
+	p.gen.lose(p, cause)
 	if cause == nil {
 		p.letGo()
 	}
@@ -211,6 +218,7 @@ func (p *process) whyReceiveEnded() error {
 	if p.idling() {
 		return nil
 	}
+	p.gen.remove(p)
 	select {
 	case <-p.child.Gone():
 		return p.whyGone()

@@ -49,7 +49,7 @@ func (f *fleet) swap(p plan) job.PluginSwap {
 	}
 	if err == nil {
 		before := f.keep(p.trigger)
-		if err = f.promote(g); err == nil && p.trigger != job.SwapByRestart {
+		if err = f.takeOver(ctx, g); err == nil && p.trigger != job.SwapByRestart {
 			before, f.before = f.before, before
 		}
 		before.forget()
@@ -189,9 +189,9 @@ const (
 
 // try gives the candidate its share of the starts for a period.
 func (f *fleet) try(ctx context.Context, g *generation, period time.Duration) error {
-	f.setOnTrial(g, true)
+	version := f.setOnTrial(g, true)
 	defer f.setOnTrial(g, false)
-	f.log.Info("plugin version on trial", "version", g.manifest.Version, "digest", g.binary.Digest, "period", period)
+	f.log.Info("plugin version on trial", "version", version.Version, "digest", version.Digest, "period", period)
 	looks := time.NewTicker(max(period/looksAPeriod, time.Millisecond))
 	defer looks.Stop()
 	begun := time.Now()
@@ -217,13 +217,28 @@ func (f *fleet) try(ctx context.Context, g *generation, period time.Duration) er
 	}
 }
 
-func (f *fleet) setOnTrial(g *generation, on bool) {
+func (f *fleet) setOnTrial(g *generation, on bool) job.PluginVersion {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.onTrial, f.due = on, 1
 	if on {
 		g.trial, f.current.trial = trial.Tally{}, trial.Tally{}
 	}
+	return g.version()
+}
+
+// provenBy is how many successes a candidate must have on its trial for a death of
+// a process to be the doing of a job, as it may be on any version.
+const provenBy = 3
+
+// excuses reports whether a death of a candidate does not speak against it: one,
+// after it has proved that it can do its work. The fleet is locked.
+func (f *fleet) excuses(g *generation) bool {
+	if !f.onTrial || g.excused || g.trial.Ended-g.trial.Failed < provenBy {
+		return false
+	}
+	g.excused = true
+	return true
 }
 
 // verdict returns what speaks against a candidate on trial, and whether it is too
@@ -244,16 +259,31 @@ func (f *fleet) verdict(g *generation, odds float64) (unsure bool, err error) {
 	return trial.Unsure(g.trial), nil
 }
 
+// takeOver promotes the candidate as soon as all its processes are up.
+func (f *fleet) takeOver(ctx context.Context, g *generation) error {
+	for {
+		if err := f.await(ctx, g, g.config.Processes); err != nil {
+			return err
+		}
+		if promoted, err := f.promote(g); promoted || err != nil {
+			return err
+		}
+	}
+}
+
 // promote lets the candidate serve, in one step with the retirement of its
-// predecessor.
-func (f *fleet) promote(g *generation) error {
+// predecessor; not while a process of it is missing.
+func (f *fleet) promote(g *generation) (promoted bool, err error) {
 	h := f.host
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if g.fault != nil {
-		return g.fault
+		return false, g.fault
+	}
+	if len(g.live) < g.config.Processes {
+		return false, nil
 	}
 	if f.current.role == serving {
 		f.retire(f.current, retired)
@@ -261,7 +291,7 @@ func (f *fleet) promote(g *generation) error {
 	g.role = serving
 	f.current, f.next, f.manifest = g, nil, g.manifest
 	h.claimTypes(f)
-	return nil
+	return true, nil
 }
 
 // reject has a candidate finish what it has.

@@ -31,6 +31,10 @@ type Run interface {
 // Reporter hears of an attempt from its handler process. The methods are
 // called one after another, and must not block.
 type Reporter interface {
+	// Began is called for an attempt that must be alone, before all others:
+	// its process is up, and its time begins. It is not called for the rest,
+	// whose process is up when they are started, nor when no process came up.
+	Began()
 	// Finished is called exactly once, as the last of them: with the
 	// handler's outcome, or with Crash when its process died.
 	Finished(Outcome)

@@ -69,6 +69,8 @@ func (r *refill) Progress(json.RawMessage)   {}
 func (r *refill) Checkpoint(json.RawMessage) {}
 func (r *refill) Log(job.LogLine)            {}
 
+func (r *refill) Began() {}
+
 func (r *refill) Finished(outcome job.Outcome) {
 	if outcome.Kind != job.Success {
 		panic(outcome.Message)

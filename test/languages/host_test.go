@@ -98,6 +98,8 @@ type report struct {
 	lines       []job.LogLine
 }
 
+func (r *report) Began() {}
+
 func (r *report) Finished(outcome job.Outcome) { r.ended <- outcome }
 
 func (r *report) Progress(value json.RawMessage) {

@@ -105,6 +105,7 @@ func run(t *testing.T, handlers *host.Host, payload string) job.Outcome {
 // reporter hands on how the attempt ends.
 type reporter chan job.Outcome
 
+func (r reporter) Began()                       {}
 func (r reporter) Finished(outcome job.Outcome) { r <- outcome }
 func (r reporter) Progress(json.RawMessage)     {}
 func (r reporter) Checkpoint(json.RawMessage)   {}

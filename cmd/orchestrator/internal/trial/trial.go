@@ -249,6 +249,9 @@ type reporter struct {
 
 var _ job.Reporter = (*reporter)(nil)
 
+// Began implements job.Reporter.
+func (r *reporter) Began() {}
+
 // Finished implements job.Reporter.
 func (r *reporter) Finished(outcome job.Outcome) { r.ended <- outcome }
 

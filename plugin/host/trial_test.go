@@ -1,0 +1,90 @@
+package host
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// onTrial starts version 1 of a plugin, and has version 2 tried for so long on all
+// of the work. The channel gets how the swap ends.
+func onTrial(t *testing.T, period time.Duration, flags ...string) (*testHost, <-chan job.PluginSwap) {
+	t.Helper()
+	v := newVersioned(t)
+	v.install("-version", "1")
+	config := v.config()
+	config.Watch, config.Canary = false, Canary{Share: 1, Period: period}
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 1)
+	v.install(append([]string{"-version", "2"}, flags...)...)
+	done := make(chan job.PluginSwap, 1)
+	go func() {
+		s, err := h.Swap(t.Context(), "plugin", false)
+		if err == nil {
+			done <- s
+		}
+	}()
+	h.awaitTrial()
+	return h, done
+}
+
+func (h *testHost) awaitTrial() {
+	h.t.Helper()
+	h.eventually(func() bool {
+		next := h.status("plugin").Candidate
+		return next != nil && next.State == job.CandidateOnTrial && len(next.PIDs) > 0
+	}, "the new version is on trial")
+}
+
+// A process that has closed its stream is given time to say why, and is cleared
+// away after that: the trial ends meanwhile.
+func TestADeadCandidateIsNotPromoted(t *testing.T) {
+	h, done := onTrial(t, 1500*time.Millisecond)
+	begun := time.Now()
+	_, bystander := h.begin("plugin", do("ignore"))
+	require.Equal(t, 1, h.status("plugin").Candidate.InFlight)
+	time.Sleep(1200*time.Millisecond - time.Since(begun))
+	_, guilty := h.begin("plugin", do("close-stream"))
+	s := <-done
+	require.Equal(t, job.SwapRolledBack, s.Result)
+	require.Contains(t, s.Reason, "stream closed")
+	for _, r := range []*report{bystander, guilty} {
+		outcome := h.outcome(r)
+		require.Equal(t, job.GivenBack, outcome.Kind)
+		require.Equal(t, CodeCanary, outcome.Code)
+	}
+}
+
+func TestAPoisonousJobDoesNotRollAGoodVersionBack(t *testing.T) {
+	h, done := onTrial(t, 1500*time.Millisecond)
+	for range 20 {
+		require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
+	}
+	_, bystander := h.begin("plugin", do("ignore"))
+	for _, outcome := range []job.Outcome{h.run("plugin", do("exit")), h.outcome(bystander)} {
+		require.Equal(t, job.Crash, outcome.Kind, "whoever was there is suspected")
+		require.Equal(t, 1, outcome.Company)
+	}
+	s := <-done
+	require.Equal(t, job.SwapPromoted, s.Result, s.Reason)
+	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
+	require.Equal(t, "2", h.status("plugin").Version)
+}
+
+func TestTheSecondDeathOnTrialRollsBackAndIsNotCharged(t *testing.T) {
+	h, done := onTrial(t, time.Minute)
+	for range provenBy {
+		require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
+	}
+	require.Equal(t, job.Crash, h.run("plugin", do("exit")).Kind)
+	h.awaitTrial()
+	outcome := h.run("plugin", do("exit"))
+	require.Equal(t, job.GivenBack, outcome.Kind)
+	require.Equal(t, CodeCanary, outcome.Code)
+	s := <-done
+	require.Equal(t, job.SwapRolledBack, s.Result)
+	require.Contains(t, s.Reason, "exit status 3")
+}
