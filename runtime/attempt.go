@@ -239,13 +239,17 @@ func (a *attempt) report(outcome job.Outcome) {
 }
 
 // attribute names the true cause of a handler's death: one that we killed did
-// not crash.
+// not crash. One that died by itself after its time was up did, or others in its
+// process: it must not be cleared by a timeout.
 func (a *attempt) attribute(outcome job.Outcome) job.Outcome {
 	if outcome.Kind != job.Crash || a.stopped == "" {
 		return outcome
 	}
 	switch a.stopped {
 	case job.CancelTimeout:
+		if !outcome.Killed {
+			return outcome
+		}
 		outcome.Kind = job.Timeout
 		outcome.Message = "ran longer than " + a.claimed.Timeout.String() + ", ignored its cancel and was killed"
 	case job.CancelRequested:

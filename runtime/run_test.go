@@ -57,7 +57,7 @@ func (r *run) end(outcome job.Outcome) job.Outcome {
 	defer r.mu.Unlock()
 	r.ended = true
 	if r.kills > 0 {
-		return job.Outcome{Kind: job.Crash, Code: "killed", Message: "signal: killed"}
+		return job.Outcome{Kind: job.Crash, Code: "killed", Message: "signal: killed", Killed: true}
 	}
 	return outcome
 }

@@ -30,7 +30,26 @@ func TestAHandlerThatIgnoresItsTimeoutIsKilledBeforeTheJobIsRetried(t *testing.T
 	lived := timedOut.EndedAt.Sub(timedOut.ClaimedAt)
 	require.GreaterOrEqual(t, lived, 150*time.Millisecond, "its time and the grace")
 	require.Equal(t, 2, charged(t, db, id))
+	require.Equal(t, []bool{false, true}, []bool{first.Alone, s.started()[1].Alone}, "it takes no others along again")
+	require.Zero(t, ask[int](t, db, "select crashes from jobs"), "cleared")
 	requireSettled(t, db)
+}
+
+// Others are in the process, and one of them may be to blame.
+func TestAProcessThatDiesByItselfAfterATimeoutHasCrashed(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	id := given(t, db, lasting(50*time.Millisecond))
+	s := supervise(t, playing("p", 2, inTurn(func(r *run) job.Outcome {
+		<-r.stopped
+		return job.Outcome{Kind: job.Crash, Message: "signal: segmentation fault", Company: 1}
+	}, succeeds), echo))
+	launch(t, db, s, graceful(aLongTime))
+	awaitState(t, db, id, job.Succeeded)
+	require.Equal(t, []job.OutcomeKind{job.Suspected, job.Success}, outcomes(t, db, id))
+	require.Contains(t, attempts(t, db, id)[0].Error, "segmentation fault")
+	require.True(t, s.started()[1].Alone)
+	require.Equal(t, 1, charged(t, db, id))
 }
 
 func TestAHandlerThatStopsAtItsTimeoutIsNotKilled(t *testing.T) {

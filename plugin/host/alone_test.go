@@ -118,7 +118,8 @@ func TestACrashTellsHowManyWereInTheProcess(t *testing.T) {
 	outcome := h.outcome(killed)
 	require.Equal(t, job.Crash, outcome.Kind)
 	require.Zero(t, outcome.Company, "it is known whose fault it was")
-	require.Equal(t, job.Interrupted, h.outcome(bystander).Kind)
+	require.True(t, outcome.Killed)
+	require.Equal(t, job.GivenBack, h.outcome(bystander).Kind)
 }
 
 func TestWhatAnAttemptIsToldBeforeItsProcessIsUpCounts(t *testing.T) {

@@ -43,7 +43,7 @@ func (a *attempt) Cancel(reason job.CancelReason) {
 }
 
 // Kill ends the process group that the attempt runs in. The other attempts in it
-// end as Interrupted: they are not to blame.
+// are given back: they are not to blame, and their owner did not vanish.
 func (a *attempt) Kill() {
 	p := a.process
 	p.mu.Lock()

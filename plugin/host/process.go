@@ -295,10 +295,10 @@ func (p *process) abandon(cause error) {
 	}
 	if errors.Is(cause, errKilled) {
 		// It is known whose fault it was.
-		outcome.Company = 0
+		outcome.Company, outcome.Killed = 0, true
 	}
 	bystander := job.Outcome{
-		Kind:    job.Interrupted,
+		Kind:    job.GivenBack,
 		Message: fmt.Sprintf("plugin %s, pid %d: killed because of another attempt", p.gen.config.Name, p.child.PID()),
 	}
 	endings := make([]ending, 0, len(left))

@@ -21,9 +21,9 @@ type Standing struct {
 	MaxAttempts int
 	// Interruptions is how often an owner vanished under the job before.
 	Interruptions int
-	// Crashes is how many processes had died under the job since an attempt at
-	// it came to another end. It is suspected, and not charged, by the first of
-	// them only: from then on it runs alone.
+	// Crashes is how many processes had died under the job, or had to be killed
+	// because of it, since an attempt at it came to another end. It is suspected,
+	// and not charged, by the first of them only: from then on it runs alone.
 	Crashes int
 	// MaxCrashes is how many of them make it dead; at least 1.
 	MaxCrashes int
@@ -121,7 +121,10 @@ func (d Decision) Reason(outcome Outcome) string {
 // the job: were the suspicion dropped, a job could bring down one process after
 // another, uncharged.
 func (at Standing) crashesAfter(outcome Outcome) int {
-	if outcome.Code == CodeNoProcess && outcome.Kind == Timeout {
+	switch {
+	case outcome.Kind == Timeout && outcome.Killed:
+		return at.Crashes + 1 // so that it takes no neighbours along the next time
+	case outcome.Kind == Timeout && outcome.Code == CodeNoProcess:
 		return at.Crashes
 	}
 	switch outcome.Kind {

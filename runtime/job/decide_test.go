@@ -58,6 +58,9 @@ func TestDecide(t *testing.T) {
 		{"so does a failure", guilty, ended(job.Failure), job.Decision{To: job.Retry, Kind: job.Failure, Delay: 2 * time.Second, Attempt: 2}},
 		{"so does a timeout", guilty, ended(job.Timeout), job.Decision{To: job.Retry, Kind: job.Timeout, Delay: 2 * time.Second, Attempt: 2}},
 		{"not one before any process was up", guilty, job.Outcome{Kind: job.Timeout, Code: job.CodeNoProcess}, job.Decision{To: job.Retry, Kind: job.Timeout, Delay: 2 * time.Second, Attempt: 2, Crashes: 2}},
+		{"a timeout that took a kill has the next attempt run alone", first, killed(), job.Decision{To: job.Retry, Kind: job.Timeout, Delay: time.Second, Attempt: 1, Crashes: 1}},
+		{"and does not clear a suspect", guilty, killed(), job.Decision{To: job.Retry, Kind: job.Timeout, Delay: 2 * time.Second, Attempt: 2, Crashes: 3}},
+		{"a timeout that took a kill at the last attempt", last, killed(), job.Decision{To: job.Dead, Kind: job.Timeout, Attempt: 4, Crashes: 1}},
 		{"so does a snooze", guilty, wishing(job.Snoozed, soon), job.Decision{To: job.Retry, Kind: job.Snoozed, Delay: soon, Attempt: 1}},
 		{"a suspect that is given back stays one", guilty, ended(job.GivenBack), job.Decision{To: job.Queued, Kind: job.GivenBack, Attempt: 1, Crashes: 2}},
 		{"a suspect that is interrupted stays one", suspect, ended(job.Interrupted), job.Decision{To: job.Queued, Kind: job.Interrupted, Interruptions: 1, Crashes: 1}},
@@ -132,7 +135,7 @@ func TestEveryDecisionKeepsTheRules(t *testing.T) {
 // Whatever befalls a job, as long as neither its handler nor its worker asks for
 // another attempt, it comes to its end within so many.
 func TestNoJobIsTriedForEver(t *testing.T) {
-	blows := []job.Outcome{ended(job.Failure), ended(job.Crash), together(3), ended(job.Interrupted), ended(job.LeaseExpired), ended(job.Timeout)}
+	blows := []job.Outcome{ended(job.Failure), ended(job.Crash), together(3), ended(job.Interrupted), ended(job.LeaseExpired), ended(job.Timeout), killed()}
 	const most = 3
 	// An attempt that is not charged is an interruption or a first crash with
 	// others; before the next such crash something is charged.
@@ -246,6 +249,9 @@ func standings() []job.Standing {
 }
 
 func ended(kind job.OutcomeKind) job.Outcome { return job.Outcome{Kind: kind} }
+
+// killed is the end of an attempt that had to be killed after its time.
+func killed() job.Outcome { return job.Outcome{Kind: job.Timeout, Killed: true} }
 
 // together is the end of an attempt whose process died with others in it.
 func together(company int) job.Outcome { return job.Outcome{Kind: job.Crash, Company: company} }

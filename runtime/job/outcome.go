@@ -66,4 +66,8 @@ type Outcome struct {
 	// Company, for Crash, is how many other attempts were in the process that
 	// died; with 0 only this one can be to blame.
 	Company int
+	// Killed, for Crash and for the Timeout that it may turn out to be, says that
+	// the process was killed because of this attempt (Run.Kill), and did not die
+	// by itself.
+	Killed bool
 }
