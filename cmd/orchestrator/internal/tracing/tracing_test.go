@@ -1,0 +1,202 @@
+package tracing
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-jobs/holdfast/test/collector"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// begin starts tracing to the target. How many spans were sent and dropped is
+// returned by counted.
+func begin(t *testing.T, target Target, ratio float64) (traces *Tracing, counted func() map[string]int64) {
+	t.Helper()
+	reader := sdkmetric.NewManualReader()
+	traces, err := Start(t.Context(), Config{
+		Target: target, Ratio: ratio, Worker: "test/1", Version: "v1",
+		Meter: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test"), Log: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	return traces, func() map[string]int64 {
+		var all metricdata.ResourceMetrics
+		require.NoError(t, reader.Collect(context.Background(), &all))
+		counts := make(map[string]int64)
+		for _, scope := range all.ScopeMetrics {
+			for _, m := range scope.Metrics {
+				for _, point := range m.Data.(metricdata.Sum[int64]).DataPoints {
+					reason, _ := point.Attributes.Value("reason")
+					counts[m.Name+" "+reason.AsString()] += point.Value
+				}
+			}
+		}
+		return counts
+	}
+}
+
+func end(t *testing.T, traces *Tracing, within time.Duration) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	return traces.Close(ctx)
+}
+
+func TestSpansReachACollector(t *testing.T) {
+	spans := collector.Start(t)
+	for _, target := range []Target{
+		{Endpoint: spans.GRPC, Protocol: GRPC}, {Endpoint: spans.HTTP, Protocol: HTTP}, {Endpoint: spans.HTTP + "/v1/traces", Protocol: HTTP},
+	} {
+		traces, counted := begin(t, target, 1)
+		before := len(spans.Spans())
+		const n = 3 * sendSpans / 2
+		for range n {
+			_, span := traces.Tracer().Start(t.Context(), "one")
+			span.End()
+		}
+		require.NoError(t, end(t, traces, time.Minute))
+		require.Len(t, spans.Spans(), before+n)
+		require.Equal(t, map[string]int64{
+			"holdfast.spans.sent ": n, "holdfast.spans.dropped queue_full": 0, "holdfast.spans.dropped not_sent": 0,
+		}, counted())
+	}
+	last := spans.Spans()[0]
+	require.Equal(t, "holdfast", last.Resource["service.name"])
+	require.Equal(t, "test/1", last.Resource["service.instance.id"])
+	require.Equal(t, "v1", last.Resource["service.version"])
+}
+
+// blackHole takes connections, and never reads from them or answers.
+func blackHole(t *testing.T) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var accepting sync.WaitGroup
+	accepting.Go(func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			defer connection.Close()
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		accepting.Wait()
+	})
+	return "http://" + listener.Addr().String()
+}
+
+func TestNobodyWaitsForACollectorThatIsGone(t *testing.T) {
+	for name, endpoint := range map[string]string{"never answers": blackHole(t), "nobody listens": "http://127.0.0.1:1"} {
+		for _, protocol := range []string{GRPC, HTTP} {
+			t.Run(name+" "+protocol, func(t *testing.T) {
+				traces, counted := begin(t, Target{Endpoint: endpoint, Protocol: protocol}, 1)
+				const n = 3 * queueSpans
+				began := time.Now()
+				for range n {
+					_, span := traces.Tracer().Start(t.Context(), "one")
+					span.End()
+				}
+				require.Less(t, time.Since(began), 10*time.Second, "whoever ends a span does not wait")
+				counts := counted()
+				require.GreaterOrEqual(t, counts["holdfast.spans.dropped queue_full"]+counts["holdfast.spans.dropped not_sent"],
+					int64(n-queueSpans-2*sendSpans))
+				began = time.Now()
+				_ = end(t, traces, 300*time.Millisecond)
+				require.Less(t, time.Since(began), 5*time.Second)
+				counts = counted()
+				require.Zero(t, counts["holdfast.spans.sent "])
+				require.Equal(t, int64(n), counts["holdfast.spans.dropped queue_full"]+counts["holdfast.spans.dropped not_sent"], "all are counted")
+				_, span := traces.Tracer().Start(t.Context(), "too late")
+				span.End()
+			})
+		}
+	}
+}
+
+func TestTheSamplerFollowsTheParentElseTheRatio(t *testing.T) {
+	traces, _ := begin(t, Target{Endpoint: "http://127.0.0.1:1", Protocol: HTTP}, 0.25)
+	defer func() { _ = end(t, traces, time.Millisecond) }()
+	sampled := 0
+	for range 4000 {
+		_, span := traces.Tracer().Start(t.Context(), "root")
+		if span.SpanContext().IsSampled() {
+			sampled++
+		}
+	}
+	require.InDelta(t, 1000, sampled, 200)
+	for _, flags := range []trace.TraceFlags{0, trace.FlagsSampled} {
+		parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: flags, Remote: true})
+		_, span := traces.Tracer().Start(trace.ContextWithRemoteSpanContext(t.Context(), parent), "child")
+		require.Equal(t, flags.IsSampled(), span.SpanContext().IsSampled())
+	}
+}
+
+func TestWithoutACollectorThereIsNoTracer(t *testing.T) {
+	traces, err := Start(t.Context(), Config{Meter: noop.Meter{}, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	require.Nil(t, traces.Tracer())
+	require.NoError(t, traces.Close(t.Context()))
+}
+
+func TestWhereSpansGo(t *testing.T) {
+	for name, c := range map[string]struct {
+		endpoint, protocol, headers string
+		environment                 map[string]string
+		want                        Target
+		err                         string
+	}{
+		"nowhere": {want: Target{Protocol: GRPC, Headers: map[string]string{}}},
+		"to the endpoint": {
+			endpoint: "http://c:4317", headers: "a=b, c = d=e,",
+			want: Target{Endpoint: "http://c:4317", Protocol: GRPC, Headers: map[string]string{"a": "b", "c": "d=e"}},
+		},
+		"by the environment": {
+			environment: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"},
+			want:        Target{FromEnvironment: true, Protocol: HTTP, Headers: map[string]string{}},
+		},
+		"by the environment, over gRPC": {
+			environment: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://c", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
+			want:        Target{FromEnvironment: true, Protocol: GRPC, Headers: map[string]string{}},
+		},
+		"the settings win": {
+			endpoint: "https://c", protocol: "http",
+			environment: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://d", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
+			want:        Target{Endpoint: "https://c", Protocol: HTTP, Headers: map[string]string{}},
+		},
+		"the environment says no": {
+			environment: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "OTEL_SDK_DISABLED": "true"},
+			want:        Target{Protocol: GRPC, Headers: map[string]string{}},
+		},
+		"no URL":      {endpoint: "localhost:4317", err: `endpoint: "localhost:4317" is no URL such as http://localhost:4317`},
+		"no protocol": {protocol: "udp", err: `protocol: "udp" is neither grpc nor http`},
+		"no header":   {headers: "secret", err: "headers: write name=value, parted by commas"},
+		"JSON is not sent": {
+			environment: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"},
+			err:         `protocol: OTEL_EXPORTER_OTLP_PROTOCOL is "http/json"; spans are sent by grpc or http/protobuf`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := NewTarget(c.endpoint, c.protocol, c.headers, func(name string) string { return c.environment[name] })
+			if c.err != "" {
+				require.EqualError(t, err, c.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		})
+	}
+}
