@@ -72,10 +72,15 @@ var (
 	doctorSettingsSQL   = statement("doctor_settings")
 )
 
+// statementNames are those of the statements, by their text, and of what the driver
+// sends by itself.
+var statementNames = map[string]string{"begin": "begin", "commit": "commit", "rollback": "rollback"}
+
 func statement(name string) string {
 	text, err := files.ReadFile("sql/" + name + ".sql")
 	if err != nil {
 		panic("store: " + err.Error()) // a build without the file cannot work at all
 	}
+	statementNames[string(text)] = name
 	return string(text)
 }

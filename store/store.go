@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Config says how to reach the database.
@@ -17,6 +18,9 @@ type Config struct {
 	// least 2. Heartbeats have heartbeatConnections of their own on top, and
 	// one more connection listens for hints.
 	MaxConnections int32
+	// Tracer makes spans of the statements that are run within a span; nil for
+	// none.
+	Tracer trace.Tracer
 }
 
 const heartbeatConnections = 2
@@ -55,11 +59,11 @@ type Store struct {
 // Open connects to the database and checks that it answers. The schema is
 // taken as given; see package migrations.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	work, err := openPool(ctx, cfg.URL, "holdfast", max(cfg.MaxConnections, 2))
+	work, err := openPool(ctx, cfg.URL, "holdfast", max(cfg.MaxConnections, 2), cfg.Tracer)
 	if err != nil {
 		return nil, err
 	}
-	heartbeats, err := openPool(ctx, cfg.URL, "holdfast heartbeat", heartbeatConnections)
+	heartbeats, err := openPool(ctx, cfg.URL, "holdfast heartbeat", heartbeatConnections, nil)
 	if err != nil {
 		work.Close()
 		return nil, err
@@ -72,7 +76,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-func openPool(ctx context.Context, url, name string, connections int32) (*pgxpool.Pool, error) {
+func openPool(ctx context.Context, url, name string, connections int32, tracer trace.Tracer) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("read database URL: %w", err)
@@ -81,6 +85,9 @@ func openPool(ctx context.Context, url, name string, connections int32) (*pgxpoo
 	cfg.MaxConnLifetime = time.Hour
 	cfg.MaxConnLifetimeJitter = 10 * time.Minute
 	cfg.ConnConfig.ConnectTimeout = connectTimeout
+	if tracer != nil {
+		cfg.ConnConfig.Tracer = queries{tracer}
+	}
 	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
 	for name, value := range sessionSettings {
 		cfg.ConnConfig.RuntimeParams[name] = value

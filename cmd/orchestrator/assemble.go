@@ -16,7 +16,6 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/meter"
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/tracing"
 	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/runtime"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -73,8 +72,20 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 	if err != nil {
 		return nil, err
 	}
-	ledger, err := store.Open(ctx, store.Config{URL: url.reveal(), MaxConnections: cfg.Database.MaxConnections})
+	identity := runtime.NewWorker(cfg.Worker.ID)
+	meters, err := meter.New(meter.Identity{Worker: identity.ID, Version: thisBuild().Version}, log)
 	if err != nil {
+		return nil, err
+	}
+	traces, err := cfg.Tracing.start(ctx, environ, identity.ID, meters.Meter(), log)
+	if err != nil {
+		return nil, err
+	}
+	ledger, err := store.Open(ctx, store.Config{
+		URL: url.reveal(), MaxConnections: cfg.Database.MaxConnections, Tracer: traces.Tracer(),
+	})
+	if err != nil {
+		closeTracing(traces, log)
 		return nil, err
 	}
 	settings := host.DefaultSettings(socketDir(cfg.Handlers), log)
@@ -84,26 +95,16 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 	handlers, err := host.Start(ctx, settings, plugins)
 	if err != nil {
 		ledger.Close()
+		closeTracing(traces, log)
 		return nil, err
 	}
-	var traces *tracing.Tracing
 	parts := &assembly{close: func() {
 		closePlugins(handlers, log)
-		closeTracing(traces, log)
 		ledger.Close()
+		closeTracing(traces, log)
 	}}
 	awaitPlugins(ctx, handlers)
 
-	identity := runtime.NewWorker(cfg.Worker.ID)
-	meters, err := meter.New(meter.Identity{Worker: identity.ID, Version: thisBuild().Version}, log)
-	if err != nil {
-		parts.close()
-		return nil, err
-	}
-	if traces, err = cfg.Tracing.start(ctx, environ, identity.ID, meters.Meter(), log); err != nil {
-		parts.close()
-		return nil, err
-	}
 	parts.prometheus, parts.observe, parts.tracer = meters.Handler(), meters.Request, traces.Tracer()
 	worker, err := runtime.New(runtime.Config{
 		Worker:      identity,

@@ -6,14 +6,19 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 
+	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/runtime/spans"
+	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/collector"
 	"github.com/holdfast-jobs/holdfast/test/rig"
@@ -64,8 +69,16 @@ func (s *stage) story(t *testing.T, id string, count int, name string) []collect
 		}
 		return len(collector.Named(story, "POST /jobs")) == 1 && len(collector.Named(story, name)) == count
 	})
+	for _, span := range s.spans.Spans() {
+		for key := range span.Attributes {
+			require.Contains(t, known, attribute.Key(key), span.Name)
+		}
+	}
 	return story
 }
+
+// known are the attributes that the documentation lists.
+var known = slices.Concat(api.SpanAttributes(), store.SpanAttributes(), spans.Attributes())
 
 // process is the one span of the attempt.
 func process(t *testing.T, story []collector.Span, attempt int64) collector.Span {
@@ -265,10 +278,10 @@ func TestTheTraceOfAJobThatIsCanceledWhileItRuns(t *testing.T) {
 func TestEachJobOfABatchHasATraceOfItsOwn(t *testing.T) {
 	s := traced(t)
 	one := `{"jobType":"TRACE","payload":{}}`
-	for name, batch := range map[string]struct{ path, body, media string }{
-		"whole": {"/jobs/batch", "[" + one + "," + one + "," + one + "]", "application/json"},
-		"each":  {"/jobs/batch?atomic=false", "[" + one + "," + one + "," + one + "]", "application/json"},
-		"lines": {"/jobs/batch?atomic=false", one + "\n" + one + "\n" + one + "\n", "application/x-ndjson"},
+	for name, batch := range map[string]struct{ path, body, media, within string }{
+		"whole": {"/jobs/batch", "[" + one + "," + one + "," + one + "]", "application/json", "  postgresql begin\n  postgresql submit_unkeyed\n  postgresql commit\n"},
+		"each":  {"/jobs/batch?atomic=false", "[" + one + "," + one + "," + one + "]", "application/json", ""},
+		"lines": {"/jobs/batch?atomic=false", one + "\n" + one + "\n" + one + "\n", "application/x-ndjson", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := hex.EncodeToString([]byte("the client  " + name)[:16])
@@ -290,13 +303,13 @@ func TestEachJobOfABatchHasATraceOfItsOwn(t *testing.T) {
 				runs = nil
 				ofRequest = collector.OfTrace(all, client)
 				for _, send := range collector.Named(all, "send TRACE") {
-					if len(ofRequest) == 1 && len(send.Links) == 1 && send.Links[0].Span == ofRequest[0].ID {
+					if len(ofRequest) > 0 && len(send.Links) == 1 && send.Links[0].Span == ofRequest[0].ID {
 						runs = append(runs, collector.Named(collector.OfTrace(all, send.Trace), "process TRACE")...)
 					}
 				}
 				return len(runs) == 3
 			})
-			require.Equal(t, "POST /jobs/batch\n", collector.Tree(ofRequest, "00000000000000aa"))
+			require.Equal(t, "POST /jobs/batch\n"+batch.within, collector.Tree(ofRequest, "00000000000000aa"))
 			require.Less(t, ofRequest[0].End.Sub(ofRequest[0].Start), patience)
 			traces := make(map[string]bool)
 			for _, run := range runs {

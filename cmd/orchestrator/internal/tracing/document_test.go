@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/runtime/spans"
+	"github.com/holdfast-jobs/holdfast/store"
 )
 
 // documented returns the first column of the table in the documentation that has
@@ -31,7 +31,7 @@ func documented(t *testing.T, heading string) []string {
 
 func TestTheDocumentationListsAllAttributes(t *testing.T) {
 	var known []string
-	for _, key := range append([]attribute.Key(api.SpanAttributes()), spans.Attributes()...) {
+	for _, key := range slices.Concat(api.SpanAttributes(), store.SpanAttributes(), spans.Attributes()) {
 		known = append(known, string(key))
 	}
 	slices.Sort(known)

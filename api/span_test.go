@@ -1,0 +1,83 @@
+package api_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+func TestRequestsThatAreAboutJobsHaveSpans(t *testing.T) {
+	for name, c := range map[string]struct {
+		method, path, body string
+		given              func(*ledger)
+		headers            []string
+		span               string // empty for none
+		status             int64
+		code               codes.Code
+	}{
+		"submit":         {method: "POST", path: "/jobs", body: minimal, span: "POST /jobs", status: 202},
+		"refused":        {method: "POST", path: "/jobs", body: `{}`, span: "POST /jobs", status: 422},
+		"unavailable":    {method: "POST", path: "/jobs", body: minimal, given: failing(job.ErrUnavailable), span: "POST /jobs", status: 503, code: codes.Error},
+		"broken":         {method: "POST", path: "/jobs", body: minimal, given: func(l *ledger) { l.panics = "secret detail" }, span: "POST /jobs", code: codes.Error},
+		"get":            {method: "GET", path: known, given: jobIn(job.Queued), span: "GET /jobs/{id}", status: 200},
+		"head":           {method: "HEAD", path: known, given: jobIn(job.Queued), span: "HEAD /jobs/{id}", status: 200},
+		"not UTF-8":      {method: "GET", path: "/jobs/%ff", headers: []string{"User-Agent: \xff", "X-Forwarded-For: \xff"}, span: "GET /jobs/{id}", status: 422},
+		"list":           {method: "GET", path: "/jobs?tag=secret", span: "GET /jobs", status: 200},
+		"lines":          {method: "POST", path: "/jobs/batch?atomic=false", body: minimal, headers: ndjson, span: "POST /jobs/batch", status: 200},
+		"requeue many":   {method: "POST", path: "/dead-letter/retry", span: "POST /dead-letter/retry", status: 200},
+		"detail":         {method: "GET", path: inspected, given: busy, span: "GET /debug/jobs/{id}", status: 200},
+		"waits":          {method: "GET", path: known + "?wait=1ms", given: jobIn(job.Queued)},
+		"alive":          {method: "GET", path: "/healthz"},
+		"ready":          {method: "GET", path: "/readyz"},
+		"metrics":        {method: "GET", path: "/metrics"},
+		"workers":        {method: "GET", path: "/debug/workers"},
+		"types":          {method: "GET", path: "/job-types"},
+		"nothing":        {method: "GET", path: "/jobs/a/b/c"},
+		"no such method": {method: "PUT", path: "/jobs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			exporter := tracetest.NewInMemoryExporter()
+			provider := trace.NewTracerProvider(trace.WithSyncer(exporter))
+			defer func() { require.NoError(t, provider.Shutdown(context.Background())) }()
+			l := newLedger()
+			if c.given != nil {
+				c.given(l)
+			}
+			routes := api.New(api.Config{
+				Jobs: l, Operations: l, Log: slog.New(slog.DiscardHandler), Version: "test", Tracer: provider.Tracer(""),
+				MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: 10 * time.Second,
+			})
+			headers := append([]string{"traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, c.headers...)
+			send(routes, c.method, c.path, c.body, headers...)
+			told := exporter.GetSpans()
+			if c.span == "" {
+				require.Empty(t, told)
+				return
+			}
+			require.Len(t, told, 1)
+			require.Equal(t, c.span, told[0].Name)
+			require.Equal(t, c.code, told[0].Status.Code)
+			require.Equal(t, "b7ad6b7169203331", told[0].Parent.SpanID().String())
+			require.True(t, told[0].Parent.IsRemote())
+			attributes := make(map[string]any)
+			for _, attribute := range told[0].Attributes {
+				require.Contains(t, api.SpanAttributes(), attribute.Key)
+				require.NotContains(t, attribute.Value.String(), "secret")
+				attributes[string(attribute.Key)] = attribute.Value.AsInterface()
+			}
+			if c.status != 0 {
+				require.Equal(t, c.status, attributes["http.response.status_code"])
+			}
+			require.Equal(t, c.method, attributes["http.request.method"])
+		})
+	}
+}
