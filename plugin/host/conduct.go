@@ -137,13 +137,11 @@ func (f *fleet) restart() job.PluginSwap {
 func (f *fleet) disable() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.disabled {
+	f.disabled = true
+	if f.current.role != serving {
 		return
 	}
-	f.disabled = true
-	if f.current.role == serving {
-		f.retire(f.current, retired)
-	}
+	f.retire(f.current, retired)
 	f.log.Info("plugin disabled")
 	f.host.signal()
 }
@@ -151,9 +149,9 @@ func (f *fleet) disable() {
 // enable starts what stands under the configured path now. Its conductor does it.
 func (f *fleet) enable() error {
 	f.mu.Lock()
-	config, disabled := f.config, f.disabled
+	config, serves := f.config, f.current.role == serving
 	f.mu.Unlock()
-	if !disabled {
+	if serves {
 		return nil
 	}
 	binary, err := child.Pin(config.Path)

@@ -50,7 +50,9 @@ type fleet struct {
 	// next is the candidate; nil while there is none.
 	next *generation
 	// old are those that drain.
-	old      []*generation
+	old []*generation
+	// disabled says that the plugin is not to serve. Until its conductor comes
+	// to that, current still does.
 	disabled bool
 	// manifest is the one of the version that serves, or served last.
 	manifest *message.Manifest

@@ -49,7 +49,7 @@ func (h *Host) ordered(ctx context.Context, name string, do func(*fleet) job.Plu
 func (h *Host) Disable(ctx context.Context, name string) error {
 	f := h.roster.Load().byName[name]
 	if f != nil {
-		f.abandonSwap(errDisabling)
+		f.markDisabled()
 	}
 	return h.obeyed(ctx, name, func(f *fleet) error { f.disable(); return nil })
 }
@@ -74,12 +74,14 @@ func (h *Host) obeyed(ctx context.Context, name string, do func(*fleet) error) e
 	}
 }
 
-// abandonSwap breaks off the swap that is under way.
-func (f *fleet) abandonSwap(why error) {
+// markDisabled breaks off the swap that is under way, and those that wait before
+// the conductor comes to disable the plugin.
+func (f *fleet) markDisabled() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.disabled = true
 	if f.breakOff != nil {
-		f.breakOff(why)
+		f.breakOff(errDisabling)
 	}
 }
 

@@ -135,3 +135,51 @@ func TestAPluginCanBeRemovedAndAddedAgain(t *testing.T) {
 		require.Equal(t, job.Success, h.outcome(r).Kind)
 	}
 }
+
+// Somebody has asked for a swap twice; the second waits behind the trial of the
+// first.
+func TestDisablingDoesNotWaitForSwaps(t *testing.T) {
+	h, first := onTrial(t, time.Minute)
+	second := make(chan job.PluginSwap, 1)
+	go func() {
+		s, _ := h.Swap(t.Context(), "plugin", false)
+		second <- s
+	}()
+	f := h.fleet("plugin")
+	h.eventually(func() bool {
+		f.orders.mu.Lock()
+		defer f.orders.mu.Unlock()
+		return len(f.orders.waiting) == 1
+	}, "the second swap waits")
+	require.NoError(t, h.Disable(t.Context(), "plugin"))
+	for _, done := range []<-chan job.PluginSwap{first, second} {
+		s := <-done
+		require.Equal(t, job.SwapAbandoned, s.Result)
+		require.Equal(t, "the plugin was disabled", s.Reason)
+	}
+	require.Equal(t, job.PluginDisabled, h.status("plugin").State)
+	require.Empty(t, h.Pools())
+	require.NoError(t, h.Enable(t.Context(), "plugin"))
+	h.awaitUp("plugin", 1)
+	require.Equal(t, "2", h.status("plugin").Version)
+}
+
+func TestARestartDoesNotTryAgainWhatWasRolledBack(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	h := startHost(t, nil, v.config())
+	h.awaitUp("plugin", 1)
+	v.install("-version", "2", "-mode", "exit")
+	require.Equal(t, job.SwapRolledBack, h.awaitSwap(nil).Result)
+	restart, err := h.Restart(t.Context(), "plugin")
+	require.NoError(t, err)
+	require.Equal(t, job.SwapPromoted, restart.Result)
+	for range 20 { // for longer than a file must be still
+		require.Equal(t, job.Success, h.run("plugin", `{"do":"sleep","ms":20}`).Kind)
+	}
+	last := h.status("plugin").LastSwap
+	require.Equal(t, restart.BegunAt, last.BegunAt, "a swap nobody asked for: %s", last.Reason)
+
+	v.install("-version", "3")
+	require.Equal(t, job.SwapPromoted, h.awaitSwap(last).Result)
+}

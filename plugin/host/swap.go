@@ -61,8 +61,12 @@ func (f *fleet) swap(p plan) job.PluginSwap {
 	switch {
 	case s.Result == job.SwapAbandoned:
 		f.lookAfter = time.Now().Add(lookAgainAfter)
-	case g != nil:
+	case g != nil && p.trigger != job.SwapByRestart:
 		f.watched.Know(g.binary.Info())
+		f.spurned = ""
+		if err != nil {
+			f.spurned = s.To.Digest
+		}
 	}
 	return s
 }
@@ -110,6 +114,8 @@ func (f *fleet) nominate(p plan, s *job.PluginSwap) (*generation, error) {
 	f.lastSwap = &shown
 	f.log.Info("plugin swap begins", "trigger", string(p.trigger), "from_digest", s.From.Digest, "digest", binary.Digest)
 	switch {
+	case f.disabled && f.current.role == serving:
+		return g, abandoned{errDisabling}
 	case f.disabled:
 		return g, refused{errors.New("the plugin is disabled")}
 	case p.config.Checksum != "" && !strings.EqualFold(p.config.Checksum, binary.Digest):
@@ -325,9 +331,6 @@ func (f *fleet) endSwap(p plan, s job.PluginSwap, g *generation, err error) job.
 	shown := s
 	f.lastSwap, f.breakOff = &shown, nil
 	f.mu.Unlock()
-	if f.spurned = ""; s.Result == job.SwapRolledBack || s.Result == job.SwapRefused {
-		f.spurned = s.To.Digest
-	}
 	log := f.log.With("trigger", string(p.trigger), "result", string(s.Result), "took", s.EndedAt.Sub(s.BegunAt),
 		"from_version", s.From.Version, "from_digest", s.From.Digest, "version", s.To.Version, "digest", s.To.Digest)
 	if err != nil {
