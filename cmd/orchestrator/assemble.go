@@ -155,7 +155,7 @@ func pluginConfigs(handlers []handlerConfig, environ []string) ([]host.Config, e
 		}
 		plugins[i] = host.Config{
 			Name: h.Name, Path: h.Path, Args: h.Args, Env: environment,
-			Processes: *h.Processes, Concurrency: or(h.Concurrency, 0),
+			Processes: *h.Processes, Concurrency: or(h.Concurrency, 0), Alone: *h.Alone,
 			Limits: host.Limits{
 				MemoryBytes: uint64(or(h.Limits.Memory, 0)),
 				CPUs:        or(h.Limits.CPUs, 0),

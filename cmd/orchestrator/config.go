@@ -110,6 +110,7 @@ type handlerConfig struct {
 	Env         map[string]string `koanf:"env"`
 	Processes   *int              `koanf:"processes"`
 	Concurrency *int              `koanf:"concurrency"`
+	Alone       *int              `koanf:"alone"`
 	Limits      limitsConfig      `koanf:"limits"`
 	SHA256      string            `koanf:"sha256"`
 	User        string            `koanf:"user"`

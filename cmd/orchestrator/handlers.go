@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host"
 )
 
 // inherited are the variables that a handler gets from the orchestrator's
@@ -35,6 +37,9 @@ func (h *handlerConfig) finish(environ []string) error {
 	if h.Processes == nil {
 		h.Processes = new(1)
 	}
+	if h.Alone == nil {
+		h.Alone = new(host.DefaultAlone)
+	}
 	if h.Watch == nil {
 		h.Watch = new(true)
 	}
@@ -53,6 +58,8 @@ func (h *handlerConfig) finish(environ []string) error {
 		return fmt.Errorf("processes: %d is below 1", *h.Processes)
 	case h.Concurrency != nil && *h.Concurrency < 1:
 		return fmt.Errorf("concurrency: %d is below 1; leave it out for the handler's own wish", *h.Concurrency)
+	case *h.Alone < 1:
+		return fmt.Errorf("alone: %d is below 1; suspects would wait for ever", *h.Alone)
 	case h.Limits.CPUs != nil && !(*h.Limits.CPUs >= 0 && *h.Limits.CPUs <= 10_000):
 		return fmt.Errorf("limits.cpus: %v is not a number of processors, such as 0.5; 0 is no limit", *h.Limits.CPUs)
 	case h.Group != "" && h.User == "":

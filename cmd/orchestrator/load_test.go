@@ -121,6 +121,7 @@ func TestMistakesNameTheirKey(t *testing.T) {
 		{file: "handlers: [{name: x}]", want: "handlers.0.path: is empty"},
 		{file: "handlers: [{path: x}, {path: y/x}]", want: `handlers.1.name: "x" is taken`},
 		{file: "handlers: [{path: x, processes: 0}]", want: "handlers.0.processes: 0 is below 1"},
+		{file: "handlers: [{path: x, alone: 0}]", want: "handlers.0.alone: 0 is below 1"},
 		{file: "handlers: [{path: x, concurrency: 0}]", want: "handlers.0.concurrency: 0 is below 1"},
 		{file: "handlers: [{path: x, sha256: abc}]", want: "handlers.0.sha256"},
 		{file: "handlers: [{path: x, limits: {memory: 512}}]", want: "write a size with its unit"},

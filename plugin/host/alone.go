@@ -11,10 +11,6 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// maxAlone is how many attempts of a plugin can have a process of their own at
-// once. They are suspects: work for them must not take much from the others'.
-const maxAlone = 2
-
 // solo is an attempt that has a process of its own, or will. What it is told
 // before the process is up is kept: a cancel ends it, a lease is passed on.
 type solo struct {
@@ -41,7 +37,7 @@ func (f *fleet) startAlone(start *handlerv1.Start, a *job.Assignment, r job.Repo
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g := f.current
-	if g.role != serving || g.draining.Err() != nil || g.alone >= maxAlone || g.aloneBreaker.holding() {
+	if g.role != serving || g.draining.Err() != nil || g.alone >= f.config.Alone || g.aloneBreaker.holding() {
 		return nil, fmt.Errorf("plugin %s, a process of its own: %w", f.name, ErrNoSlot)
 	}
 	g.alone++

@@ -58,7 +58,7 @@ func TestAnAttemptAloneHasAProcessOfItsOwn(t *testing.T) {
 	who := identityOf(t, h.outcome(r))
 	require.NotEqual(t, shared, who.PID)
 	require.Equal(t, shared, identityOf(t, h.run("good", do("identity"))).PID)
-	h.eventually(func() bool { return !alive(who.PID) && h.freeAlone("good") == maxAlone }, "its process is gone")
+	h.eventually(func() bool { return !alive(who.PID) && h.freeAlone("good") == DefaultAlone }, "its process is gone")
 	require.Equal(t, []int{shared}, h.status("good").PIDs)
 	require.Zero(t, h.status("good").Restarts)
 }
@@ -66,15 +66,15 @@ func TestAnAttemptAloneHasAProcessOfItsOwn(t *testing.T) {
 func TestAFewAttemptsMayBeAloneAtOnceAndTakeNoSlots(t *testing.T) {
 	h := startHost(t, nil, misbehaving("good"))
 	h.awaitUp("good", 1)
-	require.Equal(t, maxAlone, h.freeAlone("good"))
+	require.Equal(t, DefaultAlone, h.freeAlone("good"))
 	var runs []job.Run
 	var reports []*report
-	for range maxAlone {
+	for range DefaultAlone {
 		run, r := h.beginAlone("good", `{"do":"sleep","ms":60000}`)
 		runs, reports = append(runs, run), append(reports, r)
 	}
 	require.Zero(t, h.freeAlone("good"))
-	require.Equal(t, maxAlone, h.status("good").Alone)
+	require.Equal(t, DefaultAlone, h.status("good").Alone)
 	require.Equal(t, DefaultConcurrency, h.free("good"))
 	one := assignment(`{}`)
 	one.Alone = true
@@ -84,7 +84,7 @@ func TestAFewAttemptsMayBeAloneAtOnceAndTakeNoSlots(t *testing.T) {
 		run.Cancel(job.CancelRequested)
 		require.Equal(t, job.CancelConfirmed, h.outcome(reports[i]).Kind)
 	}
-	h.eventually(func() bool { return h.freeAlone("good") == maxAlone }, "the places are free again")
+	h.eventually(func() bool { return h.freeAlone("good") == DefaultAlone }, "the places are free again")
 }
 
 func TestACrashAloneHarmsNobodyElse(t *testing.T) {
@@ -142,7 +142,7 @@ func TestWhatAnAttemptIsToldBeforeItsProcessIsUpCounts(t *testing.T) {
 
 	a, r := assignment(do("identity")), newReport()
 	a.Alone, a.LeaseFor = true, 10*time.Millisecond
-	h.eventually(func() bool { return h.freeAlone("slow") == maxAlone }, "the places are free again")
+	h.eventually(func() bool { return h.freeAlone("slow") == DefaultAlone }, "the places are free again")
 	run, err := h.Start("slow", a, r)
 	require.NoError(t, err)
 	run.Extend(time.Minute)
@@ -239,4 +239,20 @@ func TestAVersionThatServesIsNotLeftForSuspectsThatCannotBeAlone(t *testing.T) {
 	require.NotEqual(t, job.SwapByFailure, last.Trigger, last.Reason)
 	require.Equal(t, []int{pid}, h.status("plugin").PIDs)
 	require.False(t, h.fleet("plugin").current.breaker.broken())
+}
+
+func TestHowManyMayBeAloneIsConfiguredAndChangedWithoutASwap(t *testing.T) {
+	config := misbehaving("good")
+	config.Alone = 3
+	h := startHost(t, nil, config)
+	h.awaitUp("good", 1)
+	require.Equal(t, 3, h.freeAlone("good"))
+	pids := h.status("good").PIDs
+	config.Alone = 1
+	require.NoError(t, h.Reload([]Config{config}))
+	h.eventually(func() bool { return h.freeAlone("good") == 1 }, "fewer may be alone")
+	require.Equal(t, pids, h.status("good").PIDs)
+	require.Nil(t, h.status("good").LastSwap)
+	config.Alone = -1
+	require.ErrorContains(t, h.Reload([]Config{config}), "-1 attempts that may be alone are below zero")
 }

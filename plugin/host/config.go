@@ -30,7 +30,11 @@ type Config struct {
 	// Concurrency is how many attempts a process is given at once; 0 leaves
 	// it to the manifest, and to DefaultConcurrency where that has no wish.
 	Concurrency int
-	Limits      Limits
+	// Alone is how many attempts can have a process of their own at once, beside
+	// those: suspects, work for which must not take much from the others'. With 0
+	// none can.
+	Alone  int
+	Limits Limits
 	// Checksum is the SHA-256 of the binary in hex; empty for none. It is
 	// compared at every launch, on the file that is then executed.
 	Checksum string
@@ -68,6 +72,10 @@ type Limits struct {
 // DefaultProcesses is a bound on processes and threads that contains a fork bomb
 // and is beyond what handlers need.
 const DefaultProcesses = 1024
+
+// DefaultAlone is how many attempts can have a process of their own where nobody
+// says.
+const DefaultAlone = 2
 
 // DefaultConcurrency is how many attempts a process is given at once when
 // neither configuration nor manifest says.
@@ -216,6 +224,8 @@ func (c Config) check() error {
 		return fmt.Errorf("%d processes are configured, at least 1 is needed", c.Processes)
 	case c.Concurrency < 0:
 		return fmt.Errorf("concurrency %d is below zero", c.Concurrency)
+	case c.Alone < 0:
+		return fmt.Errorf("%d attempts that may be alone are below zero", c.Alone)
 	case !(c.Limits.CPUs >= 0):
 		return fmt.Errorf("%v cpus are below zero", c.Limits.CPUs)
 	case c.Canary.Share < 0 || c.Canary.Share > 1:
@@ -258,6 +268,6 @@ func absolute(c Config) Config {
 // launchesLike reports whether the processes are the same under either
 // configuration, as long as the file is.
 func (c Config) launchesLike(other Config) bool {
-	c.Watch, c.Canary = other.Watch, other.Canary
+	c.Watch, c.Canary, c.Alone = other.Watch, other.Canary, other.Alone
 	return reflect.DeepEqual(c, other)
 }

@@ -129,7 +129,7 @@ func (f *fleet) pool() (job.Pool, bool) {
 		p.addRoom(&pool)
 	}
 	if !g.aloneBreaker.holding() {
-		pool.FreeAlone = max(maxAlone-g.alone, 0)
+		pool.FreeAlone = max(f.config.Alone-g.alone, 0)
 	}
 	return pool, true
 }

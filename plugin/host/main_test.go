@@ -106,7 +106,7 @@ func testSettings(dir string, log io.Writer) Settings {
 // misbehaving configures the test plugin with one process, and with whatever a test
 // changes.
 func misbehaving(name string, args ...string) Config {
-	return Config{Name: name, Path: hostile, Args: args, Env: []string{"PATH=" + os.Getenv("PATH")}, Processes: 1}
+	return Config{Name: name, Path: hostile, Args: args, Env: []string{"PATH=" + os.Getenv("PATH")}, Processes: 1, Alone: DefaultAlone}
 }
 
 // startHost starts a host that is closed at the end of the test, and checks then
