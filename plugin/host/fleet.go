@@ -58,8 +58,8 @@ type fleet struct {
 	manifest *message.Manifest
 	// onTrial says that the candidate has a share of the starts, and due how
 	// many it is to be given now.
-	onTrial bool
-	due     float64
+	onTrial    bool
+	share, due float64
 	// breakOff ends the swap that is under way.
 	breakOff  context.CancelCauseFunc
 	lastSwap  *job.PluginSwap
@@ -102,7 +102,7 @@ func (f *fleet) reserve(jobType string) *process {
 	}
 	if chosen != nil {
 		chosen.take(jobType)
-		f.due = min(f.due+f.config.Canary.Share, 1)
+		f.due = min(f.due+f.share, 1)
 	}
 	return chosen
 }

@@ -187,10 +187,14 @@ const (
 )
 
 // The looks at a trial: so many on the way in each period, and so many periods at
-// most, for a version that has failed too seldom to tell what that means.
+// most, for a version that has failed too seldom to tell what that means. It gets
+// largerShare of the starts as long as that is so, and after the first quarter of
+// the period if few of its attempts have ended by then: what fails on a trial is
+// not charged, a bad version that is promoted is.
 const (
 	looksAPeriod = 10
 	longestTrial = 10
+	largerShare  = 0.5
 )
 
 // try gives the candidate its share of the starts for a period.
@@ -213,12 +217,15 @@ func (f *fleet) try(ctx context.Context, g *generation, period time.Duration) er
 		if took >= period {
 			odds = trial.Final
 		}
-		unsure, err := f.verdict(g, odds)
-		if err != nil {
+		unsure, err := f.verdict(g, odds, took >= period/4)
+		switch {
+		case err != nil:
 			return err
-		}
-		if took >= period && !(unsure && took < longestTrial*period) {
+		case took < period:
+		case !unsure:
 			return nil
+		case took >= longestTrial*period:
+			return f.doubt(g)
 		}
 	}
 }
@@ -226,7 +233,7 @@ func (f *fleet) try(ctx context.Context, g *generation, period time.Duration) er
 func (f *fleet) setOnTrial(g *generation, on bool) job.PluginVersion {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.onTrial, f.due = on, 1
+	f.onTrial, f.share, f.due = on, f.config.Canary.Share, 1
 	if on {
 		g.trial, f.current.trial = trial.Tally{}, trial.Tally{}
 	}
@@ -248,21 +255,40 @@ func (f *fleet) excuses(g *generation) bool {
 }
 
 // verdict returns what speaks against a candidate on trial, and whether it is too
-// early to tell.
-func (f *fleet) verdict(g *generation, odds float64) (unsure bool, err error) {
+// early to tell. Then the candidate is given more to do, and also if it is late
+// and little of it is known.
+func (f *fleet) verdict(g *generation, odds float64, late bool) (unsure bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if g.fault != nil {
 		return false, g.fault
 	}
-	others := f.current.trial
-	if others.Ended == 0 {
-		others = f.current.lifetime
-	}
+	others := f.othersLocked()
 	if trial.Worse(g.trial, others, odds) {
 		return false, fmt.Errorf("it fails more often: of its attempts %s, of those of the version that serves %s", g.trial, others)
 	}
-	return trial.Unsure(g.trial), nil
+	unsure, f.share = trial.Unsure(g.trial, others), f.config.Canary.Share
+	if unsure || late && trial.Few(g.trial) {
+		f.share = max(f.share, largerShare)
+	}
+	return unsure, nil
+}
+
+// othersLocked is what a candidate on trial is compared with.
+func (f *fleet) othersLocked() trial.Tally {
+	if f.current.trial.Ended == 0 {
+		return f.current.lifetime
+	}
+	return f.current.trial
+}
+
+// doubt is what speaks against a candidate about which nothing is certain when its
+// trial cannot go on.
+func (f *fleet) doubt(g *generation) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return fmt.Errorf("it could not show that it fails no more often: of its attempts %s, of those of the version that serves %s",
+		g.trial, f.othersLocked())
 }
 
 // takeOver promotes the candidate as soon as all its processes are up.

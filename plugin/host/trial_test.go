@@ -88,3 +88,32 @@ func TestTheSecondDeathOnTrialRollsBackAndIsNotCharged(t *testing.T) {
 	require.Equal(t, job.SwapRolledBack, s.Result)
 	require.Contains(t, s.Reason, "exit status 3")
 }
+
+func TestADoubtfulVersionGetsHalfOfTheWorkAndIsRolledBackInTheEnd(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	config := v.config()
+	config.Watch, config.Canary = false, Canary{Share: 0.01, Period: 400 * time.Millisecond}
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 1)
+	old := h.status("plugin").PIDs[0]
+	v.install("-version", "2")
+	done := make(chan job.PluginSwap, 1)
+	go func() {
+		if s, err := h.Swap(t.Context(), "plugin", false); err == nil {
+			done <- s
+		}
+	}()
+	h.awaitTrial()
+	require.Equal(t, CodeCanary, h.run("plugin", do("fail")).Code, "the first job is the candidate's")
+	time.Sleep(200 * time.Millisecond) // for a look or more
+	ran := map[bool]int{}
+	for range 20 {
+		ran[identityOf(t, h.run("plugin", do("identity"))).PID == old]++
+	}
+	require.InDelta(t, 10, ran[true], 1)
+	s := <-done
+	require.Equal(t, job.SwapRolledBack, s.Result)
+	require.Contains(t, s.Reason, "it could not show that it fails no more often: of its attempts ")
+	require.Greater(t, s.EndedAt.Sub(s.BegunAt), longestTrial*config.Canary.Period)
+}

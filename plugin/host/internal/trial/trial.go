@@ -40,9 +40,23 @@ const (
 // to care.
 const leastDifference = 0.05
 
-// Unsure reports whether the candidate has failed and too few of its attempts
-// have ended to tell whether that means anything.
-func Unsure(candidate Tally) bool { return candidate.Failed > 0 && candidate.Ended < 10 }
+// Few attempts show little: of a version that fails three in ten, fewer than few
+// often show no failure at all, and fewer than enough may not be clearly Worse.
+const (
+	few    = 10
+	enough = 50
+)
+
+// Few reports whether so little of the candidate is known that it should be
+// given more to do.
+func Few(candidate Tally) bool { return candidate.Ended < few }
+
+// Unsure reports whether the candidate has failed more often than the version that
+// serves, by enough for anybody to care, and too few of its attempts have ended to
+// tell whether that means anything.
+func Unsure(candidate, serving Tally) bool {
+	return candidate.Failed > 0 && candidate.Ended < enough && candidate.rate()-serving.rate() >= leastDifference
+}
 
 // Worse reports whether the candidate fails clearly more often than the version
 // that serves: by five points at least, and by more than chance would have it

@@ -64,8 +64,19 @@ func TestWorseIsSeldomWrong(t *testing.T) {
 }
 
 func TestACandidateThatHasFailedIsWatchedUntilThereIsEnough(t *testing.T) {
-	require.False(t, Unsure(Tally{}))
-	require.False(t, Unsure(Tally{Ended: 3}))
-	require.True(t, Unsure(Tally{Ended: 3, Failed: 1}))
-	require.False(t, Unsure(Tally{Ended: 10, Failed: 1}))
+	for _, c := range []struct {
+		candidate, serving Tally
+		unsure             bool
+	}{
+		{Tally{}, Tally{}, false},
+		{Tally{3, 0}, Tally{27, 0}, false},
+		{Tally{3, 1}, Tally{27, 0}, true},
+		{Tally{10, 2}, Tally{90, 0}, true}, // not Worse yet
+		{Tally{49, 3}, Tally{90, 0}, true},
+		{Tally{50, 3}, Tally{90, 0}, false},
+		{Tally{10, 2}, Tally{90, 18}, false},
+		{Tally{40, 1}, Tally{360, 0}, false}, // nobody cares
+	} {
+		require.Equal(t, c.unsure, Unsure(c.candidate, c.serving), "%s against %s", c.candidate, c.serving)
+	}
 }
