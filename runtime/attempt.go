@@ -275,7 +275,7 @@ func (a *attempt) Checkpoint(checkpoint json.RawMessage) {
 func (a *attempt) Log(line job.LogLine) {
 	if a.log == nil {
 		a.log = newLogTail(func(lines []job.LogLine, dropped int64) {
-			a.settler.note(job.Note{Lease: a.claimed.Lease, Log: &job.AttemptLog{
+			a.settler.logs.keep(job.Note{Lease: a.claimed.Lease, Log: &job.AttemptLog{
 				Number: a.claimed.Attempt, Fence: a.claimed.Fence, Lines: lines, Dropped: dropped,
 			}})
 		})

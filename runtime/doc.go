@@ -49,7 +49,9 @@
 // The settler writes down what attempts save on their way and how they end,
 // all that gathered during one flush in the next. It tries until the database
 // answers, and holds the leases until then. The ends of attempts whose process
-// has died it may keep until their leases would have run out.
+// has died it may keep until their leases would have run out. The logbook beside
+// it saves what handlers log, and hands the end of an attempt on when the last of
+// its log is saved: whoever logs nothing does not wait for those who do.
 //
 // The heartbeat renews all leases three times a lease, in one statement on
 // connections of their own, and learns which jobs are to be canceled. Beside

@@ -23,7 +23,7 @@ const (
 // moment must not make a reaper charge all who were in the process. Only when
 // this worker is gone as well does a reaper settle them.
 type lapsing struct {
-	settle func(...write)
+	settle func(write)
 
 	mu      sync.Mutex
 	waiting map[job.LeaseID]lapse
@@ -36,7 +36,7 @@ type lapse struct {
 }
 
 // newLapsing returns one that keeps nothing unless leases are to expire.
-func newLapsing(cfg Config, settle func(...write)) *lapsing {
+func newLapsing(cfg Config, settle func(write)) *lapsing {
 	return &lapsing{settle: settle, waiting: make(map[job.LeaseID]lapse), closed: cfg.AfterCrash != Expire}
 }
 

@@ -3,15 +3,11 @@ package runtime
 import (
 	"context"
 	"log/slog"
-	"slices"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// logsAtOnce bounds how many logs one statement saves: two megabytes.
-const logsAtOnce = 64
-
-// writeNotes saves the last progress, checkpoint and log of each attempt.
+// writeNotes saves the last progress and checkpoint of each attempt.
 func (s *settler) writeNotes(batch []write) {
 	merged := make(map[job.LeaseID]*job.Note)
 	for _, w := range batch {
@@ -29,28 +25,15 @@ func (s *settler) writeNotes(batch []write) {
 		if w.note.Checkpoint != nil {
 			note.Checkpoint = w.note.Checkpoint
 		}
-		if w.note.Log != nil {
-			note.Log = w.note.Log
-		}
 	}
 	if len(merged) == 0 {
 		return
 	}
-	var notes, logs []job.Note
+	notes := make([]job.Note, 0, len(merged))
 	for _, note := range merged {
-		if note.Progress != nil || note.Checkpoint != nil {
-			notes = append(notes, *note)
-		}
-		if note.Log != nil {
-			logs = append(logs, *note)
-		}
+		notes = append(notes, *note)
 	}
-	if len(notes) > 0 {
-		s.save(notes, "progress or checkpoint could not be saved", s.store.Note)
-	}
-	for part := range slices.Chunk(logs, logsAtOnce) {
-		s.save(part, "log lines could not be saved", s.store.KeepLogs)
-	}
+	s.save(notes, "progress or checkpoint could not be saved", s.store.Note)
 }
 
 // save writes the notes, one by one when one of them cannot be stored. A lost

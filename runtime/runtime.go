@@ -239,6 +239,7 @@ func (r *Runtime) Run(ctx, abort context.Context) {
 	writing.start(func(ctx context.Context) { r.settler.batch.run(ctx) })
 	writing.start(func(ctx context.Context) { r.submitter.durable.run(ctx) })
 	writing.start(func(ctx context.Context) { r.submitter.fast.run(ctx) })
+	keeping.start(r.settler.logs.run) // it hands ends on to the settler
 	keeping.start(r.heartbeat.run)
 	keeping.start(r.heartbeat.watch)
 	for _, hint := range job.Hints() {

@@ -31,6 +31,7 @@ type settler struct {
 	log      *slog.Logger
 	ctx      context.Context // ends when settling is no longer worth a try
 	batch    *batcher[write]
+	logs     *logbook
 	lapsing  *lapsing
 	launches *launches
 	retried  func(after time.Duration)               // a job will be due so much later
@@ -60,7 +61,8 @@ func newSettler(ctx context.Context, store Store, held *holdings, policies *cata
 		maxCrashes: cfg.MaxCrashes, launches: newLaunches(),
 	}
 	s.batch = newBatcher(settleBatch, s.flush)
-	s.lapsing = newLapsing(cfg, s.batch.add)
+	s.logs = newLogbook(func(logs []job.Note) { s.save(logs, "log lines could not be saved", s.store.KeepLogs) }, s.batch.add)
+	s.lapsing = newLapsing(cfg, s.logs.end)
 	return s
 }
 
@@ -80,7 +82,7 @@ func (s *settler) finished(a *attempt, began time.Time, standing job.Standing, o
 	if outcome.Kind == job.Crash {
 		s.lapsing.add(a, w)
 	} else {
-		s.batch.add(w)
+		s.logs.end(w)
 	}
 	if !began.IsZero() {
 		took := time.Since(began)
@@ -89,6 +91,7 @@ func (s *settler) finished(a *attempt, began time.Time, standing job.Standing, o
 	}
 }
 
+// note takes progress or a checkpoint.
 func (s *settler) note(n job.Note) { s.batch.add(write{note: &n}) }
 
 // decide turns an outcome into what is to be written.

@@ -20,6 +20,7 @@ type ledger struct {
 	submit func([]job.Submission) []job.Submitted
 	settle func([]job.Settlement) ([]job.Fate, error)
 	note   func([]job.Note) error
+	log    func([]job.Note) error
 }
 
 func (l *ledger) Submit(_ context.Context, batch []job.Submission) []job.Submitted {
@@ -34,6 +35,10 @@ func (l *ledger) Note(_ context.Context, batch []job.Note) ([]job.Lease, error) 
 	return nil, l.note(batch)
 }
 
+func (l *ledger) KeepLogs(_ context.Context, batch []job.Note) ([]job.Lease, error) {
+	return nil, l.log(batch)
+}
+
 // settling is a settler on the ledger that runs until the end of the test.
 func settling(t *testing.T, l *ledger) (*settler, *holdings) {
 	t.Helper()
@@ -46,6 +51,7 @@ func settling(t *testing.T, l *ledger) (*settler, *holdings) {
 	s := newSettler(t.Context(), l, held, newCatalog(l, nil, cfg, telemetry), cfg, telemetry)
 	s.queued, s.retried, s.ended = func() {}, func(time.Duration) {}, func(job.ID) {}
 	running(t, s.batch.run)
+	running(t, s.logs.run)
 	return s, held
 }
 
