@@ -199,6 +199,11 @@ func TestTraceContextIsCarried(t *testing.T) {
 	}{
 		{[]string{"traceparent: " + parent, "tracestate: a=1", "tracestate: b=2"}, job.Trace{Parent: parent, State: "a=1,b=2"}},
 		{[]string{"traceparent: " + parent}, job.Trace{Parent: parent}},
+		{[]string{"traceparent: " + parent, "baggage: a=1"}, job.Trace{Parent: parent, Baggage: "a=1"}},
+		{[]string{"baggage: a=1 , =,b,c = 2;p=3", "baggage: \xff=1,d=%20"}, job.Trace{Baggage: "a=1,c = 2;p=3,d=%20"}},
+		{[]string{"baggage: a=" + strings.Repeat("x", 1023)}, job.Trace{}},
+		{[]string{"baggage: a=1,b=" + strings.Repeat("x", 1018)}, job.Trace{Baggage: "a=1,b=" + strings.Repeat("x", 1018)}},
+		{[]string{"baggage: a=1,b=" + strings.Repeat("x", 1019) + ",c=2"}, job.Trace{Baggage: "a=1"}},
 		{[]string{"traceparent: " + parent, "tracestate: a=\x01"}, job.Trace{Parent: parent}},
 		{[]string{"traceparent: " + parent, "tracestate: a=" + strings.Repeat("x", 511)}, job.Trace{Parent: parent}},
 		{[]string{"tracestate: a=1"}, job.Trace{}},

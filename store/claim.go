@@ -167,7 +167,7 @@ func (r *claimedRow) claimed() job.Claimed {
 		Crashes:       int(r.crashes),
 		Timeout:       duration(r.timeout),
 		Checkpoint:    r.checkpoint,
-		Trace:         job.Trace{Parent: r.traceParent, State: r.traceState},
+		Trace:         traceContext(r.traceParent, r.traceState),
 		CreatedAt:     r.createdAt.Time,
 		Priority:      r.priority,
 		RunAt:         r.runAt.Time,

@@ -109,7 +109,7 @@ func (r detailRow) detail() job.Detail {
 		View: r.view(), Payload: r.Payload, Checkpoint: r.Checkpoint, IdempotencyKey: r.IdempotencyKey,
 		Tags: r.Tags, Priority: r.Priority, Charged: r.Attempt, MaxAttempts: r.MaxAttempts,
 		Interruptions: r.Interruptions, Crashes: r.Crashes, Fence: r.Fence, Timeout: r.Timeout, LastError: r.LastError,
-		Worker: r.Worker, Trace: job.Trace{Parent: r.TraceParent, State: r.TraceState},
+		Worker: r.Worker, Trace: traceContext(r.TraceParent, r.TraceState),
 	}
 	if r.RunAt != nil {
 		detail.RunAt = *r.RunAt

@@ -48,7 +48,7 @@ func (i insertion) columns() []any {
 		column(i.entries, func(e entry) pgtype.Interval { return interval(e.Timeout) }),
 		column(i.entries, func(e entry) pgtype.Text { return tags(e.Tags) }),
 		column(i.entries, func(e entry) string { return e.Trace.Parent }),
-		column(i.entries, func(e entry) string { return e.Trace.State }),
+		column(i.entries, func(e entry) string { return traceState(e.Trace) }),
 	}
 	if i.keyed {
 		columns = append(columns, column(i.entries, func(e entry) pgtype.Text { return text(e.IdempotencyKey) }))

@@ -91,7 +91,7 @@ func (s *Store) Reap(ctx context.Context, limit int, lease time.Duration) ([]job
 			WorkerGone:      row.WorkerGone,
 			CancelRequested: row.CancelRequested,
 			Tenant:          row.Tenant,
-			Trace:           job.Trace{Parent: row.TraceParent, State: row.TraceState},
+			Trace:           traceContext(row.TraceParent, row.TraceState),
 			CreatedAt:       row.CreatedAt,
 			RunAt:           row.RunAt,
 			ClaimedAt:       row.ClaimedAt,

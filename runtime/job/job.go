@@ -95,6 +95,9 @@ type Submitted struct {
 type Trace struct {
 	Parent string // traceparent header
 	State  string // tracestate header
+	// Baggage is the client's baggage header, for the handler to read and to
+	// pass on.
+	Baggage string
 }
 
 // View is the public view of a job: nothing of its payload, attempts, worker

@@ -64,7 +64,7 @@ func (t *Tracer) Claimed(c *job.Claimed, worker string, sent, answered time.Time
 	a.job.attempt, a.job.maxAttempts = c.Attempt, c.MaxAttempts
 	a.job.resumed = c.Checkpoint != nil
 	a.job.wait(c.CreatedAt, c.RunAt, c.Last, offset)
-	c.Trace.Parent = carried(a.own).Parent
+	c.Trace.Parent = carried(a.own, "").Parent
 	return a
 }
 

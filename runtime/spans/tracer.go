@@ -43,7 +43,7 @@ func (t *Tracer) Send(ctx context.Context, s *job.Submission) *Sent {
 	request := trace.SpanContextFromContext(ctx)
 	if !request.IsSampled() {
 		if request.IsValid() && s.Trace.Parent == "" {
-			s.Trace = carried(request)
+			s.Trace = carried(request, s.Trace.Baggage)
 		}
 		return nil
 	}
@@ -58,7 +58,7 @@ func (t *Tracer) Send(ctx context.Context, s *job.Submission) *Sent {
 		options = append(options, trace.WithNewRoot(), linkTo(request, linkRequest))
 	}
 	_, span := t.tracer.Start(ctx, "send "+s.Type, options...)
-	s.Trace = carried(span.SpanContext())
+	s.Trace = carried(span.SpanContext(), s.Trace.Baggage)
 	return &Sent{span: span}
 }
 
@@ -143,13 +143,13 @@ func linkTo(to trace.SpanContext, what string) trace.SpanStartOption {
 	return trace.WithLinks(trace.Link{SpanContext: to, Attributes: []attribute.KeyValue{attrLink.String(what)}})
 }
 
-// carried is the context as a job carries it.
-func carried(c trace.SpanContext) job.Trace {
+// carried is the context as a job carries it, with its baggage.
+func carried(c trace.SpanContext, baggage string) job.Trace {
 	var flags [2]byte
 	hex.Encode(flags[:], []byte{byte(c.TraceFlags())})
 	return job.Trace{
 		Parent: strings.Join([]string{"00", c.TraceID().String(), c.SpanID().String(), string(flags[:])}, "-"),
-		State:  c.TraceState().String(),
+		State:  c.TraceState().String(), Baggage: baggage,
 	}
 }
 

@@ -328,6 +328,7 @@ func TestTheClientsTraceIsJoined(t *testing.T) {
 	s := traced(t)
 	s.Header = http.Header{
 		"Traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, "Tracestate": {"vendor=blue"},
+		"Baggage": {"customer=ada, order = 7;urgent"},
 	}
 	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})
 	s.Header = nil
@@ -336,10 +337,12 @@ func TestTheClientsTraceIsJoined(t *testing.T) {
 	require.Equal(t, succeedsAtOnce, collector.Tree(story, "b7ad6b7169203331"))
 	collector.Sound(t, story, "b7ad6b7169203331")
 	require.Equal(t, "0af7651916cd43dd8448eb211c80319c", story[0].Trace)
-	var given struct{ Traceparent, Tracestate string }
+	var given struct{ Traceparent, Tracestate, Baggage string }
 	require.NoError(t, json.Unmarshal(ended.Result, &given))
 	require.Equal(t, "00-0af7651916cd43dd8448eb211c80319c-"+process(t, story, 1).ID+"-01", given.Traceparent)
 	require.Equal(t, "vendor=blue", given.Tracestate)
+	require.Equal(t, "customer=ada,order = 7;urgent", given.Baggage)
+	require.NotContains(t, collector.Text(story), "customer")
 }
 
 func TestAParentThatIsNotSampledMakesNoSpans(t *testing.T) {
@@ -348,7 +351,7 @@ func TestAParentThatIsNotSampledMakesNoSpans(t *testing.T) {
 	s.Header = http.Header{"Traceparent": {unsampled}, "Tracestate": {"vendor=blue"}}
 	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 1}})
 	ended := await(t, s.Orchestrator, id, "COMPLETED")
-	var given struct{ Traceparent, Tracestate string }
+	var given struct{ Traceparent, Tracestate, Baggage string }
 	require.NoError(t, json.Unmarshal(ended.Result, &given))
 	require.Equal(t, unsampled, given.Traceparent)
 	require.Equal(t, "vendor=blue", given.Tracestate)

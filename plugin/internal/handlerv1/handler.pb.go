@@ -579,7 +579,9 @@ type Start struct {
 	Traceparent string `protobuf:"bytes,12,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	Tracestate  string `protobuf:"bytes,13,opt,name=tracestate,proto3" json:"tracestate,omitempty"`
 	// RFC 3339, by the database's clock.
-	CreatedAt     string `protobuf:"bytes,14,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	CreatedAt string `protobuf:"bytes,14,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	// W3C baggage of the request that brought the job; empty for none.
+	Baggage       string `protobuf:"bytes,15,opt,name=baggage,proto3" json:"baggage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -708,6 +710,13 @@ func (x *Start) GetTracestate() string {
 func (x *Start) GetCreatedAt() string {
 	if x != nil {
 		return x.CreatedAt
+	}
+	return ""
+}
+
+func (x *Start) GetBaggage() string {
+	if x != nil {
+		return x.Baggage
 	}
 	return ""
 }
@@ -1447,7 +1456,7 @@ const file_handler_proto_rawDesc = "" +
 	"\x06starts\x18\x01 \x03(\v2\x1a.holdfast.handler.v1.StartR\x06starts\x125\n" +
 	"\acancels\x18\x02 \x03(\v2\x1b.holdfast.handler.v1.CancelR\acancels\x12<\n" +
 	"\textension\x18\x03 \x01(\v2\x1e.holdfast.handler.v1.ExtensionR\textension\x12\x14\n" +
-	"\x05drain\x18\x04 \x01(\bR\x05drain\"\x91\x03\n" +
+	"\x05drain\x18\x04 \x01(\bR\x05drain\"\xab\x03\n" +
 	"\x05Start\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\x04R\x06handle\x12\x15\n" +
 	"\x06job_id\x18\x02 \x01(\tR\x05jobId\x12\x19\n" +
@@ -1469,7 +1478,8 @@ const file_handler_proto_rawDesc = "" +
 	"tracestate\x18\r \x01(\tR\n" +
 	"tracestate\x12\x1d\n" +
 	"\n" +
-	"created_at\x18\x0e \x01(\tR\tcreatedAt\"\xd3\x01\n" +
+	"created_at\x18\x0e \x01(\tR\tcreatedAt\x12\x18\n" +
+	"\abaggage\x18\x0f \x01(\tR\abaggage\"\xd3\x01\n" +
 	"\x06Cancel\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\x04R\x06handle\x12:\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\".holdfast.handler.v1.Cancel.ReasonR\x06reason\"u\n" +

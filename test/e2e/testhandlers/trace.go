@@ -20,6 +20,7 @@ import (
 type told struct {
 	Traceparent string `json:"traceparent"`
 	Tracestate  string `json:"tracestate"`
+	Baggage     string `json:"baggage"`
 }
 
 // traced makes a span of its own at once, in the context that it was given, and
@@ -40,7 +41,7 @@ func traced(ctx context.Context, j plugin.Job[work]) (told, error) {
 	if j.Attempt <= j.Args.FailFirst {
 		return told{}, fmt.Errorf("attempt %d is to fail", j.Attempt)
 	}
-	return told{parent, state}, nil
+	return told{parent, state, plugin.Baggage(ctx)}, nil
 }
 
 // tracer sends each span as soon as it has ended.

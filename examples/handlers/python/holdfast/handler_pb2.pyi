@@ -163,8 +163,9 @@ class Snoozed(_message.Message):
     def __init__(self, retry_after_ms: _Optional[int] = ...) -> None: ...
 
 class Start(_message.Message):
-    __slots__ = ["attempt", "checkpoint", "created_at", "fence", "handle", "job_id", "job_type", "lease_ms", "max_attempts", "payload", "tenant", "timeout_ms", "traceparent", "tracestate"]
+    __slots__ = ["attempt", "baggage", "checkpoint", "created_at", "fence", "handle", "job_id", "job_type", "lease_ms", "max_attempts", "payload", "tenant", "timeout_ms", "traceparent", "tracestate"]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    BAGGAGE_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
     CREATED_AT_FIELD_NUMBER: _ClassVar[int]
     FENCE_FIELD_NUMBER: _ClassVar[int]
@@ -179,6 +180,7 @@ class Start(_message.Message):
     TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
     TRACESTATE_FIELD_NUMBER: _ClassVar[int]
     attempt: int
+    baggage: str
     checkpoint: bytes
     created_at: str
     fence: int
@@ -192,7 +194,7 @@ class Start(_message.Message):
     timeout_ms: int
     traceparent: str
     tracestate: str
-    def __init__(self, handle: _Optional[int] = ..., job_id: _Optional[str] = ..., job_type: _Optional[str] = ..., tenant: _Optional[str] = ..., payload: _Optional[bytes] = ..., attempt: _Optional[int] = ..., max_attempts: _Optional[int] = ..., fence: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., lease_ms: _Optional[int] = ..., checkpoint: _Optional[bytes] = ..., traceparent: _Optional[str] = ..., tracestate: _Optional[str] = ..., created_at: _Optional[str] = ...) -> None: ...
+    def __init__(self, handle: _Optional[int] = ..., job_id: _Optional[str] = ..., job_type: _Optional[str] = ..., tenant: _Optional[str] = ..., payload: _Optional[bytes] = ..., attempt: _Optional[int] = ..., max_attempts: _Optional[int] = ..., fence: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., lease_ms: _Optional[int] = ..., checkpoint: _Optional[bytes] = ..., traceparent: _Optional[str] = ..., tracestate: _Optional[str] = ..., created_at: _Optional[str] = ..., baggage: _Optional[str] = ...) -> None: ...
 
 class Succeeded(_message.Message):
     __slots__ = ["result"]

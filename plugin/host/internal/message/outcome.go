@@ -131,6 +131,7 @@ func WriteStart(a *job.Assignment) *handlerv1.Start {
 		Checkpoint:  a.Checkpoint,
 		Traceparent: strings.ToValidUTF8(a.Trace.Parent, ""),
 		Tracestate:  strings.ToValidUTF8(a.Trace.State, ""),
+		Baggage:     strings.ToValidUTF8(a.Trace.Baggage, ""),
 		CreatedAt:   a.CreatedAt.UTC().Format(time.RFC3339Nano),
 	}
 }

@@ -110,7 +110,7 @@ func (q *Queue) Messages(now time.Time) iter.Seq[*handlerv1.WorkRequest] {
 // StartBytes is at least what the start takes on the wire.
 func StartBytes(s *handlerv1.Start) int {
 	return startOverhead + len(s.Payload) + len(s.Checkpoint) +
-		len(s.JobType) + len(s.Tenant) + len(s.Traceparent) + len(s.Tracestate)
+		len(s.JobType) + len(s.Tenant) + len(s.Traceparent) + len(s.Tracestate) + len(s.Baggage)
 }
 
 func wireReason(reason job.CancelReason) handlerv1.Cancel_Reason {
