@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"sync"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
@@ -33,8 +35,9 @@ func current(ctx context.Context) *attempt {
 }
 
 // TraceContext returns the W3C traceparent and tracestate of the attempt that
-// ctx belongs to, for requests that the handler makes. They are empty when the
-// job is not traced.
+// ctx belongs to, for requests that the handler makes without OpenTelemetry. With
+// it, the attempt's span is the parent of any that is begun in ctx. They are empty
+// when the job is not traced.
 func TraceContext(ctx context.Context) (traceparent, tracestate string) {
 	if a := current(ctx); a != nil {
 		return a.start.GetTraceparent(), a.start.GetTracestate()
@@ -57,18 +60,18 @@ func (a *attempt) perform(ctx context.Context, h Handler) {
 		a.session.finish(a, ended)
 	}()
 	result, err := h.run(ctx, a)
-	a.tellReason(err)
+	a.tellReason(ctx, err)
 	ended = outcome(result, err, a.reason(), context.Cause(ctx))
 }
 
 // tellReason logs why the handler has canceled its own job: the outcome has no
 // place for it.
-func (a *attempt) tellReason(err error) {
+func (a *attempt) tellReason(ctx context.Context, err error) {
 	if err == nil {
 		return
 	}
 	if own := new(cancel); errors.As(err, &own) && own.reason != nil {
-		a.logger().Info("the handler cancels its job", "reason", own.reason.Error())
+		a.logger(trace.SpanContextFromContext(ctx)).Info("the handler cancels its job", "reason", own.reason.Error())
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"math"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
@@ -18,23 +20,28 @@ const (
 
 // Logger returns the logger of the attempt that ctx belongs to. Its records
 // appear in the orchestrator's log with the job's id, type, attempt and trace,
-// and the last 200 of an attempt, or 32 KB, are kept with it. Logging never
+// and the last 200 of an attempt, or 32 KB, are kept with it. They have the ids
+// of the span that is current in their own context, as of InfoContext, or else
+// in ctx, as attributes trace_id and span_id. Logging never
 // waits: when the orchestrator does not keep up, the attempt's oldest records
 // are dropped and counted. Outside of an attempt the records go to standard
 // error.
 func Logger(ctx context.Context) *slog.Logger {
 	if a := current(ctx); a != nil {
-		return a.logger()
+		return a.logger(trace.SpanContextFromContext(ctx))
 	}
 	return slog.New(slog.NewTextHandler(stderr, nil))
 }
 
-func (a *attempt) logger() *slog.Logger { return slog.New(&logHandler{attempt: a}) }
+func (a *attempt) logger(span trace.SpanContext) *slog.Logger {
+	return slog.New(&logHandler{attempt: a, span: span})
+}
 
 // logHandler sends records over the stream, their attributes as one JSON
 // object. It holds no lock while it encodes: a value may log, too.
 type logHandler struct {
 	attempt *attempt
+	span    trace.SpanContext
 	// within holds what WithAttrs and WithGroup have added, to be done again
 	// on the handler that encodes each record.
 	within []func(slog.Handler) slog.Handler
@@ -73,11 +80,20 @@ var attributesOnly = &slog.HandlerOptions{
 
 // encode returns the attributes as a JSON object; empty when there are none.
 func (h *logHandler) encode(ctx context.Context, r slog.Record) ([]byte, error) {
-	if r.NumAttrs() == 0 && len(h.within) == 0 {
+	span := trace.SpanContextFromContext(ctx)
+	if !span.IsValid() {
+		span = h.span
+	}
+	if r.NumAttrs() == 0 && len(h.within) == 0 && !span.IsValid() {
 		return nil, nil
 	}
 	var text bytes.Buffer
 	encoder := slog.NewJSONHandler(&text, attributesOnly).WithGroup("a")
+	if span.IsValid() {
+		encoder = encoder.WithAttrs([]slog.Attr{
+			slog.String("trace_id", span.TraceID().String()), slog.String("span_id", span.SpanID().String()),
+		})
+	}
 	for _, add := range h.within {
 		encoder = add(encoder)
 	}
@@ -107,7 +123,7 @@ func (h *logHandler) WithGroup(name string) slog.Handler {
 }
 
 func (h *logHandler) with(add func(slog.Handler) slog.Handler) *logHandler {
-	return &logHandler{attempt: h.attempt, within: append(h.within[:len(h.within):len(h.within)], add)}
+	return &logHandler{attempt: h.attempt, span: h.span, within: append(h.within[:len(h.within):len(h.within)], add)}
 }
 
 func level(l slog.Level) handlerv1.Log_Level {

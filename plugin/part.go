@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// Part is what Serve takes: a Handler, Version or Concurrency.
+// Part is what Serve takes: a Handler, Version, Concurrency or OnDrain.
 type Part interface{ addTo(b *binary) error }
 
 // Version names the version of the binary, for people. Without it, it is the
@@ -30,6 +30,7 @@ type binary struct {
 	version     string
 	concurrency int
 	handlers    map[string]Handler
+	onDrain     []OnDrain
 }
 
 func assemble(parts []Part) (binary, error) {

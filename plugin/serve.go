@@ -25,8 +25,8 @@ const (
 )
 
 // Serve serves the handlers to the orchestrator that launched this process,
-// and does not return. It takes handlers, and Version and Concurrency for the
-// process as a whole.
+// and does not return. It takes handlers, and Version, Concurrency and OnDrain
+// for the process as a whole.
 //
 // From then on standard output is standard error, so that a stray print
 // disturbs nothing; the process takes no notice of SIGINT and SIGTERM, which a

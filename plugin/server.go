@@ -41,6 +41,7 @@ func (s *server) Work(stream stream) error {
 	s.first.Do(s.connected)
 	err := newSession(s.binary.handlers, s.exit).work(stream)
 	if err == nil {
+		s.binary.leave()
 		s.drained()
 	}
 	return err

@@ -138,6 +138,7 @@ func (s *session) begin(start *handlerv1.Start) {
 	s.crew.run(&s.running, func() {
 		defer end(nil)
 		defer release()
+		ctx := withSpan(ctx, start.GetTraceparent(), start.GetTracestate())
 		a.perform(context.WithValue(ctx, attemptKey{}, a), h)
 	})
 }

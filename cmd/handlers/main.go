@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/holdfast-jobs/holdfast/plugin"
+	"github.com/holdfast-jobs/holdfast/plugin/tracing"
 )
 
 // concurrency is how many jobs a process takes at once. They mostly wait.
@@ -15,6 +16,7 @@ func main() {
 	mail := newMailer(os.Getenv)
 	web := newRequester(os.Getenv("HTTP_REQUEST_ALLOW_PRIVATE") == "true")
 	plugin.Serve(
+		tracing.Setup(),
 		plugin.Concurrency(concurrency),
 		sleepHandler(),
 		failHandler(),

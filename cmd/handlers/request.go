@@ -79,15 +79,19 @@ func (r requester) request(ctx context.Context, j plugin.Job[requestArgs]) (resp
 	if err != nil {
 		return response{}, plugin.Code(plugin.Permanent(err), "bad_request")
 	}
+	span := beginSpan(request)
 	answer, err := r.client.Do(request)
 	if err != nil {
+		span.fail("no_response")
 		return response{}, steerTransport(err)
 	}
 	defer answer.Body.Close()
 	got, err := read(answer)
 	if err != nil {
+		span.fail("no_response")
 		return response{}, fmt.Errorf("read the response: %w", err)
 	}
+	span.end(answer.StatusCode)
 	return got, judge(answer, j.Args.ExpectStatus, time.Now())
 }
 
@@ -127,12 +131,6 @@ func newRequest(ctx context.Context, j plugin.Job[requestArgs]) (*http.Request, 
 	}
 	request.Header.Set("User-Agent", "holdfast")
 	request.Header.Set("Idempotency-Key", j.ID)
-	if parent, state := plugin.TraceContext(ctx); parent != "" {
-		request.Header.Set("Traceparent", parent)
-		if state != "" {
-			request.Header.Set("Tracestate", state)
-		}
-	}
 	for name, value := range j.Args.Headers {
 		if http.CanonicalHeaderKey(name) == "Host" {
 			request.Host = value

@@ -68,7 +68,7 @@ func assemble(ctx context.Context, cfg config, url databaseURL, environ []string
 
 // wire puts store, plugins and runtime together.
 func wire(ctx context.Context, cfg config, url databaseURL, environ []string, log *slog.Logger, warden []string) (*assembly, error) {
-	plugins, err := pluginConfigs(cfg.Handlers, environ)
+	plugins, err := pluginConfigs(cfg, environ)
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +132,9 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 	}
 	parts.jobs = jobs{Store: ledger, worker: worker, config: cfg.Jobs}
 	parts.operations, parts.plugins = ledger, handlers
-	parts.reload = func(cfg config) error {
-		plugins, err := pluginConfigs(cfg.Handlers, environ)
+	parts.reload = func(next config) error {
+		next.Tracing = cfg.Tracing // what is not under handlers stays as it was
+		plugins, err := pluginConfigs(next, environ)
 		if err != nil {
 			return err
 		}
@@ -146,10 +147,10 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 	return parts, nil
 }
 
-func pluginConfigs(handlers []handlerConfig, environ []string) ([]host.Config, error) {
-	plugins := make([]host.Config, len(handlers))
-	for i, h := range handlers {
-		environment, err := h.environment(environ)
+func pluginConfigs(cfg config, environ []string) ([]host.Config, error) {
+	plugins := make([]host.Config, len(cfg.Handlers))
+	for i, h := range cfg.Handlers {
+		environment, err := h.environment(environ, cfg.Tracing.forHandler(h.Name, environ))
 		if err != nil {
 			return nil, fmt.Errorf("handlers.%d.%w", i, err)
 		}

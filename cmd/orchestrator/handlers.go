@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -69,14 +70,14 @@ func (h *handlerConfig) finish(environ []string) error {
 	if sum, err := hex.DecodeString(h.SHA256); h.SHA256 != "" && (err != nil || len(sum) != 32) {
 		return fmt.Errorf("sha256: %q is not 64 hexadecimal digits", h.SHA256)
 	}
-	_, err := h.environment(environ)
+	_, err := h.environment(environ, nil)
 	return err
 }
 
 // environment is the whole environment of the handler's process: the few
-// inherited variables, and its own env with references resolved. A variable
-// in env wins over an inherited one.
-func (h *handlerConfig) environment(environ []string) ([]string, error) {
+// inherited variables, what all handlers are given, and its own env with
+// references resolved. A variable in env wins over the others.
+func (h *handlerConfig) environment(environ []string, given map[string]string) ([]string, error) {
 	ours := variablesOf(environ)
 	theirs := map[string]string{}
 	for _, name := range inherited {
@@ -84,6 +85,7 @@ func (h *handlerConfig) environment(environ []string) ([]string, error) {
 			theirs[name] = value
 		}
 	}
+	maps.Copy(theirs, given)
 	for name, value := range h.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
 			return nil, fmt.Errorf("env: %q is not the name of a variable", name)

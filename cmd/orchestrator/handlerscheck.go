@@ -70,7 +70,7 @@ Checks: ` + strings.Join(conformance.Names(), ", "),
 				return err
 			}
 			options.Path, options.Args = config.Path, config.Args
-			if options.Env, err = config.environment(p.environ); err != nil {
+			if options.Env, err = config.environment(p.environ, nil); err != nil {
 				return usageError{err}
 			}
 			if options.Work, err = work.read(c.Context(), p, ""); err != nil {

@@ -62,7 +62,7 @@ Ctrl-C asks the handler to stop, a second one kills it.`,
 
 // tryJob runs the job and prints what has become of it.
 func (p *program) tryJob(ctx context.Context, config handlerConfig, plan trial.Plan) error {
-	environment, err := config.environment(p.environ)
+	environment, err := config.environment(p.environ, nil)
 	if err != nil {
 		return usageError{err}
 	}

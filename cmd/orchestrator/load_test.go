@@ -180,7 +180,7 @@ func TestHandlersGetOnlyTheirOwnEnvironment(t *testing.T) {
 	h := handlerConfig{Path: "x", Env: map[string]string{
 		"TOKEN": "Bearer ${SECRET}", "LITERAL": "$${SECRET} $SECRET", "LANG": "C", "EMPTY": "${BLANK}",
 	}}
-	environment, err := h.environment([]string{"SECRET=s3cret", "PATH=/bin", "LANG=de_DE", "DATABASE_PASSWORD=x", "BLANK="})
+	environment, err := h.environment([]string{"SECRET=s3cret", "PATH=/bin", "LANG=de_DE", "DATABASE_PASSWORD=x", "BLANK="}, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"EMPTY=", "LANG=C", "LITERAL=${SECRET} $SECRET", "PATH=/bin", "TOKEN=Bearer s3cret"}, environment)
 }

@@ -20,6 +20,7 @@ type tracingConfig struct {
 	Protocol    string  `koanf:"protocol"`
 	Headers     secret  `koanf:"headers"`
 	SampleRatio float64 `koanf:"sample_ratio"`
+	Handlers    bool    `koanf:"handlers"`
 }
 
 // finish resolves references to variables and checks. Its errors begin with the

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin"
+	"github.com/holdfast-jobs/holdfast/plugin/tracing"
 )
 
 // Noise on stdout before the handshake is what a careless import may make.
@@ -62,6 +63,8 @@ func main() {
 		plugin.Handle(prefix+"SPIN", spin, plugin.Timeout(2*time.Second)),
 		plugin.Handle(prefix+"LOG", talk),
 		plugin.HandleResult(prefix+"TRACE", traced),
+		plugin.Handle(prefix+"SPAN", spanned),
+		tracing.Setup(),
 	)
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/propagation"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -61,5 +62,13 @@ func leaveSpan(ctx context.Context, parent, state string) error {
 	ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": parent, "tracestate": state})
 	_, span := t.Start(ctx, "the handler's own")
 	span.End()
+	return nil
+}
+
+// spanned makes a span as authors do: by the global tracer, in its context.
+func spanned(ctx context.Context, _ plugin.Job[work]) error {
+	ctx, span := otel.Tracer("testhandlers").Start(ctx, "the handler's own")
+	defer span.End()
+	plugin.Logger(ctx).Info("within its span")
 	return nil
 }

@@ -122,6 +122,27 @@ func (t Target) exporter(ctx context.Context) (sdk.SpanExporter, error) {
 	return otlptrace.New(ctx, otlptracehttp.NewClient(options...))
 }
 
+// TracesEndpoint is the URL that spans are sent to, as OTEL_EXPORTER_OTLP_TRACES_ENDPOINT
+// has it; empty for none.
+func (t Target) TracesEndpoint(getenv func(string) string) string {
+	switch {
+	case !t.set():
+		return ""
+	case t.Endpoint != "" && t.Protocol == GRPC:
+		return t.Endpoint
+	case t.Endpoint != "":
+		return withPath(t.Endpoint)
+	}
+	if traces := getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"); traces != "" {
+		return traces
+	}
+	endpoint := getenv("OTEL_EXPORTER_OTLP_ENDPOINT")
+	if t.Protocol == HTTP { // the variable for all signals lacks the path of this one
+		endpoint = strings.TrimSuffix(endpoint, "/") + "/v1/traces"
+	}
+	return endpoint
+}
+
 // withPath adds the usual path to an endpoint that has none.
 func withPath(endpoint string) string {
 	parsed, err := url.Parse(endpoint)

@@ -1,0 +1,110 @@
+package tracing
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/holdfast-jobs/holdfast/plugin"
+)
+
+// gatherFor is how long spans are gathered, unless OTEL_BSP_SCHEDULE_DELAY is set:
+// they are lost with a process that is killed.
+const gatherFor = 500 * time.Millisecond
+
+// Setup makes OpenTelemetry's global tracer provider and propagator those of this
+// process, as the environment says: OTEL_EXPORTER_OTLP_ENDPOINT, _PROTOCOL
+// (http/protobuf, the default, or grpc), _HEADERS, _CERTIFICATE, the same with
+// TRACES_ after OTLP_, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_BSP_*,
+// OTEL_TRACES_SAMPLER. Without an endpoint there is a propagator only, with which
+// requests carry the attempt's context.
+//
+// What it returns is a part of Serve, which sends the last spans when the process
+// leaves. It does not fail: settings that cannot be used are told on standard
+// error, and nothing is traced.
+func Setup() plugin.Part {
+	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}))
+	if !wanted() {
+		return plugin.OnDrain(func(context.Context) {})
+	}
+	otel.SetErrorHandler(&complaints{to: os.Stderr})
+	provider, err := newProvider(context.Background())
+	if err != nil {
+		otel.Handle(err)
+		return plugin.OnDrain(func(context.Context) {})
+	}
+	otel.SetTracerProvider(provider)
+	return plugin.OnDrain(func(ctx context.Context) {
+		if err := provider.Shutdown(ctx); err != nil {
+			otel.Handle(fmt.Errorf("the last spans may not have been sent: %w", err))
+		}
+	})
+}
+
+// wanted reports whether the environment names a collector.
+func wanted() bool {
+	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
+		return false
+	}
+	return firstOf("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT") != ""
+}
+
+// firstOf is the value of the first variable that is not empty.
+func firstOf(names ...string) string {
+	for _, name := range names {
+		if value := os.Getenv(name); value != "" {
+			return value
+		}
+	}
+	return ""
+}
+
+func newProvider(ctx context.Context) (*sdk.TracerProvider, error) {
+	client, err := newClient()
+	if err != nil {
+		return nil, err
+	}
+	about, err := resource.New(ctx,
+		resource.WithTelemetrySDK(),
+		resource.WithProcessPID(),
+		resource.WithAttributes(attribute.String("service.name", filepath.Base(os.Args[0]))),
+		resource.WithFromEnv(), // what the user says wins
+	)
+	if err != nil {
+		return nil, err
+	}
+	exporter, err := otlptrace.New(ctx, client) // which waits for nobody
+	if err != nil {
+		return nil, err
+	}
+	var options []sdk.BatchSpanProcessorOption
+	if os.Getenv("OTEL_BSP_SCHEDULE_DELAY") == "" {
+		options = append(options, sdk.WithBatchTimeout(gatherFor))
+	}
+	return sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithBatcher(exporter, options...)), nil
+}
+
+// newClient leaves the reading of the variables to the library, but for the
+// protocol, which it has a package each for.
+func newClient() (otlptrace.Client, error) {
+	switch protocol := firstOf("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol {
+	case "grpc":
+		return otlptracegrpc.NewClient(), nil
+	case "", "http/protobuf":
+		return otlptracehttp.NewClient(), nil
+	default:
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q; spans are sent by grpc or http/protobuf", protocol)
+	}
+}
