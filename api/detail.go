@@ -92,7 +92,7 @@ func detailOf(d job.Detail) JobDetail {
 		RunAt: dueOf(d), Held: d.State == job.Created && d.RunAt.IsZero(),
 		AttemptsCharged: d.Charged, MaxAttempts: d.MaxAttempts, Interruptions: d.Interruptions,
 		Crashes: d.Crashes, Fence: d.Fence, TimeoutSeconds: d.Timeout.Seconds(), LastError: d.LastError, Worker: d.Worker,
-		TraceParent: d.Trace.Parent, TraceID: traceID(d.Trace), Lease: leaseOf(d.Lease), Attempts: attemptsOf(d.Attempts),
+		TraceParent: d.Trace.Parent, TraceID: d.Trace.ID(), Lease: leaseOf(d.Lease), Attempts: attemptsOf(d.Attempts),
 	}
 }
 
@@ -101,14 +101,6 @@ func dueOf(d job.Detail) *time.Time {
 		return nil
 	}
 	return utc(&d.RunAt)
-}
-
-// traceID is the part of the context that names the trace.
-func traceID(trace job.Trace) string {
-	if !traceparent.MatchString(trace.Parent) {
-		return ""
-	}
-	return trace.Parent[3:35]
 }
 
 func leaseOf(l *job.LeaseView) *Lease {

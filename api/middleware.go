@@ -39,7 +39,7 @@ func observe(log *slog.Logger, measure func(route, method string, status int, to
 				log.DebugContext(r.Context(), "request",
 					"client", middleware.GetClientIP(r.Context()),
 					"method", r.Method, "path", r.URL.Path, "status", answer.Status(),
-					"bytes", answer.BytesWritten(), "duration", time.Since(began))
+					"bytes", answer.BytesWritten(), "took", time.Since(began))
 			}()
 			next.ServeHTTP(answer, r)
 		})

@@ -78,7 +78,7 @@ func benchmarkJobs(b *testing.B, meter metric.Meter, tracer trace.Tracer, carrie
 			spec.Retry = job.DefaultRetryPolicy()
 			return spec
 		},
-		Log: slog.New(slog.DiscardHandler), Meter: meter, Tracer: tracer,
+		Log: slog.New(slog.DiscardHandler), JobLog: runtime.LogNone, Meter: meter, Tracer: tracer,
 	}, ledger, handlers)
 	require.NoError(b, err)
 	require.NoError(b, worker.Prepare(b.Context()))

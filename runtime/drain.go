@@ -18,7 +18,7 @@ const signOffTimeout = 2 * time.Second
 func (r *Runtime) drain(abort context.Context) {
 	r.settler.lapsing.close()
 	if running, _ := r.held.counts(); running > 0 {
-		r.cfg.Log.Info("draining", slog.Int("running", running), slog.Duration("for", r.cfg.Drain))
+		r.cfg.Log.Info("draining", slog.Int("running", running), slog.Duration("drain", r.cfg.Drain))
 	}
 	patience, cancel := context.WithTimeout(abort, r.cfg.Drain)
 	defer cancel()

@@ -96,13 +96,13 @@ func (r *reaper) settle(e job.Expired) {
 			Message: fmt.Sprintf("worker %s ended or fell silent during the attempt", e.Worker),
 		}
 	}
-	r.log.Info("expired lease taken over", slog.String("job_id", e.JobID.String()), slog.Int64("fence", e.Fence),
-		slog.String("worker", e.Worker), slog.String("outcome", string(outcome.Kind)))
 	r.telemetry.reapedFor(outcome.Code)
 	standing := job.Standing{
 		Attempt: e.Attempt, MaxAttempts: e.MaxAttempts,
 		Interruptions: e.Interruptions, Crashes: e.Crashes, CancelRequested: e.CancelRequested,
 	}
 	told := r.spans.Reaped(&e, r.cfg.Worker.ID)
-	r.settler.batch.add(r.settler.decide(e.Lease, e.Type, standing, outcome).tracedBy(told))
+	w := r.settler.decide(e.Lease, e.Type, standing, outcome).tracedBy(told)
+	w.trace, w.lostBy = e.Trace, e.Worker
+	r.settler.batch.add(w)
 }

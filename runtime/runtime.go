@@ -42,6 +42,8 @@ type Config struct {
 	// type, and fills in defaults.
 	Resolve func(job.TypeSpec) job.TypeSpec
 	Log     *slog.Logger
+	// JobLog is LogAll, LogSampled or LogNone.
+	JobLog JobLog
 	// Meter is told what the loops do; docs/telemetry.md lists it.
 	Meter metric.Meter
 	// Tracer makes the spans of jobs; nil for none. Its provider must be as
@@ -56,6 +58,8 @@ func (c Config) validate() error {
 		return errors.New("worker, resolve, max crashes, log and meter must be set")
 	case c.AfterCrash != Expire && c.AfterCrash != GiveBack:
 		return fmt.Errorf("after crash %q is neither %s nor %s", c.AfterCrash, Expire, GiveBack)
+	case c.JobLog != LogAll && c.JobLog != LogSampled && c.JobLog != LogNone:
+		return fmt.Errorf("job log %q is neither %s nor %s nor %s", c.JobLog, LogAll, LogSampled, LogNone)
 	case c.Concurrency < 1:
 		return fmt.Errorf("concurrency %d is below 1", c.Concurrency)
 	case c.Lease < 100*time.Millisecond:
@@ -264,6 +268,7 @@ func (r *Runtime) Run(ctx, abort context.Context) {
 	lastTry := time.AfterFunc(settleTimeout, r.endSettling)
 	defer lastTry.Stop()
 	writing.end()
+	r.settler.jobLog.close()
 	if running, _ := r.held.counts(); running == 0 && abort.Err() == nil {
 		r.signOff(abort)
 	}

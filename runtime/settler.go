@@ -42,6 +42,7 @@ type settler struct {
 	maxCrashes func(jobType string) int
 
 	telemetry *telemetry
+	jobLog    *jobLog
 }
 
 // write is either a note or a settlement.
@@ -53,12 +54,16 @@ type write struct {
 	outcome    job.Outcome
 	refused    bool // the database has refused the outcome once already
 	spans      *spans.Attempt
+	trace      job.Trace     // as the job carries it
+	ran        bool          // the handler was started, by this worker
+	took       time.Duration // from then until it was done
+	lostBy     string        // the worker that the lease was taken from; empty for none
 }
 
 func newSettler(ctx context.Context, store Store, held *holdings, policies *catalog, cfg Config, t *telemetry) *settler {
 	s := &settler{
 		ctx: ctx, store: store, held: held, policies: policies, log: cfg.Log, telemetry: t,
-		maxCrashes: cfg.MaxCrashes, launches: newLaunches(),
+		maxCrashes: cfg.MaxCrashes, launches: newLaunches(), jobLog: newJobLog(cfg.Log, cfg.JobLog),
 	}
 	s.batch = newBatcher(settleBatch, s.flush)
 	s.logs = newLogbook(func(logs []job.Note) { s.save(logs, "log lines could not be saved", s.store.KeepLogs) }, s.batch.add)
@@ -79,15 +84,18 @@ func (s *settler) finished(a *attempt, began time.Time, standing job.Standing, o
 	a.spans.Ended(began)
 	w := s.decide(a.claimed.Lease, a.claimed.Type, standing, bounded(outcome)).tracedBy(a.spans)
 	w.settlement.Plugin, w.settlement.Version = a.pool.Plugin, a.pool.Version
+	w.trace, w.ran = a.claimed.Trace, !began.IsZero()
+	if w.ran {
+		w.took = time.Since(began)
+	}
 	if outcome.Kind == job.Crash {
 		s.lapsing.add(a, w)
 	} else {
 		s.logs.end(w)
 	}
-	if !began.IsZero() {
-		took := time.Since(began)
-		s.telemetry.ran(a.claimed.Type, w.settlement.Kind, took)
-		s.freed(a, took)
+	if w.ran {
+		s.telemetry.ran(a.claimed.Type, w.settlement.Kind, w.took)
+		s.freed(a, w.took)
 	}
 }
 
@@ -140,6 +148,7 @@ func (s *settler) settle(ends []write) (again []write) {
 			s.held.remove(w.settlement.Lease.ID)
 			s.telemetry.settled(w.jobType, w.settlement.Kind)
 			w.spans.Settled(w.settlement)
+			s.jobLog.settled(&w)
 			s.announce(*w.settlement)
 		case job.Lost:
 			s.held.remove(w.settlement.Lease.ID)
@@ -192,6 +201,7 @@ func (s *settler) giveUp(w write, cause error) {
 func (s *settler) revise(w write, outcome job.Outcome) write {
 	revised := s.decide(w.settlement.Lease, w.jobType, w.standing, outcome).tracedBy(w.spans)
 	revised.settlement.Plugin, revised.settlement.Version = w.settlement.Plugin, w.settlement.Version
+	revised.trace, revised.ran, revised.took, revised.lostBy = w.trace, w.ran, w.took, w.lostBy
 	return revised
 }
 

@@ -82,7 +82,7 @@ func launch(t testing.TB, s runtime.Store, h runtime.Handlers, changes ...func(*
 		Worker: runtime.NewWorker("test"), Concurrency: 100, Lease: 10 * time.Second, Poll: 100 * time.Millisecond,
 		Drain: aLongTime, KillGrace: 100 * time.Millisecond, Resolve: retrying(job.RetryPolicy{Backoff: job.Immediate}),
 		AfterCrash: runtime.GiveBack, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
-		Log: slog.New(slog.DiscardHandler), Meter: noop.Meter{},
+		Log: slog.New(slog.DiscardHandler), Meter: noop.Meter{}, JobLog: runtime.LogSampled,
 	}
 	for _, change := range changes {
 		change(&cfg)

@@ -132,6 +132,7 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 		"negative drain":    func(c *runtime.Config) { c.Drain = -1 },
 		"no max crashes":    func(c *runtime.Config) { c.MaxCrashes = nil },
 		"no after crash":    func(c *runtime.Config) { c.AfterCrash = "" },
+		"no job log":        func(c *runtime.Config) { c.JobLog = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := whole

@@ -118,6 +118,7 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 		MaxCrashes:  cfg.Jobs.maxCrashes,
 		Resolve:     cfg.Jobs.resolve,
 		Log:         log,
+		JobLog:      cfg.Log.Jobs,
 		Meter:       meters.Meter(),
 		Tracer:      traces.Tracer(),
 	}, ledger, handlers)

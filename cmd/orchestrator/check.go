@@ -119,6 +119,8 @@ func (c *config) check() error {
 		return fmt.Errorf("log.level: %w", levelErr)
 	case !slices.Contains([]string{"auto", "text", "json"}, c.Log.Format):
 		return fmt.Errorf("log.format: %q is not one of auto, text, json", c.Log.Format)
+	case !slices.Contains([]runtime.JobLog{runtime.LogAll, runtime.LogSampled, runtime.LogNone}, c.Log.Jobs):
+		return fmt.Errorf("log.jobs: %q is not one of all, sampled, none", c.Log.Jobs)
 	}
 	return nil
 }

@@ -132,8 +132,9 @@ type limitsConfig struct {
 }
 
 type logConfig struct {
-	Level  string `koanf:"level"`
-	Format string `koanf:"format"`
+	Level  string         `koanf:"level"`
+	Format string         `koanf:"format"`
+	Jobs   runtime.JobLog `koanf:"jobs"`
 }
 
 // defaults is the configuration when nothing is set.
@@ -176,6 +177,6 @@ func defaults() config {
 			},
 		}},
 		Security: defaultSecurity(), RateLimit: defaultRateLimit(), Tracing: tracingConfig{SampleRatio: 1},
-		Log: logConfig{Level: "info", Format: "auto"},
+		Log: logConfig{Level: "info", Format: "auto", Jobs: runtime.LogSampled},
 	}
 }

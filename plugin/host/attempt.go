@@ -71,15 +71,6 @@ func (a *attempt) Extend(leaseFor time.Duration) {
 	p.wake()
 }
 
-// traceID is the trace id within the traceparent header; empty when there is
-// none.
-func (a *attempt) traceID() string {
-	if len(a.trace.Parent) < 35 {
-		return ""
-	}
-	return a.trace.Parent[3:35]
-}
-
 // finished is a run that never began.
 type finished struct{}
 

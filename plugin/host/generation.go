@@ -185,7 +185,7 @@ func (g *generation) add(p *process) {
 	g.fleet.mu.Lock()
 	g.live = append(g.live, p)
 	g.fleet.mu.Unlock()
-	g.log.Info("plugin process up", "pid", p.child.PID(), "version", p.manifest.Version, "concurrency", p.capacity)
+	g.log.Info("plugin process up", "pid", p.child.PID(), "plugin_version", p.manifest.Version, "concurrency", p.capacity)
 	g.signal()
 }
 

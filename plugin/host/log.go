@@ -26,7 +26,7 @@ func (p *process) log(record *handlerv1.Log) {
 	if a != nil {
 		attributes = append(attributes, slog.String("job_id", a.jobID.String()),
 			slog.String("job_type", a.jobType), slog.Int("attempt", a.number))
-		if id := a.traceID(); id != "" {
+		if id := a.trace.ID(); id != "" {
 			attributes = append(attributes, slog.String("trace_id", id))
 		}
 	}

@@ -201,7 +201,7 @@ const (
 func (f *fleet) try(ctx context.Context, g *generation, period time.Duration) error {
 	version := f.setOnTrial(g, true)
 	defer f.setOnTrial(g, false)
-	f.log.Info("plugin version on trial", "version", version.Version, "digest", version.Digest, "period", period)
+	f.log.Info("plugin version on trial", "plugin_version", version.Version, "digest", version.Digest, "period", period)
 	looks := time.NewTicker(max(period/looksAPeriod, time.Millisecond))
 	defer looks.Stop()
 	begun := time.Now()
@@ -357,8 +357,8 @@ func (f *fleet) endSwap(p plan, s job.PluginSwap, g *generation, err error) job.
 	shown := s
 	f.lastSwap, f.breakOff = &shown, nil
 	f.mu.Unlock()
-	log := f.log.With("trigger", string(p.trigger), "result", string(s.Result), "took", s.EndedAt.Sub(s.BegunAt),
-		"from_version", s.From.Version, "from_digest", s.From.Digest, "version", s.To.Version, "digest", s.To.Digest)
+	log := f.log.With("trigger", string(p.trigger), "swap", string(s.Result), "took", s.EndedAt.Sub(s.BegunAt),
+		"from_version", s.From.Version, "from_digest", s.From.Digest, "plugin_version", s.To.Version, "digest", s.To.Digest)
 	if err != nil {
 		log.Warn("plugin swap ended; the version that served stays", "reason", s.Reason)
 	} else {

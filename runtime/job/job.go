@@ -3,6 +3,7 @@ package job
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -98,6 +99,16 @@ type Trace struct {
 	// Baggage is the client's baggage header, for the handler to read and to
 	// pass on.
 	Baggage string
+}
+
+// ID is the id of the trace, 32 hexadecimal digits; empty for none.
+func (t Trace) ID() string {
+	_, rest, _ := strings.Cut(t.Parent, "-")
+	id, _, found := strings.Cut(rest, "-")
+	if !found || len(id) != 32 || strings.Trim(id, "0123456789abcdef") != "" {
+		return ""
+	}
+	return id
 }
 
 // View is the public view of a job: nothing of its payload, attempts, worker

@@ -68,7 +68,7 @@ func startContainer(ctx context.Context, h home, cfg Config) (*Server, error) {
 		}
 		return newServer(running, nil), nil
 	}
-	cfg.Log.Info("running PostgreSQL in a container", "image", image, "name", name)
+	cfg.Log.Info("running PostgreSQL in a container", "image", image, "container", name)
 	args := []string{
 		"run", "--rm", "--name", name, "--publish", "127.0.0.1::5432", "--stop-signal", "SIGINT", "--shm-size", "256m",
 		"--volume", filepath.Join(h.container(), "data") + ":/var/lib/postgresql/data",

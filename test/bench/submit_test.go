@@ -112,6 +112,7 @@ func work(b *testing.B, ledger *store.Store) *runtime.Runtime {
 		AfterCrash: runtime.Expire, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
 		Resolve: func(spec job.TypeSpec) job.TypeSpec { return spec },
 		Log:     slog.New(slog.DiscardHandler),
+		JobLog:  runtime.LogNone,
 		Meter:   noop.Meter{},
 	}, ledger, noHandlers{})
 	require.NoError(b, err)

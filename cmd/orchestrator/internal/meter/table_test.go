@@ -60,7 +60,7 @@ func everything(t testing.TB) *Meters {
 	require.NoError(t, traces.Close(t.Context()))
 	worker, err := runtime.New(runtime.Config{
 		Worker: runtime.NewWorker("test"), Concurrency: 5, Lease: 10 * time.Second, Poll: 100 * time.Millisecond,
-		Drain: time.Minute, KillGrace: time.Second, Log: slog.New(slog.DiscardHandler), Meter: m.Meter(),
+		Drain: time.Minute, KillGrace: time.Second, Log: slog.New(slog.DiscardHandler), JobLog: runtime.LogNone, Meter: m.Meter(),
 		AfterCrash: runtime.Expire, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
 		Resolve: func(spec job.TypeSpec) job.TypeSpec {
 			spec.MaxAttempts, spec.Timeout, spec.Retry = 1, time.Minute, job.DefaultRetryPolicy()
@@ -193,8 +193,11 @@ func values(family *dto.MetricFamily, name string) []string {
 func TestTheLabelsInTheDocumentationHaveTheValuesThatAreServed(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/telemetry.md")
 	require.NoError(t, err)
+	_, labels, found := strings.Cut(string(page), "### Labels")
+	require.True(t, found)
+	labels, _, _ = strings.Cut(labels, "\n#")
 	documented := make(map[string][]string)
-	for line := range strings.Lines(string(page)) {
+	for line := range strings.Lines(labels) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		if len(cells) == 2 {
 			documented[strings.TrimSpace(cells[0])] = strings.Split(strings.Trim(cells[1], " `"), "`, `")
@@ -205,7 +208,7 @@ func TestTheLabelsInTheDocumentationHaveTheValuesThatAreServed(t *testing.T) {
 		outcomes = append(outcomes, string(kind))
 	}
 	require.ElementsMatch(t, outcomes, documented["`outcome`"])
-	found := families(t, everything(t))
+	served := families(t, everything(t))
 	for label, metric := range map[string]string{
 		"`operation`": "holdfast_database_errors_total",
 		"`reason` of `holdfast_lease_losses_total`":  "holdfast_lease_losses_total",
@@ -218,7 +221,7 @@ func TestTheLabelsInTheDocumentationHaveTheValuesThatAreServed(t *testing.T) {
 		"`pool`":                                 "holdfast_pool_connections",
 	} {
 		name, _, _ := strings.Cut(strings.Trim(label, "`"), "`")
-		require.ElementsMatch(t, documented[label], values(found[metric], name), label)
+		require.ElementsMatch(t, documented[label], values(served[metric], name), label)
 	}
 }
 

@@ -123,7 +123,7 @@ func (n *Output) TellSuppressed() {
 
 func (n *Output) tellSuppressedLocked() {
 	if n.suppressed > 0 {
-		n.Log.Warn("plugin output suppressed", "lines", n.suppressed)
+		n.Log.Warn("plugin output suppressed", "not_logged", n.suppressed)
 		n.suppressed = 0
 	}
 }

@@ -1,0 +1,127 @@
+package runtime
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// JobLog says which attempts have a line in the log when they have ended.
+type JobLog string
+
+const (
+	// LogAll gives each a line.
+	LogAll JobLog = "all"
+	// LogSampled gives a line to the first of a second, of each outcome, and
+	// counts the others in one more line.
+	LogSampled JobLog = "sampled"
+	// LogNone gives none a line.
+	LogNone JobLog = "none"
+)
+
+// Lines a second of what is sampled, of each outcome. Who looks into the log
+// looks for what went wrong.
+const (
+	linesOfSuccess = 5
+	linesOfOthers  = 50
+)
+
+// jobLog writes a line for each attempt whose end is in the ledger. What the
+// handler was given and what it returned are not in it, nor its words for an
+// error: they may hold what the payload does.
+type jobLog struct {
+	log   *slog.Logger
+	which JobLog
+
+	mu sync.Mutex
+	// ended is how many attempts have ended so in this second.
+	ended map[job.OutcomeKind]int
+	// second ends it; nil while no attempt has ended in it.
+	second *time.Timer
+}
+
+func newJobLog(log *slog.Logger, which JobLog) *jobLog {
+	return &jobLog{log: log, which: which, ended: make(map[job.OutcomeKind]int)}
+}
+
+// settled takes an attempt that has its row in the ledger.
+func (l *jobLog) settled(w *write) {
+	if l.which == LogNone || !l.log.Enabled(context.Background(), slog.LevelInfo) {
+		return
+	}
+	if l.which == LogSampled && !l.admits(w.settlement.Kind) {
+		return
+	}
+	l.write(w)
+}
+
+func (l *jobLog) write(w *write) {
+	s := w.settlement
+	attrs := append(make([]slog.Attr, 0, 12),
+		slog.String("job_id", s.JobID.String()), slog.String("job_type", w.jobType), slog.Int("attempt", s.Number),
+		slog.Int64("fence", s.Fence), slog.String("outcome", string(s.Kind)), slog.String("state", string(s.To)))
+	if s.Code != "" {
+		attrs = append(attrs, slog.String("error_code", s.Code))
+	}
+	if s.Plugin != "" {
+		attrs = append(attrs, slog.String("plugin", s.Plugin), slog.String("plugin_version", s.Version))
+	}
+	if w.ran {
+		attrs = append(attrs, slog.Float64("seconds", w.took.Seconds()))
+	}
+	if w.lostBy != "" {
+		attrs = append(attrs, slog.String("lost_by", w.lostBy))
+	}
+	if id := w.trace.ID(); id != "" {
+		attrs = append(attrs, slog.String("trace_id", id))
+	}
+	l.log.LogAttrs(context.Background(), slog.LevelInfo, "attempt ended", attrs...)
+}
+
+// admits counts an attempt, and says whether it is among the first.
+func (l *jobLog) admits(outcome job.OutcomeKind) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.second == nil {
+		l.second = time.AfterFunc(time.Second, l.sum)
+	}
+	l.ended[outcome]++
+	return l.ended[outcome] <= linesOf(outcome)
+}
+
+func linesOf(outcome job.OutcomeKind) int {
+	if outcome == job.Success {
+		return linesOfSuccess
+	}
+	return linesOfOthers
+}
+
+// sum ends a second: it tells how many attempts had no line.
+func (l *jobLog) sum() {
+	l.mu.Lock()
+	var unlogged []any
+	for _, outcome := range job.OutcomeKinds() {
+		if more := l.ended[outcome] - linesOf(outcome); more > 0 {
+			unlogged = append(unlogged, slog.Int(string(outcome), more))
+		}
+	}
+	clear(l.ended)
+	l.second = nil
+	l.mu.Unlock()
+	if len(unlogged) > 0 {
+		l.log.Info("more attempts ended", slog.Group("attempts", unlogged...))
+	}
+}
+
+// close tells of the last second. Nothing may be settled after it.
+func (l *jobLog) close() {
+	l.mu.Lock()
+	waits := l.second != nil && l.second.Stop()
+	l.mu.Unlock()
+	if waits {
+		l.sum()
+	}
+}
