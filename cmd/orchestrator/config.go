@@ -27,6 +27,8 @@ type config struct {
 
 	// source is the file that was read; empty for none.
 	source string
+	// listsHandlers says that the file has a handlers section, if an empty one.
+	listsHandlers bool
 }
 
 type serverConfig struct {

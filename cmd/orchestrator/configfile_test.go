@@ -80,7 +80,7 @@ func TestConfigFileHasTheDefaults(t *testing.T) {
 	}, cfg.Handlers[0])
 
 	want := defaults()
-	want.source, want.Handlers = cfg.source, cfg.Handlers
+	want.source, want.listsHandlers, want.Handlers = cfg.source, cfg.listsHandlers, cfg.Handlers
 	require.NoError(t, want.finish(nil))
 	require.Equal(t, want, cfg)
 }

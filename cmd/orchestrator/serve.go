@@ -23,7 +23,8 @@ worker.drain to finish, and what remains is given back unharmed. A second
 signal stops at once; jobs that were running are recovered from the database.
 
 At a SIGHUP the configuration is read again, and what it says under handlers
-takes effect: a handler that differs is replaced while it runs.`,
+takes effect: a handler that differs is replaced while it runs. Nothing changes
+when the file is missing or has no handlers section where there was one.`,
 		Args: command.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return p.serve(c.Context()) },
 	}
@@ -32,6 +33,8 @@ takes effect: a handler that differs is replaced while it runs.`,
 // serve runs the whole program. Every step can be interrupted by a signal,
 // and is undone in reverse order.
 func (p *program) serve(parent context.Context) error {
+	hangups := watchHangups() // from the first: one during the start is acted on after it
+	defer hangups.ignore()
 	cfg, err := p.load()
 	if err != nil {
 		return err
@@ -73,25 +76,11 @@ func (p *program) serve(parent context.Context) error {
 		Stopping: stopping.Done(),
 		Observe:  parts.observe, Prometheus: parts.prometheus, Tracer: parts.tracer,
 	})
-	defer onHangup(func() { p.reload(parts, log) })()
+	defer hangups.each((&reloads{program: p, parts: parts, log: log, start: cfg, present: cfg}).reload)()
 	server := newServer(cfg.Server, handler, log)
 	server.RegisterOnShutdown(stop)
 	p.greet(listener.Addr(), &cfg.Security, log)
 	return work(drain, abort, limited(listener, cfg.Server, log), server, parts, db.ended, log)
-}
-
-// reload reads the configuration again and puts its handlers into effect. All
-// else stays as it was at the start.
-func (p *program) reload(parts *assembly, log *slog.Logger) {
-	cfg, err := p.load()
-	if err == nil {
-		err = parts.reload(cfg)
-	}
-	if err != nil {
-		log.Error("configuration not read again; the handlers stay as they are", "error", err)
-		return
-	}
-	log.Info("configuration read again", "file", cfg.source)
 }
 
 // start opens the database, brings its schema up to date, and assembles what

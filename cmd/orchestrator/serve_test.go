@@ -80,6 +80,13 @@ func serve(t *testing.T, run func(ctx, abort context.Context) error, args ...str
 
 func serveIn(t *testing.T, directory string, run func(ctx, abort context.Context) error, args ...string) *serving {
 	t.Helper()
+	return serveAssembled(t, directory, func(closed chan struct{}) (*assembly, error) {
+		return &assembly{jobs: pingable{}, run: run, close: func() { close(closed) }}, nil
+	}, args...)
+}
+
+func serveAssembled(t *testing.T, directory string, assemble func(closed chan struct{}) (*assembly, error), args ...string) *serving {
+	t.Helper()
 	t.Chdir(directory)
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &serving{log: &records{}, out: &records{}, code: make(chan int, 1), cancel: cancel, closed: make(chan struct{})}
@@ -87,7 +94,7 @@ func serveIn(t *testing.T, directory string, run func(ctx, abort context.Context
 		stdout: s.out, stderr: s.log,
 		environ: []string{"HOLDFAST_DATABASE__URL=" + storetest.EmptyURL(t), "HOLDFAST_SERVER__ADDRESS=127.0.0.1:0"},
 		assemble: func(context.Context, config, databaseURL, []string, *slog.Logger) (*assembly, error) {
-			return &assembly{jobs: pingable{}, run: run, close: func() { close(s.closed) }}, nil
+			return assemble(s.closed)
 		},
 	}
 	go func() { s.code <- program.run(ctx, append([]string{"serve"}, args...)) }()

@@ -54,10 +54,20 @@ func watchSignals(parent context.Context, log *slog.Logger) (drain, abort contex
 	}
 }
 
-// onHangup calls do for each SIGHUP, one at a time, until release is called.
-func onHangup(do func()) (release func()) {
-	received := make(chan os.Signal, 1)
+// hangups are the SIGHUPs that have been received: one is kept until it is acted on.
+type hangups chan os.Signal
+
+// watchHangups keeps a SIGHUP from killing the process until ignore is called.
+func watchHangups() hangups {
+	received := make(hangups, 1)
 	signal.Notify(received, syscall.SIGHUP)
+	return received
+}
+
+func (received hangups) ignore() { signal.Stop(received) }
+
+// each calls do for each SIGHUP, one at a time, until release is called.
+func (received hangups) each(do func()) (release func()) {
 	released, watched := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(watched)
@@ -71,7 +81,6 @@ func onHangup(do func()) (release func()) {
 		}
 	}()
 	return func() {
-		signal.Stop(received)
 		close(released)
 		<-watched
 	}

@@ -211,6 +211,9 @@ func TestAHangupReplacesWhatTheConfigurationHasChanged(t *testing.T) {
 
 	write("handlers: [{name: nameless, path: ''}]")
 	require.NoError(t, d.o.Signal(syscall.SIGHUP))
+	require.NoError(t, os.Remove(file))
+	require.NoError(t, d.o.Signal(syscall.SIGHUP))
+	require.Never(t, func() bool { return len(d.o.Handlers("testhandlers")) != 2 }, time.Second, glance, "neither file removes a handler")
 	write(one)
 	require.NoError(t, d.o.Signal(syscall.SIGHUP))
 	require.Equal(t, "promoted", d.swapped(now).LastSwap.Result, "a mistake has changed nothing, the next configuration is read")

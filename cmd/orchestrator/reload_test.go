@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// reloading is a program whose handlers are a stand-in: each configuration that is
+// put into effect is sent.
+func reloading(t *testing.T, directory string, starting func()) (*serving, <-chan config) {
+	t.Helper()
+	reloaded := make(chan config, 1)
+	s := serveAssembled(t, directory, func(closed chan struct{}) (*assembly, error) {
+		starting()
+		return &assembly{
+			jobs:   pingable{},
+			run:    func(ctx, _ context.Context) error { <-ctx.Done(); return nil },
+			reload: func(cfg config) error { reloaded <- cfg; return nil },
+			close:  func() { close(closed) },
+		}, nil
+	})
+	t.Cleanup(func() {
+		s.cancel()
+		s.exit(t)
+	})
+	return s, reloaded
+}
+
+func next(t *testing.T, s *serving, reloaded <-chan config) config {
+	t.Helper()
+	select {
+	case cfg := <-reloaded:
+		return cfg
+	case <-time.After(20 * time.Second):
+		t.Fatalf("no configuration is put into effect:\n%s", s.log)
+		return config{}
+	}
+}
+
+const oneHandler = "handlers: [{name: one, path: bin/one}]\n"
+
+func TestAHangupDuringTheStartIsActedOnAfterIt(t *testing.T) {
+	s, reloaded := reloading(t, t.TempDir(), func() { signalSelf(t, syscall.SIGHUP) })
+	require.Empty(t, next(t, s, reloaded).Handlers)
+}
+
+func TestAConfigurationThatIsNotThereChangesNoHandler(t *testing.T) {
+	for name, spoil := range map[string]func(file string) error{
+		"is not there any more":           os.Remove,
+		"has no handlers any more; write": func(file string) error { return os.WriteFile(file, nil, 0o600) },
+		"has no handlers any more":        func(file string) error { return os.WriteFile(file, []byte("handlers:\n"), 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			directory := t.TempDir()
+			file := filepath.Join(directory, "config.yaml")
+			require.NoError(t, os.WriteFile(file, []byte(oneHandler), 0o600))
+			s, reloaded := reloading(t, directory, func() {})
+			s.log.await(t, "listening")
+			require.NoError(t, spoil(file))
+			signalSelf(t, syscall.SIGHUP)
+			record := s.log.await(t, "configuration not read again; the handlers stay as they are")
+			require.Contains(t, record["error"], name)
+
+			require.NoError(t, os.WriteFile(file, []byte("handlers: []\n"), 0o600))
+			signalSelf(t, syscall.SIGHUP)
+			require.Empty(t, next(t, s, reloaded).Handlers, "that is a wish")
+		})
+	}
+}
+
+func TestAHangupNamesWhatTakesARestart(t *testing.T) {
+	directory := t.TempDir()
+	file := filepath.Join(directory, "config.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(oneHandler), 0o600))
+	s, reloaded := reloading(t, directory, func() {})
+	s.log.await(t, "listening")
+	signalSelf(t, syscall.SIGHUP)
+	require.Len(t, next(t, s, reloaded).Handlers, 1)
+	s.log.await(t, "configuration read again")
+	require.NoError(t, os.WriteFile(file, []byte(oneHandler+"worker: {concurrency: 7}\njobs: {types: {A: {timeout: 1s}}}\n"), 0o600))
+	signalSelf(t, syscall.SIGHUP)
+	next(t, s, reloaded)
+	const told = "settings have changed that take effect after a restart only"
+	require.Equal(t, "worker.concurrency, jobs.types", s.log.await(t, told)["keys"])
+	require.Equal(t, 1, strings.Count(s.log.String(), told), "none at the first")
+}
+
+func TestAnotherFileIsNoReplacement(t *testing.T) {
+	require.ErrorContains(t, mayFollow(config{source: "/a"}, config{source: "/b"}), "would be that of /b, and was that of /a")
+	require.NoError(t, mayFollow(config{}, config{source: "/b"}))
+}
