@@ -29,7 +29,7 @@ func read(t *testing.T, p Project, name string) string {
 func TestTheModuleIsRequiredAsItIsPublished(t *testing.T) {
 	p := project(t)
 	require.NoError(t, p.Write())
-	require.Equal(t, "module count-words\n\ngo 1.26.0\n\nrequire github.com/holdfast-jobs/holdfast v1.2.3\n", read(t, p, "go.mod"))
+	require.Equal(t, "module example.com/count-words\n\ngo 1.26.0\n\nrequire github.com/holdfast-jobs/holdfast v1.2.3\n", read(t, p, "go.mod"))
 }
 
 func TestACheckoutTakesTheModulesPlace(t *testing.T) {
