@@ -18,6 +18,7 @@ from ._log import current_job, wire
 from ._outbox import Notes
 from ._outcome import succeeded, unsuccessful, verdict_of
 from ._time import parse
+from ._tracing import enter
 
 if TYPE_CHECKING:
     from ._handler import Handler
@@ -123,6 +124,7 @@ class Attempt:
 
     def _perform(self) -> None:
         current_job.set(self._job)
+        enter(self._start.traceparent, self._start.tracestate)
         try:
             ended = self._succeeded(self._prepare()(self._job))
         except BaseException as error:
@@ -137,6 +139,7 @@ class Attempt:
 
     async def _perform_async(self) -> None:
         current_job.set(self._job)
+        enter(self._start.traceparent, self._start.tracestate)
         try:
             ended = self._succeeded(await self._prepare()(self._job))
         except BaseException as error:

@@ -12,6 +12,7 @@ from . import handler_pb2 as pb
 from ._json import clean
 from ._limits import MAX_LOG_BYTES
 from ._time import rfc3339
+from ._tracing import current_ids
 
 if TYPE_CHECKING:
     from ._job import Job
@@ -89,8 +90,10 @@ def _level(number: int) -> pb.Log.Level:
 
 
 def _attributes(record: logging.LogRecord) -> bytes:
-    """What came as extra, and the exception, as a JSON object; empty for none."""
-    attributes = {name: value for name, value in record.__dict__.items() if name not in _OWN}
+    """The ids of the span, what came as extra, and the exception, as a JSON object;
+    empty for none."""
+    attributes: dict[str, Any] = dict(current_ids())
+    attributes.update((name, value) for name, value in record.__dict__.items() if name not in _OWN)
     if record.exc_info:
         attributes["exception"] = logging.Formatter().formatException(record.exc_info)
     if not attributes:

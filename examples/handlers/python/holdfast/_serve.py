@@ -23,6 +23,7 @@ from ._limits import (
 )
 from ._log import log_to_stream
 from ._server import Server
+from ._tracing import set_up
 
 LAST_WORDS = 2.0
 """How long, in seconds, the last message may take on its way out."""
@@ -100,6 +101,7 @@ class _Process:
         """Serves until the orchestrator has asked the process to leave and
         everything is sent."""
         log_to_stream()
+        set_up()
         loop, left = asyncio.get_running_loop(), asyncio.Event()
 
         def drained() -> None:

@@ -14,6 +14,7 @@ from . import handler_pb2 as pb
 from ._handler import Handler
 from ._limits import MAX_MESSAGE_BYTES
 from ._session import Session
+from ._tracing import flush
 
 RPC_THREADS = 4
 """One for the stream, the others for the manifest and for health. Handlers run on
@@ -74,6 +75,7 @@ class Server:
         self._session = session = Session(self._handlers, self._loop, self._exit)
         yield from session.work(requests, context)
         if session.is_drained:
+            flush()
             self._drained()
 
     def _check(self, request: bytes, context: grpc.ServicerContext) -> bytes:

@@ -4,6 +4,7 @@ import { decode, encode } from './json.js';
 import { code } from './limits.js';
 import { logger } from './log.js';
 import { succeeded, unsuccessful, verdictOf } from './outcome.js';
+import { within } from './tracing.js';
 
 // How much of a lease is left when its attempt is told to stop: a sixth, at most so many milliseconds.
 const leaseMargin = 6;
@@ -103,7 +104,8 @@ export class Attempt {
       throw new Failure(`this process has no handler for ${this.#start.jobType}`, { code: code.unknownType });
     }
     this.#decode();
-    const result = await this.#handler.run(this.#job);
+    const { traceparent, tracestate } = this.#job;
+    const result = await within(traceparent, tracestate, () => this.#handler.run(this.#job));
     if (result === undefined) return undefined;
     try {
       return encode(result);

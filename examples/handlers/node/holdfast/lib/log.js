@@ -1,5 +1,6 @@
 import { clean } from './json.js';
 import { maxLog } from './limits.js';
+import { currentIDs } from './tracing.js';
 
 /**
  * @typedef {(message: string, attributes?: object) => void} Write
@@ -17,7 +18,7 @@ export function logger(send) {
   const at = (level) => (message, attributes) => send({
     level: `LEVEL_${level}`,
     message: clean(String(message), maxLog),
-    attributes: encodeAttributes(attributes),
+    attributes: encodeAttributes(attributes, currentIDs()),
     time: new Date().toISOString(),
   });
   return { debug: at('DEBUG'), info: at('INFO'), warn: at('WARN'), error: at('ERROR') };
@@ -28,9 +29,11 @@ export const consoleLog = logger(({ level, message, attributes = '' }) => {
   console.error(level.slice('LEVEL_'.length), message, String(attributes));
 });
 
-// A JSON object; nothing when there are no attributes.
-function encodeAttributes(attributes) {
-  if (attributes === undefined || attributes === null) return undefined;
+// A JSON object, with the ids first; nothing when there are neither.
+function encodeAttributes(attributes, ids) {
+  if (attributes === undefined || attributes === null) {
+    return ids && Buffer.from(JSON.stringify(ids));
+  }
   let text;
   try {
     text = JSON.stringify(attributes instanceof Error ? { error: attributes } : attributes, sayError);
@@ -38,6 +41,7 @@ function encodeAttributes(attributes) {
     text = JSON.stringify({ attributes: 'have no JSON' });
   }
   if (!text?.startsWith('{')) text = JSON.stringify({ value: attributes });
+  if (ids) text = `${JSON.stringify(ids).slice(0, -1)}${text === '{}' ? '' : ','}${text.slice(1)}`;
   const encoded = Buffer.from(text);
   return encoded.length <= maxLog ? encoded : Buffer.from('{"attributes":"too large"}');
 }

@@ -4,6 +4,7 @@ import { checkCount, checkText } from './check.js';
 import { Handler } from './handler.js';
 import { cookieKey, cookieValue, exit, maxConcurrency, maxVersion, protocolVersion } from './limits.js';
 import { Server } from './server.js';
+import { setUp } from './tracing.js';
 import { Watchdog } from './watchdog.js';
 
 // How long the last message may take on its way out.
@@ -47,6 +48,7 @@ export function serve(handlers, { version = 'unknown', concurrency } = {}) {
 
 async function run(manifest, handlers, sockets) {
   const printHandshake = divertOutput();
+  await setUp();
   // To ignore them instead would make every program that a handler starts ignore them, too.
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => {});
 

@@ -1,6 +1,7 @@
 import { Attempt } from './attempt.js';
 import { Reason } from './errors.js';
 import { Outbox } from './outbox.js';
+import { flush } from './tracing.js';
 
 const reasons = {
   REASON_TIMEOUT: Reason.timeout,
@@ -127,7 +128,7 @@ export class Session {
   }
 
   #closeWhenDrained() {
-    if (this.isDrained) this.#outbox.close();
+    if (this.isDrained) flush().then(() => this.#outbox.close());
   }
 
   #lose() {
