@@ -50,6 +50,9 @@ type Config struct {
 	Observe func(route, method string, status int, took time.Duration)
 	// Tracer makes the spans of requests; nil for none.
 	Tracer trace.Tracer
+	// TraceLink is the address of a trace, with {trace_id} for its id; empty for
+	// none.
+	TraceLink string
 	// Prometheus answers those who ask for metrics in its format. It may be
 	// nil: then nobody does.
 	Prometheus http.Handler
@@ -73,6 +76,7 @@ func New(c Config) http.Handler {
 	s := &service{
 		jobs: c.Jobs, operations: c.Operations, plugins: c.Plugins, guard: c.Guard, log: c.Log, schemas: newSchemas(c.Log),
 		maxBodyBytes: c.MaxBodyBytes, maxBatchBytes: c.MaxBatchBytes, memory: newMemory(c.MaxReceivingBytes), requestTimeout: c.RequestTimeout, stopping: c.Stopping,
+		traceLink: c.TraceLink,
 	}
 	router.Get("/healthz", alive)
 	router.Get("/readyz", s.ready)
@@ -110,6 +114,7 @@ type service struct {
 	memory         *memory
 	requestTimeout time.Duration
 	stopping       <-chan struct{}
+	traceLink      string
 	// measuring shares the work on metrics among those who wait for it.
 	measuring singleflight.Group
 	// diagnosing is held while a diagnosis is under way.

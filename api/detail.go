@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -34,6 +36,7 @@ type JobDetail struct {
 	Worker          string          `json:"worker,omitempty" doc:"Who ran the latest attempt."`
 	TraceParent     string          `json:"traceParent,omitempty" doc:"The W3C trace context that the job was submitted with."`
 	TraceID         string          `json:"traceId,omitempty" doc:"The trace to look for."`
+	TraceURL        string          `json:"traceUrl,omitempty" doc:"Where to see the trace, if that is configured (tracing.link) and the trace is sampled."`
 	Lease           *Lease          `json:"lease,omitempty" doc:"Absent unless the job is running."`
 	Attempts        []Attempt       `json:"attempts" nullable:"false" doc:"Those that have ended, oldest first."`
 }
@@ -82,7 +85,20 @@ func (s *service) detail(ctx context.Context, in *jobInput) (*detailOutput, erro
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}
-	return &detailOutput{Body: detailOf(detail)}, nil
+	body := detailOf(detail)
+	if s.traceLink != "" && sampled(detail.Trace) {
+		body.TraceURL = strings.ReplaceAll(s.traceLink, "{trace_id}", body.TraceID)
+	}
+	return &detailOutput{Body: body}, nil
+}
+
+// sampled reports whether the spans of the trace are kept.
+func sampled(carried job.Trace) bool {
+	if !traceparent.MatchString(carried.Parent) {
+		return false
+	}
+	flags, err := strconv.ParseUint(carried.Parent[53:], 16, 8)
+	return err == nil && flags&1 == 1
 }
 
 func detailOf(d job.Detail) JobDetail {

@@ -80,7 +80,8 @@ var (
 		Payload:        json.RawMessage(`{"to": ["user@example.com"], "subject": "Welcome", "text": "Hello!"}`),
 		IdempotencyKey: "order-4711", Tags: []string{"nightly"}, RunAt: &sampleTime, AttemptsCharged: 2, MaxAttempts: 4, Fence: 2,
 		TimeoutSeconds: 30, LastError: sampleError, Worker: sampleWorkerID, TraceParent: sampleTraceParent, TraceID: sampleTraceID,
-		Lease: &Lease{Worker: sampleWorkerID, ClaimedAt: sampleLater, ExpiresAt: sampleLater.Add(30 * time.Second)},
+		TraceURL: "http://localhost:16686/trace/" + sampleTraceID,
+		Lease:    &Lease{Worker: sampleWorkerID, ClaimedAt: sampleLater, ExpiresAt: sampleLater.Add(30 * time.Second)},
 		Attempts: []Attempt{{
 			Number: 1, Fence: 1, Outcome: job.Failure, Worker: sampleWorkerID, Plugin: "builtin", PluginVersion: "v1.0.0",
 			ClaimedAt: sampleTime, EndedAt: sampleTime.Add(2 * time.Second), DurationSeconds: 2, Code: "451", Error: sampleError,

@@ -114,6 +114,8 @@ func TestMistakesNameTheirKey(t *testing.T) {
 		{file: "jobs: {default: {commit: ''}}", want: `jobs.default.commit: "" is not one of durable, fast`},
 		{file: "log: {level: loud}", want: `log.level: "loud" is not one of`},
 		{file: "log: {format: xml}", want: `log.format: "xml" is not one of`},
+		{file: `tracing: {link: "localhost:16686/{trace_id}"}`, want: `tracing.link: "localhost:16686/{trace_id}" is not an address such as`},
+		{file: `tracing: {link: "http://localhost:16686"}`, want: `tracing.link: "http://localhost:16686" is not an address such as`},
 		{file: "log: {jobs: some}", want: `log.jobs: "some" is not one of`},
 		{file: "jobs: {default: {retry: {factor: 0.5}}}", want: "jobs.default.retry: factor 0.5 is below 1"},
 		{file: "jobs: {default: {max_attempts: 0}}", want: "jobs.default.max_attempts"},

@@ -74,7 +74,7 @@ func (p *program) serve(parent context.Context) error {
 		MaxBodyBytes: cfg.Server.MaxBodyBytes, MaxBatchBytes: cfg.Server.MaxBatchBytes,
 		MaxReceivingBytes: cfg.Server.MaxReceivingBytes, RequestTimeout: cfg.Server.RequestTimeout,
 		Stopping: stopping.Done(),
-		Observe:  parts.observe, Prometheus: parts.prometheus, Tracer: parts.tracer,
+		Observe:  parts.observe, Prometheus: parts.prometheus, Tracer: parts.tracer, TraceLink: cfg.Tracing.Link,
 	})
 	defer hangups.each((&reloads{program: p, parts: parts, log: log, start: cfg, present: cfg}).reload)()
 	server := newServer(cfg.Server, handler, log)

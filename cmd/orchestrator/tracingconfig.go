@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/url"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -20,6 +22,7 @@ type tracingConfig struct {
 	Protocol    string  `koanf:"protocol"`
 	Headers     secret  `koanf:"headers"`
 	SampleRatio float64 `koanf:"sample_ratio"`
+	Link        string  `koanf:"link"`
 	Handlers    bool    `koanf:"handlers"`
 }
 
@@ -32,6 +35,10 @@ func (t *tracingConfig) finish(environ []string) error {
 	}
 	if !(t.SampleRatio >= 0 && t.SampleRatio <= 1) {
 		return fmt.Errorf("sample_ratio: %v is not from 0 to 1", t.SampleRatio)
+	}
+	if at, err := url.Parse(strings.ReplaceAll(t.Link, "{trace_id}", "0")); t.Link != "" &&
+		(err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" || !strings.Contains(t.Link, "{trace_id}")) {
+		return fmt.Errorf("link: %q is not an address such as http://localhost:16686/trace/{trace_id}", t.Link)
 	}
 	_, err := t.target(environ)
 	return err

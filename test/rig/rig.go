@@ -99,6 +99,9 @@ func (o *Orchestrator) Start(ctx context.Context) (time.Duration, error) {
 	}
 }
 
+// Log is what the process's log is copied to.
+func (o *Orchestrator) Log() io.Writer { return o.log }
+
 // Running reports whether the process was started and not ended by us.
 func (o *Orchestrator) Running() bool { return o.cmd != nil }
 

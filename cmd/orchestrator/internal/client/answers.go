@@ -56,6 +56,7 @@ type Detail struct {
 	LastError       string          `json:"lastError"`
 	Worker          string          `json:"worker"`
 	TraceID         string          `json:"traceId"`
+	TraceURL        string          `json:"traceUrl"`
 	Lease           *Lease          `json:"lease"`
 	Attempts        []Attempt       `json:"attempts"`
 }

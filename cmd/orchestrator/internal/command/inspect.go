@@ -48,6 +48,7 @@ func (s *session) showDetail(d client.Detail) error {
 		fields.Add("LEASE", show.Text(s.lease(*d.Lease)))
 	}
 	fields.Add("TRACE", show.Text(d.TraceID))
+	fields.Add("SEE", show.Text(d.TraceURL))
 	fields.Add("PAYLOAD", show.Text(compact(d.Payload)))
 	fields.Add("CHECKPOINT", show.Text(compact(d.Checkpoint)))
 	fields.Add("PROGRESS", show.Text(compact(d.Progress)))

@@ -14,7 +14,7 @@ const (
 	detail = `{"jobId":"` + firstID + `","jobType":"SEND_EMAIL","status":"FAILED","createdAt":"2026-02-20T11:00:00Z","updatedAt":"2026-02-20T11:59:00Z",
 "startedAt":"2026-02-20T11:58:58Z","finishedAt":"2026-02-20T11:59:00Z","progress":"sending","state":"dead","tenant":"acme","payload":{"to": "a@b.c"},
 "checkpoint":{"page":7},"idempotencyKey":"order-4711","tags":["mail","vip"],"priority":5,"runAt":"2026-02-20T11:00:00Z","held":false,"attemptsCharged":2,
-"maxAttempts":2,"interruptions":1,"crashes":2,"fence":3,"timeoutSeconds":30,"lastError":"mailbox \u001b[31mfull","worker":"w-1","traceParent":"x","traceId":"0af7651916cd43dd8448eb211c80319c",
+"maxAttempts":2,"interruptions":1,"crashes":2,"fence":3,"timeoutSeconds":30,"lastError":"mailbox \u001b[31mfull","worker":"w-1","traceParent":"x","traceId":"0af7651916cd43dd8448eb211c80319c","traceUrl":"http://localhost:16686/trace/0af7651916cd43dd8448eb211c80319c",
 "attempts":[{"number":1,"fence":1,"outcome":"timeout","worker":"w-1","plugin":"builtin","pluginVersion":"v1","claimedAt":"2026-02-20T11:50:00Z","endedAt":"2026-02-20T11:50:30Z","durationSeconds":30,"code":"TIMEOUT","error":"took longer than 30s"},
 {"number":1,"fence":2,"outcome":"interrupted","worker":"w-2","claimedAt":"2026-02-20T11:51:00Z","endedAt":"2026-02-20T11:51:00.25Z","durationSeconds":0.25},
 {"number":2,"fence":3,"outcome":"permanent","worker":"w-1","plugin":"builtin","pluginVersion":"v1","claimedAt":"2026-02-20T11:58:58Z","endedAt":"2026-02-20T11:59:00Z","durationSeconds":2,"code":"MAILBOX","error":"mailbox \u001b[31mfull","stack":"goroutine 1\n\tmain.go:1\u0007\n"}]}`
