@@ -211,7 +211,11 @@ func (s *session) remark(h client.Handler) {
 		say("%s is to follow (%s): %d attempts ended on trial, %d of them failed", versionText(c.HandlerVersion), c.State, c.Ended, c.Failed)
 	}
 	if h.LastSwap != nil && h.LastSwap.Reason != "" {
-		say("%s does not serve: %s", versionText(h.LastSwap.To), h.LastSwap.Reason)
+		to := versionText(h.LastSwap.To)
+		if to == "" { // there was no file to read a version from
+			to = "what was to follow"
+		}
+		say("%s does not serve: %s", to, h.LastSwap.Reason)
 	}
 	if h.LastError != "" && h.State != "up" {
 		say("%s", h.LastError)
