@@ -638,8 +638,11 @@ type JobDetail struct {
 	TraceId *string `json:"traceId,omitempty"`
 
 	// TraceParent The W3C trace context that the job was submitted with.
-	TraceParent *string   `json:"traceParent,omitempty"`
-	UpdatedAt   time.Time `json:"updatedAt"`
+	TraceParent *string `json:"traceParent,omitempty"`
+
+	// TraceUrl Where to see the trace, if that is configured (tracing.link) and the trace is sampled.
+	TraceUrl  *string   `json:"traceUrl,omitempty"`
+	UpdatedAt time.Time `json:"updatedAt"`
 
 	// Worker Who ran the latest attempt.
 	Worker *string `json:"worker,omitempty"`
