@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,9 +17,33 @@ import (
 
 const carried = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
+// logText is what has been written to a log, by whatever goroutine.
+type logText struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (p *logText) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.Write(text)
+}
+
+func (p *logText) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.String()
+}
+
+func (p *logText) Reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.text.Reset()
+}
+
 // logged returns a log, and what has been written to it.
-func logged() (*slog.Logger, *bytes.Buffer) {
-	var written bytes.Buffer
+func logged() (*slog.Logger, *logText) {
+	var written logText
 	return slog.New(slog.NewJSONHandler(&written, &slog.HandlerOptions{
 		ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
 			if attr.Key == slog.TimeKey {

@@ -19,9 +19,11 @@ const (
 	// an end still counts: the clocks are two.
 	lostLease = 3 * time.Second
 	late      = 300 * time.Millisecond
-	// heldLease is the one that is extended, each third, for heldFor.
-	heldLease = 1500 * time.Millisecond
+	// heldLease is the one that is extended, each third, for heldFor; at most so
+	// many tries are made where we come late ourselves.
+	heldLease = 3 * time.Second
 	heldFor   = 4 * time.Second
+	tries     = 3
 	// mostBusy bounds how many jobs are started at once.
 	mostBusy = 100
 	// noiseTime is how long a process is listened to, and maxLinesPerSecond
@@ -119,22 +121,41 @@ func checkLeaseLost(ctx context.Context, k *kit) finding {
 	})
 }
 
+// checkLeaseExtended judges no handler by a machine on which our own extensions
+// come late.
 func checkLeaseExtended(ctx context.Context, k *kit) finding {
-	return k.with(ctx, func(ctx context.Context, p *process, s *session) finding {
+	for range tries {
+		if found, inTime := holdLease(ctx, k); inTime {
+			return found
+		}
+	}
+	return skipped("this machine is too busy to extend a lease of %s in time", heldLease)
+}
+
+// holdLease keeps one attempt for longer than its lease, and says whether all
+// extensions were sent in time.
+func holdLease(ctx context.Context, k *kit) (found finding, inTime bool) {
+	inTime = true
+	found = k.with(ctx, func(ctx context.Context, p *process, s *session) finding {
 		handle := s.start(k.Slow, func(start *handlerv1.Start) { start.LeaseMs = uint64(heldLease.Milliseconds()) })
-		for begun := time.Now(); time.Since(begun) < heldFor && ctx.Err() == nil; {
-			if outcome := s.await(handle, heldLease/3); outcome != nil {
+		extended := time.Now()
+		for begun := extended; time.Since(begun) < heldFor && ctx.Err() == nil; {
+			outcome := s.await(handle, heldLease/3)
+			inTime = inTime && time.Since(extended) < heldLease/2
+			if outcome != nil {
 				return failed("after %s: %s", time.Since(begun).Round(time.Millisecond), describe(outcome))
 			}
 			if why := s.broken(p); why != "" {
 				return failed("%s", why)
 			}
 			s.extend(handle, heldLease)
+			extended = time.Now()
 		}
 		s.cancel(handle, handlerv1.Cancel_REASON_CANCELED)
 		s.await(handle, k.Grace)
 		return passed("it ran for %s on leases of %s", heldFor, heldLease)
 	})
+	return found, inTime || found.status == Passed
 }
 
 // wanted is how many attempts of the type a process wants at once.

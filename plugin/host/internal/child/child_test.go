@@ -101,7 +101,7 @@ func TestOutputIsLoggedAtALimitedRateAndTheRestCounted(t *testing.T) {
 		time.Sleep(time.Second)
 		out.print("stderr", []byte("again"))
 		require.Equal(t, 4, strings.Count(j.String(), "line=again"))
-		require.Contains(t, j.String(), "lines=7")
+		require.Contains(t, j.String(), "not_logged=7")
 		out.TellSuppressed()
 		require.Equal(t, 1, strings.Count(j.String(), "suppressed"))
 	})
