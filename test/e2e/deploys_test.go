@@ -209,11 +209,14 @@ func TestAHangupReplacesWhatTheConfigurationHasChanged(t *testing.T) {
 		return err == nil
 	}, patience, glance, "the new handler declares its types")
 
+	two := func() bool { return len(d.o.Handlers("testhandlers")) == 2 }
+	require.Eventually(t, two, patience, glance, "the version before is gone")
+
 	write("handlers: [{name: nameless, path: ''}]")
 	require.NoError(t, d.o.Signal(syscall.SIGHUP))
 	require.NoError(t, os.Remove(file))
 	require.NoError(t, d.o.Signal(syscall.SIGHUP))
-	require.Never(t, func() bool { return len(d.o.Handlers("testhandlers")) != 2 }, time.Second, glance, "neither file removes a handler")
+	require.Never(t, func() bool { return !two() }, time.Second, glance, "neither file removes a handler")
 	write(one)
 	require.NoError(t, d.o.Signal(syscall.SIGHUP))
 	require.Equal(t, "promoted", d.swapped(now).LastSwap.Result, "a mistake has changed nothing, the next configuration is read")

@@ -77,7 +77,7 @@ func TestABystanderOfAKilledHandlerIsNotCharged(t *testing.T) {
 	await(t, o, bystander, "COMPLETED")
 	s := ledger(t, url)
 	require.Equal(t, []job.OutcomeKind{job.Timeout}, charged(attempts(t, s, stubborn)))
-	require.Equal(t, []job.OutcomeKind{job.Interrupted, job.Success}, charged(attempts(t, s, bystander)))
+	require.Equal(t, []job.OutcomeKind{job.Success}, charged(attempts(t, s, bystander)))
 	require.NoError(t, o.ShutDown(t.Context()))
 }
 
