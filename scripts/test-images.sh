@@ -83,7 +83,7 @@ for file; do
 	for type in "${types[@]}"; do
 		in_it submit "$type" --payload '{"text": "hello"}' --wait
 	done
-	docker stop --time 45 "$name" >/dev/null
+	docker stop -t 45 "$name" >/dev/null
 	code=$(docker inspect --format '{{.State.ExitCode}}' "$name")
 	[ "$code" = 0 ] || {
 		echo "it was stopped and exited with $code" >&2
