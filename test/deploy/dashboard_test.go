@@ -114,6 +114,7 @@ func TestTheDashboardShowsWhatOperatorsLookFor(t *testing.T) {
 		"holdfast_lease_losses_total", "holdfast_jobs_reaped_total", "holdfast_batch_duration_seconds_bucket",
 		"holdfast_database_errors_total", "holdfast_pool_connections", "holdfast_pool_wait_seconds_total",
 		"holdfast_snapshot_age_seconds", "holdfast_http_request_duration_seconds_bucket",
+		"holdfast_spans_sent_total", "holdfast_spans_dropped_total",
 	} {
 		require.Regexp(t, `\b`+name+`\b`, all)
 	}

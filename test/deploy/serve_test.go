@@ -57,6 +57,11 @@ func serve(t *testing.T) deployed {
 	environment, err := os.ReadFile(filepath.Join(secrets, "orchestrator.env"))
 	require.NoError(t, err)
 	orchestrator.Env = append(os.Environ(), strings.Fields(string(environment))...)
+	for name, value := range composed(t).Services["orchestrator-1"].Environment {
+		if strings.HasPrefix(name, "HOLDFAST_") {
+			orchestrator.Env = append(orchestrator.Env, name+"="+*value)
+		}
+	}
 	require.NoError(t, orchestrator.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- orchestrator.Wait() }()
