@@ -218,7 +218,7 @@ func submitAll(t *testing.T, jobs int, elsewhere *rig.Orchestrator, one func(i i
 	}
 }
 
-func pool(t *testing.T, url string) *pgxpool.Pool {
+func pool(t testing.TB, url string) *pgxpool.Pool {
 	t.Helper()
 	db, err := pgxpool.New(t.Context(), url)
 	require.NoError(t, err)
@@ -226,7 +226,7 @@ func pool(t *testing.T, url string) *pgxpool.Pool {
 	return db
 }
 
-func count(t *testing.T, db *pgxpool.Pool, query string, args ...any) int {
+func count(t testing.TB, db *pgxpool.Pool, query string, args ...any) int {
 	t.Helper()
 	var n int
 	require.NoError(t, db.QueryRow(t.Context(), query, args...).Scan(&n))
@@ -239,7 +239,7 @@ func awaitCount(t *testing.T, db *pgxpool.Pool, query string, atLeast int) {
 }
 
 // awaitEnd waits until no job is left that anybody will move again.
-func awaitEnd(t *testing.T, db *pgxpool.Pool) {
+func awaitEnd(t testing.TB, db *pgxpool.Pool) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		return count(t, db, `select count(*) from jobs where finished_at is null`) == 0

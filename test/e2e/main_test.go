@@ -58,14 +58,14 @@ func build() (string, error) {
 
 // orchestrator describes one on the database, with a short lease and fast
 // retries, and makes sure that it is gone after the test.
-func orchestrator(t *testing.T, url string, settings ...string) *rig.Orchestrator {
+func orchestrator(t testing.TB, url string, settings ...string) *rig.Orchestrator {
 	t.Helper()
 	return orchestratorIn(t, t.TempDir(), url, settings...)
 }
 
 // orchestratorIn describes one that runs in the directory, and so reads its
 // config.yaml.
-func orchestratorIn(t *testing.T, dir, url string, settings ...string) *rig.Orchestrator {
+func orchestratorIn(t testing.TB, dir, url string, settings ...string) *rig.Orchestrator {
 	t.Helper()
 	settings = append([]string{
 		"database.url=" + url,
@@ -94,7 +94,7 @@ func orchestratorIn(t *testing.T, dir, url string, settings ...string) *rig.Orch
 
 // logFile collects an orchestrator's log, and shows its end when the test
 // fails.
-func logFile(t *testing.T) io.Writer {
+func logFile(t testing.TB) io.Writer {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "orchestrator.log")
 	file, err := os.Create(path)
@@ -118,7 +118,7 @@ func plugin(place int, name, binary string, env ...string) []string {
 	return settings
 }
 
-func start(t *testing.T, o *rig.Orchestrator) {
+func start(t testing.TB, o *rig.Orchestrator) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
