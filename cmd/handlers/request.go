@@ -79,7 +79,7 @@ func (r requester) request(ctx context.Context, j plugin.Job[requestArgs]) (resp
 	if err != nil {
 		return response{}, plugin.Code(plugin.Permanent(err), "bad_request")
 	}
-	span := beginSpan(request)
+	span := beginRequest(request)
 	answer, err := r.client.Do(request)
 	if err != nil {
 		span.fail("no_response")
@@ -91,7 +91,7 @@ func (r requester) request(ctx context.Context, j plugin.Job[requestArgs]) (resp
 		span.fail("no_response")
 		return response{}, fmt.Errorf("read the response: %w", err)
 	}
-	span.end(answer.StatusCode)
+	span.answered(answer.StatusCode)
 	return got, judge(answer, j.Args.ExpectStatus, time.Now())
 }
 

@@ -86,9 +86,21 @@ func readRoots(file string) (*x509.CertPool, error) {
 // A refusal (5xx) of the letter is permanent. One of the connection or of the
 // credentials is about the server and the settings, and may pass.
 func deliver(ctx context.Context, s smtpSettings, l letter) error {
+	span := beginDelivery(ctx, s)
+	code, err := handOver(ctx, s, l)
+	if err != nil {
+		span.fail(code)
+		return plugin.Code(err, code)
+	}
+	span.End()
+	return nil
+}
+
+// handOver has a code with each error.
+func handOver(ctx context.Context, s smtpSettings, l letter) (code string, err error) {
 	conn, err := (&net.Dialer{Timeout: 15 * time.Second}).DialContext(ctx, "tcp", net.JoinHostPort(s.host, s.port))
 	if err != nil {
-		return plugin.Code(err, "no_connection")
+		return "no_connection", err
 	}
 	defer conn.Close()
 	// net/smtp knows no context; it does know a connection that times out.
@@ -98,17 +110,17 @@ func deliver(ctx context.Context, s smtpSettings, l letter) error {
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	client, err := connect(ctx, conn, s)
 	if err != nil {
-		return plugin.Code(err, smtpCode(err, "no_connection"))
+		return smtpCode(err, "no_connection"), err
 	}
 	if err := transfer(client, l); err != nil {
-		err = plugin.Code(err, smtpCode(err, "connection_lost"))
+		code := smtpCode(err, "connection_lost")
 		if answer := new(textproto.Error); errors.As(err, &answer) && answer.Code/100 == 5 {
-			return plugin.Permanent(err)
+			err = plugin.Permanent(err)
 		}
-		return err
+		return code, err
 	}
 	_ = client.Quit() // the server has the letter, whatever it says to this
-	return nil
+	return "", nil
 }
 
 // connect comes to where mail can be sent: greeting, TLS, credentials.
