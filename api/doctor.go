@@ -66,7 +66,7 @@ func (s *service) addDoctor(routes huma.API) {
 	}))), s.diagnose)
 }
 
-func (s *service) diagnose(ctx context.Context, in *diagnosisInput) (*diagnosisOutput, error) {
+func (s *service) diagnose(ctx context.Context, in *plainInput) (*diagnosisOutput, error) {
 	if !s.diagnosing.TryLock() {
 		return nil, huma.ErrorWithHeaders(
 			problem(http.StatusServiceUnavailable, "another diagnosis is under way"),
@@ -87,5 +87,3 @@ func (s *service) diagnose(ctx context.Context, in *diagnosisInput) (*diagnosisO
 	}
 	return &diagnosisOutput{Body: diagnosisOf(checks)}, nil
 }
-
-type diagnosisInput struct{ exchange }

@@ -120,7 +120,7 @@ type swapOutput struct {
 
 // handlerInput names a handler, in any characters.
 type handlerInput struct {
-	exchange
+	query
 	Name string `path:"name" doc:"The handler's name, percent-encoded."`
 }
 
@@ -136,7 +136,7 @@ func (s *service) addHandlers(routes huma.API) {
 		Summary:     "See the handlers of this orchestrator",
 		Description: "Each plugin with its version, its processes, and how it was last replaced. Other orchestrators have their own.",
 		Tags:        []string{"Operation"},
-	})), func(context.Context, *struct{}) (*handlersOutput, error) {
+	})), func(context.Context, *plainInput) (*handlersOutput, error) {
 		out := &handlersOutput{Body: HandlerList{Handlers: []Handler{}}}
 		for _, p := range s.pluginStatus() {
 			out.Body.Handlers = append(out.Body.Handlers, handlerOf(p))

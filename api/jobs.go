@@ -53,7 +53,7 @@ func (jobID) Schema(huma.Registry) *huma.Schema {
 }
 
 type jobInput struct {
-	exchange
+	query
 	ID jobID `path:"id" doc:"The jobId that the submission returned."`
 }
 

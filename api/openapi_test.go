@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -107,4 +108,23 @@ func textOf(t *testing.T, example any) string {
 	text, err := json.Marshal(example)
 	require.NoError(t, err)
 	return string(text)
+}
+
+func TestNoOperationTakesAParameterThatItDoesNotKnow(t *testing.T) {
+	l, p := newLedger(), somePlugins()
+	h := documented(t, api.New(api.Config{
+		Jobs: l, Operations: l, Plugins: p, Log: slog.New(slog.DiscardHandler), Version: "test",
+		MaxBodyBytes: 4096, MaxBatchBytes: 4096, RequestTimeout: 10 * time.Second,
+	}))
+	for route := range described(t).operations {
+		method, path, _ := strings.Cut(route, " ")
+		path = strings.NewReplacer("{id}", strings.TrimPrefix(known, "/jobs/"), "{name}", "idle", "{type}", "A").Replace(path)
+		for query, message := range map[string]string{"dryRun=true": "is not known", "a=%zz": "cannot be read"} {
+			answer := send(h, method, path+"?"+query, minimal)
+			require.Equal(t, 422, answer.Code, "%s?%s: %s", route, query, answer.Body)
+			require.Contains(t, answer.Body.String(), message, route)
+		}
+	}
+	require.Empty(t, p.asked)
+	require.Empty(t, l.submitted)
 }

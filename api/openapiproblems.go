@@ -88,9 +88,11 @@ var rejections = map[int]rejection{
 	},
 }
 
-// alwaysPossible are the rejections that depend on nothing in the request.
+// alwaysPossible are the rejections that every operation has: none takes a
+// parameter that it does not know.
 var alwaysPossible = []int{
-	http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable,
+	http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity,
+	http.StatusTooManyRequests, http.StatusServiceUnavailable,
 }
 
 // shareRejections puts what several operations have in common where each can
@@ -143,15 +145,11 @@ func describeRejections(document *huma.OpenAPI, operation *huma.Operation, own m
 func commonRejections(operation *huma.Operation) []int {
 	statuses := append([]int{}, alwaysPossible...)
 	if operation.RequestBody != nil {
-		statuses = append(statuses, http.StatusBadRequest, http.StatusRequestEntityTooLarge,
-			http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity)
+		statuses = append(statuses, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
 	for _, parameter := range operation.Parameters {
-		switch {
-		case parameter.In == "path" && parameter.Name == "id":
-			statuses = append(statuses, http.StatusNotFound, http.StatusUnprocessableEntity)
-		case parameter.In == "query":
-			statuses = append(statuses, http.StatusUnprocessableEntity)
+		if parameter.In == "path" && parameter.Name == "id" {
+			statuses = append(statuses, http.StatusNotFound)
 		}
 	}
 	return statuses

@@ -10,17 +10,23 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// query is embedded in the input of operations that act on all that their
-// parameters let through. A misspelled or empty one would let through
-// everything, so these are refused.
+// query is embedded in the input of every operation. A parameter that is
+// misspelled, empty or not for this operation is refused: whoever sent it meant
+// something by it, and of lists it would let through everything.
 type query struct {
 	exchange
 	values url.Values
 }
 
+// plainInput is that of operations without any parameters.
+type plainInput struct{ query }
+
 // Resolve is called by huma before the operation.
 func (q *query) Resolve(ctx huma.Context) []error {
 	q.exchange.Resolve(ctx)
+	if q.request.URL.RawQuery == "" {
+		return nil
+	}
 	var err error
 	if q.values, err = url.ParseQuery(q.request.URL.RawQuery); err != nil {
 		return []error{at("query", "cannot be read")}
@@ -60,6 +66,9 @@ func parameterOf(operation *huma.Operation, name string) *huma.Param {
 func (q *query) next(cursor string) string {
 	if cursor == "" {
 		return ""
+	}
+	if q.values == nil {
+		q.values = url.Values{}
 	}
 	q.values.Set("cursor", cursor)
 	return "<" + (&url.URL{Path: q.request.URL.Path, RawQuery: q.values.Encode()}).String() + `>; rel="next"`

@@ -51,7 +51,7 @@ func (s *service) addQueues(routes huma.API) {
 	})), s.queues)
 }
 
-func (s *service) queues(ctx context.Context, _ *struct{}) (*queuesOutput, error) {
+func (s *service) queues(ctx context.Context, _ *plainInput) (*queuesOutput, error) {
 	found, err := s.operations.Queues(ctx)
 	if err != nil {
 		return nil, s.fail(ctx, err)

@@ -26,7 +26,7 @@ type Accepted struct {
 // submitInput has no body: it is read and decoded here. Huma would decode it
 // into a tree, and report positions of its own.
 type submitInput struct {
-	exchange
+	query
 	Key string `header:"Idempotency-Key" doc:"The same as idempotencyKey in the body; bare, or quoted as a structured field's string."`
 }
 

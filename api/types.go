@@ -51,7 +51,7 @@ func typeOf(spec job.TypeSpec) JobType {
 // typeInput names a job type. Its name can hold any character that can be
 // printed, slashes too.
 type typeInput struct {
-	exchange
+	query
 	Type string `path:"type" doc:"The job type, percent-encoded."`
 }
 
@@ -114,7 +114,7 @@ func (s *service) addTypes(routes huma.API) {
 	})
 }
 
-func (s *service) types(ctx context.Context, _ *struct{}) (*typesOutput, error) {
+func (s *service) types(ctx context.Context, _ *plainInput) (*typesOutput, error) {
 	specs, err := s.jobs.Types(ctx)
 	if err != nil {
 		return nil, s.fail(ctx, err)

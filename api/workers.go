@@ -88,7 +88,7 @@ func (s *service) addWorkers(routes huma.API) {
 	})), s.summary)
 }
 
-func (s *service) workers(ctx context.Context, _ *struct{}) (*workersOutput, error) {
+func (s *service) workers(ctx context.Context, _ *plainInput) (*workersOutput, error) {
 	known, err := s.operations.Workers(ctx)
 	if err != nil {
 		return nil, s.fail(ctx, err)
