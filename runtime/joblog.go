@@ -48,20 +48,20 @@ func newJobLog(log *slog.Logger, which JobLog) *jobLog {
 }
 
 // settled takes an attempt that has its row in the ledger.
-func (l *jobLog) settled(w *write) {
+func (l *jobLog) settled(e *end) {
 	if l.which == LogNone || !l.log.Enabled(context.Background(), slog.LevelInfo) {
 		return
 	}
-	if l.which == LogSampled && !l.admits(w.settlement.Kind) {
+	if l.which == LogSampled && !l.admits(e.settlement.Kind) {
 		return
 	}
-	l.write(w)
+	l.write(e)
 }
 
-func (l *jobLog) write(w *write) {
-	s := w.settlement
+func (l *jobLog) write(e *end) {
+	s := &e.settlement
 	attrs := append(make([]slog.Attr, 0, 12),
-		slog.String("job_id", s.JobID.String()), slog.String("job_type", w.jobType), slog.Int("attempt", s.Number),
+		slog.String("job_id", s.JobID.String()), slog.String("job_type", e.jobType), slog.Int("attempt", s.Number),
 		slog.Int64("fence", s.Fence), slog.String("outcome", string(s.Kind)), slog.String("state", string(s.To)))
 	if s.Code != "" {
 		attrs = append(attrs, slog.String("error_code", s.Code))
@@ -69,13 +69,13 @@ func (l *jobLog) write(w *write) {
 	if s.Plugin != "" {
 		attrs = append(attrs, slog.String("plugin", s.Plugin), slog.String("plugin_version", s.Version))
 	}
-	if w.ran {
-		attrs = append(attrs, slog.Float64("seconds", w.took.Seconds()))
+	if e.ran {
+		attrs = append(attrs, slog.Float64("seconds", e.took.Seconds()))
 	}
-	if w.lostBy != "" {
-		attrs = append(attrs, slog.String("lost_by", w.lostBy))
+	if e.lostBy != "" {
+		attrs = append(attrs, slog.String("lost_by", e.lostBy))
 	}
-	if id := w.trace.ID(); id != "" {
+	if id := e.trace.ID(); id != "" {
 		attrs = append(attrs, slog.String("trace_id", id))
 	}
 	l.log.LogAttrs(context.Background(), slog.LevelInfo, "attempt ended", attrs...)

@@ -54,15 +54,15 @@ func logged() (*slog.Logger, *logText) {
 	})), &written
 }
 
-func ending(kind job.OutcomeKind) *write {
-	return &write{settlement: &job.Settlement{Decision: job.Decision{Kind: kind}}}
+func ending(kind job.OutcomeKind) *end {
+	return &end{settlement: job.Settlement{Decision: job.Decision{Kind: kind}}}
 }
 
 func TestALineSaysHowAnAttemptEndedAndNothingOfWhatItWasAbout(t *testing.T) {
 	log, written := logged()
 	l := newJobLog(log, LogAll)
-	l.settled(&write{
-		settlement: &job.Settlement{
+	l.settled(&end{
+		settlement: job.Settlement{
 			Lease:    job.Lease{JobID: job.ID{1}, Fence: 7},
 			Decision: job.Decision{Kind: job.Failure, To: job.Retry},
 			Number:   2, Code: "smtp_451", Error: "SECRET", Stack: "SECRET", Result: json.RawMessage(`"SECRET"`),

@@ -23,7 +23,7 @@ const (
 // moment must not make a reaper charge all who were in the process. Only when
 // this worker is gone as well does a reaper settle them.
 type lapsing struct {
-	settle func(write)
+	settle func(*end)
 
 	mu      sync.Mutex
 	waiting map[job.LeaseID]lapse
@@ -31,26 +31,26 @@ type lapsing struct {
 }
 
 type lapse struct {
-	end   write
+	end   *end
 	timer *time.Timer
 }
 
 // newLapsing returns one that keeps nothing unless leases are to expire.
-func newLapsing(cfg Config, settle func(write)) *lapsing {
+func newLapsing(cfg Config, settle func(*end)) *lapsing {
 	return &lapsing{settle: settle, waiting: make(map[job.LeaseID]lapse), closed: cfg.AfterCrash != Expire}
 }
 
 // add takes the end of an attempt.
-func (l *lapsing) add(a *attempt, end write) {
+func (l *lapsing) add(a *attempt, e *end) {
 	wait := time.Until(a.heldUntil())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		l.settle(end)
+		l.settle(e)
 		return
 	}
 	id := a.claimed.ID
-	l.waiting[id] = lapse{end: end, timer: time.AfterFunc(wait, func() { l.due(id) })}
+	l.waiting[id] = lapse{end: e, timer: time.AfterFunc(wait, func() { l.due(id) })}
 }
 
 func (l *lapsing) due(id job.LeaseID) {

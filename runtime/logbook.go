@@ -25,7 +25,7 @@ const (
 // was to be saved.
 type logbook struct {
 	save   func([]job.Note)
-	settle func(...write)
+	settle func(*end)
 	added  signal
 	ended  signal // an attempt waits to be settled
 
@@ -40,10 +40,10 @@ type logbook struct {
 type page struct {
 	lease job.LeaseID
 	note  *job.Note // nil when all is saved, or about to be
-	end   *write    // nil until the attempt has ended
+	end   *end      // nil until the attempt has ended
 }
 
-func newLogbook(save func([]job.Note), settle func(...write)) *logbook {
+func newLogbook(save func([]job.Note), settle func(*end)) *logbook {
 	return &logbook{save: save, settle: settle, added: newSignal(), ended: newSignal(), pages: make(map[job.LeaseID]*page)}
 }
 
@@ -64,16 +64,16 @@ func (l *logbook) keep(note job.Note) {
 }
 
 // end takes the end of an attempt, and hands it on once its log is saved.
-func (l *logbook) end(end write) {
+func (l *logbook) end(e *end) {
 	l.mu.Lock()
-	p := l.pages[end.settlement.Lease.ID]
+	p := l.pages[e.settlement.Lease.ID]
 	if p != nil {
-		p.end = &end
+		p.end = e
 		l.ending = append(l.ending, p)
 	}
 	l.mu.Unlock()
 	if p == nil {
-		l.settle(end)
+		l.settle(e)
 		return
 	}
 	l.ended.raise()
@@ -137,19 +137,15 @@ func (l *logbook) take() (pages []*page, notes []job.Note, urgent bool) {
 // saved forgets pages on which nothing has been written since, and hands on the ends
 // of their attempts.
 func (l *logbook) saved(pages []*page) {
-	var ends []write
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, p := range pages {
 		if p.note != nil {
 			continue
 		}
 		delete(l.pages, p.lease)
 		if p.end != nil {
-			ends = append(ends, *p.end)
+			l.settle(p.end)
 		}
-	}
-	l.mu.Unlock()
-	if len(ends) > 0 {
-		l.settle(ends...)
 	}
 }

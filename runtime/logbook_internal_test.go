@@ -82,7 +82,7 @@ func TestOneStatementSavesSoManyLogsAndThoseOfTheEndedFirst(t *testing.T) {
 	}
 	last := note(1000, 1)
 	l.keep(last)
-	l.end(write{settlement: &job.Settlement{Lease: last.Lease}})
+	l.end(&end{settlement: job.Settlement{Lease: last.Lease}})
 	l.keep(note(1, 2)) // in place of what it had before
 	_, first, urgent := l.take()
 	require.True(t, urgent)

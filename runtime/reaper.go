@@ -102,7 +102,7 @@ func (r *reaper) settle(e job.Expired) {
 		Interruptions: e.Interruptions, Crashes: e.Crashes, CancelRequested: e.CancelRequested,
 	}
 	told := r.spans.Reaped(&e, r.cfg.Worker.ID)
-	w := r.settler.decide(e.Lease, e.Type, standing, outcome).tracedBy(told)
-	w.trace, w.lostBy = e.Trace, e.Worker
-	r.settler.batch.add(w)
+	lost := r.settler.decide(e.Lease, e.Type, standing, outcome).tracedBy(told)
+	lost.trace, lost.lostBy = e.Trace, e.Worker
+	r.settler.add(lost)
 }

@@ -45,10 +45,15 @@ type settler struct {
 	jobLog    *jobLog
 }
 
-// write is either a note or a settlement.
+// write is either a note or an end.
 type write struct {
-	note       *job.Note
-	settlement *job.Settlement
+	note *job.Note
+	end  *end
+}
+
+// end is how an attempt has ended, on its way to the ledger.
+type end struct {
+	settlement job.Settlement
 	jobType    string
 	standing   job.Standing
 	outcome    job.Outcome
@@ -66,15 +71,15 @@ func newSettler(ctx context.Context, store Store, held *holdings, policies *cata
 		maxCrashes: cfg.MaxCrashes, launches: newLaunches(), jobLog: newJobLog(cfg.Log, cfg.JobLog),
 	}
 	s.batch = newBatcher(settleBatch, s.flush)
-	s.logs = newLogbook(func(logs []job.Note) { s.save(logs, "log lines could not be saved", s.store.KeepLogs) }, s.batch.add)
+	s.logs = newLogbook(func(logs []job.Note) { s.save(logs, "log lines could not be saved", s.store.KeepLogs) }, s.add)
 	s.lapsing = newLapsing(cfg, s.logs.end)
 	return s
 }
 
 // tracedBy has the attempt told of when it is settled.
-func (w write) tracedBy(told *spans.Attempt) write {
-	w.spans, w.settlement.SpanID = told, told.ID()
-	return w
+func (e *end) tracedBy(told *spans.Attempt) *end {
+	e.spans, e.settlement.SpanID = told, told.ID()
+	return e
 }
 
 // finished takes an attempt whose handler is done, or that was stopped before
@@ -82,46 +87,49 @@ func (w write) tracedBy(told *spans.Attempt) write {
 func (s *settler) finished(a *attempt, began time.Time, standing job.Standing, outcome job.Outcome) {
 	s.held.finished(!began.IsZero())
 	a.spans.Ended(began)
-	w := s.decide(a.claimed.Lease, a.claimed.Type, standing, bounded(outcome)).tracedBy(a.spans)
-	w.settlement.Plugin, w.settlement.Version = a.pool.Plugin, a.pool.Version
-	w.trace, w.ran = a.claimed.Trace, !began.IsZero()
-	if w.ran {
-		w.took = time.Since(began)
+	e := s.decide(a.claimed.Lease, a.claimed.Type, standing, bounded(outcome)).tracedBy(a.spans)
+	e.settlement.Plugin, e.settlement.Version = a.pool.Plugin, a.pool.Version
+	e.trace, e.ran = a.claimed.Trace, !began.IsZero()
+	if e.ran {
+		e.took = time.Since(began)
 	}
 	if outcome.Kind == job.Crash {
-		s.lapsing.add(a, w)
+		s.lapsing.add(a, e)
 	} else {
-		s.logs.end(w)
+		s.logs.end(e)
 	}
-	if w.ran {
-		s.telemetry.ran(a.claimed.Type, w.settlement.Kind, w.took)
-		s.freed(a, w.took)
+	if e.ran {
+		s.telemetry.ran(a.claimed.Type, e.settlement.Kind, e.took)
+		s.freed(a, e.took)
 	}
 }
+
+// add has the attempt settled.
+func (s *settler) add(e *end) { s.batch.add(write{end: e}) }
 
 // note takes progress or a checkpoint.
 func (s *settler) note(n job.Note) { s.batch.add(write{note: &n}) }
 
 // decide turns an outcome into what is to be written.
-func (s *settler) decide(lease job.Lease, jobType string, standing job.Standing, outcome job.Outcome) write {
+func (s *settler) decide(lease job.Lease, jobType string, standing job.Standing, outcome job.Outcome) *end {
 	standing.MaxCrashes = s.maxCrashes(jobType)
 	decision := job.Decide(s.policies.policy(jobType), standing, outcome, rand.Float64())
-	settlement := &job.Settlement{
+	e := &end{jobType: jobType, standing: standing, outcome: outcome, settlement: job.Settlement{
 		Lease: lease, Decision: decision, Number: standing.Attempt,
 		Code: outcome.Code, Error: decision.Reason(outcome), Stack: outcome.Stack,
-	}
+	}}
 	if decision.To == job.Succeeded {
-		settlement.Result = outcome.Result
+		e.settlement.Result = outcome.Result
 	}
-	return write{settlement: settlement, jobType: jobType, standing: standing, outcome: outcome}
+	return e
 }
 
 func (s *settler) flush(batch []write) {
 	s.writeNotes(batch)
-	var ends []write
+	ends := make([]*end, 0, len(batch))
 	for _, w := range batch {
-		if w.settlement != nil {
-			ends = append(ends, w)
+		if w.end != nil {
+			ends = append(ends, w.end)
 		}
 	}
 	for len(ends) > 0 {
@@ -131,10 +139,10 @@ func (s *settler) flush(batch []write) {
 
 // settle writes the settlements and returns those that must be written again
 // in another way.
-func (s *settler) settle(ends []write) (again []write) {
+func (s *settler) settle(ends []*end) (again []*end) {
 	batch := make([]job.Settlement, len(ends))
-	for i, w := range ends {
-		batch[i] = *w.settlement
+	for i, e := range ends {
+		batch[i] = e.settlement
 	}
 	fates, err := s.untilAnswered(opSettle, len(batch), func(ctx context.Context) ([]job.Fate, error) {
 		return s.store.Settle(ctx, batch)
@@ -142,33 +150,33 @@ func (s *settler) settle(ends []write) (again []write) {
 	if err != nil {
 		return s.settleAlone(ends, err)
 	}
-	for i, w := range ends {
+	for i, e := range ends {
 		switch fates[i] {
 		case job.Settled:
-			s.held.remove(w.settlement.Lease.ID)
-			s.telemetry.settled(w.jobType, w.settlement.Kind)
-			w.spans.Settled(w.settlement)
-			s.jobLog.settled(&w)
-			s.announce(*w.settlement)
+			s.held.remove(e.settlement.Lease.ID)
+			s.telemetry.settled(e.jobType, e.settlement.Kind)
+			e.spans.Settled(&e.settlement)
+			s.jobLog.settled(e)
+			s.announce(&e.settlement)
 		case job.Lost:
-			s.held.remove(w.settlement.Lease.ID)
+			s.held.remove(e.settlement.Lease.ID)
 			s.telemetry.lost(lossAtSettle)
-			w.spans.Lost(w.settlement)
-			s.log.Warn("attempt ended too late: its lease was lost", slog.String("job_id", w.settlement.JobID.String()),
-				slog.Int64("fence", w.settlement.Fence), slog.String("outcome", string(w.outcome.Kind)))
+			e.spans.Lost(&e.settlement)
+			s.log.Warn("attempt ended too late: its lease was lost", slog.String("job_id", e.settlement.JobID.String()),
+				slog.Int64("fence", e.settlement.Fence), slog.String("outcome", string(e.outcome.Kind)))
 		case job.Canceling:
-			w.standing.CancelRequested = true
-			again = append(again, s.revise(w, w.outcome))
+			e.standing.CancelRequested = true
+			again = append(again, s.revise(e, e.outcome))
 		case job.Refused:
-			if w.refused {
-				s.giveUp(w, job.ErrBadData)
+			if e.refused {
+				s.giveUp(e, job.ErrBadData)
 				continue
 			}
-			revised := s.revise(w, storable(w.outcome))
+			revised := s.revise(e, storable(e.outcome))
 			revised.refused = true
 			again = append(again, revised)
 		case job.Held:
-			again = append(again, w)
+			again = append(again, e)
 		}
 	}
 	return again
@@ -177,36 +185,36 @@ func (s *settler) settle(ends []write) (again []write) {
 // settleAlone writes settlements one by one after the database refused their
 // batch for a reason that trying again will not cure. One that is refused
 // alone is given up: its lease expires, and the reaper settles the job.
-func (s *settler) settleAlone(ends []write, cause error) (again []write) {
+func (s *settler) settleAlone(ends []*end, cause error) (again []*end) {
 	if len(ends) == 1 || s.ctx.Err() != nil {
-		for _, w := range ends {
-			s.giveUp(w, cause)
+		for _, e := range ends {
+			s.giveUp(e, cause)
 		}
 		return nil
 	}
-	for _, w := range ends {
-		again = append(again, s.settle([]write{w})...)
+	for _, e := range ends {
+		again = append(again, s.settle([]*end{e})...)
 	}
 	return again
 }
 
 // giveUp lets go of an attempt that cannot be settled.
-func (s *settler) giveUp(w write, cause error) {
-	s.held.remove(w.settlement.Lease.ID)
+func (s *settler) giveUp(e *end, cause error) {
+	s.held.remove(e.settlement.Lease.ID)
 	s.log.Error("attempt could not be settled; its lease will expire",
-		slog.String("job_id", w.settlement.JobID.String()), slog.Any("error", cause))
+		slog.String("job_id", e.settlement.JobID.String()), slog.Any("error", cause))
 }
 
 // revise decides anew, on what has been learnt.
-func (s *settler) revise(w write, outcome job.Outcome) write {
-	revised := s.decide(w.settlement.Lease, w.jobType, w.standing, outcome).tracedBy(w.spans)
-	revised.settlement.Plugin, revised.settlement.Version = w.settlement.Plugin, w.settlement.Version
-	revised.trace, revised.ran, revised.took, revised.lostBy = w.trace, w.ran, w.took, w.lostBy
+func (s *settler) revise(e *end, outcome job.Outcome) *end {
+	revised := s.decide(e.settlement.Lease, e.jobType, e.standing, outcome).tracedBy(e.spans)
+	revised.settlement.Plugin, revised.settlement.Version = e.settlement.Plugin, e.settlement.Version
+	revised.trace, revised.ran, revised.took, revised.lostBy = e.trace, e.ran, e.took, e.lostBy
 	return revised
 }
 
 // announce wakes whoever acts on the job next.
-func (s *settler) announce(settled job.Settlement) {
+func (s *settler) announce(settled *job.Settlement) {
 	switch settled.To {
 	case job.Retry:
 		s.retried(settled.Delay)
