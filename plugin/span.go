@@ -11,6 +11,9 @@ import (
 // of the handler and of the libraries that it uses are below it. What is no W3C
 // trace context changes nothing.
 func withSpan(ctx context.Context, traceparent, tracestate string) context.Context {
+	if traceparent == "" {
+		return ctx
+	}
 	if parent := readSpan(traceparent, tracestate); parent.IsValid() {
 		return trace.ContextWithRemoteSpanContext(ctx, parent)
 	}
