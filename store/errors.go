@@ -52,7 +52,7 @@ func translate(operation string, err error) error {
 	_ = errors.As(err, &answer)
 	switch {
 	case answer == nil && errors.As(err, &unconnected):
-		// connectTimeout looks like a deadline of the caller's.
+		// ConnectTimeout looks like a deadline of the caller's.
 		return fmt.Errorf("%s: %w: %w", operation, job.ErrUnavailable, err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s: %w", operation, err)

@@ -25,8 +25,8 @@ type Config struct {
 
 const heartbeatConnections = 2
 
-// connectTimeout bounds one attempt to open a connection.
-const connectTimeout = 5 * time.Second
+// ConnectTimeout bounds one attempt to open a connection.
+const ConnectTimeout = 5 * time.Second
 
 // sessionSettings hold for every connection of the queue. Timeouts make sure
 // that no statement waits for ever. The planner settings pin the plans: every
@@ -84,7 +84,7 @@ func openPool(ctx context.Context, url, name string, connections int32, tracer t
 	cfg.MaxConns = connections
 	cfg.MaxConnLifetime = time.Hour
 	cfg.MaxConnLifetimeJitter = 10 * time.Minute
-	cfg.ConnConfig.ConnectTimeout = connectTimeout
+	cfg.ConnConfig.ConnectTimeout = ConnectTimeout
 	if tracer != nil {
 		cfg.ConnConfig.Tracer = queries{tracer}
 	}

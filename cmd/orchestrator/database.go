@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/holdfast-jobs/holdfast/migrations"
+	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/store/embedded"
 )
 
@@ -59,6 +60,7 @@ func (d *database) withSQL(do func(*sql.DB) error) error {
 	if err != nil {
 		return fmt.Errorf("database.url: %w", err)
 	}
+	parsed.ConnectTimeout = store.ConnectTimeout
 	db := stdlib.OpenDB(*parsed)
 	err = do(db)
 	if closeErr := db.Close(); err == nil {

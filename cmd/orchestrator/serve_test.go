@@ -19,7 +19,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/blackhole"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }
@@ -200,6 +202,14 @@ func TestPasswordIsNotLogged(t *testing.T) {
 	require.Equal(t, exitFailure, s.exit(t))
 	require.Contains(t, s.log.String(), "postgres://u:xxxxx@127.0.0.1:1/d")
 	require.NotContains(t, s.log.String(), "s3cret")
+}
+
+func TestADatabaseThatNeverAnswersIsGivenUp(t *testing.T) {
+	began := time.Now()
+	s := serve(t, untilDrained, "--set", "database.url=postgres://u@"+blackhole.Listen(t)+"/d")
+	require.Equal(t, exitFailure, s.exit(t))
+	require.Less(t, time.Since(began), 6*store.ConnectTimeout)
+	require.Contains(t, s.log.String(), "timeout")
 }
 
 func TestLoopbackNameStandsForEveryAddress(t *testing.T) {

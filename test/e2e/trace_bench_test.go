@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/blackhole"
 	"github.com/holdfast-jobs/holdfast/test/collector"
 )
 
@@ -22,7 +22,7 @@ func BenchmarkTracedJobs(b *testing.B) {
 	for name, settings := range map[string]func() []string{
 		"off":  func() []string { return nil },
 		"live": func() []string { return []string{"tracing.endpoint=" + collector.Start(b).GRPC} },
-		"dead": func() []string { return []string{"tracing.endpoint=" + blackHole(b)} },
+		"dead": func() []string { return []string{"tracing.endpoint=" + "http://" + blackhole.Listen(b)} },
 	} {
 		b.Run(name, func(b *testing.B) {
 			url := storetest.URL(b)
@@ -54,22 +54,4 @@ func BenchmarkTracedJobs(b *testing.B) {
 			require.NoError(b, o.ShutDown(context.WithoutCancel(b.Context())))
 		})
 	}
-}
-
-// blackHole takes connections, and neither reads from them nor answers.
-func blackHole(b *testing.B) string {
-	b.Helper()
-	listener, err := new(net.ListenConfig).Listen(b.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(b, err)
-	b.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			b.Cleanup(func() { _ = connection.Close() })
-		}
-	}()
-	return "http://" + listener.Addr().String()
 }

@@ -3,8 +3,6 @@ package tracing
 import (
 	"context"
 	"log/slog"
-	"net"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 
+	"github.com/holdfast-jobs/holdfast/test/blackhole"
 	"github.com/holdfast-jobs/holdfast/test/collector"
 )
 
@@ -77,30 +76,8 @@ func TestSpansReachACollector(t *testing.T) {
 	require.Equal(t, "v1", last.Resource["service.version"])
 }
 
-// blackHole takes connections, and never reads from them or answers.
-func blackHole(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var accepting sync.WaitGroup
-	accepting.Go(func() {
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			defer connection.Close()
-		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		accepting.Wait()
-	})
-	return "http://" + listener.Addr().String()
-}
-
 func TestNobodyWaitsForACollectorThatIsGone(t *testing.T) {
-	for name, endpoint := range map[string]string{"never answers": blackHole(t), "nobody listens": "http://127.0.0.1:1"} {
+	for name, endpoint := range map[string]string{"never answers": "http://" + blackhole.Listen(t), "nobody listens": "http://127.0.0.1:1"} {
 		for _, protocol := range []string{GRPC, HTTP} {
 			t.Run(name+" "+protocol, func(t *testing.T) {
 				traces, counted := begin(t, Target{Endpoint: endpoint, Protocol: protocol}, 1)
