@@ -391,6 +391,23 @@ func TestCompletionIsSilentWhateverIsWrong(t *testing.T) {
 	require.Empty(t, made, "no database is started for it")
 }
 
+func TestHandlersAreAServersOwn(t *testing.T) {
+	t.Chdir(t.TempDir())
+	got := executeWith(t, nil, nil, "handlers", "list", "--direct")
+	require.Equal(t, exitUsage, got.code)
+	require.Empty(t, got.stdout)
+	require.Contains(t, got.stderr, "the database knows nothing of handlers")
+	require.Contains(t, got.stderr, "name the server with --server or HOLDFAST_SERVER")
+
+	got = executeWith(t, nil, nil, "handlers", "list", "--server", "http://127.0.0.1:1")
+	require.Equal(t, exitFailure, got.code)
+	require.Contains(t, got.stderr, "name another one with --server or HOLDFAST_SERVER.\n")
+	require.NotContains(t, got.stderr, "--direct")
+
+	got = executeWith(t, nil, nil, "handlers", "list", "--help")
+	require.NotContains(t, got.stdout, "--direct")
+}
+
 func TestExitCodesTellUsageFromFailureFromABadEnd(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.Equal(t, []int{1, 3}, []int{command.CodeFailed, command.CodeFound})

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/store/storetest"
@@ -55,14 +56,47 @@ func TestVersion(t *testing.T) {
 
 func TestUnknownCommandsAreUsageErrors(t *testing.T) {
 	for args, want := range map[string]string{
-		"sevre":         `unknown command "sevre"`,
-		"migrate upp":   `unknown command "upp"`,
-		"version extra": `the argument "extra" is not expected; usage: orchestrator version`,
-		"serve extra":   `the argument "extra" is not expected; usage: orchestrator serve`,
+		"sevre":                 `unknown command "sevre" for "orchestrator"; did you mean serve?`,
+		"migrate upp":           `unknown command "upp" for "orchestrator migrate"; did you mean up?`,
+		"handlers lst":          `unknown command "lst" for "orchestrator handlers"; did you mean list?`,
+		"handlers lst --direct": `unknown command "lst" for "orchestrator handlers"; did you mean list?`,
+		"handlers explode":      `unknown command "explode" for "orchestrator handlers"; there are check, disable, enable, `,
+		"dead-letter retr":      `unknown command "retr" for "orchestrator dead-letter"; did you mean retry?`,
+		"completion tcsh":       `unknown command "tcsh" for "orchestrator completion"; did you mean `,
+		"completion bash extra": `the argument "extra" is not expected`,
+		"help sevre":            `unknown command "sevre" for "orchestrator"; did you mean serve?`,
+		"help handlers lst":     `unknown command "lst" for "orchestrator handlers"; did you mean list?`,
+		"version extra":         `the argument "extra" is not expected; usage: orchestrator version`,
+		"serve extra":           `the argument "extra" is not expected; usage: orchestrator serve`,
 	} {
 		code, stdout, stderr := execute(t, nil, strings.Fields(args)...)
 		require.Equal(t, exitUsage, code, args)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, "orchestrator: "+want)
+	}
+}
+
+func TestNoCommandTakesAnUnknownOneForAWishForHelp(t *testing.T) {
+	p := program{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}, assemble: assemble}
+	root := p.root()
+	groups := []*cobra.Command{root}
+	eachCommand(root, func(c *cobra.Command) {
+		if c.HasAvailableSubCommands() {
+			groups = append(groups, c)
+		}
+	})
+	require.GreaterOrEqual(t, len(groups), 5)
+	for _, group := range groups {
+		path := strings.Fields(group.CommandPath())[1:]
+		code, stdout, stderr := execute(t, nil, append(path, "nonsense")...)
+		require.Equal(t, exitUsage, code, path)
+		require.Empty(t, stdout, path)
+		require.Contains(t, stderr, `unknown command "nonsense"`, path)
+
+		for _, asked := range [][]string{path, append([]string{"help"}, path...), append(path, "--help")} {
+			code, stdout, stderr = execute(t, nil, asked...)
+			require.Equal(t, exitOK, code, stderr)
+			require.Contains(t, stdout, group.CommandPath()+" [command]", asked)
+		}
 	}
 }

@@ -20,8 +20,6 @@ func (p *program) migrateCommand() *cobra.Command {
 		Use:   "migrate",
 		Short: "Look after the database schema",
 		Long:  "Look after the database schema. serve brings it up to date by itself.",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	var asJSON bool
 	up := &cobra.Command{

@@ -80,6 +80,7 @@ func (p *program) root() *cobra.Command {
 	root.AddCommand(p.serveCommand(), p.migrateCommand(), p.healthCommand(), p.versionCommand(), p.benchCommand())
 	p.clients().AddTo(root)
 	p.addAuthorsTools(root)
+	refuseUnknownCommands(root)
 	return root
 }
 

@@ -14,6 +14,8 @@ import (
 type UnreachableError struct {
 	Server string
 	Err    error
+	// OfServer is set when the database would not have the answer.
+	OfServer bool
 }
 
 // Error says what can be done about it.
@@ -21,8 +23,11 @@ func (e *UnreachableError) Error() string {
 	text := fmt.Sprintf("no answer from %s: %v", e.Server, e.Err)
 	var dial *net.OpError
 	if errors.As(e.Err, &dial) && dial.Op == "dial" {
-		text += "\n  Start a server with `orchestrator serve`, name another one with --server or HOLDFAST_SERVER," +
-			"\n  or go straight to the database with --direct."
+		text += "\n  Start a server with `orchestrator serve`, name another one with --server or HOLDFAST_SERVER"
+		if e.OfServer {
+			return text + "."
+		}
+		text += ",\n  or go straight to the database with --direct."
 	}
 	return text
 }

@@ -95,6 +95,11 @@ func TestMistakesInTheCommandLineAreFoundBeforeAnythingIsAsked(t *testing.T) {
 		{"job-types", "--schema"},
 		{"metrics", "--since", "0s"},
 		{"list", "--direct", "--server", "http://x"},
+		{"handlers", "list", "--direct"},
+		{"handlers", "swap", "mail", "--direct"},
+		{"handlers", "restart", "mail", "--direct"},
+		{"handlers", "disable", "mail", "--direct"},
+		{"handlers", "enable", "mail", "--direct"},
 	} {
 		f := usual()
 		_, _, err := f.run(t, args...)
@@ -108,7 +113,6 @@ func TestMistakesInTheCommandLineAreFoundBeforeAnythingIsAsked(t *testing.T) {
 		"submit":              "TYPE is missing",
 		"get ID 30s":          "write --wait=30s, with an equals sign",
 		"get ID other":        `the argument "other" is not expected; usage: orchestrator get ID`,
-		"dead-letter retr":    "unknown command",
 		"submit X --batch y":  `the argument "X" does not go with --batch`,
 		"list --status=A x":   `the argument "x" is not expected; usage: orchestrator list`,
 		"job-types A B":       `the argument "B" is not expected`,

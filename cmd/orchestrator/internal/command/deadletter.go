@@ -16,8 +16,6 @@ func (p *Program) deadLetterCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dead-letter",
 		Short: "Inspect and retry the jobs that have failed for good",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(p.deadLetterListCommand(), p.deadLetterRetryCommand())
 	return c

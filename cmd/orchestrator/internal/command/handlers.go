@@ -24,7 +24,6 @@ func (p *Program) handlersCommand() *cobra.Command {
 		Short: "Look after the handlers of an orchestrator, or write new ones",
 		Long: `Look after the handlers of an orchestrator: of the one that is asked, not of
 others on the same database. Or write, try and check new ones, without any.`,
-		Args: NoArguments,
 	}
 	c.AddCommand(
 		p.handlersListCommand(), p.handlersSwapCommand(),
@@ -46,7 +45,7 @@ func (p *Program) handlersListCommand() *cobra.Command {
 		Short: "List the handlers, their versions and how they were last replaced",
 		Args:  NoArguments,
 	}
-	return p.speaks(c, nil, func(ctx context.Context, s *session, _ []string) error {
+	return p.asksServer(c, func(ctx context.Context, s *session, _ []string) error {
 		answer, err := s.Handlers(ctx)
 		if err != nil {
 			return err
@@ -66,7 +65,7 @@ is rolled back. The exit code is 3 when it does not serve.`,
 		Args: oneArgument,
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace it even if there are jobs that the new version could not do")
-	return p.speaks(c, nil, func(ctx context.Context, s *session, args []string) error {
+	return p.asksServer(c, func(ctx context.Context, s *session, args []string) error {
 		query := url.Values{}
 		if force {
 			query.Set("force", "true")
@@ -77,7 +76,7 @@ is rolled back. The exit code is 3 when it does not serve.`,
 
 func (p *Program) handlersActCommand(action, short, long string) *cobra.Command {
 	c := &cobra.Command{Use: action + " NAME", Short: short, Long: long, Args: oneArgument}
-	return p.speaks(c, nil, func(ctx context.Context, s *session, args []string) error {
+	return p.asksServer(c, func(ctx context.Context, s *session, args []string) error {
 		if action == "restart" {
 			return s.swapHandler(ctx, args[0], action, nil)
 		}

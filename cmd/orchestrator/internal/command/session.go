@@ -26,6 +26,9 @@ type session struct {
 
 // options are the flags that all commands have.
 type options struct {
+	// ofServer is for what is in a server and not in its database.
+	ofServer bool
+
 	server string
 	direct bool
 	json   bool
@@ -40,6 +43,9 @@ func (o *options) register(c *cobra.Command) {
 	flags.StringVar(&o.color, "color", string(show.Auto), "`when` to use colours: auto, always or never")
 	complete(c, "color", fixed(string(show.Auto), string(show.Always), string(show.Never)))
 	complete(c, "server", nothing)
+	if o.ofServer {
+		flags.Lookup("direct").Hidden = true // It is there to be refused with a reason.
+	}
 }
 
 func (o *options) check() error {
@@ -47,6 +53,10 @@ func (o *options) check() error {
 	case show.Auto, show.Always, show.Never:
 	default:
 		return usage("--color is auto, always or never")
+	}
+	if o.direct && o.ofServer {
+		return usage("--direct does not go with this command: the database knows nothing of handlers, which each server has for itself.\n" +
+			"  Leave it out, and name the server with --server or HOLDFAST_SERVER when it is not the usual one.")
 	}
 	if o.direct && o.server != "" {
 		return usage("--direct and --server exclude each other")
@@ -59,7 +69,17 @@ func (o *options) target() Target { return Target{Server: o.server, Direct: o.di
 // speaks makes the command one that speaks to the API. When check is not nil,
 // it is called before there is a connection.
 func (p *Program) speaks(c *cobra.Command, check func(args []string) error, run func(context.Context, *session, []string) error) *cobra.Command {
-	o := &options{}
+	return p.speaksWith(&options{}, c, check, run)
+}
+
+// asksServer is speaks for what only a server can answer.
+func (p *Program) asksServer(c *cobra.Command, run func(context.Context, *session, []string) error) *cobra.Command {
+	return p.speaksWith(&options{ofServer: true}, c, nil, run)
+}
+
+func (p *Program) speaksWith(
+	o *options, c *cobra.Command, check func(args []string) error, run func(context.Context, *session, []string) error,
+) *cobra.Command {
 	o.register(c)
 	p.completeArguments(c, o)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -76,6 +96,10 @@ func (p *Program) speaks(c *cobra.Command, check func(args []string) error, run 
 		err := p.inSession(ctx, o, func(s *session) error { return run(ctx, s, args) })
 		if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
 			return cause
+		}
+		var unreachable *client.UnreachableError
+		if errors.As(err, &unreachable) {
+			unreachable.OfServer = o.ofServer
 		}
 		return presentable(err)
 	}
