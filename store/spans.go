@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -37,16 +38,28 @@ var _ pgx.QueryTracer = queries{}
 
 // TraceQueryStart implements pgx's QueryTracer.
 func (q queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	if !trace.SpanFromContext(ctx).IsRecording() {
+	request := trace.SpanFromContext(ctx)
+	if !request.IsRecording() {
 		return ctx
 	}
 	name := statementNames[data.SQL]
 	if name == "" {
 		name = listName
 	}
-	ctx, _ = q.tracer.Start(ctx, "postgresql "+name, trace.WithSpanKind(trace.SpanKindClient),
+	ctx, _ = q.tracer.Start(ctx, "postgresql "+name, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(within(request)),
 		trace.WithAttributes(attrSystem.String("postgresql"), attrOperation.String(name)))
 	return ctx
+}
+
+// within is this moment by the clock as it was read for the span's beginning, so that
+// what begins now lies within that span, however the clock is set meanwhile and however
+// roughly it is read.
+func within(span trace.Span) time.Time {
+	if recorded, ok := span.(interface{ StartTime() time.Time }); ok {
+		began := recorded.StartTime()
+		return began.Add(time.Since(began))
+	}
+	return time.Now()
 }
 
 // TraceQueryEnd implements pgx's QueryTracer.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
@@ -53,6 +54,7 @@ func TestNoClockMakesASpanOfNegativeLength(t *testing.T) {
 			c := claimed(sent.Add(ahead))
 			a := tracer.Claimed(&c, "w", sent, sent.Add(time.Millisecond))
 			began := sent.Add(2 * time.Millisecond)
+			a.events = []event{{EventCheckpoint, began.Add(-time.Second)}, {EventTimedOut, began.Add(time.Hour)}}
 			a.Ended(began)
 			a.Settled(settled(job.Success, job.Succeeded))
 			spans := told()
@@ -63,6 +65,8 @@ func TestNoClockMakesASpanOfNegativeLength(t *testing.T) {
 			require.True(t, queue.EndTime.Equal(began))
 			require.True(t, run.StartTime.Equal(began))
 			require.False(t, run.EndTime.Before(run.StartTime))
+			require.Equal(t, run.StartTime, run.Events[0].Time)
+			require.Equal(t, run.EndTime, run.Events[1].Time)
 		})
 	}
 }
@@ -78,6 +82,7 @@ func TestAnAttemptWhoseHandlerNeverBeganIsAWaitThatLinksLeadTo(t *testing.T) {
 	require.Equal(t, a.ID(), wait.SpanContext.SpanID().String())
 	require.Equal(t, attemptID(c.JobID, 2), wait.Links[0].SpanContext.SpanID())
 	require.Contains(t, c.Trace.Parent, a.ID())
+	require.Subset(t, wait.Attributes, []attribute.KeyValue{attrOutcome.String("given_back"), attrState.String("queued")})
 
 	next := claimed(time.Now())
 	next.JobID, next.Fence, next.Trace.Parent = c.JobID, 4, parent

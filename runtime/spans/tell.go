@@ -195,8 +195,15 @@ func (a *Attempt) attributes() []attribute.KeyValue {
 	}
 }
 
+// tellEvents tells them as within the span, however the clock was set meanwhile.
 func (a *Attempt) tellEvents(span trace.Span) {
 	for _, e := range a.events {
+		switch {
+		case e.at.Before(a.began):
+			e.at = a.began
+		case e.at.After(a.ended):
+			e.at = a.ended
+		}
 		span.AddEvent(e.name, trace.WithTimestamp(e.at))
 	}
 }

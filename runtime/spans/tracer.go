@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -56,10 +57,23 @@ func (t *Tracer) Send(ctx context.Context, s *job.Submission) *Sent {
 	if s.OneOfMany {
 		ctx = withSampling(ctx)
 		options = append(options, trace.WithNewRoot(), linkTo(request, linkRequest))
+	} else {
+		options = append(options, trace.WithTimestamp(within(trace.SpanFromContext(ctx))))
 	}
 	_, span := t.tracer.Start(ctx, "send "+s.Type, options...)
 	s.Trace = carried(span.SpanContext(), s.Trace.Baggage)
 	return &Sent{span: span}
+}
+
+// within is this moment by the clock as it was read for the span's beginning, so that
+// what begins now lies within that span, however the clock is set meanwhile and however
+// roughly it is read.
+func within(span trace.Span) time.Time {
+	if recorded, ok := span.(interface{ StartTime() time.Time }); ok {
+		began := recorded.StartTime()
+		return began.Add(time.Since(began))
+	}
+	return time.Now()
 }
 
 // Done ends the span with what became of the submission.

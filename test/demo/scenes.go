@@ -59,8 +59,8 @@ func sendMail(ctx context.Context, s *stage, say *story) error {
 		return err
 	}
 	select {
-	case message := <-s.mailbox.received:
-		say.tell("the mail server took %q for %s; %s", message.subject, message.to, job.Status)
+	case message := <-s.mailbox.Received:
+		say.tell("the mail server took %q for %s; %s", message.Subject, message.To, job.Status)
 		return nil
 	default:
 		return errors.New("the job is done, but the mail server has no mail")

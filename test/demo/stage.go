@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,7 +21,7 @@ const leaseFor = 2 * time.Second
 type stage struct {
 	*rig.Orchestrator
 	dataDir string
-	mailbox *mailbox
+	mailbox *rig.Mailbox
 	web     *httptest.Server
 	calls   chan call
 	log     *os.File
@@ -43,16 +42,16 @@ func newStage(ctx context.Context, bin, dir string) (*stage, error) {
 	if s.log, err = os.Create(filepath.Join(dir, "orchestrator.log")); err != nil {
 		return nil, err
 	}
-	if s.mailbox, err = openMailbox(ctx); err != nil {
+	if s.mailbox, err = rig.OpenMailbox(ctx); err != nil {
 		return nil, err
 	}
 	s.web = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		s.calls <- call{path: r.URL.Path, at: time.Now()}
 	}))
-	s.Orchestrator, err = rig.New(ctx, filepath.Join(bin, "orchestrator"), dir, s.log,
-		"embedded.data_dir="+s.dataDir,
+	settings := []string{
+		"embedded.data_dir=" + s.dataDir,
 		"worker.id=demo",
-		"worker.lease="+leaseFor.String(),
+		"worker.lease=" + leaseFor.String(),
 		"worker.drain=10s",
 		"worker.after_crash=give_back",
 		"worker.kill_grace=500ms",
@@ -61,14 +60,14 @@ func newStage(ctx context.Context, bin, dir string) (*stage, error) {
 		"jobs.types.SLEEP_JOB.retry.backoff=fixed",
 		"jobs.types.SLEEP_JOB.retry.base=500ms",
 		"handlers.0.name=builtin",
-		"handlers.0.path="+filepath.Join(bin, "handlers"),
+		"handlers.0.path=" + filepath.Join(bin, "handlers"),
 		"handlers.0.concurrency=50",
-		"handlers.0.env.SMTP_HOST=127.0.0.1",
-		fmt.Sprintf("handlers.0.env.SMTP_PORT=%d", s.mailbox.port()),
-		"handlers.0.env.SMTP_TLS=none",
-		"handlers.0.env.SMTP_FROM=holdfast@example.com",
 		"handlers.0.env.HTTP_REQUEST_ALLOW_PRIVATE=true",
-	)
+	}
+	for _, variable := range s.mailbox.Environment() {
+		settings = append(settings, "handlers.0.env."+variable)
+	}
+	s.Orchestrator, err = rig.New(ctx, filepath.Join(bin, "orchestrator"), dir, s.log, settings...)
 	return s, err
 }
 
@@ -79,7 +78,7 @@ func (s *stage) close() error {
 		err = s.Kill()
 	}
 	s.web.Close()
-	return errors.Join(err, s.mailbox.close(), s.log.Close())
+	return errors.Join(err, s.mailbox.Close(), s.log.Close())
 }
 
 // handler returns the process of the handler plugin.

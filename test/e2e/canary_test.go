@@ -19,7 +19,7 @@ const canary = "cAnArY"
 
 func TestNoSecretPayloadOrResultIsSeenWhereNobodyAsksForIt(t *testing.T) {
 	const password = "cAnArY-of-the-token-0123456789abcdef"
-	s := traced(t, "log.level=debug", "log.jobs=all", "log.format=json", "tracing.headers=authorization="+canary,
+	s := traced(t, "grpc", "log.level=debug", "log.jobs=all", "log.format=json", "tracing.headers=authorization="+canary,
 		"handlers.0.env.SECRET="+canary, "security.tokens.0.name=canary", "security.tokens.0.token="+password,
 		"security.tokens.0.scopes="+`["submit"]`)
 	holding := func(more map[string]any) map[string]any {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -158,4 +159,20 @@ func attempts(t *testing.T, s *store.Store, id string) []job.Attempt {
 	ended, err := s.Attempts(t.Context(), parsed)
 	require.NoError(t, err)
 	return ended
+}
+
+// prometheus is what the orchestrator answers Prometheus.
+func prometheus(t *testing.T, o *rig.Orchestrator) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+o.Address+"/metrics", nil)
+	require.NoError(t, err)
+	request.Header.Set("Accept", "text/plain")
+	request.SetBasicAuth("admin", o.Password)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, response.Body.Close()) }()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, response.StatusCode, "%s", text)
+	return string(text)
 }

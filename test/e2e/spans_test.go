@@ -1,7 +1,7 @@
 package e2e
 
 import (
-	"path/filepath"
+	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,17 +19,13 @@ const withItsOwnSpan = `POST /jobs
 `
 
 func TestTheSpansOfAHandlerAreBelowItsAttempt(t *testing.T) {
-	s := &stage{spans: collector.Start(t), url: storetest.URL(t)}
-	s.Orchestrator = orchestrator(t, s.url,
-		"handlers.0.name=shop", "handlers.0.path="+filepath.Join(bin, "testhandlers"),
-		"tracing.endpoint="+s.spans.GRPC, "tracing.handlers=true")
-	start(t, s.Orchestrator)
+	s := tracedTo(t, collector.Start(t), "grpc", storetest.URL(t),
+		append(plugin(0, "shop", "testhandlers"), "tracing.handlers=true")...)
 	id := submit(t, s.Orchestrator, rig.Submission{JobType: "SPAN"})
 	await(t, s.Orchestrator, id, "COMPLETED")
 	s.awaitSpan(t, "the handler's own")
 	story := s.story(t, id, 1, "process SPAN")
 	require.Equal(t, withItsOwnSpan, collector.Tree(story, ""))
-	collector.Sound(t, story)
 
 	own, run := collector.Named(story, "the handler's own")[0], process(t, story, 1)
 	require.Equal(t, "shop", own.Resource["service.name"])
@@ -39,5 +35,27 @@ func TestTheSpansOfAHandlerAreBelowItsAttempt(t *testing.T) {
 	require.Eventually(t, func() bool { return len(logsOf(t, s.Orchestrator, id).Attempts) == 1 }, patience, glance)
 	line := logsOf(t, s.Orchestrator, id).Attempts[0].Lines[0]
 	require.Equal(t, map[string]any{"trace_id": own.Trace, "span_id": own.ID}, line.Attributes)
+}
+
+func TestTheCollectorIsSentTheHeadersThatItWants(t *testing.T) {
+	t.Setenv("COLLECTOR_KEY", "s3cret")
+	s := traced(t, "http", "tracing.headers=x-key=${COLLECTOR_KEY}")
+	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})
+	require.Equal(t, succeedsAtOnce, collector.Tree(s.story(t, id, 1, "process TRACE"), ""))
+	keys := make(map[string]int)
+	for _, header := range s.spans.Headers() {
+		keys[header.Get("X-Key")]++
+	}
+	require.Positive(t, keys["s3cret"])
+}
+
+func TestNobodyTellsOfIdleWorkHealthAndLongPolls(t *testing.T) {
+	s := traced(t, "grpc", "worker.poll=50ms", "worker.lease=1s", "worker.kill_grace=100ms")
+	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 1500}})
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/debug/workers", "/jobs/" + id + "?wait=20s"} {
+		require.NoError(t, s.Call(t.Context(), http.MethodGet, path, nil, http.StatusOK, nil))
+	}
+	s.story(t, id, 1, "process TRACE")
 	require.NoError(t, s.ShutDown(t.Context()))
+	require.Equal(t, succeedsAtOnce, collector.Tree(s.spans.Spans(), ""))
 }

@@ -40,6 +40,8 @@ type work struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	// Error is the text to fail with.
 	Error string `json:"error,omitempty"`
+	// Panic is the text to panic with.
+	Panic string `json:"panic,omitempty"`
 }
 
 func main() {

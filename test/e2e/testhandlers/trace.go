@@ -34,10 +34,17 @@ func traced(ctx context.Context, j plugin.Job[work]) (told, error) {
 	if err := j.Checkpoint(json.RawMessage(`{"at":1}`)); err != nil {
 		return told{}, err
 	}
+	takes := j.Args.Millis
+	if j.Fence == 1 && j.Args.FirstMillis > 0 {
+		takes = j.Args.FirstMillis
+	}
 	select {
-	case <-time.After(time.Duration(j.Args.Millis) * time.Millisecond):
+	case <-time.After(time.Duration(takes) * time.Millisecond):
 	case <-ctx.Done():
 		return told{}, context.Cause(ctx)
+	}
+	if j.Args.Panic != "" {
+		panic(j.Args.Panic)
 	}
 	if j.Attempt <= j.Args.FailFirst {
 		return told{}, fmt.Errorf("attempt %d is to fail", j.Attempt)

@@ -1,4 +1,4 @@
-package main
+package rig
 
 import (
 	"bufio"
@@ -8,30 +8,41 @@ import (
 	"strings"
 )
 
-// mailbox is an SMTP server that accepts everything it is sent.
-type mailbox struct {
+// Mailbox is an SMTP server on the loopback that accepts everything it is sent.
+type Mailbox struct {
+	// Received has the letters. Whoever sends waits while it is full.
+	Received chan Mail
 	listener net.Listener
-	received chan mail
 }
 
-type mail struct {
-	from, to, subject string
+// Mail is a letter.
+type Mail struct {
+	From, To, Subject string
 }
 
-func openMailbox(ctx context.Context) (*mailbox, error) {
+// OpenMailbox begins to listen, until Close.
+func OpenMailbox(ctx context.Context) (*Mailbox, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	m := &mailbox{listener: listener, received: make(chan mail, 100)}
+	m := &Mailbox{listener: listener, Received: make(chan Mail, 100)}
 	go m.accept()
 	return m, nil
 }
 
-func (m *mailbox) port() int    { return m.listener.Addr().(*net.TCPAddr).Port }
-func (m *mailbox) close() error { return m.listener.Close() }
+// Environment is what SEND_EMAIL is to have in its environment to send mail here.
+func (m *Mailbox) Environment() []string {
+	return []string{
+		"SMTP_HOST=127.0.0.1", fmt.Sprintf("SMTP_PORT=%d", m.listener.Addr().(*net.TCPAddr).Port),
+		"SMTP_TLS=none", "SMTP_FROM=holdfast@example.com",
+	}
+}
 
-func (m *mailbox) accept() {
+// Close takes no more mail.
+func (m *Mailbox) Close() error { return m.listener.Close() }
+
+func (m *Mailbox) accept() {
 	for {
 		conn, err := m.listener.Accept()
 		if err != nil {
@@ -42,33 +53,33 @@ func (m *mailbox) accept() {
 }
 
 // converse speaks just enough SMTP (RFC 5321) to take mail.
-func (m *mailbox) converse(conn net.Conn) {
+func (m *Mailbox) converse(conn net.Conn) {
 	defer conn.Close()
 	lines := bufio.NewScanner(conn)
 	reply := func(line string) { fmt.Fprintf(conn, "%s\r\n", line) }
-	reply("220 demo ESMTP")
-	var message mail
+	reply("220 rig ESMTP")
+	var message Mail
 	for lines.Scan() {
 		line := lines.Text()
 		verb, _, _ := strings.Cut(strings.ToUpper(line), " ")
 		switch {
 		case verb == "EHLO" || verb == "HELO":
-			reply("250 demo")
+			reply("250 rig")
 		case verb == "MAIL":
-			message = mail{from: address(line)}
+			message = Mail{From: address(line)}
 			reply("250 ok")
 		case verb == "RCPT":
-			message.to = address(line)
+			message.To = address(line)
 			reply("250 ok")
 		case verb == "DATA":
 			reply("354 go on")
 			for lines.Scan() && lines.Text() != "." {
 				if subject, ok := strings.CutPrefix(lines.Text(), "Subject: "); ok {
-					message.subject = subject
+					message.Subject = subject
 				}
 			}
 			reply("250 taken")
-			m.received <- message
+			m.Received <- message
 		case verb == "QUIT":
 			reply("221 bye")
 			return

@@ -1,0 +1,106 @@
+package collector
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+)
+
+// Sound checks what holds for any number of spans of whole traces: ids are not used
+// twice; every parent was sent or is one of the clients' own, and so was every span
+// that a link leads to; nothing ends before it begins; children lie within their
+// parent, but what follows from a message that was sent may begin and end later; events
+// lie within their span; and the attempts of a job are told in one trace, one after the
+// other.
+func Sound(t testing.TB, spans []Span, clients ...string) {
+	t.Helper()
+	byID := make(map[string]Span)
+	for _, span := range spans {
+		other, taken := byID[span.ID]
+		require.Falsef(t, taken, "%q and %q have one id", span.Name, other.Name)
+		byID[span.ID] = span
+	}
+	for _, span := range spans {
+		require.Falsef(t, span.End.Before(span.Start), "%q takes %s", span.Name, span.End.Sub(span.Start))
+		if span.Parent != "" && !slices.Contains(clients, span.Parent) {
+			parent, sent := byID[span.Parent]
+			require.Truef(t, sent, "the parent of %q was not sent", span.Name)
+			within(t, span, parent)
+		}
+		for _, link := range span.Links {
+			to, sent := byID[link.Span]
+			require.Truef(t, sent, "%q has a link to a span that was not sent", span.Name)
+			require.Equal(t, to.Trace, link.Trace)
+		}
+		for _, event := range span.Events {
+			require.Falsef(t, event.At.Before(span.Start) || event.At.After(span.End), "%s is not within %q", event.Name, span.Name)
+		}
+	}
+	inOrder(t, spans)
+}
+
+func within(t testing.TB, span, parent Span) {
+	t.Helper()
+	require.Equalf(t, parent.Trace, span.Trace, "%q is in another trace than its parent", span.Name)
+	require.Falsef(t, span.Start.Before(parent.Start), "%q begins %s before its parent %q",
+		span.Name, parent.Start.Sub(span.Start), parent.Name)
+	if parent.Kind != otlp.Span_SPAN_KIND_PRODUCER {
+		require.Falsef(t, span.End.After(parent.End), "%q ends %s after its parent %q",
+			span.Name, span.End.Sub(parent.End), parent.Name)
+	}
+}
+
+// inOrder checks the attempts of each job by their fence: a wait for a retry, if
+// there is one, then a wait for a handler, then its run, if it began; each begins
+// when the one before ends, or later.
+func inOrder(t testing.TB, spans []Span) {
+	t.Helper()
+	type place struct {
+		fence int64
+		step  int
+	}
+	steps := []string{"retry wait ", "queue wait ", "process "}
+	jobs := make(map[any]map[place]Span)
+	for _, span := range spans {
+		step := slices.IndexFunc(steps, func(prefix string) bool { return strings.HasPrefix(span.Name, prefix) })
+		if step < 0 {
+			continue
+		}
+		id := span.Attributes["job.id"]
+		fence, known := span.Attributes["job.fence"].(int64)
+		require.Truef(t, known, "%q has no fence", span.Name)
+		if jobs[id] == nil {
+			jobs[id] = make(map[place]Span)
+		}
+		_, twice := jobs[id][place{fence, step}]
+		require.Falsef(t, twice, "%q of fence %d of job %s is told twice", span.Name, fence, id)
+		jobs[id][place{fence, step}] = span
+	}
+	for id, told := range jobs {
+		var before Span
+		for fence := int64(1); len(told) > 0; fence++ {
+			_, waited := told[place{fence, 1}]
+			require.Truef(t, waited, "attempt %d of job %s has no wait", fence, id)
+			for step := range steps {
+				span, there := told[place{fence, step}]
+				if !there {
+					continue
+				}
+				if before.ID != "" {
+					require.Equalf(t, before.Trace, span.Trace, "%q and %q of job %s are in two traces", before.Name, span.Name, id)
+					require.Equalf(t, before.Parent, span.Parent, "%q and %q of job %s have two parents", before.Name, span.Name, id)
+					require.Falsef(t, span.Start.Before(before.End), "%q begins %s before the end of %q",
+						span.Name, before.End.Sub(span.Start), before.Name)
+				}
+				if step == 2 {
+					require.Equal(t, before.End, span.Start, "%q begins when the wait for it is over", span.Name)
+				}
+				before = span
+				delete(told, place{fence, step})
+			}
+		}
+	}
+}

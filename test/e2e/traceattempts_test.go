@@ -1,0 +1,341 @@
+package e2e
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/collector"
+	"github.com/holdfast-jobs/holdfast/test/rig"
+)
+
+const succeedsAtOnce = `POST /jobs
+  send TRACE
+    queue wait TRACE
+    process TRACE
+      the handler's own
+`
+
+func succeeds(t *testing.T, over string) {
+	s := traced(t, over)
+	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"result": "secret payload"}})
+	await(t, s.Orchestrator, id, "COMPLETED")
+	story := s.story(t, id, 1, "process TRACE")
+	require.Equal(t, succeedsAtOnce, collector.Tree(story, ""))
+
+	require.Equal(t, otlp.Span_SPAN_KIND_SERVER, story[0].Kind)
+	require.Subset(t, story[0].Attributes, map[string]any{
+		"http.request.method": "POST", "http.route": "/jobs", "http.response.status_code": int64(202), "client.address": "127.0.0.1",
+	})
+	send := story[1]
+	require.Equal(t, otlp.Span_SPAN_KIND_PRODUCER, send.Kind)
+	require.Subset(t, send.Attributes, map[string]any{
+		"messaging.system": "holdfast", "messaging.operation.type": "send", "messaging.destination.name": "TRACE",
+		"messaging.message.id": id, "job.id": id, "job.type": "TRACE", "job.tenant": "default", "job.state": "queued", "job.replayed": false,
+	})
+	wait := collector.Named(story, "queue wait TRACE")[0]
+	run := process(t, story, 1)
+	require.Equal(t, otlp.Span_SPAN_KIND_CONSUMER, run.Kind)
+	require.Equal(t, wait.End, run.Start)
+	require.False(t, run.Failed)
+	require.Empty(t, run.Links)
+	require.Equal(t, []string{"job.checkpoint"}, events(run))
+	require.Subset(t, run.Attributes, map[string]any{
+		"messaging.system": "holdfast", "messaging.operation.type": "process", "messaging.operation.name": "process",
+		"messaging.destination.name": "TRACE", "messaging.message.id": id, "job.id": id, "job.type": "TRACE",
+		"job.attempt": int64(1), "job.max_attempts": int64(4), "job.fence": int64(1), "job.plugin": "shop",
+		"job.outcome": "succeeded", "job.state": "succeeded", "job.checkpoints": int64(1),
+	})
+	require.Contains(t, run.Attributes, "job.plugin.version")
+	require.True(t, strings.HasPrefix(run.Attributes["job.worker"].(string), "teller/"), run.Attributes["job.worker"])
+	require.Equal(t, "holdfast", run.Resource["service.name"])
+	require.Equal(t, run.Attributes["job.worker"], run.Resource["service.instance.id"])
+	require.NotContains(t, collector.Text(s.spans.Spans()), "secret payload")
+
+	ended := attempts(t, ledger(t, s.url), id)
+	require.Equal(t, run.ID, ended[0].SpanID, "the ledger knows the span")
+}
+
+func failsTwice(t *testing.T, over string) {
+	s := traced(t, over, "jobs.default.retry.base=150ms", "jobs.default.retry.jitter_min=1", "jobs.default.retry.jitter_max=1")
+	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 2}})
+	await(t, s.Orchestrator, id, "COMPLETED")
+	story := s.story(t, id, 3, "process TRACE")
+	require.Equal(t, `POST /jobs
+  send TRACE
+    queue wait TRACE
+    process TRACE
+      the handler's own
+    retry wait TRACE
+    queue wait TRACE
+    process TRACE
+      the handler's own
+    retry wait TRACE
+    queue wait TRACE
+    process TRACE
+      the handler's own
+`, collector.Tree(story, ""))
+	for attempt := int64(1); attempt <= 3; attempt++ {
+		run := process(t, story, attempt)
+		require.Equal(t, attempt, run.Attributes["job.fence"])
+		if attempt > 1 {
+			before := process(t, story, attempt-1)
+			require.Equal(t, []collector.Link{{
+				Trace: run.Trace, Span: before.ID, Attributes: map[string]any{"job.link": "previous attempt"},
+			}}, run.Links)
+			require.Equal(t, true, run.Attributes["job.resumed"])
+			wait := collector.Named(story, "retry wait TRACE")[attempt-2]
+			require.Equal(t, attempt, wait.Attributes["job.attempt"])
+			require.InDelta(t, 0.15, wait.End.Sub(wait.Start).Seconds(), 0.001)
+			require.False(t, wait.Start.Before(before.End))
+		}
+		if attempt < 3 {
+			require.True(t, run.Failed)
+			require.Contains(t, run.Status, "is to fail")
+			require.Equal(t, []string{"job.checkpoint", "exception"}, events(run))
+			require.Contains(t, run.Events[1].Attributes["exception.message"], "is to fail")
+			require.Subset(t, run.Attributes, map[string]any{
+				"job.outcome": "failed", "job.state": "retry", "error.type": "failed", "job.retry.delay": 0.15,
+			})
+		} else {
+			require.False(t, run.Failed)
+		}
+	}
+}
+
+func timesOut(t *testing.T, over string) {
+	s := traced(t, over)
+	id := submit(t, s.Orchestrator, rig.Submission{JobType: "IGNORE_CANCEL", MaxAttempts: 1})
+	await(t, s.Orchestrator, id, "FAILED")
+	story := s.story(t, id, 1, "process IGNORE_CANCEL")
+	require.Equal(t, "POST /jobs\n  send IGNORE_CANCEL\n    queue wait IGNORE_CANCEL\n    process IGNORE_CANCEL\n", collector.Tree(story, ""))
+	run := process(t, story, 1)
+	require.True(t, run.Failed)
+	require.Equal(t, []string{"job.timed_out", "job.killed", "exception"}, events(run))
+	require.Subset(t, run.Attributes, map[string]any{
+		"job.outcome": "timeout", "job.state": "dead", "error.type": "timeout",
+		"job.attempt": int64(1), "job.max_attempts": int64(1), "job.plugin": "shop",
+	})
+	require.NotContains(t, run.Attributes, "job.crashed", "it was killed for its timeout")
+	require.GreaterOrEqual(t, run.Events[0].At.Sub(run.Start), 300*time.Millisecond, "its time")
+	require.GreaterOrEqual(t, run.Events[1].At.Sub(run.Events[0].At), 300*time.Millisecond, "the grace")
+	require.Equal(t, run.End, run.Events[2].At)
+}
+
+func handlerIsKilled(t *testing.T, over string) {
+	s := traced(t, over)
+	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 60_000}, MaxAttempts: 1})
+	s.awaitSpan(t, "the handler's own")
+	for _, handler := range s.Handlers("testhandlers") {
+		require.NoError(t, syscall.Kill(handler.PID, syscall.SIGKILL))
+	}
+	await(t, s.Orchestrator, id, "FAILED")
+	story := s.story(t, id, 1, "process TRACE")
+	require.Equal(t, succeedsAtOnce, collector.Tree(story, ""))
+	run := process(t, story, 1)
+	require.True(t, run.Failed)
+	require.Equal(t, []string{"job.checkpoint", "exception"}, events(run))
+	require.Contains(t, run.Status, "killed")
+	require.Subset(t, run.Attributes, map[string]any{
+		"job.outcome": "crashed", "job.crashed": true, "error.type": "crashed", "job.state": "dead", "job.plugin": "shop",
+		"job.attempt": int64(1), "job.checkpoints": int64(1),
+	})
+	require.NotContains(t, run.Attributes, "job.reaped_by", "its worker tells")
+}
+
+func orchestratorIsKilled(t *testing.T, over string) {
+	s := traced(t, over)
+	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 3_000}})
+	s.awaitSpan(t, "the handler's own")
+	s.awaitSpan(t, "POST /jobs")
+	s.awaitHeartbeat(t)
+	require.NoError(t, s.Kill())
+	start(t, s.Orchestrator)
+	await(t, s.Orchestrator, id, "COMPLETED")
+	story := s.story(t, id, 2, "process TRACE")
+	require.Equal(t, `POST /jobs
+  send TRACE
+    queue wait TRACE
+    process TRACE
+      the handler's own
+    queue wait TRACE
+    process TRACE
+      the handler's own
+`, collector.Tree(story, ""))
+	runs := collector.Named(story, "process TRACE")
+	lost, again := runs[0], runs[1]
+	require.True(t, lost.Failed)
+	require.Subset(t, lost.Attributes, map[string]any{
+		"job.outcome": "interrupted", "job.crashed": true, "job.attempt": int64(1), "job.fence": int64(1), "job.state": "queued",
+	})
+	require.NotEqual(t, lost.Attributes["job.worker"], lost.Attributes["job.reaped_by"])
+	require.Equal(t, again.Attributes["job.worker"], lost.Attributes["job.reaped_by"])
+	require.Equal(t, []string{"job.last_heartbeat", "job.lease_expired", "exception"}, events(lost))
+	require.NotContains(t, lost.Attributes, "job.plugin", "a reaper does not know it")
+	require.Equal(t, []collector.Link{{
+		Trace: lost.Trace, Span: lost.ID, Attributes: map[string]any{"job.link": "previous attempt"},
+	}}, again.Links)
+	require.Subset(t, again.Attributes, map[string]any{"job.attempt": int64(1), "job.fence": int64(2), "job.outcome": "succeeded"})
+	require.False(t, again.Start.Before(lost.End))
+}
+
+func isCanceled(t *testing.T, over string) {
+	s := traced(t, over)
+	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 60_000}})
+	s.awaitSpan(t, "the handler's own")
+	require.NoError(t, s.Call(t.Context(), http.MethodPost, "/jobs/"+id+"/cancel", nil, http.StatusOK, nil))
+	await(t, s.Orchestrator, id, "CANCELED")
+	story := s.story(t, id, 1, "process TRACE")
+	require.Equal(t, succeedsAtOnce, collector.Tree(story, ""))
+	run := process(t, story, 1)
+	require.False(t, run.Failed, "it is what was asked for")
+	require.Equal(t, []string{"job.checkpoint", "job.cancel_requested"}, events(run))
+	require.Subset(t, run.Attributes, map[string]any{
+		"job.outcome": "canceled", "job.state": "canceled", "job.attempt": int64(1), "job.checkpoints": int64(1),
+	})
+	require.NotContains(t, run.Attributes, "error.type")
+	asked := collector.Named(s.spans.Spans(), "POST /jobs/{id}/cancel")
+	require.Len(t, asked, 1)
+	require.Equal(t, id, asked[0].Attributes["job.id"])
+	require.False(t, run.Events[1].At.Before(asked[0].Start), "it was asked to stop when it had been asked for")
+}
+
+func isRequeued(t *testing.T, over string) {
+	s := traced(t, over)
+	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 1}, MaxAttempts: 1})
+	await(t, s.Orchestrator, id, "FAILED")
+	require.NoError(t, s.Call(t.Context(), http.MethodPost, "/jobs/"+id+"/requeue", nil, http.StatusOK, nil))
+	story := s.story(t, id, 2, "process TRACE")
+	require.Empty(t, collector.Named(story, "retry wait TRACE"), "it was dead")
+	runs := collector.Named(story, "process TRACE")
+	require.Equal(t, []collector.Link{{
+		Trace: runs[0].Trace, Span: runs[0].ID, Attributes: map[string]any{"job.link": "attempt before the requeue"},
+	}}, runs[1].Links)
+}
+
+// isALetter is what a user sees first: the handler that comes with Holdfast tells
+// of its own, from its own process, where the orchestrator sends to.
+func isALetter(t *testing.T, over string) {
+	mailbox, err := rig.OpenMailbox(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, mailbox.Close()) })
+	spans := collector.Start(t)
+	s := tracedTo(t, spans, over, storetest.URL(t),
+		append(plugin(0, "mail", "handlers", mailbox.Environment()...), "tracing.handlers=true")...)
+	id := submit(t, s.Orchestrator, rig.Submission{JobType: "SEND_EMAIL", Payload: map[string]any{
+		"to": "Ada <ada@example.com>", "subject": "Hold fast", "text": "to what is good",
+	}})
+	s.awaitSpan(t, "smtp send")
+	story := s.story(t, id, 1, "process SEND_EMAIL")
+	require.Equal(t, `POST /jobs
+  send SEND_EMAIL
+    queue wait SEND_EMAIL
+    process SEND_EMAIL
+      smtp send
+`, collector.Tree(story, ""))
+	own := collector.Named(story, "smtp send")[0]
+	require.Equal(t, otlp.Span_SPAN_KIND_CLIENT, own.Kind)
+	require.Equal(t, "mail", own.Resource["service.name"])
+	require.Subset(t, own.Attributes, map[string]any{"network.protocol.name": "smtp", "server.address": "127.0.0.1"})
+	for _, private := range []string{"example.com", "Hold fast", "to what is good"} {
+		require.NotContains(t, collector.Text(spans.Spans()), private)
+	}
+}
+
+func panics(t *testing.T, over string) {
+	s := traced(t, over)
+	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"panic": "out of paper"}, MaxAttempts: 1})
+	await(t, s.Orchestrator, id, "FAILED")
+	run := process(t, s.story(t, id, 1, "process TRACE"), 1)
+	require.True(t, run.Failed)
+	require.Subset(t, run.Attributes, map[string]any{"job.outcome": "failed", "job.error.code": "panic", "error.type": "failed"})
+	require.Equal(t, []string{"job.checkpoint", "exception"}, events(run))
+	told := run.Events[1].Attributes
+	require.Equal(t, "panic", told["exception.type"])
+	require.Contains(t, told["exception.message"], "out of paper")
+	require.Contains(t, told["exception.stacktrace"], "trace.go")
+}
+
+// orchestratorStops while the job runs for longer than it drains.
+func orchestratorStops(t *testing.T, over string) {
+	s := traced(t, over, "worker.drain=200ms")
+	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 60_000}})
+	s.awaitSpan(t, "the handler's own")
+	require.NoError(t, s.ShutDown(t.Context()))
+	story := s.story(t, id, 1, "process TRACE")
+	require.Equal(t, succeedsAtOnce, collector.Tree(story, ""))
+	run := process(t, story, 1)
+	require.False(t, run.Failed, "it stops in good order")
+	require.Equal(t, []string{"job.checkpoint", "job.shutdown"}, events(run))
+	require.Subset(t, run.Attributes, map[string]any{"job.outcome": "given_back", "job.state": "queued"})
+}
+
+// leaseIsLost by a worker that sleeps: another one takes the job over and tells
+// of the attempt, and the first one tells what it did when it is awake.
+func leaseIsLost(t *testing.T, over string) {
+	first := traced(t, over)
+	id := submit(t, first.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"firstMillis": 60_000}})
+	first.awaitSpan(t, "the handler's own")
+	second := tracedTo(t, first.spans, over, first.url,
+		append(plugin(0, "shop", "testhandlers", "SPANS_TO="+first.spans.HTTP), "worker.id=other")...)
+	first.awaitHeartbeat(t)
+	require.NoError(t, first.Signal(syscall.SIGSTOP))
+	awake := func() { require.NoError(t, first.Signal(syscall.SIGCONT)) }
+	t.Cleanup(awake)
+	await(t, second.Orchestrator, id, "COMPLETED")
+	awake()
+	first.awaitSpan(t, "lease lost TRACE")
+	story := first.story(t, id, 2, "process TRACE")
+	runs, late := collector.Named(story, "process TRACE"), collector.Named(story, "lease lost TRACE")[0]
+	lost, again := runs[0], runs[1]
+	require.Equal(t, "interrupted", lost.Attributes["job.outcome"])
+	require.True(t, strings.HasPrefix(lost.Attributes["job.worker"].(string), "teller/"))
+	require.True(t, strings.HasPrefix(lost.Attributes["job.reaped_by"].(string), "other/"))
+	require.Equal(t, []string{"job.last_heartbeat", "job.lease_expired", "exception"}, events(lost))
+	require.True(t, late.Failed)
+	require.Equal(t, "lease_lost", late.Attributes["error.type"])
+	require.Equal(t, []collector.Link{{
+		Trace: lost.Trace, Span: lost.ID, Attributes: map[string]any{"job.link": "the attempt as the reaper saw it"},
+	}}, late.Links)
+	require.Equal(t, lost.ID, again.Links[0].Span)
+	require.Equal(t, []any{int64(1), int64(2)}, []any{late.Attributes["job.fence"], again.Attributes["job.fence"]})
+}
+
+// leaseIsNotProven by a worker that the database keeps waiting. It gives the attempt
+// back, if nobody else has taken it over when it is answered again.
+func leaseIsNotProven(t *testing.T, over string) {
+	s := traced(t, over)
+	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"firstMillis": 60_000}})
+	s.awaitSpan(t, "the handler's own")
+	database, err := pgx.Connect(t.Context(), s.url)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, database.Close(context.Background())) }()
+	busy, err := database.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = busy.Exec(t.Context(), "lock table leases in access exclusive mode")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		return strings.Contains(prometheus(t, s.Orchestrator), `holdfast_lease_losses_total{reason="unproven"} 1`)
+	}, patience, glance)
+	require.NoError(t, busy.Rollback(t.Context()))
+	await(t, s.Orchestrator, id, "COMPLETED")
+	s.story(t, id, 2, "process TRACE")
+	require.NoError(t, s.ShutDown(t.Context()))
+	var lost []string
+	for _, span := range s.spans.Spans() {
+		if slices.Contains(events(span), "job.lease_lost") {
+			lost = append(lost, span.Name)
+		}
+	}
+	require.Len(t, lost, 1)
+	require.Contains(t, []string{"process TRACE", "lease lost TRACE"}, lost[0])
+}
