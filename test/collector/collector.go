@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -57,6 +59,7 @@ type Collector struct {
 
 	mu      sync.Mutex
 	spans   []Span
+	sent    strings.Builder
 	headers []http.Header
 	changed chan struct{}
 }
@@ -116,6 +119,7 @@ func (c *Collector) post(w http.ResponseWriter, r *http.Request) {
 func (c *Collector) keep(r *collect.ExportTraceServiceRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.sent.WriteString(prototext.Format(r))
 	for _, resource := range r.GetResourceSpans() {
 		about := attributes(resource.GetResource().GetAttributes())
 		for _, scope := range resource.GetScopeSpans() {
@@ -126,6 +130,13 @@ func (c *Collector) keep(r *collect.ExportTraceServiceRequest) {
 	}
 	close(c.changed)
 	c.changed = make(chan struct{})
+}
+
+// Sent is all that was sent, as text.
+func (c *Collector) Sent() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sent.String()
 }
 
 // Headers are those of the requests over HTTP.

@@ -3,13 +3,18 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
+	"net/url"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/collector"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 )
@@ -17,11 +22,22 @@ import (
 // canary is in all that must be seen nowhere but where it is asked for.
 const canary = "cAnArY"
 
+// tokens are what clients prove themselves with: a good one, and one that is not.
+const (
+	canaryToken = canary + "-of-the-token-0123456789abcdef"
+	wrongToken  = canary + "-of-nobody-0123456789abcdef"
+)
+
 func TestNoSecretPayloadOrResultIsSeenWhereNobodyAsksForIt(t *testing.T) {
-	const password = "cAnArY-of-the-token-0123456789abcdef"
-	s := traced(t, "grpc", "log.level=debug", "log.jobs=all", "log.format=json", "tracing.headers=authorization="+canary,
-		"handlers.0.env.SECRET="+canary, "security.tokens.0.name=canary", "security.tokens.0.token="+password,
-		"security.tokens.0.scopes="+`["submit"]`)
+	t.Setenv("CANARY_HEADER", canary)
+	spans := collector.Start(t)
+	s := tracedTo(t, spans, "grpc", withPassword(t, storetest.URL(t), canary), append(
+		plugin(0, "shop", "testhandlers", "SPANS_TO="+spans.HTTP, "SECRET="+canary),
+		"log.level=debug", "log.jobs=all", "tracing.headers=authorization=${CANARY_HEADER}", "tracing.handlers=true",
+		"security.tokens.0.name=bird", "security.tokens.0.token="+canaryToken, `security.tokens.0.scopes=["submit", "read"]`)...)
+	s.Header = http.Header{
+		"Traceparent": {"00-" + clientTrace + "-" + clientSpan + "-01"}, "Tracestate": {"vendor=" + canary}, "Baggage": {"user=" + canary},
+	}
 	holding := func(more map[string]any) map[string]any {
 		payload := map[string]any{"result": map[string]string{"text": canary}}
 		for key, value := range more {
@@ -29,7 +45,7 @@ func TestNoSecretPayloadOrResultIsSeenWhereNobodyAsksForIt(t *testing.T) {
 		}
 		return payload
 	}
-	good := submit(t, s.Orchestrator, rig.Submission{JobType: "WORK", Payload: holding(nil)})
+	good := submit(t, s.Orchestrator, rig.Submission{JobType: "WORK", Payload: holding(nil), IdempotencyKey: "once"})
 	failing := submit(t, s.Orchestrator, rig.Submission{JobType: "WORK", MaxAttempts: 2, Payload: holding(map[string]any{"error": "it fails"})})
 	crashing := submit(t, s.Orchestrator, rig.Submission{JobType: "CRASH", MaxAttempts: 1, Payload: holding(nil)})
 	for id, status := range map[string]string{good: "COMPLETED", failing: "FAILED", crashing: "FAILED"} {
@@ -39,15 +55,34 @@ func TestNoSecretPayloadOrResultIsSeenWhereNobodyAsksForIt(t *testing.T) {
 	await(t, s.Orchestrator, canceled, "RUNNING")
 	require.NoError(t, s.Call(t.Context(), http.MethodPost, "/jobs/"+canceled+"/cancel", nil, http.StatusOK, nil))
 	await(t, s.Orchestrator, canceled, "CANCELED")
+	traced := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: holding(nil)})
+	require.Contains(t, string(await(t, s.Orchestrator, traced, "COMPLETED").Result), "user="+canary, "the handler is given the baggage")
 
-	bad := rig.Submission{JobType: "WORK", Payload: map[string]any{"millis": canary}}
-	refused := s.Call(t.Context(), http.MethodPost, "/jobs", bad, http.StatusAccepted, nil)
-	require.Error(t, refused)
-	require.NotContains(t, refused.Error(), canary, "what the API says of bad input")
+	for name, bad := range map[string]rig.Submission{
+		"does not fit the schema": {JobType: "WORK", Payload: map[string]any{"millis": canary}},
+		"a key that was used":     {JobType: "WORK", Payload: map[string]any{"error": canary}, IdempotencyKey: "once"},
+		"no text for a database":  {JobType: "WORK", Payload: map[string]any{"result": canary + "\x00"}},
+	} {
+		refused := s.Call(t.Context(), http.MethodPost, "/jobs", bad, http.StatusAccepted, nil)
+		if name != "no text for a database" {
+			require.Error(t, refused)
+		}
+		if refused != nil {
+			require.NotContains(t, refused.Error(), canary, name)
+		}
+	}
+	for token, status := range map[string]int{canaryToken: http.StatusAccepted, wrongToken: http.StatusUnauthorized} {
+		got, answer := withToken(t, s, token)
+		require.Equal(t, status, got)
+		require.NotContains(t, answer, canary, "in an answer")
+	}
 
 	var metrics json.RawMessage
 	require.NoError(t, s.Call(t.Context(), http.MethodGet, "/metrics", nil, http.StatusOK, &metrics))
-	require.NotContains(t, string(metrics), canary)
+	notSeen(t, s, string(metrics), "in the metrics as JSON")
+	text := prometheus(t, s.Orchestrator)
+	require.Contains(t, text, `job_type="WORK"`)
+	notSeen(t, s, text, "in the metrics for Prometheus")
 
 	var detail struct {
 		Payload, Result any
@@ -57,13 +92,66 @@ func TestNoSecretPayloadOrResultIsSeenWhereNobodyAsksForIt(t *testing.T) {
 
 	s.awaitThat(t, func(all []collector.Span) bool { return len(collector.Named(all, "process WORK")) >= 4 })
 	require.NoError(t, s.ShutDown(t.Context()))
-	require.NotContains(t, collector.Text(s.spans.Spans()), canary, "in spans")
+	state := `trace_state: "vendor=` + canary + `"`
+	sent := strings.ReplaceAll(spans.Sent(), "  ", " ")
+	require.Contains(t, sent, state, "the client's own word to other tracers goes along")
+	notSeen(t, s, strings.ReplaceAll(sent, state, ""), "in spans")
 
 	written, err := os.ReadFile(s.Log().(*os.File).Name())
 	require.NoError(t, err)
 	require.Contains(t, string(written), `"msg":"attempt ended"`)
 	for line := range bytes.Lines(written) {
-		require.NotContains(t, string(line), canary, "in the log")
-		require.False(t, strings.Contains(string(line), s.Password), "in the log: the operator's password")
+		notSeen(t, s, string(line), "in the log")
 	}
+}
+
+func TestADatabaseThatIsNotThereIsToldOfWithoutItsPassword(t *testing.T) {
+	for _, at := range []string{
+		"postgres://holdfast:" + canary + "@127.0.0.1:1/holdfast", "postgres://holdfast:" + canary + "@127.0.0.1:port/holdfast",
+		"host=127.0.0.1 port=1 user=holdfast password=" + canary,
+	} {
+		for _, command := range []string{"serve", "migrate up", "doctor"} {
+			said, err := exec.CommandContext(t.Context(), filepath.Join(bin, "orchestrator"), append(strings.Fields(command),
+				"--set", "database.url="+at, "--set", "security.user=admin", "--set", "security.password="+canary+"-of-the-operator")...,
+			).CombinedOutput()
+			require.Error(t, err, "%s: %s", command, said)
+			require.Contains(t, string(said), "database", command)
+			require.NotContains(t, string(said), canary, command)
+		}
+	}
+}
+
+// notSeen checks that the text has neither the canary nor the operator's password.
+func notSeen(t *testing.T, s *stage, text, where string) {
+	t.Helper()
+	if at := strings.Index(text, canary); at >= 0 {
+		require.Fail(t, "the canary is seen "+where, text[max(0, at-200):min(len(text), at+200)])
+	}
+	require.False(t, strings.Contains(text, s.Password), "%s: the operator's password", where)
+}
+
+// withPassword is the address with a password, which a server that trusts
+// whoever is let in does not ask for.
+func withPassword(t *testing.T, address, password string) string {
+	t.Helper()
+	parsed, err := url.Parse(address)
+	require.NoError(t, err)
+	parsed.User = url.UserPassword(parsed.User.Username(), password)
+	return parsed.String()
+}
+
+// withToken submits a job as a client that has the token.
+func withToken(t *testing.T, s *stage, token string) (status int, answer string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.Address+"/jobs",
+		strings.NewReader(`{"jobType": "WORK", "payload": {}}`))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, response.Body.Close()) }()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, string(text)
 }
