@@ -34,7 +34,7 @@ func (f *launchFlags) config(path string) (handlerConfig, error) {
 	h := handlerConfig{Path: path, Args: f.args, Env: map[string]string{}}
 	for _, variable := range f.env {
 		name, value, found := strings.Cut(variable, "=")
-		if !found {
+		if !found || name == "" {
 			return h, usageError{fmt.Errorf("--env %s: write NAME=value", variable)}
 		}
 		h.Env[name] = strings.ReplaceAll(value, "${", "$${") // The shell has replaced what it was to.
@@ -49,11 +49,27 @@ func (f *launchFlags) config(path string) (handlerConfig, error) {
 
 // oneBinary is for commands with the path of a handler binary.
 func oneBinary(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
+	if len(args) == 0 || args[0] == "" {
 		return fmt.Errorf("the path of the handler binary is missing; usage: %s", c.UseLine())
 	}
 	if len(args) > 1 {
 		return fmt.Errorf("the argument %q is not expected; usage: %s", args[1], c.UseLine())
+	}
+	return nil
+}
+
+// onceFromInput refuses a second flag that reads standard input: it would find
+// nothing there.
+func onceFromInput(c *cobra.Command, flags ...string) error {
+	first := ""
+	for _, name := range flags {
+		switch flag := c.Flags().Lookup(name); {
+		case flag == nil || flag.Value.String() != "-":
+		case first != "":
+			return usageError{fmt.Errorf("--%s and --%s cannot both read standard input; write @file for one", first, name)}
+		default:
+			first = name
+		}
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -93,7 +95,15 @@ func TestRunRefusesWhatCannotBeRun(t *testing.T) {
 		"--type X: the binary serves FAIL_JOB, ":                 {exitUsage, []string{handlers, "--type", "X"}},
 		"--payload: not JSON":                                    {exitUsage, []string{handlers, "--payload", "{"}},
 		"--checkpoint: not JSON":                                 {exitUsage, []string{handlers, "--checkpoint", "{"}},
+		"--payload: it is empty; write JSON":                     {exitUsage, []string{handlers, "--payload", ""}},
+		"--payload: open /missing: no such file":                 {exitFailure, []string{handlers, "--payload", "@/missing"}},
+		"--payload and --checkpoint cannot both":                 {exitUsage, []string{handlers, "--payload", "-", "--checkpoint", "-"}},
 		"--attempt must be at least 1":                           {exitUsage, []string{handlers, "--attempt", "0"}},
+		"--attempt 5: a job of type SLEEP_JOB has at most 4":     {exitUsage, []string{handlers, "--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 1}`, "--attempt", "5"}},
+		"--timeout must be above zero; leave it out":             {exitUsage, []string{handlers, "--timeout", "0"}},
+		"--timeout must be above zero":                           {exitUsage, []string{handlers, "--timeout", "-1s"}},
+		"--env =x: write NAME=value":                             {exitUsage, []string{handlers, "--env", "=x"}},
+		"the path of the handler binary is missing; usage":       {exitUsage, []string{""}},
 		"--env A: write NAME=value":                              {exitUsage, []string{handlers, "--env", "A"}},
 		"no such file":                                           {exitFailure, []string{handlers + ".missing"}},
 		"the path of the handler binary is missing":              {exitUsage, nil},
@@ -103,6 +113,36 @@ func TestRunRefusesWhatCannotBeRun(t *testing.T) {
 		require.Contains(t, stderr, want)
 		require.Equal(t, c.code, code, want)
 		require.Empty(t, stdout)
+		require.True(t, strings.HasPrefix(stderr, "orchestrator: "), stderr)
+	}
+}
+
+// notBinaries are paths of files that are no programs, and what is said of them.
+func notBinaries(t *testing.T) map[string]string {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), mode))
+		return path
+	}
+	return map[string]string{
+		filepath.Join(dir, "missing"): "no such file or directory\n",
+		dir:                           dir + " is not a file\n",
+		write("notes", "text", 0o644): "notes is not executable\n",
+		write("text", "text", 0o755):  "it is no program for this machine, nor a script with #! on its first line\n",
+		write("script", "#!/no/such/python\n", 0o755): "or what it needs, such as the interpreter that a script names on its first line\n",
+	}
+}
+
+func TestWhatIsNoProgramHasOneLine(t *testing.T) {
+	for path, want := range notBinaries(t) {
+		for _, command := range []string{"run", "check"} {
+			code, stdout, stderr := execute(t, usualEnvironment, "handlers", command, path)
+			require.Equal(t, exitFailure, code, stderr)
+			require.Empty(t, stdout)
+			require.Regexp(t, `^orchestrator: [^\n]*`+regexp.QuoteMeta(want)+"$", stderr, command)
+		}
 	}
 }
 
@@ -170,11 +210,61 @@ func TestCheckRefusesFlagsThatMakeNoSense(t *testing.T) {
 		`there is no check "drane"; there are by-hand, `: {"x", "--only", "drane"},
 		"--slow-type needs --slow-payload":               {"x", "--slow-type", "A"},
 		"--fail-payload: not JSON":                       {"x", "--fail-payload", "{"},
+		"--payload: it is empty":                         {"x", "--payload", ""},
+		"--slow-payload: it is empty":                    {"x", "--slow-payload", " "},
+		"--color is auto, always or never":               {"x", "--color", "pink"},
+		"--payload and --fail-payload cannot both":       {"x", "--payload", "-", "--fail-payload", "-"},
 		`the argument "y" is not expected`:               {"x", "y"},
 	} {
 		code, _, stderr := execute(t, usualEnvironment, append([]string{"handlers", "check"}, args...)...)
 		require.Equal(t, exitUsage, code, stderr)
 		require.Contains(t, stderr, want)
+	}
+}
+
+func TestCheckNamesWhatTheBinaryServes(t *testing.T) {
+	handlers := builtHandlers(t)
+	for want, c := range map[string]struct {
+		code int
+		args []string
+	}{
+		"--type NOPE: the binary serves FAIL_JOB, HTTP_REQUEST, SEND_EMAIL, SLEEP_JOB\n":        {exitUsage, []string{"--type", "NOPE", "--payload", "{}"}},
+		"--type is missing: the binary serves FAIL_JOB, ":                                       {exitUsage, []string{"--payload", "{}"}},
+		"--slow-type NOPE: the binary serves FAIL_JOB, ":                                        {exitUsage, []string{"--slow-type", "NOPE", "--slow-payload", "{}"}},
+		"--fail-type is missing: the binary serves FAIL_JOB, ":                                  {exitUsage, []string{"--fail-payload", "{}"}},
+		`--payload: job type SLEEP_JOB refuses the payload {"sleepSeconds": 0}: /sleepSeconds `: {exitFailure, []string{"--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 0}`}},
+	} {
+		code, stdout, stderr := execute(t, usualEnvironment,
+			append([]string{"handlers", "check", handlers, "--json", "--only", "success"}, c.args...)...)
+		require.Equal(t, c.code, code, stderr)
+		require.Contains(t, stderr, "orchestrator: "+want)
+		require.Empty(t, stdout)
+	}
+}
+
+func TestASignalEndsTheWaitForAProgramThatNeverEnds(t *testing.T) {
+	sleeper := filepath.Join(t.TempDir(), "sleeper")
+	require.NoError(t, os.WriteFile(sleeper, []byte("#!/bin/sh\necho $$ >"+sleeper+".pid\nexec sleep 1000\n"), 0o755))
+	for _, command := range []string{"run", "check"} {
+		begun, stopped := time.Now(), make(chan struct{})
+		go func() {
+			defer close(stopped)
+			for pid := ""; pid == "" && time.Since(begun) < 5*time.Second; time.Sleep(10 * time.Millisecond) {
+				text, _ := os.ReadFile(sleeper + ".pid")
+				pid = strings.TrimSpace(string(text))
+			}
+			_ = syscall.Kill(os.Getpid(), syscall.SIGINT)
+		}()
+		code, _, stderr := execute(t, usualEnvironment, "handlers", command, sleeper)
+		<-stopped
+		require.Equal(t, 130, code, stderr)
+		require.Less(t, time.Since(begun), 5*time.Second, command)
+		text, err := os.ReadFile(sleeper + ".pid")
+		require.NoError(t, err)
+		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		require.NoError(t, err)
+		require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "no process is left")
+		require.NoError(t, os.Remove(sleeper+".pid"))
 	}
 }
 

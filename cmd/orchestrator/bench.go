@@ -39,6 +39,9 @@ Scenarios; without any, all but sleepers:
 			if cfg.Runs < 1 || cfg.WarmUps < 0 || cfg.Jobs < 0 {
 				return usageError{errors.New("--runs must be at least 1, --warm-ups and --jobs at least 0")}
 			}
+			if err := show.Colors(color).Check(); err != nil {
+				return usageError{err}
+			}
 			for _, set := range p.sets {
 				key, _, _ := strings.Cut(set, "=")
 				if slices.Contains([]string{"database.url", "handlers", "handlers.0.path", "handlers.0.args"}, key) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
@@ -18,9 +19,11 @@ import (
 type sampleFlags struct {
 	prefix           string
 	jobType, payload string
+	flags            *pflag.FlagSet
 }
 
 func (f *sampleFlags) register(c *cobra.Command, what string) {
+	f.flags = c.Flags()
 	c.Flags().StringVar(&f.jobType, f.prefix+"type", "", "the `type` of "+what)
 	c.Flags().StringVar(&f.payload, f.prefix+"payload", "", "its payload: `JSON`, @file, or - for standard input")
 }
@@ -28,10 +31,10 @@ func (f *sampleFlags) register(c *cobra.Command, what string) {
 // read returns no sample when no flag is set. The type is the other one's when
 // only the payload is.
 func (f *sampleFlags) read(ctx context.Context, p *program, otherwise string) (conformance.Sample, error) {
-	switch {
-	case f.payload == "" && f.jobType == "":
+	switch typed, paid := f.flags.Changed(f.prefix+"type"), f.flags.Changed(f.prefix+"payload"); {
+	case !typed && !paid:
 		return conformance.Sample{}, nil
-	case f.payload == "":
+	case !paid:
 		return conformance.Sample{}, usageError{fmt.Errorf("--%stype needs --%spayload", f.prefix, f.prefix)}
 	}
 	payload, err := command.ReadPayload(ctx, f.payload, p.stdin)
@@ -71,6 +74,12 @@ Checks: ` + strings.Join(conformance.Names(), ", "),
 			}
 			options.Path, options.Args = config.Path, config.Args
 			if options.Env, err = config.environment(p.environ, nil); err != nil {
+				return usageError{err}
+			}
+			if err := onceFromInput(c, "payload", "slow-payload", "fail-payload"); err != nil {
+				return err
+			}
+			if err := show.Colors(color).Check(); err != nil {
 				return usageError{err}
 			}
 			if options.Work, err = work.read(c.Context(), p, ""); err != nil {
@@ -113,8 +122,12 @@ func (p *program) checkHandler(ctx context.Context, options conformance.Options,
 	}
 	report, err := conformance.Run(ctx, options)
 	line.Clear()
-	if err != nil {
+	var misused conformance.OptionsError
+	switch {
+	case errors.As(err, &misused):
 		return usageError{err}
+	case err != nil:
+		return err
 	}
 	if asJSON {
 		encoded, err := json.MarshalIndent(report, "", "  ")

@@ -36,8 +36,14 @@ Ctrl-C asks the handler to stop, a second one kills it.`,
 			if err != nil {
 				return err
 			}
-			if plan.Attempt < 1 || plan.Timeout < 0 {
-				return usageError{errors.New("--attempt must be at least 1, --timeout above zero")}
+			if plan.Attempt < 1 {
+				return usageError{errors.New("--attempt must be at least 1")}
+			}
+			if c.Flags().Changed("timeout") && plan.Timeout <= 0 {
+				return usageError{errors.New("--timeout must be above zero; leave it out for the handler's own")}
+			}
+			if err := onceFromInput(c, "payload", "checkpoint"); err != nil {
+				return err
 			}
 			if plan.Payload, err = command.ReadPayload(c.Context(), payload, p.stdin); err != nil {
 				return fmt.Errorf("--payload: %w", err)
@@ -53,9 +59,9 @@ Ctrl-C asks the handler to stop, a second one kills it.`,
 	launch.register(c)
 	c.Flags().StringVar(&plan.Type, "type", "", "the job `type`; not needed when the binary serves one")
 	c.Flags().StringVar(&payload, "payload", "null", "the payload: `JSON`, @file, or - for standard input")
-	c.Flags().IntVar(&plan.Attempt, "attempt", 1, "which attempt at the job it is to be")
+	c.Flags().IntVar(&plan.Attempt, "attempt", 1, "which attempt at the job it is to be, at most as many as the handler allows")
 	c.Flags().StringVar(&checkpoint, "checkpoint", "", "what an earlier attempt has saved: `JSON`, @file, or -")
-	c.Flags().DurationVar(&plan.Timeout, "timeout", 0, "bound on the attempt, a `duration` (0: the handler's own)")
+	c.Flags().DurationVar(&plan.Timeout, "timeout", 0, "bound on the attempt, a `duration` (the handler's own when left out)")
 	completeBinary(c, "type", "payload", "attempt", "checkpoint", "timeout", "arg", "env")
 	return c
 }

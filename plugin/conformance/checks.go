@@ -3,6 +3,9 @@ package conformance
 // manifestCheck is the one that others build upon.
 const manifestCheck = "manifest"
 
+// schemaCheck is the one for payloads that a schema refuses.
+const schemaCheck = "schema"
+
 // checks are all rules, from the first contact to the last. The ones that
 // collect what the others have seen come last.
 func checks() []check {
@@ -23,7 +26,7 @@ func checks() []check {
 			mend:     "declare what the message names; nothing is launched for a manifest that is refused",
 			run:      checkManifest,
 		}, {
-			name:     "schema",
+			name:     schemaCheck,
 			expected: "each schema is JSON Schema that the orchestrator can use, takes the payloads of these checks, and refuses others",
 			mend:     "correct the schema at the place that is named; it must refer to nothing outside of itself",
 			needs:    anything, run: checkSchema,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -13,11 +14,12 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job/schema"
 )
 
-func checkByHand(_ context.Context, k *kit) finding {
-	p, err := fork(k.Options, false, k.id)
+func checkByHand(ctx context.Context, k *kit) finding {
+	p, err := k.fork(false)
 	if err != nil {
-		return failed("it cannot be started: %v", err)
+		return failed("%v", err)
 	}
+	defer context.AfterFunc(ctx, p.kill)()
 	defer p.end()
 	p.closeStdin()
 	if !p.leaves(k.StartTimeout) {
@@ -58,19 +60,58 @@ func checkManifest(ctx context.Context, k *kit) finding {
 		if len(m.GetJobTypes()) == 1 {
 			types = "job type " + m.GetJobTypes()[0].GetName()
 		}
-		for _, sample := range []*Sample{&k.Work, &k.Slow, &k.Fail} {
-			switch {
-			case !sample.given():
-			case sample.Type == "" && len(m.GetJobTypes()) == 1:
-				sample.Type = m.GetJobTypes()[0].GetName()
-			case sample.Type == "":
-				return failed("it declares %s; name the one of each payload with --type, --slow-type, --fail-type", types)
-			case k.declared(sample.Type) == nil:
-				return failed("it declares %s, and not %s", types, sample.Type)
-			}
-		}
+		k.hopeless = k.place()
 		return passed("version %s, %s", m.GetVersion(), types)
 	})
+}
+
+// place gives each sample its type and compares its payload with the schema.
+func (k *kit) place() error {
+	served := k.manifest.GetJobTypes()
+	var names []string
+	for _, declared := range served {
+		names = append(names, declared.GetName())
+	}
+	for _, s := range []struct {
+		*Sample
+		flag string
+	}{{&k.Work, ""}, {&k.Slow, "slow-"}, {&k.Fail, "fail-"}} {
+		if !s.given() {
+			continue
+		}
+		if s.Type == "" && len(served) == 1 {
+			s.Type = names[0]
+		}
+		declared := k.declared(s.Type)
+		switch {
+		case s.Type == "":
+			return OptionsError{fmt.Sprintf("--%stype is missing: the binary serves %s", s.flag, strings.Join(names, ", "))}
+		case declared == nil:
+			return OptionsError{fmt.Sprintf("--%stype %s: the binary serves %s", s.flag, s.Type, strings.Join(names, ", "))}
+		case s.Sample == &k.Fail: // it may fail for that
+			continue
+		}
+		if s.refused = refusal(declared, s.Payload); s.refused != "" && !k.schemas {
+			return fmt.Errorf("--%spayload: %s", s.flag, s.refused)
+		}
+	}
+	return nil
+}
+
+// refusal is why nobody could submit a job of the type with the payload; empty
+// when the schema takes it, or is none.
+func refusal(declared *handlerv1.JobType, payload json.RawMessage) string {
+	if len(declared.GetSchema()) == 0 {
+		return ""
+	}
+	compiled, err := schema.Compile(declared.GetSchema())
+	if err != nil {
+		return ""
+	}
+	if wrong := compiled.Check(payload); len(wrong) > 0 {
+		return fmt.Sprintf("job type %s refuses the payload %.100s: %s", declared.GetName(), payload, describeViolation(wrong[0]))
+	}
+	return ""
 }
 
 // declared is what the manifest says of a type; nil when it has none.
@@ -95,11 +136,8 @@ func checkSchema(_ context.Context, k *kit) finding {
 		}
 		checked++
 		for _, sample := range []Sample{k.Work, k.Slow} {
-			if sample.Type != declared.GetName() {
-				continue
-			}
-			if wrong := compiled.Check(sample.Payload); len(wrong) > 0 {
-				return failed("job type %s refuses the payload %.100s: %s", sample.Type, sample.Payload, describeViolation(wrong[0]))
+			if sample.Type == declared.GetName() && sample.refused != "" {
+				return failed("%s", sample.refused)
 			}
 		}
 		if misfit(compiled) == nil {

@@ -204,11 +204,35 @@ func TestChecksThatNeedJobsAreSkippedWithoutThem(t *testing.T) {
 	require.Contains(t, report.Checks[indexOf(report, "cancel")].Happened, "--slow-payload, and --slow-type")
 }
 
-func TestABinaryThatIsNoneFailsAndTheRestIsSkipped(t *testing.T) {
-	report := run(t, conformance.Options{Path: "/no/such/binary"})
+func TestWhatCannotBeStartedIsNotChecked(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "text")
+	require.NoError(t, os.WriteFile(text, []byte("text"), 0o755))
+	for path, want := range map[string]string{"/no/such/binary": "no such file", text: text + " cannot be started: "} {
+		_, err := conformance.Run(t.Context(), conformance.Options{Path: path, End: func(c conformance.Check) { t.Error(c.Name) }})
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestAProgramThatIsNoHandlerFailsAndTheRestIsSkipped(t *testing.T) {
+	report := run(t, conformance.Options{Path: "/bin/true"})
 	require.Equal(t, conformance.Failed, report.Checks[0].Status)
-	require.Contains(t, report.Checks[0].Happened, "no such file")
+	require.Equal(t, "it ended with exit code 0", report.Checks[0].Happened)
 	require.Equal(t, conformance.Skipped, report.Checks[len(report.Checks)-3].Status)
+}
+
+func TestAPayloadThatTheSchemaRefusesIsNotRun(t *testing.T) {
+	o := broken("other-schema")
+	o.Only = []string{"schema", "success"}
+	report := run(t, o)
+	const why = "job type WORK refuses the payload {}: it must be a string"
+	require.Equal(t, conformance.Failed, report.Checks[indexOf(report, "schema")].Status)
+	success := report.Checks[indexOf(report, "success")]
+	require.Equal(t, conformance.Skipped, success.Status)
+	require.Equal(t, why, success.Happened)
+
+	o.Only = []string{"success"}
+	_, err := conformance.Run(t.Context(), o)
+	require.EqualError(t, err, "--payload: "+why)
 }
 
 func TestWhoStopsTheChecksHasTheReportSoFar(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
@@ -84,7 +85,7 @@ func (p *process) start() error {
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = pipes[0], pipes[3], pipes[5]
 	if err := p.cmd.Start(); err != nil {
 		closeAll(pipes[:])
-		return err
+		return host.ExplainStart(err)
 	}
 	closeAll([]*os.File{pipes[0], pipes[3], pipes[5]})
 	p.stdin, p.files = pipes[1], []*os.File{pipes[2], pipes[4]}

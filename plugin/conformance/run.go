@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
@@ -17,6 +18,8 @@ type Sample struct {
 	Type string
 	// Payload is JSON; nil when there is no such job.
 	Payload json.RawMessage
+	// refused says why no such job can be submitted; empty when it can.
+	refused string
 }
 
 func (s Sample) given() bool { return s.Payload != nil }
@@ -92,10 +95,20 @@ type kit struct {
 	// wrong collects what any process has sent against the protocol, and left
 	// what any has left behind.
 	wrong, left []string
+	// schemas says that the check of that name is among those to make.
+	schemas bool
+	// hopeless is why no check can be made; nil when they can.
+	hopeless error
 }
 
+// OptionsError says that the options make no sense for the binary.
+type OptionsError struct{ text string }
+
+func (e OptionsError) Error() string { return e.text }
+
 // Run checks the binary. Its error says that the checks could not be made, not
-// that one has failed. When the context ends, the checks that are left are
+// that one has failed: an OptionsError, or that the binary cannot be started, or
+// that its schema refuses a payload and nobody has asked for that check. When the context ends, the checks that are left are
 // skipped.
 func Run(ctx context.Context, options Options) (Report, error) {
 	id, err := newIdentity()
@@ -115,11 +128,22 @@ func Run(ctx context.Context, options Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	if err := host.CheckFile(options.Path); err != nil {
+		return Report{}, err
+	}
 	defer adoptOrphans()()
 	k := &kit{Options: options, id: id}
+	k.schemas = slices.ContainsFunc(chosen, func(c check) bool { return c.name == schemaCheck })
 	report := Report{}
 	for _, c := range chosen {
-		report.Checks = append(report.Checks, k.do(ctx, c))
+		done := k.do(ctx, c)
+		if k.hopeless != nil {
+			return Report{}, k.hopeless
+		}
+		report.Checks = append(report.Checks, done)
+		if k.End != nil {
+			k.End(done)
+		}
 	}
 	report.Version = k.manifest.GetVersion()
 	for _, declared := range k.manifest.GetJobTypes() {
@@ -141,7 +165,7 @@ func Names() []string {
 func choose(only []string) ([]check, error) {
 	for _, name := range only {
 		if !slices.Contains(Names(), name) {
-			return nil, fmt.Errorf("there is no check %q; there are %s", name, strings.Join(Names(), ", "))
+			return nil, OptionsError{fmt.Sprintf("there is no check %q; there are %s", name, strings.Join(Names(), ", "))}
 		}
 	}
 	var chosen []check
@@ -162,9 +186,6 @@ func (k *kit) do(ctx context.Context, c check) Check {
 	done := Check{Name: c.name, Status: found.status, Expected: c.expected, Happened: found.happened, Took: time.Since(begun)}
 	if found.status == Failed {
 		done.Mend = c.mend
-	}
-	if k.End != nil {
-		k.End(done)
 	}
 	return done
 }
@@ -188,11 +209,20 @@ func (k *kit) find(ctx context.Context, c check) finding {
 	return found
 }
 
+// fork starts the binary. When it cannot, there is nothing to check.
+func (k *kit) fork(cookie bool) (*process, error) {
+	p, err := fork(k.Options, cookie, k.id)
+	if err != nil {
+		k.hopeless = fmt.Errorf("%s cannot be started: %w", k.Path, err)
+	}
+	return p, err
+}
+
 // with runs the check on a process that is up, which is gone afterwards.
 func (k *kit) with(ctx context.Context, do func(context.Context, *process, *session) finding) finding {
-	p, err := fork(k.Options, true, k.id)
+	p, err := k.fork(true)
 	if err != nil {
-		return failed("it cannot be started: %v", err)
+		return failed("%v", err)
 	}
 	defer context.AfterFunc(ctx, p.kill)()
 	defer func() {
@@ -223,14 +253,14 @@ func needsWork(o Options) string {
 	if !o.Work.given() {
 		return "it needs a job that succeeds: --payload, and --type"
 	}
-	return ""
+	return o.Work.refused
 }
 
 func needsSlow(o Options) string {
 	if !o.Slow.given() {
 		return "it needs a job that runs for 30 s or more: --slow-payload, and --slow-type"
 	}
-	return ""
+	return o.Slow.refused
 }
 
 // unanswered says why no outcome came.

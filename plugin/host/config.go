@@ -210,16 +210,26 @@ func (c Config) validate() error {
 	return nil
 }
 
+// CheckFile says why nothing can be launched from a path; nil when it holds a
+// file that is executable.
+func CheckFile(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a file", path)
+	case info.Mode().Perm()&0o111 == 0:
+		return fmt.Errorf("%s is not executable", path)
+	}
+	return nil
+}
+
 func (c Config) check() error {
-	info, err := os.Stat(c.Path)
-	if err != nil {
+	if err := CheckFile(c.Path); err != nil {
 		return err
 	}
 	switch {
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not a file", c.Path)
-	case info.Mode().Perm()&0o111 == 0:
-		return fmt.Errorf("%s is not executable", c.Path)
 	case c.Processes < 1:
 		return fmt.Errorf("%d processes are configured, at least 1 is needed", c.Processes)
 	case c.Concurrency < 0:

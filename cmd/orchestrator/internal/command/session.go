@@ -49,10 +49,8 @@ func (o *options) register(c *cobra.Command) {
 }
 
 func (o *options) check() error {
-	switch show.Colors(o.color) {
-	case show.Auto, show.Always, show.Never:
-	default:
-		return usage("--color is auto, always or never")
+	if err := show.Colors(o.color).Check(); err != nil {
+		return UsageError{err}
 	}
 	if o.direct && o.ofServer {
 		return usage("--direct does not go with this command: the database knows nothing of handlers, which each server has for itself.\n" +

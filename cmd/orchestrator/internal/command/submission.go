@@ -126,7 +126,10 @@ func ReadPayload(ctx context.Context, source string, stdin io.Reader) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	if text = bytes.TrimSpace(text); !json.Valid(text) {
+	if text = bytes.TrimSpace(text); len(text) == 0 {
+		return nil, usage("it is empty; write JSON, such as null or {}")
+	}
+	if !json.Valid(text) {
 		var whole any
 		err := json.Unmarshal(text, &whole)
 		var syntax *json.SyntaxError

@@ -3,6 +3,7 @@
 package show
 
 import (
+	"errors"
 	"io"
 	"os"
 
@@ -27,6 +28,15 @@ const (
 	Always Colors = "always"
 	Never  Colors = "never"
 )
+
+// Check returns an error for anything but these choices.
+func (c Colors) Check() error {
+	switch c {
+	case Auto, Always, Never:
+		return nil
+	}
+	return errors.New("--color is auto, always or never")
+}
 
 // NewScreen finds out what the writer is. With Auto, styles are shown on a
 // terminal, unless the environment says otherwise with NO_COLOR or TERM=dumb.

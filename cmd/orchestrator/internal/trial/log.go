@@ -9,6 +9,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
+// cameNotUp is what the host says when a launch has failed.
+const cameNotUp = "plugin did not come up"
+
 const timeOfDay = "15:04:05.000 "
 
 // Show prints a line that the handler has logged above the one that shows the
@@ -51,6 +54,8 @@ func (l *logLines) Handle(_ context.Context, r slog.Record) error {
 		return true
 	})
 	switch {
+	case r.Message == cameNotUp: // Run returns why.
+		return nil
 	case printed != "":
 		text = "printed: " + printed
 	case ofHandler, r.Level < slog.LevelWarn:

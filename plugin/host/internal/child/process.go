@@ -188,7 +188,7 @@ func (c *Process) fork(cmd *exec.Cmd, line *lifeline) (*exec.Cmd, error) {
 	cmd, err := startIn(cmd, c.group)
 	if err != nil {
 		c.removeGroup()
-		return nil, err
+		return nil, Explain(err)
 	}
 	if err := confine(cmd.Process.Pid, &c.spec); err != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
