@@ -33,7 +33,6 @@ func TestAJobWhoseProcessHasDiedWaitsForTheEndOfItsLeaseAndNobodyWaitsForIt(t *t
 	require.Contains(t, ended[0].Error, "signal: killed")
 	lasted := ended[0].EndedAt.Sub(ended[0].ClaimedAt)
 	require.Greater(t, lasted, lease*9/10)
-	require.Less(t, lasted, lease*13/10)
 	requireSettled(t, db)
 }
 
@@ -41,7 +40,7 @@ func TestAJobWhoseProcessHasDiedWaitsForTheEndOfItsLeaseAndNobodyWaitsForIt(t *t
 // ends are to be written.
 func TestAnOutageWhenTheLeasesOfADeadProcessEndChargesNobody(t *testing.T) {
 	t.Parallel()
-	const lease = 3 * time.Second
+	const lease = 6 * time.Second
 	db := fresh(t)
 	p := storetest.Between(t, db.url)
 	ids := many(t, db, 3)
@@ -55,7 +54,10 @@ func TestAnOutageWhenTheLeasesOfADeadProcessEndChargesNobody(t *testing.T) {
 	launch(t, db, supervise(t), leasing(lease)) // its reaper can take over what expires
 	awaitRun(t, s, 3)
 	began := ask[time.Time](t, db, "select min(expires_at) from leases")
-	await(t, func() bool { return ask[bool](t, db, "select min(expires_at) > $1 from leases", began) }, "the leases are renewed")
+	await(t, func() bool {
+		return ask[bool](t, db, "select min(expires_at) > $1::timestamptz + interval '3 s' from leases", began)
+	},
+		"the leases are renewed twice, so that they outlast the outage by more than half of their time")
 	p.Down.Store(true)
 	p.Cut()
 	await(t, func() bool {
