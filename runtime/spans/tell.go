@@ -88,29 +88,29 @@ func (a *Attempt) tellQueueWait(until time.Time, s *job.Settlement) {
 // tellProcess tells of the handler's run.
 func (a *Attempt) tellProcess(s *job.Settlement) {
 	span := a.start("process "+a.job.jobType, trace.SpanKindConsumer, a.began, a.own.SpanID(), a.link()...)
-	span.SetAttributes(messaging("process", "process", a.job.jobType)...)
-	span.SetAttributes(a.attributes()...)
-	span.SetAttributes(
-		attrMessage.String(a.job.JobID.String()), attrMaxAttempts.Int(a.job.maxAttempts),
+	about := append(make([]attribute.KeyValue, 0, 20), a.attributes()...) // room for all: it is told of each job
+	about = append(about, messaging("process", "process", a.job.jobType)...)
+	about = append(about, attrMessage.String(a.job.JobID.String()), attrMaxAttempts.Int(a.job.maxAttempts),
 		attrOutcome.String(string(s.Kind)), attrState.String(string(s.To)))
 	if s.Plugin != "" {
-		span.SetAttributes(attrPlugin.String(s.Plugin), attrPluginVersion.String(s.Version))
+		about = append(about, attrPlugin.String(s.Plugin), attrPluginVersion.String(s.Version))
 	}
 	if a.job.resumed {
-		span.SetAttributes(attrResumed.Bool(true))
+		about = append(about, attrResumed.Bool(true))
 	}
 	if a.checkpoints > 0 {
-		span.SetAttributes(attrCheckpoints.Int(a.checkpoints))
+		about = append(about, attrCheckpoints.Int(a.checkpoints))
 	}
 	if s.To == job.Retry {
-		span.SetAttributes(attrRetryDelay.Float64(s.Delay.Seconds()))
+		about = append(about, attrRetryDelay.Float64(s.Delay.Seconds()))
 	}
 	if a.reapedBy != "" {
-		span.SetAttributes(attrReapedBy.String(a.reapedBy))
+		about = append(about, attrReapedBy.String(a.reapedBy))
 	}
 	if a.reapedBy != "" || s.Kind == job.Crash || s.Kind == job.Suspected {
-		span.SetAttributes(attrCrashed.Bool(true))
+		about = append(about, attrCrashed.Bool(true))
 	}
+	span.SetAttributes(about...)
 	a.tellEvents(span)
 	if failed(s.Kind) {
 		tellError(span, s, a.ended)
