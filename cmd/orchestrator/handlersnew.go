@@ -35,6 +35,9 @@ languages get a copy of their SDK.`,
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			project.Name = args[0]
+			if c.Flags().Changed("dir") && project.Dir == "" {
+				return usageError{errors.New("--dir is empty; leave it out for NAME in the working directory")}
+			}
 			if project.Dir == "" {
 				project.Dir = project.Name
 			}
@@ -71,6 +74,9 @@ languages get a copy of their SDK.`,
 // locateModule says where the SDK for Go comes from: from the release that this
 // program is, else from a checkout.
 func locateModule(project *scaffold.Project) error {
+	if project.Lang != "go" && project.Replace != "" {
+		return usageError{fmt.Errorf("--replace is for projects in Go; one in %s gets a copy of its SDK", project.Lang)}
+	}
 	if project.Lang != "go" {
 		return nil
 	}

@@ -150,6 +150,8 @@ func TestNewRefusesToOverwriteAndNamesThatCannotBe(t *testing.T) {
 		`the name "Full" is not of the form`:        {exitUsage, []string{"Full"}},
 		"there is no go.mod of":                     {exitUsage, []string{"a", "--replace", "full"}},
 		`there is no scaffold for "cobol"; there`:   {exitUsage, []string{"a", "--lang", "cobol"}},
+		"--dir is empty; leave it out for NAME":     {exitUsage, []string{"a", "--dir", ""}},
+		"--replace is for projects in Go":           {exitUsage, []string{"a", "--lang", "python", "--replace", "full"}},
 		"one name is needed":                        {exitUsage, nil},
 		"name one with --replace":                   {exitFailure, []string{"a"}},
 	} {

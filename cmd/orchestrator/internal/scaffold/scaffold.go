@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"text/template"
 )
 
@@ -53,6 +54,10 @@ func Languages() []string { return slices.Sorted(maps.Keys(languages)) }
 
 var aName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
 
+// reserved are names of devices on Windows, which Go takes for no part of a
+// module's path.
+var reserved = regexp.MustCompile(`^(con|prn|aux|nul|com[0-9]|lpt[0-9])$`)
+
 // maxName is more than anybody needs, and fits wherever it goes.
 const maxName = 60
 
@@ -68,6 +73,8 @@ func (p Project) Check() error {
 	switch {
 	case !aName.MatchString(p.Name) || len(p.Name) > maxName:
 		return fmt.Errorf("the name %q is not of the form count-words: small letters and digits, at most %d, with - or _ between", p.Name, maxName)
+	case reserved.MatchString(p.Name):
+		return fmt.Errorf("the name %q is that of a device on Windows, where nobody could have the project; choose another", p.Name)
 	case p.Type != "" && !aType.MatchString(p.Type):
 		return fmt.Errorf("the job type %q is not of the form COUNT_WORDS", p.Type)
 	case languages[p.Lang] == nil:
@@ -89,6 +96,8 @@ func (p Project) Write() error {
 	switch {
 	case err == nil && len(entries) > 0:
 		return fmt.Errorf("%s is not empty; nothing is overwritten", p.Dir)
+	case errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("%s is a file, or below one; name another directory with --dir", p.Dir)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}

@@ -70,7 +70,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 	require.Equal(t, before, read(t, p, "main.go"))
 
 	p.Dir = filepath.Join(p.Dir, "main.go")
-	require.Error(t, p.Write(), "a file is no directory")
+	require.ErrorContains(t, p.Write(), "main.go is a file, or below one; name another directory")
 
 	p.Dir = t.TempDir()
 	require.NoError(t, p.Write(), "an empty directory is as good as none")
@@ -81,6 +81,7 @@ func TestNamesThatCannotBeAreRefused(t *testing.T) {
 		`the name "Count Words" is not of the form`: func(p *Project) { p.Name = "Count Words" },
 		`the name "../up" is not`:                   func(p *Project) { p.Name = "../up" },
 		`the name "" is not`:                        func(p *Project) { p.Name = "" },
+		`the name "con" is that of a device`:        func(p *Project) { p.Name = "con" },
 		`the job type "a b" is not`:                 func(p *Project) { p.Type = "a b" },
 		`there is no scaffold for "cobol"`:          func(p *Project) { p.Lang = "cobol" },
 	} {
