@@ -41,6 +41,7 @@ test-openapi: ## Test the API's description with validators and a generated clie
 test-languages: ## Test the SDKs and examples in Python and Node.js
 	scripts/need.sh postgres python-grpc node
 	npm ci --prefix examples/handlers/node --no-audit --no-fund --ignore-scripts --loglevel=error
+	npm ci --prefix test/languages/testdata/node-otel --no-audit --no-fund --ignore-scripts --loglevel=error
 	HOLDFAST_TEST_LANGUAGES=1 $(GO) test -count=1 -timeout 8m ./test/languages
 	HOLDFAST_TEST_LANGUAGES=1 $(GO) test -count=1 -timeout 8m -run 'OtherLanguages|PrintedCommands' ./plugin/conformance ./cmd/orchestrator
 

@@ -22,7 +22,7 @@ import (
 func TestTheExampleDoesItsJobsForTheOrchestrator(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
 		url := storetest.URL(t)
-		o := orchestrator(t, l, url)
+		o := orchestrator(t, l, l.example, url)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 		defer cancel()
 		_, err := o.Start(ctx)
@@ -100,22 +100,23 @@ func resumesAfterAKill(ctx context.Context, t *testing.T, l interpreted, o *rig.
 	require.Len(t, attempts(t, url, id), 2)
 }
 
-func orchestrator(t *testing.T, l interpreted, url string) *rig.Orchestrator {
+// orchestrator describes one that has the program as its handler.
+func orchestrator(t *testing.T, l interpreted, program, url string, settings ...string) *rig.Orchestrator {
 	t.Helper()
 	binary, err := build()
 	require.NoError(t, err)
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	require.NoError(t, err)
-	o, err := rig.New(t.Context(), binary, t.TempDir(), log,
-		"database.url="+url,
+	o, err := rig.New(t.Context(), binary, t.TempDir(), log, append([]string{
+		"database.url=" + url,
 		"worker.lease=3s",
 		"worker.kill_grace=500ms",
 		"jobs.default.retry.backoff=fixed",
 		"jobs.default.retry.base=20ms",
 		"handlers.0.name=example",
-		"handlers.0.path="+absolute(l.example),
-		"handlers.0.env.PATH="+l.path(),
-	)
+		"handlers.0.path=" + absolute(program),
+		"handlers.0.env.PATH=" + l.path(),
+	}, settings...)...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if o.Running() {

@@ -1,24 +1,124 @@
 package languages
 
 import (
+	"context"
 	"encoding/json"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/collector"
 )
 
-// runTracing runs testdata/tracing.mjs with the SDK as it is, or with
-// OpenTelemetry's packages where HOLDFAST_NODE_OTEL names a copy that has them.
+// nodePackages has OpenTelemetry's packages for Node.js, of one release.
+const nodePackages = "testdata/node-otel/node_modules"
+
+// nodeWithOpenTelemetry returns a directory with the example, and the SDK beside
+// OpenTelemetry's packages, where they are installed.
+func nodeWithOpenTelemetry(t *testing.T) string {
+	t.Helper()
+	installed, err := os.ReadDir(nodePackages)
+	if err != nil {
+		missing(t, "@opentelemetry/* for Node.js (npm ci in test/languages/testdata/node-otel)")
+	}
+	dir := t.TempDir()
+	modules := filepath.Join(dir, "node_modules")
+	require.NoError(t, os.Mkdir(modules, 0o755))
+	for _, entry := range installed {
+		require.NoError(t, os.Symlink(absolute(filepath.Join(nodePackages, entry.Name())), filepath.Join(modules, entry.Name())))
+	}
+	example := os.DirFS("../../examples/handlers/node")
+	sdk, err := fs.Sub(example, "holdfast")
+	require.NoError(t, err)
+	require.NoError(t, os.CopyFS(filepath.Join(modules, "@holdfast-jobs", "holdfast"), sdk))
+	for _, name := range []string{"main.js", "package.json"} {
+		text, err := fs.ReadFile(example, name)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o755))
+	}
+	return dir
+}
+
+// missing skips the test, or fails it where everything is to be there.
+func missing(t *testing.T, what string) {
+	t.Helper()
+	require.NotEqual(t, "1", os.Getenv("HOLDFAST_TEST_LANGUAGES"), "HOLDFAST_TEST_LANGUAGES=1 demands %s; make test-languages installs it", what)
+	t.Skip("not installed: " + what)
+}
+
+// tracedExample is the example's program where OpenTelemetry is, and the environment
+// it finds it by. Debian has no packages of it for Python, so nothing demands them.
+func tracedExample(t *testing.T, l interpreted) (program string, settings []string) {
+	t.Helper()
+	if l.name == "node" {
+		return filepath.Join(nodeWithOpenTelemetry(t), "main.js"), nil
+	}
+	for _, module := range []string{"sdk.trace", "exporter.otlp.proto.http.trace_exporter", "exporter.otlp.proto.grpc.trace_exporter"} {
+		probe := exec.CommandContext(t.Context(), l.interpreter, "-c", "import opentelemetry."+module)
+		if said, err := probe.CombinedOutput(); err != nil {
+			t.Skipf("not installed for %s: opentelemetry-sdk, opentelemetry-exporter-otlp-proto-http and -grpc: %s", l.interpreter, lastLine(said))
+		}
+	}
+	return l.example, []string{"handlers.0.env.PYTHONPATH=" + os.Getenv("PYTHONPATH")}
+}
+
+func lastLine(said []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+	return lines[len(lines)-1]
+}
+
+func TestTheExamplesSpansAreBelowItsAttempt(t *testing.T) {
+	forEach(t, func(t *testing.T, l interpreted) {
+		program, settings := tracedExample(t, l)
+		for _, over := range []string{"grpc", "http"} {
+			t.Run(over, func(t *testing.T) {
+				spans := collector.Start(t)
+				endpoint := map[string]string{"grpc": spans.GRPC, "http": spans.HTTP}[over]
+				o := orchestrator(t, l, program, storetest.URL(t), append([]string{
+					"tracing.endpoint=" + endpoint, "tracing.protocol=" + over, "tracing.handlers=true", "handlers.0.processes=1",
+				}, settings...)...)
+				ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+				defer cancel()
+				_, err := o.Start(ctx)
+				require.NoError(t, err)
+				id := submit(t, o, l.prefix+"ECHO", map[string]any{"text": "a secret"})
+				_, err = o.Await(ctx, id, "COMPLETED")
+				require.NoError(t, err)
+				// Before the process leaves, after half a second.
+				_, err = spans.Await(ctx, func(all []collector.Span) bool { return len(collector.Named(all, "echo")) > 0 })
+				require.NoError(t, err)
+				last := submit(t, o, l.prefix+"ECHO", map[string]any{"text": "a secret"})
+				_, err = o.Await(ctx, last, "COMPLETED")
+				require.NoError(t, err)
+				require.NoError(t, o.ShutDown(ctx))
+
+				all := spans.Spans()
+				collector.Sound(t, all)
+				echoes := collector.Named(all, "echo")
+				require.Len(t, echoes, 2, "the last one too, which was sent when the process left")
+				for i, run := range collector.Named(all, "process "+l.prefix+"ECHO") {
+					require.Equal(t, []string{run.Trace, run.ID}, []string{echoes[i].Trace, echoes[i].Parent})
+					require.Equal(t, "holdfast", run.Resource["service.name"])
+					require.Equal(t, "example", echoes[i].Resource["service.name"], "the handler's name")
+				}
+				require.NotContains(t, spans.Sent(), "a secret")
+			})
+		}
+	})
+}
+
+// runTracing runs testdata/tracing.mjs with the SDK.
 func runTracing(t *testing.T, sdk, traceparent string, env ...string) (logs []map[string]any) {
 	t.Helper()
-	node, err := exec.LookPath("node")
+	node, err := findNode(t.Context())
 	if err != nil {
-		t.Skip("there is no node")
+		missing(t, err.Error())
 	}
 	c := exec.CommandContext(t.Context(), node, "testdata/tracing.mjs", sdk, traceparent)
 	c.Env, c.Stderr = append(os.Environ(), env...), os.Stderr
@@ -44,10 +144,7 @@ func TestNodeHandlersWithoutOpenTelemetryRunAsEver(t *testing.T) {
 }
 
 func TestNodeHandlersWithOpenTelemetrySendSpansBelowTheirAttempt(t *testing.T) {
-	sdk := os.Getenv("HOLDFAST_NODE_OTEL")
-	if sdk == "" {
-		t.Skip("HOLDFAST_NODE_OTEL names no copy of the SDK with OpenTelemetry's packages")
-	}
+	sdk := filepath.Join(nodeWithOpenTelemetry(t), "node_modules", "@holdfast-jobs", "holdfast")
 	spans := collector.Start(t)
 	logs := runTracing(t, sdk, "00-"+traceID+"-"+spanID+"-01", "OTEL_EXPORTER_OTLP_ENDPOINT="+spans.HTTP)
 	sent := spans.Spans()

@@ -3,10 +3,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cancel, Permanent, RetryAfter, Snooze, fixedBackoff, handler, serve } from '@holdfast-jobs/holdfast';
 
-const echo = handler('NODE_ECHO', async (job) => {
+// With OpenTelemetry's packages installed, it has a span of its own below that of its attempt.
+const { trace } = await import('@opentelemetry/api').catch(() => ({}));
+const spanned = (name, run) => (trace ? trace.getTracer('example').startActiveSpan(name, async (span) => {
+  try {
+    return await run();
+  } finally {
+    span.end();
+  }
+}) : run());
+
+const echo = handler('NODE_ECHO', (job) => spanned('echo', async () => {
   job.log.info('echo', { text: job.payload.text });
   return { text: job.payload.text, attempt: job.attempt };
-}, {
+}), {
   description: 'Answers with what it was given.',
   schema: {
     type: 'object',

@@ -2,8 +2,19 @@
 """An example: three job types, as three kinds of handler."""
 
 import asyncio
+from contextlib import nullcontext
 
 import holdfast
+
+try:
+    from opentelemetry import trace
+except ImportError:
+    trace = None
+
+
+def span(name: str):
+    """With OpenTelemetry's packages installed, a span of its own below that of its attempt."""
+    return trace.get_tracer("example").start_as_current_span(name) if trace else nullcontext()
 
 
 @holdfast.handler(
@@ -16,8 +27,9 @@ import holdfast
     },
 )
 def echo(job: holdfast.Job):
-    job.log.info("echo", extra={"text": job.payload["text"]})
-    return {"text": job.payload["text"], "attempt": job.attempt}
+    with span("echo"):
+        job.log.info("echo", extra={"text": job.payload["text"]})
+        return {"text": job.payload["text"], "attempt": job.attempt}
 
 
 @holdfast.handler(

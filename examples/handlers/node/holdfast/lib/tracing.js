@@ -24,7 +24,7 @@ let provider;
 
 /**
  * Sends the spans of this process by OTLP, where OpenTelemetry's variables name a collector and the packages for
- * it are installed: @opentelemetry/sdk-trace-node, and the exporter of the protocol.
+ * it are installed: @opentelemetry/sdk-trace-node with @opentelemetry/resources, and the exporter of the protocol.
  */
 export async function setUp(env = process.env) {
   const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || env.OTEL_EXPORTER_OTLP_ENDPOINT;
@@ -39,8 +39,14 @@ export async function setUp(env = process.env) {
   const processor = new sdk.BatchSpanProcessor(new otlp.OTLPTraceExporter(), {
     ...(env.OTEL_BSP_SCHEDULE_DELAY ? {} : { scheduledDelayMillis: gatherMs }),
   });
-  provider = new sdk.NodeTracerProvider({ spanProcessors: [processor] });
+  provider = new sdk.NodeTracerProvider({ spanProcessors: [processor], resource: await describe() });
   provider.register();
+}
+
+// What OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say of this process: the provider does not look at them by itself.
+async function describe() {
+  const resources = await load('@opentelemetry/resources');
+  return resources?.defaultResource?.().merge(resources.detectResources({ detectors: [resources.envDetector] }));
 }
 
 /** Sends what has gathered, within a second, whatever becomes of it. */
