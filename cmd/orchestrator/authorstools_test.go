@@ -95,6 +95,7 @@ func TestRunRefusesWhatCannotBeRun(t *testing.T) {
 		"--type X: the binary serves FAIL_JOB, ":                 {exitUsage, []string{handlers, "--type", "X"}},
 		"--payload: not JSON":                                    {exitUsage, []string{handlers, "--payload", "{"}},
 		"--checkpoint: not JSON":                                 {exitUsage, []string{handlers, "--checkpoint", "{"}},
+		"--payload: it is not UTF-8":                             {exitUsage, []string{handlers, "--payload", "\"\xff\""}},
 		"--payload: it is empty; write JSON":                     {exitUsage, []string{handlers, "--payload", ""}},
 		"--payload: open /missing: no such file":                 {exitFailure, []string{handlers, "--payload", "@/missing"}},
 		"--payload and --checkpoint cannot both":                 {exitUsage, []string{handlers, "--payload", "-", "--checkpoint", "-"}},
@@ -239,6 +240,17 @@ func TestCheckNamesWhatTheBinaryServes(t *testing.T) {
 		require.Equal(t, c.code, code, stderr)
 		require.Contains(t, stderr, "orchestrator: "+want)
 		require.Empty(t, stdout)
+	}
+}
+
+func TestWhatAProcessPrintsCannotSteerTheTerminal(t *testing.T) {
+	rude := filepath.Join(t.TempDir(), "rude")
+	require.NoError(t, os.WriteFile(rude, []byte("#!/bin/sh\nprintf '\\033[31mred\\n' >&2\nexit 9\n"), 0o755))
+	for _, command := range []string{"run", "check"} {
+		code, stdout, stderr := execute(t, usualEnvironment, "handlers", command, rude)
+		require.NotEqual(t, exitOK, code)
+		require.Contains(t, stdout+stderr, `it printed: \x1b[31mred`)
+		require.NotContains(t, stdout+stderr, "\x1b")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
 // Exit codes, with those of package command. A program that a signal stopped
@@ -50,7 +51,8 @@ func (p *program) run(ctx context.Context, args []string) int {
 	if errors.As(err, &said) {
 		return said.Code
 	}
-	_, _ = fmt.Fprintln(p.stderr, "orchestrator:", err)
+	// It may repeat what handlers and servers wrote.
+	_, _ = fmt.Fprintln(p.stderr, "orchestrator:", show.CleanLines(err.Error()))
 	var usage usageError
 	var misused command.UsageError
 	var stopped stoppedError

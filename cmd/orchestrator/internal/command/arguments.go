@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +40,9 @@ func NoArguments(c *cobra.Command, args []string) error { return atMost(0)(c, ar
 func atLeastOne(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return fmt.Errorf("%s is missing; usage: %s", missing(c, 0), c.UseLine())
+	}
+	if slices.Contains(args, "") { // a variable of the shell that is not set
+		return fmt.Errorf("%s is empty; usage: %s", missing(c, 0), c.UseLine())
 	}
 	return nil
 }

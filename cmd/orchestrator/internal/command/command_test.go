@@ -121,6 +121,12 @@ func TestMistakesInTheCommandLineAreFoundBeforeAnythingIsAsked(t *testing.T) {
 		_, _, err := usual().run(t, strings.Fields(args)...)
 		require.ErrorContains(t, err, want, args)
 	}
+	for _, args := range [][]string{{"get", ""}, {"cancel", firstID, ""}, {"handlers", "restart", ""}, {"submit", ""}} {
+		f := usual()
+		_, _, err := f.run(t, args...)
+		require.ErrorContains(t, err, "is empty; usage: orchestrator "+args[0], args)
+		require.Empty(t, f.asked)
+	}
 }
 
 func TestSeveralJobsAreEachTried(t *testing.T) {

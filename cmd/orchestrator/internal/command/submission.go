@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -128,6 +129,9 @@ func ReadPayload(ctx context.Context, source string, stdin io.Reader) ([]byte, e
 	}
 	if text = bytes.TrimSpace(text); len(text) == 0 {
 		return nil, usage("it is empty; write JSON, such as null or {}")
+	}
+	if !utf8.Valid(text) {
+		return nil, usage("it is not UTF-8, which JSON must be")
 	}
 	if !json.Valid(text) {
 		var whole any
