@@ -96,3 +96,13 @@ func TestConfigFileIsValidWithEverySettingOn(t *testing.T) {
 	require.Equal(t, secret("secret"), cfg.Security.Tokens[1].Token)
 	require.Equal(t, 10, *cfg.Jobs.Types["SEND_EMAIL"].MaxAttempts)
 }
+
+func TestTheDocumentationHasEveryKeyOfTracing(t *testing.T) {
+	page, err := os.ReadFile("../../docs/configuration.md")
+	require.NoError(t, err)
+	var documented []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `(tracing\\.[a-z_]+)` \\|").FindAllStringSubmatch(string(page), -1) {
+		documented = append(documented, row[1])
+	}
+	require.ElementsMatch(t, knownKeys(reflect.TypeFor[tracingConfig](), key{"tracing"}, nil), documented)
+}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -165,4 +166,14 @@ func (s *stage) awaitHeartbeat(t *testing.T) {
 			"select bool_or(w.heartbeat_at > l.claimed_at) from workers w join leases l using (worker_id)").Scan(&heard)
 		return err == nil && heard
 	}, patience, glance)
+}
+
+// whereabouts is what operators are told of a job's trace.
+type whereabouts struct{ TraceID, TraceURL string }
+
+func (s *stage) whereabouts(t *testing.T, id string) whereabouts {
+	t.Helper()
+	var told whereabouts
+	require.NoError(t, s.Call(t.Context(), http.MethodGet, "/debug/jobs/"+id, nil, http.StatusOK, &told))
+	return told
 }

@@ -26,7 +26,7 @@ const succeedsAtOnce = `POST /jobs
 `
 
 func succeeds(t *testing.T, over string) {
-	s := traced(t, over)
+	s := traced(t, over, "tracing.link=http://localhost:16686/trace/{trace_id}")
 	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"result": "secret payload"}})
 	await(t, s.Orchestrator, id, "COMPLETED")
 	story := s.story(t, id, 1, "process TRACE")
@@ -63,6 +63,7 @@ func succeeds(t *testing.T, over string) {
 
 	ended := attempts(t, ledger(t, s.url), id)
 	require.Equal(t, run.ID, ended[0].SpanID, "the ledger knows the span")
+	require.Equal(t, whereabouts{run.Trace, "http://localhost:16686/trace/" + run.Trace}, s.whereabouts(t, id))
 }
 
 func failsTwice(t *testing.T, over string) {

@@ -42,7 +42,7 @@ func NewTarget(endpoint, protocol, headers string, getenv func(string) string) (
 	if endpoint != "" {
 		parsed, err := url.Parse(endpoint)
 		if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
-			return t, fmt.Errorf("endpoint: %q is no URL such as http://localhost:4317", endpoint)
+			return t, fmt.Errorf("endpoint: %q is no URL such as http://localhost:4317", withoutPassword(endpoint))
 		}
 	} else {
 		t.FromEnvironment = inEnvironment(getenv)
@@ -56,6 +56,14 @@ func NewTarget(endpoint, protocol, headers string, getenv func(string) string) (
 	var err error
 	t.Headers, err = parseHeaders(headers)
 	return t, err
+}
+
+// withoutPassword is an endpoint as it may be shown, be it a URL or not.
+func withoutPassword(endpoint string) string {
+	if at := strings.LastIndex(endpoint, "@"); at >= 0 {
+		return "xxxxx" + endpoint[at:]
+	}
+	return endpoint
 }
 
 // inEnvironment reports whether OpenTelemetry's variables name a collector.

@@ -159,6 +159,7 @@ func TestWhereSpansGo(t *testing.T) {
 			want:        Target{Protocol: GRPC, Headers: map[string]string{}},
 		},
 		"no URL":      {endpoint: "localhost:4317", err: `endpoint: "localhost:4317" is no URL such as http://localhost:4317`},
+		"a password":  {endpoint: "grpc://u:s3cret@c:4317", err: `endpoint: "xxxxx@c:4317" is no URL such as http://localhost:4317`},
 		"no protocol": {protocol: "udp", err: `protocol: "udp" is neither grpc nor http`},
 		"no header":   {headers: "secret", err: "headers: write name=value, parted by commas"},
 		"JSON is not sent": {
