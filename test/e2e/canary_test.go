@@ -32,7 +32,7 @@ func TestNoSecretPayloadOrResultIsSeenWhereNobodyAsksForIt(t *testing.T) {
 	t.Setenv("CANARY_HEADER", canary)
 	spans := collector.Start(t)
 	s := tracedTo(t, spans, "grpc", withPassword(t, storetest.URL(t), canary), append(
-		plugin(0, "shop", "testhandlers", "SPANS_TO="+spans.HTTP, "SECRET="+canary),
+		plugin(0, "shop", "testhandlers", "SPANS_TO="+spans.GRPC, "SECRET="+canary),
 		"log.level=debug", "log.jobs=all", "tracing.headers=authorization=${CANARY_HEADER}", "tracing.handlers=true",
 		"security.tokens.0.name=bird", "security.tokens.0.token="+canaryToken, `security.tokens.0.scopes=["submit", "read"]`)...)
 	s.Header = http.Header{

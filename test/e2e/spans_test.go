@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/collector"
+	"github.com/holdfast-jobs/holdfast/test/jobtrace"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 )
 
@@ -27,7 +28,7 @@ func TestTheSpansOfAHandlerAreBelowItsAttempt(t *testing.T) {
 	story := s.story(t, id, 1, "process SPAN")
 	require.Equal(t, withItsOwnSpan, collector.Tree(story, ""))
 
-	own, run := collector.Named(story, "the handler's own")[0], process(t, story, 1)
+	own, run := collector.Named(story, "the handler's own")[0], jobtrace.Process(t, story, 1)
 	require.Equal(t, "shop", own.Resource["service.name"])
 	require.NotEqual(t, run.Resource["service.instance.id"], own.Resource["service.instance.id"])
 	require.Contains(t, own.Resource, "process.pid")
@@ -41,7 +42,7 @@ func TestTheCollectorIsSentTheHeadersThatItWants(t *testing.T) {
 	t.Setenv("COLLECTOR_KEY", "s3cret")
 	s := traced(t, "http", "tracing.headers=x-key=${COLLECTOR_KEY}")
 	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})
-	require.Equal(t, succeedsAtOnce, collector.Tree(s.story(t, id, 1, "process TRACE"), ""))
+	require.Equal(t, jobtrace.AtOnce, collector.Tree(s.story(t, id, 1, "process TRACE"), ""))
 	keys := make(map[string]int)
 	for _, header := range s.spans.Headers() {
 		keys[header.Get("X-Key")]++
@@ -57,5 +58,5 @@ func TestNobodyTellsOfIdleWorkHealthAndLongPolls(t *testing.T) {
 	}
 	s.story(t, id, 1, "process TRACE")
 	require.NoError(t, s.ShutDown(t.Context()))
-	require.Equal(t, succeedsAtOnce, collector.Tree(s.spans.Spans(), ""))
+	require.Equal(t, jobtrace.AtOnce, collector.Tree(s.spans.Spans(), ""))
 }

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -75,7 +74,7 @@ func traced(t *testing.T, over string, settings ...string) *stage {
 	t.Helper()
 	spans := collector.Start(t)
 	return tracedTo(t, spans, over, storetest.URL(t),
-		append(plugin(0, "shop", "testhandlers", "SPANS_TO="+spans.HTTP), settings...)...)
+		append(plugin(0, "shop", "testhandlers", "SPANS_TO="+spans.GRPC), settings...)...)
 }
 
 // tracedTo starts an orchestrator, sending over grpc or http. When the test has
@@ -134,24 +133,6 @@ func (s *stage) story(t *testing.T, id string, count int, name string) []collect
 		return len(collector.Named(story, "POST /jobs")) == 1 && len(collector.Named(story, name)) == count
 	})
 	return story
-}
-
-// process is the one span of the attempt.
-func process(t *testing.T, story []collector.Span, attempt int64) collector.Span {
-	t.Helper()
-	found := slices.DeleteFunc(slices.Clone(story), func(span collector.Span) bool {
-		return !strings.HasPrefix(span.Name, "process ") || span.Attributes["job.attempt"] != attempt
-	})
-	require.Len(t, found, 1)
-	return found[0]
-}
-
-func events(span collector.Span) []string {
-	var names []string
-	for _, event := range span.Events {
-		names = append(names, event.Name)
-	}
-	return names
 }
 
 // awaitHeartbeat returns once the worker has been heard of since it claimed the job.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -15,121 +14,36 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/collector"
+	"github.com/holdfast-jobs/holdfast/test/jobtrace"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 )
-
-const succeedsAtOnce = `POST /jobs
-  send TRACE
-    queue wait TRACE
-    process TRACE
-      the handler's own
-`
 
 func succeeds(t *testing.T, over string) {
 	s := traced(t, over, "tracing.link=http://localhost:16686/trace/{trace_id}")
 	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"result": "secret payload"}})
 	await(t, s.Orchestrator, id, "COMPLETED")
 	story := s.story(t, id, 1, "process TRACE")
-	require.Equal(t, succeedsAtOnce, collector.Tree(story, ""))
-
-	require.Equal(t, otlp.Span_SPAN_KIND_SERVER, story[0].Kind)
-	require.Subset(t, story[0].Attributes, map[string]any{
-		"http.request.method": "POST", "http.route": "/jobs", "http.response.status_code": int64(202), "client.address": "127.0.0.1",
-	})
-	send := story[1]
-	require.Equal(t, otlp.Span_SPAN_KIND_PRODUCER, send.Kind)
-	require.Subset(t, send.Attributes, map[string]any{
-		"messaging.system": "holdfast", "messaging.operation.type": "send", "messaging.destination.name": "TRACE",
-		"messaging.message.id": id, "job.id": id, "job.type": "TRACE", "job.tenant": "default", "job.state": "queued", "job.replayed": false,
-	})
-	wait := collector.Named(story, "queue wait TRACE")[0]
-	run := process(t, story, 1)
-	require.Equal(t, otlp.Span_SPAN_KIND_CONSUMER, run.Kind)
-	require.Equal(t, wait.End, run.Start)
-	require.False(t, run.Failed)
-	require.Empty(t, run.Links)
-	require.Equal(t, []string{"job.checkpoint"}, events(run))
-	require.Subset(t, run.Attributes, map[string]any{
-		"messaging.system": "holdfast", "messaging.operation.type": "process", "messaging.operation.name": "process",
-		"messaging.destination.name": "TRACE", "messaging.message.id": id, "job.id": id, "job.type": "TRACE",
-		"job.attempt": int64(1), "job.max_attempts": int64(4), "job.fence": int64(1), "job.plugin": "shop",
-		"job.outcome": "succeeded", "job.state": "succeeded", "job.checkpoints": int64(1),
-	})
-	require.Contains(t, run.Attributes, "job.plugin.version")
-	require.True(t, strings.HasPrefix(run.Attributes["job.worker"].(string), "teller/"), run.Attributes["job.worker"])
-	require.Equal(t, "holdfast", run.Resource["service.name"])
-	require.Equal(t, run.Attributes["job.worker"], run.Resource["service.instance.id"])
+	jobtrace.Succeeded(t, story, id, "teller")
 	require.NotContains(t, collector.Text(s.spans.Spans()), "secret payload")
 
 	ended := attempts(t, ledger(t, s.url), id)
+	run := jobtrace.Process(t, story, 1)
 	require.Equal(t, run.ID, ended[0].SpanID, "the ledger knows the span")
 	require.Equal(t, whereabouts{run.Trace, "http://localhost:16686/trace/" + run.Trace}, s.whereabouts(t, id))
 }
 
 func failsTwice(t *testing.T, over string) {
-	s := traced(t, over, "jobs.default.retry.base=150ms", "jobs.default.retry.jitter_min=1", "jobs.default.retry.jitter_max=1")
+	s := traced(t, over, jobtrace.FailTwice()...)
 	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 2}})
 	await(t, s.Orchestrator, id, "COMPLETED")
-	story := s.story(t, id, 3, "process TRACE")
-	require.Equal(t, `POST /jobs
-  send TRACE
-    queue wait TRACE
-    process TRACE
-      the handler's own
-    retry wait TRACE
-    queue wait TRACE
-    process TRACE
-      the handler's own
-    retry wait TRACE
-    queue wait TRACE
-    process TRACE
-      the handler's own
-`, collector.Tree(story, ""))
-	for attempt := int64(1); attempt <= 3; attempt++ {
-		run := process(t, story, attempt)
-		require.Equal(t, attempt, run.Attributes["job.fence"])
-		if attempt > 1 {
-			before := process(t, story, attempt-1)
-			require.Equal(t, []collector.Link{{
-				Trace: run.Trace, Span: before.ID, Attributes: map[string]any{"job.link": "previous attempt"},
-			}}, run.Links)
-			require.Equal(t, true, run.Attributes["job.resumed"])
-			wait := collector.Named(story, "retry wait TRACE")[attempt-2]
-			require.Equal(t, attempt, wait.Attributes["job.attempt"])
-			require.InDelta(t, 0.15, wait.End.Sub(wait.Start).Seconds(), 0.001)
-			require.False(t, wait.Start.Before(before.End))
-		}
-		if attempt < 3 {
-			require.True(t, run.Failed)
-			require.Contains(t, run.Status, "is to fail")
-			require.Equal(t, []string{"job.checkpoint", "exception"}, events(run))
-			require.Contains(t, run.Events[1].Attributes["exception.message"], "is to fail")
-			require.Subset(t, run.Attributes, map[string]any{
-				"job.outcome": "failed", "job.state": "retry", "error.type": "failed", "job.retry.delay": 0.15,
-			})
-		} else {
-			require.False(t, run.Failed)
-		}
-	}
+	jobtrace.FailedTwice(t, s.story(t, id, 3, "process TRACE"))
 }
 
 func timesOut(t *testing.T, over string) {
 	s := traced(t, over)
 	id := submit(t, s.Orchestrator, rig.Submission{JobType: "IGNORE_CANCEL", MaxAttempts: 1})
 	await(t, s.Orchestrator, id, "FAILED")
-	story := s.story(t, id, 1, "process IGNORE_CANCEL")
-	require.Equal(t, "POST /jobs\n  send IGNORE_CANCEL\n    queue wait IGNORE_CANCEL\n    process IGNORE_CANCEL\n", collector.Tree(story, ""))
-	run := process(t, story, 1)
-	require.True(t, run.Failed)
-	require.Equal(t, []string{"job.timed_out", "job.killed", "exception"}, events(run))
-	require.Subset(t, run.Attributes, map[string]any{
-		"job.outcome": "timeout", "job.state": "dead", "error.type": "timeout",
-		"job.attempt": int64(1), "job.max_attempts": int64(1), "job.plugin": "shop",
-	})
-	require.NotContains(t, run.Attributes, "job.crashed", "it was killed for its timeout")
-	require.GreaterOrEqual(t, run.Events[0].At.Sub(run.Start), 300*time.Millisecond, "its time")
-	require.GreaterOrEqual(t, run.Events[1].At.Sub(run.Events[0].At), 300*time.Millisecond, "the grace")
-	require.Equal(t, run.End, run.Events[2].At)
+	jobtrace.TimedOut(t, s.story(t, id, 1, "process IGNORE_CANCEL"))
 }
 
 func handlerIsKilled(t *testing.T, over string) {
@@ -140,17 +54,7 @@ func handlerIsKilled(t *testing.T, over string) {
 		require.NoError(t, syscall.Kill(handler.PID, syscall.SIGKILL))
 	}
 	await(t, s.Orchestrator, id, "FAILED")
-	story := s.story(t, id, 1, "process TRACE")
-	require.Equal(t, succeedsAtOnce, collector.Tree(story, ""))
-	run := process(t, story, 1)
-	require.True(t, run.Failed)
-	require.Equal(t, []string{"job.checkpoint", "exception"}, events(run))
-	require.Contains(t, run.Status, "killed")
-	require.Subset(t, run.Attributes, map[string]any{
-		"job.outcome": "crashed", "job.crashed": true, "error.type": "crashed", "job.state": "dead", "job.plugin": "shop",
-		"job.attempt": int64(1), "job.checkpoints": int64(1),
-	})
-	require.NotContains(t, run.Attributes, "job.reaped_by", "its worker tells")
+	jobtrace.Crashed(t, s.story(t, id, 1, "process TRACE"))
 }
 
 func orchestratorIsKilled(t *testing.T, over string) {
@@ -180,7 +84,7 @@ func orchestratorIsKilled(t *testing.T, over string) {
 	})
 	require.NotEqual(t, lost.Attributes["job.worker"], lost.Attributes["job.reaped_by"])
 	require.Equal(t, again.Attributes["job.worker"], lost.Attributes["job.reaped_by"])
-	require.Equal(t, []string{"job.last_heartbeat", "job.lease_expired", "exception"}, events(lost))
+	require.Equal(t, []string{"job.last_heartbeat", "job.lease_expired", "exception"}, jobtrace.Events(lost))
 	require.NotContains(t, lost.Attributes, "job.plugin", "a reaper does not know it")
 	require.Equal(t, []collector.Link{{
 		Trace: lost.Trace, Span: lost.ID, Attributes: map[string]any{"job.link": "previous attempt"},
@@ -196,10 +100,10 @@ func isCanceled(t *testing.T, over string) {
 	require.NoError(t, s.Call(t.Context(), http.MethodPost, "/jobs/"+id+"/cancel", nil, http.StatusOK, nil))
 	await(t, s.Orchestrator, id, "CANCELED")
 	story := s.story(t, id, 1, "process TRACE")
-	require.Equal(t, succeedsAtOnce, collector.Tree(story, ""))
-	run := process(t, story, 1)
+	require.Equal(t, jobtrace.AtOnce, collector.Tree(story, ""))
+	run := jobtrace.Process(t, story, 1)
 	require.False(t, run.Failed, "it is what was asked for")
-	require.Equal(t, []string{"job.checkpoint", "job.cancel_requested"}, events(run))
+	require.Equal(t, []string{"job.checkpoint", "job.cancel_requested"}, jobtrace.Events(run))
 	require.Subset(t, run.Attributes, map[string]any{
 		"job.outcome": "canceled", "job.state": "canceled", "job.attempt": int64(1), "job.checkpoints": int64(1),
 	})
@@ -256,10 +160,10 @@ func panics(t *testing.T, over string) {
 	s := traced(t, over)
 	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"panic": "out of paper"}, MaxAttempts: 1})
 	await(t, s.Orchestrator, id, "FAILED")
-	run := process(t, s.story(t, id, 1, "process TRACE"), 1)
+	run := jobtrace.Process(t, s.story(t, id, 1, "process TRACE"), 1)
 	require.True(t, run.Failed)
 	require.Subset(t, run.Attributes, map[string]any{"job.outcome": "failed", "job.error.code": "panic", "error.type": "failed"})
-	require.Equal(t, []string{"job.checkpoint", "exception"}, events(run))
+	require.Equal(t, []string{"job.checkpoint", "exception"}, jobtrace.Events(run))
 	told := run.Events[1].Attributes
 	require.Equal(t, "panic", told["exception.type"])
 	require.Contains(t, told["exception.message"], "out of paper")
@@ -273,10 +177,10 @@ func orchestratorStops(t *testing.T, over string) {
 	s.awaitSpan(t, "the handler's own")
 	require.NoError(t, s.ShutDown(t.Context()))
 	story := s.story(t, id, 1, "process TRACE")
-	require.Equal(t, succeedsAtOnce, collector.Tree(story, ""))
-	run := process(t, story, 1)
+	require.Equal(t, jobtrace.AtOnce, collector.Tree(story, ""))
+	run := jobtrace.Process(t, story, 1)
 	require.False(t, run.Failed, "it stops in good order")
-	require.Equal(t, []string{"job.checkpoint", "job.shutdown"}, events(run))
+	require.Equal(t, []string{"job.checkpoint", "job.shutdown"}, jobtrace.Events(run))
 	require.Subset(t, run.Attributes, map[string]any{"job.outcome": "given_back", "job.state": "queued"})
 }
 
@@ -287,7 +191,7 @@ func leaseIsLost(t *testing.T, over string) {
 	id := submit(t, first.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"firstMillis": 60_000}})
 	first.awaitSpan(t, "the handler's own")
 	second := tracedTo(t, first.spans, over, first.url,
-		append(plugin(0, "shop", "testhandlers", "SPANS_TO="+first.spans.HTTP), "worker.id=other")...)
+		append(plugin(0, "shop", "testhandlers", "SPANS_TO="+first.spans.GRPC), "worker.id=other")...)
 	first.awaitHeartbeat(t)
 	require.NoError(t, first.Signal(syscall.SIGSTOP))
 	awake := func() { require.NoError(t, first.Signal(syscall.SIGCONT)) }
@@ -301,7 +205,7 @@ func leaseIsLost(t *testing.T, over string) {
 	require.Equal(t, "interrupted", lost.Attributes["job.outcome"])
 	require.True(t, strings.HasPrefix(lost.Attributes["job.worker"].(string), "teller/"))
 	require.True(t, strings.HasPrefix(lost.Attributes["job.reaped_by"].(string), "other/"))
-	require.Equal(t, []string{"job.last_heartbeat", "job.lease_expired", "exception"}, events(lost))
+	require.Equal(t, []string{"job.last_heartbeat", "job.lease_expired", "exception"}, jobtrace.Events(lost))
 	require.True(t, late.Failed)
 	require.Equal(t, "lease_lost", late.Attributes["error.type"])
 	require.Equal(t, []collector.Link{{
@@ -333,7 +237,7 @@ func leaseIsNotProven(t *testing.T, over string) {
 	require.NoError(t, s.ShutDown(t.Context()))
 	var lost []string
 	for _, span := range s.spans.Spans() {
-		if slices.Contains(events(span), "job.lease_lost") {
+		if slices.Contains(jobtrace.Events(span), "job.lease_lost") {
 			lost = append(lost, span.Name)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/test/collector"
+	"github.com/holdfast-jobs/holdfast/test/jobtrace"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 )
 
@@ -62,12 +63,7 @@ func isOneOfABatch(t *testing.T, over string) {
 			for _, run := range runs {
 				traces[run.Trace] = true
 				story := collector.OfTrace(s.spans.Spans(), run.Trace)
-				require.Equal(t, "send TRACE\n  queue wait TRACE\n  process TRACE\n    the handler's own\n", collector.Tree(story, ""))
-				require.Equal(t, map[string]any{"job.link": "request"}, story[0].Links[0].Attributes)
-				require.Subset(t, story[0].Attributes, map[string]any{
-					"messaging.operation.type": "send", "messaging.message.id": run.Attributes["job.id"], "job.state": "queued",
-				})
-				require.Equal(t, "succeeded", run.Attributes["job.outcome"])
+				jobtrace.OfABatch(t, story, ofRequest[0])
 			}
 			require.Len(t, traces, 3)
 		})
@@ -84,11 +80,11 @@ func joinsTheClients(t *testing.T, over string) {
 	s.Header = nil
 	ended := await(t, s.Orchestrator, id, "COMPLETED")
 	story := s.story(t, id, 1, "process TRACE")
-	require.Equal(t, succeedsAtOnce, collector.Tree(story, clientSpan))
+	require.Equal(t, jobtrace.AtOnce, collector.Tree(story, clientSpan))
 	require.Equal(t, clientTrace, story[0].Trace)
 	var given struct{ Traceparent, Tracestate, Baggage string }
 	require.NoError(t, json.Unmarshal(ended.Result, &given))
-	require.Equal(t, "00-"+clientTrace+"-"+process(t, story, 1).ID+"-01", given.Traceparent)
+	require.Equal(t, "00-"+clientTrace+"-"+jobtrace.Process(t, story, 1).ID+"-01", given.Traceparent)
 	require.Equal(t, "vendor=blue", given.Tracestate)
 	require.Equal(t, "customer=ada,order = 7;urgent", given.Baggage)
 	require.NotContains(t, collector.Text(story), "customer")

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/propagation"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -54,7 +54,7 @@ func traced(ctx context.Context, j plugin.Job[work]) (told, error) {
 
 // tracer sends each span as soon as it has ended.
 var tracer = sync.OnceValues(func() (trace.Tracer, error) {
-	exporter, err := otlptracehttp.New(context.Background(), otlptracehttp.WithEndpointURL(os.Getenv("SPANS_TO")+"/v1/traces"))
+	exporter, err := otlptracegrpc.New(context.Background(), otlptracegrpc.WithEndpointURL(os.Getenv("SPANS_TO")))
 	if err != nil {
 		return nil, err
 	}

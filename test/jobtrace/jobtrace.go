@@ -1,0 +1,32 @@
+// Package jobtrace says what the traces of the test handlers' jobs look like, for
+// tests that have the spans from a collector and for those that ask a Jaeger.
+package jobtrace
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/test/collector"
+)
+
+// Process is the one span of the attempt.
+func Process(t testing.TB, story []collector.Span, attempt int64) collector.Span {
+	t.Helper()
+	found := slices.DeleteFunc(slices.Clone(story), func(span collector.Span) bool {
+		return !strings.HasPrefix(span.Name, "process ") || span.Attributes["job.attempt"] != attempt
+	})
+	require.Len(t, found, 1)
+	return found[0]
+}
+
+// Events are the names of the span's events.
+func Events(span collector.Span) []string {
+	var names []string
+	for _, event := range span.Events {
+		names = append(names, event.Name)
+	}
+	return names
+}
