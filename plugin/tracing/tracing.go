@@ -79,6 +79,7 @@ func newProvider(ctx context.Context) (*sdk.TracerProvider, error) {
 	about, err := resource.New(ctx,
 		resource.WithTelemetrySDK(),
 		resource.WithProcessPID(),
+		resource.WithHost(),
 		resource.WithAttributes(attribute.String("service.name", filepath.Base(os.Args[0]))),
 		resource.WithFromEnv(), // what the user says wins
 	)

@@ -32,6 +32,8 @@ func TestTheSpansOfAHandlerAreBelowItsAttempt(t *testing.T) {
 	require.Equal(t, "shop", own.Resource["service.name"])
 	require.NotEqual(t, run.Resource["service.instance.id"], own.Resource["service.instance.id"])
 	require.Contains(t, own.Resource, "process.pid")
+	require.NotEmpty(t, own.Resource["host.name"])
+	require.Equal(t, run.Resource["host.name"], own.Resource["host.name"])
 
 	require.Eventually(t, func() bool { return len(logsOf(t, s.Orchestrator, id).Attempts) == 1 }, patience, glance)
 	line := logsOf(t, s.Orchestrator, id).Attempts[0].Lines[0]

@@ -45,6 +45,9 @@ func Start(ctx context.Context, c Config) (*Tracing, error) {
 	}
 	about, err := resource.New(ctx,
 		resource.WithTelemetrySDK(),
+		// Jaeger takes a span that begins after its parent's end for one of a clock
+		// that is wrong, unless both are of one host.
+		resource.WithHost(),
 		resource.WithAttributes(
 			attribute.String("service.name", "holdfast"),
 			attribute.String("service.instance.id", c.Worker),

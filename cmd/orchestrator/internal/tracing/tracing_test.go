@@ -3,6 +3,7 @@ package tracing
 import (
 	"context"
 	"log/slog"
+	"os"
 	"testing"
 	"time"
 
@@ -74,6 +75,9 @@ func TestSpansReachACollector(t *testing.T) {
 	require.Equal(t, "holdfast", last.Resource["service.name"])
 	require.Equal(t, "test/1", last.Resource["service.instance.id"])
 	require.Equal(t, "v1", last.Resource["service.version"])
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	require.Equal(t, host, last.Resource["host.name"])
 }
 
 func TestNobodyWaitsForACollectorThatIsGone(t *testing.T) {
