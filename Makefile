@@ -56,6 +56,11 @@ test-deploy: ## Test what is in deploy: Compose, images, systemd, alerts, dashbo
 	# The files are outside the module, so results are not to be kept.
 	cd test/deploy && $(GO) test -count=1 -timeout 8m ./...
 
+.PHONY: test-jaeger
+test-jaeger: ## Read the traces of jobs back from the Jaeger of HOLDFAST_JAEGER_URL
+	scripts/need.sh jaeger postgres jq
+	$(GO) test -count=1 -timeout 8m ./test/jaeger
+
 .PHONY: test-images
 test-images: ## Build the images and run jobs in them; takes minutes
 	scripts/test-images.sh

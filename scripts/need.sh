@@ -2,7 +2,7 @@
 # need.sh THING...: returns when every thing is installed. On Debian and its
 # kin it installs what is missing, given root or a sudo that does not ask;
 # elsewhere it fails and names the command. Things: gcc postgres protoc docker
-# python-grpc node debootstrap.
+# python-grpc node debootstrap jq. A jaeger is nothing to install: it is told of.
 set -euo pipefail
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
@@ -11,9 +11,17 @@ present() {
 	gcc) command -v gcc || command -v clang ;;
 	protoc) command -v protoc ;;
 	debootstrap) command -v debootstrap ;;
+	jq) command -v jq && command -v curl ;;
 	docker) command -v docker && command -v dockerd && command -v ip ;;
 	python-grpc) imports_grpc python3 || imports_grpc /usr/bin/python3 ;;
 	node) command -v node && command -v npm ;;
+	jaeger)
+		[ -n "${HOLDFAST_JAEGER_URL:-}" ] || {
+			echo "no Jaeger: run 'make compose-up' (or 'docker run --rm -p 127.0.0.1:16686:16686 -p 127.0.0.1:4317:4317 jaegertracing/jaeger:2.20.0')" \
+				"and set HOLDFAST_JAEGER_URL=http://127.0.0.1:16686; without Docker: 'scripts/jaeger.sh make test-jaeger'" >&2
+			exit 1
+		}
+		;;
 	postgres)
 		# Tests use a server that is given, and need no binaries then.
 		[ -n "${HOLDFAST_TEST_DATABASE_URL:-}" ] || command -v initdb ||
@@ -34,6 +42,7 @@ debian() {
 	gcc) echo gcc libc6-dev ;;
 	protoc) echo protobuf-compiler ;;
 	debootstrap) echo debootstrap ;;
+	jq) echo jq curl ;;
 	docker) echo docker.io iproute2 ;;
 	postgres) echo postgresql ;;
 	python-grpc) echo python3-grpcio python3-protobuf ;;

@@ -142,7 +142,7 @@ func isForeign(name string) bool {
 	case envPrefix + "HANDLER", envServer, envToken, envUser, envPassword:
 		return true
 	}
-	return strings.HasPrefix(name, envPrefix+"TEST_")
+	return strings.HasPrefix(name, envPrefix+"TEST_") || strings.HasPrefix(name, envPrefix+"JAEGER_")
 }
 
 func (from settings) readSets(tree *koanf.Koanf) error {

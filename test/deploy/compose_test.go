@@ -76,7 +76,7 @@ func TestPortsArePublishedOnTheLoopbackOnly(t *testing.T) {
 		require.NotEqual(t, "host", service.NetworkMode, name)
 	}
 	require.Equal(t, map[string]string{
-		"8080": "orchestrator-1", "8081": "orchestrator-2", "16686": "jaeger", "9090": "prometheus", "3000": "grafana",
+		"8080": "orchestrator-1", "8081": "orchestrator-2", "16686": "jaeger", "4317": "jaeger", "9090": "prometheus", "3000": "grafana",
 	}, published)
 }
 

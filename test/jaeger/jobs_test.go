@@ -1,0 +1,171 @@
+package jaeger
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/test/jobtrace"
+	"github.com/holdfast-jobs/holdfast/test/rig"
+)
+
+const own = "the handler's own"
+
+func TestJaegerHasTheStoryOfEachJob(t *testing.T) {
+	need(t)
+	o := orchestrator(t, jobtrace.FailTwice()...)
+
+	t.Run("that succeeds", func(t *testing.T) {
+		id := submit(t, o, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})
+		await(t, o, id, "COMPLETED")
+		story := told(t, seen(t, o, id).TraceID, complete(1, "POST /jobs", "send TRACE", "process TRACE", own))
+		sound(t, story)
+		jobtrace.Succeeded(t, story, id, "teller")
+	})
+
+	t.Run("that fails twice", func(t *testing.T) {
+		id := submit(t, o, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 2}})
+		await(t, o, id, "COMPLETED")
+		of := seen(t, o, id).TraceID
+		arrive(t, of, complete(1, "POST /jobs", "send TRACE"))
+		story := told(t, of, complete(3, "process TRACE", own))
+		sound(t, story)
+		jobtrace.FailedTwice(t, story)
+	})
+
+	t.Run("that times out", func(t *testing.T) {
+		id := submit(t, o, rig.Submission{JobType: "IGNORE_CANCEL", MaxAttempts: 1})
+		await(t, o, id, "FAILED")
+		story := told(t, seen(t, o, id).TraceID, complete(1, "POST /jobs", "send IGNORE_CANCEL", "process IGNORE_CANCEL"))
+		sound(t, story)
+		jobtrace.TimedOut(t, story)
+	})
+
+	t.Run("whose handler is killed", func(t *testing.T) {
+		id := submit(t, o, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 60_000}, MaxAttempts: 1})
+		of := seen(t, o, id).TraceID
+		arrive(t, of, complete(1, own))
+		for _, handler := range o.Handlers("testhandlers") {
+			require.NoError(t, handler.Signal(syscall.SIGKILL))
+		}
+		await(t, o, id, "FAILED")
+		story := told(t, of, complete(1, "POST /jobs", "send TRACE", "process TRACE", own))
+		sound(t, story)
+		jobtrace.Crashed(t, story)
+	})
+
+	t.Run("of a batch", func(t *testing.T) {
+		one := map[string]any{"jobType": "TRACE", "payload": map[string]any{}}
+		var accepted struct {
+			Jobs []struct {
+				ID string `json:"jobId"`
+			} `json:"jobs"`
+		}
+		require.NoError(t, o.Call(t.Context(), http.MethodPost, "/jobs/batch", []any{one, one, one}, http.StatusAccepted, &accepted))
+		require.Len(t, accepted.Jobs, 3)
+		traces := make(map[string]bool)
+		for _, job := range accepted.Jobs {
+			await(t, o, job.ID, "COMPLETED")
+			story := told(t, seen(t, o, job.ID).TraceID, complete(1, "send TRACE", "process TRACE", own))
+			traces[story[0].Trace] = true
+			require.NotEmpty(t, story[0].Links)
+			request := told(t, story[0].Links[0].Trace, complete(1, "POST /jobs/batch"))
+			sound(t, append(story, request...))
+			jobtrace.OfABatch(t, story, request[0])
+		}
+		require.Len(t, traces, 3)
+	})
+
+	require.Contains(t, services(t), "holdfast")
+	known := operations(t, "holdfast")
+	for _, want := range []operation{
+		{"POST /jobs", "server"},
+		{"POST /jobs/batch", "server"},
+		{"send TRACE", "producer"},
+		{"queue wait TRACE", "internal"},
+		{"process TRACE", "consumer"},
+		{"retry wait TRACE", "internal"},
+		{"process IGNORE_CANCEL", "consumer"},
+	} {
+		require.Contains(t, known, want)
+	}
+	shutDown(t, o)
+}
+
+func TestTheLinkOfAJobLeadsToItsTrace(t *testing.T) {
+	need(t)
+	o := orchestrator(t)
+	id := submit(t, o, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})
+	await(t, o, id, "COMPLETED")
+	shown := seen(t, o, id)
+	require.Equal(t, queries+"/trace/"+shown.TraceID, shown.TraceURL)
+	story := told(t, shown.TraceID, complete(1, "POST /jobs", "send TRACE", "process TRACE", own))
+	require.Equal(t, id, jobtrace.Process(t, story, 1).Attributes["job.id"])
+	status, page := get(t, "/trace/"+shown.TraceID, nil)
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, string(page), "<html")
+
+	require.Contains(t, operate(t, o, `orchestrator inspect "$JOB"`, id), shown.TraceURL)
+
+	manual, err := os.ReadFile("../../docs/telemetry.md")
+	require.NoError(t, err)
+	command := regexp.MustCompile("(?s)```sh\n(trace=.*?)```").FindSubmatch(manual)
+	require.NotNil(t, command)
+	drawn := operate(t, o, strings.ReplaceAll(string(command[1]), "http://localhost:16686", queries), id)
+	require.Equal(t, jobtrace.AtOnce, regexp.MustCompile(`  [\d.]+ ms\n`).ReplaceAllString(drawn, "\n"))
+	shutDown(t, o)
+}
+
+// operate runs an operator's command about the job and returns what it prints.
+func operate(t *testing.T, o *rig.Orchestrator, command, id string) string {
+	t.Helper()
+	shell := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", command)
+	shell.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "JOB="+id,
+		"HOLDFAST_SERVER=http://"+o.Address, "HOLDFAST_USER=admin", "HOLDFAST_PASSWORD="+o.Password)
+	said, err := shell.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	return string(said)
+}
+
+// detail is what an operator sees of a job's trace.
+type detail struct {
+	TraceID  string `json:"traceId"`
+	TraceURL string `json:"traceUrl"`
+}
+
+func seen(t *testing.T, o *rig.Orchestrator, id string) detail {
+	t.Helper()
+	var shown detail
+	require.NoError(t, o.Call(t.Context(), http.MethodGet, "/debug/jobs/"+id, nil, http.StatusOK, &shown))
+	require.NotEmpty(t, shown.TraceID)
+	return shown
+}
+
+func submit(t *testing.T, o *rig.Orchestrator, s rig.Submission) string {
+	t.Helper()
+	id, err := o.Submit(t.Context(), s)
+	require.NoError(t, err)
+	return id
+}
+
+func await(t *testing.T, o *rig.Orchestrator, id, status string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	_, err := o.Await(ctx, id, status)
+	require.NoError(t, err)
+}
+
+func shutDown(t *testing.T, o *rig.Orchestrator) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	require.NoError(t, o.ShutDown(ctx))
+}

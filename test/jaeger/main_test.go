@@ -1,0 +1,110 @@
+// Package jaeger runs jobs and reads their traces back from a real Jaeger, as the
+// people see them who look at it.
+//
+// HOLDFAST_JAEGER_URL says where Jaeger 2 answers queries, HOLDFAST_JAEGER_OTLP where
+// it takes spans by gRPC (http://127.0.0.1:4317). Without the former all is left out;
+// make test-jaeger demands it.
+package jaeger
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/rig"
+)
+
+const (
+	// patience bounds every wait for something that should happen soon.
+	patience = 2 * time.Minute
+	// glance is the pause between two looks.
+	glance = 100 * time.Millisecond
+)
+
+var (
+	// queries is where Jaeger answers, taker where it takes spans.
+	queries = strings.TrimSuffix(os.Getenv("HOLDFAST_JAEGER_URL"), "/")
+	taker   = cmp.Or(os.Getenv("HOLDFAST_JAEGER_OTLP"), "http://127.0.0.1:4317")
+	// bin is where the programs are.
+	bin string
+)
+
+func TestMain(m *testing.M) {
+	if queries != "" {
+		var err error
+		if bin, err = build(); err != nil {
+			fmt.Fprintln(os.Stderr, "build:", err)
+			os.Exit(1)
+		}
+	}
+	storetest.Main(m)
+}
+
+func build() (string, error) {
+	dir, err := filepath.Abs("../../bin/jaeger")
+	if err != nil {
+		return "", err
+	}
+	args := []string{"build", "-o", dir + "/", "../../cmd/orchestrator", "../../cmd/handlers", "../demo", "../e2e/testhandlers"}
+	if output, err := exec.Command("go", args...).CombinedOutput(); err != nil { //nolint:noctx // bounded by the test's own time
+		return "", fmt.Errorf("%w\n%s", err, output)
+	}
+	return dir, nil
+}
+
+// need skips the test where there is no Jaeger.
+func need(t *testing.T) {
+	t.Helper()
+	if queries == "" {
+		missing, _ := exec.CommandContext(t.Context(), "../../scripts/need.sh", "jaeger").CombinedOutput()
+		t.Skip(strings.TrimSpace(string(missing)))
+	}
+}
+
+// orchestrator starts one that sends its spans and its handlers' to Jaeger.
+func orchestrator(t *testing.T, settings ...string) *rig.Orchestrator {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "orchestrator.log")
+	log, err := os.Create(path)
+	require.NoError(t, err)
+	o, err := rig.New(t.Context(), filepath.Join(bin, "orchestrator"), t.TempDir(), log, append([]string{
+		"database.url=" + storetest.URL(t),
+		"worker.id=teller",
+		"worker.kill_grace=300ms",
+		"worker.after_crash=give_back",
+		"jobs.default.retry.backoff=fixed",
+		"handlers.0.name=shop",
+		"handlers.0.path=" + filepath.Join(bin, "testhandlers"),
+		"handlers.0.env.SPANS_TO=" + taker,
+		"tracing.endpoint=" + taker,
+		"tracing.link=" + queries + "/trace/{trace_id}",
+	}, settings...)...)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if o.Running() {
+			_ = o.Kill() // the test has failed already
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		_, err := o.NoneLeft(ctx)
+		require.NoError(t, err)
+		_ = log.Close()
+		if text, err := os.ReadFile(path); err == nil && t.Failed() {
+			t.Logf("end of the log:\n%s", text[max(0, len(text)-8<<10):])
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	_, err = o.Start(ctx)
+	require.NoError(t, err)
+	return o
+}
