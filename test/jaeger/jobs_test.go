@@ -123,6 +123,21 @@ func TestTheLinkOfAJobLeadsToItsTrace(t *testing.T) {
 	shutDown(t, o)
 }
 
+func TestJaegersPagesDoNotWarnOfClocksThatAgree(t *testing.T) {
+	need(t)
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "ip=127.0.0.1,host.ip=127.0.0.1") // as the documentation has it
+	o := orchestrator(t, jobtrace.FailTwice()...)
+	for range 5 {
+		id := submit(t, o, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 2}})
+		await(t, o, id, "COMPLETED")
+		of := seen(t, o, id).TraceID
+		arrive(t, of, complete(1, "POST /jobs", "send TRACE"))
+		arrive(t, of, complete(3, "process TRACE", own))
+		requireNoWarnings(t, of)
+	}
+	shutDown(t, o)
+}
+
 // operate runs an operator's command about the job and returns what it prints.
 func operate(t *testing.T, o *rig.Orchestrator, command, id string) string {
 	t.Helper()
