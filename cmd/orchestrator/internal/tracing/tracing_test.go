@@ -1,9 +1,13 @@
 package tracing
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,6 +108,32 @@ func TestNobodyWaitsForACollectorThatIsGone(t *testing.T) {
 				_, span := traces.Tracer().Start(t.Context(), "too late")
 				span.End()
 			})
+		}
+	}
+}
+
+func TestWhatIsLoggedOfACollectorHasNoSecret(t *testing.T) {
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no", http.StatusForbidden)
+	}))
+	defer refusing.Close()
+	for _, at := range []string{"127.0.0.1:1", strings.TrimPrefix(refusing.URL, "http://")} {
+		for _, protocol := range []string{GRPC, HTTP} {
+			var log bytes.Buffer
+			traces, err := Start(t.Context(), Config{
+				Target: Target{
+					Endpoint: "http://user:s3cret@" + at, Protocol: protocol, Headers: map[string]string{"authorization": "s3cret"},
+				},
+				Ratio: 1, Meter: noop.Meter{}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+			})
+			require.NoError(t, err)
+			_, span := traces.Tracer().Start(t.Context(), "one")
+			span.End()
+			if err := end(t, traces, time.Second); err != nil {
+				require.NotContains(t, err.Error(), "s3cret")
+			}
+			require.Contains(t, log.String(), "spans could not be sent", protocol)
+			require.NotContains(t, log.String(), "s3cret", protocol)
 		}
 	}
 }
