@@ -30,3 +30,9 @@ func Events(span collector.Span) []string {
 	}
 	return names
 }
+
+// LaterEvents are those beside the checkpoint of an attempt that is interrupted at
+// about the moment it is saved, and so may not have it.
+func LaterEvents(span collector.Span) []string {
+	return slices.DeleteFunc(Events(span), func(name string) bool { return name == "job.checkpoint" })
+}

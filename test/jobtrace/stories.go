@@ -129,11 +129,11 @@ func Crashed(t testing.TB, story []collector.Span) {
 	require.Equal(t, AtOnce, collector.Tree(story, ""))
 	run := Process(t, story, 1)
 	require.True(t, run.Failed)
-	require.Equal(t, []string{"job.checkpoint", "exception"}, Events(run))
+	require.Equal(t, []string{"exception"}, LaterEvents(run))
 	require.Contains(t, run.Status, "killed")
 	require.Subset(t, run.Attributes, map[string]any{
 		"job.outcome": "crashed", "job.crashed": true, "error.type": "crashed", "job.state": "dead", "job.plugin": "shop",
-		"job.attempt": int64(1), "job.checkpoints": int64(1),
+		"job.attempt": int64(1),
 	})
 	require.NotContains(t, run.Attributes, "job.reaped_by", "its worker tells")
 }
