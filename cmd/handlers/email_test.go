@@ -169,7 +169,7 @@ func TestWhatTheServerAnswersDecides(t *testing.T) {
 		"blocked at once":      {"CONNECT", "554 go away", false, "smtp_554"},
 		"wrong password":       {"AUTH", "535 who", false, "smtp_535"},
 		"sender refused":       {"MAIL", "550 no", true, "smtp_550"},
-		"recipient unknown":    {"RCPT b@example.com", "550 no such user", true, "smtp_550"},
+		"recipient unknown":    {"RCPT b@example.com", "550 no such user: <b@example.com>", true, "smtp_550"},
 		"recipient greylisted": {"RCPT b@example.com", "450 later", false, "smtp_450"},
 		"data refused":         {"DATA", "554 no", true, "smtp_554"},
 		"letter is spam":       {".", "550 spam", true, "smtp_550"},
@@ -182,6 +182,7 @@ func TestWhatTheServerAnswersDecides(t *testing.T) {
 			m.settings.username, m.settings.password = "jobs", "secret"
 			err := m.sendEmail(t.Context(), emailJob(t, `{"to": "a@example.com, b@example.com", "subject": "s", "text": "t"}`))
 			require.Error(t, err)
+			require.NotContains(t, err.Error(), "b@example.com", "an error tells nothing of the payload")
 			require.Equal(t, c.permanent, permanent(err))
 			require.Equal(t, c.code, smtpCode(err, ""))
 			require.Empty(t, s.received(), "all recipients or none")

@@ -164,22 +164,33 @@ func transfer(client *smtp.Client, l letter) error {
 	if err := client.Mail(l.from); err != nil {
 		return fmt.Errorf("sender %s: %w", l.from, err)
 	}
-	for _, recipient := range l.recipients {
+	for i, recipient := range l.recipients {
 		if err := client.Rcpt(recipient); err != nil {
-			return fmt.Errorf("recipient %s: %w", recipient, err)
+			return l.refused(fmt.Sprintf("recipient %d of %d", i+1, len(l.recipients)), err)
 		}
 	}
 	data, err := client.Data()
 	if err != nil {
-		return fmt.Errorf("data: %w", err)
+		return l.refused("data", err)
 	}
 	if _, err := data.Write(l.message); err != nil {
-		return fmt.Errorf("data: %w", err)
+		return l.refused("data", err)
 	}
 	if err := data.Close(); err != nil {
-		return fmt.Errorf("data: %w", err)
+		return l.refused("data", err)
 	}
 	return nil
+}
+
+// refused says at which step. The recipients are blanked out of the server's answer:
+// errors are shown to those who may not see the payload.
+func (l letter) refused(step string, err error) error {
+	if answer := new(textproto.Error); errors.As(err, &answer) {
+		for _, recipient := range l.recipients {
+			answer.Msg = strings.ReplaceAll(answer.Msg, recipient, "…")
+		}
+	}
+	return fmt.Errorf("%s: %w", step, err)
 }
 
 // smtpCode names the error after the server's answer, if it was one.
