@@ -20,7 +20,7 @@ const (
 	// gatherFor is how long the first span waits for others. What waits is lost when
 	// the process is killed, and others miss it as their parent; with less, a job
 	// alone costs a request for each of its spans.
-	gatherFor = 50 * time.Millisecond
+	gatherFor = 10 * time.Millisecond
 	// sendWithin bounds a try to send, with the library's repetitions.
 	sendWithin = 10 * time.Second
 	// complainEvery is how often it is logged, at most, that spans were lost.
