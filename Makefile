@@ -26,7 +26,7 @@ run: build ## Build, then serve with config.yaml
 .PHONY: test
 test: ## Run all tests with the race detector
 	scripts/need.sh gcc postgres
-	$(GO) test -race -timeout 8m ./...
+	$(GO) test -race -timeout 12m ./...
 
 .PHONY: test-containers
 test-containers: ## Run the store's tests through Testcontainers
@@ -68,7 +68,7 @@ test-images: ## Build the images and run jobs in them; takes minutes
 .PHONY: cover
 cover: ## Measure what the tests reach, into coverage.html
 	scripts/need.sh gcc postgres
-	$(GO) test -timeout 8m -coverpkg=./... -coverprofile=coverage.out ./...
+	$(GO) test -timeout 12m -coverpkg=./... -coverprofile=coverage.out ./...
 	$(GO) tool cover -html=coverage.out -o coverage.html
 	$(GO) tool cover -func=coverage.out | tail -n 1
 

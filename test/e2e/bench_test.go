@@ -13,6 +13,7 @@ import (
 
 // Every scenario checks for itself that each job was done once.
 func TestTheBenchMeasuresEveryScenario(t *testing.T) {
+	t.Parallel()
 	database := storetest.Pool(t).Config().ConnString()
 	bench := exec.CommandContext(t.Context(), filepath.Join(bin, "orchestrator"),
 		"bench", "--database", database, "--runs", "1", "--warm-ups", "0", "--jobs", "1000", "--json")

@@ -183,6 +183,7 @@ func TestDeploysUnderLoadLoseNothingAndChargeNothing(t *testing.T) {
 }
 
 func TestAHangupReplacesWhatTheConfigurationHasChanged(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.yaml")
 	effects := filepath.Join(dir, "effects")

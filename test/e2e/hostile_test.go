@@ -111,6 +111,7 @@ func TestOddCharactersPassOrFailAlone(t *testing.T) {
 }
 
 func TestASecondSignalStopsAtOnceAndTheJobIsRecovered(t *testing.T) {
+	t.Parallel()
 	url := storetest.URL(t)
 	settings := append(plugin(0, "good", "testhandlers"), "worker.drain=1h")
 	o := orchestrator(t, url, settings...)

@@ -16,6 +16,7 @@ import (
 
 // Fifty jobs are in one process, and one of them kills it whenever it runs.
 func TestAPoisonJobIsFoundAndNobodyElseIsCharged(t *testing.T) {
+	t.Parallel()
 	const lease = 5 * time.Second
 	url := storetest.URL(t)
 	settings := append(plugin(0, "good", "testhandlers"), "worker.after_crash=expire", "worker.lease="+lease.String())
@@ -67,6 +68,7 @@ func TestADeadProcessLeavesItsReasonWhateverBecomesOfItsLease(t *testing.T) {
 	const lease = 4 * time.Second
 	for after, bounds := range map[string][2]time.Duration{"expire": {lease * 9 / 10, time.Minute}, "give_back": {0, lease * 9 / 10}} {
 		t.Run(after, func(t *testing.T) {
+			t.Parallel()
 			url := storetest.URL(t)
 			settings := append(plugin(0, "good", "testhandlers"), "worker.after_crash="+after, "worker.lease="+lease.String())
 			o := orchestrator(t, url, settings...)
