@@ -49,6 +49,7 @@ func (l *lapsing) add(a *attempt, e *end) {
 		l.settle(e)
 		return
 	}
+	e.spans.Lapses()
 	id := a.claimed.ID
 	l.waiting[id] = lapse{end: e, timer: time.AfterFunc(wait, func() { l.due(id) })}
 }

@@ -144,7 +144,9 @@ func (s *settler) settle(ends []*end) (again []*end) {
 	for i, e := range ends {
 		batch[i] = e.settlement
 	}
+	var sent time.Time
 	fates, err := s.untilAnswered(opSettle, len(batch), func(ctx context.Context) ([]job.Fate, error) {
+		sent = time.Now()
 		return s.store.Settle(ctx, batch)
 	})
 	if err != nil {
@@ -155,7 +157,7 @@ func (s *settler) settle(ends []*end) (again []*end) {
 		case job.Settled:
 			s.held.remove(e.settlement.Lease.ID)
 			s.telemetry.settled(e.jobType, e.settlement.Kind)
-			e.spans.Settled(&e.settlement)
+			e.spans.Settled(&e.settlement, sent)
 			s.jobLog.settled(e)
 			s.announce(&e.settlement)
 		case job.Lost:

@@ -27,6 +27,7 @@ type Attempt struct {
 	mu          sync.Mutex
 	began       time.Time // zero when the handler was never started
 	ended       time.Time
+	lapses      bool // its lease was left to run out
 	checkpoints int
 	events      []event
 }
@@ -165,4 +166,15 @@ func (a *Attempt) Ended(began time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.began, a.ended = began, now
+}
+
+// Lapses notes that the handler's process has died, and that the attempt's end is
+// not written before its lease has run out.
+func (a *Attempt) Lapses() {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lapses = true
 }

@@ -56,7 +56,7 @@ func TestNoClockMakesASpanOfNegativeLength(t *testing.T) {
 			began := sent.Add(2 * time.Millisecond)
 			a.events = []event{{EventCheckpoint, began.Add(-time.Second)}, {EventTimedOut, began.Add(time.Hour)}}
 			a.Ended(began)
-			a.Settled(settled(job.Success, job.Succeeded))
+			a.Settled(settled(job.Success, job.Succeeded), time.Now())
 			spans := told()
 			wait, queue, run := spans["retry wait MAIL"], spans["queue wait MAIL"], spans["process MAIL"]
 			require.WithinDuration(t, sent.Add(-5*time.Second), wait.StartTime, 10*time.Millisecond)
@@ -76,7 +76,7 @@ func TestAnAttemptWhoseHandlerNeverBeganIsAWaitThatLinksLeadTo(t *testing.T) {
 	c := claimed(time.Now())
 	a := tracer.Claimed(&c, "w", time.Now(), time.Now())
 	a.Ended(time.Time{})
-	a.Settled(settled(job.GivenBack, job.Queued))
+	a.Settled(settled(job.GivenBack, job.Queued), time.Now())
 	require.NotContains(t, told(), "process MAIL")
 	wait := told()["queue wait MAIL"]
 	require.Equal(t, a.ID(), wait.SpanContext.SpanID().String())
@@ -99,7 +99,7 @@ func TestAWorkerThatHasLostItsLeaseTellsOfItBesideTheReaper(t *testing.T) {
 		Lease: job.Lease{JobID: c.JobID, Fence: c.Fence}, Type: "MAIL", Worker: "late", Trace: job.Trace{Parent: parent},
 		ClaimedAt: at, HeartbeatAt: at.Add(time.Second), ExpiredAt: at.Add(2 * time.Second), ReapedAt: at.Add(3 * time.Second),
 	}, "reaper")
-	reaped.Settled(settled(job.LeaseExpired, job.Retry))
+	reaped.Settled(settled(job.LeaseExpired, job.Retry), time.Now())
 	lost.Happened(EventLeaseLost)
 	lost.Ended(at)
 	lost.Lost(settled(job.Success, job.Succeeded))
@@ -111,6 +111,31 @@ func TestAWorkerThatHasLostItsLeaseTellsOfItBesideTheReaper(t *testing.T) {
 	require.Equal(t, eventLastHeartbeat, run.Events[0].Name)
 	require.Equal(t, eventLeaseExpired, run.Events[1].Name)
 	require.Equal(t, EventLeaseLost, late.Events[0].Name)
+}
+
+func TestALeaseThatOutlivesTheProcessIsAWait(t *testing.T) {
+	tracer, told := recorded(t)
+	at := time.Now()
+	c := claimed(at)
+	a := tracer.Claimed(&c, "w", at, at)
+	a.Ended(at)
+	a.Lapses()
+	a.Settled(settled(job.Crash, job.Retry), at.Add(time.Minute))
+	run, wait := told()["process MAIL"], told()["lease wait MAIL"]
+	require.Equal(t, run.EndTime, wait.StartTime)
+	require.True(t, wait.EndTime.Equal(at.Add(time.Minute)))
+	require.Equal(t, run.Parent.SpanID(), wait.Parent.SpanID())
+	require.Subset(t, run.Attributes, wait.Attributes)
+	require.Contains(t, wait.Attributes, attrFence.Int64(3))
+}
+
+func TestAnAttemptThatEndsBeforeItsLeaseHasNoWaitForIt(t *testing.T) {
+	tracer, told := recorded(t)
+	c := claimed(time.Now())
+	a := tracer.Claimed(&c, "w", time.Now(), time.Now())
+	a.Ended(time.Now())
+	a.Settled(settled(job.Crash, job.Retry), time.Now().Add(time.Minute))
+	require.NotContains(t, told(), "lease wait MAIL")
 }
 
 func TestAJobThatIsNotSampledKeepsItsContextAndIsNotTold(t *testing.T) {
@@ -136,7 +161,8 @@ func TestNothingIsAllocatedWhereNothingIsTraced(t *testing.T) {
 			a.Happened(EventCheckpoint)
 			a.Ended(time.Time{})
 			_ = a.ID()
-			a.Settled(end)
+			a.Lapses()
+			a.Settled(end, time.Time{})
 			a.Lost(end)
 		}), name)
 	}

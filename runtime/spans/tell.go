@@ -18,8 +18,9 @@ const (
 )
 
 // Settled tells of the attempt, whose end is in the ledger now: the waits before
-// it, and the attempt itself.
-func (a *Attempt) Settled(s *job.Settlement) {
+// it, the attempt itself, and how long its lease outlived it. Its end was sent to
+// the database at that time.
+func (a *Attempt) Settled(s *job.Settlement, sent time.Time) {
 	if a == nil {
 		return
 	}
@@ -33,6 +34,9 @@ func (a *Attempt) Settled(s *job.Settlement) {
 	a.tellQueueWait(waited, s)
 	if !a.began.IsZero() {
 		a.tellProcess(s)
+	}
+	if a.lapses {
+		a.tellLeaseWait(sent)
 	}
 }
 
@@ -116,6 +120,18 @@ func (a *Attempt) tellProcess(s *job.Settlement) {
 		tellError(span, s, a.ended)
 	}
 	span.End(trace.WithTimestamp(a.ended))
+}
+
+// tellLeaseWait tells how long a job whose handler's process had died was still
+// leased, so that nobody could run it.
+func (a *Attempt) tellLeaseWait(until time.Time) {
+	until = a.ended.Add(until.Sub(a.ended)) // however the clock was set meanwhile
+	if until.Before(a.ended) {
+		until = a.ended
+	}
+	span := a.start("lease wait "+a.job.jobType, trace.SpanKindInternal, a.ended, trace.SpanID{})
+	span.SetAttributes(a.attributes()...)
+	span.End(trace.WithTimestamp(until))
 }
 
 // failed reports whether an attempt that ended like this is an error: not what

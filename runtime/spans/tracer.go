@@ -131,15 +131,26 @@ func (all SentAll) Done(results []job.Submitted, err error) {
 // could not be.
 var errBatchRefused = errors.New("another job of the batch was refused")
 
+// failures are what can be named, the first that an error is of: one that is
+// unavailable may well be so because of a context.
+var failures = []struct {
+	kind string
+	err  error
+}{
+	{"key_reused", job.ErrKeyReused},
+	{"bad_data", job.ErrBadData},
+	{"batch_refused", errBatchRefused},
+	{"unavailable", job.ErrUnavailable},
+	{"deadline_exceeded", context.DeadlineExceeded},
+	{"canceled", context.Canceled},
+}
+
 // failure names what went wrong with a submission. The database's own words may
 // have parts of the payload in them.
 func failure(err error) (kind, text string) {
-	for kind, known := range map[string]error{
-		"key_reused": job.ErrKeyReused, "bad_data": job.ErrBadData, "unavailable": job.ErrUnavailable,
-		"batch_refused": errBatchRefused, "canceled": context.Canceled, "deadline_exceeded": context.DeadlineExceeded,
-	} {
-		if errors.Is(err, known) {
-			return kind, known.Error()
+	for _, known := range failures {
+		if errors.Is(err, known.err) {
+			return known.kind, known.err.Error()
 		}
 	}
 	return "_OTHER", "could not be stored"

@@ -54,15 +54,15 @@ func within(t testing.TB, span, parent Span) {
 }
 
 // inOrder checks the attempts of each job by their fence: a wait for a retry, if
-// there is one, then a wait for a handler, then its run, if it began; each begins
-// when the one before ends, or later.
+// there is one, then a wait for a handler, then its run, if it began, then the rest of
+// its lease, where that ran out; each begins when the one before ends, or later.
 func inOrder(t testing.TB, spans []Span) {
 	t.Helper()
 	type place struct {
 		fence int64
 		step  int
 	}
-	steps := []string{"retry wait ", "queue wait ", "process "}
+	steps := []string{"retry wait ", "queue wait ", "process ", "lease wait "}
 	jobs := make(map[any]map[place]Span)
 	for _, span := range spans {
 		step := slices.IndexFunc(steps, func(prefix string) bool { return strings.HasPrefix(span.Name, prefix) })

@@ -57,6 +57,29 @@ func handlerIsKilled(t *testing.T, over string) {
 	jobtrace.Crashed(t, s.story(t, id, 1, "process TRACE"))
 }
 
+// leaseRunsOut of an attempt that was alone in its process, and of two that were
+// together, as it does unless it is to be given back.
+func leaseRunsOut(t *testing.T, over string) {
+	s := traced(t, over, "worker.after_crash=expire")
+	for _, outcome := range [][]string{{"crashed"}, {"suspected", "suspected"}} {
+		var ids []string
+		own := len(collector.Named(s.spans.Spans(), "the handler's own"))
+		for range outcome {
+			ids = append(ids, submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"firstMillis": 60_000}}))
+		}
+		s.awaitThat(t, func(all []collector.Span) bool {
+			return len(collector.Named(all, "the handler's own")) == own+len(ids)
+		})
+		for _, handler := range s.Handlers("testhandlers") {
+			require.NoError(t, syscall.Kill(handler.PID, syscall.SIGKILL))
+		}
+		for i, id := range ids {
+			await(t, s.Orchestrator, id, "COMPLETED")
+			jobtrace.Lapsed(t, s.story(t, id, 2, "process TRACE"), outcome[i])
+		}
+	}
+}
+
 func orchestratorIsKilled(t *testing.T, over string) {
 	s := traced(t, over)
 	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 3_000}})

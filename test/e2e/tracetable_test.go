@@ -64,7 +64,7 @@ var documentation = sync.OnceValues(func() (*tables, error) {
 	}
 	for _, row := range rows("attribute") {
 		key, all := strings.Trim(row[0], "`"), strings.ReplaceAll(strings.ReplaceAll(row[1], "`", ""),
-			"attempts", "queue wait, process, retry wait, lease lost")
+			"attempts", "queue wait, process, lease wait, retry wait, lease lost")
 		for of := range strings.SplitSeq(all, ", ") {
 			d.told["attribute "+key+" of "+of] = false
 		}

@@ -138,6 +138,26 @@ func Crashed(t testing.TB, story []collector.Span) {
 	require.NotContains(t, run.Attributes, "job.reaped_by", "its worker tells")
 }
 
+// Lapsed checks the trace of a TRACE job whose handler was killed at first, whose lease
+// then ran out, and that succeeded when it was tried again.
+func Lapsed(t testing.TB, story []collector.Span, outcome string) {
+	t.Helper()
+	again := map[string]string{"crashed": "    retry wait TRACE\n"}[outcome]
+	require.Equal(t, AtOnce+"    lease wait TRACE\n"+again+`    queue wait TRACE
+    process TRACE
+      the handler's own
+`, collector.Tree(story, ""))
+	lost, next := collector.Named(story, "process TRACE")[0], collector.Named(story, "process TRACE")[1]
+	require.Equal(t, outcome, lost.Attributes["job.outcome"])
+	wait := collector.Named(story, "lease wait TRACE")[0]
+	require.Equal(t, lost.End, wait.Start)
+	require.Greater(t, wait.End.Sub(wait.Start), time.Second, "half of a lease is left whenever it was renewed last")
+	require.False(t, next.Start.Before(wait.End))
+	for _, key := range []string{"job.id", "job.attempt", "job.fence", "job.worker"} {
+		require.Equal(t, lost.Attributes[key], wait.Attributes[key], key)
+	}
+}
+
 // OfABatch checks the trace of a TRACE job that the request submitted with others.
 func OfABatch(t testing.TB, story []collector.Span, request collector.Span) {
 	t.Helper()
