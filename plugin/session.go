@@ -139,6 +139,7 @@ func (s *session) begin(start *handlerv1.Start) {
 		defer end(nil)
 		defer release()
 		ctx := withSpan(ctx, start.GetTraceparent(), start.GetTracestate())
+		ctx = withBaggage(ctx, start.GetBaggage())
 		a.perform(context.WithValue(ctx, attemptKey{}, a), h)
 	})
 }

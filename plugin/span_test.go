@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
@@ -57,6 +58,24 @@ func TestHandlersHaveTheSpanOfTheirAttempt(t *testing.T) {
 			require.Equal(t, c.wantState, got.TraceState().String())
 		})
 	}
+}
+
+func TestHandlersHaveTheBaggageThatCanBeRead(t *testing.T) {
+	const text = "user=ada,bad=%zz,plan=gold;since=2024"
+	var whole string
+	var read baggage.Baggage
+	o := serving(t, Handle("LOOK", func(ctx context.Context, _ Job[any]) error {
+		whole, read = Baggage(ctx), baggage.FromContext(ctx)
+		return nil
+	}))
+	s := o.newStart("LOOK", `null`)
+	s.Baggage = text
+	o.send(&handlerv1.WorkRequest{Starts: []*handlerv1.Start{s}})
+	require.NotNil(t, o.outcome(s.GetHandle()).GetSucceeded())
+	require.Equal(t, text, whole)
+	require.Equal(t, "ada", read.Member("user").Value())
+	require.Equal(t, "gold", read.Member("plan").Value())
+	require.Equal(t, 2, read.Len())
 }
 
 func TestLogRecordsHaveTheIDsOfTheSpan(t *testing.T) {

@@ -250,7 +250,7 @@ func (a *attempt) attribute(outcome job.Outcome) job.Outcome {
 		if !outcome.Killed {
 			return outcome
 		}
-		outcome.Kind = job.Timeout
+		outcome.Kind, outcome.Code = job.Timeout, job.CodeTimeout
 		outcome.Message = "ran longer than " + a.claimed.Timeout.String() + ", ignored its cancel and was killed"
 	case job.CancelRequested:
 		outcome.Kind = job.CancelConfirmed

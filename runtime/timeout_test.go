@@ -27,6 +27,7 @@ func TestAHandlerThatIgnoresItsTimeoutIsKilledBeforeTheJobIsRetried(t *testing.T
 	require.Equal(t, []job.OutcomeKind{job.Timeout, job.Success}, outcomes(t, db, id))
 	timedOut := attempts(t, db, id)[0]
 	require.Contains(t, timedOut.Error, "50ms")
+	require.Equal(t, job.CodeTimeout, timedOut.Code)
 	lived := timedOut.EndedAt.Sub(timedOut.ClaimedAt)
 	require.GreaterOrEqual(t, lived, 150*time.Millisecond, "its time and the grace")
 	require.Equal(t, 2, charged(t, db, id))

@@ -13,8 +13,10 @@ type attempt struct {
 	handle  uint64
 	jobID   job.ID
 	jobType string
-	// number is the attempt's, counted from 1.
+	// number is the attempt's, counted from 1; fence tells it from others of that
+	// number, which are not charged.
 	number   int
+	fence    int64
 	trace    job.Trace
 	reporter job.Reporter
 	// canceled is the reason the handler was told first; empty while it was

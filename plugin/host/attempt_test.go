@@ -80,7 +80,7 @@ func TestProgressCheckpointsAndLogsComeBeforeTheEnd(t *testing.T) {
 	require.Empty(t, r.told, "progress that is not JSON is dropped")
 	require.Equal(t, []string{`{"at":7}`}, r.checkpoints)
 	require.Contains(t, h.journal.String(), `"level":"WARN","msg":"told","plugin":"good"`)
-	require.Contains(t, h.journal.String(), `"job_type":"TEST","attempt":1,"attributes":{"k":1}`)
+	require.Contains(t, h.journal.String(), `"job_type":"TEST","attempt":1,"fence":7,"attributes":{"k":1}`)
 	require.Len(t, r.logged, 1)
 	require.Equal(t, job.LogWarn, r.logged[0].Level)
 	require.Equal(t, "told", r.logged[0].Message)

@@ -22,10 +22,10 @@ func (p *process) log(record *handlerv1.Log) {
 	if !p.child.Output().Allow() {
 		return
 	}
-	attributes := make([]slog.Attr, 0, 6)
+	attributes := make([]slog.Attr, 0, 7)
 	if a != nil {
 		attributes = append(attributes, slog.String("job_id", a.jobID.String()),
-			slog.String("job_type", a.jobType), slog.Int("attempt", a.number))
+			slog.String("job_type", a.jobType), slog.Int("attempt", a.number), slog.Int64("fence", a.fence))
 		if id := a.trace.ID(); id != "" {
 			attributes = append(attributes, slog.String("trace_id", id))
 		}

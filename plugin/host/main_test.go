@@ -244,7 +244,7 @@ func assignment(payload string) job.Assignment {
 	return job.Assignment{
 		Claimed: job.Claimed{
 			Type: "TEST", Tenant: job.DefaultTenant, Payload: json.RawMessage(payload),
-			Attempt: 1, MaxAttempts: 3, Timeout: time.Minute, CreatedAt: time.Now(),
+			Lease: job.Lease{Fence: 7}, Attempt: 1, MaxAttempts: 3, Timeout: time.Minute, CreatedAt: time.Now(),
 		},
 		LeaseFor: time.Minute,
 	}

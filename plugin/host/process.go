@@ -102,7 +102,7 @@ func (p *process) begin(start *handlerv1.Start, a *job.Assignment, r job.Reporte
 		return nil
 	}
 	p.lastHandle++
-	started := &attempt{process: p, handle: p.lastHandle, jobID: a.JobID, jobType: a.Type, number: a.Attempt, trace: a.Trace, reporter: r}
+	started := &attempt{process: p, handle: p.lastHandle, jobID: a.JobID, jobType: a.Type, number: a.Attempt, fence: a.Fence, trace: a.Trace, reporter: r}
 	start.Handle = started.handle
 	p.attempts[started.handle] = started
 	p.queue.Start(start, until)

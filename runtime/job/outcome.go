@@ -44,6 +44,10 @@ func OutcomeKinds() []OutcomeKind {
 	}
 }
 
+// CodeTimeout is the code of an attempt that ran longer than the job's timeout,
+// whether its handler stopped or was killed.
+const CodeTimeout = "timeout"
+
 // CodeNoProcess is the code of an attempt that was to have a process of its own,
 // and was given back, or ran out of time, before one was up.
 const CodeNoProcess = "no_process"

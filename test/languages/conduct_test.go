@@ -56,20 +56,21 @@ func TestAHandlerKnowsItsJob(t *testing.T) {
 		trace := "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 		outcome := s.run(`{"do": "facts"}`, func(a *job.Assignment) {
 			a.JobID, a.Tenant, a.Fence, a.CreatedAt, a.Trace.Parent = id, "ten ant", 1<<40, created, trace
-			a.Checkpoint = json.RawMessage(`{"page":7}`)
+			a.Trace.Baggage, a.Checkpoint = "user=ada", json.RawMessage(`{"page":7}`)
 		})
 		var facts struct {
-			ID, Type, Tenant, CreatedAt, RawPayload, Traceparent string
-			Attempt, MaxAttempts                                 int
-			Fence                                                int64
-			Resumed                                              map[string]int
+			ID, Type, Tenant, CreatedAt, RawPayload, Traceparent, Baggage string
+			Attempt, MaxAttempts                                          int
+			Fence                                                         int64
+			Resumed                                                       map[string]int
 		}
 		require.NoError(t, json.Unmarshal(outcome.Result, &facts), "%+v", outcome)
 		at, err := time.Parse(time.RFC3339, facts.CreatedAt)
 		require.NoError(t, err)
 		require.WithinDuration(t, created, at, time.Millisecond)
 		require.Equal(t, id.String(), facts.ID)
-		require.Equal(t, []string{"TEST", "ten ant", `{"do": "facts"}`, trace}, []string{facts.Type, facts.Tenant, facts.RawPayload, facts.Traceparent})
+		require.Equal(t, []string{"TEST", "ten ant", `{"do": "facts"}`, trace, "user=ada"},
+			[]string{facts.Type, facts.Tenant, facts.RawPayload, facts.Traceparent, facts.Baggage})
 		require.Equal(t, []int{2, 3}, []int{facts.Attempt, facts.MaxAttempts})
 		require.EqualValues(t, 1<<40, facts.Fence)
 		require.Equal(t, 7, facts.Resumed["page"])

@@ -16,7 +16,7 @@ const bare = (error) => { throw error; };
 const facts = (job) => ({
   id: job.id, type: job.type, tenant: job.tenant, attempt: job.attempt, maxAttempts: job.maxAttempts,
   fence: job.fence, createdAt: job.createdAt.toISOString(), rawPayload: job.rawPayload.toString(),
-  traceparent: job.traceparent, resumed: job.resume(null),
+  traceparent: job.traceparent, baggage: job.baggage, resumed: job.resume(null),
 });
 
 function report(job) {

@@ -28,6 +28,7 @@ def facts(job):
         "createdAt": job.created_at.isoformat(),
         "rawPayload": job.raw_payload.decode(),
         "traceparent": job.traceparent,
+        "baggage": job.baggage,
         "resumed": job.resume(),
     }
 

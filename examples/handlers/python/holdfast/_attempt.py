@@ -58,6 +58,7 @@ class Attempt:
             timeout=start.timeout_ms / 1000,
             traceparent=start.traceparent,
             tracestate=start.tracestate,
+            baggage=start.baggage,
             reporter=self,
         )
 

@@ -42,6 +42,8 @@ class Job:
     raw_payload   the JSON to the letter as it was submitted
     traceparent,  the W3C trace context for requests of the handler's own;
     tracestate    empty when the job is not traced
+    baggage       the W3C baggage of the request that brought the job, for the
+                  same; empty for none
     ============  ===========================================================
     """
 
@@ -60,6 +62,7 @@ class Job:
         timeout: float = float("inf"),
         traceparent: str = "",
         tracestate: str = "",
+        baggage: str = "",
         raw_payload: bytes | None = None,
         reporter: Reporter | None = None,
     ) -> None:
@@ -73,6 +76,7 @@ class Job:
         self.created_at = created_at
         self.traceparent = traceparent
         self.tracestate = tracestate
+        self.baggage = baggage
         self.raw_payload = json.dumps(payload).encode() if raw_payload is None else raw_payload
         self._deadline = time.monotonic() + timeout
         self._checkpoint = checkpoint

@@ -41,7 +41,7 @@ export class Attempt {
       id: start.jobId, type: start.jobType, tenant: start.tenant, attempt: start.attempt,
       maxAttempts: start.maxAttempts, fence: start.fence, createdAt: new Date(start.createdAt ?? NaN), timeoutMs,
       rawPayload: start.payload ?? Buffer.alloc(0), traceparent: start.traceparent, tracestate: start.tracestate,
-      reporter: this,
+      baggage: start.baggage, reporter: this,
     });
   }
 

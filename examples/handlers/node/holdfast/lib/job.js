@@ -37,11 +37,12 @@ export class Job {
    * @param {number} [job.timeoutMs]
    * @param {string} [job.traceparent]
    * @param {string} [job.tracestate]
+   * @param {string} [job.baggage]
    * @param {Reporter} [job.reporter] takes what the job reports
    */
   constructor({
     payload, rawPayload, id = '', type = '', tenant = 'default', attempt = 1, maxAttempts = 1, fence = 1,
-    createdAt = new Date(), checkpoint, timeoutMs = Infinity, traceparent = '', tracestate = '', reporter,
+    createdAt = new Date(), checkpoint, timeoutMs = Infinity, traceparent = '', tracestate = '', baggage = '', reporter,
   } = {}) {
     /** The payload, decoded from JSON. */
     this.payload = payload;
@@ -64,6 +65,8 @@ export class Job {
     /** The W3C trace context for requests of the handler's own; empty when the job is not traced. */
     this.traceparent = traceparent;
     this.tracestate = tracestate;
+    /** The W3C baggage of the request that brought the job; empty for none. */
+    this.baggage = baggage;
     this.#checkpoint = checkpoint;
     this.#deadline = performance.now() + timeoutMs;
     this.#reporter = reporter;
