@@ -59,7 +59,7 @@ Ctrl-C asks the handler to stop, a second one kills it.`,
 	launch.register(c)
 	c.Flags().StringVar(&plan.Type, "type", "", "the job `type`; not needed when the binary serves one")
 	c.Flags().StringVar(&payload, "payload", "null", "the payload: `JSON`, @file, or - for standard input")
-	c.Flags().IntVar(&plan.Attempt, "attempt", 1, "which attempt at the job it is to be, at most as many as the handler allows")
+	c.Flags().IntVar(&plan.Attempt, "attempt", 1, "which attempt at the job it is to be; a submission may allow more than the handler declares")
 	c.Flags().StringVar(&checkpoint, "checkpoint", "", "what an earlier attempt has saved: `JSON`, @file, or -")
 	c.Flags().DurationVar(&plan.Timeout, "timeout", 0, "bound on the attempt, a `duration` (the handler's own when left out)")
 	completeBinary(c, "type", "payload", "attempt", "checkpoint", "timeout", "arg", "env")

@@ -213,6 +213,20 @@ func TestWhatCannotBeStartedIsNotChecked(t *testing.T) {
 	}
 }
 
+func TestABinaryThatGoesWhileItIsCheckedLeavesTheReport(t *testing.T) {
+	o := options("broken", "good")
+	program, err := os.ReadFile(o.Path)
+	require.NoError(t, err)
+	o.Path = filepath.Join(t.TempDir(), "handler")
+	require.NoError(t, os.WriteFile(o.Path, program, 0o755))
+	o.Only = []string{"handshake", "success"}
+	o.End = func(conformance.Check) { _ = os.Remove(o.Path) }
+	report := run(t, o)
+	require.Equal(t, conformance.Passed, report.Checks[0].Status, report.Checks[0].Happened)
+	require.Equal(t, conformance.Failed, report.Checks[1].Status)
+	require.Contains(t, report.Checks[1].Happened, "no such file")
+}
+
 func TestAProgramThatIsNoHandlerFailsAndTheRestIsSkipped(t *testing.T) {
 	report := run(t, conformance.Options{Path: "/bin/true"})
 	require.Equal(t, conformance.Failed, report.Checks[0].Status)

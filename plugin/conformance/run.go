@@ -99,6 +99,8 @@ type kit struct {
 	schemas bool
 	// hopeless is why no check can be made; nil when they can.
 	hopeless error
+	// started says that a process of the binary has been up.
+	started bool
 }
 
 // OptionsError says that the options make no sense for the binary.
@@ -108,8 +110,8 @@ func (e OptionsError) Error() string { return e.text }
 
 // Run checks the binary. Its error says that the checks could not be made, not
 // that one has failed: an OptionsError, or that the binary cannot be started, or
-// that its schema refuses a payload and nobody has asked for that check. When the context ends, the checks that are left are
-// skipped.
+// that its schema refuses a payload and nobody has asked for that check. When the
+// context ends, the checks that are left are skipped.
 func Run(ctx context.Context, options Options) (Report, error) {
 	id, err := newIdentity()
 	if err != nil {
@@ -209,10 +211,11 @@ func (k *kit) find(ctx context.Context, c check) finding {
 	return found
 }
 
-// fork starts the binary. When it cannot, there is nothing to check.
+// fork starts the binary. When it cannot the first time, there is nothing to check.
 func (k *kit) fork(cookie bool) (*process, error) {
 	p, err := fork(k.Options, cookie, k.id)
-	if err != nil {
+	k.started = k.started || err == nil
+	if !k.started {
 		k.hopeless = fmt.Errorf("%s cannot be started: %w", k.Path, err)
 	}
 	return p, err

@@ -77,8 +77,7 @@ func (e RefusedError) Error() string {
 	return strings.Join(lines, "\n  ")
 }
 
-// ChoiceError says that the job type is not one that the binary serves, or that
-// such a job has no such attempt.
+// ChoiceError says that the job type is not one that the binary serves.
 type ChoiceError struct{ text string }
 
 func (e ChoiceError) Error() string { return e.text }
@@ -102,9 +101,6 @@ func Run(stop, kill context.Context, plan Plan) (Result, error) {
 	spec, err := choose(handlers.Types(), plan.Type)
 	if err != nil {
 		return Result{}, err
-	}
-	if most := attemptsOf(spec); plan.Attempt > most {
-		return Result{}, ChoiceError{fmt.Sprintf("--attempt %d: a job of type %s has at most %d", plan.Attempt, spec.Type, most)}
 	}
 	if err := check(spec, plan.Payload); err != nil {
 		return Result{}, err
@@ -159,14 +155,6 @@ func check(spec job.TypeSpec, payload json.RawMessage) error {
 	return nil
 }
 
-// attemptsOf is how often a job of the type is tried when nobody says otherwise.
-func attemptsOf(spec job.TypeSpec) int {
-	if spec.MaxAttempts > 0 {
-		return spec.MaxAttempts
-	}
-	return job.DefaultMaxAttempts
-}
-
 func (p Plan) assignment(spec job.TypeSpec) job.Assignment {
 	timeout := job.DefaultTimeout
 	if spec.Timeout > 0 {
@@ -175,11 +163,15 @@ func (p Plan) assignment(spec job.TypeSpec) job.Assignment {
 	if p.Timeout > 0 {
 		timeout = p.Timeout
 	}
+	attempts := job.DefaultMaxAttempts
+	if spec.MaxAttempts > 0 {
+		attempts = spec.MaxAttempts
+	}
 	return job.Assignment{
 		Claimed: job.Claimed{
 			Lease: job.Lease{JobID: job.ID(uuid.New()), Fence: int64(p.Attempt)},
 			Type:  spec.Type, Tenant: job.DefaultTenant, Payload: p.Payload, Checkpoint: p.Checkpoint,
-			Attempt: p.Attempt, MaxAttempts: attemptsOf(spec), Timeout: timeout, CreatedAt: time.Now(),
+			Attempt: p.Attempt, MaxAttempts: max(attempts, p.Attempt), Timeout: timeout, CreatedAt: time.Now(),
 		},
 		LeaseFor: leaseFor,
 	}
