@@ -116,6 +116,8 @@ func TestMistakesNameTheirKey(t *testing.T) {
 		{file: "log: {format: xml}", want: `log.format: "xml" is not one of`},
 		{file: `tracing: {link: "localhost:16686/{trace_id}"}`, want: `tracing.link: "localhost:16686/{trace_id}" is not an address such as`},
 		{file: `tracing: {link: "http://localhost:16686"}`, want: `tracing.link: "http://localhost:16686" is not an address such as`},
+		{file: `tracing: {endpoint: "http://collector:4317/v1/traces"}`, want: "tracing.endpoint: gRPC has no path"},
+		{env: "OTEL_EXPORTER_OTLP_ENDPOINT=127.0.0.1:4318", want: "tracing.endpoint: OTEL_EXPORTER_OTLP_ENDPOINT: \"127.0.0.1:4318\" is no URL"},
 		{file: "log: {jobs: some}", want: `log.jobs: "some" is not one of`},
 		{file: "jobs: {default: {retry: {factor: 0.5}}}", want: "jobs.default.retry: factor 0.5 is below 1"},
 		{file: "jobs: {default: {max_attempts: 0}}", want: "jobs.default.max_attempts"},

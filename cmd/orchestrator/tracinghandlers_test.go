@@ -41,6 +41,11 @@ func TestHandlersAreToldOfTheCollectorWhenThatIsWanted(t *testing.T) {
 			},
 		},
 		"with a password": {tracingConfig{Handlers: true, Endpoint: "http://user:s3cret@jaeger:4317"}, nil, nil},
+		"with a token": {
+			tracingConfig{Handlers: true},
+			[]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://jaeger:4318/v1/traces?token=s3cret"},
+			nil,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

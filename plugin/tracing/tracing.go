@@ -2,12 +2,14 @@ package tracing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
@@ -39,7 +41,8 @@ func Setup() plugin.Part {
 	if !wanted() {
 		return plugin.OnDrain(func(context.Context) {})
 	}
-	otel.SetErrorHandler(&complaints{to: os.Stderr})
+	otel.SetErrorHandler(&complaints{to: os.Stderr, secrets: headerValues()})
+	otel.SetLogger(logr.Discard()) // it quotes variables that hold secrets
 	provider, err := newProvider(context.Background())
 	if err != nil {
 		otel.Handle(err)
@@ -58,20 +61,14 @@ func wanted() bool {
 	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return false
 	}
-	return firstOf("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT") != ""
-}
-
-// firstOf is the value of the first variable that is not empty.
-func firstOf(names ...string) string {
-	for _, name := range names {
-		if value := os.Getenv(name); value != "" {
-			return value
-		}
-	}
-	return ""
+	name, _ := endpoint()
+	return name != ""
 }
 
 func newProvider(ctx context.Context) (*sdk.TracerProvider, error) {
+	if err := checkVariables(); err != nil {
+		return nil, err
+	}
 	client, err := newClient()
 	if err != nil {
 		return nil, err
@@ -83,7 +80,9 @@ func newProvider(ctx context.Context) (*sdk.TracerProvider, error) {
 		resource.WithAttributes(attribute.String("service.name", filepath.Base(os.Args[0]))),
 		resource.WithFromEnv(), // what the user says wins
 	)
-	if err != nil {
+	if errors.Is(err, resource.ErrPartialResource) { // a part that nobody can read costs that part
+		otel.Handle(fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err))
+	} else if err != nil {
 		return nil, err
 	}
 	exporter, err := otlptrace.New(ctx, client) // which waits for nobody
@@ -100,7 +99,7 @@ func newProvider(ctx context.Context) (*sdk.TracerProvider, error) {
 // newClient leaves the reading of the variables to the library, but for the
 // protocol, which it has a package each for.
 func newClient() (otlptrace.Client, error) {
-	switch protocol := firstOf("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol {
+	switch _, protocol := firstOf("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol {
 	case "grpc":
 		return otlptracegrpc.NewClient(), nil
 	case "", "http/protobuf":

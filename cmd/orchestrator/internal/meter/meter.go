@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -54,7 +55,9 @@ func New(who Identity, log *slog.Logger) (*Meters, error) {
 		attribute.String("service.instance.id", who.Worker),
 		attribute.String("service.version", who.Version),
 	)
-	// The library's own errors go to standard error otherwise, in its format.
+	// The library's own errors go to standard error otherwise, in its format, and
+	// what it logs quotes variables that hold secrets.
+	otel.SetLogger(logr.Discard())
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		log.Warn("telemetry went wrong", slog.Any("error", err))
 	}))

@@ -2,9 +2,7 @@ package tracing
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
@@ -25,7 +23,8 @@ type Target struct {
 	// OpenTelemetry's own variables.
 	Endpoint string
 	Protocol string
-	Headers  map[string]string
+	// Headers are sent with the spans, those of the environment included.
+	Headers map[string]string
 	// FromEnvironment says that the environment has the endpoint.
 	FromEnvironment bool
 }
@@ -34,18 +33,12 @@ func (t Target) set() bool { return t.Endpoint != "" || t.FromEnvironment }
 
 // NewTarget reads the settings, and where they say nothing the environment.
 // Headers are name=value, parted by commas, as OTEL_EXPORTER_OTLP_HEADERS has them.
+// What would not be used as it is written is an error. Errors begin with the
+// setting and name the variable; they have no secret.
 func NewTarget(endpoint, protocol, headers string, getenv func(string) string) (Target, error) {
-	t := Target{Endpoint: endpoint, Protocol: protocol}
+	t := Target{Endpoint: endpoint, Protocol: protocol, FromEnvironment: endpoint == "" && inEnvironment(getenv)}
 	if protocol != "" && protocol != GRPC && protocol != HTTP {
 		return t, fmt.Errorf("protocol: %q is neither %s nor %s", protocol, GRPC, HTTP)
-	}
-	if endpoint != "" {
-		parsed, err := url.Parse(endpoint)
-		if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
-			return t, fmt.Errorf("endpoint: %q is no URL such as http://localhost:4317", withoutPassword(endpoint))
-		}
-	} else {
-		t.FromEnvironment = inEnvironment(getenv)
 	}
 	if t.Protocol == "" {
 		t.Protocol = t.usualProtocol(getenv)
@@ -53,17 +46,63 @@ func NewTarget(endpoint, protocol, headers string, getenv func(string) string) (
 	if t.set() && t.Protocol != GRPC && t.Protocol != HTTP {
 		return t, fmt.Errorf("protocol: OTEL_EXPORTER_OTLP_PROTOCOL is %q; spans are sent by grpc or http/protobuf", t.Protocol)
 	}
+	if err := t.checkEndpoint(getenv); err != nil {
+		return t, fmt.Errorf("endpoint: %w", err)
+	}
 	var err error
-	t.Headers, err = parseHeaders(headers)
-	return t, err
+	if t.Headers, err = t.headers(headers, getenv); err != nil {
+		return t, fmt.Errorf("headers: %w", err)
+	}
+	return t, nil
 }
 
-// withoutPassword is an endpoint as it may be shown, be it a URL or not.
-func withoutPassword(endpoint string) string {
-	if at := strings.LastIndex(endpoint, "@"); at >= 0 {
-		return "xxxxx" + endpoint[at:]
+func (t Target) checkEndpoint(getenv func(string) string) error {
+	if !t.FromEnvironment {
+		if t.Endpoint == "" {
+			return nil
+		}
+		return checkEndpoint(t.Endpoint, t.Protocol)
 	}
-	return endpoint
+	name, endpoint := firstOf(getenv, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+	if t.Protocol == GRPC && strings.HasPrefix(endpoint, "unix:") { // which the library can reach
+		return nil
+	}
+	if err := checkEndpoint(endpoint, t.Protocol); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// headers are those of the settings, else those of the environment, which count
+// wherever the endpoint is from.
+func (t Target) headers(text string, getenv func(string) string) (map[string]string, error) {
+	headers, err := parseHeaders(text, t.Protocol)
+	if err != nil {
+		return nil, err
+	}
+	if len(headers) > 0 || !t.set() {
+		return headers, checkValues(headers, t.Protocol)
+	}
+	name, text := firstOf(getenv, "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
+	if headers, err = parseHeaders(text, t.Protocol); err == nil {
+		if err = unescape(headers); err == nil {
+			err = checkValues(headers, t.Protocol)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return headers, nil
+}
+
+// firstOf is the first variable that is not empty, and its value.
+func firstOf(getenv func(string) string, names ...string) (name, value string) {
+	for _, name := range names {
+		if value := strings.TrimSpace(getenv(name)); value != "" {
+			return name, value
+		}
+	}
+	return "", ""
 }
 
 // inEnvironment reports whether OpenTelemetry's variables name a collector.
@@ -71,7 +110,8 @@ func inEnvironment(getenv func(string) string) bool {
 	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return false
 	}
-	return getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
+	name, _ := firstOf(getenv, "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+	return name != ""
 }
 
 // usualProtocol is that of OpenTelemetry's variables where the endpoint comes from
@@ -80,30 +120,11 @@ func (t Target) usualProtocol(getenv func(string) string) string {
 	if !t.FromEnvironment {
 		return GRPC
 	}
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
-		if set := getenv(name); set != "" && set != "http/protobuf" {
-			return set
-		} else if set != "" {
-			return HTTP
-		}
+	_, protocol := firstOf(getenv, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+	if protocol != "" && protocol != "http/protobuf" {
+		return protocol
 	}
 	return HTTP
-}
-
-func parseHeaders(text string) (map[string]string, error) {
-	headers := make(map[string]string)
-	for pair := range strings.SplitSeq(text, ",") {
-		if strings.TrimSpace(pair) == "" {
-			continue
-		}
-		name, value, found := strings.Cut(pair, "=")
-		if !found || strings.TrimSpace(name) == "" {
-			// The value is not shown: it may be a secret.
-			return nil, errors.New("headers: write name=value, parted by commas")
-		}
-		headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
-	}
-	return headers, nil
 }
 
 // exporter does not wait for the collector. Where the environment has the
@@ -141,22 +162,9 @@ func (t Target) TracesEndpoint(getenv func(string) string) string {
 	case t.Endpoint != "":
 		return withPath(t.Endpoint)
 	}
-	if traces := getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"); traces != "" {
-		return traces
-	}
-	endpoint := getenv("OTEL_EXPORTER_OTLP_ENDPOINT")
-	if t.Protocol == HTTP { // the variable for all signals lacks the path of this one
+	name, endpoint := firstOf(getenv, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+	if name == "OTEL_EXPORTER_OTLP_ENDPOINT" && t.Protocol == HTTP { // which lacks the path of traces
 		endpoint = strings.TrimSuffix(endpoint, "/") + "/v1/traces"
 	}
 	return endpoint
-}
-
-// withPath adds the usual path to an endpoint that has none.
-func withPath(endpoint string) string {
-	parsed, err := url.Parse(endpoint)
-	if err != nil || parsed.Path != "" && parsed.Path != "/" {
-		return endpoint
-	}
-	parsed.Path = "/v1/traces"
-	return parsed.String()
 }

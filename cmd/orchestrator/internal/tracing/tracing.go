@@ -6,6 +6,7 @@ package tracing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -55,7 +56,9 @@ func Start(ctx context.Context, c Config) (*Tracing, error) {
 		),
 		resource.WithFromEnv(), // what the user says wins
 	)
-	if err != nil {
+	if errors.Is(err, resource.ErrPartialResource) { // a part that nobody can read costs that part
+		c.Log.Warn("a part of what spans tell of the orchestrator cannot be read; see OTEL_RESOURCE_ATTRIBUTES", slog.Any("error", err))
+	} else if err != nil {
 		return nil, fmt.Errorf("tracing: %w", err)
 	}
 	counts, err := newCounts(c.Meter)

@@ -122,7 +122,7 @@ func TestWhatIsLoggedOfACollectorHasNoSecret(t *testing.T) {
 			var log bytes.Buffer
 			traces, err := Start(t.Context(), Config{
 				Target: Target{
-					Endpoint: "http://user:s3cret@" + at, Protocol: protocol, Headers: map[string]string{"authorization": "s3cret"},
+					Endpoint: "http://" + at, Protocol: protocol, Headers: map[string]string{"authorization": "s3cret"},
 				},
 				Ratio: 1, Meter: noop.Meter{}, Log: slog.New(slog.NewTextHandler(&log, nil)),
 			})
@@ -161,54 +161,4 @@ func TestWithoutACollectorThereIsNoTracer(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, traces.Tracer())
 	require.NoError(t, traces.Close(t.Context()))
-}
-
-func TestWhereSpansGo(t *testing.T) {
-	for name, c := range map[string]struct {
-		endpoint, protocol, headers string
-		environment                 map[string]string
-		want                        Target
-		err                         string
-	}{
-		"nowhere": {want: Target{Protocol: GRPC, Headers: map[string]string{}}},
-		"to the endpoint": {
-			endpoint: "http://c:4317", headers: "a=b, c = d=e,",
-			want: Target{Endpoint: "http://c:4317", Protocol: GRPC, Headers: map[string]string{"a": "b", "c": "d=e"}},
-		},
-		"by the environment": {
-			environment: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"},
-			want:        Target{FromEnvironment: true, Protocol: HTTP, Headers: map[string]string{}},
-		},
-		"by the environment, over gRPC": {
-			environment: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://c", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
-			want:        Target{FromEnvironment: true, Protocol: GRPC, Headers: map[string]string{}},
-		},
-		"the settings win": {
-			endpoint: "https://c", protocol: "http",
-			environment: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://d", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
-			want:        Target{Endpoint: "https://c", Protocol: HTTP, Headers: map[string]string{}},
-		},
-		"the environment says no": {
-			environment: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "OTEL_SDK_DISABLED": "true"},
-			want:        Target{Protocol: GRPC, Headers: map[string]string{}},
-		},
-		"no URL":      {endpoint: "localhost:4317", err: `endpoint: "localhost:4317" is no URL such as http://localhost:4317`},
-		"a password":  {endpoint: "grpc://u:s3cret@c:4317", err: `endpoint: "xxxxx@c:4317" is no URL such as http://localhost:4317`},
-		"no protocol": {protocol: "udp", err: `protocol: "udp" is neither grpc nor http`},
-		"no header":   {headers: "secret", err: "headers: write name=value, parted by commas"},
-		"JSON is not sent": {
-			environment: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"},
-			err:         `protocol: OTEL_EXPORTER_OTLP_PROTOCOL is "http/json"; spans are sent by grpc or http/protobuf`,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := NewTarget(c.endpoint, c.protocol, c.headers, func(name string) string { return c.environment[name] })
-			if c.err != "" {
-				require.EqualError(t, err, c.err)
-				return
-			}
-			require.NoError(t, err)
-			require.Equal(t, c.want, got)
-		})
-	}
 }

@@ -1,0 +1,57 @@
+package tracing
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// examples are endpoints as they should be.
+var examples = map[string]string{GRPC: "http://localhost:4317", HTTP: "http://localhost:4318"}
+
+// checkEndpoint refuses what is no URL, and parts of one that would not be used.
+func checkEndpoint(endpoint, protocol string) error {
+	parsed, err := url.Parse(endpoint)
+	if err != nil || parsed.Hostname() == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
+		return fmt.Errorf("%q is no URL such as %s", withoutSecrets(endpoint), examples[protocol])
+	}
+	if port := parsed.Port(); port != "" {
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+			return fmt.Errorf("the port %s is not from 1 to 65535", port)
+		}
+	}
+	switch root := parsed.Scheme + "://" + parsed.Host; {
+	case parsed.User != nil:
+		return errors.New("a user and a password are not sent; send the header authorization=Basic and what follows instead")
+	case parsed.RawQuery != "" || parsed.ForceQuery:
+		return errors.New("a query is not sent; send a header instead")
+	case parsed.Fragment != "":
+		return errors.New("a fragment, which begins with #, is not sent; leave it out")
+	case protocol == GRPC && parsed.Path != "" && parsed.Path != "/":
+		return fmt.Errorf("gRPC has no path; write %s, or take the protocol http", root)
+	case protocol == GRPC && parsed.Scheme == "http" && parsed.Port() == "":
+		return fmt.Errorf("a port is missing; write %s:4317", strings.TrimSuffix(root, ":"))
+	}
+	return nil
+}
+
+// withoutSecrets is an endpoint as it may be shown, be it a URL or not.
+func withoutSecrets(endpoint string) string {
+	endpoint, _, _ = strings.Cut(endpoint, "?")
+	if at := strings.LastIndex(endpoint, "@"); at >= 0 {
+		return "xxxxx" + endpoint[at:]
+	}
+	return endpoint
+}
+
+// withPath adds the usual path to an endpoint that has none.
+func withPath(endpoint string) string {
+	parsed, err := url.Parse(endpoint)
+	if err != nil || parsed.Path != "" && parsed.Path != "/" {
+		return endpoint
+	}
+	parsed.Path = "/v1/traces"
+	return parsed.String()
+}

@@ -1,0 +1,67 @@
+package tracing
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// parseHeaders reads name=value, parted by commas. Its errors show no value, nor what
+// may be one in the wrong place.
+func parseHeaders(text, protocol string) (map[string]string, error) {
+	headers := make(map[string]string)
+	for i, pair := range strings.Split(text, ",") {
+		if strings.TrimSpace(pair) == "" {
+			continue
+		}
+		name, value, found := strings.Cut(pair, "=")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if !found || name == "" {
+			return nil, errors.New("write name=value, parted by commas")
+		}
+		if !nameFits(name, protocol) {
+			return nil, fmt.Errorf("the name of header %d has a character that no name may have; write name=value, parted by commas", i+1)
+		}
+		headers[name] = value
+	}
+	return headers, nil
+}
+
+// unescape reads the values as OpenTelemetry's variables have them: %20 is a blank.
+func unescape(headers map[string]string) error {
+	for name, escaped := range headers {
+		value, err := url.PathUnescape(escaped)
+		if err != nil {
+			return fmt.Errorf("the value of %s has a %% that begins no %%20 or the like; write %%25 for it", name)
+		}
+		headers[name] = strings.TrimSpace(value)
+	}
+	return nil
+}
+
+func checkValues(headers map[string]string, protocol string) error {
+	for name, value := range headers {
+		if !valueFits(value, protocol) {
+			return fmt.Errorf("the value of %s has a character that no value may have, such as the end of a line", name)
+		}
+	}
+	return nil
+}
+
+func nameFits(name, protocol string) bool {
+	if protocol != GRPC {
+		return httpguts.ValidHeaderFieldName(name)
+	}
+	return strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-_.") == "" &&
+		!strings.HasPrefix(strings.ToLower(name), "grpc-") // which are gRPC's own
+}
+
+func valueFits(value, protocol string) bool {
+	if protocol != GRPC {
+		return httpguts.ValidHeaderFieldValue(value)
+	}
+	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
+}

@@ -1,0 +1,68 @@
+package tracing_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel"
+
+	"github.com/holdfast-jobs/holdfast/plugin"
+	"github.com/holdfast-jobs/holdfast/plugin/plugintest"
+	"github.com/holdfast-jobs/holdfast/plugin/tracing"
+)
+
+// What a handler has on standard error is in the orchestrator's log.
+func TestNothingSecretIsOnStandardError(t *testing.T) {
+	if os.Getenv("HOLDFAST_TEST_CHILD") != "" {
+		h := plugintest.Start(t, tracing.Setup(), plugin.Handle("LOOK", func(ctx context.Context, _ plugin.Job[any]) error {
+			_, span := otel.Tracer("test").Start(ctx, "look it up")
+			span.End()
+			return nil
+		}))
+		h.Run(t.Context(), job())
+		drain(t, h)
+		return
+	}
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close") // which would outlive the handler
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write([]byte("no such token: " + r.Header.Get("Authorization") + strings.Repeat("y", 1<<20)))
+	}))
+	defer refusing.Close()
+	for name, c := range map[string]struct{ endpoint, headers, told string }{
+		"a header with a colon": {refusing.URL, "Authorization: Bearer s3cret", "OTEL_EXPORTER_OTLP_HEADERS: write name=value"},
+		"a stray escape":        {refusing.URL, "authorization=Basic s3cret%", "OTEL_EXPORTER_OTLP_HEADERS: write name=value"},
+		"a password":            {"http://user:s3cret@collector:4 318", "", "OTEL_EXPORTER_OTLP_ENDPOINT is no URL"},
+		"an address":            {"127.0.0.1:4317", "", "OTEL_EXPORTER_OTLP_ENDPOINT is no URL"},
+		"a talkative collector": {refusing.URL, "authorization=Bearer%20s3cret", "no such token: xxxxx xxxxx"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNothingSecretIsOnStandardError$")
+			child.Env = append(os.Environ(), "HOLDFAST_TEST_CHILD=1",
+				"OTEL_EXPORTER_OTLP_ENDPOINT="+c.endpoint, "OTEL_EXPORTER_OTLP_HEADERS="+c.headers)
+			out, err := child.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			require.Contains(t, string(out), c.told)
+			require.NotContains(t, string(out), "s3cret")
+			require.Less(t, len(out), 10_000)
+		})
+	}
+}
+
+func TestAttributesThatCannotBeReadCostOnlyThemselves(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "nonsense")
+	h := plugintest.Start(t, tracing.Setup(), plugin.HandleResult("LOOK", func(ctx context.Context, _ plugin.Job[any]) (bool, error) {
+		_, span := otel.Tracer("test").Start(ctx, "look it up")
+		defer span.End()
+		return span.IsRecording(), nil
+	}))
+	require.JSONEq(t, "true", string(h.Run(t.Context(), job()).Result))
+	drain(t, h)
+}

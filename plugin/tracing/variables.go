@@ -1,0 +1,62 @@
+package tracing
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// firstOf is the first variable that is not empty, and its value.
+func firstOf(names ...string) (name, value string) {
+	for _, name := range names {
+		if value := strings.TrimSpace(os.Getenv(name)); value != "" {
+			return name, value
+		}
+	}
+	return "", ""
+}
+
+func endpoint() (name, value string) {
+	return firstOf("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+}
+
+func headers() (name, value string) {
+	return firstOf("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
+}
+
+// checkVariables refuses what the library would leave out without a word. Its errors
+// name the variable and show nothing of it, which may be secret.
+func checkVariables() error {
+	name, value := endpoint()
+	at, err := url.Parse(value)
+	if err != nil || at.Scheme != "unix" && (at.Hostname() == "" || at.Scheme != "http" && at.Scheme != "https") {
+		return fmt.Errorf("%s is no URL such as http://localhost:4318", name)
+	}
+	name, value = headers()
+	for pair := range strings.SplitSeq(value, ",") {
+		if strings.TrimSpace(pair) == "" {
+			continue
+		}
+		_, escaped, found := strings.Cut(pair, "=")
+		if _, err := url.PathUnescape(escaped); !found || err != nil {
+			return fmt.Errorf("%s: write name=value, parted by commas, and %%25 for a %%", name)
+		}
+	}
+	return nil
+}
+
+// headerValues are what a collector is sent to prove who asks.
+func headerValues() []string {
+	var values []string
+	_, all := headers()
+	for pair := range strings.SplitSeq(all, ",") {
+		_, escaped, _ := strings.Cut(pair, "=")
+		value, err := url.PathUnescape(escaped)
+		if err != nil {
+			value = escaped
+		}
+		values = append(values, strings.Fields(value)...) // Bearer, and the token
+	}
+	return values
+}
