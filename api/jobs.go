@@ -93,7 +93,8 @@ func (s *service) addJobs(routes huma.API) {
 }
 
 // onJob handles the routes that name one job and answer with it. To callers
-// that are bound to another tenant the job does not exist.
+// that are bound to another tenant the job does not exist. The spans of such
+// requests lead to the job's trace.
 func (s *service) onJob(
 	do func(context.Context, job.ID) (job.View, error), fail func(context.Context, error) error,
 ) func(context.Context, *jobInput) (*jobOutput, error) {
@@ -105,6 +106,7 @@ func (s *service) onJob(
 		if err != nil {
 			return nil, fail(ctx, err)
 		}
+		linkToJob(ctx, view.Trace)
 		return &jobOutput{Body: seen(view)}, nil
 	}
 }

@@ -72,11 +72,11 @@ func busy(l *ledger) {
 	jobIn(job.Running)(l)
 	for id, view := range l.jobs {
 		view.StartedAt, view.Progress = &birth, json.RawMessage(`{"done": 1.0, "a": 1, "a": 2}`)
+		view.Trace = job.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", State: "a=b"}
 		l.details = map[job.ID]job.Detail{id: {
 			View: view, Payload: json.RawMessage(`{"to": "<a>\u0000", "n": 12345678901234567890}`), Checkpoint: json.RawMessage(`1e400`),
 			IdempotencyKey: "order-4711", Tags: []string{"urgent"}, Priority: -3, RunAt: birth, Charged: 2, MaxAttempts: 4,
 			Interruptions: 1, Crashes: 1, Fence: 3, Timeout: 1500 * time.Millisecond, LastError: "no <luck>", Worker: "w-2",
-			Trace: job.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", State: "a=b"},
 			Lease: &job.LeaseView{Worker: "w-2", ClaimedAt: birth, ExpiresAt: later, CancelRequested: true},
 			Attempts: []job.Attempt{
 				{Fence: 1, Number: 1, WorkerID: "w-1", ClaimedAt: birth, EndedAt: birth.Add(fivefold), Outcome: job.Interrupted},

@@ -25,11 +25,15 @@ const (
 	attrClient    attribute.Key = "client.address"
 	attrErrorType attribute.Key = "error.type"
 	attrJob       attribute.Key = "job.id"
+	attrLink      attribute.Key = "job.link"
 )
 
-// SpanAttributes lists the attributes of a request's span.
+// linkJob is what the attribute job.link says of a link to the job's own trace.
+const linkJob = "job"
+
+// SpanAttributes lists the attributes of a request's span, and of its links.
 func SpanAttributes() []attribute.Key {
-	return []attribute.Key{attrMethod, attrRoute, attrStatus, attrClient, attrErrorType, attrJob}
+	return []attribute.Key{attrMethod, attrRoute, attrStatus, attrClient, attrErrorType, attrJob, attrLink}
 }
 
 // traced makes a span of each request that submits jobs or looks at them, in the
@@ -81,6 +85,18 @@ func aboutJobs(route string) bool {
 		}
 	}
 	return false
+}
+
+// linkToJob has the span of the request lead to the trace of the job that it has
+// changed, where both are sampled.
+func linkToJob(ctx context.Context, carried job.Trace) {
+	request := trace.SpanFromContext(ctx)
+	if !request.IsRecording() {
+		return
+	}
+	if of := remote(carried); of.IsSampled() {
+		request.AddLink(trace.Link{SpanContext: of, Attributes: []attribute.KeyValue{attrLink.String(linkJob)}})
+	}
 }
 
 // endSpan ends the span of the request, if there is one, with the status of the

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -79,5 +80,39 @@ func TestRequestsThatAreAboutJobsHaveSpans(t *testing.T) {
 			}
 			require.Equal(t, c.method, attributes["http.request.method"])
 		})
+	}
+}
+
+func TestTheSpanOfARequestThatChangesAJobLeadsToTheJobsTrace(t *testing.T) {
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0"
+	for path, state := range map[string]job.State{
+		"cancel": job.Queued, "hold": job.Created, "release": job.Created, "requeue": job.Dead,
+	} {
+		for carried, links := range map[string]int{parent + "1": 1, parent + "0": 0, "": 0} {
+			t.Run(path+" "+carried, func(t *testing.T) {
+				exporter := tracetest.NewInMemoryExporter()
+				provider := trace.NewTracerProvider(trace.WithSyncer(exporter))
+				defer func() { require.NoError(t, provider.Shutdown(context.Background())) }()
+				l := newLedger()
+				jobIn(state)(l)
+				for id, view := range l.jobs {
+					view.Trace.Parent = carried
+					l.jobs[id] = view
+				}
+				routes := api.New(api.Config{
+					Jobs: l, Operations: l, Log: slog.New(slog.DiscardHandler), Version: "test", Tracer: provider.Tracer(""),
+					MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: 10 * time.Second,
+				})
+				require.Equal(t, 200, send(routes, "POST", known+"/"+path, "").Code)
+				told := exporter.GetSpans()
+				require.Len(t, told, 1)
+				require.Len(t, told[0].Links, links)
+				for _, link := range told[0].Links {
+					require.Equal(t, "b7ad6b7169203331", link.SpanContext.SpanID().String())
+					require.Equal(t, "0af7651916cd43dd8448eb211c80319c", link.SpanContext.TraceID().String())
+					require.Equal(t, []attribute.KeyValue{attribute.String("job.link", "job")}, link.Attributes)
+				}
+			})
+		}
 	}
 }

@@ -1,9 +1,13 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"regexp"
 	"strings"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -36,6 +40,12 @@ func traceOf(header http.Header) job.Trace {
 	}
 	carried.Parent, carried.State = parent, state
 	return carried
+}
+
+// remote is the span that a job carries; an invalid one where it carries none.
+func remote(carried job.Trace) trace.SpanContext {
+	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(),
+		propagation.MapCarrier{"traceparent": carried.Parent, "tracestate": carried.State}))
 }
 
 // baggageOf returns the members of the baggage, as many from the first on as there

@@ -192,6 +192,12 @@ func (r *Runtime) Await(ctx context.Context, id job.ID) (job.View, error) {
 // by other means than a settlement.
 func (r *Runtime) JobEnded(id job.ID) { r.waiters.jobEnded(id) }
 
+// CanceledAtOnce has the trace of a job tell that a request has ended it while it
+// waited. The request asked the database for it at that time.
+func (r *Runtime) CanceledAtOnce(ctx context.Context, canceled job.View, asked time.Time) {
+	r.spans.Canceled(ctx, canceled, asked)
+}
+
 // Types returns every job type that is known, by name.
 func (r *Runtime) Types(ctx context.Context) ([]job.TypeSpec, error) {
 	return r.store.Types(ctx)

@@ -96,8 +96,6 @@ type detailRow struct {
 	Timeout        time.Duration
 	LastError      string
 	Worker         string
-	TraceParent    string
-	TraceState     string
 	LeaseWorker    *string
 	ClaimedAt      *time.Time
 	ExpiresAt      *time.Time
@@ -109,7 +107,7 @@ func (r detailRow) detail() job.Detail {
 		View: r.view(), Payload: r.Payload, Checkpoint: r.Checkpoint, IdempotencyKey: r.IdempotencyKey,
 		Tags: r.Tags, Priority: r.Priority, Charged: r.Attempt, MaxAttempts: r.MaxAttempts,
 		Interruptions: r.Interruptions, Crashes: r.Crashes, Fence: r.Fence, Timeout: r.Timeout, LastError: r.LastError,
-		Worker: r.Worker, Trace: traceContext(r.TraceParent, r.TraceState),
+		Worker: r.Worker,
 	}
 	if r.RunAt != nil {
 		detail.RunAt = *r.RunAt

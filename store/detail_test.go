@@ -37,6 +37,7 @@ func TestTheDetailOfARunningJob(t *testing.T) {
 	require.Len(t, got.Attempts, 1)
 	require.Equal(t, "at line 1", got.Attempts[0].Stack)
 	require.Equal(t, "it broke", got.Attempts[0].Error)
+	require.Equal(t, job.Trace{Parent: "00-1-2-01", State: "k=v"}, got.Trace)
 	got.View, got.Attempts = job.View{}, nil
 	require.WithinDuration(t, c.RunAt, got.RunAt, 0, "when the retry was due")
 	require.WithinDuration(t, c.ClaimedAt, got.Lease.ClaimedAt, 0)
@@ -45,7 +46,6 @@ func TestTheDetailOfARunningJob(t *testing.T) {
 		Payload: json.RawMessage(`{"n": 1}`), Checkpoint: json.RawMessage(`[2]`), IdempotencyKey: "key",
 		Tags: []string{"a", "b"}, Priority: 7, RunAt: got.RunAt, Charged: 2, MaxAttempts: 4, Fence: 2,
 		Timeout: 30 * time.Second, LastError: "it broke", Worker: worker,
-		Trace: job.Trace{Parent: "00-1-2-01", State: "k=v"},
 		Lease: &job.LeaseView{
 			Worker: worker, ClaimedAt: got.Lease.ClaimedAt, ExpiresAt: got.Lease.ExpiresAt, CancelRequested: true,
 		},

@@ -69,7 +69,8 @@ type listedRow struct {
 // snapshot, so that nothing can slip through between two pages.
 func listing(filter job.Filter) (sql string, args []any) {
 	const columns = `j.job_id, j.job_type, j.tenant, j.state::text as state, j.created_at, j.updated_at,
-        j.started_at, j.finished_at, j.progress::text as progress, j.result::text as result`
+        j.started_at, j.finished_at, j.progress::text as progress, j.result::text as result,
+        j.trace_parent, j.trace_state`
 	scan, order, args := scanOf(&filter)
 	args = append(args, filter.Limit+1)
 	limit := len(args)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -13,38 +14,41 @@ import (
 // list under its eyes.
 const cancelTries = 20
 
+// canceledAtOnce is what cancel.sql says it has done with a job that waited.
+const canceledAtOnce = "canceled"
+
 // Cancel cancels a job that waits, or asks the owner of a running one to stop
 // it. It returns the job as it is afterwards: still running in the latter
 // case. Canceling a canceled job is no error; a job that has succeeded or is
 // dead gives job.ErrWrongState. One that no list has as the ledger does cannot
 // be canceled, however often that is tried.
-func (s *Store) Cancel(ctx context.Context, id job.ID) (job.View, error) {
+func (s *Store) Cancel(ctx context.Context, id job.ID) (job.Cancellation, error) {
 	var before job.View
 	for range cancelTries {
 		rows, err := s.work.Query(ctx, cancelSQL, uuid(id))
 		if err != nil {
-			return job.View{}, translate("cancel", err)
+			return job.Cancellation{}, translate("cancel", err)
 		}
 		done, undone := pgx.CollectRows(rows, pgx.RowTo[string])
 		if undone != nil && !worthAnotherTry(undone) {
-			return job.View{}, translate("cancel", undone)
+			return job.Cancellation{}, translate("cancel", undone)
 		}
 		view, err := s.Get(ctx, id)
 		switch {
 		case err != nil:
-			return job.View{}, fmt.Errorf("cancel: %w", err)
+			return job.Cancellation{}, fmt.Errorf("cancel: %w", err)
 		case len(done) > 0 || view.State == job.Canceled:
-			return view, nil
+			return job.Cancellation{View: view, AtOnce: slices.Contains(done, canceledAtOnce)}, nil
 		case view.State.Final():
-			return job.View{}, fmt.Errorf("cancel a job that is %s: %w", view.State, job.ErrWrongState)
+			return job.Cancellation{}, fmt.Errorf("cancel a job that is %s: %w", view.State, job.ErrWrongState)
 		case undone == nil && view.State == before.State && view.UpdatedAt.Equal(before.UpdatedAt):
 			// It did not move, and yet was in no list.
-			return job.View{}, fmt.Errorf("cancel a job that is %s: no list has it as the ledger does; "+
+			return job.Cancellation{}, fmt.Errorf("cancel a job that is %s: no list has it as the ledger does; "+
 				"`orchestrator doctor` tells more", view.State)
 		}
 		before = view
 	}
-	return job.View{}, fmt.Errorf("cancel: the job moves too fast: %w", job.ErrUnavailable)
+	return job.Cancellation{}, fmt.Errorf("cancel: the job moves too fast: %w", job.ErrUnavailable)
 }
 
 // Release makes a held or scheduled job due now. A job in any other state than

@@ -39,7 +39,7 @@ func TestOperatorsVerbsInEveryState(t *testing.T) {
 		do    func(context.Context, job.ID) (job.View, error)
 		leads map[job.State]job.State // every other state refuses
 	}{
-		"cancel": {s.Cancel, map[job.State]job.State{
+		"cancel": {canceling(s), map[job.State]job.State{
 			job.Created: job.Canceled, job.Queued: job.Canceled, job.Retry: job.Canceled,
 			job.Running: job.Running, job.Canceled: job.Canceled,
 		}},
@@ -68,6 +68,43 @@ func TestOperatorsVerbsInEveryState(t *testing.T) {
 		_, err := verb.do(t.Context(), newID(t))
 		require.ErrorIs(t, err, job.ErrNotFound, name)
 	}
+}
+
+// canceling is Cancel as the other verbs are.
+func canceling(s *Store) func(context.Context, job.ID) (job.View, error) {
+	return func(ctx context.Context, id job.ID) (job.View, error) {
+		canceled, err := s.Cancel(ctx, id)
+		return canceled.View, err
+	}
+}
+
+func TestOnlyTheCancelThatEndsAJobSaysSo(t *testing.T) {
+	s := open(t)
+	for _, state := range []job.State{job.Created, job.Queued, job.Retry, job.Running, job.Canceled} {
+		id := inState(t, s, state)
+		first, err := s.Cancel(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, state != job.Running && state != job.Canceled, first.AtOnce, state)
+		again, err := s.Cancel(t.Context(), id)
+		require.NoError(t, err)
+		require.False(t, again.AtOnce, state)
+	}
+}
+
+func TestAJobIsSeenWithItsTrace(t *testing.T) {
+	s := open(t)
+	carried := job.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", State: "a=1", Baggage: "b=2"}
+	id := given(t, s, func(j *job.Submission) { j.Hold, j.Trace = true, carried })
+	require.Equal(t, carried, get(t, s, id).Trace)
+	page, err := s.List(t.Context(), job.Filter{Limit: 1})
+	require.NoError(t, err)
+	require.Equal(t, carried, page.Jobs[0].Trace)
+	canceled, err := s.Cancel(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, carried, canceled.Trace)
+	ended, err := s.Ended(t.Context(), []job.ID{id})
+	require.NoError(t, err)
+	require.Equal(t, carried, ended[0].Trace)
 }
 
 func TestACancelOfARunningJobIsLeftOnItsLease(t *testing.T) {

@@ -18,6 +18,9 @@ type viewRow struct {
 	FinishedAt *time.Time
 	Progress   []byte
 	Result     []byte
+
+	TraceParent string
+	TraceState  string
 }
 
 func (r viewRow) view() job.View {
@@ -25,7 +28,7 @@ func (r viewRow) view() job.View {
 		ID: r.JobID, Type: r.JobType, Tenant: r.Tenant, State: job.State(r.State),
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 		StartedAt: r.StartedAt, FinishedAt: r.FinishedAt,
-		Progress: r.Progress, Result: r.Result,
+		Progress: r.Progress, Result: r.Result, Trace: traceContext(r.TraceParent, r.TraceState),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/holdfast-jobs/holdfast/runtime"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -40,15 +41,19 @@ func (j jobs) Await(ctx context.Context, id job.ID) (job.View, error) {
 
 // Cancel asks the owner of a running job at once, not at its next heartbeat.
 func (j jobs) Cancel(ctx context.Context, id job.ID) (job.View, error) {
-	view, err := j.Store.Cancel(ctx, id)
+	asked := time.Now()
+	canceled, err := j.Store.Cancel(ctx, id)
 	switch {
 	case err != nil:
-	case view.State == job.Running:
+	case canceled.State == job.Running:
 		j.worker.CancelAsked()
-	case view.State == job.Canceled:
+	case canceled.State == job.Canceled:
 		j.worker.JobEnded(id)
 	}
-	return view, err
+	if canceled.AtOnce {
+		j.worker.CanceledAtOnce(ctx, canceled.View, asked)
+	}
+	return canceled.View, err
 }
 
 func (j jobs) Release(ctx context.Context, id job.ID) (job.View, error) {

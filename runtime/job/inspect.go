@@ -54,7 +54,6 @@ type Detail struct {
 	LastError string
 	// Worker is the last owner; empty when there was none.
 	Worker string
-	Trace  Trace
 	// Lease is nil unless the job is running.
 	Lease *LeaseView
 	// Attempts are those that have ended, oldest first.

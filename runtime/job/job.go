@@ -124,6 +124,15 @@ type View struct {
 	FinishedAt *time.Time
 	Progress   json.RawMessage
 	Result     json.RawMessage
+	// Trace is the context that the job carries.
+	Trace Trace
+}
+
+// Cancellation is what became of a cancel: the job as it is afterwards.
+type Cancellation struct {
+	View
+	// AtOnce says that the job waited, and that this very cancel ended it.
+	AtOnce bool
 }
 
 // Attempt is one finished run of a handler as the ledger remembers it.

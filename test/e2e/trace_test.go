@@ -29,6 +29,8 @@ var stories = map[string]func(t *testing.T, over string){
 	"its orchestrator sleeps and loses the lease":  leaseIsLost,
 	"its orchestrator cannot prove the lease":      leaseIsNotProven,
 	"a job is canceled while it runs":              isCanceled,
+	"a job is canceled before it starts":           isCanceledWhileItWaits,
+	"a job is held and released":                   isReleased,
 	"a job is requeued":                            isRequeued,
 	"a job is one of a batch":                      isOneOfABatch,
 	"a job is in the client's trace":               joinsTheClients,

@@ -131,10 +131,9 @@ func isCanceled(t *testing.T, over string) {
 		"job.outcome": "canceled", "job.state": "canceled", "job.attempt": int64(1),
 	})
 	require.NotContains(t, run.Attributes, "error.type")
-	asked := collector.Named(s.spans.Spans(), "POST /jobs/{id}/cancel")
-	require.Len(t, asked, 1)
-	require.Equal(t, id, asked[0].Attributes["job.id"])
-	require.False(t, run.Events[len(run.Events)-1].At.Before(asked[0].Start), "it was asked to stop when it had been asked for")
+	asked := s.leadsTo(t, "cancel", story)
+	require.Equal(t, id, asked.Attributes["job.id"])
+	require.False(t, run.Events[len(run.Events)-1].At.Before(asked.Start), "it was asked to stop when it had been asked for")
 }
 
 func isRequeued(t *testing.T, over string) {
@@ -144,10 +143,64 @@ func isRequeued(t *testing.T, over string) {
 	require.NoError(t, s.Call(t.Context(), http.MethodPost, "/jobs/"+id+"/requeue", nil, http.StatusOK, nil))
 	story := s.story(t, id, 2, "process TRACE")
 	require.Empty(t, collector.Named(story, "retry wait TRACE"), "it was dead")
+	s.leadsTo(t, "requeue", story)
 	runs := collector.Named(story, "process TRACE")
 	require.Equal(t, []collector.Link{{
 		Trace: runs[0].Trace, Span: runs[0].ID, Attributes: map[string]any{"job.link": "attempt before the requeue"},
 	}}, runs[1].Links)
+}
+
+// leadsTo returns the span of the one request that did so with a job, once it is
+// there. It leads to the story of the job.
+func (s *stage) leadsTo(t *testing.T, did string, story []collector.Span) collector.Span {
+	t.Helper()
+	var requests []collector.Span
+	s.awaitThat(t, func(all []collector.Span) bool {
+		requests = collector.Named(all, "POST /jobs/{id}/"+did)
+		return len(requests) > 0
+	})
+	require.Len(t, requests, 1)
+	send := collector.Named(story, "send TRACE")[0]
+	require.Equal(t, []collector.Link{{
+		Trace: send.Trace, Span: send.ID, Attributes: map[string]any{"job.link": "job"},
+	}}, requests[0].Links)
+	return requests[0]
+}
+
+func isCanceledWhileItWaits(t *testing.T, over string) {
+	s := traced(t, over)
+	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}, Hold: true})
+	for range 2 { // again is no error, and no other end
+		require.NoError(t, s.Call(t.Context(), http.MethodPost, "/jobs/"+id+"/cancel", nil, http.StatusOK, nil))
+	}
+	story := s.story(t, id, 1, "cancel TRACE")
+	require.Equal(t, "POST /jobs\n  send TRACE\n    cancel TRACE\n", collector.Tree(story, ""))
+	end := collector.Named(story, "cancel TRACE")[0]
+	require.False(t, end.Failed, "it is what was asked for")
+	require.Equal(t, map[string]any{
+		"job.id": id, "job.type": "TRACE", "job.tenant": "default", "job.state": "canceled",
+	}, end.Attributes)
+	require.NoError(t, s.ShutDown(t.Context()))
+	asked := collector.Named(s.spans.Spans(), "POST /jobs/{id}/cancel")
+	require.Len(t, asked, 2)
+	require.Equal(t, []collector.Link{{
+		Trace: asked[0].Trace, Span: asked[0].ID, Attributes: map[string]any{"job.link": "request"},
+	}}, end.Links)
+	require.False(t, end.Start.Before(asked[0].Start))
+	require.False(t, end.End.After(asked[0].End))
+	require.Len(t, collector.Named(s.spans.Spans(), "cancel TRACE"), 1)
+}
+
+func isReleased(t *testing.T, over string) {
+	s := traced(t, over)
+	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}, Hold: true})
+	for _, did := range []string{"hold", "release"} {
+		require.NoError(t, s.Call(t.Context(), http.MethodPost, "/jobs/"+id+"/"+did, nil, http.StatusOK, nil))
+	}
+	story := s.story(t, id, 1, "process TRACE")
+	require.Equal(t, jobtrace.AtOnce, collector.Tree(story, ""))
+	s.leadsTo(t, "hold", story)
+	s.leadsTo(t, "release", story)
 }
 
 // isALetter is what a user sees first: the handler that comes with Holdfast tells

@@ -38,6 +38,7 @@ type Submission struct {
 	IdempotencyKey string `json:"idempotencyKey,omitempty"`
 	MaxAttempts    int    `json:"maxAttempts,omitempty"`
 	Timeout        string `json:"timeout,omitempty"`
+	Hold           bool   `json:"hold,omitempty"`
 }
 
 // Submit submits a job and returns its id.

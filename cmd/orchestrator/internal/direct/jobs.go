@@ -79,15 +79,15 @@ func (j *Jobs) Await(ctx context.Context, id job.ID) (job.View, error) {
 
 // Cancel tells the owner of a running job.
 func (j *Jobs) Cancel(ctx context.Context, id job.ID) (job.View, error) {
-	view, err := j.Store.Cancel(ctx, id)
+	canceled, err := j.Store.Cancel(ctx, id)
 	switch {
 	case err != nil:
-	case view.State == job.Running:
+	case canceled.State == job.Running:
 		j.hints.tell(ctx, job.CancelAsked)
-	case view.State == job.Canceled:
+	case canceled.State == job.Canceled:
 		j.hints.tell(ctx, job.JobsEnded)
 	}
-	return view, err
+	return canceled.View, err
 }
 
 // Release tells the claimers.
