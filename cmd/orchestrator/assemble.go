@@ -46,8 +46,8 @@ type assembly struct {
 	// it gives up at once.
 	run func(ctx, abort context.Context) error
 	// close frees what run did not. It is called once run has returned, or
-	// was given up.
-	close func()
+	// was given up. When abort ends, it waits for nothing more.
+	close func(abort context.Context)
 }
 
 // assembler builds an assembly on a database whose schema is up to date.
@@ -98,8 +98,8 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 		closeTracing(traces, log)
 		return nil, err
 	}
-	parts := &assembly{close: func() {
-		closePlugins(handlers, log)
+	parts := &assembly{close: func(abort context.Context) {
+		closePlugins(abort, handlers, log)
 		ledger.Close()
 		closeTracing(traces, log)
 	}}
@@ -128,7 +128,7 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 		}))
 	}
 	if err != nil {
-		parts.close()
+		parts.close(ctx)
 		return nil, err
 	}
 	parts.jobs = jobs{Store: ledger, worker: worker, config: cfg.Jobs}
@@ -194,10 +194,12 @@ func awaitPlugins(ctx context.Context, handlers *host.Host) {
 	}
 }
 
-func closePlugins(handlers *host.Host, log *slog.Logger) {
-	ctx, cancel := context.WithTimeout(context.Background(), closePluginsWithin)
+func closePlugins(abort context.Context, handlers *host.Host, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(abort, closePluginsWithin)
 	defer cancel()
-	if err := handlers.Close(ctx); err != nil {
+	closed := make(chan error, 1)
+	go func() { closed <- handlers.Close(ctx) }()
+	if err := await(abort, closed); err != nil {
 		log.Warn("plugins were not closed in good order", "error", err)
 	}
 }

@@ -22,7 +22,7 @@ func TestTheAssemblyIsMeasured(t *testing.T) {
 	url := databaseURL(storetest.URL(t))
 	parts, err := assemble(t.Context(), cfg, url, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	defer parts.close()
+	defer parts.close(t.Context())
 	ctx, drain := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- parts.run(ctx, t.Context()) }()
@@ -63,7 +63,7 @@ func TestWhatTheConfigurationSaysOfATypesCommitHolds(t *testing.T) {
 	cfg.Jobs.Types = map[string]typeConfig{"QUICK": {Commit: &quick}}
 	parts, err := assemble(t.Context(), cfg, databaseURL(url), nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	defer parts.close()
+	defer parts.close(t.Context())
 
 	submission := func(jobType string) job.Submission {
 		id, err := uuid.NewV7()

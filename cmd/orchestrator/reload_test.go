@@ -23,7 +23,7 @@ func reloading(t *testing.T, directory string, starting func()) (*serving, <-cha
 			jobs:   pingable{},
 			run:    func(ctx, _ context.Context) error { <-ctx.Done(); return nil },
 			reload: func(cfg config) error { reloaded <- cfg; return nil },
-			close:  func() { close(closed) },
+			close:  func(context.Context) { close(closed) },
 		}, nil
 	})
 	t.Cleanup(func() {

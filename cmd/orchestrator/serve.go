@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -65,7 +66,7 @@ func (p *program) serve(parent context.Context) error {
 		return err
 	}
 	defer db.close()
-	defer parts.close()
+	defer func() { parts.close(abort) }()
 
 	stopping, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -148,22 +149,30 @@ func work(
 	return failure
 }
 
-// awaitRun waits for the worker to drain, or not much longer than it was told
-// to give up.
+// awaitRun waits for the worker to drain. One that was told to give up has failed
+// for that reason.
 func awaitRun(giveUp context.Context, ran <-chan error) error {
-	var err error
-	select {
-	case err = <-ran:
-	case <-giveUp.Done():
-		late, cancel := context.WithTimeout(context.WithoutCancel(giveUp), giveUpWithin)
-		defer cancel()
-		select {
-		case err = <-ran:
-		case <-late.Done():
-		}
-	}
+	err := await(giveUp, ran)
 	if giveUp.Err() != nil {
 		return context.Cause(giveUp)
 	}
 	return err
+}
+
+// await waits for an end, or not much longer than it was told to give up, which is
+// the error then.
+func await(giveUp context.Context, ended <-chan error) error {
+	select {
+	case err := <-ended:
+		return err
+	case <-giveUp.Done():
+	}
+	late := time.NewTimer(giveUpWithin)
+	defer late.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-late.C:
+		return context.Cause(giveUp)
+	}
 }

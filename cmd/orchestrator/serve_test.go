@@ -83,7 +83,7 @@ func serve(t *testing.T, run func(ctx, abort context.Context) error, args ...str
 func serveIn(t *testing.T, directory string, run func(ctx, abort context.Context) error, args ...string) *serving {
 	t.Helper()
 	return serveAssembled(t, directory, func(closed chan struct{}) (*assembly, error) {
-		return &assembly{jobs: pingable{}, run: run, close: func() { close(closed) }}, nil
+		return &assembly{jobs: pingable{}, run: run, close: func(context.Context) { close(closed) }}, nil
 	}, args...)
 }
 
@@ -171,6 +171,22 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 			require.Equal(t, 130, s.exit(t))
 		})
 	}
+}
+
+// Something of a handler hangs, and nobody can end it.
+func TestASecondSignalWhileHandlersAreClosedStopsAtOnce(t *testing.T) {
+	closing := make(chan struct{})
+	s := serveAssembled(t, t.TempDir(), func(chan struct{}) (*assembly, error) {
+		return &assembly{jobs: pingable{}, run: untilDrained, close: func(abort context.Context) {
+			close(closing)
+			_ = await(abort, nil)
+		}}, nil
+	})
+	s.log.await(t, "listening")
+	signalSelf(t, syscall.SIGTERM)
+	<-closing
+	signalSelf(t, syscall.SIGTERM)
+	s.exit(t)
 }
 
 func TestServeEndsWithItsWorker(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
@@ -224,8 +225,10 @@ func (h *Host) claimTypes(f *fleet) {
 
 // Close asks every process to finish what it has and leave, and kills those that
 // still run when the context ends; their attempts are reported as given back. It
-// returns when every process is gone and everything is reported. Closing again
-// waits for the same end. Its error says that the socket directory is still there.
+// returns when every process is gone and everything is reported, or with an error
+// when that is not so closeWithin after the context's end: whatever holds it up
+// cannot be ended by us. Closing again waits for the same end. Any other error says
+// that the socket directory is still there.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	first := !h.closing
@@ -237,9 +240,24 @@ func (h *Host) Close(ctx context.Context) error {
 	}
 	stop := context.AfterFunc(ctx, h.kill)
 	defer stop()
-	<-h.closed
-	return h.closeErr
+	select {
+	case <-h.closed:
+		return h.closeErr
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(closeWithin)
+	defer late.Stop()
+	select {
+	case <-h.closed:
+		return h.closeErr
+	case <-late.C:
+		return fmt.Errorf("not everything of the plugins is gone %s after it was killed", closeWithin)
+	}
 }
+
+// closeWithin is how long Close waits for what it has killed: for a process that
+// the kernel cannot interrupt, and a little for the reports.
+const closeWithin = reapPatience + 2*time.Second
 
 func (h *Host) finishClosing() {
 	h.slots.Wait()

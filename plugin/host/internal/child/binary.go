@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // ErrReplaced says that nothing was started, for what was pinned is gone.
@@ -34,7 +35,7 @@ type Binary struct {
 
 // Pin opens the file and takes its digest.
 func Pin(path string) (*Binary, error) {
-	file, err := os.Open(path)
+	file, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
@@ -84,12 +85,30 @@ func Unchanged(a, b os.FileInfo) bool {
 
 // Digest returns the SHA-256 of a file's content in hex.
 func Digest(path string) (string, error) {
-	file, err := os.Open(path)
+	file, err := openRegular(path)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = file.Close() }()
 	return digest(file)
+}
+
+// openRegular opens a regular file, and nothing else: a pipe would be waited for,
+// and a device read for ever.
+func openRegular(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a file", path)
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
 }
 
 // digest reads without moving the file's offset, which holders share.

@@ -1,0 +1,70 @@
+package host
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// What is no regular file could be waited for, or read, for ever: by the one
+// goroutine that does everything for the plugin.
+func TestWhatIsNoFileUnderThePathHoldsUpNobody(t *testing.T) {
+	for name, put := range map[string]func(path string) error{
+		"a pipe":   func(path string) error { return syscall.Mkfifo(path, 0o755) },
+		"a device": func(path string) error { return os.Symlink("/dev/zero", path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVersioned(t)
+			v.install("-version", "1")
+			h := startHost(t, nil, v.config())
+			h.awaitUp("plugin", 1)
+			require.NoError(t, os.Remove(v.path))
+			require.NoError(t, put(v.path))
+			f := h.fleet("plugin")
+			for range 10 { // orders of the conductor come between its looks at the file
+				looked := make(chan struct{})
+				require.True(t, f.order(func() { close(looked) }))
+				select {
+				case <-looked:
+				case <-time.After(5 * time.Second):
+					t.Fatal("the conductor hangs")
+				}
+				time.Sleep(f.settings.WatchPeriod)
+			}
+			swap := h.swap(false)
+			require.Equal(t, job.SwapRefused, swap.Result)
+			require.Equal(t, v.path+" is not a file", swap.Reason)
+
+			v.install("-version", "2")
+			require.Equal(t, job.SwapPromoted, h.awaitSwap(&swap).Result)
+			require.Equal(t, "2", h.status("plugin").Version)
+		})
+	}
+}
+
+func TestClosingDoesNotWaitForeverForWhatCannotBeKilled(t *testing.T) {
+	dir := socketDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		settings := testSettings(dir, t.Output())
+		settings.Log, settings.Cgroup = slog.New(slog.DiscardHandler), CgroupNone
+		h, err := Start(t.Context(), settings, nil)
+		require.NoError(t, err)
+		hung := make(chan struct{})
+		h.slots.Go(func() { <-hung })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begun := time.Now()
+		require.ErrorContains(t, h.Close(ctx), "not everything of the plugins is gone 12s after it was killed")
+		require.Equal(t, time.Second+closeWithin, time.Since(begun))
+		close(hung)
+		require.NoError(t, h.Close(ctx))
+	})
+}
