@@ -1,8 +1,11 @@
 package tracing
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,10 +24,16 @@ const (
 	// the process is killed, and others miss it as their parent; with less, a job
 	// alone costs a request for each of its spans.
 	gatherFor = 10 * time.Millisecond
-	// sendWithin bounds a try to send, with the library's repetitions.
+	// sendWithin bounds a try to send.
 	sendWithin = 10 * time.Second
-	// complainEvery is how often it is logged, at most, that spans were lost.
-	complainEvery = time.Minute
+	// keepFor is how long a batch is sent again and again; what the collector takes
+	// later than that is of little use, and others wait behind it.
+	keepFor = 2 * time.Minute
+	// firstPause and maxPause bound the time between two tries, which doubles.
+	firstPause = 500 * time.Millisecond
+	maxPause   = 5 * time.Second
+	// maxAsked bounds the pause that a collector asks for.
+	maxAsked = time.Minute
 )
 
 // queue sends spans in batches. Whoever ends a span never waits: what does not
@@ -32,26 +41,37 @@ const (
 type queue struct {
 	exporter sdk.SpanExporter
 	counts   *counts
-	log      *slog.Logger
+	secrets  secrets
 	waiting  chan sdk.ReadOnlySpan
 	flush    chan chan struct{}
 
-	closing  chan struct{}
-	close    sync.Once
-	closed   atomic.Bool
-	ended    chan struct{}
-	sending  context.Context // ends when sending is no longer worth a try
-	giveUp   context.CancelFunc
-	complain time.Time // when it may be logged again
+	// ending keeps spans that end from getting behind the last that is sent.
+	ending  sync.RWMutex
+	closed  bool
+	closing chan struct{}
+	ended   chan struct{}
+	sending context.Context // ends when sending is no longer worth a try
+	giveUp  context.CancelFunc
+
+	// Those of the goroutine that sends.
+	failure                   error         // of the last try
+	pause                     time.Duration // before the last try; zero after success
+	unsent, warned, overflown complaint
+	overflow                  atomic.Int64 // spans that are still to be told by overflown
 }
+
+var errNoTime = errors.New("there was no time left")
 
 var _ sdk.SpanProcessor = (*queue)(nil)
 
-func newQueue(exporter sdk.SpanExporter, counts *counts, log *slog.Logger) *queue {
+func newQueue(exporter sdk.SpanExporter, counts *counts, log *slog.Logger, secrets secrets) *queue {
 	q := &queue{
-		exporter: exporter, counts: counts, log: log,
+		exporter: exporter, counts: counts, secrets: secrets,
 		waiting: make(chan sdk.ReadOnlySpan, queueSpans), flush: make(chan chan struct{}),
 		closing: make(chan struct{}), ended: make(chan struct{}),
+		unsent:    complaint{log: log, message: "spans could not be sent; jobs go on"},
+		warned:    complaint{log: log, message: "the collector complains of spans; jobs go on"},
+		overflown: complaint{log: log, message: "spans were dropped, because too many wait for the collector; jobs go on"},
 	}
 	q.sending, q.giveUp = context.WithCancel(context.Background())
 	go q.run()
@@ -66,14 +86,18 @@ func (q *queue) OnEnd(span sdk.ReadOnlySpan) {
 	if !span.SpanContext().IsSampled() {
 		return
 	}
-	if !q.closed.Load() {
-		select {
-		case q.waiting <- span:
-			return
-		default:
-		}
+	q.ending.RLock()
+	defer q.ending.RUnlock()
+	if q.closed {
+		q.counts.dropped(1, droppedUnsent)
+		return
 	}
-	q.counts.dropped(1, droppedFull)
+	select {
+	case q.waiting <- span:
+	default:
+		q.counts.dropped(1, droppedFull)
+		q.overflow.Add(1)
+	}
 }
 
 func (q *queue) run() {
@@ -81,6 +105,7 @@ func (q *queue) run() {
 	batch := make([]sdk.ReadOnlySpan, 0, sendSpans)
 	gather := time.NewTimer(gatherFor)
 	defer gather.Stop()
+	defer q.tellRest()
 	send := func() {
 		q.send(batch)
 		clear(batch)
@@ -117,21 +142,89 @@ func (q *queue) run() {
 	}
 }
 
+// send sends a batch until the collector has taken or refused it, or it has
+// become old. What is lost is counted.
 func (q *queue) send(batch []sdk.ReadOnlySpan) {
 	if len(batch) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(q.sending, sendWithin)
-	defer cancel()
-	err := q.exporter.ExportSpans(ctx, batch)
-	if err == nil {
-		q.counts.exported(len(batch))
-		return
+	for began := time.Now(); ; {
+		said, err := q.try(batch)
+		q.tellOverflow()
+		if err == nil {
+			q.pause = 0
+			q.taken(len(batch), said)
+			return
+		}
+		if !said.again || q.last() || time.Since(began) >= keepFor {
+			q.counts.dropped(len(batch), droppedUnsent)
+			q.unsent.of(int64(len(batch)), q.secrets.fit(err.Error()))
+			return
+		}
+		q.unsent.of(0, q.secrets.fit(err.Error()))
+		q.rest(said.pause)
 	}
-	q.counts.dropped(len(batch), droppedUnsent)
-	if now := time.Now(); now.After(q.complain) {
-		q.complain = now.Add(complainEvery)
-		q.log.Warn("spans could not be sent; jobs go on", slog.Int("spans", len(batch)), slog.Any("error", err))
+}
+
+func (q *queue) try(batch []sdk.ReadOnlySpan) (answer, error) {
+	if q.sending.Err() != nil {
+		return answer{}, cmp.Or(q.failure, errNoTime)
+	}
+	var said answer
+	ctx, cancel := context.WithTimeout(listen(q.sending, &said), sendWithin)
+	defer cancel()
+	q.failure = q.exporter.ExportSpans(ctx, batch)
+	return said, q.failure
+}
+
+// taken counts a batch that the collector took, be it in part.
+func (q *queue) taken(spans int, said answer) {
+	rejected := min(max(said.rejected, 0), spans)
+	q.counts.exported(spans - rejected)
+	if rejected > 0 {
+		q.counts.dropped(rejected, droppedUnsent)
+	}
+	if rejected > 0 || said.warning != "" {
+		q.warned.of(int64(rejected), q.secrets.fit(said.warning))
+	}
+}
+
+// last reports whether there is no time for another try. What else waits is not
+// sent then either: a collector that takes nothing is not to hold up the end.
+func (q *queue) last() bool {
+	select {
+	case <-q.closing:
+		q.giveUp()
+		return true
+	default:
+		return q.sending.Err() != nil
+	}
+}
+
+// rest lets the collector be, for as long as it asks for and the longer the more
+// often it has failed, or until the queue is closed. Spans wait meanwhile.
+func (q *queue) rest(asked time.Duration) {
+	q.pause = min(max(2*q.pause, firstPause), maxPause)
+	spread := q.pause/2 + rand.N(q.pause/2) // so that not all orchestrators come at once
+	timer := time.NewTimer(max(spread, min(asked, maxAsked)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-q.closing:
+	}
+}
+
+func (q *queue) tellOverflow() {
+	if n := q.overflow.Swap(0); n > 0 {
+		q.overflown.of(n, "")
+	}
+}
+
+// tellRest logs what has not been logged when the queue ends.
+func (q *queue) tellRest() {
+	q.overflown.spans += q.overflow.Swap(0)
+	for _, c := range []*complaint{&q.unsent, &q.warned, &q.overflown} {
+		c.rest()
 	}
 }
 
@@ -156,8 +249,12 @@ func (q *queue) ForceFlush(ctx context.Context) error {
 // Shutdown implements the SDK's SpanProcessor. What has not been sent when the
 // context ends is dropped.
 func (q *queue) Shutdown(ctx context.Context) error {
-	q.closed.Store(true)
-	q.close.Do(func() { close(q.closing) })
+	q.ending.Lock()
+	if !q.closed {
+		q.closed = true
+		close(q.closing)
+	}
+	q.ending.Unlock()
 	stop := context.AfterFunc(ctx, q.giveUp)
 	defer stop()
 	<-q.ended

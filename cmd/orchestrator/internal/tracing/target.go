@@ -1,14 +1,8 @@
 package tracing
 
 import (
-	"context"
 	"fmt"
 	"strings"
-
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
-	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
 // The protocols that spans are sent by.
@@ -125,30 +119,6 @@ func (t Target) usualProtocol(getenv func(string) string) string {
 		return protocol
 	}
 	return HTTP
-}
-
-// exporter does not wait for the collector. Where the environment has the
-// endpoint, the library reads all of its variables by itself; others, such as
-// for certificates and timeouts, count in any case.
-func (t Target) exporter(ctx context.Context) (sdk.SpanExporter, error) {
-	if t.Protocol == GRPC {
-		options := []otlptracegrpc.Option{}
-		if t.Endpoint != "" {
-			options = append(options, otlptracegrpc.WithEndpointURL(t.Endpoint))
-		}
-		if len(t.Headers) > 0 {
-			options = append(options, otlptracegrpc.WithHeaders(t.Headers))
-		}
-		return otlptrace.New(ctx, otlptracegrpc.NewClient(options...))
-	}
-	options := []otlptracehttp.Option{}
-	if t.Endpoint != "" {
-		options = append(options, otlptracehttp.WithEndpointURL(withPath(t.Endpoint)))
-	}
-	if len(t.Headers) > 0 {
-		options = append(options, otlptracehttp.WithHeaders(t.Headers))
-	}
-	return otlptrace.New(ctx, otlptracehttp.NewClient(options...))
 }
 
 // TracesEndpoint is the URL that spans are sent to, as OTEL_EXPORTER_OTLP_TRACES_ENDPOINT

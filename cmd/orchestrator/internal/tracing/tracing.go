@@ -34,8 +34,8 @@ type Config struct {
 
 // Tracing is where the spans of one process go. A nil one has no tracer.
 type Tracing struct {
-	provider *sdk.TracerProvider
-	tracer   trace.Tracer
+	queue  *queue
+	tracer trace.Tracer
 }
 
 // Start makes a Tracing, or returns nil when there is no target. It does not
@@ -69,14 +69,15 @@ func Start(ctx context.Context, c Config) (*Tracing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tracing: %w", err)
 	}
+	queue := newQueue(exporter, counts, c.Log, secretsOf(c.Headers))
 	provider := sdk.NewTracerProvider(
 		sdk.WithResource(about),
 		sdk.WithIDGenerator(spans.IDs{}),
 		sdk.WithSampler(sampler{sdk.ParentBased(sdk.TraceIDRatioBased(c.Ratio))}),
-		sdk.WithSpanProcessor(newQueue(exporter, counts, c.Log)),
+		sdk.WithSpanProcessor(queue),
 	)
 	tracer := provider.Tracer("github.com/holdfast-jobs/holdfast", trace.WithInstrumentationVersion(c.Version))
-	return &Tracing{provider: provider, tracer: tracer}, nil
+	return &Tracing{queue: queue, tracer: tracer}, nil
 }
 
 // Tracer makes spans; nil for none.
@@ -87,12 +88,13 @@ func (t *Tracing) Tracer() trace.Tracer {
 	return t.tracer
 }
 
-// Close sends what has gathered and ends, at the latest when the context does.
+// Close sends what has gathered and ends, at the latest when the context does. What
+// ends later is counted as dropped: a provider that is shut down would forget it.
 func (t *Tracing) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
-	return t.provider.Shutdown(ctx)
+	return t.queue.Shutdown(ctx)
 }
 
 // sampler also samples traces that begin on behalf of a request which is sampled.

@@ -1,0 +1,102 @@
+package tracing
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+)
+
+// connectWithin bounds the making of a connection.
+const connectWithin = 5 * time.Second
+
+// reconnect has gRPC try again soon: its own pauses grow to two minutes, in which a
+// collector that is back would not be noticed.
+var reconnect = grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: time.Second, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 5 * time.Second},
+	MinConnectTimeout: connectWithin,
+}
+
+// exporter does not wait for the collector, and sends each batch once: the queue
+// repeats. Where the environment has the endpoint, the library reads it by itself;
+// other variables, such as for certificates and timeouts, count in any case.
+func (t Target) exporter(ctx context.Context) (sdk.SpanExporter, error) {
+	trusted, err := certificates(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	if t.Protocol == GRPC {
+		return otlptrace.New(ctx, t.grpcClient())
+	}
+	transport := &http.Transport{
+		Proxy:             http.ProxyFromEnvironment,
+		DialContext:       (&net.Dialer{Timeout: connectWithin}).DialContext,
+		ForceAttemptHTTP2: true, TLSClientConfig: trusted, TLSHandshakeTimeout: connectWithin, IdleConnTimeout: 90 * time.Second,
+	}
+	timeout, err := requestWithin(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	options := []otlptracehttp.Option{
+		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: false}),
+		otlptracehttp.WithHTTPClient(&http.Client{Transport: overHTTP{transport}, Timeout: timeout}),
+	}
+	if t.Endpoint != "" {
+		options = append(options, otlptracehttp.WithEndpointURL(withPath(t.Endpoint)))
+	}
+	if len(t.Headers) > 0 {
+		options = append(options, otlptracehttp.WithHeaders(t.Headers))
+	}
+	exporter, err := otlptrace.New(ctx, otlptracehttp.NewClient(options...))
+	return httpExporter{exporter, transport}, err
+}
+
+func (t Target) grpcClient(dial ...grpc.DialOption) otlptrace.Client {
+	options := []otlptracegrpc.Option{
+		otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{Enabled: false}),
+		otlptracegrpc.WithDialOption(append(dial, grpc.WithConnectParams(reconnect), grpc.WithUnaryInterceptor(overGRPC))...),
+	}
+	if t.Endpoint != "" {
+		options = append(options, otlptracegrpc.WithEndpointURL(t.Endpoint))
+	}
+	if len(t.Headers) > 0 {
+		options = append(options, otlptracegrpc.WithHeaders(t.Headers))
+	}
+	return otlptracegrpc.NewClient(options...)
+}
+
+// requestWithin is how long a request may take by OpenTelemetry's variables, in
+// milliseconds there; zero, for no bound but that of the queue, when they are not set.
+func requestWithin(getenv func(string) string) (time.Duration, error) {
+	name, text := firstOf(getenv, "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT")
+	if text == "" {
+		return 0, nil
+	}
+	ms, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %q is no number of milliseconds", name, text)
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}
+
+// httpExporter closes its connections when it ends.
+type httpExporter struct {
+	sdk.SpanExporter
+	transport *http.Transport
+}
+
+// Shutdown implements the SDK's SpanExporter.
+func (e httpExporter) Shutdown(ctx context.Context) error {
+	defer e.transport.CloseIdleConnections()
+	return e.SpanExporter.Shutdown(ctx)
+}
