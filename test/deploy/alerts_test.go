@@ -104,6 +104,12 @@ var occasions = map[string]map[string]occasion{
 		"keeps failing": {[]string{`holdfast_plugin_broken{plugin="mail", instance="a:8080"} 0 1 1`}, "The plugin mail on a:8080 keeps failing"},
 		"came up again": {[]string{`holdfast_plugin_broken{plugin="mail", instance="a:8080"} 1 1 0`}, ""},
 	},
+	"HoldfastSpansDropped": {
+		"the collector is gone": {[]string{`holdfast_spans_dropped_total{instance="a:8080", reason="not_sent"} 0x5 512x3`}, "Spans of a:8080 were dropped (not_sent)"},
+		"long ago":              {[]string{`holdfast_spans_dropped_total{instance="a:8080", reason="queue_full"} 0 512x20`}, ""},
+		"all were taken":        {[]string{`holdfast_spans_dropped_total{instance="a:8080", reason="not_sent"} 0x8`, `holdfast_spans_sent_total{instance="a:8080"} 0+512x8`}, ""},
+		"restart":               {[]string{`holdfast_spans_dropped_total{instance="a:8080", reason="not_sent"} 512x5 0x5`}, ""},
+	},
 	"HoldfastSnapshotOld": {
 		"eleven minutes and on": {[]string{`holdfast_snapshot_age_seconds 0+60x16`}, "for 16m"},
 		"a long report":         {[]string{`holdfast_snapshot_age_seconds 0+60x14 0`}, ""},
