@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -86,19 +85,10 @@ func (s *service) detail(ctx context.Context, in *jobInput) (*detailOutput, erro
 		return nil, s.fail(ctx, err)
 	}
 	body := detailOf(detail)
-	if s.traceLink != "" && sampled(detail.Trace) {
+	if s.traceLink != "" && remote(detail.Trace).IsSampled() {
 		body.TraceURL = strings.ReplaceAll(s.traceLink, "{trace_id}", body.TraceID)
 	}
 	return &detailOutput{Body: body}, nil
-}
-
-// sampled reports whether the spans of the trace are kept.
-func sampled(carried job.Trace) bool {
-	if !traceparent.MatchString(carried.Parent) {
-		return false
-	}
-	flags, err := strconv.ParseUint(carried.Parent[53:], 16, 8)
-	return err == nil && flags&1 == 1
 }
 
 func detailOf(d job.Detail) JobDetail {

@@ -83,6 +83,37 @@ func TestRequestsThatAreAboutJobsHaveSpans(t *testing.T) {
 	}
 }
 
+func TestARequestIsInTheTraceThatItsJobsCarry(t *testing.T) {
+	const ids = "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331"
+	for _, headers := range [][]string{
+		{},
+		{"traceparent: 00-" + ids + "-01"},
+		{"traceparent: 00-" + ids + "-ff"},
+		{"traceparent: 00-" + ids + "-01-more"},
+		{"traceparent: cc-" + ids + "-01-more"},
+		{"traceparent: cc-" + ids + "-01more"},
+		{"traceparent: ff-" + ids + "-01"},
+		{"traceparent: 00-" + ids + "-01", "traceparent: 00-" + ids + "-01"},
+	} {
+		exporter := tracetest.NewInMemoryExporter()
+		provider := trace.NewTracerProvider(trace.WithSyncer(exporter))
+		l := newLedger()
+		routes := api.New(api.Config{
+			Jobs: l, Operations: l, Log: slog.New(slog.DiscardHandler), Version: "test", Tracer: provider.Tracer(""),
+			MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: 10 * time.Second,
+		})
+		require.Equal(t, 202, send(routes, "POST", "/jobs", minimal, headers...).Code)
+		told := exporter.GetSpans()
+		require.Len(t, told, 1)
+		joined := ""
+		if parent := told[0].Parent; parent.IsValid() {
+			joined = "00-" + parent.TraceID().String() + "-" + parent.SpanID().String() + "-" + parent.TraceFlags().String()
+		}
+		require.Equal(t, l.submitted[0].Trace.Parent, joined, headers)
+		require.NoError(t, provider.Shutdown(t.Context()))
+	}
+}
+
 func TestTheSpanOfARequestThatChangesAJobLeadsToTheJobsTrace(t *testing.T) {
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0"
 	for path, state := range map[string]job.State{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"go.opentelemetry.io/otel/propagation"
@@ -12,12 +13,12 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// traceparent is the W3C header's version 00. Later versions may carry more,
-// and are not passed on to handlers that would not know them.
-var traceparent = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
+// traceparent is the W3C header: version, trace, span, flags. Later versions than 00
+// may have more behind them.
+var traceparent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32}-[0-9a-f]{16})-([0-9a-f]{2})(-.*)?$`)
 
-// tracestate is printable ASCII: a list of key=value members.
-var tracestate = regexp.MustCompile(`^[\x20-\x7e]{1,512}$`)
+// maxState bounds the tracestate, in bytes.
+const maxState = 512
 
 // maxBaggage bounds what is kept of a client's baggage, in bytes.
 const maxBaggage = 1024
@@ -25,20 +26,38 @@ const maxBaggage = 1024
 // baggageMember is name=value, perhaps with properties, in printable ASCII.
 var baggageMember = regexp.MustCompile(`^[\x21-\x7e]+ *= *[\x20-\x7e]*$`)
 
-// traceOf returns the trace context of the request and its baggage. A malformed
-// context is none: the standard has a receiver ignore it and start anew.
+// traceOf returns the trace context of the request and its baggage.
 func traceOf(header http.Header) job.Trace {
-	carried := job.Trace{Baggage: baggageOf(header)}
-	parent := strings.TrimSpace(header.Get("traceparent"))
-	if len(header.Values("traceparent")) != 1 || !traceparent.MatchString(parent) ||
-		parent[3:35] == strings.Repeat("0", 32) || parent[36:52] == strings.Repeat("0", 16) {
-		return carried
+	carried := contextOf(header)
+	carried.Baggage = baggageOf(header)
+	return carried
+}
+
+// contextOf returns the trace context of the request, as of version 00: what later
+// versions have besides is theirs alone. A malformed one is none: the standard has a
+// receiver ignore it and start anew.
+func contextOf(header http.Header) job.Trace {
+	sent := header.Values("traceparent")
+	if len(sent) != 1 {
+		return job.Trace{}
 	}
-	state := strings.Join(header.Values("tracestate"), ",")
-	if !tracestate.MatchString(state) || !strings.Contains(state, "=") {
-		state = ""
+	fields := traceparent.FindStringSubmatch(strings.TrimSpace(sent[0]))
+	if fields == nil || fields[1] == "ff" || fields[1] == "00" && fields[4] != "" {
+		return job.Trace{}
 	}
-	carried.Parent, carried.State = parent, state
+	flags, err := strconv.ParseUint(fields[3], 16, 8)
+	if err != nil {
+		return job.Trace{}
+	}
+	known := trace.TraceFlags(flags) & (trace.FlagsSampled | trace.FlagsRandom)
+	carried := job.Trace{Parent: "00-" + fields[2] + "-" + known.String()}
+	if !remote(carried).IsValid() { // an id of zeros
+		return job.Trace{}
+	}
+	if state := strings.Join(header.Values("tracestate"), ","); len(state) <= maxState {
+		carried.State = state
+		carried.State = remote(carried).TraceState().String() // empty when it is malformed
+	}
 	return carried
 }
 

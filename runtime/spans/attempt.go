@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// maxEvents bounds what is kept of an attempt. All checkpoints are counted.
+// maxEvents bounds what is kept of an attempt. All checkpoints that come are counted:
+// on their way, later ones replace those before them.
 const maxEvents = 32
 
 // Attempt gathers what is to be told of an attempt, and tells it when its end

@@ -52,7 +52,7 @@ func Attributes() []attribute.Key {
 
 // The events of spans.
 const (
-	// EventCheckpoint: the handler saved a checkpoint.
+	// EventCheckpoint: a checkpoint came from the handler.
 	EventCheckpoint = "job.checkpoint"
 	// EventCancelRequested: the handler was asked to stop, for its job is to be
 	// canceled.

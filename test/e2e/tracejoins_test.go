@@ -93,14 +93,16 @@ func joinsTheClients(t *testing.T, over string) {
 func isNotSampled(t *testing.T, over string) {
 	s := traced(t, over, "tracing.link=http://localhost:16686/trace/{trace_id}")
 	unsampled := "00-" + clientTrace + "-" + clientSpan + "-00"
-	s.Header = http.Header{"Traceparent": {unsampled}, "Tracestate": {"vendor=blue"}}
-	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 1}})
-	ended := await(t, s.Orchestrator, id, "COMPLETED")
-	var given struct{ Traceparent, Tracestate, Baggage string }
-	require.NoError(t, json.Unmarshal(ended.Result, &given))
-	require.Equal(t, unsampled, given.Traceparent)
-	require.Equal(t, "vendor=blue", given.Tracestate)
-	require.Equal(t, whereabouts{TraceID: clientTrace}, s.whereabouts(t, id), "nothing of ours is to be seen there")
+	for _, sent := range []string{unsampled, "cc" + unsampled[2:] + "-of-the-future"} {
+		s.Header = http.Header{"Traceparent": {sent}, "Tracestate": {"vendor=blue"}}
+		id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 1}})
+		ended := await(t, s.Orchestrator, id, "COMPLETED")
+		var given struct{ Traceparent, Tracestate, Baggage string }
+		require.NoError(t, json.Unmarshal(ended.Result, &given))
+		require.Equal(t, unsampled, given.Traceparent)
+		require.Equal(t, "vendor=blue", given.Tracestate)
+		require.Equal(t, whereabouts{TraceID: clientTrace}, s.whereabouts(t, id), "nothing of ours is to be seen there")
+	}
 	s.Header = nil
 	other := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})
 	s.story(t, other, 1, "process TRACE")
