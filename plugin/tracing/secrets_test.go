@@ -37,6 +37,9 @@ func TestNothingSecretIsOnStandardError(t *testing.T) {
 	defer refusing.Close()
 	for name, c := range map[string]struct{ endpoint, headers, told string }{
 		"a header with a colon": {refusing.URL, "Authorization: Bearer s3cret", "OTEL_EXPORTER_OTLP_HEADERS: write name=value"},
+		"a colon, and a value with an end like that of base64": {
+			refusing.URL, "Authorization: Basic s3cret==", "OTEL_EXPORTER_OTLP_HEADERS: write name=value",
+		},
 		"a stray escape":        {refusing.URL, "authorization=Basic s3cret%", "OTEL_EXPORTER_OTLP_HEADERS: write name=value"},
 		"a password":            {"http://user:s3cret@collector:4 318", "", "OTEL_EXPORTER_OTLP_ENDPOINT is no URL"},
 		"an address":            {"127.0.0.1:4317", "", "OTEL_EXPORTER_OTLP_ENDPOINT is no URL"},
@@ -65,4 +68,19 @@ func TestAttributesThatCannotBeReadCostOnlyThemselves(t *testing.T) {
 	}))
 	require.JSONEq(t, "true", string(h.Run(t.Context(), job()).Result))
 	drain(t, h)
+}
+
+// The library reads variables that others win over, and logs what it cannot read.
+func TestAVariableThatDoesNotCountIsNotOnStandardError(t *testing.T) {
+	if os.Getenv("HOLDFAST_TEST_CHILD") != "" {
+		h := plugintest.Start(t, tracing.Setup(), plugin.Handle("LOOK", func(context.Context, plugin.Job[any]) error { return nil }))
+		drain(t, h)
+		return
+	}
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	child.Env = append(os.Environ(), "HOLDFAST_TEST_CHILD=1", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1",
+		"OTEL_EXPORTER_OTLP_TRACES_HEADERS=x-token=fine", "OTEL_EXPORTER_OTLP_HEADERS=Authorization: Bearer s3cret")
+	out, err := child.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NotContains(t, string(out), "s3cret")
 }

@@ -38,8 +38,9 @@ func checkVariables() error {
 		if strings.TrimSpace(pair) == "" {
 			continue
 		}
-		_, escaped, found := strings.Cut(pair, "=")
-		if _, err := url.PathUnescape(escaped); !found || err != nil {
+		header, escaped, found := strings.Cut(pair, "=")
+		header = strings.TrimSpace(header)
+		if _, err := url.PathUnescape(escaped); !found || err != nil || header == "" || strings.ContainsAny(header, " \t:") {
 			return fmt.Errorf("%s: write name=value, parted by commas, and %%25 for a %%", name)
 		}
 	}
