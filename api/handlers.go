@@ -148,7 +148,8 @@ func (s *service) addHandlers(routes huma.API) {
 		OperationID: "swap-handler", Method: http.MethodPost, Path: "/debug/handlers/{name}/swap",
 		Summary: "Replace a handler by what its file is now",
 		Description: "As when the file has changed: the new version starts beside the old one, is compared and tried, and is " +
-			"promoted or rolled back. Answers 200 when that is decided, whatever it is, and 202 when it takes longer than a request may.",
+			"promoted or rolled back. Answers 200 when that is decided, whatever it is, 202 when it takes longer than a request may, and 503 " +
+			"when another swap takes as long: then nothing comes of this one.",
 		Tags:      []string{"Operation"},
 		Responses: swapAnswers(routes),
 	})), func(ctx context.Context, in *swapInput) (*swapOutput, error) {
@@ -159,7 +160,7 @@ func (s *service) addHandlers(routes huma.API) {
 		OperationID: "restart-handler", Method: http.MethodPost, Path: "/debug/handlers/{name}/restart",
 		Summary: "Replace a handler's processes by others of the same version",
 		Description: "The new ones start before the old ones finish what they have. Answers 200 when they serve or have failed to start, " +
-			"and 202 when it takes longer than a request may.",
+			"202 when it takes longer than a request may, and 503 when another swap takes as long: then nothing comes of this one.",
 		Tags:      []string{"Operation"},
 		Responses: swapAnswers(routes),
 	})), func(ctx context.Context, in *handlerInput) (*swapOutput, error) {
@@ -218,8 +219,8 @@ func (s *service) swapped(ctx context.Context, name string, do func(name string)
 	if err == nil {
 		return &swapOutput{Status: http.StatusOK, Body: swapOf(swap)}, nil
 	}
-	if p, lost := s.find(name); lost == nil && p.LastSwap != nil && errors.Is(err, context.DeadlineExceeded) {
-		return &swapOutput{Status: http.StatusAccepted, Body: swapOf(*p.LastSwap)}, nil
+	if errors.Is(err, context.DeadlineExceeded) && !swap.BegunAt.IsZero() {
+		return &swapOutput{Status: http.StatusAccepted, Body: swapOf(swap)}, nil
 	}
 	return nil, s.failHandler(ctx, err)
 }
@@ -249,7 +250,7 @@ func (s *service) failHandler(ctx context.Context, err error) error {
 		return problem(http.StatusNotFound, "this orchestrator has no handler of that name")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return huma.ErrorWithHeaders(
-			problem(http.StatusServiceUnavailable, "the handler is being replaced; try again"),
+			problem(http.StatusServiceUnavailable, "another swap of the handler is under way; try again when it has ended"),
 			http.Header{"Retry-After": {retryAfterSeconds}})
 	}
 	s.log.WarnContext(ctx, "handler not enabled", "error", err)

@@ -140,8 +140,19 @@ func TestAHandlerThatIsNotThereOrCannotIsAnAnswer(t *testing.T) {
 	p.err = context.DeadlineExceeded
 	status, _ = do("POST", "/debug/handlers/idle/disable")
 	require.Equal(t, 503, status)
-	p.status[0].LastSwap.EndedAt, p.status[0].LastSwap.Result = time.Time{}, ""
+	p.swap.EndedAt, p.swap.Result = time.Time{}, ""
 	status, body = do("POST", "/debug/handlers/shop%2Fmail/swap")
 	require.Equal(t, 202, status, body)
 	require.NotContains(t, body, "endedAt")
+}
+
+func TestASwapThatHasNotBegunIsNotAnsweredWithAnother(t *testing.T) {
+	p := somePlugins()
+	p.status[0].LastSwap.EndedAt, p.status[0].LastSwap.Result = time.Time{}, ""
+	p.swap, p.err = job.PluginSwap{}, context.DeadlineExceeded
+	for _, action := range []string{"swap", "restart"} {
+		status, body := withPlugins(t, p)("POST", "/debug/handlers/shop%2Fmail/"+action)
+		require.Equal(t, 503, status, body)
+		require.Contains(t, body, "another swap of the handler is under way")
+	}
 }

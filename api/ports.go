@@ -80,7 +80,9 @@ type Plugins interface {
 	// Status describes every one, in the order of configuration.
 	Status() []job.PluginStatus
 	// Swap replaces the version that serves by what the file is now, and
-	// returns how that went; with force, whatever becomes of jobs.
+	// returns how that went; with force, whatever becomes of jobs. When the
+	// context is done before, the swap is as far as it has come, and goes on;
+	// an empty one has not begun, and never will.
 	Swap(ctx context.Context, name string, force bool) (job.PluginSwap, error)
 	// Restart replaces the processes by others of the same version.
 	Restart(ctx context.Context, name string) (job.PluginSwap, error)

@@ -122,15 +122,16 @@ func (f *fleet) reconfigure(config Config) {
 	f.swap(plan{trigger: job.SwapByConfig, config: config})
 }
 
-// restart replaces the version that serves by itself.
-func (f *fleet) restart() job.PluginSwap {
+// restart is the plan to replace the version that serves by itself.
+func (f *fleet) restart() plan {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	g := f.current
-	f.mu.Unlock()
-	if g.role != serving {
-		return f.swap(plan{trigger: job.SwapByRestart, config: g.config})
+	p := plan{trigger: job.SwapByRestart, config: g.config}
+	if g.role == serving {
+		p.binary = g.binary.Share()
 	}
-	return f.swap(plan{trigger: job.SwapByRestart, config: g.config, binary: g.binary.Share()})
+	return p
 }
 
 // disable stops the plugin. Its conductor does it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -12,14 +13,15 @@ var errDisabling = errors.New("the plugin was disabled")
 
 // Swap puts what stands under the plugin's path in the place of the version that
 // serves, as when the file has changed; with force, whatever the manifest says.
-// It returns how that went. When ctx ends before, it returns an error, and the
-// swap goes on. A name that no plugin has is job.ErrNoPlugin, here and below.
+// It returns how that went. When ctx ends before, it returns ctx's error: with the
+// swap as far as it has come, if it has begun, and it goes on; with an empty one if
+// it was waiting behind another, and nothing comes of it. A name that no plugin has
+// is job.ErrNoPlugin, here and below.
 func (h *Host) Swap(ctx context.Context, name string, force bool) (job.PluginSwap, error) {
-	return h.ordered(ctx, name, func(f *fleet) job.PluginSwap {
+	return h.ordered(ctx, name, func(f *fleet) plan {
 		f.mu.Lock()
-		config := f.config
-		f.mu.Unlock()
-		return f.swap(plan{trigger: job.SwapByRequest, config: config, force: force})
+		defer f.mu.Unlock()
+		return plan{trigger: job.SwapByRequest, config: f.config, force: force}
 	})
 }
 
@@ -29,18 +31,41 @@ func (h *Host) Restart(ctx context.Context, name string) (job.PluginSwap, error)
 	return h.ordered(ctx, name, (*fleet).restart)
 }
 
-func (h *Host) ordered(ctx context.Context, name string, do func(*fleet) job.PluginSwap) (job.PluginSwap, error) {
-	done := make(chan job.PluginSwap, 1)
+// ordered has the conductor make a plan and carry it out, unless ctx ends before it
+// comes to that.
+func (h *Host) ordered(ctx context.Context, name string, design func(*fleet) plan) (job.PluginSwap, error) {
+	begun, done := make(chan job.PluginSwap, 1), make(chan job.PluginSwap, 1)
+	var decided atomic.Bool // that it begins, or that it never does
 	f := h.roster.Load().byName[name]
-	if f == nil || !f.order(func() { done <- do(f) }) {
+	if f == nil || !f.order(func() {
+		if decided.CompareAndSwap(false, true) {
+			p := design(f)
+			p.begun = begun
+			done <- f.swap(p)
+		}
+	}) {
 		return job.PluginSwap{}, fmt.Errorf("plugin %s: %w", name, job.ErrNoPlugin)
 	}
 	select {
 	case s := <-done:
 		return s, nil
 	case <-ctx.Done():
-		return job.PluginSwap{}, fmt.Errorf("plugin %s: the swap is still under way: %w", name, ctx.Err())
 	}
+	if decided.CompareAndSwap(false, true) {
+		return job.PluginSwap{}, fmt.Errorf("plugin %s: another swap is under way: %w", name, ctx.Err())
+	}
+	return f.sinceBegun(<-begun), fmt.Errorf("plugin %s: the swap is still under way: %w", name, ctx.Err())
+}
+
+// sinceBegun is the swap as far as it has come, or as it began if another one has
+// begun since.
+func (f *fleet) sinceBegun(s job.PluginSwap) job.PluginSwap {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lastSwap.BegunAt.Equal(s.BegunAt) {
+		return *f.lastSwap
+	}
+	return s
 }
 
 // Disable lets the plugin finish what it has and stops its processes. Nothing of

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -78,6 +79,25 @@ func TestDisablingBreaksASwapOff(t *testing.T) {
 	require.Equal(t, job.SwapAbandoned, last.Result)
 	require.Equal(t, "the plugin was disabled", last.Reason)
 	h.eventually(func() bool { return len(processesOf(h.dir)) == 0 }, "no process is left")
+}
+
+func TestWhoWaitsNoLongerIsToldOfItsOwnSwap(t *testing.T) {
+	h, _ := onTrial(t, time.Minute)
+	waiting, giveUp := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer giveUp()
+	for _, do := range []func() (job.PluginSwap, error){
+		func() (job.PluginSwap, error) { return h.Swap(waiting, "plugin", false) },
+		func() (job.PluginSwap, error) { return h.Restart(waiting, "plugin") },
+	} {
+		swap, err := do()
+		require.ErrorContains(t, err, "another swap is under way")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Zero(t, swap)
+	}
+	require.NoError(t, h.Disable(t.Context(), "plugin"))
+	ended := h.status("plugin").LastSwap
+	require.NoError(t, h.Enable(t.Context(), "plugin")) // after all that was ordered before
+	require.Equal(t, ended, h.status("plugin").LastSwap, "nothing comes of what was given up before it began")
 }
 
 func TestReloadStartsStopsAndReplaces(t *testing.T) {

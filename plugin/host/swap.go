@@ -22,6 +22,8 @@ type plan struct {
 	force bool
 	// reason is why, for SwapByFailure.
 	reason string
+	// begun gets the swap when it begins; nil when nobody asks.
+	begun chan<- job.PluginSwap
 }
 
 // Why a new version does not serve. Anything else is a fault of its own, for
@@ -84,6 +86,9 @@ func (f *fleet) beginSwap(p plan, breakOff context.CancelCauseFunc) job.PluginSw
 	f.breakOff = breakOff
 	s := job.PluginSwap{Trigger: p.trigger, From: f.servedLocked(), BegunAt: time.Now()}
 	f.lastSwap = &s
+	if p.begun != nil {
+		p.begun <- s
+	}
 	return s
 }
 

@@ -204,8 +204,10 @@ func TestAVersionOnTrialGetsItsShare(t *testing.T) {
 	v.install("-version", "2")
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
+	var begun job.PluginSwap
 	go func() {
-		_, err := h.Swap(ctx, "plugin", false)
+		var err error
+		begun, err = h.Swap(ctx, "plugin", false)
 		ended <- err
 	}()
 	h.eventually(func() bool {
@@ -227,6 +229,7 @@ func TestAVersionOnTrialGetsItsShare(t *testing.T) {
 
 	cancel()
 	require.ErrorContains(t, <-ended, "the swap is still under way")
+	require.Equal(t, *h.status("plugin").LastSwap, begun)
 	require.NotNil(t, h.status("plugin").Candidate, "who waits no longer does not end it")
 }
 

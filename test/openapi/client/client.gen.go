@@ -1212,7 +1212,7 @@ type ClientInterface interface {
 
 	// RestartHandler Replace a handler's processes by others of the same version
 	//
-	// The new ones start before the old ones finish what they have. Answers 200 when they serve or have failed to start, and 202 when it takes longer than a request may.
+	// The new ones start before the old ones finish what they have. Answers 200 when they serve or have failed to start, 202 when it takes longer than a request may, and 503 when another swap takes as long: then nothing comes of this one.
 	//
 	// Needs the scope operate.
 	//
@@ -1221,7 +1221,7 @@ type ClientInterface interface {
 
 	// SwapHandler Replace a handler by what its file is now
 	//
-	// As when the file has changed: the new version starts beside the old one, is compared and tried, and is promoted or rolled back. Answers 200 when that is decided, whatever it is, and 202 when it takes longer than a request may.
+	// As when the file has changed: the new version starts beside the old one, is compared and tried, and is promoted or rolled back. Answers 200 when that is decided, whatever it is, 202 when it takes longer than a request may, and 503 when another swap takes as long: then nothing comes of this one.
 	//
 	// Needs the scope operate.
 	//
@@ -1524,7 +1524,7 @@ func (c *Client) EnableHandler(ctx context.Context, name string, reqEditors ...R
 
 // RestartHandler Replace a handler's processes by others of the same version
 //
-// The new ones start before the old ones finish what they have. Answers 200 when they serve or have failed to start, and 202 when it takes longer than a request may.
+// The new ones start before the old ones finish what they have. Answers 200 when they serve or have failed to start, 202 when it takes longer than a request may, and 503 when another swap takes as long: then nothing comes of this one.
 //
 // Needs the scope operate.
 //
@@ -1543,7 +1543,7 @@ func (c *Client) RestartHandler(ctx context.Context, name string, reqEditors ...
 
 // SwapHandler Replace a handler by what its file is now
 //
-// As when the file has changed: the new version starts beside the old one, is compared and tried, and is promoted or rolled back. Answers 200 when that is decided, whatever it is, and 202 when it takes longer than a request may.
+// As when the file has changed: the new version starts beside the old one, is compared and tried, and is promoted or rolled back. Answers 200 when that is decided, whatever it is, 202 when it takes longer than a request may, and 503 when another swap takes as long: then nothing comes of this one.
 //
 // Needs the scope operate.
 //
@@ -3235,7 +3235,7 @@ type ClientWithResponsesInterface interface {
 
 	// RestartHandlerWithResponse Replace a handler's processes by others of the same version
 	//
-	// The new ones start before the old ones finish what they have. Answers 200 when they serve or have failed to start, and 202 when it takes longer than a request may.
+	// The new ones start before the old ones finish what they have. Answers 200 when they serve or have failed to start, 202 when it takes longer than a request may, and 503 when another swap takes as long: then nothing comes of this one.
 	//
 	// Needs the scope operate.
 	//
@@ -3246,7 +3246,7 @@ type ClientWithResponsesInterface interface {
 
 	// SwapHandlerWithResponse Replace a handler by what its file is now
 	//
-	// As when the file has changed: the new version starts beside the old one, is compared and tried, and is promoted or rolled back. Answers 200 when that is decided, whatever it is, and 202 when it takes longer than a request may.
+	// As when the file has changed: the new version starts beside the old one, is compared and tried, and is promoted or rolled back. Answers 200 when that is decided, whatever it is, 202 when it takes longer than a request may, and 503 when another swap takes as long: then nothing comes of this one.
 	//
 	// Needs the scope operate.
 	//
@@ -6498,7 +6498,7 @@ func (c *ClientWithResponses) EnableHandlerWithResponse(ctx context.Context, nam
 
 // RestartHandlerWithResponse Replace a handler's processes by others of the same version
 //
-// The new ones start before the old ones finish what they have. Answers 200 when they serve or have failed to start, and 202 when it takes longer than a request may.
+// The new ones start before the old ones finish what they have. Answers 200 when they serve or have failed to start, 202 when it takes longer than a request may, and 503 when another swap takes as long: then nothing comes of this one.
 //
 // Needs the scope operate.
 //
@@ -6515,7 +6515,7 @@ func (c *ClientWithResponses) RestartHandlerWithResponse(ctx context.Context, na
 
 // SwapHandlerWithResponse Replace a handler by what its file is now
 //
-// As when the file has changed: the new version starts beside the old one, is compared and tried, and is promoted or rolled back. Answers 200 when that is decided, whatever it is, and 202 when it takes longer than a request may.
+// As when the file has changed: the new version starts beside the old one, is compared and tried, and is promoted or rolled back. Answers 200 when that is decided, whatever it is, 202 when it takes longer than a request may, and 503 when another swap takes as long: then nothing comes of this one.
 //
 // Needs the scope operate.
 //

@@ -2,21 +2,16 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
-
-// swapPoll is how often a swap that takes long is asked after.
-const swapPoll = 500 * time.Millisecond
 
 func (p *Program) handlersCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -86,93 +81,6 @@ func (p *Program) handlersActCommand(action, short, long string) *cobra.Command 
 		}
 		return present(s, answer, func(h client.Handler) error { return s.showHandlers([]client.Handler{h}) })
 	})
-}
-
-// swapHandler begins a swap and waits for its end.
-func (s *session) swapHandler(ctx context.Context, name, action string, query url.Values) error {
-	answer, err := s.OnHandler(ctx, name, action, query)
-	if err != nil {
-		return err
-	}
-	var swap client.HandlerSwap
-	if err := answer.Into(&swap); err != nil {
-		return err
-	}
-	if swap.Result == "" {
-		s.notes.Print("The new version is on trial; this command may be broken off, the trial goes on.\n")
-		if answer, err = s.awaitSwap(ctx, name, swap.BegunAt); err == nil {
-			err = answer.Into(&swap)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := present(s, answer, s.showSwap); err != nil {
-		return err
-	}
-	if swap.Result != client.Promoted {
-		return Exit{CodeFound}
-	}
-	return nil
-}
-
-// awaitSwap asks until the swap that began then has ended.
-func (s *session) awaitSwap(ctx context.Context, name string, begunAt time.Time) (client.Answer, error) {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(swapPoll):
-		}
-		answer, err := s.lastSwap(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		var swap client.HandlerSwap
-		if err := answer.Into(&swap); err != nil {
-			return nil, err
-		}
-		switch {
-		case !swap.BegunAt.Equal(begunAt):
-			return nil, fmt.Errorf("handler %s: another swap has begun, or the orchestrator has started again, before this one was seen to end", name)
-		case swap.Result != "":
-			return answer, nil
-		}
-	}
-}
-
-func (s *session) lastSwap(ctx context.Context, name string) (client.Answer, error) {
-	answer, err := s.Handlers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var found struct {
-		Handlers []struct {
-			Name     string
-			LastSwap json.RawMessage
-		}
-	}
-	if err := answer.Into(&found); err != nil {
-		return nil, err
-	}
-	for _, h := range found.Handlers {
-		if h.Name == name && h.LastSwap != nil {
-			return client.Answer(h.LastSwap), nil
-		}
-	}
-	return client.Answer("{}"), nil
-}
-
-func (s *session) showSwap(swap client.HandlerSwap) error {
-	fields := show.NewFields(s.out)
-	fields.Add("from", show.Text(versionText(swap.From)))
-	fields.Add("to", show.Text(versionText(swap.To)))
-	fields.Add("result", resultCell(swap.Result))
-	fields.Add("reason", show.Text(swap.Reason))
-	if swap.EndedAt != nil {
-		fields.Add("took", show.Text(show.Age(swap.EndedAt.Sub(swap.BegunAt))))
-	}
-	return fields.Flush()
 }
 
 func (s *session) showHandlers(handlers []client.Handler) error {

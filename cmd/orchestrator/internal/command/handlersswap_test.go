@@ -1,0 +1,58 @@
+package command
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// inTurn gives one answer after the other, the last one again and again, and no
+// other to what is asked in the meantime.
+func inTurn(asked string, answers ...func(http.ResponseWriter)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method+" "+r.URL.Path != asked {
+			_, _ = io.WriteString(w, `{"handlers":[{"name":"mail","lastSwap":`+promoted+`}]}`)
+			return
+		}
+		answers[0](w)
+		if len(answers) > 1 {
+			answers = answers[1:]
+		}
+	}
+}
+
+func TestASwapBehindAnotherIsAskedForAgain(t *testing.T) {
+	for _, action := range []string{"swap", "restart"} {
+		behind := func(w http.ResponseWriter) {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, `{"status":503,"detail":"another swap of the handler is under way; try again when it has ended"}`)
+		}
+		begun := func(w http.ResponseWriter) { _, _ = io.WriteString(w, promoted) }
+		f := &fake{handler: inTurn("POST /debug/handlers/mail/"+action, behind, behind, begun)}
+		out, notes, err := f.run(t, "handlers", action, "mail")
+		require.NoError(t, err)
+		require.Contains(t, out, "promoted")
+		require.Equal(t, 1, strings.Count(notes, "another swap of the handler is under way"), notes)
+	}
+}
+
+func TestASwapThatTakesLongIsFollowedToItsEnd(t *testing.T) {
+	for action, said := range map[string]string{
+		"swap":    "The new version is started and tried; this command may be broken off, the swap goes on.\n",
+		"restart": "The new processes are not all up; this command may be broken off, the swap goes on.\n",
+	} {
+		underWay := strings.Replace(promoted, `,"endedAt":"2026-02-20T11:59:51Z","result":"promoted"`, "", 1)
+		f := &fake{handler: inTurn("POST /debug/handlers/mail/"+action, func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusAccepted)
+			_, _ = io.WriteString(w, underWay)
+		})}
+		out, notes, err := f.run(t, "handlers", action, "mail")
+		require.NoError(t, err)
+		require.Contains(t, out, "promoted")
+		require.Equal(t, said, notes)
+	}
+}
