@@ -89,10 +89,14 @@ func (a *Attempt) tellQueueWait(until time.Time, s *job.Settlement) {
 	span.End(trace.WithTimestamp(until))
 }
 
+// processAttributes is how many a process span has at the most. It is told of each
+// job, and its list is not to grow on the way.
+const processAttributes = 20
+
 // tellProcess tells of the handler's run.
 func (a *Attempt) tellProcess(s *job.Settlement) {
 	span := a.start("process "+a.job.jobType, trace.SpanKindConsumer, a.began, a.own.SpanID(), a.link()...)
-	about := append(make([]attribute.KeyValue, 0, 20), a.attributes()...) // room for all: it is told of each job
+	about := append(make([]attribute.KeyValue, 0, processAttributes), a.attributes()...)
 	about = append(about, messaging("process", "process", a.job.jobType)...)
 	about = append(about, attrMessage.String(a.job.JobID.String()), attrMaxAttempts.Int(a.job.maxAttempts),
 		attrOutcome.String(string(s.Kind)), attrState.String(string(s.To)))
