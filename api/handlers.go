@@ -15,22 +15,23 @@ import (
 // Handler is a handler plugin of the orchestrator that is asked.
 type Handler struct {
 	HandlerVersion
-	Name      string            `json:"name"`
-	Path      string            `json:"path" doc:"Of the binary, as it is configured."`
-	State     job.PluginState   `json:"state" enum:"starting,up,broken,disabled" doc:"One that is broken keeps failing and is launched only now and then."`
-	JobTypes  []string          `json:"jobTypes" nullable:"false" doc:"What it serves, or served last."`
-	PIDs      []int             `json:"pids" nullable:"false" doc:"The processes that serve."`
-	Processes int               `json:"processes" doc:"How many processes there should be."`
-	Running   int               `json:"running" doc:"Attempts in the processes that serve."`
-	Free      int               `json:"free" doc:"How many more these can take."`
-	Alone     int               `json:"alone" doc:"Attempts that have a process of their own, or wait for it."`
-	Draining  int               `json:"draining" doc:"Attempts that go on in versions that were replaced."`
-	Restarts  int               `json:"restarts" doc:"Launches that failed and processes that ended, since the orchestrator started."`
-	Crashes   int               `json:"crashes" doc:"The processes among them that died."`
-	LastError string            `json:"lastError,omitempty"`
-	Limits    []Enforcement     `json:"limits" nullable:"false" doc:"How each limit that is configured is enforced on this machine."`
-	Candidate *HandlerCandidate `json:"candidate,omitempty" doc:"The version that is to follow; absent while there is none."`
-	LastSwap  *HandlerSwap      `json:"lastSwap,omitempty" doc:"How a version was last replaced, or is; absent before the first time."`
+	Name       string            `json:"name"`
+	Path       string            `json:"path" doc:"Of the binary, as it is configured."`
+	State      job.PluginState   `json:"state" enum:"starting,up,broken,disabled" doc:"One that is broken keeps failing and is launched only now and then."`
+	JobTypes   []string          `json:"jobTypes" nullable:"false" doc:"What it serves, or served last."`
+	PIDs       []int             `json:"pids" nullable:"false" doc:"The processes that serve."`
+	Processes  int               `json:"processes" doc:"How many processes there should be."`
+	Running    int               `json:"running" doc:"Attempts in the processes that serve."`
+	Free       int               `json:"free" doc:"How many more these can take."`
+	Alone      int               `json:"alone" doc:"Attempts that have a process of their own, or wait for it."`
+	Draining   int               `json:"draining" doc:"Attempts that go on in versions that were replaced."`
+	Restarts   int               `json:"restarts" doc:"Launches that failed and processes that ended, since the orchestrator started."`
+	Crashes    int               `json:"crashes" doc:"The processes among them that died."`
+	LastError  string            `json:"lastError,omitempty"`
+	PassedOver string            `json:"passedOver,omitempty" doc:"Why what stands under the path does not serve, and is not tried: it is no file, or was rolled back or refused before the handler was enabled. Absent when there is nothing to say."`
+	Limits     []Enforcement     `json:"limits" nullable:"false" doc:"How each limit that is configured is enforced on this machine."`
+	Candidate  *HandlerCandidate `json:"candidate,omitempty" doc:"The version that is to follow; absent while there is none."`
+	LastSwap   *HandlerSwap      `json:"lastSwap,omitempty" doc:"How a version was last replaced, or is; absent before the first time."`
 }
 
 // Enforcement says how one limit of a handler is enforced.
@@ -72,7 +73,7 @@ func handlerOf(p job.PluginStatus) Handler {
 		HandlerVersion: versionOf(p.PluginVersion), Name: p.Name, Path: p.Path, State: p.State,
 		JobTypes: append([]string{}, p.Types...), PIDs: append([]int{}, p.PIDs...), Processes: p.Processes,
 		Running: p.InFlight, Free: p.Free, Alone: p.Alone, Draining: p.Draining,
-		Restarts: p.Restarts, Crashes: p.Crashes, LastError: p.LastError,
+		Restarts: p.Restarts, Crashes: p.Crashes, LastError: p.LastError, PassedOver: p.PassedOver,
 		Limits: make([]Enforcement, 0, len(p.Limits)),
 	}
 	for _, l := range p.Limits {
@@ -130,6 +131,12 @@ type swapInput struct {
 	Force bool   `query:"force" doc:"Replace it even if there are jobs that the new version could not do."`
 }
 
+type enableInput struct {
+	query
+	Name  string `path:"name" doc:"The handler's name, percent-encoded."`
+	Force bool   `query:"force" doc:"Take its file as it is, also when that was rolled back or refused before."`
+}
+
 func (s *service) addHandlers(routes huma.API) {
 	huma.Register(routes, acrossTenants(scoped(guard.Operate, huma.Operation{
 		OperationID: "list-handlers", Method: http.MethodGet, Path: "/debug/handlers",
@@ -173,14 +180,19 @@ func (s *service) addHandlers(routes huma.API) {
 		Description: "It finishes what it has and starts nothing more; its jobs stay queued. It stays so until it is enabled or this " +
 			"orchestrator starts again.",
 		Tags: []string{"Operation"},
-	})), s.onHandler(func(ctx context.Context, name string) error { return s.plugins.Disable(ctx, name) }))
+	})), func(ctx context.Context, in *handlerInput) (*handlerOutput, error) {
+		return s.operated(ctx, in.decoded(in.Name), func(name string) error { return s.plugins.Disable(ctx, name) })
+	})
 
 	huma.Register(routes, acrossTenants(scoped(guard.Operate, huma.Operation{
 		OperationID: "enable-handler", Method: http.MethodPost, Path: "/debug/handlers/{name}/enable",
-		Summary:     "Start a handler that was disabled",
-		Description: "What its file is now serves. One that is not disabled is left as it is.",
-		Tags:        []string{"Operation"},
-	})), s.onHandler(func(ctx context.Context, name string) error { return s.plugins.Enable(ctx, name) }))
+		Summary: "Start a handler that was disabled",
+		Description: "What its file is now serves; but when that was rolled back or refused, the version that served before, and " +
+			"passedOver says so. If that one is not there any more, the answer is 409. One that is not disabled is left as it is.",
+		Tags: []string{"Operation"},
+	})), func(ctx context.Context, in *enableInput) (*handlerOutput, error) {
+		return s.operated(ctx, in.decoded(in.Name), func(name string) error { return s.plugins.Enable(ctx, name, in.Force) })
+	})
 }
 
 // swapAnswers are the two successes of a swap.
@@ -225,22 +237,19 @@ func (s *service) swapped(ctx context.Context, name string, do func(name string)
 	return nil, s.failHandler(ctx, err)
 }
 
-func (s *service) onHandler(do func(ctx context.Context, name string) error) func(context.Context, *handlerInput) (*handlerOutput, error) {
-	return func(ctx context.Context, in *handlerInput) (*handlerOutput, error) {
-		name := in.decoded(in.Name)
-		_, err := s.find(name)
-		if err == nil {
-			err = do(ctx, name)
-		}
-		var p job.PluginStatus
-		if err == nil {
-			p, err = s.find(name)
-		}
-		if err != nil {
-			return nil, s.failHandler(ctx, err)
-		}
-		return &handlerOutput{Body: handlerOf(p)}, nil
+func (s *service) operated(ctx context.Context, name string, do func(name string) error) (*handlerOutput, error) {
+	_, err := s.find(name)
+	if err == nil {
+		err = do(name)
 	}
+	var p job.PluginStatus
+	if err == nil {
+		p, err = s.find(name)
+	}
+	if err != nil {
+		return nil, s.failHandler(ctx, err)
+	}
+	return &handlerOutput{Body: handlerOf(p)}, nil
 }
 
 // failHandler translates an error of Plugins. Those who get it may see the reason.

@@ -41,8 +41,10 @@ func (p *plugins) Disable(_ context.Context, name string) error {
 	return p.err
 }
 
-func (p *plugins) Enable(_ context.Context, name string) error {
-	p.asked = "enable " + name
+func (p *plugins) Enable(_ context.Context, name string, force bool) error {
+	if p.asked = "enable " + name; force {
+		p.asked += " by force"
+	}
 	return p.err
 }
 
@@ -58,7 +60,7 @@ func somePlugins() *plugins {
 			Limits:    []job.Enforcement{{Limit: "memory", By: "rlimit", Gap: "each by itself"}},
 			Candidate: &job.PluginCandidate{PluginVersion: now, State: job.CandidateOnTrial, PIDs: []int{8}, InFlight: 1, Ended: 9, Failed: 2},
 		},
-		{Name: "idle", Path: "/bin/idle", State: job.PluginDisabled},
+		{Name: "idle", Path: "/bin/idle", State: job.PluginDisabled, PassedOver: "it is gone"},
 	}}
 }
 
@@ -86,7 +88,7 @@ func TestHandlersAreShown(t *testing.T) {
 			"lastSwap":{"trigger":"file","from":{"version":"1","sha256":"aa"},"to":{"version":"2","sha256":"bb"},
 				"begunAt":"2026-02-20T00:02:03.000456Z","endedAt":"2026-02-20T00:03:03.000456Z","result":"rolled_back","reason":"it died"}},
 		{"version":"","sha256":"","name":"idle","path":"/bin/idle","state":"disabled","jobTypes":[],"pids":[],"processes":0,
-			"running":0,"free":0,"alone":0,"draining":0,"restarts":0,"crashes":0,"limits":[]}]}`, body)
+			"running":0,"free":0,"alone":0,"draining":0,"restarts":0,"crashes":0,"passedOver":"it is gone","limits":[]}]}`, body)
 
 	status, body = withPlugins(t, nil)("GET", "/debug/handlers")
 	require.Equal(t, 200, status)
@@ -102,6 +104,7 @@ func TestHandlersAreOperated(t *testing.T) {
 		"idle/restart":                "restart idle",
 		"idle/disable":                "disable idle",
 		"idle/enable":                 "enable idle",
+		"idle/enable?force=true":      "enable idle by force",
 	} {
 		status, body := do("POST", "/debug/handlers/"+path)
 		require.Equal(t, 200, status, body)

@@ -87,7 +87,7 @@ type Plugins interface {
 	// Restart replaces the processes by others of the same version.
 	Restart(ctx context.Context, name string) (job.PluginSwap, error)
 	// Disable stops one when it has finished what it has, Enable starts it
-	// again.
+	// again; with force, also what was rolled back or refused before.
 	Disable(ctx context.Context, name string) error
-	Enable(ctx context.Context, name string) error
+	Enable(ctx context.Context, name string, force bool) error
 }

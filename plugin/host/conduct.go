@@ -1,7 +1,6 @@
 package host
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -59,6 +58,7 @@ func (f *fleet) conduct() {
 		}
 	}
 	f.before.forget()
+	f.rested.forget()
 	// They fail by themselves by now, and somebody may wait for them.
 	f.carryOut(f.takeOrders(true))
 	f.mu.Lock()
@@ -84,21 +84,60 @@ func (f *fleet) look() {
 	serves := f.current.binary.Digest
 	f.mu.Unlock()
 	now := time.Now()
-	if idle || !config.Watch || now.Before(f.lookAfter) || !f.watched.Changed(now, f.settings.WatchStill) {
+	if idle || !config.Watch {
+		f.passOver(nil)
+		return
+	}
+	if now.Before(f.lookAfter) {
+		return
+	}
+	changed, err := f.watched.Changed(now, f.settings.WatchStill)
+	digest := ""
+	if changed {
+		digest, err = child.Digest(config.Path)
+	}
+	f.passOver(err)
+	if !changed || err != nil {
 		return
 	}
 	seen := f.watched.Seen()
-	digest, err := child.Digest(config.Path)
-	switch {
-	case err != nil:
-		return
-	case digest == serves:
+	switch digest {
+	case serves:
 		f.spurned = ""
-	case digest != f.spurned:
+		f.leaveOut("")
+	case f.spurned:
+	default:
 		f.swap(plan{trigger: job.SwapByFile, config: config})
 		return
 	}
 	f.watched.Know(seen)
+}
+
+// passOver says why the file cannot be what is to serve, once for each reason; nil
+// when it can.
+func (f *fleet) passOver(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	f.mu.Lock()
+	changed := f.unusable != text
+	f.unusable = text
+	f.mu.Unlock()
+	if !changed {
+		return
+	}
+	if err != nil {
+		f.log.Warn("plugin file passed over; what serves stays", "error", err)
+	}
+	f.host.signal()
+}
+
+// leaveOut says why the file does not serve though it could.
+func (f *fleet) leaveOut(why string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.leftOut = why
 }
 
 // reconfigure makes the configuration the plugin's. A version with another
@@ -132,40 +171,4 @@ func (f *fleet) restart() plan {
 		p.binary = g.binary.Share()
 	}
 	return p
-}
-
-// disable stops the plugin. Its conductor does it.
-func (f *fleet) disable() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.disabled = true
-	if f.current.role != serving {
-		return
-	}
-	f.retire(f.current, retired)
-	f.log.Info("plugin disabled")
-	f.host.signal()
-}
-
-// enable starts what stands under the configured path now. Its conductor does it.
-func (f *fleet) enable() error {
-	f.mu.Lock()
-	config, serves := f.config, f.current.role == serving
-	f.mu.Unlock()
-	if serves {
-		return nil
-	}
-	binary, err := child.Pin(config.Path)
-	if err != nil {
-		return fmt.Errorf("plugin %s: %w", f.name, err)
-	}
-	f.watched, f.spurned = watch.New(config.Path, binary.Info()), ""
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.disabled = false
-	f.current = f.newGeneration(config, binary, serving)
-	f.current.start()
-	f.log.Info("plugin enabled", "digest", binary.Digest)
-	f.host.signal()
-	return nil
 }

@@ -35,11 +35,15 @@ type fleet struct {
 	watched   *watch.File
 	lookAfter time.Time
 	// spurned is the digest of the version that was last rolled back or
-	// refused; the conductor's.
-	spurned string
+	// refused, and spurnedAs how it was configured; the conductor's.
+	spurned   string
+	spurnedAs Config
 	// before is what served before, until its successor has passed its
 	// probation; the conductor's.
 	before *predecessor
+	// rested is what served when the plugin was disabled, until it is enabled;
+	// the conductor's.
+	rested *predecessor
 
 	mu sync.Mutex
 	// config is what the plugin is configured to be; a generation has what it
@@ -66,6 +70,9 @@ type fleet struct {
 	restarts  int
 	crashes   int
 	lastError string
+	// unusable says why the file cannot be what is to serve, and leftOut why
+	// it does not though it could; empty for neither.
+	unusable, leftOut string
 }
 
 // newFleet pins the binary. Its error is that of a binary that cannot be read.

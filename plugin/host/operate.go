@@ -80,9 +80,11 @@ func (h *Host) Disable(ctx context.Context, name string) error {
 }
 
 // Enable starts a plugin that was disabled, with what stands under its path now.
-// One that is not disabled is left as it is.
-func (h *Host) Enable(ctx context.Context, name string) error {
-	return h.obeyed(ctx, name, (*fleet).enable)
+// When that was rolled back or refused, and without force, the version serves that
+// served before, and the status says so; it is an error when that one is not there
+// any more. One that is not disabled is left as it is.
+func (h *Host) Enable(ctx context.Context, name string, force bool) error {
+	return h.obeyed(ctx, name, func(f *fleet) error { return f.enable(force) })
 }
 
 func (h *Host) obeyed(ctx context.Context, name string, do func(*fleet) error) error {

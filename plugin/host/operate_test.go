@@ -58,8 +58,8 @@ func TestADisabledPluginFinishesAndStaysVisible(t *testing.T) {
 	require.Empty(t, status.PIDs)
 	require.Len(t, h.Types(), 1)
 
-	require.NoError(t, h.Enable(t.Context(), "plugin"))
-	require.NoError(t, h.Enable(t.Context(), "plugin"))
+	require.NoError(t, h.Enable(t.Context(), "plugin", false))
+	require.NoError(t, h.Enable(t.Context(), "plugin", false))
 	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
 	require.Equal(t, "2", h.status("plugin").Version)
 	require.ErrorIs(t, h.Disable(t.Context(), "nobody"), job.ErrNoPlugin)
@@ -96,7 +96,7 @@ func TestWhoWaitsNoLongerIsToldOfItsOwnSwap(t *testing.T) {
 	}
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
 	ended := h.status("plugin").LastSwap
-	require.NoError(t, h.Enable(t.Context(), "plugin")) // after all that was ordered before
+	require.NoError(t, h.Enable(t.Context(), "plugin", false)) // after all that was ordered before
 	require.Equal(t, ended, h.status("plugin").LastSwap, "nothing comes of what was given up before it began")
 }
 
@@ -179,7 +179,7 @@ func TestDisablingDoesNotWaitForSwaps(t *testing.T) {
 	}
 	require.Equal(t, job.PluginDisabled, h.status("plugin").State)
 	require.Empty(t, h.Pools())
-	require.NoError(t, h.Enable(t.Context(), "plugin"))
+	require.NoError(t, h.Enable(t.Context(), "plugin", false))
 	h.awaitUp("plugin", 1)
 	require.Equal(t, "2", h.status("plugin").Version)
 }

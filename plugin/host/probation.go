@@ -28,8 +28,16 @@ func (p *predecessor) forget() {
 func (f *fleet) keep(trigger job.SwapTrigger) *predecessor {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if trigger == job.SwapByRestart || trigger == job.SwapByFailure {
+		return nil
+	}
+	return f.keptLocked()
+}
+
+// keptLocked is the version that serves; nil for one that was never up.
+func (f *fleet) keptLocked() *predecessor {
 	g := f.current
-	if g.manifest == nil || trigger == job.SwapByRestart || trigger == job.SwapByFailure {
+	if g.manifest == nil {
 		return nil
 	}
 	return &predecessor{config: g.config, binary: g.binary.Share(), until: time.Now().Add(f.settings.Probation)}
@@ -59,5 +67,5 @@ func (f *fleet) reconsider() {
 		trigger: job.SwapByFailure, config: f.before.config, binary: f.before.binary.Share(), force: true,
 		reason: fmt.Sprintf("version %q kept failing soon after its promotion: %s", version.Version, lastError),
 	})
-	f.spurned = version.Digest
+	f.spurn(g)
 }

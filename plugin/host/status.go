@@ -1,6 +1,10 @@
 package host
 
-import "github.com/holdfast-jobs/holdfast/runtime/job"
+import (
+	"cmp"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
 
 // Status describes every configured plugin, in the order of configuration.
 func (h *Host) Status() []job.PluginStatus {
@@ -20,6 +24,7 @@ func (f *fleet) status() job.PluginStatus {
 		Name: f.name, Path: f.config.Path, PluginVersion: f.servedLocked(), State: f.stateLocked(),
 		PIDs: g.pids(), Processes: g.config.Processes, Alone: g.alone, Limits: g.limits,
 		Restarts: f.restarts, Crashes: f.crashes, LastError: f.lastError,
+		PassedOver: cmp.Or(f.unusable, f.leftOut),
 	}
 	if f.manifest != nil {
 		s.Types = f.manifest.Types

@@ -63,14 +63,24 @@ func (f *fleet) swap(p plan) job.PluginSwap {
 	switch {
 	case s.Result == job.SwapAbandoned:
 		f.lookAfter = time.Now().Add(lookAgainAfter)
+	case errors.Is(err, errDisabled):
+		// Nothing was found out.
 	case g != nil && p.trigger != job.SwapByRestart:
 		f.watched.Know(g.binary.Info())
 		f.spurned = ""
 		if err != nil {
-			f.spurned = s.To.Digest
+			f.spurn(g)
 		}
 	}
 	return s
+}
+
+// errDisabled refuses a swap of a plugin that does not serve.
+var errDisabled = errors.New("the plugin is disabled")
+
+// spurn notes that the version is not to be tried again by itself.
+func (f *fleet) spurn(g *generation) {
+	f.spurned, f.spurnedAs = g.binary.Digest, g.config
 }
 
 func (f *fleet) brokenOff(ctx context.Context) error {
@@ -86,6 +96,9 @@ func (f *fleet) beginSwap(p plan, breakOff context.CancelCauseFunc) job.PluginSw
 	f.breakOff = breakOff
 	s := job.PluginSwap{Trigger: p.trigger, From: f.servedLocked(), BegunAt: time.Now()}
 	f.lastSwap = &s
+	if p.binary == nil {
+		f.leftOut = ""
+	}
 	if p.begun != nil {
 		p.begun <- s
 	}
@@ -122,7 +135,7 @@ func (f *fleet) nominate(p plan, s *job.PluginSwap) (*generation, error) {
 	case f.disabled && f.current.role == serving:
 		return g, abandoned{errDisabling}
 	case f.disabled:
-		return g, refused{errors.New("the plugin is disabled")}
+		return g, refused{errDisabled}
 	case p.config.Checksum != "" && !strings.EqualFold(p.config.Checksum, binary.Digest):
 		return g, refused{fmt.Errorf("%w: it is %s", child.ErrChecksum, binary.Digest)}
 	}

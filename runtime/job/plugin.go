@@ -53,6 +53,10 @@ type PluginStatus struct {
 	Crashes int
 	// LastError is why the last of them did; empty when none has.
 	LastError string
+	// PassedOver is why what stands under Path does not serve, and no swap is
+	// begun: it cannot be read as a file, or was left out when the plugin was
+	// enabled. It is empty when there is nothing to say.
+	PassedOver string
 	// InFlight is how many attempts its processes have, Free how many more
 	// they can take.
 	InFlight int

@@ -458,6 +458,9 @@ type Handler struct {
 	Limits []Enforcement `json:"limits"`
 	Name   string        `json:"name"`
 
+	// PassedOver Why what stands under the path does not serve, and is not tried: it is no file, or was rolled back or refused before the handler was enabled. Absent when there is nothing to say.
+	PassedOver *string `json:"passedOver,omitempty"`
+
 	// Path Of the binary, as it is configured.
 	Path string `json:"path"`
 
@@ -1004,6 +1007,12 @@ type RetryDeadLettersParams struct {
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// EnableHandlerParams defines parameters for EnableHandler.
+type EnableHandlerParams struct {
+	// Force Take its file as it is, also when that was rolled back or refused before.
+	Force *bool `form:"force,omitempty" json:"force,omitempty"`
+}
+
 // SwapHandlerParams defines parameters for SwapHandler.
 type SwapHandlerParams struct {
 	// Force Replace it even if there are jobs that the new version could not do.
@@ -1203,12 +1212,12 @@ type ClientInterface interface {
 
 	// EnableHandler Start a handler that was disabled
 	//
-	// What its file is now serves. One that is not disabled is left as it is.
+	// What its file is now serves; but when that was rolled back or refused, the version that served before, and passedOver says so. If that one is not there any more, the answer is 409. One that is not disabled is left as it is.
 	//
 	// Needs the scope operate.
 	//
 	// Corresponds with POST /debug/handlers/{name}/enable (the `EnableHandler` operationId).
-	EnableHandler(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
+	EnableHandler(ctx context.Context, name string, params *EnableHandlerParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RestartHandler Replace a handler's processes by others of the same version
 	//
@@ -1505,13 +1514,13 @@ func (c *Client) DisableHandler(ctx context.Context, name string, reqEditors ...
 
 // EnableHandler Start a handler that was disabled
 //
-// What its file is now serves. One that is not disabled is left as it is.
+// What its file is now serves; but when that was rolled back or refused, the version that served before, and passedOver says so. If that one is not there any more, the answer is 409. One that is not disabled is left as it is.
 //
 // Needs the scope operate.
 //
 // Corresponds with POST /debug/handlers/{name}/enable (the `EnableHandler` operationId).
-func (c *Client) EnableHandler(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewEnableHandlerRequest(c.Server, name)
+func (c *Client) EnableHandler(ctx context.Context, name string, params *EnableHandlerParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEnableHandlerRequest(c.Server, name, params)
 	if err != nil {
 		return nil, err
 	}
@@ -2186,7 +2195,7 @@ func NewDisableHandlerRequest(server string, name string) (*http.Request, error)
 }
 
 // NewEnableHandlerRequest constructs an http.Request for the EnableHandler method
-func NewEnableHandlerRequest(server string, name string) (*http.Request, error) {
+func NewEnableHandlerRequest(server string, name string, params *EnableHandlerParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -2209,6 +2218,33 @@ func NewEnableHandlerRequest(server string, name string) (*http.Request, error) 
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Force != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "force", *params.Force, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
@@ -3224,14 +3260,14 @@ type ClientWithResponsesInterface interface {
 
 	// EnableHandlerWithResponse Start a handler that was disabled
 	//
-	// What its file is now serves. One that is not disabled is left as it is.
+	// What its file is now serves; but when that was rolled back or refused, the version that served before, and passedOver says so. If that one is not there any more, the answer is 409. One that is not disabled is left as it is.
 	//
 	// Needs the scope operate.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /debug/handlers/{name}/enable (the `EnableHandler` operationId).
-	EnableHandlerWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*EnableHandlerResponse, error)
+	EnableHandlerWithResponse(ctx context.Context, name string, params *EnableHandlerParams, reqEditors ...RequestEditorFn) (*EnableHandlerResponse, error)
 
 	// RestartHandlerWithResponse Replace a handler's processes by others of the same version
 	//
@@ -6481,15 +6517,15 @@ func (c *ClientWithResponses) DisableHandlerWithResponse(ctx context.Context, na
 
 // EnableHandlerWithResponse Start a handler that was disabled
 //
-// What its file is now serves. One that is not disabled is left as it is.
+// What its file is now serves; but when that was rolled back or refused, the version that served before, and passedOver says so. If that one is not there any more, the answer is 409. One that is not disabled is left as it is.
 //
 // Needs the scope operate.
 //
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /debug/handlers/{name}/enable (the `EnableHandler` operationId).
-func (c *ClientWithResponses) EnableHandlerWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*EnableHandlerResponse, error) {
-	rsp, err := c.EnableHandler(ctx, name, reqEditors...)
+func (c *ClientWithResponses) EnableHandlerWithResponse(ctx context.Context, name string, params *EnableHandlerParams, reqEditors ...RequestEditorFn) (*EnableHandlerResponse, error) {
+	rsp, err := c.EnableHandler(ctx, name, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}

@@ -10,21 +10,22 @@ import (
 // Handler is a handler plugin of the orchestrator that was asked.
 type Handler struct {
 	HandlerVersion
-	Name      string            `json:"name"`
-	Path      string            `json:"path"`
-	State     string            `json:"state"`
-	JobTypes  []string          `json:"jobTypes"`
-	PIDs      []int             `json:"pids"`
-	Processes int               `json:"processes"`
-	Running   int               `json:"running"`
-	Free      int               `json:"free"`
-	Alone     int               `json:"alone"`
-	Draining  int               `json:"draining"`
-	Restarts  int               `json:"restarts"`
-	Crashes   int               `json:"crashes"`
-	LastError string            `json:"lastError"`
-	Candidate *HandlerCandidate `json:"candidate"`
-	LastSwap  *HandlerSwap      `json:"lastSwap"`
+	Name       string            `json:"name"`
+	Path       string            `json:"path"`
+	State      string            `json:"state"`
+	JobTypes   []string          `json:"jobTypes"`
+	PIDs       []int             `json:"pids"`
+	Processes  int               `json:"processes"`
+	Running    int               `json:"running"`
+	Free       int               `json:"free"`
+	Alone      int               `json:"alone"`
+	Draining   int               `json:"draining"`
+	Restarts   int               `json:"restarts"`
+	Crashes    int               `json:"crashes"`
+	LastError  string            `json:"lastError"`
+	PassedOver string            `json:"passedOver"`
+	Candidate  *HandlerCandidate `json:"candidate"`
+	LastSwap   *HandlerSwap      `json:"lastSwap"`
 }
 
 // HandlerVersion tells one version of a handler from another.

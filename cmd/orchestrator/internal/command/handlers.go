@@ -29,8 +29,7 @@ the old ones go on then.`),
 		p.handlersActCommand("disable", "Stop a handler when it has finished what it has",
 			`Stop a handler when it has finished what it has. Its jobs stay queued. It stays
 so until it is enabled, or the orchestrator starts again.`),
-		p.handlersActCommand("enable", "Start a handler that was disabled",
-			"Start a handler that was disabled, with what its file is now."))
+		p.handlersEnableCommand())
 	return c
 }
 
@@ -61,11 +60,7 @@ is rolled back. The exit code is 3 when it does not serve.`,
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace it even if there are jobs that the new version could not do")
 	return p.asksServer(c, func(ctx context.Context, s *session, args []string) error {
-		query := url.Values{}
-		if force {
-			query.Set("force", "true")
-		}
-		return s.swapHandler(ctx, args[0], "swap", query)
+		return s.swapHandler(ctx, args[0], "swap", forced(force))
 	})
 }
 
@@ -75,12 +70,40 @@ func (p *Program) handlersActCommand(action, short, long string) *cobra.Command 
 		if action == "restart" {
 			return s.swapHandler(ctx, args[0], action, nil)
 		}
-		answer, err := s.OnHandler(ctx, args[0], action, nil)
-		if err != nil {
-			return err
-		}
-		return present(s, answer, func(h client.Handler) error { return s.showHandlers([]client.Handler{h}) })
+		return s.operateHandler(ctx, args[0], action, nil)
 	})
+}
+
+func (p *Program) handlersEnableCommand() *cobra.Command {
+	force := false
+	c := &cobra.Command{
+		Use:   "enable NAME",
+		Short: "Start a handler that was disabled",
+		Long: `Start a handler that was disabled, with what its file is now; but when that was
+rolled back or refused, with the version that served before.`,
+		Args: oneArgument,
+	}
+	c.Flags().BoolVar(&force, "force", false, "take its file as it is, also when that was rolled back or refused")
+	return p.asksServer(c, func(ctx context.Context, s *session, args []string) error {
+		return s.operateHandler(ctx, args[0], "enable", forced(force))
+	})
+}
+
+// forced is the query of what may be done by force.
+func forced(force bool) url.Values {
+	if !force {
+		return nil
+	}
+	return url.Values{"force": {"true"}}
+}
+
+// operateHandler does something with a handler that is answered with what it is then.
+func (s *session) operateHandler(ctx context.Context, name, action string, query url.Values) error {
+	answer, err := s.OnHandler(ctx, name, action, query)
+	if err != nil {
+		return err
+	}
+	return present(s, answer, func(h client.Handler) error { return s.showHandlers([]client.Handler{h}) })
 }
 
 func (s *session) showHandlers(handlers []client.Handler) error {
@@ -123,6 +146,9 @@ func (s *session) remark(h client.Handler) {
 			to = "what was to follow"
 		}
 		say("%s does not serve: %s", to, h.LastSwap.Reason)
+	}
+	if h.PassedOver != "" {
+		say("its file is passed over: %s", h.PassedOver)
 	}
 	if h.LastError != "" && h.State != "up" {
 		say("%s", h.LastError)

@@ -33,7 +33,7 @@ const (
 
 	promoted    = `{"trigger":"restart","from":{"version":"1.0","sha256":"2c26b46b68ffc68f"},"to":{"version":"1.0","sha256":"2c26b46b68ffc68f"},"begunAt":"2026-02-20T11:59:50Z","endedAt":"2026-02-20T11:59:51Z","result":"promoted"}`
 	rolledBack  = `{"trigger":"request","from":{"version":"1.0","sha256":"2c26b46b68ffc68f"},"to":{"version":"","sha256":"fcde2b2edba56bf4"},"begunAt":"2026-02-20T11:58:50Z","endedAt":"2026-02-20T11:58:53Z","result":"rolled_back","reason":"it ended during its start: exit status 1\u001b[2J"}`
-	mailHandler = `{"version":"1.0","sha256":"2c26b46b68ffc68f","name":"mail","path":"/opt/mail","state":"up","jobTypes":["SEND_EMAIL"],"pids":[17,18],"processes":2,"running":3,"free":17,"alone":1,"draining":0,"restarts":2,"crashes":1,"lastError":"exit status 3",` +
+	mailHandler = `{"version":"1.0","sha256":"2c26b46b68ffc68f","name":"mail","path":"/opt/mail","state":"up","jobTypes":["SEND_EMAIL"],"pids":[17,18],"processes":2,"running":3,"free":17,"alone":1,"draining":0,"restarts":2,"crashes":1,"lastError":"exit status 3","passedOver":"stat /opt/mail: no such file",` +
 		`"candidate":{"version":"1.1","sha256":"fcde2b2edba56bf4","state":"canary","pids":[19],"running":1,"ended":12,"failed":2},"lastSwap":` + rolledBack + `}`
 	idleHandler = `{"version":"","sha256":"fcde2b2edba56bf4","name":"idle","path":"/opt/idle","state":"disabled","jobTypes":[],"pids":[],"processes":1,"running":0,"free":0,"alone":0,"draining":0,"restarts":0,"crashes":0}`
 	workers     = `{"workers":[{"workerId":"w-1","host":"alpha","pid":4711,"condition":"alive","startedAt":"2026-02-20T07:00:00Z","lastHeartbeat":"2026-02-20T11:59:58Z","plugins":[],"jobs":{"running":12,"succeeded":1234567,"dead":2}},` +
@@ -75,7 +75,7 @@ func usual() *fake {
 		"POST /debug/handlers/mail/swap?force=true":      rolledBack,
 		"POST /debug/handlers/mail/restart":              promoted,
 		"POST /debug/handlers/mail/disable":              idleHandler,
-		"POST /debug/handlers/mail/enable":               mailHandler,
+		"POST /debug/handlers/mail/enable?force=true":    mailHandler,
 		"GET /debug/workers":                             workers,
 		"GET /debug/queues":                              queues,
 		"GET /debug/jobs/" + firstID:                     detail,
@@ -111,7 +111,7 @@ var commands = map[string]struct {
 	"handlers-swap":     {args: []string{"handlers", "swap", "mail", "--force"}, code: CodeFound},
 	"handlers-restart":  {args: []string{"handlers", "restart", "mail"}},
 	"handlers-disable":  {args: []string{"handlers", "disable", "mail"}},
-	"handlers-enable":   {args: []string{"handlers", "enable", "mail"}},
+	"handlers-enable":   {args: []string{"handlers", "enable", "mail", "--force"}},
 	"queues":            {args: []string{"queues"}},
 	"inspect":           {args: []string{"inspect", firstID}},
 	"inspect-running":   {args: []string{"inspect", secondID}},

@@ -120,11 +120,27 @@ func digest(file *os.File) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// command makes cmd execute the binary, after a look at its content: always when
-// it has a checksum to have, else when the file has been written to.
+// command makes cmd execute the binary, after a look at its content.
 func (b *Binary) command(cmd *exec.Cmd, checksum string) error {
+	byPath, err := b.stands(checksum)
+	if err == nil && !byPath {
+		execOpen(cmd, b.file)
+	}
+	return err
+}
+
+// Stands says why the binary cannot be executed any more; nil when it can be.
+func (b *Binary) Stands() error {
+	_, err := b.stands("")
+	return err
+}
+
+// stands reports whether the binary is to be executed by its path, after a look at
+// its content: always when it has a checksum to have, else when the file has been
+// written to.
+func (b *Binary) stands(checksum string) (byPath bool, err error) {
 	if err := b.verify(checksum); err != nil {
-		return err
+		return false, err
 	}
 	found, err := os.Stat(b.Path)
 	inPlace := err == nil && Unchanged(found, b.Info())
@@ -132,15 +148,14 @@ func (b *Binary) command(cmd *exec.Cmd, checksum string) error {
 	case checksum != "":
 		// What was compared is what is executed.
 	case inPlace:
-		return nil
+		return true, nil
 	case b.script:
 		if sum, err := Digest(b.Path); err == nil && sum == b.Digest {
-			return nil // it was put back
+			return true, nil // it was put back
 		}
-		return fmt.Errorf("%w: %s is no longer the script with the SHA-256 %s, and scripts are executed by their path", ErrReplaced, b.Path, b.Digest)
+		return false, fmt.Errorf("%w: %s is no longer the script with the SHA-256 %s, and scripts are executed by their path", ErrReplaced, b.Path, b.Digest)
 	}
-	execOpen(cmd, b.file)
-	return nil
+	return false, nil
 }
 
 func (b *Binary) verify(checksum string) error {

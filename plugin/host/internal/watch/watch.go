@@ -16,6 +16,8 @@ type File struct {
 	// seen is what the last look saw, and since when it looks like that.
 	seen  os.FileInfo
 	since time.Time
+	// missing says that it saw nothing, since then.
+	missing bool
 }
 
 // New watches the path for anything that differs from what is known; nil for
@@ -26,17 +28,28 @@ func New(path string, known os.FileInfo) *File {
 
 // Changed looks at the file, and reports whether it differs from what is known
 // and has been as it is for long enough, so that nobody is likely to be writing
-// it still. A file that is missing has not changed: it may be on its way.
-func (f *File) Changed(now time.Time, still time.Duration) bool {
+// it still. A file that is missing has not changed: it may be on its way. It is an
+// error when it has been missing for as long.
+func (f *File) Changed(now time.Time, still time.Duration) (bool, error) {
 	found, err := os.Stat(f.path)
-	if err != nil || child.Unchanged(found, f.known) {
+	if err != nil {
+		if !f.missing {
+			f.missing, f.seen, f.since = true, nil, now
+		}
+		if now.Sub(f.since) < still {
+			err = nil
+		}
+		return false, err
+	}
+	f.missing = false
+	if child.Unchanged(found, f.known) {
 		f.seen = nil
-		return false
+		return false, nil
 	}
 	if !child.Unchanged(found, f.seen) {
 		f.seen, f.since = found, now
 	}
-	return now.Sub(f.since) >= still
+	return now.Sub(f.since) >= still, nil
 }
 
 // Know says that the file, as it looks here, was dealt with.

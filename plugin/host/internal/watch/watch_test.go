@@ -22,7 +22,11 @@ func TestAFileHasChangedWhenItIsAnotherAndStill(t *testing.T) {
 	}
 	now := time.Now()
 	file := New(path, write("one"))
-	after := func(d time.Duration) bool { return file.Changed(now.Add(d), still) }
+	after := func(d time.Duration) bool {
+		changed, err := file.Changed(now.Add(d), still)
+		require.NoError(t, err)
+		return changed
+	}
 
 	require.False(t, after(time.Hour), "it is what is known")
 	second := write("two")
@@ -37,7 +41,7 @@ func TestAFileHasChangedWhenItIsAnotherAndStill(t *testing.T) {
 	require.False(t, after(2*time.Hour))
 	require.NoError(t, os.Remove(path))
 	require.False(t, after(3*time.Hour), "it is missing")
-	require.False(t, after(4*time.Hour))
+	require.False(t, after(3*time.Hour+still/2))
 	third := write("one")
 	require.NotEqual(t, second, third)
 	require.False(t, after(5*time.Hour))
@@ -47,4 +51,23 @@ func TestAFileHasChangedWhenItIsAnotherAndStill(t *testing.T) {
 	require.NoError(t, os.Chtimes(path, now, now.Add(time.Hour)))
 	require.False(t, after(6*time.Hour))
 	require.True(t, after(6*time.Hour+still), "whoever touches it may have written to it")
+}
+
+func TestAFileThatStaysMissingIsAnError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "binary")
+	file, now := New(path, nil), time.Now()
+	for _, look := range []struct {
+		after   time.Duration
+		missing bool
+	}{{0, false}, {still / 2, false}, {still, true}, {2 * still, true}} {
+		changed, err := file.Changed(now.Add(look.after), still)
+		require.False(t, changed)
+		require.Equal(t, look.missing, os.IsNotExist(err), look.after)
+	}
+	require.NoError(t, os.WriteFile(path, nil, 0o700))
+	_, err := file.Changed(now.Add(3*still), still)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(path))
+	_, err = file.Changed(now.Add(4*still), still)
+	require.NoError(t, err, "it may be on its way again")
 }

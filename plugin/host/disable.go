@@ -1,0 +1,75 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/watch"
+)
+
+// disable stops the plugin. Its conductor does it.
+func (f *fleet) disable() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.disabled = true
+	if f.current.role != serving {
+		return
+	}
+	f.rested = f.keptLocked()
+	f.retire(f.current, retired)
+	f.log.Info("plugin disabled")
+	f.host.signal()
+}
+
+// enable starts what stands under the configured path now; in the place of a
+// version that was rolled back or refused, and without force, the one that served
+// before. Its conductor does it.
+func (f *fleet) enable(force bool) error {
+	f.mu.Lock()
+	config, serves := f.config, f.current.role == serving
+	f.mu.Unlock()
+	if serves {
+		return nil
+	}
+	binary, err := child.Pin(config.Path)
+	if err != nil {
+		return fmt.Errorf("plugin %s: %w", f.name, err)
+	}
+	f.passOver(nil)
+	watched, spurned, leftOut := watch.New(config.Path, binary.Info()), "", ""
+	if !force && binary.Digest == f.spurned && config.launchesLike(f.spurnedAs) {
+		binary.Close()
+		if err := f.rested.stands(); err != nil {
+			return fmt.Errorf("plugin %s: its file is %s, and %w; enable it by force to take it all the same", f.name, spurnedFile, err)
+		}
+		config, binary = f.rested.config, f.rested.binary.Share()
+		spurned, leftOut = f.spurned, "it is "+spurnedFile
+		f.log.Warn("plugin file passed over; the version that served before is enabled", "error", leftOut)
+	}
+	f.watched, f.spurned = watched, spurned
+	f.rested.forget()
+	f.rested = nil
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.disabled, f.leftOut = false, leftOut
+	f.current = f.newGeneration(config, binary, serving)
+	f.current.start()
+	f.log.Info("plugin enabled", "digest", binary.Digest)
+	f.host.signal()
+	return nil
+}
+
+// spurnedFile is what a file is that enable leaves out.
+const spurnedFile = "the version that was rolled back or refused"
+
+// stands says why the version cannot serve again; nil when it can.
+func (p *predecessor) stands() error {
+	if p == nil {
+		return errors.New("none has served before")
+	}
+	if err := p.binary.Stands(); err != nil {
+		return fmt.Errorf("the one before cannot be launched: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package host
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+func TestEnablingDoesNotServeWhatWasRolledBack(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	h := startHost(t, nil, v.config())
+	h.awaitUp("plugin", 1)
+	v.install("-version", "2", "-mode", "exit")
+	rolledBack := h.awaitSwap(nil)
+	require.Equal(t, job.SwapRolledBack, rolledBack.Result)
+	for range 2 {
+		require.NoError(t, h.Disable(t.Context(), "plugin"))
+		require.Equal(t, job.SwapRefused, h.swap(false).Result, "it finds nothing out")
+		require.NoError(t, h.Enable(t.Context(), "plugin", false))
+		require.Equal(t, "it is the version that was rolled back or refused", h.status("plugin").PassedOver)
+		for range 20 { // for longer than a file must be still
+			require.Equal(t, job.Success, h.run("plugin", `{"do":"sleep","ms":20}`).Kind)
+		}
+		require.Equal(t, rolledBack.From, h.status("plugin").PluginVersion)
+		require.Equal(t, job.SwapByRequest, h.status("plugin").LastSwap.Trigger)
+	}
+
+	require.NoError(t, h.Disable(t.Context(), "plugin"))
+	require.NoError(t, h.Enable(t.Context(), "plugin", true))
+	require.Equal(t, rolledBack.To.Digest, h.status("plugin").Digest)
+	require.Empty(t, h.status("plugin").PassedOver)
+}
+
+func TestEnablingIsRefusedWhenTheVersionBeforeIsGone(t *testing.T) {
+	v := newVersioned(t)
+	v.script("-version", "1")
+	h := startHost(t, nil, v.config())
+	h.awaitUp("plugin", 1)
+	v.script("-version", "2", "-failing", "1")
+	h.awaitTrial()
+	h.eventually(func() bool {
+		_, _ = h.Start("plugin", assignment(`{}`), newReport())
+		return h.status("plugin").Candidate == nil
+	}, "it is rolled back")
+	require.NoError(t, h.Disable(t.Context(), "plugin"))
+	err := h.Enable(t.Context(), "plugin", false)
+	require.ErrorContains(t, err, "its file is the version that was rolled back or refused, and the one before cannot be launched: ")
+	require.ErrorContains(t, err, "; enable it by force to take it all the same")
+	require.Equal(t, job.PluginDisabled, h.status("plugin").State)
+	require.NoError(t, h.Enable(t.Context(), "plugin", true))
+	h.awaitUp("plugin", 1)
+	require.Equal(t, "2", h.status("plugin").Version)
+}
+
+func TestEnablingTakesAConfigurationThatWasMended(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	config := v.config()
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 1)
+	bad := config
+	bad.Args = []string{"-mode", "exit"}
+	require.NoError(t, h.Reload([]Config{bad}))
+	require.Equal(t, job.SwapRolledBack, h.awaitSwap(nil).Result)
+
+	require.NoError(t, h.Disable(t.Context(), "plugin"))
+	require.NoError(t, h.Enable(t.Context(), "plugin", false))
+	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind, "as it was configured before")
+	require.NotEmpty(t, h.status("plugin").PassedOver)
+
+	require.NoError(t, h.Disable(t.Context(), "plugin"))
+	mended := config
+	mended.Env = append([]string{"GIVEN=now"}, config.Env...)
+	require.NoError(t, h.Reload([]Config{mended}))
+	require.NoError(t, h.Enable(t.Context(), "plugin", false))
+	require.Contains(t, string(h.run("plugin", do("environment")).Result), "GIVEN=now")
+	require.Empty(t, h.status("plugin").PassedOver)
+}
+
+func TestAFileThatCannotBeReadIsPassedOverAloud(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	h := startHost(t, nil, v.config())
+	h.awaitUp("plugin", 1)
+	for reason, put := range map[string]func(){
+		v.path + ": no such file or directory": func() {},
+		v.path + " is not a file":              func() { require.NoError(t, os.Mkdir(v.path, 0o700)) },
+	} {
+		require.NoError(t, os.Remove(v.path))
+		put()
+		h.eventually(func() bool { return strings.Contains(h.status("plugin").PassedOver, reason) }, reason)
+		for range 20 {
+			require.Equal(t, job.Success, h.run("plugin", `{"do":"sleep","ms":10}`).Kind)
+		}
+		require.Equal(t, 1, strings.Count(h.journal.String(), reason), "it is said once")
+		require.Nil(t, h.status("plugin").LastSwap)
+		require.NoError(t, os.RemoveAll(v.path))
+		v.install("-version", "1")
+		h.eventually(func() bool { return h.status("plugin").PassedOver == "" }, "it is what serves again")
+	}
+}
