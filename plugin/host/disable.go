@@ -54,6 +54,7 @@ func (f *fleet) enable(force bool) error {
 	defer f.mu.Unlock()
 	f.disabled, f.leftOut = false, leftOut
 	f.current = f.newGeneration(config, binary, serving)
+	f.current.enabled = true
 	f.current.start()
 	f.log.Info("plugin enabled", "digest", binary.Digest)
 	f.host.signal()

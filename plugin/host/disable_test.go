@@ -82,6 +82,23 @@ func TestEnablingTakesAConfigurationThatWasMended(t *testing.T) {
 	require.Empty(t, h.status("plugin").PassedOver)
 }
 
+func TestAnEnabledVersionThatNeverComesUpIsNamedByItsDigest(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	config := v.config()
+	config.Canary.Period = 0
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 1)
+	v.install("-version", "2")
+	require.Equal(t, job.SwapPromoted, h.awaitSwap(nil).Result)
+	require.NoError(t, h.Disable(t.Context(), "plugin"))
+	v.install("-version", "3", "-mode", "exit")
+	require.NoError(t, h.Enable(t.Context(), "plugin", false))
+	last := h.awaitSwap(h.status("plugin").LastSwap)
+	require.Equal(t, job.SwapByFailure, last.Trigger)
+	require.Contains(t, last.Reason, "the version with the SHA-256 "+checksum(t, v.path)[:12]+"… kept failing soon after it was enabled: it ended during its start")
+}
+
 func TestAFileThatCannotBeReadIsPassedOverAloud(t *testing.T) {
 	v := newVersioned(t)
 	v.install("-version", "1")

@@ -68,6 +68,9 @@ type generation struct {
 	fault error
 	// excused says that a death in its trial did not end it: the next one will.
 	excused bool
+	// enabled says that it serves because the plugin was enabled, and not by a
+	// swap.
+	enabled bool
 	// trial counts the attempts since the trial of a candidate began, lifetime
 	// all of them.
 	trial, lifetime trial.Tally

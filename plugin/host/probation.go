@@ -59,13 +59,25 @@ func (f *fleet) reconsider() {
 	g := f.current
 	fails := g.keepsFailing()
 	version, lastError := g.version(), f.lastError
+	since := "its promotion"
+	if g.enabled {
+		since = "it was enabled"
+	}
 	f.mu.Unlock()
 	if f.before == nil || !fails {
 		return
 	}
 	f.swap(plan{
 		trigger: job.SwapByFailure, config: f.before.config, binary: f.before.binary.Share(), force: true,
-		reason: fmt.Sprintf("version %q kept failing soon after its promotion: %s", version.Version, lastError),
+		reason: fmt.Sprintf("%s kept failing soon after %s: %s", inShort(version), since, lastError),
 	})
 	f.spurn(g)
+}
+
+// inShort names a version, by its digest when it was never up to tell another name.
+func inShort(v job.PluginVersion) string {
+	if v.Version == "" {
+		return fmt.Sprintf("the version with the SHA-256 %.12s…", v.Digest)
+	}
+	return fmt.Sprintf("version %q", v.Version)
 }
