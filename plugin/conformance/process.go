@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
-	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/program"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
 
@@ -85,7 +85,7 @@ func (p *process) start() error {
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = pipes[0], pipes[3], pipes[5]
 	if err := p.cmd.Start(); err != nil {
 		closeAll(pipes[:])
-		return host.ExplainStart(err)
+		return program.ExplainStart(err)
 	}
 	closeAll([]*os.File{pipes[0], pipes[3], pipes[5]})
 	p.stdin, p.files = pipes[1], []*os.File{pipes[2], pipes[4]}

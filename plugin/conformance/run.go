@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/program"
 )
 
 // Sample is a job that a check may run.
@@ -130,7 +130,7 @@ func Run(ctx context.Context, options Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	if err := host.CheckFile(options.Path); err != nil {
+	if err := program.Check(options.Path); err != nil {
 		return Report{}, err
 	}
 	defer adoptOrphans()()

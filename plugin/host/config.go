@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"reflect"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/program"
 )
 
 // Config is one plugin as it is configured, with every default resolved.
@@ -210,23 +210,8 @@ func (c Config) validate() error {
 	return nil
 }
 
-// CheckFile says why nothing can be launched from a path; nil when it holds a
-// file that is executable.
-func CheckFile(path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not a file", path)
-	case info.Mode().Perm()&0o111 == 0:
-		return fmt.Errorf("%s is not executable", path)
-	}
-	return nil
-}
-
 func (c Config) check() error {
-	if err := CheckFile(c.Path); err != nil {
+	if err := program.Check(c.Path); err != nil {
 		return err
 	}
 	switch {

@@ -181,9 +181,6 @@ func isRefusal(err error) bool {
 	return errors.As(err, new(refusal)) || errors.Is(err, child.ErrChecksum) || errors.Is(err, child.ErrReplaced)
 }
 
-// ExplainStart adds to the error of exec.Cmd.Start what the kernel leaves out.
-func ExplainStart(err error) error { return child.Explain(err) }
-
 // CheckManifest says what is wrong with a manifest, for which a host would
 // refuse the process that sends it; nil when it would be taken.
 func CheckManifest(raw *handlerv1.DescribeResponse) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-plugin/runner"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/program"
 )
 
 // pipeTail is how long output is still read after the process has exited, when
@@ -188,7 +189,7 @@ func (c *Process) fork(cmd *exec.Cmd, line *lifeline) (*exec.Cmd, error) {
 	cmd, err := startIn(cmd, c.group)
 	if err != nil {
 		c.removeGroup()
-		return nil, Explain(err)
+		return nil, program.ExplainStart(err)
 	}
 	if err := confine(cmd.Process.Pid, &c.spec); err != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
