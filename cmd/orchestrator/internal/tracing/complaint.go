@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"context"
 	"log/slog"
 	"strings"
 	"time"
@@ -46,11 +47,11 @@ func (c *complaint) rest() {
 }
 
 func (c *complaint) tell() {
-	attributes := []any{slog.Int64("spans", c.spans)}
+	attributes := []slog.Attr{slog.Int64("spans", c.spans)}
 	if c.last != "" {
 		attributes = append(attributes, slog.String("error", c.last))
 	}
-	c.log.Warn(c.message, attributes...)
+	c.log.LogAttrs(context.Background(), slog.LevelWarn, c.message, attributes...)
 	c.spans = 0
 }
 
