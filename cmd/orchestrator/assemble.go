@@ -100,7 +100,7 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 	}
 	parts := &assembly{close: func(abort context.Context) {
 		closePlugins(abort, handlers, log)
-		ledger.Close()
+		closeConnections(abort, ledger.Close, log)
 		closeTracing(traces, log)
 	}}
 	awaitPlugins(ctx, handlers)
@@ -201,6 +201,19 @@ func closePlugins(abort context.Context, handlers *host.Host, log *slog.Logger) 
 	go func() { closed <- handlers.Close(ctx) }()
 	if err := await(abort, closed); err != nil {
 		log.Warn("plugins were not closed in good order", "error", err)
+	}
+}
+
+// closeConnections waits for statements under way, which a database that is stuck may
+// never answer.
+func closeConnections(abort context.Context, closeAll func(), log *slog.Logger) {
+	closed := make(chan error, 1)
+	go func() {
+		closeAll()
+		closed <- nil
+	}()
+	if err := await(abort, closed); err != nil {
+		log.Warn("connections to the database were left open", "error", err)
 	}
 }
 

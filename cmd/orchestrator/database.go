@@ -25,14 +25,14 @@ type database struct {
 	// ended is closed when an embedded server that is ours has ended; nil for
 	// any other.
 	ended <-chan struct{}
-	// close ends an embedded server that is ours.
-	close func()
+	// close ends an embedded server that is ours, at once when abort ends.
+	close func(abort context.Context)
 }
 
 // openDatabase returns the configured database, or starts an embedded one.
 func openDatabase(ctx context.Context, cfg config, log *slog.Logger) (*database, error) {
 	if cfg.Database.URL != "" {
-		return &database{url: cfg.Database.URL, close: func() {}}, nil
+		return &database{url: cfg.Database.URL, close: func(context.Context) {}}, nil
 	}
 	log.Info("starting the embedded PostgreSQL", "data_dir", cfg.Embedded.DataDir)
 	server, err := embedded.Start(ctx, embedded.Config{
@@ -45,8 +45,8 @@ func openDatabase(ctx context.Context, cfg config, log *slog.Logger) (*database,
 		log.Warn("the embedded PostgreSQL was started by another process, and ends with that one",
 			"data_dir", cfg.Embedded.DataDir)
 	}
-	return &database{url: databaseURL(server.URL()), ended: server.Done(), close: func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopDatabaseWithin)
+	return &database{url: databaseURL(server.URL()), ended: server.Done(), close: func(abort context.Context) {
+		ctx, cancel := context.WithTimeout(abort, stopDatabaseWithin)
 		defer cancel()
 		if err := server.Stop(ctx); err != nil {
 			log.Error("the embedded PostgreSQL did not stop in good order", "error", err)

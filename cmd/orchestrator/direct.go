@@ -47,12 +47,12 @@ func (p *program) connectDirect(ctx context.Context, hasty bool) (*client.Client
 	}
 	api, closeLedger, err := serveDirect(ctx, cfg, db, log)
 	if err != nil {
-		db.close()
+		db.close(context.WithoutCancel(ctx))
 		return nil, nil, err
 	}
 	return api, func() {
 		closeLedger()
-		db.close()
+		db.close(context.WithoutCancel(ctx))
 	}, nil
 }
 

@@ -68,7 +68,7 @@ func (p *program) withDatabase(ctx context.Context, do func(context.Context, *da
 	if err != nil {
 		return err
 	}
-	defer db.close()
+	defer db.close(context.WithoutCancel(ctx))
 	return do(ctx, db)
 }
 

@@ -65,7 +65,7 @@ func (p *program) serve(parent context.Context) error {
 		}
 		return err
 	}
-	defer db.close()
+	defer db.close(abort)
 	defer func() { parts.close(abort) }()
 
 	stopping, stop := context.WithCancel(context.Background())
@@ -94,7 +94,7 @@ func (p *program) start(ctx context.Context, cfg config, log *slog.Logger) (*ass
 	log.Info("database", "url", db.url)
 	applied, err := db.migrate(ctx)
 	if err != nil {
-		db.close()
+		db.close(context.WithoutCancel(ctx))
 		return nil, nil, err
 	}
 	if applied > 0 {
@@ -102,7 +102,7 @@ func (p *program) start(ctx context.Context, cfg config, log *slog.Logger) (*ass
 	}
 	parts, err := p.assemble(ctx, cfg, db.url, p.environ, log)
 	if err != nil {
-		db.close()
+		db.close(context.WithoutCancel(ctx))
 		return nil, nil, err
 	}
 	return parts, db, nil

@@ -235,3 +235,15 @@ func TestLoopbackNameStandsForEveryAddress(t *testing.T) {
 		require.Equal(t, want, reachable(resolved))
 	}
 }
+
+func TestWhoIsToldTwiceToStopDoesNotWaitForADatabaseThatIsStuck(t *testing.T) {
+	var log records
+	stuck := make(chan struct{})
+	defer close(stuck)
+	toldTwice, tell := context.WithCancel(t.Context())
+	tell()
+	began := time.Now()
+	closeConnections(toldTwice, func() { <-stuck }, slog.New(slog.NewTextHandler(&log, nil)))
+	require.Less(t, time.Since(began), 10*giveUpWithin)
+	require.Contains(t, log.String(), "left open")
+}
