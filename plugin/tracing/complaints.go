@@ -21,7 +21,7 @@ const (
 // orchestrator logs.
 type complaints struct {
 	to      io.Writer
-	secrets []string // which a collector may repeat
+	secrets []string // which a collector may repeat, the longest first
 
 	mu    sync.Mutex
 	again time.Time

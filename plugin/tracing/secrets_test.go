@@ -40,10 +40,11 @@ func TestNothingSecretIsOnStandardError(t *testing.T) {
 		"a colon, and a value with an end like that of base64": {
 			refusing.URL, "Authorization: Basic s3cret==", "OTEL_EXPORTER_OTLP_HEADERS: write name=value",
 		},
-		"a stray escape":        {refusing.URL, "authorization=Basic s3cret%", "OTEL_EXPORTER_OTLP_HEADERS: write name=value"},
-		"a password":            {"http://user:s3cret@collector:4 318", "", "OTEL_EXPORTER_OTLP_ENDPOINT is no URL"},
-		"an address":            {"127.0.0.1:4317", "", "OTEL_EXPORTER_OTLP_ENDPOINT is no URL"},
-		"a talkative collector": {refusing.URL, "authorization=Bearer%20s3cret", "no such token: xxxxx xxxxx"},
+		"a stray escape":                    {refusing.URL, "authorization=Basic s3cret%", "OTEL_EXPORTER_OTLP_HEADERS: write name=value"},
+		"a password":                        {"http://user:s3cret@collector:4 318", "", "OTEL_EXPORTER_OTLP_ENDPOINT is no URL"},
+		"an address":                        {"127.0.0.1:4317", "", "OTEL_EXPORTER_OTLP_ENDPOINT is no URL"},
+		"a talkative collector":             {refusing.URL, "authorization=Bearer%20s3cret", "no such token: xxxxx xxxxx"},
+		"a secret that begins with another": {refusing.URL, "x-tenant=acme,authorization=acme-s3cret", "no such token: xxxxx"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNothingSecretIsOnStandardError$")

@@ -1,9 +1,11 @@
 package tracing
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -47,7 +49,8 @@ func checkVariables() error {
 	return nil
 }
 
-// headerValues are what a collector is sent to prove who asks.
+// headerValues are what a collector is sent to prove who asks, the longest first: a
+// short one may be a part of a longer, whose rest would be left.
 func headerValues() []string {
 	var values []string
 	_, all := headers()
@@ -59,5 +62,6 @@ func headerValues() []string {
 		}
 		values = append(values, strings.Fields(value)...) // Bearer, and the token
 	}
+	slices.SortFunc(values, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	return values
 }

@@ -1,8 +1,10 @@
 package tracing
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,7 +57,8 @@ func (c *complaint) tell() {
 	c.spans = 0
 }
 
-// secrets are words of headers, which a collector may repeat.
+// secrets are words of headers, which a collector may repeat, the longest first: a
+// short one may be a part of a longer, whose rest would be left.
 type secrets []string
 
 func secretsOf(headers map[string]string) secrets {
@@ -63,16 +66,19 @@ func secretsOf(headers map[string]string) secrets {
 	for _, value := range headers {
 		for word := range strings.FieldsSeq(value) { // Bearer, and the token
 			if len(word) >= minSecret {
-				s = append(s, word, "xxxxx")
+				s = append(s, word)
 			}
 		}
 	}
+	slices.SortFunc(s, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	return s
 }
 
 // fit is what a collector says as it may be logged.
 func (s secrets) fit(text string) string {
-	text = strings.NewReplacer(s...).Replace(text)
+	for _, secret := range s {
+		text = strings.ReplaceAll(text, secret, "xxxxx")
+	}
 	if cut := job.CleanText(text, maxComplaint); len(cut) < len(text) {
 		return cut + " ..."
 	}
