@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -126,6 +127,24 @@ func TestWhatACollectorWantsIsHeard(t *testing.T) {
 			require.Equal(t, want, said, "%s by %s", name, protocol)
 			require.NoError(t, exporter.Shutdown(t.Context()))
 		}
+	}
+}
+
+func TestARedirectIsARefusal(t *testing.T) {
+	for _, code := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		var followed atomic.Bool
+		elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed.Store(true) }))
+		front := httptest.NewServer(http.RedirectHandler(elsewhere.URL, code))
+		traces, counted := begin(t, Target{Endpoint: front.URL, Protocol: HTTP, Headers: map[string]string{"x-api-key": "s3cret"}}, 1)
+		_, span := traces.Tracer().Start(t.Context(), "one")
+		span.End()
+		require.NoError(t, end(t, traces, 5*time.Second))
+		front.Close()
+		elsewhere.Close()
+		require.False(t, followed.Load(), code)
+		require.Equal(t, map[string]int64{
+			"holdfast.spans.sent ": 0, "holdfast.spans.dropped queue_full": 0, "holdfast.spans.dropped not_sent": 1,
+		}, counted(), code)
 	}
 }
 

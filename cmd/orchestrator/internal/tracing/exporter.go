@@ -49,7 +49,7 @@ func (t Target) exporter(ctx context.Context) (sdk.SpanExporter, error) {
 	}
 	options := []otlptracehttp.Option{
 		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: false}),
-		otlptracehttp.WithHTTPClient(&http.Client{Transport: overHTTP{transport}, Timeout: timeout}),
+		otlptracehttp.WithHTTPClient(&http.Client{Transport: overHTTP{transport}, Timeout: timeout, CheckRedirect: stay}),
 	}
 	if t.Endpoint != "" {
 		options = append(options, otlptracehttp.WithEndpointURL(withPath(t.Endpoint)))
@@ -74,6 +74,10 @@ func (t Target) grpcClient(dial ...grpc.DialOption) otlptrace.Client {
 	}
 	return otlptracegrpc.NewClient(options...)
 }
+
+// stay follows no redirect, which is an answer like others that refuse a batch:
+// elsewhere it would be a GET without the spans, and the headers are not for others.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // requestWithin is how long a request may take by OpenTelemetry's variables, in
 // milliseconds there; zero, for no bound but that of the queue, when they are not set.
