@@ -37,7 +37,9 @@ func TestAPrivateServerIsNotCalledByAnyName(t *testing.T) {
 		require.Error(t, err, target)
 		require.False(t, called, target)
 	}
-	_, err := asking(t, false).request(t.Context(), requestJob(t, map[string]any{"method": "GET", "url": url}))
+	_, err := asking(t, false).request(t.Context(), requestJob(t, map[string]any{"method": "GET", "url": url + "/way?key=SECRET"}))
+	require.NotContains(t, err.Error(), "/way", "neither path nor query is in an error")
+	require.NotContains(t, err.Error(), "SECRET")
 	require.Equal(t, plugin.Verdict{Permanent: true, Code: "private_address"}, plugin.VerdictOf(err))
 }
 

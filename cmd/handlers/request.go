@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -83,7 +84,7 @@ func (r requester) request(ctx context.Context, j plugin.Job[requestArgs]) (resp
 	answer, err := r.client.Do(request)
 	if err != nil {
 		span.fail("no_response")
-		return response{}, steerTransport(err)
+		return response{}, steerTransport(fmt.Errorf("%s %s: %w", request.Method, request.URL.Host, withoutURL(err)))
 	}
 	defer answer.Body.Close()
 	got, err := read(answer)
@@ -93,6 +94,15 @@ func (r requester) request(ctx context.Context, j plugin.Job[requestArgs]) (resp
 	}
 	span.answered(answer.StatusCode)
 	return got, judge(answer, j.Args.ExpectStatus, time.Now())
+}
+
+// withoutURL is what has gone wrong with a URL. Its path and its query may be secrets,
+// and errors are shown to those who may not see the payload.
+func withoutURL(err error) error {
+	if about := new(url.Error); errors.As(err, &about) {
+		return about.Err
+	}
+	return err
 }
 
 func requestTime(seconds *float64) (time.Duration, error) {
@@ -108,10 +118,10 @@ func requestTime(seconds *float64) (time.Duration, error) {
 func newRequest(ctx context.Context, j plugin.Job[requestArgs]) (*http.Request, error) {
 	target, err := url.Parse(j.Args.URL)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("url: %w", withoutURL(err))
 	}
 	if target.Scheme != "http" && target.Scheme != "https" || target.Hostname() == "" {
-		return nil, fmt.Errorf("url %q is not an absolute http or https URL", target.Redacted())
+		return nil, errors.New("url is not an absolute http or https URL")
 	}
 	for name, value := range j.Args.Headers {
 		if err := checkHeader(name, value); err != nil {
