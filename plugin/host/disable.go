@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/watch"
@@ -24,7 +25,8 @@ func (f *fleet) disable() {
 
 // enable starts what stands under the configured path now; in the place of a
 // version that was rolled back or refused, and without force, the one that served
-// before. Its conductor does it.
+// before. A version that is another than that one is on probation. Its conductor
+// does it.
 func (f *fleet) enable(force bool) error {
 	f.mu.Lock()
 	config, serves := f.config, f.current.role == serving
@@ -48,6 +50,10 @@ func (f *fleet) enable(force bool) error {
 		f.log.Warn("plugin file passed over; the version that served before is enabled", "error", leftOut)
 	}
 	f.watched, f.spurned = watched, spurned
+	if f.rested != nil && !f.rested.is(binary.Digest, config) {
+		f.before, f.rested = f.rested, f.before
+		f.before.until = time.Now().Add(f.settings.Probation)
+	}
 	f.rested.forget()
 	f.rested = nil
 	f.mu.Lock()
@@ -63,6 +69,12 @@ func (f *fleet) enable(force bool) error {
 
 // spurnedFile is what a file is that enable leaves out.
 const spurnedFile = "the version that was rolled back or refused"
+
+// is reports whether the version is the one with the digest, launched as the
+// configuration says.
+func (p *predecessor) is(digest string, config Config) bool {
+	return p != nil && p.binary.Digest == digest && p.config.launchesLike(config)
+}
 
 // stands says why the version cannot serve again; nil when it can.
 func (p *predecessor) stands() error {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -97,6 +98,48 @@ func TestAnEnabledVersionThatNeverComesUpIsNamedByItsDigest(t *testing.T) {
 	last := h.awaitSwap(h.status("plugin").LastSwap)
 	require.Equal(t, job.SwapByFailure, last.Trigger)
 	require.Contains(t, last.Reason, "the version with the SHA-256 "+checksum(t, v.path)[:12]+"… kept failing soon after it was enabled: it ended during its start")
+}
+
+func TestAnEnabledVersionThatFailsLeavesTheOneThatServedLast(t *testing.T) {
+	for _, promoted := range []bool{true, false} {
+		v := newVersioned(t)
+		v.install("-version", "1")
+		config := v.config()
+		config.Canary.Period = 0
+		if !promoted { // as after its probation
+			v.install("-version", "2")
+		}
+		h := startHost(t, nil, config)
+		h.awaitUp("plugin", 1)
+		if promoted {
+			v.install("-version", "2")
+			require.Equal(t, job.SwapPromoted, h.awaitSwap(nil).Result)
+		}
+		before := h.status("plugin").LastSwap
+		require.NoError(t, h.Disable(t.Context(), "plugin"))
+		v.install("-version", "3", "-mode", "exit")
+		require.NoError(t, h.Enable(t.Context(), "plugin", false))
+		require.Equal(t, job.SwapByFailure, h.awaitSwap(before).Trigger)
+		require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
+		require.Equal(t, "2", h.status("plugin").Version)
+	}
+}
+
+func TestAVersionThatIsEnabledAgainStaysOnProbation(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	config := v.config()
+	config.Canary.Period = 0
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 1)
+	down := t.TempDir() + "/down"
+	v.write(fmt.Appendf(nil, "#!/bin/sh\n[ -e %s ] && exit 1\nexec %s -version 2\n", down, hostile))
+	promoted := h.awaitSwap(nil)
+	require.Equal(t, job.SwapPromoted, promoted.Result)
+	require.NoError(t, h.Disable(t.Context(), "plugin"))
+	require.NoError(t, os.WriteFile(down, nil, 0o600))
+	require.NoError(t, h.Enable(t.Context(), "plugin", false))
+	require.Equal(t, "1", h.awaitSwap(&promoted).To.Version)
 }
 
 func TestAFileThatCannotBeReadIsPassedOverAloud(t *testing.T) {

@@ -38,8 +38,8 @@ type fleet struct {
 	// refused, and spurnedAs how it was configured; the conductor's.
 	spurned   string
 	spurnedAs Config
-	// before is what served before, until its successor has passed its
-	// probation; the conductor's.
+	// before is what served before, until its successor, promoted or enabled, has
+	// passed its probation; the conductor's.
 	before *predecessor
 	// rested is what served when the plugin was disabled, until it is enabled;
 	// the conductor's.
