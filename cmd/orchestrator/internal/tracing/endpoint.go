@@ -46,6 +46,12 @@ func withoutSecrets(endpoint string) string {
 	return endpoint
 }
 
+// plain reports whether the endpoint's scheme says that there is no TLS.
+func plain(endpoint string) bool {
+	parsed, err := url.Parse(endpoint)
+	return err == nil && parsed.Scheme == "http"
+}
+
 // withPath adds the usual path to an endpoint that has none.
 func withPath(endpoint string) string {
 	parsed, err := url.Parse(endpoint)

@@ -2,11 +2,12 @@ package tracing
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
@@ -15,6 +16,8 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 )
 
 // connectWithin bounds the making of a connection.
@@ -28,31 +31,34 @@ var reconnect = grpc.ConnectParams{
 }
 
 // exporter does not wait for the collector, and sends each batch once: the queue
-// repeats. Where the environment has the endpoint, the library reads it by itself;
-// other variables, such as for certificates and timeouts, count in any case.
+// repeats. Whether there is TLS is said by the endpoint's scheme alone: the library
+// would let OTEL_EXPORTER_OTLP_INSECURE and _CERTIFICATE win. Other variables, such
+// as for timeouts, count wherever the endpoint is from.
 func (t Target) exporter(ctx context.Context) (sdk.SpanExporter, error) {
-	trusted, err := certificates(os.Getenv)
+	endpoint := t.TracesEndpoint(t.variable)
+	timeout, err := requestWithin(t.variable)
 	if err != nil {
 		return nil, err
 	}
+	var trusted *tls.Config
+	if !plain(endpoint) {
+		if trusted, err = certificates(t.variable); err != nil {
+			return nil, err
+		}
+	}
 	if t.Protocol == GRPC {
-		return otlptrace.New(ctx, t.grpcClient())
+		return otlptrace.New(ctx, t.grpcClient(endpoint, trusted, timeout))
 	}
 	transport := &http.Transport{
 		Proxy:             http.ProxyFromEnvironment,
 		DialContext:       (&net.Dialer{Timeout: connectWithin}).DialContext,
 		ForceAttemptHTTP2: true, TLSClientConfig: trusted, TLSHandshakeTimeout: connectWithin, IdleConnTimeout: 90 * time.Second,
 	}
-	timeout, err := requestWithin(os.Getenv)
-	if err != nil {
-		return nil, err
-	}
 	options := []otlptracehttp.Option{
 		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: false}),
 		otlptracehttp.WithHTTPClient(&http.Client{Transport: overHTTP{transport}, Timeout: timeout, CheckRedirect: stay}),
-	}
-	if t.Endpoint != "" {
-		options = append(options, otlptracehttp.WithEndpointURL(withPath(t.Endpoint)))
+		otlptracehttp.WithEndpointURL(endpoint),
+		otlptracehttp.WithTLSClientConfig(nil), // which is the transport's
 	}
 	if len(t.Headers) > 0 {
 		options = append(options, otlptracehttp.WithHeaders(t.Headers))
@@ -61,13 +67,20 @@ func (t Target) exporter(ctx context.Context) (sdk.SpanExporter, error) {
 	return httpExporter{exporter, transport}, err
 }
 
-func (t Target) grpcClient(dial ...grpc.DialOption) otlptrace.Client {
+func (t Target) grpcClient(endpoint string, trusted *tls.Config, timeout time.Duration, dial ...grpc.DialOption) otlptrace.Client {
 	options := []otlptracegrpc.Option{
 		otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{Enabled: false}),
 		otlptracegrpc.WithDialOption(append(dial, grpc.WithConnectParams(reconnect), grpc.WithUnaryInterceptor(overGRPC))...),
 	}
-	if t.Endpoint != "" {
-		options = append(options, otlptracegrpc.WithEndpointURL(t.Endpoint))
+	switch {
+	case strings.HasPrefix(endpoint, "unix:"): // which the library reads by itself
+	case plain(endpoint):
+		options = append(options, otlptracegrpc.WithEndpointURL(endpoint), otlptracegrpc.WithTLSCredentials(insecure.NewCredentials()))
+	default:
+		options = append(options, otlptracegrpc.WithEndpointURL(endpoint), otlptracegrpc.WithTLSCredentials(credentials.NewTLS(trusted)))
+	}
+	if timeout > 0 {
+		options = append(options, otlptracegrpc.WithTimeout(timeout))
 	}
 	if len(t.Headers) > 0 {
 		options = append(options, otlptracegrpc.WithHeaders(t.Headers))

@@ -190,7 +190,7 @@ func TestACollectorThatWasAwayForLongIsFoundSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var dialed []time.Time
-		client := Target{Endpoint: "http://127.0.0.1:1", Protocol: GRPC}.grpcClient(
+		client := Target{Protocol: GRPC}.grpcClient("http://127.0.0.1:1", nil, 0,
 			grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
 				mu.Lock()
 				defer mu.Unlock()

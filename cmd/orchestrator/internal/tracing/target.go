@@ -2,6 +2,7 @@ package tracing
 
 import (
 	"fmt"
+	"os"
 	"strings"
 )
 
@@ -21,6 +22,16 @@ type Target struct {
 	Headers map[string]string
 	// FromEnvironment says that the environment has the endpoint.
 	FromEnvironment bool
+
+	getenv func(string) string // nil for that of the process
+}
+
+// variable is one of the environment that the target was made with.
+func (t Target) variable(name string) string {
+	if t.getenv == nil {
+		return os.Getenv(name)
+	}
+	return t.getenv(name)
 }
 
 func (t Target) set() bool { return t.Endpoint != "" || t.FromEnvironment }
@@ -30,7 +41,7 @@ func (t Target) set() bool { return t.Endpoint != "" || t.FromEnvironment }
 // What would not be used as it is written is an error. Errors begin with the
 // setting and name the variable; they have no secret.
 func NewTarget(endpoint, protocol, headers string, getenv func(string) string) (Target, error) {
-	t := Target{Endpoint: endpoint, Protocol: protocol, FromEnvironment: endpoint == "" && inEnvironment(getenv)}
+	t := Target{Endpoint: endpoint, Protocol: protocol, FromEnvironment: endpoint == "" && inEnvironment(getenv), getenv: getenv}
 	if protocol != "" && protocol != GRPC && protocol != HTTP {
 		return t, fmt.Errorf("protocol: %q is neither %s nor %s", protocol, GRPC, HTTP)
 	}
