@@ -17,14 +17,15 @@ func checkEndpoint(endpoint, protocol string) error {
 	if err != nil || parsed.Hostname() == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
 		return fmt.Errorf("%q is no URL such as %s", withoutSecrets(endpoint), examples[protocol])
 	}
+	if strings.Contains(endpoint, "@") { // with a / or ? in the password, the rest of it looks like a port and a path
+		return errors.New("a user and a password are not sent; send the header authorization=Basic and what follows instead (write %40 for an @ in a path)")
+	}
 	if port := parsed.Port(); port != "" {
 		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
 			return fmt.Errorf("the port %s is not from 1 to 65535", port)
 		}
 	}
 	switch root := parsed.Scheme + "://" + parsed.Host; {
-	case parsed.User != nil:
-		return errors.New("a user and a password are not sent; send the header authorization=Basic and what follows instead")
 	case parsed.RawQuery != "" || parsed.ForceQuery:
 		return errors.New("a query is not sent; send a header instead")
 	case parsed.Fragment != "":
@@ -39,8 +40,15 @@ func checkEndpoint(endpoint, protocol string) error {
 
 // withoutSecrets is an endpoint as it may be shown, be it a URL or not.
 func withoutSecrets(endpoint string) string {
-	endpoint, _, _ = strings.Cut(endpoint, "?")
-	if at := strings.LastIndex(endpoint, "@"); at >= 0 {
+	at := strings.LastIndex(endpoint, "@")
+	end := strings.IndexAny(endpoint, "?#")
+	switch {
+	case at >= 0 && end >= 0 && end < at: // a password or a query: nobody can tell
+		return "xxxxx"
+	case end >= 0:
+		endpoint = endpoint[:end]
+	}
+	if at >= 0 {
 		return "xxxxx" + endpoint[at:]
 	}
 	return endpoint

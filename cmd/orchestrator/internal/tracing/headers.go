@@ -4,15 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
 )
 
+// reserved are headers that the protocols set, so that others would not be sent or
+// would break the request.
+var reserved = []string{"connection", "content-encoding", "content-length", "content-type", "host", "te", "trailer", "transfer-encoding", "upgrade"}
+
 // parseHeaders reads name=value, parted by commas. Its errors show no value, nor what
 // may be one in the wrong place.
 func parseHeaders(text, protocol string) (map[string]string, error) {
-	headers := make(map[string]string)
+	headers, taken := make(map[string]string), make(map[string]bool)
 	for i, pair := range strings.Split(text, ",") {
 		if strings.TrimSpace(pair) == "" {
 			continue
@@ -24,6 +29,14 @@ func parseHeaders(text, protocol string) (map[string]string, error) {
 		}
 		if !nameFits(name, protocol) {
 			return nil, fmt.Errorf("the name of header %d has a character that no name may have; write name=value, parted by commas", i+1)
+		}
+		switch lower := strings.ToLower(name); {
+		case taken[lower]:
+			return nil, fmt.Errorf("the header %s is there twice; names that differ only in case are the same", lower)
+		case slices.Contains(reserved, lower), lower == "user-agent" && protocol == GRPC:
+			return nil, fmt.Errorf("the header %s is set by the protocol; leave it out", lower)
+		default:
+			taken[lower] = true
 		}
 		headers[name] = value
 	}

@@ -84,13 +84,21 @@ func TestWhatWouldNotBeSentAsItIsWrittenIsRefused(t *testing.T) {
 		environment                 map[string]string
 		err                         string
 	}{
-		"a password":   {endpoint: "http://u:s3cret@c:4317", err: "endpoint: a user and a password are not sent; send the header authorization"},
-		"a query":      {endpoint: "http://c:4318/v1/traces?token=s3cret", protocol: HTTP, err: "endpoint: a query is not sent; send a header instead"},
-		"a fragment":   {endpoint: "http://c:4318/#s3cret", protocol: HTTP, err: "endpoint: a fragment, which begins with #, is not sent"},
-		"a path":       {endpoint: "http://c:4317/v1/traces", err: "endpoint: gRPC has no path; write http://c:4317, or take the protocol http"},
-		"no port":      {endpoint: "http://c", err: "endpoint: a port is missing; write http://c:4317"},
-		"a wrong port": {endpoint: "http://c:99999", err: "endpoint: the port 99999 is not from 1 to 65535"},
-		"no host":      {endpoint: "http://:4317", err: `endpoint: "http://:4317" is no URL such as http://localhost:4317`},
+		"a password": {endpoint: "http://u:s3cret@c:4317", err: "endpoint: a user and a password are not sent; send the header authorization"},
+		"a password with a question mark": {
+			endpoint: "http://u:s3cret?x@c:4318", protocol: HTTP, err: `endpoint: "xxxxx" is no URL such as http://localhost:4318`,
+		},
+		"one with a question mark at its end": {
+			endpoint: "http://u:12?s3cret@c:4318", protocol: HTTP, err: "endpoint: a user and a password are not sent",
+		},
+		"a query with an at sign":   {endpoint: "c?x=s3cret@s3cret", protocol: HTTP, err: `endpoint: "xxxxx" is no URL`},
+		"a query of what is no URL": {endpoint: "c:1?x=s3cret", protocol: HTTP, err: `endpoint: "c:1" is no URL`},
+		"a query":                   {endpoint: "http://c:4318/v1/traces?token=s3cret", protocol: HTTP, err: "endpoint: a query is not sent; send a header instead"},
+		"a fragment":                {endpoint: "http://c:4318/#s3cret", protocol: HTTP, err: "endpoint: a fragment, which begins with #, is not sent"},
+		"a path":                    {endpoint: "http://c:4317/v1/traces", err: "endpoint: gRPC has no path; write http://c:4317, or take the protocol http"},
+		"no port":                   {endpoint: "http://c", err: "endpoint: a port is missing; write http://c:4317"},
+		"a wrong port":              {endpoint: "http://c:99999", err: "endpoint: the port 99999 is not from 1 to 65535"},
+		"no host":                   {endpoint: "http://:4317", err: `endpoint: "http://:4317" is no URL such as http://localhost:4317`},
 		"an address in the environment": {
 			environment: map[string]string{own: "127.0.0.1:18417", protocol: "grpc"},
 			err:         `endpoint: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "127.0.0.1:18417" is no URL such as http://localhost:4317`,
@@ -115,6 +123,18 @@ func TestWhatWouldNotBeSentAsItIsWrittenIsRefused(t *testing.T) {
 			endpoint: "http://c:4317", environment: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Basic s3cret%"},
 			err: "headers: OTEL_EXPORTER_OTLP_HEADERS: the value of authorization has a % that begins no %20 or the like; write %25 for it",
 		},
+		"a header twice": {
+			endpoint: "http://c:4317", headers: "Authorization=s3cret,authorization=b",
+			err: "headers: the header authorization is there twice; names that differ only in case are the same",
+		},
+		"one of the environment twice": {
+			endpoint: "http://c:4317", environment: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "a=s3cret,a=b"},
+			err: "headers: OTEL_EXPORTER_OTLP_HEADERS: the header a is there twice",
+		},
+		"a host":            {endpoint: "http://c:4318", protocol: HTTP, headers: "Host=s3cret", err: "headers: the header host is set by the protocol; leave it out"},
+		"a type":            {endpoint: "http://c:4318", protocol: HTTP, headers: "content-type=s3cret", err: "headers: the header content-type is set by"},
+		"a type in gRPC":    {endpoint: "http://c:4317", headers: "content-type=s3cret", err: "headers: the header content-type is set by"},
+		"a name for gRPC":   {endpoint: "http://c:4317", headers: "user-agent=s3cret", err: "headers: the header user-agent is set by"},
 		"a blank in a name": {endpoint: "http://c:4317", headers: "x tok=s3cret", err: "headers: the name of header 1 has a character"},
 		"a line's end in a value": {
 			endpoint: "http://c:4318", protocol: HTTP, headers: "x-token=s3cret\nx: y",
@@ -131,6 +151,18 @@ func TestWhatWouldNotBeSentAsItIsWrittenIsRefused(t *testing.T) {
 			require.NotContains(t, err.Error(), "s3cret")
 		})
 	}
+}
+
+func TestAPasswordOfDigitsIsNotShownAsAPort(t *testing.T) {
+	for _, protocol := range []string{GRPC, HTTP} {
+		for _, password := range []string{"12345678/x", "1234/x", "1234?x", "1234#x"} {
+			_, err := NewTarget("http://u:"+password+"@c:4318", protocol, "", func(string) string { return "" })
+			require.ErrorContains(t, err, "endpoint: a user and a password are not sent", password)
+			require.NotContains(t, err.Error(), "1234")
+		}
+	}
+	_, err := NewTarget("http://c:4318/%40tenant/v1/traces", HTTP, "", func(string) string { return "" })
+	require.NoError(t, err)
 }
 
 func TestAttributesThatCannotBeReadCostOnlyThemselves(t *testing.T) {
