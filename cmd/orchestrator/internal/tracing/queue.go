@@ -56,6 +56,7 @@ type queue struct {
 	// Those of the goroutine that sends.
 	failure                   error         // of the last try
 	pause                     time.Duration // before the last try; zero after success
+	notBefore                 time.Time     // of the next try, be it of another batch
 	unsent, warned, overflown complaint
 	overflow                  atomic.Int64 // spans that are still to be told by overflown
 }
@@ -149,6 +150,7 @@ func (q *queue) send(batch []sdk.ReadOnlySpan) {
 		return
 	}
 	for began := time.Now(); ; {
+		q.rest()
 		said, err := q.try(batch)
 		q.tellOverflow()
 		if err == nil {
@@ -156,13 +158,15 @@ func (q *queue) send(batch []sdk.ReadOnlySpan) {
 			q.taken(len(batch), said)
 			return
 		}
+		if said.again {
+			q.putOff(said.pause)
+		}
 		if !said.again || q.last() || time.Since(began) >= keepFor {
 			q.counts.dropped(len(batch), droppedUnsent)
 			q.unsent.of(int64(len(batch)), q.secrets.fit(err.Error()))
 			return
 		}
 		q.unsent.of(0, q.secrets.fit(err.Error()))
-		q.rest(said.pause)
 	}
 }
 
@@ -201,12 +205,21 @@ func (q *queue) last() bool {
 	}
 }
 
-// rest lets the collector be, for as long as it asks for and the longer the more
-// often it has failed, or until the queue is closed. Spans wait meanwhile.
-func (q *queue) rest(asked time.Duration) {
+// putOff has the collector left alone for as long as it asks for, and the longer the
+// more often it has failed.
+func (q *queue) putOff(asked time.Duration) {
 	q.pause = min(max(2*q.pause, firstPause), maxPause)
 	spread := q.pause/2 + rand.N(q.pause/2) // so that not all orchestrators come at once
-	timer := time.NewTimer(max(spread, min(asked, maxAsked)))
+	q.notBefore = time.Now().Add(max(spread, min(asked, maxAsked)))
+}
+
+// rest lasts until the next try, or until the queue is closed. Spans wait meanwhile.
+func (q *queue) rest() {
+	left := time.Until(q.notBefore)
+	if left <= 0 {
+		return
+	}
+	timer := time.NewTimer(left)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -89,6 +89,23 @@ func TestACollectorIsLeftAloneAsLongAsItAsks(t *testing.T) {
 	})
 }
 
+func TestTheNextBatchKeepsThePauseOfOneThatWasGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &failing{says: answer{again: true, pause: 50 * time.Second}}
+		q, _ := queueTo(t, f)
+		for range 3000 { // for 300 s
+			q.OnEnd(spansNamed("one")[0])
+			time.Sleep(100 * time.Millisecond)
+		}
+		asked := f.asked()
+		require.Len(t, asked, 6)
+		for i := range asked[1:] {
+			require.Equal(t, 50*time.Second, asked[i+1].Sub(asked[i]))
+		}
+		require.NoError(t, q.Shutdown(t.Context()))
+	})
+}
+
 func TestPausesGrowAndABatchIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &failing{says: answer{again: true, pause: time.Hour}}
@@ -100,6 +117,7 @@ func TestPausesGrowAndABatchIsGivenUp(t *testing.T) {
 		f.mu.Lock()
 		f.says.pause, f.at = 0, nil
 		f.mu.Unlock()
+		time.Sleep(maxAsked) // until it may be asked again
 		q.OnEnd(spansNamed("two")[0])
 		time.Sleep(keepFor + time.Second)
 		asked := f.asked()
