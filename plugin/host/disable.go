@@ -25,7 +25,7 @@ func (f *fleet) disable() {
 
 // enable starts what stands under the configured path now; in the place of a
 // version that was rolled back or refused, and without force, the one that served
-// before. A version that is another than that one is on probation. Its conductor
+// before. What served before is started though a swap of it to itself has failed. A version that is another than that one is on probation. Its conductor
 // does it.
 func (f *fleet) enable(force bool) error {
 	f.mu.Lock()
@@ -40,7 +40,8 @@ func (f *fleet) enable(force bool) error {
 	}
 	f.passOver(nil)
 	watched, spurned, leftOut := watch.New(config.Path, binary.Info()), "", ""
-	if !force && binary.Digest == f.spurned && config.launchesLike(f.spurnedAs) {
+	bad := binary.Digest == f.spurned && config.launchesLike(f.spurnedAs)
+	if bad && !force && !f.rested.is(binary.Digest, config) {
 		binary.Close()
 		if err := f.rested.stands(); err != nil {
 			return fmt.Errorf("plugin %s: its file is %s, and %w; enable it by force to take it all the same", f.name, spurnedFile, err)

@@ -37,6 +37,21 @@ func TestEnablingDoesNotServeWhatWasRolledBack(t *testing.T) {
 	require.Empty(t, h.status("plugin").PassedOver)
 }
 
+func TestEnablingStartsWhatServedThoughASwapToItselfHasFailed(t *testing.T) {
+	v := newVersioned(t)
+	down := t.TempDir() + "/down"
+	v.write(fmt.Appendf(nil, "#!/bin/sh\n[ -e %s ] && exit 1\nexec %s -version 1\n", down, hostile))
+	h := startHost(t, nil, v.config())
+	h.awaitUp("plugin", 1)
+	require.NoError(t, os.WriteFile(down, nil, 0o600))
+	require.Equal(t, job.SwapRolledBack, h.swap(false).Result)
+	require.NoError(t, os.Remove(down))
+	require.NoError(t, h.Disable(t.Context(), "plugin"))
+	require.NoError(t, h.Enable(t.Context(), "plugin", false))
+	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
+	require.Empty(t, h.status("plugin").PassedOver, "the file is what serves")
+}
+
 func TestEnablingIsRefusedWhenTheVersionBeforeIsGone(t *testing.T) {
 	v := newVersioned(t)
 	v.script("-version", "1")
