@@ -81,7 +81,7 @@ func (f *fleet) carryOut(orders []func()) {
 func (f *fleet) look() {
 	f.mu.Lock()
 	config, idle := f.config, f.disabled
-	serves := f.current.binary.Digest
+	g := f.current
 	f.mu.Unlock()
 	now := time.Now()
 	if idle || !config.Watch {
@@ -101,11 +101,11 @@ func (f *fleet) look() {
 		return
 	}
 	seen := f.watched.Seen()
-	switch digest {
-	case serves:
+	switch {
+	case digest == f.spurned && !(digest == g.binary.Digest && config.launchesLike(g.config)):
+	case digest == g.binary.Digest:
 		f.spurned = ""
 		f.leaveOut("")
-	case f.spurned:
 	default:
 		f.swap(plan{trigger: job.SwapByFile, config: config})
 		return

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -96,6 +97,31 @@ func TestEnablingTakesAConfigurationThatWasMended(t *testing.T) {
 	require.NoError(t, h.Enable(t.Context(), "plugin", false))
 	require.Contains(t, string(h.run("plugin", do("environment")).Result), "GIVEN=now")
 	require.Empty(t, h.status("plugin").PassedOver)
+}
+
+func TestATouchDoesNotMendAConfiguration(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	config := v.config()
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 1)
+	bad := config
+	bad.Args = []string{"-mode", "exit"}
+	require.NoError(t, h.Reload([]Config{bad}))
+	rolledBack := h.awaitSwap(nil)
+	require.Equal(t, job.SwapRolledBack, rolledBack.Result)
+	for range 2 { // also when it is known why the file does not serve
+		now := time.Now().Add(time.Second)
+		require.NoError(t, os.Chtimes(v.path, now, now))
+		for range 20 { // for longer than a file must be still
+			require.Equal(t, job.Success, h.run("plugin", `{"do":"sleep","ms":20}`).Kind)
+		}
+		require.NoError(t, h.Disable(t.Context(), "plugin"))
+		require.NoError(t, h.Enable(t.Context(), "plugin", false))
+		require.Equal(t, job.Success, h.run("plugin", `{}`).Kind, "as it was configured before")
+		require.NotEmpty(t, h.status("plugin").PassedOver)
+	}
+	require.Equal(t, rolledBack, *h.status("plugin").LastSwap)
 }
 
 func TestAnEnabledVersionThatNeverComesUpIsNamedByItsDigest(t *testing.T) {
