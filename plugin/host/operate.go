@@ -70,7 +70,8 @@ func (f *fleet) sinceBegun(s job.PluginSwap) job.PluginSwap {
 
 // Disable lets the plugin finish what it has and stops its processes. Nothing of
 // it is started until it is enabled; its jobs stay queued. It returns when no more
-// attempts are begun. A plugin that is disabled stays so.
+// attempts are begun; when ctx ends before, with its error, and the plugin is
+// disabled all the same. A plugin that is disabled stays so.
 func (h *Host) Disable(ctx context.Context, name string) error {
 	f := h.roster.Load().byName[name]
 	if f != nil {
@@ -82,10 +83,24 @@ func (h *Host) Disable(ctx context.Context, name string) error {
 // Enable starts a plugin that was disabled, with what stands under its path now.
 // When that was rolled back or refused, and without force, the version serves that
 // served before, and the status says so; it is an error when that one is not there
-// any more. One that is not disabled is left as it is.
+// any more. One that is not disabled is left as it is. When ctx ends before its
+// turn has come, Enable returns ctx's error, and nothing comes of it.
 func (h *Host) Enable(ctx context.Context, name string, force bool) error {
-	return h.obeyed(ctx, name, func(f *fleet) error { return f.enable(force) })
+	var decided atomic.Bool // that it is done, or that it never is
+	err := h.obeyed(ctx, name, func(f *fleet) error {
+		if !decided.CompareAndSwap(false, true) {
+			return nil
+		}
+		return f.enable(force)
+	})
+	if errors.Is(err, errWaiting) && !decided.CompareAndSwap(false, true) {
+		return fmt.Errorf("plugin %s: it is being enabled: %w", name, ctx.Err())
+	}
+	return err
 }
+
+// errWaiting says that the conductor has not come to an order.
+var errWaiting = errors.New("a swap is under way before")
 
 func (h *Host) obeyed(ctx context.Context, name string, do func(*fleet) error) error {
 	done := make(chan error, 1)
@@ -97,7 +112,7 @@ func (h *Host) obeyed(ctx context.Context, name string, do func(*fleet) error) e
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("plugin %s: a swap is under way before: %w", name, ctx.Err())
+		return fmt.Errorf("plugin %s: %w: %w", name, errWaiting, ctx.Err())
 	}
 }
 

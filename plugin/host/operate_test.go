@@ -100,6 +100,27 @@ func TestWhoWaitsNoLongerIsToldOfItsOwnSwap(t *testing.T) {
 	require.Equal(t, ended, h.status("plugin").LastSwap, "nothing comes of what was given up before it began")
 }
 
+func TestNothingComesOfAnEnableThatWasGivenUp(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	h := startHost(t, nil, v.config())
+	h.awaitUp("plugin", 1)
+	require.NoError(t, h.Disable(t.Context(), "plugin"))
+	busy, idle := make(chan struct{}), make(chan struct{})
+	require.True(t, h.fleet("plugin").order(func() { <-busy }))
+	waiting, giveUp := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer giveUp()
+	err := h.Enable(waiting, "plugin", true)
+	require.ErrorContains(t, err, "a swap is under way before")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	close(busy)
+	require.True(t, h.fleet("plugin").order(func() { close(idle) }))
+	<-idle
+	require.Equal(t, job.PluginDisabled, h.status("plugin").State)
+	require.NoError(t, h.Enable(t.Context(), "plugin", false))
+	h.awaitUp("plugin", 1)
+}
+
 func TestReloadStartsStopsAndReplaces(t *testing.T) {
 	v := newVersioned(t)
 	v.install("-version", "1")
