@@ -140,12 +140,21 @@ func (s *session) remark(h client.Handler) {
 	if c := h.Candidate; c != nil {
 		say("%s is to follow (%s): %d attempts ended on trial, %d of them failed", versionText(c.HandlerVersion), c.State, c.Ended, c.Failed)
 	}
-	if h.LastSwap != nil && h.LastSwap.Reason != "" {
-		to := versionText(h.LastSwap.To)
+	if swap := h.LastSwap; swap != nil && swap.Reason != "" {
+		to := versionText(swap.To)
 		if to == "" { // there was no file to read a version from
 			to = "what was to follow"
 		}
-		say("%s does not serve: %s", to, h.LastSwap.Reason)
+		promoted, serves := swap.Result == client.Promoted, swap.To.SHA256 == h.SHA256
+		switch {
+		case promoted && serves: // the reason is why the one before it does not
+			say("%s serves again: %s", to, swap.Reason)
+		case promoted: // another one was enabled since
+		case serves: // it was to follow itself, or was enabled since
+			say("%s did not take over: %s", to, swap.Reason)
+		default:
+			say("%s does not serve: %s", to, swap.Reason)
+		}
 	}
 	if h.PassedOver != "" {
 		say("its file is passed over: %s", h.PassedOver)
