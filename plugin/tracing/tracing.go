@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/holdfast-jobs/holdfast/plugin"
 )
@@ -97,13 +99,34 @@ func newProvider(ctx context.Context) (*sdk.TracerProvider, error) {
 }
 
 // newClient leaves the reading of the variables to the library, but for the
-// protocol, which it has a package each for.
+// protocol, which it has a package each for, and the endpoint: its scheme alone says
+// whether there is TLS, where the library lets OTEL_EXPORTER_OTLP_INSECURE win, and
+// over gRPC _CERTIFICATE.
 func newClient() (otlptrace.Client, error) {
+	name, value := endpoint()
+	at, err := url.Parse(value)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no URL such as http://localhost:4318", name)
+	}
 	switch _, protocol := firstOf("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol {
 	case "grpc":
-		return otlptracegrpc.NewClient(), nil
+		switch at.Scheme {
+		case "http":
+			return otlptracegrpc.NewClient(
+				otlptracegrpc.WithEndpointURL(at.String()), otlptracegrpc.WithTLSCredentials(insecure.NewCredentials())), nil
+		case "https":
+			return otlptracegrpc.NewClient(otlptracegrpc.WithEndpointURL(at.String())), nil
+		}
+		return otlptracegrpc.NewClient(), nil // by a socket
 	case "", "http/protobuf":
-		return otlptracehttp.NewClient(), nil
+		if name == "OTEL_EXPORTER_OTLP_ENDPOINT" { // which lacks the path of traces
+			at = at.JoinPath("v1/traces")
+		}
+		options := []otlptracehttp.Option{otlptracehttp.WithEndpointURL(at.String())}
+		if at.Scheme == "http" {
+			options = append(options, otlptracehttp.WithTLSClientConfig(nil))
+		}
+		return otlptracehttp.NewClient(options...), nil
 	default:
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q; spans are sent by grpc or http/protobuf", protocol)
 	}

@@ -2,8 +2,14 @@ package tracing_test
 
 import (
 	"context"
+	"encoding/pem"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,6 +82,38 @@ func TestSpansOfHandlersAreSentBelowTheirAttempt(t *testing.T) {
 			require.Equal(t, map[string]any{"trace_id": traceID, "span_id": sent[0].ID}, result.Logs[0].Attributes)
 			require.Equal(t, map[string]any{"trace_id": traceID, "span_id": spanID, "n": 1.0}, result.Logs[1].Attributes)
 		})
+	}
+}
+
+func TestTheSchemeSaysWhetherThereIsTLS(t *testing.T) {
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secure.Close()
+	certificate := filepath.Join(t.TempDir(), "ca.pem")
+	require.NoError(t, os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600))
+	for protocol, endpoint := range map[string]func(*collector.Collector) string{
+		"grpc":          func(c *collector.Collector) string { return c.GRPC },
+		"http/protobuf": func(c *collector.Collector) string { return c.HTTP },
+	} {
+		for name, c := range map[string]struct {
+			scheme, variable, value string
+			want                    int
+		}{
+			"https, though insecure":    {"https:", "OTEL_EXPORTER_OTLP_INSECURE", "true", 0},
+			"http, though not insecure": {"http:", "OTEL_EXPORTER_OTLP_INSECURE", "false", 1},
+			"http, though certificates": {"http:", "OTEL_EXPORTER_OTLP_CERTIFICATE", certificate, 1},
+		} {
+			t.Run(protocol+" "+name, func(t *testing.T) {
+				spans := collector.Start(t) // which has no TLS
+				t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", strings.Replace(endpoint(spans), "http:", c.scheme, 1))
+				t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
+				t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1000")
+				t.Setenv(c.variable, c.value)
+				h := plugintest.Start(t, tracing.Setup(), plugin.HandleResult("LOOK", look))
+				h.Run(t.Context(), job())
+				drain(t, h)
+				require.Len(t, spans.Spans(), c.want)
+			})
+		}
 	}
 }
 
