@@ -136,8 +136,10 @@ func TestAnEnabledVersionThatNeverComesUpIsNamedByItsDigest(t *testing.T) {
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
 	v.install("-version", "3", "-mode", "exit")
 	require.NoError(t, h.Enable(t.Context(), "plugin", false))
+	require.NotEqual(t, "2", h.status("plugin").Version, "the name is not that of the version before")
 	last := h.awaitSwap(h.status("plugin").LastSwap)
 	require.Equal(t, job.SwapByFailure, last.Trigger)
+	require.Equal(t, job.PluginVersion{Digest: checksum(t, v.path)}, last.From, "the name is not that of the version before")
 	require.Contains(t, last.Reason, "the version with the SHA-256 "+checksum(t, v.path)[:12]+"… kept failing soon after it was enabled: it ended during its start")
 }
 

@@ -21,7 +21,7 @@ func (f *fleet) status() job.PluginStatus {
 	defer f.mu.Unlock()
 	g := f.current
 	s := job.PluginStatus{
-		Name: f.name, Path: f.config.Path, PluginVersion: f.servedLocked(), State: f.stateLocked(),
+		Name: f.name, Path: f.config.Path, PluginVersion: g.version(), State: f.stateLocked(),
 		PIDs: g.pids(), Processes: g.config.Processes, Alone: g.alone, Limits: g.limits,
 		Restarts: f.restarts, Crashes: f.crashes, LastError: f.lastError,
 		PassedOver: cmp.Or(f.unusable, f.leftOut),

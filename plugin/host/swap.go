@@ -94,7 +94,7 @@ func (f *fleet) beginSwap(p plan, breakOff context.CancelCauseFunc) job.PluginSw
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.breakOff = breakOff
-	s := job.PluginSwap{Trigger: p.trigger, From: f.servedLocked(), BegunAt: time.Now()}
+	s := job.PluginSwap{Trigger: p.trigger, From: f.current.version(), BegunAt: time.Now()}
 	f.lastSwap = &s
 	if p.binary == nil {
 		f.leftOut = ""
@@ -103,15 +103,6 @@ func (f *fleet) beginSwap(p plan, breakOff context.CancelCauseFunc) job.PluginSw
 		p.begun <- s
 	}
 	return s
-}
-
-// servedLocked is the version that serves, or served last.
-func (f *fleet) servedLocked() job.PluginVersion {
-	v := f.current.version()
-	if v.Version == "" && f.manifest != nil {
-		v.Version = f.manifest.Version
-	}
-	return v
 }
 
 // nominate pins the new version and begins to launch it.
