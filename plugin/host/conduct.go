@@ -57,10 +57,11 @@ func (f *fleet) conduct() {
 			f.endProbation()
 		}
 	}
+	// They fail by themselves by now, and somebody may wait for them. They may need
+	// the versions that are kept.
+	f.carryOut(f.takeOrders(true))
 	f.before.forget()
 	f.rested.forget()
-	// They fail by themselves by now, and somebody may wait for them.
-	f.carryOut(f.takeOrders(true))
 	f.mu.Lock()
 	if f.current.role == serving {
 		f.retire(f.current, retired)

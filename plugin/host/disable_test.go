@@ -3,6 +3,8 @@ package host
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +99,42 @@ func TestEnablingTakesAConfigurationThatWasMended(t *testing.T) {
 	require.NoError(t, h.Enable(t.Context(), "plugin", false))
 	require.Contains(t, string(h.run("plugin", do("environment")).Result), "GIVEN=now")
 	require.Empty(t, h.status("plugin").PassedOver)
+}
+
+func TestTheLastOrdersFindTheVersionsThatAreKept(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1")
+	h := startHost(t, nil, v.config())
+	h.awaitUp("plugin", 1)
+	v.install("-version", "2", "-mode", "exit")
+	require.Equal(t, job.SwapRolledBack, h.awaitSwap(nil).Result)
+	require.NoError(t, h.Disable(t.Context(), "plugin"))
+	f := h.fleet("plugin")
+	h.eventually(func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return len(f.old) == 0
+	}, "nothing runs that would hold the file, too")
+	begun, busy, enabled := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	require.True(t, f.order(func() { close(begun); <-busy }))
+	<-begun
+	require.True(t, f.order(func() { enabled <- f.enable(false) }))
+	require.NoError(t, h.Reload(nil))
+	close(busy)
+	require.NoError(t, <-enabled)
+	h.eventually(func() bool { return len(heldOpen(t, v.path)) == 0 }, "nothing is held open")
+}
+
+// heldOpen are the descriptors of this process that lead to the path, or did
+// before it was replaced.
+func heldOpen(t *testing.T, path string) []string {
+	t.Helper()
+	all, err := filepath.Glob("/proc/self/fd/*")
+	require.NoError(t, err)
+	return slices.DeleteFunc(all, func(fd string) bool {
+		target, err := os.Readlink(fd)
+		return err != nil || !strings.HasPrefix(target, path)
+	})
 }
 
 func TestATouchDoesNotMendAConfiguration(t *testing.T) {
