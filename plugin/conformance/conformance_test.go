@@ -35,11 +35,13 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// options are for a binary that was built.
+// options are for a binary that was built. What it leaves in its temporary directory
+// goes with the tests: a socket of an earlier run must not be in the way of a process
+// that happens to have the same pid.
 func options(name string, args ...string) conformance.Options {
 	return conformance.Options{
 		Path: filepath.Join(binaries, name), Args: args,
-		Env:          []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()},
+		Env:          []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + binaries},
 		StartTimeout: 3 * time.Second,
 	}
 }
