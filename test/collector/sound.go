@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -12,9 +13,9 @@ import (
 // Sound checks what holds for any number of spans of whole traces: ids are not used
 // twice; every parent was sent or is one of the clients' own, and so was every span
 // that a link leads to; nothing ends before it begins; children lie within their
-// parent, but what follows from a message that was sent may begin and end later; events
-// lie within their span; and the attempts of a job are told in one trace, one after the
-// other.
+// parent, as far as the sender's clock can tell, but what follows from a message that was
+// sent may begin and end later; events lie within their span; and the attempts of a job
+// are told in one trace, one after the other.
 func Sound(t testing.TB, spans []Span, clients ...string) {
 	t.Helper()
 	byID := make(map[string]Span)
@@ -45,12 +46,22 @@ func Sound(t testing.TB, spans []Span, clients ...string) {
 func within(t testing.TB, span, parent Span) {
 	t.Helper()
 	require.Equalf(t, parent.Trace, span.Trace, "%q is in another trace than its parent", span.Name)
-	require.Falsef(t, span.Start.Before(parent.Start), "%q begins %s before its parent %q",
+	require.Falsef(t, span.Start.Before(parent.Start.Truncate(resolution(span))), "%q begins %s before its parent %q",
 		span.Name, parent.Start.Sub(span.Start), parent.Name)
 	if parent.Kind != otlp.Span_SPAN_KIND_PRODUCER {
 		require.Falsef(t, span.End.After(parent.End), "%q ends %s after its parent %q",
 			span.Name, span.End.Sub(parent.End), parent.Name)
 	}
+}
+
+// resolution is that of the times at which the sender of the span says that its spans
+// begin, which are rounded down to it. JavaScript's is Date.now():
+// https://github.com/open-telemetry/opentelemetry-js/issues/5019.
+func resolution(span Span) time.Duration {
+	if span.Resource["telemetry.sdk.language"] == "nodejs" {
+		return time.Millisecond
+	}
+	return time.Nanosecond
 }
 
 // inOrder checks the attempts of each job by their fence: a wait for a retry, if
