@@ -3,16 +3,17 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -256,26 +257,27 @@ func TestWhatAProcessPrintsCannotSteerTheTerminal(t *testing.T) {
 func TestASignalEndsTheWaitForAProgramThatNeverEnds(t *testing.T) {
 	sleeper := filepath.Join(t.TempDir(), "sleeper")
 	require.NoError(t, os.WriteFile(sleeper, []byte("#!/bin/sh\necho $$ >"+sleeper+".pid\nexec sleep 1000\n"), 0o755))
+	require.NoError(t, syscall.Mkfifo(sleeper+".pid", 0o600))
+	started, err := os.OpenFile(sleeper+".pid", os.O_RDWR, 0)
+	require.NoError(t, err)
+	defer started.Close()
 	for _, command := range []string{"run", "check"} {
-		begun, stopped := time.Now(), make(chan struct{})
+		const bound = 5 * time.Second
+		begun, said := time.Now(), make(chan int, 1)
+		require.NoError(t, started.SetReadDeadline(begun.Add(bound)))
 		go func() {
-			defer close(stopped)
-			for pid := ""; pid == "" && time.Since(begun) < 5*time.Second; time.Sleep(10 * time.Millisecond) {
-				text, _ := os.ReadFile(sleeper + ".pid")
-				pid = strings.TrimSpace(string(text))
-			}
+			var pid int
+			_, err := fmt.Fscanln(started, &pid)
+			assert.NoError(t, err)
+			said <- pid
 			_ = syscall.Kill(os.Getpid(), syscall.SIGINT)
 		}()
 		code, _, stderr := execute(t, usualEnvironment, "handlers", command, sleeper)
-		<-stopped
+		pid := <-said
 		require.Equal(t, 130, code, stderr)
-		require.Less(t, time.Since(begun), 5*time.Second, command)
-		text, err := os.ReadFile(sleeper + ".pid")
-		require.NoError(t, err)
-		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-		require.NoError(t, err)
+		require.Less(t, time.Since(begun), bound, command)
+		require.Positive(t, pid)
 		require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "no process is left")
-		require.NoError(t, os.Remove(sleeper+".pid"))
 	}
 }
 

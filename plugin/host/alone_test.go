@@ -186,24 +186,30 @@ func TestCloseWaitsForAttemptsAlone(t *testing.T) {
 	}
 }
 
-// stingy is a plugin of which no more processes come up once it is spent: for
-// want of memory, or because of a port that is taken.
-func stingy(t *testing.T, refusal string) (text []byte, spend func()) {
+// stingy is a version of a plugin of which no more processes come up while it is
+// spent: for want of memory, or because of a port that is taken.
+func stingy(t *testing.T, version, refusal string) (text []byte, spent func(bool)) {
 	t.Helper()
-	spent := filepath.Join(t.TempDir(), "spent")
-	text = fmt.Appendf(nil, "#!/bin/sh\n[ -e %s ] && %s\nexec %s -version 2\n", spent, refusal, hostile)
-	return text, func() { require.NoError(t, os.WriteFile(spent, nil, 0o600)) }
+	mark := filepath.Join(t.TempDir(), "spent")
+	text = fmt.Appendf(nil, "#!/bin/sh\n[ -e %s ] && %s\nexec %s -version %s\n", mark, refusal, hostile, version)
+	return text, func(now bool) {
+		if now {
+			require.NoError(t, os.WriteFile(mark, nil, 0o600))
+			return
+		}
+		require.NoError(t, os.Remove(mark))
+	}
 }
 
 // The launch of another does not come up, and the time of this one is over while
 // it waits for its turn.
 func TestASuspectIsNotChargedForALaunchThatFails(t *testing.T) {
 	v := newVersioned(t)
-	text, spend := stingy(t, "sleep 60")
+	text, spent := stingy(t, "2", "sleep 60")
 	v.write(text)
 	h := startHost(t, func(s *Settings) { s.StartTimeout = time.Second }, v.config())
 	h.awaitUp("plugin", 1)
-	spend()
+	spent(true)
 	_, first := h.beginAlone("plugin", `{}`)
 	run, second := h.beginAlone("plugin", `{}`)
 	run.Cancel(job.CancelTimeout)
@@ -216,17 +222,12 @@ func TestASuspectIsNotChargedForALaunchThatFails(t *testing.T) {
 }
 
 func TestAVersionThatServesIsNotLeftForSuspectsThatCannotBeAlone(t *testing.T) {
-	v := newVersioned(t)
-	v.install("-version", "1")
-	config := v.config()
-	config.Canary.Period = 0
-	h := startHost(t, nil, config)
-	h.awaitUp("plugin", 1)
-	text, spend := stingy(t, "exit 9")
+	v, h := versionOne(t, promoting)
+	text, spent := stingy(t, "2", "exit 9")
 	v.write(text)
 	require.Equal(t, job.SwapPromoted, h.awaitSwap(nil).Result)
 	pid := h.status("plugin").PIDs[0]
-	spend()
+	spent(true)
 	for range 4 { // more than break a plugin
 		_, r := h.beginAlone("plugin", `{}`)
 		require.Equal(t, job.GivenBack, h.outcome(r).Kind)

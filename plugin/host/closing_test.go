@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -22,23 +23,10 @@ func TestWhatIsNoFileUnderThePathHoldsUpNobody(t *testing.T) {
 		"a device": func(path string) error { return os.Symlink("/dev/zero", path) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := newVersioned(t)
-			v.install("-version", "1")
-			h := startHost(t, nil, v.config())
-			h.awaitUp("plugin", 1)
+			v, h := versionOne(t)
 			require.NoError(t, os.Remove(v.path))
 			require.NoError(t, put(v.path))
-			f := h.fleet("plugin")
-			for range 10 { // orders of the conductor come between its looks at the file
-				looked := make(chan struct{})
-				require.True(t, f.order(func() { close(looked) }))
-				select {
-				case <-looked:
-				case <-time.After(5 * time.Second):
-					t.Fatal("the conductor hangs")
-				}
-				time.Sleep(f.settings.WatchPeriod)
-			}
+			h.eventually(func() bool { return strings.HasSuffix(h.status("plugin").PassedOver, " is not a file") }, "the conductor looks at it")
 			swap := h.swap(false)
 			require.Equal(t, job.SwapRefused, swap.Result)
 			require.Equal(t, v.path+" is not a file", swap.Reason)

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,10 +14,7 @@ import (
 )
 
 func TestEnablingDoesNotServeWhatWasRolledBack(t *testing.T) {
-	v := newVersioned(t)
-	v.install("-version", "1")
-	h := startHost(t, nil, v.config())
-	h.awaitUp("plugin", 1)
+	v, h := versionOne(t)
 	v.install("-version", "2", "-mode", "exit")
 	rolledBack := h.awaitSwap(nil)
 	require.Equal(t, job.SwapRolledBack, rolledBack.Result)
@@ -42,13 +38,13 @@ func TestEnablingDoesNotServeWhatWasRolledBack(t *testing.T) {
 
 func TestEnablingStartsWhatServedThoughASwapToItselfHasFailed(t *testing.T) {
 	v := newVersioned(t)
-	down := t.TempDir() + "/down"
-	v.write(fmt.Appendf(nil, "#!/bin/sh\n[ -e %s ] && exit 1\nexec %s -version 1\n", down, hostile))
+	text, spent := stingy(t, "1", "exit 1")
+	v.write(text)
 	h := startHost(t, nil, v.config())
 	h.awaitUp("plugin", 1)
-	require.NoError(t, os.WriteFile(down, nil, 0o600))
+	spent(true)
 	require.Equal(t, job.SwapRolledBack, h.swap(false).Result)
-	require.NoError(t, os.Remove(down))
+	spent(false)
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
 	require.NoError(t, h.Enable(t.Context(), "plugin", false))
 	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
@@ -76,25 +72,29 @@ func TestEnablingIsRefusedWhenTheVersionBeforeIsGone(t *testing.T) {
 	require.Equal(t, "2", h.status("plugin").Version)
 }
 
-func TestEnablingTakesAConfigurationThatWasMended(t *testing.T) {
-	v := newVersioned(t)
-	v.install("-version", "1")
-	config := v.config()
-	h := startHost(t, nil, config)
-	h.awaitUp("plugin", 1)
-	bad := config
+// misconfigured starts a host in which version 1 serves, and has a configuration of
+// it rolled back.
+func misconfigured(t *testing.T) (*versioned, *testHost, job.PluginSwap) {
+	t.Helper()
+	v, h := versionOne(t)
+	bad := v.config()
 	bad.Args = []string{"-mode", "exit"}
 	require.NoError(t, h.Reload([]Config{bad}))
-	require.Equal(t, job.SwapRolledBack, h.awaitSwap(nil).Result)
+	rolledBack := h.awaitSwap(nil)
+	require.Equal(t, job.SwapRolledBack, rolledBack.Result)
+	return v, h, rolledBack
+}
 
+func TestEnablingTakesAConfigurationThatWasMended(t *testing.T) {
+	v, h, _ := misconfigured(t)
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
 	require.NoError(t, h.Enable(t.Context(), "plugin", false))
 	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind, "as it was configured before")
 	require.NotEmpty(t, h.status("plugin").PassedOver)
 
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
-	mended := config
-	mended.Env = append([]string{"GIVEN=now"}, config.Env...)
+	mended := v.config()
+	mended.Env = append([]string{"GIVEN=now"}, mended.Env...)
 	require.NoError(t, h.Reload([]Config{mended}))
 	require.NoError(t, h.Enable(t.Context(), "plugin", false))
 	require.Contains(t, string(h.run("plugin", do("environment")).Result), "GIVEN=now")
@@ -102,10 +102,7 @@ func TestEnablingTakesAConfigurationThatWasMended(t *testing.T) {
 }
 
 func TestTheLastOrdersFindTheVersionsThatAreKept(t *testing.T) {
-	v := newVersioned(t)
-	v.install("-version", "1")
-	h := startHost(t, nil, v.config())
-	h.awaitUp("plugin", 1)
+	v, h := versionOne(t)
 	v.install("-version", "2", "-mode", "exit")
 	require.Equal(t, job.SwapRolledBack, h.awaitSwap(nil).Result)
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
@@ -138,16 +135,7 @@ func heldOpen(t *testing.T, path string) []string {
 }
 
 func TestATouchDoesNotMendAConfiguration(t *testing.T) {
-	v := newVersioned(t)
-	v.install("-version", "1")
-	config := v.config()
-	h := startHost(t, nil, config)
-	h.awaitUp("plugin", 1)
-	bad := config
-	bad.Args = []string{"-mode", "exit"}
-	require.NoError(t, h.Reload([]Config{bad}))
-	rolledBack := h.awaitSwap(nil)
-	require.Equal(t, job.SwapRolledBack, rolledBack.Result)
+	v, h, rolledBack := misconfigured(t)
 	for range 2 { // also when it is known why the file does not serve
 		now := time.Now().Add(time.Second)
 		require.NoError(t, os.Chtimes(v.path, now, now))
@@ -163,12 +151,7 @@ func TestATouchDoesNotMendAConfiguration(t *testing.T) {
 }
 
 func TestAnEnabledVersionThatNeverComesUpIsNamedByItsDigest(t *testing.T) {
-	v := newVersioned(t)
-	v.install("-version", "1")
-	config := v.config()
-	config.Canary.Period = 0
-	h := startHost(t, nil, config)
-	h.awaitUp("plugin", 1)
+	v, h := versionOne(t, promoting)
 	v.install("-version", "2")
 	require.Equal(t, job.SwapPromoted, h.awaitSwap(nil).Result)
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
@@ -207,38 +190,31 @@ func TestAnEnabledVersionThatFailsLeavesTheOneThatServedLast(t *testing.T) {
 }
 
 func TestAVersionThatIsEnabledAgainStaysOnProbation(t *testing.T) {
-	v := newVersioned(t)
-	v.install("-version", "1")
-	config := v.config()
-	config.Canary.Period = 0
-	h := startHost(t, nil, config)
-	h.awaitUp("plugin", 1)
-	down := t.TempDir() + "/down"
-	v.write(fmt.Appendf(nil, "#!/bin/sh\n[ -e %s ] && exit 1\nexec %s -version 2\n", down, hostile))
+	v, h := versionOne(t, promoting)
+	text, spent := stingy(t, "2", "exit 1")
+	v.write(text)
 	promoted := h.awaitSwap(nil)
 	require.Equal(t, job.SwapPromoted, promoted.Result)
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
-	require.NoError(t, os.WriteFile(down, nil, 0o600))
+	spent(true)
 	require.NoError(t, h.Enable(t.Context(), "plugin", false))
 	require.Equal(t, "1", h.awaitSwap(&promoted).To.Version)
 }
 
 func TestAFileThatCannotBeReadIsPassedOverAloud(t *testing.T) {
-	v := newVersioned(t)
-	v.install("-version", "1")
-	h := startHost(t, nil, v.config())
-	h.awaitUp("plugin", 1)
+	v, h := versionOne(t)
 	for reason, put := range map[string]func(){
 		v.path + ": no such file or directory": func() {},
 		v.path + " is not a file":              func() { require.NoError(t, os.Mkdir(v.path, 0o700)) },
 	} {
+		before := len(h.journal.String())
 		require.NoError(t, os.Remove(v.path))
 		put()
 		h.eventually(func() bool { return strings.Contains(h.status("plugin").PassedOver, reason) }, reason)
 		for range 20 {
 			require.Equal(t, job.Success, h.run("plugin", `{"do":"sleep","ms":10}`).Kind)
 		}
-		require.Equal(t, 1, strings.Count(h.journal.String(), reason), "it is said once")
+		require.Equal(t, 1, strings.Count(h.journal.String()[before:], reason), "it is said once")
 		require.Nil(t, h.status("plugin").LastSwap)
 		require.NoError(t, os.RemoveAll(v.path))
 		v.install("-version", "1")

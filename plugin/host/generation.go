@@ -115,6 +115,10 @@ func (g *generation) keepOneUp() {
 	}
 }
 
+// CameNotUp is the message of the log record of a launch that has failed, for those
+// who tell it in another way.
+const CameNotUp = "plugin did not come up"
+
 func (g *generation) launchFailed(b *breaker, err error) {
 	if g.draining.Err() != nil {
 		return
@@ -124,7 +128,7 @@ func (g *generation) launchFailed(b *breaker, err error) {
 	} else {
 		b.fail()
 	}
-	g.log.Warn("plugin did not come up", "error", err, "broken", b.broken())
+	g.log.Warn(CameNotUp, "error", err, "broken", b.broken())
 	g.note(err, true)
 }
 

@@ -82,7 +82,7 @@ func TestDisablingBreaksASwapOff(t *testing.T) {
 }
 
 func TestWhoWaitsNoLongerIsToldOfItsOwnSwap(t *testing.T) {
-	h, _ := onTrial(t, time.Minute)
+	h, _ := onTrial(t, time.Minute, nil)
 	waiting, giveUp := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer giveUp()
 	for _, do := range []func() (job.PluginSwap, error){
@@ -101,10 +101,7 @@ func TestWhoWaitsNoLongerIsToldOfItsOwnSwap(t *testing.T) {
 }
 
 func TestNothingComesOfAnEnableThatWasGivenUp(t *testing.T) {
-	v := newVersioned(t)
-	v.install("-version", "1")
-	h := startHost(t, nil, v.config())
-	h.awaitUp("plugin", 1)
+	_, h := versionOne(t)
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
 	busy, idle := make(chan struct{}), make(chan struct{})
 	require.True(t, h.fleet("plugin").order(func() { <-busy }))
@@ -180,7 +177,7 @@ func TestAPluginCanBeRemovedAndAddedAgain(t *testing.T) {
 // Somebody has asked for a swap twice; the second waits behind the trial of the
 // first.
 func TestDisablingDoesNotWaitForSwaps(t *testing.T) {
-	h, first := onTrial(t, time.Minute)
+	h, first := onTrial(t, time.Minute, nil)
 	second := make(chan job.PluginSwap, 1)
 	go func() {
 		s, _ := h.Swap(t.Context(), "plugin", false)
@@ -206,10 +203,7 @@ func TestDisablingDoesNotWaitForSwaps(t *testing.T) {
 }
 
 func TestARestartDoesNotTryAgainWhatWasRolledBack(t *testing.T) {
-	v := newVersioned(t)
-	v.install("-version", "1")
-	h := startHost(t, nil, v.config())
-	h.awaitUp("plugin", 1)
+	v, h := versionOne(t)
 	v.install("-version", "2", "-mode", "exit")
 	require.Equal(t, job.SwapRolledBack, h.awaitSwap(nil).Result)
 	restart, err := h.Restart(t.Context(), "plugin")

@@ -58,6 +58,23 @@ func (v *versioned) config() Config {
 	return config
 }
 
+// versionOne starts a host in which version 1 of a plugin serves.
+func versionOne(t *testing.T, change ...func(*Config)) (*versioned, *testHost) {
+	t.Helper()
+	v := newVersioned(t)
+	v.install("-version", "1")
+	config := v.config()
+	for _, c := range change {
+		c(&config)
+	}
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 1)
+	return v, h
+}
+
+// promoting has new versions serve without a trial.
+func promoting(c *Config) { c.Canary.Period = 0 }
+
 // awaitSwap waits for the end of a swap that began after the one before.
 func (h *testHost) awaitSwap(before *job.PluginSwap) job.PluginSwap {
 	h.t.Helper()
@@ -132,10 +149,7 @@ func (l *load) end(t *testing.T) {
 }
 
 func TestAChangedFileTakesOver(t *testing.T) {
-	v := newVersioned(t)
-	v.install("-version", "1")
-	h := startHost(t, nil, v.config())
-	h.awaitUp("plugin", 1)
+	v, h := versionOne(t)
 	before := h.status("plugin")
 	require.Equal(t, "1", before.Version)
 	require.Equal(t, checksum(t, v.path), before.Digest)
@@ -271,10 +285,7 @@ func TestAFailureOnTrialIsNotCharged(t *testing.T) {
 }
 
 func TestTheOldVersionIsLaunchedAgainThoughTheFileIsTheNewOne(t *testing.T) {
-	v := newVersioned(t)
-	v.install("-version", "1")
-	h := startHost(t, nil, v.config())
-	h.awaitUp("plugin", 1)
+	v, h := versionOne(t)
 	v.install("-version", "2", "-mode", "exit")
 	swap := h.awaitSwap(nil)
 	require.Equal(t, job.SwapRolledBack, swap.Result)
@@ -421,12 +432,7 @@ func TestAVersionThatDiesInItsSleepIsRolledBack(t *testing.T) {
 }
 
 func TestAVersionThatFailsSoonAfterItsPromotionIsLeft(t *testing.T) {
-	v := newVersioned(t)
-	v.install("-version", "1")
-	config := v.config()
-	config.Canary.Period = 0 // so that nothing is found out before
-	h := startHost(t, nil, config)
-	h.awaitUp("plugin", 1)
+	v, h := versionOne(t, promoting) // so that nothing is found out before
 	v.install("-version", "2", "-crashing")
 	swap := h.awaitSwap(nil)
 	require.Equal(t, job.SwapPromoted, swap.Result)

@@ -11,15 +11,15 @@ import (
 
 // onTrial starts version 1 of a plugin, and has version 2 tried for so long on all
 // of the work. The channel gets how the swap ends.
-func onTrial(t *testing.T, period time.Duration, flags ...string) (*testHost, <-chan job.PluginSwap) {
+func onTrial(t *testing.T, period time.Duration, change func(*Settings)) (*testHost, <-chan job.PluginSwap) {
 	t.Helper()
 	v := newVersioned(t)
 	v.install("-version", "1")
 	config := v.config()
 	config.Watch, config.Canary = false, Canary{Share: 1, Period: period}
-	h := startHost(t, nil, config)
+	h := startHost(t, change, config)
 	h.awaitUp("plugin", 1)
-	v.install(append([]string{"-version", "2"}, flags...)...)
+	v.install("-version", "2")
 	done := make(chan job.PluginSwap, 1)
 	go func() {
 		s, err := h.Swap(t.Context(), "plugin", false)
@@ -42,11 +42,10 @@ func (h *testHost) awaitTrial() {
 // A process that has closed its stream is given time to say why, and is cleared
 // away after that: the trial ends meanwhile.
 func TestADeadCandidateIsNotPromoted(t *testing.T) {
-	h, done := onTrial(t, 1500*time.Millisecond)
-	begun := time.Now()
+	const period = 1500 * time.Millisecond
+	h, done := onTrial(t, period, func(s *Settings) { s.KillGrace = 2 * period })
 	_, bystander := h.begin("plugin", do("ignore"))
 	require.Equal(t, 1, h.status("plugin").Candidate.InFlight)
-	time.Sleep(1200*time.Millisecond - time.Since(begun))
 	_, guilty := h.begin("plugin", do("close-stream"))
 	s := <-done
 	require.Equal(t, job.SwapRolledBack, s.Result)
@@ -59,7 +58,7 @@ func TestADeadCandidateIsNotPromoted(t *testing.T) {
 }
 
 func TestAPoisonousJobDoesNotRollAGoodVersionBack(t *testing.T) {
-	h, done := onTrial(t, 1500*time.Millisecond)
+	h, done := onTrial(t, 1500*time.Millisecond, nil)
 	for range 20 {
 		require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
 	}
@@ -75,7 +74,7 @@ func TestAPoisonousJobDoesNotRollAGoodVersionBack(t *testing.T) {
 }
 
 func TestTheSecondDeathOnTrialRollsBackAndIsNotCharged(t *testing.T) {
-	h, done := onTrial(t, time.Minute)
+	h, done := onTrial(t, time.Minute, nil)
 	for range provenBy {
 		require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
 	}
@@ -106,7 +105,12 @@ func TestADoubtfulVersionGetsHalfOfTheWorkAndIsRolledBackInTheEnd(t *testing.T) 
 	}()
 	h.awaitTrial()
 	require.Equal(t, CodeCanary, h.run("plugin", do("fail")).Code, "the first job is the candidate's")
-	time.Sleep(200 * time.Millisecond) // for a look or more
+	f := h.fleet("plugin")
+	h.eventually(func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.share == largerShare
+	}, "it gets more to do")
 	ran := map[bool]int{}
 	for range 20 {
 		ran[identityOf(t, h.run("plugin", do("identity"))).PID == old]++

@@ -21,6 +21,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 // flat is how much more memory the orchestrator may have in use afterwards:
@@ -30,7 +31,7 @@ const flat = 200 << 20
 
 func TestHugeRequestsAreRefusedInLittleMemory(t *testing.T) {
 	o := orchestrator(t, storetest.URL(t), plugin(0, "builtin", "handlers")...)
-	start(t, o)
+	rigtest.Start(t, o)
 	before := resident(t, o)
 
 	t.Run("a body that declares a gigabyte", func(t *testing.T) {
@@ -72,7 +73,7 @@ func TestSlowClientsHoldUpNobodyElse(t *testing.T) {
 	const slow = 1000
 	o := orchestrator(t, storetest.URL(t), append(plugin(0, "builtin", "handlers"),
 		"server.read_header_timeout=3s", "server.read_timeout=3s")...)
-	start(t, o)
+	rigtest.Start(t, o)
 	before := resident(t, o)
 	alone := healthy(t, o)
 
@@ -102,7 +103,7 @@ func TestSlowClientsHoldUpNobodyElse(t *testing.T) {
 func TestUnfinishedBodiesAreRefusedInLittleMemory(t *testing.T) {
 	const clients, each = 40, 8 << 20
 	o := orchestrator(t, storetest.URL(t), append(plugin(0, "builtin", "handlers"), "server.max_receiving_bytes=33554432")...)
-	start(t, o)
+	rigtest.Start(t, o)
 	before := resident(t, o)
 	one := `{"jobType":"FAIL_JOB","payload":"` + strings.Repeat("x", 100_000) + `"},`
 	var refused atomic.Int64
@@ -203,7 +204,7 @@ func healthy(t *testing.T, o *rig.Orchestrator) time.Duration {
 	var took []time.Duration
 	for range 50 {
 		sent := time.Now()
-		submit(t, o, rig.Submission{JobType: "FAIL_JOB", Payload: map[string]any{}, MaxAttempts: 1})
+		rigtest.Submit(t, o, rig.Submission{JobType: "FAIL_JOB", Payload: map[string]any{}, MaxAttempts: 1})
 		took = append(took, time.Since(sent))
 	}
 	slices.Sort(took)

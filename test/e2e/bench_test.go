@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 // Every scenario checks for itself that each job was done once.
@@ -17,7 +18,7 @@ func TestTheBenchMeasuresEveryScenario(t *testing.T) {
 	database := storetest.Pool(t).Config().ConnString()
 	bench := exec.CommandContext(t.Context(), filepath.Join(bin, "orchestrator"),
 		"bench", "--database", database, "--runs", "1", "--warm-ups", "0", "--jobs", "1000", "--json")
-	bench.Stderr = logFile(t)
+	bench.Stderr = rigtest.Log(t)
 	output, err := bench.Output()
 	require.NoError(t, err)
 	var report struct {

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/collector"
 	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 // canary is in all that must be seen nowhere but where it is asked for.
@@ -45,18 +46,18 @@ func TestNoSecretPayloadOrResultIsSeenWhereNobodyAsksForIt(t *testing.T) {
 		}
 		return payload
 	}
-	good := submit(t, s.Orchestrator, rig.Submission{JobType: "WORK", Payload: holding(nil), IdempotencyKey: "once"})
-	failing := submit(t, s.Orchestrator, rig.Submission{JobType: "WORK", MaxAttempts: 2, Payload: holding(map[string]any{"error": "it fails"})})
-	crashing := submit(t, s.Orchestrator, rig.Submission{JobType: "CRASH", MaxAttempts: 1, Payload: holding(nil)})
+	good := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "WORK", Payload: holding(nil), IdempotencyKey: "once"})
+	failing := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "WORK", MaxAttempts: 2, Payload: holding(map[string]any{"error": "it fails"})})
+	crashing := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "CRASH", MaxAttempts: 1, Payload: holding(nil)})
 	for id, status := range map[string]string{good: "COMPLETED", failing: "FAILED", crashing: "FAILED"} {
-		await(t, s.Orchestrator, id, status)
+		rigtest.Await(t, s.Orchestrator, id, status)
 	}
-	canceled := submit(t, s.Orchestrator, rig.Submission{JobType: "WORK", Payload: holding(map[string]any{"millis": 600_000})})
-	await(t, s.Orchestrator, canceled, "RUNNING")
+	canceled := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "WORK", Payload: holding(map[string]any{"millis": 600_000})})
+	rigtest.Await(t, s.Orchestrator, canceled, "RUNNING")
 	require.NoError(t, s.Call(t.Context(), http.MethodPost, "/jobs/"+canceled+"/cancel", nil, http.StatusOK, nil))
-	await(t, s.Orchestrator, canceled, "CANCELED")
-	traced := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: holding(nil)})
-	require.Contains(t, string(await(t, s.Orchestrator, traced, "COMPLETED").Result), "user="+canary, "the handler is given the baggage")
+	rigtest.Await(t, s.Orchestrator, canceled, "CANCELED")
+	traced := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: holding(nil)})
+	require.Contains(t, string(rigtest.Await(t, s.Orchestrator, traced, "COMPLETED").Result), "user="+canary, "the handler is given the baggage")
 
 	for name, bad := range map[string]rig.Submission{
 		"does not fit the schema": {JobType: "WORK", Payload: map[string]any{"millis": canary}},

@@ -21,12 +21,13 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 func TestAThousandFailingJobsDieAfterThreeAttemptsEach(t *testing.T) {
 	url := storetest.URL(t)
 	o := orchestrator(t, url, plugin(0, "builtin", "handlers")...)
-	start(t, o)
+	rigtest.Start(t, o)
 	const jobs = 1000
 	submitAll(t, jobs, o, func(int) (*rig.Orchestrator, rig.Submission) {
 		return o, rig.Submission{JobType: "FAIL_JOB", MaxAttempts: 3, Payload: map[string]any{"message": "as asked"}}
@@ -67,8 +68,8 @@ func TestNothingIsLostWhenOrchestratorsAndHandlersAreKilled(t *testing.T) {
 	settings = append(settings, "handlers.0.processes=2", "jobs.default.max_crashes=10")
 	one := orchestrator(t, url, append(settings, "worker.id=one")...)
 	two := orchestrator(t, url, append(settings, "worker.id=two")...)
-	start(t, one)
-	start(t, two)
+	rigtest.Start(t, one)
+	rigtest.Start(t, two)
 	db := pool(t, url)
 
 	accepted := make(chan struct{})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 // deployed is a handler whose binary is replaced while it runs.
@@ -49,7 +50,7 @@ func deploy(t *testing.T, settings ...string) *deployed {
 	d.install(d.good)
 	d.o = orchestrator(t, storetest.URL(t), append(settings, "handlers.0.name=deployed", "handlers.0.path="+d.path,
 		"handlers.0.concurrency=20", "handlers.0.canary.share=0.2", "handlers.0.canary.period=500ms")...)
-	start(t, d.o)
+	rigtest.Start(t, d.o)
 	return d
 }
 
@@ -194,7 +195,7 @@ func TestAHangupReplacesWhatTheConfigurationHasChanged(t *testing.T) {
 	one := fmt.Sprintf("handlers:\n  - name: deployed\n    path: %s/testhandlers\n    watch: false\n    canary: {period: 0s}\n", bin)
 	write(one)
 	d := &deployed{t: t, o: orchestratorIn(t, dir, storetest.URL(t))}
-	start(t, d.o)
+	rigtest.Start(t, d.o)
 	before := d.look()
 
 	write(one + "    env: {EFFECTS: " + effects + "}\n" +
@@ -203,7 +204,7 @@ func TestAHangupReplacesWhatTheConfigurationHasChanged(t *testing.T) {
 	now := d.swapped(before)
 	require.Equal(t, "promoted", now.LastSwap.Result, now.LastSwap.Reason)
 	require.NotEqual(t, before.PIDs, now.PIDs)
-	await(t, d.o, submit(t, d.o, rig.Submission{JobType: "WORK"}), "COMPLETED")
+	rigtest.Await(t, d.o, rigtest.Submit(t, d.o, rig.Submission{JobType: "WORK"}), "COMPLETED")
 	require.FileExists(t, effects, "the new environment is in force")
 	require.Eventually(t, func() bool {
 		_, err := d.o.Submit(t.Context(), rig.Submission{JobType: "SECOND_WORK"})
@@ -231,11 +232,11 @@ func TestOperatorsSwitchAHandlerOffAndOn(t *testing.T) {
 		t.Helper()
 		require.NoError(t, d.o.Call(t.Context(), http.MethodPost, "/debug/handlers/deployed/"+action, nil, http.StatusOK, nil))
 	}
-	running := submit(t, d.o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Payload: map[string]any{"millis": 700}})
-	await(t, d.o, running, "RUNNING")
+	running := rigtest.Submit(t, d.o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Payload: map[string]any{"millis": 700}})
+	rigtest.Await(t, d.o, running, "RUNNING")
 	do("disable")
-	waits := submit(t, d.o, rig.Submission{JobType: "WORK", MaxAttempts: 1})
-	await(t, d.o, running, "COMPLETED")
+	waits := rigtest.Submit(t, d.o, rig.Submission{JobType: "WORK", MaxAttempts: 1})
+	rigtest.Await(t, d.o, running, "COMPLETED")
 	require.Eventually(t, func() bool { return len(d.o.Handlers("handlers")) == 0 }, patience, glance, "its process ends")
 	require.Equal(t, "disabled", d.look().State)
 	still, err := d.o.Get(t.Context(), waits)
@@ -243,7 +244,7 @@ func TestOperatorsSwitchAHandlerOffAndOn(t *testing.T) {
 	require.Equal(t, "PENDING", still.Status)
 
 	do("enable")
-	await(t, d.o, waits, "COMPLETED")
+	rigtest.Await(t, d.o, waits, "COMPLETED")
 	before := d.look()
 	do("restart")
 	require.NotEqual(t, before.PIDs, d.look().PIDs)

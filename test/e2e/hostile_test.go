@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 // Each hostile plugin prints in init besides.
@@ -23,7 +24,7 @@ func TestHostileHandlersHarmNobodyElse(t *testing.T) {
 	settings = append(settings, plugin(4, "stopping", "testhandlers", "TYPE_PREFIX=STOP_")...)
 	settings = append(settings, "jobs.accept_unknown_types=true")
 	o := orchestrator(t, url, settings...)
-	start(t, o)
+	rigtest.Start(t, o)
 
 	hostile := map[string]rig.Submission{
 		"never served": {JobType: "LEAVE_WORK"},
@@ -33,29 +34,29 @@ func TestHostileHandlersHarmNobodyElse(t *testing.T) {
 	}
 	ids := make(map[string]string)
 	for name, submission := range hostile {
-		ids[name] = submit(t, o, submission)
+		ids[name] = rigtest.Submit(t, o, submission)
 	}
-	await(t, o, ids["frozen"], "RUNNING")
+	rigtest.Await(t, o, ids["frozen"], "RUNNING")
 	// The good plugin's jobs go on meanwhile, and so do good jobs of the
 	// plugins that only make noise.
 	meanwhile := 0
 	for range 50 {
-		good := submit(t, o, rig.Submission{JobType: "WORK", Payload: map[string]any{"millis": 1}})
-		await(t, o, good, "COMPLETED")
+		good := rigtest.Submit(t, o, rig.Submission{JobType: "WORK", Payload: map[string]any{"millis": 1}})
+		rigtest.Await(t, o, good, "COMPLETED")
 		if still, err := o.Get(t.Context(), ids["frozen"]); err == nil && still.Status == "RUNNING" {
 			meanwhile++
 		}
 	}
 	require.NotZero(t, meanwhile, "jobs that were done while another plugin was frozen")
-	noisy := submit(t, o, rig.Submission{JobType: "FLOOD_WORK"})
+	noisy := rigtest.Submit(t, o, rig.Submission{JobType: "FLOOD_WORK"})
 
 	s := ledger(t, url)
-	await(t, o, ids["stubborn"], "FAILED")
+	rigtest.Await(t, o, ids["stubborn"], "FAILED")
 	require.Equal(t, []job.OutcomeKind{job.Timeout, job.Timeout}, charged(attempts(t, s, ids["stubborn"])))
-	await(t, o, ids["crashing"], "FAILED")
+	rigtest.Await(t, o, ids["crashing"], "FAILED")
 	require.Equal(t, []job.OutcomeKind{job.Crash, job.Crash, job.Crash}, charged(attempts(t, s, ids["crashing"])))
-	await(t, o, ids["frozen"], "FAILED")
-	await(t, o, noisy, "COMPLETED")
+	rigtest.Await(t, o, ids["frozen"], "FAILED")
+	rigtest.Await(t, o, noisy, "COMPLETED")
 	still, err := o.Get(t.Context(), ids["never served"])
 	require.NoError(t, err)
 	require.Equal(t, "PENDING", still.Status, "jobs of a plugin that cannot start wait unharmed")
@@ -69,12 +70,12 @@ func TestHostileHandlersHarmNobodyElse(t *testing.T) {
 func TestABystanderOfAKilledHandlerIsNotCharged(t *testing.T) {
 	url := storetest.URL(t)
 	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)
-	start(t, o)
-	stubborn := submit(t, o, rig.Submission{JobType: "IGNORE_CANCEL", MaxAttempts: 1})
-	bystander := submit(t, o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Payload: map[string]any{"millis": 2000}})
+	rigtest.Start(t, o)
+	stubborn := rigtest.Submit(t, o, rig.Submission{JobType: "IGNORE_CANCEL", MaxAttempts: 1})
+	bystander := rigtest.Submit(t, o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Payload: map[string]any{"millis": 2000}})
 
-	await(t, o, stubborn, "FAILED")
-	await(t, o, bystander, "COMPLETED")
+	rigtest.Await(t, o, stubborn, "FAILED")
+	rigtest.Await(t, o, bystander, "COMPLETED")
 	s := ledger(t, url)
 	require.Equal(t, []job.OutcomeKind{job.Timeout}, charged(attempts(t, s, stubborn)))
 	require.Equal(t, []job.OutcomeKind{job.Success}, charged(attempts(t, s, bystander)))
@@ -94,16 +95,16 @@ func charged(ended []job.Attempt) (kinds []job.OutcomeKind) {
 func TestOddCharactersPassOrFailAlone(t *testing.T) {
 	url := storetest.URL(t)
 	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)
-	start(t, o)
+	rigtest.Start(t, o)
 	odd := json.RawMessage(`{"text": "\u0000 and \ud800", "n": 1.000000000000000000001}`)
 
-	asResult := submit(t, o, rig.Submission{JobType: "WORK", Payload: map[string]any{"result": odd}})
-	asError := submit(t, o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Payload: map[string]any{"error": "a NUL in the text"}})
-	good := submit(t, o, rig.Submission{JobType: "WORK"})
+	asResult := rigtest.Submit(t, o, rig.Submission{JobType: "WORK", Payload: map[string]any{"result": odd}})
+	asError := rigtest.Submit(t, o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Payload: map[string]any{"error": "a NUL in the text"}})
+	good := rigtest.Submit(t, o, rig.Submission{JobType: "WORK"})
 
-	require.JSONEq(t, string(odd), string(await(t, o, asResult, "COMPLETED").Result))
-	await(t, o, asError, "FAILED")
-	await(t, o, good, "COMPLETED")
+	require.JSONEq(t, string(odd), string(rigtest.Await(t, o, asResult, "COMPLETED").Result))
+	rigtest.Await(t, o, asError, "FAILED")
+	rigtest.Await(t, o, good, "COMPLETED")
 	ended := attempts(t, ledger(t, url), asError)
 	require.Len(t, ended, 1)
 	require.True(t, strings.HasPrefix(ended[0].Error, "a \uFFFD in the text"), ended[0].Error)
@@ -115,9 +116,9 @@ func TestASecondSignalStopsAtOnceAndTheJobIsRecovered(t *testing.T) {
 	url := storetest.URL(t)
 	settings := append(plugin(0, "good", "testhandlers"), "worker.drain=1h")
 	o := orchestrator(t, url, settings...)
-	start(t, o)
-	id := submit(t, o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Timeout: "1h", Payload: map[string]any{"millis": 3000}})
-	await(t, o, id, "RUNNING")
+	rigtest.Start(t, o)
+	id := rigtest.Submit(t, o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Timeout: "1h", Payload: map[string]any{"millis": 3000}})
+	rigtest.Await(t, o, id, "RUNNING")
 	o.Look()
 
 	require.NoError(t, o.Signal(syscall.SIGTERM))
@@ -127,17 +128,17 @@ func TestASecondSignalStopsAtOnceAndTheJobIsRecovered(t *testing.T) {
 	_, err := o.NoneLeft(t.Context())
 	require.NoError(t, err)
 
-	start(t, o)
-	await(t, o, id, "COMPLETED")
+	rigtest.Start(t, o)
+	rigtest.Await(t, o, id, "COMPLETED")
 	require.NoError(t, o.ShutDown(t.Context()))
 }
 
 func TestADrainLetsRunningJobsFinish(t *testing.T) {
 	url := storetest.URL(t)
 	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)
-	start(t, o)
-	id := submit(t, o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Payload: map[string]any{"millis": 1000}})
-	await(t, o, id, "RUNNING")
+	rigtest.Start(t, o)
+	id := rigtest.Submit(t, o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Payload: map[string]any{"millis": 1000}})
+	rigtest.Await(t, o, id, "RUNNING")
 	require.NoError(t, o.ShutDown(t.Context()))
 	require.Equal(t, []job.OutcomeKind{job.Success}, charged(attempts(t, ledger(t, url), id)))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 // A hundred clients send each submission at once, to three servers, and try
@@ -23,7 +24,7 @@ func TestIdenticalSubmissionsMakeOneJobWhoeverAnswers(t *testing.T) {
 		orchestrator(t, url, plugin(0, "builtin", "handlers")...), orchestrator(t, url), orchestrator(t, url),
 	}
 	for _, server := range servers {
-		start(t, server)
+		rigtest.Start(t, server)
 	}
 
 	var answered, unanswered atomic.Int32

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 func TestHandlersThatTakeTooMuchAreContainedAndTheAPISaysWhy(t *testing.T) {
@@ -17,7 +18,7 @@ func TestHandlersThatTakeTooMuchAreContainedAndTheAPISaysWhy(t *testing.T) {
 	settings := append(plugin(0, "good", "testhandlers"), plugin(1, "greedy", "testhandlers", "TYPE_PREFIX=GREEDY_")...)
 	settings = append(settings, "handlers.1.limits.memory=512MiB", "handlers.1.limits.cpus=0.5", "handlers.1.limits.processes=200")
 	o := orchestrator(t, url, settings...)
-	start(t, o)
+	rigtest.Start(t, o)
 	good := o.Handlers("testhandlers")
 
 	for _, c := range []struct {
@@ -29,10 +30,10 @@ func TestHandlersThatTakeTooMuchAreContainedAndTheAPISaysWhy(t *testing.T) {
 		{"GREEDY_FORK_BOMB", job.Crash, "killed: more than 200 processes and threads"},
 		{"GREEDY_SPIN", job.Timeout, "ran longer than 2s"},
 	} {
-		greedy := submit(t, o, rig.Submission{JobType: c.jobType, MaxAttempts: 1})
+		greedy := rigtest.Submit(t, o, rig.Submission{JobType: c.jobType, MaxAttempts: 1})
 		// The API answers and jobs of the other plugin pass meanwhile.
 		for done := false; !done; {
-			await(t, o, submit(t, o, rig.Submission{JobType: "WORK"}), "COMPLETED")
+			rigtest.Await(t, o, rigtest.Submit(t, o, rig.Submission{JobType: "WORK"}), "COMPLETED")
 			now, err := o.Get(t.Context(), greedy)
 			require.NoError(t, err)
 			done = now.Status == "FAILED"

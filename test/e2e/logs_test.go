@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 // logs is what GET /debug/jobs/{id}/logs shows.
@@ -33,9 +34,9 @@ func logsOf(t *testing.T, o *rig.Orchestrator, id string) (found logs) {
 func TestWhatAHandlerLogsIsThereAfterItHasCrashed(t *testing.T) {
 	url := storetest.URL(t)
 	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)
-	start(t, o)
-	id := submit(t, o, rig.Submission{JobType: "LOG", Payload: map[string]any{"failFirst": 1}})
-	await(t, o, id, "COMPLETED")
+	rigtest.Start(t, o)
+	id := rigtest.Submit(t, o, rig.Submission{JobType: "LOG", Payload: map[string]any{"failFirst": 1}})
+	rigtest.Await(t, o, id, "COMPLETED")
 	found := logsOf(t, o, id)
 	require.Len(t, found.Attempts, 2)
 	crashed, good := found.Attempts[0], found.Attempts[1]
@@ -57,14 +58,14 @@ func TestWhatAHandlerLogsIsThereAfterItHasCrashed(t *testing.T) {
 func TestWhatAHandlerLogsOutlivesItsOrchestrator(t *testing.T) {
 	url := storetest.URL(t)
 	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)
-	start(t, o)
-	id := submit(t, o, rig.Submission{JobType: "LOG", Timeout: "1h", Payload: map[string]any{"millis": 3_600_000}})
+	rigtest.Start(t, o)
+	id := rigtest.Submit(t, o, rig.Submission{JobType: "LOG", Timeout: "1h", Payload: map[string]any{"millis": 3_600_000}})
 	require.Eventually(t, func() bool { return len(logsOf(t, o, id).Attempts) == 1 }, patience, glance, "while it runs")
 	o.Look()
 	require.NoError(t, o.Kill())
-	start(t, o)
+	rigtest.Start(t, o)
 	require.NotEmpty(t, logsOf(t, o, id).Attempts[0].Lines)
 	require.NoError(t, o.Call(t.Context(), http.MethodPost, "/jobs/"+id+"/cancel", nil, http.StatusOK, nil))
-	await(t, o, id, "CANCELED")
+	rigtest.Await(t, o, id, "CANCELED")
 	require.NoError(t, o.ShutDown(t.Context()))
 }

@@ -3,12 +3,10 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -19,11 +17,11 @@ import (
 	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
-// patience bounds every wait for something that should happen soon. It is
-// generous: a test fails for what happens, not for how slow the machine is.
-const patience = 2 * time.Minute
+// patience bounds every wait for something that should happen soon.
+const patience = rigtest.Patience
 
 // glance is the pause between two looks.
 const glance = 20 * time.Millisecond
@@ -42,19 +40,11 @@ func TestMain(m *testing.M) {
 }
 
 func build() (string, error) {
-	dir, err := filepath.Abs("../../bin/e2e")
-	if err != nil {
-		return "", err
-	}
-	args := []string{"build", "-o", dir + "/"}
+	args := []string{"../../cmd/orchestrator", "../../cmd/handlers", "./testhandlers"}
 	if raceDetector {
-		args = append(args, "-race")
+		args = append([]string{"-race"}, args...)
 	}
-	args = append(args, "../../cmd/orchestrator", "../../cmd/handlers", "./testhandlers")
-	if output, err := exec.Command("go", args...).CombinedOutput(); err != nil { //nolint:noctx // bounded by the test's own time
-		return "", fmt.Errorf("%w\n%s", err, output)
-	}
-	return dir, nil
+	return rigtest.Build("../../bin/e2e", args...)
 }
 
 // orchestrator describes one on the database, with a short lease and fast
@@ -78,35 +68,7 @@ func orchestratorIn(t testing.TB, dir, url string, settings ...string) *rig.Orch
 		"jobs.default.retry.base=20ms",
 		"log.format=json",
 	}, settings...)
-	log := logFile(t)
-	o, err := rig.New(t.Context(), filepath.Join(bin, "orchestrator"), dir, log, settings...)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		if o.Running() {
-			_ = o.Kill() // the test has failed already or does not care
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		_, err := o.NoneLeft(ctx)
-		require.NoError(t, err)
-	})
-	return o
-}
-
-// logFile collects an orchestrator's log, and shows its end when the test
-// fails.
-func logFile(t testing.TB) io.Writer {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "orchestrator.log")
-	file, err := os.Create(path)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		_ = file.Close()
-		if text, err := os.ReadFile(path); err == nil && t.Failed() {
-			t.Logf("end of the log:\n%s", text[max(0, len(text)-8<<10):])
-		}
-	})
-	return file
+	return rigtest.New(t, filepath.Join(bin, "orchestrator"), dir, settings...)
 }
 
 // plugin returns the settings of a handler plugin.
@@ -117,30 +79,6 @@ func plugin(place int, name, binary string, env ...string) []string {
 		settings = append(settings, at+"env."+variable)
 	}
 	return settings
-}
-
-func start(t testing.TB, o *rig.Orchestrator) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	_, err := o.Start(ctx)
-	require.NoError(t, err)
-}
-
-func submit(t *testing.T, o *rig.Orchestrator, s rig.Submission) string {
-	t.Helper()
-	id, err := o.Submit(t.Context(), s)
-	require.NoError(t, err)
-	return id
-}
-
-func await(t *testing.T, o *rig.Orchestrator, id, status string) rig.Job {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	found, err := o.Await(ctx, id, status)
-	require.NoError(t, err)
-	return found
 }
 
 // ledger opens the database past the API.

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 // Fifty jobs are in one process, and one of them kills it whenever it runs.
@@ -21,19 +22,19 @@ func TestAPoisonJobIsFoundAndNobodyElseIsCharged(t *testing.T) {
 	url := storetest.URL(t)
 	settings := append(plugin(0, "good", "testhandlers"), "worker.after_crash=expire", "worker.lease="+lease.String())
 	o := orchestrator(t, url, settings...)
-	start(t, o)
+	rigtest.Start(t, o)
 	now := filepath.Join(t.TempDir(), "now")
-	guilty := submit(t, o, rig.Submission{JobType: "DIE", Payload: map[string]any{"when": now}})
+	guilty := rigtest.Submit(t, o, rig.Submission{JobType: "DIE", Payload: map[string]any{"when": now}})
 	innocent := make([]string, 49)
 	for i := range innocent {
-		innocent[i] = submit(t, o, rig.Submission{
+		innocent[i] = rigtest.Submit(t, o, rig.Submission{
 			JobType: "WORK", MaxAttempts: 1, Timeout: "1h", Payload: map[string]any{"firstMillis": 3_600_000},
 		})
 	}
 	db := pool(t, url)
 	awaitCount(t, db, `select count(*) from leases`, 50)
 	for _, id := range innocent {
-		await(t, o, id, "RUNNING")
+		rigtest.Await(t, o, id, "RUNNING")
 	}
 
 	require.NoError(t, os.WriteFile(now, nil, 0o600))
@@ -41,7 +42,7 @@ func TestAPoisonJobIsFoundAndNobodyElseIsCharged(t *testing.T) {
 	others := 0
 	for last := died; count(t, db, `select count(*) from jobs where finished_at is null`) > 0; others++ {
 		require.Less(t, time.Since(died), patience, "jobs that have not ended")
-		await(t, o, submit(t, o, rig.Submission{JobType: "WORK"}), "COMPLETED")
+		rigtest.Await(t, o, rigtest.Submit(t, o, rig.Submission{JobType: "WORK"}), "COMPLETED")
 		require.Less(t, time.Since(last), lease, "the plugin's other work stalls")
 		last = time.Now()
 	}
@@ -72,9 +73,9 @@ func TestADeadProcessLeavesItsReasonWhateverBecomesOfItsLease(t *testing.T) {
 			url := storetest.URL(t)
 			settings := append(plugin(0, "good", "testhandlers"), "worker.after_crash="+after, "worker.lease="+lease.String())
 			o := orchestrator(t, url, settings...)
-			start(t, o)
-			id := submit(t, o, rig.Submission{JobType: "CRASH", MaxAttempts: 1})
-			await(t, o, id, "FAILED")
+			rigtest.Start(t, o)
+			id := rigtest.Submit(t, o, rig.Submission{JobType: "CRASH", MaxAttempts: 1})
+			rigtest.Await(t, o, id, "FAILED")
 			ended := attempts(t, ledger(t, url), id)
 			require.Equal(t, []job.OutcomeKind{job.Crash}, charged(ended))
 			require.Contains(t, ended[0].Error, "exit status 2")

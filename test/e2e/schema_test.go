@@ -8,15 +8,16 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 // A process that only serves the API knows from the database what handlers
 // elsewhere have declared.
 func TestPayloadsAreCheckedWhereNoHandlerIs(t *testing.T) {
 	url := storetest.URL(t)
-	start(t, orchestrator(t, url, plugin(0, "builtin", "handlers")...))
+	rigtest.Start(t, orchestrator(t, url, plugin(0, "builtin", "handlers")...))
 	front := orchestrator(t, url)
-	start(t, front)
+	rigtest.Start(t, front)
 
 	var declared struct {
 		Required []string
@@ -36,6 +37,6 @@ func TestPayloadsAreCheckedWhereNoHandlerIs(t *testing.T) {
 	require.Equal(t, "must be at most 300", refused.Errors[0].Message)
 
 	for _, payload := range []any{map[string]any{"sleepSeconds": 1}, `{"sleepSeconds": 1}`} {
-		await(t, front, submit(t, front, rig.Submission{JobType: "SLEEP_JOB", Payload: payload}), "COMPLETED")
+		rigtest.Await(t, front, rigtest.Submit(t, front, rig.Submission{JobType: "SLEEP_JOB", Payload: payload}), "COMPLETED")
 	}
 }

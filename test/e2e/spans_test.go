@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/collector"
 	"github.com/holdfast-jobs/holdfast/test/jobtrace"
 	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 const withItsOwnSpan = `POST /jobs
@@ -22,8 +23,8 @@ const withItsOwnSpan = `POST /jobs
 func TestTheSpansOfAHandlerAreBelowItsAttempt(t *testing.T) {
 	s := tracedTo(t, collector.Start(t), "grpc", storetest.URL(t),
 		append(plugin(0, "shop", "testhandlers"), "tracing.handlers=true")...)
-	id := submit(t, s.Orchestrator, rig.Submission{JobType: "SPAN"})
-	await(t, s.Orchestrator, id, "COMPLETED")
+	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "SPAN"})
+	rigtest.Await(t, s.Orchestrator, id, "COMPLETED")
 	s.awaitSpan(t, "the handler's own")
 	story := s.story(t, id, 1, "process SPAN")
 	require.Equal(t, withItsOwnSpan, collector.Tree(story, ""))
@@ -43,7 +44,7 @@ func TestTheSpansOfAHandlerAreBelowItsAttempt(t *testing.T) {
 func TestTheCollectorIsSentTheHeadersThatItWants(t *testing.T) {
 	t.Setenv("COLLECTOR_KEY", "s3cret")
 	s := traced(t, "http", "tracing.headers=x-key=${COLLECTOR_KEY}")
-	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})
+	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})
 	require.Equal(t, jobtrace.AtOnce, collector.Tree(s.story(t, id, 1, "process TRACE"), ""))
 	keys := make(map[string]int)
 	for _, header := range s.spans.Headers() {
@@ -54,7 +55,7 @@ func TestTheCollectorIsSentTheHeadersThatItWants(t *testing.T) {
 
 func TestNobodyTellsOfIdleWorkHealthAndLongPolls(t *testing.T) {
 	s := traced(t, "grpc", "worker.poll=50ms", "worker.lease=1s", "worker.kill_grace=100ms")
-	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 1500}})
+	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 1500}})
 	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/debug/workers", "/jobs/" + id + "?wait=20s"} {
 		require.NoError(t, s.Call(t.Context(), http.MethodGet, path, nil, http.StatusOK, nil))
 	}

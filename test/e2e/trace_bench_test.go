@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/blackhole"
 	"github.com/holdfast-jobs/holdfast/test/collector"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 // BenchmarkTracedJobs has the real program take b.N jobs as one stream of lines and
@@ -29,7 +30,7 @@ func BenchmarkTracedJobs(b *testing.B) {
 			db := pool(b, url)
 			o := orchestrator(b, url, append(plugin(0, "shop", "testhandlers"),
 				append(settings(), "rate_limit.enabled=false", "handlers.0.concurrency=200")...)...)
-			start(b, o)
+			rigtest.Start(b, o)
 			lines := strings.Repeat(`{"jobType":"WORK","payload":{}}`+"\n", b.N)
 			b.ResetTimer()
 			request, err := http.NewRequestWithContext(b.Context(), http.MethodPost,

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/collector"
 	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 // stories are what becomes of jobs. Each is told over gRPC and over HTTP.
@@ -89,7 +90,7 @@ func tracedTo(t *testing.T, spans *collector.Collector, over, url string, settin
 	s.Orchestrator = orchestrator(t, url, append([]string{
 		"tracing.endpoint=" + endpoint, "tracing.protocol=" + over, "worker.id=teller",
 	}, settings...)...)
-	start(t, s.Orchestrator)
+	rigtest.Start(t, s.Orchestrator)
 	t.Cleanup(func() {
 		if t.Failed() {
 			return

@@ -16,12 +16,13 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/collector"
 	"github.com/holdfast-jobs/holdfast/test/jobtrace"
 	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 func succeeds(t *testing.T, over string) {
 	s := traced(t, over, "tracing.link=http://localhost:16686/trace/{trace_id}")
-	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"result": "secret payload"}})
-	await(t, s.Orchestrator, id, "COMPLETED")
+	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"result": "secret payload"}})
+	rigtest.Await(t, s.Orchestrator, id, "COMPLETED")
 	story := s.story(t, id, 1, "process TRACE")
 	jobtrace.Succeeded(t, story, id, "teller")
 	require.NotContains(t, collector.Text(s.spans.Spans()), "secret payload")
@@ -34,26 +35,26 @@ func succeeds(t *testing.T, over string) {
 
 func failsTwice(t *testing.T, over string) {
 	s := traced(t, over, jobtrace.FailTwice()...)
-	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 2}})
-	await(t, s.Orchestrator, id, "COMPLETED")
+	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 2}})
+	rigtest.Await(t, s.Orchestrator, id, "COMPLETED")
 	jobtrace.FailedTwice(t, s.story(t, id, 3, "process TRACE"))
 }
 
 func timesOut(t *testing.T, over string) {
 	s := traced(t, over)
-	id := submit(t, s.Orchestrator, rig.Submission{JobType: "IGNORE_CANCEL", MaxAttempts: 1})
-	await(t, s.Orchestrator, id, "FAILED")
+	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "IGNORE_CANCEL", MaxAttempts: 1})
+	rigtest.Await(t, s.Orchestrator, id, "FAILED")
 	jobtrace.TimedOut(t, s.story(t, id, 1, "process IGNORE_CANCEL"))
 }
 
 func handlerIsKilled(t *testing.T, over string) {
 	s := traced(t, over)
-	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 60_000}, MaxAttempts: 1})
+	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 60_000}, MaxAttempts: 1})
 	s.awaitSpan(t, "the handler's own")
 	for _, handler := range s.Handlers("testhandlers") {
 		require.NoError(t, syscall.Kill(handler.PID, syscall.SIGKILL))
 	}
-	await(t, s.Orchestrator, id, "FAILED")
+	rigtest.Await(t, s.Orchestrator, id, "FAILED")
 	jobtrace.Crashed(t, s.story(t, id, 1, "process TRACE"))
 }
 
@@ -65,7 +66,7 @@ func leaseRunsOut(t *testing.T, over string) {
 		var ids []string
 		own := len(collector.Named(s.spans.Spans(), "the handler's own"))
 		for range outcome {
-			ids = append(ids, submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"firstMillis": 60_000}}))
+			ids = append(ids, rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"firstMillis": 60_000}}))
 		}
 		s.awaitThat(t, func(all []collector.Span) bool {
 			return len(collector.Named(all, "the handler's own")) == own+len(ids)
@@ -74,7 +75,7 @@ func leaseRunsOut(t *testing.T, over string) {
 			require.NoError(t, syscall.Kill(handler.PID, syscall.SIGKILL))
 		}
 		for i, id := range ids {
-			await(t, s.Orchestrator, id, "COMPLETED")
+			rigtest.Await(t, s.Orchestrator, id, "COMPLETED")
 			jobtrace.Lapsed(t, s.story(t, id, 2, "process TRACE"), outcome[i])
 		}
 	}
@@ -82,13 +83,13 @@ func leaseRunsOut(t *testing.T, over string) {
 
 func orchestratorIsKilled(t *testing.T, over string) {
 	s := traced(t, over)
-	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 3_000}})
+	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 3_000}})
 	s.awaitSpan(t, "the handler's own")
 	s.awaitSpan(t, "POST /jobs")
 	s.awaitHeartbeat(t)
 	require.NoError(t, s.Kill())
-	start(t, s.Orchestrator)
-	await(t, s.Orchestrator, id, "COMPLETED")
+	rigtest.Start(t, s.Orchestrator)
+	rigtest.Await(t, s.Orchestrator, id, "COMPLETED")
 	story := s.story(t, id, 2, "process TRACE")
 	require.Equal(t, `POST /jobs
   send TRACE
@@ -118,10 +119,10 @@ func orchestratorIsKilled(t *testing.T, over string) {
 
 func isCanceled(t *testing.T, over string) {
 	s := traced(t, over)
-	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 60_000}})
+	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 60_000}})
 	s.awaitSpan(t, "the handler's own")
 	require.NoError(t, s.Call(t.Context(), http.MethodPost, "/jobs/"+id+"/cancel", nil, http.StatusOK, nil))
-	await(t, s.Orchestrator, id, "CANCELED")
+	rigtest.Await(t, s.Orchestrator, id, "CANCELED")
 	story := s.story(t, id, 1, "process TRACE")
 	require.Equal(t, jobtrace.AtOnce, collector.Tree(story, ""))
 	run := jobtrace.Process(t, story, 1)
@@ -138,8 +139,8 @@ func isCanceled(t *testing.T, over string) {
 
 func isRequeued(t *testing.T, over string) {
 	s := traced(t, over)
-	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 1}, MaxAttempts: 1})
-	await(t, s.Orchestrator, id, "FAILED")
+	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 1}, MaxAttempts: 1})
+	rigtest.Await(t, s.Orchestrator, id, "FAILED")
 	require.NoError(t, s.Call(t.Context(), http.MethodPost, "/jobs/"+id+"/requeue", nil, http.StatusOK, nil))
 	story := s.story(t, id, 2, "process TRACE")
 	require.Empty(t, collector.Named(story, "retry wait TRACE"), "it was dead")
@@ -169,7 +170,7 @@ func (s *stage) leadsTo(t *testing.T, did string, story []collector.Span) collec
 
 func isCanceledWhileItWaits(t *testing.T, over string) {
 	s := traced(t, over)
-	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}, Hold: true})
+	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}, Hold: true})
 	for range 2 { // again is no error, and no other end
 		require.NoError(t, s.Call(t.Context(), http.MethodPost, "/jobs/"+id+"/cancel", nil, http.StatusOK, nil))
 	}
@@ -193,7 +194,7 @@ func isCanceledWhileItWaits(t *testing.T, over string) {
 
 func isReleased(t *testing.T, over string) {
 	s := traced(t, over)
-	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}, Hold: true})
+	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}, Hold: true})
 	for _, did := range []string{"hold", "release"} {
 		require.NoError(t, s.Call(t.Context(), http.MethodPost, "/jobs/"+id+"/"+did, nil, http.StatusOK, nil))
 	}
@@ -212,7 +213,7 @@ func isALetter(t *testing.T, over string) {
 	spans := collector.Start(t)
 	s := tracedTo(t, spans, over, storetest.URL(t),
 		append(plugin(0, "mail", "handlers", mailbox.Environment()...), "tracing.handlers=true")...)
-	id := submit(t, s.Orchestrator, rig.Submission{JobType: "SEND_EMAIL", Payload: map[string]any{
+	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "SEND_EMAIL", Payload: map[string]any{
 		"to": "Ada <ada@example.com>", "subject": "Hold fast", "text": "to what is good",
 	}})
 	s.awaitSpan(t, "smtp send")
@@ -234,8 +235,8 @@ func isALetter(t *testing.T, over string) {
 
 func panics(t *testing.T, over string) {
 	s := traced(t, over)
-	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"panic": "out of paper"}, MaxAttempts: 1})
-	await(t, s.Orchestrator, id, "FAILED")
+	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"panic": "out of paper"}, MaxAttempts: 1})
+	rigtest.Await(t, s.Orchestrator, id, "FAILED")
 	run := jobtrace.Process(t, s.story(t, id, 1, "process TRACE"), 1)
 	require.True(t, run.Failed)
 	require.Subset(t, run.Attributes, map[string]any{"job.outcome": "failed", "job.error.code": "panic", "error.type": "failed"})
@@ -249,7 +250,7 @@ func panics(t *testing.T, over string) {
 // orchestratorStops while the job runs for longer than it drains.
 func orchestratorStops(t *testing.T, over string) {
 	s := traced(t, over, "worker.drain=200ms")
-	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 60_000}})
+	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 60_000}})
 	s.awaitSpan(t, "the handler's own")
 	require.NoError(t, s.ShutDown(t.Context()))
 	story := s.story(t, id, 1, "process TRACE")
@@ -264,7 +265,7 @@ func orchestratorStops(t *testing.T, over string) {
 // of the attempt, and the first one tells what it did when it is awake.
 func leaseIsLost(t *testing.T, over string) {
 	first := traced(t, over)
-	id := submit(t, first.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"firstMillis": 60_000}})
+	id := rigtest.Submit(t, first.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"firstMillis": 60_000}})
 	first.awaitSpan(t, "the handler's own")
 	second := tracedTo(t, first.spans, over, first.url,
 		append(plugin(0, "shop", "testhandlers", "SPANS_TO="+first.spans.GRPC), "worker.id=other")...)
@@ -272,7 +273,7 @@ func leaseIsLost(t *testing.T, over string) {
 	require.NoError(t, first.Signal(syscall.SIGSTOP))
 	awake := func() { require.NoError(t, first.Signal(syscall.SIGCONT)) }
 	t.Cleanup(awake)
-	await(t, second.Orchestrator, id, "COMPLETED")
+	rigtest.Await(t, second.Orchestrator, id, "COMPLETED")
 	awake()
 	first.awaitSpan(t, "lease lost TRACE")
 	story := first.story(t, id, 2, "process TRACE")
@@ -295,7 +296,7 @@ func leaseIsLost(t *testing.T, over string) {
 // back, if nobody else has taken it over when it is answered again.
 func leaseIsNotProven(t *testing.T, over string) {
 	s := traced(t, over)
-	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"firstMillis": 60_000}})
+	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"firstMillis": 60_000}})
 	s.awaitSpan(t, "the handler's own")
 	database, err := pgx.Connect(t.Context(), s.url)
 	require.NoError(t, err)
@@ -308,7 +309,7 @@ func leaseIsNotProven(t *testing.T, over string) {
 		return strings.Contains(prometheus(t, s.Orchestrator), `holdfast_lease_losses_total{reason="unproven"} 1`)
 	}, patience, glance)
 	require.NoError(t, busy.Rollback(t.Context()))
-	await(t, s.Orchestrator, id, "COMPLETED")
+	rigtest.Await(t, s.Orchestrator, id, "COMPLETED")
 	s.story(t, id, 2, "process TRACE")
 	require.NoError(t, s.ShutDown(t.Context()))
 	var lost []string

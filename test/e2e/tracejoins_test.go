@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/collector"
 	"github.com/holdfast-jobs/holdfast/test/jobtrace"
 	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 // The spans of clients, and the trace of one of them.
@@ -76,9 +77,9 @@ func joinsTheClients(t *testing.T, over string) {
 		"Traceparent": {"00-" + clientTrace + "-" + clientSpan + "-01"}, "Tracestate": {"vendor=blue"},
 		"Baggage": {"customer=ada, order = 7;urgent"},
 	}
-	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})
+	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})
 	s.Header = nil
-	ended := await(t, s.Orchestrator, id, "COMPLETED")
+	ended := rigtest.Await(t, s.Orchestrator, id, "COMPLETED")
 	story := s.story(t, id, 1, "process TRACE")
 	require.Equal(t, jobtrace.AtOnce, collector.Tree(story, clientSpan))
 	require.Equal(t, clientTrace, story[0].Trace)
@@ -95,8 +96,8 @@ func isNotSampled(t *testing.T, over string) {
 	unsampled := "00-" + clientTrace + "-" + clientSpan + "-00"
 	for _, sent := range []string{unsampled, "cc" + unsampled[2:] + "-of-the-future"} {
 		s.Header = http.Header{"Traceparent": {sent}, "Tracestate": {"vendor=blue"}}
-		id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 1}})
-		ended := await(t, s.Orchestrator, id, "COMPLETED")
+		id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 1}})
+		ended := rigtest.Await(t, s.Orchestrator, id, "COMPLETED")
 		var given struct{ Traceparent, Tracestate, Baggage string }
 		require.NoError(t, json.Unmarshal(ended.Result, &given))
 		require.Equal(t, unsampled, given.Traceparent)
@@ -104,7 +105,7 @@ func isNotSampled(t *testing.T, over string) {
 		require.Equal(t, whereabouts{TraceID: clientTrace}, s.whereabouts(t, id), "nothing of ours is to be seen there")
 	}
 	s.Header = nil
-	other := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})
+	other := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})
 	s.story(t, other, 1, "process TRACE")
 	require.Empty(t, collector.OfTrace(s.spans.Spans(), clientTrace))
 }
@@ -125,8 +126,8 @@ func isRefused(t *testing.T, over string) {
 // requestFails since what it asks for is gone from the database for a while.
 func requestFails(t *testing.T, over string) {
 	s := traced(t, over)
-	id := submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})
-	await(t, s.Orchestrator, id, "COMPLETED")
+	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})
+	rigtest.Await(t, s.Orchestrator, id, "COMPLETED")
 	database, err := pgx.Connect(t.Context(), s.url)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, database.Close(t.Context())) }()

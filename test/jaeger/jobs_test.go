@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/test/jobtrace"
 	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 const own = "the handler's own"
@@ -23,16 +24,16 @@ func TestJaegerHasTheStoryOfEachJob(t *testing.T) {
 	o := orchestrator(t, jobtrace.FailTwice()...)
 
 	t.Run("that succeeds", func(t *testing.T) {
-		id := submit(t, o, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})
-		await(t, o, id, "COMPLETED")
+		id := rigtest.Submit(t, o, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})
+		rigtest.Await(t, o, id, "COMPLETED")
 		story := told(t, seen(t, o, id).TraceID, complete(1, "POST /jobs", "send TRACE", "process TRACE", own))
 		sound(t, story)
 		jobtrace.Succeeded(t, story, id, "teller")
 	})
 
 	t.Run("that fails twice", func(t *testing.T) {
-		id := submit(t, o, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 2}})
-		await(t, o, id, "COMPLETED")
+		id := rigtest.Submit(t, o, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 2}})
+		rigtest.Await(t, o, id, "COMPLETED")
 		of := seen(t, o, id).TraceID
 		arrive(t, of, complete(1, "POST /jobs", "send TRACE"))
 		story := told(t, of, complete(3, "process TRACE", own))
@@ -41,21 +42,21 @@ func TestJaegerHasTheStoryOfEachJob(t *testing.T) {
 	})
 
 	t.Run("that times out", func(t *testing.T) {
-		id := submit(t, o, rig.Submission{JobType: "IGNORE_CANCEL", MaxAttempts: 1})
-		await(t, o, id, "FAILED")
+		id := rigtest.Submit(t, o, rig.Submission{JobType: "IGNORE_CANCEL", MaxAttempts: 1})
+		rigtest.Await(t, o, id, "FAILED")
 		story := told(t, seen(t, o, id).TraceID, complete(1, "POST /jobs", "send IGNORE_CANCEL", "process IGNORE_CANCEL"))
 		sound(t, story)
 		jobtrace.TimedOut(t, story)
 	})
 
 	t.Run("whose handler is killed", func(t *testing.T) {
-		id := submit(t, o, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 60_000}, MaxAttempts: 1})
+		id := rigtest.Submit(t, o, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 60_000}, MaxAttempts: 1})
 		of := seen(t, o, id).TraceID
 		arrive(t, of, complete(1, own))
 		for _, handler := range o.Handlers("testhandlers") {
 			require.NoError(t, handler.Signal(syscall.SIGKILL))
 		}
-		await(t, o, id, "FAILED")
+		rigtest.Await(t, o, id, "FAILED")
 		story := told(t, of, complete(1, "POST /jobs", "send TRACE", "process TRACE", own))
 		sound(t, story)
 		jobtrace.Crashed(t, story)
@@ -72,7 +73,7 @@ func TestJaegerHasTheStoryOfEachJob(t *testing.T) {
 		require.Len(t, accepted.Jobs, 3)
 		traces := make(map[string]bool)
 		for _, job := range accepted.Jobs {
-			await(t, o, job.ID, "COMPLETED")
+			rigtest.Await(t, o, job.ID, "COMPLETED")
 			story := told(t, seen(t, o, job.ID).TraceID, complete(1, "send TRACE", "process TRACE", own))
 			traces[story[0].Trace] = true
 			require.NotEmpty(t, story[0].Links)
@@ -102,8 +103,8 @@ func TestJaegerHasTheStoryOfEachJob(t *testing.T) {
 func TestTheLinkOfAJobLeadsToItsTrace(t *testing.T) {
 	need(t)
 	o := orchestrator(t)
-	id := submit(t, o, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})
-	await(t, o, id, "COMPLETED")
+	id := rigtest.Submit(t, o, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})
+	rigtest.Await(t, o, id, "COMPLETED")
 	shown := seen(t, o, id)
 	require.Equal(t, queries+"/trace/"+shown.TraceID, shown.TraceURL)
 	story := told(t, shown.TraceID, complete(1, "POST /jobs", "send TRACE", "process TRACE", own))
@@ -128,8 +129,8 @@ func TestJaegersPagesDoNotWarnOfClocksThatAgree(t *testing.T) {
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "ip=127.0.0.1,host.ip=127.0.0.1") // as the documentation has it
 	o := orchestrator(t, jobtrace.FailTwice()...)
 	for range 5 {
-		id := submit(t, o, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 2}})
-		await(t, o, id, "COMPLETED")
+		id := rigtest.Submit(t, o, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 2}})
+		rigtest.Await(t, o, id, "COMPLETED")
 		of := seen(t, o, id).TraceID
 		arrive(t, of, complete(1, "POST /jobs", "send TRACE"))
 		arrive(t, of, complete(3, "process TRACE", own))
@@ -161,21 +162,6 @@ func seen(t *testing.T, o *rig.Orchestrator, id string) detail {
 	require.NoError(t, o.Call(t.Context(), http.MethodGet, "/debug/jobs/"+id, nil, http.StatusOK, &shown))
 	require.NotEmpty(t, shown.TraceID)
 	return shown
-}
-
-func submit(t *testing.T, o *rig.Orchestrator, s rig.Submission) string {
-	t.Helper()
-	id, err := o.Submit(t.Context(), s)
-	require.NoError(t, err)
-	return id
-}
-
-func await(t *testing.T, o *rig.Orchestrator, id, status string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	_, err := o.Await(ctx, id, status)
-	require.NoError(t, err)
 }
 
 func shutDown(t *testing.T, o *rig.Orchestrator) {

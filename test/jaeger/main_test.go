@@ -8,7 +8,6 @@ package jaeger
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,15 +16,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 const (
 	// patience bounds every wait for something that should happen soon.
-	patience = 2 * time.Minute
+	patience = rigtest.Patience
 	// glance is the pause between two looks.
 	glance = 100 * time.Millisecond
 )
@@ -41,24 +39,13 @@ var (
 func TestMain(m *testing.M) {
 	if queries != "" {
 		var err error
-		if bin, err = build(); err != nil {
+		if bin, err = rigtest.Build("../../bin/jaeger",
+			"../../cmd/orchestrator", "../../cmd/handlers", "../demo", "../e2e/testhandlers"); err != nil {
 			fmt.Fprintln(os.Stderr, "build:", err)
 			os.Exit(1)
 		}
 	}
 	storetest.Main(m)
-}
-
-func build() (string, error) {
-	dir, err := filepath.Abs("../../bin/jaeger")
-	if err != nil {
-		return "", err
-	}
-	args := []string{"build", "-o", dir + "/", "../../cmd/orchestrator", "../../cmd/handlers", "../demo", "../e2e/testhandlers"}
-	if output, err := exec.Command("go", args...).CombinedOutput(); err != nil { //nolint:noctx // bounded by the test's own time
-		return "", fmt.Errorf("%w\n%s", err, output)
-	}
-	return dir, nil
 }
 
 // need skips the test where there is no Jaeger.
@@ -73,10 +60,7 @@ func need(t *testing.T) {
 // orchestrator starts one that sends its spans and its handlers' to Jaeger.
 func orchestrator(t *testing.T, settings ...string) *rig.Orchestrator {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "orchestrator.log")
-	log, err := os.Create(path)
-	require.NoError(t, err)
-	o, err := rig.New(t.Context(), filepath.Join(bin, "orchestrator"), t.TempDir(), log, append([]string{
+	o := rigtest.New(t, filepath.Join(bin, "orchestrator"), t.TempDir(), append([]string{
 		"database.url=" + storetest.URL(t),
 		"worker.id=teller",
 		"worker.kill_grace=300ms",
@@ -88,23 +72,6 @@ func orchestrator(t *testing.T, settings ...string) *rig.Orchestrator {
 		"tracing.endpoint=" + taker,
 		"tracing.link=" + queries + "/trace/{trace_id}",
 	}, settings...)...)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		if o.Running() {
-			_ = o.Kill() // the test has failed already
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		_, err := o.NoneLeft(ctx)
-		require.NoError(t, err)
-		_ = log.Close()
-		if text, err := os.ReadFile(path); err == nil && t.Failed() {
-			t.Logf("end of the log:\n%s", text[max(0, len(text)-8<<10):])
-		}
-	})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	_, err = o.Start(ctx)
-	require.NoError(t, err)
+	rigtest.Start(t, o)
 	return o
 }

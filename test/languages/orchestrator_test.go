@@ -3,8 +3,6 @@ package languages
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -17,6 +15,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 func TestTheExampleDoesItsJobsForTheOrchestrator(t *testing.T) {
@@ -28,7 +27,7 @@ func TestTheExampleDoesItsJobsForTheOrchestrator(t *testing.T) {
 		_, err := o.Start(ctx)
 		require.NoError(t, err)
 
-		echo := submit(t, o, l.prefix+"ECHO", map[string]any{"text": "Grüße, 世界"})
+		echo := rigtest.Submit(t, o, rig.Submission{JobType: l.prefix + "ECHO", Payload: map[string]any{"text": "Grüße, 世界"}})
 		done, err := o.Await(ctx, echo, "COMPLETED")
 		require.NoError(t, err)
 		require.JSONEq(t, `{"text":"Grüße, 世界","attempt":1}`, string(done.Result))
@@ -38,7 +37,7 @@ func TestTheExampleDoesItsJobsForTheOrchestrator(t *testing.T) {
 		for how, status := range map[string]string{
 			"error": "FAILED", "permanent": "FAILED", "retry_after": "FAILED", "cancel": "CANCELED", "snooze": "COMPLETED",
 		} {
-			id := submit(t, o, l.prefix+"FAIL", map[string]any{"how": how, "seconds": 0.05})
+			id := rigtest.Submit(t, o, rig.Submission{JobType: l.prefix + "FAIL", Payload: map[string]any{"how": how, "seconds": 0.05}})
 			_, err := o.Await(ctx, id, status)
 			require.NoError(t, err, how)
 		}
@@ -52,7 +51,7 @@ func TestTheExampleDoesItsJobsForTheOrchestrator(t *testing.T) {
 
 		resumesAfterAKill(ctx, t, l, o, url)
 
-		long := submit(t, o, l.prefix+"COUNT", map[string]any{"to": 1000, "stepSeconds": 0.05})
+		long := rigtest.Submit(t, o, rig.Submission{JobType: l.prefix + "COUNT", Payload: map[string]any{"to": 1000, "stepSeconds": 0.05}})
 		_, err = o.AwaitThat(ctx, long, func(j rig.Job) bool { return len(j.Progress) > 0 })
 		require.NoError(t, err)
 		require.NoError(t, o.Call(ctx, "POST", "/jobs/"+long+"/cancel", nil, 200, nil))
@@ -83,7 +82,7 @@ func TestTheExampleKeepsToTheProtocol(t *testing.T) {
 // next attempt begins at the checkpoint.
 func resumesAfterAKill(ctx context.Context, t *testing.T, l interpreted, o *rig.Orchestrator, url string) {
 	t.Helper()
-	id := submit(t, o, l.prefix+"COUNT", map[string]any{"to": 60, "stepSeconds": 0.05})
+	id := rigtest.Submit(t, o, rig.Submission{JobType: l.prefix + "COUNT", Payload: map[string]any{"to": 60, "stepSeconds": 0.05}})
 	_, err := o.AwaitThat(ctx, id, func(j rig.Job) bool {
 		var at struct{ Counted int }
 		return json.Unmarshal(j.Progress, &at) == nil && at.Counted >= 5
@@ -105,9 +104,7 @@ func orchestrator(t *testing.T, l interpreted, program, url string, settings ...
 	t.Helper()
 	binary, err := build()
 	require.NoError(t, err)
-	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	require.NoError(t, err)
-	o, err := rig.New(t.Context(), binary, t.TempDir(), log, append([]string{
+	return rigtest.New(t, binary, t.TempDir(), append([]string{
 		"database.url=" + url,
 		"worker.lease=3s",
 		"worker.kill_grace=500ms",
@@ -117,39 +114,13 @@ func orchestrator(t *testing.T, l interpreted, program, url string, settings ...
 		"handlers.0.path=" + absolute(program),
 		"handlers.0.env.PATH=" + l.path(),
 	}, settings...)...)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		if o.Running() {
-			_ = o.Kill() // the test has failed already
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		_, err := o.NoneLeft(ctx)
-		require.NoError(t, err)
-		_ = log.Close()
-		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
-			t.Logf("end of the log:\n%s", text[max(0, len(text)-8<<10):])
-		}
-	})
-	return o
 }
 
 // build builds the orchestrator, once for all languages.
 var build = sync.OnceValues(func() (string, error) {
-	binary := absolute("../../bin/languages/orchestrator")
-	said, err := exec.Command("go", "build", "-o", binary, "../../cmd/orchestrator").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w\n%s", err, said)
-	}
-	return binary, nil
+	dir, err := rigtest.Build("../../bin/languages", "../../cmd/orchestrator")
+	return filepath.Join(dir, "orchestrator"), err
 })
-
-func submit(t *testing.T, o *rig.Orchestrator, jobType string, payload any) string {
-	t.Helper()
-	id, err := o.Submit(t.Context(), rig.Submission{JobType: jobType, Payload: payload})
-	require.NoError(t, err)
-	return id
-}
 
 // attempts are those of a job that have ended, from the ledger.
 func attempts(t *testing.T, url, id string) []job.Attempt {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/collector"
+	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 // nodePackages has OpenTelemetry's packages for Node.js, of one release.
@@ -87,13 +89,13 @@ func TestTheExamplesSpansAreBelowItsAttempt(t *testing.T) {
 				defer cancel()
 				_, err := o.Start(ctx)
 				require.NoError(t, err)
-				id := submit(t, o, l.prefix+"ECHO", map[string]any{"text": "a secret"})
+				id := rigtest.Submit(t, o, rig.Submission{JobType: l.prefix + "ECHO", Payload: map[string]any{"text": "a secret"}})
 				_, err = o.Await(ctx, id, "COMPLETED")
 				require.NoError(t, err)
 				// Before the process leaves, after half a second.
 				_, err = spans.Await(ctx, func(all []collector.Span) bool { return len(collector.Named(all, "echo")) > 0 })
 				require.NoError(t, err)
-				last := submit(t, o, l.prefix+"ECHO", map[string]any{"text": "a secret"})
+				last := rigtest.Submit(t, o, rig.Submission{JobType: l.prefix + "ECHO", Payload: map[string]any{"text": "a secret"}})
 				_, err = o.Await(ctx, last, "COMPLETED")
 				require.NoError(t, err)
 				require.NoError(t, o.ShutDown(ctx))

@@ -35,7 +35,7 @@ var reconnect = grpc.ConnectParams{
 // would let OTEL_EXPORTER_OTLP_INSECURE and _CERTIFICATE win. Other variables, such
 // as for timeouts, count wherever the endpoint is from.
 func (t Target) exporter(ctx context.Context) (sdk.SpanExporter, error) {
-	endpoint := t.TracesEndpoint(t.variable)
+	endpoint := t.TracesEndpoint()
 	timeout, err := requestWithin(t.variable)
 	if err != nil {
 		return nil, err

@@ -71,14 +71,18 @@ func queueTo(t *testing.T, f *failing) (q *queue, lines func() []map[string]any)
 	}
 }
 
+// traffic ends a span every 50 ms of the bubble's time.
+func traffic(q *queue, lasts time.Duration) {
+	for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		q.OnEnd(spansNamed("one")[0])
+	}
+}
+
 func TestACollectorIsLeftAloneAsLongAsItAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &failing{says: answer{again: true, pause: 30 * time.Second}}
 		q, _ := queueTo(t, f)
-		for range 1000 { // for 50 s
-			q.OnEnd(spansNamed("one")[0])
-			time.Sleep(50 * time.Millisecond)
-		}
+		traffic(q, 50*time.Second)
 		asked := f.asked()
 		require.Len(t, asked, 2)
 		require.Equal(t, 30*time.Second, asked[1].Sub(asked[0]))
@@ -93,10 +97,7 @@ func TestTheNextBatchKeepsThePauseOfOneThatWasGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &failing{says: answer{again: true, pause: 50 * time.Second}}
 		q, _ := queueTo(t, f)
-		for range 3000 { // for 300 s
-			q.OnEnd(spansNamed("one")[0])
-			time.Sleep(100 * time.Millisecond)
-		}
+		traffic(q, 5*time.Minute)
 		asked := f.asked()
 		require.Len(t, asked, 6)
 		for i := range asked[1:] {

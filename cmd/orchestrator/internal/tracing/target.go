@@ -41,34 +41,35 @@ func (t Target) set() bool { return t.Endpoint != "" || t.FromEnvironment }
 // What would not be used as it is written is an error. Errors begin with the
 // setting and name the variable; they have no secret.
 func NewTarget(endpoint, protocol, headers string, getenv func(string) string) (Target, error) {
-	t := Target{Endpoint: endpoint, Protocol: protocol, FromEnvironment: endpoint == "" && inEnvironment(getenv), getenv: getenv}
+	t := Target{Endpoint: endpoint, Protocol: protocol, getenv: getenv}
+	t.FromEnvironment = endpoint == "" && t.inEnvironment()
 	if protocol != "" && protocol != GRPC && protocol != HTTP {
 		return t, fmt.Errorf("protocol: %q is neither %s nor %s", protocol, GRPC, HTTP)
 	}
 	if t.Protocol == "" {
-		t.Protocol = t.usualProtocol(getenv)
+		t.Protocol = t.usualProtocol()
 	}
 	if t.set() && t.Protocol != GRPC && t.Protocol != HTTP {
 		return t, fmt.Errorf("protocol: OTEL_EXPORTER_OTLP_PROTOCOL is %q; spans are sent by grpc or http/protobuf", t.Protocol)
 	}
-	if err := t.checkEndpoint(getenv); err != nil {
+	if err := t.checkEndpoint(); err != nil {
 		return t, fmt.Errorf("endpoint: %w", err)
 	}
 	var err error
-	if t.Headers, err = t.headers(headers, getenv); err != nil {
+	if t.Headers, err = t.headers(headers); err != nil {
 		return t, fmt.Errorf("headers: %w", err)
 	}
 	return t, nil
 }
 
-func (t Target) checkEndpoint(getenv func(string) string) error {
+func (t Target) checkEndpoint() error {
 	if !t.FromEnvironment {
 		if t.Endpoint == "" {
 			return nil
 		}
 		return checkEndpoint(t.Endpoint, t.Protocol)
 	}
-	name, endpoint := firstOf(getenv, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+	name, endpoint := firstOf(t.variable, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 	if t.Protocol == GRPC && strings.HasPrefix(endpoint, "unix:") { // which the library can reach
 		return nil
 	}
@@ -80,7 +81,7 @@ func (t Target) checkEndpoint(getenv func(string) string) error {
 
 // headers are those of the settings, else those of the environment, which count
 // wherever the endpoint is from.
-func (t Target) headers(text string, getenv func(string) string) (map[string]string, error) {
+func (t Target) headers(text string) (map[string]string, error) {
 	headers, err := parseHeaders(text, t.Protocol)
 	if err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func (t Target) headers(text string, getenv func(string) string) (map[string]str
 	if len(headers) > 0 || !t.set() {
 		return headers, checkValues(headers, t.Protocol)
 	}
-	name, text := firstOf(getenv, "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
+	name, text := firstOf(t.variable, "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
 	if headers, err = parseHeaders(text, t.Protocol); err == nil {
 		if err = unescape(headers); err == nil {
 			err = checkValues(headers, t.Protocol)
@@ -111,21 +112,21 @@ func firstOf(getenv func(string) string, names ...string) (name, value string) {
 }
 
 // inEnvironment reports whether OpenTelemetry's variables name a collector.
-func inEnvironment(getenv func(string) string) bool {
-	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || getenv("OTEL_TRACES_EXPORTER") == "none" {
+func (t Target) inEnvironment() bool {
+	if strings.EqualFold(t.variable("OTEL_SDK_DISABLED"), "true") || t.variable("OTEL_TRACES_EXPORTER") == "none" {
 		return false
 	}
-	name, _ := firstOf(getenv, "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+	name, _ := firstOf(t.variable, "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 	return name != ""
 }
 
 // usualProtocol is that of OpenTelemetry's variables where the endpoint comes from
 // them.
-func (t Target) usualProtocol(getenv func(string) string) string {
+func (t Target) usualProtocol() string {
 	if !t.FromEnvironment {
 		return GRPC
 	}
-	_, protocol := firstOf(getenv, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+	_, protocol := firstOf(t.variable, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 	if protocol != "" && protocol != "http/protobuf" {
 		return protocol
 	}
@@ -134,7 +135,7 @@ func (t Target) usualProtocol(getenv func(string) string) string {
 
 // TracesEndpoint is the URL that spans are sent to, as OTEL_EXPORTER_OTLP_TRACES_ENDPOINT
 // has it; empty for none.
-func (t Target) TracesEndpoint(getenv func(string) string) string {
+func (t Target) TracesEndpoint() string {
 	switch {
 	case !t.set():
 		return ""
@@ -143,7 +144,7 @@ func (t Target) TracesEndpoint(getenv func(string) string) string {
 	case t.Endpoint != "":
 		return withPath(t.Endpoint)
 	}
-	name, endpoint := firstOf(getenv, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+	name, endpoint := firstOf(t.variable, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 	if name == "OTEL_EXPORTER_OTLP_ENDPOINT" && t.Protocol == HTTP { // which lacks the path of traces
 		endpoint = strings.TrimSuffix(endpoint, "/") + "/v1/traces"
 	}

@@ -6,11 +6,9 @@ import (
 	"strings"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
-
-// cameNotUp is what the host says when a launch has failed.
-const cameNotUp = "plugin did not come up"
 
 const timeOfDay = "15:04:05.000 "
 
@@ -54,7 +52,7 @@ func (l *logLines) Handle(_ context.Context, r slog.Record) error {
 		return true
 	})
 	switch {
-	case r.Message == cameNotUp: // Run returns why.
+	case r.Message == host.CameNotUp: // Run returns why.
 		return nil
 	case printed != "":
 		text = "printed: " + printed
