@@ -147,23 +147,6 @@ func TestWhatIsNoProgramHasOneLine(t *testing.T) {
 	}
 }
 
-// whenItSays does something once, when a text has been written.
-type whenItSays struct {
-	records
-	text string
-	do   func()
-	done bool
-}
-
-func (w *whenItSays) Write(p []byte) (int, error) {
-	n, err := w.records.Write(p)
-	if !w.done && strings.Contains(w.records.String(), w.text) {
-		w.done = true
-		w.do()
-	}
-	return n, err
-}
-
 func TestASignalStopsTheTrialInGoodOrder(t *testing.T) {
 	var stdout records
 	stderr := whenItSays{text: "progress", do: func() { signalSelf(t, syscall.SIGINT) }}

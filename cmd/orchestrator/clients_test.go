@@ -1,159 +1,20 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"io"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/direct"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
-
-// ledger is a database with a job in each of some states.
-type ledger struct {
-	url   string
-	store *store.Store
-	// names has what stands for an id in a command line, by id.
-	names map[string]string
-}
-
-func newLedger(t *testing.T) *ledger {
-	t.Helper()
-	l := &ledger{url: storetest.URL(t), names: map[string]string{}}
-	var err error
-	l.store, err = store.Open(t.Context(), store.Config{URL: l.url, MaxConnections: 4})
-	require.NoError(t, err)
-	t.Cleanup(l.store.Close)
-	require.NoError(t, l.store.DeclareTypes(t.Context(), []job.TypeSpec{{
-		Type: "ECHO", Plugin: "test", Version: "v1", MaxAttempts: 3, Timeout: time.Minute, Retry: job.DefaultRetryPolicy(),
-		Schema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`),
-	}}))
-	for _, name := range []string{"SUCCEEDED", "DEAD", "DEAD2"} {
-		l.submit(t, name, func(*job.Submission) {})
-		l.end(t, name)
-	}
-	l.submit(t, "QUEUED", func(s *job.Submission) { s.Tags, s.Priority = []string{"urgent"}, 9 })
-	l.submit(t, "SCHEDULED", func(s *job.Submission) { s.Delay = time.Hour })
-	l.submit(t, "HELD", func(s *job.Submission) { s.Hold, s.Tenant = true, "acme" })
-	return l
-}
-
-func (l *ledger) submit(t *testing.T, name string, change func(*job.Submission)) {
-	t.Helper()
-	id, err := uuid.NewV7()
-	require.NoError(t, err)
-	s := job.Submission{
-		ID: job.ID(id), Type: "ECHO", Tenant: job.DefaultTenant, Payload: []byte(`{"n":1}`), MaxAttempts: 3, Timeout: time.Minute,
-	}
-	change(&s)
-	require.NoError(t, l.store.Submit(t.Context(), []job.Submission{s})[0].Err)
-	l.names[s.ID.String()] = name
-}
-
-// end runs the only job that is queued.
-func (l *ledger) end(t *testing.T, name string) {
-	t.Helper()
-	require.NoError(t, l.store.Enlist(t.Context(), job.Worker{ID: "worker-1", Host: "here", PID: 17}, time.Minute))
-	claimed, err := l.store.Claim(t.Context(), "worker-1", []string{"ECHO"}, 1, time.Minute)
-	require.NoError(t, err)
-	require.Len(t, claimed, 1)
-	settlement := job.Settlement{
-		Lease: claimed[0].Lease, Decision: job.Decision{To: job.Succeeded, Kind: job.Success, Attempt: 1},
-		Number: 1, Result: []byte(`{"text":"\u001b[2J"}`), Plugin: "test", Version: "v1",
-	}
-	if name != "SUCCEEDED" {
-		settlement.Decision, settlement.Result = job.Decision{To: job.Dead, Kind: job.PermanentFailure, Attempt: 1}, nil
-		settlement.Code, settlement.Error, settlement.Stack = "BROKEN", "it broke\nbadly", "main.go:1"
-	}
-	fates, err := l.store.Settle(t.Context(), []job.Settlement{settlement})
-	require.NoError(t, err)
-	require.Equal(t, []job.Fate{job.Settled}, fates)
-}
-
-// serve serves the API on the ledger and returns its address.
-func (l *ledger) serve(t *testing.T, access *guard.Access) string {
-	t.Helper()
-	log := slog.New(slog.DiscardHandler)
-	config := api.Config{
-		Jobs: direct.NewJobs(l.store, nil), Operations: l.store, Log: log,
-		MaxBodyBytes: api.DefaultMaxBodyBytes, MaxBatchBytes: api.DefaultMaxBatchBytes, RequestTimeout: api.DefaultRequestTimeout,
-	}
-	if access != nil {
-		config.Guard = guard.New(guard.Config{Access: access, Log: log})
-	}
-	server := httptest.NewServer(api.New(config))
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
-// outcome is what a command line came to.
-type outcome struct {
-	code           int
-	stdout, stderr string
-}
-
-func executeWith(t *testing.T, stdin io.Reader, environ []string, args ...string) outcome {
-	t.Helper()
-	var out, errs bytes.Buffer
-	p := program{stdin: stdin, stdout: &out, stderr: &errs, environ: environ, assemble: assemble}
-	code := p.run(t.Context(), args)
-	return outcome{code, out.String(), errs.String()}
-}
-
-var (
-	anyID   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	anyTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
-	anyAge  = regexp.MustCompile(`\b\d+(\.\d+)?(s|ms|µs|m\d\ds)\b`)
-	anySpan = regexp.MustCompile(`(Seconds|ByJobType|ECHO)":(\{"ECHO":)?[0-9.e-]+`)
-	cursor  = regexp.MustCompile(`("nextCursor":"|--cursor )[\w-]+`)
-	blanks  = regexp.MustCompile(` +`)
-)
-
-// plain leaves out of an output what differs from run to run.
-func (l *ledger) plain(text string) string {
-	for id, name := range l.names {
-		text = strings.ReplaceAll(text, id, name)
-	}
-	text = anyID.ReplaceAllString(text, "ID")
-	text = anyTime.ReplaceAllString(text, "TIME")
-	text = anyAge.ReplaceAllString(text, "AGE")
-	text = anySpan.ReplaceAllString(text, "$1:SPAN")
-	text = cursor.ReplaceAllString(text, "${1}CURSOR")
-	return blanks.ReplaceAllString(text, " ")
-}
-
-// fill puts ids in place of their names.
-func (l *ledger) fill(args []string) []string {
-	filled := make([]string, len(args))
-	for i, arg := range args {
-		filled[i] = arg
-		for id, name := range l.names {
-			if arg == name {
-				filled[i] = id
-			}
-		}
-	}
-	return filled
-}
 
 func TestServerAndDatabaseGiveTheSameAnswers(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -428,79 +289,4 @@ func TestExitCodesTellUsageFromFailureFromABadEnd(t *testing.T) {
 		require.True(t, strings.HasPrefix(got.stderr, "orchestrator: "), got.stderr)
 		require.Empty(t, got.stdout)
 	}
-}
-
-func TestASignalEndsAWaitAtOnce(t *testing.T) {
-	t.Chdir(t.TempDir())
-	waiting := make(chan struct{}, 1)
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		waiting <- struct{}{}
-		_, _ = io.Copy(io.Discard, r.Body)
-		<-r.Context().Done()
-	}))
-	defer server.Close()
-	stdin, typing := io.Pipe() // Where nobody types.
-	defer func() { require.NoError(t, typing.Close()) }()
-	for _, args := range [][]string{{"get", "x", "--wait"}, {"submit", "--batch", "-"}} {
-		ended := make(chan outcome, 1)
-		go func() { ended <- executeWith(t, stdin, []string{"HOLDFAST_SERVER=" + server.URL}, args...) }()
-		if args[0] == "submit" {
-			_, err := io.WriteString(typing, "{}\n")
-			require.NoError(t, err)
-		}
-		<-waiting
-		signalSelf(t, syscall.SIGINT)
-		select {
-		case got := <-ended:
-			require.Equal(t, 130, got.code)
-			require.Equal(t, "orchestrator: stopped by signal: interrupt\n", got.stderr)
-		case <-time.After(20 * time.Second):
-			t.Fatal("the command does not end")
-		}
-	}
-}
-
-// first calls do at the first write.
-type first struct {
-	bytes.Buffer
-	do func()
-}
-
-func (f *first) Write(p []byte) (int, error) {
-	if f.Len() == 0 {
-		f.do()
-	}
-	return f.Buffer.Write(p)
-}
-
-func TestASignalInABatchTellsWhatIsNotKnown(t *testing.T) {
-	t.Chdir(t.TempDir())
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		control := http.NewResponseController(w)
-		_ = control.EnableFullDuplex()
-		_, _ = io.WriteString(w, `{"index":0,"job":{}}`+"\n"+`{"index":1,"problem":{"detail":"bad"}}`+"\n")
-		_ = control.Flush()
-		_, _ = io.Copy(io.Discard, r.Body)
-		<-r.Context().Done()
-	}))
-	defer server.Close()
-	var out bytes.Buffer
-	errs := first{do: func() { signalSelf(t, syscall.SIGINT) }}
-	p := program{
-		stdin: strings.NewReader("{}\n{}\n{}\n"), stdout: &out, stderr: &errs, assemble: assemble,
-		environ: []string{"HOLDFAST_SERVER=" + server.URL},
-	}
-	require.Equal(t, 130, p.run(t.Context(), []string{"submit", "--batch", "-"}))
-	require.Regexp(t, `^at least 1 accepted, 1 refused in \S+\n$`, out.String())
-	require.Equal(t, "orchestrator: line 2: bad\n"+
-		"orchestrator: the answer broke off after line 2: stopped by signal: interrupt\n"+
-		"  Jobs of later lines may have been accepted. With an idempotencyKey in each line all can be sent again.\n", errs.String())
-}
-
-func TestASignalEndsTheContextWithItsName(t *testing.T) {
-	ctx, release := endOnSignal(t.Context())
-	defer release()
-	signalSelf(t, syscall.SIGTERM)
-	<-ctx.Done()
-	require.Equal(t, stoppedError{syscall.SIGTERM}, context.Cause(ctx))
 }

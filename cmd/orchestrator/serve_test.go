@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -128,11 +127,6 @@ func get(t *testing.T, url string) (int, error) {
 }
 
 func untilDrained(ctx, _ context.Context) error { <-ctx.Done(); return nil }
-
-func signalSelf(t *testing.T, s syscall.Signal) {
-	t.Helper()
-	require.NoError(t, syscall.Kill(os.Getpid(), s))
-}
 
 func TestServeMigratesAnswersAndDrainsOnASignal(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
