@@ -90,17 +90,23 @@ func (r requester) request(ctx context.Context, j plugin.Job[requestArgs]) (resp
 	got, err := read(answer)
 	if err != nil {
 		span.fail("no_response")
-		return response{}, fmt.Errorf("read the response: %w", err)
+		return response{}, fmt.Errorf("read the response: %w", withoutURL(err))
 	}
 	span.answered(answer.StatusCode)
 	return got, judge(answer, j.Args.ExpectStatus, time.Now())
 }
 
 // withoutURL is what has gone wrong with a URL. Its path and its query may be secrets,
-// and errors are shown to those who may not see the payload.
+// and errors are shown to those who may not see the payload. Texts of net/http and
+// net/url have them between quotation marks: of the URL itself, of one that a server
+// redirects to, or of what a server sends back that does not speak HTTP.
 func withoutURL(err error) error {
 	if about := new(url.Error); errors.As(err, &about) {
-		return about.Err
+		err = about.Err
+	}
+	text := err.Error()
+	if first, last := strings.Index(text, `"`), strings.LastIndex(text, `"`); first < last {
+		return errors.New(text[:first] + "…" + text[last+1:])
 	}
 	return err
 }
@@ -134,7 +140,7 @@ func newRequest(ctx context.Context, j plugin.Job[requestArgs]) (*http.Request, 
 	}
 	request, err := http.NewRequestWithContext(ctx, strings.ToUpper(j.Args.Method), target.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return nil, withoutURL(err)
 	}
 	if contentType != "" {
 		request.Header.Set("Content-Type", contentType)

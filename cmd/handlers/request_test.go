@@ -173,11 +173,13 @@ func TestALongOrOddBodyIsBoundedText(t *testing.T) {
 func TestARequestThatCannotBeMadeFailsForGood(t *testing.T) {
 	for name, args := range map[string]map[string]any{
 		"no URL":               {"method": "GET"},
-		"a relative URL":       {"method": "GET", "url": "/path"},
-		"another scheme":       {"method": "GET", "url": "file:///etc/passwd"},
-		"no host":              {"method": "GET", "url": "http://:80/"},
-		"an odd URL":           {"method": "GET", "url": "http://[::1"},
-		"an odd method":        {"method": "GET /", "url": "http://127.0.0.1/"},
+		"a relative URL":       {"method": "GET", "url": "/way?key=SECRET"},
+		"another scheme":       {"method": "GET", "url": "file:///way?key=SECRET"},
+		"no host":              {"method": "GET", "url": "http://:80/way?key=SECRET"},
+		"an odd URL":           {"method": "GET", "url": "http://[::1/way?key=SECRET"},
+		"an odd escape":        {"method": "GET", "url": "http://127.0.0.1/way%zz?key=SECRET"},
+		"an odd port":          {"method": "GET", "url": "http://user:SECRET/way"},
+		"an odd method":        {"method": "GET http://127.0.0.1/way?key=SECRET", "url": "http://127.0.0.1/"},
 		"no time":              {"method": "GET", "url": "http://127.0.0.1/", "timeoutSeconds": 0},
 		"too much time":        {"method": "GET", "url": "http://127.0.0.1/", "timeoutSeconds": 301},
 		"injection by a value": {"method": "GET", "url": "http://127.0.0.1/", "headers": map[string]string{"A": "b\r\nC: d"}},
@@ -187,6 +189,42 @@ func TestARequestThatCannotBeMadeFailsForGood(t *testing.T) {
 			_, err := asking(t, true).request(t.Context(), requestJob(t, args))
 			require.True(t, permanent(err), "%v", err)
 			require.Equal(t, "bad_request", plugin.VerdictOf(err).Code)
+			requireNoURL(t, err)
+		})
+	}
+}
+
+// requireNoURL checks that the path /way and the query ?key=SECRET are not in an error.
+func requireNoURL(t *testing.T, err error) {
+	t.Helper()
+	require.NotContains(t, strings.ToLower(err.Error()), "/way")
+	require.NotContains(t, strings.ToLower(err.Error()), "secret")
+}
+
+// What is wrong stays in the error; where the server sent us, or what it repeats, does not.
+func TestAnErrorDoesNotTellWhereTheRequestWent(t *testing.T) {
+	for name, c := range map[string]struct{ answer, want string }{
+		"a redirect that cannot be":    {"HTTP/1.1 302 Found\r\nLocation: /way/%zz?key=SECRET\r\n\r\n", "failed to parse Location header …"},
+		"a redirect to another scheme": {"HTTP/1.1 302 Found\r\nLocation: ftp://127.0.0.1/way?key=SECRET\r\n\r\n", "unsupported protocol scheme …"},
+		"a redirect to no port":        {"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:99999/way?key=SECRET\r\n\r\n", "invalid port"},
+		"an echo":                      {"GET /way?key=SECRET HTTP/1.1\r\n\r\n", "malformed HTTP status code …"},
+		"an echo in a header":          {"HTTP/1.1 200 OK\r\nGET /way?key=SECRET\r\n\r\n", "malformed MIME header"},
+		"an echo in a trailer": {
+			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: A\r\n\r\n0\r\nGET /way?key=SECRET\r\n\r\n", "read the response: malformed MIME header",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+				conn, _, err := http.NewResponseController(w).Hijack()
+				if err == nil {
+					_, _ = io.WriteString(conn, c.answer)
+					_ = conn.Close()
+				}
+			})
+			_, err := asking(t, true).request(t.Context(), requestJob(t, map[string]any{"method": "GET", "url": url + "/way?key=SECRET"}))
+			require.ErrorContains(t, err, c.want)
+			require.False(t, permanent(err))
+			requireNoURL(t, err)
 		})
 	}
 }
