@@ -92,6 +92,9 @@ type Settings struct {
 	// KillGrace is how long a process that has nothing more to do may take to
 	// leave by itself.
 	KillGrace time.Duration
+	// LastWords is how long two signs of one death may lie apart: the end of the
+	// stream and the exit, or the exit and the last outcome in the socket.
+	LastWords time.Duration
 	// HealthPeriod is how often a process is asked for its health, and
 	// HealthTimeout how long it may take to answer, and how long it may leave
 	// its stream unread, before it is killed.
@@ -155,6 +158,7 @@ func DefaultSettings(socketDir string, log *slog.Logger) Settings {
 		SocketDir:     socketDir,
 		StartTimeout:  10 * time.Second,
 		KillGrace:     2 * time.Second,
+		LastWords:     500 * time.Millisecond,
 		HealthPeriod:  2 * time.Second,
 		HealthTimeout: 10 * time.Second,
 		Backoff: Backoff{
@@ -186,8 +190,8 @@ func (s Settings) validate() error {
 		return fmt.Errorf("socket directory %q is not an absolute path", s.SocketDir)
 	case len(s.SocketDir)+len(longestSocket) > socketPathMax:
 		return fmt.Errorf("socket directory %q is too long: at most %d bytes", s.SocketDir, socketPathMax-len(longestSocket))
-	case s.StartTimeout <= 0 || s.KillGrace <= 0 || s.HealthPeriod <= 0 || s.HealthTimeout <= 0:
-		return errors.New("start timeout, kill grace, health period and health timeout must be above zero")
+	case s.StartTimeout <= 0 || s.KillGrace <= 0 || s.LastWords <= 0 || s.HealthPeriod <= 0 || s.HealthTimeout <= 0:
+		return errors.New("start timeout, kill grace, last words, health period and health timeout must be above zero")
 	case s.Backoff.Min <= 0 || s.Backoff.Max < s.Backoff.Min || s.Backoff.BreakAfter < 1 || s.Backoff.StableAfter <= 0:
 		return errors.New("backoff must have 0 < min ≤ max, at least 1 failure before it breaks, and a stable time above zero")
 	case s.Cgroup != CgroupAuto && s.Cgroup != CgroupNone && !filepath.IsAbs(s.Cgroup):

@@ -146,7 +146,7 @@ func (g *generation) giveUp(ctx context.Context, c *child.Process, err error) er
 	select {
 	case <-c.Gone():
 	case <-ctx.Done():
-	case <-time.After(lastWordsTail / 10):
+	case <-time.After(g.settings.LastWords / 10):
 	}
 	c.End()
 	if !c.Await(reapPatience) {

@@ -16,10 +16,6 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// lastWordsTail is how long two signs of one death may lie apart: the end of the
-// stream and the exit, or the exit and the last outcome in the socket.
-const lastWordsTail = 500 * time.Millisecond
-
 var (
 	errKilled  = errors.New("killed on request")
 	errClosing = errors.New("killed at shutdown")
@@ -153,7 +149,7 @@ func (p *process) serve() error {
 	// What it reported before it ended may still be in the socket.
 	select {
 	case <-p.received:
-	case <-time.After(lastWordsTail):
+	case <-time.After(p.gen.settings.LastWords):
 	}
 	p.hangUp()
 	crew.Wait()
@@ -222,7 +218,7 @@ func (p *process) whyReceiveEnded() error {
 	select {
 	case <-p.child.Gone():
 		return p.whyGone()
-	case <-time.After(lastWordsTail):
+	case <-time.After(p.gen.settings.LastWords):
 		return fmt.Errorf("stream closed: %w", p.receiveErr)
 	}
 }
