@@ -147,9 +147,9 @@ func (s *session) remark(h client.Handler) {
 		}
 		promoted, serves := swap.Result == client.Promoted, swap.To.SHA256 == h.SHA256
 		switch {
-		case promoted && serves: // the reason is why the one before it does not
+		case promoted && serves && h.State != "disabled": // the reason is why the one before it does not
 			say("%s serves again: %s", to, swap.Reason)
-		case promoted: // another one was enabled since
+		case promoted: // another one was enabled since, or none serves
 		case serves: // it was to follow itself, or was enabled since
 			say("%s did not take over: %s", to, swap.Reason)
 		default:

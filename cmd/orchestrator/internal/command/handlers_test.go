@@ -8,14 +8,15 @@ import (
 
 func TestTheListSaysOfNoVersionThatServesThatItDoesNot(t *testing.T) {
 	const serving, other = "2c26b46b68ffc68f", "fcde2b2edba56bf4"
-	for _, c := range []struct{ to, result, said string }{
-		{serving, "promoted", "mail: 1.0 (2c26b46b) serves again: version \"2.0\" kept failing\n"},
-		{other, "promoted", ""},
-		{serving, "rolled_back", "mail: 1.0 (2c26b46b) did not take over: version \"2.0\" kept failing\n"},
-		{other, "refused", "mail: 1.0 (fcde2b2e) does not serve: version \"2.0\" kept failing\n"},
+	for _, c := range []struct{ state, to, result, said string }{
+		{"up", serving, "promoted", "mail: 1.0 (2c26b46b) serves again: version \"2.0\" kept failing\n"},
+		{"disabled", serving, "promoted", ""},
+		{"up", other, "promoted", ""},
+		{"up", serving, "rolled_back", "mail: 1.0 (2c26b46b) did not take over: version \"2.0\" kept failing\n"},
+		{"up", other, "refused", "mail: 1.0 (fcde2b2e) does not serve: version \"2.0\" kept failing\n"},
 	} {
 		f := &fake{answers: map[string]string{"GET /debug/handlers": `{"handlers":[{"name":"mail","version":"1.0","sha256":"` + serving +
-			`","state":"up","lastSwap":{"to":{"version":"1.0","sha256":"` + c.to + `"},"begunAt":"2026-02-20T11:58:50Z","endedAt":"2026-02-20T11:58:53Z","result":"` +
+			`","state":"` + c.state + `","lastSwap":{"to":{"version":"1.0","sha256":"` + c.to + `"},"begunAt":"2026-02-20T11:58:50Z","endedAt":"2026-02-20T11:58:53Z","result":"` +
 			c.result + `","reason":"version \"2.0\" kept failing"}}]}`}}
 		_, notes, err := f.run(t, "handlers", "list")
 		require.NoError(t, err)
