@@ -102,9 +102,10 @@ func (f *fleet) look() {
 		return
 	}
 	seen := f.watched.Seen()
+	serves := digest == g.binary.Digest && config.launchesLike(g.config)
 	switch {
-	case digest == f.spurned && !(digest == g.binary.Digest && config.launchesLike(g.config)):
-	case digest == g.binary.Digest:
+	case digest == f.spurned && !serves:
+	case serves:
 		f.spurned = ""
 		f.leaveOut("")
 	default:

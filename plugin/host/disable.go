@@ -17,7 +17,9 @@ func (f *fleet) disable() {
 	if f.current.role != serving {
 		return
 	}
-	f.rested = f.keptLocked()
+	if f.rested = f.keptLocked(); f.rested == nil { // The one before it is still the last that served.
+		f.rested, f.before = f.before, nil
+	}
 	f.retire(f.current, retired)
 	f.log.Info("plugin disabled")
 	f.host.signal()
@@ -25,8 +27,8 @@ func (f *fleet) disable() {
 
 // enable starts what stands under the configured path now; in the place of a
 // version that was rolled back or refused, and without force, the one that served
-// before. What served before is started though a swap of it to itself has failed. A version that is another than that one is on probation. Its conductor
-// does it.
+// before. What served before is started though a swap of it to itself has failed. A
+// version that is another than that one is on probation. Its conductor does it.
 func (f *fleet) enable(force bool) error {
 	f.mu.Lock()
 	config, serves := f.config, f.current.role == serving

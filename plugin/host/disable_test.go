@@ -150,6 +150,54 @@ func TestATouchDoesNotMendAConfiguration(t *testing.T) {
 	require.Equal(t, rolledBack, *h.status("plugin").LastSwap)
 }
 
+// The file of what serves comes back, under a configuration that does not serve.
+func TestAFileThatComesAndGoesDoesNotMendAConfiguration(t *testing.T) {
+	v, h, rolledBack := misconfigured(t)
+	for _, version := range []string{"2", "1"} {
+		v.install("-version", version)
+		rolledBack = h.awaitSwap(&rolledBack)
+		require.Equal(t, job.SwapRolledBack, rolledBack.Result)
+	}
+	require.NoError(t, h.Disable(t.Context(), "plugin"))
+	require.NoError(t, h.Enable(t.Context(), "plugin", false))
+	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind, "as it was configured before")
+	require.Equal(t, rolledBack, *h.status("plugin").LastSwap)
+}
+
+func TestWhatServedLastIsKeptWhenAPluginIsDisabledOnItsWayBack(t *testing.T) {
+	v := newVersioned(t)
+	v.install("-version", "1", "-mode", "slow")
+	config := v.config()
+	promoting(&config)
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 1)
+	require.NoError(t, h.Disable(t.Context(), "plugin"))
+	v.install("-version", "2", "-mode", "exit")
+	require.NoError(t, h.Enable(t.Context(), "plugin", false))
+	h.eventually(func() bool {
+		s := h.status("plugin")
+		return s.LastSwap != nil && s.LastSwap.Trigger == job.SwapByFailure && s.Candidate != nil
+	}, "it goes back")
+	require.NoError(t, h.Disable(t.Context(), "plugin"))
+	require.NoError(t, h.Enable(t.Context(), "plugin", false))
+	h.eventually(func() bool { return h.status("plugin").Version == "1" }, "what served last serves")
+}
+
+func TestEnablingSaysWhyWhatServedLastCannot(t *testing.T) {
+	v := newVersioned(t)
+	v.script("-version", "1")
+	config := v.config()
+	promoting(&config)
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 1)
+	require.NoError(t, h.Disable(t.Context(), "plugin"))
+	v.script("-version", "2", "-mode", "exit")
+	require.NoError(t, h.Enable(t.Context(), "plugin", false))
+	require.Equal(t, job.SwapRolledBack, h.awaitSwap(nil).Result)
+	require.NoError(t, h.Disable(t.Context(), "plugin"))
+	require.ErrorContains(t, h.Enable(t.Context(), "plugin", false), "the one before cannot be launched: ")
+}
+
 func TestAnEnabledVersionThatNeverComesUpIsNamedByItsDigest(t *testing.T) {
 	v, h := versionOne(t, promoting)
 	v.install("-version", "2")

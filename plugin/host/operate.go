@@ -87,16 +87,17 @@ func (h *Host) Disable(ctx context.Context, name string) error {
 // turn has come, Enable returns ctx's error, and nothing comes of it.
 func (h *Host) Enable(ctx context.Context, name string, force bool) error {
 	var decided atomic.Bool // that it is done, or that it never is
+	done := make(chan error, 1)
 	err := h.obeyed(ctx, name, func(f *fleet) error {
-		if !decided.CompareAndSwap(false, true) {
-			return nil
+		if decided.CompareAndSwap(false, true) {
+			done <- f.enable(force)
 		}
-		return f.enable(force)
+		return nil
 	})
-	if errors.Is(err, errWaiting) && !decided.CompareAndSwap(false, true) {
-		return fmt.Errorf("plugin %s: it is being enabled: %w", name, ctx.Err())
+	if errors.Is(err, job.ErrNoPlugin) || errors.Is(err, errWaiting) && decided.CompareAndSwap(false, true) {
+		return err
 	}
-	return err
+	return <-done // It has begun: the file is read, and that is all that it waits for.
 }
 
 // errWaiting says that the conductor has not come to an order.

@@ -118,6 +118,21 @@ func TestNothingComesOfAnEnableThatWasGivenUp(t *testing.T) {
 	h.awaitUp("plugin", 1)
 }
 
+func TestAnEnableThatHasBegunIsAnsweredWithHowItEnds(t *testing.T) {
+	_, h := versionOne(t)
+	require.NoError(t, h.Disable(t.Context(), "plugin"))
+	f := h.fleet("plugin")
+	f.mu.Lock() // which enabling needs
+	waiting, giveUp := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer giveUp()
+	answered := make(chan error, 1)
+	go func() { answered <- h.Enable(waiting, "plugin", false) }()
+	<-waiting.Done()
+	f.mu.Unlock()
+	require.NoError(t, <-answered)
+	h.awaitUp("plugin", 1)
+}
+
 func TestReloadStartsStopsAndReplaces(t *testing.T) {
 	v := newVersioned(t)
 	v.install("-version", "1")
