@@ -34,19 +34,35 @@ var ours = []string{
 // compose makes the message (RFC 5322, MIME). Its id is the job's, the same in
 // every attempt, so that receivers can tell a repetition.
 func compose(args emailArgs, from mail.Address, jobID string, now time.Time) (letter, error) {
+	about, err := args.people()
+	if err != nil {
+		return letter{}, err
+	}
+	if len(about.to) == 0 {
+		return letter{}, errors.New("there is nobody to send to")
+	}
 	if err := check(args); err != nil {
 		return letter{}, err
 	}
 	_, domain, _ := strings.Cut(from.Address, "@")
 	var text bytes.Buffer
-	write := func(name, value string) { fmt.Fprintf(&text, "%s: %s\r\n", name, fold(len(name)+len(": "), value)) }
-	write("From", from.String())
-	write("To", args.To.String())
-	if len(args.CC) > 0 {
-		write("Cc", args.CC.String())
+	write := func(name, value string) {
+		lines := name + ": " + fold(len(name)+len(": "), value) + "\r\n"
+		text.WriteString(lines)
+		// A line is broken at blanks only; RFC 5322 has a limit.
+		for line := range strings.SplitSeq(lines, "\r\n") {
+			if len(line) > 998 {
+				err = fmt.Errorf("header %.40s holds a word that is too long", name)
+			}
+		}
 	}
-	if len(args.ReplyTo) > 0 {
-		write("Reply-To", args.ReplyTo.String())
+	write("From", from.String())
+	write("To", about.to.String())
+	if len(about.cc) > 0 {
+		write("Cc", about.cc.String())
+	}
+	if len(about.replyTo) > 0 {
+		write("Reply-To", about.replyTo.String())
 	}
 	write("Subject", encodeWords(args.Subject))
 	write("Date", now.Format(time.RFC1123Z))
@@ -54,29 +70,17 @@ func compose(args emailArgs, from mail.Address, jobID string, now time.Time) (le
 	for _, name := range slices.Sorted(maps.Keys(args.Headers)) {
 		write(name, encodeWords(args.Headers[name]))
 	}
-	// A line is broken at blanks only; RFC 5322 has a limit.
-	for line := range strings.SplitSeq(text.String(), "\r\n") {
-		if len(line) > 998 {
-			return letter{}, fmt.Errorf("the header %.40q holds a word that is too long", line)
-		}
+	if err != nil {
+		return letter{}, err
 	}
 	text.WriteString("MIME-Version: 1.0\r\n")
 	if err := writeBody(&text, args, jobID); err != nil {
 		return letter{}, err
 	}
-	l := letter{from: from.Address, message: text.Bytes()}
-	for _, address := range slices.Concat(args.To, args.CC, args.BCC) {
-		if !slices.Contains(l.recipients, address.Address) {
-			l.recipients = append(l.recipients, address.Address)
-		}
-	}
-	return l, nil
+	return letter{from: from.Address, recipients: about.recipients(), message: text.Bytes()}, nil
 }
 
 func check(args emailArgs) error {
-	if len(args.To) == 0 {
-		return errors.New("there is nobody to send to")
-	}
 	if args.Text == "" && args.HTML == "" {
 		return errors.New("there is neither text nor html")
 	}
@@ -92,15 +96,6 @@ func check(args emailArgs) error {
 		}
 	}
 	return nil
-}
-
-// String is the list as it stands in a header.
-func (a addresses) String() string {
-	written := make([]string, len(a))
-	for i, address := range a {
-		written[i] = address.String()
-	}
-	return strings.Join(written, ", ")
 }
 
 // encodeWords makes ASCII of a text (RFC 2047).

@@ -2,50 +2,20 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"net/mail"
-	"strings"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin"
 )
 
 type emailArgs struct {
-	To      addresses         `json:"to"`
-	CC      addresses         `json:"cc,omitempty"`
-	BCC     addresses         `json:"bcc,omitempty"`
-	ReplyTo addresses         `json:"replyTo,omitempty"`
+	To      written           `json:"to"`
+	CC      written           `json:"cc,omitempty"`
+	BCC     written           `json:"bcc,omitempty"`
+	ReplyTo written           `json:"replyTo,omitempty"`
 	Subject string            `json:"subject"`
 	Text    string            `json:"text,omitempty"`
 	HTML    string            `json:"html,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
-}
-
-// addresses is one address, several with commas between them, or a list. Each
-// may have a name: "Ada Lovelace <ada@example.com>".
-type addresses []*mail.Address
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (a *addresses) UnmarshalJSON(text []byte) error {
-	var one string
-	list := []string{}
-	if err := json.Unmarshal(text, &one); err == nil {
-		list = append(list, one)
-	} else if err := json.Unmarshal(text, &list); err != nil {
-		return err
-	}
-	for _, written := range list {
-		if strings.TrimSpace(written) == "" {
-			continue
-		}
-		parsed, err := mail.ParseAddressList(written)
-		if err != nil {
-			return fmt.Errorf("address %.80q: %w", written, err)
-		}
-		*a = append(*a, parsed...)
-	}
-	return nil
 }
 
 // mailer sends the mail of SEND_EMAIL jobs.

@@ -148,6 +148,7 @@ func TestALetterThatCannotBeWrittenFailsForGood(t *testing.T) {
 		"a word without an end":  `{"to": "a@example.com", "subject": "` + strings.Repeat("x", 999) + `", "text": "t"}`,
 		"a name without an end":  `{"to": "` + strings.Repeat("x", 999) + ` <a@example.com>", "subject": "s", "text": "t"}`,
 		"an exotic address here": `{"to": "ü@example.com", "subject": "s", "text": "t"}`,
+		"injection by address":   `{"to": "a@example.com\r\nBcc: x@example.com", "subject": "s", "text": "t"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.True(t, permanent(m.sendEmail(t.Context(), emailJob(t, payload))))
@@ -155,7 +156,6 @@ func TestALetterThatCannotBeWrittenFailsForGood(t *testing.T) {
 	}
 	require.Empty(t, s.received())
 	var args emailArgs
-	require.Error(t, json.Unmarshal([]byte(`{"to": "a@example.com\r\nBcc: x@example.com"}`), &args))
 	require.Error(t, json.Unmarshal([]byte(`{"to": 5}`), &args))
 }
 
@@ -165,24 +165,27 @@ func TestWhatTheServerAnswersDecides(t *testing.T) {
 		permanent    bool
 		code         string
 	}{
-		"busy at once":         {"CONNECT", "421 busy", false, "smtp_421"},
-		"blocked at once":      {"CONNECT", "554 go away", false, "smtp_554"},
-		"wrong password":       {"AUTH", "535 who", false, "smtp_535"},
-		"sender refused":       {"MAIL", "550 no", true, "smtp_550"},
-		"recipient unknown":    {"RCPT b@example.com", "550 no such user: <b@example.com>", true, "smtp_550"},
-		"recipient greylisted": {"RCPT b@example.com", "450 later", false, "smtp_450"},
-		"data refused":         {"DATA", "554 no", true, "smtp_554"},
-		"letter is spam":       {".", "550 spam", true, "smtp_550"},
-		"disk full":            {".", "452 full", false, "smtp_452"},
+		"busy at once":          {"CONNECT", "421 busy", false, "smtp_421"},
+		"blocked at once":       {"CONNECT", "554 go away", false, "smtp_554"},
+		"wrong password":        {"AUTH", "535 who", false, "smtp_535"},
+		"sender refused":        {"MAIL", "550 no", true, "smtp_550"},
+		"recipient unknown":     {"RCPT b@example.com", "550 no such user: <b@example.com>", true, "smtp_550"},
+		"recipient in capitals": {"RCPT b@example.com", "550 no such user: <B@EXAMPLE.COM>", true, "smtp_550"},
+		"another beside it":     {"RCPT b@example.com", "550 no such user: <b@example.com.org>", true, "smtp_550"},
+		"no answer of SMTP":     {"RCPT b@example.com", "who is b@example.com?", false, ""},
+		"recipient greylisted":  {"RCPT b@example.com", "450 later", false, "smtp_450"},
+		"data refused":          {"DATA", "554 no", true, "smtp_554"},
+		"letter is spam":        {".", "550 spam", true, "smtp_550"},
+		"disk full":             {".", "452 full", false, "smtp_452"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := startMailServer(t, func(s *mailServer) { s.answers[c.verb] = c.answer })
 			m := mailer{settings: s.settings("starttls")}
 			m.settings.username, m.settings.password = "jobs", "secret"
-			err := m.sendEmail(t.Context(), emailJob(t, `{"to": "a@example.com, b@example.com", "subject": "s", "text": "t"}`))
+			err := m.sendEmail(t.Context(), emailJob(t, `{"to": "a@example.com, b@example.com, b@example.com.org", "subject": "s", "text": "t"}`))
 			require.Error(t, err)
-			require.NotContains(t, err.Error(), "b@example.com", "an error tells nothing of the payload")
+			require.NotRegexp(t, `(?i)b@example|….org`, err.Error(), "an error tells nothing of the payload")
 			require.Equal(t, c.permanent, permanent(err))
 			require.Equal(t, c.code, smtpCode(err, ""))
 			require.Empty(t, s.received(), "all recipients or none")
@@ -291,7 +294,7 @@ func TestMailSettings(t *testing.T) {
 		"no sender":     {map[string]string{"SMTP_HOST": "h"}, "SMTP_FROM is not set"},
 		"no CA file":    {map[string]string{"SMTP_HOST": "h", "SMTP_FROM": "a@b", "SMTP_CA_FILE": "/nowhere/ca.pem"}, "SMTP_CA_FILE"},
 		"an odd CA":     {map[string]string{"SMTP_HOST": "h", "SMTP_FROM": "a@b", "SMTP_CA_FILE": "email_test.go"}, "no certificate"},
-		"an odd sender": {map[string]string{"SMTP_HOST": "h", "SMTP_FROM": "a"}, "SMTP_FROM"},
+		"an odd sender": {map[string]string{"SMTP_HOST": "h", "SMTP_FROM": "a"}, "SMTP_FROM is written neither like jobs@example.org"},
 		"an odd port":   {map[string]string{"SMTP_HOST": "h", "SMTP_FROM": "a@b", "SMTP_PORT": "mail"}, "SMTP_PORT"},
 		"an odd TLS":    {map[string]string{"SMTP_HOST": "h", "SMTP_FROM": "a@b", "SMTP_TLS": "yes"}, "SMTP_TLS"},
 	}

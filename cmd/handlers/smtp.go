@@ -56,7 +56,7 @@ func readSMTPSettings(getenv func(string) string) (smtpSettings, error) {
 	}
 	from, err := mail.ParseAddress(getenv("SMTP_FROM"))
 	if err != nil {
-		return s, fmt.Errorf("SMTP_FROM %q: %w", getenv("SMTP_FROM"), err)
+		return s, errors.New(`SMTP_FROM is written neither like jobs@example.org nor like "Jobs" <jobs@example.org>`)
 	}
 	s.from = *from
 	if s.roots, err = readRoots(getenv("SMTP_CA_FILE")); err != nil {
@@ -180,17 +180,6 @@ func transfer(client *smtp.Client, l letter) error {
 		return l.refused("data", err)
 	}
 	return nil
-}
-
-// refused says at which step. The recipients are blanked out of the server's answer:
-// errors are shown to those who may not see the payload.
-func (l letter) refused(step string, err error) error {
-	if answer := new(textproto.Error); errors.As(err, &answer) {
-		for _, recipient := range l.recipients {
-			answer.Msg = strings.ReplaceAll(answer.Msg, recipient, "…")
-		}
-	}
-	return fmt.Errorf("%s: %w", step, err)
 }
 
 // smtpCode names the error after the server's answer, if it was one.
