@@ -47,16 +47,22 @@ func TestNothingSecretIsOnStandardError(t *testing.T) {
 		"a secret that begins with another": {refusing.URL, "x-tenant=acme,authorization=acme-s3cret", "no such token: xxxxx"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNothingSecretIsOnStandardError$")
-			child.Env = append(os.Environ(), "HOLDFAST_TEST_CHILD=1",
-				"OTEL_EXPORTER_OTLP_ENDPOINT="+c.endpoint, "OTEL_EXPORTER_OTLP_HEADERS="+c.headers)
-			out, err := child.CombinedOutput()
-			require.NoError(t, err, "%s", out)
-			require.Contains(t, string(out), c.told)
-			require.NotContains(t, string(out), "s3cret")
+			out := told(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.endpoint, "OTEL_EXPORTER_OTLP_HEADERS="+c.headers)
+			require.Contains(t, out, c.told)
+			require.NotContains(t, out, "s3cret")
 			require.Less(t, len(out), 10_000)
 		})
 	}
+}
+
+// told is what a process has on standard error whose handler makes a span.
+func told(t *testing.T, environment ...string) string {
+	t.Helper()
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNothingSecretIsOnStandardError$")
+	child.Env = append(append(os.Environ(), "HOLDFAST_TEST_CHILD=1"), environment...)
+	out, err := child.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return string(out)
 }
 
 func TestAttributesThatCannotBeReadCostOnlyThemselves(t *testing.T) {

@@ -30,10 +30,11 @@ const gatherFor = 500 * time.Millisecond
 
 // Setup makes OpenTelemetry's global tracer provider and propagator those of this
 // process, as the environment says: OTEL_EXPORTER_OTLP_ENDPOINT, _PROTOCOL
-// (http/protobuf, the default, or grpc), _HEADERS, _CERTIFICATE, the same with
-// TRACES_ after OTLP_, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_BSP_*,
-// OTEL_TRACES_SAMPLER. Without an endpoint there is a propagator only, with which
-// requests carry the attempt's context.
+// (http/protobuf, the default, or grpc), _HEADERS, _CERTIFICATE, _CLIENT_CERTIFICATE,
+// _CLIENT_KEY, _TIMEOUT, _COMPRESSION, the same with TRACES_ after OTLP_,
+// OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_BSP_*, OTEL_TRACES_SAMPLER.
+// Without an endpoint there is a propagator only, with which requests carry the
+// attempt's context. Over HTTP no redirect is followed.
 //
 // What it returns is a part of Serve, which sends the last spans when the process
 // leaves. It does not fail: settings that cannot be used are told on standard
@@ -99,9 +100,9 @@ func newProvider(ctx context.Context) (*sdk.TracerProvider, error) {
 }
 
 // newClient leaves the reading of the variables to the library, but for the
-// protocol, which it has a package each for, and the endpoint: its scheme alone says
+// protocol, which it has a package each for, the endpoint: its scheme alone says
 // whether there is TLS, where the library lets OTEL_EXPORTER_OTLP_INSECURE win, and
-// over gRPC _CERTIFICATE.
+// over gRPC _CERTIFICATE; and over HTTP for what overHTTP reads.
 func newClient() (otlptrace.Client, error) {
 	name, value := endpoint()
 	at, err := url.Parse(value)
@@ -122,11 +123,12 @@ func newClient() (otlptrace.Client, error) {
 		if name == "OTEL_EXPORTER_OTLP_ENDPOINT" { // which lacks the path of traces
 			at = at.JoinPath("v1/traces")
 		}
-		options := []otlptracehttp.Option{otlptracehttp.WithEndpointURL(at.String())}
-		if at.Scheme == "http" {
-			options = append(options, otlptracehttp.WithTLSClientConfig(nil))
+		client, err := overHTTP(at.Scheme)
+		if err != nil {
+			return nil, err
 		}
-		return otlptracehttp.NewClient(options...), nil
+		return otlptracehttp.NewClient(
+			otlptracehttp.WithEndpointURL(at.String()), otlptracehttp.WithHTTPClient(client), otlptracehttp.WithTLSClientConfig(nil)), nil
 	default:
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q; spans are sent by grpc or http/protobuf", protocol)
 	}
