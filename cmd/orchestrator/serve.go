@@ -58,7 +58,7 @@ func (p *program) serve(parent context.Context) error {
 		return err
 	}
 
-	parts, db, err := p.start(drain, cfg, log)
+	parts, db, err := p.start(drain, abort, cfg, log)
 	if err != nil {
 		if cause := context.Cause(drain); cause != nil {
 			return cause
@@ -85,8 +85,9 @@ func (p *program) serve(parent context.Context) error {
 }
 
 // start opens the database, brings its schema up to date, and assembles what
-// works on it.
-func (p *program) start(ctx context.Context, cfg config, log *slog.Logger) (*assembly, *database, error) {
+// works on it. When it fails after abort has ended, or abort ends then, the
+// database is closed at once.
+func (p *program) start(ctx, abort context.Context, cfg config, log *slog.Logger) (*assembly, *database, error) {
 	db, err := openDatabase(ctx, cfg, log)
 	if err != nil {
 		return nil, nil, err
@@ -94,7 +95,7 @@ func (p *program) start(ctx context.Context, cfg config, log *slog.Logger) (*ass
 	log.Info("database", "url", db.url)
 	applied, err := db.migrate(ctx)
 	if err != nil {
-		db.close(context.WithoutCancel(ctx))
+		db.close(abort)
 		return nil, nil, err
 	}
 	if applied > 0 {
@@ -102,7 +103,7 @@ func (p *program) start(ctx context.Context, cfg config, log *slog.Logger) (*ass
 	}
 	parts, err := p.assemble(ctx, cfg, db.url, p.environ, log)
 	if err != nil {
-		db.close(context.WithoutCancel(ctx))
+		db.close(abort)
 		return nil, nil, err
 	}
 	return parts, db, nil

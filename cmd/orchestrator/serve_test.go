@@ -88,15 +88,23 @@ func serveIn(t *testing.T, directory string, run func(ctx, abort context.Context
 
 func serveAssembled(t *testing.T, directory string, assemble func(closed chan struct{}) (*assembly, error), args ...string) *serving {
 	t.Helper()
+	closed := make(chan struct{})
+	s := serveWith(t, directory, func(context.Context, config, databaseURL, []string, *slog.Logger) (*assembly, error) {
+		return assemble(closed)
+	}, []string{"HOLDFAST_DATABASE__URL=" + storetest.EmptyURL(t)}, args...)
+	s.closed = closed
+	return s
+}
+
+// serveWith serves with an assembler of the test's, or the program's own.
+func serveWith(t *testing.T, directory string, assemble assembler, environ []string, args ...string) *serving {
+	t.Helper()
 	t.Chdir(directory)
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &serving{log: &records{}, out: &records{}, code: make(chan int, 1), cancel: cancel, closed: make(chan struct{})}
+	s := &serving{log: &records{}, out: &records{}, code: make(chan int, 1), cancel: cancel}
 	program := program{
-		stdout: s.out, stderr: s.log,
-		environ: []string{"HOLDFAST_DATABASE__URL=" + storetest.EmptyURL(t), "HOLDFAST_SERVER__ADDRESS=127.0.0.1:0"},
-		assemble: func(context.Context, config, databaseURL, []string, *slog.Logger) (*assembly, error) {
-			return assemble(s.closed)
-		},
+		stdout: s.out, stderr: s.log, assemble: assemble,
+		environ: append(environ, "HOLDFAST_SERVER__ADDRESS=127.0.0.1:0"),
 	}
 	go func() { s.code <- program.run(ctx, append([]string{"serve"}, args...)) }()
 	t.Cleanup(cancel)
@@ -228,16 +236,4 @@ func TestLoopbackNameStandsForEveryAddress(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, reachable(resolved))
 	}
-}
-
-func TestWhoIsToldTwiceToStopDoesNotWaitForADatabaseThatIsStuck(t *testing.T) {
-	var log records
-	stuck := make(chan struct{})
-	defer close(stuck)
-	toldTwice, tell := context.WithCancel(t.Context())
-	tell()
-	began := time.Now()
-	closeConnections(toldTwice, func() { <-stuck }, slog.New(slog.NewTextHandler(&log, nil)))
-	require.Less(t, time.Since(began), 10*giveUpWithin)
-	require.Contains(t, log.String(), "left open")
 }

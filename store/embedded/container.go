@@ -23,6 +23,10 @@ import (
 // child: it passes signals on, so that the container ends with us. The server
 // listens on a loopback port and asks for a password kept in the home.
 
+// killContainerAfter is how long the docker command may take to end. Killed, it
+// leaves the container behind.
+const killContainerAfter = 10 * time.Second
+
 // usualImage runs a home that has no data yet. Later starts stay with it.
 var usualImage = "postgres:17-alpine"
 
@@ -80,7 +84,7 @@ func startContainer(ctx context.Context, h home, cfg Config) (*Server, error) {
 	docker := exec.Command("docker", args...) //nolint:noctx // ended by signals; see process.end
 	docker.Env = append(os.Environ(), "POSTGRES_PASSWORD="+password)
 	docker.SysProcAttr = childAttributes(account{}, syscall.SIGINT)
-	p, err := launch(docker, cfg.Log)
+	p, err := launch(docker, killContainerAfter, cfg.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +93,7 @@ func startContainer(ctx context.Context, h home, cfg Config) (*Server, error) {
 		err = awaitAnswer(ctx, containerURL(address, password), p)
 	}
 	if err != nil {
-		stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killAfter)
+		stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killContainerAfter)
 		defer cancel()
 		return nil, errors.Join(err, p.end(stopCtx))
 	}

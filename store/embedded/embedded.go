@@ -16,8 +16,13 @@ const (
 	// startTimeout bounds Start also when its context does not. It leaves
 	// room for crash recovery of a full write-ahead log on a slow disk.
 	startTimeout = 5 * time.Minute
-	// killAfter is how long an immediate shutdown may take.
-	killAfter = 10 * time.Second
+	// killAfter is how long an immediate shutdown may take. A server that is
+	// stuck is killed then: it has as much to recover after the one as after
+	// the other.
+	killAfter = time.Second
+	// undoStartWithin is how long a fast shutdown may take when Start fails.
+	// Nobody has used the server yet.
+	undoStartWithin = 2 * time.Second
 )
 
 // Config says which server Start brings up.
@@ -80,8 +85,9 @@ func (s *Server) Done() <-chan struct{} {
 }
 
 // Stop shuts the server down: fast (open transactions roll back) and, when
-// ctx ends first, at once, which leaves recovery to the next Start. It returns
-// when no server process is left. A shared server is left alone. Further
+// ctx ends first, at once, which leaves recovery to the next Start. What has not
+// ended a second later is killed. It returns when no server process is left; one
+// in a container gets ten seconds, and lives on after them. A shared server is left alone. Further
 // calls wait for the first and return the same.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stop.Do(func() {
@@ -168,7 +174,7 @@ func launchServer(ctx context.Context, home home, installed installation, lock *
 	})...)
 	cmd := childOf(home, filepath.Join(installed.dir, "postgres"), args, syscall.SIGINT)
 	cmd.ExtraFiles = []*os.File{lock}
-	p, err := launch(cmd, cfg.Log)
+	p, err := launch(cmd, killAfter, cfg.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +184,7 @@ func launchServer(ctx context.Context, home home, installed installation, lock *
 		err = ensureDatabase(ctx, socketDir)
 	}
 	if err != nil {
-		stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killAfter)
+		stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoStartWithin)
 		defer cancel()
 		return nil, errors.Join(err, p.end(stopCtx))
 	}

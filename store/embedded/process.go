@@ -20,6 +20,8 @@ type process struct {
 	done chan struct{} // closed when it has ended and its log is read
 	exit error         // set before done is closed
 	log  *serverLog
+	// killAfter is how long an immediate shutdown may take.
+	killAfter time.Duration
 }
 
 // childOf prepares a command that runs in the home as its owner. onDeath is
@@ -77,13 +79,13 @@ func outputOf(ctx context.Context, cmd *exec.Cmd) (string, error) {
 
 // launch starts a server. One thread of this process belongs to it until it
 // ends, because the death signal is tied to the thread, not to the process.
-func launch(cmd *exec.Cmd, log *slog.Logger) (*process, error) {
+func launch(cmd *exec.Cmd, killAfter time.Duration, log *slog.Logger) (*process, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
 	}
 	cmd.Stdout, cmd.Stderr = write, write
-	p := &process{done: make(chan struct{}), log: &serverLog{log: log}}
+	p := &process{done: make(chan struct{}), log: &serverLog{log: log}, killAfter: killAfter}
 	started := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
@@ -141,11 +143,22 @@ func (p *process) end(ctx context.Context) error {
 	p.signal(syscall.SIGQUIT)
 	select {
 	case <-p.done:
-	case <-time.After(killAfter):
-		p.signal(syscall.SIGKILL)
+	case <-time.After(p.killAfter):
+		p.kill()
 		<-p.done
 	}
 	return fmt.Errorf("no fast shutdown: %w", context.Cause(ctx))
+}
+
+// kill ends the server and its children. Those that are stuck as well would not
+// notice that it is gone, and would keep the next server from starting. While it
+// is stopped it has no more children, and the numbers of those it has stay theirs.
+func (p *process) kill() {
+	p.signal(syscall.SIGSTOP)
+	for _, child := range childrenOf(p.pid) {
+		_ = syscall.Kill(child, syscall.SIGKILL)
+	}
+	p.signal(syscall.SIGKILL)
 }
 
 func (p *process) signal(s syscall.Signal) {

@@ -20,15 +20,37 @@ func orphaned(pid int, owner string) bool {
 	if owner == "" {
 		return false
 	}
+	parent, ok := parentOf(pid)
+	return !ok || strconv.Itoa(parent) != owner
+}
+
+// parentOf returns false for a process that is gone.
+func parentOf(pid int) (parent int, ok bool) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return true // gone altogether
+		return 0, false
 	}
 	// The name in parentheses may hold anything; state and parent follow it.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	if len(fields) < 2 {
-		return true
+		return 0, false
 	}
-	parent, err := strconv.Atoi(fields[1])
-	return err != nil || strconv.Itoa(parent) != owner
+	parent, err = strconv.Atoi(fields[1])
+	return parent, err == nil
+}
+
+// childrenOf returns the processes that this one has started.
+func childrenOf(pid int) []int {
+	entries, _ := os.ReadDir("/proc") // what was read before an error counts
+	var children []int
+	for _, entry := range entries {
+		child, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		if parent, ok := parentOf(child); ok && parent == pid {
+			children = append(children, child)
+		}
+	}
+	return children
 }

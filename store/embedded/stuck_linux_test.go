@@ -1,0 +1,53 @@
+package embedded
+
+import (
+	"context"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAServerThatIsStuckIsKilledWithItsChildren(t *testing.T) {
+	dir := tempDir(t)
+	server := begin(t, Config{DataDir: dir})
+	run(t, server, "create table t as select 42 as n")
+	freeze(t, dir)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	began := time.Now()
+	require.ErrorIs(t, server.Stop(ended), context.Canceled)
+	require.Less(t, time.Since(began), 8*time.Second)
+	require.Eventually(t, func() bool {
+		owner, err := accountFor(dir)
+		require.NoError(t, err)
+		lock, err := home{dir: dir, owner: owner}.lockServer()
+		require.NoError(t, err)
+		return lock != nil && lock.Close() == nil
+	}, 10*time.Second, 5*time.Millisecond, "a process of the server is left")
+
+	server = begin(t, Config{DataDir: dir})
+	require.Equal(t, "42", query(t, server, "select n::text from t"), "recovered from the log")
+}
+
+// freeze stops the server and its children where they are. Those that the test
+// leaves behind go on after it.
+func freeze(t *testing.T, dir string) {
+	t.Helper()
+	pid := serverPid(t, dir)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	frozen := append(childrenOf(pid), pid)
+	require.Greater(t, len(frozen), 1)
+	t.Cleanup(func() {
+		for _, pid := range frozen {
+			if runsIn(filepath.Join(dir, "data"), pid) {
+				_ = syscall.Kill(pid, syscall.SIGCONT)
+			}
+		}
+	})
+	for _, pid := range frozen {
+		require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	}
+}
