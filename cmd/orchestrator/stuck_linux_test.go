@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -98,19 +99,27 @@ func reachableDir(t *testing.T) string {
 	return filepath.Join(parent, "pg")
 }
 
-// freeze stops every process of the embedded PostgreSQL where it is.
+// freeze stops every process of the embedded PostgreSQL where it is, those too
+// that are being started.
 func freeze(t *testing.T, dir string) {
 	t.Helper()
-	servers := serversOf(t, dir)
-	require.Greater(t, len(servers), 1)
+	require.Greater(t, len(serversOf(t, dir)), 1)
 	t.Cleanup(func() {
 		for _, pid := range serversOf(t, dir) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	for _, pid := range servers {
-		require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
-	}
+	require.Eventually(t, func() bool {
+		frozen := true
+		for _, pid := range serversOf(t, dir) {
+			stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+			if err == nil && !strings.Contains(string(stat), ") T ") {
+				frozen = false
+				_ = syscall.Kill(pid, syscall.SIGSTOP)
+			}
+		}
+		return frozen
+	}, 20*time.Second, 5*time.Millisecond, "it does not stop")
 }
 
 // serversOf returns the processes of the embedded PostgreSQL: they work in their
