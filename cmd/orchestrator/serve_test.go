@@ -137,6 +137,7 @@ func get(t *testing.T, url string) (int, error) {
 func untilDrained(ctx, _ context.Context) error { <-ctx.Done(); return nil }
 
 func TestServeMigratesAnswersAndDrainsOnASignal(t *testing.T) {
+	storetest.EmptyURL(t) // the tests' own server, which stays
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s := serve(t, untilDrained)
 	url := s.log.await(t, "listening")["url"].(string)
