@@ -87,8 +87,8 @@ func (s *Server) Done() <-chan struct{} {
 // Stop shuts the server down: fast (open transactions roll back) and, when
 // ctx ends first, at once, which leaves recovery to the next Start. What has not
 // ended a second later is killed. It returns when no server process is left; one
-// in a container gets ten seconds, and lives on after them. A shared server is left alone. Further
-// calls wait for the first and return the same.
+// in a container gets ten seconds, and lives on after them. A shared server is left
+// alone. Further calls wait for the first and return the same.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stop.Do(func() {
 		defer close(s.stopped)
