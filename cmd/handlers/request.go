@@ -195,7 +195,9 @@ func judge(answer *http.Response, expected []int, now time.Time) error {
 	if len(expected) == 0 && status/100 == 2 || slices.Contains(expected, status) {
 		return nil
 	}
-	err := plugin.Code(fmt.Errorf("the server answered %s", answer.Status), fmt.Sprintf("http_%d", status))
+	// The server's own words for its status may repeat the path and the query.
+	said := strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
+	err := plugin.Code(errors.New("the server answered "+said), fmt.Sprintf("http_%d", status))
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return waitAsTold(err, answer.Header.Get("Retry-After"), now)

@@ -208,6 +208,8 @@ func TestAnErrorDoesNotTellWhereTheRequestWent(t *testing.T) {
 		"a redirect to another scheme": {"HTTP/1.1 302 Found\r\nLocation: ftp://127.0.0.1/way?key=SECRET\r\n\r\n", "unsupported protocol scheme …"},
 		"a redirect to no port":        {"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:99999/way?key=SECRET\r\n\r\n", "invalid port"},
 		"an echo":                      {"GET /way?key=SECRET HTTP/1.1\r\n\r\n", "malformed HTTP status code …"},
+		"an echo for a reason":         {"HTTP/1.1 503 Nothing at /way?key=SECRET\r\n\r\n", "the server answered 503 Service Unavailable"},
+		"a status without a name":      {"HTTP/1.1 599 Nothing at /way?key=SECRET\r\n\r\n", "the server answered 599"},
 		"an echo in a header":          {"HTTP/1.1 200 OK\r\nGET /way?key=SECRET\r\n\r\n", "malformed MIME header"},
 		"an echo in a trailer": {
 			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: A\r\n\r\n0\r\nGET /way?key=SECRET\r\n\r\n", "read the response: malformed MIME header",
