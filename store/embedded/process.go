@@ -16,10 +16,11 @@ import (
 
 // process is a server that this process has started.
 type process struct {
-	pid  int
-	done chan struct{} // closed when it has ended and its log is read
-	exit error         // set before done is closed
-	log  *serverLog
+	pid    int
+	handle *os.Process   // signals nobody who gets its number after it
+	done   chan struct{} // closed when it has ended and its log is read, up to a second later
+	exit   error         // set before done is closed
+	log    *serverLog
 	// killAfter is how long an immediate shutdown may take.
 	killAfter time.Duration
 }
@@ -111,7 +112,7 @@ func launch(cmd *exec.Cmd, killAfter time.Duration, log *slog.Logger) (*process,
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
 	}
-	p.pid = cmd.Process.Pid
+	p.pid, p.handle = cmd.Process.Pid, cmd.Process
 	return p, nil
 }
 
@@ -155,18 +156,20 @@ func (p *process) end(ctx context.Context) error {
 // is stopped it has no more children, and the numbers of those it has stay theirs.
 func (p *process) kill() {
 	p.signal(syscall.SIGSTOP)
-	for _, child := range childrenOf(p.pid) {
+	children := childrenOf(p.pid)
+	if !p.signal(0) {
+		return // the children may be those of somebody else, who has got the number
+	}
+	for _, child := range children {
 		_ = syscall.Kill(child, syscall.SIGKILL)
 	}
 	p.signal(syscall.SIGKILL)
 }
 
-func (p *process) signal(s syscall.Signal) {
-	select {
-	case <-p.done: // the number may belong to somebody else by now
-	default:
-		_ = syscall.Kill(p.pid, s)
-	}
+// signal returns false when the server has ended. It is not done yet by then, as
+// long as others hold its log, but its number may belong to somebody else.
+func (p *process) signal(s syscall.Signal) bool {
+	return !errors.Is(p.handle.Signal(s), os.ErrProcessDone)
 }
 
 // exitOf tells an orderly end from a crash that nobody asked for.
