@@ -45,22 +45,51 @@ func (w written) parse() (addresses, error) {
 	return all, nil
 }
 
-// before counts the addresses before the first that cannot be read.
+// before counts the addresses before the first that cannot be read. It reads each
+// once, however the list is written.
 func before(list string) int {
-	const longest = 1000 // in bytes, so that the search ends
-	count, start := 0, 0
-	for i, r := range list {
-		if i-start > longest {
-			break
+	count := 0
+	for list != "" {
+		end := firstEnd(list)
+		if strings.Trim(list[:end], " \t") != "" {
+			parsed, err := mail.ParseAddressList(list[:end])
+			if err != nil {
+				break
+			}
+			count += len(parsed)
 		}
-		if r != ',' { // which may also be within quotation marks
-			continue
-		}
-		if parsed, err := mail.ParseAddressList(list[start:i]); err == nil {
-			count, start = count+len(parsed), i+1
-		}
+		list = strings.TrimPrefix(list[end:], ",")
 	}
 	return count
+}
+
+// firstEnd is where the first address or group of a list ends, in bytes: at a comma that
+// is not in a quoted name, in a comment or in a group ("Crew: ada@example.com, bob@example.com;").
+func firstEnd(list string) int {
+	var quoted, literal, group bool
+	comments := 0 // one in another
+	for i := 0; i < len(list); i++ {
+		switch c := list[i]; {
+		case c == '\\':
+			i++
+		case c == '(' && !quoted:
+			comments++
+		case c == ')' && comments > 0:
+			comments--
+		case comments > 0:
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[', c == ']': // around an IP address, which may have colons
+			literal = c == '['
+		case literal:
+		case c == ':', c == ';':
+			group = c == ':'
+		case c == ',' && !group:
+			return i
+		}
+	}
+	return len(list)
 }
 
 // String is the list as it stands in a header.
@@ -91,8 +120,10 @@ func (e emailArgs) people() (p people, err error) {
 // recipients are those whom the server is told, each once.
 func (p people) recipients() []string {
 	var once []string
+	known := make(map[string]bool)
 	for _, address := range slices.Concat(p.to, p.cc, p.bcc) {
-		if !slices.Contains(once, address.Address) {
+		if !known[address.Address] {
+			known[address.Address] = true
 			once = append(once, address.Address)
 		}
 	}
