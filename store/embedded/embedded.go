@@ -23,6 +23,12 @@ const (
 	// undoStartWithin is how long a fast shutdown may take when Start fails.
 	// Nobody has used the server yet.
 	undoStartWithin = 2 * time.Second
+	// orphansEndWithin is how long what a dead server has left may take to end
+	// when it is killed.
+	orphansEndWithin = 500 * time.Millisecond
+	// serverLockFD is the number of the lock in all the server's processes, the
+	// one that exec gives to the first of ExtraFiles.
+	serverLockFD = 3
 )
 
 // Config says which server Start brings up.
@@ -86,7 +92,9 @@ func (s *Server) Done() <-chan struct{} {
 
 // Stop shuts the server down: fast (open transactions roll back) and, when
 // ctx ends first, at once, which leaves recovery to the next Start. What has not
-// ended a second later is killed. It returns when no server process is left; one
+// ended a second later is killed, and on Linux, where it may look into them, also
+// the processes that are left of a server which somebody else has killed. It returns
+// when no server process is left, but for those that the kernel does not let go; one
 // in a container gets ten seconds, and lives on after them. A shared server is left
 // alone. Further calls wait for the first and return the same.
 func (s *Server) Stop(ctx context.Context) error {
@@ -178,6 +186,7 @@ func launchServer(ctx context.Context, home home, installed installation, lock *
 	if err != nil {
 		return nil, err
 	}
+	p.home = &home
 	url := socketURL(socketDir, databaseName)
 	err = p.awaitReady(ctx, home)
 	if err == nil {

@@ -21,6 +21,7 @@ type process struct {
 	done   chan struct{} // closed when it has ended and its log is read, up to a second later
 	exit   error         // set before done is closed
 	log    *serverLog
+	home   *home // where it serves; nil in a container
 	// killAfter is how long an immediate shutdown may take.
 	killAfter time.Duration
 }
@@ -135,6 +136,7 @@ func (p *process) awaitReady(ctx context.Context, h home) error {
 // end asks for a fast shutdown, for an immediate one when ctx ends, and kills
 // in the end.
 func (p *process) end(ctx context.Context) error {
+	defer p.killOrphans()
 	p.signal(syscall.SIGINT)
 	select {
 	case <-p.done:
@@ -164,6 +166,24 @@ func (p *process) kill() {
 		_ = syscall.Kill(child, syscall.SIGKILL)
 	}
 	p.signal(syscall.SIGKILL)
+}
+
+// killOrphans ends the children of a server that somebody else has killed. Most
+// notice by themselves, but not those that are stuck.
+func (p *process) killOrphans() {
+	if p.home == nil {
+		return
+	}
+	for deadline := time.Now().Add(orphansEndWithin); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		orphans := p.home.orphansOf(p.pid)
+		if len(orphans) == 0 {
+			return
+		}
+		for _, orphan := range orphans {
+			_ = orphan.Kill()
+			_ = orphan.Release()
+		}
+	}
 }
 
 // signal returns false when the server has ended. It is not done yet by then, as

@@ -88,7 +88,7 @@ func findRunning(ctx context.Context, h home) (url string, lock *os.File, err er
 // there is a server. Unlike the number in the server's own lock file it cannot
 // be mistaken, not after a reboot and not from within another container.
 func (h home) lockServer() (*os.File, error) {
-	path := filepath.Join(h.dir, "server.lock")
+	path := h.serverLockPath()
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err == nil {
 		err = h.owner.give(path)
@@ -105,6 +105,28 @@ func (h home) lockServer() (*os.File, error) {
 	default:
 		return nil, errors.Join(fmt.Errorf("lock the server: %w", err), f.Close())
 	}
+}
+
+func (h home) serverLockPath() string { return filepath.Join(h.dir, "server.lock") }
+
+// orphansOf returns what is left of a server that has ended in disorder: its
+// own lock file is still there then.
+func (h home) orphansOf(pid int) []*os.Process {
+	if !h.lastServerWas(pid) {
+		return nil
+	}
+	orphans := lockHolders(h)
+	if !h.lastServerWas(pid) {
+		return nil // they may be those of the next server
+	}
+	return orphans
+}
+
+// lastServerWas returns false from before the next server starts: whoever
+// starts it removes the file of the last one.
+func (h home) lastServerWas(pid int) bool {
+	state, ok := readPidFile(h)
+	return ok && state.pid == pid
 }
 
 // removeStalePidFile does what the server would do itself, but for one case:

@@ -54,3 +54,29 @@ func childrenOf(pid int) []int {
 	}
 	return children
 }
+
+// lockHolders returns the processes that work in the data directory and hold
+// the lock of its server, those only that we may look into. Others who work
+// there, such as a shell, have no such lock.
+func lockHolders(h home) []*os.Process {
+	entries, _ := os.ReadDir("/proc") // what was read before an error counts
+	var holders []*os.Process
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil || !runsIn(h.data(), pid) {
+			continue
+		}
+		process, err := os.FindProcess(pid)
+		if err != nil {
+			continue
+		}
+		// Asked after it was found: whoever has the number now is who we hold.
+		lock, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, serverLockFD))
+		if err == nil && lock == h.serverLockPath() && runsIn(h.data(), pid) {
+			holders = append(holders, process)
+		} else {
+			_ = process.Release()
+		}
+	}
+	return holders
+}

@@ -4,6 +4,7 @@ package embedded
 
 import (
 	"errors"
+	"os"
 	"syscall"
 )
 
@@ -15,6 +16,9 @@ func runsIn(_ string, pid int) bool {
 
 // childrenOf knows of none: they see by themselves that their server is gone.
 func childrenOf(int) []int { return nil }
+
+// lockHolders knows of none, as childrenOf.
+func lockHolders(home) []*os.Process { return nil }
 
 // orphaned is false: without a death signal an orphan runs on and is shared.
 func orphaned(int, string) bool { return false }

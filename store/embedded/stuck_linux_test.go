@@ -20,16 +20,21 @@ func TestAServerThatIsStuckIsKilledWithItsChildren(t *testing.T) {
 	began := time.Now()
 	require.ErrorIs(t, server.Stop(ended), context.Canceled)
 	require.Less(t, time.Since(began), 8*time.Second)
+	requireNothingLeft(t, dir)
+
+	server = begin(t, Config{DataDir: dir})
+	require.Equal(t, "42", query(t, server, "select n::text from t"), "recovered from the log")
+}
+
+func requireNothingLeft(t *testing.T, dir string) {
+	t.Helper()
+	owner, err := accountFor(dir)
+	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		owner, err := accountFor(dir)
-		require.NoError(t, err)
 		lock, err := home{dir: dir, owner: owner}.lockServer()
 		require.NoError(t, err)
 		return lock != nil && lock.Close() == nil
 	}, 10*time.Second, 5*time.Millisecond, "a process of the server is left")
-
-	server = begin(t, Config{DataDir: dir})
-	require.Equal(t, "42", query(t, server, "select n::text from t"), "recovered from the log")
 }
 
 // freeze stops the server and its children where they are. Those that the test
