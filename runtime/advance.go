@@ -54,7 +54,7 @@ func (l *lineup) startNext(in *lane, of *line) bool {
 	if !ok {
 		return false
 	}
-	leaseFor, ok := next.begin()
+	leaseFor, ok := next.begin(l.cfg.Lease / askBefore)
 	if !ok { // it was stopped while it waited
 		l.held.putOff()
 		l.stayed(of)

@@ -43,15 +43,17 @@ func (a *attempt) alone() bool { return a.claimed.Crashes > 0 }
 
 // begin says that the handler is about to be started, and returns for how long
 // the lease is proven. It returns false for an attempt that was stopped while
-// it waited.
-func (a *attempt) begin() (leaseFor time.Duration, ok bool) {
+// it waited, and stops one that fence would: a claim may take long to be answered.
+func (a *attempt) begin(askBefore time.Duration) (leaseFor time.Duration, ok bool) {
+	now := time.Now()
+	a.fence(now, askBefore, 0)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.done {
 		return 0, false
 	}
-	a.began = time.Now()
-	return a.provenUntil.Sub(a.began), true
+	a.began = now
+	return a.provenUntil.Sub(now), true
 }
 
 // putOff says that the handler could not be started after all. It returns false
@@ -71,10 +73,14 @@ func (a *attempt) putOff() bool {
 
 // neverStarted is the outcome of an attempt that was stopped while it waited.
 func neverStarted(reason job.CancelReason) job.Outcome {
-	if reason == job.CancelRequested {
+	switch reason {
+	case job.CancelRequested:
 		return job.Outcome{Kind: job.CancelConfirmed}
+	case job.CancelLeaseLost:
+		return job.Outcome{Kind: job.GivenBack, Code: string(reason), Message: "its lease could not be proven until a slot of a handler came free for it"}
+	default:
+		return job.Outcome{Kind: job.GivenBack, Code: "no_slot", Message: "no slot of a handler came free for it"}
 	}
-	return job.Outcome{Kind: job.GivenBack, Code: "no_slot", Message: "no slot of a handler came free for it"}
 }
 
 // postpone gives the job of an attempt that waits back, to be claimed again after

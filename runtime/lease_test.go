@@ -3,12 +3,14 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/runtime"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -127,6 +129,34 @@ func TestAHandlerWhoseLeaseCannotBeProvenIsGoneBeforeTheLeaseIs(t *testing.T) {
 			requireSettled(t, db)
 		})
 	}
+}
+
+// late has the first claim that brings something answered so much later.
+type late struct {
+	runtime.Store
+	by   time.Duration
+	once sync.Once
+}
+
+func (l *late) Claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error) {
+	claimed, err := l.Store.Claim(ctx, worker, types, limit, lease)
+	if len(claimed) > 0 {
+		l.once.Do(func() { time.Sleep(l.by) })
+	}
+	return claimed, err
+}
+
+func TestNoHandlerIsStartedUnderALeaseThatIsAsGoodAsLost(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	id := given(t, db)
+	s := supervise(t, playing("p", 1, succeeds, echo))
+	const lease = 5 * time.Second
+	launch(t, &late{Store: db, by: lease * 4 / 5}, s, leasing(lease))
+	awaitState(t, db, id, job.Succeeded)
+	require.Equal(t, []job.OutcomeKind{job.GivenBack, job.Success}, outcomes(t, db, id))
+	require.Equal(t, 1, charged(t, db, id))
+	require.Len(t, s.started(), 1)
 }
 
 func TestALeaseThatAnotherTookStopsItsAttemptOnlyAndFencesItOff(t *testing.T) {
