@@ -68,6 +68,10 @@ func TestAReaperKnowsWhetherTheWorkerIsGone(t *testing.T) {
 	}{
 		"alive":  {func(w string) { require.NoError(t, s.Enlist(t.Context(), job.Worker{ID: w}, time.Hour)) }, false},
 		"silent": {func(w string) { require.NoError(t, s.Enlist(t.Context(), job.Worker{ID: w}, -time.Second)) }, true},
+		"heard of last when it had the lease since a moment": {func(w string) {
+			require.NoError(t, s.Enlist(t.Context(), job.Worker{ID: w}, time.Hour))
+			exec(t, s, "update workers set heartbeat_at = now() - interval '50 s', alive_until = now() + interval '10 s' where worker_id = $1", w)
+		}, true},
 		"signed off": {func(w string) {
 			require.NoError(t, s.Enlist(t.Context(), job.Worker{ID: w}, time.Hour))
 			discharge(t, s, w)

@@ -85,8 +85,8 @@ type Expired struct {
 	Crashes int
 	// Worker held the expired lease.
 	Worker string
-	// WorkerGone says that the worker itself has stopped or fallen silent, so
-	// that the job is not to blame.
+	// WorkerGone says that the worker itself has stopped or fallen silent, in the
+	// second half of the lease at the latest, so that the job is not to blame.
 	WorkerGone bool
 	// CancelRequested says that the job is to be canceled, not retried.
 	CancelRequested bool

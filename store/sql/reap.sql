@@ -2,6 +2,8 @@
 -- caller now owns them under a new lease_id and must settle them, and whoever
 -- held them before can no longer write. If the caller dies, its leases expire
 -- and are taken over in turn.
+-- A worker is gone, too, that was not heard of in the second half of the lease: it
+-- has died soon after a heartbeat that did not know of the lease yet.
 -- Clock: now() to find, clock_timestamp() for the new expiry. Expiry is part of
 -- the locked read, so a lease renewed meanwhile is left alone.
 -- Locks: lease rows, oldest expiry first, skipping locked ones.
@@ -27,7 +29,9 @@ select t.job_id, t.lease_id, t.fence, t.worker_id, t.cancel_requested,
     (select w.heartbeat_at from workers w where w.worker_id = t.worker_id) as heartbeat_at,
     last.ended_at as last_ended_at, last.outcome::text as last_outcome,
     coalesce((
-        select w.alive_until <= now() or w.stopped_at is not null from workers w where w.worker_id = t.worker_id
+        select w.alive_until <= now() or w.stopped_at is not null
+            or w.heartbeat_at < t.expired_at - (w.alive_until - w.heartbeat_at) / 2
+        from workers w where w.worker_id = t.worker_id
     ), true) as worker_gone
 from taken t
 join jobs j on j.job_id = t.job_id
