@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -119,17 +120,24 @@ func TestNothingComesOfAnEnableThatWasGivenUp(t *testing.T) {
 }
 
 func TestAnEnableThatHasBegunIsAnsweredWithHowItEnds(t *testing.T) {
-	_, h := versionOne(t)
+	v := newVersioned(t)
+	v.install("-version", "1")
+	h := startHost(t, func(s *Settings) { s.WatchPeriod = time.Hour }, v.config()) // its conductor waits for orders only
+	h.awaitUp("plugin", 1)
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
 	f := h.fleet("plugin")
-	f.mu.Lock() // which enabling needs
-	waiting, giveUp := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer giveUp()
-	answered := make(chan error, 1)
-	go func() { answered <- h.Enable(waiting, "plugin", false) }()
-	<-waiting.Done()
-	f.mu.Unlock()
-	require.NoError(t, <-answered)
+	err := errWaiting
+	for errors.Is(err, errWaiting) { // it had not begun when the time was over
+		waiting, giveUp := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		answered := make(chan error, 1)
+		f.mu.Lock() // which enabling needs
+		go func() { answered <- h.Enable(waiting, "plugin", false) }()
+		<-waiting.Done()
+		f.mu.Unlock()
+		err = <-answered
+		giveUp()
+	}
+	require.NoError(t, err)
 	h.awaitUp("plugin", 1)
 }
 
