@@ -40,8 +40,7 @@ func TestEnablingStartsWhatServedThoughASwapToItselfHasFailed(t *testing.T) {
 	v := newVersioned(t)
 	text, spent := stingy(t, "1", "exit 1")
 	v.write(text)
-	h := startHost(t, nil, v.config())
-	h.awaitUp("plugin", 1)
+	h := v.serve()
 	spent(true)
 	require.Equal(t, job.SwapRolledBack, h.swap(false).Result)
 	spent(false)
@@ -54,8 +53,7 @@ func TestEnablingStartsWhatServedThoughASwapToItselfHasFailed(t *testing.T) {
 func TestEnablingIsRefusedWhenTheVersionBeforeIsGone(t *testing.T) {
 	v := newVersioned(t)
 	v.script("-version", "1")
-	h := startHost(t, nil, v.config())
-	h.awaitUp("plugin", 1)
+	h := v.serve()
 	v.script("-version", "2", "-failing", "1")
 	h.awaitTrial()
 	h.eventually(func() bool {
@@ -167,10 +165,7 @@ func TestAFileThatComesAndGoesDoesNotMendAConfiguration(t *testing.T) {
 func TestWhatServedLastIsKeptWhenAPluginIsDisabledOnItsWayBack(t *testing.T) {
 	v := newVersioned(t)
 	v.install("-version", "1", "-mode", "slow")
-	config := v.config()
-	promoting(&config)
-	h := startHost(t, nil, config)
-	h.awaitUp("plugin", 1)
+	h := v.serve(promoting)
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
 	v.install("-version", "2", "-mode", "exit")
 	require.NoError(t, h.Enable(t.Context(), "plugin", false))
@@ -186,10 +181,7 @@ func TestWhatServedLastIsKeptWhenAPluginIsDisabledOnItsWayBack(t *testing.T) {
 func TestEnablingSaysWhyWhatServedLastCannot(t *testing.T) {
 	v := newVersioned(t)
 	v.script("-version", "1")
-	config := v.config()
-	promoting(&config)
-	h := startHost(t, nil, config)
-	h.awaitUp("plugin", 1)
+	h := v.serve(promoting)
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
 	v.script("-version", "2", "-mode", "exit")
 	require.NoError(t, h.Enable(t.Context(), "plugin", false))
@@ -216,13 +208,10 @@ func TestAnEnabledVersionThatFailsLeavesTheOneThatServedLast(t *testing.T) {
 	for _, promoted := range []bool{true, false} {
 		v := newVersioned(t)
 		v.install("-version", "1")
-		config := v.config()
-		config.Canary.Period = 0
 		if !promoted { // as after its probation
 			v.install("-version", "2")
 		}
-		h := startHost(t, nil, config)
-		h.awaitUp("plugin", 1)
+		h := v.serve(promoting)
 		if promoted {
 			v.install("-version", "2")
 			require.Equal(t, job.SwapPromoted, h.awaitSwap(nil).Result)

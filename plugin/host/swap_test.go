@@ -180,8 +180,7 @@ func TestAScriptThatWasReplacedIsNotTakenForTheOldOne(t *testing.T) {
 	v.script("-version", "1")
 	old, err := os.ReadFile(v.path)
 	require.NoError(t, err)
-	h := startHost(t, nil, v.config())
-	h.awaitUp("plugin", 1)
+	h := v.serve()
 	v.script("-version", "2", "-mode", "exit")
 	require.Equal(t, job.SwapRolledBack, h.awaitSwap(nil).Result)
 

@@ -56,18 +56,24 @@ func (v *versioned) config() Config {
 	return config
 }
 
+// serve starts a host in which the version that is installed serves.
+func (v *versioned) serve(change ...func(*Config)) *testHost {
+	v.t.Helper()
+	config := v.config()
+	for _, c := range change {
+		c(&config)
+	}
+	h := startHost(v.t, nil, config)
+	h.awaitUp("plugin", 1)
+	return h
+}
+
 // versionOne starts a host in which version 1 of a plugin serves.
 func versionOne(t *testing.T, change ...func(*Config)) (*versioned, *testHost) {
 	t.Helper()
 	v := newVersioned(t)
 	v.install("-version", "1")
-	config := v.config()
-	for _, c := range change {
-		c(&config)
-	}
-	h := startHost(t, nil, config)
-	h.awaitUp("plugin", 1)
-	return v, h
+	return v, v.serve(change...)
 }
 
 // promoting has new versions serve without a trial.
