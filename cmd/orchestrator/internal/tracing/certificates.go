@@ -9,7 +9,7 @@ import (
 
 // certificates are those of OpenTelemetry's variables; nil for none, which leaves
 // those of the system. The library leaves out what it cannot read. For handlers
-// plugin/tracing reads them by itself: it imports nothing of ours.
+// plugin/tracing reads them by itself: of ours it imports the SDK only.
 func certificates(getenv func(string) string) (*tls.Config, error) {
 	var config tls.Config
 	if name, file := firstOf(getenv, "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE"); file != "" {
