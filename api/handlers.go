@@ -19,6 +19,7 @@ type Handler struct {
 	Path       string            `json:"path" doc:"Of the binary, as it is configured."`
 	State      job.PluginState   `json:"state" enum:"starting,up,broken,disabled" doc:"One that is broken keeps failing and is launched only now and then."`
 	JobTypes   []string          `json:"jobTypes" nullable:"false" doc:"What it serves, or served last."`
+	LeftOut    []string          `json:"jobTypesLeftOut,omitempty" doc:"What it declares and does not serve: the configuration gives it to another handler, or lists other types for this one. Absent when there is none."`
 	PIDs       []int             `json:"pids" nullable:"false" doc:"The processes that serve."`
 	Processes  int               `json:"processes" doc:"How many processes there should be."`
 	Running    int               `json:"running" doc:"Attempts in the processes that serve."`
@@ -71,7 +72,7 @@ type HandlerSwap struct {
 func handlerOf(p job.PluginStatus) Handler {
 	h := Handler{
 		HandlerVersion: versionOf(p.PluginVersion), Name: p.Name, Path: p.Path, State: p.State,
-		JobTypes: append([]string{}, p.Types...), PIDs: append([]int{}, p.PIDs...), Processes: p.Processes,
+		JobTypes: append([]string{}, p.Types...), LeftOut: p.LeftOut, PIDs: append([]int{}, p.PIDs...), Processes: p.Processes,
 		Running: p.InFlight, Free: p.Free, Alone: p.Alone, Draining: p.Draining,
 		Restarts: p.Restarts, Crashes: p.Crashes, LastError: p.LastError, PassedOver: p.PassedOver,
 		Limits: make([]Enforcement, 0, len(p.Limits)),

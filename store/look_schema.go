@@ -12,7 +12,7 @@ import (
 )
 
 // schemaVersion is the migration that the statements are written for.
-const schemaVersion = 7
+const schemaVersion = 8
 
 func lookAtSchema(ctx context.Context, tx pgx.Tx) (job.Check, error) {
 	var versions []int64

@@ -39,6 +39,8 @@ var (
 	deadLettersSQL    = statement("dead_letters")
 	declareTypesSQL   = statement("declare_types")
 	typesSQL          = statement("types")
+	ownTypesSQL       = statement("own_types")
+	typeOwnersSQL     = statement("type_owners")
 	enlistSQL         = statement("enlist")
 	describeWorkerSQL = statement("describe_worker")
 	dischargeSQL      = statement("discharge")

@@ -15,7 +15,8 @@ const (
 	samplePages    = 5
 )
 
-// acceptance tells what jobs a new version of a handler would find.
+// acceptance tells a plugin host which job types a plugin may serve, and what
+// jobs a new version of it would find.
 type acceptance struct{ ledger *store.Store }
 
 var _ host.Ledger = acceptance{}
@@ -31,6 +32,10 @@ func (a acceptance) Unfinished(ctx context.Context, jobType string) (int64, erro
 		}
 	}
 	return 0, nil
+}
+
+func (a acceptance) OwnTypes(ctx context.Context, plugin string, types, moved []string) error {
+	return a.ledger.OwnTypes(ctx, plugin, types, moved)
 }
 
 // Waiting returns the newest: those have met the present schema.

@@ -164,6 +164,7 @@ func pluginConfigs(cfg config, environ []string) ([]host.Config, error) {
 				OpenFiles:   or(h.Limits.OpenFiles, 0),
 				Processes:   or(h.Limits.Processes, host.DefaultProcesses),
 			},
+			Types:    h.Types,
 			Checksum: h.SHA256, User: h.User, Group: h.Group,
 			Watch:  *h.Watch,
 			Canary: host.Canary{Share: *h.Canary.Share, Period: *h.Canary.Period},

@@ -112,6 +112,7 @@ type handlerConfig struct {
 	Env         map[string]string `koanf:"env"`
 	Processes   *int              `koanf:"processes"`
 	Concurrency *int              `koanf:"concurrency"`
+	Types       []string          `koanf:"types"`
 	Alone       *int              `koanf:"alone"`
 	Limits      limitsConfig      `koanf:"limits"`
 	SHA256      string            `koanf:"sha256"`

@@ -18,6 +18,10 @@ type Ledger interface {
 	Unfinished(ctx context.Context, jobType string) (int64, error)
 	// Waiting returns the payloads of some jobs of the type that wait or run.
 	Waiting(ctx context.Context, jobType string) ([]Payload, error)
+	// OwnTypes makes the plugin the owner of the job types, for every host that
+	// shares the ledger. If another plugin owns one of them that is not among
+	// those moved, it changes nothing and returns a *job.TypeOwnedError.
+	OwnTypes(ctx context.Context, plugin string, types, moved []string) error
 }
 
 // Payload is what a job was accepted with.
@@ -36,6 +40,9 @@ func compare(ctx context.Context, ledger Ledger, before, now *message.Manifest) 
 	for _, old := range before.Specs {
 		at := slices.IndexFunc(now.Specs, func(spec job.TypeSpec) bool { return spec.Type == old.Type })
 		if at < 0 {
+			if slices.Contains(now.LeftOut, old.Type) {
+				continue // the operator has moved it
+			}
 			if err := compareDropped(ctx, ledger, old.Type); err != nil {
 				return err
 			}

@@ -25,6 +25,8 @@ func (l jobsThere) Waiting(_ context.Context, jobType string) ([]Payload, error)
 	return l.payloads[jobType], l.err
 }
 
+func (l jobsThere) OwnTypes(context.Context, string, []string, []string) error { return nil }
+
 func TestAVersionThatCouldNotDoAcceptedJobsIsRefusedUnlessForced(t *testing.T) {
 	fits, refused := Payload{JobID: job.ID{1}, JSON: []byte(`{"to":"x"}`)}, Payload{JobID: job.ID{2}, JSON: []byte(`{}`)}
 	for name, c := range map[string]struct {

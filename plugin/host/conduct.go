@@ -102,7 +102,7 @@ func (f *fleet) look() {
 		return
 	}
 	seen := f.watched.Seen()
-	serves := digest == g.binary.Digest && config.launchesLike(g.config)
+	serves := digest == g.binary.Digest && g.launchesLike(config)
 	switch {
 	case digest == f.spurned && !serves:
 	case serves:
@@ -157,7 +157,7 @@ func (f *fleet) reconfigure(config Config) {
 		return
 	}
 	digest, err := child.Digest(config.Path)
-	if g.config.launchesLike(config) && (err != nil || digest == g.binary.Digest || digest == f.spurned) {
+	if g.launchesLike(config) && (err != nil || digest == g.binary.Digest || digest == f.spurned) {
 		return
 	}
 	f.swap(plan{trigger: job.SwapByConfig, config: config})

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
@@ -42,6 +43,12 @@ type Config struct {
 	// for the orchestrator's own. Only root may say another.
 	User  string
 	Group string
+	// Types are the job types that it serves, of those that it declares. A type
+	// that another plugin has served moves here. Empty: all that it declares,
+	// except those that other plugins list or own.
+	Types []string
+	// elsewhere are the types that other plugins list, sorted.
+	elsewhere []string
 	// Watch has a changed file take the place of the version that serves.
 	Watch  bool
 	Canary Canary
@@ -120,8 +127,9 @@ type Settings struct {
 	// WatchStill how long one must stay as it is to be taken for whole.
 	WatchPeriod time.Duration
 	WatchStill  time.Duration
-	// Ledger is asked, before a version takes over, whether there are jobs
-	// that it could not do. It may be nil: then nobody is.
+	// Ledger is asked whether a plugin may serve its job types, and before a
+	// version takes over whether there are jobs that it could not do. It may be
+	// nil: then nobody is.
 	Ledger Ledger
 	// Log hears of launches and deaths, and of what plugins print.
 	Log *slog.Logger
@@ -243,6 +251,7 @@ func (c Config) check() error {
 
 func validateAll(plugins []Config) error {
 	names := make(map[string]bool)
+	listed := make(map[string]string)
 	for _, config := range plugins {
 		if err := config.validate(); err != nil {
 			return err
@@ -251,22 +260,45 @@ func validateAll(plugins []Config) error {
 			return fmt.Errorf("plugin %s is configured twice", config.Name)
 		}
 		names[config.Name] = true
+		for _, jobType := range config.Types {
+			if other, twice := listed[jobType]; twice {
+				return fmt.Errorf("plugin %s: job type %s is listed twice, also under plugin %s", config.Name, jobType, other)
+			}
+			listed[jobType] = config.Name
+		}
 	}
 	return nil
 }
 
-// absolute is the configuration with a path that does not depend on the directory
-// at the time of a launch.
-func absolute(c Config) Config {
-	if path, err := filepath.Abs(c.Path); err == nil {
-		c.Path = path
+// resolved is the configuration with paths that do not depend on the directory
+// at the time of a launch, and with what each plugin leaves to the others.
+func resolved(plugins []Config) []Config {
+	plugins = slices.Clone(plugins)
+	for i := range plugins {
+		c := &plugins[i]
+		if path, err := filepath.Abs(c.Path); err == nil {
+			c.Path = path
+		}
+		c.elsewhere = nil
+		for _, other := range plugins {
+			if other.Name != c.Name {
+				c.elsewhere = append(c.elsewhere, other.Types...)
+			}
+		}
+		slices.Sort(c.elsewhere)
 	}
-	return c
+	return plugins
+}
+
+// leavesOut reports whether the plugin may not serve the job type.
+func (c Config) leavesOut(jobType string) bool {
+	return slices.Contains(c.elsewhere, jobType) || len(c.Types) > 0 && !slices.Contains(c.Types, jobType)
 }
 
 // launchesLike reports whether the processes are the same under either
-// configuration, as long as the file is.
+// configuration, as long as the file is and they serve the same job types.
 func (c Config) launchesLike(other Config) bool {
 	c.Watch, c.Canary, c.Alone = other.Watch, other.Canary, other.Alone
+	c.Types, c.elsewhere = other.Types, other.elsewhere
 	return reflect.DeepEqual(c, other)
 }

@@ -84,6 +84,8 @@ func (f *fleet) newGeneration(config Config, binary *child.Binary, as role) *gen
 		breaker: newBreaker(f.settings.Backoff), aloneBreaker: newBreaker(f.settings.Backoff),
 		news: make(chan struct{}, 1),
 	}
+	// Which plugin has which types is for all versions of a plugin alike.
+	g.config.Types, g.config.elsewhere = f.config.Types, f.config.elsewhere
 	g.draining, g.drain = context.WithCancel(f.quitting)
 	g.killing, g.kill = context.WithCancel(f.host.killing)
 	if g.limits = g.enforced(); len(g.limits) > 0 {
@@ -279,6 +281,20 @@ func (g *generation) version() job.PluginVersion {
 		v.Version = g.manifest.Version
 	}
 	return v
+}
+
+// launchesLike reports whether its processes would be the same, and serve the same
+// job types, under the other configuration, as long as the file is.
+func (g *generation) launchesLike(other Config) bool {
+	g.fleet.mu.Lock()
+	m := g.manifest
+	g.fleet.mu.Unlock()
+	if !g.config.launchesLike(other) {
+		return false
+	}
+	return m == nil || !slices.ContainsFunc(m.Types, other.leavesOut) && !slices.ContainsFunc(m.LeftOut, func(jobType string) bool {
+		return !other.leavesOut(jobType)
+	})
 }
 
 // agree takes the manifest for the generation's own. As long as processes are up

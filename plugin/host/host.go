@@ -184,45 +184,6 @@ func (h *Host) refuse(plugin string, r job.Reporter, outcome job.Outcome) (job.R
 	return finished{}, nil
 }
 
-// adopt takes the manifest for the generation's, unless another plugin serves one
-// of its types already.
-func (h *Host) adopt(g *generation, m *message.Manifest) error {
-	f := g.fleet
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, name := range m.Types {
-		if owner := h.owners[name]; owner != nil && owner != f {
-			return fmt.Errorf("job type %s is already served by plugin %s", name, owner.name)
-		}
-	}
-	if err := g.agree(m); err != nil {
-		return err
-	}
-	if g == f.current {
-		f.manifest = m
-	}
-	h.claimTypes(f)
-	return nil
-}
-
-// claimTypes makes the fleet the owner of what it serves and of nothing else. Host
-// and fleet are locked.
-func (h *Host) claimTypes(f *fleet) {
-	for name, owner := range h.owners {
-		if owner == f {
-			delete(h.owners, name)
-		}
-	}
-	if f.quitting.Err() != nil {
-		return
-	}
-	for _, name := range f.serves() {
-		h.owners[name] = f
-	}
-}
-
 // Close asks every process to finish what it has and leave, and kills those that
 // still run when the context ends; their attempts are reported as given back. It
 // returns when every process is gone and everything is reported, or with an error

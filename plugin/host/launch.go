@@ -128,8 +128,9 @@ func (g *generation) introduce(ctx context.Context, c *child.Process, conn *grpc
 	if err != nil {
 		return nil, refusal{fmt.Errorf("its manifest is refused: %w", err)}
 	}
-	if err := g.fleet.host.adopt(g, m); err != nil {
-		return nil, refusal{err}
+	m = m.Without(g.config.leavesOut)
+	if err := g.fleet.host.adopt(ctx, g, m); err != nil {
+		return nil, err
 	}
 	work, cancel := context.WithCancel(context.Background())
 	stream, err := handler.Work(work)

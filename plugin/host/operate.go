@@ -137,6 +137,7 @@ func (h *Host) Reload(plugins []Config) error {
 	if err := validateAll(plugins); err != nil {
 		return err
 	}
+	plugins = resolved(plugins)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closing {
@@ -146,7 +147,6 @@ func (h *Host) Reload(plugins []Config) error {
 	next := &roster{byName: make(map[string]*fleet)}
 	var added []*fleet
 	for _, config := range plugins {
-		config = absolute(config)
 		f := present.byName[config.Name]
 		if f == nil {
 			var err error
@@ -168,7 +168,6 @@ func (h *Host) Reload(plugins []Config) error {
 		h.slots.Go(f.conduct)
 	}
 	for _, config := range plugins {
-		config = absolute(config)
 		if f := present.byName[config.Name]; f != nil {
 			f.order(func() { f.reconfigure(config) })
 		}
@@ -189,9 +188,5 @@ func discard(fleets []*fleet) {
 func (h *Host) dismiss(f *fleet) {
 	f.log.Info("plugin removed")
 	f.quit()
-	for name, owner := range h.owners {
-		if owner == f {
-			delete(h.owners, name)
-		}
-	}
+	h.disown(f)
 }

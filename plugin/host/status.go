@@ -27,7 +27,7 @@ func (f *fleet) status() job.PluginStatus {
 		PassedOver: cmp.Or(f.unusable, f.leftOut),
 	}
 	if f.manifest != nil {
-		s.Types = f.manifest.Types
+		s.Types, s.LeftOut = f.manifest.Types, f.manifest.LeftOut
 	}
 	s.InFlight, s.Free = g.room()
 	if g.role != serving || f.host.draining.Err() != nil {

@@ -2,11 +2,24 @@ package job
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
 // ErrNoPlugin says that the orchestrator has no plugin of that name.
 var ErrNoPlugin = errors.New("no such plugin")
+
+// TypeOwnedError refuses a plugin's claim to a job type that another plugin
+// owns.
+type TypeOwnedError struct {
+	Type string
+	// Plugin is the owner's name.
+	Plugin string
+}
+
+func (e *TypeOwnedError) Error() string {
+	return fmt.Sprintf("job type %s belongs to plugin %s", e.Type, e.Plugin)
+}
 
 // PluginState is how a plugin is, for operators.
 type PluginState string
@@ -42,6 +55,9 @@ type PluginStatus struct {
 	State PluginState
 	// Types are the job types it serves, or served last.
 	Types []string
+	// LeftOut are those it declares but does not serve, because the
+	// configuration gives them to another plugin or does not list them.
+	LeftOut []string
 	// PIDs are those of the processes that are up and serve.
 	PIDs []int
 	// Processes is how many are to be up; PIDs are those that are.

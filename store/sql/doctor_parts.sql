@@ -23,6 +23,7 @@ from (values
     ('index', 'tally_workers_pkey', 'tally_workers'),
     ('index', 'timers_pkey', 'timers'),
     ('index', 'timers_run_at', 'timers'),
+    ('index', 'type_owners_pkey', 'type_owners'),
     ('index', 'unsuccessful_attempts_pkey', 'unsuccessful_attempts'),
     ('index', 'workers_pkey', 'workers')
 ) as needed (kind, name, place)

@@ -14,6 +14,7 @@ type Handler struct {
 	Path       string            `json:"path"`
 	State      string            `json:"state"`
 	JobTypes   []string          `json:"jobTypes"`
+	LeftOut    []string          `json:"jobTypesLeftOut"`
 	PIDs       []int             `json:"pids"`
 	Processes  int               `json:"processes"`
 	Running    int               `json:"running"`

@@ -156,6 +156,9 @@ func (s *session) remark(h client.Handler) {
 			say("%s does not serve: %s", to, swap.Reason)
 		}
 	}
+	if len(h.LeftOut) > 0 {
+		say("it declares job types that the configuration does not leave to it: %s", strings.Join(h.LeftOut, ", "))
+	}
 	if h.PassedOver != "" {
 		say("its file is passed over: %s", h.PassedOver)
 	}

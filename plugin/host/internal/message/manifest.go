@@ -40,6 +40,8 @@ type Manifest struct {
 	// the same order.
 	Types []string
 	Specs []job.TypeSpec
+	// LeftOut are the names of those that Without has taken away.
+	LeftOut []string
 }
 
 // ReadManifest checks what a process of the plugin has sent. Its error is for
@@ -176,6 +178,21 @@ func toMilliseconds(d time.Duration) uint64 {
 }
 
 func toCount(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
+
+// Without is the manifest without the job types that are left out. It equals
+// others that were made from the same declaration.
+func (m *Manifest) Without(leftOut func(jobType string) bool) *Manifest {
+	rest := *m
+	rest.Types, rest.Specs = nil, nil
+	for i, jobType := range m.Types {
+		if leftOut(jobType) {
+			rest.LeftOut = append(rest.LeftOut, jobType)
+			continue
+		}
+		rest.Types, rest.Specs = append(rest.Types, jobType), append(rest.Specs, m.Specs[i])
+	}
+	return &rest
+}
 
 // Equal reports whether the same was declared.
 func (m *Manifest) Equal(other *Manifest) bool { return proto.Equal(m.raw, other.raw) }
