@@ -104,7 +104,7 @@ func (f *fleet) look() {
 	seen := f.watched.Seen()
 	serves := digest == g.binary.Digest && g.launchesLike(config)
 	switch {
-	case digest == f.spurned && !serves:
+	case digest == f.spurned && seen.Mode() == f.spurnedMode && !serves:
 	case serves:
 		f.spurned = ""
 		f.leaveOut("")

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"log/slog"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -35,9 +36,11 @@ type fleet struct {
 	watched   *watch.File
 	lookAfter time.Time
 	// spurned is the digest of the version that was last rolled back or
-	// refused, and spurnedAs how it was configured; the conductor's.
-	spurned   string
-	spurnedAs Config
+	// refused, spurnedMode the mode of its file, and spurnedAs how it was
+	// configured; the conductor's.
+	spurned     string
+	spurnedMode os.FileMode
+	spurnedAs   Config
 	// before is what served before, until its successor, promoted or enabled, has
 	// passed its probation; the conductor's.
 	before *predecessor

@@ -80,7 +80,7 @@ var errDisabled = errors.New("the plugin is disabled")
 
 // spurn notes that the version is not to be tried again by itself.
 func (f *fleet) spurn(g *generation) {
-	f.spurned, f.spurnedAs = g.binary.Digest, g.config
+	f.spurned, f.spurnedMode, f.spurnedAs = g.binary.Digest, g.binary.Info().Mode(), g.config
 }
 
 func (f *fleet) brokenOff(ctx context.Context) error {

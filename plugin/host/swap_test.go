@@ -193,6 +193,23 @@ func TestAScriptThatWasReplacedIsNotTakenForTheOldOne(t *testing.T) {
 	require.Equal(t, "1", h.status("plugin").Version)
 }
 
+func TestAScriptThatIsMadeExecutableIsTriedAgain(t *testing.T) {
+	v := newVersioned(t)
+	v.script("-version", "1")
+	h := v.serve(promoting)
+	script := fmt.Appendf(nil, "#!/bin/sh\nexec %s -version 2\n", hostile)
+	require.NoError(t, os.WriteFile(v.path+".new", script, 0o644))
+	require.NoError(t, os.Rename(v.path+".new", v.path))
+	h.eventually(func() bool {
+		last := h.status("plugin").LastSwap
+		return last != nil && last.Result == job.SwapRolledBack
+	}, "what may not be executed is rolled back")
+	require.Contains(t, h.status("plugin").LastSwap.Reason, "permission denied")
+
+	require.NoError(t, os.Chmod(v.path, 0o755))
+	h.eventually(func() bool { return h.status("plugin").Version == "2" }, "it serves once it may be executed")
+}
+
 func TestAScriptThatIsWrittenOverInPlaceIsNotTakenForTheOldOne(t *testing.T) {
 	v := newVersioned(t)
 	v.script("-version", "1")

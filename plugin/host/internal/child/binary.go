@@ -77,10 +77,11 @@ func (b *Binary) Close() {
 	}
 }
 
-// Unchanged reports whether two looks at a path saw the same file with, as far
-// as can be told without reading it, the same content.
+// Unchanged reports whether two looks at a path saw the same file with the same
+// permissions and, as far as can be told without reading it, the same content.
 func Unchanged(a, b os.FileInfo) bool {
-	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+	return a != nil && b != nil && os.SameFile(a, b) &&
+		a.Mode() == b.Mode() && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
 // Digest returns the SHA-256 of a file's content in hex.
