@@ -54,8 +54,23 @@ type HandlerCandidate struct {
 	State   job.CandidateState `json:"state" enum:"starting,canary"`
 	PIDs    []int              `json:"pids" nullable:"false"`
 	Running int                `json:"running" doc:"Attempts that it has."`
-	Ended   int                `json:"ended" doc:"Attempts that ended on trial."`
-	Failed  int                `json:"failed" doc:"Those of them that failed. They were not charged."`
+	HandlerTrial
+}
+
+// HandlerTrial compares a candidate with the version that serves at the same time.
+type HandlerTrial struct {
+	Ended         int          `json:"ended" doc:"Attempts of the candidate that ended on trial."`
+	Failed        int          `json:"failed" doc:"Those of them that failed. They were not charged."`
+	ServingEnded  int          `json:"servingEnded" doc:"Attempts of the version that serves that ended meanwhile; before it, if none did."`
+	ServingFailed int          `json:"servingFailed" doc:"Those of them that failed."`
+	Slowest       *HandlerPace `json:"slowest,omitempty" doc:"The job type at which the candidate is slowest in comparison; absent where there is nothing to compare."`
+}
+
+// HandlerPace compares how long the latest attempts at a job type took that succeeded.
+type HandlerPace struct {
+	JobType       string  `json:"jobType"`
+	MedianSeconds float64 `json:"medianSeconds" doc:"Of the candidate."`
+	UsualSeconds  float64 `json:"usualSeconds" doc:"Of the version that serves."`
 }
 
 // HandlerSwap is one replacement of the version that serves.
@@ -66,6 +81,7 @@ type HandlerSwap struct {
 	BegunAt time.Time       `json:"begunAt"`
 	EndedAt *time.Time      `json:"endedAt,omitempty" doc:"Absent while it is under way."`
 	Result  job.SwapResult  `json:"result,omitempty" enum:"promoted,rolled_back,refused,abandoned" doc:"Absent while it is under way. Whatever it is but promoted, the old version serves on."`
+	Trial   *HandlerTrial   `json:"trial,omitempty" doc:"How the new version did on trial; absent if it was not tried, or none of its attempts has ended."`
 	Reason  string          `json:"reason,omitempty" doc:"Why the new version does not serve; after a failure, why the other does not any more."`
 }
 
@@ -83,13 +99,21 @@ func handlerOf(p job.PluginStatus) Handler {
 	if c := p.Candidate; c != nil {
 		h.Candidate = &HandlerCandidate{
 			HandlerVersion: versionOf(c.PluginVersion), State: c.State, PIDs: append([]int{}, c.PIDs...),
-			Running: c.InFlight, Ended: c.Ended, Failed: c.Failed,
+			Running: c.InFlight, HandlerTrial: trialOf(c.Trial),
 		}
 	}
 	if p.LastSwap != nil {
 		h.LastSwap = new(swapOf(*p.LastSwap))
 	}
 	return h
+}
+
+func trialOf(t job.Trial) HandlerTrial {
+	shown := HandlerTrial{Ended: t.Ended, Failed: t.Failed, ServingEnded: t.ServingEnded, ServingFailed: t.ServingFailed}
+	if p := t.Slowest; p != nil {
+		shown.Slowest = &HandlerPace{JobType: p.JobType, MedianSeconds: p.Median.Seconds(), UsualSeconds: p.Usual.Seconds()}
+	}
+	return shown
 }
 
 func versionOf(v job.PluginVersion) HandlerVersion {
@@ -99,6 +123,9 @@ func versionOf(v job.PluginVersion) HandlerVersion {
 func swapOf(s job.PluginSwap) HandlerSwap {
 	swap := HandlerSwap{
 		Trigger: s.Trigger, From: versionOf(s.From), To: versionOf(s.To), BegunAt: s.BegunAt.UTC(), Result: s.Result, Reason: s.Reason,
+	}
+	if s.Trial != nil {
+		swap.Trial = new(trialOf(*s.Trial))
 	}
 	if !s.EndedAt.IsZero() {
 		swap.EndedAt = new(s.EndedAt.UTC())

@@ -50,15 +50,20 @@ func (p *plugins) Enable(_ context.Context, name string, force bool) error {
 
 func somePlugins() *plugins {
 	before, now := job.PluginVersion{Version: "1", Digest: "aa"}, job.PluginVersion{Version: "2", Digest: "bb"}
+	tried := job.Trial{
+		Ended: 9, Failed: 2, ServingEnded: 80, ServingFailed: 1,
+		Slowest: &job.Pace{JobType: "MAIL", Median: 2 * time.Second, Usual: 100 * time.Millisecond},
+	}
 	swap := job.PluginSwap{
 		Trigger: job.SwapByFile, From: before, To: now, BegunAt: birth, EndedAt: later, Result: job.SwapRolledBack, Reason: "it died",
+		Trial: &job.Trial{Ended: 1},
 	}
 	return &plugins{swap: swap, status: []job.PluginStatus{
 		{
 			Name: "shop/mail", Path: "/bin/mail", PluginVersion: before, State: job.PluginUp, Types: []string{"MAIL"}, PIDs: []int{7},
 			Processes: 2, InFlight: 3, Free: 17, Alone: 1, Draining: 4, Restarts: 5, Crashes: 2, LastError: "exit status 3", LastSwap: &swap,
 			Limits:    []job.Enforcement{{Limit: "memory", By: "rlimit", Gap: "each by itself"}},
-			Candidate: &job.PluginCandidate{PluginVersion: now, State: job.CandidateOnTrial, PIDs: []int{8}, InFlight: 1, Ended: 9, Failed: 2},
+			Candidate: &job.PluginCandidate{PluginVersion: now, State: job.CandidateOnTrial, PIDs: []int{8}, InFlight: 1, Trial: tried},
 		},
 		{Name: "idle", Path: "/bin/idle", State: job.PluginDisabled, PassedOver: "it is gone"},
 	}}
@@ -84,9 +89,11 @@ func TestHandlersAreShown(t *testing.T) {
 		{"version":"1","sha256":"aa","name":"shop/mail","path":"/bin/mail","state":"up","jobTypes":["MAIL"],"pids":[7],"processes":2,
 			"running":3,"free":17,"alone":1,"draining":4,"restarts":5,"crashes":2,"lastError":"exit status 3",
 			"limits":[{"limit":"memory","by":"rlimit","gap":"each by itself"}],
-			"candidate":{"version":"2","sha256":"bb","state":"canary","pids":[8],"running":1,"ended":9,"failed":2},
+			"candidate":{"version":"2","sha256":"bb","state":"canary","pids":[8],"running":1,"ended":9,"failed":2,"servingEnded":80,"servingFailed":1,
+				"slowest":{"jobType":"MAIL","medianSeconds":2,"usualSeconds":0.1}},
 			"lastSwap":{"trigger":"file","from":{"version":"1","sha256":"aa"},"to":{"version":"2","sha256":"bb"},
-				"begunAt":"2026-02-20T00:02:03.000456Z","endedAt":"2026-02-20T00:03:03.000456Z","result":"rolled_back","reason":"it died"}},
+				"begunAt":"2026-02-20T00:02:03.000456Z","endedAt":"2026-02-20T00:03:03.000456Z","result":"rolled_back","reason":"it died",
+				"trial":{"ended":1,"failed":0,"servingEnded":0,"servingFailed":0}}},
 		{"version":"","sha256":"","name":"idle","path":"/bin/idle","state":"disabled","jobTypes":[],"pids":[],"processes":0,
 			"running":0,"free":0,"alone":0,"draining":0,"restarts":0,"crashes":0,"passedOver":"it is gone","limits":[]}]}`, body)
 

@@ -167,7 +167,7 @@ func pluginConfigs(cfg config, environ []string) ([]host.Config, error) {
 			Types:    h.Types,
 			Checksum: h.SHA256, User: h.User, Group: h.Group,
 			Watch:  *h.Watch,
-			Canary: host.Canary{Share: *h.Canary.Share, Period: *h.Canary.Period},
+			Canary: host.Canary{Share: *h.Canary.Share, Period: *h.Canary.Period, MaxSlowdown: *h.Canary.MaxSlowdown},
 		}
 	}
 	return plugins, nil

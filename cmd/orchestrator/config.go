@@ -125,6 +125,8 @@ type handlerConfig struct {
 type canaryConfig struct {
 	Share  *float64       `koanf:"share"`
 	Period *time.Duration `koanf:"period"`
+	// MaxSlowdown is a factor; 0 for any.
+	MaxSlowdown *float64 `koanf:"max_slowdown"`
 }
 
 type limitsConfig struct {

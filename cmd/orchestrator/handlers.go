@@ -22,6 +22,7 @@ var inherited = []string{"PATH", "HOME", "TMPDIR", "TZ", "LANG"}
 const (
 	canaryShare  = 0.1
 	canaryPeriod = 3 * time.Second
+	maxSlowdown  = 3
 )
 
 // reference is ${NAME}; $${NAME} stands for that text itself.
@@ -50,11 +51,16 @@ func (h *handlerConfig) finish(environ []string) error {
 	if h.Canary.Period == nil {
 		h.Canary.Period = new(canaryPeriod)
 	}
+	if h.Canary.MaxSlowdown == nil {
+		h.Canary.MaxSlowdown = new(float64(maxSlowdown))
+	}
 	switch {
 	case *h.Canary.Share <= 0 || *h.Canary.Share > 1:
 		return fmt.Errorf("canary.share: %g is not above 0 and at most 1", *h.Canary.Share)
 	case *h.Canary.Period < 0:
 		return fmt.Errorf("canary.period: %s is below zero; 0s is for no trial", *h.Canary.Period)
+	case *h.Canary.MaxSlowdown != 0 && !(*h.Canary.MaxSlowdown >= 1):
+		return fmt.Errorf("canary.max_slowdown: %v is below 1; 0 is for any", *h.Canary.MaxSlowdown)
 	case *h.Processes < 1:
 		return fmt.Errorf("processes: %d is below 1", *h.Processes)
 	case h.Concurrency != nil && *h.Concurrency < 1:

@@ -18,6 +18,7 @@ type attempt struct {
 	number   int
 	fence    int64
 	trace    job.Trace
+	begun    time.Time
 	reporter job.Reporter
 	// canceled is the reason the handler was told first; empty while it was
 	// told none. Guarded by the process.

@@ -60,6 +60,9 @@ type Canary struct {
 	Share float64
 	// Period is how long it is tried; 0 for not at all.
 	Period time.Duration
+	// MaxSlowdown is how many times as long as on the version that serves its
+	// attempts may take; 0 for however long. Otherwise it is at least 1.
+	MaxSlowdown float64
 }
 
 // Limits bound what a process may take together with everything that it forks. A
@@ -239,6 +242,8 @@ func (c Config) check() error {
 		return fmt.Errorf("a canary share of %g is not from 0 to 1", c.Canary.Share)
 	case c.Canary.Period < 0:
 		return fmt.Errorf("a canary period of %s is below zero", c.Canary.Period)
+	case c.Canary.MaxSlowdown != 0 && !(c.Canary.MaxSlowdown >= 1):
+		return fmt.Errorf("a canary that may be %v times as slow makes no sense: it is at least 1, or 0 for any", c.Canary.MaxSlowdown)
 	}
 	if _, err := child.LookUp(c.User, c.Group); err != nil {
 		return err

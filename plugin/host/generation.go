@@ -74,6 +74,10 @@ type generation struct {
 	// trial counts the attempts since the trial of a candidate began, lifetime
 	// all of them.
 	trial, lifetime trial.Tally
+	// tried is how its trial has ended.
+	tried comparison
+	// durations are those of attempts that succeeded.
+	durations trial.Durations
 }
 
 // newGeneration takes the binary over.
@@ -317,10 +321,14 @@ func (g *generation) settle(p *process, endings []ending) {
 	if len(endings) == 0 {
 		return
 	}
-	f := g.fleet
+	f, now := g.fleet, time.Now()
 	f.mu.Lock()
 	for i := range endings {
-		p.free(endings[i].attempt.jobType)
+		a := endings[i].attempt
+		p.free(a.jobType)
+		if endings[i].outcome.Kind == job.Success {
+			g.time(p, a, now)
+		}
 		endings[i].outcome = g.judge(p, endings[i].outcome)
 	}
 	f.mu.Unlock()

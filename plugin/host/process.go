@@ -43,6 +43,9 @@ type process struct {
 	// what its generation was then; guarded by the fleet.
 	lost   bool
 	lostAs role
+	// warm is when its first attempt has succeeded; zero while none has. Guarded
+	// by the fleet.
+	warm time.Time
 	// excused says that its death does not end the trial that it fell into;
 	// guarded by the fleet.
 	excused bool
@@ -91,14 +94,15 @@ func newProcess(g *generation, c *child.Process, conn *grpc.ClientConn, stream h
 // begin queues an attempt for a reserved slot. It returns nil when the process
 // takes no more.
 func (p *process) begin(start *handlerv1.Start, a *job.Assignment, r job.Reporter) *attempt {
-	until := time.Now().Add(a.LeaseFor)
+	now := time.Now()
+	until := now.Add(a.LeaseFor)
 	p.mu.Lock()
 	if p.ended || p.draining {
 		p.mu.Unlock()
 		return nil
 	}
 	p.lastHandle++
-	started := &attempt{process: p, handle: p.lastHandle, jobID: a.JobID, jobType: a.Type, number: a.Attempt, fence: a.Fence, trace: a.Trace, reporter: r}
+	started := &attempt{process: p, handle: p.lastHandle, jobID: a.JobID, jobType: a.Type, number: a.Attempt, fence: a.Fence, trace: a.Trace, begun: now, reporter: r}
 	start.Handle = started.handle
 	p.attempts[started.handle] = started
 	p.queue.Start(start, until)

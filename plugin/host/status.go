@@ -64,10 +64,9 @@ func (f *fleet) stateLocked() job.PluginState {
 func (f *fleet) candidateLocked() *job.PluginCandidate {
 	c := &job.PluginCandidate{
 		PluginVersion: f.next.version(), State: job.CandidateStarting, PIDs: f.next.pids(),
-		Ended: f.next.trial.Ended, Failed: f.next.trial.Failed,
 	}
 	if f.onTrial {
-		c.State = job.CandidateOnTrial
+		c.State, c.Trial = job.CandidateOnTrial, f.compareLocked(f.next, false).shown()
 	}
 	c.InFlight, _ = f.next.room()
 	return c

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/trial"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -195,111 +194,6 @@ const (
 	lookAgainAfter = 10 * time.Second
 )
 
-// The looks at a trial: so many on the way in each period, and so many periods at
-// most, for a version that has failed too seldom to tell what that means. It gets
-// largerShare of the starts as long as that is so, and after the first quarter of
-// the period if few of its attempts have ended by then: what fails on a trial is
-// not charged, a bad version that is promoted is.
-const (
-	looksAPeriod = 10
-	longestTrial = 10
-	largerShare  = 0.5
-)
-
-// try gives the candidate its share of the starts for a period.
-func (f *fleet) try(ctx context.Context, g *generation, period time.Duration) error {
-	version := f.setOnTrial(g, true)
-	defer f.setOnTrial(g, false)
-	f.log.Info("plugin version on trial", "plugin_version", version.Version, "digest", version.Digest, "period", period)
-	looks := time.NewTicker(max(period/looksAPeriod, time.Millisecond))
-	defer looks.Stop()
-	begun := time.Now()
-	for {
-		select {
-		case <-looks.C:
-		case <-g.news:
-		case <-ctx.Done():
-			return f.brokenOff(ctx)
-		}
-		took := time.Since(begun)
-		odds := trial.Early
-		if took >= period {
-			odds = trial.Final
-		}
-		unsure, err := f.verdict(g, odds, took >= period/4)
-		switch {
-		case err != nil:
-			return err
-		case took < period:
-		case !unsure:
-			return nil
-		case took >= longestTrial*period:
-			return f.doubt(g)
-		}
-	}
-}
-
-func (f *fleet) setOnTrial(g *generation, on bool) job.PluginVersion {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.onTrial, f.share, f.due = on, f.config.Canary.Share, 1
-	if on {
-		g.trial, f.current.trial = trial.Tally{}, trial.Tally{}
-	}
-	return g.version()
-}
-
-// provenBy is how many successes a candidate must have on its trial for a death of
-// a process to be the doing of a job, as it may be on any version.
-const provenBy = 3
-
-// excuses reports whether a death of a candidate does not speak against it: one,
-// after it has proved that it can do its work. The fleet is locked.
-func (f *fleet) excuses(g *generation) bool {
-	if !f.onTrial || g.excused || g.trial.Ended-g.trial.Failed < provenBy {
-		return false
-	}
-	g.excused = true
-	return true
-}
-
-// verdict returns what speaks against a candidate on trial, and whether it is too
-// early to tell. Then the candidate is given more to do, and also if it is late
-// and little of it is known.
-func (f *fleet) verdict(g *generation, odds float64, late bool) (unsure bool, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if g.fault != nil {
-		return false, g.fault
-	}
-	others := f.othersLocked()
-	if trial.Worse(g.trial, others, odds) {
-		return false, fmt.Errorf("it fails more often: of its attempts %s, of those of the version that serves %s", g.trial, others)
-	}
-	unsure, f.share = trial.Unsure(g.trial, others), f.config.Canary.Share
-	if unsure || late && trial.Few(g.trial) {
-		f.share = max(f.share, largerShare)
-	}
-	return unsure, nil
-}
-
-// othersLocked is what a candidate on trial is compared with.
-func (f *fleet) othersLocked() trial.Tally {
-	if f.current.trial.Ended == 0 {
-		return f.current.lifetime
-	}
-	return f.current.trial
-}
-
-// doubt is what speaks against a candidate about which nothing is certain when its
-// trial cannot go on.
-func (f *fleet) doubt(g *generation) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return fmt.Errorf("it could not show that it fails no more often: of its attempts %s, of those of the version that serves %s",
-		g.trial, f.othersLocked())
-}
-
 // takeOver promotes the candidate as soon as all its processes are up.
 func (f *fleet) takeOver(ctx context.Context, g *generation) error {
 	for {
@@ -362,6 +256,9 @@ func (f *fleet) endSwap(p plan, s job.PluginSwap, g *generation, err error) job.
 	f.mu.Lock()
 	if g != nil {
 		s.To = g.version()
+		if g.tried.candidate.Ended > 0 {
+			s.Trial = new(g.tried.shown())
+		}
 	}
 	shown := s
 	f.lastSwap, f.breakOff = &shown, nil

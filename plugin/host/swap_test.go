@@ -105,7 +105,7 @@ func TestAVersionOnTrialGetsItsShare(t *testing.T) {
 		ran[identityOf(t, h.run("plugin", do("identity"))).PID]++
 	}
 	require.Equal(t, map[int]int{candidate.PIDs[0]: 5, old: 45}, ran)
-	require.Equal(t, 5, h.status("plugin").Candidate.Ended)
+	require.Equal(t, 5, h.status("plugin").Candidate.Trial.Ended)
 
 	cancel()
 	require.ErrorContains(t, <-ended, "the swap is still under way")

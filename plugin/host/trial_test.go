@@ -1,6 +1,7 @@
 package host
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -120,4 +121,69 @@ func TestADoubtfulVersionGetsHalfOfTheWorkAndIsRolledBackInTheEnd(t *testing.T) 
 	require.Equal(t, job.SwapRolledBack, s.Result)
 	require.Contains(t, s.Reason, "it could not show that it fails no more often: of its attempts ")
 	require.Greater(t, s.EndedAt.Sub(s.BegunAt), longestTrial*config.Canary.Period)
+}
+
+// compared starts version 1 of a plugin, gives it work that takes usual each, and
+// has version 2, with the flags, tried on half of the work that goes on. It returns how that ends.
+func compared(t *testing.T, usual time.Duration, flags ...string) (*testHost, job.PluginSwap) {
+	t.Helper()
+	v := newVersioned(t)
+	v.install("-version", "1", "-delay", usual.String())
+	config := v.config()
+	config.Watch, config.Canary = false, Canary{Share: 0.5, Period: 600 * time.Millisecond, MaxSlowdown: 3}
+	h := startHost(t, func(s *Settings) { s.DrainTimeout = 100 * time.Millisecond }, config)
+	h.awaitUp("plugin", 1)
+	for range 12 {
+		require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
+	}
+	v.install(append(flags, "-version", "2")...)
+	done := make(chan job.PluginSwap, 1)
+	go func() {
+		if s, err := h.Swap(t.Context(), "plugin", false); err == nil {
+			done <- s
+		}
+	}()
+	h.awaitTrial()
+	slots := make(chan struct{}, 6)
+	var load sync.WaitGroup
+	defer load.Wait()
+	for {
+		select {
+		case s := <-done:
+			return h, s
+		case slots <- struct{}{}:
+			load.Go(func() {
+				defer func() { <-slots }()
+				r := newReport()
+				if _, err := h.Start("plugin", assignment(`{}`), r); err == nil {
+					<-r.done
+				}
+			})
+		}
+	}
+}
+
+func TestASlowVersionIsRolledBack(t *testing.T) {
+	t.Parallel()
+	h, swap := compared(t, 10*time.Millisecond, "-delay", "200ms")
+	require.Equal(t, job.SwapRolledBack, swap.Result)
+	require.Contains(t, swap.Reason, "it is slower: at TEST ")
+	require.Zero(t, swap.Trial.Failed)
+	require.Equal(t, "TEST", swap.Trial.Slowest.JobType)
+	require.Less(t, 3*swap.Trial.Slowest.Usual, swap.Trial.Slowest.Median)
+	require.Equal(t, "1", h.status("plugin").Version)
+}
+
+// Its attempts have not ended when the period is over.
+func TestAVersionThatGetsNothingDoneIsRolledBack(t *testing.T) {
+	t.Parallel()
+	_, swap := compared(t, 10*time.Millisecond, "-delay", "1h")
+	require.Equal(t, job.SwapRolledBack, swap.Result)
+	require.Contains(t, swap.Reason, "and none has succeeded")
+}
+
+func TestAVersionThatIsSlowOnlyAtFirstIsPromoted(t *testing.T) {
+	t.Parallel()
+	_, swap := compared(t, 50*time.Millisecond, "-delay", "50ms", "-cold", "1s")
+	require.Equal(t, job.SwapPromoted, swap.Result, swap.Reason)
 }

@@ -117,11 +117,28 @@ type PluginCandidate struct {
 	PluginVersion
 	State CandidateState
 	PIDs  []int
-	// InFlight is how many attempts it has; Ended and Failed count those that
-	// it had on trial.
+	// InFlight is how many attempts it has.
 	InFlight int
-	Ended    int
-	Failed   int
+	// Trial is how it does; zero before it is on trial.
+	Trial Trial
+}
+
+// Trial compares a candidate with the version that serves at the same time.
+type Trial struct {
+	// Ended and Failed count the candidate's attempts.
+	Ended, Failed int
+	// ServingEnded and ServingFailed count those of the version that serves.
+	ServingEnded, ServingFailed int
+	// Slowest is the job type at which the candidate is slowest in comparison; nil
+	// where there is nothing to compare.
+	Slowest *Pace
+}
+
+// Pace compares how long the latest attempts at a job type took that succeeded.
+type Pace struct {
+	JobType string
+	// Median is the candidate's, Usual that of the version that serves.
+	Median, Usual time.Duration
 }
 
 // SwapTrigger says what has begun a swap.
@@ -165,6 +182,9 @@ type PluginSwap struct {
 	// EndedAt is zero, and Result empty, while it is under way.
 	EndedAt time.Time
 	Result  SwapResult
+	// Trial is how the new version did on trial; nil if it was not tried, or none
+	// of its attempts has ended.
+	Trial *Trial
 	// Reason says why the new version does not serve, or for SwapByFailure why
 	// the other does not any more; empty otherwise.
 	Reason string

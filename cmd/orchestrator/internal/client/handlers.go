@@ -41,8 +41,23 @@ type HandlerCandidate struct {
 	State   string `json:"state"`
 	PIDs    []int  `json:"pids"`
 	Running int    `json:"running"`
-	Ended   int    `json:"ended"`
-	Failed  int    `json:"failed"`
+	HandlerTrial
+}
+
+// HandlerTrial compares a candidate with the version that serves.
+type HandlerTrial struct {
+	Ended         int          `json:"ended"`
+	Failed        int          `json:"failed"`
+	ServingEnded  int          `json:"servingEnded"`
+	ServingFailed int          `json:"servingFailed"`
+	Slowest       *HandlerPace `json:"slowest"`
+}
+
+// HandlerPace compares how long attempts at a job type take.
+type HandlerPace struct {
+	JobType       string  `json:"jobType"`
+	MedianSeconds float64 `json:"medianSeconds"`
+	UsualSeconds  float64 `json:"usualSeconds"`
 }
 
 // HandlerSwap is one replacement of the version that serves.
@@ -53,6 +68,7 @@ type HandlerSwap struct {
 	BegunAt time.Time      `json:"begunAt"`
 	EndedAt *time.Time     `json:"endedAt"`
 	Result  string         `json:"result"`
+	Trial   *HandlerTrial  `json:"trial"`
 	Reason  string         `json:"reason"`
 }
 

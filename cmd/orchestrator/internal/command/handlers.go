@@ -138,7 +138,7 @@ func (s *session) remark(h client.Handler) {
 		s.notes.Print(show.Clean(h.Name+": "+fmt.Sprintf(format, values...)) + "\n")
 	}
 	if c := h.Candidate; c != nil {
-		say("%s is to follow (%s): %d attempts ended on trial, %d of them failed", versionText(c.HandlerVersion), c.State, c.Ended, c.Failed)
+		say("%s is to follow (%s): %s", versionText(c.HandlerVersion), c.State, trialText(c.HandlerTrial))
 	}
 	if swap := h.LastSwap; swap != nil && swap.Reason != "" {
 		to := versionText(swap.To)
@@ -165,6 +165,15 @@ func (s *session) remark(h client.Handler) {
 	if h.LastError != "" && h.State != "up" {
 		say("%s", h.LastError)
 	}
+}
+
+// trialText says how a candidate does.
+func trialText(t client.HandlerTrial) string {
+	text := fmt.Sprintf("%d attempts ended on trial, %d of them failed", t.Ended, t.Failed)
+	if p := t.Slowest; p != nil {
+		text += fmt.Sprintf("; %s takes %s, median, beside %s", p.JobType, exact(p.MedianSeconds), exact(p.UsualSeconds))
+	}
+	return text
 }
 
 func (s *session) lastSwapCell(h client.Handler) show.Cell {

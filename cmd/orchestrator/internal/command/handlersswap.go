@@ -125,6 +125,9 @@ func (s *session) showSwap(swap client.HandlerSwap) error {
 	fields.Add("to", show.Text(versionText(swap.To)))
 	fields.Add("result", resultCell(swap.Result))
 	fields.Add("reason", show.Text(swap.Reason))
+	if swap.Trial != nil {
+		fields.Add("trial", show.Text(trialText(*swap.Trial)))
+	}
 	if swap.EndedAt != nil {
 		fields.Add("took", show.Text(show.Age(swap.EndedAt.Sub(swap.BegunAt))))
 	}

@@ -23,6 +23,9 @@ import (
 // go-plugin puts pipes of its own in the place of these.
 var realStdout, realStderr = os.Stdout, os.Stderr
 
+// warmUp is what attempts wait for that begin when the process is new.
+var warmUp sync.Once
+
 // order is the payload of an attempt.
 type order struct {
 	Do string `json:"do"`
@@ -131,6 +134,8 @@ func (w *work) run(start *handlerv1.Start, canceled chan handlerv1.Cancel_Reason
 	var o order
 	_ = json.Unmarshal(start.GetPayload(), &o)
 	wait := time.Duration(o.MS) * time.Millisecond
+	time.Sleep(*delay)
+	warmUp.Do(func() { time.Sleep(*cold) })
 	switch {
 	case *crashing:
 		os.Exit(3)

@@ -32,6 +32,8 @@ var (
 	wish     = flag.Uint("concurrency", 0, "concurrency in the manifest")
 	bound    = flag.Uint("bound", 0, "concurrency of the first type in the manifest")
 	failing  = flag.Float64("failing", 0, "the part of the attempts that fail")
+	delay    = flag.Duration("delay", 0, "how long each attempt takes before it does anything")
+	cold     = flag.Duration("cold", 0, "how long the first attempts take that begin at once")
 	crashing = flag.Bool("crashing", false, "whether an attempt ends the process")
 	schema   = flag.String("schema", `{"type":"object"}`, "schema in the manifest")
 	launches = flag.String("launches", "", "file that gets a line for each launch")

@@ -1,5 +1,5 @@
-// Package trial judges a new version of a plugin by how its attempts end,
-// compared with those of the version that serves at the same time.
+// Package trial judges a new version of a plugin by how its attempts end and how
+// long they take, compared with those of the version that serves at the same time.
 package trial
 
 import (
@@ -69,7 +69,11 @@ func Unsure(candidate, serving Tally) bool {
 // It holds for few attempts as for many, and asks for more where there is less to
 // compare with.
 func Worse(candidate, serving Tally, odds float64) bool {
-	if candidate.rate()-serving.rate() < leastDifference {
+	return worse(candidate, serving, leastDifference, odds)
+}
+
+func worse(candidate, serving Tally, difference, odds float64) bool {
+	if candidate.rate()-serving.rate() < difference {
 		return false
 	}
 	attempts, failures := candidate.Ended+serving.Ended, candidate.Failed+serving.Failed

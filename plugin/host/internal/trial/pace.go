@@ -1,0 +1,162 @@
+package trial
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+const (
+	// kept is of how many attempts a version's durations are kept, for each job
+	// type.
+	kept = 64
+	// leastKept is how many of them it takes to say what is usual.
+	leastKept = 5
+	// leastDelay is by how much an attempt must take longer than usual for
+	// anybody to care.
+	leastDelay = 5 * time.Millisecond
+	// leastSlower is by how much the shares of slow attempts must differ: of a
+	// version that takes longer throughout, most attempts are slow.
+	leastSlower = 0.5
+	// leastSlow is how many slow attempts are more than one odd job.
+	leastSlow = 2
+)
+
+// Durations keeps how long attempts took that succeeded: of each job type the
+// latest ones. The zero value is empty.
+type Durations struct{ of map[string]*latest }
+
+type latest struct {
+	took [kept]time.Duration
+	n    int // how many there were in all
+}
+
+// Add counts an attempt.
+func (d *Durations) Add(jobType string, took time.Duration) {
+	if d.of == nil {
+		d.of = make(map[string]*latest)
+	}
+	l := d.of[jobType]
+	if l == nil {
+		l = new(latest)
+		d.of[jobType] = l
+	}
+	l.took[l.n%kept] = took
+	l.n++
+}
+
+func (d *Durations) sorted(jobType string) []time.Duration {
+	l := d.of[jobType]
+	if l == nil {
+		return nil
+	}
+	sorted := slices.Clone(l.took[:min(l.n, kept)])
+	slices.Sort(sorted)
+	return sorted
+}
+
+// Running is an attempt under way.
+type Running struct {
+	JobType string
+	// For is since when.
+	For time.Duration
+	// Early says that its process had not finished anything when it began: the
+	// first attempts may have to wait for what is loaded once.
+	Early bool
+}
+
+// Work is what is known of the attempts of one version.
+type Work struct {
+	Durations *Durations
+	Running   []Running
+}
+
+// Pace compares how long the attempts at one job type take.
+type Pace struct {
+	JobType string
+	// Median is the candidate's, zero while none of its attempts has ended;
+	// Usual is that of the version that serves.
+	Median, Usual time.Duration
+	// candidate and serving count the attempts of which it is known whether they
+	// are slow, and as failed those that are. One that is still under way is known
+	// to be slow once it has taken long enough.
+	candidate, serving Tally
+	// waiting says that an attempt of the candidate takes longer than usual
+	// already, and cannot be counted yet.
+	waiting bool
+}
+
+// Paces compares the job types that both versions have worked on. An attempt is slow
+// if it takes more than slowdown times as long as usual, and leastDelay longer.
+func Paces(candidate, serving Work, slowdown float64) []Pace {
+	running := make(map[string]bool)
+	for _, r := range candidate.Running {
+		running[r.JobType] = true
+	}
+	var paces []Pace
+	for _, jobType := range slices.Sorted(maps.Keys(serving.Durations.of)) {
+		usual, tried := serving.Durations.sorted(jobType), candidate.Durations.sorted(jobType)
+		if len(usual) < leastKept || len(tried) == 0 && !running[jobType] {
+			continue
+		}
+		p := Pace{JobType: jobType, Usual: usual[len(usual)/2]}
+		if len(tried) > 0 {
+			p.Median = tried[len(tried)/2]
+		}
+		limit := max(time.Duration(slowdown*float64(p.Usual)), p.Usual+leastDelay)
+		p.serving = slow(usual, limit)
+		p.candidate = slow(tried, limit)
+		for _, r := range serving.Running {
+			if r.JobType == jobType && r.For > limit {
+				p.serving.Add(true)
+			}
+		}
+		for _, r := range candidate.Running {
+			switch {
+			case r.JobType != jobType:
+			case r.For > limit && !r.Early:
+				p.candidate.Add(true)
+			case r.For > p.Usual:
+				p.waiting = true
+			}
+		}
+		paces = append(paces, p)
+	}
+	return paces
+}
+
+func slow(sorted []time.Duration, limit time.Duration) (t Tally) {
+	for _, took := range sorted {
+		t.Add(took > limit)
+	}
+	return t
+}
+
+// Slower reports whether the candidate is clearly slower: at least half of its
+// attempts more than of the other's are slow, and that is no chance but for the
+// given odds, by the test of Worse.
+func (p Pace) Slower(odds float64) bool {
+	return worse(p.candidate, p.serving, leastSlower, odds)
+}
+
+// Unsure reports whether the candidate looks slower, and too little is known to
+// tell whether that means anything; or whether nothing is known of it, and its
+// attempts take longer than usual already.
+func (p Pace) Unsure() bool {
+	return p.looksSlower() && p.candidate.Ended < enough || p.candidate.Ended == 0 && p.waiting
+}
+
+// Doubtful reports whether the candidate looks slower after more than one attempt.
+func (p Pace) Doubtful() bool { return p.looksSlower() && p.candidate.Failed >= leastSlow }
+
+func (p Pace) looksSlower() bool {
+	return p.candidate.Failed > 0 && p.candidate.rate()-p.serving.rate() >= leastSlower
+}
+
+// Ratio is how many times as long as usual the candidate takes; 0 while none of its
+// attempts has ended.
+func (p Pace) Ratio() float64 { return float64(p.Median) / float64(max(p.Usual, 1)) }
+
+// Counts returns how many of the candidate's attempts are known to be slow, of how
+// many.
+func (p Pace) Counts() (slow, of int) { return p.candidate.Failed, p.candidate.Ended }
