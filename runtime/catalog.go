@@ -80,7 +80,7 @@ func (c *catalog) declare(ctx context.Context) error {
 
 // load reads what all processes have declared.
 func (c *catalog) load(ctx context.Context) error {
-	specs, err := c.store.Types(ctx)
+	specs, err := c.store.Catalog(ctx)
 	if err != nil {
 		return err
 	}

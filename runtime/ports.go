@@ -25,7 +25,7 @@ type Store interface {
 	NextDue(ctx context.Context) (in time.Duration, ok bool, err error)
 	Unserved(ctx context.Context, age time.Duration) ([]job.Unserved, error)
 	DeclareTypes(ctx context.Context, specs []job.TypeSpec) error
-	Types(ctx context.Context) ([]job.TypeSpec, error)
+	Catalog(ctx context.Context) ([]job.TypeSpec, error)
 	Enlist(ctx context.Context, worker job.Worker, aliveFor time.Duration) error
 	DescribeWorker(ctx context.Context, worker string, plugins json.RawMessage) error
 	Neighbours(ctx context.Context, host, except string) ([]job.Worker, error)

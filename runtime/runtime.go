@@ -198,11 +198,6 @@ func (r *Runtime) CanceledAtOnce(ctx context.Context, canceled job.View, asked t
 	r.spans.Canceled(ctx, canceled, asked)
 }
 
-// Types returns every job type that is known, by name.
-func (r *Runtime) Types(ctx context.Context) ([]job.TypeSpec, error) {
-	return r.store.Types(ctx)
-}
-
 // TypeSpec returns what is known of a job type, or job.ErrUnknownType.
 func (r *Runtime) TypeSpec(ctx context.Context, jobType string) (job.TypeSpec, error) {
 	return r.catalog.spec(ctx, jobType)

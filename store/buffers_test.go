@@ -63,7 +63,7 @@ func TestAnOldSnapshotDoesNotSlowClaimsDown(t *testing.T) {
 // searched is how many buffers a claim touches to find its jobs.
 func searched(t testing.TB, s *Store, limit int, stretches ...stretch) int {
 	t.Helper()
-	tx, err := s.work.Begin(t.Context())
+	tx, err := s.worker.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
 	_, err = tx.Exec(t.Context(), "prepare probe as "+claimSQL)

@@ -46,7 +46,7 @@ func (s *Store) lookBehind(ctx context.Context, glances []glance) (found bool, e
 	if len(glances) == 0 {
 		return false, nil
 	}
-	rows, err := s.work.Query(ctx, lookBehindSQL,
+	rows, err := s.worker.Query(ctx, lookBehindSQL,
 		column(glances, func(g glance) string { return g.jobType }),
 		column(glances, func(g glance) int16 { return g.urgency }),
 		column(glances, func(g glance) pgtype.Timestamptz { return g.before.due() }),
@@ -110,7 +110,7 @@ func newLeaseIDs(n int) pgtype.ArrayGetter {
 // take runs the statement. All rows are read through one, which takes half of what
 // a new one for each takes.
 func (s *Store) take(ctx context.Context, args []any) ([]job.Claimed, error) {
-	rows, err := s.work.Query(ctx, claimSQL, args...)
+	rows, err := s.worker.Query(ctx, claimSQL, args...)
 	if err != nil {
 		return nil, err
 	}

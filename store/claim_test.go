@@ -138,7 +138,7 @@ func TestAClaimNeverTakesMoreThanItsLimit(t *testing.T) {
 				exec(t, s, statement)
 			}
 			for planner, settings := range planners {
-				conn, err := s.work.Acquire(t.Context())
+				conn, err := s.worker.Acquire(t.Context())
 				require.NoError(t, err)
 				for _, setting := range settings {
 					_, err := conn.Exec(t.Context(), setting)
@@ -250,7 +250,7 @@ func TestAClaimOverManyTypesLocksOnlyWhatItClaims(t *testing.T) {
 		types[i] = fmt.Sprintf("TYPE_%d", i)
 		fill(t, s, job.Queued, 50, types[i])
 	}
-	tx, err := s.work.Begin(t.Context())
+	tx, err := s.worker.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
 	_, err = tx.Exec(t.Context(), claimSQL, claimArguments(s.marks.stretches(types), worker, 40, aMinute)...)

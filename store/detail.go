@@ -13,7 +13,7 @@ import (
 func (s *Store) Detail(ctx context.Context, id job.ID) (job.Detail, error) {
 	var detail job.Detail
 	oneMoment := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	err := pgx.BeginTxFunc(ctx, s.work, oneMoment, func(tx pgx.Tx) error {
+	err := pgx.BeginTxFunc(ctx, s.reads, oneMoment, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, detailSQL, uuid(id))
 		if err != nil {
 			return err
@@ -35,7 +35,7 @@ func (s *Store) Detail(ctx context.Context, id job.ID) (job.Detail, error) {
 // Attempts returns the ended attempts of a job, oldest first; none for a job
 // that does not exist.
 func (s *Store) Attempts(ctx context.Context, id job.ID) ([]job.Attempt, error) {
-	ended, err := attempts(ctx, s.work, id)
+	ended, err := attempts(ctx, s.reads, id)
 	return ended, translate("attempts", err)
 }
 

@@ -64,7 +64,7 @@ func (s *Store) Diagnose(ctx context.Context) ([]job.Check, error) {
 // relaxed runs f in a transaction that may take its time and only reads. What
 // it asks must not be asked elsewhere: connections keep the plans they made.
 func (s *Store) relaxed(ctx context.Context, f func(pgx.Tx) error) error {
-	return pgx.BeginTxFunc(ctx, s.work, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+	return pgx.BeginTxFunc(ctx, s.reads, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, relax); err != nil {
 			return err
 		}

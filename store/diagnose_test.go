@@ -329,7 +329,7 @@ func TestADiagnosisNeedsNoPrivileges(t *testing.T) {
 	role := fmt.Sprintf("plain_%d", time.Now().UnixNano())
 	exec(t, owner, "create role "+role+" login password 'plain'")
 	t.Cleanup(func() {
-		_, err := owner.work.Exec(context.Background(), "drop owned by "+role+"; drop role "+role, pgx.QueryExecModeSimpleProtocol)
+		_, err := owner.reads.Exec(context.Background(), "drop owned by "+role+"; drop role "+role, pgx.QueryExecModeSimpleProtocol)
 		require.NoError(t, err)
 	})
 	address, err := url.Parse(urlOf(owner))

@@ -114,7 +114,7 @@ func comparePlans(t *testing.T, s *Store, write bool) {
 // whatever its arguments.
 func explain(t testing.TB, s *Store, name string) string {
 	t.Helper()
-	pool := s.work
+	pool := s.worker
 	if name == "renew" {
 		pool = s.heartbeats
 	}
@@ -127,7 +127,7 @@ func explain(t testing.TB, s *Store, name string) string {
 // explainSQL is the plan of a statement that is put together.
 func explainSQL(t testing.TB, s *Store, sql string) string {
 	t.Helper()
-	conn, err := s.work.Acquire(t.Context())
+	conn, err := s.worker.Acquire(t.Context())
 	require.NoError(t, err)
 	defer conn.Release()
 	return explainOn(t, conn.Conn(), sql)

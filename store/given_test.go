@@ -35,7 +35,7 @@ func open(t testing.TB) *Store {
 
 func openAt(t testing.TB, url string) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), Config{URL: url, MaxConnections: 6})
+	s, err := Open(t.Context(), Config{URL: url, MaxConnections: 20})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	return s
@@ -59,18 +59,23 @@ func aside(t testing.TB, url string) *pgxpool.Pool {
 	return pool
 }
 
-func urlOf(s *Store) string { return s.work.Config().ConnString() }
+// pools are the store's, by what uses them.
+func pools(s *Store) map[string]*pgxpool.Pool {
+	return map[string]*pgxpool.Pool{"worker": s.worker, "submission": s.submissions, "read": s.reads, "heartbeat": s.heartbeats}
+}
+
+func urlOf(s *Store) string { return s.worker.Config().ConnString() }
 
 func exec(t testing.TB, s *Store, sql string, args ...any) {
 	t.Helper()
-	_, err := s.work.Exec(t.Context(), sql, args...)
+	_, err := s.worker.Exec(t.Context(), sql, args...)
 	require.NoError(t, err, sql)
 }
 
 // ask returns the only value of the only row.
 func ask[T any](t testing.TB, s *Store, sql string, args ...any) T {
 	t.Helper()
-	rows, err := s.work.Query(t.Context(), sql, args...)
+	rows, err := s.worker.Query(t.Context(), sql, args...)
 	require.NoError(t, err, sql)
 	value, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
 	require.NoError(t, err, sql)

@@ -13,7 +13,7 @@ import (
 // part of a transition: a commit that notifies takes a lock that all
 // notifying commits of the server share.
 func (s *Store) Send(ctx context.Context, hint job.Hint) error {
-	_, err := s.work.Exec(ctx, sendHintSQL, string(hint))
+	_, err := s.worker.Exec(ctx, sendHintSQL, string(hint))
 	return translate("send hint", err)
 }
 
@@ -21,7 +21,7 @@ func (s *Store) Send(ctx context.Context, hint job.Hint) error {
 // heard for every hint, until the context ends or the connection fails. It
 // always returns an error.
 func (s *Store) Listen(ctx context.Context, ready func(), heard func(job.Hint)) error {
-	config := s.work.Config().ConnConfig.Copy()
+	config := s.worker.Config().ConnConfig.Copy()
 	config.RuntimeParams["application_name"] = "holdfast listener"
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {

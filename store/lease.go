@@ -46,7 +46,7 @@ func (s *Store) Renew(ctx context.Context, worker string, leases []job.Lease, le
 // Reap takes over up to limit expired leases, each for the duration given.
 // The caller owns the jobs from then on and must settle them.
 func (s *Store) Reap(ctx context.Context, limit int, lease time.Duration) ([]job.Expired, error) {
-	rows, err := s.work.Query(ctx, reapSQL, limit, interval(lease))
+	rows, err := s.worker.Query(ctx, reapSQL, limit, interval(lease))
 	if err != nil {
 		return nil, translate("reap", err)
 	}

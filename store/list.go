@@ -30,7 +30,7 @@ const (
 // for clocks that differ by more than clockSlack.
 func (s *Store) List(ctx context.Context, filter job.Filter) (job.Page, error) {
 	sql, args := listing(filter)
-	rows, err := s.work.Query(ctx, sql, args...)
+	rows, err := s.reads.Query(ctx, sql, args...)
 	if err != nil {
 		return job.Page{}, translate("list", err)
 	}

@@ -16,7 +16,7 @@ import (
 // of a job that does not exist.
 func (s *Store) Logs(ctx context.Context, id job.ID, filter job.LogFilter) ([]job.AttemptLog, error) {
 	number := pgtype.Int4{Int32: int32(filter.Number), Valid: filter.Number != 0}
-	rows, err := s.work.Query(ctx, logsSQL, uuid(id), number, filter.Limit)
+	rows, err := s.reads.Query(ctx, logsSQL, uuid(id), number, filter.Limit)
 	if err != nil {
 		return nil, translate("logs", err)
 	}

@@ -89,7 +89,7 @@ const forFigures = "set local enable_seqscan = on; set local enable_hashagg = on
 // atOneMoment reads in one snapshot. What it asks must not be asked elsewhere:
 // connections keep the plans they made.
 func (s *Store) atOneMoment(ctx context.Context, read func(pgx.Tx) error) error {
-	return pgx.BeginTxFunc(ctx, s.work, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+	return pgx.BeginTxFunc(ctx, s.reads, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, forFigures); err != nil {
 			return err
 		}

@@ -199,7 +199,7 @@ func TestDurationsAddUpOverFolds(t *testing.T) {
 
 func TestAnOldSnapshotIsSeen(t *testing.T) {
 	s := open(t)
-	tx, err := s.work.Begin(t.Context())
+	tx, err := s.worker.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
 	_, err = tx.Exec(t.Context(), "set transaction isolation level repeatable read; select 1")

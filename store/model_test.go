@@ -23,7 +23,7 @@ import (
 func TestTheStoreBehavesLikeItsModel(t *testing.T) {
 	s := open(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		_, err := s.work.Exec(t.Context(), "truncate jobs, ready, leases, timers, dead_letters, unsuccessful_attempts, workers, tallies, tally_totals, tally_slots, tally_workers, tally_attempts")
+		_, err := s.worker.Exec(t.Context(), "truncate jobs, ready, leases, timers, dead_letters, unsuccessful_attempts, workers, tallies, tally_totals, tally_slots, tally_workers, tally_attempts")
 		require.NoError(rt, err)
 		m := &model{
 			T: rt, test: t, ctx: t.Context(), store: s, byID: make(map[job.ID]*modelJob),
@@ -267,7 +267,7 @@ func (m *model) expire(t *rapid.T) {
 	for _, l := range m.someLeases(t) {
 		if l.valid() {
 			l.expired = true
-			_, err := m.store.work.Exec(m.ctx, "update leases set expires_at = now() - interval '1 second' where lease_id = $1", uuid(l.ID))
+			_, err := m.store.worker.Exec(m.ctx, "update leases set expires_at = now() - interval '1 second' where lease_id = $1", uuid(l.ID))
 			require.NoError(t, err)
 		}
 	}
@@ -320,7 +320,7 @@ func (m *model) promote(t *rapid.T) {
 
 // pass lets two hours pass for the scheduler.
 func (m *model) pass(t *rapid.T) {
-	_, err := m.store.work.Exec(m.ctx, `with moved as (
+	_, err := m.store.worker.Exec(m.ctx, `with moved as (
 			update timers set run_at = run_at - interval '2 hours' where run_at < 'infinity' returning job_id, run_at
 		) update jobs j set run_at = m.run_at from moved m where m.job_id = j.job_id`)
 	require.NoError(t, err)
@@ -453,7 +453,7 @@ func (m *model) compare(t *rapid.T) {
 	disagreements, err := m.store.Audit(m.ctx, 10)
 	require.NoError(t, err)
 	require.Empty(t, disagreements)
-	rows, err := m.store.work.Query(m.ctx, `
+	rows, err := m.store.worker.Query(m.ctx, `
 		select j.job_id, j.state::text, j.attempt, j.interruptions, j.crashes, j.fence, l.lease_id,
 			coalesce(l.cancel_requested, false) as cancel_requested, coalesce(j.progress::text, '') as progress,
 			(select count(*) from job_attempts a where a.job_id = j.job_id)::int as ended

@@ -25,7 +25,7 @@ const canceledAtOnce = "canceled"
 func (s *Store) Cancel(ctx context.Context, id job.ID) (job.Cancellation, error) {
 	var before job.View
 	for range cancelTries {
-		rows, err := s.work.Query(ctx, cancelSQL, uuid(id))
+		rows, err := s.submissions.Query(ctx, cancelSQL, uuid(id))
 		if err != nil {
 			return job.Cancellation{}, translate("cancel", err)
 		}
@@ -33,7 +33,7 @@ func (s *Store) Cancel(ctx context.Context, id job.ID) (job.Cancellation, error)
 		if undone != nil && !worthAnotherTry(undone) {
 			return job.Cancellation{}, translate("cancel", undone)
 		}
-		view, err := s.Get(ctx, id)
+		view, err := viewOf(ctx, s.submissions, id)
 		switch {
 		case err != nil:
 			return job.Cancellation{}, fmt.Errorf("cancel: %w", err)
@@ -70,11 +70,11 @@ func (s *Store) Requeue(ctx context.Context, id job.ID) (job.View, error) {
 }
 
 func (s *Store) move(ctx context.Context, operation, sql string, id job.ID) (job.View, error) {
-	moved, err := s.writeOnce(ctx, sql, uuid(id))
+	moved, err := writeOnce(ctx, s.submissions, sql, uuid(id))
 	if err != nil {
 		return job.View{}, translate(operation, err)
 	}
-	view, err := s.Get(ctx, id)
+	view, err := viewOf(ctx, s.submissions, id)
 	if err != nil {
 		return job.View{}, fmt.Errorf("%s: %w", operation, err)
 	}
@@ -87,6 +87,6 @@ func (s *Store) move(ctx context.Context, operation, sql string, id job.ID) (job
 // Redrive requeues dead jobs that the filter chooses, the longest dead first,
 // and returns how many it requeued.
 func (s *Store) Redrive(ctx context.Context, filter job.DeadLetterFilter) (int, error) {
-	moved, err := s.writeOnce(ctx, redriveSQL, filter.Limit, filter.Type, filter.Tenant)
+	moved, err := writeOnce(ctx, s.submissions, redriveSQL, filter.Limit, filter.Type, filter.Tenant)
 	return len(moved), translate("redrive", err)
 }

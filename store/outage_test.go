@@ -145,7 +145,11 @@ func TestCanceledContextsLeakNoConnections(t *testing.T) {
 	requireNoneTaken := func(name string) {
 		t.Helper()
 		require.Eventually(t, func() bool {
-			return s.work.Stat().AcquiredConns() == 0 && s.heartbeats.Stat().AcquiredConns() == 0
+			var taken int32
+			for _, pool := range pools(s) {
+				taken += pool.Stat().AcquiredConns()
+			}
+			return taken == 0
 		}, patience, time.Millisecond, name)
 	}
 	for name, verb := range all {
@@ -219,6 +223,7 @@ func verbs(t testing.TB, s *Store) map[string]func(context.Context) error {
 		"audit":           func(ctx context.Context) error { _, err := s.Audit(ctx, 1); return err },
 		"declare types":   func(ctx context.Context) error { return s.DeclareTypes(ctx, specs()) },
 		"types":           func(ctx context.Context) error { _, err := s.Types(ctx); return err },
+		"catalog":         func(ctx context.Context) error { _, err := s.Catalog(ctx); return err },
 		"enlist":          func(ctx context.Context) error { return s.Enlist(ctx, job.Worker{ID: worker}, aMinute) },
 		"describe worker": func(ctx context.Context) error { return s.DescribeWorker(ctx, worker, []byte(`[]`)) },
 		"neighbours":      func(ctx context.Context) error { _, err := s.Neighbours(ctx, "h", worker); return err },

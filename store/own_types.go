@@ -15,12 +15,12 @@ import (
 // Claiming what the plugin owns already is no error.
 func (s *Store) OwnTypes(ctx context.Context, plugin string, types, moved []string) error {
 	types = slices.Sorted(slices.Values(types))
-	_, err := s.work.Exec(ctx, ownTypesSQL, types,
+	_, err := s.worker.Exec(ctx, ownTypesSQL, types,
 		column(types, func(jobType string) bool { return slices.Contains(moved, jobType) }), plugin)
 	if err != nil {
 		return translate("own types", err)
 	}
-	rows, err := s.work.Query(ctx, typeOwnersSQL, types, plugin)
+	rows, err := s.worker.Query(ctx, typeOwnersSQL, types, plugin)
 	if err != nil {
 		return translate("own types", err)
 	}

@@ -251,8 +251,9 @@ func quickToSeeDeadlocks(t *testing.T) *Store {
 // reports its own when it ends.
 func deadlocks(t testing.TB, s *Store) int {
 	t.Helper()
-	s.work.Reset()
-	s.heartbeats.Reset()
+	for _, pool := range pools(s) {
+		pool.Reset()
+	}
 	outside := aside(t, urlOf(s))
 	require.Eventually(t, func() bool {
 		var left int

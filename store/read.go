@@ -12,7 +12,11 @@ import (
 
 // Get returns the public view of a job, or job.ErrNotFound.
 func (s *Store) Get(ctx context.Context, id job.ID) (job.View, error) {
-	rows, err := s.work.Query(ctx, getSQL, uuid(id))
+	return viewOf(ctx, s.reads, id)
+}
+
+func viewOf(ctx context.Context, from querier, id job.ID) (job.View, error) {
+	rows, err := from.Query(ctx, getSQL, uuid(id))
 	if err != nil {
 		return job.View{}, translate("get", err)
 	}
@@ -23,9 +27,10 @@ func (s *Store) Get(ctx context.Context, id job.ID) (job.View, error) {
 	return found.view(), nil
 }
 
-// Ended returns those of the jobs whose state is final.
+// Ended returns those of the jobs whose state is final. It uses the worker's
+// connections: its loop asks for all clients that wait.
 func (s *Store) Ended(ctx context.Context, ids []job.ID) ([]job.View, error) {
-	rows, err := s.work.Query(ctx, endedSQL, column(ids, func(id job.ID) pgtype.UUID { return uuid(id) }))
+	rows, err := s.worker.Query(ctx, endedSQL, column(ids, func(id job.ID) pgtype.UUID { return uuid(id) }))
 	if err != nil {
 		return nil, translate("ended", err)
 	}
@@ -36,7 +41,7 @@ func (s *Store) Ended(ctx context.Context, ids []job.ID) ([]job.View, error) {
 // DeadLetters returns the dead jobs that the filter chooses, the newest first.
 func (s *Store) DeadLetters(ctx context.Context, filter job.DeadLetterFilter) ([]job.DeadLetter, error) {
 	after := pgtype.UUID{Bytes: filter.After.ID, Valid: !filter.After.DeadAt.IsZero()}
-	rows, err := s.work.Query(ctx, deadLettersSQL,
+	rows, err := s.reads.Query(ctx, deadLettersSQL,
 		filter.Limit, filter.Type, filter.Tenant, instant(filter.After.DeadAt), after)
 	if err != nil {
 		return nil, translate("dead letters", err)

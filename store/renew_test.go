@@ -89,21 +89,6 @@ func TestARenewalBehindATakeoverFindsTheLeaseLost(t *testing.T) {
 	require.True(t, ask[bool](t, s, "select expires_at < now() + interval '2 minutes' from leases"), "the reaper's lease stands")
 }
 
-func TestAHeartbeatNeedsNoFreeConnectionOfTheOthers(t *testing.T) {
-	s := open(t)
-	c := running(t, s)
-	for range s.work.Config().MaxConns {
-		conn, err := s.work.Acquire(t.Context())
-		require.NoError(t, err)
-		defer conn.Release()
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	held, err := s.Renew(ctx, worker, []job.Lease{c.Lease}, aMinute)
-	require.NoError(t, err)
-	require.Len(t, held, 1)
-}
-
 // A job that runs for ten times the length of its lease is one attempt. The
 // time between heartbeats passes by moving the expiry, not by waiting.
 func TestAJobOfTenLeaseLengthsIsOneAttempt(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -64,7 +65,7 @@ func (s *Store) settleAs(ctx context.Context, verb settleVerb, batch []job.Settl
 	for i, place := range places {
 		part[i] = batch[place]
 	}
-	written, err := s.writeOnce(ctx, verb.sql, verb.columns(part)...)
+	written, err := writeOnce(ctx, s.worker, verb.sql, verb.columns(part)...)
 	switch {
 	case errors.Is(translate(verb.name, err), job.ErrBadData) && len(places) == 1:
 		fates[places[0]] = job.Refused
@@ -93,7 +94,7 @@ func (s *Store) learnFates(ctx context.Context, batch []job.Settlement, places [
 	if len(places) == 0 {
 		return nil
 	}
-	rows, err := s.work.Query(ctx, fateSQL,
+	rows, err := s.worker.Query(ctx, fateSQL,
 		column(places, func(place int) pgtype.UUID { return uuid(batch[place].JobID) }),
 		column(places, func(place int) pgtype.UUID { return uuid(batch[place].Lease.ID) }),
 		column(places, func(place int) int64 { return batch[place].Fence }))
@@ -116,9 +117,9 @@ func (s *Store) learnFates(ctx context.Context, batch []job.Settlement, places [
 
 // writeOnce runs a statement that returns the ids of the jobs or leases it
 // wrote, again if it lost a deadlock.
-func (s *Store) writeOnce(ctx context.Context, sql string, args ...any) (map[[16]byte]struct{}, error) {
+func writeOnce(ctx context.Context, on *pgxpool.Pool, sql string, args ...any) (map[[16]byte]struct{}, error) {
 	for {
-		rows, err := s.work.Query(ctx, sql, args...)
+		rows, err := on.Query(ctx, sql, args...)
 		if err == nil {
 			var ids [][16]byte
 			ids, err = pgx.CollectRows(rows, pgx.RowTo[[16]byte])

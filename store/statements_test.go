@@ -119,9 +119,8 @@ func TestEveryWayOutOfRunningIsFenced(t *testing.T) {
 func TestNoStatementIsRunUnderAPlannersWhim(t *testing.T) {
 	s := open(t)
 	for setting, value := range sessionSettings {
-		for _, pool := range []string{"work", "heartbeats"} {
-			p := map[string]*Store{"work": s, "heartbeats": {work: s.heartbeats}}[pool]
-			require.Equal(t, value, ask[string](t, p, "select current_setting($1)", setting), pool)
+		for name, pool := range pools(s) {
+			require.Equal(t, value, ask[string](t, &Store{worker: pool}, "select current_setting($1)", setting), name)
 		}
 	}
 }

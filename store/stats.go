@@ -8,7 +8,7 @@ import (
 
 // PoolStats says how a pool of connections is used.
 type PoolStats struct {
-	// Name is "work" or "heartbeat".
+	// Name is "worker", "submission", "read" or "heartbeat".
 	Name string
 	// Acquired are in use, Idle are open and free, Opening are being made;
 	// together they are at most Max.
@@ -25,7 +25,9 @@ type PoolStats struct {
 
 // Stats says how the pools are used. It does not ask the database.
 func (s *Store) Stats() []PoolStats {
-	return []PoolStats{stats("work", s.work), stats("heartbeat", s.heartbeats)}
+	return []PoolStats{
+		stats("worker", s.worker), stats("submission", s.submissions), stats("read", s.reads), stats("heartbeat", s.heartbeats),
+	}
 }
 
 func stats(name string, pool *pgxpool.Pool) PoolStats {

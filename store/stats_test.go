@@ -16,13 +16,13 @@ func TestStatsTellHowThePoolsAreUsed(t *testing.T) {
 	_, err = s.Renew(t.Context(), "nobody", nil, time.Second)
 	require.NoError(t, err)
 	pools := s.Stats()
-	require.Len(t, pools, 2)
-	work, heartbeat := pools[0], pools[1]
-	require.Equal(t, []string{"work", "heartbeat"}, []string{work.Name, heartbeat.Name})
-	require.Equal(t, []int{3, 2}, []int{work.Max, heartbeat.Max})
-	require.Positive(t, heartbeat.Acquires)
-	require.LessOrEqual(t, work.Waits, work.Acquires)
-	for _, pool := range pools {
+	names, most := make([]string, len(pools)), make([]int, len(pools))
+	for i, pool := range pools {
+		names[i], most[i] = pool.Name, pool.Max
 		require.LessOrEqual(t, pool.Acquired+pool.Idle+pool.Opening, pool.Max)
+		require.LessOrEqual(t, pool.Waits, pool.Acquires)
 	}
+	require.Equal(t, []string{"worker", "submission", "read", "heartbeat"}, names)
+	require.Equal(t, []int{1, 1, 1, 2}, most)
+	require.Positive(t, pools[3].Acquires)
 }

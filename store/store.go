@@ -14,9 +14,10 @@ import (
 type Config struct {
 	// URL is a PostgreSQL connection URL or keyword string.
 	URL string
-	// MaxConnections bounds the pool that everything but heartbeats uses; at
-	// least 2. Heartbeats have heartbeatConnections of their own on top, and
-	// one more connection listens for hints.
+	// MaxConnections bounds the connections of everything but heartbeats; less
+	// than 3 counts as 3. They are divided, see Division. Heartbeats have
+	// heartbeatConnections of their own on top, and one more connection listens
+	// for hints.
 	MaxConnections int32
 	// Tracer makes spans of the statements that are run within a span; nil for
 	// none.
@@ -50,25 +51,40 @@ var sessionSettings = map[string]string{
 }
 
 // Store is the job ledger in PostgreSQL. It is safe for concurrent use.
+//
+// Each verb takes its connections from one pool, whatever it calls, so that
+// nobody waits behind those of another kind.
 type Store struct {
-	work       *pgxpool.Pool
-	heartbeats *pgxpool.Pool
-	marks      marks
+	worker      *pgxpool.Pool // claims, settles and all else that the worker's loops do
+	submissions *pgxpool.Pool // submits, and the changes that operators ask for
+	reads       *pgxpool.Pool // gets, lists and figures
+	heartbeats  *pgxpool.Pool
+	marks       marks
 }
 
 // Open connects to the database and checks that it answers. The schema is
 // taken as given; see package migrations.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	work, err := openPool(ctx, cfg.URL, "holdfast", max(cfg.MaxConnections, 2), cfg.Tracer)
-	if err != nil {
-		return nil, err
+	s := &Store{marks: newMarks()}
+	share := Divide(cfg.MaxConnections)
+	for _, p := range []struct {
+		pool        **pgxpool.Pool
+		name        string
+		connections int32
+		tracer      trace.Tracer
+	}{
+		{&s.worker, "holdfast worker", share.Worker, cfg.Tracer},
+		{&s.submissions, "holdfast submission", share.Submissions, cfg.Tracer},
+		{&s.reads, "holdfast read", share.Reads, cfg.Tracer},
+		{&s.heartbeats, "holdfast heartbeat", heartbeatConnections, nil},
+	} {
+		pool, err := openPool(ctx, cfg.URL, p.name, p.connections, p.tracer)
+		if err != nil {
+			s.Close()
+			return nil, err
+		}
+		*p.pool = pool
 	}
-	heartbeats, err := openPool(ctx, cfg.URL, "holdfast heartbeat", heartbeatConnections, nil)
-	if err != nil {
-		work.Close()
-		return nil, err
-	}
-	s := &Store{work: work, heartbeats: heartbeats, marks: newMarks()}
 	if err := s.Ping(ctx); err != nil {
 		s.Close()
 		return nil, err
@@ -100,13 +116,17 @@ func openPool(ctx context.Context, url, name string, connections int32, tracer t
 	return pool, nil
 }
 
-// Ping reports whether the database answers; job.ErrUnavailable if not.
+// Ping reports whether the database answers to those who submit jobs;
+// job.ErrUnavailable if not.
 func (s *Store) Ping(ctx context.Context) error {
-	return translate("ping", s.work.Ping(ctx))
+	return translate("ping", s.submissions.Ping(ctx))
 }
 
 // Close ends every connection. Verbs must not be called afterwards.
 func (s *Store) Close() {
-	s.heartbeats.Close()
-	s.work.Close()
+	for _, pool := range []*pgxpool.Pool{s.heartbeats, s.reads, s.submissions, s.worker} {
+		if pool != nil { // Open may fail halfway
+			pool.Close()
+		}
+	}
 }

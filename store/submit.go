@@ -114,7 +114,7 @@ func unknown(err, readErr error) error {
 // and payload before. It may have by the time that this is read.
 func (s *Store) Known(ctx context.Context, submission job.Submission) (bool, error) {
 	var hash []byte
-	err := s.work.QueryRow(ctx, knownSQL, submission.Tenant, submission.IdempotencyKey).Scan(&hash)
+	err := s.submissions.QueryRow(ctx, knownSQL, submission.Tenant, submission.IdempotencyKey).Scan(&hash)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil
 	}
@@ -123,7 +123,7 @@ func (s *Store) Known(ctx context.Context, submission job.Submission) (bool, err
 
 // submitted returns those of the ids that are jobs.
 func (s *Store) submitted(ctx context.Context, ids pgtype.ArrayGetter) ([]submittedRow, error) {
-	rows, err := s.work.Query(ctx, submittedSQL, ids)
+	rows, err := s.submissions.Query(ctx, submittedSQL, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (s *Store) run(ctx context.Context, i insertion, fast bool) (stored []submi
 		return err
 	})
 	// Close tells of the commit, which comes after the rows.
-	if err := s.work.SendBatch(ctx, batch).Close(); err != nil {
+	if err := s.submissions.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, err
 	}
 	return stored, nil

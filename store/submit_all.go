@@ -62,7 +62,7 @@ func (s *Store) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Su
 // distinct submissions that are not settled. When one of them is refused, the transaction is
 // rolled back and that is no error.
 func (s *Store) insertAll(ctx context.Context, set submissionSet, results []job.Submitted) error {
-	tx, err := s.work.Begin(ctx)
+	tx, err := s.submissions.Begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (s *Store) findBad(ctx context.Context, set submissionSet, places []int, re
 
 // probe inserts and takes it back.
 func (s *Store) probe(ctx context.Context, set submissionSet, places []int) error {
-	tx, err := s.work.Begin(ctx)
+	tx, err := s.submissions.Begin(ctx)
 	if err != nil {
 		return err
 	}

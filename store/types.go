@@ -27,7 +27,7 @@ func (s *Store) DeclareTypes(ctx context.Context, specs []job.TypeSpec) error {
 		}
 		policies[i] = string(encoded)
 	}
-	_, err := s.work.Exec(ctx, declareTypesSQL,
+	_, err := s.worker.Exec(ctx, declareTypesSQL,
 		column(specs, func(t job.TypeSpec) string { return t.Type }),
 		column(specs, func(t job.TypeSpec) string { return t.Plugin }),
 		column(specs, func(t job.TypeSpec) string { return t.Version }),
@@ -41,8 +41,14 @@ func (s *Store) DeclareTypes(ctx context.Context, specs []job.TypeSpec) error {
 }
 
 // Types returns every job type ever declared, by name.
-func (s *Store) Types(ctx context.Context) ([]job.TypeSpec, error) {
-	rows, err := s.work.Query(ctx, typesSQL)
+func (s *Store) Types(ctx context.Context) ([]job.TypeSpec, error) { return types(ctx, s.reads) }
+
+// Catalog returns what Types does, on the worker's connections: submissions
+// wait for it when their type is new.
+func (s *Store) Catalog(ctx context.Context) ([]job.TypeSpec, error) { return types(ctx, s.worker) }
+
+func types(ctx context.Context, from querier) ([]job.TypeSpec, error) {
+	rows, err := from.Query(ctx, typesSQL)
 	if err != nil {
 		return nil, translate("types", err)
 	}

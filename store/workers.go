@@ -14,14 +14,14 @@ import (
 // Enlist writes down that a worker's incarnation has begun and counts as alive
 // for the duration; Renew prolongs it.
 func (s *Store) Enlist(ctx context.Context, worker job.Worker, aliveFor time.Duration) error {
-	_, err := s.work.Exec(ctx, enlistSQL,
+	_, err := s.worker.Exec(ctx, enlistSQL,
 		worker.ID, interval(aliveFor), worker.Host, worker.PID, worker.PIDStarted)
 	return translate("enlist", err)
 }
 
 // DescribeWorker writes down, as JSON, what a worker serves.
 func (s *Store) DescribeWorker(ctx context.Context, worker string, plugins json.RawMessage) error {
-	_, err := s.work.Exec(ctx, describeWorkerSQL, worker, string(plugins))
+	_, err := s.worker.Exec(ctx, describeWorkerSQL, worker, string(plugins))
 	return translate("describe worker", err)
 }
 
@@ -71,7 +71,7 @@ func readWorkers(ctx context.Context, tx pgx.Tx) ([]job.WorkerView, error) {
 // Neighbours returns the workers on a host, other than the one named, that
 // have not signed off and may still hold leases.
 func (s *Store) Neighbours(ctx context.Context, host, except string) ([]job.Worker, error) {
-	rows, err := s.work.Query(ctx, neighboursSQL, host, except)
+	rows, err := s.worker.Query(ctx, neighboursSQL, host, except)
 	if err != nil {
 		return nil, translate("neighbours", err)
 	}
@@ -96,7 +96,7 @@ func (s *Store) Neighbours(ctx context.Context, host, except string) ([]job.Work
 // must know for certain that the workers, and their handlers, have ended.
 func (s *Store) Discharge(ctx context.Context, workers []string) (int, error) {
 	var leases int
-	err := s.work.QueryRow(ctx, dischargeSQL, workers).Scan(&leases)
+	err := s.worker.QueryRow(ctx, dischargeSQL, workers).Scan(&leases)
 	return leases, translate("discharge", err)
 }
 
@@ -104,7 +104,7 @@ func (s *Store) Discharge(ctx context.Context, workers []string) (int, error) {
 // of, and returns how many there were. They are what remains of claims whose
 // answers were lost. The worker must not have a claim in flight.
 func (s *Store) Disown(ctx context.Context, worker string, known []job.LeaseID) (int, error) {
-	disowned, err := s.writeOnce(ctx, disownSQL, worker,
+	disowned, err := writeOnce(ctx, s.worker, disownSQL, worker,
 		column(known, func(id job.LeaseID) pgtype.UUID { return uuid(id) }))
 	return len(disowned), translate("disown", err)
 }

@@ -38,7 +38,7 @@ func TestTheAssemblyIsMeasured(t *testing.T) {
 	}, 20*time.Second, 10*time.Millisecond)
 	page := scrape()
 	require.Contains(t, page, `holdfast_http_request_duration_seconds_count{method="POST",route="/jobs",status="2xx"} 1`)
-	require.Contains(t, page, `holdfast_pool_connections_max{pool="work"} 20`)
+	require.Contains(t, page, `holdfast_pool_connections_max{pool="worker"} 8`)
 	require.Contains(t, page, `service_instance_id="`+cfg.Worker.ID)
 	drain()
 	require.NoError(t, <-ran)

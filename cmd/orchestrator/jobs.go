@@ -80,11 +80,6 @@ func (j jobs) Redrive(ctx context.Context, filter job.DeadLetterFilter) (int, er
 	return count, err
 }
 
-// Types are those of all processes that share the database.
-func (j jobs) Types(ctx context.Context) ([]job.TypeSpec, error) {
-	return j.worker.Types(ctx)
-}
-
 // TypeSpec resolves a type that no handler has declared only where the
 // configuration accepts such jobs.
 func (j jobs) TypeSpec(ctx context.Context, jobType string) (job.TypeSpec, error) {

@@ -25,7 +25,7 @@ func somePlugins() []job.PluginStatus {
 
 func somePools() []store.PoolStats {
 	return []store.PoolStats{{
-		Name: "work", Acquired: 3, Idle: 4, Opening: 1, Max: 20, Acquires: 1000, Waits: 7, Waited: 1500 * time.Millisecond,
+		Name: "worker", Acquired: 3, Idle: 4, Opening: 1, Max: 20, Acquires: 1000, Waits: 7, Waited: 1500 * time.Millisecond,
 	}}
 }
 
@@ -77,13 +77,13 @@ func TestWhatTheSourcesTellIsServed(t *testing.T) {
 		{17, "holdfast_plugin_slots_free", []string{"plugin=good"}},
 		{5, "holdfast_plugin_restarts_total", []string{"plugin=good"}},
 		{4, "holdfast_plugin_crashes_total", []string{"plugin=good"}},
-		{3, "holdfast_pool_connections", []string{"pool=work", "state=acquired"}},
-		{4, "holdfast_pool_connections", []string{"pool=work", "state=idle"}},
-		{1, "holdfast_pool_connections", []string{"pool=work", "state=opening"}},
-		{20, "holdfast_pool_connections_max", []string{"pool=work"}},
-		{1000, "holdfast_pool_acquires_total", []string{"pool=work"}},
-		{7, "holdfast_pool_waits_total", []string{"pool=work"}},
-		{1.5, "holdfast_pool_wait_seconds_total", []string{"pool=work"}},
+		{3, "holdfast_pool_connections", []string{"pool=worker", "state=acquired"}},
+		{4, "holdfast_pool_connections", []string{"pool=worker", "state=idle"}},
+		{1, "holdfast_pool_connections", []string{"pool=worker", "state=opening"}},
+		{20, "holdfast_pool_connections_max", []string{"pool=worker"}},
+		{1000, "holdfast_pool_acquires_total", []string{"pool=worker"}},
+		{7, "holdfast_pool_waits_total", []string{"pool=worker"}},
+		{1.5, "holdfast_pool_wait_seconds_total", []string{"pool=worker"}},
 		{1, "holdfast_database_up", nil},
 		{11, "holdfast_jobs", []string{"state=queued"}},
 		{0, "holdfast_jobs", []string{"state=dead"}},
@@ -131,7 +131,7 @@ func TestADatabaseThatDoesNotAnswerHidesNothingElse(t *testing.T) {
 				require.NotContains(t, found, "holdfast_jobs")
 				require.NotContains(t, found, "holdfast_snapshot_age_seconds")
 				require.InDelta(t, 1, value(t, found, "holdfast_plugin_up", "plugin=good"), 0)
-				require.InDelta(t, 20, value(t, found, "holdfast_pool_connections_max", "pool=work"), 0)
+				require.InDelta(t, 20, value(t, found, "holdfast_pool_connections_max", "pool=worker"), 0)
 				require.Contains(t, found, "go_goroutines")
 			})
 		})

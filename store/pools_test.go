@@ -1,0 +1,117 @@
+package store
+
+import (
+	"context"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+)
+
+func TestConnectionsAreDivided(t *testing.T) {
+	for total, want := range map[int32]Division{
+		0:   {Worker: 1, Submissions: 1, Reads: 1},
+		2:   {Worker: 1, Submissions: 1, Reads: 1},
+		3:   {Worker: 1, Submissions: 1, Reads: 1},
+		4:   {Worker: 2, Submissions: 1, Reads: 1},
+		6:   {Worker: 4, Submissions: 1, Reads: 1},
+		10:  {Worker: 4, Submissions: 3, Reads: 3},
+		20:  {Worker: 8, Submissions: 6, Reads: 6},
+		100: {Worker: 40, Submissions: 30, Reads: 30},
+	} {
+		require.Equal(t, want, Divide(total), "%d", total)
+		require.Equal(t, max(total, 3), want.Worker+want.Submissions+want.Reads)
+	}
+}
+
+// Each verb works while all connections of the other pools are taken.
+func TestEachVerbWaitsForConnectionsOfItsPoolOnly(t *testing.T) {
+	s, err := Open(t.Context(), Config{URL: storetest.URL(t), MaxConnections: 3})
+	require.NoError(t, err)
+	defer s.Close()
+	uses := map[string]string{
+		"renew": "heartbeat",
+
+		"claim": "worker", "settle": "worker", "note": "worker", "keep logs": "worker", "reap": "worker", "promote": "worker",
+		"next due": "worker", "unserved": "worker", "ended": "worker", "declare types": "worker", "catalog": "worker",
+		"enlist": "worker", "describe worker": "worker", "neighbours": "worker", "discharge": "worker", "disown": "worker",
+		"fold tallies": "worker", "age tallies": "worker", "send": "worker",
+
+		"submit": "submission", "submit all": "submission", "known": "submission", "ping": "submission", "cancel": "submission",
+		"hold": "submission", "release": "submission", "requeue": "submission", "redrive": "submission",
+
+		"get": "read", "detail": "read", "attempts": "read", "logs": "read", "list": "read", "dead letters": "read", "types": "read",
+		"workers": "read", "worker totals": "read", "queues": "read", "metrics": "read", "diagnose": "read", "audit": "read",
+	}
+	all := everyVerb(t, s)
+	for name, verb := range all {
+		t.Run(name, func(t *testing.T) {
+			for pool, connections := range pools(s) {
+				if pool != uses[name] {
+					defer occupy(t, connections)()
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			if err := verb(ctx); err != nil {
+				require.ErrorIs(t, err, job.ErrNotFound)
+			}
+		})
+	}
+	require.Len(t, uses, len(all))
+}
+
+// occupy takes all connections of a pool, and returns what gives them back.
+func occupy(t *testing.T, pool *pgxpool.Pool) (release func()) {
+	t.Helper()
+	taken := make([]*pgxpool.Conn, pool.Config().MaxConns)
+	for i := range taken {
+		var err error
+		taken[i], err = pool.Acquire(t.Context())
+		require.NoError(t, err)
+	}
+	return func() {
+		for _, conn := range taken {
+			conn.Release()
+		}
+	}
+}
+
+// everyVerb adds to verbs those that wait for no table.
+func everyVerb(t *testing.T, s *Store) map[string]func(context.Context) error {
+	t.Helper()
+	all := verbs(t, s)
+	id := newID(t)
+	maps.Copy(all, map[string]func(context.Context) error{
+		"submit all": func(ctx context.Context) error { _, err := s.SubmitAll(ctx, submissions(t, 2)); return err },
+		"known":      func(ctx context.Context) error { _, err := s.Known(ctx, submission(t)); return err },
+		"hold":       func(ctx context.Context) error { _, err := s.Hold(ctx, id); return err },
+		"keep logs": func(ctx context.Context) error {
+			_, err := s.KeepLogs(ctx, []job.Note{{Lease: job.Lease{JobID: id}, Log: &job.AttemptLog{Number: 1}}})
+			return err
+		},
+		"ended":        func(ctx context.Context) error { _, err := s.Ended(ctx, []job.ID{id}); return err },
+		"disown":       func(ctx context.Context) error { _, err := s.Disown(ctx, worker, nil); return err },
+		"fold tallies": func(ctx context.Context) error { _, err := s.FoldTallies(ctx, 1); return err },
+		"age tallies":  s.AgeTallies,
+		"send":         func(ctx context.Context) error { return s.Send(ctx, job.JobsReady) },
+		"ping":         s.Ping,
+		"detail":       func(ctx context.Context) error { _, err := s.Detail(ctx, id); return err },
+		"logs":         func(ctx context.Context) error { _, err := s.Logs(ctx, id, job.LogFilter{Limit: 1}); return err },
+		"list":         func(ctx context.Context) error { _, err := s.List(ctx, job.Filter{Limit: 1}); return err },
+		"workers":      func(ctx context.Context) error { _, err := s.Workers(ctx); return err },
+		"worker totals": func(ctx context.Context) error {
+			_, err := s.WorkerTotals(ctx, time.Minute)
+			return err
+		},
+		"queues":   func(ctx context.Context) error { _, err := s.Queues(ctx); return err },
+		"metrics":  func(ctx context.Context) error { _, err := s.Metrics(ctx, time.Minute); return err },
+		"diagnose": func(ctx context.Context) error { _, err := s.Diagnose(ctx); return err },
+	})
+	return all
+}
