@@ -75,9 +75,30 @@ func (m *Meters) Meter() metric.Meter { return m.meter }
 // Handler answers Prometheus. While the database does not answer, it tells
 // all the rest.
 func (m *Meters) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+	page := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
 		EnableOpenMetrics: true,
 		ErrorHandling:     promhttp.ContinueOnError,
 		ErrorLog:          slog.NewLogLogger(m.log.Handler(), slog.LevelWarn),
 	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := &answer{ResponseWriter: w}
+		page.ServeHTTP(answer, r)
+		if answer.err != nil { // the client left
+			m.log.DebugContext(r.Context(), "metrics not sent", slog.Any("error", answer.err))
+		}
+	})
+}
+
+// answer discards what is written after a write has failed. The library would
+// log every metric that it cannot write.
+type answer struct {
+	http.ResponseWriter
+	err error
+}
+
+func (a *answer) Write(page []byte) (int, error) {
+	if a.err == nil {
+		_, a.err = a.ResponseWriter.Write(page)
+	}
+	return len(page), nil
 }
