@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// scanAtMost bounds the rows that are looked at for one page: about 20 ms
+	// scanAtMost bounds the rows that are looked at for one page: about 5 ms
 	// of work when they are in memory, of a million or more.
-	scanAtMost = 20_000
+	scanAtMost = 10_000
 	// clockSlack is how far the clock that an id was made by may be off the
 	// database's.
 	clockSlack = 5 * time.Minute
@@ -62,36 +62,63 @@ type listedRow struct {
 // listing is the statement of a page and its arguments: the only statement
 // that is put together, since every filter is a condition of its own.
 //
-// The scan goes backward through an index; what the index does not know is
-// looked at in the rows that it finds. The page has one more row than the
-// limit if there is one. If it has fewer, the last row is the one that the
-// scan ended at because it had looked at enough; both parts are of one
-// snapshot, so that nothing can slip through between two pages.
+// The scan goes backward through an index and looks at the rows that it finds.
+// The page has one more row than the limit if there is one. If it has fewer,
+// the last row is the one that the scan ended at because it had looked at
+// enough; both parts are of one snapshot, so that nothing can slip through
+// between two pages. "limit 1" has each row of the page looked up by its id,
+// whatever the planner believes of the tables.
 func listing(filter job.Filter) (sql string, args []any) {
-	const columns = `j.job_id, j.job_type, j.tenant, j.state::text as state, j.created_at, j.updated_at,
+	const row = `lateral (
+    select j.job_id, j.job_type, j.tenant, j.state::text as state, j.created_at, j.updated_at,
         j.started_at, j.finished_at, j.progress::text as progress, j.result::text as result,
-        j.trace_parent, j.trace_state`
-	scan, order, args := scanOf(&filter)
+        j.trace_parent, j.trace_state
+    from current_jobs j
+    where j.job_id = s.job_id
+    limit 1
+) j`
+	scan, args := scanOf(&filter)
 	args = append(args, filter.Limit+1)
 	limit := len(args)
-	rows, args := conditions(filter, args)
+	chosen, args := conditions(filter, args)
 	return fmt.Sprintf(`
 with page as materialized (
-    select %[1]s
-    from (%[2]s order by %[3]s limit %[4]d) s
-    join current_jobs j on j.job_id = s.job_id
-    where %[5]s
-    order by %[3]s
+    select s.job_id
+    from (%[2]s) s
+    where %[4]s
+    order by %[5]s
     limit $%[6]d
 )
-select p.*, true as listed
-from page p
+select j.*, true as listed
+from page s, %[1]s
 union all
-select %[1]s, false
-from (%[2]s order by %[3]s offset %[4]d - 1 limit 1) s
-join current_jobs j on j.job_id = s.job_id
+select j.*, false
+from (%[3]s offset %[7]d - 1 limit 1) s, %[1]s
 where (select count(*) from page) < $%[6]d
-order by job_id desc, listed desc`, columns, scan, order, scanAtMost, rows, limit), args
+order by job_id desc, listed desc`, row, scan.rows(), scan.get("s.job_id"), chosen, scan.order, limit, scanAtMost), args
+}
+
+// scan is where a list looks.
+type scan struct {
+	source string // a table that has one row for each job, and its id
+	where  string
+	order  string
+}
+
+const ledger = "jobs"
+
+// get reads columns of s in the order of the scan's index.
+func (s scan) get(columns string) string {
+	return "select " + columns + " from " + s.source + " s where " + s.where + " order by " + s.order
+}
+
+// rows are what a page is chosen from, with what conditions ask for.
+func (s scan) rows() string {
+	if s.source == ledger {
+		return fmt.Sprintf("%s limit %d", s.get("s.job_id, s.job_type, s.tenant, s.state, s.tags, s.created_at"), scanAtMost)
+	}
+	return fmt.Sprintf("select s.job_id, j.job_type, j.tenant, j.state, j.tags, j.created_at from (%s limit %d) s join %s j on j.job_id = s.job_id",
+		s.get("s.job_id"), scanAtMost, ledger)
 }
 
 // scanOf says where to look, and in which order: the narrowest table or index
@@ -99,34 +126,36 @@ order by job_id desc, listed desc`, columns, scan, order, scanAtMost, rows, limi
 // their ids. Comparing and ordering by whole keys leaves the planner no other
 // index than that: one that it thinks cheaper may have nothing for millions of
 // rows. What the scan decides is cleared in the filter.
-func scanOf(filter *job.Filter) (sql, order string, args []any) {
-	args = []any{uuid(oldest(*filter)), uuid(newest(*filter))}
-	source := "jobs"
+func scanOf(filter *job.Filter) (scan, []any) {
+	args := []any{uuid(oldest(*filter)), uuid(newest(*filter))}
+	byID := scan{source: ledger, where: "s.job_id >= $1 and s.job_id < $2", order: "s.job_id desc"}
 	switch only := filter.States; {
 	case slices.Equal(only, []job.State{job.Running}):
-		source = "leases"
+		byID.source, filter.States = "leases", nil
 	case slices.Equal(only, []job.State{job.Dead}):
-		source = "dead_letters"
-	}
-	switch {
-	case source == "jobs" && filter.Tenant != "" && filter.Tenant != job.DefaultTenant:
+		byID.source, filter.States = "dead_letters", nil
+	case filter.Tenant != "" && filter.Tenant != job.DefaultTenant:
 		args = append(args, filter.Tenant)
 		filter.Tenant = ""
-		return "select s.tenant, s.job_id from jobs s where s.tenant <> 'default'" +
-				" and (s.tenant, s.job_id) >= ($3, $1) and (s.tenant, s.job_id) < ($3, $2)",
-			"s.tenant desc, s.job_id desc", args
-	case source == "jobs" && filter.Type != "":
+		return scan{
+			source: ledger,
+			where:  "s.tenant <> 'default' and (s.tenant, s.job_id) >= ($3, $1) and (s.tenant, s.job_id) < ($3, $2)",
+			order:  "s.tenant desc, s.job_id desc",
+		}, args
+	case filter.Type != "":
 		args = append(args, filter.Type)
 		filter.Type = ""
-		return "select s.job_type, s.job_id from jobs s" +
-				" where (s.job_type, s.job_id) >= ($3, $1) and (s.job_type, s.job_id) < ($3, $2)",
-			"s.job_type desc, s.job_id desc", args
-	default:
-		return "select s.job_id from " + source + " s where s.job_id >= $1 and s.job_id < $2", "s.job_id desc", args
+		return scan{
+			source: ledger,
+			where:  "(s.job_type, s.job_id) >= ($3, $1) and (s.job_type, s.job_id) < ($3, $2)",
+			order:  "s.job_type desc, s.job_id desc",
+		}, args
 	}
+	return byID, args
 }
 
-// conditions are those on the rows that a scan finds.
+// conditions are those on the rows that a scan finds. A job runs while it has a
+// lease, whatever the ledger says of its state.
 func conditions(filter job.Filter, args []any) (string, []any) {
 	all := []string{"true"}
 	where := func(given bool, condition string, value any) {
@@ -139,12 +168,13 @@ func conditions(filter job.Filter, args []any) (string, []any) {
 	for i, state := range filter.States {
 		states[i] = string(state)
 	}
-	where(len(states) > 0, "j.state = any($%d::text[]::job_state[])", states)
-	where(filter.Type != "", "j.job_type = $%d", filter.Type)
-	where(filter.Tenant != "", "j.tenant = $%d", filter.Tenant)
-	where(filter.Tag != "", "$%d = any(j.tags)", filter.Tag)
-	where(!filter.CreatedFrom.IsZero(), "j.created_at >= $%d", filter.CreatedFrom)
-	where(!filter.CreatedBefore.IsZero(), "j.created_at < $%d", filter.CreatedBefore)
+	where(filter.Type != "", "s.job_type = $%d", filter.Type)
+	where(filter.Tenant != "", "s.tenant = $%d", filter.Tenant)
+	where(filter.Tag != "", "$%d = any(s.tags)", filter.Tag)
+	where(!filter.CreatedFrom.IsZero(), "s.created_at >= $%d", filter.CreatedFrom)
+	where(!filter.CreatedBefore.IsZero(), "s.created_at < $%d", filter.CreatedBefore)
+	where(len(states) > 0, "coalesce((select 'running'::job_state from leases l where l.job_id = s.job_id), s.state)"+
+		" = any($%d::text[]::job_state[])", states)
 	return strings.Join(all, " and "), args
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -174,8 +175,16 @@ func TestListsAreReadByTheNarrowestIndex(t *testing.T) {
 			plan := explainSQL(t, s, sql)
 			require.NotContains(t, plan, "Seq Scan on", "%s", plan)
 			require.Equal(t, 1, strings.Count(plan, "Sort\n"), "of the page itself:\n%s", plan)
-			scans := "Index Only Scan Backward using " + index
-			require.Equal(t, 2, strings.Count(plan, scans), "%s, to list and to find the end:\n%s", scans, plan)
+			scans := regexp.MustCompile("Index (Only )?Scan Backward using " + index)
+			require.Len(t, scans.FindAllString(plan, -1), 2, "%s, to list and to find the end:\n%s", scans, plan)
+			if page, _, _ := strings.Cut(plan, "Append\n"); strings.HasPrefix(index, "jobs") {
+				require.NotContains(t, page, "Nested Loop", "each row is read once:\n%s", plan)
+			}
+			for _, table := range []string{"jobs", "leases"} {
+				for _, found := range regexp.MustCompile(`using `+table+`_pkey on \w+ [jl]_?\d*\n(.*)`).FindAllStringSubmatch(plan, -1) {
+					require.Contains(t, found[1], "Index Cond: (", "%s", plan)
+				}
+			}
 		}
 	}
 }
