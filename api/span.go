@@ -35,7 +35,7 @@ func SpanAttributes() []attribute.Key {
 	return []attribute.Key{attrMethod, attrRoute, attrStatus, attrClient, attrErrorType, attrJob, attrLink}
 }
 
-// traced makes a span of each request that submits jobs or looks at them, in the
+// traced makes a span of each request that submits, changes or looks up jobs, in the
 // trace of the client. One that waits for a job to end has none: it would tell
 // of nothing but the wait.
 func traced(tracer trace.Tracer) func(http.Handler) http.Handler {
@@ -45,7 +45,7 @@ func traced(tracer trace.Tracer) func(http.Handler) http.Handler {
 		}
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			route := chi.RouteContext(r.Context()).RoutePattern()
-			if !aboutJobs(route) || r.URL.Query().Has("wait") {
+			if !aboutJobs(r.Method, route) || r.URL.Query().Has("wait") {
 				next.ServeHTTP(w, r)
 				return
 			}
@@ -75,15 +75,13 @@ func traced(tracer trace.Tracer) func(http.Handler) http.Handler {
 	}
 }
 
-// aboutJobs tells the routes that have spans from those that are called all the
-// time by monitoring, and those of operators.
-func aboutJobs(route string) bool {
-	for _, of := range []string{"/jobs", "/dead-letter", "/debug/jobs"} {
-		if route == of || strings.HasPrefix(route, of+"/") {
-			return true
-		}
+// aboutJobs tells requests that have spans from those of monitoring and from
+// operators' views: who looks into a job must not find traces of looking.
+func aboutJobs(method, route string) bool {
+	if route == "/jobs" || strings.HasPrefix(route, "/jobs/") {
+		return true
 	}
-	return false
+	return method == http.MethodPost && strings.HasPrefix(route, "/dead-letter/")
 }
 
 // linkToJob has the span of the request lead to the trace of the job that it has

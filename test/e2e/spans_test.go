@@ -53,10 +53,13 @@ func TestTheCollectorIsSentTheHeadersThatItWants(t *testing.T) {
 	require.Positive(t, keys["s3cret"])
 }
 
-func TestNobodyTellsOfIdleWorkHealthAndLongPolls(t *testing.T) {
+func TestIdleWorkHealthLongPollsAndOperatorsViewsMakeNoSpans(t *testing.T) {
 	s := traced(t, "grpc", "worker.poll=50ms", "worker.lease=1s", "worker.kill_grace=100ms")
 	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 1500}})
-	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/debug/workers", "/jobs/" + id + "?wait=20s"} {
+	for _, path := range []string{
+		"/healthz", "/readyz", "/metrics", "/debug/workers", "/debug/queues", "/debug/jobs/" + id, "/debug/jobs/" + id + "/logs", "/dead-letter",
+		"/jobs/" + id + "?wait=20s",
+	} {
 		require.NoError(t, s.Call(t.Context(), http.MethodGet, path, nil, http.StatusOK, nil))
 	}
 	s.story(t, id, 1, "process TRACE")
