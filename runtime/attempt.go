@@ -105,6 +105,7 @@ func (a *attempt) started(run job.Run) {
 		return
 	}
 	a.run = run
+	a.spans.Began(a.began)
 	if !a.alone() {
 		a.limitTime()
 	}

@@ -9,10 +9,6 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// maxEvents bounds what is kept of an attempt. All checkpoints that come are counted:
-// on their way, later ones replace those before them.
-const maxEvents = 32
-
 // Attempt gathers what is to be told of an attempt, and tells it when its end
 // is in the ledger. A nil one gathers and tells nothing. It is safe for
 // concurrent use.
@@ -25,12 +21,15 @@ type Attempt struct {
 	// reapedBy is the worker that took the lease over; empty when none did.
 	reapedBy string
 
-	mu          sync.Mutex
-	began       time.Time // zero when the handler was never started
-	ended       time.Time
-	lapses      bool // its lease was left to run out
-	checkpoints int
-	events      []event
+	mu        sync.Mutex
+	began     time.Time // zero when the handler was never started
+	ended     time.Time
+	waitsTold bool // the waits before the attempt are exported
+	lapses    bool // its lease was left to run out
+	// checkpoints counts all that came: on their way, later ones replace those before.
+	checkpoints    int
+	lastCheckpoint time.Time
+	events         []event // all others: few, since a handler is stopped once
 }
 
 // subject is what is told of the job. Its times are by the clock of the worker.
@@ -43,11 +42,6 @@ type subject struct {
 	due time.Time
 	// last is how the attempt before ended; nil for the first.
 	last *job.LastAttempt
-}
-
-type event struct {
-	name string
-	at   time.Time
 }
 
 // Claimed takes note of a job that the worker has just claimed, and has it carry
@@ -98,6 +92,7 @@ func (t *Tracer) Reaped(e *job.Expired, by string) *Attempt {
 	a.job.attempt, a.job.maxAttempts = e.Attempt, e.MaxAttempts
 	a.job.wait(e.CreatedAt, e.RunAt, e.Last, 0)
 	a.began, a.ended = e.ClaimedAt, e.ReapedAt
+	a.waitsTold = true // by the worker, when the handler began
 	if e.HeartbeatAt.After(e.ClaimedAt) {
 		a.events = append(a.events, event{eventLastHeartbeat, e.HeartbeatAt})
 	}
@@ -147,10 +142,10 @@ func (a *Attempt) Happened(name string) {
 	defer a.mu.Unlock()
 	if name == EventCheckpoint {
 		a.checkpoints++
+		a.lastCheckpoint = time.Now()
+		return
 	}
-	if len(a.events) < maxEvents {
-		a.events = append(a.events, event{name, time.Now()})
-	}
+	a.events = append(a.events, event{name, time.Now()})
 }
 
 // Ended notes that the handler is done, or that it is never to be started, at

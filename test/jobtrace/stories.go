@@ -1,6 +1,7 @@
 package jobtrace
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -92,7 +93,7 @@ func FailedTwice(t testing.TB, story []collector.Span) {
 		}
 		if attempt < 3 {
 			require.True(t, run.Failed)
-			require.Contains(t, run.Status, "is to fail")
+			require.Equal(t, fmt.Sprintf("attempt %d of 4: attempt %[1]d is to fail; retry in 150 ms", attempt), run.Status)
 			require.Equal(t, []string{"job.checkpoint", "exception"}, Events(run))
 			require.Contains(t, run.Events[1].Attributes["exception.message"], "is to fail")
 			require.Subset(t, run.Attributes, map[string]any{
@@ -119,7 +120,8 @@ func TimedOut(t testing.TB, story []collector.Span) {
 	require.NotContains(t, run.Attributes, "job.crashed", "it was killed for its timeout")
 	require.GreaterOrEqual(t, run.Events[0].At.Sub(run.Start), 300*time.Millisecond, "its time")
 	require.GreaterOrEqual(t, run.Events[1].At.Sub(run.Events[0].At), 300*time.Millisecond, "the grace")
-	require.Equal(t, run.End, run.Events[2].At)
+	require.Equal(t, run.End.Add(-time.Microsecond), run.Events[2].At)
+	require.Regexp(t, "^attempt 1 of 1: .+; dead$", run.Status)
 }
 
 // Crashed checks the trace of a TRACE job with one attempt allowed whose handler was
@@ -130,7 +132,7 @@ func Crashed(t testing.TB, story []collector.Span) {
 	run := Process(t, story, 1)
 	require.True(t, run.Failed)
 	require.Equal(t, []string{"exception"}, LaterEvents(run))
-	require.Contains(t, run.Status, "killed")
+	require.Regexp(t, "^attempt 1 of 1: .*killed.*; dead$", run.Status)
 	require.Subset(t, run.Attributes, map[string]any{
 		"job.outcome": "crashed", "job.crashed": true, "error.type": "crashed", "job.state": "dead", "job.plugin": "shop",
 		"job.attempt": int64(1),
