@@ -192,10 +192,16 @@ func (r *Runtime) Await(ctx context.Context, id job.ID) (job.View, error) {
 // by other means than a settlement.
 func (r *Runtime) JobEnded(id job.ID) { r.waiters.jobEnded(id) }
 
-// CanceledAtOnce has the trace of a job tell that a request has ended it while it
-// waited. The request asked the database for it at that time.
-func (r *Runtime) CanceledAtOnce(ctx context.Context, canceled job.View, asked time.Time) {
+// TraceCancel adds to the trace of a job that the request of the context canceled it,
+// or asked its handler to stop. The request asked the database for it at that time.
+func (r *Runtime) TraceCancel(ctx context.Context, canceled job.View, asked time.Time) {
 	r.spans.Canceled(ctx, canceled, asked)
+}
+
+// TraceRequeue adds to the trace of a job that the request of the context requeued it.
+// The request asked the database for it at that time.
+func (r *Runtime) TraceRequeue(ctx context.Context, requeued job.View, asked time.Time) {
+	r.spans.Requeued(ctx, requeued, asked)
 }
 
 // TypeSpec returns what is known of a job type, or job.ErrUnknownType.

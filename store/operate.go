@@ -14,8 +14,11 @@ import (
 // list under its eyes.
 const cancelTries = 20
 
-// canceledAtOnce is what cancel.sql says it has done with a job that waited.
-const canceledAtOnce = "canceled"
+// What cancel.sql says it has done: with a job that waited, and with one that runs.
+const (
+	canceledAtOnce  = "canceled"
+	cancelRequested = "requested"
+)
 
 // Cancel cancels a job that waits, or asks the owner of a running one to stop
 // it. It returns the job as it is afterwards: still running in the latter
@@ -38,7 +41,9 @@ func (s *Store) Cancel(ctx context.Context, id job.ID) (job.Cancellation, error)
 		case err != nil:
 			return job.Cancellation{}, fmt.Errorf("cancel: %w", err)
 		case len(done) > 0 || view.State == job.Canceled:
-			return job.Cancellation{View: view, AtOnce: slices.Contains(done, canceledAtOnce)}, nil
+			return job.Cancellation{
+				View: view, AtOnce: slices.Contains(done, canceledAtOnce), Asked: slices.Contains(done, cancelRequested),
+			}, nil
 		case view.State.Final():
 			return job.Cancellation{}, fmt.Errorf("cancel a job that is %s: %w", view.State, job.ErrWrongState)
 		case undone == nil && view.State == before.State && view.UpdatedAt.Equal(before.UpdatedAt):

@@ -78,13 +78,14 @@ func canceling(s *Store) func(context.Context, job.ID) (job.View, error) {
 	}
 }
 
-func TestOnlyTheCancelThatEndsAJobSaysSo(t *testing.T) {
+func TestACancelSaysWhetherItEndedTheJobOrAskedItsWorkerTo(t *testing.T) {
 	s := open(t)
 	for _, state := range []job.State{job.Created, job.Queued, job.Retry, job.Running, job.Canceled} {
 		id := inState(t, s, state)
 		first, err := s.Cancel(t.Context(), id)
 		require.NoError(t, err)
 		require.Equal(t, state != job.Running && state != job.Canceled, first.AtOnce, state)
+		require.Equal(t, state == job.Running, first.Asked, state)
 		again, err := s.Cancel(t.Context(), id)
 		require.NoError(t, err)
 		require.False(t, again.AtOnce, state)

@@ -50,8 +50,8 @@ func (j jobs) Cancel(ctx context.Context, id job.ID) (job.View, error) {
 	case canceled.State == job.Canceled:
 		j.worker.JobEnded(id)
 	}
-	if canceled.AtOnce {
-		j.worker.CanceledAtOnce(ctx, canceled.View, asked)
+	if canceled.AtOnce || canceled.Asked {
+		j.worker.TraceCancel(ctx, canceled.View, asked)
 	}
 	return canceled.View, err
 }
@@ -65,9 +65,11 @@ func (j jobs) Release(ctx context.Context, id job.ID) (job.View, error) {
 }
 
 func (j jobs) Requeue(ctx context.Context, id job.ID) (job.View, error) {
+	asked := time.Now()
 	view, err := j.Store.Requeue(ctx, id)
 	if err == nil {
 		j.worker.JobsReady()
+		j.worker.TraceRequeue(ctx, view, asked)
 	}
 	return view, err
 }

@@ -133,6 +133,8 @@ type Cancellation struct {
 	View
 	// AtOnce says that the job waited, and that this very cancel ended it.
 	AtOnce bool
+	// Asked says that the job ran, and that this cancel asked its worker to stop it.
+	Asked bool
 }
 
 // Attempt is one finished run of a handler as the ledger remembers it.

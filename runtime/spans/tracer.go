@@ -131,30 +131,6 @@ func (all SentAll) Done(results []job.Submitted, err error) {
 // could not be.
 var errBatchRefused = errors.New("another job of the batch was refused")
 
-// Canceled tells that a request, which asked for it at that time, has ended the job
-// while it waited.
-func (t *Tracer) Canceled(ctx context.Context, canceled job.View, asked time.Time) {
-	if t == nil {
-		return
-	}
-	parent, ok := sampled(canceled.Trace)
-	if !ok {
-		return
-	}
-	request := trace.SpanFromContext(ctx)
-	now := within(request)
-	options := []trace.SpanStartOption{
-		trace.WithTimestamp(now.Add(-time.Since(asked))),
-		trace.WithAttributes(attrJob.String(canceled.ID.String()), attrType.String(canceled.Type),
-			attrTenant.String(canceled.Tenant), attrState.String(string(canceled.State))),
-	}
-	if request.IsRecording() {
-		options = append(options, linkTo(request.SpanContext(), linkRequest))
-	}
-	_, span := t.tracer.Start(trace.ContextWithRemoteSpanContext(context.Background(), parent), "cancel "+canceled.Type, options...)
-	span.End(trace.WithTimestamp(now))
-}
-
 // failures are what can be named, the first that an error is of: one that is
 // unavailable may well be so because of a context.
 var failures = []struct {

@@ -129,8 +129,9 @@ func isCanceled(t *testing.T, over string) {
 		"it is seen that the job runs")
 	require.NoError(t, s.Call(t.Context(), http.MethodPost, "/jobs/"+id+"/cancel", nil, http.StatusOK, nil))
 	rigtest.Await(t, s.Orchestrator, id, "CANCELED")
+	s.awaitSpan(t, "cancel TRACE")
 	story := s.story(t, id, 1, "process TRACE")
-	require.Equal(t, jobtrace.AtOnce, collector.Tree(story, ""))
+	require.Equal(t, jobtrace.AtOnce+"    cancel TRACE\n", collector.Tree(story, ""))
 	run := jobtrace.Process(t, story, 1)
 	require.False(t, run.Failed, "it is what was asked for")
 	require.Equal(t, []string{"job.cancel_requested"}, jobtrace.LaterEvents(run))
@@ -141,6 +142,20 @@ func isCanceled(t *testing.T, over string) {
 	asked := s.leadsTo(t, "cancel", story)
 	require.Equal(t, id, asked.Attributes["job.id"])
 	require.False(t, run.Events[len(run.Events)-1].At.Before(asked.Start), "it was asked to stop when it had been asked for")
+	requireDone(t, collector.Named(story, "cancel TRACE")[0], id, "running", asked)
+}
+
+// requireDone checks the span in the trace of the job that says what a request did with
+// it, and how the job was afterwards.
+func requireDone(t *testing.T, did collector.Span, id, state string, asked collector.Span) {
+	t.Helper()
+	require.False(t, did.Failed, "it is what was asked for")
+	require.Equal(t, map[string]any{"job.id": id, "job.type": "TRACE", "job.tenant": "default", "job.state": state}, did.Attributes)
+	require.Equal(t, []collector.Link{{
+		Trace: asked.Trace, Span: asked.ID, Attributes: map[string]any{"job.link": "request"},
+	}}, did.Links)
+	require.False(t, did.Start.Before(asked.Start))
+	require.False(t, did.End.After(asked.End))
 }
 
 func isRequeued(t *testing.T, over string) {
@@ -148,9 +163,10 @@ func isRequeued(t *testing.T, over string) {
 	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 1}, MaxAttempts: 1})
 	rigtest.Await(t, s.Orchestrator, id, "FAILED")
 	require.NoError(t, s.Call(t.Context(), http.MethodPost, "/jobs/"+id+"/requeue", nil, http.StatusOK, nil))
+	s.awaitSpan(t, "requeue TRACE")
 	story := s.story(t, id, 2, "process TRACE")
 	require.Empty(t, collector.Named(story, "retry wait TRACE"), "it was dead")
-	s.leadsTo(t, "requeue", story)
+	requireDone(t, collector.Named(story, "requeue TRACE")[0], id, "queued", s.leadsTo(t, "requeue", story))
 	runs := collector.Named(story, "process TRACE")
 	require.Equal(t, []collector.Link{{
 		Trace: runs[0].Trace, Span: runs[0].ID, Attributes: map[string]any{"job.link": "attempt before the requeue"},
@@ -183,18 +199,10 @@ func isCanceledWhileItWaits(t *testing.T, over string) {
 	story := s.story(t, id, 1, "cancel TRACE")
 	require.Equal(t, "POST /jobs\n  send TRACE\n    cancel TRACE\n", collector.Tree(story, ""))
 	end := collector.Named(story, "cancel TRACE")[0]
-	require.False(t, end.Failed, "it is what was asked for")
-	require.Equal(t, map[string]any{
-		"job.id": id, "job.type": "TRACE", "job.tenant": "default", "job.state": "canceled",
-	}, end.Attributes)
 	require.NoError(t, s.ShutDown(t.Context()))
 	asked := collector.Named(s.spans.Spans(), "POST /jobs/{id}/cancel")
 	require.Len(t, asked, 2)
-	require.Equal(t, []collector.Link{{
-		Trace: asked[0].Trace, Span: asked[0].ID, Attributes: map[string]any{"job.link": "request"},
-	}}, end.Links)
-	require.False(t, end.Start.Before(asked[0].Start))
-	require.False(t, end.End.After(asked[0].End))
+	requireDone(t, end, id, "canceled", asked[0])
 	require.Len(t, collector.Named(s.spans.Spans(), "cancel TRACE"), 1)
 }
 

@@ -1,0 +1,42 @@
+package spans
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+func TestWhatARequestDidIsToldInTheTraceOfTheJobAndLeadsToTheRequest(t *testing.T) {
+	tracer, told := recorded(t)
+	ctx, request := tracer.tracer.Start(context.Background(), "the request")
+	view := job.View{ID: job.ID{1}, Type: "MAIL", State: job.Canceled, Trace: job.Trace{Parent: parent}}
+	tracer.Canceled(ctx, view, time.Now().Add(-time.Second))
+	view.State = job.Queued
+	tracer.Requeued(ctx, view, time.Now().Add(-time.Second))
+	request.End()
+	for name, state := range map[string]string{"cancel MAIL": "canceled", "requeue MAIL": "queued"} {
+		span := told()[name]
+		require.Equal(t, parent[36:52], span.Parent.SpanID().String())
+		require.Equal(t, parent[3:35], span.SpanContext.TraceID().String())
+		require.InDelta(t, 1, span.EndTime.Sub(span.StartTime).Seconds(), 0.1)
+		require.Equal(t, request.SpanContext().SpanID(), span.Links[0].SpanContext.SpanID())
+		require.Equal(t, []attribute.KeyValue{attrLink.String(linkRequest)}, span.Links[0].Attributes)
+		require.Contains(t, span.Attributes, attrState.String(state))
+	}
+}
+
+func TestWhatARequestDidIsNotToldWhereTheJobIsNotSampled(t *testing.T) {
+	tracer, told := recorded(t)
+	ctx, request := tracer.tracer.Start(context.Background(), "the request")
+	tracer.Canceled(ctx, job.View{Type: "MAIL", Trace: job.Trace{Parent: parent[:53] + "00"}}, time.Now())
+	tracer.Requeued(ctx, job.View{Type: "MAIL", Trace: job.Trace{Parent: parent[:53] + "00"}}, time.Now())
+	(*Tracer)(nil).Canceled(ctx, job.View{Type: "MAIL", Trace: job.Trace{Parent: parent}}, time.Now())
+	(*Tracer)(nil).Requeued(ctx, job.View{Type: "MAIL", Trace: job.Trace{Parent: parent}}, time.Now())
+	require.Empty(t, told())
+	request.End()
+}
