@@ -25,6 +25,7 @@ const failedAndRequeued = `POST /jobs
     retry wait FAIL_JOB
     queue wait FAIL_JOB
     process FAIL_JOB
+    requeue FAIL_JOB
     queue wait FAIL_JOB
     process FAIL_JOB
     retry wait FAIL_JOB
@@ -47,7 +48,8 @@ func TestTheDemoCanBeReadInJaeger(t *testing.T) {
 
 	failed := found(t, service, "send FAIL_JOB", complete(6, "process FAIL_JOB"))
 	require.Equal(t, failedAndRequeued, collector.Tree(failed, ""))
-	sound(t, failed)
+	request := collector.Named(failed, "requeue FAIL_JOB")[0].Links[0].Trace
+	sound(t, append(failed, told(t, request, complete(1, "POST /jobs/{id}/requeue"))...))
 
 	mail := found(t, service, "send SEND_EMAIL", complete(1, "process SEND_EMAIL"))
 	require.True(t, strings.HasPrefix(collector.Tree(mail, ""),

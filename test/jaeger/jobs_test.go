@@ -2,10 +2,12 @@ package jaeger
 
 import (
 	"context"
+	"crypto/rand"
 	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -122,6 +124,44 @@ func TestTheLinkOfAJobLeadsToItsTrace(t *testing.T) {
 	drawn := operate(t, o, strings.ReplaceAll(string(command[1]), "http://localhost:16686", queries), id)
 	require.Equal(t, jobtrace.AtOnce, regexp.MustCompile(`  [\d.]+ ms\n`).ReplaceAllString(drawn, "\n"))
 	shutDown(t, o)
+}
+
+// As many jobs as make it likely that the end of one is truncated to a microsecond
+// before its last event.
+func TestJaegersPageShowsWhyAJobIsDead(t *testing.T) {
+	need(t)
+	o := orchestrator(t)
+	var ids []string
+	for range 40 {
+		ids = append(ids, rigtest.Submit(t, o, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 1, "checkpoints": 5}, MaxAttempts: 1}))
+	}
+	for _, id := range ids {
+		rigtest.Await(t, o, id, "FAILED")
+		of := seen(t, o, id).TraceID
+		arrive(t, of, complete(1, "POST /jobs", "send TRACE", "queue wait TRACE", "process TRACE", own))
+		spans := page(t, of)
+		run := spans[slices.IndexFunc(spans, func(span pageSpan) bool { return span.OperationName == "process TRACE" })]
+		require.Contains(t, visible(spans, run), "exception")
+		require.Len(t, run.Logs, 2, "the last checkpoint, and the error")
+		require.Equal(t, "attempt 1 of 1: attempt 1 is to fail; dead", tag(run.Tags, "otel.status_description"))
+	}
+	shutDown(t, o)
+}
+
+func TestInspectMakesNoTrace(t *testing.T) {
+	need(t)
+	service := "holdfast-inspected-" + strings.ToLower(rand.Text()[:8])
+	t.Setenv("OTEL_SERVICE_NAME", service)
+	o := orchestrator(t)
+	id := rigtest.Submit(t, o, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})
+	rigtest.Await(t, o, id, "COMPLETED")
+	operate(t, o, `orchestrator inspect "$JOB"; orchestrator logs "$JOB"`, id)
+	of := seen(t, o, id).TraceID
+	shutDown(t, o) // has sent all its spans
+	arrive(t, of, complete(1, "process TRACE"))
+	for _, operation := range operations(t, service) {
+		require.NotContains(t, operation.Name, "/debug/")
+	}
 }
 
 func TestJaegersPagesDoNotWarnOfClocksThatAgree(t *testing.T) {

@@ -122,25 +122,6 @@ type operation struct {
 	Kind string `json:"spanKind"`
 }
 
-// requireNoWarnings checks what the pages of Jaeger ask for, and show.
-func requireNoWarnings(t *testing.T, trace string) {
-	t.Helper()
-	var answer struct {
-		Data []struct {
-			Spans []struct {
-				OperationName string
-				Warnings      []string
-			}
-		}
-	}
-	read(t, "/api/traces/"+trace, nil, &answer)
-	require.Len(t, answer.Data, 1)
-	require.NotEmpty(t, answer.Data[0].Spans)
-	for _, span := range answer.Data[0].Spans {
-		require.Empty(t, span.Warnings, span.OperationName)
-	}
-}
-
 func services(t *testing.T) []string {
 	t.Helper()
 	var answer struct{ Services []string }

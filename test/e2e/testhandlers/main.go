@@ -40,6 +40,8 @@ type work struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	// Error is the text to fail with.
 	Error string `json:"error,omitempty"`
+	// Checkpoints is how many TRACE saves before it goes on; one where it is 0.
+	Checkpoints int `json:"checkpoints,omitempty"`
 	// Panic is the text to panic with.
 	Panic string `json:"panic,omitempty"`
 }

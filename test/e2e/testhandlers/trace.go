@@ -31,8 +31,10 @@ func traced(ctx context.Context, j plugin.Job[work]) (told, error) {
 	if err := leaveSpan(ctx, parent, state); err != nil {
 		return told{}, plugin.Permanent(err)
 	}
-	if err := j.Checkpoint(json.RawMessage(`{"at":1}`)); err != nil {
-		return told{}, err
+	for range max(j.Args.Checkpoints, 1) {
+		if err := j.Checkpoint(json.RawMessage(`{"at":1}`)); err != nil {
+			return told{}, err
+		}
 	}
 	takes := j.Args.Millis
 	if j.Fence == 1 && j.Args.FirstMillis > 0 {
