@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # jaeger.sh [COMMAND...]: runs a Jaeger for as long as the command takes, which
 # has its addresses in HOLDFAST_JAEGER_URL and HOLDFAST_JAEGER_OTLP, or until it
-# is interrupted. It is for machines without Docker: the first time, Jaeger is
-# built from its Go module, which takes minutes. What comes of that answers
-# queries; the pages for people are in Jaeger's image only.
+# is interrupted. It is for machines without Docker. HOLDFAST_JAEGER_PROGRAM is the
+# Jaeger to run, such as that of the 2.20.0 release, which Compose has as an image:
+# it has the pages for people too. Without it, Jaeger is built from its Go module the
+# first time, which takes minutes. That is 2.13, the last release with a version that
+# Go accepts for the module, and it answers queries only.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-program=$root/bin/tools/jaeger
+program=${HOLDFAST_JAEGER_PROGRAM:-$root/bin/tools/jaeger}
 
-if [ "$root/tools/jaeger/go.mod" -nt "$program" ]; then
-	echo "building Jaeger, once; this takes minutes" >&2
+if [ -z "${HOLDFAST_JAEGER_PROGRAM:-}" ] && [ "$root/tools/jaeger/go.mod" -nt "$program" ]; then
+	echo "building Jaeger 2.13, once; this takes minutes. HOLDFAST_JAEGER_PROGRAM may name another one" >&2
 	CGO_ENABLED=0 go build -C "$root/tools/jaeger" -trimpath -ldflags='-s -w' -o "$program" \
 		github.com/jaegertracing/jaeger/cmd/jaeger
 	touch "$program"
