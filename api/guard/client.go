@@ -5,22 +5,51 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/go-chi/chi/v5/middleware"
 )
 
+// forwarding are the headers by which proxies say that they speak for
+// somebody else.
+var forwarding = []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"}
+
 // Client finds out the address of the client and puts it into the request's
 // context, for middleware.GetClientIP. It comes before everything that logs.
 //
 // The address is that of the peer, unless the peer is a trusted proxy: then
-// it is the last one in X-Forwarded-For that is not a trusted proxy's. When a
-// trusted proxy names none, the address stays unknown.
+// it is the last one in X-Forwarded-For that is not a trusted proxy's. The
+// address stays unknown when a trusted proxy names none, or a loopback
+// address: that is no machine which others can reach it from, and clients can
+// write it into the header themselves.
 func (g *Guard) Client(next http.Handler) http.Handler {
 	if g == nil || len(g.proxies) == 0 {
 		return middleware.ClientIPFromRemoteAddr(next)
 	}
-	return middleware.ClientIPFromXFF(g.proxies...)(next)
+	networks := make([]string, 0, len(g.proxies))
+	for _, network := range g.proxies {
+		networks = append(networks, network.String())
+	}
+	fromHeader := middleware.ClientIPFromXFF(networks...)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fromHeader(http.HandlerFunc(func(w http.ResponseWriter, known *http.Request) {
+			if middleware.GetClientIPAddr(known.Context()).IsLoopback() && g.isProxy(r.RemoteAddr) {
+				known = r // Its context has no address.
+			}
+			next.ServeHTTP(w, known)
+		})).ServeHTTP(w, r)
+	})
+}
+
+// isProxy reports whether a peer is a trusted proxy.
+func (g *Guard) isProxy(peer string) bool {
+	address, err := netip.ParseAddrPort(peer)
+	return err == nil && contains(g.proxies, address.Addr().Unmap().WithZone(""))
+}
+
+func contains(networks []netip.Prefix, address netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(address) })
 }
 
 // networkOf returns what counts as one client: an IPv4 address, or the /64
@@ -41,19 +70,19 @@ func networkOf(ctx context.Context) netip.Prefix {
 
 // isExempt is about the client, not the proxy that it came through.
 func (g *Guard) isExempt(ctx context.Context) bool {
-	address := middleware.GetClientIPAddr(ctx).WithZone("")
-	for _, network := range g.exempt {
-		if network.Contains(address) {
-			return true
-		}
-	}
-	return false
+	return contains(g.exempt, middleware.GetClientIPAddr(ctx).WithZone(""))
 }
 
 // isLocal reports whether the request was made on this machine: it comes from
-// a loopback address, and names one. A page of another site that has its name
-// resolve to a loopback address (DNS rebinding) gives itself away by the name.
+// a loopback address, names one as its host, and no proxy says that it speaks
+// for somebody else. A page of another site that has its name resolve to a
+// loopback address (DNS rebinding) gives itself away by the host.
 func isLocal(r *http.Request) bool {
+	for _, name := range forwarding {
+		if len(r.Header[name]) > 0 {
+			return false
+		}
+	}
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -57,7 +57,7 @@ type Guard struct {
 	access   *access
 	limits   map[Limit]*limiter
 	exempt   []netip.Prefix
-	proxies  []string
+	proxies  []netip.Prefix
 	failures *limiter
 	notices  notices
 	log      *slog.Logger
@@ -68,6 +68,7 @@ func New(c Config) *Guard {
 	g := &Guard{
 		limits:   map[Limit]*limiter{},
 		exempt:   c.Exempt,
+		proxies:  c.TrustedProxies,
 		failures: newLimiter("logins", failuresPerMinute),
 		log:      c.Log,
 	}
@@ -76,9 +77,6 @@ func New(c Config) *Guard {
 	}
 	for name, quota := range c.PerMinute {
 		g.limits[name] = newLimiter(name, quota)
-	}
-	for _, network := range c.TrustedProxies {
-		g.proxies = append(g.proxies, network.String())
 	}
 	return g
 }
