@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/invopop/jsonschema"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/exact"
 )
 
 // fitter makes schemas that were reflected from types take what encoding/json
@@ -88,23 +89,23 @@ func (f *fitter) fitMembers(t reflect.Type, s *jsonschema.Schema) {
 	if s.Properties == nil {
 		return
 	}
-	members := membersOf(t)
+	members := exact.Members(t)
 	for property := s.Properties.Oldest(); property != nil; property = property.Next() {
 		m, known := members[property.Key]
 		switch {
 		case !known: // the type's own addition
 			continue
-		case m.unclear:
+		case m.Shared: // The library has rules of its own for which of them counts.
 			property.Value = jsonschema.TrueSchema
 			continue
 		}
-		property.Value = f.fit(m.of, property.Value)
-		if m.absent || !slices.Contains(s.Required, property.Key) {
+		property.Value = f.fit(m.Of, property.Value)
+		if m.Absent || !slices.Contains(s.Required, property.Key) {
 			property.Value = orNull(property.Value)
 		}
 	}
 	s.Required = slices.DeleteFunc(s.Required, func(name string) bool {
-		return members[name].unclear || members[name].absent
+		return members[name].Shared || members[name].Absent
 	})
 }
 
@@ -165,49 +166,4 @@ func isBytes(t reflect.Type) bool {
 	element := reflect.PointerTo(t.Elem())
 	return t.Elem().Kind() == reflect.Uint8 &&
 		!element.Implements(reflect.TypeFor[json.Marshaler]()) && !element.Implements(reflect.TypeFor[encoding.TextMarshaler]())
-}
-
-// member is a member of a JSON object as a struct describes it.
-type member struct {
-	of reflect.Type
-	// absent says that it is missing when a pointer to an embedded struct is
-	// nil.
-	absent bool
-	// unclear says that several fields have its name, or one that does not
-	// count. The rules which of them does are not worth their words here.
-	unclear bool
-}
-
-// membersOf lists the members that encoding/json makes of a struct.
-func membersOf(t reflect.Type) map[string]member {
-	members := make(map[string]member)
-	addMembers(members, t, false, nil)
-	return members
-}
-
-func addMembers(members map[string]member, t reflect.Type, absent bool, within []reflect.Type) {
-	if slices.Contains(within, t) {
-		return
-	}
-	for i := range t.NumField() {
-		field := t.Field(i)
-		tag := field.Tag.Get("json")
-		name, _, _ := strings.Cut(tag, ",")
-		inner, isPointer := field.Type, field.Type.Kind() == reflect.Pointer
-		if isPointer {
-			inner = inner.Elem()
-		}
-		embedded := field.Anonymous && inner.Kind() == reflect.Struct
-		switch {
-		case tag == "-" || !field.IsExported() && !field.Anonymous:
-			continue
-		case embedded && name == "":
-			addMembers(members, inner, absent || isPointer, append(within, t))
-			continue
-		case name == "":
-			name = field.Name
-		}
-		_, twice := members[name]
-		members[name] = member{of: field.Type, absent: absent, unclear: twice || !field.IsExported() && !embedded}
-	}
 }

@@ -24,8 +24,8 @@ type Handler struct {
 }
 
 // Handle makes a handler of a function without a result. The payload is
-// decoded into A by encoding/json; one that does not fit fails the job for
-// good, without a call.
+// decoded into A by Unmarshal; one that does not fit fails the job for good,
+// without a call.
 func Handle[A any](jobType string, do func(context.Context, Job[A]) error, options ...Option) Handler {
 	return newHandler[A](jobType, do == nil, options, func(ctx context.Context, a *attempt) (json.RawMessage, error) {
 		j, err := newJob[A](a)

@@ -72,6 +72,11 @@ func TestPayloadsInTheirManyForms(t *testing.T) {
 		"a text stays a text":             {`"{\"x\":1}"`, new(string), new(`{"x":1}`)},
 		"also where anything may be":      {`"{\"x\":1}"`, new(any), new(any(`{"x":1}`))},
 		"the same for a number":           {`"5"`, new(int), new(5)},
+		"names are exact":                 {`{"x":1,"X":2,"Y":3}`, new(point), &point{X: 1}},
+		"whatever comes first":            {`{"X":2,"x":1}`, new(point), &point{X: 1}},
+		"also in a text":                  {`"{\"x\":1,\"X\":2,\"Y\":3}"`, new(point), &point{X: 1}},
+		"the last of a name counts":       {`{"x":1,"x":2,"y":3,"y":null}`, new(point), &point{X: 2}},
+		"even where the first is wrong":   {`{"x":"one","x":1}`, new(point), &point{X: 1}},
 		"nor an object from an odd text":  {`"x"`, new(point), nil},
 		"nor from a text within the text": {`"\"{}\""`, new(point), nil},
 	}

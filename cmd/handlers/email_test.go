@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/plugin"
+	"github.com/holdfast-jobs/holdfast/plugin/plugintest"
+	"github.com/holdfast-jobs/holdfast/runtime/job/schema"
 )
 
 func emailJob(t *testing.T, payload string) plugin.Job[emailArgs] {
@@ -133,6 +135,28 @@ func TestLongHeadersAreFolded(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, accented, long)
 	require.Equal(t, strings.Repeat("x", 5000)+"\n", unquote(t, strings.NewReader(body)))
+}
+
+// The schema reads a payload by exact names, and so must what mails it.
+func TestALetterGoesToThoseWhomTheSchemaHasSeen(t *testing.T) {
+	s := startMailServer(t, nil)
+	h := plugintest.Start(t, mailer{settings: s.settings("none")}.handler())
+	for _, members := range []string{
+		`"to":"good@example.com","TO":"evil@example.com","Bcc":"evil@example.com"`,
+		`"TO":"evil@example.com","bCC":["evil@example.com"],"to":"good@example.com"`,
+		`"to":"evil@example.com","cc":"evil@example.com","t\u006f":"good@example.com","cc":null`,
+	} {
+		payload := json.RawMessage(`{"subject":"s","text":"t",` + members + `}`)
+		compiled, err := schema.Compile(emailSchema())
+		require.NoError(t, err)
+		require.Empty(t, compiled.Check(payload), members)
+		result := h.Run(t.Context(), plugintest.Job{Payload: payload})
+		require.Equal(t, plugintest.Succeeded, result.Outcome, "%s", result)
+		letters := s.received()
+		require.Equal(t, []string{"good@example.com"}, letters[len(letters)-1].to, members)
+		require.NotContains(t, letters[len(letters)-1].text, "evil")
+	}
+	require.Len(t, s.received(), 3)
 }
 
 func TestALetterThatCannotBeWrittenFailsForGood(t *testing.T) {

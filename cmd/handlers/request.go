@@ -122,6 +122,9 @@ func requestTime(seconds *float64) (time.Duration, error) {
 }
 
 func newRequest(ctx context.Context, j plugin.Job[requestArgs]) (*http.Request, error) {
+	if j.Args.Method == "" { // which net/http takes for GET
+		return nil, errors.New("method is missing")
+	}
 	target, err := url.Parse(j.Args.URL)
 	if err != nil {
 		return nil, fmt.Errorf("url: %w", withoutURL(err))

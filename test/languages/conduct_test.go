@@ -54,7 +54,8 @@ func TestAHandlerKnowsItsJob(t *testing.T) {
 		id := job.ID(uuid.Must(uuid.NewV7()))
 		created := time.Date(2026, 7, 1, 12, 30, 15, 678901234, time.UTC)
 		trace := "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-		outcome := s.run(`{"do": "facts"}`, func(a *job.Assignment) {
+		const payload = `{"do": "fail", "do": "facts", "DO": "fail", "nested": {"a": 1}, "nested": {"b": 2}}`
+		outcome := s.run(payload, func(a *job.Assignment) {
 			a.JobID, a.Tenant, a.Fence, a.CreatedAt, a.Trace.Parent = id, "ten ant", 1<<40, created, trace
 			a.Trace.Baggage, a.Checkpoint = "user=ada", json.RawMessage(`{"page":7}`)
 		})
@@ -63,17 +64,20 @@ func TestAHandlerKnowsItsJob(t *testing.T) {
 			Attempt, MaxAttempts                                          int
 			Fence                                                         int64
 			Resumed                                                       map[string]int
+			Payload                                                       map[string]any
 		}
 		require.NoError(t, json.Unmarshal(outcome.Result, &facts), "%+v", outcome)
 		at, err := time.Parse(time.RFC3339, facts.CreatedAt)
 		require.NoError(t, err)
 		require.WithinDuration(t, created, at, time.Millisecond)
 		require.Equal(t, id.String(), facts.ID)
-		require.Equal(t, []string{"TEST", "ten ant", `{"do": "facts"}`, trace, "user=ada"},
+		require.Equal(t, []string{"TEST", "ten ant", payload, trace, "user=ada"},
 			[]string{facts.Type, facts.Tenant, facts.RawPayload, facts.Traceparent, facts.Baggage})
 		require.Equal(t, []int{2, 3}, []int{facts.Attempt, facts.MaxAttempts})
 		require.EqualValues(t, 1<<40, facts.Fence)
 		require.Equal(t, 7, facts.Resumed["page"])
+		require.Equal(t, map[string]any{"do": "facts", "DO": "fail", "nested": map[string]any{"b": 2.0}}, facts.Payload,
+			"the case of names counts, and the last of several, as schemas see it")
 	})
 }
 

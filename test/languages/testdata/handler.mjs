@@ -15,7 +15,7 @@ const bare = (error) => { throw error; };
 
 const facts = (job) => ({
   id: job.id, type: job.type, tenant: job.tenant, attempt: job.attempt, maxAttempts: job.maxAttempts,
-  fence: job.fence, createdAt: job.createdAt.toISOString(), rawPayload: job.rawPayload.toString(),
+  fence: job.fence, createdAt: job.createdAt.toISOString(), rawPayload: job.rawPayload.toString(), payload: job.payload,
   traceparent: job.traceparent, baggage: job.baggage, resumed: job.resume(null),
 });
 

@@ -27,6 +27,7 @@ def facts(job):
         "fence": job.fence,
         "createdAt": job.created_at.isoformat(),
         "rawPayload": job.raw_payload.decode(),
+        "payload": job.payload,
         "traceparent": job.traceparent,
         "baggage": job.baggage,
         "resumed": job.resume(),
