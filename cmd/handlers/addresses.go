@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // written are addresses as a payload has them: one, several with commas between them,
@@ -39,6 +40,11 @@ func (w written) parse() (addresses, error) {
 		if err != nil {
 			return nil, fmt.Errorf("address %d is written neither like name@example.com nor like \"A Name\" <name@example.com>; "+
 				"addresses are parted by commas", len(all)+1+before(list))
+		}
+		for i, address := range parsed {
+			if strings.ContainsFunc(address.Address, unicode.IsControl) {
+				return nil, fmt.Errorf("address %d holds a control character", len(all)+1+i)
+			}
 		}
 		all = append(all, parsed...)
 	}
@@ -117,6 +123,14 @@ func (e emailArgs) people() (p people, err error) {
 	return p, nil
 }
 
+// mailbox is an address as SMTP writes it (RFC 5321, section 4.1.2). The part before
+// the @ is quoted where it needs to be: without quotation marks one that holds ">" or
+// a blank would end the address, and go on as parameters of the command.
+func mailbox(address string) string {
+	path := (&mail.Address{Address: address}).String()
+	return strings.TrimSuffix(strings.TrimPrefix(path, "<"), ">")
+}
+
 // recipients are those whom the server is told, each once.
 func (p people) recipients() []string {
 	var once []string
@@ -143,9 +157,9 @@ func (l letter) refused(step string, err error) error {
 
 // blank is a text without recipients.
 func (l letter) blank(text string) string {
-	quoted := make([]string, len(l.recipients))
-	for i, recipient := range l.recipients {
-		quoted[i] = regexp.QuoteMeta(recipient)
+	quoted := make([]string, 0, 2*len(l.recipients))
+	for _, recipient := range l.recipients {
+		quoted = append(quoted, regexp.QuoteMeta(recipient), regexp.QuoteMeta(mailbox(recipient)))
 	}
 	recipients, err := regexp.Compile("(?i)" + strings.Join(quoted, "|"))
 	if err != nil {

@@ -24,6 +24,7 @@ func TestAnErrorCountsAddressesAndShowsNone(t *testing.T) {
 		`"to": "` + strings.Repeat(`bob,`, 100_000) + `"`:                            "to: address 1 is",
 		`"to": "` + strings.Repeat(`bob@example.com,`, 10_000) + `b <ob@"`:           "to: address 10001 is",
 		`"to": "\"` + strings.Repeat(`Bob, `, 1000) + `\" <bob@example.com>, eve@"`:  "to: address 2 is",
+		`"to": "ada@example.com, \"b\tb\"@example.com"`:                              "to: address 2 holds a control character",
 		`"to": "ada@[::1], Crew: bob@example.com, eve@example.com; (ad, hoc), eve@"`: "to: address 4 is",
 		`"to": "ada@example.com, bob@example.com, ` + long + `"`:                     "header To holds a word that is too long",
 		`"to": "ada@example.com", "replyTo": "bob@example.com, b <` + long + `>"`:    "header Reply-To holds a word that is too long",

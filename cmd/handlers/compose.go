@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// letter is a message and its envelope.
+// letter is a message and its envelope, whose addresses are not quoted.
 type letter struct {
 	from       string
 	recipients []string
@@ -44,7 +44,7 @@ func compose(args emailArgs, from mail.Address, jobID string, now time.Time) (le
 	if err := check(args); err != nil {
 		return letter{}, err
 	}
-	_, domain, _ := strings.Cut(from.Address, "@")
+	domain := from.Address[strings.LastIndexByte(from.Address, '@')+1:]
 	var text bytes.Buffer
 	write := func(name, value string) {
 		lines := name + ": " + fold(len(name)+len(": "), value) + "\r\n"

@@ -159,6 +159,45 @@ func TestALetterGoesToThoseWhomTheSchemaHasSeen(t *testing.T) {
 	require.Len(t, s.received(), 3)
 }
 
+func TestAnAddressIsOneAddressToTheServer(t *testing.T) {
+	for to, want := range map[string]string{
+		`"evil@attacker.example> NOTIFY=NEVER "@example.com`: `"evil@attacker.example> NOTIFY=NEVER "@example.com`,
+		`"evil@attacker.example>"@example.com`:               `"evil@attacker.example>"@example.com`,
+		`"a b"@example.com`:                                  `"a b"@example.com`,
+		`"a\"> b\\"@example.com`:                             `"a\"> b\\"@example.com`,
+		`"a@b"@example.com`:                                  `"a@b"@example.com`,
+		`".a."@example.com`:                                  `".a."@example.com`,
+		`"plain"@example.com`:                                `plain@example.com`,
+		`Ada <"<ada>"@example.com>`:                          `"<ada>"@example.com`,
+		`ada+tag.x'y@[192.0.2.1]`:                            `ada+tag.x'y@[192.0.2.1]`,
+	} {
+		for _, member := range []string{"to", "cc", "bcc"} {
+			s := startMailServer(t, nil)
+			m := mailer{settings: s.settings("none")}
+			payload, err := json.Marshal(map[string]any{"to": "b@example.com", "subject": "s", "text": "t", member: to})
+			require.NoError(t, err)
+			require.NoError(t, m.sendEmail(t.Context(), emailJob(t, string(payload))), to)
+			require.Len(t, s.received(), 1)
+			got := s.received()[0]
+			require.Contains(t, got.to, want, to)
+			require.Empty(t, got.parameters, to)
+			if member == "to" {
+				require.Len(t, got.to, 1)
+			}
+		}
+	}
+}
+
+func TestTheSenderIsOneAddressToTheServer(t *testing.T) {
+	s := startMailServer(t, nil)
+	m := mailer{settings: s.settings("none")}
+	m.settings.from.Address = `a@b> X=Y @example.org`
+	require.NoError(t, m.sendEmail(t.Context(), emailJob(t, `{"to": "a@example.com", "subject": "s", "text": "t"}`)))
+	require.Equal(t, `"a@b> X=Y "@example.org`, s.received()[0].from)
+	message, _ := parse(t, s.received()[0])
+	require.Equal(t, "<019aa3e5-8a5c-7b0e-9d0c-52f1c1b4f3aa@example.org>", message.Header.Get("Message-ID"))
+}
+
 func TestALetterThatCannotBeWrittenFailsForGood(t *testing.T) {
 	s := startMailServer(t, nil)
 	m := mailer{settings: s.settings("none")}
@@ -173,6 +212,9 @@ func TestALetterThatCannotBeWrittenFailsForGood(t *testing.T) {
 		"a name without an end":  `{"to": "` + strings.Repeat("x", 999) + ` <a@example.com>", "subject": "s", "text": "t"}`,
 		"an exotic address here": `{"to": "ü@example.com", "subject": "s", "text": "t"}`,
 		"injection by address":   `{"to": "a@example.com\r\nBcc: x@example.com", "subject": "s", "text": "t"}`,
+		"injection by quoting":   `{"to": "\"a\r\nRCPT TO:<x@example.com>\"@example.com", "subject": "s", "text": "t"}`,
+		"a tab in an address":    `{"to": "\"a\tb\"@example.com", "subject": "s", "text": "t"}`,
+		"a control beyond ASCII": `{"to": "\"a\u0085b\"@example.com", "subject": "s", "text": "t"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.True(t, permanent(m.sendEmail(t.Context(), emailJob(t, payload))))
@@ -197,6 +239,7 @@ func TestWhatTheServerAnswersDecides(t *testing.T) {
 		"recipient in capitals": {"RCPT b@example.com", "550 no such user: <B@EXAMPLE.COM>", true, "smtp_550"},
 		"another beside it":     {"RCPT b@example.com", "550 no such user: <b@example.com.org>", true, "smtp_550"},
 		"no answer of SMTP":     {"RCPT b@example.com", "who is b@example.com?", false, ""},
+		"recipient quoted":      {`RCPT "b b"@example.com`, `550 no such user: <"B b"@example.com>, b b@example.com`, true, "smtp_550"},
 		"recipient greylisted":  {"RCPT b@example.com", "450 later", false, "smtp_450"},
 		"data refused":          {"DATA", "554 no", true, "smtp_554"},
 		"letter is spam":        {".", "550 spam", true, "smtp_550"},
@@ -207,9 +250,9 @@ func TestWhatTheServerAnswersDecides(t *testing.T) {
 			s := startMailServer(t, func(s *mailServer) { s.answers[c.verb] = c.answer })
 			m := mailer{settings: s.settings("starttls")}
 			m.settings.username, m.settings.password = "jobs", "secret"
-			err := m.sendEmail(t.Context(), emailJob(t, `{"to": "a@example.com, b@example.com, b@example.com.org", "subject": "s", "text": "t"}`))
+			err := m.sendEmail(t.Context(), emailJob(t, `{"to": "a@example.com, b@example.com, b@example.com.org, \"b b\"@example.com", "subject": "s", "text": "t"}`))
 			require.Error(t, err)
-			require.NotRegexp(t, `(?i)b@example|….org`, err.Error(), "an error tells nothing of the payload")
+			require.NotRegexp(t, `(?i)b"?@example|….org`, err.Error(), "an error tells nothing of the payload")
 			require.Equal(t, c.permanent, permanent(err))
 			require.Equal(t, c.code, smtpCode(err, ""))
 			require.Empty(t, s.received(), "all recipients or none")

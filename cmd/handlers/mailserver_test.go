@@ -51,6 +51,8 @@ type received struct {
 	text      string
 	encrypted bool
 	login     string
+	// parameters are what follows the recipients.
+	parameters string
 }
 
 func startMailServer(t *testing.T, change func(*mailServer)) *mailServer {
@@ -170,11 +172,14 @@ func (s *mailServer) converse(conn net.Conn) {
 			letter.login = strings.Trim(string(proof), "\x00")
 			reply(verb, "235 welcome")
 		case "MAIL":
-			letter = received{from: between(rest), encrypted: encrypted, login: letter.login}
+			path, _ := pathIn(rest)
+			letter = received{from: path, encrypted: encrypted, login: letter.login}
 			reply(verb, "250 ok")
 		case "RCPT":
-			if reply(verb+" "+between(rest), "250 ok") {
-				letter.to = append(letter.to, between(rest))
+			path, parameters := pathIn(rest)
+			letter.parameters += parameters
+			if reply(verb+" "+path, "250 ok") {
+				letter.to = append(letter.to, path)
 			}
 		case "DATA":
 			if !reply(verb, "354 go on") {
@@ -206,8 +211,20 @@ func (s *mailServer) converse(conn net.Conn) {
 	}
 }
 
-func between(text string) string {
+// pathIn reads the address of a command, which may be quoted before its @, and
+// what follows it (RFC 5321, section 4.1.2).
+func pathIn(text string) (path, parameters string) {
 	_, rest, _ := strings.Cut(text, "<")
-	found, _, _ := strings.Cut(rest, ">")
-	return found
+	quoted := false
+	for i := 0; i < len(rest); i++ {
+		switch c := rest[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case c == '>' && !quoted:
+			return rest[:i], rest[i+1:]
+		}
+	}
+	return rest, "no end"
 }

@@ -161,11 +161,11 @@ func transfer(client *smtp.Client, l letter) error {
 	if ok, _ := client.Extension("SMTPUTF8"); !ok && !isASCII(l.from+strings.Join(l.recipients, "")) {
 		return plugin.Permanent(errors.New("the server takes no addresses beyond ASCII"))
 	}
-	if err := client.Mail(l.from); err != nil {
+	if err := client.Mail(mailbox(l.from)); err != nil {
 		return fmt.Errorf("sender %s: %w", l.from, err)
 	}
 	for i, recipient := range l.recipients {
-		if err := client.Rcpt(recipient); err != nil {
+		if err := client.Rcpt(mailbox(recipient)); err != nil {
 			return l.refused(fmt.Sprintf("recipient %d of %d", i+1, len(l.recipients)), err)
 		}
 	}
