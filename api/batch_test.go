@@ -54,6 +54,20 @@ func TestABatchHasAtMostTenThousandJobs(t *testing.T) {
 	}
 }
 
+func TestAnEmptyBatchIsAnsweredWithEmptyLists(t *testing.T) {
+	for path, want := range map[string]string{
+		"/jobs/batch":              `{"accepted":0,"jobs":[]}`,
+		"/jobs/batch?atomic=false": `{"accepted":0,"refused":0,"results":[]}`,
+	} {
+		answer := send(newAPI(t, newLedger()), "POST", path, " [ ] ")
+		require.Less(t, answer.Code, 300)
+		require.JSONEq(t, want, answer.Body.String())
+	}
+	answer := send(newAPI(t, newLedger()), "POST", "/jobs/batch?atomic=false", "", ndjson...)
+	require.Equal(t, 200, answer.Code)
+	require.JSONEq(t, `{"done":true,"accepted":0,"refused":0}`, answer.Body.String())
+}
+
 func TestNothingOfAnAtomicBatchIsStoredWhenOneJobIsWrong(t *testing.T) {
 	for _, bad := range []string{`{}`, `7`, `{"jobType":"NOBODYS_JOB"}`, `{"jobType":"B","idempotencyKey":"k"}`, `nope`, `{"jobType":"A"`} {
 		for _, batch := range []string{`[{"jobType":"A","idempotencyKey":"k"},` + bad + `]`, `[` + bad + `,{"jobType":"A","idempotencyKey":"k"}]`} {

@@ -20,7 +20,7 @@ const groupJobs = 500
 
 // submitEach reads the whole batch and then stores each job for itself.
 func (s *service) submitEach(ctx context.Context, e exchange, sent items) (BatchResults, error) {
-	g, trace := group{}, traceOf(e.request.Header)
+	g, trace := group{results: []BatchResult{}}, traceOf(e.request.Header)
 	for index := 0; ; index++ {
 		next, err := nextOf(sent, index)
 		if errors.Is(err, io.EOF) {

@@ -45,7 +45,7 @@ func mistakeIn(values []string, parameter *huma.Param) string {
 	switch {
 	case parameter == nil:
 		return "is not known"
-	case slices.Contains(values, "") && parameter.Name != "limit": // which has a default
+	case slices.Contains(values, ""):
 		return "must not be empty"
 	case len(values) > 1 && !*parameter.Explode:
 		return "is there twice"

@@ -19,7 +19,7 @@ import (
 
 func TestLimitIsClamped(t *testing.T) {
 	for query, want := range map[string]int{
-		"": 100, "?limit=": 100, "?limit=1": 1, "?limit=0": 1, "?limit=-0": 1, "?limit=-5": 1, "?limit=1000": 1000,
+		"": 100, "?limit=1": 1, "?limit=0": 1, "?limit=-0": 1, "?limit=-5": 1, "?limit=1000": 1000,
 		"?limit=1001": 1000, "?limit=99999999999999999999999": 1000, "?limit=-99999999999999999999999": 1, "?limit=007": 7,
 	} {
 		for _, route := range []string{"POST /dead-letter/retry", "GET /dead-letter", "GET /jobs"} {
@@ -33,8 +33,15 @@ func TestLimitIsClamped(t *testing.T) {
 			require.Equal(t, asked, l.limit, route+query)
 		}
 	}
-	for _, query := range []string{"?limit=ten", "?limit=1.0", "?limit=%2B5", "?limit=-", "?limit=0x10", "?limit=%D9%A1"} {
-		require.Equal(t, 422, send(newAPI(t, newLedger()), "POST", "/dead-letter/retry"+query, "").Code, query)
+	for _, query := range []string{"?limit=", "?limit", "?limit=&limit=1", "?limit=%20", "?limit=ten", "?limit=1.0", "?limit=%2B5", "?limit=-", "?limit=0x10", "?limit=%D9%A1"} {
+		for _, route := range []string{"POST /dead-letter/retry", "GET /dead-letter", "GET /jobs"} {
+			l := newLedger()
+			method, path, _ := strings.Cut(route, " ")
+			answer := send(newAPI(t, l), method, path+query, "")
+			require.Equal(t, 422, answer.Code, route+query)
+			require.Contains(t, answer.Body.String(), `"query.limit"`, route+query)
+			require.Zero(t, l.limit, "nothing was done")
+		}
 	}
 }
 
