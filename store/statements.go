@@ -72,6 +72,8 @@ var (
 	doctorStatisticsSQL = statement("doctor_statistics")
 	doctorSnapshotsSQL  = statement("doctor_snapshots")
 	doctorSettingsSQL   = statement("doctor_settings")
+
+	readOnlySQL = statement("read_only")
 )
 
 // statementNames are those of the statements, by their text, and of what the driver

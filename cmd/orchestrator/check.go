@@ -97,6 +97,8 @@ func (c *config) check() error {
 		return fmt.Errorf("server.trusted_proxies: %w", proxiesErr)
 	case c.Database.MaxConnections < 2:
 		return fmt.Errorf("database.max_connections: %d is below 2", c.Database.MaxConnections)
+	case c.Database.StartWait < 0:
+		return fmt.Errorf("database.start_wait: %s is below zero", c.Database.StartWait)
 	case c.Embedded.DataDir == "":
 		return errors.New("embedded.data_dir: is empty")
 	case c.Worker.ID == "":

@@ -49,6 +49,8 @@ type serverConfig struct {
 type databaseConfig struct {
 	URL            databaseURL `koanf:"url"`
 	MaxConnections int32       `koanf:"max_connections"`
+	// StartWait bounds how long the start waits for the database; 0 for not at all.
+	StartWait time.Duration `koanf:"start_wait"`
 }
 
 type embeddedConfig struct {
@@ -165,7 +167,7 @@ func defaults() config {
 			MaxConnections:    10_000,
 			TrustedProxies:    []string{},
 		},
-		Database: databaseConfig{MaxConnections: 20},
+		Database: databaseConfig{MaxConnections: 20, StartWait: 5 * time.Minute},
 		Embedded: embeddedConfig{DataDir: "data/postgres"},
 		Worker: workerConfig{
 			ID: name, Concurrency: 1000, Lease: 30 * time.Second, Poll: time.Second,

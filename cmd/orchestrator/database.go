@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/holdfast-jobs/holdfast/migrations"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/store/embedded"
 )
@@ -22,6 +23,8 @@ const stopDatabaseWithin = 20 * time.Second
 // database is where the jobs are.
 type database struct {
 	url databaseURL
+	// embedded is set when it is not one of the user's own.
+	embedded bool
 	// ended is closed when an embedded server that is ours has ended; nil for
 	// any other.
 	ended <-chan struct{}
@@ -32,6 +35,9 @@ type database struct {
 // openDatabase returns the configured database, or starts an embedded one.
 func openDatabase(ctx context.Context, cfg config, log *slog.Logger) (*database, error) {
 	if cfg.Database.URL != "" {
+		if err := cfg.Database.URL.check(); err != nil {
+			return nil, usageError{fmt.Errorf("database.url: %w", err)}
+		}
 		return &database{url: cfg.Database.URL, close: func(context.Context) {}}, nil
 	}
 	log.Info("starting the embedded PostgreSQL", "data_dir", cfg.Embedded.DataDir)
@@ -45,7 +51,7 @@ func openDatabase(ctx context.Context, cfg config, log *slog.Logger) (*database,
 		log.Warn("the embedded PostgreSQL was started by another process, and ends with that one",
 			"data_dir", cfg.Embedded.DataDir)
 	}
-	return &database{url: databaseURL(server.URL()), ended: server.Done(), close: func(abort context.Context) {
+	return &database{url: databaseURL(server.URL()), embedded: true, ended: server.Done(), close: func(abort context.Context) {
 		ctx, cancel := context.WithTimeout(abort, stopDatabaseWithin)
 		defer cancel()
 		if err := server.Stop(ctx); err != nil {
@@ -54,7 +60,11 @@ func openDatabase(ctx context.Context, cfg config, log *slog.Logger) (*database,
 	}}, nil
 }
 
-// withSQL runs do on a connection pool that migrations can use.
+// reach returns nil when the database answers and takes writes.
+func (d *database) reach(ctx context.Context) error { return store.Reach(ctx, d.url.reveal()) }
+
+// withSQL runs do on a connection pool that migrations can use. The error is
+// job.ErrUnavailable when the database may be usable later.
 func (d *database) withSQL(do func(*sql.DB) error) error {
 	parsed, err := pgx.ParseConfig(d.url.reveal())
 	if err != nil {
@@ -65,6 +75,9 @@ func (d *database) withSQL(do func(*sql.DB) error) error {
 	err = do(db)
 	if closeErr := db.Close(); err == nil {
 		err = closeErr
+	}
+	if store.Unavailable(err) {
+		return fmt.Errorf("%w: %w", job.ErrUnavailable, err)
 	}
 	return err
 }

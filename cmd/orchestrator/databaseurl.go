@@ -1,10 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"net/url"
 	"regexp"
 	"strings"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // databaseURL is a PostgreSQL connection URL or keyword string. It prints
@@ -17,6 +20,20 @@ var (
 )
 
 func (u databaseURL) reveal() string { return string(u) }
+
+// check returns why no connection could be made with the URL. It quotes nothing
+// of it, since a password in a malformed one may be anywhere.
+func (u databaseURL) check() error {
+	_, err := pgx.ParseConfig(u.reveal())
+	if err == nil {
+		return nil
+	}
+	reason := err.Error()
+	if quoted := strings.LastIndex(reason, "`: "); quoted >= 0 {
+		reason = reason[quoted+len("`: "):]
+	}
+	return fmt.Errorf("is not the URL of a PostgreSQL database: %s", reason)
+}
 
 // String is for people and logs.
 func (u databaseURL) String() string {

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"text/tabwriter"
 	"time"
 
@@ -21,24 +23,43 @@ func (p *program) migrateCommand() *cobra.Command {
 		Short: "Look after the database schema",
 		Long:  "Look after the database schema. serve brings it up to date by itself.",
 	}
-	var asJSON bool
-	up := &cobra.Command{
+	c.AddCommand(p.migrateUpCommand(), p.migrateStatusCommand())
+	return c
+}
+
+func (p *program) migrateUpCommand() *cobra.Command {
+	var wait time.Duration
+	c := &cobra.Command{
 		Use: "up", Short: "Apply every pending migration", Args: command.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.withDatabase(c.Context(), func(ctx context.Context, db *database) error {
-				applied, err := db.migrate(ctx)
-				if err != nil {
+			if wait < 0 {
+				return usageError{fmt.Errorf("--wait: %s is below zero", wait)}
+			}
+			return p.withDatabase(c.Context(), func(ctx context.Context, db *database, log *slog.Logger) error {
+				var applied int
+				waits := patience{bound: wait, setting: "--wait", log: log, waiting: func() {}}
+				err := waits.until(ctx, db.reach, func(ctx context.Context) (err error) {
+					applied, err = db.migrate(ctx)
 					return err
+				})
+				if err != nil {
+					return cmp.Or(context.Cause(ctx), err)
 				}
 				_, err = fmt.Fprintf(p.stdout, "%s applied\n", show.Plural(applied, "migration"))
 				return err
 			})
 		},
 	}
-	status := &cobra.Command{
+	c.Flags().DurationVar(&wait, "wait", 0, "how long to wait for a database that does not answer yet, such as 1m")
+	return c
+}
+
+func (p *program) migrateStatusCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
 		Use: "status", Short: "List every migration, applied or pending", Args: command.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.withDatabase(c.Context(), func(ctx context.Context, db *database) error {
+			return p.withDatabase(c.Context(), func(ctx context.Context, db *database, _ *slog.Logger) error {
 				var versions []migrations.Version
 				err := db.withSQL(func(db *sql.DB) (err error) {
 					versions, err = migrations.Status(ctx, db)
@@ -51,25 +72,25 @@ func (p *program) migrateCommand() *cobra.Command {
 			})
 		},
 	}
-	status.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.AddCommand(up, status)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
 // withDatabase opens the configured database for one command.
-func (p *program) withDatabase(ctx context.Context, do func(context.Context, *database) error) error {
+func (p *program) withDatabase(ctx context.Context, do func(context.Context, *database, *slog.Logger) error) error {
 	cfg, err := p.load()
 	if err != nil {
 		return err
 	}
 	ctx, release := endOnSignal(ctx)
 	defer release()
-	db, err := openDatabase(ctx, cfg, newLog(cfg.Log, p.stderr))
+	log := newLog(cfg.Log, p.stderr)
+	db, err := openDatabase(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
 	defer db.close(context.WithoutCancel(ctx))
-	return do(ctx, db)
+	return do(ctx, db, log)
 }
 
 func (p *program) printVersions(versions []migrations.Version, asJSON bool) error {

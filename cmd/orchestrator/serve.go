@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
@@ -22,6 +21,9 @@ func (p *program) serveCommand() *cobra.Command {
 		Long: `Serve the API and run jobs, until a SIGTERM or SIGINT. Then handlers get
 worker.drain to finish, and what remains is given back unharmed. A second
 signal stops at once; jobs that were running are recovered from the database.
+
+A database that does not answer yet is waited for, up to database.start_wait.
+Meanwhile /healthz answers 200, and /readyz and all else 503.
 
 At a SIGHUP the configuration is read again, and what it says under handlers
 takes effect: a handler that differs is replaced while it runs. Nothing changes
@@ -58,11 +60,20 @@ func (p *program) serve(parent context.Context) error {
 		return err
 	}
 
-	parts, db, err := p.start(drain, abort, cfg, log)
-	if err != nil {
-		if cause := context.Cause(drain); cause != nil {
-			return cause
-		}
+	gate := api.NewGate("the server is starting")
+	server := newServer(cfg.Server, gate, log)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(limited(listener, cfg.Server, log)) }()
+	defer func() { _ = server.Close() }()
+
+	parts, db, err := p.start(drain, abort, cfg, gate, log)
+	switch cause := context.Cause(drain); {
+	case errors.Is(err, errNothingBegun):
+		log.Info("stopped")
+		return nil
+	case err != nil && cause != nil:
+		return cause
+	case err != nil:
 		return err
 	}
 	defer db.close(abort)
@@ -70,50 +81,24 @@ func (p *program) serve(parent context.Context) error {
 
 	stopping, stop := context.WithCancel(context.Background())
 	defer stop()
-	handler := api.New(api.Config{
+	server.RegisterOnShutdown(stop)
+	gate.Open(api.New(api.Config{
 		Jobs: parts.jobs, Operations: parts.operations, Plugins: parts.plugins, Guard: guard, Log: log, Version: thisBuild().Version,
 		MaxBodyBytes: cfg.Server.MaxBodyBytes, MaxBatchBytes: cfg.Server.MaxBatchBytes,
 		MaxReceivingBytes: cfg.Server.MaxReceivingBytes, RequestTimeout: cfg.Server.RequestTimeout,
 		Stopping: stopping.Done(),
 		Observe:  parts.observe, Prometheus: parts.prometheus, Tracer: parts.tracer, TraceLink: cfg.Tracing.Link,
-	})
+	}))
 	defer hangups.each((&reloads{program: p, parts: parts, log: log, start: cfg, present: cfg}).reload)()
-	server := newServer(cfg.Server, handler, log)
-	server.RegisterOnShutdown(stop)
 	p.greet(listener.Addr(), &cfg.Security, log)
-	return work(drain, abort, limited(listener, cfg.Server, log), server, parts, db.ended, log)
+	return work(drain, abort, server, served, parts, db.ended, log)
 }
 
-// start opens the database, brings its schema up to date, and assembles what
-// works on it. When it fails after abort has ended, or abort ends then, the
-// database is closed at once.
-func (p *program) start(ctx, abort context.Context, cfg config, log *slog.Logger) (*assembly, *database, error) {
-	db, err := openDatabase(ctx, cfg, log)
-	if err != nil {
-		return nil, nil, err
-	}
-	log.Info("database", "url", db.url)
-	applied, err := db.migrate(ctx)
-	if err != nil {
-		db.close(abort)
-		return nil, nil, err
-	}
-	if applied > 0 {
-		log.Info("schema brought up to date", "migrations", applied)
-	}
-	parts, err := p.assemble(ctx, cfg, db.url, p.environ, log)
-	if err != nil {
-		db.close(abort)
-		return nil, nil, err
-	}
-	return parts, db, nil
-}
-
-// work serves and runs jobs until drain ends or a part fails, and returns when
-// both have stopped. The API stops first: requests under way still get their
+// work runs jobs beside the server until drain ends or a part fails, and returns
+// when both have stopped. The API stops first: requests under way still get their
 // answer from a runtime that works.
 func work(
-	drain, abort context.Context, listener net.Listener, server *http.Server,
+	drain, abort context.Context, server *http.Server, served <-chan error,
 	parts *assembly, databaseEnded <-chan struct{}, log *slog.Logger,
 ) error {
 	running, stopRunning := context.WithCancel(context.WithoutCancel(drain))
@@ -123,8 +108,6 @@ func work(
 
 	ran := make(chan error, 1)
 	go func() { ran <- parts.run(running, giveUp) }()
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
 
 	var failure error
 	select {

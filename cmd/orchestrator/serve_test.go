@@ -217,7 +217,7 @@ func TestMistakesOfTheUserExitWithTwo(t *testing.T) {
 }
 
 func TestPasswordIsNotLogged(t *testing.T) {
-	s := serve(t, untilDrained, "--set", "database.url=postgres://u:s3cret@127.0.0.1:1/d")
+	s := serve(t, untilDrained, "--set", "database.start_wait=0s", "--set", "database.url=postgres://u:s3cret@127.0.0.1:1/d")
 	require.Equal(t, exitFailure, s.exit(t))
 	require.Contains(t, s.log.String(), "postgres://u:xxxxx@127.0.0.1:1/d")
 	require.NotContains(t, s.log.String(), "s3cret")
@@ -225,7 +225,7 @@ func TestPasswordIsNotLogged(t *testing.T) {
 
 func TestADatabaseThatNeverAnswersIsGivenUp(t *testing.T) {
 	began := time.Now()
-	s := serve(t, untilDrained, "--set", "database.url=postgres://u@"+blackhole.Listen(t)+"/d")
+	s := serve(t, untilDrained, "--set", "database.start_wait=0s", "--set", "database.url=postgres://u@"+blackhole.Listen(t)+"/d")
 	require.Equal(t, exitFailure, s.exit(t))
 	require.Less(t, time.Since(began), 6*store.ConnectTimeout)
 	require.Contains(t, s.log.String(), "timeout")

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+const (
+	// firstPause and longestPause bound the pause between two tries. It doubles
+	// each time, and up to half of it is left out at random, so that many
+	// programs do not try at the same moments.
+	firstPause   = 250 * time.Millisecond
+	longestPause = 5 * time.Second
+	// remindEvery is how often the log says that the program still waits.
+	remindEvery = 30 * time.Second
+)
+
+// errNothingBegun says that the program was stopped while it waited for its
+// database, before it had begun anything.
+var errNothingBegun = errors.New("stopped while waiting for the database")
+
+// patience is how long, and how, to wait for a database that cannot be used yet.
+type patience struct {
+	// bound is the time from the first try after which none follows; 0 for a
+	// single try. A try that is under way then is the last.
+	bound time.Duration
+	// setting is what the bound is called where it is set.
+	setting string
+	log     *slog.Logger
+	// waiting is called after each try that is not the last.
+	waiting func()
+}
+
+// until calls reach, and begin when that succeeds, until both have succeeded.
+// It tries again after job.ErrUnavailable and returns any other error at once.
+// When the bound has passed it returns the last error, and when ctx ends outside
+// begin, errNothingBegun.
+func (p patience) until(ctx context.Context, reach, begin func(context.Context) error) error {
+	first := time.Now()
+	var reminded time.Time
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err := reach(ctx)
+		switch {
+		case err == nil:
+			err = begin(ctx)
+		case ctx.Err() != nil:
+			return errNothingBegun
+		}
+		waited := time.Since(first)
+		switch {
+		case err == nil && !reminded.IsZero():
+			p.log.Info("the database is available", "waited", waited.Round(time.Millisecond))
+			return nil
+		case err == nil, ctx.Err() != nil, p.bound == 0, !errors.Is(err, job.ErrUnavailable):
+			return err
+		case waited >= p.bound:
+			return fmt.Errorf("gave up on the database after %s (%s): %w", waited.Round(time.Second), p.setting, err)
+		}
+		if time.Since(reminded) >= remindEvery {
+			reminded = time.Now()
+			p.log.Warn("waiting for the database", "error", err,
+				"waited", waited.Round(time.Millisecond), "give_up_in", (p.bound - waited).Round(time.Second))
+		}
+		p.waiting()
+		if !sleep(ctx, min(pause-rand.N(pause/2), p.bound-waited)) {
+			return errNothingBegun
+		}
+	}
+}
+
+// sleep reports whether the time has passed before ctx ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
