@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"text/tabwriter"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -110,14 +110,14 @@ func (p *program) printVersions(versions []migrations.Version, asJSON bool) erro
 	if asJSON {
 		return json.NewEncoder(p.stdout).Encode(rows)
 	}
-	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "NUMBER\tNAME\tAPPLIED")
+	table := show.NewTable(show.NewScreen(p.stdout, show.Never, p.getenv),
+		show.Column{Name: "NUMBER"}, show.Column{Name: "NAME"}, show.Column{Name: "APPLIED"})
 	for _, r := range rows {
 		applied := "pending"
 		if r.AppliedAt != nil {
 			applied = r.AppliedAt.Format(time.RFC3339)
 		}
-		_, _ = fmt.Fprintf(table, "%d\t%s\t%s\n", r.Number, r.Name, applied)
+		table.Row(show.Text(strconv.FormatInt(r.Number, 10)), show.Text(r.Name), show.Text(applied))
 	}
 	return table.Flush()
 }

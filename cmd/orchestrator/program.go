@@ -75,6 +75,7 @@ func (p *program) root() *cobra.Command {
 	}
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
+	root.SetHelpFunc(p.printHelp)
 	root.PersistentFlags().StringVar(&p.configFile, "config", "",
 		"configuration `file` (config.yaml in the working directory when there is one)")
 	root.PersistentFlags().StringArrayVar(&p.sets, "set", nil,

@@ -48,7 +48,7 @@ func (p *Program) deadLetterListCommand() *cobra.Command {
 	return p.speaks(c, check, func(ctx context.Context, s *session, _ []string) error {
 		table := show.NewTable(s.out,
 			show.Column{Name: "JOB ID"}, show.Column{Name: "TYPE"}, show.Column{Name: "TENANT"},
-			show.Column{Name: "DEAD FOR", Right: true}, show.Column{Name: "ATTEMPTS", Right: true}, show.Column{Name: "LAST ERROR"})
+			show.Column{Name: "DEAD FOR", Right: true}, show.Column{Name: "ATTEMPTS", Right: true}, show.Column{Name: "LAST ERROR", Cut: true})
 		row := decoded(func(d client.DeadLetter) {
 			table.Row(show.Text(d.JobID), show.Text(d.JobType), show.Text(d.Tenant),
 				show.Text(s.ago(d.DeadAt)), show.Text(strconv.Itoa(d.Attempts)), show.Text(d.LastError))

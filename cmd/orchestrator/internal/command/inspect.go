@@ -93,7 +93,7 @@ func (s *session) showAttempts(attempts []client.Attempt) error {
 	s.out.Print("\n")
 	table := show.NewTable(s.out,
 		show.Column{Name: "#", Right: true}, show.Column{Name: "BEGAN"}, show.Column{Name: "TOOK", Right: true},
-		show.Column{Name: "OUTCOME"}, show.Column{Name: "WORKER"}, show.Column{Name: "PLUGIN"}, show.Column{Name: "ERROR"})
+		show.Column{Name: "OUTCOME"}, show.Column{Name: "WORKER"}, show.Column{Name: "PLUGIN"}, show.Column{Name: "ERROR", Cut: true})
 	for _, a := range attempts {
 		table.Row(show.Text(strconv.Itoa(a.Number)), show.Text(a.ClaimedAt.UTC().Format(time.RFC3339)),
 			show.Text(show.Seconds(a.DurationSeconds)), styled(a.Outcome), show.Text(a.Worker),

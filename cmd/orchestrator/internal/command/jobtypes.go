@@ -53,7 +53,7 @@ func (s *session) showTypes(found client.JobTypeList) error {
 	table := show.NewTable(s.out,
 		show.Column{Name: "TYPE"}, show.Column{Name: "PLUGIN"}, show.Column{Name: "VERSION"},
 		show.Column{Name: "ATTEMPTS", Right: true}, show.Column{Name: "TIMEOUT", Right: true},
-		show.Column{Name: "SCHEMA"}, show.Column{Name: "RETRY"}, show.Column{Name: "DESCRIPTION"})
+		show.Column{Name: "SCHEMA"}, show.Column{Name: "RETRY"}, show.Column{Name: "DESCRIPTION", Cut: true})
 	for _, t := range found.JobTypes {
 		table.Row(show.Text(t.JobType), show.Text(t.Plugin), show.Text(t.Version),
 			show.Text(strconv.Itoa(t.MaxAttempts)), show.Text(show.Seconds(t.TimeoutSeconds)),

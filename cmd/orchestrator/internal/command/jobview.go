@@ -65,7 +65,7 @@ func (s *session) took(job client.Job) string {
 func (s *session) jobTable() *show.Table {
 	return show.NewTable(s.out,
 		show.Column{Name: "JOB ID"}, show.Column{Name: "TYPE"}, show.Column{Name: "STATUS"},
-		show.Column{Name: "AGE", Right: true}, show.Column{Name: "TOOK", Right: true}, show.Column{Name: "PROGRESS"})
+		show.Column{Name: "AGE", Right: true}, show.Column{Name: "TOOK", Right: true}, show.Column{Name: "PROGRESS", Cut: true})
 }
 
 func (s *session) jobRow(table *show.Table, job client.Job) {

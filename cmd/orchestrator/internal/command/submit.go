@@ -19,7 +19,7 @@ func (p *Program) submitCommand() *cobra.Command {
 is the JSON of a submission: {"jobType": …, "payload": …}, with the members
 that POST /jobs has.`,
 		Example: `  orchestrator submit SLEEP_JOB --payload '{"sleepSeconds": 5}' --wait
-  orchestrator submit SEND_EMAIL --payload @mail.json --key order-4711 --delay 10m
+  orchestrator submit SEND_EMAIL --payload @mail.json --key order-47 --delay 10m
   orchestrator submit --batch jobs.ndjson`,
 		Args: func(c *cobra.Command, args []string) error {
 			switch {

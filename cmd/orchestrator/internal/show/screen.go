@@ -3,9 +3,11 @@
 package show
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
+	"strconv"
 
 	"golang.org/x/term"
 )
@@ -17,6 +19,8 @@ type Screen struct {
 	Terminal bool
 	// Color says that styles are shown.
 	Color bool
+	// Columns is how wide a terminal is that does not tell; 0 for the usual.
+	Columns int
 }
 
 // Colors says when styles are shown.
@@ -42,6 +46,9 @@ func (c Colors) Check() error {
 // terminal, unless the environment says otherwise with NO_COLOR or TERM=dumb.
 func NewScreen(w io.Writer, colors Colors, getenv func(string) string) Screen {
 	s := Screen{Writer: w, Terminal: IsTerminal(w)}
+	if columns, err := strconv.Atoi(getenv("COLUMNS")); err == nil && columns > 0 {
+		s.Columns = columns
+	}
 	switch colors {
 	case Always:
 		s.Color = true
@@ -61,12 +68,13 @@ func IsTerminal(w io.Writer) bool {
 // usualWidth is that of a terminal which does not tell.
 const usualWidth = 80
 
-// Width is how many columns the screen has.
+// Width is how many columns the screen has: what the terminal says, or else
+// COLUMNS in the environment, or else 80.
 func (s Screen) Width() int {
 	if file, ok := s.Writer.(*os.File); ok {
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
 			return width
 		}
 	}
-	return usualWidth
+	return cmp.Or(s.Columns, usualWidth)
 }

@@ -76,7 +76,7 @@ func TestStylesAreShownOnlyWhereTheyAreWanted(t *testing.T) {
 
 func TestTheLastColumnEndsWithTheScreen(t *testing.T) {
 	var out bytes.Buffer
-	table := NewTable(Screen{Writer: &out, Terminal: true}, Column{Name: "ID"}, Column{Name: "TEXT"})
+	table := NewTable(Screen{Writer: &out, Terminal: true}, Column{Name: "ID"}, Column{Name: "TEXT", Cut: true})
 	table.Row(Text("1"), Text(strings.Repeat("x", 200)))
 	require.NoError(t, table.Flush())
 	for line := range strings.Lines(out.String()) {
