@@ -30,8 +30,10 @@ type attempt struct {
 	timeout     *time.Timer
 	kill        *time.Timer
 
-	// log is nil until the handler logs. It is the reporting goroutine's.
-	log *logTail
+	// page and log are nil until the handler reports something, and logs. They are
+	// the reporting goroutine's.
+	page *page
+	log  *logTail
 }
 
 func newAttempt(c job.Claimed, pool job.Pool, provenUntil time.Time, killGrace time.Duration, s *settler) *attempt {
@@ -268,24 +270,33 @@ func (a *attempt) attribute(outcome job.Outcome) job.Outcome {
 }
 
 // Progress implements job.Reporter.
-func (a *attempt) Progress(progress json.RawMessage) {
-	a.settler.note(job.Note{Lease: a.claimed.Lease, Progress: progress})
+func (a *attempt) Progress(progress json.RawMessage) <-chan struct{} {
+	return a.notes().keep(job.Note{Progress: progress})
 }
 
 // Checkpoint implements job.Reporter.
-func (a *attempt) Checkpoint(checkpoint json.RawMessage) {
+func (a *attempt) Checkpoint(checkpoint json.RawMessage) <-chan struct{} {
 	a.spans.Happened(spans.EventCheckpoint)
-	a.settler.note(job.Note{Lease: a.claimed.Lease, Checkpoint: checkpoint})
+	return a.notes().keep(job.Note{Checkpoint: checkpoint})
 }
 
 // Log implements job.Reporter.
 func (a *attempt) Log(line job.LogLine) {
 	if a.log == nil {
+		page := a.notes()
 		a.log = newLogTail(func(lines []job.LogLine, dropped int64) {
-			a.settler.logs.keep(job.Note{Lease: a.claimed.Lease, Log: &job.AttemptLog{
+			page.keep(job.Note{Log: &job.AttemptLog{
 				Number: a.claimed.Attempt, Fence: a.claimed.Fence, Lines: lines, Dropped: dropped,
 			}})
 		})
 	}
 	a.log.add(line)
+}
+
+// notes is the attempt's page in the notebook of its plugin.
+func (a *attempt) notes() *page {
+	if a.page == nil {
+		a.page = a.settler.notes.book(a.pool.Plugin).page(a.claimed.Lease)
+	}
+	return a.page
 }

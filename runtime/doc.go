@@ -46,12 +46,19 @@
 // when the lease cannot be proven, and at shutdown: it asks first, and kills
 // the process after the grace.
 //
-// The settler writes down what attempts save on their way and how they end,
-// all that gathered during one flush in the next. It tries until the database
-// answers, and holds the leases until then. The ends of attempts whose process
-// has died it may keep until their leases would have run out. The logbook beside
-// it saves what handlers log, and hands the end of an attempt on when the last of
-// its log is saved: whoever logs nothing does not wait for those who do.
+// The settler writes down how attempts end, all that gathered during one flush
+// in the next. It tries until the database answers, and holds the leases until
+// then. The ends of attempts whose process has died it may keep until their
+// leases would have run out.
+//
+// A notebook for each plugin saves what its attempts report on their way:
+// progress, checkpoints, log lines. It keeps only the last that each attempt has
+// reported, and writes an attempt that runs at most once an interval
+// (Config.ReportEvery). The end of an attempt goes to the settler once the last of
+// its notes is saved. So an attempt that reports nothing never waits for those
+// that do, nor one plugin's for another's. When the notes of a plugin that are not
+// written yet take too much memory, its processes are read no further until they
+// are.
 //
 // The heartbeat renews all leases three times a lease, in one statement on
 // connections of their own, and learns which jobs are to be canceled. Beside

@@ -7,33 +7,23 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// writeNotes saves the last progress and checkpoint of each attempt.
-func (s *settler) writeNotes(batch []write) {
-	merged := make(map[job.LeaseID]*job.Note)
-	for _, w := range batch {
-		if w.note == nil {
-			continue
+// writeNotes saves what attempts have reported, one note each.
+func (s *settler) writeNotes(notes []job.Note) {
+	var values, logs []job.Note
+	for _, n := range notes {
+		if n.Progress != nil || n.Checkpoint != nil {
+			values = append(values, n)
 		}
-		note, ok := merged[w.note.ID]
-		if !ok {
-			merged[w.note.ID] = w.note
-			continue
-		}
-		if w.note.Progress != nil {
-			note.Progress = w.note.Progress
-		}
-		if w.note.Checkpoint != nil {
-			note.Checkpoint = w.note.Checkpoint
+		if n.Log != nil {
+			logs = append(logs, n)
 		}
 	}
-	if len(merged) == 0 {
-		return
+	if len(values) > 0 {
+		s.save(values, "progress or checkpoint could not be saved", s.store.Note)
 	}
-	notes := make([]job.Note, 0, len(merged))
-	for _, note := range merged {
-		notes = append(notes, *note)
+	if len(logs) > 0 {
+		s.save(logs, "log lines could not be saved", s.store.KeepLogs)
 	}
-	s.save(notes, "progress or checkpoint could not be saved", s.store.Note)
 }
 
 // save writes the notes, one by one when one of them cannot be stored. A lost

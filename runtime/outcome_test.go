@@ -25,10 +25,6 @@ func TestAnOutcomeThatCannotBeStoredFailsItsOwnJobAlone(t *testing.T) {
 		"a result that is not UTF-8": {
 			job.Outcome{Kind: job.Success, Result: []byte("\"\xff\"")}, job.Dead, "bad_result", "not JSON",
 		},
-		"a result that is too large": {
-			job.Outcome{Kind: job.Success, Result: []byte(`"` + strings.Repeat("x", 1<<20) + `"`)},
-			job.Dead, "result_too_large", "1048578 bytes",
-		},
 		"an error with a NUL": {
 			job.Outcome{Kind: job.PermanentFailure, Code: "E\x00", Message: "a\x00b", Stack: "s\x00"},
 			job.Dead, "E\uFFFD", "a\uFFFDb",

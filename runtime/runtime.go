@@ -33,6 +33,10 @@ type Config struct {
 	// is killed. A handler whose lease runs out is killed in time whatever
 	// the grace is.
 	KillGrace time.Duration
+	// ReportEvery is how often what a running attempt reports is written at most;
+	// zero for as often as the database can. What its handler reports meanwhile
+	// takes the place of what waits. An end is never held up by it.
+	ReportEvery time.Duration
 	// AfterCrash is Expire or GiveBack.
 	AfterCrash AfterCrash
 	// MaxCrashes says how many processes may die under a job of the type
@@ -64,9 +68,9 @@ func (c Config) validate() error {
 		return fmt.Errorf("concurrency %d is below 1", c.Concurrency)
 	case c.Lease < 100*time.Millisecond:
 		return fmt.Errorf("lease %s is below 100ms", c.Lease)
-	case c.Poll <= 0 || c.KillGrace <= 0 || c.Drain < 0 || c.ClaimAhead < 0:
-		return fmt.Errorf("poll %s and kill grace %s must be above zero, drain %s and claim ahead %s not below",
-			c.Poll, c.KillGrace, c.Drain, c.ClaimAhead)
+	case c.Poll <= 0 || c.KillGrace <= 0 || c.Drain < 0 || c.ClaimAhead < 0 || c.ReportEvery < 0:
+		return fmt.Errorf("poll %s and kill grace %s must be above zero, drain %s, claim ahead %s and report every %s not below",
+			c.Poll, c.KillGrace, c.Drain, c.ClaimAhead, c.ReportEvery)
 	}
 	return nil
 }
@@ -250,7 +254,6 @@ func (r *Runtime) Run(ctx, abort context.Context) {
 	writing.start(func(ctx context.Context) { r.settler.batch.run(ctx) })
 	writing.start(func(ctx context.Context) { r.submitter.durable.run(ctx) })
 	writing.start(func(ctx context.Context) { r.submitter.fast.run(ctx) })
-	keeping.start(r.settler.logs.run) // it hands ends on to the settler
 	keeping.start(r.heartbeat.run)
 	keeping.start(r.heartbeat.watch)
 	for _, hint := range job.Hints() {
@@ -270,6 +273,7 @@ func (r *Runtime) Run(ctx, abort context.Context) {
 	r.lineup.close()
 	r.drain(abort)
 	keeping.end()
+	r.settler.notes.close() // it hands ends on to the settler
 	// What the reaper has taken over is not among what we hold. It is settled
 	// too, unless the database does not answer.
 	lastTry := time.AfterFunc(settleTimeout, r.endSettling)

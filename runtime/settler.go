@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -18,8 +17,8 @@ const (
 	settleTimeout = 10 * time.Second
 )
 
-// settler writes down how attempts end, and what they save on their way, in
-// groups. What an attempt saved is always written before its end is.
+// settler writes down how attempts end, in groups. What an attempt has reported
+// on its way is on the shelf, and is always written before its end is.
 //
 // A flush is tried until it has an answer, for as long as the worker runs:
 // the leases stay held meanwhile, and every write is fenced, so trying again
@@ -30,8 +29,8 @@ type settler struct {
 	policies *catalog
 	log      *slog.Logger
 	ctx      context.Context // ends when settling is no longer worth a try
-	batch    *batcher[write]
-	logs     *logbook
+	batch    *batcher[*end]
+	notes    *shelf
 	lapsing  *lapsing
 	launches *launches
 	retried  func(after time.Duration)               // a job will be due so much later
@@ -43,12 +42,6 @@ type settler struct {
 
 	telemetry *telemetry
 	jobLog    *jobLog
-}
-
-// write is either a note or an end.
-type write struct {
-	note *job.Note
-	end  *end
 }
 
 // end is how an attempt has ended, on its way to the ledger.
@@ -63,6 +56,7 @@ type end struct {
 	ran        bool          // the handler was started, by this worker
 	took       time.Duration // from then until it was done
 	lostBy     string        // the worker that the lease was taken from; empty for none
+	page       *page         // what the attempt has reported; nil for nothing
 }
 
 func newSettler(ctx context.Context, store Store, held *holdings, policies *catalog, cfg Config, t *telemetry) *settler {
@@ -71,8 +65,8 @@ func newSettler(ctx context.Context, store Store, held *holdings, policies *cata
 		maxCrashes: cfg.MaxCrashes, launches: newLaunches(), jobLog: newJobLog(cfg.Log, cfg.JobLog),
 	}
 	s.batch = newBatcher(settleBatch, s.flush)
-	s.logs = newLogbook(func(logs []job.Note) { s.save(logs, "log lines could not be saved", s.store.KeepLogs) }, s.add)
-	s.lapsing = newLapsing(cfg, s.logs.end)
+	s.notes = newShelf(ctx, cfg.ReportEvery, s.writeNotes, s.add)
+	s.lapsing = newLapsing(cfg, s.notes.end)
 	return s
 }
 
@@ -89,14 +83,14 @@ func (s *settler) finished(a *attempt, began time.Time, standing job.Standing, o
 	a.spans.Ended(began)
 	e := s.decide(a.claimed.Lease, a.claimed.Type, standing, bounded(outcome)).tracedBy(a.spans)
 	e.settlement.Plugin, e.settlement.Version = a.pool.Plugin, a.pool.Version
-	e.trace, e.ran = a.claimed.Trace, !began.IsZero()
+	e.trace, e.ran, e.page = a.claimed.Trace, !began.IsZero(), a.page
 	if e.ran {
 		e.took = time.Since(began)
 	}
 	if outcome.Kind == job.Crash {
 		s.lapsing.add(a, e)
 	} else {
-		s.logs.end(e)
+		s.notes.end(e)
 	}
 	if e.ran {
 		s.telemetry.ran(a.claimed.Type, e.settlement.Kind, e.took)
@@ -105,10 +99,7 @@ func (s *settler) finished(a *attempt, began time.Time, standing job.Standing, o
 }
 
 // add has the attempt settled.
-func (s *settler) add(e *end) { s.batch.add(write{end: e}) }
-
-// note takes progress or a checkpoint.
-func (s *settler) note(n job.Note) { s.batch.add(write{note: &n}) }
+func (s *settler) add(e *end) { s.batch.add(e) }
 
 // decide turns an outcome into what is to be written.
 func (s *settler) decide(lease job.Lease, jobType string, standing job.Standing, outcome job.Outcome) *end {
@@ -124,14 +115,7 @@ func (s *settler) decide(lease job.Lease, jobType string, standing job.Standing,
 	return e
 }
 
-func (s *settler) flush(batch []write) {
-	s.writeNotes(batch)
-	ends := make([]*end, 0, len(batch))
-	for _, w := range batch {
-		if w.end != nil {
-			ends = append(ends, w.end)
-		}
-	}
+func (s *settler) flush(ends []*end) {
 	for len(ends) > 0 {
 		ends = s.settle(ends)
 	}
@@ -250,23 +234,15 @@ func (s *settler) untilAnswered(o operation, size int, try func(context.Context)
 	}
 }
 
-// Limits on what is kept of an outcome, in bytes.
+// Limits on what is kept of an error's texts, in bytes.
 const (
-	maxResult  = 1 << 20
 	maxCode    = 200
 	maxMessage = 8 << 10
 	maxStack   = 32 << 10
 )
 
-// bounded cuts error texts to size and makes them storable, and turns a
-// success whose result is too large into a failure.
+// bounded cuts error texts to size and makes them storable.
 func bounded(o job.Outcome) job.Outcome {
-	if len(o.Result) > maxResult {
-		return job.Outcome{
-			Kind: job.PermanentFailure, Code: "result_too_large",
-			Message: fmt.Sprintf("the result has %d bytes; at most %d can be stored", len(o.Result), maxResult),
-		}
-	}
 	o.Code = job.CleanText(o.Code, maxCode)
 	o.Message = job.CleanText(o.Message, maxMessage)
 	o.Stack = job.CleanText(o.Stack, maxStack)

@@ -51,7 +51,7 @@ func settling(t *testing.T, l *ledger) (*settler, *holdings) {
 	s := newSettler(t.Context(), l, held, newCatalog(l, nil, cfg, telemetry), cfg, telemetry)
 	s.queued, s.retried, s.ended = func() {}, func(time.Duration) {}, func(job.ID) {}
 	running(t, s.batch.run)
-	running(t, s.logs.run)
+	t.Cleanup(s.notes.close)
 	return s, held
 }
 

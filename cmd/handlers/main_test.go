@@ -116,8 +116,8 @@ func run(t *testing.T, handlers *host.Host, jobType, payload string) job.Outcome
 // reporter hands on how the attempt ends.
 type reporter chan job.Outcome
 
-func (r reporter) Began()                       {}
-func (r reporter) Finished(outcome job.Outcome) { r <- outcome }
-func (r reporter) Progress(json.RawMessage)     {}
-func (r reporter) Checkpoint(json.RawMessage)   {}
-func (r reporter) Log(job.LogLine)              {}
+func (r reporter) Began()                                     {}
+func (r reporter) Finished(outcome job.Outcome)               { r <- outcome }
+func (r reporter) Progress(json.RawMessage) <-chan struct{}   { return nil }
+func (r reporter) Checkpoint(json.RawMessage) <-chan struct{} { return nil }
+func (r reporter) Log(job.LogLine)                            {}

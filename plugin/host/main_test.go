@@ -226,12 +226,16 @@ func (r *report) Finished(o job.Outcome) {
 	r.done <- o
 }
 
-func (r *report) Progress(p json.RawMessage) { r.told <- p }
+func (r *report) Progress(p json.RawMessage) <-chan struct{} {
+	r.told <- p
+	return nil
+}
 
-func (r *report) Checkpoint(c json.RawMessage) {
+func (r *report) Checkpoint(c json.RawMessage) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.checkpoints = append(r.checkpoints, string(c))
+	return nil
 }
 
 func (r *report) Log(line job.LogLine) {

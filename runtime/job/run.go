@@ -39,9 +39,12 @@ type Reporter interface {
 	// Finished is called exactly once, as the last of them: with the
 	// handler's outcome, or with Crash when its process died.
 	Finished(Outcome)
-	// Progress and Checkpoint carry JSON from the handler.
-	Progress(json.RawMessage)
-	Checkpoint(json.RawMessage)
+	// Progress and Checkpoint carry JSON from the handler. Of each only the last
+	// counts. They return nil, or a channel when too much of what the plugin has
+	// reported is not written yet: nothing more should be taken from its process
+	// until the channel is closed, or the process is gone.
+	Progress(json.RawMessage) (room <-chan struct{})
+	Checkpoint(json.RawMessage) (room <-chan struct{})
 	// Log carries a line that the handler has logged.
 	Log(LogLine)
 }

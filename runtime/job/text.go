@@ -6,17 +6,25 @@ import (
 )
 
 // CleanText makes a text from outside fit to be stored: valid UTF-8 without
-// NUL, at most limit bytes, cut at a character.
+// NUL, at most limit bytes, cut at a character. What it returns of a longer text
+// does not hold on to the rest.
 func CleanText(s string, limit int) string {
+	long := len(s) > limit
+	if long {
+		s = s[:min(len(s), limit+utf8.UTFMax)] // the rest would be cleaned for nothing
+	}
 	if strings.IndexByte(s, 0) >= 0 {
 		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
 	}
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= limit {
-		return s
+	if len(s) > limit {
+		for limit > 0 && !utf8.RuneStart(s[limit]) {
+			limit--
+		}
+		s = s[:limit]
 	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
+	if long {
+		s = strings.Clone(s)
 	}
-	return s[:limit]
+	return s
 }

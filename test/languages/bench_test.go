@@ -65,9 +65,9 @@ type refill struct {
 	done  chan struct{}
 }
 
-func (r *refill) Progress(json.RawMessage)   {}
-func (r *refill) Checkpoint(json.RawMessage) {}
-func (r *refill) Log(job.LogLine)            {}
+func (r *refill) Progress(json.RawMessage) <-chan struct{}   { return nil }
+func (r *refill) Checkpoint(json.RawMessage) <-chan struct{} { return nil }
+func (r *refill) Log(job.LogLine)                            {}
 
 func (r *refill) Began() {}
 

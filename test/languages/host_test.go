@@ -102,17 +102,19 @@ func (r *report) Began() {}
 
 func (r *report) Finished(outcome job.Outcome) { r.ended <- outcome }
 
-func (r *report) Progress(value json.RawMessage) {
+func (r *report) Progress(value json.RawMessage) <-chan struct{} {
 	select {
 	case r.progress <- string(value):
 	default:
 	}
+	return nil
 }
 
-func (r *report) Checkpoint(value json.RawMessage) {
+func (r *report) Checkpoint(value json.RawMessage) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.checkpoints = append(r.checkpoints, string(value))
+	return nil
 }
 
 func (r *report) Log(line job.LogLine) {

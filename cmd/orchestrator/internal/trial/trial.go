@@ -256,13 +256,17 @@ func (r *reporter) Began() {}
 func (r *reporter) Finished(outcome job.Outcome) { r.ended <- outcome }
 
 // Progress implements job.Reporter.
-func (r *reporter) Progress(value json.RawMessage) {
+func (r *reporter) Progress(value json.RawMessage) <-chan struct{} {
 	r.lastProgress = value
 	r.plan.Progress(value)
+	return nil
 }
 
 // Log implements job.Reporter.
 func (r *reporter) Log(line job.LogLine) { r.plan.Log(line) }
 
 // Checkpoint implements job.Reporter.
-func (r *reporter) Checkpoint(value json.RawMessage) { r.lastCheckpoint = value }
+func (r *reporter) Checkpoint(value json.RawMessage) <-chan struct{} {
+	r.lastCheckpoint = value
+	return nil
+}
