@@ -91,7 +91,7 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 	settings := host.DefaultSettings(socketDir(cfg.Handlers), log)
 	settings.Cgroup, settings.Warden = cfg.Worker.HandlersCgroup, warden
 	settings.DrainTimeout = max(cfg.Worker.Drain, closePluginsWithin)
-	settings.Ledger = acceptance{ledger}
+	settings.Ledger, settings.Caps = acceptance{ledger}, cfg.Jobs.caps()
 	handlers, err := host.Start(ctx, settings, plugins)
 	if err != nil {
 		ledger.Close()
@@ -114,6 +114,7 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 		Drain:       cfg.Worker.Drain,
 		KillGrace:   cfg.Worker.KillGrace,
 		ClaimAhead:  cfg.Worker.ClaimAhead,
+		ReportEvery: cfg.Worker.ReportInterval,
 		AfterCrash:  cfg.Worker.AfterCrash,
 		MaxCrashes:  cfg.Jobs.maxCrashes,
 		Resolve:     cfg.Jobs.resolve,

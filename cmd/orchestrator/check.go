@@ -111,6 +111,8 @@ func (c *config) check() error {
 		return fmt.Errorf("worker.kill_grace: %s is not below half of worker.lease, %s", c.Worker.KillGrace, c.Worker.Lease)
 	case c.Worker.ClaimAhead < 0 || c.Worker.ClaimAhead > time.Second:
 		return fmt.Errorf("worker.claim_ahead: %s is not from 0s to 1s", c.Worker.ClaimAhead)
+	case c.Worker.ReportInterval < 0 || c.Worker.ReportInterval > time.Minute:
+		return fmt.Errorf("worker.report_interval: %s is not from 0s to 1m", c.Worker.ReportInterval)
 	case c.Worker.AfterCrash != runtime.Expire && c.Worker.AfterCrash != runtime.GiveBack:
 		return fmt.Errorf("worker.after_crash: %q is not one of %s, %s", c.Worker.AfterCrash, runtime.Expire, runtime.GiveBack)
 	case c.Worker.Drain < 0:

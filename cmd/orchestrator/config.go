@@ -66,6 +66,8 @@ type workerConfig struct {
 	Drain       time.Duration `koanf:"drain"`
 	KillGrace   time.Duration `koanf:"kill_grace"`
 	ClaimAhead  time.Duration `koanf:"claim_ahead"`
+	// ReportInterval is runtime.Config.ReportEvery.
+	ReportInterval time.Duration `koanf:"report_interval"`
 	// HandlersCgroup is auto, none or a path; see host.Settings.
 	HandlersCgroup string `koanf:"handlers_cgroup"`
 	// AfterCrash is expire or give_back.
@@ -74,6 +76,9 @@ type workerConfig struct {
 
 type jobsConfig struct {
 	AcceptUnknownTypes bool                  `koanf:"accept_unknown_types"`
+	MaxProgressBytes   int                   `koanf:"max_progress_bytes"`
+	MaxCheckpointBytes int                   `koanf:"max_checkpoint_bytes"`
+	MaxResultBytes     int                   `koanf:"max_result_bytes"`
 	Default            typeConfig            `koanf:"default"`
 	Types              map[string]typeConfig `koanf:"types"`
 }
@@ -150,7 +155,7 @@ func defaults() config {
 	if err != nil || name == "" {
 		name = "orchestrator"
 	}
-	safe := durable
+	safe, caps := durable, host.DefaultCaps()
 	attempts, crashes, timeout, retry := job.DefaultMaxAttempts, job.DefaultMaxCrashes, job.DefaultTimeout, job.DefaultRetryPolicy()
 	return config{
 		Server: serverConfig{
@@ -172,17 +177,21 @@ func defaults() config {
 		Worker: workerConfig{
 			ID: name, Concurrency: 1000, Lease: 30 * time.Second, Poll: time.Second,
 			Drain: 30 * time.Second, KillGrace: 5 * time.Second, ClaimAhead: 50 * time.Millisecond,
+			ReportInterval: 200 * time.Millisecond,
 			HandlersCgroup: host.CgroupAuto,
 			AfterCrash:     runtime.Expire,
 		},
-		Jobs: jobsConfig{Default: typeConfig{
-			MaxAttempts: &attempts, MaxCrashes: &crashes, Timeout: &timeout, Commit: &safe,
-			Retry: retryConfig{
-				Backoff: &retry.Backoff, Base: &retry.Base, Factor: &retry.Factor, Cap: &retry.Cap,
-				JitterMin: &retry.JitterMin, JitterMax: &retry.JitterMax,
-				AtOnceAfterTimeout: &retry.AtOnceAfterTimeout,
+		Jobs: jobsConfig{
+			MaxProgressBytes: caps.Progress, MaxCheckpointBytes: caps.Checkpoint, MaxResultBytes: caps.Result,
+			Default: typeConfig{
+				MaxAttempts: &attempts, MaxCrashes: &crashes, Timeout: &timeout, Commit: &safe,
+				Retry: retryConfig{
+					Backoff: &retry.Backoff, Base: &retry.Base, Factor: &retry.Factor, Cap: &retry.Cap,
+					JitterMin: &retry.JitterMin, JitterMax: &retry.JitterMax,
+					AtOnceAfterTimeout: &retry.AtOnceAfterTimeout,
+				},
 			},
-		}},
+		},
 		Security: defaultSecurity(), RateLimit: defaultRateLimit(), Tracing: tracingConfig{SampleRatio: 1},
 		Log: logConfig{Level: "info", Format: "auto", Jobs: runtime.LogSampled},
 	}

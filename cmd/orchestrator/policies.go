@@ -74,6 +74,9 @@ func (c jobsConfig) check() error {
 	if err := c.Default.Retry.over(job.RetryPolicy{}).Validate(); err != nil {
 		return fmt.Errorf("jobs.default.retry: %w", err)
 	}
+	if err := c.checkCaps(); err != nil {
+		return fmt.Errorf("jobs.%w", err)
+	}
 	for name, asked := range c.Types {
 		at := key{"jobs", "types", name}
 		if err := asked.check(); err != nil {

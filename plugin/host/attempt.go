@@ -26,6 +26,13 @@ type attempt struct {
 	// killed says that the process was killed because of this attempt. Guarded
 	// by the process.
 	killed bool
+	// refused is how it ends unless it succeeds; nil for as its handler says.
+	// Guarded by the process.
+	refused *job.Outcome
+	// quota and dropped are the receiver's: what it has reported of late, and
+	// whether progress of it was dropped.
+	quota   quota
+	dropped bool
 }
 
 var _ job.Run = (*attempt)(nil)
@@ -43,6 +50,28 @@ func (a *attempt) Cancel(reason job.CancelReason) {
 	p.queue.Cancel(a.handle, reason)
 	p.mu.Unlock()
 	p.wake()
+}
+
+// refuse asks the handler to stop because of what it has reported. It ends with
+// the outcome then, unless it succeeds all the same.
+func (a *attempt) refuse(with job.Outcome) {
+	a.process.mu.Lock()
+	if a.refused == nil {
+		a.refused = &with
+	}
+	a.process.mu.Unlock()
+	a.Cancel(cancelRefused)
+}
+
+// cancelRefused is the reason of an attempt that is refused.
+const cancelRefused job.CancelReason = "refused"
+
+// outcome is how the attempt ends when its handler says this.
+func (a *attempt) outcome(said job.Outcome) job.Outcome {
+	if a.refused == nil || said.Kind == job.Success {
+		return said
+	}
+	return *a.refused
 }
 
 // Kill ends the process group that the attempt runs in. The other attempts in it

@@ -102,7 +102,7 @@ func TestASecondOutcomeIsIgnored(t *testing.T) {
 
 func TestAPayloadMayBeLargeButNotLargerThanAMessage(t *testing.T) {
 	// A message of 64 MiB takes its time on a busy machine.
-	h := startHost(t, func(s *Settings) { s.HealthTimeout = time.Minute }, misbehaving("good"))
+	h := startHost(t, func(s *Settings) { s.HealthTimeout, s.Caps.Result = time.Minute, 5<<20 }, misbehaving("good"))
 	payload := func(size int) string {
 		head, tail := `{"do":"measure","x":"`, `"}`
 		return head + strings.Repeat("p", size-len(head)-len(tail)) + tail
@@ -115,7 +115,7 @@ func TestAPayloadMayBeLargeButNotLargerThanAMessage(t *testing.T) {
 	over := h.run("good", payload(most+1))
 	require.Equal(t, job.PermanentFailure, over.Kind)
 	require.Equal(t, CodeTooLarge, over.Code)
-	require.Equal(t, job.Success, h.run("good", fmt.Sprintf(`{"do":"big","n":%d}`, 5<<20)).Kind)
+	require.Equal(t, job.Success, h.run("good", fmt.Sprintf(`{"do":"big","n":%d}`, 5<<20)).Kind, "a result as large as its cap")
 	require.Zero(t, h.status("good").Restarts)
 }
 

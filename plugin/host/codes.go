@@ -13,6 +13,10 @@ const (
 	CodeProtocol = message.CodeProtocol
 	// CodeTooLarge marks an attempt that does not fit into a message.
 	CodeTooLarge = message.CodeTooLarge
+	// CodeCheckpointTooLarge and CodeResultTooLarge mark an attempt that has
+	// reported a value above its cap.
+	CodeCheckpointTooLarge = message.CodeCheckpointTooLarge
+	CodeResultTooLarge     = message.CodeResultTooLarge
 	// CodeCanary marks an attempt that failed on a version on trial, and was
 	// given back.
 	CodeCanary = message.CodeCanary

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/program"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
 
 // Config is one plugin as it is configured, with every default resolved.
@@ -134,11 +135,48 @@ type Settings struct {
 	// version takes over whether there are jobs that it could not do. It may be
 	// nil: then nobody is.
 	Ledger Ledger
+	// Caps bound what handlers report.
+	Caps Caps
 	// Log hears of launches and deaths, and of what plugins print.
 	Log *slog.Logger
 	// LinesPerSecond bounds how many lines of output are logged for each
 	// process. The others are counted.
 	LinesPerSecond int
+}
+
+// Caps are the largest values that a handler may report, in bytes of JSON. Larger
+// progress is dropped; a larger checkpoint or result fails the attempt for good.
+type Caps struct {
+	Progress   int
+	Checkpoint int
+	Result     int
+}
+
+// DefaultCaps are those of a plugin whose operator says nothing else.
+func DefaultCaps() Caps {
+	return Caps{
+		Progress: wire.DefaultMaxProgressBytes, Checkpoint: wire.DefaultMaxCheckpointBytes, Result: wire.DefaultMaxResultBytes,
+	}
+}
+
+// MaxCap is what a cap may be at most: with the payload, a checkpoint must fit into
+// a message.
+const MaxCap = wire.MaxMessageBytes / 2
+
+// shortestCut is more than the log lines and error texts that are kept.
+const shortestCut = 64 << 10
+
+// longest is how much of a value or text is read.
+func (c Caps) longest() int { return max(c.Progress, c.Checkpoint, c.Result, shortestCut) }
+
+// Validate reports a cap that cannot be enforced.
+func (c Caps) Validate() error {
+	for what, cap := range map[string]int{"progress": c.Progress, "checkpoint": c.Checkpoint, "result": c.Result} {
+		if cap < 1 || cap > MaxCap {
+			return fmt.Errorf("a cap of %d bytes for a %s is not from 1 to %d", cap, what, MaxCap)
+		}
+	}
+	return nil
 }
 
 // Backoff says how a plugin that fails is launched again.
@@ -181,6 +219,7 @@ func DefaultSettings(socketDir string, log *slog.Logger) Settings {
 		Probation:      time.Minute,
 		WatchPeriod:    250 * time.Millisecond,
 		WatchStill:     750 * time.Millisecond,
+		Caps:           DefaultCaps(),
 		Log:            log,
 		LinesPerSecond: 100,
 	}
@@ -212,7 +251,7 @@ func (s Settings) validate() error {
 	case s.LinesPerSecond < 1:
 		return errors.New("lines per second must be at least 1")
 	}
-	return nil
+	return s.Caps.Validate()
 }
 
 func (c Config) validate() error {

@@ -101,6 +101,13 @@ func (g *generation) shakeHands(c *child.Process) (*grpc.ClientConn, error) {
 	return dial(address, transport)
 }
 
+// How much of what a process sends waits in memory to be read, in bytes: on one
+// stream, and on the connection with all of them.
+const (
+	streamWindow = 256 << 10
+	connWindow   = 1 << 20
+)
+
 func dial(address net.Addr, transport credentials.TransportCredentials) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///handler",
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
@@ -111,6 +118,10 @@ func dial(address net.Addr, transport credentials.TransportCredentials) (*grpc.C
 		grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(wire.MaxMessageBytes),
 			grpc.MaxCallSendMsgSize(wire.MaxMessageBytes)),
+		// A window that grows with the load would hold that much of what a
+		// process sends without being asked.
+		grpc.WithStaticStreamWindowSize(streamWindow),
+		grpc.WithStaticConnWindowSize(connWindow),
 		grpc.WithIdleTimeout(0),
 		grpc.WithDisableRetry(),
 		grpc.WithDisableServiceConfig(),
@@ -120,7 +131,10 @@ func dial(address net.Addr, transport credentials.TransportCredentials) (*grpc.C
 // introduce asks for the manifest, agrees to it and opens the stream.
 func (g *generation) introduce(ctx context.Context, c *child.Process, conn *grpc.ClientConn) (*process, error) {
 	handler := handlerv1.NewHandlerClient(conn)
-	raw, err := handler.Describe(ctx, &handlerv1.DescribeRequest{})
+	caps := g.settings.Caps
+	raw, err := handler.Describe(ctx, &handlerv1.DescribeRequest{
+		MaxProgressBytes: uint64(caps.Progress), MaxCheckpointBytes: uint64(caps.Checkpoint), MaxResultBytes: uint64(caps.Result),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("describe: %w", err)
 	}
@@ -133,7 +147,7 @@ func (g *generation) introduce(ctx context.Context, c *child.Process, conn *grpc
 		return nil, err
 	}
 	work, cancel := context.WithCancel(context.Background())
-	stream, err := handler.Work(work)
+	stream, err := handler.Work(work, grpc.ForceCodecV2(message.NewCodec()))
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("work: %w", err)

@@ -9,12 +9,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// log reports a record to the attempt that it belongs to, and logs it as often
-// as the process may print.
-func (p *process) log(record *handlerv1.Log) {
-	p.mu.Lock()
-	a := p.attempts[record.GetHandle()]
-	p.mu.Unlock()
+// log reports a record to the attempt that it belongs to, nil for none, and logs
+// it as often as the process may print.
+func (p *process) log(a *attempt, record *handlerv1.Log) {
 	line := message.ReadLog(record)
 	if a != nil {
 		a.reporter.Log(line)

@@ -6,12 +6,16 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
+// maxChunk is more than go-plugin sends at once, which is 1 KiB.
+const maxChunk = 1 << 20
+
 // relayOutput reads what a go-plugin server redirects from its standard output
 // and error after the handshake. Unread, it would block the handlers that print.
 // Processes without that service are left alone.
 func (p *process) relayOutput() {
 	stdout, stderr := p.child.Output().From("stdout"), p.child.Output().From("stderr")
-	stream, err := p.conn.NewStream(p.stream.Context(), &grpc.StreamDesc{ServerStreams: true}, "/plugin.GRPCStdio/StreamStdio")
+	stream, err := p.conn.NewStream(p.stream.Context(), &grpc.StreamDesc{ServerStreams: true}, "/plugin.GRPCStdio/StreamStdio",
+		grpc.MaxCallRecvMsgSize(maxChunk))
 	if err != nil {
 		return
 	}

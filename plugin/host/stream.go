@@ -35,46 +35,25 @@ func (p *process) send() {
 
 func (p *process) receive() {
 	defer close(p.received)
+	in := intake{process: p, caps: p.gen.settings.Caps}
 	for {
-		response, err := p.stream.Recv()
+		var box message.Inbox
+		err := p.stream.RecvMsg(&box)
+		if err == nil {
+			err = in.received(&box)
+		}
 		if err != nil {
 			p.receiveErr = err
 			return
 		}
-		for _, record := range response.GetLogs() {
-			p.log(record)
-		}
-		for _, progress := range response.GetProgress() {
-			if a := p.hears(progress.GetHandle(), "progress", progress.GetProgress()); a != nil {
-				a.reporter.Progress(progress.GetProgress())
-			}
-		}
-		for _, checkpoint := range response.GetCheckpoints() {
-			if a := p.hears(checkpoint.GetHandle(), "checkpoint", checkpoint.GetCheckpoint()); a != nil {
-				a.reporter.Checkpoint(checkpoint.GetCheckpoint())
-			}
-		}
-		if len(response.GetOutcomes()) > 0 {
-			p.finish(response.GetOutcomes())
-		}
 	}
 }
 
-// hears returns the attempt that the value belongs to; nil when there is none or
-// the value cannot be stored.
-func (p *process) hears(handle uint64, what string, value []byte) *attempt {
+// running returns the attempt of that handle; nil when there is none.
+func (p *process) running(handle uint64) *attempt {
 	p.mu.Lock()
-	a := p.attempts[handle]
-	p.mu.Unlock()
-	switch {
-	case a == nil:
-		p.complain("plugin reports on an attempt that is not running", handle, what)
-		return nil
-	case !message.IsJSON(value):
-		p.complain("plugin reports a value that is not JSON", handle, what)
-		return nil
-	}
-	return a
+	defer p.mu.Unlock()
+	return p.attempts[handle]
 }
 
 type ending struct {
@@ -95,7 +74,7 @@ func (p *process) finish(outcomes []*handlerv1.Outcome) {
 			continue
 		}
 		delete(p.attempts, sent.GetHandle())
-		endings = append(endings, ending{attempt: a, outcome: message.ReadOutcome(a.canceled, sent)})
+		endings = append(endings, ending{attempt: a, outcome: a.outcome(message.ReadOutcome(a.canceled, sent, p.gen.settings.Caps.Result))})
 	}
 	over := p.alone && len(endings) > 0
 	if over {

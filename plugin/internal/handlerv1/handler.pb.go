@@ -195,9 +195,14 @@ func (Log_Level) EnumDescriptor() ([]byte, []int) {
 }
 
 type DescribeRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The largest values that the orchestrator takes, in bytes; 0 from one that
+	// does not say. Refuse larger ones with an error that the handler sees.
+	MaxProgressBytes   uint64 `protobuf:"varint,1,opt,name=max_progress_bytes,json=maxProgressBytes,proto3" json:"max_progress_bytes,omitempty"`
+	MaxCheckpointBytes uint64 `protobuf:"varint,2,opt,name=max_checkpoint_bytes,json=maxCheckpointBytes,proto3" json:"max_checkpoint_bytes,omitempty"`
+	MaxResultBytes     uint64 `protobuf:"varint,3,opt,name=max_result_bytes,json=maxResultBytes,proto3" json:"max_result_bytes,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *DescribeRequest) Reset() {
@@ -228,6 +233,27 @@ func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
 func (*DescribeRequest) Descriptor() ([]byte, []int) {
 	return file_handler_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *DescribeRequest) GetMaxProgressBytes() uint64 {
+	if x != nil {
+		return x.MaxProgressBytes
+	}
+	return 0
+}
+
+func (x *DescribeRequest) GetMaxCheckpointBytes() uint64 {
+	if x != nil {
+		return x.MaxCheckpointBytes
+	}
+	return 0
+}
+
+func (x *DescribeRequest) GetMaxResultBytes() uint64 {
+	if x != nil {
+		return x.MaxResultBytes
+	}
+	return 0
 }
 
 type DescribeResponse struct {
@@ -1422,8 +1448,11 @@ var File_handler_proto protoreflect.FileDescriptor
 
 const file_handler_proto_rawDesc = "" +
 	"\n" +
-	"\rhandler.proto\x12\x13holdfast.handler.v1\"\x11\n" +
-	"\x0fDescribeRequest\"\x89\x01\n" +
+	"\rhandler.proto\x12\x13holdfast.handler.v1\"\x9b\x01\n" +
+	"\x0fDescribeRequest\x12,\n" +
+	"\x12max_progress_bytes\x18\x01 \x01(\x04R\x10maxProgressBytes\x120\n" +
+	"\x14max_checkpoint_bytes\x18\x02 \x01(\x04R\x12maxCheckpointBytes\x12(\n" +
+	"\x10max_result_bytes\x18\x03 \x01(\x04R\x0emaxResultBytes\"\x89\x01\n" +
 	"\x10DescribeResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x129\n" +
 	"\tjob_types\x18\x02 \x03(\v2\x1c.holdfast.handler.v1.JobTypeR\bjobTypes\x12 \n" +

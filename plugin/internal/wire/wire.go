@@ -16,6 +16,14 @@ const PluginName = "handler"
 // for receiving is 4 MiB, too small for a message that carries several jobs.
 const MaxMessageBytes = 64 << 20
 
+// The largest progress, checkpoint and result that an orchestrator takes unless it
+// is configured otherwise. It tells the process in DescribeRequest.
+const (
+	DefaultMaxProgressBytes   = 64 << 10
+	DefaultMaxCheckpointBytes = 1 << 20
+	DefaultMaxResultBytes     = 1 << 20
+)
+
 // MaxSchemaBytes bounds the JSON Schema of a job type.
 const MaxSchemaBytes = 256 << 10
 

@@ -13,7 +13,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16holdfast/handler.proto\x12\x13holdfast.handler.v1\"\x11\n\x0f\x44\x65scribeRequest\"i\n\x10\x44\x65scribeResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12/\n\tjob_types\x18\x02 \x03(\x0b\x32\x1c.holdfast.handler.v1.JobType\x12\x13\n\x0b\x63oncurrency\x18\x03 \x01(\r\"\xa6\x01\n\x07JobType\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06schema\x18\x02 \x01(\x0c\x12\x14\n\x0cmax_attempts\x18\x03 \x01(\r\x12\x12\n\ntimeout_ms\x18\x04 \x01(\x04\x12)\n\x05retry\x18\x05 \x01(\x0b\x32\x1a.holdfast.handler.v1.Retry\x12\x13\n\x0b\x64\x65scription\x18\x06 \x01(\t\x12\x13\n\x0b\x63oncurrency\x18\x07 \x01(\r\"\x9b\x02\n\x05Retry\x12\x33\n\x07\x62\x61\x63koff\x18\x01 \x01(\x0e\x32\".holdfast.handler.v1.Retry.Backoff\x12\x0f\n\x07\x62\x61se_ms\x18\x02 \x01(\x04\x12\x0e\n\x06\x66\x61\x63tor\x18\x03 \x01(\x01\x12\x0e\n\x06\x63\x61p_ms\x18\x04 \x01(\x04\x12\x12\n\njitter_min\x18\x05 \x01(\x01\x12\x12\n\njitter_max\x18\x06 \x01(\x01\x12\x1d\n\x15\x61t_once_after_timeout\x18\x07 \x01(\x08\"e\n\x07\x42\x61\x63koff\x12\x17\n\x13\x42\x41\x43KOFF_UNSPECIFIED\x10\x00\x12\x17\n\x13\x42\x41\x43KOFF_EXPONENTIAL\x10\x01\x12\x11\n\rBACKOFF_FIXED\x10\x02\x12\x15\n\x11\x42\x41\x43KOFF_IMMEDIATE\x10\x03\"\xa9\x01\n\x0bWorkRequest\x12*\n\x06starts\x18\x01 \x03(\x0b\x32\x1a.holdfast.handler.v1.Start\x12,\n\x07\x63\x61ncels\x18\x02 \x03(\x0b\x32\x1b.holdfast.handler.v1.Cancel\x12\x31\n\textension\x18\x03 \x01(\x0b\x32\x1e.holdfast.handler.v1.Extension\x12\r\n\x05\x64rain\x18\x04 \x01(\x08\"\x98\x02\n\x05Start\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12\x0e\n\x06job_id\x18\x02 \x01(\t\x12\x10\n\x08job_type\x18\x03 \x01(\t\x12\x0e\n\x06tenant\x18\x04 \x01(\t\x12\x0f\n\x07payload\x18\x05 \x01(\x0c\x12\x0f\n\x07\x61ttempt\x18\x06 \x01(\r\x12\x14\n\x0cmax_attempts\x18\x07 \x01(\r\x12\r\n\x05\x66\x65nce\x18\x08 \x01(\x03\x12\x12\n\ntimeout_ms\x18\t \x01(\x04\x12\x10\n\x08lease_ms\x18\n \x01(\x04\x12\x12\n\ncheckpoint\x18\x0b \x01(\x0c\x12\x13\n\x0btraceparent\x18\x0c \x01(\t\x12\x12\n\ntracestate\x18\r \x01(\t\x12\x12\n\ncreated_at\x18\x0e \x01(\t\x12\x0f\n\x07\x62\x61ggage\x18\x0f \x01(\t\"\xc3\x01\n\x06\x43\x61ncel\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12\x32\n\x06reason\x18\x02 \x01(\x0e\x32\".holdfast.handler.v1.Cancel.Reason\"u\n\x06Reason\x12\x16\n\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n\x0fREASON_CANCELED\x10\x01\x12\x12\n\x0eREASON_TIMEOUT\x10\x02\x12\x15\n\x11REASON_LEASE_LOST\x10\x03\x12\x13\n\x0fREASON_SHUTDOWN\x10\x04\".\n\tExtension\x12\x0f\n\x07handles\x18\x01 \x03(\x04\x12\x10\n\x08lease_ms\x18\x02 \x01(\x04\"\xcd\x01\n\x0cWorkResponse\x12.\n\x08outcomes\x18\x01 \x03(\x0b\x32\x1c.holdfast.handler.v1.Outcome\x12/\n\x08progress\x18\x02 \x03(\x0b\x32\x1d.holdfast.handler.v1.Progress\x12\x34\n\x0b\x63heckpoints\x18\x03 \x03(\x0b\x32\x1f.holdfast.handler.v1.Checkpoint\x12&\n\x04logs\x18\x04 \x03(\x0b\x32\x18.holdfast.handler.v1.Log\"\xeb\x01\n\x07Outcome\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12\x33\n\tsucceeded\x18\x02 \x01(\x0b\x32\x1e.holdfast.handler.v1.SucceededH\x00\x12-\n\x06\x66\x61iled\x18\x03 \x01(\x0b\x32\x1b.holdfast.handler.v1.FailedH\x00\x12\x31\n\x08\x63\x61nceled\x18\x04 \x01(\x0b\x32\x1d.holdfast.handler.v1.CanceledH\x00\x12/\n\x07snoozed\x18\x05 \x01(\x0b\x32\x1c.holdfast.handler.v1.SnoozedH\x00\x42\x08\n\x06result\"\x1b\n\tSucceeded\x12\x0e\n\x06result\x18\x01 \x01(\x0c\"y\n\x06\x46\x61iled\x12\x11\n\tpermanent\x18\x01 \x01(\x08\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\r\n\x05stack\x18\x04 \x01(\t\x12\x1b\n\x0eretry_after_ms\x18\x05 \x01(\x04H\x00\x88\x01\x01\x42\x11\n\x0f_retry_after_ms\"\n\n\x08\x43\x61nceled\"!\n\x07Snoozed\x12\x16\n\x0eretry_after_ms\x18\x01 \x01(\x04\",\n\x08Progress\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12\x10\n\x08progress\x18\x02 \x01(\x0c\"0\n\nCheckpoint\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12\x12\n\ncheckpoint\x18\x02 \x01(\x0c\"\xea\x01\n\x03Log\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12-\n\x05level\x18\x02 \x01(\x0e\x32\x1e.holdfast.handler.v1.Log.Level\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x12\n\nattributes\x18\x04 \x01(\x0c\x12\x0c\n\x04time\x18\x05 \x01(\t\x12\x0f\n\x07\x64ropped\x18\x06 \x01(\x04\"`\n\x05Level\x12\x15\n\x11LEVEL_UNSPECIFIED\x10\x00\x12\x0f\n\x0bLEVEL_DEBUG\x10\x01\x12\x0e\n\nLEVEL_INFO\x10\x02\x12\x0e\n\nLEVEL_WARN\x10\x03\x12\x0f\n\x0bLEVEL_ERROR\x10\x04\x32\xb3\x01\n\x07Handler\x12W\n\x08\x44\x65scribe\x12$.holdfast.handler.v1.DescribeRequest\x1a%.holdfast.handler.v1.DescribeResponse\x12O\n\x04Work\x12 .holdfast.handler.v1.WorkRequest\x1a!.holdfast.handler.v1.WorkResponse(\x01\x30\x01\x42=Z;github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16holdfast/handler.proto\x12\x13holdfast.handler.v1\"e\n\x0f\x44\x65scribeRequest\x12\x1a\n\x12max_progress_bytes\x18\x01 \x01(\x04\x12\x1c\n\x14max_checkpoint_bytes\x18\x02 \x01(\x04\x12\x18\n\x10max_result_bytes\x18\x03 \x01(\x04\"i\n\x10\x44\x65scribeResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12/\n\tjob_types\x18\x02 \x03(\x0b\x32\x1c.holdfast.handler.v1.JobType\x12\x13\n\x0b\x63oncurrency\x18\x03 \x01(\r\"\xa6\x01\n\x07JobType\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06schema\x18\x02 \x01(\x0c\x12\x14\n\x0cmax_attempts\x18\x03 \x01(\r\x12\x12\n\ntimeout_ms\x18\x04 \x01(\x04\x12)\n\x05retry\x18\x05 \x01(\x0b\x32\x1a.holdfast.handler.v1.Retry\x12\x13\n\x0b\x64\x65scription\x18\x06 \x01(\t\x12\x13\n\x0b\x63oncurrency\x18\x07 \x01(\r\"\x9b\x02\n\x05Retry\x12\x33\n\x07\x62\x61\x63koff\x18\x01 \x01(\x0e\x32\".holdfast.handler.v1.Retry.Backoff\x12\x0f\n\x07\x62\x61se_ms\x18\x02 \x01(\x04\x12\x0e\n\x06\x66\x61\x63tor\x18\x03 \x01(\x01\x12\x0e\n\x06\x63\x61p_ms\x18\x04 \x01(\x04\x12\x12\n\njitter_min\x18\x05 \x01(\x01\x12\x12\n\njitter_max\x18\x06 \x01(\x01\x12\x1d\n\x15\x61t_once_after_timeout\x18\x07 \x01(\x08\"e\n\x07\x42\x61\x63koff\x12\x17\n\x13\x42\x41\x43KOFF_UNSPECIFIED\x10\x00\x12\x17\n\x13\x42\x41\x43KOFF_EXPONENTIAL\x10\x01\x12\x11\n\rBACKOFF_FIXED\x10\x02\x12\x15\n\x11\x42\x41\x43KOFF_IMMEDIATE\x10\x03\"\xa9\x01\n\x0bWorkRequest\x12*\n\x06starts\x18\x01 \x03(\x0b\x32\x1a.holdfast.handler.v1.Start\x12,\n\x07\x63\x61ncels\x18\x02 \x03(\x0b\x32\x1b.holdfast.handler.v1.Cancel\x12\x31\n\textension\x18\x03 \x01(\x0b\x32\x1e.holdfast.handler.v1.Extension\x12\r\n\x05\x64rain\x18\x04 \x01(\x08\"\x98\x02\n\x05Start\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12\x0e\n\x06job_id\x18\x02 \x01(\t\x12\x10\n\x08job_type\x18\x03 \x01(\t\x12\x0e\n\x06tenant\x18\x04 \x01(\t\x12\x0f\n\x07payload\x18\x05 \x01(\x0c\x12\x0f\n\x07\x61ttempt\x18\x06 \x01(\r\x12\x14\n\x0cmax_attempts\x18\x07 \x01(\r\x12\r\n\x05\x66\x65nce\x18\x08 \x01(\x03\x12\x12\n\ntimeout_ms\x18\t \x01(\x04\x12\x10\n\x08lease_ms\x18\n \x01(\x04\x12\x12\n\ncheckpoint\x18\x0b \x01(\x0c\x12\x13\n\x0btraceparent\x18\x0c \x01(\t\x12\x12\n\ntracestate\x18\r \x01(\t\x12\x12\n\ncreated_at\x18\x0e \x01(\t\x12\x0f\n\x07\x62\x61ggage\x18\x0f \x01(\t\"\xc3\x01\n\x06\x43\x61ncel\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12\x32\n\x06reason\x18\x02 \x01(\x0e\x32\".holdfast.handler.v1.Cancel.Reason\"u\n\x06Reason\x12\x16\n\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n\x0fREASON_CANCELED\x10\x01\x12\x12\n\x0eREASON_TIMEOUT\x10\x02\x12\x15\n\x11REASON_LEASE_LOST\x10\x03\x12\x13\n\x0fREASON_SHUTDOWN\x10\x04\".\n\tExtension\x12\x0f\n\x07handles\x18\x01 \x03(\x04\x12\x10\n\x08lease_ms\x18\x02 \x01(\x04\"\xcd\x01\n\x0cWorkResponse\x12.\n\x08outcomes\x18\x01 \x03(\x0b\x32\x1c.holdfast.handler.v1.Outcome\x12/\n\x08progress\x18\x02 \x03(\x0b\x32\x1d.holdfast.handler.v1.Progress\x12\x34\n\x0b\x63heckpoints\x18\x03 \x03(\x0b\x32\x1f.holdfast.handler.v1.Checkpoint\x12&\n\x04logs\x18\x04 \x03(\x0b\x32\x18.holdfast.handler.v1.Log\"\xeb\x01\n\x07Outcome\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12\x33\n\tsucceeded\x18\x02 \x01(\x0b\x32\x1e.holdfast.handler.v1.SucceededH\x00\x12-\n\x06\x66\x61iled\x18\x03 \x01(\x0b\x32\x1b.holdfast.handler.v1.FailedH\x00\x12\x31\n\x08\x63\x61nceled\x18\x04 \x01(\x0b\x32\x1d.holdfast.handler.v1.CanceledH\x00\x12/\n\x07snoozed\x18\x05 \x01(\x0b\x32\x1c.holdfast.handler.v1.SnoozedH\x00\x42\x08\n\x06result\"\x1b\n\tSucceeded\x12\x0e\n\x06result\x18\x01 \x01(\x0c\"y\n\x06\x46\x61iled\x12\x11\n\tpermanent\x18\x01 \x01(\x08\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\r\n\x05stack\x18\x04 \x01(\t\x12\x1b\n\x0eretry_after_ms\x18\x05 \x01(\x04H\x00\x88\x01\x01\x42\x11\n\x0f_retry_after_ms\"\n\n\x08\x43\x61nceled\"!\n\x07Snoozed\x12\x16\n\x0eretry_after_ms\x18\x01 \x01(\x04\",\n\x08Progress\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12\x10\n\x08progress\x18\x02 \x01(\x0c\"0\n\nCheckpoint\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12\x12\n\ncheckpoint\x18\x02 \x01(\x0c\"\xea\x01\n\x03Log\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12-\n\x05level\x18\x02 \x01(\x0e\x32\x1e.holdfast.handler.v1.Log.Level\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x12\n\nattributes\x18\x04 \x01(\x0c\x12\x0c\n\x04time\x18\x05 \x01(\t\x12\x0f\n\x07\x64ropped\x18\x06 \x01(\x04\"`\n\x05Level\x12\x15\n\x11LEVEL_UNSPECIFIED\x10\x00\x12\x0f\n\x0bLEVEL_DEBUG\x10\x01\x12\x0e\n\nLEVEL_INFO\x10\x02\x12\x0e\n\nLEVEL_WARN\x10\x03\x12\x0f\n\x0bLEVEL_ERROR\x10\x04\x32\xb3\x01\n\x07Handler\x12W\n\x08\x44\x65scribe\x12$.holdfast.handler.v1.DescribeRequest\x1a%.holdfast.handler.v1.DescribeResponse\x12O\n\x04Work\x12 .holdfast.handler.v1.WorkRequest\x1a!.holdfast.handler.v1.WorkResponse(\x01\x30\x01\x42=Z;github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'holdfast.handler_pb2', globals())
@@ -22,45 +22,45 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   DESCRIPTOR._options = None
   DESCRIPTOR._serialized_options = b'Z;github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1'
   _DESCRIBEREQUEST._serialized_start=47
-  _DESCRIBEREQUEST._serialized_end=64
-  _DESCRIBERESPONSE._serialized_start=66
-  _DESCRIBERESPONSE._serialized_end=171
-  _JOBTYPE._serialized_start=174
-  _JOBTYPE._serialized_end=340
-  _RETRY._serialized_start=343
-  _RETRY._serialized_end=626
-  _RETRY_BACKOFF._serialized_start=525
-  _RETRY_BACKOFF._serialized_end=626
-  _WORKREQUEST._serialized_start=629
-  _WORKREQUEST._serialized_end=798
-  _START._serialized_start=801
-  _START._serialized_end=1081
-  _CANCEL._serialized_start=1084
-  _CANCEL._serialized_end=1279
-  _CANCEL_REASON._serialized_start=1162
-  _CANCEL_REASON._serialized_end=1279
-  _EXTENSION._serialized_start=1281
-  _EXTENSION._serialized_end=1327
-  _WORKRESPONSE._serialized_start=1330
-  _WORKRESPONSE._serialized_end=1535
-  _OUTCOME._serialized_start=1538
-  _OUTCOME._serialized_end=1773
-  _SUCCEEDED._serialized_start=1775
-  _SUCCEEDED._serialized_end=1802
-  _FAILED._serialized_start=1804
-  _FAILED._serialized_end=1925
-  _CANCELED._serialized_start=1927
-  _CANCELED._serialized_end=1937
-  _SNOOZED._serialized_start=1939
-  _SNOOZED._serialized_end=1972
-  _PROGRESS._serialized_start=1974
-  _PROGRESS._serialized_end=2018
-  _CHECKPOINT._serialized_start=2020
-  _CHECKPOINT._serialized_end=2068
-  _LOG._serialized_start=2071
-  _LOG._serialized_end=2305
-  _LOG_LEVEL._serialized_start=2209
-  _LOG_LEVEL._serialized_end=2305
-  _HANDLER._serialized_start=2308
-  _HANDLER._serialized_end=2487
+  _DESCRIBEREQUEST._serialized_end=148
+  _DESCRIBERESPONSE._serialized_start=150
+  _DESCRIBERESPONSE._serialized_end=255
+  _JOBTYPE._serialized_start=258
+  _JOBTYPE._serialized_end=424
+  _RETRY._serialized_start=427
+  _RETRY._serialized_end=710
+  _RETRY_BACKOFF._serialized_start=609
+  _RETRY_BACKOFF._serialized_end=710
+  _WORKREQUEST._serialized_start=713
+  _WORKREQUEST._serialized_end=882
+  _START._serialized_start=885
+  _START._serialized_end=1165
+  _CANCEL._serialized_start=1168
+  _CANCEL._serialized_end=1363
+  _CANCEL_REASON._serialized_start=1246
+  _CANCEL_REASON._serialized_end=1363
+  _EXTENSION._serialized_start=1365
+  _EXTENSION._serialized_end=1411
+  _WORKRESPONSE._serialized_start=1414
+  _WORKRESPONSE._serialized_end=1619
+  _OUTCOME._serialized_start=1622
+  _OUTCOME._serialized_end=1857
+  _SUCCEEDED._serialized_start=1859
+  _SUCCEEDED._serialized_end=1886
+  _FAILED._serialized_start=1888
+  _FAILED._serialized_end=2009
+  _CANCELED._serialized_start=2011
+  _CANCELED._serialized_end=2021
+  _SNOOZED._serialized_start=2023
+  _SNOOZED._serialized_end=2056
+  _PROGRESS._serialized_start=2058
+  _PROGRESS._serialized_end=2102
+  _CHECKPOINT._serialized_start=2104
+  _CHECKPOINT._serialized_end=2152
+  _LOG._serialized_start=2155
+  _LOG._serialized_end=2389
+  _LOG_LEVEL._serialized_start=2293
+  _LOG_LEVEL._serialized_end=2389
+  _HANDLER._serialized_start=2392
+  _HANDLER._serialized_end=2571
 # @@protoc_insertion_point(module_scope)

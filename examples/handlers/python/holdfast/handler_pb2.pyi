@@ -34,8 +34,14 @@ class Checkpoint(_message.Message):
     def __init__(self, handle: _Optional[int] = ..., checkpoint: _Optional[bytes] = ...) -> None: ...
 
 class DescribeRequest(_message.Message):
-    __slots__ = []
-    def __init__(self) -> None: ...
+    __slots__ = ["max_checkpoint_bytes", "max_progress_bytes", "max_result_bytes"]
+    MAX_CHECKPOINT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MAX_PROGRESS_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MAX_RESULT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    max_checkpoint_bytes: int
+    max_progress_bytes: int
+    max_result_bytes: int
+    def __init__(self, max_progress_bytes: _Optional[int] = ..., max_checkpoint_bytes: _Optional[int] = ..., max_result_bytes: _Optional[int] = ...) -> None: ...
 
 class DescribeResponse(_message.Message):
     __slots__ = ["concurrency", "job_types", "version"]

@@ -254,14 +254,61 @@ func (w *work) run(start *handlerv1.Start, canceled chan handlerv1.Cancel_Reason
 		select {}
 	case "uid":
 		w.succeed(start, fmt.Append(nil, os.Getuid()))
+	case "flood", "flood-logs":
+		w.succeed(start, fmt.Append(nil, w.floodStream(start, o, canceled)))
+	case "big-progress":
+		w.progress(start, bigValue(o.N))
+		w.succeed(start, nil)
+	case "big-checkpoint":
+		w.send(&handlerv1.WorkResponse{Checkpoints: []*handlerv1.Checkpoint{{Handle: start.GetHandle(), Checkpoint: bigValue(o.N)}}})
+		<-canceled
+		w.report(&handlerv1.Outcome{Handle: start.GetHandle(), Result: &handlerv1.Outcome_Canceled{Canceled: &handlerv1.Canceled{}}})
+	case "big-log":
+		w.send(&handlerv1.WorkResponse{Logs: []*handlerv1.Log{{Handle: start.GetHandle(), Message: strings.Repeat("l", o.N)}}})
+		w.succeed(start, nil)
+	case "crowd":
+		// Many small reports in one message.
+		crowd := make([]*handlerv1.Progress, o.N)
+		for i := range crowd {
+			crowd[i] = &handlerv1.Progress{Handle: start.GetHandle(), Progress: []byte("1")}
+		}
+		w.send(&handlerv1.WorkResponse{Progress: crowd})
+		w.succeed(start, nil)
 	case "big":
-		w.succeed(start, []byte(`"`+strings.Repeat("b", o.N)+`"`))
+		w.succeed(start, bigValue(o.N))
 	case "measure":
 		w.succeed(start, fmt.Append(nil, len(start.GetPayload())))
 	default:
 		w.succeed(start, start.GetPayload())
 	}
 }
+
+// floodStream reports again and again, of N bytes or as little as can be, until it
+// is canceled or its time is over, and returns how often it did.
+func (w *work) floodStream(start *handlerv1.Start, o order, canceled chan handlerv1.Cancel_Reason) (sent int) {
+	until := time.After(time.Duration(o.MS) * time.Millisecond)
+	for ; ; sent++ {
+		select {
+		case <-until:
+			return sent
+		case <-canceled:
+			return sent
+		default:
+		}
+		value := fmt.Append(nil, sent)
+		if o.N > 0 {
+			value = bigValue(o.N)
+		}
+		if o.Do == "flood-logs" {
+			w.send(&handlerv1.WorkResponse{Logs: []*handlerv1.Log{{Handle: start.GetHandle(), Message: string(value)}}})
+			continue
+		}
+		w.progress(start, value)
+	}
+}
+
+// bigValue is JSON of so many bytes.
+func bigValue(n int) []byte { return []byte(`"` + strings.Repeat("b", n-2) + `"`) }
 
 // spawn starts a child that holds the standard output and error. To escape it gets
 // a session of its own, to hide another environment: each can be found in one way

@@ -17,17 +17,21 @@ const (
 	CodeProtocol = "protocol"
 	// CodeTooLarge marks an attempt that does not fit into a message.
 	CodeTooLarge = "too_large"
+	// CodeCheckpointTooLarge and CodeResultTooLarge mark an attempt that has
+	// reported a value above its cap.
+	CodeCheckpointTooLarge = "checkpoint_too_large"
+	CodeResultTooLarge     = "result_too_large"
 	// CodeCanary marks an attempt that failed on a version on trial, and was
 	// given back.
 	CodeCanary = "canary"
 )
 
 // ReadOutcome translates what a process reports of an attempt, in the light of
-// what it was told before.
-func ReadOutcome(told job.CancelReason, sent *handlerv1.Outcome) job.Outcome {
+// what it was told before. A result has at most maxResult bytes.
+func ReadOutcome(told job.CancelReason, sent *handlerv1.Outcome, maxResult int) job.Outcome {
 	switch result := sent.GetResult().(type) {
 	case *handlerv1.Outcome_Succeeded:
-		return readSuccess(result.Succeeded.GetResult())
+		return readSuccess(result.Succeeded.GetResult(), maxResult)
 	case *handlerv1.Outcome_Failed:
 		return readFailure(told, result.Failed)
 	case *handlerv1.Outcome_Canceled:
@@ -40,8 +44,13 @@ func ReadOutcome(told job.CancelReason, sent *handlerv1.Outcome) job.Outcome {
 	}
 }
 
-func readSuccess(result []byte) job.Outcome {
+func readSuccess(result []byte, most int) job.Outcome {
 	switch {
+	case len(result) > most:
+		return job.Outcome{
+			Kind: job.PermanentFailure, Code: CodeResultTooLarge,
+			Message: fmt.Sprintf("the result is larger than %d bytes", most),
+		}
 	case len(result) == 0:
 		return job.Outcome{Kind: job.Success}
 	case !IsJSON(result):
@@ -100,6 +109,15 @@ func TooLarge(bytes, limit int) job.Outcome {
 	return job.Outcome{
 		Kind: job.PermanentFailure, Code: CodeTooLarge,
 		Message: fmt.Sprintf("payload and checkpoint need a message of %d bytes, more than %d", bytes, limit),
+	}
+}
+
+// CheckpointTooLarge is the outcome of an attempt that has saved a checkpoint of
+// more than so many bytes.
+func CheckpointTooLarge(most int) job.Outcome {
+	return job.Outcome{
+		Kind: job.PermanentFailure, Code: CodeCheckpointTooLarge,
+		Message: fmt.Sprintf("a checkpoint is larger than %d bytes", most),
 	}
 }
 

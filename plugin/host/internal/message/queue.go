@@ -123,7 +123,7 @@ func wireReason(reason job.CancelReason) handlerv1.Cancel_Reason {
 		return handlerv1.Cancel_REASON_LEASE_LOST
 	case job.CancelShutdown:
 		return handlerv1.Cancel_REASON_SHUTDOWN
-	default:
-		return handlerv1.Cancel_REASON_UNSPECIFIED
+	default: // the host's own
+		return handlerv1.Cancel_REASON_CANCELED
 	}
 }

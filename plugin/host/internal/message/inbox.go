@@ -1,0 +1,208 @@
+package message
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"iter"
+	"unicode/utf8"
+
+	"google.golang.org/grpc/encoding"
+	_ "google.golang.org/grpc/encoding/proto" // the codec that Codec stands in for
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+)
+
+// partBytes is how much of a message is decoded at once. Decoded items can take
+// many times what they take on the wire.
+const partBytes = 1 << 20
+
+// Inbox is a message from a process that is decoded part by part, so that one
+// message cannot take much more memory than it has bytes. It must be received on
+// a stream with Codec.
+type Inbox struct {
+	whole *handlerv1.WorkResponse
+	// parts is what is decoded by Parts; nil when whole is the message.
+	parts mem.BufferSlice
+	bytes int
+}
+
+// Bytes is the size of the message on the wire.
+func (in *Inbox) Bytes() int { return in.bytes }
+
+// Parts decodes the message, once. Outcomes come last. A text or value of more
+// than longest bytes is cut to longest+1.
+func (in *Inbox) Parts(longest int) iter.Seq2[*handlerv1.WorkResponse, error] {
+	return func(yield func(*handlerv1.WorkResponse, error) bool) {
+		if in.parts == nil {
+			yield(in.whole, nil)
+			return
+		}
+		defer in.parts.Free()
+		for _, outcomes := range []bool{false, true} {
+			if !decode(in.parts, longest, outcomes, yield) {
+				return
+			}
+		}
+	}
+}
+
+// decode yields the outcomes of a message, or everything else. It returns false
+// when nothing more is wanted.
+func decode(data mem.BufferSlice, longest int, outcomes bool, yield func(*handlerv1.WorkResponse, error) bool) bool {
+	reader := data.Reader()
+	defer func() { _ = reader.Close() }()
+	cut := cutter{from: reader, longest: longest}
+	fields := (*handlerv1.WorkResponse)(nil).ProtoReflect().Descriptor().Fields()
+	part, size := new(handlerv1.WorkResponse), 0
+	for reader.Remaining() > 0 {
+		field, err := cut.field(fields, func(number protowire.Number) bool {
+			return (number == outcomesField) == outcomes
+		})
+		if err == nil {
+			err = proto.UnmarshalOptions{Merge: true, DiscardUnknown: true}.Unmarshal(field, part)
+		}
+		if err != nil {
+			yield(nil, err)
+			return false
+		}
+		if size += len(field); size >= partBytes {
+			if !yield(part, nil) {
+				return false
+			}
+			part, size = new(handlerv1.WorkResponse), 0
+		}
+	}
+	return size == 0 || yield(part, nil)
+}
+
+// outcomesField is WorkResponse.outcomes.
+const outcomesField = 1
+
+// errMalformed says that a message is not protobuf.
+var errMalformed = errors.New("the message cannot be read")
+
+// cutter reads fields of a message in its wire format, and cuts texts and values
+// that are too long.
+type cutter struct {
+	from    *mem.Reader
+	longest int
+	// depth is that of the message being read.
+	depth int
+}
+
+// maxDepth is more than the protocol's messages have levels.
+const maxDepth = 8
+
+// field returns the next field, in its wire format; nothing when it is unknown or
+// unwanted.
+func (c *cutter) field(of protoreflect.FieldDescriptors, wanted func(protowire.Number) bool) ([]byte, error) {
+	tag, err := binary.ReadUvarint(c.from)
+	if err != nil {
+		return nil, errMalformed
+	}
+	number, kind := protowire.DecodeTag(tag)
+	out := protowire.AppendTag(nil, number, kind)
+	switch kind {
+	case protowire.VarintType:
+		value, err := binary.ReadUvarint(c.from)
+		return protowire.AppendVarint(out, value), err
+	case protowire.Fixed32Type:
+		return c.read(out, 4)
+	case protowire.Fixed64Type:
+		return c.read(out, 8)
+	case protowire.BytesType:
+	default:
+		return nil, errMalformed
+	}
+	size, err := binary.ReadUvarint(c.from)
+	if err != nil || size > uint64(c.from.Remaining()) {
+		return nil, errMalformed
+	}
+	known := of.ByNumber(number)
+	switch {
+	case known == nil || wanted != nil && !wanted(number):
+		_, err := c.from.Discard(int(size))
+		return nil, err
+	case known.Message() != nil:
+		inner, err := c.message(known.Message(), int(size))
+		return protowire.AppendBytes(out, inner), err
+	}
+	keep := int(size)
+	if keep > c.longest {
+		keep = c.longest + 1
+	}
+	value, err := c.read(nil, keep)
+	if err != nil {
+		return nil, err
+	}
+	if keep < int(size) && known.Kind() == protoreflect.StringKind {
+		value = wholeRunes(value)
+	}
+	_, err = c.from.Discard(int(size) - keep)
+	return protowire.AppendBytes(out, value), err
+}
+
+// message reads a message of so many bytes that is a field of another.
+func (c *cutter) message(kind protoreflect.MessageDescriptor, size int) (out []byte, err error) {
+	if c.depth++; c.depth > maxDepth {
+		return nil, errMalformed
+	}
+	defer func() { c.depth-- }()
+	end := c.from.Remaining() - size
+	for c.from.Remaining() > end {
+		field, err := c.field(kind.Fields(), nil)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, field...)
+	}
+	if c.from.Remaining() != end {
+		return nil, errMalformed
+	}
+	return out, nil
+}
+
+func (c *cutter) read(out []byte, n int) ([]byte, error) {
+	at := len(out)
+	out = append(out, make([]byte, n)...)
+	_, err := io.ReadFull(c.from, out[at:])
+	return out, err
+}
+
+// wholeRunes drops what is left of a rune that was cut.
+func wholeRunes(text []byte) []byte {
+	for range utf8.UTFMax - 1 {
+		if r, size := utf8.DecodeLastRune(text); r != utf8.RuneError || size != 1 {
+			break
+		}
+		text = text[:len(text)-1]
+	}
+	return text
+}
+
+// Codec is gRPC's own, but for messages that are received into an Inbox.
+type Codec struct{ encoding.CodecV2 }
+
+// NewCodec returns the codec for a Work stream.
+func NewCodec() Codec { return Codec{encoding.GetCodecV2("proto")} }
+
+// Unmarshal implements encoding.CodecV2.
+func (c Codec) Unmarshal(data mem.BufferSlice, v any) error {
+	in, ok := v.(*Inbox)
+	if !ok {
+		return c.CodecV2.Unmarshal(data, v)
+	}
+	*in = Inbox{bytes: data.Len()}
+	if in.bytes <= partBytes {
+		in.whole = new(handlerv1.WorkResponse)
+		return c.CodecV2.Unmarshal(data, in.whole)
+	}
+	data.Ref()
+	in.parts = data
+	return nil
+}
