@@ -27,6 +27,9 @@ const (
 	codeBadPayload  = "bad_payload"
 	codeBadResult   = "bad_result"
 	codeUnknownType = "unknown_type"
+	// As the orchestrator words them for processes that do not know its caps.
+	codeResultTooLarge     = "result_too_large"
+	codeCheckpointTooLarge = "checkpoint_too_large"
 )
 
 // Permanent marks err as one that no further attempt can cure: the job is

@@ -52,6 +52,9 @@ func HandleResult[A, R any](jobType string, do func(context.Context, Job[A]) (R,
 		if err != nil {
 			return nil, Code(Permanent(fmt.Errorf("result: %w", err)), codeBadResult)
 		}
+		if err := within(encoded, a.session.caps.result); err != nil {
+			return nil, Code(Permanent(fmt.Errorf("result: %w", err)), codeResultTooLarge)
+		}
 		return encoded, nil
 	})
 }

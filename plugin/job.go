@@ -49,31 +49,50 @@ func newJob[A any](a *attempt) (Job[A], error) {
 
 // Progress shows v, as JSON, to whoever looks at the job. Only the last value
 // counts. It does not wait for the value to be stored, and fails only when v
-// is not JSON, is too large, or comes after the attempt's end.
+// is not JSON, is larger than the orchestrator takes (64 KiB, unless it is
+// configured otherwise), or comes after the attempt's end.
 func (j Job[A]) Progress(v any) error {
-	encoded, err := encode(v)
-	if err == nil && j.attempt != nil {
-		err = j.attempt.session.out.progress(j.attempt, encoded)
-	}
-	if err != nil {
+	if err := j.progress(v); err != nil {
 		return fmt.Errorf("progress: %w", err)
 	}
 	return nil
 }
 
+func (j Job[A]) progress(v any) error {
+	encoded, err := encode(v)
+	if err != nil || j.attempt == nil {
+		return err
+	}
+	of := j.attempt.session
+	if err := within(encoded, of.caps.progress); err != nil {
+		return err
+	}
+	return of.out.progress(j.attempt, encoded)
+}
+
 // Checkpoint saves v, as JSON, for the next attempt, which finds it with
 // Resume. Only the last value counts. It is stored before this attempt's end
 // is, and also when the process dies after the orchestrator has received it;
-// it does not wait for that. It fails as Progress does.
+// it does not wait for that. It fails as Progress does; the error for a value
+// that is too large (by default above 1 MiB) is Permanent, with the code
+// checkpoint_too_large: another attempt would get no further.
 func (j Job[A]) Checkpoint(v any) error {
-	encoded, err := encode(v)
-	if err == nil && j.attempt != nil {
-		err = j.attempt.session.out.checkpoint(j.attempt, encoded)
-	}
-	if err != nil {
+	if err := j.checkpoint(v); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	return nil
+}
+
+func (j Job[A]) checkpoint(v any) error {
+	encoded, err := encode(v)
+	if err != nil || j.attempt == nil {
+		return err
+	}
+	of := j.attempt.session
+	if err := within(encoded, of.caps.checkpoint); err != nil {
+		return Code(Permanent(err), codeCheckpointTooLarge)
+	}
+	return of.out.checkpoint(j.attempt, encoded)
 }
 
 // Resume decodes the last checkpoint of an earlier attempt into v. It returns

@@ -45,6 +45,13 @@ type orchestrator struct {
 // serving serves the parts over gRPC, in memory, and opens the stream.
 func serving(t *testing.T, parts ...Part) *orchestrator {
 	t.Helper()
+	return describing(t, nil, parts...)
+}
+
+// describing is serving, after Describe was called with what is said; nil for
+// without.
+func describing(t *testing.T, said *handlerv1.DescribeRequest, parts ...Part) *orchestrator {
+	t.Helper()
 	b, err := assemble(parts)
 	require.NoError(t, err)
 	o := &orchestrator{t: t, exited: make(chan string, 10), drained: make(chan struct{})}
@@ -60,6 +67,10 @@ func serving(t *testing.T, parts ...Part) *orchestrator {
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessageBytes), grpc.MaxCallSendMsgSize(wire.MaxMessageBytes)))
 	require.NoError(t, err)
+	if said != nil {
+		_, err := handlerv1.NewHandlerClient(conn).Describe(t.Context(), said)
+		require.NoError(t, err)
+	}
 	o.open(conn)
 	return o
 }

@@ -60,8 +60,12 @@ func panicked(problem any, stack []byte) *handlerv1.Outcome {
 }
 
 // clean makes a text fit for the wire, which takes valid UTF-8 only, and for
-// the database, which takes no NUL; and cuts it at a character.
+// the database, which takes no NUL; and cuts it at a character. What it returns
+// of a longer text does not hold on to the rest.
 func clean(text string, limit int) string {
+	if len(text) > limit {
+		text = strings.Clone(text[:min(len(text), limit+utf8.UTFMax)])
+	}
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\uFFFD"), "\uFFFD")
 	if len(text) <= limit {
 		return text

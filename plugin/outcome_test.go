@@ -146,9 +146,11 @@ func TestAResultIsStoredAsJSON(t *testing.T) {
 	require.JSONEq(t, `{"sum":3}`, string(o.run("STRUCT", `null`).GetSucceeded().GetResult()))
 	odd := `{"text":"\u0000 and \ud800","n":1.000000000000000000001}`
 	require.Equal(t, odd, string(o.run("RAW", odd).GetSucceeded().GetResult()))
-	for _, jobType := range []string{"NAN", "CHANNEL", "NOT_UTF8", "TOO_LARGE"} {
+	for jobType, code := range map[string]string{
+		"NAN": "bad_result", "CHANNEL": "bad_result", "NOT_UTF8": "bad_result", "TOO_LARGE": "result_too_large",
+	} {
 		got := o.run(jobType, `null`).GetFailed()
-		require.Equal(t, "bad_result", got.GetCode(), jobType)
+		require.Equal(t, code, got.GetCode(), jobType)
 		require.True(t, got.GetPermanent(), "the work is done; another attempt would do it again")
 	}
 	require.Len(t, o.run("FITS", `null`).GetSucceeded().GetResult(), maxValue)

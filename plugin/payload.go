@@ -3,7 +3,6 @@ package plugin
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"unicode/utf8"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/exact"
@@ -44,14 +43,12 @@ func decodePayload[A any](payload []byte, args *A) error {
 	return nil
 }
 
-// encode makes JSON that the orchestrator will accept.
+// encode makes JSON that the orchestrator will accept if it is not too large.
 func encode(v any) ([]byte, error) {
 	encoded, err := json.Marshal(v)
 	switch {
 	case err != nil:
 		return nil, err
-	case len(encoded) > maxValue:
-		return nil, fmt.Errorf("%d bytes of JSON are more than %d", len(encoded), maxValue)
 	case !utf8.Valid(encoded):
 		// Only a value that encodes itself, such as a json.RawMessage, can.
 		return nil, errors.New("the JSON is not valid UTF-8")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
@@ -28,18 +29,25 @@ type server struct {
 	exit func(why string)
 
 	first sync.Once
+	// caps is what Describe was told last; nil before.
+	caps atomic.Pointer[caps]
 }
 
 // Describe implements the service.
-func (s *server) Describe(context.Context, *handlerv1.DescribeRequest) (*handlerv1.DescribeResponse, error) {
+func (s *server) Describe(_ context.Context, said *handlerv1.DescribeRequest) (*handlerv1.DescribeResponse, error) {
 	s.first.Do(s.connected)
+	s.caps.Store(new(capsOf(said)))
 	return s.binary.manifest(), nil
 }
 
 // Work implements the service.
 func (s *server) Work(stream stream) error {
 	s.first.Do(s.connected)
-	err := newSession(s.binary.handlers, s.exit).work(stream)
+	known := s.caps.Load()
+	if known == nil {
+		known = new(capsOf(nil))
+	}
+	err := newSession(s.binary.handlers, *known, s.exit).work(stream)
 	if err == nil {
 		s.binary.leave()
 		s.drained()

@@ -19,6 +19,7 @@ type session struct {
 	// exit ends the process at once.
 	exit func(why string)
 	out  *outbox
+	caps caps
 	// ctx is what the contexts of all attempts come from.
 	ctx  context.Context
 	lose context.CancelCauseFunc
@@ -32,10 +33,10 @@ type session struct {
 	idle chan struct{}
 }
 
-func newSession(handlers map[string]Handler, exit func(string)) *session {
+func newSession(handlers map[string]Handler, known caps, exit func(string)) *session {
 	ctx, lose := context.WithCancelCause(context.Background())
 	return &session{
-		handlers: handlers, exit: exit, out: newOutbox(), ctx: ctx, lose: lose,
+		handlers: handlers, caps: known, exit: exit, out: newOutbox(), ctx: ctx, lose: lose,
 		attempts: make(map[uint64]*attempt), idle: make(chan struct{}), crew: newCrew(),
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/program"
 )
 
@@ -240,7 +241,10 @@ func (k *kit) with(ctx context.Context, do func(context.Context, *process, *sess
 		return failed("%v", err)
 	}
 	// The protocol has Describe before Work.
-	if p.manifest, err = p.handler.Describe(starting, &handlerv1.DescribeRequest{}); err != nil {
+	if p.manifest, err = p.handler.Describe(starting, &handlerv1.DescribeRequest{
+		MaxProgressBytes: wire.DefaultMaxProgressBytes, MaxCheckpointBytes: wire.DefaultMaxCheckpointBytes,
+		MaxResultBytes: wire.DefaultMaxResultBytes,
+	}); err != nil {
 		return failed("Describe: %v%s", err, p.out.said())
 	}
 	s, err := p.work()

@@ -93,7 +93,10 @@ func (h *Harness) connect(listener *bufconn.Listener) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	h.hangUp = cancel
 	client := handlerv1.NewHandlerClient(h.conn)
-	if h.manifest, err = client.Describe(ctx, &handlerv1.DescribeRequest{}); err != nil {
+	if h.manifest, err = client.Describe(ctx, &handlerv1.DescribeRequest{
+		MaxProgressBytes: wire.DefaultMaxProgressBytes, MaxCheckpointBytes: wire.DefaultMaxCheckpointBytes,
+		MaxResultBytes: wire.DefaultMaxResultBytes,
+	}); err != nil {
 		return fmt.Errorf("describe: %w", err)
 	}
 	if h.stream, err = client.Work(ctx); err != nil {
