@@ -66,19 +66,23 @@ func TestTheErrorIsAmongTheEventsThatJaegerShows(t *testing.T) {
 	}{
 		"many checkpoints": {
 			[]event{after(EventCheckpoint, 1), after(EventCheckpoint, 2), after(EventCheckpoint, 3), after(EventCheckpoint, 4)},
-			job.Failure, []string{EventCheckpoint, eventException},
+			job.Failure,
+			[]string{EventCheckpoint, eventException},
 		},
 		"a checkpoint after the stop": {
 			[]event{after(EventTimedOut, 1), after(EventCheckpoint, 2)},
-			job.Timeout, []string{EventTimedOut, EventCheckpoint, eventException},
+			job.Timeout,
+			[]string{EventTimedOut, EventCheckpoint, eventException},
 		},
 		"killed": {
 			[]event{after(EventCheckpoint, 1), after(EventTimedOut, 2), after(EventKilled, 3)},
-			job.Timeout, []string{EventTimedOut, EventKilled, eventException},
+			job.Timeout,
+			[]string{EventTimedOut, EventKilled, eventException},
 		},
 		"no error": {
 			[]event{after(EventCheckpoint, 1), after(EventCancelRequested, 2), after(EventKilled, 3)},
-			job.CancelConfirmed, []string{EventCheckpoint, EventCancelRequested, EventKilled},
+			job.CancelConfirmed,
+			[]string{EventCheckpoint, EventCancelRequested, EventKilled},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
