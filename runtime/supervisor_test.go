@@ -114,6 +114,9 @@ func (s *supervisor) Start(plugin string, a job.Assignment, reporter job.Reporte
 		return nil, errors.New("the plugin has just gone")
 	}
 	at := slices.IndexFunc(s.plugins, func(h *handlers) bool { return h.name == plugin })
+	if at < 0 {
+		return nil, errors.New("the plugin was removed after Pools was called")
+	}
 	h := s.plugins[at]
 	release, err := h.take(a)
 	if err != nil {
