@@ -68,6 +68,18 @@ func TestAnEmptyBatchIsAnsweredWithEmptyLists(t *testing.T) {
 	require.JSONEq(t, `{"done":true,"accepted":0,"refused":0}`, answer.Body.String())
 }
 
+func TestLinesMayBeginWithAByteOrderMark(t *testing.T) {
+	for _, path := range []string{"/jobs/batch", "/jobs/batch?atomic=false"} {
+		l := newLedger()
+		server := serve(t, l)
+		answer := send(server.Config.Handler, "POST", path, "\ufeff"+`{"jobType":"A"}`+"\n"+`{"jobType":"A"}`+"\n", ndjson...)
+		require.Less(t, answer.Code, 300, answer.Body.String())
+		require.Len(t, l.submitted, 2)
+		answer = send(server.Config.Handler, "POST", path, `{"jobType":"A"}`+"\n\ufeff"+`{"jobType":"A"}`+"\n", ndjson...)
+		require.Contains(t, answer.Body.String(), "line 2, column 1", "anywhere else it is a mistake")
+	}
+}
+
 func TestNothingOfAnAtomicBatchIsStoredWhenOneJobIsWrong(t *testing.T) {
 	for _, bad := range []string{`{}`, `7`, `{"jobType":"NOBODYS_JOB"}`, `{"jobType":"B","idempotencyKey":"k"}`, `nope`, `{"jobType":"A"`} {
 		for _, batch := range []string{`[{"jobType":"A","idempotencyKey":"k"},` + bad + `]`, `[` + bad + `,{"jobType":"A","idempotencyKey":"k"}]`} {

@@ -8,7 +8,12 @@ import (
 	"slices"
 )
 
-// lines reads NDJSON. Blank lines are passed over.
+// byteOrderMark is what some programs begin UTF-8 with. RFC 8259 lets whoever
+// reads JSON pass over it.
+var byteOrderMark = []byte("\ufeff")
+
+// lines reads NDJSON. Blank lines, and a byte order mark at the beginning, are
+// passed over.
 type lines struct {
 	input *bufio.Reader
 	// most is the length of the longest line, its end left out.
@@ -30,7 +35,11 @@ func (l *lines) next() (item, error) {
 			// What has come of the line may look whole, such as half a number.
 			return item{}, unread(err)
 		}
-		l.line++
+		if l.line++; l.line == 1 {
+			whole := len(text)
+			text = bytes.TrimPrefix(text, byteOrderMark)
+			length -= whole - len(text)
+		}
 		if text = bytes.TrimRight(text, " \t\r\n"); len(text) > 0 {
 			tooLong := len(text) > l.most || length > l.most+lineEnd
 			return item{text: text, start: spot{line: l.line, column: 1}, tooLong: tooLong}, nil

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
 )
 
 // addAuthorsTools adds the commands for authors of handlers to the group
@@ -26,6 +28,7 @@ type launchFlags struct {
 
 func (f *launchFlags) register(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.args, "arg", nil, "an `argument` for the binary; repeatable")
+	command.AllowEmpty(c, "arg")
 	c.Flags().StringArrayVar(&f.env, "env", nil, "a variable for the binary, beside PATH, HOME, TMPDIR, TZ and LANG; repeatable (`NAME=value`)")
 }
 

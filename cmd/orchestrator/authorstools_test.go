@@ -194,7 +194,7 @@ func TestCheckRefusesFlagsThatMakeNoSense(t *testing.T) {
 		`there is no check "drane"; there are by-hand, `: {"x", "--only", "drane"},
 		"--slow-type needs --slow-payload":               {"x", "--slow-type", "A"},
 		"--fail-payload: not JSON":                       {"x", "--fail-payload", "{"},
-		"--payload: it is empty":                         {"x", "--payload", ""},
+		"--payload is empty":                             {"x", "--payload", ""},
 		"--slow-payload: it is empty":                    {"x", "--slow-payload", " "},
 		"--color is auto, always or never":               {"x", "--color", "pink"},
 		"--payload and --fail-payload cannot both":       {"x", "--payload", "-", "--fail-payload", "-"},

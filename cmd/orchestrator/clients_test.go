@@ -1,7 +1,10 @@
 package main
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -134,6 +137,32 @@ func changes(name string) bool {
 		}
 	}
 	return true
+}
+
+// They come out of files with a line end, and out of wrong files with more.
+func TestCredentialsMayEndWithOneLineEnd(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var seen string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = r.Header.Get("Authorization")
+		_, _ = w.Write([]byte(`{"workers":[]}`))
+	}))
+	defer server.Close()
+	for _, end := range []string{"", "\n", "\r\n"} {
+		got := executeWith(t, nil, []string{"HOLDFAST_SERVER=" + server.URL + end, "HOLDFAST_TOKEN=s3cret" + end}, "workers")
+		require.Equal(t, exitOK, got.code, got.stderr)
+		require.Equal(t, "Bearer s3cret", seen)
+		got = executeWith(t, nil, []string{"HOLDFAST_SERVER=" + server.URL, "HOLDFAST_USER=u" + end, "HOLDFAST_PASSWORD=s3cret" + end}, "workers")
+		require.Equal(t, exitOK, got.code, got.stderr)
+		require.Equal(t, "Basic "+base64.StdEncoding.EncodeToString([]byte("u:s3cret")), seen)
+	}
+	for _, variable := range []string{"HOLDFAST_TOKEN=s3\ncret", "HOLDFAST_TOKEN=s3cret\n\n", "HOLDFAST_TOKEN=s3 cret", "HOLDFAST_PASSWORD=s3\ncret"} {
+		got := executeWith(t, nil, []string{"HOLDFAST_SERVER=" + server.URL, variable}, "workers")
+		require.Equal(t, exitUsage, got.code, variable)
+		name, _, _ := strings.Cut(variable, "=")
+		require.Contains(t, got.stderr, "orchestrator: "+name+" holds a ")
+		require.NotContains(t, got.stderr, "cret")
+	}
 }
 
 func TestServerIsTheOneThatIsNamedFirst(t *testing.T) {

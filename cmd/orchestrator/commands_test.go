@@ -54,6 +54,38 @@ func TestVersion(t *testing.T) {
 	require.True(t, json.Valid([]byte(stdout)))
 }
 
+// A variable of the shell that is not set must not widen what is asked for.
+func TestFlagsThatAreEmptyAreRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, test := range []struct {
+		flag string
+		args []string
+	}{
+		{"tag", []string{"list", "--tag", ""}},
+		{"type", []string{"list", "--type="}},
+		{"tenant", []string{"list", "--tenant", ""}},
+		{"status", []string{"list", "--status", ""}},
+		{"status", []string{"list", "--status", "FAILED,"}},
+		{"created-from", []string{"list", "--created-from", ""}},
+		{"cursor", []string{"list", "--cursor", ""}},
+		{"tenant", []string{"dead-letter", "list", "--tenant", ""}},
+		{"type", []string{"dead-letter", "retry", "--all", "--type", ""}},
+		{"tag", []string{"submit", "SLEEP_JOB", "--tag", ""}},
+		{"tag", []string{"submit", "SLEEP_JOB", "--tag", "a", "--tag", ""}},
+		{"key", []string{"submit", "SLEEP_JOB", "--key", ""}},
+		{"tenant", []string{"submit", "SLEEP_JOB", "--tenant", ""}},
+		{"wait", []string{"submit", "SLEEP_JOB", "--wait="}},
+		{"batch", []string{"submit", "SLEEP_JOB", "--batch", ""}},
+		{"server", []string{"workers", "--server", ""}},
+		{"config", []string{"serve", "--config", ""}},
+	} {
+		code, stdout, stderr := execute(t, []string{"HOLDFAST_SERVER=http://127.0.0.1:1"}, test.args...)
+		require.Equal(t, exitUsage, code, test.args)
+		require.Empty(t, stdout)
+		require.Equal(t, "orchestrator: --"+test.flag+" is empty; give it a value, or leave it out\n", stderr, test.args)
+	}
+}
+
 func TestUnknownCommandsAreUsageErrors(t *testing.T) {
 	for args, want := range map[string]string{
 		"sevre":                 `unknown command "sevre" for "orchestrator"; did you mean serve?`,

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
@@ -44,9 +45,12 @@ func (p *program) connect(ctx context.Context, to command.Target) (*client.Clien
 	}
 	server := to.Server
 	if server == "" {
-		server = p.getenv(envServer)
+		server = withoutLineEnd(p.getenv(envServer))
 	}
-	login := p.loginOfEnvironment()
+	login, err := p.loginOfEnvironment()
+	if err != nil {
+		return nil, nil, err
+	}
 	unknown := login == (client.Login{})
 	if server == "" || unknown && isLoopbackURL(server) {
 		cfg, err := p.load()
@@ -69,15 +73,26 @@ func (p *program) connect(ctx context.Context, to command.Target) (*client.Clien
 
 func agent() string { return "holdfast-orchestrator/" + thisBuild().Version }
 
-func (p *program) loginOfEnvironment() client.Login {
-	if token := p.getenv(envToken); token != "" {
-		return client.Login{Token: token, Source: "in " + envToken}
+// loginOfEnvironment returns the credentials in the environment. Its errors name
+// the variable and never have the value.
+func (p *program) loginOfEnvironment() (client.Login, error) {
+	values := map[string]string{}
+	for _, name := range []string{envToken, envUser, envPassword} {
+		values[name] = withoutLineEnd(p.getenv(name))
+		if strings.ContainsFunc(values[name], unicode.IsControl) {
+			return client.Login{}, usageError{errors.New(name + " holds a line break or another control character; is it the content of the wrong file?")}
+		}
 	}
-	user, password := p.getenv(envUser), p.getenv(envPassword)
-	if user == "" && password == "" {
-		return client.Login{}
+	token := values[envToken]
+	switch {
+	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return client.Login{}, usageError{errors.New(envToken + " holds a character that no header can carry; tokens are letters and digits")}
+	case token != "":
+		return client.Login{Token: token, Source: "in " + envToken}, nil
+	case values[envUser] == "" && values[envPassword] == "":
+		return client.Login{}, nil
 	}
-	return client.Login{User: user, Password: password, Source: "in " + envUser + " and " + envPassword}
+	return client.Login{User: values[envUser], Password: values[envPassword], Source: "in " + envUser + " and " + envPassword}, nil
 }
 
 // loginOfFile takes the credentials that a server on this machine has made for

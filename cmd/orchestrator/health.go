@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -19,6 +20,7 @@ const healthWithin = 3 * time.Second
 // as in an image without a shell.
 func (p *program) healthCommand() *cobra.Command {
 	var server string
+	var asJSON bool
 	c := &cobra.Command{
 		Use:   "health",
 		Short: "Ask whether a server is ready, as a probe does",
@@ -26,41 +28,81 @@ func (p *program) healthCommand() *cobra.Command {
 database answers it, within three seconds. No credentials are needed or sent.
 The exit code is 1 when it is not ready.`,
 		Args: command.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return p.health(c.Context(), server) },
+		RunE: func(c *cobra.Command, _ []string) error { return p.health(c.Context(), server, asJSON) },
 	}
 	c.Flags().StringVar(&server, "server", "", "`URL` of the API (HOLDFAST_SERVER, or server.address of the configuration)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: ready, server and, unless it is ready, the reason")
 	return c
 }
 
-func (p *program) health(ctx context.Context, server string) error {
+func (p *program) health(ctx context.Context, server string, asJSON bool) error {
 	ctx, release := endOnSignal(ctx)
 	defer release()
+	api, err := p.probed(server)
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	switch reason := p.unready(ctx, api); {
+	case context.Cause(ctx) != nil:
+		return context.Cause(ctx)
+	case asJSON:
+		return p.printHealth(api.Server(), reason)
+	case reason != nil:
+		return reason
+	}
+	_, err = fmt.Fprintln(p.stdout, "ready")
+	return err
+}
+
+// probed returns a client of the server, or of the one that environment or
+// configuration name.
+func (p *program) probed(server string) (*client.Client, error) {
 	if server == "" {
-		server = p.getenv(envServer)
+		server = withoutLineEnd(p.getenv(envServer))
 	}
 	if server == "" {
 		cfg, err := p.load()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		server = "http://" + reachable(hostPort(cfg.Server.Address))
 	}
 	api, err := client.New(client.Config{Server: server, Agent: agent()})
 	if err != nil {
-		return usageError{err}
+		return nil, usageError{err}
 	}
-	defer api.Close()
+	return api, nil
+}
+
+// unready returns why the server is not ready; nil when it is.
+func (p *program) unready(ctx context.Context, api *client.Client) error {
 	bounded, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
-	_, err = api.Get(bounded, "/readyz", nil)
+	_, err := api.Get(bounded, "/readyz", nil)
 	// What it proposes is not for probes.
 	var unreachable *client.UnreachableError
 	if errors.As(err, &unreachable) {
 		return fmt.Errorf("no answer from %s: %w", unreachable.Server, unreachable.Err)
 	}
-	if err != nil {
+	return err
+}
+
+// printHealth prints what a probe found, for programs.
+func (p *program) printHealth(server string, reason error) error {
+	found := struct {
+		Ready  bool   `json:"ready"`
+		Server string `json:"server"`
+		Reason string `json:"reason,omitempty"`
+	}{Ready: reason == nil, Server: server}
+	if reason != nil {
+		found.Reason = reason.Error()
+	}
+	if err := json.NewEncoder(p.stdout).Encode(found); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(p.stdout, "ready")
-	return err
+	if reason != nil {
+		return command.Exit{Code: exitFailure}
+	}
+	return nil
 }

@@ -41,6 +41,24 @@ func TestHealthOfAServerThatIsReady(t *testing.T) {
 	}
 }
 
+func TestHealthForPrograms(t *testing.T) {
+	server := probed(t, http.StatusOK)
+	code, stdout, stderr := execute(t, nil, "health", "--json", "--server", server.URL)
+	require.Equal(t, exitOK, code, stderr)
+	require.JSONEq(t, `{"ready":true,"server":"`+server.URL+`"}`, stdout)
+
+	server = probed(t, http.StatusServiceUnavailable)
+	code, stdout, stderr = execute(t, nil, "health", "--json", "--server", server.URL)
+	require.Equal(t, exitFailure, code)
+	require.Empty(t, stderr, "the JSON says it")
+	require.JSONEq(t, `{"ready":false,"server":"`+server.URL+`","reason":"the database does not answer"}`, stdout)
+
+	server.Close()
+	code, stdout, _ = execute(t, nil, "health", "--json", "--server", server.URL)
+	require.Equal(t, exitFailure, code)
+	require.Contains(t, stdout, `"reason":"no answer from `+server.URL)
+}
+
 func TestHealthOfAServerThatIsNotReady(t *testing.T) {
 	server := probed(t, http.StatusServiceUnavailable)
 	code, stdout, stderr := execute(t, nil, "health", "--server", server.URL)

@@ -41,7 +41,10 @@ func (p *program) run(ctx context.Context, args []string) int {
 	root := p.root()
 	root.SetArgs(args)
 	// Called when the command line has been parsed.
-	root.PersistentPreRun = func(*cobra.Command, []string) { understood = true }
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		understood = true
+		return command.RefuseEmptyFlags(c)
+	}
 
 	err := root.ExecuteContext(ctx)
 	if err == nil {

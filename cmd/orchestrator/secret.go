@@ -1,11 +1,19 @@
 package main
 
-import "log/slog"
+import (
+	"log/slog"
+	"strings"
+)
 
 // secret is a setting that prints as xxxxx; only reveal has it.
 type secret string
 
 func (s secret) reveal() string { return string(s) }
+
+// withoutLineEnd drops one line end, with which a text comes out of a file.
+func withoutLineEnd(text string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
+}
 
 // String is for people and logs. It tells whether there is one.
 func (s secret) String() string {

@@ -73,6 +73,8 @@ func (s *securityConfig) finish(environ []string) error {
 	switch {
 	case s.User == "" || strings.ContainsFunc(s.User, func(r rune) bool { return r == ':' || unicode.IsControl(r) }):
 		return errors.New("user: must not be empty, nor hold a colon or control characters")
+	case strings.ContainsAny(s.Password.reveal(), "\r\n"):
+		return errors.New("password: holds a line break")
 	case len(s.User)+1+len(s.Password) > guard.MaxLogin:
 		return fmt.Errorf("password: is too long; with user and a colon it may have %d bytes", guard.MaxLogin)
 	case s.CredentialsFile == "":
@@ -104,7 +106,7 @@ func (t *tokenConfig) finish(variables map[string]string) error {
 	if err != nil {
 		return fmt.Errorf("token_sha256: %w", err)
 	}
-	t.SHA256 = strings.ToLower(sum)
+	t.SHA256 = strings.ToLower(withoutLineEnd(sum))
 	sumBytes, err := hex.DecodeString(t.SHA256)
 	switch {
 	case t.Name == "":
@@ -131,10 +133,12 @@ func (t *tokenConfig) finish(variables map[string]string) error {
 	return nil
 }
 
-// expand resolves references. One that comes out empty is an error: without
-// it the secret would count as not set.
+// expand resolves references, and drops a line end, with which secrets come
+// out of files. One that comes out empty is an error: without it the secret
+// would count as not set.
 func (s *secret) expand(variables map[string]string) error {
 	expanded, err := expand(s.reveal(), variables)
+	expanded = withoutLineEnd(expanded)
 	if err == nil && expanded == "" && *s != "" {
 		err = errors.New("the variables that it names are empty")
 	}

@@ -28,7 +28,7 @@ rate_limit: {exempt: []}
 	cfg, err := load(settings{
 		file: path,
 		environ: []string{
-			"PASSWORD=p", "SUFFIX=x", "NEW=new",
+			"PASSWORD=p\n", "SUFFIX=x\r\n", "NEW=new", // a line end comes out of a file
 			"HOLDFAST_SECURITY__TOKENS__1__TENANT=shop", "HOLDFAST_SECURITY__TOKENS__0__SCOPES=submit,read",
 		},
 		sets: []string{"security.tokens.2.name=c", "security.tokens.2.token=${NEW}", "security.tokens.2.scopes=operate"},
@@ -59,6 +59,7 @@ func TestMistakesInSecurityNameTheirKeyAndNoSecret(t *testing.T) {
 		"security: {password: 'canary${NOT_SET}'}":                      "security.password: the variable NOT_SET is not set",
 		"security: {password: '${BLANK}'}":                              "security.password: the variables that it names are empty",
 		"security: {user: 'a:b'}":                                       "security.user",
+		"security: {password: \"canary\\ncanary\"}":                     "security.password: holds a line break",
 		"security: {user: ''}":                                          "security.user",
 		"security: {password: " + strings.Repeat("canary", 128) + "}":   "security.password: is too long; with user and a colon it may have 768 bytes",
 		"security: {credentials_file: ''}":                              "security.credentials_file: is empty",

@@ -10,7 +10,7 @@ import (
 
 // Upload is a stream of submissions, one JSON object a line, on its way to the
 // server. Blank lines count as lines, but not as items; the server sees it the
-// same way. Memory does not grow with the stream, nor with the length of a
+// same way. A byte order mark at the beginning is left out. Memory does not grow with the stream, nor with the length of a
 // line.
 type Upload struct {
 	source *bufio.Reader
@@ -34,6 +34,9 @@ type Upload struct {
 type skip struct{ first, lines int }
 
 const uploadBuffer = 64 << 10
+
+// ByteOrderMark is what some programs begin UTF-8 with. It is no part of JSON.
+const ByteOrderMark = "\ufeff"
 
 // NewUpload returns the stream of the source's lines.
 func NewUpload(source io.Reader) *Upload {
@@ -70,13 +73,16 @@ func (u *Upload) fill() {
 	if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 		u.err = err
 	}
+	if u.bytes == 0 {
+		u.rest = bytes.TrimPrefix(fragment, []byte(ByteOrderMark))
+	}
 	u.bytes += int64(len(fragment))
 	if !u.inLine {
 		u.lines++
 		u.inItem = false
 	}
 	u.inLine = !bytes.HasSuffix(fragment, []byte{'\n'})
-	if u.inItem || len(bytes.TrimSpace(fragment)) == 0 {
+	if u.inItem || len(bytes.TrimSpace(u.rest)) == 0 {
 		return
 	}
 	u.inItem = true

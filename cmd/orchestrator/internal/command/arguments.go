@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // oneArgument asks for one. It knows the mistake that a flag with an optional
@@ -21,6 +22,32 @@ func oneArgument(c *cobra.Command, args []string) error {
 		return err
 	}
 	return atMost(1)(c, args)
+}
+
+// RefuseEmptyFlags returns an error for a flag that was given an empty text, as a
+// variable of the shell that is not set gives it: it would count as not given.
+func RefuseEmptyFlags(c *cobra.Command) error {
+	var empty error
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if empty == nil && isEmpty(f.Value) && f.Annotations[mayBeEmpty] == nil {
+			empty = usage("--" + f.Name + " is empty; give it a value, or leave it out")
+		}
+	})
+	return empty
+}
+
+// mayBeEmpty is the annotation of flags that mean something when they are empty.
+const mayBeEmpty = "may-be-empty"
+
+// AllowEmpty makes RefuseEmptyFlags pass over a flag.
+func AllowEmpty(c *cobra.Command, flag string) { _ = c.Flags().SetAnnotation(flag, mayBeEmpty, nil) }
+
+func isEmpty(value pflag.Value) bool {
+	if list, ok := value.(pflag.SliceValue); ok {
+		items := list.GetSlice()
+		return len(items) == 0 || slices.Contains(items, "")
+	}
+	return value.String() == ""
 }
 
 // atMost allows a number of arguments.

@@ -224,6 +224,13 @@ func TestFiltersReachTheAPI(t *testing.T) {
 	require.Equal(t, "POST /dead-letter/retry?jobType=T&limit=7&tenant=acme", f.asked[1])
 }
 
+func TestAtomicAloneIsRefusedForWhatItLacks(t *testing.T) {
+	_, _, err := usual().run(t, "submit", "--atomic")
+	require.EqualError(t, err, "--atomic goes with --batch")
+	_, _, err = usual().run(t, "submit", "SLEEP_JOB", "--atomic")
+	require.EqualError(t, err, "--atomic goes with --batch")
+}
+
 func TestAllDeadLettersAreRetriedInPortions(t *testing.T) {
 	f := &fake{answers: map[string]string{"POST /dead-letter/retry?limit=1000": `{"count":999}`}}
 	stdout, _, err := f.run(t, "dead-letter", "retry", "--all")
@@ -266,6 +273,21 @@ func TestBatchReportsEachLineThatIsRefused(t *testing.T) {
 		require.Equal(t, Exit{CodeFailed}, err)
 		require.Equal(t, answer, stdout, "as it came")
 	}
+}
+
+func TestAByteOrderMarkIsNoPartOfWhatIsSubmitted(t *testing.T) {
+	f := &fake{answers: map[string]string{"POST /jobs/batch?atomic=false": `{"index":0,"problem":{"detail":"bad"}}` + "\n" +
+		`{"done":true,"accepted":0,"refused":1}` + "\n"}, stdin: strings.NewReader("\ufeff\n\n{}\n")}
+	_, stderr, err := f.run(t, "submit", "--batch", "-")
+	require.Equal(t, Exit{CodeFailed}, err)
+	require.Equal(t, "\n\n{}\n", f.sent[0])
+	require.Equal(t, "orchestrator: line 3: bad\n", stderr)
+
+	f = usual()
+	f.stdin = strings.NewReader("\ufeff{\"sleepSeconds\":1}")
+	_, _, err = f.run(t, "submit", "SLEEP_JOB", "--payload", "-")
+	require.NoError(t, err)
+	require.Equal(t, `{"jobType":"SLEEP_JOB","payload":{"sleepSeconds":1}}`, f.sent[0])
 }
 
 func TestABatchWhoseAnswerBreaksOffIsCountedAsFarAsItIsKnown(t *testing.T) {
@@ -314,6 +336,11 @@ func TestCompletionProposesWhatTheAPIKnows(t *testing.T) {
 		"list --tag":               ":4\n",
 		"submit --batch":           ":0\n",
 		"get --server http://down": ":4\n",
+		"handlers swap":            "mail\tup\nidle\tdisabled\n:36\n",
+		"handlers restart":         "mail\tup\nidle\tdisabled\n:36\n",
+		"handlers disable":         "mail\tup\nidle\tdisabled\n:36\n",
+		"handlers enable":          "mail\tup\nidle\tdisabled\n:36\n",
+		"handlers swap mail":       ":4\n",
 	} {
 		stdout, _, err := f.run(t, append([]string{"__complete"}, append(strings.Fields(args), "")...)...)
 		require.NoError(t, err, args)

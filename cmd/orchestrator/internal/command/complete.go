@@ -56,6 +56,8 @@ func (p *Program) completeArguments(c *cobra.Command, o *options) {
 			return types(c, args, begun)
 		case "ID":
 			return p.ask(o, jobIDs(c.Name()))(c, args, begun)
+		case "NAME":
+			return p.ask(o, handlerNames)(c, args, begun)
 		}
 		return nothing(c, args, begun)
 	}
@@ -94,6 +96,22 @@ func jobTypes(ctx context.Context, api *client.Client) ([]cobra.Completion, erro
 	var names []cobra.Completion
 	for _, t := range found.JobTypes {
 		names = append(names, show.Clean(t.JobType))
+	}
+	return names, nil
+}
+
+func handlerNames(ctx context.Context, api *client.Client) ([]cobra.Completion, error) {
+	answer, err := api.Handlers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found client.HandlerList
+	if err := answer.Into(&found); err != nil {
+		return nil, err
+	}
+	var names []cobra.Completion
+	for _, h := range found.Handlers {
+		names = append(names, cobra.CompletionWithDesc(show.Clean(h.Name), show.Clean(h.State)))
 	}
 	return names, nil
 }

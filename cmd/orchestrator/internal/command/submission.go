@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 )
 
 // submissionFlags has a flag for each member of a submission. What they say is
@@ -124,6 +126,8 @@ func ReadPayload(ctx context.Context, source string, stdin io.Reader) ([]byte, e
 	case isFile:
 		text, err = os.ReadFile(path)
 	}
+	// No part of the JSON: some editors begin files with it.
+	text = bytes.TrimPrefix(text, []byte(client.ByteOrderMark))
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,8 @@ that POST /jobs has.`,
   orchestrator submit --batch jobs.ndjson`,
 		Args: func(c *cobra.Command, args []string) error {
 			switch {
+			case lines.file == "" && lines.atomic:
+				return usage("--atomic goes with --batch")
 			case lines.file == "":
 				return oneArgument(c, args)
 			case len(args) > 0:
@@ -37,8 +39,6 @@ that POST /jobs has.`,
 	check := func([]string) error {
 		given := submission.given()
 		switch {
-		case lines.file == "" && lines.atomic:
-			return usage("--atomic goes with --batch")
 		case lines.file != "" && given != "":
 			return usage("--" + given + " does not go with --batch: each line says it for itself")
 		case lines.file != "" && wait.on():
