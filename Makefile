@@ -89,6 +89,10 @@ generate: $(TOOLS)/protoc-gen-go ## Generate Go from the protocol and the API's 
 	scripts/need.sh protoc
 	scripts/generate.sh .
 
+.PHONY: licenses
+licenses: ## Gather the license texts of what the programs are linked with
+	$(GO) test -count=1 ./cmd/orchestrator/internal/licenses -run Linked -update
+
 .PHONY: generate-check
 generate-check: $(TOOLS)/protoc-gen-go ## Fail when generated files are not current
 	scripts/need.sh protoc

@@ -79,6 +79,8 @@ for file; do
 	await_health
 	in_it version
 	in_it version | grep -q v0.0.0-test
+	docker cp "$name:/usr/share/doc/holdfast" - | tar -tf - | grep -c LICENSE >/dev/null
+	in_it licenses | grep -c '^github.com/' >/dev/null
 	in_it submit SLEEP_JOB --payload '{"sleepSeconds": 1}' --wait
 	for type in "${types[@]}"; do
 		in_it submit "$type" --payload '{"text": "hello"}' --wait

@@ -86,6 +86,14 @@ func TestFlagsThatAreEmptyAreRefused(t *testing.T) {
 	}
 }
 
+func TestTheProgramPrintsTheLicensesOfWhatIsInIt(t *testing.T) {
+	code, stdout, _ := execute(t, nil, "licenses")
+	require.Equal(t, exitOK, code)
+	for _, name := range []string{"The Go standard library\n", "Swagger UI\n", "\ngithub.com/jackc/pgx/v5@", "\ngithub.com/hashicorp/go-plugin@"} {
+		require.Contains(t, stdout, name)
+	}
+}
+
 func TestUnknownCommandsAreUsageErrors(t *testing.T) {
 	for args, want := range map[string]string{
 		"sevre":                 `unknown command "sevre" for "orchestrator"; did you mean serve?`,

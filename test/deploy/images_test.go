@@ -139,6 +139,16 @@ func TestBothImagesHaveTheSamePrograms(t *testing.T) {
 	require.Equal(t, stages[0], stages[1])
 }
 
+func TestImagesHaveTheLicensesOfWhatIsInThem(t *testing.T) {
+	require.Contains(t, read(t, "cmd/orchestrator/internal/licenses/third_party.txt"), "The Go standard library")
+	for _, path := range dockerfiles {
+		copied := each(t, path, "COPY")
+		require.Contains(t, copied, "LICENSE /usr/share/doc/holdfast/LICENSE", path)
+		require.Contains(t, copied,
+			"--from=build /src/cmd/orchestrator/internal/licenses/third_party.txt /usr/share/doc/holdfast/THIRD_PARTY_LICENSES", path)
+	}
+}
+
 // linked are the linker's flags of the images, for a version.
 func linked(t *testing.T, version string) string {
 	t.Helper()
