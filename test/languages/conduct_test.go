@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -169,9 +170,27 @@ func TestAnAttemptTimesOutByItself(t *testing.T) {
 	})
 }
 
-func TestPayloadsAndResultsMayBeLargerThanGRPCAllowsByItself(t *testing.T) {
+func TestAValueAboveItsCapIsRefusedInTheHandler(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
 		s := supervise(t, l.config())
+		outcome := s.run(`{"do":"big","n":2000000}`)
+		require.Equal(t, job.Outcome{
+			Kind: job.PermanentFailure, Code: "result_too_large", Message: "result: 2000002 bytes of JSON are more than 1048576",
+		}, outcome)
+		outcome = s.run(`{"do":"report","n":1,"pad":2000000}`)
+		require.Equal(t, job.PermanentFailure, outcome.Kind)
+		require.Equal(t, "checkpoint_too_large", outcome.Code)
+		require.Equal(t, "checkpoint: 2000016 bytes of JSON are more than 1048576", outcome.Message)
+		s = supervise(t, l.config(), func(s *host.Settings) { s.Caps.Progress = 6 })
+		outcome = s.run(`{"do":"report","n":1}`)
+		require.Equal(t, job.Failure, outcome.Kind)
+		require.Contains(t, outcome.Message, "7 bytes of JSON are more than 6")
+	})
+}
+
+func TestPayloadsAndResultsMayBeLargerThanGRPCAllowsByItself(t *testing.T) {
+	forEach(t, func(t *testing.T, l interpreted) {
+		s := supervise(t, l.config(), func(s *host.Settings) { s.Caps.Checkpoint, s.Caps.Result = host.MaxCap, host.MaxCap })
 		const n = 9 << 20
 		outcome := s.run(`{"do":"size","value":"` + strings.Repeat("x", n) + `"}`)
 		require.Equal(t, "9437184", string(outcome.Result), outcome.Message)
@@ -180,7 +199,7 @@ func TestPayloadsAndResultsMayBeLargerThanGRPCAllowsByItself(t *testing.T) {
 		outcome = s.run(`{"do":"size","value":"` + strings.Repeat("x", 63<<20) + `"}`)
 		require.Equal(t, "66060288", string(outcome.Result), outcome.Message)
 		require.Equal(t, "too_large", s.run(`{"do":"size","value":"`+strings.Repeat("x", 64<<20)+`"}`).Code)
-		require.Equal(t, "bad_result", s.run(`{"do":"big","n":67108864}`).Code)
+		require.Equal(t, "result_too_large", s.run(`{"do":"big","n":67108864}`).Code)
 		_, r := s.begin(`{"do":"report","n":1,"pad":5000000}`)
 		require.Equal(t, job.Success, s.outcome(r).Kind)
 		require.Greater(t, len(r.lastCheckpoint()), 5_000_000)

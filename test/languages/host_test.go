@@ -55,12 +55,16 @@ type supervisor struct {
 
 // supervise starts the test handler, and makes sure at the end of the test that
 // nothing is left of it.
-func supervise(t *testing.T, plugin host.Config) *supervisor {
+func supervise(t *testing.T, plugin host.Config, changes ...func(*host.Settings)) *supervisor {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "h") // short, as the kernel wants it
 	require.NoError(t, err)
 	s := &supervisor{t: t, journal: &journal{}}
-	s.Host, err = host.Start(t.Context(), settings(dir, s.journal), []host.Config{plugin})
+	settings := settings(dir, s.journal)
+	for _, change := range changes {
+		change(&settings)
+	}
+	s.Host, err = host.Start(t.Context(), settings, []host.Config{plugin})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -21,7 +21,7 @@ a coroutine is canceled as asyncio does it. A handler that goes on regardless is
 killed with its whole process.
 """
 
-from ._errors import Cancel, Failure, Permanent, Reason, RetryAfter, Snooze, Stopped
+from ._errors import Cancel, CheckpointTooLarge, Failure, Permanent, Reason, RetryAfter, Snooze, Stopped
 from ._handler import Handler, handler
 from ._job import Job
 from ._log import LogHandler
@@ -30,6 +30,7 @@ from ._serve import serve
 
 __all__ = [
     "Cancel",
+    "CheckpointTooLarge",
     "Failure",
     "Handler",
     "Job",

@@ -10,10 +10,17 @@ import time
 from typing import TYPE_CHECKING, Any, Callable
 
 from . import handler_pb2 as pb
-from ._errors import Failure, Reason
+from ._caps import check_size
+from ._errors import CheckpointTooLarge, Failure, Reason
 from ._job import Job
 from ._json import encode
-from ._limits import CODE_BAD_PAYLOAD, CODE_BAD_RESULT, CODE_UNKNOWN_TYPE
+from ._limits import (
+    CODE_BAD_PAYLOAD,
+    CODE_BAD_RESULT,
+    CODE_CHECKPOINT_TOO_LARGE,
+    CODE_RESULT_TOO_LARGE,
+    CODE_UNKNOWN_TYPE,
+)
 from ._log import current_job, wire
 from ._outbox import Notes
 from ._outcome import succeeded, unsuccessful, verdict_of
@@ -164,11 +171,16 @@ class Attempt:
         if result is None:
             return succeeded(b"")
         try:
-            return succeeded(encode(result))
+            encoded = encode(result)
         except (ValueError, TypeError, RecursionError) as error:
             if inspect.iscoroutine(result):
                 result.close()
             raise Failure(f"result: {error}", code=CODE_BAD_RESULT, permanent=True) from error
+        try:
+            check_size(encoded, self._session.caps.result)
+        except ValueError as error:
+            raise Failure(f"result: {error}", code=CODE_RESULT_TOO_LARGE, permanent=True) from error
+        return succeeded(encoded)
 
     def _unsuccessful(self, error: BaseException) -> pb.Outcome:
         # The outcome has no place for the reason.
@@ -187,9 +199,14 @@ class Attempt:
     # What the job reports.
 
     def progress(self, encoded: bytes) -> None:
+        check_size(encoded, self._session.caps.progress)
         self._session.outbox.progress(self, encoded)
 
     def checkpoint(self, encoded: bytes) -> None:
+        try:
+            check_size(encoded, self._session.caps.checkpoint)
+        except ValueError as error:
+            raise CheckpointTooLarge(f"checkpoint: {error}", code=CODE_CHECKPOINT_TOO_LARGE) from error
         self._session.outbox.checkpoint(self, encoded)
 
     def log(self, record: logging.LogRecord) -> None:

@@ -68,6 +68,11 @@ class Permanent(Failure):
         super().__init__(message, code=code, permanent=True)
 
 
+class CheckpointTooLarge(Permanent, ValueError):
+    """A checkpoint is larger than the orchestrator takes. A handler that lets it
+    pass fails for good: another attempt would get no further."""
+
+
 class RetryAfter(Failure):
     """The next attempt, if one is left, waits this long in place of the retry
     policy's backoff. A number is in seconds."""

@@ -91,8 +91,9 @@ class Job:
         """Shows the value, as JSON, to whoever looks at the job. Only the last
         one counts. It does not wait for the value to be stored.
 
-        It raises ValueError or TypeError when the value is not JSON or is too
-        large, and RuntimeError after the attempt's end.
+        It raises ValueError or TypeError when the value is not JSON or is larger
+        than the orchestrator takes (64 KiB, unless it is configured otherwise),
+        and RuntimeError after the attempt's end.
         """
         encoded = encode(value)
         if self._reporter is not None:
@@ -102,7 +103,9 @@ class Job:
         """Saves the value, as JSON, for the next attempt, which finds it with
         resume. Only the last one counts. It is stored before this attempt's end
         is, and also when the process dies after the orchestrator has received
-        it; it does not wait for that. It raises as progress does.
+        it; it does not wait for that. It raises as progress does; for a value
+        that is too large (by default above 1 MiB) CheckpointTooLarge, a ValueError
+        that fails the attempt for good.
         """
         encoded = encode(value)
         if self._reporter is not None:

@@ -5,20 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ._limits import MAX_VALUE_BYTES
-
 
 def encode(value: Any) -> bytes:
-    """Compact JSON in UTF-8. It raises ValueError or TypeError for what has none,
-    or too much of it."""
+    """Compact JSON in UTF-8. It raises ValueError or TypeError for what has none."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     try:
-        encoded = text.encode()
+        return text.encode()
     except UnicodeEncodeError as error:
         raise ValueError("the text holds half a surrogate pair") from error
-    if len(encoded) > MAX_VALUE_BYTES:
-        raise ValueError(f"{len(encoded)} bytes of JSON are more than {MAX_VALUE_BYTES}")
-    return encoded
 
 
 def clean(text: str, limit: int) -> str:

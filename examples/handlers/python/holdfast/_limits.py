@@ -10,8 +10,8 @@ MAX_MESSAGE_BYTES = 64 << 20
 4 MiB."""
 
 MAX_VALUE_BYTES = MAX_MESSAGE_BYTES - (1 << 20)
-"""Bounds a result, a progress and a checkpoint, so that a message has room for
-it and for what surrounds it."""
+"""Bounds a result, a progress and a checkpoint where the orchestrator says nothing
+else, so that a message has room for it and for what surrounds it."""
 
 MAX_SCHEMA_BYTES = 256 << 10
 MAX_NAME_BYTES = 200
@@ -33,6 +33,8 @@ CODE_PANIC = "panic"
 CODE_BAD_PAYLOAD = "bad_payload"
 CODE_BAD_RESULT = "bad_result"
 CODE_UNKNOWN_TYPE = "unknown_type"
+CODE_RESULT_TOO_LARGE = "result_too_large"
+CODE_CHECKPOINT_TOO_LARGE = "checkpoint_too_large"
 
 # Exit codes of a handler process.
 EXIT_DRAINED = 0

@@ -11,6 +11,7 @@ from typing import Callable, Iterator, Mapping
 import grpc
 
 from . import handler_pb2 as pb
+from ._caps import Caps
 from ._handler import Handler
 from ._limits import MAX_MESSAGE_BYTES
 from ._session import Session
@@ -45,6 +46,7 @@ class Server:
         self._loop = loop
         self._drained = drained
         self._exit = exit
+        self._caps = Caps()
         self._session: Session | None = None
         self._server = grpc.server(
             ThreadPoolExecutor(RPC_THREADS, thread_name_prefix="holdfast-rpc"),
@@ -68,11 +70,12 @@ class Server:
         longer than the grace, in seconds."""
         self._server.stop(grace).wait()
 
-    def _describe(self, _request: pb.DescribeRequest, _context: grpc.ServicerContext) -> pb.DescribeResponse:
+    def _describe(self, said: pb.DescribeRequest, _context: grpc.ServicerContext) -> pb.DescribeResponse:
+        self._caps = Caps.of(said)
         return self._manifest
 
     def _work(self, requests: Iterator[pb.WorkRequest], context: grpc.ServicerContext) -> Iterator[pb.WorkResponse]:
-        self._session = session = Session(self._handlers, self._loop, self._exit)
+        self._session = session = Session(self._handlers, self._loop, self._exit, self._caps)
         yield from session.work(requests, context)
         if session.is_drained:
             flush()

@@ -14,6 +14,7 @@ import grpc
 
 from . import handler_pb2 as pb
 from ._attempt import Attempt
+from ._caps import Caps
 from ._crew import Crew
 from ._errors import Reason
 from ._handler import Handler
@@ -34,11 +35,13 @@ class Session:
         handlers: Mapping[str, Handler],
         loop: asyncio.AbstractEventLoop,
         exit: Callable[[str], None],
+        caps: Caps,
     ) -> None:
         self.loop = loop
         self.outbox = Outbox()
         self.exit = exit
         """Ends the process at once."""
+        self.caps = caps
         self.context = contextvars.copy_context()
         """What handlers find in their context variables."""
         self._handlers = handlers

@@ -1,4 +1,5 @@
-import { Failure, Reason } from './errors.js';
+import { checkSize } from './caps.js';
+import { Failure, Permanent, Reason } from './errors.js';
 import { Job } from './job.js';
 import { decode, encode } from './json.js';
 import { code } from './limits.js';
@@ -23,17 +24,19 @@ export class Attempt {
   #start;
   #handler;
   #outbox;
+  #caps;
   #job;
   #asked;
   #log;
   #warnAt;
   #timeoutAt;
 
-  constructor(start, handler, outbox, now) {
+  constructor(start, handler, outbox, caps, now) {
     this.handle = start.handle;
     this.#start = start;
     this.#handler = handler;
     this.#outbox = outbox;
+    this.#caps = caps;
     const timeoutMs = start.timeoutMs ?? 0;
     this.#timeoutAt = now + timeoutMs;
     this.extend(start.leaseMs ?? 0, now);
@@ -107,11 +110,19 @@ export class Attempt {
     const { traceparent, tracestate } = this.#job;
     const result = await within(traceparent, tracestate, () => this.#handler.run(this.#job));
     if (result === undefined) return undefined;
+    const refuse = (error, name) => new Permanent(`result: ${error.message}`, { code: name, cause: error });
+    let encoded;
     try {
-      return encode(result);
+      encoded = encode(result);
     } catch (error) {
-      throw new Failure(`result: ${error.message}`, { code: code.badResult, permanent: true, cause: error });
+      throw refuse(error, code.badResult);
     }
+    try {
+      checkSize(encoded, this.#caps.result);
+    } catch (error) {
+      throw refuse(error, code.resultTooLarge);
+    }
+    return encoded;
   }
 
   #decode() {
@@ -127,10 +138,16 @@ export class Attempt {
   // What the job reports.
 
   progress(encoded) {
+    checkSize(encoded, this.#caps.progress);
     this.#outbox.note(this, 'progress', encoded);
   }
 
   checkpoint(encoded) {
+    try {
+      checkSize(encoded, this.#caps.checkpoint);
+    } catch (error) {
+      throw new Permanent(`checkpoint: ${error.message}`, { code: code.checkpointTooLarge, cause: error });
+    }
     this.#outbox.note(this, 'checkpoint', encoded);
   }
 

@@ -84,7 +84,8 @@ export class Job {
 
   /**
    * Shows the value, as JSON, to whoever looks at the job. Only the last one counts. It does not wait for the
-   * value to be stored, and throws when the value has no JSON, is too large, or comes after the attempt's end.
+   * value to be stored, and throws when the value has no JSON, is larger than the orchestrator takes (64 KiB, unless
+   * it is configured otherwise), or comes after the attempt's end.
    *
    * @param {any} value
    */
@@ -96,7 +97,8 @@ export class Job {
   /**
    * Saves the value, as JSON, for the next attempt, which finds it with resume. Only the last one counts. It is
    * stored before this attempt's end is, and also when the process dies after the orchestrator has received it;
-   * it does not wait for that. It throws as progress does.
+   * it does not wait for that. It throws as progress does; for a value that is too large (by default above 1 MiB) a
+   * Permanent with the code checkpoint_too_large.
    *
    * @param {any} value
    */

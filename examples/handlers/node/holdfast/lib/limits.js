@@ -8,7 +8,8 @@ export const cookieValue = 'holdfast-handler-plugin';
 // Bounds a gRPC message in both directions. gRPC's own limit for receiving is 4 MiB.
 export const maxMessage = 64 << 20;
 
-// Bounds a result, a progress and a checkpoint, so that a message has room for it and for what surrounds it.
+// Bounds a result, a progress and a checkpoint where the orchestrator says nothing else, so that a message has room
+// for it and for what surrounds it.
 export const maxValue = maxMessage - (1 << 20);
 
 export const maxSchema = 256 << 10;
@@ -34,6 +35,8 @@ export const code = {
   badPayload: 'bad_payload',
   badResult: 'bad_result',
   unknownType: 'unknown_type',
+  resultTooLarge: 'result_too_large',
+  checkpointTooLarge: 'checkpoint_too_large',
 };
 
 // Exit codes of a handler process.

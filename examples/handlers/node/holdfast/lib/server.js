@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Server as GrpcServer, ServerCredentials, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
+import { capsOf } from './caps.js';
 import { maxMessage } from './limits.js';
 import { Session } from './session.js';
 
@@ -29,6 +30,7 @@ export class Server {
     'grpc.max_receive_message_length': maxMessage, 'grpc.max_send_message_length': maxMessage,
   });
   #session;
+  #caps = capsOf();
 
   /**
    * @param {object} manifest as the protocol has it
@@ -37,8 +39,11 @@ export class Server {
    */
   constructor(manifest, handlers, process) {
     this.#server.addService(/** @type {import('@grpc/grpc-js').ServiceDefinition} */ (protocol), {
-      Describe: (_, answer) => answer(null, manifest),
-      Work: (call) => { this.#session = new Session(handlers, call, process); },
+      Describe: ({ request }, answer) => {
+        this.#caps = capsOf(request);
+        answer(null, manifest);
+      },
+      Work: (call) => { this.#session = new Session(handlers, call, process, this.#caps); },
     });
     this.#server.addService(health, { Check: ({ request }, answer) => this.#check(request, answer) });
   }

@@ -23,6 +23,7 @@ export class Session {
   #handlers;
   #call;
   #outbox;
+  #caps;
   #exit;
   #watchdog;
   #attempts = new Map();
@@ -41,9 +42,11 @@ export class Session {
    * @param {() => void} process.drained is called when everything is sent
    * @param {(why: string) => never} process.exit ends the process at once
    * @param {import('./watchdog.js').Watchdog} process.watchdog
+   * @param {{ progress: number, checkpoint: number, result: number }} caps see capsOf
    */
-  constructor(handlers, call, { drained, exit, watchdog }) {
+  constructor(handlers, call, { drained, exit, watchdog }, caps) {
     this.#handlers = handlers;
+    this.#caps = caps;
     this.#call = call;
     this.#exit = exit;
     this.#watchdog = watchdog;
@@ -84,7 +87,7 @@ export class Session {
 
   async #begin(start, now) {
     if (this.isDrained || this.isLost) return; // the orchestrator has said that none would follow
-    const attempt = new Attempt(start, this.#handlers.get(start.jobType), this.#outbox, now);
+    const attempt = new Attempt(start, this.#handlers.get(start.jobType), this.#outbox, this.#caps, now);
     this.#attempts.set(attempt.handle, attempt);
     if (attempt.leaseUntil < this.#watchdog.until) this.#watchdog.until = attempt.leaseUntil;
     this.#lookBy(attempt.due, now);

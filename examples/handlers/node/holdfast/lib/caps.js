@@ -1,0 +1,17 @@
+import { maxValue } from './limits.js';
+
+/**
+ * The largest values that the orchestrator takes, in bytes of JSON. One that says nothing takes what a message
+ * holds.
+ *
+ * @param {object} [said] a DescribeRequest
+ */
+export function capsOf({ maxProgressBytes, maxCheckpointBytes, maxResultBytes } = {}) {
+  const cap = (said) => Math.min(said || maxValue, maxValue);
+  return { progress: cap(maxProgressBytes), checkpoint: cap(maxCheckpointBytes), result: cap(maxResultBytes) };
+}
+
+/** Throws for a value above its cap. */
+export function checkSize(encoded, most) {
+  if (encoded.length > most) throw new RangeError(`${encoded.length} bytes of JSON are more than ${most}`);
+}
