@@ -147,6 +147,7 @@ func TestAnswersAreAsAgreed(t *testing.T) {
 		{name: "submit-as-form", method: "POST", path: "/jobs", body: minimal, headers: []string{"Content-Type: application/x-www-form-urlencoded"}},
 		{name: "submit-cross-origin", method: "POST", path: "/jobs", body: minimal, headers: []string{"Sec-Fetch-Site: cross-site"}},
 		{name: "submit-two-keys", method: "POST", path: "/jobs", body: `{"jobType":"A","idempotencyKey":"one"}`, headers: []string{`Idempotency-Key: "two"`}},
+		{name: "list-busy", method: "GET", path: "/jobs", given: failing(fmt.Errorf("list: %w", job.ErrBusy))},
 		{name: "submit-unavailable", method: "POST", path: "/jobs", body: minimal, given: failing(fmt.Errorf("submit: %w", job.ErrUnavailable))},
 		{name: "submit-bad-data", method: "POST", path: "/jobs", body: minimal, given: failing(job.ErrBadData)},
 		{name: "submit-broken", method: "POST", path: "/jobs", body: minimal, given: failing(errors.New("secret detail"))},

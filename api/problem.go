@@ -45,6 +45,11 @@ func (s *service) fail(ctx context.Context, err error) error {
 		return problem(http.StatusConflict, "the job's state does not allow this")
 	case errors.Is(err, job.ErrBadData):
 		return problem(http.StatusUnprocessableEntity, "the database cannot store a value of this job")
+	case errors.Is(err, job.ErrBusy):
+		s.log.DebugContext(ctx, "request not served", "error", err)
+		return huma.ErrorWithHeaders(
+			problem(http.StatusServiceUnavailable, "too many reads at once, or this one took too long; try again later, or ask for less"),
+			http.Header{"Retry-After": {retryAfterSeconds}})
 	case errors.Is(err, job.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		level := slog.LevelWarn
 		if errors.Is(err, context.Canceled) {

@@ -1,6 +1,9 @@
 package api
 
 import (
+	"maps"
+	"net/http"
+
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
@@ -43,7 +46,7 @@ func scopeOf(operation *huma.Operation) guard.Scope {
 // guardOperations checks the callers of the operations that are added from
 // now on, and describes what is asked of them.
 func guardOperations(routes huma.API, g *guard.Guard) {
-	routes.UseMiddleware(permit(g))
+	routes.UseMiddleware(permit(g), limitReads(g))
 	document := routes.OpenAPI()
 	document.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"basic":  {Type: "http", Scheme: "basic", Description: "The operator: every scope, for every tenant."},
@@ -63,6 +66,22 @@ func permit(g *guard.Guard) func(huma.Context, func(huma.Context)) {
 			_, w := humachi.Unwrap(ctx)
 			guard.RefuseAs(w, err, writeProblem)
 			return
+		}
+		next(ctx)
+	}
+}
+
+// limitReads counts requests that only read against the rate limit for them.
+// Answers tell how the caller stands when he is refused.
+func limitReads(g *guard.Guard) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		if ctx.Operation().Method == http.MethodGet {
+			if allowance := g.Take(ctx.Context(), guard.Reads, 1); !allowance.Allowed {
+				_, w := humachi.Unwrap(ctx)
+				maps.Copy(w.Header(), allowance.Header)
+				writeProblem(w, http.StatusTooManyRequests, allowance.Detail)
+				return
+			}
 		}
 		next(ctx)
 	}

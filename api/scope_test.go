@@ -286,7 +286,22 @@ func TestSubmissionsAreLimitedForEachClient(t *testing.T) {
 	require.Equal(t, "application/problem+json", answer.header.Get("Content-Type"))
 	require.NotEmpty(t, answer.header.Get("Retry-After"))
 	require.Contains(t, answer.header.Get("RateLimit"), `"jobs";r=0;t=`)
-	require.Equal(t, 200, call(t, server, "GET", known, "", "").status, "reading is not limited")
+	require.Equal(t, 200, call(t, server, "GET", known, "", "").status, "reading has a limit of its own")
+}
+
+func TestReadsAreLimitedForEachClient(t *testing.T) {
+	server, _ := guarded(t, guard.Config{PerMinute: map[guard.Limit]int{guard.Reads: 3}})
+	for _, path := range []string{"/jobs", known, "/job-types"} {
+		require.Equal(t, 200, call(t, server, "GET", path, "", "").status, path)
+	}
+	answer := call(t, server, "GET", "/jobs", "", "")
+	require.Equal(t, 429, answer.status)
+	require.Equal(t, "application/problem+json", answer.header.Get("Content-Type"))
+	require.NotEmpty(t, answer.header.Get("Retry-After"))
+	require.Contains(t, answer.header.Get("RateLimit"), `"reads";r=0;t=`)
+	require.Equal(t, 202, call(t, server, "POST", "/jobs", "", minimal).status, "submitting has a limit of its own")
+	require.Equal(t, 200, call(t, server, "GET", "/healthz", "", "").status, "probes are not limited")
+	require.Equal(t, 200, call(t, server, "GET", "/readyz", "", "").status, "probes are not limited")
 }
 
 func TestHeadersBeyondAllNeedAreRefused(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -13,33 +14,39 @@ import (
 func (s *Store) Detail(ctx context.Context, id job.ID) (job.Detail, error) {
 	var detail job.Detail
 	oneMoment := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	err := pgx.BeginTxFunc(ctx, s.reads, oneMoment, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, detailSQL, uuid(id))
-		if err != nil {
+	err := s.lookups.read(ctx, "detail", func(conn *pgxpool.Conn) error {
+		err := pgx.BeginTxFunc(ctx, conn, oneMoment, func(tx pgx.Tx) error {
+			rows, err := tx.Query(ctx, detailSQL, uuid(id))
+			if err != nil {
+				return err
+			}
+			found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[detailRow])
+			if err != nil {
+				return err
+			}
+			detail = found.detail()
+			detail.Attempts, err = attempts(ctx, tx, id)
 			return err
-		}
-		found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[detailRow])
-		if err != nil {
-			return err
-		}
-		detail = found.detail()
-		detail.Attempts, err = attempts(ctx, tx, id)
-		return err
+		})
+		return translate("detail", err)
 	})
 	if err != nil {
-		return job.Detail{}, translate("detail", err)
+		return job.Detail{}, err
 	}
 	return detail, nil
 }
 
 // Attempts returns the ended attempts of a job, oldest first; none for a job
 // that does not exist.
-func (s *Store) Attempts(ctx context.Context, id job.ID) ([]job.Attempt, error) {
-	ended, err := attempts(ctx, s.reads, id)
-	return ended, translate("attempts", err)
+func (s *Store) Attempts(ctx context.Context, id job.ID) (ended []job.Attempt, err error) {
+	err = s.lookups.read(ctx, "attempts", func(conn *pgxpool.Conn) (err error) {
+		ended, err = attempts(ctx, conn, id)
+		return translate("attempts", err)
+	})
+	return ended, err
 }
 
-// A querier is a pool or a transaction.
+// A querier is a pool, a connection or a transaction.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }

@@ -1,19 +1,19 @@
 package store
 
-// leastConnections is one connection for each pool of a Division.
+// leastConnections is one connection for each pool of a division.
 const leastConnections = 3
 
-// Division says how many connections each pool may open. Together they are
+// A division says how many connections each pool may open. Together they are
 // Config.MaxConnections.
-type Division struct {
+type division struct {
 	Worker, Submissions, Reads int32
 }
 
-// Divide divides the connections: three tenths each for submissions and for
+// divide divides the connections: three tenths each for submissions and for
 // reads, at least one, and the rest for the worker, which has the most loops.
 // Less than 3 connections count as 3.
-func Divide(connections int32) Division {
+func divide(connections int32) division {
 	connections = max(connections, leastConnections)
 	share := max(connections*3/10, 1)
-	return Division{Worker: connections - 2*share, Submissions: share, Reads: share}
+	return division{Worker: connections - 2*share, Submissions: share, Reads: share}
 }

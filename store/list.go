@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -30,13 +31,13 @@ const (
 // for clocks that differ by more than clockSlack.
 func (s *Store) List(ctx context.Context, filter job.Filter) (job.Page, error) {
 	sql, args := listing(filter)
-	rows, err := s.reads.Query(ctx, sql, args...)
+	var found []listedRow
+	err := s.lists.read(ctx, "list", func(conn *pgxpool.Conn) (err error) {
+		found, err = read(ctx, conn, sql, pgx.RowToStructByName[listedRow], args...)
+		return translate("list", err)
+	})
 	if err != nil {
-		return job.Page{}, translate("list", err)
-	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[listedRow])
-	if err != nil {
-		return job.Page{}, translate("list", err)
+		return job.Page{}, err
 	}
 	page := job.Page{Jobs: make([]job.View, 0, min(len(found), filter.Limit))}
 	for _, row := range found {

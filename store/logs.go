@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -16,19 +17,19 @@ import (
 // of a job that does not exist.
 func (s *Store) Logs(ctx context.Context, id job.ID, filter job.LogFilter) ([]job.AttemptLog, error) {
 	number := pgtype.Int4{Int32: int32(filter.Number), Valid: filter.Number != 0}
-	rows, err := s.reads.Query(ctx, logsSQL, uuid(id), number, filter.Limit)
-	if err != nil {
-		return nil, translate("logs", err)
-	}
 	type row struct {
 		Fence   int64
 		Attempt int
 		Lines   []byte
 		Dropped int64
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	var found []row
+	err := s.lookups.read(ctx, "logs", func(conn *pgxpool.Conn) (err error) {
+		found, err = read(ctx, conn, logsSQL, pgx.RowToStructByName[row], uuid(id), number, filter.Limit)
+		return translate("logs", err)
+	})
 	if err != nil {
-		return nil, translate("logs", err)
+		return nil, err
 	}
 	logs := make([]job.AttemptLog, len(found))
 	for i, row := range found {

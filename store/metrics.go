@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -19,7 +20,7 @@ import (
 // answered, Counts and Queues are nil for as long as they are not known.
 func (s *Store) Metrics(ctx context.Context, window time.Duration) (job.Metrics, error) {
 	m := job.Metrics{Window: window}
-	err := s.atOneMoment(ctx, func(tx pgx.Tx) error {
+	err := s.atOneMoment(ctx, "metrics", func(tx pgx.Tx) error {
 		if err := readAll(ctx, tx, &m, window); err != nil {
 			return err
 		}
@@ -27,7 +28,7 @@ func (s *Store) Metrics(ctx context.Context, window time.Duration) (job.Metrics,
 		m.Queues, err = readQueues(ctx, tx)
 		return err
 	})
-	return m, translate("metrics", err)
+	return m, err
 }
 
 func readAll(ctx context.Context, tx pgx.Tx, m *job.Metrics, window time.Duration) error {
@@ -61,7 +62,7 @@ func readAll(ctx context.Context, tx pgx.Tx, m *job.Metrics, window time.Duratio
 // window, by state; those that have ended ever when the window is zero.
 func (s *Store) WorkerTotals(ctx context.Context, window time.Duration) (map[job.State]int64, error) {
 	totals := make(map[job.State]int64)
-	err := s.atOneMoment(ctx, func(tx pgx.Tx) error {
+	err := s.atOneMoment(ctx, "worker totals", func(tx pgx.Tx) error {
 		for _, state := range job.States() {
 			if state.Final() {
 				totals[state] = 0
@@ -78,22 +79,25 @@ func (s *Store) WorkerTotals(ctx context.Context, window time.Duration) (map[job
 		totals[job.Succeeded], totals[job.Dead], totals[job.Canceled] = recent["succeeded"], recent["dead"], recent.canceled()
 		return err
 	})
-	return totals, translate("worker totals", err)
+	return totals, err
 }
 
-// forFigures are settings for reading lists whole: not through an index, and
+// forFigures are settings for reading lists whole, which may take its time: not through an index, and
 // not by several processes, whose processors the loops need. Joins are left to
 // the indexes, whatever statistics say: a hash join would read the ledger whole.
-const forFigures = "set local enable_seqscan = on; set local enable_hashagg = on; set local max_parallel_workers_per_gather = 0"
+const forFigures = "set local statement_timeout = '15s'; set local enable_seqscan = on; set local enable_hashagg = on; set local max_parallel_workers_per_gather = 0"
 
 // atOneMoment reads in one snapshot. What it asks must not be asked elsewhere:
 // connections keep the plans they made.
-func (s *Store) atOneMoment(ctx context.Context, read func(pgx.Tx) error) error {
-	return pgx.BeginTxFunc(ctx, s.reads, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, forFigures); err != nil {
-			return err
-		}
-		return read(tx)
+func (s *Store) atOneMoment(ctx context.Context, operation string, read func(pgx.Tx) error) error {
+	return s.figures.read(ctx, operation, func(conn *pgxpool.Conn) error {
+		err := pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, forFigures); err != nil {
+				return err
+			}
+			return read(tx)
+		})
+		return translate(operation, err)
 	})
 }
 
@@ -240,8 +244,8 @@ func (r recent) failed() int64 { return r["failed"] + r["dead"] }
 func (r recent) processed() int64 { return r["succeeded"] + r.failed() + r["canceled"] }
 
 // read returns the rows of a statement.
-func read[T any](ctx context.Context, tx pgx.Tx, sql string, row pgx.RowToFunc[T], args ...any) ([]T, error) {
-	rows, err := tx.Query(ctx, sql, args...)
+func read[T any](ctx context.Context, from querier, sql string, row pgx.RowToFunc[T], args ...any) ([]T, error) {
+	rows, err := from.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 func figures(t testing.TB, s *Store, window time.Duration) job.Metrics {
 	t.Helper()
 	var m job.Metrics
-	require.NoError(t, s.atOneMoment(t.Context(), func(tx pgx.Tx) error { return readAll(t.Context(), tx, &m, window) }))
+	require.NoError(t, s.atOneMoment(t.Context(), "test", func(tx pgx.Tx) error { return readAll(t.Context(), tx, &m, window) }))
 	return m
 }
 
@@ -140,7 +140,7 @@ func TestFiguresNeverReadTheLedgerWhole(t *testing.T) {
 				continue
 			}
 			var plan string
-			require.NoError(t, s.atOneMoment(t.Context(), func(tx pgx.Tx) error {
+			require.NoError(t, s.atOneMoment(t.Context(), "test", func(tx pgx.Tx) error {
 				plan = explainOn(t, tx.Conn(), statement(name))
 				return nil
 			}))

@@ -436,7 +436,7 @@ func (m *model) compareFigures(t *rapid.T) {
 		byWorker[j.lease.worker][job.Running]++
 	}
 	var got job.Metrics
-	require.NoError(t, m.store.atOneMoment(m.ctx, func(tx pgx.Tx) error { return readAll(m.ctx, tx, &got, time.Hour) }))
+	require.NoError(t, m.store.atOneMoment(m.ctx, "test", func(tx pgx.Tx) error { return readAll(m.ctx, tx, &got, time.Hour) }))
 	require.Equal(t, states, got.Counts)
 	require.Equal(t, attempts, got.ByAttempts)
 	require.Equal(t, byWorker, got.ByWorker)

@@ -14,7 +14,7 @@ import (
 )
 
 func TestConnectionsAreDivided(t *testing.T) {
-	for total, want := range map[int32]Division{
+	for total, want := range map[int32]division{
 		0:   {Worker: 1, Submissions: 1, Reads: 1},
 		2:   {Worker: 1, Submissions: 1, Reads: 1},
 		3:   {Worker: 1, Submissions: 1, Reads: 1},
@@ -24,7 +24,7 @@ func TestConnectionsAreDivided(t *testing.T) {
 		20:  {Worker: 8, Submissions: 6, Reads: 6},
 		100: {Worker: 40, Submissions: 30, Reads: 30},
 	} {
-		require.Equal(t, want, Divide(total), "%d", total)
+		require.Equal(t, want, divide(total), "%d", total)
 		require.Equal(t, max(total, 3), want.Worker+want.Submissions+want.Reads)
 	}
 }

@@ -12,11 +12,11 @@ import (
 // Queues says what waits and runs, by job type. It counts exactly, and so takes
 // longer the more jobs wait: about 0.2 s for a million.
 func (s *Store) Queues(ctx context.Context) (queues []job.Queue, err error) {
-	err = s.atOneMoment(ctx, func(tx pgx.Tx) error {
+	err = s.atOneMoment(ctx, "queues", func(tx pgx.Tx) error {
 		queues, err = readQueues(ctx, tx)
 		return err
 	})
-	return queues, translate("queues", err)
+	return queues, err
 }
 
 func readQueues(ctx context.Context, tx pgx.Tx) ([]job.Queue, error) {

@@ -6,13 +6,18 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // Get returns the public view of a job, or job.ErrNotFound.
-func (s *Store) Get(ctx context.Context, id job.ID) (job.View, error) {
-	return viewOf(ctx, s.reads, id)
+func (s *Store) Get(ctx context.Context, id job.ID) (view job.View, err error) {
+	err = s.lookups.read(ctx, "get", func(conn *pgxpool.Conn) (err error) {
+		view, err = viewOf(ctx, conn, id)
+		return err
+	})
+	return view, err
 }
 
 func viewOf(ctx context.Context, from querier, id job.ID) (job.View, error) {
@@ -41,11 +46,6 @@ func (s *Store) Ended(ctx context.Context, ids []job.ID) ([]job.View, error) {
 // DeadLetters returns the dead jobs that the filter chooses, the newest first.
 func (s *Store) DeadLetters(ctx context.Context, filter job.DeadLetterFilter) ([]job.DeadLetter, error) {
 	after := pgtype.UUID{Bytes: filter.After.ID, Valid: !filter.After.DeadAt.IsZero()}
-	rows, err := s.reads.Query(ctx, deadLettersSQL,
-		filter.Limit, filter.Type, filter.Tenant, instant(filter.After.DeadAt), after)
-	if err != nil {
-		return nil, translate("dead letters", err)
-	}
 	type row struct {
 		JobID     [16]byte
 		JobType   string
@@ -54,9 +54,14 @@ func (s *Store) DeadLetters(ctx context.Context, filter job.DeadLetterFilter) ([
 		Attempt   int
 		LastError string
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	var found []row
+	err := s.lists.read(ctx, "dead letters", func(conn *pgxpool.Conn) (err error) {
+		found, err = read(ctx, conn, deadLettersSQL, pgx.RowToStructByName[row],
+			filter.Limit, filter.Type, filter.Tenant, instant(filter.After.DeadAt), after)
+		return translate("dead letters", err)
+	})
 	if err != nil {
-		return nil, translate("dead letters", err)
+		return nil, err
 	}
 	letters := make([]job.DeadLetter, len(found))
 	for i, row := range found {

@@ -120,6 +120,9 @@ func TestNoStatementIsRunUnderAPlannersWhim(t *testing.T) {
 	s := open(t)
 	for setting, value := range sessionSettings {
 		for name, pool := range pools(s) {
+			if name == "read" {
+				value = readSettings()[setting]
+			}
 			require.Equal(t, value, ask[string](t, &Store{worker: pool}, "select current_setting($1)", setting), name)
 		}
 	}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,7 +16,7 @@ type Config struct {
 	// URL is a PostgreSQL connection URL or keyword string.
 	URL string
 	// MaxConnections bounds the connections of everything but heartbeats; less
-	// than 3 counts as 3. They are divided, see Division. Heartbeats have
+	// than 3 counts as 3. They are divided among the pools. Heartbeats have
 	// heartbeatConnections of their own on top, and one more connection listens
 	// for hints.
 	MaxConnections int32
@@ -50,6 +51,14 @@ var sessionSettings = map[string]string{
 	"jit":                                 "off",
 }
 
+// readSettings are those of sessions that read: what takes longer than
+// readTimeout is given up.
+func readSettings() map[string]string {
+	settings := maps.Clone(sessionSettings)
+	settings["statement_timeout"] = readTimeout.String()
+	return settings
+}
+
 // Store is the job ledger in PostgreSQL. It is safe for concurrent use.
 //
 // Each verb takes its connections from one pool, whatever it calls, so that
@@ -59,32 +68,38 @@ type Store struct {
 	submissions *pgxpool.Pool // submits, and the changes that operators ask for
 	reads       *pgxpool.Pool // gets, lists and figures
 	heartbeats  *pgxpool.Pool
-	marks       marks
+
+	// The lanes of reads: of one job, of many, and of what must be counted.
+	lookups, lists, figures *lane
+
+	marks marks
 }
 
 // Open connects to the database and checks that it answers. The schema is
 // taken as given; see package migrations.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s := &Store{marks: newMarks()}
-	share := Divide(cfg.MaxConnections)
+	share := divide(cfg.MaxConnections)
 	for _, p := range []struct {
 		pool        **pgxpool.Pool
 		name        string
 		connections int32
+		settings    map[string]string
 		tracer      trace.Tracer
 	}{
-		{&s.worker, "holdfast worker", share.Worker, cfg.Tracer},
-		{&s.submissions, "holdfast submission", share.Submissions, cfg.Tracer},
-		{&s.reads, "holdfast read", share.Reads, cfg.Tracer},
-		{&s.heartbeats, "holdfast heartbeat", heartbeatConnections, nil},
+		{&s.worker, "holdfast worker", share.Worker, sessionSettings, cfg.Tracer},
+		{&s.submissions, "holdfast submission", share.Submissions, sessionSettings, cfg.Tracer},
+		{&s.reads, "holdfast read", share.Reads, readSettings(), cfg.Tracer},
+		{&s.heartbeats, "holdfast heartbeat", heartbeatConnections, sessionSettings, nil},
 	} {
-		pool, err := openPool(ctx, cfg.URL, p.name, p.connections, p.tracer)
+		pool, err := openPool(ctx, cfg.URL, p.name, p.connections, p.settings, p.tracer)
 		if err != nil {
 			s.Close()
 			return nil, err
 		}
 		*p.pool = pool
 	}
+	s.lookups, s.lists, s.figures = lanes(s.reads, share.Reads)
 	if err := s.Ping(ctx); err != nil {
 		s.Close()
 		return nil, err
@@ -92,7 +107,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-func openPool(ctx context.Context, url, name string, connections int32, tracer trace.Tracer) (*pgxpool.Pool, error) {
+func openPool(ctx context.Context, url, name string, connections int32, settings map[string]string, tracer trace.Tracer) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("read database URL: %w", err)
@@ -105,7 +120,7 @@ func openPool(ctx context.Context, url, name string, connections int32, tracer t
 		cfg.ConnConfig.Tracer = queries{tracer}
 	}
 	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
-	for name, value := range sessionSettings {
+	for name, value := range settings {
 		cfg.ConnConfig.RuntimeParams[name] = value
 	}
 	cfg.ConnConfig.RuntimeParams["application_name"] = name

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -41,7 +42,13 @@ func (s *Store) DeclareTypes(ctx context.Context, specs []job.TypeSpec) error {
 }
 
 // Types returns every job type ever declared, by name.
-func (s *Store) Types(ctx context.Context) ([]job.TypeSpec, error) { return types(ctx, s.reads) }
+func (s *Store) Types(ctx context.Context) (specs []job.TypeSpec, err error) {
+	err = s.lists.read(ctx, "types", func(conn *pgxpool.Conn) (err error) {
+		specs, err = types(ctx, conn)
+		return err
+	})
+	return specs, err
+}
 
 // Catalog returns what Types does, on the worker's connections: submissions
 // wait for it when their type is new.

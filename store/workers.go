@@ -28,11 +28,11 @@ func (s *Store) DescribeWorker(ctx context.Context, worker string, plugins json.
 // Workers lists the workers that are known, alive or not, the newest first.
 // They are forgotten a day after they were last heard of.
 func (s *Store) Workers(ctx context.Context) (workers []job.WorkerView, err error) {
-	err = s.atOneMoment(ctx, func(tx pgx.Tx) error {
+	err = s.atOneMoment(ctx, "workers", func(tx pgx.Tx) error {
 		workers, err = readWorkers(ctx, tx)
 		return err
 	})
-	return workers, translate("workers", err)
+	return workers, err
 }
 
 func readWorkers(ctx context.Context, tx pgx.Tx) ([]job.WorkerView, error) {

@@ -30,10 +30,12 @@ func Scopes() []Scope { return []Scope{Submit, Read, Operate} }
 // Limit names one of the rate limits.
 type Limit string
 
-// The limits: submitted jobs, and requests that requeue dead jobs.
+// The limits: submitted jobs, requests that requeue dead jobs, and requests
+// that only read.
 const (
 	Jobs    Limit = "jobs"
 	Requeue Limit = "requeue"
+	Reads   Limit = "reads"
 )
 
 // Config is what New needs.

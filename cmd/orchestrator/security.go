@@ -23,6 +23,7 @@ func (p *program) guardFor(cfg config, address net.Addr, log *slog.Logger) (*gua
 	if cfg.RateLimit.Enabled {
 		quotas[guard.Jobs] = cfg.RateLimit.JobsPerMinute
 		quotas[guard.Requeue] = cfg.RateLimit.RequeuePerMinute
+		quotas[guard.Reads] = cfg.RateLimit.ReadsPerMinute
 	}
 	return guard.New(guard.Config{
 		Access: access, PerMinute: quotas, Exempt: exempt, TrustedProxies: proxies, Log: log,

@@ -33,6 +33,7 @@ type rateLimitConfig struct {
 	Enabled          bool     `koanf:"enabled"`
 	JobsPerMinute    int      `koanf:"jobs_per_minute"`
 	RequeuePerMinute int      `koanf:"requeue_per_minute"`
+	ReadsPerMinute   int      `koanf:"reads_per_minute"`
 	Exempt           []string `koanf:"exempt"`
 }
 
@@ -42,7 +43,7 @@ func defaultSecurity() securityConfig {
 
 func defaultRateLimit() rateLimitConfig {
 	return rateLimitConfig{
-		Enabled: true, JobsPerMinute: 6000, RequeuePerMinute: 300, Exempt: []string{"127.0.0.0/8", "::1/128"},
+		Enabled: true, JobsPerMinute: 6000, RequeuePerMinute: 300, ReadsPerMinute: 12_000, Exempt: []string{"127.0.0.0/8", "::1/128"},
 	}
 }
 
@@ -156,7 +157,9 @@ func (t *tokenConfig) digest() guard.Digest {
 }
 
 func (r rateLimitConfig) check() error {
-	for name, quota := range map[string]int{"jobs_per_minute": r.JobsPerMinute, "requeue_per_minute": r.RequeuePerMinute} {
+	for name, quota := range map[string]int{
+		"jobs_per_minute": r.JobsPerMinute, "requeue_per_minute": r.RequeuePerMinute, "reads_per_minute": r.ReadsPerMinute,
+	} {
 		if quota < 1 || quota > maxPerMinute {
 			return fmt.Errorf("%s: %d is not from 1 to %d; rate_limit.enabled=false sets no limit", name, quota, maxPerMinute)
 		}

@@ -79,6 +79,7 @@ func TestMistakesInSecurityNameTheirKeyAndNoSecret(t *testing.T) {
 		"security: {tokens: [{name: a, token: canary1, scopes: [read]}, {name: a, token: canary2, scopes: [read]}]}": `security.tokens.1.name: "a" is taken`,
 		"security: {tokens: [{name: a, token: canary, scopes: [read]}, {name: b, token: canary, scopes: [read]}]}":   "security.tokens.1: is the same as another token",
 		"rate_limit: {jobs_per_minute: 0}":         "rate_limit.jobs_per_minute: 0 is not from 1",
+		"rate_limit: {reads_per_minute: 0}":        "rate_limit.reads_per_minute: 0 is not from 1",
 		"rate_limit: {requeue_per_minute: -1}":     "rate_limit.requeue_per_minute: -1 is not from 1",
 		"rate_limit: {exempt: [localhost]}":        `rate_limit.exempt: "localhost" is not a network`,
 		"server: {trusted_proxies: [10.0.0.0/33]}": "server.trusted_proxies",

@@ -31,6 +31,9 @@ var (
 	// ErrUnavailable says that the database could not be reached or refused
 	// the work for now. Sending it again later may help.
 	ErrUnavailable = errors.New("database unavailable")
+	// ErrBusy says that there are too many reads for another one, or that it
+	// took too long. Asking again later, or for less, may help.
+	ErrBusy = errors.New("too many reads")
 )
 
 // DefaultTenant owns every job that is submitted without a tenant.
