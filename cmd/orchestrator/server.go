@@ -62,7 +62,7 @@ func limited(listener net.Listener, cfg serverConfig, log *slog.Logger) net.List
 
 func newServer(cfg serverConfig, handler http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:           api.BoundHeader(cfg.MaxHeaderBytes, handler),
+		Handler:           api.CloseAfterChunks(api.BoundHeader(cfg.MaxHeaderBytes, handler)),
 		ReadHeaderTimeout: cfg.ReadHeaderTimeout,
 		ReadTimeout:       cfg.ReadTimeout,
 		WriteTimeout:      cfg.WriteTimeout,
