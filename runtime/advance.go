@@ -57,7 +57,6 @@ func (l *lineup) startNext(in *lane, of *line) bool {
 	leaseFor, ok := next.begin(l.cfg.Lease / askBefore)
 	if !ok { // it was stopped while it waited
 		l.held.putOff()
-		l.stayed(of)
 		return true
 	}
 	assignment := job.Assignment{Claimed: next.claimed, LeaseFor: leaseFor, Alone: next.alone()}
@@ -77,17 +76,18 @@ func (l *lineup) startNext(in *lane, of *line) bool {
 
 // take counts the first of the queue as running, so that nobody finds it
 // neither here nor there. The slots for attempts that run alone are counted
-// here: they are few, and their queue is long.
+// here: they are few, and their queue is long. Nothing else is started while no
+// process of the plugin is up.
 func (l *lineup) take(in *lane, of *line) (standby, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(of.queue) == 0 || l.closed || of == &in.alone && of.free < 1 {
+	if l.closed || of == &in.alone && of.free < 1 || of == &in.shared && in.slots == 0 {
 		return standby{}, false
 	}
-	first := of.queue[0]
-	of.queue[0] = standby{}
-	of.queue = of.queue[1:]
-	of.running++
+	first, ok := of.take()
+	if !ok {
+		return standby{}, false
+	}
 	if of == &in.alone {
 		of.free--
 		of.moved = time.Now()
@@ -95,11 +95,4 @@ func (l *lineup) take(in *lane, of *line) (standby, bool) {
 	l.waiting--
 	l.held.begun()
 	return first, true
-}
-
-// stayed says that what was taken did not run.
-func (l *lineup) stayed(of *line) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	of.running--
 }

@@ -106,7 +106,7 @@ type instant struct {
 }
 
 func (i *instant) Pools() []job.Pool {
-	return []job.Pool{{Plugin: "instant", Types: []string{"NOTHING"}, Free: int(i.slots - i.busy.Load())}}
+	return []job.Pool{{Plugin: "instant", Types: []string{"NOTHING"}, Free: int(i.slots - i.busy.Load()), Slots: int(i.slots)}}
 }
 
 func (i *instant) Types() []job.TypeSpec    { return nil }

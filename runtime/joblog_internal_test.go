@@ -158,7 +158,7 @@ func TestASettledAttemptHasItsLineWhateverWayItWasSettled(t *testing.T) {
 	}})
 	s.jobLog = newJobLog(log, LogAll)
 	s.ended = func(job.ID) { close(settled) }
-	s.freed = func(*attempt, time.Duration) {}
+	s.freed = func(*attempt, job.OutcomeKind, time.Duration) {}
 	a := begun(s, held, 1)
 	a.claimed.Trace.Parent, a.pool.Plugin = carried, "mail"
 	a.began = time.Now()

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -12,10 +13,14 @@ const (
 	// waitAtMost is how long an attempt waits for a slot before others get the
 	// job: the jobs before it take longer than their predecessors did.
 	waitAtMost = time.Second
-	// aloneAtMost is how many attempts wait to run alone. They are not given
-	// back after a second: they would be claimed again at once, and each claim
-	// leaves a row. Their leases are renewed meanwhile.
-	aloneAtMost = 100
+	// aloneAtMost is how many attempts wait to run alone: what a claim can bring.
+	// They are not given back after a second: they would be claimed again at
+	// once, and each claim leaves a row. Their leases are renewed meanwhile.
+	aloneAtMost = claimBatch
+	// calmFor is how long nothing is claimed ahead after a process of the plugin
+	// has died, or after what was claimed ahead had to be given back: the slots
+	// may not be there, or not as soon as attempts have ended of late.
+	calmFor = 10 * time.Second
 )
 
 // lane is the lineup of one plugin. The lineup's mutex guards it.
@@ -28,6 +33,10 @@ type lane struct {
 	// mean is how long the shared ones have taken of late; 0 while none has
 	// ended.
 	mean time.Duration
+	// slots is how many shared ones the processes that are up can have at once.
+	slots int
+	// calm is when attempts may be claimed ahead again.
+	calm time.Time
 }
 
 // line is where attempts wait for slots of one kind.
@@ -35,9 +44,10 @@ type line struct {
 	queue []standby
 	// atMost bounds the queue; 0 for a queue without a bound.
 	atMost int
-	// running counts the attempts that were started and have not ended; free
-	// is how many slots there were when the pool was last looked at.
-	running, free int
+	// free is how many slots there were when the pool was last looked at; room,
+	// of them, how many for the job types that it bounds.
+	free int
+	room map[string]int
 	// moved is when one was last started or ended.
 	moved time.Time
 }
@@ -52,6 +62,13 @@ func newLane(pool job.Pool) *lane {
 	return &lane{plugin: pool.Plugin, identity: identity(pool), alone: line{atMost: aloneAtMost}}
 }
 
+// look takes in what the pool has room for now.
+func (in *lane) look(pool job.Pool) {
+	in.slots = pool.Slots
+	in.shared.free = pool.Free
+	in.alone.free, in.alone.room = pool.FreeAlone, pool.RoomAlone
+}
+
 func (in *lane) lineOf(a *attempt) *line {
 	if a.alone() {
 		return &in.alone
@@ -59,13 +76,17 @@ func (in *lane) lineOf(a *attempt) *line {
 	return &in.shared
 }
 
-// ended counts an attempt that was started and is done.
-func (in *lane) ended(a *attempt, took time.Duration) {
+// ended counts an attempt that was started and is done. Of one whose process has
+// died or was killed it is not known how long it would have taken.
+func (in *lane) ended(a *attempt, as job.OutcomeKind, took time.Duration) {
 	of := in.lineOf(a)
-	of.running--
 	of.moved = time.Now()
 	if of == &in.alone {
 		return // its time may include the launch of a process
+	}
+	if as == job.Crash || as == job.GivenBack {
+		in.calm = of.moved.Add(calmFor)
+		return
 	}
 	if in.mean == 0 {
 		in.mean = took
@@ -75,11 +96,11 @@ func (in *lane) ended(a *attempt, took time.Duration) {
 
 // ahead is how many attempts the slots of the lane can take within the time to
 // claim ahead for.
-func (in *lane) ahead(cfg Config) int {
-	if in.mean <= 0 || in.mean > cfg.ClaimAhead {
+func (in *lane) ahead(cfg Config, now time.Time) int {
+	if in.mean <= 0 || in.mean > cfg.ClaimAhead || now.Before(in.calm) {
 		return 0
 	}
-	slots := min(in.shared.running+in.shared.free, cfg.Concurrency)
+	slots := min(in.slots, cfg.Concurrency)
 	return int(min(int64(slots)*int64(cfg.ClaimAhead/in.mean), 2*claimBatch))
 }
 
@@ -88,6 +109,28 @@ func (in *lane) empty() []standby {
 	left := append(in.shared.queue, in.alone.queue...)
 	in.shared.queue, in.alone.queue = nil, nil
 	return left
+}
+
+// take returns the first that there is room for, and forgets it.
+func (of *line) take() (standby, bool) {
+	for i, w := range of.queue {
+		room, bounded := of.room[w.claimed.Type]
+		switch {
+		case !bounded:
+		case room < 1:
+			continue
+		default:
+			of.room[w.claimed.Type]--
+		}
+		if i == 0 { // nearly always, and nothing has to move
+			of.queue[0] = standby{}
+			of.queue = of.queue[1:]
+		} else {
+			of.queue = slices.Delete(of.queue, i, i+1)
+		}
+		return w, true
+	}
+	return standby{}, false
 }
 
 // join adds to the queue; not when it is full.

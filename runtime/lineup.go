@@ -13,7 +13,8 @@ import (
 // time a few slots are free, and a claim of ten costs as much as one of a
 // hundred. How many are claimed ahead follows from how long attempts have
 // taken of late: about as many as there will be slots for within
-// Config.ClaimAhead. Jobs that take longer than that are not claimed ahead.
+// Config.ClaimAhead. Jobs that take longer than that are not claimed ahead, and
+// none are soon after a process of the plugin has died.
 //
 // Attempts that must run alone wait in a line of their own, so that nobody
 // waits behind them. A claim cannot tell beforehand which those are: they come
@@ -70,15 +71,15 @@ func (l *lineup) laneOf(pool job.Pool) *lane {
 		l.lanes[pool.Plugin] = found
 		l.order = append(l.order, found)
 	}
-	found.shared.free, found.alone.free = pool.Free, pool.FreeAlone
+	found.look(pool)
 	return found
 }
 
 // ended counts an attempt whose slot is free again, and starts the next.
-func (l *lineup) ended(a *attempt, took time.Duration) {
+func (l *lineup) ended(a *attempt, as job.OutcomeKind, took time.Duration) {
 	l.mu.Lock()
 	if in := l.lanes[a.pool.Plugin]; in != nil {
-		in.ended(a, took)
+		in.ended(a, as, took)
 	}
 	l.mu.Unlock()
 	l.advance()
@@ -90,7 +91,7 @@ func (l *lineup) wanted(pool job.Pool, running int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	in := l.laneOf(pool)
-	ahead, waiting := in.ahead(l.cfg), len(in.shared.queue)
+	ahead, waiting := in.ahead(l.cfg, time.Now()), len(in.shared.queue)
 	if waiting > 0 && (waiting >= ahead/2 || in.identity != identity(pool)) {
 		return 0 // there is enough to go on with
 	}
@@ -108,7 +109,6 @@ func (l *lineup) wanted(pool job.Pool, running int) int {
 func (l *lineup) putBack(in *line, w standby) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	in.running--
 	if l.closed {
 		return false
 	}
@@ -118,7 +118,8 @@ func (l *lineup) putBack(in *line, w standby) bool {
 }
 
 // disperse gives jobs back whose plugin is gone or serves something else by
-// now, and those that have waited too long. It returns when to look again.
+// now, and those that have waited too long. A plugin that is only down may be up
+// again before they have. It returns when to look again.
 func (l *lineup) disperse(pools []job.Pool) (next time.Time) {
 	up := make(map[string]job.Pool, len(pools))
 	for _, pool := range pools {
@@ -134,8 +135,11 @@ func (l *lineup) disperse(pools []job.Pool) (next time.Time) {
 			left = append(left, in.empty()...)
 			continue
 		}
-		in.alone.free = pool.FreeAlone
-		left = append(left, in.shared.since(now.Add(-waitAtMost))...)
+		in.look(pool)
+		if stale := in.shared.since(now.Add(-waitAtMost)); len(stale) > 0 {
+			in.calm = now.Add(calmFor)
+			left = append(left, stale...)
+		}
 		if in.alone.moved.Before(now.Add(-l.cfg.Lease)) {
 			stuck = append(stuck, in.alone.since(now.Add(-l.cfg.Lease))...)
 		}

@@ -154,11 +154,9 @@ func TestNothingLinesUpForLongerThanASecond(t *testing.T) {
 	awaitAll(t, db, 310, job.Succeeded)
 	givenBack := 0
 	for _, id := range ids {
-		for _, kind := range outcomes(t, db, id) {
-			if kind == job.GivenBack {
-				givenBack++
-			}
-		}
+		ended := outcomes(t, db, id)
+		require.LessOrEqual(t, len(ended), 2, "none is claimed again before there is a slot for it")
+		givenBack += len(ended) - 1
 	}
 	require.Positive(t, givenBack)
 }

@@ -33,10 +33,10 @@ type settler struct {
 	notes    *shelf
 	lapsing  *lapsing
 	launches *launches
-	retried  func(after time.Duration)               // a job will be due so much later
-	queued   func()                                  // a job was put on the ready list
-	ended    func(job.ID)                            // a job has reached a final state
-	freed    func(done *attempt, took time.Duration) // a handler is done
+	retried  func(after time.Duration)                                   // a job will be due so much later
+	queued   func()                                                      // a job was put on the ready list
+	ended    func(job.ID)                                                // a job has reached a final state
+	freed    func(done *attempt, as job.OutcomeKind, took time.Duration) // a handler is done
 	// maxCrashes is Config.MaxCrashes.
 	maxCrashes func(jobType string) int
 
@@ -94,7 +94,7 @@ func (s *settler) finished(a *attempt, began time.Time, standing job.Standing, o
 	}
 	if e.ran {
 		s.telemetry.ran(a.claimed.Type, e.settlement.Kind, e.took)
-		s.freed(a, e.took)
+		s.freed(a, outcome.Kind, e.took)
 	}
 }
 

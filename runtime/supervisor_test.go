@@ -22,6 +22,7 @@ type supervisor struct {
 	plugins []*handlers
 	runs    []*run
 	refused int // how many more starts to refuse
+	asked   int // how often for its pools
 }
 
 // handlers are the scripts of one plugin.
@@ -33,6 +34,8 @@ type handlers struct {
 	bounds map[string]int
 	// processes is how many attempts may run alone at once.
 	processes int
+	// down is while nothing else runs.
+	down bool
 
 	busy, mostBusy   int
 	alone, mostAlone int
@@ -71,8 +74,13 @@ func (s *supervisor) Pools() []job.Pool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pools := make([]job.Pool, len(s.plugins))
+	s.asked++
 	for i, h := range s.plugins {
-		pools[i] = job.Pool{Plugin: h.name, Version: "v1", Types: h.types(), Free: h.slots - h.busy, FreeAlone: h.processes - h.alone}
+		if h.down {
+			pools[i] = job.Pool{Plugin: h.name, Version: "v1", Types: h.types(), Down: true, FreeAlone: h.processes - h.alone}
+			continue
+		}
+		pools[i] = job.Pool{Plugin: h.name, Version: "v1", Types: h.types(), Free: h.slots - h.busy, Slots: h.slots, FreeAlone: h.processes - h.alone}
 		for jobType, most := range h.bounds {
 			if pools[i].Room == nil {
 				pools[i].Room = make(map[string]int)
@@ -133,10 +141,7 @@ func (s *supervisor) Start(plugin string, a job.Assignment, reporter job.Reporte
 		release()
 		s.mu.Unlock()
 		reporter.Finished(r.end(outcome))
-		select {
-		case s.changed <- struct{}{}:
-		default:
-		}
+		s.signal()
 	})
 	return r, nil
 }
@@ -152,7 +157,7 @@ func (h *handlers) take(a job.Assignment) (release func(), err error) {
 		h.mostAlone = max(h.mostAlone, h.alone)
 		return func() { h.alone-- }, nil
 	}
-	if h.busy >= h.slots {
+	if h.down || h.busy >= h.slots {
 		return nil, errors.New("no slot")
 	}
 	if most := h.bounds[a.Type]; most > 0 && h.busyOf[a.Type] >= most {
@@ -166,6 +171,33 @@ func (h *handlers) take(a job.Assignment) (release func(), err error) {
 	h.busy++
 	h.mostBusy = max(h.mostBusy, h.busy)
 	return func() { h.busy--; h.busyOf[a.Type]-- }, nil
+}
+
+// turn takes the plugins down, or up again, and returns when the worker has seen it.
+func (s *supervisor) turn(t testing.TB, down bool) {
+	t.Helper()
+	s.mu.Lock()
+	for _, h := range s.plugins {
+		h.down = down
+	}
+	asked := s.asked
+	s.mu.Unlock()
+	s.signal()
+	await(t, func() bool { // a round that has begun, and one after it
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.asked < asked+4 {
+			s.signal()
+		}
+		return s.asked >= asked+4
+	}, "the worker has looked at its pools")
+}
+
+func (s *supervisor) signal() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
 }
 
 // started returns every run so far, in the order they were started.

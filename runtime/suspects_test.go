@@ -98,15 +98,16 @@ func TestOthersDoNotWaitBehindSuspectsThatWaitToRunAlone(t *testing.T) {
 
 func TestMoreSuspectsThanMayWaitAreGivenBackForAWhile(t *testing.T) {
 	t.Parallel()
+	const most = 500
 	db := fresh(t)
-	many(t, db, 120)
+	many(t, db, most+20)
 	suspected(t, db)
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
 	launch(t, db, supervise(t, playing("p", 5, until(release), echo)), leasing(aLongTime))
-	// One runs alone, and a hundred wait.
+	// One runs alone, and most wait.
 	awaitAll(t, db, 19, job.Retry)
-	awaitAll(t, db, 101, job.Running)
+	awaitAll(t, db, most+1, job.Running)
 	require.Equal(t, 19, ask[int](t, db, `select count(*) from job_attempts a join jobs using (job_id)
 		where outcome = 'given_back' and error_code = 'no_process' and jobs.attempt = 0 and crashes = 1`))
 	requireSound(t, db)
@@ -190,4 +191,28 @@ func TestTheTimeOfASuspectBeginsWithItsProcess(t *testing.T) {
 	awaitState(t, db, id, job.Dead)
 	require.Equal(t, []job.OutcomeKind{job.Timeout}, outcomes(t, db, id))
 	require.True(t, s.started()[0].Alone)
+}
+
+func TestSuspectsThatWaitRunThoughNothingElseOfTheirPluginIsUp(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	suspects := many(t, db, 5)
+	suspected(t, db)
+	release := make(chan struct{})
+	s := supervise(t, playing("p", 5, until(release), echo))
+	launch(t, db, s)
+	awaitRun(t, s, 1)
+	awaitAll(t, db, 5, job.Running)
+	s.turn(t, true)
+	later := given(t, db)
+	s.turn(t, true)
+	close(release)
+	awaitAll(t, db, 5, job.Succeeded)
+	for _, id := range suspects {
+		require.Equal(t, []job.OutcomeKind{job.Success}, outcomes(t, db, id), "nothing was given back")
+	}
+	require.Equal(t, 1, ask[int](t, db, "select count(*) from ready"), "nothing is claimed for it")
+	s.turn(t, false)
+	awaitState(t, db, later, job.Succeeded)
+	requireSettled(t, db)
 }

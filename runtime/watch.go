@@ -51,6 +51,6 @@ func (w *watch) look(ctx context.Context) {
 
 func (w *watch) serves(jobType string) bool {
 	return slices.ContainsFunc(w.handlers.Pools(), func(pool job.Pool) bool {
-		return slices.Contains(pool.Types, jobType)
+		return !pool.Down && slices.Contains(pool.Types, jobType)
 	})
 }

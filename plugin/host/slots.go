@@ -53,6 +53,7 @@ func (p *process) free(jobType string) {
 func (p *process) addRoom(pool *job.Pool) {
 	free := p.capacity - p.inFlight
 	pool.Free += free
+	pool.Slots += p.capacity
 	for jobType, most := range p.bounded.most {
 		if pool.Room == nil {
 			pool.Room = make(map[string]int)

@@ -125,11 +125,20 @@ type Pool struct {
 	Version string   `json:"version"`
 	Types   []string `json:"jobTypes"`
 	Free    int      `json:"-"`
+	// Slots is how many attempts its processes that are up can have at once,
+	// Free and taken together.
+	Slots int `json:"-"`
+	// Down says that none of its processes is up just now. It can still take
+	// attempts with Assignment.Alone.
+	Down bool `json:"-"`
 	// Room is how many attempts of a job type it could take now, for the types
 	// that have a bound of their own; nil when none has.
 	Room map[string]int `json:"-"`
 	// FreeAlone is how many attempts with Assignment.Alone it could take now.
 	FreeAlone int `json:"-"`
+	// RoomAlone is how many attempts with Assignment.Alone of a job type it could
+	// take now, for the types in Room.
+	RoomAlone map[string]int `json:"-"`
 }
 
 // TypeSpec is what a handler declares about one job type, with config laid
