@@ -75,7 +75,7 @@ func TestConfigFileHasTheDefaults(t *testing.T) {
 	absolute, err := filepath.Abs("../../bin/handlers")
 	require.NoError(t, err)
 	require.Equal(t, handlerConfig{
-		Name: "builtin", Path: absolute, Args: []string{}, Env: map[string]string{}, Processes: new(1), Alone: new(2),
+		Name: "builtin", Path: absolute, Args: []string{}, Env: map[string]string{}, Processes: new(1), Alone: new(16),
 		Watch: new(true), Canary: canaryConfig{Share: new(canaryShare), Period: new(canaryPeriod), MaxSlowdown: new(float64(maxSlowdown))},
 	}, cfg.Handlers[0])
 

@@ -37,10 +37,10 @@ func (f *fleet) startAlone(start *handlerv1.Start, a *job.Assignment, r job.Repo
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g := f.current
-	if g.role != serving || g.draining.Err() != nil || g.alone >= f.config.Alone || g.aloneBreaker.holding() {
+	if g.manifest == nil || !g.mayBeAlone(a.Type) {
 		return nil, fmt.Errorf("plugin %s, a process of its own: %w", f.name, ErrNoSlot)
 	}
-	g.alone++
+	g.ramp.begin(a.Type, g.settings.Backoff.StableAfter)
 	ctx, stop := context.WithCancel(g.draining)
 	s := &solo{gen: g, start: start, a: a, reporter: r, stop: stop, until: time.Now().Add(a.LeaseFor)}
 	g.slots.Go(func() {
@@ -53,7 +53,7 @@ func (f *fleet) startAlone(start *handlerv1.Start, a *job.Assignment, r job.Repo
 // live is the attempt from its launch until its process is gone.
 func (s *solo) live(ctx context.Context) {
 	g := s.gen
-	defer g.releaseAlone()
+	defer g.releaseAlone(s.a.Type)
 	p, err := s.launch(ctx)
 	if err != nil {
 		s.reporter.Finished(s.neverBegan(err))
@@ -79,7 +79,9 @@ func (s *solo) launch(ctx context.Context) (*process, error) {
 	defer g.aloneBreaker.release()
 	p, err := g.launch(ctx)
 	if err == nil {
-		g.aloneBreaker.forgive()
+		if g.staysUp() {
+			g.aloneBreaker.forgive()
+		}
 		p.alone = true
 		p.take(s.a.Type)
 		g.log.Info("plugin process up for one attempt", "pid", p.child.PID(), "job_id", s.a.JobID.String())
@@ -87,6 +89,7 @@ func (s *solo) launch(ctx context.Context) (*process, error) {
 	}
 	if ctx.Err() == nil {
 		g.launchFailed(g.aloneBreaker, err)
+		g.rampDown()
 	}
 	return nil, err
 }
@@ -160,27 +163,59 @@ func (s *solo) Extend(leaseFor time.Duration) {
 	}
 }
 
-func (g *generation) releaseAlone() {
+func (g *generation) releaseAlone(jobType string) {
 	g.fleet.mu.Lock()
-	g.alone--
+	g.ramp.end(jobType)
 	g.fleet.mu.Unlock()
 	g.signal()
 }
 
+// rampUp lets one more attempt be alone at once: one has got through.
+func (g *generation) rampUp() {
+	g.aloneBreaker.forgive()
+	g.fleet.mu.Lock()
+	defer g.fleet.mu.Unlock()
+	g.ramp.cleared(g.mostAlone())
+}
+
+// rampDown lets fewer attempts be alone at once: a process has died, or did not
+// come up.
+func (g *generation) rampDown() {
+	g.fleet.mu.Lock()
+	defer g.fleet.mu.Unlock()
+	g.ramp.failed()
+}
+
+// staysUp reports whether any of the processes that attempts share is up.
+func (g *generation) staysUp() bool {
+	g.fleet.mu.Lock()
+	defer g.fleet.mu.Unlock()
+	return len(g.live) > 0
+}
+
 // soloEnded records how a process for one attempt ended, and reports whether it
 // crashed. That is not counted against the plugin: it was to be expected, and
-// its other processes need not wait.
+// its other processes need not wait. But while none of them is up, it is likely
+// that the handler dies whatever it is given: then suspects wait for a backoff that
+// grows until one gets through, or their jobs would all be dead soon.
 func (g *generation) soloEnded(p *process, cause error) (crashed bool) {
 	log := g.log.With("pid", p.child.PID(), "up", time.Since(p.upSince))
 	switch {
 	case cause == nil || errors.Is(cause, errClosing):
 		log.Info("plugin process for one attempt stopped")
+		if cause == nil {
+			g.rampUp()
+		}
 		return false
 	case errors.Is(cause, errKilled):
 		log.Warn("plugin process for one attempt killed", "error", cause)
 		return false
 	}
 	log.Warn("plugin process for one attempt ended", "error", cause)
+	g.rampDown()
+	if !g.staysUp() {
+		g.aloneBreaker.fail()
+	}
 	g.crashed()
 	g.note(fmt.Errorf("pid %d: %w", p.child.PID(), cause), false)
 	return true

@@ -58,7 +58,7 @@ func TestAnAttemptAloneHasAProcessOfItsOwn(t *testing.T) {
 	who := identityOf(t, h.outcome(r))
 	require.NotEqual(t, shared, who.PID)
 	require.Equal(t, shared, identityOf(t, h.run("good", do("identity"))).PID)
-	h.eventually(func() bool { return !alive(who.PID) && h.freeAlone("good") == DefaultAlone }, "its process is gone")
+	h.eventually(func() bool { return !alive(who.PID) && h.freeAlone("good") == startAlone }, "its process is gone")
 	require.Equal(t, []int{shared}, h.status("good").PIDs)
 	require.Zero(t, h.status("good").Restarts)
 }
@@ -66,15 +66,15 @@ func TestAnAttemptAloneHasAProcessOfItsOwn(t *testing.T) {
 func TestAFewAttemptsMayBeAloneAtOnceAndTakeNoSlots(t *testing.T) {
 	h := startHost(t, nil, misbehaving("good"))
 	h.awaitUp("good", 1)
-	require.Equal(t, DefaultAlone, h.freeAlone("good"))
+	require.Equal(t, startAlone, h.freeAlone("good"))
 	var runs []job.Run
 	var reports []*report
-	for range DefaultAlone {
+	for range startAlone {
 		run, r := h.beginAlone("good", `{"do":"sleep","ms":60000}`)
 		runs, reports = append(runs, run), append(reports, r)
 	}
 	require.Zero(t, h.freeAlone("good"))
-	require.Equal(t, DefaultAlone, h.status("good").Alone)
+	require.Equal(t, startAlone, h.status("good").Alone)
 	require.Equal(t, DefaultConcurrency, h.free("good"))
 	one := assignment(`{}`)
 	one.Alone = true
@@ -84,7 +84,7 @@ func TestAFewAttemptsMayBeAloneAtOnceAndTakeNoSlots(t *testing.T) {
 		run.Cancel(job.CancelRequested)
 		require.Equal(t, job.CancelConfirmed, h.outcome(reports[i]).Kind)
 	}
-	h.eventually(func() bool { return h.freeAlone("good") == DefaultAlone }, "the places are free again")
+	h.eventually(func() bool { return h.freeAlone("good") == startAlone }, "the places are free again")
 }
 
 func TestACrashAloneHarmsNobodyElse(t *testing.T) {
@@ -142,7 +142,7 @@ func TestWhatAnAttemptIsToldBeforeItsProcessIsUpCounts(t *testing.T) {
 
 	a, r := assignment(do("identity")), newReport()
 	a.Alone, a.LeaseFor = true, 10*time.Millisecond
-	h.eventually(func() bool { return h.freeAlone("slow") == DefaultAlone }, "the places are free again")
+	h.eventually(func() bool { return h.freeAlone("slow") == startAlone }, "the places are free again")
 	run, err := h.Start("slow", a, r)
 	require.NoError(t, err)
 	run.Extend(time.Minute)
@@ -247,7 +247,11 @@ func TestHowManyMayBeAloneIsConfiguredAndChangedWithoutASwap(t *testing.T) {
 	config.Alone = 3
 	h := startHost(t, nil, config)
 	h.awaitUp("good", 1)
-	require.Equal(t, 3, h.freeAlone("good"))
+	for range 3 {
+		_, r := h.beginAlone("good", `{}`)
+		require.Equal(t, job.Success, h.outcome(r).Kind)
+	}
+	h.eventually(func() bool { return h.freeAlone("good") == 3 }, "no more may be alone than the configuration says")
 	pids := h.status("good").PIDs
 	config.Alone = 1
 	require.NoError(t, h.Reload([]Config{config}))

@@ -32,9 +32,9 @@ type Config struct {
 	// Concurrency is how many attempts a process is given at once; 0 leaves
 	// it to the manifest, and to DefaultConcurrency where that has no wish.
 	Concurrency int
-	// Alone is how many attempts can have a process of their own at once, beside
-	// those: suspects, work for which must not take much from the others'. With 0
-	// none can.
+	// Alone is the most attempts that can have a process of their own at once,
+	// beside those: suspects. No more can than Processes may have at once, and
+	// few until some have got through. With 0 none can.
 	Alone  int
 	Limits Limits
 	// Checksum is the SHA-256 of the binary in hex; empty for none. It is
@@ -84,9 +84,9 @@ type Limits struct {
 // and is beyond what handlers need.
 const DefaultProcesses = 1024
 
-// DefaultAlone is how many attempts can have a process of their own where nobody
-// says.
-const DefaultAlone = 2
+// DefaultAlone is the most attempts that can have a process of their own at once
+// where nobody says.
+const DefaultAlone = 16
 
 // DefaultConcurrency is how many attempts a process is given at once when
 // neither configuration nor manifest says.

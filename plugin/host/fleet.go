@@ -125,21 +125,28 @@ func (f *fleet) release(p *process, jobType string) {
 	f.host.signal()
 }
 
-// pool is the room of the version that serves; false when no process of it is up.
-// What a candidate on trial takes of it is not known to those who claim.
+// pool is the room of the version that serves; false when there is none, or none
+// whose manifest is known yet. What a candidate on trial takes of it is not known to
+// those who claim.
 func (f *fleet) pool() (job.Pool, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g := f.current
-	if g.role != serving || len(g.live) == 0 {
+	if g.role != serving || g.manifest == nil {
 		return job.Pool{}, false
 	}
-	pool := job.Pool{Plugin: f.name, Version: g.manifest.Version, Types: slices.Clone(g.manifest.Types)}
+	pool := job.Pool{
+		Plugin: f.name, Version: g.manifest.Version, Types: slices.Clone(g.manifest.Types),
+		Down: len(g.live) == 0, FreeAlone: g.freeAlone(),
+	}
 	for _, p := range g.live {
 		p.addRoom(&pool)
 	}
-	if !g.aloneBreaker.holding() {
-		pool.FreeAlone = max(f.config.Alone-g.alone, 0)
+	for jobType, most := range boundsOf(g.manifest).most {
+		if pool.RoomAlone == nil {
+			pool.RoomAlone = make(map[string]int)
+		}
+		pool.RoomAlone[jobType] = g.freeAloneOf(jobType, most)
 	}
 	return pool, true
 }

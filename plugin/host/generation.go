@@ -60,9 +60,8 @@ type generation struct {
 	role     role
 	live     []*process
 	manifest *message.Manifest
-	// alone counts the attempts that have, or wait for, a process of their
-	// own.
-	alone int
+	// ramp counts the attempts that have, or wait for, a process of their own.
+	ramp ramp
 	// fault is why a candidate cannot serve; nil while nothing speaks against
 	// it.
 	fault error
@@ -86,7 +85,7 @@ func (f *fleet) newGeneration(config Config, binary *child.Binary, as role) *gen
 		fleet: f, config: config, settings: f.settings, binary: binary, role: as,
 		log:     f.log.With("digest", binary.Digest[:12]),
 		breaker: newBreaker(f.settings.Backoff), aloneBreaker: newBreaker(f.settings.Backoff),
-		news: make(chan struct{}, 1),
+		news: make(chan struct{}, 1), ramp: newRamp(),
 	}
 	// Which plugin has which types is for all versions of a plugin alike.
 	g.config.Types, g.config.elsewhere = f.config.Types, f.config.elsewhere

@@ -103,8 +103,9 @@ func Start(ctx context.Context, settings Settings, plugins []Config) (*Host, err
 	return h, nil
 }
 
-// Pools returns the plugins that have a process up, with their free slots, in the
-// order of configuration.
+// Pools returns the plugins that serve, with their free slots, in the order of
+// configuration. One is among them since its first process was up, and is Down while
+// none is.
 func (h *Host) Pools() []job.Pool {
 	if h.draining.Err() != nil {
 		return nil

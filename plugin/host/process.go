@@ -73,16 +73,9 @@ type process struct {
 }
 
 func newProcess(g *generation, c *child.Process, conn *grpc.ClientConn, stream handlerv1.Handler_WorkClient, cancel context.CancelFunc, m *message.Manifest) *process {
-	capacity := g.config.Concurrency
-	if capacity == 0 {
-		capacity = m.Concurrency
-	}
-	if capacity == 0 {
-		capacity = DefaultConcurrency
-	}
 	return &process{
 		gen: g, child: c, conn: conn, stream: stream, cancel: cancel,
-		manifest: m, capacity: capacity, bounded: boundsOf(m), upSince: time.Now(),
+		manifest: m, capacity: g.config.capacity(m), bounded: boundsOf(m), upSince: time.Now(),
 		attempts: make(map[uint64]*attempt),
 		nudge:    make(chan struct{}, 1),
 		idle:     make(chan struct{}),

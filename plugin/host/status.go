@@ -22,7 +22,7 @@ func (f *fleet) status() job.PluginStatus {
 	g := f.current
 	s := job.PluginStatus{
 		Name: f.name, Path: f.config.Path, PluginVersion: g.version(), State: f.stateLocked(),
-		PIDs: g.pids(), Processes: g.config.Processes, Alone: g.alone, Limits: g.limits,
+		PIDs: g.pids(), Processes: g.config.Processes, Alone: g.ramp.running, Limits: g.limits,
 		Restarts: f.restarts, Crashes: f.crashes, LastError: f.lastError,
 		PassedOver: cmp.Or(f.unusable, f.leftOut),
 	}
@@ -36,7 +36,7 @@ func (f *fleet) status() job.PluginStatus {
 	for _, old := range f.old {
 		if old != g {
 			inFlight, _ := old.room()
-			s.Draining += inFlight + old.alone
+			s.Draining += inFlight + old.ramp.running
 		}
 	}
 	if f.next != nil {
