@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/host"
 )
 
-// wardenArgument makes this program the warden of another run of it, instead of
+// wardenArgument makes this program the warden or a keeper of another run of it, instead of
 // a command that anybody would call.
 const wardenArgument = "warden-of-handlers"
 

@@ -33,6 +33,9 @@ type attempt struct {
 	// whether progress of it was dropped.
 	quota   quota
 	dropped bool
+	// killAt is when the process must be gone, should we not run by then. Guarded
+	// by the process.
+	killAt time.Time
 }
 
 var _ job.Run = (*attempt)(nil)
@@ -98,7 +101,9 @@ func (a *attempt) Extend(leaseFor time.Duration) {
 		p.mu.Unlock()
 		return
 	}
-	p.queue.Extend(a.handle, time.Now().Add(leaseFor))
+	until := time.Now().Add(leaseFor)
+	a.killAt = killAt(until, leaseFor)
+	p.queue.Extend(a.handle, until)
 	p.mu.Unlock()
 	p.wake()
 }

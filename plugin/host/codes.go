@@ -28,4 +28,7 @@ const (
 	CodeOutOfMemory = string(child.OutOfMemory)
 	// CodeTooManyProcesses marks those of one that forked beyond its limit.
 	CodeTooManyProcesses = string(child.TooManyProcesses)
+	// CodeStalled marks attempts that were given back because we did not run until
+	// a lease in their process was nearly over.
+	CodeStalled = string(child.Stalled)
 )

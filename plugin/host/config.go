@@ -116,10 +116,11 @@ type Settings struct {
 	// CgroupNone, or the absolute path of a cgroup v2 in which this process
 	// may make others.
 	Cgroup string
-	// Warden is a command that is run beside the host, in which Warden must be
-	// called with the last argument; empty for none. Without one, what has
-	// left its process group outlives a host that is killed, until the next
-	// start.
+	// Warden is a command that is run beside the host, and once for each
+	// process, in which Warden must be called with the last argument; empty for
+	// none. Without it, what has left its process group outlives a host that is
+	// killed until the next start, what has another environment too outlives its
+	// process, and nothing ends attempts while the host is stopped.
 	Warden []string
 	// DrainTimeout is how long a version that was replaced may take to finish
 	// what it has before it is killed.

@@ -78,8 +78,8 @@ func TestKillEndsAHandlerThatIgnoresItsCancelAndItsChildren(t *testing.T) {
 }
 
 func TestAChildThatHoldsThePipesDelaysNothing(t *testing.T) {
-	h := startHost(t, nil, misbehaving("good"))
-	for _, payload := range []string{`{"do":"spawn"}`, `{"do":"spawn","n":1}`} {
+	h := startHost(t, func(s *Settings) { s.Cgroup = CgroupNone }, misbehaving("good"))
+	for _, payload := range []string{`{"do":"spawn"}`, `{"do":"spawn","n":1}`, `{"do":"spawn","n":2}`} {
 		child, err := strconv.Atoi(string(h.run("good", payload).Result))
 		require.NoError(t, err)
 		require.True(t, alive(child))
@@ -166,19 +166,22 @@ func TestNothingOfTheEnvironmentIsInherited(t *testing.T) {
 
 func TestAKilledHostTakesItsPluginsAlong(t *testing.T) {
 	for _, mode := range []string{"good", "cunning"} {
-		t.Run(mode, func(t *testing.T) {
-			dir := socketDir(t)
-			family := killHost(t, dir, mode)
-			killed := time.Now()
-			require.Eventually(t, func() bool { return !slices.ContainsFunc(family, alive) },
-				5*time.Second, time.Millisecond, "something outlives the host")
-			require.Less(t, time.Since(killed), 2*time.Second)
-			require.Eventually(t, func() bool {
-				left, err := os.ReadDir(dir)
-				return err == nil && len(left) == 0
-			}, 5*time.Second, time.Millisecond, "the warden clears up")
-			requireNothingLeft(t, dir)
-		})
+		for _, cgroup := range []string{CgroupAuto, CgroupNone} {
+			t.Run(mode+", cgroup "+cgroup, func(t *testing.T) {
+				dir := socketDir(t)
+				host, family := victim{mode: mode, cgroup: cgroup, lease: time.Hour}.run(t, dir)
+				require.NoError(t, host.Kill())
+				killed := time.Now()
+				require.Eventually(t, func() bool { return !slices.ContainsFunc(family, alive) },
+					5*time.Second, time.Millisecond, "something outlives the host")
+				require.Less(t, time.Since(killed), 2*time.Second)
+				require.Eventually(t, func() bool {
+					left, err := os.ReadDir(dir)
+					return err == nil && len(left) == 0
+				}, 5*time.Second, time.Millisecond, "the warden clears up")
+				requireNothingLeft(t, dir)
+			})
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package host
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
@@ -10,10 +9,11 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Warden is the whole life of the process that Settings.Warden runs, with that
-// command's last argument. It waits until the host is gone and kills what its
-// handlers have left behind. It returns the exit code.
-func Warden(home string) int { return child.Attend(os.Stdin, home) }
+// Warden is the whole life of a process that Settings.Warden runs, with that
+// command's last argument: of the host's warden, which waits until the host is gone
+// and kills what its handlers have left behind, or of the keeper of one handler
+// process. It returns the exit code.
+func Warden(argument string) int { return child.Attend(argument) }
 
 // secure prepares what outlives this process: cgroups, and the warden that sweeps
 // them. Without either the host works on.
@@ -77,7 +77,7 @@ func (g *generation) spec() (child.Spec, error) {
 	return child.Spec{
 		Name: c.Name, Binary: g.binary, Args: c.Args, Env: c.Env,
 		Limits: child.Limits(c.Limits), Checksum: c.Checksum,
-		Identity: identity, Cgroups: h.cgroups,
+		Identity: identity, Keeper: h.settings.Warden, Cgroups: h.cgroups,
 	}, nil
 }
 

@@ -173,20 +173,25 @@ func passable(t *testing.T) string {
 	return dir
 }
 
-func TestTheWardenLeavesWithTheHost(t *testing.T) {
-	h := startHost(t, func(s *Settings) { s.Warden = []string{"/proc/self/exe", "warden"} }, misbehaving("good"))
-	require.Equal(t, job.Success, h.run("good", `{}`).Kind)
-	require.Len(t, wardensOf(h.dir), 1)
+func TestWardenAndKeepersLeaveWithTheHost(t *testing.T) {
+	h := startHost(t, nil, misbehaving("kept-by-one"))
+	require.Equal(t, job.Success, h.run("kept-by-one", `{}`).Kind)
+	for last, want := range map[string]int{h.dir + "/": 1, "keeper:kept-by-one\x00": 1} {
+		require.Len(t, wardensOf(last), want, last)
+	}
 	require.NoError(t, h.Close(t.Context()))
-	require.Empty(t, wardensOf(h.dir))
+	require.Empty(t, wardensOf(h.dir+"/"))
+	require.Empty(t, wardensOf("keeper:kept-by-one\x00"))
 }
 
-func wardensOf(dir string) []string {
+// wardensOf finds the processes that Settings.Warden runs whose last argument begins
+// so.
+func wardensOf(last string) []string {
 	var found []string
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range lines {
 		line, _ := os.ReadFile(path)
-		if strings.Contains(string(line), "\x00warden\x00"+dir+"/") {
+		if strings.Contains(string(line), "\x00warden\x00"+last) {
 			found = append(found, path)
 		}
 	}

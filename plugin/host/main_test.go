@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -32,9 +31,6 @@ var hostile string
 const secret = "canary-5b1f"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == "warden" {
-		os.Exit(Warden(os.Args[2]))
-	}
 	if dir := os.Getenv("HOST_TO_BE_KILLED"); dir != "" {
 		hostToBeKilled(dir)
 		return
@@ -93,6 +89,7 @@ type testHost struct {
 
 func testSettings(dir string, log io.Writer) Settings {
 	s := DefaultSettings(dir, slog.New(slog.NewJSONHandler(log, nil)))
+	s.Warden = []string{hostile, "warden"}
 	s.StartTimeout = 5 * time.Second
 	s.KillGrace = time.Second
 	s.HealthPeriod = 100 * time.Millisecond
@@ -300,11 +297,12 @@ func (h *testHost) progress(r *report) string {
 }
 
 // hostToBeKilled is a process with a host in it that prints the ids of the
-// plugin's process and of its children, and then waits for its end.
+// plugin's process and of its children, and then waits for its end. Its attempts
+// have a lease that is not renewed.
 func hostToBeKilled(dir string) {
 	hostile = os.Getenv("HOST_TO_BE_KILLED_PLUGIN")
 	settings := testSettings(dir, io.Discard)
-	settings.Warden = []string{"/proc/self/exe", "warden"}
+	settings.Cgroup = os.Getenv("HOST_TO_BE_KILLED_CGROUP")
 	h, err := Start(context.Background(), settings, []Config{misbehaving("good", "-mode", os.Getenv("HOST_TO_BE_KILLED_MODE"))})
 	if err != nil {
 		panic(err)
@@ -313,39 +311,51 @@ func hostToBeKilled(dir string) {
 		<-h.Changed()
 	}
 	pids := []any{h.Status()[0].PIDs[0]}
-	spawns := []string{`{"do":"spawn"}`, `{"do":"spawn","n":1}`}
-	if h.cgroups != nil {
-		spawns = append(spawns, `{"do":"spawn","n":2}`)
-	}
-	for _, payload := range spawns {
+	for _, payload := range []string{`{"do":"spawn"}`, `{"do":"spawn","n":1}`, `{"do":"spawn","n":2}`} {
 		r := newReport()
 		if _, err := h.Start("good", assignment(payload), r); err != nil {
 			panic(err)
 		}
 		pids = append(pids, string((<-r.done).Result))
 	}
+	leased := assignment(do("ignore"))
+	if leased.LeaseFor, err = time.ParseDuration(os.Getenv("HOST_TO_BE_KILLED_LEASE")); err != nil {
+		panic(err)
+	}
+	if _, err := h.Start("good", leased, newReport()); err != nil {
+		panic(err)
+	}
 	_, _ = fmt.Fprintln(os.Stdout, pids...)
 	select {}
 }
 
-// killHost runs hostToBeKilled, kills it, and returns the ids it had printed.
-func killHost(t *testing.T, dir, mode string) (pids []int) {
+// victim says how hostToBeKilled is to run.
+type victim struct {
+	mode, cgroup string
+	lease        time.Duration
+}
+
+// run runs hostToBeKilled, and returns it with the ids it has printed.
+func (v victim) run(t *testing.T, dir string) (host *os.Process, family []int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), "HOST_TO_BE_KILLED="+dir, "HOST_TO_BE_KILLED_MODE="+mode, "HOST_TO_BE_KILLED_PLUGIN="+hostile)
+	cmd.Env = append(os.Environ(), "HOST_TO_BE_KILLED="+dir, "HOST_TO_BE_KILLED_PLUGIN="+hostile,
+		"HOST_TO_BE_KILLED_MODE="+v.mode, "HOST_TO_BE_KILLED_CGROUP="+v.cgroup, "HOST_TO_BE_KILLED_LEASE="+v.lease.String())
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
 	line, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)
 	for _, word := range strings.Fields(line) {
 		pid, err := strconv.Atoi(word)
 		require.NoError(t, err, line)
 		require.True(t, alive(pid))
-		pids = append(pids, pid)
+		family = append(family, pid)
 	}
-	require.NoError(t, cmd.Process.Signal(syscall.SIGKILL))
-	_ = cmd.Wait()
-	return pids
+	return cmd.Process, family
 }

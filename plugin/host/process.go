@@ -56,6 +56,10 @@ type process struct {
 	queue      message.Queue
 	draining   bool
 	ended      bool
+	// heldUntil is when the keeper kills the process unless it is told another
+	// time; zero for never. renewal tells it.
+	heldUntil time.Time
+	renewal   *time.Timer
 
 	// nudge tells the sender that the queue is not empty.
 	nudge chan struct{}
@@ -98,6 +102,8 @@ func (p *process) begin(start *handlerv1.Start, a *job.Assignment, r job.Reporte
 	started := &attempt{process: p, handle: p.lastHandle, jobID: a.JobID, jobType: a.Type, number: a.Attempt, fence: a.Fence, trace: a.Trace, begun: now, reporter: r}
 	start.Handle = started.handle
 	p.attempts[started.handle] = started
+	started.killAt = killAt(until, a.LeaseFor)
+	p.holdLocked(started.killAt)
 	p.queue.Start(start, until)
 	p.mu.Unlock()
 	p.wake()
@@ -192,7 +198,7 @@ func (p *process) whyGone() error {
 	case reason := <-p.failed:
 		return reason
 	default:
-		return p.child.Death()
+		return p.death()
 	}
 }
 
@@ -202,7 +208,7 @@ func (p *process) rootCause(sign error) error {
 	if sign == nil || errors.Is(sign, errKilled) || errors.Is(sign, errClosing) || !p.child.LeftByItself() {
 		return sign
 	}
-	return p.child.Death()
+	return p.death()
 }
 
 // whyReceiveEnded tells a process that has ended with its stream from one that
@@ -267,6 +273,9 @@ func (p *process) abandon(cause error) {
 	p.ended = true
 	left := p.attempts
 	p.attempts = nil
+	if p.renewal != nil {
+		p.renewal.Stop()
+	}
 	p.mu.Unlock()
 	if len(left) == 0 {
 		return
@@ -293,6 +302,9 @@ func (p *process) abandon(cause error) {
 	bystander := job.Outcome{
 		Kind:    job.GivenBack,
 		Message: fmt.Sprintf("plugin %s, pid %d: killed because of another attempt", p.gen.config.Name, p.child.PID()),
+	}
+	if errors.As(cause, new(stalled)) {
+		bystander.Message, bystander.Code = outcome.Message, outcome.Code
 	}
 	endings := make([]ending, 0, len(left))
 	for _, a := range left {

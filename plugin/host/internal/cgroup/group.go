@@ -44,6 +44,13 @@ func (t *Tree) Make(name string, limits Limits) (*Group, error) {
 	return g, nil
 }
 
+// At is a group that was made before, by this process or another. It can be joined
+// and killed.
+func At(path string) *Group { return &Group{path: path} }
+
+// Path is the group's directory.
+func (g *Group) Path() string { return g.path }
+
 func (g *Group) bound(limits Limits) error {
 	if g.tree.Memory {
 		// All or none: a process that has lost a child is in no known state.

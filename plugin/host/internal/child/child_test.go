@@ -17,16 +17,29 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/keeper"
 )
 
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == "warden":
-		os.Exit(Attend(os.Stdin, os.Args[2]))
+		os.Exit(Attend(os.Args[2]))
 	case os.Getenv("CHILD_TEST_OWNER") != "":
 		ownUntilKilled(os.Getenv("CHILD_TEST_OWNER"), os.Getenv("CHILD_TEST_PROGRAM"))
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// attending is a command that calls Attend with its last argument.
+var attending = []string{"/proc/self/exe", "warden"}
+
+// eachWay runs the test without a keeper, and with one where there are any.
+func eachWay(t *testing.T, test func(t *testing.T, keeper []string)) {
+	t.Helper()
+	t.Run("as a child of ours", func(t *testing.T) { test(t, []string{}) })
+	if keeper.Supported {
+		t.Run("through a keeper", func(t *testing.T) { test(t, attending) })
+	}
 }
 
 // journal keeps what is logged.
@@ -199,11 +212,6 @@ func pin(t *testing.T, path string) *Binary {
 	return binary
 }
 
-func sleeper(t *testing.T, args ...string) *Process {
-	t.Helper()
-	return prepared(t, Spec{Args: args})
-}
-
 // prepared is a shell, or what the specification says, ready to start.
 func prepared(t *testing.T, spec Spec) *Process {
 	t.Helper()
@@ -211,6 +219,9 @@ func prepared(t *testing.T, spec Spec) *Process {
 	spec.Name, spec.Env = "sleeper", []string{"PATH=" + os.Getenv("PATH")}
 	if spec.Binary == nil {
 		spec.Binary = pin(t, "/bin/sh")
+	}
+	if keeper.Supported && spec.Keeper == nil {
+		spec.Keeper = attending
 	}
 	p := New(spec, out)
 	dir := t.TempDir()
@@ -235,51 +246,80 @@ func death(t *testing.T, p *Process) Death {
 }
 
 func TestAProcessOutlivesTheThreadThatAskedForIt(t *testing.T) {
-	p := sleeper(t, "-c", "exec sleep 1000")
-	started := make(chan error)
-	go func() {
-		// The thread ends with the goroutine, which does not unlock it.
-		runtime.LockOSThread()
-		started <- p.Start(t.Context())
-	}()
-	require.NoError(t, <-started)
-	select {
-	case <-p.Gone():
-		t.Fatal("the process died with a thread")
-	case <-time.After(200 * time.Millisecond):
-	}
-	p.End()
-	<-p.Gone()
-	require.Equal(t, Death{Code: -1, Signal: syscall.SIGKILL}, p.Death())
-	require.False(t, p.LeftByItself())
+	eachWay(t, func(t *testing.T, keeper []string) {
+		p := prepared(t, Spec{Args: []string{"-c", "exec sleep 1000"}, Keeper: keeper})
+		started := make(chan error)
+		go func() {
+			// The thread ends with the goroutine, which does not unlock it.
+			runtime.LockOSThread()
+			started <- p.Start(t.Context())
+		}()
+		require.NoError(t, <-started)
+		select {
+		case <-p.Gone():
+			t.Fatal("the process died with a thread")
+		case <-time.After(200 * time.Millisecond):
+		}
+		p.End()
+		<-p.Gone()
+		require.Equal(t, Death{Code: -1, Signal: syscall.SIGKILL}, p.Death())
+		require.False(t, p.LeftByItself())
+	})
 }
 
 func TestAProcessThatLeavesIsNotedAsSuch(t *testing.T) {
-	for script, want := range map[string]string{
-		"exit 0": "exit status 0", "exit 7": "exit status 7",
-		"kill -9 $$":    "signal: killed (SIGKILL)",
-		"kill -SEGV $$": "signal: segmentation fault (SIGSEGV)",
-	} {
-		p := sleeper(t, "-c", script)
-		require.NoError(t, p.Start(t.Context()))
-		<-p.Gone()
-		require.True(t, p.LeftByItself())
-		require.EqualError(t, p.Death(), want)
-		p.End()
-	}
+	eachWay(t, func(t *testing.T, keeper []string) {
+		for script, want := range map[string]string{
+			"exit 0": "exit status 0", "exit 7": "exit status 7",
+			"kill -9 $$":    "signal: killed (SIGKILL)",
+			"kill -SEGV $$": "signal: segmentation fault (SIGSEGV)",
+			"kill -TERM $$": "signal: terminated (SIGTERM)",
+		} {
+			p := prepared(t, Spec{Args: []string{"-c", script}, Keeper: keeper})
+			require.NoError(t, p.Start(t.Context()))
+			<-p.Gone()
+			require.True(t, p.LeftByItself())
+			require.EqualError(t, p.Death(), want)
+			p.End()
+		}
+	})
 }
 
 func TestAnEndBeforeTheStartForbidsIt(t *testing.T) {
-	p := sleeper(t, "-c", "exec sleep 1000")
-	p.End()
-	require.Error(t, p.Start(t.Context()))
-	require.Zero(t, p.PID())
+	eachWay(t, func(t *testing.T, keeper []string) {
+		p := prepared(t, Spec{Args: []string{"-c", "exec sleep 1000"}, Keeper: keeper})
+		p.End()
+		require.Error(t, p.Start(t.Context()))
+		require.Zero(t, p.PID())
+	})
 }
 
 func TestStandardInputEndsWhenNobodyNeedsTheProcess(t *testing.T) {
-	p := sleeper(t, "-c", "cat; exit 5")
-	require.NoError(t, p.Start(t.Context()))
-	p.CloseStdin()
-	<-p.Gone()
-	require.EqualError(t, p.Death(), "exit status 5")
+	eachWay(t, func(t *testing.T, keeper []string) {
+		p := prepared(t, Spec{Args: []string{"-c", "cat; exit 5"}, Keeper: keeper})
+		require.NoError(t, p.Start(t.Context()))
+		p.CloseStdin()
+		<-p.Gone()
+		require.EqualError(t, p.Death(), "exit status 5")
+	})
+}
+
+func TestWhatCannotBeStartedIsExplained(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "script")
+	require.NoError(t, os.WriteFile(path, []byte("#!/no/such/shell\n"), 0o755))
+	eachWay(t, func(t *testing.T, keeper []string) {
+		err := prepared(t, Spec{Binary: pin(t, path), Keeper: keeper}).Start(t.Context())
+		require.ErrorIs(t, err, os.ErrNotExist)
+		require.ErrorContains(t, err, "fork/exec "+path+": no such file or directory: it may be missing itself")
+	})
+}
+
+func TestAKeeperThatCannotBeStartedIsAnError(t *testing.T) {
+	if !keeper.Supported {
+		t.Skip("there are no keepers here")
+	}
+	for _, command := range []string{"/no/such/program", "/bin/true"} {
+		err := prepared(t, Spec{Args: []string{"-c", "exit"}, Keeper: []string{command}}).Start(t.Context())
+		require.ErrorContains(t, err, "its keeper: ")
+	}
 }

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"strconv"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/census"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 )
 
@@ -67,37 +67,6 @@ func uidOf(identity *Identity) uint32 {
 	return uint32(os.Geteuid())
 }
 
-// startIn starts the command as a member of the group from its first moment, if
-// there is one, and returns the command that was started.
-func startIn(cmd *exec.Cmd, group *cgroup.Group) (*exec.Cmd, error) {
-	if group == nil {
-		return cmd, cmd.Start()
-	}
-	dir, err := group.Open()
-	if err != nil {
-		return cmd, err
-	}
-	defer func() { _ = dir.Close() }()
-	again := *cmd
-	inside := *cmd.SysProcAttr
-	inside.UseCgroupFD, inside.CgroupFD = true, int(dir.Fd())
-	cmd.SysProcAttr = &inside
-	err = cmd.Start()
-	if err == nil || !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
-		return cmd, err
-	}
-	// Some sandboxes forbid the system call that this needs (clone3).
-	if err := again.Start(); err != nil {
-		return &again, err
-	}
-	if err := group.Add(again.Process.Pid); err != nil {
-		_ = unix.Kill(-again.Process.Pid, unix.SIGKILL)
-		_ = again.Wait()
-		return &again, fmt.Errorf("move into its cgroup: %w", err)
-	}
-	return &again, nil
-}
-
 // confine sets those limits of a running process that its cgroup does not, and
 // makes it the kernel's first choice when memory runs out.
 func confine(pid int, spec *Spec) error {
@@ -113,7 +82,7 @@ func confine(pid int, spec *Spec) error {
 	}
 	if uid := uidOf(spec.Identity); spec.Limits.Processes > 0 && !tree.PIDs && uid != 0 {
 		// Until the watch has seen a fork bomb.
-		forks = tasksOf(uid) + spec.Limits.Processes + forkSlack
+		forks = census.TasksOf(uid) + spec.Limits.Processes + forkSlack
 	}
 	for _, limit := range []struct {
 		name     string

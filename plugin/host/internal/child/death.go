@@ -19,6 +19,8 @@ const (
 	OutOfMemory Cause = "out_of_memory"
 	// TooManyProcesses: they became more than the limit.
 	TooManyProcesses Cause = "too_many_processes"
+	// Stalled: the time that KillAt has named came, and it was not postponed.
+	Stalled Cause = "orchestrator_stalled"
 )
 
 // Death is how a process ended.
@@ -61,11 +63,21 @@ func deathOf(err error) Death {
 		return Death{Code: -1, other: err}
 	}
 	status, ok := exit.Sys().(syscall.WaitStatus)
-	if !ok || !status.Signaled() {
+	if !ok {
 		return Death{Code: exit.ExitCode()}
+	}
+	return deathBy(status)
+}
+
+func deathBy(status syscall.WaitStatus) Death {
+	if !status.Signaled() {
+		return Death{Code: status.ExitStatus()}
 	}
 	return Death{Code: -1, Signal: status.Signal(), core: status.CoreDump()}
 }
+
+// stalled words a kill of the keeper's.
+const stalled = "the orchestrator did not run while the lease of an attempt in the process ran out"
 
 // outOfMemory words a kill of the kernel's for memory.
 func outOfMemory(limit uint64) Death {

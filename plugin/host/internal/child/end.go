@@ -31,7 +31,8 @@ func (c *Process) condemn(death Death) {
 
 func (c *Process) signalGroupLocked() { _ = syscall.Kill(-c.pid, syscall.SIGKILL) }
 
-// killRest kills what the process has forked and what is not in its group.
+// killRest kills what the process has forked and what is not in its group, where no
+// keeper has done so.
 func (c *Process) killRest() {
 	if c.group != nil {
 		c.group.Kill()
@@ -40,12 +41,11 @@ func (c *Process) killRest() {
 }
 
 // judge says why the process has died.
-func (c *Process) judge(exit error) Death {
-	death := deathOf(exit)
+func (c *Process) judge(death Death) Death {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cause := c.sentence
-	if death.Signal != syscall.SIGKILL {
+	if death.Signal != syscall.SIGKILL || death.Cause != "" {
 		return death
 	}
 	if cause == nil && c.group != nil && c.group.OutOfMemory() {

@@ -2,38 +2,14 @@ package child
 
 import (
 	"bytes"
-	"errors"
 	"os"
-	"os/exec"
 	"strconv"
-	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/census"
 )
-
-// setFate makes the child die with the thread that starts it, in whatever way
-// the orchestrator ends, and puts it into a process group of its own.
-func setFate(cmd *exec.Cmd, identity *Identity) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: identity.credential()}
-}
-
-// reap waits for the process and collects it. It calls last when the process has
-// exited but its id, and so its group's, cannot have been taken by another yet.
-// The mutex is held from before that until the process is collected.
-func reap(cmd *exec.Cmd, mu *sync.Mutex, last func()) error {
-	for {
-		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	last()
-	return cmd.Wait()
-}
 
 // killGroupAtHangup makes the kernel kill the process group when the last writer
 // of the pipe is gone. The parent-death signal reaches only the process that was
@@ -60,13 +36,6 @@ func setAsync(fd uintptr, on bool) {
 	_, _ = unix.FcntlInt(fd, unix.F_SETFL, flags)
 }
 
-// execOpen makes cmd execute the open file instead of whatever is found under
-// its path by then.
-func execOpen(cmd *exec.Cmd, binary *os.File) {
-	cmd.ExtraFiles = []*os.File{binary}
-	cmd.Path = "/proc/self/fd/3"
-}
-
 // markedPatience bounds how long killMarked goes on.
 const markedPatience = 2 * time.Second
 
@@ -83,7 +52,7 @@ func killMarked(mark string) {
 
 func killMarkedOnce(mark []byte) bool {
 	found := false
-	for _, pid := range processIDs() {
+	for _, pid := range census.IDs() {
 		if pid == os.Getpid() || !marked(pid, mark) {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 )
@@ -15,16 +16,25 @@ import (
 // that outlives its orchestrator notices the end of its standard input, limits
 // are not set, and processes that leave their group are not found.
 
-func setFate(cmd *exec.Cmd, identity *Identity) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: identity.credential()}
+func bear(cmd *exec.Cmd, spec *Spec, _ *cgroup.Group) (offspring, error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: spec.Identity.credential()}
+	return direct{cmd}, cmd.Start()
 }
 
-func reap(cmd *exec.Cmd, mu *sync.Mutex, last func()) error {
-	err := cmd.Wait()
+type direct struct{ cmd *exec.Cmd }
+
+func (d direct) pid() int { return d.cmd.Process.Pid }
+
+func (d direct) keeper() int { return 0 }
+
+func (d direct) killAt(time.Time) {}
+
+func (d direct) reap(mu *sync.Mutex, last func()) (died Death, alone bool) {
+	err := d.cmd.Wait()
 	mu.Lock()
 	defer mu.Unlock()
 	last()
-	return err
+	return deathOf(err), false
 }
 
 func killGroupAtHangup(*os.File, int) {}
@@ -33,13 +43,11 @@ func spareGroupAtHangup(*os.File) {}
 
 func execOpen(*exec.Cmd, *os.File) {}
 
-func startIn(cmd *exec.Cmd, _ *cgroup.Group) (*exec.Cmd, error) { return cmd, cmd.Start() }
-
 func confine(int, *Spec) error { return nil }
 
 type watch struct{}
 
-func newWatch(*Spec, *cgroup.Group, int) *watch { return nil }
+func newWatch(*Spec, *cgroup.Group, int, int) *watch { return nil }
 
 func (*watch) stand(*Process) {}
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/census"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 )
 
@@ -108,7 +109,7 @@ func TestHowLimitsAreEnforcedIsSaid(t *testing.T) {
 // requireNobody checks that the process has left nothing behind.
 func requireNobody(t *testing.T, p *Process) {
 	t.Helper()
-	for _, pid := range processIDs() {
+	for _, pid := range census.IDs() {
 		require.False(t, marked(pid, []byte("\x00"+socketDirVariable+"="+p.SocketDir()+"\x00")), "%d is left", pid)
 	}
 }

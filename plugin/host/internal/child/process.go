@@ -43,11 +43,12 @@ type Process struct {
 	doomed bool
 
 	// gone is closed when the process is reaped and its group is killed;
-	// exit is valid from then on.
+	// death is valid from then on.
 	gone  chan struct{}
-	exit  error
 	death Death
 	pumps sync.WaitGroup
+	// born is the process once it is started.
+	born offspring
 	// group is the process's cgroup; nil for none.
 	group *cgroup.Group
 	// sentence is why the watch has killed the process; nil when it has not.
@@ -101,7 +102,6 @@ func (c *Process) Start(context.Context) error {
 		// Of a variable that stands twice the last one holds.
 		Env: append(append([]string{}, c.spec.Env...), c.environ...),
 	}
-	setFate(cmd, c.spec.Identity)
 	if err := c.spec.Binary.command(cmd, c.spec.Checksum); err != nil {
 		return err
 	}
@@ -151,33 +151,37 @@ func plumb(cmd *exec.Cmd) (pipes, error) {
 }
 
 // live starts the process and stays with it until it is reaped, on one operating
-// system thread: the kernel kills the child when the thread that started it ends.
+// system thread: the kernel kills a child of ours when the thread that started it
+// ends.
 func (c *Process) live(cmd *exec.Cmd, ours pipes, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd, err := c.fork(cmd, ours.lifeline)
+	born, err := c.fork(cmd, ours.lifeline)
 	if err != nil {
 		started <- err
 		return
 	}
-	if w := newWatch(&c.spec, c.group, c.pid); w != nil {
+	if w := newWatch(&c.spec, c.group, born.pid(), born.keeper()); w != nil {
 		c.pumps.Go(func() { w.stand(c) })
 	}
 	started <- nil
-	exit := reap(cmd, &c.mu, func() {
+	died, alone := born.reap(&c.mu, func() {
 		c.signalGroupLocked()
 		c.reaped = true
+		// Who holds its output open is not waited for.
+		_ = ours.stdout.SetReadDeadline(time.Now().Add(pipeTail))
+		_ = ours.stderr.SetReadDeadline(time.Now().Add(pipeTail))
 	})
-	_ = ours.stdout.SetReadDeadline(time.Now().Add(pipeTail))
-	_ = ours.stderr.SetReadDeadline(time.Now().Add(pipeTail))
-	c.killRest()
+	if !alone {
+		c.killRest()
+	}
 	c.CloseStdin()
-	c.exit, c.death = exit, c.judge(exit)
+	c.death = c.judge(died)
 	c.removeGroup()
 	close(c.gone)
 }
 
-func (c *Process) fork(cmd *exec.Cmd, line *lifeline) (*exec.Cmd, error) {
+func (c *Process) fork(cmd *exec.Cmd, line *lifeline) (offspring, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.doomed {
@@ -186,21 +190,33 @@ func (c *Process) fork(cmd *exec.Cmd, line *lifeline) (*exec.Cmd, error) {
 	if err := c.makeGroup(); err != nil {
 		return nil, err
 	}
-	cmd, err := startIn(cmd, c.group)
+	born, err := bear(cmd, &c.spec, c.group)
 	if err != nil {
 		c.removeGroup()
 		return nil, program.ExplainStart(err)
 	}
-	if err := confine(cmd.Process.Pid, &c.spec); err != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait()
+	if err := confine(born.pid(), &c.spec); err != nil {
+		_ = syscall.Kill(-born.pid(), syscall.SIGKILL)
+		_, _ = born.reap(&sync.Mutex{}, func() {})
 		c.removeGroup()
 		return nil, err
 	}
-	c.out.Log = c.out.Log.With("pid", cmd.Process.Pid)
-	line.tie(cmd.Process.Pid)
-	c.lifeline, c.pid, c.started = line, cmd.Process.Pid, true
-	return cmd, nil
+	c.out.Log = c.out.Log.With("pid", born.pid())
+	line.tie(born.pid())
+	c.lifeline, c.born, c.pid, c.started = line, born, born.pid(), true
+	return born, nil
+}
+
+// KillAt has the process killed at that time with all that it has forked, unless
+// another time is named before; a zero time takes it back. It holds however this
+// process fares until then, also while it is stopped. Without a keeper it does
+// nothing. It may be called from any goroutine.
+func (c *Process) KillAt(at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.started && !c.reaped {
+		c.born.killAt(at)
+	}
 }
 
 // Await waits until the process is gone and its output read, but not longer

@@ -51,7 +51,10 @@ func (c *Process) stdoutLine(line []byte) {
 // Wait returns when the process is gone.
 func (c *Process) Wait(context.Context) error {
 	<-c.gone
-	return c.exit
+	if c.death == (Death{}) {
+		return nil
+	}
+	return c.death
 }
 
 // Kill ends the process and its group.

@@ -22,6 +22,9 @@ type Spec struct {
 	Checksum string
 	// Identity is whom the process runs as; nil for the orchestrator's own.
 	Identity *Identity
+	// Keeper is a command that is to call Attend with its last argument: the
+	// process gets a keeper of its own (see package keeper). Empty for none.
+	Keeper []string
 	// Cgroups is where the process gets a cgroup of its own; nil for none.
 	Cgroups *cgroup.Tree
 }

@@ -7,9 +7,12 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/keeper"
 )
 
 const (
@@ -119,17 +122,23 @@ func (w *Warden) Close() {
 	w.done.Wait()
 }
 
-// Attend is the warden's whole life: it waits until the line hangs up, and then
-// sweeps the home until nothing is left of it. It returns the exit code.
-func Attend(line io.Reader, home string) int {
+// Attend is the whole life of a process that StartWarden or Spec.Keeper has run,
+// with the last argument that it has got: a warden's or a keeper's. It returns the
+// exit code.
+func Attend(argument string) int {
+	if strings.HasPrefix(argument, keeperArgument) {
+		return keeper.Main()
+	}
 	// Whoever stops a service signals all of its processes; ours is to stay.
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	if !clearUp(line, home) {
+	if !clearUp(os.Stdin, argument) {
 		return 1
 	}
 	return 0
 }
 
+// clearUp waits until the line hangs up, and then sweeps the home until nothing is
+// left of it.
 func clearUp(line io.Reader, home string) bool {
 	_, _ = io.Copy(io.Discard, line)
 	for end := time.Now().Add(wardenPatience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {

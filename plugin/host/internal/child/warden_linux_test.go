@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,29 +17,35 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/census"
 )
 
 // families are programs that start a child in their group, one in a session of its
-// own, and one whose parent is gone as well; they print all process ids.
+// own, one whose parent is gone as well, and one that has neither group, parent nor
+// environment in common with them; they print all process ids.
 var families = map[string][]string{
 	"sh": {"sh", "-c", `
 		sleep 1000 & a=$!
 		setsid sleep 1000 & b=$!
 		c=$(setsid sh -c 'sleep 1000 >/dev/null 2>&1 & echo $!')
-		echo family $$ $a $b $c; wait`},
+		d=$(setsid env -i sh -c 'sleep 1000 >/dev/null 2>&1 & echo $!')
+		echo family $$ $a $b $c $d; wait`},
 	"python": {"python3", "-c", `
 import os, subprocess, time
 def sleeper(**how): return subprocess.Popen(["sleep", "1000"], **how).pid
 a, b = sleeper(), sleeper(start_new_session=True)
 c = subprocess.run(["setsid", "sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!"], capture_output=True, text=True).stdout.strip()
-print("family", os.getpid(), a, b, c, flush=True)
+d = subprocess.run(["setsid", "env", "-i", "sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!"], capture_output=True, text=True).stdout.strip()
+print("family", os.getpid(), a, b, c, d, flush=True)
 time.sleep(1000)`},
 	"node": {"node", "-e", `
 const { spawn, execFileSync } = require("child_process");
 const sleeper = (how) => spawn("sleep", ["1000"], { stdio: "ignore", ...how }).pid;
 const a = sleeper({}), b = sleeper({ detached: true });
 const c = execFileSync("setsid", ["sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!"], { encoding: "utf8" }).trim();
-console.log("family", process.pid, a, b, c);
+const d = execFileSync("setsid", ["env", "-i", "sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!"], { encoding: "utf8" }).trim();
+console.log("family", process.pid, a, b, c, d);
 setTimeout(() => {}, 1e6);`},
 }
 
@@ -49,7 +56,7 @@ func ownUntilKilled(dir, program string) {
 	if err != nil {
 		panic(err)
 	}
-	warden, err := StartWarden([]string{"/proc/self/exe", "warden"}, home, slog.New(slog.DiscardHandler))
+	warden, err := StartWarden(attending, home, slog.New(slog.DiscardHandler))
 	if err != nil {
 		panic(err)
 	}
@@ -67,7 +74,7 @@ func ownUntilKilled(dir, program string) {
 		panic(err)
 	}
 	out := NewOutput(slog.New(slog.DiscardHandler), 100)
-	p := New(Spec{Name: program, Binary: binary, Args: args[1:], Env: []string{"PATH=" + os.Getenv("PATH")}}, out)
+	p := New(Spec{Name: program, Binary: binary, Args: args[1:], Env: []string{"PATH=" + os.Getenv("PATH")}, Keeper: attending}, out)
 	p.Provision([]string{socketDirVariable + "=" + launch}, launch)
 	if err := p.Start(context.Background()); err != nil {
 		panic(err)
@@ -93,34 +100,39 @@ func TestNothingOutlivesAnOwnerThatIsKilled(t *testing.T) {
 			out, err := owner.StdoutPipe()
 			require.NoError(t, err)
 			require.NoError(t, owner.Start())
-			var family [4]int
 			line, err := bufio.NewReader(out).ReadString('\n')
 			require.NoError(t, err)
-			_, err = fmt.Sscan(line, &family[0], &family[1], &family[2], &family[3])
-			require.NoError(t, err, line)
-			for _, pid := range family {
-				require.True(t, lives(pid))
-			}
+			family := familyOf(t, line)
 
 			require.NoError(t, owner.Process.Signal(syscall.SIGKILL))
 			killed := time.Now()
 			_ = owner.Wait()
 			require.Eventually(t, func() bool {
-				for _, pid := range family {
-					if lives(pid) {
-						return false
-					}
-				}
 				homes, err := os.ReadDir(dir)
-				return err == nil && len(homes) == 0
+				return !slices.ContainsFunc(family, lives) && err == nil && len(homes) == 0
 			}, 10*time.Second, time.Millisecond)
 			require.Less(t, time.Since(killed), 2*time.Second)
 		})
 	}
 }
 
+// familyOf reads the ids that a family has printed.
+func familyOf(t *testing.T, line string) []int {
+	t.Helper()
+	words := strings.Fields(strings.TrimPrefix(line, "family "))
+	require.Len(t, words, 5, line)
+	pids := make([]int, 0, len(words))
+	for _, word := range words {
+		pid, err := strconv.Atoi(word)
+		require.NoError(t, err, line)
+		require.True(t, lives(pid))
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
 func lives(pid int) bool {
-	_, ok := relativeOf(pid)
+	_, ok := census.Find(pid)
 	return ok
 }
 
@@ -128,7 +140,7 @@ func TestAWardenThatDiesIsReplaced(t *testing.T) {
 	home, err := MakeHome(t.TempDir())
 	require.NoError(t, err)
 	out := &journal{}
-	warden, err := StartWarden([]string{"/proc/self/exe", "warden"}, home, slog.New(slog.NewTextHandler(out, nil)))
+	warden, err := StartWarden(attending, home, slog.New(slog.NewTextHandler(out, nil)))
 	require.NoError(t, err)
 	first := wardenOf(t, home)
 	require.NoError(t, syscall.Kill(first, syscall.SIGTERM), "it takes no notice of that")
@@ -148,7 +160,7 @@ func wardenOf(t *testing.T, home *Home) int {
 	t.Helper()
 	found := 0
 	require.Eventually(t, func() bool {
-		for _, pid := range processIDs() {
+		for _, pid := range census.IDs() {
 			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 			if strings.HasSuffix(string(line), "warden\x00"+home.Path+"\x00") && lives(pid) && ignores(pid, syscall.SIGTERM) {
 				found = pid

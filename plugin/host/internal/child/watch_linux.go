@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/census"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 )
 
@@ -26,6 +27,8 @@ type watch struct {
 	limits Limits
 	group  *cgroup.Group
 	pid    int
+	// keeper is the process that the orphans of the family come to; 0 for none.
+	keeper int
 	// bounded says that the kernel bounds the number.
 	bounded bool
 	memory  bool
@@ -44,10 +47,10 @@ type watch struct {
 }
 
 // newWatch returns nil when there is nothing to look after.
-func newWatch(spec *Spec, group *cgroup.Group, pid int) *watch {
+func newWatch(spec *Spec, group *cgroup.Group, pid, keeper int) *watch {
 	tree := spec.Cgroups
 	w := &watch{
-		limits: spec.Limits, group: group, pid: pid,
+		limits: spec.Limits, group: group, pid: pid, keeper: keeper,
 		bounded: tree != nil && tree.PIDs,
 		memory:  spec.Limits.MemoryBytes > 0 && (tree == nil || !tree.Memory),
 		known:   make(map[int]string),
@@ -106,7 +109,7 @@ func (w *watch) tooMany() bool {
 	}
 	// The members cannot have become too many before the machine has as many
 	// more as were missing, unless others went meanwhile.
-	machine, _ := machine()
+	machine, _ := census.Machine()
 	if machine < w.machine+w.limits.Processes-w.tasks && time.Since(w.counted) < recount {
 		return false
 	}
@@ -125,7 +128,7 @@ func (w *watch) members() []int {
 		pids, _ := w.group.Members()
 		return pids
 	}
-	if _, last := machine(); last != w.last && time.Since(w.scanned) >= rescan {
+	if _, last := census.Machine(); last != w.last && time.Since(w.scanned) >= rescan {
 		w.last = last
 		w.scan()
 	}
@@ -138,15 +141,15 @@ func (w *watch) members() []int {
 
 // scan looks for the members among all processes, and counts their threads.
 func (w *watch) scan() {
-	all := everybody(watchPeriod / 2)
+	all := census.All(watchPeriod / 2)
 	children := make(map[int][]int, len(all))
-	found := make(map[int]relative, len(all))
+	found := make(map[int]census.Process, len(all))
 	var queue []int
 	for _, r := range all {
-		children[r.parent] = append(children[r.parent], r.pid)
-		found[r.pid] = r
-		if r.pid == w.pid || r.group == w.pid || w.known[r.pid] == r.born {
-			queue = append(queue, r.pid)
+		children[r.Parent] = append(children[r.Parent], r.PID)
+		found[r.PID] = r
+		if r.PID == w.pid || r.Group == w.pid || w.keeper != 0 && r.Parent == w.keeper || w.known[r.PID] == r.Born {
+			queue = append(queue, r.PID)
 		}
 	}
 	known := make(map[int]string)
@@ -154,12 +157,12 @@ func (w *watch) scan() {
 	for len(queue) > 0 {
 		r := found[queue[0]]
 		queue = queue[1:]
-		if _, seen := known[r.pid]; seen {
+		if _, seen := known[r.PID]; seen {
 			continue
 		}
-		known[r.pid] = r.born
-		w.tasks += r.threads
-		queue = append(queue, children[r.pid]...)
+		known[r.PID] = r.Born
+		w.tasks += r.Threads
+		queue = append(queue, children[r.PID]...)
 	}
 	w.known, w.scanned = known, time.Now()
 }
@@ -168,11 +171,11 @@ func (w *watch) scan() {
 // when the rough one is over the limit.
 func (w *watch) took() uint64 {
 	pids := w.members()
-	sum := sumOf(pids, resident)
+	sum := sumOf(pids, census.Resident)
 	if sum <= w.limits.MemoryBytes || time.Since(w.doubted) < doubtFor {
 		return 0
 	}
-	if sum = sumOf(pids, proportional); sum <= w.limits.MemoryBytes {
+	if sum = sumOf(pids, census.Proportional); sum <= w.limits.MemoryBytes {
 		w.doubted = time.Now()
 	}
 	return sum

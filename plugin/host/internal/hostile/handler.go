@@ -312,8 +312,8 @@ func bigValue(n int) []byte { return []byte(`"` + strings.Repeat("b", n-2) + `"`
 
 // spawn starts a child that holds the standard output and error. To escape it gets
 // a session of its own, to hide another environment: each can be found in one way
-// only, and both together only by who knows its cgroup. It returns its process id
-// as JSON.
+// only, and both together only by its cgroup or its descent. It returns its process
+// id as JSON.
 func spawn(escape, hide bool) []byte {
 	child := exec.CommandContext(context.Background(), "sleep", "1000")
 	child.Stdout, child.Stderr = realStdout, realStderr

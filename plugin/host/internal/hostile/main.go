@@ -1,6 +1,7 @@
 // Hostile is a handler plugin that misbehaves on request, for the tests of the
 // host. How the process behaves is said by flags, how an attempt behaves by the
-// "do" of its payload. It speaks the protocol directly, without the SDK.
+// "do" of its payload. It speaks the protocol directly, without the SDK. Called with
+// "warden", it is what Settings.Warden runs.
 package main
 
 import (
@@ -21,6 +22,7 @@ import (
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
@@ -40,6 +42,9 @@ var (
 )
 
 func main() {
+	if len(os.Args) == 3 && os.Args[1] == "warden" {
+		os.Exit(host.Warden(os.Args[2]))
+	}
 	_ = flag.CommandLine.Parse(append(os.Args[1:], stamped()...))
 	note(*launches, "%d %d", os.Getpid(), time.Now().UnixMilli())
 	protocol := wire.Version

@@ -1,0 +1,121 @@
+package keeper
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
+)
+
+// The keeper's files, besides the standard ones of its process.
+const (
+	lineFile   = 3
+	binaryFile = 4
+)
+
+// Main is the whole life of the process that Start runs. It returns the exit code.
+func Main() int {
+	// The process dies with this thread; see Fate.
+	runtime.LockOSThread()
+	unix.CloseOnExec(lineFile)
+	// Whoever stops a service signals all of its processes; ours is to stay. To
+	// ignore the signals would have the process ignore them too.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
+	line := os.NewFile(lineFile, "line")
+	reports := json.NewEncoder(line)
+	g, err := begin(line)
+	if err != nil {
+		_ = reports.Encode(report{Failed: failureOf(err)})
+		return 1
+	}
+	if reports.Encode(report{Started: g.pid}) != nil {
+		g.hungUp = true
+	}
+	go g.listen()
+	go g.reap()
+	g.stand(func() { _ = reports.Encode(report{Exited: true}) })
+	ending := g.bury()
+	_ = reports.Encode(report{Ended: &ending})
+	return 0
+}
+
+// begin starts what the launch says.
+func begin(line *os.File) (*guard, error) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, os.NewSyscallError("prctl", err)
+	}
+	l, err := readLaunch(line)
+	if err != nil {
+		return nil, err
+	}
+	cmd := &exec.Cmd{
+		Path: l.Path, Args: l.Args, Env: l.Env,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		SysProcAttr: Fate(l.Credential),
+	}
+	if l.Open {
+		unix.CloseOnExec(binaryFile)
+		binary := os.NewFile(binaryFile, "binary")
+		defer func() { _ = binary.Close() }()
+		ExecOpen(cmd, binary)
+	}
+	var group *cgroup.Group
+	if l.Cgroup != "" {
+		group = cgroup.At(l.Cgroup)
+		cmd, err = group.Start(cmd)
+	} else {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, err
+	}
+	letGo()
+	return newGuard(cmd.Process.Pid, group), nil
+}
+
+// Fate makes a child die with the thread that starts it, and puts it into a process
+// group of its own.
+func Fate(credential *syscall.Credential) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: credential}
+}
+
+// ExecOpen makes cmd execute the open file instead of whatever is found under its
+// path by then.
+func ExecOpen(cmd *exec.Cmd, binary *os.File) {
+	cmd.ExtraFiles = []*os.File{binary}
+	cmd.Path = "/proc/self/fd/3"
+}
+
+// letGo gives up the standard files, which are the process's: who reads its output
+// must see that end.
+func letGo() {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		for fd := range 3 {
+			_ = unix.Close(fd)
+		}
+		return
+	}
+	for fd := range 3 {
+		_ = unix.Dup3(int(null.Fd()), fd, unix.O_CLOEXEC)
+	}
+	_ = null.Close()
+}
+
+// exitedOf is the id of the process that waiting has found.
+func exitedOf(info *unix.Siginfo) int {
+	// After signal, error and code the union begins, at an address that can hold
+	// a pointer; in it the process id is first.
+	words := (*[8]int32)(unsafe.Pointer(info))
+	if unsafe.Sizeof(uintptr(0)) == 8 {
+		return int(words[4])
+	}
+	return int(words[3])
+}
