@@ -170,6 +170,7 @@ func TestAnswersAreAsAgreed(t *testing.T) {
 			name: "batch-key-reused", method: "POST", path: "/jobs/batch", body: `[{"jobType":"A","idempotencyKey":"k"},{"jobType":"B","idempotencyKey":"k"},{"jobType":"BAD"}]`,
 			given: func(l *ledger) { l.refuses = map[string]error{"BAD": job.ErrBadData} },
 		},
+		{name: "submit-unknown", method: "POST", path: "/jobs", body: minimal, given: failing(fmt.Errorf("submit: %w: %w", job.ErrUnavailable, job.ErrOutcomeUnknown))},
 		{name: "batch-unavailable", method: "POST", path: "/jobs/batch", body: `[` + minimal + `]`, given: failing(fmt.Errorf("submit: %w", job.ErrUnavailable))},
 		{
 			name: "batch-each", method: "POST", path: "/jobs/batch?atomic=false", body: `[{"jobType":"A","idempotencyKey":"k"},{},{"jobType":"B","idempotencyKey":"k"},{"jobType":"A","idempotencyKey":"k"},{"jobType":"BAD"}]`,

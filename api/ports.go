@@ -8,7 +8,8 @@ import (
 )
 
 // Jobs is the ledger as clients use it. Any method can return
-// job.ErrUnavailable, and the error of a context that is done; those that take
+// job.ErrUnavailable, and the error of a context that is done, and
+// job.ErrOutcomeUnknown with either if it changes something; those that take
 // an id return job.ErrNotFound.
 type Jobs interface {
 	// Submit makes the job, or finds the one that an earlier submission with

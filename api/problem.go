@@ -51,13 +51,18 @@ func (s *service) fail(ctx context.Context, err error) error {
 			problem(http.StatusServiceUnavailable, "too many reads at once, or this one took too long; try again later, or ask for less"),
 			http.Header{"Retry-After": {retryAfterSeconds}})
 	case errors.Is(err, job.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		detail := "the database is not available; try again"
+		if errors.Is(err, job.ErrOutcomeUnknown) {
+			detail = "the database has not confirmed the change, which may be stored or not; " +
+				"repeat the request, with the same idempotency key if it submits a job"
+		}
 		level := slog.LevelWarn
 		if errors.Is(err, context.Canceled) {
 			level = slog.LevelDebug // The client left.
 		}
 		s.log.Log(ctx, level, "request not served", "error", err)
 		return huma.ErrorWithHeaders(
-			problem(http.StatusServiceUnavailable, "the database is not available; try again"),
+			problem(http.StatusServiceUnavailable, detail),
 			http.Header{"Retry-After": {retryAfterSeconds}})
 	}
 	s.log.ErrorContext(ctx, "request failed", "error", err)

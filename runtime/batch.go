@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -79,6 +80,16 @@ func (b *batcher[T]) put(items []T) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pending = append(b.pending, items...)
+}
+
+// withdraw takes back what was added and matches, and reports whether there was
+// any. What a flush has taken stays with it.
+func (b *batcher[T]) withdraw(matches func(T) bool) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := len(b.pending)
+	b.pending = slices.DeleteFunc(b.pending, matches)
+	return len(b.pending) < before
 }
 
 func (b *batcher[T]) take() []T {

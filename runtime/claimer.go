@@ -15,7 +15,7 @@ const claimBatch = 500
 
 // claimTimeout bounds one try to claim. unansweredFor is how long the server
 // may be at work on a claim that got no answer: longer than any statement may
-// take.
+// take, but for its wait for a standby.
 const (
 	claimTimeout  = 5 * time.Second
 	unansweredFor = 20 * time.Second
@@ -220,6 +220,7 @@ func (c *claimer) disown(ctx context.Context) error {
 	defer cancel()
 	disowned, err := c.store.Disown(try, c.cfg.Worker.ID, c.held.leases())
 	if err != nil {
+		c.unanswered = time.Now() // the claim may wait for a standby for as long as this does
 		return err
 	}
 	if disowned > 0 {

@@ -162,8 +162,8 @@ func (r *Runtime) jobsReady() {
 
 // Submit stores a job, durably unless it is Fast, in one insert with whatever
 // else is being submitted, and wakes a claimer. Errors: job.ErrKeyReused, job.ErrBadData,
-// job.ErrUnavailable, or the context's, in which case the job may have been
-// stored or not. It may be called while Run runs.
+// job.ErrUnavailable, or the context's, and job.ErrOutcomeUnknown with either if the
+// job may have been stored. It may be called while Run runs.
 func (r *Runtime) Submit(ctx context.Context, s job.Submission) (job.Receipt, error) {
 	sent := r.spans.Send(ctx, &s)
 	receipt, err := r.submitter.submit(ctx, s)

@@ -38,7 +38,8 @@ func newSubmitter(store Store, queued func(), schedule func(time.Duration), t *t
 }
 
 // submit returns once the job is stored, durably unless it is Fast, or known
-// not to be. When the context ends first, the job may have been stored or not.
+// not to be. When the context ends first, the error is job.ErrOutcomeUnknown if the
+// job may have been stored.
 // A caller that finds no insert under way makes one, and sees it through
 // whatever its context says, for up to submitTimeout.
 func (s *submitter) submit(ctx context.Context, submission job.Submission) (job.Receipt, error) {
@@ -52,7 +53,12 @@ func (s *submitter) submit(ctx context.Context, submission job.Submission) (job.
 	case submitted := <-done:
 		return submitted.Receipt, submitted.Err
 	case <-ctx.Done():
-		return job.Receipt{}, ctx.Err()
+		// While the database does not answer, submissions that nobody waits for
+		// must not gather here.
+		if batch.withdraw(func(p pendingSubmission) bool { return p.done == done }) {
+			return job.Receipt{}, ctx.Err()
+		}
+		return job.Receipt{}, fmt.Errorf("%w: %w", job.ErrOutcomeUnknown, ctx.Err())
 	}
 }
 

@@ -133,3 +133,54 @@ func TestNobodyWaitsForAnInsertThatPanicked(t *testing.T) {
 	require.Panics(t, func() { s.flush([]pendingSubmission{{done: make(chan job.Submitted, 1)}, other}) })
 	require.ErrorContains(t, (<-other.done).Err, "a defect")
 }
+
+// While the database does not answer, clients give up and others come.
+func TestASubmissionThatNobodyWaitsForIsNotKept(t *testing.T) {
+	answering := make(chan struct{})
+	sent := make(chan int, 2)
+	s := newSubmitter(&ledger{submit: func(batch []job.Submission) []job.Submitted {
+		sent <- len(batch)
+		<-answering
+		return make([]job.Submitted, len(batch))
+	}}, func() {}, func(time.Duration) {}, unmeasured(t))
+	running(t, s.durable.run)
+	s.durable.add(pendingSubmission{done: make(chan job.Submitted, 1)})
+	require.Equal(t, 1, <-sent)
+
+	over, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	_, err := s.submit(over, job.Submission{ID: job.ID{2}})
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotErrorIs(t, err, job.ErrOutcomeUnknown, "it was not sent")
+	s.durable.mu.Lock()
+	require.Empty(t, s.durable.pending)
+	s.durable.mu.Unlock()
+	close(answering)
+}
+
+func TestASubmissionThatWasSentWithoutAnAnswerIsUnknown(t *testing.T) {
+	sent, answering := make(chan struct{}), make(chan struct{})
+	s := newSubmitter(&ledger{submit: func(batch []job.Submission) []job.Submitted {
+		close(sent)
+		<-answering
+		return make([]job.Submitted, len(batch))
+	}}, func() {}, func(time.Duration) {}, unmeasured(t))
+	running(t, s.durable.run)
+	s.durable.turn <- struct{}{} // somebody else flushes
+	ctx, giveUp := context.WithCancel(t.Context())
+	failed := make(chan error, 1)
+	go func() {
+		_, err := s.submit(ctx, job.Submission{ID: job.ID{1}})
+		failed <- err
+	}()
+	require.Eventually(t, func() bool {
+		s.durable.mu.Lock()
+		defer s.durable.mu.Unlock()
+		return len(s.durable.pending) == 1
+	}, patience, time.Millisecond)
+	s.durable.yield()
+	<-sent
+	giveUp()
+	require.ErrorIs(t, <-failed, job.ErrOutcomeUnknown)
+	close(answering)
+}

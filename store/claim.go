@@ -110,22 +110,23 @@ func newLeaseIDs(n int) pgtype.ArrayGetter {
 // take runs the statement. All rows are read through one, which takes half of what
 // a new one for each takes.
 func (s *Store) take(ctx context.Context, args []any) ([]job.Claimed, error) {
-	rows, err := s.worker.Query(ctx, claimSQL, args...)
-	if err != nil {
-		return nil, err
-	}
-	var r claimedRow
-	var claimed []job.Claimed
-	columns := r.columns()
-	targets := make([]any, len(rows.FieldDescriptions()))
-	for i, field := range rows.FieldDescriptions() {
-		targets[i] = columns[field.Name]
-	}
-	_, err = pgx.ForEachRow(rows, targets, func() error {
-		claimed = append(claimed, r.claimed())
-		return nil
+	return write(ctx, s, s.worker, func(ctx context.Context, conn *pgx.Conn) (claimed []job.Claimed, err error) {
+		rows, err := conn.Query(ctx, claimSQL, args...)
+		if err != nil {
+			return nil, err
+		}
+		var r claimedRow
+		columns := r.columns()
+		targets := make([]any, len(rows.FieldDescriptions()))
+		for i, field := range rows.FieldDescriptions() {
+			targets[i] = columns[field.Name]
+		}
+		_, err = pgx.ForEachRow(rows, targets, func() error {
+			claimed = append(claimed, r.claimed())
+			return nil
+		})
+		return claimed, err
 	})
-	return claimed, err
 }
 
 type claimedRow struct {

@@ -89,10 +89,15 @@ func answered(err error) bool {
 	return errors.As(err, &answer)
 }
 
-// outcomeUnknown says that the statement was sent and no answer came, so that
-// it may or may not have been committed.
-func outcomeUnknown(err error) bool {
-	return err != nil && !answered(err) && !pgconn.SafeToRetry(err)
+// outcomeUnknown says that a write was sent and may or may not have been committed,
+// or not where a failover leaves it.
+func outcomeUnknown(err error) bool { return errors.Is(err, job.ErrOutcomeUnknown) }
+
+// isReadOnly says that the server takes no writes: it is a standby, perhaps one that
+// was the primary when we connected.
+func isReadOnly(err error) bool {
+	var answer *pgconn.PgError
+	return errors.As(err, &answer) && answer.Code == readOnlyTransaction
 }
 
 // idTaken says that a new id is a job already.

@@ -20,19 +20,15 @@ import (
 func (s *Store) Renew(ctx context.Context, worker string, leases []job.Lease, lease time.Duration) ([]job.Renewed, error) {
 	leases = slices.Clone(leases)
 	slices.SortFunc(leases, func(a, b job.Lease) int { return bytes.Compare(a.JobID[:], b.JobID[:]) })
-	rows, err := s.heartbeats.Query(ctx, renewSQL,
-		column(leases, func(l job.Lease) pgtype.UUID { return uuid(l.JobID) }),
-		column(leases, func(l job.Lease) pgtype.UUID { return uuid(l.ID) }),
-		interval(lease), worker)
-	if err != nil {
-		return nil, translate("renew", err)
-	}
 	type row struct {
 		JobID           [16]byte
 		LeaseID         [16]byte
 		CancelRequested bool
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	found, err := changed(ctx, s, s.heartbeats, pgx.RowToStructByName[row], renewSQL,
+		column(leases, func(l job.Lease) pgtype.UUID { return uuid(l.JobID) }),
+		column(leases, func(l job.Lease) pgtype.UUID { return uuid(l.ID) }),
+		interval(lease), worker)
 	if err != nil {
 		return nil, translate("renew", err)
 	}
@@ -46,10 +42,6 @@ func (s *Store) Renew(ctx context.Context, worker string, leases []job.Lease, le
 // Reap takes over up to limit expired leases, each for the duration given.
 // The caller owns the jobs from then on and must settle them.
 func (s *Store) Reap(ctx context.Context, limit int, lease time.Duration) ([]job.Expired, error) {
-	rows, err := s.worker.Query(ctx, reapSQL, limit, interval(lease))
-	if err != nil {
-		return nil, translate("reap", err)
-	}
 	type row struct {
 		JobID           [16]byte
 		LeaseID         [16]byte
@@ -74,7 +66,7 @@ func (s *Store) Reap(ctx context.Context, limit int, lease time.Duration) ([]job
 		LastEndedAt     pgtype.Timestamptz
 		LastOutcome     pgtype.Text
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	found, err := changed(ctx, s, s.worker, pgx.RowToStructByName[row], reapSQL, limit, interval(lease))
 	if err != nil {
 		return nil, translate("reap", err)
 	}

@@ -18,7 +18,7 @@ import (
 // cannot be stored, nothing is, and the error is job.ErrBadData.
 func (s *Store) Note(ctx context.Context, batch []job.Note) ([]job.Lease, error) {
 	batch = byJob(batch)
-	written, err := writeOnce(ctx, s.worker, noteSQL,
+	written, err := s.writeOnce(ctx, s.worker, noteSQL,
 		column(batch, func(n job.Note) pgtype.UUID { return uuid(n.JobID) }),
 		column(batch, func(n job.Note) pgtype.UUID { return uuid(n.ID) }),
 		column(batch, func(n job.Note) pgtype.Text { return document(n.Progress) }),
@@ -42,7 +42,7 @@ func (s *Store) KeepLogs(ctx context.Context, batch []job.Note) ([]job.Lease, er
 		}
 		lines[i] = string(encoded)
 	}
-	written, err := writeOnce(ctx, s.worker, keepLogsSQL,
+	written, err := s.writeOnce(ctx, s.worker, keepLogsSQL,
 		column(batch, func(n job.Note) pgtype.UUID { return uuid(n.JobID) }),
 		column(batch, func(n job.Note) pgtype.UUID { return uuid(n.ID) }),
 		column(batch, func(n job.Note) int32 { return int32(n.Log.Number) }),

@@ -28,25 +28,19 @@ const (
 func (s *Store) Cancel(ctx context.Context, id job.ID) (job.Cancellation, error) {
 	var before job.View
 	for range cancelTries {
-		rows, err := s.submissions.Query(ctx, cancelSQL, uuid(id))
-		if err != nil {
-			return job.Cancellation{}, translate("cancel", err)
-		}
-		done, undone := pgx.CollectRows(rows, pgx.RowTo[string])
-		if undone != nil && !worthAnotherTry(undone) {
-			return job.Cancellation{}, translate("cancel", undone)
-		}
-		view, err := viewOf(ctx, s.submissions, id)
+		done, view, err := operate(ctx, s, pgx.RowTo[string], cancelSQL, id)
 		switch {
+		case worthAnotherTry(err):
+			continue
 		case err != nil:
-			return job.Cancellation{}, fmt.Errorf("cancel: %w", err)
+			return job.Cancellation{}, translate("cancel", err)
 		case len(done) > 0 || view.State == job.Canceled:
 			return job.Cancellation{
 				View: view, AtOnce: slices.Contains(done, canceledAtOnce), Asked: slices.Contains(done, cancelRequested),
 			}, nil
 		case view.State.Final():
 			return job.Cancellation{}, fmt.Errorf("cancel a job that is %s: %w", view.State, job.ErrWrongState)
-		case undone == nil && view.State == before.State && view.UpdatedAt.Equal(before.UpdatedAt):
+		case view.State == before.State && view.UpdatedAt.Equal(before.UpdatedAt):
 			// It did not move, and yet was in no list.
 			return job.Cancellation{}, fmt.Errorf("cancel a job that is %s: no list has it as the ledger does; "+
 				"`orchestrator doctor` tells more", view.State)
@@ -54,6 +48,36 @@ func (s *Store) Cancel(ctx context.Context, id job.ID) (job.Cancellation, error)
 		before = view
 	}
 	return job.Cancellation{}, fmt.Errorf("cancel: the job moves too fast: %w", job.ErrUnavailable)
+}
+
+// operate runs a statement on one job and returns its rows, and the job as it is
+// then. The answer waits for the standby also where the statement has changed
+// nothing: that it need not, or must not, may rest on a commit that the standby does
+// not have.
+func operate[T any](ctx context.Context, s *Store, row pgx.RowToFunc[T], sql string, id job.ID) ([]T, job.View, error) {
+	type result struct {
+		rows  []T
+		found []viewRow
+	}
+	done, err := write(ctx, s, s.submissions, func(ctx context.Context, conn *pgx.Conn) (done result, err error) {
+		batch := &pgx.Batch{}
+		batch.Queue(sql, uuid(id)).Query(func(rows pgx.Rows) (err error) {
+			done.rows, err = pgx.CollectRows(rows, row)
+			return err
+		})
+		batch.Queue(getSQL, uuid(id)).Query(func(rows pgx.Rows) (err error) {
+			done.found, err = pgx.CollectRows(rows, pgx.RowToStructByName[viewRow])
+			return err
+		})
+		waitToo(batch)
+		err = conn.SendBatch(ctx, batch).Close()
+		return done, err
+	})
+	if err != nil {
+		return nil, job.View{}, err
+	}
+	found, err := only(done.found, nil)
+	return done.rows, found.view(), err
 }
 
 // Release makes a held or scheduled job due now. A job in any other state than
@@ -75,23 +99,27 @@ func (s *Store) Requeue(ctx context.Context, id job.ID) (job.View, error) {
 }
 
 func (s *Store) move(ctx context.Context, operation, sql string, id job.ID) (job.View, error) {
-	moved, err := writeOnce(ctx, s.submissions, sql, uuid(id))
-	if err != nil {
-		return job.View{}, translate(operation, err)
+	for {
+		moved, view, err := operate(ctx, s, pgx.RowTo[[16]byte], sql, id)
+		switch {
+		case worthAnotherTry(err):
+			continue
+		case err != nil:
+			return job.View{}, translate(operation, err)
+		case len(moved) == 0:
+			return job.View{}, fmt.Errorf("%s a job that is %s: %w", operation, view.State, job.ErrWrongState)
+		}
+		return view, nil
 	}
-	view, err := viewOf(ctx, s.submissions, id)
-	if err != nil {
-		return job.View{}, fmt.Errorf("%s: %w", operation, err)
-	}
-	if len(moved) == 0 {
-		return job.View{}, fmt.Errorf("%s a job that is %s: %w", operation, view.State, job.ErrWrongState)
-	}
-	return view, nil
 }
 
 // Redrive requeues dead jobs that the filter chooses, the longest dead first,
 // and returns how many it requeued.
 func (s *Store) Redrive(ctx context.Context, filter job.DeadLetterFilter) (int, error) {
-	moved, err := writeOnce(ctx, s.submissions, redriveSQL, filter.Limit, filter.Type, filter.Tenant)
-	return len(moved), translate("redrive", err)
+	for {
+		moved, err := confirmed(ctx, s, s.submissions, pgx.RowTo[[16]byte], redriveSQL, filter.Limit, filter.Type, filter.Tenant)
+		if !worthAnotherTry(err) {
+			return len(moved), translate("redrive", err)
+		}
+	}
 }

@@ -15,12 +15,8 @@ import (
 // Claiming what the plugin owns already is no error.
 func (s *Store) OwnTypes(ctx context.Context, plugin string, types, moved []string) error {
 	types = slices.Sorted(slices.Values(types))
-	_, err := s.worker.Exec(ctx, ownTypesSQL, types,
+	err := s.exec(ctx, s.worker, ownTypesSQL, types,
 		column(types, func(jobType string) bool { return slices.Contains(moved, jobType) }), plugin)
-	if err != nil {
-		return translate("own types", err)
-	}
-	rows, err := s.worker.Query(ctx, typeOwnersSQL, types, plugin)
 	if err != nil {
 		return translate("own types", err)
 	}
@@ -28,7 +24,7 @@ func (s *Store) OwnTypes(ctx context.Context, plugin string, types, moved []stri
 		JobType string
 		Plugin  string
 	}
-	others, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	others, err := confirmed(ctx, s, s.worker, pgx.RowToStructByName[row], typeOwnersSQL, types, plugin)
 	if err != nil {
 		return translate("own types", err)
 	}

@@ -13,7 +13,7 @@ import (
 // Promote moves up to limit due jobs, scheduled or backing off, to the ready
 // list and returns how many it moved.
 func (s *Store) Promote(ctx context.Context, limit int) (int, error) {
-	promoted, err := writeOnce(ctx, s.worker, promoteSQL, limit)
+	promoted, err := s.writeOnce(ctx, s.worker, promoteSQL, limit)
 	return len(promoted), translate("promote", err)
 }
 

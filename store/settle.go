@@ -65,7 +65,7 @@ func (s *Store) settleAs(ctx context.Context, verb settleVerb, batch []job.Settl
 	for i, place := range places {
 		part[i] = batch[place]
 	}
-	written, err := writeOnce(ctx, s.worker, verb.sql, verb.columns(part)...)
+	written, err := s.writeOnce(ctx, s.worker, verb.sql, verb.columns(part)...)
 	switch {
 	case errors.Is(translate(verb.name, err), job.ErrBadData) && len(places) == 1:
 		fates[places[0]] = job.Refused
@@ -89,23 +89,20 @@ func (s *Store) settleAs(ctx context.Context, verb settleVerb, batch []job.Settl
 	return s.learnFates(ctx, batch, missing, fates)
 }
 
-// learnFates finds out why settlements were not written.
+// learnFates finds out why settlements were not written. It waits until the standby
+// has what it tells: one that was settled before may have been so on the primary alone.
 func (s *Store) learnFates(ctx context.Context, batch []job.Settlement, places []int, fates []job.Fate) error {
 	if len(places) == 0 {
 		return nil
-	}
-	rows, err := s.worker.Query(ctx, fateSQL,
-		column(places, func(place int) pgtype.UUID { return uuid(batch[place].JobID) }),
-		column(places, func(place int) pgtype.UUID { return uuid(batch[place].Lease.ID) }),
-		column(places, func(place int) int64 { return batch[place].Fence }))
-	if err != nil {
-		return err
 	}
 	type row struct {
 		JobID [16]byte
 		Fate  string
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	found, err := confirmed(ctx, s, s.worker, pgx.RowToStructByName[row], fateSQL,
+		column(places, func(place int) pgtype.UUID { return uuid(batch[place].JobID) }),
+		column(places, func(place int) pgtype.UUID { return uuid(batch[place].Lease.ID) }),
+		column(places, func(place int) int64 { return batch[place].Fence }))
 	if err != nil {
 		return err
 	}
@@ -117,19 +114,15 @@ func (s *Store) learnFates(ctx context.Context, batch []job.Settlement, places [
 
 // writeOnce runs a statement that returns the ids of the jobs or leases it
 // wrote, again if it lost a deadlock.
-func writeOnce(ctx context.Context, on *pgxpool.Pool, sql string, args ...any) (map[[16]byte]struct{}, error) {
+func (s *Store) writeOnce(ctx context.Context, on *pgxpool.Pool, sql string, args ...any) (map[[16]byte]struct{}, error) {
 	for {
-		rows, err := on.Query(ctx, sql, args...)
+		ids, err := changed(ctx, s, on, pgx.RowTo[[16]byte], sql, args...)
 		if err == nil {
-			var ids [][16]byte
-			ids, err = pgx.CollectRows(rows, pgx.RowTo[[16]byte])
-			if err == nil {
-				written := make(map[[16]byte]struct{}, len(ids))
-				for _, id := range ids {
-					written[id] = struct{}{}
-				}
-				return written, nil
+			written := make(map[[16]byte]struct{}, len(ids))
+			for _, id := range ids {
+				written[id] = struct{}{}
 			}
+			return written, nil
 		}
 		if !worthAnotherTry(err) {
 			return nil, err

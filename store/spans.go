@@ -34,15 +34,35 @@ const listName = "list"
 // request.
 type queries struct{ tracer trace.Tracer }
 
-var _ pgx.QueryTracer = queries{}
+var (
+	_ pgx.QueryTracer = queries{}
+	_ pgx.BatchTracer = queries{}
+)
 
 // TraceQueryStart implements pgx's QueryTracer.
 func (q queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	return q.start(ctx, data.SQL)
+}
+
+// TraceBatchStart implements pgx's BatchTracer: a batch is one span, named after its
+// first statement, which the others go with. Without this, pgx would take the end of
+// each statement for the end of the request's own span.
+func (q queries) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
+	if len(data.Batch.QueuedQueries) == 0 {
+		return ctx
+	}
+	return q.start(ctx, data.Batch.QueuedQueries[0].SQL)
+}
+
+// TraceBatchQuery implements pgx's BatchTracer.
+func (queries) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+func (q queries) start(ctx context.Context, sql string) context.Context {
 	request := trace.SpanFromContext(ctx)
 	if !request.IsRecording() {
 		return ctx
 	}
-	name := statementNames[data.SQL]
+	name := statementNames[sql]
 	if name == "" {
 		name = listName
 	}
@@ -64,14 +84,23 @@ func within(span trace.Span) time.Time {
 
 // TraceQueryEnd implements pgx's QueryTracer.
 func (queries) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
+	end(ctx, data.Err)
+}
+
+// TraceBatchEnd implements pgx's BatchTracer.
+func (queries) TraceBatchEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchEndData) {
+	end(ctx, data.Err)
+}
+
+func end(ctx context.Context, err error) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
 		return
 	}
-	if data.Err != nil && !errors.Is(data.Err, pgx.ErrNoRows) {
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		kind := "_OTHER"
 		var refused *pgconn.PgError
-		if errors.As(data.Err, &refused) {
+		if errors.As(err, &refused) {
 			kind = refused.Code // its text may have values in it
 			span.SetAttributes(attrStatus.String(kind))
 		}

@@ -37,6 +37,9 @@ func TestStatementsHaveSpansWithinOneThatIsRecordedOnly(t *testing.T) {
 		ID: job.ID{2}, Type: "A", Tenant: "t", Payload: []byte(`{"secret": "\u0000`), MaxAttempts: 1, Timeout: time.Second,
 	}})
 	require.NoError(t, err, "of the whole")
+	_, err = s.Hold(ctx, job.ID{1}) // a batch of statements
+	require.ErrorIs(t, err, job.ErrNotFound)
+	require.True(t, parent.IsRecording(), "the request goes on")
 	told := exporter.GetSpans()
 	names := make(map[string]tracetest.SpanStub)
 	for _, span := range told {
@@ -46,6 +49,7 @@ func TestStatementsHaveSpansWithinOneThatIsRecordedOnly(t *testing.T) {
 	require.Contains(t, names, "postgresql get")
 	require.Equal(t, codes.Unset, names["postgresql get"].Status.Code, "not to find it is no error")
 	require.Contains(t, names, "postgresql list")
+	require.Contains(t, names, "postgresql hold")
 	require.Equal(t, codes.Error, names["postgresql submit_unkeyed"].Status.Code)
 	for _, span := range told {
 		require.NotContains(t, span.Attributes, "secret")

@@ -12,6 +12,8 @@ var (
 	knownSQL          = statement("known")
 	submittedSQL      = statement("submitted")
 	commitFastSQL     = statement("commit_fast")
+	barrierSQL        = statement("barrier")
+	atWorkSQL         = statement("at_work")
 	claimSQL          = statement("claim")
 	lookBehindSQL     = statement("look_behind")
 	renewSQL          = statement("renew")

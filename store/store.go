@@ -42,6 +42,7 @@ var sessionSettings = map[string]string{
 	"lock_timeout":                        "5s",
 	"idle_in_transaction_session_timeout": "30s",
 	"plan_cache_mode":                     "force_generic_plan",
+	"client_min_messages":                 "warning", // one tells of a commit that did not wait for its standby
 	"enable_seqscan":                      "off",
 	"enable_bitmapscan":                   "off",
 	"enable_hashjoin":                     "off",
@@ -72,7 +73,8 @@ type Store struct {
 	// The lanes of reads: of one job, of many, and of what must be counted.
 	lookups, lists, figures *lane
 
-	marks marks
+	marks     marks
+	abandoned abandonedWrites
 }
 
 // Open connects to the database and checks that it answers. The schema is
@@ -116,6 +118,7 @@ func openPool(ctx context.Context, url, name string, connections int32, settings
 	cfg.MaxConnLifetime = time.Hour
 	cfg.MaxConnLifetimeJitter = 10 * time.Minute
 	cfg.ConnConfig.ConnectTimeout = ConnectTimeout
+	cfg.BeforeConnect = newSession
 	if tracer != nil {
 		cfg.ConnConfig.Tracer = queries{tracer}
 	}
@@ -137,9 +140,22 @@ func (s *Store) Ping(ctx context.Context) error {
 	return translate("ping", s.submissions.Ping(ctx))
 }
 
-// Close ends every connection. Verbs must not be called afterwards.
+func (s *Store) pools() []*pgxpool.Pool {
+	return []*pgxpool.Pool{s.heartbeats, s.reads, s.submissions, s.worker}
+}
+
+// reconnect has every connection replaced before its next use.
+func (s *Store) reconnect() {
+	for _, pool := range s.pools() {
+		pool.Reset()
+	}
+}
+
+// Close ends every connection. Verbs must not be called afterwards. Writes that
+// the server is still at work on go on there.
 func (s *Store) Close() {
-	for _, pool := range []*pgxpool.Pool{s.heartbeats, s.reads, s.submissions, s.worker} {
+	s.abandoned.close()
+	for _, pool := range s.pools() {
 		if pool != nil { // Open may fail halfway
 			pool.Close()
 		}

@@ -80,9 +80,9 @@ func (s *Store) insert(ctx context.Context, entries []entry, places []int) (map[
 			return nil, err
 		}
 		ids := column(places, func(place int) pgtype.UUID { return uuid(entries[place].ID) })
-		rows, readErr := s.submitted(ctx, ids)
+		rows, readErr := s.submitted(ctx, ids, everyFast(entries, places))
 		if readErr != nil {
-			return nil, unknown(err, readErr)
+			return nil, unknownBatch(err, readErr)
 		}
 		stored := make(map[job.ID]submittedRow, len(rows))
 		for _, row := range rows {
@@ -104,10 +104,10 @@ func (s *Store) insert(ctx context.Context, entries []entry, places []int) (map[
 	}
 }
 
-// unknown is the error of a batch that could not be looked up after it had come to
-// err, which says nothing final about it.
-func unknown(err, readErr error) error {
-	return fmt.Errorf("%w; what became of the batch is not known: %s", readErr, err.Error())
+// unknownBatch is the error of a batch that could not be looked up after it had come
+// to err, which says nothing final about it.
+func unknownBatch(err, readErr error) error {
+	return fmt.Errorf("%w (first: %s)", unknown(readErr), err.Error())
 }
 
 // Known reports whether the submission's key has made a job of the same type
@@ -121,13 +121,18 @@ func (s *Store) Known(ctx context.Context, submission job.Submission) (bool, err
 	return bytes.Equal(hash, requestHash(submission)), translate("known", err)
 }
 
-// submitted returns those of the ids that are jobs.
-func (s *Store) submitted(ctx context.Context, ids pgtype.ArrayGetter) ([]submittedRow, error) {
-	rows, err := s.submissions.Query(ctx, submittedSQL, ids)
-	if err != nil {
-		return nil, err
+// submitted returns those of the ids that are jobs, and unless they are fast waits
+// until the standby has them: one that is seen was committed, but perhaps on the
+// primary alone.
+func (s *Store) submitted(ctx context.Context, ids pgtype.ArrayGetter, fast bool) ([]submittedRow, error) {
+	if fast {
+		rows, err := s.submissions.Query(ctx, submittedSQL, ids)
+		if err != nil {
+			return nil, err
+		}
+		return submittedRows(rows)
 	}
-	return submittedRows(rows)
+	return confirmed(ctx, s, s.submissions, pgx.RowToStructByName[submittedRow], submittedSQL, ids)
 }
 
 func submittedRows(rows pgx.Rows) ([]submittedRow, error) {
@@ -136,20 +141,21 @@ func submittedRows(rows pgx.Rows) ([]submittedRow, error) {
 
 // run runs an insertion in a transaction of its own. A fast commit does not wait
 // for the disk: both statements are one transaction and one round trip.
-func (s *Store) run(ctx context.Context, i insertion, fast bool) (stored []submittedRow, err error) {
-	batch := &pgx.Batch{}
-	if fast {
-		batch.Queue(commitFastSQL)
-	}
-	batch.Queue(i.sql(), i.columns()...).Query(func(rows pgx.Rows) (err error) {
-		stored, err = i.stored(rows)
-		return err
+func (s *Store) run(ctx context.Context, i insertion, fast bool) ([]submittedRow, error) {
+	columns := i.columns()
+	return write(ctx, s, s.submissions, func(ctx context.Context, conn *pgx.Conn) (stored []submittedRow, err error) {
+		batch := &pgx.Batch{}
+		if fast {
+			batch.Queue(commitFastSQL)
+		}
+		batch.Queue(i.sql(), columns...).Query(func(rows pgx.Rows) (err error) {
+			stored, err = i.stored(rows)
+			return err
+		})
+		// Close tells of the commit, which comes after the rows.
+		err = conn.SendBatch(ctx, batch).Close()
+		return stored, err
 	})
-	// Close tells of the commit, which comes after the rows.
-	if err := s.submissions.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, err
-	}
-	return stored, nil
 }
 
 // everyFast reports whether nobody's answer waits for the disk.
@@ -228,6 +234,6 @@ func (r submittedRow) answer(e entry) job.Submitted {
 	}
 	return job.Submitted{Receipt: job.Receipt{
 		ID: r.JobID, Type: r.JobType, State: job.State(r.State),
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Replayed: !r.Fresh,
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Replayed: !r.Fresh && r.JobID != e.ID,
 	}}
 }

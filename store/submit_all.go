@@ -4,6 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -25,14 +30,17 @@ func (s *Store) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Su
 			results[place].Err = job.ErrKeyReused
 		}
 	}
-	if refused(results) {
+	if refused(slices.Values(results)) {
 		return results, nil
 	}
 	for {
-		err := s.insertAll(ctx, set, results)
+		inserted, err := s.insertAll(ctx, set)
 		switch {
 		case err == nil:
-			if !refused(results) {
+			for place, result := range inserted {
+				results[place] = result
+			}
+			if !refused(slices.Values(results)) {
 				set.repeat(results)
 			}
 			return results, nil
@@ -44,12 +52,11 @@ func (s *Store) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Su
 		case answered(err) && !idTaken(err) || ctx.Err() != nil:
 			return nil, translate("submit all", err)
 		}
-		// The commit may have been lost, or its answer: pgx 5.12 says "conn
-		// closed" of a COMMIT that got none, as if it had not been sent. It can
-		// also arrive after the next look, and is then in the way.
-		stored, readErr := s.submitted(ctx, set.ids())
+		// The commit may have been lost, or its answer. It can also arrive after
+		// the next look, and is then in the way.
+		stored, readErr := s.submitted(ctx, set.ids(), everyFast(set.entries, set.distinct))
 		if readErr != nil {
-			return nil, translate("submit all", unknown(err, readErr))
+			return nil, translate("submit all", unknownBatch(err, readErr))
 		}
 		if len(stored) == 0 && answered(err) {
 			return nil, translate("submit all", err) // the batch itself has an id twice
@@ -58,45 +65,72 @@ func (s *Store) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Su
 	}
 }
 
-// insertAll inserts in one transaction and fills in the results of the
-// distinct submissions that are not settled. When one of them is refused, the transaction is
-// rolled back and that is no error.
-func (s *Store) insertAll(ctx context.Context, set submissionSet, results []job.Submitted) error {
-	tx, err := s.submissions.Begin(ctx)
+// insertAll inserts in one transaction and returns the results of the distinct
+// submissions that are not settled, by their places. When one of them is refused, the
+// transaction is rolled back and that is no error.
+func (s *Store) insertAll(ctx context.Context, set submissionSet) (map[int]job.Submitted, error) {
+	inserts := newInserts(set)
+	fast := everyFast(set.entries, set.distinct)
+	return write(ctx, s, s.submissions, func(ctx context.Context, conn *pgx.Conn) (map[int]job.Submitted, error) {
+		tx, err := conn.Begin(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = tx.Rollback(ctx) }() // does nothing after a commit
+		if fast {
+			if _, err := tx.Exec(ctx, commitFastSQL); err != nil {
+				return nil, err
+			}
+		}
+		results := make(map[int]job.Submitted)
+		for _, one := range inserts {
+			if err := one.run(ctx, tx, results); err != nil {
+				return nil, err
+			}
+		}
+		if refused(maps.Values(results)) {
+			for place, result := range results {
+				results[place] = job.Submitted{Err: result.Err} // nothing is stored
+			}
+			return results, nil
+		}
+		return results, tx.Commit(ctx)
+	})
+}
+
+// insert is one of the statements of a transaction, with its arguments.
+type insert struct {
+	insertion
+	places []int
+	args   []any
+}
+
+func newInserts(set submissionSet) []insert {
+	var inserts []insert
+	for places := range slices.Chunk(set.distinct, insertAtMost) {
+		i := newInsertion(set.entries, places)
+		inserts = append(inserts, insert{insertion: i, places: slices.Clone(places), args: i.columns()})
+	}
+	return inserts
+}
+
+func (i insert) run(ctx context.Context, tx pgx.Tx, results map[int]job.Submitted) error {
+	rows, err := tx.Query(ctx, i.sql(), i.args...)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // does nothing after a commit
-	if everyFast(set.entries, set.distinct) {
-		if _, err := tx.Exec(ctx, commitFastSQL); err != nil {
-			return err
-		}
+	stored, err := i.stored(rows)
+	if err != nil {
+		return err
 	}
-	for rest := set.distinct; len(rest) > 0; {
-		places := rest[:min(len(rest), insertAtMost)]
-		rest = rest[len(places):]
-		insertion := newInsertion(set.entries, places)
-		rows, err := tx.Query(ctx, insertion.sql(), insertion.columns()...)
-		if err != nil {
-			return err
-		}
-		inserted, err := insertion.stored(rows)
-		if err != nil {
-			return err
-		}
-		byKey := make(map[key]submittedRow, len(inserted))
-		for _, row := range inserted {
-			byKey[row.key()] = row
-		}
-		for _, place := range places {
-			results[place] = byKey[set.entries[place].key].answer(set.entries[place])
-		}
+	byKey := make(map[key]submittedRow, len(stored))
+	for _, row := range stored {
+		byKey[row.key()] = row
 	}
-	if refused(results) {
-		forget(results)
-		return nil
+	for at, place := range i.places {
+		results[place] = byKey[i.entries[at].key].answer(i.entries[at])
 	}
-	return tx.Commit(ctx)
+	return nil
 }
 
 // findBad marks the submissions that the database cannot store, by halving.
@@ -144,8 +178,8 @@ func forget(results []job.Submitted) {
 	}
 }
 
-func refused(results []job.Submitted) bool {
-	for _, result := range results {
+func refused(results iter.Seq[job.Submitted]) bool {
+	for result := range results {
 		if result.Err != nil {
 			return true
 		}

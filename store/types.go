@@ -28,7 +28,7 @@ func (s *Store) DeclareTypes(ctx context.Context, specs []job.TypeSpec) error {
 		}
 		policies[i] = string(encoded)
 	}
-	_, err := s.worker.Exec(ctx, declareTypesSQL,
+	err := s.exec(ctx, s.worker, declareTypesSQL,
 		column(specs, func(t job.TypeSpec) string { return t.Type }),
 		column(specs, func(t job.TypeSpec) string { return t.Plugin }),
 		column(specs, func(t job.TypeSpec) string { return t.Version }),

@@ -14,15 +14,14 @@ import (
 // Enlist writes down that a worker's incarnation has begun and counts as alive
 // for the duration; Renew prolongs it.
 func (s *Store) Enlist(ctx context.Context, worker job.Worker, aliveFor time.Duration) error {
-	_, err := s.worker.Exec(ctx, enlistSQL,
+	err := s.exec(ctx, s.worker, enlistSQL,
 		worker.ID, interval(aliveFor), worker.Host, worker.PID, worker.PIDStarted)
 	return translate("enlist", err)
 }
 
 // DescribeWorker writes down, as JSON, what a worker serves.
 func (s *Store) DescribeWorker(ctx context.Context, worker string, plugins json.RawMessage) error {
-	_, err := s.worker.Exec(ctx, describeWorkerSQL, worker, string(plugins))
-	return translate("describe worker", err)
+	return translate("describe worker", s.exec(ctx, s.worker, describeWorkerSQL, worker, string(plugins)))
 }
 
 // Workers lists the workers that are known, alive or not, the newest first.
@@ -95,16 +94,21 @@ func (s *Store) Neighbours(ctx context.Context, host, except string) ([]job.Work
 // still hold expire at once. It returns how many leases those were. The caller
 // must know for certain that the workers, and their handlers, have ended.
 func (s *Store) Discharge(ctx context.Context, workers []string) (int, error) {
-	var leases int
-	err := s.worker.QueryRow(ctx, dischargeSQL, workers).Scan(&leases)
+	leases, err := only(changed(ctx, s, s.worker, pgx.RowTo[int], dischargeSQL, workers))
 	return leases, translate("discharge", err)
 }
 
 // Disown lets go of the leases of a worker that are not among those it knows
 // of, and returns how many there were. They are what remains of claims whose
 // answers were lost. The worker must not have a claim in flight.
+//
+// A claim that waits for a standby shows no lease yet. Disown waits for the standby
+// first, so that it does not miss the leases of claims that have waited so far.
 func (s *Store) Disown(ctx context.Context, worker string, known []job.LeaseID) (int, error) {
-	disowned, err := writeOnce(ctx, s.worker, disownSQL, worker,
+	if err := s.exec(ctx, s.worker, barrierSQL); err != nil {
+		return 0, translate("disown", err)
+	}
+	disowned, err := s.writeOnce(ctx, s.worker, disownSQL, worker,
 		column(known, func(id job.LeaseID) pgtype.UUID { return uuid(id) }))
 	return len(disowned), translate("disown", err)
 }

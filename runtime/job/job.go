@@ -34,6 +34,10 @@ var (
 	// ErrBusy says that there are too many reads for another one, or that it
 	// took too long. Asking again later, or for less, may help.
 	ErrBusy = errors.New("too many reads")
+	// ErrOutcomeUnknown says that a write may have been done or not: it was not
+	// answered, or was committed on the primary alone, so that a failover
+	// undoes it. Sending it again is safe.
+	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
 
 // DefaultTenant owns every job that is submitted without a tenant.

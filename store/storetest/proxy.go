@@ -36,12 +36,13 @@ type Proxy struct {
 	Refused atomic.Int32
 
 	listener net.Listener
-	network  string // of the server
-	address  string
 
-	all   sync.WaitGroup
-	mu    sync.Mutex
-	conns map[net.Conn]struct{}
+	all     sync.WaitGroup
+	mu      sync.Mutex
+	network string // of the server
+	address string
+	conns   map[net.Conn]struct{}
+	stalled chan struct{} // closed by Resume; nil when answers flow
 }
 
 // Between returns a proxy in front of the database. It ends with the test.
@@ -50,7 +51,7 @@ func Between(t testing.TB, database string) *Proxy {
 	cfg, err := pgx.ParseConfig(database)
 	require.NoError(t, err)
 	p := &Proxy{conns: make(map[net.Conn]struct{})}
-	p.network, p.address = pgconn.NetworkAddress(cfg.Host, cfg.Port)
+	p.Lead(t, database)
 	p.listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	u := url.URL{
@@ -62,9 +63,50 @@ func Between(t testing.TB, database string) *Proxy {
 	t.Cleanup(func() {
 		_ = p.listener.Close()
 		p.Cut()
+		p.Resume()
 		p.all.Wait()
 	})
 	return p
+}
+
+// Lead has new connections go to the server of another database address. Those
+// that there are stay.
+func (p *Proxy) Lead(t testing.TB, database string) {
+	t.Helper()
+	cfg, err := pgx.ParseConfig(database)
+	require.NoError(t, err)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.network, p.address = pgconn.NetworkAddress(cfg.Host, cfg.Port)
+}
+
+// Stall holds back what the server sends, until Resume.
+func (p *Proxy) Stall() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stalled == nil {
+		p.stalled = make(chan struct{})
+	}
+}
+
+// Resume lets through what Stall has held back.
+func (p *Proxy) Resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stalled != nil {
+		close(p.stalled)
+		p.stalled = nil
+	}
+}
+
+// awaitFlow returns when nothing is held back.
+func (p *Proxy) awaitFlow() {
+	p.mu.Lock()
+	stalled := p.stalled
+	p.mu.Unlock()
+	if stalled != nil {
+		<-stalled
+	}
 }
 
 func (p *Proxy) accept() {
@@ -78,7 +120,10 @@ func (p *Proxy) accept() {
 			_ = client.Close()
 			continue
 		}
-		server, err := net.Dial(p.network, p.address) //nolint:noctx // ends with the listener
+		p.mu.Lock()
+		network, address := p.network, p.address
+		p.mu.Unlock()
+		server, err := net.Dial(network, address) //nolint:noctx // ends with the listener
 		if err != nil {
 			_ = client.Close()
 			continue
@@ -139,6 +184,7 @@ func (p *Proxy) answers(server io.Reader, client io.Writer) error {
 		if header[0] == readyForQuery {
 			completed = false
 		}
+		p.awaitFlow()
 		if !p.Mute.Load() {
 			if _, err := client.Write(answer); err != nil {
 				return err

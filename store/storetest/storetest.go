@@ -10,6 +10,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -89,12 +90,13 @@ func running(t testing.TB) *server {
 func stop() error {
 	shared.Lock()
 	defer shared.Unlock()
+	err := removeClusters()
 	if shared.server == nil {
-		return nil
+		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	return shared.server.stop(ctx)
+	return errors.Join(err, shared.server.stop(ctx))
 }
 
 func fail(code int, err error) int {

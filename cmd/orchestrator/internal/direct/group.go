@@ -2,6 +2,7 @@ package direct
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -46,7 +47,7 @@ func (g *group) submit(ctx context.Context, s job.Submission) job.Submitted {
 	case submitted := <-done:
 		return submitted
 	case <-ctx.Done():
-		return job.Submitted{Err: ctx.Err()}
+		return job.Submitted{Err: fmt.Errorf("%w: %w", job.ErrOutcomeUnknown, ctx.Err())}
 	}
 }
 

@@ -1,0 +1,227 @@
+package storetest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/migrations"
+	"github.com/holdfast-jobs/holdfast/store/embedded"
+)
+
+// pairPatience bounds every wait for a server of a pair.
+const pairPatience = 2 * time.Minute
+
+// Pair is a primary and a standby whose confirmation every commit waits for.
+// Both end with the test.
+type Pair struct {
+	// Primary and Standby are the addresses of the database, which has the
+	// schema. Nothing can be written to the standby before Promote.
+	Primary, Standby string
+
+	link             *Proxy // from the standby to the primary
+	primary, standby *embedded.Server
+}
+
+// NewPair starts a pair from local binaries. It skips the test where there are
+// none.
+func NewPair(t testing.TB) *Pair {
+	t.Helper()
+	base := place()
+	sweep(base)
+	dir, err := os.MkdirTemp(base, placePattern)
+	require.NoError(t, err)
+	unlock, err := lock(dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, errors.Join(os.RemoveAll(dir), unlock())) })
+	require.NoError(t, os.Chmod(dir, 0o755)) // PostgreSQL runs as another user when the tests run as root
+	cluster, err := migratedCluster()
+	if errors.Is(err, embedded.ErrNoPostgres) {
+		t.Skip("two servers need local PostgreSQL binaries: ", err)
+	}
+	require.NoError(t, err)
+
+	p := &Pair{}
+	settings := map[string]string{
+		"synchronous_standby_names": "standby", "synchronous_commit": "on",
+		// A link that stalls is to stay.
+		"wal_sender_timeout": "0", "wal_receiver_timeout": "0",
+		"shared_buffers": "32MB",
+	}
+	p.primary = startCopy(t, cluster, filepath.Join(dir, "primary"), settings)
+	p.Primary = p.primary.URL()
+	p.link = Between(t, p.Primary)
+	cfg, err := pgx.ParseConfig(p.link.URL)
+	require.NoError(t, err)
+	settings["synchronous_standby_names"] = ""
+	settings["primary_conninfo"] = fmt.Sprintf("host=%s port=%d user=%s sslmode=disable gssencmode=disable application_name=standby",
+		cfg.Host, cfg.Port, cfg.User)
+	p.standby = startCopy(t, cluster, filepath.Join(dir, "standby"), settings, "standby.signal")
+	p.Standby = p.standby.URL()
+	t.Cleanup(p.separate)
+	p.await(t, p.Primary, "select count(*) = 1 from pg_stat_replication where sync_state = 'sync'")
+	return p
+}
+
+// Stall holds back what the primary sends to the standby, so that commits wait,
+// until Resume.
+func (p *Pair) Stall() { p.link.Stall() }
+
+// Resume ends a Stall.
+func (p *Pair) Resume() { p.link.Resume() }
+
+// AwaitWaiting waits until so many commits or more wait for the standby.
+func (p *Pair) AwaitWaiting(t testing.TB, atLeast int) {
+	t.Helper()
+	p.await(t, p.Primary, fmt.Sprintf("select count(*) >= %d from pg_stat_activity where wait_event = 'SyncRep'", atLeast))
+}
+
+// CancelWaiting cancels the commits that wait for the standby, which leaves them
+// committed on the primary alone. It returns how many there were.
+func (p *Pair) CancelWaiting(t testing.TB) int { t.Helper(); return p.signal(t, "pg_cancel_backend") }
+
+// TerminateWaiting is CancelWaiting with the connections.
+func (p *Pair) TerminateWaiting(t testing.TB) int {
+	t.Helper()
+	return p.signal(t, "pg_terminate_backend")
+}
+
+// Promote cuts the standby off and makes it a primary that waits for nobody.
+// The old primary lives on.
+func (p *Pair) Promote(t testing.TB) {
+	t.Helper()
+	p.separate()
+	p.await(t, p.Standby, "select pg_promote(true, 60)")
+	p.await(t, p.Standby, "select not pg_is_in_recovery()")
+}
+
+// Kill ends the primary at once.
+func (p *Pair) Kill(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = p.primary.Stop(ctx) // says that it was no fast shutdown
+}
+
+// separate cuts the standby off for good.
+func (p *Pair) separate() {
+	p.link.Down.Store(true)
+	p.link.Cut()
+}
+
+func (p *Pair) signal(t testing.TB, function string) int {
+	t.Helper()
+	conn := dial(t, p.Primary)
+	var signaled int
+	require.NoError(t, conn.QueryRow(t.Context(),
+		"select count("+function+"(pid)) from pg_stat_activity where wait_event = 'SyncRep'").Scan(&signaled))
+	require.NoError(t, conn.Close(t.Context()))
+	return signaled
+}
+
+// await waits until the query answers true.
+func (p *Pair) await(t testing.TB, url, query string) {
+	t.Helper()
+	conn := dial(t, url)
+	require.Eventually(t, func() bool {
+		var yes bool
+		return conn.QueryRow(t.Context(), query).Scan(&yes) == nil && yes
+	}, pairPatience, 5*time.Millisecond, query)
+	require.NoError(t, conn.Close(t.Context()))
+}
+
+func dial(t testing.TB, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	return conn
+}
+
+// startCopy starts a server on a copy of the cluster, which gets the further
+// files, empty.
+func startCopy(t testing.TB, cluster, dir string, settings map[string]string, files ...string) *embedded.Server {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), pairPatience)
+	defer cancel()
+	output, err := exec.CommandContext(ctx, "cp", "-a", cluster, dir).CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	for _, name := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "data", name), nil, 0o644)) // read by another user
+	}
+	server, err := embedded.Start(ctx, embedded.Config{DataDir: dir, Ephemeral: true, Settings: settings})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = server.Stop(ctx) // says so when commits that wait for a standby kept it from a fast shutdown
+	})
+	return server
+}
+
+// clusters has the directory of a stopped cluster with the schema, which every
+// pair of this process is copied from.
+var clusters struct {
+	sync.Mutex
+	dir    string
+	remove func() error
+}
+
+func migratedCluster() (string, error) {
+	clusters.Lock()
+	defer clusters.Unlock()
+	if clusters.dir != "" {
+		return clusters.dir, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), pairPatience)
+	defer cancel()
+	base := place()
+	dir, err := os.MkdirTemp(base, placePattern)
+	if err != nil {
+		return "", err
+	}
+	unlock, err := lock(dir)
+	remove := func() error { return errors.Join(os.RemoveAll(dir), unlock()) }
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
+	}
+	cluster := filepath.Join(dir, "cluster")
+	if err := errors.Join(os.Chmod(dir, 0o755), makeCluster(ctx, cluster)); err != nil {
+		return "", errors.Join(err, remove())
+	}
+	clusters.dir, clusters.remove = cluster, remove
+	return cluster, nil
+}
+
+func makeCluster(ctx context.Context, dir string) error {
+	server, err := embedded.Start(ctx, embedded.Config{DataDir: dir, Ephemeral: true})
+	if err != nil {
+		return err
+	}
+	db, err := sql.Open("pgx", server.URL())
+	if err == nil {
+		_, err = migrations.Up(ctx, db)
+		err = errors.Join(err, db.Close())
+	}
+	return errors.Join(err, server.Stop(ctx))
+}
+
+// removeClusters is for the end of the process.
+func removeClusters() error {
+	clusters.Lock()
+	defer clusters.Unlock()
+	if clusters.dir == "" {
+		return nil
+	}
+	clusters.dir = ""
+	return clusters.remove()
+}
