@@ -1,0 +1,148 @@
+package failover
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
+)
+
+const (
+	patience = rigtest.Patience
+	glance   = 20 * time.Millisecond
+)
+
+// bin is where the binaries under test are.
+var bin string
+
+func TestMain(m *testing.M) {
+	var err error
+	if bin, err = rigtest.Build("../../bin/failover", "../../cmd/orchestrator", "./steps"); err != nil {
+		fmt.Fprintln(os.Stderr, "build:", err)
+		os.Exit(1)
+	}
+	storetest.Main(m)
+}
+
+// kinds are the ways in which a standby that has stalled comes to take over. What
+// they do to the commits that wait for it, they do a few times.
+var kinds = map[string]func(*testing.T, *cluster){
+	"stall, cut, promote": func(_ *testing.T, c *cluster) { c.proxy.Cut() },
+	"stall, cancel, promote": func(t *testing.T, c *cluster) {
+		t.Helper()
+		if c.random.IntN(4) == 0 {
+			c.TerminateWaiting(t)
+		} else {
+			c.CancelWaiting(t)
+		}
+	},
+}
+
+// cluster is a pair of servers that orchestrators reach by way of a proxy, as by an
+// address that moves to the new primary.
+type cluster struct {
+	*storetest.Pair
+	proxy  *storetest.Proxy
+	random *rand.Rand
+}
+
+func TestNothingAcknowledgedIsLostInAFailover(t *testing.T) {
+	times := number(t, "HOLDFAST_TEST_FAILOVERS", 1)
+	seed := number(t, "HOLDFAST_TEST_SEED", uint64(time.Now().UnixNano()))
+	t.Logf("HOLDFAST_TEST_SEED=%d", seed)
+	for kind, hit := range kinds {
+		for n := range times {
+			t.Run(fmt.Sprintf("%s/%d", kind, n+1), func(t *testing.T) {
+				t.Parallel()
+				failOver(t, rand.New(rand.NewPCG(seed, n)), hit)
+			})
+		}
+	}
+}
+
+func failOver(t *testing.T, random *rand.Rand, hit func(*testing.T, *cluster)) {
+	t.Helper()
+	pair := storetest.NewPair(t)
+	c := &cluster{Pair: pair, proxy: storetest.Between(t, pair.Primary), random: random}
+	steps := filepath.Join(t.TempDir(), "steps")
+	one, two := orchestrator(t, c.proxy.URL, "one", steps), orchestrator(t, c.proxy.URL, "two", steps)
+	rigtest.Start(t, one)
+	rigtest.Start(t, two)
+	l := startLoad(t, one, two)
+	l.awaitAccepted(t, 50+random.IntN(200))
+
+	c.Stall()
+	for range 2 + random.IntN(4) {
+		c.AwaitWaiting(t, 1+random.IntN(2))
+		hit(t, c)
+		l.awaitAsked(t, int64(random.IntN(2*clients)))
+	}
+	before := l.acceptedSoFar()
+	c.Promote(t)
+	c.proxy.Lead(t, c.Standby)
+	if random.IntN(2) == 0 {
+		c.Kill(t)
+	}
+	c.proxy.Cut()
+	l.awaitAccepted(t, 100)
+	l.end()
+
+	db, err := pgxpool.New(t.Context(), c.Standby)
+	require.NoError(t, err)
+	t.Cleanup(db.Close)
+	require.Eventually(t, func() bool {
+		var left int
+		err := db.QueryRow(t.Context(), "select count(*) from jobs where finished_at is null").Scan(&left)
+		return err == nil && left == 0
+	}, patience, glance, "jobs that have not ended")
+	require.NoError(t, one.ShutDown(t.Context()))
+	require.NoError(t, two.ShutDown(t.Context()))
+	found := check(t, l, db, steps)
+	t.Logf("acknowledged: %d before, %d in all; lost: %d; second jobs for a key: %d; fences twice: %d; overlaps: %d",
+		before, l.acceptedSoFar(), len(found.Lost), len(found.SecondJobs), len(found.FencesTwice), len(found.Overlaps))
+	require.Zero(t, found)
+	requireAttemptsInOrder(t, db)
+}
+
+// requireAttemptsInOrder checks that every claim has exactly one end, and that no
+// attempt began before the last one ended.
+func requireAttemptsInOrder(t *testing.T, db *pgxpool.Pool) {
+	t.Helper()
+	var odd int
+	require.NoError(t, db.QueryRow(t.Context(), `select count(*) from jobs j where j.fence <> (
+		select count(*) from job_attempts a where a.job_id = j.job_id)`).Scan(&odd))
+	require.Zero(t, odd, "claims without exactly one end")
+	require.NoError(t, db.QueryRow(t.Context(), `select count(*) from job_attempts a join job_attempts b
+		on b.job_id = a.job_id and b.fence = a.fence + 1 where b.claimed_at < a.ended_at`).Scan(&odd))
+	require.Zero(t, odd, "attempts that overlap")
+}
+
+func orchestrator(t *testing.T, url, name, steps string) *rig.Orchestrator {
+	t.Helper()
+	return rigtest.New(t, filepath.Join(bin, "orchestrator"), t.TempDir(),
+		"database.url="+url, "worker.id="+name, "worker.lease=3s", "worker.kill_grace=300ms", "worker.drain=5s",
+		"server.request_timeout=2s", "log.format=json",
+		"handlers.0.name=steps", "handlers.0.path="+filepath.Join(bin, "steps"), "handlers.0.concurrency=20",
+		"handlers.0.env.STEPS="+steps)
+}
+
+func number(t *testing.T, variable string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	require.NoError(t, err, variable)
+	return n
+}
