@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -65,6 +67,37 @@ func TestHostileHandlersHarmNobodyElse(t *testing.T) {
 	require.NoError(t, o.ShutDown(t.Context()))
 	_, err = o.NoneLeft(t.Context())
 	require.NoError(t, err)
+}
+
+func TestHandlersThatReportInALoopHoldUpNobody(t *testing.T) {
+	url := storetest.URL(t)
+	settings := append(plugin(0, "good", "testhandlers"), plugin(1, "reporting", "testhandlers", "TYPE_PREFIX=LOUD_")...)
+	o := orchestrator(t, url, settings...)
+	rigtest.Start(t, o)
+	over := filepath.Join(t.TempDir(), "over")
+	var loud []string
+	for range 50 {
+		loud = append(loud, rigtest.Submit(t, o, rig.Submission{
+			JobType: "LOUD_REPORT", MaxAttempts: 1, Timeout: "1h", Payload: map[string]any{"when": over, "millis": 3_600_000},
+		}))
+	}
+	for _, id := range loud {
+		rigtest.Await(t, o, id, "RUNNING")
+	}
+	for range 50 {
+		good := rigtest.Submit(t, o, rig.Submission{JobType: "WORK"})
+		rigtest.Await(t, o, good, "COMPLETED")
+	}
+	for _, id := range loud {
+		still, err := o.Get(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, "RUNNING", still.Status, "while the others report")
+	}
+	require.NoError(t, os.WriteFile(over, nil, 0o600))
+	for _, id := range loud {
+		require.Equal(t, `"the last"`, string(rigtest.Await(t, o, id, "COMPLETED").Progress))
+	}
+	require.NoError(t, o.ShutDown(t.Context()))
 }
 
 func TestABystanderOfAKilledHandlerIsNotCharged(t *testing.T) {

@@ -66,6 +66,7 @@ func main() {
 		plugin.Handle(prefix+"FORK_BOMB", forkBomb),
 		plugin.Handle(prefix+"SPIN", spin, plugin.Timeout(2*time.Second)),
 		plugin.Handle(prefix+"LOG", talk),
+		plugin.Handle(prefix+"REPORT", report),
 		plugin.HandleResult(prefix+"TRACE", traced),
 		plugin.Handle(prefix+"SPAN", spanned),
 		tracing.Setup(),
@@ -174,6 +175,31 @@ func forkBomb(context.Context, plugin.Job[work]) error {
 		return err
 	}
 	select {}
+}
+
+// report reports in a loop until its time is over or the file is there, or it is
+// stopped.
+func report(ctx context.Context, j plugin.Job[work]) error {
+	over := time.After(time.Duration(j.Args.Millis) * time.Millisecond)
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-over:
+			return nil
+		case <-look.C:
+			if _, err := os.Stat(j.Args.When); err == nil {
+				return j.Progress("the last")
+			}
+		default:
+		}
+		if err := errors.Join(j.Progress(n), j.Checkpoint(n)); err != nil {
+			return err
+		}
+		plugin.Logger(ctx).Info("again", "n", n)
+	}
 }
 
 // spin keeps more threads busy than there are processors, and hears nothing.

@@ -18,5 +18,6 @@ def encode(value: Any) -> bytes:
 def clean(text: str, limit: int) -> str:
     """Makes a text fit for the wire, which takes valid UTF-8 only, and for the
     database, which takes no NUL; and cuts it at a character."""
-    encoded = text.replace("\0", "\ufffd").encode(errors="replace")
+    # Every character takes a byte at least: what is beyond would be encoded for nothing.
+    encoded = text[:limit].replace("\0", "\ufffd").encode(errors="replace")
     return encoded[:limit].decode(errors="ignore")

@@ -12,7 +12,8 @@ export const decode = (bytes) => JSON.parse(Buffer.from(bytes.buffer, bytes.byte
  * cuts it at a character.
  */
 export function clean(text, most) {
-  const bytes = Buffer.from(text.replaceAll('\0', '\uFFFD')); // half a surrogate pair becomes U+FFFD
+  // Every character takes a byte at least: what is beyond would be encoded for nothing.
+  const bytes = Buffer.from(text.slice(0, most).replaceAll('\0', '\uFFFD')); // half a surrogate pair becomes U+FFFD
   let end = Math.min(most, bytes.length);
   while ((bytes[end] & 0xc0) === 0x80) end--;
   return bytes.toString('utf8', 0, end);
