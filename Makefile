@@ -28,6 +28,15 @@ test: ## Run all tests with the race detector
 	scripts/need.sh gcc postgres
 	$(GO) test -race -timeout 12m ./...
 
+# The packages in which a test asks whether it is root.
+ROOT_PACKAGES = $(sort $(dir $(shell grep -rl --include='*_test.go' 'os\.Geteuid()' ./cmd ./plugin ./store ./runtime ./test)))
+
+.PHONY: test-root
+test-root: ## Run as root the packages with tests for root: other users, cgroups
+	@[ "$$(id -u)" = 0 ] || { echo 'make test-root is for root; others run make test' >&2; exit 1; }
+	scripts/need.sh gcc postgres
+	$(GO) test -race -count=1 -timeout 12m $(ROOT_PACKAGES)
+
 .PHONY: test-containers
 test-containers: ## Run the store's tests through Testcontainers
 	scripts/test-containers.sh
