@@ -24,8 +24,14 @@ func replicate(t *testing.T) replicated {
 	t.Helper()
 	pair := storetest.NewPair(t)
 	proxy := storetest.Between(t, pair.Primary)
-	s := openAt(t, proxy.URL)
-	submit(t, s, submission(t, func(j *job.Submission) { j.Type = "WARM" })) // statements are prepared
+	s, err := Open(t.Context(), Config{URL: proxy.URL, MaxConnections: 20})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	// Each pool has a connection, and statements are prepared.
+	submit(t, s, submission(t, func(j *job.Submission) { j.Type = "WARM" }))
+	require.NoError(t, s.Enlist(t.Context(), job.Worker{ID: worker}, aMinute))
+	_, err = s.Workers(t.Context())
+	require.NoError(t, err)
 	return replicated{pair, proxy, s}
 }
 
@@ -81,9 +87,10 @@ func TestASubmissionIsNotAcknowledgedBeforeTheStandbyHasIt(t *testing.T) {
 				require.NoError(t, first.Err)
 				require.NoError(t, second.Err)
 				require.Equal(t, first.Receipt.ID, second.Receipt.ID, "one key, one job")
-				require.Equal(t, 1, ask[int](t, r.s, "select count(*) from jobs where job_id = $1", uuid(first.Receipt.ID)))
-				require.Equal(t, 2, jobs(t, r.s))
-				requireSound(t, r.s)
+				now := openAt(t, r.Standby)
+				require.Equal(t, 1, ask[int](t, now, "select count(*) from jobs where job_id = $1", uuid(first.Receipt.ID)))
+				require.Equal(t, 2, jobs(t, now))
+				requireSound(t, now)
 			})
 		}
 	}
@@ -140,10 +147,10 @@ func TestACommitThatDidNotWaitForTheStandbyIsUnknown(t *testing.T) {
 	// What was said nothing of has happened, but only here.
 	requireState(t, r.s, running.JobID, job.Succeeded)
 	r.failOver(t)
-	require.Eventually(t, func() bool { return r.s.Ping(ctx) == nil }, patience, time.Millisecond)
-	requireState(t, r.s, running.JobID, job.Running)
-	settled(t, r.s, running, job.Success)
-	requireSound(t, r.s)
+	now := openAt(t, r.Standby)
+	requireState(t, now, running.JobID, job.Running)
+	settled(t, now, running, job.Success)
+	requireSound(t, now)
 }
 
 // The server ends what it has begun, and nobody sees it before.
