@@ -51,6 +51,7 @@ func identityOf(t *testing.T, outcome job.Outcome) identity {
 }
 
 func TestAnAttemptAloneHasAProcessOfItsOwn(t *testing.T) {
+	t.Parallel()
 	h := startHost(t, nil, misbehaving("good"))
 	h.awaitUp("good", 1)
 	shared := h.status("good").PIDs[0]
@@ -64,6 +65,7 @@ func TestAnAttemptAloneHasAProcessOfItsOwn(t *testing.T) {
 }
 
 func TestAFewAttemptsMayBeAloneAtOnceAndTakeNoSlots(t *testing.T) {
+	t.Parallel()
 	h := startHost(t, nil, misbehaving("good"))
 	h.awaitUp("good", 1)
 	require.Equal(t, startAlone, h.freeAlone("good"))
@@ -88,6 +90,7 @@ func TestAFewAttemptsMayBeAloneAtOnceAndTakeNoSlots(t *testing.T) {
 }
 
 func TestACrashAloneHarmsNobodyElse(t *testing.T) {
+	t.Parallel()
 	h := startHost(t, nil, misbehaving("good"))
 	_, bystander := h.begin("good", `{"do":"sleep","ms":60000}`)
 	for range 4 { // more than break a plugin
@@ -104,6 +107,7 @@ func TestACrashAloneHarmsNobodyElse(t *testing.T) {
 }
 
 func TestACrashTellsHowManyWereInTheProcess(t *testing.T) {
+	t.Parallel()
 	h := startHost(t, nil, misbehaving("good"))
 	_, first := h.begin("good", `{"do":"sleep","ms":60000}`)
 	_, second := h.begin("good", `{"do":"sleep","ms":60000}`)
@@ -123,6 +127,7 @@ func TestACrashTellsHowManyWereInTheProcess(t *testing.T) {
 }
 
 func TestWhatAnAttemptIsToldBeforeItsProcessIsUpCounts(t *testing.T) {
+	t.Parallel()
 	h := startHost(t, nil, misbehaving("slow", "-mode", "slow"))
 	h.awaitUp("slow", 1)
 	for reason, want := range map[job.CancelReason]job.OutcomeKind{
@@ -153,6 +158,7 @@ func TestWhatAnAttemptIsToldBeforeItsProcessIsUpCounts(t *testing.T) {
 }
 
 func TestAnAttemptWithoutAProcessIsGivenBack(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	config := misbehaving("spent")
 	config.Path = filepath.Join(dir, "plugin")
@@ -171,6 +177,7 @@ func TestAnAttemptWithoutAProcessIsGivenBack(t *testing.T) {
 }
 
 func TestCloseWaitsForAttemptsAlone(t *testing.T) {
+	t.Parallel()
 	h := startHost(t, nil, misbehaving("good"), misbehaving("slow", "-mode", "slow", "-types", "OTHER"))
 	_, finishes := h.beginAlone("good", `{"do":"sleep","ms":300}`)
 	h.awaitUp("slow", 1)
@@ -204,6 +211,7 @@ func stingy(t *testing.T, version, refusal string) (text []byte, spent func(bool
 // The launch of another does not come up, and the time of this one is over while
 // it waits for its turn.
 func TestASuspectIsNotChargedForALaunchThatFails(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	text, spent := stingy(t, "2", "sleep 60")
 	v.write(text)
@@ -222,6 +230,7 @@ func TestASuspectIsNotChargedForALaunchThatFails(t *testing.T) {
 }
 
 func TestAVersionThatServesIsNotLeftForSuspectsThatCannotBeAlone(t *testing.T) {
+	t.Parallel()
 	v, h := versionOne(t, promoting)
 	text, spent := stingy(t, "2", "exit 9")
 	v.write(text)
@@ -243,6 +252,7 @@ func TestAVersionThatServesIsNotLeftForSuspectsThatCannotBeAlone(t *testing.T) {
 }
 
 func TestHowManyMayBeAloneIsConfiguredAndChangedWithoutASwap(t *testing.T) {
+	t.Parallel()
 	config := misbehaving("good")
 	config.Alone = 3
 	h := startHost(t, nil, config)

@@ -18,6 +18,7 @@ import (
 )
 
 func TestAnAttemptEndsAsItsHandlerSays(t *testing.T) {
+	t.Parallel()
 	h := startHost(t, nil, misbehaving("good"))
 	for payload, want := range map[string]job.Outcome{
 		`{"n":7}`:              {Kind: job.Success, Result: json.RawMessage(`{"n":7}`)},
@@ -35,6 +36,7 @@ func TestAnAttemptEndsAsItsHandlerSays(t *testing.T) {
 }
 
 func TestACancelDecidesWhatAnEndMeans(t *testing.T) {
+	t.Parallel()
 	h := startHost(t, nil, misbehaving("good"))
 	late := job.Outcome{Kind: job.Failure, Code: "late", Message: "stopped in the middle"}
 	lateTimeout := late
@@ -62,6 +64,7 @@ func TestACancelDecidesWhatAnEndMeans(t *testing.T) {
 }
 
 func TestARunThatHasEndedCanBeLeftAlone(t *testing.T) {
+	t.Parallel()
 	h := startHost(t, nil, misbehaving("good"))
 	run, r := h.begin("good", `{}`)
 	h.outcome(r)
@@ -73,6 +76,7 @@ func TestARunThatHasEndedCanBeLeftAlone(t *testing.T) {
 }
 
 func TestProgressCheckpointsAndLogsComeBeforeTheEnd(t *testing.T) {
+	t.Parallel()
 	h := startHost(t, nil, misbehaving("good"))
 	_, r := h.begin("good", do("tell"))
 	require.Equal(t, job.Success, h.outcome(r).Kind)
@@ -89,6 +93,7 @@ func TestProgressCheckpointsAndLogsComeBeforeTheEnd(t *testing.T) {
 }
 
 func TestASecondOutcomeIsIgnored(t *testing.T) {
+	t.Parallel()
 	h := startHost(t, nil, misbehaving("good"))
 	_, r := h.begin("good", do("twice"))
 	require.Equal(t, "1", string(h.outcome(r).Result))
@@ -101,6 +106,7 @@ func TestASecondOutcomeIsIgnored(t *testing.T) {
 }
 
 func TestAPayloadMayBeLargeButNotLargerThanAMessage(t *testing.T) {
+	t.Parallel()
 	// A message of 64 MiB takes its time on a busy machine.
 	h := startHost(t, func(s *Settings) { s.HealthTimeout, s.Caps.Result = time.Minute, 5<<20 }, misbehaving("good"))
 	payload := func(size int) string {
@@ -120,6 +126,7 @@ func TestAPayloadMayBeLargeButNotLargerThanAMessage(t *testing.T) {
 }
 
 func TestAResultThatIsTooLargeCostsTheProcessNotTheHost(t *testing.T) {
+	t.Parallel()
 	h := startHost(t, func(s *Settings) { s.HealthTimeout = time.Minute }, misbehaving("good"))
 	outcome := h.run("good", fmt.Sprintf(`{"do":"big","n":%d}`, wire.MaxMessageBytes))
 	require.Contains(t, []job.OutcomeKind{job.Crash, job.Failure}, outcome.Kind)
@@ -127,6 +134,7 @@ func TestAResultThatIsTooLargeCostsTheProcessNotTheHost(t *testing.T) {
 }
 
 func TestSlotsAreNeitherLostNorInventedInAStorm(t *testing.T) {
+	t.Parallel()
 	config := misbehaving("good", "-concurrency", "7")
 	config.Processes = 3
 	h := startHost(t, nil, config)
@@ -174,6 +182,7 @@ func TestSlotsAreNeitherLostNorInventedInAStorm(t *testing.T) {
 }
 
 func TestThereIsNoSlotBeyondTheConcurrency(t *testing.T) {
+	t.Parallel()
 	config := misbehaving("good", "-concurrency", "100")
 	config.Concurrency = 2
 	h := startHost(t, nil, config)
@@ -197,6 +206,7 @@ func TestThereIsNoSlotBeyondTheConcurrency(t *testing.T) {
 }
 
 func TestTheLeastLoadedProcessIsChosen(t *testing.T) {
+	t.Parallel()
 	config := misbehaving("good")
 	config.Processes, config.Concurrency = 2, 3
 	h := startHost(t, nil, config)

@@ -18,6 +18,7 @@ import (
 // What is no regular file could be waited for, or read, for ever: by the one
 // goroutine that does everything for the plugin.
 func TestWhatIsNoFileUnderThePathHoldsUpNobody(t *testing.T) {
+	t.Parallel()
 	for name, put := range map[string]func(path string) error{
 		"a pipe":   func(path string) error { return syscall.Mkfifo(path, 0o755) },
 		"a device": func(path string) error { return os.Symlink("/dev/zero", path) },

@@ -14,6 +14,7 @@ import (
 )
 
 func TestEnablingDoesNotServeWhatWasRolledBack(t *testing.T) {
+	t.Parallel()
 	v, h := versionOne(t)
 	v.install("-version", "2", "-mode", "exit")
 	rolledBack := h.awaitSwap(nil)
@@ -37,6 +38,7 @@ func TestEnablingDoesNotServeWhatWasRolledBack(t *testing.T) {
 }
 
 func TestEnablingStartsWhatServedThoughASwapToItselfHasFailed(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	text, spent := stingy(t, "1", "exit 1")
 	v.write(text)
@@ -51,6 +53,7 @@ func TestEnablingStartsWhatServedThoughASwapToItselfHasFailed(t *testing.T) {
 }
 
 func TestEnablingIsRefusedWhenTheVersionBeforeIsGone(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	v.script("-version", "1")
 	h := v.serve()
@@ -84,6 +87,7 @@ func misconfigured(t *testing.T) (*versioned, *testHost, job.PluginSwap) {
 }
 
 func TestEnablingTakesAConfigurationThatWasMended(t *testing.T) {
+	t.Parallel()
 	v, h, _ := misconfigured(t)
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
 	require.NoError(t, h.Enable(t.Context(), "plugin", false))
@@ -100,6 +104,7 @@ func TestEnablingTakesAConfigurationThatWasMended(t *testing.T) {
 }
 
 func TestTheLastOrdersFindTheVersionsThatAreKept(t *testing.T) {
+	t.Parallel()
 	v, h := versionOne(t)
 	v.install("-version", "2", "-mode", "exit")
 	require.Equal(t, job.SwapRolledBack, h.awaitSwap(nil).Result)
@@ -133,6 +138,7 @@ func heldOpen(t *testing.T, path string) []string {
 }
 
 func TestATouchDoesNotMendAConfiguration(t *testing.T) {
+	t.Parallel()
 	v, h, rolledBack := misconfigured(t)
 	for range 2 { // also when it is known why the file does not serve
 		now := time.Now().Add(time.Second)
@@ -150,6 +156,7 @@ func TestATouchDoesNotMendAConfiguration(t *testing.T) {
 
 // The file of what serves comes back, under a configuration that does not serve.
 func TestAFileThatComesAndGoesDoesNotMendAConfiguration(t *testing.T) {
+	t.Parallel()
 	v, h, rolledBack := misconfigured(t)
 	for _, version := range []string{"2", "1"} {
 		v.install("-version", version)
@@ -163,6 +170,7 @@ func TestAFileThatComesAndGoesDoesNotMendAConfiguration(t *testing.T) {
 }
 
 func TestWhatServedLastIsKeptWhenAPluginIsDisabledOnItsWayBack(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1", "-mode", "slow")
 	h := v.serve(promoting)
@@ -179,6 +187,7 @@ func TestWhatServedLastIsKeptWhenAPluginIsDisabledOnItsWayBack(t *testing.T) {
 }
 
 func TestEnablingSaysWhyWhatServedLastCannot(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	v.script("-version", "1")
 	h := v.serve(promoting)
@@ -191,6 +200,7 @@ func TestEnablingSaysWhyWhatServedLastCannot(t *testing.T) {
 }
 
 func TestAnEnabledVersionThatNeverComesUpIsNamedByItsDigest(t *testing.T) {
+	t.Parallel()
 	v, h := versionOne(t, promoting)
 	v.install("-version", "2")
 	require.Equal(t, job.SwapPromoted, h.awaitSwap(nil).Result)
@@ -205,6 +215,7 @@ func TestAnEnabledVersionThatNeverComesUpIsNamedByItsDigest(t *testing.T) {
 }
 
 func TestAnEnabledVersionThatFailsLeavesTheOneThatServedLast(t *testing.T) {
+	t.Parallel()
 	for _, promoted := range []bool{true, false} {
 		v := newVersioned(t)
 		v.install("-version", "1")
@@ -227,6 +238,7 @@ func TestAnEnabledVersionThatFailsLeavesTheOneThatServedLast(t *testing.T) {
 }
 
 func TestAVersionThatIsEnabledAgainStaysOnProbation(t *testing.T) {
+	t.Parallel()
 	v, h := versionOne(t, promoting)
 	text, spent := stingy(t, "2", "exit 1")
 	v.write(text)
@@ -239,6 +251,7 @@ func TestAVersionThatIsEnabledAgainStaysOnProbation(t *testing.T) {
 }
 
 func TestAFileThatCannotBeReadIsPassedOverAloud(t *testing.T) {
+	t.Parallel()
 	v, h := versionOne(t)
 	for reason, put := range map[string]func(){
 		v.path + ": no such file or directory": func() {},

@@ -13,6 +13,7 @@ import (
 // The connection of a process that dies may break before the process is reaped,
 // in the middle of a health check. How it died says more.
 func TestADeathIsNotTakenForBadHealth(t *testing.T) {
+	t.Parallel()
 	h := startHost(t, func(s *Settings) { s.HealthPeriod = time.Millisecond }, misbehaving("good"))
 	for range 10 {
 		_, r := h.begin("good", do("ignore"))
@@ -24,6 +25,7 @@ func TestADeathIsNotTakenForBadHealth(t *testing.T) {
 // A worker whose stream is dead and whose heartbeat is fine, and the reverse
 // (row 53 of the failures): either way no work flows, and the process is ended.
 func TestNeitherAStreamNorHealthAloneKeepsAProcess(t *testing.T) {
+	t.Parallel()
 	for what, want := range map[string]string{
 		"close-stream": "stream closed: ",
 		"sicken":       "health check: it says NOT_SERVING",

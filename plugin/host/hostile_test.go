@@ -168,6 +168,7 @@ func TestAKilledHostTakesItsPluginsAlong(t *testing.T) {
 	for _, mode := range []string{"good", "cunning"} {
 		for _, cgroup := range []string{CgroupAuto, CgroupNone} {
 			t.Run(mode+", cgroup "+cgroup, func(t *testing.T) {
+				t.Parallel()
 				dir := socketDir(t)
 				host, family := victim{mode: mode, cgroup: cgroup, lease: time.Hour}.run(t, dir)
 				require.NoError(t, host.Kill())

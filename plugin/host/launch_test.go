@@ -15,6 +15,7 @@ import (
 )
 
 func TestAPluginThatStartsOddlyIsUpAllTheSame(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{
 		"print", // on stdout before the handshake, the last line without an end
 		"slow",
@@ -34,6 +35,7 @@ func TestAPluginThatStartsOddlyIsUpAllTheSame(t *testing.T) {
 }
 
 func TestAPluginThatDoesNotComeUpSaysWhy(t *testing.T) {
+	t.Parallel()
 	for mode, want := range map[string]string{
 		"exit":        "it ended during its start: exit status 1",
 		"panic":       "it ended during its start: exit status 2; it printed: panic: out of luck",
@@ -62,6 +64,7 @@ func TestAPluginThatDoesNotComeUpSaysWhy(t *testing.T) {
 }
 
 func TestAPluginIsNotLaunchedWithoutItsLimits(t *testing.T) {
+	t.Parallel()
 	config := misbehaving("good")
 	config.Limits.OpenFiles = 1 << 40
 	h := startHost(t, nil, config)
@@ -71,6 +74,7 @@ func TestAPluginIsNotLaunchedWithoutItsLimits(t *testing.T) {
 }
 
 func TestAPluginThatEndsAtOnceIsNotAForkStorm(t *testing.T) {
+	t.Parallel()
 	launches := filepath.Join(t.TempDir(), "launches")
 	config := misbehaving("exit", "-mode", "exit", "-launches", launches)
 	config.Processes = 4
@@ -87,6 +91,7 @@ func TestAPluginThatEndsAtOnceIsNotAForkStorm(t *testing.T) {
 }
 
 func TestABrokenPluginRecovers(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "plugin")
 	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nexit 1\n"), 0o755))
@@ -102,6 +107,7 @@ func TestABrokenPluginRecovers(t *testing.T) {
 }
 
 func TestAnotherBinaryThanTheConfiguredOneIsNotStarted(t *testing.T) {
+	t.Parallel()
 	launches := filepath.Join(t.TempDir(), "launches")
 	good := misbehaving("good")
 	good.Checksum = strings.ToUpper(checksum(t, hostile))
@@ -118,6 +124,7 @@ func TestAnotherBinaryThanTheConfiguredOneIsNotStarted(t *testing.T) {
 }
 
 func TestAJobTypeIsServedByOnePlugin(t *testing.T) {
+	t.Parallel()
 	first, second := misbehaving("first", "-types", "A,B"), misbehaving("second", "-types", "B,C")
 	h := startHost(t, nil, first)
 	h.awaitUp("first", 1)
@@ -129,6 +136,7 @@ func TestAJobTypeIsServedByOnePlugin(t *testing.T) {
 }
 
 func TestProcessesOfOnePluginAgreeOnTheManifest(t *testing.T) {
+	t.Parallel()
 	config := misbehaving("changing", "-mode", "changing")
 	config.Processes = 2
 	h := startHost(t, nil, config)
@@ -145,6 +153,7 @@ func TestProcessesOfOnePluginAgreeOnTheManifest(t *testing.T) {
 }
 
 func TestConfigurationThatMeansNothingIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := socketDir(t)
 	note := filepath.Join(dir, "note.txt")
 	require.NoError(t, os.WriteFile(note, nil, 0o600))

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -35,6 +36,8 @@ func TestMain(m *testing.M) {
 		hostToBeKilled(dir)
 		return
 	}
+	// Parallel tests wait most of the time, for processes and for timeouts.
+	_ = flag.Set("test.parallel", "8")
 	os.Exit(runTests(m))
 }
 

@@ -12,6 +12,7 @@ import (
 )
 
 func TestARestartReplacesTheProcessesAndHarmsNothing(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1")
 	config := v.config()
@@ -37,6 +38,7 @@ func TestARestartReplacesTheProcessesAndHarmsNothing(t *testing.T) {
 }
 
 func TestADisabledPluginFinishesAndStaysVisible(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1")
 	h := startHost(t, nil, v.config())
@@ -67,6 +69,7 @@ func TestADisabledPluginFinishesAndStaysVisible(t *testing.T) {
 }
 
 func TestDisablingBreaksASwapOff(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1")
 	config := v.config()
@@ -83,6 +86,7 @@ func TestDisablingBreaksASwapOff(t *testing.T) {
 }
 
 func TestWhoWaitsNoLongerIsToldOfItsOwnSwap(t *testing.T) {
+	t.Parallel()
 	h, _ := onTrial(t, time.Minute, nil)
 	waiting, giveUp := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer giveUp()
@@ -102,6 +106,7 @@ func TestWhoWaitsNoLongerIsToldOfItsOwnSwap(t *testing.T) {
 }
 
 func TestNothingComesOfAnEnableThatWasGivenUp(t *testing.T) {
+	t.Parallel()
 	_, h := versionOne(t)
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
 	busy, idle := make(chan struct{}), make(chan struct{})
@@ -120,6 +125,7 @@ func TestNothingComesOfAnEnableThatWasGivenUp(t *testing.T) {
 }
 
 func TestAnEnableThatHasBegunIsAnsweredWithHowItEnds(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1")
 	h := startHost(t, func(s *Settings) { s.WatchPeriod = time.Hour }, v.config()) // its conductor waits for orders only
@@ -142,6 +148,7 @@ func TestAnEnableThatHasBegunIsAnsweredWithHowItEnds(t *testing.T) {
 }
 
 func TestReloadStartsStopsAndReplaces(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1")
 	kept, removed := v.config(), misbehaving("removed", "-types", "REMOVED")
@@ -185,6 +192,7 @@ func TestReloadStartsStopsAndReplaces(t *testing.T) {
 }
 
 func TestAPluginCanBeRemovedAndAddedAgain(t *testing.T) {
+	t.Parallel()
 	good := misbehaving("good")
 	h := startHost(t, nil, good)
 	for range 3 {
@@ -200,6 +208,7 @@ func TestAPluginCanBeRemovedAndAddedAgain(t *testing.T) {
 // Somebody has asked for a swap twice; the second waits behind the trial of the
 // first.
 func TestDisablingDoesNotWaitForSwaps(t *testing.T) {
+	t.Parallel()
 	h, first := onTrial(t, time.Minute, nil)
 	second := make(chan job.PluginSwap, 1)
 	go func() {
@@ -226,6 +235,7 @@ func TestDisablingDoesNotWaitForSwaps(t *testing.T) {
 }
 
 func TestARestartDoesNotTryAgainWhatWasRolledBack(t *testing.T) {
+	t.Parallel()
 	v, h := versionOne(t)
 	v.install("-version", "2", "-mode", "exit")
 	require.Equal(t, job.SwapRolledBack, h.awaitSwap(nil).Result)

@@ -47,6 +47,7 @@ func (r *register) fail(err error) {
 func (r *register) kept(s *Settings) { s.Ledger = r }
 
 func TestAPluginThatIsUpFirstDoesNotGetTheTypesOfAnother(t *testing.T) {
+	t.Parallel()
 	ledger := newRegister()
 	good := misbehaving("good", "-types", "GOOD")
 	t.Run("good serves", func(t *testing.T) {
@@ -66,6 +67,7 @@ func TestAPluginThatIsUpFirstDoesNotGetTheTypesOfAnother(t *testing.T) {
 }
 
 func TestATypeMovesToThePluginThatListsIt(t *testing.T) {
+	t.Parallel()
 	ledger := newRegister()
 	old, heir := misbehaving("old", "-types", "KEPT,MOVED"), misbehaving("heir", "-types", "MOVED,SPARE")
 	h := startHost(t, ledger.kept, old)
@@ -87,6 +89,7 @@ func TestATypeMovesToThePluginThatListsIt(t *testing.T) {
 }
 
 func TestAPluginThatIsLeftNoTypeIsRefused(t *testing.T) {
+	t.Parallel()
 	config := misbehaving("plugin", "-types", "A,B")
 	config.Types = []string{"C"}
 	h := startHost(t, nil, config)
@@ -95,6 +98,7 @@ func TestAPluginThatIsLeftNoTypeIsRefused(t *testing.T) {
 }
 
 func TestAPluginWaitsForALedgerThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	ledger := newRegister()
 	ledger.fail(errors.New("no database"))
 	h := startHost(t, ledger.kept, misbehaving("plugin", "-types", "A"))
@@ -114,6 +118,7 @@ func TestAPluginWaitsForALedgerThatDoesNotAnswer(t *testing.T) {
 }
 
 func TestATypeIsListedOnce(t *testing.T) {
+	t.Parallel()
 	a, b := misbehaving("a"), misbehaving("b")
 	a.Types, b.Types = []string{"X"}, []string{"Y", "X"}
 	_, err := Start(t.Context(), testSettings(socketDir(t), &journal{}), []Config{a, b})

@@ -15,6 +15,7 @@ import (
 )
 
 func TestAChangedFileTakesOver(t *testing.T) {
+	t.Parallel()
 	v, h := versionOne(t)
 	before := h.status("plugin")
 	require.Equal(t, "1", before.Version)
@@ -74,6 +75,7 @@ func TestSwapsUnderLoadLoseNothingAndChargeNothing(t *testing.T) {
 }
 
 func TestAVersionOnTrialGetsItsShare(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1")
 	config := v.config()
@@ -114,6 +116,7 @@ func TestAVersionOnTrialGetsItsShare(t *testing.T) {
 }
 
 func TestAFailureOnTrialIsNotCharged(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1")
 	config := v.config()
@@ -151,6 +154,7 @@ func TestAFailureOnTrialIsNotCharged(t *testing.T) {
 }
 
 func TestTheOldVersionIsLaunchedAgainThoughTheFileIsTheNewOne(t *testing.T) {
+	t.Parallel()
 	v, h := versionOne(t)
 	v.install("-version", "2", "-mode", "exit")
 	swap := h.awaitSwap(nil)
@@ -176,6 +180,7 @@ func TestTheOldVersionIsLaunchedAgainThoughTheFileIsTheNewOne(t *testing.T) {
 }
 
 func TestAScriptThatWasReplacedIsNotTakenForTheOldOne(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	v.script("-version", "1")
 	old, err := os.ReadFile(v.path)
@@ -194,6 +199,7 @@ func TestAScriptThatWasReplacedIsNotTakenForTheOldOne(t *testing.T) {
 }
 
 func TestAScriptThatIsMadeExecutableIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	v.script("-version", "1")
 	h := v.serve(promoting)
@@ -211,6 +217,7 @@ func TestAScriptThatIsMadeExecutableIsTriedAgain(t *testing.T) {
 }
 
 func TestAScriptThatIsWrittenOverInPlaceIsNotTakenForTheOldOne(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	v.script("-version", "1")
 	config := v.config()
@@ -226,6 +233,7 @@ func TestAScriptThatIsWrittenOverInPlaceIsNotTakenForTheOldOne(t *testing.T) {
 }
 
 func TestAVersionWithAnotherChecksumThanTheConfiguredOneIsRefused(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1")
 	config := v.config()
@@ -243,6 +251,7 @@ func TestAVersionWithAnotherChecksumThanTheConfiguredOneIsRefused(t *testing.T) 
 }
 
 func TestTheOldVersionDrainsOnlySoLong(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1")
 	h := startHost(t, func(s *Settings) { s.DrainTimeout = 3 * time.Second }, v.config())
@@ -263,6 +272,7 @@ func TestTheOldVersionDrainsOnlySoLong(t *testing.T) {
 }
 
 func TestClosingInTheMiddleOfASwapLeavesNothing(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1")
 	config := v.config()
@@ -284,6 +294,7 @@ func TestClosingInTheMiddleOfASwapLeavesNothing(t *testing.T) {
 }
 
 func TestAPluginThatIsDownIsNotTriedOnLiveWork(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	v.install("-mode", "exit")
 	config := v.config()
@@ -296,6 +307,7 @@ func TestAPluginThatIsDownIsNotTriedOnLiveWork(t *testing.T) {
 }
 
 func TestAVersionThatDiesInItsSleepIsRolledBack(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1")
 	config := v.config()
@@ -314,6 +326,7 @@ func TestAVersionThatDiesInItsSleepIsRolledBack(t *testing.T) {
 }
 
 func TestAVersionThatFailsSoonAfterItsPromotionIsLeft(t *testing.T) {
+	t.Parallel()
 	v, h := versionOne(t, promoting) // so that nothing is found out before
 	v.install("-version", "2", "-crashing")
 	swap := h.awaitSwap(nil)
@@ -341,6 +354,7 @@ func TestAVersionThatFailsSoonAfterItsPromotionIsLeft(t *testing.T) {
 }
 
 func TestAVersionThatHasPassedItsProbationIsKept(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1")
 	config := v.config()

@@ -43,6 +43,7 @@ func (h *testHost) awaitTrial() {
 // A process that has closed its stream is given time to say why, and is cleared
 // away after that: the trial ends meanwhile.
 func TestADeadCandidateIsNotPromoted(t *testing.T) {
+	t.Parallel()
 	const period = 1500 * time.Millisecond
 	h, done := onTrial(t, period, func(s *Settings) { s.LastWords = 2 * period })
 	_, bystander := h.begin("plugin", do("ignore"))
@@ -59,6 +60,7 @@ func TestADeadCandidateIsNotPromoted(t *testing.T) {
 }
 
 func TestAPoisonousJobDoesNotRollAGoodVersionBack(t *testing.T) {
+	t.Parallel()
 	h, done := onTrial(t, 1500*time.Millisecond, nil)
 	for range 20 {
 		require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
@@ -75,6 +77,7 @@ func TestAPoisonousJobDoesNotRollAGoodVersionBack(t *testing.T) {
 }
 
 func TestTheSecondDeathOnTrialRollsBackAndIsNotCharged(t *testing.T) {
+	t.Parallel()
 	h, done := onTrial(t, time.Minute, nil)
 	for range provenBy {
 		require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
@@ -90,6 +93,7 @@ func TestTheSecondDeathOnTrialRollsBackAndIsNotCharged(t *testing.T) {
 }
 
 func TestADoubtfulVersionGetsHalfOfTheWorkAndIsRolledBackInTheEnd(t *testing.T) {
+	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1")
 	config := v.config()
