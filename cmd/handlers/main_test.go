@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +19,19 @@ import (
 
 // patience bounds every wait for something that should happen soon.
 const patience = 30 * time.Second
+
+// binaryDir is where binary builds; TestMain removes it.
+var binaryDir string
+
+// binary builds the program, once for all tests: linking it takes seconds.
+var binary = sync.OnceValues(func() (path string, err error) {
+	path = filepath.Join(binaryDir, "handlers")
+	said, err := exec.CommandContext(context.Background(), "go", "build", "-o", path, ".").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, said)
+	}
+	return path, err
+})
 
 func TestTheBinaryServesItsFourTypes(t *testing.T) {
 	handlers := launch(t, "HTTP_REQUEST_ALLOW_PRIVATE=false")
@@ -66,14 +81,12 @@ func requireMembers(t *testing.T, schema json.RawMessage, names ...string) {
 	require.Equal(t, names, payload.Required)
 }
 
-// launch builds the binary and has it supervised until the test ends.
+// launch has the binary supervised until the test ends.
 func launch(t *testing.T, environment ...string) *host.Host {
 	t.Helper()
-	dir := t.TempDir()
-	path := filepath.Join(dir, "handlers")
-	said, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput()
-	require.NoError(t, err, "%s", said)
-	handlers, err := host.Start(t.Context(), host.DefaultSettings(dir, slog.New(slog.DiscardHandler)),
+	path, err := binary()
+	require.NoError(t, err)
+	handlers, err := host.Start(t.Context(), host.DefaultSettings(t.TempDir(), slog.New(slog.DiscardHandler)),
 		[]host.Config{{Name: "builtin", Path: path, Env: environment, Processes: 1}})
 	require.NoError(t, err)
 	t.Cleanup(func() {
