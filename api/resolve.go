@@ -47,7 +47,11 @@ func (s *service) resolve(ctx context.Context, asked request) (job.Submission, e
 	if submission.Payload == nil {
 		submission.Payload = []byte("null")
 	}
-	if mistakes := s.schemas.check(spec, submission.Payload); len(mistakes) > 0 {
+	mistakes, err := s.schemas.check(ctx, spec, submission.Payload)
+	if err != nil {
+		return job.Submission{}, err
+	}
+	if len(mistakes) > 0 {
 		// A replay is answered like the first, also when its type's schema has
 		// become stricter since.
 		replay, err := s.isReplay(ctx, submission)

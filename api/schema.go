@@ -2,8 +2,10 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync"
 
@@ -39,19 +41,28 @@ func newSchemas(log *slog.Logger) *schemas {
 // check returns what is wrong with a payload, at most maxErrors. A schema that
 // cannot be used is the handler's mistake, not the client's: what it would say
 // is left to the handler, which checks once more in any case.
-func (s *schemas) check(spec job.TypeSpec, payload json.RawMessage) []*huma.ErrorDetail {
+//
+// It returns an error when too many payloads that take long to check wait.
+func (s *schemas) check(ctx context.Context, spec job.TypeSpec, payload json.RawMessage) ([]*huma.ErrorDetail, error) {
 	if len(spec.Schema) == 0 {
-		return nil
+		return nil, nil
 	}
 	compiled := s.of(spec)
 	if compiled == nil {
-		return nil
+		return nil, nil
+	}
+	found, err := compiled.CheckWithin(ctx, payload)
+	if err != nil {
+		s.log.DebugContext(ctx, "payload not checked", slog.String("job_type", spec.Type), slog.Any("error", err))
+		return nil, huma.ErrorWithHeaders(
+			problem(http.StatusServiceUnavailable, "too many payloads are being checked against schemas that take long; try again"),
+			http.Header{"Retry-After": {retryAfterSeconds}})
 	}
 	var mistakes []*huma.ErrorDetail
-	for _, violation := range compiled.Check(payload) {
+	for _, violation := range found {
 		mistakes = append(mistakes, at(pointer(placeInPayload(violation.Pointer)...), violation.Message))
 	}
-	return mistakes[:min(len(mistakes), maxErrors)]
+	return mistakes[:min(len(mistakes), maxErrors)], nil
 }
 
 // of returns the compiled schema of a type. Whoever needs it first compiles it

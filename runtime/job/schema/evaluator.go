@@ -23,20 +23,12 @@ const (
 	maxPattern      = 4 << 10
 	maxInstructions = 5_000
 	maxProgram      = 100_000
-	// How many steps a check may take: some for each value in the payload,
-	// within bounds. A schema that refers to itself in several alternatives
-	// could make their number exponential in the depth of the payload. A step
-	// takes about a microsecond.
-	stepsForValue = 50
-	fewestSteps   = 20_000
-	mostSteps     = 2_000_000
 )
 
 // evaluator is a compiled schema that serves one check at a time.
 type evaluator struct {
 	compiled *jsonschema.Schema
-	// left is how many steps the check may still take.
-	left int
+	meter    *meter
 	// program is how many instructions its patterns have.
 	program int
 }
@@ -57,7 +49,7 @@ func newEvaluator(text json.RawMessage) (*evaluator, error) {
 	if n := count(document); n > maxValues {
 		return nil, fmt.Errorf("it holds %d values, more than %d", n, maxValues)
 	}
-	e := new(evaluator)
+	e := &evaluator{meter: new(meter)}
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.AssertFormat()
@@ -100,11 +92,11 @@ func (nowhere) Load(string) (any, error) { return nil, errOutside }
 
 // compilePattern is the library's own, in Go's regexp, whose time is linear in
 // the text, with bounds on the factor and on the memory.
-func (e *evaluator) compilePattern(pattern string) (jsonschema.Regexp, error) {
-	if len(pattern) > maxPattern {
-		return nil, fmt.Errorf("%d bytes are more than %d", len(pattern), maxPattern)
+func (e *evaluator) compilePattern(text string) (jsonschema.Regexp, error) {
+	if len(text) > maxPattern {
+		return nil, fmt.Errorf("%d bytes are more than %d", len(text), maxPattern)
 	}
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return nil, err
 	}
@@ -116,69 +108,121 @@ func (e *evaluator) compilePattern(pattern string) (jsonschema.Regexp, error) {
 	if len(program.Inst) > maxInstructions || e.program > maxProgram {
 		return nil, errors.New("it takes too many steps")
 	}
-	return regexp.Compile(pattern)
+	compiled, err := regexp.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	return &pattern{Regexp: compiled, instructions: len(program.Inst), meter: e.meter}, nil
 }
 
 // tryOut finds schemas that refer to themselves at once, without a step into
 // the value, and so would refuse everything.
 func (e *evaluator) tryOut() error {
 	for _, value := range []any{nil, true, json.Number("0"), "", []any{}, map[string]any{}} {
-		if e.evaluate(value).endless {
+		if f, _ := e.evaluate(value, fewestSteps); f.endless {
 			return errors.New("it refers to itself without end")
 		}
 	}
 	return nil
 }
 
-// errTooIntricate is what a check panics with that takes too many steps: the
-// library has no other way to be stopped.
-var errTooIntricate = errors.New("is too intricate to be checked against the schema of the job type")
-
-func (e *evaluator) evaluate(value any) (f findings) {
-	e.left = max(fewestSteps, min(stepsForValue*count(value), mostSteps))
+// evaluate checks a value in so many steps; done is false when they are too few.
+func (e *evaluator) evaluate(value any, steps int) (f findings, done bool) {
+	*e.meter = meter{limit: steps}
 	defer func() {
 		switch problem := recover(); problem {
 		case nil:
-		case errTooIntricate:
-			f = findings{found: []finding{{message: errTooIntricate.Error()}}}
+		case errOutOfSteps:
+			f, done = findings{}, false
 		default:
 			panic(problem)
 		}
 	}()
 	var refused *jsonschema.ValidationError
 	if errors.As(e.compiled.Validate(value), &refused) {
+		restore(refused)
 		f.collect(refused)
 	}
-	return f
+	return f, true
 }
 
-// observe has every evaluation of a schema counted, by way of its format: that
-// is what the library calls before it goes deeper. It also takes over
-// propertyNames, for which the library reports wrong places.
+// observe has every evaluation of a schema charged, by way of its format: that
+// is what the library calls before it goes deeper. It also takes over type,
+// which the library looks at before, const, enum and uniqueItems, which are
+// dear in the library, and propertyNames, for which it
+// reports wrong places.
 func (e *evaluator) observe(ctx *jsonschema.CompilerContext, _ map[string]any) (jsonschema.SchemaExt, error) {
 	current := ctx.Enqueue(nil)
-	current.Format = e.counting(current.Format)
-	if current.PropertyNames == nil {
+	current.Format = e.counting(current)
+	var taken extensions
+	if current.UniqueItems {
+		current.UniqueItems = false
+		taken = append(taken, uniqueItems{e.meter})
+	}
+	if current.PropertyNames != nil {
+		taken = append(taken, &memberNames{schema: current.PropertyNames})
+		current.PropertyNames = nil
+	}
+	if taken == nil {
 		return nil, nil
 	}
-	names := &memberNames{schema: current.PropertyNames}
-	current.PropertyNames = nil
-	return names, nil
+	return taken, nil
 }
 
-func (e *evaluator) counting(format *jsonschema.Format) *jsonschema.Format {
-	counted := jsonschema.Format{Validate: func(any) error { return nil }}
-	if format != nil {
-		counted = *format
+// extensions are keywords that are not left to the library.
+type extensions []jsonschema.SchemaExt
+
+func (all extensions) Validate(ctx *jsonschema.ValidatorContext, value any) {
+	for _, keyword := range all {
+		keyword.Validate(ctx, value)
 	}
+}
+
+func (e *evaluator) counting(of *jsonschema.Schema) *jsonschema.Format {
+	counted := jsonschema.Format{Validate: func(any) error { return nil }}
+	if of.Format != nil {
+		counted = *of.Format
+	}
+	var wanted []string
+	if of.Types != nil && !of.Types.IsEmpty() {
+		wanted = of.Types.ToStrings()
+		of.Types = nil
+	}
+	var lists []*listed
+	if of.Const != nil {
+		lists = append(lists, newListed([]any{*of.Const}, &kind.Const{Want: *of.Const}))
+		of.Const = nil
+	}
+	if of.Enum != nil {
+		lists = append(lists, newListed(of.Enum.Values, &kind.Enum{Want: of.Enum.Values}))
+		of.Enum = nil
+	}
+	fixed := 1 + len(of.Required)/passedForStep
 	check := counted.Validate
 	counted.Validate = func(value any) error {
-		if e.left--; e.left < 0 {
-			panic(errTooIntricate)
+		e.meter.charge(fixed + members(value)/passedForStep)
+		if wanted != nil && !isOneOf(value, wanted) {
+			return &unlistedError{&kind.Type{Want: wanted}}
+		}
+		for _, list := range lists {
+			if !list.has(value, e.meter) {
+				return &unlistedError{list.refusal}
+			}
 		}
 		return check(value)
 	}
 	return &counted
+}
+
+// members is how many members or items a value has itself.
+func members(value any) int {
+	switch value := value.(type) {
+	case []any:
+		return len(value)
+	case map[string]any:
+		return len(value)
+	}
+	return 0
 }
 
 // memberNames checks the names of an object's members.

@@ -4,9 +4,9 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
-	"runtime"
 )
 
 // MaxBytes bounds the text of a schema.
@@ -15,9 +15,9 @@ const MaxBytes = 256 << 10
 // Schema is a compiled JSON Schema. Any number of goroutines may use it.
 type Schema struct {
 	text json.RawMessage
-	// evaluators are the places for evaluators, which serve one check at a
+	// quick and dear are the places for evaluators, which serve one check at a
 	// time. They are made when they are needed: a place can hold nil.
-	evaluators chan *evaluator
+	quick, dear chan *evaluator
 }
 
 // Compile compiles a schema of draft 2020-12, or of the earlier draft that its
@@ -30,13 +30,13 @@ func Compile(text json.RawMessage) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	// More could not run at the same time anyway, and each can need memory in
-	// proportion to the payload.
-	places := runtime.GOMAXPROCS(0)
-	s := &Schema{text: text, evaluators: make(chan *evaluator, places)}
-	s.evaluators <- first
-	for range places - 1 {
-		s.evaluators <- nil
+	s := &Schema{text: text, quick: make(chan *evaluator, quickAtOnce), dear: make(chan *evaluator, cap(dearTurns))}
+	s.quick <- first
+	for range quickAtOnce - 1 {
+		s.quick <- nil
+	}
+	for range cap(dearTurns) {
+		s.dear <- nil
 	}
 	return s, nil
 }
@@ -45,36 +45,44 @@ func Compile(text json.RawMessage) (*Schema, error) {
 // most MaxViolations; nil when it fits. A payload that is a JSON text in a
 // string is read as handlers read it: as that text, where the schema takes no
 // string. Places are then those in the text.
+//
+// A check that takes long waits until others that do have ended, see
+// CheckWithin.
 func (s *Schema) Check(payload json.RawMessage) []Violation {
+	found, _ := s.check(context.Background(), payload) // nothing else ends it
+	return found
+}
+
+// CheckWithin is Check for many clients: those whose checks take long wait for
+// each other, and the others do not wait for them. It returns ErrBusy when too
+// many wait, and the error of a context that ends meanwhile.
+func (s *Schema) CheckWithin(ctx context.Context, payload json.RawMessage) ([]Violation, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, turnWithin, ErrBusy)
+	defer cancel()
+	return s.check(ctx, payload)
+}
+
+func (s *Schema) check(ctx context.Context, payload json.RawMessage) ([]Violation, error) {
 	value, err := read(payload)
 	if err != nil {
-		return []Violation{{Message: err.Error()}}
+		return []Violation{{Message: err.Error()}}, nil
 	}
-	found := s.evaluate(value)
+	size := len(payload) / bytesForValue
+	found, err := s.evaluate(ctx, value, size)
+	if err != nil {
+		return nil, err
+	}
 	text, isText := value.(string)
 	if !isText || !found.wrongType {
-		return found.violations()
+		return found.violations(), nil
 	}
 	inner, err := read([]byte(text))
 	switch {
 	case errors.Is(err, errNotJSON):
-		return found.violations()
+		return found.violations(), nil
 	case err != nil:
-		return []Violation{{Message: err.Error()}}
+		return []Violation{{Message: err.Error()}}, nil
 	}
-	return s.evaluate(inner).violations()
-}
-
-// evaluate waits for a free place when as many checks are under way as there
-// are processors. Every check is bounded.
-func (s *Schema) evaluate(value any) findings {
-	e := <-s.evaluators
-	defer func() { s.evaluators <- e }()
-	if e == nil {
-		var err error
-		if e, err = newEvaluator(s.text); err != nil {
-			return findings{found: []finding{{message: "cannot be checked"}}} // it has compiled before
-		}
-	}
-	return e.evaluate(value)
+	found, err = s.evaluate(ctx, inner, size)
+	return found.violations(), err
 }

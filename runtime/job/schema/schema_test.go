@@ -213,10 +213,10 @@ func TestNoPayloadTakesLong(t *testing.T) {
 	brackets := strings.Repeat("[", 60) + "1" + strings.Repeat("]", 60)
 	deep := strings.Repeat(`{"op":"x","of":[`, 45) + strings.Repeat(`]}`, 45)
 	for _, c := range []struct{ schema, payload, want string }{
-		{fmt.Sprintf(branches, `"$ref":"#/$defs/e"`), deep, "is too intricate"},
-		{fmt.Sprintf(nested, `"$ref":"#/$defs/e"`), brackets, "is too intricate"},
-		{fmt.Sprintf(nested, `"not":{"$ref":"#/$defs/e"}`), brackets, "is too intricate"},
-		{fmt.Sprintf(nested, `"if":{"$ref":"#/$defs/e"},"then":false`), brackets, "is too intricate"},
+		{fmt.Sprintf(branches, `"$ref":"#/$defs/e"`), deep, "takes too many steps"},
+		{fmt.Sprintf(nested, `"$ref":"#/$defs/e"`), brackets, "takes too many steps"},
+		{fmt.Sprintf(nested, `"not":{"$ref":"#/$defs/e"}`), brackets, "takes too many steps"},
+		{fmt.Sprintf(nested, `"if":{"$ref":"#/$defs/e"},"then":false`), brackets, "takes too many steps"},
 		{`{"type":"array","items":{"type":"integer"}}`, `[` + strings.Repeat("1e400,", 150_000) + `1]`, ""},
 		{`{"type":"array","items":{"type":"integer","multipleOf":7}}`, `[` + strings.Repeat("1,", 500_000) + `7]`, "must be a multiple of 7"},
 		{`{"type":"array","items":{"type":"string"}}`, `[` + strings.Repeat("1,", 500_000) + `7]`, "must be a string"},
@@ -238,6 +238,57 @@ func TestNoPayloadTakesLong(t *testing.T) {
 		}
 		require.Less(t, took, 20*time.Second, c.schema) // with the race detector, on a busy machine
 		t.Logf("%s for %.60s", took, c.schema)
+	}
+}
+
+// Schemas that are legal, and whose work has nothing to do with how often they
+// are evaluated or grows faster than the payload.
+func TestADearSchemaIsCheckedInBoundedTime(t *testing.T) {
+	numbers := make([]string, 5000)
+	for i := range numbers {
+		numbers[i] = fmt.Sprintf("%d.5", i)
+	}
+	items := func(n int, item string) string {
+		return "[" + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]"
+	}
+	enum := `{"items":{"enum":[` + strings.Join(numbers, ",") + `]}}`
+	twenty := `[0.5,1.5,2.5,3.5,4.5,5.5,6.5,7.5,8.5,9.5,10.5,11.5,12.5,13.5,14.5,15.5,16.5,17.5,18.5,19.5]`
+	contains := `{"items":{"contains":{"contains":{"contains":{"contains":{"const":1}}}}}}`
+	for strings.Count(contains, "contains") < 40 {
+		contains = `{"contains":` + contains + `,"minContains":0,"maxContains":0}`
+	}
+	alternatives := `{"items":{"anyOf":` + items(500, `{"contains":{"contains":{"const":1}}}`) + `}}`
+	names := make([]string, 4000)
+	for i := range names {
+		names[i] = fmt.Sprintf(`"n%d"`, i)
+	}
+	for name, c := range map[string]struct{ schema, payload, want string }{
+		"large enum, all fit":         {enum, items(20_000, "4999.50"), ""},
+		"large enum, none fits":       {enum, items(20_000, "5000.5"), "must be one of 0.5"},
+		"enum of equal numbers":       {`{"enum":[1.0,"1",[1],{"a":1e2}]}`, `{"a":100}`, ""},
+		"short lists of unique items": {`{"items":{"uniqueItems":true}}`, items(10_000, twenty), ""},
+		"contains in contains":        {alternatives, items(500, items(20, items(20, "2"))), "takes too many steps"},
+		"deep contains":               {contains, items(3000, items(10, "1")), ""},
+		"many required names":         {`{"items":{"required":[` + strings.Join(names, ",") + `]}}`, items(40_000, "{}"), "takes too many steps"},
+		"patterns for many members": {
+			`{"items":{"patternProperties":{"(a|b|c)+z":true,"(d|e)+y":true,"(f|g)+x":true}}}`,
+			items(2000, `{"`+strings.Repeat("abc", 100)+`":1,"`+strings.Repeat("def", 100)+`":1}`), "takes too many steps",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			compiled := compile(t, c.schema)
+			began := time.Now()
+			found := compiled.Check(json.RawMessage(c.payload))
+			took := time.Since(began)
+			if c.want == "" {
+				require.Empty(t, found)
+			} else {
+				require.NotEmpty(t, found)
+				require.Contains(t, found[0].Message, c.want)
+			}
+			t.Logf("%s", took)
+			require.Less(t, took, 20*time.Second) // with the race detector, on a busy machine
+		})
 	}
 }
 
