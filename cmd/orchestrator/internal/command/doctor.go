@@ -70,7 +70,7 @@ func (s *session) diagnose(ctx context.Context) (client.Answer, error) {
 }
 
 func (s *session) showDiagnosis(found client.Diagnosis) error {
-	table := show.NewTable(s.out, show.Column{Name: "SEVERITY"}, show.Column{Name: "CHECK"}, show.Column{Name: "SUMMARY", Cut: true})
+	table := show.NewTable(s.out, show.Column{Name: "SEVERITY"}, show.Column{Name: "CHECK"}, show.Column{Name: "SUMMARY", Wrap: true})
 	for _, check := range found.Checks {
 		table.Row(styled(check.Severity), show.Text(check.Name), show.Text(check.Summary))
 	}

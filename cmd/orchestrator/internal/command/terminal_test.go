@@ -133,6 +133,7 @@ func busy() *fake {
 	f.answers["GET /job-types"] = `{"jobTypes":[` + described + `]}`
 	f.answers["GET /debug/workers"] = `{"workers":[` + worker + `]}`
 	f.answers["GET /debug/queues"] = `{"queues":[` + queue + `],"unserved":[]}`
+	f.answers["GET /debug/doctor"] = `{"severity":"ok","checks":[{"name":"leases","severity":"ok","summary":"Every lease has a live owner, or is taken over in time by whoever finds it.","details":[]}]}`
 	f.answers["GET /debug/handlers"] = `{"handlers":[` + billing + `]}`
 	f.answers["GET /debug/jobs/"+firstID] = detail[:strings.Index(detail, `"attempts":`)] + timeline + `}`
 	return f

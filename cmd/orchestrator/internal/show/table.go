@@ -22,6 +22,9 @@ type Column struct {
 	// Cut is for free text in the last column: on a terminal it ends, with an
 	// ellipsis, where the screen does.
 	Cut bool
+	// Wrap is for sentences in the last column: on a terminal they go on below
+	// where they began.
+	Wrap bool
 }
 
 // Table aligns rows. Rows are printed by Flush; those that come later are
@@ -95,7 +98,7 @@ func (t *Table) layout() []int {
 	used := t.widths[0]
 	for i := 1; i < len(t.columns); i++ {
 		needed := t.widths[i]
-		if t.columns[i].Cut {
+		if t.columns[i].Cut || t.columns[i].Wrap {
 			needed = min(needed, leastRoom)
 		}
 		if used += len(gap); used+needed > t.screen.Width() {
@@ -131,14 +134,20 @@ func (t *Table) print(out *strings.Builder, row []Cell) {
 
 // line prints the cells from first up to end, beginning at a column of the screen.
 func (t *Table) line(out *strings.Builder, row []Cell, first, end, at int) {
+	var below []string
 	for i := first; i < end; i++ {
 		if i > first {
 			out.WriteString(gap)
 			at += len(gap)
 		}
-		cell := row[i]
+		cell, room := row[i], max(t.screen.Width()-at, 1)
+		if t.screen.Terminal && t.columns[i].Wrap {
+			lines := fill(cell.Text, room)
+			below = lines[1:]
+			cell.Text = lines[0]
+		}
 		if t.screen.Terminal && i > 0 { // what a row begins with tells it from others
-			cell.Text = Shorten(cell.Text, max(t.screen.Width()-at, 1))
+			cell.Text = Shorten(cell.Text, room)
 		}
 		blank := padding(cell.Text, t.widths[i])
 		if t.columns[i].Right {
@@ -148,7 +157,12 @@ func (t *Table) line(out *strings.Builder, row []Cell, first, end, at int) {
 		if !t.columns[i].Right && i < end-1 {
 			out.WriteString(blank)
 		}
-		at += t.widths[i]
+		if i < end-1 {
+			at += t.widths[i]
+		}
 	}
 	out.WriteByte('\n')
+	for _, text := range below {
+		out.WriteString(strings.Repeat(" ", at) + t.screen.Paint(row[end-1].Style, text) + "\n")
+	}
 }

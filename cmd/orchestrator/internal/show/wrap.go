@@ -88,16 +88,30 @@ func wrapLine(line string, second, columns int) []string {
 	if head != "" && begun != head {
 		lines = append(lines, strings.TrimRight(head, " "))
 	}
-	at, empty := begun, true
-	for _, word := range strings.Fields(rest) {
-		if !empty && Width(at)+1+Width(word) > columns {
-			lines = append(lines, at)
-			at, empty = strings.Repeat(" ", hang), true
+	for i, part := range fill(rest, columns-hang) {
+		if i > 0 {
+			begun = strings.Repeat(" ", hang)
 		}
-		if !empty {
-			at += " "
-		}
-		at, empty = at+word, false
+		lines = append(lines, begun+part)
 	}
-	return append(lines, at)
+	return lines
+}
+
+// fill breaks a text between words into lines of so many columns. A word that is
+// longer has a line of its own.
+func fill(text string, columns int) []string {
+	var lines []string
+	line := ""
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+			line = word
+		case Width(line)+1+Width(word) > columns:
+			lines = append(lines, line)
+			line = word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
 }
