@@ -16,9 +16,9 @@ const (
 	minShares    = 4
 )
 
-// writersAtOnce is how many notebooks are written at the same time: they must
-// leave connections to those who claim and settle.
-const writersAtOnce = 4
+// writersAtOnce is how many notebooks are written at the same time, in the order
+// they ask: they must leave connections to those who claim and settle.
+const writersAtOnce = 2
 
 // shelf has a notebook for each plugin, so that the attempts of one never wait
 // behind what those of another report.
