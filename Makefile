@@ -37,6 +37,14 @@ test-root: ## Run as root the packages with tests for root: other users, cgroups
 	scripts/need.sh gcc postgres
 	$(GO) test -race -count=1 -timeout 12m $(ROOT_PACKAGES)
 
+# How many failovers of each kind.
+FAILOVERS ?= 20
+
+.PHONY: test-failover
+test-failover: ## Fail over to a standby under load, FAILOVERS=20 times of each kind
+	scripts/need.sh postgres
+	HOLDFAST_TEST_FAILOVERS=$(FAILOVERS) $(GO) test -count=1 -timeout 60m -v -run NothingAcknowledged ./test/failover
+
 .PHONY: test-containers
 test-containers: ## Run the store's tests through Testcontainers
 	scripts/test-containers.sh
