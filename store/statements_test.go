@@ -280,3 +280,35 @@ func sorted[T any, K cmp.Ordered](list []T, of func(T) K) []K {
 	slices.Sort(keys)
 	return keys
 }
+
+// Whatever changes the database goes through write: only there is a commit that did
+// not wait for its standby noticed, and no statement canceled. A hint is no change,
+// and a transaction that is never committed waits for nobody.
+func TestOnlyWriteSendsStatementsThatChangeSomething(t *testing.T) {
+	changes := regexp.MustCompile(`(?m)^\s*(?:\w+ as (?:materialized )?\(\s*)?(?:insert into|update|delete from) |pg_logical_emit_message`)
+	texts := statementFiles(t)
+	for path, file := range sources(t) {
+		ast.Inspect(file, func(node ast.Node) bool {
+			call, ok := node.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			verb, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || !slices.Contains([]string{"Query", "QueryRow", "Exec", "SendBatch"}, verb.Sel.Name) {
+				return true
+			}
+			pool, ok := verb.X.(*ast.SelectorExpr) // s.reads, not the connection that write gives
+			if !ok {
+				return true
+			}
+			require.NotEqual(t, "SendBatch", verb.Sel.Name, path)
+			for _, argument := range call.Args {
+				if name, ok := argument.(*ast.Ident); ok && strings.HasSuffix(name.Name, "SQL") {
+					_, body := split(texts[snake(strings.TrimSuffix(name.Name, "SQL"))])
+					require.False(t, changes.MatchString(body), "%s sends %s on %s without write", path, name.Name, pool.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+}
