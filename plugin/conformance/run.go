@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/program"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
 
 // Sample is a job that a check may run.
