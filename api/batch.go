@@ -124,12 +124,12 @@ func (s *service) batch(ctx context.Context, in *batchInput) (*huma.StreamRespon
 	body := share.holding(http.MaxBytesReader(nil, r.Body, s.maxBatchBytes))
 	switch {
 	case media == mediaLines:
-		jobs, err := s.submitAll(ctx, in.exchange, newLines(body, s.maxBodyBytes, nil))
+		jobs, err := s.submitAll(ctx, in.exchange, charged{newLines(body, s.maxBodyBytes, nil), share})
 		return answerLines(jobs), err
 	case in.Atomic:
-		jobs, err := s.submitAll(ctx, in.exchange, newArray(body, s.maxBodyBytes))
+		jobs, err := s.submitAll(ctx, in.exchange, charged{newArray(body, s.maxBodyBytes), share})
 		return answerJSON(http.StatusAccepted, BatchAccepted{Accepted: len(jobs), Jobs: jobs}), err
 	}
-	results, err := s.submitEach(ctx, in.exchange, newArray(body, s.maxBodyBytes))
+	results, err := s.submitEach(ctx, in.exchange, charged{newArray(body, s.maxBodyBytes), share})
 	return answerJSON(http.StatusOK, results), err
 }

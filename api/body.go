@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net"
 	"net/http"
@@ -31,16 +32,47 @@ func (s *service) readBody(r *http.Request, share *share) ([]byte, error) {
 	if r.ContentLength > s.maxBodyBytes {
 		return nil, tooLarge(s.maxBodyBytes)
 	}
-	var body bytes.Buffer
-	body.Grow(int(min(max(r.ContentLength, 0), firstBuffer)) + bytes.MinRead)
-	_, err := body.ReadFrom(share.holding(http.MaxBytesReader(nil, r.Body, s.maxBodyBytes)))
+	body, err := readAll(http.MaxBytesReader(nil, r.Body, s.maxBodyBytes), r.ContentLength, share)
 	switch {
 	case err != nil:
 		return nil, unread(err)
-	case len(bytes.TrimSpace(body.Bytes())) == 0:
+	case len(bytes.TrimSpace(body)) == 0:
 		return nil, problem(http.StatusBadRequest, "the body is empty")
 	}
-	return body.Bytes(), nil
+	return body, nil
+}
+
+// readAll reads a body of a declared length, which is negative when nobody
+// says. The share is charged for the memory that is reserved: it doubles when
+// it is full, but up to the declared length, so that it is never more than
+// twice what has come.
+func readAll(body io.Reader, declared int64, share *share) ([]byte, error) {
+	read := make([]byte, 0, min(max(declared, 0), firstBuffer)+1)
+	if err := share.hold(cap(read)); err != nil {
+		return nil, err
+	}
+	for {
+		n, err := body.Read(read[len(read):cap(read)])
+		read = read[:len(read)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return read, nil
+		case err != nil:
+			return nil, err
+		case len(read) < cap(read):
+			continue
+		}
+		room := max(2*cap(read), firstBuffer)
+		if declared >= int64(cap(read)) {
+			room = min(room, int(declared)+1) // One more, to see the end.
+		}
+		if err := share.hold(room); err != nil { // For a moment both are there.
+			return nil, err
+		}
+		larger := append(make([]byte, 0, room), read...)
+		share.give(cap(read))
+		read = larger
+	}
 }
 
 func tooLarge(most int64) *huma.ErrorModel {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"iter"
 	"slices"
 	"time"
 
@@ -10,6 +11,31 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
+
+// Bounds of one insertion: rows, and bytes of payload unless a single one has
+// more. While a statement is under way its parameters are in memory several
+// times: as text, as an array, and in the connection's buffer.
+const (
+	insertRows  = 500
+	insertBytes = 4 << 20
+)
+
+// portions parts places into insertions.
+func portions(entries []entry, places []int) iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		for len(places) > 0 {
+			n, size := 0, 0
+			for n < min(len(places), insertRows) && (n == 0 || size+len(entries[places[n]].Payload) <= insertBytes) {
+				size += len(entries[places[n]].Payload)
+				n++
+			}
+			if !yield(places[:n]) {
+				return
+			}
+			places = places[n:]
+		}
+	}
+}
 
 // insertion stores entries by one statement.
 type insertion struct {

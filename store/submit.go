@@ -26,7 +26,9 @@ import (
 func (s *Store) Submit(ctx context.Context, batch []job.Submission) []job.Submitted {
 	results := make([]job.Submitted, len(batch))
 	set := newSubmissionSet(batch)
-	s.submitDistinct(ctx, set.entries, set.distinct, results)
+	for places := range portions(set.entries, set.distinct) {
+		s.submitDistinct(ctx, set.entries, places, results)
+	}
 	set.repeat(results)
 	return results
 }

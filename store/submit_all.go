@@ -13,9 +13,6 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// insertAtMost bounds the rows of one insert of a transaction.
-const insertAtMost = 500
-
 // SubmitAll stores all of the jobs, or none of them: none when any of the
 // results has an error. What a key found counts as stored. The results are in
 // the order given; where nothing was stored, those without an error say no
@@ -98,24 +95,22 @@ func (s *Store) insertAll(ctx context.Context, set submissionSet) (map[int]job.S
 	})
 }
 
-// insert is one of the statements of a transaction, with its arguments.
+// insert is one of the statements of a transaction.
 type insert struct {
 	insertion
 	places []int
-	args   []any
 }
 
 func newInserts(set submissionSet) []insert {
 	var inserts []insert
-	for places := range slices.Chunk(set.distinct, insertAtMost) {
-		i := newInsertion(set.entries, places)
-		inserts = append(inserts, insert{insertion: i, places: slices.Clone(places), args: i.columns()})
+	for places := range portions(set.entries, set.distinct) {
+		inserts = append(inserts, insert{insertion: newInsertion(set.entries, places), places: slices.Clone(places)})
 	}
 	return inserts
 }
 
 func (i insert) run(ctx context.Context, tx pgx.Tx, results map[int]job.Submitted) error {
-	rows, err := tx.Query(ctx, i.sql(), i.args...)
+	rows, err := tx.Query(ctx, i.sql(), i.columns()...)
 	if err != nil {
 		return err
 	}
@@ -162,8 +157,8 @@ func (s *Store) probe(ctx context.Context, set submissionSet, places []int) erro
 		return err
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	for ; len(places) > 0; places = places[min(len(places), insertAtMost):] {
-		insertion := newInsertion(set.entries, places[:min(len(places), insertAtMost)])
+	for portion := range portions(set.entries, places) {
+		insertion := newInsertion(set.entries, portion)
 		if _, err := tx.Exec(ctx, insertion.sql(), insertion.columns()...); err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func TestAllOfABatchAreStoredInTheOrderGiven(t *testing.T) {
 		submission(t, keyed("b")), submission(t, keyed("known")), submission(t), submission(t, keyed("a")),
 		submission(t, keyed("b")), submission(t, func(j *job.Submission) { j.Hold = true }),
 	}
-	for range 2 * insertAtMost {
+	for range 2 * insertRows {
 		batch = append(batch, submission(t))
 	}
 	results := submitAll(t, s, batch...)
@@ -192,4 +192,29 @@ func TestAHundredRacersWithOneKeyMakeOneJob(t *testing.T) {
 	require.NotZero(t, ids[0])
 	require.Equal(t, 1+racers/2, jobs(t, s))
 	requireSound(t, s)
+}
+
+func TestAnInsertionHasBoundedRowsAndBytes(t *testing.T) {
+	sized := func(sizes ...int) (entries []entry, places []int) {
+		for i, size := range sizes {
+			entries = append(entries, entry{Submission: job.Submission{Payload: make([]byte, size)}})
+			places = append(places, i)
+		}
+		return entries, places
+	}
+	for name, c := range map[string]struct{ sizes, want []int }{
+		"none":             {nil, nil},
+		"few":              {[]int{1, 2, 3}, []int{3}},
+		"many":             {make([]int, 2*insertRows+1), []int{insertRows, insertRows, 1}},
+		"large ones":       {[]int{insertBytes / 2, insertBytes / 2, 1, insertBytes}, []int{2, 1, 1}},
+		"one that is more": {[]int{1, 2 * insertBytes, 1}, []int{1, 1, 1}},
+	} {
+		entries, places := sized(c.sizes...)
+		var got, all []int
+		for portion := range portions(entries, places) {
+			got, all = append(got, len(portion)), append(all, portion...)
+		}
+		require.Equal(t, c.want, got, name)
+		require.Equal(t, places, all, name)
+	}
 }
