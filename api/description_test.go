@@ -46,7 +46,6 @@ type describedAnswer struct {
 
 type mediaType struct {
 	Schema   any
-	Item     any `json:"x-itemSchema"`
 	Example  any
 	Examples map[string]struct{ Value any }
 }
@@ -111,13 +110,19 @@ func (d *description) requireFit(t testing.TB, what, media string, described med
 		require.NoError(t, compiled.Validate(value), "%s: %s", what, text)
 	}
 	switch {
-	case described.Item != nil:
-		for line := range bytes.Lines(text) {
-			check(described.Item, line)
+	case line(described) != nil:
+		for text := range bytes.Lines(text) {
+			check(line(described), text)
 		}
 	case strings.HasSuffix(media, "json"):
 		check(described.Schema, text)
 	}
+}
+
+// line is the schema of each line; nil where the text is not lines.
+func line(media mediaType) any {
+	schema, _ := media.Schema.(map[string]any)
+	return schema["contentSchema"]
 }
 
 // compile makes a schema of a part of the document.

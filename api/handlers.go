@@ -12,8 +12,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Handler is a handler plugin of the orchestrator that is asked.
-type Handler struct {
+// HandlerStatus is a handler plugin of the orchestrator that is asked. Its name in
+// the description must not be Handler: generators have a type of that name.
+type HandlerStatus struct {
 	HandlerVersion
 	Name       string            `json:"name"`
 	Path       string            `json:"path" doc:"Of the binary, as it is configured."`
@@ -85,8 +86,8 @@ type HandlerSwap struct {
 	Reason  string          `json:"reason,omitempty" doc:"Why the new version does not serve; after a failure, why the other does not any more."`
 }
 
-func handlerOf(p job.PluginStatus) Handler {
-	h := Handler{
+func handlerOf(p job.PluginStatus) HandlerStatus {
+	h := HandlerStatus{
 		HandlerVersion: versionOf(p.PluginVersion), Name: p.Name, Path: p.Path, State: p.State,
 		JobTypes: append([]string{}, p.Types...), LeftOut: p.LeftOut, PIDs: append([]int{}, p.PIDs...), Processes: p.Processes,
 		Running: p.InFlight, Free: p.Free, Alone: p.Alone, Draining: p.Draining,
@@ -135,12 +136,12 @@ func swapOf(s job.PluginSwap) HandlerSwap {
 
 // HandlerList is all handlers of one orchestrator.
 type HandlerList struct {
-	Handlers []Handler `json:"handlers" nullable:"false" doc:"In the order of configuration."`
+	Handlers []HandlerStatus `json:"handlers" nullable:"false" doc:"In the order of configuration."`
 }
 
 type handlersOutput struct{ Body HandlerList }
 
-type handlerOutput struct{ Body Handler }
+type handlerOutput struct{ Body HandlerStatus }
 
 type swapOutput struct {
 	Status int
@@ -172,7 +173,7 @@ func (s *service) addHandlers(routes huma.API) {
 		Description: "Each plugin with its version, its processes, and how it was last replaced. Other orchestrators have their own.",
 		Tags:        []string{"Operation"},
 	})), func(context.Context, *plainInput) (*handlersOutput, error) {
-		out := &handlersOutput{Body: HandlerList{Handlers: []Handler{}}}
+		out := &handlersOutput{Body: HandlerList{Handlers: []HandlerStatus{}}}
 		for _, p := range s.pluginStatus() {
 			out.Body.Handlers = append(out.Body.Handlers, handlerOf(p))
 		}

@@ -16,14 +16,14 @@ import (
 // of a job and of a submission.
 type listInput struct {
 	query
-	Status        []string `query:"status,explode" nullable:"false" enum:"PENDING,RUNNING,COMPLETED,FAILED,CANCELED" doc:"Any of these; repeated, or parted by commas."`
-	JobType       wanted   `query:"jobType" doc:"Jobs of this type."`
-	Tenant        wanted   `query:"tenant" doc:"Jobs of this tenant."`
-	Tag           wanted   `query:"tag" doc:"Jobs that have this tag."`
-	CreatedFrom   moment   `query:"createdFrom" doc:"Created at this instant or later (RFC 3339)."`
-	CreatedBefore moment   `query:"createdBefore" doc:"Created before this instant (RFC 3339)."`
-	Limit         limit    `query:"limit" doc:"At most so many; taken as 1 or 1000 when it lies outside."`
-	Cursor        string   `query:"cursor" doc:"The nextCursor of the page before, which must have had the same filters."`
+	Status        []string  `query:"status,explode" nullable:"false" enum:"PENDING,RUNNING,COMPLETED,FAILED,CANCELED" doc:"Any of these; repeated, or parted by commas."`
+	JobType       wanted    `query:"jobType" doc:"Jobs of this type."`
+	Tenant        wanted    `query:"tenant" doc:"Jobs of this tenant."`
+	Tag           wantedTag `query:"tag" doc:"Jobs that have this tag."`
+	CreatedFrom   moment    `query:"createdFrom" doc:"Created at this instant or later (RFC 3339)."`
+	CreatedBefore moment    `query:"createdBefore" doc:"Created before this instant (RFC 3339)."`
+	Limit         limit     `query:"limit" doc:"At most so many; taken as 1 or 1000 when it lies outside."`
+	Cursor        string    `query:"cursor" minLength:"1" doc:"The nextCursor of the page before, which must have had the same filters."`
 }
 
 // JobList is a page of jobs.

@@ -68,12 +68,15 @@ func openAnswers(document *huma.OpenAPI) {
 }
 
 // describeLines says of text with a JSON value a line that it is text. OpenAPI
-// 3.1 has no place for what a line is; 3.2 calls it itemSchema.
+// 3.1 has no place for what a line is (3.2 calls it itemSchema), but JSON Schema
+// has one for what a text holds.
 func describeLines(operation *huma.Operation) {
 	describe := func(content map[string]*huma.MediaType) {
 		if media := content[mediaLines]; media != nil {
-			media.Extensions = map[string]any{"x-itemSchema": media.Schema}
-			media.Schema = &huma.Schema{Type: huma.TypeString, Description: "One JSON value a line."}
+			media.Schema = &huma.Schema{
+				Type: huma.TypeString, Description: "One JSON value a line, each of which fits contentSchema.",
+				Extensions: map[string]any{"contentMediaType": mediaJSON, "contentSchema": media.Schema},
+			}
 		}
 	}
 	if operation.RequestBody != nil {

@@ -128,3 +128,15 @@ func TestNoOperationTakesAParameterThatItDoesNotKnow(t *testing.T) {
 	require.Empty(t, p.asked)
 	require.Empty(t, l.submitted)
 }
+
+func TestGeneratorsFindTheirWayInTheDescription(t *testing.T) {
+	text := send(undocumented(newLedger()), "GET", "/openapi.json", "").Body.String()
+	var document struct {
+		Components struct{ Schemas map[string]any }
+	}
+	require.NoError(t, json.Unmarshal([]byte(text), &document))
+	require.NotContains(t, document.Components.Schemas, "Handler", "ogen has an interface of that name")
+	for name := range document.Components.Schemas {
+		require.Contains(t, text, `"#/components/schemas/`+name+`"`, "nobody refers to it")
+	}
+}

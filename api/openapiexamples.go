@@ -74,7 +74,7 @@ var samples = map[string]sample{
 	"summarize-workers": {answers: just(WorkerSummary{SinceMinutes: 15, Totals: sampleCounts})},
 	"inspect-job":       {answers: just(sampleDetail)},
 	"get-job-logs":      {answers: just(sampleLogs)},
-	"list-handlers":     {answers: just(HandlerList{Handlers: []Handler{sampleHandler}})},
+	"list-handlers":     {answers: just(HandlerList{Handlers: []HandlerStatus{sampleHandler}})},
 	"swap-handler":      {answers: sampleSwaps, rejections: noSuchHandler()},
 	"restart-handler":   {answers: sampleSwaps, rejections: noSuchHandler()},
 	"disable-handler":   {answers: just(sampleHandler), rejections: noSuchHandler()},

@@ -54,7 +54,7 @@ var (
 	sampleQueue = Queue{
 		JobType: "SEND_EMAIL", Queued: 3, OldestQueuedSeconds: 0.8, Scheduled: 12, Held: 1, Retrying: 2, Running: 2, Dead: 3, Served: true,
 	}
-	sampleHandler = Handler{
+	sampleHandler = HandlerStatus{
 		HandlerVersion: HandlerVersion{Version: "v1.1.0", SHA256: sampleDigest}, Name: "builtin", Path: "/opt/holdfast/handlers",
 		State: job.PluginUp, JobTypes: []string{"SLEEP_JOB", "SEND_EMAIL"}, PIDs: []int{4712}, Processes: 1, Running: 2, Free: 98,
 		Limits:   []Enforcement{{Limit: "memory", By: "cgroup"}},

@@ -74,7 +74,7 @@ func (q *query) next(cursor string) string {
 	return "<" + (&url.URL{Path: q.request.URL.Path, RawQuery: q.values.Encode()}).String() + `>; rel="next"`
 }
 
-// wanted is a name to choose by: a job type, a tenant or a tag.
+// wanted is a name to choose by: a job type or a tenant.
 type wanted struct{ name string }
 
 // UnmarshalText accepts what a submission may be named.
@@ -84,9 +84,24 @@ func (w *wanted) UnmarshalText(text []byte) error {
 }
 
 // Schema describes the name in the OpenAPI document.
-func (wanted) Schema(huma.Registry) *huma.Schema {
-	length := maxNameChars
-	return &huma.Schema{Type: huma.TypeString, MaxLength: &length}
+func (wanted) Schema(huma.Registry) *huma.Schema { return wordOf(maxNameChars) }
+
+// wantedTag is a tag to choose by.
+type wantedTag struct{ name string }
+
+// UnmarshalText accepts what a submission may have for a tag.
+func (w *wantedTag) UnmarshalText(text []byte) error {
+	w.name = string(text)
+	return checkName(w.name, maxTagChars)
+}
+
+// Schema describes the tag in the OpenAPI document.
+func (wantedTag) Schema(huma.Registry) *huma.Schema { return wordOf(maxTagChars) }
+
+// wordOf describes a text of 1 to so many characters.
+func wordOf(most int) *huma.Schema {
+	least := 1
+	return &huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most}
 }
 
 // moment is an instant in a query.

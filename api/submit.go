@@ -53,6 +53,7 @@ func (s *service) addSubmit(routes huma.API) {
 			Schema: document.Components.Schemas.Schema(reflect.TypeFor[Submission](), true, "Submission"),
 		}},
 	}
+	document.Components.Schemas.Map()["Submission"].Properties["tags"].Items = wordOf(maxTagChars)
 }
 
 func (s *service) submit(ctx context.Context, in *submitInput) (*submitOutput, error) {

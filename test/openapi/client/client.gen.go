@@ -18,30 +18,6 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
-// Defines values for HandlerState.
-const (
-	HandlerStateBroken   HandlerState = "broken"
-	HandlerStateDisabled HandlerState = "disabled"
-	HandlerStateStarting HandlerState = "starting"
-	HandlerStateUp       HandlerState = "up"
-)
-
-// Valid indicates whether the value is a known member of the HandlerState enum.
-func (e HandlerState) Valid() bool {
-	switch e {
-	case HandlerStateBroken:
-		return true
-	case HandlerStateDisabled:
-		return true
-	case HandlerStateStarting:
-		return true
-	case HandlerStateUp:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for HandlerCandidateState.
 const (
 	HandlerCandidateStateCanary   HandlerCandidateState = "canary"
@@ -54,6 +30,30 @@ func (e HandlerCandidateState) Valid() bool {
 	case HandlerCandidateStateCanary:
 		return true
 	case HandlerCandidateStateStarting:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for HandlerStatusState.
+const (
+	HandlerStatusStateBroken   HandlerStatusState = "broken"
+	HandlerStatusStateDisabled HandlerStatusState = "disabled"
+	HandlerStatusStateStarting HandlerStatusState = "starting"
+	HandlerStatusStateUp       HandlerStatusState = "up"
+)
+
+// Valid indicates whether the value is a known member of the HandlerStatusState enum.
+func (e HandlerStatusState) Valid() bool {
+	switch e {
+	case HandlerStatusStateBroken:
+		return true
+	case HandlerStatusStateDisabled:
+		return true
+	case HandlerStatusStateStarting:
+		return true
+	case HandlerStatusStateUp:
 		return true
 	default:
 		return false
@@ -430,8 +430,57 @@ type Enforcement struct {
 	Limit string `json:"limit"`
 }
 
-// Handler defines model for Handler.
-type Handler struct {
+// HandlerCandidate defines model for HandlerCandidate.
+type HandlerCandidate struct {
+	// Ended Attempts of the candidate that ended on trial.
+	Ended int64 `json:"ended"`
+
+	// Failed Those of them that failed. They were not charged.
+	Failed int64   `json:"failed"`
+	Pids   []int64 `json:"pids"`
+
+	// Running Attempts that it has.
+	Running int64 `json:"running"`
+
+	// ServingEnded Attempts of the version that serves that ended meanwhile; before it, if none did.
+	ServingEnded int64 `json:"servingEnded"`
+
+	// ServingFailed Those of them that failed.
+	ServingFailed int64 `json:"servingFailed"`
+
+	// Sha256 Of the binary.
+	Sha256 string `json:"sha256"`
+
+	// Slowest The job type at which the candidate is slowest in comparison; absent where there is nothing to compare.
+	Slowest *HandlerPace          `json:"slowest,omitempty"`
+	State   HandlerCandidateState `json:"state"`
+
+	// Version As its manifest says; empty before it was ever up.
+	Version string `json:"version"`
+}
+
+// HandlerCandidateState defines model for HandlerCandidate.State.
+type HandlerCandidateState string
+
+// HandlerList defines model for HandlerList.
+type HandlerList struct {
+	// Handlers In the order of configuration.
+	Handlers []HandlerStatus `json:"handlers"`
+}
+
+// HandlerPace defines model for HandlerPace.
+type HandlerPace struct {
+	JobType string `json:"jobType"`
+
+	// MedianSeconds Of the candidate.
+	MedianSeconds float64 `json:"medianSeconds"`
+
+	// UsualSeconds Of the version that serves.
+	UsualSeconds float64 `json:"usualSeconds"`
+}
+
+// HandlerStatus defines model for HandlerStatus.
+type HandlerStatus struct {
 	// Alone Attempts that have a process of their own, or wait for it.
 	Alone int64 `json:"alone"`
 
@@ -448,8 +497,11 @@ type Handler struct {
 	Free int64 `json:"free"`
 
 	// JobTypes What it serves, or served last.
-	JobTypes  []string `json:"jobTypes"`
-	LastError *string  `json:"lastError,omitempty"`
+	JobTypes []string `json:"jobTypes"`
+
+	// JobTypesLeftOut What it declares and does not serve: the configuration gives it to another handler, or lists other types for this one. Absent when there is none.
+	JobTypesLeftOut *[]string `json:"jobTypesLeftOut,omitempty"`
+	LastError       *string   `json:"lastError,omitempty"`
 
 	// LastSwap How a version was last replaced, or is; absent before the first time.
 	LastSwap *HandlerSwap `json:"lastSwap,omitempty"`
@@ -480,43 +532,14 @@ type Handler struct {
 	Sha256 string `json:"sha256"`
 
 	// State One that is broken keeps failing and is launched only now and then.
-	State HandlerState `json:"state"`
+	State HandlerStatusState `json:"state"`
 
 	// Version As its manifest says; empty before it was ever up.
 	Version string `json:"version"`
 }
 
-// HandlerState One that is broken keeps failing and is launched only now and then.
-type HandlerState string
-
-// HandlerCandidate defines model for HandlerCandidate.
-type HandlerCandidate struct {
-	// Ended Attempts that ended on trial.
-	Ended int64 `json:"ended"`
-
-	// Failed Those of them that failed. They were not charged.
-	Failed int64   `json:"failed"`
-	Pids   []int64 `json:"pids"`
-
-	// Running Attempts that it has.
-	Running int64 `json:"running"`
-
-	// Sha256 Of the binary.
-	Sha256 string                `json:"sha256"`
-	State  HandlerCandidateState `json:"state"`
-
-	// Version As its manifest says; empty before it was ever up.
-	Version string `json:"version"`
-}
-
-// HandlerCandidateState defines model for HandlerCandidate.State.
-type HandlerCandidateState string
-
-// HandlerList defines model for HandlerList.
-type HandlerList struct {
-	// Handlers In the order of configuration.
-	Handlers []Handler `json:"handlers"`
-}
+// HandlerStatusState One that is broken keeps failing and is launched only now and then.
+type HandlerStatusState string
 
 // HandlerSwap defines model for HandlerSwap.
 type HandlerSwap struct {
@@ -533,6 +556,9 @@ type HandlerSwap struct {
 	Result *HandlerSwapResult `json:"result,omitempty"`
 	To     HandlerVersion     `json:"to"`
 
+	// Trial How the new version did on trial; absent if it was not tried, or none of its attempts has ended.
+	Trial *HandlerTrial `json:"trial,omitempty"`
+
 	// Trigger What has begun it. After a failure, the version before takes the place of one that keeps failing soon after its promotion.
 	Trigger HandlerSwapTrigger `json:"trigger"`
 }
@@ -542,6 +568,24 @@ type HandlerSwapResult string
 
 // HandlerSwapTrigger What has begun it. After a failure, the version before takes the place of one that keeps failing soon after its promotion.
 type HandlerSwapTrigger string
+
+// HandlerTrial defines model for HandlerTrial.
+type HandlerTrial struct {
+	// Ended Attempts of the candidate that ended on trial.
+	Ended int64 `json:"ended"`
+
+	// Failed Those of them that failed. They were not charged.
+	Failed int64 `json:"failed"`
+
+	// ServingEnded Attempts of the version that serves that ended meanwhile; before it, if none did.
+	ServingEnded int64 `json:"servingEnded"`
+
+	// ServingFailed Those of them that failed.
+	ServingFailed int64 `json:"servingFailed"`
+
+	// Slowest The job type at which the candidate is slowest in comparison; absent where there is nothing to compare.
+	Slowest *HandlerPace `json:"slowest,omitempty"`
+}
 
 // HandlerVersion defines model for HandlerVersion.
 type HandlerVersion struct {
@@ -3975,7 +4019,7 @@ type DisableHandlerResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Handler
+	JSON200 *HandlerStatus
 	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
 	ApplicationproblemJSON401 *Unauthorized
 	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
@@ -3999,7 +4043,7 @@ type DisableHandlerResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r DisableHandlerResponse) GetJSON200() *Handler {
+func (r DisableHandlerResponse) GetJSON200() *HandlerStatus {
 	return r.JSON200
 }
 
@@ -4088,7 +4132,7 @@ type EnableHandlerResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Handler
+	JSON200 *HandlerStatus
 	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
 	ApplicationproblemJSON401 *Unauthorized
 	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
@@ -4114,7 +4158,7 @@ type EnableHandlerResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r EnableHandlerResponse) GetJSON200() *Handler {
+func (r EnableHandlerResponse) GetJSON200() *HandlerStatus {
 	return r.JSON200
 }
 
@@ -7405,7 +7449,7 @@ func ParseDisableHandlerResponse(rsp *http.Response) (*DisableHandlerResponse, e
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Handler
+		var dest HandlerStatus
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -7527,7 +7571,7 @@ func ParseEnableHandlerResponse(rsp *http.Response) (*EnableHandlerResponse, err
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Handler
+		var dest HandlerStatus
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
