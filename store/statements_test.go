@@ -120,10 +120,11 @@ func TestNoStatementIsRunUnderAPlannersWhim(t *testing.T) {
 	s := open(t)
 	for setting, value := range sessionSettings {
 		for name, pool := range pools(s) {
+			want := value
 			if name == "read" {
-				value = readSettings()[setting]
+				want = readSettings()[setting]
 			}
-			require.Equal(t, value, ask[string](t, &Store{worker: pool}, "select current_setting($1)", setting), name)
+			require.Equal(t, want, ask[string](t, &Store{worker: pool}, "select current_setting($1)", setting), name)
 		}
 	}
 }

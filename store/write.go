@@ -34,6 +34,7 @@ func write[T any](ctx context.Context, s *Store, pool *pgxpool.Pool, do func(con
 		return none, err
 	}
 	used := sessionOf(conn.Conn())
+	wire := conn.Conn().PgConn() // conn is the goroutine's from here on
 	var panicked any
 	done := make(chan struct{})
 	go func() {
@@ -53,7 +54,7 @@ func write[T any](ctx context.Context, s *Store, pool *pgxpool.Pool, do func(con
 		select {
 		case <-done:
 		default:
-			s.abandoned.add(s, abandonedWrite{conn: conn.Conn().PgConn(), done: done})
+			s.abandoned.add(s, abandonedWrite{conn: wire, done: done})
 			return none, unknown(ctx.Err())
 		}
 	}
