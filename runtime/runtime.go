@@ -204,7 +204,7 @@ func (r *Runtime) TraceCancel(ctx context.Context, canceled job.View, asked time
 
 // TraceRequeue adds to the trace of a job that the request of the context requeued it.
 // The request asked the database for it at that time.
-func (r *Runtime) TraceRequeue(ctx context.Context, requeued job.View, asked time.Time) {
+func (r *Runtime) TraceRequeue(ctx context.Context, requeued job.Requeued, asked time.Time) {
 	r.spans.Requeued(ctx, requeued, asked)
 }
 

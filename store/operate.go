@@ -114,12 +114,22 @@ func (s *Store) move(ctx context.Context, operation, sql string, id job.ID) (job
 }
 
 // Redrive requeues dead jobs that the filter chooses, the longest dead first,
-// and returns how many it requeued.
-func (s *Store) Redrive(ctx context.Context, filter job.DeadLetterFilter) (int, error) {
+// and returns those it requeued.
+func (s *Store) Redrive(ctx context.Context, filter job.DeadLetterFilter) ([]job.Requeued, error) {
+	type row struct {
+		JobID                   [16]byte
+		JobType, Tenant         string
+		TraceParent, TraceState string
+	}
 	for {
-		moved, err := confirmed(ctx, s, s.submissions, pgx.RowTo[[16]byte], redriveSQL, filter.Limit, filter.Type, filter.Tenant)
-		if !worthAnotherTry(err) {
-			return len(moved), translate("redrive", err)
+		moved, err := confirmed(ctx, s, s.submissions, pgx.RowToStructByName[row], redriveSQL, filter.Limit, filter.Type, filter.Tenant)
+		if worthAnotherTry(err) {
+			continue
 		}
+		requeued := make([]job.Requeued, len(moved))
+		for i, r := range moved {
+			requeued[i] = job.Requeued{ID: r.JobID, Type: r.JobType, Tenant: r.Tenant, Trace: traceContext(r.TraceParent, r.TraceState)}
+		}
+		return requeued, translate("redrive", err)
 	}
 }

@@ -312,19 +312,21 @@ func TestRedriveRequeuesTheLongestDeadUpToItsLimit(t *testing.T) {
 		ids = append(ids, dead(t, s))
 	}
 	commit := locked(t, s, "select from dead_letters where job_id = $1 for update", uuid(ids[1]))
-	n, err := s.Redrive(t.Context(), job.DeadLetterFilter{Limit: 2})
+	requeued, err := s.Redrive(t.Context(), job.DeadLetterFilter{Limit: 2})
 	require.NoError(t, err)
-	require.Equal(t, 2, n)
+	require.ElementsMatch(t, []job.ID{ids[0], ids[2]}, []job.ID{requeued[0].ID, requeued[1].ID})
+	full := detail(t, s, ids[0])
+	require.Contains(t, requeued, job.Requeued{ID: ids[0], Type: full.Type, Tenant: full.Tenant, Trace: full.Trace})
 	commit()
 	for i, state := range []job.State{job.Queued, job.Dead, job.Queued, job.Dead, job.Dead} {
 		requireState(t, s, ids[i], state)
 	}
-	n, err = s.Redrive(t.Context(), job.DeadLetterFilter{Limit: 100})
+	requeued, err = s.Redrive(t.Context(), job.DeadLetterFilter{Limit: 100})
 	require.NoError(t, err)
-	require.Equal(t, 3, n)
-	n, err = s.Redrive(t.Context(), job.DeadLetterFilter{Limit: 100})
+	require.Len(t, requeued, 3)
+	requeued, err = s.Redrive(t.Context(), job.DeadLetterFilter{Limit: 100})
 	require.NoError(t, err)
-	require.Zero(t, n)
+	require.Empty(t, requeued)
 	require.Len(t, claim(t, s, 10), 5)
 	requireSound(t, s)
 }
@@ -337,11 +339,11 @@ func TestOneOfManyRequeuesWins(t *testing.T) {
 	for i := range 12 {
 		all.Go(func() {
 			if i%3 == 0 {
-				n, err := s.Redrive(context.Background(), job.DeadLetterFilter{Limit: 10})
+				requeued, err := s.Redrive(context.Background(), job.DeadLetterFilter{Limit: 10})
 				if err != nil {
 					t.Error(err)
 				}
-				won <- n == 1
+				won <- len(requeued) == 1
 				return
 			}
 			_, err := s.Requeue(context.Background(), id)

@@ -69,17 +69,21 @@ func (j jobs) Requeue(ctx context.Context, id job.ID) (job.View, error) {
 	view, err := j.Store.Requeue(ctx, id)
 	if err == nil {
 		j.worker.JobsReady()
-		j.worker.TraceRequeue(ctx, view, asked)
+		j.worker.TraceRequeue(ctx, job.Requeued{ID: id, Type: view.Type, Tenant: view.Tenant, Trace: view.Trace}, asked)
 	}
 	return view, err
 }
 
 func (j jobs) Redrive(ctx context.Context, filter job.DeadLetterFilter) (int, error) {
-	count, err := j.Store.Redrive(ctx, filter)
-	if count > 0 {
+	asked := time.Now()
+	requeued, err := j.Store.Redrive(ctx, filter)
+	if len(requeued) > 0 {
 		j.worker.JobsReady()
 	}
-	return count, err
+	for _, one := range requeued {
+		j.worker.TraceRequeue(ctx, one, asked)
+	}
+	return len(requeued), err
 }
 
 // TypeSpec resolves a type that no handler has declared only where the

@@ -144,6 +144,15 @@ type Cancellation struct {
 	Asked bool
 }
 
+// Requeued is a dead job that was started anew.
+type Requeued struct {
+	ID     ID
+	Type   string
+	Tenant string
+	// Trace is the context that the job carries.
+	Trace Trace
+}
+
 // Attempt is one finished run of a handler as the ledger remembers it.
 type Attempt struct {
 	Fence         int64

@@ -16,10 +16,12 @@ func (t *Tracer) Canceled(ctx context.Context, canceled job.View, asked time.Tim
 	t.changed(ctx, "cancel ", canceled, asked)
 }
 
-// Requeued tells in the trace of a job that a request requeued it. The job is as it
-// was afterwards; the request asked the database at that time.
-func (t *Tracer) Requeued(ctx context.Context, requeued job.View, asked time.Time) {
-	t.changed(ctx, "requeue ", requeued, asked)
+// Requeued tells in the trace of a job that a request requeued it. The request asked
+// the database at that time.
+func (t *Tracer) Requeued(ctx context.Context, requeued job.Requeued, asked time.Time) {
+	t.changed(ctx, "requeue ", job.View{
+		ID: requeued.ID, Type: requeued.Type, Tenant: requeued.Tenant, State: job.Queued, Trace: requeued.Trace,
+	}, asked)
 }
 
 // changed makes a span of what the request of the context did to the job, in the

@@ -17,7 +17,7 @@ func TestWhatARequestDidIsToldInTheTraceOfTheJobAndLeadsToTheRequest(t *testing.
 	view := job.View{ID: job.ID{1}, Type: "MAIL", State: job.Canceled, Trace: job.Trace{Parent: parent}}
 	tracer.Canceled(ctx, view, time.Now().Add(-time.Second))
 	view.State = job.Queued
-	tracer.Requeued(ctx, view, time.Now().Add(-time.Second))
+	tracer.Requeued(ctx, job.Requeued{ID: view.ID, Type: view.Type, Tenant: view.Tenant, Trace: view.Trace}, time.Now().Add(-time.Second))
 	request.End()
 	for name, state := range map[string]string{"cancel MAIL": "canceled", "requeue MAIL": "queued"} {
 		span := told()[name]
@@ -34,9 +34,9 @@ func TestWhatARequestDidIsNotToldWhereTheJobIsNotSampled(t *testing.T) {
 	tracer, told := recorded(t)
 	ctx, request := tracer.tracer.Start(context.Background(), "the request")
 	tracer.Canceled(ctx, job.View{Type: "MAIL", Trace: job.Trace{Parent: parent[:53] + "00"}}, time.Now())
-	tracer.Requeued(ctx, job.View{Type: "MAIL", Trace: job.Trace{Parent: parent[:53] + "00"}}, time.Now())
+	tracer.Requeued(ctx, job.Requeued{Type: "MAIL", Trace: job.Trace{Parent: parent[:53] + "00"}}, time.Now())
 	(*Tracer)(nil).Canceled(ctx, job.View{Type: "MAIL", Trace: job.Trace{Parent: parent}}, time.Now())
-	(*Tracer)(nil).Requeued(ctx, job.View{Type: "MAIL", Trace: job.Trace{Parent: parent}}, time.Now())
+	(*Tracer)(nil).Requeued(ctx, job.Requeued{Type: "MAIL", Trace: job.Trace{Parent: parent}}, time.Now())
 	require.Empty(t, told())
 	request.End()
 }

@@ -20,13 +20,14 @@ with oldest as materialized (
         started_at = null, finished_at = null, run_at = now(), updated_at = now()
     from spent f
     where j.job_id = f.job_id
-    returning j.job_id, j.job_type, j.priority, j.run_at, f.attempt
+    returning j.job_id, j.job_type, j.tenant, j.priority, j.run_at, j.trace_parent, j.trace_state, f.attempt
 ), tallied as (
     insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
     select date_bin('10 seconds', now(), 'epoch'), job_type, '', 'requeued', attempt, count(*), 0
     from queued
     group by job_type, attempt
+), listed as (
+    insert into ready (job_id, job_type, urgency, run_at)
+    select job_id, job_type, -priority, run_at from queued
 )
-insert into ready (job_id, job_type, urgency, run_at)
-select job_id, job_type, -priority, run_at from queued
-returning job_id;
+select job_id, job_type, tenant, trace_parent, trace_state from queued;

@@ -33,6 +33,7 @@ var stories = map[string]func(t *testing.T, over string){
 	"a job is canceled before it starts":           isCanceledWhileItWaits,
 	"a job is held and released":                   isReleased,
 	"a job is requeued":                            isRequeued,
+	"a job is requeued with others":                isRequeuedWithOthers,
 	"a job is one of a batch":                      isOneOfABatch,
 	"a job is in the client's trace":               joinsTheClients,
 	"a job's parent is not sampled":                isNotSampled,

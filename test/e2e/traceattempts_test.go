@@ -158,6 +158,24 @@ func requireDone(t *testing.T, did collector.Span, id, state string, asked colle
 	require.False(t, did.End.After(asked.End))
 }
 
+func isRequeuedWithOthers(t *testing.T, over string) {
+	s := traced(t, over)
+	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 1}, MaxAttempts: 1})
+	rigtest.Await(t, s.Orchestrator, id, "FAILED")
+	require.NoError(t, s.Call(t.Context(), http.MethodPost, "/dead-letter/retry", nil, http.StatusOK, nil))
+	s.awaitSpan(t, "requeue TRACE")
+	story := s.story(t, id, 2, "process TRACE")
+	var request collector.Span
+	s.awaitThat(t, func(all []collector.Span) bool {
+		requests := collector.Named(all, "POST /dead-letter/retry")
+		if len(requests) > 0 {
+			request = requests[0]
+		}
+		return len(requests) > 0
+	})
+	requireDone(t, collector.Named(story, "requeue TRACE")[0], id, "queued", request)
+}
+
 func isRequeued(t *testing.T, over string) {
 	s := traced(t, over)
 	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 1}, MaxAttempts: 1})

@@ -110,9 +110,9 @@ func (j *Jobs) Requeue(ctx context.Context, id job.ID) (job.View, error) {
 
 // Redrive tells the claimers.
 func (j *Jobs) Redrive(ctx context.Context, filter job.DeadLetterFilter) (int, error) {
-	count, err := j.Store.Redrive(ctx, filter)
-	if count > 0 {
+	requeued, err := j.Store.Redrive(ctx, filter)
+	if len(requeued) > 0 {
 		j.hints.tell(ctx, job.JobsReady)
 	}
-	return count, err
+	return len(requeued), err
 }
