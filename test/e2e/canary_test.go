@@ -30,7 +30,7 @@ const (
 )
 
 func TestNoSecretPayloadOrResultIsSeenWhereNobodyAsksForIt(t *testing.T) {
-	t.Setenv("CANARY_HEADER", canary)
+	t.Parallel()
 	spans := collector.Start(t)
 	s := tracedTo(t, spans, "grpc", withPassword(t, storetest.URL(t), canary), append(
 		plugin(0, "shop", "testhandlers", "SPANS_TO="+spans.GRPC, "SECRET="+canary),
@@ -107,13 +107,14 @@ func TestNoSecretPayloadOrResultIsSeenWhereNobodyAsksForIt(t *testing.T) {
 }
 
 func TestADatabaseThatIsNotThereIsToldOfWithoutItsPassword(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{
 		"postgres://holdfast:" + canary + "@127.0.0.1:1/holdfast", "postgres://holdfast:" + canary + "@127.0.0.1:port/holdfast",
 		"host=127.0.0.1 port=1 user=holdfast password=" + canary,
 	} {
 		for _, command := range []string{"serve", "migrate up", "doctor"} {
 			said, err := exec.CommandContext(t.Context(), filepath.Join(bin, "orchestrator"), append(strings.Fields(command),
-				"--set", "database.url="+at, "--set", "security.user=admin", "--set", "security.password="+canary+"-of-the-operator")...,
+				"--set", "database.url="+at, "--set", "database.start_wait=500ms", "--set", "security.user=admin", "--set", "security.password="+canary+"-of-the-operator")...,
 			).CombinedOutput()
 			require.Error(t, err, "%s: %s", command, said)
 			require.Contains(t, string(said), "database", command)

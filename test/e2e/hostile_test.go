@@ -18,6 +18,7 @@ import (
 
 // Each hostile plugin prints in init besides.
 func TestHostileHandlersHarmNobodyElse(t *testing.T) {
+	t.Parallel()
 	url := storetest.URL(t)
 	settings := plugin(0, "good", "testhandlers")
 	settings = append(settings, plugin(1, "flooding", "testhandlers", "TYPE_PREFIX=FLOOD_", "HOSTILE=floods stderr")...)
@@ -70,6 +71,7 @@ func TestHostileHandlersHarmNobodyElse(t *testing.T) {
 }
 
 func TestHandlersThatReportInALoopHoldUpNobody(t *testing.T) {
+	t.Parallel()
 	url := storetest.URL(t)
 	settings := append(plugin(0, "good", "testhandlers"), plugin(1, "reporting", "testhandlers", "TYPE_PREFIX=LOUD_")...)
 	o := orchestrator(t, url, settings...)
@@ -101,6 +103,7 @@ func TestHandlersThatReportInALoopHoldUpNobody(t *testing.T) {
 }
 
 func TestABystanderOfAKilledHandlerIsNotCharged(t *testing.T) {
+	t.Parallel()
 	url := storetest.URL(t)
 	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)
 	rigtest.Start(t, o)
@@ -126,6 +129,7 @@ func charged(ended []job.Attempt) (kinds []job.OutcomeKind) {
 }
 
 func TestOddCharactersPassOrFailAlone(t *testing.T) {
+	t.Parallel()
 	url := storetest.URL(t)
 	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)
 	rigtest.Start(t, o)
@@ -167,6 +171,7 @@ func TestASecondSignalStopsAtOnceAndTheJobIsRecovered(t *testing.T) {
 }
 
 func TestADrainLetsRunningJobsFinish(t *testing.T) {
+	t.Parallel()
 	url := storetest.URL(t)
 	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)
 	rigtest.Start(t, o)

@@ -14,6 +14,7 @@ import (
 )
 
 func TestHandlersThatTakeTooMuchAreContainedAndTheAPISaysWhy(t *testing.T) {
+	t.Parallel()
 	url := storetest.URL(t)
 	settings := append(plugin(0, "good", "testhandlers"), plugin(1, "greedy", "testhandlers", "TYPE_PREFIX=GREEDY_")...)
 	settings = append(settings, "handlers.1.limits.memory=512MiB", "handlers.1.limits.cpus=0.5", "handlers.1.limits.processes=200")

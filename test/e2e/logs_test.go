@@ -32,6 +32,7 @@ func logsOf(t *testing.T, o *rig.Orchestrator, id string) (found logs) {
 }
 
 func TestWhatAHandlerLogsIsThereAfterItHasCrashed(t *testing.T) {
+	t.Parallel()
 	url := storetest.URL(t)
 	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)
 	rigtest.Start(t, o)
@@ -56,6 +57,7 @@ func TestWhatAHandlerLogsIsThereAfterItHasCrashed(t *testing.T) {
 }
 
 func TestWhatAHandlerLogsOutlivesItsOrchestrator(t *testing.T) {
+	t.Parallel()
 	url := storetest.URL(t)
 	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)
 	rigtest.Start(t, o)

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -30,7 +31,19 @@ const glance = 20 * time.Millisecond
 // detector when the tests are.
 var bin string
 
+// variables are in the environment of every orchestrator: tests that run in
+// parallel have one environment.
+var variables = map[string]string{"CANARY_HEADER": canary, "COLLECTOR_KEY": "s3cret"}
+
 func TestMain(m *testing.M) {
+	// Parallel tests wait most of the time: for processes that start and end, for
+	// leases and for timeouts. Those that keep all processors busy are not parallel.
+	_ = flag.Set("test.parallel", "6")
+	for name, value := range variables {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
 	var err error
 	if bin, err = build(); err != nil {
 		fmt.Fprintln(os.Stderr, "build:", err)

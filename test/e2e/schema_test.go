@@ -14,6 +14,7 @@ import (
 // A process that only serves the API knows from the database what handlers
 // elsewhere have declared.
 func TestPayloadsAreCheckedWhereNoHandlerIs(t *testing.T) {
+	t.Parallel()
 	url := storetest.URL(t)
 	rigtest.Start(t, orchestrator(t, url, plugin(0, "builtin", "handlers")...))
 	front := orchestrator(t, url)

@@ -21,6 +21,7 @@ const withItsOwnSpan = `POST /jobs
 `
 
 func TestTheSpansOfAHandlerAreBelowItsAttempt(t *testing.T) {
+	t.Parallel()
 	s := tracedTo(t, collector.Start(t), "grpc", storetest.URL(t),
 		append(plugin(0, "shop", "testhandlers"), "tracing.handlers=true")...)
 	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "SPAN"})
@@ -42,7 +43,7 @@ func TestTheSpansOfAHandlerAreBelowItsAttempt(t *testing.T) {
 }
 
 func TestTheCollectorIsSentTheHeadersThatItWants(t *testing.T) {
-	t.Setenv("COLLECTOR_KEY", "s3cret")
+	t.Parallel()
 	s := traced(t, "http", "tracing.headers=x-key=${COLLECTOR_KEY}")
 	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})
 	require.Equal(t, jobtrace.AtOnce, collector.Tree(s.story(t, id, 1, "process TRACE"), ""))
@@ -54,6 +55,7 @@ func TestTheCollectorIsSentTheHeadersThatItWants(t *testing.T) {
 }
 
 func TestIdleWorkHealthLongPollsAndOperatorsViewsMakeNoSpans(t *testing.T) {
+	t.Parallel()
 	s := traced(t, "grpc", "worker.poll=50ms", "worker.lease=1s", "worker.kill_grace=100ms")
 	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 1500}})
 	for _, path := range []string{

@@ -44,11 +44,18 @@ var stories = map[string]func(t *testing.T, over string){
 // TestTraces tells all stories. Whatever is sent meanwhile must be sound and as
 // docs/telemetry.md has it, and all that is in its tables must be sent.
 func TestTraces(t *testing.T) {
+	t.Parallel()
 	tables, err := documentation()
 	require.NoError(t, err)
 	var told atomic.Int32
+	t.Cleanup(func() { // all stories have ended then
+		if int(told.Load()) == 2*len(stories) {
+			tables.everything(t)
+		}
+	})
 	for _, over := range []string{"grpc", "http"} {
 		t.Run(over, func(t *testing.T) {
+			t.Parallel()
 			for name, tell := range stories {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
@@ -57,9 +64,6 @@ func TestTraces(t *testing.T) {
 				})
 			}
 		})
-	}
-	if int(told.Load()) == 2*len(stories) {
-		tables.everything(t)
 	}
 }
 
