@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"context"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,12 @@ import (
 var binaries string
 
 func TestMain(m *testing.M) {
+	if os.Getenv(envApart) != "" {
+		answerApart()
+		return
+	}
+	// Parallel tests wait most of the time, for processes that do not end.
+	_ = flag.Set("test.parallel", "6")
 	var err error
 	if binaries, err = os.MkdirTemp("", "conformance"); err != nil {
 		panic(err)
@@ -42,7 +49,7 @@ func options(name string, args ...string) conformance.Options {
 	return conformance.Options{
 		Path: filepath.Join(binaries, name), Args: args,
 		Env:          []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + binaries},
-		StartTimeout: 3 * time.Second,
+		StartTimeout: 30 * time.Second,
 	}
 }
 
@@ -77,7 +84,10 @@ func requireAll(t *testing.T, report conformance.Report, skipped ...string) {
 }
 
 func TestAGoodPluginPassesEveryCheck(t *testing.T) {
-	report := run(t, broken("good"))
+	t.Parallel()
+	o := broken("good")
+	o.Grace, o.Patience = 0, 0 // the defaults: it breaks nothing, on slow machines neither
+	report := runApart(t, o)
 	requireAll(t, report)
 	require.Equal(t, "1.0", report.Version)
 	require.Equal(t, []string{"WORK", "SLOW"}, report.Types)
@@ -89,26 +99,35 @@ func TestAGoodPluginPassesEveryCheck(t *testing.T) {
 }
 
 func TestTheExamplesPass(t *testing.T) {
+	t.Parallel()
 	echo := options("echo")
 	echo.Work = conformance.Sample{Payload: []byte(`{"text": "hold fast"}`)}
-	requireAll(t, run(t, echo), // it serves one type
-		"cancel", "deadline", "lease-lost", "lease-extended", "busy-health")
+	t.Run("echo", func(t *testing.T) {
+		t.Parallel()
+		requireAll(t, runApart(t, echo), // it serves one type
+			"cancel", "deadline", "lease-lost", "lease-extended", "busy-health")
+	})
 
 	handlers := options("handlers")
 	handlers.Work = conformance.Sample{Type: "SLEEP_JOB", Payload: []byte(`{"sleepSeconds": 1}`)}
 	handlers.Slow = conformance.Sample{Type: "SLEEP_JOB", Payload: []byte(`{"sleepSeconds": 300}`)}
 	handlers.Fail = conformance.Sample{Type: "FAIL_JOB", Payload: []byte(`{"message": "no paper"}`)}
-	requireAll(t, run(t, handlers))
+	t.Run("handlers", func(t *testing.T) {
+		t.Parallel()
+		requireAll(t, runApart(t, handlers))
+	})
 }
 
 func TestTheExamplesInOtherLanguagesPass(t *testing.T) {
+	t.Parallel()
 	for lang, find := range map[string]func(t *testing.T) (string, []string){"PY": pythonExample, "NODE": nodeExample} {
 		t.Run(lang, func(t *testing.T) {
+			t.Parallel()
 			path, args := find(t)
 			if path == "" && os.Getenv("HOLDFAST_TEST_LANGUAGES") != "1" {
 				t.Skip("the language, or what its example needs, is not there; make test-languages gets it")
 			}
-			requireAll(t, run(t, conformance.Options{
+			requireAll(t, runApart(t, conformance.Options{
 				Path: path, Args: args, Env: []string{"PATH=" + os.Getenv("PATH"), "PYTHONDONTWRITEBYTECODE=1"},
 				Work: conformance.Sample{Type: lang + "_ECHO", Payload: []byte(`{"text": "hold fast"}`)},
 				Slow: conformance.Sample{Type: lang + "_COUNT", Payload: []byte(`{"to": 300}`)},
@@ -142,10 +161,11 @@ func nodeExample(t *testing.T) (path string, args []string) {
 // Each broken plugin fails the check of the rule that it breaks, by name, with
 // what it did.
 func TestABrokenPluginFailsTheCheckOfItsRule(t *testing.T) {
+	t.Parallel()
 	for mode, want := range map[string]string{
 		"serves-anybody":       "by-hand: it printed a handshake line for somebody who is no orchestrator",
 		"wrong-cookie":         "handshake: it printed no handshake line, and ended with exit status 1; it printed: I am a handler plugin.",
-		"no-handshake":         "handshake: it printed no handshake line within 3s",
+		"no-handshake":         "handshake: it printed no handshake line within 1s",
 		"dies-at-start":        "handshake: it printed no handshake line, and ended with exit status 2; it printed: ",
 		"wrong-version":        `handshake: the handshake offers version "2" of the protocol, not 1`,
 		"tcp":                  "handshake: it listens on tcp, not on a unix socket",
@@ -178,10 +198,14 @@ func TestABrokenPluginFailsTheCheckOfItsRule(t *testing.T) {
 		"bad-result":           `outcomes: it sent a result that is not JSON: "{"`,
 	} {
 		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
 			name, _, _ := strings.Cut(want, ":")
 			o := broken(mode)
 			o.Only = []string{name}
-			report := run(t, o)
+			if mode == "no-handshake" {
+				o.StartTimeout = time.Second
+			}
+			report := runApart(t, o)
 			c := report.Checks[indexOf(report, name)]
 			require.Equal(t, conformance.Failed, c.Status, "%+v", c)
 			require.Contains(t, c.Name+": "+c.Happened, want)
