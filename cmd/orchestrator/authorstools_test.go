@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,15 +15,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-// builtHandlers is the binary with the built-in handlers.
-func builtHandlers(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "handlers")
-	said, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../handlers").CombinedOutput()
-	require.NoError(t, err, "%s", said)
-	return path
-}
 
 var usualEnvironment = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
 
@@ -37,7 +27,7 @@ type tried struct {
 }
 
 func TestRunTriesOneJobWithoutADatabase(t *testing.T) {
-	handlers := builtHandlers(t)
+	handlers := built(t, "handlers")
 	for name, c := range map[string]struct {
 		args []string
 		code int
@@ -86,7 +76,7 @@ func TestRunTriesOneJobWithoutADatabase(t *testing.T) {
 }
 
 func TestRunRefusesWhatCannotBeRun(t *testing.T) {
-	handlers := builtHandlers(t)
+	handlers := built(t, "handlers")
 	for want, c := range map[string]struct {
 		code int
 		args []string
@@ -97,7 +87,7 @@ func TestRunRefusesWhatCannotBeRun(t *testing.T) {
 		"--payload: not JSON":                                    {exitUsage, []string{handlers, "--payload", "{"}},
 		"--checkpoint: not JSON":                                 {exitUsage, []string{handlers, "--checkpoint", "{"}},
 		"--payload: it is not UTF-8":                             {exitUsage, []string{handlers, "--payload", "\"\xff\""}},
-		"--payload: it is empty; write JSON":                     {exitUsage, []string{handlers, "--payload", ""}},
+		"--payload is empty; give it a value, or leave it out":   {exitUsage, []string{handlers, "--payload", ""}},
 		"--payload: open /missing: no such file":                 {exitFailure, []string{handlers, "--payload", "@/missing"}},
 		"--payload and --checkpoint cannot both":                 {exitUsage, []string{handlers, "--payload", "-", "--checkpoint", "-"}},
 		"--attempt must be at least 1":                           {exitUsage, []string{handlers, "--attempt", "0"}},
@@ -151,7 +141,7 @@ func TestASignalStopsTheTrialInGoodOrder(t *testing.T) {
 	var stdout records
 	stderr := whenItSays{text: "progress", do: func() { signalSelf(t, syscall.SIGINT) }}
 	p := program{stdout: &stdout, stderr: &stderr, environ: usualEnvironment, assemble: assemble}
-	code := p.run(t.Context(), []string{"handlers", "run", builtHandlers(t), "--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 300}`})
+	code := p.run(t.Context(), []string{"handlers", "run", built(t, "handlers"), "--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 300}`})
 	require.Equal(t, 130, code)
 	require.Contains(t, stdout.String(), `"outcome": "canceled"`)
 	require.Contains(t, stderr.String(), "the handler is asked to stop; once more kills it")
@@ -161,11 +151,11 @@ func TestTheEndOfTheProgramStopsTheTrial(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stderr := whenItSays{text: "progress", do: cancel}
 	p := program{stdout: &records{}, stderr: &stderr, environ: usualEnvironment, assemble: assemble}
-	require.Equal(t, 3, p.run(ctx, []string{"handlers", "run", builtHandlers(t), "--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 300}`}))
+	require.Equal(t, 3, p.run(ctx, []string{"handlers", "run", built(t, "handlers"), "--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 300}`}))
 }
 
 func TestCheckTellsWhatIsBroken(t *testing.T) {
-	handlers := builtHandlers(t)
+	handlers := built(t, "handlers")
 	only := []string{"handlers", "check", handlers, "--type", "SLEEP_JOB", "--only", "success,schema", "--payload"}
 	code, stdout, stderr := execute(t, usualEnvironment, append(only, `{"sleepSeconds": 1}`)...)
 	require.Equal(t, exitOK, code, stdout+stderr)
@@ -207,7 +197,7 @@ func TestCheckRefusesFlagsThatMakeNoSense(t *testing.T) {
 }
 
 func TestCheckNamesWhatTheBinaryServes(t *testing.T) {
-	handlers := builtHandlers(t)
+	handlers := built(t, "handlers")
 	for want, c := range map[string]struct {
 		code int
 		args []string
@@ -269,7 +259,7 @@ func TestASignalEndsTheChecks(t *testing.T) {
 	stderr := records{}
 	p := program{stdout: &stdout, stderr: &stderr, environ: usualEnvironment, assemble: assemble}
 	begun := time.Now()
-	require.Equal(t, 130, p.run(t.Context(), []string{"handlers", "check", builtHandlers(t)}))
+	require.Equal(t, 130, p.run(t.Context(), []string{"handlers", "check", built(t, "handlers")}))
 	require.Contains(t, stdout.String(), "the checks were stopped")
 	require.Less(t, time.Since(begun), 20*time.Second)
 }

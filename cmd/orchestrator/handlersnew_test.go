@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -17,18 +18,24 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/scaffold"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 // aCommand is a line of what `handlers new` prints that is to be pasted.
 var aCommand = regexp.MustCompile(`(?m)^  (\S.*)$`)
 
-// built is the real program.
-func built(t *testing.T) string {
+// programs builds the program and the built-in handlers, once for all tests:
+// linking them takes seconds.
+var programs = sync.OnceValues(func() (dir string, err error) {
+	return rigtest.Build("../../bin/commands", ".", "../handlers")
+})
+
+// built is the path of one of the programs. Call it in the package's directory.
+func built(t *testing.T, name string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "orchestrator")
-	said, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput()
-	require.NoError(t, err, "%s", said)
-	return path
+	dir, err := programs()
+	require.NoError(t, err)
+	return filepath.Join(dir, name)
 }
 
 // freeAddress is one that nobody listens on.
@@ -47,10 +54,11 @@ func TestPrintedCommandsLeadToAJobThatIsDone(t *testing.T) {
 	require.NoError(t, err)
 	for _, lang := range scaffold.Languages() {
 		t.Run(lang, func(t *testing.T) {
+			t.Parallel()
 			needLanguage(t, lang)
 			directory := t.TempDir()
 			environ := append(os.Environ(), "HOLDFAST_DATABASE__URL="+storetest.EmptyURL(t), "HOLDFAST_SERVER__ADDRESS="+freeAddress(t))
-			first := exec.CommandContext(t.Context(), built(t), "handlers", "new", "count-words", "--lang", lang)
+			first := exec.CommandContext(t.Context(), built(t, "orchestrator"), "handlers", "new", "count-words", "--lang", lang)
 			if lang == "go" {
 				first.Args = append(first.Args, "--replace", checkout)
 			}
