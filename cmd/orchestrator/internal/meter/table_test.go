@@ -27,7 +27,7 @@ import (
 type handlers struct{}
 
 func (handlers) Pools() []job.Pool {
-	return []job.Pool{{Plugin: "p", Types: []string{"MAIL"}, Free: 5}}
+	return []job.Pool{{Plugin: "p", Types: []string{"MAIL"}, Free: 5, Slots: 5}}
 }
 
 func (handlers) Types() []job.TypeSpec    { return []job.TypeSpec{{Type: "MAIL", Plugin: "p"}} }
