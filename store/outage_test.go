@@ -13,13 +13,16 @@ import (
 )
 
 // behindProxy returns a store whose connections go through a proxy, and one
-// that sees the same database without.
+// that sees the same database without. The pools that submit and settle have a
+// connection open, so that it is no connecting that the proxy disturbs.
 func behindProxy(t *testing.T) (*storetest.Proxy, *Store, *Store) {
 	t.Helper()
 	url := storetest.URL(t)
 	p := storetest.Between(t, url)
 	s := openAt(t, p.URL)
 	submit(t, s, submission(t, func(j *job.Submission) { j.Type = "WARM" })) // statements are prepared
+	_, err := s.Reap(t.Context(), 1, aMinute)
+	require.NoError(t, err)
 	return p, s, openAt(t, url)
 }
 
