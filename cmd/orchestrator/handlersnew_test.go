@@ -154,14 +154,14 @@ func TestNewRefusesToOverwriteAndNamesThatCannotBe(t *testing.T) {
 		code int
 		args []string
 	}{
-		"full is not empty; nothing is overwritten": {exitFailure, []string{"full", "--replace", checkout}},
-		`the name "Full" is not of the form`:        {exitUsage, []string{"Full"}},
-		"there is no go.mod of":                     {exitUsage, []string{"a", "--replace", "full"}},
-		`there is no scaffold for "cobol"; there`:   {exitUsage, []string{"a", "--lang", "cobol"}},
-		"--dir is empty; leave it out for NAME":     {exitUsage, []string{"a", "--dir", ""}},
-		"--replace is for projects in Go":           {exitUsage, []string{"a", "--lang", "python", "--replace", "full"}},
-		"one name is needed":                        {exitUsage, nil},
-		"name one with --replace":                   {exitFailure, []string{"a"}},
+		"full is not empty; nothing is overwritten":        {exitFailure, []string{"full", "--replace", checkout}},
+		`the name "Full" is not of the form`:               {exitUsage, []string{"Full"}},
+		"there is no go.mod of":                            {exitUsage, []string{"a", "--replace", "full"}},
+		`there is no scaffold for "cobol"; there`:          {exitUsage, []string{"a", "--lang", "cobol"}},
+		"--dir is empty; give it a value, or leave it out": {exitUsage, []string{"a", "--dir", ""}},
+		"--replace is for projects in Go":                  {exitUsage, []string{"a", "--lang", "python", "--replace", "full"}},
+		"one name is needed":                               {exitUsage, nil},
+		"name one with --replace":                          {exitFailure, []string{"a"}},
 	} {
 		code, stdout, stderr := execute(t, nil, append([]string{"handlers", "new"}, c.args...)...)
 		require.Contains(t, stderr, want)
