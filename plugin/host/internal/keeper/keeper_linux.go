@@ -47,8 +47,9 @@ func Start(command []string, l *Launch, files Files) (*Keeper, error) {
 	}
 	cmd := &exec.Cmd{
 		Path: command[0], Args: command,
-		// Our own environment holds secrets. One processor is enough.
-		Env:   []string{"GOMAXPROCS=1"},
+		// Our own environment holds secrets. One processor is enough. Built with the
+		// race detector it would sleep for a second before it exits, and we wait for that.
+		Env:   []string{"GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0"},
 		Stdin: files.Stdin, Stdout: files.Stdout, Stderr: files.Stderr,
 		ExtraFiles: []*os.File{theirs},
 		// A signal to our group or from our terminal is not for it.
