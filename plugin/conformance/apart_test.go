@@ -31,7 +31,8 @@ func runApart(t *testing.T, o conformance.Options) conformance.Report {
 	var asked, said bytes.Buffer
 	require.NoError(t, gob.NewEncoder(&asked).Encode(o))
 	apart := exec.CommandContext(t.Context(), os.Args[0])
-	apart.Env = append(os.Environ(), envApart+"=1")
+	// The race detector sleeps for a second before a process exits.
+	apart.Env = append(os.Environ(), envApart+"=1", "GORACE="+os.Getenv("GORACE")+" atexit_sleep_ms=0")
 	apart.Stdin, apart.Stdout, apart.Stderr = &asked, &said, os.Stderr
 	apart.Cancel = func() error { return apart.Process.Signal(os.Interrupt) }
 	apart.WaitDelay = 30 * time.Second

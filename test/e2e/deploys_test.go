@@ -48,7 +48,7 @@ func deploy(t *testing.T, settings ...string) *deployed {
 	require.NoError(t, err)
 	d.install(d.good)
 	d.o = orchestrator(t, storetest.URL(t), append(settings, "handlers.0.name=deployed", "handlers.0.path="+d.path,
-		"handlers.0.concurrency=20", "handlers.0.canary.share=0.2", "handlers.0.canary.period=500ms")...)
+		"handlers.0.concurrency=20", "handlers.0.env.GORACE="+exitAtOnce, "handlers.0.canary.share=0.2", "handlers.0.canary.period=500ms")...)
 	rigtest.Start(t, d.o)
 	return d
 }

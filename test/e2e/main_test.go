@@ -33,7 +33,10 @@ var bin string
 
 // variables are in the environment of every orchestrator: tests that run in
 // parallel have one environment.
-var variables = map[string]string{"CANARY_HEADER": canary, "COLLECTOR_KEY": "s3cret"}
+var variables = map[string]string{"CANARY_HEADER": canary, "COLLECTOR_KEY": "s3cret", "GORACE": os.Getenv("GORACE") + " " + exitAtOnce}
+
+// exitAtOnce is for the race detector, which sleeps for a second before a process exits.
+const exitAtOnce = "atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
 	// Parallel tests wait most of the time: for processes that start and end, for
@@ -87,7 +90,9 @@ func orchestratorIn(t testing.TB, dir, url string, settings ...string) *rig.Orch
 // plugin returns the settings of a handler plugin.
 func plugin(place int, name, binary string, env ...string) []string {
 	at := fmt.Sprintf("handlers.%d.", place)
-	settings := []string{at + "name=" + name, at + "path=" + filepath.Join(bin, binary), at + "concurrency=50"}
+	settings := []string{
+		at + "name=" + name, at + "path=" + filepath.Join(bin, binary), at + "concurrency=50", at + "env.GORACE=" + exitAtOnce,
+	}
 	for _, variable := range env {
 		settings = append(settings, at+"env."+variable)
 	}
