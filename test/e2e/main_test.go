@@ -40,8 +40,8 @@ const exitAtOnce = "atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
 	// Parallel tests wait most of the time: for processes that start and end, for
-	// leases and for timeouts. Those that keep all processors busy are not parallel.
-	_ = flag.Set("test.parallel", "6")
+	// leases and for timeouts. More of them would starve one another of processors.
+	_ = flag.Set("test.parallel", "3")
 	for name, value := range variables {
 		if err := os.Setenv(name, value); err != nil {
 			panic(err)
