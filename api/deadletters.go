@@ -26,7 +26,7 @@ type deadLettersInput struct {
 	JobType wanted `query:"jobType" doc:"Of this type only."`
 	Tenant  wanted `query:"tenant" doc:"Of this tenant only."`
 	Limit   limit  `query:"limit" doc:"At most so many; taken as 1 or 1000 when it lies outside."`
-	Cursor  string `query:"cursor" minLength:"1" doc:"The nextCursor of the page before, which must have had the same filters."`
+	Cursor  string `query:"cursor" doc:"The nextCursor of the page before, which must have had the same filters."`
 }
 
 type redriveInput struct {

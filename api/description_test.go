@@ -30,9 +30,9 @@ type describedOperation struct {
 	Description string
 	Tags        []string
 	Parameters  []struct {
-		Name, Description string
-		Example           any
-		Schema            any
+		In, Name, Description string
+		Example               any
+		Schema                any
 	}
 	RequestBody struct{ Content map[string]mediaType }
 	Responses   map[string]describedAnswer

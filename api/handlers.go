@@ -20,7 +20,7 @@ type HandlerStatus struct {
 	Path       string            `json:"path" doc:"Of the binary, as it is configured."`
 	State      job.PluginState   `json:"state" enum:"starting,up,broken,disabled" doc:"One that is broken keeps failing and is launched only now and then."`
 	JobTypes   []string          `json:"jobTypes" nullable:"false" doc:"What it serves, or served last."`
-	LeftOut    []string          `json:"jobTypesLeftOut,omitempty" doc:"What it declares and does not serve: the configuration gives it to another handler, or lists other types for this one. Absent when there is none."`
+	LeftOut    []string          `json:"jobTypesLeftOut,omitempty" nullable:"false" doc:"What it declares and does not serve: the configuration gives it to another handler, or lists other types for this one. Absent when there is none."`
 	PIDs       []int             `json:"pids" nullable:"false" doc:"The processes that serve."`
 	Processes  int               `json:"processes" doc:"How many processes there should be."`
 	Running    int               `json:"running" doc:"Attempts in the processes that serve."`

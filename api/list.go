@@ -23,7 +23,7 @@ type listInput struct {
 	CreatedFrom   moment    `query:"createdFrom" doc:"Created at this instant or later (RFC 3339)."`
 	CreatedBefore moment    `query:"createdBefore" doc:"Created before this instant (RFC 3339)."`
 	Limit         limit     `query:"limit" doc:"At most so many; taken as 1 or 1000 when it lies outside."`
-	Cursor        string    `query:"cursor" minLength:"1" doc:"The nextCursor of the page before, which must have had the same filters."`
+	Cursor        string    `query:"cursor" doc:"The nextCursor of the page before, which must have had the same filters."`
 }
 
 // JobList is a page of jobs.

@@ -43,6 +43,7 @@ func describe(document *huma.OpenAPI) {
 		describeLines(operation)
 	})
 	nameWords(document)
+	spellNulls(document)
 	openAnswers(document)
 }
 
@@ -51,6 +52,24 @@ func eachOperation(document *huma.OpenAPI, visit func(*huma.Operation)) {
 		for _, operation := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
 			if operation != nil {
 				visit(operation)
+			}
+		}
+	}
+}
+
+// spellNulls describes what may be null as anyOf. Huma has a list of types, which
+// not every generator knows.
+func spellNulls(document *huma.OpenAPI) {
+	for _, schema := range document.Components.Schemas.Map() {
+		for name, property := range schema.Properties {
+			if !property.Nullable {
+				continue
+			}
+			value := *property
+			value.Nullable, value.Description, value.Examples = false, "", nil
+			schema.Properties[name] = &huma.Schema{
+				Description: property.Description, Examples: property.Examples,
+				AnyOf: []*huma.Schema{&value, {Type: "null"}},
 			}
 		}
 	}

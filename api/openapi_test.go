@@ -139,4 +139,60 @@ func TestGeneratorsFindTheirWayInTheDescription(t *testing.T) {
 	for name := range document.Components.Schemas {
 		require.Contains(t, text, `"#/components/schemas/`+name+`"`, "nobody refers to it")
 	}
+	require.False(t, strings.Contains(text, `"type":[`), "not every generator knows a list of types")
+}
+
+// Huma itself makes every list in an answer nullable whose field does not say otherwise.
+func TestOnlyTheMembersOfASubmissionMayBeNull(t *testing.T) {
+	var document struct {
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]any }
+		}
+	}
+	require.NoError(t, json.Unmarshal(send(undocumented(newLedger()), "GET", "/openapi.json", "").Body.Bytes(), &document))
+	var nullable []string
+	for name, schema := range document.Components.Schemas {
+		for member, described := range schema.Properties {
+			text, err := json.Marshal(described)
+			require.NoError(t, err)
+			if strings.Contains(string(text), `"null"`) {
+				nullable = append(nullable, name+"."+member)
+			}
+		}
+	}
+	require.ElementsMatch(t, []string{
+		"Submission.delay", "Submission.hold", "Submission.idempotencyKey", "Submission.maxAttempts", "Submission.priority",
+		"Submission.runAt", "Submission.tags", "Submission.tenant", "Submission.timeout",
+	}, nullable)
+}
+
+func TestNoParameterMayBeEmpty(t *testing.T) {
+	l, p, d := newLedger(), somePlugins(), described(t)
+	h := documented(t, api.New(api.Config{
+		Jobs: l, Operations: l, Plugins: p, Log: slog.New(slog.DiscardHandler), Version: "test",
+		MaxBodyBytes: 4096, MaxBatchBytes: 4096, RequestTimeout: 10 * time.Second,
+	}))
+	for route, o := range d.operations {
+		for _, parameter := range o.Parameters {
+			compiled, err := d.compile(parameter.Schema)
+			require.NoError(t, err)
+			require.Error(t, compiled.Validate(""), "%s: an empty %s is described as possible", route, parameter.Name)
+
+			method, path, _ := strings.Cut(route, " ")
+			var header []string
+			switch parameter.In {
+			case "path":
+				path = strings.ReplaceAll(path, "{"+parameter.Name+"}", "")
+			case "query":
+				path += "?" + parameter.Name + "="
+			case "header":
+				header = []string{parameter.Name + ": "}
+			}
+			path = strings.NewReplacer("{id}", strings.TrimPrefix(known, "/jobs/"), "{name}", "idle", "{type}", "A").Replace(path)
+			answer := send(h, method, path, minimal, header...)
+			require.Contains(t, []int{404, 422}, answer.Code, "%s: empty %s: %s", route, parameter.Name, answer.Body)
+		}
+	}
+	require.Empty(t, p.asked)
+	require.Empty(t, l.submitted)
 }

@@ -84,11 +84,16 @@ var sampleParameters = map[string]any{
 	"Idempotency-Key": "order-4711",
 }
 
-// describeParameters adds the examples, and leaves out what huma says twice.
+// describeParameters adds the examples and that no parameter may be empty, and
+// leaves out what huma says twice.
 func describeParameters(operation *huma.Operation) {
+	least := 1
 	for _, parameter := range operation.Parameters {
 		parameter.Example = sampleParameters[parameter.Name]
 		parameter.Schema.Description = ""
+		if parameter.Schema.Type == huma.TypeString && parameter.Schema.Format == "" {
+			parameter.Schema.MinLength = &least
+		}
 	}
 	for _, response := range operation.Responses {
 		delete(response.Headers, "Content-Type") // which stands beside the body

@@ -1,0 +1,94 @@
+package openapi
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	// What the code imports that ogen generates.
+	_ "github.com/ogen-go/ogen/middleware"
+	_ "github.com/ogen-go/ogen/otelogen"
+	_ "github.com/ogen-go/ogen/uri"
+	_ "go.opentelemetry.io/otel"
+	_ "go.opentelemetry.io/otel/metric"
+	_ "go.opentelemetry.io/otel/semconv/v1.39.0"
+	_ "go.opentelemetry.io/otel/trace"
+)
+
+// What oapi-codegen generates is in client, and TestAGeneratedClient… uses it.
+const writtenDocument = "../../api/openapi.yaml"
+
+func TestOgenGeneratesAServerAndAClientThatCompile(t *testing.T) {
+	t.Parallel()
+	module := t.TempDir()
+	for _, name := range []string{"go.mod", "go.sum"} {
+		copyFile(t, name, filepath.Join(module, name))
+	}
+	run(t, ".", "go", "tool", "ogen", "-loglevel", "error", "-target", filepath.Join(module, "ogen"), "-package", "ogen", writtenDocument)
+	run(t, module, "go", "vet", "./ogen")
+}
+
+func TestOpenAPITypeScriptGeneratesTypesThatCompile(t *testing.T) {
+	t.Parallel()
+	dir := usesIn(t, "openapi-typescript.ts")
+	run(t, ".", tool(t, "openapi-typescript"), writtenDocument, "--output", filepath.Join(dir, "generated.ts"))
+	compileStrictly(t, dir)
+}
+
+func TestHeyAPIGeneratesAClientThatCompiles(t *testing.T) {
+	t.Parallel()
+	dir := usesIn(t, "hey-api.ts")
+	run(t, ".", tool(t, "openapi-ts"), "--input", writtenDocument, "--output", filepath.Join(dir, "generated"), "--silent", "--no-log-file")
+	compileStrictly(t, dir)
+}
+
+// usesIn returns a new directory with a program that uses what is generated beside it.
+func usesIn(t *testing.T, program string) string {
+	t.Helper()
+	dir := t.TempDir()
+	copyFile(t, filepath.Join("testdata/typescript", program), filepath.Join(dir, "uses.ts"))
+	return dir
+}
+
+// compileStrictly checks the types of uses.ts and of all that is generated.
+func compileStrictly(t *testing.T, dir string) {
+	t.Helper()
+	var files []string
+	require.NoError(t, filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			files = append(files, path)
+		}
+		return err
+	}))
+	require.Greater(t, len(files), 1, "nothing was generated")
+	run(t, dir, tool(t, "tsc"), append([]string{
+		"--strict", "--noEmit", "--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler",
+	}, files...)...)
+}
+
+// tool is the absolute path of a program that npm has installed.
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("testdata/typescript/node_modules/.bin", name))
+	require.NoError(t, err)
+	require.FileExists(t, path, "install it: npm ci --prefix test/openapi/testdata/typescript --ignore-scripts")
+	return path
+}
+
+func run(t *testing.T, dir, program string, arguments ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), program, arguments...)
+	command.Dir = dir
+	output, err := command.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(to, text, 0o600))
+}
