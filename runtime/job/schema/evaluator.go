@@ -104,7 +104,10 @@ func (e *evaluator) compilePattern(text string) (jsonschema.Regexp, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.program += len(program.Inst)
+	if e.compiled == nil { // Later it is a payload's, for the format "regex".
+		e.program += len(program.Inst)
+	}
+	e.meter.charge(len(program.Inst) / compiledInStep)
 	if len(program.Inst) > maxInstructions || e.program > maxProgram {
 		return nil, errors.New("it takes too many steps")
 	}
@@ -198,9 +201,20 @@ func (e *evaluator) counting(of *jsonschema.Schema) *jsonschema.Format {
 		of.Enum = nil
 	}
 	fixed := 1 + len(of.Required)/passedForStep
+	ofObject := (len(of.DependentSchemas) + len(of.DependentRequired) + len(of.Dependencies)) / passedForStep
+	reads := of.Format != nil || of.MinLength != nil || of.MaxLength != nil || lists != nil
 	check := counted.Validate
 	counted.Validate = func(value any) error {
-		e.meter.charge(fixed + members(value)/passedForStep)
+		steps := fixed + members(value)/passedForStep
+		switch value := value.(type) {
+		case string:
+			if reads {
+				steps += len(value) / readInStep
+			}
+		case map[string]any:
+			steps += ofObject
+		}
+		e.meter.charge(steps)
 		if wanted != nil && !isOneOf(value, wanted) {
 			return &unlistedError{&kind.Type{Want: wanted}}
 		}

@@ -13,6 +13,11 @@ const (
 	// step for each byte.
 	shortProgram        = 450
 	instructionsForStep = 4500
+	// readInStep is how much text is counted, or read as a format, in a step.
+	readInStep = 100
+	// compiledInStep is how many instructions a pattern in a payload, of the
+	// format "regex", is compiled to in a step.
+	compiledInStep = 5
 	// passedForStep is how many members or items are passed over in a step.
 	passedForStep = 10
 )
