@@ -33,14 +33,14 @@ func BoundHeader(limit int, next http.Handler) http.Handler {
 }
 
 // CloseAfterChunks ends the connection after a request whose length others on
-// the way may read differently: one with Transfer-Encoding, or with a body and
-// HTTP/1.0. net/http passes over a Content-Length beside Transfer-Encoding, and
+// the way may read differently: one with Transfer-Encoding, or of HTTP/1.0.
+// net/http passes over a Content-Length beside Transfer-Encoding, and
 // over Transfer-Encoding in HTTP/1.0, without a trace; a proxy that goes by the
 // other of the two takes part of the body for the next request (RFC 9112,
 // section 6.1). There is none on a connection that ends.
 func CloseAfterChunks(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) && r.ContentLength != 0 {
+		if len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) {
 			w.Header().Set("Connection", "close")
 		}
 		next.ServeHTTP(w, r)

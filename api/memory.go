@@ -77,12 +77,20 @@ func (s *share) give(bytes int) {
 	s.of.waste(bytes)
 }
 
+// done gives back lines that have been stored or refused.
+func (s *share) done(bytes int) {
+	if s == nil || !s.of.bounded {
+		return
+	}
+	_ = s.hold(-bytes)
+	if bytes > freeBytes {
+		s.of.waste(copies * bytes)
+	}
+}
+
 // release gives everything back, when all is done with it.
 func (s *share) release() {
-	if s.held > freeBytes {
-		s.of.waste(copies * s.held)
-	}
-	_ = s.hold(-s.held)
+	s.done(s.held)
 }
 
 // waste counts garbage, and collects it when it has become much.

@@ -59,7 +59,7 @@ func (s *service) stream(ctx context.Context, e exchange, share *share) {
 	var lines pile
 	for {
 		var ended error
-		_ = share.hold(-len(lines.text))
+		share.done(len(lines.text))
 		lines.reset()
 		lines, ended = in.take(lines, s.stopping)
 		if len(lines.lines) > 0 {
