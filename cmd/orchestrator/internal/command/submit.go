@@ -22,6 +22,9 @@ that POST /jobs has.`,
   orchestrator submit SEND_EMAIL --payload @mail.json --key order-47 --delay 10m
   orchestrator submit --batch jobs.ndjson`,
 		Args: func(c *cobra.Command, args []string) error {
+			if err := RefuseEmptyFlags(c); err != nil { // before an empty --batch counts as none
+				return err
+			}
 			switch {
 			case lines.file == "" && lines.atomic:
 				return usage("--atomic goes with --batch")
