@@ -64,6 +64,7 @@ func (f *fleet) setOnTrial(g *generation, on bool) job.PluginVersion {
 	f.onTrial, f.share, f.due = on, f.config.Canary.Share, 1
 	if on {
 		g.trial, f.current.trial = trial.Tally{}, trial.Tally{}
+		f.current.durations.BeginTrial()
 	} else {
 		g.tried = f.compareLocked(g, false)
 	}

@@ -27,8 +27,19 @@ const (
 type Durations struct{ of map[string]*latest }
 
 type latest struct {
-	took [kept]time.Duration
-	n    int // how many there were in all
+	took   [kept]time.Duration
+	n      int // how many there were in all
+	before int // how many of them before the trial
+}
+
+// last returns the latest of them, n at most, sorted.
+func (l *latest) last(n int) []time.Duration {
+	var sorted []time.Duration
+	for i := range min(n, l.n, kept) {
+		sorted = append(sorted, l.took[(l.n-1-i)%kept])
+	}
+	slices.Sort(sorted)
+	return sorted
 }
 
 // Add counts an attempt.
@@ -45,15 +56,30 @@ func (d *Durations) Add(jobType string, took time.Duration) {
 	l.n++
 }
 
-func (d *Durations) sorted(jobType string) []time.Duration {
-	l := d.of[jobType]
-	if l == nil {
-		return nil
+// BeginTrial has the attempts that are added from now on count as those of the
+// trial.
+func (d *Durations) BeginTrial() {
+	for _, l := range d.of {
+		l.before = l.n
 	}
-	sorted := slices.Clone(l.took[:min(l.n, kept)])
-	slices.Sort(sorted)
-	return sorted
 }
+
+func (d *Durations) sorted(jobType string) []time.Duration {
+	if l := d.of[jobType]; l != nil {
+		return l.last(kept)
+	}
+	return nil
+}
+
+// ofTrial are the durations since the trial began, sorted.
+func (d *Durations) ofTrial(jobType string) []time.Duration {
+	if l := d.of[jobType]; l != nil {
+		return l.last(l.n - l.before)
+	}
+	return nil
+}
+
+func median(sorted []time.Duration) time.Duration { return sorted[len(sorted)/2] }
 
 // Running is an attempt under way.
 type Running struct {
@@ -75,8 +101,12 @@ type Work struct {
 type Pace struct {
 	JobType string
 	// Median is the candidate's, zero while none of its attempts has ended;
-	// Usual is that of the version that serves.
+	// Usual is that of the version that serves: of its latest attempts, or of those
+	// since the trial began where that is more.
 	Median, Usual time.Duration
+	// abreast says that Usual takes in what happens to both versions now: a slow
+	// database, or a busy machine.
+	abreast bool
 	// candidate and serving count the attempts of which it is known whether they
 	// are slow, and as failed those that are. One that is still under way is known
 	// to be slow once it has taken long enough.
@@ -99,9 +129,12 @@ func Paces(candidate, serving Work, slowdown float64) []Pace {
 		if len(usual) < leastKept || len(tried) == 0 && !running[jobType] {
 			continue
 		}
-		p := Pace{JobType: jobType, Usual: usual[len(usual)/2]}
+		p := Pace{JobType: jobType, Usual: median(usual)}
+		if beside := serving.Durations.ofTrial(jobType); len(beside) >= leastKept {
+			p.Usual, p.abreast = max(p.Usual, median(beside)), true
+		}
 		if len(tried) > 0 {
-			p.Median = tried[len(tried)/2]
+			p.Median = median(tried)
 		}
 		limit := max(time.Duration(slowdown*float64(p.Usual)), p.Usual+leastDelay)
 		p.serving = slow(usual, limit)
@@ -134,16 +167,16 @@ func slow(sorted []time.Duration, limit time.Duration) (t Tally) {
 
 // Slower reports whether the candidate is clearly slower: at least half of its
 // attempts more than of the other's are slow, and that is no chance but for the
-// given odds, by the test of Worse.
+// given odds, by the test of Worse. It takes some attempts of the other beside it.
 func (p Pace) Slower(odds float64) bool {
-	return worse(p.candidate, p.serving, leastSlower, odds)
+	return p.abreast && worse(p.candidate, p.serving, leastSlower, odds)
 }
 
 // Unsure reports whether the candidate looks slower, and too little is known to
 // tell whether that means anything; or whether nothing is known of it, and its
 // attempts take longer than usual already.
 func (p Pace) Unsure() bool {
-	return p.looksSlower() && p.candidate.Ended < enough || p.candidate.Ended == 0 && p.waiting
+	return p.looksSlower() && (p.candidate.Ended < enough || !p.abreast) || p.candidate.Ended == 0 && p.waiting
 }
 
 // Doubtful reports whether the candidate looks slower after more than one attempt.

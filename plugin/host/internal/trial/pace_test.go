@@ -126,3 +126,19 @@ func TestSlowerIsSeldomWrong(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatIsSlowForBothVersionsDoesNotSpeakAgainstOne(t *testing.T) {
+	serving := durations("T", times(kept, 20*time.Millisecond)...)
+	serving.BeginTrial()
+	candidate := Work{Durations: durations("T", times(8, 300*time.Millisecond)...)}
+	p := Paces(candidate, Work{Durations: serving}, slowdown)[0]
+	require.False(t, p.Slower(Final), "nothing is known of the other since then")
+	require.True(t, p.Unsure())
+	for range leastKept {
+		serving.Add("T", 290*time.Millisecond)
+	}
+	p = Paces(candidate, Work{Durations: serving}, slowdown)[0]
+	require.False(t, p.Slower(Final))
+	require.False(t, p.Unsure())
+	require.False(t, p.Doubtful())
+}
