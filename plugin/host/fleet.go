@@ -125,8 +125,16 @@ func (f *fleet) release(p *process, jobType string) {
 	f.host.signal()
 }
 
-// pool is the room of the version that serves; false when there is none, or none
-// whose manifest is known yet. What a candidate on trial takes of it is not known to
+// configured is what the plugin is configured to be now.
+func (f *fleet) configured() Config {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.config
+}
+
+// pool is the room of the version that serves, for the job types that the
+// configuration leaves it by now; false when there is none, or none whose manifest is
+// known yet. What a candidate on trial takes of it is not known to
 // those who claim.
 func (f *fleet) pool() (job.Pool, bool) {
 	f.mu.Lock()
@@ -135,8 +143,12 @@ func (f *fleet) pool() (job.Pool, bool) {
 	if g.role != serving || g.manifest == nil {
 		return job.Pool{}, false
 	}
+	left := g.manifest.Without(f.config.leavesOut).Types
+	if len(left) == 0 {
+		return job.Pool{}, false
+	}
 	pool := job.Pool{
-		Plugin: f.name, Version: g.manifest.Version, Types: slices.Clone(g.manifest.Types),
+		Plugin: f.name, Version: g.manifest.Version, Types: left,
 		Down: len(g.live) == 0, FreeAlone: g.freeAlone(),
 	}
 	for _, p := range g.live {
@@ -151,20 +163,27 @@ func (f *fleet) pool() (job.Pool, bool) {
 	return pool, true
 }
 
-// declared is the manifest of the version that serves, or served last; nil before
-// the first was up.
+// declared is the manifest of the version that serves, or served last, but for what
+// the configuration has given to other plugins since; nil before the first was up.
 func (f *fleet) declared() *message.Manifest {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.manifest
+	return f.manifestLocked()
+}
+
+func (f *fleet) manifestLocked() *message.Manifest {
+	if f.manifest == nil {
+		return nil
+	}
+	return f.manifest.Without(f.config.leavesOut)
 }
 
 // serves lists the job types that the fleet stands for: also those of a
 // candidate, so that no other plugin takes them meanwhile. The fleet is locked.
 func (f *fleet) serves() []string {
 	var types []string
-	if f.manifest != nil {
-		types = append(types, f.manifest.Types...)
+	if m := f.manifestLocked(); m != nil {
+		types = append(types, m.Types...)
 	}
 	if f.next != nil && f.next.manifest != nil {
 		types = append(types, f.next.manifest.Types...)

@@ -295,9 +295,18 @@ func (g *generation) launchesLike(other Config) bool {
 	if !g.config.launchesLike(other) {
 		return false
 	}
-	return m == nil || !slices.ContainsFunc(m.Types, other.leavesOut) && !slices.ContainsFunc(m.LeftOut, func(jobType string) bool {
+	if m == nil { // it was refused, perhaps because of them
+		return slices.Equal(g.config.Types, other.Types) && slices.Equal(g.config.elsewhere, other.elsewhere)
+	}
+	return !slices.ContainsFunc(m.Types, other.leavesOut) && !slices.ContainsFunc(m.LeftOut, func(jobType string) bool {
 		return !other.leavesOut(jobType)
 	})
+}
+
+func (g *generation) isCandidate() bool {
+	g.fleet.mu.Lock()
+	defer g.fleet.mu.Unlock()
+	return g.role == candidate
 }
 
 // agree takes the manifest for the generation's own. As long as processes are up

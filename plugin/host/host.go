@@ -135,9 +135,17 @@ func (h *Host) signal() {
 // defaults under.
 func (h *Host) Types() []job.TypeSpec {
 	var specs []job.TypeSpec
+	seen := make(map[string]bool)
 	for _, f := range h.roster.Load().fleets {
-		if m := f.declared(); m != nil {
-			specs = append(specs, m.Specs...)
+		m := f.declared()
+		if m == nil {
+			continue
+		}
+		for _, spec := range m.Specs {
+			if !seen[spec.Type] { // while it moves, two plugins have it
+				seen[spec.Type] = true
+				specs = append(specs, spec)
+			}
 		}
 	}
 	return specs

@@ -142,7 +142,7 @@ func (g *generation) introduce(ctx context.Context, c *child.Process, conn *grpc
 	if err != nil {
 		return nil, refusal{fmt.Errorf("its manifest is refused: %w", err)}
 	}
-	m = m.Without(g.config.leavesOut)
+	m = m.Without(g.fleet.configured().leavesOut)
 	if err := g.fleet.host.adopt(ctx, g, m); err != nil {
 		return nil, err
 	}

@@ -17,18 +17,21 @@ func (h *Host) adopt(ctx context.Context, g *generation, m *message.Manifest) er
 	if len(m.Types) == 0 {
 		return refusal{fmt.Errorf("the configuration leaves it none of the job types that it declares: %q", m.LeftOut)}
 	}
-	if err := h.admits(g, m); err != nil {
-		return err
-	}
-	if err := h.own(ctx, g, m); err != nil {
-		return err
-	}
 	f := g.fleet
+	listed := f.configured().Types
+	if err := h.admits(f, m, listed); err != nil {
+		return err
+	}
+	if !g.isCandidate() { // a candidate has to be comparable before it owns anything
+		if err := h.own(ctx, g, m, listed); err != nil {
+			return err
+		}
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := h.admitsLocked(g, m); err != nil {
+	if err := h.admitsLocked(f, m, listed); err != nil {
 		return err
 	}
 	if err := g.agree(m); err != nil {
@@ -41,16 +44,25 @@ func (h *Host) adopt(ctx context.Context, g *generation, m *message.Manifest) er
 	return nil
 }
 
-// admits refuses types that another plugin of this host serves.
-func (h *Host) admits(g *generation, m *message.Manifest) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.admitsLocked(g, m)
+// claim makes the plugin of a candidate the owner of its job types, before any job is
+// given to it.
+func (h *Host) claim(ctx context.Context, g *generation) error {
+	g.fleet.mu.Lock()
+	m, listed := g.manifest, g.fleet.config.Types
+	g.fleet.mu.Unlock()
+	return h.ask(ctx, g.fleet, m, listed)
 }
 
-func (h *Host) admitsLocked(g *generation, m *message.Manifest) error {
+// admits refuses types that another plugin of this host serves.
+func (h *Host) admits(f *fleet, m *message.Manifest, listed []string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.admitsLocked(f, m, listed)
+}
+
+func (h *Host) admitsLocked(f *fleet, m *message.Manifest, listed []string) error {
 	for _, name := range m.Types {
-		if owner := h.owners[name]; owner != nil && owner != g.fleet && !slices.Contains(g.config.Types, name) {
+		if owner := h.owners[name]; owner != nil && owner != f && !slices.Contains(listed, name) {
 			return refusal{fmt.Errorf("job type %s is already served by plugin %s", name, owner.name)}
 		}
 	}
@@ -59,15 +71,21 @@ func (h *Host) admitsLocked(g *generation, m *message.Manifest) error {
 
 // own asks the ledger for the types, once for each generation: what it serves
 // does not change while it lives.
-func (h *Host) own(ctx context.Context, g *generation, m *message.Manifest) error {
-	ledger, f := h.settings.Ledger, g.fleet
-	f.mu.Lock()
+func (h *Host) own(ctx context.Context, g *generation, m *message.Manifest, listed []string) error {
+	g.fleet.mu.Lock()
 	asked := g.manifest != nil && g.manifest.Equal(m)
-	f.mu.Unlock()
-	if ledger == nil || asked {
+	g.fleet.mu.Unlock()
+	if asked {
 		return nil
 	}
-	err := ledger.OwnTypes(ctx, f.name, m.Types, g.config.Types)
+	return h.ask(ctx, g.fleet, m, listed)
+}
+
+func (h *Host) ask(ctx context.Context, f *fleet, m *message.Manifest, listed []string) error {
+	if h.settings.Ledger == nil {
+		return nil
+	}
+	err := h.settings.Ledger.OwnTypes(ctx, f.name, m.Types, listed)
 	var owned *job.TypeOwnedError
 	switch {
 	case errors.As(err, &owned):

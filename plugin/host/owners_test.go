@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -86,6 +87,54 @@ func TestATypeMovesToThePluginThatListsIt(t *testing.T) {
 	require.Equal(t, map[string]string{"KEPT": "old", "MOVED": "heir"}, ledger.owners)
 	require.Zero(t, h.status("heir").Restarts)
 	require.Zero(t, h.status("old").Crashes)
+}
+
+func TestATypeLeavesAPluginThatItLeavesWithNone(t *testing.T) {
+	t.Parallel()
+	old, heir := misbehaving("old", "-types", "MOVED"), misbehaving("heir", "-types", "MOVED,SPARE")
+	h := startHost(t, newRegister().kept, old, heir)
+	h.awaitUp("old", 1)
+	h.eventually(func() bool { return h.status("heir").State == job.PluginBroken }, "it is refused")
+
+	heir.Types = []string{"MOVED", "SPARE"}
+	require.NoError(t, h.Reload([]Config{old, heir}))
+	h.awaitUp("heir", 1)
+	h.eventually(func() bool { return len(h.Pools()) == 1 && len(h.status("old").Types) == 0 }, "the old owner has left the type")
+	require.Equal(t, []string{"MOVED", "SPARE"}, h.Pools()[0].Types)
+}
+
+func TestAPluginServesTheRestOnceItsTypeIsListedElsewhere(t *testing.T) {
+	t.Parallel()
+	good, evil := misbehaving("good", "-types", "GOOD"), misbehaving("evil", "-types", "EVIL,GOOD")
+	h := startHost(t, newRegister().kept, good)
+	h.awaitUp("good", 1)
+	require.NoError(t, h.Reload([]Config{good, evil}))
+	h.eventually(func() bool { return h.status("evil").State == job.PluginBroken }, "it is refused")
+
+	good.Types = []string{"GOOD"}
+	require.NoError(t, h.Reload([]Config{good, evil}))
+	h.awaitUp("evil", 1)
+	require.Equal(t, []string{"EVIL"}, h.status("evil").Types)
+}
+
+func TestAPluginThatLostATypeIsLaunchedAgainWithTheRest(t *testing.T) {
+	t.Parallel()
+	old, heir := misbehaving("old", "-types", "KEPT,MOVED"), misbehaving("heir", "-types", "MOVED,SPARE")
+	h := startHost(t, newRegister().kept, old)
+	h.awaitUp("old", 1)
+	old.Checksum, heir.Types = strings.Repeat("0", 64), []string{"MOVED"}
+	require.NoError(t, h.Reload([]Config{old, heir}))
+	h.awaitUp("heir", 1)
+	h.eventually(func() bool {
+		return h.status("old").LastSwap != nil && h.status("old").LastSwap.Result == job.SwapRefused
+	}, "its swap is refused")
+
+	a, r := assignment(do("exit")), newReport()
+	a.Type = "KEPT"
+	_, err := h.Start("old", a, r)
+	require.NoError(t, err)
+	require.Equal(t, job.Crash, h.outcome(r).Kind)
+	h.eventually(func() bool { return h.status("old").Crashes == 1 && len(h.status("old").PIDs) == 1 }, "it is launched again")
 }
 
 func TestAPluginThatIsLeftNoTypeIsRefused(t *testing.T) {

@@ -26,8 +26,8 @@ func (f *fleet) status() job.PluginStatus {
 		Restarts: f.restarts, Crashes: f.crashes, LastError: f.lastError,
 		PassedOver: cmp.Or(f.unusable, f.leftOut),
 	}
-	if f.manifest != nil {
-		s.Types, s.LeftOut = f.manifest.Types, f.manifest.LeftOut
+	if m := f.manifestLocked(); m != nil {
+		s.Types, s.LeftOut = m.Types, m.LeftOut
 	}
 	s.InFlight, s.Free = g.room()
 	if g.role != serving || f.host.draining.Err() != nil {

@@ -151,6 +151,15 @@ func (f *fleet) prove(ctx context.Context, g *generation, p plan) error {
 			return err
 		}
 	}
+	bounded, cancel := context.WithTimeout(ctx, compareWithin)
+	err := f.host.claim(bounded, g)
+	cancel()
+	switch {
+	case err != nil && isRefusal(err):
+		return err
+	case err != nil:
+		return abandoned{err}
+	}
 	if err := f.await(ctx, g, g.config.Processes); err != nil {
 		return err
 	}

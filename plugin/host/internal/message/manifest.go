@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -183,7 +184,7 @@ func toCount(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
 // others that were made from the same declaration.
 func (m *Manifest) Without(leftOut func(jobType string) bool) *Manifest {
 	rest := *m
-	rest.Types, rest.Specs = nil, nil
+	rest.Types, rest.Specs, rest.LeftOut = nil, nil, slices.Clip(rest.LeftOut)
 	for i, jobType := range m.Types {
 		if leftOut(jobType) {
 			rest.LeftOut = append(rest.LeftOut, jobType)
