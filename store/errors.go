@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -83,10 +84,11 @@ func worthAnotherTry(err error) bool {
 		(answer.Code == deadlockDetected || answer.Code == serializationFailure)
 }
 
-// answered says that the error came from the server: it has rolled back.
+// answered says that the error came from the server: it has rolled back. A pooler in
+// between answers itself when it has lost the server, with a code of classConnection.
 func answered(err error) bool {
 	var answer *pgconn.PgError
-	return errors.As(err, &answer)
+	return errors.As(err, &answer) && !strings.HasPrefix(answer.Code, classConnection)
 }
 
 // outcomeUnknown says that a write was sent and may or may not have been committed,

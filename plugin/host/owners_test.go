@@ -76,7 +76,14 @@ func TestATypeMovesToThePluginThatListsIt(t *testing.T) {
 
 	heir.Types = []string{"MOVED"}
 	require.NoError(t, h.Reload([]Config{old, heir}))
-	h.awaitUp("heir", 1)
+	h.eventually(func() bool {
+		var names []string
+		for _, spec := range h.Types() {
+			require.NotContains(t, names, spec.Type, "each is declared once while it moves, too")
+			names = append(names, spec.Type)
+		}
+		return len(h.status("heir").PIDs) == 1
+	}, "the heir is up")
 	h.eventually(func() bool { return slices.Equal(h.status("old").Types, []string{"KEPT"}) }, "the old owner has left the type")
 	require.Equal(t, []string{"MOVED"}, h.status("old").LeftOut)
 	require.Equal(t, []string{"MOVED"}, h.status("heir").Types)

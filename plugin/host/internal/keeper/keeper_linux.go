@@ -20,7 +20,7 @@ const (
 	// milliseconds, if nobody stops it.
 	startPatience = 30 * time.Second
 	// orderPatience bounds how long an order may wait for room in the line, in
-	// which there is room for thousands.
+	// which there is room for hundreds.
 	orderPatience = 10 * time.Millisecond
 )
 

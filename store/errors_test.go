@@ -1,0 +1,14 @@
+package store
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+)
+
+// A pooler that loses the server in the middle of a commit cannot know how it went.
+func TestAPoolersAnswerIsNoneOfTheServers(t *testing.T) {
+	require.False(t, answered(&pgconn.PgError{Severity: "FATAL", Code: "08P01", Message: "server conn crashed?"}))
+	require.True(t, answered(&pgconn.PgError{Severity: "ERROR", Code: lockNotAvailable}))
+}
