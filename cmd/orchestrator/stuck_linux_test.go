@@ -41,7 +41,6 @@ func TestASecondSignalDoesNotWaitForADatabaseThatIsStuck(t *testing.T) {
 	}, 20*time.Second, 5*time.Millisecond, "no statement waits for the table")
 	freeze(t, dir)
 	s.tellTwice(t)
-	require.Contains(t, s.log.String(), "connections to the database were left open")
 }
 
 func TestASecondSignalDoesNotWaitForAnEmbeddedPostgreSQLThatIsStuck(t *testing.T) {
