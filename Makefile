@@ -25,7 +25,7 @@ run: build ## Build, then serve with config.yaml
 
 # The race detector sleeps for a second at the exit of every process, for what other
 # goroutines still do. The tests leave none behind.
-RACE = GORACE="$$GORACE atexit_sleep_ms=0"
+RACE = GORACE="$${GORACE:-} atexit_sleep_ms=0"
 
 .PHONY: test
 test: ## Run all tests with the race detector

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// scanAtMost bounds the rows that are looked at for one page: about 5 ms
+	// scanAtMost bounds the rows that are looked at for one page: milliseconds
 	// of work when they are in memory, of a million or more.
 	scanAtMost = 10_000
 	// clockSlack is how far the clock that an id was made by may be off the

@@ -95,8 +95,14 @@ func measure(ctx context.Context, cfg config, notes io.Writer) (measurement, err
 }
 
 func bench(ctx context.Context, cfg config, scenario string, notes io.Writer) (r report, err error) {
-	command := exec.CommandContext(ctx, cfg.orchestrator, "bench", scenario, "--json", "--database", cfg.database,
-		"--jobs", strconv.Itoa(jobs[scenario]), "--runs", strconv.Itoa(runs), "--warm-ups", strconv.Itoa(warmUps))
+	args := []string{
+		"bench", scenario, "--json",
+		"--jobs", strconv.Itoa(jobs[scenario]), "--runs", strconv.Itoa(runs), "--warm-ups", strconv.Itoa(warmUps),
+	}
+	if cfg.database != "" {
+		args = append(args, "--database", cfg.database)
+	}
+	command := exec.CommandContext(ctx, cfg.orchestrator, args...)
 	command.Stderr = notes
 	// It has processes and databases to tidy away.
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
