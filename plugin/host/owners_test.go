@@ -99,8 +99,9 @@ func TestATypeMovesToThePluginThatListsIt(t *testing.T) {
 func TestATypeLeavesAPluginThatItLeavesWithNone(t *testing.T) {
 	t.Parallel()
 	old, heir := misbehaving("old", "-types", "MOVED"), misbehaving("heir", "-types", "MOVED,SPARE")
-	h := startHost(t, newRegister().kept, old, heir)
+	h := startHost(t, newRegister().kept, old)
 	h.awaitUp("old", 1)
+	require.NoError(t, h.Reload([]Config{old, heir}))
 	h.eventually(func() bool { return h.status("heir").State == job.PluginBroken }, "it is refused")
 
 	heir.Types = []string{"MOVED", "SPARE"}
