@@ -1,10 +1,13 @@
 package runtime
 
 import (
+	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	stdruntime "runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -54,6 +57,46 @@ func TestAChildIsGoneFromItsDeathOnBuriedOrNot(t *testing.T) {
 	require.Eventually(t, func() bool { return processGone(worker) }, 20*time.Second, time.Millisecond, "dead, not yet buried")
 	require.Error(t, child.Wait())
 	require.True(t, processGone(worker))
+}
+
+// leaderExits has the first thread of this process end, and the others go on until
+// standard input does.
+const leaderExits = "HOLDFAST_TEST_LEADER_EXITS"
+
+func init() {
+	if os.Getenv(leaderExits) == "" {
+		return
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	stdruntime.LockOSThread() // the first thread runs this
+	_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
+}
+
+// A process that is killed ends thread by thread. Its files are closed, and its
+// handlers killed for it, when the last of them has.
+func TestAProcessIsNotGoneWhileOneOfItsThreadsIsThere(t *testing.T) {
+	child := exec.CommandContext(t.Context(), os.Args[0])
+	child.Env = append(os.Environ(), leaderExits+"=1")
+	input, err := child.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, child.Start())
+	stat := func() string {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", child.Process.Pid))
+		require.NoError(t, err)
+		return string(text)
+	}
+	require.Eventually(t, func() bool { return strings.Contains(stat(), ") Z ") }, 20*time.Second, time.Millisecond, "its first thread has ended")
+	started, known := startOf(child.Process.Pid)
+	require.True(t, known)
+	require.Positive(t, started)
+	worker := job.Worker{Host: host(), PID: child.Process.Pid, PIDStarted: started}
+	require.False(t, processGone(worker))
+	require.NoError(t, input.Close())
+	require.Eventually(t, func() bool { return processGone(worker) }, 20*time.Second, time.Millisecond, "all have")
+	require.NoError(t, child.Wait())
 }
 
 // The name of a program may look like the fields that follow it.
