@@ -15,14 +15,9 @@ import (
 // Supported says whether there are keepers on this system.
 const Supported = true
 
-const (
-	// startPatience bounds how long a keeper may take to start the process:
-	// milliseconds, if nobody stops it.
-	startPatience = 30 * time.Second
-	// orderPatience bounds how long an order may wait for room in the line, in
-	// which there is room for hundreds.
-	orderPatience = 10 * time.Millisecond
-)
+// startPatience bounds how long a keeper may take to start the process:
+// milliseconds, if nobody stops it.
+const startPatience = 30 * time.Second
 
 // Keeper is a process that runs under a keeper.
 type Keeper struct {
@@ -127,7 +122,7 @@ func (k *Keeper) AwaitExit() {
 // says that the keeper has died before: then the process was killed, but perhaps not
 // all of its family.
 func (k *Keeper) Collect() (Ending, error) {
-	k.say(collect)
+	k.send(collect, true)
 	var last report
 	_ = k.reports.Decode(&last)
 	_ = k.line.Close()
@@ -140,18 +135,31 @@ func (k *Keeper) Collect() (Ending, error) {
 
 // KillAt has the process and all its family killed at that time, whatever has become
 // of us by then, unless another time is named before. A zero time takes it back. It
-// may be called from any goroutine; after the end it does nothing.
+// may be called from any goroutine; after the end it does nothing. It never waits: an
+// order is lost only when the keeper has not read the last few hundred.
 func (k *Keeper) KillAt(at time.Time) {
 	if at.IsZero() {
-		k.say(stay)
+		k.send(stay, false)
 		return
 	}
-	k.say(order(monotonic() + time.Until(at)))
+	k.send(order(monotonic()+time.Until(at)), false)
 }
 
-func (k *Keeper) say(o order) {
-	_ = k.line.SetWriteDeadline(time.Now().Add(orderPatience))
-	_, _ = k.line.Write(o.bytes())
+// send tries whether there is room for the order, and may wait for it. A deadline
+// would not do instead: one that passes before the write is tried loses the order.
+func (k *Keeper) send(o order, wait bool) {
+	line, err := k.line.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = line.Write(func(fd uintptr) (done bool) {
+		for {
+			_, err := unix.Write(int(fd), o.bytes())
+			if !errors.Is(err, unix.EINTR) {
+				return !wait || !errors.Is(err, unix.EAGAIN)
+			}
+		}
+	})
 }
 
 // monotonic is the clock that all processes of the machine share, and that Go's timers
