@@ -155,10 +155,10 @@ bench-submit: ## Compare submissions that share commits with a commit each
 PEERS ?=
 
 .PHONY: bench-peers
-bench-peers: build ## Compare with other job queues, into docs/performance.md; may take an hour
+bench-peers: build ## Compare with other job queues, into docs/explanation/performance.md; may take an hour
 	scripts/need.sh postgres
 	$(GO) build -C test/peers -trimpath -o $(CURDIR)/bin/peers .
-	bin/peers -page docs/performance.md $(PEERS)
+	bin/peers -page docs/explanation/performance.md $(PEERS)
 
 # What git knows of the version, for images.
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null)

@@ -21,7 +21,7 @@ var (
 
 // Handlers in other languages are written from the page.
 func TestTheProtocolPageHasEveryMessageAndField(t *testing.T) {
-	content, err := os.ReadFile("../docs/protocol.md")
+	content, err := os.ReadFile("../docs/reference/protocol.md")
 	require.NoError(t, err)
 	page := string(content)
 	documented := make(map[string]string)

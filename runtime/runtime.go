@@ -48,7 +48,7 @@ type Config struct {
 	Log     *slog.Logger
 	// JobLog is LogAll, LogSampled or LogNone.
 	JobLog JobLog
-	// Meter is told what the loops do; docs/telemetry.md lists it.
+	// Meter is told what the loops do; docs/reference/telemetry.md lists it.
 	Meter metric.Meter
 	// Tracer makes the spans of jobs; nil for none. Its provider must be as
 	// spans.New asks.

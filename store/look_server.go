@@ -177,7 +177,7 @@ func judgeSettings(set settingsRow) job.Check {
 		}
 	}
 	if len(check.Details) > 0 {
-		check.Remedy = "Change the server's settings, see docs/postgresql.md; max_connections takes a restart, or use fewer orchestrators or a smaller pool."
+		check.Remedy = "Change the server's settings, see docs/how-to/postgresql.md; max_connections takes a restart, or use fewer orchestrators or a smaller pool."
 	}
 	return check
 }

@@ -131,7 +131,7 @@ func TestNoStatementIsRunUnderAPlannersWhim(t *testing.T) {
 
 // A pooler in between has to be told of each.
 func TestTheSettingsOfASessionAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../docs/postgresql.md")
+	page, err := os.ReadFile("../docs/how-to/postgresql.md")
 	require.NoError(t, err)
 	ignored := regexp.MustCompile(`ignore_startup_parameters = (\S+)`).FindSubmatch(page)
 	require.NotNil(t, ignored)

@@ -13,7 +13,7 @@ import (
 )
 
 // The attributes of the handlers' own spans, by OpenTelemetry's conventions.
-// docs/telemetry.md lists them; a test compares the two.
+// docs/reference/telemetry.md lists them; a test compares the two.
 const (
 	attrMethod    attribute.Key = "http.request.method"
 	attrStatus    attribute.Key = "http.response.status_code"

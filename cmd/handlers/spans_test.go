@@ -112,7 +112,7 @@ func TestADeliveryHasASpan(t *testing.T) {
 // documented returns a row's first two cells, of the table of handlers' attributes.
 func documented(t *testing.T) map[string]string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/telemetry.md")
+	page, err := os.ReadFile("../../docs/reference/telemetry.md")
 	require.NoError(t, err)
 	_, table, found := strings.Cut(string(page), "| handlers' attribute | of | meaning |\n")
 	require.True(t, found)

@@ -33,7 +33,7 @@ func flagsIn(text string) []string {
 }
 
 func TestDocumentHasEveryCommandAndFlag(t *testing.T) {
-	content, err := os.ReadFile("../../docs/cli.md")
+	content, err := os.ReadFile("../../docs/reference/cli.md")
 	require.NoError(t, err)
 	document := string(content)
 	common, ofAPI := flagsIn(ofEvery.FindString(document)), flagsIn(ofEveryInAPI.FindString(document))
@@ -86,7 +86,7 @@ func eachCommand(c *cobra.Command, see func(*cobra.Command)) {
 }
 
 func TestDocumentNamesEveryVariable(t *testing.T) {
-	content, err := os.ReadFile("../../docs/cli.md")
+	content, err := os.ReadFile("../../docs/reference/cli.md")
 	require.NoError(t, err)
 	for _, name := range []string{envServer, envToken, envUser, envPassword, "NO_COLOR", "TERM"} {
 		require.Contains(t, string(content), "`"+name+"`")

@@ -98,7 +98,7 @@ func TestConfigFileIsValidWithEverySettingOn(t *testing.T) {
 }
 
 func TestTheDocumentationHasEveryKeyOfTracing(t *testing.T) {
-	page, err := os.ReadFile("../../docs/configuration.md")
+	page, err := os.ReadFile("../../docs/reference/configuration.md")
 	require.NoError(t, err)
 	var documented []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `(tracing\\.[a-z_]+)` \\|").FindAllStringSubmatch(string(page), -1) {

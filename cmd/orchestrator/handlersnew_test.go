@@ -176,7 +176,7 @@ func TestNewRefusesToOverwriteAndNamesThatCannotBe(t *testing.T) {
 func TestFirstHandlerDocumentShowsTheScaffold(t *testing.T) {
 	checkout, err := filepath.Abs("../..")
 	require.NoError(t, err)
-	content, err := os.ReadFile("../../docs/first-handler.md")
+	content, err := os.ReadFile("../../docs/tutorial/first-handler.md")
 	require.NoError(t, err)
 	t.Chdir(t.TempDir())
 	commands := []string{"orchestrator handlers new count-words"}

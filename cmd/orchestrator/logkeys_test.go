@@ -109,7 +109,7 @@ func isLog(of ast.Expr) bool {
 }
 
 func TestTheDocumentationListsAllKeysOfTheLog(t *testing.T) {
-	page, err := os.ReadFile("../../docs/telemetry.md")
+	page, err := os.ReadFile("../../docs/reference/telemetry.md")
 	require.NoError(t, err)
 	_, table, found := strings.Cut(string(page), "| key | meaning |")
 	require.True(t, found)

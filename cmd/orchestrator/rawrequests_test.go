@@ -74,7 +74,7 @@ func said(t *testing.T, address, text string) (replies []reply) {
 	}
 }
 
-// The table in docs/api.md says what is answered in plain text.
+// The table in docs/reference/api.md says what is answered in plain text.
 func TestMalformedRequestsAreAnsweredAsTheDocumentSays(t *testing.T) {
 	address := listening(t)
 	const host = "Host: localhost\r\n"
@@ -96,7 +96,7 @@ func TestMalformedRequestsAreAnsweredAsTheDocumentSays(t *testing.T) {
 		"a `Transfer-Encoding` other than `chunked`": {"POST /jobs HTTP/1.1\r\n" + host + "Transfer-Encoding: gzip\r\n\r\n", "POST /jobs HTTP/1.1\r\n" + host + "Transfer-Encoding: gzip, chunked\r\n\r\n"},
 		"another version than HTTP/1.0 and HTTP/1.1": {"GET /healthz HTTP/2.5\r\n" + host + "\r\n", "GET /healthz HTTP/0.9\r\n" + host + "\r\n"},
 	}
-	document, err := os.ReadFile("../../docs/api.md")
+	document, err := os.ReadFile("../../docs/reference/api.md")
 	require.NoError(t, err)
 	_, table, found := strings.Cut(string(document), "gets no problem document")
 	require.True(t, found)

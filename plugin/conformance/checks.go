@@ -18,7 +18,7 @@ func checks() []check {
 		}, {
 			name:     "handshake",
 			expected: "it listens on a unix socket in PLUGIN_UNIX_SOCKET_DIR and prints 1|1|unix|<path>|grpc|<certificate> as a line of its own",
-			mend:     "print the line, flushed, as soon as the server listens, with version 1 of the protocol; see docs/protocol.md",
+			mend:     "print the line, flushed, as soon as the server listens, with version 1 of the protocol; see docs/reference/protocol.md",
 			run:      checkHandshake,
 		}, {
 			name:     manifestCheck,

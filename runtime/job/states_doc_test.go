@@ -10,10 +10,10 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// docs/states.md shows the states and transitions of this package, all of
+// docs/reference/states.md shows the states and transitions of this package, all of
 // them and no others.
 func TestTheDocumentShowsTheStateMachineAsItIs(t *testing.T) {
-	document, err := os.ReadFile("../../docs/states.md")
+	document, err := os.ReadFile("../../docs/reference/states.md")
 	require.NoError(t, err)
 
 	statuses := make(map[job.State]job.Status)

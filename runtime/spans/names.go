@@ -2,7 +2,7 @@ package spans
 
 import "go.opentelemetry.io/otel/attribute"
 
-// The attributes of spans, links and events. docs/telemetry.md says what each
+// The attributes of spans, links and events. docs/reference/telemetry.md says what each
 // means; a test compares the two. The first are OpenTelemetry's conventions for
 // messaging and for errors.
 const (

@@ -1,6 +1,6 @@
 // Package spans tells the story of a job in spans: how it was sent, waited, was
 // processed, failed, waited again. docs/adr/0009-one-trace-per-job.md says why they
-// are as they are, docs/telemetry.md what is in them.
+// are as they are, docs/reference/telemetry.md what is in them.
 package spans
 
 import (

@@ -75,7 +75,7 @@ func syncDir(path string) error {
 }
 
 // settings suit a small machine that PostgreSQL shares with the orchestrator
-// and its handlers; docs/postgresql.md tells what each is for. Everything about
+// and its handlers; docs/how-to/postgresql.md tells what each is for. Everything about
 // durability is left at PostgreSQL's defaults, which are safe.
 var settings = map[string]string{
 	"shared_buffers":           "256MB",

@@ -44,7 +44,7 @@ func TestTheSettingsThatMatterAreDocumented(t *testing.T) {
 	if _, err := os.Stat("size_test.go"); err != nil {
 		t.Skip("the sources are elsewhere, as they are for the ordinary user")
 	}
-	text, err := os.ReadFile("../../docs/postgresql.md")
+	text, err := os.ReadFile("../../docs/how-to/postgresql.md")
 	require.NoError(t, err)
 	page, _, _ := strings.Cut(string(text), "## A server of your own")
 	for _, name := range []string{"checkpoint_timeout", "wal_buffers", "autovacuum_naptime", "jit", "max_connections"} {

@@ -167,15 +167,15 @@ func TestAlertsAskForWhatIsMeasured(t *testing.T) {
 
 // An alert that says nothing about what to do is noise.
 func TestAlertsSayWhatToDo(t *testing.T) {
-	page := read(t, "docs/deploy.md")
+	page := read(t, "docs/how-to/deploy.md")
 	for name, rule := range alerts(t) {
 		require.Contains(t, []string{"critical", "warning"}, rule.Labels["severity"], name)
 		require.Regexp(t, `^\S.+\. .+\.$`, rule.Annotations["summary"], "%s: what is wrong, and what to do", name)
 		anchor, found := strings.CutPrefix(rule.Annotations["runbook_url"],
-			"https://github.com/holdfast-jobs/holdfast/blob/main/docs/deploy.md#")
+			"https://github.com/holdfast-jobs/holdfast/blob/main/docs/how-to/deploy.md#")
 		require.True(t, found, name)
 		require.Equal(t, strings.ToLower(name), anchor)
-		require.Contains(t, page, "\n### "+name+"\n", "docs/deploy.md explains it")
+		require.Contains(t, page, "\n### "+name+"\n", "docs/how-to/deploy.md explains it")
 	}
 	for _, heading := range regexp.MustCompile(`(?m)^### (Holdfast\w+)$`).FindAllStringSubmatch(page, -1) {
 		require.Contains(t, alerts(t), heading[1])

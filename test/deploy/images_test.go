@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// dockerfiles are those that docs/deploy.md names.
+// dockerfiles are those that docs/how-to/deploy.md names.
 var dockerfiles = []string{"deploy/Dockerfile", "deploy/Dockerfile.slim"}
 
 // instruction is one of a Dockerfile, with its arguments.

@@ -33,7 +33,7 @@ func unit(t *testing.T) map[string]map[string]string {
 func TestTheServiceLetsHandlersHaveCgroups(t *testing.T) {
 	service := unit(t)["Service"]
 	require.Equal(t, "yes", service["Delegate"])
-	require.Equal(t, "orchestrator", service["DelegateSubgroup"], "docs/isolation.md: it need not move")
+	require.Equal(t, "orchestrator", service["DelegateSubgroup"], "docs/explanation/isolation.md: it need not move")
 	require.Equal(t, "continue", service["OOMPolicy"], "one handler out of memory does not end all")
 	for _, key := range []string{"ProtectControlGroups", "RestrictNamespaces", "MemoryDenyWriteExecute"} {
 		require.NotContains(t, service, key)
@@ -49,7 +49,7 @@ func TestTheServiceDrainsBeforeItIsKilled(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, patience, defaults.Worker.Drain)
 	require.Equal(t, "always", service["Restart"])
-	require.Equal(t, "2", service["RestartPreventExitStatus"], "docs/configuration.md: the configuration is wrong")
+	require.Equal(t, "2", service["RestartPreventExitStatus"], "docs/reference/configuration.md: the configuration is wrong")
 }
 
 func TestTheServiceIsHardened(t *testing.T) {

@@ -24,13 +24,13 @@ func read(t *testing.T, path string) string {
 	return string(content)
 }
 
-// metric is a row of the tables in docs/telemetry.md.
+// metric is a row of the tables in docs/reference/telemetry.md.
 type metric struct {
 	kind   string
 	labels []string
 }
 
-// telemetry is what docs/telemetry.md says that there is.
+// telemetry is what docs/reference/telemetry.md says that there is.
 type telemetry struct {
 	metrics map[string]metric
 	// values are those that a label has, by its name, or by its name and the
@@ -47,7 +47,7 @@ func documented(t *testing.T) telemetry {
 	t.Helper()
 	// Prometheus itself makes this one for each target.
 	found := telemetry{metrics: map[string]metric{"up": {kind: "gauge"}}, values: map[string][]string{}}
-	for line := range strings.Lines(read(t, "docs/telemetry.md")) {
+	for line := range strings.Lines(read(t, "docs/reference/telemetry.md")) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		var names [][]string
 		for _, cell := range cells {
@@ -101,7 +101,7 @@ func (d telemetry) check(t *testing.T, query string) []string {
 		}
 		asked++
 		base, found, ok := d.series(selector.Name)
-		require.True(t, ok, "%s is not in docs/telemetry.md: %s", selector.Name, query)
+		require.True(t, ok, "%s is not in docs/reference/telemetry.md: %s", selector.Name, query)
 		known = append(known, found.labels...)
 		for _, matcher := range selector.LabelMatchers {
 			d.checkMatcher(t, base, found, matcher, query)

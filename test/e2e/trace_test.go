@@ -42,7 +42,7 @@ var stories = map[string]func(t *testing.T, over string){
 }
 
 // TestTraces tells all stories. Whatever is sent meanwhile must be sound and as
-// docs/telemetry.md has it, and all that is in its tables must be sent.
+// docs/reference/telemetry.md has it, and all that is in its tables must be sent.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	tables, err := documentation()

@@ -31,9 +31,9 @@ var untold = map[string]string{
 // quoted is a name or a value in a table.
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// documentation is what docs/telemetry.md says of spans.
+// documentation is what docs/reference/telemetry.md says of spans.
 var documentation = sync.OnceValues(func() (*tables, error) {
-	page, err := os.ReadFile("../../docs/telemetry.md")
+	page, err := os.ReadFile("../../docs/reference/telemetry.md")
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (d *tables) look(t *testing.T, spans []collector.Span) {
 	defer d.mu.Unlock()
 	note := func(what string) {
 		_, documented := d.told[what]
-		require.True(t, documented, "docs/telemetry.md does not have: %s", what)
+		require.True(t, documented, "docs/reference/telemetry.md does not have: %s", what)
 		d.told[what] = true
 	}
 	attributes := func(of string, all map[string]any) {
@@ -101,7 +101,7 @@ func (d *tables) look(t *testing.T, spans []collector.Span) {
 			continue
 		}
 		of := d.classOf(span)
-		require.NotEmpty(t, of, "docs/telemetry.md does not have: span %q", span.Name)
+		require.NotEmpty(t, of, "docs/reference/telemetry.md does not have: span %q", span.Name)
 		require.Equal(t, d.kinds[of], span.Kind, span.Name)
 		note("span " + of)
 		attributes(of, span.Attributes)
@@ -146,5 +146,5 @@ func (d *tables) everything(t *testing.T) {
 	}
 	slices.Sort(missing)
 	slices.Sort(wanted)
-	require.Equal(t, wanted, missing, "what docs/telemetry.md has and no story tells")
+	require.Equal(t, wanted, missing, "what docs/reference/telemetry.md has and no story tells")
 }

@@ -117,7 +117,7 @@ func TestTheLinkOfAJobLeadsToItsTrace(t *testing.T) {
 
 	require.Contains(t, operate(t, o, `orchestrator inspect "$JOB"`, id), shown.TraceURL)
 
-	manual, err := os.ReadFile("../../docs/telemetry.md")
+	manual, err := os.ReadFile("../../docs/reference/telemetry.md")
 	require.NoError(t, err)
 	command := regexp.MustCompile("(?s)```sh\n(trace=.*?)```").FindSubmatch(manual)
 	require.NotNil(t, command)

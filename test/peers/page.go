@@ -109,14 +109,14 @@ func (r *Results) print(out io.Writer) error {
 	return nil
 }
 
-// page renders docs/performance.md.
+// page renders docs/explanation/performance.md.
 func (r *Results) page() []byte {
 	var b bytes.Buffer
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	say("# Performance, beside other job queues\n")
 	say("<!-- Written by make bench-peers; do not edit. -->\n")
 	say("Holdfast and other job queues on PostgreSQL, measured in the same session on the same server, in turns. `make bench-peers`")
-	say("writes this page anew; `orchestrator bench` measures Holdfast alone, and more of it (docs/cli.md).\n")
+	say("writes this page anew; `orchestrator bench` measures Holdfast alone, and more of it (docs/reference/cli.md).\n")
 	say("These figures: %s, %d %s after %d to warm up, %s jobs in the largest scenario.\n\n```\n%s\n```\n",
 		r.Began.Format("2 January 2006"), r.Rounds, plural(r.Rounds, "round"), r.WarmUps, grouped(r.Jobs), r.Command)
 	if r.Rounds < 5 {

@@ -2,7 +2,7 @@
 // runtime measures of itself, and what is read from the plugins, the
 // connection pools and the database when somebody asks.
 //
-// docs/telemetry.md lists every metric.
+// docs/reference/telemetry.md lists every metric.
 package meter
 
 import (

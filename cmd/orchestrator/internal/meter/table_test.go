@@ -101,7 +101,7 @@ type row struct{ name, kind, unit, labels, meaning string }
 
 func table(t testing.TB) map[string]row {
 	t.Helper()
-	page, err := os.ReadFile("../../../../docs/telemetry.md")
+	page, err := os.ReadFile("../../../../docs/reference/telemetry.md")
 	require.NoError(t, err)
 	rows := make(map[string]row)
 	for line := range strings.Lines(string(page)) {
@@ -151,7 +151,7 @@ func TestTheTableInTheDocumentationIsWhatIsServed(t *testing.T) {
 }
 
 func TestTheQueriesInTheDocumentationNameWhatIsServed(t *testing.T) {
-	page, err := os.ReadFile("../../../../docs/telemetry.md")
+	page, err := os.ReadFile("../../../../docs/reference/telemetry.md")
 	require.NoError(t, err)
 	known, queries := table(t), 0
 	parts := strings.Split(string(page), "```")
@@ -191,7 +191,7 @@ func values(family *dto.MetricFamily, name string) []string {
 }
 
 func TestTheLabelsInTheDocumentationHaveTheValuesThatAreServed(t *testing.T) {
-	page, err := os.ReadFile("../../../../docs/telemetry.md")
+	page, err := os.ReadFile("../../../../docs/reference/telemetry.md")
 	require.NoError(t, err)
 	_, labels, found := strings.Cut(string(page), "### Labels")
 	require.True(t, found)

@@ -17,7 +17,7 @@ import (
 // the heading.
 func documented(t *testing.T, heading string) []string {
 	t.Helper()
-	page, err := os.ReadFile("../../../../docs/telemetry.md")
+	page, err := os.ReadFile("../../../../docs/reference/telemetry.md")
 	require.NoError(t, err)
 	_, table, found := strings.Cut(string(page), "| "+heading+" |")
 	require.True(t, found)
