@@ -8,7 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	// What the code imports that ogen generates.
+	// What the generated code imports.
+	_ "github.com/oapi-codegen/runtime"
 	_ "github.com/ogen-go/ogen/middleware"
 	_ "github.com/ogen-go/ogen/otelogen"
 	_ "github.com/ogen-go/ogen/uri"
@@ -18,15 +19,24 @@ import (
 	_ "go.opentelemetry.io/otel/trace"
 )
 
-// What oapi-codegen generates is in client, and TestAGeneratedClient… uses it.
 const writtenDocument = "../../api/openapi.yaml"
+
+func TestOAPICodegenGeneratesAClientThatDrivesTheServer(t *testing.T) {
+	t.Parallel()
+	const program = "testdata/client"
+	module := newModule(t)
+	client := filepath.Join(module, "client")
+	require.NoError(t, os.Mkdir(client, 0o700))
+	copyFile(t, filepath.Join(program, "client_test.go"), filepath.Join(client, "client_test.go"))
+	run(t, ".", "go", "tool", "oapi-codegen", "-config", filepath.Join(program, "oapi-codegen.yaml"),
+		"-o", filepath.Join(client, "client.gen.go"), writtenDocument)
+	run(t, module, "env", "SERVER="+server.url, "OPERATOR="+operator, "PASSWORD="+server.password,
+		"go", "test", "-count=1", "-v", "./client")
+}
 
 func TestOgenGeneratesAServerAndAClientThatCompile(t *testing.T) {
 	t.Parallel()
-	module := t.TempDir()
-	for _, name := range []string{"go.mod", "go.sum"} {
-		copyFile(t, name, filepath.Join(module, name))
-	}
+	module := newModule(t)
 	run(t, ".", "go", "tool", "ogen", "-loglevel", "error", "-target", filepath.Join(module, "ogen"), "-package", "ogen", writtenDocument)
 	run(t, module, "go", "vet", "./ogen")
 }
@@ -43,6 +53,16 @@ func TestHeyAPIGeneratesAClientThatCompiles(t *testing.T) {
 	dir := usesIn(t, "hey-api.ts")
 	run(t, ".", tool(t, "openapi-ts"), "--input", writtenDocument, "--output", filepath.Join(dir, "generated"), "--silent", "--no-log-file")
 	compileStrictly(t, dir)
+}
+
+// newModule returns a new directory with this module's requirements.
+func newModule(t *testing.T) string {
+	t.Helper()
+	module := t.TempDir()
+	for _, name := range []string{"go.mod", "go.sum"} {
+		copyFile(t, name, filepath.Join(module, name))
+	}
+	return module
 }
 
 // usesIn returns a new directory with a program that uses what is generated beside it.
@@ -83,7 +103,8 @@ func run(t *testing.T, dir, program string, arguments ...string) {
 	command := exec.CommandContext(t.Context(), program, arguments...)
 	command.Dir = dir
 	output, err := command.CombinedOutput()
-	require.NoError(t, err, "%s", output)
+	t.Logf("%s", output)
+	require.NoError(t, err, "%s", program)
 }
 
 func copyFile(t *testing.T, from, to string) {

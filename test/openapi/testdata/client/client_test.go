@@ -1,8 +1,10 @@
-package openapi
+// Package client_test follows jobs through the client that oapi-codegen generates beside it.
+package client_test
 
 import (
 	"context"
 	"net/http"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,24 +12,25 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/openapi/client"
 )
 
+// server is a running orchestrator.
+var server = os.Getenv("SERVER")
+
 // newClient returns the generated client with the operator's credentials.
 func newClient(t *testing.T) *client.ClientWithResponses {
 	t.Helper()
-	made, err := client.NewClientWithResponses(server.url, client.WithRequestEditorFn(
+	made, err := client.NewClientWithResponses(server, client.WithRequestEditorFn(
 		func(_ context.Context, request *http.Request) error {
-			request.SetBasicAuth(operator, server.password)
+			request.SetBasicAuth(os.Getenv("OPERATOR"), os.Getenv("PASSWORD"))
 			return nil
 		}))
 	require.NoError(t, err)
 	return made
 }
 
-func ptr[T any](value T) *T { return &value }
-
 func TestAGeneratedClientFollowsAJobToItsEnd(t *testing.T) {
 	api := newClient(t)
-	submission := client.Submission{JobType: "SLEEP_JOB", Payload: map[string]any{"sleepSeconds": 1}, Tags: ptr([]string{"generated"})}
-	key := &client.SubmitJobParams{IdempotencyKey: ptr(t.Name())}
+	submission := client.Submission{JobType: "SLEEP_JOB", Payload: map[string]any{"sleepSeconds": 1}, Tags: new([]string{"generated"})}
+	key := &client.SubmitJobParams{IdempotencyKey: new(t.Name())}
 	accepted, err := api.SubmitJobWithResponse(t.Context(), key, submission)
 	require.NoError(t, err)
 	require.NotNil(t, accepted.JSON202, "%s", accepted.Body)
@@ -38,13 +41,13 @@ func TestAGeneratedClientFollowsAJobToItsEnd(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, accepted.JSON202.JobId, again.JSON202.JobId)
 
-	ended, err := api.GetJobWithResponse(t.Context(), accepted.JSON202.JobId, &client.GetJobParams{Wait: ptr("30s")})
+	ended, err := api.GetJobWithResponse(t.Context(), accepted.JSON202.JobId, &client.GetJobParams{Wait: new("30s")})
 	require.NoError(t, err)
 	require.NotNil(t, ended.JSON200, "%s", ended.Body)
 	require.Equal(t, client.COMPLETED, ended.JSON200.Status)
 	require.NotNil(t, ended.JSON200.FinishedAt)
 
-	listed, err := api.ListJobsWithResponse(t.Context(), &client.ListJobsParams{Tag: ptr("generated"), Status: ptr([]client.Status{client.COMPLETED})})
+	listed, err := api.ListJobsWithResponse(t.Context(), &client.ListJobsParams{Tag: new("generated"), Status: new([]client.Status{client.COMPLETED})})
 	require.NoError(t, err)
 	require.NotNil(t, listed.JSON200, "%s", listed.Body)
 	require.Len(t, listed.JSON200.Jobs, 1)
@@ -53,8 +56,8 @@ func TestAGeneratedClientFollowsAJobToItsEnd(t *testing.T) {
 
 func TestAGeneratedClientOperates(t *testing.T) {
 	api := newClient(t)
-	batch, err := api.SubmitJobsWithResponse(t.Context(), &client.SubmitJobsParams{Atomic: ptr(false)}, []client.Submission{
-		{JobType: "SLEEP_JOB", Payload: map[string]any{"sleepSeconds": 1}, Hold: ptr(true)},
+	batch, err := api.SubmitJobsWithResponse(t.Context(), &client.SubmitJobsParams{Atomic: new(false)}, []client.Submission{
+		{JobType: "SLEEP_JOB", Payload: map[string]any{"sleepSeconds": 1}, Hold: new(true)},
 		{JobType: "SLEEP_JOB", Payload: map[string]any{"sleepSeconds": "long"}},
 	})
 	require.NoError(t, err)
@@ -77,7 +80,7 @@ func TestAGeneratedClientOperates(t *testing.T) {
 }
 
 func TestAGeneratedClientSeesProblems(t *testing.T) {
-	stranger, err := client.NewClientWithResponses(server.url)
+	stranger, err := client.NewClientWithResponses(server)
 	require.NoError(t, err)
 	refused, err := stranger.GetMetricsWithResponse(t.Context(), nil)
 	require.NoError(t, err)
