@@ -85,7 +85,7 @@ func (p *program) root() *cobra.Command {
 		"set one key, as in --set server.address=:9000; repeatable, wins over file and environment (`key=value`)")
 	root.AddCommand(p.serveCommand(), p.migrateCommand(), p.healthCommand(), p.versionCommand(), p.licensesCommand(), p.benchCommand())
 	p.clients().AddTo(root)
-	p.addAuthorsTools(root)
+	p.addAuthorCommands(root)
 	refuseUnknownCommands(root)
 	return root
 }

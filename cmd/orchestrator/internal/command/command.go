@@ -60,6 +60,9 @@ type UsageError struct{ error }
 
 func (e UsageError) Unwrap() error { return e.error }
 
+// Misused returns a UsageError.
+func Misused(err error) error { return UsageError{err} }
+
 func usage(text string) error { return UsageError{errors.New(text)} }
 
 const (

@@ -1,10 +1,12 @@
-package scaffold
+package author
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,14 +14,14 @@ import (
 
 const root = "../../../.."
 
-func project(t *testing.T) Project {
-	return Project{
+func countWords(t *testing.T) project {
+	return project{
 		Name: "count-words", Dir: filepath.Join(t.TempDir(), "new"), Lang: "go", Orchestrator: "orchestrator",
 		Version: "v1.2.3",
 	}
 }
 
-func read(t *testing.T, p Project, name string) string {
+func read(t *testing.T, p project, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(p.Dir, name))
 	require.NoError(t, err)
@@ -27,15 +29,15 @@ func read(t *testing.T, p Project, name string) string {
 }
 
 func TestTheModuleIsRequiredAsItIsPublished(t *testing.T) {
-	p := project(t)
-	require.NoError(t, p.Write())
+	p := countWords(t)
+	require.NoError(t, p.write())
 	require.Equal(t, "module example.com/count-words\n\ngo 1.26.0\n\nrequire github.com/holdfast-jobs/holdfast v1.2.3\n", read(t, p, "go.mod"))
 }
 
 func TestACheckoutTakesTheModulesPlace(t *testing.T) {
-	p := project(t)
+	p := countWords(t)
 	p.Version, p.Replace = "v0.0.0", "/src/holdfast"
-	require.NoError(t, p.Write())
+	require.NoError(t, p.write())
 	require.Contains(t, read(t, p, "go.mod"), "holdfast v0.0.0\n\nreplace github.com/holdfast-jobs/holdfast => /src/holdfast\n")
 }
 
@@ -43,12 +45,12 @@ func TestTheScaffoldAsksForTheGoOfTheModule(t *testing.T) {
 	text, err := os.ReadFile(root + "/go.mod")
 	require.NoError(t, err)
 	require.Equal(t, goVersion, regexp.MustCompile(`(?m)^go (\S+)$`).FindStringSubmatch(string(text))[1])
-	require.Equal(t, Module, regexp.MustCompile(`(?m)^module (\S+)$`).FindStringSubmatch(string(text))[1])
+	require.Equal(t, module, regexp.MustCompile(`(?m)^module (\S+)$`).FindStringSubmatch(string(text))[1])
 }
 
 func TestNamesAreWhereTheyBelong(t *testing.T) {
-	p := project(t)
-	require.NoError(t, p.Write())
+	p := countWords(t)
+	require.NoError(t, p.write())
 	require.Contains(t, read(t, p, "main.go"), `plugin.HandleResult("COUNT_WORDS", Count`)
 	require.Contains(t, read(t, p, "config.yaml"), "  - name: count-words\n    path: bin/count-words\n")
 	readme := read(t, p, "README.md")
@@ -57,52 +59,52 @@ func TestNamesAreWhereTheyBelong(t *testing.T) {
 	require.FileExists(t, filepath.Join(p.Dir, ".gitignore"))
 
 	p.Dir, p.Type = filepath.Join(t.TempDir(), "new"), "WORDS"
-	require.NoError(t, p.Write())
+	require.NoError(t, p.write())
 	require.Contains(t, read(t, p, "main.go"), `"WORDS"`)
 }
 
 func TestNothingIsOverwritten(t *testing.T) {
-	p := project(t)
-	require.NoError(t, p.Write())
+	p := countWords(t)
+	require.NoError(t, p.write())
 	before := read(t, p, "main.go")
 	p.Type = "OTHER"
-	require.ErrorContains(t, p.Write(), "is not empty; nothing is overwritten")
+	require.ErrorContains(t, p.write(), "is not empty; nothing is overwritten")
 	require.Equal(t, before, read(t, p, "main.go"))
 
 	p.Dir = filepath.Join(p.Dir, "main.go")
-	require.ErrorContains(t, p.Write(), "main.go is a file, or below one; name another directory")
+	require.ErrorContains(t, p.write(), "main.go is a file, or below one; name another directory")
 
 	p.Dir = t.TempDir()
-	require.NoError(t, p.Write(), "an empty directory is as good as none")
+	require.NoError(t, p.write(), "an empty directory is as good as none")
 }
 
 func TestNamesThatCannotBeAreRefused(t *testing.T) {
-	for want, change := range map[string]func(*Project){
-		`the name "Count Words" is not of the form`: func(p *Project) { p.Name = "Count Words" },
-		`the name "../up" is not`:                   func(p *Project) { p.Name = "../up" },
-		`the name "" is not`:                        func(p *Project) { p.Name = "" },
-		`the name "con" is that of a device`:        func(p *Project) { p.Name = "con" },
-		`the job type "a b" is not`:                 func(p *Project) { p.Type = "a b" },
-		`there is no scaffold for "cobol"`:          func(p *Project) { p.Lang = "cobol" },
+	for want, change := range map[string]func(*project){
+		`the name "Count Words" is not of the form`: func(p *project) { p.Name = "Count Words" },
+		`the name "../up" is not`:                   func(p *project) { p.Name = "../up" },
+		`the name "" is not`:                        func(p *project) { p.Name = "" },
+		`the name "con" is that of a device`:        func(p *project) { p.Name = "con" },
+		`the job type "a b" is not`:                 func(p *project) { p.Type = "a b" },
+		`there is no scaffold for "cobol"`:          func(p *project) { p.Lang = "cobol" },
 	} {
-		p := project(t)
+		p := countWords(t)
 		change(&p)
-		require.ErrorContains(t, p.Write(), want)
+		require.ErrorContains(t, p.write(), want)
 		require.NoDirExists(t, p.Dir)
 	}
 }
 
 func TestCommandsAreFew(t *testing.T) {
-	p := project(t)
-	for _, p.Lang = range Languages() {
-		require.Less(t, 1+len(p.Commands()), 10, "with `handlers new` itself")
+	p := countWords(t)
+	for _, p.Lang = range languageNames() {
+		require.Less(t, 1+len(p.commands()), 10, "with `handlers new` itself")
 	}
 	p.Lang = "python"
-	require.Contains(t, p.Commands(), ".venv/bin/pip install grpcio protobuf")
+	require.Contains(t, p.commands(), ".venv/bin/pip install grpcio protobuf")
 	p.Python = "/opt/python3"
-	require.Contains(t, p.Commands(), "/opt/python3 -m unittest")
+	require.Contains(t, p.commands(), "/opt/python3 -m unittest")
 	p.Dir, p.Lang = "/a b/it's", "go"
-	require.Equal(t, `cd '/a b/it'\''s'`, p.Commands()[0])
+	require.Equal(t, `cd '/a b/it'\''s'`, p.commands()[0])
 }
 
 func TestWhatAReleaseIs(t *testing.T) {
@@ -110,7 +112,7 @@ func TestWhatAReleaseIs(t *testing.T) {
 		"v1.2.3": true, "v0.1.0-rc.1": true, "(devel)": false, "": false,
 		"v0.0.0-20260102030405-abcdefabcdef": false, "v1.2.3+dirty": false, "v1.2.4-0.20260102030405-abcdefabcdef": false,
 	} {
-		require.Equal(t, want, Published(version), version)
+		require.Equal(t, want, isRelease(version), version)
 	}
 }
 
@@ -119,8 +121,8 @@ func TestACheckoutIsFoundFromWithin(t *testing.T) {
 	require.NoError(t, err)
 	within, err := filepath.Abs("templates")
 	require.NoError(t, err)
-	require.Equal(t, top, Checkout("", t.TempDir(), within))
-	require.Empty(t, Checkout(t.TempDir()))
+	require.Equal(t, top, findCheckout("", t.TempDir(), within))
+	require.Empty(t, findCheckout(t.TempDir()))
 }
 
 func TestTheFirstLineNamesThePythonThatHasWhatItNeeds(t *testing.T) {
@@ -129,18 +131,18 @@ func TestTheFirstLineNamesThePythonThatHasWhatItNeeds(t *testing.T) {
 		"":               "/new/.venv/bin/python\n",
 		"/my py/python3": "#!/usr/bin/env python3\n",
 	} {
-		p := project(t)
+		p := countWords(t)
 		p.Lang, p.Python = "python", python
-		require.NoError(t, p.Write())
+		require.NoError(t, p.write())
 		require.Contains(t, read(t, p, "handler.py"), want)
 	}
 }
 
 func TestTheSDKsComeAlong(t *testing.T) {
 	for lang, executable := range map[string]string{"python": "handler.py", "node": "main.js"} {
-		p := project(t)
+		p := countWords(t)
 		p.Lang, p.Python = lang, "/opt/python3"
-		require.NoError(t, p.Write())
+		require.NoError(t, p.write())
 		info, err := os.Stat(filepath.Join(p.Dir, executable))
 		require.NoError(t, err)
 		require.Equal(t, os.FileMode(0o755), info.Mode().Perm())
@@ -162,9 +164,50 @@ func TestTheSDKsComeAlong(t *testing.T) {
 			return nil
 		}))
 	}
-	p := project(t)
+	p := countWords(t)
 	p.Lang = "node"
-	require.NoError(t, p.Write())
+	require.NoError(t, p.write())
 	require.Contains(t, read(t, p, "package-lock.json"), `"name": "count-words"`)
 	require.NotContains(t, read(t, p, "package-lock.json"), "holdfast-example")
+}
+
+// The document shows what the scaffold writes and the commands that it prints,
+// which another test runs.
+func TestFirstHandlerDocumentShowsTheScaffold(t *testing.T) {
+	checkout, err := filepath.Abs(root)
+	require.NoError(t, err)
+	content, err := os.ReadFile(root + "/docs/tutorial/first-handler.md")
+	require.NoError(t, err)
+	t.Chdir(t.TempDir())
+	commands := []string{"orchestrator handlers new count-words"}
+	files := &bytes.Buffer{}
+	for _, lang := range languageNames() {
+		written := project{Name: "count-words", Dir: lang, Lang: lang, Orchestrator: "orchestrator", Version: "v0.0.0", Replace: checkout, Python: "/usr/bin/python3"}
+		require.NoError(t, written.write())
+		require.NoError(t, filepath.WalkDir(lang, func(path string, entry os.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			files.Write(text)
+			return err
+		}))
+		written.Dir = "count-words"
+		commands = append(commands, written.commands()...)
+		commands = append(commands, "orchestrator handlers new count-words --lang "+lang)
+	}
+	snippets := regexp.MustCompile("(?s)```(\\w+)\n(.*?)```").FindAllStringSubmatch(string(content), -1)
+	require.NotEmpty(t, snippets)
+	for _, snippet := range snippets {
+		switch kind, text := snippet[1], snippet[2]; kind {
+		case "sh":
+			for line := range strings.Lines(text) {
+				command, _, _ := strings.Cut(strings.TrimSpace(line), "  #")
+				require.Contains(t, commands, command)
+			}
+		case "text": // what a command prints
+		default:
+			require.Contains(t, files.String(), text)
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package scaffold
+package author
 
 import (
 	"os"
@@ -15,32 +15,32 @@ const (
 // language is what is peculiar to one.
 type language struct {
 	// prepare are the commands that lead to a binary that passes its test.
-	prepare func(Project) []string
+	prepare func(project) []string
 	// binary is the path of what an orchestrator launches, within the project.
-	binary func(Project) string
+	binary func(project) string
 	// executable are the files that are run as they are.
 	executable []string
 	// sdk are files that the project brings along; nil when it gets the SDK
 	// otherwise.
-	sdk func(Project) ([]file, error)
+	sdk func(project) ([]file, error)
 }
 
 var languages = map[string]*language{
 	"go": {
-		prepare: func(p Project) []string {
+		prepare: func(p project) []string {
 			return []string{"go mod tidy", "go test ./...", "go build -o bin/" + p.Name + " ."}
 		},
-		binary: func(p Project) string { return "bin/" + p.Name },
+		binary: func(p project) string { return "bin/" + p.Name },
 	},
 	"python": {
 		prepare:    preparePython,
-		binary:     func(Project) string { return "./handler.py" },
+		binary:     func(project) string { return "./handler.py" },
 		executable: []string{"handler.py"},
-		sdk:        func(Project) ([]file, error) { return sdkOf("python") },
+		sdk:        func(project) ([]file, error) { return sdkOf("python") },
 	},
 	"node": {
-		prepare:    func(Project) []string { return []string{"npm ci", "npm test"} },
-		binary:     func(Project) string { return "./main.js" },
+		prepare:    func(project) []string { return []string{"npm ci", "npm test"} },
+		binary:     func(project) string { return "./main.js" },
 		executable: []string{"main.js"},
 		sdk:        nodeSDK,
 	},
@@ -64,23 +64,23 @@ func (l *language) mode(template string) os.FileMode {
 
 // Commands are what to do next, to be pasted into a shell one after another.
 // The last but one goes on running; the last is for another shell.
-func (p Project) Commands() []string {
+func (p project) commands() []string {
 	l := languages[p.Lang]
 	jobType := p.Type
 	if jobType == "" {
-		jobType = TypeOf(p.Name)
+		jobType = typeOf(p.Name)
 	}
 	binary := l.binary(p)
-	commands := append([]string{"cd " + Quote(p.Dir)}, l.prepare(p)...)
+	commands := append([]string{"cd " + quote(p.Dir)}, l.prepare(p)...)
 	return append(commands,
-		p.Orchestrator+" handlers run "+binary+" --payload "+Quote(payload),
-		p.Orchestrator+" handlers check "+binary+" --payload "+Quote(payload)+" --slow-payload "+Quote(slowPayload),
+		p.Orchestrator+" handlers run "+binary+" --payload "+quote(payload),
+		p.Orchestrator+" handlers check "+binary+" --payload "+quote(payload)+" --slow-payload "+quote(slowPayload),
 		p.Orchestrator+" serve",
-		p.Orchestrator+" submit "+jobType+" --payload "+Quote(payload)+" --wait")
+		p.Orchestrator+" submit "+jobType+" --payload "+quote(payload)+" --wait")
 }
 
-// Quote makes one word of a text for a shell.
-func Quote(text string) string {
+// quote makes one word of a text for a shell.
+func quote(text string) string {
 	const harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:@%+,"
 	if text != "" && strings.Trim(text, harmless) == "" {
 		return text

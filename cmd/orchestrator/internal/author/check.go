@@ -1,4 +1,4 @@
-package main
+package author
 
 import (
 	"context"
@@ -30,14 +30,14 @@ func (f *sampleFlags) register(c *cobra.Command, what string) {
 
 // read returns no sample when no flag is set. The type is the other one's when
 // only the payload is.
-func (f *sampleFlags) read(ctx context.Context, p *program, otherwise string) (conformance.Sample, error) {
+func (f *sampleFlags) read(ctx context.Context, p *Program, otherwise string) (conformance.Sample, error) {
 	switch typed, paid := f.flags.Changed(f.prefix+"type"), f.flags.Changed(f.prefix+"payload"); {
 	case !typed && !paid:
 		return conformance.Sample{}, nil
 	case !paid:
-		return conformance.Sample{}, usageError{fmt.Errorf("--%stype needs --%spayload", f.prefix, f.prefix)}
+		return conformance.Sample{}, command.Misused(fmt.Errorf("--%stype needs --%spayload", f.prefix, f.prefix))
 	}
-	payload, err := command.ReadPayload(ctx, f.payload, p.stdin)
+	payload, err := command.ReadPayload(ctx, f.payload, p.Stdin)
 	if err != nil {
 		return conformance.Sample{}, fmt.Errorf("--%spayload: %w", f.prefix, err)
 	}
@@ -48,8 +48,8 @@ func (f *sampleFlags) read(ctx context.Context, p *program, otherwise string) (c
 	return s, nil
 }
 
-func (p *program) handlersCheckCommand() *cobra.Command {
-	var launch launchFlags
+func (p *Program) checkCommand() *cobra.Command {
+	var flags launchFlags
 	work, slow, fail := sampleFlags{}, sampleFlags{prefix: "slow-"}, sampleFlags{prefix: "fail-"}
 	var options conformance.Options
 	var color string
@@ -68,19 +68,16 @@ name one; types need not be named when the binary serves one.
 Checks: ` + strings.Join(conformance.Names(), ", "),
 		Args: oneBinary,
 		RunE: func(c *cobra.Command, args []string) error {
-			config, err := launch.config(args[0])
+			launch, err := p.launch(flags, args[0])
 			if err != nil {
 				return err
 			}
-			options.Path, options.Args = config.Path, config.Args
-			if options.Env, err = config.environment(p.environ, nil); err != nil {
-				return usageError{err}
-			}
+			options.Path, options.Args, options.Env = launch.path, launch.args, launch.env
 			if err := onceFromInput(c, "payload", "slow-payload", "fail-payload"); err != nil {
 				return err
 			}
 			if err := show.Colors(color).Check(); err != nil {
-				return usageError{err}
+				return command.Misused(err)
 			}
 			if options.Work, err = work.read(c.Context(), p, ""); err != nil {
 				return err
@@ -91,10 +88,10 @@ Checks: ` + strings.Join(conformance.Names(), ", "),
 			if options.Fail, err = fail.read(c.Context(), p, work.jobType); err != nil {
 				return err
 			}
-			return p.checkHandler(c.Context(), options, asJSON, show.Colors(color))
+			return p.checkPlugin(c.Context(), options, asJSON, show.Colors(color))
 		},
 	}
-	launch.register(c)
+	flags.register(c)
 	work.register(c, "a job that succeeds, soon")
 	slow.register(c, "a job that runs for 30 s at least, unless it is stopped")
 	fail.register(c, "a job that fails")
@@ -108,11 +105,11 @@ Checks: ` + strings.Join(conformance.Names(), ", "),
 
 // checkHandler prints each check when it is done. What is broken is an outcome
 // that is bad, not a failure of the command.
-func (p *program) checkHandler(ctx context.Context, options conformance.Options, asJSON bool, colors show.Colors) error {
-	ctx, release := endOnSignal(ctx)
+func (p *Program) checkPlugin(ctx context.Context, options conformance.Options, asJSON bool, colors show.Colors) error {
+	ctx, release := p.UntilSignal(ctx)
 	defer release()
-	out := show.NewScreen(p.stdout, colors, p.getenv)
-	line := show.NewLine(show.NewScreen(p.stderr, colors, p.getenv))
+	out := show.NewScreen(p.Stdout, colors, p.Getenv)
+	line := show.NewLine(show.NewScreen(p.Stderr, colors, p.Getenv))
 	options.Begin = func(name string) { line.Set(name + " …") }
 	options.End = func(c conformance.Check) {
 		line.Clear()
@@ -125,7 +122,7 @@ func (p *program) checkHandler(ctx context.Context, options conformance.Options,
 	var misused conformance.OptionsError
 	switch {
 	case errors.As(err, &misused):
-		return usageError{err}
+		return command.Misused(err)
 	case err != nil:
 		return err
 	}
@@ -141,14 +138,7 @@ func (p *program) checkHandler(ctx context.Context, options conformance.Options,
 		out.Print(fmt.Sprintf("\n%d passed, %d failed, %d skipped\n",
 			report.Count(conformance.Passed), report.Count(conformance.Failed), report.Count(conformance.Skipped)))
 	}
-	var stopped stoppedError
-	switch {
-	case errors.As(context.Cause(ctx), &stopped):
-		return stopped
-	case report.Count(conformance.Failed) > 0:
-		return command.Exit{Code: command.CodeFound}
-	}
-	return nil
+	return verdict(ctx, report.Count(conformance.Failed) == 0)
 }
 
 // describeCheck is one line for a check, and more for one that has failed.

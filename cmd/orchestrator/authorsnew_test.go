@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"net"
 	"os"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/scaffold"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
@@ -52,10 +50,12 @@ func freeAddress(t *testing.T) string {
 func TestPrintedCommandsLeadToAJobThatIsDone(t *testing.T) {
 	checkout, err := filepath.Abs("../..")
 	require.NoError(t, err)
-	for _, lang := range scaffold.Languages() {
+	for _, lang := range []string{"go", "node", "python"} {
 		t.Run(lang, func(t *testing.T) {
 			t.Parallel()
-			needLanguage(t, lang)
+			if lang == "node" && os.Getenv("HOLDFAST_TEST_LANGUAGES") != "1" {
+				t.Skip("npm downloads packages: HOLDFAST_TEST_LANGUAGES=1 allows it")
+			}
 			directory := t.TempDir()
 			environ := append(os.Environ(), "HOLDFAST_DATABASE__URL="+storetest.EmptyURL(t), "HOLDFAST_SERVER__ADDRESS="+freeAddress(t))
 			first := exec.CommandContext(t.Context(), built(t, "orchestrator"), "handlers", "new", "count-words", "--lang", lang)
@@ -68,6 +68,9 @@ func TestPrintedCommandsLeadToAJobThatIsDone(t *testing.T) {
 			var commands []string
 			for _, line := range aCommand.FindAllStringSubmatch(string(printed), -1) {
 				commands = append(commands, line[1])
+			}
+			if strings.Contains(string(printed), "pip install") && os.Getenv("HOLDFAST_TEST_LANGUAGES") != "1" {
+				t.Skip("no python3 in the PATH has grpcio and protobuf: HOLDFAST_TEST_LANGUAGES=1 allows pip to download them")
 			}
 			require.Less(t, 1+len(commands), 10)
 			last := len(commands) - 1
@@ -85,21 +88,6 @@ func TestPrintedCommandsLeadToAJobThatIsDone(t *testing.T) {
 			require.Contains(t, string(said), `{"words":2}`)
 			require.Contains(t, serving.said.String(), "0 failed, 0 skipped")
 		})
-	}
-}
-
-// needLanguage skips the test where the language is missing, or would have to be
-// downloaded, unless somebody demands it.
-func needLanguage(t *testing.T, lang string) {
-	t.Helper()
-	if os.Getenv("HOLDFAST_TEST_LANGUAGES") == "1" {
-		return
-	}
-	switch {
-	case lang == "python" && findPython(t.Context()) == "":
-		t.Skip("no python3 of the PATH has grpcio and protobuf")
-	case lang == "node":
-		t.Skip("npm downloads packages: HOLDFAST_TEST_LANGUAGES=1 allows it")
 	}
 }
 
@@ -169,45 +157,4 @@ func TestNewRefusesToOverwriteAndNamesThatCannotBe(t *testing.T) {
 		require.Empty(t, stdout)
 	}
 	require.NoDirExists(t, "a")
-}
-
-// The document shows what the scaffold writes and the commands that it prints,
-// which another test runs.
-func TestFirstHandlerDocumentShowsTheScaffold(t *testing.T) {
-	checkout, err := filepath.Abs("../..")
-	require.NoError(t, err)
-	content, err := os.ReadFile("../../docs/tutorial/first-handler.md")
-	require.NoError(t, err)
-	t.Chdir(t.TempDir())
-	commands := []string{"orchestrator handlers new count-words"}
-	files := &bytes.Buffer{}
-	for _, lang := range scaffold.Languages() {
-		project := scaffold.Project{Name: "count-words", Dir: lang, Lang: lang, Orchestrator: "orchestrator", Version: "v0.0.0", Replace: checkout, Python: "/usr/bin/python3"}
-		require.NoError(t, project.Write())
-		require.NoError(t, filepath.WalkDir(lang, func(path string, entry os.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
-				return err
-			}
-			text, err := os.ReadFile(path)
-			files.Write(text)
-			return err
-		}))
-		project.Dir = "count-words"
-		commands = append(commands, project.Commands()...)
-		commands = append(commands, "orchestrator handlers new count-words --lang "+lang)
-	}
-	snippets := regexp.MustCompile("(?s)```(\\w+)\n(.*?)```").FindAllStringSubmatch(string(content), -1)
-	require.NotEmpty(t, snippets)
-	for _, snippet := range snippets {
-		switch kind, text := snippet[1], snippet[2]; kind {
-		case "sh":
-			for line := range strings.Lines(text) {
-				command, _, _ := strings.Cut(strings.TrimSpace(line), "  #")
-				require.Contains(t, commands, command)
-			}
-		case "text": // what a command prints
-		default:
-			require.Contains(t, files.String(), text)
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package main
+package author
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/scaffold"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
 )
 
-func (p *program) handlersNewCommand() *cobra.Command {
-	var project scaffold.Project
+func (p *Program) newCommand() *cobra.Command {
+	var project project
 	c := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Write the first version of a handler",
@@ -36,15 +36,15 @@ languages get a copy of their SDK.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			project.Name = args[0]
 			if c.Flags().Changed("dir") && project.Dir == "" {
-				return usageError{errors.New("--dir is empty; leave it out for NAME in the working directory")}
+				return command.Misused(errors.New("--dir is empty; leave it out for NAME in the working directory"))
 			}
 			if project.Dir == "" {
 				project.Dir = project.Name
 			}
-			if err := project.Check(); err != nil {
-				return usageError{err}
+			if err := project.check(); err != nil {
+				return command.Misused(err)
 			}
-			if err := locateModule(&project); err != nil {
+			if err := p.locateModule(&project); err != nil {
 				return err
 			}
 			if project.Lang == "python" {
@@ -53,18 +53,18 @@ languages get a copy of their SDK.`,
 			if project.Orchestrator = callOfThisProgram(); project.Orchestrator == "" {
 				return errors.New("the path of this program cannot be found")
 			}
-			if err := project.Write(); err != nil {
+			if err := project.write(); err != nil {
 				return err
 			}
 			return p.tellWhatIsNext(project)
 		},
 	}
-	c.Flags().StringVar(&project.Lang, "lang", "go", "the `language`: "+strings.Join(scaffold.Languages(), ", "))
+	c.Flags().StringVar(&project.Lang, "lang", "go", "the `language`: "+strings.Join(languageNames(), ", "))
 	c.Flags().StringVar(&project.Dir, "dir", "", "the `directory` to write to (NAME in the working directory)")
 	c.Flags().StringVar(&project.Type, "type", "", "the job `type` (NAME in capitals)")
 	c.Flags().StringVar(&project.Replace, "replace", "", "a checkout of Holdfast to take Go's SDK from (`directory`)")
 	c.ValidArgsFunction = cobra.NoFileCompletions
-	_ = c.RegisterFlagCompletionFunc("lang", cobra.FixedCompletions(scaffold.Languages(), cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("lang", cobra.FixedCompletions(languageNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("type", cobra.NoFileCompletions)
 	_ = c.MarkFlagDirname("dir")
 	_ = c.MarkFlagDirname("replace")
@@ -73,30 +73,30 @@ languages get a copy of their SDK.`,
 
 // locateModule says where the SDK for Go comes from: from the release that this
 // program is, else from a checkout.
-func locateModule(project *scaffold.Project) error {
+func (p *Program) locateModule(project *project) error {
 	if project.Lang != "go" && project.Replace != "" {
-		return usageError{fmt.Errorf("--replace is for projects in Go; one in %s gets a copy of its SDK", project.Lang)}
+		return command.Misused(fmt.Errorf("--replace is for projects in Go; one in %s gets a copy of its SDK", project.Lang))
 	}
 	if project.Lang != "go" {
 		return nil
 	}
-	project.Version = thisBuild().Version
+	project.Version = p.Version
 	if project.Replace != "" {
 		checkout, err := filepath.Abs(project.Replace)
 		if err != nil {
 			return err
 		}
-		if !scaffold.IsCheckout(checkout) {
-			return usageError{fmt.Errorf("--replace %s: there is no go.mod of %s", project.Replace, scaffold.Module)}
+		if !isCheckout(checkout) {
+			return command.Misused(fmt.Errorf("--replace %s: there is no go.mod of %s", project.Replace, module))
 		}
 		project.Replace, project.Version = checkout, "v0.0.0"
 		return nil
 	}
-	if scaffold.Published(project.Version) {
+	if isRelease(project.Version) {
 		return nil
 	}
 	here, _ := os.Getwd()
-	if project.Replace = scaffold.Checkout(filepath.Dir(pathOfThisProgram()), here); project.Replace == "" {
+	if project.Replace = findCheckout(filepath.Dir(pathOfThisProgram()), here); project.Replace == "" {
 		return fmt.Errorf("this program (%s) is no release, whose SDK could be downloaded, and is not within a checkout; "+
 			"name one with --replace", project.Version)
 	}
@@ -149,17 +149,17 @@ func callOfThisProgram() string {
 	if path == "" {
 		return ""
 	}
-	return scaffold.Quote(path)
+	return quote(path)
 }
 
-func (p *program) tellWhatIsNext(project scaffold.Project) error {
-	commands := project.Commands()
+func (p *Program) tellWhatIsNext(project project) error {
+	commands := project.commands()
 	last := len(commands) - 1
 	text := fmt.Sprintf("Wrote %s. Next:\n\n", project.Dir)
 	for _, command := range commands[:last] {
 		text += "  " + command + "\n"
 	}
 	text += "\nThe last one goes on running. In another terminal:\n\n  " + commands[last] + "\n"
-	_, err := fmt.Fprint(p.stdout, text)
+	_, err := fmt.Fprint(p.Stdout, text)
 	return err
 }

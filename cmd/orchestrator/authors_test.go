@@ -94,10 +94,10 @@ func TestRunRefusesWhatCannotBeRun(t *testing.T) {
 		"--timeout must be above zero; leave it out":             {exitUsage, []string{handlers, "--timeout", "0"}},
 		"--timeout must be above zero":                           {exitUsage, []string{handlers, "--timeout", "-1s"}},
 		"--env =x: write NAME=value":                             {exitUsage, []string{handlers, "--env", "=x"}},
-		"the path of the handler binary is missing; usage":       {exitUsage, []string{""}},
+		"the path of the plugin is missing; usage":               {exitUsage, []string{""}},
 		"--env A: write NAME=value":                              {exitUsage, []string{handlers, "--env", "A"}},
 		"no such file":                                           {exitFailure, []string{handlers + ".missing"}},
-		"the path of the handler binary is missing":              {exitUsage, nil},
+		"the path of the plugin is missing":                      {exitUsage, nil},
 		"does not come up: it ended during its start":            {exitFailure, []string{"/bin/false"}},
 	} {
 		code, stdout, stderr := execute(t, usualEnvironment, append([]string{"handlers", "run"}, c.args...)...)
@@ -144,7 +144,7 @@ func TestASignalStopsTheTrialInGoodOrder(t *testing.T) {
 	code := p.run(t.Context(), []string{"handlers", "run", built(t, "handlers"), "--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 300}`})
 	require.Equal(t, 130, code)
 	require.Contains(t, stdout.String(), `"outcome": "canceled"`)
-	require.Contains(t, stderr.String(), "the handler is asked to stop; once more kills it")
+	require.Contains(t, stderr.String(), "asking the handler to stop; press Ctrl-C again to kill it")
 }
 
 func TestTheEndOfTheProgramStopsTheTrial(t *testing.T) {

@@ -1,4 +1,4 @@
-package scaffold
+package author
 
 import (
 	"bufio"
@@ -13,11 +13,11 @@ import (
 // be relied upon.
 var published = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[a-z]+(\.\d+)*)?$`)
 
-// Published reports whether the version is that of a release.
-func Published(version string) bool { return published.MatchString(version) }
+// isRelease reports whether the version is that of a release.
+func isRelease(version string) bool { return published.MatchString(version) }
 
-// IsCheckout reports whether the directory is the root of the module's source.
-func IsCheckout(dir string) bool {
+// isCheckout reports whether the directory is the root of the module's source.
+func isCheckout(dir string) bool {
 	file, err := os.Open(filepath.Join(dir, "go.mod"))
 	if err != nil {
 		return false
@@ -26,7 +26,7 @@ func IsCheckout(dir string) bool {
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
 		if name, found := strings.CutPrefix(strings.TrimSpace(lines.Text()), "module "); found {
-			return strings.TrimSpace(name) == Module
+			return strings.TrimSpace(name) == module
 		}
 	}
 	return false
@@ -34,10 +34,10 @@ func IsCheckout(dir string) bool {
 
 // Checkout finds the module's source in or above one of the directories; empty
 // when there is none.
-func Checkout(directories ...string) string {
+func findCheckout(directories ...string) string {
 	for _, dir := range directories {
 		for dir != "" {
-			if IsCheckout(dir) {
+			if isCheckout(dir) {
 				return dir
 			}
 			above := filepath.Dir(dir)

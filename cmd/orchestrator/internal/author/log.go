@@ -1,4 +1,4 @@
-package trial
+package author
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 
 const timeOfDay = "15:04:05.000 "
 
-// Show prints a line that the handler has logged above the one that shows the
+// showLog prints a line that the handler has logged above the one that shows the
 // progress.
-func Show(line *show.Line, said job.LogLine) {
+func showLog(line *show.Line, said job.LogLine) {
 	text := strings.ToUpper(string(said.Level)) + " " + said.Message
 	if len(said.Attributes) > 0 {
 		text += " " + string(said.Attributes)
@@ -22,10 +22,10 @@ func Show(line *show.Line, said job.LogLine) {
 	line.Above(said.Time.Local().Format(timeOfDay) + show.Clean(text) + "\n")
 }
 
-// NewLog shows what the process prints and what goes wrong about it, in the same
-// way. What else a supervisor has to tell is left out, and what handlers log, of
-// which the plan's Log hears.
-func NewLog(line *show.Line) *slog.Logger { return slog.New(&logLines{line: line}) }
+// newLog shows what the process prints and what goes wrong with it, in the same
+// way. It leaves out the supervisor's other messages, and what handlers log:
+// showLog has printed that.
+func newLog(line *show.Line) *slog.Logger { return slog.New(&logLines{line: line}) }
 
 type logLines struct{ line *show.Line }
 
@@ -52,7 +52,7 @@ func (l *logLines) Handle(_ context.Context, r slog.Record) error {
 		return true
 	})
 	switch {
-	case r.Message == host.CameNotUp: // Run returns why.
+	case r.Message == host.CameNotUp: // the command's error says why
 		return nil
 	case printed != "":
 		text = "printed: " + printed

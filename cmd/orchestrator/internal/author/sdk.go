@@ -1,4 +1,4 @@
-package scaffold
+package author
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ const environment = ".venv"
 
 // python runs the handler: one that has the packages, or that of an environment
 // which the commands make.
-func python(p Project) string {
+func python(p project) string {
 	if p.Python != "" {
 		return p.Python
 	}
@@ -26,7 +26,7 @@ func python(p Project) string {
 
 // interpreter is what the first line of the handler says. The program itself is
 // what an orchestrator launches, so that it sees when that has changed.
-func interpreter(p Project) string {
+func interpreter(p project) string {
 	path := p.Python
 	if path == "" {
 		dir, err := filepath.Abs(p.Dir)
@@ -44,8 +44,8 @@ func interpreter(p Project) string {
 // maxInterpreter is what every kernel takes, in bytes.
 const maxInterpreter = 120
 
-func preparePython(p Project) []string {
-	test := Quote(python(p)) + " -m unittest"
+func preparePython(p project) []string {
+	test := quote(python(p)) + " -m unittest"
 	if p.Python != "" {
 		return []string{test}
 	}
@@ -67,7 +67,7 @@ func sdkOf(language string) ([]file, error) {
 }
 
 // nodeSDK has the versions of packages besides, as the example has them.
-func nodeSDK(p Project) ([]file, error) {
+func nodeSDK(p project) ([]file, error) {
 	all, err := sdkOf("node")
 	if err != nil {
 		return nil, err

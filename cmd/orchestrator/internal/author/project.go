@@ -1,7 +1,4 @@
-// Package scaffold writes the first version of a handler project, which builds
-// and passes its own test, and knows the commands that lead from there to a job
-// that is done.
-package scaffold
+package author
 
 import (
 	"bytes"
@@ -20,8 +17,8 @@ import (
 	"text/template"
 )
 
-// Module is the one that holds the SDK for Go.
-const Module = "github.com/holdfast-jobs/holdfast"
+// module is the one that holds the SDK for Go.
+const module = "github.com/holdfast-jobs/holdfast"
 
 // goVersion is what the scaffold's go.mod asks for: what the SDK's does.
 const goVersion = "1.26.0"
@@ -29,15 +26,15 @@ const goVersion = "1.26.0"
 //go:embed all:templates
 var templates embed.FS
 
-// Project is what to write.
-type Project struct {
+// project is what to write.
+type project struct {
 	// Name is the project's, its binary's and its plugin's.
 	Name string
 	// Dir is the directory; it must not exist, or be empty.
 	Dir string
-	// Lang is one of Languages.
+	// Lang is one of languageNames.
 	Lang string
-	// Type is the job type; TypeOf(Name) when it is empty.
+	// Type is the job type; typeOf(Name) when it is empty.
 	Type string
 	// Orchestrator is how a shell calls this program.
 	Orchestrator string
@@ -49,8 +46,8 @@ type Project struct {
 	Python string
 }
 
-// Languages are those that there is a scaffold for.
-func Languages() []string { return slices.Sorted(maps.Keys(languages)) }
+// languageNames are those that there is a scaffold for.
+func languageNames() []string { return slices.Sorted(maps.Keys(languages)) }
 
 var aName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
 
@@ -61,15 +58,15 @@ var reserved = regexp.MustCompile(`^(con|prn|aux|nul|com[0-9]|lpt[0-9])$`)
 // maxName is more than anybody needs, and fits wherever it goes.
 const maxName = 60
 
-// TypeOf is the job type of a name: count-words makes COUNT_WORDS.
-func TypeOf(name string) string {
+// typeOf is the job type of a name: count-words makes COUNT_WORDS.
+func typeOf(name string) string {
 	return strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
 var aType = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.:-]{0,199}$`)
 
 // Check says what is wrong with the project before anything is written.
-func (p Project) Check() error {
+func (p project) check() error {
 	switch {
 	case !aName.MatchString(p.Name) || len(p.Name) > maxName:
 		return fmt.Errorf("the name %q is not of the form count-words: small letters and digits, at most %d, with - or _ between", p.Name, maxName)
@@ -78,19 +75,19 @@ func (p Project) Check() error {
 	case p.Type != "" && !aType.MatchString(p.Type):
 		return fmt.Errorf("the job type %q is not of the form COUNT_WORDS", p.Type)
 	case languages[p.Lang] == nil:
-		return fmt.Errorf("there is no scaffold for %q; there are %s", p.Lang, strings.Join(Languages(), ", "))
+		return fmt.Errorf("there is no scaffold for %q; there are %s", p.Lang, strings.Join(languageNames(), ", "))
 	}
 	return nil
 }
 
 // Write writes the project, or nothing: it refuses a directory that holds
 // anything.
-func (p Project) Write() error {
-	if err := p.Check(); err != nil {
+func (p project) write() error {
+	if err := p.check(); err != nil {
 		return err
 	}
 	if p.Type == "" {
-		p.Type = TypeOf(p.Name)
+		p.Type = typeOf(p.Name)
 	}
 	entries, err := os.ReadDir(p.Dir)
 	switch {
@@ -138,7 +135,7 @@ type file struct {
 }
 
 // files are the language's templates filled in, and what it brings along.
-func (p Project) files() ([]file, error) {
+func (p project) files() ([]file, error) {
 	l := languages[p.Lang]
 	var all []file
 	err := fs.WalkDir(templates, path.Join("templates", p.Lang), func(name string, entry fs.DirEntry, err error) error {
@@ -164,12 +161,12 @@ func (p Project) files() ([]file, error) {
 	return append(all, brought...), err
 }
 
-func (p Project) data(l *language) any {
+func (p project) data(l *language) any {
 	shared := p // with everybody who has the project, wherever it is and the program
 	shared.Orchestrator = "orchestrator"
 	return struct {
-		Project
+		project
 		Module, GoVersion, Binary, Interpreter string
 		Commands                               []string
-	}{p, Module, goVersion, l.binary(p), interpreter(p), shared.Commands()[1:]}
+	}{p, module, goVersion, l.binary(p), interpreter(p), shared.commands()[1:]}
 }
