@@ -72,20 +72,20 @@ func openID(text, filter string) (job.ID, error) {
 const timeSize = 8
 
 // sealDeadLetter keeps the microseconds, which are all that the database has.
-func sealDeadLetter(filter string, at job.DeadLetterPlace) string {
+func sealDeadLetter(filter string, at job.DeadLetterPosition) string {
 	place := binary.BigEndian.AppendUint64(nil, uint64(at.DeadAt.UnixMicro()))
 	return sealCursor(filter, append(place, at.ID[:]...))
 }
 
-func openDeadLetter(text, filter string) (job.DeadLetterPlace, error) {
+func openDeadLetter(text, filter string) (job.DeadLetterPosition, error) {
 	if text == "" {
-		return job.DeadLetterPlace{}, nil
+		return job.DeadLetterPosition{}, nil
 	}
 	place, err := openCursor(text, filter, timeSize+len(job.ID{}))
 	if err != nil {
-		return job.DeadLetterPlace{}, err
+		return job.DeadLetterPosition{}, err
 	}
-	return job.DeadLetterPlace{
+	return job.DeadLetterPosition{
 		DeadAt: time.UnixMicro(int64(binary.BigEndian.Uint64(place))).UTC(),
 		ID:     job.ID(place[timeSize:]),
 	}, nil

@@ -93,7 +93,7 @@ func (s *service) deadLetters(ctx context.Context, in *deadLettersInput) (*deadL
 	if page := filter.Limit - 1; len(letters) > page {
 		letters = letters[:page]
 		last := letters[page-1]
-		out.Body.NextCursor = sealDeadLetter(mark, job.DeadLetterPlace{DeadAt: last.DeadAt, ID: last.ID})
+		out.Body.NextCursor = sealDeadLetter(mark, job.DeadLetterPosition{DeadAt: last.DeadAt, ID: last.ID})
 		out.Link = in.next(out.Body.NextCursor)
 	}
 	out.Body.DeadLetters = make([]DeadLetter, 0, len(letters))

@@ -89,9 +89,9 @@ type HandlerSwap struct {
 func handlerOf(p job.PluginStatus) HandlerStatus {
 	h := HandlerStatus{
 		HandlerVersion: versionOf(p.PluginVersion), Name: p.Name, Path: p.Path, State: p.State,
-		JobTypes: append([]string{}, p.Types...), LeftOut: p.LeftOut, PIDs: append([]int{}, p.PIDs...), Processes: p.Processes,
-		Running: p.InFlight, Free: p.Free, Alone: p.Alone, Draining: p.Draining,
-		Restarts: p.Restarts, Crashes: p.Crashes, LastError: p.LastError, PassedOver: p.PassedOver,
+		JobTypes: append([]string{}, p.Types...), LeftOut: p.SkippedTypes, PIDs: append([]int{}, p.PIDs...), Processes: p.Processes,
+		Running: p.InFlight, Free: p.Free, Alone: p.Isolated, Draining: p.Draining,
+		Restarts: p.Restarts, Crashes: p.Crashes, LastError: p.LastError, PassedOver: p.SkipReason,
 		Limits: make([]Enforcement, 0, len(p.Limits)),
 	}
 	for _, l := range p.Limits {
@@ -112,7 +112,7 @@ func handlerOf(p job.PluginStatus) HandlerStatus {
 func trialOf(t job.Trial) HandlerTrial {
 	shown := HandlerTrial{Ended: t.Ended, Failed: t.Failed, ServingEnded: t.ServingEnded, ServingFailed: t.ServingFailed}
 	if p := t.Slowest; p != nil {
-		shown.Slowest = &HandlerPace{JobType: p.JobType, MedianSeconds: p.Median.Seconds(), UsualSeconds: p.Usual.Seconds()}
+		shown.Slowest = &HandlerPace{JobType: p.JobType, MedianSeconds: p.Median.Seconds(), UsualSeconds: p.ServingMedian.Seconds()}
 	}
 	return shown
 }

@@ -52,7 +52,7 @@ func somePlugins() *plugins {
 	before, now := job.PluginVersion{Version: "1", Digest: "aa"}, job.PluginVersion{Version: "2", Digest: "bb"}
 	tried := job.Trial{
 		Ended: 9, Failed: 2, ServingEnded: 80, ServingFailed: 1,
-		Slowest: &job.Pace{JobType: "MAIL", Median: 2 * time.Second, Usual: 100 * time.Millisecond},
+		Slowest: &job.Pace{JobType: "MAIL", Median: 2 * time.Second, ServingMedian: 100 * time.Millisecond},
 	}
 	swap := job.PluginSwap{
 		Trigger: job.SwapByFile, From: before, To: now, BegunAt: birth, EndedAt: later, Result: job.SwapRolledBack, Reason: "it died",
@@ -61,11 +61,11 @@ func somePlugins() *plugins {
 	return &plugins{swap: swap, status: []job.PluginStatus{
 		{
 			Name: "shop/mail", Path: "/bin/mail", PluginVersion: before, State: job.PluginUp, Types: []string{"MAIL"}, PIDs: []int{7},
-			Processes: 2, InFlight: 3, Free: 17, Alone: 1, Draining: 4, Restarts: 5, Crashes: 2, LastError: "exit status 3", LastSwap: &swap,
+			Processes: 2, InFlight: 3, Free: 17, Isolated: 1, Draining: 4, Restarts: 5, Crashes: 2, LastError: "exit status 3", LastSwap: &swap,
 			Limits:    []job.Enforcement{{Limit: "memory", By: "rlimit", Gap: "each by itself"}},
 			Candidate: &job.PluginCandidate{PluginVersion: now, State: job.CandidateOnTrial, PIDs: []int{8}, InFlight: 1, Trial: tried},
 		},
-		{Name: "idle", Path: "/bin/idle", State: job.PluginDisabled, PassedOver: "it is gone"},
+		{Name: "idle", Path: "/bin/idle", State: job.PluginDisabled, SkipReason: "it is gone"},
 	}}
 }
 

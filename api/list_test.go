@@ -69,7 +69,7 @@ func TestPagesOfDeadLettersFollowOneAnother(t *testing.T) {
 	l.dead = 5
 	require.Equal(t, []string{"7", "8", "9", "a", "b"}, pages(t, newAPI(t, l), "/dead-letter?limit=2&jobType=FAIL_JOB"))
 	require.Equal(t, job.DeadLetterFilter{
-		Type: "FAIL_JOB", After: job.DeadLetterPlace{DeadAt: later.Add(-3 * time.Second).UTC(), ID: job.ID{15: 10}}, Limit: 3,
+		Type: "FAIL_JOB", After: job.DeadLetterPosition{DeadAt: later.Add(-3 * time.Second).UTC(), ID: job.ID{15: 10}}, Limit: 3,
 	}, l.deadLetters)
 }
 

@@ -20,8 +20,8 @@ var (
 	printing = job.TypeSpec{
 		Type: "PRINT", Plugin: "printing", Version: "v1.2", MaxAttempts: 6, Timeout: 1500 * time.Millisecond,
 		Retry: job.RetryPolicy{
-			Backoff: job.Exponential, Base: 250 * time.Millisecond, Factor: 3, Cap: 10 * time.Minute,
-			JitterMin: 0.7, JitterMax: 1, AtOnceAfterTimeout: true,
+			Backoff: job.Exponential, InitialDelay: 250 * time.Millisecond, Factor: 3, MaxDelay: 10 * time.Minute,
+			JitterMin: 0.7, JitterMax: 1, ImmediateAfterTimeout: true,
 		},
 		Schema: json.RawMessage(`{"type": "object", "required": ["to"], "additionalProperties": false,
   "properties": {"to": {"type": "string", "pattern": "^<.*>$"}, "copies/n~": {"type": "integer", "minimum": 1}}}`),

@@ -40,9 +40,9 @@ func typeOf(spec job.TypeSpec) JobType {
 		JobType: spec.Type, Plugin: spec.Plugin, Version: spec.Version, Description: spec.Description,
 		MaxAttempts: spec.MaxAttempts, TimeoutSeconds: spec.Timeout.Seconds(), Concurrency: spec.Concurrency,
 		Retry: Retry{
-			Backoff: spec.Retry.Backoff, BaseSeconds: spec.Retry.Base.Seconds(), Factor: spec.Retry.Factor,
-			CapSeconds: spec.Retry.Cap.Seconds(), JitterMin: spec.Retry.JitterMin, JitterMax: spec.Retry.JitterMax,
-			AtOnceAfterTimeout: spec.Retry.AtOnceAfterTimeout,
+			Backoff: spec.Retry.Backoff, BaseSeconds: spec.Retry.InitialDelay.Seconds(), Factor: spec.Retry.Factor,
+			CapSeconds: spec.Retry.MaxDelay.Seconds(), JitterMin: spec.Retry.JitterMin, JitterMax: spec.Retry.JitterMax,
+			AtOnceAfterTimeout: spec.Retry.ImmediateAfterTimeout,
 		},
 		HasSchema: len(spec.Schema) > 0,
 	}

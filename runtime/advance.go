@@ -59,7 +59,7 @@ func (l *lineup) startNext(in *lane, of *line) bool {
 		l.held.putOff()
 		return true
 	}
-	assignment := job.Assignment{Claimed: next.claimed, LeaseFor: leaseFor, Alone: next.alone()}
+	assignment := job.Assignment{Claimed: next.claimed, LeaseFor: leaseFor, Isolated: next.alone()}
 	run, err := l.handlers.Start(in.plugin, assignment, next.attempt)
 	if err == nil {
 		next.started(run)

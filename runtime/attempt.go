@@ -79,9 +79,9 @@ func neverStarted(reason job.CancelReason) job.Outcome {
 	case job.CancelRequested:
 		return job.Outcome{Kind: job.CancelConfirmed}
 	case job.CancelLeaseLost:
-		return job.Outcome{Kind: job.GivenBack, Code: string(reason), Message: "its lease could not be proven until a slot of a handler came free for it"}
+		return job.Outcome{Kind: job.Released, Code: string(reason), Message: "its lease could not be proven until a slot of a handler came free for it"}
 	default:
-		return job.Outcome{Kind: job.GivenBack, Code: "no_slot", Message: "no slot of a handler came free for it"}
+		return job.Outcome{Kind: job.Released, Code: "no_slot", Message: "no slot of a handler came free for it"}
 	}
 }
 
@@ -94,7 +94,7 @@ func (a *attempt) postpone(by time.Duration) {
 	a.mu.Unlock()
 	if waits {
 		a.report(job.Outcome{
-			Kind: job.GivenBack, Code: job.CodeNoProcess, Message: "no process of its own came free for it", RetryAfter: &by,
+			Kind: job.Released, Code: job.CodeNoProcess, Message: "no process of its own came free for it", RetryAfter: &by,
 		})
 	}
 }
@@ -264,20 +264,20 @@ func (a *attempt) attribute(outcome job.Outcome) job.Outcome {
 	case job.CancelRequested:
 		outcome.Kind = job.CancelConfirmed
 	case job.CancelShutdown, job.CancelLeaseLost:
-		outcome.Kind = job.GivenBack
+		outcome.Kind = job.Released
 	}
 	return outcome
 }
 
 // Progress implements job.Reporter.
 func (a *attempt) Progress(progress json.RawMessage) <-chan struct{} {
-	return a.notes().keep(job.Note{Progress: progress})
+	return a.notes().keep(job.Report{Progress: progress})
 }
 
 // Checkpoint implements job.Reporter.
 func (a *attempt) Checkpoint(checkpoint json.RawMessage) <-chan struct{} {
 	a.spans.Happened(spans.EventCheckpoint)
-	return a.notes().keep(job.Note{Checkpoint: checkpoint})
+	return a.notes().keep(job.Report{Checkpoint: checkpoint})
 }
 
 // Log implements job.Reporter.
@@ -285,7 +285,7 @@ func (a *attempt) Log(line job.LogLine) {
 	if a.log == nil {
 		page := a.notes()
 		a.log = newLogTail(func(lines []job.LogLine, dropped int64) {
-			page.keep(job.Note{Log: &job.AttemptLog{
+			page.keep(job.Report{Log: &job.AttemptLog{
 				Number: a.claimed.Attempt, Fence: a.claimed.Fence, Lines: lines, Dropped: dropped,
 			}})
 		})

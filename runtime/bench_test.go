@@ -71,9 +71,9 @@ func benchmarkJobs(b *testing.B, meter metric.Meter, tracer trace.Tracer, carrie
 	}
 	handlers := &instant{changed: make(chan struct{}, 1), slots: 1000, left: int64(b.N), done: make(chan struct{})}
 	worker, err := runtime.New(runtime.Config{
-		Worker: runtime.NewWorker("bench"), Concurrency: 1000, Lease: 30 * time.Second, Poll: time.Second,
-		Drain: time.Minute, KillGrace: time.Second,
-		AfterCrash: runtime.Expire, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
+		Worker: runtime.NewWorker("bench"), Concurrency: 1000, Lease: 30 * time.Second, PollInterval: time.Second,
+		DrainTimeout: time.Minute, KillGrace: time.Second,
+		CrashPolicy: runtime.Expire, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
 		Resolve: func(spec job.TypeSpec) job.TypeSpec {
 			spec.Retry = job.DefaultRetryPolicy()
 			return spec

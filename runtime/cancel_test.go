@@ -99,7 +99,7 @@ func TestACancelReachesAJobThatRunsElsewhere(t *testing.T) {
 // and decided anew.
 func TestACancelThatMeetsAFailureStillCancels(t *testing.T) {
 	t.Parallel()
-	for name, kind := range map[string]job.OutcomeKind{"a retry": job.Failure, "a give-back": job.GivenBack} {
+	for name, kind := range map[string]job.OutcomeKind{"a retry": job.Failure, "a give-back": job.Released} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := fresh(t)

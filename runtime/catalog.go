@@ -24,7 +24,7 @@ const (
 // to the database.
 type catalog struct {
 	store    Store
-	handlers Handlers
+	handlers Plugins
 	log      *slog.Logger
 	cfg      Config
 
@@ -38,7 +38,7 @@ type catalog struct {
 	declared []job.TypeSpec
 }
 
-func newCatalog(store Store, handlers Handlers, cfg Config, t *telemetry) *catalog {
+func newCatalog(store Store, handlers Plugins, cfg Config, t *telemetry) *catalog {
 	return &catalog{
 		store: store, handlers: handlers, log: cfg.Log, cfg: cfg, telemetry: t, announce: func() {},
 		types: make(map[string]job.TypeSpec),

@@ -43,7 +43,7 @@ const lookAgainAfter = 100 * time.Millisecond
 // the types that live plugins serve, and has them line up for their plugin.
 type claimer struct {
 	store    Store
-	handlers Handlers
+	handlers Plugins
 	held     *holdings
 	lineup   *lineup
 	settler  *settler
@@ -98,7 +98,7 @@ func (c *claimer) run(ctx context.Context) {
 // expectJobs forgets that there was nothing to claim.
 func (c *claimer) expectJobs() {
 	c.exhausted = make(map[string]string)
-	c.nextPoll = time.Now().Add(jittered(c.cfg.Poll))
+	c.nextPoll = time.Now().Add(jittered(c.cfg.PollInterval))
 }
 
 // round claims once for every share of a pool that wants jobs and may have them.
@@ -218,7 +218,7 @@ func (c *claimer) disown(ctx context.Context) error {
 	}
 	try, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
-	disowned, err := c.store.Disown(try, c.cfg.Worker.ID, c.held.leases())
+	disowned, err := c.store.ReleaseUnanswered(try, c.cfg.Worker.ID, c.held.leases())
 	if err != nil {
 		c.unanswered = time.Now() // the claim may wait for a standby for as long as this does
 		return err

@@ -54,7 +54,7 @@
 // A notebook for each plugin saves what its attempts report on their way:
 // progress, checkpoints, log lines. It keeps only the last that each attempt has
 // reported, and writes an attempt that runs at most once an interval
-// (Config.ReportEvery). The end of an attempt goes to the settler once the last of
+// (Config.ReportInterval). The end of an attempt goes to the settler once the last of
 // its notes is saved. So an attempt that reports nothing never waits for those
 // that do, nor one plugin's for another's. When the notes of a plugin that are not
 // written yet take too much memory, its processes are read no further until they

@@ -18,9 +18,9 @@ const signOffTimeout = 2 * time.Second
 func (r *Runtime) drain(abort context.Context) {
 	r.settler.lapsing.close()
 	if running, _ := r.held.counts(); running > 0 {
-		r.cfg.Log.Info("draining", slog.Int("running", running), slog.Duration("drain", r.cfg.Drain))
+		r.cfg.Log.Info("draining", slog.Int("running", running), slog.Duration("drain", r.cfg.DrainTimeout))
 	}
-	patience, cancel := context.WithTimeout(abort, r.cfg.Drain)
+	patience, cancel := context.WithTimeout(abort, r.cfg.DrainTimeout)
 	defer cancel()
 	if !r.await(patience, r.held.idle, func(running, _ int) bool { return running == 0 }) {
 		for _, a := range r.held.all() {
@@ -59,7 +59,7 @@ func (r *Runtime) await(ctx context.Context, changed signal, wanted func(running
 func (r *Runtime) signOff(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, signOffTimeout)
 	defer cancel()
-	if _, err := r.store.Discharge(ctx, []string{r.cfg.Worker.ID}); err != nil {
+	if _, err := r.store.ExpireWorkers(ctx, []string{r.cfg.Worker.ID}); err != nil {
 		r.cfg.Log.Warn("could not sign off; the worker will be found to be gone", slog.Any("error", err))
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func draining(period time.Duration) func(*runtime.Config) {
-	return func(c *runtime.Config) { c.Drain = period }
+	return func(c *runtime.Config) { c.DrainTimeout = period }
 }
 
 func signedOff(t *testing.T, db *database, p *process) bool {
@@ -69,7 +69,7 @@ func TestWhatDoesNotFinishInTheDrainPeriodIsGivenBackUncharged(t *testing.T) {
 			}
 			for _, id := range ids {
 				require.Equal(t, job.Queued, view(t, db, id).State)
-				require.Equal(t, []job.OutcomeKind{job.GivenBack}, outcomes(t, db, id))
+				require.Equal(t, []job.OutcomeKind{job.Released}, outcomes(t, db, id))
 				require.Zero(t, charged(t, db, id))
 			}
 			require.True(t, signedOff(t, db, p))
@@ -142,7 +142,7 @@ type neverSettles struct {
 	tried chan struct{}
 }
 
-func (n neverSettles) Settle(context.Context, []job.Settlement) ([]job.Fate, error) {
+func (n neverSettles) Settle(context.Context, []job.Settlement) ([]job.SettleResult, error) {
 	select {
 	case n.tried <- struct{}{}:
 	default:

@@ -51,7 +51,7 @@ func TestATimeoutIsRetriedAtOnceWhereThePolicySaysSo(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	id := given(t, db)
-	policy := job.RetryPolicy{Backoff: job.Fixed, Base: aLongTime, JitterMin: 1, JitterMax: 1, AtOnceAfterTimeout: true}
+	policy := job.RetryPolicy{Backoff: job.Fixed, InitialDelay: aLongTime, JitterMin: 1, JitterMax: 1, ImmediateAfterTimeout: true}
 	s := supervise(t, playing("p", 1, inTurn(ending(job.Outcome{Kind: job.Timeout}), succeeds), echo))
 	launch(t, db, s, polling(aLongTime), func(c *runtime.Config) { c.Resolve = retrying(policy) })
 	awaitState(t, db, id, job.Succeeded)

@@ -17,7 +17,7 @@ import (
 
 // reporting every so often at most.
 func reporting(every time.Duration) func(*runtime.Config) {
-	return func(c *runtime.Config) { c.ReportEvery = every }
+	return func(c *runtime.Config) { c.ReportInterval = every }
 }
 
 // What many attempts report in a loop, one of them large, neither holds up others

@@ -117,7 +117,7 @@ func TestATypeThatAnotherWorkerDeclaredIsKnown(t *testing.T) {
 	front := launch(t, db, supervise(t))
 	_, err := front.TypeSpec(t.Context(), echo)
 	require.ErrorIs(t, err, job.ErrUnknownType)
-	policy := job.RetryPolicy{Backoff: job.Fixed, Base: time.Minute, JitterMin: 1, JitterMax: 1}
+	policy := job.RetryPolicy{Backoff: job.Fixed, InitialDelay: time.Minute, JitterMin: 1, JitterMax: 1}
 	launch(t, openAt(t, db.url), supervise(t, playing("p", 1, succeeds, echo)), waiting(time.Minute))
 	await(t, func() bool {
 		spec, err := front.TypeSpec(t.Context(), echo)
@@ -133,7 +133,7 @@ func TestAChangedDeclarationIsHeardOfSoon(t *testing.T) {
 		launch(t, openAt(t, db.url), supervise(t, playing("p", 1, succeeds, echo)), waiting(delay))
 		await(t, func() bool {
 			spec, err := front.TypeSpec(t.Context(), echo)
-			return err == nil && spec.Retry.Base == delay
+			return err == nil && spec.Retry.InitialDelay == delay
 		})
 	}
 }

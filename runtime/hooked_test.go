@@ -53,7 +53,7 @@ func (h *hooked) Renew(ctx context.Context, worker string, leases []job.Lease, l
 	return renew(ctx)
 }
 
-func (h *hooked) Settle(ctx context.Context, batch []job.Settlement) ([]job.Fate, error) {
+func (h *hooked) Settle(ctx context.Context, batch []job.Settlement) ([]job.SettleResult, error) {
 	h.note(ctx, "settle")
 	if h.settle != nil {
 		h.settle(batch)
@@ -81,9 +81,9 @@ func (h *hooked) Submit(ctx context.Context, batch []job.Submission) []job.Submi
 	return h.Store.Submit(ctx, batch)
 }
 
-func (h *hooked) Note(ctx context.Context, batch []job.Note) ([]job.Lease, error) {
+func (h *hooked) SaveProgress(ctx context.Context, batch []job.Report) ([]job.Lease, error) {
 	h.note(ctx, "note")
-	return h.Store.Note(ctx, batch)
+	return h.Store.SaveProgress(ctx, batch)
 }
 
 func (h *hooked) Reap(ctx context.Context, limit int, lease time.Duration) ([]job.Expired, error) {
@@ -101,19 +101,19 @@ func (h *hooked) NextDue(ctx context.Context) (time.Duration, bool, error) {
 	return h.Store.NextDue(ctx)
 }
 
-func (h *hooked) Neighbours(ctx context.Context, host, except string) ([]job.Worker, error) {
+func (h *hooked) WorkersOnHost(ctx context.Context, host, except string) ([]job.Worker, error) {
 	h.note(ctx, "neighbours")
-	return h.Store.Neighbours(ctx, host, except)
+	return h.Store.WorkersOnHost(ctx, host, except)
 }
 
-func (h *hooked) Discharge(ctx context.Context, workers []string) (int, error) {
+func (h *hooked) ExpireWorkers(ctx context.Context, workers []string) (int, error) {
 	h.note(ctx, "discharge")
-	return h.Store.Discharge(ctx, workers)
+	return h.Store.ExpireWorkers(ctx, workers)
 }
 
-func (h *hooked) Disown(ctx context.Context, worker string, known []job.LeaseID) (int, error) {
+func (h *hooked) ReleaseUnanswered(ctx context.Context, worker string, known []job.LeaseID) (int, error) {
 	h.note(ctx, "disown")
-	return h.Store.Disown(ctx, worker, known)
+	return h.Store.ReleaseUnanswered(ctx, worker, known)
 }
 
 func (h *hooked) DescribeWorker(ctx context.Context, worker string, plugins json.RawMessage) error {

@@ -150,11 +150,11 @@ func TestNoLineCostsNothing(t *testing.T) {
 func TestASettledAttemptHasItsLineWhateverWayItWasSettled(t *testing.T) {
 	log, written := logged()
 	settled := make(chan struct{})
-	fates := []job.Fate{job.Refused, job.Canceling, job.Settled}
-	s, held := settling(t, &ledger{settle: func([]job.Settlement) ([]job.Fate, error) {
+	fates := []job.SettleResult{job.Refused, job.Canceling, job.Settled}
+	s, held := settling(t, &ledger{settle: func([]job.Settlement) ([]job.SettleResult, error) {
 		fate := fates[0]
 		fates = fates[1:]
-		return []job.Fate{fate}, nil
+		return []job.SettleResult{fate}, nil
 	}})
 	s.jobLog = newJobLog(log, LogAll)
 	s.ended = func(job.ID) { close(settled) }
@@ -173,7 +173,7 @@ func TestASettledAttemptHasItsLineWhateverWayItWasSettled(t *testing.T) {
 func TestAnAttemptThatAReaperEndsHasALineThatNamesWhoLostIt(t *testing.T) {
 	log, written := logged()
 	settled := make(chan struct{})
-	s, _ := settling(t, &ledger{settle: func([]job.Settlement) ([]job.Fate, error) { return []job.Fate{job.Settled}, nil }})
+	s, _ := settling(t, &ledger{settle: func([]job.Settlement) ([]job.SettleResult, error) { return []job.SettleResult{job.Settled}, nil }})
 	s.jobLog = newJobLog(log, LogAll)
 	s.queued, s.retried = func() { close(settled) }, func(time.Duration) { close(settled) }
 	r := reaper{settler: s, telemetry: s.telemetry}

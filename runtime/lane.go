@@ -66,7 +66,7 @@ func newLane(pool job.Pool) *lane {
 func (in *lane) look(pool job.Pool) {
 	in.slots = pool.Slots
 	in.shared.free = pool.Free
-	in.alone.free, in.alone.room = pool.FreeAlone, pool.RoomAlone
+	in.alone.free, in.alone.room = pool.FreeIsolated, pool.RoomIsolated
 }
 
 func (in *lane) lineOf(a *attempt) *line {
@@ -84,7 +84,7 @@ func (in *lane) ended(a *attempt, as job.OutcomeKind, took time.Duration) {
 	if of == &in.alone {
 		return // its time may include the launch of a process
 	}
-	if as == job.Crash || as == job.GivenBack {
+	if as == job.Crash || as == job.Released {
 		in.calm = of.moved.Add(calmFor)
 		return
 	}
@@ -97,11 +97,11 @@ func (in *lane) ended(a *attempt, as job.OutcomeKind, took time.Duration) {
 // ahead is how many attempts the slots of the lane can take within the time to
 // claim ahead for.
 func (in *lane) ahead(cfg Config, now time.Time) int {
-	if in.mean <= 0 || in.mean > cfg.ClaimAhead || now.Before(in.calm) {
+	if in.mean <= 0 || in.mean > cfg.Prefetch || now.Before(in.calm) {
 		return 0
 	}
 	slots := min(in.slots, cfg.Concurrency)
-	return int(min(int64(slots)*int64(cfg.ClaimAhead/in.mean), 2*claimBatch))
+	return int(min(int64(slots)*int64(cfg.Prefetch/in.mean), 2*claimBatch))
 }
 
 // empty returns all that waits, and forgets it.

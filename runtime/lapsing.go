@@ -7,14 +7,14 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// AfterCrash says what becomes of the leases of attempts whose process has died.
-type AfterCrash string
+// CrashPolicy says what becomes of the leases of attempts whose process has died.
+type CrashPolicy string
 
 const (
 	// Expire has them end when they would have run out had the worker died.
-	Expire AfterCrash = "expire"
-	// GiveBack ends them as soon as the process is known to be gone.
-	GiveBack AfterCrash = "give_back"
+	Expire CrashPolicy = "expire"
+	// Release ends them as soon as the process is known to be gone.
+	Release CrashPolicy = "give_back"
 )
 
 // lapsing keeps the ends of attempts whose process has died for as long as their
@@ -37,7 +37,7 @@ type lapse struct {
 
 // newLapsing returns one that keeps nothing unless leases are to expire.
 func newLapsing(cfg Config, settle func(*end)) *lapsing {
-	return &lapsing{settle: settle, waiting: make(map[job.LeaseID]lapse), closed: cfg.AfterCrash != Expire}
+	return &lapsing{settle: settle, waiting: make(map[job.LeaseID]lapse), closed: cfg.CrashPolicy != Expire}
 }
 
 // add takes the end of an attempt.

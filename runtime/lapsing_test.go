@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
-func expiring(c *runtime.Config) { c.AfterCrash = runtime.Expire }
+func expiring(c *runtime.Config) { c.CrashPolicy = runtime.Expire }
 
 // crashes is a handler whose process dies at once.
 func crashes(*run) job.Outcome { return job.Outcome{Kind: job.Crash, Message: "signal: killed"} }
@@ -46,7 +46,7 @@ func TestAnOutageWhenTheLeasesOfADeadProcessEndChargesNobody(t *testing.T) {
 	ids := many(t, db, 3)
 	s := supervise(t, playing("p", 3, func(r *run) job.Outcome {
 		if r.Fence == 1 {
-			return job.Outcome{Kind: job.Crash, Message: "signal: killed", Company: 2}
+			return job.Outcome{Kind: job.Crash, Message: "signal: killed", CoResidents: 2}
 		}
 		return job.Outcome{Kind: job.Success}
 	}, echo))
@@ -66,7 +66,7 @@ func TestAnOutageWhenTheLeasesOfADeadProcessEndChargesNobody(t *testing.T) {
 	p.Down.Store(false)
 	awaitAll(t, db, len(ids), job.Succeeded)
 	for _, id := range ids {
-		require.Equal(t, []job.OutcomeKind{job.Suspected, job.Success}, outcomes(t, db, id))
+		require.Equal(t, []job.OutcomeKind{job.Suspect, job.Success}, outcomes(t, db, id))
 		require.Equal(t, 1, charged(t, db, id))
 	}
 	requireSettled(t, db)

@@ -47,7 +47,7 @@ func (l *launches) delayed(plugin string, outcome job.Outcome, stopped bool) job
 	switch {
 	case outcome.Code != job.CodeNoProcess:
 		l.succeeded(plugin)
-	case outcome.Kind == job.GivenBack && outcome.RetryAfter == nil && !stopped:
+	case outcome.Kind == job.Released && outcome.RetryAfter == nil && !stopped:
 		outcome.RetryAfter = new(jittered(l.failed(plugin)))
 	}
 	return outcome

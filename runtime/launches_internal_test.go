@@ -21,7 +21,7 @@ func TestLaunchesThatFailInARowAreFurtherAndFurtherApartAsFarAsAMinute(t *testin
 
 func TestAnAttemptThatIsStoppedBeforeItsProcessIsUpIsGivenBackWithoutAWait(t *testing.T) {
 	l := newLaunches()
-	outcome := job.Outcome{Kind: job.GivenBack, Code: job.CodeNoProcess}
+	outcome := job.Outcome{Kind: job.Released, Code: job.CodeNoProcess}
 	require.Nil(t, l.delayed("p", outcome, true).RetryAfter)
 	require.NotNil(t, l.delayed("p", outcome, false).RetryAfter)
 }

@@ -123,7 +123,7 @@ func TestAHandlerWhoseLeaseCannotBeProvenIsGoneBeforeTheLeaseIs(t *testing.T) {
 			require.Equal(t, []job.CancelReason{job.CancelLeaseLost}, s.started()[0].told())
 			require.True(t, heldWhenAsked, "asked while the lease was held")
 			require.True(t, heldWhenKilled, "killed while the lease was held")
-			require.Equal(t, []job.OutcomeKind{job.GivenBack, job.Success}, outcomes(t, db, id))
+			require.Equal(t, []job.OutcomeKind{job.Released, job.Success}, outcomes(t, db, id))
 			require.Equal(t, 1, charged(t, db, id))
 			require.Equal(t, 1, s.started()[1].Attempt)
 			requireSettled(t, db)
@@ -154,7 +154,7 @@ func TestNoHandlerIsStartedUnderALeaseThatIsAsGoodAsLost(t *testing.T) {
 	const lease = 5 * time.Second
 	launch(t, &late{Store: db, by: lease * 4 / 5}, s, leasing(lease))
 	awaitState(t, db, id, job.Succeeded)
-	require.Equal(t, []job.OutcomeKind{job.GivenBack, job.Success}, outcomes(t, db, id))
+	require.Equal(t, []job.OutcomeKind{job.Released, job.Success}, outcomes(t, db, id))
 	require.Equal(t, 1, charged(t, db, id))
 	require.Len(t, s.started(), 1)
 }

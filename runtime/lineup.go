@@ -13,7 +13,7 @@ import (
 // time a few slots are free, and a claim of ten costs as much as one of a
 // hundred. How many are claimed ahead follows from how long attempts have
 // taken of late: about as many as there will be slots for within
-// Config.ClaimAhead. Jobs that take longer than that are not claimed ahead, and
+// Config.Prefetch. Jobs that take longer than that are not claimed ahead, and
 // none are soon after a process of the plugin has died.
 //
 // Attempts that must run alone wait in a line of their own, so that nobody
@@ -21,7 +21,7 @@ import (
 // on top of what was wanted.
 type lineup struct {
 	cfg      Config
-	handlers Handlers
+	handlers Plugins
 	held     *holdings
 
 	mu      sync.Mutex
@@ -36,7 +36,7 @@ type lineup struct {
 	asked atomic.Int64
 }
 
-func newLineup(cfg Config, handlers Handlers, held *holdings) *lineup {
+func newLineup(cfg Config, handlers Plugins, held *holdings) *lineup {
 	return &lineup{cfg: cfg, handlers: handlers, held: held, lanes: make(map[string]*lane)}
 }
 

@@ -13,7 +13,7 @@ import (
 // Of what lines up for one plugin only as much counts against the others as
 // its slots could take.
 func TestWhatLinesUpForAPluginLeavesRoomForOthers(t *testing.T) {
-	l := newLineup(Config{Concurrency: 100, ClaimAhead: time.Second}, nil, newHoldings())
+	l := newLineup(Config{Concurrency: 100, Prefetch: time.Second}, nil, newHoldings())
 	busy, idle := job.Pool{Plugin: "busy", Free: 4, Slots: 8}, job.Pool{Plugin: "idle", Free: 4, Slots: 4}
 	l.mu.Lock()
 	l.laneOf(busy).shared.queue = make([]standby, 500)
@@ -24,7 +24,7 @@ func TestWhatLinesUpForAPluginLeavesRoomForOthers(t *testing.T) {
 }
 
 func TestHowManyAreClaimedAheadFollowsFromHowLongTheyTake(t *testing.T) {
-	l := newLineup(Config{Concurrency: 100, ClaimAhead: 50 * time.Millisecond}, nil, newHoldings())
+	l := newLineup(Config{Concurrency: 100, Prefetch: 50 * time.Millisecond}, nil, newHoldings())
 	pool := job.Pool{Plugin: "p", Free: 10, Slots: 10}
 	require.Equal(t, 10, l.wanted(pool, 0), "nothing is known yet")
 	for mean, want := range map[time.Duration]int{
@@ -36,7 +36,7 @@ func TestHowManyAreClaimedAheadFollowsFromHowLongTheyTake(t *testing.T) {
 }
 
 func TestNothingIsClaimedForAPluginThatIsDown(t *testing.T) {
-	l := newLineup(Config{Concurrency: 100, ClaimAhead: time.Second}, nil, newHoldings())
+	l := newLineup(Config{Concurrency: 100, Prefetch: time.Second}, nil, newHoldings())
 	up, down := job.Pool{Plugin: "p", Free: 10, Slots: 10}, job.Pool{Plugin: "p", Down: true}
 	require.Equal(t, 10, l.wanted(up, 0))
 	l.lanes["p"].mean = time.Millisecond
@@ -48,11 +48,11 @@ func TestNothingIsClaimedForAPluginThatIsDown(t *testing.T) {
 // soon the slots of the next process are free.
 func TestNothingIsClaimedAheadSoonAfterACrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLineup(Config{Concurrency: 100, ClaimAhead: 50 * time.Millisecond}, nil, newHoldings())
+		l := newLineup(Config{Concurrency: 100, Prefetch: 50 * time.Millisecond}, nil, newHoldings())
 		pool := job.Pool{Plugin: "p", Free: 10, Slots: 10}
 		a := &attempt{pool: pool}
 		l.wanted(pool, 0)
-		for _, died := range []job.OutcomeKind{job.Crash, job.GivenBack} {
+		for _, died := range []job.OutcomeKind{job.Crash, job.Released} {
 			l.ended(a, job.Success, 5*time.Millisecond)
 			require.Equal(t, 10+100, l.wanted(pool, 0))
 			for range 100 {
@@ -69,7 +69,7 @@ func TestWhatHasLinedUpWaitsForAPluginThatIsDownForAMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLineup(Config{Concurrency: 100, Lease: time.Minute}, nil, newHoldings())
 		pool := job.Pool{Plugin: "p", Types: []string{"T"}, Free: 10, Slots: 10}
-		down := job.Pool{Plugin: "p", Types: []string{"T"}, Down: true, FreeAlone: 1}
+		down := job.Pool{Plugin: "p", Types: []string{"T"}, Down: true, FreeIsolated: 1}
 		l.mu.Lock()
 		in := l.laneOf(pool)
 		for crashes, of := range []*line{&in.shared, &in.alone} {
@@ -93,7 +93,7 @@ func TestWhatHasLinedUpWaitsForAPluginThatIsDownForAMoment(t *testing.T) {
 
 func TestASuspectOfATypeWithoutRoomLetsOthersPass(t *testing.T) {
 	l := newLineup(Config{Concurrency: 100}, nil, newHoldings())
-	pool := job.Pool{Plugin: "p", FreeAlone: 5, RoomAlone: map[string]int{"BOUND": 1}}
+	pool := job.Pool{Plugin: "p", FreeIsolated: 5, RoomIsolated: map[string]int{"BOUND": 1}}
 	l.mu.Lock()
 	in := l.laneOf(pool)
 	for _, jobType := range []string{"BOUND", "BOUND", "FREE", "BOUND", "FREE"} {

@@ -16,7 +16,7 @@ import (
 
 // ahead lets a worker claim for so long ahead.
 func ahead(of time.Duration) func(*runtime.Config) {
-	return func(c *runtime.Config) { c.ClaimAhead = of }
+	return func(c *runtime.Config) { c.Prefetch = of }
 }
 
 func TestShortJobsAreClaimedAhead(t *testing.T) {
@@ -65,7 +65,7 @@ func TestWhatHasLinedUpIsGivenBackAtTheDrain(t *testing.T) {
 			require.Equal(t, []job.OutcomeKind{job.Success}, outcomes(t, db, id))
 			continue
 		}
-		require.Equal(t, []job.OutcomeKind{job.GivenBack}, outcomes(t, db, id))
+		require.Equal(t, []job.OutcomeKind{job.Released}, outcomes(t, db, id))
 		require.Zero(t, charged(t, db, id))
 	}
 	requireSettled(t, db)

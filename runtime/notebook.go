@@ -48,7 +48,7 @@ type notebook struct {
 type page struct {
 	book *notebook
 	// note is to be saved next. It is empty when all is saved, or about to be.
-	note job.Note
+	note job.Report
 	// logSize is what the log of the note takes, in bytes.
 	logSize int
 	// listed says that the page is among those running.
@@ -63,18 +63,18 @@ type page struct {
 // taken is a note that is about to be saved.
 type taken struct {
 	page *page
-	note job.Note
+	note job.Report
 }
 
 // page returns an empty page for an attempt.
 func (b *notebook) page(lease job.Lease) *page {
-	return &page{book: b, note: job.Note{Lease: lease}}
+	return &page{book: b, note: job.Report{Lease: lease}}
 }
 
 // keep takes what an attempt reports, in place of what it reported before. It
 // returns nil, or a channel that is closed once there is room: what the book
 // holds is too much, and the plugin should be heard no further until then.
-func (p *page) keep(note job.Note) <-chan struct{} {
+func (p *page) keep(note job.Report) <-chan struct{} {
 	b := p.book
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -196,7 +196,7 @@ func (b *notebook) take(now time.Time, all bool) (batch []taken, urgent bool, wa
 func (p *page) take() taken {
 	out := taken{page: p, note: p.note}
 	p.saving = p.size()
-	p.note, p.logSize = job.Note{Lease: p.note.Lease}, 0
+	p.note, p.logSize = job.Report{Lease: p.note.Lease}, 0
 	return out
 }
 

@@ -17,15 +17,15 @@ import (
 func TestWhoReportsNothingIsSettledWhileNotesAreSaved(t *testing.T) {
 	saving, saved := make(chan struct{}, 10), make(chan struct{})
 	settled := make(chan job.ID, 10)
-	block := func([]job.Note) error {
+	block := func([]job.Report) error {
 		saving <- struct{}{}
 		<-saved
 		return nil
 	}
 	s, held := settling(t, &ledger{
 		log: block, note: block,
-		settle: func(batch []job.Settlement) ([]job.Fate, error) {
-			fates := make([]job.Fate, len(batch))
+		settle: func(batch []job.Settlement) ([]job.SettleResult, error) {
+			fates := make([]job.SettleResult, len(batch))
 			for i, one := range batch {
 				settled <- one.JobID
 				fates[i] = job.Settled
@@ -52,16 +52,16 @@ func TestTheLastLogOfAnAttemptIsSavedBeforeItsEndThoughAnEarlierOneIsUnderWay(t 
 	saving, saved := make(chan string, 10), make(chan struct{}, 10)
 	written := make(chan string, 10)
 	s, held := settling(t, &ledger{
-		log: func(batch []job.Note) error {
+		log: func(batch []job.Report) error {
 			lines := batch[0].Log.Lines
 			saving <- lines[len(lines)-1].Message
 			<-saved
 			written <- lines[len(lines)-1].Message
 			return nil
 		},
-		settle: func(batch []job.Settlement) ([]job.Fate, error) {
+		settle: func(batch []job.Settlement) ([]job.SettleResult, error) {
 			written <- string(batch[0].Kind)
-			return []job.Fate{job.Settled}, nil
+			return []job.SettleResult{job.Settled}, nil
 		},
 	})
 	a := begun(s, held, 1)
@@ -81,14 +81,14 @@ func TestAnEndWaitsForWhatIsJustBeingSaved(t *testing.T) {
 	saving, saved := make(chan struct{}), make(chan struct{})
 	settled := make(chan struct{}, 1)
 	s, held := settling(t, &ledger{
-		note: func([]job.Note) error {
+		note: func([]job.Report) error {
 			saving <- struct{}{}
 			<-saved
 			return nil
 		},
-		settle: func([]job.Settlement) ([]job.Fate, error) {
+		settle: func([]job.Settlement) ([]job.SettleResult, error) {
 			settled <- struct{}{}
-			return []job.Fate{job.Settled}, nil
+			return []job.SettleResult{job.Settled}, nil
 		},
 	})
 	a := begun(s, held, 1)
@@ -108,13 +108,13 @@ func TestAnEndWaitsForWhatIsJustBeingSaved(t *testing.T) {
 type recorder struct {
 	*shelf
 	mu      sync.Mutex
-	batches [][]job.Note
+	batches [][]job.Report
 	settled []*end
 }
 
 func record(ctx context.Context, interval time.Duration) *recorder {
 	r := &recorder{}
-	r.shelf = newShelf(ctx, interval, func(notes []job.Note) {
+	r.shelf = newShelf(ctx, interval, func(notes []job.Report) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.batches = append(r.batches, notes)
@@ -144,7 +144,7 @@ func TestAnAttemptThatReportsWithoutPauseIsWrittenOnceAnInterval(t *testing.T) {
 		page := r.book("p").page(lease(1))
 		began := time.Now()
 		for i := range 20_000 {
-			require.Nil(t, page.keep(job.Note{Progress: fmt.Append(nil, i), Checkpoint: fmt.Append(nil, -i)}))
+			require.Nil(t, page.keep(job.Report{Progress: fmt.Append(nil, i), Checkpoint: fmt.Append(nil, -i)}))
 			if i%10 == 9 {
 				time.Sleep(time.Millisecond)
 				synctest.Wait()
@@ -168,9 +168,9 @@ func TestWhatCameLastIsWrittenAfterTheIntervalThoughNothingFollows(t *testing.T)
 	synctest.Test(t, func(t *testing.T) {
 		r := record(t.Context(), time.Minute)
 		page := r.book("p").page(lease(1))
-		page.keep(job.Note{Progress: []byte("1")})
+		page.keep(job.Report{Progress: []byte("1")})
 		time.Sleep(time.Second)
-		page.keep(job.Note{Progress: []byte("2")})
+		page.keep(job.Report{Progress: []byte("2")})
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		written, _ := r.counts()
@@ -184,20 +184,20 @@ func TestWhatCameLastIsWrittenAfterTheIntervalThoughNothingFollows(t *testing.T)
 func TestAPluginIsHeardNoFurtherWhileTooMuchOfItsWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
-		s := newShelf(t.Context(), 0, func([]job.Note) { <-free }, nil)
+		s := newShelf(t.Context(), 0, func([]job.Report) { <-free }, nil)
 		value := make([]byte, 1<<20)
 		var room <-chan struct{}
 		pages := 0
 		for ; room == nil; pages++ {
-			room = s.book("greedy").page(lease(pages)).keep(job.Note{Checkpoint: value})
+			room = s.book("greedy").page(lease(pages)).keep(job.Report{Checkpoint: value})
 			require.LessOrEqual(t, pages, unsavedInAll/minShares>>20)
 		}
-		require.Nil(t, s.book("other").page(lease(0)).keep(job.Note{Checkpoint: value}), "another plugin has its own share")
-		require.NotNil(t, s.book("greedy").page(lease(pages)).keep(job.Note{Progress: []byte("1")}))
+		require.Nil(t, s.book("other").page(lease(0)).keep(job.Report{Checkpoint: value}), "another plugin has its own share")
+		require.NotNil(t, s.book("greedy").page(lease(pages)).keep(job.Report{Progress: []byte("1")}))
 		close(free)
 		<-room
 		synctest.Wait()
-		require.Nil(t, s.book("greedy").page(lease(0)).keep(job.Note{Progress: []byte("1")}))
+		require.Nil(t, s.book("greedy").page(lease(0)).keep(job.Report{Progress: []byte("1")}))
 		require.Zero(t, s.book("other").bytes)
 		s.close()
 	})
@@ -216,15 +216,15 @@ func TestEndsAreHandedOnWhenNothingIsSavedAnyMore(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r := record(ctx, time.Hour)
 		first, second, third := r.book("p").page(lease(1)), r.book("p").page(lease(2)), r.book("p").page(lease(3))
-		first.keep(job.Note{Progress: []byte("1")})
+		first.keep(job.Report{Progress: []byte("1")})
 		synctest.Wait()
 		time.Sleep(time.Second)
-		first.keep(job.Note{Progress: []byte("2")})
+		first.keep(job.Report{Progress: []byte("2")})
 		cancel()
-		second.keep(job.Note{Progress: []byte("1")})
+		second.keep(job.Report{Progress: []byte("1")})
 		second.finish(&end{})
 		r.close()
-		third.keep(job.Note{Progress: []byte("1")})
+		third.keep(job.Report{Progress: []byte("1")})
 		third.finish(&end{})
 		_, settled := r.counts()
 		require.Equal(t, 2, settled)
@@ -239,7 +239,7 @@ func TestOneStatementSavesSoManyNotesAndThoseOfTheEndedFirst(t *testing.T) {
 		batch, urgent, _ := b.take(time.Now(), false)
 		return batch, urgent
 	}
-	log := func(lines int) job.Note { return job.Note{Log: &job.AttemptLog{Lines: make([]job.LogLine, lines)}} }
+	log := func(lines int) job.Report { return job.Report{Log: &job.AttemptLog{Lines: make([]job.LogLine, lines)}} }
 	pages := make([]*page, 3*notesAtOnce/2+1)
 	for i := range pages {
 		pages[i] = b.page(lease(i))
@@ -266,7 +266,7 @@ func TestOneStatementSavesSoManyNotesAndThoseOfTheEndedFirst(t *testing.T) {
 		require.Len(t, one, 1, "so many lines")
 	}
 	for i := range 3 {
-		pages[i].keep(job.Note{Checkpoint: []byte(strings.Repeat("x", 2*noteBytesAtOnce))})
+		pages[i].keep(job.Report{Checkpoint: []byte(strings.Repeat("x", 2*noteBytesAtOnce))})
 	}
 	for range 3 {
 		one, _ := take()

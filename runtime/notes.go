@@ -8,8 +8,8 @@ import (
 )
 
 // writeNotes saves what attempts have reported, one note each.
-func (s *settler) writeNotes(notes []job.Note) {
-	var values, logs []job.Note
+func (s *settler) writeNotes(notes []job.Report) {
+	var values, logs []job.Report
 	for _, n := range notes {
 		if n.Progress != nil || n.Checkpoint != nil {
 			values = append(values, n)
@@ -19,17 +19,17 @@ func (s *settler) writeNotes(notes []job.Note) {
 		}
 	}
 	if len(values) > 0 {
-		s.save(values, "progress or checkpoint could not be saved", s.store.Note)
+		s.save(values, "progress or checkpoint could not be saved", s.store.SaveProgress)
 	}
 	if len(logs) > 0 {
-		s.save(logs, "log lines could not be saved", s.store.KeepLogs)
+		s.save(logs, "log lines could not be saved", s.store.SaveLogs)
 	}
 }
 
 // save writes the notes, one by one when one of them cannot be stored. A lost
 // lease shows when the attempt is settled.
-func (s *settler) save(notes []job.Note, failed string, verb func(context.Context, []job.Note) ([]job.Lease, error)) {
-	_, err := s.untilAnswered(opNote, len(notes), func(ctx context.Context) ([]job.Fate, error) {
+func (s *settler) save(notes []job.Report, failed string, verb func(context.Context, []job.Report) ([]job.Lease, error)) {
+	_, err := s.untilAnswered(opNote, len(notes), func(ctx context.Context) ([]job.SettleResult, error) {
 		_, err := verb(ctx, notes)
 		return nil, err
 	})

@@ -17,28 +17,28 @@ type Store interface {
 	Ended(ctx context.Context, ids []job.ID) ([]job.View, error)
 	Claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error)
 	Renew(ctx context.Context, worker string, leases []job.Lease, lease time.Duration) ([]job.Renewed, error)
-	Settle(ctx context.Context, batch []job.Settlement) ([]job.Fate, error)
-	Note(ctx context.Context, batch []job.Note) (lost []job.Lease, err error)
-	KeepLogs(ctx context.Context, batch []job.Note) (lost []job.Lease, err error)
+	Settle(ctx context.Context, batch []job.Settlement) ([]job.SettleResult, error)
+	SaveProgress(ctx context.Context, batch []job.Report) (lost []job.Lease, err error)
+	SaveLogs(ctx context.Context, batch []job.Report) (lost []job.Lease, err error)
 	Reap(ctx context.Context, limit int, lease time.Duration) ([]job.Expired, error)
 	Promote(ctx context.Context, limit int) (int, error)
 	NextDue(ctx context.Context) (in time.Duration, ok bool, err error)
 	Unserved(ctx context.Context, age time.Duration) ([]job.Unserved, error)
 	DeclareTypes(ctx context.Context, specs []job.TypeSpec) error
 	Catalog(ctx context.Context) ([]job.TypeSpec, error)
-	Enlist(ctx context.Context, worker job.Worker, aliveFor time.Duration) error
+	RegisterWorker(ctx context.Context, worker job.Worker, aliveFor time.Duration) error
 	DescribeWorker(ctx context.Context, worker string, plugins json.RawMessage) error
-	Neighbours(ctx context.Context, host, except string) ([]job.Worker, error)
-	Discharge(ctx context.Context, workers []string) (leases int, err error)
-	Disown(ctx context.Context, worker string, known []job.LeaseID) (int, error)
-	FoldTallies(ctx context.Context, limit int) (folded int, err error)
+	WorkersOnHost(ctx context.Context, host, except string) ([]job.Worker, error)
+	ExpireWorkers(ctx context.Context, workers []string) (leases int, err error)
+	ReleaseUnanswered(ctx context.Context, worker string, known []job.LeaseID) (int, error)
+	RollUpTallies(ctx context.Context, limit int) (folded int, err error)
 	AgeTallies(ctx context.Context) error
 	Send(ctx context.Context, hint job.Hint) error
 	Listen(ctx context.Context, ready func(), heard func(job.Hint)) error
 }
 
-// Handlers is what the loops need of the supervisor of handler processes.
-type Handlers interface {
+// Plugins is what the loops need of the supervisor of plugin processes.
+type Plugins interface {
 	// Pools lists the plugins that are up, with their free slots.
 	Pools() []job.Pool
 	// Types lists what the plugins have declared; absent limits are zero.

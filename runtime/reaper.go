@@ -64,7 +64,7 @@ func (r *reaper) reap(ctx context.Context) error {
 // process is proven to be gone, so that their jobs need not wait for the
 // leases to run out.
 func (r *reaper) dischargeTheGone(ctx context.Context) error {
-	neighbours, err := r.store.Neighbours(ctx, r.cfg.Worker.Host, r.cfg.Worker.ID)
+	neighbours, err := r.store.WorkersOnHost(ctx, r.cfg.Worker.Host, r.cfg.Worker.ID)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (r *reaper) dischargeTheGone(ctx context.Context) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	leases, err := r.store.Discharge(ctx, gone)
+	leases, err := r.store.ExpireWorkers(ctx, gone)
 	if err != nil {
 		return err
 	}

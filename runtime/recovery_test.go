@@ -16,7 +16,7 @@ func enlisted(t *testing.T, db *database, aliveFor time.Duration, change func(*j
 	t.Helper()
 	w := runtime.NewWorker("other")
 	change(&w)
-	require.NoError(t, db.Enlist(t.Context(), w, aliveFor))
+	require.NoError(t, db.RegisterWorker(t.Context(), w, aliveFor))
 	return w
 }
 
@@ -136,6 +136,6 @@ func TestAWorkerThatWakesAfterItsLeasesWereTakenOverChangesNothing(t *testing.T)
 		Decision: job.Decision{To: job.Succeeded, Kind: job.Success, Attempt: 1},
 	}})
 	require.NoError(t, err)
-	require.Equal(t, []job.Fate{job.Lost}, fates)
+	require.Equal(t, []job.SettleResult{job.Lost}, fates)
 	require.JSONEq(t, `"new"`, string(view(t, db, id).Result))
 }

@@ -135,7 +135,7 @@ func confirmation(reason job.CancelReason) job.Outcome {
 	case job.CancelTimeout:
 		return job.Outcome{Kind: job.Timeout, Code: "timeout", Message: "context deadline exceeded"}
 	case job.CancelShutdown, job.CancelLeaseLost:
-		return job.Outcome{Kind: job.GivenBack}
+		return job.Outcome{Kind: job.Released}
 	default:
 		return job.Outcome{Kind: job.CancelConfirmed}
 	}

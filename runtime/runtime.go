@@ -22,23 +22,23 @@ type Config struct {
 	Concurrency int
 	// Lease is how long the worker owns a job without a heartbeat.
 	Lease time.Duration
-	// ClaimAhead is how much work a worker claims before there is a slot for
+	// Prefetch is how much work a worker claims before there is a slot for
 	// it; zero for none.
-	ClaimAhead time.Duration
-	// Poll is how often each loop looks for work that no hint announced.
-	Poll time.Duration
-	// Drain is how long running handlers may take to finish at shutdown.
-	Drain time.Duration
+	Prefetch time.Duration
+	// PollInterval is how often each loop looks for work that no hint announced.
+	PollInterval time.Duration
+	// DrainTimeout is how long running handlers may take to finish at shutdown.
+	DrainTimeout time.Duration
 	// KillGrace is how long a handler may ignore a cancel before its process
 	// is killed. A handler whose lease runs out is killed in time whatever
 	// the grace is.
 	KillGrace time.Duration
-	// ReportEvery is how often what a running attempt reports is written at most;
+	// ReportInterval is how often what a running attempt reports is written at most;
 	// zero for as often as the database can. What its handler reports meanwhile
 	// takes the place of what waits. An end is never held up by it.
-	ReportEvery time.Duration
-	// AfterCrash is Expire or GiveBack.
-	AfterCrash AfterCrash
+	ReportInterval time.Duration
+	// CrashPolicy is Expire or Release.
+	CrashPolicy CrashPolicy
 	// MaxCrashes says how many processes may die under a job of the type
 	// before it is dead; at least 1.
 	MaxCrashes func(jobType string) int
@@ -60,17 +60,17 @@ func (c Config) validate() error {
 	switch {
 	case c.Worker.ID == "" || c.Resolve == nil || c.MaxCrashes == nil || c.Log == nil || c.Meter == nil:
 		return errors.New("worker, resolve, max crashes, log and meter must be set")
-	case c.AfterCrash != Expire && c.AfterCrash != GiveBack:
-		return fmt.Errorf("after crash %q is neither %s nor %s", c.AfterCrash, Expire, GiveBack)
+	case c.CrashPolicy != Expire && c.CrashPolicy != Release:
+		return fmt.Errorf("after crash %q is neither %s nor %s", c.CrashPolicy, Expire, Release)
 	case c.JobLog != LogAll && c.JobLog != LogSampled && c.JobLog != LogNone:
 		return fmt.Errorf("job log %q is neither %s nor %s nor %s", c.JobLog, LogAll, LogSampled, LogNone)
 	case c.Concurrency < 1:
 		return fmt.Errorf("concurrency %d is below 1", c.Concurrency)
 	case c.Lease < 100*time.Millisecond:
 		return fmt.Errorf("lease %s is below 100ms", c.Lease)
-	case c.Poll <= 0 || c.KillGrace <= 0 || c.Drain < 0 || c.ClaimAhead < 0 || c.ReportEvery < 0:
+	case c.PollInterval <= 0 || c.KillGrace <= 0 || c.DrainTimeout < 0 || c.Prefetch < 0 || c.ReportInterval < 0:
 		return fmt.Errorf("poll %s and kill grace %s must be above zero, drain %s, claim ahead %s and report every %s not below",
-			c.Poll, c.KillGrace, c.Drain, c.ClaimAhead, c.ReportEvery)
+			c.PollInterval, c.KillGrace, c.DrainTimeout, c.Prefetch, c.ReportInterval)
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func (c Config) reapInterval() time.Duration {
 type Runtime struct {
 	cfg       Config
 	store     Store
-	handlers  Handlers
+	handlers  Plugins
 	held      *holdings
 	catalog   *catalog
 	settler   *settler
@@ -109,7 +109,7 @@ type Runtime struct {
 }
 
 // New wires the loops of a worker. Nothing runs before Run.
-func New(cfg Config, store Store, handlers Handlers) (*Runtime, error) {
+func New(cfg Config, store Store, handlers Plugins) (*Runtime, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("runtime: %w", err)
 	}
@@ -227,7 +227,7 @@ func (r *Runtime) CancelAsked() {
 // It is to be called once before Run, so that whoever submits a job the
 // moment the API listens finds its type known.
 func (r *Runtime) Prepare(ctx context.Context) error {
-	if err := r.store.Enlist(ctx, r.cfg.Worker, r.cfg.Lease); err != nil {
+	if err := r.store.RegisterWorker(ctx, r.cfg.Worker, r.cfg.Lease); err != nil {
 		return err
 	}
 	if err := r.catalog.declare(ctx); err != nil {

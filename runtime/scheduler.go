@@ -77,7 +77,7 @@ func (s *scheduler) promote(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	poll := jittered(s.cfg.Poll)
+	poll := jittered(s.cfg.PollInterval)
 	if scheduled && due < poll {
 		return max(due, time.Millisecond), nil
 	}

@@ -65,7 +65,7 @@ func newSettler(ctx context.Context, store Store, held *holdings, policies *cata
 		maxCrashes: cfg.MaxCrashes, launches: newLaunches(), jobLog: newJobLog(cfg.Log, cfg.JobLog),
 	}
 	s.batch = newBatcher(settleBatch, s.flush)
-	s.notes = newShelf(ctx, cfg.ReportEvery, s.writeNotes, s.add)
+	s.notes = newShelf(ctx, cfg.ReportInterval, s.writeNotes, s.add)
 	s.lapsing = newLapsing(cfg, s.notes.end)
 	return s
 }
@@ -129,7 +129,7 @@ func (s *settler) settle(ends []*end) (again []*end) {
 		batch[i] = e.settlement
 	}
 	var sent time.Time
-	fates, err := s.untilAnswered(opSettle, len(batch), func(ctx context.Context) ([]job.Fate, error) {
+	fates, err := s.untilAnswered(opSettle, len(batch), func(ctx context.Context) ([]job.SettleResult, error) {
 		sent = time.Now()
 		return s.store.Settle(ctx, batch)
 	})
@@ -215,7 +215,7 @@ func (s *settler) announce(settled *job.Settlement) {
 // untilAnswered tries until the database answers, with pauses that grow to a
 // second. It returns the error that trying again will not cure, or the last
 // one when the settler has to end.
-func (s *settler) untilAnswered(o operation, size int, try func(context.Context) ([]job.Fate, error)) ([]job.Fate, error) {
+func (s *settler) untilAnswered(o operation, size int, try func(context.Context) ([]job.SettleResult, error)) ([]job.SettleResult, error) {
 	pause := 10 * time.Millisecond
 	for {
 		ctx, cancel := context.WithTimeout(s.ctx, settleTimeout)

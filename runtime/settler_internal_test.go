@@ -18,24 +18,24 @@ import (
 type ledger struct {
 	Store
 	submit func([]job.Submission) []job.Submitted
-	settle func([]job.Settlement) ([]job.Fate, error)
-	note   func([]job.Note) error
-	log    func([]job.Note) error
+	settle func([]job.Settlement) ([]job.SettleResult, error)
+	note   func([]job.Report) error
+	log    func([]job.Report) error
 }
 
 func (l *ledger) Submit(_ context.Context, batch []job.Submission) []job.Submitted {
 	return l.submit(batch)
 }
 
-func (l *ledger) Settle(_ context.Context, batch []job.Settlement) ([]job.Fate, error) {
+func (l *ledger) Settle(_ context.Context, batch []job.Settlement) ([]job.SettleResult, error) {
 	return l.settle(batch)
 }
 
-func (l *ledger) Note(_ context.Context, batch []job.Note) ([]job.Lease, error) {
+func (l *ledger) SaveProgress(_ context.Context, batch []job.Report) ([]job.Lease, error) {
 	return nil, l.note(batch)
 }
 
-func (l *ledger) KeepLogs(_ context.Context, batch []job.Note) ([]job.Lease, error) {
+func (l *ledger) SaveLogs(_ context.Context, batch []job.Report) ([]job.Lease, error) {
 	return nil, l.log(batch)
 }
 
@@ -43,7 +43,7 @@ func (l *ledger) KeepLogs(_ context.Context, batch []job.Note) ([]job.Lease, err
 func settling(t *testing.T, l *ledger) (*settler, *holdings) {
 	t.Helper()
 	held := newHoldings()
-	cfg := Config{AfterCrash: GiveBack, MaxCrashes: func(string) int { return job.DefaultMaxCrashes }, Resolve: func(spec job.TypeSpec) job.TypeSpec {
+	cfg := Config{CrashPolicy: Release, MaxCrashes: func(string) int { return job.DefaultMaxCrashes }, Resolve: func(spec job.TypeSpec) job.TypeSpec {
 		spec.Retry = job.RetryPolicy{Backoff: job.Immediate}
 		return spec
 	}, Log: slog.New(slog.DiscardHandler)}
@@ -74,9 +74,9 @@ func begun(s *settler, held *holdings, id byte) *attempt {
 
 func TestAttemptsThatEndDuringAFlushAreSettledTogether(t *testing.T) {
 	f := newFlushes()
-	s, held := settling(t, &ledger{settle: func(batch []job.Settlement) ([]job.Fate, error) {
+	s, held := settling(t, &ledger{settle: func(batch []job.Settlement) ([]job.SettleResult, error) {
 		f.of(len(batch))
-		fates := make([]job.Fate, len(batch))
+		fates := make([]job.SettleResult, len(batch))
 		for i := range fates {
 			fates[i] = job.Settled
 		}
@@ -101,16 +101,16 @@ func TestWhatAnAttemptSavedIsWrittenBeforeItsEndIsAndOnlyTheLastOfIt(t *testing.
 	f := newFlushes()
 	written := make(chan string, 10)
 	s, held := settling(t, &ledger{
-		note: func(batch []job.Note) error {
+		note: func(batch []job.Report) error {
 			for _, n := range batch {
 				written <- string(n.Checkpoint) + " at " + string(n.Progress)
 			}
 			return nil
 		},
-		settle: func(batch []job.Settlement) ([]job.Fate, error) {
+		settle: func(batch []job.Settlement) ([]job.SettleResult, error) {
 			written <- string(batch[0].Kind)
 			f.of(len(batch))
-			return []job.Fate{job.Settled}, nil
+			return []job.SettleResult{job.Settled}, nil
 		},
 	})
 	begun(s, held, 1).Finished(job.Outcome{Kind: job.Success})
@@ -130,12 +130,12 @@ func TestWhatAnAttemptSavedIsWrittenBeforeItsEndIsAndOnlyTheLastOfIt(t *testing.
 func TestASettlementIsTriedUntilTheDatabaseAnswers(t *testing.T) {
 	tries := make(chan int, 10)
 	left := 3
-	s, held := settling(t, &ledger{settle: func(batch []job.Settlement) ([]job.Fate, error) {
+	s, held := settling(t, &ledger{settle: func(batch []job.Settlement) ([]job.SettleResult, error) {
 		tries <- len(batch)
 		if left--; left > 0 {
 			return nil, job.ErrUnavailable
 		}
-		return []job.Fate{job.Settled}, nil
+		return []job.SettleResult{job.Settled}, nil
 	}})
 	begun(s, held, 1).Finished(job.Outcome{Kind: job.Success})
 	require.Eventually(t, func() bool { _, all := held.counts(); return all == 0 }, patience, time.Millisecond)
@@ -146,9 +146,9 @@ func TestASettlementIsTriedUntilTheDatabaseAnswers(t *testing.T) {
 func TestASettlementThatBreaksTheWholeBatchIsGivenUpAlone(t *testing.T) {
 	f := newFlushes()
 	settled := make(chan job.ID, 10)
-	s, held := settling(t, &ledger{settle: func(batch []job.Settlement) ([]job.Fate, error) {
+	s, held := settling(t, &ledger{settle: func(batch []job.Settlement) ([]job.SettleResult, error) {
 		f.of(len(batch))
-		fates := make([]job.Fate, len(batch))
+		fates := make([]job.SettleResult, len(batch))
 		for i, one := range batch {
 			if one.JobID[0] == 3 {
 				return nil, errors.New("internal error")

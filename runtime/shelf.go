@@ -24,9 +24,9 @@ const writersAtOnce = 2
 // behind what those of another report.
 type shelf struct {
 	// write saves the notes, and returns when trying again is no use.
-	write  func([]job.Note)
+	write  func([]job.Report)
 	settle func(*end)
-	// interval is Config.ReportEvery.
+	// interval is Config.ReportInterval.
 	interval time.Duration
 	writers  chan struct{}
 	// ctx ends when saving is no longer worth a try.
@@ -38,7 +38,7 @@ type shelf struct {
 	loops  sync.WaitGroup
 }
 
-func newShelf(ctx context.Context, interval time.Duration, write func([]job.Note), settle func(*end)) *shelf {
+func newShelf(ctx context.Context, interval time.Duration, write func([]job.Report), settle func(*end)) *shelf {
 	return &shelf{
 		write: write, settle: settle, interval: interval, ctx: ctx,
 		writers: make(chan struct{}, writersAtOnce), books: make(map[string]*notebook),
@@ -81,7 +81,7 @@ func (s *shelf) save(ctx context.Context, batch []taken) {
 		defer func() { <-s.writers }()
 	case <-ctx.Done():
 	}
-	notes := make([]job.Note, len(batch))
+	notes := make([]job.Report, len(batch))
 	for i, t := range batch {
 		notes[i] = t.note
 	}

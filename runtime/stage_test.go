@@ -76,12 +76,12 @@ type process struct {
 
 // launch runs a worker until the end of the test. Unless changed, its leases
 // last long enough for a busy machine, it polls often and retries at once.
-func launch(t testing.TB, s runtime.Store, h runtime.Handlers, changes ...func(*runtime.Config)) *process {
+func launch(t testing.TB, s runtime.Store, h runtime.Plugins, changes ...func(*runtime.Config)) *process {
 	t.Helper()
 	cfg := runtime.Config{
-		Worker: runtime.NewWorker("test"), Concurrency: 100, Lease: 10 * time.Second, Poll: 100 * time.Millisecond,
-		Drain: aLongTime, KillGrace: 100 * time.Millisecond, Resolve: retrying(job.RetryPolicy{Backoff: job.Immediate}),
-		AfterCrash: runtime.GiveBack, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
+		Worker: runtime.NewWorker("test"), Concurrency: 100, Lease: 10 * time.Second, PollInterval: 100 * time.Millisecond,
+		DrainTimeout: aLongTime, KillGrace: 100 * time.Millisecond, Resolve: retrying(job.RetryPolicy{Backoff: job.Immediate}),
+		CrashPolicy: runtime.Release, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
 		Log: slog.New(slog.DiscardHandler), Meter: noop.Meter{}, JobLog: runtime.LogSampled,
 	}
 	for _, change := range changes {
@@ -126,7 +126,7 @@ func retrying(policy job.RetryPolicy) func(job.TypeSpec) job.TypeSpec {
 
 // waiting is a fixed delay between attempts.
 func waiting(delay time.Duration) func(*runtime.Config) {
-	policy := job.RetryPolicy{Backoff: job.Fixed, Base: delay, JitterMin: 1, JitterMax: 1}
+	policy := job.RetryPolicy{Backoff: job.Fixed, InitialDelay: delay, JitterMin: 1, JitterMax: 1}
 	return func(c *runtime.Config) { c.Resolve = retrying(policy) }
 }
 
@@ -135,7 +135,7 @@ func leasing(lease time.Duration) func(*runtime.Config) {
 }
 
 func polling(every time.Duration) func(*runtime.Config) {
-	return func(c *runtime.Config) { c.Poll = every }
+	return func(c *runtime.Config) { c.PollInterval = every }
 }
 
 func graceful(kill time.Duration) func(*runtime.Config) {

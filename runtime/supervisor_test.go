@@ -77,10 +77,10 @@ func (s *supervisor) Pools() []job.Pool {
 	s.asked++
 	for i, h := range s.plugins {
 		if h.down {
-			pools[i] = job.Pool{Plugin: h.name, Version: "v1", Types: h.types(), Down: true, FreeAlone: h.processes - h.alone}
+			pools[i] = job.Pool{Plugin: h.name, Version: "v1", Types: h.types(), Down: true, FreeIsolated: h.processes - h.alone}
 			continue
 		}
-		pools[i] = job.Pool{Plugin: h.name, Version: "v1", Types: h.types(), Free: h.slots - h.busy, Slots: h.slots, FreeAlone: h.processes - h.alone}
+		pools[i] = job.Pool{Plugin: h.name, Version: "v1", Types: h.types(), Free: h.slots - h.busy, Slots: h.slots, FreeIsolated: h.processes - h.alone}
 		for jobType, most := range h.bounds {
 			if pools[i].Room == nil {
 				pools[i].Room = make(map[string]int)
@@ -133,7 +133,7 @@ func (s *supervisor) Start(plugin string, a job.Assignment, reporter job.Reporte
 	r := &run{Assignment: a, Reporter: reporter, stopped: make(chan struct{}), killed: make(chan struct{})}
 	s.runs = append(s.runs, r)
 	s.all.Go(func() {
-		if a.Alone && !h.launching {
+		if a.Isolated && !h.launching {
 			reporter.Began()
 		}
 		outcome := h.plays[a.Type](r)
@@ -149,7 +149,7 @@ func (s *supervisor) Start(plugin string, a job.Assignment, reporter job.Reporte
 // take takes a slot for the attempt. It is called with the mutex held, and so is
 // what it returns.
 func (h *handlers) take(a job.Assignment) (release func(), err error) {
-	if a.Alone {
+	if a.Isolated {
 		if h.alone >= h.processes {
 			return nil, errors.New("no process")
 		}

@@ -31,15 +31,15 @@ func inOneProcess(n int) script {
 	died := job.Outcome{Kind: job.Crash, Message: "signal: killed"}
 	return func(r *run) job.Outcome {
 		switch {
-		case r.Alone && string(r.Payload) == poisonous:
+		case r.Isolated && string(r.Payload) == poisonous:
 			return died
-		case r.Alone:
+		case r.Isolated:
 			return job.Outcome{Kind: job.Success}
 		}
 		begun.Done()
 		begun.Wait()
 		together := died
-		together.Company = n - 1
+		together.CoResidents = n - 1
 		return together
 	}
 }
@@ -54,16 +54,16 @@ func TestWhoeverSharedADeadProcessRunsAloneUntilClearedOrProvenGuilty(t *testing
 	awaitState(t, db, guilty, job.Dead)
 	awaitAll(t, db, len(innocent), job.Succeeded)
 	for _, id := range innocent {
-		require.Equal(t, []job.OutcomeKind{job.Suspected, job.Success}, outcomes(t, db, id))
+		require.Equal(t, []job.OutcomeKind{job.Suspect, job.Success}, outcomes(t, db, id))
 		require.Equal(t, 1, charged(t, db, id))
 	}
 	ended := attempts(t, db, guilty)
-	require.Equal(t, []job.OutcomeKind{job.Suspected, job.Crash, job.Crash}, outcomes(t, db, guilty))
+	require.Equal(t, []job.OutcomeKind{job.Suspect, job.Crash, job.Crash}, outcomes(t, db, guilty))
 	require.Equal(t, "its handler's process died with 4 other attempts in it: signal: killed", ended[0].Error)
 	require.Equal(t, "its handler's process died 3 times under it, the last time alone: signal: killed", ended[2].Error)
 	require.Equal(t, 2, charged(t, db, guilty))
 	for i, r := range s.started() {
-		require.Equal(t, i >= 5, r.Alone, "run %d", i)
+		require.Equal(t, i >= 5, r.Isolated, "run %d", i)
 	}
 	require.Equal(t, 1, s.plugins[0].mostAlone, "as many as there is room for")
 	requireSettled(t, db)
@@ -76,7 +76,7 @@ func TestOthersDoNotWaitBehindSuspectsThatWaitToRunAlone(t *testing.T) {
 	suspected(t, db)
 	release := make(chan struct{})
 	s := supervise(t, playing("p", 2, func(r *run) job.Outcome {
-		if r.Alone {
+		if r.Isolated {
 			return until(release)(r)
 		}
 		return succeeds(r)
@@ -128,8 +128,8 @@ func TestSuspectsThatNobodyHereCanRunAloneAreGivenBackAfterALease(t *testing.T) 
 	s.mu.Unlock()
 	awaitState(t, db, id, job.Succeeded)
 	kinds := outcomes(t, db, id)
-	require.Equal(t, job.GivenBack, kinds[0])
-	require.True(t, s.started()[0].Alone)
+	require.Equal(t, job.Released, kinds[0])
+	require.True(t, s.started()[0].Isolated)
 	require.Equal(t, 1, charged(t, db, id))
 	requireSettled(t, db)
 }
@@ -139,16 +139,16 @@ func TestSuspectsForWhichNoProcessComesUpAreTriedAgainAfterAWhile(t *testing.T) 
 	db := fresh(t)
 	id := given(t, db)
 	suspected(t, db)
-	never := ending(job.Outcome{Kind: job.GivenBack, Code: job.CodeNoProcess, Message: "no process of its own came up"})
+	never := ending(job.Outcome{Kind: job.Released, Code: job.CodeNoProcess, Message: "no process of its own came up"})
 	s := supervise(t, playing("p", 3, inTurn(never, never, succeeds), echo))
 	launch(t, db, s)
 	awaitState(t, db, id, job.Succeeded)
-	require.Equal(t, []job.OutcomeKind{job.GivenBack, job.GivenBack, job.Success}, outcomes(t, db, id))
+	require.Equal(t, []job.OutcomeKind{job.Released, job.Released, job.Success}, outcomes(t, db, id))
 	ended := attempts(t, db, id)
 	require.Greater(t, ended[1].ClaimedAt.Sub(ended[0].EndedAt), 700*time.Millisecond)
 	require.Greater(t, ended[2].ClaimedAt.Sub(ended[1].EndedAt), 1400*time.Millisecond, "longer each time")
 	for _, r := range s.started() {
-		require.True(t, r.Alone)
+		require.True(t, r.Isolated)
 	}
 	require.Equal(t, 1, charged(t, db, id))
 }
@@ -190,7 +190,7 @@ func TestTheTimeOfASuspectBeginsWithItsProcess(t *testing.T) {
 	launch(t, db, s, graceful(aLongTime))
 	awaitState(t, db, id, job.Dead)
 	require.Equal(t, []job.OutcomeKind{job.Timeout}, outcomes(t, db, id))
-	require.True(t, s.started()[0].Alone)
+	require.True(t, s.started()[0].Isolated)
 }
 
 func TestSuspectsThatWaitRunThoughNothingElseOfTheirPluginIsUp(t *testing.T) {

@@ -37,7 +37,7 @@ func (f *folder) fold(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
 	for {
-		folded, err := f.store.FoldTallies(ctx, foldBatch)
+		folded, err := f.store.RollUpTallies(ctx, foldBatch)
 		if err != nil {
 			return err
 		}

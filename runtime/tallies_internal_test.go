@@ -17,7 +17,7 @@ type inbox struct {
 	failures      int // still to come
 }
 
-func (i *inbox) FoldTallies(_ context.Context, limit int) (int, error) {
+func (i *inbox) RollUpTallies(_ context.Context, limit int) (int, error) {
 	if i.failures > 0 {
 		i.failures--
 		return 0, errors.New("away")

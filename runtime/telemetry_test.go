@@ -108,7 +108,7 @@ func TestWhatIsCountedAgreesWithTheLedger(t *testing.T) {
 			case 2:
 				return job.Outcome{Kind: job.Snoozed, RetryAfter: &snoozes}
 			case 3:
-				return job.Outcome{Kind: job.GivenBack}
+				return job.Outcome{Kind: job.Released}
 			}
 			return job.Outcome{Kind: job.Success}
 		}, "SHAKY"))

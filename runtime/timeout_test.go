@@ -31,7 +31,7 @@ func TestAHandlerThatIgnoresItsTimeoutIsKilledBeforeTheJobIsRetried(t *testing.T
 	lived := timedOut.EndedAt.Sub(timedOut.ClaimedAt)
 	require.GreaterOrEqual(t, lived, 150*time.Millisecond, "its time and the grace")
 	require.Equal(t, 2, charged(t, db, id))
-	require.Equal(t, []bool{false, true}, []bool{first.Alone, s.started()[1].Alone}, "it takes no others along again")
+	require.Equal(t, []bool{false, true}, []bool{first.Isolated, s.started()[1].Isolated}, "it takes no others along again")
 	require.Zero(t, ask[int](t, db, "select crashes from jobs"), "cleared")
 	requireSettled(t, db)
 }
@@ -43,13 +43,13 @@ func TestAProcessThatDiesByItselfAfterATimeoutHasCrashed(t *testing.T) {
 	id := given(t, db, lasting(50*time.Millisecond))
 	s := supervise(t, playing("p", 2, inTurn(func(r *run) job.Outcome {
 		<-r.stopped
-		return job.Outcome{Kind: job.Crash, Message: "signal: segmentation fault", Company: 1}
+		return job.Outcome{Kind: job.Crash, Message: "signal: segmentation fault", CoResidents: 1}
 	}, succeeds), echo))
 	launch(t, db, s, graceful(aLongTime))
 	awaitState(t, db, id, job.Succeeded)
-	require.Equal(t, []job.OutcomeKind{job.Suspected, job.Success}, outcomes(t, db, id))
+	require.Equal(t, []job.OutcomeKind{job.Suspect, job.Success}, outcomes(t, db, id))
 	require.Contains(t, attempts(t, db, id)[0].Error, "segmentation fault")
-	require.True(t, s.started()[1].Alone)
+	require.True(t, s.started()[1].Isolated)
 	require.Equal(t, 1, charged(t, db, id))
 }
 

@@ -140,7 +140,7 @@ func (w *waiters) run(ctx context.Context) {
 	for {
 		select {
 		case <-w.look:
-		case <-time.After(jittered(w.cfg.Poll)):
+		case <-time.After(jittered(w.cfg.PollInterval)):
 			w.poll()
 		case <-ctx.Done():
 			return

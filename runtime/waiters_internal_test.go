@@ -27,7 +27,7 @@ func (scheduled) Ended(context.Context, []job.ID) ([]job.View, error) { return n
 func hinting() (w *waiters, given func() []job.Hint) {
 	var mu sync.Mutex
 	var hints []job.Hint
-	cfg := Config{Poll: time.Second, Log: slog.New(slog.DiscardHandler)}
+	cfg := Config{PollInterval: time.Second, Log: slog.New(slog.DiscardHandler)}
 	w = newWaiters(scheduled{}, cfg, func(h job.Hint) {
 		mu.Lock()
 		defer mu.Unlock()

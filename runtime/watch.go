@@ -19,7 +19,7 @@ const (
 // type the claimer is woken; where we do not, it is said so.
 type watch struct {
 	store    Store
-	handlers Handlers
+	handlers Plugins
 	log      *slog.Logger
 	wake     func()
 }

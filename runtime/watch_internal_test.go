@@ -16,7 +16,7 @@ import (
 
 // serving is a supervisor that serves types and runs nothing.
 type serving struct {
-	Handlers
+	Plugins
 	types []string
 }
 

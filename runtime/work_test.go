@@ -127,11 +127,11 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 		"no meter":          func(c *runtime.Config) { c.Meter = nil },
 		"no concurrency":    func(c *runtime.Config) { c.Concurrency = 0 },
 		"too short a lease": func(c *runtime.Config) { c.Lease = 1 },
-		"no poll":           func(c *runtime.Config) { c.Poll = 0 },
+		"no poll":           func(c *runtime.Config) { c.PollInterval = 0 },
 		"no kill grace":     func(c *runtime.Config) { c.KillGrace = 0 },
-		"negative drain":    func(c *runtime.Config) { c.Drain = -1 },
+		"negative drain":    func(c *runtime.Config) { c.DrainTimeout = -1 },
 		"no max crashes":    func(c *runtime.Config) { c.MaxCrashes = nil },
-		"no after crash":    func(c *runtime.Config) { c.AfterCrash = "" },
+		"no after crash":    func(c *runtime.Config) { c.CrashPolicy = "" },
 		"no job log":        func(c *runtime.Config) { c.JobLog = "" },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -84,7 +84,7 @@ func TestAClaimTakesALeaseAndCountsTheAttempt(t *testing.T) {
 func TestAFenceNeverFallsNotEvenByARequeue(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
-	settled(t, s, c, job.GivenBack)
+	settled(t, s, c, job.Released)
 	c = claim(t, s, 1)[0]
 	require.Equal(t, 1, c.Attempt, "giving back is not charged")
 	require.Equal(t, int64(2), c.Fence)
@@ -276,10 +276,10 @@ func TestAMarkStaysBehindWhatCommitsABitLate(t *testing.T) {
 func TestACheckpointReachesTheNextAttempt(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
-	lost, err := s.Note(t.Context(), []job.Note{{Lease: c.Lease, Checkpoint: json.RawMessage(`{ "row": 7 }`)}})
+	lost, err := s.SaveProgress(t.Context(), []job.Report{{Lease: c.Lease, Checkpoint: json.RawMessage(`{ "row": 7 }`)}})
 	require.NoError(t, err)
 	require.Empty(t, lost)
-	settled(t, s, c, job.GivenBack)
+	settled(t, s, c, job.Released)
 	s.marks = newMarks()
 	require.Equal(t, `{ "row": 7 }`, string(claim(t, s, 1)[0].Checkpoint))
 }

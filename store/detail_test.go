@@ -28,7 +28,7 @@ func TestTheDetailOfARunningJob(t *testing.T) {
 	promote(t, s, 10)
 	s.marks = newMarks()
 	c := claim(t, s, 1)[0]
-	note(t, s, job.Note{Lease: c.Lease, Progress: json.RawMessage(`1`), Checkpoint: json.RawMessage(`[2]`)})
+	note(t, s, job.Report{Lease: c.Lease, Progress: json.RawMessage(`1`), Checkpoint: json.RawMessage(`[2]`)})
 	_, err := s.Cancel(t.Context(), c.JobID)
 	require.NoError(t, err)
 

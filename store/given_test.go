@@ -163,7 +163,7 @@ func as(c job.Claimed, kind job.OutcomeKind) job.Settlement {
 	return settlement
 }
 
-func settle(t testing.TB, s *Store, batch ...job.Settlement) []job.Fate {
+func settle(t testing.TB, s *Store, batch ...job.Settlement) []job.SettleResult {
 	t.Helper()
 	fates, err := s.Settle(t.Context(), batch)
 	require.NoError(t, err)
@@ -173,7 +173,7 @@ func settle(t testing.TB, s *Store, batch ...job.Settlement) []job.Fate {
 // settled settles one attempt and requires that it was written.
 func settled(t testing.TB, s *Store, c job.Claimed, kind job.OutcomeKind) {
 	t.Helper()
-	require.Equal(t, []job.Fate{job.Settled}, settle(t, s, as(c, kind)))
+	require.Equal(t, []job.SettleResult{job.Settled}, settle(t, s, as(c, kind)))
 }
 
 // dead submits a job and sees it fail for good.

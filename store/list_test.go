@@ -244,7 +244,7 @@ func TestDeadLettersAreFilteredAndPaged(t *testing.T) {
 		require.NoError(t, err)
 		for _, letter := range letters {
 			got = append(got, letter.ID)
-			filter.After = job.DeadLetterPlace{DeadAt: letter.DeadAt, ID: letter.ID}
+			filter.After = job.DeadLetterPosition{DeadAt: letter.DeadAt, ID: letter.ID}
 		}
 		if len(letters) < filter.Limit {
 			break

@@ -12,17 +12,17 @@ import (
 )
 
 // logNote is a note with a log of these lines.
-func logNote(lease job.Lease, number int, messages ...string) job.Note {
+func logNote(lease job.Lease, number int, messages ...string) job.Report {
 	log := &job.AttemptLog{Number: number, Fence: lease.Fence}
 	for _, text := range messages {
 		log.Lines = append(log.Lines, job.LogLine{Level: job.LogInfo, Message: text})
 	}
-	return job.Note{Lease: lease, Log: log}
+	return job.Report{Lease: lease, Log: log}
 }
 
-func keepLogs(t testing.TB, s *Store, batch ...job.Note) []job.Lease {
+func keepLogs(t testing.TB, s *Store, batch ...job.Report) []job.Lease {
 	t.Helper()
-	lost, err := s.KeepLogs(t.Context(), batch)
+	lost, err := s.SaveLogs(t.Context(), batch)
 	require.NoError(t, err)
 	return lost
 }
@@ -41,7 +41,7 @@ func TestALogIsKeptToTheLetter(t *testing.T) {
 		{Time: time.Date(2026, 2, 20, 9, 30, 0, 123_456_789, time.UTC), Level: job.LogError, Message: "\x00\x1b[2J <é> \u2028"},
 		{Level: job.LogDebug, Attributes: []byte(`{"n":1e400,"z":"\\u0000","deep":` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}`), Truncated: true},
 	}}
-	require.Empty(t, keepLogs(t, s, job.Note{Lease: c.Lease, Log: &log}))
+	require.Empty(t, keepLogs(t, s, job.Report{Lease: c.Lease, Log: &log}))
 	got := logsOf(t, s, c.JobID, job.LogFilter{Limit: 1})
 	require.Len(t, got, 1)
 	require.Equal(t, log, got[0])
@@ -98,7 +98,7 @@ func TestALogThatCannotBeStoredIsBadDataAndWritesNothing(t *testing.T) {
 	for _, text := range []string{`{`, "\"\x00\"", "\"\xff\""} {
 		broken := logNote(bad.Lease, 1, "m")
 		broken.Log.Lines[0].Attributes = []byte(text)
-		_, err := s.KeepLogs(t.Context(), []job.Note{logNote(good.Lease, 1, "m"), broken})
+		_, err := s.SaveLogs(t.Context(), []job.Report{logNote(good.Lease, 1, "m"), broken})
 		require.ErrorIs(t, err, job.ErrBadData)
 	}
 	require.Empty(t, logsOf(t, s, good.JobID, job.LogFilter{Limit: 1}))

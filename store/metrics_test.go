@@ -23,7 +23,7 @@ func figures(t testing.TB, s *Store, window time.Duration) job.Metrics {
 
 func fold(t testing.TB, s *Store) int {
 	t.Helper()
-	n, err := s.FoldTallies(t.Context(), 1000)
+	n, err := s.RollUpTallies(t.Context(), 1000)
 	require.NoError(t, err)
 	return n
 }
@@ -107,7 +107,7 @@ func TestManyFoldAtOnceAndCountOnce(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for range 60 {
-				_, err := s.FoldTallies(t.Context(), 100)
+				_, err := s.RollUpTallies(t.Context(), 100)
 				if err != nil {
 					t.Error(err)
 				}
@@ -184,7 +184,7 @@ func TestWhatIsGivenBackKeepsItsAttempts(t *testing.T) {
 	again := claim(t, s, 1)
 	require.Len(t, again, 1)
 	require.Equal(t, map[int]int64{2: 1}, figures(t, s, time.Hour).ByAttempts)
-	settled(t, s, again[0], job.GivenBack)
+	settled(t, s, again[0], job.Released)
 	require.Equal(t, map[int]int64{1: 1}, figures(t, s, time.Hour).ByAttempts)
 }
 

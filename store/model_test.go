@@ -30,7 +30,7 @@ func TestTheStoreBehavesLikeItsModel(t *testing.T) {
 			byWorker: map[string]map[job.State]int64{worker: {}, other: {}},
 		}
 		for name := range m.byWorker { // or what they have done would be forgotten
-			require.NoError(rt, s.Enlist(t.Context(), job.Worker{ID: name}, aMinute))
+			require.NoError(rt, s.RegisterWorker(t.Context(), job.Worker{ID: name}, aMinute))
 		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"":          m.compare,
@@ -163,15 +163,15 @@ func (m *model) own(j *modelJob, lease job.Lease, name string) {
 
 func (m *model) settle(t *rapid.T) {
 	chosen := m.someLeases(t)
-	policy := job.RetryPolicy{Backoff: job.Fixed, Base: time.Hour, JitterMin: 1, JitterMax: 1}
+	policy := job.RetryPolicy{Backoff: job.Fixed, InitialDelay: time.Hour, JitterMin: 1, JitterMax: 1}
 	settlements := make([]job.Settlement, len(chosen))
-	want := make([]job.Fate, len(chosen))
+	want := make([]job.SettleResult, len(chosen))
 	for i, l := range chosen {
 		kind := rapid.SampledFrom(job.OutcomeKinds()).Draw(t, "outcome")
 		at := job.Standing{
 			Attempt: l.attempt, MaxAttempts: l.of.most, Interruptions: l.interruptions, Crashes: l.crashes, MaxCrashes: 2,
 		}
-		outcome := job.Outcome{Kind: kind, Company: rapid.IntRange(0, 1).Draw(t, "company")}
+		outcome := job.Outcome{Kind: kind, CoResidents: rapid.IntRange(0, 1).Draw(t, "company")}
 		settlements[i] = job.Settlement{Lease: l.Lease, Number: l.attempt, Decision: job.Decide(policy, at, outcome, 0)}
 		to := settlements[i].To
 		switch {
@@ -231,18 +231,18 @@ func (m *model) count(d job.Decision) {
 
 func (m *model) note(t *rapid.T) {
 	chosen := m.someLeases(t)
-	notes := make([]job.Note, len(chosen))
+	notes := make([]job.Report, len(chosen))
 	var want []job.Lease
 	for i, l := range chosen {
 		m.notes++
-		notes[i] = job.Note{Lease: l.Lease, Progress: fmt.Appendf(nil, "%d", m.notes)}
+		notes[i] = job.Report{Lease: l.Lease, Progress: fmt.Appendf(nil, "%d", m.notes)}
 		if l.valid() {
 			l.of.progress = string(notes[i].Progress)
 		} else {
 			want = append(want, l.Lease)
 		}
 	}
-	lost, err := m.store.Note(m.ctx, notes)
+	lost, err := m.store.SaveProgress(m.ctx, notes)
 	require.NoError(t, err)
 	require.ElementsMatch(t, want, lost)
 }
@@ -390,7 +390,7 @@ func (m *model) revive(j *modelJob) {
 
 func (m *model) discharge(t *rapid.T) {
 	name := rapid.SampledFrom([]string{worker, other}).Draw(t, "worker")
-	n, err := m.store.Discharge(m.ctx, []string{name})
+	n, err := m.store.ExpireWorkers(m.ctx, []string{name})
 	require.NoError(t, err)
 	for _, l := range m.leases {
 		if l.valid() && l.worker == name {
@@ -403,7 +403,7 @@ func (m *model) discharge(t *rapid.T) {
 
 // fold moves tallies about, which changes no figure.
 func (m *model) fold(t *rapid.T) {
-	_, err := m.store.FoldTallies(m.ctx, rapid.IntRange(1, 20).Draw(t, "rows"))
+	_, err := m.store.RollUpTallies(m.ctx, rapid.IntRange(1, 20).Draw(t, "rows"))
 	require.NoError(t, err)
 	require.NoError(t, m.store.AgeTallies(m.ctx))
 }

@@ -12,27 +12,27 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Note saves progress and checkpoints of running attempts. It returns those
+// SaveProgress saves progress and checkpoints of running attempts. It returns those
 // that the caller no longer holds the lease of, for which nothing was written.
 // Of several notes for one lease in a batch only one may be sent. If a value
 // cannot be stored, nothing is, and the error is job.ErrBadData.
-func (s *Store) Note(ctx context.Context, batch []job.Note) ([]job.Lease, error) {
+func (s *Store) SaveProgress(ctx context.Context, batch []job.Report) ([]job.Lease, error) {
 	batch = byJob(batch)
 	written, err := s.writeOnce(ctx, s.worker, noteSQL,
-		column(batch, func(n job.Note) pgtype.UUID { return uuid(n.JobID) }),
-		column(batch, func(n job.Note) pgtype.UUID { return uuid(n.ID) }),
-		column(batch, func(n job.Note) pgtype.Text { return document(n.Progress) }),
-		column(batch, func(n job.Note) pgtype.Text { return document(n.Checkpoint) }))
+		column(batch, func(n job.Report) pgtype.UUID { return uuid(n.JobID) }),
+		column(batch, func(n job.Report) pgtype.UUID { return uuid(n.ID) }),
+		column(batch, func(n job.Report) pgtype.Text { return document(n.Progress) }),
+		column(batch, func(n job.Report) pgtype.Text { return document(n.Checkpoint) }))
 	if err != nil {
 		return nil, translate("note", err)
 	}
 	return missing(batch, written), nil
 }
 
-// KeepLogs saves the logs of running attempts, each in place of what was saved
+// SaveLogs saves the logs of running attempts, each in place of what was saved
 // before of the same attempt. Every note must have one; the rest of it is for
-// Note. It returns and fails as Note does.
-func (s *Store) KeepLogs(ctx context.Context, batch []job.Note) ([]job.Lease, error) {
+// SaveProgress. It returns and fails as SaveProgress does.
+func (s *Store) SaveLogs(ctx context.Context, batch []job.Report) ([]job.Lease, error) {
 	batch = byJob(batch)
 	lines := make([]string, len(batch))
 	for i, n := range batch {
@@ -43,11 +43,11 @@ func (s *Store) KeepLogs(ctx context.Context, batch []job.Note) ([]job.Lease, er
 		lines[i] = string(encoded)
 	}
 	written, err := s.writeOnce(ctx, s.worker, keepLogsSQL,
-		column(batch, func(n job.Note) pgtype.UUID { return uuid(n.JobID) }),
-		column(batch, func(n job.Note) pgtype.UUID { return uuid(n.ID) }),
-		column(batch, func(n job.Note) int32 { return int32(n.Log.Number) }),
+		column(batch, func(n job.Report) pgtype.UUID { return uuid(n.JobID) }),
+		column(batch, func(n job.Report) pgtype.UUID { return uuid(n.ID) }),
+		column(batch, func(n job.Report) int32 { return int32(n.Log.Number) }),
 		lines,
-		column(batch, func(n job.Note) int64 { return n.Log.Dropped }))
+		column(batch, func(n job.Report) int64 { return n.Log.Dropped }))
 	if err != nil {
 		return nil, translate("keep logs", err)
 	}
@@ -55,14 +55,14 @@ func (s *Store) KeepLogs(ctx context.Context, batch []job.Note) ([]job.Lease, er
 }
 
 // byJob is the order in which everybody locks.
-func byJob(batch []job.Note) []job.Note {
+func byJob(batch []job.Report) []job.Report {
 	batch = slices.Clone(batch)
-	slices.SortFunc(batch, func(a, b job.Note) int { return bytes.Compare(a.JobID[:], b.JobID[:]) })
+	slices.SortFunc(batch, func(a, b job.Report) int { return bytes.Compare(a.JobID[:], b.JobID[:]) })
 	return batch
 }
 
 // missing are the leases that nothing was written under.
-func missing(batch []job.Note, written map[[16]byte]struct{}) (lost []job.Lease) {
+func missing(batch []job.Report, written map[[16]byte]struct{}) (lost []job.Lease) {
 	for _, n := range batch {
 		if _, ok := written[n.ID]; !ok {
 			lost = append(lost, n.Lease)

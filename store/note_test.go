@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func note(t testing.TB, s *Store, batch ...job.Note) []job.Lease {
+func note(t testing.TB, s *Store, batch ...job.Report) []job.Lease {
 	t.Helper()
-	lost, err := s.Note(t.Context(), batch)
+	lost, err := s.SaveProgress(t.Context(), batch)
 	require.NoError(t, err)
 	return lost
 }
@@ -23,11 +23,11 @@ func TestNotesKeepWhatTheyDoNotChange(t *testing.T) {
 	saved := func() string {
 		return ask[string](t, s, "select concat_ws(' ', progress, checkpoint) from jobs where job_id = $1", uuid(c.JobID))
 	}
-	require.Empty(t, note(t, s, job.Note{Lease: c.Lease, Progress: json.RawMessage(`{"a":1}`)}))
+	require.Empty(t, note(t, s, job.Report{Lease: c.Lease, Progress: json.RawMessage(`{"a":1}`)}))
 	require.Equal(t, `{"a":1}`, saved())
-	require.Empty(t, note(t, s, job.Note{Lease: c.Lease, Checkpoint: json.RawMessage(`[2]`)}))
+	require.Empty(t, note(t, s, job.Report{Lease: c.Lease, Checkpoint: json.RawMessage(`[2]`)}))
 	require.Equal(t, `{"a":1} [2]`, saved())
-	require.Empty(t, note(t, s, job.Note{Lease: c.Lease}))
+	require.Empty(t, note(t, s, job.Report{Lease: c.Lease}))
 	require.Equal(t, `{"a":1} [2]`, saved())
 	require.Equal(t, `{"a":1}`, string(get(t, s, c.JobID).Progress))
 	requireState(t, s, c.JobID, job.Running)
@@ -41,8 +41,8 @@ func TestNotesOfWhoeverIsNotTheOwnerAreLost(t *testing.T) {
 	current := reap(t, s, 1)[0].Lease
 	before := []string{row(t, s, finished.JobID)}
 
-	say := func(lease job.Lease, text string) job.Note {
-		return job.Note{Lease: lease, Progress: json.RawMessage(text)}
+	say := func(lease job.Lease, text string) job.Report {
+		return job.Report{Lease: lease, Progress: json.RawMessage(text)}
 	}
 	lost := note(t, s, say(held.Lease, `"held"`), say(finished.Lease, `"finished"`), say(taken.Lease, `"stale"`), say(current, `"current"`))
 	require.ElementsMatch(t, []job.Lease{finished.Lease, taken.Lease}, lost)
@@ -58,7 +58,7 @@ func TestANoteBehindATakeoverIsLost(t *testing.T) {
 	expire(t, s, c.Lease)
 	commit := locked(t, s, reapSQL, 10, interval(aMinute))
 	wait := after(func() []job.Lease {
-		lost, err := s.Note(context.Background(), []job.Note{{Lease: c.Lease, Checkpoint: json.RawMessage(`1`)}})
+		lost, err := s.SaveProgress(context.Background(), []job.Report{{Lease: c.Lease, Checkpoint: json.RawMessage(`1`)}})
 		if err != nil {
 			t.Error(err)
 		}
@@ -74,7 +74,7 @@ func TestANoteThatCannotBeStoredIsBadDataAndWritesNothing(t *testing.T) {
 	s := open(t)
 	good, bad := running(t, s), running(t, s)
 	for _, text := range []string{`{`, "\"\x00\"", "\"\xff\""} {
-		_, err := s.Note(t.Context(), []job.Note{
+		_, err := s.SaveProgress(t.Context(), []job.Report{
 			{Lease: good.Lease, Progress: json.RawMessage(`1`)},
 			{Lease: bad.Lease, Checkpoint: json.RawMessage(text)},
 		})

@@ -36,7 +36,7 @@ func (s *Store) Cancel(ctx context.Context, id job.ID) (job.Cancellation, error)
 			return job.Cancellation{}, translate("cancel", err)
 		case len(done) > 0 || view.State == job.Canceled:
 			return job.Cancellation{
-				View: view, AtOnce: slices.Contains(done, canceledAtOnce), Asked: slices.Contains(done, cancelRequested),
+				View: view, Canceled: slices.Contains(done, canceledAtOnce), Requested: slices.Contains(done, cancelRequested),
 			}, nil
 		case view.State.Final():
 			return job.Cancellation{}, fmt.Errorf("cancel a job that is %s: %w", view.State, job.ErrWrongState)

@@ -28,7 +28,7 @@ func inState(t testing.TB, s *Store, state job.State) job.ID {
 		job.Retry: job.Failure, job.Succeeded: job.Success, job.Dead: job.PermanentFailure, job.Canceled: job.CancelConfirmed,
 	}[state])
 	settlement.Delay = time.Hour
-	require.Equal(t, []job.Fate{job.Settled}, settle(t, s, settlement))
+	require.Equal(t, []job.SettleResult{job.Settled}, settle(t, s, settlement))
 	requireState(t, s, c.JobID, state)
 	return c.JobID
 }
@@ -84,11 +84,11 @@ func TestACancelSaysWhetherItEndedTheJobOrAskedItsWorkerTo(t *testing.T) {
 		id := inState(t, s, state)
 		first, err := s.Cancel(t.Context(), id)
 		require.NoError(t, err)
-		require.Equal(t, state != job.Running && state != job.Canceled, first.AtOnce, state)
-		require.Equal(t, state == job.Running, first.Asked, state)
+		require.Equal(t, state != job.Running && state != job.Canceled, first.Canceled, state)
+		require.Equal(t, state == job.Running, first.Requested, state)
 		again, err := s.Cancel(t.Context(), id)
 		require.NoError(t, err)
-		require.False(t, again.AtOnce, state)
+		require.False(t, again.Canceled, state)
 	}
 }
 
@@ -226,7 +226,7 @@ func TestCancelsRacingWithEveryLoop(t *testing.T) {
 			return err
 		}
 		for _, c := range claimed {
-			fates, err := s.Settle(ctx, []job.Settlement{as(c, job.GivenBack)})
+			fates, err := s.Settle(ctx, []job.Settlement{as(c, job.Released)})
 			if err != nil {
 				return err
 			}
@@ -286,7 +286,7 @@ func TestARequeuedJobIsAsIfItHadNeverBeenTried(t *testing.T) {
 	require.Equal(t, job.Dead, as(c, job.Failure).To)
 	settlement := as(c, job.Failure)
 	settlement.Interruptions, settlement.Crashes = 3, 3
-	require.Equal(t, []job.Fate{job.Settled}, settle(t, s, settlement))
+	require.Equal(t, []job.SettleResult{job.Settled}, settle(t, s, settlement))
 
 	view, err := s.Requeue(t.Context(), c.JobID)
 	require.NoError(t, err)

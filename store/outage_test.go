@@ -85,14 +85,14 @@ func TestASettlementWhoseAnswerIsLostIsSettledAtTheSecondTry(t *testing.T) {
 			// The first of its kind on a connection is prepared by a job that is lost.
 			warm := settlement
 			warm.JobID = newID(t)
-			require.Equal(t, []job.Fate{job.Lost}, settle(t, s, warm))
+			require.Equal(t, []job.SettleResult{job.Lost}, settle(t, s, warm))
 
 			p.LoseAnswers.Store(1)
 			_, err := s.Settle(t.Context(), []job.Settlement{settlement})
 			require.ErrorIs(t, err, job.ErrUnavailable)
 			require.Zero(t, p.LoseAnswers.Load())
 			before := row(t, direct, c.JobID)
-			require.Equal(t, []job.Fate{job.Settled}, settle(t, s, settlement))
+			require.Equal(t, []job.SettleResult{job.Settled}, settle(t, s, settlement))
 			require.Equal(t, before, row(t, direct, c.JobID), "written once")
 			requireState(t, direct, c.JobID, verb.to)
 		})
@@ -105,13 +105,13 @@ func TestASettlementIsKnownByItsLeaseEvenWhenTheJobRunsAgain(t *testing.T) {
 	p, s, direct := behindProxy(t)
 	c := claimFresh(t, direct)
 	p.LoseAnswers.Store(1)
-	_, err := s.Settle(t.Context(), []job.Settlement{as(c, job.GivenBack)})
+	_, err := s.Settle(t.Context(), []job.Settlement{as(c, job.Released)})
 	require.ErrorIs(t, err, job.ErrUnavailable)
 	direct.marks = newMarks()
 	again, err := direct.Claim(t.Context(), other, []string{c.Type}, 1, aMinute)
 	require.NoError(t, err)
 	require.Len(t, again, 1)
-	require.Equal(t, []job.Fate{job.Settled}, settle(t, s, as(c, job.GivenBack)))
+	require.Equal(t, []job.SettleResult{job.Settled}, settle(t, s, as(c, job.Released)))
 	settled(t, direct, again[0], job.Success)
 }
 
@@ -208,7 +208,10 @@ func verbs(t testing.TB, s *Store) map[string]func(context.Context) error {
 			_, err := s.Settle(ctx, []job.Settlement{as(c, job.Success), as(c, job.Failure)})
 			return err
 		},
-		"note":     func(ctx context.Context) error { _, err := s.Note(ctx, []job.Note{{Lease: lease}}); return err },
+		"note": func(ctx context.Context) error {
+			_, err := s.SaveProgress(ctx, []job.Report{{Lease: lease}})
+			return err
+		},
 		"reap":     func(ctx context.Context) error { _, err := s.Reap(ctx, 1, aMinute); return err },
 		"promote":  func(ctx context.Context) error { _, err := s.Promote(ctx, 1); return err },
 		"next due": func(ctx context.Context) error { _, _, err := s.NextDue(ctx); return err },
@@ -227,9 +230,9 @@ func verbs(t testing.TB, s *Store) map[string]func(context.Context) error {
 		"declare types":   func(ctx context.Context) error { return s.DeclareTypes(ctx, specs()) },
 		"types":           func(ctx context.Context) error { _, err := s.Types(ctx); return err },
 		"catalog":         func(ctx context.Context) error { _, err := s.Catalog(ctx); return err },
-		"enlist":          func(ctx context.Context) error { return s.Enlist(ctx, job.Worker{ID: worker}, aMinute) },
+		"enlist":          func(ctx context.Context) error { return s.RegisterWorker(ctx, job.Worker{ID: worker}, aMinute) },
 		"describe worker": func(ctx context.Context) error { return s.DescribeWorker(ctx, worker, []byte(`[]`)) },
-		"neighbours":      func(ctx context.Context) error { _, err := s.Neighbours(ctx, "h", worker); return err },
-		"discharge":       func(ctx context.Context) error { _, err := s.Discharge(ctx, []string{worker}); return err },
+		"neighbours":      func(ctx context.Context) error { _, err := s.WorkersOnHost(ctx, "h", worker); return err },
+		"discharge":       func(ctx context.Context) error { _, err := s.ExpireWorkers(ctx, []string{worker}); return err },
 	}
 }

@@ -92,12 +92,12 @@ func everyVerb(t *testing.T, s *Store) map[string]func(context.Context) error {
 		"known":      func(ctx context.Context) error { _, err := s.Known(ctx, submission(t)); return err },
 		"hold":       func(ctx context.Context) error { _, err := s.Hold(ctx, id); return err },
 		"keep logs": func(ctx context.Context) error {
-			_, err := s.KeepLogs(ctx, []job.Note{{Lease: job.Lease{JobID: id}, Log: &job.AttemptLog{Number: 1}}})
+			_, err := s.SaveLogs(ctx, []job.Report{{Lease: job.Lease{JobID: id}, Log: &job.AttemptLog{Number: 1}}})
 			return err
 		},
 		"ended":        func(ctx context.Context) error { _, err := s.Ended(ctx, []job.ID{id}); return err },
-		"disown":       func(ctx context.Context) error { _, err := s.Disown(ctx, worker, nil); return err },
-		"fold tallies": func(ctx context.Context) error { _, err := s.FoldTallies(ctx, 1); return err },
+		"disown":       func(ctx context.Context) error { _, err := s.ReleaseUnanswered(ctx, worker, nil); return err },
+		"fold tallies": func(ctx context.Context) error { _, err := s.RollUpTallies(ctx, 1); return err },
 		"age tallies":  s.AgeTallies,
 		"send":         func(ctx context.Context) error { return s.Send(ctx, job.JobsReady) },
 		"ping":         s.Ping,

@@ -21,10 +21,10 @@ func TestASettleBehindAReaperIsLost(t *testing.T) {
 	c := running(t, s)
 	expire(t, s, c.Lease)
 	commit := locked(t, s, reapSQL, 10, interval(aMinute))
-	wait := after(func() []job.Fate { return tryToSettle(t, s, as(c, job.Success)) })
+	wait := after(func() []job.SettleResult { return tryToSettle(t, s, as(c, job.Success)) })
 	awaitBlocked(t, s, 1)
 	commit()
-	require.Equal(t, []job.Fate{job.Lost}, wait())
+	require.Equal(t, []job.SettleResult{job.Lost}, wait())
 	requireState(t, s, c.JobID, job.Running)
 	require.Zero(t, ask[int](t, s, "select count(*) from job_attempts"))
 }
@@ -58,9 +58,9 @@ func TestASettleBehindTheReapersOwnSettleIsLost(t *testing.T) {
 	taken := c
 	taken.Lease = reap(t, s, 1)[0].Lease
 	commit := locked(t, s, retrySQL, retryColumns([]job.Settlement{as(taken, job.LeaseExpired)})...)
-	require.Equal(t, []job.Fate{job.Lost}, settle(t, s, as(c, job.Success)), "it does not even wait")
+	require.Equal(t, []job.SettleResult{job.Lost}, settle(t, s, as(c, job.Success)), "it does not even wait")
 	commit()
-	require.Equal(t, []job.Fate{job.Lost}, settle(t, s, as(c, job.Success)))
+	require.Equal(t, []job.SettleResult{job.Lost}, settle(t, s, as(c, job.Success)))
 	requireState(t, s, c.JobID, job.Retry)
 }
 
@@ -75,10 +75,10 @@ func TestASettlementBehindItselfIsSettledOnce(t *testing.T) {
 			settlement.Attempt = 0
 		}
 		commit := locked(t, s, verb.sql, verb.columns([]job.Settlement{settlement})...)
-		wait := after(func() []job.Fate { return tryToSettle(t, s, settlement) })
+		wait := after(func() []job.SettleResult { return tryToSettle(t, s, settlement) })
 		awaitBlocked(t, s, 1)
 		commit()
-		require.Equal(t, []job.Fate{job.Settled}, wait(), verb.name)
+		require.Equal(t, []job.SettleResult{job.Settled}, wait(), verb.name)
 		require.Equal(t, 1, ask[int](t, s, "select count(*) from job_attempts where job_id = $1", uuid(c.JobID)), verb.name)
 	}
 	requireSound(t, s)
@@ -104,10 +104,10 @@ func TestARetryBehindACancelIsTurnedAside(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
 	commit := locked(t, s, cancelSQL, uuid(c.JobID))
-	wait := after(func() []job.Fate { return tryToSettle(t, s, as(c, job.Failure)) })
+	wait := after(func() []job.SettleResult { return tryToSettle(t, s, as(c, job.Failure)) })
 	awaitBlocked(t, s, 1)
 	commit()
-	require.Equal(t, []job.Fate{job.Canceling}, wait())
+	require.Equal(t, []job.SettleResult{job.Canceling}, wait())
 	requireState(t, s, c.JobID, job.Running)
 }
 
@@ -129,11 +129,11 @@ func TestShuffledOverlappingBatchesDoNotDeadlock(t *testing.T) {
 			ctx := context.Background()
 			for round := range rounds {
 				random := random.Perm(jobs)[:size]
-				leases, notes := make([]job.Lease, size), make([]job.Note, size)
+				leases, notes := make([]job.Lease, size), make([]job.Report, size)
 				settlements := make([]job.Settlement, 0, size)
 				for i, at := range random {
 					leases[i] = claimed[at].Lease
-					notes[i] = job.Note{Lease: leases[i], Progress: []byte(`1`)}
+					notes[i] = job.Report{Lease: leases[i], Progress: []byte(`1`)}
 					// One in ten is settled in a round, so that plenty are left.
 					if i%10 == 0 || round > rounds-5 {
 						settlements = append(settlements, as(claimed[at], job.OutcomeKinds()[at%3]))
@@ -142,7 +142,7 @@ func TestShuffledOverlappingBatchesDoNotDeadlock(t *testing.T) {
 				if _, err := s.Renew(ctx, worker, leases, aMinute); err != nil {
 					t.Error(err)
 				}
-				if _, err := s.Note(ctx, notes); err != nil {
+				if _, err := s.SaveProgress(ctx, notes); err != nil {
 					t.Error(err)
 				}
 				fates, err := s.Settle(ctx, settlements)
@@ -186,7 +186,7 @@ func TestALostDeadlockIsNotNoticed(t *testing.T) {
 		"note": func(t *testing.T, s *Store, _ []job.Submission) func() error {
 			claimed := claim(t, s, 2)
 			return func() error {
-				_, err := s.Note(context.Background(), []job.Note{{Lease: claimed[0].Lease}, {Lease: claimed[1].Lease}})
+				_, err := s.SaveProgress(context.Background(), []job.Report{{Lease: claimed[0].Lease}, {Lease: claimed[1].Lease}})
 				return err
 			}
 		},
@@ -227,7 +227,7 @@ func TestAClaimThatNobodyHeardOfIsReaped(t *testing.T) {
 	require.Equal(t, id, expired[0].JobID)
 }
 
-func tryToSettle(t testing.TB, s *Store, batch ...job.Settlement) []job.Fate {
+func tryToSettle(t testing.TB, s *Store, batch ...job.Settlement) []job.SettleResult {
 	fates, err := s.Settle(context.Background(), batch)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)

@@ -54,7 +54,7 @@ func TestOnlyJobsInAFinalStateHaveEnded(t *testing.T) {
 func TestEveryEndedAttemptHasARow(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
-	kinds := []job.OutcomeKind{job.Failure, job.Timeout, job.GivenBack, job.Crash, job.Success}
+	kinds := []job.OutcomeKind{job.Failure, job.Timeout, job.Released, job.Crash, job.Success}
 	for _, kind := range kinds {
 		settled(t, s, c, kind)
 		if kind == job.Success {

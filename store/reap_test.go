@@ -32,9 +32,9 @@ func TestAReaperTakesOverWhatExpiredAndFencesTheOldOwnerOff(t *testing.T) {
 	require.Empty(t, reap(t, s, 10), "taken over already")
 
 	before := row(t, s, c.JobID)
-	require.Equal(t, []job.Fate{job.Lost}, settle(t, s, as(c, job.Success)))
+	require.Equal(t, []job.SettleResult{job.Lost}, settle(t, s, as(c, job.Success)))
 	require.Empty(t, renew(t, s, time.Hour, c.Lease))
-	lost, err := s.Note(t.Context(), []job.Note{{Lease: c.Lease, Progress: []byte(`1`)}})
+	lost, err := s.SaveProgress(t.Context(), []job.Report{{Lease: c.Lease, Progress: []byte(`1`)}})
 	require.NoError(t, err)
 	require.Equal(t, []job.Lease{c.Lease}, lost)
 	require.Equal(t, before, row(t, s, c.JobID))
@@ -54,7 +54,7 @@ func TestAReaperThatDiesIsReapedInTurn(t *testing.T) {
 	second := reap(t, s, 10)[0]
 	require.NotEqual(t, first.ID, second.ID)
 	c.Lease = first.Lease
-	require.Equal(t, []job.Fate{job.Lost}, settle(t, s, as(c, job.LeaseExpired)))
+	require.Equal(t, []job.SettleResult{job.Lost}, settle(t, s, as(c, job.LeaseExpired)))
 	c.Lease = second.Lease
 	settled(t, s, c, job.LeaseExpired)
 	require.Equal(t, worker, ask[string](t, s, "select worker_id from job_attempts"), "the worker that ran it")
@@ -66,14 +66,14 @@ func TestAReaperKnowsWhetherTheWorkerIsGone(t *testing.T) {
 		enlist func(worker string)
 		gone   bool
 	}{
-		"alive":  {func(w string) { require.NoError(t, s.Enlist(t.Context(), job.Worker{ID: w}, time.Hour)) }, false},
-		"silent": {func(w string) { require.NoError(t, s.Enlist(t.Context(), job.Worker{ID: w}, -time.Second)) }, true},
+		"alive":  {func(w string) { require.NoError(t, s.RegisterWorker(t.Context(), job.Worker{ID: w}, time.Hour)) }, false},
+		"silent": {func(w string) { require.NoError(t, s.RegisterWorker(t.Context(), job.Worker{ID: w}, -time.Second)) }, true},
 		"heard of last when it had the lease since a moment": {func(w string) {
-			require.NoError(t, s.Enlist(t.Context(), job.Worker{ID: w}, time.Hour))
+			require.NoError(t, s.RegisterWorker(t.Context(), job.Worker{ID: w}, time.Hour))
 			exec(t, s, "update workers set heartbeat_at = now() - interval '50 s', alive_until = now() + interval '10 s' where worker_id = $1", w)
 		}, true},
 		"signed off": {func(w string) {
-			require.NoError(t, s.Enlist(t.Context(), job.Worker{ID: w}, time.Hour))
+			require.NoError(t, s.RegisterWorker(t.Context(), job.Worker{ID: w}, time.Hour))
 			discharge(t, s, w)
 		}, true},
 		"unknown": {func(string) {}, true},

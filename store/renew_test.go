@@ -43,7 +43,7 @@ func TestARenewalSaysWhatIsToBeCanceled(t *testing.T) {
 
 func TestARenewalKeepsTheWorkerAliveEvenWithoutLeases(t *testing.T) {
 	s := open(t)
-	require.NoError(t, s.Enlist(t.Context(), job.Worker{ID: worker, Host: "h", PID: 1}, 0))
+	require.NoError(t, s.RegisterWorker(t.Context(), job.Worker{ID: worker, Host: "h", PID: 1}, 0))
 	require.Empty(t, renew(t, s, time.Hour))
 	require.True(t, ask[bool](t, s, "select alive_until > now() + interval '59 minutes' from workers"))
 }

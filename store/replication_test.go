@@ -29,7 +29,7 @@ func replicate(t *testing.T) replicated {
 	t.Cleanup(s.Close)
 	// Each pool has a connection, and statements are prepared.
 	submit(t, s, submission(t, func(j *job.Submission) { j.Type = "WARM" }))
-	require.NoError(t, s.Enlist(t.Context(), job.Worker{ID: worker}, aMinute))
+	require.NoError(t, s.RegisterWorker(t.Context(), job.Worker{ID: worker}, aMinute))
 	_, err = s.Workers(t.Context())
 	require.NoError(t, err)
 	return replicated{pair, proxy, s}
@@ -118,7 +118,7 @@ func TestACommitThatDidNotWaitForTheStandbyIsUnknown(t *testing.T) {
 		{"renew", func() error { _, err := r.s.Renew(ctx, worker, []job.Lease{running.Lease}, aMinute); return err }},
 		{"reap", func() error { _, err := r.s.Reap(ctx, 1, aMinute); return err }},
 		{"note", func() error {
-			_, err := r.s.Note(ctx, []job.Note{{Lease: running.Lease, Progress: []byte(`1`)}})
+			_, err := r.s.SaveProgress(ctx, []job.Report{{Lease: running.Lease, Progress: []byte(`1`)}})
 			return err
 		}},
 		{"settle", func() error { _, err := r.s.Settle(ctx, []job.Settlement{as(running, job.Success)}); return err }},
@@ -132,10 +132,10 @@ func TestACommitThatDidNotWaitForTheStandbyIsUnknown(t *testing.T) {
 		{"requeue", func() error { _, err := r.s.Requeue(ctx, dead.JobID); return err }},
 		{"requeue what is queued", func() error { _, err := r.s.Requeue(ctx, dead.JobID); return err }},
 		{"redrive nothing", func() error { _, err := r.s.Redrive(ctx, job.DeadLetterFilter{Limit: 1}); return err }},
-		{"disown", func() error { _, err := r.s.Disown(ctx, worker, nil); return err }},
-		{"enlist", func() error { return r.s.Enlist(ctx, job.Worker{ID: worker}, aMinute) }},
+		{"disown", func() error { _, err := r.s.ReleaseUnanswered(ctx, worker, nil); return err }},
+		{"enlist", func() error { return r.s.RegisterWorker(ctx, job.Worker{ID: worker}, aMinute) }},
 		{"declare types", func() error { return r.s.DeclareTypes(ctx, specs()) }},
-		{"discharge", func() error { _, err := r.s.Discharge(ctx, []string{worker}); return err }},
+		{"discharge", func() error { _, err := r.s.ExpireWorkers(ctx, []string{worker}); return err }},
 	} {
 		wait := after(verb.do)
 		r.AwaitWaiting(t, 1)
@@ -194,13 +194,13 @@ func TestAbandonedWritesDoNotKeepAPoolFromWorking(t *testing.T) {
 	p.Mute.Store(true)
 	for range 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		require.Error(t, s.Enlist(ctx, job.Worker{ID: worker}, aMinute))
+		require.Error(t, s.RegisterWorker(ctx, job.Worker{ID: worker}, aMinute))
 		cancel()
 	}
 	p.Mute.Store(false)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	require.NoError(t, s.Enlist(ctx, job.Worker{ID: worker}, aMinute))
+	require.NoError(t, s.RegisterWorker(ctx, job.Worker{ID: worker}, aMinute))
 }
 
 func TestReadsLeaveAPrimaryThatWasReplacedOnceAWriteIsAbandoned(t *testing.T) {
@@ -211,7 +211,7 @@ func TestReadsLeaveAPrimaryThatWasReplacedOnceAWriteIsAbandoned(t *testing.T) {
 	_, err := r.s.Get(t.Context(), id)
 	require.ErrorIs(t, err, job.ErrNotFound, "a stale read")
 	ctx, cancel := context.WithCancel(t.Context())
-	wait := after(func() error { return r.s.Enlist(ctx, job.Worker{ID: worker}, aMinute) })
+	wait := after(func() error { return r.s.RegisterWorker(ctx, job.Worker{ID: worker}, aMinute) })
 	r.AwaitWaiting(t, 1)
 	cancel()
 	require.ErrorIs(t, wait(), job.ErrOutcomeUnknown)
@@ -253,7 +253,7 @@ func TestDisownWaitsForClaimsThatWaitForTheStandby(t *testing.T) {
 	disowned := 0
 	disown := after(func() error {
 		for disowned == 0 {
-			n, err := r.s.Disown(t.Context(), worker, nil)
+			n, err := r.s.ReleaseUnanswered(t.Context(), worker, nil)
 			if err != nil {
 				return err
 			}

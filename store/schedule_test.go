@@ -32,7 +32,7 @@ func TestJobsAreScheduledWhenTheyAreDueAndNotBefore(t *testing.T) {
 	failed := running(t, s)
 	backoff := as(failed, job.Failure)
 	backoff.Delay = time.Hour
-	require.Equal(t, []job.Fate{job.Settled}, settle(t, s, backoff))
+	require.Equal(t, []job.SettleResult{job.Settled}, settle(t, s, backoff))
 
 	require.Zero(t, promote(t, s, 10))
 	pass(t, s, 61*time.Minute)

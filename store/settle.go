@@ -18,8 +18,8 @@ import (
 // given. Each is fenced by its lease; those that pass to the same state share
 // one statement. An error means that nothing is known of the settlements it
 // came with: settle all of them again, which is safe.
-func (s *Store) Settle(ctx context.Context, batch []job.Settlement) ([]job.Fate, error) {
-	fates := make([]job.Fate, len(batch))
+func (s *Store) Settle(ctx context.Context, batch []job.Settlement) ([]job.SettleResult, error) {
+	fates := make([]job.SettleResult, len(batch))
 	byState := make(map[job.State][]int)
 	for i, settlement := range batch {
 		byState[settlement.To] = append(byState[settlement.To], i)
@@ -55,7 +55,7 @@ var settleVerbs = []settleVerb{
 
 // settleAs writes the settlements at the places with one verb, halving them
 // as long as a value among them cannot be stored.
-func (s *Store) settleAs(ctx context.Context, verb settleVerb, batch []job.Settlement, places []int, fates []job.Fate) error {
+func (s *Store) settleAs(ctx context.Context, verb settleVerb, batch []job.Settlement, places []int, fates []job.SettleResult) error {
 	if len(places) == 0 {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (s *Store) settleAs(ctx context.Context, verb settleVerb, batch []job.Settl
 
 // learnFates finds out why settlements were not written. It waits until the standby
 // has what it tells: one that was settled before may have been so on the primary alone.
-func (s *Store) learnFates(ctx context.Context, batch []job.Settlement, places []int, fates []job.Fate) error {
+func (s *Store) learnFates(ctx context.Context, batch []job.Settlement, places []int, fates []job.SettleResult) error {
 	if len(places) == 0 {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (s *Store) learnFates(ctx context.Context, batch []job.Settlement, places [
 		return err
 	}
 	for i, row := range found { // one row for each place, in the order asked
-		fates[places[i]] = job.Fate(row.Fate)
+		fates[places[i]] = job.SettleResult(row.Fate)
 	}
 	return nil
 }

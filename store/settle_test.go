@@ -19,7 +19,7 @@ func TestEveryOutcomeEndsTheAttemptAndMovesTheJob(t *testing.T) {
 			if kind == job.Success {
 				settlement.Result = json.RawMessage(`{ "sum" : 1.0 }`)
 			}
-			require.Equal(t, []job.Fate{job.Settled}, settle(t, s, settlement))
+			require.Equal(t, []job.SettleResult{job.Settled}, settle(t, s, settlement))
 			requireState(t, s, c.JobID, settlement.To)
 
 			view := get(t, s, c.JobID)
@@ -53,7 +53,7 @@ func TestCrashesAreCountedUntilAnAttemptEndsOtherwise(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
 	crashed := as(c, job.Crash)
-	require.Equal(t, []job.Fate{job.Settled}, settle(t, s, crashed))
+	require.Equal(t, []job.SettleResult{job.Settled}, settle(t, s, crashed))
 	require.Equal(t, 1, ask[int](t, s, "select crashes from current_jobs"))
 	due := func() job.Claimed {
 		t.Helper()
@@ -90,8 +90,8 @@ func TestAJobThatIsGivenBackForAWhileHasNotFailed(t *testing.T) {
 	c := running(t, s)
 	at := job.Standing{Attempt: 1, MaxAttempts: 4, MaxCrashes: 3, Crashes: 1}
 	later := aMinute
-	decision := job.Decide(atOnce, at, job.Outcome{Kind: job.GivenBack, RetryAfter: &later}, 0)
-	require.Equal(t, []job.Fate{job.Settled}, settle(t, s, job.Settlement{Lease: c.Lease, Decision: decision, Number: 1}))
+	decision := job.Decide(atOnce, at, job.Outcome{Kind: job.Released, RetryAfter: &later}, 0)
+	require.Equal(t, []job.SettleResult{job.Settled}, settle(t, s, job.Settlement{Lease: c.Lease, Decision: decision, Number: 1}))
 	requireState(t, s, c.JobID, job.Retry)
 	require.Equal(t, 1, ask[int](t, s, "select crashes from jobs where attempt = 0"))
 	require.Zero(t, ask[int](t, s, "select count(*) from tallies where event = 'failed'"))
@@ -102,7 +102,7 @@ func TestARetryIsDueAfterItsDelayByTheDatabasesClock(t *testing.T) {
 	c := running(t, s)
 	settlement := as(c, job.Failure)
 	settlement.Delay = 90 * time.Second
-	require.Equal(t, []job.Fate{job.Settled}, settle(t, s, settlement))
+	require.Equal(t, []job.SettleResult{job.Settled}, settle(t, s, settlement))
 	require.True(t, ask[bool](t, s, "select run_at = updated_at + interval '90 seconds' from jobs"))
 	promoted, err := s.Promote(t.Context(), 10)
 	require.NoError(t, err)
@@ -113,9 +113,9 @@ func TestARetryIsDueAfterItsDelayByTheDatabasesClock(t *testing.T) {
 func TestASuccessClearsTheLastErrorAndTheCheckpoint(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
-	_, err := s.Note(t.Context(), []job.Note{{Lease: c.Lease, Checkpoint: json.RawMessage(`7`)}})
+	_, err := s.SaveProgress(t.Context(), []job.Report{{Lease: c.Lease, Checkpoint: json.RawMessage(`7`)}})
 	require.NoError(t, err)
-	settled(t, s, c, job.GivenBack)
+	settled(t, s, c, job.Released)
 	s.marks = newMarks()
 	settled(t, s, claim(t, s, 1)[0], job.Success)
 	require.True(t, ask[bool](t, s, "select last_error is null and checkpoint is null from jobs"))
@@ -152,7 +152,7 @@ func TestAStaleOwnerIsLostWhateverItSays(t *testing.T) {
 	require.Equal(t, stale.JobID, current.JobID)
 	before := row(t, s, stale.JobID)
 	for _, kind := range job.OutcomeKinds() {
-		require.Equal(t, []job.Fate{job.Lost}, settle(t, s, as(stale, kind)), kind)
+		require.Equal(t, []job.SettleResult{job.Lost}, settle(t, s, as(stale, kind)), kind)
 	}
 	require.Equal(t, before, row(t, s, stale.JobID))
 	settled(t, s, current, job.Success)
@@ -166,7 +166,7 @@ func TestAStaleAndACurrentOwnerInOneBatchAreToldApart(t *testing.T) {
 		expire(t, s, stale.Lease)
 		current := stale
 		current.Lease = reap(t, s, 1)[0].Lease
-		require.Equal(t, []job.Fate{job.Lost, job.Settled}, settle(t, s, as(stale, kind), as(current, kind)), kind)
+		require.Equal(t, []job.SettleResult{job.Lost, job.Settled}, settle(t, s, as(stale, kind), as(current, kind)), kind)
 		exec(t, s, "delete from ready")
 		exec(t, s, "update jobs set state = 'canceled', finished_at = now() where state = 'queued'")
 	}
@@ -177,20 +177,20 @@ func TestAJobThatNeverWasIsLost(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
 	c.JobID = newID(t)
-	require.Equal(t, []job.Fate{job.Lost}, settle(t, s, as(c, job.Success)))
+	require.Equal(t, []job.SettleResult{job.Lost}, settle(t, s, as(c, job.Success)))
 	require.Empty(t, settle(t, s))
 }
 
 func TestACancelThatCameInBetweenTurnsARetryAside(t *testing.T) {
 	s := open(t)
-	for kind, fate := range map[job.OutcomeKind]job.Fate{
+	for kind, fate := range map[job.OutcomeKind]job.SettleResult{
 		job.Success:          job.Settled,
 		job.PermanentFailure: job.Settled,
 		job.CancelConfirmed:  job.Settled,
 		job.Failure:          job.Canceling,
 		job.Timeout:          job.Canceling,
 		job.Snoozed:          job.Canceling,
-		job.GivenBack:        job.Canceling,
+		job.Released:         job.Canceling,
 		job.Interrupted:      job.Canceling,
 	} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestACancelThatCameInBetweenTurnsARetryAside(t *testing.T) {
 			_, err := s.Cancel(t.Context(), c.JobID)
 			require.NoError(t, err)
 			before := row(t, s, c.JobID)
-			require.Equal(t, []job.Fate{fate}, settle(t, s, as(c, kind)))
+			require.Equal(t, []job.SettleResult{fate}, settle(t, s, as(c, kind)))
 			if fate == job.Canceling {
 				require.Equal(t, before, row(t, s, c.JobID))
 				settled(t, s, c, job.CancelConfirmed)
@@ -211,7 +211,7 @@ func TestACancelThatCameInBetweenTurnsARetryAside(t *testing.T) {
 func TestAMixedBatchIsAnsweredInTheOrderGiven(t *testing.T) {
 	s := open(t)
 	var batch []job.Settlement
-	var want []job.Fate
+	var want []job.SettleResult
 	canceling, lost := running(t, s), running(t, s)
 	_, err := s.Cancel(t.Context(), canceling.JobID)
 	require.NoError(t, err)
@@ -289,7 +289,7 @@ func TestAValueThatCannotBeStoredIsRefusedAlone(t *testing.T) {
 			if !fine[name] {
 				// What is left out can be settled, so that no failure loops.
 				plain := as(job.Claimed{Lease: batch[13].Lease, Attempt: 1, MaxAttempts: 4}, job.PermanentFailure)
-				require.Equal(t, []job.Fate{job.Settled}, settle(t, s, plain))
+				require.Equal(t, []job.SettleResult{job.Settled}, settle(t, s, plain))
 			}
 			requireSound(t, s)
 		})
@@ -308,7 +308,7 @@ func FuzzAnErrorIsStoredToTheLetterOrRefused(f *testing.F) {
 		require.Equal(t, job.Settled, fates[1], "its neighbour")
 		if fates[0] == job.Refused {
 			bad.Error, bad.Stack = "", ""
-			require.Equal(t, []job.Fate{job.Settled}, settle(t, s, bad))
+			require.Equal(t, []job.SettleResult{job.Settled}, settle(t, s, bad))
 			return
 		}
 		require.Equal(t, message+"|"+stack, ask[string](t, s,

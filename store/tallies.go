@@ -6,10 +6,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// FoldTallies folds up to limit rows of the inbox of tallies into the totals,
+// RollUpTallies folds up to limit rows of the inbox of tallies into the totals,
 // and returns how many. Any number of processes may call it; one folds at a
 // time, and the others return at once.
-func (s *Store) FoldTallies(ctx context.Context, limit int) (int, error) {
+func (s *Store) RollUpTallies(ctx context.Context, limit int) (int, error) {
 	folded, err := only(changed(ctx, s, s.worker, pgx.RowTo[int], foldTalliesSQL, limit))
 	return folded, translate("fold tallies", err)
 }

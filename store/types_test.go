@@ -20,7 +20,7 @@ func specs() []job.TypeSpec {
 		},
 		{
 			Type: "A \"quoted\" {TYPE}", Plugin: "odd", Version: "", MaxAttempts: 1, Timeout: 36 * time.Hour,
-			Retry: job.RetryPolicy{Backoff: job.Immediate, AtOnceAfterTimeout: true},
+			Retry: job.RetryPolicy{Backoff: job.Immediate, ImmediateAfterTimeout: true},
 		},
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Enlist writes down that a worker's incarnation has begun and counts as alive
+// RegisterWorker writes down that a worker's incarnation has begun and counts as alive
 // for the duration; Renew prolongs it.
-func (s *Store) Enlist(ctx context.Context, worker job.Worker, aliveFor time.Duration) error {
+func (s *Store) RegisterWorker(ctx context.Context, worker job.Worker, aliveFor time.Duration) error {
 	err := s.exec(ctx, s.worker, enlistSQL,
 		worker.ID, interval(aliveFor), worker.Host, worker.PID, worker.PIDStarted)
 	return translate("enlist", err)
@@ -67,9 +67,9 @@ func readWorkers(ctx context.Context, tx pgx.Tx) ([]job.WorkerView, error) {
 	return workers, nil
 }
 
-// Neighbours returns the workers on a host, other than the one named, that
+// WorkersOnHost returns the workers on a host, other than the one named, that
 // have not signed off and may still hold leases.
-func (s *Store) Neighbours(ctx context.Context, host, except string) ([]job.Worker, error) {
+func (s *Store) WorkersOnHost(ctx context.Context, host, except string) ([]job.Worker, error) {
 	rows, err := s.worker.Query(ctx, neighboursSQL, host, except)
 	if err != nil {
 		return nil, translate("neighbours", err)
@@ -90,21 +90,21 @@ func (s *Store) Neighbours(ctx context.Context, host, except string) ([]job.Work
 	return workers, nil
 }
 
-// Discharge writes down that workers have ended and lets the leases that they
+// ExpireWorkers writes down that workers have ended and lets the leases that they
 // still hold expire at once. It returns how many leases those were. The caller
 // must know for certain that the workers, and their handlers, have ended.
-func (s *Store) Discharge(ctx context.Context, workers []string) (int, error) {
+func (s *Store) ExpireWorkers(ctx context.Context, workers []string) (int, error) {
 	leases, err := only(changed(ctx, s, s.worker, pgx.RowTo[int], dischargeSQL, workers))
 	return leases, translate("discharge", err)
 }
 
-// Disown lets go of the leases of a worker that are not among those it knows
+// ReleaseUnanswered lets go of the leases of a worker that are not among those it knows
 // of, and returns how many there were. They are what remains of claims whose
 // answers were lost. The worker must not have a claim in flight.
 //
-// A claim that waits for a standby shows no lease yet. Disown waits for the standby
+// A claim that waits for a standby shows no lease yet. ReleaseUnanswered waits for the standby
 // first, so that it does not miss the leases of claims that have waited so far.
-func (s *Store) Disown(ctx context.Context, worker string, known []job.LeaseID) (int, error) {
+func (s *Store) ReleaseUnanswered(ctx context.Context, worker string, known []job.LeaseID) (int, error) {
 	if err := s.exec(ctx, s.worker, barrierSQL); err != nil {
 		return 0, translate("disown", err)
 	}

@@ -12,12 +12,12 @@ import (
 
 func enlist(t testing.TB, s *Store, w job.Worker, aliveFor time.Duration) {
 	t.Helper()
-	require.NoError(t, s.Enlist(t.Context(), w, aliveFor))
+	require.NoError(t, s.RegisterWorker(t.Context(), w, aliveFor))
 }
 
 func discharge(t testing.TB, s *Store, workers ...string) int {
 	t.Helper()
-	leases, err := s.Discharge(t.Context(), workers)
+	leases, err := s.ExpireWorkers(t.Context(), workers)
 	require.NoError(t, err)
 	return leases
 }
@@ -38,7 +38,7 @@ func TestNeighboursAreThoseOnTheHostThatMayStillHoldLeases(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, discharge(t, s, "signed off"))
 
-	found, err := s.Neighbours(t.Context(), "here", "me")
+	found, err := s.WorkersOnHost(t.Context(), "here", "me")
 	require.NoError(t, err)
 	require.ElementsMatch(t, []job.Worker{on("alive", "here", 2), on("silent with a lease", "here", 5)}, found)
 }

@@ -107,21 +107,21 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 
 	parts.prometheus, parts.observe, parts.tracer = meters.Handler(), meters.Request, traces.Tracer()
 	worker, err := runtime.New(runtime.Config{
-		Worker:      identity,
-		Concurrency: cfg.Worker.Concurrency,
-		Lease:       cfg.Worker.Lease,
-		Poll:        cfg.Worker.Poll,
-		Drain:       cfg.Worker.Drain,
-		KillGrace:   cfg.Worker.KillGrace,
-		ClaimAhead:  cfg.Worker.ClaimAhead,
-		ReportEvery: cfg.Worker.ReportInterval,
-		AfterCrash:  cfg.Worker.AfterCrash,
-		MaxCrashes:  cfg.Jobs.maxCrashes,
-		Resolve:     cfg.Jobs.resolve,
-		Log:         log,
-		JobLog:      cfg.Log.Jobs,
-		Meter:       meters.Meter(),
-		Tracer:      traces.Tracer(),
+		Worker:         identity,
+		Concurrency:    cfg.Worker.Concurrency,
+		Lease:          cfg.Worker.Lease,
+		PollInterval:   cfg.Worker.Poll,
+		DrainTimeout:   cfg.Worker.Drain,
+		KillGrace:      cfg.Worker.KillGrace,
+		Prefetch:       cfg.Worker.ClaimAhead,
+		ReportInterval: cfg.Worker.ReportInterval,
+		CrashPolicy:    cfg.Worker.AfterCrash,
+		MaxCrashes:     cfg.Jobs.maxCrashes,
+		Resolve:        cfg.Jobs.resolve,
+		Log:            log,
+		JobLog:         cfg.Log.Jobs,
+		Meter:          meters.Meter(),
+		Tracer:         traces.Tracer(),
 	}, ledger, handlers)
 	if err == nil {
 		err = errors.Join(worker.Prepare(ctx), meters.Watch(meter.Sources{

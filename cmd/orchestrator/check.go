@@ -113,8 +113,8 @@ func (c *config) check() error {
 		return fmt.Errorf("worker.claim_ahead: %s is not from 0s to 1s", c.Worker.ClaimAhead)
 	case c.Worker.ReportInterval < 0 || c.Worker.ReportInterval > time.Minute:
 		return fmt.Errorf("worker.report_interval: %s is not from 0s to 1m", c.Worker.ReportInterval)
-	case c.Worker.AfterCrash != runtime.Expire && c.Worker.AfterCrash != runtime.GiveBack:
-		return fmt.Errorf("worker.after_crash: %q is not one of %s, %s", c.Worker.AfterCrash, runtime.Expire, runtime.GiveBack)
+	case c.Worker.AfterCrash != runtime.Expire && c.Worker.AfterCrash != runtime.Release:
+		return fmt.Errorf("worker.after_crash: %q is not one of %s, %s", c.Worker.AfterCrash, runtime.Expire, runtime.Release)
 	case c.Worker.Drain < 0:
 		return fmt.Errorf("worker.drain: %s is below zero", c.Worker.Drain)
 	case c.Worker.HandlersCgroup != host.CgroupAuto && c.Worker.HandlersCgroup != host.CgroupNone && !filepath.IsAbs(c.Worker.HandlersCgroup):

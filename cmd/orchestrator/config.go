@@ -71,7 +71,7 @@ type workerConfig struct {
 	// HandlersCgroup is auto, none or a path; see host.Settings.
 	HandlersCgroup string `koanf:"handlers_cgroup"`
 	// AfterCrash is expire or give_back.
-	AfterCrash runtime.AfterCrash `koanf:"after_crash"`
+	AfterCrash runtime.CrashPolicy `koanf:"after_crash"`
 }
 
 type jobsConfig struct {
@@ -186,9 +186,9 @@ func defaults() config {
 			Default: typeConfig{
 				MaxAttempts: &attempts, MaxCrashes: &crashes, Timeout: &timeout, Commit: &safe,
 				Retry: retryConfig{
-					Backoff: &retry.Backoff, Base: &retry.Base, Factor: &retry.Factor, Cap: &retry.Cap,
+					Backoff: &retry.Backoff, Base: &retry.InitialDelay, Factor: &retry.Factor, Cap: &retry.MaxDelay,
 					JitterMin: &retry.JitterMin, JitterMax: &retry.JitterMax,
-					AtOnceAfterTimeout: &retry.AtOnceAfterTimeout,
+					AtOnceAfterTimeout: &retry.ImmediateAfterTimeout,
 				},
 			},
 		},

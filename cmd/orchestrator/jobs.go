@@ -50,7 +50,7 @@ func (j jobs) Cancel(ctx context.Context, id job.ID) (job.View, error) {
 	case canceled.State == job.Canceled:
 		j.worker.JobEnded(id)
 	}
-	if canceled.AtOnce || canceled.Asked {
+	if canceled.Canceled || canceled.Requested {
 		j.worker.TraceCancel(ctx, canceled.View, asked)
 	}
 	return canceled.View, err

@@ -65,7 +65,7 @@ func (l *ledger) submit(t *testing.T, name string, change func(*job.Submission))
 // end runs the only job that is queued.
 func (l *ledger) end(t *testing.T, name string) {
 	t.Helper()
-	require.NoError(t, l.store.Enlist(t.Context(), job.Worker{ID: "worker-1", Host: "here", PID: 17}, time.Minute))
+	require.NoError(t, l.store.RegisterWorker(t.Context(), job.Worker{ID: "worker-1", Host: "here", PID: 17}, time.Minute))
 	claimed, err := l.store.Claim(t.Context(), "worker-1", []string{"ECHO"}, 1, time.Minute)
 	require.NoError(t, err)
 	require.Len(t, claimed, 1)
@@ -79,7 +79,7 @@ func (l *ledger) end(t *testing.T, name string) {
 	}
 	fates, err := l.store.Settle(t.Context(), []job.Settlement{settlement})
 	require.NoError(t, err)
-	require.Equal(t, []job.Fate{job.Settled}, fates)
+	require.Equal(t, []job.SettleResult{job.Settled}, fates)
 }
 
 // serve serves the API on the ledger and returns its address.

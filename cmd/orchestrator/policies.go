@@ -52,10 +52,10 @@ func (c jobsConfig) maxCrashes(jobType string) int {
 // over returns the policy with what is set replaced.
 func (c retryConfig) over(policy job.RetryPolicy) job.RetryPolicy {
 	return job.RetryPolicy{
-		Backoff: or(c.Backoff, policy.Backoff), Base: or(c.Base, policy.Base),
-		Factor: or(c.Factor, policy.Factor), Cap: or(c.Cap, policy.Cap),
+		Backoff: or(c.Backoff, policy.Backoff), InitialDelay: or(c.Base, policy.InitialDelay),
+		Factor: or(c.Factor, policy.Factor), MaxDelay: or(c.Cap, policy.MaxDelay),
 		JitterMin: or(c.JitterMin, policy.JitterMin), JitterMax: or(c.JitterMax, policy.JitterMax),
-		AtOnceAfterTimeout: or(c.AtOnceAfterTimeout, policy.AtOnceAfterTimeout),
+		ImmediateAfterTimeout: or(c.AtOnceAfterTimeout, policy.ImmediateAfterTimeout),
 	}
 }
 

@@ -69,12 +69,12 @@ jobs:
     ODD: {retry: {base: 1m}}
 `)})
 	require.NoError(t, err)
-	declared := job.RetryPolicy{Backoff: job.Fixed, Base: 2 * time.Second, JitterMin: 1, JitterMax: 1}
-	capped := job.RetryPolicy{Backoff: job.Exponential, Base: time.Second, Factor: 2, Cap: 2 * time.Second, JitterMin: 1, JitterMax: 1}
+	declared := job.RetryPolicy{Backoff: job.Fixed, InitialDelay: 2 * time.Second, JitterMin: 1, JitterMax: 1}
+	capped := job.RetryPolicy{Backoff: job.Exponential, InitialDelay: time.Second, Factor: 2, MaxDelay: 2 * time.Second, JitterMin: 1, JitterMax: 1}
 
 	silent := cfg.Jobs.resolve(job.TypeSpec{Type: "A", Plugin: "p", Version: "v", Schema: []byte("{}")})
 	byDefault := job.DefaultRetryPolicy()
-	byDefault.Base = 7 * time.Second
+	byDefault.InitialDelay = 7 * time.Second
 	require.Equal(t, job.TypeSpec{
 		Type: "A", Plugin: "p", Version: "v", Schema: []byte("{}"), MaxAttempts: 7, Timeout: 7 * time.Second, Retry: byDefault,
 	}, silent)
@@ -84,12 +84,12 @@ jobs:
 
 	asked := cfg.Jobs.resolve(job.TypeSpec{Type: "ASKED", MaxAttempts: 2, Timeout: 3 * time.Second, Retry: declared})
 	want := declared
-	want.Base = 4 * time.Second
+	want.InitialDelay = 4 * time.Second
 	require.Equal(t, job.TypeSpec{Type: "ASKED", MaxAttempts: 2, Timeout: time.Second, Retry: want}, asked)
 
 	odd := cfg.Jobs.resolve(job.TypeSpec{Type: "ODD", Retry: capped})
 	require.NoError(t, odd.Retry.Validate(), "a base above the handler's cap leaves out the handler's policy")
-	require.Equal(t, time.Minute, odd.Retry.Base)
+	require.Equal(t, time.Minute, odd.Retry.InitialDelay)
 }
 
 func TestSubmissionsAreDurableUnlessTheirTypeIsToBeFast(t *testing.T) {

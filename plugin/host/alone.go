@@ -113,13 +113,13 @@ func (s *solo) neverBegan(err error) job.Outcome {
 	case job.CancelRequested:
 		return job.Outcome{Kind: job.CancelConfirmed}
 	case job.CancelTimeout, job.CancelShutdown, job.CancelLeaseLost:
-		return job.Outcome{Kind: job.GivenBack, Code: CodeNoProcess, Message: "stopped before a process of its own was up"}
+		return job.Outcome{Kind: job.Released, Code: CodeNoProcess, Message: "stopped before a process of its own was up"}
 	}
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("the plugin is being stopped")
 	}
 	return job.Outcome{
-		Kind: job.GivenBack, Code: CodeNoProcess,
+		Kind: job.Released, Code: CodeNoProcess,
 		Message: fmt.Sprintf("plugin %s: no process of its own came up: %v", s.gen.config.Name, err),
 	}
 }

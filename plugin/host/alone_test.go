@@ -18,7 +18,7 @@ import (
 func (h *testHost) beginAlone(name, payload string) (job.Run, *report) {
 	h.t.Helper()
 	a, r := assignment(payload), newReport()
-	a.Alone = true
+	a.Isolated = true
 	var run job.Run
 	h.eventually(func() bool {
 		var err error
@@ -31,7 +31,7 @@ func (h *testHost) beginAlone(name, payload string) (job.Run, *report) {
 func (h *testHost) freeAlone(name string) int {
 	for _, pool := range h.Pools() {
 		if pool.Plugin == name {
-			return pool.FreeAlone
+			return pool.FreeIsolated
 		}
 	}
 	return 0
@@ -76,10 +76,10 @@ func TestAFewAttemptsMayBeAloneAtOnceAndTakeNoSlots(t *testing.T) {
 		runs, reports = append(runs, run), append(reports, r)
 	}
 	require.Zero(t, h.freeAlone("good"))
-	require.Equal(t, startAlone, h.status("good").Alone)
+	require.Equal(t, startAlone, h.status("good").Isolated)
 	require.Equal(t, DefaultConcurrency, h.free("good"))
 	one := assignment(`{}`)
-	one.Alone = true
+	one.Isolated = true
 	_, err := h.Start("good", one, newReport())
 	require.ErrorIs(t, err, ErrNoSlot)
 	for i, run := range runs {
@@ -97,7 +97,7 @@ func TestACrashAloneHarmsNobodyElse(t *testing.T) {
 		_, r := h.beginAlone("good", do("exit"))
 		outcome := h.outcome(r)
 		require.Equal(t, job.Crash, outcome.Kind)
-		require.Zero(t, outcome.Company)
+		require.Zero(t, outcome.CoResidents)
 		require.Contains(t, outcome.Message, "exit status 3")
 	}
 	require.Empty(t, bystander.done)
@@ -111,19 +111,19 @@ func TestACrashTellsHowManyWereInTheProcess(t *testing.T) {
 	h := startHost(t, nil, misbehaving("good"))
 	_, first := h.begin("good", `{"do":"sleep","ms":60000}`)
 	_, second := h.begin("good", `{"do":"sleep","ms":60000}`)
-	require.Equal(t, 2, h.run("good", do("exit")).Company)
-	require.Equal(t, 2, h.outcome(first).Company)
-	require.Equal(t, 2, h.outcome(second).Company)
-	require.Zero(t, h.run("good", do("exit")).Company)
+	require.Equal(t, 2, h.run("good", do("exit")).CoResidents)
+	require.Equal(t, 2, h.outcome(first).CoResidents)
+	require.Equal(t, 2, h.outcome(second).CoResidents)
+	require.Zero(t, h.run("good", do("exit")).CoResidents)
 
 	run, killed := h.begin("good", do("ignore"))
 	_, bystander := h.begin("good", `{"do":"sleep","ms":60000}`)
 	run.Kill()
 	outcome := h.outcome(killed)
 	require.Equal(t, job.Crash, outcome.Kind)
-	require.Zero(t, outcome.Company, "it is known whose fault it was")
+	require.Zero(t, outcome.CoResidents, "it is known whose fault it was")
 	require.True(t, outcome.Killed)
-	require.Equal(t, job.GivenBack, h.outcome(bystander).Kind)
+	require.Equal(t, job.Released, h.outcome(bystander).Kind)
 }
 
 func TestWhatAnAttemptIsToldBeforeItsProcessIsUpCounts(t *testing.T) {
@@ -132,9 +132,9 @@ func TestWhatAnAttemptIsToldBeforeItsProcessIsUpCounts(t *testing.T) {
 	h.awaitUp("slow", 1)
 	for reason, want := range map[job.CancelReason]job.OutcomeKind{
 		job.CancelRequested: job.CancelConfirmed,
-		job.CancelTimeout:   job.GivenBack,
-		job.CancelShutdown:  job.GivenBack,
-		job.CancelLeaseLost: job.GivenBack,
+		job.CancelTimeout:   job.Released,
+		job.CancelShutdown:  job.Released,
+		job.CancelLeaseLost: job.Released,
 	} {
 		run, r := h.beginAlone("slow", do("ignore"))
 		run.Cancel(reason)
@@ -146,7 +146,7 @@ func TestWhatAnAttemptIsToldBeforeItsProcessIsUpCounts(t *testing.T) {
 	require.Zero(t, h.status("slow").Restarts, "a launch that is not needed any more is no failure")
 
 	a, r := assignment(do("identity")), newReport()
-	a.Alone, a.LeaseFor = true, 10*time.Millisecond
+	a.Isolated, a.LeaseFor = true, 10*time.Millisecond
 	h.eventually(func() bool { return h.freeAlone("slow") == startAlone }, "the places are free again")
 	run, err := h.Start("slow", a, r)
 	require.NoError(t, err)
@@ -168,7 +168,7 @@ func TestAnAttemptWithoutAProcessIsGivenBack(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "spent"), nil, 0o600))
 	_, r := h.beginAlone("spent", `{}`)
 	outcome := h.outcome(r)
-	require.Equal(t, job.GivenBack, outcome.Kind)
+	require.Equal(t, job.Released, outcome.Kind)
 	require.Equal(t, CodeNoProcess, outcome.Code)
 	require.Contains(t, outcome.Message, "it ended during its start: exit status 9")
 	require.Equal(t, 1, h.status("spent").Restarts)
@@ -187,7 +187,7 @@ func TestCloseWaitsForAttemptsAlone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	require.NoError(t, h.Close(ctx))
-	for r, want := range map[*report]job.OutcomeKind{finishes: job.Success, starts: job.GivenBack, hangs: job.GivenBack} {
+	for r, want := range map[*report]job.OutcomeKind{finishes: job.Success, starts: job.Released, hangs: job.Released} {
 		require.EqualValues(t, 1, r.finished.Load())
 		require.Equal(t, want, (<-r.done).Kind)
 	}
@@ -223,7 +223,7 @@ func TestASuspectIsNotChargedForALaunchThatFails(t *testing.T) {
 	run.Cancel(job.CancelTimeout)
 	for _, r := range []*report{first, second} {
 		outcome := h.outcome(r)
-		require.Equal(t, job.GivenBack, outcome.Kind, outcome.Message)
+		require.Equal(t, job.Released, outcome.Kind, outcome.Message)
 		require.Equal(t, CodeNoProcess, outcome.Code)
 		require.Zero(t, r.begun.Load())
 	}
@@ -239,7 +239,7 @@ func TestAVersionThatServesIsNotLeftForSuspectsThatCannotBeAlone(t *testing.T) {
 	spent(true)
 	for range 4 { // more than break a plugin
 		_, r := h.beginAlone("plugin", `{}`)
-		require.Equal(t, job.GivenBack, h.outcome(r).Kind)
+		require.Equal(t, job.Released, h.outcome(r).Kind)
 	}
 	h.eventually(func() bool { return h.status("plugin").Restarts == 4 }, "the failed launches are counted")
 	settled := make(chan struct{})

@@ -49,8 +49,8 @@ func TestACancelDecidesWhatAnEndMeans(t *testing.T) {
 	}{
 		{job.CancelRequested, "sleep", job.Outcome{Kind: job.CancelConfirmed}},
 		{job.CancelTimeout, "sleep", job.Outcome{Kind: job.Timeout}},
-		{job.CancelShutdown, "sleep", job.Outcome{Kind: job.GivenBack}},
-		{job.CancelLeaseLost, "sleep", job.Outcome{Kind: job.GivenBack}},
+		{job.CancelShutdown, "sleep", job.Outcome{Kind: job.Released}},
+		{job.CancelLeaseLost, "sleep", job.Outcome{Kind: job.Released}},
 		{job.CancelRequested, "fail-when-canceled", late},
 		{job.CancelTimeout, "fail-when-canceled", lateTimeout},
 		{job.CancelTimeout, "succeed-when-canceled", madeIt},

@@ -208,7 +208,7 @@ func (c comparison) shown() job.Trial {
 	for _, p := range c.paces {
 		if p.Ratio() > worst {
 			worst = p.Ratio()
-			shown.Slowest = &job.Pace{JobType: p.JobType, Median: p.Median, Usual: p.Usual}
+			shown.Slowest = &job.Pace{JobType: p.JobType, Median: p.Median, ServingMedian: p.Usual}
 		}
 	}
 	return shown

@@ -27,7 +27,7 @@ func TestWhatIsNoFileUnderThePathHoldsUpNobody(t *testing.T) {
 			v, h := versionOne(t)
 			require.NoError(t, os.Remove(v.path))
 			require.NoError(t, put(v.path))
-			h.eventually(func() bool { return strings.HasSuffix(h.status("plugin").PassedOver, " is not a file") }, "the conductor looks at it")
+			h.eventually(func() bool { return strings.HasSuffix(h.status("plugin").SkipReason, " is not a file") }, "the conductor looks at it")
 			swap := h.swap(false)
 			require.Equal(t, job.SwapRefused, swap.Result)
 			require.Equal(t, v.path+" is not a file", swap.Reason)

@@ -23,7 +23,7 @@ func TestEnablingDoesNotServeWhatWasRolledBack(t *testing.T) {
 		require.NoError(t, h.Disable(t.Context(), "plugin"))
 		require.Equal(t, job.SwapRefused, h.swap(false).Result, "it finds nothing out")
 		require.NoError(t, h.Enable(t.Context(), "plugin", false))
-		require.Equal(t, "it is the version that was rolled back or refused", h.status("plugin").PassedOver)
+		require.Equal(t, "it is the version that was rolled back or refused", h.status("plugin").SkipReason)
 		for range 20 { // for longer than a file must be still
 			require.Equal(t, job.Success, h.run("plugin", `{"do":"sleep","ms":20}`).Kind)
 		}
@@ -34,7 +34,7 @@ func TestEnablingDoesNotServeWhatWasRolledBack(t *testing.T) {
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
 	require.NoError(t, h.Enable(t.Context(), "plugin", true))
 	require.Equal(t, rolledBack.To.Digest, h.status("plugin").Digest)
-	require.Empty(t, h.status("plugin").PassedOver)
+	require.Empty(t, h.status("plugin").SkipReason)
 }
 
 func TestEnablingStartsWhatServedThoughASwapToItselfHasFailed(t *testing.T) {
@@ -49,7 +49,7 @@ func TestEnablingStartsWhatServedThoughASwapToItselfHasFailed(t *testing.T) {
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
 	require.NoError(t, h.Enable(t.Context(), "plugin", false))
 	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
-	require.Empty(t, h.status("plugin").PassedOver, "the file is what serves")
+	require.Empty(t, h.status("plugin").SkipReason, "the file is what serves")
 }
 
 func TestEnablingIsRefusedWhenTheVersionBeforeIsGone(t *testing.T) {
@@ -92,7 +92,7 @@ func TestEnablingTakesAConfigurationThatWasMended(t *testing.T) {
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
 	require.NoError(t, h.Enable(t.Context(), "plugin", false))
 	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind, "as it was configured before")
-	require.NotEmpty(t, h.status("plugin").PassedOver)
+	require.NotEmpty(t, h.status("plugin").SkipReason)
 
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
 	mended := v.config()
@@ -100,7 +100,7 @@ func TestEnablingTakesAConfigurationThatWasMended(t *testing.T) {
 	require.NoError(t, h.Reload([]Config{mended}))
 	require.NoError(t, h.Enable(t.Context(), "plugin", false))
 	require.Contains(t, string(h.run("plugin", do("environment")).Result), "GIVEN=now")
-	require.Empty(t, h.status("plugin").PassedOver)
+	require.Empty(t, h.status("plugin").SkipReason)
 }
 
 func TestTheLastOrdersFindTheVersionsThatAreKept(t *testing.T) {
@@ -149,7 +149,7 @@ func TestATouchDoesNotMendAConfiguration(t *testing.T) {
 		require.NoError(t, h.Disable(t.Context(), "plugin"))
 		require.NoError(t, h.Enable(t.Context(), "plugin", false))
 		require.Equal(t, job.Success, h.run("plugin", `{}`).Kind, "as it was configured before")
-		require.NotEmpty(t, h.status("plugin").PassedOver)
+		require.NotEmpty(t, h.status("plugin").SkipReason)
 	}
 	require.Equal(t, rolledBack, *h.status("plugin").LastSwap)
 }
@@ -260,7 +260,7 @@ func TestAFileThatCannotBeReadIsPassedOverAloud(t *testing.T) {
 		before := len(h.journal.String())
 		require.NoError(t, os.Remove(v.path))
 		put()
-		h.eventually(func() bool { return strings.Contains(h.status("plugin").PassedOver, reason) }, reason)
+		h.eventually(func() bool { return strings.Contains(h.status("plugin").SkipReason, reason) }, reason)
 		for range 20 {
 			require.Equal(t, job.Success, h.run("plugin", `{"do":"sleep","ms":10}`).Kind)
 		}
@@ -268,6 +268,6 @@ func TestAFileThatCannotBeReadIsPassedOverAloud(t *testing.T) {
 		require.Nil(t, h.status("plugin").LastSwap)
 		require.NoError(t, os.RemoveAll(v.path))
 		v.install("-version", "1")
-		h.eventually(func() bool { return h.status("plugin").PassedOver == "" }, "it is what serves again")
+		h.eventually(func() bool { return h.status("plugin").SkipReason == "" }, "it is what serves again")
 	}
 }

@@ -149,16 +149,16 @@ func (f *fleet) pool() (job.Pool, bool) {
 	}
 	pool := job.Pool{
 		Plugin: f.name, Version: g.manifest.Version, Types: left,
-		Down: len(g.live) == 0, FreeAlone: g.freeAlone(),
+		Down: len(g.live) == 0, FreeIsolated: g.freeAlone(),
 	}
 	for _, p := range g.live {
 		p.addRoom(&pool)
 	}
 	for jobType, most := range boundsOf(g.manifest).most {
-		if pool.RoomAlone == nil {
-			pool.RoomAlone = make(map[string]int)
+		if pool.RoomIsolated == nil {
+			pool.RoomIsolated = make(map[string]int)
 		}
-		pool.RoomAlone[jobType] = g.freeAloneOf(jobType, most)
+		pool.RoomIsolated[jobType] = g.freeAloneOf(jobType, most)
 	}
 	return pool, true
 }

@@ -164,7 +164,7 @@ func (h *Host) Start(plugin string, a job.Assignment, r job.Reporter) (job.Run, 
 	if bytes := message.StartBytes(start); bytes > wire.MaxMessageBytes {
 		return h.refuse(plugin, r, message.TooLarge(bytes, wire.MaxMessageBytes))
 	}
-	if a.Alone {
+	if a.Isolated {
 		return f.startAlone(start, &a, r)
 	}
 	for h.draining.Err() == nil {

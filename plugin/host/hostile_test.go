@@ -31,10 +31,10 @@ func TestADeathIsReportedWithItsCause(t *testing.T) {
 		outcome := h.run("good", do(what))
 		require.Equal(t, job.Crash, outcome.Kind)
 		require.Contains(t, outcome.Message, fmt.Sprintf("plugin good, pid %d: %s", pid, want))
-		require.Equal(t, 1, outcome.Company)
+		require.Equal(t, 1, outcome.CoResidents)
 		beside := h.outcome(bystander)
 		require.Equal(t, job.Crash, beside.Kind)
-		require.Equal(t, 1, beside.Company)
+		require.Equal(t, 1, beside.CoResidents)
 		require.False(t, alive(pid))
 		if what == "panic" {
 			require.True(t, strings.HasPrefix(outcome.Stack, "panic: boom"), outcome.Stack)
@@ -44,7 +44,7 @@ func TestADeathIsReportedWithItsCause(t *testing.T) {
 	require.NoError(t, syscall.Kill(h.status("good").PIDs[0], syscall.SIGKILL))
 	alone := h.outcome(r)
 	require.Contains(t, alone.Message, "signal: killed")
-	require.Zero(t, alone.Company)
+	require.Zero(t, alone.CoResidents)
 	h.eventually(func() bool { return h.status("good").Restarts == 4 }, "the restarts are counted")
 	require.Equal(t, 4, h.status("good").Crashes)
 	require.Contains(t, h.status("good").LastError, "signal: killed")
@@ -281,7 +281,7 @@ func TestCloseGivesBackWhatDoesNotFinishInTime(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	require.NoError(t, h.Close(ctx))
-	require.Equal(t, job.GivenBack, h.outcome(r).Kind)
+	require.Equal(t, job.Released, h.outcome(r).Kind)
 	require.False(t, alive(child))
 }
 

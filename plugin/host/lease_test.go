@@ -60,7 +60,7 @@ func TestAStallOfOursIsNobodysFault(t *testing.T) {
 	_, err := h.Start("good", late, r)
 	require.NoError(t, err)
 	outcome := h.outcome(r)
-	require.Equal(t, job.GivenBack, outcome.Kind)
+	require.Equal(t, job.Released, outcome.Kind)
 	require.Equal(t, CodeStalled, outcome.Code)
 	require.Contains(t, outcome.Message, "the orchestrator did not run")
 	h.eventually(func() bool { return h.status("good").Restarts == 1 }, "another is launched")

@@ -85,9 +85,9 @@ func TestATypeMovesToThePluginThatListsIt(t *testing.T) {
 		return len(h.status("heir").PIDs) == 1
 	}, "the heir is up")
 	h.eventually(func() bool { return slices.Equal(h.status("old").Types, []string{"KEPT"}) }, "the old owner has left the type")
-	require.Equal(t, []string{"MOVED"}, h.status("old").LeftOut)
+	require.Equal(t, []string{"MOVED"}, h.status("old").SkippedTypes)
 	require.Equal(t, []string{"MOVED"}, h.status("heir").Types)
-	require.Equal(t, []string{"SPARE"}, h.status("heir").LeftOut, "it is not listed")
+	require.Equal(t, []string{"SPARE"}, h.status("heir").SkippedTypes, "it is not listed")
 	for _, pool := range h.Pools() {
 		require.Equal(t, map[string][]string{"old": {"KEPT"}, "heir": {"MOVED"}}[pool.Plugin], pool.Types)
 	}

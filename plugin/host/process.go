@@ -281,10 +281,10 @@ func (p *process) abandon(cause error) {
 		return
 	}
 	outcome := job.Outcome{
-		Kind:    job.Crash,
-		Message: fmt.Sprintf("plugin %s, pid %d: %v", p.gen.config.Name, p.child.PID(), cause),
-		Stack:   p.child.Output().LastWords(),
-		Company: len(left) - 1,
+		Kind:        job.Crash,
+		Message:     fmt.Sprintf("plugin %s, pid %d: %v", p.gen.config.Name, p.child.PID(), cause),
+		Stack:       p.child.Output().LastWords(),
+		CoResidents: len(left) - 1,
 	}
 	var death child.Death
 	if errors.As(cause, &death) {
@@ -293,14 +293,14 @@ func (p *process) abandon(cause error) {
 	if errors.Is(cause, errClosing) {
 		// It is the host that goes, and the handler is certain to have
 		// stopped: the job is not to blame.
-		outcome.Kind, outcome.Stack, outcome.Company = job.GivenBack, "", 0
+		outcome.Kind, outcome.Stack, outcome.CoResidents = job.Released, "", 0
 	}
 	if errors.Is(cause, errKilled) {
 		// It is known whose fault it was.
-		outcome.Company, outcome.Killed = 0, true
+		outcome.CoResidents, outcome.Killed = 0, true
 	}
 	bystander := job.Outcome{
-		Kind:    job.GivenBack,
+		Kind:    job.Released,
 		Message: fmt.Sprintf("plugin %s, pid %d: killed because of another attempt", p.gen.config.Name, p.child.PID()),
 	}
 	if errors.As(cause, new(stalled)) {

@@ -68,11 +68,11 @@ func TestNoMoreOfATypeAreAloneThanItsProcessesWant(t *testing.T) {
 	config := misbehaving("good", "-types", "TEST,OTHER", "-bound", "1")
 	h := startHost(t, nil, config)
 	h.awaitUp("good", 1)
-	require.Equal(t, map[string]int{"TEST": 1}, h.Pools()[0].RoomAlone)
+	require.Equal(t, map[string]int{"TEST": 1}, h.Pools()[0].RoomIsolated)
 	h.beginAlone("good", `{"do":"sleep","ms":60000}`)
-	require.Equal(t, map[string]int{"TEST": 0}, h.Pools()[0].RoomAlone)
+	require.Equal(t, map[string]int{"TEST": 0}, h.Pools()[0].RoomIsolated)
 	one := assignment(`{}`)
-	one.Alone = true
+	one.Isolated = true
 	_, err := h.Start("good", one, newReport())
 	require.ErrorIs(t, err, ErrNoSlot)
 	one.Type = "OTHER"

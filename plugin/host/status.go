@@ -22,12 +22,12 @@ func (f *fleet) status() job.PluginStatus {
 	g := f.current
 	s := job.PluginStatus{
 		Name: f.name, Path: f.config.Path, PluginVersion: g.version(), State: f.stateLocked(),
-		PIDs: g.pids(), Processes: g.config.Processes, Alone: g.ramp.running, Limits: g.limits,
+		PIDs: g.pids(), Processes: g.config.Processes, Isolated: g.ramp.running, Limits: g.limits,
 		Restarts: f.restarts, Crashes: f.crashes, LastError: f.lastError,
-		PassedOver: cmp.Or(f.unusable, f.leftOut),
+		SkipReason: cmp.Or(f.unusable, f.leftOut),
 	}
 	if m := f.manifestLocked(); m != nil {
-		s.Types, s.LeftOut = m.Types, m.LeftOut
+		s.Types, s.SkippedTypes = m.Types, m.LeftOut
 	}
 	s.InFlight, s.Free = g.room()
 	if g.role != serving || f.host.draining.Err() != nil {

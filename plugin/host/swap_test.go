@@ -130,7 +130,7 @@ func TestAFailureOnTrialIsNotCharged(t *testing.T) {
 	}, "the new version is on trial")
 	for _, what := range []string{"fail", "fail-permanently", "nothing"} {
 		outcome := h.run("plugin", do(what))
-		require.Equal(t, job.GivenBack, outcome.Kind, what)
+		require.Equal(t, job.Released, outcome.Kind, what)
 		require.Equal(t, CodeCanary, outcome.Code)
 		require.Contains(t, outcome.Message, `on version "2"`)
 	}
@@ -143,7 +143,7 @@ func TestAFailureOnTrialIsNotCharged(t *testing.T) {
 	// A death ends the trial; what was in the process is done by others.
 	_, bystander := h.begin("plugin", `{"do":"sleep","ms":60000}`)
 	for _, outcome := range []job.Outcome{h.run("plugin", do("exit")), h.outcome(bystander)} {
-		require.Equal(t, job.GivenBack, outcome.Kind)
+		require.Equal(t, job.Released, outcome.Kind)
 		require.Equal(t, CodeCanary, outcome.Code)
 		require.Contains(t, outcome.Message, "exit status 3")
 	}
@@ -265,8 +265,8 @@ func TestTheOldVersionDrainsOnlySoLong(t *testing.T) {
 	require.True(t, alive(old))
 	require.Equal(t, 2, h.status("plugin").Draining)
 	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
-	require.Equal(t, job.GivenBack, h.outcome(hangs).Kind)
-	require.Equal(t, job.GivenBack, h.outcome(aloneHangs).Kind)
+	require.Equal(t, job.Released, h.outcome(hangs).Kind)
+	require.Equal(t, job.Released, h.outcome(aloneHangs).Kind)
 	h.eventually(func() bool { return !alive(old) && h.status("plugin").Draining == 0 }, "the old version is killed")
 	require.Zero(t, h.status("plugin").Crashes)
 }

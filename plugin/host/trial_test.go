@@ -54,7 +54,7 @@ func TestADeadCandidateIsNotPromoted(t *testing.T) {
 	require.Contains(t, s.Reason, "stream closed")
 	for _, r := range []*report{bystander, guilty} {
 		outcome := h.outcome(r)
-		require.Equal(t, job.GivenBack, outcome.Kind)
+		require.Equal(t, job.Released, outcome.Kind)
 		require.Equal(t, CodeCanary, outcome.Code)
 	}
 }
@@ -68,7 +68,7 @@ func TestAPoisonousJobDoesNotRollAGoodVersionBack(t *testing.T) {
 	_, bystander := h.begin("plugin", do("ignore"))
 	for _, outcome := range []job.Outcome{h.run("plugin", do("exit")), h.outcome(bystander)} {
 		require.Equal(t, job.Crash, outcome.Kind, "whoever was there is suspected")
-		require.Equal(t, 1, outcome.Company)
+		require.Equal(t, 1, outcome.CoResidents)
 	}
 	s := <-done
 	require.Equal(t, job.SwapPromoted, s.Result, s.Reason)
@@ -85,7 +85,7 @@ func TestTheSecondDeathOnTrialRollsBackAndIsNotCharged(t *testing.T) {
 	require.Equal(t, job.Crash, h.run("plugin", do("exit")).Kind)
 	h.awaitTrial()
 	outcome := h.run("plugin", do("exit"))
-	require.Equal(t, job.GivenBack, outcome.Kind)
+	require.Equal(t, job.Released, outcome.Kind)
 	require.Equal(t, CodeCanary, outcome.Code)
 	s := <-done
 	require.Equal(t, job.SwapRolledBack, s.Result)
@@ -174,7 +174,7 @@ func TestASlowVersionIsRolledBack(t *testing.T) {
 	require.Contains(t, swap.Reason, "it is slower: at TEST ")
 	require.Zero(t, swap.Trial.Failed)
 	require.Equal(t, "TEST", swap.Trial.Slowest.JobType)
-	require.Less(t, 3*swap.Trial.Slowest.Usual, swap.Trial.Slowest.Median)
+	require.Less(t, 3*swap.Trial.Slowest.ServingMedian, swap.Trial.Slowest.Median)
 	require.Equal(t, "1", h.status("plugin").Version)
 }
 

@@ -134,7 +134,7 @@ func (l *load) count(outcome job.Outcome) {
 	switch {
 	case outcome.Kind == job.Success:
 		l.succeeded.Add(1)
-	case outcome.Kind == job.GivenBack && outcome.Code == CodeCanary:
+	case outcome.Kind == job.Released && outcome.Code == CodeCanary:
 		l.onTrial.Add(1)
 	default:
 		l.mu.Lock()

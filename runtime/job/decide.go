@@ -67,7 +67,7 @@ func Decide(policy RetryPolicy, at Standing, outcome Outcome, jitter float64) De
 	switch outcome.Kind {
 	case PermanentFailure:
 		return charged.to(Dead)
-	case GivenBack:
+	case Released:
 		if outcome.RetryAfter != nil {
 			return uncharged.retryIn(*outcome.RetryAfter)
 		}
@@ -79,9 +79,9 @@ func Decide(policy RetryPolicy, at Standing, outcome Outcome, jitter float64) De
 			uncharged.Interruptions++
 			return uncharged.to(Queued)
 		}
-	case Crash, Suspected:
-		if at.Crashes == 0 && (outcome.Company > 0 || outcome.Kind == Suspected) {
-			uncharged.Kind = Suspected
+	case Crash, Suspect:
+		if at.Crashes == 0 && (outcome.CoResidents > 0 || outcome.Kind == Suspect) {
+			uncharged.Kind = Suspect
 			return uncharged.to(Queued)
 		}
 		charged.Kind = Crash
@@ -93,7 +93,7 @@ func Decide(policy RetryPolicy, at Standing, outcome Outcome, jitter float64) De
 	if at.Attempt >= at.MaxAttempts {
 		return charged.to(Dead)
 	}
-	if outcome.Kind == Timeout && policy.AtOnceAfterTimeout {
+	if outcome.Kind == Timeout && policy.ImmediateAfterTimeout {
 		return charged.retryIn(0)
 	}
 	return charged.retryIn(wish(outcome.RetryAfter, policy.Delay(at.Attempt, jitter)))
@@ -104,11 +104,11 @@ func Decide(policy RetryPolicy, at Standing, outcome Outcome, jitter float64) De
 // died under the job where that is why it is not simply retried.
 func (d Decision) Reason(outcome Outcome) string {
 	switch {
-	case d.Kind == Suspected && outcome.Company == 1:
+	case d.Kind == Suspect && outcome.CoResidents == 1:
 		return "its handler's process died with another attempt in it: " + outcome.Message
-	case d.Kind == Suspected:
-		return fmt.Sprintf("its handler's process died with %d other attempts in it: %s", outcome.Company, outcome.Message)
-	case d.Kind == Crash && d.To == Dead && d.Crashes > 1 && outcome.Company == 0:
+	case d.Kind == Suspect:
+		return fmt.Sprintf("its handler's process died with %d other attempts in it: %s", outcome.CoResidents, outcome.Message)
+	case d.Kind == Crash && d.To == Dead && d.Crashes > 1 && outcome.CoResidents == 0:
 		return fmt.Sprintf("its handler's process died %d times under it, the last time alone: %s", d.Crashes, outcome.Message)
 	case d.Kind == Crash && d.To == Dead && d.Crashes > 1:
 		return fmt.Sprintf("its handler's process died %d times under it: %s", d.Crashes, outcome.Message)
@@ -128,9 +128,9 @@ func (at Standing) crashesAfter(outcome Outcome) int {
 		return at.Crashes
 	}
 	switch outcome.Kind {
-	case Crash, Suspected:
+	case Crash, Suspect:
 		return at.Crashes + 1
-	case GivenBack, Interrupted, LeaseExpired:
+	case Released, Interrupted, LeaseExpired:
 		return at.Crashes
 	case Success, Failure, PermanentFailure, Timeout, Snoozed, CancelConfirmed:
 	}

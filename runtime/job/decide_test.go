@@ -12,7 +12,7 @@ import (
 
 // doubling has no jitter, so that a decision's delay is exact.
 var doubling = job.RetryPolicy{
-	Backoff: job.Exponential, Base: time.Second, Factor: 2, Cap: time.Minute,
+	Backoff: job.Exponential, InitialDelay: time.Second, Factor: 2, MaxDelay: time.Minute,
 	JitterMin: 1, JitterMax: 1,
 }
 
@@ -48,9 +48,9 @@ func TestDecide(t *testing.T) {
 		{"crash", first, ended(job.Crash), job.Decision{To: job.Retry, Kind: job.Crash, Delay: time.Second, Attempt: 1, Crashes: 1}},
 		{"crash at the last attempt", last, ended(job.Crash), job.Decision{To: job.Dead, Kind: job.Crash, Attempt: 4, Crashes: 1}},
 		{"crash where none is borne", delicate, ended(job.Crash), job.Decision{To: job.Dead, Kind: job.Crash, Attempt: 1, Crashes: 1}},
-		{"crash with others", first, together(49), job.Decision{To: job.Queued, Kind: job.Suspected, Crashes: 1}},
-		{"crash with others at the last attempt", last, together(1), job.Decision{To: job.Queued, Kind: job.Suspected, Attempt: 3, Crashes: 1}},
-		{"crash with others where none is borne", delicate, together(1), job.Decision{To: job.Queued, Kind: job.Suspected, Crashes: 1}},
+		{"crash with others", first, together(49), job.Decision{To: job.Queued, Kind: job.Suspect, Crashes: 1}},
+		{"crash with others at the last attempt", last, together(1), job.Decision{To: job.Queued, Kind: job.Suspect, Attempt: 3, Crashes: 1}},
+		{"crash with others where none is borne", delicate, together(1), job.Decision{To: job.Queued, Kind: job.Suspect, Crashes: 1}},
 		{"crash of a suspect alone", suspect, ended(job.Crash), job.Decision{To: job.Retry, Kind: job.Crash, Delay: time.Second, Attempt: 1, Crashes: 2}},
 		{"crash of a suspect that was not alone after all", suspect, together(1), job.Decision{To: job.Retry, Kind: job.Crash, Delay: time.Second, Attempt: 1, Crashes: 2}},
 		{"crash too often", guilty, ended(job.Crash), job.Decision{To: job.Dead, Kind: job.Crash, Attempt: 2, Crashes: 3}},
@@ -62,7 +62,7 @@ func TestDecide(t *testing.T) {
 		{"and does not clear a suspect", guilty, killed(), job.Decision{To: job.Retry, Kind: job.Timeout, Delay: 2 * time.Second, Attempt: 2, Crashes: 3}},
 		{"a timeout that took a kill at the last attempt", last, killed(), job.Decision{To: job.Dead, Kind: job.Timeout, Attempt: 4, Crashes: 1}},
 		{"so does a snooze", guilty, wishing(job.Snoozed, soon), job.Decision{To: job.Retry, Kind: job.Snoozed, Delay: soon, Attempt: 1}},
-		{"a suspect that is given back stays one", guilty, ended(job.GivenBack), job.Decision{To: job.Queued, Kind: job.GivenBack, Attempt: 1, Crashes: 2}},
+		{"a suspect that is given back stays one", guilty, ended(job.Released), job.Decision{To: job.Queued, Kind: job.Released, Attempt: 1, Crashes: 2}},
 		{"a suspect that is interrupted stays one", suspect, ended(job.Interrupted), job.Decision{To: job.Queued, Kind: job.Interrupted, Interruptions: 1, Crashes: 1}},
 		{"a suspect whose lease expires stays one", suspect, ended(job.LeaseExpired), job.Decision{To: job.Retry, Kind: job.LeaseExpired, Delay: time.Second, Attempt: 1, Crashes: 1}},
 		{"lease expired", first, ended(job.LeaseExpired), job.Decision{To: job.Retry, Kind: job.LeaseExpired, Delay: time.Second, Attempt: 1}},
@@ -71,9 +71,9 @@ func TestDecide(t *testing.T) {
 		{"permanent failure", first, ended(job.PermanentFailure), job.Decision{To: job.Dead, Kind: job.PermanentFailure, Attempt: 1}},
 		{"permanent failure with a wish", first, wishing(job.PermanentFailure, soon), job.Decision{To: job.Dead, Kind: job.PermanentFailure, Attempt: 1}},
 
-		{"given back", first, ended(job.GivenBack), job.Decision{To: job.Queued, Kind: job.GivenBack}},
-		{"given back at the last attempt", last, ended(job.GivenBack), job.Decision{To: job.Queued, Kind: job.GivenBack, Attempt: 3}},
-		{"given back for a while", third, wishing(job.GivenBack, later), job.Decision{To: job.Retry, Kind: job.GivenBack, Delay: later, Attempt: 2}},
+		{"given back", first, ended(job.Released), job.Decision{To: job.Queued, Kind: job.Released}},
+		{"given back at the last attempt", last, ended(job.Released), job.Decision{To: job.Queued, Kind: job.Released, Attempt: 3}},
+		{"given back for a while", third, wishing(job.Released, later), job.Decision{To: job.Retry, Kind: job.Released, Delay: later, Attempt: 2}},
 		{"snoozed for as long as asked", third, wishing(job.Snoozed, later), job.Decision{To: job.Retry, Kind: job.Snoozed, Delay: later, Attempt: 2}},
 		{"snoozed without a wish", third, ended(job.Snoozed), job.Decision{To: job.Retry, Kind: job.Snoozed, Delay: time.Second, Attempt: 2}},
 		{"snoozed at the last attempt", last, wishing(job.Snoozed, soon), job.Decision{To: job.Retry, Kind: job.Snoozed, Delay: soon, Attempt: 3}},
@@ -110,7 +110,7 @@ func TestARequestedCancelTurnsEveryOutcomeButSuccessIntoACancel(t *testing.T) {
 
 func TestOnlyATimeoutIsRetriedAtOnceWhereThePolicySaysSo(t *testing.T) {
 	policy := doubling
-	policy.AtOnceAfterTimeout = true
+	policy.ImmediateAfterTimeout = true
 	for _, kind := range []job.OutcomeKind{job.Failure, job.Timeout, job.Crash, job.LeaseExpired} {
 		decision := job.Decide(policy, job.Standing{Attempt: 2, MaxAttempts: 4, MaxCrashes: 3}, ended(kind), 0.5)
 		require.Equal(t, job.Retry, decision.To, kind)
@@ -125,7 +125,7 @@ func TestOnlyATimeoutIsRetriedAtOnceWhereThePolicySaysSo(t *testing.T) {
 func TestEveryDecisionKeepsTheRules(t *testing.T) {
 	for _, kind := range job.OutcomeKinds() {
 		for _, at := range standings() {
-			for _, outcome := range []job.Outcome{ended(kind), {Kind: kind, Company: 1}} {
+			for _, outcome := range []job.Outcome{ended(kind), {Kind: kind, CoResidents: 1}} {
 				requireRules(t, at, outcome, job.Decide(doubling, at, outcome, 0.5))
 			}
 		}
@@ -165,7 +165,7 @@ func TestTheReasonSaysHowOftenProcessesDied(t *testing.T) {
 	at := job.Standing{Attempt: 1, MaxAttempts: 4, MaxCrashes: 3}
 	reason := func(crashes, company int) string {
 		at.Crashes = crashes
-		outcome := job.Outcome{Kind: job.Crash, Company: company, Message: words}
+		outcome := job.Outcome{Kind: job.Crash, CoResidents: company, Message: words}
 		return job.Decide(doubling, at, outcome, 0).Reason(outcome)
 	}
 	require.Equal(t, words, reason(0, 0))
@@ -190,7 +190,7 @@ func FuzzDecide(f *testing.F) {
 		if wish {
 			outcome.RetryAfter = new(time.Duration(after))
 		}
-		outcome.Company = max(0, company)
+		outcome.CoResidents = max(0, company)
 		at := job.Standing{
 			MaxAttempts: max(1, most), Interruptions: max(0, interruptions), CancelRequested: cancel,
 			MaxCrashes: 3, Crashes: min(max(0, crashes), math.MaxInt16),
@@ -254,7 +254,7 @@ func ended(kind job.OutcomeKind) job.Outcome { return job.Outcome{Kind: kind} }
 func killed() job.Outcome { return job.Outcome{Kind: job.Timeout, Killed: true} }
 
 // together is the end of an attempt whose process died with others in it.
-func together(company int) job.Outcome { return job.Outcome{Kind: job.Crash, Company: company} }
+func together(company int) job.Outcome { return job.Outcome{Kind: job.Crash, CoResidents: company} }
 
 func wishing(kind job.OutcomeKind, after time.Duration) job.Outcome {
 	return job.Outcome{Kind: kind, RetryAfter: &after}

@@ -83,13 +83,13 @@ type DeadLetterFilter struct {
 	Type   string
 	Tenant string
 	// After is where the page before ended; zero for the first page.
-	After DeadLetterPlace
+	After DeadLetterPosition
 	// Limit is the most that are returned; at least 1.
 	Limit int
 }
 
-// DeadLetterPlace is a place in the list of dead letters.
-type DeadLetterPlace struct {
+// DeadLetterPosition is a position in the list of dead letters.
+type DeadLetterPosition struct {
 	DeadAt time.Time
 	ID     ID
 }

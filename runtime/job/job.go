@@ -138,10 +138,11 @@ type View struct {
 // Cancellation is what became of a cancel: the job as it is afterwards.
 type Cancellation struct {
 	View
-	// AtOnce says that the job waited, and that this very cancel ended it.
-	AtOnce bool
-	// Asked says that the job ran, and that this cancel asked its worker to stop it.
-	Asked bool
+	// Canceled says that the job was waiting and that this very cancel ended it.
+	Canceled bool
+	// Requested says that the job was running and that this cancel asked its worker to
+	// stop it.
+	Requested bool
 }
 
 // Requeued is a dead job that was started anew.

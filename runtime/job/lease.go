@@ -112,9 +112,9 @@ type Assignment struct {
 	// sending. A handler process that hears of no extension within it stops
 	// the job.
 	LeaseFor time.Duration
-	// Alone says that the attempt must run in a process of its own: the last
+	// Isolated says that the attempt must run in a process of its own: the last
 	// process under the job has died, and the job may be to blame.
-	Alone bool
+	Isolated bool
 }
 
 // Pool is a handler plugin with its room: the types its processes serve and
@@ -129,16 +129,16 @@ type Pool struct {
 	// Free and taken together.
 	Slots int `json:"-"`
 	// Down says that none of its processes is up just now. It can still take
-	// attempts with Assignment.Alone.
+	// attempts with Assignment.Isolated.
 	Down bool `json:"-"`
 	// Room is how many attempts of a job type it could take now, for the types
 	// that have a bound of their own; nil when none has.
 	Room map[string]int `json:"-"`
-	// FreeAlone is how many attempts with Assignment.Alone it could take now.
-	FreeAlone int `json:"-"`
-	// RoomAlone is how many attempts with Assignment.Alone of a job type it could
+	// FreeIsolated is how many attempts with Assignment.Isolated it could take now.
+	FreeIsolated int `json:"-"`
+	// RoomIsolated is how many attempts with Assignment.Isolated of a job type it could
 	// take now, for the types in Room.
-	RoomAlone map[string]int `json:"-"`
+	RoomIsolated map[string]int `json:"-"`
 }
 
 // TypeSpec is what a handler declares about one job type, with config laid

@@ -20,16 +20,16 @@ const (
 	Timeout OutcomeKind = "timeout"
 	// Crash: the handler's process died under the attempt.
 	Crash OutcomeKind = "crashed"
-	// Suspected: the handler's process died with other attempts in it, any of
+	// Suspect: the handler's process died with other attempts in it, any of
 	// which may be to blame. Decide makes it of a Crash.
-	Suspected OutcomeKind = "suspected"
+	Suspect OutcomeKind = "suspected"
 	// LeaseExpired: the owner is alive but stopped proving its lease.
 	LeaseExpired OutcomeKind = "lease_expired"
 	// Interrupted: the owner died or was lost; the job is not to blame.
 	Interrupted OutcomeKind = "interrupted"
-	// GivenBack: the owner or the handler shut down in good order before the
+	// Released: the owner or the handler shut down in good order before the
 	// attempt finished.
-	GivenBack OutcomeKind = "given_back"
+	Released OutcomeKind = "given_back"
 	// Snoozed: the handler asked to be called again later.
 	Snoozed OutcomeKind = "snoozed"
 	// CancelConfirmed: the attempt stopped because the job was canceled.
@@ -39,8 +39,8 @@ const (
 // OutcomeKinds lists every kind.
 func OutcomeKinds() []OutcomeKind {
 	return []OutcomeKind{
-		Success, Failure, PermanentFailure, Timeout, Crash, Suspected,
-		LeaseExpired, Interrupted, GivenBack, Snoozed, CancelConfirmed,
+		Success, Failure, PermanentFailure, Timeout, Crash, Suspect,
+		LeaseExpired, Interrupted, Released, Snoozed, CancelConfirmed,
 	}
 }
 
@@ -64,12 +64,12 @@ type Outcome struct {
 	Stack   string
 	// RetryAfter, when set, is the handler's wish for the next attempt's
 	// delay: for Failure instead of the policy's backoff, for Snoozed how
-	// long to sleep. For GivenBack it is the owner's: the job is not to be
+	// long to sleep. For Released it is the owner's: the job is not to be
 	// claimed again at once.
 	RetryAfter *time.Duration
-	// Company, for Crash, is how many other attempts were in the process that
+	// CoResidents, for Crash, is how many other attempts were in the process that
 	// died; with 0 only this one can be to blame.
-	Company int
+	CoResidents int
 	// Killed, for Crash and for the Timeout that it may turn out to be, says that
 	// the process was killed because of this attempt (Run.Kill), and did not die
 	// by itself.

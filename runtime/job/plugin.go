@@ -55,9 +55,9 @@ type PluginStatus struct {
 	State PluginState
 	// Types are the job types it serves, or served last.
 	Types []string
-	// LeftOut are those it declares but does not serve, because the
+	// SkippedTypes are those it declares but does not serve, because the
 	// configuration gives them to another plugin or does not list them.
-	LeftOut []string
+	SkippedTypes []string
 	// PIDs are those of the processes that are up and serve.
 	PIDs []int
 	// Processes is how many are to be up; PIDs are those that are.
@@ -69,17 +69,17 @@ type PluginStatus struct {
 	Crashes int
 	// LastError is why the last of them did; empty when none has.
 	LastError string
-	// PassedOver is why what stands under Path does not serve, and no swap is
+	// SkipReason is why what stands under Path does not serve, and no swap is
 	// begun: it cannot be read as a file, or was left out when the plugin was
 	// enabled. It is empty when there is nothing to say.
-	PassedOver string
+	SkipReason string
 	// InFlight is how many attempts its processes have, Free how many more
 	// they can take.
 	InFlight int
 	Free     int
-	// Alone is how many attempts have, or wait for, a process of their own.
+	// Isolated is how many attempts have, or wait for, a process of their own.
 	// PIDs and InFlight leave them out.
-	Alone int
+	Isolated int
 	// Limits says of each limit that is configured how it is enforced on this
 	// machine.
 	Limits []Enforcement
@@ -137,8 +137,8 @@ type Trial struct {
 // Pace compares how long the latest attempts at a job type took that succeeded.
 type Pace struct {
 	JobType string
-	// Median is the candidate's, Usual that of the version that serves.
-	Median, Usual time.Duration
+	// Median is the candidate's, ServingMedian that of the version that serves.
+	Median, ServingMedian time.Duration
 }
 
 // SwapTrigger says what has begun a swap.

@@ -20,30 +20,33 @@ const (
 //
 // For Exponential the delay before retry n, counted from 1, is
 //
-//	min(Cap, Base · Factor^(n−1)) · U(JitterMin, JitterMax)
+//	min(MaxDelay, InitialDelay · Factor^(n−1)) · U(JitterMin, JitterMax)
 //
-// where U is uniform. Fixed waits Base · U(JitterMin, JitterMax); Immediate
-// does not wait.
+// where U is uniform. Fixed waits InitialDelay · U(JitterMin, JitterMax).
+// Immediate does not wait.
+//
+// Its JSON is stored in the table job_types, where orchestrators of other
+// versions read it: its keys do not change.
 type RetryPolicy struct {
-	Backoff Backoff
-	Base    time.Duration
-	Factor  float64
-	Cap     time.Duration
-	// JitterMin and JitterMax bound the factor that the delay is multiplied
-	// with: 1 and 1.1 add up to 10 %; 0.7 and 1 take off up to 30 %; 1 and 1
-	// leave it alone.
+	Backoff      Backoff
+	InitialDelay time.Duration `json:"Base"`
+	Factor       float64
+	MaxDelay     time.Duration `json:"Cap"`
+	// JitterMin and JitterMax bound the factor by which the delay is multiplied:
+	// 1 and 1.1 add up to 10 %; 0.7 and 1 take off up to 30 %; 1 and 1 leave it
+	// alone.
 	JitterMin float64
 	JitterMax float64
-	// AtOnceAfterTimeout retries an attempt that timed out without waiting,
+	// ImmediateAfterTimeout retries an attempt that timed out without waiting,
 	// whatever the backoff is for other failures.
-	AtOnceAfterTimeout bool
+	ImmediateAfterTimeout bool `json:"AtOnceAfterTimeout"`
 }
 
 // DefaultRetryPolicy waits about 1 s, 2 s, 4 s …, at most 5 min, give or take
 // a tenth.
 func DefaultRetryPolicy() RetryPolicy {
 	return RetryPolicy{
-		Backoff: Exponential, Base: time.Second, Factor: 2, Cap: 5 * time.Minute,
+		Backoff: Exponential, InitialDelay: time.Second, Factor: 2, MaxDelay: 5 * time.Minute,
 		JitterMin: 0.9, JitterMax: 1.1,
 	}
 }
@@ -66,16 +69,16 @@ func (p RetryPolicy) Validate() error {
 		return fmt.Errorf("backoff %q is not one of exponential, fixed, immediate", p.Backoff)
 	}
 	switch {
-	case p.Base <= 0:
-		return fmt.Errorf("base %s is not above zero", p.Base)
+	case p.InitialDelay <= 0:
+		return fmt.Errorf("initial delay %s is not above zero", p.InitialDelay)
 	case !finite(p.JitterMin) || !finite(p.JitterMax) || p.JitterMin < 0 || p.JitterMax < p.JitterMin:
 		return fmt.Errorf("jitter window %g..%g is not 0 ≤ min ≤ max", p.JitterMin, p.JitterMax)
 	case p.Backoff == Fixed:
 		return nil
 	case !finite(p.Factor) || p.Factor < 1:
 		return fmt.Errorf("factor %g is below 1", p.Factor)
-	case p.Cap < p.Base:
-		return fmt.Errorf("cap %s is below base %s", p.Cap, p.Base)
+	case p.MaxDelay < p.InitialDelay:
+		return fmt.Errorf("maximum delay %s is below initial delay %s", p.MaxDelay, p.InitialDelay)
 	}
 	return nil
 }
@@ -91,7 +94,7 @@ func (p RetryPolicy) Delay(n int, jitter float64) time.Duration {
 	case Immediate:
 		return 0
 	case Fixed:
-		delay = float64(p.Base)
+		delay = float64(p.InitialDelay)
 	case Exponential:
 		delay = p.growth(n)
 	}
@@ -99,10 +102,10 @@ func (p RetryPolicy) Delay(n int, jitter float64) time.Duration {
 	return time.Duration(min(delay, float64(math.MaxInt64/2)))
 }
 
-// growth is Base · Factor^(n−1), at most Cap. The exponent is clamped before
+// growth is InitialDelay · Factor^(n−1), at most MaxDelay. The exponent is clamped before
 // the power is taken: a large n would overflow to infinity on the way.
 func (p RetryPolicy) growth(n int) float64 {
-	base, limit := float64(p.Base), float64(p.Cap)
+	base, limit := float64(p.InitialDelay), float64(p.MaxDelay)
 	if p.Factor <= 1 {
 		return min(base, limit)
 	}

@@ -1,6 +1,7 @@
 package job_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"testing"
@@ -16,25 +17,25 @@ func TestPoliciesThatMakeNoSenseAreRefusedInWords(t *testing.T) {
 		change func(*job.RetryPolicy)
 		says   string // empty for a policy that is fine
 	}{
-		"the default":              {func(*job.RetryPolicy) {}, ""},
-		"no backoff named":         {func(p *job.RetryPolicy) { p.Backoff = "" }, `backoff ""`},
-		"an unknown backoff":       {func(p *job.RetryPolicy) { p.Backoff = "linear" }, `backoff "linear"`},
-		"base of zero":             {func(p *job.RetryPolicy) { p.Base = 0 }, "base 0s"},
-		"base below zero":          {func(p *job.RetryPolicy) { p.Base = -time.Second }, "base -1s"},
-		"factor below one":         {func(p *job.RetryPolicy) { p.Factor = 0.99 }, "factor 0.99"},
-		"factor of one":            {func(p *job.RetryPolicy) { p.Factor = 1 }, ""},
-		"factor not a number":      {func(p *job.RetryPolicy) { p.Factor = math.NaN() }, "factor NaN"},
-		"factor without end":       {func(p *job.RetryPolicy) { p.Factor = math.Inf(1) }, "factor +Inf"},
-		"cap below base":           {func(p *job.RetryPolicy) { p.Cap = p.Base - 1 }, "cap 999.999999ms"},
-		"cap equal to base":        {func(p *job.RetryPolicy) { p.Cap = p.Base }, ""},
-		"jitter below zero":        {func(p *job.RetryPolicy) { p.JitterMin = -0.1 }, "jitter window -0.1..1.1"},
-		"jitter upside down":       {func(p *job.RetryPolicy) { p.JitterMin = 1.2 }, "jitter window 1.2..1.1"},
-		"jitter not a number":      {func(p *job.RetryPolicy) { p.JitterMin = math.NaN() }, "jitter window NaN"},
-		"jitter without end":       {func(p *job.RetryPolicy) { p.JitterMax = math.Inf(1) }, "jitter window 0.9..+Inf"},
-		"jitter down to nothing":   {func(p *job.RetryPolicy) { p.JitterMin = 0 }, ""},
-		"fixed needs a base":       {func(p *job.RetryPolicy) { *p = job.RetryPolicy{Backoff: job.Fixed} }, "base 0s"},
-		"fixed needs nothing more": {func(p *job.RetryPolicy) { *p = job.RetryPolicy{Backoff: job.Fixed, Base: 1} }, ""},
-		"immediate needs nothing":  {func(p *job.RetryPolicy) { *p = job.RetryPolicy{Backoff: job.Immediate} }, ""},
+		"the default":                  {func(*job.RetryPolicy) {}, ""},
+		"no backoff named":             {func(p *job.RetryPolicy) { p.Backoff = "" }, `backoff ""`},
+		"an unknown backoff":           {func(p *job.RetryPolicy) { p.Backoff = "linear" }, `backoff "linear"`},
+		"initial delay of zero":        {func(p *job.RetryPolicy) { p.InitialDelay = 0 }, "initial delay 0s"},
+		"initial delay below zero":     {func(p *job.RetryPolicy) { p.InitialDelay = -time.Second }, "initial delay -1s"},
+		"factor below one":             {func(p *job.RetryPolicy) { p.Factor = 0.99 }, "factor 0.99"},
+		"factor of one":                {func(p *job.RetryPolicy) { p.Factor = 1 }, ""},
+		"factor not a number":          {func(p *job.RetryPolicy) { p.Factor = math.NaN() }, "factor NaN"},
+		"factor without end":           {func(p *job.RetryPolicy) { p.Factor = math.Inf(1) }, "factor +Inf"},
+		"maximum below initial delay":  {func(p *job.RetryPolicy) { p.MaxDelay = p.InitialDelay - 1 }, "maximum delay 999.999999ms"},
+		"cap equal to base":            {func(p *job.RetryPolicy) { p.MaxDelay = p.InitialDelay }, ""},
+		"jitter below zero":            {func(p *job.RetryPolicy) { p.JitterMin = -0.1 }, "jitter window -0.1..1.1"},
+		"jitter upside down":           {func(p *job.RetryPolicy) { p.JitterMin = 1.2 }, "jitter window 1.2..1.1"},
+		"jitter not a number":          {func(p *job.RetryPolicy) { p.JitterMin = math.NaN() }, "jitter window NaN"},
+		"jitter without end":           {func(p *job.RetryPolicy) { p.JitterMax = math.Inf(1) }, "jitter window 0.9..+Inf"},
+		"jitter down to nothing":       {func(p *job.RetryPolicy) { p.JitterMin = 0 }, ""},
+		"fixed needs an initial delay": {func(p *job.RetryPolicy) { *p = job.RetryPolicy{Backoff: job.Fixed} }, "initial delay 0s"},
+		"fixed needs nothing more":     {func(p *job.RetryPolicy) { *p = job.RetryPolicy{Backoff: job.Fixed, InitialDelay: 1} }, ""},
+		"immediate needs nothing":      {func(p *job.RetryPolicy) { *p = job.RetryPolicy{Backoff: job.Immediate} }, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -55,9 +56,9 @@ func TestShapesOfBackoff(t *testing.T) {
 		want   []time.Duration
 	}{
 		{doubling, seconds(1, 2, 4, 8, 16, 32, 60, 60, 60)},
-		{job.RetryPolicy{Backoff: job.Exponential, Base: 2 * time.Second, Factor: 1, Cap: time.Minute, JitterMin: 1, JitterMax: 1}, seconds(2, 2, 2, 2)},
-		{job.RetryPolicy{Backoff: job.Exponential, Base: time.Minute, Factor: 9, Cap: time.Minute, JitterMin: 1, JitterMax: 1}, seconds(60, 60, 60)},
-		{job.RetryPolicy{Backoff: job.Fixed, Base: 5 * time.Second, JitterMin: 1, JitterMax: 1}, seconds(5, 5, 5, 5)},
+		{job.RetryPolicy{Backoff: job.Exponential, InitialDelay: 2 * time.Second, Factor: 1, MaxDelay: time.Minute, JitterMin: 1, JitterMax: 1}, seconds(2, 2, 2, 2)},
+		{job.RetryPolicy{Backoff: job.Exponential, InitialDelay: time.Minute, Factor: 9, MaxDelay: time.Minute, JitterMin: 1, JitterMax: 1}, seconds(60, 60, 60)},
+		{job.RetryPolicy{Backoff: job.Fixed, InitialDelay: 5 * time.Second, JitterMin: 1, JitterMax: 1}, seconds(5, 5, 5, 5)},
 		{job.RetryPolicy{Backoff: job.Immediate}, seconds(0, 0, 0)},
 	}
 	for _, c := range cases {
@@ -69,7 +70,7 @@ func TestShapesOfBackoff(t *testing.T) {
 }
 
 func TestJitterPicksAPlaceInItsWindow(t *testing.T) {
-	policy := job.RetryPolicy{Backoff: job.Fixed, Base: 10 * time.Second, JitterMin: 0.5, JitterMax: 1.5}
+	policy := job.RetryPolicy{Backoff: job.Fixed, InitialDelay: 10 * time.Second, JitterMin: 0.5, JitterMax: 1.5}
 	require.Equal(t, 5*time.Second, policy.Delay(1, 0))
 	require.Equal(t, 10*time.Second, policy.Delay(1, 0.5))
 	require.Equal(t, 15*time.Second, policy.Delay(1, 1))
@@ -80,7 +81,7 @@ func TestJitterPicksAPlaceInItsWindow(t *testing.T) {
 func TestSeedFormulaBaseTimesTwoToTheAttemptsPlusATenth(t *testing.T) {
 	const base = 5 * time.Second
 	policy := job.RetryPolicy{
-		Backoff: job.Exponential, Base: 2 * base, Factor: 2, Cap: math.MaxInt64 / 4,
+		Backoff: job.Exponential, InitialDelay: 2 * base, Factor: 2, MaxDelay: math.MaxInt64 / 4,
 		JitterMin: 1, JitterMax: 1.1,
 	}
 	require.NoError(t, policy.Validate())
@@ -97,7 +98,7 @@ func TestSeedFormulaBaseTimesTwoToTheAttemptsPlusATenth(t *testing.T) {
 func TestSeedFormulaBaseTimesThreeToTheAttemptLessOneCappedAt300Seconds(t *testing.T) {
 	const base = 2 * time.Second
 	policy := job.RetryPolicy{
-		Backoff: job.Exponential, Base: base, Factor: 3, Cap: 300 * time.Second,
+		Backoff: job.Exponential, InitialDelay: base, Factor: 3, MaxDelay: 300 * time.Second,
 		JitterMin: 0.7, JitterMax: 1,
 	}
 	require.NoError(t, policy.Validate())
@@ -112,7 +113,7 @@ func TestSeedFormulaBaseTimesThreeToTheAttemptLessOneCappedAt300Seconds(t *testi
 
 func TestSeedFormulaImmediateAfterATimeout(t *testing.T) {
 	policy := doubling
-	policy.AtOnceAfterTimeout = true
+	policy.ImmediateAfterTimeout = true
 	require.NoError(t, policy.Validate())
 	for attempt := 1; attempt <= 100; attempt++ {
 		for _, u := range places() {
@@ -136,7 +137,7 @@ func FuzzDelayStaysBetweenZeroAndItsCap(f *testing.F) {
 		}
 		for _, backoff := range []job.Backoff{job.Exponential, job.Fixed, job.Immediate} {
 			policy := job.RetryPolicy{
-				Backoff: backoff, Base: time.Duration(base), Factor: factor, Cap: time.Duration(limit),
+				Backoff: backoff, InitialDelay: time.Duration(base), Factor: factor, MaxDelay: time.Duration(limit),
 				JitterMin: jitterMin, JitterMax: jitterMax,
 			}
 			if policy.Validate() != nil {
@@ -145,9 +146,9 @@ func FuzzDelayStaysBetweenZeroAndItsCap(f *testing.F) {
 			delay := policy.Delay(n, jitter)
 			told := fmt.Sprintf("%+v retry %d jitter %g", policy, n, jitter)
 			require.GreaterOrEqual(t, delay, time.Duration(0), told)
-			highest := float64(policy.Cap)
+			highest := float64(policy.MaxDelay)
 			if backoff == job.Fixed {
-				highest = float64(policy.Base)
+				highest = float64(policy.InitialDelay)
 			}
 			if backoff != job.Immediate {
 				require.LessOrEqual(t, float64(delay), math.Nextafter(highest*jitterMax, math.Inf(1)), told)
@@ -180,4 +181,18 @@ func seconds(list ...int) []time.Duration {
 		durations[i] = time.Duration(s) * time.Second
 	}
 	return durations
+}
+
+func TestTheStoredFormOfAPolicyStaysReadableAcrossVersions(t *testing.T) {
+	policy := job.RetryPolicy{
+		Backoff: job.Exponential, InitialDelay: time.Second, Factor: 2, MaxDelay: time.Minute,
+		JitterMin: 0.5, JitterMax: 1.5, ImmediateAfterTimeout: true,
+	}
+	stored, err := json.Marshal(policy)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"Backoff": "exponential", "Base": 1000000000, "Factor": 2, "Cap": 60000000000,
+		"JitterMin": 0.5, "JitterMax": 1.5, "AtOnceAfterTimeout": true}`, string(stored))
+	var read job.RetryPolicy
+	require.NoError(t, json.Unmarshal(stored, &read))
+	require.Equal(t, policy, read)
 }

@@ -23,7 +23,7 @@ type Run interface {
 	Cancel(reason CancelReason)
 	// Kill ends the handler's process and every process of its group. This
 	// attempt ends as Crash with Outcome.Killed, others in the process as
-	// GivenBack. It does nothing to a process that has died by itself.
+	// Released. It does nothing to a process that has died by itself.
 	Kill()
 	// Extend tells the process that the lease is proven for leaseFor more.
 	Extend(leaseFor time.Duration)

@@ -23,26 +23,27 @@ type Settlement struct {
 	SpanID  string
 }
 
-// Fate is what became of a settlement.
-type Fate string
+// SettleResult says what became of a settlement.
+type SettleResult string
 
 const (
 	// Settled: written, now or by an earlier try whose answer was lost.
-	Settled Fate = "settled"
+	Settled SettleResult = "settled"
 	// Canceling: not written, because a cancel was requested meanwhile. The
 	// lease is still held; settle as Canceled.
-	Canceling Fate = "cancel_requested"
+	Canceling SettleResult = "cancel_requested"
 	// Held: not written and the lease is still held; settle again.
-	Held Fate = "held"
+	Held SettleResult = "held"
 	// Lost: not written; somebody else owns or has settled the job.
-	Lost Fate = "lost"
+	Lost SettleResult = "lost"
 	// Refused: not written, because a value in it cannot be stored. The lease
 	// is still held; settle without the value.
-	Refused Fate = "refused"
+	Refused SettleResult = "refused"
 )
 
-// Note is what a running attempt saves on its way; nil for no change.
-type Note struct {
+// Report is what a running attempt has reported since it was last saved; nil fields
+// are unchanged.
+type Report struct {
 	Lease
 	Progress   json.RawMessage
 	Checkpoint json.RawMessage

@@ -76,7 +76,7 @@ func TestAnAttemptWhoseHandlerNeverBeganIsAWaitThatLinksLeadTo(t *testing.T) {
 	c := claimed(time.Now())
 	a := tracer.Claimed(&c, "w", time.Now(), time.Now())
 	a.Ended(time.Time{})
-	a.Settled(settled(job.GivenBack, job.Queued), time.Now())
+	a.Settled(settled(job.Released, job.Queued), time.Now())
 	require.NotContains(t, told(), "process MAIL")
 	wait := told()["queue wait MAIL"]
 	require.Equal(t, a.ID(), wait.SpanContext.SpanID().String())

@@ -61,7 +61,7 @@ func (a *Attempt) inside(at time.Time) time.Time {
 // was asked for, by a client, the handler, or a worker that stops in good order.
 func failed(kind job.OutcomeKind) bool {
 	switch kind {
-	case job.Success, job.CancelConfirmed, job.GivenBack, job.Snoozed:
+	case job.Success, job.CancelConfirmed, job.Released, job.Snoozed:
 		return false
 	default:
 		return true

@@ -58,7 +58,7 @@ func (a *Attempt) tellProcess(s *job.Settlement) {
 	if a.reapedBy != "" {
 		about = append(about, attrReapedBy.String(a.reapedBy))
 	}
-	if a.reapedBy != "" || s.Kind == job.Crash || s.Kind == job.Suspected {
+	if a.reapedBy != "" || s.Kind == job.Crash || s.Kind == job.Suspect {
 		about = append(about, attrCrashed.Bool(true))
 	}
 	span.SetAttributes(about...)

@@ -50,7 +50,7 @@ func (a *Attempt) requeued() bool {
 		return false
 	}
 	switch last.Outcome {
-	case job.Snoozed, job.GivenBack, job.Suspected: // not charged, and never the end of a job
+	case job.Snoozed, job.Released, job.Suspect: // not charged, and never the end of a job
 		return false
 	default:
 		return true

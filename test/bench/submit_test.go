@@ -107,9 +107,9 @@ func (g group) Submit(ctx context.Context, s job.Submission) (job.Receipt, error
 func work(b *testing.B, ledger *store.Store) *runtime.Runtime {
 	b.Helper()
 	worker, err := runtime.New(runtime.Config{
-		Worker: runtime.NewWorker("bench"), Concurrency: 1, Lease: 30 * time.Second, Poll: time.Second,
-		Drain: time.Second, KillGrace: time.Second,
-		AfterCrash: runtime.Expire, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
+		Worker: runtime.NewWorker("bench"), Concurrency: 1, Lease: 30 * time.Second, PollInterval: time.Second,
+		DrainTimeout: time.Second, KillGrace: time.Second,
+		CrashPolicy: runtime.Expire, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
 		Resolve: func(spec job.TypeSpec) job.TypeSpec { return spec },
 		Log:     slog.New(slog.DiscardHandler),
 		JobLog:  runtime.LogNone,
@@ -125,7 +125,7 @@ func work(b *testing.B, ledger *store.Store) *runtime.Runtime {
 }
 
 // noHandlers serves nothing: what is submitted stays queued.
-type noHandlers struct{ runtime.Handlers }
+type noHandlers struct{ runtime.Plugins }
 
 func (noHandlers) Pools() []job.Pool        { return nil }
 func (noHandlers) Types() []job.TypeSpec    { return nil }

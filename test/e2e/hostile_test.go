@@ -121,7 +121,7 @@ func TestABystanderOfAKilledHandlerIsNotCharged(t *testing.T) {
 // charged are the outcomes of the attempts but for those that never got a slot.
 func charged(ended []job.Attempt) (kinds []job.OutcomeKind) {
 	for _, attempt := range ended {
-		if attempt.Outcome != job.GivenBack {
+		if attempt.Outcome != job.Released {
 			kinds = append(kinds, attempt.Outcome)
 		}
 	}

@@ -50,11 +50,11 @@ func TestAPoisonJobIsFoundAndNobodyElseIsCharged(t *testing.T) {
 
 	s := ledger(t, url)
 	for _, id := range innocent {
-		require.Equal(t, []job.OutcomeKind{job.Suspected, job.Success}, charged(attempts(t, s, id)))
+		require.Equal(t, []job.OutcomeKind{job.Suspect, job.Success}, charged(attempts(t, s, id)))
 	}
 	require.Equal(t, 49, count(t, db, `select count(*) from jobs
 		where state = 'succeeded' and attempt = 1 and max_attempts = 1 and crashes = 0`))
-	require.Equal(t, []job.OutcomeKind{job.Suspected, job.Crash, job.Crash}, charged(attempts(t, s, guilty)))
+	require.Equal(t, []job.OutcomeKind{job.Suspect, job.Crash, job.Crash}, charged(attempts(t, s, guilty)))
 	detail := detailOf(t, o, guilty)
 	require.Equal(t, "dead", detail.State)
 	require.Equal(t, 3, detail.Crashes)

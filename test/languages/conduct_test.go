@@ -27,7 +27,7 @@ func TestTheManifestSaysWhatTheProgramDoes(t *testing.T) {
 		require.Equal(t, 90*time.Second, declared.Timeout)
 		require.Equal(t, 7, declared.MaxAttempts)
 		require.Equal(t, job.RetryPolicy{
-			Backoff: job.Exponential, Base: 2 * time.Second, Factor: 3, Cap: time.Minute, JitterMin: 0.9, JitterMax: 1.1,
+			Backoff: job.Exponential, InitialDelay: 2 * time.Second, Factor: 3, MaxDelay: time.Minute, JitterMin: 0.9, JitterMax: 1.1,
 		}, declared.Retry)
 		require.Equal(t, "9.9-test", declared.Version)
 		require.Equal(t, 20, s.Pools()[0].Free)
@@ -138,8 +138,8 @@ func TestAHandlerStopsWhenItIsAsked(t *testing.T) {
 			for reason, want := range map[job.CancelReason]job.OutcomeKind{
 				job.CancelRequested: job.CancelConfirmed,
 				job.CancelTimeout:   job.Timeout,
-				job.CancelLeaseLost: job.GivenBack,
-				job.CancelShutdown:  job.GivenBack,
+				job.CancelLeaseLost: job.Released,
+				job.CancelShutdown:  job.Released,
 			} {
 				run, r := s.begin(do("stop"), way)
 				s.progress(r)

@@ -31,7 +31,7 @@ func TestALeaseThatIsNotExtendedEndsTheAttempt(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
 		s := supervise(t, l.config())
 		outcome := s.run(do("stop"), short)
-		require.Equal(t, job.GivenBack, outcome.Kind)
+		require.Equal(t, job.Released, outcome.Kind)
 		require.Equal(t, "lease_lost", outcome.Code)
 
 		for _, what := range []string{"ignore", "spin"} {

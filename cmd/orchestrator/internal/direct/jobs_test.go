@@ -124,14 +124,14 @@ func bury(t *testing.T, jobs *Jobs) {
 		Lease: claim(t, jobs), Decision: job.Decision{To: job.Dead, Kind: job.PermanentFailure, Attempt: 1}, Number: 1, Error: "broken",
 	}})
 	require.NoError(t, err)
-	require.Equal(t, []job.Fate{job.Settled}, fates)
+	require.Equal(t, []job.SettleResult{job.Settled}, fates)
 }
 
 // claim takes the one job that is queued.
 func claim(t *testing.T, jobs *Jobs) job.Lease {
 	t.Helper()
 	const worker = "w"
-	require.NoError(t, jobs.Enlist(t.Context(), job.Worker{ID: worker, Host: "h"}, time.Minute))
+	require.NoError(t, jobs.RegisterWorker(t.Context(), job.Worker{ID: worker, Host: "h"}, time.Minute))
 	claimed, err := jobs.Claim(t.Context(), worker, []string{"ECHO"}, 1, time.Minute)
 	require.NoError(t, err)
 	require.Len(t, claimed, 1)

@@ -59,9 +59,9 @@ func everything(t testing.TB) *Meters {
 	require.NoError(t, err)
 	require.NoError(t, traces.Close(t.Context()))
 	worker, err := runtime.New(runtime.Config{
-		Worker: runtime.NewWorker("test"), Concurrency: 5, Lease: 10 * time.Second, Poll: 100 * time.Millisecond,
-		Drain: time.Minute, KillGrace: time.Second, Log: slog.New(slog.DiscardHandler), JobLog: runtime.LogNone, Meter: m.Meter(),
-		AfterCrash: runtime.Expire, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
+		Worker: runtime.NewWorker("test"), Concurrency: 5, Lease: 10 * time.Second, PollInterval: 100 * time.Millisecond,
+		DrainTimeout: time.Minute, KillGrace: time.Second, Log: slog.New(slog.DiscardHandler), JobLog: runtime.LogNone, Meter: m.Meter(),
+		CrashPolicy: runtime.Expire, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
 		Resolve: func(spec job.TypeSpec) job.TypeSpec {
 			spec.MaxAttempts, spec.Timeout, spec.Retry = 1, time.Minute, job.DefaultRetryPolicy()
 			return spec

@@ -118,10 +118,10 @@ func readType(declared *handlerv1.JobType) (job.TypeSpec, error) {
 
 func readRetry(declared *handlerv1.Retry) (job.RetryPolicy, error) {
 	policy := job.RetryPolicy{
-		Factor:             declared.GetFactor(),
-		JitterMin:          declared.GetJitterMin(),
-		JitterMax:          declared.GetJitterMax(),
-		AtOnceAfterTimeout: declared.GetAtOnceAfterTimeout(),
+		Factor:                declared.GetFactor(),
+		JitterMin:             declared.GetJitterMin(),
+		JitterMax:             declared.GetJitterMax(),
+		ImmediateAfterTimeout: declared.GetAtOnceAfterTimeout(),
 	}
 	switch declared.GetBackoff() {
 	case handlerv1.Retry_BACKOFF_EXPONENTIAL:
@@ -136,10 +136,10 @@ func readRetry(declared *handlerv1.Retry) (job.RetryPolicy, error) {
 		return policy, fmt.Errorf("backoff %d is unknown", declared.GetBackoff())
 	}
 	var err error
-	if policy.Base, err = duration("base", declared.GetBaseMs()); err != nil {
+	if policy.InitialDelay, err = duration("base", declared.GetBaseMs()); err != nil {
 		return policy, err
 	}
-	policy.Cap, err = duration("cap", declared.GetCapMs())
+	policy.MaxDelay, err = duration("cap", declared.GetCapMs())
 	return policy, err
 }
 

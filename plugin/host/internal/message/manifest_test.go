@@ -38,8 +38,8 @@ func TestAManifestIsTakenAsDeclared(t *testing.T) {
 			Type: "SEND_EMAIL", Plugin: "mail", Version: "v1.2 (abc)", Schema: []byte(`{"type":"object"}`),
 			MaxAttempts: 7, Timeout: 1500 * time.Millisecond, Description: "Sends a letter.", Concurrency: 2,
 			Retry: job.RetryPolicy{
-				Backoff: job.Exponential, Base: 100 * time.Millisecond, Factor: 3, Cap: 5 * time.Minute,
-				JitterMin: 0.7, JitterMax: 1, AtOnceAfterTimeout: true,
+				Backoff: job.Exponential, InitialDelay: 100 * time.Millisecond, Factor: 3, MaxDelay: 5 * time.Minute,
+				JitterMin: 0.7, JitterMax: 1, ImmediateAfterTimeout: true,
 			},
 		},
 	}, m.Specs)
@@ -72,12 +72,12 @@ func TestAManifestThatMakesNoSenseIsRefused(t *testing.T) {
 		"timeout of":              one(&handlerv1.JobType{Name: "T", TimeoutMs: math.MaxUint64}),
 		"no backoff is named":     retry(&handlerv1.Retry{}),
 		"backoff 9 is unknown":    retry(&handlerv1.Retry{Backoff: 9}),
-		"base 0s is not":          retry(&handlerv1.Retry{Backoff: handlerv1.Retry_BACKOFF_FIXED}),
+		"initial delay 0s is not": retry(&handlerv1.Retry{Backoff: handlerv1.Retry_BACKOFF_FIXED}),
 		"base of":                 retry(&handlerv1.Retry{Backoff: handlerv1.Retry_BACKOFF_FIXED, BaseMs: math.MaxUint64}),
 		"cap of":                  retry(&handlerv1.Retry{Backoff: handlerv1.Retry_BACKOFF_FIXED, BaseMs: 1, CapMs: math.MaxUint64}),
 		"jitter window":           retry(&handlerv1.Retry{Backoff: handlerv1.Retry_BACKOFF_FIXED, BaseMs: 1, JitterMin: math.NaN()}),
 		"factor 0 is below 1":     retry(&handlerv1.Retry{Backoff: handlerv1.Retry_BACKOFF_EXPONENTIAL, BaseMs: 1, CapMs: 1, JitterMax: 1}),
-		"cap 1ms is below base 2": retry(&handlerv1.Retry{Backoff: handlerv1.Retry_BACKOFF_EXPONENTIAL, BaseMs: 2, CapMs: 1, JitterMax: 1, Factor: 2}),
+		"maximum delay 1ms is below initial delay 2": retry(&handlerv1.Retry{Backoff: handlerv1.Retry_BACKOFF_EXPONENTIAL, BaseMs: 2, CapMs: 1, JitterMax: 1, Factor: 2}),
 	} {
 		_, err := ReadManifest("mail", raw)
 		require.ErrorContains(t, err, want)

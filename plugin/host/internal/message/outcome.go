@@ -72,7 +72,7 @@ func readFailure(told job.CancelReason, failed *handlerv1.Failed) job.Outcome {
 		// Whatever the handler says, its error came after it was stopped.
 		outcome.Kind = job.Timeout
 	case told == "" && failed.GetCode() == wire.CodeLeaseLost:
-		outcome.Kind = job.GivenBack
+		outcome.Kind = job.Released
 	case failed.GetPermanent():
 		outcome.Kind = job.PermanentFailure
 	}
@@ -90,7 +90,7 @@ func stopped(told job.CancelReason) job.OutcomeKind {
 	case job.CancelTimeout:
 		return job.Timeout
 	case job.CancelShutdown, job.CancelLeaseLost:
-		return job.GivenBack
+		return job.Released
 	case job.CancelRequested:
 		return job.CancelConfirmed
 	default:
@@ -129,7 +129,7 @@ func OnTrial(version job.PluginVersion, failed job.Outcome) job.Outcome {
 		what = failed.Code + ": " + what
 	}
 	return job.Outcome{
-		Kind: job.GivenBack, Code: CodeCanary, Stack: failed.Stack,
+		Kind: job.Released, Code: CodeCanary, Stack: failed.Stack,
 		Message: fmt.Sprintf("%s on version %q (%.12s), which was on trial: %s", failed.Kind, version.Version, version.Digest, what),
 	}
 }
