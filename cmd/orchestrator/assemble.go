@@ -158,7 +158,7 @@ func pluginConfigs(cfg config, environ []string) ([]host.Config, error) {
 		}
 		plugins[i] = host.Config{
 			Name: h.Name, Path: h.Path, Args: h.Args, Env: environment,
-			Processes: *h.Processes, Concurrency: or(h.Concurrency, 0), Alone: *h.Alone,
+			Processes: *h.Processes, Concurrency: or(h.Concurrency, 0), Isolated: *h.Alone,
 			Limits: host.Limits{
 				MemoryBytes: uint64(or(h.Limits.Memory, 0)),
 				CPUs:        or(h.Limits.CPUs, 0),

@@ -40,7 +40,7 @@ func (h *handlerConfig) finish(environ []string) error {
 		h.Processes = new(1)
 	}
 	if h.Alone == nil {
-		h.Alone = new(host.DefaultAlone)
+		h.Alone = new(host.DefaultIsolated)
 	}
 	if h.Watch == nil {
 		h.Watch = new(true)

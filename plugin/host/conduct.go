@@ -4,8 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/watch"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -92,10 +91,10 @@ func (f *fleet) look() {
 	if now.Before(f.lookAfter) {
 		return
 	}
-	changed, err := f.watched.Changed(now, f.settings.WatchStill)
+	changed, err := f.watched.Changed(now, f.settings.WatchStable)
 	digest := ""
 	if changed {
-		digest, err = child.Digest(config.Path)
+		digest, err = binary.Digest(config.Path)
 	}
 	f.passOver(err)
 	if !changed || err != nil {
@@ -151,12 +150,12 @@ func (f *fleet) reconfigure(config Config) {
 	g, disabled := f.current, f.disabled
 	f.mu.Unlock()
 	if g.config.Path != config.Path {
-		f.watched = watch.New(config.Path, nil)
+		f.watched = binary.NewWatch(config.Path, nil)
 	}
 	if disabled {
 		return
 	}
-	digest, err := child.Digest(config.Path)
+	digest, err := binary.Digest(config.Path)
 	if g.launchesLike(config) && (err != nil || digest == g.binary.Digest || digest == f.spurned) {
 		return
 	}

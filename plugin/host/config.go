@@ -32,11 +32,11 @@ type Config struct {
 	// Concurrency is how many attempts a process is given at once; 0 leaves
 	// it to the manifest, and to DefaultConcurrency where that has no wish.
 	Concurrency int
-	// Alone is the most attempts that can have a process of their own at once,
-	// beside those: suspects. No more can than Processes may have at once, and
-	// few until some have got through. With 0 none can.
-	Alone  int
-	Limits Limits
+	// Isolated is how many suspects may run isolated at once, each in a process of
+	// its own beside those. It never exceeds what Processes may run at once, and
+	// starts at a few until some of them have survived. 0 allows none.
+	Isolated int
+	Limits   Limits
 	// Checksum is the SHA-256 of the binary in hex; empty for none. It is
 	// compared at every launch, on the file that is then executed.
 	Checksum string
@@ -84,9 +84,9 @@ type Limits struct {
 // and is beyond what handlers need.
 const DefaultProcesses = 1024
 
-// DefaultAlone is the most attempts that can have a process of their own at once
+// DefaultIsolated is the most attempts that can have a process of their own at once
 // where nobody says.
-const DefaultAlone = 16
+const DefaultIsolated = 16
 
 // DefaultConcurrency is how many attempts a process is given at once when
 // neither configuration nor manifest says.
@@ -103,9 +103,9 @@ type Settings struct {
 	// KillGrace is how long a process that has nothing more to do may take to
 	// leave by itself.
 	KillGrace time.Duration
-	// LastWords is how long two signs of one death may lie apart: the end of the
+	// ExitWindow is how long two signs of one death may lie apart: the end of the
 	// stream and the exit, or the exit and the last outcome in the socket.
-	LastWords time.Duration
+	ExitWindow time.Duration
 	// HealthPeriod is how often a process is asked for its health, and
 	// HealthTimeout how long it may take to answer, and how long it may leave
 	// its stream unread, before it is killed.
@@ -129,9 +129,9 @@ type Settings struct {
 	// start or to stay up is replaced by the one before.
 	Probation time.Duration
 	// WatchPeriod is how often the files of plugins are looked at, and
-	// WatchStill how long one must stay as it is to be taken for whole.
+	// WatchStable how long one must stay as it is to be taken for whole.
 	WatchPeriod time.Duration
-	WatchStill  time.Duration
+	WatchStable time.Duration
 	// Ledger is asked whether a plugin may serve its job types, and before a
 	// version takes over whether there are jobs that it could not do. It may be
 	// nil: then nobody is.
@@ -208,7 +208,7 @@ func DefaultSettings(socketDir string, log *slog.Logger) Settings {
 		SocketDir:     socketDir,
 		StartTimeout:  10 * time.Second,
 		KillGrace:     2 * time.Second,
-		LastWords:     500 * time.Millisecond,
+		ExitWindow:    500 * time.Millisecond,
 		HealthPeriod:  2 * time.Second,
 		HealthTimeout: 10 * time.Second,
 		Backoff: Backoff{
@@ -219,7 +219,7 @@ func DefaultSettings(socketDir string, log *slog.Logger) Settings {
 		DrainTimeout:   30 * time.Second,
 		Probation:      time.Minute,
 		WatchPeriod:    250 * time.Millisecond,
-		WatchStill:     750 * time.Millisecond,
+		WatchStable:    750 * time.Millisecond,
 		Caps:           DefaultCaps(),
 		Log:            log,
 		LinesPerSecond: 100,
@@ -241,13 +241,13 @@ func (s Settings) validate() error {
 		return fmt.Errorf("socket directory %q is not an absolute path", s.SocketDir)
 	case len(s.SocketDir)+len(longestSocket) > socketPathMax:
 		return fmt.Errorf("socket directory %q is too long: at most %d bytes", s.SocketDir, socketPathMax-len(longestSocket))
-	case s.StartTimeout <= 0 || s.KillGrace <= 0 || s.LastWords <= 0 || s.HealthPeriod <= 0 || s.HealthTimeout <= 0:
-		return errors.New("start timeout, kill grace, last words, health period and health timeout must be above zero")
+	case s.StartTimeout <= 0 || s.KillGrace <= 0 || s.ExitWindow <= 0 || s.HealthPeriod <= 0 || s.HealthTimeout <= 0:
+		return errors.New("start timeout, kill grace, exit window, health period and health timeout must be above zero")
 	case s.Backoff.Min <= 0 || s.Backoff.Max < s.Backoff.Min || s.Backoff.BreakAfter < 1 || s.Backoff.StableAfter <= 0:
 		return errors.New("backoff must have 0 < min ≤ max, at least 1 failure before it breaks, and a stable time above zero")
 	case s.Cgroup != CgroupAuto && s.Cgroup != CgroupNone && !filepath.IsAbs(s.Cgroup):
 		return fmt.Errorf("cgroup %q is neither %s nor %s nor an absolute path", s.Cgroup, CgroupAuto, CgroupNone)
-	case s.DrainTimeout <= 0 || s.Probation <= 0 || s.WatchPeriod <= 0 || s.WatchStill <= 0:
+	case s.DrainTimeout <= 0 || s.Probation <= 0 || s.WatchPeriod <= 0 || s.WatchStable <= 0:
 		return errors.New("drain timeout, probation, watch period and watch still must be above zero")
 	case s.LinesPerSecond < 1:
 		return errors.New("lines per second must be at least 1")
@@ -274,8 +274,8 @@ func (c Config) check() error {
 		return fmt.Errorf("%d processes are configured, at least 1 is needed", c.Processes)
 	case c.Concurrency < 0:
 		return fmt.Errorf("concurrency %d is below zero", c.Concurrency)
-	case c.Alone < 0:
-		return fmt.Errorf("%d attempts that may be alone are below zero", c.Alone)
+	case c.Isolated < 0:
+		return fmt.Errorf("%d isolated attempts are below zero", c.Isolated)
 	case !(c.Limits.CPUs >= 0):
 		return fmt.Errorf("%v cpus are below zero", c.Limits.CPUs)
 	case c.Canary.Share < 0 || c.Canary.Share > 1:
@@ -343,7 +343,7 @@ func (c Config) leavesOut(jobType string) bool {
 // launchesLike reports whether the processes are the same under either
 // configuration, as long as the file is and they serve the same job types.
 func (c Config) launchesLike(other Config) bool {
-	c.Watch, c.Canary, c.Alone = other.Watch, other.Canary, other.Alone
+	c.Watch, c.Canary, c.Isolated = other.Watch, other.Canary, other.Isolated
 	c.Types, c.elsewhere = other.Types, other.elsewhere
 	return reflect.DeepEqual(c, other)
 }

@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/watch"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 )
 
 // disable stops the plugin. Its conductor does it.
@@ -36,24 +35,24 @@ func (f *fleet) enable(force bool) error {
 	if serves {
 		return nil
 	}
-	binary, err := child.Pin(config.Path)
+	pinned, err := binary.Pin(config.Path)
 	if err != nil {
 		return fmt.Errorf("plugin %s: %w", f.name, err)
 	}
 	f.passOver(nil)
-	watched, spurned, leftOut := watch.New(config.Path, binary.Info()), "", ""
-	bad := binary.Digest == f.spurned && config.launchesLike(f.spurnedAs)
-	if bad && !force && !f.rested.is(binary.Digest, config) {
-		binary.Close()
+	watched, spurned, leftOut := binary.NewWatch(config.Path, pinned.Info()), "", ""
+	bad := pinned.Digest == f.spurned && config.launchesLike(f.spurnedAs)
+	if bad && !force && !f.rested.is(pinned.Digest, config) {
+		pinned.Close()
 		if err := f.rested.stands(); err != nil {
 			return fmt.Errorf("plugin %s: its file is %s, and %w; enable it by force to take it all the same", f.name, spurnedFile, err)
 		}
-		config, binary = f.rested.config, f.rested.binary.Share()
+		config, pinned = f.rested.config, f.rested.binary.Share()
 		spurned, leftOut = f.spurned, "it is "+spurnedFile
 		f.log.Warn("plugin file passed over; the version that served before is enabled", "error", leftOut)
 	}
 	f.watched, f.spurned = watched, spurned
-	if f.rested != nil && !f.rested.is(binary.Digest, config) {
+	if f.rested != nil && !f.rested.is(pinned.Digest, config) {
 		f.before, f.rested = f.rested, f.before
 		f.before.until = time.Now().Add(f.settings.Probation)
 	}
@@ -62,10 +61,10 @@ func (f *fleet) enable(force bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.disabled, f.leftOut = false, leftOut
-	f.current = f.newGeneration(config, binary, serving)
+	f.current = f.newGeneration(config, pinned, serving)
 	f.current.enabled = true
 	f.current.start()
-	f.log.Info("plugin enabled", "digest", binary.Digest)
+	f.log.Info("plugin enabled", "digest", pinned.Digest)
 	f.host.signal()
 	return nil
 }
@@ -84,7 +83,7 @@ func (p *predecessor) stands() error {
 	if p == nil {
 		return errors.New("none has served before")
 	}
-	if err := p.binary.Stands(); err != nil {
+	if _, err := p.binary.ToExecute(""); err != nil {
 		return fmt.Errorf("the one before cannot be launched: %w", err)
 	}
 	return nil

@@ -8,9 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/watch"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -33,7 +32,7 @@ type fleet struct {
 	orders  orders
 	ordered chan struct{}
 	// watched is the conductor's; it is not looked at before lookAfter.
-	watched   *watch.File
+	watched   *binary.Watch
 	lookAfter time.Time
 	// spurned is the digest of the version that was last rolled back or
 	// refused, spurnedMode the mode of its file, and spurnedAs how it was
@@ -80,7 +79,7 @@ type fleet struct {
 
 // newFleet pins the binary. Its error is that of a binary that cannot be read.
 func newFleet(h *Host, settings Settings, config Config) (*fleet, error) {
-	binary, err := child.Pin(config.Path)
+	pinned, err := binary.Pin(config.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -88,10 +87,10 @@ func newFleet(h *Host, settings Settings, config Config) (*fleet, error) {
 		host: h, name: config.Name, settings: settings, home: h.home.Path, config: config,
 		log:     settings.Log.With("plugin", config.Name),
 		ordered: make(chan struct{}, 1),
-		watched: watch.New(config.Path, binary.Info()),
+		watched: binary.NewWatch(config.Path, pinned.Info()),
 	}
 	f.quitting, f.quit = context.WithCancel(h.draining)
-	f.current = f.newGeneration(config, binary, serving)
+	f.current = f.newGeneration(config, pinned, serving)
 	return f, nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/trial"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -35,7 +35,7 @@ type generation struct {
 	fleet    *fleet
 	config   Config
 	settings Settings
-	binary   *child.Binary
+	binary   *binary.File
 	log      *slog.Logger
 	breaker  *breaker
 	// aloneBreaker holds back the processes for one attempt. That one cannot
@@ -80,7 +80,7 @@ type generation struct {
 }
 
 // newGeneration takes the binary over.
-func (f *fleet) newGeneration(config Config, binary *child.Binary, as role) *generation {
+func (f *fleet) newGeneration(config Config, binary *binary.File, as role) *generation {
 	g := &generation{
 		fleet: f, config: config, settings: f.settings, binary: binary, role: as,
 		log:     f.log.With("digest", binary.Digest[:12]),
@@ -120,9 +120,9 @@ func (g *generation) keepOneUp() {
 	}
 }
 
-// CameNotUp is the message of the log record of a launch that has failed, for those
+// LaunchFailed is the message of the log record of a launch that has failed, for those
 // who tell it in another way.
-const CameNotUp = "plugin did not come up"
+const LaunchFailed = "plugin did not come up"
 
 func (g *generation) launchFailed(b *breaker, err error) {
 	if g.draining.Err() != nil {
@@ -133,7 +133,7 @@ func (g *generation) launchFailed(b *breaker, err error) {
 	} else {
 		b.fail()
 	}
-	g.log.Warn(CameNotUp, "error", err, "broken", b.broken())
+	g.log.Warn(LaunchFailed, "error", err, "broken", b.broken())
 	g.note(err, true)
 }
 

@@ -45,7 +45,7 @@ func (p *process) failHealth(err error) {
 		select {
 		case <-p.child.Gone():
 			return
-		case <-time.After(p.gen.settings.LastWords):
+		case <-time.After(p.gen.settings.ExitWindow):
 		}
 	}
 	p.fail(fmt.Errorf("health check: %w", err))

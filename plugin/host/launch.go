@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
@@ -161,7 +162,7 @@ func (g *generation) giveUp(ctx context.Context, c *child.Process, err error) er
 	select {
 	case <-c.Gone():
 	case <-ctx.Done():
-	case <-time.After(g.settings.LastWords / 10):
+	case <-time.After(g.settings.ExitWindow / 10):
 	}
 	c.End()
 	if !c.Await(reapPatience) {
@@ -181,7 +182,7 @@ func (g *generation) giveUp(ctx context.Context, c *child.Process, err error) er
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		err = errors.New(first)
 	}
-	if words := c.Output().LastWords(); words != "" {
+	if words := c.Output().Excerpt(); words != "" {
 		err = fmt.Errorf("%w; it printed: %s", err, words)
 	}
 	return err
@@ -193,7 +194,7 @@ type refusal struct{ error }
 func (r refusal) Unwrap() error { return r.error }
 
 func isRefusal(err error) bool {
-	return errors.As(err, new(refusal)) || errors.Is(err, child.ErrChecksum) || errors.Is(err, child.ErrReplaced)
+	return errors.As(err, new(refusal)) || errors.Is(err, binary.ErrChecksum) || errors.Is(err, binary.ErrReplaced)
 }
 
 // CheckManifest says what is wrong with a manifest, for which a host would

@@ -170,7 +170,7 @@ func TestConfigurationThatMeansNothingIsRefused(t *testing.T) {
 		"is not an absolute path":  func(s *Settings, _ *[]Config) { s.SocketDir = "sockets" },
 		"must be above zero":       func(s *Settings, _ *[]Config) { s.StartTimeout = 0 },
 		"backoff must have":        func(s *Settings, _ *[]Config) { s.Backoff.Max = 0 },
-		"drain timeout, probation": func(s *Settings, _ *[]Config) { s.WatchStill = 0 },
+		"drain timeout, probation": func(s *Settings, _ *[]Config) { s.WatchStable = 0 },
 		"is not from 0 to 1":       func(_ *Settings, c *[]Config) { (*c)[0].Canary.Share = 1.5 },
 		"canary period of -1s":     func(_ *Settings, c *[]Config) { (*c)[0].Canary.Period = -time.Second },
 		"lines per second must be": func(s *Settings, _ *[]Config) { s.LinesPerSecond = 0 },

@@ -98,7 +98,7 @@ func testSettings(dir string, log io.Writer) Settings {
 	s.HealthPeriod = 100 * time.Millisecond
 	s.HealthTimeout = 2 * time.Second
 	s.WatchPeriod = 20 * time.Millisecond
-	s.WatchStill = 60 * time.Millisecond
+	s.WatchStable = 60 * time.Millisecond
 	s.Backoff = Backoff{Min: 20 * time.Millisecond, Max: 300 * time.Millisecond, BreakAfter: 3, StableAfter: 10 * time.Second}
 	return s
 }
@@ -106,7 +106,7 @@ func testSettings(dir string, log io.Writer) Settings {
 // misbehaving configures the test plugin with one process, and with whatever a test
 // changes.
 func misbehaving(name string, args ...string) Config {
-	return Config{Name: name, Path: hostile, Args: args, Env: []string{"PATH=" + os.Getenv("PATH")}, Processes: 1, Alone: DefaultAlone}
+	return Config{Name: name, Path: hostile, Args: args, Env: []string{"PATH=" + os.Getenv("PATH")}, Processes: 1, Isolated: DefaultIsolated}
 }
 
 // startHost starts a host that is closed at the end of the test, and checks then

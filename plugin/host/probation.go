@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -12,7 +12,7 @@ import (
 // on probation. A nil one is none.
 type predecessor struct {
 	config Config
-	binary *child.Binary
+	binary *binary.File
 	until  time.Time
 }
 

@@ -152,7 +152,7 @@ func (p *process) serve() error {
 	// What it reported before it ended may still be in the socket.
 	select {
 	case <-p.received:
-	case <-time.After(p.gen.settings.LastWords):
+	case <-time.After(p.gen.settings.ExitWindow):
 	}
 	p.hangUp()
 	crew.Wait()
@@ -221,7 +221,7 @@ func (p *process) whyReceiveEnded() error {
 	select {
 	case <-p.child.Gone():
 		return p.whyGone()
-	case <-time.After(p.gen.settings.LastWords):
+	case <-time.After(p.gen.settings.ExitWindow):
 		return fmt.Errorf("stream closed: %w", p.receiveErr)
 	}
 }
@@ -283,7 +283,7 @@ func (p *process) abandon(cause error) {
 	outcome := job.Outcome{
 		Kind:        job.Crash,
 		Message:     fmt.Sprintf("plugin %s, pid %d: %v", p.gen.config.Name, p.child.PID(), cause),
-		Stack:       p.child.Output().LastWords(),
+		Stack:       p.child.Output().Excerpt(),
 		CoResidents: len(left) - 1,
 	}
 	var death child.Death

@@ -76,7 +76,7 @@ func (g *generation) freeAlone() int {
 // mostAlone bounds the ramp: what is configured, and no more than the plugin's
 // processes may have at once. The fleet is locked.
 func (g *generation) mostAlone() int {
-	return min(g.fleet.config.Alone, max(g.config.Processes*g.config.capacity(g.manifest), startAlone))
+	return min(g.fleet.config.Isolated, max(g.config.Processes*g.config.capacity(g.manifest), startAlone))
 }
 
 // freeAloneOf is how many more attempts of a type can be alone now, by the bound of

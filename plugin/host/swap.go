@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -16,7 +16,7 @@ type plan struct {
 	trigger job.SwapTrigger
 	config  Config
 	// binary is what to start; nil for what stands under the path.
-	binary *child.Binary
+	binary *binary.File
 	// force leaves the manifests uncompared.
 	force bool
 	// reason is why, for SwapByFailure.
@@ -106,28 +106,28 @@ func (f *fleet) beginSwap(p plan, breakOff context.CancelCauseFunc) job.PluginSw
 
 // nominate pins the new version and begins to launch it.
 func (f *fleet) nominate(p plan, s *job.PluginSwap) (*generation, error) {
-	binary := p.binary
-	if binary == nil {
+	pinned := p.binary
+	if pinned == nil {
 		var err error
-		if binary, err = child.Pin(p.config.Path); err != nil {
+		if pinned, err = binary.Pin(p.config.Path); err != nil {
 			return nil, refused{err}
 		}
 	}
-	s.To.Digest = binary.Digest
+	s.To.Digest = pinned.Digest
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	g := f.newGeneration(p.config, binary, candidate)
+	g := f.newGeneration(p.config, pinned, candidate)
 	f.next = g
 	shown := *s
 	f.lastSwap = &shown
-	f.log.Info("plugin swap begins", "trigger", string(p.trigger), "from_digest", s.From.Digest, "digest", binary.Digest)
+	f.log.Info("plugin swap begins", "trigger", string(p.trigger), "from_digest", s.From.Digest, "digest", pinned.Digest)
 	switch {
 	case f.disabled && f.current.role == serving:
 		return g, abandoned{errDisabling}
 	case f.disabled:
 		return g, refused{errDisabled}
-	case p.config.Checksum != "" && !strings.EqualFold(p.config.Checksum, binary.Digest):
-		return g, refused{fmt.Errorf("%w: it is %s", child.ErrChecksum, binary.Digest)}
+	case p.config.Checksum != "" && !strings.EqualFold(p.config.Checksum, pinned.Digest):
+		return g, refused{fmt.Errorf("%w: it is %s", binary.ErrChecksum, pinned.Digest)}
 	}
 	g.start()
 	return g, nil

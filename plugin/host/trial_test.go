@@ -45,7 +45,7 @@ func (h *testHost) awaitTrial() {
 func TestADeadCandidateIsNotPromoted(t *testing.T) {
 	t.Parallel()
 	const period = 1500 * time.Millisecond
-	h, done := onTrial(t, period, func(s *Settings) { s.LastWords = 2 * period })
+	h, done := onTrial(t, period, func(s *Settings) { s.ExitWindow = 2 * period })
 	_, bystander := h.begin("plugin", do("ignore"))
 	require.Equal(t, 1, h.status("plugin").Candidate.InFlight)
 	_, guilty := h.begin("plugin", do("close-stream"))

@@ -52,7 +52,7 @@ func (l *logLines) Handle(_ context.Context, r slog.Record) error {
 		return true
 	})
 	switch {
-	case r.Message == host.CameNotUp: // the command's error says why
+	case r.Message == host.LaunchFailed: // the command's error says why
 		return nil
 	case printed != "":
 		text = "printed: " + printed

@@ -67,7 +67,3 @@ func (d direct) reap(mu *sync.Mutex, last func()) (died Death, alone bool) {
 	last()
 	return deathOf(d.cmd.Wait()), false
 }
-
-// execOpen makes cmd execute the open file instead of whatever is found under its
-// path by then.
-func execOpen(cmd *exec.Cmd, binary *os.File) { keeper.ExecOpen(cmd, binary) }

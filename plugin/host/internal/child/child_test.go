@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/keeper"
 )
@@ -126,14 +127,14 @@ func TestThePanicIsRememberedElseTheLastLines(t *testing.T) {
 		out.print("stderr", []byte(line))
 	}
 	out.print("stderr", []byte("end"))
-	require.Equal(t, strings.Repeat("x\n", lastLines-1)+"end", out.LastWords())
+	require.Equal(t, strings.Repeat("x\n", lastLines-1)+"end", out.Excerpt())
 
 	out.print("stderr", []byte("panic: one"))
 	out.print("stderr", []byte("panic: two"))
 	for range 1000 {
 		out.print("stderr", []byte("frame"))
 	}
-	require.Equal(t, "panic: two"+strings.Repeat("\nframe", traceLines-1), out.LastWords())
+	require.Equal(t, "panic: two"+strings.Repeat("\nframe", traceLines-1), out.Excerpt())
 }
 
 func TestSweepTakesOnlyWhatNobodyHolds(t *testing.T) {
@@ -204,9 +205,9 @@ func TestADirectoryThatOthersCanChangeIsRefused(t *testing.T) {
 }
 
 // pin holds the binary until the end of the test.
-func pin(t *testing.T, path string) *Binary {
+func pin(t *testing.T, path string) *binary.File {
 	t.Helper()
-	binary, err := Pin(path)
+	binary, err := binary.Pin(path)
 	require.NoError(t, err)
 	t.Cleanup(binary.Close)
 	return binary

@@ -35,8 +35,8 @@ func (c *Process) removeGroup() {
 }
 
 // admitIdentity gives the socket directory to the user that the process runs as,
-// and checks that this one can execute the binary: by its path, or open as it is.
-func (c *Process) admitIdentity(open bool) error {
+// and checks that this user may execute the binary: by its path, or the open file.
+func (c *Process) admitIdentity(open *os.File) error {
 	who := c.spec.Identity
 	if who == nil {
 		return nil
@@ -47,18 +47,17 @@ func (c *Process) admitIdentity(open bool) error {
 	if err := who.CanReach(c.socketDir, 7); err != nil {
 		return fmt.Errorf("it cannot make its socket: %w", err)
 	}
-	wish := fs.FileMode(1)
-	binary := c.spec.Binary
-	if binary.script {
-		wish = 5
+	needs := fs.FileMode(1)
+	if c.spec.Binary.Script {
+		needs = 5
 	}
-	if open {
-		// What is open is executed without a walk through directories.
-		info, err := binary.file.Stat()
-		if err != nil {
-			return err
-		}
-		return who.mayUse(binary.Path, info, wish)
+	if open == nil {
+		return who.CanReach(c.spec.Binary.Path, needs)
 	}
-	return who.CanReach(binary.Path, wish)
+	// Executing an open file needs no access to the directories above it.
+	info, err := open.Stat()
+	if err != nil {
+		return err
+	}
+	return who.mayUse(c.spec.Binary.Path, info, needs)
 }

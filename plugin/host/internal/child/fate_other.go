@@ -41,8 +41,6 @@ func killGroupAtHangup(*os.File, int) {}
 
 func spareGroupAtHangup(*os.File) {}
 
-func execOpen(*exec.Cmd, *os.File) {}
-
 func confine(int, *Spec) error { return nil }
 
 type watch struct{}

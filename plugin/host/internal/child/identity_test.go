@@ -78,7 +78,7 @@ func TestAProcessRunsAsWhomItIsToldAndMakesItsSocket(t *testing.T) {
 	require.NoError(t, p.Start(t.Context()))
 	require.Equal(t, Death{}, death(t, p))
 	require.True(t, p.Await(time.Second))
-	require.Equal(t, "1234567\n7654321\n7654321\nmade", p.Output().LastWords())
+	require.Equal(t, "1234567\n7654321\n7654321\nmade", p.Output().Excerpt())
 }
 
 func TestABinaryThatTheUserCannotExecuteIsNamed(t *testing.T) {

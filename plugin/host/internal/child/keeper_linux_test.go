@@ -27,9 +27,9 @@ func withFamily(t *testing.T, program string) (p *Process, family []int) {
 	}
 	p = prepared(t, Spec{Binary: pin(t, path), Args: args[1:]})
 	require.NoError(t, p.Start(t.Context()))
-	require.Eventually(t, func() bool { return strings.Contains(p.Output().LastWords(), "family ") },
+	require.Eventually(t, func() bool { return strings.Contains(p.Output().Excerpt(), "family ") },
 		20*time.Second, time.Millisecond)
-	return p, familyOf(t, p.Output().LastWords())
+	return p, familyOf(t, p.Output().Excerpt())
 }
 
 func TestNothingOutlivesAProcess(t *testing.T) {
@@ -54,9 +54,9 @@ func TestOrphansAreCollected(t *testing.T) {
 	t.Parallel()
 	p := prepared(t, Spec{Args: []string{"-c", `echo orphan $(setsid sh -c 'sleep 0.01 >/dev/null 2>&1 & echo $!'); exec sleep 1000`}})
 	require.NoError(t, p.Start(t.Context()))
-	require.Eventually(t, func() bool { return strings.Contains(p.Output().LastWords(), "orphan ") }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(p.Output().Excerpt(), "orphan ") }, 20*time.Second, time.Millisecond)
 	var orphan string
-	_, err := fmt.Sscanf(p.Output().LastWords(), "orphan %s", &orphan)
+	_, err := fmt.Sscanf(p.Output().Excerpt(), "orphan %s", &orphan)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		_, err := os.Stat("/proc/" + orphan)
@@ -68,8 +68,8 @@ func TestAProcessIsKilledInTimeWithItsFamily(t *testing.T) {
 	everywhere(t, func(t *testing.T, tree *cgroup.Tree) {
 		p := prepared(t, Spec{Args: []string{"-c", families["sh"][2]}, Cgroups: tree})
 		require.NoError(t, p.Start(t.Context()))
-		require.Eventually(t, func() bool { return strings.Contains(p.Output().LastWords(), "family ") }, 20*time.Second, time.Millisecond)
-		family := familyOf(t, p.Output().LastWords())
+		require.Eventually(t, func() bool { return strings.Contains(p.Output().Excerpt(), "family ") }, 20*time.Second, time.Millisecond)
+		family := familyOf(t, p.Output().Excerpt())
 		p.KillAt(time.Now().Add(time.Hour))
 		p.KillAt(time.Now())
 		died := death(t, p)
@@ -126,7 +126,7 @@ func TestAProcessFindsTheSameWithAndWithoutAKeeper(t *testing.T) {
 		require.NoError(t, p.Start(t.Context()))
 		require.Equal(t, Death{}, death(t, p))
 		require.True(t, p.Await(time.Second))
-		words = append(words, p.Output().LastWords())
+		words = append(words, p.Output().Excerpt())
 	}
 	require.NotEmpty(t, words[0])
 	require.Equal(t, words[0], words[1])

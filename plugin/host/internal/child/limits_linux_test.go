@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/census"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 )
@@ -83,7 +84,7 @@ func TestCPUIsBoundedByAffinityWhereThereIsNoController(t *testing.T) {
 	p.CloseStdin()
 	require.Equal(t, Death{}, death(t, p))
 	require.True(t, p.Await(time.Second))
-	words := strings.Fields(p.Output().LastWords())
+	words := strings.Fields(p.Output().Excerpt())
 	require.Len(t, words, 3)
 	_, err := strconv.Atoi(words[1])
 	require.NoError(t, err, "it has one processor: %s", words[1])
@@ -122,5 +123,5 @@ func TestAScriptIsComparedAndExecutedAsItWasCompared(t *testing.T) {
 	require.NoError(t, p.Start(t.Context()))
 	require.Equal(t, 5, death(t, p).Code)
 	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nexit 6\n"), 0o755))
-	require.ErrorIs(t, prepared(t, spec).Start(t.Context()), ErrChecksum)
+	require.ErrorIs(t, prepared(t, spec).Start(t.Context()), binary.ErrChecksum)
 }

@@ -141,8 +141,8 @@ func (n *Output) remember(line []byte) {
 	}
 }
 
-// LastWords returns the panic that the process printed, else the last lines.
-func (n *Output) LastWords() string {
+// Excerpt returns the panic that the process printed, else the last lines.
+func (n *Output) Excerpt() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.trace) > 0 {

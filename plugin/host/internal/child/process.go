@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-plugin/runner"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/keeper"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/program"
 )
 
@@ -102,10 +103,14 @@ func (c *Process) Start(context.Context) error {
 		// Of a variable that stands twice the last one holds.
 		Env: append(append([]string{}, c.spec.Env...), c.environ...),
 	}
-	if err := c.spec.Binary.command(cmd, c.spec.Checksum); err != nil {
+	open, err := c.spec.Binary.ToExecute(c.spec.Checksum)
+	if err != nil {
 		return err
 	}
-	if err := c.admitIdentity(len(cmd.ExtraFiles) > 0); err != nil {
+	if open != nil && keeper.Supported {
+		keeper.ExecOpen(cmd, open)
+	}
+	if err := c.admitIdentity(open); err != nil {
 		return err
 	}
 	pipes, err := plumb(cmd)

@@ -1,19 +1,15 @@
 package child
 
 import (
-	"errors"
-
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 )
-
-// ErrChecksum says that the binary was not started: it is not the one configured.
-var ErrChecksum = errors.New("the binary does not have the configured checksum")
 
 // Spec is what to launch.
 type Spec struct {
 	Name string
 	// Binary is executed; the process does not hold it.
-	Binary *Binary
+	Binary *binary.File
 	Args   []string
 	// Env is the whole environment but for what Provision adds.
 	Env    []string

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/census"
 )
 
@@ -69,7 +70,7 @@ func ownUntilKilled(dir, program string) {
 	if err != nil {
 		panic(err)
 	}
-	binary, err := Pin(path)
+	binary, err := binary.Pin(path)
 	if err != nil {
 		panic(err)
 	}
@@ -79,11 +80,11 @@ func ownUntilKilled(dir, program string) {
 	if err := p.Start(context.Background()); err != nil {
 		panic(err)
 	}
-	for !strings.Contains(out.LastWords(), "family ") {
+	for !strings.Contains(out.Excerpt(), "family ") {
 		time.Sleep(time.Millisecond)
 	}
 	warden.mu.Lock()
-	_, _ = fmt.Fprintln(os.Stdout, strings.TrimPrefix(out.LastWords(), "family "))
+	_, _ = fmt.Fprintln(os.Stdout, strings.TrimPrefix(out.Excerpt(), "family "))
 	select {}
 }
 

@@ -86,13 +86,6 @@ func Fate(credential *syscall.Credential) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: credential}
 }
 
-// ExecOpen makes cmd execute the open file instead of whatever is found under its
-// path by then.
-func ExecOpen(cmd *exec.Cmd, binary *os.File) {
-	cmd.ExtraFiles = []*os.File{binary}
-	cmd.Path = "/proc/self/fd/3"
-}
-
 // letGo gives up the standard files, which are the process's: who reads its output
 // must see that end.
 func letGo() {

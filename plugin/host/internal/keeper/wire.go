@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"syscall"
 	"time"
 )
@@ -118,3 +119,10 @@ func readLaunch(r io.Reader) (*Launch, error) {
 // Patience bounds how long a keeper tries to kill what the kernel does not let
 // die.
 const Patience = 2 * time.Second
+
+// ExecOpen makes cmd execute the open file instead of whatever is found under its
+// path by then.
+func ExecOpen(cmd *exec.Cmd, binary *os.File) {
+	cmd.ExtraFiles = []*os.File{binary}
+	cmd.Path = "/proc/self/fd/3"
+}

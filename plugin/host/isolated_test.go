@@ -254,7 +254,7 @@ func TestAVersionThatServesIsNotLeftForSuspectsThatCannotBeAlone(t *testing.T) {
 func TestHowManyMayBeAloneIsConfiguredAndChangedWithoutASwap(t *testing.T) {
 	t.Parallel()
 	config := misbehaving("good")
-	config.Alone = 3
+	config.Isolated = 3
 	h := startHost(t, nil, config)
 	h.awaitUp("good", 1)
 	for range 3 {
@@ -263,11 +263,11 @@ func TestHowManyMayBeAloneIsConfiguredAndChangedWithoutASwap(t *testing.T) {
 	}
 	h.eventually(func() bool { return h.freeAlone("good") == 3 }, "no more may be alone than the configuration says")
 	pids := h.status("good").PIDs
-	config.Alone = 1
+	config.Isolated = 1
 	require.NoError(t, h.Reload([]Config{config}))
 	h.eventually(func() bool { return h.freeAlone("good") == 1 }, "fewer may be alone")
 	require.Equal(t, pids, h.status("good").PIDs)
 	require.Nil(t, h.status("good").LastSwap)
-	config.Alone = -1
+	config.Isolated = -1
 	require.ErrorContains(t, h.Reload([]Config{config}), "-1 attempts that may be alone are below zero")
 }

@@ -1,8 +1,7 @@
-package child
+package binary
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,7 +15,7 @@ const (
 	emptyDigest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 )
 
-func pinned(t *testing.T, text string) *Binary {
+func pinned(t *testing.T, text string) *File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "binary")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o700))
@@ -32,20 +31,20 @@ func replace(t *testing.T, path, text string) {
 	require.NoError(t, os.Rename(path+".new", path))
 }
 
-// executed is what a command made for the binary would execute.
-func executed(t *testing.T, b *Binary, checksum string) (content string, err error) {
+// executed is the content of what would be executed.
+func executed(t *testing.T, f *File, checksum string) (content string, err error) {
 	t.Helper()
-	cmd := &exec.Cmd{Path: b.Path}
-	if err := b.command(cmd, checksum); err != nil {
+	open, err := f.ToExecute(checksum)
+	if err != nil {
 		return "", err
 	}
-	if len(cmd.ExtraFiles) == 0 {
-		text, err := os.ReadFile(cmd.Path)
+	if open == nil {
+		text, err := os.ReadFile(f.Path)
 		require.NoError(t, err)
 		return string(text), nil
 	}
 	text := make([]byte, 100)
-	n, _ := cmd.ExtraFiles[0].ReadAt(text, 0)
+	n, _ := open.ReadAt(text, 0)
 	return string(text[:n]), nil
 }
 

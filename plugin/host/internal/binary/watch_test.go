@@ -1,4 +1,4 @@
-package watch
+package binary
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const still = time.Second
+const stable = time.Second
 
 func TestAFileHasChangedWhenItIsAnotherAndStill(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "binary")
@@ -21,53 +21,53 @@ func TestAFileHasChangedWhenItIsAnotherAndStill(t *testing.T) {
 		return info
 	}
 	now := time.Now()
-	file := New(path, write("one"))
+	file := NewWatch(path, write("one"))
 	after := func(d time.Duration) bool {
-		changed, err := file.Changed(now.Add(d), still)
+		changed, err := file.Changed(now.Add(d), stable)
 		require.NoError(t, err)
 		return changed
 	}
 
 	require.False(t, after(time.Hour), "it is what is known")
 	second := write("two")
-	require.False(t, after(time.Hour), "it may still be written")
-	require.False(t, after(time.Hour+still/2))
+	require.False(t, after(time.Hour), "it may stable be written")
+	require.False(t, after(time.Hour+stable/2))
 	write("three")
-	require.False(t, after(time.Hour+still), "it is yet another")
-	require.True(t, after(time.Hour+2*still))
-	require.True(t, after(time.Hour+3*still), "nobody has dealt with it")
+	require.False(t, after(time.Hour+stable), "it is yet another")
+	require.True(t, after(time.Hour+2*stable))
+	require.True(t, after(time.Hour+3*stable), "nobody has dealt with it")
 
 	file.Know(file.Seen())
 	require.False(t, after(2*time.Hour))
 	require.NoError(t, os.Remove(path))
 	require.False(t, after(3*time.Hour), "it is missing")
-	require.False(t, after(3*time.Hour+still/2))
+	require.False(t, after(3*time.Hour+stable/2))
 	third := write("one")
 	require.NotEqual(t, second, third)
 	require.False(t, after(5*time.Hour))
-	require.True(t, after(5*time.Hour+still))
+	require.True(t, after(5*time.Hour+stable))
 
 	file.Know(file.Seen())
 	require.NoError(t, os.Chtimes(path, now, now.Add(time.Hour)))
 	require.False(t, after(6*time.Hour))
-	require.True(t, after(6*time.Hour+still), "whoever touches it may have written to it")
+	require.True(t, after(6*time.Hour+stable), "whoever touches it may have written to it")
 }
 
 func TestAFileThatStaysMissingIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "binary")
-	file, now := New(path, nil), time.Now()
+	file, now := NewWatch(path, nil), time.Now()
 	for _, look := range []struct {
 		after   time.Duration
 		missing bool
-	}{{0, false}, {still / 2, false}, {still, true}, {2 * still, true}} {
-		changed, err := file.Changed(now.Add(look.after), still)
+	}{{0, false}, {stable / 2, false}, {stable, true}, {2 * stable, true}} {
+		changed, err := file.Changed(now.Add(look.after), stable)
 		require.False(t, changed)
 		require.Equal(t, look.missing, os.IsNotExist(err), look.after)
 	}
 	require.NoError(t, os.WriteFile(path, nil, 0o700))
-	_, err := file.Changed(now.Add(3*still), still)
+	_, err := file.Changed(now.Add(3*stable), stable)
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(path))
-	_, err = file.Changed(now.Add(4*still), still)
+	_, err = file.Changed(now.Add(4*stable), stable)
 	require.NoError(t, err, "it may be on its way again")
 }

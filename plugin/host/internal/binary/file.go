@@ -1,0 +1,174 @@
+// Package binary deals with the executable file of a plugin: it pins a version of
+// it, and notices when another file takes its place.
+package binary
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+var (
+	// ErrReplaced says that the pinned version is gone, so nothing was started.
+	ErrReplaced = errors.New("the pinned version is gone")
+	// ErrChecksum says that the file is not the configured one, so nothing was started.
+	ErrChecksum = errors.New("the binary does not have the configured checksum")
+)
+
+// File is what the processes of one version of a plugin execute: the file as it was
+// when it was pinned, whatever its path leads to since. It stays open until every
+// holder has closed it.
+type File struct {
+	Path string
+	// Digest is the SHA-256 of the content in hex.
+	Digest string
+	// Script says that an interpreter executes the file, which needs a path.
+	Script bool
+	file   *os.File
+
+	mu      sync.Mutex
+	holders int
+	// seen describes the file as of the last comparison of its content.
+	seen os.FileInfo
+}
+
+// Pin opens the file and computes its digest.
+func Pin(path string) (*File, error) {
+	file, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{Path: path, file: file, holders: 1}
+	if f.seen, err = file.Stat(); err == nil {
+		f.Digest, err = digest(file)
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	var head [2]byte
+	_, _ = file.ReadAt(head[:], 0)
+	f.Script = string(head[:]) == "#!"
+	return f, nil
+}
+
+// Info describes the file as of when it was pinned or last compared.
+func (f *File) Info() os.FileInfo {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.seen
+}
+
+// Share returns the same file for one more holder.
+func (f *File) Share() *File {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.holders++
+	return f
+}
+
+// Close closes the file once no holder is left.
+func (f *File) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.holders--; f.holders == 0 {
+		_ = f.file.Close()
+	}
+}
+
+// ToExecute checks that the pinned version can still be executed, and has the
+// checksum unless that is empty. It returns the open file to execute, or nil if the
+// path still leads to it. With a checksum it always returns the file, so that what
+// is compared is what is executed.
+func (f *File) ToExecute(checksum string) (*os.File, error) {
+	if err := f.verify(checksum); err != nil {
+		return nil, err
+	}
+	found, err := os.Stat(f.Path)
+	unchanged := err == nil && Unchanged(found, f.Info())
+	switch {
+	case checksum != "":
+	case unchanged:
+		return nil, nil
+	case f.Script:
+		if sum, err := Digest(f.Path); err == nil && sum == f.Digest {
+			return nil, nil // The old script is back.
+		}
+		return nil, fmt.Errorf("%w: %s is no longer the script with the SHA-256 %s, and scripts are executed by their path", ErrReplaced, f.Path, f.Digest)
+	}
+	return f.file, nil
+}
+
+func (f *File) verify(checksum string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	if checksum == "" && Unchanged(now, f.seen) {
+		return nil
+	}
+	sum, err := digest(f.file)
+	switch {
+	case err != nil:
+		return err
+	case checksum != "" && !strings.EqualFold(sum, checksum):
+		return ErrChecksum
+	case sum != f.Digest:
+		return fmt.Errorf("%w: %s was written over in place, and had the SHA-256 %s before; replace files by renaming others over them",
+			ErrReplaced, f.Path, f.Digest)
+	}
+	f.seen = now
+	return nil
+}
+
+// Unchanged reports whether two looks at a path saw the same file with the same
+// permissions and, as far as its size and time can show, the same content.
+func Unchanged(a, b os.FileInfo) bool {
+	return a != nil && b != nil && os.SameFile(a, b) &&
+		a.Mode() == b.Mode() && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// Digest returns the SHA-256 of a file's content in hex.
+func Digest(path string) (string, error) {
+	file, err := openRegular(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = file.Close() }()
+	return digest(file)
+}
+
+// openRegular opens regular files only: opening a pipe could block, and reading a
+// device might never end.
+func openRegular(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a file", path)
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// digest does not move the file's offset, which its holders share.
+func digest(file *os.File) (string, error) {
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(file, 0, 1<<62)); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}

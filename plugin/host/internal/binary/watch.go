@@ -1,0 +1,55 @@
+package binary
+
+import (
+	"os"
+	"time"
+)
+
+// Watch notices changes of the file under one path. It serves one goroutine.
+type Watch struct {
+	path string
+	// known describes the file that was last dealt with.
+	known os.FileInfo
+	// seen describes what the last look found, unchanged since then; nil if that
+	// was known, or missing.
+	seen    os.FileInfo
+	since   time.Time
+	missing bool
+}
+
+// NewWatch watches the path for anything but the known file; nil if none is known.
+func NewWatch(path string, known os.FileInfo) *Watch {
+	return &Watch{path: path, known: known}
+}
+
+// Changed looks at the path. It reports whether the file differs from the known one
+// and has stayed the same for the time stable, so that probably nobody is still
+// writing it. A missing file is no change: it may be about to appear. It is an error
+// once it has been missing for that time.
+func (w *Watch) Changed(now time.Time, stable time.Duration) (bool, error) {
+	found, err := os.Stat(w.path)
+	if err != nil {
+		if !w.missing {
+			w.missing, w.seen, w.since = true, nil, now
+		}
+		if now.Sub(w.since) < stable {
+			err = nil
+		}
+		return false, err
+	}
+	w.missing = false
+	if Unchanged(found, w.known) {
+		w.seen = nil
+		return false, nil
+	}
+	if !Unchanged(found, w.seen) {
+		w.seen, w.since = found, now
+	}
+	return now.Sub(w.since) >= stable, nil
+}
+
+// Know records a file, as it looks here, as dealt with.
+func (w *Watch) Know(info os.FileInfo) { w.known = info }
+
+// Seen describes the changed file that the last look found; nil for none.
+func (w *Watch) Seen() os.FileInfo { return w.seen }
