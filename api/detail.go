@@ -35,7 +35,7 @@ type JobDetail struct {
 	Worker          string          `json:"worker,omitempty" doc:"Who ran the latest attempt."`
 	TraceParent     string          `json:"traceParent,omitempty" doc:"The W3C trace context that the job was submitted with."`
 	TraceID         string          `json:"traceId,omitempty" doc:"The trace to look for."`
-	TraceURL        string          `json:"traceUrl,omitempty" doc:"Where to see the trace, if that is configured (tracing.link) and the trace is sampled."`
+	TraceURL        string          `json:"traceUrl,omitempty" doc:"Where to see the trace, if that is configured (tracing.trace_url_template) and the trace is sampled."`
 	Lease           *Lease          `json:"lease,omitempty" doc:"Absent unless the job is running."`
 	Attempts        []Attempt       `json:"attempts" nullable:"false" doc:"Those that have ended, oldest first."`
 }

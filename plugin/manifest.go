@@ -45,7 +45,7 @@ func (b binary) introduce(w io.Writer) {
 	fmt.Fprintf(w, `
 It is not run by hand: an orchestrator launches it. Declare it in config.yaml,
 
-  handlers:
+  plugins:
     - name: %s
       path: %s
 

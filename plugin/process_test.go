@@ -244,7 +244,7 @@ func TestAHandlersChildrenDoNotIgnoreSignals(t *testing.T) {
 
 func TestABinaryThatIsRunByHandSaysWhatItIs(t *testing.T) {
 	for by, want := range map[string][]string{
-		"curious":       {"Holdfast handler plugin, version 9", "\n  CHILD\n  NOTHING\n  PRINT\n  SIGNAL_CHILD\n  STUBBORN\n  WAIT\n", "\n  handlers:\n    - name: plugin.test\n      path: /"},
+		"curious":       {"Holdfast handler plugin, version 9", "\n  CHILD\n  NOTHING\n  PRINT\n  SIGNAL_CHILD\n  STUBBORN\n  WAIT\n", "\n  plugins:\n    - name: plugin.test\n      path: /"},
 		"misconfigured": {`plugin.test: job type "": the name is empty`},
 	} {
 		cmd := exec.Command(os.Args[0])

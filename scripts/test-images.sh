@@ -62,12 +62,12 @@ for file; do
 
 	handlers=() types=()
 	if [ $kind = debian ]; then
-		handlers+=(--env HOLDFAST_HANDLERS__1__NAME=python --env HOLDFAST_HANDLERS__1__PATH=/usr/bin/python3
-			--env HOLDFAST_HANDLERS__1__ARGS=/examples/handlers/python/main.py)
+		handlers+=(--env HOLDFAST_PLUGINS__1__NAME=python --env HOLDFAST_PLUGINS__1__PATH=/usr/bin/python3
+			--env HOLDFAST_PLUGINS__1__ARGS=/examples/handlers/python/main.py)
 		types+=(PY_ECHO)
 		# Where npm ci has put what it imports.
 		if [ -e examples/handlers/node/node_modules ]; then
-			handlers+=(--env HOLDFAST_HANDLERS__2__NAME=node --env HOLDFAST_HANDLERS__2__PATH=/examples/handlers/node/main.js)
+			handlers+=(--env HOLDFAST_PLUGINS__2__NAME=node --env HOLDFAST_PLUGINS__2__PATH=/examples/handlers/node/main.js)
 			types+=(NODE_ECHO)
 		fi
 	fi

@@ -88,9 +88,9 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 		closeTracing(traces, log)
 		return nil, err
 	}
-	settings := host.DefaultSettings(socketDir(cfg.Handlers), log)
-	settings.Cgroup, settings.Warden = cfg.Worker.HandlersCgroup, warden
-	settings.DrainTimeout = max(cfg.Worker.Drain, closePluginsWithin)
+	settings := host.DefaultSettings(socketDir(cfg.Plugins), log)
+	settings.Cgroup, settings.Warden = cfg.Worker.PluginsCgroup, warden
+	settings.DrainTimeout = max(cfg.Worker.DrainTimeout, closePluginsWithin)
 	settings.Ledger, settings.Caps = acceptance{ledger}, cfg.Jobs.caps()
 	handlers, err := host.Start(ctx, settings, plugins)
 	if err != nil {
@@ -110,12 +110,12 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 		Worker:         identity,
 		Concurrency:    cfg.Worker.Concurrency,
 		Lease:          cfg.Worker.Lease,
-		PollInterval:   cfg.Worker.Poll,
-		DrainTimeout:   cfg.Worker.Drain,
+		PollInterval:   cfg.Worker.PollInterval,
+		DrainTimeout:   cfg.Worker.DrainTimeout,
 		KillGrace:      cfg.Worker.KillGrace,
-		Prefetch:       cfg.Worker.ClaimAhead,
+		Prefetch:       cfg.Worker.Prefetch,
 		ReportInterval: cfg.Worker.ReportInterval,
-		CrashPolicy:    cfg.Worker.AfterCrash,
+		CrashPolicy:    cfg.Worker.CrashPolicy,
 		MaxCrashes:     cfg.Jobs.maxCrashes,
 		Resolve:        cfg.Jobs.resolve,
 		Log:            log,
@@ -135,7 +135,7 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 	parts.jobs = jobs{Store: ledger, worker: worker, config: cfg.Jobs}
 	parts.operations, parts.plugins = ledger, handlers
 	parts.reload = func(next config) error {
-		next.Tracing = cfg.Tracing // what is not under handlers stays as it was
+		next.Tracing = cfg.Tracing // what is not under plugins stays as it was
 		plugins, err := pluginConfigs(next, environ)
 		if err != nil {
 			return err
@@ -150,15 +150,15 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 }
 
 func pluginConfigs(cfg config, environ []string) ([]host.Config, error) {
-	plugins := make([]host.Config, len(cfg.Handlers))
-	for i, h := range cfg.Handlers {
+	plugins := make([]host.Config, len(cfg.Plugins))
+	for i, h := range cfg.Plugins {
 		environment, err := h.environment(environ, cfg.Tracing.forHandler(h.Name, environ))
 		if err != nil {
-			return nil, fmt.Errorf("handlers.%d.%w", i, err)
+			return nil, fmt.Errorf("plugins.%d.%w", i, err)
 		}
 		plugins[i] = host.Config{
 			Name: h.Name, Path: h.Path, Args: h.Args, Env: environment,
-			Processes: *h.Processes, Concurrency: or(h.Concurrency, 0), Isolated: *h.Alone,
+			Processes: *h.Processes, Concurrency: or(h.Concurrency, 0), Isolated: *h.Isolated,
 			Limits: host.Limits{
 				MemoryBytes: uint64(or(h.Limits.Memory, 0)),
 				CPUs:        or(h.Limits.CPUs, 0),
@@ -221,8 +221,8 @@ func closeConnections(abort context.Context, closeAll func(), log *slog.Logger) 
 
 // socketDir is where the plugins' sockets go: short, since a socket's path
 // must be, and the user's own, but passable for those who handlers run as.
-func socketDir(handlers []handlerConfig) string {
-	shared := slices.ContainsFunc(handlers, func(h handlerConfig) bool { return h.User != "" })
+func socketDir(handlers []pluginConfig) string {
+	shared := slices.ContainsFunc(handlers, func(h pluginConfig) bool { return h.User != "" })
 	base := os.Getenv("XDG_RUNTIME_DIR")
 	if info, err := os.Stat(base); shared || base == "" || len(base) > 30 || err != nil || !info.IsDir() {
 		base = "/tmp"

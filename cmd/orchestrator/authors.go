@@ -12,7 +12,7 @@ import (
 // addAuthorCommands adds the commands for people who write plugins to the group
 // that has those for operators.
 func (p *program) addAuthorCommands(root *cobra.Command) {
-	group, _, err := root.Find([]string{"handlers"})
+	group, _, err := root.Find([]string{"plugins"})
 	if err != nil {
 		group = root // the tests of the commands notice
 	}
@@ -20,7 +20,7 @@ func (p *program) addAuthorCommands(root *cobra.Command) {
 		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr, Getenv: p.getenv,
 		Version: thisBuild().Version, SocketDir: socketDir(nil),
 		Environment: func(added map[string]string) ([]string, error) {
-			return (&handlerConfig{}).environment(p.environ, added)
+			return (&pluginConfig{}).environment(p.environ, added)
 		},
 		UntilSignal: endOnSignal,
 		TwoSignals: func(ctx context.Context) (first, second context.Context, release func()) {

@@ -18,7 +18,7 @@ import (
 
 var usualEnvironment = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
 
-// tried is what `handlers run` prints.
+// tried is what `plugins run` prints.
 type tried struct {
 	JobType, Outcome, Code, Message string
 	Progress, Checkpoint            json.RawMessage
@@ -58,7 +58,7 @@ func TestRunTriesOneJobWithoutADatabase(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, stdout, stderr := execute(t, usualEnvironment, append([]string{"handlers", "run", handlers}, c.args...)...)
+			code, stdout, stderr := execute(t, usualEnvironment, append([]string{"plugins", "run", handlers}, c.args...)...)
 			require.Equal(t, c.code, code, stderr)
 			var got tried
 			require.NoError(t, json.Unmarshal([]byte(stdout), &got), stdout)
@@ -100,7 +100,7 @@ func TestRunRefusesWhatCannotBeRun(t *testing.T) {
 		"the path of the plugin is missing":                      {exitUsage, nil},
 		"does not come up: it ended during its start":            {exitFailure, []string{"/bin/false"}},
 	} {
-		code, stdout, stderr := execute(t, usualEnvironment, append([]string{"handlers", "run"}, c.args...)...)
+		code, stdout, stderr := execute(t, usualEnvironment, append([]string{"plugins", "run"}, c.args...)...)
 		require.Contains(t, stderr, want)
 		require.Equal(t, c.code, code, want)
 		require.Empty(t, stdout)
@@ -129,7 +129,7 @@ func notBinaries(t *testing.T) map[string]string {
 func TestWhatIsNoProgramHasOneLine(t *testing.T) {
 	for path, want := range notBinaries(t) {
 		for _, command := range []string{"run", "check"} {
-			code, stdout, stderr := execute(t, usualEnvironment, "handlers", command, path)
+			code, stdout, stderr := execute(t, usualEnvironment, "plugins", command, path)
 			require.Equal(t, exitFailure, code, stderr)
 			require.Empty(t, stdout)
 			require.Regexp(t, `^orchestrator: [^\n]*`+regexp.QuoteMeta(want)+"$", stderr, command)
@@ -141,7 +141,7 @@ func TestASignalStopsTheTrialInGoodOrder(t *testing.T) {
 	var stdout records
 	stderr := whenItSays{text: "progress", do: func() { signalSelf(t, syscall.SIGINT) }}
 	p := program{stdout: &stdout, stderr: &stderr, environ: usualEnvironment, assemble: assemble}
-	code := p.run(t.Context(), []string{"handlers", "run", built(t, "handlers"), "--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 300}`})
+	code := p.run(t.Context(), []string{"plugins", "run", built(t, "handlers"), "--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 300}`})
 	require.Equal(t, 130, code)
 	require.Contains(t, stdout.String(), `"outcome": "canceled"`)
 	require.Contains(t, stderr.String(), "asking the handler to stop; press Ctrl-C again to kill it")
@@ -151,12 +151,12 @@ func TestTheEndOfTheProgramStopsTheTrial(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stderr := whenItSays{text: "progress", do: cancel}
 	p := program{stdout: &records{}, stderr: &stderr, environ: usualEnvironment, assemble: assemble}
-	require.Equal(t, 3, p.run(ctx, []string{"handlers", "run", built(t, "handlers"), "--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 300}`}))
+	require.Equal(t, 3, p.run(ctx, []string{"plugins", "run", built(t, "handlers"), "--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 300}`}))
 }
 
 func TestCheckTellsWhatIsBroken(t *testing.T) {
 	handlers := built(t, "handlers")
-	only := []string{"handlers", "check", handlers, "--type", "SLEEP_JOB", "--only", "success,schema", "--payload"}
+	only := []string{"plugins", "check", handlers, "--type", "SLEEP_JOB", "--only", "success,schema", "--payload"}
 	code, stdout, stderr := execute(t, usualEnvironment, append(only, `{"sleepSeconds": 1}`)...)
 	require.Equal(t, exitOK, code, stdout+stderr)
 	require.Regexp(t, `(?s)^ok       manifest .*ok       schema .*ok       success  .*succeeded.*\n3 passed, 0 failed, 0 skipped\n$`, stdout)
@@ -190,7 +190,7 @@ func TestCheckRefusesFlagsThatMakeNoSense(t *testing.T) {
 		"--payload and --fail-payload cannot both":       {"x", "--payload", "-", "--fail-payload", "-"},
 		`the argument "y" is not expected`:               {"x", "y"},
 	} {
-		code, _, stderr := execute(t, usualEnvironment, append([]string{"handlers", "check"}, args...)...)
+		code, _, stderr := execute(t, usualEnvironment, append([]string{"plugins", "check"}, args...)...)
 		require.Equal(t, exitUsage, code, stderr)
 		require.Contains(t, stderr, want)
 	}
@@ -209,7 +209,7 @@ func TestCheckNamesWhatTheBinaryServes(t *testing.T) {
 		`--payload: job type SLEEP_JOB refuses the payload {"sleepSeconds": 0}: /sleepSeconds `: {exitFailure, []string{"--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 0}`}},
 	} {
 		code, stdout, stderr := execute(t, usualEnvironment,
-			append([]string{"handlers", "check", handlers, "--json", "--only", "success"}, c.args...)...)
+			append([]string{"plugins", "check", handlers, "--json", "--only", "success"}, c.args...)...)
 		require.Equal(t, c.code, code, stderr)
 		require.Contains(t, stderr, "orchestrator: "+want)
 		require.Empty(t, stdout)
@@ -220,7 +220,7 @@ func TestWhatAProcessPrintsCannotSteerTheTerminal(t *testing.T) {
 	rude := filepath.Join(t.TempDir(), "rude")
 	require.NoError(t, os.WriteFile(rude, []byte("#!/bin/sh\nprintf '\\033[31mred\\n' >&2\nexit 9\n"), 0o755))
 	for _, command := range []string{"run", "check"} {
-		code, stdout, stderr := execute(t, usualEnvironment, "handlers", command, rude)
+		code, stdout, stderr := execute(t, usualEnvironment, "plugins", command, rude)
 		require.NotEqual(t, exitOK, code)
 		require.Contains(t, stdout+stderr, `it printed: \x1b[31mred`)
 		require.NotContains(t, stdout+stderr, "\x1b")
@@ -245,7 +245,7 @@ func TestASignalEndsTheWaitForAProgramThatNeverEnds(t *testing.T) {
 			said <- pid
 			_ = syscall.Kill(os.Getpid(), syscall.SIGINT)
 		}()
-		code, _, stderr := execute(t, usualEnvironment, "handlers", command, sleeper)
+		code, _, stderr := execute(t, usualEnvironment, "plugins", command, sleeper)
 		pid := <-said
 		require.Equal(t, 130, code, stderr)
 		require.Less(t, time.Since(begun), bound, command)
@@ -259,7 +259,7 @@ func TestASignalEndsTheChecks(t *testing.T) {
 	stderr := records{}
 	p := program{stdout: &stdout, stderr: &stderr, environ: usualEnvironment, assemble: assemble}
 	begun := time.Now()
-	require.Equal(t, 130, p.run(t.Context(), []string{"handlers", "check", built(t, "handlers")}))
+	require.Equal(t, 130, p.run(t.Context(), []string{"plugins", "check", built(t, "handlers")}))
 	require.Contains(t, stdout.String(), "the checks were stopped")
 	require.Less(t, time.Since(begun), 20*time.Second)
 }

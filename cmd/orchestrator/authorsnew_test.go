@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
-// aCommand is a line of what `handlers new` prints that is to be pasted.
+// aCommand is a line of what `plugins new` prints that is to be pasted.
 var aCommand = regexp.MustCompile(`(?m)^  (\S.*)$`)
 
 // programs builds the program and the built-in handlers, once for all tests:
@@ -58,7 +58,7 @@ func TestPrintedCommandsLeadToAJobThatIsDone(t *testing.T) {
 			}
 			directory := t.TempDir()
 			environ := append(os.Environ(), "HOLDFAST_DATABASE__URL="+storetest.EmptyURL(t), "HOLDFAST_SERVER__ADDRESS="+freeAddress(t))
-			first := exec.CommandContext(t.Context(), built(t, "orchestrator"), "handlers", "new", "count-words", "--lang", lang)
+			first := exec.CommandContext(t.Context(), built(t, "orchestrator"), "plugins", "new", "count-words", "--lang", lang)
 			if lang == "go" {
 				first.Args = append(first.Args, "--replace", checkout)
 			}
@@ -151,7 +151,7 @@ func TestNewRefusesToOverwriteAndNamesThatCannotBe(t *testing.T) {
 		"one name is needed":                               {exitUsage, nil},
 		"name one with --replace":                          {exitFailure, []string{"a"}},
 	} {
-		code, stdout, stderr := execute(t, nil, append([]string{"handlers", "new"}, c.args...)...)
+		code, stdout, stderr := execute(t, nil, append([]string{"plugins", "new"}, c.args...)...)
 		require.Contains(t, stderr, want)
 		require.Equal(t, c.code, code, want)
 		require.Empty(t, stdout)

@@ -44,7 +44,7 @@ Scenarios; without any, all but sleepers:
 			}
 			for _, set := range p.sets {
 				key, _, _ := strings.Cut(set, "=")
-				if slices.Contains([]string{"database.url", "handlers", "handlers.0.path", "handlers.0.args"}, key) {
+				if slices.Contains([]string{"database.url", "plugins", "plugins.0.path", "plugins.0.args"}, key) {
 					return usageError{fmt.Errorf("--set %s: the bench has databases and handlers of its own; see --database", set)}
 				}
 			}

@@ -35,13 +35,13 @@ func (c *config) finish(environ []string) error {
 	c.Embedded.DataDir = c.resolvePath(c.Embedded.DataDir)
 	c.Embedded.BinDir = c.resolvePath(c.Embedded.BinDir)
 	names := map[string]bool{}
-	for i := range c.Handlers {
-		h := &c.Handlers[i]
+	for i := range c.Plugins {
+		h := &c.Plugins[i]
 		if err := h.finish(environ); err != nil {
-			return fmt.Errorf("handlers.%d.%w", i, err)
+			return fmt.Errorf("plugins.%d.%w", i, err)
 		}
 		if names[h.Name] {
-			return fmt.Errorf("handlers.%d.name: %q is taken by another handler", i, h.Name)
+			return fmt.Errorf("plugins.%d.name: %q is taken by another plugin", i, h.Name)
 		}
 		names[h.Name] = true
 		h.Path = c.resolvePath(h.Path)
@@ -72,7 +72,7 @@ func (c *config) check() error {
 	for name, d := range map[string]time.Duration{
 		"server.request_timeout": c.Server.RequestTimeout, "server.read_header_timeout": c.Server.ReadHeaderTimeout,
 		"server.read_timeout": c.Server.ReadTimeout, "server.write_timeout": c.Server.WriteTimeout,
-		"server.idle_timeout": c.Server.IdleTimeout, "worker.poll": c.Worker.Poll, "worker.kill_grace": c.Worker.KillGrace,
+		"server.idle_timeout": c.Server.IdleTimeout, "worker.poll_interval": c.Worker.PollInterval, "worker.kill_grace": c.Worker.KillGrace,
 	} {
 		if d <= 0 {
 			return fmt.Errorf("%s: %s is not above zero", name, d)
@@ -109,16 +109,16 @@ func (c *config) check() error {
 		return fmt.Errorf("worker.lease: %s is below 1s", c.Worker.Lease)
 	case c.Worker.KillGrace >= c.Worker.Lease/2:
 		return fmt.Errorf("worker.kill_grace: %s is not below half of worker.lease, %s", c.Worker.KillGrace, c.Worker.Lease)
-	case c.Worker.ClaimAhead < 0 || c.Worker.ClaimAhead > time.Second:
-		return fmt.Errorf("worker.claim_ahead: %s is not from 0s to 1s", c.Worker.ClaimAhead)
+	case c.Worker.Prefetch < 0 || c.Worker.Prefetch > time.Second:
+		return fmt.Errorf("worker.prefetch: %s is not from 0s to 1s", c.Worker.Prefetch)
 	case c.Worker.ReportInterval < 0 || c.Worker.ReportInterval > time.Minute:
 		return fmt.Errorf("worker.report_interval: %s is not from 0s to 1m", c.Worker.ReportInterval)
-	case c.Worker.AfterCrash != runtime.Expire && c.Worker.AfterCrash != runtime.Release:
-		return fmt.Errorf("worker.after_crash: %q is not one of %s, %s", c.Worker.AfterCrash, runtime.Expire, runtime.Release)
-	case c.Worker.Drain < 0:
-		return fmt.Errorf("worker.drain: %s is below zero", c.Worker.Drain)
-	case c.Worker.HandlersCgroup != host.CgroupAuto && c.Worker.HandlersCgroup != host.CgroupNone && !filepath.IsAbs(c.Worker.HandlersCgroup):
-		return fmt.Errorf("worker.handlers_cgroup: %q is neither auto nor none nor the absolute path of a cgroup", c.Worker.HandlersCgroup)
+	case c.Worker.CrashPolicy != runtime.Expire && c.Worker.CrashPolicy != runtime.Release:
+		return fmt.Errorf("worker.crash_policy: %q is not one of %s, %s", c.Worker.CrashPolicy, runtime.Expire, runtime.Release)
+	case c.Worker.DrainTimeout < 0:
+		return fmt.Errorf("worker.drain_timeout: %s is below zero", c.Worker.DrainTimeout)
+	case c.Worker.PluginsCgroup != host.CgroupAuto && c.Worker.PluginsCgroup != host.CgroupNone && !filepath.IsAbs(c.Worker.PluginsCgroup):
+		return fmt.Errorf("worker.plugins_cgroup: %q is neither auto nor none nor the absolute path of a cgroup", c.Worker.PluginsCgroup)
 	case levelErr != nil:
 		return fmt.Errorf("log.level: %w", levelErr)
 	case !slices.Contains([]string{"auto", "text", "json"}, c.Log.Format):

@@ -283,18 +283,18 @@ func TestCompletionIsSilentWhateverIsWrong(t *testing.T) {
 
 func TestHandlersAreAServersOwn(t *testing.T) {
 	t.Chdir(t.TempDir())
-	got := executeWith(t, nil, nil, "handlers", "list", "--direct")
+	got := executeWith(t, nil, nil, "plugins", "list", "--direct")
 	require.Equal(t, exitUsage, got.code)
 	require.Empty(t, got.stdout)
 	require.Contains(t, got.stderr, "the database knows nothing of handlers")
 	require.Contains(t, got.stderr, "name the server with --server or HOLDFAST_SERVER")
 
-	got = executeWith(t, nil, nil, "handlers", "list", "--server", "http://127.0.0.1:1")
+	got = executeWith(t, nil, nil, "plugins", "list", "--server", "http://127.0.0.1:1")
 	require.Equal(t, exitFailure, got.code)
 	require.Contains(t, got.stderr, "name another one with --server or HOLDFAST_SERVER.\n")
 	require.NotContains(t, got.stderr, "--direct")
 
-	got = executeWith(t, nil, nil, "handlers", "list", "--help")
+	got = executeWith(t, nil, nil, "plugins", "list", "--help")
 	require.NotContains(t, got.stdout, "--direct")
 }
 

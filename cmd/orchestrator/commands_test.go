@@ -98,14 +98,14 @@ func TestUnknownCommandsAreUsageErrors(t *testing.T) {
 	for args, want := range map[string]string{
 		"sevre":                 `unknown command "sevre" for "orchestrator"; did you mean serve?`,
 		"migrate upp":           `unknown command "upp" for "orchestrator migrate"; did you mean up?`,
-		"handlers lst":          `unknown command "lst" for "orchestrator handlers"; did you mean list?`,
-		"handlers lst --direct": `unknown command "lst" for "orchestrator handlers"; did you mean list?`,
-		"handlers explode":      `unknown command "explode" for "orchestrator handlers"; there are check, disable, enable, `,
+		"plugins lst":           `unknown command "lst" for "orchestrator plugins"; did you mean list?`,
+		"plugins lst --direct":  `unknown command "lst" for "orchestrator plugins"; did you mean list?`,
+		"plugins explode":       `unknown command "explode" for "orchestrator plugins"; there are check, disable, enable, `,
 		"dead-letter retr":      `unknown command "retr" for "orchestrator dead-letter"; did you mean retry?`,
 		"completion tcsh":       `unknown command "tcsh" for "orchestrator completion"; did you mean `,
 		"completion bash extra": `the argument "extra" is not expected`,
 		"help sevre":            `unknown command "sevre" for "orchestrator"; did you mean serve?`,
-		"help handlers lst":     `unknown command "lst" for "orchestrator handlers"; did you mean list?`,
+		"help plugins lst":      `unknown command "lst" for "orchestrator plugins"; did you mean list?`,
 		"version extra":         `the argument "extra" is not expected; usage: orchestrator version`,
 		"serve extra":           `the argument "extra" is not expected; usage: orchestrator serve`,
 	} {

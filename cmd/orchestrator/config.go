@@ -19,7 +19,7 @@ type config struct {
 	Embedded  embeddedConfig  `koanf:"embedded"`
 	Worker    workerConfig    `koanf:"worker"`
 	Jobs      jobsConfig      `koanf:"jobs"`
-	Handlers  []handlerConfig `koanf:"handlers"`
+	Plugins   []pluginConfig  `koanf:"plugins"`
 	Security  securityConfig  `koanf:"security"`
 	RateLimit rateLimitConfig `koanf:"rate_limit"`
 	Tracing   tracingConfig   `koanf:"tracing"`
@@ -27,8 +27,8 @@ type config struct {
 
 	// source is the file that was read; empty for none.
 	source string
-	// listsHandlers says that the file has a handlers section, if an empty one.
-	listsHandlers bool
+	// listsPlugins says that the file has a handlers section, if an empty one.
+	listsPlugins bool
 }
 
 type serverConfig struct {
@@ -59,19 +59,19 @@ type embeddedConfig struct {
 }
 
 type workerConfig struct {
-	ID          string        `koanf:"id"`
-	Concurrency int           `koanf:"concurrency"`
-	Lease       time.Duration `koanf:"lease"`
-	Poll        time.Duration `koanf:"poll"`
-	Drain       time.Duration `koanf:"drain"`
-	KillGrace   time.Duration `koanf:"kill_grace"`
-	ClaimAhead  time.Duration `koanf:"claim_ahead"`
+	ID           string        `koanf:"id"`
+	Concurrency  int           `koanf:"concurrency"`
+	Lease        time.Duration `koanf:"lease"`
+	PollInterval time.Duration `koanf:"poll_interval"`
+	DrainTimeout time.Duration `koanf:"drain_timeout"`
+	KillGrace    time.Duration `koanf:"kill_grace"`
+	Prefetch     time.Duration `koanf:"prefetch"`
 	// ReportInterval is runtime.Config.ReportEvery.
 	ReportInterval time.Duration `koanf:"report_interval"`
-	// HandlersCgroup is auto, none or a path; see host.Settings.
-	HandlersCgroup string `koanf:"handlers_cgroup"`
-	// AfterCrash is expire or give_back.
-	AfterCrash runtime.CrashPolicy `koanf:"after_crash"`
+	// PluginsCgroup is auto, none or a path; see host.Settings.
+	PluginsCgroup string `koanf:"plugins_cgroup"`
+	// CrashPolicy is expire or give_back.
+	CrashPolicy runtime.CrashPolicy `koanf:"crash_policy"`
 }
 
 type jobsConfig struct {
@@ -104,15 +104,15 @@ const (
 
 type retryConfig struct {
 	Backoff            *job.Backoff   `koanf:"backoff"`
-	Base               *time.Duration `koanf:"base"`
+	InitialDelay       *time.Duration `koanf:"initial_delay"`
 	Factor             *float64       `koanf:"factor"`
-	Cap                *time.Duration `koanf:"cap"`
+	MaxDelay           *time.Duration `koanf:"max_delay"`
 	JitterMin          *float64       `koanf:"jitter_min"`
 	JitterMax          *float64       `koanf:"jitter_max"`
 	AtOnceAfterTimeout *bool          `koanf:"at_once_after_timeout"`
 }
 
-type handlerConfig struct {
+type pluginConfig struct {
 	Name        string            `koanf:"name"`
 	Path        string            `koanf:"path"`
 	Args        []string          `koanf:"args"`
@@ -120,7 +120,7 @@ type handlerConfig struct {
 	Processes   *int              `koanf:"processes"`
 	Concurrency *int              `koanf:"concurrency"`
 	Types       []string          `koanf:"types"`
-	Alone       *int              `koanf:"alone"`
+	Isolated    *int              `koanf:"isolated"`
 	Limits      limitsConfig      `koanf:"limits"`
 	SHA256      string            `koanf:"sha256"`
 	User        string            `koanf:"user"`
@@ -175,18 +175,18 @@ func defaults() config {
 		Database: databaseConfig{MaxConnections: 20, StartWait: 5 * time.Minute},
 		Embedded: embeddedConfig{DataDir: "data/postgres"},
 		Worker: workerConfig{
-			ID: name, Concurrency: 1000, Lease: 30 * time.Second, Poll: time.Second,
-			Drain: 30 * time.Second, KillGrace: 5 * time.Second, ClaimAhead: 50 * time.Millisecond,
+			ID: name, Concurrency: 1000, Lease: 30 * time.Second, PollInterval: time.Second,
+			DrainTimeout: 30 * time.Second, KillGrace: 5 * time.Second, Prefetch: 50 * time.Millisecond,
 			ReportInterval: 200 * time.Millisecond,
-			HandlersCgroup: host.CgroupAuto,
-			AfterCrash:     runtime.Expire,
+			PluginsCgroup:  host.CgroupAuto,
+			CrashPolicy:    runtime.Expire,
 		},
 		Jobs: jobsConfig{
 			MaxProgressBytes: caps.Progress, MaxCheckpointBytes: caps.Checkpoint, MaxResultBytes: caps.Result,
 			Default: typeConfig{
 				MaxAttempts: &attempts, MaxCrashes: &crashes, Timeout: &timeout, Commit: &safe,
 				Retry: retryConfig{
-					Backoff: &retry.Backoff, Base: &retry.InitialDelay, Factor: &retry.Factor, Cap: &retry.MaxDelay,
+					Backoff: &retry.Backoff, InitialDelay: &retry.InitialDelay, Factor: &retry.Factor, MaxDelay: &retry.MaxDelay,
 					JitterMin: &retry.JitterMin, JitterMax: &retry.JitterMax,
 					AtOnceAfterTimeout: &retry.ImmediateAfterTimeout,
 				},

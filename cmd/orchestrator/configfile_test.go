@@ -45,7 +45,7 @@ func TestConfigFileDocumentsEveryKey(t *testing.T) {
 		switch node := node.(type) {
 		case map[string]any:
 			for name, inner := range node {
-				if slices.Equal(above, key{"handlers", "0", "env"}) || len(above) == 3 && above[0] == "handlers" && above[2] == "env" {
+				if slices.Equal(above, key{"plugins", "0", "env"}) || len(above) == 3 && above[0] == "plugins" && above[2] == "env" {
 					name = "NAME"
 				}
 				walk(inner, append(slices.Clone(above), name))
@@ -62,7 +62,7 @@ func TestConfigFileDocumentsEveryKey(t *testing.T) {
 	slices.Sort(documented)
 	known := knownKeys(reflect.TypeFor[config](), nil, key{"jobs", "types", "SEND_EMAIL"})
 	for i := range known {
-		known[i] = strings.Replace(known[i], "handlers.SEND_EMAIL", "handlers.0", 1)
+		known[i] = strings.Replace(known[i], "plugins.SEND_EMAIL", "plugins.0", 1)
 	}
 	slices.Sort(known)
 	require.Equal(t, known, slices.Compact(documented))
@@ -71,16 +71,16 @@ func TestConfigFileDocumentsEveryKey(t *testing.T) {
 func TestConfigFileHasTheDefaults(t *testing.T) {
 	cfg, err := load(settings{file: shipped})
 	require.NoError(t, err)
-	require.Len(t, cfg.Handlers, 1)
+	require.Len(t, cfg.Plugins, 1)
 	absolute, err := filepath.Abs("../../bin/handlers")
 	require.NoError(t, err)
-	require.Equal(t, handlerConfig{
-		Name: "builtin", Path: absolute, Args: []string{}, Env: map[string]string{}, Processes: new(1), Alone: new(16),
+	require.Equal(t, pluginConfig{
+		Name: "builtin", Path: absolute, Args: []string{}, Env: map[string]string{}, Processes: new(1), Isolated: new(16),
 		Watch: new(true), Canary: canaryConfig{Share: new(canaryShare), Period: new(canaryPeriod), MaxSlowdown: new(float64(maxSlowdown))},
-	}, cfg.Handlers[0])
+	}, cfg.Plugins[0])
 
 	want := defaults()
-	want.source, want.listsHandlers, want.Handlers = cfg.source, cfg.listsHandlers, cfg.Handlers
+	want.source, want.listsPlugins, want.Plugins = cfg.source, cfg.listsPlugins, cfg.Plugins
 	require.NoError(t, want.finish(nil))
 	require.Equal(t, want, cfg)
 }
@@ -90,8 +90,8 @@ func TestConfigFileIsValidWithEverySettingOn(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(allSettings(t)), 0o600))
 	cfg, err := load(settings{file: path, environ: []string{"MONITORING_TOKEN=secret"}})
 	require.NoError(t, err)
-	require.Len(t, cfg.Handlers, 2)
-	require.Equal(t, byteSize(512<<20), *cfg.Handlers[0].Limits.Memory)
+	require.Len(t, cfg.Plugins, 2)
+	require.Equal(t, byteSize(512<<20), *cfg.Plugins[0].Limits.Memory)
 	require.Len(t, cfg.Security.Tokens, 2)
 	require.Equal(t, secret("secret"), cfg.Security.Tokens[1].Token)
 	require.Equal(t, 10, *cfg.Jobs.Types["SEND_EMAIL"].MaxAttempts)

@@ -85,7 +85,7 @@ func serveDirect(ctx context.Context, cfg config, db *database, log *slog.Logger
 	}
 	jobs := direct.NewJobs(ledger, accept)
 	handler := api.New(api.Config{
-		Jobs: jobs, Operations: ledger, Log: log, Version: thisBuild().Version, TraceLink: cfg.Tracing.Link,
+		Jobs: jobs, Operations: ledger, Log: log, Version: thisBuild().Version, TraceLink: cfg.Tracing.TraceURL,
 		MaxBodyBytes: cfg.Server.MaxBodyBytes, MaxBatchBytes: cfg.Server.MaxBatchBytes, RequestTimeout: cfg.Server.RequestTimeout,
 	})
 	// The address is shown in errors only.

@@ -10,7 +10,7 @@ import (
 
 // A key is the way from the configuration's root to a setting: names of
 // fields, names that the user chose (jobs.types.SLEEP_JOB), and places in
-// lists (handlers.0).
+// lists (plugins.0).
 type key []string
 
 func (k key) String() string {
@@ -184,8 +184,12 @@ func mapKeys(m map[string]any) func(yield func(string) bool) {
 	}
 }
 
-// unknownKey names the known key that is most like the unknown one.
+// unknownKey names the successor of a key of an earlier version, or else the
+// known key that is most like the unknown one.
 func unknownKey(unknown key) error {
+	if now, found := renamed(unknown); found {
+		return fmt.Errorf("%s is now called %s", unknown, now)
+	}
 	best, least := "", 0
 	for _, known := range knownKeys(reflect.TypeFor[config](), nil, unknown) {
 		if far := distance(strings.ToLower(unknown.String()), strings.ToLower(known)); best == "" || far < least {

@@ -84,8 +84,8 @@ func (from settings) readFile(cfg *config, tree *koanf.Koanf) error {
 	if err := checkTree(reflect.TypeFor[config](), raw, nil); err != nil {
 		return fmt.Errorf("configuration file %s: %w", path, err)
 	}
-	cfg.listsHandlers = raw["handlers"] != nil
-	raw["handlers"] = numbered(raw["handlers"])
+	cfg.listsPlugins = raw["plugins"] != nil
+	raw["plugins"] = numbered(raw["plugins"])
 	if security, ok := raw["security"].(map[string]any); ok {
 		security["tokens"] = numbered(security["tokens"])
 	}

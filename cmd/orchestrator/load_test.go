@@ -18,28 +18,28 @@ func writeConfig(t *testing.T, text string) string {
 
 func TestLaterSourcesWin(t *testing.T) {
 	path := writeConfig(t, `
-worker: {poll: 2s, drain: 2s, lease: 20s, concurrency: 2}
-handlers:
+worker: {poll_interval: 2s, drain_timeout: 2s, lease: 20s, concurrency: 2}
+plugins:
   - {name: a, path: bin/a, args: [one]}
   - {name: b, path: /bin/b, env: {TOKEN: x}}
 `)
 	cfg, err := load(settings{
 		file: path,
 		environ: []string{
-			"HOLDFAST_WORKER__DRAIN=3s", "HOLDFAST_WORKER__LEASE=30s", "HOLDFAST_DATABASE__URL=postgres://x",
-			"HOLDFAST_HANDLERS__0__PROCESSES=3", "HOLDFAST_HANDLERS__1__ENV__Api_Key=k",
+			"HOLDFAST_WORKER__DRAIN_TIMEOUT=3s", "HOLDFAST_WORKER__LEASE=30s", "HOLDFAST_DATABASE__URL=postgres://x",
+			"HOLDFAST_PLUGINS__0__PROCESSES=3", "HOLDFAST_PLUGINS__1__ENV__Api_Key=k",
 			"HOLDFAST_JOBS__TYPES__SLEEP_JOB__TIMEOUT=9s", "HOLDFAST_JOBS__ACCEPT_UNKNOWN_TYPES=true",
 			"HOLDFAST_TEST_DATABASE_URL=x", "HOLDFAST_JAEGER_URL=x", "HOLDFAST_HANDLER=x", "OTHER=x",
 			"HOLDFAST_SERVER=http://x", "HOLDFAST_TOKEN=x", "HOLDFAST_USER=x", "HOLDFAST_PASSWORD=x",
 		},
 		sets: []string{
-			"worker.lease=40s", "handlers.0.args=x,y", "handlers.2.path=c", `jobs.types."email.send".retry.factor=2.5`,
-			"handlers.0.limits.memory=1GiB", "database.url=postgres://y?a=b",
+			"worker.lease=40s", "plugins.0.args=x,y", "plugins.2.path=c", `jobs.types."email.send".retry.factor=2.5`,
+			"plugins.0.limits.memory=1GiB", "database.url=postgres://y?a=b",
 		},
 	})
 	require.NoError(t, err)
-	require.Equal(t, 2*time.Second, cfg.Worker.Poll, "file over default")
-	require.Equal(t, 3*time.Second, cfg.Worker.Drain, "environment over file")
+	require.Equal(t, 2*time.Second, cfg.Worker.PollInterval, "file over default")
+	require.Equal(t, 3*time.Second, cfg.Worker.DrainTimeout, "environment over file")
 	require.Equal(t, 40*time.Second, cfg.Worker.Lease, "flag over environment")
 	require.Equal(t, 2, cfg.Worker.Concurrency)
 	require.Equal(t, databaseURL("postgres://y?a=b"), cfg.Database.URL)
@@ -47,8 +47,8 @@ handlers:
 	require.Equal(t, 9*time.Second, *cfg.Jobs.Types["SLEEP_JOB"].Timeout)
 	require.InDelta(t, 2.5, *cfg.Jobs.Types["email.send"].Retry.Factor, 0)
 
-	require.Len(t, cfg.Handlers, 3)
-	a, b, c := cfg.Handlers[0], cfg.Handlers[1], cfg.Handlers[2]
+	require.Len(t, cfg.Plugins, 3)
+	a, b, c := cfg.Plugins[0], cfg.Plugins[1], cfg.Plugins[2]
 	require.Equal(t, filepath.Join(filepath.Dir(path), "bin/a"), a.Path, "relative to the file")
 	require.Equal(t, []string{"x", "y"}, a.Args)
 	require.Equal(t, 3, *a.Processes)
@@ -80,36 +80,36 @@ func TestMistakesNameTheirKey(t *testing.T) {
 	for _, c := range []struct{ file, env, set, want string }{
 		{file: "worker: {concurency: 3}", want: "unknown key worker.concurency; the nearest known one is worker.concurrency"},
 		{file: "databse: {}", want: "unknown key databse; the nearest known one is database"},
-		{file: "handlers: [{path: x, limit: {}}]", want: "unknown key handlers.0.limit; the nearest known one is handlers.0.limits"},
-		{file: "jobs: {types: {A.B: {retry: {bas: 1s}}}}", want: `unknown key jobs.types."A.B".retry.bas; the nearest known one is jobs.types."A.B".retry.base`},
+		{file: "plugins: [{path: x, limit: {}}]", want: "unknown key plugins.0.limit; the nearest known one is plugins.0.limits"},
+		{file: "jobs: {types: {A.B: {retry: {initial_dela: 1s}}}}", want: `unknown key jobs.types."A.B".retry.initial_dela; the nearest known one is jobs.types."A.B".retry.initial_delay`},
 		{file: "Worker: {}", want: "unknown key Worker; the nearest known one is worker"},
 		{env: "HOLDFAST_DATABSE__URL=x", want: "environment variable HOLDFAST_DATABSE__URL: unknown key databse.url; the nearest known one is database.url"},
 		{env: "HOLDFAST_WORKER=x", want: "environment variable HOLDFAST_WORKER: worker has parts; set one of them, such as worker.id"},
-		{env: "HOLDFAST_HANDLERS__0=x", want: "handlers.0 has parts; set one of them, such as handlers.0.name"},
+		{env: "HOLDFAST_PLUGINS__0=x", want: "plugins.0 has parts; set one of them, such as plugins.0.name"},
 		{env: "HOLDFAST_SECURITY__TOKENS__0__SCOPES__0=read", want: "security.tokens.0.scopes is set as a whole, its items parted by commas"},
-		{set: "handlers=a,b", want: "--set handlers: handlers has parts; set one of them, such as handlers.0.name"},
+		{set: "plugins=a,b", want: "--set plugins: plugins has parts; set one of them, such as plugins.0.name"},
 		{set: "security=x", want: "security has parts; set one of them, such as security.enabled"},
-		{set: "handlers.0.env=x", want: "handlers.0.env has parts; set one of them, such as handlers.0.env.NAME"},
+		{set: "plugins.0.env=x", want: "plugins.0.env has parts; set one of them, such as plugins.0.env.NAME"},
 		{set: "jobs.types.A=x", want: "jobs.types.A has parts; set one of them, such as jobs.types.A.max_attempts"},
-		{set: "handlers.0.args.0=x", want: "--set handlers.0.args.0: handlers.0.args is set as a whole, its items parted by commas"},
-		{set: "handlers.-1.path=x", want: "unknown key handlers.-1.path; the nearest known one is handlers.0.path"},
-		{set: "handlers.0.args=[x,y", want: "'handlers[0].args' what begins with [ must be a list of texts in JSON"},
+		{set: "plugins.0.args.0=x", want: "--set plugins.0.args.0: plugins.0.args is set as a whole, its items parted by commas"},
+		{set: "plugins.-1.path=x", want: "unknown key plugins.-1.path; the nearest known one is plugins.0.path"},
+		{set: "plugins.0.args=[x,y", want: "'plugins[0].args' what begins with [ must be a list of texts in JSON"},
 		{set: "server.trusted_proxies=[1]", want: "'server.trusted_proxies' what begins with [ must be a list of texts in JSON"},
 		{set: "=x", want: "unknown key"},
-		{env: "HOLDFAST_HANDLERS__X__PATH=x", want: "unknown key handlers.x.path; the nearest known one is handlers.0.path"},
+		{env: "HOLDFAST_PLUGINS__X__PATH=x", want: "unknown key plugins.x.path; the nearest known one is plugins.0.path"},
 		{set: "worker.id.x=1", want: "--set worker.id.x: unknown key worker.id.x; the nearest known one is worker.id"},
 		{set: "worker", want: "--set worker: write key.path=value"},
-		{set: "handlers.1.path=x", want: "there is no item 0 before item 1"},
+		{set: "plugins.1.path=x", want: "there is no item 0 before item 1"},
 		{file: "worker: {lease: 30}", want: "write a duration with its unit, such as 30s"},
 		{file: "worker: {lease: soon}", want: "worker.lease"},
 		{file: "worker: 5", want: "worker"},
-		{file: "worker: {poll: 0s}", want: "worker.poll: 0s is not above zero"},
+		{file: "worker: {poll_interval: 0s}", want: "worker.poll_interval: 0s is not above zero"},
 		{file: "worker: {kill_grace: 15s}", want: "worker.kill_grace: 15s is not below half of worker.lease"},
 		{file: "worker: {report_interval: 2m}", want: "worker.report_interval: 2m0s is not from 0s to 1m"},
 		{file: "jobs: {max_progress_bytes: 0}", want: "jobs.max_progress_bytes: 0 is not from 1024 to 33554432"},
 		{file: "jobs: {max_checkpoint_bytes: 33554433}", want: "jobs.max_checkpoint_bytes: 33554433 is not from 1024 to 33554432"},
 		{file: "jobs: {max_result_bytes: 1000}", want: "jobs.max_result_bytes: 1000 is not from 1024 to 33554432"},
-		{file: "worker: {after_crash: hope}", want: `worker.after_crash: "hope" is not one of expire, give_back`},
+		{file: "worker: {crash_policy: hope}", want: `worker.crash_policy: "hope" is not one of expire, give_back`},
 		{file: "jobs: {types: {A: {max_crashes: 0}}}", want: "jobs.types.A.max_crashes: 0 is not from 1 to 1000"},
 		{file: "worker: {concurrency: many}", want: `"many" is not a int`},
 		{file: "a: 1\nb: [", want: "holdfast.yaml"},
@@ -118,8 +118,8 @@ func TestMistakesNameTheirKey(t *testing.T) {
 		{file: "jobs: {default: {commit: ''}}", want: `jobs.default.commit: "" is not one of durable, fast`},
 		{file: "log: {level: loud}", want: `log.level: "loud" is not one of`},
 		{file: "log: {format: xml}", want: `log.format: "xml" is not one of`},
-		{file: `tracing: {link: "localhost:16686/{trace_id}"}`, want: `tracing.link: "localhost:16686/{trace_id}" is not an address such as`},
-		{file: `tracing: {link: "http://localhost:16686"}`, want: `tracing.link: "http://localhost:16686" is not an address such as`},
+		{file: `tracing: {trace_url_template: "localhost:16686/{trace_id}"}`, want: `tracing.trace_url_template: "localhost:16686/{trace_id}" is not an address such as`},
+		{file: `tracing: {trace_url_template: "http://localhost:16686"}`, want: `tracing.trace_url_template: "http://localhost:16686" is not an address such as`},
 		{file: `tracing: {endpoint: "http://collector:4317/v1/traces"}`, want: "tracing.endpoint: gRPC has no path"},
 		{env: "OTEL_EXPORTER_OTLP_ENDPOINT=127.0.0.1:4318", want: "tracing.endpoint: OTEL_EXPORTER_OTLP_ENDPOINT: \"127.0.0.1:4318\" is no URL"},
 		{file: "log: {jobs: some}", want: `log.jobs: "some" is not one of`},
@@ -127,17 +127,17 @@ func TestMistakesNameTheirKey(t *testing.T) {
 		{file: "jobs: {default: {max_attempts: 0}}", want: "jobs.default.max_attempts"},
 		{file: "jobs: {types: {A: {retry: {backoff: linear}}}}", want: `jobs.types.A.retry: backoff "linear"`},
 		{file: "jobs: {types: {A: {timeout: 25h}}}", want: "jobs.types.A.timeout"},
-		{file: "handlers: [{name: x}]", want: "handlers.0.path: is empty"},
-		{file: "handlers: [{path: x}, {path: y/x}]", want: `handlers.1.name: "x" is taken`},
-		{file: "handlers: [{path: x, processes: 0}]", want: "handlers.0.processes: 0 is below 1"},
-		{file: "handlers: [{path: x, alone: 0}]", want: "handlers.0.alone: 0 is below 1"},
-		{file: "handlers: [{path: x, concurrency: 0}]", want: "handlers.0.concurrency: 0 is below 1"},
-		{file: "handlers: [{path: x, sha256: abc}]", want: "handlers.0.sha256"},
-		{file: "handlers: [{path: x, limits: {memory: 512}}]", want: "write a size with its unit"},
-		{file: "handlers: [{path: x, limits: {memory: lots}}]", want: `"lots" is not a size such as 512MiB`},
-		{file: "handlers: [{path: x, env: {A: '${NOT_SET}'}}]", want: "handlers.0.env.A: the variable NOT_SET is not set"},
-		{file: "handlers: {0: {path: x}}", want: "handlers: must be a list"},
-		{file: "handlers: builtin", want: "handlers"},
+		{file: "plugins: [{name: x}]", want: "plugins.0.path: is empty"},
+		{file: "plugins: [{path: x}, {path: y/x}]", want: `plugins.1.name: "x" is taken`},
+		{file: "plugins: [{path: x, processes: 0}]", want: "plugins.0.processes: 0 is below 1"},
+		{file: "plugins: [{path: x, isolated: 0}]", want: "plugins.0.isolated: 0 is below 1"},
+		{file: "plugins: [{path: x, concurrency: 0}]", want: "plugins.0.concurrency: 0 is below 1"},
+		{file: "plugins: [{path: x, sha256: abc}]", want: "plugins.0.sha256"},
+		{file: "plugins: [{path: x, limits: {memory: 512}}]", want: "write a size with its unit"},
+		{file: "plugins: [{path: x, limits: {memory: lots}}]", want: `"lots" is not a size such as 512MiB`},
+		{file: "plugins: [{path: x, env: {A: '${NOT_SET}'}}]", want: "plugins.0.env.A: the variable NOT_SET is not set"},
+		{file: "plugins: {0: {path: x}}", want: "plugins: must be a list"},
+		{file: "plugins: builtin", want: "plugins"},
 	} {
 		from := settings{file: writeConfig(t, c.file)}
 		if c.env != "" {
@@ -162,13 +162,13 @@ func TestListsAreReadFromText(t *testing.T) {
 		"a[0]":              {"a[0]"},
 	} {
 		for _, from := range []settings{
-			{sets: []string{"handlers.0.path=x", "handlers.0.args=" + text}},
-			{sets: []string{"handlers.0.path=x"}, environ: []string{"HOLDFAST_HANDLERS__0__ARGS=" + text}},
+			{sets: []string{"plugins.0.path=x", "plugins.0.args=" + text}},
+			{sets: []string{"plugins.0.path=x"}, environ: []string{"HOLDFAST_PLUGINS__0__ARGS=" + text}},
 		} {
 			from.file = writeConfig(t, "")
 			cfg, err := load(from)
 			require.NoError(t, err)
-			require.Equal(t, want, cfg.Handlers[0].Args, text)
+			require.Equal(t, want, cfg.Plugins[0].Args, text)
 		}
 	}
 	cfg, err := load(settings{file: writeConfig(t, ""), sets: []string{`server.trusted_proxies=["10.0.0.0/8"]`}})
@@ -177,16 +177,16 @@ func TestListsAreReadFromText(t *testing.T) {
 }
 
 func TestMistakesDoNotTellSecrets(t *testing.T) {
-	_, err := load(settings{sets: []string{"handlers.0.args=[s3cret"}})
+	_, err := load(settings{sets: []string{"plugins.0.args=[s3cret"}})
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "s3cret")
-	_, err = load(settings{file: writeConfig(t, "handlers: [{path: x, env: {TOKEN: 4711}}]")})
+	_, err = load(settings{file: writeConfig(t, "plugins: [{path: x, env: {TOKEN: 4711}}]")})
 	require.ErrorContains(t, err, "TOKEN")
 	require.NotContains(t, err.Error(), "4711")
 }
 
 func TestHandlersGetOnlyTheirOwnEnvironment(t *testing.T) {
-	h := handlerConfig{Path: "x", Env: map[string]string{
+	h := pluginConfig{Path: "x", Env: map[string]string{
 		"TOKEN": "Bearer ${SECRET}", "LITERAL": "$${SECRET} $SECRET", "LANG": "C", "EMPTY": "${BLANK}",
 	}}
 	environment, err := h.environment([]string{"SECRET=s3cret", "PATH=/bin", "LANG=de_DE", "DATABASE_PASSWORD=x", "BLANK="}, nil)

@@ -52,8 +52,8 @@ func (c jobsConfig) maxCrashes(jobType string) int {
 // over returns the policy with what is set replaced.
 func (c retryConfig) over(policy job.RetryPolicy) job.RetryPolicy {
 	return job.RetryPolicy{
-		Backoff: or(c.Backoff, policy.Backoff), InitialDelay: or(c.Base, policy.InitialDelay),
-		Factor: or(c.Factor, policy.Factor), MaxDelay: or(c.Cap, policy.MaxDelay),
+		Backoff: or(c.Backoff, policy.Backoff), InitialDelay: or(c.InitialDelay, policy.InitialDelay),
+		Factor: or(c.Factor, policy.Factor), MaxDelay: or(c.MaxDelay, policy.MaxDelay),
 		JitterMin: or(c.JitterMin, policy.JitterMin), JitterMax: or(c.JitterMax, policy.JitterMax),
 		ImmediateAfterTimeout: or(c.AtOnceAfterTimeout, policy.ImmediateAfterTimeout),
 	}

@@ -24,7 +24,7 @@ func TestDoublingWithATenthOfJitterCanBeConfigured(t *testing.T) {
 	// delay = base · 2^n + U(0, 10 %) with base 5 s and n retries counted from 1.
 	policy := policyOf(t, `
 jobs: {types: {SEND_EMAIL: {retry: {
-  backoff: exponential, base: 10s, factor: 2, cap: 24h, jitter_min: 1, jitter_max: 1.1}}}}`)
+  backoff: exponential, initial_delay: 10s, factor: 2, max_delay: 24h, jitter_min: 1, jitter_max: 1.1}}}}`)
 	for n := 1; n <= 12; n++ {
 		delay := 5 * math.Pow(2, float64(n))
 		require.InDelta(t, delay, seconds(policy.Delay(n, 0)), 1e-6)
@@ -37,7 +37,7 @@ func TestTriplingUpToFiveMinutesCanBeConfigured(t *testing.T) {
 	// delay = min(300 s, base · 3^(n−1)) · U(0.7, 1.0) with base 2 s.
 	policy := policyOf(t, `
 jobs: {types: {SEND_EMAIL: {retry: {
-  backoff: exponential, base: 2s, factor: 3, cap: 300s, jitter_min: 0.7, jitter_max: 1.0}}}}`)
+  backoff: exponential, initial_delay: 2s, factor: 3, max_delay: 300s, jitter_min: 0.7, jitter_max: 1.0}}}}`)
 	for n := 1; n <= 20; n++ {
 		delay := math.Min(300, 2*math.Pow(3, float64(n-1)))
 		require.InDelta(t, delay*0.7, seconds(policy.Delay(n, 0)), 1e-6)
@@ -63,10 +63,10 @@ func TestRetryAtOnceAfterATimeoutCanBeConfigured(t *testing.T) {
 func TestTypesWinOverTheHandlerAndItOverTheDefault(t *testing.T) {
 	cfg, err := load(settings{file: writeConfig(t, `
 jobs:
-  default: {max_attempts: 7, timeout: 7s, retry: {base: 7s}}
+  default: {max_attempts: 7, timeout: 7s, retry: {initial_delay: 7s}}
   types:
-    ASKED: {timeout: 1s, retry: {base: 4s}}
-    ODD: {retry: {base: 1m}}
+    ASKED: {timeout: 1s, retry: {initial_delay: 4s}}
+    ODD: {retry: {initial_delay: 1m}}
 `)})
 	require.NoError(t, err)
 	declared := job.RetryPolicy{Backoff: job.Fixed, InitialDelay: 2 * time.Second, JitterMin: 1, JitterMax: 1}

@@ -29,7 +29,7 @@ func (r *reloads) reload() {
 		err = r.parts.reload(cfg)
 	}
 	if err != nil {
-		r.log.Error("configuration not read again; the handlers stay as they are", "error", err)
+		r.log.Error("configuration not read again; the plugins stay as they are", "error", err)
 		return
 	}
 	r.present = cfg
@@ -47,15 +47,15 @@ func mayFollow(present, next config) error {
 		return fmt.Errorf("the configuration file %s is not there any more; put it back, or stop the program", present.source)
 	case present.source != "" && next.source != present.source:
 		return fmt.Errorf("the configuration would be that of %s, and was that of %s; restart the program for that", next.source, present.source)
-	case present.listsHandlers && !next.listsHandlers:
-		return errors.New("the configuration file has no handlers any more; write `handlers: []` to remove them all")
+	case present.listsPlugins && !next.listsPlugins:
+		return errors.New("the configuration file no longer has a plugins section; write `plugins: []` to remove them all")
 	}
 	return nil
 }
 
 // changedKeys are the keys that differ, apart from those of handlers.
 func changedKeys(was, is config) []string {
-	was.Handlers, is.Handlers = nil, nil
+	was.Plugins, is.Plugins = nil, nil
 	return changedFields(reflect.ValueOf(was), reflect.ValueOf(is), "")
 }
 

@@ -44,18 +44,18 @@ func next(t *testing.T, s *serving, reloaded <-chan config) config {
 	}
 }
 
-const oneHandler = "handlers: [{name: one, path: bin/one}]\n"
+const oneHandler = "plugins: [{name: one, path: bin/one}]\n"
 
 func TestAHangupDuringTheStartIsActedOnAfterIt(t *testing.T) {
 	s, reloaded := reloading(t, t.TempDir(), func() { signalSelf(t, syscall.SIGHUP) })
-	require.Empty(t, next(t, s, reloaded).Handlers)
+	require.Empty(t, next(t, s, reloaded).Plugins)
 }
 
 func TestAConfigurationThatIsNotThereChangesNoHandler(t *testing.T) {
 	for name, spoil := range map[string]func(file string) error{
-		"is not there any more":           os.Remove,
-		"has no handlers any more; write": func(file string) error { return os.WriteFile(file, nil, 0o600) },
-		"has no handlers any more":        func(file string) error { return os.WriteFile(file, []byte("handlers:\n"), 0o600) },
+		"is not there any more":                  os.Remove,
+		"no longer has a plugins section; write": func(file string) error { return os.WriteFile(file, nil, 0o600) },
+		"no longer has a plugins section":        func(file string) error { return os.WriteFile(file, []byte("plugins:\n"), 0o600) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			directory := t.TempDir()
@@ -65,12 +65,12 @@ func TestAConfigurationThatIsNotThereChangesNoHandler(t *testing.T) {
 			s.log.await(t, "listening")
 			require.NoError(t, spoil(file))
 			signalSelf(t, syscall.SIGHUP)
-			record := s.log.await(t, "configuration not read again; the handlers stay as they are")
+			record := s.log.await(t, "configuration not read again; the plugins stay as they are")
 			require.Contains(t, record["error"], name)
 
-			require.NoError(t, os.WriteFile(file, []byte("handlers: []\n"), 0o600))
+			require.NoError(t, os.WriteFile(file, []byte("plugins: []\n"), 0o600))
 			signalSelf(t, syscall.SIGHUP)
-			require.Empty(t, next(t, s, reloaded).Handlers, "that is a wish")
+			require.Empty(t, next(t, s, reloaded).Plugins, "that is a wish")
 		})
 	}
 }
@@ -82,7 +82,7 @@ func TestAHangupNamesWhatTakesARestart(t *testing.T) {
 	s, reloaded := reloading(t, directory, func() {})
 	s.log.await(t, "listening")
 	signalSelf(t, syscall.SIGHUP)
-	require.Len(t, next(t, s, reloaded).Handlers, 1)
+	require.Len(t, next(t, s, reloaded).Plugins, 1)
 	s.log.await(t, "configuration read again")
 	require.NoError(t, os.WriteFile(file, []byte(oneHandler+"worker: {concurrency: 7}\njobs: {types: {A: {timeout: 1s}}}\n"), 0o600))
 	signalSelf(t, syscall.SIGHUP)

@@ -19,15 +19,15 @@ func (p *program) serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Serve the API and run jobs",
 		Long: `Serve the API and run jobs, until a SIGTERM or SIGINT. Then handlers get
-worker.drain to finish, and what remains is given back unharmed. A second
+worker.drain_timeout to finish, and what remains is given back unharmed. A second
 signal stops at once; jobs that were running are recovered from the database.
 
 A database that does not answer yet is waited for, up to database.start_wait.
 Meanwhile /healthz answers 200, and /readyz and all else 503.
 
-At a SIGHUP the configuration is read again, and what it says under handlers
+At a SIGHUP the configuration is read again, and what it says under plugins
 takes effect: a handler that differs is replaced while it runs. Nothing changes
-when the file is missing or has no handlers section where there was one.`,
+when the file is missing or has no plugins section where there was one.`,
 		Args: command.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return p.serve(c.Context()) },
 	}
@@ -87,7 +87,7 @@ func (p *program) serve(parent context.Context) error {
 		MaxBodyBytes: cfg.Server.MaxBodyBytes, MaxBatchBytes: cfg.Server.MaxBatchBytes,
 		MaxReceivingBytes: cfg.Server.MaxReceivingBytes, RequestTimeout: cfg.Server.RequestTimeout,
 		Stopping: stopping.Done(),
-		Observe:  parts.observe, Prometheus: parts.prometheus, Tracer: parts.tracer, TraceLink: cfg.Tracing.Link,
+		Observe:  parts.observe, Prometheus: parts.prometheus, Tracer: parts.tracer, TraceLink: cfg.Tracing.TraceURL,
 	}))
 	defer hangups.each((&reloads{program: p, parts: parts, log: log, start: cfg, present: cfg}).reload)()
 	p.greet(listener.Addr(), &cfg.Security, log)

@@ -22,8 +22,8 @@ type tracingConfig struct {
 	Protocol    string  `koanf:"protocol"`
 	Headers     secret  `koanf:"headers"`
 	SampleRatio float64 `koanf:"sample_ratio"`
-	Link        string  `koanf:"link"`
-	Handlers    bool    `koanf:"handlers"`
+	TraceURL    string  `koanf:"trace_url_template"`
+	Plugins     bool    `koanf:"plugins"`
 }
 
 // finish resolves references to variables and checks. Its errors begin with the
@@ -36,9 +36,9 @@ func (t *tracingConfig) finish(environ []string) error {
 	if !(t.SampleRatio >= 0 && t.SampleRatio <= 1) {
 		return fmt.Errorf("sample_ratio: %v is not from 0 to 1", t.SampleRatio)
 	}
-	if at, err := url.Parse(strings.ReplaceAll(t.Link, "{trace_id}", "0")); t.Link != "" &&
-		(err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" || !strings.Contains(t.Link, "{trace_id}")) {
-		return fmt.Errorf("link: %q is not an address such as http://localhost:16686/trace/{trace_id}", t.Link)
+	if at, err := url.Parse(strings.ReplaceAll(t.TraceURL, "{trace_id}", "0")); t.TraceURL != "" &&
+		(err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" || !strings.Contains(t.TraceURL, "{trace_id}")) {
+		return fmt.Errorf("trace_url_template: %q is not an address such as http://localhost:16686/trace/{trace_id}", t.TraceURL)
 	}
 	_, err := t.target(environ)
 	return err

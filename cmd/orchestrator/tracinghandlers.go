@@ -16,7 +16,7 @@ var handedOn = []string{
 // collector. An endpoint has nothing secret in it: NewTarget refuses passwords and
 // queries.
 func (t *tracingConfig) forHandler(name string, environ []string) map[string]string {
-	if !t.Handlers {
+	if !t.Plugins {
 		return nil
 	}
 	ours := variablesOf(environ)

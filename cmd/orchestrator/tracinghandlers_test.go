@@ -13,12 +13,12 @@ func TestHandlersAreToldOfTheCollectorWhenThatIsWanted(t *testing.T) {
 		want    map[string]string
 	}{
 		"not wanted":   {tracingConfig{Endpoint: "http://jaeger:4317"}, nil, nil},
-		"no collector": {tracingConfig{Handlers: true}, nil, nil},
-		"configured": {tracingConfig{Handlers: true, Endpoint: "http://jaeger:4317", Headers: "authorization=s3cret"}, nil, map[string]string{
+		"no collector": {tracingConfig{Plugins: true}, nil, nil},
+		"configured": {tracingConfig{Plugins: true, Endpoint: "http://jaeger:4317", Headers: "authorization=s3cret"}, nil, map[string]string{
 			"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://jaeger:4317", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc",
 		}},
 		"configured, by HTTP": {
-			tracingConfig{Handlers: true, Endpoint: "http://jaeger:4318", Protocol: "http"},
+			tracingConfig{Plugins: true, Endpoint: "http://jaeger:4318", Protocol: "http"},
 			[]string{"OTEL_RESOURCE_ATTRIBUTES=deployment.environment=shop", "OTEL_EXPORTER_OTLP_ENDPOINT=http://other:1"},
 			map[string]string{
 				"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://jaeger:4318/v1/traces", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf",
@@ -26,7 +26,7 @@ func TestHandlersAreToldOfTheCollectorWhenThatIsWanted(t *testing.T) {
 			},
 		},
 		"from the environment": {
-			tracingConfig{Handlers: true},
+			tracingConfig{Plugins: true},
 			[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://jaeger:4318/base/", "OTEL_EXPORTER_OTLP_HEADERS=authorization=s3cret", "OTEL_EXPORTER_OTLP_CERTIFICATE=/ca.pem"},
 			map[string]string{
 				"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://jaeger:4318/base/v1/traces", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf",
@@ -34,15 +34,15 @@ func TestHandlersAreToldOfTheCollectorWhenThatIsWanted(t *testing.T) {
 			},
 		},
 		"from the environment, by gRPC": {
-			tracingConfig{Handlers: true},
+			tracingConfig{Plugins: true},
 			[]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://jaeger:4317", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"},
 			map[string]string{
 				"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://jaeger:4317", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc",
 			},
 		},
-		"with a password": {tracingConfig{Handlers: true, Endpoint: "http://user:s3cret@jaeger:4317"}, nil, nil},
+		"with a password": {tracingConfig{Plugins: true, Endpoint: "http://user:s3cret@jaeger:4317"}, nil, nil},
 		"with a token": {
-			tracingConfig{Handlers: true},
+			tracingConfig{Plugins: true},
 			[]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://jaeger:4318/v1/traces?token=s3cret"},
 			nil,
 		},
@@ -59,8 +59,8 @@ func TestHandlersAreToldOfTheCollectorWhenThatIsWanted(t *testing.T) {
 }
 
 func TestAHandlersOwnEnvWinsOverWhatAllAreGiven(t *testing.T) {
-	h := handlerConfig{Name: "shop", Path: "x", Env: map[string]string{"OTEL_SERVICE_NAME": "mine"}}
-	c := tracingConfig{Handlers: true, Endpoint: "http://jaeger:4317"}
+	h := pluginConfig{Name: "shop", Path: "x", Env: map[string]string{"OTEL_SERVICE_NAME": "mine"}}
+	c := tracingConfig{Plugins: true, Endpoint: "http://jaeger:4317"}
 	environment, err := h.environment(nil, c.forHandler("shop", nil))
 	require.NoError(t, err)
 	require.Equal(t, []string{

@@ -10,7 +10,7 @@
 //	}
 //
 // It does so where OpenTelemetry's own variables name a collector, which the
-// orchestrator hands on with tracing.handlers, or by the handler's env. Where they
+// orchestrator hands on with tracing.plugins, or by the handler's env. Where they
 // do not, nothing is made and nothing costs anything. A collector that is slow or
 // gone costs spans and nothing else: 2048 of them wait for it, the others are
 // dropped.

@@ -52,20 +52,20 @@ func newStage(ctx context.Context, bin, dir string) (*stage, error) {
 		"embedded.data_dir=" + s.dataDir,
 		"worker.id=demo",
 		"worker.lease=" + leaseFor.String(),
-		"worker.drain=10s",
-		"worker.after_crash=give_back",
+		"worker.drain_timeout=10s",
+		"worker.crash_policy=give_back",
 		"worker.kill_grace=500ms",
 		"jobs.types.FAIL_JOB.retry.backoff=fixed",
-		"jobs.types.FAIL_JOB.retry.base=300ms",
+		"jobs.types.FAIL_JOB.retry.initial_delay=300ms",
 		"jobs.types.SLEEP_JOB.retry.backoff=fixed",
-		"jobs.types.SLEEP_JOB.retry.base=500ms",
-		"handlers.0.name=builtin",
-		"handlers.0.path=" + filepath.Join(bin, "handlers"),
-		"handlers.0.concurrency=50",
-		"handlers.0.env.HTTP_REQUEST_ALLOW_PRIVATE=true",
+		"jobs.types.SLEEP_JOB.retry.initial_delay=500ms",
+		"plugins.0.name=builtin",
+		"plugins.0.path=" + filepath.Join(bin, "handlers"),
+		"plugins.0.concurrency=50",
+		"plugins.0.env.HTTP_REQUEST_ALLOW_PRIVATE=true",
 	}
 	for _, variable := range s.mailbox.Environment() {
-		settings = append(settings, "handlers.0.env."+variable)
+		settings = append(settings, "plugins.0.env."+variable)
 	}
 	s.Orchestrator, err = rig.New(ctx, filepath.Join(bin, "orchestrator"), dir, s.log, settings...)
 	return s, err

@@ -139,8 +139,8 @@ func TestOrchestratorsSendTheirTracesToJaeger(t *testing.T) {
 		require.Equal(t, "http://jaeger:4317", *environment["OTEL_EXPORTER_OTLP_ENDPOINT"])
 		require.Equal(t, "grpc", *environment["OTEL_EXPORTER_OTLP_PROTOCOL"])
 		require.Equal(t, "ip=127.0.0.1,host.ip=127.0.0.1", *environment["OTEL_RESOURCE_ATTRIBUTES"], "one clock")
-		require.Equal(t, "true", *environment["HOLDFAST_TRACING__HANDLERS"])
-		require.Equal(t, "http://127.0.0.1:16686/trace/{trace_id}", *environment["HOLDFAST_TRACING__LINK"])
+		require.Equal(t, "true", *environment["HOLDFAST_TRACING__PLUGINS"])
+		require.Equal(t, "http://127.0.0.1:16686/trace/{trace_id}", *environment["HOLDFAST_TRACING__TRACE_URL_TEMPLATE"])
 	}
 }
 

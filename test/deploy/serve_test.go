@@ -50,7 +50,7 @@ func serve(t *testing.T) deployed {
 	require.NoError(t, err)
 	var log bytes.Buffer
 	orchestrator := exec.Command(d.program, "serve", "--config", config, "--set", "server.address="+address, "--set", "database.url=",
-		"--set", "embedded.data_dir="+filepath.Join(directory, "postgres"), "--set", "handlers.0.path="+filepath.Join(bin, "handlers"),
+		"--set", "embedded.data_dir="+filepath.Join(directory, "postgres"), "--set", "plugins.0.path="+filepath.Join(bin, "handlers"),
 		// As an address that is not the loopback's does.
 		"--set", "security.credentials_file=/dev/null/none")
 	orchestrator.Dir, orchestrator.Stdout, orchestrator.Stderr = directory, &log, &log

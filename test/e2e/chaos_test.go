@@ -65,7 +65,7 @@ func TestNothingIsLostWhenOrchestratorsAndHandlersAreKilled(t *testing.T) {
 	effects := filepath.Join(t.TempDir(), "effects")
 	settings := plugin(0, "storm", "testhandlers", "EFFECTS="+effects)
 	// The jobs are not to blame for the kills, however many hit the same one.
-	settings = append(settings, "handlers.0.processes=2", "jobs.default.max_crashes=10")
+	settings = append(settings, "plugins.0.processes=2", "jobs.default.max_crashes=10")
 	one := orchestrator(t, url, append(settings, "worker.id=one")...)
 	two := orchestrator(t, url, append(settings, "worker.id=two")...)
 	rigtest.Start(t, one)

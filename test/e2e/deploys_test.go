@@ -47,8 +47,8 @@ func deploy(t *testing.T, settings ...string) *deployed {
 	d.good, err = os.ReadFile(filepath.Join(bin, "testhandlers"))
 	require.NoError(t, err)
 	d.install(d.good)
-	d.o = orchestrator(t, storetest.URL(t), append(settings, "handlers.0.name=deployed", "handlers.0.path="+d.path,
-		"handlers.0.concurrency=20", "handlers.0.env.GORACE="+exitAtOnce, "handlers.0.canary.share=0.2", "handlers.0.canary.period=500ms")...)
+	d.o = orchestrator(t, storetest.URL(t), append(settings, "plugins.0.name=deployed", "plugins.0.path="+d.path,
+		"plugins.0.concurrency=20", "plugins.0.env.GORACE="+exitAtOnce, "plugins.0.canary.share=0.2", "plugins.0.canary.period=500ms")...)
 	rigtest.Start(t, d.o)
 	return d
 }
@@ -141,7 +141,7 @@ func (d *deployed) requireAllDone(jobs int64) {
 
 func TestDeploysUnderLoadLoseNothingAndChargeNothing(t *testing.T) {
 	// How slow a version is tells of this machine's other work.
-	d := deploy(t, "handlers.0.canary.max_slowdown=0")
+	d := deploy(t, "plugins.0.canary.max_slowdown=0")
 	end := d.load(4)
 	before := d.look()
 	for version := 1; version <= 20; version++ {
@@ -185,7 +185,7 @@ func TestAHangupReplacesWhatTheConfigurationHasChanged(t *testing.T) {
 		require.NoError(t, os.WriteFile(file+".new", []byte(text), 0o600))
 		require.NoError(t, os.Rename(file+".new", file))
 	}
-	one := fmt.Sprintf("handlers:\n  - name: deployed\n    path: %s/testhandlers\n    watch: false\n    canary: {period: 0s}\n", bin)
+	one := fmt.Sprintf("plugins:\n  - name: deployed\n    path: %s/testhandlers\n    watch: false\n    canary: {period: 0s}\n", bin)
 	write(one)
 	d := &deployed{t: t, o: orchestratorIn(t, dir, storetest.URL(t))}
 	rigtest.Start(t, d.o)
@@ -207,7 +207,7 @@ func TestAHangupReplacesWhatTheConfigurationHasChanged(t *testing.T) {
 	two := func() bool { return len(d.o.Handlers("testhandlers")) == 2 }
 	require.Eventually(t, two, patience, glance, "the version before is gone")
 
-	write("handlers: [{name: nameless, path: ''}]")
+	write("plugins: [{name: nameless, path: ''}]")
 	require.NoError(t, d.o.Signal(syscall.SIGHUP))
 	require.NoError(t, os.Remove(file))
 	require.NoError(t, d.o.Signal(syscall.SIGHUP))
@@ -221,7 +221,7 @@ func TestAHangupReplacesWhatTheConfigurationHasChanged(t *testing.T) {
 
 func TestOperatorsSwitchAHandlerOffAndOn(t *testing.T) {
 	t.Parallel()
-	d := deploy(t, "handlers.0.watch=false")
+	d := deploy(t, "plugins.0.watch=false")
 	do := func(action string) {
 		t.Helper()
 		require.NoError(t, d.o.Call(t.Context(), http.MethodPost, "/debug/handlers/deployed/"+action, nil, http.StatusOK, nil))

@@ -151,7 +151,7 @@ func TestOddCharactersPassOrFailAlone(t *testing.T) {
 func TestASecondSignalStopsAtOnceAndTheJobIsRecovered(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
-	settings := append(plugin(0, "good", "testhandlers"), "worker.drain=1h")
+	settings := append(plugin(0, "good", "testhandlers"), "worker.drain_timeout=1h")
 	o := orchestrator(t, url, settings...)
 	rigtest.Start(t, o)
 	id := rigtest.Submit(t, o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Timeout: "1h", Payload: map[string]any{"millis": 3000}})

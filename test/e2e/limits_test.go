@@ -17,7 +17,7 @@ func TestHandlersThatTakeTooMuchAreContainedAndTheAPISaysWhy(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
 	settings := append(plugin(0, "good", "testhandlers"), plugin(1, "greedy", "testhandlers", "TYPE_PREFIX=GREEDY_")...)
-	settings = append(settings, "handlers.1.limits.memory=512MiB", "handlers.1.limits.cpus=0.5", "handlers.1.limits.processes=200")
+	settings = append(settings, "plugins.1.limits.memory=512MiB", "plugins.1.limits.cpus=0.5", "plugins.1.limits.processes=200")
 	o := orchestrator(t, url, settings...)
 	rigtest.Start(t, o)
 	good := o.Handlers("testhandlers")

@@ -78,10 +78,10 @@ func orchestratorIn(t testing.TB, dir, url string, settings ...string) *rig.Orch
 		"database.url=" + url,
 		"worker.lease=2s",
 		"worker.kill_grace=300ms",
-		"worker.drain=5s",
-		"worker.after_crash=give_back",
+		"worker.drain_timeout=5s",
+		"worker.crash_policy=give_back",
 		"jobs.default.retry.backoff=fixed",
-		"jobs.default.retry.base=20ms",
+		"jobs.default.retry.initial_delay=20ms",
 		"log.format=json",
 	}, settings...)
 	return rigtest.New(t, filepath.Join(bin, "orchestrator"), dir, settings...)
@@ -89,7 +89,7 @@ func orchestratorIn(t testing.TB, dir, url string, settings ...string) *rig.Orch
 
 // plugin returns the settings of a handler plugin.
 func plugin(place int, name, binary string, env ...string) []string {
-	at := fmt.Sprintf("handlers.%d.", place)
+	at := fmt.Sprintf("plugins.%d.", place)
 	settings := []string{
 		at + "name=" + name, at + "path=" + filepath.Join(bin, binary), at + "concurrency=50", at + "env.GORACE=" + exitAtOnce,
 	}

@@ -20,7 +20,7 @@ func TestAPoisonJobIsFoundAndNobodyElseIsCharged(t *testing.T) {
 	t.Parallel()
 	const lease = 5 * time.Second
 	url := storetest.URL(t)
-	settings := append(plugin(0, "good", "testhandlers"), "worker.after_crash=expire", "worker.lease="+lease.String())
+	settings := append(plugin(0, "good", "testhandlers"), "worker.crash_policy=expire", "worker.lease="+lease.String())
 	o := orchestrator(t, url, settings...)
 	rigtest.Start(t, o)
 	now := filepath.Join(t.TempDir(), "now")
@@ -71,7 +71,7 @@ func TestADeadProcessLeavesItsReasonWhateverBecomesOfItsLease(t *testing.T) {
 		t.Run(after, func(t *testing.T) {
 			t.Parallel()
 			url := storetest.URL(t)
-			settings := append(plugin(0, "good", "testhandlers"), "worker.after_crash="+after, "worker.lease="+lease.String())
+			settings := append(plugin(0, "good", "testhandlers"), "worker.crash_policy="+after, "worker.lease="+lease.String())
 			o := orchestrator(t, url, settings...)
 			rigtest.Start(t, o)
 			id := rigtest.Submit(t, o, rig.Submission{JobType: "CRASH", MaxAttempts: 1})

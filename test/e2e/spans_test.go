@@ -23,7 +23,7 @@ const withItsOwnSpan = `POST /jobs
 func TestTheSpansOfAHandlerAreBelowItsAttempt(t *testing.T) {
 	t.Parallel()
 	s := tracedTo(t, collector.Start(t), "grpc", storetest.URL(t),
-		append(plugin(0, "shop", "testhandlers"), "tracing.handlers=true")...)
+		append(plugin(0, "shop", "testhandlers"), "tracing.plugins=true")...)
 	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "SPAN"})
 	rigtest.Await(t, s.Orchestrator, id, "COMPLETED")
 	s.awaitSpan(t, "the handler's own")
@@ -56,7 +56,7 @@ func TestTheCollectorIsSentTheHeadersThatItWants(t *testing.T) {
 
 func TestIdleWorkHealthLongPollsAndOperatorsViewsMakeNoSpans(t *testing.T) {
 	t.Parallel()
-	s := traced(t, "grpc", "worker.poll=50ms", "worker.lease=1s", "worker.kill_grace=100ms")
+	s := traced(t, "grpc", "worker.poll_interval=50ms", "worker.lease=1s", "worker.kill_grace=100ms")
 	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 1500}})
 	for _, path := range []string{
 		"/healthz", "/readyz", "/metrics", "/debug/workers", "/debug/queues", "/debug/jobs/" + id, "/debug/jobs/" + id + "/logs", "/dead-letter",

@@ -29,7 +29,7 @@ func BenchmarkTracedJobs(b *testing.B) {
 			url := storetest.URL(b)
 			db := pool(b, url)
 			o := orchestrator(b, url, append(plugin(0, "shop", "testhandlers"),
-				append(settings(), "rate_limit.enabled=false", "handlers.0.concurrency=200")...)...)
+				append(settings(), "rate_limit.enabled=false", "plugins.0.concurrency=200")...)...)
 			rigtest.Start(b, o)
 			lines := strings.Repeat(`{"jobType":"WORK","payload":{}}`+"\n", b.N)
 			b.ResetTimer()

@@ -22,7 +22,7 @@ import (
 )
 
 func succeeds(t *testing.T, over string) {
-	s := traced(t, over, "tracing.link=http://localhost:16686/trace/{trace_id}")
+	s := traced(t, over, "tracing.trace_url_template=http://localhost:16686/trace/{trace_id}")
 	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"result": "secret payload"}})
 	rigtest.Await(t, s.Orchestrator, id, "COMPLETED")
 	story := s.story(t, id, 1, "process TRACE")
@@ -63,7 +63,7 @@ func handlerIsKilled(t *testing.T, over string) {
 // leaseRunsOut of an attempt that was alone in its process, and of two that were
 // together, as it does unless it is to be given back.
 func leaseRunsOut(t *testing.T, over string) {
-	s := traced(t, over, "worker.after_crash=expire")
+	s := traced(t, over, "worker.crash_policy=expire")
 	for _, outcome := range [][]string{{"crashed"}, {"suspected", "suspected"}} {
 		var ids []string
 		own := len(collector.Named(s.spans.Spans(), "the handler's own"))
@@ -244,7 +244,7 @@ func isALetter(t *testing.T, over string) {
 	t.Cleanup(func() { require.NoError(t, mailbox.Close()) })
 	spans := collector.Start(t)
 	s := tracedTo(t, spans, over, storetest.URL(t),
-		append(plugin(0, "mail", "handlers", mailbox.Environment()...), "tracing.handlers=true")...)
+		append(plugin(0, "mail", "handlers", mailbox.Environment()...), "tracing.plugins=true")...)
 	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "SEND_EMAIL", Payload: map[string]any{
 		"to": "Ada <ada@example.com>", "subject": "Hold fast", "text": "to what is good",
 	}})
@@ -281,7 +281,7 @@ func panics(t *testing.T, over string) {
 
 // orchestratorStops while the job runs for longer than it drains.
 func orchestratorStops(t *testing.T, over string) {
-	s := traced(t, over, "worker.drain=200ms")
+	s := traced(t, over, "worker.drain_timeout=200ms")
 	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 60_000}})
 	s.awaitSpan(t, "the handler's own")
 	require.NoError(t, s.ShutDown(t.Context()))

@@ -92,7 +92,7 @@ func joinsTheClients(t *testing.T, over string) {
 }
 
 func isNotSampled(t *testing.T, over string) {
-	s := traced(t, over, "tracing.link=http://localhost:16686/trace/{trace_id}")
+	s := traced(t, over, "tracing.trace_url_template=http://localhost:16686/trace/{trace_id}")
 	unsampled := "00-" + clientTrace + "-" + clientSpan + "-00"
 	for _, sent := range []string{unsampled, "cc" + unsampled[2:] + "-of-the-future"} {
 		s.Header = http.Header{"Traceparent": {sent}, "Tracestate": {"vendor=blue"}}

@@ -130,10 +130,10 @@ func requireAttemptsInOrder(t *testing.T, db *pgxpool.Pool) {
 func orchestrator(t *testing.T, url, name, steps string) *rig.Orchestrator {
 	t.Helper()
 	return rigtest.New(t, filepath.Join(bin, "orchestrator"), t.TempDir(),
-		"database.url="+url, "worker.id="+name, "worker.lease=3s", "worker.kill_grace=300ms", "worker.drain=5s",
+		"database.url="+url, "worker.id="+name, "worker.lease=3s", "worker.kill_grace=300ms", "worker.drain_timeout=5s",
 		"server.request_timeout=2s", "log.format=json",
-		"handlers.0.name=steps", "handlers.0.path="+filepath.Join(bin, "steps"), "handlers.0.concurrency=20",
-		"handlers.0.env.STEPS="+steps)
+		"plugins.0.name=steps", "plugins.0.path="+filepath.Join(bin, "steps"), "plugins.0.concurrency=20",
+		"plugins.0.env.STEPS="+steps)
 }
 
 func number(t *testing.T, variable string, otherwise uint64) uint64 {

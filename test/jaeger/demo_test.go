@@ -41,7 +41,7 @@ func TestTheDemoCanBeReadInJaeger(t *testing.T) {
 	service := "holdfast-demo-" + strings.ToLower(rand.Text()[:8])
 	demo := exec.CommandContext(t.Context(), filepath.Join(bin, "demo"), "-bin", bin)
 	demo.Env = append(os.Environ(), "OTEL_SERVICE_NAME="+service,
-		"OTEL_EXPORTER_OTLP_ENDPOINT="+taker, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "HOLDFAST_TRACING__HANDLERS=true")
+		"OTEL_EXPORTER_OTLP_ENDPOINT="+taker, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "HOLDFAST_TRACING__PLUGINS=true")
 	said, err := demo.CombinedOutput()
 	require.NoError(t, err, "%s", said)
 	require.Contains(t, services(t), service)

@@ -64,13 +64,13 @@ func orchestrator(t *testing.T, settings ...string) *rig.Orchestrator {
 		"database.url=" + storetest.URL(t),
 		"worker.id=teller",
 		"worker.kill_grace=300ms",
-		"worker.after_crash=give_back",
+		"worker.crash_policy=give_back",
 		"jobs.default.retry.backoff=fixed",
-		"handlers.0.name=shop",
-		"handlers.0.path=" + filepath.Join(bin, "testhandlers"),
-		"handlers.0.env.SPANS_TO=" + taker,
+		"plugins.0.name=shop",
+		"plugins.0.path=" + filepath.Join(bin, "testhandlers"),
+		"plugins.0.env.SPANS_TO=" + taker,
 		"tracing.endpoint=" + taker,
-		"tracing.link=" + queries + "/trace/{trace_id}",
+		"tracing.trace_url_template=" + queries + "/trace/{trace_id}",
 	}, settings...)...)
 	rigtest.Start(t, o)
 	return o

@@ -57,7 +57,7 @@ func Succeeded(t testing.TB, story []collector.Span, id, worker string) {
 
 // FailTwice are the settings under which FailedTwice holds.
 func FailTwice() []string {
-	return []string{"jobs.default.retry.base=150ms", "jobs.default.retry.jitter_min=1", "jobs.default.retry.jitter_max=1"}
+	return []string{"jobs.default.retry.initial_delay=150ms", "jobs.default.retry.jitter_min=1", "jobs.default.retry.jitter_max=1"}
 }
 
 // FailedTwice checks the trace of a TRACE job that failed twice and then succeeded.

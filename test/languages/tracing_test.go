@@ -67,7 +67,7 @@ func tracedExample(t *testing.T, l interpreted) (program string, settings []stri
 			t.Skipf("not installed for %s: opentelemetry-sdk, opentelemetry-exporter-otlp-proto-http and -grpc: %s", l.interpreter, lastLine(said))
 		}
 	}
-	return l.example, []string{"handlers.0.env.PYTHONPATH=" + os.Getenv("PYTHONPATH")}
+	return l.example, []string{"plugins.0.env.PYTHONPATH=" + os.Getenv("PYTHONPATH")}
 }
 
 func lastLine(said []byte) string {
@@ -83,7 +83,7 @@ func TestTheExamplesSpansAreBelowItsAttempt(t *testing.T) {
 				spans := collector.Start(t)
 				endpoint := map[string]string{"grpc": spans.GRPC, "http": spans.HTTP}[over]
 				o := orchestrator(t, l, program, storetest.URL(t), append([]string{
-					"tracing.endpoint=" + endpoint, "tracing.protocol=" + over, "tracing.handlers=true", "handlers.0.processes=1",
+					"tracing.endpoint=" + endpoint, "tracing.protocol=" + over, "tracing.plugins=true", "plugins.0.processes=1",
 				}, settings...)...)
 				ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 				defer cancel()

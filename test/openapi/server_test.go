@@ -71,7 +71,7 @@ func withServer(run func() int) (int, error) {
 	orchestrator := exec.Command(filepath.Join(bin, "orchestrator"), "serve", //nolint:noctx // ended with a signal
 		"--set", "server.address="+address, "--set", "security.user="+operator, "--set", "security.password="+server.password,
 		"--set", "embedded.data_dir="+filepath.Join(dir, "postgres"),
-		"--set", "handlers.0.name=builtin", "--set", "handlers.0.path="+filepath.Join(bin, "handlers"))
+		"--set", "plugins.0.name=builtin", "--set", "plugins.0.path="+filepath.Join(bin, "handlers"))
 	orchestrator.Dir, orchestrator.Stdout, orchestrator.Stderr = dir, &log, &log
 	if err := orchestrator.Start(); err != nil {
 		return 0, err

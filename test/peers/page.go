@@ -170,7 +170,7 @@ func (r *Results) how(say func(format string, args ...any)) {
 	for _, system := range r.Systems {
 		if system.Name == holdfastName {
 			say("- **Holdfast** %s, %s. Its defaults, by `orchestrator bench`. One at a time: `worker.concurrency=1`,", r.Machine.Holdfast, r.Machine.Go)
-			say("  `handlers.0.concurrency=1`, `worker.claim_ahead=0s`. Inserts by HTTP: `POST /jobs`, or `POST /jobs/batch` with 500 jobs a batch.")
+			say("  `plugins.0.concurrency=1`, `worker.prefetch=0s`. Inserts by HTTP: `POST /jobs`, or `POST /jobs/batch` with 500 jobs a batch.")
 			say("  Done jobs keep their rows.")
 			continue
 		}

@@ -44,7 +44,7 @@ var scenarios = []scenario{
 	{
 		name: "single", about: "a backlog of no-op jobs, worked off by one worker, one at a time and none ahead",
 		share: 20, fill: true, holdfast: "single",
-		settings: []string{"handlers.0.concurrency=1", "worker.claim_ahead=0s"},
+		settings: []string{"plugins.0.concurrency=1", "worker.prefetch=0s"},
 		cases:    []task{{name: "one at a time", times: 1, order: order{Do: doWork, Single: true}, holdfast: "one slot"}},
 	},
 	{

@@ -73,8 +73,8 @@ func (p project) commands() []string {
 	binary := l.binary(p)
 	commands := append([]string{"cd " + quote(p.Dir)}, l.prepare(p)...)
 	return append(commands,
-		p.Orchestrator+" handlers run "+binary+" --payload "+quote(payload),
-		p.Orchestrator+" handlers check "+binary+" --payload "+quote(payload)+" --slow-payload "+quote(slowPayload),
+		p.Orchestrator+" plugins run "+binary+" --payload "+quote(payload),
+		p.Orchestrator+" plugins check "+binary+" --payload "+quote(payload)+" --slow-payload "+quote(slowPayload),
 		p.Orchestrator+" serve",
 		p.Orchestrator+" submit "+jobType+" --payload "+quote(payload)+" --wait")
 }

@@ -97,7 +97,7 @@ func TestNamesThatCannotBeAreRefused(t *testing.T) {
 func TestCommandsAreFew(t *testing.T) {
 	p := countWords(t)
 	for _, p.Lang = range languageNames() {
-		require.Less(t, 1+len(p.commands()), 10, "with `handlers new` itself")
+		require.Less(t, 1+len(p.commands()), 10, "with `plugins new` itself")
 	}
 	p.Lang = "python"
 	require.Contains(t, p.commands(), ".venv/bin/pip install grpcio protobuf")
@@ -179,7 +179,7 @@ func TestFirstHandlerDocumentShowsTheScaffold(t *testing.T) {
 	content, err := os.ReadFile(root + "/docs/tutorial/first-handler.md")
 	require.NoError(t, err)
 	t.Chdir(t.TempDir())
-	commands := []string{"orchestrator handlers new count-words"}
+	commands := []string{"orchestrator plugins new count-words"}
 	files := &bytes.Buffer{}
 	for _, lang := range languageNames() {
 		written := project{Name: "count-words", Dir: lang, Lang: lang, Orchestrator: "orchestrator", Version: "v0.0.0", Replace: checkout, Python: "/usr/bin/python3"}
@@ -194,7 +194,7 @@ func TestFirstHandlerDocumentShowsTheScaffold(t *testing.T) {
 		}))
 		written.Dir = "count-words"
 		commands = append(commands, written.commands()...)
-		commands = append(commands, "orchestrator handlers new count-words --lang "+lang)
+		commands = append(commands, "orchestrator plugins new count-words --lang "+lang)
 	}
 	snippets := regexp.MustCompile("(?s)```(\\w+)\n(.*?)```").FindAllStringSubmatch(string(content), -1)
 	require.NotEmpty(t, snippets)

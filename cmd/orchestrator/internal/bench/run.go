@@ -39,7 +39,7 @@ func (r *run) start(ctx context.Context, settings ...string) error {
 	all := append([]string{
 		"database.url=" + r.db.address, "server.address=127.0.0.1:0", "log.format=json", "log.level=info",
 		"security.user=" + operator, "security.password=" + password, "jobs.accept_unknown_types=true",
-		"handlers.0.name=bench", "handlers.0.path=" + r.lab.Program, "handlers.0.args=" + string(args),
+		"plugins.0.name=bench", "plugins.0.path=" + r.lab.Program, "plugins.0.args=" + string(args),
 	}, r.lab.Settings...)
 	server, err := startServer(ctx, r.lab.Program, directory, append(all, settings...))
 	if err != nil {

@@ -27,7 +27,7 @@ func sleepers(ctx context.Context, r *run, jobs int) error {
 		return err
 	}
 	slots := strconv.Itoa(jobs)
-	if err := r.start(ctx, "worker.concurrency="+slots, "handlers.0.concurrency="+slots); err != nil {
+	if err := r.start(ctx, "worker.concurrency="+slots, "plugins.0.concurrency="+slots); err != nil {
 		return err
 	}
 	if err := r.db.awaitLeases(ctx, jobs); err != nil {

@@ -95,11 +95,11 @@ func TestMistakesInTheCommandLineAreFoundBeforeAnythingIsAsked(t *testing.T) {
 		{"job-types", "--schema"},
 		{"metrics", "--since", "0s"},
 		{"list", "--direct", "--server", "http://x"},
-		{"handlers", "list", "--direct"},
-		{"handlers", "swap", "mail", "--direct"},
-		{"handlers", "restart", "mail", "--direct"},
-		{"handlers", "disable", "mail", "--direct"},
-		{"handlers", "enable", "mail", "--direct"},
+		{"plugins", "list", "--direct"},
+		{"plugins", "swap", "mail", "--direct"},
+		{"plugins", "restart", "mail", "--direct"},
+		{"plugins", "disable", "mail", "--direct"},
+		{"plugins", "enable", "mail", "--direct"},
 	} {
 		f := usual()
 		_, _, err := f.run(t, args...)
@@ -121,7 +121,7 @@ func TestMistakesInTheCommandLineAreFoundBeforeAnythingIsAsked(t *testing.T) {
 		_, _, err := usual().run(t, strings.Fields(args)...)
 		require.ErrorContains(t, err, want, args)
 	}
-	for _, args := range [][]string{{"get", ""}, {"cancel", firstID, ""}, {"handlers", "restart", ""}, {"submit", ""}} {
+	for _, args := range [][]string{{"get", ""}, {"cancel", firstID, ""}, {"plugins", "restart", ""}, {"submit", ""}} {
 		f := usual()
 		_, _, err := f.run(t, args...)
 		require.ErrorContains(t, err, "is empty; usage: orchestrator "+args[0], args)
@@ -336,11 +336,11 @@ func TestCompletionProposesWhatTheAPIKnows(t *testing.T) {
 		"list --tag":               ":4\n",
 		"submit --batch":           ":0\n",
 		"get --server http://down": ":4\n",
-		"handlers swap":            "mail\tup\nidle\tdisabled\n:36\n",
-		"handlers restart":         "mail\tup\nidle\tdisabled\n:36\n",
-		"handlers disable":         "mail\tup\nidle\tdisabled\n:36\n",
-		"handlers enable":          "mail\tup\nidle\tdisabled\n:36\n",
-		"handlers swap mail":       ":4\n",
+		"plugins swap":             "mail\tup\nidle\tdisabled\n:36\n",
+		"plugins restart":          "mail\tup\nidle\tdisabled\n:36\n",
+		"plugins disable":          "mail\tup\nidle\tdisabled\n:36\n",
+		"plugins enable":           "mail\tup\nidle\tdisabled\n:36\n",
+		"plugins swap mail":        ":4\n",
 	} {
 		stdout, _, err := f.run(t, append([]string{"__complete"}, append(strings.Fields(args), "")...)...)
 		require.NoError(t, err, args)

@@ -141,7 +141,7 @@ func busy() *fake {
 
 func TestTablesFitTheTerminal(t *testing.T) {
 	for _, args := range [][]string{
-		{"list"}, {"dead-letter", "list"}, {"job-types"}, {"workers"}, {"queues"}, {"handlers", "list"}, {"metrics"}, {"inspect", firstID}, {"doctor"},
+		{"list"}, {"dead-letter", "list"}, {"job-types"}, {"workers"}, {"queues"}, {"plugins", "list"}, {"metrics"}, {"inspect", firstID}, {"doctor"},
 	} {
 		for _, columns := range []uint16{60, 80, 100, 132} {
 			t.Run(strings.Join(args, " ")+" "+strconv.Itoa(int(columns)), func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 				case "inspect": // above it are values of any length, each whole
 					_, table, _ = strings.Cut(text, "\r\n\r\n")
 					table, _, _ = strings.Cut(table, "\r\n\r\n")
-				case "handlers": // below it are remarks
+				case "plugins": // below it are remarks
 					table, _, _ = strings.Cut(text, "billing-and-invoices: ")
 				}
 				require.NotEmpty(t, table)

@@ -152,7 +152,7 @@ def _introduce(program: str, manifest: pb.DescribeResponse) -> None:
 {types}
 It is not run by hand: an orchestrator launches it. Declare it in config.yaml,
 
-  handlers:
+  plugins:
     - name: {os.path.splitext(program)[0]}
       path: {os.path.abspath(sys.argv[0])}
 

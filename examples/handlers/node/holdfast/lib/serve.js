@@ -99,7 +99,7 @@ function introduce(program, { version, jobTypes }) {
 ${jobTypes.map(({ name }) => `  ${name}\n`).join('')}
 It is not run by hand: an orchestrator launches it. Declare it in config.yaml,
 
-  handlers:
+  plugins:
     - name: ${basename(program, extname(program))}
       path: ${process.argv[1]}
 

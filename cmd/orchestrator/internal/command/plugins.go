@@ -15,8 +15,9 @@ import (
 
 func (p *Program) handlersCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "handlers",
-		Short: "Look after the handlers of an orchestrator, or write new ones",
+		Use:     "plugins",
+		Aliases: []string{"handlers"},
+		Short:   "Look after the handlers of an orchestrator, or write new ones",
 		Long: `Look after the handlers of an orchestrator: of the one that is asked, not of
 others on the same database. Or write, try and check new ones, without any.`,
 	}
@@ -108,7 +109,7 @@ func (s *session) operateHandler(ctx context.Context, name, action string, query
 
 func (s *session) showHandlers(handlers []client.Handler) error {
 	table := show.NewTable(s.out,
-		show.Column{Name: "HANDLER"}, show.Column{Name: "STATE"}, show.Column{Name: "VERSION"},
+		show.Column{Name: "PLUGIN"}, show.Column{Name: "STATE"}, show.Column{Name: "VERSION"},
 		show.Column{Name: "PROCESSES", Right: true}, show.Column{Name: "RUNNING", Right: true}, show.Column{Name: "FREE", Right: true},
 		show.Column{Name: "CRASHES", Right: true}, show.Column{Name: "LAST SWAP"})
 	for _, h := range handlers {

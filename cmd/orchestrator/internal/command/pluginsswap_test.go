@@ -33,7 +33,7 @@ func TestASwapBehindAnotherIsAskedForAgain(t *testing.T) {
 		}
 		begun := func(w http.ResponseWriter) { _, _ = io.WriteString(w, promoted) }
 		f := &fake{handler: inTurn("POST /debug/handlers/mail/"+action, behind, behind, begun)}
-		out, notes, err := f.run(t, "handlers", action, "mail")
+		out, notes, err := f.run(t, "plugins", action, "mail")
 		require.NoError(t, err)
 		require.Contains(t, out, "promoted")
 		require.Equal(t, 1, strings.Count(notes, "another swap of the handler is under way"), notes)
@@ -50,7 +50,7 @@ func TestASwapThatTakesLongIsFollowedToItsEnd(t *testing.T) {
 			w.WriteHeader(http.StatusAccepted)
 			_, _ = io.WriteString(w, underWay)
 		})}
-		out, notes, err := f.run(t, "handlers", action, "mail")
+		out, notes, err := f.run(t, "plugins", action, "mail")
 		require.NoError(t, err)
 		require.Contains(t, out, "promoted")
 		require.Equal(t, said, notes)

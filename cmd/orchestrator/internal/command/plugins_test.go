@@ -18,7 +18,7 @@ func TestTheListSaysOfNoVersionThatServesThatItDoesNot(t *testing.T) {
 		f := &fake{answers: map[string]string{"GET /debug/handlers": `{"handlers":[{"name":"mail","version":"1.0","sha256":"` + serving +
 			`","state":"` + c.state + `","lastSwap":{"to":{"version":"1.0","sha256":"` + c.to + `"},"begunAt":"2026-02-20T11:58:50Z","endedAt":"2026-02-20T11:58:53Z","result":"` +
 			c.result + `","reason":"version \"2.0\" kept failing"}}]}`}}
-		_, notes, err := f.run(t, "handlers", "list")
+		_, notes, err := f.run(t, "plugins", "list")
 		require.NoError(t, err)
 		require.Equal(t, c.said, notes, c.result)
 	}

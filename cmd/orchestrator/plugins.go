@@ -29,7 +29,7 @@ const (
 var reference = regexp.MustCompile(`\$?\$\{([^}]*)\}`)
 
 // finish fills in defaults and checks. Its errors begin with the key.
-func (h *handlerConfig) finish(environ []string) error {
+func (h *pluginConfig) finish(environ []string) error {
 	if h.Path == "" {
 		return errors.New("path: is empty")
 	}
@@ -39,8 +39,8 @@ func (h *handlerConfig) finish(environ []string) error {
 	if h.Processes == nil {
 		h.Processes = new(1)
 	}
-	if h.Alone == nil {
-		h.Alone = new(host.DefaultIsolated)
+	if h.Isolated == nil {
+		h.Isolated = new(host.DefaultIsolated)
 	}
 	if h.Watch == nil {
 		h.Watch = new(true)
@@ -65,8 +65,8 @@ func (h *handlerConfig) finish(environ []string) error {
 		return fmt.Errorf("processes: %d is below 1", *h.Processes)
 	case h.Concurrency != nil && *h.Concurrency < 1:
 		return fmt.Errorf("concurrency: %d is below 1; leave it out for the handler's own wish", *h.Concurrency)
-	case *h.Alone < 1:
-		return fmt.Errorf("alone: %d is below 1; suspects would wait for ever", *h.Alone)
+	case *h.Isolated < 1:
+		return fmt.Errorf("isolated: %d is below 1; suspects would wait for ever", *h.Isolated)
 	case h.Limits.CPUs != nil && !(*h.Limits.CPUs >= 0 && *h.Limits.CPUs <= 10_000):
 		return fmt.Errorf("limits.cpus: %v is not a number of processors, such as 0.5; 0 is no limit", *h.Limits.CPUs)
 	case h.Group != "" && h.User == "":
@@ -83,7 +83,7 @@ func (h *handlerConfig) finish(environ []string) error {
 // environment is the whole environment of the handler's process: the few
 // inherited variables, what all handlers are given, and its own env with
 // references resolved. A variable in env wins over the others.
-func (h *handlerConfig) environment(environ []string, given map[string]string) ([]string, error) {
+func (h *pluginConfig) environment(environ []string, given map[string]string) ([]string, error) {
 	ours := variablesOf(environ)
 	theirs := map[string]string{}
 	for _, name := range inherited {
