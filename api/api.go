@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
 // Config is what New needs. Every field must be set, unless it says otherwise.
@@ -126,7 +127,7 @@ type service struct {
 func humaConfig(version string) huma.Config {
 	config := huma.DefaultConfig("Holdfast", version)
 	config.CreateHooks = nil
-	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[huma.ErrorModel](), reflect.TypeFor[Problem]())
+	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[huma.ErrorModel](), reflect.TypeFor[v1.Problem]())
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.Transformers = []huma.Transformer{discreet}
 	return config

@@ -7,7 +7,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
 // array walks a JSON array while it comes in. It looks only for where items
@@ -27,7 +27,7 @@ func newArray(body io.Reader, most int64) *array {
 
 func (a *array) next() (item, error) {
 	read, err := a.item()
-	var answer *huma.ErrorModel
+	var answer *v1.Problem
 	var syntax syntaxError
 	switch {
 	case err == nil, errors.Is(err, errOver), errors.As(err, &answer):

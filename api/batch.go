@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
 const (
@@ -20,35 +21,6 @@ const (
 type batchInput struct {
 	query
 	Atomic bool `query:"atomic" default:"true" doc:"All of the jobs or none; false: each job for itself."`
-}
-
-// BatchAccepted is the answer to an atomic batch.
-type BatchAccepted struct {
-	Accepted int        `json:"accepted"`
-	Jobs     []Accepted `json:"jobs" nullable:"false" doc:"In the order sent."`
-}
-
-// BatchResult is what became of one submission of a batch: a job, or the
-// problem that it would have been answered with alone.
-type BatchResult struct {
-	Index   int              `json:"index" doc:"The place of the submission in the batch, from 0."`
-	Job     *Accepted        `json:"job,omitempty"`
-	Problem *huma.ErrorModel `json:"problem,omitempty"`
-}
-
-// BatchResults is the answer to a batch of which each job stands for itself.
-type BatchResults struct {
-	Accepted int           `json:"accepted"`
-	Refused  int           `json:"refused"`
-	Results  []BatchResult `json:"results" nullable:"false" doc:"In the order sent."`
-}
-
-// BatchEnd is the last line of an answer that is sent line by line.
-type BatchEnd struct {
-	Done     bool             `json:"done" doc:"Whether the whole body was read and answered."`
-	Accepted int              `json:"accepted"`
-	Refused  int              `json:"refused"`
-	Problem  *huma.ErrorModel `json:"problem,omitempty" doc:"Why not, and what comes after the last result was not looked at."`
 }
 
 func (s *service) addBatch(routes huma.API) {
@@ -68,7 +40,7 @@ func (s *service) addBatch(routes huma.API) {
 func describeBatch(document *huma.OpenAPI) {
 	schema := func(of reflect.Type) *huma.Schema { return document.Components.Schemas.Schema(of, true, "") }
 	operation := document.Paths["/jobs/batch"].Post
-	submission := schema(reflect.TypeFor[Submission]())
+	submission := schema(reflect.TypeFor[v1.Submission]())
 	operation.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
 		mediaJSON:  {Schema: &huma.Schema{Type: huma.TypeArray, Items: submission}},
 		mediaLines: {Schema: submission},
@@ -76,15 +48,15 @@ func describeBatch(document *huma.OpenAPI) {
 	operation.Responses["202"] = &huma.Response{
 		Description: "All of the jobs are durably recorded.",
 		Content: map[string]*huma.MediaType{
-			mediaJSON: {Schema: schema(reflect.TypeFor[BatchAccepted]())}, mediaLines: {Schema: schema(reflect.TypeFor[BatchResult]())},
+			mediaJSON: {Schema: schema(reflect.TypeFor[v1.BatchAccepted]())}, mediaLines: {Schema: schema(reflect.TypeFor[v1.BatchResult]())},
 		},
 	}
 	operation.Responses["200"] = &huma.Response{
 		Description: "With atomic=false: what became of each.",
 		Content: map[string]*huma.MediaType{
-			mediaJSON: {Schema: schema(reflect.TypeFor[BatchResults]())},
+			mediaJSON: {Schema: schema(reflect.TypeFor[v1.BatchResults]())},
 			mediaLines: {Schema: &huma.Schema{OneOf: []*huma.Schema{
-				schema(reflect.TypeFor[BatchResult]()), schema(reflect.TypeFor[BatchEnd]()),
+				schema(reflect.TypeFor[v1.BatchResult]()), schema(reflect.TypeFor[v1.BatchEnd]()),
 			}}},
 		},
 	}
@@ -128,7 +100,7 @@ func (s *service) batch(ctx context.Context, in *batchInput) (*huma.StreamRespon
 		return answerLines(jobs), err
 	case in.Atomic:
 		jobs, err := s.submitAll(ctx, in.exchange, charged{newArray(body, s.maxBodyBytes), share})
-		return answerJSON(http.StatusAccepted, BatchAccepted{Accepted: len(jobs), Jobs: jobs}), err
+		return answerJSON(http.StatusAccepted, v1.BatchAccepted{Accepted: len(jobs), Jobs: jobs}), err
 	}
 	results, err := s.submitEach(ctx, in.exchange, charged{newArray(body, s.maxBodyBytes), share})
 	return answerJSON(http.StatusOK, results), err

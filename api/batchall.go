@@ -8,17 +8,16 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // submitAll stores all of the jobs or none. Mistakes are told together.
-func (s *service) submitAll(ctx context.Context, e exchange, sent items) ([]Accepted, error) {
+func (s *service) submitAll(ctx context.Context, e exchange, sent items) ([]v1.Accepted, error) {
 	batch, err := s.admitAll(ctx, sent, traceOf(e.request.Header))
 	if err != nil || len(batch) == 0 {
-		return []Accepted{}, err
+		return []v1.Accepted{}, err
 	}
 	if err := s.take(ctx, e, guard.Jobs, len(batch)); err != nil {
 		return nil, err
@@ -28,10 +27,10 @@ func (s *service) submitAll(ctx context.Context, e exchange, sent items) ([]Acce
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}
-	jobs := make([]Accepted, len(results))
-	var mistakes []*huma.ErrorDetail
+	jobs := make([]v1.Accepted, len(results))
+	var mistakes []v1.Mistake
 	for index, result := range results {
-		jobs[index] = accepted(result.Receipt)
+		jobs[index] = v1.AcceptedOf(result.Receipt)
 		if result.Err == nil || len(mistakes) >= maxBatchErrors {
 			continue
 		}
@@ -54,7 +53,7 @@ func (s *service) submitAll(ctx context.Context, e exchange, sent items) ([]Acce
 // admitAll returns the submissions, or the answer to their mistakes.
 func (s *service) admitAll(ctx context.Context, sent items, trace job.Trace) ([]job.Submission, error) {
 	var batch []job.Submission
-	var mistakes []*huma.ErrorDetail
+	var mistakes []v1.Mistake
 	for index := 0; len(mistakes) < maxBatchErrors; index++ {
 		next, err := nextOf(sent, index)
 		if errors.Is(err, io.EOF) {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
 func newEncoder(w io.Writer) *json.Encoder {
@@ -24,14 +25,14 @@ func answerJSON(status int, body any) *huma.StreamResponse {
 	}}
 }
 
-func answerLines(jobs []Accepted) *huma.StreamResponse {
+func answerLines(jobs []v1.Accepted) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		ctx.SetHeader("Content-Type", mediaLines)
 		ctx.SetStatus(http.StatusAccepted)
 		out := bufio.NewWriter(ctx.BodyWriter())
 		encoder := newEncoder(out)
 		for index := range jobs {
-			if encoder.Encode(BatchResult{Index: index, Job: &jobs[index]}) != nil {
+			if encoder.Encode(v1.BatchResult{Index: index, Job: &jobs[index]}) != nil {
 				return
 			}
 		}

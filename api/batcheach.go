@@ -9,9 +9,8 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -19,37 +18,37 @@ import (
 const groupJobs = 500
 
 // submitEach reads the whole batch and then stores each job for itself.
-func (s *service) submitEach(ctx context.Context, e exchange, sent items) (BatchResults, error) {
-	g, trace := group{results: []BatchResult{}}, traceOf(e.request.Header)
+func (s *service) submitEach(ctx context.Context, e exchange, sent items) (v1.BatchResults, error) {
+	g, trace := group{results: []v1.BatchResult{}}, traceOf(e.request.Header)
 	for index := 0; ; index++ {
 		next, err := nextOf(sent, index)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return BatchResults{}, err
+			return v1.BatchResults{}, err
 		}
 		if err := s.admitTo(ctx, &g, next, index, trace); err != nil {
 			// An array with an item that is no JSON is none itself.
 			if status := refusal(err).Status; status == http.StatusBadRequest || status >= http.StatusInternalServerError {
-				return BatchResults{}, err
+				return v1.BatchResults{}, err
 			}
 		}
 	}
 	if len(g.batch) > 0 {
 		if err := s.take(ctx, e, guard.Jobs, len(g.batch)); err != nil {
-			return BatchResults{}, err
+			return v1.BatchResults{}, err
 		}
 		allowTime(e.answer, e.request, s.requestTimeout)
 		s.storeEach(ctx, &g, 0, len(g.batch))
 	}
-	return BatchResults{Accepted: g.accepted(), Refused: len(g.results) - g.accepted(), Results: g.results}, nil
+	return v1.BatchResults{Accepted: g.accepted(), Refused: len(g.results) - g.accepted(), Results: g.results}, nil
 }
 
 // group is a number of jobs that are stored together but accepted or refused
 // each for itself.
 type group struct {
-	results []BatchResult
+	results []v1.BatchResult
 	// batch holds what is to be stored; places say which results become of it.
 	batch  []job.Submission
 	places []int
@@ -68,7 +67,7 @@ func (g *group) accepted() int {
 // admitTo adds an item to the group: as a submission, or with the answer that
 // refuses it, which it returns too.
 func (s *service) admitTo(ctx context.Context, g *group, sent item, index int, trace job.Trace) error {
-	result := BatchResult{Index: index}
+	result := v1.BatchResult{Index: index}
 	submission, err := s.admit(ctx, sent, trace)
 	if err != nil {
 		result.Problem = refusal(err)
@@ -84,14 +83,14 @@ func (s *service) admitTo(ctx context.Context, g *group, sent item, index int, t
 // and fills in the results.
 func (s *service) storeEach(ctx context.Context, g *group, from, to int) {
 	var told error
-	var answer *huma.ErrorModel
+	var answer *v1.Problem
 	for begin := from; begin < to; begin += groupJobs {
 		end := min(begin+groupJobs, to)
 		for i, stored := range s.submitTogether(ctx, g.batch[begin:end]) {
 			result := &g.results[g.places[begin+i]]
 			switch {
 			case stored.Err == nil:
-				receipt := accepted(stored.Receipt)
+				receipt := v1.AcceptedOf(stored.Receipt)
 				result.Job = &receipt
 			case told != nil && told.Error() == stored.Err.Error():
 				result.Problem = answer

@@ -9,8 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -36,8 +35,8 @@ func (s *service) admit(ctx context.Context, sent item, trace job.Trace) (job.Su
 }
 
 // refusal returns the answer in an error.
-func refusal(err error) *huma.ErrorModel {
-	var answer *huma.ErrorModel
+func refusal(err error) *v1.Problem {
+	var answer *v1.Problem
 	if !errors.As(err, &answer) {
 		return problem(http.StatusInternalServerError, "internal error")
 	}
@@ -45,8 +44,8 @@ func refusal(err error) *huma.ErrorModel {
 }
 
 // within makes places in an item places in the whole batch.
-func within(index int, errs []*huma.ErrorDetail) []*huma.ErrorDetail {
-	moved := make([]*huma.ErrorDetail, len(errs))
+func within(index int, errs []v1.Mistake) []v1.Mistake {
+	moved := make([]v1.Mistake, len(errs))
 	for i, e := range errs {
 		moved[i] = e
 		if place, inBody := strings.CutPrefix(e.Location, "#"); inBody {

@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
 const (
@@ -75,13 +75,13 @@ func readAll(body io.Reader, declared int64, share *share) ([]byte, error) {
 	}
 }
 
-func tooLarge(most int64) *huma.ErrorModel {
+func tooLarge(most int64) *v1.Problem {
 	return problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", most))
 }
 
 // unread is the answer to a body that could not be read to its end.
 func unread(err error) error {
-	var answer *huma.ErrorModel
+	var answer *v1.Problem
 	var limit *http.MaxBytesError
 	var network net.Error
 	switch {

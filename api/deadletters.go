@@ -3,23 +3,13 @@ package api
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
-
-// DeadLetter is a dead-lettered job as operators inspect it.
-type DeadLetter struct {
-	JobID     job.ID    `json:"jobId" format:"uuid"`
-	JobType   string    `json:"jobType"`
-	Tenant    string    `json:"tenant"`
-	DeadAt    time.Time `json:"deadAt"`
-	Attempts  int       `json:"attempts"`
-	LastError string    `json:"lastError"`
-}
 
 type deadLettersInput struct {
 	query
@@ -36,23 +26,12 @@ type redriveInput struct {
 	Limit   limit  `query:"limit" doc:"At most so many; taken as 1 or 1000 when it lies outside."`
 }
 
-// DeadLetterList is a page of dead letters.
-type DeadLetterList struct {
-	DeadLetters []DeadLetter `json:"deadLetters" nullable:"false" doc:"Newest first."`
-	NextCursor  string       `json:"nextCursor,omitempty" doc:"Where the next page begins; absent on the last one."`
-}
-
 type deadLettersOutput struct {
 	Link string `header:"Link" doc:"The next page, as rel=\"next\"; absent on the last one."`
-	Body DeadLetterList
+	Body v1.DeadLetterList
 }
 
-// Requeued is the answer to a request for many dead letters.
-type Requeued struct {
-	Count int `json:"count" doc:"How many jobs were requeued."`
-}
-
-type redriveOutput struct{ Body Requeued }
+type redriveOutput struct{ Body v1.Requeued }
 
 func (s *service) addDeadLetters(routes huma.API) {
 	huma.Register(routes, scoped(guard.Operate, huma.Operation{
@@ -96,12 +75,9 @@ func (s *service) deadLetters(ctx context.Context, in *deadLettersInput) (*deadL
 		out.Body.NextCursor = sealDeadLetter(mark, job.DeadLetterPosition{DeadAt: last.DeadAt, ID: last.ID})
 		out.Link = in.next(out.Body.NextCursor)
 	}
-	out.Body.DeadLetters = make([]DeadLetter, 0, len(letters))
+	out.Body.DeadLetters = make([]v1.DeadLetter, 0, len(letters))
 	for _, d := range letters {
-		out.Body.DeadLetters = append(out.Body.DeadLetters, DeadLetter{
-			JobID: d.ID, JobType: d.Type, Tenant: d.Tenant, DeadAt: d.DeadAt.UTC(),
-			Attempts: d.Attempts, LastError: d.LastError,
-		})
+		out.Body.DeadLetters = append(out.Body.DeadLetters, v1.DeadLetterOf(d))
 	}
 	return out, nil
 }

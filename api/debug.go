@@ -9,7 +9,7 @@ import (
 // addOperations adds what operators look at.
 func (s *service) addOperations(routes huma.API, prometheus http.Handler) {
 	s.addWorkers(routes)
-	s.addHandlers(routes)
+	s.addPlugins(routes)
 	s.addDetail(routes)
 	s.addLogs(routes)
 	s.addQueues(routes)

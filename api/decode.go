@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 // decode reads a body that has passed screen. It reports every mistake, not
 // only the first. Unlike encoding/json it minds the case of names, and
 // refuses members that are unknown or there twice.
-func decode(body []byte) (request, []*huma.ErrorDetail) {
+func decode(body []byte) (request, []v1.Mistake) {
 	d := decoder{seen: make([]string, 0, len(members))}
 	body = bytes.Trim(body, " \t\r\n")
 	if body[0] != '{' {
@@ -41,7 +41,7 @@ type decoder struct {
 	request request
 	// seen holds the known members that were there, of which there are few.
 	seen []string
-	errs []*huma.ErrorDetail
+	errs []v1.Mistake
 }
 
 func (d *decoder) has(name string) bool { return slices.Contains(d.seen, name) }

@@ -41,6 +41,6 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (g *Gate) refuse(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Retry-After", retryAfterSeconds)
+	setRetryAfter(w)
 	writeProblem(w, http.StatusServiceUnavailable, *g.reason.Load())
 }

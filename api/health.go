@@ -19,7 +19,7 @@ func (s *service) ready(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	if err := s.jobs.Ping(ctx); err != nil {
 		s.log.WarnContext(ctx, "not ready", "error", err)
-		w.Header().Set("Retry-After", retryAfterSeconds)
+		setRetryAfter(w)
 		writeProblem(w, http.StatusServiceUnavailable, "the database does not answer")
 		return
 	}

@@ -2,47 +2,15 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
-
-// Job is a job as clients see it: what became of it, and nothing of its
-// payload, attempts, worker, lease or errors.
-type Job struct {
-	JobID      job.ID          `json:"jobId" format:"uuid"`
-	JobType    string          `json:"jobType" example:"SEND_EMAIL"`
-	Status     job.Status      `json:"status" enum:"PENDING,RUNNING,COMPLETED,FAILED,CANCELED"`
-	CreatedAt  time.Time       `json:"createdAt"`
-	UpdatedAt  time.Time       `json:"updatedAt"`
-	StartedAt  *time.Time      `json:"startedAt,omitempty" doc:"When the latest attempt began."`
-	FinishedAt *time.Time      `json:"finishedAt,omitempty"`
-	Progress   json.RawMessage `json:"progress,omitempty" doc:"What the handler last reported: any JSON value."`
-	Result     json.RawMessage `json:"result,omitempty" doc:"What the handler returned: any JSON value."`
-}
-
-func seen(v job.View) Job {
-	return Job{
-		JobID: v.ID, JobType: v.Type, Status: v.State.Status(),
-		CreatedAt: v.CreatedAt.UTC(), UpdatedAt: v.UpdatedAt.UTC(),
-		StartedAt: utc(v.StartedAt), FinishedAt: utc(v.FinishedAt),
-		Progress: v.Progress, Result: v.Result,
-	}
-}
-
-func utc(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	u := t.UTC()
-	return &u
-}
 
 // jobID is the id in a path.
 type jobID struct{ job.ID }
@@ -57,7 +25,7 @@ type jobInput struct {
 	ID jobID `path:"id" doc:"The jobId that the submission returned."`
 }
 
-type jobOutput struct{ Body Job }
+type jobOutput struct{ Body v1.Job }
 
 func (s *service) addJobs(routes huma.API) {
 	s.addGet(routes)
@@ -107,7 +75,7 @@ func (s *service) onJob(
 			return nil, fail(ctx, err)
 		}
 		linkToJob(ctx, view.Trace)
-		return &jobOutput{Body: seen(view)}, nil
+		return &jobOutput{Body: v1.JobOf(view)}, nil
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -26,15 +27,9 @@ type listInput struct {
 	Cursor        string    `query:"cursor" doc:"The nextCursor of the page before, which must have had the same filters."`
 }
 
-// JobList is a page of jobs.
-type JobList struct {
-	Jobs       []Job  `json:"jobs" nullable:"false" doc:"Newest first. May be few, or none, although more pages follow."`
-	NextCursor string `json:"nextCursor,omitempty" doc:"Where the next page begins; absent on the last one."`
-}
-
 type listOutput struct {
 	Link string `header:"Link" doc:"The next page, as rel=\"next\"; absent on the last one."`
-	Body JobList
+	Body v1.JobList
 }
 
 func (s *service) addList(routes huma.API) {
@@ -49,9 +44,9 @@ func (s *service) addList(routes huma.API) {
 }
 
 func (s *service) list(ctx context.Context, in *listInput) (*listOutput, error) {
-	states, mistake := statesOf(in.Status)
-	if mistake != nil {
-		return nil, invalid(mistake)
+	states, err := statesOf(in.Status)
+	if err != nil {
+		return nil, err
 	}
 	tenant, err := restrict(ctx, in.Tenant.name)
 	if err != nil {
@@ -71,9 +66,9 @@ func (s *service) list(ctx context.Context, in *listInput) (*listOutput, error) 
 		return nil, s.fail(ctx, err)
 	}
 	out := &listOutput{}
-	out.Body.Jobs = make([]Job, 0, len(page.Jobs))
+	out.Body.Jobs = make([]v1.Job, 0, len(page.Jobs))
 	for _, view := range page.Jobs {
-		out.Body.Jobs = append(out.Body.Jobs, seen(view))
+		out.Body.Jobs = append(out.Body.Jobs, v1.JobOf(view))
 	}
 	out.Body.NextCursor = sealID(mark, page.Next)
 	out.Link = in.next(out.Body.NextCursor)
@@ -82,7 +77,7 @@ func (s *service) list(ctx context.Context, in *listInput) (*listOutput, error) 
 
 // statesOf returns the states behind public statuses, each once; none when
 // there are no statuses.
-func statesOf(statuses []string) ([]job.State, *huma.ErrorDetail) {
+func statesOf(statuses []string) ([]job.State, error) {
 	asked := map[job.Status]bool{}
 	for _, list := range statuses {
 		for status := range strings.SplitSeq(list, ",") {
@@ -97,7 +92,7 @@ func statesOf(statuses []string) ([]job.State, *huma.ErrorDetail) {
 	}
 	for status := range asked {
 		if !slices.ContainsFunc(states, func(s job.State) bool { return s.Status() == status }) {
-			return nil, at("query.status", "must be of PENDING, RUNNING, COMPLETED, FAILED, CANCELED")
+			return nil, invalid(at("query.status", "must be of PENDING, RUNNING, COMPLETED, FAILED, CANCELED"))
 		}
 	}
 	return states, nil

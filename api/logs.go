@@ -2,15 +2,14 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -19,29 +18,6 @@ const maxLogs = 20
 
 // maxAttemptNumber is the most attempts that a job may have.
 const maxAttemptNumber = 1_000_000
-
-// JobLogs is what the handler of a job has logged.
-type JobLogs struct {
-	JobID    job.ID       `json:"jobId" format:"uuid"`
-	Attempts []AttemptLog `json:"attempts" nullable:"false" doc:"The latest attempts that have logged anything, up to 20, oldest first. Attempts can have the same number: fence tells them apart."`
-}
-
-// AttemptLog is what one attempt has logged, while it runs or after.
-type AttemptLog struct {
-	Number  int       `json:"number" doc:"As in the job's attempts."`
-	Fence   int64     `json:"fence"`
-	Dropped int64     `json:"dropped" doc:"How many lines before these were not kept: of each attempt the last 200 are, or fewer when they have more than 32 KB of text."`
-	Lines   []LogLine `json:"lines" nullable:"false" doc:"Oldest first."`
-}
-
-// LogLine is one record of a handler.
-type LogLine struct {
-	Time       time.Time       `json:"time" doc:"By the handler's clock."`
-	Level      job.LogLevel    `json:"level" enum:"debug,info,warn,error"`
-	Message    string          `json:"message" doc:"As the handler wrote it: it can hold any characters."`
-	Attributes json.RawMessage `json:"attributes,omitempty" doc:"A JSON object."`
-	Truncated  bool            `json:"truncated,omitempty" doc:"Whether the message was cut, or attributes were left out, because they were too long."`
-}
 
 type logsInput struct {
 	query
@@ -68,7 +44,7 @@ func (attemptNumber) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeInteger, Minimum: &least, Maximum: &most}
 }
 
-type logsOutput struct{ Body JobLogs }
+type logsOutput struct{ Body v1.JobLogs }
 
 func (s *service) addLogs(routes huma.API) {
 	huma.Register(routes, scoped(guard.Operate, huma.Operation{
@@ -91,19 +67,5 @@ func (s *service) logs(ctx context.Context, in *logsInput) (*logsOutput, error) 
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}
-	out := &logsOutput{Body: JobLogs{JobID: in.ID.ID, Attempts: make([]AttemptLog, 0, len(logs))}}
-	for _, log := range logs {
-		out.Body.Attempts = append(out.Body.Attempts, logOf(log))
-	}
-	return out, nil
-}
-
-func logOf(log job.AttemptLog) AttemptLog {
-	shown := AttemptLog{Number: log.Number, Fence: log.Fence, Dropped: log.Dropped, Lines: make([]LogLine, 0, len(log.Lines))}
-	for _, line := range log.Lines {
-		shown.Lines = append(shown.Lines, LogLine{
-			Time: line.Time.UTC(), Level: line.Level, Message: line.Message, Attributes: line.Attributes, Truncated: line.Truncated,
-		})
-	}
-	return shown
+	return &logsOutput{Body: v1.JobLogsOf(in.ID.ID, logs)}, nil
 }

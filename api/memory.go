@@ -2,11 +2,8 @@ package api
 
 import (
 	"io"
-	"net/http"
 	"runtime"
 	"sync"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // memory bounds what the bodies that are being received take together, however
@@ -59,9 +56,7 @@ func (s *share) hold(bytes int) error {
 	defer s.of.mu.Unlock()
 	counted := max(s.held+bytes-freeBytes, 0) - max(s.held-freeBytes, 0)
 	if counted > s.of.left {
-		return huma.ErrorWithHeaders(
-			problem(http.StatusServiceUnavailable, "too much is being received at once; try again"),
-			http.Header{"Retry-After": {retryAfterSeconds}})
+		return unavailable("too much is being received at once; try again")
 	}
 	s.held += bytes
 	s.of.left -= counted

@@ -10,67 +10,9 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
-
-// Metrics is how the whole system stands at one moment. Prometheus has its own
-// format on the same path.
-type Metrics struct {
-	At                          time.Time                      `json:"at"`
-	StatusCounts                map[job.State]int64            `json:"statusCounts" doc:"How many jobs there are in each exact state, all of them named."`
-	ByWorker                    map[string]map[job.State]int64 `json:"byWorker" doc:"How many jobs each worker runs, and how many it has ended, by their exact state."`
-	AttemptDistribution         map[int]int64                  `json:"attemptDistribution" doc:"How many jobs have been charged so many attempts."`
-	ScheduledForRetry           int64                          `json:"scheduledForRetry" doc:"Jobs that wait out a backoff."`
-	Recent                      Recent                         `json:"recent"`
-	ProcessedLastMinute         int64                          `json:"processedLastMinute" doc:"Attempts that ended in the last minute, without those that were interrupted, suspected or given back."`
-	FailuresByJobType           map[string]int64               `json:"failuresByJobType" doc:"Attempts that have failed, ever."`
-	AvgDurationSecondsByJobType map[string]float64             `json:"avgDurationSecondsByJobType" doc:"Mean duration of the attempts that succeeded, ever."`
-	Queues                      []Queue                        `json:"queues" nullable:"false"`
-	OldestSnapshotSeconds       float64                        `json:"oldestSnapshotSeconds" doc:"How long the oldest transaction, prepared transaction or replication slot has kept the database from cleaning up."`
-	SnapshotAgeTransactions     int64                          `json:"snapshotAgeTransactions" doc:"The same in transactions."`
-}
-
-// Recent counts what happened of late.
-type Recent struct {
-	SinceMinutes   int   `json:"sinceMinutes" doc:"How far back it goes."`
-	Submitted      int64 `json:"submitted"`
-	Succeeded      int64 `json:"succeeded"`
-	Dead           int64 `json:"dead"`
-	Canceled       int64 `json:"canceled"`
-	FailedAttempts int64 `json:"failedAttempts" doc:"Attempts that failed, whether retried or not."`
-	Requeued       int64 `json:"requeued" doc:"Dead jobs that were given new attempts."`
-}
-
-func metricsOf(m job.Metrics, minutes int) Metrics {
-	return Metrics{
-		At: m.At.UTC(), StatusCounts: everyState(m.Counts), ByWorker: orNone(m.ByWorker),
-		AttemptDistribution: orNone(m.ByAttempts), ScheduledForRetry: m.Counts[job.Retry],
-		Recent: Recent{
-			SinceMinutes: minutes, Submitted: m.Recent.Submitted, Succeeded: m.Recent.Succeeded, Dead: m.Recent.Dead,
-			Canceled: m.Recent.Canceled, FailedAttempts: m.Recent.Failed, Requeued: m.Recent.Requeued,
-		},
-		ProcessedLastMinute: m.ProcessedLastMinute, FailuresByJobType: orNone(m.FailuresByType),
-		AvgDurationSecondsByJobType: seconds(m.AverageByType), Queues: queuesOf(m.Queues),
-		OldestSnapshotSeconds: m.OldestSnapshot.Seconds(), SnapshotAgeTransactions: m.SnapshotAge,
-	}
-}
-
-// everyState names also the states in which no job is.
-func everyState(found map[job.State]int64) map[job.State]int64 {
-	counts := make(map[job.State]int64, len(job.States()))
-	for _, state := range job.States() {
-		counts[state] = found[state]
-	}
-	return counts
-}
-
-func seconds(durations map[string]time.Duration) map[string]float64 {
-	in := make(map[string]float64, len(durations))
-	for name, d := range durations {
-		in[name] = d.Seconds()
-	}
-	return in
-}
 
 type metricsInput struct {
 	query
@@ -86,7 +28,7 @@ func (ofADay) usual() int { return 5 }
 
 type metricsOutput struct {
 	Vary string `header:"Vary" doc:"Accept."`
-	Body Metrics
+	Body v1.Metrics
 }
 
 // prometheusMedia are the formats that Prometheus asks for.
@@ -143,5 +85,5 @@ func (s *service) metrics(ctx context.Context, in *metricsInput) (*metricsOutput
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}
-	return &metricsOutput{Vary: "Accept", Body: metricsOf(shared.(job.Metrics), minutes)}, nil
+	return &metricsOutput{Vary: "Accept", Body: v1.MetricsOf(shared.(job.Metrics), minutes)}, nil
 }

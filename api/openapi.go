@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-chi/chi/v5"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
 // about introduces the API to whoever opens its description.
@@ -80,7 +81,7 @@ func spellNulls(document *huma.OpenAPI) {
 // are refused.
 func openAnswers(document *huma.OpenAPI) {
 	for name, schema := range document.Components.Schemas.Map() {
-		if name != reflect.TypeFor[Submission]().Name() {
+		if name != reflect.TypeFor[v1.Submission]().Name() {
 			schema.AdditionalProperties = nil
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -44,12 +45,12 @@ var samples = map[string]sample{
 			},
 		},
 		answers: []sampleAnswer{
-			{status: http.StatusAccepted, media: mediaJSON, body: BatchAccepted{Accepted: 1, Jobs: []Accepted{sampleAccepted}}},
-			{status: http.StatusAccepted, media: mediaLines, body: sampleLines(BatchResult{Index: 0, Job: &sampleAccepted})},
-			{status: http.StatusOK, media: mediaJSON, body: BatchResults{Accepted: 1, Refused: 1, Results: sampleResults}},
+			{status: http.StatusAccepted, media: mediaJSON, body: v1.BatchAccepted{Accepted: 1, Jobs: []v1.Accepted{sampleAccepted}}},
+			{status: http.StatusAccepted, media: mediaLines, body: sampleLines(v1.BatchResult{Index: 0, Job: &sampleAccepted})},
+			{status: http.StatusOK, media: mediaJSON, body: v1.BatchResults{Accepted: 1, Refused: 1, Results: sampleResults}},
 			{
 				status: http.StatusOK, media: mediaLines,
-				body: sampleLines(sampleResults[0], sampleResults[1], BatchEnd{Done: true, Accepted: 1, Refused: 1}),
+				body: sampleLines(sampleResults[0], sampleResults[1], v1.BatchEnd{Done: true, Accepted: 1, Refused: 1}),
 			},
 		},
 		counted: true,
@@ -65,24 +66,24 @@ var samples = map[string]sample{
 		},
 	},
 	"get-job":           {answers: just(sampleDone)},
-	"list-jobs":         {answers: just(JobList{Jobs: []Job{sampleDone}, NextCursor: sampleCursor}), rejections: notYours()},
+	"list-jobs":         {answers: just(v1.JobList{Jobs: []v1.Job{sampleDone}, NextCursor: sampleCursor}), rejections: notYours()},
 	"cancel-job":        {answers: just(jobThatIs(job.StatusCanceled)), rejections: wrongState("The job has succeeded or failed")},
 	"hold-job":          {answers: just(jobThatIs(job.StatusPending)), rejections: wrongState("The job is not waiting for its time")},
 	"release-job":       {answers: just(jobThatIs(job.StatusPending)), rejections: wrongState("The job is not waiting for its release or its time")},
-	"list-job-types":    {answers: just(JobTypeList{JobTypes: []JobType{sampleType}})},
-	"list-workers":      {answers: just(WorkerList{Workers: []Worker{sampleWorker}})},
-	"summarize-workers": {answers: just(WorkerSummary{SinceMinutes: 15, Totals: sampleCounts})},
+	"list-job-types":    {answers: just(v1.JobTypeList{JobTypes: []v1.JobType{sampleType}})},
+	"list-workers":      {answers: just(v1.WorkerList{Workers: []v1.Worker{sampleWorker}})},
+	"summarize-workers": {answers: just(v1.WorkerSummary{SinceMinutes: 15, Totals: sampleCounts})},
 	"inspect-job":       {answers: just(sampleDetail)},
 	"get-job-logs":      {answers: just(sampleLogs)},
-	"list-handlers":     {answers: just(HandlerList{Handlers: []HandlerStatus{sampleHandler}})},
-	"swap-handler":      {answers: sampleSwaps, rejections: noSuchHandler()},
-	"restart-handler":   {answers: sampleSwaps, rejections: noSuchHandler()},
-	"disable-handler":   {answers: just(sampleHandler), rejections: noSuchHandler()},
-	"enable-handler": {answers: just(sampleHandler), rejections: map[int]rejection{
-		http.StatusNotFound: noSuchHandler()[http.StatusNotFound],
+	"list-plugins":      {answers: just(v1.PluginList{Plugins: []v1.Plugin{samplePlugin}})},
+	"swap-plugin":       {answers: sampleSwaps, rejections: noSuchPlugin()},
+	"restart-plugin":    {answers: sampleSwaps, rejections: noSuchPlugin()},
+	"disable-plugin":    {answers: just(samplePlugin), rejections: noSuchPlugin()},
+	"enable-plugin": {answers: just(samplePlugin), rejections: map[int]rejection{
+		http.StatusNotFound: noSuchPlugin()[http.StatusNotFound],
 		http.StatusConflict: {why: "Its file cannot be read", example: problem(http.StatusConflict, "plugin builtin: open /opt/holdfast/handlers: permission denied")},
 	}},
-	"list-queues": {answers: just(QueueList{Queues: []Queue{sampleQueue}, Unserved: []string{}})},
+	"list-queues": {answers: just(v1.QueueList{Queues: []v1.Queue{sampleQueue}, Unserved: []string{}})},
 
 	"requeue-job": {
 		answers: just(jobThatIs(job.StatusPending)),
@@ -92,10 +93,10 @@ var samples = map[string]sample{
 		}},
 	},
 	"list-dead-letters": {
-		answers:    just(DeadLetterList{DeadLetters: []DeadLetter{sampleDeadLetter}, NextCursor: sampleCursor}),
+		answers:    just(v1.DeadLetterList{DeadLetters: []v1.DeadLetter{sampleDeadLetter}, NextCursor: sampleCursor}),
 		rejections: notYours(),
 	},
-	"retry-dead-letters": {answers: just(Requeued{Count: 12}), counted: true, rejections: notYours()},
+	"retry-dead-letters": {answers: just(v1.Requeued{Count: 12}), counted: true, rejections: notYours()},
 
 	"get-job-type": {
 		answers:    just(sampleType),

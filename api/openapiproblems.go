@@ -6,29 +6,13 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
-
-// Problem describes every answer that is not a success, after RFC 9457. Its
-// type is about:blank, which goes without saying.
-type Problem struct {
-	Title  string    `json:"title" doc:"The status in words."`
-	Status int       `json:"status" doc:"The status once more."`
-	Detail string    `json:"detail" doc:"What is wrong, for people."`
-	Errors []Mistake `json:"errors,omitempty" nullable:"false" doc:"Each place that is wrong, when there are such. What was sent is not repeated."`
-}
-
-// Mistake is one place that is wrong.
-type Mistake struct {
-	Message  string `json:"message" doc:"What is wrong there, for people."`
-	Location string `json:"location" doc:"A JSON Pointer into the body, such as #/tags/1, or path.id, query.limit, header.Idempotency-Key."`
-}
-
-const problemMedia = "application/problem+json"
 
 // rejection is an answer that is not a success.
 type rejection struct {
 	why     string
-	example *huma.ErrorModel
+	example *v1.Problem
 	// headers say what each header of the answer is for.
 	headers map[string]string
 }
@@ -116,11 +100,11 @@ const anyOther = "Other"
 func nameOf(status int) string { return strings.ReplaceAll(http.StatusText(status), " ", "") }
 
 func (r rejection) describe(document *huma.OpenAPI) *huma.Response {
-	media := &huma.MediaType{Schema: schemaFor[Problem](document)}
+	media := &huma.MediaType{Schema: schemaFor[v1.Problem](document)}
 	if r.example != nil {
 		media.Example = r.example
 	}
-	response := &huma.Response{Description: r.why, Content: map[string]*huma.MediaType{problemMedia: media}}
+	response := &huma.Response{Description: r.why, Content: map[string]*huma.MediaType{v1.ProblemMedia: media}}
 	for name, purpose := range r.headers {
 		describeHeader(response, name, purpose)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -14,7 +15,7 @@ import (
 const (
 	sampleCursor   = "AQGan8ZXcnb-s3B0NqkOCRXTZCiqKw5N9A"
 	sampleWorkerID = "019aa3e4-1111-7a52-a4a6-2d6a4f1c9d10"
-	// The digests of two versions of a handler.
+	// The digests of two versions of a plugin.
 	sampleDigestBefore = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"
 	sampleDigest       = "fcde2b2edba56bf408601fb721fe9b5c338d10ee429ea04fae5511b68fbf8fb9"
 
@@ -29,51 +30,51 @@ var (
 	sampleLater  = sampleTime.Add(5 * time.Second)
 	sampleCounts = map[job.State]int64{job.Running: 2, job.Succeeded: 1205, job.Dead: 3}
 
-	sampleAccepted = Accepted{
+	sampleAccepted = v1.Accepted{
 		JobID: sampleID, JobType: "SLEEP_JOB", Status: job.StatusPending, CreatedAt: sampleTime, UpdatedAt: sampleTime,
 	}
-	sampleResults = []BatchResult{
+	sampleResults = []v1.BatchResult{
 		{Index: 0, Job: &sampleAccepted},
 		{Index: 1, Problem: invalid(at("#/payload/sleepSeconds", "must be at most 300"))},
 	}
-	sampleDone = Job{
+	sampleDone = v1.Job{
 		JobID: sampleID, JobType: "SLEEP_JOB", Status: job.StatusCompleted, CreatedAt: sampleTime, UpdatedAt: sampleLater,
 		StartedAt: &sampleTime, FinishedAt: &sampleLater, Progress: json.RawMessage(`{"sleptSeconds": 5, "ofSeconds": 5}`),
 	}
-	sampleDeadLetter = DeadLetter{
+	sampleDeadLetter = v1.DeadLetter{
 		JobID: sampleID, JobType: "SEND_EMAIL", Tenant: job.DefaultTenant, DeadAt: sampleLater, Attempts: 4, LastError: sampleError,
 	}
-	sampleType = JobType{
+	sampleType = v1.JobType{
 		JobType: "SLEEP_JOB", Plugin: "builtin", Version: "v1.0.0", Description: "Sleeps for as many seconds as it is told.", MaxAttempts: 4, TimeoutSeconds: 330, HasSchema: true,
-		Retry: Retry{Backoff: job.Exponential, BaseSeconds: 1, Factor: 2, CapSeconds: 300, JitterMin: 0.9, JitterMax: 1.1},
+		Retry: v1.Retry{Backoff: job.Exponential, InitialDelaySeconds: 1, Factor: 2, MaxDelaySeconds: 300, JitterMin: 0.9, JitterMax: 1.1},
 	}
-	sampleWorker = Worker{
+	sampleWorker = v1.Worker{
 		WorkerID: sampleWorkerID, Host: "jobs-1", PID: 4711, Condition: job.WorkerAlive, StartedAt: sampleTime,
 		LastHeartbeat: sampleLater, Plugins: json.RawMessage(`[]`), Jobs: sampleCounts,
 	}
-	sampleQueue = Queue{
+	sampleQueue = v1.Queue{
 		JobType: "SEND_EMAIL", Queued: 3, OldestQueuedSeconds: 0.8, Scheduled: 12, Held: 1, Retrying: 2, Running: 2, Dead: 3, Served: true,
 	}
-	sampleHandler = HandlerStatus{
-		HandlerVersion: HandlerVersion{Version: "v1.1.0", SHA256: sampleDigest}, Name: "builtin", Path: "/opt/holdfast/handlers",
+	samplePlugin = v1.Plugin{
+		PluginVersion: v1.PluginVersion{Version: "v1.1.0", SHA256: sampleDigest}, Name: "builtin", Path: "/opt/holdfast/handlers",
 		State: job.PluginUp, JobTypes: []string{"SLEEP_JOB", "SEND_EMAIL"}, PIDs: []int{4712}, Processes: 1, Running: 2, Free: 98,
-		Limits:   []Enforcement{{Limit: "memory", By: "cgroup"}},
+		Limits:   []v1.Enforcement{{Limit: "memory", By: "cgroup"}},
 		LastSwap: &sampleSwap,
 	}
-	sampleSwap = HandlerSwap{
-		Trigger: job.SwapByFile, From: HandlerVersion{Version: "v1.0.0", SHA256: sampleDigestBefore},
-		To: HandlerVersion{Version: "v1.1.0", SHA256: sampleDigest}, BegunAt: sampleTime, EndedAt: &sampleLater, Result: job.SwapPromoted,
+	sampleSwap = v1.PluginSwap{
+		Trigger: job.SwapByFile, From: v1.PluginVersion{Version: "v1.0.0", SHA256: sampleDigestBefore},
+		To: v1.PluginVersion{Version: "v1.1.0", SHA256: sampleDigest}, BegunAt: sampleTime, EndedAt: &sampleLater, Result: job.SwapPromoted,
 	}
 	// sampleSwaps are the answers of a swap that has ended and of one that has
 	// not.
 	sampleSwaps = []sampleAnswer{
 		{status: http.StatusOK, media: mediaJSON, body: sampleSwap},
-		{status: http.StatusAccepted, media: mediaJSON, body: HandlerSwap{
+		{status: http.StatusAccepted, media: mediaJSON, body: v1.PluginSwap{
 			Trigger: job.SwapByRequest, From: sampleSwap.From, To: sampleSwap.To, BegunAt: sampleTime,
 		}},
 	}
-	sampleDetail = JobDetail{
-		Job: Job{
+	sampleDetail = v1.JobDetail{
+		Job: v1.Job{
 			JobID: sampleID, JobType: "SEND_EMAIL", Status: job.StatusRunning, CreatedAt: sampleTime, UpdatedAt: sampleLater, StartedAt: &sampleLater,
 		},
 		State: job.Running, Tenant: job.DefaultTenant,
@@ -81,29 +82,29 @@ var (
 		IdempotencyKey: "order-4711", Tags: []string{"nightly"}, RunAt: &sampleTime, AttemptsCharged: 2, MaxAttempts: 4, Fence: 2,
 		TimeoutSeconds: 30, LastError: sampleError, Worker: sampleWorkerID, TraceParent: sampleTraceParent, TraceID: sampleTraceID,
 		TraceURL: "http://localhost:16686/trace/" + sampleTraceID,
-		Lease:    &Lease{Worker: sampleWorkerID, ClaimedAt: sampleLater, ExpiresAt: sampleLater.Add(30 * time.Second)},
-		Attempts: []Attempt{{
+		Lease:    &v1.Lease{Worker: sampleWorkerID, ClaimedAt: sampleLater, ExpiresAt: sampleLater.Add(30 * time.Second)},
+		Attempts: []v1.Attempt{{
 			Number: 1, Fence: 1, Outcome: job.Failure, Worker: sampleWorkerID, Plugin: "builtin", PluginVersion: "v1.0.0",
 			ClaimedAt: sampleTime, EndedAt: sampleTime.Add(2 * time.Second), DurationSeconds: 2, Code: "451", Error: sampleError,
 			SpanID: "00f067aa0ba902b7",
 		}},
 	}
-	sampleLogs = JobLogs{JobID: sampleID, Attempts: []AttemptLog{{Number: 1, Fence: 1, Lines: []LogLine{
+	sampleLogs = v1.JobLogs{JobID: sampleID, Attempts: []v1.AttemptLog{{Number: 1, Fence: 1, Lines: []v1.LogLine{
 		{Time: sampleTime, Level: job.LogInfo, Message: "connected", Attributes: json.RawMessage(`{"server": "mail.example.com"}`)},
 		{Time: sampleTime.Add(2 * time.Second), Level: job.LogWarn, Message: "the server is busy"},
 	}}}}
-	sampleDiagnosis = Diagnosis{Severity: job.Warning, Checks: []Check{{
+	sampleDiagnosis = v1.Diagnosis{Severity: job.Warning, Checks: []v1.Check{{
 		Name: "unserved_types", Severity: job.Warning, Summary: "Jobs wait for a handler that no live worker has.",
 		Details: []string{"SEND_FAX: 3 jobs"}, Remedy: "Start an orchestrator with a handler for the type, or cancel its jobs.",
 	}}}
-	sampleMetrics = Metrics{
-		At: sampleLater, StatusCounts: everyState(sampleCounts), ByWorker: map[string]map[job.State]int64{sampleWorkerID: sampleCounts},
+	sampleMetrics = v1.Metrics{
+		At: sampleLater, StatusCounts: v1.MetricsOf(job.Metrics{Counts: sampleCounts}, 0).StatusCounts, ByWorker: map[string]map[job.State]int64{sampleWorkerID: sampleCounts},
 		AttemptDistribution: map[int]int64{0: 18, 1: 1190, 2: 17}, ScheduledForRetry: 2,
-		Recent:                      Recent{SinceMinutes: 5, Submitted: 60, Succeeded: 57, Dead: 1, FailedAttempts: 4},
+		Recent:                      v1.Recent{SinceMinutes: 5, Submitted: 60, Succeeded: 57, Dead: 1, FailedAttempts: 4},
 		ProcessedLastMinute:         12,
 		FailuresByJobType:           map[string]int64{"SEND_EMAIL": 41},
 		AvgDurationSecondsByJobType: map[string]float64{"SEND_EMAIL": 0.42},
-		Queues:                      []Queue{sampleQueue}, OldestSnapshotSeconds: 1.5, SnapshotAgeTransactions: 12,
+		Queues:                      []v1.Queue{sampleQueue}, OldestSnapshotSeconds: 1.5, SnapshotAgeTransactions: 12,
 	}
 )
 
@@ -118,8 +119,8 @@ func just(body any) []sampleAnswer {
 }
 
 // jobThatIs is a job that has never run.
-func jobThatIs(status job.Status) Job {
-	return Job{JobID: sampleID, JobType: "SLEEP_JOB", Status: status, CreatedAt: sampleTime, UpdatedAt: sampleLater}
+func jobThatIs(status job.Status) v1.Job {
+	return v1.Job{JobID: sampleID, JobType: "SLEEP_JOB", Status: status, CreatedAt: sampleTime, UpdatedAt: sampleLater}
 }
 
 func sampleLines(values ...any) string {
@@ -148,8 +149,8 @@ func noSuchType(why, detail string) map[int]rejection {
 	return map[int]rejection{http.StatusNotFound: {why: why, example: problem(http.StatusNotFound, detail)}}
 }
 
-func noSuchHandler() map[int]rejection {
+func noSuchPlugin() map[int]rejection {
 	return map[int]rejection{http.StatusNotFound: {
-		why: "This orchestrator has no handler of that name", example: problem(http.StatusNotFound, "this orchestrator has no handler of that name"),
+		why: "This orchestrator has no plugin of that name", example: problem(http.StatusNotFound, "this orchestrator has no plugin of that name"),
 	}}
 }

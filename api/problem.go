@@ -6,37 +6,38 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// retryAfterSeconds is sent with every 503: long enough for a failover to get
-// under way, short enough for a restart not to be felt.
-const retryAfterSeconds = "2"
+// retryAfter is sent with every 503: long enough for a failover to make
+// progress, short enough for a restart to go unnoticed.
+const retryAfter = 2 * time.Second
 
-// problem makes an RFC 9457 answer.
-func problem(status int, detail string, errs ...*huma.ErrorDetail) *huma.ErrorModel {
-	return &huma.ErrorModel{
-		Status: status, Title: http.StatusText(status), Detail: detail, Errors: errs,
-	}
+// Short names, for the many answers that are made of them.
+var (
+	problem = v1.NewProblem
+	invalid = v1.Invalid
+)
+
+// at is one mistake: "#/tags/3" is a JSON Pointer into the body, other places
+// are named "header.X", "path.x" and "query.x".
+func at(location, message string) v1.Mistake { return v1.Mistake{Location: location, Message: message} }
+
+// unavailable is the answer to a request that may succeed if it is repeated.
+func unavailable(detail string) *v1.Problem {
+	p := problem(http.StatusServiceUnavailable, detail)
+	p.RetryAfter = retryAfter
+	return p
 }
 
-// invalid is the answer to a request that was understood but cannot be
-// accepted, with one error for each place that is wrong.
-func invalid(errs ...*huma.ErrorDetail) *huma.ErrorModel {
-	return problem(http.StatusUnprocessableEntity, "validation failed", errs...)
-}
-
-// at is one error and its place: "#/tags/3" is a JSON Pointer into the body,
-// other places are named "header.X", "path.x" and "query.x".
-func at(location, message string) *huma.ErrorDetail {
-	return &huma.ErrorDetail{Location: location, Message: message}
-}
-
-// fail translates an error of Jobs into an answer. What a client cannot act
-// on is logged and not told.
+// fail translates an error into an answer. What a client cannot act on is
+// logged, and not shown.
 func (s *service) fail(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, job.ErrNotFound):
@@ -47,9 +48,7 @@ func (s *service) fail(ctx context.Context, err error) error {
 		return problem(http.StatusUnprocessableEntity, "the database cannot store a value of this job")
 	case errors.Is(err, job.ErrBusy):
 		s.log.DebugContext(ctx, "request not served", "error", err)
-		return huma.ErrorWithHeaders(
-			problem(http.StatusServiceUnavailable, "too many reads at once, or this one took too long; try again later, or ask for less"),
-			http.Header{"Retry-After": {retryAfterSeconds}})
+		return unavailable("too many reads at once, or this one took too long; try again later, or ask for less")
 	case errors.Is(err, job.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		detail := "the database is not available; try again"
 		if errors.Is(err, job.ErrOutcomeUnknown) {
@@ -61,35 +60,37 @@ func (s *service) fail(ctx context.Context, err error) error {
 			level = slog.LevelDebug // The client left.
 		}
 		s.log.Log(ctx, level, "request not served", "error", err)
-		return huma.ErrorWithHeaders(
-			problem(http.StatusServiceUnavailable, detail),
-			http.Header{"Retry-After": {retryAfterSeconds}})
+		return unavailable(detail)
 	}
 	s.log.ErrorContext(ctx, "request failed", "error", err)
 	return problem(http.StatusInternalServerError, "internal error")
 }
 
-// discreet is the last step before an answer is written: errors neither echo
-// what the client sent nor tell what went wrong inside.
+// discreet is the last step before an answer is written. It makes problems of
+// the router's own errors, without the values that the client sent and without
+// what went wrong inside.
 func discreet(_ huma.Context, _ string, answer any) (any, error) {
 	model, ok := answer.(*huma.ErrorModel)
 	if !ok {
 		return answer, nil
 	}
-	told := *model
-	told.Errors = nil
-	if model.Status >= http.StatusInternalServerError {
-		return &told, nil
+	shown := problem(model.Status, model.Detail)
+	if model.Status < http.StatusInternalServerError {
+		for _, e := range model.Errors {
+			shown.Errors = append(shown.Errors, at(e.Location, e.Message))
+		}
 	}
-	for _, e := range model.Errors {
-		told.Errors = append(told.Errors, at(e.Location, e.Message))
-	}
-	return &told, nil
+	return shown, nil
 }
 
-// writeProblem answers where huma does not.
+// writeProblem answers where the router does not.
 func writeProblem(w http.ResponseWriter, status int, detail string) {
-	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Content-Type", v1.ProblemMedia)
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(problem(status, detail))
+}
+
+// setRetryAfter is for answers that writeProblem writes.
+func setRetryAfter(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter.Seconds())))
 }

@@ -29,13 +29,13 @@ func (q *query) Resolve(ctx huma.Context) []error {
 	}
 	var err error
 	if q.values, err = url.ParseQuery(q.request.URL.RawQuery); err != nil {
-		return []error{at("query", "cannot be read")}
+		return []error{&huma.ErrorDetail{Location: "query", Message: "cannot be read"}}
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(q.values)) {
 		message := mistakeIn(q.values[name], parameterOf(ctx.Operation(), name))
 		if message != "" && len(errs) < maxErrors {
-			errs = append(errs, at("query."+shortened(name), message))
+			errs = append(errs, &huma.ErrorDetail{Location: "query." + shortened(name), Message: message})
 		}
 	}
 	return errs

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/api"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
 func TestLimitIsClamped(t *testing.T) {
@@ -113,7 +114,7 @@ func TestDescriptionMatchesTheDecoder(t *testing.T) {
 	}
 	submission := document.Components.Schemas["Submission"]
 	require.Equal(t, []string{"jobType"}, submission.Required)
-	require.Len(t, submission.Properties, reflect.TypeFor[api.Submission]().NumField())
+	require.Len(t, submission.Properties, reflect.TypeFor[v1.Submission]().NumField())
 	for member := range submission.Properties {
 		refused := send(h, "POST", "/jobs", `{"jobType":"A",`+`"`+member+`":{}}`)
 		require.NotContains(t, refused.Body.String(), "is not known", member)

@@ -5,12 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"net/http"
 	"strings"
 	"sync"
 
-	"github.com/danielgtaylor/huma/v2"
-
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/job/schema"
 )
@@ -43,7 +41,7 @@ func newSchemas(log *slog.Logger) *schemas {
 // is left to the handler, which checks once more in any case.
 //
 // It returns an error when too many payloads that take long to check wait.
-func (s *schemas) check(ctx context.Context, spec job.TypeSpec, payload json.RawMessage) ([]*huma.ErrorDetail, error) {
+func (s *schemas) check(ctx context.Context, spec job.TypeSpec, payload json.RawMessage) ([]v1.Mistake, error) {
 	if len(spec.Schema) == 0 {
 		return nil, nil
 	}
@@ -54,11 +52,9 @@ func (s *schemas) check(ctx context.Context, spec job.TypeSpec, payload json.Raw
 	found, err := compiled.CheckWithin(ctx, payload)
 	if err != nil {
 		s.log.DebugContext(ctx, "payload not checked", slog.String("job_type", spec.Type), slog.Any("error", err))
-		return nil, huma.ErrorWithHeaders(
-			problem(http.StatusServiceUnavailable, "too many payloads are being checked against schemas that take long; try again"),
-			http.Header{"Retry-After": {retryAfterSeconds}})
+		return nil, unavailable("too many payloads are being checked against schemas that take long; try again")
 	}
-	var mistakes []*huma.ErrorDetail
+	var mistakes []v1.Mistake
 	for _, violation := range found {
 		mistakes = append(mistakes, at(pointer(placeInPayload(violation.Pointer)...), violation.Message))
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -24,7 +25,7 @@ type stream struct {
 	out         *bufio.Writer
 	encoder     *json.Encoder
 	trace       job.Trace
-	end         BatchEnd
+	end         v1.BatchEnd
 }
 
 // stream stores each line's job for itself, in groups of what has come in
@@ -133,7 +134,7 @@ func (st *stream) allowed(ctx context.Context, wanted int) (int, error) {
 	}
 }
 
-func (st *stream) write(results []BatchResult) error {
+func (st *stream) write(results []v1.BatchResult) error {
 	st.allowWrite()
 	for i := range results {
 		if results[i].Job != nil {

@@ -5,23 +5,13 @@ import (
 	"errors"
 	"net/http"
 	"reflect"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
-
-// Accepted is the answer to a submission. It is the same whether the
-// submission made the job or found it.
-type Accepted struct {
-	JobID     job.ID     `json:"jobId" format:"uuid"`
-	JobType   string     `json:"jobType"`
-	Status    job.Status `json:"status" enum:"PENDING,RUNNING,COMPLETED,FAILED,CANCELED"`
-	CreatedAt time.Time  `json:"createdAt"`
-	UpdatedAt time.Time  `json:"updatedAt"`
-}
 
 // submitInput has no body: it is read and decoded here. Huma would decode it
 // into a tree, and report positions of its own.
@@ -32,7 +22,7 @@ type submitInput struct {
 
 type submitOutput struct {
 	Location string `header:"Location" doc:"Where to see what becomes of the job."`
-	Body     Accepted
+	Body     v1.Accepted
 }
 
 func (s *service) addSubmit(routes huma.API) {
@@ -50,7 +40,7 @@ func (s *service) addSubmit(routes huma.API) {
 	document.Paths["/jobs"].Post.RequestBody = &huma.RequestBody{
 		Required: true,
 		Content: map[string]*huma.MediaType{"application/json": {
-			Schema: document.Components.Schemas.Schema(reflect.TypeFor[Submission](), true, "Submission"),
+			Schema: document.Components.Schemas.Schema(reflect.TypeFor[v1.Submission](), true, "Submission"),
 		}},
 	}
 	document.Components.Schemas.Map()["Submission"].Properties["tags"].Items = wordOf(maxTagChars)
@@ -72,7 +62,7 @@ func (s *service) submit(ctx context.Context, in *submitInput) (*submitOutput, e
 	}
 	return &submitOutput{
 		Location: "/jobs/" + receipt.ID.String(),
-		Body:     accepted(receipt),
+		Body:     v1.AcceptedOf(receipt),
 	}, nil
 }
 
@@ -82,13 +72,6 @@ func (s *service) failSubmit(ctx context.Context, err error) error {
 		return invalid(at(pointer("idempotencyKey"), "was used for a different job type or payload"))
 	}
 	return s.fail(ctx, err)
-}
-
-func accepted(r job.Receipt) Accepted {
-	return Accepted{
-		JobID: r.ID, JobType: r.Type, Status: r.State.Status(),
-		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
-	}
 }
 
 // read makes a submission of the request, with every default resolved.
@@ -101,9 +84,7 @@ func (s *service) read(ctx context.Context, r *http.Request, share *share) (job.
 		return job.Submission{}, problem(http.StatusBadRequest, err.Error())
 	}
 	asked, mistakes := decode(body)
-	if mistake := asked.mergeKey(r.Header); mistake != nil {
-		mistakes = append(mistakes, mistake)
-	}
+	mistakes = append(mistakes, asked.mergeKey(r.Header)...)
 	if len(mistakes) > 0 {
 		return job.Submission{}, invalid(mistakes...)
 	}
@@ -113,13 +94,13 @@ func (s *service) read(ctx context.Context, r *http.Request, share *share) (job.
 
 // mergeKey takes over the key in the header. It must agree with the one in
 // the body.
-func (r *request) mergeKey(header http.Header) *huma.ErrorDetail {
+func (r *request) mergeKey(header http.Header) []v1.Mistake {
 	inHeader, found, err := keyOf(header)
 	switch {
 	case err != nil:
-		return at("header."+keyHeader, err.Error())
+		return []v1.Mistake{at("header."+keyHeader, err.Error())}
 	case found && r.key != nil && inHeader != *r.key:
-		return at("header."+keyHeader, "differs from idempotencyKey in the body")
+		return []v1.Mistake{at("header."+keyHeader, "differs from idempotencyKey in the body")}
 	case found:
 		r.key = &inHeader
 	}

@@ -7,46 +7,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
-
-// JobType is a job type as the handler declared it that did so last, with the
-// configuration laid over it.
-type JobType struct {
-	JobType        string  `json:"jobType" example:"SEND_EMAIL"`
-	Plugin         string  `json:"plugin" doc:"The plugin that serves it."`
-	Version        string  `json:"version" doc:"The plugin's version."`
-	Description    string  `json:"description,omitempty" doc:"What it is for, in the handler's words."`
-	MaxAttempts    int     `json:"maxAttempts" doc:"How often a handler may be started for a job that does not say."`
-	TimeoutSeconds float64 `json:"timeoutSeconds" doc:"Bound on each attempt of a job that does not say."`
-	Concurrency    int     `json:"concurrency,omitempty" doc:"The most attempts of this type that a process of the plugin is given at once; absent for as many as it takes of all types."`
-	Retry          Retry   `json:"retry"`
-	HasSchema      bool    `json:"hasSchema" doc:"Whether payloads are checked against a JSON Schema."`
-}
-
-// Retry says how long a job waits before its next attempt.
-type Retry struct {
-	Backoff            job.Backoff `json:"backoff" enum:"exponential,fixed,immediate"`
-	BaseSeconds        float64     `json:"baseSeconds"`
-	Factor             float64     `json:"factor"`
-	CapSeconds         float64     `json:"capSeconds"`
-	JitterMin          float64     `json:"jitterMin"`
-	JitterMax          float64     `json:"jitterMax"`
-	AtOnceAfterTimeout bool        `json:"atOnceAfterTimeout"`
-}
-
-func typeOf(spec job.TypeSpec) JobType {
-	return JobType{
-		JobType: spec.Type, Plugin: spec.Plugin, Version: spec.Version, Description: spec.Description,
-		MaxAttempts: spec.MaxAttempts, TimeoutSeconds: spec.Timeout.Seconds(), Concurrency: spec.Concurrency,
-		Retry: Retry{
-			Backoff: spec.Retry.Backoff, BaseSeconds: spec.Retry.InitialDelay.Seconds(), Factor: spec.Retry.Factor,
-			CapSeconds: spec.Retry.MaxDelay.Seconds(), JitterMin: spec.Retry.JitterMin, JitterMax: spec.Retry.JitterMax,
-			AtOnceAfterTimeout: spec.Retry.ImmediateAfterTimeout,
-		},
-		HasSchema: len(spec.Schema) > 0,
-	}
-}
 
 // typeInput names a job type. Its name can hold any character that can be
 // printed, slashes too.
@@ -55,14 +18,9 @@ type typeInput struct {
 	Type string `path:"type" doc:"The job type, percent-encoded."`
 }
 
-// JobTypeList is all job types.
-type JobTypeList struct {
-	JobTypes []JobType `json:"jobTypes" nullable:"false" doc:"By name."`
-}
+type typesOutput struct{ Body v1.JobTypeList }
 
-type typesOutput struct{ Body JobTypeList }
-
-type typeOutput struct{ Body JobType }
+type typeOutput struct{ Body v1.JobType }
 
 type schemaOutput struct {
 	ContentType string `header:"Content-Type"`
@@ -90,7 +48,7 @@ func (s *service) addTypes(routes huma.API) {
 		if err != nil {
 			return nil, err
 		}
-		return &typeOutput{Body: typeOf(spec)}, nil
+		return &typeOutput{Body: v1.JobTypeOf(spec)}, nil
 	})
 
 	huma.Register(routes, scoped(guard.Read, huma.Operation{
@@ -119,12 +77,7 @@ func (s *service) types(ctx context.Context, _ *plainInput) (*typesOutput, error
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}
-	out := &typesOutput{}
-	out.Body.JobTypes = make([]JobType, 0, len(specs))
-	for _, spec := range specs {
-		out.Body.JobTypes = append(out.Body.JobTypes, typeOf(spec))
-	}
-	return out, nil
+	return &typesOutput{Body: v1.JobTypeListOf(specs)}, nil
 }
 
 // declared returns a type that a handler has declared. Jobs.TypeSpec also knows

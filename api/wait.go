@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -62,7 +63,7 @@ func (s *service) get(ctx context.Context, in *getInput) (*jobOutput, error) {
 	if err != nil {
 		return nil, s.fail(ctx, err)
 	}
-	return &jobOutput{Body: seen(view)}, nil
+	return &jobOutput{Body: v1.JobOf(view)}, nil
 }
 
 // await returns the job when it is final, the time is over, or the server

@@ -72,9 +72,9 @@ func (d *deployed) faulty(fault string) []byte {
 
 func (d *deployed) look() handler {
 	d.t.Helper()
-	var found struct{ Handlers []handler }
-	require.NoError(d.t, d.o.Call(d.t.Context(), http.MethodGet, "/debug/handlers", nil, http.StatusOK, &found))
-	for _, h := range found.Handlers {
+	var found struct{ Plugins []handler }
+	require.NoError(d.t, d.o.Call(d.t.Context(), http.MethodGet, "/debug/plugins", nil, http.StatusOK, &found))
+	for _, h := range found.Plugins {
 		if h.Name == "deployed" {
 			return h
 		}
@@ -224,7 +224,7 @@ func TestOperatorsSwitchAHandlerOffAndOn(t *testing.T) {
 	d := deploy(t, "plugins.0.watch=false")
 	do := func(action string) {
 		t.Helper()
-		require.NoError(t, d.o.Call(t.Context(), http.MethodPost, "/debug/handlers/deployed/"+action, nil, http.StatusOK, nil))
+		require.NoError(t, d.o.Call(t.Context(), http.MethodPost, "/debug/plugins/deployed/"+action, nil, http.StatusOK, nil))
 	}
 	running := rigtest.Submit(t, d.o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Payload: map[string]any{"millis": 700}})
 	rigtest.Await(t, d.o, running, "RUNNING")

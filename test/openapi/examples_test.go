@@ -32,8 +32,8 @@ var given = map[string]func(*testing.T) string{
 	}),
 	"list-dead-letters": twice(deadLetter),
 	// The other examples need the handlers.
-	"disable-handler": func(t *testing.T) string {
-		t.Cleanup(func() { call(t, http.MethodPost, "/debug/handlers/builtin/enable", "", http.StatusOK) })
+	"disable-plugin": func(t *testing.T) string {
+		t.Cleanup(func() { call(t, http.MethodPost, "/debug/plugins/builtin/enable", "", http.StatusOK) })
 		return ""
 	},
 }

@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
 const mediaLines = "application/x-ndjson"
@@ -23,8 +25,7 @@ type Result struct {
 	Answer Answer
 	// Line is where the submission stands in what was uploaded, from 1.
 	Line int
-	// Job was accepted, unless Problem says why it was not.
-	Job     Job
+	// Problem says why the job was refused; nil for an accepted one.
 	Problem *Problem
 }
 
@@ -62,10 +63,9 @@ func (e *StoppedError) Unwrap() error { return e.Problem }
 
 // answerLine is one line of the answer to a batch. The last one has no index.
 type answerLine struct {
-	Index   *int     `json:"index"`
-	Job     Job      `json:"job"`
-	Problem *Problem `json:"problem"`
-	Done    bool     `json:"done"`
+	Index   *int        `json:"index"`
+	Problem *v1.Problem `json:"problem"`
+	Done    bool        `json:"done"`
 }
 
 // SubmitEach submits every line by itself. It hands over each result as it
@@ -158,7 +158,10 @@ func readResult(text []byte, upload *Upload) (result Result, last bool, err erro
 	if err := json.Unmarshal(text, &read); err != nil {
 		return Result{}, false, fmt.Errorf("not the answer that was expected: %w", err)
 	}
-	result = Result{Answer: Answer(bytes.TrimRight(text, "\n")), Job: read.Job, Problem: read.Problem}
+	result = Result{Answer: Answer(bytes.TrimRight(text, "\n"))}
+	if read.Problem != nil {
+		result.Problem = &Problem{Problem: *read.Problem}
+	}
 	switch {
 	case read.Index != nil:
 		result.Line = upload.line(*read.Index)
@@ -181,10 +184,10 @@ func (c *Client) brokenOff(ctx context.Context, upload *Upload, line int, err er
 
 // name puts the numbers of lines where the problem has indexes of items.
 func (u *Upload) name(problem *Problem) {
-	for i, fault := range problem.Errors {
-		index, within, _ := strings.Cut(strings.TrimPrefix(fault.Location, "#/"), "/")
+	for i, mistake := range problem.Errors {
+		index, within, _ := strings.Cut(strings.TrimPrefix(mistake.Location, "#/"), "/")
 		n, err := strconv.Atoi(index)
-		if !strings.HasPrefix(fault.Location, "#/") || err != nil || n < 0 {
+		if !strings.HasPrefix(mistake.Location, "#/") || err != nil || n < 0 {
 			continue
 		}
 		location := "line " + strconv.Itoa(u.line(n))

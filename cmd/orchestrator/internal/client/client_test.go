@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
@@ -145,11 +146,11 @@ func TestWaitGoesOnUntilTheJobHasEnded(t *testing.T) {
 		}
 	})
 	var seen []string
-	answer, ended, err := c.Await(t.Context(), "a/b", 0, 20*time.Second, func(_ Answer, job Job) { seen = append(seen, job.Status) })
+	answer, ended, err := c.Await(t.Context(), "a/b", 0, 20*time.Second, func(_ Answer, job v1.Job) { seen = append(seen, string(job.Status)) })
 	require.NoError(t, err)
 	require.True(t, ended)
 	require.JSONEq(t, `{"status":"FAILED","x":1}`, string(answer))
-	require.Equal(t, []string{Running, Failed}, seen, "a server that restarts is borne")
+	require.Equal(t, []string{"RUNNING", "FAILED"}, seen, "a server that restarts is borne")
 }
 
 func TestWaitGivesUpAfterItsTime(t *testing.T) {
@@ -181,7 +182,11 @@ func TestWaitEndsWithItsReason(t *testing.T) {
 type results []string
 
 func (r *results) see(result Result) error {
-	text := fmt.Sprintf("line %d: job %s", result.Line, result.Job.JobID)
+	var accepted struct{ Job struct{ JobID string } }
+	if err := result.Answer.Into(&accepted); err != nil {
+		return err
+	}
+	text := fmt.Sprintf("line %d: job %s", result.Line, accepted.Job.JobID)
 	switch {
 	case result.Line == 0:
 		text = string(result.Answer)

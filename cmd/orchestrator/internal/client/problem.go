@@ -8,37 +8,26 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
-// Problem is an answer that refuses (RFC 9457).
+// Problem is an answer that is not a success.
 type Problem struct {
-	Status int     `json:"status"`
-	Title  string  `json:"title"`
-	Detail string  `json:"detail"`
-	Errors []Fault `json:"errors"`
-	// RetryAfter is how long to wait before another try; zero when the server
-	// does not say.
-	RetryAfter time.Duration `json:"-"`
-	// Advice says what to do about it; empty when there is nothing to say.
-	Advice string `json:"-"`
+	v1.Problem
+	// Advice says what to do about it; empty for nothing.
+	Advice string
 }
 
-// Fault is one mistake in a request: a JSON Pointer into the body, or a name
-// such as query.limit, and what is wrong there.
-type Fault struct {
-	Location string `json:"location"`
-	Message  string `json:"message"`
-}
-
-// Error is the detail, then a line for each fault.
+// Error is the detail, then a line for each mistake.
 func (p *Problem) Error() string {
 	text := p.Detail
 	if text == "" {
 		text = strings.ToLower(p.Title)
 	}
 	lines := []string{text}
-	for _, fault := range p.Errors {
-		lines = append(lines, "  "+fault.Location+": "+fault.Message)
+	for _, mistake := range p.Errors {
+		lines = append(lines, "  "+mistake.Location+": "+mistake.Message)
 	}
 	if p.RetryAfter > 0 && p.Status == http.StatusTooManyRequests {
 		lines = append(lines, fmt.Sprintf("  Try again in %s.", p.RetryAfter))
@@ -55,8 +44,8 @@ const maxProblemBytes = 1 << 20
 func problemOf(answer *http.Response, login Login) *Problem {
 	problem := &Problem{}
 	text, _ := io.ReadAll(io.LimitReader(answer.Body, maxProblemBytes))
-	if json.Unmarshal(text, problem) != nil || problem.Status == 0 {
-		problem = &Problem{Detail: "the server answers " + answer.Status}
+	if json.Unmarshal(text, &problem.Problem) != nil || problem.Status == 0 {
+		problem = &Problem{Problem: v1.Problem{Detail: "the server answers " + answer.Status}}
 	}
 	problem.Status = answer.StatusCode
 	if problem.Detail == "" && problem.Title == "" {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
 const (
@@ -19,7 +21,7 @@ const (
 // then ended is false; a limit of zero is none. It asks anew whenever every is
 // over, at most a minute, and hands what it sees to see, which may be nil. Once
 // it has had an answer, it bears a server that is away for a while.
-func (c *Client) Await(ctx context.Context, id string, limit, every time.Duration, see func(Answer, Job)) (answer Answer, ended bool, err error) {
+func (c *Client) Await(ctx context.Context, id string, limit, every time.Duration, see func(Answer, v1.Job)) (answer Answer, ended bool, err error) {
 	began := time.Now()
 	var heard time.Time
 	for {
@@ -34,7 +36,7 @@ func (c *Client) Await(ctx context.Context, id string, limit, every time.Duratio
 			return nil, false, err
 		case err == nil:
 			heard, answer = time.Now(), latest
-			var job Job
+			var job v1.Job
 			if err := answer.Into(&job); err != nil {
 				return nil, false, err
 			}

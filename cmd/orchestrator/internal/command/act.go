@@ -7,36 +7,37 @@ import (
 
 	"github.com/spf13/cobra"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 )
 
 // action is something that is done to jobs.
 type action struct {
 	name, short, long string
-	// statuses are those of the jobs it makes sense for.
-	statuses []string
+	// statuses are the job statuses that it applies to, separated by commas.
+	statuses string
 }
 
 var (
 	cancel = action{
 		name: "cancel", short: "Cancel jobs",
 		long:     "Cancel jobs. One that waits is canceled at once; a running one is asked to stop, and is RUNNING until it has.",
-		statuses: []string{client.Pending, client.Running},
+		statuses: "PENDING,RUNNING",
 	}
 	hold = action{
 		name: "hold", short: "Keep scheduled jobs until they are released",
 		long:     "Keep jobs that are scheduled for later until they are released.",
-		statuses: []string{client.Pending},
+		statuses: "PENDING",
 	}
 	release = action{
 		name: "release", short: "Make held or scheduled jobs eligible now",
 		long:     "Make jobs eligible now that are held or scheduled for later.",
-		statuses: []string{client.Pending},
+		statuses: "PENDING",
 	}
 	requeue = action{
 		name: "requeue", short: "Give dead-lettered jobs all their attempts again",
 		long:     "Give dead-lettered jobs all their attempts again. dead-letter retry does it to many.",
-		statuses: []string{client.Failed},
+		statuses: "FAILED",
 	}
 )
 
@@ -68,7 +69,7 @@ func (s *session) act(ctx context.Context, action string, ids []string) error {
 		if s.json {
 			err = s.out.JSON(answer)
 		} else {
-			err = s.showRow(answer, func(job client.Job) { s.jobRow(table, job) }, table.Flush)
+			err = s.showRow(answer, func(j v1.Job) { s.jobRow(table, j) }, table.Flush)
 		}
 		if err != nil {
 			return err
@@ -78,12 +79,12 @@ func (s *session) act(ctx context.Context, action string, ids []string) error {
 }
 
 // showRow prints one row at once: the next job may take its time.
-func (s *session) showRow(answer client.Answer, row func(client.Job), flush func() error) error {
-	var job client.Job
-	if err := answer.Into(&job); err != nil {
+func (s *session) showRow(answer client.Answer, row func(v1.Job), flush func() error) error {
+	var j v1.Job
+	if err := answer.Into(&j); err != nil {
 		return err
 	}
-	row(job)
+	row(j)
 	return flush()
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
@@ -89,7 +90,7 @@ func jobTypes(ctx context.Context, api *client.Client) ([]cobra.Completion, erro
 	if err != nil {
 		return nil, err
 	}
-	var found client.JobTypeList
+	var found v1.JobTypeList
 	if err := answer.Into(&found); err != nil {
 		return nil, err
 	}
@@ -101,17 +102,17 @@ func jobTypes(ctx context.Context, api *client.Client) ([]cobra.Completion, erro
 }
 
 func handlerNames(ctx context.Context, api *client.Client) ([]cobra.Completion, error) {
-	answer, err := api.Handlers(ctx)
+	answer, err := api.Plugins(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var found client.HandlerList
+	var found v1.PluginList
 	if err := answer.Into(&found); err != nil {
 		return nil, err
 	}
 	var names []cobra.Completion
-	for _, h := range found.Handlers {
-		names = append(names, cobra.CompletionWithDesc(show.Clean(h.Name), show.Clean(h.State)))
+	for _, h := range found.Plugins {
+		names = append(names, cobra.CompletionWithDesc(show.Clean(h.Name), show.Clean(string(h.State))))
 	}
 	return names, nil
 }
@@ -121,7 +122,7 @@ func jobIDs(command string) func(context.Context, *client.Client) ([]cobra.Compl
 	query := url.Values{"limit": {proposals}}
 	for _, a := range []action{cancel, hold, release, requeue} {
 		if a.name == command {
-			query.Set("status", strings.Join(a.statuses, ","))
+			query.Set("status", a.statuses)
 		}
 	}
 	return func(ctx context.Context, api *client.Client) ([]cobra.Completion, error) {
@@ -129,13 +130,13 @@ func jobIDs(command string) func(context.Context, *client.Client) ([]cobra.Compl
 		if err != nil {
 			return nil, err
 		}
-		var found struct{ Jobs []client.Job }
+		var found struct{ Jobs []v1.Job }
 		if err := answer.Into(&found); err != nil {
 			return nil, err
 		}
 		var ids []cobra.Completion
 		for _, job := range found.Jobs {
-			ids = append(ids, cobra.CompletionWithDesc(show.Clean(job.JobID), show.Clean(job.JobType+" "+job.Status)))
+			ids = append(ids, cobra.CompletionWithDesc(job.JobID.String(), show.Clean(job.JobType+" "+string(job.Status))))
 		}
 		return ids, nil
 	}

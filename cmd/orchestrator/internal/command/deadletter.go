@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
@@ -49,8 +49,8 @@ func (p *Program) deadLetterListCommand() *cobra.Command {
 		table := show.NewTable(s.out,
 			show.Column{Name: "JOB ID"}, show.Column{Name: "TYPE"}, show.Column{Name: "TENANT"},
 			show.Column{Name: "DEAD FOR", Right: true}, show.Column{Name: "ATTEMPTS", Right: true}, show.Column{Name: "LAST ERROR", Cut: true})
-		row := decoded(func(d client.DeadLetter) {
-			table.Row(show.Text(d.JobID), show.Text(d.JobType), show.Text(d.Tenant),
+		row := decoded(func(d v1.DeadLetter) {
+			table.Row(show.Text(d.JobID.String()), show.Text(d.JobType), show.Text(d.Tenant),
 				show.Text(s.ago(d.DeadAt)), show.Text(strconv.Itoa(d.Attempts)), show.Text(d.LastError))
 		})
 		return s.list(ctx, "/dead-letter", filter.query(), pages, "deadLetters", row, table.Flush)

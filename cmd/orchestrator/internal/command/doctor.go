@@ -7,8 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // doctorTime is how long a diagnosis may take.
@@ -29,7 +31,7 @@ a large ledger. The exit code is 3 when a problem was found.`,
 		if err != nil {
 			return err
 		}
-		var found client.Diagnosis
+		var found v1.Diagnosis
 		if err := answer.Into(&found); err != nil {
 			return err
 		}
@@ -38,7 +40,7 @@ a large ledger. The exit code is 3 when a problem was found.`,
 		} else {
 			err = s.showDiagnosis(found)
 		}
-		if err == nil && (found.Severity == client.Trouble || strict && found.Severity == client.Warning) {
+		if err == nil && (found.Severity == job.Problem || strict && found.Severity == job.Warning) {
 			return Exit{CodeFound}
 		}
 		return err
@@ -69,7 +71,7 @@ func (s *session) diagnose(ctx context.Context) (client.Answer, error) {
 	return answer, err
 }
 
-func (s *session) showDiagnosis(found client.Diagnosis) error {
+func (s *session) showDiagnosis(found v1.Diagnosis) error {
 	table := show.NewTable(s.out, show.Column{Name: "SEVERITY"}, show.Column{Name: "CHECK"}, show.Column{Name: "SUMMARY", Wrap: true})
 	for _, check := range found.Checks {
 		table.Row(styled(check.Severity), show.Text(check.Name), show.Text(check.Summary))
@@ -82,7 +84,7 @@ func (s *session) showDiagnosis(found client.Diagnosis) error {
 			continue
 		}
 		var text strings.Builder
-		text.WriteString("\n" + s.out.Paint(styles[check.Severity], show.Clean(check.Name)) + "\n")
+		text.WriteString("\n" + s.out.Paint(styles[string(check.Severity)], show.Clean(check.Name)) + "\n")
 		for _, detail := range check.Details {
 			text.WriteString("  " + show.Clean(detail) + "\n")
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
@@ -28,13 +28,13 @@ func (p *Program) inspectCommand() *cobra.Command {
 	})
 }
 
-func (s *session) showDetail(d client.Detail) error {
+func (s *session) showDetail(d v1.JobDetail) error {
 	fields := show.NewFields(s.out)
 	s.addJob(fields, d.Job)
 	fields.Add("STATE", styled(d.State))
 	fields.Add("TENANT", show.Text(d.Tenant))
 	fields.Add("TAGS", show.Text(strings.Join(d.Tags, ", ")))
-	fields.Add("PRIORITY", show.Text(strconv.Itoa(d.Priority)))
+	fields.Add("PRIORITY", show.Text(strconv.Itoa(int(d.Priority))))
 	fields.Add("KEY", show.Text(d.IdempotencyKey))
 	if d.Held {
 		fields.Add("HELD", show.Text("until it is released"))
@@ -60,7 +60,7 @@ func (s *session) showDetail(d client.Detail) error {
 	return s.showAttempts(d.Attempts)
 }
 
-func attempts(d client.Detail) string {
+func attempts(d v1.JobDetail) string {
 	text := fmt.Sprintf("%d of %d", d.AttemptsCharged, d.MaxAttempts)
 	if d.Interruptions > 0 {
 		text += ", " + show.Plural(d.Interruptions, "interruption")
@@ -71,7 +71,7 @@ func attempts(d client.Detail) string {
 	return text
 }
 
-func (s *session) lease(l client.Lease) string {
+func (s *session) lease(l v1.Lease) string {
 	text := "of " + l.Worker + ", claimed " + s.ago(l.ClaimedAt) + " ago"
 	if left := l.ExpiresAt.Sub(s.now()); left > 0 {
 		text += ", for another " + show.Age(left)
@@ -86,7 +86,7 @@ func (s *session) lease(l client.Lease) string {
 
 // showAttempts is the timeline: each attempt, when it began, and what came of
 // it.
-func (s *session) showAttempts(attempts []client.Attempt) error {
+func (s *session) showAttempts(attempts []v1.Attempt) error {
 	if len(attempts) == 0 {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (s *session) showAttempts(attempts []client.Attempt) error {
 	return nil
 }
 
-func fault(a client.Attempt) string {
+func fault(a v1.Attempt) string {
 	if a.Code == "" || a.Error == "" {
 		return a.Code + a.Error
 	}

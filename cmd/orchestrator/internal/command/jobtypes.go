@@ -8,8 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 func (p *Program) jobTypesCommand() *cobra.Command {
@@ -49,7 +50,7 @@ func (p *Program) jobTypesCommand() *cobra.Command {
 	})
 }
 
-func (s *session) showTypes(found client.JobTypeList) error {
+func (s *session) showTypes(found v1.JobTypeList) error {
 	table := show.NewTable(s.out,
 		show.Column{Name: "TYPE"}, show.Column{Name: "PLUGIN"}, show.Column{Name: "VERSION"},
 		show.Column{Name: "ATTEMPTS", Right: true}, show.Column{Name: "TIMEOUT", Right: true},
@@ -62,7 +63,7 @@ func (s *session) showTypes(found client.JobTypeList) error {
 	return table.Flush()
 }
 
-func (s *session) showType(t client.JobType) error {
+func (s *session) showType(t v1.JobType) error {
 	fields := show.NewFields(s.out)
 	fields.Add("TYPE", show.Text(t.JobType))
 	fields.Add("DESCRIPTION", show.Text(t.Description))
@@ -79,15 +80,15 @@ func (s *session) showType(t client.JobType) error {
 }
 
 // policy says in short how attempts follow each other.
-func policy(r client.Retry) string {
-	text := r.Backoff
+func policy(r v1.Retry) string {
+	text := string(r.Backoff)
 	switch r.Backoff {
-	case "exponential":
-		text = fmt.Sprintf("exponential, %s × %s up to %s", exact(r.BaseSeconds), decimal(r.Factor), exact(r.CapSeconds))
-	case "fixed":
-		text = "fixed, " + exact(r.BaseSeconds)
+	case job.Exponential:
+		text = fmt.Sprintf("exponential, %s × %s up to %s", exact(r.InitialDelaySeconds), decimal(r.Factor), exact(r.MaxDelaySeconds))
+	case job.Fixed:
+		text = "fixed, " + exact(r.InitialDelaySeconds)
 	}
-	if r.Backoff != "immediate" && (r.JitterMin != 1 || r.JitterMax != 1) {
+	if r.Backoff != job.Immediate && (r.JitterMin != 1 || r.JitterMax != 1) {
 		text += fmt.Sprintf(", jitter %s to %s", decimal(r.JitterMin), decimal(r.JitterMax))
 	}
 	if r.AtOnceAfterTimeout {

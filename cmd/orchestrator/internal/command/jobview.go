@@ -5,14 +5,16 @@ import (
 	"encoding/json"
 	"time"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // styles says how statuses, states, outcomes and conditions look.
 var styles = map[string]show.Style{
-	client.Pending: show.Mind, client.Running: show.Busy, client.Completed: show.Good,
-	client.Failed: show.Bad, client.Canceled: show.Faint,
+	"PENDING": show.Mind, "RUNNING": show.Busy, "COMPLETED": show.Good,
+	"FAILED": show.Bad, "CANCELED": show.Faint,
 
 	"created": show.Mind, "queued": show.Mind, "retry": show.Mind, "running": show.Busy,
 	"succeeded": show.Good, "dead": show.Bad, "canceled": show.Faint,
@@ -22,43 +24,45 @@ var styles = map[string]show.Style{
 
 	"alive": show.Good, "silent": show.Bad, "stopped": show.Faint,
 
-	"ok": show.Good, client.Warning: show.Mind, client.Trouble: show.Bad,
+	"ok": show.Good, "warning": show.Mind, "problem": show.Bad,
 }
 
-func styled(text string) show.Cell { return show.Cell{Text: text, Style: styles[text]} }
+func styled[W ~string](word W) show.Cell {
+	return show.Cell{Text: string(word), Style: styles[string(word)]}
+}
 
 // showJob prints a job as clients see it.
 func (s *session) showJob(answer client.Answer) error {
-	return present(s, answer, func(job client.Job) error {
+	return present(s, answer, func(j v1.Job) error {
 		fields := show.NewFields(s.out)
-		s.addJob(fields, job)
-		fields.Add("PROGRESS", show.Text(compact(job.Progress)))
-		fields.Add("RESULT", show.Text(compact(job.Result)))
+		s.addJob(fields, j)
+		fields.Add("PROGRESS", show.Text(compact(j.Progress)))
+		fields.Add("RESULT", show.Text(compact(j.Result)))
 		return fields.Flush()
 	})
 }
 
-func (s *session) addJob(fields *show.Fields, job client.Job) {
-	fields.Add("JOB ID", show.Text(job.JobID))
-	fields.Add("TYPE", show.Text(job.JobType))
-	fields.Add("STATUS", styled(job.Status))
-	fields.Add("CREATED", show.Text(s.moment(&job.CreatedAt)))
-	fields.Add("UPDATED", show.Text(s.moment(&job.UpdatedAt)))
-	fields.Add("STARTED", show.Text(s.moment(job.StartedAt)))
-	fields.Add("FINISHED", show.Text(s.moment(job.FinishedAt)))
-	fields.Add("TOOK", show.Text(s.took(job)))
+func (s *session) addJob(fields *show.Fields, j v1.Job) {
+	fields.Add("JOB ID", show.Text(j.JobID.String()))
+	fields.Add("TYPE", show.Text(j.JobType))
+	fields.Add("STATUS", styled(j.Status))
+	fields.Add("CREATED", show.Text(s.moment(&j.CreatedAt)))
+	fields.Add("UPDATED", show.Text(s.moment(&j.UpdatedAt)))
+	fields.Add("STARTED", show.Text(s.moment(j.StartedAt)))
+	fields.Add("FINISHED", show.Text(s.moment(j.FinishedAt)))
+	fields.Add("TOOK", show.Text(s.took(j)))
 }
 
 // took is how long the latest attempt has run; empty for a job that waits,
 // and for a canceled one, which may have waited for its next attempt.
-func (s *session) took(job client.Job) string {
+func (s *session) took(j v1.Job) string {
 	switch {
-	case job.StartedAt == nil || job.Status == client.Pending || job.Status == client.Canceled:
+	case j.StartedAt == nil || j.Status == job.StatusPending || j.Status == job.StatusCanceled:
 		return ""
-	case job.FinishedAt != nil:
-		return show.Seconds(job.FinishedAt.Sub(*job.StartedAt).Seconds())
+	case j.FinishedAt != nil:
+		return show.Seconds(j.FinishedAt.Sub(*j.StartedAt).Seconds())
 	}
-	return show.Age(max(s.now().Sub(*job.StartedAt), 0))
+	return show.Age(max(s.now().Sub(*j.StartedAt), 0))
 }
 
 // jobTable lists jobs as clients see them.
@@ -68,9 +72,9 @@ func (s *session) jobTable() *show.Table {
 		show.Column{Name: "AGE", Right: true}, show.Column{Name: "TOOK", Right: true}, show.Column{Name: "PROGRESS", Cut: true})
 }
 
-func (s *session) jobRow(table *show.Table, job client.Job) {
-	table.Row(show.Text(job.JobID), show.Text(job.JobType), styled(job.Status),
-		show.Text(s.ago(job.CreatedAt)), show.Text(s.took(job)), show.Text(compact(job.Progress)))
+func (s *session) jobRow(table *show.Table, j v1.Job) {
+	table.Row(show.Text(j.JobID.String()), show.Text(j.JobType), styled(j.Status),
+		show.Text(s.ago(j.CreatedAt)), show.Text(s.took(j)), show.Text(compact(j.Progress)))
 }
 
 // compact writes JSON on one line; empty for none.

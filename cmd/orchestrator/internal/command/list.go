@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
 func (p *Program) listCommand() *cobra.Command {
@@ -28,7 +28,7 @@ func (p *Program) listCommand() *cobra.Command {
 	flags.StringVar(&from, "created-from", "", "only jobs created at the `time` or later (RFC 3339)")
 	flags.StringVar(&before, "created-before", "", "only jobs created before the `time` (RFC 3339)")
 	pages.register(c)
-	complete(c, "status", fixed(client.Statuses()...))
+	complete(c, "status", fixed("PENDING", "RUNNING", "COMPLETED", "FAILED", "CANCELED"))
 	for _, name := range []string{"tenant", "tag", "created-from", "created-before"} {
 		complete(c, name, nothing)
 	}
@@ -45,6 +45,6 @@ func (p *Program) listCommand() *cobra.Command {
 		setIf(query, "createdBefore", before)
 		table := s.jobTable()
 		return s.list(ctx, "/jobs", query, pages, "jobs",
-			decoded(func(job client.Job) { s.jobRow(table, job) }), table.Flush)
+			decoded(func(job v1.Job) { s.jobRow(table, job) }), table.Flush)
 	})
 }

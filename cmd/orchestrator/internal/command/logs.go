@@ -8,8 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 func (p *Program) logsCommand() *cobra.Command {
@@ -45,7 +46,7 @@ each attempt the last 200 lines or 32 KB are kept.`,
 // lineTime is to the millisecond, and all of one width.
 const lineTime = "2006-01-02T15:04:05.000Z"
 
-func (s *session) showLogs(logs client.JobLogs) error {
+func (s *session) showLogs(logs v1.JobLogs) error {
 	var text strings.Builder
 	for i, attempt := range logs.Attempts {
 		if i > 0 {
@@ -65,8 +66,8 @@ func (s *session) showLogs(logs client.JobLogs) error {
 }
 
 // logLine is one line, whatever the handler has written.
-func (s *session) logLine(line client.LogLine) string {
-	level := strings.ToUpper(show.Clean(line.Level))
+func (s *session) logLine(line v1.LogLine) string {
+	level := strings.ToUpper(show.Clean(string(line.Level)))
 	text := line.Time.UTC().Format(lineTime) + "  " + s.out.Paint(styleOfLevel(line.Level), level) +
 		strings.Repeat(" ", max(7-len(level), 2)) + show.Clean(line.Message)
 	if len(line.Attributes) > 0 {
@@ -78,11 +79,11 @@ func (s *session) logLine(line client.LogLine) string {
 	return text
 }
 
-func styleOfLevel(level string) show.Style {
+func styleOfLevel(level job.LogLevel) show.Style {
 	switch level {
-	case "error":
+	case job.LogError:
 		return show.Bad
-	case "warn":
+	case job.LogWarn:
 		return show.Mind
 	}
 	return show.Plain

@@ -11,8 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 func (p *Program) metricsCommand() *cobra.Command {
@@ -40,38 +41,35 @@ func (p *Program) metricsCommand() *cobra.Command {
 	})
 }
 
-// states are all of them, in the order a job may pass through them.
-var states = []string{"created", "queued", "running", "retry", "succeeded", "dead", "canceled"}
-
-// recently are the counts of what has happened, and how they are called.
-var recently = []struct{ member, name string }{
-	{"submitted", "submitted"},
-	{"succeeded", "succeeded"},
-	{"failedAttempts", "failed attempts"},
-	{"dead", "dead"},
-	{"canceled", "canceled"},
-	{"requeued", "requeued"},
-}
-
-func (s *session) showMetrics(m client.Metrics) error {
+func (s *session) showMetrics(m v1.Metrics) error {
 	counts := show.NewTable(s.out, show.Column{Name: "STATE"}, show.Column{Name: "JOBS", Right: true})
-	for _, state := range states {
+	for _, state := range job.States() {
 		counts.Row(styled(state), number(m.StatusCounts[state]))
 	}
-	span := strings.ToUpper(show.Plural(m.Recent["sinceMinutes"], "minute"))
+	span := strings.ToUpper(show.Plural(m.Recent.SinceMinutes, "minute"))
 	recent := show.NewTable(s.out, show.Column{Name: "LAST " + span}, show.Column{Name: "COUNT", Right: true})
-	for _, r := range recently {
-		recent.Row(show.Text(r.name), number(m.Recent[r.member]))
+	for _, r := range []struct {
+		name  string
+		count int64
+	}{
+		{"submitted", m.Recent.Submitted},
+		{"succeeded", m.Recent.Succeeded},
+		{"failed attempts", m.Recent.FailedAttempts},
+		{"dead", m.Recent.Dead},
+		{"canceled", m.Recent.Canceled},
+		{"requeued", m.Recent.Requeued},
+		{"attempts ended, last minute", m.ProcessedLastMinute},
+	} {
+		recent.Row(show.Text(r.name), number(r.count))
 	}
-	recent.Row(show.Text("attempts ended, last minute"), number(m.LastMinute))
 	types := show.NewTable(s.out,
 		show.Column{Name: "TYPE"}, show.Column{Name: "FAILED ATTEMPTS", Right: true}, show.Column{Name: "AVERAGE", Right: true})
 	for _, name := range namesOf(m) {
 		average := ""
-		if mean, known := m.AverageSeconds[name]; known {
+		if mean, known := m.AvgDurationSecondsByJobType[name]; known {
 			average = show.Seconds(mean)
 		}
-		types.Row(show.Text(name), alarming(m.FailuresByType[name]), show.Text(average))
+		types.Row(show.Text(name), alarming(m.FailuresByJobType[name]), show.Text(average))
 	}
 	for i, table := range []*show.Table{counts, recent, types} {
 		if i > 0 {
@@ -84,12 +82,12 @@ func (s *session) showMetrics(m client.Metrics) error {
 	return nil
 }
 
-func namesOf(m client.Metrics) []string {
+func namesOf(m v1.Metrics) []string {
 	var names []string
-	for name := range m.FailuresByType {
+	for name := range m.FailuresByJobType {
 		names = append(names, name)
 	}
-	for name := range m.AverageSeconds {
+	for name := range m.AvgDurationSecondsByJobType {
 		names = append(names, name)
 	}
 	slices.Sort(names)

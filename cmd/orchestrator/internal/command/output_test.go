@@ -27,15 +27,15 @@ const (
 		`{"number":2,"fence":3,"dropped":0,"lines":[{"time":"2026-02-20T11:59:00.0125Z","level":"warn","message":"mailbox \u001b[31mfull","attributes":{"of": "\u009bada"},"truncated":true},` +
 		`{"time":"2026-02-20T11:59:00Z","level":"error","message":""}]}]}`
 
-	types = `{"jobTypes":[{"jobType":"PRINT","plugin":"printing","version":"v1.2","description":"Puts ink on paper.","concurrency":2,"maxAttempts":6,"timeoutSeconds":1.5,"retry":{"backoff":"exponential","baseSeconds":0.25,"factor":3,"capSeconds":600,"jitterMin":0.7,"jitterMax":1,"atOnceAfterTimeout":true},"hasSchema":true},` +
-		`{"jobType":"漢字","plugin":"odd","version":"","maxAttempts":1,"timeoutSeconds":60,"retry":{"backoff":"immediate","baseSeconds":0,"factor":0,"capSeconds":0,"jitterMin":0,"jitterMax":0,"atOnceAfterTimeout":false},"hasSchema":false}]}`
-	oneType = `{"jobType":"PRINT","plugin":"printing","version":"v1.2","description":"Puts ink on paper.","concurrency":2,"maxAttempts":6,"timeoutSeconds":330,"retry":{"backoff":"fixed","baseSeconds":2,"factor":1,"capSeconds":2,"jitterMin":1,"jitterMax":1,"atOnceAfterTimeout":false},"hasSchema":true}`
+	types = `{"jobTypes":[{"jobType":"PRINT","plugin":"printing","version":"v1.2","description":"Puts ink on paper.","concurrency":2,"maxAttempts":6,"timeoutSeconds":1.5,"retry":{"backoff":"exponential","initialDelaySeconds":0.25,"factor":3,"maxDelaySeconds":600,"jitterMin":0.7,"jitterMax":1,"atOnceAfterTimeout":true},"hasSchema":true},` +
+		`{"jobType":"漢字","plugin":"odd","version":"","maxAttempts":1,"timeoutSeconds":60,"retry":{"backoff":"immediate","initialDelaySeconds":0,"factor":0,"maxDelaySeconds":0,"jitterMin":0,"jitterMax":0,"atOnceAfterTimeout":false},"hasSchema":false}]}`
+	oneType = `{"jobType":"PRINT","plugin":"printing","version":"v1.2","description":"Puts ink on paper.","concurrency":2,"maxAttempts":6,"timeoutSeconds":330,"retry":{"backoff":"fixed","initialDelaySeconds":2,"factor":1,"maxDelaySeconds":2,"jitterMin":1,"jitterMax":1,"atOnceAfterTimeout":false},"hasSchema":true}`
 
 	promoted    = `{"trigger":"restart","from":{"version":"1.0","sha256":"2c26b46b68ffc68f"},"to":{"version":"1.0","sha256":"2c26b46b68ffc68f"},"begunAt":"2026-02-20T11:59:50Z","endedAt":"2026-02-20T11:59:51Z","result":"promoted"}`
 	rolledBack  = `{"trigger":"request","from":{"version":"1.0","sha256":"2c26b46b68ffc68f"},"to":{"version":"","sha256":"fcde2b2edba56bf4"},"begunAt":"2026-02-20T11:58:50Z","endedAt":"2026-02-20T11:58:53Z","result":"rolled_back","reason":"it ended during its start: exit status 1\u001b[2J"}`
-	mailHandler = `{"version":"1.0","sha256":"2c26b46b68ffc68f","name":"mail","path":"/opt/mail","state":"up","jobTypes":["SEND_EMAIL"],"pids":[17,18],"processes":2,"running":3,"free":17,"alone":1,"draining":0,"restarts":2,"crashes":1,"lastError":"exit status 3","passedOver":"stat /opt/mail: no such file",` +
-		`"candidate":{"version":"1.1","sha256":"fcde2b2edba56bf4","state":"canary","pids":[19],"running":1,"ended":12,"failed":2,"servingEnded":90,"servingFailed":0,"slowest":{"jobType":"SEND_EMAIL","medianSeconds":2.5,"usualSeconds":0.125}},"lastSwap":` + rolledBack + `}`
-	idleHandler = `{"version":"","sha256":"fcde2b2edba56bf4","name":"idle","path":"/opt/idle","state":"disabled","jobTypes":[],"pids":[],"processes":1,"running":0,"free":0,"alone":0,"draining":0,"restarts":0,"crashes":0}`
+	mailHandler = `{"version":"1.0","sha256":"2c26b46b68ffc68f","name":"mail","path":"/opt/mail","state":"up","jobTypes":["SEND_EMAIL"],"pids":[17,18],"processes":2,"running":3,"free":17,"isolated":1,"draining":0,"restarts":2,"crashes":1,"lastError":"exit status 3","skipReason":"stat /opt/mail: no such file",` +
+		`"candidate":{"version":"1.1","sha256":"fcde2b2edba56bf4","state":"canary","pids":[19],"running":1,"ended":12,"failed":2,"servingEnded":90,"servingFailed":0,"slowest":{"jobType":"SEND_EMAIL","medianSeconds":2.5,"servingMedianSeconds":0.125}},"lastSwap":` + rolledBack + `}`
+	idleHandler = `{"version":"","sha256":"fcde2b2edba56bf4","name":"idle","path":"/opt/idle","state":"disabled","jobTypes":[],"pids":[],"processes":1,"running":0,"free":0,"isolated":0,"draining":0,"restarts":0,"crashes":0}`
 	workers     = `{"workers":[{"workerId":"w-1","host":"alpha","pid":4711,"condition":"alive","startedAt":"2026-02-20T07:00:00Z","lastHeartbeat":"2026-02-20T11:59:58Z","plugins":[],"jobs":{"running":12,"succeeded":1234567,"dead":2}},` +
 		`{"workerId":"w-2","host":"beta","pid":1,"condition":"stopped","startedAt":"2026-02-19T11:00:00Z","lastHeartbeat":"2026-02-20T11:00:00Z","stoppedAt":"2026-02-20T11:00:00Z","plugins":[],"jobs":{}}]}`
 
@@ -71,11 +71,11 @@ func usual() *fake {
 		"GET /job-types":                                 types,
 		"GET /job-types/PRINT":                           oneType,
 		"GET /job-types/PRINT/schema":                    `{"type":"object"}`,
-		"GET /debug/handlers":                            `{"handlers":[` + mailHandler + `,` + idleHandler + `]}`,
-		"POST /debug/handlers/mail/swap?force=true":      rolledBack,
-		"POST /debug/handlers/mail/restart":              promoted,
-		"POST /debug/handlers/mail/disable":              idleHandler,
-		"POST /debug/handlers/mail/enable?force=true":    mailHandler,
+		"GET /debug/plugins":                             `{"plugins":[` + mailHandler + `,` + idleHandler + `]}`,
+		"POST /debug/plugins/mail/swap?force=true":       rolledBack,
+		"POST /debug/plugins/mail/restart":               promoted,
+		"POST /debug/plugins/mail/disable":               idleHandler,
+		"POST /debug/plugins/mail/enable?force=true":     mailHandler,
 		"GET /debug/workers":                             workers,
 		"GET /debug/queues":                              queues,
 		"GET /debug/jobs/" + firstID:                     detail,

@@ -9,8 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 func (p *Program) handlersCommand() *cobra.Command {
@@ -41,11 +42,11 @@ func (p *Program) handlersListCommand() *cobra.Command {
 		Args:  NoArguments,
 	}
 	return p.asksServer(c, func(ctx context.Context, s *session, _ []string) error {
-		answer, err := s.Handlers(ctx)
+		answer, err := s.Plugins(ctx)
 		if err != nil {
 			return err
 		}
-		return present(s, answer, func(found client.HandlerList) error { return s.showHandlers(found.Handlers) })
+		return present(s, answer, func(found v1.PluginList) error { return s.showHandlers(found.Plugins) })
 	})
 }
 
@@ -100,29 +101,29 @@ func forced(force bool) url.Values {
 
 // operateHandler does something with a handler that is answered with what it is then.
 func (s *session) operateHandler(ctx context.Context, name, action string, query url.Values) error {
-	answer, err := s.OnHandler(ctx, name, action, query)
+	answer, err := s.OnPlugin(ctx, name, action, query)
 	if err != nil {
 		return err
 	}
-	return present(s, answer, func(h client.Handler) error { return s.showHandlers([]client.Handler{h}) })
+	return present(s, answer, func(h v1.Plugin) error { return s.showHandlers([]v1.Plugin{h}) })
 }
 
-func (s *session) showHandlers(handlers []client.Handler) error {
+func (s *session) showHandlers(handlers []v1.Plugin) error {
 	table := show.NewTable(s.out,
 		show.Column{Name: "PLUGIN"}, show.Column{Name: "STATE"}, show.Column{Name: "VERSION"},
 		show.Column{Name: "PROCESSES", Right: true}, show.Column{Name: "RUNNING", Right: true}, show.Column{Name: "FREE", Right: true},
 		show.Column{Name: "CRASHES", Right: true}, show.Column{Name: "LAST SWAP"})
 	for _, h := range handlers {
-		state := show.Cell{Text: h.State}
+		state := show.Cell{Text: string(h.State)}
 		switch h.State {
-		case "up":
+		case job.PluginUp:
 			state.Style = show.Good
-		case "broken":
+		case job.PluginBroken:
 			state.Style = show.Bad
 		}
-		table.Row(show.Text(h.Name), state, show.Text(versionText(h.HandlerVersion)),
+		table.Row(show.Text(h.Name), state, show.Text(versionText(h.PluginVersion)),
 			show.Text(strconv.Itoa(len(h.PIDs))+"/"+strconv.Itoa(h.Processes)),
-			number(int64(h.Running+h.Alone+h.Draining)), number(int64(h.Free)), alarming(int64(h.Crashes)), s.lastSwapCell(h))
+			number(int64(h.Running+h.Isolated+h.Draining)), number(int64(h.Free)), alarming(int64(h.Crashes)), s.lastSwapCell(h))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -134,21 +135,21 @@ func (s *session) showHandlers(handlers []client.Handler) error {
 }
 
 // remark tells of a handler what has no place in a table.
-func (s *session) remark(h client.Handler) {
+func (s *session) remark(h v1.Plugin) {
 	say := func(format string, values ...any) {
 		s.notes.Print(show.Clean(h.Name+": "+fmt.Sprintf(format, values...)) + "\n")
 	}
 	if c := h.Candidate; c != nil {
-		say("%s is to follow (%s): %s", versionText(c.HandlerVersion), c.State, trialText(c.HandlerTrial))
+		say("%s is to follow (%s): %s", versionText(c.PluginVersion), c.State, trialText(c.PluginTrial))
 	}
 	if swap := h.LastSwap; swap != nil && swap.Reason != "" {
 		to := versionText(swap.To)
 		if to == "" { // there was no file to read a version from
 			to = "what was to follow"
 		}
-		promoted, serves := swap.Result == client.Promoted, swap.To.SHA256 == h.SHA256
+		promoted, serves := swap.Result == job.SwapPromoted, swap.To.SHA256 == h.SHA256
 		switch {
-		case promoted && serves && h.State != "disabled": // the reason is why the one before it does not
+		case promoted && serves && h.State != job.PluginDisabled: // the reason is why the one before it does not
 			say("%s serves again: %s", to, swap.Reason)
 		case promoted: // another one was enabled since, or none serves
 		case serves: // it was to follow itself, or was enabled since
@@ -157,27 +158,27 @@ func (s *session) remark(h client.Handler) {
 			say("%s does not serve: %s", to, swap.Reason)
 		}
 	}
-	if len(h.LeftOut) > 0 {
-		say("it declares job types that the configuration does not leave to it: %s", strings.Join(h.LeftOut, ", "))
+	if len(h.SkippedJobTypes) > 0 {
+		say("it declares job types that the configuration does not leave to it: %s", strings.Join(h.SkippedJobTypes, ", "))
 	}
-	if h.PassedOver != "" {
-		say("its file is passed over: %s", h.PassedOver)
+	if h.SkipReason != "" {
+		say("its file is passed over: %s", h.SkipReason)
 	}
-	if h.LastError != "" && h.State != "up" {
+	if h.LastError != "" && h.State != job.PluginUp {
 		say("%s", h.LastError)
 	}
 }
 
 // trialText says how a candidate does.
-func trialText(t client.HandlerTrial) string {
+func trialText(t v1.PluginTrial) string {
 	text := fmt.Sprintf("%d attempts ended on trial, %d of them failed", t.Ended, t.Failed)
 	if p := t.Slowest; p != nil {
-		text += fmt.Sprintf("; %s takes %s, median, beside %s", p.JobType, exact(p.MedianSeconds), exact(p.UsualSeconds))
+		text += fmt.Sprintf("; %s takes %s, median, beside %s", p.JobType, exact(p.MedianSeconds), exact(p.ServingMedianSeconds))
 	}
 	return text
 }
 
-func (s *session) lastSwapCell(h client.Handler) show.Cell {
+func (s *session) lastSwapCell(h v1.Plugin) show.Cell {
 	switch {
 	case h.LastSwap == nil:
 		return show.Text("")
@@ -189,16 +190,16 @@ func (s *session) lastSwapCell(h client.Handler) show.Cell {
 	return cell
 }
 
-func resultCell(result string) show.Cell {
-	cell := show.Cell{Text: strings.ReplaceAll(result, "_", " "), Style: show.Bad}
-	if result == client.Promoted {
+func resultCell(result job.SwapResult) show.Cell {
+	cell := show.Cell{Text: strings.ReplaceAll(string(result), "_", " "), Style: show.Bad}
+	if result == job.SwapPromoted {
 		cell.Style = show.Good
 	}
 	return cell
 }
 
 // versionText is a version with as much of its digest as tells it from others.
-func versionText(v client.HandlerVersion) string {
+func versionText(v v1.PluginVersion) string {
 	short := v.SHA256[:min(len(v.SHA256), 8)]
 	if v.Version == "" {
 		return short

@@ -9,8 +9,10 @@ import (
 	"net/url"
 	"time"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // swapPoll is how often a swap that takes long is asked after.
@@ -22,7 +24,7 @@ func (s *session) swapHandler(ctx context.Context, name, action string, query ur
 	if err != nil {
 		return err
 	}
-	var swap client.HandlerSwap
+	var swap v1.PluginSwap
 	if err := answer.Into(&swap); err != nil {
 		return err
 	}
@@ -38,7 +40,7 @@ func (s *session) swapHandler(ctx context.Context, name, action string, query ur
 	if err := present(s, answer, s.showSwap); err != nil {
 		return err
 	}
-	if swap.Result != client.Promoted {
+	if swap.Result != job.SwapPromoted {
 		return Exit{CodeFound}
 	}
 	return nil
@@ -56,7 +58,7 @@ func goesOn(action string) string {
 // waiting behind another for longer than a request may.
 func (s *session) beginSwap(ctx context.Context, name, action string, query url.Values) (client.Answer, error) {
 	for told := false; ; told = true {
-		answer, err := s.OnHandler(ctx, name, action, query)
+		answer, err := s.OnPlugin(ctx, name, action, query)
 		var problem *client.Problem
 		if !errors.As(err, &problem) || problem.Status != http.StatusServiceUnavailable || problem.RetryAfter == 0 {
 			return answer, err
@@ -84,7 +86,7 @@ func (s *session) awaitSwap(ctx context.Context, name string, begunAt time.Time)
 		if err != nil {
 			return nil, err
 		}
-		var swap client.HandlerSwap
+		var swap v1.PluginSwap
 		if err := answer.Into(&swap); err != nil {
 			return nil, err
 		}
@@ -98,12 +100,12 @@ func (s *session) awaitSwap(ctx context.Context, name string, begunAt time.Time)
 }
 
 func (s *session) lastSwap(ctx context.Context, name string) (client.Answer, error) {
-	answer, err := s.Handlers(ctx)
+	answer, err := s.Plugins(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var found struct {
-		Handlers []struct {
+		Plugins []struct {
 			Name     string
 			LastSwap json.RawMessage
 		}
@@ -111,7 +113,7 @@ func (s *session) lastSwap(ctx context.Context, name string) (client.Answer, err
 	if err := answer.Into(&found); err != nil {
 		return nil, err
 	}
-	for _, h := range found.Handlers {
+	for _, h := range found.Plugins {
 		if h.Name == name && h.LastSwap != nil {
 			return client.Answer(h.LastSwap), nil
 		}
@@ -119,7 +121,7 @@ func (s *session) lastSwap(ctx context.Context, name string) (client.Answer, err
 	return client.Answer("{}"), nil
 }
 
-func (s *session) showSwap(swap client.HandlerSwap) error {
+func (s *session) showSwap(swap v1.PluginSwap) error {
 	fields := show.NewFields(s.out)
 	fields.Add("from", show.Text(versionText(swap.From)))
 	fields.Add("to", show.Text(versionText(swap.To)))

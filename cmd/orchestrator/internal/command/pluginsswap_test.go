@@ -14,7 +14,7 @@ import (
 func inTurn(asked string, answers ...func(http.ResponseWriter)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method+" "+r.URL.Path != asked {
-			_, _ = io.WriteString(w, `{"handlers":[{"name":"mail","lastSwap":`+promoted+`}]}`)
+			_, _ = io.WriteString(w, `{"plugins":[{"name":"mail","lastSwap":`+promoted+`}]}`)
 			return
 		}
 		answers[0](w)
@@ -29,14 +29,14 @@ func TestASwapBehindAnotherIsAskedForAgain(t *testing.T) {
 		behind := func(w http.ResponseWriter) {
 			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(http.StatusServiceUnavailable)
-			_, _ = io.WriteString(w, `{"status":503,"detail":"another swap of the handler is under way; try again when it has ended"}`)
+			_, _ = io.WriteString(w, `{"status":503,"detail":"another swap of the plugin is under way; try again when it has ended"}`)
 		}
 		begun := func(w http.ResponseWriter) { _, _ = io.WriteString(w, promoted) }
-		f := &fake{handler: inTurn("POST /debug/handlers/mail/"+action, behind, behind, begun)}
+		f := &fake{handler: inTurn("POST /debug/plugins/mail/"+action, behind, behind, begun)}
 		out, notes, err := f.run(t, "plugins", action, "mail")
 		require.NoError(t, err)
 		require.Contains(t, out, "promoted")
-		require.Equal(t, 1, strings.Count(notes, "another swap of the handler is under way"), notes)
+		require.Equal(t, 1, strings.Count(notes, "another swap of the plugin is under way"), notes)
 	}
 }
 
@@ -46,7 +46,7 @@ func TestASwapThatTakesLongIsFollowedToItsEnd(t *testing.T) {
 		"restart": "The new processes are not all up; this command may be broken off, the swap goes on.\n",
 	} {
 		underWay := strings.Replace(promoted, `,"endedAt":"2026-02-20T11:59:51Z","result":"promoted"`, "", 1)
-		f := &fake{handler: inTurn("POST /debug/handlers/mail/"+action, func(w http.ResponseWriter) {
+		f := &fake{handler: inTurn("POST /debug/plugins/mail/"+action, func(w http.ResponseWriter) {
 			w.WriteHeader(http.StatusAccepted)
 			_, _ = io.WriteString(w, underWay)
 		})}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
@@ -25,7 +25,7 @@ func (p *Program) queuesCommand() *cobra.Command {
 	})
 }
 
-func (s *session) showQueues(found client.QueueList) error {
+func (s *session) showQueues(found v1.QueueList) error {
 	table := show.NewTable(s.out,
 		show.Column{Name: "TYPE"}, show.Column{Name: "QUEUED", Right: true}, show.Column{Name: "OLDEST", Right: true},
 		show.Column{Name: "RUNNING", Right: true}, show.Column{Name: "RETRYING", Right: true},

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/spf13/cobra"
-
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 )
 
 func (p *Program) submitCommand() *cobra.Command {
@@ -64,14 +63,14 @@ that POST /jobs has.`,
 		case !wait.on():
 			return s.showJob(accepted)
 		}
-		var job client.Job
+		var job v1.Job
 		if err := accepted.Into(&job); err != nil {
 			return err
 		}
-		if err := s.await(ctx, job.JobID, wait); err != nil {
+		if err := s.await(ctx, job.JobID.String(), wait); err != nil {
 			var exit Exit
 			if !errors.As(err, &exit) {
-				s.notes.Print("The job was accepted: " + job.JobID + "\n")
+				s.notes.Print("The job was accepted: " + job.JobID.String() + "\n")
 			}
 			return err
 		}

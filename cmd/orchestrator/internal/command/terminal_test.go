@@ -121,10 +121,10 @@ func busy() *fake {
 	const (
 		progress  = `,"startedAt":"2026-02-20T11:59:00Z","progress":{"sent":71204,"of":250000,"list":"newsletter-2026-02"}`
 		letter    = `{"jobId":"` + firstID + `","jobType":"billing.invoice.render","tenant":"acme-international","deadAt":"2026-02-14T11:56:48Z","attempts":8,"lastError":"render: the template names a font that is not installed here: Adobe Caslon Pro"}`
-		described = `{"jobType":"billing.invoice.render","plugin":"billing","version":"v12.4.1","description":"Renders an invoice as PDF and puts it where the customer finds it.","maxAttempts":10,"timeoutSeconds":330,"retry":{"backoff":"exponential","baseSeconds":0.25,"factor":1.5,"capSeconds":86400,"jitterMin":0.75,"jitterMax":1.25,"atOnceAfterTimeout":true},"hasSchema":true}`
+		described = `{"jobType":"billing.invoice.render","plugin":"billing","version":"v12.4.1","description":"Renders an invoice as PDF and puts it where the customer finds it.","maxAttempts":10,"timeoutSeconds":330,"retry":{"backoff":"exponential","initialDelaySeconds":0.25,"factor":1.5,"maxDelaySeconds":86400,"jitterMin":0.75,"jitterMax":1.25,"atOnceAfterTimeout":true},"hasSchema":true}`
 		worker    = `{"workerId":"orchestrator-eu-west-1b-7f9c","host":"h","pid":4194303,"condition":"stopped","startedAt":"2026-02-10T07:00:00Z","lastHeartbeat":"2026-02-20T11:00:00Z","jobs":{"running":1000,"succeeded":123456789,"dead":12345,"canceled":54321}}`
 		queue     = `{"jobType":"billing.invoice.render","queued":1234567,"oldestQueuedSeconds":98765,"scheduled":12345,"held":123,"retrying":4567,"running":1000,"dead":12345,"served":true}`
-		billing   = `{"version":"v12.4.1","sha256":"2c26b46b68ffc68f","name":"billing-and-invoices","path":"/opt/b","state":"disabled","jobTypes":[],"pids":[17,18],"processes":12,"running":123,"free":117,"alone":1,"draining":0,"restarts":2,"crashes":41,"lastSwap":` + rolledBack + `}`
+		billing   = `{"version":"v12.4.1","sha256":"2c26b46b68ffc68f","name":"billing-and-invoices","path":"/opt/b","state":"disabled","jobTypes":[],"pids":[17,18],"processes":12,"running":123,"free":117,"isolated":1,"draining":0,"restarts":2,"crashes":41,"lastSwap":` + rolledBack + `}`
 		timeline  = `"attempts":[{"number":12,"fence":1,"outcome":"lease_expired","worker":"orchestrator-eu-west-1b-7f9c","plugin":"billing","pluginVersion":"v12.4.1","claimedAt":"2026-02-20T11:50:00Z","endedAt":"2026-02-20T11:50:30Z","durationSeconds":312.5,"code":"TIMEOUT","error":"took longer than 5m30s, and did not mind the cancel"}]`
 	)
 	f := usual()
@@ -134,7 +134,7 @@ func busy() *fake {
 	f.answers["GET /debug/workers"] = `{"workers":[` + worker + `]}`
 	f.answers["GET /debug/queues"] = `{"queues":[` + queue + `],"unserved":[]}`
 	f.answers["GET /debug/doctor"] = `{"severity":"ok","checks":[{"name":"leases","severity":"ok","summary":"Every lease has a live owner, or is taken over in time by whoever finds it.","details":[]}]}`
-	f.answers["GET /debug/handlers"] = `{"handlers":[` + billing + `]}`
+	f.answers["GET /debug/plugins"] = `{"plugins":[` + billing + `]}`
 	f.answers["GET /debug/jobs/"+firstID] = detail[:strings.Index(detail, `"attempts":`)] + timeline + `}`
 	return f
 }

@@ -8,8 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // waitFlag is --wait[=DURATION].
@@ -54,10 +56,10 @@ func (s *session) await(ctx context.Context, id string, wait waitFlag) error {
 	limit, _ := wait.limit() // Checked with the command line.
 	every := lookAgain
 	live := liveJob{session: s, line: show.NewLine(s.notes), began: time.Now()}
-	see := func(client.Answer, client.Job) {}
+	see := func(client.Answer, v1.Job) {}
 	if s.notes.Terminal {
 		every = lookAgainLive
-		see = func(_ client.Answer, job client.Job) { live.draw(ctx, job) }
+		see = func(_ client.Answer, job v1.Job) { live.draw(ctx, job) }
 	}
 	answer, ended, err := s.Await(ctx, id, limit, every, see)
 	live.line.Clear()
@@ -67,14 +69,14 @@ func (s *session) await(ctx context.Context, id string, wait waitFlag) error {
 	if err := s.showJob(answer); err != nil {
 		return err
 	}
-	var job client.Job
-	if err := answer.Into(&job); err != nil {
+	var ending v1.Job
+	if err := answer.Into(&ending); err != nil {
 		return err
 	}
 	switch {
 	case !ended:
-		return fmt.Errorf("the job is still %s after %s", job.Status, limit)
-	case job.Status != client.Completed:
+		return fmt.Errorf("the job is still %s after %s", ending.Status, limit)
+	case ending.Status != job.StatusCompleted:
 		return Exit{CodeFound}
 	}
 	return nil
@@ -92,12 +94,12 @@ type liveJob struct {
 	refused bool
 }
 
-func (l *liveJob) draw(ctx context.Context, job client.Job) {
+func (l *liveJob) draw(ctx context.Context, job v1.Job) {
 	if !l.refused && !job.UpdatedAt.Equal(l.seen) && !job.Ended() {
 		l.seen = job.UpdatedAt
-		l.ask(ctx, job.JobID)
+		l.ask(ctx, job.JobID.String())
 	}
-	parts := []string{job.JobType, job.Status}
+	parts := []string{job.JobType, string(job.Status)}
 	for _, part := range []string{l.attempt, show.Clean(compact(job.Progress)), show.Age(time.Since(l.began))} {
 		if part != "" {
 			parts = append(parts, part)
@@ -108,7 +110,7 @@ func (l *liveJob) draw(ctx context.Context, job client.Job) {
 
 func (l *liveJob) ask(ctx context.Context, id string) {
 	answer, err := l.Inspect(ctx, id)
-	var detail client.Detail
+	var detail v1.JobDetail
 	if err != nil || answer.Into(&detail) != nil {
 		l.refused = true
 		return

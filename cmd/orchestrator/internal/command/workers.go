@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
@@ -25,7 +25,7 @@ func (p *Program) workersCommand() *cobra.Command {
 	})
 }
 
-func (s *session) showWorkers(found client.WorkerList) error {
+func (s *session) showWorkers(found v1.WorkerList) error {
 	table := show.NewTable(s.out,
 		show.Column{Name: "WORKER"}, show.Column{Name: "PID", Right: true},
 		show.Column{Name: "CONDITION"}, show.Column{Name: "UP FOR", Right: true}, show.Column{Name: "HEARTBEAT", Right: true},

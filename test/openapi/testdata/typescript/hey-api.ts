@@ -1,11 +1,11 @@
 // What hey-api must make of the description, checked by tsc only.
 import { getJob, submitJob } from "./generated";
-import type { BatchEnd, HandlerStatus, Submission } from "./generated";
+import type { BatchEnd, Plugin, Submission } from "./generated";
 
 export const absent: Submission = { jobType: "SLEEP_JOB" };
 export const none: Submission = { jobType: "SLEEP_JOB", tags: null, priority: null, runAt: null };
 
-export const leftOut = (handler: HandlerStatus): string[] => handler.jobTypesLeftOut ?? [];
+export const skipped = (plugin: Plugin): string[] => plugin.skippedJobTypes ?? [];
 export const accepted = (end: BatchEnd): number => end.accepted;
 
 export async function submitAndWait(): Promise<string> {

@@ -81,28 +81,28 @@ func withPlugins(t *testing.T, p api.Plugins) func(method, path string) (status 
 	}
 }
 
-func TestHandlersAreShown(t *testing.T) {
+func TestPluginsAreShown(t *testing.T) {
 	do := withPlugins(t, somePlugins())
-	status, body := do("GET", "/debug/handlers")
+	status, body := do("GET", "/debug/plugins")
 	require.Equal(t, 200, status)
-	require.JSONEq(t, `{"handlers":[
+	require.JSONEq(t, `{"plugins":[
 		{"version":"1","sha256":"aa","name":"shop/mail","path":"/bin/mail","state":"up","jobTypes":["MAIL"],"pids":[7],"processes":2,
-			"running":3,"free":17,"alone":1,"draining":4,"restarts":5,"crashes":2,"lastError":"exit status 3",
+			"running":3,"free":17,"isolated":1,"draining":4,"restarts":5,"crashes":2,"lastError":"exit status 3",
 			"limits":[{"limit":"memory","by":"rlimit","gap":"each by itself"}],
 			"candidate":{"version":"2","sha256":"bb","state":"canary","pids":[8],"running":1,"ended":9,"failed":2,"servingEnded":80,"servingFailed":1,
-				"slowest":{"jobType":"MAIL","medianSeconds":2,"usualSeconds":0.1}},
+				"slowest":{"jobType":"MAIL","medianSeconds":2,"servingMedianSeconds":0.1}},
 			"lastSwap":{"trigger":"file","from":{"version":"1","sha256":"aa"},"to":{"version":"2","sha256":"bb"},
 				"begunAt":"2026-02-20T00:02:03.000456Z","endedAt":"2026-02-20T00:03:03.000456Z","result":"rolled_back","reason":"it died",
 				"trial":{"ended":1,"failed":0,"servingEnded":0,"servingFailed":0}}},
 		{"version":"","sha256":"","name":"idle","path":"/bin/idle","state":"disabled","jobTypes":[],"pids":[],"processes":0,
-			"running":0,"free":0,"alone":0,"draining":0,"restarts":0,"crashes":0,"passedOver":"it is gone","limits":[]}]}`, body)
+			"running":0,"free":0,"isolated":0,"draining":0,"restarts":0,"crashes":0,"skipReason":"it is gone","limits":[]}]}`, body)
 
-	status, body = withPlugins(t, nil)("GET", "/debug/handlers")
+	status, body = withPlugins(t, nil)("GET", "/debug/plugins")
 	require.Equal(t, 200, status)
-	require.JSONEq(t, `{"handlers":[]}`, body)
+	require.JSONEq(t, `{"plugins":[]}`, body)
 }
 
-func TestHandlersAreOperated(t *testing.T) {
+func TestPluginsAreOperated(t *testing.T) {
 	p := somePlugins()
 	do := withPlugins(t, p)
 	for path, asked := range map[string]string{
@@ -113,45 +113,45 @@ func TestHandlersAreOperated(t *testing.T) {
 		"idle/enable":                 "enable idle",
 		"idle/enable?force=true":      "enable idle by force",
 	} {
-		status, body := do("POST", "/debug/handlers/"+path)
+		status, body := do("POST", "/debug/plugins/"+path)
 		require.Equal(t, 200, status, body)
 		require.Equal(t, asked, p.asked)
 	}
-	_, body := do("POST", "/debug/handlers/idle/disable")
+	_, body := do("POST", "/debug/plugins/idle/disable")
 	require.Contains(t, body, `"state":"disabled"`)
-	status, body := do("POST", "/debug/handlers/idle/swap")
+	status, body := do("POST", "/debug/plugins/idle/swap")
 	require.Equal(t, 200, status, "that it failed is an answer")
 	require.Contains(t, body, `"result":"rolled_back"`)
 }
 
-func TestAHandlerThatIsNotThereOrCannotIsAnAnswer(t *testing.T) {
+func TestAMissingOrUnablePluginIsAnswered(t *testing.T) {
 	p := somePlugins()
 	do := withPlugins(t, p)
 	for _, action := range []string{"swap", "restart", "disable", "enable"} {
-		status, body := do("POST", "/debug/handlers/nobody/"+action)
+		status, body := do("POST", "/debug/plugins/nobody/"+action)
 		require.Equal(t, 404, status)
-		require.Contains(t, body, "this orchestrator has no handler of that name")
-		status, _ = withPlugins(t, nil)("POST", "/debug/handlers/idle/"+action)
+		require.Contains(t, body, "this orchestrator has no plugin of that name")
+		status, _ = withPlugins(t, nil)("POST", "/debug/plugins/idle/"+action)
 		require.Equal(t, 404, status)
 	}
 	for path, want := range map[string]int{
 		"idle/swap?forced=true": 422, "idle/swap?force=perhaps": 422,
 		"nobody/swap": 404, "idle/explode": 404,
 	} {
-		status, _ := do("POST", "/debug/handlers/"+path)
+		status, _ := do("POST", "/debug/plugins/"+path)
 		require.Equal(t, want, status, path)
 	}
 	require.Empty(t, p.asked)
 
 	p.err = errors.New("open /bin/idle: permission denied")
-	status, body := do("POST", "/debug/handlers/idle/enable")
+	status, body := do("POST", "/debug/plugins/idle/enable")
 	require.Equal(t, 409, status)
 	require.Contains(t, body, "permission denied")
 	p.err = context.DeadlineExceeded
-	status, _ = do("POST", "/debug/handlers/idle/disable")
+	status, _ = do("POST", "/debug/plugins/idle/disable")
 	require.Equal(t, 503, status)
 	p.swap.EndedAt, p.swap.Result = time.Time{}, ""
-	status, body = do("POST", "/debug/handlers/shop%2Fmail/swap")
+	status, body = do("POST", "/debug/plugins/shop%2Fmail/swap")
 	require.Equal(t, 202, status, body)
 	require.NotContains(t, body, "endedAt")
 }
@@ -161,8 +161,8 @@ func TestASwapThatHasNotBegunIsNotAnsweredWithAnother(t *testing.T) {
 	p.status[0].LastSwap.EndedAt, p.status[0].LastSwap.Result = time.Time{}, ""
 	p.swap, p.err = job.PluginSwap{}, context.DeadlineExceeded
 	for _, action := range []string{"swap", "restart"} {
-		status, body := withPlugins(t, p)("POST", "/debug/handlers/shop%2Fmail/"+action)
+		status, body := withPlugins(t, p)("POST", "/debug/plugins/shop%2Fmail/"+action)
 		require.Equal(t, 503, status, body)
-		require.Contains(t, body, "another swap of the handler is under way")
+		require.Contains(t, body, "another swap of the plugin is under way")
 	}
 }

@@ -1,0 +1,123 @@
+package v1
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// JobDetail is everything that operators can see of a job.
+type JobDetail struct {
+	Job
+	State           job.State       `json:"state" enum:"created,queued,running,retry,succeeded,dead,canceled" doc:"The exact state behind the status."`
+	Tenant          string          `json:"tenant"`
+	Payload         json.RawMessage `json:"payload" doc:"Any JSON value, exactly as it was submitted."`
+	Checkpoint      json.RawMessage `json:"checkpoint,omitempty" doc:"Where the next attempt resumes: any JSON value."`
+	IdempotencyKey  string          `json:"idempotencyKey,omitempty"`
+	Tags            []string        `json:"tags" nullable:"false"`
+	Priority        int16           `json:"priority"`
+	RunAt           *time.Time      `json:"runAt,omitempty" doc:"When the job is, or was, due. Absent while it is held."`
+	Held            bool            `json:"held" doc:"Whether it waits to be released."`
+	AttemptsCharged int             `json:"attemptsCharged" doc:"How many attempts count against maxAttempts, including the running one."`
+	MaxAttempts     int             `json:"maxAttempts"`
+	Interruptions   int             `json:"interruptions" doc:"How many attempts were lost with their worker. They are not charged."`
+	Crashes         int             `json:"crashes" doc:"How many plugin processes have died while they ran the job, since an attempt last ended in another way. Above 0, the job runs isolated: in a process that runs nothing else."`
+	Fence           int64           `json:"fence" doc:"The fencing token of the latest attempt. It only grows."`
+	TimeoutSeconds  float64         `json:"timeoutSeconds" doc:"Time limit of each attempt."`
+	LastError       string          `json:"lastError,omitempty"`
+	Worker          string          `json:"worker,omitempty" doc:"The worker that ran the latest attempt."`
+	TraceParent     string          `json:"traceParent,omitempty" doc:"The W3C trace context that the job was submitted with."`
+	TraceID         string          `json:"traceId,omitempty" doc:"The id of the job's trace."`
+	TraceURL        string          `json:"traceUrl,omitempty" doc:"Where to see the trace. Present if tracing.trace_url_template is configured and the trace is sampled."`
+	Lease           *Lease          `json:"lease,omitempty" doc:"Present while the job is running."`
+	Attempts        []Attempt       `json:"attempts" nullable:"false" doc:"The attempts that have ended, oldest first."`
+}
+
+// Lease is a lease as operators see it.
+type Lease struct {
+	Worker          string    `json:"worker"`
+	ClaimedAt       time.Time `json:"claimedAt"`
+	ExpiresAt       time.Time `json:"expiresAt"`
+	CancelRequested bool      `json:"cancelRequested"`
+}
+
+// Attempt is one run of a handler that has ended.
+type Attempt struct {
+	Number          int             `json:"number" doc:"Counts charged attempts from 1. It starts again after a requeue."`
+	Fence           int64           `json:"fence"`
+	Outcome         job.OutcomeKind `json:"outcome" enum:"succeeded,failed,permanent,timeout,crashed,suspected,lease_expired,interrupted,given_back,snoozed,canceled"`
+	Worker          string          `json:"worker"`
+	Plugin          string          `json:"plugin,omitempty"`
+	PluginVersion   string          `json:"pluginVersion,omitempty"`
+	ClaimedAt       time.Time       `json:"claimedAt"`
+	EndedAt         time.Time       `json:"endedAt"`
+	DurationSeconds float64         `json:"durationSeconds"`
+	Code            string          `json:"code,omitempty" doc:"The kind of error."`
+	Error           string          `json:"error,omitempty"`
+	Stack           string          `json:"stack,omitempty"`
+	SpanID          string          `json:"spanId,omitempty" doc:"The attempt's span within the trace."`
+}
+
+// JobDetailOf returns everything about a job but TraceURL.
+func JobDetailOf(d job.Detail) JobDetail {
+	detail := JobDetail{
+		Job: JobOf(d.View), State: d.State, Tenant: d.Tenant, Payload: d.Payload, Checkpoint: d.Checkpoint,
+		IdempotencyKey: d.IdempotencyKey, Tags: append([]string{}, d.Tags...), Priority: d.Priority,
+		Held: d.State == job.Created && d.RunAt.IsZero(), AttemptsCharged: d.Charged, MaxAttempts: d.MaxAttempts,
+		Interruptions: d.Interruptions, Crashes: d.Crashes, Fence: d.Fence, TimeoutSeconds: d.Timeout.Seconds(),
+		LastError: d.LastError, Worker: d.Worker, TraceParent: d.Trace.Parent, TraceID: d.Trace.ID(),
+		Attempts: listOf(d.Attempts, attemptOf),
+	}
+	if !d.RunAt.IsZero() {
+		detail.RunAt = utc(&d.RunAt)
+	}
+	if l := d.Lease; l != nil {
+		detail.Lease = &Lease{
+			Worker: l.Worker, ClaimedAt: l.ClaimedAt.UTC(), ExpiresAt: l.ExpiresAt.UTC(), CancelRequested: l.CancelRequested,
+		}
+	}
+	return detail
+}
+
+func attemptOf(a job.Attempt) Attempt {
+	return Attempt{
+		Number: a.Number, Fence: a.Fence, Outcome: a.Outcome, Worker: a.WorkerID, Plugin: a.Plugin, PluginVersion: a.PluginVersion,
+		ClaimedAt: a.ClaimedAt.UTC(), EndedAt: a.EndedAt.UTC(), DurationSeconds: a.EndedAt.Sub(a.ClaimedAt).Seconds(),
+		Code: a.Code, Error: a.Error, Stack: a.Stack, SpanID: a.SpanID,
+	}
+}
+
+// JobLogs is what the handler of a job has logged.
+type JobLogs struct {
+	JobID    job.ID       `json:"jobId" format:"uuid"`
+	Attempts []AttemptLog `json:"attempts" nullable:"false" doc:"The latest attempts that have logged anything, at most 20, oldest first. Attempts can have the same number; fence identifies them."`
+}
+
+// AttemptLog is what one attempt has logged, during or after it.
+type AttemptLog struct {
+	Number  int       `json:"number" doc:"The number of the attempt in the job's attempts."`
+	Fence   int64     `json:"fence"`
+	Dropped int64     `json:"dropped" doc:"How many earlier lines were not kept. The last 200 lines of an attempt are kept, or fewer if their text exceeds 32 KB."`
+	Lines   []LogLine `json:"lines" nullable:"false" doc:"Oldest first."`
+}
+
+// LogLine is one record that a handler has logged.
+type LogLine struct {
+	Time       time.Time       `json:"time" doc:"By the handler's clock."`
+	Level      job.LogLevel    `json:"level" enum:"debug,info,warn,error"`
+	Message    string          `json:"message" doc:"As the handler wrote it. It can hold any characters."`
+	Attributes json.RawMessage `json:"attributes,omitempty" doc:"A JSON object."`
+	Truncated  bool            `json:"truncated,omitempty" doc:"Whether the message was cut, or attributes were left out, because they were too long."`
+}
+
+// JobLogsOf returns the logs of a job's attempts.
+func JobLogsOf(id job.ID, logs []job.AttemptLog) JobLogs {
+	return JobLogs{JobID: id, Attempts: listOf(logs, func(l job.AttemptLog) AttemptLog {
+		return AttemptLog{Number: l.Number, Fence: l.Fence, Dropped: l.Dropped, Lines: listOf(l.Lines, func(line job.LogLine) LogLine {
+			return LogLine{
+				Time: line.Time.UTC(), Level: line.Level, Message: line.Message, Attributes: line.Attributes, Truncated: line.Truncated,
+			}
+		})}
+	})}
+}

@@ -1,0 +1,54 @@
+package v1
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Problem is every answer that is not a success (RFC 9457). Its type is
+// about:blank, which is left out.
+type Problem struct {
+	Title  string    `json:"title" doc:"The status in words."`
+	Status int       `json:"status" doc:"The HTTP status code."`
+	Detail string    `json:"detail" doc:"What is wrong, for people."`
+	Errors []Mistake `json:"errors,omitempty" nullable:"false" doc:"Each place that is wrong, if the problem has places. Values that you sent are not repeated."`
+	// RetryAfter is the header of that name; zero for none.
+	RetryAfter time.Duration `json:"-"`
+}
+
+// Mistake is one place that is wrong.
+type Mistake struct {
+	Message  string `json:"message" doc:"What is wrong there, for people."`
+	Location string `json:"location" doc:"A JSON Pointer into the body, such as #/tags/1; or path.id, query.limit, header.Idempotency-Key."`
+}
+
+// ProblemMedia is the media type of a problem.
+const ProblemMedia = "application/problem+json"
+
+// NewProblem returns a problem with the title of its status.
+func NewProblem(status int, detail string, mistakes ...Mistake) *Problem {
+	return &Problem{Title: http.StatusText(status), Status: status, Detail: detail, Errors: mistakes}
+}
+
+// Invalid is the answer to a request that can be read but not accepted.
+func Invalid(mistakes ...Mistake) *Problem {
+	return NewProblem(http.StatusUnprocessableEntity, "validation failed", mistakes...)
+}
+
+func (p *Problem) Error() string { return p.Detail }
+
+// GetStatus is, as GetHeaders and ContentType are, for the server's router,
+// which writes an error as an answer.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// GetHeaders returns Retry-After, if it is set.
+func (p *Problem) GetHeaders() http.Header {
+	if p.RetryAfter == 0 {
+		return nil
+	}
+	return http.Header{"Retry-After": {strconv.Itoa(int(p.RetryAfter.Seconds()))}}
+}
+
+// ContentType returns ProblemMedia.
+func (p *Problem) ContentType(string) string { return ProblemMedia }

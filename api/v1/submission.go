@@ -1,0 +1,71 @@
+package v1
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// Submission is the body of POST /jobs. A member that is absent or null takes
+// its default. The server reads it with the package submission, which knows the
+// same bounds.
+type Submission struct {
+	JobType        string          `json:"jobType" minLength:"1" maxLength:"200" example:"SEND_EMAIL" doc:"The kind of work. A handler must have declared it."`
+	Payload        json.RawMessage `json:"payload,omitempty" doc:"Any JSON value. It is stored exactly as you send it; null if absent."`
+	IdempotencyKey *string         `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"255" doc:"Names this request. If you send it again, the answer names the job that the first one made. Same as the Idempotency-Key header."`
+	Priority       *int            `json:"priority,omitempty" nullable:"true" minimum:"-32767" maximum:"32767" doc:"Higher is more urgent. The default is 0."`
+	RunAt          *time.Time      `json:"runAt,omitempty" nullable:"true" doc:"Do not start before this time (RFC 3339). Excludes delay."`
+	Delay          *string         `json:"delay,omitempty" nullable:"true" example:"30s" doc:"Do not start before this much time has passed: a Go duration such as 90s or 1h30m, at most ten years (87600h). Excludes runAt."`
+	MaxAttempts    *int            `json:"maxAttempts,omitempty" nullable:"true" minimum:"1" maximum:"1000" doc:"How many attempts the job may take. The default is the job type's."`
+	Timeout        *string         `json:"timeout,omitempty" nullable:"true" example:"30s" doc:"Time limit of each attempt: a Go duration from 1ms to 24h. The default is the job type's."`
+	Tenant         *string         `json:"tenant,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"The tenant that owns the job. Idempotency keys are unique within a tenant. The default is \"default\"."`
+	Tags           []string        `json:"tags,omitempty" nullable:"true" maxItems:"20" doc:"Words of up to 100 characters, to find the job by."`
+	Hold           *bool           `json:"hold,omitempty" nullable:"true" doc:"Keep the job until you release it."`
+}
+
+// Accepted is the answer to a submission. It is the same whether the
+// submission made the job or found it.
+type Accepted struct {
+	JobID     job.ID     `json:"jobId" format:"uuid"`
+	JobType   string     `json:"jobType"`
+	Status    job.Status `json:"status" enum:"PENDING,RUNNING,COMPLETED,FAILED,CANCELED"`
+	CreatedAt time.Time  `json:"createdAt"`
+	UpdatedAt time.Time  `json:"updatedAt"`
+}
+
+// AcceptedOf returns the answer for a receipt.
+func AcceptedOf(r job.Receipt) Accepted {
+	return Accepted{
+		JobID: r.ID, JobType: r.Type, Status: r.State.Status(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+	}
+}
+
+// BatchAccepted is the answer to an atomic batch.
+type BatchAccepted struct {
+	Accepted int        `json:"accepted"`
+	Jobs     []Accepted `json:"jobs" nullable:"false" doc:"In the order you sent them."`
+}
+
+// BatchResult is the answer to one submission of a batch: a job, or the problem
+// that the submission would have got on its own.
+type BatchResult struct {
+	Index   int       `json:"index" doc:"The position of the submission in the batch, from 0."`
+	Job     *Accepted `json:"job,omitempty"`
+	Problem *Problem  `json:"problem,omitempty"`
+}
+
+// BatchResults is the answer to an array in which each job stands alone.
+type BatchResults struct {
+	Accepted int           `json:"accepted"`
+	Refused  int           `json:"refused"`
+	Results  []BatchResult `json:"results" nullable:"false" doc:"In the order you sent them."`
+}
+
+// BatchEnd is the last line of an answer that is sent line by line.
+type BatchEnd struct {
+	Done     bool     `json:"done" doc:"Whether the whole body was read and answered."`
+	Accepted int      `json:"accepted"`
+	Refused  int      `json:"refused"`
+	Problem  *Problem `json:"problem,omitempty" doc:"Why the server stopped reading. Nothing after the last result was looked at."`
+}

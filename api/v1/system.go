@@ -1,0 +1,164 @@
+package v1
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// Worker is one run of an orchestrator, from its start to its end.
+type Worker struct {
+	WorkerID      string              `json:"workerId" doc:"Each start has a new id."`
+	Host          string              `json:"host"`
+	PID           int                 `json:"pid"`
+	Condition     job.Condition       `json:"condition" enum:"alive,silent,stopped" doc:"A silent worker has missed its heartbeats: it has crashed or cannot reach the database, and other workers take over its jobs."`
+	StartedAt     time.Time           `json:"startedAt"`
+	LastHeartbeat time.Time           `json:"lastHeartbeat"`
+	StoppedAt     *time.Time          `json:"stoppedAt,omitempty"`
+	Plugins       json.RawMessage     `json:"plugins" doc:"The plugins that it serves: any JSON value."`
+	Jobs          map[job.State]int64 `json:"jobs" doc:"How many jobs it runs and has ended, by their exact state."`
+}
+
+// WorkerList is all workers.
+type WorkerList struct {
+	Workers []Worker `json:"workers" nullable:"false"`
+}
+
+// WorkerListOf returns the workers.
+func WorkerListOf(workers []job.WorkerView) WorkerList {
+	return WorkerList{listOf(workers, func(w job.WorkerView) Worker {
+		return Worker{
+			WorkerID: w.ID, Host: w.Host, PID: w.PID, Condition: w.Condition, StartedAt: w.StartedAt.UTC(),
+			LastHeartbeat: w.HeartbeatAt.UTC(), StoppedAt: utc(w.StoppedAt), Plugins: w.Plugins, Jobs: orEmpty(w.Jobs),
+		}
+	})}
+}
+
+// WorkerSummary adds up the jobs of all workers.
+type WorkerSummary struct {
+	SinceMinutes int                 `json:"sinceMinutes,omitempty" doc:"How many minutes the totals cover. Absent if they cover all time."`
+	Totals       map[job.State]int64 `json:"totals" doc:"How many jobs the workers run and have ended, by their exact state."`
+}
+
+// WorkerSummaryOf returns the summary; 0 minutes is for all time.
+func WorkerSummaryOf(totals map[job.State]int64, minutes int) WorkerSummary {
+	return WorkerSummary{SinceMinutes: minutes, Totals: orEmpty(totals)}
+}
+
+// Queue is the jobs of one type that wait, run or are dead.
+type Queue struct {
+	JobType             string  `json:"jobType" example:"SEND_EMAIL"`
+	Queued              int64   `json:"queued" doc:"Jobs that a free handler could run now."`
+	OldestQueuedSeconds float64 `json:"oldestQueuedSeconds" doc:"How long the first of them has waited. 0 if there is none."`
+	Scheduled           int64   `json:"scheduled" doc:"Jobs that wait until they are due."`
+	Held                int64   `json:"held" doc:"Jobs that wait to be released."`
+	Retrying            int64   `json:"retrying" doc:"Jobs that wait for their next attempt."`
+	Running             int64   `json:"running"`
+	Dead                int64   `json:"dead" doc:"Dead-lettered jobs."`
+	Served              bool    `json:"served" doc:"Whether a live worker has a handler for the type."`
+}
+
+// QueueList is the queues of all job types.
+type QueueList struct {
+	Queues   []Queue  `json:"queues" nullable:"false"`
+	Unserved []string `json:"unserved" nullable:"false" doc:"Job types with jobs that wait or run, but without a live worker that has a handler."`
+}
+
+// QueueListOf returns the queues.
+func QueueListOf(queues []job.Queue) QueueList {
+	list := QueueList{Queues: queuesOf(queues), Unserved: []string{}}
+	for _, q := range queues {
+		if !q.Served && q.Queued+q.Scheduled+q.Held+q.Retrying+q.Running > 0 {
+			list.Unserved = append(list.Unserved, q.Type)
+		}
+	}
+	return list
+}
+
+func queuesOf(queues []job.Queue) []Queue {
+	return listOf(queues, func(q job.Queue) Queue {
+		return Queue{
+			JobType: q.Type, Queued: q.Queued, OldestQueuedSeconds: q.Oldest.Seconds(), Scheduled: q.Scheduled,
+			Held: q.Held, Retrying: q.Retrying, Running: q.Running, Dead: q.Dead, Served: q.Served,
+		}
+	})
+}
+
+// Metrics is the state of the whole system at one moment. Prometheus has its own
+// format at the same path.
+type Metrics struct {
+	At                          time.Time                      `json:"at"`
+	StatusCounts                map[job.State]int64            `json:"statusCounts" doc:"How many jobs are in each exact state. Every state is listed."`
+	ByWorker                    map[string]map[job.State]int64 `json:"byWorker" doc:"How many jobs each worker runs and has ended, by their exact state."`
+	AttemptDistribution         map[int]int64                  `json:"attemptDistribution" doc:"How many jobs there are, by the number of attempts that they were charged."`
+	ScheduledForRetry           int64                          `json:"scheduledForRetry" doc:"Jobs that wait for their next attempt."`
+	Recent                      Recent                         `json:"recent"`
+	ProcessedLastMinute         int64                          `json:"processedLastMinute" doc:"Attempts that ended in the last minute, except those that were interrupted, suspected or given back."`
+	FailuresByJobType           map[string]int64               `json:"failuresByJobType" doc:"How many attempts have ever failed."`
+	AvgDurationSecondsByJobType map[string]float64             `json:"avgDurationSecondsByJobType" doc:"Mean duration of all successful attempts."`
+	Queues                      []Queue                        `json:"queues" nullable:"false"`
+	OldestSnapshotSeconds       float64                        `json:"oldestSnapshotSeconds" doc:"How long the oldest transaction, prepared transaction or replication slot has kept the database from cleaning up."`
+	SnapshotAgeTransactions     int64                          `json:"snapshotAgeTransactions" doc:"The same, in transactions."`
+}
+
+// Recent counts what happened in the last minutes.
+type Recent struct {
+	SinceMinutes   int   `json:"sinceMinutes" doc:"How many minutes the counts cover."`
+	Submitted      int64 `json:"submitted"`
+	Succeeded      int64 `json:"succeeded"`
+	Dead           int64 `json:"dead"`
+	Canceled       int64 `json:"canceled"`
+	FailedAttempts int64 `json:"failedAttempts" doc:"Attempts that failed, whether they were retried or not."`
+	Requeued       int64 `json:"requeued" doc:"Dead jobs that were requeued."`
+}
+
+// MetricsOf returns the metrics, of which Recent covers so many minutes.
+func MetricsOf(m job.Metrics, minutes int) Metrics {
+	metrics := Metrics{
+		At: m.At.UTC(), StatusCounts: map[job.State]int64{}, ByWorker: orEmpty(m.ByWorker),
+		AttemptDistribution: orEmpty(m.ByAttempts), ScheduledForRetry: m.Counts[job.Retry],
+		Recent: Recent{
+			SinceMinutes: minutes, Submitted: m.Recent.Submitted, Succeeded: m.Recent.Succeeded, Dead: m.Recent.Dead,
+			Canceled: m.Recent.Canceled, FailedAttempts: m.Recent.Failed, Requeued: m.Recent.Requeued,
+		},
+		ProcessedLastMinute: m.ProcessedLastMinute, FailuresByJobType: orEmpty(m.FailuresByType),
+		AvgDurationSecondsByJobType: map[string]float64{}, Queues: queuesOf(m.Queues),
+		OldestSnapshotSeconds: m.OldestSnapshot.Seconds(), SnapshotAgeTransactions: m.SnapshotAge,
+	}
+	for _, state := range job.States() {
+		metrics.StatusCounts[state] = m.Counts[state]
+	}
+	for jobType, average := range m.AverageByType {
+		metrics.AvgDurationSecondsByJobType[jobType] = average.Seconds()
+	}
+	return metrics
+}
+
+// Diagnosis is what the doctor found.
+type Diagnosis struct {
+	Severity job.Severity `json:"severity" enum:"ok,warning,problem" doc:"The worst severity of the checks."`
+	Checks   []Check      `json:"checks" nullable:"false"`
+}
+
+// Check is one thing that the doctor looked at.
+type Check struct {
+	Name     string       `json:"name"`
+	Severity job.Severity `json:"severity" enum:"ok,warning,problem"`
+	Summary  string       `json:"summary"`
+	Details  []string     `json:"details" nullable:"false" doc:"Examples, not all."`
+	Remedy   string       `json:"remedy,omitempty" doc:"What to do. Absent if there is nothing to do."`
+}
+
+// DiagnosisOf returns the diagnosis.
+func DiagnosisOf(checks []job.Check) Diagnosis {
+	ranks := []job.Severity{job.Fine, job.Warning, job.Problem}
+	worst := 0
+	diagnosis := Diagnosis{Checks: listOf(checks, func(c job.Check) Check {
+		worst = max(worst, slices.Index(ranks, c.Severity))
+		return Check{Name: c.Name, Severity: c.Severity, Summary: c.Summary, Details: append([]string{}, c.Details...), Remedy: c.Remedy}
+	})}
+	diagnosis.Severity = ranks[worst]
+	return diagnosis
+}
