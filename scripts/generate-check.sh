@@ -8,7 +8,7 @@ trap 'rm -rf "$fresh"' EXIT
 scripts/generate.sh "$fresh"
 # The version of protoc itself stands in a comment and does not matter.
 for generated in plugin/internal/handlerv1 \
-	examples/handlers/python/holdfast/handler_pb2.py{,i} examples/handlers/node/holdfast/lib/handler.proto; do
+	sdk/python/src/holdfast/handler_pb2.py{,i} sdk/node/lib/handler.proto; do
 	diff -r -u -I '^//.*protoc \+v' $generated "$fresh/$generated" || {
 		echo "generated code is not current: run make generate" >&2
 		exit 1

@@ -8,7 +8,7 @@ PATH=$PWD/bin/tools:$PATH protoc -I plugin/proto \
 	--go_out="$root" --go_opt=module=github.com/holdfast-jobs/holdfast \
 	--go-grpc_out="$root" --go-grpc_opt=module=github.com/holdfast-jobs/holdfast \
 	handler.proto
-python=$root/examples/handlers/python node=$root/examples/handlers/node/holdfast/lib
+python=$root/sdk/python/src node=$root/sdk/node/lib
 mkdir -p "$python" "$node"
 # Under the package's own name: one program can hold but one handler.proto.
 protoc -I holdfast=plugin/proto --python_out="$python" --pyi_out="$python" holdfast/handler.proto

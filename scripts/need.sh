@@ -35,7 +35,7 @@ present() {
 	esac >/dev/null
 }
 
-imports_grpc() { "$1" -c 'import grpc, google.protobuf' 2>/dev/null; }
+imports_grpc() { "$1" -c 'import ensurepip, grpc, google.protobuf' 2>/dev/null; }
 
 debian() {
 	case $1 in
@@ -45,7 +45,7 @@ debian() {
 	jq) echo jq curl ;;
 	docker) echo docker.io iproute2 ;;
 	postgres) echo postgresql ;;
-	python-grpc) echo python3-grpcio python3-protobuf ;;
+	python-grpc) echo python3-grpcio python3-protobuf python3-venv ;;
 	node) echo nodejs npm ;;
 	esac
 }

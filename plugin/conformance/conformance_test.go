@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-jobs/holdfast/plugin/conformance"
+	"github.com/holdfast-jobs/holdfast/sdk/sdktest"
 )
 
 // binaries has what TestMain has built.
@@ -120,13 +121,14 @@ func TestTheExamplesPass(t *testing.T) {
 
 func TestTheExamplesInOtherLanguagesPass(t *testing.T) {
 	t.Parallel()
-	for lang, find := range map[string]func(t *testing.T) (string, []string){"PY": pythonExample, "NODE": nodeExample} {
+	for lang, install := range map[string]func(t *testing.T) (string, []string, error){"PY": pythonExample, "NODE": nodeExample} {
 		t.Run(lang, func(t *testing.T) {
 			t.Parallel()
-			path, args := find(t)
-			if path == "" && os.Getenv("HOLDFAST_TEST_LANGUAGES") != "1" {
-				t.Skip("the language, or what its example needs, is not there; make test-languages gets it")
+			path, args, err := install(t)
+			if err != nil && os.Getenv("HOLDFAST_TEST_LANGUAGES") != "1" {
+				t.Skip(err, "; make test-languages installs it")
 			}
+			require.NoError(t, err)
 			requireAll(t, runApart(t, conformance.Options{
 				Path: path, Args: args, Env: []string{"PATH=" + os.Getenv("PATH"), "PYTHONDONTWRITEBYTECODE=1"},
 				Work: conformance.Sample{Type: lang + "_ECHO", Payload: []byte(`{"text": "hold fast"}`)},
@@ -137,25 +139,24 @@ func TestTheExamplesInOtherLanguagesPass(t *testing.T) {
 	}
 }
 
-// pythonExample is run by the first Python that has grpc.
-func pythonExample(t *testing.T) (path string, args []string) {
+func pythonExample(t *testing.T) (path string, args []string, err error) {
 	t.Helper()
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		path := filepath.Join(dir, "python3")
-		if exec.CommandContext(t.Context(), path, "-c", "import grpc, google.protobuf").Run() == nil {
-			return path, []string{"../../examples/handlers/python/main.py"}
-		}
-	}
-	return "", nil
+	interpreter, err := sdktest.Python(t.Context(), t.TempDir())
+	return interpreter, []string{"../../examples/handlers/python/main.py"}, err
 }
 
-func nodeExample(t *testing.T) (path string, args []string) {
+func nodeExample(t *testing.T) (path string, args []string, err error) {
 	t.Helper()
 	const example = "../../examples/handlers/node/"
-	if _, err := os.Stat(example + "node_modules"); err != nil {
-		return "", nil
+	dir := t.TempDir()
+	interpreter, err := sdktest.Node(t.Context(), dir, example+"node_modules")
+	if err != nil {
+		return "", nil, err
 	}
-	return example + "main.js", nil
+	program, err := os.ReadFile(example + "main.js")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.js"), program, 0o600))
+	return interpreter, []string{filepath.Join(dir, "main.js")}, nil
 }
 
 // Each broken plugin fails the check of the rule that it breaks, by name, with

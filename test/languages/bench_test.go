@@ -24,11 +24,11 @@ func BenchmarkNothing(b *testing.B) {
 		}
 		for _, jobType := range types {
 			b.Run(l.name+"/"+jobType, func(b *testing.B) {
-				interpreter, err := l.find(b.Context())
+				installed, err := l.install()
 				if err != nil {
 					b.Skip(err)
 				}
-				measure(b, interpreted{l, interpreter}, jobType)
+				measure(b, interpreted{l, installed}, jobType)
 			})
 		}
 	}

@@ -91,7 +91,7 @@ func TestNothingOutlivesAKilledHost(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		victim := exec.CommandContext(t.Context(), os.Args[0])
-		victim.Env = append(os.Environ(), hostToBeKilled+"="+l.name+" "+l.interpreter+" "+dir)
+		victim.Env = append(os.Environ(), hostToBeKilled+"="+l.interpreter+" "+l.handler+" "+dir)
 		victim.Stderr = os.Stderr
 		out, err := victim.StdoutPipe()
 		require.NoError(t, err)
@@ -113,25 +113,21 @@ const hostToBeKilled = "LANGUAGES_HOST_TO_BE_KILLED"
 // beKilled is a process with a host in it that prints the ids of a handler's
 // process and of that one's child, and then waits for its end.
 func beKilled(order string) {
-	var name, interpreter, dir string
-	_, _ = fmt.Sscan(order, &name, &interpreter, &dir)
-	for _, l := range languages {
-		if l.name != name {
-			continue
-		}
-		h, err := host.Start(context.Background(), settings(dir, io.Discard), []host.Config{interpreted{l, interpreter}.config()})
-		if err != nil {
-			panic(err)
-		}
-		for len(h.Pools()) == 0 {
-			<-h.Changed()
-		}
-		r := &report{ended: make(chan job.Outcome, 1), progress: make(chan string, 1)}
-		if _, err := h.Start("test", assignment(do("child")), r); err != nil {
-			panic(err)
-		}
-		_, _ = fmt.Fprintln(os.Stdout, h.Status()[0].PIDs[0], <-r.progress)
+	var l interpreted
+	var dir string
+	_, _ = fmt.Sscan(order, &l.interpreter, &l.handler, &dir)
+	h, err := host.Start(context.Background(), settings(dir, io.Discard), []host.Config{l.config()})
+	if err != nil {
+		panic(err)
 	}
+	for len(h.Pools()) == 0 {
+		<-h.Changed()
+	}
+	r := &report{ended: make(chan job.Outcome, 1), progress: make(chan string, 1)}
+	if _, err := h.Start("test", assignment(do("child")), r); err != nil {
+		panic(err)
+	}
+	_, _ = fmt.Fprintln(os.Stdout, h.Status()[0].PIDs[0], <-r.progress)
 	select {}
 }
 
@@ -221,9 +217,8 @@ func TestAProgramThatCannotBeServedSaysWhy(t *testing.T) {
 
 func TestAHandlerCanBeTestedByItself(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
-		alone := strings.Replace(absolute(l.handler), "handler.", "alone.", 1)
+		alone := strings.Replace(l.handler, "handler.", "alone.", 1)
 		script := exec.CommandContext(t.Context(), l.interpreter, alone)
-		script.Env = append(os.Environ(), l.env...)
 		said, err := script.CombinedOutput()
 		require.NoError(t, err, "%s", said)
 		require.True(t, strings.HasSuffix(string(said), "done\n"), "%s", said)

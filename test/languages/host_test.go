@@ -20,20 +20,14 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// interpreted is a language with its interpreter.
-type interpreted struct {
-	language
-	interpreter string
-}
-
 // path is a PATH on which the interpreter is the first of its name.
 func (l interpreted) path() string { return filepath.Dir(l.interpreter) + ":/usr/bin:/bin" }
 
 // config is the test handler as a plugin.
 func (l interpreted) config(args ...string) host.Config {
 	return host.Config{
-		Name: "test", Path: l.interpreter, Args: append([]string{absolute(l.handler)}, args...),
-		Env: append([]string{"PATH=" + os.Getenv("PATH"), "GIVEN=yes"}, l.env...), Processes: 1,
+		Name: "test", Path: l.interpreter, Args: append([]string{l.handler}, args...),
+		Env: []string{"PATH=" + os.Getenv("PATH"), "GIVEN=yes"}, Processes: 1,
 	}
 }
 

@@ -7,16 +7,15 @@ package languages
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/sdk/sdktest"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
@@ -31,28 +30,27 @@ func TestMain(m *testing.M) {
 	storetest.Main(m)
 }
 
-// A language is what its programs are run with.
+// A language is one that has an SDK.
 type language struct {
 	name string
-	// handler is the test handler's program, example the example's.
-	handler, example string
-	// env is for the handler to find its SDK.
-	env []string
-	// types are the job types of the example, which begin with prefix.
+	// prefix is what the example's job types begin with.
 	prefix string
-	// find returns the interpreter, or says what is missing.
-	find func(ctx context.Context) (string, error)
+	// install installs the SDK's package and returns where the programs are, once.
+	install func() (programs, error)
 }
 
+// programs are the paths of an interpreter that has the SDK, and of what it runs.
+type programs struct{ interpreter, handler, example string }
+
 var languages = []language{
-	{
-		name: "python", handler: "testdata/handler.py", example: "../../examples/handlers/python/main.py",
-		env: []string{"PYTHONPATH=" + absolute("../../examples/handlers/python")}, prefix: "PY_", find: findPython,
-	},
-	{
-		name: "node", handler: "testdata/handler.mjs", example: "../../examples/handlers/node/main.js",
-		prefix: "NODE_", find: findNode,
-	},
+	{name: "python", prefix: "PY_", install: installPython},
+	{name: "node", prefix: "NODE_", install: installNode},
+}
+
+// interpreted is a language whose SDK is installed.
+type interpreted struct {
+	language
+	programs
 }
 
 // forEach runs a test in every language that is installed.
@@ -60,48 +58,72 @@ func forEach(t *testing.T, test func(t *testing.T, l interpreted)) {
 	t.Helper()
 	for _, l := range languages {
 		t.Run(l.name, func(t *testing.T) {
-			interpreter, err := l.find(t.Context())
-			switch {
-			case err == nil:
-				test(t, interpreted{language: l, interpreter: interpreter})
-			case os.Getenv("HOLDFAST_TEST_LANGUAGES") == "1":
-				require.NoError(t, err, "HOLDFAST_TEST_LANGUAGES=1 demands it; make test-languages installs it")
-			default:
-				t.Skip(err)
+			installed, err := l.install()
+			if err != nil {
+				missing(t, err.Error())
 			}
+			test(t, interpreted{language: l, programs: installed})
 		})
 	}
 }
 
-// findPython returns the first interpreter that has what the SDK imports: often
-// it is the system's that has it, and another one that comes first.
-func findPython(ctx context.Context) (string, error) {
-	for _, name := range []string{"python3", "/usr/bin/python3"} {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			continue
-		}
-		probe := exec.CommandContext(ctx, path, "-c", "import sys, grpc, google.protobuf; sys.exit(sys.version_info < (3, 11))")
-		if probe.Run() == nil {
-			return path, nil
-		}
-	}
-	return "", fmt.Errorf("there is no Python 3.11 with grpcio and protobuf (Debian: python3-grpcio, python3-protobuf)")
+// missing skips the test, or fails it where everything is to be there.
+func missing(t *testing.T, what string) {
+	t.Helper()
+	require.NotEqual(t, "1", os.Getenv("HOLDFAST_TEST_LANGUAGES"), "HOLDFAST_TEST_LANGUAGES=1 demands it, make test-languages installs it: %s", what)
+	t.Skip(what)
 }
 
-func findNode(ctx context.Context) (string, error) {
-	path, err := exec.LookPath("node")
+// installs is where the tests install the SDKs.
+const installs = "../../bin/languages"
+
+var installPython = sync.OnceValues(func() (programs, error) {
+	dir, err := empty(installs + "/python")
 	if err != nil {
-		return "", fmt.Errorf("there is no Node.js: %w", err)
+		return programs{}, err
 	}
-	version, err := exec.CommandContext(ctx, path, "-p", "+process.versions.node.split('.')[0] >= 18").Output()
-	if err != nil || strings.TrimSpace(string(version)) != "true" {
-		return "", fmt.Errorf("%s is older than Node.js 18", path)
+	interpreter, err := sdktest.Python(context.Background(), dir)
+	return programs{interpreter, absolute("testdata/handler.py"), absolute("../../examples/handlers/python/main.py")}, err
+})
+
+// Node.js looks for packages beside the program, so the programs are copied.
+var installNode = sync.OnceValues(func() (programs, error) {
+	return nodeProject(installs+"/node", "../../examples/handlers/node/node_modules")
+})
+
+// nodeProject makes a project with the SDK, the given packages and all programs.
+func nodeProject(path, modules string) (programs, error) {
+	dir, err := empty(path)
+	if err != nil {
+		return programs{}, err
 	}
-	if _, err := os.Stat("../../examples/handlers/node/node_modules/@grpc/grpc-js"); err != nil {
-		return "", fmt.Errorf("the SDK's packages are not installed (npm ci in examples/handlers/node): %w", err)
+	interpreter, err := sdktest.Node(context.Background(), dir, modules)
+	if err != nil {
+		return programs{}, err
 	}
-	return path, nil
+	scripts, err := filepath.Glob("testdata/*.mjs")
+	if err != nil {
+		return programs{}, err
+	}
+	for _, script := range append(scripts, "../../examples/handlers/node/main.js") {
+		text, err := os.ReadFile(script)
+		if err != nil {
+			return programs{}, err
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(script)), text, 0o755); err != nil {
+			return programs{}, err
+		}
+	}
+	return programs{interpreter, filepath.Join(dir, "handler.mjs"), filepath.Join(dir, "main.js")}, nil
+}
+
+// empty makes the directory anew, and returns its absolute path.
+func empty(path string) (string, error) {
+	dir := absolute(path)
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	return dir, os.MkdirAll(dir, 0o755)
 }
 
 func absolute(path string) string {

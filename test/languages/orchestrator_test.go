@@ -69,7 +69,7 @@ func TestTheExampleKeepsToTheProtocol(t *testing.T) {
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 		defer cancel()
-		said, err := exec.CommandContext(ctx, binary, "plugins", "check", absolute(l.example), "--env", "PATH="+l.path(),
+		said, err := exec.CommandContext(ctx, binary, "plugins", "check", l.example, "--env", "PATH="+l.path(),
 			"--type", l.prefix+"ECHO", "--payload", `{"text":"hello"}`,
 			"--slow-type", l.prefix+"COUNT", "--slow-payload", `{"to":3600}`,
 			"--fail-type", l.prefix+"FAIL", "--fail-payload", `{"how":"error"}`).CombinedOutput()
@@ -111,7 +111,7 @@ func orchestrator(t *testing.T, l interpreted, program, url string, settings ...
 		"jobs.default.retry.backoff=fixed",
 		"jobs.default.retry.initial_delay=20ms",
 		"plugins.0.name=example",
-		"plugins.0.path=" + absolute(program),
+		"plugins.0.path=" + program,
 		"plugins.0.env.PATH=" + l.path(),
 	}, settings...)...)
 }

@@ -3,11 +3,11 @@ package languages
 import (
 	"context"
 	"encoding/json"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,48 +18,21 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
-// nodePackages has OpenTelemetry's packages for Node.js, of one release.
-const nodePackages = "testdata/node-otel/node_modules"
-
-// nodeWithOpenTelemetry returns a directory with the example, and the SDK beside
-// OpenTelemetry's packages, where they are installed.
-func nodeWithOpenTelemetry(t *testing.T) string {
-	t.Helper()
-	installed, err := os.ReadDir(nodePackages)
-	if err != nil {
-		missing(t, "@opentelemetry/* for Node.js (npm ci in test/languages/testdata/node-otel)")
-	}
-	dir := t.TempDir()
-	modules := filepath.Join(dir, "node_modules")
-	require.NoError(t, os.Mkdir(modules, 0o755))
-	for _, entry := range installed {
-		require.NoError(t, os.Symlink(absolute(filepath.Join(nodePackages, entry.Name())), filepath.Join(modules, entry.Name())))
-	}
-	example := os.DirFS("../../examples/handlers/node")
-	sdk, err := fs.Sub(example, "holdfast")
-	require.NoError(t, err)
-	require.NoError(t, os.CopyFS(filepath.Join(modules, "@holdfast-jobs", "holdfast"), sdk))
-	for _, name := range []string{"main.js", "package.json"} {
-		text, err := fs.ReadFile(example, name)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o755))
-	}
-	return dir
-}
-
-// missing skips the test, or fails it where everything is to be there.
-func missing(t *testing.T, what string) {
-	t.Helper()
-	require.NotEqual(t, "1", os.Getenv("HOLDFAST_TEST_LANGUAGES"), "HOLDFAST_TEST_LANGUAGES=1 demands %s; make test-languages installs it", what)
-	t.Skip("not installed: " + what)
-}
+// nodeWithOpenTelemetry is a project that has OpenTelemetry's packages, of one release.
+var nodeWithOpenTelemetry = sync.OnceValues(func() (programs, error) {
+	return nodeProject(installs+"/node-otel", "testdata/node-otel/node_modules")
+})
 
 // tracedExample is the example's program where OpenTelemetry is, and the environment
 // it finds it by. Debian has no packages of it for Python, so nothing demands them.
 func tracedExample(t *testing.T, l interpreted) (program string, settings []string) {
 	t.Helper()
 	if l.name == "node" {
-		return filepath.Join(nodeWithOpenTelemetry(t), "main.js"), nil
+		installed, err := nodeWithOpenTelemetry()
+		if err != nil {
+			missing(t, err.Error())
+		}
+		return installed.example, nil
 	}
 	for _, module := range []string{"sdk.trace", "exporter.otlp.proto.http.trace_exporter", "exporter.otlp.proto.grpc.trace_exporter"} {
 		probe := exec.CommandContext(t.Context(), l.interpreter, "-c", "import opentelemetry."+module)
@@ -115,15 +88,16 @@ func TestTheExamplesSpansAreBelowItsAttempt(t *testing.T) {
 	})
 }
 
-// runTracing runs testdata/tracing.mjs with the SDK.
-func runTracing(t *testing.T, sdk, traceparent string, env ...string) (logs []map[string]any) {
+// runTracing runs tracing.mjs.
+func runTracing(t *testing.T, install func() (programs, error), endpoint string) (logs []map[string]any) {
 	t.Helper()
-	node, err := findNode(t.Context())
+	installed, err := install()
 	if err != nil {
 		missing(t, err.Error())
 	}
-	c := exec.CommandContext(t.Context(), node, "testdata/tracing.mjs", sdk, traceparent)
-	c.Env, c.Stderr = append(os.Environ(), env...), os.Stderr
+	script := filepath.Join(filepath.Dir(installed.handler), "tracing.mjs")
+	c := exec.CommandContext(t.Context(), installed.interpreter, script, "00-"+traceID+"-"+spanID+"-01")
+	c.Env, c.Stderr = append(os.Environ(), "OTEL_EXPORTER_OTLP_ENDPOINT="+endpoint), os.Stderr
 	out, err := c.Output()
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(out, &logs), "%s", out)
@@ -136,19 +110,13 @@ const (
 )
 
 func TestNodeHandlersWithoutOpenTelemetryRunAsEver(t *testing.T) {
-	if _, err := os.Stat("../../examples/handlers/node/node_modules/@opentelemetry/api"); err == nil {
-		t.Skip("OpenTelemetry is installed")
-	}
-	sdk, err := filepath.Abs("../../examples/handlers/node/holdfast")
-	require.NoError(t, err)
-	logs := runTracing(t, sdk, "00-"+traceID+"-"+spanID+"-01", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1")
+	logs := runTracing(t, installNode, "http://127.0.0.1:1")
 	require.Equal(t, []map[string]any{{"n": 1.0}}, logs)
 }
 
 func TestNodeHandlersWithOpenTelemetrySendSpansBelowTheirAttempt(t *testing.T) {
-	sdk := filepath.Join(nodeWithOpenTelemetry(t), "node_modules", "@holdfast-jobs", "holdfast")
 	spans := collector.Start(t)
-	logs := runTracing(t, sdk, "00-"+traceID+"-"+spanID+"-01", "OTEL_EXPORTER_OTLP_ENDPOINT="+spans.HTTP)
+	logs := runTracing(t, nodeWithOpenTelemetry, spans.HTTP)
 	sent := spans.Spans()
 	require.Len(t, sent, 1)
 	require.Equal(t, []string{traceID, spanID, "look it up"}, []string{sent[0].Trace, sent[0].Parent, sent[0].Name})
@@ -157,18 +125,16 @@ func TestNodeHandlersWithOpenTelemetrySendSpansBelowTheirAttempt(t *testing.T) {
 
 // The packages for Python are stood in for by testdata/otel.
 func TestPythonHandlersAreTracedWhereOpenTelemetryIs(t *testing.T) {
-	python, err := findPython(t.Context())
+	installed, err := installPython()
 	if err != nil {
-		t.Skip(err)
+		missing(t, err.Error())
 	}
-	sdk, err := filepath.Abs("../../examples/handlers/python")
-	require.NoError(t, err)
 	for stand, want := range map[string]string{
-		"":                                      `{"n": 1}` + "\n",
-		":" + filepath.Join("testdata", "otel"): `{"trace_id": "` + traceID + `", "span_id": "` + spanID + `", "n": 1}` + "\nflushed 500\n",
+		"":                                `{"n": 1}` + "\n",
+		filepath.Join("testdata", "otel"): `{"trace_id": "` + traceID + `", "span_id": "` + spanID + `", "n": 1}` + "\nflushed 500\n",
 	} {
-		c := exec.CommandContext(t.Context(), python, "testdata/tracing.py", "00-"+traceID+"-"+spanID+"-01")
-		c.Env, c.Stderr = append(os.Environ(), "PYTHONPATH="+sdk+stand, "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"), os.Stderr
+		c := exec.CommandContext(t.Context(), installed.interpreter, "testdata/tracing.py", "00-"+traceID+"-"+spanID+"-01")
+		c.Env, c.Stderr = append(os.Environ(), "PYTHONPATH="+stand, "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"), os.Stderr
 		out, err := c.Output()
 		require.NoError(t, err)
 		require.Equal(t, want, string(out))

@@ -23,18 +23,18 @@ func TestTheProtocolsNameHoldsItsVersion(t *testing.T) {
 // The SDKs of other languages cannot import what both ends must agree on.
 func TestOtherLanguagesAgree(t *testing.T) {
 	for path, facts := range map[string][]string{
-		"python/holdfast/_limits.py": {
+		"python/src/holdfast/_limits.py": {
 			`PROTOCOL_VERSION = %d`, `COOKIE_KEY = "%s"`, `COOKIE_VALUE = "%s"`,
 			`MAX_MESSAGE_BYTES = %d << 20`, `MAX_SCHEMA_BYTES = %d << 10`,
 			`CODE_TIMEOUT = "%s"`, `CODE_LEASE_LOST = "%s"`,
 		},
-		"node/holdfast/lib/limits.js": {
+		"node/lib/limits.js": {
 			`protocolVersion = %d;`, `cookieKey = '%s';`, `cookieValue = '%s';`,
 			`maxMessage = %d << 20;`, `maxSchema = %d << 10;`,
 			`timeout: '%s',`, `leaseLost: '%s',`,
 		},
 	} {
-		text, err := os.ReadFile("../../../examples/handlers/" + path)
+		text, err := os.ReadFile("../../../sdk/" + path)
 		require.NoError(t, err)
 		for i, fact := range []any{
 			wire.Version, wire.Handshake.MagicCookieKey, wire.Handshake.MagicCookieValue,

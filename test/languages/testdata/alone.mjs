@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import {
   Job, Permanent, Reason, RetryAfter, RetryPolicy, Snooze, exponentialBackoff, fixedBackoff, handler,
-} from '../../../examples/handlers/node/holdfast/index.js';
+} from '@holdfast-jobs/holdfast';
 
 const some = handler('SOME', (job) => {
   job.progress({ at: 1 });

@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import * as holdfast from '../../../examples/handlers/node/holdfast/index.js';
+import * as holdfast from '@holdfast-jobs/holdfast';
 
 const { Cancel, Failure, Permanent, RetryAfter, Snooze } = holdfast;
 

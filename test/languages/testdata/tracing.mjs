@@ -1,13 +1,11 @@
-import { createRequire } from 'node:module';
-
-// Runs one attempt with the SDK in the directory that it is given, and prints what the handler has seen.
-const sdk = `file://${process.argv[2]}/lib`;
+// Runs one attempt, and prints what the handler has seen.
+const sdk = new URL('./node_modules/@holdfast-jobs/holdfast/lib', import.meta.url).href;
 const { setUp, flush } = await import(`${sdk}/tracing.js`);
 const { Attempt } = await import(`${sdk}/attempt.js`);
 await setUp();
 let trace;
 try {
-  trace = createRequire(`${process.argv[2]}/index.js`)('@opentelemetry/api').trace;
+  ({ trace } = await import('@opentelemetry/api'));
 } catch { /* it is not installed */ }
 const logs = [];
 const run = async (job) => {
@@ -21,7 +19,7 @@ const run = async (job) => {
 };
 const start = {
   handle: 1, jobId: 'job-1', jobType: 'LOOK', tenant: 'default', payload: Buffer.from('null'), attempt: 1, maxAttempts: 1,
-  fence: 1, timeoutMs: 60_000, leaseMs: 60_000, traceparent: process.argv[3], tracestate: 'vendor=blue',
+  fence: 1, timeoutMs: 60_000, leaseMs: 60_000, traceparent: process.argv[2], tracestate: 'vendor=blue',
 };
 const attempt = new Attempt(start, { run }, { log: (_, record) => logs.push(JSON.parse(record.attributes)) }, 0);
 await attempt.perform();

@@ -4,6 +4,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/holdfast-jobs/holdfast/sdk"
 )
 
 // Payloads for the commands that are printed. The slow one runs for minutes.
@@ -20,9 +22,9 @@ type language struct {
 	binary func(project) string
 	// executable are the files that are run as they are.
 	executable []string
-	// sdk are files that the project brings along; nil when it gets the SDK
-	// otherwise.
-	sdk func(project) ([]file, error)
+	// sdk is the package of the SDK, which becomes a file of the project; nil when
+	// the project gets the SDK otherwise.
+	sdk func() (file, error)
 }
 
 var languages = map[string]*language{
@@ -36,13 +38,13 @@ var languages = map[string]*language{
 		prepare:    preparePython,
 		binary:     func(project) string { return "./handler.py" },
 		executable: []string{"handler.py"},
-		sdk:        func(project) ([]file, error) { return sdkOf("python") },
+		sdk:        func() (file, error) { return vendored(sdk.Wheel()) },
 	},
 	"node": {
-		prepare:    func(project) []string { return []string{"npm ci", "npm test"} },
+		prepare:    func(project) []string { return []string{"npm install", "npm test"} },
 		binary:     func(project) string { return "./main.js" },
 		executable: []string{"main.js"},
-		sdk:        nodeSDK,
+		sdk:        func() (file, error) { return vendored(sdk.Tarball()) },
 	},
 }
 

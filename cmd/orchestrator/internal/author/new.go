@@ -26,7 +26,7 @@ done. Nothing is overwritten.
 
 A handler in Go needs the SDK's module. A released program asks for its own
 version of it; one built from a checkout uses the checkout. Projects in other
-languages get a copy of their SDK.`,
+languages get the package of their SDK.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("one name is needed, such as count-words; usage: %s", c.UseLine())
@@ -75,7 +75,7 @@ languages get a copy of their SDK.`,
 // program is, else from a checkout.
 func (p *Program) locateModule(project *project) error {
 	if project.Lang != "go" && project.Replace != "" {
-		return command.Misused(fmt.Errorf("--replace is for projects in Go; one in %s gets a copy of its SDK", project.Lang))
+		return command.Misused(fmt.Errorf("--replace is for projects in Go; one in %s gets the package of its SDK", project.Lang))
 	}
 	if project.Lang != "go" {
 		return nil

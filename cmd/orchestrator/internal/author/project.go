@@ -42,7 +42,8 @@ type project struct {
 	// not empty.
 	Version string
 	Replace string
-	// Python is the path of one that has grpcio and protobuf; empty for none.
+	// Python is the path of one that has grpcio and protobuf, which the project's
+	// environment then uses; empty for none.
 	Python string
 }
 
@@ -134,10 +135,18 @@ type file struct {
 	mode os.FileMode
 }
 
-// files are the language's templates filled in, and what it brings along.
+// files are the language's templates filled in, and the package of its SDK.
 func (p project) files() ([]file, error) {
 	l := languages[p.Lang]
 	var all []file
+	var packed file
+	if l.sdk != nil {
+		var err error
+		if packed, err = l.sdk(); err != nil {
+			return nil, err
+		}
+		all = append(all, packed)
+	}
 	err := fs.WalkDir(templates, path.Join("templates", p.Lang), func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -147,26 +156,23 @@ func (p project) files() ([]file, error) {
 			return err
 		}
 		var text bytes.Buffer
-		if err := parsed.Execute(&text, p.data(l)); err != nil {
+		if err := parsed.Execute(&text, p.data(l, packed.path)); err != nil {
 			return err
 		}
 		relative := strings.TrimPrefix(name, "templates/"+p.Lang+"/")
 		all = append(all, file{path: l.target(relative), text: text.Bytes(), mode: l.mode(relative)})
 		return nil
 	})
-	if err != nil || l.sdk == nil {
-		return all, err
-	}
-	brought, err := l.sdk(p)
-	return append(all, brought...), err
+	return all, err
 }
 
-func (p project) data(l *language) any {
+// data is what the templates refer to. The package is the path of the SDK's.
+func (p project) data(l *language, packed string) any {
 	shared := p // with everybody who has the project, wherever it is and the program
 	shared.Orchestrator = "orchestrator"
 	return struct {
 		project
-		Module, GoVersion, Binary, Interpreter string
-		Commands                               []string
-	}{p, module, goVersion, l.binary(p), interpreter(p), shared.commands()[1:]}
+		Module, GoVersion, Binary, Interpreter, Package string
+		Commands                                        []string
+	}{p, module, goVersion, l.binary(p), interpreter(p), packed, shared.commands()[1:]}
 }
