@@ -19,6 +19,10 @@ help: ## List the targets
 build: ## Build bin/orchestrator, bin/handlers and the example bin/echo
 	$(GO) build -trimpath -o bin/ ./cmd/... $(EXAMPLES:%=./%)
 
+.PHONY: sdks
+sdks: ## Pack the SDKs for Python and Node.js into bin/, for pip and npm
+	$(GO) run ./sdk/pack bin
+
 .PHONY: run
 run: build ## Build, then serve with config.yaml
 	bin/orchestrator serve --config config.yaml
