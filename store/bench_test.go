@@ -118,7 +118,7 @@ func fillWaiting(b *testing.B, s *Store, state job.State, n int) {
 // fillHistory puts jobs that have succeeded straight into the ledger.
 func fillHistory(b *testing.B, s *Store, after, n int) {
 	b.Helper()
-	tx, err := s.worker.Begin(b.Context())
+	tx, err := s.db.Worker.Begin(b.Context())
 	require.NoError(b, err)
 	_, err = tx.Exec(b.Context(), "set local session_replication_role = replica") // no trigger refuses them
 	require.NoError(b, err)
@@ -203,7 +203,7 @@ func measured(b *testing.B, s *Store, n int, f func()) {
 // processor. It is zero where that cannot be known.
 func busy(b *testing.B, s *Store) time.Duration {
 	b.Helper()
-	rows, err := s.worker.Query(b.Context(), "select pid from pg_stat_activity where datname = current_database() and backend_type = 'client backend'")
+	rows, err := s.db.Worker.Query(b.Context(), "select pid from pg_stat_activity where datname = current_database() and backend_type = 'client backend'")
 	require.NoError(b, err)
 	defer rows.Close()
 	var total time.Duration

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
+	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
 // A hundred thousand jobs that nobody serves cost the others nothing. Buffers
@@ -51,7 +53,7 @@ func TestAnOldSnapshotDoesNotSlowClaimsDown(t *testing.T) {
 		}
 		settle(t, s, settlements...)
 	}
-	with := searched(t, s, limit, s.marks.stretches([]string{jobType})...)
+	with := searched(t, s, limit, s.marks.ranges([]string{jobType})...)
 	without := searched(t, s, limit, everything(jobType))
 	require.Less(t, with, 500, "with the mark")
 	require.Greater(t, without, passing, "without it, every dead entry is looked at")
@@ -61,15 +63,15 @@ func TestAnOldSnapshotDoesNotSlowClaimsDown(t *testing.T) {
 }
 
 // searched is how many buffers a claim touches to find its jobs.
-func searched(t testing.TB, s *Store, limit int, stretches ...stretch) int {
+func searched(t testing.TB, s *Store, limit int, ranges ...queueRange) int {
 	t.Helper()
-	tx, err := s.worker.Begin(t.Context())
+	tx, err := s.db.Worker.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
-	_, err = tx.Exec(t.Context(), "prepare probe as "+claimSQL)
+	_, err = tx.Exec(t.Context(), "prepare probe as "+sql.Text("claim"))
 	require.NoError(t, err)
 	var types, urgencies, runAts, jobIDs, untils []string
-	for _, part := range stretches {
+	for _, part := range ranges {
 		runAt := "-infinity"
 		if !part.from.runAt.IsZero() {
 			runAt = part.from.runAt.Format(time.RFC3339Nano)
@@ -123,7 +125,7 @@ func fillAt(t testing.TB, s *Store, n int, apart time.Duration) {
 	t.Helper()
 	fill(t, s, job.Queued, n, jobType)
 	exec(t, s, `update jobs j set priority = 0, run_at = now() - interval '1 day' + p.place * $1::interval
-		from (select job_id, row_number() over (order by run_at) as place from jobs) p where p.job_id = j.job_id`, interval(apart))
+		from (select job_id, row_number() over (order by run_at) as place from jobs) p where p.job_id = j.job_id`, postgres.Interval(apart))
 	exec(t, s, "truncate ready")
 	exec(t, s, "insert into ready select job_id, job_type, -priority, run_at from jobs order by md5(job_id::text)")
 }

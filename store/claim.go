@@ -9,30 +9,31 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
+	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
-// Claim makes the worker the owner of up to limit queued jobs of the types,
-// each under a lease of its own for the duration, and returns them most
-// urgent first. It never waits for another claimer.
+// Claim makes the worker the owner of up to limit queued jobs of the types and
+// returns them, most urgent first. Each has its own lease, which lasts for the
+// duration. Claim never waits for another claimer.
 func (s *Store) Claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error) {
 	if _, err := s.lookBehind(ctx, s.marks.due(types, time.Now(), false)); err != nil {
-		return nil, translate("claim", err)
+		return nil, err
 	}
 	claimed, err := s.claim(ctx, worker, types, limit, lease)
 	if err != nil || len(claimed) > 0 {
-		return claimed, translate("claim", err)
+		return claimed, err
 	}
 	found, err := s.lookBehind(ctx, s.marks.due(types, time.Now(), true))
 	if err != nil || !found {
-		return nil, translate("claim", err)
+		return nil, err
 	}
-	claimed, err = s.claim(ctx, worker, types, limit, lease)
-	return claimed, translate("claim", err)
+	return s.claim(ctx, worker, types, limit, lease)
 }
 
-// claim claims from the marks on.
+// claim claims jobs from the low-water marks on.
 func (s *Store) claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error) {
-	claimed, err := s.take(ctx, claimArguments(s.marks.stretches(types), worker, limit, lease))
+	claimed, err := s.take(ctx, claimArguments(s.marks.ranges(types), worker, limit, lease))
 	if err != nil {
 		return nil, err
 	}
@@ -40,28 +41,24 @@ func (s *Store) claim(ctx context.Context, worker string, types []string, limit 
 	return claimed, nil
 }
 
-// lookBehind moves marks back to the jobs that wait before them. It reports whether
-// there were any.
-func (s *Store) lookBehind(ctx context.Context, glances []glance) (found bool, err error) {
-	if len(glances) == 0 {
+// lookBehind moves marks back to the jobs that wait below them. It reports
+// whether there were any.
+func (s *Store) lookBehind(ctx context.Context, marks []lowWaterMark) (found bool, err error) {
+	if len(marks) == 0 {
 		return false, nil
 	}
-	rows, err := s.worker.Query(ctx, lookBehindSQL,
-		column(glances, func(g glance) string { return g.jobType }),
-		column(glances, func(g glance) int16 { return g.urgency }),
-		column(glances, func(g glance) pgtype.Timestamptz { return g.before.due() }),
-		column(glances, func(g glance) pgtype.UUID { return uuid(g.before.id) }))
-	if err != nil {
-		return false, err
-	}
-	answers, err := pgx.CollectRows(rows, pgx.RowToStructByName[lookBehindRow])
+	answers, err := postgres.Read(ctx, s.db.Worker, "look_behind", pgx.RowToStructByName[lookBehindRow],
+		postgres.Column(marks, func(m lowWaterMark) string { return m.jobType }),
+		postgres.Column(marks, func(m lowWaterMark) int16 { return m.urgency }),
+		postgres.Column(marks, func(m lowWaterMark) pgtype.Timestamptz { return m.at.due() }),
+		postgres.Column(marks, func(m lowWaterMark) pgtype.UUID { return postgres.UUID(m.at.id) }))
 	if err != nil || len(answers) == 0 {
 		return false, err
 	}
-	// What they took together is what counts: they are due together.
-	took, now := duration(answers[len(answers)-1].Took), time.Now()
+	// The time of all looks together counts, because they are due together.
+	took, now := postgres.Duration(answers[len(answers)-1].Took), time.Now()
 	for i, answer := range answers {
-		if s.marks.looked(glances[i], answer.place(), took, now) {
+		if s.marks.looked(marks[i], answer.position(), took, now) {
 			found = true
 		}
 	}
@@ -74,22 +71,22 @@ type lookBehindRow struct {
 	Took  pgtype.Interval
 }
 
-// place is nil where no job waits.
-func (r lookBehindRow) place() *place {
+// position is nil if no job waits.
+func (r lookBehindRow) position() *position {
 	if !r.JobID.Valid {
 		return nil
 	}
-	return &place{runAt: r.RunAt.Time, id: r.JobID.Bytes}
+	return &position{runAt: r.RunAt.Time, id: r.JobID.Bytes}
 }
 
-func claimArguments(stretches []stretch, worker string, limit int, lease time.Duration) []any {
+func claimArguments(ranges []queueRange, worker string, limit int, lease time.Duration) []any {
 	return []any{
-		column(stretches, func(s stretch) string { return s.jobType }),
-		column(stretches, func(s stretch) int16 { return s.urgency }),
-		column(stretches, func(s stretch) pgtype.Timestamptz { return s.from.due() }),
-		column(stretches, func(s stretch) pgtype.UUID { return uuid(s.from.id) }),
-		column(stretches, func(s stretch) int32 { return s.until }),
-		limit, worker, interval(lease), newLeaseIDs(limit),
+		postgres.Column(ranges, func(r queueRange) string { return r.jobType }),
+		postgres.Column(ranges, func(r queueRange) int16 { return r.urgency }),
+		postgres.Column(ranges, func(r queueRange) pgtype.Timestamptz { return r.from.due() }),
+		postgres.Column(ranges, func(r queueRange) pgtype.UUID { return postgres.UUID(r.from.id) }),
+		postgres.Column(ranges, func(r queueRange) int32 { return r.until }),
+		limit, worker, postgres.Interval(lease), newLeaseIDs(limit),
 	}
 }
 
@@ -97,21 +94,21 @@ func claimArguments(stretches []stretch, worker string, limit int, lease time.Du
 func newLeaseIDs(n int) pgtype.ArrayGetter {
 	random := make([]byte, 16*n)
 	_, _ = rand.Read(random) // never fails
-	ids := make(pointers[pgtype.UUID], n)
+	ids := make(postgres.Pointers[pgtype.UUID], n)
 	for i := range ids {
 		id := [16]byte(random[16*i:])
 		id[6] = id[6]&0x0f | 0x40
 		id[8] = id[8]&0x3f | 0x80
-		ids[i] = uuid(id)
+		ids[i] = postgres.UUID(id)
 	}
 	return ids
 }
 
-// take runs the statement. All rows are read through one, which takes half of what
-// a new one for each takes.
+// take runs the statement. It reads all rows through one struct, which takes half
+// the time of a new one for each row.
 func (s *Store) take(ctx context.Context, args []any) ([]job.Claimed, error) {
-	return write(ctx, s, s.worker, func(ctx context.Context, conn *pgx.Conn) (claimed []job.Claimed, err error) {
-		rows, err := conn.Query(ctx, claimSQL, args...)
+	return postgres.Write(ctx, s.db.Worker, "claim", func(ctx context.Context, conn *pgx.Conn) (claimed []job.Claimed, err error) {
+		rows, err := conn.Query(ctx, sql.Text("claim"), args...)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +142,7 @@ type claimedRow struct {
 	lastOutcome                         pgtype.Text
 }
 
-// columns are where the statement's columns go.
+// columns says where each column of the statement goes.
 func (r *claimedRow) columns() map[string]any {
 	return map[string]any{
 		"job_id": &r.jobID, "lease_id": &r.leaseID, "fence": &r.fence, "job_type": &r.jobType, "tenant": &r.tenant,
@@ -166,7 +163,7 @@ func (r *claimedRow) claimed() job.Claimed {
 		MaxAttempts:   int(r.maxAttempts),
 		Interruptions: int(r.interruptions),
 		Crashes:       int(r.crashes),
-		Timeout:       duration(r.timeout),
+		Timeout:       postgres.Duration(r.timeout),
 		Checkpoint:    r.checkpoint,
 		Trace:         traceContext(r.traceParent, r.traceState),
 		CreatedAt:     r.createdAt.Time,

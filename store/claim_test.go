@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/sql"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
@@ -138,14 +139,14 @@ func TestAClaimNeverTakesMoreThanItsLimit(t *testing.T) {
 				exec(t, s, statement)
 			}
 			for planner, settings := range planners {
-				conn, err := s.worker.Acquire(t.Context())
+				conn, err := s.db.Worker.Acquire(t.Context())
 				require.NoError(t, err)
 				for _, setting := range settings {
 					_, err := conn.Exec(t.Context(), setting)
 					require.NoError(t, err)
 				}
-				rows, err := conn.Query(t.Context(), claimSQL,
-					claimArguments([]stretch{everything(jobType)}, worker, 7, aMinute)...)
+				rows, err := conn.Query(t.Context(), sql.Text("claim"),
+					claimArguments([]queueRange{everything(jobType)}, worker, 7, aMinute)...)
 				require.NoError(t, err)
 				n := 0
 				for rows.Next() {
@@ -170,7 +171,7 @@ func TestClaimersSkipWhatAnotherHolds(t *testing.T) {
 	require.Equal(t, ids[1], claimed[0].JobID)
 	require.Equal(t, ids[3], claimed[1].JobID)
 	commit()
-	s.marks = newMarks()
+	s.marks = newLowWaterMarks()
 	require.Len(t, claim(t, s, 10), 2)
 	requireSound(t, s)
 }
@@ -220,7 +221,7 @@ func TestAJobThatCommitsLateBehindTheMarkIsFound(t *testing.T) {
 	late := submission(t, hour)
 	entries := []entry{newEntry(late)}
 	inserted := newInsertion(entries, []int{0})
-	commit := locked(t, s, inserted.sql(), inserted.columns()...)
+	commit := locked(t, s, sql.Text(inserted.statement()), inserted.columns()...)
 	submit(t, s, submissions(t, 3)...)
 	require.Len(t, claim(t, s, 10), 3)
 	commit()
@@ -250,10 +251,10 @@ func TestAClaimOverManyTypesLocksOnlyWhatItClaims(t *testing.T) {
 		types[i] = fmt.Sprintf("TYPE_%d", i)
 		fill(t, s, job.Queued, 50, types[i])
 	}
-	tx, err := s.worker.Begin(t.Context())
+	tx, err := s.db.Worker.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
-	_, err = tx.Exec(t.Context(), claimSQL, claimArguments(s.marks.stretches(types), worker, 40, aMinute)...)
+	_, err = tx.Exec(t.Context(), sql.Text("claim"), claimArguments(s.marks.ranges(types), worker, 40, aMinute)...)
 	require.NoError(t, err)
 	free := ask[int](t, s, "select count(*) from (select from ready for update skip locked) unlocked")
 	require.Equal(t, 10*50-40, free)
@@ -280,6 +281,6 @@ func TestACheckpointReachesTheNextAttempt(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, lost)
 	settled(t, s, c, job.Released)
-	s.marks = newMarks()
+	s.marks = newLowWaterMarks()
 	require.Equal(t, `{ "row": 7 }`, string(claim(t, s, 1)[0].Checkpoint))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
@@ -32,7 +33,7 @@ func watched(t *testing.T) (s *Store, inForce func(job.ID) string) {
 		end $$`)
 	exec(t, s, "create trigger watch_commit after insert or update on jobs for each row execute function watch_commit()")
 	return s, func(id job.ID) string {
-		return ask[string](t, s, "select string_agg(distinct setting, ' ') from commits where job_id = $1", uuid(id))
+		return ask[string](t, s, "select string_agg(distinct setting, ' ') from commits where job_id = $1", postgres.UUID(id))
 	}
 }
 

@@ -26,7 +26,7 @@ func TestTheDetailOfARunningJob(t *testing.T) {
 	})
 	settled(t, s, first, job.Failure)
 	promote(t, s, 10)
-	s.marks = newMarks()
+	s.marks = newLowWaterMarks()
 	c := claim(t, s, 1)[0]
 	note(t, s, job.Report{Lease: c.Lease, Progress: json.RawMessage(`1`), Checkpoint: json.RawMessage(`[2]`)})
 	_, err := s.Cancel(t.Context(), c.JobID)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -22,8 +23,8 @@ const goldenServer = 15
 
 // hot are the statements that run for every job.
 var hot = []string{
-	"submit", "submit_unkeyed", "claim", "look_behind", "renew", "succeed", "retry", "bury", "give_back", "confirm_cancel", "fate",
-	"reap", "promote", "note", "keep_logs", "cancel",
+	"submit", "submit_unkeyed", "claim", "look_behind", "renew", "succeed", "retry", "dead_letter", "release_claim", "confirm_cancel", "settle_result",
+	"reap", "promote", "save_progress", "save_logs", "cancel",
 }
 
 // The tables that grow with the number of jobs. None is ever read whole, and
@@ -77,7 +78,7 @@ func TestPlansOfTheHotStatementsAfterAQuietNight(t *testing.T) {
 	exec(t, s, "update pg_class set reltuples = 0, relpages = 300 where relname = any($1)", lists)
 	comparePlans(t, s, false)
 	list, _ := listing(job.Filter{Limit: 50, Type: "COMMON", States: []job.State{job.Queued}})
-	for name, sql := range map[string]string{"list": list, "submitted": submittedSQL, "get": getSQL, "detail": detailSQL} {
+	for name, sql := range map[string]string{"list": list, "submitted": sql.Text("submitted"), "get": sql.Text("get"), "detail": sql.Text("detail")} {
 		require.Regexp(t, `leases_pkey on leases l\n +Index Cond`, explainSQL(t, s, sql), name)
 	}
 }
@@ -114,20 +115,20 @@ func comparePlans(t *testing.T, s *Store, write bool) {
 // whatever its arguments.
 func explain(t testing.TB, s *Store, name string) string {
 	t.Helper()
-	pool := s.worker
+	pool := s.db.Worker
 	if name == "renew" {
-		pool = s.heartbeats
+		pool = s.db.Heartbeats
 	}
 	conn, err := pool.Acquire(t.Context())
 	require.NoError(t, err)
 	defer conn.Release()
-	return explainOn(t, conn.Conn(), statement(name))
+	return explainOn(t, conn.Conn(), sql.Text(name))
 }
 
 // explainSQL is the plan of a statement that is put together.
 func explainSQL(t testing.TB, s *Store, sql string) string {
 	t.Helper()
-	conn, err := s.worker.Acquire(t.Context())
+	conn, err := s.db.Worker.Acquire(t.Context())
 	require.NoError(t, err)
 	defer conn.Release()
 	return explainOn(t, conn.Conn(), sql)

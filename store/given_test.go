@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
@@ -60,22 +61,22 @@ func aside(t testing.TB, url string) *pgxpool.Pool {
 }
 
 // pools are the store's, by what uses them.
-func pools(s *Store) map[string]*pgxpool.Pool {
-	return map[string]*pgxpool.Pool{"worker": s.worker, "submission": s.submissions, "read": s.reads, "heartbeat": s.heartbeats}
+func pools(s *Store) map[string]*postgres.Pool {
+	return map[string]*postgres.Pool{"worker": s.db.Worker, "submission": s.db.Submissions, "read": s.db.Reads, "heartbeat": s.db.Heartbeats}
 }
 
-func urlOf(s *Store) string { return s.worker.Config().ConnString() }
+func urlOf(s *Store) string { return s.db.Worker.Config().ConnString() }
 
 func exec(t testing.TB, s *Store, sql string, args ...any) {
 	t.Helper()
-	_, err := s.worker.Exec(t.Context(), sql, args...)
+	_, err := s.db.Worker.Exec(t.Context(), sql, args...)
 	require.NoError(t, err, sql)
 }
 
 // ask returns the only value of the only row.
 func ask[T any](t testing.TB, s *Store, sql string, args ...any) T {
 	t.Helper()
-	rows, err := s.worker.Query(t.Context(), sql, args...)
+	rows, err := s.db.Worker.Query(t.Context(), sql, args...)
 	require.NoError(t, err, sql)
 	value, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
 	require.NoError(t, err, sql)
@@ -140,7 +141,7 @@ func claim(t testing.TB, s *Store, limit int) []job.Claimed {
 func running(t testing.TB, s *Store, changes ...func(*job.Submission)) job.Claimed {
 	t.Helper()
 	id := given(t, s, changes...)
-	s.marks = newMarks()
+	s.marks = newLowWaterMarks()
 	claimed := claim(t, s, 1)
 	require.Len(t, claimed, 1)
 	require.Equal(t, id, claimed[0].JobID)
@@ -187,7 +188,7 @@ func dead(t testing.TB, s *Store) job.ID {
 // expire lets a lease run out a second ago.
 func expire(t testing.TB, s *Store, lease job.Lease) {
 	t.Helper()
-	exec(t, s, "update leases set expires_at = now() - interval '1 second' where lease_id = $1", uuid(lease.ID))
+	exec(t, s, "update leases set expires_at = now() - interval '1 second' where lease_id = $1", postgres.UUID(lease.ID))
 }
 
 func reap(t testing.TB, s *Store, limit int) []job.Expired {
@@ -231,7 +232,7 @@ func row(t testing.TB, s *Store, id job.ID) string {
 		from jobs j
 		left join ready r using (job_id) left join leases l using (job_id)
 		left join timers t using (job_id) left join dead_letters d using (job_id)
-		where j.job_id = $1`, uuid(id))
+		where j.job_id = $1`, postgres.UUID(id))
 }
 
 // locked runs sql in a transaction of another connection and returns what

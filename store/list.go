@@ -10,31 +10,35 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
 const (
-	// scanAtMost bounds the rows that are looked at for one page: milliseconds
-	// of work when they are in memory, of a million or more.
-	scanAtMost = 10_000
-	// clockSlack is how far the clock that an id was made by may be off the
+	// maxScan limits how many rows one page examines, even of a million: that is
+	// milliseconds of work if they are in memory.
+	maxScan = 10_000
+	// clockSlack is how far the clock of whoever created an id may differ from the
 	// database's.
 	clockSlack = 5 * time.Minute
 )
 
-// List returns a page of the jobs that the filter chooses.
+// List returns a page of the jobs that the filter selects.
 //
-// Ids are in the order of creation (UUIDv7), so that the newest are found by
-// going backward through an index on them. Times of creation bound the ids, but
-// for clocks that differ by more than clockSlack.
+// Ids are in the order of creation (UUIDv7), so scanning an index on them backward
+// finds the newest first. The times of creation limit the ids, unless clocks differ
+// by more than clockSlack.
 func (s *Store) List(ctx context.Context, filter job.Filter) (job.Page, error) {
 	sql, args := listing(filter)
 	var found []listedRow
-	err := s.lists.read(ctx, "list", func(conn *pgxpool.Conn) (err error) {
-		found, err = read(ctx, conn, sql, pgx.RowToStructByName[listedRow], args...)
-		return translate("list", err)
+	err := s.db.Lists.Read(ctx, "list", func(conn postgres.Querier) error {
+		rows, err := conn.Query(ctx, sql, args...)
+		if err != nil {
+			return err
+		}
+		found, err = pgx.CollectRows(rows, pgx.RowToStructByNameLax[listedRow])
+		return err
 	})
 	if err != nil {
 		return job.Page{}, err
@@ -43,7 +47,7 @@ func (s *Store) List(ctx context.Context, filter job.Filter) (job.Page, error) {
 	for _, row := range found {
 		switch {
 		case !row.Listed:
-			page.Next = row.JobID // the scan ended here, and the page is not full
+			page.Next = row.ID // the scan ended here, before the page was full
 		case len(page.Jobs) == filter.Limit:
 			page.Next = page.Jobs[filter.Limit-1].ID
 		default:
@@ -55,23 +59,22 @@ func (s *Store) List(ctx context.Context, filter job.Filter) (job.Page, error) {
 
 type listedRow struct {
 	viewRow
-	// Listed is false for the row that the scan ended at, which may be
-	// listed as well.
+	// Listed is false for the row at which the scan ended. The same job may also
+	// have a row that is listed.
 	Listed bool
 }
 
-// listing is the statement of a page and its arguments: the only statement
-// that is put together, since every filter is a condition of its own.
+// listing returns the statement of a page and its arguments. It is the only
+// statement composed at run time, because each filter is a condition of its own.
 //
-// The scan goes backward through an index and looks at the rows that it finds.
-// The page has one more row than the limit if there is one. If it has fewer,
-// the last row is the one that the scan ended at because it had looked at
-// enough; both parts are of one snapshot, so that nothing can slip through
-// between two pages. "limit 1" has each row of the page looked up by its id,
-// whatever the planner believes of the tables.
+// The scan goes backward through an index and examines the rows that it finds. The
+// page has one row more than the limit, if there is one. If it has fewer, the last
+// row is where the scan ended because it had examined maxScan rows. Both parts see
+// the same snapshot, so no job can fall between two pages. "limit 1" makes the
+// planner look up each row of the page by its id, whatever its statistics say.
 func listing(filter job.Filter) (sql string, args []any) {
 	const row = `lateral (
-    select j.job_id, j.job_type, j.tenant, j.state::text as state, j.created_at, j.updated_at,
+    select j.job_id as id, j.job_type as type, j.tenant, j.state::text as state, j.created_at, j.updated_at,
         j.started_at, j.finished_at, j.progress::text as progress, j.result::text as result,
         j.trace_parent, j.trace_state
     from current_jobs j
@@ -96,12 +99,12 @@ union all
 select j.*, false
 from (%[3]s offset %[7]d - 1 limit 1) s, %[1]s
 where (select count(*) from page) < $%[6]d
-order by job_id desc, listed desc`, row, scan.rows(), scan.get("s.job_id"), chosen, scan.order, limit, scanAtMost), args
+order by id desc, listed desc`, row, scan.rows(), scan.get("s.job_id"), chosen, scan.order, limit, maxScan), args
 }
 
 // scan is where a list looks.
 type scan struct {
-	source string // a table that has one row for each job, and its id
+	source string // a table with one row for each job, and its id
 	where  string
 	order  string
 }
@@ -113,22 +116,22 @@ func (s scan) get(columns string) string {
 	return "select " + columns + " from " + s.source + " s where " + s.where + " order by " + s.order
 }
 
-// rows are what a page is chosen from, with what conditions ask for.
+// rows selects what a page is chosen from, with the columns that conditions use.
 func (s scan) rows() string {
 	if s.source == ledger {
-		return fmt.Sprintf("%s limit %d", s.get("s.job_id, s.job_type, s.tenant, s.state, s.tags, s.created_at"), scanAtMost)
+		return fmt.Sprintf("%s limit %d", s.get("s.job_id, s.job_type, s.tenant, s.state, s.tags, s.created_at"), maxScan)
 	}
 	return fmt.Sprintf("select s.job_id, j.job_type, j.tenant, j.state, j.tags, j.created_at from (%s limit %d) s join %s j on j.job_id = s.job_id",
-		s.get("s.job_id"), scanAtMost, ledger)
+		s.get("s.job_id"), maxScan, ledger)
 }
 
-// scanOf says where to look, and in which order: the narrowest table or index
-// that holds all jobs that the filter chooses and has them in the order of
-// their ids. Comparing and ordering by whole keys leaves the planner no other
-// index than that: one that it thinks cheaper may have nothing for millions of
-// rows. What the scan decides is cleared in the filter.
+// scanOf chooses the narrowest table or index that contains all jobs that the
+// filter selects, in the order of their ids. The scan compares and orders by whole
+// keys, so that the planner can use no other index: one that it considers cheaper
+// may match nothing for millions of rows. scanOf clears the fields of the filter
+// that the scan covers.
 func scanOf(filter *job.Filter) (scan, []any) {
-	args := []any{uuid(oldest(*filter)), uuid(newest(*filter))}
+	args := []any{postgres.UUID(oldest(*filter)), postgres.UUID(newest(*filter))}
 	byID := scan{source: ledger, where: "s.job_id >= $1 and s.job_id < $2", order: "s.job_id desc"}
 	switch only := filter.States; {
 	case slices.Equal(only, []job.State{job.Running}):
@@ -155,8 +158,8 @@ func scanOf(filter *job.Filter) (scan, []any) {
 	return byID, args
 }
 
-// conditions are those on the rows that a scan finds. A job runs while it has a
-// lease, whatever the ledger says of its state.
+// conditions are those on the rows that a scan finds. A job is running while it has
+// a lease, whatever its state in the ledger.
 func conditions(filter job.Filter, args []any) (string, []any) {
 	all := []string{"true"}
 	where := func(given bool, condition string, value any) {
@@ -179,7 +182,7 @@ func conditions(filter job.Filter, args []any) (string, []any) {
 	return strings.Join(all, " and "), args
 }
 
-// oldest is the first id that the filter can choose.
+// oldest is the lowest id that the filter can select.
 func oldest(filter job.Filter) job.ID {
 	if filter.CreatedFrom.IsZero() {
 		return job.ID{}
@@ -187,7 +190,7 @@ func oldest(filter job.Filter) job.ID {
 	return firstID(filter.CreatedFrom.Add(-clockSlack))
 }
 
-// newest is the first id that is too new for the filter.
+// newest is the lowest id that is too new for the filter.
 func newest(filter job.Filter) job.ID {
 	before := filter.After
 	if before == (job.ID{}) {
@@ -202,10 +205,10 @@ func newest(filter job.Filter) job.ID {
 	return before
 }
 
-// lastID is beyond every id.
+// lastID is higher than every id.
 var lastID = job.ID(bytes.Repeat([]byte{0xff}, 16))
 
-// firstID is the lowest id made at that millisecond (RFC 9562, UUIDv7).
+// firstID is the lowest id created in that millisecond (RFC 9562, UUIDv7).
 func firstID(at time.Time) job.ID {
 	const most = 1<<48 - 1
 	var id job.ID

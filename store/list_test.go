@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
 // listed reads the list page by page.
@@ -61,10 +62,10 @@ func various(t testing.TB, s *Store) []listedJob {
 		j.id = firstID(j.created)
 		j.id[15] = byte(i)
 		for _, table := range []string{"ready", "leases", "timers", "dead_letters", "jobs"} {
-			exec(t, s, "update "+table+" set job_id = $2 where job_id = $1", uuid(id), uuid(j.id))
+			exec(t, s, "update "+table+" set job_id = $2 where job_id = $1", postgres.UUID(id), postgres.UUID(j.id))
 		}
 		exec(t, s, "update jobs set tenant = $2, job_type = $3, tags = $4, created_at = $5 where job_id = $1",
-			uuid(j.id), j.tenant, j.kind, j.tags, j.created)
+			postgres.UUID(j.id), j.tenant, j.kind, j.tags, j.created)
 		all = append(all, j)
 	}
 	slices.Reverse(all) // newest first
@@ -143,12 +144,12 @@ func TestThePageOfARareJobIsShortButNotTheLast(t *testing.T) {
 		j.Tags = []string{"rare"}
 		j.ID = job.ID{15: 1} // the oldest
 	})
-	fill(t, s, job.Queued, scanAtMost+1, "COMMON")
+	fill(t, s, job.Queued, maxScan+1, "COMMON")
 	ids := ask[[][16]byte](t, s, "select array_agg(job_id order by job_id desc) from jobs")
 	page, err := s.List(t.Context(), job.Filter{Tag: "rare", Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, page.Jobs)
-	require.True(t, bytes.Equal(ids[scanAtMost-1][:], page.Next[:]), "the next page begins where the scan ended")
+	require.True(t, bytes.Equal(ids[maxScan-1][:], page.Next[:]), "the next page begins where the scan ended")
 	found, pages := listed(t, s, job.Filter{Tag: "rare", Limit: 10})
 	require.Equal(t, []job.ID{rare}, found)
 	require.Equal(t, 2, pages)
@@ -197,7 +198,7 @@ func TestWhatLeavesAListBetweenTwoPagesPushesNobodyOut(t *testing.T) {
 	})
 	_, err := s.Claim(t.Context(), worker, []string{jobType}, 1, aMinute)
 	require.NoError(t, err)
-	fill(t, s, job.Running, scanAtMost, "COMMON")
+	fill(t, s, job.Running, maxScan, "COMMON")
 	filter := job.Filter{States: []job.State{job.Running}, Tag: "rare", Limit: 1}
 	page, err := s.List(t.Context(), filter)
 	require.NoError(t, err)
@@ -216,7 +217,7 @@ func TestDeadLettersOfAnOlderOrchestratorAreFound(t *testing.T) {
 	s := open(t)
 	id := dead(t, s)
 	exec(t, s, "delete from dead_letters")
-	exec(t, s, "insert into dead_letters (job_id, dead_at) values ($1, now())", uuid(id))
+	exec(t, s, "insert into dead_letters (job_id, dead_at) values ($1, now())", postgres.UUID(id))
 	letters, err := s.DeadLetters(t.Context(), job.DeadLetterFilter{Type: jobType, Tenant: job.DefaultTenant, Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, letters, 1)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
 // logNote is a note with a log of these lines.
@@ -77,7 +78,7 @@ func TestTheLatestLogsAreShownOldestFirst(t *testing.T) {
 	c := running(t, s)
 	for fence := range int64(5) {
 		exec(t, s, "insert into attempt_logs (job_id, fence, attempt, lines, dropped) values ($1, $2, $3, '[]', 0)",
-			uuid(c.JobID), fence+1, fence/2+1)
+			postgres.UUID(c.JobID), fence+1, fence/2+1)
 	}
 	shown := func(filter job.LogFilter) (fences []string) {
 		for _, log := range logsOf(t, s, c.JobID, filter) {

@@ -5,100 +5,80 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
-// Metrics says how the whole system stands, as of one moment. It reads the
-// narrow lists and the tallies, never the ledger of what has ended: its cost
-// grows with the jobs that wait, not with those that are done. The window
-// reaches back at most a day.
+// forFigures are settings for reading whole lists, which may take long: without an
+// index, and without parallel processes, whose processors the loops need. Joins
+// still use the indexes: a hash join would read the whole ledger.
+const forFigures = "set local statement_timeout = '15s'; set local enable_seqscan = on; set local enable_hashagg = on; set local max_parallel_workers_per_gather = 0"
+
+// figures runs f in one snapshot. f must not run statements that are also run
+// elsewhere: a connection keeps the plans that it made.
+func (s *Store) figures(ctx context.Context, operation string, f func(pgx.Tx) error) error {
+	return s.db.Figures.Snapshot(ctx, operation, forFigures, f)
+}
+
+// Queues returns what waits and runs, by job type. It counts exactly, so it takes
+// longer the more jobs wait: about 0.2 s for a million.
+func (s *Store) Queues(ctx context.Context) (queues []job.Queue, err error) {
+	err = s.figures(ctx, "queues", func(tx pgx.Tx) error {
+		queues, err = readQueues(ctx, tx)
+		return err
+	})
+	return queues, err
+}
+
+func readQueues(ctx context.Context, tx pgx.Tx) ([]job.Queue, error) {
+	return postgres.Rows(ctx, tx, "queues", pgx.RowToStructByName[job.Queue])
+}
+
+// Metrics describes the whole system at one moment. It reads the narrow lists and
+// the tallies, never the ledger of ended jobs: its cost grows with the jobs that
+// wait, not with those that are done. The window covers at most a day.
 //
-// What takes longest is read last. When the context ends meanwhile, the error
-// comes with what is known by then: At is not zero once the database has
-// answered, Counts and Queues are nil for as long as they are not known.
+// It reads last what takes longest. When the context ends meanwhile, it returns
+// what it has with the error: At is not zero once the database has answered;
+// Counts and Queues are nil while they are not known.
 func (s *Store) Metrics(ctx context.Context, window time.Duration) (job.Metrics, error) {
 	m := job.Metrics{Window: window}
-	err := s.atOneMoment(ctx, "metrics", func(tx pgx.Tx) error {
-		if err := readAll(ctx, tx, &m, window); err != nil {
-			return err
+	err := s.figures(ctx, "metrics", func(tx pgx.Tx) (err error) {
+		for _, read := range []func(context.Context, pgx.Tx, *job.Metrics) error{readSnapshot, readCounts, readTypes, readRecent} {
+			if err := read(ctx, tx, &m); err != nil {
+				return err
+			}
 		}
-		var err error
 		m.Queues, err = readQueues(ctx, tx)
 		return err
 	})
 	return m, err
 }
 
-func readAll(ctx context.Context, tx pgx.Tx, m *job.Metrics, window time.Duration) error {
-	if err := readSnapshot(ctx, tx, m); err != nil {
-		return err
-	}
-	if err := readCounts(ctx, tx, m); err != nil {
-		return err
-	}
-	var err error
-	if m.ByWorker, err = readByWorker(ctx, tx); err != nil {
-		return err
-	}
-	if err := readTypes(ctx, tx, m); err != nil {
-		return err
-	}
-	recently, err := readRecent(ctx, tx, window)
-	if err != nil {
-		return err
-	}
-	m.Recent = job.Recent{
-		Submitted: recently["submitted"], Succeeded: recently["succeeded"], Dead: recently["dead"],
-		Canceled: recently.canceled(), Failed: recently.failed(), Requeued: recently["requeued"],
-	}
-	lastMinute, err := readRecent(ctx, tx, time.Minute)
-	m.ProcessedLastMinute = lastMinute.processed()
-	return err
-}
-
-// WorkerTotals counts the jobs that run, and those that have ended within the
-// window, by state; those that have ended ever when the window is zero.
+// WorkerTotals counts the jobs that run, and those that ended within the window, by
+// state. If the window is zero, it counts those that have ever ended.
 func (s *Store) WorkerTotals(ctx context.Context, window time.Duration) (map[job.State]int64, error) {
 	totals := make(map[job.State]int64)
-	err := s.atOneMoment(ctx, "worker totals", func(tx pgx.Tx) error {
+	err := s.figures(ctx, "worker totals", func(tx pgx.Tx) error {
 		for _, state := range job.States() {
 			if state.Final() {
 				totals[state] = 0
 			}
 		}
-		var err error
-		if totals[job.Running], err = readRunning(ctx, tx); err != nil {
+		running, err := postgres.Rows(ctx, tx, "metrics_running", pgx.RowTo[int64])
+		if err != nil {
 			return err
 		}
+		totals[job.Running] = running[0]
 		if window == 0 {
-			return readFinal(ctx, tx, totals)
+			return countFinal(ctx, tx, totals)
 		}
-		recent, err := readRecent(ctx, tx, window)
-		totals[job.Succeeded], totals[job.Dead], totals[job.Canceled] = recent["succeeded"], recent["dead"], recent.canceled()
+		happened, err := eventsWithin(ctx, tx, window)
+		totals[job.Succeeded], totals[job.Dead], totals[job.Canceled] = happened["succeeded"], happened["dead"], happened.canceled()
 		return err
 	})
 	return totals, err
-}
-
-// forFigures are settings for reading lists whole, which may take its time: not through an index, and
-// not by several processes, whose processors the loops need. Joins are left to
-// the indexes, whatever statistics say: a hash join would read the ledger whole.
-const forFigures = "set local statement_timeout = '15s'; set local enable_seqscan = on; set local enable_hashagg = on; set local max_parallel_workers_per_gather = 0"
-
-// atOneMoment reads in one snapshot. What it asks must not be asked elsewhere:
-// connections keep the plans they made.
-func (s *Store) atOneMoment(ctx context.Context, operation string, read func(pgx.Tx) error) error {
-	return s.figures.read(ctx, operation, func(conn *pgxpool.Conn) error {
-		err := pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, forFigures); err != nil {
-				return err
-			}
-			return read(tx)
-		})
-		return translate(operation, err)
-	})
 }
 
 func readSnapshot(ctx context.Context, tx pgx.Tx, m *job.Metrics) error {
@@ -107,96 +87,74 @@ func readSnapshot(ctx context.Context, tx pgx.Tx, m *job.Metrics) error {
 		Transactions int64
 		Age          time.Duration
 	}
-	found, err := read(ctx, tx, metricsSnapshotSQL, pgx.RowToStructByName[row])
+	found, err := postgres.Rows(ctx, tx, "metrics_snapshot", pgx.RowToStructByName[row])
 	if err == nil {
 		m.At, m.SnapshotAge, m.OldestSnapshot = found[0].At, found[0].Transactions, found[0].Age
 	}
 	return err
 }
 
-// readCounts counts jobs by state, with a count for every state, and by the
-// attempts they have been charged.
+// readCounts counts jobs by state, with a count for every state, by the attempts
+// that they were charged, and by worker.
 func readCounts(ctx context.Context, tx pgx.Tx, m *job.Metrics) error {
 	type row struct {
-		State   string
+		State   job.State
 		Attempt int
 		Jobs    int64
 	}
-	found, err := read(ctx, tx, metricsOpenSQL, pgx.RowToStructByName[row])
+	open, err := postgres.Rows(ctx, tx, "metrics_open", pgx.RowToStructByName[row])
 	if err != nil {
 		return err
 	}
-	counts := make(map[job.State]int64)
+	counts, attempts := make(map[job.State]int64), make(map[int]int64)
 	for _, state := range job.States() {
 		counts[state] = 0
 	}
-	attempts, err := readAttempts(ctx, tx)
+	final, err := counted[int](ctx, tx, "metrics_attempts")
 	if err != nil {
 		return err
 	}
-	for _, row := range found {
-		counts[job.State(row.State)] += row.Jobs
+	for _, row := range final {
+		if row.Jobs != 0 {
+			attempts[row.Of] = row.Jobs
+		}
+	}
+	for _, row := range open {
+		counts[row.State] += row.Jobs
 		attempts[row.Attempt] += row.Jobs
 	}
-	if err := readFinal(ctx, tx, counts); err != nil {
+	if err := countFinal(ctx, tx, counts); err != nil {
 		return err
 	}
 	m.Counts, m.ByAttempts = counts, attempts
-	return nil
+	m.ByWorker, err = jobsByWorker(ctx, tx)
+	return err
 }
 
-// readFinal sets the counts of jobs in final states.
-func readFinal(ctx context.Context, tx pgx.Tx, counts map[job.State]int64) error {
-	type row struct {
-		State string
-		Jobs  int64
-	}
-	found, err := read(ctx, tx, metricsFinalSQL, pgx.RowToStructByName[row])
+// countFinal sets the counts of jobs in final states.
+func countFinal(ctx context.Context, tx pgx.Tx, counts map[job.State]int64) error {
+	found, err := counted[job.State](ctx, tx, "metrics_final")
 	for _, row := range found {
-		counts[job.State(row.State)] = row.Jobs
+		counts[row.Of] = row.Jobs
 	}
 	return err
 }
 
-func readRunning(ctx context.Context, tx pgx.Tx) (int64, error) {
-	rows, err := tx.Query(ctx, metricsRunningSQL)
-	if err != nil {
-		return 0, err
-	}
-	return pgx.CollectExactlyOneRow(rows, pgx.RowTo[int64])
-}
-
-func readByWorker(ctx context.Context, tx pgx.Tx) (map[string]map[job.State]int64, error) {
+func jobsByWorker(ctx context.Context, tx pgx.Tx) (map[string]map[job.State]int64, error) {
 	type row struct {
 		WorkerID string
-		State    string
+		State    job.State
 		Jobs     int64
 	}
-	found, err := read(ctx, tx, metricsWorkersSQL, pgx.RowToStructByName[row])
+	found, err := postgres.Rows(ctx, tx, "metrics_workers", pgx.RowToStructByName[row])
 	workers := make(map[string]map[job.State]int64)
 	for _, row := range found {
 		if workers[row.WorkerID] == nil {
 			workers[row.WorkerID] = make(map[job.State]int64)
 		}
-		workers[row.WorkerID][job.State(row.State)] = row.Jobs
+		workers[row.WorkerID][row.State] = row.Jobs
 	}
 	return workers, err
-}
-
-// readAttempts counts the jobs in final states by their attempts.
-func readAttempts(ctx context.Context, tx pgx.Tx) (map[int]int64, error) {
-	type row struct {
-		Attempt int
-		Jobs    int64
-	}
-	found, err := read(ctx, tx, metricsAttemptsSQL, pgx.RowToStructByName[row])
-	attempts := make(map[int]int64, len(found))
-	for _, row := range found {
-		if row.Jobs != 0 {
-			attempts[row.Attempt] = row.Jobs
-		}
-	}
-	return attempts, err
 }
 
 func readTypes(ctx context.Context, tx pgx.Tx, m *job.Metrics) error {
@@ -206,7 +164,7 @@ func readTypes(ctx context.Context, tx pgx.Tx, m *job.Metrics) error {
 		Successes int64
 		Seconds   float64
 	}
-	found, err := read(ctx, tx, metricsTypesSQL, pgx.RowToStructByName[row])
+	found, err := postgres.Rows(ctx, tx, "metrics_types", pgx.RowToStructByName[row])
 	m.FailuresByType, m.AverageByType = make(map[string]int64), make(map[string]time.Duration)
 	for _, row := range found {
 		if row.Failures > 0 {
@@ -219,35 +177,43 @@ func readTypes(ctx context.Context, tx pgx.Tx, m *job.Metrics) error {
 	return err
 }
 
-func readRecent(ctx context.Context, tx pgx.Tx, window time.Duration) (recent, error) {
-	type row struct {
-		Event string
-		Jobs  int64
+func readRecent(ctx context.Context, tx pgx.Tx, m *job.Metrics) error {
+	happened, err := eventsWithin(ctx, tx, m.Window)
+	if err != nil {
+		return err
 	}
-	found, err := read(ctx, tx, metricsRecentSQL, pgx.RowToStructByName[row], interval(window))
-	events := make(recent, len(found))
-	for _, row := range found {
-		events[row.Event] = row.Jobs
+	m.Recent = job.Recent{
+		Submitted: happened["submitted"], Succeeded: happened["succeeded"], Dead: happened["dead"],
+		Canceled: happened.canceled(), Failed: happened.failed(), Requeued: happened["requeued"],
 	}
-	return events, err
+	lastMinute, err := eventsWithin(ctx, tx, time.Minute)
+	m.ProcessedLastMinute = lastMinute["succeeded"] + lastMinute.failed() + lastMinute["canceled"]
+	return err
 }
 
-// recent is how often each event has happened in a window.
-type recent map[string]int64
+// events is how often each event happened in a window.
+type events map[string]int64
 
-func (r recent) canceled() int64 { return r["canceled"] + r["withdrawn"] }
-
-// failed is how many attempts have: whatever dies has an attempt that failed.
-func (r recent) failed() int64 { return r["failed"] + r["dead"] }
-
-// processed is how many attempts have ended.
-func (r recent) processed() int64 { return r["succeeded"] + r.failed() + r["canceled"] }
-
-// read returns the rows of a statement.
-func read[T any](ctx context.Context, from querier, sql string, row pgx.RowToFunc[T], args ...any) ([]T, error) {
-	rows, err := from.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, err
+func eventsWithin(ctx context.Context, tx pgx.Tx, window time.Duration) (events, error) {
+	found, err := counted[string](ctx, tx, "metrics_recent", postgres.Interval(window))
+	happened := make(events, len(found))
+	for _, row := range found {
+		happened[row.Of] = row.Jobs
 	}
-	return pgx.CollectRows(rows, row)
+	return happened, err
+}
+
+func (e events) canceled() int64 { return e["canceled"] + e["withdrawn"] }
+
+// failed is how many attempts failed: every dead job has one that did.
+func (e events) failed() int64 { return e["failed"] + e["dead"] }
+
+// count is how many jobs there are of one state, event or number of attempts.
+type count[K any] struct {
+	Of   K
+	Jobs int64
+}
+
+func counted[K any](ctx context.Context, tx pgx.Tx, statement string, args ...any) ([]count[K], error) {
+	return postgres.Rows(ctx, tx, statement, pgx.RowToStructByPos[count[K]], args...)
 }

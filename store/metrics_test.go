@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -11,17 +12,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
 // figures are those of the metrics that are of one moment.
 func figures(t testing.TB, s *Store, window time.Duration) job.Metrics {
 	t.Helper()
-	var m job.Metrics
-	require.NoError(t, s.atOneMoment(t.Context(), "test", func(tx pgx.Tx) error { return readAll(t.Context(), tx, &m, window) }))
+	m, err := s.Metrics(t.Context(), window)
+	require.NoError(t, err)
+	m.Queues = nil
 	return m
 }
 
-func fold(t testing.TB, s *Store) int {
+func rollUp(t testing.TB, s *Store) int {
 	t.Helper()
 	n, err := s.RollUpTallies(t.Context(), 1000)
 	require.NoError(t, err)
@@ -63,7 +66,7 @@ func TestFiguresAreTheSameBeforeAndAfterTheyAreFolded(t *testing.T) {
 	require.Len(t, before.AverageByType, 1)
 
 	for range 2 {
-		require.NotZero(t, fold(t, s))
+		require.NotZero(t, rollUp(t, s))
 		require.Zero(t, ask[int](t, s, "select count(*) from tallies"))
 		after := figures(t, s, time.Hour)
 		after.At, after.OldestSnapshot, after.SnapshotAge = before.At, before.OldestSnapshot, before.SnapshotAge
@@ -74,7 +77,7 @@ func TestFiguresAreTheSameBeforeAndAfterTheyAreFolded(t *testing.T) {
 
 func TestWindowsSeeWhatHappenedInThem(t *testing.T) {
 	s := eventful(t)
-	fold(t, s)
+	rollUp(t, s)
 	exec(t, s, "update tally_slots set slot = slot - interval '10 minutes'")
 	require.Zero(t, figures(t, s, 5*time.Minute).Recent)
 	require.Zero(t, figures(t, s, 5*time.Minute).ProcessedLastMinute)
@@ -115,7 +118,7 @@ func TestManyFoldAtOnceAndCountOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for fold(t, s) > 0 {
+	for rollUp(t, s) > 0 {
 		continue
 	}
 	require.Equal(t, 5000, ask[int](t, s, "select sum(jobs)::int from tally_totals"))
@@ -135,13 +138,13 @@ func TestFiguresNeverReadTheLedgerWhole(t *testing.T) {
 		if analyzed {
 			exec(t, s, "analyze")
 		}
-		for name := range statementFiles(t) {
-			if !strings.HasPrefix(name, "metrics_") && name != "queues" {
-				continue
-			}
+		files, err := filepath.Glob("sql/metrics_*.sql")
+		require.NoError(t, err)
+		for _, file := range append(files, "sql/queues.sql") {
+			name := strings.TrimSuffix(filepath.Base(file), ".sql")
 			var plan string
-			require.NoError(t, s.atOneMoment(t.Context(), "test", func(tx pgx.Tx) error {
-				plan = explainOn(t, tx.Conn(), statement(name))
+			require.NoError(t, s.figures(t.Context(), "test", func(tx pgx.Tx) error {
+				plan = explainOn(t, tx.Conn(), sql.Text(name))
 				return nil
 			}))
 			require.NotContains(t, plan, "Seq Scan on jobs", "%s, analyzed: %v\n%s", name, analyzed, plan)
@@ -192,14 +195,14 @@ func TestDurationsAddUpOverFolds(t *testing.T) {
 	s := open(t)
 	for seconds := range 3 {
 		exec(t, s, "insert into tallies values (now(), 'T', 'w', 'succeeded', 1, 1, $1)", 2*seconds)
-		fold(t, s)
+		rollUp(t, s)
 	}
 	require.Equal(t, 2*time.Second, figures(t, s, time.Hour).AverageByType["T"])
 }
 
 func TestAnOldSnapshotIsSeen(t *testing.T) {
 	s := open(t)
-	tx, err := s.worker.Begin(t.Context())
+	tx, err := s.db.Worker.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
 	_, err = tx.Exec(t.Context(), "set transaction isolation level repeatable read; select 1")

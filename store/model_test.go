@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
 // The model is the requirements' state machine in memory: jobs, who owns them,
@@ -23,7 +24,7 @@ import (
 func TestTheStoreBehavesLikeItsModel(t *testing.T) {
 	s := open(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		_, err := s.worker.Exec(t.Context(), "truncate jobs, ready, leases, timers, dead_letters, unsuccessful_attempts, workers, tallies, tally_totals, tally_slots, tally_workers, tally_attempts")
+		_, err := s.db.Worker.Exec(t.Context(), "truncate jobs, ready, leases, timers, dead_letters, unsuccessful_attempts, workers, tallies, tally_totals, tally_slots, tally_workers, tally_attempts")
 		require.NoError(rt, err)
 		m := &model{
 			T: rt, test: t, ctx: t.Context(), store: s, byID: make(map[job.ID]*modelJob),
@@ -131,7 +132,7 @@ func (m *model) submit(t *rapid.T) {
 func (m *model) claim(t *rapid.T) {
 	name := rapid.SampledFrom([]string{worker, other}).Draw(t, "worker")
 	limit := rapid.IntRange(1, 3).Draw(t, "limit")
-	m.store.marks = newMarks()
+	m.store.marks = newLowWaterMarks()
 	claimed, err := m.store.Claim(m.ctx, name, []string{jobType}, limit, aMinute)
 	require.NoError(t, err)
 	var urgencies []int16
@@ -267,7 +268,7 @@ func (m *model) expire(t *rapid.T) {
 	for _, l := range m.someLeases(t) {
 		if l.valid() {
 			l.expired = true
-			_, err := m.store.worker.Exec(m.ctx, "update leases set expires_at = now() - interval '1 second' where lease_id = $1", uuid(l.ID))
+			_, err := m.store.db.Worker.Exec(m.ctx, "update leases set expires_at = now() - interval '1 second' where lease_id = $1", postgres.UUID(l.ID))
 			require.NoError(t, err)
 		}
 	}
@@ -320,7 +321,7 @@ func (m *model) promote(t *rapid.T) {
 
 // pass lets two hours pass for the scheduler.
 func (m *model) pass(t *rapid.T) {
-	_, err := m.store.worker.Exec(m.ctx, `with moved as (
+	_, err := m.store.db.Worker.Exec(m.ctx, `with moved as (
 			update timers set run_at = run_at - interval '2 hours' where run_at < 'infinity' returning job_id, run_at
 		) update jobs j set run_at = m.run_at from moved m where m.job_id = j.job_id`)
 	require.NoError(t, err)
@@ -431,8 +432,8 @@ func (m *model) compareFigures(t *rapid.T) {
 		}
 		byWorker[j.lease.worker][job.Running]++
 	}
-	var got job.Metrics
-	require.NoError(t, m.store.atOneMoment(m.ctx, "test", func(tx pgx.Tx) error { return readAll(m.ctx, tx, &got, time.Hour) }))
+	got, err := m.store.Metrics(m.ctx, time.Hour)
+	require.NoError(t, err)
 	require.Equal(t, states, got.Counts)
 	require.Equal(t, attempts, got.ByAttempts)
 	require.Equal(t, byWorker, got.ByWorker)
@@ -449,7 +450,7 @@ func (m *model) compare(t *rapid.T) {
 	disagreements, err := m.store.Audit(m.ctx, 10)
 	require.NoError(t, err)
 	require.Empty(t, disagreements)
-	rows, err := m.store.worker.Query(m.ctx, `
+	rows, err := m.store.db.Worker.Query(m.ctx, `
 		select j.job_id, j.state::text, j.attempt, j.interruptions, j.crashes, j.fence, l.lease_id,
 			coalesce(l.cancel_requested, false) as cancel_requested, coalesce(j.progress::text, '') as progress,
 			(select count(*) from job_attempts a where a.job_id = j.job_id)::int as ended

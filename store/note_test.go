@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
+	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
 func note(t testing.TB, s *Store, batch ...job.Report) []job.Lease {
@@ -21,7 +23,7 @@ func TestNotesKeepWhatTheyDoNotChange(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
 	saved := func() string {
-		return ask[string](t, s, "select concat_ws(' ', progress, checkpoint) from jobs where job_id = $1", uuid(c.JobID))
+		return ask[string](t, s, "select concat_ws(' ', progress, checkpoint) from jobs where job_id = $1", postgres.UUID(c.JobID))
 	}
 	require.Empty(t, note(t, s, job.Report{Lease: c.Lease, Progress: json.RawMessage(`{"a":1}`)}))
 	require.Equal(t, `{"a":1}`, saved())
@@ -56,7 +58,7 @@ func TestANoteBehindATakeoverIsLost(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
 	expire(t, s, c.Lease)
-	commit := locked(t, s, reapSQL, 10, interval(aMinute))
+	commit := locked(t, s, sql.Text("reap"), 10, postgres.Interval(aMinute))
 	wait := after(func() []job.Lease {
 		lost, err := s.SaveProgress(context.Background(), []job.Report{{Lease: c.Lease, Checkpoint: json.RawMessage(`1`)}})
 		if err != nil {

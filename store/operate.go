@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,32 +9,31 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
-// cancelTries bounds how often Cancel looks for a job that moves from list to
-// list under its eyes.
+// cancelTries limits how often Cancel looks for a job that other statements move
+// from list to list meanwhile.
 const cancelTries = 20
 
-// What cancel.sql says it has done: with a job that waited, and with one that runs.
+// What cancel.sql returns for a job that waited, and for one that runs.
 const (
 	canceledAtOnce  = "canceled"
 	cancelRequested = "requested"
 )
 
-// Cancel cancels a job that waits, or asks the owner of a running one to stop
-// it. It returns the job as it is afterwards: still running in the latter
-// case. Canceling a canceled job is no error; a job that has succeeded or is
-// dead gives job.ErrWrongState. One that no list has as the ledger does cannot
-// be canceled, however often that is tried.
+// Cancel cancels a job that waits, or asks the owner of a running one to stop it.
+// It returns the job as it is afterwards, which is still running in the latter
+// case. It is no error to cancel a canceled job; for one that has succeeded or is
+// dead, the error is job.ErrWrongState. A job whose list disagrees with the ledger
+// cannot be canceled.
 func (s *Store) Cancel(ctx context.Context, id job.ID) (job.Cancellation, error) {
 	var before job.View
 	for range cancelTries {
-		done, view, err := operate(ctx, s, pgx.RowTo[string], cancelSQL, id)
+		done, view, err := operate[string](ctx, s, "cancel", id)
 		switch {
-		case worthAnotherTry(err):
-			continue
 		case err != nil:
-			return job.Cancellation{}, translate("cancel", err)
+			return job.Cancellation{}, err
 		case len(done) > 0 || view.State == job.Canceled:
 			return job.Cancellation{
 				View: view, Canceled: slices.Contains(done, canceledAtOnce), Requested: slices.Contains(done, cancelRequested),
@@ -42,94 +42,74 @@ func (s *Store) Cancel(ctx context.Context, id job.ID) (job.Cancellation, error)
 			return job.Cancellation{}, fmt.Errorf("cancel a job that is %s: %w", view.State, job.ErrWrongState)
 		case view.State == before.State && view.UpdatedAt.Equal(before.UpdatedAt):
 			// It did not move, and yet was in no list.
-			return job.Cancellation{}, fmt.Errorf("cancel a job that is %s: no list has it as the ledger does; "+
-				"`orchestrator doctor` tells more", view.State)
+			return job.Cancellation{}, fmt.Errorf("cancel a job that is %s: its list disagrees with the ledger; "+
+				"run `orchestrator doctor` for details", view.State)
 		}
 		before = view
 	}
 	return job.Cancellation{}, fmt.Errorf("cancel: the job moves too fast: %w", job.ErrUnavailable)
 }
 
+// Release makes a held or scheduled job due now. If the job is in any other state
+// than created, the error is job.ErrWrongState.
+func (s *Store) Release(ctx context.Context, id job.ID) (job.View, error) {
+	return s.move(ctx, "release", id)
+}
+
+// Hold keeps a scheduled job until it is released. If the job is in any other state
+// than created, the error is job.ErrWrongState; a held job stays held.
+func (s *Store) Hold(ctx context.Context, id job.ID) (job.View, error) {
+	return s.move(ctx, "hold", id)
+}
+
+// Requeue starts a dead job anew, with no attempts charged. If the job is in any
+// other state, the error is job.ErrWrongState.
+func (s *Store) Requeue(ctx context.Context, id job.ID) (job.View, error) {
+	return s.move(ctx, "requeue", id)
+}
+
+func (s *Store) move(ctx context.Context, statement string, id job.ID) (job.View, error) {
+	moved, view, err := operate[job.ID](ctx, s, statement, id)
+	if err == nil && len(moved) == 0 {
+		return job.View{}, fmt.Errorf("%s a job that is %s: %w", statement, view.State, job.ErrWrongState)
+	}
+	return view, err
+}
+
 // operate runs a statement on one job and returns its rows, and the job as it is
-// then. The answer waits for the standby also where the statement has changed
-// nothing: that it need not, or must not, may rest on a commit that the standby does
-// not have.
-func operate[T any](ctx context.Context, s *Store, row pgx.RowToFunc[T], sql string, id job.ID) ([]T, job.View, error) {
+// afterwards. The answer waits for the standby even if the statement changed
+// nothing: the reason for that may be a commit that the standby does not have.
+func operate[T any](ctx context.Context, s *Store, statement string, id job.ID) ([]T, job.View, error) {
 	type result struct {
 		rows  []T
 		found []viewRow
 	}
-	done, err := write(ctx, s, s.submissions, func(ctx context.Context, conn *pgx.Conn) (done result, err error) {
+	done, err := postgres.Write(ctx, s.db.Submissions, statement, func(ctx context.Context, conn *pgx.Conn) (done result, err error) {
 		batch := &pgx.Batch{}
-		batch.Queue(sql, uuid(id)).Query(func(rows pgx.Rows) (err error) {
-			done.rows, err = pgx.CollectRows(rows, row)
-			return err
-		})
-		batch.Queue(getSQL, uuid(id)).Query(func(rows pgx.Rows) (err error) {
-			done.found, err = pgx.CollectRows(rows, pgx.RowToStructByName[viewRow])
-			return err
-		})
-		waitToo(batch)
+		postgres.QueueRows(batch, &done.rows, statement, pgx.RowTo[T], postgres.UUID(id))
+		postgres.QueueRows(batch, &done.found, "get", pgx.RowToStructByNameLax[viewRow], postgres.UUID(id))
+		postgres.QueueBarrier(batch)
 		err = conn.SendBatch(ctx, batch).Close()
 		return done, err
 	})
-	if err != nil {
-		return nil, job.View{}, err
+	if err != nil || len(done.found) == 0 {
+		return nil, job.View{}, cmp.Or(err, postgres.Translate(statement, pgx.ErrNoRows))
 	}
-	found, err := only(done.found, nil)
-	return done.rows, found.view(), err
+	return done.rows, done.found[0].view(), nil
 }
 
-// Release makes a held or scheduled job due now. A job in any other state than
-// created gives job.ErrWrongState.
-func (s *Store) Release(ctx context.Context, id job.ID) (job.View, error) {
-	return s.move(ctx, "release", releaseSQL, id)
-}
-
-// Hold keeps a scheduled job until it is released. A job in any other state
-// than created gives job.ErrWrongState; one that is held already stays so.
-func (s *Store) Hold(ctx context.Context, id job.ID) (job.View, error) {
-	return s.move(ctx, "hold", holdSQL, id)
-}
-
-// Requeue starts a dead job anew, with no attempts charged. A job in any other
-// state gives job.ErrWrongState.
-func (s *Store) Requeue(ctx context.Context, id job.ID) (job.View, error) {
-	return s.move(ctx, "requeue", requeueSQL, id)
-}
-
-func (s *Store) move(ctx context.Context, operation, sql string, id job.ID) (job.View, error) {
-	for {
-		moved, view, err := operate(ctx, s, pgx.RowTo[[16]byte], sql, id)
-		switch {
-		case worthAnotherTry(err):
-			continue
-		case err != nil:
-			return job.View{}, translate(operation, err)
-		case len(moved) == 0:
-			return job.View{}, fmt.Errorf("%s a job that is %s: %w", operation, view.State, job.ErrWrongState)
-		}
-		return view, nil
-	}
-}
-
-// Redrive requeues dead jobs that the filter chooses, the longest dead first,
-// and returns those it requeued.
+// Redrive requeues dead jobs that the filter selects, the longest dead first, and
+// returns those that it requeued.
 func (s *Store) Redrive(ctx context.Context, filter job.DeadLetterFilter) ([]job.Requeued, error) {
 	type row struct {
-		JobID                   [16]byte
-		JobType, Tenant         string
+		job.Requeued
 		TraceParent, TraceState string
 	}
-	for {
-		moved, err := confirmed(ctx, s, s.submissions, pgx.RowToStructByName[row], redriveSQL, filter.Limit, filter.Type, filter.Tenant)
-		if worthAnotherTry(err) {
-			continue
-		}
-		requeued := make([]job.Requeued, len(moved))
-		for i, r := range moved {
-			requeued[i] = job.Requeued{ID: r.JobID, Type: r.JobType, Tenant: r.Tenant, Trace: traceContext(r.TraceParent, r.TraceState)}
-		}
-		return requeued, translate("redrive", err)
+	moved, err := postgres.Confirm(ctx, s.db.Submissions, "redrive", pgx.RowToStructByNameLax[row], filter.Limit, filter.Type, filter.Tenant)
+	requeued := make([]job.Requeued, len(moved))
+	for i, r := range moved {
+		requeued[i] = r.Requeued
+		requeued[i].Trace = traceContext(r.TraceParent, r.TraceState)
 	}
+	return requeued, err
 }

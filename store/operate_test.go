@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
+	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
 // inState brings a new job into the state by the verbs that lead there.
@@ -124,7 +126,7 @@ func TestACancelOfARunningJobIsLeftOnItsLease(t *testing.T) {
 func TestACancelBehindAClaimReachesTheOwner(t *testing.T) {
 	s := open(t)
 	id := given(t, s)
-	commit := locked(t, s, claimSQL, claimArguments([]stretch{everything(jobType)}, worker, 1, aMinute)...)
+	commit := locked(t, s, sql.Text("claim"), claimArguments([]queueRange{everything(jobType)}, worker, 1, aMinute)...)
 	wait := after(func() error {
 		view, err := s.Cancel(context.Background(), id)
 		if err == nil && view.State != job.Running {
@@ -150,7 +152,7 @@ func TestACancelThatTheListsMakeImpossibleDoesNotBlameTheDatabase(t *testing.T) 
 			id := given(t, s)
 			exec(t, s, harm)
 			_, err := s.Cancel(t.Context(), id)
-			require.ErrorContains(t, err, "cancel a job that is queued: no list has it as the ledger does")
+			require.ErrorContains(t, err, "cancel a job that is queued: its list disagrees with the ledger")
 			require.NotErrorIs(t, err, job.ErrUnavailable)
 			require.NotErrorIs(t, err, job.ErrWrongState)
 		})
@@ -162,7 +164,7 @@ func TestACancelBehindAPromotionIsNotLost(t *testing.T) {
 	id := given(t, s, func(j *job.Submission) { j.Delay = time.Hour })
 	exec(t, s, "update timers set run_at = now() - interval '1 second'")
 	exec(t, s, "update jobs set run_at = (select run_at from timers)")
-	commit := locked(t, s, promoteSQL, 10)
+	commit := locked(t, s, sql.Text("promote"), 10)
 	wait := after(func() error {
 		_, err := s.Cancel(context.Background(), id)
 		return err
@@ -176,7 +178,7 @@ func TestACancelBehindAPromotionIsNotLost(t *testing.T) {
 func TestAClaimSkipsAJobThatIsBeingCanceled(t *testing.T) {
 	s := open(t)
 	id := given(t, s)
-	commit := locked(t, s, cancelSQL, uuid(id))
+	commit := locked(t, s, sql.Text("cancel"), postgres.UUID(id))
 	require.Empty(t, claim(t, s, 10))
 	commit()
 	require.Empty(t, claim(t, s, 10))
@@ -311,7 +313,7 @@ func TestRedriveRequeuesTheLongestDeadUpToItsLimit(t *testing.T) {
 	for range 5 {
 		ids = append(ids, dead(t, s))
 	}
-	commit := locked(t, s, "select from dead_letters where job_id = $1 for update", uuid(ids[1]))
+	commit := locked(t, s, "select from dead_letters where job_id = $1 for update", postgres.UUID(ids[1]))
 	requeued, err := s.Redrive(t.Context(), job.DeadLetterFilter{Limit: 2})
 	require.NoError(t, err)
 	require.ElementsMatch(t, []job.ID{ids[0], ids[2]}, []job.ID{requeued[0].ID, requeued[1].ID})

@@ -76,7 +76,7 @@ func TestAReplayWhoseAnswerIsLostIsAnsweredInTheEnd(t *testing.T) {
 func TestASettlementWhoseAnswerIsLostIsSettledAtTheSecondTry(t *testing.T) {
 	p, s, direct := behindProxy(t)
 	for _, verb := range settleVerbs {
-		t.Run(verb.name, func(t *testing.T) {
+		t.Run(verb.statement, func(t *testing.T) {
 			c := claimFresh(t, direct)
 			settlement := as(c, job.Failure)
 			if settlement.To = verb.to; verb.to == job.Queued {
@@ -107,7 +107,7 @@ func TestASettlementIsKnownByItsLeaseEvenWhenTheJobRunsAgain(t *testing.T) {
 	p.LoseAnswers.Store(1)
 	_, err := s.Settle(t.Context(), []job.Settlement{as(c, job.Released)})
 	require.ErrorIs(t, err, job.ErrUnavailable)
-	direct.marks = newMarks()
+	direct.marks = newLowWaterMarks()
 	again, err := direct.Claim(t.Context(), other, []string{c.Type}, 1, aMinute)
 	require.NoError(t, err)
 	require.Len(t, again, 1)

@@ -10,24 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
-
-func TestConnectionsAreDivided(t *testing.T) {
-	for total, want := range map[int32]division{
-		0:   {Worker: 1, Submissions: 1, Reads: 1},
-		2:   {Worker: 1, Submissions: 1, Reads: 1},
-		3:   {Worker: 1, Submissions: 1, Reads: 1},
-		4:   {Worker: 2, Submissions: 1, Reads: 1},
-		6:   {Worker: 4, Submissions: 1, Reads: 1},
-		10:  {Worker: 4, Submissions: 3, Reads: 3},
-		20:  {Worker: 8, Submissions: 6, Reads: 6},
-		100: {Worker: 40, Submissions: 30, Reads: 30},
-	} {
-		require.Equal(t, want, divide(total), "%d", total)
-		require.Equal(t, max(total, 3), want.Worker+want.Submissions+want.Reads)
-	}
-}
 
 // Each verb works while all connections of the other pools are taken.
 func TestEachVerbWaitsForConnectionsOfItsPoolOnly(t *testing.T) {
@@ -67,7 +52,7 @@ func TestEachVerbWaitsForConnectionsOfItsPoolOnly(t *testing.T) {
 }
 
 // occupy takes all connections of a pool, and returns what gives them back.
-func occupy(t *testing.T, pool *pgxpool.Pool) (release func()) {
+func occupy(t *testing.T, pool *postgres.Pool) (release func()) {
 	t.Helper()
 	taken := make([]*pgxpool.Conn, pool.Config().MaxConns)
 	for i := range taken {
@@ -114,4 +99,29 @@ func everyVerb(t *testing.T, s *Store) map[string]func(context.Context) error {
 		"diagnose": func(ctx context.Context) error { _, err := s.Diagnose(ctx); return err },
 	})
 	return all
+}
+
+// Lists leave connections for lookups and figures, however many there are.
+func TestListsLeaveOtherReadsTheirConnections(t *testing.T) {
+	s := open(t)
+	id := given(t, s)
+	release, running := make(chan struct{}), make(chan struct{}, 10)
+	const lists = 2 // of the six connections for reads
+	var waits []func() error
+	for range lists + 3 {
+		waits = append(waits, after(func() error {
+			return s.db.Lists.Read(context.Background(), "list", func(postgres.Querier) error { running <- struct{}{}; <-release; return nil })
+		}))
+	}
+	require.Eventually(t, func() bool { return len(running) == lists }, patience, time.Millisecond)
+	get(t, s, id)
+	_, err := s.Detail(t.Context(), id)
+	require.NoError(t, err)
+	_, err = s.Metrics(t.Context(), time.Minute)
+	require.NoError(t, err)
+	require.Len(t, running, lists)
+	close(release)
+	for _, wait := range waits {
+		require.NoError(t, wait())
+	}
 }

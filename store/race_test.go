@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
+	"github.com/holdfast-jobs/holdfast/store/sql"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
@@ -20,7 +22,7 @@ func TestASettleBehindAReaperIsLost(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
 	expire(t, s, c.Lease)
-	commit := locked(t, s, reapSQL, 10, interval(aMinute))
+	commit := locked(t, s, sql.Text("reap"), 10, postgres.Interval(aMinute))
 	wait := after(func() []job.SettleResult { return tryToSettle(t, s, as(c, job.Success)) })
 	awaitBlocked(t, s, 1)
 	commit()
@@ -33,7 +35,7 @@ func TestAReaperPassesByWhatIsBeingSettled(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
 	expire(t, s, c.Lease)
-	commit := locked(t, s, succeedSQL, succeedColumns([]job.Settlement{as(c, job.Success)})...)
+	commit := locked(t, s, sql.Text("succeed"), succeedColumns([]job.Settlement{as(c, job.Success)})...)
 	require.Empty(t, reap(t, s, 10), "it neither waits nor takes over")
 	commit()
 	require.Empty(t, reap(t, s, 10))
@@ -57,7 +59,7 @@ func TestASettleBehindTheReapersOwnSettleIsLost(t *testing.T) {
 	expire(t, s, c.Lease)
 	taken := c
 	taken.Lease = reap(t, s, 1)[0].Lease
-	commit := locked(t, s, retrySQL, retryColumns([]job.Settlement{as(taken, job.LeaseExpired)})...)
+	commit := locked(t, s, sql.Text("retry"), retryColumns([]job.Settlement{as(taken, job.LeaseExpired)})...)
 	require.Equal(t, []job.SettleResult{job.Lost}, settle(t, s, as(c, job.Success)), "it does not even wait")
 	commit()
 	require.Equal(t, []job.SettleResult{job.Lost}, settle(t, s, as(c, job.Success)))
@@ -74,12 +76,12 @@ func TestASettlementBehindItselfIsSettledOnce(t *testing.T) {
 		if verb.to == job.Queued {
 			settlement.Attempt = 0
 		}
-		commit := locked(t, s, verb.sql, verb.columns([]job.Settlement{settlement})...)
+		commit := locked(t, s, sql.Text(verb.statement), verb.columns([]job.Settlement{settlement})...)
 		wait := after(func() []job.SettleResult { return tryToSettle(t, s, settlement) })
 		awaitBlocked(t, s, 1)
 		commit()
-		require.Equal(t, []job.SettleResult{job.Settled}, wait(), verb.name)
-		require.Equal(t, 1, ask[int](t, s, "select count(*) from job_attempts where job_id = $1", uuid(c.JobID)), verb.name)
+		require.Equal(t, []job.SettleResult{job.Settled}, wait(), verb.statement)
+		require.Equal(t, 1, ask[int](t, s, "select count(*) from job_attempts where job_id = $1", postgres.UUID(c.JobID)), verb.statement)
 	}
 	requireSound(t, s)
 }
@@ -89,7 +91,7 @@ func TestACancelBehindARetryFindsTheJobWaiting(t *testing.T) {
 	c := running(t, s)
 	settlement := as(c, job.Failure)
 	settlement.Delay = time.Hour
-	commit := locked(t, s, retrySQL, retryColumns([]job.Settlement{settlement})...)
+	commit := locked(t, s, sql.Text("retry"), retryColumns([]job.Settlement{settlement})...)
 	wait := after(func() error {
 		_, err := s.Cancel(context.Background(), c.JobID)
 		return err
@@ -103,7 +105,7 @@ func TestACancelBehindARetryFindsTheJobWaiting(t *testing.T) {
 func TestARetryBehindACancelIsTurnedAside(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
-	commit := locked(t, s, cancelSQL, uuid(c.JobID))
+	commit := locked(t, s, sql.Text("cancel"), postgres.UUID(c.JobID))
 	wait := after(func() []job.SettleResult { return tryToSettle(t, s, as(c, job.Failure)) })
 	awaitBlocked(t, s, 1)
 	commit()
@@ -202,11 +204,11 @@ func TestALostDeadlockIsNotNoticed(t *testing.T) {
 			require.NoError(t, err)
 			_, err = tx.Exec(t.Context(), "set local deadlock_timeout = '1min'")
 			require.NoError(t, err)
-			_, err = tx.Exec(t.Context(), lock, uuid(ids[1]))
+			_, err = tx.Exec(t.Context(), lock, postgres.UUID(ids[1]))
 			require.NoError(t, err)
 			wait := after(verb)
 			awaitBlocked(t, s, 1) // it has the first and waits for the second
-			_, err = tx.Exec(t.Context(), lock, uuid(ids[0]))
+			_, err = tx.Exec(t.Context(), lock, postgres.UUID(ids[0]))
 			require.NoError(t, err, "the verb is the one to lose")
 			require.NoError(t, tx.Commit(t.Context()))
 			require.NoError(t, wait())
@@ -221,7 +223,7 @@ func TestALostDeadlockIsNotNoticed(t *testing.T) {
 func TestAClaimThatNobodyHeardOfIsReaped(t *testing.T) {
 	s := open(t)
 	id := given(t, s)
-	locked(t, s, claimSQL, claimArguments([]stretch{everything(jobType)}, worker, 1, 0)...)()
+	locked(t, s, sql.Text("claim"), claimArguments([]queueRange{everything(jobType)}, worker, 1, 0)...)()
 	expired := reap(t, s, 10)
 	require.Len(t, expired, 1)
 	require.Equal(t, id, expired[0].JobID)

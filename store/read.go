@@ -1,74 +1,106 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
-// Get returns the public view of a job, or job.ErrNotFound.
-func (s *Store) Get(ctx context.Context, id job.ID) (view job.View, err error) {
-	err = s.lookups.read(ctx, "get", func(conn *pgxpool.Conn) (err error) {
-		view, err = viewOf(ctx, conn, id)
-		return err
-	})
-	return view, err
+// viewRow is a job.View with what cannot be scanned into it.
+type viewRow struct {
+	job.View
+	TraceParent string
+	TraceState  string
 }
 
-func viewOf(ctx context.Context, from querier, id job.ID) (job.View, error) {
-	rows, err := from.Query(ctx, getSQL, uuid(id))
-	if err != nil {
-		return job.View{}, translate("get", err)
+func (r viewRow) view() job.View {
+	r.Trace = traceContext(r.TraceParent, r.TraceState)
+	return r.View
+}
+
+// Get returns the public view of a job, or job.ErrNotFound.
+func (s *Store) Get(ctx context.Context, id job.ID) (job.View, error) {
+	found, err := postgres.Read(ctx, s.db.Lookups, "get", pgx.RowToStructByNameLax[viewRow], postgres.UUID(id))
+	if len(found) == 0 {
+		return job.View{}, cmp.Or(err, postgres.Translate("get", pgx.ErrNoRows))
 	}
-	found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[viewRow])
-	if err != nil {
-		return job.View{}, translate("get", err)
-	}
-	return found.view(), nil
+	return found[0].view(), nil
 }
 
 // Ended returns those of the jobs whose state is final. It uses the worker's
-// connections: its loop asks for all clients that wait.
+// connections: the worker's loop asks on behalf of all waiting clients.
 func (s *Store) Ended(ctx context.Context, ids []job.ID) ([]job.View, error) {
-	rows, err := s.worker.Query(ctx, endedSQL, column(ids, func(id job.ID) pgtype.UUID { return uuid(id) }))
-	if err != nil {
-		return nil, translate("ended", err)
+	found, err := postgres.Read(ctx, s.db.Worker, "ended", pgx.RowToStructByNameLax[viewRow],
+		postgres.Column(ids, func(id job.ID) pgtype.UUID { return postgres.UUID(id) }))
+	views := make([]job.View, len(found))
+	for i, row := range found {
+		views[i] = row.view()
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[viewRow])
-	return views(found), translate("ended", err)
+	return views, err
 }
 
-// DeadLetters returns the dead jobs that the filter chooses, the newest first.
+// detailRow is a job.Detail with what cannot be scanned into it.
+type detailRow struct {
+	job.Detail
+	TraceParent string
+	TraceState  string
+	DueAt       *time.Time
+	LeaseWorker *string
+	ClaimedAt   *time.Time
+	ExpiresAt   *time.Time
+	Canceling   *bool
+}
+
+// Detail returns everything about a job, or job.ErrNotFound.
+func (s *Store) Detail(ctx context.Context, id job.ID) (detail job.Detail, err error) {
+	err = s.db.Lookups.Snapshot(ctx, "detail", "", func(tx pgx.Tx) error {
+		found, err := postgres.Rows(ctx, tx, "detail", pgx.RowToStructByNameLax[detailRow], postgres.UUID(id))
+		if len(found) == 0 {
+			return cmp.Or(err, pgx.ErrNoRows)
+		}
+		row := found[0]
+		detail = row.Detail
+		detail.Trace = traceContext(row.TraceParent, row.TraceState)
+		if row.DueAt != nil {
+			detail.RunAt = *row.DueAt
+		}
+		if row.LeaseWorker != nil {
+			detail.Lease = &job.LeaseView{
+				Worker: *row.LeaseWorker, ClaimedAt: *row.ClaimedAt, ExpiresAt: *row.ExpiresAt, CancelRequested: *row.Canceling,
+			}
+		}
+		detail.Attempts, err = postgres.Rows(ctx, tx, "attempts", pgx.RowToStructByName[job.Attempt], postgres.UUID(id))
+		return err
+	})
+	return detail, err
+}
+
+// Attempts returns the ended attempts of a job, oldest first. A job that does not
+// exist has none.
+func (s *Store) Attempts(ctx context.Context, id job.ID) ([]job.Attempt, error) {
+	return postgres.Read(ctx, s.db.Lookups, "attempts", pgx.RowToStructByName[job.Attempt], postgres.UUID(id))
+}
+
+// Logs returns what the attempts of a job have logged, oldest first, as the filter
+// selects. It leaves out attempts that have logged nothing. A job that does not
+// exist has no logs.
+func (s *Store) Logs(ctx context.Context, id job.ID, filter job.LogFilter) ([]job.AttemptLog, error) {
+	number := pgtype.Int4{Int32: int32(filter.Number), Valid: filter.Number != 0}
+	logs, err := postgres.Read(ctx, s.db.Lookups, "logs", pgx.RowToStructByName[job.AttemptLog], postgres.UUID(id), number, filter.Limit)
+	slices.Reverse(logs)
+	return logs, err
+}
+
+// DeadLetters returns the dead jobs that the filter selects, newest first.
 func (s *Store) DeadLetters(ctx context.Context, filter job.DeadLetterFilter) ([]job.DeadLetter, error) {
 	after := pgtype.UUID{Bytes: filter.After.ID, Valid: !filter.After.DeadAt.IsZero()}
-	type row struct {
-		JobID     [16]byte
-		JobType   string
-		Tenant    string
-		DeadAt    time.Time
-		Attempt   int
-		LastError string
-	}
-	var found []row
-	err := s.lists.read(ctx, "dead letters", func(conn *pgxpool.Conn) (err error) {
-		found, err = read(ctx, conn, deadLettersSQL, pgx.RowToStructByName[row],
-			filter.Limit, filter.Type, filter.Tenant, instant(filter.After.DeadAt), after)
-		return translate("dead letters", err)
-	})
-	if err != nil {
-		return nil, err
-	}
-	letters := make([]job.DeadLetter, len(found))
-	for i, row := range found {
-		letters[i] = job.DeadLetter{
-			ID: row.JobID, Type: row.JobType, Tenant: row.Tenant, DeadAt: row.DeadAt,
-			Attempts: row.Attempt, LastError: row.LastError,
-		}
-	}
-	return letters, nil
+	return postgres.Read(ctx, s.db.Lists, "dead_letters", pgx.RowToStructByName[job.DeadLetter],
+		filter.Limit, filter.Type, filter.Tenant, postgres.Instant(filter.After.DeadAt), after)
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/doctor"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
 func TestWhatIsNotThereIsNotFound(t *testing.T) {
@@ -61,7 +63,7 @@ func TestEveryEndedAttemptHasARow(t *testing.T) {
 			break
 		}
 		promote(t, s, 10)
-		s.marks = newMarks()
+		s.marks = newLowWaterMarks()
 		c = claim(t, s, 1)[0]
 	}
 	attempts, err := s.Attempts(t.Context(), c.JobID)
@@ -113,7 +115,7 @@ func TestTheAuditComparesAllThatListsRepeat(t *testing.T) {
 				exec(t, s, "update "+c.list+" set "+harm[0])
 				found, err := s.Audit(t.Context(), 10)
 				require.NoError(t, err)
-				require.Equal(t, []Disagreement{{ID: id, State: string(c.state), List: c.list, Differs: harm[1]}}, found)
+				require.Equal(t, []doctor.Disagreement{{ID: id, State: string(c.state), List: c.list, Differs: harm[1]}}, found)
 			})
 		}
 	}
@@ -127,13 +129,13 @@ func TestTheAuditFindsWhateverDisagrees(t *testing.T) {
 	succeeded := inState(t, s, job.Succeeded)
 	requireSound(t, s)
 
-	exec(t, s, "delete from ready where job_id = $1", uuid(queued))
-	exec(t, s, "delete from timers where job_id = $1", uuid(waiting))
+	exec(t, s, "delete from ready where job_id = $1", postgres.UUID(queued))
+	exec(t, s, "delete from timers where job_id = $1", postgres.UUID(waiting))
 	exec(t, s, "insert into dead_letters values ($1, now()), ($2, now()), ($3, now()), ($4, now())",
-		uuid(waiting), uuid(gone), uuid(both), uuid(succeeded))
+		postgres.UUID(waiting), postgres.UUID(gone), postgres.UUID(both), postgres.UUID(succeeded))
 	found, err := s.Audit(t.Context(), 100)
 	require.NoError(t, err)
-	require.ElementsMatch(t, []Disagreement{
+	require.ElementsMatch(t, []doctor.Disagreement{
 		{ID: queued, State: "queued", List: "none"},
 		{ID: waiting, State: "created", List: "dead_letters"},
 		{ID: gone, State: "absent", List: "dead_letters"},

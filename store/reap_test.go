@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
 func TestAReaperTakesOverWhatExpiredAndFencesTheOldOwnerOff(t *testing.T) {
@@ -124,7 +125,7 @@ func TestReapersDoNotWaitForOneAnother(t *testing.T) {
 		expire(t, s, c.Lease)
 		leases = append(leases, c.Lease)
 	}
-	commit := locked(t, s, "select from leases where job_id = $1 for update", uuid(leases[0].JobID))
+	commit := locked(t, s, "select from leases where job_id = $1 for update", postgres.UUID(leases[0].JobID))
 	require.Len(t, reap(t, s, 10), 2)
 	commit()
 	require.Equal(t, leases[0].JobID, reap(t, s, 10)[0].JobID)
@@ -136,7 +137,7 @@ func TestAReaperTakesTheOldestExpiryFirstAndNoMoreThanItsLimit(t *testing.T) {
 	for i := range 5 {
 		c := running(t, s)
 		exec(t, s, "update leases set expires_at = now() - $2::interval where job_id = $1",
-			uuid(c.JobID), interval(time.Duration(10-i)*time.Second))
+			postgres.UUID(c.JobID), postgres.Interval(time.Duration(10-i)*time.Second))
 		want = append(want, c.JobID)
 	}
 	var got []job.ID

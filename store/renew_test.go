@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
+	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
 func renew(t testing.TB, s *Store, lease time.Duration, leases ...job.Lease) []job.Renewed {
@@ -27,8 +29,8 @@ func TestARenewalExtendsWhatIsHeldAndLeavesOutWhatIsLost(t *testing.T) {
 
 	got := renew(t, s, time.Hour, lost.Lease, held.Lease, settledBefore.Lease, stale)
 	require.Equal(t, []job.Renewed{{ID: held.ID}}, got)
-	require.True(t, ask[bool](t, s, "select expires_at between now() + interval '59 minutes' and now() + interval '1 hour' from leases where job_id = $1", uuid(held.JobID)))
-	require.True(t, ask[bool](t, s, "select expires_at < now() from leases where job_id = $1", uuid(lost.JobID)), "the lost one is not revived")
+	require.True(t, ask[bool](t, s, "select expires_at between now() + interval '59 minutes' and now() + interval '1 hour' from leases where job_id = $1", postgres.UUID(held.JobID)))
+	require.True(t, ask[bool](t, s, "select expires_at < now() from leases where job_id = $1", postgres.UUID(lost.JobID)), "the lost one is not revived")
 	requireSound(t, s)
 }
 
@@ -53,8 +55,8 @@ func TestARenewalKeepsTheWorkerAliveEvenWithoutLeases(t *testing.T) {
 func TestARenewalThatWaitedPastTheExpiryDoesNotReviveTheLease(t *testing.T) {
 	s := open(t)
 	early, late := running(t, s), running(t, s)
-	exec(t, s, "update leases set expires_at = clock_timestamp() + interval '300 milliseconds' where job_id = $1", uuid(late.JobID))
-	commit := locked(t, s, "select from leases where job_id = $1 for update", uuid(late.JobID))
+	exec(t, s, "update leases set expires_at = clock_timestamp() + interval '300 milliseconds' where job_id = $1", postgres.UUID(late.JobID))
+	commit := locked(t, s, "select from leases where job_id = $1 for update", postgres.UUID(late.JobID))
 	wait := after(func() []job.Renewed {
 		held, err := s.Renew(context.Background(), worker, []job.Lease{late.Lease, early.Lease}, aMinute)
 		if err != nil {
@@ -64,7 +66,7 @@ func TestARenewalThatWaitedPastTheExpiryDoesNotReviveTheLease(t *testing.T) {
 	})
 	awaitBlocked(t, s, 1)
 	require.Eventually(t, func() bool {
-		return ask[bool](t, s, "select expires_at < clock_timestamp() from leases where job_id = $1", uuid(late.JobID))
+		return ask[bool](t, s, "select expires_at < clock_timestamp() from leases where job_id = $1", postgres.UUID(late.JobID))
 	}, patience, 5*time.Millisecond)
 	commit()
 	require.Equal(t, []job.Renewed{{ID: early.ID}}, wait())
@@ -75,7 +77,7 @@ func TestARenewalBehindATakeoverFindsTheLeaseLost(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
 	expire(t, s, c.Lease)
-	commit := locked(t, s, reapSQL, 10, interval(aMinute))
+	commit := locked(t, s, sql.Text("reap"), 10, postgres.Interval(aMinute))
 	wait := after(func() []job.Renewed {
 		held, err := s.Renew(context.Background(), worker, []job.Lease{c.Lease}, time.Hour)
 		if err != nil {
@@ -98,7 +100,7 @@ func TestAJobOfTenLeaseLengthsIsOneAttempt(t *testing.T) {
 	claimed, err := s.Claim(t.Context(), worker, []string{jobType}, 1, lease)
 	require.NoError(t, err)
 	for passed := time.Duration(0); passed < 10*lease; passed += between {
-		exec(t, s, "update leases set expires_at = expires_at - $1::interval", interval(between))
+		exec(t, s, "update leases set expires_at = expires_at - $1::interval", postgres.Interval(between))
 		require.Empty(t, reap(t, s, 10))
 		require.Len(t, renew(t, s, lease, claimed[0].Lease), 1)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
@@ -88,7 +89,7 @@ func TestASubmissionIsNotAcknowledgedBeforeTheStandbyHasIt(t *testing.T) {
 				require.NoError(t, second.Err)
 				require.Equal(t, first.Receipt.ID, second.Receipt.ID, "one key, one job")
 				now := openAt(t, r.Standby)
-				require.Equal(t, 1, ask[int](t, now, "select count(*) from jobs where job_id = $1", uuid(first.Receipt.ID)))
+				require.Equal(t, 1, ask[int](t, now, "select count(*) from jobs where job_id = $1", postgres.UUID(first.Receipt.ID)))
 				require.Equal(t, 2, jobs(t, now))
 				requireSound(t, now)
 			})

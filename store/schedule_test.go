@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
 func promote(t testing.TB, s *Store, limit int) int {
@@ -21,7 +22,7 @@ func pass(t testing.TB, s *Store, d time.Duration) {
 	t.Helper()
 	exec(t, s, `with moved as (
 			update timers set run_at = run_at - $1::interval where run_at < 'infinity' returning job_id, run_at
-		) update jobs j set run_at = m.run_at from moved m where m.job_id = j.job_id`, interval(d))
+		) update jobs j set run_at = m.run_at from moved m where m.job_id = j.job_id`, postgres.Interval(d))
 }
 
 func TestJobsAreScheduledWhenTheyAreDueAndNotBefore(t *testing.T) {
@@ -46,7 +47,7 @@ func TestJobsAreScheduledWhenTheyAreDueAndNotBefore(t *testing.T) {
 	requireState(t, s, late, job.Queued)
 	requireState(t, s, held, job.Created)
 
-	s.marks = newMarks()
+	s.marks = newLowWaterMarks()
 	claimed := claim(t, s, 10)
 	require.Len(t, claimed, 3)
 	for _, c := range claimed {
@@ -89,7 +90,7 @@ func TestSchedulersSkipWhatAnotherMoves(t *testing.T) {
 	s := open(t)
 	ids := submit(t, s, submissions(t, 2, func(j *job.Submission) { j.Delay = time.Hour })...)
 	pass(t, s, time.Hour)
-	commit := locked(t, s, "select from timers where job_id = $1 for update", uuid(ids[0]))
+	commit := locked(t, s, "select from timers where job_id = $1 for update", postgres.UUID(ids[0]))
 	require.Equal(t, 1, promote(t, s, 10))
 	commit()
 	require.Equal(t, 1, promote(t, s, 10))
@@ -164,12 +165,12 @@ func TestDueTimesDoNotDependOnTheServersZone(t *testing.T) {
 	zoned := given(t, s, func(j *job.Submission) { j.RunAt = at.In(time.FixedZone("IST", 19800)) })
 	delayed := given(t, s, func(j *job.Submission) { j.Delay = time.Hour })
 	require.Zero(t, promote(t, s, 10), "nothing is due an hour early")
-	require.True(t, at.Equal(ask[time.Time](t, s, "select run_at from jobs where job_id = $1", uuid(zoned))))
-	require.True(t, ask[bool](t, s, "select run_at = created_at + interval '1 hour' from jobs where job_id = $1", uuid(delayed)))
+	require.True(t, at.Equal(ask[time.Time](t, s, "select run_at from jobs where job_id = $1", postgres.UUID(zoned))))
+	require.True(t, ask[bool](t, s, "select run_at = created_at + interval '1 hour' from jobs where job_id = $1", postgres.UUID(delayed)))
 
 	// What a session in the server's own zone sees is the same instant.
 	var seen time.Time
-	require.NoError(t, conn.QueryRow(t.Context(), "select run_at from jobs where job_id = $1", uuid(zoned)).Scan(&seen))
+	require.NoError(t, conn.QueryRow(t.Context(), "select run_at from jobs where job_id = $1", postgres.UUID(zoned)).Scan(&seen))
 	require.True(t, at.Equal(seen))
 	pass(t, s, 61*time.Minute)
 	require.Equal(t, 2, promote(t, s, 10))

@@ -9,158 +9,145 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
-// Settle writes the settlements and returns the fate of each, in the order
-// given. Each is fenced by its lease; those that pass to the same state share
-// one statement. An error means that nothing is known of the settlements it
-// came with: settle all of them again, which is safe.
+// Settle writes the settlements and returns the result of each, in the order
+// given. Each is fenced by its lease; those that lead to the same state share one
+// statement. After an error, nothing is known about the settlements: settle all of
+// them again, which is safe.
 func (s *Store) Settle(ctx context.Context, batch []job.Settlement) ([]job.SettleResult, error) {
-	fates := make([]job.SettleResult, len(batch))
+	results := make([]job.SettleResult, len(batch))
 	byState := make(map[job.State][]int)
 	for i, settlement := range batch {
 		byState[settlement.To] = append(byState[settlement.To], i)
 	}
 	for _, verb := range settleVerbs {
-		places := byState[verb.to]
+		indexes := byState[verb.to]
 		delete(byState, verb.to)
-		if err := s.settleAs(ctx, verb, batch, places, fates); err != nil {
-			return nil, translate(verb.name, err)
+		if err := s.settleAs(ctx, verb, batch, indexes, results); err != nil {
+			return nil, err
 		}
 	}
 	for state := range byState {
 		return nil, fmt.Errorf("settle: a running job cannot become %s", state)
 	}
-	return fates, nil
+	return results, nil
 }
 
 // settleVerb is one way out of running.
 type settleVerb struct {
-	name    string
-	to      job.State
-	sql     string
-	columns func([]job.Settlement) []any
+	statement string
+	to        job.State
+	columns   func([]job.Settlement) []any
 }
 
 var settleVerbs = []settleVerb{
-	{"succeed", job.Succeeded, succeedSQL, succeedColumns},
-	{"retry", job.Retry, retrySQL, retryColumns},
-	{"bury", job.Dead, burySQL, unsuccessfulColumns},
-	{"give back", job.Queued, giveBackSQL, unsuccessfulColumns},
-	{"confirm cancel", job.Canceled, confirmCancelSQL, unsuccessfulColumns},
+	{"succeed", job.Succeeded, succeedColumns},
+	{"retry", job.Retry, retryColumns},
+	{"dead_letter", job.Dead, unsuccessfulColumns},
+	{"release_claim", job.Queued, unsuccessfulColumns},
+	{"confirm_cancel", job.Canceled, unsuccessfulColumns},
 }
 
-// settleAs writes the settlements at the places with one verb, halving them
-// as long as a value among them cannot be stored.
-func (s *Store) settleAs(ctx context.Context, verb settleVerb, batch []job.Settlement, places []int, fates []job.SettleResult) error {
-	if len(places) == 0 {
+// settleAs writes the settlements at the indexes with one verb. It halves them as
+// long as they contain a value that cannot be stored.
+func (s *Store) settleAs(ctx context.Context, verb settleVerb, batch []job.Settlement, indexes []int, results []job.SettleResult) error {
+	if len(indexes) == 0 {
 		return nil
 	}
-	// Everybody locks in job order.
-	slices.SortFunc(places, func(a, b int) int { return bytes.Compare(batch[a].JobID[:], batch[b].JobID[:]) })
-	part := make([]job.Settlement, len(places))
-	for i, place := range places {
-		part[i] = batch[place]
+	// Every statement takes its locks in the order of the jobs.
+	slices.SortFunc(indexes, func(a, b int) int { return bytes.Compare(batch[a].JobID[:], batch[b].JobID[:]) })
+	part := make([]job.Settlement, len(indexes))
+	for i, index := range indexes {
+		part[i] = batch[index]
 	}
-	written, err := s.writeOnce(ctx, s.worker, verb.sql, verb.columns(part)...)
+	written, err := s.changedIDs(ctx, verb.statement, verb.columns(part)...)
 	switch {
-	case errors.Is(translate(verb.name, err), job.ErrBadData) && len(places) == 1:
-		fates[places[0]] = job.Refused
+	case errors.Is(err, job.ErrBadData) && len(indexes) == 1:
+		results[indexes[0]] = job.Refused
 		return nil
-	case errors.Is(translate(verb.name, err), job.ErrBadData):
-		half := len(places) / 2
+	case errors.Is(err, job.ErrBadData):
+		half := len(indexes) / 2
 		return errors.Join(
-			s.settleAs(ctx, verb, batch, places[:half], fates),
-			s.settleAs(ctx, verb, batch, places[half:], fates))
+			s.settleAs(ctx, verb, batch, indexes[:half], results),
+			s.settleAs(ctx, verb, batch, indexes[half:], results))
 	case err != nil:
 		return err
 	}
-	var missing []int
-	for i, place := range places {
+	var unwritten []int
+	for i, index := range indexes {
 		if _, ok := written[part[i].Lease.ID]; ok {
-			fates[place] = job.Settled
+			results[index] = job.Settled
 		} else {
-			missing = append(missing, place)
+			unwritten = append(unwritten, index)
 		}
 	}
-	return s.learnFates(ctx, batch, missing, fates)
+	return s.explain(ctx, batch, unwritten, results)
 }
 
-// learnFates finds out why settlements were not written. It waits until the standby
-// has what it tells: one that was settled before may have been so on the primary alone.
-func (s *Store) learnFates(ctx context.Context, batch []job.Settlement, places []int, fates []job.SettleResult) error {
-	if len(places) == 0 {
+// explain finds out why settlements were not written. It waits until the standby
+// has what it reports: an earlier try may have been committed on the primary alone.
+func (s *Store) explain(ctx context.Context, batch []job.Settlement, indexes []int, results []job.SettleResult) error {
+	if len(indexes) == 0 {
 		return nil
 	}
-	type row struct {
-		JobID [16]byte
-		Fate  string
+	found, err := postgres.Confirm(ctx, s.db.Worker, "settle_result", pgx.RowTo[job.SettleResult],
+		postgres.Column(indexes, func(i int) pgtype.UUID { return postgres.UUID(batch[i].JobID) }),
+		postgres.Column(indexes, func(i int) pgtype.UUID { return postgres.UUID(batch[i].Lease.ID) }),
+		postgres.Column(indexes, func(i int) int64 { return batch[i].Fence }))
+	for i, result := range found { // one for each index, in the order asked
+		results[indexes[i]] = result
 	}
-	found, err := confirmed(ctx, s, s.worker, pgx.RowToStructByName[row], fateSQL,
-		column(places, func(place int) pgtype.UUID { return uuid(batch[place].JobID) }),
-		column(places, func(place int) pgtype.UUID { return uuid(batch[place].Lease.ID) }),
-		column(places, func(place int) int64 { return batch[place].Fence }))
-	if err != nil {
-		return err
-	}
-	for i, row := range found { // one row for each place, in the order asked
-		fates[places[i]] = job.SettleResult(row.Fate)
-	}
-	return nil
+	return err
 }
 
-// writeOnce runs a statement that returns the ids of the jobs or leases it
-// wrote, again if it lost a deadlock.
-func (s *Store) writeOnce(ctx context.Context, on *pgxpool.Pool, sql string, args ...any) (map[[16]byte]struct{}, error) {
-	for {
-		ids, err := changed(ctx, s, on, pgx.RowTo[[16]byte], sql, args...)
-		if err == nil {
-			written := make(map[[16]byte]struct{}, len(ids))
-			for _, id := range ids {
-				written[id] = struct{}{}
-			}
-			return written, nil
-		}
-		if !worthAnotherTry(err) {
-			return nil, err
-		}
+// changedIDs runs a statement that returns the ids of the jobs or leases that it
+// wrote.
+func (s *Store) changedIDs(ctx context.Context, statement string, args ...any) (map[[16]byte]struct{}, error) {
+	ids, err := postgres.Change(ctx, s.db.Worker, statement, pgx.RowTo[[16]byte], args...)
+	written := make(map[[16]byte]struct{}, len(ids))
+	for _, id := range ids {
+		written[id] = struct{}{}
 	}
+	return written, err
 }
 
-func leaseColumns(batch []job.Settlement) []any {
+func leaseColumns[T any](batch []T, lease func(T) job.Lease) []any {
 	return []any{
-		column(batch, func(s job.Settlement) pgtype.UUID { return uuid(s.JobID) }),
-		column(batch, func(s job.Settlement) pgtype.UUID { return uuid(s.Lease.ID) }),
+		postgres.Column(batch, func(t T) pgtype.UUID { return postgres.UUID(lease(t).JobID) }),
+		postgres.Column(batch, func(t T) pgtype.UUID { return postgres.UUID(lease(t).ID) }),
 	}
 }
+
+func leaseOfSettlement(s job.Settlement) job.Lease { return s.Lease }
 
 func succeedColumns(batch []job.Settlement) []any {
-	return append(leaseColumns(batch),
-		column(batch, func(s job.Settlement) pgtype.Text { return document(s.Result) }),
-		column(batch, func(s job.Settlement) pgtype.Text { return text(s.Plugin) }),
-		column(batch, func(s job.Settlement) pgtype.Text { return text(s.Version) }),
-		column(batch, func(s job.Settlement) pgtype.Text { return text(s.SpanID) }))
+	return append(leaseColumns(batch, leaseOfSettlement),
+		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Document(s.Result) }),
+		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.Plugin) }),
+		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.Version) }),
+		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.SpanID) }))
 }
 
 func unsuccessfulColumns(batch []job.Settlement) []any {
-	return append(leaseColumns(batch),
-		column(batch, func(s job.Settlement) pgtype.Text { return text(s.Plugin) }),
-		column(batch, func(s job.Settlement) pgtype.Text { return text(s.Version) }),
-		column(batch, func(s job.Settlement) pgtype.Text { return text(s.SpanID) }),
-		column(batch, func(s job.Settlement) string { return string(s.Kind) }),
-		column(batch, func(s job.Settlement) pgtype.Text { return text(s.Code) }),
-		column(batch, func(s job.Settlement) pgtype.Text { return text(s.Error) }),
-		column(batch, func(s job.Settlement) pgtype.Text { return text(s.Stack) }),
-		column(batch, func(s job.Settlement) int32 { return int32(s.Number) }),
-		column(batch, func(s job.Settlement) int32 { return int32(s.Attempt) }),
-		column(batch, func(s job.Settlement) int32 { return int32(s.Interruptions) }),
-		column(batch, func(s job.Settlement) int32 { return int32(s.Crashes) }))
+	return append(leaseColumns(batch, leaseOfSettlement),
+		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.Plugin) }),
+		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.Version) }),
+		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.SpanID) }),
+		postgres.Column(batch, func(s job.Settlement) string { return string(s.Kind) }),
+		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.Code) }),
+		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.Error) }),
+		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.Stack) }),
+		postgres.Column(batch, func(s job.Settlement) int32 { return int32(s.Number) }),
+		postgres.Column(batch, func(s job.Settlement) int32 { return int32(s.Attempt) }),
+		postgres.Column(batch, func(s job.Settlement) int32 { return int32(s.Interruptions) }),
+		postgres.Column(batch, func(s job.Settlement) int32 { return int32(s.Crashes) }))
 }
 
 func retryColumns(batch []job.Settlement) []any {
 	return append(unsuccessfulColumns(batch),
-		column(batch, func(s job.Settlement) pgtype.Interval { return interval(s.Delay) }))
+		postgres.Column(batch, func(s job.Settlement) pgtype.Interval { return postgres.Interval(s.Delay) }))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
 func TestEveryOutcomeEndsTheAttemptAndMovesTheJob(t *testing.T) {
@@ -25,10 +26,10 @@ func TestEveryOutcomeEndsTheAttemptAndMovesTheJob(t *testing.T) {
 			view := get(t, s, c.JobID)
 			require.Equal(t, settlement.To.Final(), view.FinishedAt != nil)
 			require.Equal(t, string(settlement.Result), string(view.Result))
-			require.Equal(t, settlement.Attempt, ask[int](t, s, "select attempt from jobs where job_id = $1", uuid(c.JobID)))
-			require.Equal(t, settlement.Interruptions, ask[int](t, s, "select interruptions from jobs where job_id = $1", uuid(c.JobID)))
-			require.Equal(t, settlement.Crashes, ask[int](t, s, "select crashes from jobs where job_id = $1", uuid(c.JobID)))
-			require.Equal(t, settlement.Error, ask[string](t, s, "select coalesce(last_error, '') from jobs where job_id = $1", uuid(c.JobID)))
+			require.Equal(t, settlement.Attempt, ask[int](t, s, "select attempt from jobs where job_id = $1", postgres.UUID(c.JobID)))
+			require.Equal(t, settlement.Interruptions, ask[int](t, s, "select interruptions from jobs where job_id = $1", postgres.UUID(c.JobID)))
+			require.Equal(t, settlement.Crashes, ask[int](t, s, "select crashes from jobs where job_id = $1", postgres.UUID(c.JobID)))
+			require.Equal(t, settlement.Error, ask[string](t, s, "select coalesce(last_error, '') from jobs where job_id = $1", postgres.UUID(c.JobID)))
 
 			attempts, err := s.Attempts(t.Context(), c.JobID)
 			require.NoError(t, err)
@@ -61,7 +62,7 @@ func TestCrashesAreCountedUntilAnAttemptEndsOtherwise(t *testing.T) {
 		exec(t, s, "update jobs set run_at = t.run_at from timers t where t.job_id = jobs.job_id")
 		_, err := s.Promote(t.Context(), 10)
 		require.NoError(t, err)
-		s.marks = newMarks()
+		s.marks = newLowWaterMarks()
 		return claim(t, s, 1)[0]
 	}
 	c = due()
@@ -116,7 +117,7 @@ func TestASuccessClearsTheLastErrorAndTheCheckpoint(t *testing.T) {
 	_, err := s.SaveProgress(t.Context(), []job.Report{{Lease: c.Lease, Checkpoint: json.RawMessage(`7`)}})
 	require.NoError(t, err)
 	settled(t, s, c, job.Released)
-	s.marks = newMarks()
+	s.marks = newLowWaterMarks()
 	settled(t, s, claim(t, s, 1)[0], job.Success)
 	require.True(t, ask[bool](t, s, "select last_error is null and checkpoint is null from jobs"))
 	require.Equal(t, 2, ask[int](t, s, "select count(*) from job_attempts"))
@@ -147,7 +148,7 @@ func TestAStaleOwnerIsLostWhateverItSays(t *testing.T) {
 	current := stale
 	current.Lease = taken.Lease
 	settled(t, s, current, job.Interrupted)
-	s.marks = newMarks()
+	s.marks = newLowWaterMarks()
 	current = claim(t, s, 1)[0]
 	require.Equal(t, stale.JobID, current.JobID)
 	before := row(t, s, stale.JobID)
@@ -312,7 +313,7 @@ func FuzzAnErrorIsStoredToTheLetterOrRefused(f *testing.F) {
 			return
 		}
 		require.Equal(t, message+"|"+stack, ask[string](t, s,
-			"select concat(error, '|', stack) from job_attempts where lease_id = $1", uuid(bad.ID)))
+			"select concat(error, '|', stack) from job_attempts where lease_id = $1", postgres.UUID(bad.ID)))
 	})
 }
 

@@ -2,240 +2,288 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
+	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
-// Submit stores the jobs and returns what became of each, in the order given.
-// Submissions are independent: one that cannot be stored does not keep the
-// others out. A submission whose idempotency key is known gets the receipt of
-// the job that has it. Submitting the same id again is safe: the job stays as it was sent first. The jobs are on
-// disk on return, unless every one of them is Fast; of several with one key the
-// first counts.
-func (s *Store) Submit(ctx context.Context, batch []job.Submission) []job.Submitted {
-	results := make([]job.Submitted, len(batch))
-	set := newSubmissionSet(batch)
-	for places := range portions(set.entries, set.distinct) {
-		s.submitDistinct(ctx, set.entries, places, results)
+// Submit stores the jobs and returns a result for each, in the order given.
+// Submissions are independent: one that cannot be stored does not affect the
+// others. A submission whose idempotency key is known gets the receipt of the
+// job that has it. It is safe to submit the same id again: the job stays as it
+// was first sent. Of several submissions with the same key, the first counts.
+// The jobs are on disk on return, unless all of them are Fast.
+func (s *Store) Submit(ctx context.Context, submissions []job.Submission) []job.Submitted {
+	results := make([]job.Submitted, len(submissions))
+	b := newBatch(submissions)
+	for in := range insertions(b.entries, b.distinct) {
+		s.submit(ctx, b.entries, in.indexes, results)
 	}
-	set.repeat(results)
+	b.repeat(results)
 	return results
 }
 
-// submitDistinct fills in results at the places named, halving the batch as
-// long as some value in it cannot be stored.
-func (s *Store) submitDistinct(ctx context.Context, entries []entry, places []int, results []job.Submitted) {
-	if len(places) == 0 {
+// submit fills in the results at the indexes. It halves the batch as long as
+// it contains a value that cannot be stored.
+func (s *Store) submit(ctx context.Context, entries []entry, indexes []int, results []job.Submitted) {
+	if len(indexes) == 0 {
 		return
 	}
-	rows, err := s.insert(ctx, entries, places)
-	if err != nil {
-		err = translate("submit", err)
-		twice := idTaken(err)
-		if (errors.Is(err, job.ErrBadData) || twice) && len(places) > 1 {
-			half := len(places) / 2
-			s.submitDistinct(ctx, entries, places[:half], results)
-			s.submitDistinct(ctx, entries, places[half:], results)
-			return
-		}
-		for _, place := range places {
-			results[place].Err = err
-		}
+	stored, err := s.insert(ctx, entries, indexes)
+	if (errors.Is(err, job.ErrBadData) || idTaken(err)) && len(indexes) > 1 {
+		half := len(indexes) / 2
+		s.submit(ctx, entries, indexes[:half], results)
+		s.submit(ctx, entries, indexes[half:], results)
 		return
 	}
-	for _, place := range places {
-		row := rows[entries[place].key]
-		results[place] = row.answer(entries[place])
+	for _, i := range indexes {
+		if err != nil {
+			results[i].Err = err
+			continue
+		}
+		results[i] = stored[entries[i].key].result(entries[i])
 	}
 }
 
-// insert runs the statement until its outcome is known. A batch whose commit
-// was not acknowledged, or that has an id which is a job already, is looked up
-// by its ids before it is sent again.
-func (s *Store) insert(ctx context.Context, entries []entry, places []int) (map[key]submittedRow, error) {
-	found := make(map[key]submittedRow, len(places))
-	for {
-		rows, err := s.run(ctx, newInsertion(entries, places), everyFast(entries, places))
+// insert runs the statement until its outcome is known. If the commit was not
+// acknowledged, or an id is a job already, it looks for the ids before it sends
+// the others again.
+func (s *Store) insert(ctx context.Context, entries []entry, indexes []int) (map[key]submittedRow, error) {
+	found := make(map[key]submittedRow, len(indexes))
+	for len(indexes) > 0 {
+		stored, err := s.insertOnce(ctx, newInsertion(entries, indexes))
 		if err == nil {
-			for _, row := range rows {
-				found[row.key()] = row
-			}
+			maps.Copy(found, stored)
 			return found, nil
 		}
-		switch {
-		case worthAnotherTry(err):
-			continue
-		case !outcomeUnknown(err) && !idTaken(err):
-			return nil, err
-		case ctx.Err() != nil:
+		unknown := errors.Is(err, job.ErrOutcomeUnknown)
+		if !unknown && !idTaken(err) || ctx.Err() != nil {
 			return nil, err
 		}
-		ids := column(places, func(place int) pgtype.UUID { return uuid(entries[place].ID) })
-		rows, readErr := s.submitted(ctx, ids, everyFast(entries, places))
-		if readErr != nil {
-			return nil, unknownBatch(err, readErr)
+		known, lookErr := s.submitted(ctx, entries, indexes)
+		if lookErr != nil {
+			return nil, stillUnknown(err, lookErr)
 		}
-		stored := make(map[job.ID]submittedRow, len(rows))
-		for _, row := range rows {
-			stored[row.JobID] = row
+		if len(known) == 0 && !unknown {
+			return nil, err // the batch itself contains an id twice
 		}
-		if len(stored) == 0 && !outcomeUnknown(err) {
-			return nil, err // the batch itself has an id twice
-		}
-		places = slices.DeleteFunc(slices.Clone(places), func(place int) bool {
-			row, ok := stored[entries[place].ID]
+		indexes = slices.DeleteFunc(slices.Clone(indexes), func(i int) bool {
+			row, ok := known[entries[i].ID]
 			if ok {
-				found[entries[place].key] = row
+				found[entries[i].key] = row
 			}
 			return ok
 		})
-		if len(places) == 0 {
-			return found, nil
-		}
 	}
+	return found, nil
 }
 
-// unknownBatch is the error of a batch that could not be looked up after it had come
-// to err, which says nothing final about it.
-func unknownBatch(err, readErr error) error {
-	return fmt.Errorf("%w (first: %s)", unknown(readErr), err.Error())
-}
-
-// Known reports whether the submission's key has made a job of the same type
-// and payload before. It may have by the time that this is read.
-func (s *Store) Known(ctx context.Context, submission job.Submission) (bool, error) {
-	var hash []byte
-	err := s.submissions.QueryRow(ctx, knownSQL, submission.Tenant, submission.IdempotencyKey).Scan(&hash)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil
-	}
-	return bytes.Equal(hash, requestHash(submission)), translate("known", err)
-}
-
-// submitted returns those of the ids that are jobs, and unless they are fast waits
-// until the standby has them: one that is seen was committed, but perhaps on the
-// primary alone.
-func (s *Store) submitted(ctx context.Context, ids pgtype.ArrayGetter, fast bool) ([]submittedRow, error) {
-	if fast {
-		rows, err := s.submissions.Query(ctx, submittedSQL, ids)
-		if err != nil {
-			return nil, err
-		}
-		return submittedRows(rows)
-	}
-	return confirmed(ctx, s, s.submissions, pgx.RowToStructByName[submittedRow], submittedSQL, ids)
-}
-
-func submittedRows(rows pgx.Rows) ([]submittedRow, error) {
-	return pgx.CollectRows(rows, pgx.RowToStructByName[submittedRow])
-}
-
-// run runs an insertion in a transaction of its own. A fast commit does not wait
-// for the disk: both statements are one transaction and one round trip.
-func (s *Store) run(ctx context.Context, i insertion, fast bool) ([]submittedRow, error) {
-	columns := i.columns()
-	return write(ctx, s, s.submissions, func(ctx context.Context, conn *pgx.Conn) (stored []submittedRow, err error) {
+// insertOnce runs an insertion in its own transaction. A fast commit does not
+// wait for the disk: both statements are one transaction and one round trip.
+func (s *Store) insertOnce(ctx context.Context, in insertion) (map[key]submittedRow, error) {
+	columns, fast := in.columns(), everyFast(in.entries)
+	return postgres.Write(ctx, s.db.Submissions, "submit", func(ctx context.Context, conn *pgx.Conn) (stored map[key]submittedRow, err error) {
 		batch := &pgx.Batch{}
 		if fast {
-			batch.Queue(commitFastSQL)
+			batch.Queue(sql.Text("commit_fast"))
 		}
-		batch.Queue(i.sql(), columns...).Query(func(rows pgx.Rows) (err error) {
-			stored, err = i.stored(rows)
+		batch.Queue(sql.Text(in.statement()), columns...).Query(func(rows pgx.Rows) (err error) {
+			stored, err = in.stored(rows)
 			return err
 		})
-		// Close tells of the commit, which comes after the rows.
+		// Close returns the error of the commit, which comes after the rows.
 		err = conn.SendBatch(ctx, batch).Close()
 		return stored, err
 	})
 }
 
-// everyFast reports whether nobody's answer waits for the disk.
-func everyFast(entries []entry, places []int) bool {
-	return !slices.ContainsFunc(places, func(place int) bool { return !entries[place].Fast })
-}
-
-// key names a job before it exists: by tenant and idempotency key, or by its
-// id where it has no key.
-type key struct {
-	tenant, idempotency string
-	id                  job.ID
-}
-
-func (k key) compare(other key) int {
-	return cmp.Or(
-		cmp.Compare(k.tenant, other.tenant),
-		cmp.Compare(k.idempotency, other.idempotency),
-		bytes.Compare(k.id[:], other.id[:]),
-	)
-}
-
-func newKey(tenant, idempotency string, id job.ID) key {
-	if idempotency == "" {
-		return key{id: id}
+// SubmitAll stores all of the jobs, or none of them: none if any result has an
+// error. Those without an error then only say that they did not cause it. A job
+// that was found by its key counts as stored. The results are in the order
+// given. It is safe to submit the same ids again. Of several submissions with
+// the same key, the first counts. The jobs are on disk on return, unless all of
+// them are Fast.
+func (s *Store) SubmitAll(ctx context.Context, submissions []job.Submission) ([]job.Submitted, error) {
+	b := newBatch(submissions)
+	results := make([]job.Submitted, len(submissions))
+	for i, e := range b.entries {
+		if !bytes.Equal(e.hash, b.entries[b.first[e.key]].hash) {
+			results[i].Err = job.ErrKeyReused
+		}
 	}
-	return key{tenant: tenant, idempotency: idempotency}
-}
-
-// entry is a submission with what identifies it.
-type entry struct {
-	job.Submission
-	key  key
-	hash []byte
-}
-
-func newEntry(s job.Submission) entry {
-	return entry{Submission: s, key: newKey(s.Tenant, s.IdempotencyKey, s.ID), hash: requestHash(s)}
-}
-
-// requestHash covers what makes two requests with one idempotency key the same: the
-// type and the payload without insignificant white space. It is empty without a key.
-func requestHash(s job.Submission) []byte {
-	if s.IdempotencyKey == "" {
-		return []byte{}
+	if refused(slices.Values(results)) {
+		return results, nil
 	}
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, s.Payload); err != nil {
-		compact.Reset() // not JSON: the database will refuse it
-		compact.Write(s.Payload)
+	for {
+		inserted, err := s.insertAll(ctx, b)
+		switch {
+		case err == nil:
+			for i, result := range inserted {
+				results[i] = result
+			}
+			if !refused(slices.Values(results)) {
+				b.repeat(results)
+			}
+			return results, nil
+		case errors.Is(err, job.ErrBadData):
+			for i := range results {
+				results[i].Receipt = job.Receipt{} // nothing is stored
+			}
+			return results, s.findBad(ctx, b.entries, b.distinct, results)
+		case postgres.Answered(err) && !idTaken(err) || ctx.Err() != nil:
+			return nil, err
+		}
+		// The commit or its answer may be lost. The commit can also arrive after
+		// the next look, and then conflicts.
+		stored, lookErr := s.submitted(ctx, b.entries, b.distinct)
+		if lookErr != nil {
+			return nil, stillUnknown(err, lookErr)
+		}
+		if len(stored) == 0 && postgres.Answered(err) {
+			return nil, err // the batch itself contains an id twice
+		}
+		b.take(stored, results)
 	}
-	hash := sha256.New()
-	hash.Write([]byte(s.Type))
-	hash.Write([]byte{0})
-	hash.Write(compact.Bytes())
-	return hash.Sum(nil)
 }
 
-type submittedRow struct {
-	JobID          [16]byte
-	Tenant         string
-	IdempotencyKey string
-	JobType        string
-	RequestHash    []byte
-	State          string
-	CreatedAt      time.Time
-	UpdatedAt      time.Time
-	Fresh          bool
+// insertAll inserts the distinct submissions in one transaction and returns
+// their results by index. If one of them is refused, it rolls back; that is no
+// error.
+func (s *Store) insertAll(ctx context.Context, b batch) (map[int]job.Submitted, error) {
+	all := slices.Collect(insertions(b.entries, b.distinct))
+	fast := !slices.ContainsFunc(all, func(in insertion) bool { return !everyFast(in.entries) })
+	return postgres.Write(ctx, s.db.Submissions, "submit all", func(ctx context.Context, conn *pgx.Conn) (map[int]job.Submitted, error) {
+		tx, err := conn.Begin(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = tx.Rollback(ctx) }() // does nothing after a commit
+		if fast {
+			if _, err := tx.Exec(ctx, sql.Text("commit_fast")); err != nil {
+				return nil, err
+			}
+		}
+		results := make(map[int]job.Submitted)
+		for _, in := range all {
+			rows, err := tx.Query(ctx, sql.Text(in.statement()), in.columns()...)
+			if err != nil {
+				return nil, err
+			}
+			stored, err := in.stored(rows)
+			if err != nil {
+				return nil, err
+			}
+			for i, e := range in.entries {
+				results[in.indexes[i]] = stored[e.key].result(e)
+			}
+		}
+		if refused(maps.Values(results)) {
+			for i, result := range results {
+				results[i] = job.Submitted{Err: result.Err} // nothing is stored
+			}
+			return results, nil
+		}
+		return results, tx.Commit(ctx)
+	})
 }
 
-func (r submittedRow) key() key { return newKey(r.Tenant, r.IdempotencyKey, r.JobID) }
-
-func (r submittedRow) answer(e entry) job.Submitted {
-	if !bytes.Equal(r.RequestHash, e.hash) {
-		return job.Submitted{Err: job.ErrKeyReused}
+// findBad sets the errors of the submissions that the database cannot store, by
+// halving. It stores nothing.
+func (s *Store) findBad(ctx context.Context, entries []entry, indexes []int, results []job.Submitted) error {
+	err := s.probe(ctx, entries, indexes)
+	switch {
+	case err == nil:
+		return nil
+	case postgres.LostRace(err):
+		return s.findBad(ctx, entries, indexes, results)
+	case !errors.Is(err, job.ErrBadData):
+		return err
+	case len(indexes) == 1:
+		results[indexes[0]] = job.Submitted{Err: err}
+		return nil
 	}
-	return job.Submitted{Receipt: job.Receipt{
-		ID: r.JobID, Type: r.JobType, State: job.State(r.State),
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Replayed: !r.Fresh && r.JobID != e.ID,
-	}}
+	half := len(indexes) / 2
+	if err := s.findBad(ctx, entries, indexes[:half], results); err != nil {
+		return err
+	}
+	return s.findBad(ctx, entries, indexes[half:], results)
+}
+
+// probe inserts and rolls back.
+func (s *Store) probe(ctx context.Context, entries []entry, indexes []int) error {
+	tx, err := s.db.Submissions.Begin(ctx)
+	if err != nil {
+		return postgres.Translate("submit all", err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	for in := range insertions(entries, indexes) {
+		if _, err := tx.Exec(ctx, sql.Text(in.statement()), in.columns()...); err != nil {
+			return postgres.Translate("submit all", err)
+		}
+	}
+	return nil
+}
+
+// submitted returns those of the entries whose ids are jobs. Unless they are
+// fast, it waits until the standby has them: a job that is visible is committed,
+// but perhaps on the primary alone.
+func (s *Store) submitted(ctx context.Context, entries []entry, indexes []int) (map[job.ID]submittedRow, error) {
+	in := newInsertion(entries, indexes)
+	ids := postgres.Column(in.entries, func(e entry) pgtype.UUID { return postgres.UUID(e.ID) })
+	var found []submittedRow
+	var err error
+	if everyFast(in.entries) {
+		found, err = postgres.Read(ctx, s.db.Submissions, "submitted", pgx.RowToStructByName[submittedRow], ids)
+	} else {
+		found, err = postgres.Confirm(ctx, s.db.Submissions, "submitted", pgx.RowToStructByName[submittedRow], ids)
+	}
+	stored := make(map[job.ID]submittedRow, len(found))
+	for _, row := range found {
+		stored[row.JobID] = row
+	}
+	return stored, err
+}
+
+// Known reports whether the submission's key has already created a job of the
+// same type and payload.
+func (s *Store) Known(ctx context.Context, submission job.Submission) (bool, error) {
+	found, err := postgres.Read(ctx, s.db.Submissions, "known", pgx.RowTo[[]byte], submission.Tenant, submission.IdempotencyKey)
+	return len(found) > 0 && bytes.Equal(found[0], requestHash(submission)), err
+}
+
+// stillUnknown is the error of a write that could not be looked up after first.
+func stillUnknown(first, lookErr error) error {
+	return fmt.Errorf("submit: %w (first: %s)", postgres.Unknown(lookErr), first.Error())
+}
+
+// everyFast reports whether no answer waits for the disk.
+func everyFast(entries []entry) bool {
+	return !slices.ContainsFunc(entries, func(e entry) bool { return !e.Fast })
+}
+
+func refused(results iter.Seq[job.Submitted]) bool {
+	for result := range results {
+		if result.Err != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// idTaken reports whether a new id is a job already.
+func idTaken(err error) bool {
+	const uniqueViolation = "23505"
+	var answer *pgconn.PgError
+	return errors.As(err, &answer) && answer.Code == uniqueViolation && answer.ConstraintName == "jobs_pkey"
 }

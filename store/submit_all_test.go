@@ -211,8 +211,8 @@ func TestAnInsertionHasBoundedRowsAndBytes(t *testing.T) {
 	} {
 		entries, places := sized(c.sizes...)
 		var got, all []int
-		for portion := range portions(entries, places) {
-			got, all = append(got, len(portion)), append(all, portion...)
+		for in := range insertions(entries, places) {
+			got, all = append(got, len(in.indexes)), append(all, in.indexes...)
 		}
 		require.Equal(t, c.want, got, name)
 		require.Equal(t, places, all, name)

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
+	"github.com/holdfast-jobs/holdfast/store/sql"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
@@ -78,7 +80,7 @@ func TestWhenAJobIsDueDecidesWhereItIsBorn(t *testing.T) {
 			done := s.Submit(t.Context(), []job.Submission{submission(t, c.change)})[0]
 			require.NoError(t, done.Err)
 			require.Equal(t, c.state, done.Receipt.State)
-			require.True(t, ask[bool](t, s, "select "+c.runAt+" from jobs where job_id = $1", uuid(done.Receipt.ID)))
+			require.True(t, ask[bool](t, s, "select "+c.runAt+" from jobs where job_id = $1", postgres.UUID(done.Receipt.ID)))
 			requireState(t, s, done.Receipt.ID, c.state)
 		})
 	}
@@ -211,7 +213,7 @@ func TestARacerWaitsForTheFirstToCommitAndGetsItsJob(t *testing.T) {
 	first.ID = newID(t)
 	entries := []entry{newEntry(first)}
 	inserted := newInsertion(entries, []int{0})
-	commit := locked(t, s, inserted.sql(), inserted.columns()...)
+	commit := locked(t, s, sql.Text(inserted.statement()), inserted.columns()...)
 	wait := after(func() []job.Submitted { return s.Submit(context.Background(), []job.Submission{keyed}) })
 	awaitBlocked(t, s, 1)
 	commit()
@@ -295,7 +297,7 @@ func FuzzPayloadsAreKeptToTheLetterOrRefused(f *testing.F) {
 			require.ErrorIs(t, done[0].Err, job.ErrBadData)
 			return
 		}
-		require.Equal(t, string(payload), ask[string](t, s, "select payload::text from jobs where job_id = $1", uuid(spoiled.ID)))
+		require.Equal(t, string(payload), ask[string](t, s, "select payload::text from jobs where job_id = $1", postgres.UUID(spoiled.ID)))
 	})
 }
 

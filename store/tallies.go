@@ -3,22 +3,21 @@ package store
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
-// RollUpTallies folds up to limit rows of the inbox of tallies into the totals,
-// and returns how many. Any number of processes may call it; one folds at a
-// time, and the others return at once.
+// RollUpTallies adds up to limit rows of the tallies' inbox to the totals, and
+// returns how many. Any number of processes may call it: one works at a time, and
+// the others return at once.
 func (s *Store) RollUpTallies(ctx context.Context, limit int) (int, error) {
-	folded, err := only(changed(ctx, s, s.worker, pgx.RowTo[int], foldTalliesSQL, limit))
-	return folded, translate("fold tallies", err)
+	return postgres.ChangeOne[int](ctx, s.db.Worker, "roll_up_tallies", limit)
 }
 
-// AgeTallies makes what is kept of the recent past coarser the older it is,
-// and forgets what is too old to be asked for.
+// AgeTallies merges the tallies of the recent past into longer slots the older
+// they are, and deletes those that are too old to be asked for.
 func (s *Store) AgeTallies(ctx context.Context) error {
-	if err := s.exec(ctx, s.worker, ageTalliesSQL); err != nil {
-		return translate("age tallies", err)
+	if err := s.db.Worker.Do(ctx, "age_tallies"); err != nil {
+		return err
 	}
-	return translate("forget tallies", s.exec(ctx, s.worker, forgetTalliesSQL))
+	return s.db.Worker.Do(ctx, "forget_tallies")
 }

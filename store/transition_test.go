@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
 // The transition table stands twice: in package job and in the triggers of the
@@ -21,8 +22,8 @@ func TestTheDatabaseAllowsTheTransitionsThatTheProgramKnowsAndNoOthers(t *testin
 			for _, attempts := range []int{0, 1} {
 				t.Run(fmt.Sprintf("%s to %s by %d attempts", from, to, attempts), func(t *testing.T) {
 					id := bare(t, s, from)
-					_, err := s.worker.Exec(t.Context(), `update jobs set state = $2::text::job_state, fence = fence + $4,
-						finished_at = case when $3 then now() end where job_id = $1`, uuid(id), string(to), to.Final(), attempts)
+					_, err := s.db.Worker.Exec(t.Context(), `update jobs set state = $2::text::job_state, fence = fence + $4,
+						finished_at = case when $3 then now() end where job_id = $1`, postgres.UUID(id), string(to), to.Final(), attempts)
 					ran := from == job.Queued && attempts == 1 && job.Running.CanBecome(to)
 					if to != job.Running && (from == to || from.CanBecome(to) || ran) {
 						require.NoError(t, err)
@@ -30,7 +31,7 @@ func TestTheDatabaseAllowsTheTransitionsThatTheProgramKnowsAndNoOthers(t *testin
 						return
 					}
 					require.ErrorContains(t, err, "illegal job transition: "+string(from)+" to "+string(to))
-					require.ErrorIs(t, translate("move", err), job.ErrBadData)
+					require.ErrorIs(t, postgres.Translate("move", err), job.ErrBadData)
 					require.Equal(t, from, get(t, s, id).State)
 				})
 			}
@@ -44,7 +45,7 @@ var stored = slices.DeleteFunc(job.States(), func(s job.State) bool { return s =
 func TestNoJobHasTwoLeases(t *testing.T) {
 	s := open(t)
 	running(t, s)
-	_, err := s.worker.Exec(t.Context(), `insert into leases (job_id, lease_id, fence, worker_id, claimed_at, expires_at)
+	_, err := s.db.Worker.Exec(t.Context(), `insert into leases (job_id, lease_id, fence, worker_id, claimed_at, expires_at)
 		select job_id, gen_random_uuid(), fence + 1, worker_id, now(), expires_at from leases`)
 	require.ErrorContains(t, err, "leases_pkey")
 }
@@ -52,7 +53,7 @@ func TestNoJobHasTwoLeases(t *testing.T) {
 func TestAJobIsBornCreatedOrQueued(t *testing.T) {
 	s := open(t)
 	for _, state := range job.States() {
-		_, err := s.worker.Exec(t.Context(), birth, uuid(newID(t)), string(state), state.Final())
+		_, err := s.db.Worker.Exec(t.Context(), birth, postgres.UUID(newID(t)), string(state), state.Final())
 		if state == job.Created || state == job.Queued {
 			require.NoError(t, err)
 			continue
@@ -65,7 +66,7 @@ func TestAFinishedJobHasATimeAndNoOtherHas(t *testing.T) {
 	s := open(t)
 	for _, state := range stored {
 		id := bare(t, s, state)
-		_, err := s.worker.Exec(t.Context(), `update jobs set finished_at = case when finished_at is null then now() end where job_id = $1`, uuid(id))
+		_, err := s.db.Worker.Exec(t.Context(), `update jobs set finished_at = case when finished_at is null then now() end where job_id = $1`, postgres.UUID(id))
 		require.ErrorContains(t, err, "finished_when_final", state)
 	}
 }
@@ -74,13 +75,13 @@ func TestWhatWaitsForAClaimHasAnAttemptLeft(t *testing.T) {
 	s := open(t)
 	for _, state := range stored {
 		id := bare(t, s, state)
-		_, err := s.worker.Exec(t.Context(), `update jobs set attempt = max_attempts where job_id = $1`, uuid(id))
+		_, err := s.db.Worker.Exec(t.Context(), `update jobs set attempt = max_attempts where job_id = $1`, postgres.UUID(id))
 		if state == job.Created || state == job.Queued || state == job.Retry {
 			require.ErrorContains(t, err, "attempts_within_limit", state)
 		} else {
 			require.NoError(t, err, state)
 		}
-		_, err = s.worker.Exec(t.Context(), `update jobs set attempt = max_attempts + 1 where job_id = $1`, uuid(id))
+		_, err = s.db.Worker.Exec(t.Context(), `update jobs set attempt = max_attempts + 1 where job_id = $1`, postgres.UUID(id))
 		require.ErrorContains(t, err, "attempts_within_limit", state)
 	}
 }
@@ -118,10 +119,10 @@ func bare(t testing.TB, s *Store, state job.State) job.ID {
 		job.Canceled:  {job.Queued, job.Canceled},
 	}
 	id := newID(t)
-	exec(t, s, birth, uuid(id), string(ways[state][0]), false)
+	exec(t, s, birth, postgres.UUID(id), string(ways[state][0]), false)
 	for _, next := range ways[state][1:] {
 		exec(t, s, "update jobs set state = $2::text::job_state, fence = fence + 1, finished_at = case when $3 then now() end where job_id = $1",
-			uuid(id), string(next), next.Final())
+			postgres.UUID(id), string(next), next.Final())
 	}
 	return id
 }

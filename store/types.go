@@ -6,17 +6,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
-// DeclareTypes writes down what handlers declare, for every process that
-// shares the database. The last declaration of a type stands.
+// DeclareTypes stores what plugins declare about job types, for every process
+// that shares the database. The last declaration of a type counts.
 func (s *Store) DeclareTypes(ctx context.Context, specs []job.TypeSpec) error {
 	specs = slices.Clone(specs)
 	slices.SortFunc(specs, func(a, b job.TypeSpec) int { return cmp.Compare(a.Type, b.Type) })
@@ -28,62 +27,43 @@ func (s *Store) DeclareTypes(ctx context.Context, specs []job.TypeSpec) error {
 		}
 		policies[i] = string(encoded)
 	}
-	err := s.exec(ctx, s.worker, declareTypesSQL,
-		column(specs, func(t job.TypeSpec) string { return t.Type }),
-		column(specs, func(t job.TypeSpec) string { return t.Plugin }),
-		column(specs, func(t job.TypeSpec) string { return t.Version }),
-		column(specs, func(t job.TypeSpec) pgtype.Text { return document(t.Schema) }),
-		column(specs, func(t job.TypeSpec) int32 { return int32(t.MaxAttempts) }),
-		column(specs, func(t job.TypeSpec) pgtype.Interval { return interval(t.Timeout) }),
+	return s.db.Worker.Do(ctx, "declare_types",
+		postgres.Column(specs, func(t job.TypeSpec) string { return t.Type }),
+		postgres.Column(specs, func(t job.TypeSpec) string { return t.Plugin }),
+		postgres.Column(specs, func(t job.TypeSpec) string { return t.Version }),
+		postgres.Column(specs, func(t job.TypeSpec) pgtype.Text { return postgres.Document(t.Schema) }),
+		postgres.Column(specs, func(t job.TypeSpec) int32 { return int32(t.MaxAttempts) }),
+		postgres.Column(specs, func(t job.TypeSpec) pgtype.Interval { return postgres.Interval(t.Timeout) }),
 		policies,
-		column(specs, func(t job.TypeSpec) string { return t.Description }),
-		column(specs, func(t job.TypeSpec) int32 { return int32(t.Concurrency) }))
-	return translate("declare types", err)
+		postgres.Column(specs, func(t job.TypeSpec) string { return t.Description }),
+		postgres.Column(specs, func(t job.TypeSpec) int32 { return int32(t.Concurrency) }))
 }
 
 // Types returns every job type ever declared, by name.
-func (s *Store) Types(ctx context.Context) (specs []job.TypeSpec, err error) {
-	err = s.lists.read(ctx, "types", func(conn *pgxpool.Conn) (err error) {
-		specs, err = types(ctx, conn)
-		return err
-	})
-	return specs, err
+func (s *Store) Types(ctx context.Context) ([]job.TypeSpec, error) { return types(ctx, s.db.Lists) }
+
+// Catalog is Types on the worker's connections: submissions of a new type wait
+// for it.
+func (s *Store) Catalog(ctx context.Context) ([]job.TypeSpec, error) { return types(ctx, s.db.Worker) }
+
+func types(ctx context.Context, from postgres.Reader) ([]job.TypeSpec, error) {
+	return postgres.Read(ctx, from, "types", pgx.RowToStructByName[job.TypeSpec])
 }
 
-// Catalog returns what Types does, on the worker's connections: submissions
-// wait for it when their type is new.
-func (s *Store) Catalog(ctx context.Context) ([]job.TypeSpec, error) { return types(ctx, s.worker) }
-
-func types(ctx context.Context, from querier) ([]job.TypeSpec, error) {
-	rows, err := from.Query(ctx, typesSQL)
+// OwnTypes makes the plugin the owner of the job types. If another plugin owns
+// one of them, it changes nothing and returns a *job.TypeOwnedError, unless the
+// type is among those moved: the operator decided that these change their owner.
+// It is no error to claim a type that the plugin already owns.
+func (s *Store) OwnTypes(ctx context.Context, plugin string, types, moved []string) error {
+	types = slices.Sorted(slices.Values(types))
+	err := s.db.Worker.Do(ctx, "own_types", types,
+		postgres.Column(types, func(jobType string) bool { return slices.Contains(moved, jobType) }), plugin)
 	if err != nil {
-		return nil, translate("types", err)
+		return err
 	}
-	type row struct {
-		JobType     string
-		Plugin      string
-		Version     string
-		Schema      []byte
-		MaxAttempts int
-		Timeout     time.Duration
-		Retry       []byte
-		Description string
-		Concurrency int
+	others, err := postgres.Confirm(ctx, s.db.Worker, "type_owners", pgx.RowToStructByName[job.TypeOwnedError], types, plugin)
+	if err != nil || len(others) == 0 {
+		return err
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
-	if err != nil {
-		return nil, translate("types", err)
-	}
-	specs := make([]job.TypeSpec, len(found))
-	for i, row := range found {
-		specs[i] = job.TypeSpec{
-			Type: row.JobType, Plugin: row.Plugin, Version: row.Version, Schema: row.Schema,
-			MaxAttempts: row.MaxAttempts, Timeout: row.Timeout,
-			Description: row.Description, Concurrency: row.Concurrency,
-		}
-		if err := json.Unmarshal(row.Retry, &specs[i].Retry); err != nil {
-			return nil, fmt.Errorf("types: retry policy of %s: %w", row.JobType, err)
-		}
-	}
-	return specs, nil
+	return &others[0]
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/migrations"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/store/embedded"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
 // stopDatabaseWithin is how long an embedded server may take to end in good
@@ -61,7 +61,7 @@ func openDatabase(ctx context.Context, cfg config, log *slog.Logger) (*database,
 }
 
 // reach returns nil when the database answers and takes writes.
-func (d *database) reach(ctx context.Context) error { return store.Reach(ctx, d.url.reveal()) }
+func (d *database) reach(ctx context.Context) error { return postgres.Reach(ctx, d.url.reveal()) }
 
 // withSQL runs do on a connection pool that migrations can use. The error is
 // job.ErrUnavailable when the database may be usable later.
@@ -70,13 +70,13 @@ func (d *database) withSQL(do func(*sql.DB) error) error {
 	if err != nil {
 		return fmt.Errorf("database.url: %w", err)
 	}
-	parsed.ConnectTimeout = store.ConnectTimeout
+	parsed.ConnectTimeout = postgres.ConnectTimeout
 	db := stdlib.OpenDB(*parsed)
 	err = do(db)
 	if closeErr := db.Close(); err == nil {
 		err = closeErr
 	}
-	if store.Unavailable(err) {
+	if postgres.Unavailable(err) {
 		return fmt.Errorf("%w: %w", job.ErrUnavailable, err)
 	}
 	return err

@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-jobs/holdfast/api"
-	"github.com/holdfast-jobs/holdfast/store"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/blackhole"
 )
@@ -227,7 +227,7 @@ func TestADatabaseThatNeverAnswersIsGivenUp(t *testing.T) {
 	began := time.Now()
 	s := serve(t, untilDrained, "--set", "database.start_wait=0s", "--set", "database.url=postgres://u@"+blackhole.Listen(t)+"/d")
 	require.Equal(t, exitFailure, s.exit(t))
-	require.Less(t, time.Since(began), 6*store.ConnectTimeout)
+	require.Less(t, time.Since(began), 6*postgres.ConnectTimeout)
 	require.Contains(t, s.log.String(), "timeout")
 }
 

@@ -1,7 +1,7 @@
 -- Up to $1 dead letters, the newest first: of type $2 and of tenant $3, where
 -- those are not empty, and beyond the place $4, $5 where that is not null.
 -- Index: dead_letters_dead_at, jobs_pkey.
-select d.job_id, j.job_type, j.tenant, d.dead_at, j.attempt, coalesce(j.last_error, '') as last_error
+select d.job_id as id, j.job_type as type, j.tenant, d.dead_at, j.attempt as attempts, coalesce(j.last_error, '') as last_error
 from (
     select job_id, dead_at
     from dead_letters

@@ -4,7 +4,7 @@
 -- Clock: now().
 -- Index: ready, timers, leases and dead_letters are read whole; each running
 -- job's ledger row by jobs_pkey.
-select job_type, sum(queued)::bigint as queued,
+select job_type as type, sum(queued)::bigint as queued,
     least(greatest(now() - coalesce(min(due), now()), interval '0'), interval '36500 days') as oldest,
     sum(scheduled)::bigint as scheduled, sum(held)::bigint as held, sum(retrying)::bigint as retrying,
     sum(running)::bigint as running, sum(dead)::bigint as dead, bool_or(served) as served

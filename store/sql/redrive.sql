@@ -30,4 +30,4 @@ with oldest as materialized (
     insert into ready (job_id, job_type, urgency, run_at)
     select job_id, job_type, -priority, run_at from queued
 )
-select job_id, job_type, tenant, trace_parent, trace_state from queued;
+select job_id as id, job_type as type, tenant, trace_parent, trace_state from queued;

@@ -20,4 +20,4 @@ update leases l
 set expires_at = clock_timestamp() + $3::interval
 from held h
 where l.job_id between h.job_id and h.job_id and l.expires_at > clock_timestamp()
-returning l.job_id, l.lease_id, l.cancel_requested;
+returning l.lease_id as id, l.cancel_requested;

@@ -1,6 +1,6 @@
 -- Those of the job types $1 that another plugin than $2 owns.
 -- Index: type_owners_pkey.
-select job_type, plugin
+select job_type as type, plugin
 from type_owners
 where job_type = any($1::text[]) and plugin <> $2
 order by job_type;

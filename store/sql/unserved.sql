@@ -10,7 +10,7 @@ with recursive kinds as (
     from kinds k
     where k.job_type is not null
 )
-select k.job_type, waiting.jobs, waiting.oldest
+select k.job_type as type, waiting.jobs, waiting.oldest
 from kinds k
 cross join lateral (
     select count(*) as jobs, least(now() - min(queued.run_at), interval '36500 days') as oldest

@@ -1,7 +1,7 @@
 -- The workers that are known, the newest first.
 -- Clock: now().
 -- Index: none; a handful of workers.
-select worker_id, host, pid,
+select worker_id as id, host, pid,
     case
         when stopped_at is not null then 'stopped'
         when alive_until > now() then 'alive'

@@ -4,10 +4,10 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/holdfast-jobs/holdfast/store"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
-func watchPools(meter metric.Meter, stats func() []store.PoolStats) error {
+func watchPools(meter metric.Meter, stats func() []postgres.PoolStats) error {
 	o := observables{meter: meter}
 	connections := o.gauge("holdfast.pool.connections", "{connection}", "Connections to the database, by what they do.")
 	most := o.gauge("holdfast.pool.connections.max", "{connection}", "How many connections the pool may have.")

@@ -10,13 +10,13 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
 // Sources are read when somebody asks. Every field must be set.
 type Sources struct {
 	Plugins func() []job.PluginStatus
-	Pools   func() []store.PoolStats
+	Pools   func() []postgres.PoolStats
 	// Ledger tells how the whole system stands. It is asked by one caller at
 	// a time, for answerWithin at most, and not again for keepFor. When it runs
 	// out of time, it tells what it knows by then, as store.Metrics does.

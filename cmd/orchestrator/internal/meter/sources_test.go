@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
 func somePlugins() []job.PluginStatus {
@@ -23,8 +23,8 @@ func somePlugins() []job.PluginStatus {
 	}
 }
 
-func somePools() []store.PoolStats {
-	return []store.PoolStats{{
+func somePools() []postgres.PoolStats {
+	return []postgres.PoolStats{{
 		Name: "worker", Acquired: 3, Idle: 4, Opening: 1, Max: 20, Acquires: 1000, Waits: 7, Waited: 1500 * time.Millisecond,
 	}}
 }

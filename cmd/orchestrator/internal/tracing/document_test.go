@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/runtime/spans"
-	"github.com/holdfast-jobs/holdfast/store"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
 // documented returns the first column of the table in the documentation that has
@@ -31,7 +31,7 @@ func documented(t *testing.T, heading string) []string {
 
 func TestTheDocumentationListsAllAttributes(t *testing.T) {
 	var known []string
-	for _, key := range slices.Concat(api.SpanAttributes(), store.SpanAttributes(), spans.Attributes()) {
+	for _, key := range slices.Concat(api.SpanAttributes(), postgres.SpanAttributes(), spans.Attributes()) {
 		known = append(known, string(key))
 	}
 	slices.Sort(known)

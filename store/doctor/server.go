@@ -1,4 +1,4 @@
-package store
+package doctor
 
 import (
 	"context"
@@ -9,17 +9,18 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
 const (
-	// manyRows is when a table should have been analysed: the server does it
-	// within a minute or so.
+	// manyRows is how many rows a table has that the server should have analyzed:
+	// it does so within about a minute.
 	manyRows = 10_000
-	// manyDead is when dead rows begin to cost, where they outnumber the others.
+	// manyDead is how many dead rows begin to cost, if they outnumber the others.
 	manyDead = 100_000
 )
 
-func lookAtStatistics(ctx context.Context, tx pgx.Tx) (job.Check, error) {
+func checkStatistics(ctx context.Context, tx pgx.Tx) (job.Check, error) {
 	type row struct {
 		Name       string
 		Live       int64
@@ -27,7 +28,7 @@ func lookAtStatistics(ctx context.Context, tx pgx.Tx) (job.Check, error) {
 		Analyzed   bool
 		Unattended bool
 	}
-	found, err := read(ctx, tx, doctorStatisticsSQL, pgx.RowToStructByName[row])
+	found, err := postgres.Rows(ctx, tx, "doctor_statistics", pgx.RowToStructByName[row])
 	check := job.Check{Severity: job.Fine, Summary: "Autovacuum keeps up with every table."}
 	if err != nil {
 		return check, err
@@ -39,10 +40,10 @@ func lookAtStatistics(ctx context.Context, tx pgx.Tx) (job.Check, error) {
 			check.Details = append(check.Details, row.Name+": autovacuum is off")
 		}
 		if !row.Analyzed && row.Live >= manyRows {
-			check.Details = append(check.Details, fmt.Sprintf("%s: never analysed, about %s", row.Name, some(row.Live, "row")))
+			check.Details = append(check.Details, fmt.Sprintf("%s: never analyzed, about %s", row.Name, count(row.Live, "row")))
 		}
 		if row.Dead >= manyDead && row.Dead > row.Live {
-			check.Details = append(check.Details, fmt.Sprintf("%s: about %s beside %d others", row.Name, some(row.Dead, "dead row"), row.Live))
+			check.Details = append(check.Details, fmt.Sprintf("%s: about %s beside %d others", row.Name, count(row.Dead, "dead row"), row.Live))
 		}
 		if len(check.Details) > before {
 			tables++
@@ -50,21 +51,21 @@ func lookAtStatistics(ctx context.Context, tx pgx.Tx) (job.Check, error) {
 	}
 	if tables > 0 {
 		check.Severity = job.Warning
-		check.Summary = fmt.Sprintf("Autovacuum does not keep up with %s of %d.", some(int64(tables), "table"), len(found))
-		check.Remedy = "Turn autovacuum on, see what holds it up (oldest_snapshot), or run VACUUM ANALYZE by hand."
+		check.Summary = fmt.Sprintf("Autovacuum does not keep up with %s of %d.", count(int64(tables), "table"), len(found))
+		check.Remedy = "Turn autovacuum on, find what blocks it (see oldest_snapshot), or run VACUUM ANALYZE by hand."
 	}
 	return check, nil
 }
 
-// How old a snapshot may be until it is one of the severities.
+// The age at which a snapshot becomes a warning or a problem.
 const (
 	snapshotWarning             = 10 * time.Minute
 	snapshotProblem             = time.Hour
 	snapshotProblemTransactions = 10_000_000
 )
 
-func lookAtSnapshots(ctx context.Context, tx pgx.Tx) (job.Check, error) {
-	found, err := read(ctx, tx, doctorSnapshotsSQL, pgx.RowToStructByName[snapshotRow])
+func checkSnapshots(ctx context.Context, tx pgx.Tx) (job.Check, error) {
+	found, err := postgres.Rows(ctx, tx, "doctor_snapshots", pgx.RowToStructByName[snapshotRow])
 	return judgeSnapshots(found), err
 }
 
@@ -95,7 +96,7 @@ func (r snapshotRow) String() string {
 	if r.Held != nil {
 		held = "for " + rounded(*r.Held).String()
 	}
-	return fmt.Sprintf("%s %s: %s, %s", r.Kind, r.Holder, held, some(r.Transactions, "transaction"))
+	return fmt.Sprintf("%s %s: %s, %s", r.Kind, r.Holder, held, count(r.Transactions, "transaction"))
 }
 
 func judgeSnapshots(found []snapshotRow) job.Check {
@@ -114,26 +115,26 @@ func judgeSnapshots(found []snapshotRow) job.Check {
 		age = max(age, row.Transactions)
 		severity := row.severity()
 		check.Severity = worse(check.Severity, severity)
-		if severity != job.Fine && len(check.Details) < examplesAtMost {
+		if severity != job.Fine && len(check.Details) < maxExamples {
 			check.Details = append(check.Details, row.String())
 		}
 	}
-	check.Summary = fmt.Sprintf("The oldest snapshot is %s and %s old.", rounded(oldest), some(age, "transaction"))
+	check.Summary = fmt.Sprintf("The oldest snapshot is %s and %s old.", rounded(oldest), count(age, "transaction"))
 	if check.Severity != job.Fine {
 		check.Remedy = "End the session (pg_terminate_backend), the prepared transaction (ROLLBACK PREPARED) or the slot " +
-			"(pg_drop_replication_slot): until then dead rows pile up and everything slows down."
+			"(pg_drop_replication_slot): until then, dead rows accumulate and everything slows down."
 	}
 	if hidden != "" {
 		check.Severity = worse(check.Severity, job.Warning)
-		check.Details = append(check.Details, "sessions of other users that could not be looked at: "+hidden)
+		check.Details = append(check.Details, "sessions of other users that could not be examined: "+hidden)
 		check.Remedy = strings.TrimSpace(check.Remedy +
 			" Grant the role pg_monitor to the database user of the orchestrator, to see all sessions.")
 	}
 	return check
 }
 
-func lookAtSettings(ctx context.Context, tx pgx.Tx) (job.Check, error) {
-	found, err := read(ctx, tx, doctorSettingsSQL, pgx.RowToStructByName[settingsRow])
+func checkSettings(ctx context.Context, tx pgx.Tx) (job.Check, error) {
+	found, err := postgres.Rows(ctx, tx, "doctor_settings", pgx.RowToStructByName[settingsRow])
 	if err != nil {
 		return job.Check{}, err
 	}
@@ -150,8 +151,8 @@ type settingsRow struct {
 	Log               int64 // bytes
 }
 
-// checkpointsEarly reports whether the log fills up before the time for a
-// checkpoint has come: the server begins one at about half of the most.
+// checkpointsEarly reports whether the log fills up before checkpoint_timeout has
+// passed: the server starts a checkpoint at about half of max_wal_size.
 func (r settingsRow) checkpointsEarly() bool { return r.Log > r.MaxLog/2 }
 
 func judgeSettings(set settingsRow) job.Check {
@@ -163,13 +164,13 @@ func judgeSettings(set settingsRow) job.Check {
 		severity job.Severity
 		detail   string
 	}{
-		{!set.Fsync, job.Problem, "fsync is off: a crash of the machine can lose or ruin the whole database"},
-		{!set.FullPageWrites, job.Warning, "full_page_writes is off: unless the file system writes pages whole, a crash of the machine can ruin tables"},
+		{!set.Fsync, job.Problem, "fsync is off: a crash of the machine can lose or corrupt the whole database"},
+		{!set.FullPageWrites, job.Warning, "full_page_writes is off: unless the file system writes pages atomically, a crash of the machine can corrupt tables"},
 		{!set.SynchronousCommit, job.Warning, "synchronous_commit is off: a crash can lose jobs that were accepted"},
 		{set.checkpointsEarly(), job.Warning, fmt.Sprintf("max_wal_size is %d MB, and about %d MB are written in checkpoint_timeout: "+
-			"checkpoints come early, and after each one pages are written whole again", set.MaxLog>>20, set.Log>>20)},
+			"checkpoints come early, and after each one the server writes whole pages again", set.MaxLog>>20, set.Log>>20)},
 		{set.Connected*100 >= set.Connections*80, job.Warning, "nearly all connections are in use"},
-		{set.Connected*100 >= set.Connections*95, job.Problem, "there are hardly any connections left"},
+		{set.Connected*100 >= set.Connections*95, job.Problem, "almost no connections are left"},
 	} {
 		if doubt.applies {
 			check.Severity = worse(check.Severity, doubt.severity)
@@ -177,7 +178,7 @@ func judgeSettings(set settingsRow) job.Check {
 		}
 	}
 	if len(check.Details) > 0 {
-		check.Remedy = "Change the server's settings, see docs/how-to/postgresql.md; max_connections takes a restart, or use fewer orchestrators or a smaller pool."
+		check.Remedy = "Change the server's settings (see docs/how-to/postgresql.md). A change of max_connections needs a restart; fewer orchestrators or smaller pools help too."
 	}
 	return check
 }

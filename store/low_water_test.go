@@ -20,21 +20,21 @@ func claimedAt(runAt time.Time, priority int16, n int) job.Claimed {
 }
 
 func TestMarksLeaveNoGapInTheOrder(t *testing.T) {
-	m := newMarks()
+	m := newLowWaterMarks()
 	now := time.Now()
 	m.claimed([]job.Claimed{
 		claimedAt(now, 5, 1), claimedAt(now, 0, 2), claimedAt(now.Add(time.Hour), 0, 3), claimedAt(now, 0, 4),
 	}, now)
-	require.Equal(t, []stretch{
+	require.Equal(t, []queueRange{
 		{jobType: jobType, urgency: everything(jobType).urgency, until: -5},
-		{jobType: jobType, urgency: -5, from: place{runAt: now.Add(-markSlack)}, until: 0},
-		{jobType: jobType, urgency: 0, from: place{runAt: now.Add(time.Hour - markSlack)}, until: everything(jobType).until},
+		{jobType: jobType, urgency: -5, from: position{runAt: now.Add(-markSlack)}, until: 0},
+		{jobType: jobType, urgency: 0, from: position{runAt: now.Add(time.Hour - markSlack)}, until: everything(jobType).until},
 		everything("OTHER"),
-	}, m.stretches([]string{jobType, "OTHER"}))
+	}, m.ranges([]string{jobType, "OTHER"}))
 }
 
 func TestATypeWithManyUrgenciesGoesWithoutMarksForAWhile(t *testing.T) {
-	m := newMarks()
+	m := newLowWaterMarks()
 	now := time.Now()
 	all := make([]job.Claimed, maxMarks+1)
 	for i := range all {
@@ -42,21 +42,21 @@ func TestATypeWithManyUrgenciesGoesWithoutMarksForAWhile(t *testing.T) {
 	}
 	m.claimed(all, now)
 	m.claimed(all[:2], now.Add(crowdedFor-1))
-	require.Equal(t, []stretch{everything(jobType)}, m.stretches([]string{jobType}))
+	require.Equal(t, []queueRange{everything(jobType)}, m.ranges([]string{jobType}))
 	m.claimed(all[:2], now.Add(crowdedFor))
-	require.Len(t, m.stretches([]string{jobType}), 3)
+	require.Len(t, m.ranges([]string{jobType}), 3)
 }
 
 // Many jobs that are due at about the same time do not all stay in front of the mark.
 func TestAMarkTrailsByALimitedNumberOfJobs(t *testing.T) {
-	m := newMarks()
+	m := newLowWaterMarks()
 	now := time.Now()
 	claimed := make([]job.Claimed, 5*markTrail)
 	for i := range claimed {
 		claimed[i] = claimedAt(now, 0, i)
 	}
 	m.claimed(claimed, now)
-	from := m.stretches([]string{jobType})[1].from
+	from := m.ranges([]string{jobType})[1].from
 	behind := len(claimed) - int(binary.BigEndian.Uint32(from.id[:]))
 	require.GreaterOrEqual(t, behind, markTrail)
 	require.LessOrEqual(t, behind, 2*markTrail)
@@ -65,7 +65,7 @@ func TestAMarkTrailsByALimitedNumberOfJobs(t *testing.T) {
 // A batch that commits late, but in front of the mark, and is larger than the mark
 // trails by.
 func TestAMarkDoesNotJumpOverJobsThatWaitInFrontOfIt(t *testing.T) {
-	m := newMarks()
+	m := newLowWaterMarks()
 	now := time.Now()
 	tell := func(from time.Time, jobs int) {
 		claimed := make([]job.Claimed, jobs)
@@ -77,20 +77,20 @@ func TestAMarkDoesNotJumpOverJobsThatWaitInFrontOfIt(t *testing.T) {
 	tell(now, markTrail/2)
 	late := now.Add(-markSlack / 2)
 	tell(late, markTrail) // more of them wait
-	require.False(t, (place{runAt: late.Add(markTrail)}).before(m.stretches([]string{jobType})[1].from))
+	require.False(t, (position{runAt: late.Add(markTrail)}).before(m.ranges([]string{jobType})[1].from))
 }
 
 func TestALookThatTakesLongIsRepeatedLessOften(t *testing.T) {
-	m := newMarks()
+	m := newLowWaterMarks()
 	now := time.Now()
 	types := []string{jobType}
 	require.Empty(t, m.due(types, now, false), "nothing is known")
 	m.claimed([]job.Claimed{claimedAt(now, 0, 1)}, now)
 	require.Len(t, m.due(types, now, false), 1, "nobody has looked yet")
 	for _, look := range []struct{ took, busy, idle time.Duration }{
-		{time.Millisecond, markLife, 50 * time.Millisecond},
+		{time.Millisecond, minMarkLife, 50 * time.Millisecond},
 		{40 * time.Millisecond, 2 * time.Second, 2 * time.Second},
-		{time.Minute, longestMarkLife, 50 * time.Minute},
+		{time.Minute, maxMarkLife, 50 * time.Minute},
 	} {
 		require.False(t, m.looked(m.due(types, now, false)[0], nil, look.took, now))
 		require.Empty(t, m.due(types, now.Add(look.busy), false))
@@ -134,7 +134,7 @@ func TestAJobBehindAMarkIsFoundWhateverElseIsClaimed(t *testing.T) {
 
 // waiting is a job of the plain model of the ready list.
 type waiting struct {
-	place
+	position
 	jobType string
 	urgency int16
 	entered time.Time
@@ -145,9 +145,9 @@ func (w *waiting) compare(other *waiting) int {
 	return cmp.Or(cmp.Compare(w.urgency, other.urgency), w.runAt.Compare(other.runAt), slices.Compare(w.id[:], other.id[:]))
 }
 
-func (s stretch) has(w *waiting) bool {
-	return w.jobType == s.jobType && int32(w.urgency) < s.until &&
-		(w.urgency > s.urgency || w.urgency == s.urgency && !w.before(s.from))
+func (r queueRange) has(w *waiting) bool {
+	return w.jobType == r.jobType && int32(w.urgency) < r.until &&
+		(w.urgency > r.urgency || w.urgency == r.urgency && !w.before(r.from))
 }
 
 // Whatever comes late, is locked by others and claimed between, no job that a claim
@@ -155,7 +155,7 @@ func (s stretch) has(w *waiting) bool {
 func TestMarksHideNoJobForLong(t *testing.T) {
 	for seed := range uint64(60) {
 		r := mathrand.New(mathrand.NewPCG(seed, 1))
-		m := newMarks()
+		m := newLowWaterMarks()
 		types := []string{"A", "B"}[:1+r.IntN(2)]
 		limit, urgencies := []int{2, 5, 20, 100}[r.IntN(4)], []int{1, 3, 9, 12}[r.IntN(4)]
 		now := time.Unix(1e9, 0)
@@ -176,10 +176,10 @@ func TestMarksHideNoJobForLong(t *testing.T) {
 				}
 				w.locked = i < limit && r.IntN(5) == 0
 			}
-			glanceAll(&m, ready, m.due(types, now, false), now)
-			taken := take(ready, m.stretches(types), limit)
-			if len(taken) == 0 && glanceAll(&m, ready, m.due(types, now, true), now) {
-				taken = take(ready, m.stretches(types), limit)
+			lookAll(&m, ready, m.due(types, now, false), now)
+			taken := take(ready, m.ranges(types), limit)
+			if len(taken) == 0 && lookAll(&m, ready, m.due(types, now, true), now) {
+				taken = take(ready, m.ranges(types), limit)
 			}
 			claimed := make([]job.Claimed, len(taken))
 			for i, w := range taken {
@@ -189,20 +189,20 @@ func TestMarksHideNoJobForLong(t *testing.T) {
 			ready = slices.DeleteFunc(ready, func(w *waiting) bool { return slices.Contains(taken, w) })
 			for _, w := range ready {
 				if !w.locked && (len(taken) < limit || w.compare(taken[len(taken)-1]) < 0) {
-					require.LessOrEqual(t, now.Sub(w.entered), markLife+200*time.Millisecond, "seed %d", seed)
+					require.LessOrEqual(t, now.Sub(w.entered), minMarkLife+200*time.Millisecond, "seed %d", seed)
 				}
 			}
 		}
 	}
 }
 
-// glanceAll does what look_behind.sql does, on a sorted list.
-func glanceAll(m *marks, ready []*waiting, glances []glance, now time.Time) (found bool) {
-	for _, g := range glances {
-		var first *place
+// lookAll does what look_behind.sql does, on a sorted list.
+func lookAll(m *lowWaterMarks, ready []*waiting, below []lowWaterMark, now time.Time) (found bool) {
+	for _, g := range below {
+		var first *position
 		for _, w := range ready {
-			if first == nil && w.jobType == g.jobType && w.urgency == g.urgency && w.before(g.before) {
-				first = &w.place
+			if first == nil && w.jobType == g.jobType && w.urgency == g.urgency && w.before(g.at) {
+				first = &w.position
 			}
 		}
 		if m.looked(g, first, time.Millisecond, now) {
@@ -214,9 +214,9 @@ func glanceAll(m *marks, ready []*waiting, glances []glance, now time.Time) (fou
 
 // take does what claim.sql does, on a sorted list, but for what a claim over several
 // types leaves out because others hold it under lock.
-func take(ready []*waiting, stretches []stretch, limit int) (taken []*waiting) {
+func take(ready []*waiting, ranges []queueRange, limit int) (taken []*waiting) {
 	for _, w := range ready {
-		if len(taken) < limit && !w.locked && slices.ContainsFunc(stretches, func(s stretch) bool { return s.has(w) }) {
+		if len(taken) < limit && !w.locked && slices.ContainsFunc(ranges, func(r queueRange) bool { return r.has(w) }) {
 			taken = append(taken, w)
 		}
 	}

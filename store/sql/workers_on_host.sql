@@ -1,7 +1,7 @@
 -- Workers said to be alive on host $1, other than $2.
 -- Clock: now().
 -- Index: none needed; a handful of rows.
-select worker_id, pid, pid_started
+select worker_id as id, host, pid, pid_started
 from workers
 where host = $1 and worker_id <> $2 and stopped_at is null
     and (alive_until > now() or exists (select from leases l where l.worker_id = workers.worker_id));

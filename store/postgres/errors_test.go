@@ -1,4 +1,4 @@
-package store
+package postgres
 
 import (
 	"testing"
@@ -9,6 +9,6 @@ import (
 
 // A pooler that loses the server in the middle of a commit cannot know how it went.
 func TestAPoolersAnswerIsNoneOfTheServers(t *testing.T) {
-	require.False(t, answered(&pgconn.PgError{Severity: "FATAL", Code: "08P01", Message: "server conn crashed?"}))
-	require.True(t, answered(&pgconn.PgError{Severity: "ERROR", Code: lockNotAvailable}))
+	require.False(t, Answered(&pgconn.PgError{Severity: "FATAL", Code: "08P01", Message: "server conn crashed?"}))
+	require.True(t, Answered(&pgconn.PgError{Severity: "ERROR", Code: lockNotAvailable}))
 }

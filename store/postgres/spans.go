@@ -1,8 +1,10 @@
-package store
+package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,10 +12,12 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
 // The attributes of a statement's span, by OpenTelemetry's conventions for
-// databases. Neither its text nor its arguments are among them.
+// databases. They include neither its text nor its arguments.
 const (
 	attrSystem    attribute.Key = "db.system.name"
 	attrOperation attribute.Key = "db.operation.name"
@@ -26,12 +30,13 @@ func SpanAttributes() []attribute.Key {
 	return []attribute.Key{attrSystem, attrOperation, attrStatus, attrErrorType}
 }
 
-// listName names the statements that are put together in list.go.
-const listName = "list"
+// composedName is for statements that are in no file: package store composes
+// only those of List.
+const composedName = "list"
 
-// queries makes a span of each statement that is run within one that is recorded.
-// Those of the loops are not, nor are groups of submissions, which belong to no
-// request.
+// queries records a span for each statement that runs within a recorded span.
+// The statements of the loops do not, nor do groups of submissions, which belong
+// to no single request.
 type queries struct{ tracer trace.Tracer }
 
 var (
@@ -44,9 +49,9 @@ func (q queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Trac
 	return q.start(ctx, data.SQL)
 }
 
-// TraceBatchStart implements pgx's BatchTracer: a batch is one span, named after its
-// first statement, which the others go with. Without this, pgx would take the end of
-// each statement for the end of the request's own span.
+// TraceBatchStart implements pgx's BatchTracer. A batch is one span, named after
+// its first statement. Without this, pgx would end the request's own span at the
+// end of each statement.
 func (q queries) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
 	if len(data.Batch.QueuedQueries) == 0 {
 		return ctx
@@ -57,23 +62,30 @@ func (q queries) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.Trac
 // TraceBatchQuery implements pgx's BatchTracer.
 func (queries) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
 
-func (q queries) start(ctx context.Context, sql string) context.Context {
+func (q queries) start(ctx context.Context, text string) context.Context {
 	request := trace.SpanFromContext(ctx)
 	if !request.IsRecording() {
 		return ctx
 	}
-	name := statementNames[sql]
-	if name == "" {
-		name = listName
-	}
+	name := operationName(text)
 	ctx, _ = q.tracer.Start(ctx, "postgresql "+name, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(within(request)),
 		trace.WithAttributes(attrSystem.String("postgresql"), attrOperation.String(name)))
 	return ctx
 }
 
-// within is this moment by the clock as it was read for the span's beginning, so that
-// what begins now lies within that span, however the clock is set meanwhile and however
-// roughly it is read.
+// operationName is the name of the statement, or the command of a statement that
+// sets up or ends a transaction.
+func operationName(text string) string {
+	command, _, _ := strings.Cut(text, " ")
+	switch command {
+	case "begin", "set", "commit", "rollback":
+		return command
+	}
+	return cmp.Or(sql.NameOf(text), composedName)
+}
+
+// within is the current time, measured from the start of the span. What starts
+// now is then inside that span, even if the clock was set meanwhile.
 func within(span trace.Span) time.Time {
 	if recorded, ok := span.(interface{ StartTime() time.Time }); ok {
 		began := recorded.StartTime()
@@ -101,7 +113,7 @@ func end(ctx context.Context, err error) {
 		kind := "_OTHER"
 		var refused *pgconn.PgError
 		if errors.As(err, &refused) {
-			kind = refused.Code // its text may have values in it
+			kind = refused.Code // its message may contain values
 			span.SetAttributes(attrStatus.String(kind))
 		}
 		span.SetAttributes(attrErrorType.String(kind))

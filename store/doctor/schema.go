@@ -1,4 +1,4 @@
-package store
+package doctor
 
 import (
 	"context"
@@ -9,29 +9,31 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
+	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
-// schemaVersion is the migration that the statements are written for.
+// schemaVersion is the migration that the statements need.
 const schemaVersion = 8
 
-func lookAtSchema(ctx context.Context, tx pgx.Tx) (job.Check, error) {
+func checkSchema(ctx context.Context, tx pgx.Tx) (job.Check, error) {
 	var versions []int64
-	if err := tx.QueryRow(ctx, doctorSchemaSQL).Scan(&versions); err != nil {
+	if err := tx.QueryRow(ctx, sql.Text("doctor_schema")).Scan(&versions); err != nil {
 		return job.Check{}, err
 	}
 	if check := judgeVersions(versions); check.Severity != job.Fine {
 		return check, nil
 	}
-	found, err := read(ctx, tx, doctorPartsSQL, pgx.RowToStructByName[missingPart])
+	found, err := postgres.Rows(ctx, tx, "doctor_parts", pgx.RowToStructByName[missingPart])
 	return judgeParts(found), err
 }
 
-// judgeVersions compares the migrations that the database has, in order, with
-// those that the statements need.
+// judgeVersions compares the migrations that the database has, in ascending
+// order, with those that the statements need.
 func judgeVersions(versions []int64) job.Check {
 	if len(versions) == 0 {
 		return job.Check{
-			Severity: job.Problem, Summary: "The database says that no migration was applied.",
+			Severity: job.Problem, Summary: "No migration was applied to the database.",
 			Remedy: "Bring the schema up to date: orchestrator migrate up.",
 		}
 	}
@@ -53,21 +55,21 @@ func judgeVersions(versions []int64) job.Check {
 		return job.Check{
 			Severity: job.Problem,
 			Summary:  fmt.Sprintf("The schema has version %d, but not %s.", newest, strings.Join(missing, ", ")),
-			Remedy: "Something else wrote to goose_db_version, or a backup was restored in part. " +
-				"See whether the schema has what the migration makes, and put the row back.",
+			Remedy: "Another program wrote to goose_db_version, or a backup was only partly restored. " +
+				"Check that the schema contains what the migration creates, then restore the row.",
 		}
 	}
 	if newest > schemaVersion {
 		return job.Check{
 			Severity: job.Warning,
 			Summary:  fmt.Sprintf("The schema has version %d, and this program knows %d.", newest, schemaVersion),
-			Remedy:   "Use the program that the database was migrated with, everywhere.",
+			Remedy:   "Run the same version of the program everywhere: the one that migrated the database.",
 		}
 	}
 	return job.Check{Severity: job.Fine}
 }
 
-// missingPart is a trigger or an index that a table should have.
+// missingPart is a trigger or an index that a table lacks.
 type missingPart struct {
 	Kind  string
 	Name  string
@@ -80,9 +82,9 @@ func judgeParts(missing []missingPart) job.Check {
 		return check
 	}
 	check.Severity = job.Problem
-	check.Summary = fmt.Sprintf("The schema has version %d, without %s of it.", schemaVersion, some(int64(len(missing)), "part"))
-	check.Remedy = "Somebody dropped, disabled or half built it. Make it anew, as the migrations do."
-	for _, part := range missing[:min(len(missing), examplesAtMost)] {
+	check.Summary = fmt.Sprintf("The schema has version %d, with %s missing.", schemaVersion, count(int64(len(missing)), "part"))
+	check.Remedy = "Somebody dropped or disabled it, or did not finish building it. Create it again as the migrations do."
+	for _, part := range missing[:min(len(missing), maxExamples)] {
 		check.Details = append(check.Details, fmt.Sprintf("the %s %s of %s is missing or does not work", part.Kind, part.Name, part.Place))
 	}
 	return check

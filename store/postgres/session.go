@@ -1,4 +1,4 @@
-package store
+package postgres
 
 import (
 	"context"
@@ -10,32 +10,32 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// session is what the store knows of one connection.
+// session is what we know about one connection.
 type session struct {
 	connected atomic.Bool
-	// writing keeps cancel requests from being sent.
+	// writing stops the driver from sending cancel requests.
 	writing atomic.Bool
-	// unreplicated says that a commit did not wait for the standby. It belongs to
-	// whoever uses the connection.
+	// unreplicated says that a commit did not wait for the standby. Only the
+	// goroutine that uses the connection may read it.
 	unreplicated bool
 }
 
 // sessionKey is where a connection keeps its session.
 const sessionKey = "holdfast"
 
-// waitForStandby is the server's function that waits for a standby. It warns when
-// the wait is canceled. Unlike the words of a warning, its origin is not
-// translated.
+// waitForStandby is the server's function that waits for a standby. It warns
+// when the wait is canceled. The server translates the text of a warning, but
+// not the name of the function that it came from.
 const waitForStandby = "SyncRepWaitForLSN"
 
-// errNoCancel keeps the driver from canceling a write.
+// errNoCancel stops the driver from canceling a write.
 var errNoCancel = errors.New("a write is not canceled")
 
 // newSession is called with the configuration of each new connection.
 //
-// The driver asks the server to cancel what a connection was doing whenever the
-// connection breaks. It dials for that as it has dialed for the connection, which
-// is where it can be kept from it.
+// When a connection breaks, the driver asks the server to cancel what the
+// connection was doing. It sends that request over a new connection, so the
+// dial function is the place to refuse it.
 func newSession(_ context.Context, cfg *pgx.ConnConfig) error {
 	s := &session{}
 	dial := cfg.DialFunc
@@ -59,7 +59,7 @@ func newSession(_ context.Context, cfg *pgx.ConnConfig) error {
 }
 
 func sessionOf(conn *pgx.Conn) *session {
-	return conn.PgConn().CustomData()[sessionKey].(*session) //nolint:forcetypeassert // newSession has put it there
+	return conn.PgConn().CustomData()[sessionKey].(*session) //nolint:forcetypeassert // newSession put it there
 }
 
 func (s *session) begin() {
@@ -67,7 +67,7 @@ func (s *session) begin() {
 	s.writing.Store(true)
 }
 
-// end leaves a broken connection as it is: the driver may be about to cancel.
+// end does not unlock a broken connection: the driver may be about to cancel.
 func (s *session) end(conn *pgx.Conn) {
 	if !conn.IsClosed() {
 		s.writing.Store(false)

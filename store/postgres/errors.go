@@ -1,9 +1,12 @@
-package store
+package postgres
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -12,23 +15,17 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// SQLSTATEs that decide what is done next.
+// SQLSTATEs that decide what happens next.
 const (
-	checkViolation        = "23514"
-	uniqueViolation       = "23505"
-	serializationFailure  = "40001"
-	deadlockDetected      = "40P01"
-	lockNotAvailable      = "55P03"
-	queryCanceled         = "57014"
-	readOnlyTransaction   = "25006"
-	insufficientPrivilege = "42501"
-	undefinedTable        = "42P01"
+	checkViolation       = "23514"
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	lockNotAvailable     = "55P03"
+	queryCanceled        = "57014"
+	readOnlyTransaction  = "25006"
 )
 
-// classShutdown begins the codes of a server that goes away or comes up.
-const classShutdown = "57P"
-
-// SQLSTATE classes, by their first two characters.
+// SQLSTATE classes: the first two characters.
 const (
 	classConnection    = "08"
 	classData          = "22"
@@ -38,10 +35,10 @@ const (
 	classSystemFailure = "58"
 )
 
-// translate turns a driver's error into one of package job's, wrapped with
-// the operation, so that no other package needs to know a SQLSTATE. The
-// context's own errors pass through.
-func translate(operation string, err error) error {
+// Translate turns a driver's error into one of package job's and wraps it with
+// the operation, so that no other package needs to know SQLSTATEs. The context's
+// own errors pass through.
+func Translate(operation string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -76,34 +73,41 @@ func translate(operation string, err error) error {
 	return fmt.Errorf("%s: %w", operation, err)
 }
 
-// worthAnotherTry says that the server rolled the statement back for reasons
-// of timing, so that the very same statement may succeed at once.
-func worthAnotherTry(err error) bool {
+// LostRace reports whether the server rolled the statement back because of other
+// transactions, so that the same statement may succeed at once.
+func LostRace(err error) bool {
 	var answer *pgconn.PgError
 	return errors.As(err, &answer) &&
 		(answer.Code == deadlockDetected || answer.Code == serializationFailure)
 }
 
-// answered says that the error came from the server: it has rolled back. A pooler in
-// between answers itself when it has lost the server, with a code of classConnection.
-func answered(err error) bool {
+// Answered reports whether the error came from the server, which means that it
+// has rolled back. A pooler in between answers for a server that it has lost,
+// with a code of classConnection.
+func Answered(err error) bool {
 	var answer *pgconn.PgError
 	return errors.As(err, &answer) && !strings.HasPrefix(answer.Code, classConnection)
 }
 
-// outcomeUnknown says that a write was sent and may or may not have been committed,
-// or not where a failover leaves it.
-func outcomeUnknown(err error) bool { return errors.Is(err, job.ErrOutcomeUnknown) }
-
-// isReadOnly says that the server takes no writes: it is a standby, perhaps one that
-// was the primary when we connected.
+// isReadOnly reports whether the server takes no writes. It is then a standby,
+// perhaps one that was the primary when we connected.
 func isReadOnly(err error) bool {
 	var answer *pgconn.PgError
 	return errors.As(err, &answer) && answer.Code == readOnlyTransaction
 }
 
-// idTaken says that a new id is a job already.
-func idTaken(err error) bool {
+// Unavailable reports whether an error of the driver says that the database
+// cannot be used now but may be usable later: it does not answer, starts or
+// stops, takes no writes, or has no connection left.
+func Unavailable(err error) bool {
 	var answer *pgconn.PgError
-	return errors.As(err, &answer) && answer.Code == uniqueViolation && answer.ConstraintName == "jobs_pkey"
+	var unconnected *pgconn.ConnectError
+	var network net.Error
+	switch {
+	case errors.Is(err, driver.ErrBadConn), pgconn.SafeToRetry(err):
+		return true
+	case errors.As(err, &answer), errors.As(err, &unconnected), errors.As(err, &network), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.Is(Translate("", err), job.ErrUnavailable)
+	}
+	return false
 }

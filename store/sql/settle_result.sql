@@ -2,13 +2,13 @@
 -- and held, 'settled' under this very lease (so that a commit whose answer was
 -- lost is known to have happened), or 'lost'. In the order asked.
 -- Index: leases_pkey, jobs_pkey, unsuccessful_attempts_pkey.
-select h.job_id,
+select
     case
         when l.cancel_requested then 'cancel_requested'
         when l.job_id is not null then 'held'
         when a.job_id is not null or j.lease_id = h.lease_id then 'settled'
         else 'lost'
-    end as fate
+    end as result
 from unnest($1::uuid[], $2::uuid[], $3::bigint[]) with ordinality
     as h (job_id, lease_id, fence, place)
 left join leases l on l.job_id between h.job_id and h.job_id and l.lease_id = h.lease_id

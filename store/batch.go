@@ -1,0 +1,260 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
+)
+
+// batch is submissions that are stored together. Those with the same key are
+// stored once.
+type batch struct {
+	entries []entry
+	// first is the index of the first submission with a key.
+	first map[key]int
+	// distinct are those indexes, in the order of their keys: the order in which
+	// locks are taken.
+	distinct []int
+}
+
+func newBatch(submissions []job.Submission) batch {
+	b := batch{
+		entries: make([]entry, len(submissions)), first: make(map[key]int, len(submissions)), distinct: make([]int, 0, len(submissions)),
+	}
+	for i, submission := range submissions {
+		e := newEntry(submission)
+		b.entries[i] = e
+		if _, seen := b.first[e.key]; !seen {
+			b.first[e.key] = i
+			b.distinct = append(b.distinct, i)
+		}
+	}
+	slices.SortFunc(b.distinct, func(i, j int) int { return b.entries[i].key.compare(b.entries[j].key) })
+	return b
+}
+
+// take records the results of those of the distinct submissions that are stored,
+// and removes them.
+func (b *batch) take(stored map[job.ID]submittedRow, results []job.Submitted) {
+	b.distinct = slices.DeleteFunc(b.distinct, func(i int) bool {
+		row, ok := stored[b.entries[i].ID]
+		if ok {
+			results[i] = row.result(b.entries[i])
+		}
+		return ok
+	})
+}
+
+// repeat copies the result of the first submission with a key to the others.
+func (b batch) repeat(results []job.Submitted) {
+	for i, e := range b.entries {
+		if first := b.first[e.key]; first != i {
+			results[i] = results[first]
+			results[i].Receipt.Replayed = true
+			if results[first].Err == nil && !bytes.Equal(e.hash, b.entries[first].hash) {
+				results[i] = job.Submitted{Err: job.ErrKeyReused}
+			}
+		}
+	}
+}
+
+// entry is a submission and what identifies it.
+type entry struct {
+	job.Submission
+	key  key
+	hash []byte
+}
+
+func newEntry(s job.Submission) entry {
+	return entry{Submission: s, key: newKey(s.Tenant, s.IdempotencyKey, s.ID), hash: requestHash(s)}
+}
+
+// key identifies a job before it exists: by tenant and idempotency key, or by
+// its id if it has no key.
+type key struct {
+	tenant, idempotency string
+	id                  job.ID
+}
+
+func newKey(tenant, idempotency string, id job.ID) key {
+	if idempotency == "" {
+		return key{id: id}
+	}
+	return key{tenant: tenant, idempotency: idempotency}
+}
+
+func (k key) compare(other key) int {
+	return cmp.Or(
+		cmp.Compare(k.tenant, other.tenant),
+		cmp.Compare(k.idempotency, other.idempotency),
+		bytes.Compare(k.id[:], other.id[:]),
+	)
+}
+
+// requestHash covers what must be equal in two requests with the same key: the
+// type, and the payload without insignificant white space. It is empty without a
+// key.
+func requestHash(s job.Submission) []byte {
+	if s.IdempotencyKey == "" {
+		return []byte{}
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, s.Payload); err != nil {
+		compact.Reset() // not JSON: the database will refuse it
+		compact.Write(s.Payload)
+	}
+	hash := sha256.New()
+	hash.Write([]byte(s.Type))
+	hash.Write([]byte{0})
+	hash.Write(compact.Bytes())
+	return hash.Sum(nil)
+}
+
+// Limits of one insertion: rows, and bytes of payload unless a single one has
+// more. While a statement runs, its parameters are in memory several times: as
+// text, as an array, and in the connection's buffer.
+const (
+	insertRows  = 500
+	insertBytes = 4 << 20
+)
+
+// insertions divides the entries at the indexes into statements.
+func insertions(entries []entry, indexes []int) iter.Seq[insertion] {
+	return func(yield func(insertion) bool) {
+		for len(indexes) > 0 {
+			n, size := 0, 0
+			for n < min(len(indexes), insertRows) && (n == 0 || size+len(entries[indexes[n]].Payload) <= insertBytes) {
+				size += len(entries[indexes[n]].Payload)
+				n++
+			}
+			if !yield(newInsertion(entries, indexes[:n])) {
+				return
+			}
+			indexes = indexes[n:]
+		}
+	}
+}
+
+// insertion stores entries by one statement.
+type insertion struct {
+	indexes []int // in the batch
+	entries []entry
+	keyed   bool // some have an idempotency key
+}
+
+func newInsertion(entries []entry, indexes []int) insertion {
+	in := insertion{indexes: slices.Clone(indexes), entries: make([]entry, len(indexes))}
+	for i, index := range indexes {
+		in.entries[i] = entries[index]
+	}
+	in.keyed = slices.ContainsFunc(in.entries, func(e entry) bool { return e.IdempotencyKey != "" })
+	return in
+}
+
+func (in insertion) statement() string {
+	if in.keyed {
+		return "submit"
+	}
+	return "submit_unkeyed"
+}
+
+func (in insertion) columns() []any {
+	columns := []any{
+		postgres.Column(in.entries, func(e entry) pgtype.UUID { return postgres.UUID(e.ID) }),
+		postgres.Column(in.entries, func(e entry) string { return e.Tenant }),
+		postgres.Column(in.entries, func(e entry) string { return e.Type }),
+		postgres.Column(in.entries, func(e entry) []byte { return e.hash }),
+		postgres.Column(in.entries, func(e entry) string { return string(e.Payload) }),
+		postgres.Column(in.entries, func(e entry) int16 { return e.Priority }),
+		postgres.Column(in.entries, func(e entry) pgtype.Timestamptz { return postgres.Instant(e.RunAt) }),
+		postgres.Column(in.entries, func(e entry) pgtype.Interval { return postgres.Interval(e.Delay) }),
+		postgres.Column(in.entries, func(e entry) bool { return e.Hold }),
+		postgres.Column(in.entries, func(e entry) int32 { return int32(e.MaxAttempts) }),
+		postgres.Column(in.entries, func(e entry) pgtype.Interval { return postgres.Interval(e.Timeout) }),
+		postgres.Column(in.entries, func(e entry) pgtype.Text { return tags(e.Tags) }),
+		postgres.Column(in.entries, func(e entry) string { return e.Trace.Parent }),
+		postgres.Column(in.entries, func(e entry) string { return traceState(e.Trace) }),
+	}
+	if in.keyed {
+		columns = append(columns, postgres.Column(in.entries, func(e entry) pgtype.Text { return postgres.Text(e.IdempotencyKey) }))
+	}
+	return columns
+}
+
+// stored reads what the statement returned, by key. Without keys that is little:
+// all entries are stored, and as they were given.
+func (in insertion) stored(rows pgx.Rows) (map[key]submittedRow, error) {
+	stored := make(map[key]submittedRow, len(in.entries))
+	if in.keyed {
+		found, err := pgx.CollectRows(rows, pgx.RowToStructByName[submittedRow])
+		for _, row := range found {
+			stored[newKey(row.Tenant, row.IdempotencyKey, row.JobID)] = row
+		}
+		return stored, err
+	}
+	all, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[unkeyedRow])
+	for _, e := range in.entries {
+		stored[e.key] = submittedRow{
+			JobID: e.ID, Tenant: e.Tenant, JobType: e.Type, RequestHash: e.hash, State: job.Queued,
+			CreatedAt: all.CreatedAt, UpdatedAt: all.CreatedAt, Fresh: true,
+		}
+	}
+	for _, id := range all.Waiting {
+		row := stored[key{id: id}]
+		row.State = job.Created
+		stored[key{id: id}] = row
+	}
+	return stored, err
+}
+
+// unkeyedRow is what submit_unkeyed.sql returns for all jobs together.
+type unkeyedRow struct {
+	CreatedAt time.Time
+	Waiting   [][16]byte // the jobs that are not due yet
+}
+
+// submittedRow is one job that a submission created or found.
+type submittedRow struct {
+	JobID          job.ID
+	Tenant         string
+	IdempotencyKey string
+	JobType        string
+	RequestHash    []byte
+	State          job.State
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	Fresh          bool
+}
+
+func (r submittedRow) result(e entry) job.Submitted {
+	if !bytes.Equal(r.RequestHash, e.hash) {
+		return job.Submitted{Err: job.ErrKeyReused}
+	}
+	return job.Submitted{Receipt: job.Receipt{
+		ID: r.JobID, Type: r.JobType, State: r.State,
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Replayed: !r.Fresh && r.JobID != e.ID,
+	}}
+}
+
+// tags are sent as a JSON array, because an array of arrays would have to be
+// rectangular.
+func tags(list []string) pgtype.Text {
+	if len(list) == 0 {
+		return pgtype.Text{}
+	}
+	encoded, err := json.Marshal(list)
+	if err != nil {
+		panic("store: " + err.Error()) // strings always marshal
+	}
+	return postgres.Document(encoded)
+}

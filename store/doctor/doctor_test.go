@@ -1,0 +1,200 @@
+package doctor
+
+import (
+	"context"
+	"database/sql"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver that migrations go through
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/migrations"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
+	statements "github.com/holdfast-jobs/holdfast/store/sql"
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+)
+
+const patience = 20 * time.Second
+
+func TestMain(m *testing.M) { storetest.Main(m) }
+
+// open returns a doctor for a fresh database, and its address.
+func open(t testing.TB) (*Doctor, string) {
+	t.Helper()
+	url := storetest.URL(t)
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: url})
+	require.NoError(t, err)
+	t.Cleanup(db.Close)
+	return New(db.Reads), url
+}
+
+func connect(t testing.TB, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+func exec(t testing.TB, conn *pgx.Conn, sql string) {
+	t.Helper()
+	_, err := conn.Exec(t.Context(), sql)
+	require.NoError(t, err, sql)
+}
+
+func ask[T any](t testing.TB, conn *pgx.Conn, sql string) (value T) {
+	t.Helper()
+	require.NoError(t, conn.QueryRow(t.Context(), sql).Scan(&value), sql)
+	return value
+}
+
+// diagnose returns the checks by name.
+func diagnose(t testing.TB, d *Doctor) map[string]job.Check {
+	t.Helper()
+	found, err := d.Diagnose(t.Context())
+	require.NoError(t, err)
+	require.Len(t, found, len(checks))
+	byName := make(map[string]job.Check)
+	for i, check := range found {
+		require.Equal(t, checks[i].name, check.Name)
+		byName[check.Name] = check
+	}
+	return byName
+}
+
+func TestTheSchemaThatADiagnosisWantsIsTheOneThatMigrationsMake(t *testing.T) {
+	_, url := open(t)
+	db, err := sql.Open("pgx", url)
+	require.NoError(t, err)
+	defer func() { _ = db.Close() }()
+	_, newest, err := migrations.Compare(t.Context(), db)
+	require.NoError(t, err)
+	require.EqualValues(t, newest, schemaVersion)
+
+	parts := ask[[]string](t, connect(t, url), `
+		select array_agg(part) from (
+			select concat_ws(' ', 'trigger', tgname, tgrelid::regclass) as part from pg_trigger where not tgisinternal
+			union all
+			select concat_ws(' ', 'index', indexname, tablename) from pg_indexes where schemaname = 'public' and tablename not like 'goose%'
+		) made`)
+	var wanted []string
+	for _, part := range regexp.MustCompile(`\('(trigger|index)', '(\w+)', '(\w+)'\)`).FindAllStringSubmatch(statements.Text("doctor_parts"), -1) {
+		wanted = append(wanted, strings.Join(part[1:], " "))
+	}
+	require.ElementsMatch(t, parts, wanted)
+}
+
+func TestADiagnosisSeesWhoHoldsASnapshot(t *testing.T) {
+	d, url := open(t)
+	conn := connect(t, url)
+	_, err := conn.Exec(t.Context(), "set application_name = 'old report'")
+	require.NoError(t, err)
+	snapshot, err := conn.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	require.NoError(t, err)
+	_, err = snapshot.Exec(t.Context(), "select from jobs")
+	require.NoError(t, err)
+	other := connect(t, url)
+	for range 3 {
+		exec(t, other, "select txid_current()")
+	}
+	var found []snapshotRow
+	require.NoError(t, d.read(t.Context(), func(tx pgx.Tx) (err error) {
+		found, err = postgres.Rows(t.Context(), tx, "doctor_snapshots", pgx.RowToStructByName[snapshotRow])
+		return err
+	}))
+	require.NotEmpty(t, found)
+	require.Contains(t, found[0].String(), "session old report, ")
+	require.GreaterOrEqual(t, found[0].Transactions, int64(3))
+	require.NotNil(t, found[0].Held)
+	require.NotContains(t, diagnose(t, d)["oldest_snapshot"].Summary, "0 transactions")
+}
+
+func TestASnapshotIsAWarningAfterTenMinutesAndAProblemAfterAnHour(t *testing.T) {
+	for name, c := range map[string]struct {
+		held         time.Duration
+		transactions int64
+		severity     job.Severity
+	}{
+		"young":             {10*time.Minute - 1, 10_000_000 - 1, job.Fine},
+		"ten minutes":       {10 * time.Minute, 1, job.Warning},
+		"an hour":           {time.Hour, 1, job.Problem},
+		"many transactions": {time.Second, 10_000_000, job.Problem},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rows := []snapshotRow{
+				{"replication slot", "physical", nil, c.transactions},
+				{"session", "psql", &c.held, 1},
+			}
+			require.Equal(t, c.severity, judgeSnapshots(rows).Severity)
+			rows = append(rows, snapshotRow{Kind: "hidden", Holder: "3"})
+			require.Equal(t, worse(c.severity, job.Warning), judgeSnapshots(rows).Severity)
+			require.Contains(t, judgeSnapshots(rows).Details, "sessions of other users that could not be examined: 3")
+		})
+	}
+}
+
+func TestSettingsThatCanLoseJobsOrCostMuchAreToldOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		settingsRow
+		severity job.Severity
+	}{
+		"as they should be":          {settingsRow{true, true, true, 100, 79, 1000, 500}, job.Fine},
+		"no fsync":                   {settingsRow{false, true, true, 100, 1, 1000, 500}, job.Problem},
+		"no full pages":              {settingsRow{true, false, true, 100, 1, 1000, 500}, job.Warning},
+		"commits that do not wait":   {settingsRow{true, true, false, 100, 1, 1000, 500}, job.Warning},
+		"a log that is full early":   {settingsRow{true, true, true, 100, 1, 1000, 501}, job.Warning},
+		"nearly all connections":     {settingsRow{true, true, true, 100, 80, 1000, 500}, job.Warning},
+		"hardly any connection left": {settingsRow{true, true, true, 100, 95, 1000, 500}, job.Problem},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.severity, judgeSettings(c.settingsRow).Severity)
+		})
+	}
+	d, url := open(t)
+	check := diagnose(t, d)["server_settings"]
+	require.Equal(t, ask[string](t, connect(t, url), "show fsync") == "off", check.Severity == job.Problem)
+	require.Regexp(t, `^[1-9]\d* of [1-9]\d+ connections are in use\.$`, check.Summary)
+}
+
+func TestTheLogBetweenTwoCheckpointsIsKnown(t *testing.T) {
+	d, url := open(t)
+	conn := connect(t, url)
+	look := func() (set settingsRow) {
+		t.Helper()
+		require.NoError(t, d.read(t.Context(), func(tx pgx.Tx) error {
+			found, err := postgres.Rows(t.Context(), tx, "doctor_settings", pgx.RowToStructByName[settingsRow])
+			set = found[0]
+			return err
+		}))
+		return set
+	}
+	before := look()
+	require.Equal(t, ask[int64](t, conn, "select setting::bigint * 1024 * 1024 from pg_settings where name = 'max_wal_size'"), before.MaxLog)
+	exec(t, conn, "insert into tallies select date_bin('10 seconds', now(), 'epoch'), 'A', '', 'submitted', 0, 0, 0 from generate_series(1, 100000)")
+	require.Eventually(t, func() bool { return look().Log > before.Log+1<<20 }, patience, 50*time.Millisecond)
+}
+
+func TestWhatADiagnosisCannotFindOutInTimeIsAWarning(t *testing.T) {
+	d, url := open(t)
+	before := setup
+	setup = strings.Replace(setup, "100s", "50ms", 1)
+	t.Cleanup(func() { setup = before })
+	conn := connect(t, url)
+	exec(t, conn, "begin")
+	exec(t, conn, "lock table timers in access exclusive mode")
+	checks := diagnose(t, d)
+	exec(t, conn, "rollback")
+	require.Equal(t, job.Warning, checks["ledger_and_lists"].Severity)
+	require.Contains(t, checks["ledger_and_lists"].Summary, "This check took too long")
+	require.Equal(t, job.Fine, checks["leases"].Severity, "the other checks are made all the same")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := d.Diagnose(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+}

@@ -1,0 +1,211 @@
+// Package postgres runs the store's statements. It divides the connections
+// among pools, never cancels a write, limits how many reads run at once, and
+// translates the driver's errors into those of package job.
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Config says how to reach the database.
+type Config struct {
+	// URL is a PostgreSQL connection URL or keyword string.
+	URL string
+	// MaxConnections limits the connections for everything but heartbeats; less
+	// than 3 counts as 3. The pools share them. Heartbeats have
+	// heartbeatConnections of their own on top, and one more connection listens
+	// for hints.
+	MaxConnections int32
+	// Tracer records a span for each statement that runs within a span. It may
+	// be nil.
+	Tracer trace.Tracer
+}
+
+const (
+	// leastConnections is one for each pool that shares MaxConnections.
+	leastConnections     = 3
+	heartbeatConnections = 2
+)
+
+// ConnectTimeout limits one attempt to open a connection.
+const ConnectTimeout = 5 * time.Second
+
+// sessionSettings apply to every connection. The timeouts make sure that no
+// statement waits forever. The planner settings pin the plans: every statement
+// uses the index that its header names. Left to itself, the planner picks bad
+// plans on missing or skewed statistics (60 times the cost of a settle,
+// measured elsewhere). With pinned plans a generic plan is as good as a custom
+// one and saves planning time.
+var sessionSettings = map[string]string{
+	"timezone":                            "UTC",
+	"statement_timeout":                   "15s",
+	"lock_timeout":                        "5s",
+	"idle_in_transaction_session_timeout": "30s",
+	"plan_cache_mode":                     "force_generic_plan",
+	"client_min_messages":                 "warning", // a commit that did not wait for its standby warns
+	"enable_seqscan":                      "off",
+	"enable_bitmapscan":                   "off",
+	"enable_hashjoin":                     "off",
+	"enable_mergejoin":                    "off",
+	"enable_hashagg":                      "off",
+	"enable_memoize":                      "off",
+	"jit":                                 "off",
+}
+
+// readSettings cancel a read after readTimeout.
+func readSettings() map[string]string {
+	settings := maps.Clone(sessionSettings)
+	settings["statement_timeout"] = readTimeout.String()
+	return settings
+}
+
+// DB holds the connections to one database. It is safe for concurrent use.
+//
+// Each kind of work has its own pool, so that none waits behind another.
+type DB struct {
+	Worker      *Pool // claims, settlements and everything else that the worker's loops do
+	Submissions *Pool // submissions and what operators change
+	Reads       *Pool // behind the lanes, and for diagnoses
+	Heartbeats  *Pool
+
+	// The lanes share Reads: of one job, of many, and of what must be counted.
+	Lookups, Lists, Figures *Lane
+
+	abandoned abandonedWrites
+}
+
+// Pool is the connections for one kind of work.
+type Pool struct {
+	*pgxpool.Pool
+	name string
+	db   *DB
+}
+
+// Open connects to the database and checks that it answers.
+func Open(ctx context.Context, cfg Config) (*DB, error) {
+	db := &DB{}
+	worker, submissions, reads := divide(cfg.MaxConnections)
+	for _, p := range []struct {
+		pool        **Pool
+		name        string
+		connections int32
+		settings    map[string]string
+		tracer      trace.Tracer
+	}{
+		{&db.Worker, "worker", worker, sessionSettings, cfg.Tracer},
+		{&db.Submissions, "submission", submissions, sessionSettings, cfg.Tracer},
+		{&db.Reads, "read", reads, readSettings(), cfg.Tracer},
+		{&db.Heartbeats, "heartbeat", heartbeatConnections, sessionSettings, nil},
+	} {
+		pool, err := openPool(ctx, cfg.URL, p.name, p.connections, p.settings, p.tracer)
+		if err != nil {
+			db.Close()
+			return nil, err
+		}
+		*p.pool = &Pool{Pool: pool, name: p.name, db: db}
+	}
+	db.Lookups, db.Lists, db.Figures = lanes(db.Reads, reads)
+	if err := db.Ping(ctx); err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// divide shares out the connections: three tenths each for submissions and
+// reads, at least one, and the rest for the worker, which has the most loops.
+func divide(connections int32) (worker, submissions, reads int32) {
+	connections = max(connections, leastConnections)
+	share := max(connections*3/10, 1)
+	return connections - 2*share, share, share
+}
+
+func openPool(ctx context.Context, url, name string, connections int32, settings map[string]string, tracer trace.Tracer) (*pgxpool.Pool, error) {
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("read database URL: %w", err)
+	}
+	cfg.MaxConns = connections
+	cfg.MaxConnLifetime = time.Hour
+	cfg.MaxConnLifetimeJitter = 10 * time.Minute
+	cfg.ConnConfig.ConnectTimeout = ConnectTimeout
+	cfg.BeforeConnect = newSession
+	if tracer != nil {
+		cfg.ConnConfig.Tracer = queries{tracer}
+	}
+	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
+	maps.Copy(cfg.ConnConfig.RuntimeParams, settings)
+	cfg.ConnConfig.RuntimeParams["application_name"] = "holdfast " + name
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	return pool, nil
+}
+
+// Ping reports whether the database answers submissions. If not, the error is
+// job.ErrUnavailable.
+func (db *DB) Ping(ctx context.Context) error {
+	return Translate("ping", db.Submissions.Ping(ctx))
+}
+
+func (db *DB) pools() []*Pool {
+	return []*Pool{db.Worker, db.Submissions, db.Reads, db.Heartbeats}
+}
+
+// reconnect replaces every connection before its next use.
+func (db *DB) reconnect() {
+	for _, pool := range db.pools() {
+		pool.Reset()
+	}
+}
+
+// Close closes every connection. Nothing may be called afterwards. The server
+// finishes the writes that it is still working on.
+func (db *DB) Close() {
+	db.abandoned.close()
+	for _, pool := range db.pools() {
+		if pool != nil { // Open may fail halfway
+			pool.Close()
+		}
+	}
+}
+
+// PoolStats says how a pool of connections is used.
+type PoolStats struct {
+	// Name is "worker", "submission", "read" or "heartbeat".
+	Name string
+	// Acquired are in use, Idle are open and free, and Opening are being
+	// opened. Together they are at most Max.
+	Acquired int
+	Idle     int
+	Opening  int
+	Max      int
+	// Acquires counts how often a connection was taken, ever. Waits counts how
+	// often none was free, and Waited is the total time spent waiting.
+	Acquires int64
+	Waits    int64
+	Waited   time.Duration
+}
+
+// Stats says how the pools are used. It does not query the database.
+func (db *DB) Stats() []PoolStats {
+	var all []PoolStats
+	for _, pool := range db.pools() {
+		now := pool.Stat()
+		all = append(all, PoolStats{
+			Name:     pool.name,
+			Acquired: int(now.AcquiredConns()), Idle: int(now.IdleConns()),
+			Opening: int(now.ConstructingConns()), Max: int(now.MaxConns()),
+			Acquires: now.AcquireCount(), Waits: now.EmptyAcquireCount(), Waited: now.EmptyAcquireWaitTime(),
+		})
+	}
+	return all
+}
