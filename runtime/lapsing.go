@@ -14,7 +14,7 @@ const (
 	// Expire has them end when they would have run out had the worker died.
 	Expire CrashPolicy = "expire"
 	// Release ends them as soon as the process is known to be gone.
-	Release CrashPolicy = "give_back"
+	Release CrashPolicy = "release"
 )
 
 // lapsing keeps the ends of attempts whose process has died for as long as their

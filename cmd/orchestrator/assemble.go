@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/meter"
 	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/runtime"
@@ -41,7 +41,7 @@ type assembly struct {
 	observe    func(route, method string, status int, took time.Duration)
 	tracer     trace.Tracer // nil for none
 	// reload makes the handlers of another configuration the present ones.
-	reload func(config) error
+	reload func(config.Config) error
 	// run works until ctx ends, drains, and returns. When abort ends as well,
 	// it gives up at once.
 	run func(ctx, abort context.Context) error
@@ -51,24 +51,24 @@ type assembly struct {
 }
 
 // assembler builds an assembly on a database whose schema is up to date.
-type assembler func(ctx context.Context, cfg config, url databaseURL, environ []string, log *slog.Logger) (*assembly, error)
+type assembler func(ctx context.Context, cfg config.Config, url config.DatabaseURL, environ []string, log *slog.Logger) (*assembly, error)
 
 // assembleBeside returns an assembler that has the command run as the warden of
 // its handlers.
 func assembleBeside(warden ...string) assembler {
-	return func(ctx context.Context, cfg config, url databaseURL, environ []string, log *slog.Logger) (*assembly, error) {
+	return func(ctx context.Context, cfg config.Config, url config.DatabaseURL, environ []string, log *slog.Logger) (*assembly, error) {
 		return wire(ctx, cfg, url, environ, log, warden)
 	}
 }
 
 // assemble is an assembler without a warden.
-func assemble(ctx context.Context, cfg config, url databaseURL, environ []string, log *slog.Logger) (*assembly, error) {
+func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, environ []string, log *slog.Logger) (*assembly, error) {
 	return wire(ctx, cfg, url, environ, log, nil)
 }
 
 // wire puts store, plugins and runtime together.
-func wire(ctx context.Context, cfg config, url databaseURL, environ []string, log *slog.Logger, warden []string) (*assembly, error) {
-	plugins, err := pluginConfigs(cfg, environ)
+func wire(ctx context.Context, cfg config.Config, url config.DatabaseURL, environ []string, log *slog.Logger, warden []string) (*assembly, error) {
+	plugins, err := cfg.HostConfigs(environ)
 	if err != nil {
 		return nil, err
 	}
@@ -77,12 +77,12 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 	if err != nil {
 		return nil, err
 	}
-	traces, err := cfg.Tracing.start(ctx, environ, identity.ID, meters.Meter(), log)
+	traces, err := startTracing(ctx, cfg.Tracing, environ, identity.ID, meters.Meter(), log)
 	if err != nil {
 		return nil, err
 	}
 	ledger, err := store.Open(ctx, store.Config{
-		URL: url.reveal(), MaxConnections: cfg.Database.MaxConnections, Tracer: traces.Tracer(),
+		URL: url.Reveal(), MaxConnections: cfg.Database.MaxConnections, Tracer: traces.Tracer(),
 	})
 	if err != nil {
 		closeTracing(traces, log)
@@ -91,7 +91,7 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 	settings := host.DefaultSettings(socketDir(cfg.Plugins), log)
 	settings.Cgroup, settings.Warden = cfg.Worker.PluginsCgroup, warden
 	settings.DrainTimeout = max(cfg.Worker.DrainTimeout, closePluginsWithin)
-	settings.Ledger, settings.Caps = acceptance{ledger}, cfg.Jobs.caps()
+	settings.Ledger, settings.Caps = acceptance{ledger}, cfg.Jobs.Caps()
 	handlers, err := host.Start(ctx, settings, plugins)
 	if err != nil {
 		ledger.Close()
@@ -116,8 +116,8 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 		Prefetch:       cfg.Worker.Prefetch,
 		ReportInterval: cfg.Worker.ReportInterval,
 		CrashPolicy:    cfg.Worker.CrashPolicy,
-		MaxCrashes:     cfg.Jobs.maxCrashes,
-		Resolve:        cfg.Jobs.resolve,
+		MaxCrashes:     cfg.Jobs.MaxCrashes,
+		Resolve:        cfg.Jobs.Resolve,
 		Log:            log,
 		JobLog:         cfg.Log.Jobs,
 		Meter:          meters.Meter(),
@@ -134,9 +134,9 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 	}
 	parts.jobs = jobs{Store: ledger, worker: worker, config: cfg.Jobs}
 	parts.operations, parts.plugins = ledger, handlers
-	parts.reload = func(next config) error {
+	parts.reload = func(next config.Config) error {
 		next.Tracing = cfg.Tracing // what is not under plugins stays as it was
-		plugins, err := pluginConfigs(next, environ)
+		plugins, err := next.HostConfigs(environ)
 		if err != nil {
 			return err
 		}
@@ -147,31 +147,6 @@ func wire(ctx context.Context, cfg config, url databaseURL, environ []string, lo
 		return nil
 	}
 	return parts, nil
-}
-
-func pluginConfigs(cfg config, environ []string) ([]host.Config, error) {
-	plugins := make([]host.Config, len(cfg.Plugins))
-	for i, h := range cfg.Plugins {
-		environment, err := h.environment(environ, cfg.Tracing.forHandler(h.Name, environ))
-		if err != nil {
-			return nil, fmt.Errorf("plugins.%d.%w", i, err)
-		}
-		plugins[i] = host.Config{
-			Name: h.Name, Path: h.Path, Args: h.Args, Env: environment,
-			Processes: *h.Processes, Concurrency: or(h.Concurrency, 0), Isolated: *h.Isolated,
-			Limits: host.Limits{
-				MemoryBytes: uint64(or(h.Limits.Memory, 0)),
-				CPUs:        or(h.Limits.CPUs, 0),
-				OpenFiles:   or(h.Limits.OpenFiles, 0),
-				Processes:   or(h.Limits.Processes, host.DefaultProcesses),
-			},
-			Types:    h.Types,
-			Checksum: h.SHA256, User: h.User, Group: h.Group,
-			Watch:  *h.Watch,
-			Canary: host.Canary{Share: *h.Canary.Share, Period: *h.Canary.Period, MaxSlowdown: *h.Canary.MaxSlowdown},
-		}
-	}
-	return plugins, nil
 }
 
 // awaitPlugins returns when every plugin has come up or failed once, so that
@@ -221,8 +196,8 @@ func closeConnections(abort context.Context, closeAll func(), log *slog.Logger) 
 
 // socketDir is where the plugins' sockets go: short, since a socket's path
 // must be, and the user's own, but passable for those who handlers run as.
-func socketDir(handlers []pluginConfig) string {
-	shared := slices.ContainsFunc(handlers, func(h pluginConfig) bool { return h.User != "" })
+func socketDir(handlers []config.Plugin) string {
+	shared := slices.ContainsFunc(handlers, func(h config.Plugin) bool { return h.User != "" })
 	base := os.Getenv("XDG_RUNTIME_DIR")
 	if info, err := os.Stat(base); shared || base == "" || len(base) > 30 || err != nil || !info.IsDir() {
 		base = "/tmp"

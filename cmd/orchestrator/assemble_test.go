@@ -13,13 +13,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
 func TestTheAssemblyIsMeasured(t *testing.T) {
-	cfg := defaults()
-	url := databaseURL(storetest.URL(t))
+	cfg := config.Defaults()
+	url := config.DatabaseURL(storetest.URL(t))
 	parts, err := assemble(t.Context(), cfg, url, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer parts.close(t.Context())
@@ -58,10 +59,10 @@ func TestWhatTheConfigurationSaysOfATypesCommitHolds(t *testing.T) {
 			end $$;
 		create trigger watch_commit after insert on jobs for each row execute function watch_commit()`)
 	require.NoError(t, err)
-	cfg := defaults()
-	quick := fast
-	cfg.Jobs.Types = map[string]typeConfig{"QUICK": {Commit: &quick}}
-	parts, err := assemble(t.Context(), cfg, databaseURL(url), nil, slog.New(slog.DiscardHandler))
+	cfg := config.Defaults()
+	quick := config.Fast
+	cfg.Jobs.Types = map[string]config.Type{"QUICK": {Commit: &quick}}
+	parts, err := assemble(t.Context(), cfg, config.DatabaseURL(url), nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer parts.close(t.Context())
 

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/author"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 )
 
 // addAuthorCommands adds the commands for people who write plugins to the group
@@ -20,7 +21,7 @@ func (p *program) addAuthorCommands(root *cobra.Command) {
 		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr, Getenv: p.getenv,
 		Version: thisBuild().Version, SocketDir: socketDir(nil),
 		Environment: func(added map[string]string) ([]string, error) {
-			return (&pluginConfig{}).environment(p.environ, added)
+			return (&config.Plugin{}).Environment(p.environ, added)
 		},
 		UntilSignal: endOnSignal,
 		TwoSignals: func(ctx context.Context) (first, second context.Context, release func()) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
@@ -88,7 +89,7 @@ func eachCommand(c *cobra.Command, see func(*cobra.Command)) {
 func TestDocumentNamesEveryVariable(t *testing.T) {
 	content, err := os.ReadFile("../../docs/reference/cli.md")
 	require.NoError(t, err)
-	for _, name := range []string{envServer, envToken, envUser, envPassword, "NO_COLOR", "TERM"} {
+	for _, name := range []string{config.EnvServer, config.EnvToken, config.EnvUser, config.EnvPassword, "NO_COLOR", "TERM"} {
 		require.Contains(t, string(content), "`"+name+"`")
 	}
 	for line := range strings.Lines(string(content)) {

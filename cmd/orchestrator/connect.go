@@ -15,15 +15,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
-)
-
-// The variables of the commands that speak to the API. They look like keys of
-// the configuration, and are not.
-const (
-	envServer   = envPrefix + "SERVER"
-	envToken    = envPrefix + "TOKEN"
-	envUser     = envPrefix + "USER"
-	envPassword = envPrefix + "PASSWORD"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 )
 
 // clients are the commands that speak to the API.
@@ -35,7 +27,7 @@ func (p *program) clients() *command.Program {
 }
 
 // getenv looks the last value up: that is the one which counts.
-func (p *program) getenv(name string) string { return variablesOf(p.environ)[name] }
+func (p *program) getenv(name string) string { return config.Variables(p.environ)[name] }
 
 // connect opens the way to the ledger for one command: over HTTP, or within
 // the process.
@@ -45,7 +37,7 @@ func (p *program) connect(ctx context.Context, to command.Target) (*client.Clien
 	}
 	server := to.Server
 	if server == "" {
-		server = withoutLineEnd(p.getenv(envServer))
+		server = config.TrimLineEnd(p.getenv(config.EnvServer))
 	}
 	login, err := p.loginOfEnvironment()
 	if err != nil {
@@ -77,36 +69,36 @@ func agent() string { return "holdfast-orchestrator/" + thisBuild().Version }
 // the variable and never have the value.
 func (p *program) loginOfEnvironment() (client.Login, error) {
 	values := map[string]string{}
-	for _, name := range []string{envToken, envUser, envPassword} {
-		values[name] = withoutLineEnd(p.getenv(name))
+	for _, name := range []string{config.EnvToken, config.EnvUser, config.EnvPassword} {
+		values[name] = config.TrimLineEnd(p.getenv(name))
 		if strings.ContainsFunc(values[name], unicode.IsControl) {
 			return client.Login{}, usageError{errors.New(name + " holds a line break or another control character; is it the content of the wrong file?")}
 		}
 	}
-	token := values[envToken]
+	token := values[config.EnvToken]
 	switch {
 	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return client.Login{}, usageError{errors.New(envToken + " holds a character that no header can carry; tokens are letters and digits")}
+		return client.Login{}, usageError{errors.New(config.EnvToken + " holds a character that no header can carry; tokens are letters and digits")}
 	case token != "":
-		return client.Login{Token: token, Source: "in " + envToken}, nil
-	case values[envUser] == "" && values[envPassword] == "":
+		return client.Login{Token: token, Source: "in " + config.EnvToken}, nil
+	case values[config.EnvUser] == "" && values[config.EnvPassword] == "":
 		return client.Login{}, nil
 	}
-	return client.Login{User: values[envUser], Password: values[envPassword], Source: "in " + envUser + " and " + envPassword}, nil
+	return client.Login{User: values[config.EnvUser], Password: values[config.EnvPassword], Source: "in " + config.EnvUser + " and " + config.EnvPassword}, nil
 }
 
 // loginOfFile takes the credentials that a server on this machine has made for
 // itself. No other server gets them. Without them a server answers what it
 // answers to anybody.
-func loginOfFile(server string, cfg securityConfig) client.Login {
+func loginOfFile(server string, cfg config.Security) client.Login {
 	if !isLoopbackURL(server) {
 		return client.Login{}
 	}
-	kept := credentials{user: cfg.User}
-	err := kept.read(cfg.CredentialsFile)
+	kept := config.Credentials{User: cfg.User}
+	err := kept.Read(cfg.CredentialsFile)
 	switch {
 	case err == nil:
-		return client.Login{User: kept.user, Password: kept.password.reveal(), Source: "in " + cfg.CredentialsFile}
+		return client.Login{User: kept.User, Password: kept.Password.Reveal(), Source: "in " + cfg.CredentialsFile}
 	case errors.Is(err, fs.ErrNotExist):
 		return client.Login{Source: "There are none in " + cfg.CredentialsFile}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/migrations"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/embedded"
@@ -22,7 +23,7 @@ const stopDatabaseWithin = 20 * time.Second
 
 // database is where the jobs are.
 type database struct {
-	url databaseURL
+	url config.DatabaseURL
 	// embedded is set when it is not one of the user's own.
 	embedded bool
 	// ended is closed when an embedded server that is ours has ended; nil for
@@ -33,9 +34,9 @@ type database struct {
 }
 
 // openDatabase returns the configured database, or starts an embedded one.
-func openDatabase(ctx context.Context, cfg config, log *slog.Logger) (*database, error) {
+func openDatabase(ctx context.Context, cfg config.Config, log *slog.Logger) (*database, error) {
 	if cfg.Database.URL != "" {
-		if err := cfg.Database.URL.check(); err != nil {
+		if err := cfg.Database.URL.Check(); err != nil {
 			return nil, usageError{fmt.Errorf("database.url: %w", err)}
 		}
 		return &database{url: cfg.Database.URL, close: func(context.Context) {}}, nil
@@ -51,7 +52,7 @@ func openDatabase(ctx context.Context, cfg config, log *slog.Logger) (*database,
 		log.Warn("the embedded PostgreSQL was started by another process, and ends with that one",
 			"data_dir", cfg.Embedded.DataDir)
 	}
-	return &database{url: databaseURL(server.URL()), embedded: true, ended: server.Done(), close: func(abort context.Context) {
+	return &database{url: config.DatabaseURL(server.URL()), embedded: true, ended: server.Done(), close: func(abort context.Context) {
 		ctx, cancel := context.WithTimeout(abort, stopDatabaseWithin)
 		defer cancel()
 		if err := server.Stop(ctx); err != nil {
@@ -61,12 +62,12 @@ func openDatabase(ctx context.Context, cfg config, log *slog.Logger) (*database,
 }
 
 // reach returns nil when the database answers and takes writes.
-func (d *database) reach(ctx context.Context) error { return postgres.Reach(ctx, d.url.reveal()) }
+func (d *database) reach(ctx context.Context) error { return postgres.Reach(ctx, d.url.Reveal()) }
 
 // withSQL runs do on a connection pool that migrations can use. The error is
 // job.ErrUnavailable when the database may be usable later.
 func (d *database) withSQL(do func(*sql.DB) error) error {
-	parsed, err := pgx.ParseConfig(d.url.reveal())
+	parsed, err := pgx.ParseConfig(d.url.Reveal())
 	if err != nil {
 		return fmt.Errorf("database.url: %w", err)
 	}

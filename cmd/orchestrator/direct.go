@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/direct"
 	"github.com/holdfast-jobs/holdfast/migrations"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -33,13 +34,13 @@ func (p *program) connectDirect(ctx context.Context, hasty bool) (*client.Client
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := cfg.checkDirect(hasty); err != nil {
+	if err := checkDirect(cfg, hasty); err != nil {
 		return nil, nil, err
 	}
 	// Whoever gives a command wants its answer; what goes wrong is part of it.
 	log := slog.New(slog.DiscardHandler)
 	if !hasty {
-		log = newLog(logConfig{Level: "error", Format: cfg.Log.Format}, p.stderr)
+		log = newLog(config.Log{Level: "error", Format: cfg.Log.Format}, p.stderr)
 	}
 	db, err := openDatabase(ctx, cfg, log)
 	if err != nil {
@@ -57,7 +58,7 @@ func (p *program) connectDirect(ctx context.Context, hasty bool) (*client.Client
 }
 
 // checkDirect refuses to make a database only to look into it.
-func (c *config) checkDirect(hasty bool) error {
+func checkDirect(c config.Config, hasty bool) error {
 	if c.Database.URL != "" {
 		return nil
 	}
@@ -71,17 +72,17 @@ func (c *config) checkDirect(hasty bool) error {
 	return nil
 }
 
-func serveDirect(ctx context.Context, cfg config, db *database, log *slog.Logger) (*client.Client, func(), error) {
+func serveDirect(ctx context.Context, cfg config.Config, db *database, log *slog.Logger) (*client.Client, func(), error) {
 	if err := db.isCurrent(ctx); err != nil {
 		return nil, nil, err
 	}
-	ledger, err := store.Open(ctx, store.Config{URL: db.url.reveal(), MaxConnections: directConnections})
+	ledger, err := store.Open(ctx, store.Config{URL: db.url.Reveal(), MaxConnections: directConnections})
 	if err != nil {
 		return nil, nil, err
 	}
 	var accept func(string) job.TypeSpec
 	if cfg.Jobs.AcceptUnknownTypes {
-		accept = func(jobType string) job.TypeSpec { return cfg.Jobs.resolve(job.TypeSpec{Type: jobType}) }
+		accept = func(jobType string) job.TypeSpec { return cfg.Jobs.Resolve(job.TypeSpec{Type: jobType}) }
 	}
 	jobs := direct.NewJobs(ledger, accept)
 	handler := api.New(api.Config{

@@ -2,13 +2,14 @@ package main
 
 import (
 	"fmt"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"log/slog"
 	"net"
 	"strings"
 )
 
 // greet says where the API is: to a person on a terminal, else to the log.
-func (p *program) greet(address net.Addr, cfg *securityConfig, log *slog.Logger) {
+func (p *program) greet(address net.Addr, cfg *config.Security, log *slog.Logger) {
 	url := "http://" + reachable(address)
 	if !isTerminal(p.stdout) {
 		log.Info("listening", "address", address.String(), "url", url)
@@ -21,9 +22,9 @@ func (p *program) greet(address net.Addr, cfg *securityConfig, log *slog.Logger)
 
 // curlLogin is what makes curl show credentials, where a submission needs
 // them. It does not tell them: curl asks for the password.
-func curlLogin(cfg *securityConfig, public bool) string {
+func curlLogin(cfg *config.Security, public bool) string {
 	switch {
-	case !cfg.closed(public):
+	case !cfg.Closed(public):
 		return ""
 	case cfg.Password == "" && public:
 		return ` -H "Authorization: Bearer $TOKEN"`

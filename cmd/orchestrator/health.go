@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 )
 
 // healthWithin bounds the whole answer: the server gives its database a second.
@@ -59,7 +60,7 @@ func (p *program) health(ctx context.Context, server string, asJSON bool) error 
 // configuration name.
 func (p *program) probed(server string) (*client.Client, error) {
 	if server == "" {
-		server = withoutLineEnd(p.getenv(envServer))
+		server = config.TrimLineEnd(p.getenv(config.EnvServer))
 	}
 	if server == "" {
 		cfg, err := p.load()

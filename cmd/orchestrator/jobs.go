@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/runtime"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
@@ -16,12 +17,12 @@ import (
 type jobs struct {
 	*store.Store
 	worker *runtime.Runtime
-	config jobsConfig
+	config config.Jobs
 }
 
 // Submit goes through the worker, which stores submissions in groups.
 func (j jobs) Submit(ctx context.Context, s job.Submission) (job.Receipt, error) {
-	s.Fast = j.config.fast(s.Type)
+	s.Fast = j.config.Fast(s.Type)
 	return j.worker.Submit(ctx, s)
 }
 
@@ -29,7 +30,7 @@ func (j jobs) Submit(ctx context.Context, s job.Submission) (job.Receipt, error)
 func (j jobs) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error) {
 	batch = slices.Clone(batch) // the caller's own
 	for i := range batch {
-		batch[i].Fast = j.config.fast(batch[i].Type)
+		batch[i].Fast = j.config.Fast(batch[i].Type)
 	}
 	return j.worker.SubmitAll(ctx, batch)
 }
@@ -91,7 +92,7 @@ func (j jobs) Redrive(ctx context.Context, filter job.DeadLetterFilter) (int, er
 func (j jobs) TypeSpec(ctx context.Context, jobType string) (job.TypeSpec, error) {
 	spec, err := j.worker.TypeSpec(ctx, jobType)
 	if errors.Is(err, job.ErrUnknownType) && j.config.AcceptUnknownTypes {
-		return j.config.resolve(job.TypeSpec{Type: jobType}), nil
+		return j.config.Resolve(job.TypeSpec{Type: jobType}), nil
 	}
 	return spec, err
 }

@@ -5,17 +5,14 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"golang.org/x/term"
 )
 
-// newLog writes to the program's standard error: text on a terminal, else
-// JSON, unless log.format says which. The configuration must be checked.
-func newLog(cfg logConfig, stderr io.Writer) *slog.Logger {
-	level, err := parseLevel(cfg.Level)
-	if err != nil {
-		level = slog.LevelInfo
-	}
-	options := &slog.HandlerOptions{Level: level}
+// newLog returns a logger for standard error. With log.format "auto" it writes text
+// to a terminal and JSON elsewhere.
+func newLog(cfg config.Log, stderr io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{Level: cfg.Threshold()}
 	if cfg.Format == "text" || cfg.Format == "auto" && isTerminal(stderr) {
 		return slog.New(slog.NewTextHandler(stderr, options))
 	}
@@ -23,8 +20,7 @@ func newLog(cfg logConfig, stderr io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(stderr, options))
 }
 
-// durationWithUnit writes durations as text: JSON would have them as bare
-// nanoseconds.
+// durationWithUnit writes durations as text instead of as bare nanoseconds.
 func durationWithUnit(_ []string, attr slog.Attr) slog.Attr {
 	if attr.Value.Kind() == slog.KindDuration {
 		return slog.String(attr.Key, attr.Value.Duration().String())

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
@@ -91,8 +92,8 @@ func (p *program) root() *cobra.Command {
 }
 
 // load reads the configuration that the flags and the environment name.
-func (p *program) load() (config, error) {
-	cfg, err := load(settings{file: p.configFile, environ: p.environ, sets: p.sets})
+func (p *program) load() (config.Config, error) {
+	cfg, err := config.Load(config.Sources{File: p.configFile, Environ: p.environ, Sets: p.sets})
 	if err != nil {
 		return cfg, usageError{err}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 )
 
 // listening serves the API with nothing behind it, and returns its address.
@@ -26,7 +27,7 @@ func listening(t *testing.T) string {
 	log := slog.New(slog.DiscardHandler)
 	listener, err := listen(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
-	server := newServer(defaults().Server, api.New(api.Config{
+	server := newServer(config.Defaults().Server, api.New(api.Config{
 		Jobs: pingable{}, Log: log, Version: "test",
 		MaxBodyBytes: api.DefaultMaxBodyBytes, MaxBatchBytes: api.DefaultMaxBatchBytes, RequestTimeout: api.DefaultRequestTimeout,
 	}), log)
@@ -91,7 +92,7 @@ func TestMalformedRequestsAreAnsweredAsTheDocumentSays(t *testing.T) {
 		},
 		"an `Expect` other than `100-continue`": {"POST /jobs HTTP/1.1\r\n" + host + "Expect: 200-ok\r\nContent-Length: 2\r\n\r\n{}"},
 		"a header of more than eight times `server.max_header_bytes`": {
-			"GET /healthz HTTP/1.1\r\n" + host + "X-A: " + strings.Repeat("x", headerSlack*defaults().Server.MaxHeaderBytes+8<<10) + "\r\n\r\n",
+			"GET /healthz HTTP/1.1\r\n" + host + "X-A: " + strings.Repeat("x", headerSlack*config.Defaults().Server.MaxHeaderBytes+8<<10) + "\r\n\r\n",
 		},
 		"a `Transfer-Encoding` other than `chunked`": {"POST /jobs HTTP/1.1\r\n" + host + "Transfer-Encoding: gzip\r\n\r\n", "POST /jobs HTTP/1.1\r\n" + host + "Transfer-Encoding: gzip, chunked\r\n\r\n"},
 		"another version than HTTP/1.0 and HTTP/1.1": {"GET /healthz HTTP/2.5\r\n" + host + "\r\n", "GET /healthz HTTP/0.9\r\n" + host + "\r\n"},

@@ -9,20 +9,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/stretchr/testify/require"
 )
 
 // reloading is a program whose handlers are a stand-in: each configuration that is
 // put into effect is sent.
-func reloading(t *testing.T, directory string, starting func()) (*serving, <-chan config) {
+func reloading(t *testing.T, directory string, starting func()) (*serving, <-chan config.Config) {
 	t.Helper()
-	reloaded := make(chan config, 1)
+	reloaded := make(chan config.Config, 1)
 	s := serveAssembled(t, directory, func(closed chan struct{}) (*assembly, error) {
 		starting()
 		return &assembly{
 			jobs:   pingable{},
 			run:    func(ctx, _ context.Context) error { <-ctx.Done(); return nil },
-			reload: func(cfg config) error { reloaded <- cfg; return nil },
+			reload: func(cfg config.Config) error { reloaded <- cfg; return nil },
 			close:  func(context.Context) { close(closed) },
 		}, nil
 	})
@@ -33,14 +34,14 @@ func reloading(t *testing.T, directory string, starting func()) (*serving, <-cha
 	return s, reloaded
 }
 
-func next(t *testing.T, s *serving, reloaded <-chan config) config {
+func next(t *testing.T, s *serving, reloaded <-chan config.Config) config.Config {
 	t.Helper()
 	select {
 	case cfg := <-reloaded:
 		return cfg
 	case <-time.After(20 * time.Second):
 		t.Fatalf("no configuration is put into effect:\n%s", s.log)
-		return config{}
+		return config.Config{}
 	}
 }
 
@@ -93,6 +94,6 @@ func TestAHangupNamesWhatTakesARestart(t *testing.T) {
 }
 
 func TestAnotherFileIsNoReplacement(t *testing.T) {
-	require.ErrorContains(t, mayFollow(config{source: "/a"}, config{source: "/b"}), "would be that of /b, and was that of /a")
-	require.NoError(t, mayFollow(config{}, config{source: "/b"}))
+	require.ErrorContains(t, mayFollow(config.Config{Source: "/a"}, config.Config{Source: "/b"}), "would be that of /b, and was that of /a")
+	require.NoError(t, mayFollow(config.Config{}, config.Config{Source: "/b"}))
 }

@@ -8,17 +8,18 @@ import (
 	"net/netip"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 )
 
 // guardFor decides who may call the API that listens on the address, or
 // refuses to serve there.
-func (p *program) guardFor(cfg config, address net.Addr, log *slog.Logger) (*guard.Guard, error) {
+func (p *program) guardFor(cfg config.Config, address net.Addr, log *slog.Logger) (*guard.Guard, error) {
 	access, err := p.accessFor(cfg.Security, isPublic(address), log)
 	if err != nil {
 		return nil, err
 	}
-	exempt, _ := networks(cfg.RateLimit.Exempt) // Checked with the configuration.
-	proxies, _ := networks(cfg.Server.TrustedProxies)
+	exempt, _ := config.Networks(cfg.RateLimit.Exempt) // Checked with the configuration.
+	proxies, _ := config.Networks(cfg.Server.TrustedProxies)
 	quotas := map[guard.Limit]int{}
 	if cfg.RateLimit.Enabled {
 		quotas[guard.Jobs] = cfg.RateLimit.JobsPerMinute
@@ -37,7 +38,7 @@ func isPublic(address net.Addr) bool {
 }
 
 // accessFor returns nil when everybody may do everything.
-func (p *program) accessFor(cfg securityConfig, public bool, log *slog.Logger) (*guard.Access, error) {
+func (p *program) accessFor(cfg config.Security, public bool, log *slog.Logger) (*guard.Access, error) {
 	if !cfg.Enabled {
 		if public && !cfg.AllowPublic {
 			return nil, usageError{errors.New("security.enabled is false and server.address is not a loopback address: " +
@@ -49,9 +50,9 @@ func (p *program) accessFor(cfg securityConfig, public bool, log *slog.Logger) (
 		}
 		return nil, nil
 	}
-	access := &guard.Access{User: cfg.User, Closed: cfg.closed(public)}
+	access := &guard.Access{User: cfg.User, Closed: cfg.Closed(public)}
 	for _, t := range cfg.Tokens {
-		token := guard.Token{Name: t.Name, Digest: t.digest(), Tenant: t.Tenant}
+		token := guard.Token{Name: t.Name, Digest: t.Digest(), Tenant: t.Tenant}
 		for _, scope := range t.Scopes {
 			token.Scopes = append(token.Scopes, guard.Scope(scope))
 		}
@@ -59,13 +60,13 @@ func (p *program) accessFor(cfg securityConfig, public bool, log *slog.Logger) (
 	}
 	switch {
 	case cfg.Password != "":
-		access.Password = guard.DigestOf(cfg.Password.reveal())
+		access.Password = guard.DigestOf(cfg.Password.Reveal())
 	case !public:
 		password, err := p.keptPassword(cfg, log)
 		if err != nil {
 			return nil, err
 		}
-		access.Password = guard.DigestOf(password.reveal())
+		access.Password = guard.DigestOf(password.Reveal())
 	case len(cfg.Tokens) > 0:
 		access.NoPassword = true
 	default:
@@ -77,21 +78,21 @@ func (p *program) accessFor(cfg securityConfig, public bool, log *slog.Logger) (
 
 // keptPassword returns the password in the credentials file, and makes both
 // at the first start. Only whoever made it prints it.
-func (p *program) keptPassword(cfg securityConfig, log *slog.Logger) (secret, error) {
-	kept := credentials{user: cfg.User, password: newPassword()}
-	made, err := kept.keep(cfg.CredentialsFile)
-	var unkept *notKeptError
+func (p *program) keptPassword(cfg config.Security, log *slog.Logger) (config.Secret, error) {
+	kept := config.Credentials{User: cfg.User, Password: config.NewPassword()}
+	made, err := kept.Keep(cfg.CredentialsFile)
+	var unkept *config.NotKeptError
 	where := "kept in " + cfg.CredentialsFile
 	switch {
 	case errors.As(err, &unkept):
-		log.Warn("the credentials could not be kept, and will be others at the next start", "error", unkept.err)
+		log.Warn("the credentials could not be kept, and will be others at the next start", "error", unkept.Err)
 		where = "until this program ends"
 	case err != nil:
 		return "", usageError{fmt.Errorf("security.credentials_file: %w", err)}
 	case !made:
-		return kept.password, nil
+		return kept.Password, nil
 	}
 	_, _ = fmt.Fprintf(p.stdout, "Credentials for operators, %s:\n  user      %s\n  password  %s\n",
-		where, kept.user, kept.password.reveal())
-	return kept.password, nil
+		where, kept.User, kept.Password.Reveal())
+	return kept.Password, nil
 }

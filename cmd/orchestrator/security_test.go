@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/stretchr/testify/require"
 )
 
@@ -183,18 +184,18 @@ func TestMoreConnectionsThanAllowedWait(t *testing.T) {
 }
 
 func TestTheGreetingSaysHowToLogIn(t *testing.T) {
-	closed := []tokenConfig{{Name: "ci"}}
+	closed := []config.Token{{Name: "ci"}}
 	for name, c := range map[string]struct {
-		cfg    securityConfig
+		cfg    config.Security
 		public bool
 		want   string
 	}{
-		"nobody needs to":        {cfg: securityConfig{Enabled: true, User: "admin"}},
-		"not even from afar":     {cfg: securityConfig{User: "admin", AllowPublic: true}, public: true},
-		"with the password":      {cfg: securityConfig{Enabled: true, User: "ann", Password: "p"}, public: true, want: " -u ann"},
-		"with the kept password": {cfg: securityConfig{Enabled: true, User: "ann", Tokens: closed}, want: " -u ann"},
+		"nobody needs to":        {cfg: config.Security{Enabled: true, User: "admin"}},
+		"not even from afar":     {cfg: config.Security{User: "admin", AllowPublic: true}, public: true},
+		"with the password":      {cfg: config.Security{Enabled: true, User: "ann", Password: "p"}, public: true, want: " -u ann"},
+		"with the kept password": {cfg: config.Security{Enabled: true, User: "ann", Tokens: closed}, want: " -u ann"},
 		"with a token": {
-			cfg:    securityConfig{Enabled: true, User: "ann", Tokens: closed},
+			cfg:    config.Security{Enabled: true, User: "ann", Tokens: closed},
 			public: true, want: ` -H "Authorization: Bearer $TOKEN"`,
 		},
 	} {

@@ -44,8 +44,8 @@ func (p *program) serve(parent context.Context) error {
 	}
 	defer raiseHeapFloor()()
 	log := newLog(cfg.Log, p.stderr)
-	if cfg.source != "" {
-		log.Info("configuration read", "file", cfg.source)
+	if cfg.Source != "" {
+		log.Info("configuration read", "file", cfg.Source)
 	}
 	drain, abort, release := watchSignals(parent, log)
 	defer release()

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/blackhole"
@@ -89,7 +90,7 @@ func serveIn(t *testing.T, directory string, run func(ctx, abort context.Context
 func serveAssembled(t *testing.T, directory string, assemble func(closed chan struct{}) (*assembly, error), args ...string) *serving {
 	t.Helper()
 	closed := make(chan struct{})
-	s := serveWith(t, directory, func(context.Context, config, databaseURL, []string, *slog.Logger) (*assembly, error) {
+	s := serveWith(t, directory, func(context.Context, config.Config, config.DatabaseURL, []string, *slog.Logger) (*assembly, error) {
 		return assemble(closed)
 	}, []string{"HOLDFAST_DATABASE__URL=" + storetest.EmptyURL(t)}, args...)
 	s.closed = closed

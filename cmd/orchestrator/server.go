@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 )
 
 const (
@@ -49,7 +50,7 @@ const reservedFiles = 256
 
 // limited keeps no more connections at once than are set, or than there are
 // files for. Further clients wait until one ends.
-func limited(listener net.Listener, cfg serverConfig, log *slog.Logger) net.Listener {
+func limited(listener net.Listener, cfg config.Server, log *slog.Logger) net.Listener {
 	limit := cfg.MaxConnections
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && uint64(files.Cur) < uint64(limit)+reservedFiles {
@@ -60,7 +61,7 @@ func limited(listener net.Listener, cfg serverConfig, log *slog.Logger) net.List
 	return netutil.LimitListener(listener, limit)
 }
 
-func newServer(cfg serverConfig, handler http.Handler, log *slog.Logger) *http.Server {
+func newServer(cfg config.Server, handler http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           api.CloseAfterChunks(api.BoundHeader(cfg.MaxHeaderBytes, handler)),
 		ReadHeaderTimeout: cfg.ReadHeaderTimeout,

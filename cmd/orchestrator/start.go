@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 )
 
 // start opens the database, waits until it can be used, brings its schema up to
@@ -12,7 +13,7 @@ import (
 // while the database is waited for. The error is errNothingBegun when ctx ended
 // during that wait. When it fails after abort has ended, or abort ends then, the
 // database is closed at once.
-func (p *program) start(ctx, abort context.Context, cfg config, gate *api.Gate, log *slog.Logger) (*assembly, *database, error) {
+func (p *program) start(ctx, abort context.Context, cfg config.Config, gate *api.Gate, log *slog.Logger) (*assembly, *database, error) {
 	db, err := openDatabase(ctx, cfg, log)
 	if err != nil {
 		return nil, nil, err
@@ -36,7 +37,7 @@ func (p *program) start(ctx, abort context.Context, cfg config, gate *api.Gate, 
 }
 
 // build brings the schema up to date and assembles what works on it.
-func (p *program) build(ctx context.Context, cfg config, db *database, log *slog.Logger) (*assembly, error) {
+func (p *program) build(ctx context.Context, cfg config.Config, db *database, log *slog.Logger) (*assembly, error) {
 	applied, err := db.migrate(ctx)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/store/embedded"
 )
 
@@ -55,7 +56,7 @@ func TestASecondSignalDoesNotWaitForAnEmbeddedPostgreSQLThatIsStuck(t *testing.T
 func TestASecondSignalDuringTheStartDoesNotWaitForAnEmbeddedPostgreSQLThatIsStuck(t *testing.T) {
 	dir := reachableDir(t)
 	assembling := make(chan struct{})
-	s := serveWith(t, t.TempDir(), func(ctx context.Context, _ config, _ databaseURL, _ []string, _ *slog.Logger) (*assembly, error) {
+	s := serveWith(t, t.TempDir(), func(ctx context.Context, _ config.Config, _ config.DatabaseURL, _ []string, _ *slog.Logger) (*assembly, error) {
 		close(assembling)
 		<-ctx.Done()
 		return nil, context.Cause(ctx)

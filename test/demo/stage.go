@@ -53,7 +53,7 @@ func newStage(ctx context.Context, bin, dir string) (*stage, error) {
 		"worker.id=demo",
 		"worker.lease=" + leaseFor.String(),
 		"worker.drain_timeout=10s",
-		"worker.crash_policy=give_back",
+		"worker.crash_policy=release",
 		"worker.kill_grace=500ms",
 		"jobs.types.FAIL_JOB.retry.backoff=fixed",
 		"jobs.types.FAIL_JOB.retry.initial_delay=300ms",

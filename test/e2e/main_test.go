@@ -79,7 +79,7 @@ func orchestratorIn(t testing.TB, dir, url string, settings ...string) *rig.Orch
 		"worker.lease=2s",
 		"worker.kill_grace=300ms",
 		"worker.drain_timeout=5s",
-		"worker.crash_policy=give_back",
+		"worker.crash_policy=release",
 		"jobs.default.retry.backoff=fixed",
 		"jobs.default.retry.initial_delay=20ms",
 		"log.format=json",

@@ -67,7 +67,7 @@ func TestAPoisonJobIsFoundAndNobodyElseIsCharged(t *testing.T) {
 // give it back: it knows better than any reaper what has happened.
 func TestADeadProcessLeavesItsReasonWhateverBecomesOfItsLease(t *testing.T) {
 	const lease = 4 * time.Second
-	for after, bounds := range map[string][2]time.Duration{"expire": {lease * 9 / 10, time.Minute}, "give_back": {0, lease * 9 / 10}} {
+	for after, bounds := range map[string][2]time.Duration{"expire": {lease * 9 / 10, time.Minute}, "release": {0, lease * 9 / 10}} {
 		t.Run(after, func(t *testing.T) {
 			t.Parallel()
 			url := storetest.URL(t)

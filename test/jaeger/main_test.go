@@ -64,7 +64,7 @@ func orchestrator(t *testing.T, settings ...string) *rig.Orchestrator {
 		"database.url=" + storetest.URL(t),
 		"worker.id=teller",
 		"worker.kill_grace=300ms",
-		"worker.crash_policy=give_back",
+		"worker.crash_policy=release",
 		"jobs.default.retry.backoff=fixed",
 		"plugins.0.name=shop",
 		"plugins.0.path=" + filepath.Join(bin, "testhandlers"),

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -23,16 +23,16 @@ plugins:
   - {name: a, path: bin/a, args: [one]}
   - {name: b, path: /bin/b, env: {TOKEN: x}}
 `)
-	cfg, err := load(settings{
-		file: path,
-		environ: []string{
+	cfg, err := Load(Sources{
+		File: path,
+		Environ: []string{
 			"HOLDFAST_WORKER__DRAIN_TIMEOUT=3s", "HOLDFAST_WORKER__LEASE=30s", "HOLDFAST_DATABASE__URL=postgres://x",
 			"HOLDFAST_PLUGINS__0__PROCESSES=3", "HOLDFAST_PLUGINS__1__ENV__Api_Key=k",
 			"HOLDFAST_JOBS__TYPES__SLEEP_JOB__TIMEOUT=9s", "HOLDFAST_JOBS__ACCEPT_UNKNOWN_TYPES=true",
 			"HOLDFAST_TEST_DATABASE_URL=x", "HOLDFAST_JAEGER_URL=x", "HOLDFAST_HANDLER=x", "OTHER=x",
 			"HOLDFAST_SERVER=http://x", "HOLDFAST_TOKEN=x", "HOLDFAST_USER=x", "HOLDFAST_PASSWORD=x",
 		},
-		sets: []string{
+		Sets: []string{
 			"worker.lease=40s", "plugins.0.args=x,y", "plugins.2.path=c", `jobs.types."email.send".retry.factor=2.5`,
 			"plugins.0.limits.memory=1GiB", "database.url=postgres://y?a=b",
 		},
@@ -42,7 +42,7 @@ plugins:
 	require.Equal(t, 3*time.Second, cfg.Worker.DrainTimeout, "environment over file")
 	require.Equal(t, 40*time.Second, cfg.Worker.Lease, "flag over environment")
 	require.Equal(t, 2, cfg.Worker.Concurrency)
-	require.Equal(t, databaseURL("postgres://y?a=b"), cfg.Database.URL)
+	require.Equal(t, DatabaseURL("postgres://y?a=b"), cfg.Database.URL)
 	require.True(t, cfg.Jobs.AcceptUnknownTypes)
 	require.Equal(t, 9*time.Second, *cfg.Jobs.Types["SLEEP_JOB"].Timeout)
 	require.InDelta(t, 2.5, *cfg.Jobs.Types["email.send"].Retry.Factor, 0)
@@ -52,7 +52,7 @@ plugins:
 	require.Equal(t, filepath.Join(filepath.Dir(path), "bin/a"), a.Path, "relative to the file")
 	require.Equal(t, []string{"x", "y"}, a.Args)
 	require.Equal(t, 3, *a.Processes)
-	require.Equal(t, byteSize(1<<30), *a.Limits.Memory)
+	require.Equal(t, Size(1<<30), *a.Limits.Memory)
 	require.Nil(t, a.Concurrency)
 	require.Equal(t, "/bin/b", b.Path)
 	require.Equal(t, map[string]string{"TOKEN": "x", "Api_Key": "k"}, b.Env)
@@ -62,17 +62,17 @@ plugins:
 
 func TestWithoutAnyFileTheDefaultsHold(t *testing.T) {
 	t.Chdir(t.TempDir())
-	cfg, err := load(settings{})
+	cfg, err := Load(Sources{})
 	require.NoError(t, err)
-	require.Empty(t, cfg.source)
+	require.Empty(t, cfg.Source)
 	require.Equal(t, "127.0.0.1:8080", cfg.Server.Address)
 
-	require.NoError(t, os.WriteFile(defaultFile, []byte("server: {address: 127.0.0.1:1}"), 0o600))
-	cfg, err = load(settings{})
+	require.NoError(t, os.WriteFile(DefaultFile, []byte("server: {address: 127.0.0.1:1}"), 0o600))
+	cfg, err = Load(Sources{})
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1:1", cfg.Server.Address, "config.yaml beside it is read")
 
-	_, err = load(settings{file: "missing.yaml"})
+	_, err = Load(Sources{File: "missing.yaml"})
 	require.ErrorContains(t, err, "missing.yaml")
 }
 
@@ -86,15 +86,15 @@ func TestMistakesNameTheirKey(t *testing.T) {
 		{env: "HOLDFAST_DATABSE__URL=x", want: "environment variable HOLDFAST_DATABSE__URL: unknown key databse.url; the nearest known one is database.url"},
 		{env: "HOLDFAST_WORKER=x", want: "environment variable HOLDFAST_WORKER: worker has parts; set one of them, such as worker.id"},
 		{env: "HOLDFAST_PLUGINS__0=x", want: "plugins.0 has parts; set one of them, such as plugins.0.name"},
-		{env: "HOLDFAST_SECURITY__TOKENS__0__SCOPES__0=read", want: "security.tokens.0.scopes is set as a whole, its items parted by commas"},
+		{env: "HOLDFAST_SECURITY__TOKENS__0__SCOPES__0=read", want: "security.tokens.0.scopes is set as a whole, its items separated by commas"},
 		{set: "plugins=a,b", want: "--set plugins: plugins has parts; set one of them, such as plugins.0.name"},
 		{set: "security=x", want: "security has parts; set one of them, such as security.enabled"},
 		{set: "plugins.0.env=x", want: "plugins.0.env has parts; set one of them, such as plugins.0.env.NAME"},
 		{set: "jobs.types.A=x", want: "jobs.types.A has parts; set one of them, such as jobs.types.A.max_attempts"},
-		{set: "plugins.0.args.0=x", want: "--set plugins.0.args.0: plugins.0.args is set as a whole, its items parted by commas"},
+		{set: "plugins.0.args.0=x", want: "--set plugins.0.args.0: plugins.0.args is set as a whole, its items separated by commas"},
 		{set: "plugins.-1.path=x", want: "unknown key plugins.-1.path; the nearest known one is plugins.0.path"},
-		{set: "plugins.0.args=[x,y", want: "'plugins[0].args' what begins with [ must be a list of texts in JSON"},
-		{set: "server.trusted_proxies=[1]", want: "'server.trusted_proxies' what begins with [ must be a list of texts in JSON"},
+		{set: "plugins.0.args=[x,y", want: "'plugins[0].args' a value that begins with [ must be a JSON list of strings"},
+		{set: "server.trusted_proxies=[1]", want: "'server.trusted_proxies' a value that begins with [ must be a JSON list of strings"},
 		{set: "=x", want: "unknown key"},
 		{env: "HOLDFAST_PLUGINS__X__PATH=x", want: "unknown key plugins.x.path; the nearest known one is plugins.0.path"},
 		{set: "worker.id.x=1", want: "--set worker.id.x: unknown key worker.id.x; the nearest known one is worker.id"},
@@ -109,7 +109,7 @@ func TestMistakesNameTheirKey(t *testing.T) {
 		{file: "jobs: {max_progress_bytes: 0}", want: "jobs.max_progress_bytes: 0 is not from 1024 to 33554432"},
 		{file: "jobs: {max_checkpoint_bytes: 33554433}", want: "jobs.max_checkpoint_bytes: 33554433 is not from 1024 to 33554432"},
 		{file: "jobs: {max_result_bytes: 1000}", want: "jobs.max_result_bytes: 1000 is not from 1024 to 33554432"},
-		{file: "worker: {crash_policy: hope}", want: `worker.crash_policy: "hope" is not one of expire, give_back`},
+		{file: "worker: {crash_policy: hope}", want: `worker.crash_policy: "hope" is not one of expire, release`},
 		{file: "jobs: {types: {A: {max_crashes: 0}}}", want: "jobs.types.A.max_crashes: 0 is not from 1 to 1000"},
 		{file: "worker: {concurrency: many}", want: `"many" is not a int`},
 		{file: "a: 1\nb: [", want: "holdfast.yaml"},
@@ -139,14 +139,14 @@ func TestMistakesNameTheirKey(t *testing.T) {
 		{file: "plugins: {0: {path: x}}", want: "plugins: must be a list"},
 		{file: "plugins: builtin", want: "plugins"},
 	} {
-		from := settings{file: writeConfig(t, c.file)}
+		from := Sources{File: writeConfig(t, c.file)}
 		if c.env != "" {
-			from.environ = []string{c.env}
+			from.Environ = []string{c.env}
 		}
 		if c.set != "" {
-			from.sets = []string{c.set}
+			from.Sets = []string{c.set}
 		}
-		_, err := load(from)
+		_, err := Load(from)
 		require.ErrorContains(t, err, c.want, "%+v", c)
 		require.NotContains(t, err.Error(), "decoding failed", "a headline that says nothing")
 	}
@@ -161,47 +161,47 @@ func TestListsAreReadFromText(t *testing.T) {
 		"":                  {},
 		"a[0]":              {"a[0]"},
 	} {
-		for _, from := range []settings{
-			{sets: []string{"plugins.0.path=x", "plugins.0.args=" + text}},
-			{sets: []string{"plugins.0.path=x"}, environ: []string{"HOLDFAST_PLUGINS__0__ARGS=" + text}},
+		for _, from := range []Sources{
+			{Sets: []string{"plugins.0.path=x", "plugins.0.args=" + text}},
+			{Sets: []string{"plugins.0.path=x"}, Environ: []string{"HOLDFAST_PLUGINS__0__ARGS=" + text}},
 		} {
-			from.file = writeConfig(t, "")
-			cfg, err := load(from)
+			from.File = writeConfig(t, "")
+			cfg, err := Load(from)
 			require.NoError(t, err)
 			require.Equal(t, want, cfg.Plugins[0].Args, text)
 		}
 	}
-	cfg, err := load(settings{file: writeConfig(t, ""), sets: []string{`server.trusted_proxies=["10.0.0.0/8"]`}})
+	cfg, err := Load(Sources{File: writeConfig(t, ""), Sets: []string{`server.trusted_proxies=["10.0.0.0/8"]`}})
 	require.NoError(t, err)
 	require.Equal(t, []string{"10.0.0.0/8"}, cfg.Server.TrustedProxies)
 }
 
 func TestMistakesDoNotTellSecrets(t *testing.T) {
-	_, err := load(settings{sets: []string{"plugins.0.args=[s3cret"}})
+	_, err := Load(Sources{Sets: []string{"plugins.0.args=[s3cret"}})
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "s3cret")
-	_, err = load(settings{file: writeConfig(t, "plugins: [{path: x, env: {TOKEN: 4711}}]")})
+	_, err = Load(Sources{File: writeConfig(t, "plugins: [{path: x, env: {TOKEN: 4711}}]")})
 	require.ErrorContains(t, err, "TOKEN")
 	require.NotContains(t, err.Error(), "4711")
 }
 
 func TestHandlersGetOnlyTheirOwnEnvironment(t *testing.T) {
-	h := pluginConfig{Path: "x", Env: map[string]string{
+	h := Plugin{Path: "x", Env: map[string]string{
 		"TOKEN": "Bearer ${SECRET}", "LITERAL": "$${SECRET} $SECRET", "LANG": "C", "EMPTY": "${BLANK}",
 	}}
-	environment, err := h.environment([]string{"SECRET=s3cret", "PATH=/bin", "LANG=de_DE", "DATABASE_PASSWORD=x", "BLANK="}, nil)
+	environment, err := h.Environment([]string{"SECRET=s3cret", "PATH=/bin", "LANG=de_DE", "DATABASE_PASSWORD=x", "BLANK="}, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"EMPTY=", "LANG=C", "LITERAL=${SECRET} $SECRET", "PATH=/bin", "TOKEN=Bearer s3cret"}, environment)
 }
 
 func TestSizes(t *testing.T) {
-	for text, want := range map[string]byteSize{"1B": 1, "2 kB": 2000, "3KiB": 3072, "512MiB": 512 << 20, "1GB": 1e9, "2GiB": 2 << 30} {
-		var got byteSize
+	for text, want := range map[string]Size{"1B": 1, "2 kB": 2000, "3KiB": 3072, "512MiB": 512 << 20, "1GB": 1e9, "2GiB": 2 << 30} {
+		var got Size
 		require.NoError(t, got.UnmarshalText([]byte(text)))
 		require.Equal(t, want, got, text)
 	}
 	for _, text := range []string{"", "MiB", "-1B", "1.5GiB", "99999999999GiB", "12", "1TiB"} {
-		var got byteSize
+		var got Size
 		require.Error(t, got.UnmarshalText([]byte(text)), text)
 	}
 }

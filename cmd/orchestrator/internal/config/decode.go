@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"encoding/json"
@@ -12,11 +12,11 @@ import (
 	"github.com/go-viper/mapstructure/v2"
 )
 
-// decodeHooks reads what YAML, variables and flags have into the types of
-// config: text into anything, but no number into a duration.
+// decodeHooks convert the values of YAML, variables and flags to the types of
+// Config. A text converts to anything; a bare number is no duration and no size.
 func decodeHooks() mapstructure.DecodeHookFunc {
 	return mapstructure.ComposeDecodeHookFunc(
-		listFromPlaces,
+		listFromIndexes,
 		unitIsNeeded,
 		mapstructure.StringToTimeDurationHookFunc(),
 		mapstructure.TextUnmarshallerHookFunc(),
@@ -25,17 +25,17 @@ func decodeHooks() mapstructure.DecodeHookFunc {
 	)
 }
 
-// listFromPlaces undoes numbered.
-func listFromPlaces(from, to reflect.Type, data any) (any, error) {
-	places, ok := data.(map[string]any)
+// listFromIndexes reverses byIndex.
+func listFromIndexes(from, to reflect.Type, data any) (any, error) {
+	indexed, ok := data.(map[string]any)
 	if !ok || from.Kind() != reflect.Map || !isList(to) {
 		return data, nil
 	}
-	items := make([]any, len(places))
-	for place, item := range places {
-		i, err := strconv.Atoi(place)
+	items := make([]any, len(indexed))
+	for at, item := range indexed {
+		i, err := strconv.Atoi(at)
 		if err != nil || i >= len(items) {
-			return nil, fmt.Errorf("there is no item %d before item %s", len(items)-1, place)
+			return nil, fmt.Errorf("there is no item %d before item %s", len(items)-1, at)
 		}
 		items[i] = item
 	}
@@ -50,14 +50,14 @@ func unitIsNeeded(_, to reflect.Type, data any) (any, error) {
 	switch to {
 	case reflect.TypeFor[time.Duration]():
 		return nil, fmt.Errorf("write a duration with its unit, such as %vs", data)
-	case reflect.TypeFor[byteSize]():
+	case reflect.TypeFor[Size]():
 		return nil, fmt.Errorf("write a size with its unit, such as %vMiB", data)
 	}
 	return data, nil
 }
 
-// listFromText reads items parted by commas, or the JSON of a list, whose items
-// may have commas in them.
+// listFromText reads items separated by commas, or a JSON list, whose items may
+// contain commas.
 func listFromText(_, to reflect.Type, data any) (any, error) {
 	text, ok := data.(string)
 	if !ok || to != reflect.TypeFor[[]string]() {
@@ -67,8 +67,8 @@ func listFromText(_, to reflect.Type, data any) (any, error) {
 	switch {
 	case strings.HasPrefix(strings.TrimSpace(text), "["):
 		if json.Unmarshal([]byte(text), &items) != nil {
-			// What is wrong is not shown: an argument may be a secret.
-			return nil, errors.New(`what begins with [ must be a list of texts in JSON, such as ["-v","--fast"]`)
+			// The error does not quote the text, which may be a secret.
+			return nil, errors.New(`a value that begins with [ must be a JSON list of strings, such as ["-v","--fast"]`)
 		}
 	case text != "":
 		items = strings.Split(text, ",")
@@ -76,7 +76,7 @@ func listFromText(_, to reflect.Type, data any) (any, error) {
 	return items, nil
 }
 
-// numberFromText reads what variables and flags can only have as text.
+// numberFromText reads numbers and booleans from variables and flags.
 func numberFromText(_, to reflect.Type, data any) (any, error) {
 	text, ok := data.(string)
 	if !ok {
@@ -103,9 +103,8 @@ func numberFromText(_, to reflect.Type, data any) (any, error) {
 	return value, nil
 }
 
-// plainError leaves out the headline that mapstructure writes above a list of
-// errors.
-func plainError(err error) error {
+// withoutHeadline drops the headline that mapstructure puts above a list of errors.
+func withoutHeadline(err error) error {
 	var many interface {
 		error
 		Unwrap() []error

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"math"
@@ -13,9 +13,9 @@ import (
 // policyOf is the policy of SEND_EMAIL under a configuration.
 func policyOf(t *testing.T, yaml string) job.RetryPolicy {
 	t.Helper()
-	cfg, err := load(settings{file: writeConfig(t, yaml)})
+	cfg, err := Load(Sources{File: writeConfig(t, yaml)})
 	require.NoError(t, err)
-	return cfg.Jobs.resolve(job.TypeSpec{Type: "SEND_EMAIL"}).Retry
+	return cfg.Jobs.Resolve(job.TypeSpec{Type: "SEND_EMAIL"}).Retry
 }
 
 func seconds(d time.Duration) float64 { return d.Seconds() }
@@ -47,7 +47,7 @@ jobs: {types: {SEND_EMAIL: {retry: {
 }
 
 func TestRetryAtOnceAfterATimeoutCanBeConfigured(t *testing.T) {
-	policy := policyOf(t, `jobs: {default: {retry: {at_once_after_timeout: true}}}`)
+	policy := policyOf(t, `jobs: {default: {retry: {immediate_after_timeout: true}}}`)
 	at := job.Standing{Attempt: 1, MaxAttempts: job.DefaultMaxAttempts}
 	for attempt := 1; attempt <= 3; attempt++ {
 		at.Attempt = attempt
@@ -61,7 +61,7 @@ func TestRetryAtOnceAfterATimeoutCanBeConfigured(t *testing.T) {
 }
 
 func TestTypesWinOverTheHandlerAndItOverTheDefault(t *testing.T) {
-	cfg, err := load(settings{file: writeConfig(t, `
+	cfg, err := Load(Sources{File: writeConfig(t, `
 jobs:
   default: {max_attempts: 7, timeout: 7s, retry: {initial_delay: 7s}}
   types:
@@ -72,22 +72,22 @@ jobs:
 	declared := job.RetryPolicy{Backoff: job.Fixed, InitialDelay: 2 * time.Second, JitterMin: 1, JitterMax: 1}
 	capped := job.RetryPolicy{Backoff: job.Exponential, InitialDelay: time.Second, Factor: 2, MaxDelay: 2 * time.Second, JitterMin: 1, JitterMax: 1}
 
-	silent := cfg.Jobs.resolve(job.TypeSpec{Type: "A", Plugin: "p", Version: "v", Schema: []byte("{}")})
+	silent := cfg.Jobs.Resolve(job.TypeSpec{Type: "A", Plugin: "p", Version: "v", Schema: []byte("{}")})
 	byDefault := job.DefaultRetryPolicy()
 	byDefault.InitialDelay = 7 * time.Second
 	require.Equal(t, job.TypeSpec{
 		Type: "A", Plugin: "p", Version: "v", Schema: []byte("{}"), MaxAttempts: 7, Timeout: 7 * time.Second, Retry: byDefault,
 	}, silent)
 
-	spoken := cfg.Jobs.resolve(job.TypeSpec{Type: "A", MaxAttempts: 2, Timeout: 3 * time.Second, Retry: declared})
+	spoken := cfg.Jobs.Resolve(job.TypeSpec{Type: "A", MaxAttempts: 2, Timeout: 3 * time.Second, Retry: declared})
 	require.Equal(t, job.TypeSpec{Type: "A", MaxAttempts: 2, Timeout: 3 * time.Second, Retry: declared}, spoken)
 
-	asked := cfg.Jobs.resolve(job.TypeSpec{Type: "ASKED", MaxAttempts: 2, Timeout: 3 * time.Second, Retry: declared})
+	asked := cfg.Jobs.Resolve(job.TypeSpec{Type: "ASKED", MaxAttempts: 2, Timeout: 3 * time.Second, Retry: declared})
 	want := declared
 	want.InitialDelay = 4 * time.Second
 	require.Equal(t, job.TypeSpec{Type: "ASKED", MaxAttempts: 2, Timeout: time.Second, Retry: want}, asked)
 
-	odd := cfg.Jobs.resolve(job.TypeSpec{Type: "ODD", Retry: capped})
+	odd := cfg.Jobs.Resolve(job.TypeSpec{Type: "ODD", Retry: capped})
 	require.NoError(t, odd.Retry.Validate(), "a base above the handler's cap leaves out the handler's policy")
 	require.Equal(t, time.Minute, odd.Retry.InitialDelay)
 }
@@ -100,18 +100,18 @@ func TestSubmissionsAreDurableUnlessTheirTypeIsToBeFast(t *testing.T) {
 		"jobs: {default: {commit: fast}}":    {"A": true},
 		"jobs: {types: {A: {commit: durable}}, default: {commit: fast}}": {"A": false, "B": true},
 	} {
-		cfg, err := load(settings{file: writeConfig(t, file)})
+		cfg, err := Load(Sources{File: writeConfig(t, file)})
 		require.NoError(t, err)
 		for jobType, want := range fast {
-			require.Equal(t, want, cfg.Jobs.fast(jobType), "%s of %s", jobType, file)
+			require.Equal(t, want, cfg.Jobs.Fast(jobType), "%s of %s", jobType, file)
 		}
 	}
 }
 
 func TestATypeMayBearMoreCrashesThanOthers(t *testing.T) {
-	cfg, err := load(settings{file: writeConfig(t, "jobs: {types: {A: {max_crashes: 5}, B: {timeout: 1s}}}")})
+	cfg, err := Load(Sources{File: writeConfig(t, "jobs: {types: {A: {max_crashes: 5}, B: {timeout: 1s}}}")})
 	require.NoError(t, err)
-	require.Equal(t, 5, cfg.Jobs.maxCrashes("A"))
-	require.Equal(t, 3, cfg.Jobs.maxCrashes("B"))
-	require.Equal(t, 3, cfg.Jobs.maxCrashes("C"))
+	require.Equal(t, 5, cfg.Jobs.MaxCrashes("A"))
+	require.Equal(t, 3, cfg.Jobs.MaxCrashes("B"))
+	require.Equal(t, 3, cfg.Jobs.MaxCrashes("C"))
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -25,27 +25,27 @@ security:
 server: {trusted_proxies: [10.0.0.0/8, 192.0.2.7]}
 rate_limit: {exempt: []}
 `)
-	cfg, err := load(settings{
-		file: path,
-		environ: []string{
+	cfg, err := Load(Sources{
+		File: path,
+		Environ: []string{
 			"PASSWORD=p\n", "SUFFIX=x\r\n", "NEW=new", // a line end comes out of a file
 			"HOLDFAST_SECURITY__TOKENS__1__TENANT=shop", "HOLDFAST_SECURITY__TOKENS__0__SCOPES=submit,read",
 		},
-		sets: []string{"security.tokens.2.name=c", "security.tokens.2.token=${NEW}", "security.tokens.2.scopes=operate"},
+		Sets: []string{"security.tokens.2.name=c", "security.tokens.2.token=${NEW}", "security.tokens.2.scopes=operate"},
 	})
 	require.NoError(t, err)
 	require.Equal(t, "ops", cfg.Security.User)
-	require.Equal(t, secret("p"), cfg.Security.Password)
+	require.Equal(t, Secret("p"), cfg.Security.Password)
 	require.Equal(t, filepath.Join(filepath.Dir(path), "data/credentials"), cfg.Security.CredentialsFile)
-	require.Equal(t, []tokenConfig{
+	require.Equal(t, []Token{
 		{Name: "a", Token: "a-x", Scopes: []string{"submit", "read"}},
 		{Name: "b", SHA256: "a" + strings.Repeat("0", 63), Scopes: []string{"read"}, Tenant: "shop"},
 		{Name: "c", Token: "new", Scopes: []string{"operate"}},
 	}, cfg.Security.Tokens)
-	require.Equal(t, guard.DigestOf("a-x"), cfg.Security.Tokens[0].digest())
-	require.Equal(t, guard.Digest{0: 0xa0}, cfg.Security.Tokens[1].digest())
+	require.Equal(t, guard.DigestOf("a-x"), cfg.Security.Tokens[0].Digest())
+	require.Equal(t, guard.Digest{0: 0xa0}, cfg.Security.Tokens[1].Digest())
 	require.Empty(t, cfg.RateLimit.Exempt, "a list in the file replaces the default")
-	proxies, err := networks(cfg.Server.TrustedProxies)
+	proxies, err := Networks(cfg.Server.TrustedProxies)
 	require.NoError(t, err)
 	require.Equal(t, "[10.0.0.0/8 192.0.2.7/32]", fmt.Sprint(proxies))
 }
@@ -57,11 +57,11 @@ func TestMistakesInSecurityNameTheirKeyAndNoSecret(t *testing.T) {
 		"security: {password: 4711}":                                    "security.password",
 		"security: {password: [canary]}":                                "security.password",
 		"security: {password: 'canary${NOT_SET}'}":                      "security.password: the variable NOT_SET is not set",
-		"security: {password: '${BLANK}'}":                              "security.password: the variables that it names are empty",
+		"security: {password: '${BLANK}'}":                              "security.password: the variables it names are empty",
 		"security: {user: 'a:b'}":                                       "security.user",
-		"security: {password: \"canary\\ncanary\"}":                     "security.password: holds a line break",
+		"security: {password: \"canary\\ncanary\"}":                     "security.password: contains a line break",
 		"security: {user: ''}":                                          "security.user",
-		"security: {password: " + strings.Repeat("canary", 128) + "}":   "security.password: is too long; with user and a colon it may have 768 bytes",
+		"security: {password: " + strings.Repeat("canary", 128) + "}":   "security.password: is too long; user, colon and password may have 768 bytes together",
 		"security: {credentials_file: ''}":                              "security.credentials_file: is empty",
 		"security: {tokens: {a: {}}}":                                   "security.tokens: must be a list",
 		"security: {tokens: [{token: canary, scopes: [read]}]}":         "security.tokens.0.name: is empty",
@@ -70,9 +70,9 @@ func TestMistakesInSecurityNameTheirKeyAndNoSecret(t *testing.T) {
 		token("tenant: a"):                                              "security.tokens.0.token: set either this or token_sha256",
 		token("token: canary, token_sha256: canary"):                    "security.tokens.0.token: set either this or token_sha256",
 		token("token_sha256: canary"):                                   "security.tokens.0.token_sha256: is not 64 hexadecimal digits",
-		token("token: 'canary canary'"):                                 "security.tokens.0.token: holds characters",
+		token("token: 'canary canary'"):                                 "security.tokens.0.token: contains characters",
 		token("token: canary" + strings.Repeat("x", 1024)):              "security.tokens.0.token: is longer than 1024 bytes",
-		token("token: '${BLANK}'"):                                      "security.tokens.0.token: the variables that it names are empty",
+		token("token: '${BLANK}'"):                                      "security.tokens.0.token: the variables it names are empty",
 		token(`token: canary, tenant: "a\u0000"`):                       "security.tokens.0.tenant",
 		token("token: canary, scopes: [all]"):                           "holdfast.yaml",
 		"security: {tokens: [{name: a, token: canary, scopes: [all]}]}": `security.tokens.0.scopes: "all" is not one of submit, read, operate`,
@@ -85,7 +85,7 @@ func TestMistakesInSecurityNameTheirKeyAndNoSecret(t *testing.T) {
 		"server: {trusted_proxies: [10.0.0.0/33]}": "server.trusted_proxies",
 		"server: {max_connections: 0}":             "server.max_connections: 0 is below 1",
 	} {
-		_, err := load(settings{file: writeConfig(t, file), environ: []string{"BLANK="}})
+		_, err := Load(Sources{File: writeConfig(t, file), Environ: []string{"BLANK="}})
 		require.ErrorContains(t, err, want, file)
 		require.NotContains(t, err.Error(), "canary", file)
 		require.NotContains(t, err.Error(), "4711", file)
@@ -93,9 +93,9 @@ func TestMistakesInSecurityNameTheirKeyAndNoSecret(t *testing.T) {
 }
 
 func TestSecretsAreNotPrinted(t *testing.T) {
-	cfg := defaults()
+	cfg := Defaults()
 	cfg.Security.Password = "canary"
-	cfg.Security.Tokens = []tokenConfig{{Name: "a", Token: "canary"}}
+	cfg.Security.Tokens = []Token{{Name: "a", Token: "canary"}}
 	var log bytes.Buffer
 	for _, handler := range []slog.Handler{slog.NewJSONHandler(&log, nil), slog.NewTextHandler(&log, nil)} {
 		slog.New(handler).Info("x", "config", cfg, "security", cfg.Security, "token", cfg.Security.Tokens[0].Token)
@@ -108,5 +108,5 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	}
 	require.NotContains(t, log.String()+string(asJSON), "canary")
 	require.Contains(t, log.String(), "xxxxx")
-	require.Equal(t, "canary", cfg.Security.Password.reveal())
+	require.Equal(t, "canary", cfg.Security.Password.Reveal())
 }

@@ -1,9 +1,9 @@
-package main
+package config
 
 import "strings"
 
 // renamedKeys are the keys of earlier versions. A star stands for a name or an
-// index. Each line applies to what the lines before it have made of a key.
+// index. The lines apply one after the other.
 var renamedKeys = []struct{ was, is string }{
 	{"handlers", "plugins"},
 	{"plugins.*.alone", "plugins.*.isolated"},
@@ -14,8 +14,10 @@ var renamedKeys = []struct{ was, is string }{
 	{"worker.handlers_cgroup", "worker.plugins_cgroup"},
 	{"jobs.default.retry.base", "jobs.default.retry.initial_delay"},
 	{"jobs.default.retry.cap", "jobs.default.retry.max_delay"},
+	{"jobs.default.retry.at_once_after_timeout", "jobs.default.retry.immediate_after_timeout"},
 	{"jobs.types.*.retry.base", "jobs.types.*.retry.initial_delay"},
 	{"jobs.types.*.retry.cap", "jobs.types.*.retry.max_delay"},
+	{"jobs.types.*.retry.at_once_after_timeout", "jobs.types.*.retry.immediate_after_timeout"},
 	{"tracing.link", "tracing.trace_url_template"},
 	{"tracing.handlers", "tracing.plugins"},
 }
@@ -24,15 +26,14 @@ var renamedKeys = []struct{ was, is string }{
 func renamed(k key) (now key, found bool) {
 	now = k
 	for _, r := range renamedKeys {
-		was, is := strings.Split(r.was, "."), strings.Split(r.is, ".")
-		if next, ok := now.replaced(was, is); ok {
+		if next, ok := now.replaced(strings.Split(r.was, "."), strings.Split(r.is, ".")); ok {
 			now, found = next, true
 		}
 	}
 	return now, found
 }
 
-// replaced returns the key with another beginning, if it begins with was.
+// replaced returns the key with is in place of was, if it begins with was.
 func (k key) replaced(was, is []string) (key, bool) {
 	if len(k) < len(was) {
 		return nil, false

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 )
 
 func TestPasswordsAreNotPrinted(t *testing.T) {
-	for url, want := range map[databaseURL]string{
+	for url, want := range map[DatabaseURL]string{
 		"postgres://u:s3cret@h:5432/d?sslmode=disable":          "postgres://u:xxxxx@h:5432/d?sslmode=disable",
 		"postgres://h/d?user=u&password=s3cret&sslmode=require": "postgres://h/d?user=u&password=xxxxx&sslmode=require",
 		"postgres://u:s3cret%zz@h/d":                            "(a malformed URL)",
@@ -25,12 +25,12 @@ func TestPasswordsAreNotPrinted(t *testing.T) {
 		asJSON, err := json.Marshal(map[string]any{"url": url})
 		require.NoError(t, err)
 		for _, printed := range []string{
-			url.String(), fmt.Sprintf("%v %s %+v %#v %q", url, url, databaseConfig{URL: url}, databaseConfig{URL: url}, url),
+			url.String(), fmt.Sprintf("%v %s %+v %#v %q", url, url, Database{URL: url}, Database{URL: url}, url),
 			log.String(), string(asJSON),
 		} {
 			require.NotContains(t, printed, "cret")
 		}
 		require.Equal(t, want, url.String())
 	}
-	require.Equal(t, "postgres://u:p@h", databaseURL("postgres://u:p@h").reveal())
+	require.Equal(t, "postgres://u:p@h", DatabaseURL("postgres://u:p@h").Reveal())
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"testing"
@@ -8,17 +8,17 @@ import (
 
 func TestHandlersAreToldOfTheCollectorWhenThatIsWanted(t *testing.T) {
 	cases := map[string]struct {
-		config  tracingConfig
+		config  Tracing
 		environ []string
 		want    map[string]string
 	}{
-		"not wanted":   {tracingConfig{Endpoint: "http://jaeger:4317"}, nil, nil},
-		"no collector": {tracingConfig{Plugins: true}, nil, nil},
-		"configured": {tracingConfig{Plugins: true, Endpoint: "http://jaeger:4317", Headers: "authorization=s3cret"}, nil, map[string]string{
+		"not wanted":   {Tracing{Endpoint: "http://jaeger:4317"}, nil, nil},
+		"no collector": {Tracing{Plugins: true}, nil, nil},
+		"configured": {Tracing{Plugins: true, Endpoint: "http://jaeger:4317", Headers: "authorization=s3cret"}, nil, map[string]string{
 			"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://jaeger:4317", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc",
 		}},
 		"configured, by HTTP": {
-			tracingConfig{Plugins: true, Endpoint: "http://jaeger:4318", Protocol: "http"},
+			Tracing{Plugins: true, Endpoint: "http://jaeger:4318", Protocol: "http"},
 			[]string{"OTEL_RESOURCE_ATTRIBUTES=deployment.environment=shop", "OTEL_EXPORTER_OTLP_ENDPOINT=http://other:1"},
 			map[string]string{
 				"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://jaeger:4318/v1/traces", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf",
@@ -26,7 +26,7 @@ func TestHandlersAreToldOfTheCollectorWhenThatIsWanted(t *testing.T) {
 			},
 		},
 		"from the environment": {
-			tracingConfig{Plugins: true},
+			Tracing{Plugins: true},
 			[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://jaeger:4318/base/", "OTEL_EXPORTER_OTLP_HEADERS=authorization=s3cret", "OTEL_EXPORTER_OTLP_CERTIFICATE=/ca.pem"},
 			map[string]string{
 				"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://jaeger:4318/base/v1/traces", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf",
@@ -34,22 +34,22 @@ func TestHandlersAreToldOfTheCollectorWhenThatIsWanted(t *testing.T) {
 			},
 		},
 		"from the environment, by gRPC": {
-			tracingConfig{Plugins: true},
+			Tracing{Plugins: true},
 			[]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://jaeger:4317", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"},
 			map[string]string{
 				"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://jaeger:4317", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc",
 			},
 		},
-		"with a password": {tracingConfig{Plugins: true, Endpoint: "http://user:s3cret@jaeger:4317"}, nil, nil},
+		"with a password": {Tracing{Plugins: true, Endpoint: "http://user:s3cret@jaeger:4317"}, nil, nil},
 		"with a token": {
-			tracingConfig{Plugins: true},
+			Tracing{Plugins: true},
 			[]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://jaeger:4318/v1/traces?token=s3cret"},
 			nil,
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			given := c.config.forHandler("shop", c.environ)
+			given := c.config.PluginVariables("shop", c.environ)
 			if c.want != nil {
 				c.want["OTEL_SERVICE_NAME"] = "shop"
 			}
@@ -59,9 +59,9 @@ func TestHandlersAreToldOfTheCollectorWhenThatIsWanted(t *testing.T) {
 }
 
 func TestAHandlersOwnEnvWinsOverWhatAllAreGiven(t *testing.T) {
-	h := pluginConfig{Name: "shop", Path: "x", Env: map[string]string{"OTEL_SERVICE_NAME": "mine"}}
-	c := tracingConfig{Plugins: true, Endpoint: "http://jaeger:4317"}
-	environment, err := h.environment(nil, c.forHandler("shop", nil))
+	h := Plugin{Name: "shop", Path: "x", Env: map[string]string{"OTEL_SERVICE_NAME": "mine"}}
+	c := Tracing{Plugins: true, Endpoint: "http://jaeger:4317"}
+	environment, err := h.Environment(nil, c.PluginVariables("shop", nil))
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://jaeger:4317", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=grpc", "OTEL_SERVICE_NAME=mine",

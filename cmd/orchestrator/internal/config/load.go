@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -20,27 +19,36 @@ import (
 
 const (
 	envPrefix = "HOLDFAST_"
-	// keyDelim parts the steps of a key inside koanf. No job type contains
-	// it, so that names with dots stay whole.
+	// keyDelim separates the levels of a key inside koanf. No job type contains
+	// it, so names with dots stay whole.
 	keyDelim = "\x1f"
-	// defaultFile is read when no file is named and it exists.
-	defaultFile = "config.yaml"
+	// DefaultFile is read when you name no file and it exists.
+	DefaultFile = "config.yaml"
 )
 
-// settings says where the configuration comes from: a later source wins over
-// an earlier one.
-type settings struct {
-	// file is the configuration file; empty for config.yaml if there is one.
-	file string
-	// environ is the environment as os.Environ has it.
-	environ []string
-	// sets are "key.path=value".
-	sets []string
+// The variables of the commands that call the API. They look like configuration
+// keys but are not.
+const (
+	EnvServer   = envPrefix + "SERVER"
+	EnvToken    = envPrefix + "TOKEN"
+	EnvUser     = envPrefix + "USER"
+	EnvPassword = envPrefix + "PASSWORD"
+)
+
+// Sources says where the configuration comes from. Sets override the
+// environment, which overrides the file.
+type Sources struct {
+	// File is the configuration file; empty means DefaultFile if it exists.
+	File string
+	// Environ is the environment, as os.Environ returns it.
+	Environ []string
+	// Sets are "key.path=value".
+	Sets []string
 }
 
-// load reads, merges and checks the configuration.
-func load(from settings) (config, error) {
-	cfg := defaults()
+// Load reads, merges and checks the configuration. Its errors name the key.
+func Load(from Sources) (Config, error) {
+	cfg := Defaults()
 	tree := koanf.New(keyDelim)
 	if err := from.readFile(&cfg, tree); err != nil {
 		return cfg, err
@@ -55,39 +63,39 @@ func load(from settings) (config, error) {
 		ErrorUnused: true, DecodeHook: decodeHooks(),
 	}})
 	if err != nil {
-		return cfg, fmt.Errorf("configuration: %w", plainError(err))
+		return cfg, fmt.Errorf("configuration: %w", withoutHeadline(err))
 	}
-	if err := cfg.finish(from.environ); err != nil {
+	if err := cfg.finish(from.Environ); err != nil {
 		return cfg, fmt.Errorf("configuration: %w", err)
 	}
 	return cfg, nil
 }
 
-func (from settings) readFile(cfg *config, tree *koanf.Koanf) error {
-	path := from.file
+func (from Sources) readFile(cfg *Config, tree *koanf.Koanf) error {
+	path := from.File
 	if path == "" {
-		if _, err := os.Stat(defaultFile); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(DefaultFile); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		path = defaultFile
+		path = DefaultFile
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return fmt.Errorf("configuration file: %w", err)
 	}
-	cfg.source = absolute
+	cfg.Source = absolute
 	content := koanf.New(keyDelim)
 	if err := content.Load(file.Provider(path), yaml.Parser()); err != nil {
 		return fmt.Errorf("configuration file %s: %w", path, err)
 	}
 	raw := content.Raw()
-	if err := checkTree(reflect.TypeFor[config](), raw, nil); err != nil {
+	if err := checkTree(raw, nil); err != nil {
 		return fmt.Errorf("configuration file %s: %w", path, err)
 	}
-	cfg.listsPlugins = raw["plugins"] != nil
-	raw["plugins"] = numbered(raw["plugins"])
+	cfg.HasPlugins = raw["plugins"] != nil
+	raw["plugins"] = byIndex(raw["plugins"])
 	if security, ok := raw["security"].(map[string]any); ok {
-		security["tokens"] = numbered(security["tokens"])
+		security["tokens"] = byIndex(security["tokens"])
 	}
 	if err := tree.Load(confmap.Provider(raw, ""), nil); err != nil {
 		return fmt.Errorf("configuration file %s: %w", path, err)
@@ -95,25 +103,25 @@ func (from settings) readFile(cfg *config, tree *koanf.Koanf) error {
 	return nil
 }
 
-// numbered turns a list into a map by place, so that a later source can set a
-// part of an item. The decoder turns it back.
-func numbered(list any) any {
+// byIndex turns a list into a map by index, so that a later source can set a
+// part of an item. listFromIndexes reverses it.
+func byIndex(list any) any {
 	items, ok := list.([]any)
 	if !ok {
 		return list
 	}
-	places := map[string]any{}
+	indexed := map[string]any{}
 	for i, item := range items {
-		places[strconv.Itoa(i)] = item
+		indexed[strconv.Itoa(i)] = item
 	}
-	return places
+	return indexed
 }
 
-func (from settings) readEnvironment(tree *koanf.Koanf) error {
+func (from Sources) readEnvironment(tree *koanf.Koanf) error {
 	var wrong error
 	provider := env.Provider(keyDelim, env.Opt{
 		Prefix:      envPrefix,
-		EnvironFunc: func() []string { return from.environ },
+		EnvironFunc: func() []string { return from.Environ },
 		TransformFunc: func(name, value string) (string, any) {
 			if isForeign(name) {
 				return "", nil
@@ -134,20 +142,20 @@ func (from settings) readEnvironment(tree *koanf.Koanf) error {
 	return wrong
 }
 
-// isForeign knows the variables that begin like ours and mean other things:
-// those of the tests, the cookie in a handler's environment, and those of the
-// commands that speak to the API.
+// isForeign reports whether a variable with our prefix is not configuration: one
+// for tests or for commands that call the API, or the cookie that a plugin finds
+// in its environment.
 func isForeign(name string) bool {
 	switch name {
-	case envPrefix + "HANDLER", envServer, envToken, envUser, envPassword:
+	case envPrefix + "HANDLER", EnvServer, EnvToken, EnvUser, EnvPassword:
 		return true
 	}
 	return strings.HasPrefix(name, envPrefix+"TEST_") || strings.HasPrefix(name, envPrefix+"JAEGER_")
 }
 
-func (from settings) readSets(tree *koanf.Koanf) error {
+func (from Sources) readSets(tree *koanf.Koanf) error {
 	flat := map[string]any{}
-	for _, set := range from.sets {
+	for _, set := range from.Sets {
 		name, value, found := strings.Cut(set, "=")
 		if !found {
 			return fmt.Errorf("--set %s: write key.path=value", set)

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime"
 )
 
-// finish makes paths absolute, fills in what follows from other settings, and
-// refuses what cannot work. Its errors name the key.
-func (c *config) finish(environ []string) error {
+// finish makes paths absolute, fills in defaults that depend on other settings, and
+// rejects what cannot work. Its errors name the key.
+func (c *Config) finish(environ []string) error {
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -49,14 +49,14 @@ func (c *config) finish(environ []string) error {
 	return nil
 }
 
-// resolvePath takes a path relative to the directory of the file that was
-// read, or else to the working directory.
-func (c *config) resolvePath(path string) string {
+// resolvePath makes a path absolute. It is relative to the directory of the file
+// that was read, or to the working directory if there is none.
+func (c *Config) resolvePath(path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
 	}
-	if c.source != "" {
-		return filepath.Join(filepath.Dir(c.source), path)
+	if c.Source != "" {
+		return filepath.Join(filepath.Dir(c.Source), path)
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *config) resolvePath(path string) string {
 	return absolute
 }
 
-func (c *config) check() error {
+func (c *Config) check() error {
 	if _, _, err := net.SplitHostPort(c.Server.Address); err != nil {
 		return fmt.Errorf("server.address: %q is not host:port", c.Server.Address)
 	}
@@ -78,8 +78,8 @@ func (c *config) check() error {
 			return fmt.Errorf("%s: %s is not above zero", name, d)
 		}
 	}
-	_, levelErr := parseLevel(c.Log.Level)
-	_, proxiesErr := networks(c.Server.TrustedProxies)
+	_, hasLevel := levels[c.Log.Level]
+	_, proxiesErr := Networks(c.Server.TrustedProxies)
 	switch {
 	case c.Server.MaxBodyBytes < 1024 || c.Server.MaxBodyBytes > 32<<20:
 		return fmt.Errorf("server.max_body_bytes: %d is not from 1024 to %d", c.Server.MaxBodyBytes, 32<<20)
@@ -113,14 +113,16 @@ func (c *config) check() error {
 		return fmt.Errorf("worker.prefetch: %s is not from 0s to 1s", c.Worker.Prefetch)
 	case c.Worker.ReportInterval < 0 || c.Worker.ReportInterval > time.Minute:
 		return fmt.Errorf("worker.report_interval: %s is not from 0s to 1m", c.Worker.ReportInterval)
+	case c.Worker.CrashPolicy == "give_back":
+		return fmt.Errorf("worker.crash_policy: give_back is now called %s", runtime.Release)
 	case c.Worker.CrashPolicy != runtime.Expire && c.Worker.CrashPolicy != runtime.Release:
 		return fmt.Errorf("worker.crash_policy: %q is not one of %s, %s", c.Worker.CrashPolicy, runtime.Expire, runtime.Release)
 	case c.Worker.DrainTimeout < 0:
 		return fmt.Errorf("worker.drain_timeout: %s is below zero", c.Worker.DrainTimeout)
 	case c.Worker.PluginsCgroup != host.CgroupAuto && c.Worker.PluginsCgroup != host.CgroupNone && !filepath.IsAbs(c.Worker.PluginsCgroup):
-		return fmt.Errorf("worker.plugins_cgroup: %q is neither auto nor none nor the absolute path of a cgroup", c.Worker.PluginsCgroup)
-	case levelErr != nil:
-		return fmt.Errorf("log.level: %w", levelErr)
+		return fmt.Errorf("worker.plugins_cgroup: %q is not auto, none or the absolute path of a cgroup", c.Worker.PluginsCgroup)
+	case !hasLevel:
+		return fmt.Errorf("log.level: %q is not one of debug, info, warn, error", c.Log.Level)
 	case !slices.Contains([]string{"auto", "text", "json"}, c.Log.Format):
 		return fmt.Errorf("log.format: %q is not one of auto, text, json", c.Log.Format)
 	case !slices.Contains([]runtime.JobLog{runtime.LogAll, runtime.LogSampled, runtime.LogNone}, c.Log.Jobs):
@@ -129,16 +131,9 @@ func (c *config) check() error {
 	return nil
 }
 
-func parseLevel(name string) (slog.Level, error) {
-	switch name {
-	case "debug":
-		return slog.LevelDebug, nil
-	case "info":
-		return slog.LevelInfo, nil
-	case "warn":
-		return slog.LevelWarn, nil
-	case "error":
-		return slog.LevelError, nil
-	}
-	return 0, fmt.Errorf("%q is not one of debug, info, warn, error", name)
+var levels = map[string]slog.Level{
+	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
 }
+
+// Threshold is the least level that is logged.
+func (l Log) Threshold() slog.Level { return levels[l.Level] }

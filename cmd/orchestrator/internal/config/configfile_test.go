@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const shipped = "../../config.yaml"
+const shipped = "../../../../config.yaml"
 
 // offSetting is a setting that is commented out: prose has a blank after "#".
 var offSetting = regexp.MustCompile(`(?m)^#( +(?:- )?[A-Za-z_0-9]+:)`)
@@ -60,7 +60,7 @@ func TestConfigFileDocumentsEveryKey(t *testing.T) {
 	}
 	walk(tree, nil)
 	slices.Sort(documented)
-	known := knownKeys(reflect.TypeFor[config](), nil, key{"jobs", "types", "SEND_EMAIL"})
+	known := knownKeys(reflect.TypeFor[Config](), nil, key{"jobs", "types", "SEND_EMAIL"})
 	for i := range known {
 		known[i] = strings.Replace(known[i], "plugins.SEND_EMAIL", "plugins.0", 1)
 	}
@@ -69,18 +69,18 @@ func TestConfigFileDocumentsEveryKey(t *testing.T) {
 }
 
 func TestConfigFileHasTheDefaults(t *testing.T) {
-	cfg, err := load(settings{file: shipped})
+	cfg, err := Load(Sources{File: shipped})
 	require.NoError(t, err)
 	require.Len(t, cfg.Plugins, 1)
-	absolute, err := filepath.Abs("../../bin/handlers")
+	absolute, err := filepath.Abs("../../../../bin/handlers")
 	require.NoError(t, err)
-	require.Equal(t, pluginConfig{
+	require.Equal(t, Plugin{
 		Name: "builtin", Path: absolute, Args: []string{}, Env: map[string]string{}, Processes: new(1), Isolated: new(16),
-		Watch: new(true), Canary: canaryConfig{Share: new(canaryShare), Period: new(canaryPeriod), MaxSlowdown: new(float64(maxSlowdown))},
+		Watch: new(true), Canary: Canary{Share: new(defaultCanaryShare), Period: new(defaultCanaryPeriod), MaxSlowdown: new(float64(defaultMaxSlowdown))},
 	}, cfg.Plugins[0])
 
-	want := defaults()
-	want.source, want.listsPlugins, want.Plugins = cfg.source, cfg.listsPlugins, cfg.Plugins
+	want := Defaults()
+	want.Source, want.HasPlugins, want.Plugins = cfg.Source, cfg.HasPlugins, cfg.Plugins
 	require.NoError(t, want.finish(nil))
 	require.Equal(t, want, cfg)
 }
@@ -88,21 +88,21 @@ func TestConfigFileHasTheDefaults(t *testing.T) {
 func TestConfigFileIsValidWithEverySettingOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(allSettings(t)), 0o600))
-	cfg, err := load(settings{file: path, environ: []string{"MONITORING_TOKEN=secret"}})
+	cfg, err := Load(Sources{File: path, Environ: []string{"MONITORING_TOKEN=secret"}})
 	require.NoError(t, err)
 	require.Len(t, cfg.Plugins, 2)
-	require.Equal(t, byteSize(512<<20), *cfg.Plugins[0].Limits.Memory)
+	require.Equal(t, Size(512<<20), *cfg.Plugins[0].Limits.Memory)
 	require.Len(t, cfg.Security.Tokens, 2)
-	require.Equal(t, secret("secret"), cfg.Security.Tokens[1].Token)
+	require.Equal(t, Secret("secret"), cfg.Security.Tokens[1].Token)
 	require.Equal(t, 10, *cfg.Jobs.Types["SEND_EMAIL"].MaxAttempts)
 }
 
 func TestTheDocumentationHasEveryKeyOfTracing(t *testing.T) {
-	page, err := os.ReadFile("../../docs/reference/configuration.md")
+	page, err := os.ReadFile("../../../../docs/reference/configuration.md")
 	require.NoError(t, err)
 	var documented []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `(tracing\\.[a-z_]+)` \\|").FindAllStringSubmatch(string(page), -1) {
 		documented = append(documented, row[1])
 	}
-	require.ElementsMatch(t, knownKeys(reflect.TypeFor[tracingConfig](), key{"tracing"}, nil), documented)
+	require.ElementsMatch(t, knownKeys(reflect.TypeFor[Tracing](), key{"tracing"}, nil), documented)
 }

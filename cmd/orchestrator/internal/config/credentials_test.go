@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -14,10 +14,10 @@ import (
 )
 
 func TestPasswordsAreLongAndNeverTheSame(t *testing.T) {
-	seen := map[secret]bool{}
+	seen := map[Secret]bool{}
 	for range 100 {
-		password := newPassword()
-		require.Regexp(t, `^([a-z2-7]{7}-){3}[a-z2-7]{5}$`, password.reveal(), "26 letters of 5 bits")
+		password := NewPassword()
+		require.Regexp(t, `^([a-z2-7]{7}-){3}[a-z2-7]{5}$`, password.Reveal(), "26 letters of 5 bits")
 		require.False(t, seen[password])
 		seen[password] = true
 	}
@@ -25,8 +25,8 @@ func TestPasswordsAreLongAndNeverTheSame(t *testing.T) {
 
 func TestCredentialsAreKeptForTheirOwnerAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data", "credentials")
-	first := credentials{user: "admin", password: "one:two"}
-	made, err := first.keep(path)
+	first := Credentials{User: "admin", Password: "one:two"}
+	made, err := first.Keep(path)
 	require.NoError(t, err)
 	require.True(t, made)
 	info, err := os.Stat(path)
@@ -36,8 +36,8 @@ func TestCredentialsAreKeptForTheirOwnerAlone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "admin:one:two\n", string(text), "as curl -u takes it")
 
-	second := credentials{user: "admin", password: "three"}
-	made, err = second.keep(path)
+	second := Credentials{User: "admin", Password: "three"}
+	made, err = second.Keep(path)
 	require.NoError(t, err)
 	require.False(t, made)
 	require.Equal(t, first, second)
@@ -50,15 +50,15 @@ func TestAllWhoMakeCredentialsAtOnceEndWithTheSame(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "credentials")
 	const racers = 32
 	var ready, done sync.WaitGroup
-	results, makers := make([]credentials, racers), make([]bool, racers)
+	results, makers := make([]Credentials, racers), make([]bool, racers)
 	start := make(chan struct{})
 	for i := range racers {
 		ready.Add(1)
 		done.Go(func() {
-			results[i] = credentials{user: "admin", password: newPassword()}
+			results[i] = Credentials{User: "admin", Password: NewPassword()}
 			ready.Done()
 			<-start
-			made, err := results[i].keep(path)
+			made, err := results[i].Keep(path)
 			makers[i] = made
 			if err != nil {
 				t.Error(err)
@@ -97,31 +97,31 @@ func TestDoubtfulCredentialsAreRefusedWithTheRemedy(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "credentials")
 			require.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
 			require.NoError(t, os.Chmod(path, c.mode))
-			asked := credentials{user: "admin", password: "own"}
-			made, err := asked.keep(path)
+			asked := Credentials{User: "admin", Password: "own"}
+			made, err := asked.Keep(path)
 			require.False(t, made)
 			require.ErrorContains(t, err, c.want)
 			require.NotContains(t, err.Error(), "canary")
-			require.Equal(t, secret("own"), asked.password)
+			require.Equal(t, Secret("own"), asked.Password)
 			kept, err := os.ReadFile(path)
 			require.NoError(t, err)
 			require.Equal(t, c.text, string(kept), "the file stays as it was")
 		})
 	}
-	asked := credentials{user: "admin", password: "own"}
-	_, err := asked.keep(t.TempDir())
+	asked := Credentials{User: "admin", Password: "own"}
+	_, err := asked.Keep(t.TempDir())
 	require.ErrorContains(t, err, "not a regular file")
 }
 
 func TestCredentialsThatCannotBeKeptAreToldApart(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	asked := credentials{user: "admin", password: "own"}
-	made, err := asked.keep(filepath.Join(file, "credentials"))
+	asked := Credentials{User: "admin", Password: "own"}
+	made, err := asked.Keep(filepath.Join(file, "credentials"))
 	require.False(t, made)
-	var unkept *notKeptError
+	var unkept *NotKeptError
 	require.ErrorAs(t, err, &unkept)
-	require.Equal(t, secret("own"), asked.password)
+	require.Equal(t, Secret("own"), asked.Password)
 }
 
 func TestNoOtherFileIsTakenForCredentials(t *testing.T) {
@@ -130,8 +130,8 @@ func TestNoOtherFileIsTakenForCredentials(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	require.NoError(t, os.WriteFile(long, []byte("admin:"+strings.Repeat("x", guard.MaxLogin)), 0o600))
 	for path, want := range map[string]string{pipe: "is not a regular file", long: "is longer than a line user:password may be"} {
-		c := credentials{user: "admin", password: "p"}
-		_, err := c.keep(path)
+		c := Credentials{User: "admin", Password: "p"}
+		_, err := c.Keep(path)
 		require.ErrorContains(t, err, want)
 	}
 }

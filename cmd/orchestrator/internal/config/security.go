@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"encoding/hex"
@@ -12,24 +12,27 @@ import (
 	"github.com/holdfast-jobs/holdfast/api/guard"
 )
 
-type securityConfig struct {
-	Enabled         bool          `koanf:"enabled"`
-	User            string        `koanf:"user"`
-	Password        secret        `koanf:"password"`
-	CredentialsFile string        `koanf:"credentials_file"`
-	Tokens          []tokenConfig `koanf:"tokens"`
-	AllowPublic     bool          `koanf:"allow_public"`
+// Security says who may call the API.
+type Security struct {
+	Enabled         bool    `koanf:"enabled"`
+	User            string  `koanf:"user"`
+	Password        Secret  `koanf:"password"`
+	CredentialsFile string  `koanf:"credentials_file"`
+	Tokens          []Token `koanf:"tokens"`
+	AllowPublic     bool    `koanf:"allow_public"`
 }
 
-type tokenConfig struct {
+// Token is the token of one client.
+type Token struct {
 	Name   string   `koanf:"name"`
-	Token  secret   `koanf:"token"`
+	Token  Secret   `koanf:"token"`
 	SHA256 string   `koanf:"token_sha256"`
 	Scopes []string `koanf:"scopes"`
 	Tenant string   `koanf:"tenant"`
 }
 
-type rateLimitConfig struct {
+// RateLimit bounds what each client may do within a minute.
+type RateLimit struct {
 	Enabled          bool     `koanf:"enabled"`
 	JobsPerMinute    int      `koanf:"jobs_per_minute"`
 	RequeuePerMinute int      `koanf:"requeue_per_minute"`
@@ -37,32 +40,32 @@ type rateLimitConfig struct {
 	Exempt           []string `koanf:"exempt"`
 }
 
-func defaultSecurity() securityConfig {
-	return securityConfig{Enabled: true, User: "admin", CredentialsFile: "data/credentials"}
+func defaultSecurity() Security {
+	return Security{Enabled: true, User: "admin", CredentialsFile: "data/credentials"}
 }
 
-func defaultRateLimit() rateLimitConfig {
-	return rateLimitConfig{
+func defaultRateLimit() RateLimit {
+	return RateLimit{
 		Enabled: true, JobsPerMinute: 6000, RequeuePerMinute: 300, ReadsPerMinute: 12_000, Exempt: []string{"127.0.0.0/8", "::1/128"},
 	}
 }
 
-// closed reports whether submitting and reading need credentials.
-func (s *securityConfig) closed(public bool) bool { return s.Enabled && (public || len(s.Tokens) > 0) }
+// Closed reports whether submitting and reading need credentials.
+func (s *Security) Closed(public bool) bool { return s.Enabled && (public || len(s.Tokens) > 0) }
 
 const (
-	// maxTokenBytes is as much as the API looks at.
+	// maxTokenBytes is the API's limit.
 	maxTokenBytes = 1 << 10
 	// maxPerMinute keeps a count within 32 bits.
 	maxPerMinute = 1_000_000_000
-	// maxTenantChars is that of a submission.
+	// maxTenantChars is the limit in a submission.
 	maxTenantChars = 200
 )
 
-// finish resolves references to the environment and checks. Its errors begin
-// with the key, and never have the value.
-func (s *securityConfig) finish(environ []string) error {
-	variables := variablesOf(environ)
+// finish resolves references and checks. Its errors begin with the key and never
+// contain the value.
+func (s *Security) finish(environ []string) error {
+	variables := Variables(environ)
 	user, err := expand(s.User, variables)
 	if err != nil {
 		return fmt.Errorf("user: %w", err)
@@ -73,11 +76,11 @@ func (s *securityConfig) finish(environ []string) error {
 	}
 	switch {
 	case s.User == "" || strings.ContainsFunc(s.User, func(r rune) bool { return r == ':' || unicode.IsControl(r) }):
-		return errors.New("user: must not be empty, nor hold a colon or control characters")
-	case strings.ContainsAny(s.Password.reveal(), "\r\n"):
-		return errors.New("password: holds a line break")
+		return errors.New("user: must not be empty or contain a colon or control characters")
+	case strings.ContainsAny(s.Password.Reveal(), "\r\n"):
+		return errors.New("password: contains a line break")
 	case len(s.User)+1+len(s.Password) > guard.MaxLogin:
-		return fmt.Errorf("password: is too long; with user and a colon it may have %d bytes", guard.MaxLogin)
+		return fmt.Errorf("password: is too long; user, colon and password may have %d bytes together", guard.MaxLogin)
 	case s.CredentialsFile == "":
 		return errors.New("credentials_file: is empty")
 	}
@@ -91,15 +94,15 @@ func (s *securityConfig) finish(environ []string) error {
 		if names[t.Name] {
 			return fmt.Errorf("tokens.%d.name: %q is taken by another token", i, t.Name)
 		}
-		if digests[t.digest()] {
+		if digests[t.Digest()] {
 			return fmt.Errorf("tokens.%d: is the same as another token", i)
 		}
-		names[t.Name], digests[t.digest()] = true, true
+		names[t.Name], digests[t.Digest()] = true, true
 	}
 	return nil
 }
 
-func (t *tokenConfig) finish(variables map[string]string) error {
+func (t *Token) finish(variables map[string]string) error {
 	if err := t.Token.expand(variables); err != nil {
 		return fmt.Errorf("token: %w", err)
 	}
@@ -107,7 +110,7 @@ func (t *tokenConfig) finish(variables map[string]string) error {
 	if err != nil {
 		return fmt.Errorf("token_sha256: %w", err)
 	}
-	t.SHA256 = strings.ToLower(withoutLineEnd(sum))
+	t.SHA256 = strings.ToLower(TrimLineEnd(sum))
 	sumBytes, err := hex.DecodeString(t.SHA256)
 	switch {
 	case t.Name == "":
@@ -115,16 +118,16 @@ func (t *tokenConfig) finish(variables map[string]string) error {
 	case (t.Token == "") == (t.SHA256 == ""):
 		return errors.New("token: set either this or token_sha256")
 	case t.SHA256 != "" && (err != nil || len(sumBytes) != len(guard.Digest{})):
-		// What was written here may be the token itself.
+		// Do not quote it: it may be the token itself.
 		return errors.New("token_sha256: is not 64 hexadecimal digits")
 	case len(t.Token) > maxTokenBytes:
 		return fmt.Errorf("token: is longer than %d bytes", maxTokenBytes)
-	case strings.ContainsFunc(t.Token.reveal(), func(r rune) bool { return r <= ' ' || r > '~' }):
-		return errors.New("token: holds characters that no header can carry; use letters and digits")
+	case strings.ContainsFunc(t.Token.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' }):
+		return errors.New("token: contains characters that no header can carry; use letters and digits")
 	case len(t.Scopes) == 0:
 		return errors.New("scopes: is empty; list some of submit, read, operate")
 	case len([]rune(t.Tenant)) > maxTenantChars || strings.ContainsFunc(t.Tenant, unicode.IsControl):
-		return fmt.Errorf("tenant: is longer than %d characters or holds control characters", maxTenantChars)
+		return fmt.Errorf("tenant: is longer than %d characters or contains control characters", maxTenantChars)
 	}
 	for _, scope := range t.Scopes {
 		if !slices.Contains(guard.Scopes(), guard.Scope(scope)) {
@@ -134,29 +137,29 @@ func (t *tokenConfig) finish(variables map[string]string) error {
 	return nil
 }
 
-// expand resolves references, and drops a line end, with which secrets come
-// out of files. One that comes out empty is an error: without it the secret
-// would count as not set.
-func (s *secret) expand(variables map[string]string) error {
-	expanded, err := expand(s.reveal(), variables)
-	expanded = withoutLineEnd(expanded)
+// expand resolves references and drops the line end of a secret that came from a
+// file. An empty result is an error: the secret would count as not set.
+func (s *Secret) expand(variables map[string]string) error {
+	expanded, err := expand(s.Reveal(), variables)
+	expanded = TrimLineEnd(expanded)
 	if err == nil && expanded == "" && *s != "" {
-		err = errors.New("the variables that it names are empty")
+		err = errors.New("the variables it names are empty")
 	}
-	*s = secret(expanded)
+	*s = Secret(expanded)
 	return err
 }
 
-func (t *tokenConfig) digest() guard.Digest {
+// Digest identifies the token without revealing it.
+func (t *Token) Digest() guard.Digest {
 	if t.Token != "" {
-		return guard.DigestOf(t.Token.reveal())
+		return guard.DigestOf(t.Token.Reveal())
 	}
 	var digest guard.Digest
 	_, _ = hex.Decode(digest[:], []byte(t.SHA256)) // finish has checked it.
 	return digest
 }
 
-func (r rateLimitConfig) check() error {
+func (r RateLimit) check() error {
 	for name, quota := range map[string]int{
 		"jobs_per_minute": r.JobsPerMinute, "requeue_per_minute": r.RequeuePerMinute, "reads_per_minute": r.ReadsPerMinute,
 	} {
@@ -164,15 +167,15 @@ func (r rateLimitConfig) check() error {
 			return fmt.Errorf("%s: %d is not from 1 to %d; rate_limit.enabled=false sets no limit", name, quota, maxPerMinute)
 		}
 	}
-	_, err := networks(r.Exempt)
+	_, err := Networks(r.Exempt)
 	if err != nil {
 		return fmt.Errorf("exempt: %w", err)
 	}
 	return nil
 }
 
-// networks reads CIDR prefixes; a bare address is a network of its own.
-func networks(texts []string) ([]netip.Prefix, error) {
+// Networks parses CIDR prefixes. A bare address is a network of one.
+func Networks(texts []string) ([]netip.Prefix, error) {
 	prefixes := make([]netip.Prefix, 0, len(texts))
 	for _, text := range texts {
 		prefix, err := netip.ParsePrefix(text)

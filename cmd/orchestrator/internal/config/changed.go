@@ -1,0 +1,30 @@
+package config
+
+import "reflect"
+
+// Changed returns the keys outside plugins that differ.
+func Changed(was, is Config) []string {
+	was.Plugins, is.Plugins = nil, nil
+	return changedFields(reflect.ValueOf(was), reflect.ValueOf(is), "")
+}
+
+func changedFields(was, is reflect.Value, prefix string) []string {
+	var changed []string
+	for i := range was.NumField() {
+		field := was.Type().Field(i)
+		name, before, after := field.Tag.Get("koanf"), was.Field(i), is.Field(i)
+		switch {
+		case name == "":
+		case field.Type.Kind() == reflect.Struct && hasKeys(field.Type):
+			changed = append(changed, changedFields(before, after, prefix+name+".")...)
+		case !reflect.DeepEqual(before.Interface(), after.Interface()):
+			changed = append(changed, prefix+name)
+		}
+	}
+	return changed
+}
+
+// hasKeys tells a section from a value with several fields.
+func hasKeys(section reflect.Type) bool {
+	return section.NumField() > 0 && section.Field(0).Tag.Get("koanf") != ""
+}

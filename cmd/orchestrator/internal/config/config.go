@@ -1,0 +1,135 @@
+// Package config is what you can set about the orchestrator: the keys, where they are
+// read from, their defaults, and what is rejected.
+package config
+
+import (
+	"os"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/plugin/host"
+	"github.com/holdfast-jobs/holdfast/runtime"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// Config is everything that you can set. config.yaml at the root of the
+// repository documents each key; a test compares the two. A pointer is a setting
+// that may be absent.
+type Config struct {
+	Server    Server    `koanf:"server"`
+	Database  Database  `koanf:"database"`
+	Embedded  Embedded  `koanf:"embedded"`
+	Worker    Worker    `koanf:"worker"`
+	Jobs      Jobs      `koanf:"jobs"`
+	Plugins   []Plugin  `koanf:"plugins"`
+	Security  Security  `koanf:"security"`
+	RateLimit RateLimit `koanf:"rate_limit"`
+	Tracing   Tracing   `koanf:"tracing"`
+	Log       Log       `koanf:"log"`
+
+	// Source is the absolute path of the file that was read; empty for none.
+	Source string
+	// HasPlugins reports whether the file has a plugins section, even an empty one.
+	HasPlugins bool
+}
+
+// Server is how the API listens and what it accepts.
+type Server struct {
+	Address           string        `koanf:"address"`
+	MaxBodyBytes      int64         `koanf:"max_body_bytes"`
+	MaxBatchBytes     int64         `koanf:"max_batch_bytes"`
+	MaxReceivingBytes int64         `koanf:"max_receiving_bytes"`
+	MaxHeaderBytes    int           `koanf:"max_header_bytes"`
+	RequestTimeout    time.Duration `koanf:"request_timeout"`
+	ReadHeaderTimeout time.Duration `koanf:"read_header_timeout"`
+	ReadTimeout       time.Duration `koanf:"read_timeout"`
+	WriteTimeout      time.Duration `koanf:"write_timeout"`
+	IdleTimeout       time.Duration `koanf:"idle_timeout"`
+	MaxConnections    int           `koanf:"max_connections"`
+	TrustedProxies    []string      `koanf:"trusted_proxies"`
+}
+
+// Database is your PostgreSQL. With an empty URL, Embedded holds.
+type Database struct {
+	URL            DatabaseURL `koanf:"url"`
+	MaxConnections int32       `koanf:"max_connections"`
+	// StartWait bounds how long a start waits for the database; 0 means no wait.
+	StartWait time.Duration `koanf:"start_wait"`
+}
+
+// Embedded is the PostgreSQL that the orchestrator starts itself.
+type Embedded struct {
+	DataDir string `koanf:"data_dir"`
+	BinDir  string `koanf:"bin_dir"`
+}
+
+// Worker is how jobs are claimed and run.
+type Worker struct {
+	ID           string        `koanf:"id"`
+	Concurrency  int           `koanf:"concurrency"`
+	Lease        time.Duration `koanf:"lease"`
+	PollInterval time.Duration `koanf:"poll_interval"`
+	DrainTimeout time.Duration `koanf:"drain_timeout"`
+	KillGrace    time.Duration `koanf:"kill_grace"`
+	Prefetch     time.Duration `koanf:"prefetch"`
+
+	ReportInterval time.Duration `koanf:"report_interval"`
+	// PluginsCgroup is auto, none or a path; see host.Settings.
+	PluginsCgroup string              `koanf:"plugins_cgroup"`
+	CrashPolicy   runtime.CrashPolicy `koanf:"crash_policy"`
+}
+
+// Log is what the orchestrator logs, and how.
+type Log struct {
+	Level  string         `koanf:"level"`
+	Format string         `koanf:"format"`
+	Jobs   runtime.JobLog `koanf:"jobs"`
+}
+
+// Defaults returns the configuration of an orchestrator for which you set nothing.
+func Defaults() Config {
+	name, err := os.Hostname()
+	if err != nil || name == "" {
+		name = "orchestrator"
+	}
+	safe, caps := Durable, host.DefaultCaps()
+	attempts, crashes, timeout, retry := job.DefaultMaxAttempts, job.DefaultMaxCrashes, job.DefaultTimeout, job.DefaultRetryPolicy()
+	return Config{
+		Server: Server{
+			Address:           "127.0.0.1:8080",
+			MaxBodyBytes:      api.DefaultMaxBodyBytes,
+			MaxBatchBytes:     api.DefaultMaxBatchBytes,
+			MaxReceivingBytes: api.DefaultMaxReceivingBytes,
+			MaxHeaderBytes:    32 << 10,
+			RequestTimeout:    api.DefaultRequestTimeout,
+			ReadHeaderTimeout: 10 * time.Second,
+			ReadTimeout:       time.Minute,
+			WriteTimeout:      2 * time.Minute,
+			IdleTimeout:       2 * time.Minute,
+			MaxConnections:    10_000,
+			TrustedProxies:    []string{},
+		},
+		Database: Database{MaxConnections: 20, StartWait: 5 * time.Minute},
+		Embedded: Embedded{DataDir: "data/postgres"},
+		Worker: Worker{
+			ID: name, Concurrency: 1000, Lease: 30 * time.Second, PollInterval: time.Second,
+			DrainTimeout: 30 * time.Second, KillGrace: 5 * time.Second, Prefetch: 50 * time.Millisecond,
+			ReportInterval: 200 * time.Millisecond,
+			PluginsCgroup:  host.CgroupAuto,
+			CrashPolicy:    runtime.Expire,
+		},
+		Jobs: Jobs{
+			MaxProgressBytes: caps.Progress, MaxCheckpointBytes: caps.Checkpoint, MaxResultBytes: caps.Result,
+			Default: Type{
+				MaxAttempts: &attempts, MaxCrashes: &crashes, Timeout: &timeout, Commit: &safe,
+				Retry: Retry{
+					Backoff: &retry.Backoff, InitialDelay: &retry.InitialDelay, Factor: &retry.Factor, MaxDelay: &retry.MaxDelay,
+					JitterMin: &retry.JitterMin, JitterMax: &retry.JitterMax,
+					ImmediateAfterTimeout: &retry.ImmediateAfterTimeout,
+				},
+			},
+		},
+		Security: defaultSecurity(), RateLimit: defaultRateLimit(), Tracing: Tracing{SampleRatio: 1},
+		Log: Log{Level: "info", Format: "auto", Jobs: runtime.LogSampled},
+	}
+}
