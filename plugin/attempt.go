@@ -19,8 +19,8 @@ type attempt struct {
 	session *session
 	end     context.CancelCauseFunc
 	lease   lease
-	// notes is the outbox's.
-	notes notes
+	// unsent belongs to the outbox.
+	unsent unsent
 
 	mu    sync.Mutex
 	asked error
@@ -34,19 +34,7 @@ func current(ctx context.Context) *attempt {
 	return a
 }
 
-// TraceContext returns the W3C traceparent and tracestate of the attempt that
-// ctx belongs to, for requests that the handler makes without OpenTelemetry. With
-// it, the attempt's span is the parent of any that is begun in ctx. They are empty
-// when the job is not traced.
-func TraceContext(ctx context.Context) (traceparent, tracestate string) {
-	if a := current(ctx); a != nil {
-		return a.start.GetTraceparent(), a.start.GetTracestate()
-	}
-	return "", ""
-}
-
-// perform runs the handler's function to its end, whichever way it ends, and
-// reports the outcome.
+// perform runs the handler's function to its end and reports the outcome.
 func (a *attempt) perform(ctx context.Context, h Handler) {
 	var ended *handlerv1.Outcome
 	defer func() {
@@ -60,13 +48,13 @@ func (a *attempt) perform(ctx context.Context, h Handler) {
 		a.session.finish(a, ended)
 	}()
 	result, err := h.run(ctx, a)
-	a.tellReason(ctx, err)
+	a.logReason(ctx, err)
 	ended = outcome(result, err, a.reason(), context.Cause(ctx))
 }
 
-// tellReason logs why the handler has canceled its own job: the outcome has no
-// place for it.
-func (a *attempt) tellReason(ctx context.Context, err error) {
+// logReason logs why the handler cancels its own job: the outcome has no place for
+// it.
+func (a *attempt) logReason(ctx context.Context, err error) {
 	if err == nil {
 		return
 	}
@@ -92,7 +80,8 @@ func (a *attempt) reason() error {
 	return a.asked
 }
 
-// unknownType is not permanent: another process may well serve the type.
+// unknownType runs a job of a type without a handler. The failure is not permanent:
+// another process may have the handler.
 func unknownType(_ context.Context, a *attempt) (json.RawMessage, error) {
 	return nil, Code(fmt.Errorf("this binary has no handler for %s", a.start.GetJobType()), codeUnknownType)
 }

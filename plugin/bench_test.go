@@ -66,9 +66,8 @@ func servingOnSocket(b *testing.B, h Handler) grpc.BidiStreamingClient[handlerv1
 	require.NoError(b, err)
 	listener, err := net.Listen("unix", filepath.Join(b.TempDir(), "s"))
 	require.NoError(b, err)
-	grpcServer := newGRPCServer(nil)
-	handlerv1.RegisterHandlerServer(grpcServer, &server{
-		binary: parts, connected: func() {}, drained: func() {}, exit: func(why string) { panic(errors.New(why)) },
+	grpcServer := newServer(&server{
+		binary: parts, drained: func() {}, exit: func(why string) { panic(errors.New(why)) },
 	})
 	go func() { _ = grpcServer.Serve(listener) }()
 	b.Cleanup(grpcServer.Stop)

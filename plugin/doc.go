@@ -1,6 +1,6 @@
-// Package plugin is what a handler is written with. A handler is a function
-// that does one job type; a handler binary serves one or more of them to the
-// orchestrator that launches it.
+// Package plugin is the SDK for handlers. A handler is a function that runs the
+// jobs of one type. A plugin is a program with one or more handlers, which an
+// orchestrator launches.
 //
 //	type Args struct {
 //		Text string `json:"text"`
@@ -13,11 +13,18 @@
 //
 //	func main() { plugin.Serve(plugin.Handle("ECHO", Echo)) }
 //
-// A nil error ends the job. Any other is a failure that is tried again by the
-// job type's retry policy, unless it says otherwise: see Permanent,
-// RetryAfter, Snooze and Cancel. A panic is a failure too; the process
-// survives it.
+// When the function returns nil, the job has succeeded. Any other error is a
+// failure, and the job is attempted again by its retry policy. Permanent,
+// RetryAfter, Snooze and Cancel ask for something else. A panic is a failure too;
+// the process goes on.
 //
-// The context ends when the attempt is to stop: context.Cause tells why. A
-// handler that goes on regardless is killed with its whole process.
+// The context ends when the attempt must stop, and context.Cause says why. If the
+// function does not return then, its whole process is killed.
+//
+// A job can run more than once: the process may die after the function's work and
+// before its report. Make effects idempotent, with Job.ID as the key, or protect
+// them with Job.Fence.
+//
+// Package plugintest tests handlers without a database, and package tracing sends
+// their spans to a collector.
 package plugin

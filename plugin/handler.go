@@ -7,9 +7,11 @@ import (
 	"reflect"
 	"time"
 	"unicode"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/schema"
 )
 
-// Handler is a job type with the function that does it; see Handle.
+// Handler is a job type with the function that runs its jobs; see Handle.
 type Handler struct {
 	jobType     string
 	schema      json.RawMessage
@@ -19,13 +21,13 @@ type Handler struct {
 	description string
 	concurrency int
 	run         func(context.Context, *attempt) (json.RawMessage, error)
-	// problem is the first thing wrong with it, for Serve to report.
+	// problem is the first thing wrong with the handler. Serve reports it.
 	problem error
 }
 
-// Handle makes a handler of a function without a result. The payload is
-// decoded into A by Unmarshal; one that does not fit fails the job for good,
-// without a call.
+// Handle makes a handler from a function without a result. Unmarshal decodes the
+// payload into A. If it cannot, the job fails for good and the function is not
+// called.
 func Handle[A any](jobType string, do func(context.Context, Job[A]) error, options ...Option) Handler {
 	return newHandler[A](jobType, do == nil, options, func(ctx context.Context, a *attempt) (json.RawMessage, error) {
 		j, err := newJob[A](a)
@@ -36,8 +38,8 @@ func Handle[A any](jobType string, do func(context.Context, Job[A]) error, optio
 	})
 }
 
-// HandleResult makes a handler of a function whose result is stored with the
-// job, as JSON, and shown to clients.
+// HandleResult makes a handler from a function with a result, which is stored with
+// the job, as JSON, and shown to clients.
 func HandleResult[A, R any](jobType string, do func(context.Context, Job[A]) (R, error), options ...Option) Handler {
 	return newHandler[A](jobType, do == nil, options, func(ctx context.Context, a *attempt) (json.RawMessage, error) {
 		j, err := newJob[A](a)
@@ -48,14 +50,15 @@ func HandleResult[A, R any](jobType string, do func(context.Context, Job[A]) (R,
 		if err != nil {
 			return nil, err
 		}
-		encoded, err := encode(result)
-		if err != nil {
-			return nil, Code(Permanent(fmt.Errorf("result: %w", err)), codeBadResult)
+		encoded, err := encode(result, a.session.limits.result)
+		if err == nil {
+			return encoded, nil
 		}
-		if err := within(encoded, a.session.caps.result); err != nil {
-			return nil, Code(Permanent(fmt.Errorf("result: %w", err)), codeResultTooLarge)
+		code := codeBadResult
+		if isTooLarge(err) {
+			code = codeResultTooLarge
 		}
-		return encoded, nil
+		return nil, Code(Permanent(fmt.Errorf("result: %w", err)), code)
 	})
 }
 
@@ -72,14 +75,14 @@ func newHandler[A any](
 	}
 	if h.schema == nil {
 		var err error
-		if h.schema, err = schemaOf(reflect.TypeFor[A]()); err != nil {
+		if h.schema, err = schema.Of(reflect.TypeFor[A]()); err != nil {
 			h.reject("schema of %s: %w; change the type or use WithSchema", reflect.TypeFor[A](), err)
 		}
 	}
 	return h
 }
 
-// maxTypeName is what the orchestrator accepts, in bytes.
+// maxTypeName is the longest name that the orchestrator accepts, in bytes.
 const maxTypeName = 200
 
 func (h *Handler) checkName() {

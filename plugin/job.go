@@ -8,23 +8,24 @@ import (
 
 // Job is one attempt at a job, with its payload decoded into Args.
 //
-// One that a test makes by hand belongs to no attempt: it has no checkpoint,
-// and what it reports goes nowhere.
+// A test may make one by hand: it has no checkpoint, and what it reports goes
+// nowhere.
 type Job[A any] struct {
 	Args A
-	// ID is the job's id, the same in every attempt: what to tell others for
-	// deduplication.
+	// ID is the job's id, the same in every attempt. Pass it to other systems as
+	// an idempotency key.
 	ID     string
 	Type   string
 	Tenant string
-	// Payload is the JSON to the letter as it was submitted.
+	// Payload is the JSON exactly as it was submitted.
 	Payload json.RawMessage
 	// Attempt counts from 1.
 	Attempt     int
 	MaxAttempts int
-	// Fence grows with every attempt at the job. Whatever this attempt writes
-	// to can remember the highest one it has seen and refuse lower ones, and
-	// so keep out an attempt that was given up but still runs somewhere.
+	// Fence is the fencing token: a number that grows with every attempt at the
+	// job. A system that this attempt writes to can remember the highest fence it
+	// has seen and refuse lower ones. That keeps out an earlier attempt that still
+	// runs somewhere.
 	Fence int64
 	// CreatedAt is by the database's clock.
 	CreatedAt time.Time
@@ -47,56 +48,56 @@ func newJob[A any](a *attempt) (Job[A], error) {
 	return j, nil
 }
 
-// Progress shows v, as JSON, to whoever looks at the job. Only the last value
-// counts. It does not wait for the value to be stored, and fails only when v
-// is not JSON, is larger than the orchestrator takes (64 KiB, unless it is
-// configured otherwise), or comes after the attempt's end.
+// Progress shows v, as JSON, to everyone who looks at the job. Only the last value
+// is kept. Progress does not wait until it is stored. It fails when v cannot be
+// encoded, is larger than the orchestrator accepts (64 KiB by default), or comes
+// after the attempt's end.
 func (j Job[A]) Progress(v any) error {
-	if err := j.progress(v); err != nil {
+	limits, report := j.reporting()
+	encoded, err := encode(v, limits.progress)
+	if err == nil && report != nil {
+		err = report.progress(j.attempt, encoded)
+	}
+	if err != nil {
 		return fmt.Errorf("progress: %w", err)
 	}
 	return nil
 }
 
-func (j Job[A]) progress(v any) error {
-	encoded, err := encode(v)
-	if err != nil || j.attempt == nil {
-		return err
-	}
-	of := j.attempt.session
-	if err := within(encoded, of.caps.progress); err != nil {
-		return err
-	}
-	return of.out.progress(j.attempt, encoded)
-}
-
-// Checkpoint saves v, as JSON, for the next attempt, which finds it with
-// Resume. Only the last value counts. It is stored before this attempt's end
-// is, and also when the process dies after the orchestrator has received it;
-// it does not wait for that. It fails as Progress does; the error for a value
-// that is too large (by default above 1 MiB) is Permanent, with the code
-// checkpoint_too_large: another attempt would get no further.
+// Checkpoint saves v, as JSON, for the next attempt, which reads it with Resume.
+// Only the last value is kept. Checkpoint does not wait until it is stored, but it
+// is stored before the attempt's outcome, and also when the process dies after the
+// orchestrator has received it.
+//
+// It fails as Progress does. The error for a value that is too large (above 1 MiB
+// by default) is Permanent with the code checkpoint_too_large: another attempt
+// would get no further.
 func (j Job[A]) Checkpoint(v any) error {
-	if err := j.checkpoint(v); err != nil {
+	limits, report := j.reporting()
+	encoded, err := encode(v, limits.checkpoint)
+	if isTooLarge(err) {
+		err = Code(Permanent(err), codeCheckpointTooLarge)
+	}
+	if err == nil && report != nil {
+		err = report.checkpoint(j.attempt, encoded)
+	}
+	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	return nil
 }
 
-func (j Job[A]) checkpoint(v any) error {
-	encoded, err := encode(v)
-	if err != nil || j.attempt == nil {
-		return err
+// reporting is where the attempt reports to, and what is accepted there. A job made
+// by hand has no outbox.
+func (j Job[A]) reporting() (valueLimits, *outbox) {
+	if j.attempt == nil {
+		return limitsOf(nil), nil
 	}
-	of := j.attempt.session
-	if err := within(encoded, of.caps.checkpoint); err != nil {
-		return Code(Permanent(err), codeCheckpointTooLarge)
-	}
-	return of.out.checkpoint(j.attempt, encoded)
+	return j.attempt.session.limits, j.attempt.session.out
 }
 
-// Resume decodes the last checkpoint of an earlier attempt into v. It returns
-// false, and leaves v alone, when there is none.
+// Resume decodes the last checkpoint of an earlier attempt into v. Without one, it
+// returns false and leaves v unchanged.
 func (j Job[A]) Resume(v any) (bool, error) {
 	if j.attempt == nil || len(j.attempt.start.GetCheckpoint()) == 0 {
 		return false, nil

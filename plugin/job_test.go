@@ -159,7 +159,7 @@ func TestAnEndedAttemptReportsNothing(t *testing.T) {
 }
 
 func TestAReportThatIsNotJSONIsRefused(t *testing.T) {
-	for _, j := range []Job[any]{{}, {attempt: &attempt{session: newSession(nil, capsOf(nil), nil)}}} {
+	for _, j := range []Job[any]{{}, {attempt: &attempt{session: newSession(nil, limitsOf(nil), nil)}}} {
 		require.ErrorContains(t, j.Progress(make(chan int)), "progress: ")
 		require.ErrorContains(t, j.Checkpoint(json.RawMessage(`{`)), "checkpoint: ")
 		require.NoError(t, j.Progress("half"))

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// leaseMargin is how much of a lease is left when its attempt is told to stop:
-// a sixth, at most maxLeaseMargin.
+// An attempt is asked to stop when a sixth of its lease is left, at most
+// maxLeaseMargin.
 const (
 	leaseMargin    = 6
 	maxLeaseMargin = 5 * time.Second
 )
 
-// lease is how long an attempt may go on without hearing from the
-// orchestrator. When only the margin is left it calls warn, when nothing is
-// left expire. It is measured against the clock, not by a chain of timers: in
-// a process that was stopped meanwhile it has run out at once.
+// lease is how long an attempt may go on without an extension from the
+// orchestrator. It calls warn when only the margin is left, and expire when nothing
+// is left. It compares with the clock, so that it runs out in a process that was
+// stopped for a while.
 type lease struct {
 	warn   func()
 	expire func()
@@ -27,7 +27,7 @@ type lease struct {
 	released bool
 }
 
-// extend says that the lease is proven for d from now.
+// extend makes the lease last for d from now.
 func (l *lease) extend(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +43,7 @@ func (l *lease) extend(d time.Duration) {
 	l.timer.Reset(d - l.margin)
 }
 
-// check may come late, and just after an extension.
+// check may run late, and just after an extension.
 func (l *lease) check() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,7 +60,7 @@ func (l *lease) check() {
 	}
 }
 
-// release ends the watch: the attempt is over.
+// release ends the lease: the attempt is over.
 func (l *lease) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,19 +12,21 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
-// What is kept of a log record, in bytes; the orchestrator keeps no more.
+// How much of a log record is sent, in bytes.
 const (
 	maxLogMessage    = 16 << 10
 	maxLogAttributes = 16 << 10
 )
 
-// Logger returns the logger of the attempt that ctx belongs to. Its records
-// appear in the orchestrator's log with the job's id, type, attempt and trace,
-// and the last 200 of an attempt, or 32 KB, are kept with it. They have the ids
-// of the span that is current in their own context, as of InfoContext, or else
-// in ctx, as attributes trace_id and span_id. Logging never
-// waits: when the orchestrator does not keep up, the attempt's oldest records
-// are dropped and counted. Outside of an attempt the records go to standard
+// Logger returns the logger of the attempt that ctx belongs to. Its records appear
+// in the orchestrator's log with the job's id, type, attempt and trace. The last
+// 200 of an attempt, or 32 KB, are stored with it.
+//
+// A record has the ids of the current span as attributes trace_id and span_id: the
+// span in the context of InfoContext and the like, or else in ctx.
+//
+// Logging never waits. When the orchestrator does not keep up, the attempt's oldest
+// records are dropped and counted. Outside of an attempt, records go to standard
 // error.
 func Logger(ctx context.Context) *slog.Logger {
 	if a := current(ctx); a != nil {
@@ -42,12 +44,12 @@ func (a *attempt) logger(span trace.SpanContext) *slog.Logger {
 type logHandler struct {
 	attempt *attempt
 	span    trace.SpanContext
-	// within holds what WithAttrs and WithGroup have added, to be done again
-	// on the handler that encodes each record.
+	// within has the calls of WithAttrs and WithGroup, to repeat on the handler
+	// that encodes each record.
 	within []func(slog.Handler) slog.Handler
 }
 
-// Enabled implements slog.Handler. What is logged is the orchestrator's choice.
+// Enabled implements slog.Handler. The orchestrator chooses what it logs.
 func (h *logHandler) Enabled(context.Context, slog.Level) bool { return true }
 
 // Handle implements slog.Handler.
@@ -69,7 +71,7 @@ func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 
 var attributesOnly = &slog.HandlerOptions{
 	Level: slog.Level(math.MinInt),
-	// All attributes are in a group; what is not is the record's own.
+	// Attributes are in a group. Level, message and time are not.
 	ReplaceAttr: func(groups []string, attr slog.Attr) slog.Attr {
 		if len(groups) == 0 {
 			return slog.Attr{}

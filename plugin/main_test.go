@@ -11,7 +11,7 @@ import (
 
 // TestMain lets the test binary be a handler process, too.
 func TestMain(m *testing.M) {
-	if os.Getenv(wire.Handshake.MagicCookieKey) != "" || os.Getenv("BY_HAND") != "" {
+	if os.Getenv(wire.CookieKey) != "" || os.Getenv("BY_HAND") != "" {
 		processUnderTest()
 		return
 	}

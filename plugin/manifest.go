@@ -15,7 +15,7 @@ import (
 // types are the names of the job types, sorted.
 func (b binary) types() []string { return slices.Sorted(maps.Keys(b.handlers)) }
 
-// manifest is what the orchestrator is told of the binary.
+// manifest describes the binary to the orchestrator.
 func (b binary) manifest() *handlerv1.DescribeResponse {
 	m := &handlerv1.DescribeResponse{Version: b.version, Concurrency: uint32(b.concurrency)}
 	for _, jobType := range b.types() {
@@ -32,18 +32,18 @@ func (b binary) manifest() *handlerv1.DescribeResponse {
 	return m
 }
 
-// introduce tells somebody who started the binary by hand what it is.
+// introduce says what the binary is, to someone who ran it by hand.
 func (b binary) introduce(w io.Writer) {
 	path, err := os.Executable()
 	if err != nil {
 		path = os.Args[0]
 	}
-	fmt.Fprintf(w, "This is a Holdfast handler plugin, version %s. It serves the job types\n\n", b.version)
+	fmt.Fprintf(w, "This is a Holdfast plugin, version %s. It serves the job types\n\n", b.version)
 	for _, jobType := range b.types() {
 		fmt.Fprintf(w, "  %s\n", strings.TrimSpace(jobType+"  "+b.handlers[jobType].description))
 	}
 	fmt.Fprintf(w, `
-It is not run by hand: an orchestrator launches it. Declare it in config.yaml,
+Do not run it by hand: an orchestrator launches it. Add it to config.yaml,
 
   plugins:
     - name: %s

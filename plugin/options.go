@@ -7,24 +7,23 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
 
-// Option sets something about a job type. What no option sets is decided by
-// the orchestrator's configuration, which also wins over every option but
-// Description and Concurrency.
+// Option configures a handler. The orchestrator's configuration decides what no
+// option sets. It also wins over every option but Description and Concurrency.
 type Option interface{ set(h *Handler) }
 
 type option func(*Handler)
 
 func (o option) set(h *Handler) { o(h) }
 
-// Bounds of what the orchestrator accepts.
+// Bounds that the orchestrator checks too.
 const (
 	maxMaxAttempts = 1_000_000
 	maxDescription = 1000 // bytes
 	longest        = 10 * 365 * 24 * time.Hour
 )
 
-// Description says in a line what the job type is for. API and command line
-// show it with the type.
+// Description says in one line what the job type is for. The API and the command
+// line show it.
 func Description(text string) Option {
 	return option(func(h *Handler) {
 		if text == "" || len(text) > maxDescription || !printable(text) {
@@ -35,8 +34,8 @@ func Description(text string) Option {
 	})
 }
 
-// Timeout bounds each attempt. When it has passed the context ends with
-// ErrTimeout, and the attempt counts as timed out.
+// Timeout bounds each attempt. After it the context ends with ErrTimeout, and the
+// attempt counts as timed out.
 func Timeout(d time.Duration) Option {
 	return option(func(h *Handler) {
 		if d < time.Millisecond || d > longest {
@@ -47,7 +46,7 @@ func Timeout(d time.Duration) Option {
 	})
 }
 
-// MaxAttempts bounds how often a job is attempted, the first time included.
+// MaxAttempts bounds how often a job is attempted, including the first time.
 func MaxAttempts(n int) Option {
 	return option(func(h *Handler) {
 		if n < 1 || n > maxMaxAttempts {
@@ -58,7 +57,7 @@ func MaxAttempts(n int) Option {
 	})
 }
 
-// Retry says how long a job waits between attempts.
+// Retry sets how long a job waits between attempts.
 func Retry(policy RetryPolicy) Option {
 	return option(func(h *Handler) {
 		if err := policy.check(); err != nil {
@@ -69,8 +68,8 @@ func Retry(policy RetryPolicy) Option {
 	})
 }
 
-// WithSchema replaces the JSON Schema that is made from the payload's type. It
-// is an object or a boolean, and refers to nothing outside of itself.
+// WithSchema replaces the JSON Schema that is made from the payload's type. The
+// schema is an object or a boolean, and refers to nothing outside of itself.
 func WithSchema(schema json.RawMessage) Option {
 	return option(func(h *Handler) {
 		var value any

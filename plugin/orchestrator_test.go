@@ -56,9 +56,8 @@ func describing(t *testing.T, said *handlerv1.DescribeRequest, parts ...Part) *o
 	require.NoError(t, err)
 	o := &orchestrator{t: t, exited: make(chan string, 10), drained: make(chan struct{})}
 	listener := bufconn.Listen(1 << 20)
-	grpcServer := newGRPCServer(nil)
-	handlerv1.RegisterHandlerServer(grpcServer, &server{
-		binary: b, connected: func() {}, drained: func() { close(o.drained) }, exit: func(why string) { o.exited <- why },
+	grpcServer := newServer(&server{
+		binary: b, drained: func() { close(o.drained) }, exit: func(why string) { o.exited <- why },
 	})
 	go func() { _ = grpcServer.Serve(listener) }()
 	t.Cleanup(grpcServer.Stop)

@@ -11,35 +11,41 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
-// How many log records wait for the orchestrator to read them, of one attempt
-// and of all. Of an attempt the last ones wait, as many as the orchestrator
-// keeps; beyond that, and beyond what all may have, records are dropped and
-// counted.
+// How many log records wait until the orchestrator reads them, of one attempt and
+// of all. An attempt keeps its latest, as many as the orchestrator stores. The
+// others are dropped and counted.
 const (
 	maxLogsOfOne = 200
 	maxLogs      = 1000
 )
 
+const (
+	// fullMessage is the size in bytes at which a message gets no more items. A
+	// larger item gets a message of its own.
+	fullMessage = 1 << 20
+	// itemOverhead is more than an item needs on the wire beside its texts.
+	itemOverhead = 128
+)
+
 var errEnded = errors.New("the attempt has ended")
 
-// outbox gathers what is to be sent while the last messages are on their way.
-// It never makes anybody wait, and stays small when nobody reads: of what a
-// handler reports again and again only the last is kept, of logs a number.
+// outbox collects what to send while earlier messages are on their way. It never
+// makes anyone wait, and it stays small when nobody reads: it keeps only the last
+// progress and checkpoint of an attempt, and a number of log records.
 type outbox struct {
 	mu      sync.Mutex
 	changed sync.Cond
-	pending letter
-	// logs counts the records that wait, and those that were dropped, by
-	// handle.
+	pending envelope
+	// logs counts the records that wait and that were dropped, by handle.
 	logs   map[uint64]logCount
 	closed bool
 }
 
 type logCount struct{ waiting, dropped int }
 
-// notes are what an attempt has last reported of itself and is not sent yet;
-// guarded by the outbox.
-type notes struct {
+// unsent is what an attempt has reported last and what is not sent yet. The outbox's
+// mutex guards it.
+type unsent struct {
 	ended                bool
 	progress, checkpoint []byte
 }
@@ -51,36 +57,36 @@ func newOutbox() *outbox {
 }
 
 func (o *outbox) progress(a *attempt, encoded []byte) error {
-	return o.note(a, func(n *notes) { n.progress = encoded })
+	return o.report(a, func(u *unsent) { u.progress = encoded })
 }
 
 func (o *outbox) checkpoint(a *attempt, encoded []byte) error {
-	return o.note(a, func(n *notes) { n.checkpoint = encoded })
+	return o.report(a, func(u *unsent) { u.checkpoint = encoded })
 }
 
-func (o *outbox) note(a *attempt, write func(*notes)) error {
+func (o *outbox) report(a *attempt, set func(*unsent)) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if a.notes.ended || o.closed {
+	if a.unsent.ended || o.closed {
 		return errEnded
 	}
-	if a.notes.progress == nil && a.notes.checkpoint == nil {
-		o.pending.noted = append(o.pending.noted, a)
+	if a.unsent.progress == nil && a.unsent.checkpoint == nil {
+		o.pending.reporting = append(o.pending.reporting, a)
 	}
-	write(&a.notes)
+	set(&a.unsent)
 	o.changed.Signal()
 	return nil
 }
 
-// log sends a record, unless too many of all attempts wait already.
+// log adds a record. It may drop this one or an older one.
 func (o *outbox) log(a *attempt, record *handlerv1.Log) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
 		return
 	}
-	if a.notes.ended {
-		record.Handle = 0 // it belongs to no attempt any more
+	if a.unsent.ended {
+		record.Handle = 0 // it no longer belongs to an attempt
 	}
 	of := o.logs[record.GetHandle()]
 	defer func() { o.logs[record.GetHandle()] = of }()
@@ -99,11 +105,11 @@ func (o *outbox) log(a *attempt, record *handlerv1.Log) {
 	o.changed.Signal()
 }
 
-// outcome ends what the attempt has to say.
+// outcome adds the attempt's last item.
 func (o *outbox) outcome(a *attempt, ended *handlerv1.Outcome) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	a.notes.ended = true
+	a.unsent.ended = true
 	if o.closed {
 		return
 	}
@@ -111,12 +117,11 @@ func (o *outbox) outcome(a *attempt, ended *handlerv1.Outcome) {
 	o.changed.Signal()
 }
 
-// deliver sends letter after letter, and returns when the outbox is closed and
-// empty. When sending fails, everything is lost from then on.
+// deliver sends until the outbox is closed and empty. When sending fails, the
+// outbox accepts nothing more.
 func (o *outbox) deliver(send func(*handlerv1.WorkResponse) error) error {
 	for {
-		// Whoever is about to add something comes first: one message is much
-		// cheaper than two.
+		// Let others add to this message first: one is much cheaper than two.
 		runtime.Gosched()
 		messages := o.collect()
 		if messages == nil {
@@ -131,8 +136,8 @@ func (o *outbox) deliver(send func(*handlerv1.WorkResponse) error) error {
 	}
 }
 
-// collect waits for something to send and cuts it into messages. There are
-// none when nothing will follow.
+// collect waits for something to send and returns it as messages; none when the
+// outbox is closed and empty.
 func (o *outbox) collect() []*handlerv1.WorkResponse {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -142,14 +147,14 @@ func (o *outbox) collect() []*handlerv1.WorkResponse {
 		}
 		o.changed.Wait()
 	}
-	o.tellDropped()
+	o.countDropped()
 	collected := o.pending.messages()
-	o.pending = letter{}
+	o.pending = envelope{}
 	return collected
 }
 
-// tellDropped adds a record for each attempt of which some were dropped.
-func (o *outbox) tellDropped() {
+// countDropped adds a record for each attempt of which some were dropped.
+func (o *outbox) countDropped() {
 	for handle, of := range o.logs {
 		if of.dropped > 0 {
 			o.pending.logs = append(o.pending.logs, &handlerv1.Log{
@@ -161,10 +166,68 @@ func (o *outbox) tellDropped() {
 	clear(o.logs)
 }
 
-// close lets deliver end once everything is sent. Nothing can be added any more.
+// close ends deliver once everything is sent. Nothing can be added after it.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
 	o.changed.Signal()
+}
+
+// envelope is what the outbox sends at once.
+type envelope struct {
+	logs []*handlerv1.Log
+	// reporting are the attempts with progress or checkpoints to send, in the
+	// order of their first.
+	reporting []*attempt
+	outcomes  []*handlerv1.Outcome
+}
+
+func (e *envelope) empty() bool { return len(e.logs)+len(e.reporting)+len(e.outcomes) == 0 }
+
+// messages divides the envelope into messages. Outcomes come last, so that nothing
+// of an attempt follows its end. It takes what the attempts report: the outbox's
+// mutex is held.
+func (e *envelope) messages() []*handlerv1.WorkResponse {
+	var p packer
+	for _, record := range e.logs {
+		m := p.room(len(record.GetMessage()) + len(record.GetAttributes()))
+		m.Logs = append(m.Logs, record)
+	}
+	for _, a := range e.reporting {
+		handle := a.start.GetHandle()
+		if progress := a.unsent.progress; progress != nil {
+			m := p.room(len(progress))
+			m.Progress = append(m.Progress, &handlerv1.Progress{Handle: handle, Progress: progress})
+		}
+		if checkpoint := a.unsent.checkpoint; checkpoint != nil {
+			m := p.room(len(checkpoint))
+			m.Checkpoints = append(m.Checkpoints, &handlerv1.Checkpoint{Handle: handle, Checkpoint: checkpoint})
+		}
+		a.unsent.progress, a.unsent.checkpoint = nil, nil
+	}
+	for _, ended := range e.outcomes {
+		failed := ended.GetFailed()
+		m := p.room(len(ended.GetSucceeded().GetResult()) +
+			len(failed.GetCode()) + len(failed.GetMessage()) + len(failed.GetStack()))
+		m.Outcomes = append(m.Outcomes, ended)
+	}
+	return p.messages
+}
+
+// packer fills message after message.
+type packer struct {
+	messages []*handlerv1.WorkResponse
+	filled   int // bytes in the last one
+}
+
+// room returns a message that has room for an item of so many bytes.
+func (p *packer) room(bytes int) *handlerv1.WorkResponse {
+	bytes += itemOverhead
+	if len(p.messages) == 0 || p.filled+bytes > fullMessage {
+		p.messages = append(p.messages, new(handlerv1.WorkResponse))
+		p.filled = 0
+	}
+	p.filled += bytes
+	return p.messages[len(p.messages)-1]
 }

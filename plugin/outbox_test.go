@@ -119,7 +119,7 @@ func TestReportsTakeNoRoomWhileNobodyReads(t *testing.T) {
 			require.NoError(t, o.progress(a, value))
 			require.NoError(t, o.checkpoint(a, value))
 		}
-		require.Len(t, o.pending.noted, 1)
+		require.Len(t, o.pending.reporting, 1)
 		messages := drained(t, o)
 		require.LessOrEqual(t, len(messages), 2, "size %d", size)
 		for _, m := range messages {

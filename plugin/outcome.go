@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
 
-// What is kept of an error's texts, in bytes.
+// How much of an error's texts is kept, in bytes.
 const (
 	maxCode    = 200
 	maxMessage = 32 << 10
@@ -27,11 +27,11 @@ func outcome(result json.RawMessage, err, asked, cause error) *handlerv1.Outcome
 	case err == nil:
 		return &handlerv1.Outcome{Result: &handlerv1.Outcome_Succeeded{Succeeded: &handlerv1.Succeeded{Result: result}}}
 	case asked == nil && errors.Is(cause, ErrLeaseLost):
-		// Nothing else, and least of all a cancel: should the orchestrator be
-		// merely late and still own the job, it is to try again.
+		// Nothing else, and no cancel above all: if the orchestrator is only late
+		// and still owns the job, it must try again.
 		return failure(&handlerv1.Failed{Code: wire.CodeLeaseLost, Message: fmt.Sprint(err)})
 	case errors.Is(asked, ErrTimeout), asked == nil && errors.Is(cause, ErrTimeout):
-		// Whatever the error asks for came after the attempt was stopped.
+		// What the error asks for came after the attempt was stopped.
 		return failure(&handlerv1.Failed{Code: wire.CodeTimeout, Message: fmt.Sprint(err)})
 	case asked != nil, verdict.Canceled:
 		return &handlerv1.Outcome{Result: &handlerv1.Outcome_Canceled{Canceled: &handlerv1.Canceled{}}}
@@ -59,9 +59,9 @@ func panicked(problem any, stack []byte) *handlerv1.Outcome {
 	return failure(&handlerv1.Failed{Code: codePanic, Message: fmt.Sprintf("panic: %v", problem), Stack: string(stack)})
 }
 
-// clean makes a text fit for the wire, which takes valid UTF-8 only, and for
-// the database, which takes no NUL; and cuts it at a character. What it returns
-// of a longer text does not hold on to the rest.
+// clean makes a text fit for the protocol, which carries valid UTF-8, and for the
+// database, which stores no NUL. It cuts a longer text between two characters, and
+// does not keep the rest in memory.
 func clean(text string, limit int) string {
 	if len(text) > limit {
 		text = strings.Clone(text[:min(len(text), limit+utf8.UTFMax)])

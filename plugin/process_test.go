@@ -95,7 +95,7 @@ func launch(t *testing.T) *process {
 	t.Cleanup(func() { _ = os.RemoveAll(sockets) })
 	p := &process{orchestrator: &orchestrator{t: t}, stderr: new(journal), exited: make(chan error, 1)}
 	p.cmd = exec.Command(os.Args[0])
-	p.cmd.Env = append(os.Environ(), wire.Handshake.MagicCookieKey+"="+wire.Handshake.MagicCookieValue,
+	p.cmd.Env = append(os.Environ(), wire.CookieKey+"="+wire.CookieValue,
 		"PLUGIN_PROTOCOL_VERSIONS=1", "PLUGIN_UNIX_SOCKET_DIR="+sockets)
 	p.stdin, err = p.cmd.StdinPipe()
 	require.NoError(t, err)
@@ -244,7 +244,7 @@ func TestAHandlersChildrenDoNotIgnoreSignals(t *testing.T) {
 
 func TestABinaryThatIsRunByHandSaysWhatItIs(t *testing.T) {
 	for by, want := range map[string][]string{
-		"curious":       {"Holdfast handler plugin, version 9", "\n  CHILD\n  NOTHING\n  PRINT\n  SIGNAL_CHILD\n  STUBBORN\n  WAIT\n", "\n  plugins:\n    - name: plugin.test\n      path: /"},
+		"curious":       {"Holdfast plugin, version 9", "\n  CHILD\n  NOTHING\n  PRINT\n  SIGNAL_CHILD\n  STUBBORN\n  WAIT\n", "\n  plugins:\n    - name: plugin.test\n      path: /"},
 		"misconfigured": {`plugin.test: job type "": the name is empty`},
 	} {
 		cmd := exec.Command(os.Args[0])
@@ -262,7 +262,7 @@ func TestABinaryThatIsRunByHandSaysWhatItIs(t *testing.T) {
 
 func TestAProcessThatCannotListenIsUnusable(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), wire.Handshake.MagicCookieKey+"="+wire.Handshake.MagicCookieValue,
+	cmd.Env = append(os.Environ(), wire.CookieKey+"="+wire.CookieValue,
 		"PLUGIN_PROTOCOL_VERSIONS=1", "PLUGIN_UNIX_SOCKET_DIR="+t.TempDir()+"/none")
 	stdin, err := cmd.StdinPipe()
 	require.NoError(t, err)
@@ -272,43 +272,4 @@ func TestAProcessThatCannotListenIsUnusable(t *testing.T) {
 	require.Error(t, cmd.Run())
 	require.Equal(t, exitUnusable, cmd.ProcessState.ExitCode())
 	require.Contains(t, stderr.String(), "no such file or directory")
-}
-
-// Somebody who prints between the handshake and the first call has got hold of
-// a pipe that nobody reads.
-func TestAWriterToGoPluginsPipesIsSetFree(t *testing.T) {
-	read, write, err := os.Pipe()
-	require.NoError(t, err)
-	defer func() { _ = read.Close() }()
-	defer func(stdout *os.File) { os.Stdout = stdout }(os.Stdout)
-	os.Stdout = write
-	aside, err := os.Open(os.DevNull)
-	require.NoError(t, err)
-	stuck := make(chan error, 1)
-	go func() {
-		_, err := write.Write(bytes.Repeat([]byte(" "), 128<<10)) // a pipe takes 64 KiB
-		stuck <- err
-	}()
-	_, err = read.Read(make([]byte, 1)) // it is writing
-	require.NoError(t, err)
-
-	require.NoError(t, streams{handshake: aside}.reclaim())
-	select {
-	case err := <-stuck:
-		if err != nil { // nil: it got to its second write only after the pipe was gone
-			require.ErrorIs(t, err, os.ErrDeadlineExceeded)
-		}
-	case <-time.After(patience):
-		require.FailNow(t, "the writer is still stuck")
-	}
-	mine, err := write.Stat()
-	require.NoError(t, err)
-	standard, err := stderr.Stat()
-	require.NoError(t, err)
-	require.True(t, os.SameFile(mine, standard), "it writes to standard error from now on")
-	require.Eventually(t, func() bool {
-		_, err := write.WriteString("set free\n")
-		return err == nil
-	}, patience, setFree/4, "and for good")
-	require.NoError(t, write.Close())
 }

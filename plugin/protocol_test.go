@@ -58,7 +58,7 @@ func TestTheProtocolPageHasEveryMessageAndField(t *testing.T) {
 	}
 	require.Len(t, documented, known, "the page describes what is not there")
 	for _, fact := range []string{
-		wire.Handshake.MagicCookieKey, wire.Handshake.MagicCookieValue, "`" + wire.CodeTimeout + "`", "`" + wire.CodeLeaseLost + "`",
+		wire.CookieKey, wire.CookieValue, "`" + wire.CodeTimeout + "`", "`" + wire.CodeLeaseLost + "`",
 		"`" + codeBadPayload + "`", "`" + codeUnknownType + "`", "`" + codePanic + "`", string(file.Package()),
 		strconv.Itoa(wire.MaxMessageBytes>>20) + " MiB", strconv.Itoa(wire.MaxSchemaBytes>>10) + " KiB",
 	} {

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
-// Backoff names the way the wait between attempts grows.
+// Backoff is how the wait between attempts grows.
 type Backoff string
 
 // The three shapes of backoff.
@@ -32,17 +32,17 @@ type RetryPolicy struct {
 	Cap       time.Duration
 	JitterMin float64
 	JitterMax float64
-	// AtOnceAfterTimeout retries an attempt that timed out without a wait.
+	// AtOnceAfterTimeout retries without a wait after an attempt that timed out.
 	AtOnceAfterTimeout bool
 }
 
-// ExponentialBackoff waits base, base·factor, base·factor² … up to most, give
-// or take a tenth.
+// ExponentialBackoff waits base, base·factor, base·factor² … up to most, plus or
+// minus 10 %.
 func ExponentialBackoff(base time.Duration, factor float64, most time.Duration) RetryPolicy {
 	return RetryPolicy{Backoff: Exponential, Base: base, Factor: factor, Cap: most, JitterMin: 0.9, JitterMax: 1.1}
 }
 
-// FixedBackoff waits the same time before each retry, give or take a tenth.
+// FixedBackoff waits the same time before each retry, plus or minus 10 %.
 func FixedBackoff(wait time.Duration) RetryPolicy {
 	return RetryPolicy{Backoff: Fixed, Base: wait, JitterMin: 0.9, JitterMax: 1.1}
 }

@@ -1,8 +1,11 @@
 package plugin
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -10,107 +13,129 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/hashicorp/go-hclog"
-	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/holdfast-jobs/holdfast/plugin/internal/mtls"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/stdio"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
 
-// Exit codes of a handler process.
+// Exit codes of a plugin process.
 const (
 	exitDrained   = 0
-	exitUnusable  = 1 // started by hand, or nothing to serve
+	exitUnusable  = 1 // run by hand, nothing to serve, or cannot listen
 	exitAbandoned = 3
 )
 
-// Serve serves the handlers to the orchestrator that launched this process,
-// and does not return. It takes handlers, and Version, Concurrency and OnDrain
-// for the process as a whole.
+// stderr is the process's standard error, even if a handler assigns os.Stderr.
+var stderr = os.Stderr
+
+// Serve serves the handlers to the orchestrator that launched this process, and
+// does not return. It takes handlers, and Version, Concurrency and OnDrain for the
+// process as a whole. If they cannot be served, it says why on standard error and
+// exits with 1.
 //
-// From then on standard output is standard error, so that a stray print
-// disturbs nothing; the process takes no notice of SIGINT and SIGTERM, which a
-// terminal sends to everybody and the orchestrator answers for; and it ends
-// when its standard input does, since then the orchestrator is gone. Its heap
-// grows by 16 MB at least before it is collected.
+// From then on:
 //
-// Started by hand, the process says what it is and exits 1.
+//   - Standard output is standard error, so a stray print disturbs nothing.
+//   - SIGINT and SIGTERM do nothing. A terminal sends them to every process; the
+//     orchestrator decides when this one ends.
+//   - When standard input ends, the orchestrator is gone and the process ends.
+//   - The heap grows by at least 16 MB between two garbage collections.
+//
+// Run by hand, the process says what it is and exits with 1.
 func Serve(parts ...Part) {
 	b, err := assemble(parts)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
 		os.Exit(exitUnusable)
 	}
-	if os.Getenv(wire.Handshake.MagicCookieKey) != wire.Handshake.MagicCookieValue {
+	if os.Getenv(wire.CookieKey) != wire.CookieValue {
 		b.introduce(os.Stderr)
 		os.Exit(exitUnusable)
 	}
-	os.Exit(serve(b))
+	if err := serve(b); err != nil {
+		fmt.Fprintln(stderr, "the plugin cannot be served:", err)
+		os.Exit(exitUnusable)
+	}
+	os.Exit(exitDrained)
 }
 
-// serve returns the exit code.
-func serve(b binary) int {
-	streams, err := divertStreams()
+// serve returns nil when the process is drained.
+func serve(b binary) error {
+	stdout, err := stdio.Divert()
 	if err != nil {
-		exitProcess(err.Error())
+		return err
 	}
 	takeSignals()
 	defer raiseHeapFloor()()
-	var connected, drained atomic.Bool
-	var grpcServer *grpc.Server
-	service := &server{
-		binary: b,
-		connected: func() {
-			connected.Store(true)
-			if err := streams.reclaim(); err != nil {
-				exitProcess(err.Error())
-			}
-		},
-		drained: func() {
-			drained.Store(true)
-			go grpcServer.GracefulStop()
-		},
-		exit: exitProcess,
+	transport, certificate, err := transportOf(os.Getenv("PLUGIN_CLIENT_CERT"))
+	if err != nil {
+		return err
 	}
-	go endWithStdin(&drained)
-	goplugin.Serve(&goplugin.ServeConfig{
-		HandshakeConfig:  wire.Handshake,
-		VersionedPlugins: map[int]goplugin.PluginSet{wire.Version: {wire.PluginName: service}},
-		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
-			grpcServer = newGRPCServer(options)
-			streams.lend()
-			return grpcServer
-		},
-		Logger: hclog.New(&hclog.LoggerOptions{Name: "go-plugin", Level: hclog.Error, Output: stderr}),
-	})
-	if !connected.Load() {
-		return exitUnusable
+	path := filepath.Join(cmp.Or(os.Getenv("PLUGIN_UNIX_SOCKET_DIR"), os.TempDir()), fmt.Sprintf("plugin%d", os.Getpid()))
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "unix", path)
+	if err != nil {
+		return err
 	}
-	return exitDrained
+	var drained atomic.Bool
+	var s *grpc.Server
+	s = newServer(&server{
+		binary:  b,
+		drained: func() { drained.Store(true); go s.GracefulStop() },
+		exit:    exitProcess,
+	}, grpc.Creds(transport))
+	healthy := health.NewServer()
+	healthy.SetServingStatus(wire.HealthService, grpc_health_v1.HealthCheckResponse_SERVING)
+	grpc_health_v1.RegisterHealthServer(s, healthy)
+	go exitWithStdin(&drained)
+	fmt.Fprintf(stdout, "1|%d|unix|%s|grpc|%s\n", wire.Version, path, certificate)
+	_ = stdout.Close()
+	return s.Serve(listener)
 }
 
-// heapFloor is by how much the heap may grow at least before it is collected,
-// in bytes. Short jobs leave little but garbage: at the runtime's own pace, every
-// four megabytes, collecting took a fifth of the process's CPU.
+// transportOf secures the connection with a certificate of this process, which goes
+// into the handshake, when the orchestrator has sent its own.
+func transportOf(orchestrator string) (transport credentials.TransportCredentials, certificate string, err error) {
+	if orchestrator == "" {
+		return insecure.NewCredentials(), "", nil
+	}
+	identity, err := mtls.New()
+	if err != nil {
+		return nil, "", fmt.Errorf("certificate: %w", err)
+	}
+	transport, err = identity.Server(orchestrator)
+	if err != nil {
+		return nil, "", fmt.Errorf("PLUGIN_CLIENT_CERT: %w", err)
+	}
+	return transport, identity.Base64(), nil
+}
+
+// heapFloor is how many bytes the heap may grow before it is collected, at least.
+// Short jobs leave little but garbage: collecting it every four megabytes, as the
+// runtime does by itself, took a fifth of the process's CPU.
 const heapFloor = 16 << 20
 
-// raiseHeapFloor makes it so until release is called: by an allocation that the
+// raiseHeapFloor raises it until release is called, with an allocation that the
 // collector counts and nobody touches, so that it takes no memory.
 func raiseHeapFloor() (release func()) {
 	untouched := make([]byte, heapFloor)
 	return func() { runtime.KeepAlive(untouched) }
 }
 
-// takeSignals takes the signals and does nothing with them. To ignore them
-// instead would make every program that a handler starts ignore them too.
+// takeSignals receives the signals and does nothing. Programs that a handler starts
+// would inherit signals that are ignored.
 func takeSignals() {
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM)
 }
 
-// endWithStdin ends the process when the orchestrator closes the other end:
-// because it has received everything from a process that it drained, or
-// because it is gone.
-func endWithStdin(drained *atomic.Bool) {
+// exitWithStdin ends the process when the orchestrator closes its end: because it
+// has received everything from a drained process, or because it is gone.
+func exitWithStdin(drained *atomic.Bool) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	if drained.Load() {
 		os.Exit(exitDrained)
@@ -118,8 +143,8 @@ func endWithStdin(drained *atomic.Bool) {
 	exitProcess("the orchestrator is gone")
 }
 
-// exitProcess ends the process with a word of explanation.
+// exitProcess ends the process and says why.
 func exitProcess(why string) {
-	fmt.Fprintln(stderr, "handler process ends:", why)
+	fmt.Fprintln(stderr, "the plugin process ends:", why)
 	os.Exit(exitAbandoned)
 }

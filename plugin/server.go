@@ -2,52 +2,50 @@ package plugin
 
 import (
 	"context"
-	"errors"
-	"sync"
+	"fmt"
 	"sync/atomic"
 
-	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/inprocess"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
 
-// server is the handler service of this process, and puts itself on
-// go-plugin's server.
+// server is the handler service of this process.
 type server struct {
 	handlerv1.UnimplementedHandlerServer
-	goplugin.NetRPCUnsupportedPlugin
 
 	binary binary
-	// connected is called once, when the orchestrator is heard of.
-	connected func()
-	// drained is called when the orchestrator has asked the process to leave
-	// and everything is sent.
+	// drained is called when the orchestrator has asked the process to drain and
+	// everything is sent.
 	drained func()
 	// exit ends the process at once.
 	exit func(why string)
+	// limits are those of the last Describe; nil before the first.
+	limits atomic.Pointer[valueLimits]
+}
 
-	first sync.Once
-	// caps is what Describe was told last; nil before.
-	caps atomic.Pointer[caps]
+func newServer(service *server, options ...grpc.ServerOption) *grpc.Server {
+	s := grpc.NewServer(append(options,
+		grpc.MaxRecvMsgSize(wire.MaxMessageBytes), grpc.MaxSendMsgSize(wire.MaxMessageBytes))...)
+	handlerv1.RegisterHandlerServer(s, service)
+	return s
 }
 
 // Describe implements the service.
-func (s *server) Describe(_ context.Context, said *handlerv1.DescribeRequest) (*handlerv1.DescribeResponse, error) {
-	s.first.Do(s.connected)
-	s.caps.Store(new(capsOf(said)))
+func (s *server) Describe(_ context.Context, sent *handlerv1.DescribeRequest) (*handlerv1.DescribeResponse, error) {
+	s.limits.Store(new(limitsOf(sent)))
 	return s.binary.manifest(), nil
 }
 
 // Work implements the service.
 func (s *server) Work(stream stream) error {
-	s.first.Do(s.connected)
-	known := s.caps.Load()
-	if known == nil {
-		known = new(capsOf(nil))
+	limits := s.limits.Load()
+	if limits == nil {
+		limits = new(limitsOf(nil))
 	}
-	err := newSession(s.binary.handlers, *known, s.exit).work(stream)
+	err := newSession(s.binary.handlers, *limits, s.exit).work(stream)
 	if err == nil {
 		s.binary.leave()
 		s.drained()
@@ -55,18 +53,22 @@ func (s *server) Work(stream stream) error {
 	return err
 }
 
-// GRPCServer implements go-plugin's interface.
-func (s *server) GRPCServer(_ *goplugin.GRPCBroker, registrar *grpc.Server) error {
-	handlerv1.RegisterHandlerServer(registrar, s)
-	return nil
-}
+func init() { inprocess.NewServer = newInProcessServer }
 
-// GRPCClient implements go-plugin's interface; that end is the orchestrator's.
-func (s *server) GRPCClient(context.Context, *goplugin.GRPCBroker, *grpc.ClientConn) (any, error) {
-	return nil, errors.New("a handler binary has no client")
-}
-
-func newGRPCServer(options []grpc.ServerOption) *grpc.Server {
-	return grpc.NewServer(append(options,
-		grpc.MaxRecvMsgSize(wire.MaxMessageBytes), grpc.MaxSendMsgSize(wire.MaxMessageBytes))...)
+// newInProcessServer is for package plugintest. It leaves out what belongs to a
+// process: handshake, signals, standard input.
+func newInProcessServer(parts []any, process inprocess.Process, options ...grpc.ServerOption) (*grpc.Server, error) {
+	typed := make([]Part, 0, len(parts))
+	for _, part := range parts {
+		known, ok := part.(Part)
+		if !ok {
+			return nil, fmt.Errorf("%T is not a plugin.Part", part)
+		}
+		typed = append(typed, known)
+	}
+	b, err := assemble(typed)
+	if err != nil {
+		return nil, err
+	}
+	return newServer(&server{binary: b, drained: process.Drained, exit: process.Exit}, options...), nil
 }

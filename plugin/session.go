@@ -17,15 +17,15 @@ type stream = grpc.BidiStreamingServer[handlerv1.WorkRequest, handlerv1.WorkResp
 type session struct {
 	handlers map[string]Handler
 	// exit ends the process at once.
-	exit func(why string)
-	out  *outbox
-	caps caps
-	// ctx is what the contexts of all attempts come from.
+	exit   func(why string)
+	out    *outbox
+	limits valueLimits
+	// ctx is the parent of every attempt's context.
 	ctx  context.Context
 	lose context.CancelCauseFunc
 
 	running  sync.WaitGroup
-	crew     crew
+	pool     pool
 	mu       sync.Mutex
 	attempts map[uint64]*attempt
 	draining bool
@@ -33,18 +33,18 @@ type session struct {
 	idle chan struct{}
 }
 
-func newSession(handlers map[string]Handler, known caps, exit func(string)) *session {
+func newSession(handlers map[string]Handler, limits valueLimits, exit func(string)) *session {
 	ctx, lose := context.WithCancelCause(context.Background())
 	return &session{
-		handlers: handlers, caps: known, exit: exit, out: newOutbox(), ctx: ctx, lose: lose,
-		attempts: make(map[uint64]*attempt), idle: make(chan struct{}), crew: newCrew(),
+		handlers: handlers, limits: limits, exit: exit, out: newOutbox(), ctx: ctx, lose: lose,
+		attempts: make(map[uint64]*attempt), idle: make(chan struct{}), pool: newPool(),
 	}
 }
 
-// work serves the stream until it is drained, every attempt has ended and
-// everything is sent, or until it breaks. Then nobody hears of outcomes any
-// more and the orchestrator takes every attempt as crashed: all are told that
-// their leases are lost, and work returns when they have ended.
+// work serves the stream until it is drained: every attempt has ended and
+// everything is sent. If the stream breaks, outcomes can no longer be sent and the
+// orchestrator counts every attempt as crashed. Their contexts end with
+// ErrLeaseLost, and work returns when they have ended.
 func (s *session) work(stream stream) error {
 	sent := make(chan error, 1)
 	go func() { sent <- s.out.deliver(stream.Send) }()
@@ -60,14 +60,14 @@ func (s *session) work(stream stream) error {
 	case <-s.idle:
 	}
 	s.lose(ErrLeaseLost)
-	s.crew.dismiss()
+	s.pool.close()
 	s.running.Wait()
 	s.out.close()
 	return errors.Join(err, <-sent)
 }
 
-// receive returns nil when the orchestrator will say nothing more, and an
-// error when the stream is broken.
+// receive returns nil when the orchestrator has closed its end, and an error when
+// the stream is broken.
 func (s *session) receive(stream stream) error {
 	for {
 		request, err := stream.Recv()
@@ -125,18 +125,18 @@ func (s *session) begin(start *handlerv1.Start) {
 	ctx, release := context.WithTimeoutCause(ctx, fromMillis(start.GetTimeoutMs()), ErrTimeout)
 	a := &attempt{start: start, session: s, end: end}
 	a.lease.warn = func() { end(ErrLeaseLost) }
-	a.lease.expire = func() { s.exit("the lease of job " + start.GetJobId() + " ran out and its handler does not stop") }
+	a.lease.expire = func() { s.exit("the lease of job " + start.GetJobId() + " ran out and its handler has not stopped") }
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.isIdle() { // the orchestrator has said that none would follow
+	if s.isIdle() { // a start after the drain
 		release()
 		end(nil)
 		return
 	}
 	s.attempts[start.GetHandle()] = a
 	a.lease.extend(fromMillis(start.GetLeaseMs()))
-	s.crew.run(&s.running, func() {
+	s.pool.run(&s.running, func() {
 		defer end(nil)
 		defer release()
 		ctx := withSpan(ctx, start.GetTraceparent(), start.GetTracestate())
@@ -158,19 +158,19 @@ func (s *session) finish(a *attempt, ended *handlerv1.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.attempts, ended.GetHandle())
-	s.tellIdle()
+	s.closeIfIdle()
 }
 
-// drain says that no starts will come any more.
+// drain: no more starts will come.
 func (s *session) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.draining = true
-	s.tellIdle()
+	s.closeIfIdle()
 }
 
-// tellIdle is called with the mutex held.
-func (s *session) tellIdle() {
+// closeIfIdle is called with the mutex held.
+func (s *session) closeIfIdle() {
 	if s.draining && len(s.attempts) == 0 && !s.isIdle() {
 		close(s.idle)
 	}

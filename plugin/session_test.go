@@ -11,7 +11,7 @@ import (
 )
 
 func TestADrainedSessionBeginsNothing(t *testing.T) {
-	s := newSession(map[string]Handler{"NOTHING": Handle("NOTHING", nothing)}, capsOf(nil), nil)
+	s := newSession(map[string]Handler{"NOTHING": Handle("NOTHING", nothing)}, limitsOf(nil), nil)
 	s.drain()
 	s.begin(&handlerv1.Start{Handle: 1, JobType: "NOTHING", TimeoutMs: 60_000, LeaseMs: 60_000})
 	require.Empty(t, s.attempts)
@@ -19,7 +19,7 @@ func TestADrainedSessionBeginsNothing(t *testing.T) {
 }
 
 func TestASessionMayBeToldToDrainTwice(t *testing.T) {
-	s := newSession(nil, capsOf(nil), nil)
+	s := newSession(nil, limitsOf(nil), nil)
 	s.drain()
 	require.NotPanics(t, s.drain)
 	require.True(t, s.isIdle())

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/mtls"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/program"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
@@ -48,7 +49,7 @@ type process struct {
 }
 
 // fork starts the binary, with the handshake's cookie or without.
-func fork(options Options, cookie bool, id identity) (*process, error) {
+func fork(options Options, cookie bool, id mtls.Identity) (*process, error) {
 	dir, err := os.MkdirTemp("", "hfc")
 	if err != nil {
 		return nil, err
@@ -61,10 +62,10 @@ func fork(options Options, cookie bool, id identity) (*process, error) {
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if cookie {
 		p.cmd.Env = append(append([]string{}, options.Env...),
-			wire.Handshake.MagicCookieKey+"="+wire.Handshake.MagicCookieValue,
+			wire.CookieKey+"="+wire.CookieValue,
 			fmt.Sprintf("PLUGIN_PROTOCOL_VERSIONS=%d", wire.Version),
 			"PLUGIN_MIN_PORT=0", "PLUGIN_MAX_PORT=0",
-			"PLUGIN_UNIX_SOCKET_DIR="+dir, "PLUGIN_CLIENT_CERT="+id.pem)
+			"PLUGIN_UNIX_SOCKET_DIR="+dir, "PLUGIN_CLIENT_CERT="+id.PEM())
 	}
 	if err := p.start(); err != nil {
 		_ = os.RemoveAll(dir)
@@ -106,7 +107,7 @@ func closeAll(files []*os.File) {
 
 // connect waits for the handshake and opens the connection. Its error says what
 // is wrong with the binary.
-func (p *process) connect(ctx context.Context, id identity) error {
+func (p *process) connect(ctx context.Context, id mtls.Identity) error {
 	var line string
 	select {
 	case line = <-p.out.handshake:
@@ -125,7 +126,7 @@ func (p *process) connect(ctx context.Context, id identity) error {
 	}
 	transport := insecure.NewCredentials()
 	if h.certificate != "" {
-		if transport, err = id.trusting(h.certificate); err != nil {
+		if transport, err = id.Client(h.certificate); err != nil {
 			return err
 		}
 	}
@@ -151,7 +152,7 @@ func (p *process) dial(path string, transport credentials.TransportCredentials) 
 func (p *process) healthy(ctx context.Context, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	answer, err := grpc_health_v1.NewHealthClient(p.conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: "plugin"})
+	answer, err := grpc_health_v1.NewHealthClient(p.conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: wire.HealthService})
 	if err != nil {
 		return err
 	}

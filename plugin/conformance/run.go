@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/mtls"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/program"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
@@ -90,7 +91,7 @@ func skipped(format string, values ...any) finding {
 // kit is one run of all checks.
 type kit struct {
 	Options
-	id identity
+	id mtls.Identity
 	// manifest is nil until the binary has sent one that can be used.
 	manifest *handlerv1.DescribeResponse
 	// wrong collects what any process has sent against the protocol, and left
@@ -114,7 +115,7 @@ func (e OptionsError) Error() string { return e.text }
 // that its schema refuses a payload and nobody has asked for that check. When the
 // context ends, the checks that are left are skipped.
 func Run(ctx context.Context, options Options) (Report, error) {
-	id, err := newIdentity()
+	id, err := mtls.New()
 	if err != nil {
 		return Report{}, fmt.Errorf("certificate: %w", err)
 	}

@@ -71,7 +71,7 @@ func (g *generation) connect(ctx context.Context, c *child.Process) (*process, e
 // ever, and its own connection is lost when the process misbehaves just then.
 func (g *generation) shakeHands(c *child.Process) (*grpc.ClientConn, error) {
 	config := &plugin.ClientConfig{
-		HandshakeConfig:  wire.Handshake,
+		HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: wire.CookieKey, MagicCookieValue: wire.CookieValue},
 		VersionedPlugins: map[int]plugin.PluginSet{wire.Version: {wire.PluginName: &plugin.NetRPCUnsupportedPlugin{}}},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		SkipHostEnv:      true,

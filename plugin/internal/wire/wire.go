@@ -1,8 +1,6 @@
-// Package wire holds the facts that both ends of the handler protocol must
-// agree on and that the .proto file cannot carry.
+// Package wire has what both ends of the plugin protocol must agree on and the
+// .proto file cannot say.
 package wire
-
-import "github.com/hashicorp/go-plugin"
 
 // Version is the protocol's version, negotiated in go-plugin's handshake. It
 // is also the number in the package name holdfast.handler.v1; a test compares
@@ -12,12 +10,23 @@ const Version = 1
 // PluginName is the one name in go-plugin's plugin set.
 const PluginName = "handler"
 
+// The cookie is the variable that tells a plugin that an orchestrator has launched
+// it. Run by hand, it says what it is instead of hanging. The cookie is not a
+// secret.
+const (
+	CookieKey   = "HOLDFAST_HANDLER"
+	CookieValue = "holdfast-handler-plugin"
+)
+
+// HealthService is the name for which grpc.health.v1 answers SERVING.
+const HealthService = "plugin"
+
 // MaxMessageBytes bounds a gRPC message in both directions. gRPC's own limit
 // for receiving is 4 MiB, too small for a message that carries several jobs.
 const MaxMessageBytes = 64 << 20
 
-// The largest progress, checkpoint and result that an orchestrator takes unless it
-// is configured otherwise. It tells the process in DescribeRequest.
+// The largest progress, checkpoint and result that an orchestrator accepts unless
+// it is configured otherwise. DescribeRequest has the numbers in force.
 const (
 	DefaultMaxProgressBytes   = 64 << 10
 	DefaultMaxCheckpointBytes = 1 << 20
@@ -27,18 +36,11 @@ const (
 // MaxSchemaBytes bounds the JSON Schema of a job type.
 const MaxSchemaBytes = 256 << 10
 
-// Handshake makes a binary that is run by hand say what it is, instead of
-// hanging. It is not a secret.
-var Handshake = plugin.HandshakeConfig{
-	MagicCookieKey:   "HOLDFAST_HANDLER",
-	MagicCookieValue: "holdfast-handler-plugin",
-}
-
-// Codes of a Failed outcome that say more than that the handler has failed.
+// Codes of a Failed outcome that the orchestrator acts upon.
 const (
-	// CodeTimeout: the attempt's own deadline has passed.
+	// CodeTimeout: the attempt has stopped because its time was up.
 	CodeTimeout = "timeout"
-	// CodeLeaseLost: the process has heard of no extension in time and has
-	// stopped the attempt by itself. The job is not to blame.
+	// CodeLeaseLost: the process heard of no extension in time and stopped the
+	// attempt by itself. The job is not to blame.
 	CodeLeaseLost = "lease_lost"
 )

@@ -37,7 +37,7 @@ func TestOtherLanguagesAgree(t *testing.T) {
 		text, err := os.ReadFile("../../../sdk/" + path)
 		require.NoError(t, err)
 		for i, fact := range []any{
-			wire.Version, wire.Handshake.MagicCookieKey, wire.Handshake.MagicCookieValue,
+			wire.Version, wire.CookieKey, wire.CookieValue,
 			wire.MaxMessageBytes >> 20, wire.MaxSchemaBytes >> 10, wire.CodeTimeout, wire.CodeLeaseLost,
 		} {
 			require.Contains(t, string(text), fmt.Sprintf(facts[i], fact), path)

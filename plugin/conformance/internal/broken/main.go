@@ -29,7 +29,7 @@ func main() {
 	if len(os.Args) > 1 {
 		mode = os.Args[1]
 	}
-	if os.Getenv(wire.Handshake.MagicCookieKey) != cookie() && mode != "serves-anybody" {
+	if os.Getenv(wire.CookieKey) != cookie() && mode != "serves-anybody" {
 		_, _ = fmt.Fprintln(os.Stderr, "I am a handler plugin.")
 		os.Exit(1)
 	}
@@ -68,7 +68,7 @@ func cookie() string {
 	if mode == "wrong-cookie" {
 		return "another-product's-plugin"
 	}
-	return wire.Handshake.MagicCookieValue
+	return wire.CookieValue
 }
 
 func shakeHands(path string) {

@@ -89,7 +89,7 @@ func main() {
 		time.Sleep(time.Hour)
 	}
 	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig:  wire.Handshake,
+		HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: wire.CookieKey, MagicCookieValue: wire.CookieValue},
 		VersionedPlugins: map[int]plugin.PluginSet{protocol: {wire.PluginName: &service{}}},
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(append(opts, limits()...)...)

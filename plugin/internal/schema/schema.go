@@ -1,4 +1,11 @@
-package plugin
+// Package schema makes JSON Schemas of Go types, and decodes JSON as those
+// schemas read it.
+//
+//	Of ── nullable ── members        Unmarshal ── scan ── members
+//
+// encoding/json alone would decode what no schema has checked: it takes "TO" for
+// a field named "to", and merges objects that have the same name.
+package schema
 
 import (
 	"bytes"
@@ -23,11 +30,11 @@ var (
 	address     = reflect.TypeFor[url.URL]()
 )
 
-// schemaOf makes the JSON Schema of a payload type. It takes what encoding/json
-// makes of the type's values and refers to nothing outside of itself. Members
-// that the type does not know are allowed, so that clients can be ahead of
-// handlers. It is nil for a type that any JSON fits.
-func schemaOf(t reflect.Type) (schema json.RawMessage, err error) {
+// Of makes the JSON Schema of a payload type. It accepts whatever encoding/json
+// makes of the type's values and refers to nothing outside of itself. It allows
+// members that the type does not know, so that clients can be ahead of handlers.
+// It is nil for a type that accepts any JSON.
+func Of(t reflect.Type) (schema json.RawMessage, err error) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -35,7 +42,7 @@ func schemaOf(t reflect.Type) (schema json.RawMessage, err error) {
 		return nil, nil
 	}
 	defer func() {
-		if problem := recover(); problem != nil { // at types such as channels
+		if problem := recover(); problem != nil { // the library panics at types such as channels
 			schema, err = nil, fmt.Errorf("%v", problem)
 		}
 	}()
@@ -55,11 +62,11 @@ func schemaOf(t reflect.Type) (schema json.RawMessage, err error) {
 			reflected = reflector.ReflectFromType(t)
 		}
 	}
-	return json.Marshal(fitPayload(t, reflected))
+	return json.Marshal(nullablePayload(t, reflected))
 }
 
-// schemaOfDecoder is for types that decode themselves or are decoded in their
-// own way: what they look like in Go says nothing about their JSON. One with a
+// schemaOfDecoder is for types that decode themselves or that encoding/json
+// treats specially: their Go form says nothing about their JSON. A type with a
 // JSONSchema method describes itself.
 func schemaOfDecoder(t reflect.Type) *jsonschema.Schema {
 	_, describesItself := t.MethodByName("JSONSchema")
@@ -81,8 +88,8 @@ func schemaOfDecoder(t reflect.Type) *jsonschema.Schema {
 	return nil
 }
 
-// definitionName tells types of the same name apart and is fit for a URI. It
-// is empty for types without a name.
+// definitionName is unique for types of the same name and fit for a URI. It is
+// empty for types without a name.
 func definitionName(t reflect.Type) string {
 	if t.Name() == "" {
 		return ""

@@ -1,29 +1,27 @@
-package exact
+package schema
 
 import (
 	"bytes"
-	"encoding"
 	"encoding/json"
 	"reflect"
 )
 
-// fewMembers is how many members of an object are compared one by one.
+// fewMembers is up to how many members of an object are compared one by one.
 const fewMembers = 16
 
-// scanner walks a text that is JSON beside the type that it is decoded into,
-// and finds the members that are to be left out.
+// scanner walks valid JSON along with the type it is decoded into, and finds the
+// members to leave out.
 type scanner struct {
 	text []byte
 	at   int
-	// members are those of the objects that the walk is in, of each the ones
-	// that have been passed.
-	members []member
+	// members are the ones passed so far, of each object that the walk is in.
+	members []scanned
 	cuts    []span
 }
 
-type member struct {
+// scanned is a member in the text. Its name is decoded.
+type scanned struct {
 	span
-	// name is decoded.
 	name    []byte
 	dropped bool
 }
@@ -31,7 +29,7 @@ type member struct {
 // span is a part of the text.
 type span struct{ begin, end int }
 
-// value walks a value. The type is nil where nothing is known of the names in it.
+// value walks a value. The type is nil where it says nothing about names.
 func (s *scanner) value(t reflect.Type) {
 	switch t = decodedAs(t); s.next() {
 	case '{':
@@ -55,7 +53,7 @@ func endsWord(c byte) bool {
 	return false
 }
 
-// next passes over white space and returns the byte that follows.
+// next skips white space and returns the byte that follows.
 func (s *scanner) next() byte {
 	for {
 		switch c := s.text[s.at]; c {
@@ -67,7 +65,7 @@ func (s *scanner) next() byte {
 	}
 }
 
-// quoted passes over a string and returns what is between its quotation marks.
+// quoted skips a string and returns what is between its quotation marks.
 func (s *scanner) quoted() (inside []byte, escaped bool) {
 	s.at++
 	for begin := s.at; ; s.at++ {
@@ -98,10 +96,10 @@ func (s *scanner) array(t reflect.Type) {
 }
 
 func (s *scanner) object(t reflect.Type) {
-	var known map[string]Member
+	var known map[string]structMember
 	var element reflect.Type
 	if t != nil && t.Kind() == reflect.Struct {
-		known = Members(t)
+		known = membersOf(t)
 	} else if t != nil && t.Kind() == reflect.Map {
 		element = t.Elem()
 	}
@@ -109,11 +107,11 @@ func (s *scanner) object(t reflect.Type) {
 	var seen map[string]int // where the members are, once they are many
 	s.at++
 	for s.next() != '}' {
-		m := member{span: span{begin: s.at}}
+		m := scanned{span: span{begin: s.at}}
 		m.name = s.name()
 		if known != nil {
 			field, ok := known[string(m.name)]
-			m.dropped, element = !ok || field.Ignored, field.Of
+			m.dropped, element = !ok || field.ignored, field.of
 		}
 		if len(s.members)-first == fewMembers {
 			seen = s.index(first)
@@ -144,7 +142,7 @@ func (s *scanner) object(t reflect.Type) {
 	s.at++
 }
 
-// name passes over the name of a member and returns it as encoding/json reads it.
+// name skips the name of a member and returns it as encoding/json reads it.
 func (s *scanner) name() []byte {
 	begin := s.at
 	name, escaped := s.quoted()
@@ -158,8 +156,8 @@ func (s *scanner) name() []byte {
 	return []byte(decoded)
 }
 
-// twin returns where the object has a member of the same name that is not
-// dropped; -1 where there is none.
+// twin returns the index of the member with the same name that is not dropped; -1
+// for none.
 func (s *scanner) twin(name []byte, first int, seen map[string]int) int {
 	if seen != nil {
 		if i, ok := seen[string(name)]; ok {
@@ -185,10 +183,9 @@ func (s *scanner) index(first int) map[string]int {
 	return seen
 }
 
-// cut leaves out the members that are dropped, each with a comma beside it:
-// the one before it when a member that is kept stands there, else the one
-// after it. The object ends at end.
-func (s *scanner) cut(members []member, end int) {
+// cut cuts the dropped members, each with one comma: the one before it if an
+// earlier member is kept, else the one after it. The object ends at end.
+func (s *scanner) cut(members []scanned, end int) {
 	kept := false
 	for i, m := range members {
 		switch {
@@ -204,13 +201,8 @@ func (s *scanner) cut(members []member, end int) {
 	}
 }
 
-var (
-	jsonDecoder = reflect.TypeFor[json.Unmarshaler]()
-	textDecoder = reflect.TypeFor[encoding.TextUnmarshaler]()
-)
-
-// decodedAs returns the type behind pointers; nil for a type that decodes
-// itself and for interfaces.
+// decodedAs returns the type behind pointers; nil for interfaces and for types
+// that decode themselves.
 func decodedAs(t reflect.Type) reflect.Type {
 	for t != nil {
 		pointer := reflect.PointerTo(t)

@@ -1,4 +1,4 @@
-package plugin
+package schema
 
 import (
 	"encoding/json"
@@ -12,6 +12,10 @@ import (
 )
 
 type (
+	point struct {
+		X int `json:"x"`
+		Y int `json:"y"`
+	}
 	tree struct {
 		Name     string `json:"name"`
 		Children []tree `json:"children,omitempty"`
@@ -54,16 +58,16 @@ func TestASchemaDescribesThePayloadsType(t *testing.T) {
 			"properties":{"id":{"type":"string","minLength":1},"count":{"type":["integer","null"]},"at":{"type":"string","format":"date-time"},
 			"wait":{"type":["number","null"]},"tags":{"oneOf":[{"type":"string"},{"type":"array"},{"type":"null"}]},"from":{"type":"string"},
 			"labels":{"type":["object","null"],"additionalProperties":{"type":"string"}},"raw":true,
-			"nested":{"$ref":"#/$defs/github.com_holdfast_jobs_holdfast_plugin.point"}},
+			"nested":{"$ref":"#/$defs/github.com_holdfast_jobs_holdfast_plugin_internal_schema.point"}},
 			"required":["id","at","tags","from","labels","raw","nested"],
-			"$defs":{"github.com_holdfast_jobs_holdfast_plugin.point":` + pointAlone + `}}`},
-		"a type within itself": {reflect.TypeFor[tree](), `{` + draft + `,"$ref":"#/$defs/github.com_holdfast_jobs_holdfast_plugin.tree",
-			"$defs":{"github.com_holdfast_jobs_holdfast_plugin.tree":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},
-			"children":{"type":["array","null"],"items":{"$ref":"#/$defs/github.com_holdfast_jobs_holdfast_plugin.tree"}}}}}}`},
+			"$defs":{"github.com_holdfast_jobs_holdfast_plugin_internal_schema.point":` + pointAlone + `}}`},
+		"a type within itself": {reflect.TypeFor[tree](), `{` + draft + `,"$ref":"#/$defs/github.com_holdfast_jobs_holdfast_plugin_internal_schema.tree",
+			"$defs":{"github.com_holdfast_jobs_holdfast_plugin_internal_schema.tree":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},
+			"children":{"type":["array","null"],"items":{"$ref":"#/$defs/github.com_holdfast_jobs_holdfast_plugin_internal_schema.tree"}}}}}}`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := schemaOf(c.of)
+			got, err := Of(c.of)
 			require.NoError(t, err)
 			if c.want == "" {
 				require.Nil(t, got)
@@ -78,7 +82,7 @@ func TestASchemaRefersToNothingOutside(t *testing.T) {
 	for _, of := range []reflect.Type{
 		reflect.TypeFor[order](), reflect.TypeFor[tree](), reflect.TypeFor[box[box[point]]](), reflect.TypeFor[map[string]tree](),
 	} {
-		text, err := schemaOf(of)
+		text, err := Of(of)
 		require.NoError(t, err)
 		require.NotContains(t, string(text), `"$id"`)
 		var schema map[string]any
@@ -95,6 +99,6 @@ func TestASchemaRefersToNothingOutside(t *testing.T) {
 }
 
 func TestATypeThatNoJSONFitsHasNoSchema(t *testing.T) {
-	_, err := schemaOf(reflect.TypeFor[struct{ C chan int }]())
+	_, err := Of(reflect.TypeFor[struct{ C chan int }]())
 	require.ErrorContains(t, err, "chan int")
 }

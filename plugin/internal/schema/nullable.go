@@ -1,4 +1,4 @@
-package plugin
+package schema
 
 import (
 	"encoding"
@@ -8,25 +8,23 @@ import (
 	"slices"
 
 	"github.com/invopop/jsonschema"
-
-	"github.com/holdfast-jobs/holdfast/plugin/internal/exact"
 )
 
-// fitter makes schemas that were reflected from types take what encoding/json
-// makes of the types, and null where it is what Go clients send: for pointers,
-// slices, maps, and members that may be left out.
-type fitter struct {
+// adapter makes a reflected schema accept what encoding/json makes of the type:
+// null for pointers, slices, maps and members that may be left out, which Go
+// clients send; base64 for bytes; integers within their type.
+type adapter struct {
 	definitions jsonschema.Definitions
-	fitted      map[string]bool
+	adapted     map[string]bool
 }
 
-// fitPayload fits the schema of a payload as a whole. A payload that is absent
-// is null, and so fits whatever has no required members.
-func fitPayload(t reflect.Type, s *jsonschema.Schema) *jsonschema.Schema {
-	f := &fitter{definitions: s.Definitions, fitted: make(map[string]bool)}
-	f.fit(t, s) // in place: the definitions stay at the top
+// nullablePayload adapts the schema of a whole payload. An absent payload is
+// null, so a struct without required members accepts null.
+func nullablePayload(t reflect.Type, s *jsonschema.Schema) *jsonschema.Schema {
+	a := &adapter{definitions: s.Definitions, adapted: make(map[string]bool)}
+	a.adapt(t, s) // in place: the definitions stay at the top
 	whole := s
-	if definition, ok := f.definitions[definitionName(t)]; ok {
+	if definition, ok := a.definitions[definitionName(t)]; ok {
 		whole = definition
 	}
 	if t.Kind() == reflect.Struct && whole.Type == "object" && len(whole.Required)+len(whole.AnyOf)+len(whole.OneOf) == 0 {
@@ -35,17 +33,17 @@ func fitPayload(t reflect.Type, s *jsonschema.Schema) *jsonschema.Schema {
 	return s
 }
 
-// fit returns the schema for the values of a type; it may change the one that
-// is given.
-func (f *fitter) fit(t reflect.Type, s *jsonschema.Schema) *jsonschema.Schema {
+// adapt returns the schema for the values of a type. It may change the one it is
+// given.
+func (a *adapter) adapt(t reflect.Type, s *jsonschema.Schema) *jsonschema.Schema {
 	if t.Kind() == reflect.Pointer {
-		return orNull(f.fit(t.Elem(), s))
+		return orNull(a.adapt(t.Elem(), s))
 	}
 	name := definitionName(t)
 	if s.Ref != "" && s.Ref == "#/$defs/"+name {
-		if definition := f.definitions[name]; !f.fitted[name] {
-			f.fitted[name] = true
-			f.definitions[name] = f.fit(t, definition)
+		if definition := a.definitions[name]; !a.adapted[name] {
+			a.adapted[name] = true
+			a.definitions[name] = a.adapt(t, definition)
 		}
 		return s
 	}
@@ -57,25 +55,25 @@ func (f *fitter) fit(t reflect.Type, s *jsonschema.Schema) *jsonschema.Schema {
 	}
 	switch t.Kind() {
 	case reflect.Struct:
-		f.fitMembers(t, s)
+		a.adaptMembers(t, s)
 	case reflect.Array:
 		if s.Items != nil {
-			s.Items = f.fit(t.Elem(), s.Items)
+			s.Items = a.adapt(t.Elem(), s.Items)
 		}
 	case reflect.Slice:
 		if isBytes(t) {
 			s.Type, s.Items, s.ContentEncoding = "string", nil, "base64"
 		} else if s.Items != nil {
-			s.Items = f.fit(t.Elem(), s.Items)
+			s.Items = a.adapt(t.Elem(), s.Items)
 		}
 		return orNull(s)
 	case reflect.Map:
-		// The library allows no negative keys.
+		// The library forbids negative keys.
 		for _, value := range s.PatternProperties {
 			s.PatternProperties, s.AdditionalProperties = nil, value
 		}
 		if s.AdditionalProperties != nil {
-			s.AdditionalProperties = f.fit(t.Elem(), s.AdditionalProperties)
+			s.AdditionalProperties = a.adapt(t.Elem(), s.AdditionalProperties)
 		}
 		return orNull(s)
 	default:
@@ -84,32 +82,32 @@ func (f *fitter) fit(t reflect.Type, s *jsonschema.Schema) *jsonschema.Schema {
 	return s
 }
 
-// fitMembers fits the members of a struct.
-func (f *fitter) fitMembers(t reflect.Type, s *jsonschema.Schema) {
+// adaptMembers adapts the schemas of a struct's members.
+func (a *adapter) adaptMembers(t reflect.Type, s *jsonschema.Schema) {
 	if s.Properties == nil {
 		return
 	}
-	members := exact.Members(t)
+	members := membersOf(t)
 	for property := s.Properties.Oldest(); property != nil; property = property.Next() {
 		m, known := members[property.Key]
 		switch {
-		case !known: // the type's own addition
+		case !known: // added by a method of the type
 			continue
-		case m.Shared: // The library has rules of its own for which of them counts.
+		case m.shared: // the library resolves the conflict by other rules
 			property.Value = jsonschema.TrueSchema
 			continue
 		}
-		property.Value = f.fit(m.Of, property.Value)
-		if m.Absent || !slices.Contains(s.Required, property.Key) {
+		property.Value = a.adapt(m.of, property.Value)
+		if m.absent || !slices.Contains(s.Required, property.Key) {
 			property.Value = orNull(property.Value)
 		}
 	}
 	s.Required = slices.DeleteFunc(s.Required, func(name string) bool {
-		return members[name].Shared || members[name].Absent
+		return members[name].shared || members[name].absent
 	})
 }
 
-// orNull makes a schema take null as well.
+// orNull makes a schema accept null as well.
 func orNull(s *jsonschema.Schema) *jsonschema.Schema {
 	null := &jsonschema.Schema{Type: "null"}
 	isNull := func(one *jsonschema.Schema) bool { return one.Type == "null" }
@@ -137,7 +135,7 @@ func isMoreThanAType(s *jsonschema.Schema) bool {
 	return s.Type == "" || !reflect.DeepEqual(s, &jsonschema.Schema{Type: s.Type})
 }
 
-// boundInteger keeps an integer within its type, unless a tag does.
+// boundInteger keeps an integer within its type, unless a tag bounds it.
 func boundInteger(t reflect.Type, s *jsonschema.Schema) {
 	if s.Type != "integer" {
 		return

@@ -18,32 +18,32 @@ func goroutine() string {
 	return string(head[:runtime.Stack(head[:], false)])
 }
 
-func TestACrewRunsOneAfterAnotherOnOneGoroutine(t *testing.T) {
+func TestAPoolRunsOneAfterAnotherOnOneGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var group sync.WaitGroup
-		c := newCrew()
+		p := newPool()
 		var on []string
 		for range 3 {
-			c.run(&group, func() { on = append(on, goroutine()) })
+			p.run(&group, func() { on = append(on, goroutine()) })
 			synctest.Wait()
 		}
 		require.Len(t, on, 3)
 		require.Equal(t, on[0], on[1])
 		require.Equal(t, on[0], on[2])
-		c.dismiss()
+		p.close()
 		group.Wait()
 	})
 }
 
-func TestACrewRunsAllAtOnceAndKeepsFew(t *testing.T) {
+func TestAPoolRunsAllAtOnceAndKeepsFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var group sync.WaitGroup
-		c := newCrew()
+		p := newPool()
 		release := make(chan struct{})
 		running := 0
 		var mu sync.Mutex
 		for range 3 * maxIdle {
-			c.run(&group, func() {
+			p.run(&group, func() {
 				mu.Lock()
 				running++
 				mu.Unlock()
@@ -54,36 +54,36 @@ func TestACrewRunsAllAtOnceAndKeepsFew(t *testing.T) {
 		require.Equal(t, 3*maxIdle, running)
 		close(release)
 		synctest.Wait()
-		require.EqualValues(t, maxIdle, c.waiting.Load())
-		c.dismiss()
+		require.EqualValues(t, maxIdle, p.waiting.Load())
+		p.close()
 		group.Wait()
-		require.Zero(t, c.waiting.Load())
+		require.Zero(t, p.waiting.Load())
 	})
 }
 
 func TestADismissedCrewStillRuns(t *testing.T) {
 	var group sync.WaitGroup
-	c := newCrew()
-	c.dismiss()
+	p := newPool()
+	p.close()
 	ran := false
-	c.run(&group, func() { ran = true })
+	p.run(&group, func() { ran = true })
 	group.Wait()
 	require.True(t, ran)
 }
 
 // A function that ends its own goroutine takes nothing else with it.
-func TestACrewOutlivesAGoroutineThatEnds(t *testing.T) {
+func TestAPoolOutlivesAGoroutineThatEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var group sync.WaitGroup
-		c := newCrew()
-		c.run(&group, runtime.Goexit)
+		p := newPool()
+		p.run(&group, runtime.Goexit)
 		synctest.Wait()
-		require.Zero(t, c.waiting.Load())
+		require.Zero(t, p.waiting.Load())
 		ran := false
-		c.run(&group, func() { ran = true })
+		p.run(&group, func() { ran = true })
 		synctest.Wait()
 		require.True(t, ran)
-		c.dismiss()
+		p.close()
 		group.Wait()
 	})
 }
@@ -91,19 +91,19 @@ func TestACrewOutlivesAGoroutineThatEnds(t *testing.T) {
 func TestTheLabelsOfAGoroutineAreNotTheNextOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var group sync.WaitGroup
-		c := newCrew()
-		c.run(&group, func() {
+		p := newPool()
+		p.run(&group, func() {
 			pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("canary", "left")))
 		})
 		synctest.Wait()
 		inside := make(chan struct{})
-		c.run(&group, func() { <-inside })
+		p.run(&group, func() { <-inside })
 		synctest.Wait()
 		var all bytes.Buffer
 		require.NoError(t, pprof.Lookup("goroutine").WriteTo(&all, 1))
 		require.NotContains(t, all.String(), "canary")
 		close(inside)
-		c.dismiss()
+		p.close()
 		group.Wait()
 	})
 }

@@ -1,4 +1,4 @@
-package exact_test
+package schema
 
 import (
 	"bytes"
@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/holdfast-jobs/holdfast/plugin/internal/exact"
 )
 
 type letter struct {
@@ -28,10 +26,10 @@ type letter struct {
 	Raw     json.RawMessage   `json:"raw"`
 	Own     own               `json:"own"`
 	Keep    string            `json:"ſ"`
-	embedded
+	carried
 	*Deeper
-	Named embedded `json:",inline"`
-	Count int      `json:"count,string"`
+	Named carried `json:",inline"`
+	Count int     `json:"count,string"`
 	Plain string
 	At    time.Time `json:"at"`
 	Skip  string    `json:"-"`
@@ -44,7 +42,7 @@ type part struct {
 	More []part `json:"more"`
 }
 
-type embedded struct {
+type carried struct {
 	Inner string `json:"inner"`
 	Clash string `json:"clash"`
 }
@@ -100,13 +98,13 @@ func TestOnlyExactNamesAreDecodedAndTheLastOfEach(t *testing.T) {
 		`"{"`:                                              `"{"`,
 		`{"TO":1`:                                          `{"TO":1`,
 	} {
-		require.Equal(t, want, string(exact.Text([]byte(text), reflect.TypeFor[letter]())), text)
+		require.Equal(t, want, string(prune([]byte(text), reflect.TypeFor[letter]())), text)
 	}
 }
 
 func TestATextWithNothingToLeaveOutIsNotCopied(t *testing.T) {
 	text := []byte(`{"to":"a","part":{"a":1,"more":[{"b":"x"}]},"headers":{"x":"y","X":"z"}}`)
-	require.Same(t, &text[0], &exact.Text(text, reflect.TypeFor[letter]())[0])
+	require.Same(t, &text[0], &prune(text, reflect.TypeFor[letter]())[0])
 }
 
 func TestObjectsOfManyMembersAreReadInTheSameWay(t *testing.T) {
@@ -115,7 +113,7 @@ func TestObjectsOfManyMembersAreReadInTheSameWay(t *testing.T) {
 		fmt.Fprintf(&text, `,"m%d":{"a":%d,"A":7}`, i%300, i)
 	}
 	var got map[string]part
-	require.NoError(t, exact.Unmarshal([]byte("{"+text.String()[1:]+"}"), &got))
+	require.NoError(t, Unmarshal([]byte("{"+text.String()[1:]+"}"), &got))
 	require.Len(t, got, 300)
 	for i := range 300 {
 		want := i + 900
@@ -174,13 +172,13 @@ func TestMembersAreThoseOfEncodingJSON(t *testing.T) {
 		if !odd {
 			of = reflect.TypeOf(value)
 		}
-		members := exact.Members(of)
+		members := membersOf(of)
 		for _, name := range append(slices.Collect(maps.Keys(members)), "g", "q2", "Inner", "inner", `bad"name`, "-,", "") {
 			decoder := json.NewDecoder(strings.NewReader(`{` + quote(t, name) + `:null}`))
 			decoder.DisallowUnknownFields()
 			err := decoder.Decode(reflect.New(of).Interface())
 			member, known := members[name]
-			require.Equal(t, err == nil, known && !member.Ignored, "%s of %s: %v", name, of, err)
+			require.Equal(t, err == nil, known && !member.ignored, "%s of %s: %v", name, of, err)
 		}
 	}
 }
@@ -230,7 +228,7 @@ func TestDecodingIsThatOfTheTreeThatSchemasSee(t *testing.T) {
 		seen, err := json.Marshal(pruned(tree))
 		require.NoError(t, err)
 		var want, got part
-		wantErr, gotErr := json.Unmarshal(seen, &want), exact.Unmarshal([]byte(text), &got)
+		wantErr, gotErr := json.Unmarshal(seen, &want), Unmarshal([]byte(text), &got)
 		require.Equal(t, wantErr == nil, gotErr == nil, "%s: %v, %v", text, wantErr, gotErr)
 		if wantErr == nil {
 			require.Equal(t, want, got, text)
@@ -258,15 +256,15 @@ func FuzzText(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		left := exact.Text(text, reflect.TypeFor[letter]())
+		left := prune(text, reflect.TypeFor[letter]())
 		require.Equal(t, json.Valid(text), json.Valid(left))
-		require.True(t, bytes.Equal(left, exact.Text(left, reflect.TypeFor[letter]())), "twice is once")
+		require.True(t, bytes.Equal(left, prune(left, reflect.TypeFor[letter]())), "twice is once")
 	})
 }
 
 func BenchmarkUnmarshal(b *testing.B) {
 	text := []byte(`{"to":"somebody@example.com","headers":{"a":"b"},"list":[{"a":1,"b":"x"},{"a":2,"b":"y"}],"Plain":"` + strings.Repeat("x", 200) + `"}`)
-	for name, unmarshal := range map[string]func([]byte, any) error{"exact": exact.Unmarshal, "json": json.Unmarshal} {
+	for name, unmarshal := range map[string]func([]byte, any) error{"exact": Unmarshal, "json": json.Unmarshal} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

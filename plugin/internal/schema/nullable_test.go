@@ -1,4 +1,4 @@
-package plugin
+package schema
 
 import (
 	"encoding/json"
@@ -188,7 +188,7 @@ func randomType(r *rand.Rand, depth int) reflect.Type {
 
 func requireFit(t *testing.T, of reflect.Type, r *rand.Rand, values int) {
 	t.Helper()
-	text, err := schemaOf(of)
+	text, err := Of(of)
 	require.NoError(t, err, "%s", of)
 	if text == nil {
 		return
@@ -238,7 +238,7 @@ func TestNullIsAllowedWhereGoClientsSendIt(t *testing.T) {
 		Colour   choice            `json:"colour,omitempty" jsonschema:"enum=red,enum=blue"`
 		Children []point           `json:"children,omitempty"`
 	}
-	text, err := schemaOf(reflect.TypeFor[args]())
+	text, err := Of(reflect.TypeFor[args]())
 	require.NoError(t, err)
 	compiled, err := schema.Compile(text)
 	require.NoError(t, err)
@@ -272,7 +272,7 @@ func TestAnAbsentPayloadFitsWhereNothingIsRequired(t *testing.T) {
 		}](): true,
 		reflect.TypeFor[*struct{ *maybe }](): true, reflect.TypeFor[string](): false, reflect.TypeFor[tree](): false,
 	} {
-		text, err := schemaOf(of)
+		text, err := Of(of)
 		require.NoError(t, err)
 		compiled, err := schema.Compile(text)
 		require.NoError(t, err)
@@ -293,7 +293,7 @@ func TestTagsAreInTheSchema(t *testing.T) {
 		Either  any      `json:"either,omitempty" jsonschema:"oneof_type=string;array"`
 		Pages   []string `json:"pages,omitempty" jsonschema:"pattern=^[0-9]+$"`
 	}
-	text, err := schemaOf(reflect.TypeFor[args]())
+	text, err := Of(reflect.TypeFor[args]())
 	require.NoError(t, err)
 	require.Contains(t, string(text), `"description":"How long"`)
 	compiled, err := schema.Compile(text)

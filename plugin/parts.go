@@ -1,29 +1,43 @@
 package plugin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
+	"time"
 )
 
 // Part is what Serve takes: a Handler, Version, Concurrency or OnDrain.
 type Part interface{ addTo(b *binary) error }
 
-// Version names the version of the binary, for people. Without it, it is the
-// version that Go built into the binary.
+// Version is the version of the binary, for people to read. The default is the
+// version that Go has built into it.
 type Version string
 
-// Concurrency is how many attempts each process wants at once: of all its job
-// types as a part of Serve, of one job type as an option of its handler. The
-// orchestrator keeps to both; what is more waits in its queue. Its configuration
-// wins over the former.
+// Concurrency is how many attempts run at once in each process. As a part of
+// Serve it counts the attempts of all job types; as an option of a handler, those
+// of its job type. Further jobs wait in the orchestrator's queue. The
+// orchestrator's configuration wins over the part of Serve, not over the option.
 type Concurrency int
 
-// Bounds of what the orchestrator accepts.
+// OnDrain is called when the process has done its last attempt and is about to
+// exit: the place to send what is buffered, or to close what all handlers share.
+// The context ends after one second, and the process exits then in any case. It is
+// not called when the process is killed or its orchestrator is gone. Several run at
+// the same time.
+type OnDrain func(ctx context.Context)
+
+// Bounds that the orchestrator checks too.
 const (
 	maxVersion     = 200 // bytes
 	maxConcurrency = 10_000
 )
+
+// drainWithin is how long the functions of OnDrain may take. The orchestrator
+// waits a little longer for the process to exit.
+const drainWithin = time.Second
 
 // binary is everything that one process serves.
 type binary struct {
@@ -89,6 +103,34 @@ func (c Concurrency) check() error {
 		return fmt.Errorf("concurrency %d is not between 1 and %d", c, maxConcurrency)
 	}
 	return nil
+}
+
+func (f OnDrain) addTo(b *binary) error {
+	if f == nil {
+		return errors.New("the function of OnDrain is nil")
+	}
+	b.onDrain = append(b.onDrain, f)
+	return nil
+}
+
+// leave calls the functions of OnDrain, and returns when they have or their time
+// is up.
+func (b *binary) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), drainWithin)
+	defer cancel()
+	var calls sync.WaitGroup
+	for _, f := range b.onDrain {
+		calls.Go(func() { f(ctx) })
+	}
+	done := make(chan struct{})
+	go func() {
+		calls.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
 }
 
 // builtVersion is the module's version, or the commit it was built from.

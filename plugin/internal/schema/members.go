@@ -1,4 +1,4 @@
-package exact
+package schema
 
 import (
 	"cmp"
@@ -9,38 +9,37 @@ import (
 	"unicode"
 )
 
-// Member is a member of a JSON object as encoding/json sees it in a struct.
-type Member struct {
-	Of reflect.Type
-	// Absent says that it is missing when a pointer to an embedded struct is
-	// nil.
-	Absent bool
-	// Shared says that more than one field has its name, or one that
-	// encoding/json passes over.
-	Shared bool
-	// Ignored says that encoding/json sees none of the fields of the name.
-	Ignored bool
+// structMember is a member of a JSON object as encoding/json maps it to a struct.
+type structMember struct {
+	of reflect.Type
+	// absent: the member is missing when a pointer to an embedded struct is nil.
+	absent bool
+	// shared: several fields have the name, or encoding/json skips the one that
+	// has.
+	shared bool
+	// ignored: encoding/json uses none of the fields with the name.
+	ignored bool
 }
 
-// Members returns the members of a struct, by name.
-func Members(t reflect.Type) map[string]Member {
-	if known, ok := membersOf.Load(t); ok {
-		return known.(map[string]Member)
+// membersOf returns the members of a struct, by name.
+func membersOf(t reflect.Type) map[string]structMember {
+	if known, ok := knownMembers.Load(t); ok {
+		return known.(map[string]structMember)
 	}
 	found := make(map[string][]field)
 	walk := walker{found: found, visited: make(map[reflect.Type]bool)}
-	for level := []embedded{{of: t, times: 1}}; len(level) > 0; walk.depth++ {
+	for level := []embeddedStruct{{of: t, times: 1}}; len(level) > 0; walk.depth++ {
 		level = walk.level(level)
 	}
-	members := make(map[string]Member, len(found))
+	members := make(map[string]structMember, len(found))
 	for name, fields := range found {
-		members[name] = settle(fields)
+		members[name] = resolve(fields)
 	}
-	known, _ := membersOf.LoadOrStore(t, members)
-	return known.(map[string]Member)
+	known, _ := knownMembers.LoadOrStore(t, members)
+	return known.(map[string]structMember)
 }
 
-var membersOf sync.Map // from reflect.Type to map[string]Member
+var knownMembers sync.Map // from reflect.Type to map[string]structMember
 
 // field is a field that has a name in JSON.
 type field struct {
@@ -48,13 +47,13 @@ type field struct {
 	depth  int
 	tagged bool
 	absent bool
-	// hidden says that encoding/json passes it over.
+	// hidden: encoding/json skips it.
 	hidden bool
 }
 
-// settle finds out which of the fields with a name has it: that at the least
-// depth, and there the one whose tag says so, if it is the only one.
-func settle(fields []field) Member {
+// resolve decides which of the fields with one name is the member: the one at the
+// least depth, or the only one with a tag there.
+func resolve(fields []field) structMember {
 	rank := func(f field) int {
 		r := 2 * f.depth
 		if !f.tagged {
@@ -66,21 +65,21 @@ func settle(fields []field) Member {
 	seen := slices.DeleteFunc(fields, func(f field) bool { return f.hidden })
 	slices.SortStableFunc(seen, func(a, b field) int { return cmp.Compare(rank(a), rank(b)) })
 	if len(seen) == 0 || len(seen) > 1 && rank(seen[0]) == rank(seen[1]) {
-		return Member{Shared: shared, Ignored: true}
+		return structMember{shared: shared, ignored: true}
 	}
-	return Member{Of: seen[0].of, Absent: seen[0].absent, Shared: shared}
+	return structMember{of: seen[0].of, absent: seen[0].absent, shared: shared}
 }
 
-// embedded is a struct whose fields count as those of the struct around it.
-type embedded struct {
+// embeddedStruct is a struct whose fields count as those of the struct around it.
+type embeddedStruct struct {
 	of     reflect.Type
 	absent bool
 	// times is how often it is embedded at its depth.
 	times int
 }
 
-// walker finds the fields of a struct, and of those embedded in it, level by
-// level: a type counts only where it is embedded least deep.
+// walker finds the fields of a struct and of those embedded in it, level by
+// level. A type counts only at its least depth.
 type walker struct {
 	found   map[string][]field
 	visited map[reflect.Type]bool
@@ -89,7 +88,7 @@ type walker struct {
 
 // level finds the fields of structs at one depth, and returns the structs
 // embedded in them.
-func (w *walker) level(structs []embedded) (next []embedded) {
+func (w *walker) level(structs []embeddedStruct) (next []embeddedStruct) {
 	for _, s := range structs {
 		if w.visited[s.of] {
 			continue
@@ -102,7 +101,7 @@ func (w *walker) level(structs []embedded) (next []embedded) {
 	return next
 }
 
-func (w *walker) field(s embedded, f reflect.StructField, next []embedded) []embedded {
+func (w *walker) field(s embeddedStruct, f reflect.StructField, next []embeddedStruct) []embeddedStruct {
 	tag := f.Tag.Get("json")
 	if tag == "-" || !f.IsExported() && !f.Anonymous {
 		return next
@@ -122,7 +121,7 @@ func (w *walker) field(s embedded, f reflect.StructField, next []embedded) []emb
 				return next
 			}
 		}
-		return append(next, embedded{of: inner, absent: s.absent || isPointer, times: 1})
+		return append(next, embeddedStruct{of: inner, absent: s.absent || isPointer, times: 1})
 	}
 	known := field{
 		of: f.Type, depth: w.depth, tagged: name != "", absent: s.absent,

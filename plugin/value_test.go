@@ -55,8 +55,8 @@ func TestAValueAboveItsCapIsRefusedInTheHandler(t *testing.T) {
 }
 
 func TestAnOrchestratorThatSaysNothingTakesWhatAMessageHolds(t *testing.T) {
-	most := caps{maxValue, maxValue, maxValue}
-	require.Equal(t, most, capsOf(nil))
-	require.Equal(t, most, capsOf(&handlerv1.DescribeRequest{MaxProgressBytes: math.MaxUint64}))
-	require.Equal(t, caps{1, 2, 3}, capsOf(&handlerv1.DescribeRequest{MaxProgressBytes: 1, MaxCheckpointBytes: 2, MaxResultBytes: 3}))
+	most := valueLimits{maxValue, maxValue, maxValue}
+	require.Equal(t, most, limitsOf(nil))
+	require.Equal(t, most, limitsOf(&handlerv1.DescribeRequest{MaxProgressBytes: math.MaxUint64}))
+	require.Equal(t, valueLimits{1, 2, 3}, limitsOf(&handlerv1.DescribeRequest{MaxProgressBytes: 1, MaxCheckpointBytes: 2, MaxResultBytes: 3}))
 }
