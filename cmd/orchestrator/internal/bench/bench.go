@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/procfs"
-
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
@@ -139,10 +137,9 @@ func (l *lab) machine() Machine {
 	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		m.System += " " + strings.TrimSpace(string(release))
 	}
-	if fs, err := procfs.NewDefaultFS(); err == nil {
-		if cpus, err := fs.CPUInfo(); err == nil && len(cpus) > 0 {
-			m.CPU = cpus[0].ModelName
-		}
+	if cpus, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		_, rest, _ := strings.Cut(string(cpus), "model name\t: ")
+		m.CPU, _, _ = strings.Cut(rest, "\n")
 	}
 	return m
 }
