@@ -1,4 +1,4 @@
-# `make` alone lists the targets. Programs go to bin/, tools to bin/tools/.
+# `make` alone lists the targets. Programs go to bin/, tools to bin/tools/, releases to dist/.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -27,23 +27,33 @@ sdks: ## Pack the SDKs for Python and Node.js into bin/, for pip and npm
 run: build ## Build, then serve with config.yaml
 	bin/orchestrator serve --config config.yaml
 
+# make test POSTGRES=16 tests on that major version of PostgreSQL.
+ifdef POSTGRES
+export PATH := /usr/lib/postgresql/$(POSTGRES)/bin:$(PATH)
+endif
+
 # The race detector sleeps for a second at the exit of every process, for what other
 # goroutines still do. The tests leave none behind.
 RACE = GORACE="$${GORACE:-} atexit_sleep_ms=0"
+# The packages that take the longest start first.
+SLOWEST = ./test/e2e ./plugin/host ./store ./runtime
+# LONG=1 adds the tests that take minutes each.
+LONG ?=
 
 .PHONY: test
-test: ## Run all tests with the race detector
-	scripts/need.sh gcc postgres
-	$(RACE) $(GO) test -race -timeout 12m ./...
-
-# The packages in which a test asks whether it is root.
-ROOT_PACKAGES = $(sort $(dir $(shell grep -rl --include='*_test.go' 'os\.Geteuid()' ./cmd ./plugin ./store ./runtime ./test)))
+test: ## Run the tests with the race detector; LONG=1 adds those that take minutes
+	scripts/need.sh gcc postgres$(POSTGRES:%=-%)
+	$(RACE) $(GO) test -race $(if $(LONG),,-short) -timeout 15m $(SLOWEST) ./...
 
 .PHONY: test-root
-test-root: ## Run as root the packages with tests for root: other users, cgroups
+test-root: ## Run as root the tests for root: other users, cgroups
 	@[ "$$(id -u)" = 0 ] || { echo 'make test-root is for root; others run make test' >&2; exit 1; }
 	scripts/need.sh gcc postgres
-	$(RACE) $(GO) test -race -count=1 -timeout 12m $(ROOT_PACKAGES)
+	arguments=$$(scripts/root-tests.sh) && $(RACE) $(GO) test -race -count=1 -timeout 12m $$arguments
+
+.PHONY: nightly
+nightly: ## Run everything that .ci/run leaves out because it takes long
+	.ci/nightly
 
 # How many failovers of each kind.
 FAILOVERS ?= 20
@@ -54,21 +64,25 @@ test-failover: ## Fail over to a standby under load, FAILOVERS=20 times of each 
 	HOLDFAST_TEST_FAILOVERS=$(FAILOVERS) $(GO) test -count=1 -timeout 60m -v -run NothingAcknowledged ./test/failover
 
 .PHONY: test-containers
-test-containers: ## Run the store's tests through Testcontainers
-	scripts/test-containers.sh
+test-containers: ## Test how tests, and the embedded server, get PostgreSQL from containers
+	scripts/test-containers.sh -run 'Container|Docker|Database|Schema|Template' ./store/storetest ./store/embedded
 
 .PHONY: test-openapi
 test-openapi: ## Test the API's description with validators, generators and a generated client
 	scripts/need.sh postgres node
-	npm ci --prefix test/openapi/testdata/typescript --no-audit --no-fund --ignore-scripts --loglevel=error
+	scripts/npm-ci.sh test/openapi/testdata/typescript
 	# The product and npm's packages are outside the module, so results are not to be kept.
 	cd test/openapi && $(GO) test -count=1 -timeout 8m ./...
 
+.PHONY: languages
+languages: ## Install what the tests of the SDKs for Python and Node.js need
+	scripts/need.sh python-grpc node
+	scripts/npm-ci.sh examples/handlers/node
+	scripts/npm-ci.sh test/languages/testdata/node-otel
+
 .PHONY: test-languages
-test-languages: ## Test the SDKs and examples in Python and Node.js
-	scripts/need.sh postgres python-grpc node
-	npm ci --prefix examples/handlers/node --no-audit --no-fund --ignore-scripts --loglevel=error
-	npm ci --prefix test/languages/testdata/node-otel --no-audit --no-fund --ignore-scripts --loglevel=error
+test-languages: languages ## Test the SDKs and examples in Python and Node.js
+	scripts/need.sh postgres
 	HOLDFAST_TEST_LANGUAGES=1 $(GO) test -count=1 -timeout 8m ./test/languages
 	HOLDFAST_TEST_LANGUAGES=1 $(GO) test -count=1 -timeout 8m -run 'OtherLanguages|PrintedCommands' ./plugin/conformance ./cmd/orchestrator
 
@@ -99,20 +113,22 @@ cover: ## Measure what the tests reach, into coverage.html
 	$(GO) tool cover -html=coverage.out -o coverage.html
 	$(GO) tool cover -func=coverage.out | tail -n 1
 
+.PHONY: tools
+tools:
+	@scripts/tools.sh
+
 .PHONY: lint
-lint: $(TOOLS)/golangci-lint ## Check style, errors and who may import whom
+lint: tools ## Check style, errors and who may import whom
 	$(TOOLS)/golangci-lint config verify
 	$(TOOLS)/golangci-lint run --allow-parallel-runners ./...
-	cd test/openapi && $(CURDIR)/$(TOOLS)/golangci-lint run --allow-parallel-runners ./...
-	cd test/peers && $(CURDIR)/$(TOOLS)/golangci-lint run --allow-parallel-runners ./...
-	cd test/deploy && $(CURDIR)/$(TOOLS)/golangci-lint run --allow-parallel-runners ./...
+	for module in openapi peers deploy; do (cd test/$$module && $(CURDIR)/$(TOOLS)/golangci-lint run --allow-parallel-runners ./...); done
 
 .PHONY: fmt
-fmt: $(TOOLS)/golangci-lint ## Format the Go code
+fmt: tools ## Format the Go code
 	$(TOOLS)/golangci-lint fmt
 
 .PHONY: generate
-generate: $(TOOLS)/protoc-gen-go ## Generate Go from the protocol and the API's description
+generate: tools ## Generate the code of the protocol
 	scripts/need.sh protoc
 	scripts/generate.sh .
 
@@ -121,7 +137,7 @@ licenses: ## Gather the license texts of what the programs are linked with
 	$(GO) test -count=1 ./cmd/orchestrator/internal/licenses -run Linked -update
 
 .PHONY: generate-check
-generate-check: $(TOOLS)/protoc-gen-go ## Fail when generated files are not current
+generate-check: tools ## Fail when generated files are not current
 	scripts/need.sh protoc
 	scripts/generate-check.sh
 
@@ -187,11 +203,11 @@ compose-up: ## Run PostgreSQL, two orchestrators, Jaeger, Prometheus and Grafana
 compose-down: ## Stop them; their data stays
 	$(COMPOSE) -f deploy/compose.yaml down
 
+.PHONY: release-snapshot
+release-snapshot: ## Build a release of this commit into dist/, and install it in a test
+	scripts/release.sh v0.0.0-snapshot.$(shell git rev-parse --short=12 HEAD)
+	cd test/deploy && HOLDFAST_TEST_DIST=$(CURDIR)/dist $(GO) test -count=1 -run ReleaseThatWasBuilt .
+
 .PHONY: clean
 clean: ## Remove what was built; data/ stays
-	rm -rf bin coverage.out coverage.html
-
-# One build makes every tool; tools/go.mod says which and which version.
-$(TOOLS)/golangci-lint $(TOOLS)/protoc-gen-go &: tools/go.mod
-	cd tools && $(GO) build -o ../$(TOOLS)/ tool
-	touch $(TOOLS)/golangci-lint $(TOOLS)/protoc-gen-go
+	rm -rf bin dist coverage.out coverage.html

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# need.sh THING...: returns when every thing is installed. On Debian and its
-# kin it installs what is missing, given root or a sudo that does not ask;
-# elsewhere it fails and names the command. Things: gcc postgres protoc docker
-# python-grpc node debootstrap jq. A jaeger is nothing to install: it is told of.
+# need.sh THING...: makes sure that every thing is installed. On Debian and Ubuntu it
+# installs what is missing, as root or with a sudo that needs no password; elsewhere it
+# fails and prints the command. Things: gcc postgres postgres-14 (or another version)
+# protoc docker python-grpc node debootstrap jq. For jaeger it prints how to get one.
 set -euo pipefail
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
@@ -22,6 +22,7 @@ present() {
 			exit 1
 		}
 		;;
+	postgres-[0-9]*) [ -x "/usr/lib/postgresql/${1#*-}/bin/initdb" ] ;;
 	postgres)
 		# Tests use a server that is given, and need no binaries then.
 		[ -n "${HOLDFAST_TEST_DATABASE_URL:-}" ] || command -v initdb ||
@@ -45,6 +46,7 @@ debian() {
 	jq) echo jq curl ;;
 	docker) echo docker.io iproute2 ;;
 	postgres) echo postgresql ;;
+	postgres-*) echo "postgresql-${1#*-}" ;;
 	python-grpc) echo python3-grpcio python3-protobuf python3-venv ;;
 	node) echo nodejs npm ;;
 	esac
@@ -63,16 +65,23 @@ if ! command -v apt-get >/dev/null || ! "${root[@]}" true 2>/dev/null; then
 	exit 1
 fi
 
-# The packages shall not start services: tests start what they need.
+# The packages must not start services: tests start what they need.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e $policy ]; then
 	printf '#!/bin/sh\nexit 101\n' | "${root[@]}" tee $policy >/dev/null
 	"${root[@]}" chmod +x $policy
 	trap '"${root[@]}" rm -f $policy' EXIT
 fi
-install=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${packages[@]}")
+install() {
+	"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@" </dev/null
+}
 echo "installing ${packages[*]}" >&2
-"${install[@]}" >/dev/null 2>&1 </dev/null || {
+install "${packages[@]}" >/dev/null 2>&1 || {
 	"${root[@]}" apt-get update -qq </dev/null
-	"${install[@]}" </dev/null >&2
+	# A distribution has one version of PostgreSQL; PostgreSQL's own archive has them all.
+	if [[ "${packages[*]}" =~ postgresql-[0-9] ]]; then
+		install postgresql-common ca-certificates >&2
+		"${root[@]}" /usr/share/postgresql-common/pgdg/apt.postgresql.org.sh -y </dev/null >&2
+	fi
+	install "${packages[@]}" >&2
 }

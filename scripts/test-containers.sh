@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# test-containers.sh [PACKAGE...]: runs the tests of the store, or of the given
-# packages, on PostgreSQL in containers. Where no Docker engine answers it
-# starts one of its own, and stops it in the end. Where the usual image is
-# out of reach it makes one from the PostgreSQL installed here.
+# test-containers.sh [ARGUMENT...]: runs go test, of the store or with the given
+# arguments, on PostgreSQL in containers. Where no Docker engine answers, it starts one
+# of its own and stops it at the end. Where the usual image is out of reach, it makes one
+# from the PostgreSQL installed here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- ./store/...

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# root-tests.sh: prints the arguments of go test that choose the tests for root: all
+# those in test files that ask for the user or for a cgroup.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+mapfile -t files < <(git grep -lE 'os\.Geteuid\(\)|asRoot\(|realTree\(|\bCgroupAuto\b|\bcgroup\.[A-Z]' -- '*_test.go' ':!test/')
+names=$(sed -nE 's/^func (Test[^a-z(]\w*)\(\w+ \*testing\.T\).*/\1/p' "${files[@]}" | sort -u | paste -sd '|')
+echo "-run=^($names)\$"
+printf './%s\n' "${files[@]%/*}" | sort -u
