@@ -113,11 +113,15 @@ func TestServicesStartInOrder(t *testing.T) {
 }
 
 func TestOrchestratorsMayFinishWhatRuns(t *testing.T) {
-	var defaults struct{ Worker struct{ Drain time.Duration } }
+	var defaults struct {
+		Worker struct {
+			DrainTimeout time.Duration `yaml:"drain_timeout"`
+		}
+	}
 	require.NoError(t, yaml.Unmarshal([]byte(read(t, "config.yaml")), &defaults))
-	require.NotZero(t, defaults.Worker.Drain)
+	require.NotZero(t, defaults.Worker.DrainTimeout)
 	for _, name := range orchestrators {
-		require.Greater(t, time.Duration(*composed(t).Services[name].StopGracePeriod), defaults.Worker.Drain, name)
+		require.Greater(t, time.Duration(*composed(t).Services[name].StopGracePeriod), defaults.Worker.DrainTimeout, name)
 	}
 }
 
