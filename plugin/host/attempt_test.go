@@ -120,7 +120,7 @@ func TestAPayloadMayBeLargeButNotLargerThanAMessage(t *testing.T) {
 
 	over := h.run("good", payload(most+1))
 	require.Equal(t, job.PermanentFailure, over.Kind)
-	require.Equal(t, CodeTooLarge, over.Code)
+	require.Equal(t, message.CodeTooLarge, over.Code)
 	require.Equal(t, job.Success, h.run("good", fmt.Sprintf(`{"do":"big","n":%d}`, 5<<20)).Kind, "a result as large as its cap")
 	require.Zero(t, h.status("good").Restarts)
 }

@@ -7,13 +7,12 @@ import (
 	"time"
 )
 
-// breaker holds back the launches of one plugin. Launches go one at a time, and
-// after a failure not before its backoff has passed: however many slots a plugin
-// has, one that dies at once is launched no more often than a single process
-// would be.
+// breaker delays the launches of one generation. Launches go one at a time, and wait for
+// a backoff after each failure. So a plugin that dies at once is launched equally often,
+// however many processes it has.
 type breaker struct {
 	backoff Backoff
-	// turn is a semaphore of one: whoever launches holds it.
+	// turn is a semaphore of one, for the launch under way.
 	turn chan struct{}
 
 	mu       sync.Mutex
@@ -25,9 +24,8 @@ func newBreaker(backoff Backoff) *breaker {
 	return &breaker{backoff: backoff, turn: make(chan struct{}, 1)}
 }
 
-// admit waits for the turn to launch. The caller gives it back with release,
-// after it has recorded how the launch went. It returns the context's error
-// when that ends first.
+// admit waits for a turn to launch. The caller records how the launch went, and then
+// calls release. If the context ends first, admit returns its error.
 func (b *breaker) admit(ctx context.Context) error {
 	select {
 	case b.turn <- struct{}{}:
@@ -60,8 +58,8 @@ func (b *breaker) fail() {
 	b.holdLocked()
 }
 
-// refuse records a failure that another launch will hardly cure: the plugin is
-// broken at once.
+// refuse records a failure that another launch would hardly change: the breaker opens
+// at once.
 func (b *breaker) refuse() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,15 +67,15 @@ func (b *breaker) refuse() {
 	b.holdLocked()
 }
 
-// pause records a death that was not the plugin's failure.
+// pause records a death that was not the plugin's fault.
 func (b *breaker) pause() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.next = time.Now().Add(b.backoff.Min)
 }
 
-// forgive begins a new row of failures.
-func (b *breaker) forgive() {
+// reset forgets the failures.
+func (b *breaker) reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.failures = 0
@@ -89,7 +87,7 @@ func (b *breaker) broken() bool {
 	return b.failures >= b.backoff.BreakAfter
 }
 
-// holding reports whether a launch would have to wait for the backoff.
+// holding reports whether a launch would have to wait.
 func (b *breaker) holding() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

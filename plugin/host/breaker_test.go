@@ -34,7 +34,7 @@ func TestLaunchesBackOffAndGoOneAtATime(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, <-refused, context.Canceled)
 
-		b.forgive()
+		b.reset()
 		require.False(t, b.broken())
 		b.pause()
 		b.release()

@@ -9,38 +9,41 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// The looks at a trial: so many on the way in each period, and so many periods at
-// most, for a version that has failed or was slow too seldom to tell what that
-// means. It gets largerShare of the starts as long as that is so, and after the
-// first quarter of the period if few of its attempts have ended by then: what fails
-// on a trial is not charged, a bad version that is promoted is.
+// A trial is looked at looksPerPeriod times in each period. It lasts longestTrial
+// periods at most, if the version failed or was slow too seldom to show what that
+// means. Meanwhile the version gets largerShare of the attempts. So does one of which
+// few attempts have ended after the first quarter of the period: failures on trial are
+// not charged, but those of a bad version that was promoted are.
 const (
-	looksAPeriod = 10
-	longestTrial = 10
-	largerShare  = 0.5
+	looksPerPeriod = 10
+	longestTrial   = 10
+	largerShare    = 0.5
 )
 
-// look is one at a trial: how far it has come.
-type look struct{ took, period time.Duration }
+// progress is how far a trial has come.
+type progress struct{ took, period time.Duration }
 
-func (l look) late() bool { return l.took >= l.period/4 }
-func (l look) over() bool { return l.took >= l.period }
-func (l look) last() bool { return l.took >= longestTrial*l.period }
+func (t progress) late() bool { return t.took >= t.period/4 }
+func (t progress) over() bool { return t.took >= t.period }
+func (t progress) last() bool { return t.took >= longestTrial*t.period }
 
-func (l look) odds() float64 {
-	if l.over() {
+func (t progress) odds() float64 {
+	if t.over() {
 		return trial.Final
 	}
 	return trial.Early
 }
 
-// try gives the candidate its share of the starts for a period, and longer while it
-// looks worse and that may be chance. It returns what speaks against the candidate.
-func (f *fleet) try(ctx context.Context, g *generation, period time.Duration) error {
-	version := f.setOnTrial(g, true)
-	defer f.setOnTrial(g, false)
-	f.log.Info("plugin version on trial", "plugin_version", version.Version, "digest", version.Digest, "period", period)
-	looks := time.NewTicker(max(period/looksAPeriod, time.Millisecond))
+// try gives the candidate its share of the attempts for a period, and longer while it
+// looks worse but that may be chance. It returns what speaks against the candidate.
+func (c *conductor) try(ctx context.Context, g *generation, period time.Duration) error {
+	if err := c.step(ctx, eventTry); err != nil {
+		return err
+	}
+	version := c.beginTrial(g)
+	defer c.endTrial(g)
+	c.log.Info("plugin version on trial", "plugin_version", version.Version, "digest", version.Digest, "period", period)
+	looks := time.NewTicker(max(period/looksPerPeriod, time.Millisecond))
 	defer looks.Stop()
 	begun := time.Now()
 	for {
@@ -48,77 +51,80 @@ func (f *fleet) try(ctx context.Context, g *generation, period time.Duration) er
 		case <-looks.C:
 		case <-g.news:
 		case <-ctx.Done():
-			return f.brokenOff(ctx)
+			return c.whyStopped(ctx)
 		}
-		now := look{time.Since(begun), period}
-		unsure, err := f.verdict(g, now)
+		now := progress{time.Since(begun), period}
+		unsure, err := c.verdict(g, now)
 		if err != nil || now.over() && !unsure {
 			return err
 		}
 	}
 }
 
-func (f *fleet) setOnTrial(g *generation, on bool) job.PluginVersion {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.onTrial, f.share, f.due = on, f.config.Canary.Share, 1
-	if on {
-		g.trial, f.current.trial = trial.Tally{}, trial.Tally{}
-		f.current.durations.BeginTrial()
-	} else {
-		g.tried = f.compareLocked(g, false)
-	}
+func (c *conductor) beginTrial(g *generation) job.PluginVersion {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.share, c.due = c.config.Canary.Share, 1
+	g.trial, c.current.trial = trial.Tally{}, trial.Tally{}
+	c.current.durations.BeginTrial()
 	return g.version()
 }
 
-// provenBy is how many successes a candidate must have on its trial for a death of
-// a process to be the doing of a job, as it may be on any version.
+func (c *conductor) endTrial(g *generation) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.share, c.due = 0, 0
+	g.result = c.compareLocked(g, false)
+}
+
+// provenBy is how many successes a candidate needs before the death of a process may
+// be the fault of a job, as on any version.
 const provenBy = 3
 
-// excuses reports whether a death of a candidate does not speak against it: one,
-// after it has proved that it can do its work. The fleet is locked.
+// excuses reports whether a death of a candidate does not speak against it: the first
+// one after it has proved that it can do its work. The fleet is locked.
 func (f *fleet) excuses(g *generation) bool {
-	if !f.onTrial || g.excused || g.trial.Ended-g.trial.Failed < provenBy {
+	if f.deploy.state != stateCanary || g.excused || g.trial.Ended-g.trial.Failed < provenBy {
 		return false
 	}
 	g.excused = true
 	return true
 }
 
-// verdict returns what speaks against a candidate on trial, and whether it is too
-// early to tell. Then the candidate is given more to do, and also if it is late
-// and little of it is known.
-func (f *fleet) verdict(g *generation, now look) (unsure bool, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+// verdict returns what speaks against the candidate, and whether it is too early to
+// tell. If it is, or if little is known late in the trial, the candidate gets more to
+// do.
+func (c *conductor) verdict(g *generation, now progress) (unsure bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if g.fault != nil {
 		return false, g.fault
 	}
-	c := f.compareLocked(g, now.last())
-	if trial.Worse(c.candidate, c.serving, now.odds()) {
-		return false, fmt.Errorf("it fails more often: %s", c.failures())
+	both := c.compareLocked(g, now.last())
+	if trial.Worse(both.candidate, both.serving, now.odds()) {
+		return false, fmt.Errorf("it fails more often: %s", both.failures())
 	}
-	unsure = trial.Unsure(c.candidate, c.serving)
+	unsure = trial.Unsure(both.candidate, both.serving)
 	if unsure && now.last() {
-		return false, fmt.Errorf("it could not show that it fails no more often: %s", c.failures())
+		return false, fmt.Errorf("it could not show that it fails no more often: %s", both.failures())
 	}
-	for _, p := range c.paces {
+	for _, p := range both.paces {
 		switch {
 		case p.Slower(now.odds()):
-			return false, fmt.Errorf("it is slower: %s", inWordsOf(p))
+			return false, fmt.Errorf("it is slower: %s", describePace(p))
 		case now.last() && p.Doubtful():
-			return false, fmt.Errorf("it could not show that it is no slower: %s", inWordsOf(p))
+			return false, fmt.Errorf("it could not show that it is no slower: %s", describePace(p))
 		}
 		unsure = unsure || p.Unsure() && !now.last()
 	}
-	f.share = f.config.Canary.Share
+	c.share = c.config.Canary.Share
 	if unsure || now.late() && trial.Few(g.trial) {
-		f.share = max(f.share, largerShare)
+		c.share = max(c.share, largerShare)
 	}
 	return unsure, nil
 }
 
-// comparison is what is known of a candidate beside the version that serves.
+// comparison is what is known of a candidate and of the serving version beside it.
 type comparison struct {
 	candidate, serving trial.Tally
 	paces              []trial.Pace
@@ -128,7 +134,7 @@ func (c comparison) failures() string {
 	return fmt.Sprintf("of its attempts %s, of those of the version that serves %s", c.candidate, c.serving)
 }
 
-func inWordsOf(p trial.Pace) string {
+func describePace(p trial.Pace) string {
 	slow, of := p.Counts()
 	if p.Median == 0 {
 		return fmt.Sprintf("at %s %d of its %d attempts take far longer than the %s that are usual, and none has succeeded", p.JobType, slow, of, rounded(p.Usual))
@@ -146,8 +152,8 @@ func rounded(d time.Duration) time.Duration {
 	return d.Round(digits)
 }
 
-// compareLocked compares the candidate with the version that serves. With all, also
-// the attempts are compared that began before their process had done anything.
+// compareLocked compares the candidate with the serving version. With all, it includes
+// the candidate's attempts that began while their process was new.
 func (f *fleet) compareLocked(g *generation, all bool) comparison {
 	c := comparison{candidate: g.trial, serving: f.current.trial}
 	if c.serving.Ended == 0 {
@@ -156,51 +162,24 @@ func (f *fleet) compareLocked(g *generation, all bool) comparison {
 	if slowdown := g.config.Canary.MaxSlowdown; slowdown > 0 {
 		now := time.Now()
 		c.paces = trial.Paces(
-			trial.Work{Durations: &g.durations, Running: g.underWay(now, all)},
-			trial.Work{Durations: &f.current.durations, Running: f.current.underWay(now, true)}, slowdown)
+			trial.Work{Durations: &g.durations, Running: g.runningNow(now, all)},
+			trial.Work{Durations: &f.current.durations, Running: f.current.runningNow(now, true)}, slowdown)
 	}
 	return c
 }
 
-// underWay is what the generation's processes have under way. The fleet is locked.
-func (g *generation) underWay(now time.Time, all bool) []trial.Running {
+// runningNow describes the attempts in the generation's processes. The fleet is locked.
+func (g *generation) runningNow(now time.Time, all bool) []trial.Running {
 	var running []trial.Running
-	for _, p := range g.live {
-		running = append(running, p.underWay(now, all)...)
+	for _, i := range g.live {
+		running = append(running, i.running(now, all)...)
 	}
 	return running
 }
 
-func (p *process) underWay(now time.Time, all bool) []trial.Running {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	running := make([]trial.Running, 0, len(p.attempts))
-	for _, a := range p.attempts {
-		running = append(running, trial.Running{JobType: a.jobType, For: now.Sub(a.begun), Early: !all && !p.wasWarmFor(a)})
-	}
-	return running
-}
-
-// wasWarmFor reports whether the process had done something when the attempt began.
-// The fleet is locked.
-func (p *process) wasWarmFor(a *attempt) bool { return !p.warm.IsZero() && a.begun.After(p.warm) }
-
-// time notes how long an attempt took that succeeded, but for those that began when
-// its process was new: they may have waited for what is loaded once. The fleet is
-// locked.
-func (g *generation) time(p *process, a *attempt, ended time.Time) {
-	switch {
-	case p.alone: // it is not compared with those that share a process
-	case p.warm.IsZero():
-		p.warm = ended
-	case p.wasWarmFor(a):
-		g.durations.Add(a.jobType, ended.Sub(a.begun))
-	}
-}
-
-// shown is the comparison as operators see it.
-func (c comparison) shown() job.Trial {
-	shown := job.Trial{
+// summary is the comparison as operators see it.
+func (c comparison) summary() job.Trial {
+	summary := job.Trial{
 		Ended: c.candidate.Ended, Failed: c.candidate.Failed,
 		ServingEnded: c.serving.Ended, ServingFailed: c.serving.Failed,
 	}
@@ -208,8 +187,8 @@ func (c comparison) shown() job.Trial {
 	for _, p := range c.paces {
 		if p.Ratio() > worst {
 			worst = p.Ratio()
-			shown.Slowest = &job.Pace{JobType: p.JobType, Median: p.Median, ServingMedian: p.Usual}
+			summary.Slowest = &job.Pace{JobType: p.JobType, Median: p.Median, ServingMedian: p.Usual}
 		}
 	}
-	return shown
+	return summary
 }

@@ -11,28 +11,28 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job/schema"
 )
 
-// Ledger tells what a new version of a plugin would find. Its methods may be
-// called from any goroutine.
+// Ledger answers what a new version of a plugin has to know. Its methods may be called
+// from any goroutine.
 type Ledger interface {
 	// Unfinished returns how many jobs of the type wait or run.
 	Unfinished(ctx context.Context, jobType string) (int64, error)
 	// Waiting returns the payloads of some jobs of the type that wait or run.
 	Waiting(ctx context.Context, jobType string) ([]Payload, error)
 	// OwnTypes makes the plugin the owner of the job types, for every host that
-	// shares the ledger. If another plugin owns one of them that is not among
-	// those moved, it changes nothing and returns a *job.TypeOwnedError.
+	// shares the ledger. It changes nothing and returns a *job.TypeOwnedError if
+	// another plugin owns one of them that is not in moved.
 	OwnTypes(ctx context.Context, plugin string, types, moved []string) error
 }
 
-// Payload is what a job was accepted with.
+// Payload is the payload of an accepted job.
 type Payload struct {
 	JobID job.ID
 	JSON  []byte
 }
 
-// compare returns an error when jobs that were accepted by the old manifest could
-// not be done by the new one: of a type that it does not have, or with a payload
-// that its schema refuses. Without a ledger there are none.
+// compare returns an error if the new manifest could not do jobs that the old one has
+// accepted: because their type is missing, or because its schema refuses their
+// payload. Without a ledger there are no such jobs.
 func compare(ctx context.Context, ledger Ledger, before, now *message.Manifest) error {
 	if ledger == nil {
 		return nil
@@ -40,7 +40,7 @@ func compare(ctx context.Context, ledger Ledger, before, now *message.Manifest) 
 	for _, old := range before.Specs {
 		at := slices.IndexFunc(now.Specs, func(spec job.TypeSpec) bool { return spec.Type == old.Type })
 		if at < 0 {
-			if slices.Contains(now.LeftOut, old.Type) {
+			if slices.Contains(now.SkippedTypes, old.Type) {
 				continue // the operator has moved it
 			}
 			if err := compareDropped(ctx, ledger, old.Type); err != nil {
@@ -59,9 +59,9 @@ func compareDropped(ctx context.Context, ledger Ledger, jobType string) error {
 	jobs, err := ledger.Unfinished(ctx, jobType)
 	switch {
 	case err != nil:
-		return abandoned{fmt.Errorf("it drops the job type %s, and whether there are jobs of it cannot be found out: %w", jobType, err)}
+		return abandoned{fmt.Errorf("it drops the job type %s, and it is not known whether it has jobs: %w", jobType, err)}
 	case jobs > 0:
-		return refused{fmt.Errorf("it drops the job type %s, of which %d jobs wait or run; force it to let them wait", jobType, jobs)}
+		return refused{fmt.Errorf("it drops the job type %s, of which %d jobs wait or run; force it to leave them waiting", jobType, jobs)}
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func compareSchema(ctx context.Context, ledger Ledger, before, now job.TypeSpec)
 	}
 	payloads, err := ledger.Waiting(ctx, now.Type)
 	if err != nil {
-		return abandoned{fmt.Errorf("it changes the schema of the job type %s, and what it was used for cannot be found out: %w", now.Type, err)}
+		return abandoned{fmt.Errorf("it changes the schema of the job type %s, and the payloads of its jobs are not known: %w", now.Type, err)}
 	}
 	for _, payload := range payloads {
 		if wrong := compiled.Check(payload.JSON); len(wrong) > 0 {
@@ -84,7 +84,7 @@ func compareSchema(ctx context.Context, ledger Ledger, before, now job.TypeSpec)
 			if place == "" {
 				place = "the payload"
 			}
-			return refused{fmt.Errorf("its schema of the job type %s refuses the payload of job %s, which was accepted: %s %s; force it to let such jobs fail",
+			return refused{fmt.Errorf("its schema of the job type %s refuses the payload of job %s, which was accepted: %s %s; force it if such jobs may fail",
 				now.Type, payload.JobID, place, wrong[0].Message)}
 		}
 	}

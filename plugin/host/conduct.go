@@ -1,175 +1,376 @@
 package host
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// orders are what a conductor is to do, one after the other.
+// conductor is the one goroutine that changes which generation of a fleet serves. It
+// carries out orders one after another, and watches the plugin's file.
+type conductor struct {
+	*fleet
+	watch *binary.Watch
+	// watchAgain is when to look at the file again, after a swap that was abandoned.
+	watchAgain time.Time
+	// rejected is what was last rolled back or refused.
+	rejected version
+	// predecessor returns if the serving version, promoted or enabled, keeps failing
+	// before probationEnds; nil for none.
+	predecessor   *keptVersion
+	probationEnds time.Time
+	// lastServed is what served when the plugin was disabled; nil once it is enabled.
+	lastServed *keptVersion
+}
+
+// version is a version of a plugin that does not serve.
+type version struct {
+	config Config
+	digest string
+	mode   os.FileMode
+}
+
+// is reports whether the configuration would launch the version, given a file with
+// that digest.
+func (v version) is(digest string, config Config) bool {
+	return v.digest == digest && v.config.launchesLike(config)
+}
+
+// keptVersion is a version that has served and may serve again. A nil one is none.
+type keptVersion struct {
+	version
+	binary *binary.File
+}
+
+func (k *keptVersion) is(digest string, config Config) bool {
+	return k != nil && k.version.is(digest, config)
+}
+
+func (k *keptVersion) close() {
+	if k != nil {
+		k.binary.Close()
+	}
+}
+
+// usable says why the version cannot serve again; nil if it can.
+func (k *keptVersion) usable() error {
+	if k == nil {
+		return errors.New("none has served before")
+	}
+	if _, err := k.binary.ToExecute(""); err != nil {
+		return fmt.Errorf("the one before cannot be launched: %w", err)
+	}
+	return nil
+}
+
+// order is one thing for the conductor to do, unless it is withdrawn before its turn.
+type order struct {
+	do func(*conductor)
+	// decided says that the order is carried out, or withdrawn.
+	decided atomic.Bool
+	// done is closed when it was carried out.
+	done chan struct{}
+}
+
+// withdraw reports whether the order will never be carried out.
+func (o *order) withdraw() bool { return o.decided.CompareAndSwap(false, true) }
+
+func (o *order) carryOut(c *conductor) {
+	if o.decided.CompareAndSwap(false, true) {
+		o.do(c)
+	}
+	close(o.done)
+}
+
+// orders wait for the conductor.
 type orders struct {
+	// arrived gets a value after a new order.
+	arrived chan struct{}
+
 	mu      sync.Mutex
-	waiting []func()
+	waiting []*order
 	closed  bool
 }
 
-// order has the conductor do something; false when it takes no more orders.
-func (f *fleet) order(do func()) bool {
+// order puts an order in the queue; nil if the conductor takes no more.
+func (f *fleet) order(do func(*conductor)) *order {
 	f.orders.mu.Lock()
 	defer f.orders.mu.Unlock()
 	if f.orders.closed {
-		return false
+		return nil
 	}
-	f.orders.waiting = append(f.orders.waiting, do)
+	o := &order{do: do, done: make(chan struct{})}
+	f.orders.waiting = append(f.orders.waiting, o)
 	select {
-	case f.ordered <- struct{}{}:
+	case f.orders.arrived <- struct{}{}:
 	default:
 	}
-	return true
+	return o
 }
 
-// takeOrders returns what waits. At last, nothing is taken any more.
-func (f *fleet) takeOrders(last bool) []func() {
-	f.orders.mu.Lock()
-	defer f.orders.mu.Unlock()
-	waiting := f.orders.waiting
-	f.orders.waiting, f.orders.closed = nil, last
-	return waiting
+// carryOutOrders carries out what waits. After the last time no more orders are taken.
+func (c *conductor) carryOutOrders(last bool) {
+	c.orders.mu.Lock()
+	waiting := c.orders.waiting
+	c.orders.waiting, c.orders.closed = nil, last
+	c.orders.mu.Unlock()
+	for _, o := range waiting {
+		o.carryOut(c)
+	}
 }
 
-// conduct starts the fleet, and carries out what operators order and what
-// follows from a changed file, until the fleet is to go. It returns when nothing
-// of the fleet is left.
+// conduct starts the fleet, and changes it as operators and the file ask for, until it
+// has to stop. It returns when nothing of the fleet is left.
 func (f *fleet) conduct() {
+	c := &conductor{fleet: f, watch: binary.NewWatch(f.config.Path, f.current.binary.Info())}
 	f.current.start()
 	looks := time.NewTicker(f.settings.WatchPeriod)
 	defer looks.Stop()
 	for f.quitting.Err() == nil {
 		select {
 		case <-f.quitting.Done():
-		case <-f.ordered:
-			f.carryOut(f.takeOrders(false))
+		case <-f.orders.arrived:
+			c.carryOutOrders(false)
 		case <-looks.C:
-			f.look()
-			f.endProbation()
+			c.lookAtFile()
+			c.endProbation()
 		}
 	}
-	// They fail by themselves by now, and somebody may wait for them. They may need
-	// the versions that are kept.
-	f.carryOut(f.takeOrders(true))
-	f.before.forget()
-	f.rested.forget()
+	// Somebody may wait for these orders, and they may need the versions that are
+	// kept. Swaps among them fail, since the plugin is stopping.
+	c.carryOutOrders(true)
+	c.predecessor.close()
+	c.lastServed.close()
 	f.mu.Lock()
-	if f.current.role == serving {
+	if f.deploy.serves() {
 		f.retire(f.current, retired)
 	}
+	c.expect(f.deploy.fire(eventClose))
 	f.mu.Unlock()
 	f.generations.Wait()
 	f.quit()
 }
 
-func (f *fleet) carryOut(orders []func()) {
-	for _, do := range orders {
-		do()
+// expect logs an event that the state of the plugin should have allowed.
+func (c *conductor) expect(err error) {
+	if err != nil {
+		c.log.Error("plugin deploy went wrong", "error", err)
 	}
 }
 
-// look begins a swap when the file of the binary is another than the one that
-// serves, and than the one that has failed.
-func (f *fleet) look() {
-	f.mu.Lock()
-	config, idle := f.config, f.disabled
-	g := f.current
-	f.mu.Unlock()
+// lookAtFile begins a swap if the file is neither what serves nor what was rejected.
+func (c *conductor) lookAtFile() {
+	c.mu.Lock()
+	config, disabled, g := c.config, c.deploy.isDisabled(), c.current
+	c.mu.Unlock()
 	now := time.Now()
-	if idle || !config.Watch {
-		f.passOver(nil)
+	if disabled || !config.Watch {
+		c.setUnusable(nil)
 		return
 	}
-	if now.Before(f.lookAfter) {
+	if now.Before(c.watchAgain) {
 		return
 	}
-	changed, err := f.watched.Changed(now, f.settings.WatchStable)
+	changed, err := c.watch.Changed(now, c.settings.WatchStable)
 	digest := ""
 	if changed {
 		digest, err = binary.Digest(config.Path)
 	}
-	f.passOver(err)
+	c.setUnusable(err)
 	if !changed || err != nil {
 		return
 	}
-	seen := f.watched.Seen()
+	seen := c.watch.Seen()
 	serves := digest == g.binary.Digest && g.launchesLike(config)
 	switch {
-	case digest == f.spurned && seen.Mode() == f.spurnedMode && !serves:
+	case digest == c.rejected.digest && seen.Mode() == c.rejected.mode && !serves:
 	case serves:
-		f.spurned = ""
-		f.leaveOut("")
+		c.rejected = version{}
+		c.setPassedOver("")
 	default:
-		f.swap(plan{trigger: job.SwapByFile, config: config})
+		c.swap(plan{trigger: job.SwapByFile, config: config})
 		return
 	}
-	f.watched.Know(seen)
+	c.watch.Know(seen)
 }
 
-// passOver says why the file cannot be what is to serve, once for each reason; nil
-// when it can.
-func (f *fleet) passOver(err error) {
-	text := ""
+// setUnusable records why the file cannot serve; nil if it can. It logs each reason
+// once.
+func (c *conductor) setUnusable(err error) {
+	reason := ""
 	if err != nil {
-		text = err.Error()
+		reason = err.Error()
 	}
-	f.mu.Lock()
-	changed := f.unusable != text
-	f.unusable = text
-	f.mu.Unlock()
+	c.mu.Lock()
+	changed := c.unusable != reason
+	c.unusable = reason
+	c.mu.Unlock()
 	if !changed {
 		return
 	}
 	if err != nil {
-		f.log.Warn("plugin file passed over; what serves stays", "error", err)
+		c.log.Warn("plugin file passed over; what serves stays", "error", err)
 	}
-	f.host.signal()
+	c.host.signal()
 }
 
-// leaveOut says why the file does not serve though it could.
-func (f *fleet) leaveOut(why string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.leftOut = why
+// setPassedOver records why the file does not serve though it could.
+func (c *conductor) setPassedOver(reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.passedOver = reason
 }
 
-// reconfigure makes the configuration the plugin's. A version with another
-// environment, other limits and so on takes the place of the one that serves, and
-// so does another file.
-func (f *fleet) reconfigure(config Config) {
-	f.mu.Lock()
-	f.config = config
-	g, disabled := f.current, f.disabled
-	f.mu.Unlock()
+// reconfigure begins a swap if the configuration launches other processes than those
+// that serve, or if the file has changed.
+func (c *conductor) reconfigure(config Config) {
+	c.mu.Lock()
+	c.config = config
+	g, disabled := c.current, c.deploy.isDisabled()
+	c.mu.Unlock()
 	if g.config.Path != config.Path {
-		f.watched = binary.NewWatch(config.Path, nil)
+		c.watch = binary.NewWatch(config.Path, nil)
 	}
 	if disabled {
 		return
 	}
 	digest, err := binary.Digest(config.Path)
-	if g.launchesLike(config) && (err != nil || digest == g.binary.Digest || digest == f.spurned) {
+	if g.launchesLike(config) && (err != nil || digest == g.binary.Digest || digest == c.rejected.digest) {
 		return
 	}
-	f.swap(plan{trigger: job.SwapByConfig, config: config})
+	c.swap(plan{trigger: job.SwapByConfig, config: config})
 }
 
-// restart is the plan to replace the version that serves by itself.
-func (f *fleet) restart() plan {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	g := f.current
-	p := plan{trigger: job.SwapByRestart, config: g.config}
-	if g.role == serving {
-		p.binary = g.binary.Share()
+// keepCurrent returns the serving version, for the caller to close; nil if it was
+// never up. The fleet is locked.
+func (c *conductor) keepCurrent() *keptVersion {
+	g := c.current
+	if g.manifest == nil {
+		return nil
 	}
-	return p
+	return &keptVersion{g.identity(), g.binary.Share()}
+}
+
+func (g *generation) identity() version {
+	return version{config: g.config, digest: g.binary.Digest, mode: g.binary.Info().Mode()}
+}
+
+// endProbation forgets the predecessor when the probation is over.
+func (c *conductor) endProbation() {
+	if c.predecessor == nil || time.Now().Before(c.probationEnds) {
+		return
+	}
+	c.predecessor.close()
+	c.predecessor = nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.deploy.state == stateProbation { // Otherwise the plugin is disabled.
+		c.expect(c.deploy.fire(eventSettle))
+	}
+}
+
+// rollBack returns to the predecessor of a version that keeps failing: without work, a
+// trial does not show all faults.
+func (c *conductor) rollBack() {
+	c.endProbation()
+	c.mu.Lock()
+	g := c.current
+	failing := g.keepsFailing()
+	version, lastError := g.version(), c.lastError
+	since := "it was enabled"
+	if g.promoted {
+		since = "its promotion"
+	}
+	c.mu.Unlock()
+	if c.predecessor == nil || !failing {
+		return
+	}
+	c.swap(plan{
+		trigger: job.SwapByFailure, config: c.predecessor.config, binary: c.predecessor.binary.Share(), force: true,
+		reason: fmt.Sprintf("%s kept failing soon after %s: %s", nameOf(version), since, lastError),
+	})
+	c.rejected = g.identity()
+}
+
+// nameOf names a version, by its digest if it was never up.
+func nameOf(v job.PluginVersion) string {
+	if v.Version == "" {
+		return fmt.Sprintf("the version with the SHA-256 %.12s…", v.Digest)
+	}
+	return fmt.Sprintf("version %q", v.Version)
+}
+
+// disable retires the serving version and keeps what it was.
+func (c *conductor) disable() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.deploy.fire(eventDisable); err != nil || c.deploy.state == stateDisabled {
+		return err
+	}
+	if c.lastServed = c.keepCurrent(); c.lastServed == nil { // Its predecessor has served last.
+		c.lastServed, c.predecessor = c.predecessor, nil
+	}
+	c.retire(c.current, retired)
+	c.log.Info("plugin disabled")
+	c.host.signal()
+	return c.deploy.fire(eventRetire)
+}
+
+const rejectedFile = "the version that was rolled back or refused"
+
+// enable starts the file as it is now. If that is a version that was rejected, it
+// starts the version that served last instead, unless force is set. A version that
+// served last is started even if a swap of it to itself has failed. Any other version
+// is on probation. It does nothing to a plugin that is not disabled.
+func (c *conductor) enable(force bool) error {
+	c.mu.Lock()
+	config, serves := c.config, c.deploy.serves()
+	c.mu.Unlock()
+	if serves {
+		return nil
+	}
+	file, err := binary.Pin(config.Path)
+	if err != nil {
+		return fmt.Errorf("plugin %s: %w", c.name, err)
+	}
+	c.setUnusable(nil)
+	watch, rejected, passedOver := binary.NewWatch(config.Path, file.Info()), version{}, ""
+	if c.rejected.is(file.Digest, config) && !force && !c.lastServed.is(file.Digest, config) {
+		file.Close()
+		if err := c.lastServed.usable(); err != nil {
+			return fmt.Errorf("plugin %s: its file is %s, and %w; enable it by force to take it all the same", c.name, rejectedFile, err)
+		}
+		config, file = c.lastServed.config, c.lastServed.binary.Share()
+		rejected, passedOver = c.rejected, "it is "+rejectedFile
+		c.log.Warn("plugin file passed over; the version that served before is enabled", "error", passedOver)
+	}
+	c.watch, c.rejected = watch, rejected
+	if c.lastServed != nil && !c.lastServed.is(file.Digest, config) {
+		c.predecessor, c.lastServed = c.lastServed, c.predecessor
+		c.probationEnds = time.Now().Add(c.settings.Probation)
+	}
+	c.lastServed.close()
+	c.lastServed = nil
+	event := eventEnable
+	if c.predecessor != nil {
+		event = eventEnableOnProbation
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.deploy.fire(event); err != nil {
+		file.Close()
+		return err
+	}
+	c.passedOver = passedOver
+	c.current = c.newGeneration(config, file, serving)
+	c.current.start()
+	c.log.Info("plugin enabled", "digest", file.Digest)
+	c.host.signal()
+	return nil
 }

@@ -116,9 +116,9 @@ func TestTheLastOrdersFindTheVersionsThatAreKept(t *testing.T) {
 		return len(f.old) == 0
 	}, "nothing runs that would hold the file, too")
 	begun, busy, enabled := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	require.True(t, f.order(func() { close(begun); <-busy }))
+	require.NotNil(t, f.order(func(*conductor) { close(begun); <-busy }))
 	<-begun
-	require.True(t, f.order(func() { enabled <- f.enable(false) }))
+	require.NotNil(t, f.order(func(c *conductor) { enabled <- c.enable(false) }))
 	require.NoError(t, h.Reload(nil))
 	close(busy)
 	require.NoError(t, <-enabled)

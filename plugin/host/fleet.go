@@ -1,107 +1,81 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// fleet is one plugin: the generation that serves, at most one that is to
-// follow, and those that drain. What changes which is which, its conductor does.
+// fleet is one plugin: the generation that serves, at most one candidate, and those
+// that drain. Only its conductor changes which is which.
 type fleet struct {
 	host     *Host
 	name     string
 	settings Settings
-	home     string
 	log      *slog.Logger
+	orders   orders
 
-	// quitting ends when the plugin is to go, or the host.
+	// quitting ends when the plugin is removed, or the host closes.
 	quitting context.Context
 	quit     context.CancelFunc
-	// generations are those that have not gone.
+	// generations counts those that drain.
 	generations sync.WaitGroup
 
-	// orders wait for the conductor, ordered tells it.
-	orders  orders
-	ordered chan struct{}
-	// watched is the conductor's; it is not looked at before lookAfter.
-	watched   *binary.Watch
-	lookAfter time.Time
-	// spurned is the digest of the version that was last rolled back or
-	// refused, spurnedMode the mode of its file, and spurnedAs how it was
-	// configured; the conductor's.
-	spurned     string
-	spurnedMode os.FileMode
-	spurnedAs   Config
-	// before is what served before, until its successor, promoted or enabled, has
-	// passed its probation; the conductor's.
-	before *predecessor
-	// rested is what served when the plugin was disabled, until it is enabled;
-	// the conductor's.
-	rested *predecessor
-
 	mu sync.Mutex
-	// config is what the plugin is configured to be; a generation has what it
-	// was when that was made.
+	// config is the present configuration. A generation has the one it was made with.
 	config Config
+	deploy deploy
 	// current serves, or did before the plugin was disabled. It is never nil.
 	current *generation
-	// next is the candidate; nil while there is none.
+	// next is the candidate; nil for none.
 	next *generation
 	// old are those that drain.
 	old []*generation
-	// disabled says that the plugin is not to serve. Until its conductor comes
-	// to that, current still does.
-	disabled bool
-	// manifest is the one of the version that serves, or served last.
+	// manifest is that of the version that serves, or served last.
 	manifest *message.Manifest
-	// onTrial says that the candidate has a share of the starts, and due how
-	// many it is to be given now.
-	onTrial    bool
+	// share is the candidate's part of the attempts, and due how many of them it is
+	// to get now. They count in stateCanary only.
 	share, due float64
-	// breakOff ends the swap that is under way.
-	breakOff  context.CancelCauseFunc
+	// stopSwap ends the swap under way; nil for none.
+	stopSwap  context.CancelCauseFunc
 	lastSwap  *job.PluginSwap
 	restarts  int
 	crashes   int
 	lastError string
-	// unusable says why the file cannot be what is to serve, and leftOut why
-	// it does not though it could; empty for neither.
-	unusable, leftOut string
+	// unusable is why the file cannot serve, and passedOver why it does not though it
+	// could; empty for neither.
+	unusable, passedOver string
 }
 
-// newFleet pins the binary. Its error is that of a binary that cannot be read.
+// newFleet pins the binary. Its error says why the file cannot be read.
 func newFleet(h *Host, settings Settings, config Config) (*fleet, error) {
-	pinned, err := binary.Pin(config.Path)
+	file, err := binary.Pin(config.Path)
 	if err != nil {
 		return nil, err
 	}
 	f := &fleet{
-		host: h, name: config.Name, settings: settings, home: h.home.Path, config: config,
-		log:     settings.Log.With("plugin", config.Name),
-		ordered: make(chan struct{}, 1),
-		watched: binary.NewWatch(config.Path, pinned.Info()),
+		host: h, name: config.Name, settings: settings, config: config, deploy: newDeploy(),
+		log:    settings.Log.With("plugin", config.Name),
+		orders: orders{arrived: make(chan struct{}, 1)},
 	}
 	f.quitting, f.quit = context.WithCancel(h.draining)
-	f.current = f.newGeneration(config, pinned, serving)
+	f.current = f.newGeneration(config, file, serving)
 	return f, nil
 }
 
-// reserve takes a slot for an attempt of the type, of the process that has the
-// fewest; nil when none is free. While a candidate is on trial, it gets its share
-// of the starts.
-func (f *fleet) reserve(jobType string) *process {
+// reserve takes a slot for an attempt of the type in the least loaded process; nil if
+// none is free. A candidate on trial gets its share.
+func (f *fleet) reserve(jobType string) *instance {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var chosen *process
-	if f.onTrial && f.due >= 1 && slices.Contains(f.next.manifest.Types, jobType) {
+	var chosen *instance
+	if f.deploy.state == stateCanary && f.due >= 1 && slices.Contains(f.next.manifest.Types, jobType) {
 		if chosen = f.next.leastLoaded(jobType); chosen != nil {
 			f.due--
 		}
@@ -110,31 +84,36 @@ func (f *fleet) reserve(jobType string) *process {
 		chosen = f.current.leastLoaded(jobType)
 	}
 	if chosen != nil {
-		chosen.take(jobType)
+		chosen.take(jobType, 1)
 		f.due = min(f.due+f.share, 1)
 	}
 	return chosen
 }
 
 // release frees a slot that was reserved and not used.
-func (f *fleet) release(p *process, jobType string) {
+func (f *fleet) release(i *instance, jobType string) {
 	f.mu.Lock()
-	p.free(jobType)
+	i.take(jobType, -1)
 	f.mu.Unlock()
 	f.host.signal()
 }
 
-// configured is what the plugin is configured to be now.
+// fire is deploy.fire under the lock.
+func (f *fleet) fire(event deployEvent) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.deploy.fire(event)
+}
+
 func (f *fleet) configured() Config {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.config
 }
 
-// pool is the room of the version that serves, for the job types that the
-// configuration leaves it by now; false when there is none, or none whose manifest is
-// known yet. What a candidate on trial takes of it is not known to
-// those who claim.
+// pool is the room of the serving version, for the job types that the present
+// configuration leaves it. It is false if there is no such version, or its manifest is
+// not known yet. Claimers see one pool, whatever share of it a candidate gets.
 func (f *fleet) pool() (job.Pool, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -142,46 +121,47 @@ func (f *fleet) pool() (job.Pool, bool) {
 	if g.role != serving || g.manifest == nil {
 		return job.Pool{}, false
 	}
-	left := g.manifest.Without(f.config.leavesOut).Types
-	if len(left) == 0 {
+	types := g.manifest.Without(f.config.skips).Types
+	if len(types) == 0 {
 		return job.Pool{}, false
 	}
 	pool := job.Pool{
-		Plugin: f.name, Version: g.manifest.Version, Types: left,
-		Down: len(g.live) == 0, FreeIsolated: g.freeAlone(),
+		Plugin: f.name, Version: g.manifest.Version, Types: types,
+		Down: len(g.live) == 0, FreeIsolated: g.freeIsolated(),
 	}
-	for _, p := range g.live {
-		p.addRoom(&pool)
+	for _, i := range g.live {
+		i.addRoom(&pool)
 	}
-	for jobType, most := range boundsOf(g.manifest).most {
+	for jobType, limit := range typeLimits(g.manifest) {
 		if pool.RoomIsolated == nil {
 			pool.RoomIsolated = make(map[string]int)
 		}
-		pool.RoomIsolated[jobType] = g.freeAloneOf(jobType, most)
+		pool.RoomIsolated[jobType] = g.freeIsolatedOf(jobType, limit)
 	}
 	return pool, true
 }
 
-// declared is the manifest of the version that serves, or served last, but for what
-// the configuration has given to other plugins since; nil before the first was up.
+// declared is the manifest of the version that serves, or served last, without the
+// job types that the configuration has given to other plugins since. It is nil before
+// the first process was up.
 func (f *fleet) declared() *message.Manifest {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.manifestLocked()
+	return f.declaredLocked()
 }
 
-func (f *fleet) manifestLocked() *message.Manifest {
+func (f *fleet) declaredLocked() *message.Manifest {
 	if f.manifest == nil {
 		return nil
 	}
-	return f.manifest.Without(f.config.leavesOut)
+	return f.manifest.Without(f.config.skips)
 }
 
-// serves lists the job types that the fleet stands for: also those of a
-// candidate, so that no other plugin takes them meanwhile. The fleet is locked.
-func (f *fleet) serves() []string {
+// types lists the job types that no other plugin may take: those that it serves, and
+// those of a candidate. The fleet is locked.
+func (f *fleet) types() []string {
 	var types []string
-	if m := f.manifestLocked(); m != nil {
+	if m := f.declaredLocked(); m != nil {
 		types = append(types, m.Types...)
 	}
 	if f.next != nil && f.next.manifest != nil {
@@ -190,20 +170,20 @@ func (f *fleet) serves() []string {
 	return types
 }
 
-// retire has a generation finish what it has, for as long as it may, and then
-// frees what it holds. The fleet is locked.
+// retire gives a generation time to finish what it has, and then frees what it holds.
+// The fleet is locked.
 func (f *fleet) retire(g *generation, as role) {
 	g.role = as
 	f.old = append(f.old, g)
 	g.drain()
 	f.generations.Go(func() {
 		defer g.kill()
-		if f.host.draining.Err() == nil { // else the host says how long
+		if f.host.draining.Err() == nil { // Otherwise Close says how long it may take.
 			patience, cancel := context.WithTimeout(context.Background(), f.settings.DrainTimeout)
 			defer cancel()
 			defer context.AfterFunc(patience, g.kill)()
 		}
-		g.slots.Wait()
+		g.running.Wait()
 		g.binary.Close()
 		f.mu.Lock()
 		f.old = slices.DeleteFunc(f.old, func(other *generation) bool { return other == g })
@@ -211,4 +191,58 @@ func (f *fleet) retire(g *generation, as role) {
 		g.log.Info("plugin version stopped")
 		f.host.signal()
 	})
+}
+
+func (f *fleet) status() job.PluginStatus {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	g := f.current
+	s := job.PluginStatus{
+		Name: f.name, Path: f.config.Path, PluginVersion: g.version(), State: f.stateLocked(),
+		PIDs: g.pids(), Processes: g.config.Processes, Isolated: g.ramp.running, Limits: g.limits,
+		Restarts: f.restarts, Crashes: f.crashes, LastError: f.lastError,
+		SkipReason: cmp.Or(f.unusable, f.passedOver),
+	}
+	if m := f.declaredLocked(); m != nil {
+		s.Types, s.SkippedTypes = m.Types, m.SkippedTypes
+	}
+	s.InFlight, s.Free = g.slots()
+	if g.role != serving || f.host.draining.Err() != nil {
+		s.Free = 0
+	}
+	for _, old := range f.old {
+		if old != g {
+			inFlight, _ := old.slots()
+			s.Draining += inFlight + old.ramp.running
+		}
+	}
+	if f.next != nil {
+		s.Candidate = f.candidateLocked()
+	}
+	if f.lastSwap != nil {
+		last := *f.lastSwap
+		s.LastSwap = &last
+	}
+	return s
+}
+
+func (f *fleet) stateLocked() job.PluginState {
+	switch {
+	case f.deploy.isDisabled():
+		return job.PluginDisabled
+	case len(f.current.live) > 0:
+		return job.PluginUp
+	case f.current.breaker.broken():
+		return job.PluginBroken
+	}
+	return job.PluginStarting
+}
+
+func (f *fleet) candidateLocked() *job.PluginCandidate {
+	c := &job.PluginCandidate{PluginVersion: f.next.version(), State: job.CandidateStarting, PIDs: f.next.pids()}
+	if f.deploy.state == stateCanary {
+		c.State, c.Trial = job.CandidateOnTrial, f.compareLocked(f.next, false).summary()
+	}
+	c.InFlight, _ = f.next.slots()
+	return c
 }

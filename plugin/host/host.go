@@ -11,45 +11,44 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/process"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // ErrNoSlot says that no live process of the plugin has a free slot. Nothing was
 // started.
-var ErrNoSlot = errors.New("no handler process has a free slot")
+var ErrNoSlot = errors.New("no plugin process has a free slot")
 
-// Host keeps the processes of all plugins up and gives them attempts. Its methods
-// may be called from any goroutine.
+// Host keeps the processes of all plugins up and gives them attempts. Any goroutine may
+// call its methods.
 type Host struct {
 	home *child.Home
-	// cgroups is where processes get their own; nil for none.
+	// cgroups holds the cgroups of the processes; nil for none.
 	cgroups *cgroup.Tree
-	// warden outlives us; nil for none.
+	// warden outlives this process; nil for none.
 	warden   *child.Warden
 	settings Settings
 	changed  chan struct{}
 	// roster has the plugins; it is replaced as a whole.
 	roster atomic.Pointer[roster]
 
-	// draining ends when Close is called, killing when it runs out of
-	// patience.
+	// draining ends when Close is called, killing when its time is over.
 	draining context.Context
 	drain    context.CancelFunc
 	killing  context.Context
 	kill     context.CancelFunc
-	slots    sync.WaitGroup
-	// closed ends when everything is gone; closeErr is valid from then on.
+	// running counts the conductors, and the reports of attempts that never began.
+	running sync.WaitGroup
+	// closed is closed when everything is gone; closeErr is valid from then on.
 	closed   chan struct{}
 	closeErr error
 
-	// mu guards the closing against new attempts, and the owners.
-	mu      sync.Mutex
+	mu sync.Mutex
+	// closing says that no plugin and no attempt may be added.
 	closing bool
 	// owners says which plugin serves a job type.
 	owners map[string]*fleet
-	// refused counts the reports of attempts that never began.
-	refused sync.WaitGroup
 }
 
 // roster is the plugins in the order of configuration, and by name.
@@ -58,15 +57,11 @@ type roster struct {
 	byName map[string]*fleet
 }
 
-func (r *roster) add(f *fleet) {
-	r.fleets = append(r.fleets, f)
-	r.byName[f.name] = f
-}
-
-// Start sweeps what killed hosts left in the socket directory and begins to
-// launch the plugins. It does not wait for them: Changed tells when one comes up,
-// and one that does not is launched again with backoff. Its errors are about
-// configuration that cannot mean anything. The context bounds the start only.
+// Start removes what killed hosts left in the socket directory and begins to launch the
+// plugins. It does not wait for them: Changed signals when one comes up, and one that
+// does not is launched again with backoff. It returns an error if the configuration
+// makes no sense, or the socket directory cannot be used. The context bounds the start
+// only.
 func Start(ctx context.Context, settings Settings, plugins []Config) (*Host, error) {
 	if err := settings.validate(); err != nil {
 		return nil, fmt.Errorf("plugin host: %w", err)
@@ -90,8 +85,8 @@ func Start(ctx context.Context, settings Settings, plugins []Config) (*Host, err
 		closed:  make(chan struct{}),
 		owners:  make(map[string]*fleet),
 	}
-	if err := h.secure(settings); err != nil {
-		h.loosen()
+	if err := h.isolate(settings); err != nil {
+		h.cleanUp()
 		return nil, err
 	}
 	h.roster.Store(&roster{byName: make(map[string]*fleet)})
@@ -104,8 +99,8 @@ func Start(ctx context.Context, settings Settings, plugins []Config) (*Host, err
 }
 
 // Pools returns the plugins that serve, with their free slots, in the order of
-// configuration. One is among them since its first process was up, and is Down while
-// none is.
+// configuration. It includes a plugin once its first process was up; while none is up,
+// the plugin is Down.
 func (h *Host) Pools() []job.Pool {
 	if h.draining.Err() != nil {
 		return nil
@@ -130,9 +125,8 @@ func (h *Host) signal() {
 	}
 }
 
-// Types returns what the plugins have declared, those included that are down now
-// but were up before. What a manifest leaves open is zero, for the caller to lay
-// defaults under.
+// Types returns what the plugins have declared, including those that are down now but
+// were up before. Zero stands for what a manifest leaves to the defaults.
 func (h *Host) Types() []job.TypeSpec {
 	var specs []job.TypeSpec
 	seen := make(map[string]bool)
@@ -142,7 +136,7 @@ func (h *Host) Types() []job.TypeSpec {
 			continue
 		}
 		for _, spec := range m.Specs {
-			if !seen[spec.Type] { // while it moves, two plugins have it
+			if !seen[spec.Type] { // Two plugins have it while it moves.
 				seen[spec.Type] = true
 				specs = append(specs, spec)
 			}
@@ -151,9 +145,19 @@ func (h *Host) Types() []job.TypeSpec {
 	return specs
 }
 
-// Start gives an attempt to the least loaded process of the plugin, or to one
-// that is launched for it when it must be alone. It returns ErrNoSlot when there
-// is no slot; then the reporter is not called. An attempt that is too large for any message is taken and reported as a
+// Status describes every configured plugin, in the order of configuration.
+func (h *Host) Status() []job.PluginStatus {
+	fleets := h.roster.Load().fleets
+	all := make([]job.PluginStatus, 0, len(fleets))
+	for _, f := range fleets {
+		all = append(all, f.status())
+	}
+	return all
+}
+
+// Start gives an attempt to the least loaded process of the plugin, or to a new process
+// if it must be isolated. If there is no slot it returns ErrNoSlot and does not call the
+// reporter. It takes an attempt that is too large for a message, and reports it as a
 // permanent failure.
 func (h *Host) Start(plugin string, a job.Assignment, r job.Reporter) (job.Run, error) {
 	f := h.roster.Load().byName[plugin]
@@ -162,43 +166,49 @@ func (h *Host) Start(plugin string, a job.Assignment, r job.Reporter) (job.Run, 
 	}
 	start := message.WriteStart(&a)
 	if bytes := message.StartBytes(start); bytes > wire.MaxMessageBytes {
-		return h.refuse(plugin, r, message.TooLarge(bytes, wire.MaxMessageBytes))
+		return h.reject(plugin, r, message.TooLarge(bytes, wire.MaxMessageBytes))
 	}
 	if a.Isolated {
-		return f.startAlone(start, &a, r)
+		return f.startIsolated(start, &a, r)
 	}
 	for h.draining.Err() == nil {
-		p := f.reserve(a.Type)
-		if p == nil {
+		i := f.reserve(a.Type)
+		if i == nil {
 			break
 		}
-		if run := p.begin(start, &a, r); run != nil {
+		if run := i.Begin(start, &a, r); run != nil {
 			return run, nil
 		}
-		// It has ended since, and gives way to another.
-		f.release(p, a.Type)
+		f.release(i, a.Type) // It has ended since. Try another one.
 	}
 	return nil, fmt.Errorf("plugin %s: %w", plugin, ErrNoSlot)
 }
 
-// refuse reports from a goroutine of its own: the caller of Start may hold a lock
-// that the reporter takes.
-func (h *Host) refuse(plugin string, r job.Reporter, outcome job.Outcome) (job.Run, error) {
+// reject reports from another goroutine, since the caller of Start may hold a lock that
+// the reporter needs.
+func (h *Host) reject(plugin string, r job.Reporter, outcome job.Outcome) (job.Run, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closing {
 		return nil, fmt.Errorf("plugin %s: %w", plugin, ErrNoSlot)
 	}
-	h.refused.Go(func() { r.Finished(outcome) })
-	return finished{}, nil
+	h.running.Go(func() { r.Finished(outcome) })
+	return neverBegan{}, nil
 }
 
-// Close asks every process to finish what it has and leave, and kills those that
-// still run when the context ends; their attempts are reported as given back. It
-// returns when every process is gone and everything is reported, or with an error
-// when that is not so closeWithin after the context's end: whatever holds it up
-// cannot be ended by us. Closing again waits for the same end. Any other error says
-// that the socket directory is still there.
+// neverBegan is the run of an attempt that was rejected.
+type neverBegan struct{}
+
+func (neverBegan) Cancel(job.CancelReason) {}
+func (neverBegan) Kill()                   {}
+func (neverBegan) Extend(time.Duration)    {}
+
+// Close asks every process to finish what it has and leave. When the context ends it
+// kills those that still run, and their attempts are reported as released. It returns
+// when every process is gone and everything is reported. If that takes longer than
+// closeTimeout after the context's end, it returns an error: the kernel cannot end some
+// process. Calling it again waits for the same end. Any other error says that something
+// was left on disk.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	first := !h.closing
@@ -215,24 +225,23 @@ func (h *Host) Close(ctx context.Context) error {
 		return h.closeErr
 	case <-ctx.Done():
 	}
-	late := time.NewTimer(closeWithin)
+	late := time.NewTimer(closeTimeout)
 	defer late.Stop()
 	select {
 	case <-h.closed:
 		return h.closeErr
 	case <-late.C:
-		return fmt.Errorf("not everything of the plugins is gone %s after it was killed", closeWithin)
+		return fmt.Errorf("not everything of the plugins is gone %s after it was killed", closeTimeout)
 	}
 }
 
-// closeWithin is how long Close waits for what it has killed: for a process that
-// the kernel cannot interrupt, and a little for the reports.
-const closeWithin = reapPatience + 2*time.Second
+// closeTimeout is how long Close waits for what it has killed: for processes that the
+// kernel cannot interrupt, and a little for the reports.
+const closeTimeout = process.ReapTimeout + 2*time.Second
 
 func (h *Host) finishClosing() {
-	h.slots.Wait()
-	h.refused.Wait()
+	h.running.Wait()
 	h.kill()
-	h.loosen()
+	h.cleanUp()
 	close(h.closed)
 }

@@ -7,63 +7,64 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/process"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// solo is an attempt that has a process of its own, or will. What it is told
-// before the process is up is kept: a cancel ends it, a lease is passed on.
-type solo struct {
+// isolated is an attempt that has a process of its own, or waits for one. Until the
+// process is up it keeps what it is told: a cancel ends it, a lease is passed on.
+type isolated struct {
 	gen      *generation
 	start    *handlerv1.Start
 	a        *job.Assignment
 	reporter job.Reporter
-	// stop gives up the launch.
-	stop context.CancelFunc
+	// giveUp ends the launch.
+	giveUp context.CancelFunc
 
 	mu sync.Mutex
 	// run is nil until the process is up.
-	run *attempt
-	// canceled is the first reason to stop; empty while there is none.
+	run *process.Attempt
+	// canceled is the first reason to stop; empty for none.
 	canceled job.CancelReason
 	// until is when the lease is no longer proven.
 	until time.Time
 }
 
-var _ job.Run = (*solo)(nil)
+var _ job.Run = (*isolated)(nil)
 
-// startAlone launches a process for the attempt, in the background.
-func (f *fleet) startAlone(start *handlerv1.Start, a *job.Assignment, r job.Reporter) (job.Run, error) {
+// startIsolated launches a process for the attempt in the background.
+func (f *fleet) startIsolated(start *handlerv1.Start, a *job.Assignment, r job.Reporter) (job.Run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g := f.current
-	if g.manifest == nil || !g.mayBeAlone(a.Type) {
+	if !g.mayIsolate(a.Type) {
 		return nil, fmt.Errorf("plugin %s, a process of its own: %w", f.name, ErrNoSlot)
 	}
 	g.ramp.begin(a.Type, g.settings.Backoff.StableAfter)
-	ctx, stop := context.WithCancel(g.draining)
-	s := &solo{gen: g, start: start, a: a, reporter: r, stop: stop, until: time.Now().Add(a.LeaseFor)}
-	g.slots.Go(func() {
-		defer stop()
-		s.live(ctx)
+	ctx, giveUp := context.WithCancel(g.draining)
+	s := &isolated{gen: g, start: start, a: a, reporter: r, giveUp: giveUp, until: time.Now().Add(a.LeaseFor)}
+	g.running.Go(func() {
+		defer giveUp()
+		s.serve(ctx)
 	})
 	return s, nil
 }
 
-// live is the attempt from its launch until its process is gone.
-func (s *solo) live(ctx context.Context) {
+// serve stays with the attempt from its launch until its process is gone.
+func (s *isolated) serve(ctx context.Context) {
 	g := s.gen
-	defer g.releaseAlone(s.a.Type)
-	p, err := s.launch(ctx)
+	defer g.changeRamp(func() { g.ramp.end(s.a.Type) })
+	i, err := s.launch(ctx)
 	if err != nil {
 		s.reporter.Finished(s.neverBegan(err))
 		return
 	}
 	s.reporter.Began()
-	s.begin(p)
-	if cause := p.serve(); g.soloEnded(p, cause) {
-		// A slot that comes back at once would make a fork storm of jobs that
-		// crash at once.
+	s.begin(i)
+	if cause := i.Serve(); g.isolatedEnded(i, cause) {
+		// If the slot were free at once, jobs that crash at once would make a
+		// storm of forks.
 		select {
 		case <-time.After(g.settings.Backoff.Min):
 		case <-g.draining.Done():
@@ -71,89 +72,88 @@ func (s *solo) live(ctx context.Context) {
 	}
 }
 
-func (s *solo) launch(ctx context.Context) (*process, error) {
+func (s *isolated) launch(ctx context.Context) (*instance, error) {
 	g := s.gen
-	if err := g.aloneBreaker.admit(ctx); err != nil {
+	if err := g.isolatedBreaker.admit(ctx); err != nil {
 		return nil, err
 	}
-	defer g.aloneBreaker.release()
-	p, err := g.launch(ctx)
-	if err == nil {
-		if g.staysUp() {
-			g.aloneBreaker.forgive()
+	defer g.isolatedBreaker.release()
+	i, err := g.launch(ctx, true)
+	if err != nil {
+		if ctx.Err() == nil {
+			g.launchFailed(g.isolatedBreaker, err)
+			g.changeRamp(g.ramp.failed)
 		}
-		p.alone = true
-		p.take(s.a.Type)
-		g.log.Info("plugin process up for one attempt", "pid", p.child.PID(), "job_id", s.a.JobID.String())
-		return p, nil
+		return nil, err
 	}
-	if ctx.Err() == nil {
-		g.launchFailed(g.aloneBreaker, err)
-		g.rampDown()
+	if g.hasProcess() {
+		g.isolatedBreaker.reset()
 	}
-	return nil, err
+	i.take(s.a.Type, 1)
+	g.log.Info("plugin process up for one attempt", "pid", i.PID(), "job_id", s.a.JobID.String())
+	return i, nil
 }
 
 // begin gives the attempt to its process, with what it was told meanwhile.
-func (s *solo) begin(p *process) {
+func (s *isolated) begin(i *instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.a.LeaseFor = time.Until(s.until)
-	s.run = p.begin(s.start, s.a, s.reporter)
+	s.run = i.Begin(s.start, s.a, s.reporter)
 	if s.canceled != "" {
 		s.run.Cancel(s.canceled)
 	}
 }
 
-// neverBegan is the outcome when there was no process to begin in.
-func (s *solo) neverBegan(err error) job.Outcome {
+// neverBegan is the outcome of an attempt that got no process.
+func (s *isolated) neverBegan(err error) job.Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch s.canceled {
-	case job.CancelRequested:
+	outcome := job.Outcome{Kind: job.Released, Code: job.CodeNoProcess}
+	switch {
+	case s.canceled == job.CancelRequested:
 		return job.Outcome{Kind: job.CancelConfirmed}
-	case job.CancelTimeout, job.CancelShutdown, job.CancelLeaseLost:
-		return job.Outcome{Kind: job.Released, Code: CodeNoProcess, Message: "stopped before a process of its own was up"}
-	}
-	if errors.Is(err, context.Canceled) {
+	case s.canceled != "":
+		outcome.Message = "stopped before a process of its own was up"
+	case errors.Is(err, context.Canceled):
 		err = errors.New("the plugin is being stopped")
+		fallthrough
+	default:
+		outcome.Message = fmt.Sprintf("plugin %s: no process of its own came up: %v", s.gen.config.Name, err)
 	}
-	return job.Outcome{
-		Kind: job.Released, Code: CodeNoProcess,
-		Message: fmt.Sprintf("plugin %s: no process of its own came up: %v", s.gen.config.Name, err),
-	}
+	return outcome
 }
 
-// Cancel asks the handler to stop, and ends an attempt that has not begun.
-func (s *solo) Cancel(reason job.CancelReason) {
-	if run := s.stopped(reason); run != nil {
+// Cancel asks the handler to stop, or ends an attempt that has not begun.
+func (s *isolated) Cancel(reason job.CancelReason) {
+	if run := s.runOrGiveUp(reason); run != nil {
 		run.Cancel(reason)
 	}
 }
 
-// Kill ends the process and all it has started, or its launch.
-func (s *solo) Kill() {
-	if run := s.stopped(job.CancelShutdown); run != nil {
+// Kill kills the process and everything it has started, or ends its launch.
+func (s *isolated) Kill() {
+	if run := s.runOrGiveUp(job.CancelShutdown); run != nil {
 		run.Kill()
 	}
 }
 
-// stopped gives up the launch, for the reason that came first, or returns what
-// has come of it.
-func (s *solo) stopped(reason job.CancelReason) *attempt {
+// runOrGiveUp returns the attempt in its process. If it has none yet, it ends the
+// launch, for this reason or an earlier one.
+func (s *isolated) runOrGiveUp(reason job.CancelReason) *process.Attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.run == nil {
 		if s.canceled == "" {
 			s.canceled = reason
 		}
-		s.stop()
+		s.giveUp()
 	}
 	return s.run
 }
 
 // Extend passes the lease on, or keeps it for the process.
-func (s *solo) Extend(leaseFor time.Duration) {
+func (s *isolated) Extend(leaseFor time.Duration) {
 	s.mu.Lock()
 	run := s.run
 	s.until = time.Now().Add(leaseFor)
@@ -163,60 +163,128 @@ func (s *solo) Extend(leaseFor time.Duration) {
 	}
 }
 
-func (g *generation) releaseAlone(jobType string) {
-	g.fleet.mu.Lock()
-	g.ramp.end(jobType)
-	g.fleet.mu.Unlock()
-	g.signal()
-}
-
-// rampUp lets one more attempt be alone at once: one has got through.
-func (g *generation) rampUp() {
-	g.aloneBreaker.forgive()
-	g.fleet.mu.Lock()
-	defer g.fleet.mu.Unlock()
-	g.ramp.cleared(g.mostAlone())
-}
-
-// rampDown lets fewer attempts be alone at once: a process has died, or did not
-// come up.
-func (g *generation) rampDown() {
-	g.fleet.mu.Lock()
-	defer g.fleet.mu.Unlock()
-	g.ramp.failed()
-}
-
-// staysUp reports whether any of the processes that attempts share is up.
-func (g *generation) staysUp() bool {
+// hasProcess reports whether any of the processes that attempts share is up.
+func (g *generation) hasProcess() bool {
 	g.fleet.mu.Lock()
 	defer g.fleet.mu.Unlock()
 	return len(g.live) > 0
 }
 
-// soloEnded records how a process for one attempt ended, and reports whether it
-// crashed. That is not counted against the plugin: it was to be expected, and
-// its other processes need not wait. But while none of them is up, it is likely
-// that the handler dies whatever it is given: then suspects wait for a backoff that
-// grows until one gets through, or their jobs would all be dead soon.
-func (g *generation) soloEnded(p *process, cause error) (crashed bool) {
-	log := g.log.With("pid", p.child.PID(), "up", time.Since(p.upSince))
+// isolatedEnded records how the process of an isolated attempt ended, and reports
+// whether it crashed. A crash is no surprise, so it neither counts against the plugin
+// nor delays its other processes. But while none of these is up, the handler probably
+// dies whatever it gets. Then the next suspects wait for a backoff that grows until
+// one survives, or soon all their jobs would be dead.
+func (g *generation) isolatedEnded(i *instance, cause error) (crashed bool) {
+	log := g.log.With("pid", i.PID(), "up", time.Since(i.UpSince))
 	switch {
-	case cause == nil || errors.Is(cause, errClosing):
+	case cause == nil:
 		log.Info("plugin process for one attempt stopped")
-		if cause == nil {
-			g.rampUp()
-		}
+		g.isolatedBreaker.reset()
+		g.changeRamp(func() { g.ramp.survived(g.mostIsolated()) })
 		return false
-	case errors.Is(cause, errKilled):
+	case errors.Is(cause, process.ErrClosing):
+		log.Info("plugin process for one attempt stopped")
+		return false
+	case errors.Is(cause, process.ErrKilled):
 		log.Warn("plugin process for one attempt killed", "error", cause)
 		return false
 	}
 	log.Warn("plugin process for one attempt ended", "error", cause)
-	g.rampDown()
-	if !g.staysUp() {
-		g.aloneBreaker.fail()
+	g.changeRamp(g.ramp.failed)
+	if !g.hasProcess() {
+		g.isolatedBreaker.fail()
 	}
-	g.crashed()
-	g.note(fmt.Errorf("pid %d: %w", p.child.PID(), cause), false)
+	g.countCrash()
+	g.recordFailure(fmt.Errorf("pid %d: %w", i.PID(), cause), false)
 	return true
+}
+
+// initiallyIsolated is how many attempts may run isolated before any has shown
+// whether its process survives.
+const initiallyIsolated = 2
+
+// ramp bounds how many attempts of a generation run isolated at once: a few at first,
+// one more for each whose process survives, half as many after each that kills it. So
+// innocent suspects are cleared in a few rounds, and a handler that dies whatever it
+// gets costs few processes at once. The fleet guards it.
+type ramp struct {
+	// allowed is never below initiallyIsolated.
+	allowed int
+	// running counts the attempts that have, or wait for, a process of their own;
+	// ofType counts them by job type.
+	running int
+	ofType  map[string]int
+	// lastEnded is when the last of them ended.
+	lastEnded time.Time
+}
+
+func newRamp() ramp { return ramp{allowed: initiallyIsolated, ofType: make(map[string]int)} }
+
+func (r *ramp) begin(jobType string, forgetAfter time.Duration) {
+	r.allowed = r.allowedNow(forgetAfter)
+	r.running++
+	r.ofType[jobType]++
+}
+
+func (r *ramp) end(jobType string) {
+	r.running--
+	if r.ofType[jobType]--; r.ofType[jobType] == 0 {
+		delete(r.ofType, jobType)
+	}
+	r.lastEnded = time.Now()
+}
+
+// allowedNow starts over if nothing has run isolated for so long that what happened
+// to earlier suspects says nothing about the next ones.
+func (r *ramp) allowedNow(forgetAfter time.Duration) int {
+	if r.running == 0 && time.Since(r.lastEnded) > forgetAfter {
+		return initiallyIsolated
+	}
+	return r.allowed
+}
+
+// survived counts an attempt that its process has survived.
+func (r *ramp) survived(bound int) { r.allowed = max(min(r.allowed+1, bound), initiallyIsolated) }
+
+// failed counts a process that died, or did not come up.
+func (r *ramp) failed() { r.allowed = max(r.allowed/2, initiallyIsolated) }
+
+// changeRamp calls change with the fleet locked.
+func (g *generation) changeRamp(change func()) {
+	g.fleet.mu.Lock()
+	change()
+	g.fleet.mu.Unlock()
+	g.signal()
+}
+
+// freeIsolated is how many more attempts can run isolated now. The fleet is locked.
+func (g *generation) freeIsolated() int {
+	if g.role != serving || g.manifest == nil || g.draining.Err() != nil || g.isolatedBreaker.holding() {
+		return 0
+	}
+	allowed := g.ramp.allowedNow(g.settings.Backoff.StableAfter)
+	return max(min(allowed, g.mostIsolated())-g.ramp.running, 0)
+}
+
+// mostIsolated bounds the ramp: by the configuration, and by what the plugin's
+// processes may run at once. The fleet is locked.
+func (g *generation) mostIsolated() int {
+	return min(g.fleet.config.Isolated, max(g.config.Processes*g.config.capacity(g.manifest), initiallyIsolated))
+}
+
+// freeIsolatedOf is how many more attempts of a type can run isolated now, if the type
+// has a limit in each process. The fleet is locked.
+func (g *generation) freeIsolatedOf(jobType string, limit int) int {
+	return max(g.config.Processes*limit-g.ramp.ofType[jobType], 0)
+}
+
+// mayIsolate reports whether another attempt of the type can run isolated now. The
+// fleet is locked.
+func (g *generation) mayIsolate(jobType string) bool {
+	if g.freeIsolated() < 1 {
+		return false
+	}
+	limit := typeLimits(g.manifest)[jobType]
+	return limit == 0 || g.freeIsolatedOf(jobType, limit) > 0
 }

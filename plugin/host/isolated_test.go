@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// beginAlone starts an attempt that must be alone, as soon as it may.
-func (h *testHost) beginAlone(name, payload string) (job.Run, *report) {
+// beginIsolated starts an attempt that must be alone, as soon as it may.
+func (h *testHost) beginIsolated(name, payload string) (job.Run, *report) {
 	h.t.Helper()
 	a, r := assignment(payload), newReport()
 	a.Isolated = true
@@ -28,7 +28,7 @@ func (h *testHost) beginAlone(name, payload string) (job.Run, *report) {
 	return run, r
 }
 
-func (h *testHost) freeAlone(name string) int {
+func (h *testHost) freeIsolated(name string) int {
 	for _, pool := range h.Pools() {
 		if pool.Plugin == name {
 			return pool.FreeIsolated
@@ -55,11 +55,11 @@ func TestAnAttemptAloneHasAProcessOfItsOwn(t *testing.T) {
 	h := startHost(t, nil, misbehaving("good"))
 	h.awaitUp("good", 1)
 	shared := h.status("good").PIDs[0]
-	_, r := h.beginAlone("good", do("identity"))
+	_, r := h.beginIsolated("good", do("identity"))
 	who := identityOf(t, h.outcome(r))
 	require.NotEqual(t, shared, who.PID)
 	require.Equal(t, shared, identityOf(t, h.run("good", do("identity"))).PID)
-	h.eventually(func() bool { return !alive(who.PID) && h.freeAlone("good") == startAlone }, "its process is gone")
+	h.eventually(func() bool { return !alive(who.PID) && h.freeIsolated("good") == initiallyIsolated }, "its process is gone")
 	require.Equal(t, []int{shared}, h.status("good").PIDs)
 	require.Zero(t, h.status("good").Restarts)
 }
@@ -68,15 +68,15 @@ func TestAFewAttemptsMayBeAloneAtOnceAndTakeNoSlots(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, nil, misbehaving("good"))
 	h.awaitUp("good", 1)
-	require.Equal(t, startAlone, h.freeAlone("good"))
+	require.Equal(t, initiallyIsolated, h.freeIsolated("good"))
 	var runs []job.Run
 	var reports []*report
-	for range startAlone {
-		run, r := h.beginAlone("good", `{"do":"sleep","ms":60000}`)
+	for range initiallyIsolated {
+		run, r := h.beginIsolated("good", `{"do":"sleep","ms":60000}`)
 		runs, reports = append(runs, run), append(reports, r)
 	}
-	require.Zero(t, h.freeAlone("good"))
-	require.Equal(t, startAlone, h.status("good").Isolated)
+	require.Zero(t, h.freeIsolated("good"))
+	require.Equal(t, initiallyIsolated, h.status("good").Isolated)
 	require.Equal(t, DefaultConcurrency, h.free("good"))
 	one := assignment(`{}`)
 	one.Isolated = true
@@ -86,7 +86,7 @@ func TestAFewAttemptsMayBeAloneAtOnceAndTakeNoSlots(t *testing.T) {
 		run.Cancel(job.CancelRequested)
 		require.Equal(t, job.CancelConfirmed, h.outcome(reports[i]).Kind)
 	}
-	h.eventually(func() bool { return h.freeAlone("good") == startAlone }, "the places are free again")
+	h.eventually(func() bool { return h.freeIsolated("good") == initiallyIsolated }, "the places are free again")
 }
 
 func TestACrashAloneHarmsNobodyElse(t *testing.T) {
@@ -94,7 +94,7 @@ func TestACrashAloneHarmsNobodyElse(t *testing.T) {
 	h := startHost(t, nil, misbehaving("good"))
 	_, bystander := h.begin("good", `{"do":"sleep","ms":60000}`)
 	for range 4 { // more than break a plugin
-		_, r := h.beginAlone("good", do("exit"))
+		_, r := h.beginIsolated("good", do("exit"))
 		outcome := h.outcome(r)
 		require.Equal(t, job.Crash, outcome.Kind)
 		require.Zero(t, outcome.CoResidents)
@@ -136,7 +136,7 @@ func TestWhatAnAttemptIsToldBeforeItsProcessIsUpCounts(t *testing.T) {
 		job.CancelShutdown:  job.Released,
 		job.CancelLeaseLost: job.Released,
 	} {
-		run, r := h.beginAlone("slow", do("ignore"))
+		run, r := h.beginIsolated("slow", do("ignore"))
 		run.Cancel(reason)
 		run.Kill()
 		require.Equal(t, want, h.outcome(r).Kind, reason)
@@ -147,7 +147,7 @@ func TestWhatAnAttemptIsToldBeforeItsProcessIsUpCounts(t *testing.T) {
 
 	a, r := assignment(do("identity")), newReport()
 	a.Isolated, a.LeaseFor = true, 10*time.Millisecond
-	h.eventually(func() bool { return h.freeAlone("slow") == startAlone }, "the places are free again")
+	h.eventually(func() bool { return h.freeIsolated("slow") == initiallyIsolated }, "the places are free again")
 	run, err := h.Start("slow", a, r)
 	require.NoError(t, err)
 	run.Extend(time.Minute)
@@ -166,10 +166,10 @@ func TestAnAttemptWithoutAProcessIsGivenBack(t *testing.T) {
 	h := startHost(t, nil, config)
 	h.awaitUp("spent", 1)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "spent"), nil, 0o600))
-	_, r := h.beginAlone("spent", `{}`)
+	_, r := h.beginIsolated("spent", `{}`)
 	outcome := h.outcome(r)
 	require.Equal(t, job.Released, outcome.Kind)
-	require.Equal(t, CodeNoProcess, outcome.Code)
+	require.Equal(t, job.CodeNoProcess, outcome.Code)
 	require.Contains(t, outcome.Message, "it ended during its start: exit status 9")
 	require.Equal(t, 1, h.status("spent").Restarts)
 	require.Contains(t, h.status("spent").LastError, "exit status 9")
@@ -179,10 +179,10 @@ func TestAnAttemptWithoutAProcessIsGivenBack(t *testing.T) {
 func TestCloseWaitsForAttemptsAlone(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, nil, misbehaving("good"), misbehaving("slow", "-mode", "slow", "-types", "OTHER"))
-	_, finishes := h.beginAlone("good", `{"do":"sleep","ms":300}`)
+	_, finishes := h.beginIsolated("good", `{"do":"sleep","ms":300}`)
 	h.awaitUp("slow", 1)
-	_, starts := h.beginAlone("slow", `{}`)
-	_, hangs := h.beginAlone("good", do("ignore-with-child"))
+	_, starts := h.beginIsolated("slow", `{}`)
+	_, hangs := h.beginIsolated("good", do("ignore-with-child"))
 	h.progress(hangs)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
@@ -218,13 +218,13 @@ func TestASuspectIsNotChargedForALaunchThatFails(t *testing.T) {
 	h := startHost(t, func(s *Settings) { s.StartTimeout = time.Second }, v.config())
 	h.awaitUp("plugin", 1)
 	spent(true)
-	_, first := h.beginAlone("plugin", `{}`)
-	run, second := h.beginAlone("plugin", `{}`)
+	_, first := h.beginIsolated("plugin", `{}`)
+	run, second := h.beginIsolated("plugin", `{}`)
 	run.Cancel(job.CancelTimeout)
 	for _, r := range []*report{first, second} {
 		outcome := h.outcome(r)
 		require.Equal(t, job.Released, outcome.Kind, outcome.Message)
-		require.Equal(t, CodeNoProcess, outcome.Code)
+		require.Equal(t, job.CodeNoProcess, outcome.Code)
 		require.Zero(t, r.begun.Load())
 	}
 }
@@ -238,12 +238,12 @@ func TestAVersionThatServesIsNotLeftForSuspectsThatCannotBeAlone(t *testing.T) {
 	pid := h.status("plugin").PIDs[0]
 	spent(true)
 	for range 4 { // more than break a plugin
-		_, r := h.beginAlone("plugin", `{}`)
+		_, r := h.beginIsolated("plugin", `{}`)
 		require.Equal(t, job.Released, h.outcome(r).Kind)
 	}
 	h.eventually(func() bool { return h.status("plugin").Restarts == 4 }, "the failed launches are counted")
 	settled := make(chan struct{})
-	require.True(t, h.fleet("plugin").order(func() { close(settled) }))
+	require.NotNil(t, h.fleet("plugin").order(func(*conductor) { close(settled) }))
 	<-settled
 	last := h.status("plugin").LastSwap
 	require.NotEqual(t, job.SwapByFailure, last.Trigger, last.Reason)
@@ -258,16 +258,16 @@ func TestHowManyMayBeAloneIsConfiguredAndChangedWithoutASwap(t *testing.T) {
 	h := startHost(t, nil, config)
 	h.awaitUp("good", 1)
 	for range 3 {
-		_, r := h.beginAlone("good", `{}`)
+		_, r := h.beginIsolated("good", `{}`)
 		require.Equal(t, job.Success, h.outcome(r).Kind)
 	}
-	h.eventually(func() bool { return h.freeAlone("good") == 3 }, "no more may be alone than the configuration says")
+	h.eventually(func() bool { return h.freeIsolated("good") == 3 }, "no more may be alone than the configuration says")
 	pids := h.status("good").PIDs
 	config.Isolated = 1
 	require.NoError(t, h.Reload([]Config{config}))
-	h.eventually(func() bool { return h.freeAlone("good") == 1 }, "fewer may be alone")
+	h.eventually(func() bool { return h.freeIsolated("good") == 1 }, "fewer may be alone")
 	require.Equal(t, pids, h.status("good").PIDs)
 	require.Nil(t, h.status("good").LastSwap)
 	config.Isolated = -1
-	require.ErrorContains(t, h.Reload([]Config{config}), "-1 attempts that may be alone are below zero")
+	require.ErrorContains(t, h.Reload([]Config{config}), "-1 isolated attempts are below zero")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -50,7 +51,7 @@ func TestAHandlerThatForksWithoutEndIsContained(t *testing.T) {
 		h := startHost(t, change, bad, misbehaving("good", "-types", "OTHER"))
 		outcome := whileOthersWork(t, h, do("fork-bomb"))
 		require.Equal(t, job.Crash, outcome.Kind)
-		require.Equal(t, CodeTooManyProcesses, outcome.Code)
+		require.Equal(t, string(child.TooManyProcesses), outcome.Code)
 		require.Contains(t, outcome.Message, "killed: more than 200 processes and threads")
 		require.Contains(t, outcome.Stack, "about to fork", "its last words are kept")
 		require.Contains(t, h.status("bad").LastError, "more than 200 processes")
@@ -75,7 +76,7 @@ func TestChildrenThatTakeMemoryTogetherAreContained(t *testing.T) {
 		h := startHost(t, change, bad, misbehaving("good", "-types", "OTHER"))
 		outcome := whileOthersWork(t, h, do("balloon-of-children"))
 		require.Equal(t, job.Crash, outcome.Kind)
-		require.Equal(t, CodeOutOfMemory, outcome.Code)
+		require.Equal(t, string(child.OutOfMemory), outcome.Code)
 		require.Contains(t, outcome.Message, "out of memory: the process and its children together took more than 512 MiB")
 	})
 }
@@ -115,7 +116,7 @@ func TestHowLimitsAreEnforcedIsSaidInLogAndStatus(t *testing.T) {
 	config := misbehaving("good")
 	config.Limits = Limits{MemoryBytes: 1 << 30, CPUs: 1, OpenFiles: 123}
 	h := startHost(t, func(s *Settings) { s.Cgroup = CgroupNone }, config, misbehaving("free", "-types", "OTHER"))
-	require.Contains(t, h.journal.String(), "handlers get no cgroups")
+	require.Contains(t, h.journal.String(), "plugins get no cgroups")
 	require.Contains(t, h.journal.String(), "memory: rlimit and watch (")
 	limits := h.status("good").Limits
 	require.Len(t, limits, 3)

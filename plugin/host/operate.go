@@ -4,62 +4,75 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-var errDisabling = errors.New("the plugin was disabled")
+// errWaiting says that the conductor did not come to an order in time.
+var errWaiting = errors.New("a swap is under way before")
 
-// Swap puts what stands under the plugin's path in the place of the version that
-// serves, as when the file has changed; with force, whatever the manifest says.
-// It returns how that went. When ctx ends before, it returns ctx's error: with the
-// swap as far as it has come, if it has begun, and it goes on; with an empty one if
-// it was waiting behind another, and nothing comes of it. A name that no plugin has
-// is job.ErrNoPlugin, here and below.
+// order sends an order to the plugin's conductor. The error is job.ErrNoPlugin if
+// there is no such plugin.
+func (h *Host) order(name string, do func(*conductor)) (*fleet, *order, error) {
+	if f := h.roster.Load().byName[name]; f != nil {
+		if o := f.order(do); o != nil {
+			return f, o, nil
+		}
+	}
+	return nil, nil, fmt.Errorf("plugin %s: %w", name, job.ErrNoPlugin)
+}
+
+// Swap replaces the serving version by the file that is now under the plugin's path,
+// as if the file had just changed; with force, whatever its manifest says. It returns
+// the result. If ctx ends first, Swap returns ctx's error. A swap that had begun by then
+// goes on, and Swap returns it as far as it is known. One that was still waiting for
+// another swap never begins, and Swap returns an empty one. An unknown name is
+// job.ErrNoPlugin, here and below.
 func (h *Host) Swap(ctx context.Context, name string, force bool) (job.PluginSwap, error) {
-	return h.ordered(ctx, name, func(f *fleet) plan {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		return plan{trigger: job.SwapByRequest, config: f.config, force: force}
+	return h.swap(ctx, name, func(c *conductor) plan {
+		return plan{trigger: job.SwapByRequest, config: c.configured(), force: force}
 	})
 }
 
-// Restart replaces the processes of the plugin by others of the same version, one
-// set beside the other, and returns how that went, as Swap does.
+// Restart replaces the plugin's processes by new ones of the same version, which start
+// beside the old ones. It returns the result as Swap does.
 func (h *Host) Restart(ctx context.Context, name string) (job.PluginSwap, error) {
-	return h.ordered(ctx, name, (*fleet).restart)
+	return h.swap(ctx, name, func(c *conductor) plan {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		p := plan{trigger: job.SwapByRestart, config: c.current.config}
+		if c.deploy.serves() {
+			p.binary = c.current.binary.Share()
+		}
+		return p
+	})
 }
 
-// ordered has the conductor make a plan and carry it out, unless ctx ends before it
-// comes to that.
-func (h *Host) ordered(ctx context.Context, name string, design func(*fleet) plan) (job.PluginSwap, error) {
-	begun, done := make(chan job.PluginSwap, 1), make(chan job.PluginSwap, 1)
-	var decided atomic.Bool // that it begins, or that it never does
-	f := h.roster.Load().byName[name]
-	if f == nil || !f.order(func() {
-		if decided.CompareAndSwap(false, true) {
-			p := design(f)
-			p.begun = begun
-			done <- f.swap(p)
-		}
-	}) {
-		return job.PluginSwap{}, fmt.Errorf("plugin %s: %w", name, job.ErrNoPlugin)
+func (h *Host) swap(ctx context.Context, name string, design func(*conductor) plan) (job.PluginSwap, error) {
+	begun := make(chan job.PluginSwap, 1)
+	var s job.PluginSwap
+	f, o, err := h.order(name, func(c *conductor) {
+		p := design(c)
+		p.begun = begun
+		s = c.swap(p)
+	})
+	if err != nil {
+		return job.PluginSwap{}, err
 	}
 	select {
-	case s := <-done:
+	case <-o.done:
 		return s, nil
 	case <-ctx.Done():
 	}
-	if decided.CompareAndSwap(false, true) {
+	if o.withdraw() {
 		return job.PluginSwap{}, fmt.Errorf("plugin %s: another swap is under way: %w", name, ctx.Err())
 	}
-	return f.sinceBegun(<-begun), fmt.Errorf("plugin %s: the swap is still under way: %w", name, ctx.Err())
+	return f.progressOf(<-begun), fmt.Errorf("plugin %s: the swap is still under way: %w", name, ctx.Err())
 }
 
-// sinceBegun is the swap as far as it has come, or as it began if another one has
-// begun since.
-func (f *fleet) sinceBegun(s job.PluginSwap) job.PluginSwap {
+// progressOf is the swap as far as it is known, or as it began if another one has begun
+// since.
+func (f *fleet) progressOf(s job.PluginSwap) job.PluginSwap {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.lastSwap.BegunAt.Equal(s.BegunAt) {
@@ -68,71 +81,66 @@ func (f *fleet) sinceBegun(s job.PluginSwap) job.PluginSwap {
 	return s
 }
 
-// Disable lets the plugin finish what it has and stops its processes. Nothing of
-// it is started until it is enabled; its jobs stay queued. It returns when no more
-// attempts are begun; when ctx ends before, with its error, and the plugin is
-// disabled all the same. A plugin that is disabled stays so.
+// Disable retires the plugin's version: it finishes what it has, and its processes
+// stop. Its jobs stay queued until the plugin is enabled. Disable returns when no more
+// attempts begin. If ctx ends first, it returns ctx's error, and the plugin is disabled
+// all the same. Disabling a disabled plugin does nothing.
 func (h *Host) Disable(ctx context.Context, name string) error {
-	f := h.roster.Load().byName[name]
-	if f != nil {
+	if f := h.roster.Load().byName[name]; f != nil {
 		f.markDisabled()
 	}
-	return h.obeyed(ctx, name, func(f *fleet) error { f.disable(); return nil })
-}
-
-// Enable starts a plugin that was disabled, with what stands under its path now.
-// When that was rolled back or refused, and without force, the version serves that
-// served before, and the status says so; it is an error when that one is not there
-// any more. One that is not disabled is left as it is. When ctx ends before its
-// turn has come, Enable returns ctx's error, and nothing comes of it.
-func (h *Host) Enable(ctx context.Context, name string, force bool) error {
-	var decided atomic.Bool // that it is done, or that it never is
-	done := make(chan error, 1)
-	err := h.obeyed(ctx, name, func(f *fleet) error {
-		if decided.CompareAndSwap(false, true) {
-			done <- f.enable(force)
-		}
-		return nil
-	})
-	if errors.Is(err, job.ErrNoPlugin) || errors.Is(err, errWaiting) && decided.CompareAndSwap(false, true) {
+	var failed error
+	_, o, err := h.order(name, func(c *conductor) { failed = c.disable() })
+	if err != nil {
 		return err
-	}
-	return <-done // It has begun: the file is read, and that is all that it waits for.
-}
-
-// errWaiting says that the conductor has not come to an order.
-var errWaiting = errors.New("a swap is under way before")
-
-func (h *Host) obeyed(ctx context.Context, name string, do func(*fleet) error) error {
-	done := make(chan error, 1)
-	f := h.roster.Load().byName[name]
-	if f == nil || !f.order(func() { done <- do(f) }) {
-		return fmt.Errorf("plugin %s: %w", name, job.ErrNoPlugin)
 	}
 	select {
-	case err := <-done:
-		return err
+	case <-o.done:
+		return failed
 	case <-ctx.Done():
 		return fmt.Errorf("plugin %s: %w: %w", name, errWaiting, ctx.Err())
 	}
 }
 
-// markDisabled breaks off the swap that is under way, and those that wait before
-// the conductor comes to disable the plugin.
+// markDisabled ends the swap under way, and makes those that wait before the order to
+// disable the plugin end at once.
 func (f *fleet) markDisabled() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.disabled = true
-	if f.breakOff != nil {
-		f.breakOff(errDisabling)
+	if f.deploy.fire(eventDisable) != nil {
+		return // The plugin is closed, and the order that follows fails.
+	}
+	if f.stopSwap != nil {
+		f.stopSwap(errDisabling)
 	}
 }
 
-// Reload makes these the configured plugins. Those that are new are started,
-// those that are missing finish what they have and stop, and where anything
-// differs in what is launched, also the content of the binary, the new version
-// takes the place of the old one as in a swap. It does not wait for any of that.
-// When it returns an error, nothing has changed.
+// Enable starts a disabled plugin with the file that is now under its path. If that was
+// rolled back or refused, and force is not set, Enable starts the version that served
+// last, and the status says so; it is an error if that version is gone. Enabling a
+// plugin that is not disabled does nothing. If ctx ends before Enable begins, it returns
+// ctx's error and changes nothing.
+func (h *Host) Enable(ctx context.Context, name string, force bool) error {
+	var failed error
+	_, o, err := h.order(name, func(c *conductor) { failed = c.enable(force) })
+	if err != nil {
+		return err
+	}
+	select {
+	case <-o.done:
+	case <-ctx.Done():
+		if o.withdraw() {
+			return fmt.Errorf("plugin %s: %w: %w", name, errWaiting, ctx.Err())
+		}
+		<-o.done // It has begun, and only has to read the file.
+	}
+	return failed
+}
+
+// Reload makes these the configured plugins. It starts new ones, and gives missing ones
+// time to finish what they have. If a plugin's launch configuration or file differs, the
+// new version replaces the old one in a swap. Reload does not wait for any of that. When
+// it returns an error, nothing has changed.
 func (h *Host) Reload(plugins []Config) error {
 	if err := validateAll(plugins); err != nil {
 		return err
@@ -151,42 +159,33 @@ func (h *Host) Reload(plugins []Config) error {
 		if f == nil {
 			var err error
 			if f, err = newFleet(h, h.settings, config); err != nil {
-				discard(added)
+				for _, f := range added {
+					f.quit()
+					f.current.binary.Close()
+				}
 				return fmt.Errorf("plugin %s: %w", config.Name, err)
 			}
 			added = append(added, f)
 		}
-		next.add(f)
+		next.fleets = append(next.fleets, f)
+		next.byName[f.name] = f
 	}
 	h.roster.Store(next)
 	for _, f := range present.fleets {
 		if next.byName[f.name] == nil {
-			h.dismiss(f)
+			f.log.Info("plugin removed")
+			f.quit()
+			h.disown(f)
 		}
 	}
 	for _, f := range added {
-		h.slots.Go(f.conduct)
+		h.running.Go(f.conduct)
 	}
 	for _, config := range plugins {
 		if f := present.byName[config.Name]; f != nil {
-			f.order(func() { f.reconfigure(config) })
+			f.order(func(c *conductor) { c.reconfigure(config) })
 		}
 	}
 	h.signal()
 	return nil
-}
-
-// discard drops plugins that were never started.
-func discard(fleets []*fleet) {
-	for _, f := range fleets {
-		f.quit()
-		f.current.binary.Close()
-	}
-}
-
-// dismiss takes a plugin out of service. The host is locked.
-func (h *Host) dismiss(f *fleet) {
-	f.log.Info("plugin removed")
-	f.quit()
-	h.disown(f)
 }

@@ -7,23 +7,24 @@ import (
 	"slices"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/process"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// adopt makes the manifest the generation's and its plugin the owner of the job
-// types in it. It is a refusal when another plugin owns one of them, here or in
-// the ledger, and the configuration does not list it under this one.
+// adopt makes the manifest the generation's, and its plugin the owner of its job
+// types. It refuses if another plugin owns one of them, here or in the ledger, unless
+// the configuration lists the type under this plugin.
 func (h *Host) adopt(ctx context.Context, g *generation, m *message.Manifest) error {
 	if len(m.Types) == 0 {
-		return refusal{fmt.Errorf("the configuration leaves it none of the job types that it declares: %q", m.LeftOut)}
+		return process.Refuse(fmt.Errorf("the configuration leaves it none of the job types that it declares: %q", m.SkippedTypes))
 	}
 	f := g.fleet
 	listed := f.configured().Types
 	if err := h.admits(f, m, listed); err != nil {
 		return err
 	}
-	if !g.isCandidate() { // a candidate has to be comparable before it owns anything
-		if err := h.own(ctx, g, m, listed); err != nil {
+	if !g.asksLater(m) {
+		if err := h.ask(ctx, f, m, listed); err != nil {
 			return err
 		}
 	}
@@ -35,7 +36,7 @@ func (h *Host) adopt(ctx context.Context, g *generation, m *message.Manifest) er
 		return err
 	}
 	if err := g.agree(m); err != nil {
-		return refusal{err}
+		return process.Refuse(err)
 	}
 	if g == f.current {
 		f.manifest = m
@@ -44,8 +45,8 @@ func (h *Host) adopt(ctx context.Context, g *generation, m *message.Manifest) er
 	return nil
 }
 
-// claim makes the plugin of a candidate the owner of its job types, before any job is
-// given to it.
+// claim makes the plugin of a candidate the owner of its job types, before it gets any
+// job.
 func (h *Host) claim(ctx context.Context, g *generation) error {
 	g.fleet.mu.Lock()
 	m, listed := g.manifest, g.fleet.config.Types
@@ -63,24 +64,22 @@ func (h *Host) admits(f *fleet, m *message.Manifest, listed []string) error {
 func (h *Host) admitsLocked(f *fleet, m *message.Manifest, listed []string) error {
 	for _, name := range m.Types {
 		if owner := h.owners[name]; owner != nil && owner != f && !slices.Contains(listed, name) {
-			return refusal{fmt.Errorf("job type %s is already served by plugin %s", name, owner.name)}
+			return process.Refuse(fmt.Errorf("job type %s is already served by plugin %s", name, owner.name))
 		}
 	}
 	return nil
 }
 
-// own asks the ledger for the types, once for each generation: what it serves
-// does not change while it lives.
-func (h *Host) own(ctx context.Context, g *generation, m *message.Manifest, listed []string) error {
+// asksLater reports whether the ledger need not be asked now: once per generation is
+// enough, since what it serves does not change, and a candidate asks after it was
+// compared.
+func (g *generation) asksLater(m *message.Manifest) bool {
 	g.fleet.mu.Lock()
-	asked := g.manifest != nil && g.manifest.Equal(m)
-	g.fleet.mu.Unlock()
-	if asked {
-		return nil
-	}
-	return h.ask(ctx, g.fleet, m, listed)
+	defer g.fleet.mu.Unlock()
+	return g.role == candidate || g.manifest != nil && g.manifest.Equal(m)
 }
 
+// ask makes the plugin the owner of the job types in the ledger.
 func (h *Host) ask(ctx context.Context, f *fleet, m *message.Manifest, listed []string) error {
 	if h.settings.Ledger == nil {
 		return nil
@@ -89,21 +88,21 @@ func (h *Host) ask(ctx context.Context, f *fleet, m *message.Manifest, listed []
 	var owned *job.TypeOwnedError
 	switch {
 	case errors.As(err, &owned):
-		return refusal{fmt.Errorf("%w, which served it before; to move it, list it as a type of plugin %s in the configuration", owned, f.name)}
+		return process.Refuse(fmt.Errorf("%w, which served it before; to move it, list it as a type of plugin %s in the configuration", owned, f.name))
 	case err != nil:
-		return fmt.Errorf("whether it may serve its job types cannot be found out: %w", err)
+		return fmt.Errorf("cannot find out whether it may serve its job types: %w", err)
 	}
 	return nil
 }
 
-// claimTypes makes the fleet the owner of what it serves and of nothing else.
+// claimTypes makes the fleet the owner of the types that it serves, and of no others.
 // Host and fleet are locked.
 func (h *Host) claimTypes(f *fleet) {
 	h.disown(f)
 	if f.quitting.Err() != nil {
 		return
 	}
-	for _, name := range f.serves() {
+	for _, name := range f.types() {
 		if h.owners[name] == nil || slices.Contains(f.config.Types, name) {
 			h.owners[name] = f
 		}

@@ -160,7 +160,7 @@ func TestAPluginWaitsForALedgerThatDoesNotAnswer(t *testing.T) {
 	ledger.fail(errors.New("no database"))
 	h := startHost(t, ledger.kept, misbehaving("plugin", "-types", "A"))
 	h.eventually(func() bool { return h.status("plugin").Restarts > 0 }, "it is not started unasked")
-	require.Equal(t, "whether it may serve its job types cannot be found out: no database", h.status("plugin").LastError)
+	require.Equal(t, "cannot find out whether it may serve its job types: no database", h.status("plugin").LastError)
 	ledger.fail(nil)
 	h.awaitUp("plugin", 1)
 

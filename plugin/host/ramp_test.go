@@ -15,33 +15,33 @@ func TestMoreMayBeAloneTheMoreGetThrough(t *testing.T) {
 	h := startHost(t, nil, config)
 	h.awaitUp("good", 2)
 	for n := range 8 {
-		want := min(startAlone+n, 6)
-		h.eventually(func() bool { return h.freeAlone("good") == want }, "one more for each, up to what its processes may have at once")
-		_, r := h.beginAlone("good", `{}`)
+		want := min(initiallyIsolated+n, 6)
+		h.eventually(func() bool { return h.freeIsolated("good") == want }, "one more for each, up to what its processes may have at once")
+		_, r := h.beginIsolated("good", `{}`)
 		require.Equal(t, job.Success, h.outcome(r).Kind)
 	}
 	var reports []*report
 	for range 6 {
-		_, r := h.beginAlone("good", `{"do":"sleep","ms":60000}`)
+		_, r := h.beginIsolated("good", `{"do":"sleep","ms":60000}`)
 		reports = append(reports, r)
 	}
 	for _, r := range reports {
 		require.Empty(t, r.done)
 	}
-	require.Zero(t, h.freeAlone("good"))
+	require.Zero(t, h.freeIsolated("good"))
 }
 
 func TestFewerMayBeAloneTheMoreKillTheirProcess(t *testing.T) {
 	h := startHost(t, nil, misbehaving("good"))
 	h.awaitUp("good", 1)
 	for range 6 {
-		_, r := h.beginAlone("good", `{}`)
+		_, r := h.beginIsolated("good", `{}`)
 		require.Equal(t, job.Success, h.outcome(r).Kind)
 	}
 	for _, left := range []int{4, 2, 2} {
-		_, r := h.beginAlone("good", do("exit"))
+		_, r := h.beginIsolated("good", do("exit"))
 		require.Equal(t, job.Crash, h.outcome(r).Kind)
-		h.eventually(func() bool { return h.freeAlone("good") == left }, "half as many may be alone")
+		h.eventually(func() bool { return h.freeIsolated("good") == left }, "half as many may be alone")
 	}
 }
 
@@ -53,15 +53,15 @@ func TestSuspectsRunWhileNoOtherProcessIsUp(t *testing.T) {
 	h.eventually(func() bool { return h.Pools()[0].Down }, "its process is gone")
 	require.Zero(t, h.Pools()[0].Slots)
 	for range 3 {
-		_, r := h.beginAlone("good", `{}`)
+		_, r := h.beginIsolated("good", `{}`)
 		require.Equal(t, job.Success, h.outcome(r).Kind)
 	}
 	require.True(t, h.Pools()[0].Down)
 
-	_, r := h.beginAlone("good", do("exit"))
+	_, r := h.beginIsolated("good", do("exit"))
 	require.Equal(t, job.Crash, h.outcome(r).Kind)
 	h.eventually(func() bool { return h.status("good").Crashes == 2 }, "the crash is counted")
-	require.Zero(t, h.freeAlone("good"), "it may be the handler: others wait")
+	require.Zero(t, h.freeIsolated("good"), "it may be the handler: others wait")
 }
 
 func TestNoMoreOfATypeAreAloneThanItsProcessesWant(t *testing.T) {
@@ -69,7 +69,7 @@ func TestNoMoreOfATypeAreAloneThanItsProcessesWant(t *testing.T) {
 	h := startHost(t, nil, config)
 	h.awaitUp("good", 1)
 	require.Equal(t, map[string]int{"TEST": 1}, h.Pools()[0].RoomIsolated)
-	h.beginAlone("good", `{"do":"sleep","ms":60000}`)
+	h.beginIsolated("good", `{"do":"sleep","ms":60000}`)
 	require.Equal(t, map[string]int{"TEST": 0}, h.Pools()[0].RoomIsolated)
 	one := assignment(`{}`)
 	one.Isolated = true

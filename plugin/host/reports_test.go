@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -120,10 +121,10 @@ func TestProgressThatIsTooLargeIsDroppedAndTheLogOfTheAttemptSaysSo(t *testing.T
 func TestACheckpointOrResultThatIsTooLargeFailsItsAttemptForGood(t *testing.T) {
 	h := startHost(t, func(s *Settings) { s.Caps.Checkpoint, s.Caps.Result = 1000, 2000 }, misbehaving("good"))
 	for payload, want := range map[string]job.Outcome{
-		`{"do":"big-checkpoint","n":1001}`:     {Kind: job.PermanentFailure, Code: CodeCheckpointTooLarge, Message: "a checkpoint is larger than 1000 bytes"},
-		`{"do":"big-checkpoint","n":41943040}`: {Kind: job.PermanentFailure, Code: CodeCheckpointTooLarge, Message: "a checkpoint is larger than 1000 bytes"},
-		`{"do":"big","n":2001}`:                {Kind: job.PermanentFailure, Code: CodeResultTooLarge, Message: "the result is larger than 2000 bytes"},
-		`{"do":"big","n":41943040}`:            {Kind: job.PermanentFailure, Code: CodeResultTooLarge, Message: "the result is larger than 2000 bytes"},
+		`{"do":"big-checkpoint","n":1001}`:     {Kind: job.PermanentFailure, Code: message.CodeCheckpointTooLarge, Message: "a checkpoint is larger than 1000 bytes"},
+		`{"do":"big-checkpoint","n":41943040}`: {Kind: job.PermanentFailure, Code: message.CodeCheckpointTooLarge, Message: "a checkpoint is larger than 1000 bytes"},
+		`{"do":"big","n":2001}`:                {Kind: job.PermanentFailure, Code: message.CodeResultTooLarge, Message: "the result is larger than 2000 bytes"},
+		`{"do":"big","n":41943040}`:            {Kind: job.PermanentFailure, Code: message.CodeResultTooLarge, Message: "the result is larger than 2000 bytes"},
 	} {
 		require.Equal(t, want, h.run("good", payload), payload)
 	}

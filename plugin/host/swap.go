@@ -8,95 +8,109 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/process"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// plan is a swap that somebody wants.
+// plan is a swap to carry out.
 type plan struct {
 	trigger job.SwapTrigger
 	config  Config
-	// binary is what to start; nil for what stands under the path.
+	// binary is what to start, and is closed with the swap's version; nil for the
+	// file under the path.
 	binary *binary.File
-	// force leaves the manifests uncompared.
+	// force skips the comparison of the manifests.
 	force bool
 	// reason is why, for SwapByFailure.
 	reason string
-	// begun gets the swap when it begins; nil when nobody asks.
+	// begun gets the swap when it begins; nil if nobody asks.
 	begun chan<- job.PluginSwap
 }
 
-// Why a new version does not serve. Anything else is a fault of its own, for
+// These say why a new version does not serve. Any other error is its own fault, for
 // which it is rolled back.
 type (
-	// refused says that it may not.
+	// refused: it may not serve.
 	refused struct{ error }
-	// abandoned says that it could not be found out.
+	// abandoned: it is not known whether it can serve.
 	abandoned struct{ error }
 )
 
 func (r refused) Unwrap() error   { return r.error }
 func (a abandoned) Unwrap() error { return a.error }
 
-// swap starts another version beside the one that serves, and puts it in its
-// place if it proves itself. It returns when that is decided; the one that has
-// lost drains after that. Only the conductor calls it.
-func (f *fleet) swap(p plan) job.PluginSwap {
-	ctx, breakOff := context.WithCancelCause(f.quitting)
-	defer breakOff(nil)
-	s := f.beginSwap(p, breakOff)
-	g, err := f.nominate(p, &s)
+var (
+	errDisabled  = errors.New("the plugin is disabled")
+	errDisabling = errors.New("the plugin was disabled")
+)
+
+// A swap that was abandoned is tried again after swapAgainAfter, if the file has
+// changed. compareTimeout bounds each question to the ledger.
+const (
+	compareTimeout = 10 * time.Second
+	swapAgainAfter = 10 * time.Second
+)
+
+// swap starts another version beside the serving one, and promotes it if it proves
+// itself. It returns when that is decided; the loser drains after that.
+func (c *conductor) swap(p plan) job.PluginSwap {
+	ctx, stop := context.WithCancelCause(c.quitting)
+	defer stop(nil)
+	s := c.beginSwap(p, stop)
+	file, err := p.file()
+	var g *generation
 	if err == nil {
-		err = f.prove(ctx, g, p)
+		s.To.Digest = file.Digest
+		g, err = c.nominate(p, file, s)
 	}
 	if err == nil {
-		before := f.keep(p.trigger)
-		if err = f.takeOver(ctx, g); err == nil && p.trigger != job.SwapByRestart {
-			before, f.before = f.before, before
-		}
-		before.forget()
+		err = c.prove(ctx, g, p)
+	}
+	if err == nil {
+		err = c.takeOver(ctx, g, p.trigger)
 	}
 	if err != nil && g != nil {
-		f.reject(g)
+		c.reject(g)
 	}
-	s = f.endSwap(p, s, g, err)
+	s = c.endSwap(p, s, g, err)
 	switch {
 	case s.Result == job.SwapAbandoned:
-		f.lookAfter = time.Now().Add(lookAgainAfter)
-	case errors.Is(err, errDisabled):
-		// Nothing was found out.
-	case g != nil && p.trigger != job.SwapByRestart:
-		f.watched.Know(g.binary.Info())
-		f.spurned = ""
+		c.watchAgain = time.Now().Add(swapAgainAfter)
+	case errors.Is(err, errDisabled) || file == nil || p.trigger == job.SwapByRestart:
+		// It says nothing about the file.
+	default:
+		c.watch.Know(file.Info())
+		c.rejected = version{}
 		if err != nil {
-			f.spurn(g)
+			c.rejected = version{config: p.config, digest: file.Digest, mode: file.Info().Mode()}
 		}
+	}
+	if g == nil && file != nil {
+		file.Close()
 	}
 	return s
 }
 
-// errDisabled refuses a swap of a plugin that does not serve.
-var errDisabled = errors.New("the plugin is disabled")
-
-// spurn notes that the version is not to be tried again by itself.
-func (f *fleet) spurn(g *generation) {
-	f.spurned, f.spurnedMode, f.spurnedAs = g.binary.Digest, g.binary.Info().Mode(), g.config
-}
-
-func (f *fleet) brokenOff(ctx context.Context) error {
-	if f.quitting.Err() != nil {
-		return abandoned{errors.New("the plugin is being stopped")}
+// file is what the swap starts.
+func (p plan) file() (*binary.File, error) {
+	if p.binary != nil {
+		return p.binary, nil
 	}
-	return abandoned{context.Cause(ctx)}
+	file, err := binary.Pin(p.config.Path)
+	if err != nil {
+		return nil, refused{err}
+	}
+	return file, nil
 }
 
-func (f *fleet) beginSwap(p plan, breakOff context.CancelCauseFunc) job.PluginSwap {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.breakOff = breakOff
-	s := job.PluginSwap{Trigger: p.trigger, From: f.current.version(), BegunAt: time.Now()}
-	f.lastSwap = &s
+func (c *conductor) beginSwap(p plan, stop context.CancelCauseFunc) job.PluginSwap {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopSwap = stop
+	s := job.PluginSwap{Trigger: p.trigger, From: c.current.version(), BegunAt: time.Now()}
+	c.lastSwap = &s
 	if p.binary == nil {
-		f.leftOut = ""
+		c.passedOver = ""
 	}
 	if p.begun != nil {
 		p.begun <- s
@@ -104,84 +118,83 @@ func (f *fleet) beginSwap(p plan, breakOff context.CancelCauseFunc) job.PluginSw
 	return s
 }
 
-// nominate pins the new version and begins to launch it.
-func (f *fleet) nominate(p plan, s *job.PluginSwap) (*generation, error) {
-	pinned := p.binary
-	if pinned == nil {
-		var err error
-		if pinned, err = binary.Pin(p.config.Path); err != nil {
-			return nil, refused{err}
-		}
-	}
-	s.To.Digest = pinned.Digest
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	g := f.newGeneration(p.config, pinned, candidate)
-	f.next = g
-	shown := *s
-	f.lastSwap = &shown
-	f.log.Info("plugin swap begins", "trigger", string(p.trigger), "from_digest", s.From.Digest, "digest", pinned.Digest)
+// nominate makes the file the candidate and begins to launch it.
+func (c *conductor) nominate(p plan, file *binary.File, s job.PluginSwap) (*generation, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lastSwap = &s
+	c.log.Info("plugin swap begins", "trigger", string(p.trigger), "from_digest", s.From.Digest, "digest", file.Digest)
 	switch {
-	case f.disabled && f.current.role == serving:
-		return g, abandoned{errDisabling}
-	case f.disabled:
-		return g, refused{errDisabled}
-	case p.config.Checksum != "" && !strings.EqualFold(p.config.Checksum, pinned.Digest):
-		return g, refused{fmt.Errorf("%w: it is %s", binary.ErrChecksum, pinned.Digest)}
+	case c.deploy.state == stateDisabling:
+		return nil, abandoned{errDisabling}
+	case c.deploy.state == stateDisabled:
+		return nil, refused{errDisabled}
+	case p.config.Checksum != "" && !strings.EqualFold(p.config.Checksum, file.Digest):
+		return nil, refused{fmt.Errorf("%w: it is %s", binary.ErrChecksum, file.Digest)}
 	}
-	g.start()
-	return g, nil
+	if err := c.deploy.fire(eventSwap); err != nil {
+		return nil, abandoned{err}
+	}
+	c.next = c.newGeneration(p.config, file, candidate)
+	c.next.start()
+	return c.next, nil
 }
 
-// prove finds out whether the candidate can serve: whether it starts, whether it
-// takes what its predecessor has accepted, and whether it does on trial as well
-// as that one. A plugin that is down has nothing to lose by a version that starts.
-func (f *fleet) prove(ctx context.Context, g *generation, p plan) error {
-	if err := f.await(ctx, g, 1); err != nil {
+// prove finds out whether the candidate can serve: it must start, take the jobs that
+// its predecessor has accepted, and do as well as that one on trial. If no process of
+// the plugin is up, there is nothing to lose, and it only has to start.
+func (c *conductor) prove(ctx context.Context, g *generation, p plan) error {
+	if err := c.await(ctx, g, 1); err != nil {
 		return err
 	}
-	f.mu.Lock()
-	before, now := f.manifest, g.manifest
-	f.mu.Unlock()
+	c.mu.Lock()
+	before, now := c.manifest, g.manifest
+	c.mu.Unlock()
 	if !p.force && before != nil {
-		bounded, cancel := context.WithTimeout(ctx, compareWithin)
-		err := compare(bounded, f.settings.Ledger, before, now)
+		bounded, cancel := context.WithTimeout(ctx, compareTimeout)
+		err := compare(bounded, c.settings.Ledger, before, now)
 		cancel()
 		if err != nil {
 			return err
 		}
 	}
-	bounded, cancel := context.WithTimeout(ctx, compareWithin)
-	err := f.host.claim(bounded, g)
+	bounded, cancel := context.WithTimeout(ctx, compareTimeout)
+	err := c.host.claim(bounded, g)
 	cancel()
 	switch {
-	case err != nil && isRefusal(err):
+	case err != nil && process.IsRefusal(err):
 		return err
 	case err != nil:
 		return abandoned{err}
 	}
-	if err := f.await(ctx, g, g.config.Processes); err != nil {
+	if err := c.await(ctx, g, g.config.Processes); err != nil {
 		return err
 	}
-	if p.trigger == job.SwapByRestart || p.trigger == job.SwapByFailure || p.config.Canary.Period <= 0 || !f.up() {
-		return nil
+	tried := p.trigger != job.SwapByRestart && p.trigger != job.SwapByFailure && p.config.Canary.Period > 0
+	if tried && c.current.hasProcess() {
+		if err := c.try(ctx, g, p.config.Canary.Period); err != nil {
+			return err
+		}
 	}
-	return f.try(ctx, g, p.config.Canary.Period)
+	return c.step(ctx, eventPass)
 }
 
-func (f *fleet) up() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.current.role == serving && len(f.current.live) > 0
+// step moves a swap on, unless the plugin was disabled meanwhile.
+func (c *conductor) step(ctx context.Context, event deployEvent) error {
+	err := c.fire(event)
+	if err != nil && ctx.Err() != nil {
+		return c.whyStopped(ctx)
+	}
+	return err
 }
 
-// await waits until so many processes of the candidate are up. It returns what
-// speaks against the candidate as soon as anything does.
-func (f *fleet) await(ctx context.Context, g *generation, processes int) error {
+// await waits until so many processes of the candidate are up. It returns what speaks
+// against the candidate as soon as anything does.
+func (c *conductor) await(ctx context.Context, g *generation, processes int) error {
 	for {
-		f.mu.Lock()
+		c.mu.Lock()
 		fault, up := g.fault, len(g.live)
-		f.mu.Unlock()
+		c.mu.Unlock()
 		switch {
 		case fault != nil:
 			return fault
@@ -191,67 +204,95 @@ func (f *fleet) await(ctx context.Context, g *generation, processes int) error {
 		select {
 		case <-g.news:
 		case <-ctx.Done():
-			return f.brokenOff(ctx)
+			return c.whyStopped(ctx)
 		}
 	}
 }
 
-// compareWithin bounds the questions to the ledger. When they cannot be answered,
-// the file is looked at again after lookAgainAfter.
-const (
-	compareWithin  = 10 * time.Second
-	lookAgainAfter = 10 * time.Second
-)
+func (c *conductor) whyStopped(ctx context.Context) error {
+	if c.quitting.Err() != nil {
+		return abandoned{errors.New("the plugin is being stopped")}
+	}
+	return abandoned{context.Cause(ctx)}
+}
 
 // takeOver promotes the candidate as soon as all its processes are up.
-func (f *fleet) takeOver(ctx context.Context, g *generation) error {
+func (c *conductor) takeOver(ctx context.Context, g *generation, trigger job.SwapTrigger) error {
 	for {
-		if err := f.await(ctx, g, g.config.Processes); err != nil {
+		if err := c.await(ctx, g, g.config.Processes); err != nil {
 			return err
 		}
-		if promoted, err := f.promote(g); promoted || err != nil {
+		promoted, err := c.promote(g, trigger)
+		if err != nil && ctx.Err() != nil {
+			return c.whyStopped(ctx)
+		}
+		if promoted || err != nil {
 			return err
 		}
 	}
 }
 
-// promote lets the candidate serve, in one step with the retirement of its
-// predecessor; not while a process of it is missing.
-func (f *fleet) promote(g *generation) (promoted bool, err error) {
-	h := f.host
+// promote lets the candidate serve and retires its predecessor, in one step. It does
+// nothing while a process of the candidate is missing.
+func (c *conductor) promote(g *generation, trigger job.SwapTrigger) (promoted bool, err error) {
+	h := c.host
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if g.fault != nil {
 		return false, g.fault
 	}
 	if len(g.live) < g.config.Processes {
 		return false, nil
 	}
-	if f.current.role == serving {
-		f.retire(f.current, retired)
+	if err := c.firePromotion(trigger); err != nil {
+		return false, err
 	}
-	g.role = serving
-	f.current, f.next, f.manifest = g, nil, g.manifest
-	h.claimTypes(f)
+	c.retire(c.current, retired)
+	g.role, g.promoted = serving, true
+	c.current, c.next, c.manifest = g, nil, g.manifest
+	h.claimTypes(c.fleet)
 	return true, nil
 }
 
-// reject has a candidate finish what it has.
-func (f *fleet) reject(g *generation) {
-	h := f.host
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.next = nil
-	f.retire(g, rejected)
-	h.claimTypes(f)
+// firePromotion moves on to serving or probation, and keeps the serving version if
+// there is a probation. The fleet is locked.
+func (c *conductor) firePromotion(trigger job.SwapTrigger) error {
+	if trigger == job.SwapByRestart {
+		return c.deploy.fire(eventRestart)
+	}
+	event, kept := eventReplace, (*keptVersion)(nil)
+	if trigger != job.SwapByFailure {
+		kept = c.keepCurrent()
+	}
+	if kept != nil {
+		event = eventPromote
+	}
+	if err := c.deploy.fire(event); err != nil {
+		kept.close()
+		return err
+	}
+	c.predecessor.close()
+	c.predecessor, c.probationEnds = kept, time.Now().Add(c.settings.Probation)
+	return nil
 }
 
-// endSwap records how it went.
-func (f *fleet) endSwap(p plan, s job.PluginSwap, g *generation, err error) job.PluginSwap {
+// reject gives a candidate time to finish what it has.
+func (c *conductor) reject(g *generation) {
+	h := c.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expect(c.deploy.fire(eventReject))
+	c.next = nil
+	c.retire(g, rejected)
+	h.claimTypes(c.fleet)
+}
+
+// endSwap records the result.
+func (c *conductor) endSwap(p plan, s job.PluginSwap, g *generation, err error) job.PluginSwap {
 	s.EndedAt, s.Result, s.Reason = time.Now(), job.SwapPromoted, p.reason
 	if err != nil {
 		s.Result, s.Reason = job.SwapRolledBack, err.Error()
@@ -262,23 +303,23 @@ func (f *fleet) endSwap(p plan, s job.PluginSwap, g *generation, err error) job.
 	case errors.As(err, new(abandoned)):
 		s.Result = job.SwapAbandoned
 	}
-	f.mu.Lock()
+	c.mu.Lock()
 	if g != nil {
 		s.To = g.version()
-		if g.tried.candidate.Ended > 0 {
-			s.Trial = new(g.tried.shown())
+		if g.result.candidate.Ended > 0 {
+			s.Trial = new(g.result.summary())
 		}
 	}
 	shown := s
-	f.lastSwap, f.breakOff = &shown, nil
-	f.mu.Unlock()
-	log := f.log.With("trigger", string(p.trigger), "swap", string(s.Result), "took", s.EndedAt.Sub(s.BegunAt),
+	c.lastSwap, c.stopSwap = &shown, nil
+	c.mu.Unlock()
+	log := c.log.With("trigger", string(p.trigger), "swap", string(s.Result), "took", s.EndedAt.Sub(s.BegunAt),
 		"from_version", s.From.Version, "from_digest", s.From.Digest, "plugin_version", s.To.Version, "digest", s.To.Digest)
 	if err != nil {
 		log.Warn("plugin swap ended; the version that served stays", "reason", s.Reason)
 	} else {
 		log.Info("plugin swap ended; the new version serves", "reason", s.Reason)
 	}
-	f.host.signal()
+	c.host.signal()
 	return s
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -131,20 +132,20 @@ func TestAFailureOnTrialIsNotCharged(t *testing.T) {
 	for _, what := range []string{"fail", "fail-permanently", "nothing"} {
 		outcome := h.run("plugin", do(what))
 		require.Equal(t, job.Released, outcome.Kind, what)
-		require.Equal(t, CodeCanary, outcome.Code)
+		require.Equal(t, message.CodeCanary, outcome.Code)
 		require.Contains(t, outcome.Message, `on version "2"`)
 	}
 	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
 	require.Equal(t, job.Snoozed, h.run("plugin", do("snooze")).Kind)
 	run, r := h.begin("plugin", `{"do":"fail-when-canceled"}`)
 	run.Cancel(job.CancelTimeout)
-	require.Equal(t, CodeCanary, h.outcome(r).Code)
+	require.Equal(t, message.CodeCanary, h.outcome(r).Code)
 
 	// A death ends the trial; what was in the process is done by others.
 	_, bystander := h.begin("plugin", `{"do":"sleep","ms":60000}`)
 	for _, outcome := range []job.Outcome{h.run("plugin", do("exit")), h.outcome(bystander)} {
 		require.Equal(t, job.Released, outcome.Kind)
-		require.Equal(t, CodeCanary, outcome.Code)
+		require.Equal(t, message.CodeCanary, outcome.Code)
 		require.Contains(t, outcome.Message, "exit status 3")
 	}
 	swap := h.awaitSwap(nil)
@@ -163,7 +164,7 @@ func TestTheOldVersionIsLaunchedAgainThoughTheFileIsTheNewOne(t *testing.T) {
 	require.Equal(t, job.Crash, h.run("plugin", do("exit")).Kind)
 	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
 	require.Equal(t, "1", h.status("plugin").Version)
-	_, r := h.beginAlone("plugin", `{}`)
+	_, r := h.beginIsolated("plugin", `{}`)
 	require.Equal(t, job.Success, h.outcome(r).Kind)
 
 	// It is not tried again by itself, also when it is touched.
@@ -256,7 +257,7 @@ func TestTheOldVersionDrainsOnlySoLong(t *testing.T) {
 	v.install("-version", "1")
 	h := startHost(t, func(s *Settings) { s.DrainTimeout = 3 * time.Second }, v.config())
 	_, hangs := h.begin("plugin", do("ignore-with-child"))
-	_, aloneHangs := h.beginAlone("plugin", do("ignore-with-child"))
+	_, aloneHangs := h.beginIsolated("plugin", do("ignore-with-child"))
 	h.progress(hangs)
 	h.progress(aloneHangs)
 	old := h.status("plugin").PIDs[0]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -55,7 +56,7 @@ func TestADeadCandidateIsNotPromoted(t *testing.T) {
 	for _, r := range []*report{bystander, guilty} {
 		outcome := h.outcome(r)
 		require.Equal(t, job.Released, outcome.Kind)
-		require.Equal(t, CodeCanary, outcome.Code)
+		require.Equal(t, message.CodeCanary, outcome.Code)
 	}
 }
 
@@ -86,7 +87,7 @@ func TestTheSecondDeathOnTrialRollsBackAndIsNotCharged(t *testing.T) {
 	h.awaitTrial()
 	outcome := h.run("plugin", do("exit"))
 	require.Equal(t, job.Released, outcome.Kind)
-	require.Equal(t, CodeCanary, outcome.Code)
+	require.Equal(t, message.CodeCanary, outcome.Code)
 	s := <-done
 	require.Equal(t, job.SwapRolledBack, s.Result)
 	require.Contains(t, s.Reason, "exit status 3")
@@ -109,7 +110,7 @@ func TestADoubtfulVersionGetsHalfOfTheWorkAndIsRolledBackInTheEnd(t *testing.T) 
 		}
 	}()
 	h.awaitTrial()
-	require.Equal(t, CodeCanary, h.run("plugin", do("fail")).Code, "the first job is the candidate's")
+	require.Equal(t, message.CodeCanary, h.run("plugin", do("fail")).Code, "the first job is the candidate's")
 	f := h.fleet("plugin")
 	h.eventually(func() bool {
 		f.mu.Lock()

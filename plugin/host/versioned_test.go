@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -134,7 +135,7 @@ func (l *load) count(outcome job.Outcome) {
 	switch {
 	case outcome.Kind == job.Success:
 		l.succeeded.Add(1)
-	case outcome.Kind == job.Released && outcome.Code == CodeCanary:
+	case outcome.Kind == job.Released && outcome.Code == message.CodeCanary:
 		l.onTrial.Add(1)
 	default:
 		l.mu.Lock()

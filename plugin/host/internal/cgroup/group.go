@@ -15,13 +15,15 @@ import (
 // kernel's default.
 const cpuPeriod = 100_000
 
-// Limits bound all members of a group together; 0 is no limit. What the tree has
-// no controller for is not bounded.
+// Limits bound all members of a group together; 0 is no limit. A limit whose controller
+// the tree does not have is not enforced, and neither is OpenFiles.
 type Limits struct {
 	MemoryBytes uint64
-	// CPUs is how many processors' time they may take.
+	// CPUs is how many processors' time they may use: 0.5 is half of one.
 	CPUs float64
-	// Processes bounds processes and threads.
+	// OpenFiles holds for each process by itself (RLIMIT_NOFILE).
+	OpenFiles uint64
+	// Processes counts processes and threads.
 	Processes uint64
 }
 

@@ -116,7 +116,7 @@ func TestOutputIsLoggedAtALimitedRateAndTheRestCounted(t *testing.T) {
 		out.print("stderr", []byte("again"))
 		require.Equal(t, 4, strings.Count(j.String(), "line=again"))
 		require.Contains(t, j.String(), "not_logged=7")
-		out.TellSuppressed()
+		out.LogSuppressed()
 		require.Equal(t, 1, strings.Count(j.String(), "suppressed"))
 	})
 }
@@ -175,7 +175,7 @@ func TestAHomeStaysAsLongAsItsCgroup(t *testing.T) {
 	tree := &cgroup.Tree{Path: filepath.Join(t.TempDir(), home.Name())}
 	require.NoError(t, os.Mkdir(tree.Path, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(tree.Path, "process"), nil, 0o600))
-	require.NoError(t, home.Note(tree))
+	require.NoError(t, home.SetCgroups(tree))
 	require.NoError(t, home.lock.Close())
 	require.Zero(t, Sweep(dir))
 	require.DirExists(t, home.Path)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/census"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 const (
@@ -25,25 +26,25 @@ const (
 
 // Enforced says how limits are enforced on this machine, in the cgroups or
 // without any, for a process of the user.
-func Enforced(limits Limits, tree *cgroup.Tree, identity *Identity) []Enforcement {
+func Enforced(limits Limits, tree *cgroup.Tree, identity *Identity) []job.Enforcement {
 	if tree == nil {
 		tree = &cgroup.Tree{}
 	}
-	var all []Enforcement
-	add := func(limit string, bounded bool, otherwise Enforcement) {
+	var all []job.Enforcement
+	add := func(limit string, bounded bool, otherwise job.Enforcement) {
 		otherwise.Limit = limit
 		if bounded {
-			otherwise = Enforcement{Limit: limit, By: ByCgroup}
+			otherwise = job.Enforcement{Limit: limit, By: ByCgroup}
 		}
 		all = append(all, otherwise)
 	}
 	if limits.MemoryBytes > 0 {
-		add("memory", tree.Memory, Enforcement{
+		add("memory", tree.Memory, job.Enforcement{
 			By: ByRlimit + " and " + ByWatch, Gap: "children can exceed it for a moment; files in memory (tmpfs) do not count",
 		})
 	}
 	if limits.CPUs > 0 {
-		add("cpus", tree.CPU, Enforcement{
+		add("cpus", tree.CPU, job.Enforcement{
 			By: ByAffinity, Gap: fmt.Sprintf("while the machine is idle it gets %d whole", processorsFor(limits.CPUs)),
 		})
 	}
@@ -52,10 +53,10 @@ func Enforced(limits Limits, tree *cgroup.Tree, identity *Identity) []Enforcemen
 		if uidOf(identity) == 0 {
 			by = ByWatch
 		}
-		add("processes", tree.PIDs, Enforcement{By: by, Gap: "it can be exceeded for a moment"})
+		add("processes", tree.PIDs, job.Enforcement{By: by, Gap: "it can be exceeded for a moment"})
 	}
 	if limits.OpenFiles > 0 {
-		add("open_files", false, Enforcement{By: ByRlimit})
+		add("open_files", false, job.Enforcement{By: ByRlimit})
 	}
 	return all
 }

@@ -5,8 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 )
 
 // makeGroup gives the process its own cgroup, where it may have one, under the
@@ -15,9 +13,7 @@ func (c *Process) makeGroup() error {
 	if c.spec.Cgroups == nil {
 		return nil
 	}
-	group, err := c.spec.Cgroups.Make(filepath.Base(c.socketDir), cgroup.Limits{
-		MemoryBytes: c.spec.Limits.MemoryBytes, CPUs: c.spec.Limits.CPUs, Processes: c.spec.Limits.Processes,
-	})
+	group, err := c.spec.Cgroups.Make(filepath.Base(c.socketDir), c.spec.Limits)
 	if err != nil {
 		return fmt.Errorf("cgroup: %w", err)
 	}

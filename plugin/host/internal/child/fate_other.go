@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // Only Linux is a target. Elsewhere the package serves development: a process
@@ -50,6 +51,6 @@ func newWatch(*Spec, *cgroup.Group, int, int) *watch { return nil }
 func (*watch) stand(*Process) {}
 
 // Enforced says that limits are not set here.
-func Enforced(Limits, *cgroup.Tree, *Identity) []Enforcement { return nil }
+func Enforced(Limits, *cgroup.Tree, *Identity) []job.Enforcement { return nil }
 
 func killMarked(string) {}

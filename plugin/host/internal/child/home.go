@@ -84,8 +84,8 @@ func checkOwner(dir string) error {
 // Name is the directory's own, which no other host has.
 func (h *Home) Name() string { return filepath.Base(h.Path) }
 
-// Note writes down where the host's cgroups are, for who sweeps the home.
-func (h *Home) Note(tree *cgroup.Tree) error {
+// SetCgroups records where the host's cgroups are, for whoever sweeps the home.
+func (h *Home) SetCgroups(tree *cgroup.Tree) error {
 	return os.WriteFile(filepath.Join(h.Path, cgroupName), []byte(tree.Path), 0o600)
 }
 
@@ -110,8 +110,8 @@ func (h *Home) Remove() error {
 	return err
 }
 
-// GiveUp leaves the directory to whoever sweeps.
-func (h *Home) GiveUp() { _ = h.lock.Close() }
+// Unlock leaves the directory to whoever sweeps.
+func (h *Home) Unlock() { _ = h.lock.Close() }
 
 // Sweep removes the directories of hosts that are gone, and kills the processes
 // that those hosts left behind. It returns how many directories went. What it

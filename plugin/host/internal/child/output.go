@@ -103,7 +103,7 @@ func (n *Output) Allow() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if now.Sub(n.second) >= time.Second {
-		n.tellSuppressedLocked()
+		n.logSuppressedLocked()
 		n.second, n.logged = now, 0
 	}
 	if n.logged >= n.linesPerSec {
@@ -114,14 +114,14 @@ func (n *Output) Allow() bool {
 	return true
 }
 
-// TellSuppressed logs how many lines were not.
-func (n *Output) TellSuppressed() {
+// LogSuppressed logs how many lines were not.
+func (n *Output) LogSuppressed() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.tellSuppressedLocked()
+	n.logSuppressedLocked()
 }
 
-func (n *Output) tellSuppressedLocked() {
+func (n *Output) logSuppressedLocked() {
 	if n.suppressed > 0 {
 		n.Log.Warn("plugin output suppressed", "not_logged", n.suppressed)
 		n.suppressed = 0

@@ -25,14 +25,9 @@ type Spec struct {
 	Cgroups *cgroup.Tree
 }
 
-// Limits bound a process with everything that it forks, taken together; 0 is no
-// limit. See host.Limits.
-type Limits struct {
-	MemoryBytes uint64
-	CPUs        float64
-	OpenFiles   uint64
-	Processes   uint64
-}
+// Limits bound a process and everything that it forks, taken together; 0 is no limit.
+// See host.Limits.
+type Limits = cgroup.Limits
 
 // How a limit can be enforced.
 const (
@@ -45,13 +40,3 @@ const (
 	// ByAffinity: the processes get few processors, and yield to others.
 	ByAffinity = "affinity and niceness"
 )
-
-// Enforcement says how one limit is enforced on this machine.
-type Enforcement struct {
-	// Limit is the limit's key in the configuration.
-	Limit string
-	// By is one or more of the ways above.
-	By string
-	// Gap says what gets past; empty for nothing.
-	Gap string
-}

@@ -41,8 +41,8 @@ type Manifest struct {
 	// the same order.
 	Types []string
 	Specs []job.TypeSpec
-	// LeftOut are the names of those that Without has taken away.
-	LeftOut []string
+	// SkippedTypes are the names of those that Without has taken away.
+	SkippedTypes []string
 }
 
 // ReadManifest checks what a process of the plugin has sent. Its error is for
@@ -182,12 +182,12 @@ func toCount(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
 
 // Without is the manifest without the job types that are left out. It equals
 // others that were made from the same declaration.
-func (m *Manifest) Without(leftOut func(jobType string) bool) *Manifest {
+func (m *Manifest) Without(skipped func(jobType string) bool) *Manifest {
 	rest := *m
-	rest.Types, rest.Specs, rest.LeftOut = nil, nil, slices.Clip(rest.LeftOut)
+	rest.Types, rest.Specs, rest.SkippedTypes = nil, nil, slices.Clip(rest.SkippedTypes)
 	for i, jobType := range m.Types {
-		if leftOut(jobType) {
-			rest.LeftOut = append(rest.LeftOut, jobType)
+		if skipped(jobType) {
+			rest.SkippedTypes = append(rest.SkippedTypes, jobType)
 			continue
 		}
 		rest.Types, rest.Specs = append(rest.Types, jobType), append(rest.Specs, m.Specs[i])

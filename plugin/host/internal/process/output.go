@@ -1,4 +1,4 @@
-package host
+package process
 
 import (
 	"google.golang.org/grpc"
@@ -6,13 +6,13 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// maxChunk is more than go-plugin sends at once, which is 1 KiB.
+// maxChunk is larger than what go-plugin sends at once, 1 KiB.
 const maxChunk = 1 << 20
 
-// relayOutput reads what a go-plugin server redirects from its standard output
-// and error after the handshake. Unread, it would block the handlers that print.
-// Processes without that service are left alone.
-func (p *process) relayOutput() {
+// relayOutput reads what a go-plugin server prints after the handshake, which it
+// sends over the connection. If nobody read that, handlers that print would block.
+// Processes without this service print to their standard files.
+func (p *Process) relayOutput() {
 	stdout, stderr := p.child.Output().From("stdout"), p.child.Output().From("stderr")
 	stream, err := p.conn.NewStream(p.stream.Context(), &grpc.StreamDesc{ServerStreams: true}, "/plugin.GRPCStdio/StreamStdio",
 		grpc.MaxCallRecvMsgSize(maxChunk))
@@ -23,7 +23,7 @@ func (p *process) relayOutput() {
 		return
 	}
 	for {
-		// go-plugin keeps its message type to itself. An empty message holds
+		// go-plugin does not export its message type. An empty message holds
 		// any other as unknown fields.
 		chunk := &emptypb.Empty{}
 		if stream.RecvMsg(chunk) != nil {

@@ -1,0 +1,220 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/process"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/trial"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// instance is one process of a generation, with the slots that are taken in it. The
+// fleet guards its fields.
+type instance struct {
+	*process.Process
+	gen *generation
+	// isolated says that it is for one attempt.
+	isolated bool
+
+	capacity int
+	inFlight int
+	// limitOf has the job types with a limit of their own in each process, and
+	// takenOf how many of them the process has. limitOf is never written.
+	limitOf, takenOf map[string]int
+
+	// lost says that the process takes no more attempts, and lostAs what its
+	// generation was when that happened.
+	lost   bool
+	lostAs role
+	// warmSince is when its first attempt succeeded; zero before.
+	warmSince time.Time
+	// excused says that its death did not end the trial of its generation.
+	excused bool
+}
+
+var _ process.Owner = (*instance)(nil)
+
+// launch starts a process of the generation.
+func (g *generation) launch(ctx context.Context, isolated bool) (*instance, error) {
+	child, err := g.childSpec()
+	if err != nil {
+		return nil, err
+	}
+	i := &instance{gen: g, isolated: isolated}
+	i.Process, err = process.Launch(ctx, process.Spec{
+		Plugin: g.config.Name, Child: child, SocketDir: g.fleet.host.home.Path, Isolated: isolated,
+		Settings: g.settings.Settings, Log: g.log, Draining: g.draining, Killing: g.killing,
+	}, i)
+	if err != nil {
+		return nil, err
+	}
+	i.capacity = g.config.capacity(i.Manifest)
+	if i.limitOf = typeLimits(i.Manifest); i.limitOf != nil {
+		i.takenOf = make(map[string]int)
+	}
+	return i, nil
+}
+
+// typeLimits are the job types that have a limit of their own in each process; nil
+// for none.
+func typeLimits(m *message.Manifest) map[string]int {
+	var limits map[string]int
+	for _, spec := range m.Specs {
+		if spec.Concurrency > 0 {
+			if limits == nil {
+				limits = make(map[string]int)
+			}
+			limits[spec.Type] = spec.Concurrency
+		}
+	}
+	return limits
+}
+
+func (i *instance) hasRoom(jobType string) bool {
+	limit := i.limitOf[jobType]
+	return i.inFlight < i.capacity && (limit == 0 || i.takenOf[jobType] < limit)
+}
+
+// take adds n attempts of the type, or frees their slots if n is negative.
+func (i *instance) take(jobType string, n int) {
+	i.inFlight += n
+	if i.limitOf[jobType] > 0 {
+		i.takenOf[jobType] += n
+	}
+}
+
+// addRoom adds the room of the process to the pool.
+func (i *instance) addRoom(pool *job.Pool) {
+	free := i.capacity - i.inFlight
+	pool.Free += free
+	pool.Slots += i.capacity
+	for jobType, limit := range i.limitOf {
+		if pool.Room == nil {
+			pool.Room = make(map[string]int)
+		}
+		pool.Room[jobType] += min(free, limit-i.takenOf[jobType])
+	}
+}
+
+// Adopt implements process.Owner.
+func (i *instance) Adopt(ctx context.Context, m *message.Manifest) (*message.Manifest, error) {
+	m = m.Without(i.gen.fleet.configured().skips)
+	return m, i.gen.fleet.host.adopt(ctx, i.gen, m)
+}
+
+// Leaving implements process.Owner.
+func (i *instance) Leaving() {
+	i.gen.fleet.mu.Lock()
+	i.leaveLocked()
+	i.gen.fleet.mu.Unlock()
+	i.gen.signal()
+}
+
+func (i *instance) leaveLocked() {
+	g := i.gen
+	g.live = slices.DeleteFunc(g.live, func(other *instance) bool { return other == i })
+	if !i.lost {
+		i.lost, i.lostAs = true, g.role
+	}
+}
+
+// Lost implements process.Owner. In the same step it decides what the loss means for
+// a candidate, which must not be promoted while its dead processes are cleared away.
+func (i *instance) Lost(cause error) {
+	g, f := i.gen, i.gen.fleet
+	f.mu.Lock()
+	i.leaveLocked()
+	crashed := cause != nil && !errors.Is(cause, process.ErrClosing) && !errors.Is(cause, process.ErrKilled)
+	if g.role == candidate && crashed && g.fault == nil {
+		if i.excused = f.excuses(g); i.excused {
+			g.trial.Add(true)
+		} else {
+			g.fault = fmt.Errorf("pid %d: %w", i.PID(), cause)
+		}
+	}
+	f.mu.Unlock()
+	g.signal()
+}
+
+// Settle implements process.Owner. It frees the slots of the attempts, and decides
+// what their outcomes mean for the generation.
+func (i *instance) Settle(ended []process.Ended) {
+	f, now := i.gen.fleet, time.Now()
+	f.mu.Lock()
+	for n := range ended {
+		e := &ended[n]
+		i.take(e.JobType, -1)
+		if e.Outcome.Kind == job.Success {
+			i.recordDuration(e.Attempt, now)
+		}
+		e.Outcome = i.judge(e.Outcome)
+	}
+	f.mu.Unlock()
+	f.host.signal()
+}
+
+// judge counts an outcome. A failure that may be the fault of a version that does not
+// serve is not charged to the job: the serving version runs it again.
+func (i *instance) judge(outcome job.Outcome) job.Outcome {
+	failed := false
+	switch outcome.Kind {
+	case job.Failure, job.PermanentFailure, job.Timeout, job.Crash:
+		failed = true
+	case job.Success, job.Snoozed:
+	default:
+		return outcome
+	}
+	i.gen.lifetime.Add(failed)
+	if !i.excused {
+		i.gen.trial.Add(failed)
+	}
+	if !failed || i.chargesJobs() {
+		return outcome
+	}
+	return message.OnTrial(i.gen.version(), outcome)
+}
+
+// chargesJobs reports whether a failure in the process is the job's, and not the
+// version's. A death in a candidate is the version's, even if the candidate is
+// promoted before the death is reported.
+func (i *instance) chargesJobs() bool {
+	switch {
+	case i.excused:
+		return i.gen.role != rejected
+	case i.lost && i.lostAs == candidate:
+		return false
+	}
+	return i.gen.role == serving || i.gen.role == retired
+}
+
+// recordDuration records how long an attempt took that succeeded. It leaves out those
+// that began while the process was new: they may have waited for one-time loading.
+func (i *instance) recordDuration(a *process.Attempt, ended time.Time) {
+	switch {
+	case i.isolated: // Attempts that share a process are not comparable with it.
+	case i.warmSince.IsZero():
+		i.warmSince = ended
+	case i.wasWarm(a.Begun):
+		i.gen.durations.Add(a.JobType, ended.Sub(a.Begun))
+	}
+}
+
+// wasWarm reports whether an attempt had already succeeded at that time.
+func (i *instance) wasWarm(begun time.Time) bool {
+	return !i.warmSince.IsZero() && begun.After(i.warmSince)
+}
+
+// running describes the attempts in the process. With all, also those that began
+// while it was new count as slow.
+func (i *instance) running(now time.Time, all bool) []trial.Running {
+	var running []trial.Running
+	i.Each(func(jobType string, begun time.Time) {
+		running = append(running, trial.Running{JobType: jobType, For: now.Sub(begun), Early: !all && !i.wasWarm(begun)})
+	})
+	return running
+}

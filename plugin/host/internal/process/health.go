@@ -1,0 +1,81 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+)
+
+// healthService is go-plugin's name for the health of a plugin.
+const healthService = "plugin"
+
+var errUnread = errors.New("it does not read its stream")
+
+// watchHealth fails the process if it does not answer in time, or if it answers but
+// does not read its stream.
+func (p *Process) watchHealth() {
+	ticks := time.NewTicker(p.spec.Settings.HealthPeriod)
+	defer ticks.Stop()
+	work := p.stream.Context()
+	health := grpc_health_v1.NewHealthClient(p.conn)
+	for {
+		select {
+		case <-ticks.C:
+		case <-work.Done():
+			return
+		}
+		if err := p.checkHealth(work, health); err != nil && work.Err() == nil {
+			p.failHealth(err)
+			return
+		}
+	}
+}
+
+// failHealth fails the process, unless the broken connection is the first sign of its
+// death, which gives a better reason.
+func (p *Process) failHealth(err error) {
+	if status.Code(err) == codes.Unavailable {
+		select {
+		case <-p.child.Gone():
+			return
+		case <-time.After(p.spec.Settings.ExitWindow):
+		}
+	}
+	p.fail(fmt.Errorf("health check: %w", err))
+}
+
+func (p *Process) checkHealth(work context.Context, health grpc_health_v1.HealthClient) error {
+	ctx, cancel := context.WithTimeout(work, p.spec.Settings.HealthTimeout)
+	defer cancel()
+	answer, err := health.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: healthService})
+	if err != nil {
+		return err
+	}
+	if answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
+		return fmt.Errorf("it says %s", answer.GetStatus())
+	}
+	if since := p.sendingSince.Load(); since != 0 && time.Since(time.Unix(0, since)) > p.spec.Settings.HealthTimeout {
+		return errUnread
+	}
+	return nil
+}
+
+// askToLeave asks a process without work to leave, and gives it time. go-plugin's
+// controller ends its server; a process that has none notices the end of its
+// standard input.
+func (p *Process) askToLeave() {
+	ctx, cancel := context.WithTimeout(p.spec.Killing, p.spec.Settings.KillGrace)
+	defer cancel()
+	_ = p.conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{})
+	p.child.CloseStdin()
+	select {
+	case <-p.child.Gone():
+	case <-ctx.Done():
+	}
+}
