@@ -157,14 +157,12 @@ STRICT ?=
 .PHONY: bench-check
 bench-check: build ## Compare what a job costs with test/bench/baseline.json
 	scripts/need.sh postgres
-	$(GO) build -trimpath -o bin/bench-check ./test/bench/check
-	bin/bench-check $(if $(STRICT),-strict)
+	bin/orchestrator bench check $(if $(STRICT),--strict)
 
 .PHONY: bench-baseline
 bench-baseline: build ## Write that baseline anew, from this machine
 	scripts/need.sh postgres
-	$(GO) build -trimpath -o bin/bench-check ./test/bench/check
-	bin/bench-check -write
+	bin/orchestrator bench check --write
 
 .PHONY: bench-submit
 bench-submit: ## Compare submissions that share commits with a commit each

@@ -31,10 +31,10 @@ type Config struct {
 	Notes show.Screen
 }
 
-// ErrNoScenario says that there is none of a name.
+// ErrNoScenario says that a name is not that of a scenario.
 var ErrNoScenario = errors.New("no such scenario")
 
-// Names lists the scenarios with what they are about.
+// Names lists the scenarios, each with what it measures.
 func Names() []string {
 	names := make([]string, len(scenarios))
 	for i, s := range scenarios {

@@ -19,7 +19,7 @@ type Machine struct {
 	CPU        string            `json:"cpu,omitempty"`
 	System     string            `json:"system"`
 	Go         string            `json:"go"`
-	Holdfast   string            `json:"holdfast"`
+	Holdfast   string            `json:"holdfast,omitempty"`
 	PostgreSQL string            `json:"postgresql"`
 	Settings   map[string]string `json:"settings"`
 }

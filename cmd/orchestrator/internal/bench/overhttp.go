@@ -43,22 +43,17 @@ func submit(ctx context.Context, r *run, jobs int) error {
 		{"256 clients", crowd{address: address, clients: 256, request: single(address, unserved)}, 1, jobs},
 		{"4 clients, 500 a batch", crowd{address: address, clients: 4, request: batch(address, unserved)}, bulk, 2 * jobs},
 	} {
-		if err := r.db.rest(ctx, !r.lab.Fresh); err != nil {
-			return err
-		}
-		r.lab.say(c.name)
-		phase, err := r.begin(ctx)
+		err := r.phase(ctx, c.name, func(time.Time) (int, error) {
+			got, err := c.crowd.flatOut(ctx, c.jobs/c.perCall)
+			jobs := len(got.took) * c.perCall
+			if err == nil {
+				r.record(c.name, "rate", "jobs/s", float64(jobs)/got.elapsed.Seconds())
+				r.record(c.name, "latency p50", "ms", milliseconds(got.latency(0.5)))
+				r.record(c.name, "latency p99", "ms", milliseconds(got.latency(0.99)))
+			}
+			return jobs, err
+		})
 		if err != nil {
-			return err
-		}
-		got, err := c.crowd.flatOut(ctx, c.jobs/c.perCall)
-		if err != nil {
-			return err
-		}
-		r.record(c.name, "rate", "jobs/s", float64(len(got.took)*c.perCall)/got.elapsed.Seconds())
-		r.record(c.name, "latency p50", "ms", milliseconds(got.latency(0.5)))
-		r.record(c.name, "latency p99", "ms", milliseconds(got.latency(0.99)))
-		if err := r.finish(ctx, phase, c.name, len(got.took)*c.perCall); err != nil {
 			return err
 		}
 	}
@@ -105,56 +100,43 @@ func endToEnd(ctx context.Context, r *run, jobs int) error {
 
 // throughput records how long so many jobs take from the first request to the
 // last settlement, and returns the rate.
-func (r *run) throughput(ctx context.Context, name string, by crowd, jobs, perCall int, total *int) (float64, error) {
-	r.lab.say(name)
-	if err := r.db.rest(ctx, !r.lab.Fresh); err != nil {
-		return 0, err
-	}
-	phase, err := r.begin(ctx)
-	if err != nil {
-		return 0, err
-	}
-	got, err := by.flatOut(ctx, jobs/perCall)
-	if err != nil {
-		return 0, err
-	}
-	jobs = len(got.took) * perCall
-	*total += jobs
-	if err := r.await(ctx, *total); err != nil {
-		return 0, err
-	}
-	last, err := r.db.lastEnd(ctx)
-	if err != nil {
-		return 0, err
-	}
-	rate := float64(jobs) / last.Sub(phase.began).Seconds()
-	r.record(name, "rate", "jobs/s", rate)
-	r.record(name, "submitted at", "jobs/s", float64(jobs)/got.elapsed.Seconds())
-	return rate, r.finish(ctx, phase, name, jobs)
+func (r *run) throughput(ctx context.Context, name string, by crowd, jobs, perCall int, total *int) (rate float64, err error) {
+	err = r.phase(ctx, name, func(began time.Time) (int, error) {
+		got, err := by.flatOut(ctx, jobs/perCall)
+		if err != nil {
+			return 0, err
+		}
+		jobs := len(got.took) * perCall
+		*total += jobs
+		if err := r.await(ctx, *total); err != nil {
+			return 0, err
+		}
+		last, err := r.db.lastEnd(ctx)
+		if err != nil {
+			return 0, err
+		}
+		rate = float64(jobs) / last.Sub(began).Seconds()
+		r.record(name, "rate", "jobs/s", rate)
+		r.record(name, "submitted at", "jobs/s", float64(jobs)/got.elapsed.Seconds())
+		return jobs, nil
+	})
+	return rate, err
 }
 
-// steady records how long jobs take from the moment they were to be submitted
-// to their settlement, at a rate that is not too much.
+// steady records, at a rate that the orchestrator can sustain, how long after it
+// was due each job was settled.
 func (r *run) steady(ctx context.Context, by crowd, rate float64, total *int) error {
 	const name = "at half that rate"
-	r.lab.say(name)
-	if err := r.db.rest(ctx, !r.lab.Fresh); err != nil {
-		return err
-	}
 	by.jobs = true
-	phase, err := r.begin(ctx)
+	var got sent
+	err := r.phase(ctx, name, func(time.Time) (_ int, err error) {
+		if got, err = by.steadily(ctx, rate, steadyWithin); err != nil {
+			return 0, err
+		}
+		*total += len(got.took)
+		return len(got.took), r.await(ctx, *total)
+	})
 	if err != nil {
-		return err
-	}
-	got, err := by.steadily(ctx, rate, steadyWithin)
-	if err != nil {
-		return err
-	}
-	*total += len(got.took)
-	if err := r.await(ctx, *total); err != nil {
-		return err
-	}
-	if err := r.finish(ctx, phase, name, len(got.took)); err != nil {
 		return err
 	}
 	done, err := r.db.endsOf(ctx, got.due)
@@ -167,4 +149,22 @@ func (r *run) steady(ctx context.Context, by crowd, rate float64, total *int) er
 	r.record(name, "done after p99", "ms", milliseconds(percentile(done, 0.99)))
 	r.record(name, "done after p99.9", "ms", milliseconds(percentile(done, 0.999)))
 	return nil
+}
+
+// phase lets the database rest, calls measure, and records what each of its jobs
+// cost.
+func (r *run) phase(ctx context.Context, name string, measure func(began time.Time) (jobs int, err error)) error {
+	r.lab.say(name)
+	if err := r.db.rest(ctx, !r.lab.Fresh); err != nil {
+		return err
+	}
+	before, err := r.begin(ctx)
+	if err != nil {
+		return err
+	}
+	jobs, err := measure(before.began)
+	if err != nil {
+		return err
+	}
+	return r.finish(ctx, before, name, jobs)
 }

@@ -81,8 +81,8 @@ func (r *run) end(ctx context.Context) error {
 	return errors.Join(stopped, r.db.drop(ctx))
 }
 
-// phase is a stretch of a run that is measured.
-type phase struct {
+// reading is what was used up to a moment of a run.
+type reading struct {
 	began                  time.Time
 	orchestrator, postgres usage
 	known                  bool // of the processor times
@@ -91,7 +91,7 @@ type phase struct {
 	heap, handlersHeap *allocated
 }
 
-func (r *run) begin(ctx context.Context) (p phase, err error) {
+func (r *run) begin(ctx context.Context) (p reading, err error) {
 	// All at once: with a backlog queued, work is going on already.
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -117,7 +117,7 @@ func (r *run) begin(ctx context.Context) (p phase, err error) {
 }
 
 // finish records what a phase cost for each of so many jobs.
-func (r *run) finish(ctx context.Context, p phase, name string, jobs int) error {
+func (r *run) finish(ctx context.Context, p reading, name string, jobs int) error {
 	now, err := r.begin(ctx)
 	if err != nil {
 		return err

@@ -1,9 +1,9 @@
-package main
+package bench
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,22 +11,24 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
-// all is a measurement in which every figure has the value.
-func all(value float64) measurement {
-	m := measurement{Began: time.Unix(0, 0).UTC(), Commit: "abc", Runs: runs, Jobs: jobs}
+// all is a baseline in which every figure has the value.
+func all(value float64) baseline {
+	m := baseline{Began: time.Unix(0, 0).UTC(), Commit: "abc", Runs: guardedRuns, Jobs: guardedJobs}
 	for _, g := range guards() {
 		unit := "bytes/job"
 		if g.figure == cpu {
 			unit = "µs/job"
 		}
-		m.Figures = append(m.Figures, figure{g.scenario, g.caseName, g.figure, unit, value})
+		m.Figures = append(m.Figures, guardedFigure{g.scenario, g.caseName, g.figure, unit, value})
 	}
 	return m
 }
 
-func (m measurement) set(t *testing.T, name string, value float64) {
+func (m baseline) set(t *testing.T, name string, value float64) {
 	for i := range m.Figures {
 		if m.Figures[i].Figure == name && m.Figures[i].Scenario == "workoff" {
 			m.Figures[i].Median = value
@@ -84,17 +86,9 @@ func TestFindingsAreSaidInWords(t *testing.T) {
 	require.Equal(t, []string{
 		"WAL a job: 1,210 bytes, 15 % above the baseline of 1,050 (workoff, backlog of 50000)",
 		"allocated by the handlers a job: 525 bytes, 50 % below the baseline of 1,050 (workoff, backlog of 50000)",
-		"Worse than the bounds allow. Where that has a good reason, make bench-baseline writes a new baseline.",
-		"Better, by more than what would be too much the other way: update the baseline with make bench-baseline.",
+		"Worse than the bounds allow. If there is a good reason, write a new baseline with make bench-baseline.",
+		"Better by more than the bound: update the baseline with make bench-baseline.",
 	}, got.findings())
-}
-
-func TestRoundedKeepsThreeDigits(t *testing.T) {
-	for value, want := range map[float64]string{
-		0: "–", 0.25: "0.25", 1.234: "1.23", 12.34: "12.3", 123.4: "123", 999.7: "1,000", 1234.5: "1,234", 1234567: "1,234,567",
-	} {
-		require.Equal(t, want, rounded(value))
-	}
 }
 
 func TestFiguresOfOtherThingsAreNotCompared(t *testing.T) {
@@ -131,32 +125,23 @@ func TestABaselineOfNoUseSaysSo(t *testing.T) {
 }
 
 func TestTheCommittedBaselineIsOfWhatIsGuarded(t *testing.T) {
-	m, err := readBaseline("../baseline.json")
+	m, err := readBaseline("../../../../test/bench/baseline.json")
 	require.NoError(t, err)
 	_, err = compare(m, m)
 	require.NoError(t, err)
 }
 
-// An orchestrator that answers what it is told to.
-func pretend(t *testing.T, value float64, without string) (path string) {
-	directory := t.TempDir()
-	for scenario := range jobs {
-		cases := map[string][]any{}
+// measured returns measurements in which every guarded figure has the value.
+func measured(value float64, without string) func(string, int) (*Report, error) {
+	return func(scenario string, _ int) (*Report, error) {
+		s := Scenario{Name: scenario}
 		for _, g := range guards() {
 			if g.scenario == scenario && g.figure != without {
-				cases[g.caseName] = append(cases[g.caseName], map[string]any{"name": g.figure, "unit": "bytes/job", "median": value})
+				s.add(g.caseName, g.figure, "bytes/job", value)
 			}
 		}
-		var list []any
-		for name, figures := range cases {
-			list = append(list, map[string]any{"name": name, "figures": figures})
-		}
-		answer := map[string]any{"scenarios": []any{map[string]any{"name": scenario, "cases": list}}}
-		require.NoError(t, os.WriteFile(filepath.Join(directory, scenario), []byte(marshal(t, answer)), 0o600))
+		return &Report{Scenarios: []Scenario{s}}, nil
 	}
-	path = filepath.Join(directory, "orchestrator")
-	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\ncat \"${0%/*}/$2\"\n"), 0o700)) //nolint:gosec // a program
-	return path
 }
 
 func marshal(t *testing.T, of any) string {
@@ -165,24 +150,23 @@ func marshal(t *testing.T, of any) string {
 	return string(text)
 }
 
-func check(arguments ...string) (string, error) {
+func check(c Check, measure func(string, int) (*Report, error)) (string, error) {
 	var out bytes.Buffer
-	err := run(context.Background(), arguments, func(string) string { return "" }, &out, &out)
+	err := c.run(measure, "abc", show.Screen{Writer: &out})
 	return out.String(), err
 }
 
 func TestTheCheckFailsByAFigureOnlyWhenItIsStrict(t *testing.T) {
-	baseline, summary := filepath.Join(t.TempDir(), "baseline.json"), filepath.Join(t.TempDir(), "summary")
-	out, err := check("-write", "-baseline", baseline, "-orchestrator", pretend(t, 100, ""))
+	file, summary := filepath.Join(t.TempDir(), "baseline.json"), filepath.Join(t.TempDir(), "summary")
+	out, err := check(Check{Write: true, Baseline: file}, measured(100, ""))
 	require.NoError(t, err)
-	require.Contains(t, out, baseline+" is written")
+	require.Contains(t, out, file+" is written")
 
-	out, err = check("-strict", "-baseline", baseline, "-orchestrator", pretend(t, 105, ""))
+	out, err = check(Check{Strict: true, Baseline: file}, measured(105, ""))
 	require.NoError(t, err)
 	require.Contains(t, out, "All within the bounds.")
 
-	dearer := pretend(t, 120, "")
-	out, err = check("-baseline", baseline, "-orchestrator", dearer, "-summary", summary)
+	out, err = check(Check{Baseline: file, Summary: summary}, measured(120, ""))
 	require.NoError(t, err)
 	require.Contains(t, out, "WAL a job: 120 bytes, 20 % above the baseline of 100 (submit, 64 clients)")
 	page, err := os.ReadFile(summary)
@@ -190,20 +174,22 @@ func TestTheCheckFailsByAFigureOnlyWhenItIsStrict(t *testing.T) {
 	require.Contains(t, string(page), "| submit | 64 clients | WAL | bytes/job | 100 | 120 | 1.20 | 1.10 | WORSE |")
 	require.Contains(t, string(page), "- WAL a job: 120 bytes")
 
-	_, err = check("-strict", "-baseline", baseline, "-orchestrator", dearer)
-	require.ErrorIs(t, err, errWorse)
+	_, err = check(Check{Strict: true, Baseline: file}, measured(120, ""))
+	require.ErrorIs(t, err, ErrWorse)
 }
 
 func TestTheCheckFailsWhenItCannotMeasure(t *testing.T) {
-	baseline := filepath.Join(t.TempDir(), "baseline.json")
-	require.NoError(t, all(100).writeTo(baseline))
-	_, err := check("-baseline", baseline, "-orchestrator", "/bin/false")
+	file := filepath.Join(t.TempDir(), "baseline.json")
+	require.NoError(t, all(100).writeTo(file))
+	broken := errors.New("broken")
+	_, err := check(Check{Baseline: file}, func(string, int) (*Report, error) { return nil, broken })
+	require.ErrorIs(t, err, broken)
 	require.ErrorContains(t, err, "measuring submit")
-	_, err = check("-baseline", baseline, "-orchestrator", pretend(t, 100, "WAL"))
-	require.ErrorContains(t, err, `the bench does not tell "WAL"`)
+	_, err = check(Check{Baseline: file}, measured(100, "WAL"))
+	require.ErrorContains(t, err, `the bench does not report "WAL"`)
 
-	// The kernel alone knows of processor time, and not every kernel does.
-	out, err := check("-strict", "-baseline", baseline, "-orchestrator", pretend(t, 100, cpu))
+	// Processor times come from the kernel, and not every kernel has them.
+	out, err := check(Check{Strict: true, Baseline: file}, measured(100, cpu))
 	require.NoError(t, err)
 	require.Equal(t, 3, strings.Count(out, string(unknown)))
 }
