@@ -2,9 +2,13 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,10 +20,6 @@ import (
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
-
-// goldenServer is the major version of PostgreSQL that the golden plans come
-// from. Another words its plans differently: there only the scans are checked.
-const goldenServer = 15
 
 // hot are the statements that run for every job.
 var hot = []string{
@@ -83,58 +83,152 @@ func TestPlansOfTheHotStatementsAfterAQuietNight(t *testing.T) {
 	}
 }
 
+// comparePlans compares the shape of each plan with a golden file. The shape is the
+// same on all versions of PostgreSQL that we support.
 func comparePlans(t *testing.T, s *Store, write bool) {
 	t.Helper()
-	version := ask[int](t, s, "select current_setting('server_version_num')::int / 10000")
 	for _, name := range hot {
 		t.Run(name, func(t *testing.T) {
-			plan := explain(t, s, name)
+			pool := s.db.Worker
+			if name == "renew" {
+				pool = s.db.Heartbeats
+			}
+			conn, err := pool.Acquire(t.Context())
+			require.NoError(t, err)
+			defer conn.Release()
+			var plans []struct{ Plan planNode }
+			text := explainOn(t, conn.Conn(), sql.Text(name), "costs off, format json")
+			require.NoError(t, json.Unmarshal([]byte(text), &plans))
+			var shape strings.Builder
+			plans[0].Plan.draw(&shape, indexColumns(t, s), 0)
+			for _, never := range []string{"Hash", "Merge Join", "Bitmap", "Gather", "Memoize"} {
+				require.NotContains(t, shape.String(), never, "%s", text)
+			}
 			for _, table := range growing {
 				if name == "reap" && table == "leases" {
 					continue // on purpose: see its header
 				}
-				require.NotContains(t, plan, "Seq Scan on "+table+" ", "%s", plan)
-				require.NotContains(t, plan, "Seq Scan on "+table+"\n", "%s", plan)
-			}
-			if version != goldenServer {
-				return
+				require.NotRegexp(t, "Seq Scan on "+table+`\b`, shape.String())
 			}
 			path := filepath.Join("testdata", "explain", name+".txt")
 			if write {
 				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-				require.NoError(t, os.WriteFile(path, []byte(plan), 0o644))
+				require.NoError(t, os.WriteFile(path, []byte(shape.String()), 0o644))
 			}
 			golden, err := os.ReadFile(path)
 			require.NoError(t, err)
-			require.Equal(t, string(golden), plan, "run with -update if the new plan is meant")
+			require.Equal(t, string(golden), shape.String(), "run with -update if the new plan is meant")
 		})
 	}
 }
 
-// explain returns the plan that the store's own sessions use for a statement,
-// whatever its arguments.
-func explain(t testing.TB, s *Store, name string) string {
-	t.Helper()
-	pool := s.db.Worker
-	if name == "renew" {
-		pool = s.db.Heartbeats
-	}
-	conn, err := pool.Acquire(t.Context())
-	require.NoError(t, err)
-	defer conn.Release()
-	return explainOn(t, conn.Conn(), sql.Text(name))
+// planNode is what is compared of a node of EXPLAIN's JSON.
+type planNode struct {
+	Type      string   `json:"Node Type"`
+	Strategy  string   `json:"Strategy"`
+	Subplan   string   `json:"Subplan Name"`
+	Operation string   `json:"Operation"`
+	Relation  string   `json:"Relation Name"`
+	Index     string   `json:"Index Name"`
+	Direction string   `json:"Scan Direction"`
+	Condition string   `json:"Index Cond"`
+	Arbiters  []string `json:"Conflict Arbiter Indexes"`
+	CTE       string   `json:"CTE Name"`
+	Function  string   `json:"Function Name"`
+	Plans     []planNode
 }
 
-// explainSQL is the plan of a statement that is put together.
+// glue are nodes that neither read nor write anything. Versions of PostgreSQL differ
+// in where they put them. They also differ in how they sort what a statement holds
+// already, so such sorts are left out too.
+var glue = []string{"Result", "Append", "Subquery Scan", "Materialize", "ProjectSet", "WindowAgg", "Aggregate", "Unique"}
+
+// draw writes a line for each node that reads or writes something, or joins, with
+// the columns that an index is searched by.
+func (n planNode) draw(to *strings.Builder, columns map[string][]string, depth int) {
+	if cte, ok := strings.CutPrefix(n.Subplan, "CTE "); ok {
+		fmt.Fprintf(to, "%sCTE %s\n", strings.Repeat("  ", depth), cte)
+		depth++
+	}
+	skip := slices.Contains(glue, n.Type) && n.Strategy != "Hashed" && n.Strategy != "Mixed" ||
+		n.Type == "Sort" && !n.readsTable()
+	if !skip {
+		line := n.Type
+		switch {
+		case n.Operation != "":
+			line = n.Operation + " on " + n.Relation
+		case n.Index != "":
+			line += " using " + n.Index + " on " + n.Relation
+		case n.Relation != "":
+			line += " on " + n.Relation
+		case n.CTE != "":
+			line += " on " + n.CTE
+		}
+		if n.Direction == "Backward" {
+			line += " backward"
+		}
+		if len(n.Arbiters) > 0 {
+			line += " or update by " + strings.Join(n.Arbiters, ", ")
+		}
+		if n.Condition != "" {
+			line += " by " + strings.Join(searchedBy(n.Condition, columns[n.Index]), ", ")
+		}
+		if n.Strategy != "" {
+			line = n.Strategy + " " + line
+		}
+		fmt.Fprintf(to, "%s%s\n", strings.Repeat("  ", depth), line)
+		depth++
+	}
+	for _, child := range n.Plans {
+		child.draw(to, columns, depth)
+	}
+}
+
+func (n planNode) readsTable() bool {
+	return n.Relation != "" || slices.ContainsFunc(n.Plans, planNode.readsTable)
+}
+
+var identifier = regexp.MustCompile(`[\w.]+`)
+
+// searchedBy are the columns of the index that a condition compares. Those of other
+// tables have the table's name before them.
+func searchedBy(condition string, columns []string) (found []string) {
+	for _, name := range identifier.FindAllString(condition, -1) {
+		if slices.Contains(columns, name) && !slices.Contains(found, name) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+func indexColumns(t testing.TB, s *Store) map[string][]string {
+	t.Helper()
+	columns := make(map[string][]string)
+	rows, err := s.db.Worker.Query(t.Context(), `select i.indexrelid::regclass::text, array_agg(a.attname::text order by a.attnum)
+		from pg_index i join pg_attribute a on a.attrelid = i.indexrelid group by 1`)
+	require.NoError(t, err)
+	var index string
+	var of []string
+	_, err = pgx.ForEachRow(rows, []any{&index, &of}, func() error {
+		columns[index] = slices.Clone(of)
+		return nil
+	})
+	require.NoError(t, err)
+	return columns
+}
+
+// explainSQL is the plan of a statement that is composed.
 func explainSQL(t testing.TB, s *Store, sql string) string {
 	t.Helper()
 	conn, err := s.db.Worker.Acquire(t.Context())
 	require.NoError(t, err)
 	defer conn.Release()
-	return explainOn(t, conn.Conn(), sql)
+	return explainOn(t, conn.Conn(), sql, "costs off")
 }
 
-func explainOn(t testing.TB, conn *pgx.Conn, sql string) string {
+// explainOn returns the plan that a session uses for a statement, whatever its
+// arguments.
+func explainOn(t testing.TB, conn *pgx.Conn, sql, options string) string {
 	t.Helper()
 	described, err := conn.Prepare(t.Context(), "", sql)
 	require.NoError(t, err)
@@ -148,7 +242,7 @@ func explainOn(t testing.TB, conn *pgx.Conn, sql string) string {
 	if n := len(described.ParamOIDs); n > 0 {
 		arguments = "(null" + strings.Repeat(", null", n-1) + ")"
 	}
-	rows, err := conn.Query(t.Context(), "explain (costs off) execute probe"+arguments, pgx.QueryExecModeSimpleProtocol)
+	rows, err := conn.Query(t.Context(), "explain ("+options+") execute probe"+arguments, pgx.QueryExecModeSimpleProtocol)
 	require.NoError(t, err)
 	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
