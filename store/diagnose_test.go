@@ -202,6 +202,7 @@ func TestADiagnosisFindsDeadRowsThatPileUp(t *testing.T) {
 	exec(t, s, "insert into timers select gen_random_uuid(), now() from generate_series(1, 100001)")
 	exec(t, s, "delete from timers")
 	require.Eventually(t, func() bool { // the server counts with a delay
+		exec(t, s, "select") // version 14 counts when a session is used again
 		details := fmt.Sprint(diagnose(t, s)["statistics"].Details)
 		return strings.Contains(details, "timers: about 100001 dead rows beside 0 others")
 	}, patience, 50*time.Millisecond)

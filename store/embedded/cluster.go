@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,16 +13,20 @@ import (
 	"syscall"
 )
 
-// initialise makes the cluster unless it exists. initdb works in a directory
-// beside and the result is renamed, so that a cluster is whole or absent.
-func (h home) initialise(ctx context.Context, installed installation, ephemeral bool) error {
+// initialize makes the cluster unless it exists. initdb works in a draft directory,
+// which is renamed at the end, so a cluster is either complete or absent.
+func (h home) initialize(ctx context.Context, installed installation, ephemeral bool) error {
 	if h.hasCluster() {
 		return nil
 	}
-	if err := h.removeRemains(); err != nil {
-		return err
+	unfinished, err := fs.Glob(os.DirFS(h.dir), "initdb-*") // of an initdb that was killed
+	for _, draft := range unfinished {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(h.dir, draft)))
 	}
-	draft, err := os.MkdirTemp(h.dir, draftPrefix)
+	if err != nil {
+		return fmt.Errorf("remove an unfinished cluster: %w", err)
+	}
+	draft, err := os.MkdirTemp(h.dir, "initdb-")
 	if err != nil {
 		return fmt.Errorf("make the cluster: %w", err)
 	}
@@ -35,32 +40,13 @@ func (h home) initialise(ctx context.Context, installed installation, ephemeral 
 	if ephemeral {
 		args = append(args, "--no-sync")
 	}
-	if _, err := outputOf(ctx, childOf(h, filepath.Join(installed.dir, "initdb"), args, syscall.SIGKILL)); err != nil {
+	if _, err := outputOf(ctx, childOf(ctx, h, filepath.Join(installed.dir, "initdb"), args, syscall.SIGKILL)); err != nil {
 		return errors.Join(fmt.Errorf("make the cluster: %w", err), os.RemoveAll(draft))
 	}
 	if err := os.Rename(draft, h.data()); err != nil {
 		return errors.Join(fmt.Errorf("make the cluster: %w", err), os.RemoveAll(draft))
 	}
 	return syncDir(h.dir)
-}
-
-const draftPrefix = "initdb-"
-
-// removeRemains deletes what an initdb left behind that was killed.
-func (h home) removeRemains() error {
-	entries, err := os.ReadDir(h.dir)
-	if err != nil {
-		return fmt.Errorf("look into the data directory: %w", err)
-	}
-	for _, e := range entries {
-		if ok, _ := filepath.Match(draftPrefix+"*", e.Name()); !ok {
-			continue
-		}
-		if err := os.RemoveAll(filepath.Join(h.dir, e.Name())); err != nil {
-			return fmt.Errorf("remove an unfinished cluster: %w", err)
-		}
-	}
-	return nil
 }
 
 func syncDir(path string) error {
@@ -74,30 +60,30 @@ func syncDir(path string) error {
 	return nil
 }
 
-// settings suit a small machine that PostgreSQL shares with the orchestrator
-// and its handlers; docs/how-to/postgresql.md tells what each is for. Everything about
-// durability is left at PostgreSQL's defaults, which are safe.
+// settings suit a small machine that PostgreSQL shares with the orchestrator and its
+// plugins; docs/how-to/postgresql.md explains each. Everything about durability stays
+// at PostgreSQL's defaults, which are safe.
 var settings = map[string]string{
 	"shared_buffers":           "256MB",
 	"max_connections":          "100",
 	"max_wal_size":             "2GB",
 	"checkpoint_timeout":       "15min",
 	"wal_buffers":              "16MB",
-	"jit":                      "off", // short statements only
-	"autovacuum_naptime":       "5s",  // the to-do lists turn over quickly
+	"jit":                      "off", // it only slows short statements down
+	"autovacuum_naptime":       "5s",  // rows do not stay in the lists for long
 	"timezone":                 "UTC",
 	"log_timezone":             "UTC",
-	"lc_messages":              "C", // the log's severities are read
+	"lc_messages":              "C", // serverLog reads the severities
 	"log_line_prefix":          "",
 	"log_destination":          "stderr",
 	"logging_collector":        "off",
-	"log_error_verbosity":      "terse", // details hold values of rows
+	"log_error_verbosity":      "terse", // details contain values of rows
 	"log_checkpoints":          "off",
 	"unix_socket_permissions":  "0700",
 	"shared_preload_libraries": "",
 }
 
-// ephemeral lets a test's server forget everything in a crash.
+// ephemeral is for the servers of tests, which may lose everything in a crash.
 var ephemeral = map[string]string{
 	"shared_buffers":     "128MB",
 	"fsync":              "off",
@@ -106,13 +92,12 @@ var ephemeral = map[string]string{
 	"max_wal_size":       "1GB",
 }
 
-// ownerSetting tells others which process started the server.
+// ownerSetting contains the pid of the process that started the server.
 const ownerSetting = "holdfast.owner"
 
-// arguments are the settings as command-line arguments. They win over the
-// configuration file, so that an older cluster has them too. fitted suits the
-// machine and the installation; access is how the server is reached, which
-// nobody can override.
+// arguments are the settings as command-line arguments. These override the
+// configuration file, so an older cluster has them too. fitted depends on the machine
+// and the installation. access says how the server is reached; nothing overrides it.
 func arguments(cfg Config, fitted, access map[string]string) []string {
 	all := map[string]string{}
 	maps.Copy(all, settings)
@@ -133,4 +118,31 @@ func arguments(cfg Config, fitted, access map[string]string) []string {
 		withFlags = append(withFlags, "-c", arg)
 	}
 	return withFlags
+}
+
+const mebibyte = 1 << 20
+
+// machine is what the server runs on, in bytes; zero if unknown.
+type machine struct {
+	memory uint64
+	disk   uint64 // of the file system, free or not
+}
+
+// settings follow from the machine: a quarter of its memory for the cache and a tenth
+// of its disk for the log. Less than the lower limits would write pages over and over;
+// more than the upper ones gains nothing.
+func (m machine) settings() map[string]string {
+	follow := map[string]string{}
+	if m.memory > 0 {
+		follow["shared_buffers"] = megabytes(m.memory/4, 128, 512)
+	}
+	if m.disk > 0 {
+		follow["max_wal_size"] = megabytes(m.disk/10, 256, 2048)
+	}
+	return follow
+}
+
+// megabytes is a size as PostgreSQL reads it, between the bounds.
+func megabytes(size, least, most uint64) string {
+	return fmt.Sprintf("%dMB", min(max(size/mebibyte, least), most))
 }

@@ -18,19 +18,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The way through Docker is for machines without PostgreSQL, such as a laptop
-// with Docker Desktop. The docker command takes the server's place as our
-// child: it passes signals on, so that the container ends with us. The server
-// listens on a loopback port and asks for a password kept in the home.
+// Docker is for machines without PostgreSQL, such as a laptop with Docker Desktop.
+// The docker command is our child instead of the server. It forwards signals, so the
+// container ends when we do. The server listens on a loopback port and asks for a
+// password, which the home contains.
 
-// killContainerAfter is how long the docker command may take to end. Killed, it
-// leaves the container behind.
+// killContainerAfter is how long the docker command may take to end. If it is
+// killed, the container keeps running.
 const killContainerAfter = 10 * time.Second
 
-// usualImage runs a home that has no data yet. Later starts stay with it.
+// usualImage is for a home that has no data yet. Later starts keep the image.
 var usualImage = "postgres:17-alpine"
 
-// dockerAnswers says whether there is an engine to run a container.
+// dockerAnswers reports whether there is an engine to run a container.
 func dockerAnswers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -38,7 +38,7 @@ func dockerAnswers(ctx context.Context) bool {
 	return err == nil && strings.TrimSpace(string(out)) != ""
 }
 
-// hasContainer says whether the data was made by a container.
+// hasContainer reports whether a container made the data.
 func (h home) hasContainer() bool {
 	_, err := os.Stat(h.container())
 	return err == nil
@@ -65,9 +65,9 @@ func startContainer(ctx context.Context, h home, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	name := "holdfast-" + shortHash(h.dir)
-	if address, err := containerAddress(ctx, name); err == nil {
-		running := containerURL(address, password)
-		if err := awaitAnswer(ctx, running, nil); err != nil {
+	if _, err := containerAddress(ctx, name); err == nil {
+		running, err := awaitContainer(ctx, name, password, nil)
+		if err != nil {
 			return nil, err
 		}
 		return newServer(running, nil), nil
@@ -88,19 +88,14 @@ func startContainer(ctx context.Context, h home, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	address, err := p.publishedAddress(ctx, name)
-	if err == nil {
-		err = awaitAnswer(ctx, containerURL(address, password), p)
-	}
+	address, err := awaitContainer(ctx, name, password, p)
 	if err != nil {
-		stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killContainerAfter)
-		defer cancel()
-		return nil, errors.Join(err, p.end(stopCtx))
+		return nil, errors.Join(err, p.undo(ctx, killContainerAfter))
 	}
-	return newServer(containerURL(address, password), p), nil
+	return newServer(address, p), nil
 }
 
-// remember returns what the file holds, which is value from the first call on.
+// remember returns the content of the file. The first call writes value to it.
 func (h home) remember(file, value string) (string, error) {
 	path := filepath.Join(h.container(), file)
 	text, err := os.ReadFile(path)
@@ -124,23 +119,6 @@ func containerURL(address, password string) string {
 	return u.String()
 }
 
-// publishedAddress waits until the container has its port; pulling the image
-// may come before that.
-func (p *process) publishedAddress(ctx context.Context, name string) (string, error) {
-	for {
-		if address, err := containerAddress(ctx, name); err == nil {
-			return address, nil
-		}
-		select {
-		case <-p.done:
-			return "", fmt.Errorf("the container ended (%w): %s", exitError(p.exit), p.log.last())
-		case <-ctx.Done():
-			return "", fmt.Errorf("the container has no port (%w): %s", context.Cause(ctx), p.log.last())
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
 func containerAddress(ctx context.Context, name string) (string, error) {
 	out, err := exec.CommandContext(ctx, "docker", "port", name, "5432/tcp").Output()
 	if err != nil {
@@ -153,24 +131,21 @@ func containerAddress(ctx context.Context, name string) (string, error) {
 	return address, nil
 }
 
-// awaitAnswer returns when the database can be connected to. p is nil when
-// the container is not ours.
-func awaitAnswer(ctx context.Context, address string, p *process) error {
-	var done chan struct{}
-	if p != nil {
-		done = p.done
-	}
-	for {
+// awaitContainer returns the URL of the container once its database can be connected
+// to; Docker may have to pull the image before. p is nil if the container is not
+// ours.
+func awaitContainer(ctx context.Context, name, password string, p *process) (address string, err error) {
+	err = await(ctx, p, 100*time.Millisecond, func() error {
+		published, err := containerAddress(ctx, name)
+		if err != nil {
+			return fmt.Errorf("the container has no port: %w", err)
+		}
+		address = containerURL(published, password)
 		conn, err := pgx.Connect(ctx, address)
-		if err == nil {
-			return conn.Close(ctx)
+		if err != nil {
+			return fmt.Errorf("the container does not answer: %w", err)
 		}
-		select {
-		case <-done:
-			return fmt.Errorf("the container ended (%w): %s", exitError(p.exit), p.log.last())
-		case <-ctx.Done():
-			return fmt.Errorf("the container does not answer (%w): %w", context.Cause(ctx), err)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
+		return conn.Close(ctx)
+	})
+	return address, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -27,10 +28,10 @@ func socketURL(socketDir, database string) string {
 	return u.String()
 }
 
-// duplicateDatabase is the SQLSTATE of losing a race.
+// duplicateDatabase is the SQLSTATE when another process was faster.
 const duplicateDatabase = "42P04"
 
-// ensureDatabase creates the database when the cluster is new.
+// ensureDatabase creates the database if the cluster is new.
 func ensureDatabase(ctx context.Context, socketDir string) (err error) {
 	conn, err := pgx.Connect(ctx, socketURL(socketDir, "postgres"))
 	if err != nil {
@@ -49,4 +50,18 @@ func ensureDatabase(ctx context.Context, socketDir string) (err error) {
 		return fmt.Errorf("create the database: %w", err)
 	}
 	return nil
+}
+
+// ping connects once and returns the pid of the process that started the server, or
+// "" if that was not this package.
+func ping(ctx context.Context, socketDir string) (owner string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, socketURL(socketDir, "postgres"))
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	err = conn.QueryRow(ctx, "select coalesce(current_setting($1, true), '')", ownerSetting).Scan(&owner)
+	return owner, err
 }

@@ -1,3 +1,28 @@
+// Package embedded finds, starts and stops a PostgreSQL server of its own, so
+// that the orchestrator runs without any setup. It is a real server from the
+// binaries installed on the machine (version 14 or newer), else from a Docker
+// image, and the data is as durable as with any other PostgreSQL.
+//
+// The directory of Config.DataDir, the home, holds everything:
+//
+//	data/          the cluster, made once by initdb
+//	.s.PGSQL.5432  the socket, the only way in (if its path is too long for a
+//	               socket, it is in a short directory under /tmp)
+//	server.lock    held by the server's processes while one of them lives
+//	container/     the cluster instead of data/ if Docker runs it, with its
+//	               password; such a home needs Docker from then on
+//
+// The home belongs to the user that runs the server, and only that user and root
+// can enter it. That is why the server trusts every local connection.
+//
+// After Stop, the cluster is cleanly shut down. If the process that called Start
+// dies in any way, the kernel tells the server to shut down (on Linux only), and
+// the next Start waits for that. If the machine crashes, the next Start recovers
+// from the write-ahead log.
+//
+// The package starts postgres itself instead of using pg_ctl. pg_ctl would put
+// itself between the two processes and exit, which loses the signal at the
+// owner's death, the lock that the server inherits, and the pipe for its log.
 package embedded
 
 import (
@@ -13,36 +38,35 @@ import (
 )
 
 const (
-	// startTimeout bounds Start also when its context does not. It leaves
-	// room for crash recovery of a full write-ahead log on a slow disk.
+	// startTimeout limits Start even if its context does not. It leaves time for
+	// crash recovery of a full write-ahead log on a slow disk.
 	startTimeout = 5 * time.Minute
-	// killAfter is how long an immediate shutdown may take. A server that is
-	// stuck is killed then: it has as much to recover after the one as after
-	// the other.
+	// killAfter is how long an immediate shutdown may take. A server that is stuck
+	// is killed then: the next start has as much to recover after either.
 	killAfter = time.Second
 	// undoStartWithin is how long a fast shutdown may take when Start fails.
 	// Nobody has used the server yet.
 	undoStartWithin = 2 * time.Second
-	// orphansEndWithin is how long what a dead server has left may take to end
-	// when it is killed.
+	// orphansEndWithin is how long the remaining processes of a dead server may
+	// take to end after they were killed.
 	orphansEndWithin = 500 * time.Millisecond
-	// serverLockFD is the number of the lock in all the server's processes, the
-	// one that exec gives to the first of ExtraFiles.
+	// serverLockFD is the descriptor of the lock in all the server's processes:
+	// exec gives the first of ExtraFiles this number.
 	serverLockFD = 3
 )
 
 // Config says which server Start brings up.
 type Config struct {
-	// DataDir is the server's home; it is created when missing. Where
-	// PostgreSQL must not run as the caller (root) and its user cannot reach
-	// this place, the data goes below /var/lib/holdfast and DataDir becomes a
-	// link to it. Removing the link does not remove the data.
+	// DataDir is the server's home; Start creates it. If the caller is root and
+	// PostgreSQL's user cannot reach this directory, the data goes below
+	// /var/lib/holdfast and DataDir becomes a link to it. Removing the link does
+	// not remove the data.
 	DataDir string
-	// BinDir is where initdb and postgres are; empty to search.
+	// BinDir contains initdb and postgres; empty to search for them.
 	BinDir string
 	// Ephemeral gives up durability for speed. For tests only.
 	Ephemeral bool
-	// Settings are further server settings, which win over the built-in ones.
+	// Settings are further server settings. They override the built-in ones.
 	Settings map[string]string
 	// Log receives what the server writes; nil discards it.
 	Log *slog.Logger
@@ -52,19 +76,19 @@ type Config struct {
 // any goroutine.
 type Server struct {
 	url string
-	// process is nil when another process started the server.
+	// process is nil if another process started the server.
 	process *process
-	// socketDir is where the socket is, if that is not in the home.
+	// socketDir is the directory of the socket, if that is not the home.
 	socketDir string
 	stop      sync.Once
 	stopErr   error
 	stopped   chan struct{}
 }
 
-// Start brings up the server of cfg.DataDir and returns when it answers. A
-// server that runs there already is shared: it stays under the control of the
-// process that started it, and ends with that. Concurrent calls on one
-// directory are safe. It fails with ErrNoPostgres where none is installed.
+// Start brings up the server of cfg.DataDir and returns when it answers. A server
+// that already runs there is shared: it stays under the control of the process
+// that started it, and ends with that process. Concurrent calls for one directory
+// are safe. If PostgreSQL is not installed, the error is ErrNoPostgres.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -82,7 +106,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 func (s *Server) URL() string { return s.url }
 
 // Done is closed when the server that this process started has ended, by Stop
-// or by accident. It is nil, and so blocks for ever, for a shared server.
+// or by accident. It is nil, and so blocks forever, for a shared server.
 func (s *Server) Done() <-chan struct{} {
 	if s.process == nil {
 		return nil
@@ -90,13 +114,14 @@ func (s *Server) Done() <-chan struct{} {
 	return s.process.done
 }
 
-// Stop shuts the server down: fast (open transactions roll back) and, when
-// ctx ends first, at once, which leaves recovery to the next Start. What has not
-// ended a second later is killed, and on Linux, where it may look into them, also
-// the processes that are left of a server which somebody else has killed. It returns
-// when no server process is left, but for those that the kernel does not let go; one
-// in a container gets ten seconds, and lives on after them. A shared server is left
-// alone. Further calls wait for the first and return the same.
+// Stop shuts the server down fast: open transactions roll back. When ctx ends, it
+// shuts down immediately, which leaves recovery to the next Start. After another
+// second it kills what has not ended. On Linux, if it has the privilege, it also
+// kills the remaining processes of a server that somebody else has killed. It
+// returns when no process of the server is left, except for those that the kernel
+// does not end. A container gets ten seconds instead, and keeps running after them.
+// Stop does nothing to a shared server. Further calls wait for the first and return
+// the same.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stop.Do(func() {
 		defer close(s.stopped)
@@ -154,7 +179,7 @@ func start(ctx context.Context, cfg Config) (*Server, error) {
 		return newServer(running, nil), nil
 	}
 	defer func() { _ = serverLock.Close() }() // the server has inherited it by then
-	if err := home.initialise(ctx, installed, cfg.Ephemeral); err != nil {
+	if err := home.initialize(ctx, installed, cfg.Ephemeral); err != nil {
 		return nil, err
 	}
 	return launchServer(ctx, home, installed, serverLock, cfg)
@@ -164,40 +189,42 @@ func newServer(url string, p *process) *Server {
 	return &Server{url: url, process: p, stopped: make(chan struct{})}
 }
 
-// launchServer starts postgres on a home that is locked, initialised and has
-// no server, and hands it the lock.
+// launchServer starts postgres in a home that is locked, initialized and has no
+// server, and hands it the lock.
 func launchServer(ctx context.Context, home home, installed installation, lock *os.File, cfg Config) (*Server, error) {
 	socketDir, err := home.socketDir()
 	if err != nil {
 		return nil, err
 	}
-	fitted := thisMachine(home.dir).settings()
+	machine := thisMachine(home.dir).settings()
 	if installed.hasLZ4(ctx, home) {
-		fitted["wal_compression"] = "lz4"
+		machine["wal_compression"] = "lz4"
 	}
-	args := append([]string{"-D", home.data()}, arguments(cfg, fitted, map[string]string{
+	args := append([]string{"-D", home.data()}, arguments(cfg, machine, map[string]string{
 		"listen_addresses":        "",
 		"port":                    socketPort,
 		"unix_socket_directories": socketDir,
 	})...)
-	cmd := childOf(home, filepath.Join(installed.dir, "postgres"), args, syscall.SIGINT)
+	cmd := childOf(context.Background(), home, filepath.Join(installed.dir, "postgres"), args, syscall.SIGINT)
 	cmd.ExtraFiles = []*os.File{lock}
 	p, err := launch(cmd, killAfter, cfg.Log)
 	if err != nil {
 		return nil, err
 	}
 	p.home = &home
-	url := socketURL(socketDir, databaseName)
-	err = p.awaitReady(ctx, home)
+	err = await(ctx, p, 5*time.Millisecond, func() error {
+		if state, ok := readPidFile(home); !ok || state.pid != p.pid || !state.ready {
+			return errors.New("the server is not ready")
+		}
+		return nil
+	})
 	if err == nil {
 		err = ensureDatabase(ctx, socketDir)
 	}
 	if err != nil {
-		stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoStartWithin)
-		defer cancel()
-		return nil, errors.Join(err, p.end(stopCtx))
+		return nil, errors.Join(err, p.undo(ctx, undoStartWithin))
 	}
-	server := newServer(url, p)
+	server := newServer(socketURL(socketDir, databaseName), p)
 	if socketDir != home.dir {
 		server.socketDir = socketDir
 	}

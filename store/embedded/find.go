@@ -19,8 +19,8 @@ import (
 // oldestMajor is the oldest PostgreSQL that the schema works on.
 const oldestMajor = 14
 
-// ErrNoPostgres says that no usable PostgreSQL is installed. The error that
-// wraps it names the commands that install one.
+// ErrNoPostgres says that no usable PostgreSQL is installed. The error that wraps it
+// names the commands that install one.
 var ErrNoPostgres = errors.New("no usable PostgreSQL found")
 
 const advice = `install PostgreSQL %d or newer with one of
@@ -29,7 +29,7 @@ const advice = `install PostgreSQL %d or newer with one of
   macOS:           brew install postgresql@17
 or start Docker, or configure the URL of a PostgreSQL that runs elsewhere`
 
-// usualDirectories are where packages put the binaries that are not on $PATH.
+// usualDirectories are where packages put binaries that are not on $PATH.
 var usualDirectories = []string{
 	"/usr/lib/postgresql/*/bin", // Debian, Ubuntu
 	"/usr/pgsql-*/bin",          // PGDG on Fedora and RHEL
@@ -51,9 +51,9 @@ type installation struct {
 	major int
 }
 
-// find returns the first installation that can serve the home: configured
-// directory or none when binDir is set, else $PATH, pg_config and the usual
-// directories. A cluster that exists needs the version that made it.
+// find returns the first installation that can serve the home. It searches only binDir
+// if that is set, else $PATH, pg_config's directory and the usual ones. An existing
+// cluster needs the version that made it.
 func find(ctx context.Context, binDir string, home home) (installation, error) {
 	needed := clusterVersion(home.data())
 	var rejected []string
@@ -89,7 +89,7 @@ func find(ctx context.Context, binDir string, home home) (installation, error) {
 	return installation{}, fmt.Errorf("%w%s: %s", ErrNoPostgres, seen, fmt.Sprintf(advice, oldestMajor))
 }
 
-// candidates yields directories in the order of preference; they may not exist.
+// candidates yields directories in order of preference. They may not exist.
 func candidates(ctx context.Context, binDir string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		if binDir != "" {
@@ -138,15 +138,15 @@ func newestFirst(pattern string) []string {
 
 var versionLine = regexp.MustCompile(`^postgres \(PostgreSQL\) (\d+)`)
 
-// inspect learns the version of the binaries in dir, as the user that is to
-// run them. The error wraps fs.ErrNotExist when they are not there.
+// inspect asks the binaries in dir for their version, as the user that will run them.
+// If there are none, the error wraps fs.ErrNotExist.
 func inspect(ctx context.Context, dir string, owner account) (installation, error) {
 	for _, name := range []string{"initdb", "postgres"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			return installation{}, err
 		}
 	}
-	cmd := childOf(home{dir: "/", owner: owner}, filepath.Join(dir, "postgres"), []string{"--version"}, syscall.SIGKILL)
+	cmd := childOf(ctx, home{dir: "/", owner: owner}, filepath.Join(dir, "postgres"), []string{"--version"}, syscall.SIGKILL)
 	out, err := outputOf(ctx, cmd)
 	if err != nil {
 		return installation{}, fmt.Errorf("%s: %w", dir, err)
@@ -162,16 +162,16 @@ func inspect(ctx context.Context, dir string, owner account) (installation, erro
 	return installation{dir: dir, major: major}, nil
 }
 
-// hasLZ4 reports whether the server can compress the pages in its log by LZ4,
-// which is for whoever built it to say. Older ones know another way only, which
-// takes more than it gives.
+// hasLZ4 reports whether the server can compress the pages in its log with LZ4, which
+// depends on how it was built. Older servers only have a method that costs more than it
+// saves.
 func (i installation) hasLZ4(ctx context.Context, home home) bool {
 	args := []string{"-D", home.data(), "-c", "wal_compression=lz4", "-C", "wal_compression"}
-	_, err := outputOf(ctx, childOf(home, filepath.Join(i.dir, "postgres"), args, syscall.SIGKILL))
+	_, err := outputOf(ctx, childOf(ctx, home, filepath.Join(i.dir, "postgres"), args, syscall.SIGKILL))
 	return err == nil
 }
 
-// clusterVersion is the major version of the cluster in dir, empty for none.
+// clusterVersion is the major version of the cluster in dir, or "" if there is none.
 func clusterVersion(dir string) string {
 	text, err := os.ReadFile(filepath.Join(dir, "PG_VERSION"))
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// refuge is where homes go that PostgreSQL's user could not reach otherwise.
+// refuge is for homes that PostgreSQL's user could not reach otherwise.
 var refuge = "/var/lib/holdfast"
 
-// home is the directory that holds a cluster, and the user it belongs to.
+// home is the directory that contains a cluster, and the user it belongs to.
 type home struct {
 	wanted string // as configured, made absolute
 	dir    string // the same without links
@@ -54,8 +54,8 @@ func (h home) container() string { return filepath.Join(h.dir, "container") }
 
 func (h home) hasCluster() bool { return clusterVersion(h.data()) != "" }
 
-// prepare makes the directory and sees to it that the server's user can work
-// in it. The home it returns may have moved.
+// prepare makes the directory and makes sure that the server's user can work in it.
+// The home that it returns may be in another place.
 func (h home) prepare(ctx context.Context, installed installation) (home, error) {
 	if err := h.make(); err != nil {
 		return home{}, err
@@ -104,17 +104,17 @@ func (h home) make() error {
 	}
 }
 
-// reach asks the kernel whether the server's user can enter the home: it runs
-// a harmless command there.
+// reach checks that the server's user can enter the home, by running a harmless command
+// there.
 func (h home) reach(ctx context.Context, installed installation) error {
-	cmd := childOf(h, filepath.Join(installed.dir, "postgres"), []string{"--version"}, syscall.SIGKILL)
+	cmd := childOf(ctx, h, filepath.Join(installed.dir, "postgres"), []string{"--version"}, syscall.SIGKILL)
 	if _, err := outputOf(ctx, cmd); err != nil {
 		return fmt.Errorf("enter %s as user %s: %w", h.dir, h.owner.name, err)
 	}
 	return nil
 }
 
-// move puts an empty home into the refuge and leaves a link to it.
+// move moves an empty home to the refuge and leaves a link to it.
 func (h home) move() (home, error) {
 	place := filepath.Join(refuge, filepath.Base(h.dir)+"-"+shortHash(h.dir))
 	// Removing fails when it is not empty, and nothing is lost.
@@ -131,8 +131,7 @@ func (h home) move() (home, error) {
 	return moved, nil
 }
 
-// lock keeps other processes from starting a server here until the returned
-// function is called.
+// lock stops other processes from starting a server here until unlock is called.
 func (h home) lock(ctx context.Context) (unlock func(), err error) {
 	dir, err := os.Open(h.dir)
 	if err != nil {
@@ -152,14 +151,14 @@ func (h home) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// longestSocketDir leaves room for the socket's name: macOS allows 103 bytes
-// for both, Linux 107.
+// longestSocketDir leaves room for the socket's name: macOS allows 103 bytes for both,
+// Linux 107.
 const longestSocketDir = 103 - len("/"+socketName)
 
-// socketDir returns the directory for the socket and makes it if needed. Only
-// the server's user and root can enter it.
+// socketDir returns the directory for the socket, and creates it if needed. Only the
+// server's user and root can enter it.
 func (h home) socketDir() (string, error) {
-	// The setting is a list, in which these would have a meaning.
+	// The setting is a list, in which these characters have a meaning.
 	if len(h.dir) <= longestSocketDir && !strings.ContainsAny(h.dir, `,"`) {
 		return h.dir, nil
 	}
@@ -171,7 +170,7 @@ func (h home) socketDir() (string, error) {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("make the socket directory: %w", err)
 	}
-	// Anybody may have put something there before us.
+	// Anybody may have created something there before.
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return "", fmt.Errorf("look at the socket directory: %w", err)

@@ -14,14 +14,15 @@ const (
 	longestLine = 4 << 10
 )
 
-// serverLog passes the server's lines on and keeps the last ones for errors.
+// serverLog logs the lines that the server writes, and keeps the last ones for
+// errors.
 type serverLog struct {
 	log  *slog.Logger
 	mu   sync.Mutex
 	kept []string
 }
 
-// follow reads until the last process of the server has closed its end.
+// follow reads until the end.
 func (l *serverLog) follow(r io.Reader) {
 	lines := bufio.NewReaderSize(r, longestLine)
 	for {
@@ -47,8 +48,8 @@ func (l *serverLog) add(line string) {
 	l.log.Log(context.Background(), levelOf(severity, text), "postgres", "severity", severity, "text", text)
 }
 
-// levelOf ranks low what belongs to every start and end: clients that came
-// too early or stayed too long.
+// levelOf gives a low level to what every start and stop writes, about clients that
+// came too early or stayed too long.
 func levelOf(severity, text string) slog.Level {
 	switch {
 	case severity == "PANIC":

@@ -1,15 +1,16 @@
 package embedded
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -17,7 +18,7 @@ import (
 // process is a server that this process has started.
 type process struct {
 	pid    int
-	handle *os.Process   // signals nobody who gets its number after it
+	handle *os.Process   // never signals another process that has got the same pid
 	done   chan struct{} // closed when it has ended and its log is read, up to a second later
 	exit   error         // set before done is closed
 	log    *serverLog
@@ -26,11 +27,14 @@ type process struct {
 	killAfter time.Duration
 }
 
-// childOf prepares a command that runs in the home as its owner. onDeath is
-// sent to it when this process dies (on Linux). Of the environment only what
-// finds programs and libraries goes in: variables such as PGDATA would act.
-func childOf(h home, path string, args []string, onDeath syscall.Signal) *exec.Cmd {
-	cmd := exec.Command(path, args...) //nolint:noctx // ended by signals; see outputOf and process.end
+// childOf prepares a command that runs in the home as its owner, and is killed with
+// its children when ctx ends. It gets the signal onDeath when the thread that starts
+// it ends (on Linux). Its environment contains only what finds programs and
+// libraries: variables such as PGDATA would take effect.
+func childOf(ctx context.Context, h home, path string, args []string, onDeath syscall.Signal) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
 	cmd.Dir = h.dir
 	cmd.SysProcAttr = childAttributes(h.owner, onDeath)
 	cmd.Env = []string{"LC_ALL=C", "HOME=" + h.dir}
@@ -42,72 +46,46 @@ func childOf(h home, path string, args []string, onDeath syscall.Signal) *exec.C
 	return cmd
 }
 
-// outputOf runs a short command to its end, or kills it when ctx ends. An
-// error holds the last lines of the output.
+// outputOf runs a short command of childOf to its end. An error contains the last
+// lines of the output.
 func outputOf(ctx context.Context, cmd *exec.Cmd) (string, error) {
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = time.Second
-	done := make(chan struct{})
-	var err error
-	started := make(chan error, 1)
-	go func() {
-		defer close(done)
-		// The death signal is tied to the thread that started the child.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		startErr := cmd.Start()
-		started <- startErr
-		if startErr == nil {
-			err = cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
-		<-done
-		return "", err
-	}
-	select {
-	case <-done:
-	case <-ctx.Done():
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		<-done
+	runtime.LockOSThread() // the death signal is tied to the thread
+	defer runtime.UnlockOSThread()
+	out, err := cmd.CombinedOutput()
+	text := strings.TrimSpace(string(out))
+	switch {
+	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
+	case err != nil:
+		lines := strings.Split(text, "\n")
+		return "", fmt.Errorf("%s: %w: %s", cmd.Args[0], err, strings.Join(lines[max(0, len(lines)-keptLines):], "\n"))
 	}
-	if err != nil {
-		return "", fmt.Errorf("%s: %w: %s", cmd.Args[0], err, lastLines(out.String(), keptLines))
-	}
-	return strings.TrimSpace(out.String()), nil
+	return text, nil
 }
 
 // launch starts a server. One thread of this process belongs to it until it
 // ends, because the death signal is tied to the thread, not to the process.
 func launch(cmd *exec.Cmd, killAfter time.Duration, log *slog.Logger) (*process, error) {
-	read, write, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("launch: %w", err)
-	}
-	cmd.Stdout, cmd.Stderr = write, write
 	p := &process{done: make(chan struct{}), log: &serverLog{log: log}, killAfter: killAfter}
+	read, write := io.Pipe()
+	cmd.Stdout, cmd.Stderr = write, write
+	cmd.WaitDelay = time.Second // for children that outlive the server and hold its log
 	started := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		defer func() { _ = read.Close() }()
 		err := cmd.Start()
-		_ = write.Close()
 		started <- err
 		if err != nil {
 			return
 		}
-		followed := make(chan struct{})
-		go func() {
-			defer close(followed)
-			p.log.follow(read)
-		}()
-		p.exit = cmd.Wait()
-		// Children that outlive the server for a moment hold the pipe too.
-		_ = read.SetReadDeadline(time.Now().Add(time.Second))
-		<-followed
+		var following sync.WaitGroup
+		following.Go(func() { p.log.follow(read) })
+		if err := cmd.Wait(); !errors.Is(err, exec.ErrWaitDelay) {
+			p.exit = err
+		}
+		_ = write.Close()
+		following.Wait()
 		close(p.done)
 	}()
 	if err := <-started; err != nil {
@@ -117,18 +95,27 @@ func launch(cmd *exec.Cmd, killAfter time.Duration, log *slog.Logger) (*process,
 	return p, nil
 }
 
-// awaitReady returns when the server accepts connections.
-func (p *process) awaitReady(ctx context.Context, h home) error {
+// await repeats check until it succeeds, the process ends, or ctx ends. p is nil
+// if the process is not ours.
+func await(ctx context.Context, p *process, every time.Duration, check func() error) error {
+	done, last := make(chan struct{}), func() string { return "" }
+	if p != nil {
+		done, last = p.done, func() string { return ": " + p.log.last() }
+	}
 	for {
-		if state, ok := readPidFile(h); ok && state.pid == p.pid && state.ready {
+		err := check()
+		if err == nil {
 			return nil
 		}
 		select {
-		case <-p.done:
-			return fmt.Errorf("the server ended (%w): %s", exitError(p.exit), p.log.last())
+		case <-done:
+			if p.exit != nil {
+				return fmt.Errorf("the server ended (%w)%s", p.exit, last())
+			}
+			return fmt.Errorf("the server ended%s", last())
 		case <-ctx.Done():
-			return fmt.Errorf("the server is not ready (%w): %s", context.Cause(ctx), p.log.last())
-		case <-time.After(5 * time.Millisecond):
+			return fmt.Errorf("%w (%w)%s", err, context.Cause(ctx), last())
+		case <-time.After(every):
 		}
 	}
 }
@@ -140,7 +127,10 @@ func (p *process) end(ctx context.Context) error {
 	p.signal(syscall.SIGINT)
 	select {
 	case <-p.done:
-		return exitOf(p.exit)
+		if p.exit != nil {
+			return fmt.Errorf("the server did not shut down cleanly: %w", p.exit)
+		}
+		return nil
 	case <-ctx.Done():
 	}
 	p.signal(syscall.SIGQUIT)
@@ -153,14 +143,21 @@ func (p *process) end(ctx context.Context) error {
 	return fmt.Errorf("no fast shutdown: %w", context.Cause(ctx))
 }
 
-// kill ends the server and its children. Those that are stuck as well would not
-// notice that it is gone, and would keep the next server from starting. While it
-// is stopped it has no more children, and the numbers of those it has stay theirs.
+// undo ends a server whose start has failed.
+func (p *process) undo(ctx context.Context, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+	defer cancel()
+	return p.end(ctx)
+}
+
+// kill ends the server and its children. Children that are stuck too would not
+// notice that the server is gone, and would keep the next one from starting. While
+// the server is stopped it starts no more children, and their pids stay theirs.
 func (p *process) kill() {
 	p.signal(syscall.SIGSTOP)
 	children := childrenOf(p.pid)
 	if !p.signal(0) {
-		return // the children may be those of somebody else, who has got the number
+		return // they may be the children of another process that got the pid
 	}
 	for _, child := range children {
 		_ = syscall.Kill(child, syscall.SIGKILL)
@@ -169,7 +166,7 @@ func (p *process) kill() {
 }
 
 // killOrphans ends the children of a server that somebody else has killed. Most
-// notice by themselves, but not those that are stuck.
+// notice it themselves, but not those that are stuck.
 func (p *process) killOrphans() {
 	if p.home == nil {
 		return
@@ -186,30 +183,8 @@ func (p *process) killOrphans() {
 	}
 }
 
-// signal returns false when the server has ended. It is not done yet by then, as
-// long as others hold its log, but its number may belong to somebody else.
+// signal returns false if the server has ended. It may not be done yet, as long as
+// others hold its log, but its pid may already belong to another process.
 func (p *process) signal(s syscall.Signal) bool {
 	return !errors.Is(p.handle.Signal(s), os.ErrProcessDone)
-}
-
-// exitOf tells an orderly end from a crash that nobody asked for.
-func exitOf(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("the server did not end orderly: %w", err)
-}
-
-var errExited = errors.New("exit status 0")
-
-func exitError(err error) error {
-	if err == nil {
-		return errExited
-	}
-	return err
-}
-
-func lastLines(text string, n int) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }

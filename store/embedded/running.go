@@ -11,18 +11,17 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// pidFile is what the server's own lock file says.
+// pidFile is the content of the server's own lock file.
 type pidFile struct {
 	pid       int
 	socketDir string
 	ready     bool
 }
 
-// readPidFile returns false when there is none or it is being written.
+// readPidFile returns false if there is none, or if it is being written.
 func readPidFile(h home) (pidFile, bool) {
 	text, err := os.ReadFile(h.pidPath())
 	if err != nil {
@@ -45,9 +44,9 @@ func readPidFile(h home) (pidFile, bool) {
 
 func (h home) pidPath() string { return filepath.Join(h.data(), "postmaster.pid") }
 
-// findRunning returns the URL of a healthy server that runs in the home. When
-// there is none it returns the lock that the next one is to inherit. It waits
-// out a server that starts or stops. The caller holds the home's own lock.
+// findRunning returns the URL of a healthy server that runs in the home. If there is
+// none, it returns the lock that the next one inherits. It waits for a server that
+// starts or stops. The caller holds the home's own lock.
 func findRunning(ctx context.Context, h home) (url string, lock *os.File, err error) {
 	for {
 		lock, err := h.lockServer()
@@ -69,7 +68,7 @@ func findRunning(ctx context.Context, h home) (url string, lock *os.File, err er
 			owner, err := ping(ctx, state.socketDir)
 			switch {
 			case err == nil && here && orphaned(state.pid, owner):
-				// The kernel has told it to stop, or is about to.
+				// The kernel has sent it the signal to stop, or will.
 				_ = syscall.Kill(state.pid, syscall.SIGINT)
 			case err == nil:
 				return socketURL(state.socketDir, databaseName), nil, ensureDatabase(ctx, state.socketDir)
@@ -83,10 +82,10 @@ func findRunning(ctx context.Context, h home) (url string, lock *os.File, err er
 	}
 }
 
-// lockServer takes the lock that a server holds, all its processes together,
-// as long as one of them lives: they inherit the open file. It is nil when
-// there is a server. Unlike the number in the server's own lock file it cannot
-// be mistaken, not after a reboot and not from within another container.
+// lockServer takes the lock of a server, or returns nil if there is one. All processes
+// of a server hold it together, because they inherit the open file, as long as one of
+// them lives. Unlike the pid in the server's own lock file, it is never wrong: not
+// after a reboot, and not in another container.
 func (h home) lockServer() (*os.File, error) {
 	path := h.serverLockPath()
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -109,8 +108,8 @@ func (h home) lockServer() (*os.File, error) {
 
 func (h home) serverLockPath() string { return filepath.Join(h.dir, "server.lock") }
 
-// orphansOf returns what is left of a server that has ended in disorder: its
-// own lock file is still there then.
+// orphansOf returns the remaining processes of a server that has crashed. Its own lock
+// file still exists then.
 func (h home) orphansOf(pid int) []*os.Process {
 	if !h.lastServerWas(pid) {
 		return nil
@@ -122,15 +121,15 @@ func (h home) orphansOf(pid int) []*os.Process {
 	return orphans
 }
 
-// lastServerWas returns false from before the next server starts: whoever
-// starts it removes the file of the last one.
+// lastServerWas returns false as soon as somebody starts the next server, who first
+// removes the file of the last one.
 func (h home) lastServerWas(pid int) bool {
 	state, ok := readPidFile(h)
 	return ok && state.pid == pid
 }
 
-// removeStalePidFile does what the server would do itself, but for one case:
-// it takes any process of its user that has got the number for a server.
+// removeStalePidFile does what the server would do itself, except when the pid belongs
+// to another process of its user, which it would take for a server.
 func (h home) removeStalePidFile() error {
 	if err := os.Remove(h.pidPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove a stale lock file: %w", err)
@@ -138,23 +137,9 @@ func (h home) removeStalePidFile() error {
 	return nil
 }
 
-// passing says whether a later connection may do better: the server starts,
-// stops (class 57), is full (class 53) or did not answer at all.
+// passing reports whether a later connection may succeed: the server starts or stops
+// (class 57), is full (class 53), or did not answer at all.
 func passing(err error) bool {
 	var pgErr *pgconn.PgError
 	return !errors.As(err, &pgErr) || strings.HasPrefix(pgErr.Code, "57") || strings.HasPrefix(pgErr.Code, "53")
-}
-
-// ping connects once and returns the process that started the server, empty
-// when that did not come from this package.
-func ping(ctx context.Context, socketDir string) (owner string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, socketURL(socketDir, "postgres"))
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = conn.Close(ctx) }()
-	err = conn.QueryRow(ctx, "select coalesce(current_setting($1, true), '')", ownerSetting).Scan(&owner)
-	return owner, err
 }

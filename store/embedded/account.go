@@ -1,5 +1,3 @@
-//go:build unix
-
 package embedded
 
 import (
@@ -16,13 +14,13 @@ import (
 type account struct {
 	name     string
 	uid, gid int
-	// other says that the caller is root and takes this identity for its
-	// children, because PostgreSQL refuses to run as root.
+	// other says that the caller is root and runs its children as this user, because
+	// PostgreSQL refuses to run as root.
 	other bool
 }
 
-// accountFor picks the user for the server of dir: the caller, or when that is
-// root the owner of what is there already, else postgres, else nobody.
+// accountFor picks the user for the server of dir: the caller. If that is root, it is
+// the owner of the existing directory, else postgres, else nobody.
 func accountFor(dir string) (account, error) {
 	if uid := os.Geteuid(); uid != 0 {
 		return account{name: nameOf(uid), uid: uid, gid: os.Getegid()}, nil
@@ -49,7 +47,7 @@ func accountFor(dir string) (account, error) {
 	return account{}, errors.New("PostgreSQL refuses to run as root, and there is no user postgres or nobody to run it as")
 }
 
-// give makes the account the owner of a path that the caller has made.
+// give makes the account the owner of a path that the caller has created.
 func (a account) give(path string) error {
 	if !a.other {
 		return nil
