@@ -2,6 +2,7 @@ package plugin_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,7 +17,7 @@ type Letter struct {
 	Copies int    `json:"copies,omitempty" jsonschema:"minimum=1,maximum=300"`
 }
 
-// A binary with one handler has this and no more in its main.
+// A plugin with one handler needs no more than this in its main function.
 func ExampleHandle() {
 	printLetter := func(_ context.Context, j plugin.Job[Letter]) error {
 		fmt.Println("to", j.Args.To)
@@ -55,7 +56,7 @@ func ExampleHandleResult() {
 
 var errNoSuchPrinter = errors.New("no such printer")
 
-// What can never succeed is not tried again.
+// A job that can never succeed is not attempted again.
 func ExamplePermanent() {
 	err := plugin.Permanent(plugin.Code(errNoSuchPrinter, "no_printer"))
 
@@ -64,7 +65,7 @@ func ExamplePermanent() {
 	// Output: no such printer true no_printer
 }
 
-// The other end knows best when to come again.
+// The other end says when to try again.
 func ExampleRetryAfter() {
 	busy := &http.Response{Status: "429 Too Many Requests", Header: http.Header{"Retry-After": {"30s"}}}
 
@@ -76,7 +77,7 @@ func ExampleRetryAfter() {
 	// Output: 429 Too Many Requests 30s
 }
 
-// A job that waits for something is no failure, and is not charged.
+// A job that has to wait for something has not failed. The attempt does not count.
 func ExampleSnooze() {
 	ready := func() bool { return false }
 	send := func(context.Context, plugin.Job[Letter]) error {
@@ -90,14 +91,14 @@ func ExampleSnooze() {
 	// Output: true 1m0s
 }
 
-// A job can turn out to be needless.
+// A job may turn out to be unnecessary.
 func ExampleCancel() {
 	err := plugin.Cancel(errors.New("the customer has left"))
 	fmt.Println(err, plugin.VerdictOf(err).Canceled)
 	// Output: canceled by the handler: the customer has left true
 }
 
-// Each attempt goes on where the last one was.
+// Each attempt continues where the last one stopped.
 func ExampleJob_Checkpoint() {
 	type cursor struct {
 		Next int `json:"next"`
@@ -126,7 +127,7 @@ func ExampleJob_Checkpoint() {
 	// <nil>
 }
 
-// A job that is made by hand has no checkpoint.
+// A job made by hand, as in a test, has no checkpoint.
 func ExampleJob_Resume() {
 	at := 17
 	found, err := plugin.Job[Letter]{}.Resume(&at)
@@ -134,7 +135,7 @@ func ExampleJob_Resume() {
 	// Output: false 17 <nil>
 }
 
-// Clients see the last value while the job runs, and after.
+// Clients see the last value while the job runs and afterwards.
 func ExampleJob_Progress() {
 	printLetter := func(_ context.Context, j plugin.Job[Letter]) error {
 		for n := range j.Args.Copies {
@@ -152,8 +153,8 @@ func ExampleJob_Progress() {
 	// progress: json: unsupported type: chan int
 }
 
-// The lines are in the orchestrator's log, with the job's id, and kept with the
-// attempt: "orchestrator logs ID" shows them.
+// The records appear in the orchestrator's log with the job's id, and are stored
+// with the attempt: "orchestrator logs ID" shows them.
 func ExampleLogger() {
 	printLetter := func(ctx context.Context, j plugin.Job[Letter]) error {
 		log := plugin.Logger(ctx).With("to", j.Args.To)
@@ -165,7 +166,7 @@ func ExampleLogger() {
 	// Output: <nil>
 }
 
-// shelf is whatever an attempt writes to. It remembers the highest fence.
+// shelf is a system that attempts write to. It remembers the highest fence.
 type shelf struct {
 	fence int64
 	book  string
@@ -179,8 +180,8 @@ func (s *shelf) put(fence int64, book string) error {
 	return nil
 }
 
-// An attempt that was given up and still runs somewhere is kept out by its fence,
-// which is lower than that of the attempt that took its place.
+// The fence keeps out an earlier attempt that still runs somewhere: its number is
+// lower than that of the attempt that took its place.
 func ExampleJob_fence() {
 	var s shelf
 	write := func(_ context.Context, j plugin.Job[Letter]) error { return s.put(j.Fence, j.ID) }
@@ -191,3 +192,131 @@ func ExampleJob_fence() {
 	// <nil>
 	// fence 7 is behind 8
 }
+
+// The code is stored with the attempt, where clients and dashboards find it.
+func ExampleCode() {
+	err := plugin.Code(errNoSuchPrinter, "no_printer")
+
+	fmt.Println(err, errors.Is(err, errNoSuchPrinter), plugin.VerdictOf(err).Code)
+	// Output: no such printer true no_printer
+}
+
+// A test of a handler's function looks at what its error asks for. Options combine.
+func ExampleVerdictOf() {
+	err := plugin.RetryAfter(plugin.Code(errNoSuchPrinter, "no_printer"), time.Hour)
+
+	asked := plugin.VerdictOf(fmt.Errorf("letter 7: %w", err))
+	fmt.Println(asked.Permanent, asked.Code, *asked.RetryAfter)
+	fmt.Println(plugin.VerdictOf(errNoSuchPrinter) == plugin.Verdict{}) // the retry policy decides
+	// Output:
+	// false no_printer 1h0m0s
+	// true
+}
+
+// The id of a job is the same in every attempt: the receiver can recognize a
+// repetition by it.
+func ExampleJob() {
+	sent := map[string]bool{}
+	send := func(_ context.Context, j plugin.Job[Letter]) error {
+		if sent[j.ID] {
+			fmt.Println("already sent to", j.Args.To)
+			return nil
+		}
+		sent[j.ID] = true
+		fmt.Println("sent to", j.Args.To)
+		return nil
+	}
+	job := plugin.Job[Letter]{ID: "0192", Args: Letter{To: "Ada"}, Attempt: 1}
+	fmt.Println(send(context.Background(), job))
+	job.Attempt = 2 // the process died before it could report the first attempt
+	fmt.Println(send(context.Background(), job))
+	// Output:
+	// sent to Ada
+	// <nil>
+	// already sent to Ada
+	// <nil>
+}
+
+// The context ends when an attempt must stop, and its cause says why.
+func ExampleErrShutdown() {
+	printLetter := func(ctx context.Context, j plugin.Job[Letter]) error {
+		select {
+		case <-time.After(time.Hour):
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	ctx, end := context.WithCancelCause(context.Background())
+	end(plugin.ErrShutdown)
+	err := printLetter(ctx, plugin.Job[Letter]{})
+	fmt.Println(err, errors.Is(err, plugin.ErrShutdown))
+	// Output: shutting down true
+}
+
+// json.Unmarshal takes TO for a field named to. Unmarshal decodes what a schema has
+// checked, and nothing else.
+func ExampleUnmarshal() {
+	text := []byte(`{"to": "Ada", "TO": "Bob"}`)
+
+	var exact, loose Letter
+	fmt.Println(plugin.Unmarshal(text, &exact), exact.To)
+	fmt.Println(json.Unmarshal(text, &loose), loose.To)
+	// Output:
+	// <nil> Ada
+	// <nil> Bob
+}
+
+// A request that is made without OpenTelemetry passes the trace on in two headers.
+func ExampleTraceContext() {
+	call := func(ctx context.Context, _ plugin.Job[Letter]) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://printer.example/", nil)
+		if err != nil {
+			return plugin.Permanent(err)
+		}
+		if parent, state := plugin.TraceContext(ctx); parent != "" {
+			request.Header.Set("Traceparent", parent)
+			request.Header.Set("Tracestate", state)
+		}
+		fmt.Println(request.Method, request.URL.Host, len(request.Header))
+		return nil
+	}
+	fmt.Println(call(context.Background(), plugin.Job[Letter]{})) // no attempt, no trace
+	// Output:
+	// POST printer.example 0
+	// <nil>
+}
+
+// A handler reads what the client sent along with the job.
+func ExampleBaggage() {
+	greet := func(ctx context.Context, _ plugin.Job[Letter]) error {
+		fmt.Printf("%q\n", plugin.Baggage(ctx))
+		return nil
+	}
+	fmt.Println(greet(context.Background(), plugin.Job[Letter]{})) // no attempt, no baggage
+	// Output:
+	// ""
+	// <nil>
+}
+
+// The wait before retry n is min(Cap, Base · Factorⁿ⁻¹), plus or minus 10 %.
+func ExampleExponentialBackoff() {
+	policy := plugin.ExponentialBackoff(5*time.Second, 3, time.Minute)
+	_ = plugin.Handle("PRINT", nothing, plugin.Retry(policy))
+
+	fmt.Println(policy.Backoff, policy.Base, policy.Factor, policy.Cap)
+	// Output: exponential 5s 3 1m0s
+}
+
+// A policy can be changed before it is used.
+func ExampleRetryPolicy() {
+	policy := plugin.FixedBackoff(time.Minute)
+	policy.AtOnceAfterTimeout = true
+	policy.JitterMin, policy.JitterMax = 0.5, 1.5
+	_ = plugin.Handle("PRINT", nothing, plugin.Retry(policy))
+
+	fmt.Println(policy.Backoff, policy.Base, policy.JitterMin, policy.JitterMax)
+	// Output: fixed 1m0s 0.5 1.5
+}
+
+func nothing(context.Context, plugin.Job[Letter]) error { return nil }

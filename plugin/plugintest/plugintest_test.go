@@ -33,7 +33,7 @@ func wait(ctx context.Context, j plugin.Job[any]) error {
 func TestOutcomesAreNamedAsTheLedgerNamesThem(t *testing.T) {
 	for _, outcome := range []plugintest.Outcome{
 		plugintest.Succeeded, plugintest.Failed, plugintest.Permanent, plugintest.TimedOut,
-		plugintest.Canceled, plugintest.Snoozed, plugintest.GivenBack, plugintest.Crashed,
+		plugintest.Canceled, plugintest.Snoozed, plugintest.Released, plugintest.Crashed,
 	} {
 		require.Contains(t, job.OutcomeKinds(), job.OutcomeKind(outcome))
 	}
@@ -103,7 +103,7 @@ func TestTheHandlerSeesTheJobOfTheTest(t *testing.T) {
 func TestAnAttemptIsStoppedAsAnOrchestratorStopsIt(t *testing.T) {
 	for cause, want := range map[error]plugintest.Outcome{
 		plugin.ErrCanceled: plugintest.Canceled, plugin.ErrTimeout: plugintest.TimedOut,
-		plugin.ErrShutdown: plugintest.GivenBack, plugin.ErrLeaseLost: plugintest.GivenBack,
+		plugin.ErrShutdown: plugintest.Released, plugin.ErrLeaseLost: plugintest.Released,
 	} {
 		h := plugintest.Start(t, plugin.Handle("WAIT", wait))
 		a := h.Begin(plugintest.Job{})
@@ -183,7 +183,7 @@ func TestADrainLetsHandlersFinish(t *testing.T) {
 		require.Equal(t, plugintest.Succeeded, short.Wait().Outcome)
 		long.Stop(plugin.ErrShutdown)
 		require.NoError(t, h.Drain(t.Context()))
-		require.Equal(t, plugintest.GivenBack, long.Wait().Outcome)
+		require.Equal(t, plugintest.Released, long.Wait().Outcome)
 	})
 }
 

@@ -31,9 +31,9 @@ const (
 	Canceled Outcome = "canceled"
 	// Snoozed: it asked to be called again later.
 	Snoozed Outcome = "snoozed"
-	// GivenBack: it stopped because of a shutdown, or without a lease; the job
+	// Released: it stopped because of a shutdown, or without a lease; the job
 	// is attempted again and not charged.
-	GivenBack Outcome = "given_back"
+	Released Outcome = "given_back"
 	// Crashed: it did not stop when it had to, for which an orchestrator kills
 	// its process.
 	Crashed Outcome = "crashed"
@@ -110,7 +110,7 @@ func (r *Result) takeFailure(failed *handlerv1.Failed, told error) {
 	case errors.Is(told, plugin.ErrTimeout), told == nil && r.Code == wire.CodeTimeout:
 		r.Outcome = TimedOut
 	case told == nil && r.Code == wire.CodeLeaseLost:
-		r.Outcome = GivenBack
+		r.Outcome = Released
 	case failed.GetPermanent():
 		r.Outcome = Permanent
 	default:
@@ -124,7 +124,7 @@ func stopped(told error) Outcome {
 	case errors.Is(told, plugin.ErrTimeout):
 		return TimedOut
 	case errors.Is(told, plugin.ErrShutdown), errors.Is(told, plugin.ErrLeaseLost):
-		return GivenBack
+		return Released
 	}
 	return Canceled
 }
