@@ -239,7 +239,7 @@ func ExampleJob() {
 
 // The context ends when an attempt must stop, and its cause says why.
 func ExampleErrShutdown() {
-	printLetter := func(ctx context.Context, j plugin.Job[Letter]) error {
+	printLetter := func(ctx context.Context, _ plugin.Job[Letter]) error {
 		select {
 		case <-time.After(time.Hour):
 			return nil

@@ -164,19 +164,19 @@ func TestCheckTellsWhatIsBroken(t *testing.T) {
 	code, stdout, _ = execute(t, usualEnvironment, append(only, `{"sleepSeconds": 0}`)...)
 	require.Equal(t, 3, code)
 	require.Contains(t, stdout, "FAILED   schema          job type SLEEP_JOB refuses the payload {\"sleepSeconds\": 0}: /sleepSeconds must be")
-	require.Regexp(t, `\n         expected: \S.*\n         to mend:  \S`, stdout)
+	require.Regexp(t, `\n         expected: \S.*\n         to fix:   \S`, stdout)
 
 	code, stdout, _ = execute(t, usualEnvironment, append(only, `{"sleepSeconds": 0}`, "--json")...)
 	require.Equal(t, 3, code)
 	var report struct {
 		Version  string
 		JobTypes []string
-		Checks   []struct{ Name, Status, Expected, Happened, Mend string }
+		Checks   []struct{ Name, Status, Expected, Happened, Fix string }
 	}
 	require.NoError(t, json.Unmarshal([]byte(stdout), &report), stdout)
 	require.Equal(t, "failed", report.Checks[1].Status)
 	require.Contains(t, report.JobTypes, "SLEEP_JOB")
-	require.NotEmpty(t, report.Checks[1].Mend)
+	require.NotEmpty(t, report.Checks[1].Fix)
 }
 
 func TestCheckRefusesFlagsThatMakeNoSense(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
-// while says what a process does when it is to end: a slow job where there is
-// one.
-func (k *kit) while(s *session) (doing string, handle uint64, early *handlerv1.Outcome) {
+// busy starts a slow job, if there is one, so that the process ends in the middle of
+// it. It says what the process does.
+func (k *kit) busy(s *session) (doing string, handle uint64, early *handlerv1.Outcome) {
 	if !k.Slow.given() {
 		return "with nothing to do", 0, nil
 	}
@@ -21,21 +21,21 @@ func (k *kit) while(s *session) (doing string, handle uint64, early *handlerv1.O
 
 func checkDrain(ctx context.Context, k *kit) finding {
 	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
-		doing, handle, early := k.while(s)
+		doing, handle, early := k.busy(s)
 		if early != nil {
 			return tooShort(early)
 		}
 		s.send(&handlerv1.WorkRequest{Drain: true})
 		if handle != 0 {
 			if outcome := s.await(handle, settle); outcome != nil {
-				return failed("it broke its job off: %s", describe(outcome))
+				return failed("it ended its job early: %s", describe(outcome))
 			}
 			if why := s.broken(p); why != "" {
-				return failed("it left its job: %s", why)
+				return failed("it abandoned its job: %s", why)
 			}
 			s.cancel(handle, handlerv1.Cancel_REASON_SHUTDOWN)
 			if s.await(handle, k.Grace) == nil {
-				return failed("its last job, which was canceled then, has not ended: %s", unanswered(p, s, k.Grace).happened)
+				return failed("its last job was canceled and has not ended: %s", unanswered(p, s, k.Grace).happened)
 			}
 		}
 		if !s.ends(k.Grace) {
@@ -57,7 +57,7 @@ func checkDrain(ctx context.Context, k *kit) finding {
 
 func checkStdin(ctx context.Context, k *kit) finding {
 	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
-		doing, _, early := k.while(s)
+		doing, _, early := k.busy(s)
 		if early != nil {
 			return tooShort(early)
 		}
@@ -72,10 +72,10 @@ func checkStdin(ctx context.Context, k *kit) finding {
 
 func checkKill(ctx context.Context, k *kit) finding {
 	if !findsOrphans {
-		return skipped("only on Linux can be found what is left")
+		return skipped("only Linux can find the processes that are left")
 	}
 	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
-		doing, _, early := k.while(s)
+		doing, _, early := k.busy(s)
 		if early != nil {
 			return tooShort(early)
 		}
@@ -87,6 +87,6 @@ func checkKill(ctx context.Context, k *kit) finding {
 		if left := p.leftBehind(); len(left) > 0 {
 			return failed("%s: process %s outlived it", doing, strings.Join(left, ", "))
 		}
-		return passed("killed %s%s it left nothing", doing, with)
+		return passed("killed %s%s it left no process", doing, with)
 	})
 }

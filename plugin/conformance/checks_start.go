@@ -28,11 +28,11 @@ func checkByHand(ctx context.Context, k *kit) finding {
 	p.out.pumps.Wait()
 	switch stdout, stderr := p.out.counts(); {
 	case len(p.out.handshake) > 0:
-		return failed("it printed a handshake line for somebody who is no orchestrator")
+		return failed("it printed a handshake without the cookie of an orchestrator")
 	case p.state.ExitCode() == 0:
 		return failed("it ended with exit code 0")
 	case stdout+stderr == 0:
-		return failed("it ended with %s and said nothing", p.state)
+		return failed("it ended with %s and printed nothing", p.state)
 	}
 	return passed("%s", p.state)
 }
@@ -47,7 +47,7 @@ func checkHandshake(ctx context.Context, k *kit) finding {
 func checkManifest(ctx context.Context, k *kit) finding {
 	return k.with(ctx, func(_ context.Context, p *process, _ *session) finding {
 		m := p.manifest
-		// Schemas have a check of their own.
+		// Another check is for schemas.
 		bare, _ := proto.Clone(m).(*handlerv1.DescribeResponse)
 		for _, declared := range bare.GetJobTypes() {
 			declared.Schema = nil
@@ -60,13 +60,13 @@ func checkManifest(ctx context.Context, k *kit) finding {
 		if len(m.GetJobTypes()) == 1 {
 			types = "job type " + m.GetJobTypes()[0].GetName()
 		}
-		k.hopeless = k.place()
+		k.hopeless = k.matchSamples()
 		return passed("version %s, %s", m.GetVersion(), types)
 	})
 }
 
-// place gives each sample its type and compares its payload with the schema.
-func (k *kit) place() error {
+// matchSamples gives each sample its type and checks its payload by the schema.
+func (k *kit) matchSamples() error {
 	served := k.manifest.GetJobTypes()
 	var names []string
 	for _, declared := range served {
@@ -88,7 +88,7 @@ func (k *kit) place() error {
 			return OptionsError{fmt.Sprintf("--%stype is missing: the binary serves %s", s.flag, strings.Join(names, ", "))}
 		case declared == nil:
 			return OptionsError{fmt.Sprintf("--%stype %s: the binary serves %s", s.flag, s.Type, strings.Join(names, ", "))}
-		case s.Sample == &k.Fail: // it may fail for that
+		case s.Sample == &k.Fail: // that may be why it fails
 			continue
 		}
 		if s.refused = refusal(declared, s.Payload); s.refused != "" && !k.schemas {
@@ -98,8 +98,8 @@ func (k *kit) place() error {
 	return nil
 }
 
-// refusal is why nobody could submit a job of the type with the payload; empty
-// when the schema takes it, or is none.
+// refusal is why a job of the type with the payload could not be submitted; empty
+// if it could.
 func refusal(declared *handlerv1.JobType, payload json.RawMessage) string {
 	if len(declared.GetSchema()) == 0 {
 		return ""
@@ -114,7 +114,7 @@ func refusal(declared *handlerv1.JobType, payload json.RawMessage) string {
 	return ""
 }
 
-// declared is what the manifest says of a type; nil when it has none.
+// declared is the type in the manifest; nil for a type that is not there.
 func (k *kit) declared(jobType string) *handlerv1.JobType {
 	for _, declared := range k.manifest.GetJobTypes() {
 		if declared.GetName() == jobType {
@@ -141,7 +141,7 @@ func checkSchema(_ context.Context, k *kit) finding {
 			}
 		}
 		if misfit(compiled) == nil {
-			return failed("the schema of job type %s takes anything; leave it out, or say what a payload is", declared.GetName())
+			return failed("the schema of job type %s accepts anything; leave it out, or describe the payload", declared.GetName())
 		}
 	}
 	if checked == 0 {
@@ -159,7 +159,7 @@ func checkHealth(ctx context.Context, k *kit) finding {
 	})
 }
 
-// describeViolation has the place, where there is one.
+// describeViolation says where, unless it is the whole payload.
 func describeViolation(v schema.Violation) string {
 	if v.Pointer == "" {
 		return "it " + v.Message
@@ -167,8 +167,8 @@ func describeViolation(v schema.Violation) string {
 	return v.Pointer + " " + v.Message
 }
 
-// misfit returns a payload that the schema refuses; nil when it takes all that
-// are tried.
+// misfit returns a payload that the schema refuses; nil if it accepts all that are
+// tried.
 func misfit(s *schema.Schema) json.RawMessage {
 	for _, payload := range []string{`"misfit"`, `[]`, `-1.5`, `{}`, `null`, `true`} {
 		if len(s.Check([]byte(payload))) > 0 {

@@ -11,27 +11,27 @@ import (
 )
 
 const (
-	// healthWithin is how long health may take to answer.
+	// healthWithin is how long a health check may take.
 	healthWithin = 2 * time.Second
-	// ownTime is what an attempt is given to run in the check of deadlines.
+	// ownTime is the timeout of an attempt in the check of deadlines.
 	ownTime = time.Second
-	// lostLease is the lease that nobody extends, and late how long after it
-	// an end still counts: the clocks are two.
+	// lostLease is the lease that nobody extends. An end that is late by at most
+	// late still counts: the two processes have two clocks.
 	lostLease = 3 * time.Second
 	late      = 300 * time.Millisecond
-	// heldLease is the one that is extended, each third, for heldFor; at most so
-	// many tries are made where we come late ourselves.
+	// heldLease is a lease that is extended after each third, for heldFor. The
+	// check is repeated up to tries times if we extend it too late ourselves.
 	heldLease = 3 * time.Second
 	heldFor   = 4 * time.Second
 	tries     = 3
 	// mostBusy bounds how many jobs are started at once.
 	mostBusy = 100
-	// noiseTime is how long a process is listened to, and maxLinesPerSecond
-	// how much of what it prints would be logged.
+	// noiseTime is how long the lines of a process are counted, and
+	// maxLinesPerSecond how many of them an orchestrator logs.
 	noiseTime         = 1500 * time.Millisecond
 	maxLinesPerSecond = 100
-	// stdinWithin is how long a process may take to notice the end of its
-	// standard input.
+	// stdinWithin is how long a process may take to exit when its standard input
+	// ends.
 	stdinWithin = 2 * time.Second
 )
 
@@ -42,7 +42,7 @@ func (k *kit) begun(s *session, change func(*handlerv1.Start)) (handle uint64, e
 }
 
 func tooShort(outcome *handlerv1.Outcome) finding {
-	return failed("%s at once; --slow-payload must be that of a job that runs for 30 s or more", describe(outcome))
+	return failed("%s at once; --slow-payload must make a job run for 30 s or more", describe(outcome))
 }
 
 func checkCancel(ctx context.Context, k *kit) finding {
@@ -69,7 +69,7 @@ func checkCancel(ctx context.Context, k *kit) finding {
 			case reason == handlerv1.Cancel_REASON_TIMEOUT && outcome.GetFailed() != nil:
 			case reason == handlerv1.Cancel_REASON_LEASE_LOST && outcome.GetFailed().GetCode() == wire.CodeLeaseLost:
 			default:
-				return failed("%s: %s, in place of canceled", reason, describe(outcome))
+				return failed("%s: %s, not canceled", reason, describe(outcome))
 			}
 		}
 		return passed("it stopped after %s at most", slowest.Round(time.Millisecond))
@@ -91,11 +91,11 @@ func checkDeadline(ctx context.Context, k *kit) finding {
 		case outcome == nil && s.broken(p) != "":
 			return failed("%s", s.broken(p))
 		case outcome == nil:
-			return failed("it still runs %s after its time", k.Grace)
+			return failed("it still runs %s after its timeout", k.Grace)
 		case took < ownTime-late:
 			return tooShort(outcome)
 		case outcome.GetFailed().GetCode() != wire.CodeTimeout && (byItself || outcome.GetCanceled() == nil):
-			return failed("%s, in place of failed (%s)", describe(outcome), wire.CodeTimeout)
+			return failed("%s, not failed (%s)", describe(outcome), wire.CodeTimeout)
 		}
 		return passed("%s after %s", describe(outcome), took.Round(time.Millisecond))
 	})
@@ -121,8 +121,8 @@ func checkLeaseLost(ctx context.Context, k *kit) finding {
 	})
 }
 
-// checkLeaseExtended judges no handler by a machine on which our own extensions
-// come late.
+// checkLeaseExtended is skipped on a machine so busy that our own extensions come
+// late.
 func checkLeaseExtended(ctx context.Context, k *kit) finding {
 	for range tries {
 		if found, inTime := holdLease(ctx, k); inTime {
@@ -132,8 +132,8 @@ func checkLeaseExtended(ctx context.Context, k *kit) finding {
 	return skipped("this machine is too busy to extend a lease of %s in time", heldLease)
 }
 
-// holdLease keeps one attempt for longer than its lease, and says whether all
-// extensions were sent in time.
+// holdLease extends the lease of one attempt, and reports whether all extensions
+// were sent in time.
 func holdLease(ctx context.Context, k *kit) (found finding, inTime bool) {
 	inTime = true
 	found = k.with(ctx, func(ctx context.Context, p *process, s *session) finding {
@@ -158,7 +158,7 @@ func holdLease(ctx context.Context, k *kit) (found finding, inTime bool) {
 	return found, inTime || found.status == Passed
 }
 
-// wanted is how many attempts of the type a process wants at once.
+// wanted is how many attempts of the type a process accepts at once.
 func (k *kit) wanted(jobType string) int {
 	wanted := int(k.manifest.GetConcurrency())
 	if wanted == 0 {
@@ -202,6 +202,6 @@ func checkSignals(ctx context.Context, k *kit) finding {
 				return failed("after %s: %s", signal, s.broken(p))
 			}
 		}
-		return passed("it goes on")
+		return passed("it continues")
 	})
 }

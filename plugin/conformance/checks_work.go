@@ -10,10 +10,10 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job/schema"
 )
 
-// largePayload is more than gRPC takes by itself, in bytes.
+// largePayload is more than gRPC accepts by default, in bytes.
 const largePayload = 5 << 20
 
-// unknownType is one that nobody serves.
+// unknownType is a job type without a handler.
 const unknownType = "HOLDFAST_CONFORMANCE_NO_SUCH_TYPE"
 
 func checkSuccess(ctx context.Context, k *kit) finding {
@@ -31,8 +31,8 @@ func checkSuccess(ctx context.Context, k *kit) finding {
 	})
 }
 
-// needsFailure is for a job that fails: one that was given, or a payload that
-// the schema of the job that succeeds would refuse.
+// needsFailure asks for a job that fails. If none is given, a payload that the
+// schema refuses may do.
 func needsFailure(o Options) string {
 	if !o.Fail.given() && !o.Work.given() {
 		return "it needs a job that fails: --fail-payload, and --fail-type"
@@ -54,7 +54,7 @@ func checkFailure(ctx context.Context, k *kit) finding {
 		case outcome == nil:
 			return unanswered(p, s, k.Patience)
 		case outcome.GetFailed() == nil && madeUp:
-			return skipped("with the payload %s, which its schema refuses, it %s; name a job that fails with --fail-payload",
+			return skipped("it %[2]s with the payload %[1]s, which its schema refuses; give a job that fails with --fail-payload",
 				sample.Payload, describe(outcome))
 		case outcome.GetFailed() == nil:
 			return failed("%s", describe(outcome))
@@ -65,7 +65,7 @@ func checkFailure(ctx context.Context, k *kit) finding {
 	})
 }
 
-// refused is a payload that the type's schema refuses; nil for none.
+// refused is a payload that the type's schema refuses; nil if none is found.
 func (k *kit) refused(jobType string) json.RawMessage {
 	text := k.declared(jobType).GetSchema()
 	if len(text) == 0 {
@@ -78,7 +78,7 @@ func (k *kit) refused(jobType string) json.RawMessage {
 	return misfit(compiled)
 }
 
-// goesOn passes when the process still does its work after a failure.
+// goesOn passes if the process still works after a failure.
 func (k *kit) goesOn(p *process, s *session, failure *handlerv1.Outcome) finding {
 	if k.Work.given() {
 		next := s.await(s.start(k.Work, nil), k.Patience)
@@ -103,7 +103,7 @@ func checkUnknownType(ctx context.Context, k *kit) finding {
 		case outcome.GetFailed() == nil:
 			return failed("%s", describe(outcome))
 		case outcome.GetFailed().GetPermanent():
-			return failed("%s: the job would be dead", describe(outcome))
+			return failed("%s: the job would be dead-lettered", describe(outcome))
 		}
 		return k.goesOn(p, s, outcome)
 	})
@@ -159,7 +159,7 @@ func checkNoise(ctx context.Context, k *kit) finding {
 		lines := stdout + stderr - outBefore - errBefore
 		remark := ""
 		if stdout > 0 {
-			remark = fmt.Sprintf("; %d lines on standard output beside the handshake, which is better kept for it", stdout)
+			remark = fmt.Sprintf("; %d of them on standard output, which should have the handshake only", stdout)
 		}
 		if float64(lines) > maxLinesPerSecond*noiseTime.Seconds() {
 			return failed("%d lines within %s, with nothing to do%s", lines, noiseTime, remark)
@@ -175,19 +175,19 @@ func checkOutcomes(ctx context.Context, k *kit) finding {
 				s.await(s.start(k.Work, nil), k.Patience)
 			}
 			s.send(&handlerv1.WorkRequest{Drain: true})
-			s.ends(k.Grace) // what comes late is heard, too
+			s.ends(k.Grace) // late messages count too
 			return finding{}
 		})
 	}
 	if len(k.wrong) > 0 {
 		return failed("it sent %s", few(k.wrong))
 	}
-	return passed("nothing else came")
+	return passed("it sent nothing else")
 }
 
 func checkLeftovers(_ context.Context, k *kit) finding {
 	if len(k.left) > 0 {
 		return failed("left behind, and killed: %s", few(k.left))
 	}
-	return passed("nothing did")
+	return passed("none did")
 }

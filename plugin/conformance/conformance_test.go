@@ -95,7 +95,7 @@ func TestAGoodPluginPassesEveryCheck(t *testing.T) {
 	for _, c := range report.Checks {
 		require.NotEmpty(t, c.Expected, c.Name)
 		require.NotEmpty(t, c.Happened, c.Name)
-		require.Empty(t, c.Mend, c.Name)
+		require.Empty(t, c.Fix, c.Name)
 	}
 }
 
@@ -164,7 +164,7 @@ func nodeExample(t *testing.T) (path string, args []string, err error) {
 func TestABrokenPluginFailsTheCheckOfItsRule(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]string{
-		"serves-anybody":       "by-hand: it printed a handshake line for somebody who is no orchestrator",
+		"serves-anybody":       "by-hand: it printed a handshake without the cookie of an orchestrator",
 		"wrong-cookie":         "handshake: it printed no handshake line, and ended with exit status 1; it printed: I am a handler plugin.",
 		"no-handshake":         "handshake: it printed no handshake line within 1s",
 		"dies-at-start":        "handshake: it printed no handshake line, and ended with exit status 2; it printed: ",
@@ -174,7 +174,7 @@ func TestABrokenPluginFailsTheCheckOfItsRule(t *testing.T) {
 		"twice-declared":       `manifest: job type "WORK" is declared twice`,
 		"bad-schema":           "schema: job type WORK: at /type: ",
 		"other-schema":         "schema: job type WORK refuses the payload {}: it must be a string",
-		"any-schema":           "schema: the schema of job type WORK takes anything",
+		"any-schema":           "schema: the schema of job type WORK accepts anything",
 		"unhealthy":            "health: it says NOT_SERVING",
 		"fails":                "success: failed: no luck today",
 		"dies-of-failure":      "failure: the process ended with exit status 7",
@@ -182,12 +182,12 @@ func TestABrokenPluginFailsTheCheckOfItsRule(t *testing.T) {
 		"forgets-duplicates":   "duplicate: start 2 of 2: no outcome came within",
 		"small-messages":       "large-payload: ",
 		"ignores-cancel":       "cancel: REASON_CANCELED: it has not stopped after 1s",
-		"ignores-deadline":     "deadline: it still runs 1s after its time",
+		"ignores-deadline":     "deadline: it still runs 1s after its timeout",
 		"ignores-lease":        "lease-lost: it still runs 300ms after the end of a lease of 3s",
 		"ignores-extensions":   "lease-extended: after ",
 		"busy-health":          "busy-health: with 3 jobs under way: ",
 		"ends-at-sigterm":      "signals: after interrupt: the process ended with signal: interrupt",
-		"drops-at-drain":       "drain: it broke its job off: canceled",
+		"drops-at-drain":       "drain: it ended its job early: canceled",
 		"stream-after-drain":   "drain: in the middle of a job: the stream has not ended 1s after the last outcome",
 		"stays-after-drain":    "drain: in the middle of a job: the process still runs 1s after",
 		"drains-badly":         "drain: in the middle of a job: it ended with exit status 4",
@@ -210,7 +210,7 @@ func TestABrokenPluginFailsTheCheckOfItsRule(t *testing.T) {
 			c := report.Checks[indexOf(report, name)]
 			require.Equal(t, conformance.Failed, c.Status, "%+v", c)
 			require.Contains(t, c.Name+": "+c.Happened, want)
-			require.NotEmpty(t, c.Mend)
+			require.NotEmpty(t, c.Fix)
 		})
 	}
 }

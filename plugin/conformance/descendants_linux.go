@@ -14,11 +14,11 @@ import (
 // findsOrphans says that leftBehind works.
 const findsOrphans = true
 
-// vanishWithin is how long a killed process may take to be gone.
+// vanishWithin is how long a killed process may take to disappear.
 const vanishWithin = 2 * time.Second
 
-// adoptOrphans makes orphaned descendants children of this process, in which
-// they can be found, until it is undone.
+// adoptOrphans makes orphaned descendants children of this process, where they can
+// be found, until undo is called.
 func adoptOrphans() (undo func()) {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	return func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) }
@@ -62,8 +62,8 @@ func status(pid int) (state byte, parent int, ok bool) {
 	return fields[0][0], parent, err == nil
 }
 
-// leftBehind names the descendants of the process that outlive it and its
-// group, and kills them.
+// leftBehind kills the descendants that outlive the process and its group, and
+// returns what they are.
 func (p *process) leftBehind() []string {
 	var left []string
 	for late := time.Now().Add(vanishWithin); ; time.Sleep(10 * time.Millisecond) {
@@ -83,8 +83,8 @@ func (p *process) leftBehind() []string {
 	return left
 }
 
-// alive are the descendants that were not there before the process. Those that
-// are dead and adopted are collected.
+// alive are the descendants that did not exist before the process. It reaps those
+// that are dead and adopted.
 func (p *process) alive() map[int]bool {
 	found := descendants()
 	for pid := range found {
@@ -102,7 +102,7 @@ func (p *process) alive() map[int]bool {
 	return found
 }
 
-// name describes a process to people.
+// name describes a process for people.
 func name(pid int) string {
 	command, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	text := strings.TrimSpace(strings.ReplaceAll(string(command), "\x00", " "))

@@ -2,8 +2,7 @@
 
 package conformance
 
-// findsOrphans: elsewhere than on Linux, nobody finds what a process leaves
-// behind.
+// findsOrphans: only Linux can find what a process leaves behind.
 const findsOrphans = false
 
 func adoptOrphans() (undo func()) { return func() {} }

@@ -13,14 +13,13 @@ import (
 // coreProtocol is go-plugin's own version, the first field of its handshake.
 const coreProtocol = "1"
 
-// handshake is the line that a process prints when it can be connected to:
+// handshake is the line that a process prints when it accepts connections. The
+// certificate may be missing.
 //
 //	1|<version>|unix|<path>|grpc|<certificate>
-//
-// The certificate may be missing.
 type handshake struct{ path, certificate string }
 
-// looksLikeHandshake tells the line from what else may be printed before it.
+// looksLikeHandshake tells the handshake from other lines before it.
 func looksLikeHandshake(line string) bool {
 	fields := strings.Split(line, "|")
 	if len(fields) < 4 {

@@ -10,11 +10,11 @@ import (
 const (
 	// maxLine is how much of a line is kept, in bytes.
 	maxLine = 16 << 10
-	// lastLines is how many lines are kept to tell why a process ended.
+	// lastLines is how many lines are kept to say why a process ended.
 	lastLines = 6
 )
 
-// output reads everything that a process prints, so that it never waits.
+// output reads everything a process prints, so that printing never blocks it.
 type output struct {
 	handshake chan string
 	pumps     sync.WaitGroup
@@ -28,7 +28,7 @@ type output struct {
 
 func newOutput() *output { return &output{handshake: make(chan string, 1)} }
 
-// read takes over both files. closed is called at the end of each.
+// read takes over both files.
 func (o *output) read(stdout, stderr io.ReadCloser) {
 	o.pumps.Go(func() { pump(stdout, o.stdoutLine) })
 	o.pumps.Go(func() { pump(stderr, o.stderrLine) })
@@ -84,8 +84,7 @@ func (o *output) counts() (stdout, stderr int) {
 	return o.stdout, o.stderr
 }
 
-// said is what was printed last, to be appended to a sentence; empty when
-// nothing was.
+// said is what was printed last, to append to a sentence; empty for nothing.
 func (o *output) said() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -22,11 +22,11 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
 
-// pipeTail is how long output is still read when a process has exited and
-// somebody else holds its pipes open.
+// pipeTail is how long output is read after a process has exited, if another
+// process holds its pipes open.
 const pipeTail = 200 * time.Millisecond
 
-// process is one launch of the binary.
+// process is one launch of the plugin.
 type process struct {
 	options Options
 	dir     string
@@ -36,9 +36,9 @@ type process struct {
 	files   []*os.File
 	conn    *grpc.ClientConn
 	handler handlerv1.HandlerClient
-	// manifest is what it has answered to Describe.
+	// manifest is its answer to Describe.
 	manifest *handlerv1.DescribeResponse
-	// others are the processes that were there before the launch.
+	// others are the descendants that existed before the launch.
 	others map[int]bool
 
 	// gone is closed when the process is reaped; state is valid from then on.
@@ -48,7 +48,7 @@ type process struct {
 	sessions []*session
 }
 
-// fork starts the binary, with the handshake's cookie or without.
+// fork starts the plugin, with or without the cookie.
 func fork(options Options, cookie bool, id mtls.Identity) (*process, error) {
 	dir, err := os.MkdirTemp("", "hfc")
 	if err != nil {
@@ -106,7 +106,7 @@ func closeAll(files []*os.File) {
 }
 
 // connect waits for the handshake and opens the connection. Its error says what
-// is wrong with the binary.
+// the plugin did wrong.
 func (p *process) connect(ctx context.Context, id mtls.Identity) error {
 	var line string
 	select {
@@ -148,7 +148,7 @@ func (p *process) dial(path string, transport credentials.TransportCredentials) 
 	return err
 }
 
-// healthy asks for the health of the process, within the time given.
+// healthy makes a health check.
 func (p *process) healthy(ctx context.Context, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -162,10 +162,10 @@ func (p *process) healthy(ctx context.Context, within time.Duration) error {
 	return nil
 }
 
-// closeStdin tells the process that nobody needs it any more.
+// closeStdin tells the process that its orchestrator is gone.
 func (p *process) closeStdin() { p.closeIn.Do(func() { _ = p.stdin.Close() }) }
 
-// leaves reports whether the process ends by itself within the time.
+// leaves reports whether the process exits by itself in time.
 func (p *process) leaves(within time.Duration) bool {
 	select {
 	case <-p.gone:

@@ -15,19 +15,19 @@ const (
 	Skipped Status = "skipped"
 )
 
-// Check is one rule of the protocol and whether the binary keeps it.
+// Check is one rule of the protocol and whether the plugin follows it.
 type Check struct {
 	Name     string `json:"name"`
 	Status   Status `json:"status"`
 	Expected string `json:"expected"`
-	// Happened is what the binary did; for a skipped check, what is needed.
+	// Happened is what the plugin did; for a skipped check, what it needs.
 	Happened string `json:"happened"`
-	// Mend says how to keep the rule; empty unless it is broken.
-	Mend string        `json:"mend,omitempty"`
+	// Fix says how to follow the rule; empty unless it is broken.
+	Fix  string        `json:"fix,omitempty"`
 	Took time.Duration `json:"-"`
 }
 
-// MarshalJSON has the time that the check took in milliseconds.
+// MarshalJSON gives the time in milliseconds.
 func (c Check) MarshalJSON() ([]byte, error) {
 	type plain Check
 	return json.Marshal(struct {
@@ -36,16 +36,16 @@ func (c Check) MarshalJSON() ([]byte, error) {
 	}{plain(c), c.Took.Milliseconds()})
 }
 
-// Report is what Run has found out, one entry for each check, in order.
+// Report is what Run has found, one entry for each check, in order.
 type Report struct {
-	// Version and Types are what the binary declares; empty when it does not
-	// come so far.
+	// Version and Types are what the plugin declares; empty if it declares
+	// nothing that can be used.
 	Version string   `json:"version,omitempty"`
 	Types   []string `json:"jobTypes,omitempty"`
 	Checks  []Check  `json:"checks"`
 }
 
-// Count is how many checks ended so.
+// Count is how many checks ended with the status.
 func (r Report) Count(status Status) int {
 	n := 0
 	for _, c := range r.Checks {

@@ -16,11 +16,11 @@ import (
 
 // Sample is a job that a check may run.
 type Sample struct {
-	// Type may be empty when the binary serves one job type.
+	// Type may be empty if the plugin has one handler.
 	Type string
-	// Payload is JSON; nil when there is no such job.
+	// Payload is JSON; nil if there is no such job.
 	Payload json.RawMessage
-	// refused says why no such job can be submitted; empty when it can.
+	// refused is why such a job cannot be submitted; empty if it can.
 	refused string
 }
 
@@ -28,28 +28,29 @@ func (s Sample) given() bool { return s.Payload != nil }
 
 // Options say what to check.
 type Options struct {
-	// Path is the binary's, Args its arguments, Env its whole environment.
+	// Path is the plugin's file, Args its arguments, Env its whole environment.
 	Path string
 	Args []string
 	Env  []string
-	// Work succeeds, soon. It is run several times.
+	// Work is a job that soon succeeds. It is run several times.
 	Work Sample
-	// Slow runs for 30 seconds at least unless it is stopped. It is started
-	// as often at once as the binary wants attempts at once.
+	// Slow is a job that runs for at least 30 seconds unless it is stopped. As
+	// many are started at once as the plugin accepts.
 	Slow Sample
-	// Fail fails. Without it a payload is tried that the schema refuses.
+	// Fail is a job that fails. Without it, a payload that the schema refuses is
+	// tried.
 	Fail Sample
 	// StartTimeout bounds a launch; 10 s when it is 0.
 	StartTimeout time.Duration
-	// Grace is how long a handler may take to stop, and a process to leave;
+	// Grace is how long a handler may take to stop, and a process to exit;
 	// 5 s when it is 0.
 	Grace time.Duration
 	// Patience is how long Work and Fail may take; 20 s when it is 0.
 	Patience time.Duration
-	// Only names the checks to make; empty for all. The manifest is looked at
-	// in any case.
+	// Only names the checks to make; empty for all. The manifest is always
+	// checked.
 	Only []string
-	// Begin and End, when set, hear of each check.
+	// Begin and End, if set, are called for each check.
 	Begin func(name string)
 	End   func(Check)
 }
@@ -58,19 +59,19 @@ const (
 	defaultStartTimeout = 10 * time.Second
 	defaultGrace        = 5 * time.Second
 	defaultPatience     = 20 * time.Second
-	// settle is how long a job is given to begin.
+	// settle is how long a job gets to begin.
 	settle = 400 * time.Millisecond
 )
 
 // check is one rule.
 type check struct {
-	name, expected, mend string
-	// needs says which samples the check cannot do without.
+	name, expected, fix string
+	// needs says which sample the check needs and does not have; empty for none.
 	needs func(Options) string
 	run   func(ctx context.Context, k *kit) finding
 }
 
-// finding is what a check comes to.
+// finding is the result of a check.
 type finding struct {
 	status   Status
 	happened string
@@ -92,28 +93,28 @@ func skipped(format string, values ...any) finding {
 type kit struct {
 	Options
 	id mtls.Identity
-	// manifest is nil until the binary has sent one that can be used.
+	// manifest is nil until the plugin has sent one that can be used.
 	manifest *handlerv1.DescribeResponse
 	// wrong collects what any process has sent against the protocol, and left
-	// what any has left behind.
+	// the processes that any has left behind.
 	wrong, left []string
-	// schemas says that the check of that name is among those to make.
+	// schemas: the check of schemas is among those to make.
 	schemas bool
-	// hopeless is why no check can be made; nil when they can.
+	// hopeless is why no check can be made; nil if they can.
 	hopeless error
-	// started says that a process of the binary has been up.
+	// started: a process has been started before.
 	started bool
 }
 
-// OptionsError says that the options make no sense for the binary.
+// OptionsError says that the options do not fit the plugin.
 type OptionsError struct{ text string }
 
 func (e OptionsError) Error() string { return e.text }
 
-// Run checks the binary. Its error says that the checks could not be made, not
-// that one has failed: an OptionsError, or that the binary cannot be started, or
-// that its schema refuses a payload and nobody has asked for that check. When the
-// context ends, the checks that are left are skipped.
+// Run checks the plugin. A check that fails is in the report. An error means that
+// the checks could not be made: an OptionsError, a plugin that cannot be started, or
+// a payload that its schema refuses although that check was not asked for. When the
+// context ends, the remaining checks are skipped.
 func Run(ctx context.Context, options Options) (Report, error) {
 	id, err := mtls.New()
 	if err != nil {
@@ -156,7 +157,7 @@ func Run(ctx context.Context, options Options) (Report, error) {
 	return report, nil
 }
 
-// Names are those of all checks, in order.
+// Names are the names of all checks, in order.
 func Names() []string {
 	var names []string
 	for _, c := range checks() {
@@ -165,7 +166,7 @@ func Names() []string {
 	return names
 }
 
-// choose returns the checks of these names; all when there are none.
+// choose returns the checks with these names; all if there are none.
 func choose(only []string) ([]check, error) {
 	for _, name := range only {
 		if !slices.Contains(Names(), name) {
@@ -189,7 +190,7 @@ func (k *kit) do(ctx context.Context, c check) Check {
 	found := k.find(ctx, c)
 	done := Check{Name: c.name, Status: found.status, Expected: c.expected, Happened: found.happened, Took: time.Since(begun)}
 	if found.status == Failed {
-		done.Mend = c.mend
+		done.Fix = c.fix
 	}
 	return done
 }
@@ -200,7 +201,7 @@ func (k *kit) find(ctx context.Context, c check) finding {
 	}
 	if c.needs != nil {
 		if k.manifest == nil {
-			return skipped("the binary has no manifest that can be used")
+			return skipped("the plugin has no manifest that can be used")
 		}
 		if missing := c.needs(k.Options); missing != "" {
 			return skipped("%s", missing)
@@ -213,7 +214,7 @@ func (k *kit) find(ctx context.Context, c check) finding {
 	return found
 }
 
-// fork starts the binary. When it cannot the first time, there is nothing to check.
+// fork starts a process. If the first one cannot start, there is nothing to check.
 func (k *kit) fork(cookie bool) (*process, error) {
 	p, err := fork(k.Options, cookie, k.id)
 	k.started = k.started || err == nil
@@ -223,7 +224,7 @@ func (k *kit) fork(cookie bool) (*process, error) {
 	return p, err
 }
 
-// with runs the check on a process that is up, which is gone afterwards.
+// with runs a check on a new process, and ends it.
 func (k *kit) with(ctx context.Context, do func(context.Context, *process, *session) finding) finding {
 	p, err := k.fork(true)
 	if err != nil {
@@ -241,7 +242,7 @@ func (k *kit) with(ctx context.Context, do func(context.Context, *process, *sess
 	if err := p.connect(starting, k.id); err != nil {
 		return failed("%v", err)
 	}
-	// The protocol has Describe before Work.
+	// Describe comes before Work.
 	if p.manifest, err = p.handler.Describe(starting, &handlerv1.DescribeRequest{
 		MaxProgressBytes: wire.DefaultMaxProgressBytes, MaxCheckpointBytes: wire.DefaultMaxCheckpointBytes,
 		MaxResultBytes: wire.DefaultMaxResultBytes,
@@ -271,7 +272,7 @@ func needsSlow(o Options) string {
 	return o.Slow.refused
 }
 
-// unanswered says why no outcome came.
+// unanswered says why there is no outcome.
 func unanswered(p *process, s *session, within time.Duration) finding {
 	if why := s.broken(p); why != "" {
 		return failed("%s", why)

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// calmLease and calmTimeout are longer than any check takes.
+	// calmLease and calmTimeout are longer than any check.
 	calmLease   = 10 * time.Minute
 	calmTimeout = 10 * time.Minute
 )
 
-// session is a Work stream, and notes everything that it carries.
+// session is a Work stream and everything that it has carried.
 type session struct {
 	stream grpc.BidiStreamingClient[handlerv1.WorkRequest, handlerv1.WorkResponse]
 	hangUp context.CancelFunc
@@ -31,12 +31,12 @@ type session struct {
 	last    uint64
 	// outcomes has an entry for each start; nil while it has not ended.
 	outcomes map[uint64]*handlerv1.Outcome
-	// heard is closed, and made anew, with each message.
+	// heard is closed and replaced with each message.
 	heard chan struct{}
 	// wrong is what the process has sent against the protocol.
 	wrong []string
-	// ended is closed when the stream has ended; endErr says how, nil for
-	// good order.
+	// ended is closed when the stream has ended; endErr is nil if it ended in
+	// order.
 	ended  chan struct{}
 	endErr error
 }
@@ -125,7 +125,7 @@ func (s *session) complaints() []string {
 	return append([]string{}, s.wrong...)
 }
 
-// start starts an attempt at the job, changed as the check needs it.
+// start starts an attempt at the job, with a change if there is one.
 func (s *session) start(sample Sample, change func(*handlerv1.Start)) uint64 {
 	s.mu.Lock()
 	s.last++
@@ -144,7 +144,7 @@ func (s *session) start(sample Sample, change func(*handlerv1.Start)) uint64 {
 	return start.GetHandle()
 }
 
-// send ignores that the stream has ended: who waits for an answer hears of it.
+// send ignores the end of the stream: await notices it.
 func (s *session) send(request *handlerv1.WorkRequest) {
 	s.sending.Lock()
 	defer s.sending.Unlock()
@@ -159,8 +159,8 @@ func (s *session) extend(handle uint64, lease time.Duration) {
 	s.send(&handlerv1.WorkRequest{Extension: &handlerv1.Extension{Handles: []uint64{handle}, LeaseMs: uint64(lease.Milliseconds())}})
 }
 
-// await waits for the attempt's end. It returns nil when the time is over or
-// the stream has ended before.
+// await waits for the outcome of an attempt. It returns nil if the time is over or
+// the stream has ended.
 func (s *session) await(handle uint64, within time.Duration) *handlerv1.Outcome {
 	late := time.NewTimer(within)
 	defer late.Stop()
@@ -183,7 +183,7 @@ func (s *session) await(handle uint64, within time.Duration) *handlerv1.Outcome 
 	}
 }
 
-// ends reports whether the stream ends within the time.
+// ends reports whether the stream ends in time.
 func (s *session) ends(within time.Duration) bool {
 	select {
 	case <-s.ended:
@@ -203,8 +203,7 @@ func (s *session) over() bool {
 	}
 }
 
-// broken says that the stream has ended, with what the process says to it;
-// empty while it has not.
+// broken says how the stream has ended; empty while it has not.
 func (s *session) broken(p *process) string {
 	if !s.over() {
 		return ""

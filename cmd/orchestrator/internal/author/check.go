@@ -154,7 +154,7 @@ func describeCheck(out show.Screen, c conformance.Check) string {
 	}
 	text := fmt.Sprintf("%s  %-*s  %s\n", marks[c.Status], column, c.Name, show.Clean(c.Happened))
 	if c.Status == conformance.Failed {
-		text += fmt.Sprintf("         expected: %s\n         to mend:  %s\n", c.Expected, c.Mend)
+		text += fmt.Sprintf("         expected: %s\n         to fix:   %s\n", c.Expected, c.Fix)
 	}
 	return text
 }

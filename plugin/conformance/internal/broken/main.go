@@ -1,6 +1,6 @@
-// Broken is a handler plugin that breaks one rule of the protocol, named by its
-// argument, for the tests of package conformance; or none, with "good". It
-// speaks the protocol directly, without the SDK.
+// Broken is a plugin for the tests of package conformance. It breaks the one rule of
+// the protocol that its argument names, or none with "good". It speaks the protocol
+// without the SDK.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
 
-// mode is the rule that is broken.
+// mode is the rule to break.
 var mode = "good"
 
 func main() {
@@ -107,14 +107,13 @@ func flood() {
 	}
 }
 
-// handler serves WORK, which succeeds at once, and SLOW, which waits for its
-// end.
+// handler serves WORK, which succeeds at once, and SLOW, which waits until it is
+// stopped.
 type handler struct {
 	handlerv1.UnimplementedHandlerServer
 	grpc_health_v1.UnimplementedHealthServer
 
-	// busy counts the SLOW ones, among which one job is answered once in mode
-	// "forgets-duplicates".
+	// busy counts the SLOW attempts. seen has the jobs that were started.
 	mu       sync.Mutex
 	busy     int
 	seen     map[string]bool

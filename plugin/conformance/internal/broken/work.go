@@ -59,21 +59,21 @@ func (w *work) take(request *handlerv1.WorkRequest) {
 		ignored := mode == "ignores-cancel" ||
 			mode == "ignores-deadline" && c.GetReason() == handlerv1.Cancel_REASON_TIMEOUT
 		if a := w.attempts[c.GetHandle()]; a != nil && !ignored {
-			a.tell(c.GetReason())
+			a.askToStop(c.GetReason())
 		}
 	}
 	if request.GetDrain() {
 		w.draining = true
 		if mode == "drops-at-drain" {
 			for _, a := range w.attempts {
-				a.tell(handlerv1.Cancel_REASON_SHUTDOWN)
+				a.askToStop(handlerv1.Cancel_REASON_SHUTDOWN)
 			}
 		}
-		w.tellIdle()
+		w.closeIfIdle()
 	}
 }
 
-func (a *attempt) tell(reason handlerv1.Cancel_Reason) {
+func (a *attempt) askToStop(reason handlerv1.Cancel_Reason) {
 	select {
 	case a.stop <- reason:
 	default:
@@ -86,7 +86,7 @@ func (w *work) begin(start *handlerv1.Start) {
 	a := &attempt{stop: make(chan handlerv1.Cancel_Reason, 1)}
 	a.lease = time.AfterFunc(leaseLeft(start.GetLeaseMs()), func() {
 		if mode != "ignores-lease" {
-			a.tell(handlerv1.Cancel_REASON_LEASE_LOST)
+			a.askToStop(handlerv1.Cancel_REASON_LEASE_LOST)
 		}
 	})
 	w.attempts[start.GetHandle()] = a
@@ -173,11 +173,11 @@ func (w *work) report(start *handlerv1.Start, outcome *handlerv1.Outcome) {
 	if start.GetJobType() == "SLOW" {
 		w.busy--
 	}
-	w.tellIdle()
+	w.closeIfIdle()
 }
 
-// tellIdle is called with the mutex held.
-func (w *work) tellIdle() {
+// closeIfIdle is called with the mutex held.
+func (w *work) closeIfIdle() {
 	if w.draining && len(w.attempts) == 0 {
 		w.once.Do(func() { close(w.idle) })
 	}
