@@ -71,9 +71,9 @@ func judgeVersions(versions []int64) job.Check {
 
 // missingPart is a trigger or an index that a table lacks.
 type missingPart struct {
-	Kind  string
-	Name  string
-	Place string
+	Kind    string
+	Name    string
+	OnTable string
 }
 
 func judgeParts(missing []missingPart) job.Check {
@@ -85,7 +85,7 @@ func judgeParts(missing []missingPart) job.Check {
 	check.Summary = fmt.Sprintf("The schema has version %d, with %s missing.", schemaVersion, count(int64(len(missing)), "part"))
 	check.Remedy = "Somebody dropped or disabled it, or did not finish building it. Create it again as the migrations do."
 	for _, part := range missing[:min(len(missing), maxExamples)] {
-		check.Details = append(check.Details, fmt.Sprintf("the %s %s of %s is missing or does not work", part.Kind, part.Name, part.Place))
+		check.Details = append(check.Details, fmt.Sprintf("the %s %s of %s is missing or does not work", part.Kind, part.Name, part.OnTable))
 	}
 	return check
 }

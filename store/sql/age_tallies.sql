@@ -1,7 +1,7 @@
--- Make slots of a minute of those of ten seconds that are older than a quarter
--- of an hour. A minute's slot is its first.
+-- Merge slots of ten seconds that are older than a quarter of an hour into slots of
+-- a minute. The slot of a minute starts with it.
 -- Clock: now().
--- Locks: an advisory lock of the transaction, as when folding.
+-- Locks: an advisory lock of the transaction, the same as roll_up_tallies.
 -- Index: tally_slots_pkey.
 with fine as (
     delete from tally_slots

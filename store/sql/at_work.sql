@@ -1,5 +1,5 @@
--- Which of these backends are at work on a statement, or wait for a lock or for a
--- standby. One that waits for its client is not.
+-- The backends in $1 that are working on a statement, or waiting for a lock or a
+-- standby. Those that wait for their client are not.
 -- Index: none; pg_stat_activity.
 select pid
 from pg_stat_activity

@@ -1,7 +1,7 @@
--- Jobs whose ledger state and list disagree, or whose list row says something
--- else than the ledger of what both know: there should be none. A job that runs
--- is queued in the ledger, and its lease has the next fence.
--- Index: reads everything; for tests and for operators who suspect something.
+-- Jobs whose ledger row and list row disagree, in the state or in any other column
+-- that both have. There should be none. A running job is queued in the ledger, and
+-- its lease has the next fence.
+-- Index: reads everything; for tests, and for operators who suspect a fault.
 -- 0.9 s for a million jobs that wait, 0.5 s for a million that are done.
 with listed as (
     select job_id, 'ready' as list, null::job_state as state, job_type, null as tenant, -urgency as priority, run_at as at,

@@ -1,7 +1,7 @@
--- Cancel a job: created | queued | retry -> canceled at once; for a running
--- job the wish is left on its lease, where the owner finds it. A job is in one
--- list only, so one branch at most does anything. If none does, the job is
--- final or has just moved; the caller looks again.
+-- Cancel a job: created | queued | retry -> canceled at once. For a running job,
+-- the request is left on its lease, where the owner finds it. A job is in only one
+-- list, so at most one branch does anything. If none does, the job is final or has
+-- just moved, and the caller looks again.
 -- Clock: now().
 -- Locks: the list row, then the ledger row.
 -- Index: jobs_pkey, ready_pkey, timers_pkey, leases_pkey.

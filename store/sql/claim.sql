@@ -1,40 +1,40 @@
 -- Claim up to $6 jobs for worker $7: queued -> running.
--- $1..$5 are stretches of the order to look through, each of one job type: from
--- a place in an urgency on, up to an urgency that is not part of it. The
--- stretches leave out what is known to be claimed already, because that may be
--- nothing but dead index entries while an old snapshot keeps vacuum away.
--- $9 are as many new lease ids: gen_random_uuid would take a tenth of the time.
--- Clock: the lease $8 runs from the moment of the claim. The earlier now() is before
--- what the claim sees, and so may be before the end of the attempt before.
--- Locks: ready rows, each stretch in key order, skipping those that another
--- claimer holds. Whoever changes what is read of a ledger row moves its ready row
--- first, so that the ledger needs no lock. A first look without locks tells how
--- many jobs of each stretch are among the most urgent $6 of all, so that no row
--- is locked that is not claimed. The stretches of one type are in order, and are
--- read one after the other for as long as it takes: nothing is to be shared out,
--- which saves a tenth. MATERIALIZED, or the planner may run a LIMIT again and claim
--- too many.
--- OFFSET 0, or a ledger in which nothing was queued when it was last analysed is
--- read whole.
+-- $1..$5 are the ranges of the queue to search. Each is of one job type and goes from
+-- a position in one urgency up to, but not including, another urgency. The ranges
+-- leave out what is known to be claimed: while an old snapshot blocks vacuum, that may
+-- be nothing but dead index entries.
+-- $9 contains enough new lease ids: gen_random_uuid would take a tenth of the time.
+-- Clock: the lease $8 starts at the moment of the claim, clock_timestamp(). now() is
+-- earlier than what the claim sees, and may be earlier than the end of the previous
+-- attempt.
+-- Locks: ready rows, each range in key order, skipping those that another claimer
+-- holds. The ledger needs no lock: whoever changes the columns that are read here first
+-- moves the job's ready row. A first search without locks finds how many jobs of each
+-- range are among the $6 most urgent of all, so that no row is locked but not claimed.
+-- The ranges of a single type need no such search, which saves a tenth: they are in
+-- order, and are read one after the other until there are enough jobs. MATERIALIZED
+-- stops the planner from running a LIMIT again, which would claim too many.
+-- OFFSET 0 stops it from reading the whole ledger if nothing was queued when it was last
+-- analyzed.
 -- Order: urgency, due time, creation.
--- Fence: one more than the ledger's, which learns of it, and of the attempt, when
--- the lease ends: by its owner, or by a reaper for a job that has killed it.
--- Index: ready_pkey for each stretch, twice where there are several types; jobs_pkey;
--- unsuccessful_attempts_pkey for jobs that are traced and tried again: no join, or it
--- is read for all.
-with stretches as (
+-- Fence: one more than the ledger's. The ledger gets it, and the attempt, when the
+-- lease ends: from its owner, or from a reaper if the job killed its owner.
+-- Index: ready_pkey for each range, twice if there are several types; jobs_pkey;
+-- unsuccessful_attempts_pkey for jobs that are traced and tried again, as subqueries: a
+-- join would read it for all jobs.
+with ranges as (
     select *
     from unnest($1::text[], $2::smallint[], $3::timestamptz[], $4::uuid[], $5::integer[])
         as s (job_type, urgency, run_at, job_id, until)
 ), shares as materialized (
     select s.*, $6::bigint as jobs
-    from stretches s
-    where (select count(distinct job_type) from stretches) = 1
+    from ranges s
+    where (select count(distinct job_type) from ranges) = 1
     union all
     select first.*, count(*) as jobs
     from (
         select s.*
-        from stretches s
+        from ranges s
         cross join lateral (
             select r.urgency, r.run_at, r.job_id
             from ready r
@@ -43,16 +43,16 @@ with stretches as (
             order by r.urgency, r.run_at, r.job_id
             limit $6
         ) waiting
-        where (select count(distinct job_type) from stretches) > 1
+        where (select count(distinct job_type) from ranges) > 1
         order by waiting.urgency, waiting.run_at, waiting.job_id
         limit $6
     ) first
     group by first.job_type, first.urgency, first.run_at, first.job_id, first.until
 ), picked as materialized (
-    select found.place
+    select found.at
     from shares s
     cross join lateral (
-        select r.ctid as place
+        select r.ctid as at
         from ready r
         where r.job_type = s.job_type and r.urgency < s.until
             and (r.urgency, r.run_at, r.job_id) >= (s.urgency, s.run_at, s.job_id)
@@ -61,7 +61,7 @@ with stretches as (
     ) found
     limit $6
 ), taken as (
-    delete from ready r using picked p where r.ctid = p.place
+    delete from ready r using picked p where r.ctid = p.at
     returning r.job_id
 ), claimed as materialized (
     select ($9::uuid[])[row_number() over ()] as lease_id, clock_timestamp() as claimed_at, ledger.*

@@ -1,4 +1,4 @@
--- Settle attempts for good: running -> dead, into the dead letters.
+-- Dead-letter jobs: running -> dead.
 -- Clock: now().
 -- Locks: lease rows in the order sent (the caller sorts by job), then ledger rows.
 -- Fence: lease_id.

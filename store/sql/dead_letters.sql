@@ -1,5 +1,5 @@
--- Up to $1 dead letters, the newest first: of type $2 and of tenant $3, where
--- those are not empty, and beyond the place $4, $5 where that is not null.
+-- Up to $1 dead letters, newest first: of type $2 and tenant $3 unless these are
+-- empty, and after the position $4, $5 unless it is null.
 -- Index: dead_letters_dead_at, jobs_pkey.
 select d.job_id as id, j.job_type as type, j.tenant, d.dead_at, j.attempt as attempts, coalesce(j.last_error, '') as last_error
 from (

@@ -1,5 +1,5 @@
--- Write down what handlers declare about their job types. A declaration that
--- is already there in the same words is not written again.
+-- Store what plugins declare about their job types. A declaration that has not changed
+-- is not written again.
 -- Clock: now().
 -- Locks: key order (the caller sorts by type).
 -- Index: job_types_pkey.

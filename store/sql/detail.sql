@@ -1,5 +1,5 @@
--- Everything about a job but its lease id and its attempts, for operators. A held
--- job has no time, and one that is not running no lease.
+-- Everything about a job except its lease id and its attempts, for operators. A held
+-- job has no time, and a job that is not running has no lease.
 -- Index: jobs_pkey, leases_pkey.
 select j.job_id as id, j.job_type as type, j.tenant, j.state::text as state, j.created_at, j.updated_at, j.started_at,
     j.finished_at, j.progress::text as progress, j.result::text as result, j.payload::text as payload,

@@ -1,9 +1,9 @@
--- Leases that cannot be, by what is wrong with them: how many, and ten of their
--- jobs. Nobody took over what expired longer than $1 ago; an owner that is not
--- known, or has signed off, for as long cannot settle. A lease that was let go
--- of has no owner, and says so in its name.
+-- Leases that should not exist, by what is wrong with them: how many, and ten of their
+-- jobs. Those that expired longer than $1 ago should be taken over. An owner that has
+-- been unknown or signed off for that long cannot settle. A lease whose claim was never
+-- answered has no owner, and its worker's name says so.
 -- Clock: now().
--- Index: jobs_pkey, workers_pkey; leases is read whole, which is small.
+-- Index: jobs_pkey, workers_pkey; leases is read whole, but it is small.
 select finding, count(*) as leases, (array_agg(job_id order by expires_at, job_id))[1:10]::text[] as examples
 from (
     select l.job_id, l.expires_at,

@@ -1,7 +1,7 @@
--- Triggers and indexes of the schema that are not there, or do not work: they
--- refuse what must not be, or every statement is slow without them.
+-- Triggers and indexes of the schema that are missing or do not work. Without them,
+-- forbidden changes are possible, or every statement is slow.
 -- Index: none; the catalogs of the schema.
-select kind, name, place
+select kind, name, on_table
 from (values
     ('trigger', 'jobs_legal_birth', 'jobs'),
     ('trigger', 'jobs_legal_transition', 'jobs'),
@@ -26,15 +26,15 @@ from (values
     ('index', 'type_owners_pkey', 'type_owners'),
     ('index', 'unsuccessful_attempts_pkey', 'unsuccessful_attempts'),
     ('index', 'workers_pkey', 'workers')
-) as needed (kind, name, place)
+) as needed (kind, name, on_table)
 where not exists (
         select from pg_trigger t
-        where needed.kind = 'trigger' and t.tgrelid = to_regclass(needed.place) and t.tgname = needed.name
+        where needed.kind = 'trigger' and t.tgrelid = to_regclass(needed.on_table) and t.tgname = needed.name
             and t.tgenabled in ('O', 'A')
     )
     and not exists (
         select from pg_index i
-        where needed.kind = 'index' and i.indrelid = to_regclass(needed.place)
+        where needed.kind = 'index' and i.indrelid = to_regclass(needed.on_table)
             and i.indexrelid = to_regclass(needed.name) and i.indisvalid
     )
-order by kind desc, place, name;
+order by kind desc, on_table, name;

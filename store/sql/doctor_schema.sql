@@ -1,6 +1,5 @@
--- Which migrations the schema has, in order. The table is goose's, which brings
--- the schema up to date; its times are of whatever zone the server had, and of
--- no use here.
+-- The migrations that the schema has, in order. The table belongs to goose, which
+-- applies them. Its times are in the server's time zone, so they are not used.
 -- Index: none; a row for each migration.
 select coalesce(array_agg(distinct version_id order by version_id), '{}') as versions
 from goose_db_version

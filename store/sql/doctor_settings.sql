@@ -1,6 +1,6 @@
--- What of the server's settings decides whether jobs can be lost, how many of
--- its connections are in use, and how much is written to its log between two
--- checkpoints on average, against how much may be.
+-- The server's settings that decide whether jobs can be lost; how many of its
+-- connections are in use; and how much it writes to its log between two checkpoints on
+-- average, compared with the limit.
 -- Clock: now().
 -- Index: none; views of the server's state.
 select current_setting('fsync') = 'on' as fsync, current_setting('full_page_writes') = 'on' as full_page_writes,

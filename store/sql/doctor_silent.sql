@@ -1,7 +1,7 @@
--- Workers that have fallen silent and still hold leases, the longest silent
+-- Workers that stopped sending heartbeats and still hold leases, the longest silent
 -- first.
 -- Clock: now().
--- Index: none; a handful of workers, and leases is read whole, which is small.
+-- Index: none; a handful of workers, and leases is read whole, but it is small.
 select w.worker_id, now() - w.alive_until as silent, held.leases
 from workers w
 join (select worker_id, count(*) as leases from leases group by worker_id) held

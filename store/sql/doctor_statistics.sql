@@ -1,4 +1,4 @@
--- What autovacuum has left of each table. Rows are an estimate.
+-- What autovacuum has left undone in each table. The numbers of rows are estimates.
 -- Index: none; the catalogs of the schema.
 select s.relname::text as name, greatest(s.n_live_tup, c.reltuples::bigint) as live, s.n_dead_tup as dead,
     coalesce(s.last_analyze, s.last_autoanalyze) is not null as analyzed,

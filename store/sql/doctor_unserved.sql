@@ -1,5 +1,5 @@
--- Types with queued jobs that no live worker serves, with their number (counted
--- up to 1000) and the age of the oldest, a century at most.
+-- Types with queued jobs that no live worker serves, with the number of jobs (counted
+-- up to 1000) and the age of the oldest, at most a century.
 -- Clock: now().
 -- Index: ready_pkey; one probe for each type, by a loose scan.
 with recursive kinds as (

@@ -1,10 +1,10 @@
--- The incarnations $1 have ended. Whatever leases they still hold expire now,
--- for the reaper to take over. Returns how many leases that were.
--- The caller must know that they have ended: its own, or by a process id that
--- no longer runs in the caller's own process namespace.
+-- Record that the workers $1 have ended, and expire the leases that they still hold, so
+-- that the reaper takes them over. Returns how many leases those were.
+-- The caller must know that they have ended: it is one of them, or the process id no
+-- longer runs in the caller's own process namespace.
 -- Clock: now().
 -- Locks: lease rows in job order, then worker rows.
--- Index: workers_pkey; leases is read whole, which is rare and small.
+-- Index: workers_pkey; leases is read whole, which is rare, and it is small.
 with held as materialized (
     select job_id from leases where worker_id = any($1::text[])
     order by job_id for update

@@ -1,4 +1,4 @@
--- Hold a scheduled job: it stays created, and has no time any more.
+-- Hold a scheduled job: it stays created, and loses its time.
 -- Clock: now().
 -- Locks: the timer row, then the ledger row.
 -- Index: jobs_pkey, timers_pkey.

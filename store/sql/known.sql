@@ -1,4 +1,4 @@
--- What the job was made of that has the key $2 of tenant $1.
+-- The hash of the request that created the job with key $2 of tenant $1.
 -- Index: jobs_idempotency_key.
 select request_hash
 from jobs

@@ -1,5 +1,5 @@
--- What the latest $3 attempts of a job have logged, the latest first; with $2,
--- only of the attempts of that number.
+-- What the latest $3 attempts of a job have logged, latest first; only attempts of
+-- number $2, unless it is null.
 -- Index: attempt_logs_pkey.
 select attempt as number, fence, lines, dropped
 from attempt_logs

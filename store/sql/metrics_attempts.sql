@@ -1,5 +1,5 @@
--- How many jobs in a final state have been charged so many attempts. A dead job
--- that was requeued is none any more.
+-- How many jobs in a final state were charged each number of attempts. A dead job that
+-- was requeued no longer counts.
 -- Index: tally_attempts and the inbox are read whole.
 select attempt, sum(jobs) as jobs
 from (

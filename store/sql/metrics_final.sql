@@ -1,6 +1,6 @@
--- How many jobs there are in each final state.
--- Index: dead_letters is read whole, and so are tally_totals and the inbox; the
--- ledger not at all.
+-- How many jobs are in each final state.
+-- Index: dead_letters, tally_totals and the inbox are read whole; the ledger is not
+-- read.
 select 'dead' as state, count(*) as jobs from dead_letters
 union all
 select case event when 'succeeded' then 'succeeded' else 'canceled' end, sum(jobs)

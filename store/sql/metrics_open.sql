@@ -1,6 +1,6 @@
--- How many jobs wait and run, by state and by the attempts they have been charged.
--- Index: ready, timers and leases are read whole, once; each running job's
--- ledger row by jobs_pkey.
+-- How many jobs wait and run, by state and by the attempts that they were charged.
+-- Index: ready, timers and leases are read whole, once; each running job's ledger row
+-- by jobs_pkey.
 select 'queued' as state, attempt, count(*) as jobs from ready group by attempt
 union all
 select state::text, attempt, count(*) from timers group by state, attempt

@@ -1,5 +1,5 @@
--- How often each event has happened in the window $1: whole slots, of which the
--- first may lie partly before it.
+-- How often each event happened in the window $1. Slots count whole, so the first may
+-- begin before the window.
 -- Clock: now().
 -- Index: tally_slots_pkey.
 select event::text as event, sum(jobs) as jobs

@@ -1,7 +1,7 @@
--- The time, and how far back the oldest snapshot reaches that keeps vacuum from
--- removing dead rows of this database: that of a transaction, a prepared one, or
--- a replication slot. In transactions, and where its begin is known in time.
--- Vacuum itself keeps nobody waiting.
+-- The time, and the age of the oldest snapshot that stops vacuum from removing dead
+-- rows of this database, of a transaction, a prepared transaction, or a replication
+-- slot: in transactions, and in time if its start is known. Vacuum's own snapshots do
+-- not count.
 -- Clock: now().
 -- Index: none; a handful of rows.
 select now() as at,

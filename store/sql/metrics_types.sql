@@ -1,5 +1,5 @@
--- Attempts that failed and succeeded, by job type, and how long the latter took.
--- Index: tally_totals read whole.
+-- Attempts that failed and that succeeded, by job type, and how long the latter took.
+-- Index: tally_totals is read whole.
 select job_type,
     coalesce(sum(jobs) filter (where event in ('failed', 'dead')), 0) as failures,
     coalesce(sum(jobs) filter (where event = 'succeeded'), 0) as successes,

@@ -1,5 +1,5 @@
--- How many jobs each worker runs, and how many it has brought to each final state.
--- Index: leases and tally_workers read whole.
+-- How many jobs each worker runs, and how many it has ended in each final state.
+-- Index: leases and tally_workers are read whole.
 select worker_id, 'running' as state, count(*) as jobs from leases group by worker_id
 union all
 select worker_id, event::text, sum(jobs)

@@ -1,5 +1,5 @@
--- How long until the next timer is due, no row when none will be. A wait of
--- more than a century would not fit the program's durations, and is one.
+-- How long it is until the next timer is due; no row if none ever is. A longer wait than
+-- a century is cut to that: it would not fit the program's durations.
 -- Clock: now(); the program receives a duration, never an instant.
 -- Index: timers_run_at.
 select least(greatest(run_at - now(), interval '0'), interval '36500 days') as due_in

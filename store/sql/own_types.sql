@@ -1,6 +1,6 @@
--- Make plugin $3 the owner of the job types $1, unless another plugin owns one of
--- them; those with $2 it takes over in any case. If two plugins claim a new type at
--- once, the first stays its owner: type_owners.sql tells who that is.
+-- Make plugin $3 the owner of the job types $1, unless another plugin owns one of them.
+-- It takes over those with $2 in any case. If two plugins claim a new type at once, the
+-- first gets it: see type_owners.sql.
 -- Clock: now().
 -- Locks: key order (the caller sorts by type).
 -- Index: type_owners_pkey.

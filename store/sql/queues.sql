@@ -1,9 +1,9 @@
--- What waits and runs, by job type: of types that have any job that is not
--- over, or dead, or that a live worker serves. The oldest wait is a century at
--- most: more would not fit the program's durations.
+-- What waits and runs, by job type: all types that have an open or dead job, or that a
+-- live worker serves. The oldest wait is at most a century: more would not fit the
+-- program's durations.
 -- Clock: now().
--- Index: ready, timers, leases and dead_letters are read whole; each running
--- job's ledger row by jobs_pkey.
+-- Index: ready, timers, leases and dead_letters are read whole; each running job's
+-- ledger row by jobs_pkey.
 select job_type as type, sum(queued)::bigint as queued,
     least(greatest(now() - coalesce(min(due), now()), interval '0'), interval '36500 days') as oldest,
     sum(scheduled)::bigint as scheduled, sum(held)::bigint as held, sum(retrying)::bigint as retrying,

@@ -1,14 +1,13 @@
--- Take over up to $1 expired leases for $2 each. The jobs stay running; the
--- caller now owns them under a new lease_id and must settle them, and whoever
--- held them before can no longer write. If the caller dies, its leases expire
--- and are taken over in turn.
--- A worker is gone, too, that was not heard of in the second half of the lease: it
--- has died soon after a heartbeat that did not know of the lease yet.
--- Clock: now() to find, clock_timestamp() for the new expiry. Expiry is part of
--- the locked read, so a lease renewed meanwhile is left alone.
+-- Take over up to $1 expired leases for $2 each. The jobs stay running. The caller owns
+-- them under a new lease_id and must settle them; the previous owner can no longer
+-- write. If the caller dies, its leases expire and are taken over too.
+-- A worker also counts as gone if it sent no heartbeat in the second half of the lease:
+-- it died soon after a heartbeat that did not include the lease yet.
+-- Clock: now() to find, clock_timestamp() for the new expiry. The locked read checks
+-- the expiry, so a lease that was renewed meanwhile is left alone.
 -- Locks: lease rows, oldest expiry first, skipping locked ones.
--- Index: leases is read whole, which is as small as what runs; jobs_pkey, workers_pkey;
--- unsuccessful_attempts_pkey for jobs that are traced.
+-- Index: leases is read whole, which is as small as the number of running jobs;
+-- jobs_pkey, workers_pkey; unsuccessful_attempts_pkey for jobs that are traced.
 with expired as materialized (
     select job_id, expires_at
     from leases

@@ -1,5 +1,5 @@
--- Requeue up to $1 dead jobs, the longest dead first: dead -> queued. Of type $2
--- and of tenant $3, where those are not empty.
+-- Requeue up to $1 dead jobs, the longest dead first: dead -> queued. Only of type $2
+-- and tenant $3, unless these are empty.
 -- Clock: now().
 -- Locks: dead letters, oldest first, skipping locked ones; then ledger rows.
 -- Index: dead_letters_dead_at, jobs_pkey.

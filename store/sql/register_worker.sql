@@ -1,7 +1,7 @@
--- A worker's incarnation $1 begins and counts as alive for $2. Workers that
--- fell silent more than a day ago are forgotten.
+-- Record that worker $1 has started and counts as alive for $2. Workers whose last
+-- heartbeat is more than a day old are deleted.
 -- Clock: now().
--- Locks: its own row and those forgotten; nobody else writes those.
+-- Locks: its own row and those deleted; nobody else writes them.
 -- Index: workers_pkey.
 with forgotten as (
     delete from workers where alive_until < now() - interval '1 day' and worker_id <> $1

@@ -1,5 +1,6 @@
--- Give jobs back unharmed: running -> queued, at their old place in the order.
--- A job whose cancel was requested is left alone: it is to be canceled.
+-- Return jobs to the queue without charging them an attempt: running -> queued, at
+-- their old position. A job whose cancel was requested is left alone: the caller must
+-- cancel it.
 -- Clock: now().
 -- Locks: lease rows in the order sent (the caller sorts by job), then ledger rows.
 -- Fence: lease_id.

@@ -1,11 +1,10 @@
--- Let go of the leases of worker $1 that it does not know of ($2 are those it
--- does): they were claimed, but the answer never arrived. They expire now, and
--- under a name that no worker has, so that the reaper does not blame the jobs.
--- Returns the jobs.
+-- Release the leases of worker $1 that it does not know about, which are all but $2:
+-- they were claimed, but the answer never arrived. They expire now, under a name that no
+-- worker has, so that the reaper does not blame the jobs. Returns the jobs.
 -- Clock: now().
 -- Locks: lease rows, skipping locked ones.
 -- Fence: the caller must not have a claim in flight.
--- Index: leases is read whole, which is rare and small.
+-- Index: leases is read whole, which is rare, and it is small.
 with unknown as materialized (
     select job_id
     from leases

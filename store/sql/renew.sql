@@ -1,7 +1,7 @@
--- Renew the leases ($1 job, $2 lease) for $3 more, and say that worker $4 is
--- alive for as long. Leases that are not returned are lost.
--- Clock: clock_timestamp(), read after the row is locked: a renewal that had
--- to wait must not bring an expired lease back to life.
+-- Renew the leases ($1 job, $2 lease) for $3 more, and mark worker $4 as alive for as
+-- long. Leases that are not returned are lost.
+-- Clock: clock_timestamp(), read after the row is locked: a renewal that had to wait
+-- must not revive an expired lease.
 -- Locks: lease rows in job order.
 -- Fence: lease_id.
 -- Index: leases_pkey.

@@ -1,5 +1,5 @@
--- Requeue a dead job: dead -> queued, as if it had never been tried. Its fence
--- and its attempt rows stay.
+-- Requeue a dead job: dead -> queued, as if it had never been tried. It keeps its fence
+-- and its attempt rows.
 -- Clock: now().
 -- Locks: the dead letter, then the ledger row.
 -- Index: dead_letters_pkey, jobs_pkey.

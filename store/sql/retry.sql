@@ -1,6 +1,6 @@
--- Settle attempts to be tried again: running -> retry, due after the delay. Those
--- that were snoozed or given back have not failed.
--- A job whose cancel was requested is left alone: it is to be canceled.
+-- Settle attempts that are tried again: running -> retry, due after the delay. Snoozed
+-- and released attempts do not count as failed. A job whose cancel was requested is left
+-- alone: the caller must cancel it.
 -- Clock: now().
 -- Locks: lease rows in the order sent (the caller sorts by job), then ledger rows.
 -- Fence: lease_id.

@@ -1,15 +1,15 @@
--- Fold up to $1 rows of the inbox into the totals, and return how many. One
--- process folds at a time; another that tries meanwhile folds nothing.
+-- Add up to $1 rows of the inbox to the totals, and return how many. One process works
+-- at a time; another one does nothing meanwhile.
 -- Clock: none; the rows have their slot.
--- Locks: an advisory lock of the transaction, so that totals are locked by one.
+-- Locks: an advisory lock of the transaction, so that only one locks the totals.
 -- Index: none on the inbox, which is read whole; the primary keys of the totals.
-with place as materialized (
+with pending as materialized (
     select ctid as at
     from tallies
     where (select pg_try_advisory_xact_lock(4653010))
     limit $1 for update skip locked
 ), taken as (
-    delete from tallies t using place p where t.ctid = p.at
+    delete from tallies t using pending p where t.ctid = p.at
     returning t.*
 ), totals as (
     insert into tally_totals as t (job_type, event, jobs, seconds)

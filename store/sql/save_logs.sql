@@ -1,6 +1,5 @@
--- Keep the last log lines ($4) of running attempts, in place of those that were
--- kept of them before. Returns the leases written under; one that is missing was
--- not held.
+-- Save the last log lines ($4) of running attempts. They replace those saved before.
+-- Returns the leases under which it wrote; one that is missing was not held.
 -- Locks: lease rows in the order sent (the caller sorts by job), shared, so that
 -- nobody settles or takes over meanwhile; then rows of attempt_logs.
 -- Fence: lease_id.

@@ -1,5 +1,5 @@
--- Write down progress ($3) and checkpoints ($4) of running attempts; null leaves
--- the old value. Returns the leases written under; one that is missing was not held.
+-- Save progress ($3) and checkpoints ($4) of running attempts; null keeps the old
+-- value. Returns the leases under which it wrote; one that is missing was not held.
 -- Clock: now().
 -- Locks: lease rows in the order sent (the caller sorts by job), shared, so that
 -- nobody settles or takes over meanwhile; then ledger rows.

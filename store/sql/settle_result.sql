@@ -1,6 +1,6 @@
--- What became of leases that a settle did not return: 'held' still, 'cancel_requested'
--- and held, 'settled' under this very lease (so that a commit whose answer was
--- lost is known to have happened), or 'lost'. In the order asked.
+-- Why a settle did not return these leases: 'held' still, 'cancel_requested' and held,
+-- 'settled' under this very lease (which shows that a commit whose answer was lost did
+-- happen), or 'lost'. In the order asked.
 -- Index: leases_pkey, jobs_pkey, unsuccessful_attempts_pkey.
 select
     case
@@ -10,9 +10,9 @@ select
         else 'lost'
     end as result
 from unnest($1::uuid[], $2::uuid[], $3::bigint[]) with ordinality
-    as h (job_id, lease_id, fence, place)
+    as h (job_id, lease_id, fence, nth)
 left join leases l on l.job_id between h.job_id and h.job_id and l.lease_id = h.lease_id
 left join jobs j on j.job_id = h.job_id
 left join unsuccessful_attempts a
     on a.job_id between h.job_id and h.job_id and a.fence = h.fence and a.lease_id = h.lease_id
-order by h.place;
+order by h.nth;

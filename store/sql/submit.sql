@@ -1,11 +1,11 @@
 -- Submit jobs: none -> created | queued. Many rows, all or none.
 -- Clock: now(). Fence: none needed; the ids are new.
--- Locks: key order (the caller sorts by tenant and key), so that two batches
--- with the same keys cannot deadlock. Within a batch keys are distinct.
--- A key that exists already is written again unchanged, for two reasons: the
--- row is then returned whatever is committing beside us, and the answer waits
--- for the same replication as the first one did.
--- A row that we inserted has no xmax; one that was there has ours.
+-- Locks: key order (the caller sorts by tenant and key), so that two batches with the
+-- same keys cannot deadlock. The keys within a batch are distinct.
+-- A key that exists is written again unchanged, for two reasons: the row is then
+-- returned even if another transaction is committing it, and the answer waits for the
+-- same replication as the first one did.
+-- A row that we inserted has no xmax; one that existed has ours.
 -- Index: jobs_idempotency_key; leases_pkey for a key that exists.
 with input as (
     select *

@@ -1,11 +1,11 @@
--- Submit jobs that have no idempotency key: none -> created | queued. Many rows, all
--- or none.
--- The same as submit.sql (a test compares them), but that nothing can be in the
--- way: there the server inserts each row on trial, with a lock and a WAL record of
--- its own (48 bytes). All being stored as given, one row tells of them: when, and
--- which of them wait for their time.
+-- Submit jobs without an idempotency key: none -> created | queued. Many rows, all or
+-- none.
+-- Like submit.sql (a test compares them), but no row can conflict. With keys, the server
+-- first inserts each row speculatively, with a lock and a WAL record of its own (48
+-- bytes). All jobs are stored as given, so one row describes them all: when, and which of
+-- them are not due yet.
 -- Clock: now(). Fence: none needed; the ids are new.
--- Locks: the ids, for which the same submission sent again waits.
+-- Locks: the ids; the same submission sent again waits for them.
 -- Index: jobs_pkey.
 with input as (
     select *

@@ -1,5 +1,5 @@
--- Which of these new ids have become jobs: resolves a submission whose commit
--- was not acknowledged.
+-- Those of the new ids that are jobs, for a submission whose commit was not
+-- acknowledged.
 -- Index: jobs_pkey, leases_pkey.
 select job_id, tenant, coalesce(idempotency_key, '') as idempotency_key, job_type, request_hash,
     state::text as state, created_at, updated_at, true as fresh

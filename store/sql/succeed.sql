@@ -1,6 +1,5 @@
--- Settle attempts as succeeded: running -> succeeded. Returns the leases
--- settled; one that is missing was not held. The ledger itself keeps what there
--- is to tell of the attempt.
+-- Settle attempts as succeeded: running -> succeeded. Returns the settled leases; one
+-- that is missing was not held. The ledger itself records the attempt.
 -- Clock: now().
 -- Locks: lease rows in the order sent (the caller sorts by job), then ledger rows.
 -- Fence: lease_id.

@@ -1,4 +1,4 @@
--- Every job type that a handler has ever declared.
+-- Every job type that a plugin has ever declared.
 -- Index: none needed; a handful of rows.
 select job_type as type, plugin, version, schema::text as schema, max_attempts, timeout, retry,
     description, concurrency

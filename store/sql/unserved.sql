@@ -1,6 +1,6 @@
--- Types with queued jobs that have waited longer than $1, with their number (counted up to
--- 1000) and the age of the oldest, a century at most: more would not fit
--- the program's durations.
+-- Types with queued jobs that have waited longer than $1, with the number of jobs
+-- (counted up to 1000) and the age of the oldest. It is at most a century: more would not
+-- fit the program's durations.
 -- Clock: now().
 -- Index: ready_pkey; one probe for each type, by a loose scan.
 with recursive kinds as (

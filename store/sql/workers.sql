@@ -1,4 +1,4 @@
--- The workers that are known, the newest first.
+-- All known workers, newest first.
 -- Clock: now().
 -- Index: none; a handful of workers.
 select worker_id as id, host, pid,

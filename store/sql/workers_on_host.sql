@@ -1,4 +1,4 @@
--- Workers said to be alive on host $1, other than $2.
+-- Workers on host $1, other than $2, that have not signed off and may still hold leases.
 -- Clock: now().
 -- Index: none needed; a handful of rows.
 select worker_id as id, host, pid, pid_started
