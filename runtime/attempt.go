@@ -6,19 +6,24 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/metrics"
+	"github.com/holdfast-jobs/holdfast/runtime/report"
 	"github.com/holdfast-jobs/holdfast/runtime/spans"
 )
 
-// attempt is one run of a handler under a lease: the handler's process on one
-// side, the lease's proof on the other. It stops the handler when its time is
-// up, its job is canceled, its lease cannot be proven, or the worker shuts
-// down; first it asks, then it kills.
+// attempt is one run of a handler under a lease: the handler's process on one side,
+// the lease's proof on the other. It stops the handler when its time is up, its job is
+// canceled, its lease cannot be proven, or the worker shuts down: first it asks, then
+// it kills.
 type attempt struct {
 	claimed   job.Claimed
 	pool      job.Pool
 	killGrace time.Duration
-	settler   *settler
+	finish    func(*attempt, job.Outcome) // called once, when it has ended
+	recorder  *report.Recorder
+	metrics   *metrics.Metrics
 	spans     *spans.Attempt // nil unless the job is traced
+	queued    time.Time      // when it began to wait for a slot; the dispatcher's
 
 	mu          sync.Mutex
 	began       time.Time // zero while it waits for a slot
@@ -30,22 +35,17 @@ type attempt struct {
 	timeout     *time.Timer
 	kill        *time.Timer
 
-	// page and log are nil until the handler reports something, and logs. They are
-	// the reporting goroutine's.
-	page *page
-	log  *logTail
+	// reports is nil until the handler reports something. It is the reporting
+	// goroutine's.
+	reports *report.Attempt
 }
 
-func newAttempt(c job.Claimed, pool job.Pool, provenUntil time.Time, killGrace time.Duration, s *settler) *attempt {
-	return &attempt{claimed: c, pool: pool, provenUntil: provenUntil, killGrace: killGrace, settler: s}
-}
+// isolated says that the attempt must have a process to itself.
+func (a *attempt) isolated() bool { return a.claimed.Crashes > 0 }
 
-// alone says that the attempt must have a process to itself.
-func (a *attempt) alone() bool { return a.claimed.Crashes > 0 }
-
-// begin says that the handler is about to be started, and returns for how long
-// the lease is proven. It returns false for an attempt that was stopped while
-// it waited, and stops one that fence would: a claim may take long to be answered.
+// begin says that the handler is about to be started, and returns for how long the
+// lease is proven. It returns false for an attempt that was stopped while it waited.
+// It stops one whose proof is about to run out: a claim may take long to be answered.
 func (a *attempt) begin(askBefore time.Duration) (leaseFor time.Duration, ok bool) {
 	now := time.Now()
 	a.fence(now, askBefore, 0)
@@ -58,9 +58,9 @@ func (a *attempt) begin(askBefore time.Duration) (leaseFor time.Duration, ok boo
 	return a.provenUntil.Sub(now), true
 }
 
-// putOff says that the handler could not be started after all. It returns false
+// notStarted says that the handler could not be started after all. It returns false
 // for an attempt that was stopped in the meantime.
-func (a *attempt) putOff() bool {
+func (a *attempt) notStarted() bool {
 	a.mu.Lock()
 	stopped := a.stopped
 	if stopped == "" {
@@ -68,13 +68,13 @@ func (a *attempt) putOff() bool {
 	}
 	a.mu.Unlock()
 	if stopped != "" {
-		a.Finished(neverStarted(stopped))
+		a.Finished(outcomeUnstarted(stopped))
 	}
 	return stopped == ""
 }
 
-// neverStarted is the outcome of an attempt that was stopped while it waited.
-func neverStarted(reason job.CancelReason) job.Outcome {
+// outcomeUnstarted is the outcome of an attempt that was stopped while it waited.
+func outcomeUnstarted(reason job.CancelReason) job.Outcome {
 	switch reason {
 	case job.CancelRequested:
 		return job.Outcome{Kind: job.CancelConfirmed}
@@ -85,15 +85,15 @@ func neverStarted(reason job.CancelReason) job.Outcome {
 	}
 }
 
-// postpone gives the job of an attempt that waits back, to be claimed again after
-// a while.
+// postpone releases the job of an attempt that waits, to be claimed again after a
+// while.
 func (a *attempt) postpone(by time.Duration) {
 	a.mu.Lock()
 	waits := a.began.IsZero() && !a.done
 	a.done = a.done || waits
 	a.mu.Unlock()
 	if waits {
-		a.report(job.Outcome{
+		a.finish(a, job.Outcome{
 			Kind: job.Released, Code: job.CodeNoProcess, Message: "no process of its own came free for it", RetryAfter: &by,
 		})
 	}
@@ -108,7 +108,7 @@ func (a *attempt) started(run job.Run) {
 	}
 	a.run = run
 	a.spans.Began(a.began)
-	if !a.alone() {
+	if !a.isolated() {
 		a.limitTime()
 	}
 	if a.stopped != "" {
@@ -116,8 +116,8 @@ func (a *attempt) started(run job.Run) {
 	}
 }
 
-// Began implements job.Reporter. The time that a process of its own takes to come
-// up is not the handler's.
+// Began implements job.Reporter. The time until a process of its own is up does not
+// count against the handler.
 func (a *attempt) Began() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -130,9 +130,9 @@ func (a *attempt) limitTime() {
 	a.timeout = time.AfterFunc(a.claimed.Timeout, func() { a.stop(job.CancelTimeout) })
 }
 
-// stop asks the handler to end and kills its process if it does not end
-// within the grace. One that has not been started ends at once. Only the first reason counts, but for a lost lease, which
-// outranks every other.
+// stop asks the handler to end, and kills its process if it does not end within the
+// grace. An attempt that has not been started ends at once. Only the first reason
+// counts, except that a lost lease outranks every other.
 func (a *attempt) stop(reason job.CancelReason) {
 	a.mu.Lock()
 	if a.done || (a.stopped != "" && reason != job.CancelLeaseLost) || a.stopped == reason {
@@ -141,9 +141,9 @@ func (a *attempt) stop(reason job.CancelReason) {
 	}
 	first := a.stopped == ""
 	a.stopped = reason
-	a.spans.Happened(asked[reason])
+	a.spans.Happened(stopEvents[reason])
 	if reason == job.CancelLeaseLost {
-		a.settler.telemetry.lost(lossUnproven)
+		a.metrics.LeaseLost(metrics.LossUnproven)
 	}
 	if a.run != nil && first {
 		a.ask()
@@ -152,7 +152,7 @@ func (a *attempt) stop(reason job.CancelReason) {
 	a.done = waits
 	a.mu.Unlock()
 	if waits {
-		a.report(neverStarted(reason))
+		a.finish(a, outcomeUnstarted(reason))
 	}
 }
 
@@ -166,15 +166,15 @@ func (a *attempt) ask() {
 	})
 }
 
-// asked are the events of handlers that are asked to stop.
-var asked = map[job.CancelReason]string{
+// stopEvents are the events of handlers that are asked to stop.
+var stopEvents = map[job.CancelReason]string{
 	job.CancelRequested: spans.EventCancelRequested,
 	job.CancelTimeout:   spans.EventTimedOut,
 	job.CancelLeaseLost: spans.EventLeaseLost,
 	job.CancelShutdown:  spans.EventShutdown,
 }
 
-// fence stops a handler whose lease runs out: it is asked when less than
+// fence stops a handler whose lease runs out: it is asked to stop when less than
 // askBefore of the proof is left, and killed when less than killBefore is.
 func (a *attempt) fence(now time.Time, askBefore, killBefore time.Duration) {
 	a.mu.Lock()
@@ -226,30 +226,24 @@ func (a *attempt) Finished(outcome job.Outcome) {
 		a.kill.Stop()
 	}
 	outcome = a.attribute(outcome)
-	if a.alone() {
-		outcome = a.settler.launches.delayed(a.pool.Plugin, outcome, a.stopped != "")
-	}
 	a.mu.Unlock()
-	if a.log != nil {
-		a.log.end()
-	}
-	a.report(outcome)
+	a.finish(a, outcome)
 }
 
-func (a *attempt) report(outcome job.Outcome) {
+// last is what is known of an attempt that has ended: when it began (zero if it was
+// never started), what the decision about its job rests on, and whether it was stopped.
+func (a *attempt) last() (began time.Time, standing job.Standing, stopped bool) {
 	a.mu.Lock()
-	standing := job.Standing{
+	defer a.mu.Unlock()
+	return a.began, job.Standing{
 		Attempt: a.claimed.Attempt, MaxAttempts: a.claimed.MaxAttempts,
 		Interruptions: a.claimed.Interruptions, Crashes: a.claimed.Crashes, CancelRequested: a.canceling,
-	}
-	began := a.began
-	a.mu.Unlock()
-	a.settler.finished(a, began, standing, outcome)
+	}, a.stopped != ""
 }
 
-// attribute names the true cause of a handler's death: one that we killed did
-// not crash. One that died by itself after its time was up did, or others in its
-// process: it must not be cleared by a timeout.
+// attribute names the true cause of a handler's death: one that we killed did not
+// crash. One that died by itself after its time was up did crash, or another attempt
+// in its process: a timeout must not clear it of suspicion.
 func (a *attempt) attribute(outcome job.Outcome) job.Outcome {
 	if outcome.Kind != job.Crash || a.stopped == "" {
 		return outcome
@@ -271,32 +265,21 @@ func (a *attempt) attribute(outcome job.Outcome) job.Outcome {
 
 // Progress implements job.Reporter.
 func (a *attempt) Progress(progress json.RawMessage) <-chan struct{} {
-	return a.notes().keep(job.Report{Progress: progress})
+	return a.reporting().Progress(progress)
 }
 
 // Checkpoint implements job.Reporter.
 func (a *attempt) Checkpoint(checkpoint json.RawMessage) <-chan struct{} {
 	a.spans.Happened(spans.EventCheckpoint)
-	return a.notes().keep(job.Report{Checkpoint: checkpoint})
+	return a.reporting().Checkpoint(checkpoint)
 }
 
 // Log implements job.Reporter.
-func (a *attempt) Log(line job.LogLine) {
-	if a.log == nil {
-		page := a.notes()
-		a.log = newLogTail(func(lines []job.LogLine, dropped int64) {
-			page.keep(job.Report{Log: &job.AttemptLog{
-				Number: a.claimed.Attempt, Fence: a.claimed.Fence, Lines: lines, Dropped: dropped,
-			}})
-		})
-	}
-	a.log.add(line)
-}
+func (a *attempt) Log(line job.LogLine) { a.reporting().Log(line) }
 
-// notes is the attempt's page in the notebook of its plugin.
-func (a *attempt) notes() *page {
-	if a.page == nil {
-		a.page = a.settler.notes.book(a.pool.Plugin).page(a.claimed.Lease)
+func (a *attempt) reporting() *report.Attempt {
+	if a.reports == nil {
+		a.reports = a.recorder.Attempt(a.pool.Plugin, a.claimed.Lease, a.claimed.Attempt)
 	}
-	return a.page
+	return a.reports
 }

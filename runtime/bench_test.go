@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-jobs/holdfast/runtime"
+	"github.com/holdfast-jobs/holdfast/runtime/client"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/spans"
 	"github.com/holdfast-jobs/holdfast/store"
@@ -71,14 +72,16 @@ func benchmarkJobs(b *testing.B, meter metric.Meter, tracer trace.Tracer, carrie
 	}
 	handlers := &instant{changed: make(chan struct{}, 1), slots: 1000, left: int64(b.N), done: make(chan struct{})}
 	worker, err := runtime.New(runtime.Config{
-		Worker: runtime.NewWorker("bench"), Concurrency: 1000, Lease: 30 * time.Second, PollInterval: time.Second,
+		Config: client.Config{
+			PollInterval: time.Second, Log: slog.New(slog.DiscardHandler), Meter: meter, Tracer: tracer,
+			Resolve: func(spec job.TypeSpec) job.TypeSpec {
+				spec.Retry = job.DefaultRetryPolicy()
+				return spec
+			},
+		},
+		Worker: runtime.NewWorker("bench"), Concurrency: 1000, Lease: 30 * time.Second, JobLog: runtime.LogNone,
 		DrainTimeout: time.Minute, KillGrace: time.Second,
 		CrashPolicy: runtime.Expire, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
-		Resolve: func(spec job.TypeSpec) job.TypeSpec {
-			spec.Retry = job.DefaultRetryPolicy()
-			return spec
-		},
-		Log: slog.New(slog.DiscardHandler), JobLog: runtime.LogNone, Meter: meter, Tracer: tracer,
 	}, ledger, handlers)
 	require.NoError(b, err)
 	require.NoError(b, worker.Prepare(b.Context()))

@@ -5,13 +5,15 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/metrics"
 )
 
-// Parts of the lease. The heartbeat renews three times a lease, so that two
-// may fail. What is left of an unproven lease is shared out like this: with a
-// quarter left the handler is asked to stop, with a twelfth left its process
-// is killed, so that it is gone before anybody else can own the job.
+// Parts of the lease. The heartbeat renews three times a lease, so that two renewals
+// may fail. When a quarter of an unproven lease is left, the handler is asked to stop;
+// when a twelfth is left, its process is killed, so that it is gone before anybody else
+// can own the job.
 const (
 	beatsPerLease  = 3
 	retriesPerBeat = 4
@@ -20,34 +22,32 @@ const (
 	fenceChecks    = 48 // a forty-eighth between two looks
 )
 
-// heartbeat renews every lease this worker holds, and fences those it cannot
-// prove.
+// heartbeat renews every lease this worker holds, and stops the handlers of those it
+// cannot prove.
 type heartbeat struct {
-	store Store
-	held  *holdings
-	log   *slog.Logger
-	cfg   Config
-	now   signal // a beat is wanted at once
-
-	telemetry *telemetry
+	cfg      Config
+	store    Store
+	inFlight *inFlight
+	metrics  *metrics.Metrics
+	now      loop.Signal // a beat is wanted at once
 }
 
 func (h *heartbeat) run(ctx context.Context) {
 	period := h.cfg.Lease / beatsPerLease
 	next := period
-	for h.now.wait(ctx, jittered(next)) {
+	for h.now.Wait(ctx, loop.Jittered(next)) {
 		next = period
 		if err := h.beat(ctx); err != nil && ctx.Err() == nil {
-			h.log.Warn("heartbeat failed; trying again", slog.Any("error", err))
+			h.cfg.Log.Warn("heartbeat failed; trying again", slog.Any("error", err))
 			next = period / retriesPerBeat
 		}
 	}
 }
 
-// beat renews all leases in one statement. How long a lease is proven is reckoned
-// from before the request was sent: the database's clock ran on while it travelled.
+// beat renews all leases in one statement. A lease is proven for its length from before
+// the request was sent: the database's clock ran on while the request travelled.
 func (h *heartbeat) beat(ctx context.Context) error {
-	asked := h.held.all()
+	asked := h.inFlight.all()
 	leases := make([]job.Lease, len(asked))
 	for i, a := range asked {
 		leases[i] = a.claimed.Lease
@@ -56,7 +56,7 @@ func (h *heartbeat) beat(ctx context.Context) error {
 	defer cancel()
 	sent := time.Now()
 	renewed, err := h.store.Renew(try, h.cfg.Worker.ID, leases, h.cfg.Lease)
-	h.telemetry.batch(opHeartbeat, len(leases), sent, err)
+	h.metrics.Batch(metrics.OpHeartbeat, len(leases), sent, err)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (h *heartbeat) beat(ctx context.Context) error {
 	for _, a := range asked {
 		lease, ok := proven[a.claimed.ID]
 		if !ok {
-			a.stop(job.CancelLeaseLost) // or just settled, and then this does nothing
+			a.stop(job.CancelLeaseLost) // which does nothing if it has just been settled
 			continue
 		}
 		a.proven(sent.Add(h.cfg.Lease), now)
@@ -79,8 +79,8 @@ func (h *heartbeat) beat(ctx context.Context) error {
 	return nil
 }
 
-// watch fences attempts whose leases run out unproven. It needs no database
-// and shares nothing with the beats that could make it wait for one.
+// watch fences attempts whose leases run out unproven. It needs no database, and shares
+// nothing with the beats that could make it wait for one.
 func (h *heartbeat) watch(ctx context.Context) {
 	tick := time.NewTicker(max(h.cfg.Lease/fenceChecks, time.Millisecond))
 	defer tick.Stop()
@@ -91,7 +91,7 @@ func (h *heartbeat) watch(ctx context.Context) {
 			return
 		}
 		now := time.Now()
-		for _, a := range h.held.all() {
+		for _, a := range h.inFlight.all() {
 			a.fence(now, h.cfg.Lease/askBefore, h.cfg.Lease/killBefore)
 		}
 	}

@@ -4,19 +4,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Bounds of the wait of a job for which no process of its own came up.
+// Bounds of the wait of an isolated job for which no process came up.
 const (
 	minLaunchDelay = time.Second
 	maxLaunchDelay = time.Minute
 )
 
-// launches says how long a job waits for which no process of its own came up. A
-// plugin that cannot be launched would otherwise be asked at once again, for ever,
-// with a row of history each time. The wait doubles with each failure in a row of
-// the plugin.
+// launches decides how long an isolated job waits after no process came up for it.
+// Otherwise a plugin that cannot be launched would be tried again at once, forever, with
+// a row of history each time. The wait doubles with each failure in a row of the
+// plugin.
 type launches struct {
 	mu sync.Mutex
 	// delay is the last wait, by plugin.
@@ -25,7 +26,7 @@ type launches struct {
 
 func newLaunches() *launches { return &launches{delay: make(map[string]time.Duration)} }
 
-// failed counts a launch that has failed, and returns how long its job is to wait.
+// failed counts a failed launch, and returns how long its job has to wait.
 func (l *launches) failed(plugin string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,15 +41,14 @@ func (l *launches) succeeded(plugin string) {
 	delete(l.delay, plugin)
 }
 
-// delayed is the outcome of an attempt that was to run alone, with a wait when no
-// process came up for it. One that was stopped meanwhile is given back as it is:
-// others may have more luck.
+// delayed returns the outcome of an isolated attempt, with a wait when no process came
+// up for it. One that was stopped meanwhile has no wait: another worker may succeed.
 func (l *launches) delayed(plugin string, outcome job.Outcome, stopped bool) job.Outcome {
 	switch {
 	case outcome.Code != job.CodeNoProcess:
 		l.succeeded(plugin)
 	case outcome.Kind == job.Released && outcome.RetryAfter == nil && !stopped:
-		outcome.RetryAfter = new(jittered(l.failed(plugin)))
+		outcome.RetryAfter = new(loop.Jittered(l.failed(plugin)))
 	}
 	return outcome
 }

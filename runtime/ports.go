@@ -5,36 +5,31 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/runtime/client"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Store is what the loops need of the database. Its verbs are fenced: a write
-// for a lease that is no longer held changes nothing.
+// Store is what the loops need of the database. Its verbs are fenced: a write for a
+// lease that is no longer held changes nothing.
 type Store interface {
-	Submit(ctx context.Context, batch []job.Submission) []job.Submitted
-	SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error)
-	Get(ctx context.Context, id job.ID) (job.View, error)
-	Ended(ctx context.Context, ids []job.ID) ([]job.View, error)
+	client.Store
 	Claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error)
+	ReleaseUnanswered(ctx context.Context, worker string, known []job.LeaseID) (int, error)
 	Renew(ctx context.Context, worker string, leases []job.Lease, lease time.Duration) ([]job.Renewed, error)
-	Settle(ctx context.Context, batch []job.Settlement) ([]job.SettleResult, error)
 	SaveProgress(ctx context.Context, batch []job.Report) (lost []job.Lease, err error)
 	SaveLogs(ctx context.Context, batch []job.Report) (lost []job.Lease, err error)
+	Settle(ctx context.Context, batch []job.Settlement) ([]job.SettleResult, error)
 	Reap(ctx context.Context, limit int, lease time.Duration) ([]job.Expired, error)
 	Promote(ctx context.Context, limit int) (int, error)
 	NextDue(ctx context.Context) (in time.Duration, ok bool, err error)
 	Unserved(ctx context.Context, age time.Duration) ([]job.Unserved, error)
 	DeclareTypes(ctx context.Context, specs []job.TypeSpec) error
-	Catalog(ctx context.Context) ([]job.TypeSpec, error)
 	RegisterWorker(ctx context.Context, worker job.Worker, aliveFor time.Duration) error
 	DescribeWorker(ctx context.Context, worker string, plugins json.RawMessage) error
 	WorkersOnHost(ctx context.Context, host, except string) ([]job.Worker, error)
 	ExpireWorkers(ctx context.Context, workers []string) (leases int, err error)
-	ReleaseUnanswered(ctx context.Context, worker string, known []job.LeaseID) (int, error)
-	RollUpTallies(ctx context.Context, limit int) (folded int, err error)
+	RollUpTallies(ctx context.Context, limit int) (rolledUp int, err error)
 	AgeTallies(ctx context.Context) error
-	Send(ctx context.Context, hint job.Hint) error
-	Listen(ctx context.Context, ready func(), heard func(job.Hint)) error
 }
 
 // Plugins is what the loops need of the supervisor of plugin processes.
@@ -45,8 +40,8 @@ type Plugins interface {
 	Types() []job.TypeSpec
 	// Changed is signalled when slots or pools have changed.
 	Changed() <-chan struct{}
-	// Start begins an attempt in a process of the plugin, and does not wait for
-	// one to come up. If it returns an error, nothing was begun and the
-	// reporter is never called.
+	// Start begins an attempt in a process of the plugin, and does not wait for one to
+	// come up. If it returns an error, nothing was begun and the reporter is never
+	// called.
 	Start(plugin string, a job.Assignment, r job.Reporter) (job.Run, error)
 }

@@ -10,21 +10,50 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"github.com/holdfast-jobs/holdfast/runtime/client"
+	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
+
+const patience = 20 * time.Second
+
+// flushes hands out the size of every batch, and holds the first until it is
+// let go.
+type flushes struct {
+	sizes chan int
+	first chan struct{}
+}
+
+func newFlushes() *flushes { return &flushes{sizes: make(chan int, 1000), first: make(chan struct{})} }
+
+func (f *flushes) of(n int) {
+	f.sizes <- n
+	<-f.first
+}
+
+func (f *flushes) next(t *testing.T) int {
+	t.Helper()
+	select {
+	case n := <-f.sizes:
+		return n
+	case <-time.After(patience):
+		require.FailNow(t, "nothing is flushed")
+		return 0
+	}
+}
+
+func (f *flushes) none(t *testing.T) {
+	t.Helper()
+	require.Empty(t, f.sizes)
+}
 
 // ledger is a store in which the verbs under test are functions; any other
 // panics.
 type ledger struct {
 	Store
-	submit func([]job.Submission) []job.Submitted
 	settle func([]job.Settlement) ([]job.SettleResult, error)
 	note   func([]job.Report) error
 	log    func([]job.Report) error
-}
-
-func (l *ledger) Submit(_ context.Context, batch []job.Submission) []job.Submitted {
-	return l.submit(batch)
 }
 
 func (l *ledger) Settle(_ context.Context, batch []job.Settlement) ([]job.SettleResult, error) {
@@ -39,42 +68,41 @@ func (l *ledger) SaveLogs(_ context.Context, batch []job.Report) ([]job.Lease, e
 	return nil, l.log(batch)
 }
 
-// settling is a settler on the ledger that runs until the end of the test.
-func settling(t *testing.T, l *ledger) (*settler, *holdings) {
+// settling is a path on the ledger that settles until the end of the test.
+func settling(t *testing.T, l *ledger) *path {
 	t.Helper()
-	held := newHoldings()
-	cfg := Config{CrashPolicy: Release, MaxCrashes: func(string) int { return job.DefaultMaxCrashes }, Resolve: func(spec job.TypeSpec) job.TypeSpec {
-		spec.Retry = job.RetryPolicy{Backoff: job.Immediate}
-		return spec
-	}, Log: slog.New(slog.DiscardHandler)}
-	telemetry := unmeasured(t)
-	s := newSettler(t.Context(), l, held, newCatalog(l, nil, cfg, telemetry), cfg, telemetry)
-	s.queued, s.retried, s.ended = func() {}, func(time.Duration) {}, func(job.ID) {}
-	running(t, s.batch.run)
-	t.Cleanup(s.notes.close)
-	return s, held
-}
-
-// unmeasured is telemetry that goes nowhere.
-func unmeasured(t *testing.T) *telemetry {
-	t.Helper()
-	none, err := newTelemetry(noop.Meter{}, newHoldings())
+	cfg := Config{
+		Config: client.Config{
+			PollInterval: time.Second, Log: slog.New(slog.DiscardHandler), Meter: noop.Meter{},
+			Resolve: func(spec job.TypeSpec) job.TypeSpec {
+				spec.Retry = job.RetryPolicy{Backoff: job.Immediate}
+				return spec
+			},
+		},
+		CrashPolicy: Release, MaxCrashes: func(string) int { return job.DefaultMaxCrashes }, JobLog: LogNone, KillGrace: time.Hour,
+	}
+	c, err := client.New(cfg.Config, l)
 	require.NoError(t, err)
-	return none
+	p := newPath(t.Context(), cfg, l, nil, c, loop.NewSignal())
+	r := newRing(context.Background())
+	r.start(func(ctx context.Context) { p.settler.run(ctx, p.settle) })
+	t.Cleanup(r.end)
+	t.Cleanup(p.reports.Close)
+	return p
 }
 
 // begun is an attempt under way.
-func begun(s *settler, held *holdings, id byte) *attempt {
-	a := newAttempt(job.Claimed{
+func begun(p *path, id byte) *attempt {
+	a := p.newAttempt(job.Claimed{
 		Lease: job.Lease{JobID: job.ID{id}, ID: job.LeaseID{id}}, Attempt: 1, MaxAttempts: 3, Timeout: time.Hour,
-	}, job.Pool{}, time.Now().Add(time.Hour), time.Hour, s)
-	held.add(a)
+	}, job.Pool{}, time.Now().Add(time.Hour), nil)
+	p.inFlight.add(a)
 	return a
 }
 
 func TestAttemptsThatEndDuringAFlushAreSettledTogether(t *testing.T) {
 	f := newFlushes()
-	s, held := settling(t, &ledger{settle: func(batch []job.Settlement) ([]job.SettleResult, error) {
+	p := settling(t, &ledger{settle: func(batch []job.Settlement) ([]job.SettleResult, error) {
 		f.of(len(batch))
 		fates := make([]job.SettleResult, len(batch))
 		for i := range fates {
@@ -83,24 +111,24 @@ func TestAttemptsThatEndDuringAFlushAreSettledTogether(t *testing.T) {
 		return fates, nil
 	}})
 	const many = 50
-	begun(s, held, 0).Finished(job.Outcome{Kind: job.Success})
+	begun(p, 0).Finished(job.Outcome{Kind: job.Success})
 	require.Equal(t, 1, f.next(t), "a lone one does not wait")
 	for i := range many {
-		begun(s, held, byte(i+1)).Finished(job.Outcome{Kind: job.Failure})
+		begun(p, byte(i+1)).Finished(job.Outcome{Kind: job.Failure})
 	}
 	f.none(t)
-	_, all := held.counts()
+	_, all := p.inFlight.counts()
 	require.Equal(t, many+1, all, "a lease is held until its settlement is known to be written")
 	close(f.first)
 	require.Equal(t, many, f.next(t))
-	require.Eventually(t, func() bool { _, all := held.counts(); return all == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { _, all := p.inFlight.counts(); return all == 0 }, patience, time.Millisecond)
 	f.none(t)
 }
 
 func TestWhatAnAttemptSavedIsWrittenBeforeItsEndIsAndOnlyTheLastOfIt(t *testing.T) {
 	f := newFlushes()
 	written := make(chan string, 10)
-	s, held := settling(t, &ledger{
+	p := settling(t, &ledger{
 		note: func(batch []job.Report) error {
 			for _, n := range batch {
 				written <- string(n.Checkpoint) + " at " + string(n.Progress)
@@ -113,10 +141,10 @@ func TestWhatAnAttemptSavedIsWrittenBeforeItsEndIsAndOnlyTheLastOfIt(t *testing.
 			return []job.SettleResult{job.Settled}, nil
 		},
 	})
-	begun(s, held, 1).Finished(job.Outcome{Kind: job.Success})
+	begun(p, 1).Finished(job.Outcome{Kind: job.Success})
 	f.next(t)
 	require.Equal(t, "succeeded", <-written)
-	a := begun(s, held, 2)
+	a := begun(p, 2)
 	a.Checkpoint([]byte("1"))
 	a.Progress([]byte("10"))
 	a.Checkpoint([]byte("2"))
@@ -130,15 +158,15 @@ func TestWhatAnAttemptSavedIsWrittenBeforeItsEndIsAndOnlyTheLastOfIt(t *testing.
 func TestASettlementIsTriedUntilTheDatabaseAnswers(t *testing.T) {
 	tries := make(chan int, 10)
 	left := 3
-	s, held := settling(t, &ledger{settle: func(batch []job.Settlement) ([]job.SettleResult, error) {
+	p := settling(t, &ledger{settle: func(batch []job.Settlement) ([]job.SettleResult, error) {
 		tries <- len(batch)
 		if left--; left > 0 {
 			return nil, job.ErrUnavailable
 		}
 		return []job.SettleResult{job.Settled}, nil
 	}})
-	begun(s, held, 1).Finished(job.Outcome{Kind: job.Success})
-	require.Eventually(t, func() bool { _, all := held.counts(); return all == 0 }, patience, time.Millisecond)
+	begun(p, 1).Finished(job.Outcome{Kind: job.Success})
+	require.Eventually(t, func() bool { _, all := p.inFlight.counts(); return all == 0 }, patience, time.Millisecond)
 	require.Len(t, tries, 3)
 }
 
@@ -146,7 +174,7 @@ func TestASettlementIsTriedUntilTheDatabaseAnswers(t *testing.T) {
 func TestASettlementThatBreaksTheWholeBatchIsGivenUpAlone(t *testing.T) {
 	f := newFlushes()
 	settled := make(chan job.ID, 10)
-	s, held := settling(t, &ledger{settle: func(batch []job.Settlement) ([]job.SettleResult, error) {
+	p := settling(t, &ledger{settle: func(batch []job.Settlement) ([]job.SettleResult, error) {
 		f.of(len(batch))
 		fates := make([]job.SettleResult, len(batch))
 		for i, one := range batch {
@@ -161,9 +189,99 @@ func TestASettlementThatBreaksTheWholeBatchIsGivenUpAlone(t *testing.T) {
 		return fates, nil
 	}})
 	for i := range 5 {
-		begun(s, held, byte(i)).Finished(job.Outcome{Kind: job.Success})
+		begun(p, byte(i)).Finished(job.Outcome{Kind: job.Success})
 	}
 	close(f.first)
-	require.Eventually(t, func() bool { _, all := held.counts(); return all == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { _, all := p.inFlight.counts(); return all == 0 }, patience, time.Millisecond)
 	require.Len(t, settled, 4)
+}
+
+func TestWhoReportsNothingIsSettledWhileNotesAreSaved(t *testing.T) {
+	saving, saved := make(chan struct{}, 10), make(chan struct{})
+	settled := make(chan job.ID, 10)
+	block := func([]job.Report) error {
+		saving <- struct{}{}
+		<-saved
+		return nil
+	}
+	p := settling(t, &ledger{
+		log: block, note: block,
+		settle: func(batch []job.Settlement) ([]job.SettleResult, error) {
+			fates := make([]job.SettleResult, len(batch))
+			for i, one := range batch {
+				settled <- one.JobID
+				fates[i] = job.Settled
+			}
+			return fates, nil
+		},
+	})
+	loud, telling, quiet := begun(p, 1), begun(p, 2), begun(p, 3)
+	loud.pool.Plugin, telling.pool.Plugin = "loud", "telling"
+	loud.Log(job.LogLine{Message: "one"})
+	loud.Finished(job.Outcome{Kind: job.Success})
+	telling.Progress([]byte("1"))
+	telling.Finished(job.Outcome{Kind: job.Success})
+	<-saving
+	<-saving // neither plugin waits for the other
+	quiet.Finished(job.Outcome{Kind: job.Success})
+	require.Equal(t, quiet.claimed.JobID, <-settled)
+	require.Empty(t, settled, "what an attempt has reported is saved before its end is")
+	close(saved)
+	require.ElementsMatch(t, []job.ID{loud.claimed.JobID, telling.claimed.JobID}, []job.ID{<-settled, <-settled})
+}
+
+func TestTheLastLogOfAnAttemptIsSavedBeforeItsEndThoughAnEarlierOneIsUnderWay(t *testing.T) {
+	saving, saved := make(chan string, 10), make(chan struct{}, 10)
+	written := make(chan string, 10)
+	p := settling(t, &ledger{
+		log: func(batch []job.Report) error {
+			lines := batch[0].Log.Lines
+			saving <- lines[len(lines)-1].Message
+			<-saved
+			written <- lines[len(lines)-1].Message
+			return nil
+		},
+		settle: func(batch []job.Settlement) ([]job.SettleResult, error) {
+			written <- string(batch[0].Kind)
+			return []job.SettleResult{job.Settled}, nil
+		},
+	})
+	a := begun(p, 1)
+	a.Log(job.LogLine{Message: "first"})
+	require.Equal(t, "first", <-saving)
+	a.Log(job.LogLine{Message: "last"})
+	a.Finished(job.Outcome{Kind: job.Success})
+	saved <- struct{}{}
+	saved <- struct{}{}
+	for _, want := range []string{"first", "last", "succeeded"} {
+		require.Equal(t, want, <-written)
+	}
+	require.Eventually(t, func() bool { _, all := p.inFlight.counts(); return all == 0 }, patience, time.Millisecond)
+}
+
+func TestAnEndWaitsForWhatIsJustBeingSaved(t *testing.T) {
+	saving, saved := make(chan struct{}), make(chan struct{})
+	settled := make(chan struct{}, 1)
+	p := settling(t, &ledger{
+		note: func([]job.Report) error {
+			saving <- struct{}{}
+			<-saved
+			return nil
+		},
+		settle: func([]job.Settlement) ([]job.SettleResult, error) {
+			settled <- struct{}{}
+			return []job.SettleResult{job.Settled}, nil
+		},
+	})
+	a := begun(p, 1)
+	a.Checkpoint([]byte("1"))
+	<-saving
+	a.Finished(job.Outcome{Kind: job.Failure})
+	other := begun(p, 2)
+	other.pool.Plugin = "other"
+	other.Finished(job.Outcome{Kind: job.Success})
+	<-settled
+	require.Empty(t, settled)
+	close(saved)
+	<-settled
 }

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/holdfast-jobs/holdfast/runtime"
+	"github.com/holdfast-jobs/holdfast/runtime/client"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
@@ -79,10 +80,13 @@ type process struct {
 func launch(t testing.TB, s runtime.Store, h runtime.Plugins, changes ...func(*runtime.Config)) *process {
 	t.Helper()
 	cfg := runtime.Config{
-		Worker: runtime.NewWorker("test"), Concurrency: 100, Lease: 10 * time.Second, PollInterval: 100 * time.Millisecond,
-		DrainTimeout: aLongTime, KillGrace: 100 * time.Millisecond, Resolve: retrying(job.RetryPolicy{Backoff: job.Immediate}),
+		Config: client.Config{
+			PollInterval: 100 * time.Millisecond, Resolve: retrying(job.RetryPolicy{Backoff: job.Immediate}),
+			Log: slog.New(slog.DiscardHandler), Meter: noop.Meter{},
+		},
+		Worker: runtime.NewWorker("test"), Concurrency: 100, Lease: 10 * time.Second,
+		DrainTimeout: aLongTime, KillGrace: 100 * time.Millisecond, JobLog: runtime.LogSampled,
 		CrashPolicy: runtime.Release, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
-		Log: slog.New(slog.DiscardHandler), Meter: noop.Meter{}, JobLog: runtime.LogSampled,
 	}
 	for _, change := range changes {
 		change(&cfg)
@@ -105,6 +109,12 @@ func launch(t testing.TB, s runtime.Store, h runtime.Plugins, changes ...func(*r
 	})
 	return p
 }
+
+// JobsReady announces jobs that were stored behind the worker's back.
+func (p *process) JobsReady() { p.Hints.Announce(job.JobsReady) }
+
+// CancelAsked makes workers beat at once.
+func (p *process) CancelAsked() { p.Hints.Announce(job.CancelAsked) }
 
 // awaitEnd returns once Run has.
 func (p *process) awaitEnd(t testing.TB) {

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/meter"
 	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/runtime"
+	"github.com/holdfast-jobs/holdfast/runtime/client"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
 )
@@ -107,32 +108,36 @@ func wire(ctx context.Context, cfg config.Config, url config.DatabaseURL, enviro
 
 	parts.prometheus, parts.observe, parts.tracer = meters.Handler(), meters.Request, traces.Tracer()
 	worker, err := runtime.New(runtime.Config{
+		Config: client.Config{
+			PollInterval:       cfg.Worker.PollInterval,
+			Resolve:            cfg.Jobs.Resolve,
+			AcceptUnknownTypes: cfg.Jobs.AcceptUnknownTypes,
+			Fast:               cfg.Jobs.Fast,
+			Log:                log,
+			Meter:              meters.Meter(),
+			Tracer:             traces.Tracer(),
+		},
 		Worker:         identity,
 		Concurrency:    cfg.Worker.Concurrency,
 		Lease:          cfg.Worker.Lease,
-		PollInterval:   cfg.Worker.PollInterval,
+		Prefetch:       cfg.Worker.Prefetch,
 		DrainTimeout:   cfg.Worker.DrainTimeout,
 		KillGrace:      cfg.Worker.KillGrace,
-		Prefetch:       cfg.Worker.Prefetch,
 		ReportInterval: cfg.Worker.ReportInterval,
 		CrashPolicy:    cfg.Worker.CrashPolicy,
 		MaxCrashes:     cfg.Jobs.MaxCrashes,
-		Resolve:        cfg.Jobs.Resolve,
-		Log:            log,
 		JobLog:         cfg.Log.Jobs,
-		Meter:          meters.Meter(),
-		Tracer:         traces.Tracer(),
 	}, ledger, handlers)
 	if err == nil {
 		err = errors.Join(worker.Prepare(ctx), meters.Watch(meter.Sources{
-			Plugins: handlers.Status, Pools: ledger.Stats, Ledger: ledger.Metrics, TypeLabel: worker.TypeLabel,
+			Plugins: handlers.Status, Pools: ledger.Stats, Ledger: ledger.Metrics, TypeLabel: worker.Metrics.TypeLabel,
 		}))
 	}
 	if err != nil {
 		parts.close(ctx)
 		return nil, err
 	}
-	parts.jobs = jobs{Store: ledger, worker: worker, config: cfg.Jobs}
+	parts.jobs = jobs{worker.Client, ledger}
 	parts.operations, parts.plugins = ledger, handlers
 	parts.reload = func(next config.Config) error {
 		next.Tracing = cfg.Tracing // what is not under plugins stays as it was

@@ -15,7 +15,6 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/direct"
 	"github.com/holdfast-jobs/holdfast/migrations"
-	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
 )
 
@@ -80,11 +79,11 @@ func serveDirect(ctx context.Context, cfg config.Config, db *database, log *slog
 	if err != nil {
 		return nil, nil, err
 	}
-	var accept func(string) job.TypeSpec
-	if cfg.Jobs.AcceptUnknownTypes {
-		accept = func(jobType string) job.TypeSpec { return cfg.Jobs.Resolve(job.TypeSpec{Type: jobType}) }
+	jobs, closeJobs, err := directJobs(ledger, cfg.Jobs, log)
+	if err != nil {
+		ledger.Close()
+		return nil, nil, err
 	}
-	jobs := direct.NewJobs(ledger, accept)
 	handler := api.New(api.Config{
 		Jobs: jobs, Operations: ledger, Log: log, Version: thisBuild().Version, TraceLink: cfg.Tracing.TraceURL,
 		MaxBodyBytes: cfg.Server.MaxBodyBytes, MaxBatchBytes: cfg.Server.MaxBatchBytes, RequestTimeout: cfg.Server.RequestTimeout,
@@ -94,13 +93,14 @@ func serveDirect(ctx context.Context, cfg config.Config, db *database, log *slog
 		Server: "http://localhost", Transport: direct.Transport{Handler: handler}, Agent: agent(),
 	})
 	if err != nil {
+		closeJobs(ctx)
 		ledger.Close()
 		return nil, nil, err
 	}
 	return client, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastHintsWithin)
 		defer cancel()
-		jobs.Flush(ctx)
+		closeJobs(ctx)
 		ledger.Close()
 	}, nil
 }

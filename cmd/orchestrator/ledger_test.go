@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"log/slog"
 	"net/http/httptest"
@@ -15,7 +16,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/api/guard"
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/direct"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
@@ -86,14 +87,17 @@ func (l *ledger) end(t *testing.T, name string) {
 func (l *ledger) serve(t *testing.T, access *guard.Access) string {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	config := api.Config{
-		Jobs: direct.NewJobs(l.store, nil), Operations: l.store, Log: log,
+	jobs, closeJobs, err := directJobs(l.store, config.Jobs{}, log)
+	require.NoError(t, err)
+	t.Cleanup(func() { closeJobs(context.WithoutCancel(t.Context())) })
+	settings := api.Config{
+		Jobs: jobs, Operations: l.store, Log: log,
 		MaxBodyBytes: api.DefaultMaxBodyBytes, MaxBatchBytes: api.DefaultMaxBatchBytes, RequestTimeout: api.DefaultRequestTimeout,
 	}
 	if access != nil {
-		config.Guard = guard.New(guard.Config{Access: access, Log: log})
+		settings.Guard = guard.New(guard.Config{Access: access, Log: log})
 	}
-	server := httptest.NewServer(api.New(config))
+	server := httptest.NewServer(api.New(settings))
 	t.Cleanup(server.Close)
 	return server.URL
 }

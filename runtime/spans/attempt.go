@@ -25,7 +25,7 @@ type Attempt struct {
 	began     time.Time // zero when the handler was never started
 	ended     time.Time
 	waitsTold bool // the waits before the attempt are exported
-	lapses    bool // its lease was left to run out
+	held      bool // its lease was left to run out
 	// checkpoints counts all that came: on their way, later ones replace those before.
 	checkpoints    int
 	lastCheckpoint time.Time
@@ -164,13 +164,13 @@ func (a *Attempt) Ended(began time.Time) {
 	a.began, a.ended = began, now
 }
 
-// Lapses notes that the handler's process has died, and that the attempt's end is
+// Held notes that the handler's process has died, and that the attempt's end is
 // not written before its lease has run out.
-func (a *Attempt) Lapses() {
+func (a *Attempt) Held() {
 	if a == nil {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.lapses = true
+	a.held = true
 }

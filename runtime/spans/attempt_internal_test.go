@@ -120,7 +120,7 @@ func TestALeaseThatOutlivesTheProcessIsAWait(t *testing.T) {
 	c := claimed(at)
 	a := tracer.Claimed(&c, "w", at, at)
 	a.Ended(at)
-	a.Lapses()
+	a.Held()
 	a.Settled(settled(job.Crash, job.Retry), at.Add(time.Minute))
 	run, wait := told()["process MAIL"], told()["lease wait MAIL"]
 	require.Equal(t, run.EndTime, wait.StartTime)
@@ -163,7 +163,7 @@ func TestNothingIsAllocatedWhereNothingIsTraced(t *testing.T) {
 			a.Happened(EventCheckpoint)
 			a.Ended(time.Time{})
 			_ = a.ID()
-			a.Lapses()
+			a.Held()
 			a.Settled(end, time.Time{})
 			a.Lost(end)
 		}), name)

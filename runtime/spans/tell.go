@@ -27,7 +27,7 @@ func (a *Attempt) Settled(s *job.Settlement, sent time.Time) {
 		a.tellWaits()
 		a.tellProcess(s)
 	}
-	if a.lapses {
+	if a.held {
 		a.tellLeaseWait(sent)
 	}
 }

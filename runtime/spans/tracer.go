@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -96,17 +95,16 @@ func (s *Sent) Done(submitted job.Submitted) {
 // SentAll are the spans of a batch that is stored as a whole, or none.
 type SentAll []*Sent
 
-// SendAll is Send for each of a batch. What the caller has is left as it is.
-func (t *Tracer) SendAll(ctx context.Context, batch []job.Submission) ([]job.Submission, SentAll) {
+// SendAll is Send for each of a batch.
+func (t *Tracer) SendAll(ctx context.Context, batch []job.Submission) SentAll {
 	if t == nil {
-		return batch, nil
+		return nil
 	}
-	batch = slices.Clone(batch)
 	all := make(SentAll, len(batch))
 	for i := range batch {
 		all[i] = t.Send(ctx, &batch[i])
 	}
-	return batch, all
+	return all
 }
 
 // Done ends the spans. Nothing was stored if there is an error, be it of one job

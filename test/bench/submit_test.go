@@ -27,6 +27,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/migrations"
 	"github.com/holdfast-jobs/holdfast/runtime"
+	jobclient "github.com/holdfast-jobs/holdfast/runtime/client"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/store/embedded"
@@ -88,7 +89,7 @@ type commitEach struct {
 
 func (c commitEach) Submit(ctx context.Context, s job.Submission) (job.Receipt, error) {
 	submitted := c.store.Submit(ctx, []job.Submission{s})[0]
-	c.worker.JobsReady()
+	c.worker.Hints.Announce(job.JobsReady)
 	return submitted.Receipt, submitted.Err
 }
 
@@ -107,13 +108,13 @@ func (g group) Submit(ctx context.Context, s job.Submission) (job.Receipt, error
 func work(b *testing.B, ledger *store.Store) *runtime.Runtime {
 	b.Helper()
 	worker, err := runtime.New(runtime.Config{
-		Worker: runtime.NewWorker("bench"), Concurrency: 1, Lease: 30 * time.Second, PollInterval: time.Second,
-		DrainTimeout: time.Second, KillGrace: time.Second,
+		Config: jobclient.Config{
+			PollInterval: time.Second, Log: slog.New(slog.DiscardHandler), Meter: noop.Meter{},
+			Resolve: func(spec job.TypeSpec) job.TypeSpec { return spec },
+		},
+		Worker: runtime.NewWorker("bench"), Concurrency: 1, Lease: 30 * time.Second,
+		DrainTimeout: time.Second, KillGrace: time.Second, JobLog: runtime.LogNone,
 		CrashPolicy: runtime.Expire, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
-		Resolve: func(spec job.TypeSpec) job.TypeSpec { return spec },
-		Log:     slog.New(slog.DiscardHandler),
-		JobLog:  runtime.LogNone,
-		Meter:   noop.Meter{},
 	}, ledger, noHandlers{})
 	require.NoError(b, err)
 	require.NoError(b, worker.Prepare(b.Context()))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/tracing"
 	"github.com/holdfast-jobs/holdfast/runtime"
+	"github.com/holdfast-jobs/holdfast/runtime/client"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/store/storetest"
@@ -59,18 +60,21 @@ func everything(t testing.TB) *Meters {
 	require.NoError(t, err)
 	require.NoError(t, traces.Close(t.Context()))
 	worker, err := runtime.New(runtime.Config{
-		Worker: runtime.NewWorker("test"), Concurrency: 5, Lease: 10 * time.Second, PollInterval: 100 * time.Millisecond,
-		DrainTimeout: time.Minute, KillGrace: time.Second, Log: slog.New(slog.DiscardHandler), JobLog: runtime.LogNone, Meter: m.Meter(),
-		CrashPolicy: runtime.Expire, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
-		Resolve: func(spec job.TypeSpec) job.TypeSpec {
-			spec.MaxAttempts, spec.Timeout, spec.Retry = 1, time.Minute, job.DefaultRetryPolicy()
-			return spec
+		Config: client.Config{
+			PollInterval: 100 * time.Millisecond, Log: slog.New(slog.DiscardHandler), Meter: m.Meter(),
+			Resolve: func(spec job.TypeSpec) job.TypeSpec {
+				spec.MaxAttempts, spec.Timeout, spec.Retry = 1, time.Minute, job.DefaultRetryPolicy()
+				return spec
+			},
 		},
+		Worker: runtime.NewWorker("test"), Concurrency: 5, Lease: 10 * time.Second, JobLog: runtime.LogNone,
+		DrainTimeout: time.Minute, KillGrace: time.Second,
+		CrashPolicy: runtime.Expire, MaxCrashes: func(string) int { return job.DefaultMaxCrashes },
 	}, ledger, handlers{})
 	require.NoError(t, err)
 	require.NoError(t, worker.Prepare(t.Context()))
 	require.NoError(t, m.Watch(Sources{
-		Plugins: somePlugins, Pools: ledger.Stats, TypeLabel: worker.TypeLabel,
+		Plugins: somePlugins, Pools: ledger.Stats, TypeLabel: worker.Metrics.TypeLabel,
 		Ledger: func(context.Context, time.Duration) (job.Metrics, error) { return someMetrics(), nil },
 	}))
 	m.Request("/jobs", "POST", 202, time.Millisecond)

@@ -1,0 +1,102 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
+)
+
+// batcher groups items into batches: while one flush is under way, the next batch
+// gathers. There is no timer. A lone item is flushed at once, and batches grow with
+// the load.
+type batcher[T any] struct {
+	flush func([]T)
+	most  int
+	added loop.Signal
+	turn  chan struct{} // held by whoever flushes
+
+	mu      sync.Mutex
+	pending []T
+}
+
+func newBatcher[T any](most int, flush func([]T)) *batcher[T] {
+	return &batcher[T]{flush: flush, most: most, added: loop.NewSignal(), turn: make(chan struct{}, 1)}
+}
+
+// join adds the item and, when no flush is under way, flushes on the caller's
+// goroutine. This saves a lone caller two switches of goroutine, a tenth of the time
+// of a submission.
+func (b *batcher[T]) join(item T) {
+	b.put(item)
+	select {
+	case b.turn <- struct{}{}:
+		defer b.yield() // also when the caller survives a panic of its flush
+		if batch := b.take(); len(batch) > 0 {
+			b.flush(batch)
+		}
+	default: // whoever flushes looks again when done
+	}
+}
+
+// run flushes until the context ends, and then what was added before.
+func (b *batcher[T]) run(ctx context.Context) {
+	for {
+		b.turn <- struct{}{}
+		for batch := b.take(); len(batch) > 0; batch = b.take() {
+			b.flush(batch)
+		}
+		b.yield()
+		select {
+		case <-b.added:
+		case <-ctx.Done():
+			b.turn <- struct{}{}
+			for batch := b.take(); len(batch) > 0; batch = b.take() {
+				b.flush(batch)
+			}
+			<-b.turn
+			return
+		}
+	}
+}
+
+// yield ends a turn. Items that came in the meantime are left to run: their callers
+// may have found the turn taken.
+func (b *batcher[T]) yield() {
+	<-b.turn
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.pending) > 0 {
+		b.added.Raise()
+	}
+}
+
+func (b *batcher[T]) put(item T) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pending = append(b.pending, item)
+}
+
+// withdraw takes back the pending items that match, and reports whether there were
+// any. Items that a flush has taken stay with it.
+func (b *batcher[T]) withdraw(matches func(T) bool) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := len(b.pending)
+	b.pending = slices.DeleteFunc(b.pending, matches)
+	return len(b.pending) < before
+}
+
+func (b *batcher[T]) take() []T {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.pending) <= b.most {
+		batch := b.pending
+		b.pending = nil
+		return batch
+	}
+	batch := b.pending[:b.most:b.most]
+	b.pending = b.pending[b.most:]
+	return batch
+}

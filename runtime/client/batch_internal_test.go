@@ -1,0 +1,176 @@
+package client
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const patience = 20 * time.Second
+
+// flushes hands out the size of every batch, and holds the first until it is
+// let go.
+type flushes struct {
+	sizes chan int
+	first chan struct{}
+}
+
+func newFlushes() *flushes { return &flushes{sizes: make(chan int, 1000), first: make(chan struct{})} }
+
+func (f *flushes) of(n int) {
+	f.sizes <- n
+	<-f.first
+}
+
+func (f *flushes) next(t *testing.T) int {
+	t.Helper()
+	select {
+	case n := <-f.sizes:
+		return n
+	case <-time.After(patience):
+		require.FailNow(t, "nothing is flushed")
+		return 0
+	}
+}
+
+func (f *flushes) none(t *testing.T) {
+	t.Helper()
+	require.Empty(t, f.sizes)
+}
+
+// running runs a loop until the end of the test, or of the function it returns.
+func running(t *testing.T, run func(context.Context)) (end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var loops sync.WaitGroup
+	loops.Go(func() { run(ctx) })
+	end = func() {
+		cancel()
+		loops.Wait()
+	}
+	t.Cleanup(end)
+	return end
+}
+
+// add leaves the items to run.
+func (b *batcher[T]) add(items ...T) {
+	for _, item := range items {
+		b.put(item)
+	}
+	b.added.Raise()
+}
+
+func TestABatchIsWhatGatheredDuringTheFlushBefore(t *testing.T) {
+	f := newFlushes()
+	var flushed []int
+	b := newBatcher(10, func(batch []int) {
+		flushed = append(flushed, batch...)
+		f.of(len(batch))
+	})
+	end := running(t, b.run)
+	b.add(0)
+	require.Equal(t, 1, f.next(t), "a lone one does not wait")
+	for i := range 25 {
+		b.add(i + 1)
+	}
+	f.none(t)
+	close(f.first)
+	require.Equal(t, []int{10, 10, 5}, []int{f.next(t), f.next(t), f.next(t)})
+	b.add(26)
+	require.Equal(t, 1, f.next(t))
+	end()
+	require.Len(t, flushed, 27)
+	for i, item := range flushed {
+		require.Equal(t, i, item, "in the order they came")
+	}
+}
+
+func TestWhatWasAddedBeforeTheEndIsFlushed(t *testing.T) {
+	f := newFlushes()
+	b := newBatcher(10, func(batch []int) { f.of(len(batch)) })
+	ended := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { defer close(ended); b.run(ctx) }()
+	b.add(1)
+	require.Equal(t, 1, f.next(t))
+	b.add(2, 3)
+	cancel()
+	close(f.first)
+	<-ended
+	require.Equal(t, 2, f.next(t))
+	f.none(t)
+}
+
+func TestALoneCallerThatJoinsFlushesItself(t *testing.T) {
+	var flushed []int
+	b := newBatcher(10, func(batch []int) { flushed = append(flushed, batch...) })
+	b.join(1) // nothing runs: only the caller can have done it
+	b.join(2)
+	require.Equal(t, []int{1, 2}, flushed)
+}
+
+func TestWhoJoinsDuringAFlushIsFlushedByRun(t *testing.T) {
+	f := newFlushes()
+	b := newBatcher(10, func(batch []int) { f.of(len(batch)) })
+	end := running(t, b.run)
+	led := make(chan struct{})
+	go func() { defer close(led); b.join(1) }()
+	require.Equal(t, 1, f.next(t))
+	for i := range 5 {
+		b.join(i) // returns at once
+	}
+	f.none(t)
+	close(f.first)
+	require.Equal(t, 5, f.next(t))
+	<-led
+	end()
+	f.none(t)
+}
+
+func TestNothingThatJoinsIsLost(t *testing.T) {
+	const callers, each = 50, 200
+	var flushed atomic.Int64
+	b := newBatcher(7, func(batch []chan struct{}) {
+		flushed.Add(int64(len(batch)))
+		for _, done := range batch {
+			close(done)
+		}
+	})
+	running(t, b.run)
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			for range each {
+				done := make(chan struct{})
+				b.join(done)
+				<-done
+			}
+		})
+	}
+	all.Wait()
+	require.EqualValues(t, callers*each, flushed.Load())
+}
+
+// A panic of whoever flushes is answered by the API, which goes on: the next
+// caller must still be able to flush.
+func TestAFlushThatPanicsGivesUpItsTurn(t *testing.T) {
+	flushed := make(chan []int, 1)
+	b := newBatcher(10, func(batch []int) {
+		if batch[0] == 1 {
+			panic("once")
+		}
+		flushed <- batch
+	})
+	require.Panics(t, func() { b.join(1) })
+	b.join(2)
+	select {
+	case batch := <-flushed:
+		require.Equal(t, []int{2}, batch)
+	case <-time.After(5 * time.Second):
+		t.Fatal("nobody can flush any more")
+	}
+}

@@ -1,0 +1,243 @@
+// Package client is what the API talks to: it submits jobs, waits for them,
+// cancels and requeues them, and wakes whoever acts on them next, in this process
+// and in others. A worker has one; so has a process without a worker.
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/metrics"
+	"github.com/holdfast-jobs/holdfast/runtime/spans"
+)
+
+// Store is what a client needs of the database.
+type Store interface {
+	Submit(ctx context.Context, batch []job.Submission) []job.Submitted
+	SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error)
+	Get(ctx context.Context, id job.ID) (job.View, error)
+	Ended(ctx context.Context, ids []job.ID) ([]job.View, error)
+	Cancel(ctx context.Context, id job.ID) (job.Cancellation, error)
+	Release(ctx context.Context, id job.ID) (job.View, error)
+	Requeue(ctx context.Context, id job.ID) (job.View, error)
+	Redrive(ctx context.Context, filter job.DeadLetterFilter) ([]job.Requeued, error)
+	Catalog(ctx context.Context) ([]job.TypeSpec, error)
+	Send(ctx context.Context, hint job.Hint) error
+	Listen(ctx context.Context, ready func(), heard func(job.Hint)) error
+}
+
+// Config says how a client works. Fields without a word about a default must be
+// set.
+type Config struct {
+	// PollInterval is how often to look for what no hint announced.
+	PollInterval time.Duration
+	// PollOnly saves the connection that listens for hints: what other processes do
+	// is found by polling.
+	PollOnly bool
+	// Resolve lays the configuration over what a handler declares about a type, and
+	// fills in defaults.
+	Resolve func(job.TypeSpec) job.TypeSpec
+	// AcceptUnknownTypes resolves types that no handler has declared.
+	AcceptUnknownTypes bool
+	// Fast says whether submissions of a type are answered before they are on disk;
+	// nil for none.
+	Fast func(jobType string) bool
+	Log  *slog.Logger
+	// Meter is what the metrics are declared on; see package metrics.
+	Meter metric.Meter
+	// Tracer makes the spans of jobs; nil for none. Its provider must be as spans.New
+	// demands.
+	Tracer trace.Tracer
+}
+
+// Client is safe for concurrent use. Its methods work while Run runs.
+type Client struct {
+	Metrics  *metrics.Metrics
+	Spans    *spans.Tracer
+	Hints    *Hints
+	JobTypes *Types
+	// Due is the scheduler's wait for the next job.
+	Due *loop.Alarm
+
+	cfg       Config
+	store     Store
+	submitter *submitter
+	waiters   *waiters
+}
+
+// New returns a client. Nothing runs before Run.
+func New(cfg Config, store Store) (*Client, error) {
+	if cfg.Resolve == nil || cfg.Log == nil || cfg.Meter == nil || cfg.PollInterval <= 0 {
+		return nil, errors.New("resolve, log, meter and a poll interval above zero must be set")
+	}
+	measured, err := metrics.New(cfg.Meter)
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	c := &Client{cfg: cfg, store: store, Metrics: measured, Spans: spans.New(cfg.Tracer), Due: loop.NewAlarm()}
+	c.Hints = newHints(store, cfg.Log, measured)
+	c.JobTypes = &Types{store: store, cfg: cfg, metrics: measured, known: make(map[string]job.TypeSpec)}
+	c.submitter = newSubmitter(store, c.submitted, measured)
+	c.waiters = newWaiters(store, cfg, c.Hints)
+	return c, nil
+}
+
+// Run works until the context ends. Submissions that arrived before are still
+// stored.
+func (c *Client) Run(ctx context.Context) {
+	var loops sync.WaitGroup
+	defer loops.Wait()
+	for _, run := range []func(context.Context){
+		c.submitter.durable.run, c.submitter.fast.run, c.Hints.run, c.waiters.run,
+		func(ctx context.Context) { c.JobTypes.run(ctx, c.Hints.Heard(job.TypesDeclared)) },
+	} {
+		loops.Go(func() { run(ctx) })
+	}
+	if !c.cfg.PollOnly {
+		loops.Go(func() { c.Hints.listen(ctx) })
+	}
+}
+
+// Submit stores a job, durably unless its type is fast, in one insert with
+// whatever else is being submitted, and wakes a claimer. Errors: job.ErrKeyReused,
+// job.ErrBadData, job.ErrUnavailable, or the context's, and job.ErrOutcomeUnknown
+// with either if the job may have been stored.
+func (c *Client) Submit(ctx context.Context, s job.Submission) (job.Receipt, error) {
+	s.Fast = s.Fast || c.fast(s.Type)
+	sent := c.Spans.Send(ctx, &s)
+	receipt, err := c.submitter.submit(ctx, s)
+	sent.Done(job.Submitted{Receipt: receipt, Err: err})
+	return receipt, err
+}
+
+// SubmitAll stores all of the jobs or none, and wakes a claimer. Nothing is
+// stored when any of the results has an error. Errors are those of Submit.
+func (c *Client) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error) {
+	batch = append([]job.Submission(nil), batch...) // the caller's own stays as it is
+	for i := range batch {
+		batch[i].Fast = batch[i].Fast || c.fast(batch[i].Type)
+	}
+	sent := c.Spans.SendAll(ctx, batch)
+	began := time.Now()
+	results, err := c.store.SubmitAll(ctx, batch)
+	sent.Done(results, err)
+	c.Metrics.Batch(metrics.OpSubmit, len(batch), began, err)
+	if err == nil {
+		c.submitted(batch, results)
+	}
+	return results, err
+}
+
+func (c *Client) fast(jobType string) bool { return c.cfg.Fast != nil && c.cfg.Fast(jobType) }
+
+// submitted wakes whoever acts on the jobs next.
+func (c *Client) submitted(batch []job.Submission, results []job.Submitted) {
+	queued := false
+	for i, result := range results {
+		switch {
+		case result.Err != nil || result.Receipt.Replayed:
+		case result.Receipt.State == job.Queued:
+			queued = true
+		case result.Receipt.State == job.Created && !batch[i].Hold:
+			c.Due.In(0) // only the database knows when: the scheduler asks it
+		}
+	}
+	if queued {
+		c.Hints.Announce(job.JobsReady)
+	}
+}
+
+// Settled wakes whoever acts next on a job that a worker has settled.
+func (c *Client) Settled(s *job.Settlement) {
+	switch s.To {
+	case job.Retry:
+		c.Due.In(s.Delay)
+	case job.Queued:
+		c.Hints.Announce(job.JobsReady)
+	case job.Succeeded, job.Dead, job.Canceled:
+		c.waiters.jobEnded(s.JobID)
+	case job.Created, job.Running:
+	}
+}
+
+// Await returns the job once its state is final, or as it is when the context's
+// deadline has passed. It returns job.ErrNotFound, and the context's error when it
+// was canceled.
+func (c *Client) Await(ctx context.Context, id job.ID) (job.View, error) {
+	return c.waiters.await(ctx, id)
+}
+
+// Cancel ends a waiting job at once, and asks the worker of a running one to stop
+// its handler without waiting for the next heartbeat.
+func (c *Client) Cancel(ctx context.Context, id job.ID) (job.View, error) {
+	asked := time.Now()
+	canceled, err := c.store.Cancel(ctx, id)
+	switch {
+	case err != nil:
+	case canceled.State == job.Running:
+		c.Hints.Announce(job.CancelAsked)
+	case canceled.State == job.Canceled:
+		c.waiters.jobEnded(id)
+	}
+	if canceled.Canceled || canceled.Requested {
+		c.Spans.Canceled(ctx, canceled.View, asked)
+	}
+	return canceled.View, err
+}
+
+// Release makes a created job eligible and wakes a claimer.
+func (c *Client) Release(ctx context.Context, id job.ID) (job.View, error) {
+	view, err := c.store.Release(ctx, id)
+	if err == nil {
+		c.Hints.Announce(job.JobsReady)
+	}
+	return view, err
+}
+
+// Requeue gives a dead job all its attempts again and wakes a claimer.
+func (c *Client) Requeue(ctx context.Context, id job.ID) (job.View, error) {
+	asked := time.Now()
+	view, err := c.store.Requeue(ctx, id)
+	if err == nil {
+		c.requeued(ctx, []job.Requeued{{ID: id, Type: view.Type, Tenant: view.Tenant, Trace: view.Trace}}, asked)
+	}
+	return view, err
+}
+
+// Redrive requeues the dead jobs that the filter chooses, wakes a claimer, and
+// returns how many there were.
+func (c *Client) Redrive(ctx context.Context, filter job.DeadLetterFilter) (int, error) {
+	asked := time.Now()
+	requeued, err := c.store.Redrive(ctx, filter)
+	c.requeued(ctx, requeued, asked)
+	return len(requeued), err
+}
+
+func (c *Client) requeued(ctx context.Context, jobs []job.Requeued, asked time.Time) {
+	if len(jobs) > 0 {
+		c.Hints.Announce(job.JobsReady)
+	}
+	for _, one := range jobs {
+		c.Spans.Requeued(ctx, one, asked)
+	}
+}
+
+// TypeSpec returns what is known of a job type. For a type that no handler has
+// declared it returns job.ErrUnknownType, or the defaults if the configuration
+// accepts such types.
+func (c *Client) TypeSpec(ctx context.Context, jobType string) (job.TypeSpec, error) {
+	spec, err := c.JobTypes.spec(ctx, jobType)
+	if errors.Is(err, job.ErrUnknownType) && c.cfg.AcceptUnknownTypes {
+		return c.cfg.Resolve(job.TypeSpec{Type: jobType}), nil
+	}
+	return spec, err
+}

@@ -1,0 +1,121 @@
+package client
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/metrics"
+)
+
+const (
+	// hintInterval is the least time between two hints of a kind. A commit that
+	// notifies takes a lock that all such commits of the server share.
+	hintInterval = 5 * time.Millisecond
+	// hintTimeout bounds the sending of one.
+	hintTimeout = time.Second
+	// The pause before a lost listening connection is opened again doubles from
+	// relistenFirst to relistenMost.
+	relistenFirst = 100 * time.Millisecond
+	relistenMost  = 10 * time.Second
+)
+
+// Hints announce that there is something to do, to this process and to others.
+// Losing one costs time, never a job.
+type Hints struct {
+	store   Store
+	log     *slog.Logger
+	metrics *metrics.Metrics
+	out, in map[job.Hint]loop.Signal
+}
+
+func newHints(store Store, log *slog.Logger, m *metrics.Metrics) *Hints {
+	h := &Hints{store: store, log: log, metrics: m, out: make(map[job.Hint]loop.Signal), in: make(map[job.Hint]loop.Signal)}
+	for _, hint := range job.Hints() {
+		h.out[hint], h.in[hint] = loop.NewSignal(), loop.NewSignal()
+	}
+	return h
+}
+
+// Heard is the signal of the one loop in this process that acts on the hint.
+func (h *Hints) Heard(hint job.Hint) loop.Signal { return h.in[hint] }
+
+// Announce passes a hint to this process at once, and soon to the others. It does
+// not wait.
+func (h *Hints) Announce(hint job.Hint) {
+	h.in[hint].Raise()
+	h.Send(hint)
+}
+
+// Send passes a hint to other processes, soon and without waiting. Hints of a kind
+// that follow each other closely are sent as one.
+func (h *Hints) Send(hint job.Hint) { h.out[hint].Raise() }
+
+func (h *Hints) run(ctx context.Context) {
+	var loops sync.WaitGroup
+	for hint, due := range h.out {
+		loops.Go(func() {
+			for {
+				select {
+				case <-due:
+				case <-ctx.Done():
+					return
+				}
+				if err := h.pass(ctx, hint); err != nil && ctx.Err() == nil {
+					h.log.Debug("hint not sent; others will poll", slog.String("hint", string(hint)), slog.Any("error", err))
+				}
+				loop.Pause(ctx, hintInterval)
+			}
+		})
+	}
+	loops.Wait()
+}
+
+func (h *Hints) pass(ctx context.Context, hint job.Hint) error {
+	ctx, cancel := context.WithTimeout(ctx, hintTimeout)
+	defer cancel()
+	err := h.store.Send(ctx, hint)
+	h.metrics.HintSent(hint, err)
+	return err
+}
+
+// Flush sends the hints that wait to be sent. It is for a process that ends; call
+// it when Run has returned.
+func (h *Hints) Flush(ctx context.Context) {
+	for hint, due := range h.out {
+		select {
+		case <-due:
+			_ = h.pass(ctx, hint)
+		default:
+		}
+	}
+}
+
+// listen hears the hints of all processes. While it cannot, everything is found by
+// polling. Once it can again, every loop looks for what it has missed.
+func (h *Hints) listen(ctx context.Context) {
+	pause := relistenFirst
+	for ctx.Err() == nil {
+		err := h.store.Listen(ctx, func() {
+			pause = relistenFirst
+			for _, heard := range h.in {
+				heard.Raise()
+			}
+		}, func(hint job.Hint) {
+			if heard, known := h.in[hint]; known {
+				h.metrics.HintHeard(hint)
+				heard.Raise()
+			}
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		h.metrics.Failed(metrics.OpHint, err)
+		h.log.Warn("listening for hints failed; polling until it works again", slog.Any("error", err))
+		loop.Pause(ctx, loop.Jittered(pause))
+		pause = min(2*pause, relistenMost)
+	}
+}

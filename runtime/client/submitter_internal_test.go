@@ -1,0 +1,206 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/metrics"
+)
+
+// ledger is a store that submits; any other verb panics.
+type ledger struct {
+	Store
+	submit func([]job.Submission) []job.Submitted
+}
+
+func (l *ledger) Submit(_ context.Context, batch []job.Submission) []job.Submitted {
+	return l.submit(batch)
+}
+
+// unmeasured is metrics that go nowhere.
+func unmeasured(t *testing.T) *metrics.Metrics {
+	t.Helper()
+	none, err := metrics.New(noop.Meter{})
+	require.NoError(t, err)
+	return none
+}
+
+func TestSubmissionsThatArriveDuringAnInsertShareTheNext(t *testing.T) {
+	f := newFlushes()
+	woken := make(chan struct{}, 100)
+	s := newSubmitter(&ledger{submit: func(batch []job.Submission) []job.Submitted {
+		f.of(len(batch))
+		answers := make([]job.Submitted, len(batch))
+		for i, one := range batch {
+			answers[i].Receipt = job.Receipt{ID: one.ID, State: job.Queued}
+			if one.Type == "BAD" {
+				answers[i] = job.Submitted{Err: job.ErrBadData}
+			}
+		}
+		return answers
+	}}, func([]job.Submission, []job.Submitted) { woken <- struct{}{} }, unmeasured(t))
+	running(t, s.durable.run)
+
+	const many = 50
+	answers := make(chan error, many+1)
+	submit := func(i int) {
+		wanted := job.Submission{ID: job.ID{byte(i)}}
+		if i%10 == 9 {
+			wanted.Type = "BAD"
+		}
+		receipt, err := s.submit(t.Context(), wanted)
+		if err == nil && receipt.ID != wanted.ID {
+			err = errors.New("another's receipt")
+		}
+		answers <- err
+	}
+	go submit(0)
+	require.Equal(t, 1, f.next(t), "a lone one does not wait")
+	for i := range many {
+		go submit(i + 1)
+	}
+	require.Eventually(t, func() bool {
+		s.durable.mu.Lock()
+		defer s.durable.mu.Unlock()
+		return len(s.durable.pending) == many
+	}, patience, time.Millisecond)
+	f.none(t)
+	close(f.first)
+	require.Equal(t, many, f.next(t))
+	refused := 0
+	for range many + 1 {
+		if err := <-answers; err != nil {
+			require.ErrorIs(t, err, job.ErrBadData)
+			refused++
+		}
+	}
+	require.Equal(t, many/10, refused)
+	f.none(t)
+	require.Len(t, woken, 2, "a batch is announced once")
+}
+
+func TestSubmissionsThatWaitForTheDiskAndThoseThatDoNotShareNoInsert(t *testing.T) {
+	f := newFlushes()
+	mixed := make(chan bool, 100)
+	s := newSubmitter(&ledger{submit: func(batch []job.Submission) []job.Submitted {
+		for _, one := range batch {
+			mixed <- one.Fast != batch[0].Fast
+		}
+		if !batch[0].Fast {
+			f.of(len(batch))
+		}
+		return make([]job.Submitted, len(batch))
+	}}, func([]job.Submission, []job.Submitted) {}, unmeasured(t))
+	running(t, s.durable.run)
+	running(t, s.fast.run)
+	answered := make(chan error, 20)
+	submit := func(fast bool) {
+		_, err := s.submit(t.Context(), job.Submission{Fast: fast})
+		answered <- err
+	}
+	go submit(false)
+	f.next(t)
+	for range 5 {
+		go submit(false)
+		submit(true) // it waits for no insert of the others
+		require.NoError(t, <-answered)
+	}
+	close(f.first)
+	for range 6 {
+		require.NoError(t, <-answered)
+	}
+	require.Len(t, mixed, 11)
+	for range 11 {
+		require.False(t, <-mixed)
+	}
+}
+
+// A submission whose caller has gone away is stored all the same, and keeps
+// nobody waiting.
+func TestACallerThatGivesUpDoesNotHoldUpTheOthers(t *testing.T) {
+	f := newFlushes()
+	s := newSubmitter(&ledger{submit: func(batch []job.Submission) []job.Submitted {
+		f.of(len(batch))
+		return make([]job.Submitted, len(batch))
+	}}, func([]job.Submission, []job.Submitted) {}, unmeasured(t))
+	running(t, s.durable.run)
+	inserting := make(chan error, 1)
+	go func() { // it sees the insert through, also for others
+		_, err := s.submit(t.Context(), job.Submission{})
+		inserting <- err
+	}()
+	f.next(t)
+	ctx, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	_, err := s.submit(ctx, job.Submission{})
+	require.ErrorIs(t, err, context.Canceled)
+	close(f.first)
+	require.NoError(t, <-inserting)
+	_, err = s.submit(t.Context(), job.Submission{})
+	require.NoError(t, err)
+}
+
+func TestNobodyWaitsForAnInsertThatPanicked(t *testing.T) {
+	s := newSubmitter(&ledger{submit: func([]job.Submission) []job.Submitted { panic("a defect") }},
+		func([]job.Submission, []job.Submitted) {}, unmeasured(t))
+	other := pendingSubmission{done: make(chan job.Submitted, 1)}
+	require.Panics(t, func() { s.flush([]pendingSubmission{{done: make(chan job.Submitted, 1)}, other}) })
+	require.ErrorContains(t, (<-other.done).Err, "a defect")
+}
+
+// While the database does not answer, clients give up and others come.
+func TestASubmissionThatNobodyWaitsForIsNotKept(t *testing.T) {
+	answering := make(chan struct{})
+	sent := make(chan int, 2)
+	s := newSubmitter(&ledger{submit: func(batch []job.Submission) []job.Submitted {
+		sent <- len(batch)
+		<-answering
+		return make([]job.Submitted, len(batch))
+	}}, func([]job.Submission, []job.Submitted) {}, unmeasured(t))
+	running(t, s.durable.run)
+	s.durable.add(pendingSubmission{done: make(chan job.Submitted, 1)})
+	require.Equal(t, 1, <-sent)
+
+	over, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	_, err := s.submit(over, job.Submission{ID: job.ID{2}})
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotErrorIs(t, err, job.ErrOutcomeUnknown, "it was not sent")
+	s.durable.mu.Lock()
+	require.Empty(t, s.durable.pending)
+	s.durable.mu.Unlock()
+	close(answering)
+}
+
+func TestASubmissionThatWasSentWithoutAnAnswerIsUnknown(t *testing.T) {
+	sent, answering := make(chan struct{}), make(chan struct{})
+	s := newSubmitter(&ledger{submit: func(batch []job.Submission) []job.Submitted {
+		close(sent)
+		<-answering
+		return make([]job.Submitted, len(batch))
+	}}, func([]job.Submission, []job.Submitted) {}, unmeasured(t))
+	running(t, s.durable.run)
+	s.durable.turn <- struct{}{} // somebody else flushes
+	ctx, giveUp := context.WithCancel(t.Context())
+	failed := make(chan error, 1)
+	go func() {
+		_, err := s.submit(ctx, job.Submission{ID: job.ID{1}})
+		failed <- err
+	}()
+	require.Eventually(t, func() bool {
+		s.durable.mu.Lock()
+		defer s.durable.mu.Unlock()
+		return len(s.durable.pending) == 1
+	}, patience, time.Millisecond)
+	s.durable.yield()
+	<-sent
+	giveUp()
+	require.ErrorIs(t, <-failed, job.ErrOutcomeUnknown)
+	close(answering)
+}

@@ -1,0 +1,91 @@
+package client
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// scheduled is a store all of whose jobs wait.
+type scheduled struct{ Store }
+
+func (scheduled) Get(context.Context, job.ID) (job.View, error) {
+	return job.View{State: job.Created}, nil
+}
+
+func (scheduled) Ended(context.Context, []job.ID) ([]job.View, error) { return nil, nil }
+
+// hinting returns waiters, and takes the hints that they have sent since.
+func hinting(t *testing.T) (w *waiters, sent func(job.Hint) bool) {
+	t.Helper()
+	cfg := Config{PollInterval: time.Second, Log: slog.New(slog.DiscardHandler)}
+	hints := newHints(scheduled{}, cfg.Log, unmeasured(t))
+	return newWaiters(scheduled{}, cfg, hints), func(hint job.Hint) bool {
+		select {
+		case <-hints.out[hint]:
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+func TestOthersAreToldOfEndsOnlyWhileSomebodyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, sent := hinting(t)
+		w.jobEnded(job.ID{1})
+		require.False(t, sent(job.JobsEnded))
+
+		w.awaited()
+		require.True(t, sent(job.JobsEnded), "of what ended before we knew")
+		w.awaited()
+		require.False(t, sent(job.JobsEnded), "known already")
+		w.jobEnded(job.ID{2})
+		require.True(t, sent(job.JobsEnded))
+
+		time.Sleep(awaitedFor)
+		w.jobEnded(job.ID{3})
+		require.False(t, sent(job.JobsEnded), "nobody has said so for long")
+	})
+}
+
+func TestAProcessThatOnlyPollsAlwaysTellsOthersOfEnds(t *testing.T) {
+	w, sent := hinting(t)
+	w.cfg.PollOnly = true
+	w.jobEnded(job.ID{1})
+	require.True(t, sent(job.JobsEnded))
+}
+
+func TestAProcessRepeatsThatItHasWaiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, sent := hinting(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go w.run(ctx)
+		for range 3 {
+			go func() { _, _ = w.await(ctx, job.ID{1}) }()
+		}
+		synctest.Wait()
+		require.True(t, sent(job.JobsAwaited))
+		require.False(t, sent(job.JobsAwaited), "those who come together speak once")
+		repeated := 0
+		for end := time.Now().Add(3 * awaitedFor); time.Now().Before(end); {
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if sent(job.JobsAwaited) {
+				repeated++
+			}
+		}
+		require.InDelta(t, 8, repeated, 1)
+		require.Len(t, w.waiting, 1)
+		cancel()
+		synctest.Wait()
+		require.Empty(t, w.waiting)
+	})
+}

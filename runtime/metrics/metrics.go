@@ -1,0 +1,207 @@
+// Package metrics measures what the loops of a worker do.
+// docs/reference/telemetry.md lists every metric.
+//
+// Nothing in it allocates memory for a job: every set of labels is made once.
+package metrics
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// Upper bounds of histogram buckets: of what lasts as long as a handler or a
+// queue, in seconds; of what lasts as long as a statement, in seconds; and of
+// batches.
+var (
+	jobSeconds = []float64{
+		0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600,
+	}
+	statementSeconds = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
+	batchSizes       = []float64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500}
+)
+
+// Metrics are the instruments of one worker. They are safe for concurrent use.
+//
+// A job type is a label only if a plugin has declared it; all others share one
+// label. So whoever submits jobs cannot make up labels.
+type Metrics struct {
+	meter           metric.Meter
+	attempts        metric.Int64Counter
+	attemptDuration metric.Float64Histogram
+	claimLatency    metric.Float64Histogram
+	batchDuration   metric.Float64Histogram
+	batchSize       metric.Int64Histogram
+	databaseErrors  metric.Int64Counter
+	leaseLosses     metric.Int64Counter
+	reaped          metric.Int64Counter
+	hintsSent       metric.Int64Counter
+	hintsHeard      metric.Int64Counter
+
+	declaring sync.Mutex
+	types     atomic.Pointer[map[string]*typeLabels]
+}
+
+// New declares the instruments on the meter and starts the counters at zero:
+// a counter without a value looks like one that is not measured.
+func New(meter metric.Meter) (*Metrics, error) {
+	var failed error
+	counter := func(name, unit, meaning string) metric.Int64Counter {
+		made, err := meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(meaning))
+		failed = errors.Join(failed, err)
+		return made
+	}
+	seconds := func(name string, bounds []float64, meaning string) metric.Float64Histogram {
+		made, err := meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(meaning),
+			metric.WithExplicitBucketBoundaries(bounds...))
+		failed = errors.Join(failed, err)
+		return made
+	}
+	m := &Metrics{
+		meter: meter,
+		attempts: counter("holdfast.attempts", "{attempt}",
+			"Attempts whose end this worker wrote to the ledger."),
+		attemptDuration: seconds("holdfast.attempt.duration", jobSeconds,
+			"How long handlers ran, from their start until they were done."),
+		claimLatency: seconds("holdfast.claim.latency", jobSeconds,
+			"How long claimed jobs had been due, by the clock of the database."),
+		batchDuration: seconds("holdfast.batch.duration", statementSeconds,
+			"How long the database took for a batch, failed tries included."),
+		databaseErrors: counter("holdfast.database.errors", "{error}",
+			"Tries that the database did not answer or refused for the moment."),
+		leaseLosses: counter("holdfast.lease.losses", "{lease}",
+			"Handlers stopped because their lease was not proven, and ends refused because the lease was lost."),
+		reaped: counter("holdfast.jobs.reaped", "{job}",
+			"Jobs taken over from workers that let their lease expire."),
+		hintsSent:  counter("holdfast.hints.sent", "{hint}", "Hints sent to other processes."),
+		hintsHeard: counter("holdfast.hints.heard", "{hint}", "Hints heard, our own included."),
+	}
+	var err error
+	m.batchSize, err = meter.Int64Histogram("holdfast.batch.size", metric.WithUnit("{item}"),
+		metric.WithDescription("How many jobs, leases or notes a batch had."), metric.WithExplicitBucketBoundaries(batchSizes...))
+	if err := errors.Join(failed, err); err != nil {
+		return nil, err
+	}
+	m.types.Store(&map[string]*typeLabels{})
+	m.startAtZero()
+	return m, nil
+}
+
+func (m *Metrics) startAtZero() {
+	ctx := context.Background()
+	for _, o := range operations {
+		m.databaseErrors.Add(ctx, 0, o.add...)
+	}
+	for _, loss := range []Loss{LossUnproven, LossAtSettle} {
+		m.leaseLosses.Add(ctx, 0, loss.add...)
+	}
+	for _, cause := range reapCauses {
+		m.reaped.Add(ctx, 0, cause.add...)
+	}
+	for _, hint := range hintLabels {
+		m.hintsSent.Add(ctx, 0, hint.add...)
+		m.hintsHeard.Add(ctx, 0, hint.add...)
+	}
+}
+
+// ObserveLeases reads the number of leases whenever metrics are collected. Call
+// it once.
+func (m *Metrics) ObserveLeases(held func() int) error {
+	_, err := m.meter.Int64ObservableGauge("holdfast.leases.held", metric.WithUnit("{lease}"),
+		metric.WithDescription("Leases this worker holds: of jobs that run, and of those that wait for a slot or to be settled."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(int64(held()))
+			return nil
+		}))
+	return err
+}
+
+// Declare makes the types labels of their own.
+func (m *Metrics) Declare(specs []job.TypeSpec) {
+	m.declaring.Lock()
+	defer m.declaring.Unlock()
+	known := *m.types.Load()
+	grown := maps.Clone(known)
+	for _, spec := range specs {
+		if grown[spec.Type] == nil {
+			grown[spec.Type] = newTypeLabels(spec.Type)
+		}
+	}
+	if len(grown) > len(known) {
+		m.types.Store(&grown)
+	}
+}
+
+// TypeLabel returns the job type if some plugin, of this process or another, has
+// declared it, and the one name for all other types if not. It does not ask the
+// database, so it may not know a type that was declared a moment ago.
+func (m *Metrics) TypeLabel(jobType string) string { return m.labels(jobType).name }
+
+func (m *Metrics) labels(jobType string) *typeLabels {
+	if labels := (*m.types.Load())[jobType]; labels != nil {
+		return labels
+	}
+	return otherType
+}
+
+// Claimed measures how late the jobs were claimed.
+func (m *Metrics) Claimed(jobs []job.Claimed) {
+	for i := range jobs {
+		latency := jobs[i].ClaimedAt.Sub(jobs[i].RunAt)
+		m.claimLatency.Record(context.Background(), latency.Seconds(), m.labels(jobs[i].Type).all.record...)
+	}
+}
+
+// Ran measures a handler that is done, whatever becomes of its outcome.
+func (m *Metrics) Ran(jobType string, outcome job.OutcomeKind, took time.Duration) {
+	m.attemptDuration.Record(context.Background(), took.Seconds(), m.labels(jobType).outcomes[outcome].record...)
+}
+
+// Settled counts an attempt whose end is in the ledger.
+func (m *Metrics) Settled(jobType string, outcome job.OutcomeKind) {
+	m.attempts.Add(context.Background(), 1, m.labels(jobType).outcomes[outcome].add...)
+}
+
+// Batch measures one try, whether the database answered it or not.
+func (m *Metrics) Batch(o Operation, size int, began time.Time, err error) {
+	m.batchDuration.Record(context.Background(), time.Since(began).Seconds(), o.record...)
+	if err == nil {
+		m.batchSize.Record(context.Background(), int64(size), o.record...)
+	}
+	m.Failed(o, err)
+}
+
+// Failed counts an error that another try may cure, and no other.
+func (m *Metrics) Failed(o Operation, err error) {
+	if errors.Is(err, job.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+		m.databaseErrors.Add(context.Background(), 1, o.add...)
+	}
+}
+
+// LeaseLost counts a lost lease.
+func (m *Metrics) LeaseLost(how Loss) { m.leaseLosses.Add(context.Background(), 1, how.add...) }
+
+// Reaped counts a job that was taken over because of WorkerGone or LeaseExpired.
+func (m *Metrics) Reaped(cause string) {
+	m.reaped.Add(context.Background(), 1, reapCauses[cause].add...)
+}
+
+// HintSent counts a hint, or the error with which it could not be sent.
+func (m *Metrics) HintSent(hint job.Hint, err error) {
+	if err == nil {
+		m.hintsSent.Add(context.Background(), 1, hintLabels[hint].add...)
+	}
+	m.Failed(OpHint, err)
+}
+
+// HintHeard counts a hint from any process.
+func (m *Metrics) HintHeard(hint job.Hint) {
+	m.hintsHeard.Add(context.Background(), 1, hintLabels[hint].add...)
+}

@@ -1,0 +1,257 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/runtime/client"
+	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/metrics"
+	"github.com/holdfast-jobs/holdfast/runtime/report"
+	"github.com/holdfast-jobs/holdfast/runtime/spans"
+)
+
+// settleTimeout bounds one try to write settlements or reports.
+const settleTimeout = 10 * time.Second
+
+// path is a job's way through this worker, top to bottom: claim, dispatch, run,
+// decide, settle. The claimer, the dispatcher and the settler have a loop each, and
+// say when it is time for a step, and for which jobs; the steps themselves are here.
+type path struct {
+	cfg     Config
+	store   Store
+	plugins Plugins
+	client  *client.Client
+	// ctx ends when writing is no longer worth a try.
+	ctx context.Context
+
+	claimer    *claimer
+	dispatcher *dispatcher
+	settler    *settler
+	inFlight   *inFlight
+	reports    *report.Recorder
+	launches   *launches
+	log        *attemptLog
+}
+
+func newPath(ctx context.Context, cfg Config, store Store, plugins Plugins, c *client.Client, newPool loop.Signal) *path {
+	p := &path{
+		cfg: cfg, store: store, plugins: plugins, client: c, ctx: ctx,
+		inFlight: newInFlight(), settler: newSettler(), launches: newLaunches(), log: newAttemptLog(cfg.Log, cfg.JobLog),
+	}
+	p.reports = report.NewRecorder(ctx, cfg.ReportInterval, p.saveReports, p.settler.added)
+	p.dispatcher = newDispatcher(cfg, p.inFlight)
+	p.claimer = newClaimer(cfg, store, plugins, p.inFlight, p.dispatcher, p.settler, c.Hints.Heard(job.JobsReady), newPool)
+	return p
+}
+
+// claim takes jobs under leases and queues them for the plugin. It returns how many
+// there were.
+func (p *path) claim(ctx context.Context, plan claimPlan, limit int) (int, error) {
+	// Once sent, a claim is completed: its answer says what we now own.
+	try, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
+	defer cancel()
+	sent := time.Now()
+	claimed, err := p.store.Claim(try, p.cfg.Worker.ID, plan.types, limit, p.cfg.Lease)
+	p.client.Metrics.Batch(metrics.OpClaim, len(claimed), sent, err)
+	if err != nil {
+		return 0, err
+	}
+	p.client.Metrics.Claimed(claimed)
+	attempts := make([]*attempt, len(claimed))
+	answered := time.Now()
+	for i, one := range claimed {
+		traced := p.client.Spans.Claimed(&one, p.cfg.Worker.ID, sent, answered) // which changes the context that the job carries
+		attempts[i] = p.newAttempt(one, plan.pool, sent.Add(p.cfg.Lease), traced)
+		p.inFlight.add(attempts[i])
+	}
+	p.dispatcher.add(plan.pool, attempts)
+	p.dispatcher.dispatch(ctx)
+	return len(claimed), nil
+}
+
+// start gives an attempt to a process of its plugin. It returns false, with the
+// attempt back in its queue, when the plugin has no slot after all.
+func (p *path) start(a *attempt) bool {
+	leaseFor, ok := a.begin(p.cfg.Lease / askBefore)
+	if !ok { // it was stopped while it waited
+		p.inFlight.notStarted()
+		return true
+	}
+	run, err := p.plugins.Start(a.pool.Plugin, job.Assignment{Claimed: a.claimed, LeaseFor: leaseFor, Isolated: a.isolated()}, a)
+	if err == nil {
+		a.started(run)
+		return true
+	}
+	if a.notStarted() {
+		p.inFlight.notStarted()
+		if !p.dispatcher.putBack(a) {
+			a.stop(job.CancelShutdown)
+		}
+	}
+	return false
+}
+
+// finish ends an attempt whose handler is done, or that was stopped before it was
+// started. The attempt calls it, once.
+func (p *path) finish(a *attempt, outcome job.Outcome) {
+	began, standing, stopped := a.last()
+	ran := !began.IsZero()
+	if ran && a.isolated() {
+		outcome = p.launches.delayed(a.pool.Plugin, outcome, stopped)
+	}
+	p.inFlight.finished(ran)
+	a.reports.End()
+	a.spans.Ended(began)
+	e := &ending{
+		lease: a.claimed.Lease, jobType: a.claimed.Type, standing: standing, outcome: bounded(outcome),
+		plugin: a.pool.Plugin, version: a.pool.Version, ran: ran,
+		spans: a.spans, trace: a.claimed.Trace, reports: a.reports,
+	}
+	if ran {
+		e.took = time.Since(began)
+	}
+	p.decide(e)
+	if outcome.Kind == job.Crash && p.cfg.CrashPolicy == Expire {
+		e.holdUntil = a.heldUntil()
+	}
+	took, kind := e.took, e.settlement.Kind
+	p.settler.add(e)
+	if ran {
+		p.client.Metrics.Ran(a.claimed.Type, kind, took)
+		p.dispatcher.ended(a, outcome.Kind, took)
+	}
+}
+
+// takeOver ends an attempt of a lost worker, whose lease the reaper has taken over.
+func (p *path) takeOver(e *ending) {
+	p.decide(e)
+	p.settler.add(e)
+}
+
+// decide turns the outcome into what is to be written.
+func (p *path) decide(e *ending) {
+	e.standing.MaxCrashes = p.cfg.MaxCrashes(e.jobType)
+	decision := job.Decide(p.client.JobTypes.RetryPolicy(e.jobType), e.standing, e.outcome, rand.Float64())
+	e.settlement = job.Settlement{
+		Lease: e.lease, Decision: decision, Number: e.standing.Attempt,
+		Code: e.outcome.Code, Error: decision.Reason(e.outcome), Stack: e.outcome.Stack,
+		Plugin: e.plugin, Version: e.version, SpanID: e.spans.ID(),
+	}
+	if decision.To == job.Succeeded {
+		e.settlement.Result = e.outcome.Result
+	}
+}
+
+// settle writes how attempts ended. It tries until the database answers: the leases
+// stay held meanwhile, and every write is fenced, so that trying again is safe.
+func (p *path) settle(ends []*ending) {
+	for len(ends) > 0 {
+		ends = p.settleOnce(ends)
+	}
+}
+
+// settleOnce returns the endings that must be written again, in another way.
+func (p *path) settleOnce(ends []*ending) (again []*ending) {
+	batch := make([]job.Settlement, len(ends))
+	for i, e := range ends {
+		batch[i] = e.settlement
+	}
+	var sent time.Time
+	var results []job.SettleResult
+	err := p.untilAnswered(metrics.OpSettle, len(batch), func(ctx context.Context) (err error) {
+		sent = time.Now()
+		results, err = p.store.Settle(ctx, batch)
+		return err
+	})
+	switch {
+	case err != nil && (len(ends) == 1 || p.ctx.Err() != nil):
+		for _, e := range ends {
+			p.giveUp(e, err)
+		}
+		return nil
+	case err != nil: // trying again will not help: one of them breaks the batch
+		for i := range ends {
+			again = append(again, p.settleOnce(ends[i:i+1])...)
+		}
+		return again
+	}
+	for i, e := range ends {
+		switch results[i] {
+		case job.Settled:
+			p.settled(e, sent)
+		case job.Lost:
+			p.inFlight.remove(e.lease.ID)
+			p.client.Metrics.LeaseLost(metrics.LossAtSettle)
+			e.spans.Lost(&e.settlement)
+			p.cfg.Log.Warn("attempt ended too late: its lease was lost", slog.String("job_id", e.lease.JobID.String()),
+				slog.Int64("fence", e.lease.Fence), slog.String("outcome", string(e.outcome.Kind)))
+		case job.Canceling:
+			e.standing.CancelRequested = true
+			p.decide(e)
+			again = append(again, e)
+		case job.Refused:
+			if e.refused {
+				p.giveUp(e, job.ErrBadData)
+				continue
+			}
+			e.refused, e.outcome = true, storable(e.outcome)
+			p.decide(e)
+			again = append(again, e)
+		case job.Held:
+			again = append(again, e)
+		}
+	}
+	return again
+}
+
+// settled ends the way of a job: its settlement is in the ledger.
+func (p *path) settled(e *ending, sent time.Time) {
+	p.inFlight.remove(e.lease.ID)
+	p.client.Metrics.Settled(e.jobType, e.settlement.Kind)
+	e.spans.Settled(&e.settlement, sent)
+	p.log.settled(e)
+	p.client.Settled(&e.settlement)
+}
+
+// giveUp abandons an attempt that cannot be settled. Its lease expires, and a reaper
+// settles the job.
+func (p *path) giveUp(e *ending, cause error) {
+	p.inFlight.remove(e.lease.ID)
+	p.cfg.Log.Error("attempt could not be settled; its lease will expire",
+		slog.String("job_id", e.lease.JobID.String()), slog.Any("error", cause))
+}
+
+// untilAnswered tries until the database answers, with pauses that grow to a second.
+// It returns the error that trying again will not cure, or the last one when the
+// worker ends.
+func (p *path) untilAnswered(o metrics.Operation, size int, try func(context.Context) error) error {
+	pause := 10 * time.Millisecond
+	for {
+		ctx, cancel := context.WithTimeout(p.ctx, settleTimeout)
+		began := time.Now()
+		err := try(ctx)
+		timedOut := ctx.Err() != nil
+		cancel()
+		p.client.Metrics.Batch(o, size, began, err)
+		if err == nil || p.ctx.Err() != nil || !(errors.Is(err, job.ErrUnavailable) || timedOut) {
+			return err
+		}
+		p.cfg.Log.Warn("database did not answer; trying again", slog.String("operation", o.String()),
+			slog.Int("batch", size), slog.Duration("pause", pause), slog.Any("error", err))
+		loop.Pause(p.ctx, loop.Jittered(pause))
+		pause = min(2*pause, time.Second)
+	}
+}
+
+// newAttempt returns a claimed job as an attempt that waits for a slot of the pool.
+func (p *path) newAttempt(c job.Claimed, pool job.Pool, provenUntil time.Time, traced *spans.Attempt) *attempt {
+	return &attempt{
+		claimed: c, pool: pool, provenUntil: provenUntil, killGrace: p.cfg.KillGrace,
+		finish: p.finish, recorder: p.reports, metrics: p.client.Metrics, spans: traced,
+	}
+}

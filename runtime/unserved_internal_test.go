@@ -1,0 +1,70 @@
+package runtime
+
+import (
+	"bytes"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store"
+	"github.com/holdfast-jobs/holdfast/store/storetest"
+)
+
+// serving is a supervisor that serves types and runs nothing.
+type serving struct {
+	Plugins
+	types []string
+}
+
+func (s serving) Pools() []job.Pool { return []job.Pool{{Plugin: "p", Types: s.types, Free: 1}} }
+
+func TestAJobLeftWaitingWakesTheClaimerOrIsReported(t *testing.T) {
+	url := storetest.URL(t)
+	db, err := store.Open(t.Context(), store.Config{URL: url, MaxConnections: 2})
+	require.NoError(t, err)
+	t.Cleanup(db.Close)
+	var said bytes.Buffer
+	woken := loop.NewSignal()
+	m := &unservedMonitor{
+		store: db, plugins: serving{types: []string{"OURS"}},
+		log: slog.New(slog.NewTextHandler(&said, nil)), wake: woken,
+	}
+	now := time.Now()
+	waiting := func(id byte, jobType string, since time.Time) {
+		for _, submitted := range db.Submit(t.Context(), []job.Submission{{
+			ID: job.ID{id}, Type: jobType, Tenant: job.DefaultTenant, Payload: []byte("1"), RunAt: since,
+			MaxAttempts: 1, Timeout: time.Minute,
+		}}) {
+			require.NoError(t, submitted.Err)
+		}
+	}
+
+	waiting(1, "OURS", now)
+	waiting(2, "NOBODYS", now)
+	m.look(t.Context())
+	require.Empty(t, woken, "nothing has waited long")
+	require.Empty(t, said.String())
+
+	waiting(3, "NOBODYS", now.Add(-2*time.Hour))
+	m.look(t.Context())
+	require.Empty(t, woken)
+	require.Contains(t, said.String(), "level=WARN")
+	require.Contains(t, said.String(), "job_type=NOBODYS jobs=2 oldest=2h0m")
+	require.NotContains(t, said.String(), "OURS")
+
+	said.Reset()
+	waiting(4, "OURS", now.Add(-2*time.Hour))
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close(t.Context())) }()
+	_, err = conn.Exec(t.Context(), "delete from ready where job_type = 'NOBODYS'")
+	require.NoError(t, err)
+	m.look(t.Context())
+	require.Len(t, woken, 1)
+	require.Empty(t, said.String())
+}
