@@ -161,7 +161,7 @@ func TestCredentialsMayEndWithOneLineEnd(t *testing.T) {
 		got := executeWith(t, nil, []string{"HOLDFAST_SERVER=" + server.URL, variable}, "workers")
 		require.Equal(t, exitUsage, got.code, variable)
 		name, _, _ := strings.Cut(variable, "=")
-		require.Contains(t, got.stderr, "orchestrator: "+name+" holds a ")
+		require.Contains(t, got.stderr, "orchestrator: "+name+" contains a ")
 		require.NotContains(t, got.stderr, "cret")
 	}
 }

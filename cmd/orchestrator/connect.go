@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 )
 
-// clients are the commands that speak to the API.
+// clients are the commands that call the API.
 func (p *program) clients() *command.Program {
 	return &command.Program{
 		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr,
@@ -26,11 +26,10 @@ func (p *program) clients() *command.Program {
 	}
 }
 
-// getenv looks the last value up: that is the one which counts.
+// getenv returns the last value of a variable, which is the one that counts.
 func (p *program) getenv(name string) string { return config.Variables(p.environ)[name] }
 
-// connect opens the way to the ledger for one command: over HTTP, or within
-// the process.
+// connect returns a client for one command, over HTTP or within the process.
 func (p *program) connect(ctx context.Context, to command.Target) (*client.Client, func(), error) {
 	if to.Direct {
 		return p.connectDirect(ctx, to.Hasty)
@@ -65,20 +64,20 @@ func (p *program) connect(ctx context.Context, to command.Target) (*client.Clien
 
 func agent() string { return "holdfast-orchestrator/" + thisBuild().Version }
 
-// loginOfEnvironment returns the credentials in the environment. Its errors name
-// the variable and never have the value.
+// loginOfEnvironment returns the credentials in the environment. Its errors name the
+// variable and never contain its value.
 func (p *program) loginOfEnvironment() (client.Login, error) {
 	values := map[string]string{}
 	for _, name := range []string{config.EnvToken, config.EnvUser, config.EnvPassword} {
 		values[name] = config.TrimLineEnd(p.getenv(name))
 		if strings.ContainsFunc(values[name], unicode.IsControl) {
-			return client.Login{}, usageError{errors.New(name + " holds a line break or another control character; is it the content of the wrong file?")}
+			return client.Login{}, usageError{errors.New(name + " contains a line break or another control character; is it the content of the wrong file?")}
 		}
 	}
 	token := values[config.EnvToken]
 	switch {
 	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return client.Login{}, usageError{errors.New(config.EnvToken + " holds a character that no header can carry; tokens are letters and digits")}
+		return client.Login{}, usageError{errors.New(config.EnvToken + " contains a character that no header can carry; tokens are letters and digits")}
 	case token != "":
 		return client.Login{Token: token, Source: "in " + config.EnvToken}, nil
 	case values[config.EnvUser] == "" && values[config.EnvPassword] == "":
@@ -87,9 +86,8 @@ func (p *program) loginOfEnvironment() (client.Login, error) {
 	return client.Login{User: values[config.EnvUser], Password: values[config.EnvPassword], Source: "in " + config.EnvUser + " and " + config.EnvPassword}, nil
 }
 
-// loginOfFile takes the credentials that a server on this machine has made for
-// itself. No other server gets them. Without them a server answers what it
-// answers to anybody.
+// loginOfFile returns the credentials that a server on this machine created. No other
+// server gets them. Without them the server answers as it answers anyone.
 func loginOfFile(server string, cfg config.Security) client.Login {
 	if !isLoopbackURL(server) {
 		return client.Login{}
@@ -120,12 +118,12 @@ func isLoopbackURL(server string) bool {
 	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
 }
 
-// hostPort is an address of the configuration.
+// hostPort is an address from the configuration.
 type hostPort string
 
 var _ net.Addr = hostPort("")
 
-// Network is that of the API.
+// Network is the API's.
 func (hostPort) Network() string { return "tcp" }
 
 func (a hostPort) String() string { return string(a) }

@@ -17,23 +17,22 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
-// stopDatabaseWithin is how long an embedded server may take to end in good
-// order before it is ended at once.
+// stopDatabaseWithin is how long an embedded server may take to shut down before it is
+// stopped at once.
 const stopDatabaseWithin = 20 * time.Second
 
 // database is where the jobs are.
 type database struct {
 	url config.DatabaseURL
-	// embedded is set when it is not one of the user's own.
+	// embedded says that this program starts the server.
 	embedded bool
-	// ended is closed when an embedded server that is ours has ended; nil for
-	// any other.
+	// ended is closed when our embedded server has ended; nil for any other server.
 	ended <-chan struct{}
-	// close ends an embedded server that is ours, at once when abort ends.
+	// close stops our embedded server, at once when abort ends.
 	close func(abort context.Context)
 }
 
-// openDatabase returns the configured database, or starts an embedded one.
+// openDatabase returns your database, or starts an embedded one.
 func openDatabase(ctx context.Context, cfg config.Config, log *slog.Logger) (*database, error) {
 	if cfg.Database.URL != "" {
 		if err := cfg.Database.URL.Check(); err != nil {
@@ -49,23 +48,23 @@ func openDatabase(ctx context.Context, cfg config.Config, log *slog.Logger) (*da
 		return nil, fmt.Errorf("no database.url is set: %w", err)
 	}
 	if server.Done() == nil {
-		log.Warn("the embedded PostgreSQL was started by another process, and ends with that one",
+		log.Warn("another process started the embedded PostgreSQL, which ends with that process",
 			"data_dir", cfg.Embedded.DataDir)
 	}
 	return &database{url: config.DatabaseURL(server.URL()), embedded: true, ended: server.Done(), close: func(abort context.Context) {
 		ctx, cancel := context.WithTimeout(abort, stopDatabaseWithin)
 		defer cancel()
 		if err := server.Stop(ctx); err != nil {
-			log.Error("the embedded PostgreSQL did not stop in good order", "error", err)
+			log.Error("the embedded PostgreSQL did not shut down cleanly", "error", err)
 		}
 	}}, nil
 }
 
-// reach returns nil when the database answers and takes writes.
+// reach returns nil when the database answers and accepts writes.
 func (d *database) reach(ctx context.Context) error { return postgres.Reach(ctx, d.url.Reveal()) }
 
-// withSQL runs do on a connection pool that migrations can use. The error is
-// job.ErrUnavailable when the database may be usable later.
+// withSQL calls do with a connection pool for migrations. The error is
+// job.ErrUnavailable when the database may become usable.
 func (d *database) withSQL(do func(*sql.DB) error) error {
 	parsed, err := pgx.ParseConfig(d.url.Reveal())
 	if err != nil {
@@ -83,8 +82,7 @@ func (d *database) withSQL(do func(*sql.DB) error) error {
 	return err
 }
 
-// migrate brings the schema up to date and returns how many migrations it
-// took.
+// migrate brings the schema up to date and returns how many migrations it applied.
 func (d *database) migrate(ctx context.Context) (applied int, err error) {
 	err = d.withSQL(func(db *sql.DB) error {
 		applied, err = migrations.Up(ctx, db)

@@ -21,13 +21,12 @@ import (
 const (
 	// directConnections is enough for one client.
 	directConnections = 4
-	// lastHintsWithin bounds what a command does after its work.
+	// lastHintsWithin bounds the sending of hints when a command is done.
 	lastHintsWithin = 2 * time.Second
 )
 
-// connectDirect serves the API within the process, on the database of the
-// configuration. The embedded PostgreSQL is started where there is one and it
-// does not run; not in haste.
+// connectDirect serves the API within the process, on the configured database. It
+// starts the embedded PostgreSQL if that exists and does not run, unless hasty is set.
 func (p *program) connectDirect(ctx context.Context, hasty bool) (*client.Client, func(), error) {
 	cfg, err := p.load()
 	if err != nil {
@@ -36,7 +35,7 @@ func (p *program) connectDirect(ctx context.Context, hasty bool) (*client.Client
 	if err := checkDirect(cfg, hasty); err != nil {
 		return nil, nil, err
 	}
-	// Whoever gives a command wants its answer; what goes wrong is part of it.
+	// The command prints its own errors, so the log needs nothing below them.
 	log := slog.New(slog.DiscardHandler)
 	if !hasty {
 		log = newLog(config.Log{Level: "error", Format: cfg.Log.Format}, p.stderr)
@@ -56,7 +55,7 @@ func (p *program) connectDirect(ctx context.Context, hasty bool) (*client.Client
 	}, nil
 }
 
-// checkDirect refuses to make a database only to look into it.
+// checkDirect rejects a database that would have to be created first.
 func checkDirect(c config.Config, hasty bool) error {
 	if c.Database.URL != "" {
 		return nil

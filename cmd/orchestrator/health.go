@@ -14,20 +14,20 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 )
 
-// healthWithin bounds the whole answer: the server gives its database a second.
+// healthWithin bounds the whole check. The server gives its database one second.
 const healthWithin = 3 * time.Second
 
-// healthCommand is for probes where there is no other program than this one,
-// as in an image without a shell.
+// healthCommand is a probe for places without other programs, such as an image
+// without a shell.
 func (p *program) healthCommand() *cobra.Command {
 	var server string
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "health",
-		Short: "Ask whether a server is ready, as a probe does",
-		Long: `Ask whether a server is ready, as a probe does: whether it answers, and its
-database answers it, within three seconds. No credentials are needed or sent.
-The exit code is 1 when it is not ready.`,
+		Short: "Check whether a server is ready, as a probe does",
+		Long: `Check whether a server is ready: it and its database must answer within three
+seconds. It needs and sends no credentials. The exit code is 1 when the server is
+not ready.`,
 		Args: command.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return p.health(c.Context(), server, asJSON) },
 	}
@@ -56,8 +56,8 @@ func (p *program) health(ctx context.Context, server string, asJSON bool) error 
 	return err
 }
 
-// probed returns a client of the server, or of the one that environment or
-// configuration name.
+// probed returns a client of the given server, or of the one that the environment or
+// the configuration names.
 func (p *program) probed(server string) (*client.Client, error) {
 	if server == "" {
 		server = config.TrimLineEnd(p.getenv(config.EnvServer))
@@ -81,7 +81,7 @@ func (p *program) unready(ctx context.Context, api *client.Client) error {
 	bounded, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
 	_, err := api.Get(bounded, "/readyz", nil)
-	// What it proposes is not for probes.
+	// Probes need no advice on what to try next.
 	var unreachable *client.UnreachableError
 	if errors.As(err, &unreachable) {
 		return fmt.Errorf("no answer from %s: %w", unreachable.Server, unreachable.Err)
@@ -89,7 +89,7 @@ func (p *program) unready(ctx context.Context, api *client.Client) error {
 	return err
 }
 
-// printHealth prints what a probe found, for programs.
+// printHealth prints the result as JSON.
 func (p *program) printHealth(server string, reason error) error {
 	found := struct {
 		Ready  bool   `json:"ready"`

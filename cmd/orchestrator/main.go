@@ -1,5 +1,5 @@
-// Command orchestrator is Holdfast: it serves the HTTP API, runs jobs in
-// handler plugins under leases, and looks after its database.
+// Command orchestrator is Holdfast. It serves the HTTP API, runs jobs in plugins
+// under leases, and manages its database.
 package main
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/host"
 )
 
-// wardenArgument makes this program the warden or a keeper of another run of it, instead of
-// a command that anybody would call.
+// wardenArgument makes this program the warden or a keeper of another run. It is not a
+// command for users.
 const wardenArgument = "warden-of-handlers"
 
 func main() {
@@ -19,8 +19,8 @@ func main() {
 	}
 	program := program{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(),
-		// The file of this program may be another's by the time it is needed.
-		assemble: assembleBeside("/proc/self/exe", wardenArgument),
+		// By the time it is needed, an upgrade may have replaced this program's file.
+		assemble: assembleWith("/proc/self/exe", wardenArgument),
 	}
 	os.Exit(program.run(context.Background(), os.Args[1:]))
 }

@@ -20,8 +20,8 @@ import (
 func (p *program) migrateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "migrate",
-		Short: "Look after the database schema",
-		Long:  "Look after the database schema. serve brings it up to date by itself.",
+		Short: "Manage the database schema",
+		Long:  "Manage the database schema. serve brings it up to date by itself.",
 	}
 	c.AddCommand(p.migrateUpCommand(), p.migrateStatusCommand())
 	return c
@@ -76,7 +76,7 @@ func (p *program) migrateStatusCommand() *cobra.Command {
 	return c
 }
 
-// withDatabase opens the configured database for one command.
+// withDatabase opens the database for one command.
 func (p *program) withDatabase(ctx context.Context, do func(context.Context, *database, *slog.Logger) error) error {
 	cfg, err := p.load()
 	if err != nil {

@@ -12,35 +12,33 @@ import (
 )
 
 const (
-	// firstPause and longestPause bound the pause between two tries. It doubles
-	// each time, and up to half of it is left out at random, so that many
-	// programs do not try at the same moments.
+	// firstPause and longestPause bound the pause between two tries. It doubles each
+	// time, less up to half of it at random, so that many programs do not try at the
+	// same moment.
 	firstPause   = 250 * time.Millisecond
 	longestPause = 5 * time.Second
-	// remindEvery is how often the log says that the program still waits.
+	// remindEvery is how often the log repeats that the program waits.
 	remindEvery = 30 * time.Second
 )
 
-// errNothingBegun says that the program was stopped while it waited for its
-// database, before it had begun anything.
+// errNothingBegun says that a signal stopped the program while it waited for its
+// database, before it had started anything.
 var errNothingBegun = errors.New("stopped while waiting for the database")
 
-// patience is how long, and how, to wait for a database that cannot be used yet.
+// patience is how to wait for a database that is not usable yet.
 type patience struct {
-	// bound is the time from the first try after which none follows; 0 for a
-	// single try. A try that is under way then is the last.
+	// bound is how long after the first try a new one may begin; 0 means one try.
 	bound time.Duration
-	// setting is what the bound is called where it is set.
+	// setting names the bound, for errors.
 	setting string
 	log     *slog.Logger
 	// waiting is called after each try that is not the last.
 	waiting func()
 }
 
-// until calls reach, and begin when that succeeds, until both have succeeded.
-// It tries again after job.ErrUnavailable and returns any other error at once.
-// When the bound has passed it returns the last error, and when ctx ends outside
-// begin, errNothingBegun.
+// until calls reach, then begin, until both succeed. It tries again after
+// job.ErrUnavailable and returns any other error at once. After the bound it returns
+// the last error. When ctx ends outside begin, it returns errNothingBegun.
 func (p patience) until(ctx context.Context, reach, begin func(context.Context) error) error {
 	first := time.Now()
 	var reminded time.Time
@@ -74,7 +72,7 @@ func (p patience) until(ctx context.Context, reach, begin func(context.Context) 
 	}
 }
 
-// sleep reports whether the time has passed before ctx ended.
+// sleep reports whether it slept to the end; false when ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

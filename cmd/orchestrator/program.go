@@ -13,16 +13,16 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
-// Exit codes, with those of package command. A program that a signal stopped
-// before it was done exits with 128 + signal.
+// Exit codes, in addition to those of package command. A program that a signal stopped
+// exits with 128 + signal.
 const (
 	exitOK      = 0
 	exitFailure = command.CodeFailed
 	exitUsage   = 2
 )
 
-// program is one run of the orchestrator, apart from the process it runs in,
-// so that tests can start the real one.
+// program is one run of the orchestrator. It is independent of the process, so that
+// tests can start the real program.
 type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -35,8 +35,8 @@ type program struct {
 	sets       []string
 }
 
-// run executes the command line and returns the exit code. When ctx ends, a
-// command ends in good order.
+// run executes the command line and returns the exit code. When ctx ends, the command
+// shuts down cleanly.
 func (p *program) run(ctx context.Context, args []string) int {
 	understood := false
 	root := p.root()
@@ -55,7 +55,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	if errors.As(err, &said) {
 		return said.Code
 	}
-	// It may repeat what handlers and servers wrote.
+	// The text may repeat what plugins and servers wrote.
 	_, _ = fmt.Fprintln(p.stderr, "orchestrator:", show.CleanLines(err.Error()))
 	var usage usageError
 	var misused command.UsageError
@@ -69,11 +69,11 @@ func (p *program) run(ctx context.Context, args []string) int {
 	return exitFailure
 }
 
-// root is the command that has all others.
+// root returns the command that contains all others.
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "orchestrator",
-		Short:         "Run durable background jobs in handler plugins",
+		Short:         "Run durable background jobs in plugins",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -91,7 +91,7 @@ func (p *program) root() *cobra.Command {
 	return root
 }
 
-// load reads the configuration that the flags and the environment name.
+// load reads the configuration.
 func (p *program) load() (config.Config, error) {
 	cfg, err := config.Load(config.Sources{File: p.configFile, Environ: p.environ, Sets: p.sets})
 	if err != nil {

@@ -3,23 +3,24 @@ package main
 import (
 	"errors"
 	"fmt"
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"log/slog"
 	"strings"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 )
 
-// reloads are how the configuration is read again while the program serves.
+// reloads reads the configuration again while the program serves.
 type reloads struct {
 	program *program
 	parts   *assembly
 	log     *slog.Logger
-	// start is the configuration that the program started with, present the one
-	// whose handlers are in effect.
+	// start is the configuration at the start; present is the one whose plugins are
+	// in effect.
 	start, present config.Config
 }
 
-// reload reads the configuration again and puts its handlers into effect. All
-// else stays as it was at the start.
+// reload reads the configuration again and applies its plugins. Everything else stays
+// as it was at the start.
 func (r *reloads) reload() {
 	cfg, err := r.program.load()
 	if err == nil {
@@ -29,24 +30,24 @@ func (r *reloads) reload() {
 		err = r.parts.reload(cfg)
 	}
 	if err != nil {
-		r.log.Error("configuration not read again; the plugins stay as they are", "error", err)
+		r.log.Error("the configuration was not reloaded; the plugins stay as they are", "error", err)
 		return
 	}
 	r.present = cfg
-	r.log.Info("configuration read again", "file", cfg.Source)
+	r.log.Info("configuration reloaded", "file", cfg.Source)
 	if changed := config.Changed(r.start, cfg); len(changed) > 0 {
-		r.log.Warn("settings have changed that take effect after a restart only", "keys", strings.Join(changed, ", "))
+		r.log.Warn("changed settings take effect only after a restart", "keys", strings.Join(changed, ", "))
 	}
 }
 
-// mayFollow refuses a configuration that lacks what the present one has, as it
-// does for a moment while its file is being replaced: every handler would go.
+// mayFollow rejects a configuration that lost its file or its plugins section. That
+// happens for a moment while a file is replaced, and would remove every plugin.
 func mayFollow(present, next config.Config) error {
 	switch {
 	case present.Source != "" && next.Source == "":
-		return fmt.Errorf("the configuration file %s is not there any more; put it back, or stop the program", present.Source)
+		return fmt.Errorf("the configuration file %s no longer exists; put it back, or stop the program", present.Source)
 	case present.Source != "" && next.Source != present.Source:
-		return fmt.Errorf("the configuration would be that of %s, and was that of %s; restart the program for that", next.Source, present.Source)
+		return fmt.Errorf("the configuration file would be %s, and was %s; restart the program to change it", next.Source, present.Source)
 	case present.HasPlugins && !next.HasPlugins:
 		return errors.New("the configuration file no longer has a plugins section; write `plugins: []` to remove them all")
 	}

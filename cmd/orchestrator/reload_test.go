@@ -54,7 +54,7 @@ func TestAHangupDuringTheStartIsActedOnAfterIt(t *testing.T) {
 
 func TestAConfigurationThatIsNotThereChangesNoHandler(t *testing.T) {
 	for name, spoil := range map[string]func(file string) error{
-		"is not there any more":                  os.Remove,
+		"no longer exists":                       os.Remove,
 		"no longer has a plugins section; write": func(file string) error { return os.WriteFile(file, nil, 0o600) },
 		"no longer has a plugins section":        func(file string) error { return os.WriteFile(file, []byte("plugins:\n"), 0o600) },
 	} {
@@ -66,7 +66,7 @@ func TestAConfigurationThatIsNotThereChangesNoHandler(t *testing.T) {
 			s.log.await(t, "listening")
 			require.NoError(t, spoil(file))
 			signalSelf(t, syscall.SIGHUP)
-			record := s.log.await(t, "configuration not read again; the plugins stay as they are")
+			record := s.log.await(t, "the configuration was not reloaded; the plugins stay as they are")
 			require.Contains(t, record["error"], name)
 
 			require.NoError(t, os.WriteFile(file, []byte("plugins: []\n"), 0o600))
@@ -84,16 +84,16 @@ func TestAHangupNamesWhatTakesARestart(t *testing.T) {
 	s.log.await(t, "listening")
 	signalSelf(t, syscall.SIGHUP)
 	require.Len(t, next(t, s, reloaded).Plugins, 1)
-	s.log.await(t, "configuration read again")
+	s.log.await(t, "configuration reloaded")
 	require.NoError(t, os.WriteFile(file, []byte(oneHandler+"worker: {concurrency: 7}\njobs: {types: {A: {timeout: 1s}}}\n"), 0o600))
 	signalSelf(t, syscall.SIGHUP)
 	next(t, s, reloaded)
-	const told = "settings have changed that take effect after a restart only"
+	const told = "changed settings take effect only after a restart"
 	require.Equal(t, "worker.concurrency, jobs.types", s.log.await(t, told)["keys"])
 	require.Equal(t, 1, strings.Count(s.log.String(), told), "none at the first")
 }
 
 func TestAnotherFileIsNoReplacement(t *testing.T) {
-	require.ErrorContains(t, mayFollow(config.Config{Source: "/a"}, config.Config{Source: "/b"}), "would be that of /b, and was that of /a")
+	require.ErrorContains(t, mayFollow(config.Config{Source: "/a"}, config.Config{Source: "/b"}), "would be /b, and was /a")
 	require.NoError(t, mayFollow(config.Config{}, config.Config{Source: "/b"}))
 }

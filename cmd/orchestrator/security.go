@@ -11,14 +11,14 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 )
 
-// guardFor decides who may call the API that listens on the address, or
-// refuses to serve there.
+// guardFor decides who may call the API on the address. Its error says why the API
+// must not listen there.
 func (p *program) guardFor(cfg config.Config, address net.Addr, log *slog.Logger) (*guard.Guard, error) {
 	access, err := p.accessFor(cfg.Security, isPublic(address), log)
 	if err != nil {
 		return nil, err
 	}
-	exempt, _ := config.Networks(cfg.RateLimit.Exempt) // Checked with the configuration.
+	exempt, _ := config.Networks(cfg.RateLimit.Exempt) // config.Load has checked them.
 	proxies, _ := config.Networks(cfg.Server.TrustedProxies)
 	quotas := map[guard.Limit]int{}
 	if cfg.RateLimit.Enabled {
@@ -31,22 +31,22 @@ func (p *program) guardFor(cfg config.Config, address net.Addr, log *slog.Logger
 	}), nil
 }
 
-// isPublic reports whether others than this machine can reach the address.
+// isPublic reports whether other machines can reach the address.
 func isPublic(address net.Addr) bool {
 	listening, err := netip.ParseAddrPort(address.String())
 	return err != nil || !listening.Addr().Unmap().IsLoopback()
 }
 
-// accessFor returns nil when everybody may do everything.
+// accessFor returns nil when everyone may do everything.
 func (p *program) accessFor(cfg config.Security, public bool, log *slog.Logger) (*guard.Access, error) {
 	if !cfg.Enabled {
 		if public && !cfg.AllowPublic {
 			return nil, usageError{errors.New("security.enabled is false and server.address is not a loopback address: " +
-				"everybody who reaches it could do everything. Set security.password or security.tokens, " +
-				"or security.allow_public=true if that is meant")}
+				"everyone who reaches it could do everything. Set security.password or security.tokens, " +
+				"or security.allow_public=true if you mean it")}
 		}
 		if public {
-			log.Warn("the API is open to everybody who reaches it, because security.enabled is false")
+			log.Warn("the API is open to everyone who reaches it, because security.enabled is false")
 		}
 		return nil, nil
 	}
@@ -76,8 +76,8 @@ func (p *program) accessFor(cfg config.Security, public bool, log *slog.Logger) 
 	return access, nil
 }
 
-// keptPassword returns the password in the credentials file, and makes both
-// at the first start. Only whoever made it prints it.
+// keptPassword returns the password in the credentials file. The first start creates
+// both, and only the process that creates them prints them.
 func (p *program) keptPassword(cfg config.Security, log *slog.Logger) (config.Secret, error) {
 	kept := config.Credentials{User: cfg.User, Password: config.NewPassword()}
 	made, err := kept.Keep(cfg.CredentialsFile)
@@ -85,7 +85,7 @@ func (p *program) keptPassword(cfg config.Security, log *slog.Logger) (config.Se
 	where := "kept in " + cfg.CredentialsFile
 	switch {
 	case errors.As(err, &unkept):
-		log.Warn("the credentials could not be kept, and will be others at the next start", "error", unkept.Err)
+		log.Warn("the credentials could not be stored; the next start creates others", "error", unkept.Err)
 		where = "until this program ends"
 	case err != nil:
 		return "", usageError{fmt.Errorf("security.credentials_file: %w", err)}

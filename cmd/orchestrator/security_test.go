@@ -73,7 +73,7 @@ func TestCredentialsThatCannotBeKeptArePrintedAtEachStart(t *testing.T) {
 		found := printedPassword.FindStringSubmatch(s.out.String())
 		require.NotNil(t, found)
 		require.Equal(t, 404, ask(t, url, "admin", found[1]))
-		s.log.await(t, "the credentials could not be kept, and will be others at the next start")
+		s.log.await(t, "the credentials could not be stored; the next start creates others")
 		passwords = append(passwords, found[1])
 		s.cancel()
 		require.Equal(t, exitOK, s.exit(t))

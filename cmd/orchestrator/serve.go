@@ -6,37 +6,39 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 )
 
 func (p *program) serveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the API and run jobs",
-		Long: `Serve the API and run jobs, until a SIGTERM or SIGINT. Then handlers get
-worker.drain_timeout to finish, and what remains is given back unharmed. A second
-signal stops at once; jobs that were running are recovered from the database.
+		Long: `Serve the API and run jobs, until a SIGTERM or SIGINT. Running jobs then get
+worker.drain_timeout to finish; the rest is released, unharmed. A second signal
+stops at once, and the jobs that were running are recovered from the database.
 
 A database that does not answer yet is waited for, up to database.start_wait.
-Meanwhile /healthz answers 200, and /readyz and all else 503.
+Meanwhile /healthz answers 200 and every other path 503.
 
-At a SIGHUP the configuration is read again, and what it says under plugins
-takes effect: a handler that differs is replaced while it runs. Nothing changes
-when the file is missing or has no plugins section where there was one.`,
+SIGHUP reads the configuration again and applies its plugins section: plugins that
+changed are replaced while they run. Nothing changes if the file is missing, or if
+it no longer has a plugins section.`,
 		Args: command.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return p.serve(c.Context()) },
 	}
 }
 
-// serve runs the whole program. Every step can be interrupted by a signal,
-// and is undone in reverse order.
+// serve runs the whole program, top to bottom. A signal can interrupt every step;
+// the steps are undone in reverse order.
 func (p *program) serve(parent context.Context) error {
-	hangups := watchHangups() // from the first: one during the start is acted on after it
+	hangups := watchHangups() // from the beginning: a SIGHUP during the start takes effect after it
 	defer hangups.ignore()
 	cfg, err := p.load()
 	if err != nil {
@@ -94,9 +96,48 @@ func (p *program) serve(parent context.Context) error {
 	return work(drain, abort, server, served, parts, db.ended, log)
 }
 
+// start opens the database, waits until it is usable, migrates it, and assembles
+// what works on it. Plugins start last, so none runs during the wait. The error is
+// errNothingBegun when ctx ended during the wait. On failure it closes the database,
+// at once if abort has ended.
+func (p *program) start(ctx, abort context.Context, cfg config.Config, gate *api.Gate, log *slog.Logger) (*assembly, *database, error) {
+	db, err := openDatabase(ctx, cfg, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	log.Info("database", "url", db.url)
+	waits := patience{setting: "database.start_wait", log: log, waiting: func() { gate.Wait("the server is waiting for its database") }}
+	if !db.embedded { // an embedded one has answered already
+		waits.bound = cfg.Database.StartWait
+	}
+	var parts *assembly
+	err = waits.until(ctx, db.reach, func(ctx context.Context) (err error) {
+		gate.Wait("the server is starting")
+		parts, err = p.build(ctx, cfg, db, log)
+		return err
+	})
+	if err != nil {
+		db.close(abort)
+		return nil, nil, err
+	}
+	return parts, db, nil
+}
+
+// build migrates the database and assembles what works on it.
+func (p *program) build(ctx context.Context, cfg config.Config, db *database, log *slog.Logger) (*assembly, error) {
+	applied, err := db.migrate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if applied > 0 {
+		log.Info("schema brought up to date", "migrations", applied)
+	}
+	return p.assemble(ctx, cfg, db.url, p.environ, log)
+}
+
 // work runs jobs beside the server until drain ends or a part fails, and returns
-// when both have stopped. The API stops first: requests under way still get their
-// answer from a runtime that works.
+// when both have stopped. The API stops first, so that requests in progress get
+// their answers from a worker that still runs.
 func work(
 	drain, abort context.Context, server *http.Server, served <-chan error,
 	parts *assembly, databaseEnded <-chan struct{}, log *slog.Logger,
@@ -133,8 +174,8 @@ func work(
 	return failure
 }
 
-// awaitRun waits for the worker to drain. One that was told to give up has failed
-// for that reason.
+// awaitRun waits for the worker to drain. If the worker had to give up, the error is
+// the reason for that.
 func awaitRun(giveUp context.Context, ran <-chan error) error {
 	err := await(giveUp, ran)
 	if giveUp.Err() != nil {
@@ -143,8 +184,8 @@ func awaitRun(giveUp context.Context, ran <-chan error) error {
 	return err
 }
 
-// await waits for an end, or not much longer than it was told to give up, which is
-// the error then.
+// await waits for ended. Once giveUp ends it waits for giveUpWithin at most, and then
+// returns the cause.
 func await(giveUp context.Context, ended <-chan error) error {
 	select {
 	case err := <-ended:
@@ -159,4 +200,17 @@ func await(giveUp context.Context, ended <-chan error) error {
 	case <-late.C:
 		return context.Cause(giveUp)
 	}
+}
+
+// heapFloor is the least that the heap grows between two collections, in bytes. A
+// worker keeps little and discards much: by default Go would collect every few
+// megabytes, which took a fifth of the worker's CPU.
+const heapFloor = 32 << 20
+
+// raiseHeapFloor sets that floor until release is called. It allocates memory that
+// the collector counts but nobody touches, so it costs no memory. A higher GOGC would
+// also multiply what large requests may keep.
+func raiseHeapFloor() (release func()) {
+	untouched := make([]byte, heapFloor)
+	return func() { runtime.KeepAlive(untouched) }
 }

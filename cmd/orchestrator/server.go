@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"time"
 
@@ -17,19 +18,18 @@ import (
 )
 
 const (
-	// finishRequestsWithin is how long requests under way get when the
-	// program stops: a client that dribbles must not hold up the drain.
+	// finishRequestsWithin is how long requests in progress get when the program
+	// stops. A slow client must not delay the drain.
 	finishRequestsWithin = 5 * time.Second
-	// headerSlack is how many times larger than allowed a header may be for
-	// its client to be told so by the API, rather than by net/http.
+	// headerSlack is by which factor a header may exceed its limit for the API to
+	// answer it; net/http answers larger ones.
 	headerSlack = 8
-	// giveUpWithin is how long the worker gets to let go of everything when it
-	// is to stop at once.
+	// giveUpWithin is how long everything gets to end when the program must stop at
+	// once.
 	giveUpWithin = time.Second
 )
 
-// listen opens the API's port before anything else is started, so that a
-// wrong address is found out at once.
+// listen opens the API's port. Call it first, so that a wrong address fails at once.
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	switch {
@@ -44,12 +44,12 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// reservedFiles are for everything but the API's clients: the database,
-// plugins, logs.
+// reservedFiles are the open files for everything but the API's clients: the
+// database, plugins, logs.
 const reservedFiles = 256
 
-// limited keeps no more connections at once than are set, or than there are
-// files for. Further clients wait until one ends.
+// limited bounds connections by the configuration and by the limit of open files.
+// Further clients wait until one ends.
 func limited(listener net.Listener, cfg config.Server, log *slog.Logger) net.Listener {
 	limit := cfg.MaxConnections
 	var files syscall.Rlimit
@@ -69,17 +69,53 @@ func newServer(cfg config.Server, handler http.Handler, log *slog.Logger) *http.
 		WriteTimeout:      cfg.WriteTimeout,
 		IdleTimeout:       cfg.IdleTimeout,
 		MaxHeaderBytes:    headerSlack * cfg.MaxHeaderBytes,
-		// What net/http has to say is about clients that broke off.
+		// net/http reports clients that disconnected.
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }
 
-// shutDown lets requests under way finish, for a while.
+// shutDown waits for requests in progress, for finishRequestsWithin at most.
 func shutDown(giveUp context.Context, server *http.Server, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(giveUp, finishRequestsWithin)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
-		log.Warn("requests broken off", "error", err)
+		log.Warn("requests aborted", "error", err)
 		_ = server.Close()
 	}
+}
+
+// greet says where the API listens: to you on a terminal, else in the log.
+func (p *program) greet(address net.Addr, cfg *config.Security, log *slog.Logger) {
+	url := "http://" + reachable(address)
+	if !isTerminal(p.stdout) {
+		log.Info("listening", "address", address.String(), "url", url)
+		return
+	}
+	_, _ = fmt.Fprintf(p.stdout, `Holdfast listens on %s. Try:
+  curl%s %s/jobs -H 'Content-Type: application/json' -d '{"jobType":"SLEEP_JOB","payload":{"sleepSeconds":1}}'
+`, url, curlLogin(cfg, isPublic(address)), url)
+}
+
+// curlLogin returns the curl options for the credentials that a submission needs. It
+// leaves out the password: curl asks for it.
+func curlLogin(cfg *config.Security, public bool) string {
+	switch {
+	case !cfg.Closed(public):
+		return ""
+	case cfg.Password == "" && public:
+		return ` -H "Authorization: Bearer $TOKEN"`
+	}
+	return " -u " + cfg.User
+}
+
+// reachable is the address for clients on this machine.
+func reachable(address net.Addr) string {
+	host, port, err := net.SplitHostPort(address.String())
+	if err != nil {
+		return address.String()
+	}
+	if ip := net.ParseIP(strings.Split(host, "%")[0]); ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return net.JoinHostPort(host, port)
 }

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// stoppedError says that a signal ended the program before it was done.
+// stoppedError says that a signal stopped the program before it was done.
 type stoppedError struct{ signal os.Signal }
 
 func (e stoppedError) Error() string { return fmt.Sprintf("stopped by signal: %s", e.signal) }
@@ -22,9 +22,9 @@ func (e stoppedError) exitCode() int {
 	return exitFailure
 }
 
-// watchSignals returns two contexts: drain ends at the first SIGTERM or SIGINT
-// or with parent, abort at the second signal. A third one kills the process,
-// whatever it is waiting for. release ends the watch.
+// watchSignals returns two contexts. drain ends with parent or at the first SIGTERM
+// or SIGINT, abort at the second. A third signal kills the process. release stops
+// watching.
 func watchSignals(parent context.Context, log *slog.Logger) (drain, abort context.Context, release func()) {
 	drain, endDrain := context.WithCancelCause(parent)
 	abort, endAbort := context.WithCancelCause(context.WithoutCancel(parent))
@@ -54,7 +54,7 @@ func watchSignals(parent context.Context, log *slog.Logger) (drain, abort contex
 	}
 }
 
-// hangups are the SIGHUPs that have been received: one is kept until it is acted on.
+// hangups holds at most one SIGHUP until each handles it.
 type hangups chan os.Signal
 
 // watchHangups keeps a SIGHUP from killing the process until ignore is called.
@@ -66,7 +66,7 @@ func watchHangups() hangups {
 
 func (received hangups) ignore() { signal.Stop(received) }
 
-// each calls do for each SIGHUP, one at a time, until release is called.
+// each calls do for each SIGHUP, one at a time, until you call release.
 func (received hangups) each(do func()) (release func()) {
 	released, watched := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -86,8 +86,8 @@ func (received hangups) each(do func()) (release func()) {
 	}
 }
 
-// endOnSignal is for commands that end at the first signal, which is the cause
-// of the context's end. A second signal kills the process.
+// endOnSignal returns a context that ends at the first signal, with a stoppedError
+// as its cause. A second signal kills the process.
 func endOnSignal(parent context.Context) (context.Context, func()) {
 	ctx, end := context.WithCancelCause(parent)
 	received := make(chan os.Signal, 1)

@@ -8,15 +8,25 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
-// likeness is how many letters may differ between what was typed and a command
-// that is proposed.
+// printHelp prints cobra's help, wrapped to the width of the terminal.
+func (p *program) printHelp(c *cobra.Command, _ []string) {
+	text := c.Long
+	if text == "" {
+		text = c.Short
+	}
+	text = strings.TrimRight(text, "\n") + "\n\n" + c.UsageString()
+	screen := show.NewScreen(p.stdout, show.Never, p.getenv)
+	_, _ = fmt.Fprint(c.OutOrStdout(), show.Wrap(text, screen.Width()))
+}
+
+// likeness is how many letters a suggested command may differ by.
 const likeness = 2
 
-// refuseUnknownCommands makes a word that is no command a mistake, wherever
-// commands have others below them. Cobra itself answers most with their help
-// and the exit code 0, which scripts take for success.
+// refuseUnknownCommands makes an unknown subcommand an error. By default, cobra
+// prints the parent's help and exits with 0, which scripts take for success.
 func refuseUnknownCommands(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -44,7 +54,7 @@ func refuseBelow(c *cobra.Command) {
 		return nil
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
-	// The flags behind it are those of the command that was meant.
+	// Flags that follow an unknown command belong to the command you meant.
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if c.HasAvailableSubCommands() && c.Flags().NArg() > 0 {
 			return unknownCommand(c, c.Flags().Arg(0))
@@ -68,8 +78,7 @@ func help(c *cobra.Command, args []string) error {
 	return about.Help()
 }
 
-// unknownCommand names the commands that are like the word, or else all that
-// there are.
+// unknownCommand names similar commands, or all commands if none is similar.
 func unknownCommand(c *cobra.Command, word string) error {
 	c.SuggestionsMinimumDistance = likeness
 	if like := c.SuggestionsFor(word); word != "" && len(like) > 0 {

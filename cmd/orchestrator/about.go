@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/licenses"
 )
 
 // release is set by the linker for released binaries.
@@ -55,4 +56,20 @@ func (p *program) versionCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// licensesCommand prints the license texts, so that they come with every copy of the
+// program.
+func (p *program) licensesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "licenses",
+		Short: "Print the licenses of the software in this program",
+		Long: `Print the licenses of the software that this program and the built-in handlers
+contain besides their own code.`,
+		Args: command.NoArguments,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprint(p.stdout, licenses.ThirdParty)
+			return err
+		},
+	}
 }
