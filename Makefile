@@ -89,6 +89,7 @@ test-languages: languages ## Test the SDKs and examples in Python and Node.js
 .PHONY: test-peers
 test-peers: ## Test the comparison with other job queues, on few jobs
 	scripts/need.sh postgres
+	! command -v npm >/dev/null || scripts/npm-ci.sh test/peers/node
 	cd test/peers && $(GO) test -timeout 8m ./...
 
 .PHONY: test-deploy
@@ -175,6 +176,7 @@ PEERS ?=
 .PHONY: bench-peers
 bench-peers: build ## Compare with other job queues, into docs/explanation/performance.md; may take an hour
 	scripts/need.sh postgres
+	! command -v npm >/dev/null || scripts/npm-ci.sh test/peers/node
 	$(GO) build -C test/peers -trimpath -o $(CURDIR)/bin/peers .
 	bin/peers -page docs/explanation/performance.md $(PEERS)
 

@@ -1,5 +1,5 @@
-// Package collector is an OpenTelemetry collector for tests: it takes spans by
-// OTLP, over gRPC and HTTP, and keeps them.
+// Package collector is an OpenTelemetry collector for tests. It accepts spans over OTLP,
+// by gRPC and HTTP, and keeps them.
 package collector
 
 import (
@@ -24,9 +24,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Span is a span as it was sent.
+// Span is a span as it was received.
 type Span struct {
-	Trace, ID, Parent string // hexadecimal; Parent is empty for a root
+	Trace, ID, Parent string // hexadecimal; Parent is empty for a root span
 	Name              string
 	Kind              otlp.Span_SpanKind
 	Start, End        time.Time
@@ -45,13 +45,13 @@ type Event struct {
 	Attributes map[string]any
 }
 
-// Link leads to another span.
+// Link refers to another span.
 type Link struct {
 	Trace, Span string
 	Attributes  map[string]any
 }
 
-// Collector keeps what it is sent.
+// Collector keeps the spans that it receives.
 type Collector struct {
 	collect.UnimplementedTraceServiceServer
 	// GRPC and HTTP are the endpoints.
@@ -64,7 +64,7 @@ type Collector struct {
 	changed chan struct{}
 }
 
-// Start begins to listen on the loopback until the end of the test.
+// Start returns a collector that listens on the loopback until the end of the test.
 func Start(t testing.TB) *Collector {
 	t.Helper()
 	c := &Collector{changed: make(chan struct{})}
@@ -120,41 +120,34 @@ func (c *Collector) keep(r *collect.ExportTraceServiceRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sent.WriteString(prototext.Format(r))
-	for _, resource := range r.GetResourceSpans() {
-		about := attributes(resource.GetResource().GetAttributes())
-		for _, scope := range resource.GetScopeSpans() {
-			for _, span := range scope.GetSpans() {
-				c.spans = append(c.spans, read(span, about))
-			}
-		}
-	}
+	c.spans = append(c.spans, readAll(r.GetResourceSpans())...)
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
-// Sent is all that was sent, as text.
+// Sent is everything that was received, as text.
 func (c *Collector) Sent() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.sent.String()
 }
 
-// Headers are those of the requests over HTTP.
+// Headers are the headers of the HTTP requests.
 func (c *Collector) Headers() []http.Header {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.headers)
 }
 
-// Spans returns all that have been sent, by their beginning.
+// Spans returns all spans received so far, sorted by their start.
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return sorted(c.spans)
 }
 
-// Await returns all spans once they are as wanted, or what there is when the
-// context ends.
+// Await returns all spans as soon as wanted accepts them. When the context ends, it
+// returns those received so far, and an error.
 func (c *Collector) Await(ctx context.Context, wanted func([]Span) bool) ([]Span, error) {
 	for {
 		c.mu.Lock()
@@ -166,13 +159,25 @@ func (c *Collector) Await(ctx context.Context, wanted func([]Span) bool) ([]Span
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return all, fmt.Errorf("the spans that were awaited did not come; there are %d", len(all))
+			return all, fmt.Errorf("the expected spans did not arrive; there are %d", len(all))
 		}
 	}
 }
 
 func sorted(spans []Span) []Span {
 	return slices.SortedStableFunc(slices.Values(spans), func(a, b Span) int { return a.Start.Compare(b.Start) })
+}
+
+func readAll(resources []*otlp.ResourceSpans) (spans []Span) {
+	for _, resource := range resources {
+		about := attributes(resource.GetResource().GetAttributes())
+		for _, scope := range resource.GetScopeSpans() {
+			for _, span := range scope.GetSpans() {
+				spans = append(spans, read(span, about))
+			}
+		}
+	}
+	return spans
 }
 
 func read(s *otlp.Span, about map[string]any) Span {

@@ -9,7 +9,7 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// Two documents, as a server answers that streams; the second one as Jaeger has it.
+// Two documents, as a streaming server answers; the second is in Jaeger's form.
 const documents = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0a","spanId":"02","parentSpanId":"01","name":"below","kind":5,
  "startTimeUnixNano":"2000","endTimeUnixNano":"3000","status":{"code":2,"message":"it fails"},
  "events":[{"name":"exception","timeUnixNano":"2500","attributes":[{"key":"exception.type","value":{"stringValue":"x"}}]}],
@@ -39,7 +39,7 @@ func TestSpansAreReadFromJSON(t *testing.T) {
 	}, spans)
 }
 
-func TestWhatIsNoJSONIsAnError(t *testing.T) {
+func TestInvalidJSONIsAnError(t *testing.T) {
 	_, err := ReadJSON(strings.NewReader(`{"resourceSpans":[]}` + "\nno trace"))
 	require.ErrorContains(t, err, "spans in JSON: invalid character")
 }

@@ -10,12 +10,15 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// Sound checks what holds for any number of spans of whole traces: ids are not used
-// twice; every parent was sent or is one of the clients' own, and so was every span
-// that a link leads to; nothing ends before it begins; children lie within their
-// parent, as far as the sender's clock can tell, but what follows from a message that was
-// sent may begin and end later; events lie within their span, those of attempts also as
-// Jaeger knows it; and the attempts of a job are told in one trace, one after the other.
+// Sound checks what must hold for the spans of complete traces:
+//   - No two spans have the same id.
+//   - Every parent is among the spans or belongs to a client. Every linked span is
+//     among the spans.
+//   - No span ends before it starts.
+//   - A child lies within its parent, to the precision of the sender's clock. A child of
+//     a producer may start and end later.
+//   - An event lies within its span. An event of an attempt is also visible in Jaeger.
+//   - The attempts of a job are in one trace, one after the other.
 func Sound(t testing.TB, spans []Span, clients ...string) {
 	t.Helper()
 	byID := make(map[string]Span)
@@ -28,12 +31,12 @@ func Sound(t testing.TB, spans []Span, clients ...string) {
 		require.Falsef(t, span.End.Before(span.Start), "%q takes %s", span.Name, span.End.Sub(span.Start))
 		if span.Parent != "" && !slices.Contains(clients, span.Parent) {
 			parent, sent := byID[span.Parent]
-			require.Truef(t, sent, "the parent of %q was not sent", span.Name)
+			require.Truef(t, sent, "the parent of %q is missing", span.Name)
 			within(t, span, parent)
 		}
 		for _, link := range span.Links {
 			to, sent := byID[link.Span]
-			require.Truef(t, sent, "%q has a link to a span that was not sent", span.Name)
+			require.Truef(t, sent, "%q has a link to a span that is missing", span.Name)
 			require.Equal(t, to.Trace, link.Trace)
 		}
 		for _, event := range span.Events {
@@ -46,9 +49,9 @@ func Sound(t testing.TB, spans []Span, clients ...string) {
 	inOrder(t, spans)
 }
 
-// Visible reports whether Jaeger's page shows an event of a span that ends its trace.
-// It knows spans by their beginning and their length, in whole microseconds each, and
-// hides what lies behind.
+// Visible reports whether Jaeger's page shows an event of the last span of a trace.
+// Jaeger stores the start and the duration of a span in whole microseconds, and hides
+// events after that end.
 func Visible(span Span, event Event) bool {
 	return event.At.UnixMicro() <= span.Start.UnixMicro()+span.End.Sub(span.Start).Microseconds()
 }
@@ -64,8 +67,8 @@ func within(t testing.TB, span, parent Span) {
 	}
 }
 
-// resolution is that of the times at which the sender of the span says that its spans
-// begin, which are rounded down to it. JavaScript's is Date.now():
+// resolution is the precision of the span's start, which its sender rounds down.
+// JavaScript uses Date.now():
 // https://github.com/open-telemetry/opentelemetry-js/issues/5019.
 func resolution(span Span) time.Duration {
 	if span.Resource["telemetry.sdk.language"] == "nodejs" {
@@ -74,11 +77,12 @@ func resolution(span Span) time.Duration {
 	return time.Nanosecond
 }
 
-// inOrder checks the attempts of each job by their fence: a wait for a retry, if
-// there is one, then a wait for a handler, then its run, if it began, then the rest of
-// its lease, where that ran out; each begins when the one before ends, or later. A
-// reaper knows when an attempt was claimed, not when its handler began: then the run
-// begins with the claim, and the wait is the lost worker's, if it came to that.
+// inOrder checks the attempts of each job, in the order of their fences. An attempt has a
+// wait for its retry, a wait for a handler, its run, and the rest of its lease if that
+// ran out. Not all of them must exist. Each begins no earlier than the previous one ends.
+// A reaper knows when an attempt was claimed, but not when its handler began. So in its
+// report the run begins with the claim, and the wait exists only if the lost worker
+// had sent it.
 func inOrder(t testing.TB, spans []Span) {
 	t.Helper()
 	type place struct {
@@ -99,7 +103,7 @@ func inOrder(t testing.TB, spans []Span) {
 			jobs[id] = make(map[place]Span)
 		}
 		_, twice := jobs[id][place{fence, step}]
-		require.Falsef(t, twice, "%q of fence %d of job %s is told twice", span.Name, fence, id)
+		require.Falsef(t, twice, "%q of fence %d of job %s is there twice", span.Name, fence, id)
 		jobs[id][place{fence, step}] = span
 	}
 	for id, told := range jobs {
@@ -124,7 +128,7 @@ func inOrder(t testing.TB, spans []Span) {
 						span.Name, before.End.Sub(began), before.Name)
 				}
 				if step == 2 && !reaped {
-					require.Equal(t, before.End, span.Start, "%q begins when the wait for it is over", span.Name)
+					require.Equal(t, before.End, span.Start, "%q begins when its wait is over", span.Name)
 				}
 				before = span
 				delete(told, place{fence, step})

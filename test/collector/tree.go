@@ -11,13 +11,13 @@ func Named(spans []Span, name string) []Span {
 	return slices.DeleteFunc(slices.Clone(spans), func(s Span) bool { return s.Name != name })
 }
 
-// OfTrace returns the spans of the trace.
+// OfTrace returns the spans of a trace.
 func OfTrace(spans []Span, trace string) []Span {
 	return slices.DeleteFunc(slices.Clone(spans), func(s Span) bool { return s.Trace != trace })
 }
 
-// Tree draws the spans below those that have the parent, by their beginning, two
-// blanks for each step down.
+// Tree draws the descendants of the parent, sorted by their start, with two spaces of
+// indentation for each level.
 func Tree(spans []Span, parent string) string {
 	var drawn strings.Builder
 	draw(&drawn, sorted(spans), parent, "")
@@ -33,7 +33,7 @@ func draw(into *strings.Builder, spans []Span, parent, indent string) {
 	}
 }
 
-// Text is all that the spans say.
+// Text is everything in the spans, as text.
 func Text(spans []Span) string {
 	var text strings.Builder
 	for _, span := range spans {

@@ -14,6 +14,9 @@ import (
 
 // Every scenario checks for itself that each job was done once.
 func TestTheBenchMeasuresEveryScenario(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes more than a minute; make test LONG=1 runs it")
+	}
 	t.Parallel()
 	database := storetest.Pool(t).Config().ConnString()
 	bench := exec.CommandContext(t.Context(), filepath.Join(bin, "orchestrator"),

@@ -56,15 +56,15 @@ func TestTheDemoCanBeReadInJaeger(t *testing.T) {
 		"POST /jobs\n  send SEND_EMAIL\n    queue wait SEND_EMAIL\n    process SEND_EMAIL\n"), collector.Tree(mail, ""))
 	sound(t, mail)
 
-	// The handlers' process is killed soon after, and with it what it has not sent.
+	// The plugin process is killed soon afterwards, and the spans that it has not sent are lost.
 	called := found(t, service, "send HTTP_REQUEST", complete(100, "POST /jobs", "process HTTP_REQUEST"))
 	sound(t, called)
 	called = slices.DeleteFunc(called, func(span collector.Span) bool { return span.Name == "GET" })
 	require.Equal(t, strings.Repeat(
 		"POST /jobs\n  send HTTP_REQUEST\n    queue wait HTTP_REQUEST\n    process HTTP_REQUEST\n", 100), collector.Tree(called, ""))
 
-	// What a killed orchestrator has not sent is lost, of the jobs that it runs not the
-	// attempts: whoever takes them over tells of these.
+	// Spans that a killed orchestrator has not sent are lost, except those of its running
+	// attempts: the orchestrator that takes over the jobs reports them.
 	slept := found(t, service, "process SLEEP_JOB", func(spans []collector.Span) bool {
 		runs := collector.Named(spans, "process SLEEP_JOB")
 		return len(interrupted(runs)) >= 10 && !slices.ContainsFunc(interrupted(runs), func(run collector.Span) bool { return !continued(runs, run) })
@@ -76,10 +76,10 @@ func TestTheDemoCanBeReadInJaeger(t *testing.T) {
 	killed = slices.DeleteFunc(killed, func(run collector.Span) bool {
 		return run.Attributes["job.crashed"] != true || run.Attributes["job.reaped_by"] != nil
 	})
-	require.NotEmpty(t, killed, "a handler was killed as well")
+	require.NotEmpty(t, killed, "a plugin process was killed as well")
 }
 
-// interrupted are the attempts that somebody else than their worker tells of.
+// interrupted are the attempts that another worker has reported.
 func interrupted(runs []collector.Span) []collector.Span {
 	return slices.DeleteFunc(slices.Clone(runs), func(run collector.Span) bool { return run.Attributes["job.reaped_by"] == nil })
 }

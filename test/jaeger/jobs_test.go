@@ -21,7 +21,7 @@ import (
 
 const own = "the handler's own"
 
-func TestJaegerHasTheStoryOfEachJob(t *testing.T) {
+func TestJaegerHasTheTraceOfEachJob(t *testing.T) {
 	need(t)
 	o := orchestrator(t, jobtrace.FailTwice()...)
 
@@ -126,8 +126,8 @@ func TestTheLinkOfAJobLeadsToItsTrace(t *testing.T) {
 	shutDown(t, o)
 }
 
-// As many jobs as make it likely that the end of one is truncated to a microsecond
-// before its last event.
+// With so many jobs, it is likely that truncation to microseconds puts the end of one of
+// them before its last event.
 func TestJaegersPageShowsWhyAJobIsDead(t *testing.T) {
 	need(t)
 	o := orchestrator(t)
@@ -157,7 +157,7 @@ func TestInspectMakesNoTrace(t *testing.T) {
 	rigtest.Await(t, o, id, "COMPLETED")
 	operate(t, o, `orchestrator inspect "$JOB"; orchestrator logs "$JOB"`, id)
 	of := seen(t, o, id).TraceID
-	shutDown(t, o) // has sent all its spans
+	shutDown(t, o) // sends all spans
 	arrive(t, of, complete(1, "process TRACE"))
 	for _, operation := range operations(t, service) {
 		require.NotContains(t, operation.Name, "/debug/")
@@ -166,7 +166,7 @@ func TestInspectMakesNoTrace(t *testing.T) {
 
 func TestJaegersPagesDoNotWarnOfClocksThatAgree(t *testing.T) {
 	need(t)
-	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "ip=127.0.0.1,host.ip=127.0.0.1") // as the documentation has it
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "ip=127.0.0.1,host.ip=127.0.0.1") // as in the documentation
 	o := orchestrator(t, jobtrace.FailTwice()...)
 	for range 5 {
 		id := rigtest.Submit(t, o, rig.Submission{JobType: "TRACE", Payload: map[string]any{"failFirst": 2}})
@@ -190,7 +190,7 @@ func operate(t *testing.T, o *rig.Orchestrator, command, id string) string {
 	return string(said)
 }
 
-// detail is what an operator sees of a job's trace.
+// detail is what operators see about a job's trace.
 type detail struct {
 	TraceID  string `json:"traceId"`
 	TraceURL string `json:"traceUrl"`

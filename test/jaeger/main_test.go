@@ -1,9 +1,9 @@
-// Package jaeger runs jobs and reads their traces back from a real Jaeger, as the
-// people see them who look at it.
+// Package jaeger runs jobs and reads their traces back from a real Jaeger, as its users
+// see them.
 //
-// HOLDFAST_JAEGER_URL says where Jaeger 2 answers queries, HOLDFAST_JAEGER_OTLP where
-// it takes spans by gRPC (http://127.0.0.1:4317). Without the former all is left out;
-// make test-jaeger demands it.
+// HOLDFAST_JAEGER_URL is where Jaeger 2 answers queries, and HOLDFAST_JAEGER_OTLP is where
+// it accepts spans by gRPC (default http://127.0.0.1:4317). Without the first, all tests
+// are skipped; make test-jaeger requires it.
 package jaeger
 
 import (
@@ -24,12 +24,12 @@ import (
 const (
 	// patience bounds every wait for something that should happen soon.
 	patience = rigtest.Patience
-	// glance is the pause between two looks.
+	// glance is the pause between two queries.
 	glance = 100 * time.Millisecond
 )
 
 var (
-	// queries is where Jaeger answers, taker where it takes spans.
+	// queries is where Jaeger answers queries, taker where it accepts spans.
 	queries = strings.TrimSuffix(os.Getenv("HOLDFAST_JAEGER_URL"), "/")
 	taker   = cmp.Or(os.Getenv("HOLDFAST_JAEGER_OTLP"), "http://127.0.0.1:4317")
 	// bin is where the programs are.
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	storetest.Main(m)
 }
 
-// need skips the test where there is no Jaeger.
+// need skips the test if there is no Jaeger.
 func need(t *testing.T) {
 	t.Helper()
 	if queries == "" {
@@ -57,7 +57,7 @@ func need(t *testing.T) {
 	}
 }
 
-// orchestrator starts one that sends its spans and its handlers' to Jaeger.
+// orchestrator starts an orchestrator whose spans, and those of its handlers, go to Jaeger.
 func orchestrator(t *testing.T, settings ...string) *rig.Orchestrator {
 	t.Helper()
 	o := rigtest.New(t, filepath.Join(bin, "orchestrator"), t.TempDir(), append([]string{

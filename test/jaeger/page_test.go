@@ -10,7 +10,7 @@ import (
 // eventsShown is how many events of a span Jaeger's page shows without a click.
 const eventsShown = 3
 
-// A pageSpan is a span as Jaeger's pages get it, with times in whole microseconds.
+// A pageSpan is a span as Jaeger's pages receive it, with times in whole microseconds.
 type pageSpan struct {
 	OperationName       string
 	StartTime, Duration int64
@@ -29,7 +29,7 @@ type pageTag struct {
 	Value any
 }
 
-// tag is the value of the tag; nil where there is none.
+// tag is the value of the tag; nil if there is none.
 func tag(tags []pageTag, key string) any {
 	for _, t := range tags {
 		if t.Key == key {
@@ -39,7 +39,7 @@ func tag(tags []pageTag, key string) any {
 	return nil
 }
 
-// page returns what the page of the trace asks for.
+// page returns the spans that the page of the trace requests.
 func page(t *testing.T, trace string) []pageSpan {
 	t.Helper()
 	var answer struct{ Data []struct{ Spans []pageSpan } }
@@ -56,8 +56,8 @@ func requireNoWarnings(t *testing.T, trace string) {
 	}
 }
 
-// visible are the names of the events that the page shows of the span at once: the
-// earliest of those that do not lie behind the end of the trace.
+// visible are the names of the events that the page shows for the span without a click:
+// the earliest ones, of those that are not after the end of the trace.
 func visible(spans []pageSpan, of pageSpan) []any {
 	var end int64
 	for _, span := range spans {

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/collector"
 )
 
-// get asks Jaeger and returns the status and the body of its answer.
+// get queries Jaeger and returns the status and the body of its answer.
 func get(t *testing.T, path string, parameters url.Values) (int, []byte) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, queries+path+"?"+parameters.Encode(), nil)
@@ -29,8 +29,8 @@ func get(t *testing.T, path string, parameters url.Values) (int, []byte) {
 	return response.StatusCode, body
 }
 
-// spansAt returns the spans that Jaeger has at the path: none where it knows of no
-// such trace yet.
+// spansAt returns the spans that Jaeger has at the path, or none if it does not know the
+// trace yet.
 func spansAt(t *testing.T, path string, parameters url.Values) []collector.Span {
 	t.Helper()
 	status, body := get(t, path, parameters)
@@ -40,15 +40,15 @@ func spansAt(t *testing.T, path string, parameters url.Values) []collector.Span 
 	require.Equal(t, http.StatusOK, status, "%s", body)
 	spans, err := collector.ReadJSON(bytes.NewReader(body))
 	require.NoError(t, err, "%s", body)
-	for _, span := range spans { // they come by name
+	for _, span := range spans { // they are sorted by name
 		slices.SortStableFunc(span.Events, func(a, b collector.Event) int { return a.At.Compare(b.At) })
 	}
 	return spans
 }
 
-// arrive returns once the trace's spans are as wanted: Jaeger takes a while to know of
-// them. It is asked for the raw ones, for what it finds wrong with those that it shows
-// it keeps, when it stores in memory.
+// arrive returns once wanted accepts the trace's spans, which takes Jaeger a while. It
+// queries the raw spans: when Jaeger shows spans, it adds warnings to them, and a Jaeger
+// that stores in memory would keep these.
 func arrive(t *testing.T, trace string, wanted func([]collector.Span) bool) {
 	t.Helper()
 	until(t, func() []collector.Span {
@@ -56,15 +56,14 @@ func arrive(t *testing.T, trace string, wanted func([]collector.Span) bool) {
 	}, wanted)
 }
 
-// told returns the spans of the trace as they are shown, once they are as wanted.
+// told returns the spans of the trace as Jaeger shows them, once wanted accepts them.
 func told(t *testing.T, trace string, wanted func([]collector.Span) bool) []collector.Span {
 	t.Helper()
 	arrive(t, trace, wanted)
 	return spansAt(t, "/api/v3/traces/"+trace, nil)
 }
 
-// sound checks the spans, and that Jaeger has found nothing wrong with them either:
-// its warnings are attributes.
+// sound checks the spans, and that Jaeger has added no warnings, which are attributes.
 func sound(t *testing.T, spans []collector.Span) {
 	t.Helper()
 	collector.Sound(t, spans)
@@ -73,8 +72,8 @@ func sound(t *testing.T, spans []collector.Span) {
 	}
 }
 
-// found returns the spans of all traces of the service in the last hour that have such
-// an operation, as they are shown, once they are as wanted.
+// found returns the spans of all traces of the service in the last hour that have the
+// operation, as Jaeger shows them, once wanted accepts them.
 func found(t *testing.T, service, operation string, wanted func([]collector.Span) bool) []collector.Span {
 	t.Helper()
 	parameters := url.Values{
@@ -99,13 +98,13 @@ func until(t *testing.T, look func() []collector.Span, wanted func([]collector.S
 		}
 		select {
 		case <-ctx.Done():
-			require.Failf(t, "the spans that were awaited did not come", "there are:\n%s", collector.Tree(spans, ""))
+			require.Failf(t, "the expected spans did not arrive", "there are:\n%s", collector.Tree(spans, ""))
 		case <-time.After(glance):
 		}
 	}
 }
 
-// complete reports whether there are as many spans of each name.
+// complete accepts spans among which each name occurs so many times.
 func complete(count int, names ...string) func([]collector.Span) bool {
 	return func(spans []collector.Span) bool {
 		whole := true
@@ -116,7 +115,7 @@ func complete(count int, names ...string) func([]collector.Span) bool {
 	}
 }
 
-// An operation is a name of spans, and their kind.
+// An operation is the name and the kind of spans.
 type operation struct {
 	Name string `json:"name"`
 	Kind string `json:"spanKind"`

@@ -1,5 +1,5 @@
-// Package jobtrace says what the traces of the test handlers' jobs look like, for
-// tests that have the spans from a collector and for those that ask a Jaeger.
+// Package jobtrace checks the traces of the test handlers' jobs, for tests that get the
+// spans from a collector and for those that query Jaeger.
 package jobtrace
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/collector"
 )
 
-// Process is the one span of the attempt.
+// Process returns the only span of the attempt.
 func Process(t testing.TB, story []collector.Span, attempt int64) collector.Span {
 	t.Helper()
 	found := slices.DeleteFunc(slices.Clone(story), func(span collector.Span) bool {
@@ -31,8 +31,8 @@ func Events(span collector.Span) []string {
 	return names
 }
 
-// LaterEvents are those beside the checkpoint of an attempt that is interrupted at
-// about the moment it is saved, and so may not have it.
+// LaterEvents are the names without the checkpoint. An attempt that is interrupted while
+// it saves a checkpoint may or may not have that event.
 func LaterEvents(span collector.Span) []string {
 	return slices.DeleteFunc(Events(span), func(name string) bool { return name == "job.checkpoint" })
 }

@@ -20,8 +20,8 @@ const AtOnce = `POST /jobs
       the handler's own
 `
 
-// Succeeded checks the trace of a TRACE job that succeeded at once, by the worker,
-// with four attempts allowed.
+// Succeeded checks the trace of a TRACE job that may have four attempts and succeeded in
+// its first, on the worker.
 func Succeeded(t testing.TB, story []collector.Span, id, worker string) {
 	t.Helper()
 	require.Equal(t, AtOnce, collector.Tree(story, ""))
@@ -55,7 +55,7 @@ func Succeeded(t testing.TB, story []collector.Span, id, worker string) {
 	require.Equal(t, run.Attributes["job.worker"], run.Resource["service.instance.id"])
 }
 
-// FailTwice are the settings under which FailedTwice holds.
+// FailTwice are the settings that FailedTwice needs.
 func FailTwice() []string {
 	return []string{"jobs.default.retry.initial_delay=150ms", "jobs.default.retry.jitter_min=1", "jobs.default.retry.jitter_max=1"}
 }
@@ -105,8 +105,8 @@ func FailedTwice(t testing.TB, story []collector.Span) {
 	}
 }
 
-// TimedOut checks the trace of an IGNORE_CANCEL job with one attempt allowed and a
-// grace of 300 ms.
+// TimedOut checks the trace of an IGNORE_CANCEL job that may have one attempt and has a
+// grace period of 300 ms.
 func TimedOut(t testing.TB, story []collector.Span) {
 	t.Helper()
 	require.Equal(t, "POST /jobs\n  send IGNORE_CANCEL\n    queue wait IGNORE_CANCEL\n    process IGNORE_CANCEL\n", collector.Tree(story, ""))
@@ -117,15 +117,15 @@ func TimedOut(t testing.TB, story []collector.Span) {
 		"job.outcome": "timeout", "job.state": "dead", "error.type": "timeout",
 		"job.attempt": int64(1), "job.max_attempts": int64(1), "job.plugin": "shop",
 	})
-	require.NotContains(t, run.Attributes, "job.crashed", "it was killed for its timeout")
+	require.NotContains(t, run.Attributes, "job.crashed", "it was killed because of its timeout")
 	require.GreaterOrEqual(t, run.Events[0].At.Sub(run.Start), 300*time.Millisecond, "its time")
 	require.GreaterOrEqual(t, run.Events[1].At.Sub(run.Events[0].At), 300*time.Millisecond, "the grace")
 	require.Equal(t, run.End.Add(-time.Microsecond), run.Events[2].At)
 	require.Regexp(t, "^attempt 1 of 1: .+; dead$", run.Status)
 }
 
-// Crashed checks the trace of a TRACE job with one attempt allowed whose handler was
-// killed.
+// Crashed checks the trace of a TRACE job that may have one attempt and whose plugin
+// process was killed.
 func Crashed(t testing.TB, story []collector.Span) {
 	t.Helper()
 	require.Equal(t, AtOnce, collector.Tree(story, ""))
@@ -137,11 +137,11 @@ func Crashed(t testing.TB, story []collector.Span) {
 		"job.outcome": "crashed", "job.crashed": true, "error.type": "crashed", "job.state": "dead", "job.plugin": "shop",
 		"job.attempt": int64(1),
 	})
-	require.NotContains(t, run.Attributes, "job.reaped_by", "its worker tells")
+	require.NotContains(t, run.Attributes, "job.reaped_by", "its worker reports it")
 }
 
-// Lapsed checks the trace of a TRACE job whose handler was killed at first, whose lease
-// then ran out, and that succeeded when it was tried again.
+// Lapsed checks the trace of a TRACE job whose plugin process was killed, whose lease then
+// ran out, and whose second attempt succeeded.
 func Lapsed(t testing.TB, story []collector.Span, outcome string) {
 	t.Helper()
 	again := map[string]string{"crashed": "    retry wait TRACE\n"}[outcome]
@@ -153,14 +153,14 @@ func Lapsed(t testing.TB, story []collector.Span, outcome string) {
 	require.Equal(t, outcome, lost.Attributes["job.outcome"])
 	wait := collector.Named(story, "lease wait TRACE")[0]
 	require.Equal(t, lost.End, wait.Start)
-	require.Greater(t, wait.End.Sub(wait.Start), 250*time.Millisecond, "no handler runs with less than a quarter of two seconds left")
+	require.Greater(t, wait.End.Sub(wait.Start), 250*time.Millisecond, "no handler starts with less than a quarter of two seconds left")
 	require.False(t, next.Start.Before(wait.End))
 	for _, key := range []string{"job.id", "job.attempt", "job.fence", "job.worker"} {
 		require.Equal(t, lost.Attributes[key], wait.Attributes[key], key)
 	}
 }
 
-// OfABatch checks the trace of a TRACE job that the request submitted with others.
+// OfABatch checks the trace of a TRACE job that a request submitted in a batch.
 func OfABatch(t testing.TB, story []collector.Span, request collector.Span) {
 	t.Helper()
 	require.Equal(t, "send TRACE\n  queue wait TRACE\n  process TRACE\n    the handler's own\n", collector.Tree(story, ""))

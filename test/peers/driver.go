@@ -21,7 +21,7 @@ type driver struct {
 	warmed int
 }
 
-// runWithin bounds an order, so that a peer that is stuck is named.
+// runWithin limits an order, so that a stuck peer is reported.
 const runWithin = 20 * time.Minute
 
 // startDriver returns when the driver is ready.
@@ -68,7 +68,7 @@ func (d *driver) read(ctx context.Context) (r report, err error) {
 	return r, nil
 }
 
-// act gives the word to go and returns what was done. The driver lives on.
+// act starts the driver's work and returns what was done. The driver keeps running.
 func (d *driver) act(ctx context.Context) (report, error) {
 	if _, err := d.in.Write([]byte("go\n")); err != nil {
 		return report{}, err
@@ -90,8 +90,8 @@ func obey(ctx context.Context, command []string, o order) error {
 	return err
 }
 
-// carryOut calls before right before the driver acts, and after right after
-// it has, while it still lives.
+// carryOut calls before immediately before the driver acts, and after immediately
+// afterwards, while the driver still runs.
 func carryOut(
 	ctx context.Context, command []string, o order, before func(*driver) error, after func(*driver, report) error,
 ) (r report, err error) {

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// The quantities that are told, named as orchestrator bench names them where it
-// tells them too.
+// The quantities that are measured, with the names that orchestrator bench has for them.
 const (
 	rate        = "rate"
 	cpu         = "CPU"
@@ -37,7 +36,7 @@ type Results struct {
 	Scenarios []Scenario `json:"scenarios"`
 }
 
-// Machine says on what, as orchestrator bench tells it.
+// Machine describes the machine, as reported by orchestrator bench.
 type Machine struct {
 	CPUs       int               `json:"cpus"`
 	CPU        string            `json:"cpu,omitempty"`
@@ -116,8 +115,8 @@ func median(values []float64) float64 {
 	return (sorted[half-1] + sorted[half]) / 2
 }
 
-// ratio is the median of how many times a is b, round by round: what the
-// machine does to both in a round falls out.
+// ratio is the median of a / b, taken in each round, so that it does not depend on how
+// fast the machine was in that round.
 func ratio(a, b *Figure) (float64, bool) {
 	if a == nil || b == nil || len(a.Values) != len(b.Values) || len(a.Values) == 0 {
 		return 0, false

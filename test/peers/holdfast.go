@@ -20,7 +20,7 @@ type holdfast struct {
 	program string
 }
 
-// benchReport is what orchestrator bench --json tells.
+// benchReport is the output of orchestrator bench --json.
 type benchReport struct {
 	Machine   Machine `json:"machine"`
 	Scenarios []struct {
@@ -48,7 +48,7 @@ func (h holdfast) measure(ctx context.Context, l *lab, s scenario, jobs int) ([]
 	ctx, cancel := context.WithTimeoutCause(ctx, runWithin, fmt.Errorf("bench %s took more than %s", s.holdfast, runWithin))
 	defer cancel()
 	command := exec.CommandContext(ctx, h.program, arguments...)
-	// It stops its orchestrator and drops its database.
+	// SIGTERM lets it stop its orchestrator and drop its database.
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = time.Minute
 	command.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "HOLDFAST_") })
@@ -65,7 +65,7 @@ func (h holdfast) measure(ctx context.Context, l *lab, s scenario, jobs int) ([]
 	return told.readings(s)
 }
 
-// readings picks what the peers are measured in too.
+// readings picks the figures that the peers have too.
 func (r benchReport) readings(s scenario) (readings []reading, err error) {
 	for _, t := range s.cases {
 		found := map[string]float64{}
@@ -80,7 +80,7 @@ func (r benchReport) readings(s scenario) (readings []reading, err error) {
 			}
 		}
 		if _, ok := found[rate]; !ok {
-			return nil, fmt.Errorf("orchestrator bench %s tells no %s of %q", s.holdfast, rate, t.holdfast)
+			return nil, fmt.Errorf("orchestrator bench %s reports no %s of %q", s.holdfast, rate, t.holdfast)
 		}
 		if handlers, ok := found["  handlers"]; ok {
 			found[cpuPrograms] = found["  orchestrator"] + handlers

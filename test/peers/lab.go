@@ -7,13 +7,12 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/store/embedded"
 )
 
-// lab is where systems are measured.
+// lab measures the systems.
 type lab struct {
 	config
 	cluster *cluster
@@ -63,13 +62,11 @@ func (l *lab) gather(ctx context.Context) error {
 	}
 	peers := []peer{riverPeer(program)}
 	if !slices.Contains(l.without, "node") {
-		fmt.Fprintln(l.notes, "installing the peers that need Node.js in", l.nodeDir)
 		more, err := nodePeers(ctx, l.nodeDir)
 		switch {
 		case errors.Is(err, errNoNode):
-			reason, _, _ := strings.Cut(err.Error(), "\n")
-			l.results.Missing = append(l.results.Missing, "Graphile Worker and pg-boss: "+reason)
-			fmt.Fprintln(l.notes, "going on without Graphile Worker and pg-boss:", err)
+			l.results.Missing = append(l.results.Missing, "Graphile Worker and pg-boss: "+err.Error())
+			fmt.Fprintln(l.notes, "continuing without Graphile Worker and pg-boss:", err)
 		case err != nil:
 			return err
 		}
@@ -88,8 +85,8 @@ func (l *lab) add(s system, told System) {
 	l.results.Systems = append(l.results.Systems, told)
 }
 
-// round measures every system once. Each round begins with another, so that
-// none always runs in the wake of the same one.
+// round measures every system once. Each round begins with another system, so that
+// no system always follows the same one.
 func (l *lab) round(ctx context.Context, round int, s scenario, into *Scenario) error {
 	for i := range l.systems {
 		subject := l.systems[(i+round+l.warmUps)%len(l.systems)]

@@ -14,27 +14,27 @@ import (
 	"syscall"
 )
 
-// config says what to measure, and on what.
+// config is what to measure, and where.
 type config struct {
 	// orchestrator is Holdfast's program.
 	orchestrator string
 	// database is a server whose user may create databases; when empty, one is
 	// started in dataDir.
 	database, dataDir string
-	// nodeDir is where the peers that need Node.js are installed.
+	// nodeDir has the drivers for Node.js, and what npm has installed for them.
 	nodeDir string
 	// rounds are measured, after warmUps that are not.
 	rounds, warmUps int
 	// jobs is how many there are in the largest scenario.
 	jobs int
-	// only names the scenarios and pinned adds the one of that name.
+	// only names the scenarios; pinned adds the scenario of that name.
 	only   []string
 	pinned bool
 	// without names systems to leave out, or node for those that need it.
 	without []string
 	// json and page are files to write, when not empty.
 	json, page string
-	// command is what measures the same again.
+	// command repeats the measurement.
 	command string
 }
 
@@ -71,12 +71,11 @@ func run(ctx context.Context, arguments []string, out, notes io.Writer) error {
 			return err
 		}
 	}
-	if cfg.page != "" {
-		if err := os.WriteFile(cfg.page, results.page(), 0o644); err != nil {
-			return err
-		}
+	if cfg.page == "" {
+		_, err = out.Write(results.page())
+		return err
 	}
-	return results.print(out)
+	return os.WriteFile(cfg.page, results.page(), 0o644)
 }
 
 func parse(arguments []string, notes io.Writer) (cfg config, err error) {
@@ -84,17 +83,17 @@ func parse(arguments []string, notes io.Writer) (cfg config, err error) {
 	flags.SetOutput(notes)
 	var only, without string
 	flags.StringVar(&cfg.orchestrator, "orchestrator", "bin/orchestrator", "Holdfast's `program`")
-	flags.StringVar(&cfg.database, "database", "", "a PostgreSQL server whose user may create databases; an embedded one when empty (`url`)")
+	flags.StringVar(&cfg.database, "database", "", "the `url` of a PostgreSQL server whose user may create databases; an embedded server when empty")
 	flags.StringVar(&cfg.dataDir, "data-dir", "data/peers", "where the embedded PostgreSQL keeps its data")
-	flags.StringVar(&cfg.nodeDir, "node-dir", "bin/peers-node", "where the peers that need Node.js are installed")
+	flags.StringVar(&cfg.nodeDir, "node-dir", "test/peers/node", "where the drivers for Node.js are, with their packages installed by npm")
 	flags.IntVar(&cfg.rounds, "rounds", 5, "how often each system is measured")
-	flags.IntVar(&cfg.warmUps, "warm-ups", 1, "rounds before those, which are not measured")
+	flags.IntVar(&cfg.warmUps, "warm-ups", 1, "rounds before the measured ones")
 	flags.IntVar(&cfg.jobs, "jobs", 200_000, "jobs in the largest scenario")
-	flags.StringVar(&only, "only", "", "`scenarios` to measure, with commas between them (all but pinned)")
-	flags.BoolVar(&cfg.pinned, "pinned", false, "measure pinned too, which may take a minute for each system and round")
-	flags.StringVar(&without, "without", "", "`systems` to leave out, with commas between them; node for those that need it")
-	flags.StringVar(&cfg.json, "json", "", "a `file` for the value of every round")
-	flags.StringVar(&cfg.page, "page", "", "a `file` for the page of the documentation")
+	flags.StringVar(&only, "only", "", "`scenarios` to measure, separated by commas (all but pinned)")
+	flags.BoolVar(&cfg.pinned, "pinned", false, "also measure pinned, which may take a minute for each system and round")
+	flags.StringVar(&without, "without", "", "`systems` to leave out, separated by commas; node for those that need Node.js")
+	flags.StringVar(&cfg.json, "json", "", "a `file` for the values of every round")
+	flags.StringVar(&cfg.page, "page", "", "a `file` for the page of the documentation; standard output when empty")
 	if err := flags.Parse(arguments); err != nil {
 		return cfg, err
 	}
@@ -104,7 +103,7 @@ func parse(arguments []string, notes io.Writer) (cfg config, err error) {
 	cfg.command = "make bench-peers"
 	var kept []string
 	flags.Visit(func(f *flag.Flag) {
-		// The others are about this machine.
+		// The other flags depend on the machine.
 		if slices.Contains([]string{"rounds", "warm-ups", "jobs", "only", "pinned", "without"}, f.Name) {
 			kept = append(kept, fmt.Sprintf("-%s=%s", f.Name, f.Value))
 		}

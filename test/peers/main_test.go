@@ -40,8 +40,7 @@ func withServer(run func() int) (int, error) {
 		return 0, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	// Where PostgreSQL must not run as root, its user has to get there, or the
-	// data goes elsewhere and stays.
+	// As root, PostgreSQL runs as another user, who must be able to enter.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return 0, err
 	}
@@ -54,7 +53,7 @@ func withServer(run func() int) (int, error) {
 	return code, server.Stop(context.Background())
 }
 
-// The peers that need Node.js take part where npm is.
+// The peers that need Node.js take part if their packages are installed.
 func TestEverySystemIsMeasuredInEveryScenario(t *testing.T) {
 	orchestrator, err := filepath.Abs("../../bin/peers-test/orchestrator")
 	require.NoError(t, err)
@@ -62,7 +61,7 @@ func TestEverySystemIsMeasuredInEveryScenario(t *testing.T) {
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, string(output))
 	cfg, err := parse([]string{
-		"-database", address, "-orchestrator", orchestrator, "-node-dir", "../../bin/peers-node",
+		"-database", address, "-orchestrator", orchestrator, "-node-dir", "node",
 		"-rounds", "1", "-warm-ups", "0", "-jobs", "400", "-pinned",
 	}, io.Discard)
 	require.NoError(t, err)
@@ -93,7 +92,7 @@ func TestEverySystemIsMeasuredInEveryScenario(t *testing.T) {
 	require.Contains(t, string(results.page()), "| River |")
 }
 
-// A driver that says it has done what it has not.
+// liar is a driver that claims to have done more than it has.
 const liar = `case $1 in *migrate*) n=0;; *) n=7;; esac
 echo '{"ready":true}'; read -r go; echo "{\"done\":$n,\"seconds\":1}"; cat`
 
@@ -103,16 +102,16 @@ func TestAPeerIsNotBelieved(t *testing.T) {
 	p := peer{name: "liar", driver: []string{"sh", "-c", liar, "liar"}, queued: "select 7", done: "select 6"}
 	l := &lab{cluster: cluster}
 	_, err = p.measure(t.Context(), l, scenarios[0], 7)
-	require.ErrorContains(t, err, "6 in place of 7")
+	require.ErrorContains(t, err, "6 instead of 7")
 	_, err = p.measure(t.Context(), l, scenarios[0], 8)
-	require.ErrorContains(t, err, "7 jobs in place of 8")
+	require.ErrorContains(t, err, "7 jobs instead of 8")
 	p.done = "select 7"
 	readings, err := p.measure(t.Context(), l, scenarios[0], 7)
 	require.NoError(t, err)
 	require.Equal(t, reading{"many at once", rate, "jobs/s", 7}, readings[0])
 }
 
-func TestADriverThatFailsTellsWhy(t *testing.T) {
+func TestADriverThatFailsSaysWhy(t *testing.T) {
 	_, err := startDriver(t.Context(), []string{"sh", "-c", "echo because >&2; exit 3"}, order{})
 	require.ErrorContains(t, err, "because")
 }

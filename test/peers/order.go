@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// What a driver can be told to do.
+// What a driver can do.
 const (
-	doMigrate = "migrate" // make the tables
-	doFill    = "fill"    // queue jobs as fast as may be
-	doInsert  = "insert"  // queue jobs as callers would
-	doWork    = "work"    // work off what is queued
-	doLife    = "life"    // work jobs off while callers queue them
+	doMigrate = "migrate" // create the tables
+	doFill    = "fill"    // insert jobs as fast as possible
+	doInsert  = "insert"  // insert jobs as callers would
+	doWork    = "work"    // run the jobs that are queued
+	doLife    = "life"    // run jobs while callers insert them
 )
 
 // order is what a driver gets, as JSON in its last argument.
@@ -19,35 +19,35 @@ type order struct {
 	Do   string `json:"do"`
 	URL  string `json:"url"`
 	Jobs int    `json:"jobs"`
-	// Callers insert at once, Batch jobs a call.
+	// Callers insert at the same time, Batch jobs a call.
 	Callers int `json:"callers,omitempty"`
 	Batch   int `json:"batch,omitempty"`
-	// Single takes one job at a time, and none ahead.
+	// Single runs one job at a time, without prefetching.
 	Single bool `json:"single,omitempty"`
-	// Priorities is how many there are; the jobs have them in turn.
+	// Priorities is how many the jobs have, in turn.
 	Priorities int `json:"priorities,omitempty"`
-	// Limit ends the work, done or not; 0 for never. In seconds.
+	// Limit ends the work after so many seconds, finished or not; 0 means never.
 	Limit float64 `json:"limit,omitempty"`
 }
 
-// report is a line that a driver writes to its standard output: first that it
-// is ready, and how many jobs it took to warm up; then, after a line on its
-// standard input, what it did. It stays until its standard input ends.
+// report is a line that a driver writes to its standard output. The first one says
+// that it is ready, and how many jobs it took to warm up. The second one follows a
+// line on standard input and says what it did. The driver ends with its standard input.
 type report struct {
 	Ready bool `json:"ready,omitempty"`
 	Done  int  `json:"done"`
-	// Seconds is how long it took until all that was done was settled.
+	// Seconds is how long it took until the last of them was settled.
 	Seconds float64 `json:"seconds,omitempty"`
 	// Pace is how many jobs were done in each beat.
 	Pace []int `json:"pace,omitempty"`
 }
 
-// warmUpWithin is how long callers call before they are measured, so that
-// connections and statements are made, unless they queue as many jobs as are
-// measured before. The drivers in node/ have it too.
+// warmUpWithin is how long callers call before they are measured, so that connections
+// and statements are prepared. They stop earlier if they have inserted as many jobs as
+// are measured. The drivers in node/ repeat this constant.
 const warmUpWithin = time.Second
 
-// beat is the unit of Pace; the drivers in node/ have it too.
+// beat is the unit of Pace. The drivers in node/ repeat this constant.
 const beat = 50 * time.Millisecond
 
 // pace counts the jobs of each beat.
@@ -64,10 +64,9 @@ func (p *pace) add() {
 	p.beats[at]++
 }
 
-// tenths returns the rates of the first and the last tenth of the jobs, in
-// jobs/s, from the beat in which the first was done. A beat that holds the end
-// of a tenth counts by its share. They are zero where there are too few beats
-// to tell.
+// tenths returns the rates of the first and the last tenth of the jobs, in jobs/s. Time
+// begins with the beat in which the first job was done, and a beat in which a tenth
+// ends counts in part. Both rates are zero if there are too few beats.
 func (r report) tenths() (first, last float64) {
 	idle := max(slices.IndexFunc(r.Pace, func(n int) bool { return n > 0 }), 0)
 	if len(r.Pace)-idle < 10 {
@@ -79,7 +78,7 @@ func (r report) tenths() (first, last float64) {
 	return first, last
 }
 
-// until is when so many jobs were done, in seconds.
+// until is the time after which so many jobs were done, in seconds.
 func (r report) until(jobs float64) float64 {
 	var sum float64
 	for i, n := range r.Pace {

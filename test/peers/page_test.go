@@ -2,13 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-func TestRatiosAreReckonedRoundByRound(t *testing.T) {
+func TestRatiosAreTakenInEachRound(t *testing.T) {
 	// Twice as fast in every round, though the machine was not the same.
 	ours, theirs := &Figure{Values: []float64{200, 20, 2000}}, &Figure{Values: []float64{100, 10, 1000}}
 	got, ok := ratio(ours, theirs)
@@ -34,7 +35,7 @@ func TestTenthsFollowThePace(t *testing.T) {
 	require.Zero(t, last)
 }
 
-func TestThePageTellsWhoWasFasterAndHowItWasMeasured(t *testing.T) {
+func TestThePageSaysWhoWasFasterAndHowItWasMeasured(t *testing.T) {
 	s := Scenario{Name: "insert", About: "jobs", Jobs: 1000}
 	for _, r := range []struct {
 		system, figure string
@@ -58,7 +59,7 @@ func TestThePageTellsWhoWasFasterAndHowItWasMeasured(t *testing.T) {
 		Scenarios: []Scenario{s},
 	}).page())
 	for _, want := range []string{
-		"21 November 2026, 3 rounds after 1 to warm up, 5,000 jobs in the largest scenario",
+		"Date: 21 November 2026. Measured rounds: 3, after 1 to warm up. Jobs in the largest scenario: 5,000.",
 		"A trial run",
 		"4 callers, in batches, 2,000 jobs:",
 		"| Holdfast | 5,000 | 3,000 – 9,000 | – | – | – | – | 1,234 |\n| River | 2,000 | 1,000 – 4,000 | 2.50 × |",
@@ -101,7 +102,7 @@ func TestFiguresOfTheBenchAreFoundByName(t *testing.T) {
 
 // Node.js's drivers have the same beat and the same warm-up.
 func TestTheDriversAgree(t *testing.T) {
-	text, err := nodeFiles.ReadFile("node/driver.mjs")
+	text, err := os.ReadFile("node/driver.mjs")
 	require.NoError(t, err)
 	require.Equal(t, 50*time.Millisecond, beat)
 	require.Contains(t, string(text), "const beat = 50;")

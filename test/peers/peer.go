@@ -10,14 +10,14 @@ import (
 // peer is a job queue other than Holdfast.
 type peer struct {
 	name, version string
-	// settings is what the page says about how it was run.
+	// settings is what the page says about its configuration.
 	settings string
-	// driver is the command that takes orders.
+	// driver is the command that carries out an order.
 	driver []string
-	// queued and done count jobs in its tables. The jobs must all have been
-	// done by one attempt.
+	// queued and done are statements that count jobs. done counts only those that
+	// needed one attempt.
 	queued, done string
-	// deletes says that done jobs leave no row, and done counts none.
+	// deletes means that finished jobs leave no row, so done has nothing to count.
 	deletes bool
 }
 
@@ -63,8 +63,8 @@ func (p peer) measure(ctx context.Context, l *lab, s scenario, jobs int) (readin
 	return readings, p.check(ctx, db, s, total, jobs)
 }
 
-// phase carries out an order and returns what it took, and how many jobs were
-// done, those included that it took to warm up.
+// phase carries out an order and returns what it cost, and how many jobs were done,
+// including those of the warm-up.
 func (p peer) phase(ctx context.Context, db *database, o order, name string) (readings []reading, done int, err error) {
 	var m meter
 	warmed := 0
@@ -103,13 +103,13 @@ func (p peer) phase(ctx context.Context, db *database, o order, name string) (re
 			return nil
 		})
 	if err == nil && r.Done != o.Jobs && o.Limit == 0 {
-		err = fmt.Errorf("%d jobs in place of %d", r.Done, o.Jobs)
+		err = fmt.Errorf("%d jobs instead of %d", r.Done, o.Jobs)
 	}
 	return readings, warmed + r.Done, err
 }
 
-// check sees that every job was done, or that it is queued where none was to
-// be done. What a limit ended cannot be told to the job.
+// check makes sure that every job was done, or is queued if none was to be done. After
+// a time limit, the exact number is unknown.
 func (p peer) check(ctx context.Context, db *database, s scenario, total, jobs int) error {
 	switch {
 	case s.cases[0].order.Do == doInsert:
@@ -123,7 +123,7 @@ func (p peer) check(ctx context.Context, db *database, s scenario, total, jobs i
 	}
 }
 
-// meter is what had been used at some moment.
+// meter is what had been used up to some moment.
 type meter struct {
 	programs, postgres time.Duration
 	known              bool

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// The settings of River's own benchmark (cmd/river/riverbench), whose comments
-// say that they have an outsized effect and beat the defaults by far.
+// The settings of River's own benchmark (cmd/river/riverbench). Its comments say that
+// they are much faster than the defaults.
 const (
 	riverWorkers  = 2000
 	riverCooldown = 2 * time.Millisecond
@@ -27,8 +27,8 @@ const (
 	riverFill     = 5000
 )
 
-// The pool, for working and in addition for inserting. Of 4, 10 and 20 for
-// working, 20 was slower; of 8, 16, 32 and 64 for inserting, 8 and 64 were.
+// Connections for running jobs, and at most so many more for inserting them. For running,
+// 20 were slower than 4 and 10; for inserting, 8 and 64 were slower than 16 and 32.
 const (
 	riverConnections = 10
 	mostConnections  = 32
@@ -47,7 +47,7 @@ type riverDriver struct {
 	order
 	pool   *pgxpool.Pool
 	client *river.Client[pgx.Tx]
-	// events tell of every job that is settled.
+	// events has an event for every settled job.
 	events <-chan *river.Event
 	// warmed is how many jobs it took to warm up.
 	warmed int
@@ -118,7 +118,7 @@ func (d *riverDriver) open(ctx context.Context) error {
 	return err
 }
 
-// prepare does what is not measured and returns what is.
+// prepare does everything that is not measured and returns what is.
 func (d *riverDriver) prepare(ctx context.Context) (func(context.Context, *pace) (int, error), error) {
 	switch d.Do {
 	case doMigrate:
@@ -147,7 +147,7 @@ func (d *riverDriver) prepare(ctx context.Context) (func(context.Context, *pace)
 		_, err := d.await(ctx, d.warmed, &pace{began: time.Now()})
 		return d.live, err
 	}
-	return nil, fmt.Errorf("nothing known about %q", d.Do)
+	return nil, fmt.Errorf("unknown order %q", d.Do)
 }
 
 func (d *riverDriver) live(ctx context.Context, p *pace) (done int, err error) {
@@ -177,7 +177,7 @@ func (d *riverDriver) insertAll(ctx context.Context, _ *pace) (int, error) {
 	return d.insert(ctx, d.Jobs)
 }
 
-// warmUp queues jobs that are not among those of the order.
+// warmUp inserts jobs besides those of the order.
 func (d *riverDriver) warmUp(ctx context.Context) (err error) {
 	for end := time.Now().Add(warmUpWithin); err == nil && time.Now().Before(end) && d.warmed < d.Jobs; {
 		var jobs int
@@ -187,7 +187,7 @@ func (d *riverDriver) warmUp(ctx context.Context) (err error) {
 	return err
 }
 
-// insert queues jobs, with as many calls at once as there are callers.
+// insert inserts jobs with all callers at the same time.
 func (d *riverDriver) insert(ctx context.Context, jobs int) (int, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	for caller := range d.Callers {
@@ -220,15 +220,15 @@ func (d *riverDriver) call(ctx context.Context, at, jobs int) error {
 }
 
 func (d *riverDriver) subscribe() {
-	// With room for all of them, and for those that warm it up: what does
-	// not fit is lost.
+	// The channel has room for all jobs, including those of the warm-up: events that do
+	// not fit are lost.
 	d.events, _ = d.client.SubscribeConfig(&river.SubscribeConfig{
 		ChanSize: 2*d.Jobs + d.Callers*d.Batch,
 		Kinds:    []river.EventKind{river.EventKindJobCompleted, river.EventKindJobFailed},
 	})
 }
 
-// await returns when so many jobs are settled or the time is up.
+// await returns when so many jobs are settled, or at the time limit.
 func (d *riverDriver) await(ctx context.Context, jobs int, p *pace) (done int, err error) {
 	var limit <-chan time.Time
 	if d.Limit > 0 {

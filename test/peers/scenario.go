@@ -1,28 +1,28 @@
 package main
 
-// scenario is a way of using a job queue that all systems are measured in.
+// scenario is a way to use a job queue. All systems are measured in it.
 type scenario struct {
 	name, about string
-	// share is how many times fewer jobs there are than in the largest.
+	// share divides the number of jobs in the largest scenario.
 	share int
-	// fill queues the jobs before.
+	// fill inserts the jobs beforehand.
 	fill bool
-	// pinned holds an old snapshot all the while, and is bounded in time.
+	// pinned holds an old snapshot all the time, and limits the time.
 	pinned bool
 	cases  []task
-	// holdfast is the scenario of orchestrator bench that does the same, and
-	// settings what it needs beyond the defaults.
+	// holdfast is the same scenario of orchestrator bench, and settings are
+	// those that it needs besides the defaults.
 	holdfast string
 	settings []string
 }
 
-// task is a scenario at one setting.
+// task is a scenario with one setting.
 type task struct {
 	name string
-	// times is how many times the jobs of the scenario there are.
+	// times multiplies the scenario's number of jobs.
 	times int
 	order order
-	// holdfast begins the name that orchestrator bench has for it.
+	// holdfast is how the task's name begins in orchestrator bench.
 	holdfast string
 }
 
@@ -37,18 +37,18 @@ const (
 
 var scenarios = []scenario{
 	{
-		name: "workoff", about: "a backlog of no-op jobs, worked off",
+		name: "workoff", about: "a backlog of no-op jobs",
 		share: 1, fill: true, holdfast: "workoff",
 		cases: []task{{name: "many at once", times: 1, order: order{Do: doWork}, holdfast: "backlog of "}},
 	},
 	{
-		name: "single", about: "a backlog of no-op jobs, worked off by one worker, one at a time and none ahead",
+		name: "single", about: "a backlog of no-op jobs for one worker that runs one at a time, without prefetching",
 		share: 20, fill: true, holdfast: "single",
 		settings: []string{"plugins.0.concurrency=1", "worker.prefetch=0s"},
 		cases:    []task{{name: "one at a time", times: 1, order: order{Do: doWork, Single: true}, holdfast: "one slot"}},
 	},
 	{
-		name: "insert", about: "jobs that are queued and that nobody works off",
+		name: "insert", about: "jobs that are inserted and not run",
 		share: 5, holdfast: "submit",
 		cases: []task{
 			{name: "64 callers, one job a call", times: 1, order: order{Do: doInsert, Callers: callers, Batch: 1}, holdfast: "64 clients"},
@@ -56,7 +56,7 @@ var scenarios = []scenario{
 		},
 	},
 	{
-		name: "life", about: "jobs that are queued and worked off at the same time",
+		name: "life", about: "jobs that are inserted and run at the same time",
 		share: 4, holdfast: "e2e",
 		cases: []task{
 			{name: "64 callers, one job a call", times: 1, order: order{Do: doLife, Callers: callers, Batch: 1}, holdfast: "64 clients"},
@@ -64,11 +64,11 @@ var scenarios = []scenario{
 		},
 	},
 	{
-		name: "pinned", about: "a backlog of three priorities, worked off while an old snapshot is held, for a minute at most",
+		name: "pinned", about: "a backlog of three priorities while an old snapshot is held, for a minute at most",
 		share: 1, fill: true, pinned: true, holdfast: "pinned",
 		cases: []task{{name: "many at once", times: 1, order: order{Do: doWork, Limit: pinnedLimit}, holdfast: ""}},
 	},
 }
 
-// jobsOf is how many jobs a scenario has when the largest has so many.
+// jobsOf is how many jobs a scenario has when the largest scenario has most.
 func (s scenario) jobsOf(most int) int { return max(most/s.share, 1) }

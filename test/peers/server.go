@@ -13,7 +13,7 @@ import (
 // cluster is the PostgreSQL server that everything is measured on.
 type cluster struct {
 	url *url.URL
-	// postmaster is the server's first process, 0 when it is elsewhere.
+	// postmaster is the server's main process; 0 if the server is on another machine.
 	postmaster int
 }
 
@@ -38,7 +38,7 @@ func openCluster(ctx context.Context, address string) (*cluster, error) {
 	return c, nil
 }
 
-// database is that of one peer in one run.
+// database belongs to one peer in one run.
 type database struct {
 	*cluster
 	name, address string
@@ -80,7 +80,7 @@ func (c *cluster) execute(ctx context.Context, statement string) error {
 	return err
 }
 
-// rest brings the server into a known state.
+// rest puts the server into a known state.
 func (d *database) rest(ctx context.Context) error {
 	for _, statement := range []string{"vacuum analyze", "checkpoint"} {
 		if _, err := d.conn.Exec(ctx, statement); err != nil {
@@ -90,20 +90,20 @@ func (d *database) rest(ctx context.Context) error {
 	return nil
 }
 
-// written is how much the server has written to its log so far, in bytes.
+// written is how much WAL the server has written so far, in bytes.
 func (d *database) written(ctx context.Context) (bytes int64, err error) {
 	err = d.conn.QueryRow(ctx, "select (pg_current_wal_insert_lsn() - '0/0')::bigint").Scan(&bytes)
 	return bytes, err
 }
 
-// check compares what a statement counts with what it should be.
+// check runs a statement that counts, and compares the result.
 func (d *database) check(ctx context.Context, statement string, want int) error {
 	var got int
 	if err := d.conn.QueryRow(ctx, statement).Scan(&got); err != nil {
 		return err
 	}
 	if got != want {
-		return fmt.Errorf("%s: %d in place of %d", statement, got, want)
+		return fmt.Errorf("%s: %d instead of %d", statement, got, want)
 	}
 	return nil
 }

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,9 +26,9 @@ type system interface {
 func riverPeer(program string) peer {
 	return peer{
 		name: "River", version: moduleVersion("github.com/riverqueue/river"),
-		settings: "In one process, with the settings of its own `river bench`: `MaxWorkers` 2000, `FetchCooldown` 2 ms, " +
-			"`FetchPollInterval` 20 ms, the batch completer as it is. One at a time: `MaxWorkers` 1 and 1 ms for the other two, which is the least it takes. " +
-			"Inserts with `Insert`, or with `InsertManyFast` and 1,000 jobs a batch. Done jobs keep their rows, as by default.",
+		settings: "One process with the settings of `river bench`: `MaxWorkers` 2000, `FetchCooldown` 2 ms, " +
+			"`FetchPollInterval` 20 ms, the default batch completer. One at a time: `MaxWorkers` 1, and 1 ms for the other two, which is their minimum. " +
+			"Inserts with `Insert`, or with `InsertManyFast` and 1,000 jobs a batch. Finished jobs keep their rows, which is the default.",
 		driver: []string{program, riverArgument},
 		queued: "select count(*) from river_job where state = 'available'",
 		done:   "select count(*) from river_job where state = 'completed' and attempt = 1",
@@ -49,17 +46,13 @@ func moduleVersion(path string) string {
 	return "unknown"
 }
 
-//go:embed node/*.mjs node/package.json node/package-lock.json
-var nodeFiles embed.FS
-
-// errNoNode says that the peers that need Node cannot run here.
+// errNoNode means that the peers that need Node.js cannot run here.
 var errNoNode = errors.New("no Node.js")
 
-// nodePeers installs Graphile Worker and pg-boss, in the versions of the lock
-// file, below the directory.
+// nodePeers are Graphile Worker and pg-boss, as npm has installed them in the directory.
 func nodePeers(ctx context.Context, directory string) ([]peer, error) {
-	if err := install(ctx, directory); err != nil {
-		return nil, err
+	if _, err := os.Stat(filepath.Join(directory, "node_modules")); err != nil {
+		return nil, fmt.Errorf("%w packages: run scripts/npm-ci.sh %s", errNoNode, directory)
 	}
 	node, err := nodeIn(ctx, directory)
 	if err != nil {
@@ -68,9 +61,9 @@ func nodePeers(ctx context.Context, directory string) ([]peer, error) {
 	peers := []peer{
 		{
 			name: "Graphile Worker", version: packageVersion(directory, "graphile-worker"),
-			settings: "Two Node.js processes with the settings of its documentation's page on performance: `concurrentJobs` 24, `maxPoolSize` 25, " +
+			settings: "Two Node.js processes with the settings that its documentation recommends for performance: `concurrentJobs` 24, `maxPoolSize` 25, " +
 				"`localQueue.size` 500, `completeJobBatchDelay` 0. One at a time: one process, `concurrentJobs` 1, no local queue. " +
-				"Inserts with `add_job`, or with `add_jobs` and 1,000 jobs a batch. **Done jobs are deleted:** nothing of them is kept, and nothing for it is written.",
+				"Inserts with `add_job`, or with `add_jobs` and 1,000 jobs a batch. **Finished jobs are deleted:** it neither keeps nor writes any record of them.",
 			driver:  []string{node, filepath.Join(directory, "graphile.mjs")},
 			queued:  "select count(*) from graphile_worker._private_jobs",
 			deletes: true,
@@ -78,7 +71,7 @@ func nodePeers(ctx context.Context, directory string) ([]peer, error) {
 		{
 			name: "pg-boss", version: packageVersion(directory, "pg-boss"),
 			settings: "One Node.js process, four loops of `fetch` with `batchSize` 1,000 and `complete`. One at a time: one loop, `batchSize` 1. " +
-				"Inserts with `send`, or with `insert` and 1,000 jobs a batch. Done jobs keep their rows, as by default.",
+				"Inserts with `send`, or with `insert` and 1,000 jobs a batch. Finished jobs keep their rows, which is the default.",
 			driver: []string{node, filepath.Join(directory, "pgboss.mjs")},
 			queued: "select count(*) from pgboss.job where state = 'created'",
 			done:   "select count(*) from pgboss.job where state = 'completed' and retry_count = 0",
@@ -94,46 +87,8 @@ func nodePeers(ctx context.Context, directory string) ([]peer, error) {
 	return peers, nil
 }
 
-// install writes the drivers and runs npm ci, unless what is there is current.
-func install(ctx context.Context, directory string) error {
-	if err := os.MkdirAll(directory, 0o755); err != nil {
-		return err
-	}
-	lock, err := nodeFiles.ReadFile("node/package-lock.json")
-	if err != nil {
-		return err
-	}
-	stamp := filepath.Join(directory, "installed")
-	before, _ := os.ReadFile(stamp)
-	files, err := fs.ReadDir(nodeFiles, "node")
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		text, err := nodeFiles.ReadFile("node/" + file.Name())
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(directory, file.Name()), text, 0o644); err != nil {
-			return err
-		}
-	}
-	if bytes.Equal(before, lock) {
-		return nil
-	}
-	if _, err := exec.LookPath("npm"); err != nil {
-		return fmt.Errorf("%w: npm is not installed", errNoNode)
-	}
-	npm := exec.CommandContext(ctx, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error")
-	npm.Dir = directory
-	if out, err := npm.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: npm ci: %w\n%s", errNoNode, err, out)
-	}
-	return os.WriteFile(stamp, lock, 0o644)
-}
-
-// nodeIn finds the Node.js that npm has installed, or else one that is new
-// enough: the peers want 22.18.
+// nodeIn finds the Node.js that npm has installed, or else one in the PATH. The peers
+// need 22.18.
 func nodeIn(ctx context.Context, directory string) (string, error) {
 	architecture := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
 	node := filepath.Join(directory, "node_modules", "node-"+runtime.GOOS+"-"+architecture, "bin", "node")

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// usageOf is the processor time that a process and those below it have used
-// so far, those included that have ended. It is not known without /proc.
+// usageOf is the processor time that a process and its descendants have used so far,
+// including those that have ended. It is unknown without /proc.
 func usageOf(root int) (used time.Duration, known bool) {
 	processes, err := procfs.AllProcs()
 	if err != nil {
