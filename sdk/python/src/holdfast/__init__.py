@@ -1,24 +1,29 @@
-"""Holdfast handlers in Python.
+"""The Holdfast SDK for Python.
 
-A handler is a function that does one job type; a handler program serves one or
-more of them to the orchestrator that launches it.
+A plugin is a program with one or more handlers; a handler runs the jobs of one
+type. An orchestrator starts the plugin.
+
+    from dataclasses import dataclass
 
     import holdfast
 
+    @dataclass
+    class Echo:
+        text: str
+
     @holdfast.handler("ECHO")
-    def echo(job: holdfast.Job):
-        job.log.info("echo", extra={"text": job.payload["text"]})
-        return {"text": job.payload["text"]}
+    def echo(job: holdfast.Job[Echo]):
+        job.log.info("echo", extra={"text": job.payload.text})
+        return {"text": job.payload.text}
 
     holdfast.serve(echo)
 
-A function that returns ends the job. An exception is a failure that is tried
-again by the job type's retry policy, unless it says otherwise: see Permanent,
-RetryAfter, Snooze, Cancel and Failure.
+The job succeeds when the function returns. When it raises an exception, the job is
+retried by its type's retry policy. Permanent, RetryAfter, Snooze, Cancel and Failure
+say otherwise.
 
-An attempt that is to stop says so: Job.cancelled and Job.cancel_reason tell, and
-a coroutine is canceled as asyncio does it. A handler that goes on regardless is
-killed with its whole process.
+An attempt that must stop is asked first: Job.canceled becomes true, and a coroutine
+is canceled as asyncio does it. If the handler continues, its whole process is killed.
 """
 
 from ._errors import Cancel, CheckpointTooLarge, Failure, Permanent, Reason, RetryAfter, Snooze, Stopped

@@ -1,4 +1,4 @@
-"""One start on the stream."""
+"""The run of one attempt."""
 
 from __future__ import annotations
 
@@ -32,18 +32,17 @@ if TYPE_CHECKING:
     from ._session import Session
 
 LEASE_MARGIN = 6
-"""How much of a lease is left when its attempt is told to stop: a sixth, at most
-MAX_LEASE_MARGIN seconds."""
+"""An attempt must stop when a sixth of its lease is left, or MAX_LEASE_MARGIN
+seconds if that is less."""
 
 MAX_LEASE_MARGIN = 5.0
 
 
 class Attempt:
-    """Runs a handler to its end, whichever way it ends, and keeps watch over its
-    time. The lease is how long it may go on without hearing from the
-    orchestrator."""
+    """Runs a handler, stops it when its time is up, and reports the outcome. The
+    lease is how long it may run without a word from the orchestrator."""
 
-    def __init__(self, start: pb.Start, handler: Handler | None, session: Session) -> None:
+    def __init__(self, start: pb.Start, handler: Handler[Any, Any] | None, session: Session) -> None:
         self.handle: int = start.handle
         self.notes = Notes()
         self._start = start
@@ -53,7 +52,7 @@ class Attempt:
         self._task: asyncio.Task[None] | None = None
         self._timeout_at = time.monotonic() + start.timeout_ms / 1000
         self.extend(start.lease_ms)
-        self._job = Job(
+        self._job: Job[Any] = Job(
             id=start.job_id,
             type=start.job_type,
             tenant=start.tenant,
@@ -75,25 +74,24 @@ class Attempt:
 
     @property
     def due(self) -> float:
-        """When look has something to do for the first time."""
+        """When look first has something to do."""
         return min(self._warn_at, self._timeout_at)
 
     @property
     def is_async(self) -> bool:
         return self._handler is not None and self._handler.is_async
 
-    # Its time.
+    # Time.
 
     def extend(self, lease_ms: int) -> None:
-        """Says that the lease is proven for so long from now."""
+        """Extends the lease to this long from now."""
         lease = lease_ms / 1000
         self._lease_until = time.monotonic() + lease
         self._warn_at = self._lease_until - min(lease / LEASE_MARGIN, MAX_LEASE_MARGIN)
 
     def look(self, now: float) -> float:
-        """Stops the attempt when its time is up, and returns when to look again.
-        It compares with the clock: in a process that was stopped meanwhile, a
-        lease has run out at once."""
+        """Stops the attempt when its time is up, and returns when to look again. It
+        goes by the clock, so a lease also runs out while the process is suspended."""
         if now >= self._lease_until:
             self._session.exit(f"the lease of job {self.job_id} ran out and its handler does not stop")
         due = self._warn_at
@@ -106,13 +104,13 @@ class Attempt:
         return min(due, self._timeout_at)
 
     def ask(self, reason: Reason) -> None:
-        """Stops it because the orchestrator wants it so. The first reason counts."""
+        """Stops the attempt at the orchestrator's request. The first reason counts."""
         if self._asked is None:
             self._asked = reason
         self._stop(reason)
 
     def lose(self) -> None:
-        """Stops it because the orchestrator is not heard of any more."""
+        """Stops the attempt because the connection to the orchestrator is lost."""
         self._stop(Reason.LEASE_LOST)
 
     def _stop(self, reason: Reason) -> None:
@@ -120,14 +118,14 @@ class Attempt:
 
     def _cancel_task(self) -> None:
         loop = self._session.loop
-        # Later than the first step of a task that was made just now: one that
-        # is canceled before it would never run, and never report.
+        # After the task's first step: a task that is canceled before it never runs, and
+        # so never reports.
         loop.call_soon_threadsafe(lambda: loop.call_soon(lambda: self._task and self._task.cancel()))
 
-    # Its run.
+    # The run.
 
     def perform(self) -> None:
-        """Runs a synchronous handler."""
+        """Runs a function, on the calling thread."""
         self._session.context.copy().run(self._perform)
 
     def _perform(self) -> None:
@@ -140,7 +138,7 @@ class Attempt:
         self._finish(ended)
 
     def begin(self) -> None:
-        """Runs an asynchronous handler, on the loop."""
+        """Runs a coroutine function, on the event loop."""
         self._task = self._session.loop.create_task(
             self._perform_async(), context=self._session.context.copy()
         )
@@ -154,13 +152,14 @@ class Attempt:
             ended = self._unsuccessful(error)
         self._finish(ended)
 
-    def _prepare(self) -> Callable[[Job], Any]:
-        """Decodes what the job has, and returns the function to call with it."""
+    def _prepare(self) -> Callable[[Job[Any]], Any]:
+        """Decodes payload and checkpoint, and returns the function to call."""
         if self._handler is None:
-            # Not permanent: another process may well serve the type.
+            # Not permanent: another process may serve the type.
             raise Failure(f"this process has no handler for {self._start.job_type}", code=CODE_UNKNOWN_TYPE)
         try:
-            self._job.payload = json.loads(self._start.payload) if self._start.payload else None
+            payload = json.loads(self._start.payload) if self._start.payload else None
+            self._job.payload = self._handler.convert(payload) if self._handler.convert else payload
             if self._start.checkpoint:
                 self._job._checkpoint = json.loads(self._start.checkpoint)
         except (ValueError, RecursionError) as error:
@@ -183,7 +182,7 @@ class Attempt:
         return succeeded(encoded)
 
     def _unsuccessful(self, error: BaseException) -> pb.Outcome:
-        # The outcome has no place for the reason.
+        # The protocol has no field for the reason.
         if reason := verdict_of(error).canceled:
             self._job.log.info("the handler cancels its job", extra={"reason": reason})
         return unsuccessful(error, self._asked, self._job.cancel_reason)
@@ -191,8 +190,8 @@ class Attempt:
     def _finish(self, ended: pb.Outcome) -> None:
         ended.handle = self.handle
         self._session.finish(self, ended)
-        # Nobody looks at the attempt any more, but the job may be kept: it shall
-        # not need the garbage collector.
+        # Break the cycle of attempt and job, so that both go without the garbage
+        # collector.
         self._task = None
         del self._job, self._start
 

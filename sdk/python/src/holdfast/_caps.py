@@ -9,16 +9,15 @@ from ._limits import MAX_VALUE_BYTES
 
 
 class Caps(NamedTuple):
-    """In bytes of JSON. An orchestrator that says nothing takes what a message
-    holds."""
+    """In bytes of JSON. By default, what fits into a message."""
 
     progress: int = MAX_VALUE_BYTES
     checkpoint: int = MAX_VALUE_BYTES
     result: int = MAX_VALUE_BYTES
 
     @classmethod
-    def of(cls, said: pb.DescribeRequest) -> Caps:
-        sizes = (said.max_progress_bytes, said.max_checkpoint_bytes, said.max_result_bytes)
+    def of(cls, request: pb.DescribeRequest) -> Caps:
+        sizes = (request.max_progress_bytes, request.max_checkpoint_bytes, request.max_result_bytes)
         return cls(*(min(size or MAX_VALUE_BYTES, MAX_VALUE_BYTES) for size in sizes))
 
 

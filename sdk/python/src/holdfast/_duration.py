@@ -1,4 +1,4 @@
-"""Durations as Python says them: a timedelta, or a number of seconds."""
+"""Durations: a timedelta or a number of seconds."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Union
 Duration = Union[timedelta, float, int]
 
 LONGEST = timedelta(days=10 * 365)
-"""What the orchestrator accepts."""
+"""The longest duration that the orchestrator accepts."""
 
 
 def millis(duration: Duration) -> int:
-    """Whole milliseconds, from 0 to LONGEST. It raises for what is no duration."""
+    """The duration in whole milliseconds, kept between 0 and LONGEST."""
     if not isinstance(duration, timedelta):
         if isinstance(duration, bool) or not isinstance(duration, (int, float)):
             raise TypeError(f"{duration!r} is neither a timedelta nor a number of seconds")
@@ -24,8 +24,8 @@ def millis(duration: Duration) -> int:
 
 
 def bounded(what: str, duration: Duration) -> int:
-    """As millis, for a setting, which must be within what the orchestrator
-    accepts."""
+    """The duration of a setting in milliseconds. It raises ValueError for one that the
+    orchestrator does not accept."""
     given = duration.total_seconds() if isinstance(duration, timedelta) else duration
     if not isinstance(given, (int, float)) or not 0.001 <= given <= LONGEST.total_seconds():
         raise ValueError(f"{what} {duration!r} is not between 1 ms and 3650 days")

@@ -1,4 +1,4 @@
-"""What a handler raises to say more than that it has failed."""
+"""Exceptions by which a handler says how its attempt ends."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ from ._duration import Duration, millis
 
 
 class Reason(str, enum.Enum):
-    """Why an attempt is to stop."""
+    """Why an attempt must stop."""
 
     CANCELED = "canceled"
-    """A client has canceled the job."""
+    """A client canceled the job."""
     TIMEOUT = "timeout"
-    """The attempt's time is up."""
+    """The attempt timed out."""
     LEASE_LOST = "lease_lost"
-    """The orchestrator can no longer prove that it owns the job, or is not
-    heard of. Touch nothing more: another attempt may start at any moment."""
+    """The orchestrator cannot prove that it still owns the job, or the connection to it
+    is lost. Change nothing more: another attempt may start at any moment."""
     SHUTDOWN = "shutdown"
-    """The orchestrator shuts down and gives the job back. Another attempt will
-    start from the last checkpoint."""
+    """The orchestrator shuts down and releases the job. The next attempt continues from
+    the last checkpoint."""
 
     def __str__(self) -> str:
         return self.value
 
 
 class Stopped(Exception):
-    """Raised within a handler when its attempt is to stop; see
-    Job.raise_if_cancelled. Let it pass."""
+    """Raised by Job.raise_if_canceled when the attempt must stop. Do not catch it."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(f"stopped: {reason}")
@@ -36,15 +35,11 @@ class Stopped(Exception):
 
 
 class Failure(Exception):
-    """A failure with a wish.
+    """Fails the attempt, and says what happens next.
 
-    Any other exception fails the attempt, too, and is tried again by the retry
-    policy; this one can say how.
-
-    code is a short, stable name that is stored with the attempt. permanent says
-    that no further attempt can succeed: the job is dead-lettered. retry_after is
-    the wait before the next attempt, if one is left, in place of the policy's;
-    a number is in seconds.
+    code is a short, stable name, which is stored with the attempt. permanent means
+    that no attempt can succeed: the job is dead-lettered. retry_after replaces the
+    retry policy's wait before the next attempt; a number is in seconds.
     """
 
     def __init__(
@@ -62,28 +57,28 @@ class Failure(Exception):
 
 
 class Permanent(Failure):
-    """No further attempt can succeed: the job is dead-lettered."""
+    """No attempt can succeed: the job is dead-lettered."""
 
     def __init__(self, message: str = "", *, code: str = "") -> None:
         super().__init__(message, code=code, permanent=True)
 
 
 class CheckpointTooLarge(Permanent, ValueError):
-    """A checkpoint is larger than the orchestrator takes. A handler that lets it
-    pass fails for good: another attempt would get no further."""
+    """A checkpoint is larger than the orchestrator takes. If you do not catch it, the
+    job is dead-lettered: the next attempt would get no further."""
 
 
 class RetryAfter(Failure):
-    """The next attempt, if one is left, waits this long in place of the retry
-    policy's backoff. A number is in seconds."""
+    """Fails the attempt. The job waits this long before the next attempt, if one is
+    left, whatever the retry policy says. A number is in seconds."""
 
     def __init__(self, delay: Duration, message: str = "", *, code: str = "") -> None:
         super().__init__(message, code=code, retry_after=delay)
 
 
 class Snooze(Exception):
-    """Ends the attempt without charging it to the job, which is attempted again
-    after the delay. A number is in seconds."""
+    """Ends the attempt without charging it. The job runs again after the delay. A
+    number is in seconds."""
 
     def __init__(self, delay: Duration) -> None:
         self.retry_after_ms = millis(delay)
@@ -91,8 +86,7 @@ class Snooze(Exception):
 
 
 class Cancel(Exception):
-    """Ends the job as canceled, by its handler's own decision. The reason goes
-    to the log."""
+    """Cancels the job from within its handler. The reason goes to the log."""
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason or "canceled by the handler")

@@ -1,30 +1,32 @@
-"""A job type with the function that does it."""
+"""A job type with the function that runs its jobs."""
 
 from __future__ import annotations
 
 import inspect
 import json
-from typing import Any, Awaitable, Callable, Mapping, Union
+from typing import Any, Callable, Generic, Mapping, TypeVar, Union
 
 from . import handler_pb2 as pb
 from ._duration import Duration, bounded
 from ._job import Job
 from ._limits import MAX_ATTEMPTS, MAX_CONCURRENCY, MAX_DESCRIPTION_BYTES, MAX_NAME_BYTES, MAX_SCHEMA_BYTES
+from ._payload import Convert, Payload
 from ._retry import RetryPolicy
 
-Function = Callable[[Job], Union[Any, Awaitable[Any]]]
+T = TypeVar("T")
+R = TypeVar("R")
 
 Schema = Union[Mapping[str, Any], bool]
 
 
-class Handler:
-    """A job type with the function that does it, for serve. It can be called like
-    the function."""
+class Handler(Generic[T, R]):
+    """A job type with the function that runs its jobs, for serve. Call it like the
+    function."""
 
     def __init__(
         self,
         job_type: str,
-        function: Function,
+        function: Callable[[Job[T]], R],
         *,
         schema: Schema | None = None,
         timeout: Duration | None = None,
@@ -40,16 +42,25 @@ class Handler:
             self.job_type = job_type
             self.function = function
             self.is_async = _is_async(function)
+            payload = Payload.of(function)
+            self.convert: Convert | None = payload.convert if payload else None
+            if schema is None and payload:
+                schema = payload.schema
             self._declared = _declare(job_type, schema, timeout, retry, max_attempts, concurrency, description)
         except (TypeError, ValueError) as error:
             raise type(error)(f"job type {job_type!r}: {error}") from None
         self.__doc__ = function.__doc__
 
-    def __call__(self, job: Job) -> Any:
+    def __call__(self, job: Job[T]) -> R:
         return self.function(job)
 
+    @property
+    def schema(self) -> Any:
+        """The JSON Schema of the payload; None for none."""
+        return json.loads(self._declared.schema) if self._declared.schema else None
+
     def wire(self) -> pb.JobType:
-        """What the orchestrator is told of it."""
+        """The job type as the protocol has it."""
         return self._declared
 
 
@@ -62,28 +73,33 @@ def handler(
     max_attempts: int | None = None,
     concurrency: int | None = None,
     description: str = "",
-) -> Callable[[Function], Handler]:
-    """Makes a handler of a function, or of a coroutine function.
+) -> Callable[[Callable[[Job[T]], R]], Handler[T, R]]:
+    """Makes a handler of a function or a coroutine function.
 
-    It is called with a Job. What it returns is the job's result, as JSON; None is
-    no result. An ordinary function runs on a thread of its own, a coroutine
-    function on the process's one event loop.
+    The function takes a Job. Its return value is the job's result, as JSON; None
+    means no result. A function runs on a thread of its own, a coroutine function on
+    the event loop of the process.
+
+    Annotate the parameter to get a typed payload: with `job: Job[Letter]`,
+    job.payload is a Letter, and the schema is made from Letter. Letter is a
+    dataclass, a TypedDict, a pydantic model or any type that JSON has.
 
     ============  ===========================================================
-    schema        JSON Schema (2020-12) of the payload, against which payloads
-                  are checked when jobs are submitted
-    timeout       bounds each attempt; a number is in seconds
+    schema        JSON Schema (2020-12) of the payload, in place of the one made
+                  from the annotation. Jobs whose payload does not fit are
+                  refused when they are submitted
+    timeout       limits each attempt; a number is in seconds
     retry         how long a job waits between attempts
-    max_attempts  how often a job is attempted, the first time included
+    max_attempts  how many attempts a job gets, the first one included
     concurrency   the most attempts of this type at once in each process
-    description   what the job type is for, in a line, for people
+    description   what the job type is for, in one line, for people
     ============  ===========================================================
 
-    What is not given here is decided by the orchestrator's configuration, which
-    also wins over timeout, retry and max_attempts.
+    The orchestrator's configuration decides what you leave out. It also overrides
+    timeout, retry and max_attempts.
     """
 
-    def decorate(function: Function) -> Handler:
+    def decorate(function: Callable[[Job[T]], R]) -> Handler[T, R]:
         return Handler(
             job_type,
             function,
@@ -140,13 +156,10 @@ def check_text(what: str, text: str, limit: int) -> None:
     if not isinstance(text, str) or not text:
         raise ValueError(f"{what} {text!r} is not a text, or empty")
     if not text.isprintable():
-        raise ValueError(f"{what} {text[:40]!r} holds a character that cannot be printed")
+        raise ValueError(f"{what} {text[:40]!r} contains a character that cannot be printed")
     if len(text.encode()) > limit:
         raise ValueError(f"{what} {text[:40]!r} is longer than {limit} bytes")
 
 
-
-
-
-def _is_async(function: Function) -> bool:
+def _is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))

@@ -2,54 +2,54 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
 from datetime import datetime
-from typing import Any, Callable, Protocol
+from typing import Any, Callable, Generic, Protocol, TypeVar
 
 from ._errors import Reason, Stopped
 from ._json import encode
 from ._log import JobLogger
 
+T = TypeVar("T")
+
 
 class Reporter(Protocol):
-    """Takes what a job reports. None of it waits."""
+    """Takes what a job reports, without waiting."""
 
     def progress(self, encoded: bytes) -> None: ...
     def checkpoint(self, encoded: bytes) -> None: ...
     def log(self, record: logging.LogRecord) -> None: ...
 
 
-class Job:
-    """One attempt at a job.
+class Job(Generic[T]):
+    """One attempt at a job whose payload is a T.
 
-    One that a test makes by hand belongs to no attempt: what it reports goes
-    nowhere, and its log into Python's own.
+    In tests you create jobs yourself. Such a job discards its progress and
+    checkpoints, and logs through Python's own logging.
 
     ============  ===========================================================
     payload       the payload, decoded from JSON
-    id            the job's id, the same in every attempt: what to tell others
-                  for deduplication
-    type, tenant  the job's own
+    id            the job's id, the same in every attempt. Give it to other
+                  systems to deduplicate by
+    type, tenant  of the job
     attempt       counts from 1, up to max_attempts
-    fence         grows with every attempt at the job. Whatever this attempt
-                  writes to can remember the highest one it has seen and
-                  refuse lower ones, and so keep out an attempt that was given
-                  up but still runs somewhere
+    fence         grows with every attempt. Pass it to systems that can refuse a
+                  smaller one: it keeps out an earlier attempt that still runs
+                  somewhere
     created_at    when the job was submitted, by the database's clock
-    raw_payload   the JSON to the letter as it was submitted
-    traceparent,  the W3C trace context for requests of the handler's own;
-    tracestate    empty when the job is not traced
-    baggage       the W3C baggage of the request that brought the job, for the
-                  same; empty for none
+    raw_payload   the JSON exactly as it was submitted
+    traceparent,  the W3C trace context, for your own requests; empty when the
+    tracestate    job is not traced
+    baggage       the W3C baggage of the request that submitted the job; empty
+                  for none
     ============  ===========================================================
     """
 
     def __init__(
         self,
-        payload: Any = None,
+        payload: T = None,  # type: ignore[assignment]
         *,
         id: str = "",
         type: str = "",
@@ -66,7 +66,7 @@ class Job:
         raw_payload: bytes | None = None,
         reporter: Reporter | None = None,
     ) -> None:
-        self.payload = payload
+        self.payload: T = payload
         self.id = id
         self.type = type
         self.tenant = tenant
@@ -77,7 +77,7 @@ class Job:
         self.traceparent = traceparent
         self.tracestate = tracestate
         self.baggage = baggage
-        self.raw_payload = json.dumps(payload).encode() if raw_payload is None else raw_payload
+        self.raw_payload = encode(payload) if raw_payload is None else raw_payload
         self._deadline = time.monotonic() + timeout
         self._checkpoint = checkpoint
         self._reporter = reporter
@@ -88,51 +88,51 @@ class Job:
     # What a handler reports.
 
     def progress(self, value: Any) -> None:
-        """Shows the value, as JSON, to whoever looks at the job. Only the last
-        one counts. It does not wait for the value to be stored.
+        """Shows the value, as JSON, to everyone who looks at the job. Only the last
+        value counts. It returns before the value is stored.
 
-        It raises ValueError or TypeError when the value is not JSON or is larger
-        than the orchestrator takes (64 KiB, unless it is configured otherwise),
-        and RuntimeError after the attempt's end.
+        It raises ValueError or TypeError when the value is not JSON or is larger than
+        the orchestrator takes (64 KiB unless configured otherwise), and RuntimeError
+        after the end of the attempt.
         """
         encoded = encode(value)
         if self._reporter is not None:
             self._reporter.progress(encoded)
 
     def checkpoint(self, value: Any) -> None:
-        """Saves the value, as JSON, for the next attempt, which finds it with
-        resume. Only the last one counts. It is stored before this attempt's end
-        is, and also when the process dies after the orchestrator has received
-        it; it does not wait for that. It raises as progress does; for a value
-        that is too large (by default above 1 MiB) CheckpointTooLarge, a ValueError
-        that fails the attempt for good.
+        """Saves the value, as JSON, for the next attempt, which gets it from resume.
+        Only the last value counts. It returns before the value is stored, but the value
+        is stored before the attempt's outcome is. Once the orchestrator has received it,
+        it survives a crash of the process.
+
+        It raises what progress raises, and CheckpointTooLarge for a value that is too
+        large (over 1 MiB unless configured otherwise).
         """
         encoded = encode(value)
         if self._reporter is not None:
             self._reporter.checkpoint(encoded)
 
     def resume(self, default: Any = None) -> Any:
-        """The last checkpoint of an earlier attempt; the default when there is
-        none."""
+        """The last checkpoint of an earlier attempt, or the default if there is none."""
         return default if self._checkpoint is None else self._checkpoint
 
     @property
-    def log(self) -> logging.LoggerAdapter:
-        """Its records appear in the orchestrator's log with the job's id; what is
-        under extra comes along. It never waits."""
+    def log(self) -> logging.LoggerAdapter[logging.Logger]:
+        """Its records appear in the orchestrator's log with the job's id and what you
+        pass as extra. It never waits."""
         return JobLogger(self)
 
-    # Whether it is to stop.
+    # Whether to stop.
 
     @property
-    def cancelled(self) -> bool:
-        """Whether the attempt is to stop, for whatever reason. A handler that
-        goes on regardless is killed with its whole process."""
+    def canceled(self) -> bool:
+        """Whether the attempt must stop, for any reason. If a handler continues, its
+        whole process is killed."""
         return self._reason is not None
 
     @property
     def cancel_reason(self) -> Reason | None:
-        """Why the attempt is to stop; None while it is not."""
+        """Why the attempt must stop; None while it need not."""
         return self._reason
 
     @property
@@ -140,20 +140,20 @@ class Job:
         """Seconds until the attempt times out."""
         return max(self._deadline - time.monotonic(), 0.0)
 
-    def raise_if_cancelled(self) -> None:
-        """Raises Stopped when the attempt is to stop."""
+    def raise_if_canceled(self) -> None:
+        """Raises Stopped when the attempt must stop."""
         if self._reason is not None:
             raise Stopped(self._reason)
 
     def wait(self, seconds: float) -> bool:
-        """Sleeps, but no longer than until the attempt is to stop; returns
-        whether it is. Asynchronous handlers use asyncio.sleep."""
+        """Sleeps until the time is over or the attempt must stop, and returns whether
+        it must stop. Coroutines use asyncio.sleep instead."""
         self._stopping.wait(min(seconds, threading.TIMEOUT_MAX))
-        return self.cancelled
+        return self.canceled
 
     def stop(self, reason: Reason = Reason.CANCELED) -> None:
-        """Asks the handler to stop, as the orchestrator does; for tests. The
-        first reason counts."""
+        """Asks the handler to stop, as the orchestrator does; for tests. Only the first
+        call counts."""
         self._stop(reason)
 
     def _stop(self, reason: Reason, then: Callable[[], None] | None = None) -> None:

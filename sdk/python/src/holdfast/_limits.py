@@ -1,4 +1,4 @@
-"""What both ends of the protocol agree on."""
+"""Constants of the protocol, and limits that the orchestrator checks."""
 
 PROTOCOL_VERSION = 1
 
@@ -6,12 +6,11 @@ COOKIE_KEY = "HOLDFAST_HANDLER"
 COOKIE_VALUE = "holdfast-handler-plugin"
 
 MAX_MESSAGE_BYTES = 64 << 20
-"""Bounds a gRPC message in both directions. gRPC's own limit for receiving is
-4 MiB."""
+"""The largest gRPC message, in both directions. gRPC's default for receiving is 4 MiB."""
 
 MAX_VALUE_BYTES = MAX_MESSAGE_BYTES - (1 << 20)
-"""Bounds a result, a progress and a checkpoint where the orchestrator says nothing
-else, so that a message has room for it and for what surrounds it."""
+"""The largest result, progress or checkpoint, unless the orchestrator sets a lower cap.
+It leaves room for the rest of the message."""
 
 MAX_SCHEMA_BYTES = 256 << 10
 MAX_NAME_BYTES = 200
@@ -20,13 +19,13 @@ MAX_DESCRIPTION_BYTES = 1000
 MAX_ATTEMPTS = 1_000_000
 MAX_CONCURRENCY = 10_000
 
-# What is kept of a failure's texts and of a log record.
+# Longer texts of failures and log records are cut.
 MAX_CODE_BYTES = 200
 MAX_MESSAGE_TEXT_BYTES = 32 << 10
 MAX_STACK_BYTES = 32 << 10
 MAX_LOG_BYTES = 16 << 10
 
-# Codes of failures that the SDK itself words.
+# Codes of the SDK's own failures.
 CODE_TIMEOUT = "timeout"
 CODE_LEASE_LOST = "lease_lost"
 CODE_PANIC = "panic"
@@ -36,9 +35,9 @@ CODE_UNKNOWN_TYPE = "unknown_type"
 CODE_RESULT_TOO_LARGE = "result_too_large"
 CODE_CHECKPOINT_TOO_LARGE = "checkpoint_too_large"
 
-# Exit codes of a handler process.
+# Exit codes of a plugin process.
 EXIT_DRAINED = 0
 EXIT_UNUSABLE = 1
-"""Started by hand, or nothing to serve."""
+"""Started by hand, or without handlers."""
 EXIT_ABANDONED = 3
 """The orchestrator is gone, or a lease ran out."""

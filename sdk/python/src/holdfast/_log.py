@@ -1,4 +1,4 @@
-"""Log records that travel with their job."""
+"""Log records of jobs."""
 
 from __future__ import annotations
 
@@ -17,21 +17,27 @@ from ._tracing import current_ids
 if TYPE_CHECKING:
     from ._job import Job
 
-current_job: contextvars.ContextVar[Job | None] = contextvars.ContextVar("holdfast_job", default=None)
-"""The job of whoever asks."""
+current_job: contextvars.ContextVar[Job[Any] | None] = contextvars.ContextVar("holdfast_job", default=None)
+"""The job of the running handler."""
 
 _JOB_KEY = "holdfast_job"
 
 _OWN = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", _JOB_KEY}
-"""The attributes of a record that its caller has not set."""
+"""The attributes of every record. All others were passed as extra."""
 
 _logger = logging.getLogger("holdfast.job")
 
 
-class JobLogger(logging.LoggerAdapter):
+if TYPE_CHECKING:
+    _LoggerAdapter = logging.LoggerAdapter[logging.Logger]
+else:
+    _LoggerAdapter = logging.LoggerAdapter
+
+
+class JobLogger(_LoggerAdapter):
     """The logger of one job; see Job.log."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job[Any]) -> None:
         super().__init__(_logger, {})
         self._job = job
 
@@ -41,10 +47,10 @@ class JobLogger(logging.LoggerAdapter):
 
 
 class LogHandler(logging.Handler):
-    """Sends what is logged while a job runs to the orchestrator, with the job's
-    id. Everything else goes to standard error.
+    """Sends what is logged while a job runs to the orchestrator, with the job's id.
+    Everything else goes to standard error.
 
-    Job.log needs it not. It is for the loggers of libraries:
+    Job.log works without it. It is for the loggers of libraries:
 
         logging.basicConfig(handlers=[holdfast.LogHandler()], level=logging.INFO)
     """
@@ -61,15 +67,14 @@ class LogHandler(logging.Handler):
 
 
 def log_to_stream() -> None:
-    """Makes every Job.log go to the orchestrator. What of it is kept is the
-    orchestrator's choice."""
+    """Sends every record of Job.log to the orchestrator, which decides what to keep."""
     _logger.handlers = [LogHandler()]
     _logger.setLevel(1)
     _logger.propagate = False
 
 
 def wire(record: logging.LogRecord, handle: int) -> pb.Log:
-    """The record on the wire."""
+    """The record as the protocol has it."""
     return pb.Log(
         handle=handle,
         level=_level(record.levelno),
@@ -90,7 +95,7 @@ def _level(number: int) -> pb.Log.Level:
 
 
 def _attributes(record: logging.LogRecord) -> bytes:
-    """The ids of the span, what came as extra, and the exception, as a JSON object;
+    """The span's ids, what was passed as extra, and the exception, as a JSON object;
     empty for none."""
     attributes: dict[str, Any] = dict(current_ids())
     attributes.update((name, value) for name, value in record.__dict__.items() if name not in _OWN)

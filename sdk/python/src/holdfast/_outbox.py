@@ -1,4 +1,4 @@
-"""What is to be sent."""
+"""What waits to be sent."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ if TYPE_CHECKING:
 
 MAX_LOGS = 1000
 MAX_LOGS_OF_ONE = 200
-"""How many log records wait for the orchestrator to read them, of all attempts and
-of one. Of an attempt the last ones wait, as many as the orchestrator keeps; beyond
-that, and beyond what all may have, records are dropped and counted."""
+"""How many log records may wait, of all attempts and of one. An attempt above its
+limit drops its oldest record; above the limit for all, new records are dropped.
+Drops are counted. The orchestrator keeps no more of an attempt than this."""
 
 FULL_MESSAGE = 1 << 20
-"""The size, in bytes, from which on a message takes nothing more; a larger item
-goes alone."""
+"""How many bytes a message is filled with. A larger item gets a message of its own."""
 
 ITEM_OVERHEAD = 128
-"""More than an item takes on the wire beside its texts."""
+"""An upper bound for what an item takes in a message besides its texts."""
 
 
 class Notes:
-    """What an attempt has last reported of itself and is not sent yet; guarded
-    by the outbox."""
+    """What an attempt has reported and the outbox has not sent yet. The outbox's lock
+    guards it."""
 
     __slots__ = ("ended", "listed", "progress", "checkpoint", "logs", "dropped")
 
@@ -46,13 +45,13 @@ class Notes:
 
 
 class Outbox:
-    """Gathers what is to be sent while the last messages are on their way. It
-    never makes anybody wait, and stays small when nobody reads: of what a
-    handler reports again and again only the last is kept, of logs a number."""
+    """Collects what to send while the last messages are being sent. Adding never waits.
+    It stays small when nobody reads: it keeps the last progress and checkpoint of each
+    attempt, and a limited number of log records."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition(threading.Lock())
-        self._logs = 0  # that wait
+        self._logs = 0  # records that wait
         self._noted: list[Attempt] = []
         self._outcomes: list[pb.Outcome] = []
         self._closed = False
@@ -70,13 +69,13 @@ class Outbox:
             self._note(attempt)
 
     def log(self, attempt: Attempt, record: pb.Log) -> None:
-        """Sends a record, unless too many of all attempts wait already."""
+        """Adds a record, unless too many wait already."""
         notes = attempt.notes
         with self._changed:
             if self._closed:
                 return
             if notes.ended:
-                record.handle = 0  # it belongs to no attempt any more
+                record.handle = 0  # the attempt has ended
             if notes.logs is None:
                 notes.logs = deque()
             if len(notes.logs) >= MAX_LOGS_OF_ONE:
@@ -101,7 +100,7 @@ class Outbox:
         self._changed.notify()
 
     def outcome(self, attempt: Attempt, ended: pb.Outcome) -> None:
-        """Ends what the attempt has to say."""
+        """Adds the outcome, the last thing that an attempt reports."""
         with self._changed:
             attempt.notes.ended = True
             if not self._closed:
@@ -109,20 +108,18 @@ class Outbox:
                 self._changed.notify()
 
     def deliver(self) -> Iterator[pb.WorkResponse]:
-        """Message after message, until the outbox is closed and empty."""
+        """Yields messages until the outbox is closed and empty."""
         while messages := self._collect():
             yield from messages
 
     def close(self) -> None:
-        """Lets deliver end once everything is sent. Nothing can be added any
-        more."""
+        """Makes deliver end when everything is sent. Nothing can be added afterwards."""
         with self._changed:
             self._closed = True
             self._changed.notify()
 
     def _collect(self) -> list[pb.WorkResponse]:
-        """Waits for something to send. There is nothing when nothing will
-        follow."""
+        """Waits for something to send. It returns no message when none will follow."""
         with self._changed:
             while not (self._noted or self._outcomes):
                 if self._closed:
@@ -132,7 +129,7 @@ class Outbox:
             for attempt in self._noted:
                 cutter.add_notes(attempt.handle, attempt.notes)
                 attempt.notes.clear()
-            # Outcomes come last, so that nothing of an attempt comes after its end.
+            # Outcomes come last: nothing of an attempt may follow its outcome.
             for ended in self._outcomes:
                 cutter.room(_size(ended)).outcomes.append(ended)
             self._logs, self._noted, self._outcomes = 0, [], []
@@ -140,14 +137,14 @@ class Outbox:
 
 
 class _Cutter:
-    """Fills message after message."""
+    """Packs items into messages."""
 
     def __init__(self) -> None:
         self.messages: list[pb.WorkResponse] = []
-        self._filled = 0  # bytes in the last one
+        self._filled = 0  # bytes in the last message
 
     def room(self, size: int) -> pb.WorkResponse:
-        """A message that has room for an item of so many bytes."""
+        """A message with room for an item of this many bytes."""
         size += ITEM_OVERHEAD
         if not self.messages or self._filled + size > FULL_MESSAGE:
             self.messages.append(pb.WorkResponse())

@@ -1,4 +1,4 @@
-"""What an attempt comes to."""
+"""Outcomes of attempts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ._limits import (
 
 @dataclass
 class Verdict:
-    """What an exception asks of the orchestrator."""
+    """What an exception asks for."""
 
     permanent: bool = False
     canceled: str | None = None
@@ -29,11 +29,11 @@ class Verdict:
     retry_after_ms: int | None = None
     code: str = ""
     deliberate: bool = True
-    """Whether nothing but exceptions of ours was raised."""
+    """Whether only exceptions of this package were raised."""
 
     def add(self, error: BaseException) -> None:
-        """Wishes add up: an exception group asks for all that its members do. Of
-        two for the same thing the first counts."""
+        """Adds what the exception asks for. An exception group asks for all that its
+        members ask for; the first of two delays or codes counts."""
         if isinstance(error, BaseExceptionGroup):
             for member in error.exceptions:
                 self.add(member)
@@ -67,16 +67,16 @@ def succeeded(result: bytes) -> pb.Outcome:
 
 
 def unsuccessful(error: BaseException, asked: Reason | None, cause: Reason | None) -> pb.Outcome:
-    """Translates what a handler has raised. asked is why the orchestrator asked
-    it to stop, None if it did not; cause why it was to stop in the first place,
-    if it was."""
+    """The outcome of an attempt whose handler raised the error. asked is the reason
+    for which the orchestrator asked the attempt to stop. cause is the first reason to
+    stop, from the orchestrator or from the process itself. Both are None for none."""
     verdict = verdict_of(error)
     if asked is None and cause is Reason.LEASE_LOST:
-        # Nothing else, and least of all a cancel: should the orchestrator be
-        # merely late and still own the job, it is to try again.
+        # Whatever the error asks for: if the orchestrator was only slow and still owns
+        # the job, it must run the job again.
         return _failed(error, cause, CODE_LEASE_LOST)
     if asked is Reason.TIMEOUT or asked is None and cause is Reason.TIMEOUT:
-        # Whatever the exception asks for came after the attempt was stopped.
+        # Whatever the error asks for: it came after the attempt was stopped.
         return _failed(error, Reason.TIMEOUT, CODE_TIMEOUT)
     if asked is not None or verdict.canceled is not None:
         return pb.Outcome(canceled=pb.Canceled())
@@ -91,7 +91,7 @@ def unsuccessful(error: BaseException, asked: Reason | None, cause: Reason | Non
 
 def _failed(error: BaseException, cause: Reason | None, code: str, stack: str = "") -> pb.Outcome:
     if cause is not None and isinstance(error, asyncio.CancelledError):
-        error = Stopped(cause)  # which says more
+        error = Stopped(cause)  # names the reason
     return pb.Outcome(
         failed=pb.Failed(
             code=clean(code, MAX_CODE_BYTES),
@@ -102,7 +102,7 @@ def _failed(error: BaseException, cause: Reason | None, code: str, stack: str = 
 
 
 def _message(error: BaseException) -> str:
-    """What it says; with its type where it is not one of ours."""
+    """The error's text, with its type unless it is one of this package."""
     try:
         text = str(error)
     except Exception:  # its own __str__ is broken

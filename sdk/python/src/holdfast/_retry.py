@@ -1,4 +1,4 @@
-"""How long a job waits between attempts."""
+"""Retry policies."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ class RetryPolicy:
     """How long a job waits before retry n, counted from 1:
 
     ==============  =====================================================
-    exponential     min(cap, base · factorⁿ⁻¹) · U(jitter_min, jitter_max)
-    fixed           base · U(jitter_min, jitter_max)
+    exponential     min(max_delay, initial_delay · factorⁿ⁻¹) · U
+    fixed           initial_delay · U
     immediate       0
     ==============  =====================================================
 
-    where U is uniform. base and cap are timedeltas, or numbers of seconds.
-    at_once_after_timeout retries an attempt that timed out without a wait.
+    where U is random, between jitter_min and jitter_max. The delays are timedeltas or
+    numbers of seconds. With at_once_after_timeout, a retry after a timeout does not
+    wait.
     """
 
     backoff: str
-    base: Duration = 0
+    initial_delay: Duration = 0
     factor: float = 1.0
-    cap: Duration = 0
+    max_delay: Duration = 0
     jitter_min: float = 0.9
     jitter_max: float = 1.1
     at_once_after_timeout: bool = False
@@ -42,36 +43,37 @@ class RetryPolicy:
             raise ValueError(f"backoff {self.backoff!r} is not one of {', '.join(_BACKOFFS)}")
         if self.backoff == "immediate":
             return
-        base = bounded("base", self.base)
+        initial = bounded("initial_delay", self.initial_delay)
         if not 0 <= self.jitter_min <= self.jitter_max < math.inf:
             raise ValueError(f"jitter window {self.jitter_min}..{self.jitter_max} is not 0 ≤ min ≤ max")
         if self.backoff == "fixed":
             return
         if not 1 <= self.factor < math.inf:
             raise ValueError(f"factor {self.factor} is not 1 or more")
-        if bounded("cap", self.cap) < base:
-            raise ValueError(f"cap {self.cap} is below base {self.base}")
+        if bounded("max_delay", self.max_delay) < initial:
+            raise ValueError(f"max_delay {self.max_delay} is below initial_delay {self.initial_delay}")
 
     def wire(self) -> pb.Retry:
         sent = pb.Retry(backoff=_BACKOFFS[self.backoff], at_once_after_timeout=self.at_once_after_timeout)
         if self.backoff != "immediate":
-            sent.base_ms = bounded("base", self.base)
+            sent.base_ms = bounded("initial_delay", self.initial_delay)
             sent.jitter_min, sent.jitter_max = self.jitter_min, self.jitter_max
         if self.backoff == "exponential":
-            sent.factor, sent.cap_ms = self.factor, bounded("cap", self.cap)
+            sent.factor, sent.cap_ms = self.factor, bounded("max_delay", self.max_delay)
         return sent
 
 
-def exponential_backoff(base: Duration, factor: float, cap: Duration) -> RetryPolicy:
-    """Waits base, base · factor, base · factor² … up to cap, give or take a tenth."""
-    return RetryPolicy("exponential", base, factor, cap)
+def exponential_backoff(initial_delay: Duration, factor: float, max_delay: Duration) -> RetryPolicy:
+    """Waits initial_delay, then initial_delay · factor, initial_delay · factor² and so
+    on, up to max_delay. Each wait is random within 10 % of that."""
+    return RetryPolicy("exponential", initial_delay, factor, max_delay)
 
 
-def fixed_backoff(wait: Duration) -> RetryPolicy:
-    """Waits the same time before each retry, give or take a tenth."""
-    return RetryPolicy("fixed", wait)
+def fixed_backoff(delay: Duration) -> RetryPolicy:
+    """Waits the same time before each retry, random within 10 % of the delay."""
+    return RetryPolicy("fixed", delay)
 
 
 def immediate_retry() -> RetryPolicy:
-    """Does not wait."""
+    """Retries without a wait."""
     return RetryPolicy("immediate")

@@ -1,4 +1,4 @@
-"""The process that an orchestrator launches."""
+"""The plugin process, which an orchestrator starts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from typing import NoReturn, Sequence
+from typing import Any, NoReturn, Sequence
 
 from . import handler_pb2 as pb
 from ._handler import Handler, check_count, check_text
@@ -26,21 +26,19 @@ from ._server import Server
 from ._tracing import set_up
 
 LAST_WORDS = 2.0
-"""How long, in seconds, the last message may take on its way out."""
+"""How long, in seconds, the server may take to send its last message."""
 
 
-def serve(*handlers: Handler, version: str = "unknown", concurrency: int | None = None) -> NoReturn:
-    """Serves the handlers to the orchestrator that launched this process, and does
-    not return. version names the version of the program, for people. concurrency
-    is how many attempts each process of it wants at once; the orchestrator's
-    configuration wins over it.
+def serve(*handlers: Handler[Any, Any], version: str = "unknown", concurrency: int | None = None) -> NoReturn:
+    """Serves the handlers to the orchestrator that started this process. It does not
+    return. version is the plugin's version, for people. concurrency is how many
+    attempts each process runs at once; the orchestrator's configuration overrides it.
 
-    From then on standard output is standard error, so that a stray print disturbs
-    nothing; the process takes no notice of SIGINT and SIGTERM, which a terminal
-    sends to everybody and the orchestrator answers for; and it ends when its
-    standard input does, since then the orchestrator is gone.
+    From now on, standard output goes to standard error, so a print cannot disturb the
+    protocol. The process ignores SIGINT and SIGTERM: the orchestrator stops it. It ends
+    when its standard input is closed, because then the orchestrator is gone.
 
-    Started by hand, the process says what it is and exits 1.
+    If you start the program by hand, it says what it is and exits with 1.
     """
     program = os.path.basename(sys.argv[0])
     try:
@@ -52,23 +50,23 @@ def serve(*handlers: Handler, version: str = "unknown", concurrency: int | None 
         sys.exit(EXIT_UNUSABLE)
     sockets = os.environ.get("PLUGIN_UNIX_SOCKET_DIR")
     if not sockets:
-        sys.exit(f"{program}: PLUGIN_UNIX_SOCKET_DIR does not say where its socket shall be")
+        sys.exit(f"{program}: PLUGIN_UNIX_SOCKET_DIR is not set")
     process = _Process()
     asyncio.run(process.run(manifest, by_type, sockets))
     sys.exit(EXIT_DRAINED)
 
 
 def _assemble(
-    handlers: Sequence[Handler], version: str, concurrency: int | None
-) -> tuple[pb.DescribeResponse, dict[str, Handler]]:
+    handlers: Sequence[Handler[Any, Any]], version: str, concurrency: int | None
+) -> tuple[pb.DescribeResponse, dict[str, Handler[Any, Any]]]:
     check_text("the version", version, MAX_VERSION_BYTES)
     manifest = pb.DescribeResponse(version=version)
     if concurrency is not None:
         manifest.concurrency = check_count("concurrency", concurrency, MAX_CONCURRENCY)
-    by_type: dict[str, Handler] = {}
+    by_type: dict[str, Handler[Any, Any]] = {}
     for each in handlers:
         if not isinstance(each, Handler):
-            raise TypeError(f"{each!r} was not made by @holdfast.handler(…)")
+            raise TypeError(f"{each!r} is not a handler; use @holdfast.handler(…)")
         if each.job_type in by_type:
             raise ValueError(f"job type {each.job_type!r} has two handlers")
         by_type[each.job_type] = each
@@ -79,7 +77,7 @@ def _assemble(
 
 
 class _Process:
-    """The standard streams, the signals and the end of a handler process."""
+    """The standard streams, the signals and the end of a plugin process."""
 
     def __init__(self) -> None:
         self._drained = threading.Event()
@@ -87,19 +85,16 @@ class _Process:
         with open(os.devnull) as nothing:
             self._lifeline = _divert(0, onto=nothing.fileno())
         os.set_blocking(self._lifeline, True)
-        # Standard output may have been made for a pipe; on standard error lines
-        # shall appear as they are printed.
+        # Python buffers standard output when it is a pipe. Print line by line.
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(line_buffering=True)
-        # To ignore them instead would make every program that a handler starts
-        # ignore them, too.
+        # A no-op, not SIG_IGN: child processes of handlers would inherit that.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: None)
         threading.Thread(target=self._end_with_stdin, name="holdfast-stdin", daemon=True).start()
 
-    async def run(self, manifest: pb.DescribeResponse, handlers: dict[str, Handler], sockets: str) -> None:
-        """Serves until the orchestrator has asked the process to leave and
-        everything is sent."""
+    async def run(self, manifest: pb.DescribeResponse, handlers: dict[str, Handler[Any, Any]], sockets: str) -> None:
+        """Serves until the orchestrator has drained the process."""
         log_to_stream()
         set_up()
         loop, left = asyncio.get_running_loop(), asyncio.Event()
@@ -118,9 +113,8 @@ class _Process:
             out.write(f"1|{PROTOCOL_VERSION}|unix|{path}|grpc\n")
 
     def _end_with_stdin(self) -> None:
-        """Ends the process when the orchestrator closes the other end: because it
-        has received everything from a process that it drained, or because it is
-        gone."""
+        """Ends the process when the orchestrator closes standard input: after a drain,
+        when it has received everything, or because it is gone."""
         while os.read(self._lifeline, 1 << 16):
             pass
         if self._drained.is_set():
@@ -128,36 +122,36 @@ class _Process:
         self._exit("the orchestrator is gone")
 
     def _exit(self, why: str) -> NoReturn:
-        """Ends the process at once, with a word of explanation."""
+        """Ends the process at once, and says why."""
         try:
-            os.write(2, f"handler process ends: {why}\n".encode())
+            os.write(2, f"plugin process ends: {why}\n".encode())
         finally:
             os._exit(EXIT_ABANDONED)
 
 
 def _divert(descriptor: int, onto: int) -> int:
-    """Makes the descriptor the same as another one, also for the programs that
-    handlers start, and returns what it was, for this process alone."""
+    """Redirects the descriptor to another one, for child processes too. It returns what
+    the descriptor was, as one that only this process has."""
     aside = os.dup(descriptor)
     os.dup2(onto, descriptor)
     return aside
 
 
 def _introduce(program: str, manifest: pb.DescribeResponse) -> None:
-    """Tells somebody who started the program by hand what it is."""
+    """Says what the program is to someone who started it by hand."""
     types = "".join(f"  {declared.name}\n" for declared in manifest.job_types)
     print(
-        f"""This is a Holdfast handler plugin, version {manifest.version}. It serves the job types
+        f"""This is a Holdfast plugin, version {manifest.version}. It has handlers for the job types
 
 {types}
-It is not run by hand: an orchestrator launches it. Declare it in config.yaml,
+An orchestrator starts it; you do not run it by hand. Add it to config.yaml:
 
   plugins:
     - name: {os.path.splitext(program)[0]}
       path: {os.path.abspath(sys.argv[0])}
 
-start the orchestrator with "orchestrator serve --config config.yaml", and
-submit a job with
+Start the orchestrator with "orchestrator serve --config config.yaml". Then submit
+a job:
 
   curl localhost:8080/jobs -H 'Content-Type: application/json' \\
     -d '{{"jobType": "{manifest.job_types[0].name}", "payload": {{}}}}'""",

@@ -1,4 +1,4 @@
-"""The gRPC server of a handler process."""
+"""The gRPC server of a plugin process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import os
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from typing import Callable, Iterator, Mapping
+from typing import Any, Callable, Iterator, Mapping
 
 import grpc
 
@@ -18,16 +18,16 @@ from ._session import Session
 from ._tracing import flush
 
 RPC_THREADS = 4
-"""One for the stream, the others for the manifest and for health. Handlers run on
-threads of their own, so that health answers however many of them there are."""
+"""One for the stream, the others for the manifest and for health. Handlers run on other
+threads, so the process answers health checks however many jobs it runs."""
 
 _SERVING = b"\x08\x01"
 _NOT_SERVING = b"\x08\x02"
-"""A HealthCheckResponse of grpc.health.v1."""
+"""Each is a HealthCheckResponse of grpc.health.v1."""
 
 _HEALTH_OF = (b"", b"\x0a\x06plugin")
-"""A HealthCheckRequest for the server as a whole, and one for the service that
-the orchestrator asks for."""
+"""A HealthCheckRequest for the whole server, and one for the service that the
+orchestrator asks for."""
 
 
 class Server:
@@ -36,7 +36,7 @@ class Server:
     def __init__(
         self,
         manifest: pb.DescribeResponse,
-        handlers: Mapping[str, Handler],
+        handlers: Mapping[str, Handler[Any, Any]],
         loop: asyncio.AbstractEventLoop,
         drained: Callable[[], None],
         exit: Callable[[str], None],
@@ -66,12 +66,12 @@ class Server:
         return path
 
     def stop(self, grace: float) -> None:
-        """Takes nothing more, and waits until what is under way is done, but not
-        longer than the grace, in seconds."""
+        """Takes no more calls, and waits for the running ones, at most for the grace, in
+        seconds."""
         self._server.stop(grace).wait()
 
-    def _describe(self, said: pb.DescribeRequest, _context: grpc.ServicerContext) -> pb.DescribeResponse:
-        self._caps = Caps.of(said)
+    def _describe(self, request: pb.DescribeRequest, _context: grpc.ServicerContext) -> pb.DescribeResponse:
+        self._caps = Caps.of(request)
         return self._manifest
 
     def _work(self, requests: Iterator[pb.WorkRequest], context: grpc.ServicerContext) -> Iterator[pb.WorkResponse]:
@@ -84,7 +84,7 @@ class Server:
     def _check(self, request: bytes, context: grpc.ServicerContext) -> bytes:
         if request not in _HEALTH_OF:
             context.abort(grpc.StatusCode.NOT_FOUND, "unknown service")
-        # Work must flow, not only health.
+        # Without its stream the process is of no use.
         lost = self._session is not None and self._session.is_lost
         return _NOT_SERVING if lost else _SERVING
 

@@ -1,4 +1,4 @@
-"""One Work stream with all attempts on it."""
+"""The Work stream and its attempts."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import math
 import threading
 import time
 import traceback
-from typing import Callable, Iterator, Mapping
+from typing import Any, Callable, Iterator, Mapping
 
 import grpc
 
 from . import handler_pb2 as pb
 from ._attempt import Attempt
 from ._caps import Caps
-from ._crew import Crew
 from ._errors import Reason
 from ._handler import Handler
 from ._outbox import Outbox
+from ._threads import Threads
 
 _REASONS = {
     pb.Cancel.REASON_TIMEOUT: Reason.TIMEOUT,
@@ -28,11 +28,11 @@ _REASONS = {
 
 
 class Session:
-    """Runs attempts until it is drained or its stream is lost."""
+    """Runs attempts until it is drained or its stream breaks."""
 
     def __init__(
         self,
-        handlers: Mapping[str, Handler],
+        handlers: Mapping[str, Handler[Any, Any]],
         loop: asyncio.AbstractEventLoop,
         exit: Callable[[str], None],
         caps: Caps,
@@ -43,9 +43,9 @@ class Session:
         """Ends the process at once."""
         self.caps = caps
         self.context = contextvars.copy_context()
-        """What handlers find in their context variables."""
+        """The context variables that handlers start with."""
         self._handlers = handlers
-        self._crew = Crew()
+        self._threads = Threads()
         self._lock = threading.Lock()
         self._sooner = threading.Condition(self._lock)
         self._look_at = math.inf
@@ -55,19 +55,18 @@ class Session:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the stream has ended before it was drained."""
+        """Whether the stream broke before the session was drained."""
         return self._lost
 
     @property
     def is_drained(self) -> bool:
-        """Whether no attempt is left and none will come."""
+        """Whether no attempt runs and none will start."""
         return self._draining and not self._attempts and not self._lost
 
     def work(self, requests: Iterator[pb.WorkRequest], context: grpc.ServicerContext) -> Iterator[pb.WorkResponse]:
-        """Serves the stream until it is drained, every attempt has ended and
-        everything is sent, or until it breaks. Then nobody hears of outcomes any
-        more and the orchestrator takes every attempt as crashed: all are told
-        that their leases are lost."""
+        """Serves the stream until it is drained or breaks. After a drain, it first sends
+        every outcome. When the stream breaks, the orchestrator counts every attempt as
+        crashed, so all attempts stop with a lost lease."""
         if not context.add_callback(self._lose):
             self._lose()
         self._go(self._watch)
@@ -90,14 +89,14 @@ class Session:
         self.outbox.close()
 
     def _go(self, function: Callable[..., None], *args: object) -> None:
-        """Runs the function on a thread. Without it the process is of no use."""
+        """Runs the function on a thread. If it fails, the process ends."""
 
         def run() -> None:
             try:
                 function(*args)
             except Exception:
                 traceback.print_exc()
-                self.exit("it cannot go on")
+                self.exit("a thread of the stream failed")
 
         threading.Thread(target=run, name="holdfast-stream", daemon=True).start()
 
@@ -106,7 +105,7 @@ class Session:
             try:
                 request = next(requests, None)
             except Exception:
-                return  # the stream is broken; _lose is called as well
+                return  # the stream broke; gRPC calls _lose too
             if request is None:
                 break
             self._take(request)
@@ -129,7 +128,7 @@ class Session:
         begun = [Attempt(start, self._handlers.get(start.job_type), self) for start in starts]
         with self._lock:
             if self.is_drained or self._lost:
-                return  # the orchestrator has said that none would follow
+                return  # the orchestrator said that no start would follow
             for attempt in begun:
                 self._attempts[attempt.handle] = attempt
                 if attempt.due < self._look_at:
@@ -140,7 +139,7 @@ class Session:
             self.loop.call_soon_threadsafe(_begin_all, on_loop)
         for attempt in begun:
             if not attempt.is_async:
-                self._crew.run(attempt.perform)
+                self._threads.run(attempt.perform)
 
     def _drain(self) -> None:
         with self._lock:
@@ -153,8 +152,8 @@ class Session:
             self._sooner.notify()
 
     def _watch(self) -> None:
-        """Keeps watch over every attempt's time. It goes on when the stream is
-        lost: a handler that does not stop must not outlive its lease."""
+        """Stops attempts when their time is up. It continues after the stream broke: a
+        handler that does not stop must not run longer than its lease."""
         with self._lock:
             while not self.is_drained:
                 now = time.monotonic()

@@ -1,4 +1,4 @@
-"""Times as the protocol writes them."""
+"""Times in the protocol."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def rfc3339(timestamp: float) -> str:
 
 
 def parse(text: str) -> datetime | None:
-    """None for what is no time."""
+    """The time; None if the text is not one."""
     try:
         return datetime.fromisoformat(text)
     except ValueError:

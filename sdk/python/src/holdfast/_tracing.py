@@ -1,4 +1,4 @@
-"""OpenTelemetry, where the program has its packages; nothing where it has not."""
+"""OpenTelemetry, if its packages are installed. Otherwise nothing is traced."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ try:
     from opentelemetry import context, trace
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 except ImportError:
-    trace = None  # type: ignore[assignment]
+    trace = None
 
 GATHER_MS = 500
-"""How long spans are gathered: they are lost with a process that is killed."""
+"""How long spans are collected before they are sent. A killed process loses them."""
 
 FLUSH_WITHIN = 1.0
-"""How long, in seconds, the last spans may take to be sent."""
+"""How long, in seconds, sending the last spans may take."""
 
 _EXPORTERS = {
     "grpc": "opentelemetry.exporter.otlp.proto.grpc.trace_exporter",
@@ -28,8 +28,8 @@ _provider: Any = None
 
 
 def set_up() -> None:
-    """Sends the spans of this process by OTLP, where OpenTelemetry's variables name
-    a collector and the packages for it are installed."""
+    """Sends this process's spans by OTLP, if OpenTelemetry's environment variables name a
+    collector and the packages for it are installed."""
     global _provider
     get = os.environ.get
     endpoint = get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or get("OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -56,7 +56,7 @@ def set_up() -> None:
 
 
 def flush() -> None:
-    """Sends what has gathered, and does not wait for longer than FLUSH_WITHIN."""
+    """Sends the collected spans, and waits no longer than FLUSH_WITHIN."""
     if _provider is not None:
         sending = threading.Thread(target=_provider.force_flush, name="holdfast-spans", daemon=True)
         sending.start()
@@ -64,15 +64,15 @@ def flush() -> None:
 
 
 def enter(traceparent: str, tracestate: str) -> None:
-    """Makes the attempt's span the current one of this context, which is the
-    attempt's own."""
+    """Makes the attempt's span the current one in this context, which belongs to the
+    attempt."""
     if trace is not None and traceparent:
         carrier = {"traceparent": traceparent, "tracestate": tracestate}
         context.attach(TraceContextTextMapPropagator().extract(carrier))
 
 
 def current_ids() -> dict[str, str]:
-    """The ids of the current span, for a log record; empty outside of one."""
+    """The ids of the current span, for a log record; empty if there is none."""
     if trace is None:
         return {}
     span = trace.get_current_span().get_span_context()

@@ -1,4 +1,4 @@
-"""Threads that run one function after another."""
+"""Threads that run functions."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import threading
 from typing import Callable
 
 
-class Crew:
-    """Runs functions, each on a thread of its own as long as it takes. A thread
-    that is done waits for another function. None of them keeps the process
-    alive, and there is no bound: the orchestrator has one."""
+class Threads:
+    """Runs each function on a thread of its own, and uses finished threads again. The
+    threads do not keep the process alive. Their number has no limit here: the
+    orchestrator limits how many attempts run."""
 
     def __init__(self) -> None:
         self._next: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -21,8 +21,8 @@ class Crew:
         thread."""
 
     def run(self, function: Callable[[], None]) -> None:
-        """Runs the function at once, or as soon as a thread is free where the
-        process may have no more of them. The function must not raise."""
+        """Runs the function at once. Where the process can have no more threads, it
+        waits for a free one. The function must not raise."""
         with self._lock:
             if self._free <= 0 and self._start(function):
                 return
@@ -30,7 +30,7 @@ class Crew:
         self._next.put(function)
 
     def _start(self, function: Callable[[], None]) -> bool:
-        """Whether there could be a new thread for the function."""
+        """Starts a thread for the function, and returns whether that worked."""
         try:
             threading.Thread(target=self._serve, args=(function,), name="holdfast-job", daemon=True).start()
         except RuntimeError:
@@ -43,7 +43,7 @@ class Crew:
     def _serve(self, function: Callable[[], None]) -> None:
         while True:
             function()
-            del function  # and what it holds, while the next is waited for
+            del function  # frees what it refers to during the wait
             with self._lock:
                 self._free += 1
             function = self._next.get()
