@@ -76,7 +76,8 @@ test-openapi: ## Test the API's description with validators, generators and a ge
 
 .PHONY: languages
 languages: ## Install what the tests of the SDKs for Python and Node.js need
-	scripts/need.sh python-grpc node
+	scripts/need.sh python mypy node
+	scripts/npm-ci.sh sdk/node
 	scripts/npm-ci.sh examples/handlers/node
 	scripts/npm-ci.sh test/languages/testdata/node-otel
 

@@ -2,7 +2,7 @@
 # need.sh THING...: makes sure that every thing is installed. On Debian and Ubuntu it
 # installs what is missing, as root or with a sudo that needs no password; elsewhere it
 # fails and prints the command. Things: gcc postgres postgres-14 (or another version)
-# protoc docker python-grpc node debootstrap jq. For jaeger it prints how to get one.
+# protoc docker python mypy node debootstrap jq. For jaeger it prints how to get one.
 set -euo pipefail
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
@@ -13,7 +13,8 @@ present() {
 	debootstrap) command -v debootstrap ;;
 	jq) command -v jq && command -v curl ;;
 	docker) command -v docker && command -v dockerd && command -v ip ;;
-	python-grpc) imports_grpc python3 || imports_grpc /usr/bin/python3 ;;
+	python) imports python3 || imports /usr/bin/python3 ;;
+	mypy) command -v mypy ;;
 	node) command -v node && command -v npm ;;
 	jaeger)
 		[ -n "${HOLDFAST_JAEGER_URL:-}" ] || {
@@ -36,7 +37,7 @@ present() {
 	esac >/dev/null
 }
 
-imports_grpc() { "$1" -c 'import ensurepip, grpc, google.protobuf' 2>/dev/null; }
+imports() { "$1" -c 'import setuptools, wheel, pip, ensurepip, grpc, google.protobuf' 2>/dev/null; }
 
 debian() {
 	case $1 in
@@ -47,7 +48,8 @@ debian() {
 	docker) echo docker.io iproute2 ;;
 	postgres) echo postgresql ;;
 	postgres-*) echo "postgresql-${1#*-}" ;;
-	python-grpc) echo python3-grpcio python3-protobuf python3-venv ;;
+	python) echo python3-grpcio python3-protobuf python3-venv python3-pip python3-setuptools python3-wheel ;;
+	mypy) echo mypy ;;
 	node) echo nodejs npm ;;
 	esac
 }

@@ -23,7 +23,7 @@ import (
 
 //go:embed python/src/holdfast/*.py python/src/holdfast/*.pyi python/src/holdfast/py.typed
 //go:embed python/pyproject.toml python/README.md python/LICENSE
-//go:embed node/package.json node/index.js node/lib/* node/README.md node/LICENSE
+//go:embed node/package.json node/index.js node/index.d.ts node/lib/* node/README.md node/LICENSE
 var sources embed.FS
 
 // Package is a file that pip or npm installs.

@@ -21,7 +21,7 @@ import (
 // Python makes a virtual environment in the directory, with the SDK installed, and
 // returns its interpreter. It fails where no Python 3.11 has grpcio and protobuf.
 func Python(ctx context.Context, dir string) (interpreter string, err error) {
-	base, err := findPython(ctx)
+	base, err := FindPython(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -45,9 +45,9 @@ func Python(ctx context.Context, dir string) (interpreter string, err error) {
 	return interpreter, os.CopyFS(strings.TrimSpace(string(packages)), archive)
 }
 
-// findPython returns the first interpreter that has what the SDK needs. Often that
+// FindPython returns the first interpreter that has what the SDK needs. Often that
 // is the system's, and another one comes first in the PATH.
-func findPython(ctx context.Context) (string, error) {
+func FindPython(ctx context.Context) (string, error) {
 	for _, name := range []string{"python3", "/usr/bin/python3"} {
 		path, err := exec.LookPath(name)
 		if err != nil {

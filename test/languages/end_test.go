@@ -38,7 +38,7 @@ func TestALeaseThatIsNotExtendedEndsTheAttempt(t *testing.T) {
 			_, r := s.begin(do(what), short)
 			outcome := s.outcome(r)
 			require.Equal(t, job.Crash, outcome.Kind, "the process is gone: %s", what)
-			require.Contains(t, outcome.Stack, "handler process ends: ")
+			require.Contains(t, outcome.Stack, "plugin process ends: ")
 			require.Contains(t, outcome.Stack, "lease", outcome.Message)
 		}
 
@@ -138,7 +138,7 @@ func TestTheEndOfStandardInputEndsTheProcess(t *testing.T) {
 		p := launch(t, l, t.TempDir())
 		require.Regexp(t, `^1\|1\|unix\|/.+\|grpc\n$`, p.firstLine())
 		require.NoError(t, p.stdin.Close())
-		require.Contains(t, p.words(), "handler process ends: the orchestrator is gone")
+		require.Contains(t, p.words(), "plugin process ends: the orchestrator is gone")
 		require.Equal(t, 3, p.exitCode())
 
 		// Also when a handler keeps the language busy.
@@ -148,7 +148,7 @@ func TestTheEndOfStandardInputEndsTheProcess(t *testing.T) {
 		require.NoError(t, stream.RecvMsg(new(emptypb.Empty)), "its progress")
 		time.Sleep(200 * time.Millisecond) // so that it spins
 		require.NoError(t, p.stdin.Close())
-		require.Contains(t, p.words(), "handler process ends: the orchestrator is gone")
+		require.Contains(t, p.words(), "plugin process ends: the orchestrator is gone")
 		require.NotZero(t, p.exitCode())
 	})
 }
@@ -206,22 +206,12 @@ func startOf(payload string) *emptypb.Empty {
 func TestAProgramThatCannotBeServedSaysWhy(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
 		byHand := launch(t, l, "")
-		require.Contains(t, byHand.words(), "It serves the job types\n\n  TEST\n")
+		require.Contains(t, byHand.words(), "It has handlers for the job types\n\n  TEST\n")
 		require.Equal(t, 1, byHand.exitCode())
 
 		twice := launch(t, l, t.TempDir(), "twice")
 		require.Regexp(t, `^handler\.\w+: job type '?TEST'? has two handlers\n$`, twice.words())
 		require.Equal(t, 1, twice.exitCode())
-	})
-}
-
-func TestAHandlerCanBeTestedByItself(t *testing.T) {
-	forEach(t, func(t *testing.T, l interpreted) {
-		alone := strings.Replace(l.handler, "handler.", "alone.", 1)
-		script := exec.CommandContext(t.Context(), l.interpreter, alone)
-		said, err := script.CombinedOutput()
-		require.NoError(t, err, "%s", said)
-		require.True(t, strings.HasSuffix(string(said), "done\n"), "%s", said)
 	})
 }
 

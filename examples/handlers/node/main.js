@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-// An example: three job types, as three kinds of handler.
+// An example plugin: three job types, each with another kind of handler.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cancel, Permanent, RetryAfter, Snooze, fixedBackoff, handler, serve } from '@holdfast-jobs/holdfast';
 
-// With OpenTelemetry's packages installed, it has a span of its own below that of its attempt.
+// A span below the attempt's, if OpenTelemetry is installed.
 const { trace } = await import('@opentelemetry/api').catch(() => ({}));
 const spanned = (name, run) => (trace ? trace.getTracer('example').startActiveSpan(name, async (span) => {
   try {
@@ -17,7 +17,7 @@ const echo = handler('NODE_ECHO', (job) => spanned('echo', async () => {
   job.log.info('echo', { text: job.payload.text });
   return { text: job.payload.text, attempt: job.attempt };
 }), {
-  description: 'Answers with what it was given.',
+  description: 'Returns its text.',
   schema: {
     type: 'object',
     properties: { text: { type: 'string' } },
@@ -25,7 +25,7 @@ const echo = handler('NODE_ECHO', (job) => spanned('echo', async () => {
   },
 });
 
-// It goes on where it was interrupted. The signal ends what it waits for when the attempt is to stop.
+// It continues where it was interrupted. The signal ends the wait when the attempt must stop.
 const count = handler('NODE_COUNT', async (job) => {
   const { to, stepSeconds = 1 } = job.payload;
   const begunAt = job.resume(0);
@@ -36,7 +36,7 @@ const count = handler('NODE_COUNT', async (job) => {
   }
   return { begunAt };
 }, {
-  description: 'Counts, a step at a time, and goes on where it was interrupted.',
+  description: 'Counts step by step, and continues after an interruption.',
   schema: {
     type: 'object',
     properties: {
@@ -56,12 +56,12 @@ const fail = handler('NODE_FAIL', async (job) => {
     case 'retry_after':
       throw new RetryAfter(seconds * 1000, 'the printer is busy', { code: 'busy' });
     case 'snooze':
-      // By itself it would be for ever: attempts are not charged.
+      // Only once: a snooze charges no attempt, so it could repeat without end.
       if (job.resume(false)) return 'slept well';
       job.checkpoint(true);
       throw new Snooze(seconds * 1000);
     case 'cancel':
-      throw new Cancel('nobody needs it any more');
+      throw new Cancel('no longer needed');
     case 'slow':
       await sleep(3_600_000, undefined, { signal: job.signal });
       return undefined;
@@ -69,7 +69,7 @@ const fail = handler('NODE_FAIL', async (job) => {
       throw new Error('out of paper');
   }
 }, {
-  description: 'Fails in the way it is asked to.',
+  description: 'Fails in the way that its payload names.',
   schema: {
     type: 'object',
     properties: {

@@ -7,17 +7,16 @@ import { logger } from './log.js';
 import { succeeded, unsuccessful, verdictOf } from './outcome.js';
 import { within } from './tracing.js';
 
-// How much of a lease is left when its attempt is told to stop: a sixth, at most so many milliseconds.
+// An attempt must stop when a sixth of its lease is left, or this many milliseconds if that is less.
 const leaseMargin = 6;
 const maxLeaseMarginMs = 5000;
 
 /**
- * One start on the stream. It runs a handler to its end, whichever way it ends, and keeps watch over its time:
- * the lease is how long it may go on without hearing from the orchestrator. Times are those of the clock that is
- * handed in, in milliseconds.
+ * Runs a handler, stops it when its time is up, and reports the outcome. The lease is how long it may run without a
+ * word from the orchestrator. Times are in milliseconds, by the clock that callers pass in.
  */
 export class Attempt {
-  /** The outbox's: what it has last reported and is not sent yet. */
+  /** What the attempt has reported and is not sent yet. The outbox uses it. */
   notes = {};
   ended = false;
 
@@ -52,20 +51,20 @@ export class Attempt {
     return this.#start.jobId;
   }
 
-  /** Says that the lease is proven for so long from now. */
+  /** Extends the lease to this long from now. */
   extend(leaseMs, now) {
     this.leaseUntil = now + leaseMs;
     this.#warnAt = this.leaseUntil - Math.min(leaseMs / leaseMargin, maxLeaseMarginMs);
   }
 
-  /** When look has something to do for the first time. */
+  /** When look first has something to do. */
   get due() {
     return Math.min(this.#warnAt, this.#timeoutAt);
   }
 
   /**
-   * Stops the attempt when its time is up, and returns when to look again. It compares with the clock: in a
-   * process that was stopped meanwhile, a lease has run out at once.
+   * Stops the attempt when its time is up, and returns when to look again. It goes by the clock, so a lease also
+   * runs out while the process is suspended.
    */
   look(now, expire) {
     if (now >= this.leaseUntil) expire(this);
@@ -75,13 +74,13 @@ export class Attempt {
     return now >= this.#timeoutAt ? lease : Math.min(lease, this.#timeoutAt);
   }
 
-  /** Stops it because the orchestrator wants it so. The first reason counts. */
+  /** Stops the attempt at the orchestrator's request. The first reason counts. */
   ask(reason) {
     this.#asked ??= reason;
     this.#job.stop(reason);
   }
 
-  /** Stops it because the orchestrator is not heard of. */
+  /** Stops the attempt because the connection to the orchestrator is lost. */
   lose() {
     this.#job.stop(Reason.leaseLost);
   }
@@ -92,7 +91,7 @@ export class Attempt {
     try {
       outcome = succeeded(await this.#run());
     } catch (error) {
-      // The outcome has no place for the reason.
+      // The protocol has no field for the reason.
       const reason = verdictOf(error).canceled;
       if (reason) this.#job.log.info('the handler cancels its job', { reason });
       outcome = unsuccessful(error, this.#asked, this.#job.cancelReason);
@@ -103,7 +102,7 @@ export class Attempt {
 
   async #run() {
     if (this.#handler === undefined) {
-      // Not permanent: another process may well serve the type.
+      // Not permanent: another process may serve the type.
       throw new Failure(`this process has no handler for ${this.#start.jobType}`, { code: code.unknownType });
     }
     this.#decode();

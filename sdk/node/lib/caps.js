@@ -1,13 +1,11 @@
 import { maxValue } from './limits.js';
 
 /**
- * The largest values that the orchestrator takes, in bytes of JSON. One that says nothing takes what a message
- * holds.
- *
- * @param {object} [said] a DescribeRequest
+ * The largest values that the orchestrator takes, in bytes of JSON, by its DescribeRequest. By default, what fits into
+ * a message.
  */
 export function capsOf({ maxProgressBytes, maxCheckpointBytes, maxResultBytes } = {}) {
-  const cap = (said) => Math.min(said || maxValue, maxValue);
+  const cap = (size) => Math.min(size || maxValue, maxValue);
   return { progress: cap(maxProgressBytes), checkpoint: cap(maxCheckpointBytes), result: cap(maxResultBytes) };
 }
 

@@ -1,6 +1,6 @@
 import { longest } from './limits.js';
 
-// Checks of what a program says about its handlers. Each throws what is wrong.
+// Checks of options. Each throws an error that says what is wrong.
 
 export function checkDuration(what, ms) {
   if (typeof ms !== 'number' || !(ms >= 1 && ms <= longest)) {
@@ -9,7 +9,7 @@ export function checkDuration(what, ms) {
   return Math.trunc(ms);
 }
 
-/** A wait that is out of bounds becomes the nearest one within. */
+/** Keeps a wait within what the orchestrator accepts. */
 export function checkWait(ms) {
   if (typeof ms !== 'number' || Number.isNaN(ms)) {
     throw new TypeError(`${ms} is not a number of milliseconds`);
@@ -28,9 +28,9 @@ export function checkText(what, text, most) {
   if (typeof text !== 'string' || text === '') {
     throw new TypeError(`${what} ${JSON.stringify(text)} is not a text, or empty`);
   }
-  // As Go and the orchestrator see it: spaces other than the plain one are not printable.
+  // As in Go and the orchestrator, no space but the plain one is printable.
   if (/[^\P{C}]|[^\P{Z} ]|\uFFFD/u.test(text)) {
-    throw new TypeError(`${what} ${JSON.stringify(text.slice(0, 40))} holds a character that cannot be printed`);
+    throw new TypeError(`${what} ${JSON.stringify(text.slice(0, 40))} contains a character that cannot be printed`);
   }
   if (Buffer.byteLength(text) > most) {
     throw new RangeError(`${what} ${JSON.stringify(text.slice(0, 40))} is longer than ${most} bytes`);

@@ -1,4 +1,4 @@
-/** Makes JSON that the orchestrator will accept if it is not too large. It throws for what has none. */
+/** JSON that the orchestrator accepts. It throws for a value that JSON cannot express. */
 export function encode(value) {
   const text = JSON.stringify(value);
   if (text === undefined) throw new TypeError(`a ${typeof value} has no JSON`);
@@ -8,11 +8,11 @@ export function encode(value) {
 export const decode = (bytes) => JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString());
 
 /**
- * Makes a text fit for the wire, which takes valid UTF-8 only, and for the database, which takes no NUL; and
- * cuts it at a character.
+ * Cuts a text to a number of bytes, at a character, and makes it fit for the protocol, which takes valid UTF-8, and for
+ * the database, which takes no NUL.
  */
 export function clean(text, most) {
-  // Every character takes a byte at least: what is beyond would be encoded for nothing.
+  // Every character is at least one byte: do not encode what is cut anyway.
   const bytes = Buffer.from(text.slice(0, most).replaceAll('\0', '\uFFFD')); // half a surrogate pair becomes U+FFFD
   let end = Math.min(most, bytes.length);
   while ((bytes[end] & 0xc0) === 0x80) end--;

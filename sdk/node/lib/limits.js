@@ -1,15 +1,15 @@
-// What both ends of the protocol agree on. Sizes are in bytes.
+// Constants of the protocol, and limits that the orchestrator checks. Sizes are in bytes.
 
 export const protocolVersion = 1;
 
 export const cookieKey = 'HOLDFAST_HANDLER';
 export const cookieValue = 'holdfast-handler-plugin';
 
-// Bounds a gRPC message in both directions. gRPC's own limit for receiving is 4 MiB.
+// The largest gRPC message, in both directions. gRPC's default for receiving is 4 MiB.
 export const maxMessage = 64 << 20;
 
-// Bounds a result, a progress and a checkpoint where the orchestrator says nothing else, so that a message has room
-// for it and for what surrounds it.
+// The largest result, progress or checkpoint, unless the orchestrator sets a lower cap. It leaves room for the rest of
+// the message.
 export const maxValue = maxMessage - (1 << 20);
 
 export const maxSchema = 256 << 10;
@@ -22,13 +22,13 @@ export const maxConcurrency = 10_000;
 // Ten years, in milliseconds.
 export const longest = 10 * 365 * 24 * 3600 * 1000;
 
-// What is kept of a failure's texts and of a log record.
+// Longer texts of failures and log records are cut.
 export const maxCode = 200;
 export const maxMessageText = 32 << 10;
 export const maxStack = 32 << 10;
 export const maxLog = 16 << 10;
 
-// Codes of failures that the SDK itself words.
+// Codes of the SDK's own failures.
 export const code = {
   timeout: 'timeout',
   leaseLost: 'lease_lost',
@@ -39,10 +39,10 @@ export const code = {
   checkpointTooLarge: 'checkpoint_too_large',
 };
 
-// Exit codes of a handler process.
+// Exit codes of a plugin process.
 export const exit = {
   drained: 0,
-  // Started by hand, or nothing to serve.
+  // Started by hand, or without handlers.
   unusable: 1,
   // The orchestrator is gone, or a lease ran out.
   abandoned: 3,

@@ -2,19 +2,8 @@ import { clean } from './json.js';
 import { maxLog } from './limits.js';
 import { currentIDs } from './tracing.js';
 
-/**
- * @typedef {(message: string, attributes?: object) => void} Write
- * @typedef {{ debug: Write, info: Write, warn: Write, error: Write }} Logger
- */
-
-/**
- * @typedef {{ level: string, message: string, attributes?: Buffer, time: string }} Entry as the protocol has it
- *
- * @param {(entry: Entry) => void} send
- * @returns {Logger}
- */
+/** A logger whose records, as the protocol has them, go to the function. */
 export function logger(send) {
-  /** @returns {Write} */
   const at = (level) => (message, attributes) => send({
     level: `LEVEL_${level}`,
     message: clean(String(message), maxLog),
@@ -24,12 +13,12 @@ export function logger(send) {
   return { debug: at('DEBUG'), info: at('INFO'), warn: at('WARN'), error: at('ERROR') };
 }
 
-/** For jobs that belong to no attempt. */
+/** For jobs that tests create. */
 export const consoleLog = logger(({ level, message, attributes = '' }) => {
   console.error(level.slice('LEVEL_'.length), message, String(attributes));
 });
 
-// A JSON object, with the ids first; nothing when there are neither.
+// A JSON object with the ids and the attributes; undefined if there are neither.
 function encodeAttributes(attributes, ids) {
   if (attributes === undefined || attributes === null) {
     return ids && Buffer.from(JSON.stringify(ids));
@@ -46,7 +35,7 @@ function encodeAttributes(attributes, ids) {
   return encoded.length <= maxLog ? encoded : Buffer.from('{"attributes":"too large"}');
 }
 
-// JSON makes {} of an error, and nothing of a bigint.
+// JSON.stringify makes {} of an error, and throws for a bigint.
 function sayError(_, value) {
   if (value instanceof Error) return value.stack ?? String(value);
   return typeof value === 'bigint' ? String(value) : value;

@@ -1,38 +1,34 @@
-// How many log records wait for the orchestrator to read them, of all attempts and of one. Of an attempt the last
-// ones wait, as many as the orchestrator keeps; beyond that, and beyond what all may have, records are dropped and
-// counted.
+// How many log records may wait, of all attempts and of one. An attempt above its limit drops its oldest record; above
+// the limit for all, new records are dropped. Drops are counted. The orchestrator keeps no more of an attempt than this.
 const maxLogs = 1000;
 const maxLogsOfOne = 200;
 
-// The size, in bytes, from which on a message takes nothing more; a larger item goes alone.
+// How many bytes a message is filled with. A larger item gets a message of its own.
 const fullMessage = 1 << 20;
 
-// More than an item takes on the wire beside its texts.
+// An upper bound for what an item takes in a message besides its texts.
 const itemOverhead = 128;
 
 /**
- * Gathers what is to be sent while the last message is on its way. It never makes anybody wait, and stays small
- * when nobody reads: of what a handler reports again and again only the last is kept, of logs a number.
+ * Collects what to send while the last message is being sent. Adding never waits. It stays small when nobody reads: it
+ * keeps the last progress and checkpoint of each attempt, and a limited number of log records.
  */
 export class Outbox {
   #send;
   #emptied;
-  #logs = 0; // that wait
+  #logs = 0; // records that wait
   #noted = new Set();
   #outcomes = [];
   #busy = false;
   #closed = false;
 
-  /**
-   * @param {(message: object) => Promise<void>} send
-   * @param {() => void} emptied is called when the outbox is closed and everything is sent
-   */
+  /** send(message) returns a promise. emptied() is called when the outbox is closed and everything is sent. */
   constructor(send, emptied) {
     this.#send = send;
     this.#emptied = emptied;
   }
 
-  /** Takes progress or a checkpoint, in place of what of its kind is not sent yet. */
+  /** Adds progress or a checkpoint, in place of an earlier one that is not sent yet. */
   note(attempt, kind, encoded) {
     if (attempt.ended || this.#closed) throw new Error('the attempt has ended');
     attempt.notes[kind] = encoded;
@@ -40,7 +36,7 @@ export class Outbox {
     this.#wake();
   }
 
-  /** Sends a record, unless too many of all attempts wait already. */
+  /** Adds a record, unless too many wait already. */
   log(attempt, record) {
     if (this.#closed) return;
     const { notes } = attempt;
@@ -55,13 +51,13 @@ export class Outbox {
     } else {
       this.#logs++;
     }
-    // After its end the record belongs to no attempt any more.
+    // Handle 0: the attempt has ended.
     notes.logs.push({ ...record, handle: attempt.ended ? 0 : attempt.handle });
     this.#noted.add(attempt);
     this.#wake();
   }
 
-  /** Ends what the attempt has to say. */
+  /** Adds the outcome, the last thing that an attempt reports. */
   outcome(attempt, ended) {
     attempt.ended = true;
     if (this.#closed) return;
@@ -69,7 +65,7 @@ export class Outbox {
     this.#wake();
   }
 
-  /** Nothing can be added any more. */
+  /** Nothing can be added afterwards. */
   close() {
     if (this.#closed) return;
     this.#closed = true;
@@ -79,7 +75,7 @@ export class Outbox {
   #wake() {
     if (this.#busy) return;
     this.#busy = true;
-    // Whoever is about to add something comes first: one message is much cheaper than two.
+    // Later, so that more can be added first: one message is much cheaper than two.
     setImmediate(() => this.#deliver());
   }
 
@@ -97,7 +93,7 @@ export class Outbox {
       cut.addNotes(attempt);
       attempt.notes = {};
     }
-    // Outcomes come last, so that nothing of an attempt comes after its end.
+    // Outcomes come last: nothing of an attempt may follow its outcome.
     for (const ended of this.#outcomes) cut.room(sizeOf(ended)).outcomes.push(ended);
     this.#logs = 0;
     this.#noted.clear();
@@ -106,12 +102,12 @@ export class Outbox {
   }
 }
 
-// Fills message after message.
+// Packs items into messages.
 class Cutter {
   messages = [];
-  #filled = 0; // bytes in the last one
+  #filled = 0; // bytes in the last message
 
-  // A message that has room for an item of so many bytes.
+  // A message with room for an item of this many bytes.
   room(bytes) {
     const size = bytes + itemOverhead;
     if (this.messages.length === 0 || this.#filled + size > fullMessage) {
@@ -137,7 +133,7 @@ class Cutter {
   }
 }
 
-// At least what the texts take in UTF-8.
+// An upper bound for what the texts take in UTF-8.
 function sizeOf({ succeeded, failed }) {
   if (succeeded) return succeeded.result?.length ?? 0;
   return failed ? 3 * (failed.code.length + failed.message.length + failed.stack.length) : 0;

@@ -3,20 +3,8 @@ import { clean } from './json.js';
 import { code, maxCode, maxMessageText, maxStack } from './limits.js';
 
 /**
- * @typedef {object} Verdict
- * @property {boolean} [permanent]
- * @property {boolean} [snoozed]
- * @property {string} [canceled] the reason, where it is so
- * @property {number} [retryAfterMs]
- * @property {string} code
- * @property {boolean} [deliberate] whether nothing but errors of ours was thrown
- */
-
-/**
- * What an error asks for. Wishes add up: an AggregateError asks for all that its errors do. Of two for the same
- * thing the first counts.
- *
- * @param {Verdict} [verdict]
+ * What an error asks for. An AggregateError asks for all that its errors ask for; the first of two delays or codes
+ * counts. deliberate says whether only errors of this package were thrown.
  */
 export function verdictOf(error, verdict = { code: '', deliberate: true }) {
   if (error instanceof AggregateError) {
@@ -39,18 +27,18 @@ export function verdictOf(error, verdict = { code: '', deliberate: true }) {
 export const succeeded = (result) => ({ succeeded: { result } });
 
 /**
- * Translates what a handler has thrown. asked is why the orchestrator asked it to stop, undefined if it did
- * not; cause why it was to stop in the first place, if it was.
+ * The outcome of an attempt whose handler threw the error. asked is the reason for which the orchestrator asked the
+ * attempt to stop. cause is the first reason to stop, from the orchestrator or from the process itself. Both are
+ * undefined for none.
  */
 export function unsuccessful(error, asked, cause) {
   const verdict = verdictOf(error);
   if (asked === undefined && cause === Reason.leaseLost) {
-    // Nothing else, and least of all a cancel: should the orchestrator be merely late and still own the job,
-    // it is to try again.
+    // Whatever the error asks for: if the orchestrator was only slow and still owns the job, it must run the job again.
     return failed(error, cause, { code: code.leaseLost });
   }
   if ((asked ?? cause) === Reason.timeout) {
-    // Whatever the error asks for came after the attempt was stopped.
+    // Whatever the error asks for: it came after the attempt was stopped.
     return failed(error, Reason.timeout, { code: code.timeout });
   }
   if (asked !== undefined || verdict.canceled !== undefined) return { canceled: {} };
@@ -58,11 +46,6 @@ export function unsuccessful(error, asked, cause) {
   return failed(error, cause, verdict);
 }
 
-/**
- * @param {unknown} error
- * @param {string | undefined} cause
- * @param {Verdict} verdict
- */
 function failed(error, cause, { code: name, permanent = false, retryAfterMs, deliberate = true }) {
   return {
     failed: {
@@ -74,14 +57,14 @@ function failed(error, cause, { code: name, permanent = false, retryAfterMs, del
   };
 }
 
-// What it says; with its name where it is not one of ours.
+// The error's text, with its name unless it is one of this package.
 function messageOf(error, cause) {
   if (cause !== undefined && error instanceof Error && error.name === 'AbortError') return new Stopped(cause).message;
   try {
     const ours = [Failure, Snooze, Cancel, Stopped].some((type) => error instanceof type);
     return ours && error.message ? error.message : String(error);
   } catch {
-    return 'the handler threw something that has no words';
+    return 'the handler threw a value that cannot be printed';
   }
 }
 

@@ -7,24 +7,9 @@ import { Server } from './server.js';
 import { setUp } from './tracing.js';
 import { Watchdog } from './watchdog.js';
 
-// How long the last message may take on its way out.
+// How long the server may take to send its last message.
 const lastWordsMs = 2000;
 
-/**
- * Serves the handlers to the orchestrator that launched this process, until that has no more use for it.
- *
- * From then on standard output is standard error, so that a stray console.log disturbs nothing; the process takes
- * no notice of SIGINT and SIGTERM, which a terminal sends to everybody and the orchestrator answers for; and it
- * ends when its standard input does, since then the orchestrator is gone.
- *
- * Started by hand, the process says what it is and exits 1.
- *
- * @param {Handler[]} handlers
- * @param {object} [options]
- * @param {string} [options.version] the version of the program, for people
- * @param {number} [options.concurrency] how many attempts each process of it wants at once; the orchestrator's
- *   configuration wins over it
- */
 export function serve(handlers, { version = 'unknown', concurrency } = {}) {
   const program = basename(process.argv[1]);
   const refuse = (why) => {
@@ -42,20 +27,20 @@ export function serve(handlers, { version = 'unknown', concurrency } = {}) {
     process.exit(exit.unusable);
   }
   const sockets = process.env.PLUGIN_UNIX_SOCKET_DIR;
-  if (!sockets) refuse('PLUGIN_UNIX_SOCKET_DIR does not say where its socket shall be');
+  if (!sockets) refuse('PLUGIN_UNIX_SOCKET_DIR is not set');
   run(manifest, new Map(handlers.map((each) => [each.jobType, each])), sockets).catch((error) => refuse(error.message));
 }
 
 async function run(manifest, handlers, sockets) {
   const printHandshake = divertOutput();
   await setUp();
-  // To ignore them instead would make every program that a handler starts ignore them, too.
+  // A no-op, not 'ignore': child processes of handlers would inherit that.
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => {});
 
   let hasDrained = false;
   const end = (why) => {
     if (hasDrained) process.exit(exit.drained);
-    writeSync(2, `handler process ends: ${why}\n`);
+    writeSync(2, `plugin process ends: ${why}\n`);
     process.exit(exit.abandoned);
   };
   const server = new Server(manifest, handlers, {
@@ -71,8 +56,8 @@ async function run(manifest, handlers, sockets) {
   printHandshake(`1|${protocolVersion}|unix|${await server.listen(sockets)}|grpc\n`);
 }
 
-// Makes standard output standard error for whatever JavaScript prints, and returns the way to print to what it was.
-// What other programs print there the orchestrator reads, too.
+// Redirects what JavaScript prints from standard output to standard error, and returns what still writes to standard
+// output. The orchestrator also reads what child processes print there.
 function divertOutput() {
   const print = process.stdout.write.bind(process.stdout);
   process.stdout.write = process.stderr.write.bind(process.stderr);
@@ -84,7 +69,7 @@ function assemble(handlers, version, concurrency) {
   if (!Array.isArray(handlers) || handlers.length === 0) throw new TypeError('there is no handler to serve');
   const seen = new Set();
   for (const each of handlers) {
-    if (!(each instanceof Handler)) throw new TypeError(`${each} was not made by handler(…)`);
+    if (!(each instanceof Handler)) throw new TypeError(`${each} is not a handler; use handler(…)`);
     if (seen.has(each.jobType)) throw new TypeError(`job type ${each.jobType} has two handlers`);
     seen.add(each.jobType);
   }
@@ -92,19 +77,19 @@ function assemble(handlers, version, concurrency) {
   return { version, concurrency, jobTypes: handlers.map(({ wire }) => wire) };
 }
 
-// Tells somebody who started the program by hand what it is.
+// Says what the program is to someone who started it by hand.
 function introduce(program, { version, jobTypes }) {
-  console.error(`This is a Holdfast handler plugin, version ${version}. It serves the job types
+  console.error(`This is a Holdfast plugin, version ${version}. It has handlers for the job types
 
 ${jobTypes.map(({ name }) => `  ${name}\n`).join('')}
-It is not run by hand: an orchestrator launches it. Declare it in config.yaml,
+An orchestrator starts it; you do not run it by hand. Add it to config.yaml:
 
   plugins:
     - name: ${basename(program, extname(program))}
       path: ${process.argv[1]}
 
-start the orchestrator with "orchestrator serve --config config.yaml", and
-submit a job with
+Start the orchestrator with "orchestrator serve --config config.yaml". Then submit
+a job:
 
   curl localhost:8080/jobs -H 'Content-Type: application/json' \\
     -d '{"jobType": "${jobTypes[0].name}", "payload": {}}'`);

@@ -12,7 +12,7 @@ const { 'holdfast.handler.v1.Handler': protocol } = loadSync(
   { longs: Number, enums: String, arrays: true },
 );
 
-// grpc.health.v1, of which the orchestrator asks this much. Its messages are written to the letter.
+// The part of grpc.health.v1 that the orchestrator asks for, with its messages as bytes.
 const health = {
   Check: {
     path: '/grpc.health.v1.Health/Check', requestStream: false, responseStream: false,
@@ -20,7 +20,7 @@ const health = {
     responseSerialize: (bytes) => bytes, responseDeserialize: (bytes) => bytes,
   },
 };
-const healthOf = [Buffer.alloc(0), Buffer.from('\x0a\x06plugin')]; // of the whole server, of the named service
+const healthOf = [Buffer.alloc(0), Buffer.from('\x0a\x06plugin')]; // the whole server, the named service
 const serving = Buffer.from([0x08, 1]);
 const notServing = Buffer.from([0x08, 2]);
 
@@ -32,13 +32,8 @@ export class Server {
   #session;
   #caps = capsOf();
 
-  /**
-   * @param {object} manifest as the protocol has it
-   * @param {Map<string, import('./handler.js').Handler>} handlers
-   * @param {object} process see Session
-   */
   constructor(manifest, handlers, process) {
-    this.#server.addService(/** @type {import('@grpc/grpc-js').ServiceDefinition} */ (protocol), {
+    this.#server.addService(protocol, {
       Describe: ({ request }, answer) => {
         this.#caps = capsOf(request);
         answer(null, manifest);
@@ -48,12 +43,7 @@ export class Server {
     this.#server.addService(health, { Check: ({ request }, answer) => this.#check(request, answer) });
   }
 
-  /**
-   * Listens on a new socket in the directory.
-   *
-   * @param {string} directory
-   * @returns {Promise<string>} its path
-   */
+  /** Listens on a new socket in the directory, and resolves to its path. */
   listen(directory) {
     const path = join(directory, `handler-${randomBytes(6).toString('hex')}`);
     return new Promise((listening, failed) => {
@@ -64,7 +54,7 @@ export class Server {
     });
   }
 
-  /** Takes nothing more, and calls back when what is under way is done. */
+  /** Takes no more calls, and calls back when the running ones are done. */
   stop(done) {
     this.#server.tryShutdown(done);
   }
@@ -74,7 +64,7 @@ export class Server {
       answer({ code: status.NOT_FOUND, details: 'unknown service' });
       return;
     }
-    // Work must flow, not only health.
+    // Without its stream the process is of no use.
     answer(null, this.#session?.isLost ? notServing : serving);
   }
 }

@@ -9,15 +9,15 @@ const reasons = {
   REASON_SHUTDOWN: Reason.shutdown,
 };
 
-// The longest that a timer takes.
+// The longest delay of a timer.
 const maxTimerMs = 2 ** 31 - 1;
 
-// It goes on while the process is stopped, and is the same in every thread.
+// It continues while the process is suspended, and is the same in every thread.
 export const clock = () => Number(process.hrtime.bigint() / 1000n) / 1000;
 
-/** One Work stream with all attempts on it. */
+/** The Work stream and its attempts. */
 export class Session {
-  /** Whether the stream has ended before it was drained. */
+  /** Whether the stream broke before the session was drained. */
   isLost = false;
 
   #handlers;
@@ -32,17 +32,10 @@ export class Session {
   #lookAt = Infinity;
 
   /**
-   * Serves the stream until it is drained, every attempt has ended and everything is sent, or until it breaks.
-   * Then nobody hears of outcomes any more and the orchestrator takes every attempt as crashed: all are told that
-   * their leases are lost.
+   * Serves the stream until it is drained or breaks. After a drain, it first sends every outcome. When the stream breaks,
+   * the orchestrator counts every attempt as crashed, so all attempts stop with a lost lease.
    *
-   * @param {Map<string, import('./handler.js').Handler>} handlers
-   * @param {import('@grpc/grpc-js').ServerDuplexStream<any, object>} call
-   * @param {object} process
-   * @param {() => void} process.drained is called when everything is sent
-   * @param {(why: string) => never} process.exit ends the process at once
-   * @param {import('./watchdog.js').Watchdog} process.watchdog
-   * @param {{ progress: number, checkpoint: number, result: number }} caps see capsOf
+   * Of the process, drained() is called when everything is sent, and exit(why) ends it at once.
    */
   constructor(handlers, call, { drained, exit, watchdog }, caps) {
     this.#handlers = handlers;
@@ -62,7 +55,7 @@ export class Session {
     call.on('close', () => this.#lose());
   }
 
-  /** Whether no attempt is left and none will come. */
+  /** Whether no attempt runs and none will start. */
   get isDrained() {
     return this.#draining && this.#attempts.size === 0 && !this.isLost;
   }
@@ -86,7 +79,7 @@ export class Session {
   }
 
   async #begin(start, now) {
-    if (this.isDrained || this.isLost) return; // the orchestrator has said that none would follow
+    if (this.isDrained || this.isLost) return; // the orchestrator said that no start would follow
     const attempt = new Attempt(start, this.#handlers.get(start.jobType), this.#outbox, this.#caps, now);
     this.#attempts.set(attempt.handle, attempt);
     if (attempt.leaseUntil < this.#watchdog.until) this.#watchdog.until = attempt.leaseUntil;
@@ -98,8 +91,8 @@ export class Session {
     this.#closeWhenDrained();
   }
 
-  // Looks after every attempt's time. It goes on when the stream is lost: a handler that does not stop must not
-  // outlive its lease.
+  // Stops attempts when their time is up. It continues after the stream broke: a handler that does not stop must not run
+  // longer than its lease.
   #look() {
     const now = clock();
     let due = Infinity;

@@ -1,4 +1,4 @@
-// OpenTelemetry's packages are used where the program has them, and nothing is traced where it has not.
+// OpenTelemetry, if its packages are installed. Otherwise nothing is traced.
 
 const load = async (name) => {
   try {
@@ -11,7 +11,7 @@ const load = async (name) => {
 
 const api = await load('@opentelemetry/api');
 
-// How long the spans may be gathered, and how long the last ones may take to be sent.
+// How long spans are collected before they are sent, and how long sending the last ones may take.
 const gatherMs = 500;
 const flushMs = 1000;
 
@@ -23,8 +23,8 @@ const exporters = {
 let provider;
 
 /**
- * Sends the spans of this process by OTLP, where OpenTelemetry's variables name a collector and the packages for
- * it are installed: @opentelemetry/sdk-trace-node with @opentelemetry/resources, and the exporter of the protocol.
+ * Sends this process's spans by OTLP, if OpenTelemetry's environment variables name a collector and the packages for it
+ * are installed: @opentelemetry/sdk-trace-node, @opentelemetry/resources and the protocol's exporter.
  */
 export async function setUp(env = process.env) {
   const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || env.OTEL_EXPORTER_OTLP_ENDPOINT;
@@ -43,13 +43,13 @@ export async function setUp(env = process.env) {
   provider.register();
 }
 
-// What OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say of this process: the provider does not look at them by itself.
+// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES, which the provider does not read by itself.
 async function describe() {
   const resources = await load('@opentelemetry/resources');
   return resources?.defaultResource?.().merge(resources.detectResources({ detectors: [resources.envDetector] }));
 }
 
-/** Sends what has gathered, within a second, whatever becomes of it. */
+/** Sends the collected spans, and waits at most a second. It does not throw. */
 export async function flush() {
   if (!provider) return;
   let timer;
@@ -71,7 +71,7 @@ export function within(traceparent, tracestate, run) {
   return api.context.with(api.trace.setSpanContext(api.context.active(), parent), run);
 }
 
-/** The ids of the current span, for a log record; undefined outside of one. */
+/** The ids of the current span, for a log record; undefined if there is none. */
 export function currentIDs() {
   const span = api?.trace.getSpanContext(api.context.active());
   return span && api.isSpanContextValid(span) ? { trace_id: span.traceId, span_id: span.spanId } : undefined;

@@ -1,39 +1,37 @@
-// A thread that ends the process where its event loop cannot: a handler that computes without end keeps timers
-// from firing and standard input from being read, and must not outlive its lease or its orchestrator all the same.
+// A thread that ends the process when the event loop cannot. While a handler computes, no timer fires and nobody reads
+// standard input, but the process must still not outlive a lease or the orchestrator.
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 
-// The places in the memory that both threads see, in nanoseconds of the clock that is the same for both: until when
-// the earliest lease holds, and when the thread will look at that.
+// Indexes into the memory that both threads share: the end of the earliest lease, and when the thread looks next. Both
+// are in nanoseconds, by a clock that both threads share.
 const untilAt = 0;
 const lookAt = 1;
 const never = 2n ** 62n;
 
-// How often the thread looks, at least.
+// The thread looks at least this often.
 const beatMs = 1000;
 
-// How much later than the event loop the thread acts, which says it better.
+// The thread acts this much later than the event loop, which can say more about the reason.
 const slackMs = 50;
 
 const now = () => process.hrtime.bigint();
 
-/** The process's end of the thread. */
+/** The thread, as the event loop sees it. */
 export class Watchdog {
-  /** Until when the earliest lease holds, by the session's clock; Infinity for none. */
+  /** The end of the earliest lease, by the session's clock; Infinity for none. */
   #until = Infinity;
   #shared = new BigInt64Array(new SharedArrayBuffer(16)).fill(never);
   #worker;
 
-  /**
-   * @param {(why: string) => void} end is called when the process is to end, and has a moment left to do so
-   */
+  /** end(why) is called when the process must end, shortly before the thread kills it. */
   constructor(end) {
     this.#worker = new Worker(new URL(import.meta.url), {
       workerData: this.#shared, execArgv: [], env: {}, resourceLimits: { maxOldGenerationSizeMb: 16 },
     });
     this.#worker.on('message', end);
-    this.#worker.on('error', (error) => end(`its watchdog has failed: ${error.message}`));
+    this.#worker.on('error', (error) => end(`its watchdog failed: ${error.message}`));
     this.#worker.unref();
   }
 
@@ -72,7 +70,7 @@ function watch(shared) {
 
 function kill(why) {
   try {
-    writeSync(2, `handler process ends: ${why}\n`);
+    writeSync(2, `plugin process ends: ${why}\n`);
   } finally {
     process.kill(process.pid, 'SIGKILL');
   }

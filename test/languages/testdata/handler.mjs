@@ -1,4 +1,4 @@
-// The test handler: a job says what it is to do.
+// The test plugin: the payload says what to do.
 import { spawn, spawnSync } from 'node:child_process';
 import { writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -46,7 +46,7 @@ async function child(job) {
   await sleep(60_000);
 }
 
-// Waits until it is to stop, tells why, and ends as it is asked to.
+// Waits for its stop, logs the reason, and ends as the payload says.
 async function stop(job) {
   job.progress('waiting');
   try {
@@ -100,7 +100,7 @@ const test = holdfast.handler('TEST', (job) => run[job.payload.do](job), {
   timeoutMs: 90_000,
   retry: holdfast.exponentialBackoff(2000, 3, 60_000),
   maxAttempts: 7,
-  description: 'Does as it is told.',
+  description: 'Does what its payload says.',
 });
 
 if (process.argv.includes('twice')) holdfast.serve([test, test]);

@@ -1,4 +1,4 @@
-"""The test handler: a job says what it is to do."""
+"""The test plugin: the payload says what to do."""
 
 import asyncio
 import logging
@@ -65,7 +65,7 @@ def child(job):
 
 
 def stop(job):
-    """Waits until it is to stop, tells why, and ends as it is asked to."""
+    """Waits for its stop, logs the reason, and ends as the payload says."""
     job.progress("waiting")
     job.wait(60)
     print("asked to stop:", job.cancel_reason)
@@ -74,7 +74,7 @@ def stop(job):
         return "all the same"
     if job.payload.get("how") == "permanent":
         raise holdfast.Permanent("late")
-    job.raise_if_cancelled()
+    job.raise_if_canceled()
 
 
 def ignore(job):
@@ -129,7 +129,7 @@ DO = {
     timeout=90,
     retry=holdfast.exponential_backoff(2, 3, 60),
     max_attempts=7,
-    description="Does as it is told.",
+    description="Does what its payload says.",
 )
 def test(job):
     return DO[job.payload["do"]](job)
@@ -137,7 +137,7 @@ def test(job):
 
 @holdfast.handler("LOOP")
 async def loop(job):
-    """As TEST, on the event loop."""
+    """Like TEST, on the event loop."""
     match job.payload["do"]:
         case "stop":
             job.progress("waiting")

@@ -1,0 +1,111 @@
+// Handlers without an orchestrator: called by tests, and refused when they are wrong.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { describe, it } from 'node:test';
+import * as holdfast from '@holdfast-jobs/holdfast';
+
+const {
+  Cancel, Failure, Job, Permanent, Reason, RetryAfter, RetryPolicy, Snooze, exponentialBackoff, fixedBackoff, handler,
+} = holdfast;
+
+const some = handler('SOME', (job) => {
+  job.progress({ at: 1 });
+  job.checkpoint(2);
+  job.log.info('said', { n: 1 });
+  job.signal.throwIfAborted();
+  return [job.resume('none'), job.payload, job.attempt];
+}, { timeoutMs: 120_000 });
+
+describe('a job of a test', () => {
+  it('is what the handler gets', () => {
+    assert.deepEqual(some.run(new Job({ payload: { a: 1 } })), ['none', { a: 1 }, 1]);
+  });
+
+  it('has the checkpoint and the attempt that the test chooses', () => {
+    assert.deepEqual(some.run(new Job({ checkpoint: 7, attempt: 3 })), [7, undefined, 3]);
+  });
+
+  for (const early of [true, false]) {
+    it(`stops for the first reason, with the signal asked for ${early ? 'before' : 'after'}`, () => {
+      const stopped = new Job();
+      if (early) assert.equal(stopped.signal.aborted, false);
+      stopped.stop(Reason.shutdown);
+      stopped.stop(Reason.canceled);
+      assert.equal(stopped.canceled, true);
+      assert.equal(stopped.cancelReason, 'shutdown');
+      assert.throws(() => some.run(stopped), { name: 'Stopped', reason: 'shutdown' });
+    });
+  }
+
+  it('counts the time down that is left', () => {
+    assert.equal(new Job().timeLeftMs, Infinity);
+    const left = new Job({ timeoutMs: 60_000 }).timeLeftMs;
+    assert.ok(left > 0 && left <= 60_000);
+    assert.equal(new Job({ timeoutMs: -1 }).timeLeftMs, 0);
+  });
+
+  it('refuses values that JSON cannot express', () => {
+    assert.throws(() => new Job().progress(() => {}), /a function has no JSON/);
+    assert.throws(() => new Job().checkpoint(1n), TypeError);
+  });
+});
+
+describe('an error', () => {
+  it('has its wait in milliseconds', () => {
+    assert.equal(new Snooze(2000.7).retryAfterMs, 2000);
+    assert.equal(new RetryAfter(-1).retryAfterMs, 0);
+    assert.equal(new Failure('no').retryAfterMs, undefined);
+    assert.throws(() => new Snooze('soon'), /is not a number of milliseconds/);
+  });
+
+  it('has a code and a cause', () => {
+    const cause = new Error('inner');
+    const error = new Permanent('no', { code: 'x', cause });
+    assert.deepEqual([error.permanent, error.code, error.message, error.cause], [true, 'x', 'no', cause]);
+    assert.equal(new Cancel().message, 'canceled by the handler');
+  });
+});
+
+describe('a mistake is refused:', () => {
+  const make = (jobType, options, run = some.run) => () => handler(jobType, run, options);
+  for (const [message, mistake] of Object.entries({
+    'is not a text, or empty': make(''),
+    'contains a character that cannot be printed': make('A\nB'),
+    'longer than 200 bytes': make('ü'.repeat(101)),
+    'job type SOME: 7 is not a function': make('SOME', {}, 7),
+    'timeoutMs 0 is not a number of milliseconds between': make('SOME', { timeoutMs: 0 }),
+    'maxAttempts 1.5 is not an integer between 1 and 1000000': make('SOME', { maxAttempts: 1.5 }),
+    'concurrency 10001': make('SOME', { concurrency: 10_001 }),
+    'neither an object nor a boolean': make('SOME', { schema: [1] }),
+    'the schema is longer than': make('SOME', { schema: { description: 'x'.repeat(256 << 10) } }),
+    'retry is not a RetryPolicy': make('SOME', { retry: 3 }),
+    'description "one\\ntwo" contains': make('SOME', { description: 'one\ntwo' }),
+    'the option timeout is unknown': make('SOME', { timeout: 5 }),
+    'is not one of exponential, fixed, immediate': () => new RetryPolicy({ backoff: 'linear' }),
+    'the option baseMs is unknown': () => new RetryPolicy({ backoff: 'fixed', baseMs: 5 }),
+    'maxDelayMs 1 is below initialDelayMs 2': () => exponentialBackoff(2, 3, 1),
+    'factor 0.5 is not 1 or more': () => exponentialBackoff(1, 0.5, 2),
+    'initialDelayMs 0 is not a number of milliseconds between': () => fixedBackoff(0),
+  })) {
+    it(message, () => {
+      assert.throws(mistake, (error) => error.message.includes(message) || assert.fail(error.message));
+    });
+  }
+});
+
+describe('the package', () => {
+  const require = createRequire(import.meta.url);
+  const root = require.resolve('@holdfast-jobs/holdfast/package.json');
+  const manifest = JSON.parse(readFileSync(root, 'utf8'));
+
+  it('has types for all that it exports', () => {
+    const types = readFileSync(new URL(manifest.exports['.'].types, `file://${root}`), 'utf8');
+    const declared = [...types.matchAll(/^export (?:class|function|const) (\w+)/gm)].map(([, name]) => name);
+    assert.deepEqual(Object.keys(holdfast).sort(), declared.sort());
+  });
+
+  it('exports nothing else', async () => {
+    await assert.rejects(import('@holdfast-jobs/holdfast/lib/job.js'), { code: 'ERR_PACKAGE_PATH_NOT_EXPORTED' });
+  });
+});
