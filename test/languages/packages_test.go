@@ -130,7 +130,7 @@ func TestTheTarballWorksInAnEmptyProject(t *testing.T) {
 	packed, err := sdk.Tarball()
 	tarball := write(t, dir, packed, err)
 	run(t, dir, "npm", "init", "--yes", "--init-type=module")
-	run(t, dir, "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", tarball)
+	run(t, dir, "npm", "install", "--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts", tarball)
 	for _, part := range []string{"test", "types"} {
 		run(t, dir, "cp", "-r", absolute("../../sdk/node/"+part), dir)
 	}
