@@ -1,68 +1,56 @@
 package api
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
-	"reflect"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	"github.com/holdfast-jobs/holdfast/api/intake"
+	"github.com/holdfast-jobs/holdfast/api/submission"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 const (
+	mediaLines = "application/x-ndjson"
 	// maxBatchJobs bounds a batch that is answered as a whole.
 	maxBatchJobs = 10_000
 	// maxBatchErrors bounds the answer to a batch in which nothing is right.
 	maxBatchErrors = 100
+	// itemBytes is about what a decoded submission takes, and the answer to it.
+	itemBytes = 512
 )
 
+// batchRoutes accept many jobs in one request.
+type batchRoutes struct {
+	*submitRoutes
+	maxBatchBytes int64
+	deadline      deadline
+	log           *slog.Logger
+}
+
+func (b *batchRoutes) add(r *router) {
+	add(r, "POST /jobs/batch", "submit-jobs", guard.Submit, b.submitBatch, ownDeadline)
+}
+
 type batchInput struct {
-	query
-	Atomic bool `query:"atomic" default:"true" doc:"All of the jobs or none; false: each job for itself."`
+	call
+	Atomic bool `query:"atomic" default:"true" doc:"Whether to store all of the jobs or none. With false, each job stands alone."`
 }
 
-func (s *service) addBatch(routes huma.API) {
-	huma.Register(routes, ownTime(scoped(guard.Submit, huma.Operation{
-		OperationID: "submit-jobs", Method: http.MethodPost, Path: "/jobs/batch",
-		Summary: "Submit many jobs",
-		Description: "As an array, or one a line; answered in the same format. Atomic batches are stored whole or not at all. " +
-			"With atomic=false each job is accepted or refused for itself; lines are then answered while further ones come in, and may go on without end.",
-		Tags:          []string{"Jobs"},
-		DefaultStatus: http.StatusAccepted,
-	})), s.batch)
-	describeBatch(routes.OpenAPI())
-}
-
-// describeBatch says what huma does not see: the body that is read and the
-// answers that are written here.
-func describeBatch(document *huma.OpenAPI) {
-	schema := func(of reflect.Type) *huma.Schema { return document.Components.Schemas.Schema(of, true, "") }
-	operation := document.Paths["/jobs/batch"].Post
-	submission := schema(reflect.TypeFor[v1.Submission]())
-	operation.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
-		mediaJSON:  {Schema: &huma.Schema{Type: huma.TypeArray, Items: submission}},
-		mediaLines: {Schema: submission},
-	}}
-	operation.Responses["202"] = &huma.Response{
-		Description: "All of the jobs are durably recorded.",
-		Content: map[string]*huma.MediaType{
-			mediaJSON: {Schema: schema(reflect.TypeFor[v1.BatchAccepted]())}, mediaLines: {Schema: schema(reflect.TypeFor[v1.BatchResult]())},
-		},
-	}
-	operation.Responses["200"] = &huma.Response{
-		Description: "With atomic=false: what became of each.",
-		Content: map[string]*huma.MediaType{
-			mediaJSON: {Schema: schema(reflect.TypeFor[v1.BatchResults]())},
-			mediaLines: {Schema: &huma.Schema{OneOf: []*huma.Schema{
-				schema(reflect.TypeFor[v1.BatchResult]()), schema(reflect.TypeFor[v1.BatchEnd]()),
-			}}},
-		},
-	}
-}
-
-func (s *service) batch(ctx context.Context, in *batchInput) (*huma.StreamResponse, error) {
+func (b *batchRoutes) submitBatch(ctx context.Context, in *batchInput) (*huma.StreamResponse, error) {
 	media := mediaType(in.request.Header)
 	switch {
 	case media != mediaJSON && media != mediaLines:
@@ -72,36 +60,322 @@ func (s *service) batch(ctx context.Context, in *batchInput) (*huma.StreamRespon
 		return nil, problem(http.StatusBadRequest, "one key cannot name many jobs",
 			at("header."+keyHeader, "is not for batches: give each job its own idempotencyKey"))
 	case media == mediaLines && !in.Atomic:
-		share := s.memory.share()
-		if err := share.hold(4 * readAtOnce); err != nil { // two buffers and two piles
+		share := b.memory.Share()
+		if err := share.Hold(intake.StreamBytes); err != nil {
 			return nil, err
 		}
-		return &huma.StreamResponse{Body: func(huma.Context) { s.stream(ctx, in.exchange, share) }}, nil
+		return &huma.StreamResponse{Body: func(huma.Context) { b.stream(ctx, in.call, share) }}, nil
 	}
-	r := in.request
-	if r.ContentLength > s.maxBatchBytes {
-		return nil, tooLarge(s.maxBatchBytes)
-	}
-	if err := s.mayTake(ctx, in.exchange, guard.Jobs); err != nil {
+	if err := in.mayTake(ctx, b.guard, guard.Jobs); err != nil {
 		return nil, err
 	}
-	share := s.memory.share()
-	defer share.release()
-	if err := share.hold(readAtOnce); err != nil {
-		return nil, err
-	}
+	share := b.memory.Share()
+	defer share.Release()
 	// The server's own deadline is for reading the body.
-	ctx, cancel := context.WithTimeout(ctx, s.requestTimeout+serverOf(r).ReadTimeout)
+	ctx, cancel := context.WithTimeout(ctx, b.deadline.usual+intake.ServerOf(in.request).ReadTimeout)
 	defer cancel()
-	body := share.holding(http.MaxBytesReader(nil, r.Body, s.maxBatchBytes))
-	switch {
-	case media == mediaLines:
-		jobs, err := s.submitAll(ctx, in.exchange, charged{newLines(body, s.maxBodyBytes, nil), share})
-		return answerLines(jobs), err
-	case in.Atomic:
-		jobs, err := s.submitAll(ctx, in.exchange, charged{newArray(body, s.maxBodyBytes), share})
-		return answerJSON(http.StatusAccepted, v1.BatchAccepted{Accepted: len(jobs), Jobs: jobs}), err
+	body, err := intake.ReadBody(in.request, b.maxBatchBytes, share)
+	if err != nil {
+		return nil, err
 	}
-	results, err := s.submitEach(ctx, in.exchange, charged{newArray(body, s.maxBodyBytes), share})
-	return answerJSON(http.StatusOK, results), err
+	next := b.itemsOf(body, media)
+	charged := func() (submission.Item, error) {
+		item, err := next()
+		if err == nil {
+			err = share.Hold(itemBytes)
+		}
+		return item, err
+	}
+	if !in.Atomic {
+		results, err := b.submitEach(ctx, in.call, charged)
+		return answerJSON(http.StatusOK, results), err
+	}
+	jobs, err := b.submitAll(ctx, in.call, charged)
+	if media == mediaLines {
+		return answerLines(jobs), err
+	}
+	return answerJSON(http.StatusAccepted, v1.BatchAccepted{Accepted: len(jobs), Jobs: jobs}), err
+}
+
+// items returns one submission after the other, and io.EOF after the last one.
+type items func() (submission.Item, error)
+
+// itemsOf reads a batch that is answered as a whole.
+func (b *batchRoutes) itemsOf(body []byte, media string) items {
+	count := 0
+	next := b.arrayItems(body)
+	if media == mediaLines {
+		lines := intake.NewLines(body, b.maxBytes)
+		next = func() (submission.Item, error) {
+			line, more := lines.Next()
+			if !more {
+				return submission.Item{}, io.EOF
+			}
+			return b.itemOf(line), nil
+		}
+	}
+	return func() (submission.Item, error) {
+		item, err := next()
+		if count++; err == nil && count > maxBatchJobs {
+			err = problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the batch has more than %d jobs", maxBatchJobs))
+		}
+		return item, err
+	}
+}
+
+func (b *batchRoutes) arrayItems(body []byte) items {
+	array := submission.NewArray(body, int(b.maxBytes))
+	return func() (submission.Item, error) {
+		item, err := array.Next()
+		switch {
+		case errors.Is(err, submission.ErrNotArray):
+			err = invalid(at("#", err.Error()))
+		case err != nil && !errors.Is(err, io.EOF):
+			err = problem(http.StatusBadRequest, err.Error())
+		}
+		return item, err
+	}
+}
+
+func (b *batchRoutes) itemOf(line intake.Line) submission.Item {
+	if line.TooLong {
+		return submission.Item{Err: submission.TooLargeLine(line.Number, int(b.maxBytes))}
+	}
+	return submission.ParseLine(line.Text, line.Number)
+}
+
+// submitAll stores all of the jobs or none. The answer lists all mistakes.
+func (b *batchRoutes) submitAll(ctx context.Context, in call, next items) ([]v1.Accepted, error) {
+	batch, err := b.admitAll(ctx, next, traceOf(in.request.Header))
+	if err != nil || len(batch) == 0 {
+		return []v1.Accepted{}, err
+	}
+	if err := in.take(ctx, b.guard, guard.Jobs, len(batch)); err != nil {
+		return nil, err
+	}
+	in.allowTime(b.deadline.usual)
+	results, err := b.jobs.SubmitAll(ctx, batch)
+	if err != nil {
+		return nil, err
+	}
+	jobs := make([]v1.Accepted, len(results))
+	var mistakes []v1.Mistake
+	for index, result := range results {
+		jobs[index] = v1.AcceptedOf(result.Receipt)
+		switch {
+		case result.Err == nil || len(mistakes) >= maxBatchErrors:
+		case errors.Is(result.Err, job.ErrBadData):
+			mistakes = append(mistakes, at("#/"+strconv.Itoa(index), "has a value that the database cannot store"))
+		default:
+			refused := problemOf(ctx, b.log, result.Err)
+			if refused.Status != http.StatusUnprocessableEntity {
+				return nil, refused
+			}
+			mistakes = append(mistakes, within(index, refused.Errors)...)
+		}
+	}
+	if len(mistakes) > 0 {
+		return nil, invalid(mistakes...)
+	}
+	return jobs, nil
+}
+
+// admitAll returns the jobs of a batch, or the answer to its mistakes.
+func (b *batchRoutes) admitAll(ctx context.Context, next items, trace job.Trace) ([]job.Submission, error) {
+	var batch []job.Submission
+	var mistakes []v1.Mistake
+	for index := 0; len(mistakes) < maxBatchErrors; index++ {
+		item, err := next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		wanted, refused := b.admitOne(ctx, item, trace)
+		switch {
+		case refused == nil:
+			batch = append(batch, wanted)
+		case refused.Status != http.StatusUnprocessableEntity:
+			refused.Errors = within(index, refused.Errors)
+			return nil, refused
+		default:
+			mistakes = append(mistakes, within(index, refused.Errors)...)
+		}
+	}
+	if len(mistakes) > 0 {
+		return nil, invalid(mistakes[:min(len(mistakes), maxBatchErrors)]...)
+	}
+	return batch, nil
+}
+
+// admitOne makes a job of an item, as if it had been sent alone, or returns the
+// answer that refuses it.
+func (b *batchRoutes) admitOne(ctx context.Context, item submission.Item, trace job.Trace) (job.Submission, *v1.Problem) {
+	wanted, err := b.admit(ctx, item, trace)
+	if err != nil {
+		return job.Submission{}, problemOf(ctx, b.log, err)
+	}
+	wanted.OneOfMany = true
+	return wanted, nil
+}
+
+// within makes locations in an item locations in the batch.
+func within(index int, mistakes []v1.Mistake) []v1.Mistake {
+	moved := make([]v1.Mistake, len(mistakes))
+	for i, mistake := range mistakes {
+		if place, inBody := strings.CutPrefix(mistake.Location, "#"); inBody {
+			mistake.Location = "#/" + strconv.Itoa(index) + place
+		}
+		moved[i] = mistake
+	}
+	return moved
+}
+
+// submitEach reads the whole array and then stores each job for itself.
+func (b *batchRoutes) submitEach(ctx context.Context, in call, next items) (v1.BatchResults, error) {
+	g, trace := results{all: []v1.BatchResult{}}, traceOf(in.request.Header)
+	for index := 0; ; index++ {
+		item, err := next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return v1.BatchResults{}, err
+		}
+		if refused := b.admitTo(ctx, &g, item, index, trace); refused != nil && refused.Status >= http.StatusInternalServerError {
+			return v1.BatchResults{}, refused
+		}
+	}
+	if len(g.batch) > 0 {
+		if err := in.take(ctx, b.guard, guard.Jobs, len(g.batch)); err != nil {
+			return v1.BatchResults{}, err
+		}
+		in.allowTime(b.deadline.usual)
+		b.storeEach(ctx, &g, 0, len(g.batch))
+	}
+	answer := v1.BatchResults{Results: g.all}
+	answer.Accepted, answer.Refused = countOf(g.all)
+	return answer, nil
+}
+
+// results are those of jobs that are stored together, but accepted or refused each
+// for itself.
+type results struct {
+	all []v1.BatchResult
+	// batch holds what is to be stored, and places the index of each one's result.
+	batch  []job.Submission
+	places []int
+}
+
+func countOf(results []v1.BatchResult) (accepted, refused int) {
+	for _, result := range results {
+		if result.Job != nil {
+			accepted++
+		} else {
+			refused++
+		}
+	}
+	return accepted, refused
+}
+
+// admitTo adds an item to the results: as a job to store, or with the answer that
+// refuses it, which it also returns.
+func (b *batchRoutes) admitTo(ctx context.Context, g *results, item submission.Item, index int, trace job.Trace) *v1.Problem {
+	wanted, refused := b.admitOne(ctx, item, trace)
+	if refused == nil {
+		g.batch = append(g.batch, wanted)
+		g.places = append(g.places, len(g.all))
+	}
+	g.all = append(g.all, v1.BatchResult{Index: index, Problem: refused})
+	return refused
+}
+
+// storeEach stores the admitted jobs from..to, and fills in their results.
+func (b *batchRoutes) storeEach(ctx context.Context, g *results, from, to int) {
+	var last error
+	var answer *v1.Problem
+	for begin := from; begin < to; begin += intake.GroupLines {
+		end := min(begin+intake.GroupLines, to)
+		for i, stored := range b.submitTogether(ctx, g.batch[begin:end]) {
+			result := &g.all[g.places[begin+i]]
+			if stored.Err == nil {
+				result.Job = new(v1.AcceptedOf(stored.Receipt))
+				continue
+			}
+			if last == nil || last.Error() != stored.Err.Error() { // An outage is logged once, not for every job.
+				last, answer = stored.Err, problemOf(ctx, b.log, stored.Err)
+			}
+			result.Problem = answer
+		}
+	}
+}
+
+// submitTogether submits jobs at the same time, so that they are stored in one go.
+// Those with the same key go one after the other, in order.
+func (b *batchRoutes) submitTogether(ctx context.Context, batch []job.Submission) []job.Submitted {
+	type name struct{ tenant, key string }
+	results := make([]job.Submitted, len(batch))
+	last := map[name]chan struct{}{}
+	var all sync.WaitGroup
+	for i, wanted := range batch {
+		var before, done chan struct{}
+		if wanted.IdempotencyKey != "" {
+			named := name{wanted.Tenant, wanted.IdempotencyKey}
+			before, done = last[named], make(chan struct{})
+			last[named] = done
+		}
+		all.Go(func() {
+			if before != nil {
+				<-before
+			}
+			results[i] = b.submitOne(ctx, wanted)
+			if done != nil {
+				close(done)
+			}
+		})
+	}
+	all.Wait()
+	return results
+}
+
+// submitOne submits a job from a goroutine of its own, where a panic would end the
+// program.
+func (b *batchRoutes) submitOne(ctx context.Context, wanted job.Submission) (result job.Submitted) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			result.Err = fmt.Errorf("submit panicked: %v\n%s", panicked, debug.Stack())
+		}
+	}()
+	result.Receipt, result.Err = b.jobs.Submit(ctx, wanted)
+	return result
+}
+
+func newEncoder(w io.Writer) *json.Encoder {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder
+}
+
+func answerJSON(status int, body any) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		ctx.SetHeader("Content-Type", mediaJSON)
+		ctx.SetStatus(status)
+		_ = newEncoder(ctx.BodyWriter()).Encode(body) // It fails when the client has left.
+	}}
+}
+
+func answerLines(jobs []v1.Accepted) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		ctx.SetHeader("Content-Type", mediaLines)
+		ctx.SetStatus(http.StatusAccepted)
+		out := bufio.NewWriter(ctx.BodyWriter())
+		encoder := newEncoder(out)
+		for index := range jobs {
+			if encoder.Encode(v1.BatchResult{Index: index, Job: &jobs[index]}) != nil {
+				return
+			}
+		}
+		_ = out.Flush()
+	}}
 }

@@ -44,6 +44,7 @@ type sink struct {
 func (s *sink) Header() http.Header         { return s.header }
 func (s *sink) WriteHeader(status int)      { s.status = status }
 func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
+func (s *sink) Flush()                      {}
 
 func newBenchAPI() http.Handler {
 	return api.New(api.Config{

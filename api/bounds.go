@@ -47,8 +47,8 @@ func CloseAfterChunks(next http.Handler) http.Handler {
 	})
 }
 
-// bounded refuses requests whose header is beyond all need.
-func bounded(next http.Handler) http.Handler {
+// boundFields refuses requests whose header is beyond all need.
+func boundFields(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fields := 0
 		for _, values := range r.Header {

@@ -11,82 +11,75 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// A cursor is a version, the place where a page ended, and a checksum over
-// both and the filter. The checksum keeps clients from going on with another
-// filter, which would leave jobs out; it guards no secret.
+// A cursor is a version, the position where a page ended, and a checksum over both
+// and the filters. The checksum keeps clients from going on with other filters,
+// which would skip jobs; it guards no secret.
 const (
 	cursorVersion = 1
 	checksumSize  = 8
+	timeSize      = 8
 )
 
-var errCursor = errors.New("is not a cursor that this list has given for these filters")
+var errCursor = errors.New("is not a cursor of this list with these filters")
 
-// cursorText hides nothing, but is nothing to be made up either.
+// cursorText hides nothing. It only keeps clients from making up cursors.
 var cursorText = base64.RawURLEncoding.Strict()
 
-func sealCursor(filter string, place []byte) string {
-	sealed := append([]byte{cursorVersion}, place...)
-	return cursorText.EncodeToString(append(sealed, checksum(filter, sealed)...))
+// cursors are those of one list with one set of filters.
+type cursors struct{ filters string }
+
+func cursorsFor(list string, filters ...any) cursors {
+	return cursors{fmt.Sprintf("%s %q", list, filters)}
 }
 
-// openCursor returns the place of the given size. Only the very text that
-// sealCursor returned for the filter is accepted.
-func openCursor(text, filter string, size int) ([]byte, error) {
+func (c cursors) seal(position []byte) string {
+	sealed := append([]byte{cursorVersion}, position...)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q%s", c.filters, sealed))
+	return cursorText.EncodeToString(append(sealed, sum[:checksumSize]...))
+}
+
+// open returns a position of the given size, or nil for no text. It accepts only
+// what seal returned for these filters.
+func (c cursors) open(text string, size int) ([]byte, error) {
+	if text == "" {
+		return nil, nil
+	}
 	sealed, err := cursorText.DecodeString(text)
 	if err != nil || len(sealed) != 1+size+checksumSize {
 		return nil, errCursor
 	}
-	place := sealed[1 : 1+size]
-	if sealCursor(filter, place) != text {
+	position := sealed[1 : 1+size]
+	if c.seal(position) != text {
 		return nil, errCursor
 	}
-	return place, nil
+	return position, nil
 }
 
-func checksum(filter string, sealed []byte) []byte {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q%s", filter, sealed))
-	return sum[:checksumSize]
-}
-
-// fingerprint is the text of what a list is filtered by.
-func fingerprint(list string, filter ...any) string { return fmt.Sprintf("%s %q", list, filter) }
-
-func sealID(filter string, id job.ID) string {
+func (c cursors) sealID(id job.ID) string {
 	if id == (job.ID{}) {
 		return ""
 	}
-	return sealCursor(filter, id[:])
+	return c.seal(id[:])
 }
 
-func openID(text, filter string) (job.ID, error) {
-	if text == "" {
-		return job.ID{}, nil
-	}
-	place, err := openCursor(text, filter, len(job.ID{}))
-	if err != nil {
-		return job.ID{}, err
-	}
-	return job.ID(place), nil
+func (c cursors) openID(text string) (id job.ID, err error) {
+	position, err := c.open(text, len(id))
+	copy(id[:], position)
+	return id, err
 }
 
-const timeSize = 8
-
-// sealDeadLetter keeps the microseconds, which are all that the database has.
-func sealDeadLetter(filter string, at job.DeadLetterPosition) string {
-	place := binary.BigEndian.AppendUint64(nil, uint64(at.DeadAt.UnixMicro()))
-	return sealCursor(filter, append(place, at.ID[:]...))
+// sealDeadLetter keeps microseconds, which is the precision of the database.
+func (c cursors) sealDeadLetter(last job.DeadLetter) string {
+	position := binary.BigEndian.AppendUint64(nil, uint64(last.DeadAt.UnixMicro()))
+	return c.seal(append(position, last.ID[:]...))
 }
 
-func openDeadLetter(text, filter string) (job.DeadLetterPosition, error) {
-	if text == "" {
-		return job.DeadLetterPosition{}, nil
+func (c cursors) openDeadLetter(text string) (at job.DeadLetterPosition, err error) {
+	position, err := c.open(text, timeSize+len(at.ID))
+	if position == nil {
+		return at, err
 	}
-	place, err := openCursor(text, filter, timeSize+len(job.ID{}))
-	if err != nil {
-		return job.DeadLetterPosition{}, err
-	}
-	return job.DeadLetterPosition{
-		DeadAt: time.UnixMicro(int64(binary.BigEndian.Uint64(place))).UTC(),
-		ID:     job.ID(place[timeSize:]),
-	}, nil
+	at.DeadAt = time.UnixMicro(int64(binary.BigEndian.Uint64(position))).UTC()
+	copy(at.ID[:], position[timeSize:])
+	return at, nil
 }

@@ -2,99 +2,79 @@ package api
 
 import (
 	"context"
-	"net/http"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-type deadLettersInput struct {
-	query
-	JobType wanted `query:"jobType" doc:"Of this type only."`
-	Tenant  wanted `query:"tenant" doc:"Of this tenant only."`
-	Limit   limit  `query:"limit" doc:"At most so many; taken as 1 or 1000 when it lies outside."`
-	Cursor  string `query:"cursor" doc:"The nextCursor of the page before, which must have had the same filters."`
+// deadLetterRoutes list dead letters and requeue many at once.
+type deadLetterRoutes struct {
+	jobs  Jobs
+	guard *guard.Guard
 }
 
-type redriveInput struct {
-	query
-	JobType wanted `query:"jobType" doc:"Of this type only."`
-	Tenant  wanted `query:"tenant" doc:"Of this tenant only."`
-	Limit   limit  `query:"limit" doc:"At most so many; taken as 1 or 1000 when it lies outside."`
+func (d *deadLetterRoutes) add(r *router) {
+	add(r, "GET /dead-letter", "list-dead-letters", guard.Operate, d.list)
+	add(r, "POST /dead-letter/retry", "retry-dead-letters", guard.Operate, d.retry)
+}
+
+type retryInput struct {
+	call
+	JobType nameParam  `query:"jobType" doc:"Only jobs of this type."`
+	Tenant  nameParam  `query:"tenant" doc:"Only jobs of this tenant."`
+	Limit   limitParam `query:"limit" doc:"At most so many, from 1 to 1000. A number outside is clamped."`
+}
+
+type deadLettersInput struct {
+	call
+	JobType nameParam  `query:"jobType" doc:"Only jobs of this type."`
+	Tenant  nameParam  `query:"tenant" doc:"Only jobs of this tenant."`
+	Limit   limitParam `query:"limit" doc:"At most so many, from 1 to 1000. A number outside is clamped."`
+	Cursor  string     `query:"cursor" doc:"The nextCursor of the previous page, which must have had the same filters."`
 }
 
 type deadLettersOutput struct {
-	Link string `header:"Link" doc:"The next page, as rel=\"next\"; absent on the last one."`
+	Link string `header:"Link" doc:"The next page, as rel=\"next\". Absent on the last page."`
 	Body v1.DeadLetterList
 }
 
-type redriveOutput struct{ Body v1.Requeued }
-
-func (s *service) addDeadLetters(routes huma.API) {
-	huma.Register(routes, scoped(guard.Operate, huma.Operation{
-		OperationID: "list-dead-letters", Method: http.MethodGet, Path: "/dead-letter",
-		Summary:     "Inspect dead-lettered jobs",
-		Description: "Newest first. A dead-lettered job has failed for good, or as often as it was allowed to.",
-		Tags:        []string{"Dead letters"},
-		// The limit is a number by its schema and clamps itself; huma would
-		// check the text it was made from.
-		SkipValidateParams: true,
-	}), s.deadLetters)
-
-	huma.Register(routes, scoped(guard.Operate, huma.Operation{
-		OperationID: "retry-dead-letters", Method: http.MethodPost, Path: "/dead-letter/retry",
-		Summary:            "Requeue dead-lettered jobs",
-		Description:        "Gives them all their attempts again, the longest dead first.",
-		Tags:               []string{"Dead letters"},
-		SkipValidateParams: true,
-	}), s.redrive)
-}
-
-func (s *service) deadLetters(ctx context.Context, in *deadLettersInput) (*deadLettersOutput, error) {
-	tenant, err := restrict(ctx, in.Tenant.name)
+func (d *deadLetterRoutes) list(ctx context.Context, in *deadLettersInput) (*deadLettersOutput, error) {
+	tenant, err := tenantOf(ctx, in.Tenant.name)
 	if err != nil {
 		return nil, err
 	}
-	filter := job.DeadLetterFilter{Type: in.JobType.name, Tenant: tenant, Limit: in.Limit.value()}
-	mark := fingerprint("dead letters", filter.Type, filter.Tenant)
-	if filter.After, err = openDeadLetter(in.Cursor, mark); err != nil {
+	limit := in.Limit.value()
+	// One more shows whether another page follows.
+	filter := job.DeadLetterFilter{Type: in.JobType.name, Tenant: tenant, Limit: limit + 1}
+	cursors := cursorsFor("dead letters", filter.Type, filter.Tenant)
+	if filter.After, err = cursors.openDeadLetter(in.Cursor); err != nil {
 		return nil, invalid(at("query.cursor", err.Error()))
 	}
-	filter.Limit++ // One more shows whether another page follows.
-	letters, err := s.jobs.DeadLetters(ctx, filter)
+	found, err := d.jobs.DeadLetters(ctx, filter)
 	if err != nil {
-		return nil, s.fail(ctx, err)
+		return nil, err
 	}
-	out := &deadLettersOutput{}
-	if page := filter.Limit - 1; len(letters) > page {
-		letters = letters[:page]
-		last := letters[page-1]
-		out.Body.NextCursor = sealDeadLetter(mark, job.DeadLetterPosition{DeadAt: last.DeadAt, ID: last.ID})
-		out.Link = in.next(out.Body.NextCursor)
+	out := &deadLettersOutput{Body: v1.DeadLetterList{DeadLetters: []v1.DeadLetter{}}}
+	if len(found) > limit {
+		found = found[:limit]
+		out.Body.NextCursor = cursors.sealDeadLetter(found[limit-1])
+		out.Link = in.nextPage(out.Body.NextCursor)
 	}
-	out.Body.DeadLetters = make([]v1.DeadLetter, 0, len(letters))
-	for _, d := range letters {
-		out.Body.DeadLetters = append(out.Body.DeadLetters, v1.DeadLetterOf(d))
+	for _, dead := range found {
+		out.Body.DeadLetters = append(out.Body.DeadLetters, v1.DeadLetterOf(dead))
 	}
 	return out, nil
 }
 
-func (s *service) redrive(ctx context.Context, in *redriveInput) (*redriveOutput, error) {
-	if err := s.take(ctx, in.exchange, guard.Requeue, 1); err != nil {
+func (d *deadLetterRoutes) retry(ctx context.Context, in *retryInput) (*body[v1.Requeued], error) {
+	if err := in.take(ctx, d.guard, guard.Requeue, 1); err != nil {
 		return nil, err
 	}
-	tenant, err := restrict(ctx, in.Tenant.name)
+	tenant, err := tenantOf(ctx, in.Tenant.name)
 	if err != nil {
 		return nil, err
 	}
-	count, err := s.jobs.Redrive(ctx, job.DeadLetterFilter{Type: in.JobType.name, Tenant: tenant, Limit: in.Limit.value()})
-	if err != nil {
-		return nil, s.fail(ctx, err)
-	}
-	out := &redriveOutput{}
-	out.Body.Count = count
-	return out, nil
+	count, err := d.jobs.Redrive(ctx, job.DeadLetterFilter{Type: in.JobType.name, Tenant: tenant, Limit: in.Limit.value()})
+	return bodyOf(count, err, func(count int) v1.Requeued { return v1.Requeued{Count: count} })
 }

@@ -134,7 +134,7 @@ func TestThereIsOneDiagnosisAtATime(t *testing.T) {
 	answer := send(server.Config.Handler, "GET", "/debug/doctor", "")
 	require.Equal(t, 503, answer.Code)
 	require.Equal(t, "10", answer.Header().Get("Retry-After"))
-	require.Contains(t, answer.Body.String(), "another diagnosis is under way")
+	require.Contains(t, answer.Body.String(), "another diagnosis is in progress")
 
 	deadline, bound := bounded.Deadline()
 	require.True(t, bound)

@@ -197,7 +197,7 @@ func documented(t testing.TB, h http.Handler) http.Handler {
 		status := strconv.Itoa(answer.Code)
 		response, there := o.Responses[status]
 		if !there {
-			require.Contains(t, byDefault, answer.Code, "%s is not described as answering this: see rejections in api/openapiproblems.go", route)
+			require.Contains(t, byDefault, answer.Code, "%s is not described as answering this: see rejections in api/openapi", route)
 			response = o.Responses["default"]
 		}
 		media, _, err := mime.ParseMediaType(answer.Header().Get("Content-Type"))

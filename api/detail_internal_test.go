@@ -11,6 +11,6 @@ import (
 func TestOnlyASampledTraceIsLinkedTo(t *testing.T) {
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0"
 	for carried, want := range map[string]bool{parent + "1": true, parent + "0": false, parent + "3": true, "": false, "nonsense": false} {
-		require.Equal(t, want, remote(job.Trace{Parent: carried}).IsSampled(), carried)
+		require.Equal(t, want, spanContextOf(job.Trace{Parent: carried}).IsSampled(), carried)
 	}
 }

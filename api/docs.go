@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"embed"
+	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-chi/chi/v5"
 	"github.com/swaggest/swgui/v5/static"
 )
@@ -15,17 +18,35 @@ import (
 //go:embed docs
 var docs embed.FS
 
-// docsPolicy lets the page load from this server alone, run scripts from
-// files alone, and be shown in no other page. Swagger UI has its pictures in
-// data URLs.
+// docsPolicy allows the page to load only from this server, run scripts only from
+// files, and be shown in no other page. Swagger UI has its pictures in data URLs.
 const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// keepDocs is for what changes with the program only.
+// keepDocs is for what changes only with the program.
 const keepDocs = "private, max-age=3600"
 
-// serveDocs serves a page that shows the OpenAPI description, to the last file
-// from the program itself.
+// serveDocument serves the OpenAPI description. Huma's own routes would build it on
+// first use without a lock.
+func serveDocument(router chi.Router, document *huma.OpenAPI) {
+	serve := func(path, contentType string, render func() ([]byte, error)) {
+		rendered := sync.OnceValues(render)
+		router.Get(path, func(w http.ResponseWriter, _ *http.Request) {
+			text, err := rendered()
+			if err != nil {
+				writeProblem(w, http.StatusInternalServerError, "the description could not be rendered")
+				return
+			}
+			w.Header().Set("Content-Type", contentType)
+			_, _ = w.Write(text)
+		})
+	}
+	serve("/openapi.json", "application/openapi+json", func() ([]byte, error) { return json.Marshal(document) })
+	serve("/openapi.yaml", "application/openapi+yaml", document.YAML)
+}
+
+// serveDocs serves a page that shows the OpenAPI description. All of its files are
+// in the program.
 func serveDocs(router chi.Router) {
 	serve := func(path, contentType string, body []byte, compressed bool) {
 		router.Get(path, func(w http.ResponseWriter, r *http.Request) {
@@ -57,8 +78,7 @@ func serveDocs(router chi.Router) {
 	}
 }
 
-// embedded returns a file that the program holds. A name that it does not
-// hold is found out by the first test.
+// embedded returns a file of the program. A wrong name fails in any test.
 func embedded(files embed.FS, name string) []byte {
 	body, err := files.ReadFile(name)
 	if err != nil {
@@ -67,7 +87,7 @@ func embedded(files embed.FS, name string) []byte {
 	return body
 }
 
-// writeCompressed answers with what is kept compressed.
+// writeCompressed answers with a file that is kept compressed.
 func writeCompressed(w http.ResponseWriter, r *http.Request, body []byte) {
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		w.Header().Set("Content-Encoding", "gzip")
@@ -79,6 +99,6 @@ func writeCompressed(w http.ResponseWriter, r *http.Request, body []byte) {
 		_, err = io.Copy(w, plain)
 	}
 	if err != nil {
-		panic(http.ErrAbortHandler) // The client has left: what is kept is whole.
+		panic(http.ErrAbortHandler) // The client has left: the file itself is whole.
 	}
 }

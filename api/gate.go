@@ -1,32 +1,38 @@
 package api
 
 import (
+	"context"
+	"io"
+	"log/slog"
 	"net/http"
 	"sync/atomic"
+	"time"
+
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
-// Gate stands before the API while the program starts. Until it is opened,
-// /healthz answers 200, and everything else, /readyz included, 503 with the
-// reason. It reads no credentials. It is safe for concurrent use.
+// Gate stands before the API while the program starts. Until it is opened, /healthz
+// answers 200, and everything else, including /readyz, 503 with the reason. It reads
+// no credentials. It is safe for concurrent use.
 type Gate struct {
 	reason atomic.Pointer[string]
 	open   atomic.Pointer[http.Handler]
 	closed http.Handler
 }
 
-// NewGate returns a closed gate. The reason is for everybody to read: say what
-// the program waits for, without names or addresses.
+// NewGate returns a closed gate. Everybody can read the reason: say what the
+// program waits for, without names or addresses.
 func NewGate(reason string) *Gate {
 	g := &Gate{}
 	g.Wait(reason)
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET /healthz", alive)
-	routes.HandleFunc("/", g.refuse)
+	routes.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { write(w, v1.Unavailable(*g.reason.Load())) })
 	g.closed = protect(routes)
 	return g
 }
 
-// Wait gives another reason why the gate is closed.
+// Wait changes the reason why the gate is closed.
 func (g *Gate) Wait(reason string) { g.reason.Store(&reason) }
 
 // Open passes every further request on to the API.
@@ -40,7 +46,27 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.closed.ServeHTTP(w, r)
 }
 
-func (g *Gate) refuse(w http.ResponseWriter, _ *http.Request) {
-	setRetryAfter(w)
-	writeProblem(w, http.StatusServiceUnavailable, *g.reason.Load())
+// alive answers as long as the process serves at all.
+func alive(w http.ResponseWriter, _ *http.Request) { writeOK(w) }
+
+// readyWithin is how long the database may take to answer a readiness probe.
+const readyWithin = time.Second
+
+// ready answers 200 when the database answers.
+func ready(jobs Jobs, log *slog.Logger) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), readyWithin)
+		defer cancel()
+		if err := jobs.Ping(ctx); err != nil {
+			log.WarnContext(ctx, "not ready", "error", err)
+			write(w, v1.Unavailable("the database does not answer"))
+			return
+		}
+		writeOK(w)
+	}
+}
+
+func writeOK(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", mediaJSON)
+	_, _ = io.WriteString(w, `{"status":"ok"}`+"\n")
 }

@@ -3,7 +3,10 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -12,85 +15,185 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// jobID is the id in a path.
-type jobID struct{ job.ID }
-
-// Schema describes the id in the OpenAPI document.
-func (jobID) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Format: "uuid"}
+// jobRoutes show jobs, and change what is to happen to one.
+type jobRoutes struct {
+	jobs     Jobs
+	guard    *guard.Guard
+	deadline deadline
 }
 
-type jobInput struct {
-	query
-	ID jobID `path:"id" doc:"The jobId that the submission returned."`
+func (j *jobRoutes) add(r *router) {
+	add(r, "GET /jobs", "list-jobs", guard.Read, j.list)
+	add(r, "GET /jobs/{id}", "get-job", guard.Read, j.get, ownDeadline)
+	add(r, "POST /jobs/{id}/cancel", "cancel-job", guard.Submit, j.change(j.jobs.Cancel))
+	add(r, "POST /jobs/{id}/hold", "hold-job", guard.Submit, j.change(j.jobs.Hold))
+	add(r, "POST /jobs/{id}/release", "release-job", guard.Submit, j.change(j.jobs.Release))
+	add(r, "POST /jobs/{id}/requeue", "requeue-job", guard.Operate, j.requeue)
 }
 
-type jobOutput struct{ Body v1.Job }
-
-func (s *service) addJobs(routes huma.API) {
-	s.addGet(routes)
-	s.addList(routes)
-
-	huma.Register(routes, scoped(guard.Submit, huma.Operation{
-		OperationID: "cancel-job", Method: http.MethodPost, Path: "/jobs/{id}/cancel",
-		Summary:     "Cancel a job",
-		Description: "A job that waits is canceled at once. A running one is asked to stop, and is RUNNING until it has. Answers 409 for a job that has succeeded or failed.",
-		Tags:        []string{"Jobs"},
-	}), s.onJob(s.jobs.Cancel, s.fail))
-
-	huma.Register(routes, scoped(guard.Submit, huma.Operation{
-		OperationID: "hold-job", Method: http.MethodPost, Path: "/jobs/{id}/hold",
-		Summary:     "Keep a scheduled job until it is released",
-		Description: "Answers 409 for a job that is not waiting for its time.",
-		Tags:        []string{"Jobs"},
-	}), s.onJob(s.jobs.Hold, s.fail))
-
-	huma.Register(routes, scoped(guard.Submit, huma.Operation{
-		OperationID: "release-job", Method: http.MethodPost, Path: "/jobs/{id}/release",
-		Summary:     "Make a held or scheduled job eligible now",
-		Description: "Answers 409 for a job that is not waiting for its release or its time.",
-		Tags:        []string{"Jobs"},
-	}), s.onJob(s.jobs.Release, s.fail))
-
-	huma.Register(routes, scoped(guard.Operate, huma.Operation{
-		OperationID: "requeue-job", Method: http.MethodPost, Path: "/jobs/{id}/requeue",
-		Summary:     "Give a dead-lettered job all its attempts again",
-		Description: "Answers 400 for a job that is not dead-lettered.",
-		Tags:        []string{"Dead letters"},
-	}), s.requeue)
+// listInput holds the filters of a list of jobs. Their names are the members of a
+// job and of a submission.
+type listInput struct {
+	call
+	Status        []string   `query:"status,explode" nullable:"false" enum:"PENDING,RUNNING,COMPLETED,FAILED,CANCELED" doc:"Only jobs with one of these. Repeat it, or separate by commas."`
+	JobType       nameParam  `query:"jobType" doc:"Only jobs of this type."`
+	Tenant        nameParam  `query:"tenant" doc:"Only jobs of this tenant."`
+	Tag           tagParam   `query:"tag" doc:"Only jobs with this tag."`
+	CreatedFrom   timeParam  `query:"createdFrom" doc:"Only jobs created at this time or later (RFC 3339)."`
+	CreatedBefore timeParam  `query:"createdBefore" doc:"Only jobs created before this time (RFC 3339)."`
+	Limit         limitParam `query:"limit" doc:"At most so many, from 1 to 1000. A number outside is clamped."`
+	Cursor        string     `query:"cursor" doc:"The nextCursor of the previous page, which must have had the same filters."`
 }
 
-// onJob handles the routes that name one job and answer with it. To callers
-// that are bound to another tenant the job does not exist. The spans of such
-// requests lead to the job's trace.
-func (s *service) onJob(
-	do func(context.Context, job.ID) (job.View, error), fail func(context.Context, error) error,
-) func(context.Context, *jobInput) (*jobOutput, error) {
-	return func(ctx context.Context, in *jobInput) (*jobOutput, error) {
-		if err := s.mayTouch(ctx, in.ID.ID); err != nil {
+type listOutput struct {
+	Link string `header:"Link" doc:"The next page, as rel=\"next\". Absent on the last page."`
+	Body v1.JobList
+}
+
+func (j *jobRoutes) list(ctx context.Context, in *listInput) (*listOutput, error) {
+	states, err := statesOf(in.Status)
+	if err != nil {
+		return nil, err
+	}
+	tenant, err := tenantOf(ctx, in.Tenant.name)
+	if err != nil {
+		return nil, err
+	}
+	filter := job.Filter{
+		States: states, Type: in.JobType.name, Tenant: tenant, Tag: in.Tag.name,
+		CreatedFrom: in.CreatedFrom.Time, CreatedBefore: in.CreatedBefore.Time, Limit: in.Limit.value(),
+	}
+	cursors := cursorsFor("jobs", filter.States, filter.Type, filter.Tenant, filter.Tag,
+		filter.CreatedFrom.UTC().String(), filter.CreatedBefore.UTC().String())
+	if filter.After, err = cursors.openID(in.Cursor); err != nil {
+		return nil, invalid(at("query.cursor", err.Error()))
+	}
+	page, err := j.jobs.List(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	out := &listOutput{Body: v1.JobList{Jobs: make([]v1.Job, len(page.Jobs)), NextCursor: cursors.sealID(page.Next)}}
+	for i, view := range page.Jobs {
+		out.Body.Jobs[i] = v1.JobOf(view)
+	}
+	out.Link = in.nextPage(out.Body.NextCursor)
+	return out, nil
+}
+
+// statesOf returns the states behind public statuses; none if there are no
+// statuses.
+func statesOf(lists []string) ([]job.State, error) {
+	requested := map[job.Status]bool{}
+	for _, list := range lists {
+		for status := range strings.SplitSeq(list, ",") {
+			requested[job.Status(status)] = true
+		}
+	}
+	var states []job.State
+	found := map[job.Status]bool{}
+	for _, state := range job.States() {
+		if status := state.Status(); requested[status] {
+			states = append(states, state)
+			found[status] = true
+		}
+	}
+	if len(found) < len(requested) {
+		return nil, invalid(at("query.status", "must be one of PENDING, RUNNING, COMPLETED, FAILED, CANCELED"))
+	}
+	return states, nil
+}
+
+// maxWait bounds a long poll: proxies cut connections that are silent for longer.
+const maxWait = time.Minute
+
+// waitParam is how long a client waits for a job to end.
+type waitParam struct{ time.Duration }
+
+// UnmarshalText accepts a Go duration up to maxWait.
+func (p *waitParam) UnmarshalText(text []byte) error {
+	var err error
+	if p.Duration, err = time.ParseDuration(string(text)); err != nil || p.Duration < 0 || p.Duration > maxWait {
+		return fmt.Errorf("must be a duration from 0s to %s, such as 30s", maxWait)
+	}
+	return nil
+}
+
+// Schema describes the duration.
+func (waitParam) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Examples: []any{"30s"}}
+}
+
+type getInput struct {
+	call
+	ID   jobID     `path:"id" doc:"The jobId that the submission returned."`
+	Wait waitParam `query:"wait" doc:"Answer when the job has ended, or with its current state after this time: a Go duration from 0s to 60s."`
+}
+
+func (j *jobRoutes) get(ctx context.Context, in *getInput) (*body[v1.Job], error) {
+	ctx, cancel := context.WithTimeout(ctx, j.deadline.usual+in.Wait.Duration)
+	defer cancel()
+	if err := mayTouch(ctx, j.jobs, in.ID.ID); err != nil {
+		return nil, err
+	}
+	view, err := j.await(ctx, in)
+	return bodyOf(view, err, v1.JobOf)
+}
+
+// await returns the job when it has ended, the time is over, or the server stops,
+// whichever comes first.
+func (j *jobRoutes) await(ctx context.Context, in *getInput) (job.View, error) {
+	if in.Wait.Duration == 0 {
+		return j.jobs.Get(ctx, in.ID.ID)
+	}
+	in.allowTime(in.Wait.Duration)
+	waiting, cancel := j.deadline.orStop(ctx, in.Wait.Duration)
+	defer cancel()
+	view, err := j.jobs.Await(waiting, in.ID.ID)
+	if err != nil && errors.Is(err, waiting.Err()) && ctx.Err() == nil {
+		return j.jobs.Get(ctx, in.ID.ID)
+	}
+	return view, err
+}
+
+// change answers with the job after a change. The span of the request links to the
+// job's trace.
+func (j *jobRoutes) change(do func(context.Context, job.ID) (job.View, error)) func(context.Context, *jobInput) (*body[v1.Job], error) {
+	return func(ctx context.Context, in *jobInput) (*body[v1.Job], error) {
+		if err := mayTouch(ctx, j.jobs, in.ID.ID); err != nil {
 			return nil, err
 		}
 		view, err := do(ctx, in.ID.ID)
-		if err != nil {
-			return nil, fail(ctx, err)
+		if err == nil {
+			linkToJob(ctx, view.Trace)
 		}
-		linkToJob(ctx, view.Trace)
-		return &jobOutput{Body: v1.JobOf(view)}, nil
+		return bodyOf(view, err, v1.JobOf)
 	}
 }
 
-func (s *service) requeue(ctx context.Context, in *jobInput) (*jobOutput, error) {
-	if err := s.take(ctx, in.exchange, guard.Requeue, 1); err != nil {
+// requeue answers 400, not 409, for the wrong state: clients of requeue were
+// promised that.
+func (j *jobRoutes) requeue(ctx context.Context, in *jobInput) (*body[v1.Job], error) {
+	if err := in.take(ctx, j.guard, guard.Requeue, 1); err != nil {
 		return nil, err
 	}
-	return s.onJob(s.jobs.Requeue, s.failRequeue)(ctx, in)
+	out, err := j.change(j.jobs.Requeue)(ctx, in)
+	if errors.Is(err, job.ErrWrongState) {
+		return nil, problem(http.StatusBadRequest, "the job is not dead-lettered")
+	}
+	return out, err
 }
 
-// failRequeue answers 400, not 409, for the wrong state: the contract that
-// clients of requeue were promised.
-func (s *service) failRequeue(ctx context.Context, err error) error {
-	if errors.Is(err, job.ErrWrongState) {
-		return problem(http.StatusBadRequest, "the job is not dead-lettered")
+// mayTouch returns job.ErrNotFound for a job of another tenant than the one that
+// the caller is bound to. A job never changes its tenant, so the result still holds
+// when the caller acts on it.
+func mayTouch(ctx context.Context, jobs Jobs, id job.ID) error {
+	bound := guard.Tenant(ctx)
+	if bound == "" {
+		return nil
 	}
-	return s.fail(ctx, err)
+	view, err := jobs.Get(ctx, id)
+	if err == nil && view.Tenant != bound {
+		err = job.ErrNotFound
+	}
+	return err
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 )
@@ -86,26 +84,6 @@ func protect(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// ownFormatKey is where an operation's metadata says that it minds the Accept
-// header itself.
-const ownFormatKey = "ownFormat"
-
-// ownFormat marks an operation that has more than one format.
-func ownFormat(operation huma.Operation) huma.Operation {
-	return marked(ownFormatKey, true, operation)
-}
-
-// speakJSON makes JSON the one format that huma can choose. It would label an
-// answer with any name for JSON that the client accepts, "problem+json" for a
-// success or bare "json" for a problem.
-func speakJSON(ctx huma.Context, next func(huma.Context)) {
-	if ctx.Operation().Metadata[ownFormatKey] == nil {
-		r, _ := humachi.Unwrap(ctx)
-		r.Header.Set("Accept", "application/json")
-	}
-	next(ctx)
 }
 
 func notFound(w http.ResponseWriter, _ *http.Request) {

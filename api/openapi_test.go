@@ -44,13 +44,13 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 		need(o.Summary != "" && !strings.HasSuffix(o.Summary, "."), "needs a Summary, without a full stop")
 		text, _, _ := strings.Cut(o.Description, "\n\nNeeds the scope ")
 		need(strings.HasSuffix(text, "."), "needs a Description, in sentences")
-		need(len(o.Tags) == 1 && slices.Contains(described(t).chapters, o.Tags[0]), "needs one of the Tags in api/openapi.go")
+		need(len(o.Tags) == 1 && slices.Contains(described(t).chapters, o.Tags[0]), "needs one of the chapters in api/openapi/openapi.go")
 		for _, p := range o.Parameters {
 			need(p.Description != "", "its parameter "+p.Name+" needs a doc tag")
-			need(p.Example != nil, "its parameter "+p.Name+" needs an example in sampleParameters, api/openapisamples.go")
+			need(p.Example != nil, "its parameter "+p.Name+" needs an example in sampleParameters, api/openapi/samples.go")
 		}
 		for media, body := range o.RequestBody.Content {
-			need(len(body.Examples) > 0, "needs a request of "+media+" in samples, api/openapiexamples.go")
+			need(len(body.Examples) > 0, "needs a request of "+media+" in api/openapi/operations.go")
 		}
 		succeeds := false
 		for status, answer := range o.Responses {
@@ -58,7 +58,7 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 			need(answer.Description != "", "its answer "+status+" needs a description")
 			for media, body := range answer.Content {
 				need(body.Schema != nil, "its answer "+status+" of "+media+" needs a schema")
-				need(body.Example != nil || status == "default", "needs an answer "+status+" of "+media+" in samples, api/openapiexamples.go")
+				need(body.Example != nil || status == "default", "needs an answer "+status+" of "+media+" in api/openapi/operations.go")
 			}
 		}
 		need(succeeds, "needs a success")

@@ -163,6 +163,6 @@ func TestASwapThatHasNotBegunIsNotAnsweredWithAnother(t *testing.T) {
 	for _, action := range []string{"swap", "restart"} {
 		status, body := withPlugins(t, p)("POST", "/debug/plugins/shop%2Fmail/"+action)
 		require.Equal(t, 503, status, body)
-		require.Contains(t, body, "another swap of the plugin is under way")
+		require.Contains(t, body, "another swap of the plugin is in progress")
 	}
 }

@@ -6,18 +6,13 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/holdfast-jobs/holdfast/api/submission"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
-
-// retryAfter is sent with every 503: long enough for a failover to make
-// progress, short enough for a restart to go unnoticed.
-const retryAfter = 2 * time.Second
 
 // Short names, for the many answers that are made of them.
 var (
@@ -29,26 +24,26 @@ var (
 // are named "header.X", "path.x" and "query.x".
 func at(location, message string) v1.Mistake { return v1.Mistake{Location: location, Message: message} }
 
-// unavailable is the answer to a request that may succeed if it is repeated.
-func unavailable(detail string) *v1.Problem {
-	p := problem(http.StatusServiceUnavailable, detail)
-	p.RetryAfter = retryAfter
-	return p
-}
-
-// fail translates an error into an answer. What a client cannot act on is
+// problemOf translates an error into an answer. What a client cannot act on is
 // logged, and not shown.
-func (s *service) fail(ctx context.Context, err error) error {
+func problemOf(ctx context.Context, log *slog.Logger, err error) *v1.Problem {
+	var answer *v1.Problem
 	switch {
+	case errors.As(err, &answer):
+		return answer
 	case errors.Is(err, job.ErrNotFound):
 		return problem(http.StatusNotFound, "no such job")
+	case errors.Is(err, job.ErrNoPlugin):
+		return problem(http.StatusNotFound, "this orchestrator has no plugin of that name")
 	case errors.Is(err, job.ErrWrongState):
 		return problem(http.StatusConflict, "the job's state does not allow this")
+	case errors.Is(err, job.ErrKeyReused):
+		return invalid(at(submission.Pointer("idempotencyKey"), "was used for a different job type or payload"))
 	case errors.Is(err, job.ErrBadData):
 		return problem(http.StatusUnprocessableEntity, "the database cannot store a value of this job")
 	case errors.Is(err, job.ErrBusy):
-		s.log.DebugContext(ctx, "request not served", "error", err)
-		return unavailable("too many reads at once, or this one took too long; try again later, or ask for less")
+		log.DebugContext(ctx, "request not served", "error", err)
+		return v1.Unavailable("too many reads at once, or this one took too long; try again later, or ask for less")
 	case errors.Is(err, job.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		detail := "the database is not available; try again"
 		if errors.Is(err, job.ErrOutcomeUnknown) {
@@ -59,16 +54,16 @@ func (s *service) fail(ctx context.Context, err error) error {
 		if errors.Is(err, context.Canceled) {
 			level = slog.LevelDebug // The client left.
 		}
-		s.log.Log(ctx, level, "request not served", "error", err)
-		return unavailable(detail)
+		log.Log(ctx, level, "request not served", "error", err)
+		return v1.Unavailable(detail)
 	}
-	s.log.ErrorContext(ctx, "request failed", "error", err)
+	log.ErrorContext(ctx, "request failed", "error", err)
 	return problem(http.StatusInternalServerError, "internal error")
 }
 
 // discreet is the last step before an answer is written. It makes problems of
-// the router's own errors, without the values that the client sent and without
-// what went wrong inside.
+// huma's own errors, without the values that the client sent, and without what went
+// wrong inside.
 func discreet(_ huma.Context, _ string, answer any) (any, error) {
 	model, ok := answer.(*huma.ErrorModel)
 	if !ok {
@@ -83,14 +78,16 @@ func discreet(_ huma.Context, _ string, answer any) (any, error) {
 	return shown, nil
 }
 
-// writeProblem answers where the router does not.
+// writeProblem answers where huma does not.
 func writeProblem(w http.ResponseWriter, status int, detail string) {
-	w.Header().Set("Content-Type", v1.ProblemMedia)
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(problem(status, detail))
+	write(w, problem(status, detail))
 }
 
-// setRetryAfter is for answers that writeProblem writes.
-func setRetryAfter(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter.Seconds())))
+func write(w http.ResponseWriter, p *v1.Problem) {
+	for name, values := range p.GetHeaders() {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", v1.ProblemMedia)
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p)
 }

@@ -84,3 +84,16 @@ func TestBodiesThatAreTooMuchTogetherAreRefused(t *testing.T) {
 	require.Equal(t, 202, send(h, "POST", "/jobs", minimal).Code, "and everything was given back")
 	require.Equal(t, 200, send(h, "POST", "/jobs/batch?atomic=false", strings.Repeat(minimal+"\n", 20_000), ndjson...).Code)
 }
+
+func TestABatchIsChargedForEachOfItsItems(t *testing.T) {
+	h := api.New(api.Config{
+		Jobs: newLedger(), Log: slog.New(slog.DiscardHandler), Version: "test",
+		MaxBodyBytes: 1 << 20, MaxBatchBytes: 1 << 20, MaxReceivingBytes: 256 << 10, RequestTimeout: api.DefaultRequestTimeout,
+	})
+	for path, code := range map[string]int{"/jobs/batch": 202, "/jobs/batch?atomic=false": 200} {
+		require.Equal(t, code, send(h, "POST", path, array(`{"jobType":"A"}`, 300)).Code)
+		answer := send(h, "POST", path, array(`{"jobType":"A"}`, 2000))
+		require.Equal(t, 503, answer.Code, "a body of 32 kB becomes 1 MB of jobs")
+		require.Contains(t, answer.Body.String(), "too much is being received at once")
+	}
+}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,16 +12,17 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	"github.com/holdfast-jobs/holdfast/api/intake"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // stream answers a batch line by line while it comes in.
 type stream struct {
-	*service
+	*batchRoutes
 	control *http.ResponseController
-	// writeWithin is how long the client may take to accept the answers to
-	// one group; zero for ever.
+	// writeWithin is how long the client may take to accept the answers to one
+	// group; zero for no bound.
 	writeWithin time.Duration
 	out         *bufio.Writer
 	encoder     *json.Encoder
@@ -28,46 +30,45 @@ type stream struct {
 	end         v1.BatchEnd
 }
 
-// stream stores each line's job for itself, in groups of what has come in
-// while the group before was stored.
-func (s *service) stream(ctx context.Context, e exchange, share *share) {
-	defer share.release()
-	control := http.NewResponseController(e.answer)
-	out := bufio.NewWriterSize(e.answer, readAtOnce)
+// outBuffer is one of the buffers that intake.StreamBytes counts.
+const outBuffer = 64 << 10
+
+// stream stores each line's job for itself, in groups of what came in while the
+// previous group was stored.
+func (b *batchRoutes) stream(ctx context.Context, in call, share *intake.Share) {
+	defer share.Release()
+	control := http.NewResponseController(in.answer)
+	out := bufio.NewWriterSize(in.answer, outBuffer)
 	st := &stream{
-		service: s, control: control, writeWithin: serverOf(e.request).WriteTimeout,
-		out: out, encoder: newEncoder(out), trace: traceOf(e.request.Header),
+		batchRoutes: b, control: control, writeWithin: intake.ServerOf(in.request).WriteTimeout,
+		out: out, encoder: newEncoder(out), trace: traceOf(in.request.Header),
 	}
-	// Not supported by HTTP/2, which needs it not, and by recorders.
+	// HTTP/2 does not need it, and recorders in tests cannot do it.
 	_ = control.EnableFullDuplex()
-	e.answer.Header().Set("Content-Type", mediaLines)
-	if e.request.Header.Get("Expect") == "" {
-		// Some clients send their first line when they have the header. Those
-		// that wait for 100 Continue, as curl does, would not get it any more.
-		e.answer.WriteHeader(http.StatusOK)
+	in.answer.Header().Set("Content-Type", mediaLines)
+	if in.request.Header.Get("Expect") == "" {
+		// Some clients send their first line when they have the header. Those that
+		// wait for 100 Continue, as curl does, would no longer get it.
+		in.answer.WriteHeader(http.StatusOK)
 		_ = control.Flush()
 	}
-	endSpan(ctx, http.StatusOK) // it may listen for hours
-	in := startIntake(newPacedBody(e.request, control), s.maxBodyBytes, share)
+	endSpan(ctx, http.StatusOK) // A stream may last for hours.
+	lines := intake.ReadAhead(in.request, control, b.maxBytes, share)
 	defer func() {
 		if !st.end.Done {
-			in.stop()
-			hangUp(e.answer)
+			lines.Stop()
+			intake.HangUp(in.answer)
 		}
-		<-in.done
+		lines.Wait()
 	}()
-
-	var lines pile
 	for {
-		var ended error
-		share.done(len(lines.text))
-		lines.reset()
-		lines, ended = in.take(lines, s.stopping)
-		if len(lines.lines) > 0 {
-			err := st.answer(ctx, &lines)
-			if err != nil && !errors.Is(err, errStopping) {
+		group, ended := lines.Take(b.deadline.stopping)
+		if ended == nil {
+			err := st.answer(ctx, group)
+			if err != nil && !errors.Is(err, intake.ErrStopped) {
 				return // The client has left, or reads no answers.
 			}
+			lines.Give(group)
 			ended = cmp.Or(err, ended)
 		}
 		if ended != nil {
@@ -77,15 +78,16 @@ func (s *service) stream(ctx context.Context, e exchange, share *share) {
 	}
 }
 
-// answer stores a group, as fast as the caller's rate limit lets it, and writes
-// what became of it. What was read is stored, even if the client stops sending
-// in the meantime. It returns errStopping, or that the client does not take the
-// answers.
-func (st *stream) answer(ctx context.Context, lines *pile) error {
+// answer stores a group, as fast as the caller's rate limit allows, and writes the
+// results. It stores what was read even if the client stops sending in the
+// meantime. It returns intake.ErrStopped, or why the client cannot be answered.
+func (st *stream) answer(ctx context.Context, group *intake.Group) error {
 	ctx = context.WithoutCancel(ctx)
-	var g group
-	for i := range lines.lines {
-		_ = st.admitTo(ctx, &g, lines.line(i), st.end.Accepted+st.end.Refused+i, st.trace)
+	var g results
+	for i := range group.Len() {
+		item := st.itemOf(group.Line(i))
+		item.Payload = bytes.Clone(item.Payload) // The group's text is used again.
+		_ = st.admitTo(ctx, &g, item, st.end.Accepted+st.end.Refused+i, st.trace)
 	}
 	stored, written := 0, 0
 	for stored < len(g.batch) {
@@ -95,53 +97,51 @@ func (st *stream) answer(ctx context.Context, lines *pile) error {
 		}
 		st.store(ctx, &g, stored, stored+n)
 		if stored += n; stored < len(g.batch) {
-			if err := st.write(g.results[written:g.places[stored]]); err != nil {
+			if err := st.write(g.all[written:g.places[stored]]); err != nil {
 				return err
 			}
 			written = g.places[stored]
 		}
 	}
-	return st.write(g.results[written:])
+	return st.write(g.all[written:])
 }
 
-func (st *stream) store(ctx context.Context, g *group, from, to int) {
-	ctx, cancel := context.WithTimeout(ctx, st.requestTimeout)
+func (st *stream) store(ctx context.Context, g *results, from, to int) {
+	ctx, cancel := context.WithTimeout(ctx, st.deadline.usual)
 	defer cancel()
 	st.storeEach(ctx, g, from, to)
 }
 
-// atLeastAtOnce lets some jobs gather behind a rate limit, rather than storing
-// each as soon as it is allowed.
-const atLeastAtOnce = 100 * time.Millisecond
+// gatherFor lets some jobs gather behind a rate limit, in place of storing each as
+// soon as it is allowed.
+const gatherFor = 100 * time.Millisecond
 
-// allowed returns how many of so many jobs the caller may submit now. It waits
-// until that is one at least: a stream is slowed down, not refused.
-func (st *stream) allowed(ctx context.Context, wanted int) (int, error) {
+// allowed returns how many jobs the caller may submit now, at most so many. It waits
+// until that is at least one: a stream is slowed down, not refused.
+func (st *stream) allowed(ctx context.Context, most int) (int, error) {
 	for {
 		var allowance guard.Allowance
-		for n := wanted; n > 0; n /= 2 {
+		for n := most; n > 0; n /= 2 {
 			if allowance = st.guard.Take(ctx, guard.Jobs, n); allowance.Allowed {
 				return n, nil
 			}
 		}
-		wait := time.NewTimer(max(allowance.Wait, atLeastAtOnce))
+		wait := time.NewTimer(max(allowance.Wait, gatherFor))
 		select {
 		case <-wait.C:
-		case <-st.stopping:
+		case <-st.deadline.stopping:
 			wait.Stop()
-			return 0, errStopping
+			return 0, intake.ErrStopped
 		}
 	}
 }
 
 func (st *stream) write(results []v1.BatchResult) error {
+	accepted, refused := countOf(results)
+	st.end.Accepted += accepted
+	st.end.Refused += refused
 	st.allowWrite()
 	for i := range results {
-		if results[i].Job != nil {
-			st.end.Accepted++
-		} else {
-			st.end.Refused++
-		}
 		if err := st.encoder.Encode(&results[i]); err != nil {
 			return err
 		}
@@ -154,10 +154,10 @@ func (st *stream) finish(ended error) {
 	switch {
 	case errors.Is(ended, io.EOF):
 		st.end.Done = true
-	case errors.Is(ended, errStopping):
+	case errors.Is(ended, intake.ErrStopped):
 		st.end.Problem = problem(http.StatusServiceUnavailable, "the server is stopping; send the rest again")
 	default:
-		st.end.Problem = refusal(ended)
+		st.end.Problem = problemOf(context.Background(), st.log, ended)
 	}
 	st.allowWrite()
 	if st.encoder.Encode(st.end) == nil {

@@ -3,106 +3,174 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
+	"mime"
 	"net/http"
-	"reflect"
+	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	"github.com/holdfast-jobs/holdfast/api/intake"
+	"github.com/holdfast-jobs/holdfast/api/submission"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// submitInput has no body: it is read and decoded here. Huma would decode it
-// into a tree, and report positions of its own.
+const keyHeader = "Idempotency-Key"
+
+// submitRoutes accept jobs, one by one.
+type submitRoutes struct {
+	jobs     Jobs
+	guard    *guard.Guard
+	payloads *payloads
+	memory   *intake.Memory
+	maxBytes int64 // of the body
+}
+
+func (s *submitRoutes) add(r *router) {
+	add(r, "POST /jobs", "submit-job", guard.Submit, s.submit, accepts)
+}
+
+// submitInput has no body. The package submission reads it in one pass, where huma
+// would decode it into a tree.
 type submitInput struct {
-	query
-	Key string `header:"Idempotency-Key" doc:"The same as idempotencyKey in the body; bare, or quoted as a structured field's string."`
+	call
+	Key string `header:"Idempotency-Key" doc:"Same as idempotencyKey in the body. Bare, or quoted as a structured field's string."`
 }
 
 type submitOutput struct {
-	Location string `header:"Location" doc:"Where to see what becomes of the job."`
+	Location string `header:"Location" doc:"Where to see the job."`
 	Body     v1.Accepted
 }
 
-func (s *service) addSubmit(routes huma.API) {
-	huma.Register(routes, scoped(guard.Submit, huma.Operation{
-		OperationID: "submit-job", Method: http.MethodPost, Path: "/jobs",
-		Summary:       "Submit a job",
-		Description:   "Records the job and answers; it is executed later. With an idempotency key the request can be repeated: the answer names the same job.",
-		Tags:          []string{"Jobs"},
-		DefaultStatus: http.StatusAccepted,
-	}), s.submit)
-
-	// Described only after the registration: a body that huma knows of is
-	// one that it reads itself.
-	document := routes.OpenAPI()
-	document.Paths["/jobs"].Post.RequestBody = &huma.RequestBody{
-		Required: true,
-		Content: map[string]*huma.MediaType{"application/json": {
-			Schema: document.Components.Schemas.Schema(reflect.TypeFor[v1.Submission](), true, "Submission"),
-		}},
+func (s *submitRoutes) submit(ctx context.Context, in *submitInput) (*submitOutput, error) {
+	share := s.memory.Share()
+	defer share.Release()
+	header := in.request.Header
+	if mediaType(header) != mediaJSON {
+		return nil, problem(http.StatusUnsupportedMediaType,
+			"send JSON, with the header Content-Type: application/json and no Content-Encoding")
 	}
-	document.Components.Schemas.Map()["Submission"].Properties["tags"].Items = wordOf(maxTagChars)
-}
-
-func (s *service) submit(ctx context.Context, in *submitInput) (*submitOutput, error) {
-	share := s.memory.share()
-	defer share.release()
-	submission, err := s.read(ctx, in.request, share)
+	body, err := intake.ReadBody(in.request, s.maxBytes, share)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.take(ctx, in.exchange, guard.Jobs, 1); err != nil {
+	item := submission.Parse(body)
+	mergeKey(&item, header.Values(keyHeader))
+	wanted, err := s.admit(ctx, item, traceOf(header))
+	if err != nil {
 		return nil, err
 	}
-	receipt, err := s.jobs.Submit(ctx, submission)
-	if err != nil {
-		return nil, s.failSubmit(ctx, err)
+	if err := in.take(ctx, s.guard, guard.Jobs, 1); err != nil {
+		return nil, err
 	}
-	return &submitOutput{
-		Location: "/jobs/" + receipt.ID.String(),
-		Body:     v1.AcceptedOf(receipt),
-	}, nil
+	receipt, err := s.jobs.Submit(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	return &submitOutput{Location: "/jobs/" + receipt.ID.String(), Body: v1.AcceptedOf(receipt)}, nil
 }
 
-// failSubmit translates an error of Submit.
-func (s *service) failSubmit(ctx context.Context, err error) error {
-	if errors.Is(err, job.ErrKeyReused) {
-		return invalid(at(pointer("idempotencyKey"), "was used for a different job type or payload"))
+// mergeKey takes over the idempotency key of the header. It must agree with the one
+// in the body.
+func mergeKey(item *submission.Item, fields []string) {
+	key, err := submission.KeyOf(fields)
+	switch {
+	case err == nil && key != "" && item.IdempotencyKey != "" && key != item.IdempotencyKey:
+		err = errors.New("differs from idempotencyKey in the body")
+	case err == nil && key != "":
+		item.IdempotencyKey = key
 	}
-	return s.fail(ctx, err)
+	if err != nil {
+		item.Mistakes = append(item.Mistakes, submission.Mistake(at("header."+keyHeader, err.Error())))
+	}
 }
 
-// read makes a submission of the request, with every default resolved.
-func (s *service) read(ctx context.Context, r *http.Request, share *share) (job.Submission, error) {
-	body, err := s.readBody(r, share)
-	if err != nil {
+// admit makes a job of what a client sent, with every default filled in. An error
+// refuses it; its locations lie within the submission. Every submission goes
+// through here, however it was sent.
+func (s *submitRoutes) admit(ctx context.Context, item submission.Item, trace job.Trace) (job.Submission, error) {
+	var tooLarge *submission.TooLargeError
+	switch {
+	case errors.As(item.Err, &tooLarge):
+		return job.Submission{}, problem(http.StatusRequestEntityTooLarge, item.Err.Error())
+	case item.Err != nil:
+		return job.Submission{}, problem(http.StatusBadRequest, item.Err.Error())
+	case len(item.Mistakes) > 0:
+		return job.Submission{}, invalid(mistakesOf(item.Mistakes)...)
+	}
+	wanted := item.Submission
+	wanted.Trace = trace
+	bound := guard.Tenant(ctx)
+	switch {
+	case bound != "" && wanted.Tenant != "" && wanted.Tenant != bound:
+		return job.Submission{}, problem(http.StatusForbidden, "not allowed for this tenant",
+			at(submission.Pointer("tenant"), "is not the tenant of the credentials"))
+	case bound != "":
+		wanted.Tenant = bound
+	case wanted.Tenant == "":
+		wanted.Tenant = job.DefaultTenant
+	}
+	spec, err := s.jobs.TypeSpec(ctx, wanted.Type)
+	switch {
+	case errors.Is(err, job.ErrUnknownType):
+		return job.Submission{}, invalid(at(submission.Pointer("jobType"), "no handler has declared this job type"))
+	case err != nil:
 		return job.Submission{}, err
 	}
-	if err := screen(body, firstSpot); err != nil {
-		return job.Submission{}, problem(http.StatusBadRequest, err.Error())
+	if wanted.MaxAttempts == 0 {
+		wanted.MaxAttempts = spec.MaxAttempts
 	}
-	asked, mistakes := decode(body)
-	mistakes = append(mistakes, asked.mergeKey(r.Header)...)
-	if len(mistakes) > 0 {
-		return job.Submission{}, invalid(mistakes...)
+	if wanted.Timeout == 0 {
+		wanted.Timeout = spec.Timeout
 	}
-	asked.trace = traceOf(r.Header)
-	return s.resolve(ctx, asked)
+	id, err := uuid.NewV7()
+	if err != nil {
+		return job.Submission{}, fmt.Errorf("make job id: %w", err)
+	}
+	wanted.ID = job.ID(id)
+	return wanted, s.checkPayload(ctx, spec, wanted)
 }
 
-// mergeKey takes over the key in the header. It must agree with the one in
-// the body.
-func (r *request) mergeKey(header http.Header) []v1.Mistake {
-	inHeader, found, err := keyOf(header)
-	switch {
-	case err != nil:
-		return []v1.Mistake{at("header."+keyHeader, err.Error())}
-	case found && r.key != nil && inHeader != *r.key:
-		return []v1.Mistake{at("header."+keyHeader, "differs from idempotencyKey in the body")}
-	case found:
-		r.key = &inHeader
+// checkPayload refuses a payload that does not match its schema. A replay is
+// answered like the first submission, even if the schema has become stricter since.
+func (s *submitRoutes) checkPayload(ctx context.Context, spec job.TypeSpec, wanted job.Submission) error {
+	mistakes, err := s.payloads.check(ctx, spec, wanted.Payload)
+	if err != nil || len(mistakes) == 0 {
+		return err
 	}
-	return nil
+	if wanted.IdempotencyKey != "" {
+		if replay, err := s.jobs.Known(ctx, wanted); err != nil || replay {
+			return err
+		}
+	}
+	return invalid(mistakes...)
+}
+
+func mistakesOf(found []submission.Mistake) []v1.Mistake {
+	mistakes := make([]v1.Mistake, len(found))
+	for i, mistake := range found {
+		mistakes[i] = v1.Mistake(mistake)
+	}
+	return mistakes
+}
+
+// mediaType returns what the body is declared to be, in UTF-8 and not encoded;
+// empty for anything else. It is strict: a page of another site can make a browser
+// send requests without the header.
+func mediaType(header http.Header) string {
+	media, parameters := header.Get("Content-Type"), map[string]string(nil)
+	if media != mediaJSON {
+		var err error
+		if media, parameters, err = mime.ParseMediaType(media); err != nil {
+			return ""
+		}
+	}
+	charset := strings.ToLower(parameters["charset"])
+	encoding := strings.ToLower(header.Get("Content-Encoding"))
+	if (charset != "" && charset != "utf-8") || (encoding != "" && encoding != "identity") {
+		return ""
+	}
+	return media
 }

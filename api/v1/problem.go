@@ -36,6 +36,17 @@ func Invalid(mistakes ...Mistake) *Problem {
 	return NewProblem(http.StatusUnprocessableEntity, "validation failed", mistakes...)
 }
 
+// retryAfter is sent with most problems of status 503: long enough for a failover
+// to make progress, short enough for a restart to go unnoticed.
+const retryAfter = 2 * time.Second
+
+// Unavailable is the answer to a request that may succeed if it is repeated.
+func Unavailable(detail string) *Problem {
+	p := NewProblem(http.StatusServiceUnavailable, detail)
+	p.RetryAfter = retryAfter
+	return p
+}
+
 func (p *Problem) Error() string { return p.Detail }
 
 // GetStatus is, as GetHeaders and ContentType are, for the server's router,

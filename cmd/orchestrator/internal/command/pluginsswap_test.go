@@ -29,14 +29,14 @@ func TestASwapBehindAnotherIsAskedForAgain(t *testing.T) {
 		behind := func(w http.ResponseWriter) {
 			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(http.StatusServiceUnavailable)
-			_, _ = io.WriteString(w, `{"status":503,"detail":"another swap of the plugin is under way; try again when it has ended"}`)
+			_, _ = io.WriteString(w, `{"status":503,"detail":"another swap of the plugin is in progress; try again when it has ended"}`)
 		}
 		begun := func(w http.ResponseWriter) { _, _ = io.WriteString(w, promoted) }
 		f := &fake{handler: inTurn("POST /debug/plugins/mail/"+action, behind, behind, begun)}
 		out, notes, err := f.run(t, "plugins", action, "mail")
 		require.NoError(t, err)
 		require.Contains(t, out, "promoted")
-		require.Equal(t, 1, strings.Count(notes, "another swap of the plugin is under way"), notes)
+		require.Equal(t, 1, strings.Count(notes, "another swap of the plugin is in progress"), notes)
 	}
 }
 

@@ -1,0 +1,269 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+
+	"github.com/holdfast-jobs/holdfast/api/guard"
+	"github.com/holdfast-jobs/holdfast/api/intake"
+	"github.com/holdfast-jobs/holdfast/api/submission"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// call is embedded in the input of every operation, for what the router does not
+// decode. It refuses a query parameter that is misspelled, empty or not for this
+// operation: a filter that was ignored would show everything.
+type call struct {
+	request *http.Request
+	answer  http.ResponseWriter
+	query   url.Values
+}
+
+// Resolve is called by the router before the operation.
+func (c *call) Resolve(ctx huma.Context) []error {
+	c.request, c.answer = humachi.Unwrap(ctx)
+	if c.request.URL.RawQuery == "" {
+		return nil
+	}
+	var err error
+	if c.query, err = url.ParseQuery(c.request.URL.RawQuery); err != nil {
+		return []error{&huma.ErrorDetail{Location: "query", Message: "cannot be read"}}
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(c.query)) {
+		if message := mistakeIn(c.query[name], parameterOf(ctx.Operation(), name)); message != "" && len(errs) < submission.MaxMistakes {
+			errs = append(errs, &huma.ErrorDetail{Location: "query." + submission.Shortened(name), Message: message})
+		}
+	}
+	return errs
+}
+
+func mistakeIn(values []string, parameter *huma.Param) string {
+	switch {
+	case parameter == nil:
+		return "is not known"
+	case slices.Contains(values, ""):
+		return "must not be empty"
+	case len(values) > 1 && !*parameter.Explode:
+		return "is duplicated"
+	}
+	return ""
+}
+
+func parameterOf(operation *huma.Operation, name string) *huma.Param {
+	for _, parameter := range operation.Parameters {
+		if parameter.In == "query" && parameter.Name == name {
+			return parameter
+		}
+	}
+	return nil
+}
+
+// nextPage is the Link header for the page after the cursor.
+func (c *call) nextPage(cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	if c.query == nil {
+		c.query = url.Values{}
+	}
+	c.query.Set("cursor", cursor)
+	return "<" + (&url.URL{Path: c.request.URL.Path, RawQuery: c.query.Encode()}).String() + `>; rel="next"`
+}
+
+// decoded undoes the encoding that the router leaves in a part of the path.
+func (c *call) decoded(part string) string {
+	if c.request.URL.RawPath != "" {
+		if decoded, err := url.PathUnescape(part); err == nil {
+			return decoded
+		}
+	}
+	return part
+}
+
+// allowTime delays the deadline that the server sets for writing the answer, by
+// the time that an operation may take on top of the usual.
+func (c *call) allowTime(extra time.Duration) {
+	if timeout := intake.ServerOf(c.request).WriteTimeout; timeout > 0 {
+		// A writer that is no connection has no deadline.
+		_ = http.NewResponseController(c.answer).SetWriteDeadline(time.Now().Add(extra + timeout))
+	}
+}
+
+// take counts n against a rate limit of the caller, and shows the caller what is
+// left. The error refuses a caller for whom it was too much.
+func (c *call) take(ctx context.Context, g *guard.Guard, limit guard.Limit, n int) error {
+	allowance := g.Take(ctx, limit, n)
+	maps.Copy(c.answer.Header(), allowance.Header)
+	if !allowance.Allowed {
+		return problem(http.StatusTooManyRequests, allowance.Detail)
+	}
+	return nil
+}
+
+// mayTake refuses a caller whose rate limit is used up. It counts nothing, for
+// requests whose number of jobs is not known yet.
+func (c *call) mayTake(ctx context.Context, g *guard.Guard, limit guard.Limit) error {
+	if allowance := g.Look(ctx, limit); !allowance.Allowed {
+		maps.Copy(c.answer.Header(), allowance.Header)
+		return problem(http.StatusTooManyRequests, allowance.Detail)
+	}
+	return nil
+}
+
+// tenantOf returns the tenant that a list is for: the caller's own if it is bound
+// to one, else the requested one. Other tenants do not exist for a bound caller.
+func tenantOf(ctx context.Context, requested string) (string, error) {
+	bound := guard.Tenant(ctx)
+	switch {
+	case bound == "":
+		return requested, nil
+	case requested != "" && requested != bound:
+		return "", problem(http.StatusNotFound, "no such tenant")
+	}
+	return bound, nil
+}
+
+// body is the output of operations that answer with a body alone.
+type body[T any] struct{ Body T }
+
+// bodyOf makes an output of what a port returned.
+func bodyOf[From, To any](found From, err error, convert func(From) To) (*body[To], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &body[To]{convert(found)}, nil
+}
+
+// jobInput names a job.
+type jobInput struct {
+	call
+	ID jobID `path:"id" doc:"The jobId that the submission returned."`
+}
+
+type jobID struct{ job.ID }
+
+// Schema describes the id.
+func (jobID) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "uuid"}
+}
+
+// nameParam is a job type or tenant to choose by.
+type nameParam struct{ name string }
+
+// UnmarshalText accepts what a submission accepts.
+func (p *nameParam) UnmarshalText(text []byte) error {
+	p.name = string(text)
+	return submission.CheckName(p.name)
+}
+
+// Schema describes the name.
+func (nameParam) Schema(huma.Registry) *huma.Schema { return textOfLength(1, submission.MaxNameChars) }
+
+// tagParam is a tag to choose by.
+type tagParam struct{ name string }
+
+// UnmarshalText accepts what a submission accepts.
+func (p *tagParam) UnmarshalText(text []byte) error {
+	p.name = string(text)
+	return submission.CheckTag(p.name)
+}
+
+// Schema describes the tag.
+func (tagParam) Schema(huma.Registry) *huma.Schema { return textOfLength(1, submission.MaxTagChars) }
+
+func textOfLength(least, most int) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most}
+}
+
+// timeParam is an instant.
+type timeParam struct{ time.Time }
+
+// UnmarshalText accepts RFC 3339.
+func (p *timeParam) UnmarshalText(text []byte) error {
+	if p.Time.UnmarshalText(text) != nil {
+		return errors.New("must be an RFC 3339 time, such as 2030-01-31T12:00:00Z")
+	}
+	return nil
+}
+
+// Schema describes the instant.
+func (timeParam) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "date-time"}
+}
+
+const (
+	usualLimit    = 100
+	maxLimit      = 1000
+	maxMinutes    = 24 * 60
+	recentMinutes = 5
+)
+
+// limitParam is how many items a client wants at most. A number outside the bounds
+// is clamped, not refused.
+type limitParam struct{ n int }
+
+// UnmarshalText accepts whole numbers of any length.
+func (p *limitParam) UnmarshalText(text []byte) (err error) {
+	p.n, err = clamped(text, maxLimit)
+	return err
+}
+
+// Schema describes the limit.
+func (limitParam) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeInteger, Default: usualLimit}
+}
+
+func (p limitParam) value() int {
+	if p.n == 0 {
+		return usualLimit
+	}
+	return p.n
+}
+
+// minutesParam is how far to look back; 0 if the request has none. It is clamped
+// like a limit.
+type minutesParam struct{ n int }
+
+// UnmarshalText accepts whole numbers of any length.
+func (p *minutesParam) UnmarshalText(text []byte) (err error) {
+	p.n, err = clamped(text, maxMinutes)
+	return err
+}
+
+// Schema describes the minutes. It has no bounds, since no number is refused.
+func (minutesParam) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeInteger} }
+
+// recentParam is how far back metrics look.
+type recentParam struct{ minutesParam }
+
+// Schema describes the minutes.
+func (recentParam) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeInteger, Default: recentMinutes}
+}
+
+// clamped reads a whole number and brings it into 1..highest.
+func clamped(text []byte, highest int) (int, error) {
+	digits, negative := strings.CutPrefix(string(text), "-")
+	if digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return 0, errors.New("not a whole number")
+	}
+	n, err := strconv.Atoi(digits)
+	switch {
+	case negative:
+		return 1, nil
+	case err != nil: // It has too many digits.
+		return highest, nil
+	}
+	return min(max(n, 1), highest), nil
+}

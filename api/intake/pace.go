@@ -1,0 +1,85 @@
+package intake
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// pacedBody gives the client the server's read timeout for each line, in place of
+// the whole body. Only one goroutine may read it.
+type pacedBody struct {
+	body    io.Reader
+	control *http.ResponseController
+	timeout time.Duration
+
+	mu    sync.Mutex
+	fresh bool
+	ended bool
+}
+
+func newPacedBody(r *http.Request, control *http.ResponseController) *pacedBody {
+	return &pacedBody{body: r.Body, control: control, timeout: ServerOf(r).ReadTimeout}
+}
+
+// nextLine says that what is read from now on belongs to another line.
+func (p *pacedBody) nextLine() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fresh = true
+}
+
+func (p *pacedBody) Read(into []byte) (int, error) {
+	if err := p.renew(); err != nil {
+		return 0, err
+	}
+	return p.body.Read(into)
+}
+
+func (p *pacedBody) renew() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return os.ErrDeadlineExceeded
+	}
+	if p.fresh && p.timeout > 0 {
+		_ = p.control.SetReadDeadline(time.Now().Add(p.timeout))
+	}
+	p.fresh = false
+	return nil
+}
+
+// end ends the read in progress, and all later ones.
+func (p *pacedBody) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	_ = p.control.SetReadDeadline(time.Unix(1, 0))
+}
+
+// ServerOf returns the server that received the request, or one without any
+// settings.
+func ServerOf(r *http.Request) *http.Server {
+	if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok {
+		return server
+	}
+	return &http.Server{}
+}
+
+// HangUp makes the server close the connection after the answer. With full duplex
+// it would take the rest of the body for the next request. MaxBytesReader is the
+// one way to ask for that, and it leaves the client time to read the answer.
+func HangUp(w http.ResponseWriter) {
+	for {
+		wrapper, wraps := w.(interface{ Unwrap() http.ResponseWriter })
+		if !wraps {
+			break
+		}
+		w = wrapper.Unwrap()
+	}
+	beyond := http.MaxBytesReader(w, io.NopCloser(strings.NewReader("x")), 0)
+	_, _ = beyond.Read(make([]byte, 1))
+}

@@ -1,0 +1,165 @@
+// Package openapi describes the API: what each operation is for, what it takes and
+// answers, and an example of each. The schemas come from the Go types.
+package openapi
+
+import (
+	"reflect"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+)
+
+// about introduces the API.
+const about = `Durable background jobs: submit over HTTP, run at least once.
+
+A job is recorded before its submission is acknowledged, and a handler executes it later. You can safely repeat every
+request; a submission needs an idempotency key for that.
+
+Times are RFC 3339 in UTC. Durations are numbers of seconds in answers, and Go durations such as "1m30s" in requests.
+Answers may get more members over time: ignore those that you do not know.`
+
+var chapters = []*huma.Tag{
+	{Name: "Jobs", Description: "Submit jobs, see what became of them, and cancel, hold or release them."},
+	{Name: "Job types", Description: "What you can submit, and what its payload must look like."},
+	{Name: "Dead letters", Description: "Jobs that failed for good, and how to requeue them."},
+	{Name: "Operation", Description: "The state of the whole system, for those who run it."},
+}
+
+// Describe completes a document that has every operation.
+func Describe(document *huma.OpenAPI) {
+	document.Info.Description = about
+	document.Info.License = &huma.License{Name: "Apache License 2.0", Identifier: "Apache-2.0"}
+	document.Servers = []*huma.Server{{URL: "/", Description: "The server that sent this description."}}
+	document.Tags = chapters
+	document.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"basic":  {Type: "http", Scheme: "basic", Description: "The operator: every scope, for every tenant."},
+		"bearer": {Type: "http", Scheme: "bearer", Description: "A token, with scopes of its own, and perhaps for one tenant."},
+	}
+	d := describer{document}
+	d.shareRejections()
+	d.eachOperation(func(o *huma.Operation) {
+		about := operations[o.OperationID]
+		o.Summary, o.Tags = about.summary, []string{about.chapter}
+		o.Description = about.description + "\n\nNeeds the scope " + reflect.ValueOf(o.Extensions["x-scope"]).String() + "."
+		d.describeRequests(o, about.requests)
+		d.describeAnswers(o, about)
+		d.describeRejections(o, about.rejections)
+		describeParameters(o)
+	})
+	d.nameWords()
+	d.spellNulls()
+	d.openAnswers()
+}
+
+// describer works on one document.
+type describer struct{ *huma.OpenAPI }
+
+func (d describer) schemaOf(value any) *huma.Schema {
+	return d.Components.Schemas.Schema(reflect.TypeOf(value), true, "")
+}
+
+func (d describer) eachOperation(visit func(*huma.Operation)) {
+	for _, item := range d.Paths {
+		for _, operation := range []*huma.Operation{item.Get, item.Post} {
+			if operation != nil {
+				visit(operation)
+			}
+		}
+	}
+}
+
+// describeRequests describes the bodies, which the server reads without huma.
+func (d describer) describeRequests(o *huma.Operation, requests []request) {
+	for _, r := range requests {
+		if o.RequestBody == nil {
+			o.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{}}
+		}
+		media := o.RequestBody.Content[r.media]
+		if media == nil {
+			submission := d.schemaOf(v1.Submission{})
+			media = &huma.MediaType{Schema: submission, Examples: map[string]*huma.Example{}}
+			switch {
+			case r.media == mediaLines:
+				media.Schema = linesOf(submission)
+			case r.isArray:
+				media.Schema = &huma.Schema{Type: huma.TypeArray, Items: submission}
+			}
+			o.RequestBody.Content[r.media] = media
+		}
+		media.Examples[r.name] = &huma.Example{Summary: r.summary, Value: r.value()}
+	}
+}
+
+// describeAnswers describes the successes.
+func (d describer) describeAnswers(o *huma.Operation, about operation) {
+	described := map[string]bool{}
+	for _, a := range about.answers {
+		status := strconv.Itoa(a.status)
+		response := o.Responses[status]
+		if response == nil {
+			response = &huma.Response{}
+			o.Responses[status] = response
+		}
+		if !described[status] {
+			response.Content = map[string]*huma.MediaType{}
+			described[status] = true
+		}
+		if a.says != "" {
+			response.Description = a.says
+		}
+		response.Content[a.media] = &huma.MediaType{Schema: a.schema(d), Example: a.example()}
+		delete(response.Headers, "Content-Type") // It is shown beside the body.
+		for _, header := range response.Headers {
+			if header.Description == "" {
+				header.Description, header.Schema.Description = header.Schema.Description, ""
+			}
+		}
+		if about.counted {
+			describeHeader(response, "RateLimit-Policy", "The limit that counts the request: "+limitPolicy)
+			describeHeader(response, "RateLimit", "What the caller has left: "+limitLeft)
+		}
+	}
+}
+
+// linesOf describes text with a JSON value a line. OpenAPI 3.1 has no place for what
+// a line is (3.2 calls it itemSchema), but JSON Schema has one for what a text holds.
+func linesOf(line *huma.Schema) *huma.Schema {
+	return &huma.Schema{
+		Type: huma.TypeString, Description: "One JSON value a line. Each matches contentSchema.",
+		Extensions: map[string]any{"contentMediaType": mediaJSON, "contentSchema": line},
+	}
+}
+
+// spellNulls describes what may be null as anyOf. Huma writes a list of types, which
+// not every generator knows.
+func (d describer) spellNulls() {
+	for _, schema := range d.Components.Schemas.Map() {
+		for name, property := range schema.Properties {
+			if !property.Nullable {
+				continue
+			}
+			value := *property
+			value.Nullable, value.Description, value.Examples = false, "", nil
+			schema.Properties[name] = &huma.Schema{
+				Description: property.Description, Examples: property.Examples,
+				AnyOf: []*huma.Schema{&value, {Type: "null"}},
+			}
+		}
+	}
+}
+
+// openAnswers lets answers get more members without breaking clients that check
+// them. Only what clients send is closed, because unknown members are refused.
+func (d describer) openAnswers() {
+	schemas := d.Components.Schemas.Map()
+	submission := reflect.TypeFor[v1.Submission]().Name()
+	least, most := 1, 100
+	schemas[submission].Properties["tags"].Items = &huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most}
+	for name, schema := range schemas {
+		if name != submission {
+			schema.AdditionalProperties = nil
+		}
+	}
+}

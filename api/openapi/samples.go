@@ -1,0 +1,133 @@
+package openapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+const (
+	mediaJSON   = "application/json"
+	mediaLines  = "application/x-ndjson"
+	mediaText   = "text/plain"
+	mediaSchema = "application/schema+json"
+)
+
+// operation is what the description says about one operation. A test sends the
+// requests to a real server, so what they name must exist there or be made by the
+// test.
+type operation struct {
+	chapter     string
+	summary     string
+	description string
+	requests    []request
+	answers     []answer
+	// counted says that a rate limit counts the requests.
+	counted bool
+	// rejections are those that the operation does not share with others.
+	rejections map[int]rejection
+}
+
+// request is an example of a body. It is text, to keep the order of its members.
+type request struct {
+	name, summary string
+	media         string
+	isArray       bool
+	body          string
+}
+
+func (r request) value() any {
+	if r.media == mediaJSON {
+		return json.RawMessage(r.body)
+	}
+	return r.body
+}
+
+// answer is a success. The type of its body is its schema.
+type answer struct {
+	status int
+	media  string
+	body   any
+	// says is what the answer means; empty if its status says enough.
+	says string
+}
+
+// lines are the values of a body with one a line.
+type lines []any
+
+func (a answer) schema(d describer) *huma.Schema {
+	switch body := a.body.(type) {
+	case string:
+		return &huma.Schema{Type: huma.TypeString}
+	case json.RawMessage:
+		return &huma.Schema{Type: huma.TypeObject}
+	case lines:
+		var types []*huma.Schema
+		for i, value := range body {
+			if !slices.ContainsFunc(body[:i], func(v any) bool { return reflect.TypeOf(v) == reflect.TypeOf(value) }) {
+				types = append(types, d.schemaOf(value))
+			}
+		}
+		if len(types) == 1 {
+			return linesOf(types[0])
+		}
+		return linesOf(&huma.Schema{OneOf: types})
+	}
+	return d.schemaOf(a.body)
+}
+
+func (a answer) example() any {
+	values, ok := a.body.(lines)
+	if !ok {
+		return a.body
+	}
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	for _, value := range values {
+		_ = encoder.Encode(value) // A builder takes everything.
+	}
+	return text.String()
+}
+
+// with is the one answer of most operations.
+func with(body any) []answer { return []answer{{status: http.StatusOK, media: mediaJSON, body: body}} }
+
+// sampleParameters are examples of parameters, which mean the same in every
+// operation.
+var sampleParameters = map[string]any{
+	"id":              sampleID,
+	"type":            "SLEEP_JOB",
+	"jobType":         "SLEEP_JOB",
+	"tenant":          "default",
+	"tag":             "nightly",
+	"status":          []string{"PENDING", "RUNNING"},
+	"createdFrom":     "2026-02-20T00:00:00Z",
+	"createdBefore":   "2100-01-01T00:00:00Z",
+	"limit":           50,
+	"cursor":          sampleCursor,
+	"wait":            "1s",
+	"sinceMinutes":    15,
+	"attempt":         1,
+	"name":            "builtin",
+	"force":           false,
+	"atomic":          true,
+	"Idempotency-Key": "order-4711",
+}
+
+// describeParameters adds examples, and that no parameter may be empty. It removes
+// what huma says twice.
+func describeParameters(o *huma.Operation) {
+	least := 1
+	for _, parameter := range o.Parameters {
+		parameter.Example = sampleParameters[parameter.Name]
+		parameter.Schema.Description = ""
+		if parameter.Schema.Type == huma.TypeString && parameter.Schema.Format == "" {
+			parameter.Schema.MinLength = &least
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package openapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// The examples are about one job, the worker that runs it, and the system around
+// them.
+const (
+	sampleCursor   = "AQGan8ZXcnb-s3B0NqkOCRXTZCiqKw5N9A"
+	sampleWorkerID = "019aa3e4-1111-7a52-a4a6-2d6a4f1c9d10"
+	// The digests of two versions of a plugin.
+	sampleDigestBefore = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"
+	sampleDigest       = "fcde2b2edba56bf408601fb721fe9b5c338d10ee429ea04fae5511b68fbf8fb9"
+
+	sampleTraceID     = "0af7651916cd43dd8448eb211c80319c"
+	sampleTraceParent = "00-" + sampleTraceID + "-b7ad6b7169203331-01"
+	sampleError       = "SMTP: 451 try again later"
+)
+
+// tooLong is a mistake in the payload of SLEEP_JOB.
+var tooLong = v1.Mistake{Location: "#/payload/sleepSeconds", Message: "must be at most 300"}
+
+var (
+	sampleID, _  = job.ParseID("019aa3e5-8a5c-7b0e-9d0c-52f1c1b4f3aa")
+	sampleTime   = time.Date(2026, 2, 20, 9, 30, 0, 0, time.UTC)
+	sampleLater  = sampleTime.Add(5 * time.Second)
+	sampleCounts = map[job.State]int64{job.Running: 2, job.Succeeded: 1205, job.Dead: 3}
+
+	sampleAccepted = v1.Accepted{
+		JobID: sampleID, JobType: "SLEEP_JOB", Status: job.StatusPending, CreatedAt: sampleTime, UpdatedAt: sampleTime,
+	}
+	sampleResults = []v1.BatchResult{
+		{Index: 0, Job: &sampleAccepted},
+		{Index: 1, Problem: v1.Invalid(tooLong)},
+	}
+	sampleDone = v1.Job{
+		JobID: sampleID, JobType: "SLEEP_JOB", Status: job.StatusCompleted, CreatedAt: sampleTime, UpdatedAt: sampleLater,
+		StartedAt: &sampleTime, FinishedAt: &sampleLater, Progress: json.RawMessage(`{"sleptSeconds": 5, "ofSeconds": 5}`),
+	}
+	sampleDeadLetter = v1.DeadLetter{
+		JobID: sampleID, JobType: "SEND_EMAIL", Tenant: job.DefaultTenant, DeadAt: sampleLater, Attempts: 4, LastError: sampleError,
+	}
+	sampleType = v1.JobType{
+		JobType: "SLEEP_JOB", Plugin: "builtin", Version: "v1.0.0", Description: "Sleeps for the given number of seconds.", MaxAttempts: 4, TimeoutSeconds: 330, HasSchema: true,
+		Retry: v1.Retry{Backoff: job.Exponential, InitialDelaySeconds: 1, Factor: 2, MaxDelaySeconds: 300, JitterMin: 0.9, JitterMax: 1.1},
+	}
+	sampleWorker = v1.Worker{
+		WorkerID: sampleWorkerID, Host: "jobs-1", PID: 4711, Condition: job.WorkerAlive, StartedAt: sampleTime,
+		LastHeartbeat: sampleLater, Plugins: json.RawMessage(`[]`), Jobs: sampleCounts,
+	}
+	sampleQueue = v1.Queue{
+		JobType: "SEND_EMAIL", Queued: 3, OldestQueuedSeconds: 0.8, Scheduled: 12, Held: 1, Retrying: 2, Running: 2, Dead: 3, Served: true,
+	}
+	samplePlugin = v1.Plugin{
+		PluginVersion: v1.PluginVersion{Version: "v1.1.0", SHA256: sampleDigest}, Name: "builtin", Path: "/opt/holdfast/handlers",
+		State: job.PluginUp, JobTypes: []string{"SLEEP_JOB", "SEND_EMAIL"}, PIDs: []int{4712}, Processes: 1, Running: 2, Free: 98,
+		Limits:   []v1.Enforcement{{Limit: "memory", By: "cgroup"}},
+		LastSwap: &sampleSwap,
+	}
+	sampleSwap = v1.PluginSwap{
+		Trigger: job.SwapByFile, From: v1.PluginVersion{Version: "v1.0.0", SHA256: sampleDigestBefore},
+		To: v1.PluginVersion{Version: "v1.1.0", SHA256: sampleDigest}, BegunAt: sampleTime, EndedAt: &sampleLater, Result: job.SwapPromoted,
+	}
+	sampleSwaps = []answer{
+		{status: http.StatusOK, media: mediaJSON, body: sampleSwap, says: "It has ended."},
+		{status: http.StatusAccepted, media: mediaJSON, says: "It is in progress.", body: v1.PluginSwap{
+			Trigger: job.SwapByRequest, From: sampleSwap.From, To: sampleSwap.To, BegunAt: sampleTime,
+		}},
+	}
+	sampleDetail = v1.JobDetail{
+		Job: v1.Job{
+			JobID: sampleID, JobType: "SEND_EMAIL", Status: job.StatusRunning, CreatedAt: sampleTime, UpdatedAt: sampleLater, StartedAt: &sampleLater,
+		},
+		State: job.Running, Tenant: job.DefaultTenant,
+		Payload:        json.RawMessage(`{"to": ["user@example.com"], "subject": "Welcome", "text": "Hello!"}`),
+		IdempotencyKey: "order-4711", Tags: []string{"nightly"}, RunAt: &sampleTime, AttemptsCharged: 2, MaxAttempts: 4, Fence: 2,
+		TimeoutSeconds: 30, LastError: sampleError, Worker: sampleWorkerID, TraceParent: sampleTraceParent, TraceID: sampleTraceID,
+		TraceURL: "http://localhost:16686/trace/" + sampleTraceID,
+		Lease:    &v1.Lease{Worker: sampleWorkerID, ClaimedAt: sampleLater, ExpiresAt: sampleLater.Add(30 * time.Second)},
+		Attempts: []v1.Attempt{{
+			Number: 1, Fence: 1, Outcome: job.Failure, Worker: sampleWorkerID, Plugin: "builtin", PluginVersion: "v1.0.0",
+			ClaimedAt: sampleTime, EndedAt: sampleTime.Add(2 * time.Second), DurationSeconds: 2, Code: "451", Error: sampleError,
+			SpanID: "00f067aa0ba902b7",
+		}},
+	}
+	sampleLogs = v1.JobLogs{JobID: sampleID, Attempts: []v1.AttemptLog{{Number: 1, Fence: 1, Lines: []v1.LogLine{
+		{Time: sampleTime, Level: job.LogInfo, Message: "connected", Attributes: json.RawMessage(`{"server": "mail.example.com"}`)},
+		{Time: sampleTime.Add(2 * time.Second), Level: job.LogWarn, Message: "the server is busy"},
+	}}}}
+	sampleDiagnosis = v1.Diagnosis{Severity: job.Warning, Checks: []v1.Check{{
+		Name: "unserved_types", Severity: job.Warning, Summary: "Jobs wait for a handler that no live worker has.",
+		Details: []string{"SEND_FAX: 3 jobs"}, Remedy: "Start an orchestrator with a handler for the type, or cancel its jobs.",
+	}}}
+	sampleMetrics = v1.Metrics{
+		At: sampleLater, StatusCounts: v1.MetricsOf(job.Metrics{Counts: sampleCounts}, 0).StatusCounts, ByWorker: map[string]map[job.State]int64{sampleWorkerID: sampleCounts},
+		AttemptDistribution: map[int]int64{0: 18, 1: 1190, 2: 17}, ScheduledForRetry: 2,
+		Recent:                      v1.Recent{SinceMinutes: 5, Submitted: 60, Succeeded: 57, Dead: 1, FailedAttempts: 4},
+		ProcessedLastMinute:         12,
+		FailuresByJobType:           map[string]int64{"SEND_EMAIL": 41},
+		AvgDurationSecondsByJobType: map[string]float64{"SEND_EMAIL": 0.42},
+		Queues:                      []v1.Queue{sampleQueue}, OldestSnapshotSeconds: 1.5, SnapshotAgeTransactions: 12,
+	}
+)
+
+const samplePrometheus = `# HELP holdfast_jobs Jobs in the ledger, by state.
+# TYPE holdfast_jobs gauge
+holdfast_jobs{state="queued"} 3
+`
+
+// jobThatIs is a job that has never run.
+func jobThatIs(status job.Status) v1.Job {
+	return v1.Job{JobID: sampleID, JobType: "SLEEP_JOB", Status: status, CreatedAt: sampleTime, UpdatedAt: sampleLater}
+}
+
+// notYours is for lists, which are restricted to the caller's tenant.
+func notYours() map[int]rejection {
+	return map[int]rejection{http.StatusNotFound: {
+		why: "The tenant is not that of the credentials", example: v1.NewProblem(http.StatusNotFound, "no such tenant"),
+	}}
+}
+
+func wrongState(why string) map[int]rejection {
+	return map[int]rejection{http.StatusConflict: {
+		why: why, example: v1.NewProblem(http.StatusConflict, "the job's state does not allow this"),
+	}}
+}
+
+func noSuchType(why, detail string) map[int]rejection {
+	return map[int]rejection{http.StatusNotFound: {why: why, example: v1.NewProblem(http.StatusNotFound, detail)}}
+}
+
+func noSuchPlugin() map[int]rejection {
+	return map[int]rejection{http.StatusNotFound: {
+		why: "This orchestrator has no plugin of that name", example: v1.NewProblem(http.StatusNotFound, "this orchestrator has no plugin of that name"),
+	}}
+}

@@ -1,0 +1,187 @@
+// Package submission reads submissions: it makes a job.Submission of the bytes
+// of a body, in one pass. It keeps every promise about them: the payload stays
+// as it was sent, members that are unknown or duplicated are refused, nesting is
+// bounded, and each mistake comes with its place.
+package submission
+
+import (
+	"encoding/json"
+	"errors"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+const (
+	// MaxMistakes bounds the mistakes that are listed of one submission.
+	MaxMistakes = 20
+	// maxEchoed bounds, in characters, what is repeated of a member's name.
+	maxEchoed = 100
+)
+
+// Item is one submission, as a client sent it.
+type Item struct {
+	// Submission has no id, and zero for what the client left out: Tenant,
+	// MaxAttempts and Timeout. Its payload shares memory with the body.
+	job.Submission
+	// Mistakes are the values that cannot be accepted, at most MaxMistakes.
+	Mistakes []Mistake
+	// Err is why the text cannot be read at all, with the place: a TooLargeError, or
+	// what is wrong with the JSON.
+	Err error
+}
+
+// Mistake is a value that cannot be accepted. Its location is a JSON Pointer into
+// the submission, as a URI fragment.
+type Mistake struct{ Message, Location string }
+
+// ErrEmpty says that a body holds nothing.
+var ErrEmpty = errors.New("the body is empty")
+
+// Parse reads a body that holds one submission.
+func Parse(body []byte) Item { return ParseLine(body, 1) }
+
+// ParseLine reads a submission from a line of a body, counted from 1.
+func ParseLine(text []byte, line int) Item {
+	p := parser{scanner: scanner{text: text}}
+	if p.atEnd() {
+		return Item{Err: ErrEmpty}
+	}
+	if !p.submission() || !p.atEnd() {
+		return Item{Err: p.err(line, len(text)-1)}
+	}
+	return p.item
+}
+
+// parser reads one submission.
+type parser struct {
+	scanner
+	item Item
+	// seen has a bit for each member that was there; set for those that have a
+	// value.
+	seen, set int
+}
+
+// members are what a submission can have.
+var members = []string{
+	"jobType", "payload", "idempotencyKey", "priority", "runAt", "delay", "maxAttempts", "timeout", "tenant", "tags", "hold",
+}
+
+// submission passes over a value, and reads it into the item. It returns false for
+// text that is not JSON.
+func (p *parser) submission() bool {
+	if p.next() != '{' {
+		p.refuse("must be an object")
+		return p.value()
+	}
+	if !p.object(p.member) {
+		return false
+	}
+	if !has(p.seen, "jobType") {
+		p.refuse("is required", "jobType")
+	}
+	if has(p.set, "runAt") && has(p.set, "delay") {
+		p.refuse("excludes runAt", "delay")
+	}
+	if p.item.Payload == nil {
+		p.item.Payload = json.RawMessage("null")
+	}
+	if p.item.Tags == nil {
+		p.item.Tags = []string{}
+	}
+	return true
+}
+
+func has(set int, member string) bool { return set&(1<<slices.Index(members, member)) != 0 }
+
+// member reads the value that follows a name.
+func (p *parser) member(quoted []byte) bool {
+	name, err := text(quoted)
+	bit := 0
+	if known := slices.Index(members, name); known >= 0 {
+		bit = 1 << known
+	}
+	begin := p.i
+	switch {
+	case err != nil:
+		p.refuse("cannot be read")
+	case bit == 0:
+		p.refuse("is not known", name)
+	case p.seen&bit != 0:
+		p.refuse("is duplicated", name)
+	case name == "tags" && p.next() == '[':
+		p.seen |= bit
+		return p.tags()
+	default:
+		p.seen |= bit
+		if !p.value() {
+			return false
+		}
+		isSet, err := read(&p.item.Submission, name, p.text[begin:p.i])
+		switch {
+		case err != nil:
+			p.refuse(err.Error(), name)
+		case isSet:
+			p.set |= bit
+		}
+		return true
+	}
+	return p.value()
+}
+
+// tags reads a list of tags.
+func (p *parser) tags() bool {
+	words := []string{}
+	count, wrongAt, wrong := 0, 0, error(nil)
+	isJSON := p.array(func() bool {
+		begin := p.i
+		if !p.value() {
+			return false
+		}
+		if count++; count > maxTags {
+			return true
+		}
+		word, err := checked(p.text[begin:p.i], CheckTag)
+		if err != nil && wrong == nil {
+			wrongAt, wrong = count-1, err
+		}
+		words = append(words, word)
+		return true
+	})
+	switch {
+	case count > maxTags:
+		p.refuse("has more than "+strconv.Itoa(maxTags)+" items", "tags")
+	case wrong != nil:
+		p.refuse(wrong.Error(), "tags", strconv.Itoa(wrongAt))
+	}
+	p.item.Tags = words
+	return isJSON
+}
+
+func (p *parser) refuse(message string, place ...string) {
+	if len(p.item.Mistakes) < MaxMistakes {
+		p.item.Mistakes = append(p.item.Mistakes, Mistake{Message: message, Location: Pointer(place...)})
+	}
+}
+
+// Pointer is the JSON Pointer to a place in a submission, as a URI fragment (RFC
+// 6901, section 6).
+func Pointer(place ...string) string {
+	escape := strings.NewReplacer("~", "~0", "/", "~1")
+	var path strings.Builder
+	for _, step := range place {
+		path.WriteString("/" + escape.Replace(Shortened(step)))
+	}
+	return "#" + (&url.URL{Fragment: path.String()}).EscapedFragment()
+}
+
+// Shortened cuts a name that a client sent, to repeat it in an answer.
+func Shortened(name string) string {
+	if runes := []rune(name); len(runes) > maxEchoed {
+		return string(runes[:maxEchoed]) + "…"
+	}
+	return name
+}

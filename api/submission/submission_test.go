@@ -1,0 +1,68 @@
+package submission
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+// FuzzScan compares the scanner with encoding/json.
+func FuzzScan(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `[]`, ` [ 1 , -0.5e+7, "a\u00e9\n", true, false, null, {"a":{"b":[]}} ] `, `01`, `-`, `1.`, `1e`, `"\x"`, `"\u12g4"`, `"`, `nul`, `truex`,
+		`{"a"}`, `{"a":}`, `{,}`, `[,]`, `[1,]`, `{"a":1,}`, "\"\x00\"", "\"\xff\"", "\ufeff{}", `[1 2]`, `{} {}`, `"\ud800"`, "\xff",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s := scanner{text: text}
+		ok := s.value() && s.atEnd()
+		if s.fault == tooDeep {
+			return
+		}
+		require.Equal(t, json.Valid(text) && utf8.Valid(text), ok)
+		if !ok {
+			require.Error(t, s.err(1, len(text)))
+		}
+	})
+}
+
+func TestAValueMayBeNestedAHundredLevelsDeep(t *testing.T) {
+	for levels, deep := range map[int]bool{100: false, 101: true} {
+		item := Parse([]byte(strings.Repeat("[", levels) + strings.Repeat("]", levels)))
+		if deep {
+			require.EqualError(t, item.Err, "the body is nested more than 100 levels deep: line 1, column 101")
+		} else {
+			require.NoError(t, item.Err)
+		}
+	}
+}
+
+func TestAnItemOfAnArrayIsBoundedInBytes(t *testing.T) {
+	array := NewArray([]byte(` [{"jobType":"A"}, {"jobType":"AB"},{"jobType":"C"}]`), len(`{"jobType":"A"}`))
+	for _, want := range []string{"A", "", "C"} {
+		item, err := array.Next()
+		require.NoError(t, err)
+		require.Equal(t, want, item.Type)
+		if want == "" {
+			var tooLarge *TooLargeError
+			require.ErrorAs(t, item.Err, &tooLarge)
+			require.EqualError(t, item.Err, "the submission is larger than 15 bytes: line 1, column 20")
+		}
+	}
+	_, err := array.Next()
+	require.True(t, errors.Is(err, io.EOF))
+}
+
+func TestTextIsCheckedWithoutAllocations(t *testing.T) {
+	text := []byte(`{"a":[1,2,{"b":"text"}],"c":{"d":[[[]]]}}`)
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		s := scanner{text: text}
+		_ = s.value()
+	}))
+}

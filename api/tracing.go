@@ -1,0 +1,185 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// The attributes of a request's span, by OpenTelemetry's conventions for HTTP. What
+// the client can choose freely, such as the path, is not among them.
+const (
+	attrMethod    attribute.Key = "http.request.method"
+	attrRoute     attribute.Key = "http.route"
+	attrStatus    attribute.Key = "http.response.status_code"
+	attrClient    attribute.Key = "client.address"
+	attrErrorType attribute.Key = "error.type"
+	attrJob       attribute.Key = "job.id"
+	attrLink      attribute.Key = "job.link"
+)
+
+// linkJob is the value of job.link for a link to the job's own trace.
+const linkJob = "job"
+
+// SpanAttributes lists the attributes of a request's span, and of its links.
+func SpanAttributes() []attribute.Key {
+	return []attribute.Key{attrMethod, attrRoute, attrStatus, attrClient, attrErrorType, attrJob, attrLink}
+}
+
+// traced makes a span of each request that submits, changes or looks up jobs, in the
+// trace of the client. A request that waits for a job to end has none: it would show
+// nothing but the wait.
+func traced(tracer trace.Tracer) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		if tracer == nil {
+			return next
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			route := chi.RouteContext(r.Context()).RoutePattern()
+			if !aboutJobs(r.Method, route) || r.URL.Query().Has("wait") {
+				next.ServeHTTP(w, r)
+				return
+			}
+			ctx := trace.ContextWithRemoteSpanContext(r.Context(), spanContextOf(contextOf(r.Header)))
+			ctx, span := tracer.Start(ctx, r.Method+" "+route, trace.WithSpanKind(trace.SpanKindServer))
+			r = r.WithContext(ctx)
+			if !span.IsRecording() {
+				next.ServeHTTP(w, r)
+				return
+			}
+			span.SetAttributes(attrMethod.String(r.Method), attrRoute.String(route),
+				attrClient.String(middleware.GetClientIP(ctx)))
+			if id, err := job.ParseID(chi.URLParam(r, "id")); err == nil {
+				span.SetAttributes(attrJob.String(id.String()))
+			}
+			answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+			answered := false
+			defer func() {
+				if !answered { // It panics, and observe answers.
+					span.SetStatus(codes.Error, "the answer was broken off")
+				}
+				endSpan(ctx, answer.Status())
+			}()
+			next.ServeHTTP(answer, r)
+			answered = true
+		})
+	}
+}
+
+// aboutJobs separates requests that have spans from those of monitoring and of
+// operators: looking into a job must not leave traces of looking.
+func aboutJobs(method, route string) bool {
+	if route == "/jobs" || strings.HasPrefix(route, "/jobs/") {
+		return true
+	}
+	return method == http.MethodPost && strings.HasPrefix(route, "/dead-letter/")
+}
+
+// linkToJob links the span of the request to the trace of the job that it has
+// changed, if both are sampled.
+func linkToJob(ctx context.Context, carried job.Trace) {
+	request := trace.SpanFromContext(ctx)
+	if !request.IsRecording() {
+		return
+	}
+	if of := spanContextOf(carried); of.IsSampled() {
+		request.AddLink(trace.Link{SpanContext: of, Attributes: []attribute.KeyValue{attrLink.String(linkJob)}})
+	}
+}
+
+// endSpan ends the span of the request, if there is one, with the status of the
+// answer; 0 for none. The span records nothing that follows.
+func endSpan(ctx context.Context, status int) {
+	span := trace.SpanFromContext(ctx)
+	if status != 0 {
+		span.SetAttributes(attrStatus.Int(status))
+	}
+	if status >= http.StatusInternalServerError {
+		span.SetStatus(codes.Error, http.StatusText(status))
+		span.SetAttributes(attrErrorType.String(strconv.Itoa(status)))
+	}
+	span.End()
+}
+
+// traceparent is the W3C header: version, trace, span, flags. Later versions than 00
+// may have more.
+var traceparent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32}-[0-9a-f]{16})-([0-9a-f]{2})(-.*)?$`)
+
+const (
+	maxStateBytes   = 512
+	maxBaggageBytes = 1024
+)
+
+// baggageMember is name=value, perhaps with properties, in printable ASCII.
+var baggageMember = regexp.MustCompile(`^[\x21-\x7e]+ *= *[\x20-\x7e]*$`)
+
+// traceOf returns the trace context of the request and its baggage.
+func traceOf(header http.Header) job.Trace {
+	carried := contextOf(header)
+	carried.Baggage = baggageOf(header)
+	return carried
+}
+
+// contextOf returns the trace context of the request, as of version 00. A malformed
+// one is ignored, as the standard demands.
+func contextOf(header http.Header) job.Trace {
+	sent := header.Values("traceparent")
+	if len(sent) != 1 {
+		return job.Trace{}
+	}
+	fields := traceparent.FindStringSubmatch(strings.TrimSpace(sent[0]))
+	if fields == nil || fields[1] == "ff" || fields[1] == "00" && fields[4] != "" {
+		return job.Trace{}
+	}
+	flags, err := strconv.ParseUint(fields[3], 16, 8)
+	if err != nil {
+		return job.Trace{}
+	}
+	known := trace.TraceFlags(flags) & (trace.FlagsSampled | trace.FlagsRandom)
+	carried := job.Trace{Parent: "00-" + fields[2] + "-" + known.String()}
+	if !spanContextOf(carried).IsValid() { // It has an id of zeros.
+		return job.Trace{}
+	}
+	if state := strings.Join(header.Values("tracestate"), ","); len(state) <= maxStateBytes {
+		carried.State = state
+		carried.State = spanContextOf(carried).TraceState().String() // Empty if it is malformed.
+	}
+	return carried
+}
+
+// spanContextOf is the span that a job carries; an invalid one for none.
+func spanContextOf(carried job.Trace) trace.SpanContext {
+	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(),
+		propagation.MapCarrier{"traceparent": carried.Parent, "tracestate": carried.State}))
+}
+
+// baggageOf returns the first members of the baggage, as many as fit. Malformed ones
+// are left out.
+func baggageOf(header http.Header) string {
+	var kept []string
+	size := 0
+	for _, line := range header.Values("baggage") {
+		for member := range strings.SplitSeq(line, ",") {
+			member = strings.TrimSpace(member)
+			if !baggageMember.MatchString(member) {
+				continue
+			}
+			if size += len(member) + len(","); size-len(",") > maxBaggageBytes {
+				return strings.Join(kept, ",")
+			}
+			kept = append(kept, member)
+		}
+	}
+	return strings.Join(kept, ",")
+}
