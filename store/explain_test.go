@@ -217,13 +217,17 @@ func indexColumns(t testing.TB, s *Store) map[string][]string {
 	return columns
 }
 
-// explainSQL is the plan of a statement that is composed.
-func explainSQL(t testing.TB, s *Store, sql string) string {
+// explainSQL is the plan of a statement that is composed, with the settings.
+func explainSQL(t testing.TB, s *Store, text string, settings ...string) string {
 	t.Helper()
-	conn, err := s.db.Worker.Acquire(t.Context())
+	tx, err := s.db.Worker.Begin(t.Context())
 	require.NoError(t, err)
-	defer conn.Release()
-	return explainOn(t, conn.Conn(), sql, "costs off")
+	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
+	for _, setting := range settings {
+		_, err := tx.Exec(t.Context(), setting)
+		require.NoError(t, err)
+	}
+	return explainOn(t, tx.Conn(), text, "costs off")
 }
 
 // explainOn returns the plan that a session uses for a statement, whatever its

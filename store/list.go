@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
+	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
 const (
@@ -30,17 +31,15 @@ const (
 // finds the newest first. The times of creation limit the ids, unless clocks differ
 // by more than clockSlack.
 func (s *Store) List(ctx context.Context, filter job.Filter) (job.Page, error) {
-	sql, args := listing(filter)
+	text, args := listing(filter)
 	var found []listedRow
-	err := s.db.Lists.Read(ctx, "list", func(conn postgres.Querier) error {
-		rows, err := conn.Query(ctx, sql, args...)
-		if err != nil {
-			return err
-		}
+	batch := &pgx.Batch{}
+	batch.Queue(sql.Text("list_by_index"))
+	batch.Queue(text, args...).Query(func(rows pgx.Rows) (err error) {
 		found, err = pgx.CollectRows(rows, pgx.RowToStructByNameLax[listedRow])
 		return err
 	})
-	if err != nil {
+	if err := s.db.Lists.Send(ctx, "list", batch); err != nil {
 		return job.Page{}, err
 	}
 	page := job.Page{Jobs: make([]job.View, 0, min(len(found), filter.Limit))}
@@ -72,7 +71,7 @@ type listedRow struct {
 // row is where the scan ended because it had examined maxScan rows. Both parts see
 // the same snapshot, so no job can fall between two pages. "limit 1" makes the
 // planner look up each row of the page by its id, whatever its statistics say.
-func listing(filter job.Filter) (sql string, args []any) {
+func listing(filter job.Filter) (text string, args []any) {
 	const row = `lateral (
     select j.job_id as id, j.job_type as type, j.tenant, j.state::text as state, j.created_at, j.updated_at,
         j.started_at, j.finished_at, j.progress::text as progress, j.result::text as result,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
+	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
 // listed reads the list page by page.
@@ -172,8 +173,8 @@ func TestListsAreReadByTheNarrowestIndex(t *testing.T) {
 		}
 		for index, filter := range filters {
 			filter.Limit = 100
-			sql, _ := listing(filter)
-			plan := explainSQL(t, s, sql)
+			text, _ := listing(filter)
+			plan := explainSQL(t, s, text, sql.Text("list_by_index"))
 			require.NotContains(t, plan, "Seq Scan on", "%s", plan)
 			require.Equal(t, 1, strings.Count(plan, "Sort\n"), "of the page itself:\n%s", plan)
 			scans := regexp.MustCompile("Index (Only )?Scan Backward using " + index)

@@ -244,7 +244,7 @@ func quickToSeeDeadlocks(t *testing.T) *Store {
 	if !ask[bool](t, first, "select rolsuper from pg_roles where rolname = current_user") {
 		t.Skip("only a superuser may set deadlock_timeout")
 	}
-	exec(t, first, "do $$ begin execute format('alter database %I set deadlock_timeout = 100', current_database()); end $$")
+	exec(t, first, "do $$ begin execute format('alter database %I set deadlock_timeout = 500', current_database()); end $$")
 	first.Close()
 	return openAt(t, urlOf(first))
 }

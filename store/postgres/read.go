@@ -107,6 +107,11 @@ func (l *Lane) Snapshot(ctx context.Context, operation, setup string, f func(pgx
 	})
 }
 
+// Send is Read for a batch of statements, which are one transaction.
+func (l *Lane) Send(ctx context.Context, operation string, batch *pgx.Batch) error {
+	return l.use(ctx, operation, func(conn *pgxpool.Conn) error { return conn.SendBatch(ctx, batch).Close() })
+}
+
 func (l *Lane) use(ctx context.Context, operation string, f func(*pgxpool.Conn) error) error {
 	if err := l.enter(ctx); err != nil {
 		return fmt.Errorf("%s: %w", operation, err)

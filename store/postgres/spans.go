@@ -50,13 +50,15 @@ func (q queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Trac
 }
 
 // TraceBatchStart implements pgx's BatchTracer. A batch is one span, named after
-// its first statement. Without this, pgx would end the request's own span at the
-// end of each statement.
+// its first statement that is no setting. Without this, pgx would end the request's
+// own span at the end of each statement.
 func (q queries) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
-	if len(data.Batch.QueuedQueries) == 0 {
-		return ctx
+	for _, query := range data.Batch.QueuedQueries {
+		if !strings.Contains(query.SQL, "select set_config(") {
+			return q.start(ctx, query.SQL)
+		}
 	}
-	return q.start(ctx, data.Batch.QueuedQueries[0].SQL)
+	return ctx
 }
 
 // TraceBatchQuery implements pgx's BatchTracer.
