@@ -27,7 +27,7 @@ func TestAnAttemptEndsAsItsHandlerSays(t *testing.T) {
 		do("fail-permanently"): {Kind: job.PermanentFailure, Code: "c"},
 		do("snooze"):           {Kind: job.Snoozed, RetryAfter: new(message.Longest)},
 		do("cancel-itself"):    {Kind: job.CancelConfirmed},
-		do("nothing"):          message.ProtocolFailure("the handler process reported an outcome without a result"),
+		do("nothing"):          message.ProtocolFailure("the plugin process reported an outcome without a result"),
 		do("bad-result"):       message.ProtocolFailure("the handler's result is not JSON in UTF-8"),
 	} {
 		require.Equal(t, want, h.run("good", payload), payload)

@@ -70,7 +70,7 @@ type Canary struct {
 // Limits bound what a process may use together with everything that it forks. 0 is no
 // limit. A process that exceeds MemoryBytes or Processes is killed with all that it has
 // forked. PluginStatus.Limits says how limits are enforced on this machine.
-type Limits = child.Limits
+type Limits = cgroup.Limits
 
 // Defaults of a Config.
 const (
@@ -96,7 +96,8 @@ type Settings struct {
 	// absolute path of a cgroup v2 in which this process may make others.
 	Cgroup string
 	// Warden is a command that runs beside the host, and once for each process, and
-	// must call Warden with its last argument; empty for none. Without it, processes
+	// must call Warden with its last argument; empty for none. It runs on Linux only.
+	// Without it, processes
 	// that left their process group outlive a killed host until the next start,
 	// those that also changed their environment outlive their plugin process, and
 	// nothing ends attempts while the host is stopped.

@@ -98,13 +98,6 @@ func (f *fleet) release(i *instance, jobType string) {
 	f.host.signal()
 }
 
-// fire is deploy.fire under the lock.
-func (f *fleet) fire(event deployEvent) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.deploy.fire(event)
-}
-
 func (f *fleet) configured() Config {
 	f.mu.Lock()
 	defer f.mu.Unlock()

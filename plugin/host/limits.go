@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
@@ -31,7 +32,7 @@ func (h *Host) isolate(settings Settings) error {
 	default:
 		settings.Log.Info("plugins get no cgroups", "reason", err)
 	}
-	if len(settings.Warden) == 0 {
+	if len(settings.Warden) == 0 || runtime.GOOS != "linux" {
 		return nil
 	}
 	if h.warden, err = child.StartWarden(settings.Warden, h.home, settings.Log); err != nil {

@@ -141,7 +141,7 @@ func TestACgroupThatIsAskedForByNameMustBeThere(t *testing.T) {
 func TestAPluginRunsAsAnotherUser(t *testing.T) {
 	nobody, err := user.Lookup("nobody")
 	if os.Geteuid() != 0 || err != nil {
-		t.Skip("only root can run a handler as somebody else: ", err)
+		t.Skip("only root can run a plugin as another user: ", err)
 	}
 	dir := passable(t)
 	text, err := os.ReadFile(hostile)
@@ -163,7 +163,7 @@ func TestAPluginRunsAsAnotherUser(t *testing.T) {
 	require.NoError(t, os.Chmod(filepath.Dir(hostile), 0o700))
 	require.NoError(t, h.Reload([]Config{config, misbehaving("ours", "-types", "OTHER"), hidden}))
 	h.eventually(func() bool { return h.status("hidden").LastError != "" }, "the launch fails")
-	require.Contains(t, h.status("hidden").LastError, "may not go through "+filepath.Dir(hostile))
+	require.Contains(t, h.status("hidden").LastError, "may not enter "+filepath.Dir(hostile))
 }
 
 // passable is a directory that everybody may go through.

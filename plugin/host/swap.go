@@ -181,7 +181,9 @@ func (c *conductor) prove(ctx context.Context, g *generation, p plan) error {
 
 // step moves a swap on, unless the plugin was disabled meanwhile.
 func (c *conductor) step(ctx context.Context, event deployEvent) error {
-	err := c.fire(event)
+	c.mu.Lock()
+	err := c.deploy.fire(event)
+	c.mu.Unlock()
 	if err != nil && ctx.Err() != nil {
 		return c.whyStopped(ctx)
 	}

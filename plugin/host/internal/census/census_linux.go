@@ -1,3 +1,5 @@
+// Package census reads from /proc which processes the machine has, who forked them, and
+// how much memory they use. It works on Linux only.
 package census
 
 import (
@@ -10,24 +12,24 @@ import (
 	"time"
 )
 
-// latest is one look at all processes of the machine, shared by whoever needs
-// one at about the same time: it reads a file for each process.
+// latest is one look at all processes of the machine. It is shared, since it reads a file
+// for each process.
 var latest struct {
 	sync.Mutex
 	at  time.Time
 	all []Process
 }
 
-// Process is a process as its kinship has it.
+// Process is a process and its relations.
 type Process struct {
-	// PID is its id, Parent its parent's, Group its process group's.
+	// Parent and Group are the ids of its parent and of its process group.
 	PID, Parent, Group int
 	Threads            uint64
-	// Born tells it from another that gets its id later.
+	// Born is its start time, which tells it from a later process with the same id.
 	Born string
 }
 
-// All returns all processes but zombies, as of at most maxAge ago.
+// All returns all processes except zombies, as they were at most maxAge ago.
 func All(maxAge time.Duration) []Process {
 	latest.Lock()
 	defer latest.Unlock()
@@ -43,7 +45,7 @@ func All(maxAge time.Duration) []Process {
 	return latest.all
 }
 
-// IDs returns the ids of all processes, zombies among them.
+// IDs returns the ids of all processes, zombies included.
 func IDs() []int {
 	proc, err := os.Open("/proc")
 	if err != nil {
@@ -60,14 +62,14 @@ func IDs() []int {
 	return pids
 }
 
-// Find returns the process of that id; false when it is gone or a zombie.
+// Find returns the process with that id; false if it is gone or a zombie.
 func Find(pid int) (Process, bool) {
 	found, state, ok := read(pid)
 	return found, ok && state != zombie
 }
 
-// zombie is the state of a process that has exited and was not waited for, and of
-// one whose first thread has exited while others run.
+// zombie is the state of a process that has exited and is not collected, and of one whose
+// first thread has exited while others run.
 const zombie = "Z"
 
 func read(pid int) (found Process, state string, ok bool) {
@@ -87,8 +89,8 @@ func read(pid int) (found Process, state string, ok bool) {
 	return found, fields[0], true
 }
 
-// Descendants returns those of the process that still run, parents first. Of
-// processes that fork meanwhile it may miss some.
+// Descendants returns the running descendants of a process, parents first. It may miss
+// some if they fork meanwhile.
 func Descendants(of int) []Process {
 	children := make(map[int][]Process)
 	ended := make(map[int]bool)
@@ -129,8 +131,8 @@ func TasksOf(uid uint32) uint64 {
 	return tasks
 }
 
-// Machine tells, at the price of one file, how many processes and threads there
-// are and the id of the one made last, which says whether there are new ones.
+// Machine counts all processes and threads. It also returns the id of the newest one,
+// which shows whether there are new ones. It reads one file only.
 func Machine() (tasks uint64, last string) {
 	// 0.20 0.18 0.12 1/80 11206
 	text, _ := os.ReadFile("/proc/loadavg")
@@ -143,7 +145,7 @@ func Machine() (tasks uint64, last string) {
 	return tasks, fields[4]
 }
 
-// Resident is the memory that a process has in use, shared or not, in bytes.
+// Resident is the memory that a process uses, including shared memory, in bytes.
 func Resident(pid int) uint64 {
 	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	fields := strings.Fields(string(text))
@@ -154,9 +156,8 @@ func Resident(pid int) uint64 {
 	return pages * uint64(os.Getpagesize())
 }
 
-// Proportional is a process's part of the memory that it shares with others, and
-// all that it has to itself, without what lies in files, in bytes. It is the
-// exact figure, and a dear one.
+// Proportional is the memory of a process, in bytes, with its proportional part of shared
+// memory and without files. It is exact, but expensive.
 func Proportional(pid int) uint64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
 	if err != nil {

@@ -13,24 +13,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What Open takes in place of a parent's path.
+// Settings for Open instead of a path.
 const (
-	// Auto lets it look below the cgroup that this process is in.
+	// Auto uses the cgroup of this process.
 	Auto = "auto"
-	// None forbids cgroups.
+	// None makes no cgroups.
 	None = "none"
 )
 
-// leafName is the group that we move into to make room: a cgroup that has
-// processes of its own cannot bound its children, but for the root.
+// leafName is the group that this process moves into: a cgroup with processes, other than
+// the root, cannot bound its children.
 const leafName = "orchestrator"
 
-// controllers are those that bound what we bound; a test has another.
+// controllers are the ones that we use; a test has another.
 var controllers = []string{"memory", "cpu", "pids"}
 
-// system is where to look; tests have one of their own.
+// system says where to look; tests have their own.
 type system struct {
-	// proc is /proc/self, and systemd exists where systemd is the init.
+	// proc is /proc/self. systemd is a file that exists if systemd is the init.
 	proc, systemd string
 	pid           int
 }
@@ -39,9 +39,8 @@ func thisSystem() system {
 	return system{proc: "/proc/self", systemd: "/run/systemd/system", pid: os.Getpid()}
 }
 
-// find returns a directory in which groups can be made, with as many of our
-// controllers enabled for its children as possible. An error says why there is
-// none.
+// find returns a directory in which groups can be made, and enables as many controllers
+// for them as possible. The error says why there is none.
 func (s system) find(setting string) (string, error) {
 	if filepath.IsAbs(setting) {
 		if _, err := os.Stat(filepath.Join(setting, "cgroup.procs")); err != nil {
@@ -55,8 +54,8 @@ func (s system) find(setting string) (string, error) {
 	}
 	parent := own
 	if filepath.Base(own) == leafName {
-		// We were started by a process that has moved there, or systemd
-		// has put us there (DelegateSubgroup).
+		// The parent process has moved there, or systemd started this process there
+		// (DelegateSubgroup).
 		parent = filepath.Dir(own)
 	}
 	if _, err := os.Stat(s.systemd); err == nil && !delegated(parent) {
@@ -68,7 +67,7 @@ func (s system) find(setting string) (string, error) {
 	if parent == own && !isRoot(own) && len(missing(own)) > 0 {
 		s.makeRoom(own)
 	}
-	// Without controllers a group is still worth having.
+	// A group is useful even without controllers.
 	_ = enable(parent)
 	return parent, nil
 }
@@ -111,8 +110,8 @@ func (s system) own() (string, error) {
 	return "", errors.New("no cgroup v2 is mounted")
 }
 
-// makeRoom moves this process into a leaf of its cgroup, if it is alone there.
-// What does not succeed shows when the controllers are enabled.
+// makeRoom moves this process into a leaf of its cgroup, if it is alone there. Enabling
+// the controllers shows whether that worked.
 func (s system) makeRoom(own string) {
 	procs, err := os.ReadFile(filepath.Join(own, "cgroup.procs"))
 	if err != nil || string(bytes.TrimSpace(procs)) != strconv.Itoa(s.pid) {
@@ -131,35 +130,35 @@ func (s system) makeRoom(own string) {
 	}
 }
 
-// enable hands to the children of a cgroup those of our controllers that it has.
+// enable enables our controllers for the children of a cgroup, as far as it has them.
 func enable(parent string) error {
 	var failed error
-	// One by one: the kernel takes all of a line or nothing.
+	// Write one at a time: the kernel accepts a whole line or nothing.
 	for _, name := range missing(parent) {
 		failed = errors.Join(failed, write(parent, "cgroup.subtree_control", "+"+name))
 	}
 	return failed
 }
 
-// missing are those of our controllers that a cgroup has, and its children not.
+// missing are our controllers that a cgroup has and its children do not have.
 func missing(parent string) []string {
 	enabled := words(parent, "cgroup.subtree_control")
 	return slices.DeleteFunc(available(parent), func(name string) bool { return slices.Contains(enabled, name) })
 }
 
-// available are those of our controllers that a cgroup has.
+// available are our controllers that a cgroup has.
 func available(group string) []string {
 	have := words(group, "cgroup.controllers")
 	return slices.DeleteFunc(slices.Clone(controllers), func(name string) bool { return !slices.Contains(have, name) })
 }
 
-// isRoot knows the kernel's own root, which may have processes and children.
+// isRoot reports whether the group is the root, which may have processes and children.
 func isRoot(group string) bool {
 	_, err := os.Stat(filepath.Join(group, "cgroup.type"))
 	return os.IsNotExist(err)
 }
 
-// delegated reads the mark that systemd leaves on what it has given away.
+// delegated reads the mark that systemd puts on delegated cgroups.
 func delegated(group string) bool {
 	value := make([]byte, 1)
 	for _, name := range []string{"user.delegate", "trusted.delegate"} {
@@ -175,7 +174,7 @@ func words(group, file string) []string {
 	return strings.Fields(string(text))
 }
 
-// writeFile and makeDir are the kernel's; tests have others.
+// writeFile and makeDir act on the kernel's file system; tests replace them.
 var (
 	writeFile = os.WriteFile
 	makeDir   = os.Mkdir

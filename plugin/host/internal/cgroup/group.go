@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// cpuPeriod is the time in which a share of CPU is used up, in microseconds: the
-// kernel's default.
+// cpuPeriod is the period of cpu.max in microseconds, the kernel's default.
 const cpuPeriod = 100_000
 
 // Limits bound all members of a group together; 0 is no limit. A limit whose controller
@@ -27,13 +26,13 @@ type Limits struct {
 	Processes uint64
 }
 
-// Group is the cgroup of one handler process.
+// Group is the cgroup of one plugin process.
 type Group struct {
 	path string
 	tree *Tree
 }
 
-// Make makes a group within the tree and bounds it. It has no members yet.
+// Make makes an empty group in the tree and sets its limits.
 func (t *Tree) Make(name string, limits Limits) (*Group, error) {
 	g := &Group{path: filepath.Join(t.Path, name), tree: t}
 	if err := makeDir(g.path, 0o755); err != nil {
@@ -46,8 +45,8 @@ func (t *Tree) Make(name string, limits Limits) (*Group, error) {
 	return g, nil
 }
 
-// At is a group that was made before, by this process or another. It can be joined
-// and killed.
+// At is a group that exists, perhaps made by another process. Use it to add members and
+// to kill them.
 func At(path string) *Group { return &Group{path: path} }
 
 // Path is the group's directory.
@@ -55,7 +54,7 @@ func (g *Group) Path() string { return g.path }
 
 func (g *Group) bound(limits Limits) error {
 	if g.tree.Memory {
-		// All or none: a process that has lost a child is in no known state.
+		// Kill all members together: a process that lost a child is in no known state.
 		if err := write(g.path, "memory.oom.group", "1"); err != nil {
 			return fmt.Errorf("limit memory: %w", err)
 		}
@@ -64,7 +63,7 @@ func (g *Group) bound(limits Limits) error {
 		if err := write(g.path, "memory.max", strconv.FormatUint(limits.MemoryBytes, 10)); err != nil {
 			return fmt.Errorf("limit memory: %w", err)
 		}
-		// Swap would let it grow on. A kernel without swap has no such file.
+		// Without this it could use swap as well. A kernel without swap has no such file.
 		_ = write(g.path, "memory.swap.max", "0")
 	}
 	if g.tree.CPU && limits.CPUs > 0 {
@@ -81,18 +80,18 @@ func (g *Group) bound(limits Limits) error {
 	return nil
 }
 
-// Open opens the group's directory, for a process to be started in it.
+// Open opens the group's directory, to start a process in it.
 func (g *Group) Open() (*os.File, error) { return os.Open(g.path) }
 
-// Add moves a running process into the group, but not what it has forked before.
+// Add moves a running process into the group, without its children.
 func (g *Group) Add(pid int) error { return write(g.path, "cgroup.procs", strconv.Itoa(pid)) }
 
-// Kill kills every member at once, forks under way included. It does not wait.
+// Kill kills every member at once, even while they fork. It does not wait.
 func (g *Group) Kill() {
 	if err := write(g.path, "cgroup.kill", "1"); err == nil || errors.Is(err, fs.ErrNotExist) && g.gone() {
 		return
 	}
-	// Before Linux 5.14 there is no such file.
+	// Linux before 5.14 has no such file.
 	members, _ := g.Members()
 	for _, pid := range members {
 		if process, err := os.FindProcess(pid); err == nil {
@@ -127,10 +126,10 @@ func (g *Group) Tasks() (uint64, error) {
 	return uint64(bytes.Count(text, []byte{'\n'})), err
 }
 
-// OutOfMemory reports whether the kernel has killed in the group for memory.
+// OutOfMemory reports whether the kernel has killed a member for lack of memory.
 func (g *Group) OutOfMemory() bool { return g.event("memory.events", "oom_kill") > 0 }
 
-// Refused counts the forks that the kernel has refused because of the limit.
+// Refused counts the forks that the kernel has refused for the limit.
 func (g *Group) Refused() uint64 { return g.event("pids.events", "max") }
 
 func (g *Group) event(file, name string) uint64 {
@@ -144,5 +143,5 @@ func (g *Group) event(file, name string) uint64 {
 	return 0
 }
 
-// Remove kills what is left in the group and removes it.
+// Remove kills all members and removes the group.
 func (g *Group) Remove() error { return Remove(g.path) }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Start starts the command as a member of the group from its first moment, and
-// returns the command that was started.
+// Start starts the command as a member of the group from the beginning. It returns the
+// command that was started, which may be a copy.
 func (g *Group) Start(cmd *exec.Cmd) (*exec.Cmd, error) {
 	dir, err := g.Open()
 	if err != nil {
@@ -24,7 +24,7 @@ func (g *Group) Start(cmd *exec.Cmd) (*exec.Cmd, error) {
 	if err == nil || !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
 		return cmd, err
 	}
-	// Some sandboxes forbid the system call that this needs (clone3).
+	// Some sandboxes forbid clone3, which that needs.
 	if err := again.Start(); err != nil {
 		return &again, err
 	}

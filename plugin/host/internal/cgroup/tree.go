@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// removePatience is how long the members of a group may take to die.
-const removePatience = 2 * time.Second
+// removeTimeout is how long the members of a group may take to die.
+const removeTimeout = 2 * time.Second
 
 // Tree is a cgroup that holds the groups of one host.
 type Tree struct {
 	Path string
-	// Memory, CPU and PIDs say whether the kernel can bound these here.
+	// Memory, CPU and PIDs say which controllers the groups have.
 	Memory, CPU, PIDs bool
 }
 
-// Open makes a tree of that name where the setting says: the path of a cgroup,
-// Auto or None. Its error says why there can be none.
+// Open makes a tree of that name. The setting is the path of a cgroup, Auto, or None. The
+// error says why there is no tree.
 func Open(setting, name string) (*Tree, error) {
 	return thisSystem().open(setting, name)
 }
@@ -47,16 +47,16 @@ func (s system) open(setting, name string) (*Tree, error) {
 	return &Tree{Path: path, Memory: has("memory"), CPU: has("cpu"), PIDs: has("pids")}, nil
 }
 
-// Remove kills whatever is left in the tree and removes it.
+// Remove kills all members and removes the tree.
 func (t *Tree) Remove() error { return Remove(t.Path) }
 
-// Remove kills everything in the cgroup and below, and removes it. One that is
-// not there is no error.
+// Remove kills all members of the cgroup and of those below, and removes it. A missing one
+// is no error.
 func Remove(path string) error {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	deadline := time.Now().Add(removePatience)
+	deadline := time.Now().Add(removeTimeout)
 	for {
 		_ = write(path, "cgroup.kill", "1")
 		err := removeAll(path)
@@ -67,8 +67,7 @@ func Remove(path string) error {
 	}
 }
 
-// removeAll removes the directories, which is all that can be removed in a
-// cgroup's file system.
+// removeAll removes the directories. Files in a cgroup's file system cannot be removed.
 func removeAll(path string) error {
 	entries, err := os.ReadDir(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

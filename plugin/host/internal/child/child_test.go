@@ -18,7 +18,6 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/keeper"
 )
 
 func TestMain(m *testing.M) {
@@ -34,11 +33,14 @@ func TestMain(m *testing.M) {
 // attending is a command that calls Attend with its last argument.
 var attending = []string{"/proc/self/exe", "warden"}
 
+// hasKeepers says whether this system has keepers.
+var hasKeepers = runtime.GOOS == "linux"
+
 // eachWay runs the test without a keeper, and with one where there are any.
 func eachWay(t *testing.T, test func(t *testing.T, keeper []string)) {
 	t.Helper()
 	t.Run("as a child of ours", func(t *testing.T) { test(t, []string{}) })
-	if keeper.Supported {
+	if hasKeepers {
 		t.Run("through a keeper", func(t *testing.T) { test(t, attending) })
 	}
 }
@@ -147,7 +149,7 @@ func TestSweepTakesOnlyWhatNobodyHolds(t *testing.T) {
 	for _, name := range []string{"hf-without-lock", "other", ".hf-new", ".hf-old"} {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
-	old := time.Now().Add(-2 * bareFor)
+	old := time.Now().Add(-2 * unlockedFor)
 	require.NoError(t, os.Chtimes(filepath.Join(dir, ".hf-old"), old, old))
 
 	require.Equal(t, 1, Sweep(dir))
@@ -221,7 +223,7 @@ func prepared(t *testing.T, spec Spec) *Process {
 	if spec.Binary == nil {
 		spec.Binary = pin(t, "/bin/sh")
 	}
-	if keeper.Supported && spec.Keeper == nil {
+	if hasKeepers && spec.Keeper == nil {
 		spec.Keeper = attending
 	}
 	p := New(spec, out)
@@ -316,7 +318,7 @@ func TestWhatCannotBeStartedIsExplained(t *testing.T) {
 }
 
 func TestAKeeperThatCannotBeStartedIsAnError(t *testing.T) {
-	if !keeper.Supported {
+	if !hasKeepers {
 		t.Skip("there are no keepers here")
 	}
 	for _, command := range []string{"/no/such/program", "/bin/true"} {

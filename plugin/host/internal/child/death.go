@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Cause is why a process was killed, where that is known.
+// Cause is why a process was killed, if that is known.
 type Cause string
 
 // The causes of a kill.
 const (
-	// OutOfMemory: the process and its children took more than the limit, or
-	// the machine had no more.
+	// OutOfMemory: the process and its descendants used more than the limit, or the
+	// machine had no more.
 	OutOfMemory Cause = "out_of_memory"
-	// TooManyProcesses: they became more than the limit.
+	// TooManyProcesses: they were more than the limit.
 	TooManyProcesses Cause = "too_many_processes"
-	// Stalled: the time that KillAt has named came, and it was not postponed.
+	// Stalled: the time given to KillAt came.
 	Stalled Cause = "orchestrator_stalled"
 )
 
@@ -29,9 +29,9 @@ type Death struct {
 	Code int
 	// Signal is what ended it; 0 for none.
 	Signal syscall.Signal
-	// Cause is why it was killed; empty when nobody knows.
+	// Cause is why it was killed; empty if unknown.
 	Cause Cause
-	// Detail is the cause in words, with figures.
+	// Detail describes the cause, with figures.
 	Detail string
 
 	core  bool
@@ -53,7 +53,7 @@ func (d Death) Error() string {
 	}
 }
 
-// deathOf reads what waiting for a process has returned.
+// deathOf translates what exec.Cmd.Wait has returned.
 func deathOf(err error) Death {
 	var exit *exec.ExitError
 	if err == nil {
@@ -76,10 +76,8 @@ func deathBy(status syscall.WaitStatus) Death {
 	return Death{Code: -1, Signal: status.Signal(), core: status.CoreDump()}
 }
 
-// stalled words a kill of the keeper's.
 const stalled = "the orchestrator did not run while the lease of an attempt in the process ran out"
 
-// outOfMemory words a kill of the kernel's for memory.
 func outOfMemory(limit uint64) Death {
 	detail := "out of memory"
 	if limit > 0 {
@@ -92,7 +90,6 @@ func tooManyProcesses(limit uint64) Death {
 	return Death{Cause: TooManyProcesses, Detail: fmt.Sprintf("more than %d processes and threads", limit)}
 }
 
-// inMiB writes a number of bytes for people.
 func inMiB(bytes uint64) string {
 	if bytes < 1<<20 {
 		return fmt.Sprintf("%d bytes", bytes)

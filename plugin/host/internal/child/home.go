@@ -13,32 +13,30 @@ import (
 )
 
 const (
-	// homePrefix names the directories of hosts in the socket directory.
+	// homePrefix begins the names of hosts' directories in the socket directory.
 	homePrefix = "hf-"
-	// bareHomePrefix names them before they are locked.
-	bareHomePrefix = ".hf-"
+	// unlockedPrefix begins them before they are locked.
+	unlockedPrefix = ".hf-"
 	lockName       = "lock"
-	// cgroupName is the file that says where the host's cgroups are.
+	// cgroupName is the file that has the path of the host's cgroups.
 	cgroupName = "cgroup"
-	// bareFor is how old a directory that was never locked must be to be
-	// taken for a leftover.
-	bareFor = time.Hour
-	// socketDirVariable is set by go-plugin for every process, to a directory
-	// of its launch alone. It marks the process and all its descendants that
-	// keep their environment.
+	// unlockedFor is how old a directory that was never locked must be to count as
+	// left behind.
+	unlockedFor = time.Hour
+	// socketDirVariable is set by go-plugin for every process, to a directory of that
+	// launch. It marks the process, and all descendants that keep their environment.
 	socketDirVariable = "PLUGIN_UNIX_SOCKET_DIR"
 )
 
-// Home is a host's own directory, with a lock that lives as long as the host's
-// process: nothing else proves as well, across containers and reused process
-// ids, that the owner is gone.
+// Home is a host's own directory, with a lock that lives as long as the host's process.
+// Only a lock proves, across containers and reused process ids, that its owner is gone.
 type Home struct {
 	Path string
 	lock *os.File
 }
 
-// MakeHome makes the directory under a name that sweepers do not look at, and
-// gives it its final one when the lock is held, so that none sees it unlocked.
+// MakeHome makes the directory under a name that Sweep ignores, and renames it when the
+// lock is held, so that Sweep never sees it unlocked.
 func MakeHome(socketDir string) (*Home, error) {
 	if err := os.MkdirAll(socketDir, 0o700); err != nil {
 		return nil, err
@@ -46,24 +44,24 @@ func MakeHome(socketDir string) (*Home, error) {
 	if err := checkOwner(socketDir); err != nil {
 		return nil, err
 	}
-	bare, err := os.MkdirTemp(socketDir, bareHomePrefix)
+	unlocked, err := os.MkdirTemp(socketDir, unlockedPrefix)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := lockFile(filepath.Join(bare, lockName))
+	lock, err := lockFile(filepath.Join(unlocked, lockName))
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
-	path := filepath.Join(socketDir, homePrefix+strings.TrimPrefix(filepath.Base(bare), bareHomePrefix))
-	if err := os.Rename(bare, path); err != nil {
+	path := filepath.Join(socketDir, homePrefix+strings.TrimPrefix(filepath.Base(unlocked), unlockedPrefix))
+	if err := os.Rename(unlocked, path); err != nil {
 		_ = lock.Close()
 		return nil, err
 	}
 	return &Home{Path: path, lock: lock}, nil
 }
 
-// checkOwner refuses a directory in which another user could put something in the
-// place of ours, such as one that was made in /tmp under our name beforehand.
+// checkOwner refuses a directory whose content another user could replace, such as one
+// that somebody else has made in /tmp.
 func checkOwner(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -81,21 +79,21 @@ func checkOwner(dir string) error {
 	return nil
 }
 
-// Name is the directory's own, which no other host has.
+// Name is unique among hosts.
 func (h *Home) Name() string { return filepath.Base(h.Path) }
 
-// SetCgroups records where the host's cgroups are, for whoever sweeps the home.
+// SetCgroups records where the host's cgroups are, so that a sweep can remove them.
 func (h *Home) SetCgroups(tree *cgroup.Tree) error {
 	return os.WriteFile(filepath.Join(h.Path, cgroupName), []byte(tree.Path), 0o600)
 }
 
-// Open lets other users go through the directory, and the one it lies in, to the
-// socket directories that belong to them. They see nothing else of it.
+// Open lets other users enter the directory, and the one above it, to reach their socket
+// directories. They cannot list either.
 func (h *Home) Open() error {
-	return errors.Join(letThrough(filepath.Dir(h.Path)), letThrough(h.Path))
+	return errors.Join(allowEntry(filepath.Dir(h.Path)), allowEntry(h.Path))
 }
 
-func letThrough(dir string) error {
+func allowEntry(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm()&0o111 == 0o111 {
 		return err
@@ -103,19 +101,18 @@ func letThrough(dir string) error {
 	return os.Chmod(dir, info.Mode()|0o111)
 }
 
-// Remove removes the directory and all in it, and gives up the lock.
+// Remove removes the directory with its content, and releases the lock.
 func (h *Home) Remove() error {
 	err := os.RemoveAll(h.Path)
 	_ = h.lock.Close()
 	return err
 }
 
-// Unlock leaves the directory to whoever sweeps.
+// Unlock leaves the directory for the warden or the next start to sweep.
 func (h *Home) Unlock() { _ = h.lock.Close() }
 
-// Sweep removes the directories of hosts that are gone, and kills the processes
-// that those hosts left behind. It returns how many directories went. What it
-// cannot remove, it leaves.
+// Sweep removes the directories of hosts that are gone, and kills the processes that they
+// left behind. It returns how many directories it has removed.
 func Sweep(socketDir string) int {
 	entries, err := os.ReadDir(socketDir)
 	if err != nil {
@@ -130,8 +127,8 @@ func Sweep(socketDir string) int {
 			if sweepHome(path) {
 				swept++
 			}
-		case strings.HasPrefix(entry.Name(), bareHomePrefix):
-			if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > bareFor {
+		case strings.HasPrefix(entry.Name(), unlockedPrefix):
+			if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > unlockedFor {
 				_ = os.RemoveAll(path)
 			}
 		}
@@ -149,13 +146,27 @@ func sweepHome(path string) bool {
 		return false
 	}
 	defer func() { _ = lock.Close() }()
-	// What others have put there is none of our business.
+	// Ignore a path that we did not write.
 	if tree, err := os.ReadFile(filepath.Join(path, cgroupName)); err == nil && filepath.Base(string(tree)) == filepath.Base(path) {
 		if cgroup.Remove(string(tree)) != nil {
-			// Only the home knows of it.
+			// Only the home has the path, so keep it.
 			return false
 		}
 	}
 	killMarked("\x00" + socketDirVariable + "=" + path + "/")
 	return os.RemoveAll(path) == nil
+}
+
+// lockFile opens or makes the file, and locks it until it is closed or this process ends.
+// It returns an error if another process holds the lock.
+func lockFile(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
 }

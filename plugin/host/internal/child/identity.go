@@ -10,14 +10,14 @@ import (
 	"syscall"
 )
 
-// Identity is the user and group that a process runs as. It has no other groups.
+// Identity is the user and the only group that a process runs as.
 type Identity struct {
 	UID, GID uint32
 }
 
-// LookUp finds the identity of a user and a group, given by name or number. The
-// group may be empty for the user's own. It returns nil when that is who we are,
-// and an error when we may not become that.
+// LookUp finds the identity of a user and a group, by name or number. An empty group is
+// the user's own. It returns nil if this process already has that identity, and an error
+// if it may not change to it.
 func LookUp(name, group string) (*Identity, error) {
 	if name == "" {
 		if group != "" {
@@ -32,7 +32,7 @@ func LookUp(name, group string) (*Identity, error) {
 	if group != "" {
 		found.Gid, err = groupOf(group)
 	} else if found.Gid == "" {
-		err = fmt.Errorf("user %s has no entry on this machine, and so no group: set one", name)
+		err = fmt.Errorf("user %s has no entry on this machine, so set a group", name)
 	}
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func LookUp(name, group string) (*Identity, error) {
 	case int(identity.UID) == os.Geteuid() && int(identity.GID) == os.Getegid():
 		return nil, nil
 	case os.Geteuid() != 0:
-		return nil, fmt.Errorf("user %s: only root may run a handler as somebody else, and this is user %d", name, os.Geteuid())
+		return nil, fmt.Errorf("user %s: only root may run a plugin as another user, and this is user %d", name, os.Geteuid())
 	}
 	return identity, nil
 }
@@ -87,9 +87,8 @@ func (i *Identity) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: i.UID, Gid: i.GID}
 }
 
-// CanReach checks that the user may go through every directory above the path,
-// and do with it what the bits say: 4 is read, 1 is execute. Access lists are not
-// looked at.
+// CanReach checks that the user may enter every directory above the path, and has these
+// permissions for it: 4 is read, 1 is execute. It ignores access control lists.
 func (i *Identity) CanReach(path string, bits fs.FileMode) error {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		if err := i.may(dir, 1); err != nil {
@@ -123,18 +122,46 @@ func (i *Identity) mayUse(path string, info fs.FileInfo, bits fs.FileMode) error
 		has >>= 3
 	}
 	if has&bits != bits {
-		return fmt.Errorf("user %d may not %s %s (%s)", i.UID, wish(info.IsDir(), bits), path, info.Mode())
+		return fmt.Errorf("user %d may not %s %s (%s)", i.UID, permission(info.IsDir(), bits), path, info.Mode())
 	}
 	return nil
 }
 
-func wish(dir bool, bits fs.FileMode) string {
+func permission(dir bool, bits fs.FileMode) string {
 	switch {
 	case dir:
-		return "go through"
+		return "enter"
 	case bits&4 != 0:
 		return "read and execute"
 	default:
 		return "execute"
 	}
+}
+
+// admitIdentity gives the socket directory to the user that the process runs as,
+// and checks that this user may execute the binary: by its path, or the open file.
+func (c *Process) admitIdentity(open *os.File) error {
+	who := c.spec.Identity
+	if who == nil {
+		return nil
+	}
+	if err := os.Chown(c.socketDir, int(who.UID), int(who.GID)); err != nil {
+		return fmt.Errorf("socket directory: %w", err)
+	}
+	if err := who.CanReach(c.socketDir, 7); err != nil {
+		return fmt.Errorf("it cannot make its socket: %w", err)
+	}
+	needs := fs.FileMode(1)
+	if c.spec.Binary.Script {
+		needs = 5
+	}
+	if open == nil {
+		return who.CanReach(c.spec.Binary.Path, needs)
+	}
+	// Executing an open file needs no access to the directories above it.
+	info, err := open.Stat()
+	if err != nil {
+		return err
+	}
+	return who.mayUse(c.spec.Binary.Path, info, needs)
 }

@@ -25,14 +25,14 @@ func TestIdentitiesThatCannotBeAreRefused(t *testing.T) {
 		{"no-such-user", "", "user no-such-user is not known on this machine"},
 		{"", "wheel", "group wheel: a group needs a user"},
 		{"0", "no-such-group", "group no-such-group is not known on this machine"},
-		{"1234567", "", "user 1234567 has no entry on this machine, and so no group: set one"},
+		{"1234567", "", "user 1234567 has no entry on this machine, so set a group"},
 	} {
 		_, err := LookUp(c.user, c.group)
 		require.EqualError(t, err, c.want)
 	}
 	if os.Geteuid() != 0 {
 		_, err := LookUp("0", "0")
-		require.ErrorContains(t, err, "user 0: only root may run a handler as somebody else, and this is user")
+		require.ErrorContains(t, err, "user 0: only root may run a plugin as another user, and this is user")
 	}
 	ourselves, err := LookUp(strconv.Itoa(os.Geteuid()), strconv.Itoa(os.Getegid()))
 	require.NoError(t, err)
@@ -72,7 +72,7 @@ func TestAProcessRunsAsWhomItIsToldAndMakesItsSocket(t *testing.T) {
 	require.NoError(t, err)
 	p := prepared(t, Spec{Args: []string{"-c", `id -u; id -g; id -G; touch "$` + socketDirVariable + `/s" && echo made`}, Identity: identity})
 	p.Provision([]string{socketDirVariable + "=" + dir}, dir)
-	require.ErrorContains(t, p.Start(t.Context()), "it cannot make its socket: user 1234567 may not go through "+home.Path)
+	require.ErrorContains(t, p.Start(t.Context()), "it cannot make its socket: user 1234567 may not enter "+home.Path)
 	require.NoError(t, home.Open())
 
 	require.NoError(t, p.Start(t.Context()))
@@ -102,5 +102,5 @@ func TestABinaryThatTheUserCannotExecuteIsNamed(t *testing.T) {
 	require.NoError(t, os.Mkdir(hidden, 0o700))
 	below := filepath.Join(hidden, "binary")
 	require.NoError(t, os.WriteFile(below, []byte("abc"), 0o755))
-	require.ErrorContains(t, start(below, ""), "user 1234567 may not go through "+hidden)
+	require.ErrorContains(t, start(below, ""), "user 1234567 may not enter "+hidden)
 }

@@ -35,9 +35,9 @@ func withFamily(t *testing.T, program string) (p *Process, family []int) {
 func TestNothingOutlivesAProcess(t *testing.T) {
 	for program := range families {
 		for name, end := range map[string]func(p *Process){
-			"that is ended":     func(p *Process) { p.End() },
-			"that is killed":    func(p *Process) { _ = syscall.Kill(p.PID(), syscall.SIGKILL) },
-			"that is condemned": func(p *Process) { p.condemn(tooManyProcesses(1)) },
+			"that is ended":        func(p *Process) { p.End() },
+			"that is killed":       func(p *Process) { _ = syscall.Kill(p.PID(), syscall.SIGKILL) },
+			"that exceeds a limit": func(p *Process) { p.endForLimit(tooManyProcesses(1)) },
 		} {
 			t.Run(program+" "+name, func(t *testing.T) {
 				t.Parallel()
@@ -90,7 +90,7 @@ func TestATimeToKillCanBeTakenBack(t *testing.T) {
 		// It has both to read when it goes on, after the first time has passed.
 		p.KillAt(time.Now().Add(-time.Second))
 		p.KillAt(then)
-		require.NoError(t, syscall.Kill(p.born.keeper(), syscall.SIGCONT))
+		require.NoError(t, syscall.Kill(p.launched.keeperPID(), syscall.SIGCONT))
 		p.CloseStdin()
 		require.EqualError(t, death(t, p), "exit status 5")
 	}
@@ -99,9 +99,9 @@ func TestATimeToKillCanBeTakenBack(t *testing.T) {
 // stopKeeper returns when the keeper is stopped.
 func stopKeeper(t *testing.T, p *Process) {
 	t.Helper()
-	require.NoError(t, syscall.Kill(p.born.keeper(), syscall.SIGSTOP))
+	require.NoError(t, syscall.Kill(p.launched.keeperPID(), syscall.SIGSTOP))
 	require.Eventually(t, func() bool {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.born.keeper()))
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.launched.keeperPID()))
 		return err == nil && strings.Contains(string(stat), ") T ")
 	}, 20*time.Second, time.Millisecond)
 }
@@ -110,8 +110,8 @@ func TestAProcessDiesWithItsKeeper(t *testing.T) {
 	t.Parallel()
 	p := prepared(t, Spec{Args: []string{"-c", "sleep 1000 & exec sleep 1000"}})
 	require.NoError(t, p.Start(t.Context()))
-	require.NoError(t, syscall.Kill(p.born.keeper(), syscall.SIGTERM), "it takes no notice of that")
-	require.NoError(t, syscall.Kill(p.born.keeper(), syscall.SIGKILL))
+	require.NoError(t, syscall.Kill(p.launched.keeperPID(), syscall.SIGTERM), "it takes no notice of that")
+	require.NoError(t, syscall.Kill(p.launched.keeperPID(), syscall.SIGKILL))
 	require.EqualError(t, death(t, p), "its keeper has ended: signal: killed")
 	require.True(t, p.LeftByItself())
 	require.False(t, lives(p.PID()))
@@ -134,7 +134,7 @@ func TestAProcessFindsTheSameWithAndWithoutAKeeper(t *testing.T) {
 
 func TestMembersThatHideAreCounted(t *testing.T) {
 	script := `(for i in $(seq 60); do setsid env -i sleep 60 & done); exec sleep 60`
-	p := prepared(t, Spec{Args: []string{"-c", script}, Limits: Limits{Processes: 50}})
+	p := prepared(t, Spec{Args: []string{"-c", script}, Limits: cgroup.Limits{Processes: 50}})
 	require.NoError(t, p.Start(t.Context()))
 	require.Equal(t, TooManyProcesses, death(t, p).Cause)
 	require.Empty(t, census.Descendants(os.Getpid()))

@@ -36,7 +36,7 @@ func TestAForkBombIsKilledWithAllThatItHasBecome(t *testing.T) {
 	everywhere(t, func(t *testing.T, tree *cgroup.Tree) {
 		// Were it not contained, it would end at a thousand.
 		bomb := `f() { [ $1 -gt 0 ] || exec sleep 60; f $(($1-1)) & f $(($1-1)) & wait; }; f 9`
-		p := prepared(t, Spec{Args: []string{"-c", bomb}, Limits: Limits{Processes: 50}, Cgroups: tree})
+		p := prepared(t, Spec{Args: []string{"-c", bomb}, Limits: cgroup.Limits{Processes: 50}, Cgroups: tree})
 		require.NoError(t, p.Start(t.Context()))
 		died := death(t, p)
 		require.Equal(t, TooManyProcesses, died.Cause)
@@ -49,7 +49,7 @@ func TestAForkBombIsKilledWithAllThatItHasBecome(t *testing.T) {
 func TestSessionsOfTheirOwnCountAsWell(t *testing.T) {
 	everywhere(t, func(t *testing.T, tree *cgroup.Tree) {
 		script := `for i in $(seq 60); do setsid sleep 60 & done; wait`
-		p := prepared(t, Spec{Args: []string{"-c", script}, Limits: Limits{Processes: 50}, Cgroups: tree})
+		p := prepared(t, Spec{Args: []string{"-c", script}, Limits: cgroup.Limits{Processes: 50}, Cgroups: tree})
 		require.NoError(t, p.Start(t.Context()))
 		require.Equal(t, TooManyProcesses, death(t, p).Cause)
 		requireNobody(t, p)
@@ -60,7 +60,7 @@ func TestMemoryIsBoundedForAllTogether(t *testing.T) {
 	everywhere(t, func(t *testing.T, tree *cgroup.Tree) {
 		// Each of the two is below the limit. tail keeps a line until its end.
 		script := `hold() { (head -c 100000000 /dev/zero; sleep 60) | tail -n 1; }; hold & hold & wait`
-		p := prepared(t, Spec{Args: []string{"-c", script}, Limits: Limits{MemoryBytes: 150 << 20}, Cgroups: tree})
+		p := prepared(t, Spec{Args: []string{"-c", script}, Limits: cgroup.Limits{MemoryBytes: 150 << 20}, Cgroups: tree})
 		require.NoError(t, p.Start(t.Context()))
 		died := death(t, p)
 		require.Equal(t, OutOfMemory, died.Cause)
@@ -72,14 +72,14 @@ func TestMemoryIsBoundedForAllTogether(t *testing.T) {
 func TestWhoStaysBelowTheLimitsIsLeftAlone(t *testing.T) {
 	everywhere(t, func(t *testing.T, tree *cgroup.Tree) {
 		script := `for i in 1 2 3; do sleep 0.5 & done; head -c 30000000 /dev/zero | tail -n 1 >/dev/null; wait; exit 7`
-		p := prepared(t, Spec{Args: []string{"-c", script}, Limits: Limits{MemoryBytes: 150 << 20, Processes: 20}, Cgroups: tree})
+		p := prepared(t, Spec{Args: []string{"-c", script}, Limits: cgroup.Limits{MemoryBytes: 150 << 20, Processes: 20}, Cgroups: tree})
 		require.NoError(t, p.Start(t.Context()))
 		require.Equal(t, Death{Code: 7}, death(t, p))
 	})
 }
 
 func TestCPUIsBoundedByAffinityWhereThereIsNoController(t *testing.T) {
-	p := prepared(t, Spec{Args: []string{"-c", `read x; grep Cpus_allowed_list /proc/self/status; cut -d' ' -f19 /proc/self/stat`}, Limits: Limits{CPUs: 0.5}})
+	p := prepared(t, Spec{Args: []string{"-c", `read x; grep Cpus_allowed_list /proc/self/status; cut -d' ' -f19 /proc/self/stat`}, Limits: cgroup.Limits{CPUs: 0.5}})
 	require.NoError(t, p.Start(t.Context()))
 	p.CloseStdin()
 	require.Equal(t, Death{}, death(t, p))
@@ -92,10 +92,10 @@ func TestCPUIsBoundedByAffinityWhereThereIsNoController(t *testing.T) {
 }
 
 func TestHowLimitsAreEnforcedIsSaid(t *testing.T) {
-	limits := Limits{MemoryBytes: 1, CPUs: 1.5, Processes: 1, OpenFiles: 1}
+	limits := cgroup.Limits{MemoryBytes: 1, CPUs: 1.5, Processes: 1, OpenFiles: 1}
 	by := func(tree *cgroup.Tree, identity *Identity) (words []string) {
 		for _, e := range Enforced(limits, tree, identity) {
-			require.Equal(t, e.By == ByCgroup || e.Limit == "open_files", e.Gap == "", e.Limit)
+			require.Equal(t, e.By == byCgroup || e.Limit == "open_files", e.Gap == "", e.Limit)
 			words = append(words, e.Limit+"="+e.By)
 		}
 		return words
@@ -104,7 +104,7 @@ func TestHowLimitsAreEnforcedIsSaid(t *testing.T) {
 	require.Equal(t, []string{"memory=rlimit and watch", "cpus=affinity and niceness", "processes=rlimit and watch", "open_files=rlimit"}, by(nil, somebody))
 	require.Equal(t, []string{"memory=rlimit and watch", "cpus=cgroup", "processes=watch", "open_files=rlimit"}, by(&cgroup.Tree{CPU: true}, &Identity{}))
 	require.Equal(t, []string{"memory=cgroup", "cpus=cgroup", "processes=cgroup", "open_files=rlimit"}, by(&cgroup.Tree{Memory: true, CPU: true, PIDs: true}, nil))
-	require.Empty(t, Enforced(Limits{}, nil, nil))
+	require.Empty(t, Enforced(cgroup.Limits{}, nil, nil))
 }
 
 // requireNobody checks that the process has left nothing behind.

@@ -12,18 +12,18 @@ import (
 const (
 	// maxLine is how much of a line of output is kept, in bytes.
 	maxLine = 8 << 10
-	// lastLines is how many lines of output tell why a process died.
+	// lastLines is how many of the last lines of output are kept.
 	lastLines = 12
 	// maxLastLine is how much of each of them is kept, in bytes.
 	maxLastLine = 240
-	// traceLines is how many lines from the first sign of a panic are kept.
+	// traceLines is how many lines of a panic are kept.
 	traceLines = 24
 )
 
-// Lines cuts what is written to it into lines of bounded length. It takes any
-// amount without holding more than one line.
+// Lines cuts what is written to it into lines of bounded length. It never holds more than
+// one line.
 type Lines struct {
-	// emit gets each line without its end, cut to maxLine. It must not keep it.
+	// emit gets each line without its end, cut to maxLine. It must not keep the slice.
 	emit    func(line []byte)
 	partial []byte
 }
@@ -51,7 +51,7 @@ func (l *Lines) keep(p []byte) {
 	l.partial = append(l.partial, p[:min(len(p), maxLine-len(l.partial))]...)
 }
 
-// Flush emits a last line that has no end.
+// Flush emits a last line without an end.
 func (l *Lines) Flush() {
 	if len(l.partial) > 0 {
 		l.emit(l.partial)
@@ -59,10 +59,10 @@ func (l *Lines) Flush() {
 	}
 }
 
-// Output is where everything a process prints goes: to the log as far as the
-// rate allows, and the last of it into the words about the process's death.
+// Output takes everything that a process prints. It logs as much as the rate allows, and
+// keeps the end of it to explain the process's death.
 type Output struct {
-	// Log is for records about the process.
+	// Log takes records about the process.
 	Log *slog.Logger
 
 	linesPerSec int
@@ -75,7 +75,7 @@ type Output struct {
 	trace       []string
 }
 
-// NewOutput logs to log, at most so many lines a second.
+// NewOutput logs at most that many lines a second.
 func NewOutput(log *slog.Logger, linesPerSecond int) *Output {
 	return &Output{Log: log, linesPerSec: linesPerSecond}
 }
@@ -114,7 +114,7 @@ func (n *Output) Allow() bool {
 	return true
 }
 
-// LogSuppressed logs how many lines were not.
+// LogSuppressed logs how many lines were not logged.
 func (n *Output) LogSuppressed() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -141,16 +141,16 @@ func (n *Output) remember(line []byte) {
 	}
 }
 
-// Excerpt returns the panic that the process printed, else the last lines.
+// Excerpt returns the panic that the process printed, or else the last lines.
 func (n *Output) Excerpt() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.trace) > 0 {
 		return strings.Join(n.trace, "\n")
 	}
-	var words []string
+	var lines []string
 	for i := max(0, n.printed-lastLines); i < n.printed; i++ {
-		words = append(words, n.last[i%lastLines])
+		lines = append(lines, n.last[i%lastLines])
 	}
-	return strings.Join(words, "\n")
+	return strings.Join(lines, "\n")
 }

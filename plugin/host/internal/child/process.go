@@ -1,10 +1,18 @@
+// Package child is the operating system's side of a plugin process: its fork, its
+// limits, its death and that of everything it forked, its output, and the directory of
+// its socket.
+//
+// go-plugin starts the processes, and uses them as its runners. Everything else is done
+// here, since go-plugin's own ways can block for ever.
 package child
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"syscall"
@@ -12,18 +20,37 @@ import (
 
 	"github.com/hashicorp/go-plugin/runner"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/keeper"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/program"
 )
 
-// pipeTail is how long output is still read after the process has exited, when
-// somebody else holds its pipes open.
-const pipeTail = 250 * time.Millisecond
+// Spec is what to launch.
+type Spec struct {
+	Name string
+	// Binary is what to execute. The caller keeps it open.
+	Binary *binary.File
+	Args   []string
+	// Env is the whole environment, besides what Provision adds.
+	Env    []string
+	Limits cgroup.Limits
+	// Checksum is the SHA-256 of the binary in hex; empty for any.
+	Checksum string
+	// Identity is whom the process runs as; nil for the orchestrator's own user.
+	Identity *Identity
+	// Keeper is a command that calls Attend with its last argument, to run as the
+	// keeper of the process (see package keeper); empty for none. Linux only.
+	Keeper []string
+	// Cgroups is where the process gets its cgroup; nil for none.
+	Cgroups *cgroup.Tree
+}
 
-// Process is the operating system's side of one process, from fork to reaping. It
-// serves go-plugin as its runner, and owns everything that go-plugin would block
-// on: go-plugin sees the handshake line, an empty stderr and an exit, no more.
+// outputTimeout is how long to read output after the process has exited, while another
+// process holds its pipes open.
+const outputTimeout = 250 * time.Millisecond
+
+// Process is the operating system's side of one process, from fork to reaping. As a
+// runner, it shows go-plugin only the handshake line, an empty stderr, and an exit.
 type Process struct {
 	spec      Spec
 	out       *Output
@@ -32,42 +59,40 @@ type Process struct {
 
 	handshakeOut *io.PipeReader
 	handshakeIn  *io.PipeWriter
-	// handshaken is touched by the goroutine that reads stdout only.
+	// handshaken is used by the goroutine that reads stdout only.
 	handshaken bool
 
-	mu       sync.Mutex
-	lifeline *lifeline
-	pid      int
-	started  bool
-	reaped   bool
-	// doomed forbids a start, after a kill that came before it.
-	doomed bool
+	mu      sync.Mutex
+	stdin   *stdin
+	pid     int
+	started bool
+	reaped  bool
+	// ended says that End was called. It forbids a start.
+	ended bool
+	// limitDeath is why the watch has killed the process; nil if it has not.
+	limitDeath *Death
 
-	// gone is closed when the process is reaped and its group is killed;
-	// death is valid from then on.
-	gone  chan struct{}
-	death Death
-	pumps sync.WaitGroup
-	// born is the process once it is started.
-	born offspring
+	// gone is closed when the process is reaped and its group is killed. After that,
+	// death is valid.
+	gone     chan struct{}
+	death    Death
+	readers  sync.WaitGroup
+	launched launched
 	// group is the process's cgroup; nil for none.
 	group *cgroup.Group
-	// sentence is why the watch has killed the process; nil when it has not.
-	sentence *Death
 }
 
 var _ runner.Runner = (*Process)(nil)
 
-// New prepares a process; go-plugin starts it.
+// New prepares a process for go-plugin to start.
 func New(spec Spec, out *Output) *Process {
 	c := &Process{spec: spec, out: out, gone: make(chan struct{})}
 	c.handshakeOut, c.handshakeIn = io.Pipe()
 	return c
 }
 
-// Provision gives the process what go-plugin has prepared for it: additional
-// environment, and a socket directory of its own, which also marks it and its
-// descendants. It is called before Start.
+// Provision adds what go-plugin has prepared: environment, and a socket directory, which
+// also marks the process and its descendants. Call it before Start.
 func (c *Process) Provision(environ []string, socketDir string) {
 	c.environ, c.socketDir = environ, socketDir
 }
@@ -80,6 +105,9 @@ func (c *Process) Output() *Output { return c.out }
 
 // Gone is closed when the process is reaped and its group killed.
 func (c *Process) Gone() <-chan struct{} { return c.gone }
+
+// Death is how the process ended, once it is gone.
+func (c *Process) Death() Death { return c.death }
 
 // PID is the process id; 0 before the start.
 func (c *Process) PID() int {
@@ -95,25 +123,25 @@ func (c *Process) RemoveSocketDir() {
 	}
 }
 
-// Start launches the process. Only go-plugin calls it, once.
+// Start launches the process. go-plugin calls it, once.
 func (c *Process) Start(context.Context) error {
 	cmd := &exec.Cmd{
 		Path: c.spec.Binary.Path,
 		Args: append([]string{c.spec.Binary.Path}, c.spec.Args...),
-		// Of a variable that stands twice the last one holds.
+		// If a variable is duplicated, its last value counts.
 		Env: append(append([]string{}, c.spec.Env...), c.environ...),
 	}
 	open, err := c.spec.Binary.ToExecute(c.spec.Checksum)
 	if err != nil {
 		return err
 	}
-	if open != nil && keeper.Supported {
-		keeper.ExecOpen(cmd, open)
+	if open != nil {
+		executeOpen(cmd, open)
 	}
 	if err := c.admitIdentity(open); err != nil {
 		return err
 	}
-	pipes, err := plumb(cmd)
+	pipes, err := makePipes(cmd)
 	if err != nil {
 		return err
 	}
@@ -122,111 +150,160 @@ func (c *Process) Start(context.Context) error {
 	err = <-started
 	closeAll(pipes.theirs...)
 	if err != nil {
-		pipes.lifeline.cut()
+		pipes.stdin.close()
 		closeAll(pipes.stdout, pipes.stderr)
 		return err
 	}
-	c.pumps.Go(func() { c.readStdout(pipes.stdout) })
-	c.pumps.Go(func() { c.readStderr(pipes.stderr) })
+	c.readers.Go(func() { c.readStdout(pipes.stdout) })
+	c.readers.Go(func() { c.readStderr(pipes.stderr) })
 	return nil
 }
 
-// pipes are our ends of a command's standard files, and those of its own that
-// are to be closed once it runs.
-type pipes struct {
-	lifeline       *lifeline
-	stdout, stderr *os.File
-	theirs         []*os.File
-}
-
-func plumb(cmd *exec.Cmd) (pipes, error) {
-	var files [6]*os.File
-	for i := 0; i < len(files); i += 2 {
-		var err error
-		if files[i], files[i+1], err = os.Pipe(); err != nil {
-			closeAll(files[:i]...)
-			return pipes{}, err
-		}
-	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
-	return pipes{
-		lifeline: &lifeline{read: files[0], write: files[1]},
-		stdout:   files[2], stderr: files[4], theirs: []*os.File{files[3], files[5]},
-	}, nil
-}
-
-// live starts the process and stays with it until it is reaped, on one operating
-// system thread: the kernel kills a child of ours when the thread that started it
-// ends.
+// live starts the process and stays with it until it is reaped, on one operating system
+// thread: the kernel kills a child when the thread that started it ends.
 func (c *Process) live(cmd *exec.Cmd, ours pipes, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	born, err := c.fork(cmd, ours.lifeline)
-	if err != nil {
+	if err := c.fork(cmd, ours.stdin); err != nil {
 		started <- err
 		return
 	}
-	if w := newWatch(&c.spec, c.group, born.pid(), born.keeper()); w != nil {
-		c.pumps.Go(func() { w.stand(c) })
+	if w := newWatch(&c.spec, c.group, c.launched); w != nil {
+		c.readers.Go(func() { w.run(c) })
 	}
 	started <- nil
-	died, alone := born.reap(&c.mu, func() {
-		c.signalGroupLocked()
+	died, descendantsGone := c.launched.reap(&c.mu, func() {
+		c.killGroupLocked()
 		c.reaped = true
-		// Who holds its output open is not waited for.
-		_ = ours.stdout.SetReadDeadline(time.Now().Add(pipeTail))
-		_ = ours.stderr.SetReadDeadline(time.Now().Add(pipeTail))
+		// Do not wait for other processes that hold its output open.
+		_ = ours.stdout.SetReadDeadline(time.Now().Add(outputTimeout))
+		_ = ours.stderr.SetReadDeadline(time.Now().Add(outputTimeout))
 	})
-	if !alone {
-		c.killRest()
+	if !descendantsGone {
+		if c.group != nil {
+			c.group.Kill()
+		}
+		killMarked("\x00" + socketDirVariable + "=" + c.socketDir + "\x00")
 	}
 	c.CloseStdin()
-	c.death = c.judge(died)
+	c.death = c.explain(died)
 	c.removeGroup()
 	close(c.gone)
 }
 
-func (c *Process) fork(cmd *exec.Cmd, line *lifeline) (offspring, error) {
+func (c *Process) fork(cmd *exec.Cmd, in *stdin) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.doomed {
-		return nil, context.Canceled
+	if c.ended {
+		return context.Canceled
 	}
-	if err := c.makeGroup(); err != nil {
-		return nil, err
+	if c.spec.Cgroups != nil {
+		group, err := c.spec.Cgroups.Make(filepath.Base(c.socketDir), c.spec.Limits)
+		if err != nil {
+			return fmt.Errorf("cgroup: %w", err)
+		}
+		c.group = group
 	}
-	born, err := bear(cmd, &c.spec, c.group)
+	l, err := launch(cmd, &c.spec, c.group)
 	if err != nil {
 		c.removeGroup()
-		return nil, program.ExplainStart(err)
+		return program.ExplainStart(err)
 	}
-	if err := confine(born.pid(), &c.spec); err != nil {
-		_ = syscall.Kill(-born.pid(), syscall.SIGKILL)
-		_, _ = born.reap(&sync.Mutex{}, func() {})
+	if err := confine(l.pid(), &c.spec); err != nil {
+		_ = syscall.Kill(-l.pid(), syscall.SIGKILL)
+		_, _ = l.reap(&sync.Mutex{}, func() {})
 		c.removeGroup()
-		return nil, err
+		return err
 	}
-	c.out.Log = c.out.Log.With("pid", born.pid())
-	line.tie(born.pid())
-	c.lifeline, c.born, c.pid, c.started = line, born, born.pid(), true
-	return born, nil
+	c.out.Log = c.out.Log.With("pid", l.pid())
+	killGroupAtHangup(in.read, l.pid())
+	c.stdin, c.launched, c.pid, c.started = in, l, l.pid(), true
+	return nil
 }
 
-// KillAt has the process killed at that time with all that it has forked, unless
-// another time is named before; a zero time takes it back. It holds however this
-// process fares until then, also while it is stopped. Without a keeper it does
-// nothing. It may be called from any goroutine.
+func (c *Process) removeGroup() {
+	if c.group == nil {
+		return
+	}
+	if err := c.group.Remove(); err != nil {
+		c.out.Log.Warn("the cgroup of a plugin process is left behind", "error", err)
+	}
+}
+
+// End kills the process and its group without waiting. Call it at any time: before the
+// start it forbids that, and after the end it does nothing.
+func (c *Process) End() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	if c.started && !c.reaped {
+		c.killGroupLocked()
+	}
+}
+
+// endForLimit kills the process because it exceeds a limit. Unlike End, it counts as the
+// process's own fault.
+func (c *Process) endForLimit(death Death) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.started || c.reaped || c.ended {
+		return
+	}
+	if c.limitDeath == nil {
+		c.limitDeath = &death
+	}
+	if c.group != nil {
+		c.group.Kill()
+	}
+	c.killGroupLocked()
+}
+
+func (c *Process) killGroupLocked() { _ = syscall.Kill(-c.pid, syscall.SIGKILL) }
+
+// explain adds the cause to a death by SIGKILL, if it is known.
+func (c *Process) explain(death Death) Death {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cause := c.limitDeath
+	if death.Signal != syscall.SIGKILL || death.Cause != "" {
+		return death
+	}
+	if cause == nil && c.group != nil && c.group.OutOfMemory() {
+		killed := outOfMemory(c.spec.Limits.MemoryBytes)
+		cause = &killed
+	}
+	if cause != nil {
+		death.Cause, death.Detail = cause.Cause, cause.Detail
+	}
+	return death
+}
+
+// LeftByItself reports whether the process is gone for another reason than End.
+func (c *Process) LeftByItself() bool {
+	select {
+	case <-c.gone:
+	default:
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.ended || c.death.Signal != syscall.SIGKILL || c.death.Cause != ""
+}
+
+// KillAt makes the keeper kill the process with all that it has forked at that time,
+// unless it gets another time before; a zero time means never. This holds even while the
+// orchestrator is stopped. Without a keeper it does nothing. Any goroutine may call it.
 func (c *Process) KillAt(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.started && !c.reaped {
-		c.born.killAt(at)
+		c.launched.killAt(at)
 	}
 }
 
-// Await waits until the process is gone and its output read, but not longer
-// than the patience. It returns at once for a process that was never started.
-func (c *Process) Await(patience time.Duration) bool {
+// Await waits until the process is gone and its output is read. It returns false after
+// the timeout, and true at once for a process that was never started.
+func (c *Process) Await(timeout time.Duration) bool {
 	c.mu.Lock()
 	started := c.started
 	c.mu.Unlock()
@@ -236,9 +313,9 @@ func (c *Process) Await(patience time.Duration) bool {
 	}
 	select {
 	case <-c.gone:
-		c.pumps.Wait()
+		c.readers.Wait()
 		return true
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		return false
 	}
 }
@@ -247,21 +324,8 @@ func (c *Process) Await(patience time.Duration) bool {
 func (c *Process) CloseStdin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lifeline != nil {
-		c.lifeline.cut()
-		c.lifeline = nil
-	}
-}
-
-func (c *Process) readStderr(f *os.File) {
-	defer func() { _ = f.Close() }()
-	out := c.out.From("stderr")
-	_, _ = io.Copy(out, struct{ io.Reader }{f})
-	out.Flush()
-}
-
-func closeAll(files ...*os.File) {
-	for _, file := range files {
-		_ = file.Close()
+	if c.stdin != nil {
+		c.stdin.close()
+		c.stdin = nil
 	}
 }

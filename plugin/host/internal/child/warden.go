@@ -11,22 +11,19 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/keeper"
 )
 
 const (
-	// wardenPause is the wait before a warden that has died is replaced.
+	// wardenPause is the wait before a dead warden is replaced.
 	wardenPause = time.Second
-	// wardenPatience bounds how long a warden tries to sweep, and how long it
-	// is waited for.
-	wardenPatience = 10 * time.Second
+	// sweepTimeout bounds how long a warden tries to sweep.
+	sweepTimeout = 10 * time.Second
 )
 
-// Warden is a small process of our own that outlives this one: when the pipe
-// between the two hangs up it sweeps the home, which kills whatever handlers have
-// started, in whatever session. The kernel's own means (see setFate and
-// killGroupAtHangup) do not reach what has left its process group.
+// Warden is a small process that outlives this one. When the pipe between the two hangs
+// up, it sweeps the home, which kills whatever plugins have started, in any session. The
+// kernel's own means (see keeper.DieWithThread and killGroupAtHangup) do not reach
+// processes that left their process group.
 type Warden struct {
 	command []string
 	home    string
@@ -39,8 +36,8 @@ type Warden struct {
 	stop   chan struct{}
 }
 
-// StartWarden runs the command, which is to call Attend with the path of the home
-// that it gets as a last argument.
+// StartWarden runs the command with the path of the home as its last argument. The
+// command must call Attend with it.
 func StartWarden(command []string, home *Home, log *slog.Logger) (*Warden, error) {
 	w := &Warden{command: command, home: home.Path, log: log, stop: make(chan struct{})}
 	cmd, err := w.start()
@@ -59,10 +56,10 @@ func (w *Warden) start() (*exec.Cmd, error) {
 	defer func() { _ = read.Close() }()
 	cmd := &exec.Cmd{
 		Path: w.command[0], Args: append(append([]string{}, w.command...), w.home),
-		// Our own environment holds secrets. Built with the race detector it would
-		// sleep for a second before it exits, and Close waits for that.
+		// Our own environment holds secrets. The variable is for the race detector,
+		// which makes a program sleep before it exits.
 		Env: []string{"GORACE=atexit_sleep_ms=0"}, Dir: "/", Stdin: read,
-		// A signal to our group or from our terminal is not for the warden.
+		// Signals to our group or from our terminal must not reach the warden.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	w.mu.Lock()
@@ -79,7 +76,7 @@ func (w *Warden) start() (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// keep replaces the warden when it dies.
+// keep replaces the warden if it dies.
 func (w *Warden) keep(cmd *exec.Cmd) {
 	for cmd != nil {
 		err := cmd.Wait()
@@ -90,7 +87,7 @@ func (w *Warden) keep(cmd *exec.Cmd) {
 		if closed {
 			return
 		}
-		w.log.Warn("the warden has ended; another is started", "error", deathOf(err))
+		w.log.Warn("the warden has ended; starting another", "error", deathOf(err))
 		cmd = w.again()
 	}
 }
@@ -106,12 +103,11 @@ func (w *Warden) again() *exec.Cmd {
 		if err == nil {
 			return cmd
 		}
-		w.log.Warn("no warden can be started", "error", err)
+		w.log.Warn("cannot start a warden", "error", err)
 	}
 }
 
-// Close lets the warden go. The home should be removed by then: what is left of
-// it is swept.
+// Close ends the warden. Remove the home first, or the warden sweeps what is left of it.
 func (w *Warden) Close() {
 	w.mu.Lock()
 	w.closed = true
@@ -123,27 +119,25 @@ func (w *Warden) Close() {
 	w.done.Wait()
 }
 
-// Attend is the whole life of a process that StartWarden or Spec.Keeper has run,
-// with the last argument that it has got: a warden's or a keeper's. It returns the
-// exit code.
+// Attend runs a warden or a keeper: it is what the commands of StartWarden and Spec.Keeper
+// must call with their last argument. It returns the exit code.
 func Attend(argument string) int {
 	if strings.HasPrefix(argument, keeperArgument) {
-		return keeper.Main()
+		return attendKeeper()
 	}
-	// Whoever stops a service signals all of its processes; ours is to stay.
+	// Service managers signal all processes of a service. The warden stays.
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	if !clearUp(os.Stdin, argument) {
+	if !sweepAfter(os.Stdin, argument) {
 		return 1
 	}
 	return 0
 }
 
-// clearUp waits until the line hangs up, and then sweeps the home until nothing is
-// left of it.
-func clearUp(line io.Reader, home string) bool {
+// sweepAfter waits until the line hangs up, and then sweeps the home until it is gone.
+func sweepAfter(line io.Reader, home string) bool {
 	_, _ = io.Copy(io.Discard, line)
-	for end := time.Now().Add(wardenPatience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		// The lock of an owner that is being killed falls a moment later.
+	for end := time.Now().Add(sweepTimeout); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		// The kernel releases the lock of a killed owner a moment later.
 		if _, err := os.Lstat(filepath.Join(home, lockName)); err != nil || sweepHome(home) {
 			return true
 		}

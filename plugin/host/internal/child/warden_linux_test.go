@@ -186,7 +186,7 @@ func TestAWardenHasNothingToDoForAHomeThatIsGone(t *testing.T) {
 	require.NoError(t, err)
 	line, hangUp := io.Pipe()
 	cleared := make(chan bool, 1)
-	go func() { cleared <- clearUp(line, home.Path) }()
+	go func() { cleared <- sweepAfter(line, home.Path) }()
 	require.NoError(t, home.Remove())
 	require.NoError(t, hangUp.Close())
 	require.True(t, <-cleared)

@@ -9,48 +9,50 @@ import (
 )
 
 const (
-	// watchPeriod is how often a process is looked at.
+	// watchPeriod is how often to look at a process.
 	watchPeriod = 100 * time.Millisecond
-	// recount is how often its children are counted even when the machine
-	// does not seem to have more processes than before, and rescan how often
-	// they are looked for at most: that reads a file for each process there is.
-	recount = 10 * time.Second
-	rescan  = 250 * time.Millisecond
-	// doubtFor is how long a sum that was too large only because shared
-	// memory counts twice is not looked into again.
-	doubtFor = time.Second
+	// recountPeriod is how often to count its descendants even if the machine does
+	// not seem to have more processes than before. rescanPeriod is how often to look
+	// for new ones at most, since that reads a file for each process of the machine.
+	recountPeriod = 10 * time.Second
+	rescanPeriod  = 250 * time.Millisecond
+	// sharedFor is how long to believe that a sum of memory was too large only
+	// because it counts shared memory twice.
+	sharedFor = time.Second
 )
 
-// watch looks after what the kernel does not bound, or bounds without ending the
-// process: memory and number of a process and all that it has forked.
+// watch enforces the limits that the kernel does not enforce, or not by ending the
+// process: memory, and the number of processes and threads.
 type watch struct {
-	limits Limits
+	limits cgroup.Limits
 	group  *cgroup.Group
 	pid    int
-	// keeper is the process that the orphans of the family come to; 0 for none.
+	// keeper is the process that adopts the descendants' orphans; 0 for none.
 	keeper int
-	// bounded says that the kernel bounds the number.
+	// bounded says that the kernel bounds the number of processes.
 	bounded bool
-	memory  bool
+	// memory says that the kernel does not bound memory.
+	memory bool
 
 	refused uint64
-	// known are the members found before, by process id, where there is no
-	// group to tell: who has been one stays one, wherever its parent goes.
+	// known are the members found so far where there is no group, by process id. A
+	// member stays one, whatever happens to its parent.
 	known map[int]string
 	// scanned is when they were found, and last the newest process then.
 	scanned time.Time
 	last    string
-	// tasks was the number at the last count, machine that of the machine.
+	// tasks are the members at the last count, machine all tasks of the machine then.
 	tasks, machine uint64
 	counted        time.Time
-	doubted        time.Time
+	// shared is when a sum of memory last was too large only for shared memory.
+	shared time.Time
 }
 
-// newWatch returns nil when there is nothing to look after.
-func newWatch(spec *Spec, group *cgroup.Group, pid, keeper int) *watch {
+// newWatch returns nil if there is nothing to enforce.
+func newWatch(spec *Spec, group *cgroup.Group, l launched) *watch {
 	tree := spec.Cgroups
 	w := &watch{
-		limits: spec.Limits, group: group, pid: pid, keeper: keeper,
+		limits: spec.Limits, group: group, pid: l.pid(), keeper: l.keeperPID(),
 		bounded: tree != nil && tree.PIDs,
 		memory:  spec.Limits.MemoryBytes > 0 && (tree == nil || !tree.Memory),
 		known:   make(map[int]string),
@@ -61,8 +63,8 @@ func newWatch(spec *Spec, group *cgroup.Group, pid, keeper int) *watch {
 	return w
 }
 
-// stand looks until the process is gone, and condemns it when it is over a limit.
-func (w *watch) stand(c *Process) {
+// run looks until the process is gone, and ends it if it exceeds a limit.
+func (w *watch) run(c *Process) {
 	ticks := time.NewTicker(watchPeriod)
 	defer ticks.Stop()
 	for {
@@ -72,7 +74,7 @@ func (w *watch) stand(c *Process) {
 		case <-ticks.C:
 		}
 		if death, over := w.look(); over {
-			c.condemn(death)
+			c.endForLimit(death)
 		}
 	}
 }
@@ -82,9 +84,9 @@ func (w *watch) look() (Death, bool) {
 		return tooManyProcesses(w.limits.Processes), true
 	}
 	if w.memory {
-		if took := w.took(); took > w.limits.MemoryBytes {
+		if used := w.memoryInUse(); used > w.limits.MemoryBytes {
 			death := outOfMemory(w.limits.MemoryBytes)
-			death.Detail += fmt.Sprintf(" (%s)", inMiB(took))
+			death.Detail += fmt.Sprintf(" (%s)", inMiB(used))
 			return death, true
 		}
 	}
@@ -100,17 +102,17 @@ func (w *watch) tooMany() bool {
 		if !more {
 			return false
 		}
-		// It may have been the limit of a cgroup further up.
+		// The limit may have been that of a cgroup further up.
 		tasks, err := w.group.Tasks()
 		return err == nil && tasks*10 >= w.limits.Processes*9
 	case w.group != nil:
 		tasks, err := w.group.Tasks()
 		return err == nil && tasks > w.limits.Processes
 	}
-	// The members cannot have become too many before the machine has as many
-	// more as were missing, unless others went meanwhile.
+	// The members are too many only if the machine has as many more tasks as were
+	// missing, unless other processes ended meanwhile. The recount covers that.
 	machine, _ := census.Machine()
-	if machine < w.machine+w.limits.Processes-w.tasks && time.Since(w.counted) < recount {
+	if machine < w.machine+w.limits.Processes-w.tasks && time.Since(w.counted) < recountPeriod {
 		return false
 	}
 	w.scan()
@@ -128,7 +130,7 @@ func (w *watch) members() []int {
 		pids, _ := w.group.Members()
 		return pids
 	}
-	if _, last := census.Machine(); last != w.last && time.Since(w.scanned) >= rescan {
+	if _, last := census.Machine(); last != w.last && time.Since(w.scanned) >= rescanPeriod {
 		w.last = last
 		w.scan()
 	}
@@ -167,16 +169,16 @@ func (w *watch) scan() {
 	w.known, w.scanned = known, time.Now()
 }
 
-// took is the memory of all members, in bytes: a rough sum, and the exact one
-// when the rough one is over the limit.
-func (w *watch) took() uint64 {
+// memoryInUse is the memory of all members, in bytes. It computes the exact sum only if a
+// rough one exceeds the limit.
+func (w *watch) memoryInUse() uint64 {
 	pids := w.members()
 	sum := sumOf(pids, census.Resident)
-	if sum <= w.limits.MemoryBytes || time.Since(w.doubted) < doubtFor {
+	if sum <= w.limits.MemoryBytes || time.Since(w.shared) < sharedFor {
 		return 0
 	}
 	if sum = sumOf(pids, census.Proportional); sum <= w.limits.MemoryBytes {
-		w.doubted = time.Now()
+		w.shared = time.Now()
 	}
 	return sum
 }

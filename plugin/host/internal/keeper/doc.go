@@ -1,15 +1,15 @@
-// Package keeper runs a process under a keeper: a small process of our own that
-// starts it, waits for it, and ends everything that it has forked.
+// Package keeper runs a process under a keeper: a small process of our own that starts
+// it, waits for it, and kills everything that it has forked.
 //
-// A keeper is a subreaper: whatever its process forks, in whatever session, group
-// or environment, stays its descendant. The process and its family are killed
+// A keeper is a subreaper: whatever its process forks stays its descendant, in whatever
+// session, group or environment. The process and its descendants are killed
 //
-//   - by whoever started the keeper, as if the process were its own child;
-//   - by the keeper, what is left of the family when the process has exited;
-//   - by the keeper, all of it when the line to the orchestrator hangs up, which is
-//     when that has died, or at the time that the orchestrator has named and not
-//     postponed, which is when that is stopped.
+//   - by the orchestrator, which may treat the process as its own child;
+//   - by the keeper, as soon as the process has exited;
+//   - by the keeper, when the line to the orchestrator hangs up because that has died;
+//   - by the keeper, at the time that the orchestrator has set and not moved, because
+//     that is stopped.
 //
-// The two sides talk over a socket, the line. Down it go the launch, as JSON after
-// its length, and then orders of 8 bytes; up it come reports, as JSON.
+// The line is a socket. The orchestrator sends the launch, as JSON after its length, and
+// then orders of 8 bytes. The keeper sends reports, as JSON. All this works on Linux only.
 package keeper

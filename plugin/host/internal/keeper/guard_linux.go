@@ -13,34 +13,33 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 )
 
-// lookAgain is the wait between two looks for members of a family that is being
-// killed.
+// lookAgain is the wait between two looks for descendants to kill.
 const lookAgain = 2 * time.Millisecond
 
-// guard is the keeper's watch over its process.
+// guard watches the keeper's process.
 type guard struct {
 	pid   int
 	group *cgroup.Group
-	// exited is closed when the process has exited; it is not collected then.
+	// exited is closed when the process has exited, before it is collected.
 	exited chan struct{}
-	// heard gets a value after new orders.
+	// heard gets a value after each new order.
 	heard chan struct{}
 
 	mu sync.Mutex
-	// killAt is on the monotonic clock; stay for never.
+	// killAt is on the monotonic clock; never for no time.
 	killAt order
-	// collected says that the order to collect has come.
-	collected bool
-	hungUp    bool
-	partial   []byte
-	late      bool
+	// mayCollect says that the order to collect the process has come.
+	mayCollect bool
+	hungUp     bool
+	partial    []byte
+	late       bool
 }
 
 func newGuard(pid int, group *cgroup.Group) *guard {
 	return &guard{pid: pid, group: group, exited: make(chan struct{}), heard: make(chan struct{}, 1)}
 }
 
-// listen takes orders until the line hangs up.
+// listen reads orders until the line hangs up.
 func (g *guard) listen() {
 	for {
 		_, err := unix.Poll([]unix.PollFd{{Fd: lineFile, Events: unix.POLLIN}}, -1)
@@ -48,7 +47,7 @@ func (g *guard) listen() {
 			return
 		}
 		g.mu.Lock()
-		g.takeLocked()
+		g.readLocked()
 		over := g.hungUp
 		g.mu.Unlock()
 		select {
@@ -61,8 +60,8 @@ func (g *guard) listen() {
 	}
 }
 
-// takeLocked takes all orders that have come by now.
-func (g *guard) takeLocked() {
+// readLocked reads all orders that have come by now.
+func (g *guard) readLocked() {
 	var buffer [512 * orderBytes]byte
 	for {
 		n, _, err := unix.Recvfrom(lineFile, buffer[:], unix.MSG_DONTWAIT)
@@ -77,8 +76,8 @@ func (g *guard) takeLocked() {
 		}
 		g.partial = append(g.partial, buffer[:n]...)
 		for ; len(g.partial) >= orderBytes; g.partial = g.partial[orderBytes:] {
-			if o := orderOf(g.partial); o == collect {
-				g.collected = true
+			if o := orderOf(g.partial); o == mayCollect {
+				g.mayCollect = true
 			} else {
 				g.killAt = o
 			}
@@ -86,7 +85,7 @@ func (g *guard) takeLocked() {
 	}
 }
 
-// reap collects the orphans of the family, which come to us, until the process
+// reap collects orphaned descendants, whose parent the keeper becomes, until the process
 // itself has exited.
 func (g *guard) reap() {
 	for {
@@ -103,15 +102,14 @@ func (g *guard) reap() {
 	}
 }
 
-// stand returns when the process has exited and the id may be given away, or the
-// line has hung up; then nothing is left that it does not kill. It calls tell when
-// the process has exited.
-func (g *guard) stand(tell func()) {
+// run returns when the process has exited and may be collected, or when the line has hung
+// up and everything is killed. It calls report when the process has exited.
+func (g *guard) run(report func()) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		left, due, gone := g.judge()
-		if gone {
+		left, due, hungUp := g.check()
+		if hungUp {
 			g.kill()
 			return
 		}
@@ -121,7 +119,7 @@ func (g *guard) stand(tell func()) {
 		timer.Reset(left)
 		select {
 		case <-g.exited:
-			tell()
+			report()
 			g.awaitCollect()
 			return
 		case <-g.heard:
@@ -130,13 +128,13 @@ func (g *guard) stand(tell func()) {
 	}
 }
 
-// judge says how long the process may go on, and whether it may not. Orders that
-// have come while we were stopped ourselves count.
-func (g *guard) judge() (left time.Duration, due, hungUp bool) {
+// check says how much time the process has left, and whether its time is over. It reads
+// the orders that came while the keeper itself was stopped.
+func (g *guard) check() (left time.Duration, due, hungUp bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.takeLocked()
-	if g.hungUp || g.killAt == stay {
+	g.readLocked()
+	if g.hungUp || g.killAt == never {
 		return time.Hour, false, g.hungUp
 	}
 	if left = time.Duration(g.killAt) - monotonic(); left > 0 {
@@ -146,13 +144,13 @@ func (g *guard) judge() (left time.Duration, due, hungUp bool) {
 	return time.Second, true, false
 }
 
-// awaitCollect returns when the process may be collected. What is left of its
-// family does not live for as long as that takes: the orchestrator may be stopped.
+// awaitCollect returns when the process may be collected. If that takes long, perhaps
+// because the orchestrator is stopped, it kills the descendants meanwhile.
 func (g *guard) awaitCollect() {
 	first := time.After(50 * time.Millisecond)
 	for {
 		g.mu.Lock()
-		over := g.collected || g.hungUp
+		over := g.mayCollect || g.hungUp
 		g.mu.Unlock()
 		if over {
 			return
@@ -165,9 +163,9 @@ func (g *guard) awaitCollect() {
 	}
 }
 
-// kill kills the family until nothing of it runs, the process included.
+// kill kills the process and all descendants, until none runs.
 func (g *guard) kill() {
-	for end := time.Now().Add(Patience); time.Now().Before(end); time.Sleep(lookAgain) {
+	for end := time.Now().Add(KillTimeout); time.Now().Before(end); time.Sleep(lookAgain) {
 		if g.group != nil {
 			g.group.Kill()
 		}
@@ -181,8 +179,8 @@ func (g *guard) kill() {
 	}
 }
 
-// killOne kills the process, but no other that has got its id meanwhile: the handle
-// refers to one process for good.
+// killOne kills the process, but not another one that has got its id since: the handle
+// always means the same process.
 func killOne(p census.Process) {
 	handle, err := os.FindProcess(p.PID)
 	if err != nil {
@@ -194,12 +192,12 @@ func killOne(p census.Process) {
 	_ = handle.Release()
 }
 
-// bury collects the process and all that comes to us, killing what is not dead.
-func (g *guard) bury() Ending {
+// collect collects the process and all its descendants, and kills those that still run.
+func (g *guard) collect() Ending {
 	g.mu.Lock()
 	ending := Ending{Late: g.late}
 	g.mu.Unlock()
-	end := time.Now().Add(Patience)
+	end := time.Now().Add(KillTimeout)
 	for {
 		var status unix.WaitStatus
 		pid, err := unix.Wait4(-1, &status, unix.WNOHANG, nil)

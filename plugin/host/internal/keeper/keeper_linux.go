@@ -12,12 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Supported says whether there are keepers on this system.
-const Supported = true
-
-// startPatience bounds how long a keeper may take to start the process:
-// milliseconds, if nobody stops it.
-const startPatience = 30 * time.Second
+// startTimeout bounds how long a keeper may take to start the process. Unless somebody
+// stops the keeper, it takes milliseconds.
+const startTimeout = 30 * time.Second
 
 // Keeper is a process that runs under a keeper.
 type Keeper struct {
@@ -27,14 +24,14 @@ type Keeper struct {
 	pid     int
 }
 
-// Files are the standard files of the process, and the one that it executes if the
-// launch says so.
+// Files are the standard files of the process, and the open file to execute if the launch
+// says so.
 type Files struct {
 	Stdin, Stdout, Stderr, Binary *os.File
 }
 
-// Start runs the command, which is to call Main, and has it launch the process. It
-// returns when the process runs, or the error of its start.
+// Start runs the command, which must call Main, to launch the process. It returns when the
+// process runs, or has failed to start.
 func Start(command []string, l *Launch, files Files) (*Keeper, error) {
 	ours, theirs, err := openLine()
 	if err != nil {
@@ -42,19 +39,19 @@ func Start(command []string, l *Launch, files Files) (*Keeper, error) {
 	}
 	cmd := &exec.Cmd{
 		Path: command[0], Args: command,
-		// Our own environment holds secrets. One processor is enough. Built with the
-		// race detector it would sleep for a second before it exits, and we wait for that.
+		// Our own environment holds secrets. One processor is enough. The other variable
+		// is for the race detector, which makes a program sleep before it exits.
 		Env:   []string{"GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0"},
 		Stdin: files.Stdin, Stdout: files.Stdout, Stderr: files.Stderr,
 		ExtraFiles: []*os.File{theirs},
-		// A signal to our group or from our terminal is not for it.
+		// Signals to our group or from our terminal must not reach it.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if l.Open {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, files.Binary)
 	}
 	err = cmd.Start()
-	// Ours must be the only end but the keeper's for either to see the other go.
+	// A third open end would hide that one of the two has gone.
 	_ = theirs.Close()
 	if err != nil {
 		_ = ours.Close()
@@ -62,7 +59,7 @@ func Start(command []string, l *Launch, files Files) (*Keeper, error) {
 	}
 	k := &Keeper{cmd: cmd, line: ours, reports: json.NewDecoder(ours)}
 	if err := k.launch(l); err != nil {
-		// It goes when the line hangs up, unless it cannot go any more.
+		// It ends when the line hangs up, if it still can.
 		_ = ours.Close()
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -84,7 +81,7 @@ func openLine() (ours, theirs *os.File, err error) {
 }
 
 func (k *Keeper) launch(l *Launch) error {
-	if err := k.line.SetDeadline(time.Now().Add(startPatience)); err != nil {
+	if err := k.line.SetDeadline(time.Now().Add(startTimeout)); err != nil {
 		return err
 	}
 	if err := writeLaunch(k.line, l); err != nil {
@@ -98,7 +95,7 @@ func (k *Keeper) launch(l *Launch) error {
 	case first.Failed != nil:
 		return first.Failed.err()
 	case first.Started == 0:
-		return errors.New("its keeper says something else than what it has started")
+		return errors.New("its keeper does not report what it has started")
 	}
 	k.pid = first.Started
 	return k.line.SetDeadline(time.Time{})
@@ -110,19 +107,18 @@ func (k *Keeper) PID() int { return k.pid }
 // KeeperPID is the id of its keeper.
 func (k *Keeper) KeeperPID() int { return k.cmd.Process.Pid }
 
-// AwaitExit returns when the process has exited. Until Collect its id belongs to no
-// other, unless the keeper has died.
+// AwaitExit returns when the process has exited. No other process gets its id before
+// Collect, unless the keeper has died.
 func (k *Keeper) AwaitExit() {
 	var next report
 	_ = k.reports.Decode(&next)
 }
 
-// Collect is called once, after AwaitExit. It returns when all that the process has
-// forked is gone as well, as far as the kernel lets it die within Patience. An error
-// says that the keeper has died before: then the process was killed, but perhaps not
-// all of its family.
+// Collect returns how the process ended, when its descendants are gone too, or KillTimeout
+// is over. Call it once, after AwaitExit. An error says that the keeper died first: then
+// the process was killed, but perhaps not all its descendants.
 func (k *Keeper) Collect() (Ending, error) {
-	k.send(collect, true)
+	k.send(mayCollect, true)
 	var last report
 	_ = k.reports.Decode(&last)
 	_ = k.line.Close()
@@ -133,20 +129,20 @@ func (k *Keeper) Collect() (Ending, error) {
 	return *last.Ended, nil
 }
 
-// KillAt has the process and all its family killed at that time, whatever has become
-// of us by then, unless another time is named before. A zero time takes it back. It
-// may be called from any goroutine; after the end it does nothing. It never waits: an
-// order is lost only when the keeper has not read the last few hundred.
+// KillAt makes the keeper kill the process and its descendants at that time, unless it gets
+// another time before; a zero time means never. This holds whatever happens to this
+// process. Any goroutine may call KillAt; after the end it does nothing. It never waits:
+// an order is lost only if the keeper has not read the last few hundred.
 func (k *Keeper) KillAt(at time.Time) {
 	if at.IsZero() {
-		k.send(stay, false)
+		k.send(never, false)
 		return
 	}
 	k.send(order(monotonic()+time.Until(at)), false)
 }
 
-// send tries whether there is room for the order, and may wait for it. A deadline
-// would not do instead: one that passes before the write is tried loses the order.
+// send writes the order if there is room for it, or waits for room. A write with a deadline
+// would lose the order if the deadline passed before the first try.
 func (k *Keeper) send(o order, wait bool) {
 	line, err := k.line.SyscallConn()
 	if err != nil {
@@ -162,8 +158,7 @@ func (k *Keeper) send(o order, wait bool) {
 	})
 }
 
-// monotonic is the clock that all processes of the machine share, and that Go's timers
-// follow.
+// monotonic is the clock that all processes of the machine share and Go's timers use.
 func monotonic() time.Duration {
 	var now unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)

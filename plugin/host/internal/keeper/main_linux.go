@@ -14,19 +14,19 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 )
 
-// The keeper's files, besides the standard ones of its process.
+// The keeper's open files, besides the standard ones.
 const (
 	lineFile   = 3
 	binaryFile = 4
 )
 
-// Main is the whole life of the process that Start runs. It returns the exit code.
+// Main runs the process that Start has started. It returns the exit code.
 func Main() int {
-	// The process dies with this thread; see Fate.
+	// The process dies with this thread; see DieWithThread.
 	runtime.LockOSThread()
 	unix.CloseOnExec(lineFile)
-	// Whoever stops a service signals all of its processes; ours is to stay. To
-	// ignore the signals would have the process ignore them too.
+	// Service managers signal all processes of a service. The keeper stays. It must not
+	// ignore the signals, or its process would ignore them too.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	line := os.NewFile(lineFile, "line")
 	reports := json.NewEncoder(line)
@@ -40,13 +40,13 @@ func Main() int {
 	}
 	go g.listen()
 	go g.reap()
-	g.stand(func() { _ = reports.Encode(report{Exited: true}) })
-	ending := g.bury()
+	g.run(func() { _ = reports.Encode(report{Exited: true}) })
+	ending := g.collect()
 	_ = reports.Encode(report{Ended: &ending})
 	return 0
 }
 
-// begin starts what the launch says.
+// begin starts the process.
 func begin(line *os.File) (*guard, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, os.NewSyscallError("prctl", err)
@@ -58,7 +58,7 @@ func begin(line *os.File) (*guard, error) {
 	cmd := &exec.Cmd{
 		Path: l.Path, Args: l.Args, Env: l.Env,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		SysProcAttr: Fate(l.Credential),
+		SysProcAttr: DieWithThread(l.Credential),
 	}
 	if l.Open {
 		unix.CloseOnExec(binaryFile)
@@ -76,19 +76,19 @@ func begin(line *os.File) (*guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	letGo()
+	releaseFiles()
 	return newGuard(cmd.Process.Pid, group), nil
 }
 
-// Fate makes a child die with the thread that starts it, and puts it into a process
-// group of its own.
-func Fate(credential *syscall.Credential) *syscall.SysProcAttr {
+// DieWithThread makes a child die with the thread that starts it, and gives it its own
+// process group.
+func DieWithThread(credential *syscall.Credential) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: credential}
 }
 
-// letGo gives up the standard files, which are the process's: who reads its output
-// must see that end.
-func letGo() {
+// releaseFiles closes the standard files, which belong to the process: otherwise its
+// output would not end with it.
+func releaseFiles() {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		for fd := range 3 {
@@ -102,10 +102,10 @@ func letGo() {
 	_ = null.Close()
 }
 
-// exitedOf is the id of the process that waiting has found.
+// exitedOf is the id of the process that Waitid has found.
 func exitedOf(info *unix.Siginfo) int {
-	// After signal, error and code the union begins, at an address that can hold
-	// a pointer; in it the process id is first.
+	// A union follows signal, error and code, at an address that can hold a pointer.
+	// It begins with the process id.
 	words := (*[8]int32)(unsafe.Pointer(info))
 	if unsafe.Sizeof(uintptr(0)) == 8 {
 		return int(words[4])

@@ -1,4 +1,3 @@
-// Package message translates between the messages of the handler protocol and the
-// vocabulary of jobs. What comes from a handler process is taken for what it may
-// be: anything.
+// Package message translates between the messages of the plugin protocol and the
+// vocabulary of jobs. It trusts nothing that comes from a plugin process.
 package message

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/grpc/encoding"
-	_ "google.golang.org/grpc/encoding/proto" // the codec that Codec stands in for
+	_ "google.golang.org/grpc/encoding/proto" // the codec that Codec extends
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -17,16 +17,15 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
-// partBytes is how much of a message is decoded at once. Decoded items can take
-// many times what they take on the wire.
+// partBytes is how much of a message is decoded at once. Decoded items can be many times
+// larger than on the wire.
 const partBytes = 1 << 20
 
-// Inbox is a message from a process that is decoded part by part, so that one
-// message cannot take much more memory than it has bytes. It must be received on
-// a stream with Codec.
+// Inbox is a message from a process. It is decoded part by part, so that it cannot take
+// much more memory than it has bytes. Receive it on a stream with Codec.
 type Inbox struct {
 	whole *handlerv1.WorkResponse
-	// parts is what is decoded by Parts; nil when whole is the message.
+	// parts is what Parts decodes; nil if whole is the message.
 	parts mem.BufferSlice
 	bytes int
 }
@@ -34,8 +33,8 @@ type Inbox struct {
 // Bytes is the size of the message on the wire.
 func (in *Inbox) Bytes() int { return in.bytes }
 
-// Parts decodes the message, once. Outcomes come last. A text or value of more
-// than longest bytes is cut to longest+1.
+// Parts decodes the message, once. Outcomes come last. It cuts a text or value of more
+// than longest bytes to longest+1.
 func (in *Inbox) Parts(longest int) iter.Seq2[*handlerv1.WorkResponse, error] {
 	return func(yield func(*handlerv1.WorkResponse, error) bool) {
 		if in.parts == nil {
@@ -51,8 +50,8 @@ func (in *Inbox) Parts(longest int) iter.Seq2[*handlerv1.WorkResponse, error] {
 	}
 }
 
-// decode yields the outcomes of a message, or everything else. It returns false
-// when nothing more is wanted.
+// decode yields the outcomes of a message, or everything else. It returns false if the
+// caller wants no more.
 func decode(data mem.BufferSlice, longest int, outcomes bool, yield func(*handlerv1.WorkResponse, error) bool) bool {
 	reader := data.Reader()
 	defer func() { _ = reader.Close() }()
@@ -86,20 +85,19 @@ const outcomesField = 1
 // errMalformed says that a message is not protobuf.
 var errMalformed = errors.New("the message cannot be read")
 
-// cutter reads fields of a message in its wire format, and cuts texts and values
-// that are too long.
+// cutter reads the fields of a message in wire format, and cuts texts and values that are
+// too long.
 type cutter struct {
 	from    *mem.Reader
 	longest int
-	// depth is that of the message being read.
+	// depth is the nesting of the message that it reads.
 	depth int
 }
 
-// maxDepth is more than the protocol's messages have levels.
+// maxDepth is larger than the nesting of the protocol's messages.
 const maxDepth = 8
 
-// field returns the next field, in its wire format; nothing when it is unknown or
-// unwanted.
+// field returns the next field in wire format; nothing if it is unknown or unwanted.
 func (c *cutter) field(of protoreflect.FieldDescriptors, wanted func(protowire.Number) bool) ([]byte, error) {
 	tag, err := binary.ReadUvarint(c.from)
 	if err != nil {
@@ -147,7 +145,7 @@ func (c *cutter) field(of protoreflect.FieldDescriptors, wanted func(protowire.N
 	return protowire.AppendBytes(out, value), err
 }
 
-// message reads a message of so many bytes that is a field of another.
+// message reads a message of that size which is a field of another.
 func (c *cutter) message(kind protoreflect.MessageDescriptor, size int) (out []byte, err error) {
 	if c.depth++; c.depth > maxDepth {
 		return nil, errMalformed
@@ -174,7 +172,7 @@ func (c *cutter) read(out []byte, n int) ([]byte, error) {
 	return out, err
 }
 
-// wholeRunes drops what is left of a rune that was cut.
+// wholeRunes drops an incomplete rune at the end.
 func wholeRunes(text []byte) []byte {
 	for range utf8.UTFMax - 1 {
 		if r, size := utf8.DecodeLastRune(text); r != utf8.RuneError || size != 1 {
@@ -185,7 +183,7 @@ func wholeRunes(text []byte) []byte {
 	return text
 }
 
-// Codec is gRPC's own, but for messages that are received into an Inbox.
+// Codec is gRPC's own codec, except for messages that are received into an Inbox.
 type Codec struct{ encoding.CodecV2 }
 
 // NewCodec returns the codec for a Work stream.

@@ -9,12 +9,10 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// maxLogText is how much of a log record's message is logged, in bytes, and how
-// long its attributes may be.
+// maxLogText bounds the message of a log record, and its attributes, in bytes.
 const maxLogText = 16 << 10
 
-// ReadLog takes what can be used of a record: logging is never a reason to end
-// anything.
+// ReadLog takes what is valid of a record. A bad log record never fails an attempt.
 func ReadLog(record *handlerv1.Log) job.LogLine {
 	line := job.LogLine{
 		Level: job.LogInfo, Message: job.CleanText(record.GetMessage(), maxLogText),
@@ -35,9 +33,9 @@ func ReadLog(record *handlerv1.Log) job.LogLine {
 	} else if isObject(raw) {
 		line.Attributes = raw
 	}
-	said, err := time.Parse(time.RFC3339Nano, record.GetTime())
-	line.Time = said.UTC()
-	if year := line.Time.Year(); err != nil || year < 1 || year > 9999 { // which JSON has no times of
+	sent, err := time.Parse(time.RFC3339Nano, record.GetTime())
+	line.Time = sent.UTC()
+	if year := line.Time.Year(); err != nil || year < 1 || year > 9999 { // JSON cannot hold it.
 		line.Time = time.Now().UTC()
 	}
 	return line

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job/schema"
 )
 
-// What a manifest may hold at most.
+// The limits of a manifest.
 const (
 	maxTypes       = 10_000
 	maxTypeName    = 200
@@ -27,26 +27,25 @@ const (
 	maxConcurrency = 10_000
 )
 
-// Longest bounds every duration that a plugin sends: beyond it they would
-// overflow on the way to the database.
+// Longest bounds every duration that a plugin sends. Longer ones would overflow on the way
+// to the database.
 const Longest = 10 * 365 * 24 * time.Hour
 
 // Manifest is what a plugin declares about itself.
 type Manifest struct {
 	raw *handlerv1.DescribeResponse
-	// Version and Concurrency are empty and 0 when nothing is said.
+	// Version is empty, and Concurrency 0, if the plugin declares none.
 	Version     string
 	Concurrency int
-	// Types are the names of the job types, and Specs what is said of each, in
-	// the same order.
+	// Types are the names of the job types. Specs describe them in the same order.
 	Types []string
 	Specs []job.TypeSpec
-	// SkippedTypes are the names of those that Without has taken away.
+	// SkippedTypes are the names of those that Without has removed.
 	SkippedTypes []string
 }
 
-// ReadManifest checks what a process of the plugin has sent. Its error is for
-// operators.
+// ReadManifest checks the manifest that a process of the plugin has sent. Its error is
+// written for operators.
 func ReadManifest(plugin string, raw *handlerv1.DescribeResponse) (*Manifest, error) {
 	if err := checkText("version", raw.GetVersion(), maxVersion); err != nil && raw.GetVersion() != "" {
 		return nil, err
@@ -152,7 +151,7 @@ func checkText(what, text string, limit int) error {
 	}
 	for _, r := range text {
 		if !unicode.IsPrint(r) {
-			return fmt.Errorf("the %s %q holds a character that cannot be printed", what, text)
+			return fmt.Errorf("the %s %q has a character that cannot be printed", what, text)
 		}
 	}
 	return nil
@@ -165,7 +164,7 @@ func duration(what string, ms uint64) (time.Duration, error) {
 	return milliseconds(ms), nil
 }
 
-// milliseconds converts without overflow: what is too long becomes Longest.
+// milliseconds converts without overflow. Anything too long becomes Longest.
 func milliseconds(ms uint64) time.Duration {
 	if ms > uint64(Longest/time.Millisecond) {
 		return Longest
@@ -173,15 +172,15 @@ func milliseconds(ms uint64) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// toMilliseconds rounds down: a promise about time must not grow on the way.
+// toMilliseconds rounds down, so that a lease never gets longer.
 func toMilliseconds(d time.Duration) uint64 {
 	return uint64(max(d, 0) / time.Millisecond)
 }
 
 func toCount(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
 
-// Without is the manifest without the job types that are left out. It equals
-// others that were made from the same declaration.
+// Without is the manifest without the skipped job types. It is still Equal to others that
+// were made from the same declaration.
 func (m *Manifest) Without(skipped func(jobType string) bool) *Manifest {
 	rest := *m
 	rest.Types, rest.Specs, rest.SkippedTypes = nil, nil, slices.Clip(rest.SkippedTypes)
@@ -195,7 +194,7 @@ func (m *Manifest) Without(skipped func(jobType string) bool) *Manifest {
 	return &rest
 }
 
-// Equal reports whether the same was declared.
+// Equal reports whether both were made from the same declaration.
 func (m *Manifest) Equal(other *Manifest) bool { return proto.Equal(m.raw, other.raw) }
 
 // IsJSON reports whether the text is a JSON value that a database can store.

@@ -10,37 +10,35 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Codes of outcomes that are worded here.
+// Codes of outcomes that are not the handler's own.
 const (
-	// CodeProtocol marks a failure whose cause is an answer that does not
-	// follow the protocol.
+	// CodeProtocol marks a failure by a breach of the protocol.
 	CodeProtocol = "protocol"
-	// CodeTooLarge marks an attempt that does not fit into a message.
+	// CodeTooLarge marks an attempt that is too large for a message.
 	CodeTooLarge = "too_large"
-	// CodeCheckpointTooLarge and CodeResultTooLarge mark an attempt that has
-	// reported a value above its cap.
+	// CodeCheckpointTooLarge and CodeResultTooLarge mark an attempt that reported a
+	// value above its cap.
 	CodeCheckpointTooLarge = "checkpoint_too_large"
 	CodeResultTooLarge     = "result_too_large"
-	// CodeCanary marks an attempt that failed on a version on trial, and was
-	// given back.
+	// CodeCanary marks an attempt that failed on a version on trial, and was released.
 	CodeCanary = "canary"
 )
 
-// ReadOutcome translates what a process reports of an attempt, in the light of
-// what it was told before. A result has at most maxResult bytes.
-func ReadOutcome(told job.CancelReason, sent *handlerv1.Outcome, maxResult int) job.Outcome {
+// ReadOutcome translates an outcome that a process reports. canceled is the reason to stop
+// that the handler got before; empty for none. A result has at most maxResult bytes.
+func ReadOutcome(canceled job.CancelReason, sent *handlerv1.Outcome, maxResult int) job.Outcome {
 	switch result := sent.GetResult().(type) {
 	case *handlerv1.Outcome_Succeeded:
 		return readSuccess(result.Succeeded.GetResult(), maxResult)
 	case *handlerv1.Outcome_Failed:
-		return readFailure(told, result.Failed)
+		return readFailure(canceled, result.Failed)
 	case *handlerv1.Outcome_Canceled:
-		return job.Outcome{Kind: stopped(told)}
+		return job.Outcome{Kind: stopped(canceled)}
 	case *handlerv1.Outcome_Snoozed:
 		after := milliseconds(result.Snoozed.GetRetryAfterMs())
 		return job.Outcome{Kind: job.Snoozed, RetryAfter: &after}
 	default:
-		return ProtocolFailure("the handler process reported an outcome without a result")
+		return ProtocolFailure("the plugin process reported an outcome without a result")
 	}
 }
 
@@ -60,7 +58,7 @@ func readSuccess(result []byte, most int) job.Outcome {
 	}
 }
 
-func readFailure(told job.CancelReason, failed *handlerv1.Failed) job.Outcome {
+func readFailure(canceled job.CancelReason, failed *handlerv1.Failed) job.Outcome {
 	outcome := job.Outcome{
 		Kind:    job.Failure,
 		Code:    failed.GetCode(),
@@ -68,10 +66,10 @@ func readFailure(told job.CancelReason, failed *handlerv1.Failed) job.Outcome {
 		Stack:   failed.GetStack(),
 	}
 	switch {
-	case told == job.CancelTimeout, told == "" && failed.GetCode() == wire.CodeTimeout:
-		// Whatever the handler says, its error came after it was stopped.
+	case canceled == job.CancelTimeout, canceled == "" && failed.GetCode() == wire.CodeTimeout:
+		// The error came after the handler was stopped, whatever it says.
 		outcome.Kind = job.Timeout
-	case told == "" && failed.GetCode() == wire.CodeLeaseLost:
+	case canceled == "" && failed.GetCode() == wire.CodeLeaseLost:
 		outcome.Kind = job.Released
 	case failed.GetPermanent():
 		outcome.Kind = job.PermanentFailure
@@ -83,28 +81,25 @@ func readFailure(told job.CancelReason, failed *handlerv1.Failed) job.Outcome {
 	return outcome
 }
 
-// stopped says what an attempt that confirms its cancel has come to. A handler
-// that was told nothing has canceled its own job.
-func stopped(told job.CancelReason) job.OutcomeKind {
-	switch told {
+// stopped is the outcome of an attempt that confirms its cancel. A handler that got no
+// reason to stop has canceled its own job.
+func stopped(canceled job.CancelReason) job.OutcomeKind {
+	switch canceled {
 	case job.CancelTimeout:
 		return job.Timeout
 	case job.CancelShutdown, job.CancelLeaseLost:
 		return job.Released
-	case job.CancelRequested:
-		return job.CancelConfirmed
 	default:
 		return job.CancelConfirmed
 	}
 }
 
-// ProtocolFailure is the outcome of an attempt that was answered against the
-// protocol.
+// ProtocolFailure is the outcome of an attempt by a breach of the protocol.
 func ProtocolFailure(message string) job.Outcome {
 	return job.Outcome{Kind: job.Failure, Code: CodeProtocol, Message: message}
 }
 
-// TooLarge is the outcome of an attempt that would need a message of so many bytes.
+// TooLarge is the outcome of an attempt that would need a message of that size.
 func TooLarge(bytes, limit int) job.Outcome {
 	return job.Outcome{
 		Kind: job.PermanentFailure, Code: CodeTooLarge,
@@ -112,8 +107,8 @@ func TooLarge(bytes, limit int) job.Outcome {
 	}
 }
 
-// CheckpointTooLarge is the outcome of an attempt that has saved a checkpoint of
-// more than so many bytes.
+// CheckpointTooLarge is the outcome of an attempt that saved a checkpoint of more than
+// that many bytes.
 func CheckpointTooLarge(most int) job.Outcome {
 	return job.Outcome{
 		Kind: job.PermanentFailure, Code: CodeCheckpointTooLarge,
@@ -121,8 +116,8 @@ func CheckpointTooLarge(most int) job.Outcome {
 	}
 }
 
-// OnTrial is the outcome of an attempt that failed on a version that has not
-// proved itself: another does it again.
+// OnTrial is the outcome of an attempt that failed on a version on trial: the serving
+// version runs it again.
 func OnTrial(version job.PluginVersion, failed job.Outcome) job.Outcome {
 	what := failed.Message
 	if failed.Code != "" {
@@ -134,8 +129,8 @@ func OnTrial(version job.PluginVersion, failed job.Outcome) job.Outcome {
 	}
 }
 
-// WriteStart is an assignment on the wire, but for its handle and lease. Text that
-// is not UTF-8 would end the stream, and all attempts on it, instead of one job.
+// WriteStart is an assignment on the wire, without its handle and lease. It replaces what
+// is not UTF-8, which would end the stream and all attempts on it.
 func WriteStart(a *job.Assignment) *handlerv1.Start {
 	return &handlerv1.Start{
 		JobId:       a.JobID.String(),

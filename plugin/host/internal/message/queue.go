@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// messageBytes is where a message is full: small enough for a cancel not
-	// to wait behind megabytes, large enough for hundreds of usual starts.
+	// messageBytes is when a message is full. It is small, so that a cancel does not
+	// wait behind megabytes, but large enough for hundreds of usual starts.
 	messageBytes = 1 << 20
-	// startOverhead is more than everything in a start but payload,
-	// checkpoint, tenant and trace takes on the wire.
+	// startOverhead is more than what the fields of a start take on the wire that
+	// StartBytes does not count.
 	startOverhead = 1 << 10
-	// sameExtension is how far apart two extensions may end to be sent as
+	// sameExtension is how far apart the ends of two extensions may be to be sent as
 	// one, with the earlier end.
 	sameExtension = 100 * time.Millisecond
 )
 
-// Queue gathers what a process is to be told while the last message is on its
-// way. Its zero value is empty.
+// Queue collects what to send to a process while the last message is being sent. Its zero
+// value is empty.
 type Queue struct {
 	starts     []queuedStart
 	cancels    []*handlerv1.Cancel
@@ -45,7 +45,7 @@ func (q *Queue) Start(start *handlerv1.Start, until time.Time) {
 	q.starts = append(q.starts, queuedStart{start: start, until: until})
 }
 
-// Cancel queues that an attempt is to stop.
+// Cancel queues a request to stop an attempt.
 func (q *Queue) Cancel(handle uint64, reason job.CancelReason) {
 	q.cancels = append(q.cancels, &handlerv1.Cancel{Handle: handle, Reason: wireReason(reason)})
 }
@@ -68,9 +68,9 @@ func (q *Queue) Extend(handle uint64, until time.Time) {
 	q.extensions = append(q.extensions, extension{until: until, handles: []uint64{handle}})
 }
 
-// Messages cuts the queue into messages. Cancels and extensions come with the
-// last starts or after them, so that no process hears of an attempt's end before
-// its beginning. What is promised about leases is counted from now.
+// Messages divides the queue into messages. Cancels and extensions come with the last
+// starts or after them, so that no process gets one before the start of its attempt. The
+// time that is left of a lease is counted from now.
 func (q *Queue) Messages(now time.Time) iter.Seq[*handlerv1.WorkRequest] {
 	return func(yield func(*handlerv1.WorkRequest) bool) {
 		message, size := &handlerv1.WorkRequest{}, 0
@@ -107,7 +107,7 @@ func (q *Queue) Messages(now time.Time) iter.Seq[*handlerv1.WorkRequest] {
 	}
 }
 
-// StartBytes is at least what the start takes on the wire.
+// StartBytes is an upper bound for the size of the start on the wire.
 func StartBytes(s *handlerv1.Start) int {
 	return startOverhead + len(s.Payload) + len(s.Checkpoint) +
 		len(s.JobType) + len(s.Tenant) + len(s.Traceparent) + len(s.Tracestate) + len(s.Baggage)
@@ -123,7 +123,7 @@ func wireReason(reason job.CancelReason) handlerv1.Cancel_Reason {
 		return handlerv1.Cancel_REASON_LEASE_LOST
 	case job.CancelShutdown:
 		return handlerv1.Cancel_REASON_SHUTDOWN
-	default: // the host's own
+	default: // rejected by the host
 		return handlerv1.Cancel_REASON_CANCELED
 	}
 }

@@ -7,32 +7,30 @@ import (
 )
 
 const (
-	// kept is of how many attempts a version's durations are kept, for each job
-	// type.
+	// kept is how many durations of a version are kept for each job type.
 	kept = 64
-	// leastKept is how many of them it takes to say what is usual.
+	// leastKept is how many of them are needed to know what is usual.
 	leastKept = 5
-	// leastDelay is by how much an attempt must take longer than usual for
-	// anybody to care.
+	// leastDelay is the smallest delay of an attempt that matters.
 	leastDelay = 5 * time.Millisecond
-	// leastSlower is by how much the shares of slow attempts must differ: of a
-	// version that takes longer throughout, most attempts are slow.
+	// leastSlower is by how much the shares of slow attempts must differ. If a version
+	// takes longer throughout, most of its attempts are slow.
 	leastSlower = 0.5
-	// leastSlow is how many slow attempts are more than one odd job.
+	// leastSlow is how many slow attempts are more than one unusual job.
 	leastSlow = 2
 )
 
-// Durations keeps how long attempts took that succeeded: of each job type the
-// latest ones. The zero value is empty.
+// Durations keeps how long the latest successful attempts of each job type took. The zero
+// value is empty.
 type Durations struct{ of map[string]*latest }
 
 type latest struct {
 	took   [kept]time.Duration
-	n      int // how many there were in all
-	before int // how many of them before the trial
+	n      int // how many were added
+	before int // how many of them were added before the trial
 }
 
-// last returns the latest of them, n at most, sorted.
+// last returns at most n of the latest durations, sorted.
 func (l *latest) last(n int) []time.Duration {
 	var sorted []time.Duration
 	for i := range min(n, l.n, kept) {
@@ -42,7 +40,7 @@ func (l *latest) last(n int) []time.Duration {
 	return sorted
 }
 
-// Add counts an attempt.
+// Add records an attempt.
 func (d *Durations) Add(jobType string, took time.Duration) {
 	if d.of == nil {
 		d.of = make(map[string]*latest)
@@ -56,8 +54,7 @@ func (d *Durations) Add(jobType string, took time.Duration) {
 	l.n++
 }
 
-// BeginTrial has the attempts that are added from now on count as those of the
-// trial.
+// BeginTrial makes attempts count as those of the trial from now on.
 func (d *Durations) BeginTrial() {
 	for _, l := range d.of {
 		l.before = l.n
@@ -81,17 +78,17 @@ func (d *Durations) ofTrial(jobType string) []time.Duration {
 
 func median(sorted []time.Duration) time.Duration { return sorted[len(sorted)/2] }
 
-// Running is an attempt under way.
+// Running is an attempt that has not ended.
 type Running struct {
 	JobType string
-	// For is since when.
+	// For is how long it has run.
 	For time.Duration
-	// Early says that its process had not finished anything when it began: the
-	// first attempts may have to wait for what is loaded once.
+	// Early says that no attempt had succeeded in its process when it began. The first
+	// attempts may have to wait for one-time loading.
 	Early bool
 }
 
-// Work is what is known of the attempts of one version.
+// Work describes the attempts of one version.
 type Work struct {
 	Durations *Durations
 	Running   []Running
@@ -100,24 +97,23 @@ type Work struct {
 // Pace compares how long the attempts at one job type take.
 type Pace struct {
 	JobType string
-	// Median is the candidate's, zero while none of its attempts has ended;
-	// Usual is that of the version that serves: of its latest attempts, or of those
-	// since the trial began where that is more.
+	// Median is the candidate's; zero while none of its attempts has ended. Usual is
+	// the median of the serving version: of its latest attempts, or of those since the
+	// trial began if that is longer.
 	Median, Usual time.Duration
-	// abreast says that Usual takes in what happens to both versions now: a slow
-	// database, or a busy machine.
-	abreast bool
-	// candidate and serving count the attempts of which it is known whether they
-	// are slow, and as failed those that are. One that is still under way is known
-	// to be slow once it has taken long enough.
+	// current says that Usual includes attempts since the trial began. So it reflects
+	// what slows both versions down, such as a busy machine.
+	current bool
+	// candidate and serving count the attempts that are known to be slow, as failed, or
+	// known not to be. A running attempt is slow once it has taken too long.
 	candidate, serving Tally
-	// waiting says that an attempt of the candidate takes longer than usual
-	// already, and cannot be counted yet.
+	// waiting says that a running attempt of the candidate has taken longer than usual,
+	// but is not slow yet.
 	waiting bool
 }
 
-// Paces compares the job types that both versions have worked on. An attempt is slow
-// if it takes more than slowdown times as long as usual, and leastDelay longer.
+// Paces compares the job types that both versions have run. An attempt is slow if it takes
+// more than slowdown times as long as usual, and at least leastDelay longer.
 func Paces(candidate, serving Work, slowdown float64) []Pace {
 	running := make(map[string]bool)
 	for _, r := range candidate.Running {
@@ -131,7 +127,7 @@ func Paces(candidate, serving Work, slowdown float64) []Pace {
 		}
 		p := Pace{JobType: jobType, Usual: median(usual)}
 		if beside := serving.Durations.ofTrial(jobType); len(beside) >= leastKept {
-			p.Usual, p.abreast = max(p.Usual, median(beside)), true
+			p.Usual, p.current = max(p.Usual, median(beside)), true
 		}
 		if len(tried) > 0 {
 			p.Median = median(tried)
@@ -165,18 +161,18 @@ func slow(sorted []time.Duration, limit time.Duration) (t Tally) {
 	return t
 }
 
-// Slower reports whether the candidate is clearly slower: at least half of its
-// attempts more than of the other's are slow, and that is no chance but for the
-// given odds, by the test of Worse. It takes some attempts of the other beside it.
+// Slower reports whether the candidate is clearly slower: the share of its attempts that
+// are slow is larger by at least half, and chance alone would show that less often than
+// the odds, by the test of Worse. It needs attempts of the serving version since the trial
+// began.
 func (p Pace) Slower(odds float64) bool {
-	return p.abreast && worse(p.candidate, p.serving, leastSlower, odds)
+	return p.current && worse(p.candidate, p.serving, leastSlower, odds)
 }
 
-// Unsure reports whether the candidate looks slower, and too little is known to
-// tell whether that means anything; or whether nothing is known of it, and its
-// attempts take longer than usual already.
+// Unsure reports whether the candidate looks slower, but too little is known to rule out
+// chance; or whether none of its attempts has ended, and they take longer than usual.
 func (p Pace) Unsure() bool {
-	return p.looksSlower() && (p.candidate.Ended < enough || !p.abreast) || p.candidate.Ended == 0 && p.waiting
+	return p.looksSlower() && (p.candidate.Ended < enough || !p.current) || p.candidate.Ended == 0 && p.waiting
 }
 
 // Doubtful reports whether the candidate looks slower after more than one attempt.
@@ -186,10 +182,9 @@ func (p Pace) looksSlower() bool {
 	return p.candidate.Failed > 0 && p.candidate.rate()-p.serving.rate() >= leastSlower
 }
 
-// Ratio is how many times as long as usual the candidate takes; 0 while none of its
-// attempts has ended.
+// Ratio is the candidate's median compared with the usual one; 0 while none of its attempts
+// has ended.
 func (p Pace) Ratio() float64 { return float64(p.Median) / float64(max(p.Usual, 1)) }
 
-// Counts returns how many of the candidate's attempts are known to be slow, of how
-// many.
+// Counts returns how many of the candidate's attempts are slow, of how many.
 func (p Pace) Counts() (slow, of int) { return p.candidate.Failed, p.candidate.Ended }

@@ -1,5 +1,5 @@
-// Package trial judges a new version of a plugin by how its attempts end and how
-// long they take, compared with those of the version that serves at the same time.
+// Package trial judges a new version of a plugin: it compares how its attempts end, and how
+// long they take, with those of the version that serves at the same time.
 package trial
 
 import (
@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// Tally counts attempts: those that ended one way or the other, and those of
-// them that failed. Attempts that were stopped or given back say nothing.
+// Tally counts attempts that ended, and those of them that failed. It leaves out attempts
+// that were stopped or released.
 type Tally struct {
 	Ended  int
 	Failed int
@@ -28,46 +28,41 @@ func (t Tally) String() string {
 	return fmt.Sprintf("%d of %d failed (%.0f %%)", t.Failed, t.Ended, 100*t.rate())
 }
 
-// How unlikely a difference must be, were there none. Final is for the look at the
-// end of a trial: three standard deviations, once in 740 looks. Looks on the way
-// are many, and have to be surer.
+// The odds of a false alarm at one look. Final is for the end of a trial: three standard
+// deviations, once in 740 looks. There are many looks before the end, so Early is
+// stricter.
 const (
 	Final = 0.00135
 	Early = 1e-6
 )
 
-// leastDifference is by how much the rates of failures must differ for anybody
-// to care.
+// leastDifference is the smallest difference between two rates of failures that matters.
 const leastDifference = 0.05
 
-// Few attempts show little: of a version that fails three in ten, fewer than few
-// often show no failure at all, and fewer than enough may not be clearly Worse.
+// If a version fails three attempts in ten, fewer than few of them often show no failure
+// at all, and fewer than enough may not show that it is Worse.
 const (
 	few    = 10
 	enough = 50
 )
 
-// Few reports whether so little of the candidate is known that it should be
-// given more to do.
+// Few reports whether so little is known of the candidate that it should get more to do.
 func Few(candidate Tally) bool { return candidate.Ended < few }
 
-// Unsure reports whether the candidate has failed more often than the version that
-// serves, by enough for anybody to care, and too few of its attempts have ended to
-// tell whether that means anything.
+// Unsure reports whether the candidate has failed more often than the serving version, by
+// a difference that matters, but too few of its attempts have ended to rule out chance.
 func Unsure(candidate, serving Tally) bool {
 	return candidate.Failed > 0 && candidate.Ended < enough && candidate.rate()-serving.rate() >= leastDifference
 }
 
-// Worse reports whether the candidate fails clearly more often than the version
-// that serves: by five points at least, and by more than chance would have it
-// but for the given odds. That is Fisher's exact test, one-sided: of the F
-// failures among all N attempts, f or more fall on the n of the candidate with
-// the probability
+// Worse reports whether the candidate clearly fails more often than the serving version: by
+// five points at least, and by a difference that chance alone would show less often than
+// the odds. This is Fisher's exact test, one-sided: of the F failures among all N
+// attempts, f or more fall on the n of the candidate with the probability
 //
 //	Σ C(n, k) · C(N−n, F−k) / C(N, F)   for k from f to min(n, F)
 //
-// It holds for few attempts as for many, and asks for more where there is less to
-// compare with.
+// It is valid for few attempts as for many.
 func Worse(candidate, serving Tally, odds float64) bool {
 	return worse(candidate, serving, leastDifference, odds)
 }

@@ -12,28 +12,28 @@ import (
 	"time"
 )
 
-// Launch is what a keeper is to start. Standard files come with it.
+// Launch is what a keeper starts, besides the Files.
 type Launch struct {
 	Path string
 	Args []string
 	Env  []string
-	// Credential is whom it runs as; nil for the orchestrator's user.
+	// Credential is the user to run as; nil for the orchestrator's.
 	Credential *syscall.Credential
-	// Cgroup is the path of the cgroup that is for it alone; empty for none.
+	// Cgroup is the path of its own cgroup; empty for none.
 	Cgroup string
-	// Open says that the file to execute comes with the launch, open.
+	// Open says that Files.Binary is to be executed.
 	Open bool
 }
 
-// order is what the orchestrator says after the launch: the time on the monotonic
-// clock, in nanoseconds, at which the family is to be killed, or one of these.
+// order is what the orchestrator sends after the launch: when to kill the process, in
+// nanoseconds on the monotonic clock, or one of these.
 type order int64
 
 const (
-	// stay takes back the time that was named.
-	stay order = 0
-	// collect allows that the id of the exited process is given to another.
-	collect order = -1
+	// never takes back the time to kill the process.
+	never order = 0
+	// mayCollect allows the exited process to be collected, which frees its id.
+	mayCollect order = -1
 
 	orderBytes = 8
 )
@@ -42,28 +42,28 @@ func (o order) bytes() []byte { return binary.LittleEndian.AppendUint64(nil, uin
 
 func orderOf(bytes []byte) order { return order(binary.LittleEndian.Uint64(bytes)) }
 
-// report is what the keeper says; exactly one field is set.
+// report is what the keeper sends; exactly one field is set.
 type report struct {
 	// Started is the process id.
 	Started int `json:",omitempty"`
 	// Failed is why nothing was started.
 	Failed *failure `json:",omitempty"`
-	// Exited says that the process has exited; its id is still its own.
+	// Exited says that the process has exited, and is not collected yet.
 	Exited bool `json:",omitempty"`
-	// Ended is the end of the process and of all its family.
+	// Ended says how the process ended, when its descendants are gone too.
 	Ended *Ending `json:",omitempty"`
 }
 
-// Ending is how a process has ended.
+// Ending is how a process ended.
 type Ending struct {
-	// Status is what waiting for the process has returned.
+	// Status is the status from wait4.
 	Status syscall.WaitStatus
-	// Late says that it was killed at the time named to KillAt.
+	// Late says that it was killed at the time given to KillAt.
 	Late bool
 }
 
-// failure is an error on its way between processes; who gets it can compare it as
-// if it were its own.
+// failure is an error that is sent to another process, which can still compare it with
+// errors.Is.
 type failure struct {
 	Text     string
 	Op, Path string        `json:",omitempty"`
@@ -86,7 +86,7 @@ func (f *failure) err() error {
 	return errors.New(f.Text)
 }
 
-// maxLaunch is more than a system takes as arguments and environment.
+// maxLaunch is larger than what a system accepts as arguments and environment.
 const maxLaunch = 64 << 20
 
 func writeLaunch(w io.Writer, l *Launch) error {
@@ -98,7 +98,7 @@ func writeLaunch(w io.Writer, l *Launch) error {
 	return err
 }
 
-// readLaunch reads no byte more than the launch has.
+// readLaunch reads no byte beyond the launch.
 func readLaunch(r io.Reader) (*Launch, error) {
 	var length [4]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {
@@ -116,12 +116,11 @@ func readLaunch(r io.Reader) (*Launch, error) {
 	return l, json.Unmarshal(text, l)
 }
 
-// Patience bounds how long a keeper tries to kill what the kernel does not let
-// die.
-const Patience = 2 * time.Second
+// KillTimeout bounds how long a keeper tries to kill processes.
+const KillTimeout = 2 * time.Second
 
-// ExecOpen makes cmd execute the open file instead of whatever is found under its
-// path by then.
+// ExecOpen makes cmd execute the open file instead of the one that its path leads to. It
+// works on Linux only.
 func ExecOpen(cmd *exec.Cmd, binary *os.File) {
 	cmd.ExtraFiles = []*os.File{binary}
 	cmd.Path = "/proc/self/fd/3"

@@ -15,18 +15,30 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
+// How a limit can be enforced.
 const (
-	// lowPriority is the niceness of a process whose share of CPU cannot be
-	// bounded: against the rest of the machine it gets a tenth.
+	// byCgroup: the kernel bounds the sum, at once.
+	byCgroup = "cgroup"
+	// byRlimit: the kernel bounds each process by itself.
+	byRlimit = "rlimit"
+	// byWatch: the watch looks at the sum several times a second.
+	byWatch = "watch"
+	// byAffinity: the processes get few processors, at a low priority.
+	byAffinity = "affinity and niceness"
+)
+
+const (
+	// lowPriority is the niceness of a process whose share of CPU cannot be bounded.
+	// It then gets a tenth of what competing processes get.
 	lowPriority = 10
-	// forkSlack is how many more processes the user may get while a handler
-	// runs before its forks fail: those of others count as well.
+	// forkSlack is how many more processes the user may have before forks fail. It
+	// leaves room for processes of others.
 	forkSlack = 4096
 )
 
-// Enforced says how limits are enforced on this machine, in the cgroups or
-// without any, for a process of the user.
-func Enforced(limits Limits, tree *cgroup.Tree, identity *Identity) []job.Enforcement {
+// Enforced says how limits are enforced on this machine for a process of the user, in
+// cgroups of the tree, or without if it is nil.
+func Enforced(limits cgroup.Limits, tree *cgroup.Tree, identity *Identity) []job.Enforcement {
 	if tree == nil {
 		tree = &cgroup.Tree{}
 	}
@@ -34,29 +46,29 @@ func Enforced(limits Limits, tree *cgroup.Tree, identity *Identity) []job.Enforc
 	add := func(limit string, bounded bool, otherwise job.Enforcement) {
 		otherwise.Limit = limit
 		if bounded {
-			otherwise = job.Enforcement{Limit: limit, By: ByCgroup}
+			otherwise = job.Enforcement{Limit: limit, By: byCgroup}
 		}
 		all = append(all, otherwise)
 	}
 	if limits.MemoryBytes > 0 {
 		add("memory", tree.Memory, job.Enforcement{
-			By: ByRlimit + " and " + ByWatch, Gap: "children can exceed it for a moment; files in memory (tmpfs) do not count",
+			By: byRlimit + " and " + byWatch, Gap: "children can exceed it for a moment; files in memory (tmpfs) do not count",
 		})
 	}
 	if limits.CPUs > 0 {
 		add("cpus", tree.CPU, job.Enforcement{
-			By: ByAffinity, Gap: fmt.Sprintf("while the machine is idle it gets %d whole", processorsFor(limits.CPUs)),
+			By: byAffinity, Gap: fmt.Sprintf("while the machine is idle it gets %d whole", processorsFor(limits.CPUs)),
 		})
 	}
 	if limits.Processes > 0 {
-		by := ByRlimit + " and " + ByWatch
+		by := byRlimit + " and " + byWatch
 		if uidOf(identity) == 0 {
-			by = ByWatch
+			by = byWatch
 		}
 		add("processes", tree.PIDs, job.Enforcement{By: by, Gap: "it can be exceeded for a moment"})
 	}
 	if limits.OpenFiles > 0 {
-		add("open_files", false, job.Enforcement{By: ByRlimit})
+		add("open_files", false, job.Enforcement{By: byRlimit})
 	}
 	return all
 }
@@ -68,8 +80,8 @@ func uidOf(identity *Identity) uint32 {
 	return uint32(os.Geteuid())
 }
 
-// confine sets those limits of a running process that its cgroup does not, and
-// makes it the kernel's first choice when memory runs out.
+// confine sets those limits of a running process that its cgroup does not set, and makes
+// it the kernel's first choice when memory runs out.
 func confine(pid int, spec *Spec) error {
 	tree := spec.Cgroups
 	if tree == nil {
@@ -77,12 +89,12 @@ func confine(pid int, spec *Spec) error {
 	}
 	data, forks := spec.Limits.MemoryBytes, uint64(0)
 	if tree.Memory {
-		// The kernel counts what is used, not what is asked for: some
-		// programs ask for much more.
+		// The cgroup counts memory in use. The rlimit counts reserved memory, and
+		// some programs reserve much more than they use.
 		data = 0
 	}
 	if uid := uidOf(spec.Identity); spec.Limits.Processes > 0 && !tree.PIDs && uid != 0 {
-		// Until the watch has seen a fork bomb.
+		// This bounds a fork bomb until the watch sees it.
 		forks = census.TasksOf(uid) + spec.Limits.Processes + forkSlack
 	}
 	for _, limit := range []struct {
@@ -104,7 +116,7 @@ func confine(pid int, spec *Spec) error {
 	if spec.Limits.CPUs > 0 && !tree.CPU {
 		lower(pid, spec.Limits.CPUs)
 	}
-	// Not essential, and refused in some sandboxes.
+	// Some sandboxes refuse this. It is not essential.
 	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("500"), 0)
 	return nil
 }
@@ -113,7 +125,7 @@ func bound(pid, resource int, value uint64) error {
 	limit := &unix.Rlimit{Cur: value, Max: value}
 	err := unix.Prlimit(pid, resource, limit, nil)
 	if errors.Is(err, unix.EPERM) && resource == unix.RLIMIT_NPROC {
-		// There is a lower one already, which nobody may raise.
+		// A lower limit is in force already, and may not be raised.
 		return nil
 	}
 	if errors.Is(err, unix.ESRCH) {
@@ -122,18 +134,17 @@ func bound(pid, resource int, value uint64) error {
 	return err
 }
 
-// firstProcessor spreads processes that are bound to some processors.
+// firstProcessor spreads the processes over the processors.
 var firstProcessor atomic.Uint32
 
 func processorsFor(cpus float64) int { return max(int(math.Ceil(cpus)), 1) }
 
-// lower binds a process that has just started to as many processors as the limit
-// needs, at a low priority, and with it what it forks. Neither is essential.
+// lower binds a process that has just started, and what it forks, to as many processors
+// as the limit needs, at a low priority. Neither is essential.
 func lower(pid int, cpus float64) {
 	chosen := processors(processorsFor(cpus))
 	done := make(map[string]bool)
-	// Both are a thread's own and inherited, so it ends when a look finds
-	// only threads that have them.
+	// Threads inherit both, so it is done when no new thread is found.
 	for range 10 {
 		_ = unix.Setpriority(unix.PRIO_PGRP, pid, lowPriority)
 		threads, _ := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
@@ -150,7 +161,8 @@ func lower(pid int, cpus float64) {
 	}
 }
 
-// processors chooses so many of those that we may use; nil when there are no more.
+// processors chooses that many of the processors that this process may use; nil for all
+// of them.
 func processors(wanted int) *unix.CPUSet {
 	var allowed, chosen unix.CPUSet
 	if unix.SchedGetaffinity(0, &allowed) != nil || wanted >= allowed.Count() {

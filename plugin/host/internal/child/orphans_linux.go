@@ -1,0 +1,53 @@
+package child
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/census"
+)
+
+// orphansTimeout bounds how long killMarked looks.
+const orphansTimeout = 2 * time.Second
+
+// killMarked kills every process of this user whose environment contains the mark, as a
+// list in which each variable stands between two NULs. So it finds processes that left
+// their process group. It looks until it finds none, since they may fork meanwhile.
+func killMarked(mark string) {
+	found := true
+	for end := time.Now().Add(orphansTimeout); found && time.Now().Before(end); {
+		found = killMarkedOnce([]byte(mark))
+	}
+}
+
+func killMarkedOnce(mark []byte) bool {
+	found := false
+	for _, pid := range census.IDs() {
+		if pid == os.Getpid() || !marked(pid, mark) {
+			continue
+		}
+		// The handle always means the same process. Look at the mark again, since
+		// another process may have got the id before the handle was made.
+		process, err := os.FindProcess(pid)
+		if err != nil {
+			continue
+		}
+		if marked(pid, mark) {
+			found = process.Signal(unix.SIGKILL) == nil || found
+		}
+		_ = process.Release()
+	}
+	return found
+}
+
+func marked(pid int, mark []byte) bool {
+	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return false
+	}
+	return bytes.Contains(append([]byte{0}, environ...), mark)
+}
