@@ -88,8 +88,8 @@ func oneBinary(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// onceFromInput refuses a second flag that reads standard input: it would find
-// nothing there.
+// onceFromInput refuses a second flag that reads standard input: the first would
+// leave nothing.
 func onceFromInput(c *cobra.Command, flags ...string) error {
 	first := ""
 	for _, name := range flags {
@@ -117,8 +117,8 @@ func completeBinary(c *cobra.Command, flags ...string) {
 	}
 }
 
-// verdict is what a command returns that has done its work: the signal that
-// ended it early, or whether the plugin did well.
+// verdict is the error of a command that has finished: the signal that ended it
+// early, or an exit code if the plugin did not do well.
 func verdict(ctx context.Context, well bool) error {
 	switch cause := context.Cause(ctx); {
 	case cause != nil && !errors.Is(cause, ctx.Err()):

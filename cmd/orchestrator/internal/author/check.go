@@ -28,8 +28,8 @@ func (f *sampleFlags) register(c *cobra.Command, what string) {
 	c.Flags().StringVar(&f.payload, f.prefix+"payload", "", "its payload: `JSON`, @file, or - for standard input")
 }
 
-// read returns no sample when no flag is set. The type is the other one's when
-// only the payload is.
+// read returns no sample if no flag is set. The type may be left out for another
+// sample's.
 func (f *sampleFlags) read(ctx context.Context, p *Program, otherwise string) (conformance.Sample, error) {
 	switch typed, paid := f.flags.Changed(f.prefix+"type"), f.flags.Changed(f.prefix+"payload"); {
 	case !typed && !paid:
@@ -56,14 +56,13 @@ func (p *Program) checkCommand() *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
 		Use:   "check BINARY",
-		Short: "Check that a handler binary keeps to the protocol",
-		Long: `Check that a handler binary keeps to the protocol, in every way that matters to
-an orchestrator: it is launched again and again, given jobs, canceled, drained,
-left alone and killed. No database is needed.
+		Short: "Check that a plugin follows the protocol",
+		Long: `Check that a plugin follows the protocol: launch it repeatedly, send it jobs,
+cancel and drain them, let leases run out, and kill it. No database is needed.
 
-The jobs that it is given are really done, some of them several times. Checks
-that need a job which succeeds, runs for long or fails are skipped unless flags
-name one; types need not be named when the binary serves one.
+The jobs really run, some of them several times. Checks that need a job that
+succeeds, runs for long or fails are skipped unless flags name one. A type is
+not needed if the plugin has one handler.
 
 Checks: ` + strings.Join(conformance.Names(), ", "),
 		Args: oneBinary,
@@ -93,9 +92,9 @@ Checks: ` + strings.Join(conformance.Names(), ", "),
 	}
 	flags.register(c)
 	work.register(c, "a job that succeeds, soon")
-	slow.register(c, "a job that runs for 30 s at least, unless it is stopped")
+	slow.register(c, "a job that runs for at least 30 s, unless it is stopped")
 	fail.register(c, "a job that fails")
-	c.Flags().StringSliceVar(&options.Only, "only", nil, "make these `checks` only, and look at the manifest")
+	c.Flags().StringSliceVar(&options.Only, "only", nil, "make only these `checks`, and that of the manifest")
 	c.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
 	c.Flags().StringVar(&color, "color", string(show.Auto), "auto, always or never")
 	completeBinary(c, "type", "payload", "slow-type", "slow-payload", "fail-type", "fail-payload", "arg", "env")
@@ -141,7 +140,7 @@ func (p *Program) checkPlugin(ctx context.Context, options conformance.Options, 
 	return verdict(ctx, report.Count(conformance.Failed) == 0)
 }
 
-// describeCheck is one line for a check, and more for one that has failed.
+// describeCheck is one line for a check, and three for one that has failed.
 func describeCheck(out show.Screen, c conformance.Check) string {
 	marks := map[conformance.Status]string{
 		conformance.Passed:  out.Paint(show.Good, "ok     "),

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// published is a version under which the module can be downloaded; one of a
-// build from a checkout, such as v0.0.0-20260102030405-abcdefabcdef, cannot
-// be relied upon.
+// published matches the version of a release, which can be downloaded. A build from
+// a checkout has a version such as v0.0.0-20260102030405-abcdefabcdef.
 var published = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[a-z]+(\.\d+)*)?$`)
 
 // isRelease reports whether the version is that of a release.
@@ -32,8 +31,8 @@ func isCheckout(dir string) bool {
 	return false
 }
 
-// Checkout finds the module's source in or above one of the directories; empty
-// when there is none.
+// findCheckout finds the module's source in or above one of the directories; empty
+// if there is none.
 func findCheckout(directories ...string) string {
 	for _, dir := range directories {
 		for dir != "" {

@@ -8,22 +8,22 @@ import (
 	"github.com/holdfast-jobs/holdfast/sdk"
 )
 
-// Payloads for the commands that are printed. The slow one runs for minutes.
+// Payloads in the printed commands. The slow one runs for minutes.
 const (
 	payload     = `{"text": "hold fast"}`
 	slowPayload = `{"text": "hold fast", "pauseMs": 300000}`
 )
 
-// language is what is peculiar to one.
+// language is what differs between languages.
 type language struct {
-	// prepare are the commands that lead to a binary that passes its test.
+	// prepare are the commands that test and build the project.
 	prepare func(project) []string
-	// binary is the path of what an orchestrator launches, within the project.
+	// binary is the path within the project of what an orchestrator launches.
 	binary func(project) string
-	// executable are the files that are run as they are.
+	// executable are the files that are executed directly.
 	executable []string
-	// sdk is the package of the SDK, which becomes a file of the project; nil when
-	// the project gets the SDK otherwise.
+	// sdk is the package of the SDK, which becomes a file of the project; nil for
+	// none.
 	sdk func() (file, error)
 }
 
@@ -48,11 +48,11 @@ var languages = map[string]*language{
 	},
 }
 
-// target is the file that a template becomes.
+// target is the name of the file that a template makes.
 func (l *language) target(template string) string {
 	name := strings.TrimSuffix(template, ".tmpl")
 	if name == "gitignore" {
-		return ".gitignore" // as a template it would hide others
+		return ".gitignore" // the template would hide others under this name
 	}
 	return name
 }
@@ -64,8 +64,8 @@ func (l *language) mode(template string) os.FileMode {
 	return 0o644
 }
 
-// Commands are what to do next, to be pasted into a shell one after another.
-// The last but one goes on running; the last is for another shell.
+// commands are what to paste into a shell next, one after another. The last but one
+// keeps running, and the last is for another shell.
 func (p project) commands() []string {
 	l := languages[p.Lang]
 	jobType := p.Type
@@ -81,7 +81,7 @@ func (p project) commands() []string {
 		p.Orchestrator+" submit "+jobType+" --payload "+quote(payload)+" --wait")
 }
 
-// quote makes one word of a text for a shell.
+// quote makes a text one word of a shell command.
 func quote(text string) string {
 	const harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:@%+,"
 	if text != "" && strings.Trim(text, harmless) == "" {

@@ -19,14 +19,14 @@ func (p *Program) newCommand() *cobra.Command {
 	var project project
 	c := &cobra.Command{
 		Use:   "new NAME",
-		Short: "Write the first version of a handler",
-		Long: `Write the first version of a handler: a project of its own that builds and
-passes its test. Then print the commands that lead from there to a job that is
-done. Nothing is overwritten.
+		Short: "Create a project with a first handler",
+		Long: `Create a project for a plugin with one handler, which builds and passes its
+tests. Then print the commands that lead to a finished job. Nothing is
+overwritten.
 
-A handler in Go needs the SDK's module. A released program asks for its own
-version of it; one built from a checkout uses the checkout. Projects in other
-languages get the package of their SDK.`,
+A project in Go requires the SDK's module: the version of this program if it is
+a release, else the checkout that it was built from. Projects in other languages
+get the package of their SDK.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("one name is needed, such as count-words; usage: %s", c.UseLine())
@@ -56,7 +56,7 @@ languages get the package of their SDK.`,
 			if err := project.write(); err != nil {
 				return err
 			}
-			return p.tellWhatIsNext(project)
+			return p.printNextSteps(project)
 		},
 	}
 	c.Flags().StringVar(&project.Lang, "lang", "go", "the `language`: "+strings.Join(languageNames(), ", "))
@@ -71,8 +71,8 @@ languages get the package of their SDK.`,
 	return c
 }
 
-// locateModule says where the SDK for Go comes from: from the release that this
-// program is, else from a checkout.
+// locateModule decides where the SDK for Go comes from: a release if this program is
+// one, else a checkout.
 func (p *Program) locateModule(project *project) error {
 	if project.Lang != "go" && project.Replace != "" {
 		return command.Misused(fmt.Errorf("--replace is for projects in Go; one in %s gets the package of its SDK", project.Lang))
@@ -97,14 +97,14 @@ func (p *Program) locateModule(project *project) error {
 	}
 	here, _ := os.Getwd()
 	if project.Replace = findCheckout(filepath.Dir(pathOfThisProgram()), here); project.Replace == "" {
-		return fmt.Errorf("this program (%s) is no release, whose SDK could be downloaded, and is not within a checkout; "+
+		return fmt.Errorf("this program (%s) is not a release, so its SDK cannot be downloaded, and it is not in a checkout; "+
 			"name one with --replace", project.Version)
 	}
 	project.Version = "v0.0.0"
 	return nil
 }
 
-// importWithin bounds the search for a Python.
+// importWithin bounds the search for Python.
 const importWithin = 20 * time.Second
 
 // findPython returns the first one in the PATH that has what the SDK needs;
@@ -136,8 +136,8 @@ func pathOfThisProgram() string {
 	return path
 }
 
-// callOfThisProgram is how a shell calls it from any directory: by its name
-// where that finds it, else by its path.
+// callOfThisProgram is how to call this program from any directory: by its name if
+// it is in the PATH, else by its path.
 func callOfThisProgram() string {
 	path := pathOfThisProgram()
 	found, err := exec.LookPath(filepath.Base(path))
@@ -152,14 +152,14 @@ func callOfThisProgram() string {
 	return quote(path)
 }
 
-func (p *Program) tellWhatIsNext(project project) error {
+func (p *Program) printNextSteps(project project) error {
 	commands := project.commands()
 	last := len(commands) - 1
 	text := fmt.Sprintf("Wrote %s. Next:\n\n", project.Dir)
 	for _, command := range commands[:last] {
 		text += "  " + command + "\n"
 	}
-	text += "\nThe last one goes on running. In another terminal:\n\n  " + commands[last] + "\n"
+	text += "\nThe last one keeps running. In another terminal:\n\n  " + commands[last] + "\n"
 	_, err := fmt.Fprint(p.Stdout, text)
 	return err
 }

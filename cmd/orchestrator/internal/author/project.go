@@ -17,18 +17,18 @@ import (
 	"text/template"
 )
 
-// module is the one that holds the SDK for Go.
+// module is the module of the SDK for Go.
 const module = "github.com/holdfast-jobs/holdfast"
 
-// goVersion is what the scaffold's go.mod asks for: what the SDK's does.
+// goVersion is the Go version in the project's go.mod, the same as the SDK's.
 const goVersion = "1.26.0"
 
 //go:embed all:templates
 var templates embed.FS
 
-// project is what to write.
+// project is what to create.
 type project struct {
-	// Name is the project's, its binary's and its plugin's.
+	// Name is the name of the project, its binary and its plugin.
 	Name string
 	// Dir is the directory; it must not exist, or be empty.
 	Dir string
@@ -36,7 +36,7 @@ type project struct {
 	Lang string
 	// Type is the job type; typeOf(Name) when it is empty.
 	Type string
-	// Orchestrator is how a shell calls this program.
+	// Orchestrator is how to call this program in a shell.
 	Orchestrator string
 	// Version of Go's module is required, and found in Replace when that is
 	// not empty.
@@ -47,16 +47,15 @@ type project struct {
 	Python string
 }
 
-// languageNames are those that there is a scaffold for.
+// languageNames are the languages that a project can have.
 func languageNames() []string { return slices.Sorted(maps.Keys(languages)) }
 
 var aName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
 
-// reserved are names of devices on Windows, which Go takes for no part of a
-// module's path.
+// reserved are names of devices on Windows. Go refuses them in a module's path.
 var reserved = regexp.MustCompile(`^(con|prn|aux|nul|com[0-9]|lpt[0-9])$`)
 
-// maxName is more than anybody needs, and fits wherever it goes.
+// maxName is short enough for every use of the name.
 const maxName = 60
 
 // typeOf is the job type of a name: count-words makes COUNT_WORDS.
@@ -66,13 +65,13 @@ func typeOf(name string) string {
 
 var aType = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.:-]{0,199}$`)
 
-// Check says what is wrong with the project before anything is written.
+// check says what is wrong with the project before anything is written.
 func (p project) check() error {
 	switch {
 	case !aName.MatchString(p.Name) || len(p.Name) > maxName:
 		return fmt.Errorf("the name %q is not of the form count-words: small letters and digits, at most %d, with - or _ between", p.Name, maxName)
 	case reserved.MatchString(p.Name):
-		return fmt.Errorf("the name %q is that of a device on Windows, where nobody could have the project; choose another", p.Name)
+		return fmt.Errorf("the name %q is that of a device on Windows, where the project could not be stored; choose another", p.Name)
 	case p.Type != "" && !aType.MatchString(p.Type):
 		return fmt.Errorf("the job type %q is not of the form COUNT_WORDS", p.Type)
 	case languages[p.Lang] == nil:
@@ -81,8 +80,7 @@ func (p project) check() error {
 	return nil
 }
 
-// Write writes the project, or nothing: it refuses a directory that holds
-// anything.
+// write creates the project. It refuses a directory that is not empty.
 func (p project) write() error {
 	if err := p.check(); err != nil {
 		return err
@@ -115,7 +113,7 @@ func (p project) write() error {
 	return nil
 }
 
-// create fails for a file that is there already.
+// create fails if the file exists.
 func create(path string, f file) error {
 	target, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.mode)
 	if err != nil {
@@ -128,7 +126,7 @@ func create(path string, f file) error {
 	return target.Close()
 }
 
-// file is one of the project's.
+// file is a file of the project.
 type file struct {
 	path string
 	text []byte
@@ -168,7 +166,7 @@ func (p project) files() ([]file, error) {
 
 // data is what the templates refer to. The package is the path of the SDK's.
 func (p project) data(l *language, packed string) any {
-	shared := p // with everybody who has the project, wherever it is and the program
+	shared := p // the README is for everyone, wherever the program is
 	shared.Orchestrator = "orchestrator"
 	return struct {
 		project

@@ -10,8 +10,8 @@ import (
 // environment is the project's virtual environment for Python.
 const environment = ".venv"
 
-// interpreter is the beginning of the handler, which says what runs it. An
-// orchestrator launches the handler itself, so that it sees when that changes.
+// interpreter is the first line of the plugin. The orchestrator launches and watches
+// the file of the plugin, not the interpreter.
 func interpreter(p project) string {
 	dir, err := filepath.Abs(p.Dir)
 	if err != nil {
@@ -19,13 +19,13 @@ func interpreter(p project) string {
 	}
 	path := filepath.Join(dir, environment, "bin/python")
 	if strings.ContainsAny(path, " \t") || len(path) > maxInterpreter {
-		// No kernel takes it, so a shell does, which Python reads as a string.
+		// Kernels refuse it, so a shell runs these lines. Python reads them as a string.
 		return "#!/bin/sh\n''':'\nexec \"$(dirname \"$0\")/" + environment + "/bin/python\" \"$0\" \"$@\"\n'''"
 	}
 	return "#!" + path
 }
 
-// maxInterpreter is what every kernel takes, in bytes.
+// maxInterpreter is what every kernel accepts, in bytes.
 const maxInterpreter = 120
 
 func preparePython(p project) []string {
@@ -37,8 +37,8 @@ func preparePython(p project) []string {
 	return []string{create + environment, bin + "pip install -r requirements.txt", bin + "python -m unittest"}
 }
 
-// vendored is the file of a package in a project: the package comes along because
-// no registry may have it.
+// vendored is the file of a package in a project. No registry needs to have the
+// package.
 func vendored(packed sdk.Package, err error) (file, error) {
 	return file{path: "vendor/" + packed.Name, text: packed.Content, mode: 0o644}, err
 }
