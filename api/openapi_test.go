@@ -30,7 +30,7 @@ func TestTheCopyOfTheDescriptionIsCurrent(t *testing.T) {
 	kept, err := os.ReadFile(copyOfDocument)
 	require.NoError(t, err)
 	require.Equal(t, string(kept), served,
-		"the description has changed; when that was meant: go test ./api -run Description -update, then make generate")
+		"the description has changed; when that was meant: go test ./api -run Description -update")
 }
 
 func TestEveryOperationIsDescribed(t *testing.T) {
