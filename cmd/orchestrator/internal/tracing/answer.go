@@ -3,36 +3,39 @@ package tracing
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
 	collect "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// maxAnswer is how much of a collector's answer over HTTP is read, in bytes.
-const maxAnswer = 64 << 10
+const (
+	// maxAnswer is how much of a collector's answer over HTTP is read, in bytes.
+	maxAnswer = 64 << 10
+	// maxAsked bounds the pause that a collector asks for.
+	maxAsked = time.Minute
+)
 
-// answer is what a collector had to say to a batch, beside the error. The library
-// tells neither how many spans of a batch were rejected nor how long to wait.
+// answer is what the exporter does not say of a batch: what the collector rejected of
+// it, and how each try went.
 type answer struct {
-	// rejected are spans that it did not take, of a batch that it took.
+	// rejected are spans that the collector did not take, of a batch that it took.
 	rejected int
 	// warning is what it says of such a batch.
 	warning string
-	// again says that a batch that it did not take may be sent once more.
-	again bool
-	// pause is how long it wants to be left alone; zero when it does not say.
-	pause time.Duration
+	// tried is called with the error of each try; nil for nobody.
+	tried func(error)
 }
 
 type answerKey struct{}
@@ -42,13 +45,14 @@ func listen(ctx context.Context, a *answer) context.Context {
 	return context.WithValue(ctx, answerKey{}, a)
 }
 
-// answerTo is the answer of the context, made anew.
 func answerTo(ctx context.Context) *answer {
 	a, _ := ctx.Value(answerKey{}).(*answer)
 	if a == nil {
-		return new(answer)
+		a = new(answer)
 	}
-	*a = answer{}
+	if a.tried == nil {
+		a.tried = func(error) {}
+	}
 	return a
 }
 
@@ -56,68 +60,81 @@ func (a *answer) partly(p *collect.ExportTracePartialSuccess) {
 	a.rejected, a.warning = int(p.GetRejectedSpans()), p.GetErrorMessage()
 }
 
-// overGRPC reads answers, as an interceptor. The library is left with success where
-// a batch was taken in part.
-func overGRPC(
-	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, next grpc.UnaryInvoker, options ...grpc.CallOption,
-) error {
-	a := answerTo(ctx)
-	err := next(ctx, method, request, reply, conn, options...)
-	if taken, is := reply.(*collect.ExportTraceServiceResponse); err == nil && is {
-		a.partly(taken.GetPartialSuccess())
-		taken.PartialSuccess = nil
-		return nil
-	}
-	refused := status.Convert(err)
-	told := false
-	for _, detail := range refused.Details() {
-		if retry, is := detail.(*errdetails.RetryInfo); is {
-			told, a.pause = true, retry.GetRetryDelay().AsDuration()
+// overGRPC is an interceptor that bounds each try and reads the collector's answers. It
+// leaves the exporter with success where a batch was taken in part.
+func overGRPC(within time.Duration) grpc.UnaryClientInterceptor {
+	return func(
+		ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, next grpc.UnaryInvoker, options ...grpc.CallOption,
+	) error {
+		a := answerTo(ctx)
+		ctx, cancel := context.WithTimeout(ctx, within)
+		defer cancel()
+		err := next(ctx, method, request, reply, conn, options...)
+		a.tried(err)
+		if taken, is := reply.(*collect.ExportTraceServiceResponse); err == nil && is {
+			a.partly(taken.GetPartialSuccess())
+			taken.PartialSuccess = nil
 		}
+		return boundedPause(err)
 	}
-	switch refused.Code() { // as OTLP has it
-	case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
-		a.again = true
-	case codes.ResourceExhausted:
-		a.again = told
-	default: // it will be refused as often as it is sent
+}
+
+// boundedPause shortens the pause that the status of an error asks for: the exporter
+// would drop the batch at once, and try the next one without any pause.
+func boundedPause(err error) error {
+	refused := status.Convert(err)
+	for _, detail := range refused.Details() {
+		if retry, is := detail.(*errdetails.RetryInfo); is && retry.GetRetryDelay().AsDuration() > maxAsked {
+			short := status.New(refused.Code(), refused.Message())
+			if short, err := short.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(maxAsked)}); err == nil {
+				return short.Err()
+			}
+		}
 	}
 	return err
 }
 
-// overHTTP reads answers, and sends by the transport.
-type overHTTP struct{ *http.Transport }
-
-// retryable are the states of HTTP after which OTLP has a batch sent once more.
-var retryable = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+// overHTTP reads the collector's answers, and sends by the transport.
+type overHTTP struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (o overHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	a := answerTo(r.Context())
-	response, err := o.Transport.RoundTrip(r)
+	response, err := o.RoundTripper.RoundTrip(r)
 	if err != nil {
-		a.again = true
-		return nil, err
+		a.tried(err)
+		return nil, temporary{err}
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if closeErr := response.Body.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		a.again = true
-		return nil, err
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		a.tried(err)
+		return nil, temporary{err}
 	}
 	if response.StatusCode/100 == 2 {
+		a.tried(nil)
 		if p, read := partialSuccess(response.Header.Get("Content-Type"), body); read {
 			a.partly(p)
 			body = nil
 		}
-	} else if a.again = slices.Contains(retryable, response.StatusCode); a.again {
-		a.pause = retryAfter(response.Header.Get("Retry-After"), time.Now())
+	} else {
+		a.tried(fmt.Errorf("%s (%s)", response.Status, bytes.TrimSpace(body)))
+		if asked := response.Header.Get("Retry-After"); asked != "" {
+			pause := min(retryAfter(asked, time.Now()), maxAsked)
+			response.Header.Set("Retry-After", strconv.Itoa(int(pause.Round(time.Second)/time.Second)))
+		}
 	}
 	response.ContentLength, response.Body = int64(len(body)), io.NopCloser(bytes.NewReader(body))
 	return response, nil
 }
+
+// temporary makes the exporter try again after any failure of the connection. By itself
+// it does not after most of them, such as one that is refused.
+type temporary struct{ error }
+
+// Temporary is what url.Error asks.
+func (temporary) Temporary() bool { return true }
+
+func (t temporary) Unwrap() error { return t.error }
 
 func partialSuccess(contentType string, body []byte) (p *collect.ExportTracePartialSuccess, read bool) {
 	var taken collect.ExportTraceServiceResponse

@@ -67,6 +67,15 @@ func (a *answering) Export(context.Context, *collect.ExportTraceServiceRequest) 
 
 func (a *answering) listen(t *testing.T, protocol string) Target {
 	t.Helper()
+	return listening(t, a, protocol)
+}
+
+func listening(t *testing.T, a interface {
+	http.Handler
+	collect.TraceServiceServer
+}, protocol string,
+) Target {
+	t.Helper()
 	if protocol == HTTP {
 		server := httptest.NewServer(a)
 		t.Cleanup(server.Close)
@@ -106,28 +115,61 @@ func TestOnlySpansThatWereRejectedAreDropped(t *testing.T) {
 	}
 }
 
-func TestWhatACollectorWantsIsHeard(t *testing.T) {
+// counting counts the requests of both protocols, and calls a function at the second.
+type counting struct {
+	*answering
+	requests atomic.Int64
+	second   func()
+}
+
+func (c *counting) count() {
+	if c.requests.Add(1) == 2 {
+		c.second()
+	}
+}
+
+func (c *counting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.count()
+	c.answering.ServeHTTP(w, r)
+}
+
+func (c *counting) Export(ctx context.Context, r *collect.ExportTraceServiceRequest) (*collect.ExportTraceServiceResponse, error) {
+	c.count()
+	return c.answering.Export(ctx, r)
+}
+
+func TestABatchIsSentAgainWhereTheCollectorMayTakeItLater(t *testing.T) {
 	for name, c := range map[string]struct {
 		refuses, after int
-		grpc, http     answer
+		grpc, http     bool
 	}{
-		"away":             {503, 0, answer{again: true}, answer{again: true}},
-		"away for long":    {503, 60, answer{again: true, pause: time.Minute}, answer{again: true, pause: time.Minute}},
-		"overrun":          {429, 0, answer{}, answer{again: true}},
-		"overrun for long": {429, 60, answer{again: true, pause: time.Minute}, answer{again: true, pause: time.Minute}},
-		"a bad batch":      {400, 60, answer{pause: time.Minute}, answer{}},
+		"away":                           {503, 0, true, true},
+		"away for a while":               {503, 1, true, true},
+		"overrun":                        {429, 0, false, true},
+		"overrun, and says for how long": {429, 1, true, true},
+		"a bad batch":                    {400, 1, false, false},
 	} {
-		for protocol, want := range map[string]answer{GRPC: c.grpc, HTTP: c.http} {
-			a := &answering{refuses: c.refuses, after: c.after}
-			exporter, err := a.listen(t, protocol).exporter(t.Context())
+		for protocol, again := range map[string]bool{GRPC: c.grpc, HTTP: c.http} {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			collector := &counting{answering: &answering{refuses: c.refuses, after: c.after}, second: cancel}
+			exporter, err := listening(t, collector, protocol).exporter(t.Context())
 			require.NoError(t, err)
-			var said answer
-			err = exporter.ExportSpans(listen(t.Context(), &said), spansNamed("one"))
+			err = exporter.ExportSpans(ctx, spansNamed("one"))
+			cancel()
 			require.Error(t, err)
-			require.Equal(t, want, said, "%s by %s", name, protocol)
+			require.Equal(t, again, collector.requests.Load() > 1, "%s by %s", name, protocol)
 			require.NoError(t, exporter.Shutdown(t.Context()))
 		}
 	}
+}
+
+func TestACollectorMayNotAskForAnHour(t *testing.T) {
+	refused, err := status.New(codes.Unavailable, "no").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(time.Hour)})
+	require.NoError(t, err)
+	details := status.Convert(boundedPause(refused.Err())).Details()
+	require.Len(t, details, 1)
+	require.Equal(t, maxAsked, details[0].(*errdetails.RetryInfo).RetryDelay.AsDuration())
+	require.NoError(t, boundedPause(nil))
 }
 
 func TestARedirectIsARefusal(t *testing.T) {

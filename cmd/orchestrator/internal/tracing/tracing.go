@@ -34,7 +34,7 @@ type Config struct {
 
 // Tracing is where the spans of one process go. A nil one has no tracer.
 type Tracing struct {
-	queue  *queue
+	sender *sender
 	tracer trace.Tracer
 }
 
@@ -69,15 +69,15 @@ func Start(ctx context.Context, c Config) (*Tracing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tracing: %w", err)
 	}
-	queue := newQueue(exporter, counts, c.Log, secretsOf(c.Headers))
+	sender := newSender(exporter, counts, c.Log, secretsOf(c.Headers))
 	provider := sdk.NewTracerProvider(
 		sdk.WithResource(about),
 		sdk.WithIDGenerator(spans.IDs{}),
 		sdk.WithSampler(sampler{sdk.ParentBased(sdk.TraceIDRatioBased(c.Ratio))}),
-		sdk.WithSpanProcessor(queue),
+		sdk.WithSpanProcessor(sender),
 	)
 	tracer := provider.Tracer("github.com/holdfast-jobs/holdfast", trace.WithInstrumentationVersion(c.Version))
-	return &Tracing{queue: queue, tracer: tracer}, nil
+	return &Tracing{sender: sender, tracer: tracer}, nil
 }
 
 // Tracer makes spans; nil for none.
@@ -94,7 +94,7 @@ func (t *Tracing) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
-	return t.queue.Shutdown(ctx)
+	return t.sender.Shutdown(ctx)
 }
 
 // sampler also samples traces that begin on behalf of a request which is sampled.

@@ -1,0 +1,172 @@
+package tracing
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+)
+
+const (
+	// queueSpans bounds the spans that wait to be sent. Full of them, the process takes
+	// some 85 MB more (BenchmarkTracedJobs in test/e2e), and twice that if each of them
+	// describes an error at length. All jobs of the largest batch fit.
+	queueSpans = 16 << 10
+	// sendSpans are sent at once.
+	sendSpans = 512
+	// gatherFor is how long spans gather. Spans that wait are lost when the process is
+	// killed, and other spans lose their parent; with less time, a lone job costs a
+	// request for each of its spans.
+	gatherFor = 10 * time.Millisecond
+	// keepFor is how long a batch is sent again and again. Later, it is of little use to
+	// the collector, and other batches wait behind it.
+	keepFor = 2 * time.Minute
+)
+
+// sender puts spans into the SDK's batch processor and stands between that and the
+// exporter. It adds what they lack: it counts every span as sent or dropped, keeps
+// secrets out of the log, and ends on time.
+type sender struct {
+	batches  sdk.SpanProcessor
+	exporter sdk.SpanExporter
+	counts   *counts
+	secrets  secrets
+
+	waiting  atomic.Int64 // spans that are neither sent nor dropped; at most queueSpans
+	overflow atomic.Int64 // spans that are still to be logged as overflown
+	failing  atomic.Bool  // the last try to send failed
+
+	// ending keeps spans from getting into the processor behind its end.
+	ending  sync.RWMutex
+	closed  bool
+	sending context.Context // ends when sending is no longer worth a try
+	giveUp  context.CancelFunc
+
+	// Those of the goroutine that sends.
+	failure                   error // of the last batch
+	unsent, warned, overflown complaint
+}
+
+var errNoTime = errors.New("there was no time left")
+
+func newSender(exporter sdk.SpanExporter, counts *counts, log *slog.Logger, secrets secrets) *sender {
+	s := &sender{
+		exporter: exporter, counts: counts, secrets: secrets,
+		unsent:    complaint{log: log, message: "spans could not be sent; jobs go on"},
+		warned:    complaint{log: log, message: "the collector complains of spans; jobs go on"},
+		overflown: complaint{log: log, message: "spans were dropped, because too many wait for the collector; jobs go on"},
+	}
+	s.sending, s.giveUp = context.WithCancel(context.Background())
+	s.batches = sdk.NewBatchSpanProcessor(outlet{s}, sdk.WithMaxQueueSize(queueSpans), sdk.WithMaxExportBatchSize(sendSpans),
+		sdk.WithBatchTimeout(gatherFor), sdk.WithExportTimeout(0)) // the outlet bounds it
+	return s
+}
+
+// OnStart implements the SDK's SpanProcessor.
+func (*sender) OnStart(context.Context, sdk.ReadWriteSpan) {}
+
+// OnEnd implements the SDK's SpanProcessor. It never waits. It bounds the queue itself,
+// because the batch processor does not say how many spans it drops.
+func (s *sender) OnEnd(span sdk.ReadOnlySpan) {
+	if !span.SpanContext().IsSampled() {
+		return
+	}
+	s.ending.RLock()
+	defer s.ending.RUnlock()
+	switch {
+	case s.closed:
+		s.counts.dropped(1, droppedUnsent)
+	case s.waiting.Add(1) > queueSpans:
+		s.waiting.Add(-1)
+		s.counts.dropped(1, droppedFull)
+		s.overflow.Add(1)
+	default:
+		s.batches.OnEnd(span)
+	}
+}
+
+// ForceFlush implements the SDK's SpanProcessor.
+func (s *sender) ForceFlush(ctx context.Context) error { return s.batches.ForceFlush(ctx) }
+
+// Shutdown implements the SDK's SpanProcessor. It drops what has not been sent when the
+// context ends, and everything if the collector accepts nothing just now: it must not
+// delay the end.
+func (s *sender) Shutdown(ctx context.Context) error {
+	s.ending.Lock()
+	s.closed = true
+	s.ending.Unlock()
+	if s.failing.Load() {
+		s.giveUp()
+	}
+	defer context.AfterFunc(ctx, s.giveUp)()
+	err := s.batches.Shutdown(context.WithoutCancel(ctx)) // which returns when all are sent or dropped
+	s.giveUp()
+	return err
+}
+
+// outlet is the sender as the batch processor's exporter.
+type outlet struct{ *sender }
+
+// ExportSpans implements the SDK's SpanExporter. It returns no error: the SDK would log
+// it as it is, with whatever the collector says in it.
+func (o outlet) ExportSpans(_ context.Context, batch []sdk.ReadOnlySpan) error {
+	defer o.waiting.Add(-int64(len(batch)))
+	ctx, cancel := context.WithTimeout(o.sending, keepFor)
+	defer cancel()
+	var tries int
+	said := &answer{tried: func(err error) {
+		tries++
+		o.tried(err, tries > 1)
+	}}
+	err := cmp.Or(o.failure, errNoTime)
+	if o.sending.Err() == nil {
+		err = o.exporter.ExportSpans(listen(ctx, said), batch)
+		o.failure = err
+	}
+	if n := o.overflow.Swap(0); n > 0 {
+		o.overflown.of(n, "")
+	}
+	if err != nil {
+		o.counts.dropped(len(batch), droppedUnsent)
+		o.unsent.of(int64(len(batch)), o.secrets.fit(err.Error()))
+		return nil
+	}
+	rejected := min(max(said.rejected, 0), len(batch))
+	o.counts.exported(len(batch) - rejected)
+	if rejected > 0 {
+		o.counts.dropped(rejected, droppedUnsent)
+	}
+	if rejected > 0 || said.warning != "" {
+		o.warned.of(int64(rejected), o.secrets.fit(said.warning))
+	}
+	return nil
+}
+
+// tried hears of every try of the exporter. What is tried again is logged before it is
+// given up, and does not delay the end.
+func (o outlet) tried(err error, again bool) {
+	o.failing.Store(err != nil)
+	if err == nil || !again {
+		return
+	}
+	o.unsent.of(0, o.secrets.fit(err.Error()))
+	o.ending.RLock()
+	defer o.ending.RUnlock()
+	if o.closed {
+		o.giveUp()
+	}
+}
+
+// Shutdown implements the SDK's SpanExporter. It logs what has not been logged.
+func (o outlet) Shutdown(ctx context.Context) error {
+	o.overflown.spans += o.overflow.Swap(0)
+	for _, c := range []*complaint{&o.unsent, &o.warned, &o.overflown} {
+		c.rest()
+	}
+	return o.exporter.Shutdown(ctx)
+}
