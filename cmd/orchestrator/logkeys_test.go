@@ -25,7 +25,7 @@ var before = map[string]int{
 
 // computed are the files in which a key may be computed: an outcome, below
 // attempts, and what another log has chosen.
-var computed = []string{"../../runtime/joblog.go", "../../cmd/orchestrator/log.go"}
+var computed = []string{"../../runtime/attemptlog.go", "../../cmd/orchestrator/log.go"}
 
 // logKeys returns the keys that the program logs under, each with a place where
 // it does.
