@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# secrets.sh [DIRECTORY]: makes the secrets that compose.yaml needs, once, in
-# deploy/secrets or the directory. What is there already stays as it is.
+# secrets.sh [DIRECTORY]: makes the secrets that compose.yaml needs, in deploy/secrets or
+# the directory. Existing secrets stay as they are.
 set -euo pipefail
 directory=${1:-$(dirname "$0")/secrets}
 umask 077
-# The directory is closed to others. The files in it that containers read as
-# users of their own are open: they are mounted one by one.
+# Nobody else can enter the directory. Containers run as other users and must be able to
+# read some of the files, which are mounted one by one.
 mkdir -p "$directory"
 chmod 700 "$directory"
 cd "$directory"
 
 random() { head -c "$1" /dev/urandom | od -An -v -tx1 | tr -d ' \n'; }
 
-# keep FILE MODE: standard input becomes the file, whole or not at all. Of
-# several that make it at once, one does.
+# keep FILE MODE: writes standard input to the file, completely or not at all. If several
+# processes do so at once, one of them succeeds.
 keep() {
 	local draft
 	draft=$(mktemp ".$1-XXXXXX")
@@ -30,10 +30,10 @@ sha256() {
 [ -e postgres_password ] || random 24 | keep postgres_password 0444
 [ -e grafana_password ] || random 16 | keep grafana_password 0444
 [ -e prometheus_token ] || random 32 | keep prometheus_token 0444
-# As curl -u takes it.
+# In the form that curl -u takes.
 [ -e operator ] || printf 'admin:%s\n' "$(random 16)" | keep operator 0600
 
-# Made of the others, so that one that is replaced there is replaced here.
+# Made from the other files each time, so that it follows when you replace one of them.
 operator=$(cat operator)
 keep_environment() {
 	local draft

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# base-image.sh KIND IMAGE: makes an image that stands in for a base of ours, out
-# of what is installed here, for machines that reach no registry. Kinds:
-#   go      the installed Go, with the modules that go.mod names, and a shell
-#   static  what distroless/static has: /tmp, users, certificates
-#   debian  Debian by debootstrap; this one needs root and Debian's mirror
+# base-image.sh KIND IMAGE: makes a replacement for a base image from what is installed
+# here, for machines without access to a registry. Kinds:
+#   go      the installed Go, with the modules of go.mod, and a shell
+#   static  the contents of distroless/static: /tmp, users, certificates
+#   debian  Debian by debootstrap, which needs root and a Debian mirror
 set -euo pipefail
 kind=${1:?usage: base-image.sh go|static|debian IMAGE} image=${2:?usage: base-image.sh go|static|debian IMAGE}
 cd "$(dirname "$0")/.."
@@ -48,7 +48,7 @@ debian)
 	}
 	;;
 *)
-	echo "base-image.sh: nothing known about $kind" >&2
+	echo "base-image.sh: unknown kind $kind" >&2
 	exit 2
 	;;
 esac
@@ -56,7 +56,7 @@ esac
 tar -C "$root" --numeric-owner -cf "$context/root.tar" .
 rm -rf "$root"
 printf 'FROM scratch\nADD root.tar /\nENV %s\n' "$environment" >"$context/Dockerfile"
-# The newer builder is a plugin that need not be there.
+# BuildKit is a plugin that may be missing.
 DOCKER_BUILDKIT=0 docker build --quiet --tag "$image" "$context" >/dev/null 2>"$context/log" || {
 	cat "$context/log" >&2
 	exit 1

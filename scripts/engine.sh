@@ -1,5 +1,5 @@
-# engine.sh is sourced by scripts that need a Docker engine, in the root of the
-# checkout. Where none answers it starts one, which ends with the script.
+# engine.sh is sourced by scripts that need a Docker engine, in the root of the checkout.
+# If none answers, it starts one, which ends with the script.
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
 start_engine() {
@@ -10,8 +10,8 @@ start_engine() {
 	scripts/need.sh docker
 	engine=$(mktemp -d /tmp/holdfast-docker-XXXXXX)
 	[ -e /sys/class/net/docker0 ] || bridge=docker0
-	# Published ports go through Docker's proxy, so the machine's packet filter
-	# and routing stay as they are. The engine ends with this script.
+	# Published ports use Docker's proxy, so the machine's packet filter and routing
+	# stay unchanged.
 	for driver in overlay2 vfs; do
 		setpriv --pdeathsig TERM dockerd --host "unix://$engine/docker.sock" --storage-driver $driver \
 			--data-root "$engine/data" --exec-root "$engine/exec" --pidfile "$engine/pid" \
@@ -38,7 +38,7 @@ stop_dockerd() {
 	dockerd=
 }
 
-# before_exit is for whoever sources this to have something of its own done.
+# Scripts can redefine before_exit to clean up before the engine stops.
 before_exit() { :; }
 
 clean_up() {
@@ -47,7 +47,7 @@ clean_up() {
 	stop_dockerd
 	[ -z "$bridge" ] || ip link delete "$bridge" 2>/dev/null || true
 	if [ -n "$engine" ]; then
-		umount "$engine/data" "$engine"/exec/netns/* 2>/dev/null || true # the engine may leave them mounted
+		umount "$engine/data" "$engine"/exec/netns/* 2>/dev/null || true # the engine may have left them mounted
 		rm -rf "$engine"
 	fi
 	exit $status

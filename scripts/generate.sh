@@ -10,6 +10,6 @@ PATH=$PWD/bin/tools:$PATH protoc -I plugin/proto \
 	handler.proto
 python=$root/sdk/python/src node=$root/sdk/node/lib
 mkdir -p "$python" "$node"
-# Under the package's own name: one program can hold but one handler.proto.
+# Below the package's name, because a program can contain only one handler.proto.
 protoc -I holdfast=plugin/proto --python_out="$python" --pyi_out="$python" holdfast/handler.proto
 cp plugin/proto/handler.proto "$node/"

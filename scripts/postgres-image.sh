@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# postgres-image.sh IMAGE: makes a Docker image out of the PostgreSQL that is
-# installed here, for machines that reach no registry. It understands the
-# variables of the usual image: POSTGRES_USER, POSTGRES_PASSWORD, POSTGRES_DB.
+# postgres-image.sh IMAGE: makes a Docker image from the PostgreSQL installed here, for
+# machines without access to a registry. It supports these variables of the official
+# image: POSTGRES_USER, POSTGRES_PASSWORD, POSTGRES_DB.
 set -euo pipefail
 image=${1:?usage: postgres-image.sh IMAGE}
 
@@ -21,7 +21,7 @@ ln -s ../run "$root/var/run"
 
 add() { (cd / && cp --parents -aL "${@#/}" "$root"); }
 
-# What the server and the script below call.
+# The programs that the server and the script below call.
 tools=()
 for tool in sh locale id mkdir chown chmod setpriv; do
 	tools+=("$(readlink -f "$(command -v $tool)")")
@@ -30,7 +30,7 @@ add "${tools[@]}" "$bin" "$share" /usr/share/zoneinfo
 for tool in sh locale id mkdir chown chmod setpriv; do
 	ln -sf "$(readlink -f "$(command -v $tool)")" "$root/bin/$tool"
 done
-# All modules but the compiler of expressions, which is larger than the rest.
+# All modules except the JIT compiler, which is larger than all others together.
 mapfile -t modules < <(find "$lib" -name '*.so' ! -name 'llvmjit*')
 add "${modules[@]}"
 mapfile -t libraries < <(ldd "${tools[@]}" "$bin"/* "${modules[@]}" 2>/dev/null |
@@ -57,7 +57,7 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
 		-E UTF8 --no-locale --no-sync --no-instructions
 	echo "host all all all scram-sha-256" >>"$PGDATA/pg_hba.conf"
 	echo "listen_addresses = '*'" >>"$PGDATA/postgresql.conf"
-	# Seen from outside, the server is there only once it is complete.
+	# Nobody can connect from outside before the database is complete.
 	pg_ctl -D "$PGDATA" -o "-c listen_addresses=''" -w start
 	if [ "${POSTGRES_DB:=$user}" != postgres ]; then
 		createdb -U "$user" --maintenance-db=postgres "$POSTGRES_DB"
@@ -79,7 +79,7 @@ STOPSIGNAL SIGINT
 ENTRYPOINT ["/bin/entrypoint"]
 CMD ["postgres"]
 DOCKERFILE
-# The newer builder is a plugin that need not be there.
+# BuildKit is a plugin that may be missing.
 DOCKER_BUILDKIT=0 docker build --quiet --tag "$image" "$context" >/dev/null 2>"$context/log" || {
 	cat "$context/log" >&2
 	exit 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# test-images.sh [Dockerfile...]: builds both images of deploy, or the given ones,
-# and has jobs done in them, beside a PostgreSQL. What a registry should give and
-# does not is made of what is installed here.
+# test-images.sh [Dockerfile...]: builds both images of deploy, or the given ones, and
+# runs jobs in them, beside a PostgreSQL. Base images that no registry provides are
+# replaced with images made from what is installed here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- deploy/Dockerfile deploy/Dockerfile.slim
@@ -11,17 +11,17 @@ docker buildx version >/dev/null 2>&1 || export DOCKER_BUILDKIT=0
 name=holdfast-test-$$
 password=test-$RANDOM$RANDOM
 options=()
-# An engine of ours lets nobody out.
+# Our own engine has no network.
 [ -z "$engine" ] || options+=(--network host)
 
 before_exit() { docker rm --force --volumes "$name-postgres" "$name" >/dev/null 2>&1; }
 
-# base KIND IMAGE: sets base to the image, or to what stands in for it.
+# base KIND IMAGE: sets base to the image, or to its replacement.
 base() {
 	base=$2
 	docker image inspect "$2" >/dev/null 2>&1 || timeout 300 docker pull --quiet "$2" >/dev/null 2>&1 || {
 		base=holdfast-test/$1
-		echo "$2 is out of reach; making $base of what is installed" >&2
+		echo "$2 is out of reach; making $base from what is installed" >&2
 		docker image inspect "$base" >/dev/null 2>&1 || case $1 in
 		postgres) scripts/postgres-image.sh "$base" ;;
 		*) scripts/base-image.sh "$1" "$base" ;;
@@ -35,7 +35,7 @@ scripts/need.sh postgres
 base postgres postgres:17.6-alpine3.22
 docker run --detach --name "$name-postgres" --env POSTGRES_USER=holdfast --env "POSTGRES_PASSWORD=$password" "$base" >/dev/null
 
-# in_it COMMAND...: runs a command of the orchestrator in the container, as its operator.
+# in_it COMMAND...: runs an orchestrator command in the container, as its operator.
 in_it() {
 	docker exec --env HOLDFAST_USER=admin --env "HOLDFAST_PASSWORD=$password" "$name" /usr/local/bin/orchestrator "$@"
 }
@@ -71,7 +71,7 @@ for file; do
 			types+=(NODE_ECHO)
 		fi
 	fi
-	# The health check's own interval is for those who wait longer.
+	# The default interval of the health check would be too long for a test.
 	docker run --detach --name "$name" --network "container:$name-postgres" --read-only --tmpfs /tmp --cap-drop ALL \
 		--security-opt no-new-privileges:true --health-interval 1s --volume "$PWD/examples:/examples:ro" \
 		--env "HOLDFAST_DATABASE__URL=postgres://holdfast:$password@127.0.0.1:5432/holdfast?sslmode=disable" \
@@ -88,7 +88,7 @@ for file; do
 	docker stop -t 45 "$name" >/dev/null
 	code=$(docker inspect --format '{{.State.ExitCode}}' "$name")
 	[ "$code" = 0 ] || {
-		echo "it was stopped and exited with $code" >&2
+		echo "it exited with $code after docker stop" >&2
 		docker logs "$name" 2>&1 | tail -n 30 >&2
 		exit 1
 	}

@@ -35,12 +35,12 @@ func alerts(t *testing.T) map[string]rulefmt.Rule {
 // occasion is a history in which an alert fires, or does not.
 type occasion struct {
 	series []string
-	// says is a part of the summary; empty when the alert is silent.
+	// says is a part of the summary; empty if the alert does not fire.
 	says string
 }
 
-// occasions are for each alert when it fires, and what looks alike. A series has
-// a sample each minute.
+// occasions are, for each alert, histories in which it fires and similar ones in which it
+// does not. A series has one sample a minute.
 var occasions = map[string]map[string]occasion{
 	"HoldfastDown": {
 		"cannot be scraped for a minute": {[]string{`up{job="holdfast", instance="a:8080"} 1 0 0`, `up{job="holdfast", instance="b:8080"} 1 1 1`}, "cannot scrape a:8080"},
@@ -145,8 +145,8 @@ func TestAlertsFireOnTheirOccasionsAndOnNoOther(t *testing.T) {
 	}
 }
 
-// expanded is a text of an alert as its readers get it. A label that the alert
-// does not have is an error.
+// expanded is a text of an alert as its readers get it. It fails the test if the alert
+// lacks a label.
 func expanded(t *testing.T, text string, firing promql.Sample, at time.Time) string {
 	t.Helper()
 	for _, label := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(text, -1) {
@@ -170,7 +170,7 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 	page := read(t, "docs/how-to/deploy.md")
 	for name, rule := range alerts(t) {
 		require.Contains(t, []string{"critical", "warning"}, rule.Labels["severity"], name)
-		require.Regexp(t, `^\S.+\. .+\.$`, rule.Annotations["summary"], "%s: what is wrong, and what to do", name)
+		require.Regexp(t, `^\S.+\. .+\.$`, rule.Annotations["summary"], "%s: it must say what is wrong and what to do", name)
 		anchor, found := strings.CutPrefix(rule.Annotations["runbook_url"],
 			"https://github.com/holdfast-jobs/holdfast/blob/main/docs/how-to/deploy.md#")
 		require.True(t, found, name)

@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// composed is deploy/compose.yaml as Compose itself reads it.
+// composed is deploy/compose.yaml as Compose reads it.
 func composed(t *testing.T) *types.Project {
 	t.Helper()
 	directory, err := filepath.Abs(filepath.Join(root, "deploy"))
@@ -24,7 +24,7 @@ func composed(t *testing.T) *types.Project {
 		ConfigFiles: []types.ConfigFile{{Filename: filepath.Join(directory, "compose.yaml")}},
 		Environment: types.Mapping{},
 	}, func(o *loader.Options) {
-		// Its env_file is made on the spot.
+		// secrets.sh makes its env_file.
 		o.SkipResolveEnvironment = true
 		o.SetProjectName("holdfast", true)
 	})
@@ -34,7 +34,7 @@ func composed(t *testing.T) *types.Project {
 
 var orchestrators = []string{"orchestrator-1", "orchestrator-2"}
 
-// docker-compose 1.29 refuses a name, and warns of a version.
+// docker-compose 1.29 refuses the key name, and newer ones warn about version.
 func TestOldComposesReadTheFile(t *testing.T) {
 	var top map[string]any
 	require.NoError(t, yaml.Unmarshal([]byte(read(t, "deploy/compose.yaml")), &top))
@@ -64,7 +64,6 @@ func TestComposeHasAllThatBelongsTogether(t *testing.T) {
 	}
 }
 
-// Nobody else than this machine reaches any of it.
 func TestPortsArePublishedOnTheLoopbackOnly(t *testing.T) {
 	published := map[string]string{}
 	for name, service := range composed(t).Services {
@@ -80,7 +79,7 @@ func TestPortsArePublishedOnTheLoopbackOnly(t *testing.T) {
 	}, published)
 }
 
-// pinned is an image whose tag names one version, or whose digest does.
+// pinned matches an image whose tag or digest names one version.
 var pinned = regexp.MustCompile(`:v?\d+\.\d+[\w.-]*$|:\w+-\d{8}-slim$|@sha256:[0-9a-f]{64}$`)
 
 func TestImagesArePinned(t *testing.T) {
@@ -106,7 +105,7 @@ func TestServicesStartInOrder(t *testing.T) {
 	services := composed(t).Services
 	for _, name := range orchestrators {
 		require.Equal(t, types.ServiceConditionHealthy, services[name].DependsOn["postgres"].Condition, name)
-		// Jobs do not wait for the collector of their traces.
+		// Jobs do not depend on the collector of their traces.
 		require.NotContains(t, services[name].DependsOn, "jaeger")
 	}
 	require.Equal(t, types.ServiceConditionHealthy, services["grafana"].DependsOn["prometheus"].Condition)
@@ -172,7 +171,7 @@ func TestNoSecretIsInTheFile(t *testing.T) {
 	}
 }
 
-// within is a path as seen from the root of the repository.
+// within is a path relative to the root of the repository.
 func within(t *testing.T, path string) string {
 	t.Helper()
 	top, err := filepath.Abs(root)

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// dashboard is the part of Grafana's format that can be wrong without Grafana.
+// dashboard is the part of Grafana's format that these tests check.
 type dashboard struct {
 	UID        string
 	Templating struct {
@@ -39,7 +39,7 @@ func holdfastDashboard(t *testing.T) dashboard {
 	return d
 }
 
-// variables are those of the dashboard, and Grafana's own.
+// variables are those of the dashboard and of Grafana.
 var (
 	variables = strings.NewReplacer("$__rate_interval", "5m", `=~"$job_type"`, `=~".*"`, `=~"$instance"`, `=~".*"`)
 	asLegend  = regexp.MustCompile(`{{(\w+)}}`)

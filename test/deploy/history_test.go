@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// history is what Prometheus has scraped, a sample each minute.
+// history is what Prometheus has scraped, one sample a minute.
 type history struct {
 	series []storage.Series
 	// until is the time of the last sample.
@@ -47,8 +47,8 @@ func scrapedHistory(t *testing.T, lines ...string) history {
 	return h
 }
 
-// firing returns the series for which an expression has held for as long as an
-// alert demands, up to the end, as Prometheus would evaluate it each minute.
+// firing returns the series for which an alert fires at the end: its expression has been
+// true for as long as the alert requires, evaluated once a minute.
 func (h history) firing(t *testing.T, expression string, held time.Duration) promql.Vector {
 	t.Helper()
 	lasting := h.evaluate(t, expression, h.until)
@@ -81,13 +81,13 @@ func (h history) evaluate(t *testing.T, expression string, at time.Time) promql.
 	require.NoError(t, result.Err, expression)
 	vector, err := result.Vector()
 	require.NoError(t, err, expression)
-	// Its memory is used again.
+	// Close reuses its memory.
 	return append(promql.Vector(nil), vector...)
 }
 
 var _ storage.Queryable = history{}
 
-// Querier makes a history something that can be asked.
+// Querier implements storage.Queryable.
 func (h history) Querier(int64, int64) (storage.Querier, error) {
 	return &storage.MockQuerier{
 		SelectMockFunction: func(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
@@ -111,10 +111,10 @@ func matches(name labels.Labels, matchers []*labels.Matcher) bool {
 	return true
 }
 
-// seriesSet hands series out one by one.
+// seriesSet iterates over series.
 type seriesSet struct {
 	series []storage.Series
-	// at counts those that were handed out, the present one included.
+	// at counts the series so far, including the current one.
 	at int
 }
 

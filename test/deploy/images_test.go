@@ -12,13 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// dockerfiles are those that docs/how-to/deploy.md names.
+// dockerfiles are those in docs/how-to/deploy.md.
 var dockerfiles = []string{"deploy/Dockerfile", "deploy/Dockerfile.slim"}
 
-// instruction is one of a Dockerfile, with its arguments.
+// instruction is an instruction of a Dockerfile.
 type instruction struct{ name, arguments string }
 
-// instructions are those of a Dockerfile, comments left out and lines joined.
+// instructions are those of a Dockerfile, without comments and with lines joined.
 func instructions(t *testing.T, path string) []instruction {
 	t.Helper()
 	var found []instruction
@@ -52,7 +52,7 @@ func each(t *testing.T, path, name string) []string {
 	return found
 }
 
-// sources are what an image is made of: paths from the root of the repository.
+// sources are the paths that an image copies from the repository.
 func sources(t *testing.T, path string) []string {
 	t.Helper()
 	var found []string
@@ -69,7 +69,7 @@ func sources(t *testing.T, path string) []string {
 
 func TestWhatImagesAreMadeOfIsThere(t *testing.T) {
 	sent := strings.Fields(read(t, ".dockerignore"))
-	require.Contains(t, sent, "*", "nothing goes to the builder unless it is named")
+	require.Contains(t, sent, "*", "only listed files go to the builder")
 	for _, path := range dockerfiles {
 		for _, source := range sources(t, path) {
 			_, err := os.Stat(filepath.Join(root, source))
@@ -84,8 +84,7 @@ func TestWhatImagesAreMadeOfIsThere(t *testing.T) {
 	}
 }
 
-// A package of ours that is not copied is found out when an image is built,
-// which few do.
+// Without this test, only a build of the images would show that a package is missing.
 func TestImagesHaveEveryPackageThatTheProgramsNeed(t *testing.T) {
 	list := exec.Command("go", "list", "-C", root, "-deps", "-f", "{{if .Module}}{{.Module.Main}} {{.ImportPath}}{{end}}", "./cmd/...")
 	output, err := list.Output()
@@ -128,7 +127,7 @@ func TestImagesArePinnedAndUnprivileged(t *testing.T) {
 	require.Contains(t, read(t, "deploy/Dockerfile"), "ARG BASE=gcr.io/distroless/static-")
 }
 
-// The stages that build are written twice.
+// Both Dockerfiles contain the same build stage.
 func TestBothImagesHaveTheSamePrograms(t *testing.T) {
 	var stages [][]instruction
 	for _, path := range dockerfiles {
@@ -151,7 +150,7 @@ func TestImagesHaveTheLicensesOfWhatIsInThem(t *testing.T) {
 	}
 }
 
-// linked are the linker's flags of the images, for a version.
+// linked are the linker flags that the images use for a version.
 func linked(t *testing.T, version string) string {
 	t.Helper()
 	for _, run := range each(t, "deploy/Dockerfile", "RUN") {

@@ -20,10 +20,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// platform ends the names of the archives for this machine.
+// platform is how the names of this machine's archives end.
 var platform = runtime.GOOS + "_" + runtime.GOARCH
 
-// release serves files as a release: at its own address, and as the latest one.
+// release serves files as a release and as the latest release.
 func release(t *testing.T, version string, files http.Handler) string {
 	t.Helper()
 	mux := http.NewServeMux()

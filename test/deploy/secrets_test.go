@@ -74,7 +74,7 @@ func TestSecretsAgreeWithEachOther(t *testing.T) {
 	require.NotContains(t, environment, made["grafana_password"])
 }
 
-// Containers read some of the files as users that are not known here.
+// Containers read some of the files as users that this machine does not know.
 func TestSecretsAreClosedToOthers(t *testing.T) {
 	directory := makeSecrets(t)
 	info, err := os.Stat(directory)

@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// startWithin covers making the database, on a machine that is busy.
+	// startWithin allows for making the database on a busy machine.
 	startWithin = 2 * time.Minute
 	glance      = 50 * time.Millisecond
 )
 
-// deployed is the orchestrator as the images have it: with their configuration,
-// and the environment that secrets.sh makes. Only the address, the database and
-// where the handlers are is another.
+// deployed is the orchestrator as in the images, with their configuration and the
+// environment that secrets.sh makes. Only its address, its database and the path of
+// the plugin differ.
 type deployed struct {
 	url     string
 	program string
@@ -35,7 +35,7 @@ type deployed struct {
 func serve(t *testing.T) deployed {
 	t.Helper()
 	directory, secrets := t.TempDir(), makeSecrets(t)
-	// Where PostgreSQL must not run as root, its user has to get there.
+	// As root, PostgreSQL runs as another user, who must be able to enter.
 	for d := directory; strings.HasPrefix(filepath.Base(d), "0") || strings.HasPrefix(filepath.Base(d), "Test"); d = filepath.Dir(d) {
 		require.NoError(t, os.Chmod(d, 0o755))
 	}
@@ -51,7 +51,7 @@ func serve(t *testing.T) deployed {
 	var log bytes.Buffer
 	orchestrator := exec.Command(d.program, "serve", "--config", config, "--set", "server.address="+address, "--set", "database.url=",
 		"--set", "embedded.data_dir="+filepath.Join(directory, "postgres"), "--set", "plugins.0.path="+filepath.Join(bin, "handlers"),
-		// As an address that is not the loopback's does.
+		// A public address requires this too.
 		"--set", "security.credentials_file=/dev/null/none")
 	orchestrator.Dir, orchestrator.Stdout, orchestrator.Stderr = directory, &log, &log
 	environment, err := os.ReadFile(filepath.Join(secrets, "orchestrator.env"))
@@ -90,7 +90,7 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// healthy asks as the health checks of the containers do.
+// healthy runs the health check of the containers.
 func (d deployed) healthy(t *testing.T) error {
 	t.Helper()
 	probe := exec.Command(d.program, "health")

@@ -30,22 +30,22 @@ type metric struct {
 	labels []string
 }
 
-// telemetry is what docs/reference/telemetry.md says that there is.
+// telemetry is what docs/reference/telemetry.md describes.
 type telemetry struct {
 	metrics map[string]metric
-	// values are those that a label has, by its name, or by its name and the
+	// values are those of a label, by the label's name, or by its name and the
 	// metric's.
 	values map[string][]string
 }
 
-// scraped are the labels that Prometheus adds to whatever it scrapes.
+// scraped are the labels that Prometheus adds to everything it scrapes.
 var scraped = []string{"job", "instance"}
 
 var code = regexp.MustCompile("`([^`]+)`")
 
 func documented(t *testing.T) telemetry {
 	t.Helper()
-	// Prometheus itself makes this one for each target.
+	// Prometheus makes this one for each target.
 	found := telemetry{metrics: map[string]metric{"up": {kind: "gauge"}}, values: map[string][]string{}}
 	for line := range strings.Lines(read(t, "docs/reference/telemetry.md")) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
@@ -87,8 +87,8 @@ func (d telemetry) series(name string) (string, metric, bool) {
 	return name, metric{}, false
 }
 
-// check demands that a query parses and asks only for what is documented:
-// metrics, labels and their values. It returns the labels that its series have.
+// check requires that a query parses and uses only documented metrics, labels and values.
+// It returns the labels of its series.
 func (d telemetry) check(t *testing.T, query string) []string {
 	t.Helper()
 	expression, err := parser.NewParser(parser.Options{}).ParseExpr(query)

@@ -32,7 +32,7 @@ func workflowOf(t *testing.T, name string) workflow {
 	return w
 }
 
-// commands are what the jobs of a workflow run, without who runs it and on what.
+// commands are what the jobs of a workflow run, without sudo and the version of PostgreSQL.
 func (w workflow) commands() map[string]bool {
 	all := map[string]bool{}
 	for _, job := range w.Jobs {
@@ -66,7 +66,7 @@ func TestGitHubRunsTheStepsOfTheLocalScript(t *testing.T) {
 	require.Contains(t, workflowOf(t, "release.yml").commands(), "make release-snapshot")
 }
 
-func TestNightlyTakesWhatIsLeftOut(t *testing.T) {
+func TestNightlyRunsWhatTakesLong(t *testing.T) {
 	nightly := steps(t, ".ci/nightly")
 	for _, command := range []string{"make bench-check STRICT=1", "make test-peers", "make test LONG=1", "scripts/test-containers.sh", "make test-failover"} {
 		require.Contains(t, nightly, command)
@@ -96,8 +96,8 @@ func TestGitHubTestsTheJaegerOfCompose(t *testing.T) {
 	require.Equal(t, composed(t).Services["jaeger"].Image, workflowOf(t, "ci.yml").Jobs["jaeger"].Services["jaeger"].Image)
 }
 
-// Root runs only the tests that ask who runs them, or for a cgroup, themselves or
-// through another function of their package.
+// Root runs only the tests that call os.Geteuid or use a cgroup, directly or through
+// another function of their package.
 func TestMakeTestRootRunsEveryTestThatAsksForRoot(t *testing.T) {
 	arguments, err := exec.CommandContext(t.Context(), filepath.Join(root, "scripts/root-tests.sh")).Output()
 	require.NoError(t, err)
@@ -120,7 +120,7 @@ func TestMakeTestRootRunsEveryTestThatAsksForRoot(t *testing.T) {
 	require.Greater(t, asks, 10)
 }
 
-// askForRoot are the tests of a package that reach os.Geteuid, or a cgroup.
+// askForRoot are the tests of a package that reach os.Geteuid or a cgroup.
 func askForRoot(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// servedDocument is the description as the server gives it.
+// servedDocument is the description that the server returns.
 var servedDocument = sync.OnceValues(func() ([]byte, error) {
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, server.url+"/openapi.json", nil)
 	if err != nil {
@@ -38,8 +38,8 @@ func document(t *testing.T) []byte {
 	return text
 }
 
-// strictValidator checks requests and answers against the description.
-// Members that are not described, which clients pass over, are mistakes here.
+// strictValidator checks requests and answers against the description. Clients ignore
+// members that are not described; here they are mistakes.
 var strictValidator = sync.OnceValues(func() (validator.Validator, error) {
 	text, err := servedDocument()
 	if err != nil {
@@ -70,8 +70,7 @@ func newValidator(text []byte) (validator.Validator, error) {
 	return made, errors.Join(errs...)
 }
 
-// libopenapi checks against the JSON Schema that the OpenAPI Initiative
-// publishes for 3.1, which it carries.
+// libopenapi contains the JSON Schema that the OpenAPI Initiative publishes for 3.1.
 func TestTheDescriptionIsValidByTheOfficialSchema(t *testing.T) {
 	official, err := newValidator(document(t))
 	require.NoError(t, err)
@@ -82,8 +81,8 @@ func TestTheDescriptionIsValidByTheOfficialSchema(t *testing.T) {
 	require.True(t, ok)
 }
 
-// kin-openapi checks what a schema cannot, such as that references lead
-// somewhere and that examples fit.
+// kin-openapi checks what a schema cannot, such as that references resolve and examples
+// fit.
 func TestTheDescriptionIsValidByItsMeaning(t *testing.T) {
 	parsed, err := openapi3.NewLoader().LoadFromData(document(t))
 	require.NoError(t, err)
@@ -110,7 +109,7 @@ type operation struct {
 	Security  []map[string]any
 }
 
-// operations are all of the description, as "METHOD /path".
+// operations are those of the description, by "METHOD /path".
 func operations(t *testing.T) map[string]operation {
 	t.Helper()
 	var read described

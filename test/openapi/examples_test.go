@@ -16,9 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// given makes what an operation's example speaks of, where that is not there
-// of itself, and returns the id of the job. An operation on a job needs a
-// line here, and so does a list, whose cursor must come from somewhere.
+// given prepares what an operation's example refers to, and returns the id of the job. An
+// operation on a job needs a line here, and so does a list, for its cursor.
 var given = map[string]func(*testing.T) string{
 	"get-job":      func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}`) },
 	"cancel-job":   func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}, "delay": "1h"`) },
@@ -31,7 +30,7 @@ var given = map[string]func(*testing.T) string{
 		return submit(t, `"payload": {"sleepSeconds": 1}, "delay": "1h", "tags": ["nightly"]`)
 	}),
 	"list-dead-letters": twice(deadLetter),
-	// The other examples need the handlers.
+	// The other examples need the plugin.
 	"disable-plugin": func(t *testing.T) string {
 		t.Cleanup(func() { call(t, http.MethodPost, "/debug/plugins/builtin/enable", "", http.StatusOK) })
 		return ""
@@ -70,13 +69,12 @@ func TestEveryExampleIsAnsweredAsDescribed(t *testing.T) {
 
 func requireSuccess(t *testing.T, o operation, route string, got answer) {
 	t.Helper()
-	require.Equal(t, 2, got.status/100, "%s: %d %s\nIf its example needs something to be there first, add it to given, test/openapi/examples_test.go.",
+	require.Equal(t, 2, got.status/100, "%s: %d %s\nIf its example needs something first, add that to given, test/openapi/examples_test.go.",
 		route, got.status, got.body)
 	require.Contains(t, o.Responses, strconv.Itoa(got.status), route)
 }
 
-// requestFor is the example of an operation, with an id and a cursor that the
-// server knows.
+// requestFor is the example of an operation, with an id and a cursor that exist.
 func requestFor(t *testing.T, route string, o operation, id, media, body string) *http.Request {
 	t.Helper()
 	method, path, _ := strings.Cut(route, " ")
@@ -114,7 +112,7 @@ func requestFor(t *testing.T, route string, o operation, id, media, body string)
 	return request
 }
 
-// valuesOf are the texts of a parameter that may be repeated.
+// valuesOf are the values of a parameter that may be repeated.
 func valuesOf(example any) []string {
 	list, many := example.([]any)
 	if !many {
@@ -143,8 +141,7 @@ type answer struct {
 	body   string
 }
 
-// exchange sends a request and holds it and its answer against the
-// description.
+// exchange sends a request, and checks it and its answer against the description.
 func exchange(t *testing.T, request *http.Request) answer {
 	t.Helper()
 	var sent []byte
@@ -179,12 +176,12 @@ func exchange(t *testing.T, request *http.Request) answer {
 	return answer{status: response.StatusCode, body: string(received)}
 }
 
-// inLines reports whether a body is a JSON value a line, which validators take
-// for one broken value. The tests of package api look at each line.
+// inLines reports whether a body has one JSON value a line. The validators would read it
+// as one invalid value; the tests of package api check each line.
 func inLines(header http.Header) bool { return header.Get("Content-Type") == "application/x-ndjson" }
 
-// call sends a request as the operator and returns the body of the answer. It may
-// be called in a cleanup.
+// call sends a request as the operator and returns the body of the answer. A cleanup may
+// call it.
 func call(t *testing.T, method, path, body string, want int) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, server.url+path, strings.NewReader(body))

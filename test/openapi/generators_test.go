@@ -65,7 +65,7 @@ func newModule(t *testing.T) string {
 	return module
 }
 
-// usesIn returns a new directory with a program that uses what is generated beside it.
+// usesIn returns a new directory with a program that uses the code generated beside it.
 func usesIn(t *testing.T, program string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -73,7 +73,7 @@ func usesIn(t *testing.T, program string) string {
 	return dir
 }
 
-// compileStrictly checks the types of uses.ts and of all that is generated.
+// compileStrictly checks the types of uses.ts and of the generated code.
 func compileStrictly(t *testing.T, dir string) {
 	t.Helper()
 	var files []string

@@ -18,7 +18,7 @@ import (
 
 const (
 	operator = "admin"
-	// startWithin covers making the database, on a machine that is busy.
+	// startWithin allows for making the database on a busy machine.
 	startWithin = 2 * time.Minute
 	// patience bounds every wait for a job.
 	patience = time.Minute
@@ -56,8 +56,8 @@ func withServer(run func() int) (int, error) {
 		return 0, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	// Where PostgreSQL must not run as root, its user has to get there, or the
-	// data goes elsewhere and stays.
+	// As root, PostgreSQL runs as another user, who must be able to enter. Otherwise the
+	// data would go elsewhere and stay.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return 0, err
 	}
