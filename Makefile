@@ -37,13 +37,16 @@ endif
 RACE = GORACE="$${GORACE:-} atexit_sleep_ms=0"
 # The packages that take the longest start first.
 SLOWEST = ./test/e2e ./plugin/host ./store ./runtime
+# They wait more than they compute, so one package more than there are processors runs
+# at a time.
+PARALLEL ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # LONG=1 adds the tests that take minutes each.
 LONG ?=
 
 .PHONY: test
 test: ## Run the tests with the race detector; LONG=1 adds those that take minutes
 	scripts/need.sh gcc postgres$(POSTGRES:%=-%)
-	$(RACE) $(GO) test -race $(if $(LONG),,-short) -timeout 15m $(SLOWEST) ./...
+	$(RACE) $(GO) test -race -p $(PARALLEL) $(if $(LONG),,-short) -timeout 15m $(SLOWEST) ./...
 
 .PHONY: test-root
 test-root: ## Run as root the tests for root: other users, cgroups
@@ -116,7 +119,7 @@ cover: ## Measure what the tests reach, into coverage.html
 	$(GO) tool cover -func=coverage.out | tail -n 1
 
 .PHONY: tools
-tools:
+tools: ## Build the linter and the generators, once for each version
 	@scripts/tools.sh
 
 .PHONY: lint

@@ -1,8 +1,8 @@
-# steps.sh is sourced by the scripts beside it. It defines step, which runs a command and
-# notes how long it took, and prints all of that at the end.
+# steps.sh is sourced by the scripts beside it. step runs a command, and together runs
+# several side by side. How long each took is printed at the end.
 exec </dev/null
 export HOME=${HOME:-/root}
-# A clone may belong to somebody else than the user that runs this.
+# The clone may belong to another user than the one that runs this.
 export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0=$PWD
 
 took=()
@@ -12,6 +12,37 @@ step() {
 	"$@" || status=$?
 	took+=("$((SECONDS - began)) s $*")
 	return $status
+}
+
+# together COMMAND...: each command is one argument. Its output follows when all have ended.
+together() {
+	printf '\n== side by side (after %d s)\n' $SECONDS
+	printf '%s\n' "$@"
+	local began=$SECONDS failed=0 command logs i=0
+	logs=$(mktemp -d)
+	for command; do
+		i=$((i + 1))
+		{
+			status=0
+			$command >"$logs/$i" 2>&1 || status=$?
+			echo "$((SECONDS - began)) $status" >"$logs/$i.end"
+		} &
+	done
+	wait
+	i=0
+	for command; do
+		i=$((i + 1))
+		read -r seconds status <"$logs/$i.end"
+		printf '\n== %s: %d s\n' "$command" "$seconds"
+		cat "$logs/$i"
+		took+=("$seconds s $command")
+		[ "$status" = 0 ] || {
+			echo "failed: $command" >&2
+			failed=1
+		}
+	done
+	rm -rf "$logs"
+	return $failed
 }
 
 report() {
