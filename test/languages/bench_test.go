@@ -11,11 +11,11 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// inFlight is how many jobs a process has at once while it is measured.
+// inFlight is how many jobs the measured process runs at once.
 const inFlight = 100
 
-// BenchmarkNothing measures how many jobs that do nothing one process does in a
-// second, from the supervisor's side: without a database.
+// BenchmarkNothing measures how many empty jobs one process runs in a second, as the
+// supervisor sees it, without a database.
 func BenchmarkNothing(b *testing.B) {
 	for _, l := range languages {
 		types := []string{"TEST"}

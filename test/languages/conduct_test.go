@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func TestTheManifestSaysWhatTheProgramDoes(t *testing.T) {
+func TestTheManifestDeclaresTheHandlers(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
 		s := supervise(t, l.config())
 		var declared job.TypeSpec
@@ -34,7 +34,7 @@ func TestTheManifestSaysWhatTheProgramDoes(t *testing.T) {
 	})
 }
 
-func TestAResultIsWhatTheFunctionReturns(t *testing.T) {
+func TestTheResultIsWhatTheFunctionReturns(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
 		s := supervise(t, l.config())
 		for _, value := range []string{`{"a":[1,2.5,null,true]}`, `"Grüße, 世界 \ud83e\udd80 \u2028"`, `0`, `""`, `false`} {
@@ -82,7 +82,7 @@ func TestAHandlerKnowsItsJob(t *testing.T) {
 	})
 }
 
-func TestFailuresSayWhatTheyMean(t *testing.T) {
+func TestErrorsDecideTheOutcome(t *testing.T) {
 	after := func(d time.Duration) *time.Duration { return &d }
 	forEach(t, func(t *testing.T, l interpreted) {
 		s := supervise(t, l.config())
@@ -113,7 +113,7 @@ func TestFailuresSayWhatTheyMean(t *testing.T) {
 	})
 }
 
-func TestProgressAndCheckpointsComeBeforeTheEnd(t *testing.T) {
+func TestProgressAndCheckpointsArriveBeforeTheOutcome(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
 		s := supervise(t, l.config())
 		_, r := s.begin(`{"do":"report","n":2000,"pad":10}`)
@@ -156,7 +156,7 @@ func TestAHandlerStopsWhenItIsAsked(t *testing.T) {
 		run, r = s.begin(`{"do":"stop","how":"permanent"}`)
 		s.progress(r)
 		run.Cancel(job.CancelTimeout)
-		require.Equal(t, job.Timeout, s.outcome(r).Kind, "the wish came after the stop")
+		require.Equal(t, job.Timeout, s.outcome(r).Kind, "the error came after the stop")
 	})
 }
 
@@ -188,14 +188,14 @@ func TestAValueAboveItsCapIsRefusedInTheHandler(t *testing.T) {
 	})
 }
 
-func TestPayloadsAndResultsMayBeLargerThanGRPCAllowsByItself(t *testing.T) {
+func TestPayloadsAndResultsMayExceedTheDefaultLimitOfGRPC(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
 		s := supervise(t, l.config(), func(s *host.Settings) { s.Caps.Checkpoint, s.Caps.Result = host.MaxCap, host.MaxCap })
 		const n = 9 << 20
 		outcome := s.run(`{"do":"size","value":"` + strings.Repeat("x", n) + `"}`)
 		require.Equal(t, "9437184", string(outcome.Result), outcome.Message)
 		require.Len(t, s.run(`{"do":"big","n":9437184}`).Result, n+2)
-		// As much as a message holds, and more, which harms that job alone.
+		// As much as a message holds. More than that fails only its own job.
 		outcome = s.run(`{"do":"size","value":"` + strings.Repeat("x", 63<<20) + `"}`)
 		require.Equal(t, "66060288", string(outcome.Result), outcome.Message)
 		require.Equal(t, "too_large", s.run(`{"do":"size","value":"`+strings.Repeat("x", 64<<20)+`"}`).Code)
@@ -219,11 +219,11 @@ func TestLogRecordsTravelWithTheirJob(t *testing.T) {
 		require.WithinDuration(t, time.Now(), lines[0].Time, patience)
 		require.Equal(t, job.LogError, lines[1].Level)
 		require.Contains(t, lines[1].Message, "a wrong")
-		require.NotEmpty(t, lines[1].Attributes, "also of what has no JSON")
+		require.NotEmpty(t, lines[1].Attributes, "even of what JSON cannot express")
 		require.Equal(t, job.LogWarn, lines[2].Level)
 		s.awaitWords(`"job_id"`)
 
-		// More than anybody keeps: the last ones come, and how many did not.
+		// More than the outbox keeps: the last ones arrive, with the number of the others.
 		const many = 20_000
 		_, r = s.begin(`{"do":"log","n":20000}`)
 		require.Equal(t, job.Success, s.outcome(r).Kind)
@@ -240,7 +240,7 @@ func TestLogRecordsTravelWithTheirJob(t *testing.T) {
 	})
 }
 
-func TestNoiseHarmsNothing(t *testing.T) {
+func TestOutputDoesNotDisturbTheProtocol(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
 		s := supervise(t, l.config("noise"))
 		require.Equal(t, job.Success, s.run(do("noise")).Kind)
@@ -250,7 +250,7 @@ func TestNoiseHarmsNothing(t *testing.T) {
 	})
 }
 
-func TestHealthHoldsWhenEverySlotIsBusy(t *testing.T) {
+func TestAProcessIsHealthyWhenEverySlotIsBusy(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
 		s := supervise(t, l.config())
 		var reports []*report
@@ -270,7 +270,7 @@ func TestHealthHoldsWhenEverySlotIsBusy(t *testing.T) {
 	})
 }
 
-func TestASignalOfTheTerminalIsNotForTheHandler(t *testing.T) {
+func TestAProcessIgnoresTheSignalsOfATerminal(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
 		s := supervise(t, l.config())
 		_, r := s.begin(`{"do":"sleep","seconds":0.5}`)
@@ -280,11 +280,11 @@ func TestASignalOfTheTerminalIsNotForTheHandler(t *testing.T) {
 	})
 }
 
-func TestAStrayErrorIsTheProcesssOwn(t *testing.T) {
+func TestAnErrorOutsideOfAHandler(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
 		s := supervise(t, l.config())
 		want := job.Crash
-		if l.name == "python" { // where a thread that dies harms nobody else
+		if l.name == "python" { // where a failing thread does not end the process
 			want = job.Success
 		}
 		require.Equal(t, want, s.run(do("stray")).Kind)
@@ -293,7 +293,7 @@ func TestAStrayErrorIsTheProcesssOwn(t *testing.T) {
 	})
 }
 
-func TestOnlyWhatIsConfiguredIsInTheEnvironment(t *testing.T) {
+func TestTheEnvironmentHasOnlyWhatIsConfigured(t *testing.T) {
 	t.Setenv("SECRET", "canary")
 	forEach(t, func(t *testing.T, l interpreted) {
 		result := string(supervise(t, l.config()).run(do("environment")).Result)

@@ -80,7 +80,7 @@ func TestAKilledProcessCostsItsOwnAttemptsOnly(t *testing.T) {
 		outcome := s.outcome(r)
 		require.Equal(t, job.Crash, outcome.Kind)
 		require.Contains(t, outcome.Message, "killed")
-		require.False(t, alive(child), "its child outlives it")
+		require.False(t, alive(child), "its child is still running")
 		require.Equal(t, job.Success, s.run(do("echo")).Kind)
 	})
 }
@@ -110,8 +110,8 @@ func TestNothingOutlivesAKilledHost(t *testing.T) {
 
 const hostToBeKilled = "LANGUAGES_HOST_TO_BE_KILLED"
 
-// beKilled is a process with a host in it that prints the ids of a handler's
-// process and of that one's child, and then waits for its end.
+// beKilled runs a host that prints the ids of a plugin process and of that process's
+// child, and then waits to be killed.
 func beKilled(order string) {
 	var l interpreted
 	var dir string
@@ -131,8 +131,7 @@ func beKilled(order string) {
 	select {}
 }
 
-// A process whose parent lives on, but has closed its standard input, ends by
-// itself.
+// A process ends when its standard input is closed, even if its parent still runs.
 func TestTheEndOfStandardInputEndsTheProcess(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
 		p := launch(t, l, t.TempDir())
@@ -141,7 +140,7 @@ func TestTheEndOfStandardInputEndsTheProcess(t *testing.T) {
 		require.Contains(t, p.words(), "plugin process ends: the orchestrator is gone")
 		require.Equal(t, 3, p.exitCode())
 
-		// Also when a handler keeps the language busy.
+		// Even while a handler keeps the interpreter busy.
 		p = launch(t, l, t.TempDir())
 		stream, _ := p.dial(t.Context())
 		require.NoError(t, stream.SendMsg(startOf(do("spin"))))
@@ -153,8 +152,8 @@ func TestTheEndOfStandardInputEndsTheProcess(t *testing.T) {
 	})
 }
 
-// A process whose stream is lost tells its attempts, and its health, which is all
-// that a supervisor may still ask, does not say that all is well.
+// When the stream breaks, the process stops its attempts and reports that it is not
+// healthy. Health is all that a supervisor can still ask for.
 func TestALostStreamIsTheEndOfItsLeases(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
 		p := launch(t, l, t.TempDir())
@@ -189,8 +188,8 @@ func TestALostStreamIsTheEndOfItsLeases(t *testing.T) {
 	})
 }
 
-// startOf is a WorkRequest with one start of a job of type TEST, as the protocol
-// writes it; its Go code is for package plugin alone.
+// startOf encodes a WorkRequest that starts a job of type TEST. It is written by hand
+// because the protocol's Go code is internal to package plugin.
 func startOf(payload string) *emptypb.Empty {
 	start := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1)
 	start = protowire.AppendString(protowire.AppendTag(start, 3, protowire.BytesType), "TEST")
@@ -215,7 +214,7 @@ func TestAProgramThatCannotBeServedSaysWhy(t *testing.T) {
 	})
 }
 
-// launched is the test handler without a host.
+// launched is the test plugin without a host.
 type launched struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -224,8 +223,8 @@ type launched struct {
 	stderr *bufio.Reader
 }
 
-// launch starts it as an orchestrator would, or as somebody at a terminal would
-// when there is no directory for its socket.
+// launch starts the plugin as an orchestrator does or, without a directory for its
+// socket, as a user at a terminal does.
 func launch(t *testing.T, l interpreted, sockets string, args ...string) *launched {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -257,7 +256,7 @@ func (p *launched) firstLine() string {
 	return strings.ReplaceAll(line, "\r", "")
 }
 
-// dial connects as an orchestrator would, and opens the stream.
+// dial connects as an orchestrator does, and opens the stream.
 func (p *launched) dial(ctx context.Context) (grpc.ClientStream, *grpc.ClientConn) {
 	p.t.Helper()
 	address := "unix:" + strings.Split(p.firstLine(), "|")[3]
@@ -270,7 +269,7 @@ func (p *launched) dial(ctx context.Context) (grpc.ClientStream, *grpc.ClientCon
 	return stream, conn
 }
 
-// words are what it still prints on standard error until its end.
+// words are what the process still prints to standard error before it ends.
 func (p *launched) words() string {
 	text, _ := io.ReadAll(p.stderr)
 	return string(text)

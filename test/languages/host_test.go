@@ -20,10 +20,10 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// path is a PATH on which the interpreter is the first of its name.
+// path is a PATH that finds this interpreter first.
 func (l interpreted) path() string { return filepath.Dir(l.interpreter) + ":/usr/bin:/bin" }
 
-// config is the test handler as a plugin.
+// config configures the test plugin.
 func (l interpreted) config(args ...string) host.Config {
 	return host.Config{
 		Name: "test", Path: l.interpreter, Args: append([]string{l.handler}, args...),
@@ -40,18 +40,18 @@ func settings(dir string, log io.Writer) host.Settings {
 	return s
 }
 
-// supervisor is a host with the test handler in one language.
+// supervisor is a host with the test plugin in one language.
 type supervisor struct {
 	*host.Host
 	t       *testing.T
 	journal *journal
 }
 
-// supervise starts the test handler, and makes sure at the end of the test that
-// nothing is left of it.
+// supervise starts the test plugin. At the end of the test it checks that nothing of it
+// is left.
 func supervise(t *testing.T, plugin host.Config, changes ...func(*host.Settings)) *supervisor {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "h") // short, as the kernel wants it
+	dir, err := os.MkdirTemp("", "h") // short: the kernel limits the path of a socket
 	require.NoError(t, err)
 	s := &supervisor{t: t, journal: &journal{}}
 	settings := settings(dir, s.journal)
@@ -87,7 +87,7 @@ func (s *supervisor) status() job.PluginStatus { return s.Status()[0] }
 
 func (s *supervisor) pid() int { return s.status().PIDs[0] }
 
-// report records what is reported of an attempt.
+// report records what an attempt reports.
 type report struct {
 	ended       chan job.Outcome
 	progress    chan string
@@ -121,7 +121,7 @@ func (r *report) Log(line job.LogLine) {
 	r.lines = append(r.lines, line)
 }
 
-// logged are the lines of an attempt that has ended.
+// logged are the log lines of an attempt that has ended.
 func (r *report) logged() []job.LogLine {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,7 +137,7 @@ func (r *report) lastCheckpoint() string {
 	return r.checkpoints[len(r.checkpoints)-1]
 }
 
-// assignment is an attempt at what the test handler is to do.
+// assignment is an attempt with the payload for the test plugin.
 func assignment(payload string, changes ...func(*job.Assignment)) job.Assignment {
 	a := job.Assignment{
 		Claimed: job.Claimed{

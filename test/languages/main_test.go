@@ -1,8 +1,8 @@
-// Package languages tests the SDKs of other languages than Go, under the
-// supervisor that the orchestrator has and under the orchestrator itself.
+// Package languages tests the SDKs for Python and Node.js: the packages, with the
+// orchestrator's supervisor, and with the orchestrator itself.
 //
-// A language is left out where what its SDK needs is not installed, unless
-// HOLDFAST_TEST_LANGUAGES=1; make test-languages installs it.
+// It skips a language whose interpreter or packages are missing, unless
+// HOLDFAST_TEST_LANGUAGES=1. make test-languages installs them.
 package languages
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
-// patience bounds every wait for something that should happen soon.
+// patience limits every wait for something that should happen soon.
 const patience = time.Minute
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	storetest.Main(m)
 }
 
-// A language is one that has an SDK.
+// language is one that has an SDK.
 type language struct {
 	name string
 	// prefix is what the example's job types begin with.
@@ -67,10 +67,11 @@ func forEach(t *testing.T, test func(t *testing.T, l interpreted)) {
 	}
 }
 
-// missing skips the test, or fails it where everything is to be there.
+// missing skips the test because something is not installed, or fails it where
+// everything must be.
 func missing(t *testing.T, what string) {
 	t.Helper()
-	require.NotEqual(t, "1", os.Getenv("HOLDFAST_TEST_LANGUAGES"), "HOLDFAST_TEST_LANGUAGES=1 demands it, make test-languages installs it: %s", what)
+	require.NotEqual(t, "1", os.Getenv("HOLDFAST_TEST_LANGUAGES"), "HOLDFAST_TEST_LANGUAGES=1 requires it; make test-languages installs it: %s", what)
 	t.Skip(what)
 }
 
@@ -117,7 +118,7 @@ func nodeProject(path, modules string) (programs, error) {
 	return programs{interpreter, filepath.Join(dir, "handler.mjs"), filepath.Join(dir, "main.js")}, nil
 }
 
-// empty makes the directory anew, and returns its absolute path.
+// empty makes an empty directory, and returns its absolute path.
 func empty(path string) (string, error) {
 	dir := absolute(path)
 	if err := os.RemoveAll(dir); err != nil {

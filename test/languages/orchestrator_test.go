@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
-func TestTheExampleDoesItsJobsForTheOrchestrator(t *testing.T) {
+func TestTheOrchestratorRunsTheExamplesJobs(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
 		url := storetest.URL(t)
 		o := orchestrator(t, l, l.example, url)
@@ -61,7 +61,7 @@ func TestTheExampleDoesItsJobsForTheOrchestrator(t *testing.T) {
 	})
 }
 
-// The checks wait for leases and deadlines, so all languages are checked at once.
+// The checks mostly wait, for leases and deadlines, so the languages run in parallel.
 func TestTheExampleKeepsToTheProtocol(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
 		t.Parallel()
@@ -78,8 +78,8 @@ func TestTheExampleKeepsToTheProtocol(t *testing.T) {
 	})
 }
 
-// resumesAfterAKill kills the handler's process in the middle of a job, whose
-// next attempt begins at the checkpoint.
+// resumesAfterAKill kills the plugin process during a job. The next attempt continues at
+// the checkpoint.
 func resumesAfterAKill(ctx context.Context, t *testing.T, l interpreted, o *rig.Orchestrator, url string) {
 	t.Helper()
 	id := rigtest.Submit(t, o, rig.Submission{JobType: l.prefix + "COUNT", Payload: map[string]any{"to": 60, "stepSeconds": 0.05}})
@@ -99,7 +99,7 @@ func resumesAfterAKill(ctx context.Context, t *testing.T, l interpreted, o *rig.
 	require.Len(t, attempts(t, url, id), 2)
 }
 
-// orchestrator describes one that has the program as its handler.
+// orchestrator is one with the program as its plugin.
 func orchestrator(t *testing.T, l interpreted, program, url string, settings ...string) *rig.Orchestrator {
 	t.Helper()
 	binary, err := build()
@@ -122,7 +122,7 @@ var build = sync.OnceValues(func() (string, error) {
 	return filepath.Join(dir, "orchestrator"), err
 })
 
-// attempts are those of a job that have ended, from the ledger.
+// attempts are the ended attempts of a job, from the ledger.
 func attempts(t *testing.T, url, id string) []job.Attempt {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Config{URL: url, MaxConnections: 2})

@@ -18,13 +18,14 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
-// nodeWithOpenTelemetry is a project that has OpenTelemetry's packages, of one release.
+// nodeWithOpenTelemetry is a project with the packages of OpenTelemetry, of one release.
 var nodeWithOpenTelemetry = sync.OnceValues(func() (programs, error) {
 	return nodeProject(installs+"/node-otel", "testdata/node-otel/node_modules")
 })
 
-// tracedExample is the example's program where OpenTelemetry is, and the environment
-// it finds it by. Debian has no packages of it for Python, so nothing demands them.
+// tracedExample is the example's program with OpenTelemetry, and the settings it needs.
+// Debian has no such packages for Python, so the test skips without them even where
+// everything must be installed.
 func tracedExample(t *testing.T, l interpreted) (program string, settings []string) {
 	t.Helper()
 	if l.name == "node" {
@@ -65,7 +66,7 @@ func TestTheExamplesSpansAreBelowItsAttempt(t *testing.T) {
 				id := rigtest.Submit(t, o, rig.Submission{JobType: l.prefix + "ECHO", Payload: map[string]any{"text": "a secret"}})
 				_, err = o.Await(ctx, id, "COMPLETED")
 				require.NoError(t, err)
-				// Before the process leaves, after half a second.
+				// Sent after half a second, not only when the process ends.
 				_, err = spans.Await(ctx, func(all []collector.Span) bool { return len(collector.Named(all, "echo")) > 0 })
 				require.NoError(t, err)
 				last := rigtest.Submit(t, o, rig.Submission{JobType: l.prefix + "ECHO", Payload: map[string]any{"text": "a secret"}})
@@ -76,7 +77,7 @@ func TestTheExamplesSpansAreBelowItsAttempt(t *testing.T) {
 				all := spans.Spans()
 				collector.Sound(t, all)
 				echoes := collector.Named(all, "echo")
-				require.Len(t, echoes, 2, "the last one too, which was sent when the process left")
+				require.Len(t, echoes, 2, "the last one too, which was sent when the process ended")
 				for i, run := range collector.Named(all, "process "+l.prefix+"ECHO") {
 					require.Equal(t, []string{run.Trace, run.ID}, []string{echoes[i].Trace, echoes[i].Parent})
 					require.Equal(t, "holdfast", run.Resource["service.name"])
@@ -109,7 +110,7 @@ const (
 	spanID  = "b7ad6b7169203331"
 )
 
-func TestNodeHandlersWithoutOpenTelemetryRunAsEver(t *testing.T) {
+func TestNodeHandlersWithoutOpenTelemetryRunUntraced(t *testing.T) {
 	logs := runTracing(t, installNode, "http://127.0.0.1:1")
 	require.Equal(t, []map[string]any{{"n": 1.0}}, logs)
 }
@@ -123,8 +124,8 @@ func TestNodeHandlersWithOpenTelemetrySendSpansBelowTheirAttempt(t *testing.T) {
 	require.Equal(t, []map[string]any{{"trace_id": traceID, "span_id": sent[0].ID, "n": 1.0}}, logs)
 }
 
-// The packages for Python are stood in for by testdata/otel.
-func TestPythonHandlersAreTracedWhereOpenTelemetryIs(t *testing.T) {
+// testdata/otel stands in for the packages for Python.
+func TestPythonHandlersAreTracedIfOpenTelemetryIsInstalled(t *testing.T) {
 	installed, err := installPython()
 	if err != nil {
 		missing(t, err.Error())

@@ -1,4 +1,4 @@
-// Command echo is the smallest handler: it logs the text of each ECHO job.
+// Command echo is the smallest plugin. Its one handler logs the text of each ECHO job.
 package main
 
 import (
@@ -12,7 +12,7 @@ type Args struct {
 	Text string `json:"text"`
 }
 
-// Echo does one ECHO job.
+// Echo runs one ECHO job.
 func Echo(ctx context.Context, j plugin.Job[Args]) error {
 	plugin.Logger(ctx).Info("echo", "text", j.Args.Text)
 	return nil

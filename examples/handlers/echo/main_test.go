@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// patience bounds every wait for something that should happen soon.
+// patience limits every wait for something that should happen soon.
 const patience = 30 * time.Second
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -76,7 +76,7 @@ func awaitUp(t *testing.T, handlers *host.Host) {
 		select {
 		case <-handlers.Changed():
 		case <-late:
-			require.FailNow(t, "the plugin does not come up", "%+v", handlers.Status())
+			require.FailNow(t, "the plugin did not start", "%+v", handlers.Status())
 		}
 	}
 }
@@ -97,12 +97,12 @@ func run(t *testing.T, handlers *host.Host, payload string) job.Outcome {
 	case outcome := <-ended:
 		return outcome
 	case <-time.After(patience):
-		require.FailNow(t, "the job does not end")
+		require.FailNow(t, "the job did not end")
 		return job.Outcome{}
 	}
 }
 
-// reporter hands on how the attempt ends.
+// reporter passes on the outcome of the attempt.
 type reporter chan job.Outcome
 
 func (r reporter) Began()                                     {}

@@ -1,4 +1,4 @@
-// Runs one attempt, and prints what the handler has seen.
+// Runs one attempt, and prints its log records.
 const sdk = new URL('./node_modules/@holdfast-jobs/holdfast/lib', import.meta.url).href;
 const { setUp, flush } = await import(`${sdk}/tracing.js`);
 const { Attempt } = await import(`${sdk}/attempt.js`);

@@ -1,4 +1,4 @@
-"""Enters the span of an attempt as the SDK does, and prints what a log record says then."""
+"""Enters the span of an attempt as the SDK does, and prints a log record with it."""
 
 import logging
 import sys
