@@ -12,8 +12,8 @@ import (
 	"unicode"
 )
 
-// written are addresses as a payload has them: one, several with commas between them,
-// or a list. Each may have a name: "Ada Lovelace <ada@example.com>".
+// written are addresses as in the payload: one, several separated by commas, or a
+// list. Each may have a name: "Ada Lovelace <ada@example.com>".
 type written []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -28,8 +28,8 @@ func (w *written) UnmarshalJSON(text []byte) error {
 
 type addresses []*mail.Address
 
-// parse reads addresses. Its errors count them and do not show them: errors are shown
-// to those who may not see the payload. Those of net/mail quote what they are about.
+// parse reads addresses. Its errors have the number of an address and not its text:
+// people who may not see the payload can see errors. The errors of net/mail quote.
 func (w written) parse() (addresses, error) {
 	var all addresses
 	for _, list := range w {
@@ -38,8 +38,8 @@ func (w written) parse() (addresses, error) {
 		}
 		parsed, err := mail.ParseAddressList(list)
 		if err != nil {
-			return nil, fmt.Errorf("address %d is written neither like name@example.com nor like \"A Name\" <name@example.com>; "+
-				"addresses are parted by commas", len(all)+1+before(list))
+			return nil, fmt.Errorf("address %d is not of the form name@example.com or \"A Name\" <name@example.com>; "+
+				"separate addresses by commas", len(all)+1+before(list))
 		}
 		for i, address := range parsed {
 			if strings.ContainsFunc(address.Address, unicode.IsControl) {
@@ -51,8 +51,7 @@ func (w written) parse() (addresses, error) {
 	return all, nil
 }
 
-// before counts the addresses before the first that cannot be read. It reads each
-// once, however the list is written.
+// before counts the addresses before the first invalid one. It reads each only once.
 func before(list string) int {
 	count := 0
 	for list != "" {
@@ -69,11 +68,11 @@ func before(list string) int {
 	return count
 }
 
-// firstEnd is where the first address or group of a list ends, in bytes: at a comma that
-// is not in a quoted name, in a comment or in a group ("Crew: ada@example.com, bob@example.com;").
+// firstEnd is where the first address or group of a list ends, in bytes: at a comma
+// that is not in a quoted name, a comment or a group ("Crew: ada@example.com, bob@example.com;").
 func firstEnd(list string) int {
 	var quoted, literal, group bool
-	comments := 0 // one in another
+	comments := 0 // they nest
 	for i := 0; i < len(list); i++ {
 		switch c := list[i]; {
 		case c == '\\':
@@ -86,7 +85,7 @@ func firstEnd(list string) int {
 		case c == '"':
 			quoted = !quoted
 		case quoted:
-		case c == '[', c == ']': // around an IP address, which may have colons
+		case c == '[', c == ']': // around an IP address, which may contain colons
 			literal = c == '['
 		case literal:
 		case c == ':', c == ';':
@@ -98,7 +97,7 @@ func firstEnd(list string) int {
 	return len(list)
 }
 
-// String is the list as it stands in a header.
+// String is the list in a header.
 func (a addresses) String() string {
 	texts := make([]string, len(a))
 	for i, address := range a {
@@ -107,7 +106,7 @@ func (a addresses) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// people are those whom a letter has to do with, beside its sender.
+// people are the addresses of a letter, besides the sender.
 type people struct{ to, cc, bcc, replyTo addresses }
 
 func (e emailArgs) people() (p people, err error) {
@@ -123,15 +122,15 @@ func (e emailArgs) people() (p people, err error) {
 	return p, nil
 }
 
-// mailbox is an address as SMTP writes it (RFC 5321, section 4.1.2). The part before
-// the @ is quoted where it needs to be: without quotation marks one that holds ">" or
-// a blank would end the address, and go on as parameters of the command.
+// mailbox is an address in SMTP's form (RFC 5321, section 4.1.2). It quotes the part
+// before the @ if necessary: otherwise a ">" or a space would end the address, and the
+// rest would become parameters of the command.
 func mailbox(address string) string {
 	path := (&mail.Address{Address: address}).String()
 	return strings.TrimSuffix(strings.TrimPrefix(path, "<"), ">")
 }
 
-// recipients are those whom the server is told, each once.
+// recipients are the addresses to send to, without duplicates.
 func (p people) recipients() []string {
 	var once []string
 	known := make(map[string]bool)
@@ -144,8 +143,8 @@ func (p people) recipients() []string {
 	return once
 }
 
-// refused says at which step. The recipients are blanked out of what the server has
-// sent, however it writes them: errors are shown to those who may not see the payload.
+// refused adds the step to the error, and removes the recipients from the server's
+// answer: people who may not see the payload can see errors.
 func (l letter) refused(step string, err error) error {
 	if answer := new(textproto.Error); errors.As(err, &answer) {
 		answer.Msg = l.blank(answer.Msg)
@@ -155,7 +154,7 @@ func (l letter) refused(step string, err error) error {
 	return fmt.Errorf("%s: %w", step, err)
 }
 
-// blank is a text without recipients.
+// blank replaces the recipients in a text.
 func (l letter) blank(text string) string {
 	quoted := make([]string, 0, 2*len(l.recipients))
 	for _, recipient := range l.recipients {
@@ -165,6 +164,6 @@ func (l letter) blank(text string) string {
 	if err != nil {
 		return "…"
 	}
-	recipients.Longest() // where one begins like another
+	recipients.Longest() // one may begin like another
 	return recipients.ReplaceAllString(text, "…")
 }

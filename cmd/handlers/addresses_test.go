@@ -15,7 +15,7 @@ func TestAnErrorCountsAddressesAndShowsNone(t *testing.T) {
 	long := strings.Repeat("x", 999) + "@example.com"
 	for members, want := range map[string]string{
 		`"to": "ada@example.com, bob at example.com"`:                                "to: address 2 is",
-		`"to": "bob at example.com"`:                                                 "to: address 1 is written neither like name@example.com nor like",
+		`"to": "bob at example.com"`:                                                 "to: address 1 is not of the form name@example.com or",
 		`"to": ["ada@example.com, \"B, Bob\" <bob@example.com>", "", "eve@"]`:        "to: address 3 is",
 		`"to": ",ada@example.com,, bob@example.com,eve@,mallory@example.com"`:        "to: address 3 is",
 		`"to": "ada@example.com", "cc": "bob@example.com, bob@"`:                     "cc: address 2 is",
@@ -26,8 +26,8 @@ func TestAnErrorCountsAddressesAndShowsNone(t *testing.T) {
 		`"to": "\"` + strings.Repeat(`Bob, `, 1000) + `\" <bob@example.com>, eve@"`:  "to: address 2 is",
 		`"to": "ada@example.com, \"b\tb\"@example.com"`:                              "to: address 2 holds a control character",
 		`"to": "ada@[::1], Crew: bob@example.com, eve@example.com; (ad, hoc), eve@"`: "to: address 4 is",
-		`"to": "ada@example.com, bob@example.com, ` + long + `"`:                     "header To holds a word that is too long",
-		`"to": "ada@example.com", "replyTo": "bob@example.com, b <` + long + `>"`:    "header Reply-To holds a word that is too long",
+		`"to": "ada@example.com, bob@example.com, ` + long + `"`:                     "header To contains a word that is too long",
+		`"to": "ada@example.com", "replyTo": "bob@example.com, b <` + long + `>"`:    "header Reply-To contains a word that is too long",
 	} {
 		s := smtpSettings{from: mail.Address{Address: "jobs@example.org"}}
 		err := mailer{settings: s}.sendEmail(t.Context(), emailJob(t, `{"subject": "s", "text": "t", `+members+`}`))

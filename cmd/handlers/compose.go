@@ -18,28 +18,28 @@ import (
 	"time"
 )
 
-// letter is a message and its envelope, whose addresses are not quoted.
+// letter is a message and its envelope. The addresses are not quoted.
 type letter struct {
 	from       string
 	recipients []string
 	message    []byte
 }
 
-// ours are the headers that a payload cannot set through its headers.
+// ours are the headers that a payload cannot set.
 var ours = []string{
 	"From", "Sender", "To", "Cc", "Bcc", "Reply-To", "Subject", "Date", "Message-Id", "Return-Path", "Received",
 	"Mime-Version", "Content-Type", "Content-Transfer-Encoding", "Content-Disposition",
 }
 
-// compose makes the message (RFC 5322, MIME). Its id is the job's, the same in
-// every attempt, so that receivers can tell a repetition.
+// compose makes the message (RFC 5322, MIME). Its id is made from the job's id and is
+// the same in every attempt, so that receivers can recognize a repetition.
 func compose(args emailArgs, from mail.Address, jobID string, now time.Time) (letter, error) {
 	about, err := args.people()
 	if err != nil {
 		return letter{}, err
 	}
 	if len(about.to) == 0 {
-		return letter{}, errors.New("there is nobody to send to")
+		return letter{}, errors.New("there is no recipient")
 	}
 	if err := check(args); err != nil {
 		return letter{}, err
@@ -49,10 +49,10 @@ func compose(args emailArgs, from mail.Address, jobID string, now time.Time) (le
 	write := func(name, value string) {
 		lines := name + ": " + fold(len(name)+len(": "), value) + "\r\n"
 		text.WriteString(lines)
-		// A line is broken at blanks only; RFC 5322 has a limit.
+		// fold breaks lines at spaces only, and RFC 5322 has a limit.
 		for line := range strings.SplitSeq(lines, "\r\n") {
 			if len(line) > 998 {
-				err = fmt.Errorf("header %.40s holds a word that is too long", name)
+				err = fmt.Errorf("header %.40s contains a word that is too long", name)
 			}
 		}
 	}
@@ -98,11 +98,10 @@ func check(args emailArgs) error {
 	return nil
 }
 
-// encodeWords makes ASCII of a text (RFC 2047).
+// encodeWords encodes a text in ASCII (RFC 2047).
 func encodeWords(text string) string { return mime.QEncoding.Encode("utf-8", text) }
 
-// fold breaks a header's text at blanks where a line would be longer than 78
-// characters.
+// fold breaks a header's text at spaces, so that lines have at most 78 characters.
 func fold(column int, text string) string {
 	const width = 78
 	var folded strings.Builder
@@ -137,12 +136,12 @@ func writeBody(text *bytes.Buffer, args emailArgs, jobID string) error {
 	}
 	parts := multipart.NewWriter(text)
 	sum := sha256.Sum256([]byte(jobID))
-	// Quoted-printable never writes "=_", so no content can hold it.
+	// Quoted-printable never writes "=_", so no content contains it.
 	if err := parts.SetBoundary("=_" + hex.EncodeToString(sum[:16])); err != nil {
 		return err
 	}
 	fmt.Fprintf(text, "Content-Type: multipart/alternative;\r\n boundary=%q\r\n\r\n", parts.Boundary())
-	// The last alternative is the preferred one.
+	// Receivers prefer the last alternative.
 	for _, part := range []struct {
 		header  textproto.MIMEHeader
 		content string

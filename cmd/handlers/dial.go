@@ -16,17 +16,16 @@ import (
 
 var errPrivateAddress = errors.New("it is not a public address; HTTP_REQUEST_ALLOW_PRIVATE=true allows it")
 
-// notPublic are the ranges that no request of a client should reach through
-// us, beside those that netip knows: special-purpose addresses by IANA, and
-// those that translate to any IPv4 address.
+// notPublic are the ranges that no job may reach, besides those that netip knows:
+// IANA's special-purpose addresses, and those that translate to IPv4 addresses.
 var notPublic = parsePrefixes(
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
 	"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
 	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
 )
 
-// publicIPv6 is all that IANA has given out to the public. NAT64 (64:ff9b::/96)
-// and everything else that stands for IPv4 addresses lies outside.
+// publicIPv6 is what IANA has assigned to the public. NAT64 (64:ff9b::/96) and other
+// ranges that stand for IPv4 addresses are not in it.
 var publicIPv6 = netip.MustParsePrefix("2000::/3")
 
 func parsePrefixes(texts ...string) []netip.Prefix {
@@ -43,8 +42,8 @@ func isPublic(ip netip.Addr) bool {
 		!slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// refusePrivate looks at the address that is about to be connected to, when no
-// name and no redirect can change it any more.
+// refusePrivate checks the address just before the connection, when no name and no
+// redirect can change it.
 func refusePrivate(_ context.Context, _, address string, _ syscall.RawConn) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -58,8 +57,8 @@ func refusePrivate(_ context.Context, _, address string, _ syscall.RawConn) erro
 
 const maxRedirects = 10
 
-// newRequester makes a requester that refuses addresses which are not public,
-// unless they are allowed. It uses no proxy: one would connect in our place.
+// newRequester makes a requester that refuses addresses that are not public, unless
+// they are allowed. It uses no proxy, which would connect instead of this process.
 func newRequester(allowPrivate bool) requester {
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
 	if !allowPrivate {
@@ -79,9 +78,8 @@ func newRequester(allowPrivate bool) requester {
 	}}
 }
 
-// checkRedirect keeps what the job was given for one server from others, and
-// from those who listen: its headers do not follow to another host or out of
-// TLS. The address is looked at when it is dialed.
+// checkRedirect keeps the headers of a job from other servers and from the clear: it
+// removes them when the host changes or TLS ends. refusePrivate checks the address.
 func checkRedirect(next *http.Request, via []*http.Request) error {
 	if len(via) >= maxRedirects {
 		return fmt.Errorf("stopped after %d redirects", maxRedirects)
@@ -98,7 +96,7 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// steerTransport says what an error without a response means.
+// steerTransport decides what an error without a response means for the job.
 func steerTransport(err error) error {
 	if errors.Is(err, errPrivateAddress) {
 		return plugin.Code(plugin.Permanent(err), "private_address")

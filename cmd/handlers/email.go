@@ -21,7 +21,7 @@ type emailArgs struct {
 // mailer sends the mail of SEND_EMAIL jobs.
 type mailer struct {
 	settings smtpSettings
-	// problem is what is wrong with the settings.
+	// problem is what is wrong with the settings; nil for nothing.
 	problem error
 }
 

@@ -361,7 +361,7 @@ func TestMailSettings(t *testing.T) {
 		"no sender":     {map[string]string{"SMTP_HOST": "h"}, "SMTP_FROM is not set"},
 		"no CA file":    {map[string]string{"SMTP_HOST": "h", "SMTP_FROM": "a@b", "SMTP_CA_FILE": "/nowhere/ca.pem"}, "SMTP_CA_FILE"},
 		"an odd CA":     {map[string]string{"SMTP_HOST": "h", "SMTP_FROM": "a@b", "SMTP_CA_FILE": "email_test.go"}, "no certificate"},
-		"an odd sender": {map[string]string{"SMTP_HOST": "h", "SMTP_FROM": "a"}, "SMTP_FROM is written neither like jobs@example.org"},
+		"an odd sender": {map[string]string{"SMTP_HOST": "h", "SMTP_FROM": "a"}, "SMTP_FROM is not of the form jobs@example.org"},
 		"an odd port":   {map[string]string{"SMTP_HOST": "h", "SMTP_FROM": "a@b", "SMTP_PORT": "mail"}, "SMTP_PORT"},
 		"an odd TLS":    {map[string]string{"SMTP_HOST": "h", "SMTP_FROM": "a@b", "SMTP_TLS": "yes"}, "SMTP_TLS"},
 	}

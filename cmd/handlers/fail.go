@@ -14,10 +14,10 @@ type failArgs struct {
 
 func failHandler() plugin.Handler {
 	return plugin.Handle("FAIL_JOB", fail,
-		plugin.Description("Fails, for trying out what follows."), plugin.Timeout(10*time.Second))
+		plugin.Description("Fails every time, to test what happens then."), plugin.Timeout(10*time.Second))
 }
 
-// fail fails, every time; another attempt is allowed to try.
+// fail fails every time. The job can be retried.
 func fail(_ context.Context, j plugin.Job[failArgs]) error {
 	if j.Args.Message == "" {
 		return errors.New("FAIL_JOB always fails")

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// checkHeader refuses what would not be one header line, in HTTP and in mail:
-// with a line break in it, a payload could add headers of its own.
+// checkHeader refuses what is not one header line, in HTTP and in mail: with a line
+// break, a payload could add other headers.
 func checkHeader(name, value string) error {
 	if name == "" {
 		return errors.New("a header has no name")

@@ -1,5 +1,5 @@
-// Command handlers is the handler plugin that comes with Holdfast: SLEEP_JOB,
-// FAIL_JOB, SEND_EMAIL and HTTP_REQUEST.
+// Command handlers is the plugin that comes with Holdfast. It has the handlers
+// SLEEP_JOB, FAIL_JOB, SEND_EMAIL and HTTP_REQUEST.
 package main
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/tracing"
 )
 
-// concurrency is how many jobs a process takes at once. They mostly wait.
+// concurrency is how many jobs a process runs at once. Most of them wait.
 const concurrency = 100
 
 func main() {

@@ -16,20 +16,19 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin"
 )
 
-// maxResponseBody is how much of a response's body becomes part of the result,
-// in bytes.
+// maxResponseBody is how much of a response's body is kept in the result, in bytes.
 const maxResponseBody = 64 << 10
 
 type requestArgs struct {
 	Method  string            `json:"method"`
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers,omitempty"`
-	// Body is sent as it is when it is a string, and as JSON otherwise.
+	// Body is sent as it is if it is a string, else as JSON.
 	Body json.RawMessage `json:"body,omitempty"`
-	// ExpectStatus lists the statuses that are a success; any 2xx when empty.
+	// ExpectStatus lists the statuses that count as success; empty for any 2xx.
 	ExpectStatus statuses `json:"expectStatus,omitempty"`
-	// TimeoutSeconds bounds the whole request, redirects and body included;
-	// defaultRequestTime when absent.
+	// TimeoutSeconds bounds the whole request with redirects and body; nil for
+	// defaultRequestTime.
 	TimeoutSeconds *float64 `json:"timeoutSeconds,omitempty"`
 }
 
@@ -50,7 +49,7 @@ type response struct {
 	Status  int               `json:"status"`
 	Headers map[string]string `json:"headers"`
 	Body    string            `json:"body"`
-	// Truncated says that the body was longer.
+	// Truncated: the body was longer.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
@@ -96,10 +95,9 @@ func (r requester) request(ctx context.Context, j plugin.Job[requestArgs]) (resp
 	return got, judge(answer, j.Args.ExpectStatus, time.Now())
 }
 
-// withoutURL is what has gone wrong with a URL. Its path and its query may be secrets,
-// and errors are shown to those who may not see the payload. Texts of net/http and
-// net/url have them between quotation marks: of the URL itself, of one that a server
-// redirects to, or of what a server sends back that does not speak HTTP.
+// withoutURL removes paths and queries from an error. They may be secrets, and people
+// who may not see the payload can see errors. net/http and net/url quote them: those of
+// the URL, of a redirect, or of an answer that is not HTTP.
 func withoutURL(err error) error {
 	if about := new(url.Error); errors.As(err, &about) {
 		err = about.Err
@@ -122,7 +120,7 @@ func requestTime(seconds *float64) (time.Duration, error) {
 }
 
 func newRequest(ctx context.Context, j plugin.Job[requestArgs]) (*http.Request, error) {
-	if j.Args.Method == "" { // which net/http takes for GET
+	if j.Args.Method == "" { // net/http would use GET
 		return nil, errors.New("method is missing")
 	}
 	target, err := url.Parse(j.Args.URL)
@@ -160,8 +158,7 @@ func newRequest(ctx context.Context, j plugin.Job[requestArgs]) (*http.Request, 
 	return request, nil
 }
 
-// requestBody returns the bytes to send and the content type that goes without
-// saying.
+// requestBody returns the bytes to send and their default content type.
 func requestBody(raw json.RawMessage) (body []byte, contentType string, err error) {
 	switch {
 	case len(raw) == 0 || string(raw) == "null":
@@ -192,13 +189,13 @@ func read(answer *http.Response) (response, error) {
 	return got, nil
 }
 
-// judge says what the response's status means for the job.
+// judge decides what the response's status means for the job.
 func judge(answer *http.Response, expected []int, now time.Time) error {
 	status := answer.StatusCode
 	if len(expected) == 0 && status/100 == 2 || slices.Contains(expected, status) {
 		return nil
 	}
-	// The server's own words for its status may repeat the path and the query.
+	// The server's own text for its status may repeat the path and the query.
 	said := strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
 	err := plugin.Code(errors.New("the server answered "+said), fmt.Sprintf("http_%d", status))
 	switch status {

@@ -6,30 +6,27 @@ import (
 	"unicode"
 )
 
-// The schemas of the mail and the request say all that a schema can of what
-// their handlers refuse for good, so that it is refused at once. What a type
-// says of itself in tags would not be enough.
+// These schemas refuse at submission, as far as a schema can, what the handlers would
+// refuse for good. Tags could not say all of it.
 
-// object and list are JSON, as schemas are written here.
+// object and list are JSON.
 type (
 	object = map[string]any
 	list   = []any
 )
 
 const (
-	// oneLine is checkLine: no control characters but tabs.
+	// oneLine is the same as checkLine: no control characters except tabs.
 	oneLine = `^[^\x00-\x08\x0a-\x1f\x7f]*$`
-	// token is isTokenChar, which names of headers and methods are made of.
+	// token is the same as isTokenChar, for names of headers and methods.
 	token = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
-	// webAddress is http or https, perhaps somebody's name, a host, and whatever
-	// follows.
+	// webAddress is http or https, an optional user, a host, and the rest.
 	webAddress = `^[Hh][Tt][Tt][Pp][Ss]?://([^/?#\x00-\x20\x7f]*@)?[^/?#@:\x00-\x20\x7f][^/?#@\x00-\x20\x7f]*([/?#][^\x00-\x1f\x7f]*)?$`
-	// blankOrAddress is the least that mail.ParseAddressList asks for.
+	// blankOrAddress is the minimum that mail.ParseAddressList accepts.
 	blankOrAddress = `^\s*$|@`
 )
 
-// schemaText encodes a schema. It panics at what is no JSON, which is a
-// mistake in the source.
+// schemaText encodes a schema. It panics if that fails, which is a bug here.
 func schemaText(schema object) json.RawMessage {
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	text, err := json.Marshal(schema)
@@ -39,11 +36,10 @@ func schemaText(schema object) json.RawMessage {
 	return text
 }
 
-// orNull is for what may be left out: many clients write null for it.
+// orNull is for optional members, for which many clients send null.
 func orNull(kind string) list { return list{kind, "null"} }
 
-// headersSchema describes headers; those that are forbidden have other ways
-// to be set.
+// headersSchema describes headers without the forbidden ones.
 func headersSchema(forbidden ...string) object {
 	names := object{"pattern": token}
 	if len(forbidden) > 0 {
@@ -58,8 +54,8 @@ func headersSchema(forbidden ...string) object {
 	}
 }
 
-// inAnyCase is a pattern for a name in letters of either case. Clients' engines
-// know no (?i).
+// inAnyCase is a pattern for a name regardless of case. The engines of clients may not
+// have (?i).
 func inAnyCase(name string) string {
 	var pattern strings.Builder
 	for _, r := range name {
@@ -72,7 +68,7 @@ func inAnyCase(name string) string {
 	return pattern.String()
 }
 
-// addressesSchema describes what addresses are decoded from.
+// addressesSchema describes what written is decoded from.
 func addressesSchema() object {
 	return object{"anyOf": list{
 		object{"type": "string", "pattern": blankOrAddress},

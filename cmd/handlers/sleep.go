@@ -21,7 +21,7 @@ type slept struct {
 	OfSeconds    int `json:"ofSeconds"`
 }
 
-// notebook is what a sleep writes down; a plugin.Job is one.
+// notebook is where a sleep reports; a plugin.Job is one.
 type notebook interface {
 	Progress(v any) error
 	Checkpoint(v any) error
@@ -31,10 +31,10 @@ type notebook interface {
 func sleepHandler() plugin.Handler {
 	return plugin.Handle("SLEEP_JOB",
 		func(ctx context.Context, j plugin.Job[sleepArgs]) error { return sleep(ctx, j.Args, j) },
-		plugin.Description("Sleeps for as many seconds as it is told."), plugin.Timeout((maxSleepSeconds+30)*time.Second))
+		plugin.Description("Sleeps for a number of seconds."), plugin.Timeout((maxSleepSeconds+30)*time.Second))
 }
 
-// sleep sleeps second by second. What an earlier attempt has slept counts.
+// sleep sleeps second by second, and continues where an earlier attempt ended.
 func sleep(ctx context.Context, args sleepArgs, notes notebook) error {
 	if args.SleepSeconds < 1 || args.SleepSeconds > maxSleepSeconds {
 		return plugin.Permanent(plugin.Code(
@@ -44,7 +44,7 @@ func sleep(ctx context.Context, args sleepArgs, notes notebook) error {
 	if _, err := notes.Resume(&done); err != nil {
 		return err
 	}
-	// Whoever looks can tell at once that it runs.
+	// Show at once that it runs.
 	if err := notes.Progress(done); err != nil {
 		return err
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin"
 )
 
-// smtpSettings come from the environment: SMTP_HOST, SMTP_PORT (587), SMTP_TLS
-// (starttls, implicit or none; starttls), SMTP_CA_FILE, SMTP_USERNAME,
+// smtpSettings come from the environment: SMTP_HOST, SMTP_PORT (default 587), SMTP_TLS
+// (starttls, implicit or none; default starttls), SMTP_CA_FILE, SMTP_USERNAME,
 // SMTP_PASSWORD and SMTP_FROM.
 type smtpSettings struct {
 	host, port         string
@@ -43,7 +43,7 @@ func readSMTPSettings(getenv func(string) string) (smtpSettings, error) {
 		username: getenv("SMTP_USERNAME"), password: getenv("SMTP_PASSWORD"),
 	}
 	if s.host == "" {
-		return s, errors.New("SMTP_HOST is not set in the environment of the handler")
+		return s, errors.New("SMTP_HOST is not set in the environment of the plugin")
 	}
 	if _, err := strconv.ParseUint(s.port, 10, 16); err != nil {
 		return s, fmt.Errorf("SMTP_PORT %q is not a port", s.port)
@@ -52,11 +52,11 @@ func readSMTPSettings(getenv func(string) string) (smtpSettings, error) {
 		return s, fmt.Errorf("SMTP_TLS %q is not none, starttls or implicit", s.tls)
 	}
 	if getenv("SMTP_FROM") == "" {
-		return s, errors.New("SMTP_FROM is not set in the environment of the handler")
+		return s, errors.New("SMTP_FROM is not set in the environment of the plugin")
 	}
 	from, err := mail.ParseAddress(getenv("SMTP_FROM"))
 	if err != nil {
-		return s, errors.New(`SMTP_FROM is written neither like jobs@example.org nor like "Jobs" <jobs@example.org>`)
+		return s, errors.New(`SMTP_FROM is not of the form jobs@example.org or "Jobs" <jobs@example.org>`)
 	}
 	s.from = *from
 	if s.roots, err = readRoots(getenv("SMTP_CA_FILE")); err != nil {
@@ -65,8 +65,8 @@ func readSMTPSettings(getenv func(string) string) (smtpSettings, error) {
 	return s, nil
 }
 
-// readRoots reads the certificates, in PEM, that the server's must go back to.
-// Without a file it returns nil: the system's.
+// readRoots reads the certificate authorities, in PEM. It returns nil for no file: the
+// system's.
 func readRoots(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
@@ -82,9 +82,9 @@ func readRoots(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// deliver hands the letter to the server, to all of its recipients or to none.
-// A refusal (5xx) of the letter is permanent. One of the connection or of the
-// credentials is about the server and the settings, and may pass.
+// deliver sends the letter to all of its recipients or to none. If the server refuses
+// the letter (5xx), that is permanent. If it refuses the connection or the credentials,
+// the server or the settings are wrong, and a retry may succeed.
 func deliver(ctx context.Context, s smtpSettings, l letter) error {
 	span := beginDelivery(ctx, s)
 	code, err := handOver(ctx, s, l)
@@ -96,14 +96,14 @@ func deliver(ctx context.Context, s smtpSettings, l letter) error {
 	return nil
 }
 
-// handOver has a code with each error.
+// handOver returns a code with each error.
 func handOver(ctx context.Context, s smtpSettings, l letter) (code string, err error) {
 	conn, err := (&net.Dialer{Timeout: 15 * time.Second}).DialContext(ctx, "tcp", net.JoinHostPort(s.host, s.port))
 	if err != nil {
 		return "no_connection", err
 	}
 	defer conn.Close()
-	// net/smtp knows no context; it does know a connection that times out.
+	// net/smtp does not use contexts, but connections can time out.
 	if deadline, ok := ctx.Deadline(); ok {
 		_ = conn.SetDeadline(deadline)
 	}
@@ -119,11 +119,11 @@ func handOver(ctx context.Context, s smtpSettings, l letter) (code string, err e
 		}
 		return code, err
 	}
-	_ = client.Quit() // the server has the letter, whatever it says to this
+	_ = client.Quit() // the server has the letter, whatever it answers
 	return "", nil
 }
 
-// connect comes to where mail can be sent: greeting, TLS, credentials.
+// connect prepares the connection for mail: greeting, TLS, credentials.
 func connect(ctx context.Context, conn net.Conn, s smtpSettings) (*smtp.Client, error) {
 	secure := &tls.Config{ServerName: s.host, RootCAs: s.roots, MinVersion: tls.VersionTLS12}
 	if s.tls == "implicit" {
@@ -143,13 +143,13 @@ func connect(ctx context.Context, conn net.Conn, s smtpSettings) (*smtp.Client, 
 		}
 	}
 	if s.tls == "starttls" {
-		// A server without it, or somebody in between, gets nothing in clear.
+		// Without it, nothing is sent: an attacker could have removed it.
 		if err := client.StartTLS(secure); err != nil {
 			return nil, fmt.Errorf("starttls: %w", err)
 		}
 	}
 	if s.username != "" {
-		// PlainAuth tells no password in clear, but to this machine.
+		// PlainAuth sends a password without TLS to this machine only.
 		if err := client.Auth(smtp.PlainAuth("", s.username, s.password, s.host)); err != nil {
 			return nil, fmt.Errorf("auth: %w", err)
 		}
@@ -159,7 +159,7 @@ func connect(ctx context.Context, conn net.Conn, s smtpSettings) (*smtp.Client, 
 
 func transfer(client *smtp.Client, l letter) error {
 	if ok, _ := client.Extension("SMTPUTF8"); !ok && !isASCII(l.from+strings.Join(l.recipients, "")) {
-		return plugin.Permanent(errors.New("the server takes no addresses beyond ASCII"))
+		return plugin.Permanent(errors.New("the server accepts ASCII addresses only"))
 	}
 	if err := client.Mail(mailbox(l.from)); err != nil {
 		return fmt.Errorf("sender %s: %w", l.from, err)
@@ -182,7 +182,7 @@ func transfer(client *smtp.Client, l letter) error {
 	return nil
 }
 
-// smtpCode names the error after the server's answer, if it was one.
+// smtpCode is the code of the server's answer, if the error is one.
 func smtpCode(err error, otherwise string) string {
 	if answer := new(textproto.Error); errors.As(err, &answer) {
 		return fmt.Sprintf("smtp_%d", answer.Code)

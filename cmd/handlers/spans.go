@@ -24,11 +24,11 @@ const (
 	attrErrorType attribute.Key = "error.type"
 )
 
-// clientSpan is the span of something that is asked of a server.
+// clientSpan is the span of a request to a server.
 type clientSpan struct{ trace.Span }
 
-// beginSpan begins a span below the attempt's. It costs next to nothing where the
-// process sends no spans.
+// beginSpan begins a span below the attempt's. It costs almost nothing if the process
+// sends no spans.
 func beginSpan(ctx context.Context, name, host, port string, more ...attribute.KeyValue) (context.Context, clientSpan) {
 	attributes := append(more, attrServer.String(host))
 	if port, err := strconv.Atoi(port); err == nil {
@@ -39,30 +39,29 @@ func beginSpan(ctx context.Context, name, host, port string, more ...attribute.K
 	return ctx, clientSpan{span}
 }
 
-// beginRequest begins the span of a request. The path is not in it: webhooks have
-// secrets there. The server is told of the span, in headers that those of the job
-// win over; of the attempt, where the process sends no spans.
+// beginRequest begins the span of a request, without the path: those of webhooks are
+// secret. It adds the headers of the trace, unless the job sets them. If the process
+// sends no spans, the headers have the attempt's span.
 func beginRequest(r *http.Request) clientSpan {
 	ctx, span := beginSpan(r.Context(), r.Method, r.URL.Hostname(), r.URL.Port(),
 		attrMethod.String(r.Method), attrScheme.String(r.URL.Scheme))
-	told := propagation.MapCarrier{}
-	propagation.TraceContext{}.Inject(ctx, told)
+	headers := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, headers)
 	if r.Header.Get("Traceparent") == "" && r.Header.Get("Tracestate") == "" {
-		for name, value := range told {
+		for name, value := range headers {
 			r.Header.Set(name, value)
 		}
 	}
 	return span
 }
 
-// beginDelivery begins the span of a letter's delivery. Who writes to whom is not
-// in it.
+// beginDelivery begins the span of a letter's delivery, without sender and recipients.
 func beginDelivery(ctx context.Context, s smtpSettings) clientSpan {
 	_, span := beginSpan(ctx, "smtp send", s.host, s.port, attrProtocol.String("smtp"))
 	return span
 }
 
-// answered ends the span of a request that was answered.
+// answered ends the span of a request with an answer.
 func (s clientSpan) answered(status int) {
 	s.SetAttributes(attrStatus.Int(status))
 	if status >= http.StatusBadRequest {
@@ -72,7 +71,7 @@ func (s clientSpan) answered(status int) {
 	s.End()
 }
 
-// fail ends the span of something that went wrong.
+// fail ends the span with an error.
 func (s clientSpan) fail(kind string) {
 	s.SetAttributes(attrErrorType.String(kind))
 	s.SetStatus(codes.Error, "")

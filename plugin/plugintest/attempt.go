@@ -12,15 +12,15 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
-// killGrace is how long a handler may take to return after it was asked to
-// stop, as an orchestrator has it by default.
+// killGrace is how long a handler may take to return after it was asked to stop: an
+// orchestrator's default.
 const killGrace = 5 * time.Second
 
 // leaseShare is the part of a lease after which it is extended.
 const leaseShare = 3
 
-// Attempt is an attempt under way. Its methods may be called from any
-// goroutine, and do nothing once it has ended.
+// Attempt is a running attempt. You may call its methods from any goroutine. They do
+// nothing after its end.
 type Attempt struct {
 	harness *Harness
 	start   *handlerv1.Start
@@ -29,14 +29,14 @@ type Attempt struct {
 	mu     sync.Mutex
 	told   error
 	result Result
-	// noted is closed, and made anew, with each progress and checkpoint.
+	// noted is closed and replaced with each progress and checkpoint.
 	noted chan struct{}
-	// silent is closed when nobody extends the lease any more, done when the
-	// result is complete, returned when the handler's function has returned.
+	// silent is closed when the lease is no longer extended, done when the result
+	// is complete, returned when the handler's function has returned.
 	silent   chan struct{}
 	done     chan struct{}
 	returned chan struct{}
-	// kill ends the attempt when the handler does not.
+	// kill ends the attempt if the handler does not.
 	kill *time.Timer
 }
 
@@ -50,10 +50,9 @@ func newAttempt(h *Harness, start *handlerv1.Start) *Attempt {
 	return a
 }
 
-// Stop asks the handler to stop, as the orchestrator does: the cause is
-// plugin.ErrCanceled, plugin.ErrTimeout, plugin.ErrShutdown or
-// plugin.ErrLeaseLost, and becomes that of the handler's context. The first one
-// counts.
+// Stop asks the handler to stop, as an orchestrator does. The cause of the handler's
+// context is plugin.ErrCanceled, plugin.ErrTimeout, plugin.ErrShutdown or
+// plugin.ErrLeaseLost. Only the first call counts.
 func (a *Attempt) Stop(cause error) {
 	reasons := map[error]handlerv1.Cancel_Reason{
 		plugin.ErrCanceled:  handlerv1.Cancel_REASON_CANCELED,
@@ -78,9 +77,8 @@ func (a *Attempt) Stop(cause error) {
 	}
 }
 
-// FallSilent leaves the attempt without extensions of its lease, as an
-// orchestrator does that is cut off. The handler's context ends with
-// plugin.ErrLeaseLost shortly before the lease does.
+// FallSilent stops extending the lease, as if the orchestrator were cut off. The
+// handler's context ends with plugin.ErrLeaseLost shortly before the lease does.
 func (a *Attempt) FallSilent() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -91,13 +89,13 @@ func (a *Attempt) FallSilent() {
 	}
 }
 
-// Progress waits until the handler has reported progress, and returns the last
-// value; nil when the attempt or the context has ended without any.
+// Progress waits until the handler has reported progress, and returns the last value.
+// It returns nil if the attempt or the context ends before.
 func (a *Attempt) Progress(ctx context.Context) json.RawMessage {
 	return a.note(ctx, func(r *Result) json.RawMessage { return r.Progress })
 }
 
-// Checkpoint waits until the handler has saved a checkpoint, as Progress does.
+// Checkpoint waits in the same way until the handler has saved a checkpoint.
 func (a *Attempt) Checkpoint(ctx context.Context) json.RawMessage {
 	return a.note(ctx, func(r *Result) json.RawMessage { return r.Checkpoint })
 }
@@ -122,7 +120,7 @@ func (a *Attempt) note(ctx context.Context, read func(*Result) json.RawMessage) 
 // Done is closed when the attempt has ended.
 func (a *Attempt) Done() <-chan struct{} { return a.done }
 
-// Wait waits for the attempt's end, which the handler's timeout bounds.
+// Wait waits for the attempt's end. The handler's timeout bounds it.
 func (a *Attempt) Wait() Result {
 	<-a.done
 	a.mu.Lock()
@@ -130,8 +128,8 @@ func (a *Attempt) Wait() Result {
 	return a.result
 }
 
-// keep extends the lease until the handler has returned or is left alone: also
-// when it should have returned, for its process lives on.
+// keep extends the lease until the handler has returned or FallSilent was called. It
+// continues when the handler should have returned, because a process would still run.
 func (a *Attempt) keep() {
 	ticks := time.NewTicker(max(fromMillis(a.start.GetLeaseMs())/leaseShare, time.Millisecond))
 	defer ticks.Stop()
@@ -151,7 +149,7 @@ func (a *Attempt) keep() {
 	}
 }
 
-// hear takes what the handler reports on its way.
+// hear records what the handler reports.
 func (a *Attempt) hear(write func(*Result)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -177,7 +175,7 @@ func (a *Attempt) end(write func(r *Result, told error)) {
 }
 
 func (a *Attempt) killed() {
-	a.crash(fmt.Sprintf("the handler has not returned within %s after it was to stop; an orchestrator kills its process", killGrace))
+	a.crash(fmt.Sprintf("the handler has not returned within %s after it should have stopped; an orchestrator kills its process", killGrace))
 }
 
 func (a *Attempt) crash(why string) {

@@ -1,6 +1,6 @@
-// Package plugintest runs handlers in a test's own process, through the real
-// protocol and the real session of package plugin. It needs no database, no
-// orchestrator and no binary.
+// Package plugintest tests handlers. It runs them in the test's process, through the
+// real protocol and the code of package plugin. It needs no database, no orchestrator
+// and no binary.
 //
 //	func TestPrint(t *testing.T) {
 //		h := plugintest.Start(t, plugin.Handle("PRINT", Print))
@@ -10,16 +10,14 @@
 //		}
 //	}
 //
-// Run waits for the end of a job's attempt. Begin does not, and returns an
-// Attempt that can be stopped as an orchestrator stops one: canceled by a
-// client, timed out, at a shutdown, with its lease lost; or left alone, with
-// nobody who extends its lease.
+// Run waits for the end of the attempt. Begin returns a running Attempt, which you can
+// stop as an orchestrator does: because a client cancels the job, at a timeout, at a
+// shutdown, or because the lease is lost.
 //
 // # Time
 //
-// Within a bubble of testing/synctest everything here goes by the bubble's
-// clock, leases and timeouts included, so that a test of a timeout of an hour
-// takes no time:
+// In a bubble of testing/synctest, everything uses the bubble's clock, including
+// leases and timeouts. A test of a timeout of one hour takes no time:
 //
 //	synctest.Test(t, func(t *testing.T) {
 //		h := plugintest.Start(t, plugin.Handle("PRINT", Print, plugin.Timeout(time.Hour)))
@@ -27,14 +25,15 @@
 //		// result.Outcome is TimedOut, and result.Took an hour.
 //	})
 //
-// What the handler waits for must be in the bubble, too: timers, channels and
-// what other goroutines of the test do, but not the network.
+// What the handler waits for must be in the bubble too: timers, channels and other
+// goroutines of the test, but not the network.
 //
-// # What is not the same
+// # Differences
 //
-// A real orchestrator kills the process of a handler that does not return after
-// its context has ended. A test cannot kill its own: the attempt ends as
-// Crashed, and the test fails at its end if the handler still runs then.
-// Payloads are not checked against the schema, which happens before a job is
-// stored; Types has the schema.
+// An orchestrator kills the process of a handler that does not return after its
+// context has ended. Here the attempt ends as Crashed, and the test fails if the
+// handler still runs at its end.
+//
+// Payloads are not checked against the schema. An orchestrator does that when a job is
+// submitted. Types returns the schema.
 package plugintest

@@ -21,9 +21,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
 
-// Harness is a handler process that is none, and the orchestrator at the other
-// end of its connection. Its methods may be called from any goroutine of the
-// test.
+// Harness stands in for a plugin process and for the orchestrator at the other end of
+// its connection. You may call its methods from any goroutine of the test.
 type Harness struct {
 	t        testing.TB
 	conn     *grpc.ClientConn
@@ -31,7 +30,7 @@ type Harness struct {
 	stream   grpc.BidiStreamingClient[handlerv1.WorkRequest, handlerv1.WorkResponse]
 	hangUp   context.CancelFunc
 	// served is closed when the server and all handlers have ended, ended when
-	// the stream has; endErr says how, nil for a drain.
+	// the stream has. endErr is nil after a drain.
 	stopServer func()
 	served     chan struct{}
 	ended      chan struct{}
@@ -41,16 +40,15 @@ type Harness struct {
 	sending sync.Mutex
 	mu      sync.Mutex
 	last    uint64
-	// running are the attempts that have not ended, by handle, and closed says
-	// that none can begin.
+	// running are the attempts that have not ended, by handle. closed: no attempt
+	// can begin.
 	running map[uint64]*Attempt
 	closed  bool
 }
 
-// Start serves the parts, which are those of plugin.Serve. Everything ends with
-// the test: handlers that still run are told that their leases are lost, and the
-// test fails if one does not return. What plugin.Serve would refuse ends the
-// test.
+// Start serves the same parts as plugin.Serve. If plugin.Serve would refuse them, the
+// test fails. Everything ends with the test: the contexts of handlers that still run end
+// with plugin.ErrLeaseLost, and the test fails if a handler does not return.
 func Start(t testing.TB, parts ...plugin.Part) *Harness {
 	t.Helper()
 	h := &Harness{t: t, served: make(chan struct{}), ended: make(chan struct{}), running: make(map[uint64]*Attempt)}
@@ -66,7 +64,7 @@ func Start(t testing.TB, parts ...plugin.Part) *Harness {
 	serving := make(chan struct{})
 	go func() {
 		defer close(serving)
-		_ = server.Serve(listener) // It ends by Stop only.
+		_ = server.Serve(listener) // until Stop
 	}()
 	h.stopServer = sync.OnceFunc(func() {
 		server.Stop()
@@ -106,8 +104,8 @@ func (h *Harness) connect(listener *bufconn.Listener) error {
 	return nil
 }
 
-// Run starts an attempt and waits for its end. When the context ends before,
-// the attempt is stopped with plugin.ErrCanceled.
+// Run starts an attempt and waits for its end. If the context ends before, it stops
+// the attempt with plugin.ErrCanceled.
 func (h *Harness) Run(ctx context.Context, job Job) Result {
 	h.t.Helper()
 	a := h.Begin(job)
@@ -115,7 +113,7 @@ func (h *Harness) Run(ctx context.Context, job Job) Result {
 	return a.Wait()
 }
 
-// Begin starts an attempt. A job that cannot be one ends the test.
+// Begin starts an attempt. The test fails if the job is invalid.
 func (h *Harness) Begin(job Job) *Attempt {
 	h.t.Helper()
 	if job.Type == "" {
@@ -140,7 +138,7 @@ func (h *Harness) begin(job Job, declared *handlerv1.JobType) (*Attempt, error) 
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		return nil, errors.New("the handlers are drained or have ended, and take no more")
+		return nil, errors.New("the handlers are drained or have ended, and accept no more")
 	}
 	start, err := job.start(h.last+1, declared)
 	if err != nil {
@@ -173,14 +171,14 @@ func (h *Harness) Drain(ctx context.Context) error {
 	}
 }
 
-// send ignores that the stream has ended: receive tells everybody.
+// send ignores the end of the stream: receive handles it.
 func (h *Harness) send(request *handlerv1.WorkRequest) {
 	h.sending.Lock()
 	defer h.sending.Unlock()
 	_ = h.stream.Send(request)
 }
 
-// receive hands on what the handlers report, until the stream ends.
+// receive passes on what the handlers report, until the stream ends.
 func (h *Harness) receive() {
 	defer close(h.ended)
 	for {
@@ -220,7 +218,7 @@ func (h *Harness) hear(handle uint64, write func(*Result)) {
 	}
 }
 
-// lost ends all attempts that are left when the stream has ended.
+// lost ends the remaining attempts after the end of the stream.
 func (h *Harness) lost(err error) {
 	if !errors.Is(err, io.EOF) {
 		h.endErr = fmt.Errorf("the stream is broken: %w", err)
@@ -228,8 +226,8 @@ func (h *Harness) lost(err error) {
 	h.crashAll("the stream has ended")
 }
 
-// exited is called where the process of the handlers would end by itself.
-func (h *Harness) exited(why string) { h.crashAll("the process would end: " + why) }
+// exited is called when a plugin process would exit by itself.
+func (h *Harness) exited(why string) { h.crashAll("the process would exit: " + why) }
 
 func (h *Harness) crashAll(why string) {
 	h.mu.Lock()
@@ -244,7 +242,7 @@ func (h *Harness) crashAll(why string) {
 	}
 }
 
-// close ends everything, and fails the test when a handler does not end.
+// close ends everything, and fails the test if a handler does not end.
 func (h *Harness) close() {
 	if h.hangUp != nil {
 		h.hangUp()
@@ -273,7 +271,7 @@ func (h *Harness) stubborn() string {
 		names = append(names, "job "+a.start.GetJobId()+" of type "+a.start.GetJobType())
 	}
 	if len(names) == 0 {
-		return "something of a handler still runs"
+		return "a part of a handler still runs"
 	}
 	slices.Sort(names)
 	return fmt.Sprint("the handler still runs for ", names)

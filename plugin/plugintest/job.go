@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
-// What holds for a job where neither the test nor the handler says.
+// The defaults of a job that neither the test nor the handler sets.
 const (
 	defaultTimeout     = 30 * time.Second
 	defaultMaxAttempts = 4
@@ -16,15 +16,14 @@ const (
 	defaultTenant      = "default"
 )
 
-// Job is one attempt at a job, as an orchestrator would hand it out. Everything
-// that is zero has a default.
+// Job is one attempt at a job. Every field has a default.
 type Job struct {
-	// Type may be left out when there is one handler.
+	// Type may be empty if there is one handler.
 	Type string
-	// Payload is encoded as JSON. A json.RawMessage is sent to the letter.
+	// Payload is encoded as JSON. A json.RawMessage is sent unchanged.
 	Payload any
-	// ID is the job's id; by default another one each time. Attempts at the
-	// same job have the same.
+	// ID is the job's id, by default a new one. Attempts at the same job have the
+	// same id.
 	ID string
 	// Tenant is "default" by default.
 	Tenant string
@@ -39,8 +38,8 @@ type Job struct {
 	// Lease is how long the attempt may go on without an extension; 30 s by
 	// default. It is extended in time unless the test calls FallSilent.
 	Lease time.Duration
-	// Checkpoint is what an earlier attempt saved, encoded as Payload is; nil
-	// for none. The Checkpoint of a Result can be put here as it is.
+	// Checkpoint is what an earlier attempt saved, such as the Checkpoint of its
+	// Result; nil for none. It is encoded as Payload is.
 	Checkpoint any
 	// TraceParent and TraceState are the W3C trace context.
 	TraceParent string
@@ -49,7 +48,7 @@ type Job struct {
 	CreatedAt time.Time
 }
 
-// start fills in what the job leaves open.
+// start fills in the defaults.
 func (j Job) start(handle uint64, declared *handlerv1.JobType) (*handlerv1.Start, error) {
 	payload, err := json.Marshal(j.Payload)
 	if err != nil {

@@ -160,7 +160,7 @@ func TestAHandlerThatIgnoresItsContextWouldBeKilled(t *testing.T) {
 
 		silent := h.Begin(plugintest.Job{Lease: time.Second, Timeout: 2 * time.Minute})
 		silent.FallSilent()
-		require.Regexp(t, "^crashed: the process would end: the lease of job .* ran out", silent.Wait().String())
+		require.Regexp(t, "^crashed: the process would exit: the lease of job .* ran out", silent.Wait().String())
 		time.Sleep(time.Minute)
 	})
 }
@@ -246,7 +246,7 @@ func TestMistakesOfTheTestAreSaid(t *testing.T) {
 		"and there is more than one": func(t testing.TB) {
 			plugintest.Start(t, plugin.Handle("A", wait), plugin.Handle("B", wait)).Begin(plugintest.Job{})
 		},
-		"take no more": func(t testing.TB) {
+		"accept no more": func(t testing.TB) {
 			h := started(t)
 			_ = h.Drain(context.Background())
 			h.Begin(plugintest.Job{})

@@ -12,34 +12,33 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
 
-// Outcome says how an attempt ended, in the orchestrator's words.
+// Outcome is how an attempt ended, with the orchestrator's name for it.
 type Outcome string
 
 // The ways in which an attempt ends.
 const (
 	// Succeeded: the handler returned no error.
 	Succeeded Outcome = "succeeded"
-	// Failed: it returned an error that another attempt may cure, or panicked.
+	// Failed: it returned an error that may be retried, or panicked.
 	Failed Outcome = "failed"
-	// Permanent: it returned an error that no attempt can cure, or the payload
-	// or the result does not fit.
+	// Permanent: it returned an error that no retry can cure, or the payload or
+	// the result is invalid.
 	Permanent Outcome = "permanent"
 	// TimedOut: it returned an error after the attempt's time was up.
 	TimedOut Outcome = "timeout"
 	// Canceled: it stopped because the job was canceled, or canceled the job
 	// itself.
 	Canceled Outcome = "canceled"
-	// Snoozed: it asked to be called again later.
+	// Snoozed: it asked to run again later.
 	Snoozed Outcome = "snoozed"
 	// Released: it stopped because of a shutdown, or without a lease; the job
 	// is attempted again and not charged.
 	Released Outcome = "given_back"
-	// Crashed: it did not stop when it had to, for which an orchestrator kills
-	// its process.
+	// Crashed: it did not stop when it had to. An orchestrator kills its process.
 	Crashed Outcome = "crashed"
 )
 
-// Result is what is known of an attempt that has ended.
+// Result is what an attempt came to.
 type Result struct {
 	Outcome Outcome
 	// Result is what the handler returned, as JSON; nil for nothing.
@@ -48,10 +47,10 @@ type Result struct {
 	Code    string
 	Message string
 	Stack   string
-	// RetryAfter is the handler's own wish for the next attempt; nil for none.
+	// RetryAfter is the wait that the handler asked for; nil for none.
 	RetryAfter *time.Duration
 	// Progress and Checkpoint are the last values that the handler reported, as
-	// JSON; nil for none. Only the last ones count, and others need not arrive.
+	// JSON; nil for none. Earlier values may not arrive.
 	Progress   json.RawMessage
 	Checkpoint json.RawMessage
 	// Logs are the records of plugin.Logger, in order.
@@ -69,7 +68,7 @@ type LogRecord struct {
 	Attributes map[string]any
 }
 
-// String is for messages of tests.
+// String is for test messages.
 func (r Result) String() string {
 	text := string(r.Outcome)
 	if r.Code != "" {
@@ -84,8 +83,8 @@ func (r Result) String() string {
 	return text
 }
 
-// take makes the outcome the orchestrator's. What the attempt was told to stop
-// for, nil if it was not, says what its answer means.
+// take translates the outcome as the orchestrator does. Its meaning depends on why the
+// attempt was asked to stop; nil if it was not.
 func (r *Result) take(sent *handlerv1.Outcome, told error) {
 	switch ended := sent.GetResult().(type) {
 	case *handlerv1.Outcome_Succeeded:
@@ -118,7 +117,7 @@ func (r *Result) takeFailure(failed *handlerv1.Failed, told error) {
 	}
 }
 
-// stopped is what an attempt that confirms its stop has come to.
+// stopped is the outcome of an attempt that confirms that it has stopped.
 func stopped(told error) Outcome {
 	switch {
 	case errors.Is(told, plugin.ErrTimeout):
@@ -136,6 +135,6 @@ func (r *Result) log(sent *handlerv1.Log) {
 		handlerv1.Log_LEVEL_ERROR: slog.LevelError,
 	}
 	record := LogRecord{Level: levels[sent.GetLevel()], Message: sent.GetMessage()}
-	_ = json.Unmarshal(sent.GetAttributes(), &record.Attributes) // Nothing, or an object.
+	_ = json.Unmarshal(sent.GetAttributes(), &record.Attributes) // empty, or an object
 	r.Logs = append(r.Logs, record)
 }

@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// complainEvery is how often it is told, at most, that spans are lost.
+	// complainEvery is how often lost spans are reported at most.
 	complainEvery = time.Minute
-	// maxComplaint bounds what a collector has to say, in bytes.
+	// maxComplaint bounds the text of a collector, in bytes.
 	maxComplaint = 1 << 10
-	// minSecret is how short a value may be and still be blanked, in bytes.
+	// minSecret is the length from which on a value is blanked, in bytes.
 	minSecret = 4
 )
 
-// complaints tells of OpenTelemetry's errors: on standard error, whose lines the
-// orchestrator logs.
+// complaints writes OpenTelemetry's errors to standard error, which the orchestrator
+// logs.
 type complaints struct {
 	to      io.Writer
-	secrets []string // which a collector may repeat, the longest first
+	secrets []string // a collector may repeat them; the longest first
 
 	mu    sync.Mutex
 	again time.Time
@@ -33,12 +33,12 @@ func (c *complaints) Handle(err error) {
 	defer c.mu.Unlock()
 	if now := time.Now(); now.After(c.again) {
 		c.again = now.Add(complainEvery)
-		fmt.Fprintln(c.to, "tracing; jobs go on:", c.fit(err.Error()))
+		fmt.Fprintln(c.to, "tracing, jobs are not affected:", c.safe(err.Error()))
 	}
 }
 
-// fit is a text without secrets, and not too long.
-func (c *complaints) fit(text string) string {
+// safe returns a text without secrets, and not too long.
+func (c *complaints) safe(text string) string {
 	for _, secret := range c.secrets {
 		if len(secret) >= minSecret {
 			text = strings.ReplaceAll(text, secret, "xxxxx")

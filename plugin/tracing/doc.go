@@ -1,5 +1,5 @@
-// Package tracing sends the spans of handlers to a collector, by OTLP, so that they
-// appear below the attempt that they belong to:
+// Package tracing sends the spans of handlers to a collector by OTLP. They appear below
+// the span of their attempt:
 //
 //	func main() { plugin.Serve(tracing.Setup(), plugin.Handle("ECHO", Echo)) }
 //
@@ -9,9 +9,8 @@
 //		...
 //	}
 //
-// It does so where OpenTelemetry's own variables name a collector, which the
-// orchestrator hands on with tracing.plugins, or by the handler's env. Where they
-// do not, nothing is made and nothing costs anything. A collector that is slow or
-// gone costs spans and nothing else: 2048 of them wait for it, the others are
-// dropped.
+// OpenTelemetry's variables name the collector. Set tracing.plugins in the
+// orchestrator's configuration, which passes its collector on, or set them in the
+// plugin's env. Without them, spans cost nothing. A collector that is slow or gone never
+// holds up a handler: 2048 spans wait for it, and the others are dropped.
 package tracing

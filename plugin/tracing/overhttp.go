@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// sendWithin bounds a request to a collector, unless OTEL_EXPORTER_OTLP_TIMEOUT is
-// set: as OpenTelemetry has it.
+// sendWithin bounds a request to a collector unless OTEL_EXPORTER_OTLP_TIMEOUT is set.
+// It is OpenTelemetry's default.
 const sendWithin = 10 * time.Second
 
-// overHTTP is the library's own client but for redirects, which it would follow: with
-// a GET without the spans, that counts as sent, and with the headers, which are not
-// for others. Here they are answers like others that refuse. Of a client that it is
-// given the library reads neither the timeout nor the certificates.
+// overHTTP is the same client as the library's, except that it does not follow
+// redirects. The library's would follow with a GET without the spans, which counts as
+// sent, and with the headers, which may be secret. Here a redirect is a refusal. The
+// library does not apply its timeout and certificates to a client that it is given.
 func overHTTP(scheme string) (*http.Client, error) {
 	within, err := requestWithin()
 	if err != nil {
@@ -41,7 +41,7 @@ func overHTTP(scheme string) (*http.Client, error) {
 	}, nil
 }
 
-// requestWithin is how long a request may take, by the environment.
+// requestWithin is how long a request may take.
 func requestWithin() (time.Duration, error) {
 	name, text := firstOf("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT")
 	if text == "" {
@@ -49,13 +49,12 @@ func requestWithin() (time.Duration, error) {
 	}
 	ms, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
-		return 0, fmt.Errorf("%s is no number of milliseconds such as 10000", name)
+		return 0, fmt.Errorf("%s is not a number of milliseconds such as 10000", name)
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }
 
-// certificates are those of the environment; nil for none, which leaves those of the
-// system.
+// certificates are those that the environment names; nil for the system's.
 func certificates() (*tls.Config, error) {
 	var config tls.Config
 	if name, file := firstOf("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE"); file != "" {
@@ -65,7 +64,7 @@ func certificates() (*tls.Config, error) {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s: %s has no certificate in PEM", name, file)
+			return nil, fmt.Errorf("%s: %s contains no certificate in PEM", name, file)
 		}
 	}
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_TRACES_CLIENT_", "OTEL_EXPORTER_OTLP_CLIENT_"} {

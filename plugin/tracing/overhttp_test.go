@@ -78,9 +78,9 @@ func TestCertificatesAreThoseOfTheEnvironment(t *testing.T) {
 func TestVariablesThatCannotBeUsedAreTold(t *testing.T) {
 	for variable, want := range map[string]string{
 		"OTEL_EXPORTER_OTLP_CERTIFICATE=/nowhere.pem":            "OTEL_EXPORTER_OTLP_CERTIFICATE: open /nowhere.pem: no such file",
-		"OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE=overhttp_test.go": "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE: overhttp_test.go has no certificate in PEM",
+		"OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE=overhttp_test.go": "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE: overhttp_test.go contains no certificate in PEM",
 		"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE=overhttp_test.go": "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and _KEY: open /nowhere.pem",
-		"OTEL_EXPORTER_OTLP_TIMEOUT=10s":                         "OTEL_EXPORTER_OTLP_TIMEOUT is no number of milliseconds such as 10000",
+		"OTEL_EXPORTER_OTLP_TIMEOUT=10s":                         "OTEL_EXPORTER_OTLP_TIMEOUT is not a number of milliseconds such as 10000",
 	} {
 		out := told(t, "OTEL_EXPORTER_OTLP_ENDPOINT=https://127.0.0.1:1", "OTEL_EXPORTER_OTLP_CLIENT_KEY=/nowhere.pem", variable)
 		require.Contains(t, out, want)

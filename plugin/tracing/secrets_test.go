@@ -41,8 +41,8 @@ func TestNothingSecretIsOnStandardError(t *testing.T) {
 			refusing.URL, "Authorization: Basic s3cret==", "OTEL_EXPORTER_OTLP_HEADERS: write name=value",
 		},
 		"a stray escape":                    {refusing.URL, "authorization=Basic s3cret%", "OTEL_EXPORTER_OTLP_HEADERS: write name=value"},
-		"a password":                        {"http://user:s3cret@collector:4 318", "", "OTEL_EXPORTER_OTLP_ENDPOINT is no URL"},
-		"an address":                        {"127.0.0.1:4317", "", "OTEL_EXPORTER_OTLP_ENDPOINT is no URL"},
+		"a password":                        {"http://user:s3cret@collector:4 318", "", "OTEL_EXPORTER_OTLP_ENDPOINT is not a URL"},
+		"an address":                        {"127.0.0.1:4317", "", "OTEL_EXPORTER_OTLP_ENDPOINT is not a URL"},
 		"a talkative collector":             {refusing.URL, "authorization=Bearer%20s3cret", "no such token: xxxxx xxxxx"},
 		"a secret that begins with another": {refusing.URL, "x-tenant=acme,authorization=acme-s3cret", "no such token: xxxxx"},
 	} {

@@ -24,28 +24,28 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin"
 )
 
-// gatherFor is how long spans are gathered, unless OTEL_BSP_SCHEDULE_DELAY is set:
-// they are lost with a process that is killed.
+// gatherFor is how long spans are collected before they are sent, unless
+// OTEL_BSP_SCHEDULE_DELAY is set. A process that is killed loses them.
 const gatherFor = 500 * time.Millisecond
 
-// Setup makes OpenTelemetry's global tracer provider and propagator those of this
-// process, as the environment says: OTEL_EXPORTER_OTLP_ENDPOINT, _PROTOCOL
+// Setup sets OpenTelemetry's global tracer provider and propagator as the environment
+// says: OTEL_EXPORTER_OTLP_ENDPOINT, _PROTOCOL
 // (http/protobuf, the default, or grpc), _HEADERS, _CERTIFICATE, _CLIENT_CERTIFICATE,
 // _CLIENT_KEY, _TIMEOUT, _COMPRESSION, the same with TRACES_ after OTLP_,
 // OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_BSP_*, OTEL_TRACES_SAMPLER.
-// Without an endpoint there is a propagator only, with which requests carry the
-// attempt's context. Over HTTP no redirect is followed.
+// Without an endpoint it sets only the propagator, with which requests carry the
+// attempt's context. Redirects are not followed.
 //
-// What it returns is a part of Serve, which sends the last spans when the process
-// leaves. It does not fail: settings that cannot be used are told on standard
-// error, and nothing is traced.
+// Pass the result to plugin.Serve: it sends the last spans when the process exits.
+// Setup does not fail. If settings are invalid, it says so on standard error and traces
+// nothing.
 func Setup() plugin.Part {
 	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}))
 	if !wanted() {
 		return plugin.OnDrain(func(context.Context) {})
 	}
 	otel.SetErrorHandler(&complaints{to: os.Stderr, secrets: headerValues()})
-	otel.SetLogger(logr.Discard()) // it quotes variables that hold secrets
+	otel.SetLogger(logr.Discard()) // it quotes variables with secrets
 	provider, err := newProvider(context.Background())
 	if err != nil {
 		otel.Handle(err)
@@ -81,14 +81,14 @@ func newProvider(ctx context.Context) (*sdk.TracerProvider, error) {
 		resource.WithProcessPID(),
 		resource.WithHost(),
 		resource.WithAttributes(attribute.String("service.name", filepath.Base(os.Args[0]))),
-		resource.WithFromEnv(), // what the user says wins
+		resource.WithFromEnv(), // the user wins
 	)
-	if errors.Is(err, resource.ErrPartialResource) { // a part that nobody can read costs that part
+	if errors.Is(err, resource.ErrPartialResource) { // what is invalid is left out
 		otel.Handle(fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err))
 	} else if err != nil {
 		return nil, err
 	}
-	exporter, err := otlptrace.New(ctx, client) // which waits for nobody
+	exporter, err := otlptrace.New(ctx, client) // it does not wait for the collector
 	if err != nil {
 		return nil, err
 	}
@@ -99,15 +99,15 @@ func newProvider(ctx context.Context) (*sdk.TracerProvider, error) {
 	return sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithBatcher(exporter, options...)), nil
 }
 
-// newClient leaves the reading of the variables to the library, but for the
-// protocol, which it has a package each for, the endpoint: its scheme alone says
-// whether there is TLS, where the library lets OTEL_EXPORTER_OTLP_INSECURE win, and
-// over gRPC _CERTIFICATE; and over HTTP for what overHTTP reads.
+// newClient lets the library read the variables, with these exceptions. The protocol
+// selects one of the library's packages. Only the endpoint's scheme decides about TLS;
+// in the library OTEL_EXPORTER_OTLP_INSECURE wins, and over gRPC _CERTIFICATE. overHTTP
+// reads the rest for HTTP.
 func newClient() (otlptrace.Client, error) {
 	name, value := endpoint()
 	at, err := url.Parse(value)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no URL such as http://localhost:4318", name)
+		return nil, fmt.Errorf("%s is not a URL such as http://localhost:4318", name)
 	}
 	switch _, protocol := firstOf("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol {
 	case "grpc":
@@ -118,9 +118,9 @@ func newClient() (otlptrace.Client, error) {
 		case "https":
 			return otlptracegrpc.NewClient(otlptracegrpc.WithEndpointURL(at.String())), nil
 		}
-		return otlptracegrpc.NewClient(), nil // by a socket
+		return otlptracegrpc.NewClient(), nil // a unix socket
 	case "", "http/protobuf":
-		if name == "OTEL_EXPORTER_OTLP_ENDPOINT" { // which lacks the path of traces
+		if name == "OTEL_EXPORTER_OTLP_ENDPOINT" { // without the path for traces
 			at = at.JoinPath("v1/traces")
 		}
 		client, err := overHTTP(at.Scheme)

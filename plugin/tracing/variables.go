@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// firstOf is the first variable that is not empty, and its value.
+// firstOf is the first variable that is not empty, with its value.
 func firstOf(names ...string) (name, value string) {
 	for _, name := range names {
 		if value := strings.TrimSpace(os.Getenv(name)); value != "" {
@@ -27,13 +27,13 @@ func headers() (name, value string) {
 	return firstOf("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
 }
 
-// checkVariables refuses what the library would leave out without a word. Its errors
-// name the variable and show nothing of it, which may be secret.
+// checkVariables refuses what the library would ignore silently. Its errors name the
+// variable and do not show its value, which may be secret.
 func checkVariables() error {
 	name, value := endpoint()
 	at, err := url.Parse(value)
 	if err != nil || at.Scheme != "unix" && (at.Hostname() == "" || at.Scheme != "http" && at.Scheme != "https") {
-		return fmt.Errorf("%s is no URL such as http://localhost:4318", name)
+		return fmt.Errorf("%s is not a URL such as http://localhost:4318", name)
 	}
 	name, value = headers()
 	for pair := range strings.SplitSeq(value, ",") {
@@ -43,14 +43,14 @@ func checkVariables() error {
 		header, escaped, found := strings.Cut(pair, "=")
 		header = strings.TrimSpace(header)
 		if _, err := url.PathUnescape(escaped); !found || err != nil || header == "" || strings.ContainsAny(header, " \t:") {
-			return fmt.Errorf("%s: write name=value, parted by commas, and %%25 for a %%", name)
+			return fmt.Errorf("%s: write name=value, separated by commas, and %%25 for a %%", name)
 		}
 	}
 	return nil
 }
 
-// headerValues are what a collector is sent to prove who asks, the longest first: a
-// short one may be a part of a longer, whose rest would be left.
+// headerValues are the values of headers, which may be credentials. The longest comes
+// first, because a short one may be part of it.
 func headerValues() []string {
 	var values []string
 	_, all := headers()

@@ -1,15 +1,14 @@
-// Package inprocess is the door by which the test kit serves handlers within a
-// test's own process, with the code that serves them to an orchestrator. The
-// authors of handlers do not see it.
+// Package inprocess lets package plugintest serve handlers in a test's process with the
+// code of package plugin. It is not part of the SDK's API.
 package inprocess
 
 import "google.golang.org/grpc"
 
-// Process is what stands in for the process of the handlers.
+// Process stands in for the plugin process.
 type Process struct {
-	// Exit is called where the process would end at once.
+	// Exit is called when the process would exit at once.
 	Exit func(why string)
-	// Drained is called when everything is done and sent after a drain.
+	// Drained is called when everything is sent after a drain.
 	Drained func()
 }
 

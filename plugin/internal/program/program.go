@@ -1,4 +1,4 @@
-// Package program says what is wrong with a file that is to be launched.
+// Package program says why a file cannot be launched.
 package program
 
 import (
@@ -9,8 +9,7 @@ import (
 	"syscall"
 )
 
-// Check says why nothing can be launched from a path; nil when it holds a file that
-// is executable.
+// Check returns an error unless the path is an executable file.
 func Check(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -24,8 +23,8 @@ func Check(path string) error {
 	return nil
 }
 
-// ExplainStart adds to the error of exec.Cmd.Start what the kernel leaves out: it says of a
-// file that is there that there is none, when it means another.
+// ExplainStart explains an error of exec.Cmd.Start: the kernel says "no such file" of an
+// existing script if the interpreter is missing.
 func ExplainStart(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):
