@@ -41,7 +41,7 @@ func TestServerAndDatabaseGiveTheSameAnswers(t *testing.T) {
 		{args: []string{"list", "--all"}, says: "HELD"},
 		{args: []string{"list", "--status", "FAILED", "--limit", "1"}, says: "DEAD2 ECHO FAILED"},
 		{args: []string{"list", "--tag", "urgent", "--type", "ECHO", "--tenant", "default"}, says: "QUEUED"},
-		{args: []string{"list", "--status", "NONE"}, code: 1, says: "query.status: must be of PENDING"},
+		{args: []string{"list", "--status", "NONE"}, code: 1, says: "query.status: must be one of PENDING"},
 		{args: []string{"list", "--cursor", "x"}, code: 1, says: "query.cursor: "},
 		{args: []string{"get", "SUCCEEDED"}, says: `RESULT {"text":"\u001b[2J"}`},
 		{args: []string{"get", "SUCCEEDED", "--wait"}, says: "COMPLETED"},
