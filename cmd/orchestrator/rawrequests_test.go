@@ -80,14 +80,14 @@ func TestMalformedRequestsAreAnsweredAsTheDocumentSays(t *testing.T) {
 	address := listening(t)
 	const host = "Host: localhost\r\n"
 	raw := map[string][]string{
-		"a request line that cannot be read": {"GET\r\n\r\n", "GET /healthz\r\n\r\n", "G@T /healthz HTTP/1.1\r\n" + host + "\r\n"},
+		"an invalid request line":            {"GET\r\n\r\n", "GET /healthz\r\n\r\n", "G@T /healthz HTTP/1.1\r\n" + host + "\r\n"},
 		"a URL with a broken escape (`%zz`)": {"GET /%zz HTTP/1.1\r\n" + host + "\r\n"},
-		"no `Host`, two, or one that cannot be": {
+		"no `Host`, more than one, or an invalid one": {
 			"GET /healthz HTTP/1.1\r\n\r\n", "GET /healthz HTTP/1.1\r\n" + host + host + "\r\n", "GET /healthz HTTP/1.1\r\nHost: a b\r\n\r\n",
 		},
 		"a control character in a header": {"GET /healthz HTTP/1.1\r\n" + host + "X-A: \x01\r\n\r\n"},
-		"a header name that cannot be":    {"GET /healthz HTTP/1.1\r\n" + host + "X A: b\r\n\r\n", "GET /healthz HTTP/1.1\r\n" + host + ": b\r\n\r\n"},
-		"two different `Content-Length`, or one that is no number": {
+		"an invalid header name":          {"GET /healthz HTTP/1.1\r\n" + host + "X A: b\r\n\r\n", "GET /healthz HTTP/1.1\r\n" + host + ": b\r\n\r\n"},
+		"two different `Content-Length`, or one that is not a number": {
 			"POST /jobs HTTP/1.1\r\n" + host + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}", "POST /jobs HTTP/1.1\r\n" + host + "Content-Length: x\r\n\r\n{}",
 		},
 		"an `Expect` other than `100-continue`": {"POST /jobs HTTP/1.1\r\n" + host + "Expect: 200-ok\r\nContent-Length: 2\r\n\r\n{}"},
@@ -95,11 +95,11 @@ func TestMalformedRequestsAreAnsweredAsTheDocumentSays(t *testing.T) {
 			"GET /healthz HTTP/1.1\r\n" + host + "X-A: " + strings.Repeat("x", headerSlack*config.Defaults().Server.MaxHeaderBytes+8<<10) + "\r\n\r\n",
 		},
 		"a `Transfer-Encoding` other than `chunked`": {"POST /jobs HTTP/1.1\r\n" + host + "Transfer-Encoding: gzip\r\n\r\n", "POST /jobs HTTP/1.1\r\n" + host + "Transfer-Encoding: gzip, chunked\r\n\r\n"},
-		"another version than HTTP/1.0 and HTTP/1.1": {"GET /healthz HTTP/2.5\r\n" + host + "\r\n", "GET /healthz HTTP/0.9\r\n" + host + "\r\n"},
+		"a version other than HTTP/1.0 and HTTP/1.1": {"GET /healthz HTTP/2.5\r\n" + host + "\r\n", "GET /healthz HTTP/0.9\r\n" + host + "\r\n"},
 	}
 	document, err := os.ReadFile("../../docs/reference/api.md")
 	require.NoError(t, err)
-	_, table, found := strings.Cut(string(document), "gets no problem document")
+	_, table, found := strings.Cut(string(document), "get no problem document")
 	require.True(t, found)
 	rows := regexp.MustCompile(`(?m)^\| (.+?) \| (\d+)(, without a text)? \|$`).FindAllStringSubmatch(table, -1)
 	require.Len(t, rows, len(raw))
