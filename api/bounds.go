@@ -5,16 +5,14 @@ import (
 	"net/http"
 )
 
-// What no client of ours comes near. Many small fields cost more than their
-// bytes.
+// No sensible client comes near these. Many small fields cost more than their bytes.
 const (
 	maxHeaderFields = 100
 	maxURLBytes     = 8 << 10
 )
 
-// BoundHeader refuses requests whose header has more than so many bytes, with
-// a problem document: net/http answers in plain text, and should be given a
-// larger bound.
+// BoundHeader refuses requests whose header has more bytes than the limit, with a
+// problem document. net/http would answer in plain text; give it a larger limit.
 func BoundHeader(limit int, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		size := len(r.RequestURI)
@@ -32,12 +30,11 @@ func BoundHeader(limit int, next http.Handler) http.Handler {
 	})
 }
 
-// CloseAfterChunks ends the connection after a request whose length others on
-// the way may read differently: one with Transfer-Encoding, or of HTTP/1.0.
-// net/http passes over a Content-Length beside Transfer-Encoding, and
-// over Transfer-Encoding in HTTP/1.0, without a trace; a proxy that goes by the
-// other of the two takes part of the body for the next request (RFC 9112,
-// section 6.1). There is none on a connection that ends.
+// CloseAfterChunks closes the connection after a request whose length a proxy may
+// read differently: one with Transfer-Encoding, or of HTTP/1.0. net/http silently
+// ignores a Content-Length beside Transfer-Encoding, and Transfer-Encoding in
+// HTTP/1.0. A proxy that uses the other of the two takes part of the body for the
+// next request (RFC 9112, section 6.1); a closed connection has none.
 func CloseAfterChunks(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) {
@@ -47,7 +44,7 @@ func CloseAfterChunks(next http.Handler) http.Handler {
 	})
 }
 
-// boundFields refuses requests whose header is beyond all need.
+// boundFields refuses requests with too many header fields or too long a URL.
 func boundFields(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fields := 0

@@ -13,15 +13,15 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// observe writes the access log, at debug level, turns a panic into an answer,
-// and tells measure, unless that is nil, of every request.
+// observe writes the access log, at debug level, turns a panic into an answer, and
+// calls measure, unless it is nil, for every request.
 func observe(log *slog.Logger, measure func(route, method string, status int, took time.Duration)) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			began := time.Now()
 			answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 			if measure != nil {
-				// The first to be deferred, so that broken off answers count.
+				// Deferred first, so that aborted answers count.
 				defer func() {
 					route := chi.RouteContext(r.Context()).RoutePattern()
 					measure(route, r.Method, statusFor(r, answer.Status()), time.Since(began))
@@ -44,8 +44,8 @@ func observe(log *slog.Logger, measure func(route, method string, status int, to
 	}
 }
 
-// statusFor returns the status that the client has seen: none, when he left
-// and that is why he could not be served.
+// statusFor returns the status that the client has seen: 0 if the request failed
+// because the client left.
 func statusFor(r *http.Request, status int) int {
 	if status >= http.StatusInternalServerError && errors.Is(r.Context().Err(), context.Canceled) {
 		return 0
@@ -53,8 +53,8 @@ func statusFor(r *http.Request, status int) int {
 	return status
 }
 
-// answerPanic logs the panic and answers 500. When the answer has begun, it is
-// broken off: huma panics when it cannot write, mostly because the client left.
+// answerPanic logs the panic and answers 500. An answer that has begun is aborted.
+// Huma panics when it cannot write, mostly because the client left.
 func answerPanic(w middleware.WrapResponseWriter, r *http.Request, log *slog.Logger, panicked any) {
 	if err, ok := panicked.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(panicked)
@@ -71,8 +71,8 @@ func answerPanic(w middleware.WrapResponseWriter, r *http.Request, log *slog.Log
 	writeProblem(w, http.StatusInternalServerError, "internal error")
 }
 
-// protect refuses requests that a page of another site makes a browser send,
-// and keeps browsers and caches from making anything of the answers.
+// protect refuses requests that a page of another site makes a browser send. It
+// forbids browsers to guess the type of answers, and caches to store them.
 func protect(next http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -90,7 +90,7 @@ func notFound(w http.ResponseWriter, _ *http.Request) {
 	writeProblem(w, http.StatusNotFound, "no such resource")
 }
 
-// methodNotAllowed names the methods that the path has.
+// methodNotAllowed lists the methods that the path has.
 func methodNotAllowed(router chi.Routes) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var allowed []string

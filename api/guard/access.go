@@ -7,32 +7,32 @@ import (
 	"strings"
 )
 
-// maxCredential bounds the header that is looked at: a token of 1 KiB with
-// the name of its scheme, or as much of user and password in base64.
+// maxCredential is the longest header that is accepted: a token of 1 KiB with the
+// name of its scheme, or as much base64 of user and password.
 const maxCredential = 1<<10 + len("Bearer ")
 
-// MaxLogin is how many bytes user, colon and password may have together: what
-// a header of maxCredential bytes has room for.
+// MaxLogin is how many bytes user, colon and password may have together, to fit
+// into maxCredential.
 const MaxLogin = 768
 
-// Digest is the SHA-256 of a secret. A digest is enough to recognise the
-// secret and cannot be sent in its place.
+// Digest is the SHA-256 of a secret. It recognises the secret, and cannot be sent
+// in its place.
 type Digest [sha256.Size]byte
 
 // DigestOf returns the digest of a secret.
 func DigestOf(secret string) Digest { return sha256.Sum256([]byte(secret)) }
 
-// Access is the callers that are known.
+// Access is the known callers.
 type Access struct {
-	// User and Password are for HTTP Basic. They have every scope, for every
+	// User and Password are for HTTP Basic. This caller has every scope, for every
 	// tenant.
 	User     string
 	Password Digest
-	// NoPassword is for callers with tokens alone.
+	// NoPassword allows only tokens.
 	NoPassword bool
 	Tokens     []Token
-	// Closed asks for credentials on every path but the probes. Otherwise
-	// submitting and reading need none.
+	// Closed requires credentials on every path except the probes. Otherwise,
+	// submitting and reading need none on this machine.
 	Closed bool
 }
 
@@ -42,17 +42,17 @@ type Token struct {
 	Name   string
 	Digest Digest
 	Scopes []Scope
-	// Tenant is the only one that its holder may act for; empty for any.
+	// Tenant is the only one that the caller may act for; empty for any.
 	Tenant string
 }
 
-// access is Access in the form that comparisons need.
+// access is Access in the form for comparisons.
 type access struct {
 	user, password Digest
 	// admin is nil when there is no password.
 	admin  *caller
 	tokens []Token
-	// holders has the caller of each token.
+	// holders are the callers of the tokens, in the same order.
 	holders []*caller
 	closed  bool
 }
@@ -70,8 +70,8 @@ func (a *Access) digest() *access {
 	return known
 }
 
-// recognise returns the caller whose credentials the request shows, or nil
-// when they are nobody's.
+// recognise returns the caller whose credentials the request has, or nil if they
+// are wrong.
 func (a *access) recognise(r *http.Request) *caller {
 	shown := r.Header.Values("Authorization")
 	if len(shown) != 1 || len(shown[0]) > maxCredential {
@@ -87,7 +87,7 @@ func (a *access) recognise(r *http.Request) *caller {
 	return a.holder(token)
 }
 
-// login takes the same time whichever of the two is wrong.
+// login takes the same time whether user or password is wrong.
 func (a *access) login(user, password string) *caller {
 	sameUser, samePassword := same(DigestOf(user), a.user), same(DigestOf(password), a.password)
 	if sameUser&samePassword == 1 {
@@ -96,7 +96,7 @@ func (a *access) login(user, password string) *caller {
 	return nil
 }
 
-// holder compares with all tokens, also after it has found the one.
+// holder compares with all tokens, even after a match.
 func (a *access) holder(token string) *caller {
 	shown := DigestOf(token)
 	var found *caller

@@ -10,9 +10,8 @@ import (
 // Refuse writes an answer of an HTTP status, with a sentence for the client.
 type Refuse func(w http.ResponseWriter, status int, detail string)
 
-// Admit lets requests through with their callers known. It refuses wrong
-// credentials on every path, and requests without any on the paths where they
-// are needed.
+// Admit identifies the caller of each request. It refuses wrong credentials on
+// every path, and missing ones on paths that need them.
 func (g *Guard) Admit(refuse Refuse) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		if g == nil || g.access == nil {
@@ -25,7 +24,7 @@ func (g *Guard) Admit(refuse Refuse) func(http.Handler) http.Handler {
 					return
 				}
 				r = r.WithContext(context.WithValue(r.Context(), callerKey{}, known))
-				r.Header.Del("Authorization") // What comes later has no use for it.
+				r.Header.Del("Authorization") // Nothing later needs it.
 			}
 			if err := g.admit(r); err != nil {
 				RefuseAs(w, err, refuse)
@@ -46,7 +45,7 @@ func RefuseAs(w http.ResponseWriter, err error, refuse Refuse) {
 	refuse(w, http.StatusUnauthorized, err.Error())
 }
 
-// challenge says which credentials there are. Browsers ask for the first.
+// challenge lists the accepted schemes. Browsers ask for the first.
 func challenge(w http.ResponseWriter) {
 	w.Header()["Www-Authenticate"] = []string{
 		`Basic realm="holdfast", charset="UTF-8"`, `Bearer realm="holdfast"`,
@@ -67,8 +66,7 @@ func (g *Guard) admit(r *http.Request) error {
 
 func isProbe(path string) bool { return path == "/healthz" || path == "/readyz" }
 
-// isOperators knows the paths that are for operators, also those that are not
-// routes.
+// isOperators reports whether a path is for operators, even if it is not a route.
 func isOperators(path string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return first == "debug" || first == "metrics" || first == "dead-letter"

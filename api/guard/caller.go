@@ -8,19 +8,18 @@ import (
 
 // Errors of Permit.
 var (
-	// ErrUnknownCaller is returned when credentials are needed and there are
-	// none.
+	// ErrUnknownCaller says that credentials are needed and missing.
 	ErrUnknownCaller = errors.New("credentials are needed")
-	// ErrForbidden is returned when the caller is known and may not do this.
+	// ErrForbidden says that the caller is known and may not do this.
 	ErrForbidden = errors.New("the credentials do not allow this")
 )
 
-// caller is whoever has shown valid credentials.
+// caller is somebody with valid credentials.
 type caller struct {
-	// name tells callers apart where they are counted.
+	// name identifies the caller in rate limits.
 	name   string
 	scopes []Scope
-	// tenant is empty for a caller that may act for any.
+	// tenant is the one that the caller is bound to; empty for none.
 	tenant string
 }
 
@@ -32,8 +31,8 @@ func callerOf(ctx context.Context) *caller {
 	return known
 }
 
-// Tenant returns the tenant that the caller is bound to; empty for a caller
-// that may act for any.
+// Tenant returns the tenant that the caller is bound to; empty if it may act for
+// any.
 func Tenant(ctx context.Context) string {
 	if known := callerOf(ctx); known != nil {
 		return known.tenant
@@ -41,13 +40,13 @@ func Tenant(ctx context.Context) string {
 	return ""
 }
 
-// Needs reports whether the scope is for callers with credentials only.
+// Needs reports whether the scope always needs credentials.
 func (g *Guard) Needs(scope Scope) bool {
 	return g != nil && g.access != nil && (g.access.closed || scope == Operate)
 }
 
-// Permit returns nil when the request may do what the scope names. The
-// context is that of a request which Admit has let through.
+// Permit returns nil if the caller has the scope. The context must be that of a
+// request that passed Admit.
 func (g *Guard) Permit(ctx context.Context, scope Scope) error {
 	if g == nil || g.access == nil {
 		return nil

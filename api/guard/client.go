@@ -11,18 +11,16 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// forwarding are the headers by which proxies say that they speak for
-// somebody else.
+// forwarding are the headers with which proxies say that they forward a request.
 var forwarding = []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"}
 
-// Client finds out the address of the client and puts it into the request's
-// context, for middleware.GetClientIP. It comes before everything that logs.
+// Client determines the address of the client and puts it into the request's
+// context, for middleware.GetClientIP. It must come before everything that logs.
 //
-// The address is that of the peer, unless the peer is a trusted proxy: then
-// it is the last one in X-Forwarded-For that is not a trusted proxy's. The
-// address stays unknown when a trusted proxy names none, or a loopback
-// address: that is no machine which others can reach it from, and clients can
-// write it into the header themselves.
+// The address is that of the peer, unless the peer is a trusted proxy: then it is
+// the last one in X-Forwarded-For that is not a trusted proxy's. The address stays
+// unknown if a trusted proxy sends none, or a loopback address: no other machine has
+// such an address, and clients can write it into the header themselves.
 func (g *Guard) Client(next http.Handler) http.Handler {
 	if g == nil || len(g.proxies) == 0 {
 		return middleware.ClientIPFromRemoteAddr(next)
@@ -52,9 +50,9 @@ func contains(networks []netip.Prefix, address netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(address) })
 }
 
-// networkOf returns what counts as one client: an IPv4 address, or the /64
-// network of an IPv6 address, since that is what one subscriber gets. All
-// clients whose address is unknown count as one.
+// networkOf returns what counts as one client: an IPv4 address, or the /64 network
+// of an IPv6 address, because one subscriber gets a whole one. All clients with an
+// unknown address count as one.
 func networkOf(ctx context.Context) netip.Prefix {
 	address := middleware.GetClientIPAddr(ctx).WithZone("")
 	bits := 64
@@ -68,15 +66,15 @@ func networkOf(ctx context.Context) netip.Prefix {
 	return network
 }
 
-// isExempt is about the client, not the proxy that it came through.
+// isExempt looks at the client's address, not at its proxy's.
 func (g *Guard) isExempt(ctx context.Context) bool {
 	return contains(g.exempt, middleware.GetClientIPAddr(ctx).WithZone(""))
 }
 
-// isLocal reports whether the request was made on this machine: it comes from
-// a loopback address, names one as its host, and no proxy says that it speaks
-// for somebody else. A page of another site that has its name resolve to a
-// loopback address (DNS rebinding) gives itself away by the host.
+// isLocal reports whether the request was made on this machine: it comes from a
+// loopback address, its host is one, and no proxy has forwarded it. A page of
+// another site whose name resolves to a loopback address (DNS rebinding) has another
+// host.
 func isLocal(r *http.Request) bool {
 	for _, name := range forwarding {
 		if len(r.Header[name]) > 0 {

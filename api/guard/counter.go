@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// window is the time that limits are about.
+// window is the period of all limits.
 const window = time.Minute
 
 const (
@@ -15,25 +15,23 @@ const (
 	columns = 1 << 16 // One hash of 64 bits has a column for each row.
 )
 
-// subject is whatever has a count of its own: a client's network or the name
-// of a caller.
+// subject has a count of its own: a client's network, or the name of a caller.
 type subject struct {
 	network netip.Prefix
 	name    string
 }
 
-// counter counts by subject over the past minute, which it approximates as
-// all of the current window and the part of the previous one that the minute
-// still covers, as if that had been spread evenly.
+// counter counts by subject over the past minute. It approximates the minute as the
+// whole current window and the part of the previous one that the minute still
+// covers, as if that had been spread evenly.
 //
-// Its memory is 2 MiB whatever the number of subjects: counts are kept as a
+// It takes 2 MiB whatever the number of subjects, because counts are kept as a
 // count-min sketch with conservative update (Estan and Varghese, 2002). Every
-// subject has a cell in each row, and its count is the least of them. Cells
-// are shared, so a count may come out too high, never too low; it does by more
-// than 1/24,000 of all that is counted in a window for one subject in 50, and
-// only when the others' cells are as full. The counter of httprate keeps an
-// entry for each subject, without bound, and cannot count two subjects at once
-// or neither.
+// subject has a cell in each row, and its count is the least of them. Cells are
+// shared, so a count may be too high, but never too low. For one subject in 50 it is
+// too high by more than 1/24,000 of all that is counted in a window, and only if the
+// others' cells are as full. The counter of httprate keeps an entry for each
+// subject, without bound, and cannot count either both of two subjects or neither.
 type counter struct {
 	seed maphash.Seed
 
@@ -48,23 +46,23 @@ func newCounter() *counter {
 	return &counter{seed: maphash.MakeSeed(), began: time.Now(), current: &cells{}, previous: &cells{}}
 }
 
-// usage is what a subject has taken, in the window that began elapsed ago and
-// in the one before.
+// usage is what a subject has taken in the current window, which began elapsed ago,
+// and in the previous one.
 type usage struct {
 	current, previous int
 	elapsed           time.Duration
 }
 
-// look returns the usage of the subject that has taken most, and whether n
-// more are within the quota.
+// look returns the usage of the subject that has taken most, and whether n more fit
+// into the quota.
 func (c *counter) look(subjects []subject, n, quota int) (usage, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.most(subjects, n, quota)
 }
 
-// take is look, and counts n for each of the subjects when they are within
-// the quota. The usage is that from before.
+// take is look, and counts n for each of the subjects if they fit. The usage is that
+// from before.
 func (c *counter) take(subjects []subject, n, quota int) (usage, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,8 +87,8 @@ func (c *counter) most(subjects []subject, n, quota int) (most usage, fits bool)
 	return most, most.total()+float64(n) <= float64(quota)
 }
 
-// turn begins a new window when the current one is over, and returns how long
-// ago the current one began.
+// turn begins a new window if the current one is over, and returns how long ago it
+// began.
 func (c *counter) turn(now time.Time) time.Duration {
 	switch passed := now.Sub(c.began); {
 	case passed >= 2*window:
@@ -112,7 +110,7 @@ func (c *cells) count(hash uint64) int {
 	return int(least)
 }
 
-// add raises no cell above what its subject needs.
+// add raises cells only as far as the subject needs.
 func (c *cells) add(hash uint64, n int) {
 	sum := uint32(c.count(hash) + n)
 	for row := range rows {
@@ -123,11 +121,10 @@ func (c *cells) add(hash uint64, n int) {
 
 func (u usage) total() float64 { return float64(u.current) + float64(u.previous)*u.weight() }
 
-// weight is the part of the previous window that the past minute covers.
+// weight is the part of the previous window that the past minute still covers.
 func (u usage) weight() float64 { return 1 - float64(u.elapsed)/float64(window) }
 
-// fades returns how long it takes, when nothing more is counted, until nothing
-// that was counts any more.
+// fades returns when everything counted so far no longer counts.
 func (u usage) fades() time.Duration {
 	switch {
 	case u.current > 0:
@@ -138,15 +135,15 @@ func (u usage) fades() time.Duration {
 	return 0
 }
 
-// wait returns how long it takes, when nothing more is counted, until n more
-// are within the quota. The quota must not be below n.
+// wait returns how long it takes until n more fit into the quota, if nothing else is
+// counted. The quota must be at least n.
 func (u usage) wait(n, quota int) time.Duration {
 	room := float64(quota - n)
 	if u.total() <= room {
 		return 0
 	}
-	// falls is when, after the beginning of a window, count of the window
-	// before weighs no more than the room.
+	// falls returns how long after the beginning of a window the count of the
+	// previous window weighs no more than the room.
 	falls := func(count int, room float64) time.Duration {
 		return time.Duration((1 - room/float64(count)) * float64(window))
 	}

@@ -1,9 +1,9 @@
 // Package guard decides who may call the API, for which tenant, and how often.
 //
-// A request passes three places. Client finds out its address. Admit finds
-// out its caller and refuses who is not one. Permit, asked for each operation,
-// compares the operation's scope with those of the caller; Take counts what
-// is limited. Nothing is kept on disk and nothing is shared between processes.
+// A request passes three steps. Client determines its address. Admit identifies its
+// caller, and refuses wrong credentials. Permit checks that the caller has the scope
+// of the operation. Take counts what is limited. Nothing is stored on disk or shared
+// between processes.
 package guard
 
 import (
@@ -11,20 +11,20 @@ import (
 	"net/netip"
 )
 
-// Scope is what a caller may do.
+// Scope is a kind of operation that a caller may use.
 type Scope string
 
 // The scopes. None includes another.
 const (
-	// Submit is to make jobs, and to cancel, hold and release them.
+	// Submit makes jobs, and cancels, holds and releases them.
 	Submit Scope = "submit"
-	// Read is to see jobs as clients see them.
+	// Read shows jobs as clients see them.
 	Read Scope = "read"
-	// Operate is everything else: dead letters, metrics, and the insides.
+	// Operate is everything else: dead letters, metrics, and /debug.
 	Operate Scope = "operate"
 )
 
-// Scopes are all of them.
+// Scopes lists all scopes.
 func Scopes() []Scope { return []Scope{Submit, Read, Operate} }
 
 // Limit names one of the rate limits.
@@ -42,19 +42,19 @@ const (
 type Config struct {
 	// Access says who may call; nil for everybody.
 	Access *Access
-	// PerMinute has how much a client and a caller may take in a minute. A
-	// limit that is absent is not kept.
+	// PerMinute is how much a client, and a caller, may take in a minute. A limit
+	// that is absent does not apply.
 	PerMinute map[Limit]int
-	// Exempt are the networks whose clients no rate limit counts.
+	// Exempt are the networks of clients without rate limits.
 	Exempt []netip.Prefix
-	// TrustedProxies are the networks of the reverse proxies whose
-	// X-Forwarded-For is believed.
+	// TrustedProxies are the networks of reverse proxies whose X-Forwarded-For is
+	// used.
 	TrustedProxies []netip.Prefix
 	Log            *slog.Logger
 }
 
-// Guard holds the credentials and the counters. A nil Guard lets everybody
-// do everything. Its methods may be called concurrently.
+// Guard holds the credentials and the counters. A nil Guard allows everything to
+// everybody. Its methods may be called concurrently.
 type Guard struct {
 	access   *access
 	limits   map[Limit]*limiter

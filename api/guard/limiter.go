@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// limiter is a rate limit: a name, a quota for the past minute, and what has
-// been taken of it.
+// limiter is a rate limit: a name, a quota for a minute, and what was taken of it.
 type limiter struct {
 	name    Limit
 	quota   int
@@ -24,19 +23,18 @@ func newLimiter(name Limit, quota int) *limiter {
 // Allowance is the answer of a rate limit.
 type Allowance struct {
 	Allowed bool
-	// Header holds what every counted answer tells the client, and
-	// Retry-After when it was not allowed and waiting helps.
+	// Header goes into every counted answer. It has Retry-After if the request was
+	// not allowed and waiting helps.
 	Header http.Header
-	// Detail says why it was not allowed.
+	// Detail is why it was not allowed.
 	Detail string
-	// Wait is how long until it is allowed when nothing else is counted in
-	// the meantime; 0 where waiting does not help.
+	// Wait is how long until it is allowed, if nothing else is counted in the
+	// meantime; 0 if waiting does not help.
 	Wait time.Duration
 }
 
-// Take counts n against the limit of the client's address and, when it has
-// shown credentials, against that of the caller: all n against both, or
-// nothing.
+// Take counts n against the limit of the client's address and, if it sent
+// credentials, against that of the caller: all n against both, or nothing.
 func (g *Guard) Take(ctx context.Context, limit Limit, n int) Allowance {
 	if !g.limited(ctx, limit) {
 		return Allowance{Allowed: true}
@@ -44,7 +42,7 @@ func (g *Guard) Take(ctx context.Context, limit Limit, n int) Allowance {
 	return g.limits[limit].take(subjectsOf(ctx), n)
 }
 
-// Look says whether the smallest number could be taken now. It counts nothing.
+// Look reports whether 1 could be taken now. It counts nothing.
 func (g *Guard) Look(ctx context.Context, limit Limit) Allowance {
 	if !g.limited(ctx, limit) {
 		return Allowance{Allowed: true}
@@ -99,5 +97,5 @@ func (l *limiter) answer(used usage, fits bool, n int) Allowance {
 	return Allowance{Header: header, Detail: "the rate limit is reached", Wait: wait}
 }
 
-// wholeSeconds rounds up: whoever comes back then is not too early.
+// wholeSeconds rounds up, so that a retry after it is not too early.
 func wholeSeconds(d time.Duration) int { return max(int(math.Ceil(d.Seconds())), 1) }

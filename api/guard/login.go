@@ -8,15 +8,15 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// failuresPerMinute is how often a client may show wrong credentials. Beyond
-// it, credentials are not looked at, so that guessing on gains nothing.
+// failuresPerMinute is how often a client may send wrong credentials. After that,
+// credentials are not looked at, so further guesses gain nothing.
 const failuresPerMinute = 30
 
 // noticeEvery is the time between two records of refused credentials.
 const noticeEvery = time.Second
 
-// login returns the caller whose credentials the request shows, or answers
-// and returns nil.
+// login returns the caller whose credentials the request has, or answers and returns
+// nil.
 func (g *Guard) login(w http.ResponseWriter, r *http.Request, refuse Refuse) *caller {
 	client := []subject{{network: networkOf(r.Context())}}
 	allowed := g.failures.look(client, 1)
@@ -41,14 +41,14 @@ func (g *Guard) login(w http.ResponseWriter, r *http.Request, refuse Refuse) *ca
 	return nil
 }
 
-// notices thins out records that a client can cause at will.
+// notices limits log records that a client can cause at will.
 type notices struct {
 	mu       sync.Mutex
 	last     time.Time
 	unlogged int
 }
 
-// next reports whether a record is due, and how many were left out before it.
+// next reports whether a record is due, and how many were skipped before it.
 func (n *notices) next(now time.Time) (unlogged int, due bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

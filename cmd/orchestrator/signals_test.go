@@ -89,7 +89,7 @@ func TestASignalInABatchTellsWhatIsNotKnown(t *testing.T) {
 	require.Regexp(t, `^at least 1 accepted, 1 refused in \S+\n$`, out.String())
 	require.Equal(t, "orchestrator: line 2: bad\n"+
 		"orchestrator: the answer broke off after line 2: stopped by signal: interrupt\n"+
-		"  Jobs of later lines may have been accepted. With an idempotencyKey in each line all can be sent again.\n", errs.String())
+		"  Jobs of later lines may have been accepted. If every line has an idempotencyKey, you can safely send all of them again.\n", errs.String())
 }
 
 func TestASignalEndsTheContextWithItsName(t *testing.T) {

@@ -18,12 +18,12 @@ import (
 
 const mediaLines = "application/x-ndjson"
 
-// Result is what became of one submission of a batch, or, where Line is 0, the
-// line that closes the answer.
+// Result is the result of one submission of a batch. If Line is 0, it is the last
+// line of the answer.
 type Result struct {
 	// Answer is the line of the server's answer.
 	Answer Answer
-	// Line is where the submission stands in what was uploaded, from 1.
+	// Line is the line of the submission in the upload, from 1.
 	Line int
 	// Problem says why the job was refused; nil for an accepted one.
 	Problem *Problem
@@ -32,25 +32,25 @@ type Result struct {
 // Total says how a batch ended.
 type Total struct{ Accepted, Refused int }
 
-// BrokenOffError says that the answer to a batch ended too soon, or that
-// nobody waited for the rest of it.
+// BrokenOffError says that the answer to a batch ended too soon, or that the context
+// ended before it.
 type BrokenOffError struct {
-	// Line is the last one whose fate is known.
+	// Line is the last one with a known result.
 	Line int
-	// Err is the cause of the context's end where that is the reason.
+	// Err is why; the cause of the context's end if that is the reason.
 	Err error
 }
 
 func (e *BrokenOffError) Error() string {
 	return fmt.Sprintf("the answer broke off after line %d: %v\n"+
-		"  Jobs of later lines may have been accepted. With an idempotencyKey in each line all can be sent again.", e.Line, e.Err)
+		"  Jobs of later lines may have been accepted. If every line has an idempotencyKey, you can safely send all of them again.", e.Line, e.Err)
 }
 
 func (e *BrokenOffError) Unwrap() error { return e.Err }
 
-// StoppedError says that the server stopped in the middle of a batch.
+// StoppedError says that the server stopped reading in the middle of a batch.
 type StoppedError struct {
-	// Line is the last one that the server has dealt with.
+	// Line is the last one that the server answered.
 	Line    int
 	Problem *Problem
 }
@@ -68,16 +68,15 @@ type answerLine struct {
 	Done    bool        `json:"done"`
 }
 
-// SubmitEach submits every line by itself. It hands over each result as it
-// comes, in the order of the lines, while later lines are still on their way,
-// and stops when see returns an error. Answers of any length need little
-// memory.
+// SubmitEach submits every line on its own. It calls see with each result as it
+// comes, in the order of the lines, while later lines are still being sent. It stops
+// when see returns an error. Memory does not grow with the answer.
 func (c *Client) SubmitEach(ctx context.Context, upload *Upload, see func(Result) error) (Total, error) {
 	return c.submitLines(ctx, upload, false, see)
 }
 
-// SubmitAll submits all lines or none, and hands over the results when all
-// are accepted. Otherwise it returns a Problem whose faults name the lines.
+// SubmitAll submits all lines or none, and calls see with the results if all are
+// accepted. Otherwise it returns a Problem whose mistakes name the lines.
 func (c *Client) SubmitAll(ctx context.Context, upload *Upload, see func(Result) error) (Total, error) {
 	return c.submitLines(ctx, upload, true, see)
 }
@@ -126,8 +125,8 @@ func (c *Client) submitLines(ctx context.Context, upload *Upload, atomic bool, s
 	}
 }
 
-// leaving reads the source until the context ends. Nobody has to wait for a
-// read of a terminal that is under way.
+// leaving reads the source until the context ends. The caller does not have to wait
+// for a pending read of a terminal.
 func leaving(ctx context.Context, source io.Reader) io.Reader {
 	reader, writer := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = writer.CloseWithError(context.Cause(ctx)) })
@@ -151,8 +150,8 @@ func conclude(last Result, line int, see func(Result) error) error {
 	return stopped
 }
 
-// readResult returns last for the line that closes an answer, which belongs to
-// no line of the upload.
+// readResult decodes a line of an answer. last reports whether it is the last one,
+// which belongs to no line of the upload.
 func readResult(text []byte, upload *Upload) (result Result, last bool, err error) {
 	var read answerLine
 	if err := json.Unmarshal(text, &read); err != nil {
@@ -182,7 +181,7 @@ func (c *Client) brokenOff(ctx context.Context, upload *Upload, line int, err er
 	return &BrokenOffError{Line: line, Err: c.unreachable(ctx, err)}
 }
 
-// name puts the numbers of lines where the problem has indexes of items.
+// name replaces the indexes of items in a problem with numbers of lines.
 func (u *Upload) name(problem *Problem) {
 	for i, mistake := range problem.Errors {
 		index, within, _ := strings.Cut(strings.TrimPrefix(mistake.Location, "#/"), "/")

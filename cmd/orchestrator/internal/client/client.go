@@ -1,6 +1,6 @@
-// Package client speaks to Holdfast's HTTP API, over the network or within
-// the process. It keeps answers as they came, so that they can be printed
-// unchanged, and decodes of them what is asked for.
+// Package client talks to Holdfast's HTTP API, over the network or within the
+// process. It keeps answers as they came, so that they can be printed unchanged. The
+// caller decodes them into the types of api/v1.
 package client
 
 import (
@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// usualTime bounds a request whose answer should not take long: the server
-// itself gives up after 30 s unless it is told otherwise.
+// usualTime bounds a request whose answer should not take long: by default, the
+// server itself gives up after 30 s.
 const usualTime = time.Minute
 
 // Config is what New needs.
@@ -29,11 +29,11 @@ type Config struct {
 	Login Login
 	// Transport carries the requests; nil for the network.
 	Transport http.RoundTripper
-	// Agent names the program to the server.
+	// Agent is the User-Agent header.
 	Agent string
 }
 
-// Client speaks to one server. It may be used concurrently.
+// Client talks to one server. It may be used concurrently.
 type Client struct {
 	server *url.URL
 	login  Login
@@ -41,7 +41,7 @@ type Client struct {
 	http   *http.Client
 }
 
-// New returns a client that has not spoken to the server yet.
+// New returns a client. It does not contact the server yet.
 func New(c Config) (*Client, error) {
 	server, err := url.Parse(strings.TrimRight(c.Server, "/"))
 	switch {
@@ -59,12 +59,12 @@ func New(c Config) (*Client, error) {
 	}
 	return &Client{server: server, login: c.Login, agent: c.Agent, http: &http.Client{
 		Transport: c.Transport,
-		// The API never redirects, and credentials go nowhere else.
+		// The API never redirects, and credentials must go nowhere else.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
 
-// Server is the address that requests go to.
+// Server is the address of the API.
 func (c *Client) Server() string { return c.server.String() }
 
 // Close ends idle connections.
@@ -81,12 +81,12 @@ func (a Answer) Into(v any) error {
 	return nil
 }
 
-// Get asks for a resource.
+// Get requests a resource.
 func (c *Client) Get(ctx context.Context, path string, query url.Values) (Answer, error) {
 	return c.call(ctx, http.MethodGet, path, query, nil, usualTime)
 }
 
-// GetSlow is Get for what may take as long as given.
+// GetSlow is Get for an answer that may take as long as the limit.
 func (c *Client) GetSlow(ctx context.Context, path string, query url.Values, limit time.Duration) (Answer, error) {
 	return c.call(ctx, http.MethodGet, path, query, nil, limit+usualTime)
 }
@@ -118,8 +118,8 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	return Answer(bytes.TrimRight(text, "\n")), nil
 }
 
-// send returns an answer of success, whose body the caller must close. Any
-// other answer is a Problem.
+// send returns a successful answer, whose body the caller must close. Any other
+// answer is a Problem.
 func (c *Client) send(ctx context.Context, method, path string, query url.Values, mediaType string, body io.Reader) (*http.Response, error) {
 	target := c.server.String() + path
 	if len(query) > 0 {
@@ -146,7 +146,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	return answer, nil
 }
 
-// pathOf joins the parts of a path, each as it is.
+// pathOf joins the parts of a path, and escapes each.
 func pathOf(parts ...string) string {
 	var path strings.Builder
 	for _, part := range parts {

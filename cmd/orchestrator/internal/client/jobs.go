@@ -16,16 +16,15 @@ func (c *Client) Job(ctx context.Context, id string) (Answer, error) {
 	return c.Get(ctx, pathOf("jobs", id), nil)
 }
 
-// jobWithin returns the job when it is final, or after the time, at most a
-// minute, as it is then.
+// jobWithin returns the job when it has ended, or its current state after the time,
+// which is at most a minute.
 func (c *Client) jobWithin(ctx context.Context, id string, wait time.Duration) (Answer, error) {
-	// Rounded up, so that the last request does not come back a bit too soon.
+	// Rounded up, so that the last answer does not come a little too early.
 	wait = (wait + time.Millisecond - 1).Truncate(time.Millisecond)
 	return c.GetSlow(ctx, pathOf("jobs", id), url.Values{"wait": {wait.String()}}, wait)
 }
 
-// Act does one of cancel, hold, release and requeue to a job and returns the
-// job as it is then.
+// Act cancels, holds, releases or requeues a job, and returns it.
 func (c *Client) Act(ctx context.Context, id, action string) (Answer, error) {
 	return c.Post(ctx, pathOf("jobs", id, action), nil, nil)
 }
@@ -40,7 +39,7 @@ func (c *Client) Logs(ctx context.Context, id string, query url.Values) (Answer,
 	return c.Get(ctx, pathOf("debug", "jobs", id, "logs"), query)
 }
 
-// JobType returns what is known of a job type.
+// JobType returns a job type.
 func (c *Client) JobType(ctx context.Context, name string) (Answer, error) {
 	return c.Get(ctx, pathOf("job-types", name), nil)
 }

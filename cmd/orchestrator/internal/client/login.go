@@ -2,14 +2,13 @@ package client
 
 import "net/http"
 
-// Login is who the client says it is; the zero value says nothing.
+// Login is the client's credentials; the zero value is none.
 type Login struct {
-	// Token, unless it is empty, is sent instead of user and password.
+	// Token is sent in place of user and password, unless it is empty.
 	Token    string
 	User     string
 	Password string
-	// Source says where the credentials came from, for errors, or why there
-	// are none.
+	// Source is where the credentials came from, or why there are none, for errors.
 	Source string
 }
 
@@ -24,7 +23,7 @@ func (l Login) sign(request *http.Request) {
 	}
 }
 
-// advice says what a caller can do about an answer that refuses him.
+// advice says what the user can do about an answer that refuses the credentials.
 func (l Login) advice(status int) string {
 	switch {
 	case status == http.StatusUnauthorized && l.empty():

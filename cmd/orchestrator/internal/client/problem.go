@@ -38,7 +38,7 @@ func (p *Problem) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// maxProblemBytes bounds what is read of an answer that may come from anybody.
+// maxProblemBytes bounds an answer, which may come from any server.
 const maxProblemBytes = 1 << 20
 
 func problemOf(answer *http.Response, login Login) *Problem {

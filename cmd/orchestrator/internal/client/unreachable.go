@@ -9,16 +9,17 @@ import (
 	"os"
 )
 
-// UnreachableError says that there was no answer, or not all of it. A request
-// that it ended may have been carried out.
+// UnreachableError says that there was no answer, or only a part of it. The server
+// may have carried out the request.
 type UnreachableError struct {
 	Server string
 	Err    error
-	// OfServer is set when the database would not have the answer.
+	// OfServer is set if --direct would not help, because the database does not have
+	// the answer.
 	OfServer bool
 }
 
-// Error says what can be done about it.
+// Error includes what to do about it.
 func (e *UnreachableError) Error() string {
 	text := fmt.Sprintf("no answer from %s: %v", e.Server, e.Err)
 	var dial *net.OpError
@@ -34,8 +35,8 @@ func (e *UnreachableError) Error() string {
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// unreachable wraps an error of the transport. When the caller's own context
-// has ended, that is the error.
+// unreachable wraps an error of the transport. If the caller's own context has ended,
+// it returns the cause of that.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return context.Cause(ctx)
@@ -45,7 +46,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 		err = outer.Err
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
-		err = errors.New("it took too long")
+		err = errors.New("timed out")
 	}
 	return &UnreachableError{Server: c.server.String(), Err: err}
 }

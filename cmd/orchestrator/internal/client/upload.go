@@ -8,34 +8,33 @@ import (
 	"sync"
 )
 
-// Upload is a stream of submissions, one JSON object a line, on its way to the
-// server. Blank lines count as lines, but not as items; the server sees it the
-// same way. A byte order mark at the beginning is left out. Memory does not grow with the stream, nor with the length of a
-// line.
+// Upload is a stream of submissions to the server, one JSON object a line. Blank
+// lines count as lines but not as items, as on the server. A byte order mark at the
+// beginning is skipped. Memory does not grow with the stream, nor with the length of
+// a line.
 type Upload struct {
 	source *bufio.Reader
-	// rest is what of the source has been looked at and goes out next.
+	// rest was read from the source and goes out next.
 	rest []byte
-	// inLine says that the line goes on, inItem that it is not blank.
+	// inLine says that the line continues, inItem that it is not blank.
 	inLine, inItem bool
 
 	mu    sync.Mutex
 	err   error
-	lines int // of the source, the current one included
-	items int // that have begun
+	lines int // including the current one
+	items int // including the current one
 	bytes int64
-	// skips tell where the number of the line and that of the item drift
-	// apart.
+	// skips are the items at which the difference between the numbers of line and
+	// item changes.
 	skips []skip
 }
 
-// skip says that the items from the first on stand so many lines later than
-// their index says.
+// skip says that the items from the first on are so many lines after their index.
 type skip struct{ first, lines int }
 
 const uploadBuffer = 64 << 10
 
-// ByteOrderMark is what some programs begin UTF-8 with. It is no part of JSON.
+// ByteOrderMark is what some programs begin UTF-8 with. It is not part of JSON.
 const ByteOrderMark = "\ufeff"
 
 // NewUpload returns the stream of the source's lines.
@@ -43,15 +42,15 @@ func NewUpload(source io.Reader) *Upload {
 	return &Upload{source: bufio.NewReaderSize(source, uploadBuffer), skips: []skip{{}}}
 }
 
-// Sent is how many items and bytes have been handed over. It may be called
-// while the upload is under way.
+// Sent is how many items and bytes have been sent. It may be called during the
+// upload.
 func (u *Upload) Sent() (items int, bytes int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.items, u.bytes
 }
 
-// Read is for the one who sends.
+// Read implements io.Reader for the request's body.
 func (u *Upload) Read(p []byte) (int, error) {
 	for len(u.rest) == 0 {
 		if u.err != nil {
@@ -64,7 +63,7 @@ func (u *Upload) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill takes the next line, or as much of it as there is room for.
+// fill reads the next line, or as much of it as fits.
 func (u *Upload) fill() {
 	fragment, err := u.source.ReadSlice('\n')
 	u.rest = fragment
@@ -92,7 +91,7 @@ func (u *Upload) fill() {
 	u.items++
 }
 
-// line is the number, from 1, of the line that the item is on.
+// line is the number of the item's line, from 1.
 func (u *Upload) line(index int) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -103,7 +102,7 @@ func (u *Upload) line(index int) int {
 	}
 }
 
-// settled says that nobody will ask for items before the index any more.
+// settled forgets the lines of items before the index.
 func (u *Upload) settled(index int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -112,7 +111,7 @@ func (u *Upload) settled(index int) {
 	}
 }
 
-// failure is what kept the source from being read to its end; nil for nothing.
+// failure is why the source could not be read to its end; nil if it could.
 func (u *Upload) failure() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()

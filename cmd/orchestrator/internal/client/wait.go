@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// leastPause keeps a server that does not wait from being asked on and on.
+	// leastPause separates requests to a server that answers without waiting.
 	leastPause = 250 * time.Millisecond
-	// bearOutage is how long a wait goes on while the server does not answer:
-	// it may be restarted.
-	bearOutage = time.Minute
+	// maxOutage is how long a wait continues without an answer: the server may be
+	// restarting.
+	maxOutage = time.Minute
 )
 
-// Await returns the job once it has ended, or as it is after the limit, and
-// then ended is false; a limit of zero is none. It asks anew whenever every is
-// over, at most a minute, and hands what it sees to see, which may be nil. Once
-// it has had an answer, it bears a server that is away for a while.
+// Await returns the job once it has ended, or its current state after the limit;
+// then ended is false. A limit of zero is none. It asks again after every interval of
+// at most a minute, and calls see, which may be nil, with each answer. After the
+// first answer it tolerates an outage of the server for a while.
 func (c *Client) Await(ctx context.Context, id string, limit, every time.Duration, see func(Answer, v1.Job)) (answer Answer, ended bool, err error) {
 	began := time.Now()
 	var heard time.Time
@@ -32,7 +32,7 @@ func (c *Client) Await(ctx context.Context, id string, limit, every time.Duratio
 		asked := time.Now()
 		latest, err := c.jobWithin(ctx, id, wait)
 		switch {
-		case err != nil && (heard.IsZero() || !passing(err) || time.Since(heard) > bearOutage):
+		case err != nil && (heard.IsZero() || !transient(err) || time.Since(heard) > maxOutage):
 			return nil, false, err
 		case err == nil:
 			heard, answer = time.Now(), latest
@@ -56,8 +56,8 @@ func (c *Client) Await(ctx context.Context, id string, limit, every time.Duratio
 	}
 }
 
-// passing reports whether another try may have more luck.
-func passing(err error) bool {
+// transient reports whether another try may succeed.
+func transient(err error) bool {
 	var problem *Problem
 	var unreachable *UnreachableError
 	switch {
