@@ -63,7 +63,7 @@ func TestACancelDecidesWhatAnEndMeans(t *testing.T) {
 	}
 }
 
-func TestARunThatHasEndedCanBeLeftAlone(t *testing.T) {
+func TestARunThatHasEndedIgnoresCalls(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, nil, misbehaving("good"))
 	run, r := h.begin("good", `{}`)
@@ -125,7 +125,7 @@ func TestAPayloadMayBeLargeButNotLargerThanAMessage(t *testing.T) {
 	require.Zero(t, h.status("good").Restarts)
 }
 
-func TestAResultThatIsTooLargeCostsTheProcessNotTheHost(t *testing.T) {
+func TestAResultThatIsTooLargeEndsTheProcessNotTheHost(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, func(s *Settings) { s.HealthTimeout = time.Minute }, misbehaving("good"))
 	outcome := h.run("good", fmt.Sprintf(`{"do":"big","n":%d}`, wire.MaxMessageBytes))
@@ -133,7 +133,7 @@ func TestAResultThatIsTooLargeCostsTheProcessNotTheHost(t *testing.T) {
 	require.Equal(t, job.Success, h.run("good", `{}`).Kind)
 }
 
-func TestSlotsAreNeitherLostNorInventedInAStorm(t *testing.T) {
+func TestNoSlotIsLostOrAddedUnderLoad(t *testing.T) {
 	t.Parallel()
 	config := misbehaving("good", "-concurrency", "7")
 	config.Processes = 3
@@ -181,7 +181,7 @@ func TestSlotsAreNeitherLostNorInventedInAStorm(t *testing.T) {
 	require.Zero(t, h.status("good").Restarts)
 }
 
-func TestThereIsNoSlotBeyondTheConcurrency(t *testing.T) {
+func TestNoProcessExceedsItsConcurrency(t *testing.T) {
 	t.Parallel()
 	config := misbehaving("good", "-concurrency", "100")
 	config.Concurrency = 2

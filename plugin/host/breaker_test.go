@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestLaunchesBackOffAndGoOneAtATime(t *testing.T) {
+func TestLaunchesBackOffAndRunOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBreaker(Backoff{Min: 100 * time.Millisecond, Max: 30 * time.Second, BreakAfter: 5, StableAfter: time.Second})
 		launchAfter := func(want time.Duration) {
@@ -26,7 +26,7 @@ func TestLaunchesBackOffAndGoOneAtATime(t *testing.T) {
 			launchAfter(wait * time.Millisecond)
 		}
 
-		// Whoever comes meanwhile waits for the turn.
+		// A second launch waits for its turn.
 		waiting, cancel := context.WithCancel(t.Context())
 		refused := make(chan error)
 		go func() { refused <- b.admit(waiting) }()
@@ -43,7 +43,7 @@ func TestLaunchesBackOffAndGoOneAtATime(t *testing.T) {
 		require.True(t, b.broken())
 		b.release()
 
-		// The turn is given back when the wait is given up.
+		// A launch that gives up waiting releases its turn.
 		ended, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		require.ErrorIs(t, b.admit(ended), context.DeadlineExceeded)

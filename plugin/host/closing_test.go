@@ -15,9 +15,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// What is no regular file could be waited for, or read, for ever: by the one
-// goroutine that does everything for the plugin.
-func TestWhatIsNoFileUnderThePathHoldsUpNobody(t *testing.T) {
+// Opening a pipe, or reading a device, could block the plugin's conductor for ever.
+func TestAPathThatIsNotAFileBlocksNothing(t *testing.T) {
 	t.Parallel()
 	for name, put := range map[string]func(path string) error{
 		"a pipe":   func(path string) error { return syscall.Mkfifo(path, 0o755) },
@@ -39,7 +38,7 @@ func TestWhatIsNoFileUnderThePathHoldsUpNobody(t *testing.T) {
 	}
 }
 
-func TestClosingDoesNotWaitForeverForWhatCannotBeKilled(t *testing.T) {
+func TestCloseDoesNotWaitForeverForWhatCannotBeKilled(t *testing.T) {
 	dir := socketDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		settings := testSettings(dir, t.Output())

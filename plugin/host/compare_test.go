@@ -27,7 +27,7 @@ func (l jobsThere) Waiting(_ context.Context, jobType string) ([]Payload, error)
 
 func (l jobsThere) OwnTypes(context.Context, string, []string, []string) error { return nil }
 
-func TestAVersionThatCouldNotDoAcceptedJobsIsRefusedUnlessForced(t *testing.T) {
+func TestAVersionThatCannotRunAcceptedJobsIsRefusedUnlessForced(t *testing.T) {
 	fits, refused := Payload{JobID: job.ID{1}, JSON: []byte(`{"to":"x"}`)}, Payload{JobID: job.ID{2}, JSON: []byte(`{}`)}
 	for name, c := range map[string]struct {
 		ledger Ledger
@@ -81,7 +81,7 @@ func TestAVersionThatCouldNotDoAcceptedJobsIsRefusedUnlessForced(t *testing.T) {
 	}
 }
 
-func TestTypesOfACandidateAreNotTakenByOthers(t *testing.T) {
+func TestOtherPluginsCannotTakeTheTypesOfACandidate(t *testing.T) {
 	v := newVersioned(t)
 	v.install("-version", "1", "-types", "TEST")
 	config := v.config()

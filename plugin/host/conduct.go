@@ -192,7 +192,7 @@ func (c *conductor) lookAtFile() {
 	case digest == c.rejected.digest && seen.Mode() == c.rejected.mode && !serves:
 	case serves:
 		c.rejected = version{}
-		c.setPassedOver("")
+		c.setSkipReason("")
 	default:
 		c.swap(plan{trigger: job.SwapByFile, config: config})
 		return
@@ -215,16 +215,16 @@ func (c *conductor) setUnusable(err error) {
 		return
 	}
 	if err != nil {
-		c.log.Warn("plugin file passed over; what serves stays", "error", err)
+		c.log.Warn("plugin file skipped; the serving version stays", "error", err)
 	}
 	c.host.signal()
 }
 
-// setPassedOver records why the file does not serve though it could.
-func (c *conductor) setPassedOver(reason string) {
+// setSkipReason records why the file does not serve though it could.
+func (c *conductor) setSkipReason(reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.passedOver = reason
+	c.skipReason = reason
 }
 
 // reconfigure begins a swap if the configuration launches other processes than those
@@ -340,15 +340,15 @@ func (c *conductor) enable(force bool) error {
 		return fmt.Errorf("plugin %s: %w", c.name, err)
 	}
 	c.setUnusable(nil)
-	watch, rejected, passedOver := binary.NewWatch(config.Path, file.Info()), version{}, ""
+	watch, rejected, skipReason := binary.NewWatch(config.Path, file.Info()), version{}, ""
 	if c.rejected.is(file.Digest, config) && !force && !c.lastServed.is(file.Digest, config) {
 		file.Close()
 		if err := c.lastServed.usable(); err != nil {
 			return fmt.Errorf("plugin %s: its file is %s, and %w; enable it by force to take it all the same", c.name, rejectedFile, err)
 		}
 		config, file = c.lastServed.config, c.lastServed.binary.Share()
-		rejected, passedOver = c.rejected, "it is "+rejectedFile
-		c.log.Warn("plugin file passed over; the version that served before is enabled", "error", passedOver)
+		rejected, skipReason = c.rejected, "it is "+rejectedFile
+		c.log.Warn("plugin file skipped; enabling the version that served before", "error", skipReason)
 	}
 	c.watch, c.rejected = watch, rejected
 	if c.lastServed != nil && !c.lastServed.is(file.Digest, config) {
@@ -367,7 +367,7 @@ func (c *conductor) enable(force bool) error {
 		file.Close()
 		return err
 	}
-	c.passedOver = passedOver
+	c.skipReason = skipReason
 	c.current = c.newGeneration(config, file, serving)
 	c.current.start()
 	c.log.Info("plugin enabled", "digest", file.Digest)

@@ -37,7 +37,7 @@ func TestEnablingDoesNotServeWhatWasRolledBack(t *testing.T) {
 	require.Empty(t, h.status("plugin").SkipReason)
 }
 
-func TestEnablingStartsWhatServedThoughASwapToItselfHasFailed(t *testing.T) {
+func TestEnablingStartsWhatServedEvenIfASwapToItselfFailed(t *testing.T) {
 	t.Parallel()
 	v := newVersioned(t)
 	text, spent := stingy(t, "1", "exit 1")
@@ -73,8 +73,8 @@ func TestEnablingIsRefusedWhenTheVersionBeforeIsGone(t *testing.T) {
 	require.Equal(t, "2", h.status("plugin").Version)
 }
 
-// misconfigured starts a host in which version 1 serves, and has a configuration of
-// it rolled back.
+// misconfigured starts a host in which version 1 serves, and another configuration of it
+// was rolled back.
 func misconfigured(t *testing.T) (*versioned, *testHost, job.PluginSwap) {
 	t.Helper()
 	v, h := versionOne(t)
@@ -86,7 +86,7 @@ func misconfigured(t *testing.T) (*versioned, *testHost, job.PluginSwap) {
 	return v, h, rolledBack
 }
 
-func TestEnablingTakesAConfigurationThatWasMended(t *testing.T) {
+func TestEnablingUsesAConfigurationThatWasFixed(t *testing.T) {
 	t.Parallel()
 	v, h, _ := misconfigured(t)
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
@@ -103,7 +103,7 @@ func TestEnablingTakesAConfigurationThatWasMended(t *testing.T) {
 	require.Empty(t, h.status("plugin").SkipReason)
 }
 
-func TestTheLastOrdersFindTheVersionsThatAreKept(t *testing.T) {
+func TestTheLastOrdersCanUseTheKeptVersions(t *testing.T) {
 	t.Parallel()
 	v, h := versionOne(t)
 	v.install("-version", "2", "-mode", "exit")
@@ -125,8 +125,7 @@ func TestTheLastOrdersFindTheVersionsThatAreKept(t *testing.T) {
 	h.eventually(func() bool { return len(heldOpen(t, v.path)) == 0 }, "nothing is held open")
 }
 
-// heldOpen are the descriptors of this process that lead to the path, or did
-// before it was replaced.
+// heldOpen are the descriptors of this process for the path, or for a file that it led to.
 func heldOpen(t *testing.T, path string) []string {
 	t.Helper()
 	all, err := filepath.Glob("/proc/self/fd/*")
@@ -137,7 +136,7 @@ func heldOpen(t *testing.T, path string) []string {
 	})
 }
 
-func TestATouchDoesNotMendAConfiguration(t *testing.T) {
+func TestTouchingTheFileDoesNotFixAConfiguration(t *testing.T) {
 	t.Parallel()
 	v, h, rolledBack := misconfigured(t)
 	for range 2 { // also when it is known why the file does not serve
@@ -154,8 +153,8 @@ func TestATouchDoesNotMendAConfiguration(t *testing.T) {
 	require.Equal(t, rolledBack, *h.status("plugin").LastSwap)
 }
 
-// The file of what serves comes back, under a configuration that does not serve.
-func TestAFileThatComesAndGoesDoesNotMendAConfiguration(t *testing.T) {
+// The file of the serving version returns, but under a configuration that was rejected.
+func TestReplacingTheFileDoesNotFixAConfiguration(t *testing.T) {
 	t.Parallel()
 	v, h, rolledBack := misconfigured(t)
 	for _, version := range []string{"2", "1"} {
@@ -169,7 +168,7 @@ func TestAFileThatComesAndGoesDoesNotMendAConfiguration(t *testing.T) {
 	require.Equal(t, rolledBack, *h.status("plugin").LastSwap)
 }
 
-func TestWhatServedLastIsKeptWhenAPluginIsDisabledOnItsWayBack(t *testing.T) {
+func TestDisablingDuringARollbackKeepsTheVersionThatServedLast(t *testing.T) {
 	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1", "-mode", "slow")
@@ -186,7 +185,7 @@ func TestWhatServedLastIsKeptWhenAPluginIsDisabledOnItsWayBack(t *testing.T) {
 	h.eventually(func() bool { return h.status("plugin").Version == "1" }, "what served last serves")
 }
 
-func TestEnablingSaysWhyWhatServedLastCannot(t *testing.T) {
+func TestEnablingSaysWhyTheLastVersionCannotServe(t *testing.T) {
 	t.Parallel()
 	v := newVersioned(t)
 	v.script("-version", "1")
@@ -214,7 +213,7 @@ func TestAnEnabledVersionThatNeverComesUpIsNamedByItsDigest(t *testing.T) {
 	require.Contains(t, last.Reason, "the version with the SHA-256 "+checksum(t, v.path)[:12]+"… kept failing soon after it was enabled: it ended during its start")
 }
 
-func TestAnEnabledVersionThatFailsLeavesTheOneThatServedLast(t *testing.T) {
+func TestAnEnabledVersionThatFailsIsReplacedByTheLastOne(t *testing.T) {
 	t.Parallel()
 	for _, promoted := range []bool{true, false} {
 		v := newVersioned(t)
@@ -250,7 +249,7 @@ func TestAVersionThatIsEnabledAgainStaysOnProbation(t *testing.T) {
 	require.Equal(t, "1", h.awaitSwap(&promoted).To.Version)
 }
 
-func TestAFileThatCannotBeReadIsPassedOverAloud(t *testing.T) {
+func TestAFileThatCannotBeReadIsSkippedWithAWarning(t *testing.T) {
 	t.Parallel()
 	v, h := versionOne(t)
 	for reason, put := range map[string]func(){

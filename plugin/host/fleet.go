@@ -48,9 +48,9 @@ type fleet struct {
 	restarts  int
 	crashes   int
 	lastError string
-	// unusable is why the file cannot serve, and passedOver why it does not though it
+	// unusable is why the file cannot serve, and skipReason why it does not though it
 	// could; empty for neither.
-	unusable, passedOver string
+	unusable, skipReason string
 }
 
 // newFleet pins the binary. Its error says why the file cannot be read.
@@ -194,7 +194,7 @@ func (f *fleet) status() job.PluginStatus {
 		Name: f.name, Path: f.config.Path, PluginVersion: g.version(), State: f.stateLocked(),
 		PIDs: g.pids(), Processes: g.config.Processes, Isolated: g.ramp.running, Limits: g.limits,
 		Restarts: f.restarts, Crashes: f.crashes, LastError: f.lastError,
-		SkipReason: cmp.Or(f.unusable, f.passedOver),
+		SkipReason: cmp.Or(f.unusable, f.skipReason),
 	}
 	if m := f.declaredLocked(); m != nil {
 		s.Types, s.SkippedTypes = m.Types, m.SkippedTypes

@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// The connection of a process that dies may break before the process is reaped,
-// in the middle of a health check. How it died says more.
-func TestADeathIsNotTakenForBadHealth(t *testing.T) {
+// The connection of a dying process may break in the middle of a health check, before the
+// process is reaped. How it died says more.
+func TestADeathIsNotReportedAsBadHealth(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, func(s *Settings) { s.HealthPeriod = time.Millisecond }, misbehaving("good"))
 	for range 10 {
@@ -22,16 +22,15 @@ func TestADeathIsNotTakenForBadHealth(t *testing.T) {
 	}
 }
 
-// A worker whose stream is dead and whose heartbeat is fine, and the reverse
-// (row 53 of the failures): either way no work flows, and the process is ended.
-func TestNeitherAStreamNorHealthAloneKeepsAProcess(t *testing.T) {
+// If only one of stream and health works, the process gets no work done, and is ended.
+func TestAProcessNeedsBothItsStreamAndItsHealth(t *testing.T) {
 	t.Parallel()
 	for what, want := range map[string]string{
 		"close-stream": "stream closed: ",
 		"sicken":       "health check: it says NOT_SERVING",
 	} {
 		t.Run(what, func(t *testing.T) {
-			// Health is asked often, and answered all the time the stream is cut.
+			// Health checks are frequent, and succeed while the stream is cut.
 			h := startHost(t, func(s *Settings) { s.HealthPeriod = 5 * time.Millisecond }, misbehaving("plain", "-mode", "plain"))
 			_, bystander := h.begin("plain", `{"do":"sleep","ms":60000}`)
 			pid := h.status("plain").PIDs[0]

@@ -85,7 +85,7 @@ func Start(ctx context.Context, settings Settings, plugins []Config) (*Host, err
 		closed:  make(chan struct{}),
 		owners:  make(map[string]*fleet),
 	}
-	if err := h.isolate(settings); err != nil {
+	if err := h.setUp(settings); err != nil {
 		h.cleanUp()
 		return nil, err
 	}
@@ -114,8 +114,8 @@ func (h *Host) Pools() []job.Pool {
 	return pools
 }
 
-// Changed signals that Pools, Types or Status may have new answers. Signals that
-// nobody has received yet are one.
+// Changed signals that Pools, Types or Status may have new answers. Signals
+// that were not received yet count as one.
 func (h *Host) Changed() <-chan struct{} { return h.changed }
 
 func (h *Host) signal() {

@@ -58,7 +58,7 @@ func TestAnOutcomeSentJustBeforeTheDeathCounts(t *testing.T) {
 	}
 }
 
-func TestKillEndsAHandlerThatIgnoresItsCancelAndItsChildren(t *testing.T) {
+func TestKillEndsAProcessThatIgnoresItsCancelWithItsChildren(t *testing.T) {
 	h := startHost(t, nil, misbehaving("good"))
 	run, r := h.begin("good", do("ignore-with-child"))
 	child, err := strconv.Atoi(h.progress(r))
@@ -132,7 +132,7 @@ func TestAPluginThatDoesNotReadBlocksNobody(t *testing.T) {
 	}
 }
 
-func TestAFloodOnStderrIsReadAndCounted(t *testing.T) {
+func TestEndlessOutputIsReadAndCounted(t *testing.T) {
 	h := startHost(t, nil, misbehaving("flood", "-mode", "flood"), misbehaving("good", "-types", "OTHER"))
 	h.awaitUp("flood", 1)
 	for range 100 {
@@ -144,7 +144,7 @@ func TestAFloodOnStderrIsReadAndCounted(t *testing.T) {
 	require.Less(t, h.journal.lines(), 5000)
 }
 
-func TestOutputIsReadWhateverItIs(t *testing.T) {
+func TestAnyOutputIsRead(t *testing.T) {
 	h := startHost(t, nil, misbehaving("good"))
 	require.Equal(t, job.Success, h.run("good", do("print-without-end")).Kind)
 	require.Equal(t, job.Success, h.run("good", do("print-bad-json")).Kind)
@@ -164,7 +164,7 @@ func TestNothingOfTheEnvironmentIsInherited(t *testing.T) {
 	require.Less(t, len(environment), 12)
 }
 
-func TestAKilledHostTakesItsPluginsAlong(t *testing.T) {
+func TestPluginsEndWithAKilledHost(t *testing.T) {
 	for _, mode := range []string{"good", "cunning"} {
 		for _, cgroup := range []string{CgroupAuto, CgroupNone} {
 			t.Run(mode+", cgroup "+cgroup, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestAKilledHostTakesItsPluginsAlong(t *testing.T) {
 	}
 }
 
-func TestWhatAKilledHostHasLeftIsSweptByTheNext(t *testing.T) {
+func TestTheNextHostRemovesWhatAKilledOneLeft(t *testing.T) {
 	dir := socketDir(t)
 	first, err := Start(t.Context(), testSettings(dir, &journal{}), []Config{misbehaving("good")})
 	require.NoError(t, err)
@@ -194,7 +194,7 @@ func TestWhatAKilledHostHasLeftIsSweptByTheNext(t *testing.T) {
 	escaped, err := strconv.Atoi(string(h.run("good", `{"do":"spawn","n":1}`).Result))
 	require.NoError(t, err)
 	pid := h.status("good").PIDs[0]
-	// A lock that nobody holds says that the owner is dead.
+	// A lock that nobody holds means that its owner is dead.
 	path := filepath.Join(first.home.Path, "lock")
 	require.NoError(t, os.Rename(path, path+"-held"))
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
@@ -219,7 +219,7 @@ func TestALivingHostIsNotSwept(t *testing.T) {
 	require.Zero(t, first.status("good").Restarts)
 }
 
-func TestNothingIsLeftOfFiftyCrashes(t *testing.T) {
+func TestFiftyCrashesLeaveNothingBehind(t *testing.T) {
 	h := startHost(t, func(s *Settings) {
 		s.Backoff = Backoff{Min: time.Millisecond, Max: time.Millisecond, BreakAfter: 1000, StableAfter: time.Hour}
 	}, misbehaving("good"))
@@ -234,7 +234,7 @@ func TestNothingIsLeftOfFiftyCrashes(t *testing.T) {
 	}
 	h.eventually(func() bool {
 		filesNow, routinesNow := settled()
-		// Some are waited with; a leak would be fifty times one.
+		// A few may be open at any time. A leak would leave fifty.
 		return filesNow < files+10 && routinesNow < routines+10
 	}, "files and goroutines are as many as before")
 	require.Len(t, processesOf(h.dir), 1)
@@ -246,7 +246,7 @@ func TestNothingIsLeftOfFiftyCrashes(t *testing.T) {
 	require.Len(t, launches, 1)
 }
 
-func TestTwoPluginsDoNotShareAFate(t *testing.T) {
+func TestOnePluginDoesNotHarmAnother(t *testing.T) {
 	h := startHost(t, nil, misbehaving("bad"), misbehaving("good", "-types", "OTHER"))
 	_, r := h.begin("good", `{"do":"sleep","ms":300}`)
 	for range 3 {
@@ -273,7 +273,7 @@ func TestCloseLetsAttemptsFinish(t *testing.T) {
 	require.NotContains(t, h.journal.String(), `"level":"WARN"`)
 }
 
-func TestCloseGivesBackWhatDoesNotFinishInTime(t *testing.T) {
+func TestCloseReleasesAttemptsThatDoNotFinishInTime(t *testing.T) {
 	h := startHost(t, nil, misbehaving("good"))
 	_, r := h.begin("good", do("ignore-with-child"))
 	child, err := strconv.Atoi(h.progress(r))
@@ -285,7 +285,7 @@ func TestCloseGivesBackWhatDoesNotFinishInTime(t *testing.T) {
 	require.False(t, alive(child))
 }
 
-func TestCloseDoesNotWaitForAProcessThatClings(t *testing.T) {
+func TestCloseDoesNotWaitForAProcessThatWillNotLeave(t *testing.T) {
 	h := startHost(t, nil, misbehaving("clingy", "-mode", "clingy"))
 	require.Equal(t, job.Success, h.run("clingy", `{}`).Kind)
 	begun := time.Now()

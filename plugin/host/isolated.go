@@ -13,7 +13,7 @@ import (
 )
 
 // isolated is an attempt that has a process of its own, or waits for one. Until the
-// process is up it keeps what it is told: a cancel ends it, a lease is passed on.
+// process is up, a cancel ends the attempt, and a lease is kept for the process.
 type isolated struct {
 	gen      *generation
 	start    *handlerv1.Start
@@ -94,7 +94,7 @@ func (s *isolated) launch(ctx context.Context) (*instance, error) {
 	return i, nil
 }
 
-// begin gives the attempt to its process, with what it was told meanwhile.
+// begin gives the attempt to its process, with the lease and the cancel it got so far.
 func (s *isolated) begin(i *instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// beginIsolated starts an attempt that must be alone, as soon as it may.
+// beginIsolated starts an isolated attempt as soon as there is room.
 func (h *testHost) beginIsolated(name, payload string) (job.Run, *report) {
 	h.t.Helper()
 	a, r := assignment(payload), newReport()
@@ -37,7 +37,7 @@ func (h *testHost) freeIsolated(name string) int {
 	return 0
 }
 
-// identity is what an attempt says of its process and lease.
+// identity is what an attempt reports of its process and lease.
 type identity struct {
 	PID     int
 	LeaseMS int
@@ -50,7 +50,7 @@ func identityOf(t *testing.T, outcome job.Outcome) identity {
 	return who
 }
 
-func TestAnAttemptAloneHasAProcessOfItsOwn(t *testing.T) {
+func TestAnIsolatedAttemptHasAProcessOfItsOwn(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, nil, misbehaving("good"))
 	h.awaitUp("good", 1)
@@ -64,7 +64,7 @@ func TestAnAttemptAloneHasAProcessOfItsOwn(t *testing.T) {
 	require.Zero(t, h.status("good").Restarts)
 }
 
-func TestAFewAttemptsMayBeAloneAtOnceAndTakeNoSlots(t *testing.T) {
+func TestAFewAttemptsRunIsolatedAndTakeNoSlots(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, nil, misbehaving("good"))
 	h.awaitUp("good", 1)
@@ -89,7 +89,7 @@ func TestAFewAttemptsMayBeAloneAtOnceAndTakeNoSlots(t *testing.T) {
 	h.eventually(func() bool { return h.freeIsolated("good") == initiallyIsolated }, "the places are free again")
 }
 
-func TestACrashAloneHarmsNobodyElse(t *testing.T) {
+func TestAnIsolatedCrashHarmsNoOtherAttempt(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, nil, misbehaving("good"))
 	_, bystander := h.begin("good", `{"do":"sleep","ms":60000}`)
@@ -106,7 +106,7 @@ func TestACrashAloneHarmsNobodyElse(t *testing.T) {
 	require.Equal(t, job.Success, h.run("good", `{}`).Kind)
 }
 
-func TestACrashTellsHowManyWereInTheProcess(t *testing.T) {
+func TestACrashCountsItsCoResidents(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, nil, misbehaving("good"))
 	_, first := h.begin("good", `{"do":"sleep","ms":60000}`)
@@ -126,7 +126,7 @@ func TestACrashTellsHowManyWereInTheProcess(t *testing.T) {
 	require.Equal(t, job.Released, h.outcome(bystander).Kind)
 }
 
-func TestWhatAnAttemptIsToldBeforeItsProcessIsUpCounts(t *testing.T) {
+func TestCancelsAndLeasesBeforeAnIsolatedProcessIsUpCount(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, nil, misbehaving("slow", "-mode", "slow"))
 	h.awaitUp("slow", 1)
@@ -157,7 +157,7 @@ func TestWhatAnAttemptIsToldBeforeItsProcessIsUpCounts(t *testing.T) {
 	require.EqualValues(t, 1, r.begun.Load())
 }
 
-func TestAnAttemptWithoutAProcessIsGivenBack(t *testing.T) {
+func TestAnAttemptWithoutAProcessIsReleased(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	config := misbehaving("spent")
@@ -176,7 +176,7 @@ func TestAnAttemptWithoutAProcessIsGivenBack(t *testing.T) {
 	require.Equal(t, job.Success, h.run("spent", `{}`).Kind)
 }
 
-func TestCloseWaitsForAttemptsAlone(t *testing.T) {
+func TestCloseWaitsForIsolatedAttempts(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, nil, misbehaving("good"), misbehaving("slow", "-mode", "slow", "-types", "OTHER"))
 	_, finishes := h.beginIsolated("good", `{"do":"sleep","ms":300}`)
@@ -193,8 +193,8 @@ func TestCloseWaitsForAttemptsAlone(t *testing.T) {
 	}
 }
 
-// stingy is a version of a plugin of which no more processes come up while it is
-// spent: for want of memory, or because of a port that is taken.
+// stingy is a version of a plugin that cannot start more processes while it is spent, as
+// for lack of memory.
 func stingy(t *testing.T, version, refusal string) (text []byte, spent func(bool)) {
 	t.Helper()
 	mark := filepath.Join(t.TempDir(), "spent")
@@ -208,8 +208,8 @@ func stingy(t *testing.T, version, refusal string) (text []byte, spent func(bool
 	}
 }
 
-// The launch of another does not come up, and the time of this one is over while
-// it waits for its turn.
+// The launch for another suspect fails, and this one runs out of time while it waits for
+// its turn.
 func TestASuspectIsNotChargedForALaunchThatFails(t *testing.T) {
 	t.Parallel()
 	v := newVersioned(t)
@@ -229,7 +229,7 @@ func TestASuspectIsNotChargedForALaunchThatFails(t *testing.T) {
 	}
 }
 
-func TestAVersionThatServesIsNotLeftForSuspectsThatCannotBeAlone(t *testing.T) {
+func TestSuspectsWithoutAProcessDoNotRollBackTheServingVersion(t *testing.T) {
 	t.Parallel()
 	v, h := versionOne(t, promoting)
 	text, spent := stingy(t, "2", "exit 9")
@@ -251,7 +251,7 @@ func TestAVersionThatServesIsNotLeftForSuspectsThatCannotBeAlone(t *testing.T) {
 	require.False(t, h.fleet("plugin").current.breaker.broken())
 }
 
-func TestHowManyMayBeAloneIsConfiguredAndChangedWithoutASwap(t *testing.T) {
+func TestTheLimitOfIsolatedAttemptsChangesWithoutASwap(t *testing.T) {
 	t.Parallel()
 	config := misbehaving("good")
 	config.Isolated = 3

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func TestAPluginThatStartsOddlyIsUpAllTheSame(t *testing.T) {
+func TestAPluginWithAnUnusualStartComesUp(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{
 		"print", // on stdout before the handshake, the last line without an end
@@ -144,7 +144,7 @@ func TestProcessesOfOnePluginAgreeOnTheManifest(t *testing.T) {
 	h.eventually(func() bool { return strings.Contains(h.status("changing").LastError, "its manifest differs") }, "the second is refused")
 	require.Equal(t, job.PluginUp, h.status("changing").State)
 
-	// Alone, a new version is taken.
+	// If no other process is up, a new version is accepted.
 	before := h.status("changing").Version
 	h.run("changing", do("exit"))
 	h.awaitUp("changing", 1)
@@ -152,7 +152,7 @@ func TestProcessesOfOnePluginAgreeOnTheManifest(t *testing.T) {
 	require.Equal(t, h.status("changing").Version, h.Types()[0].Version)
 }
 
-func TestConfigurationThatMeansNothingIsRefused(t *testing.T) {
+func TestInvalidConfigurationIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := socketDir(t)
 	note := filepath.Join(dir, "note.txt")

@@ -15,9 +15,9 @@ import (
 // have left behind, or the keeper of one plugin process. It returns the exit code.
 func Warden(argument string) int { return child.Attend(argument) }
 
-// isolate prepares cgroups for the plugins, and the warden. Cgroups that were not asked
+// setUp prepares cgroups for the plugins, and the warden. Cgroups that were not asked
 // for by path may be missing.
-func (h *Host) isolate(settings Settings) error {
+func (h *Host) setUp(settings Settings) error {
 	tree, err := cgroup.Open(settings.Cgroup, h.home.Name())
 	switch {
 	case err == nil:
@@ -41,7 +41,7 @@ func (h *Host) isolate(settings Settings) error {
 	return nil
 }
 
-// cleanUp removes what isolate has made. If a cgroup cannot be removed, the home stays:
+// cleanUp removes what setUp has made. If a cgroup cannot be removed, the home stays:
 // only there the warden, or the next start, finds out about it. So the home goes after
 // the cgroups, and the warden last.
 func (h *Host) cleanUp() {

@@ -26,8 +26,8 @@ func inBothWays(t *testing.T, test func(t *testing.T, change func(*Settings))) {
 	}
 }
 
-// whileOthersWork starts an attempt of the plugin "bad" that goes too far, and
-// returns how it ends. Until then attempts of the plugin "good" go on and end.
+// whileOthersWork starts an attempt of the plugin "bad" that exceeds a limit, and returns
+// how it ends. Until then attempts of the plugin "good" run and end.
 func whileOthersWork(t *testing.T, h *testHost, payload string) job.Outcome {
 	t.Helper()
 	h.awaitUp("good", 1)
@@ -44,7 +44,7 @@ func whileOthersWork(t *testing.T, h *testHost, payload string) job.Outcome {
 	return outcome
 }
 
-func TestAHandlerThatForksWithoutEndIsContained(t *testing.T) {
+func TestAPluginThatForksWithoutEndIsContained(t *testing.T) {
 	inBothWays(t, func(t *testing.T, change func(*Settings)) {
 		bad := misbehaving("bad")
 		bad.Limits = Limits{Processes: 200}
@@ -58,7 +58,7 @@ func TestAHandlerThatForksWithoutEndIsContained(t *testing.T) {
 	})
 }
 
-func TestAHandlerThatTakesMemoryWithoutEndIsContained(t *testing.T) {
+func TestAPluginThatUsesMemoryWithoutEndIsContained(t *testing.T) {
 	inBothWays(t, func(t *testing.T, change func(*Settings)) {
 		bad := misbehaving("bad")
 		bad.Limits = Limits{MemoryBytes: 1 << 30}
@@ -69,7 +69,7 @@ func TestAHandlerThatTakesMemoryWithoutEndIsContained(t *testing.T) {
 	})
 }
 
-func TestChildrenThatTakeMemoryTogetherAreContained(t *testing.T) {
+func TestChildrenThatUseMemoryTogetherAreContained(t *testing.T) {
 	inBothWays(t, func(t *testing.T, change func(*Settings)) {
 		bad := misbehaving("bad")
 		bad.Limits = Limits{MemoryBytes: 1 << 29}
@@ -81,7 +81,7 @@ func TestChildrenThatTakeMemoryTogetherAreContained(t *testing.T) {
 	})
 }
 
-func TestAHandlerThatSpinsAllCoresIsContained(t *testing.T) {
+func TestAPluginThatSpinsAllCoresIsContained(t *testing.T) {
 	inBothWays(t, func(t *testing.T, change func(*Settings)) {
 		bad := misbehaving("bad")
 		bad.Limits = Limits{CPUs: 0.5}
@@ -112,7 +112,7 @@ func TestLimitsThatTheKernelSetsForEachProcess(t *testing.T) {
 	require.Regexp(t, `Max open files +123 +123`, limits)
 }
 
-func TestHowLimitsAreEnforcedIsSaidInLogAndStatus(t *testing.T) {
+func TestLogAndStatusSayHowLimitsAreEnforced(t *testing.T) {
 	config := misbehaving("good")
 	config.Limits = Limits{MemoryBytes: 1 << 30, CPUs: 1, OpenFiles: 123}
 	h := startHost(t, func(s *Settings) { s.Cgroup = CgroupNone }, config, misbehaving("free", "-types", "OTHER"))
@@ -125,7 +125,7 @@ func TestHowLimitsAreEnforcedIsSaidInLogAndStatus(t *testing.T) {
 	require.Empty(t, h.status("free").Limits)
 }
 
-func TestACgroupThatIsAskedForByNameMustBeThere(t *testing.T) {
+func TestAConfiguredCgroupMustExist(t *testing.T) {
 	dir := socketDir(t)
 	settings := testSettings(dir, &journal{})
 	settings.Cgroup = "/no/such/cgroup"
@@ -166,7 +166,7 @@ func TestAPluginRunsAsAnotherUser(t *testing.T) {
 	require.Contains(t, h.status("hidden").LastError, "may not enter "+filepath.Dir(hostile))
 }
 
-// passable is a directory that everybody may go through.
+// passable is a directory that every user may enter.
 func passable(t *testing.T) string {
 	t.Helper()
 	dir := socketDir(t)
@@ -174,7 +174,7 @@ func passable(t *testing.T) string {
 	return dir
 }
 
-func TestWardenAndKeepersLeaveWithTheHost(t *testing.T) {
+func TestWardenAndKeepersEndWithTheHost(t *testing.T) {
 	h := startHost(t, nil, misbehaving("kept-by-one"))
 	require.Equal(t, job.Success, h.run("kept-by-one", `{}`).Kind)
 	for last, want := range map[string]int{h.dir + "/": 1, "keeper:kept-by-one\x00": 1} {
@@ -185,8 +185,7 @@ func TestWardenAndKeepersLeaveWithTheHost(t *testing.T) {
 	require.Empty(t, wardensOf("keeper:kept-by-one\x00"))
 }
 
-// wardensOf finds the processes that Settings.Warden runs whose last argument begins
-// so.
+// wardensOf finds the processes of Settings.Warden whose last argument begins with that.
 func wardensOf(last string) []string {
 	var found []string
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")

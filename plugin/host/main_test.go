@@ -82,7 +82,7 @@ func (j *journal) String() string {
 
 func (j *journal) lines() int { return strings.Count(j.String(), "\n") }
 
-// testHost is a host with what tests ask of it.
+// testHost is a host with helpers for tests.
 type testHost struct {
 	*Host
 	t       *testing.T
@@ -103,14 +103,13 @@ func testSettings(dir string, log io.Writer) Settings {
 	return s
 }
 
-// misbehaving configures the test plugin with one process, and with whatever a test
-// changes.
+// misbehaving configures the test plugin with one process.
 func misbehaving(name string, args ...string) Config {
 	return Config{Name: name, Path: hostile, Args: args, Env: []string{"PATH=" + os.Getenv("PATH")}, Processes: 1, Isolated: DefaultIsolated}
 }
 
-// startHost starts a host that is closed at the end of the test, and checks then
-// that nothing of it is left: no process, no file.
+// startHost starts a host. At the end of the test it closes the host, and checks that no
+// process and no file is left.
 func startHost(t *testing.T, change func(*Settings), plugins ...Config) *testHost {
 	t.Helper()
 	dir := socketDir(t)
@@ -134,7 +133,7 @@ func startHost(t *testing.T, change func(*Settings), plugins ...Config) *testHos
 	return h
 }
 
-// socketDir is short, as the kernel wants it.
+// socketDir is short, since the kernel limits the paths of sockets.
 func socketDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "h")
@@ -299,9 +298,9 @@ func (h *testHost) progress(r *report) string {
 	}
 }
 
-// hostToBeKilled is a process with a host in it that prints the ids of the
-// plugin's process and of its children, and then waits for its end. Its attempts
-// have a lease that is not renewed.
+// hostToBeKilled runs a host in a process of its own. It prints the ids of the plugin
+// process and of its children, and then waits to be killed. It does not renew the lease
+// of its attempt.
 func hostToBeKilled(dir string) {
 	hostile = os.Getenv("HOST_TO_BE_KILLED_PLUGIN")
 	settings := testSettings(dir, io.Discard)
@@ -332,7 +331,7 @@ func hostToBeKilled(dir string) {
 	select {}
 }
 
-// victim says how hostToBeKilled is to run.
+// victim says how to run hostToBeKilled.
 type victim struct {
 	mode, cgroup string
 	lease        time.Duration

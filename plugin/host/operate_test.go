@@ -68,7 +68,7 @@ func TestADisabledPluginFinishesAndStaysVisible(t *testing.T) {
 	require.ErrorIs(t, h.Disable(t.Context(), "nobody"), job.ErrNoPlugin)
 }
 
-func TestDisablingBreaksASwapOff(t *testing.T) {
+func TestDisablingEndsASwap(t *testing.T) {
 	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1")
@@ -85,7 +85,7 @@ func TestDisablingBreaksASwapOff(t *testing.T) {
 	h.eventually(func() bool { return len(processesOf(h.dir)) == 0 }, "no process is left")
 }
 
-func TestWhoWaitsNoLongerIsToldOfItsOwnSwap(t *testing.T) {
+func TestACallerThatStopsWaitingGetsItsOwnSwap(t *testing.T) {
 	t.Parallel()
 	h, _ := onTrial(t, time.Minute, nil)
 	waiting, giveUp := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -105,7 +105,7 @@ func TestWhoWaitsNoLongerIsToldOfItsOwnSwap(t *testing.T) {
 	require.Equal(t, ended, h.status("plugin").LastSwap, "nothing comes of what was given up before it began")
 }
 
-func TestNothingComesOfAnEnableThatWasGivenUp(t *testing.T) {
+func TestAnEnableThatTimedOutDoesNothing(t *testing.T) {
 	t.Parallel()
 	_, h := versionOne(t)
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
@@ -124,7 +124,7 @@ func TestNothingComesOfAnEnableThatWasGivenUp(t *testing.T) {
 	h.awaitUp("plugin", 1)
 }
 
-func TestAnEnableThatHasBegunIsAnsweredWithHowItEnds(t *testing.T) {
+func TestAnEnableThatHasBegunReturnsItsResult(t *testing.T) {
 	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1")
@@ -205,8 +205,7 @@ func TestAPluginCanBeRemovedAndAddedAgain(t *testing.T) {
 	}
 }
 
-// Somebody has asked for a swap twice; the second waits behind the trial of the
-// first.
+// The second of two swaps waits for the trial of the first.
 func TestDisablingDoesNotWaitForSwaps(t *testing.T) {
 	t.Parallel()
 	h, first := onTrial(t, time.Minute, nil)

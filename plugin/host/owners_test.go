@@ -47,7 +47,7 @@ func (r *register) fail(err error) {
 
 func (r *register) kept(s *Settings) { s.Ledger = r }
 
-func TestAPluginThatIsUpFirstDoesNotGetTheTypesOfAnother(t *testing.T) {
+func TestAPluginThatIsUpFirstDoesNotTakeTheTypesOfAnother(t *testing.T) {
 	t.Parallel()
 	ledger := newRegister()
 	good := misbehaving("good", "-types", "GOOD")
@@ -96,7 +96,7 @@ func TestATypeMovesToThePluginThatListsIt(t *testing.T) {
 	require.Zero(t, h.status("old").Crashes)
 }
 
-func TestATypeLeavesAPluginThatItLeavesWithNone(t *testing.T) {
+func TestATypeCanMoveAwayFromAPluginThatHasNoOther(t *testing.T) {
 	t.Parallel()
 	old, heir := misbehaving("old", "-types", "MOVED"), misbehaving("heir", "-types", "MOVED,SPARE")
 	h := startHost(t, newRegister().kept, old)
@@ -111,7 +111,7 @@ func TestATypeLeavesAPluginThatItLeavesWithNone(t *testing.T) {
 	require.Equal(t, []string{"MOVED", "SPARE"}, h.Pools()[0].Types)
 }
 
-func TestAPluginServesTheRestOnceItsTypeIsListedElsewhere(t *testing.T) {
+func TestAPluginKeepsItsOtherTypesWhenOneMoves(t *testing.T) {
 	t.Parallel()
 	good, evil := misbehaving("good", "-types", "GOOD"), misbehaving("evil", "-types", "EVIL,GOOD")
 	h := startHost(t, newRegister().kept, good)
@@ -145,7 +145,7 @@ func TestAPluginThatLostATypeIsLaunchedAgainWithTheRest(t *testing.T) {
 	h.eventually(func() bool { return h.status("old").Crashes == 1 && len(h.status("old").PIDs) == 1 }, "it is launched again")
 }
 
-func TestAPluginThatIsLeftNoTypeIsRefused(t *testing.T) {
+func TestAPluginWithoutAnyTypeIsRefused(t *testing.T) {
 	t.Parallel()
 	config := misbehaving("plugin", "-types", "A,B")
 	config.Types = []string{"C"}
@@ -174,7 +174,7 @@ func TestAPluginWaitsForALedgerThatDoesNotAnswer(t *testing.T) {
 		"a version that was admitted is launched again without asking")
 }
 
-func TestATypeIsListedOnce(t *testing.T) {
+func TestATypeMayBeListedOnlyOnce(t *testing.T) {
 	t.Parallel()
 	a, b := misbehaving("a"), misbehaving("b")
 	a.Types, b.Types = []string{"X"}, []string{"Y", "X"}

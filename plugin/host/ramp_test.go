@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func TestMoreMayBeAloneTheMoreGetThrough(t *testing.T) {
+func TestMoreRunIsolatedAsMoreSurvive(t *testing.T) {
 	config := misbehaving("good")
 	config.Concurrency, config.Processes = 3, 2
 	h := startHost(t, nil, config)
@@ -31,7 +31,7 @@ func TestMoreMayBeAloneTheMoreGetThrough(t *testing.T) {
 	require.Zero(t, h.freeIsolated("good"))
 }
 
-func TestFewerMayBeAloneTheMoreKillTheirProcess(t *testing.T) {
+func TestFewerRunIsolatedAfterACrash(t *testing.T) {
 	h := startHost(t, nil, misbehaving("good"))
 	h.awaitUp("good", 1)
 	for range 6 {
@@ -45,8 +45,7 @@ func TestFewerMayBeAloneTheMoreKillTheirProcess(t *testing.T) {
 	}
 }
 
-// The processes that attempts share wait for their backoff. Nobody need wait with
-// them: not one who is likely to be innocent.
+// Suspects do not wait for the backoff of the processes that attempts share.
 func TestSuspectsRunWhileNoOtherProcessIsUp(t *testing.T) {
 	h := startHost(t, func(s *Settings) { s.Backoff.Min, s.Backoff.Max = time.Minute, time.Hour }, misbehaving("good"))
 	require.Equal(t, job.Crash, h.run("good", do("exit")).Kind)
@@ -64,7 +63,7 @@ func TestSuspectsRunWhileNoOtherProcessIsUp(t *testing.T) {
 	require.Zero(t, h.freeIsolated("good"), "it may be the handler: others wait")
 }
 
-func TestNoMoreOfATypeAreAloneThanItsProcessesWant(t *testing.T) {
+func TestTheLimitOfATypeBoundsIsolatedAttemptsToo(t *testing.T) {
 	config := misbehaving("good", "-types", "TEST,OTHER", "-bound", "1")
 	h := startHost(t, nil, config)
 	h.awaitUp("good", 1)

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// counting counts what it hears, and keeps the last of it.
+// counting counts reports, and keeps the last of them.
 type counting struct {
 	*report
 	heard atomic.Int64
@@ -41,8 +41,8 @@ func (h *testHost) beginCounting(name, payload string, room chan struct{}) (job.
 	return run, c
 }
 
-// flooding runs the flood and, until it has ended, jobs of another plugin. It
-// returns how much was heard a second.
+// flooding runs the flood, and jobs of another plugin until it ends. It returns how many
+// reports arrived in a second.
 func flooding(t *testing.T, h *testHost, payload string) float64 {
 	t.Helper()
 	began := time.Now()
@@ -68,7 +68,7 @@ func TestAProcessThatReportsWithoutEndIsReadMoreSlowly(t *testing.T) {
 	require.Zero(t, h.status("flood").Restarts)
 }
 
-func TestTheLastOfAFloodIsHeardAndTheEndIsNotLost(t *testing.T) {
+func TestTheLastReportAndTheOutcomeOfAFloodArrive(t *testing.T) {
 	h := startHost(t, nil, misbehaving("flood"))
 	_, c := h.beginCounting("flood", `{"do":"flood","ms":500}`, nil)
 	outcome := h.outcome(c.report)
@@ -78,7 +78,7 @@ func TestTheLastOfAFloodIsHeardAndTheEndIsNotLost(t *testing.T) {
 	require.EqualValues(t, sent, c.heard.Load())
 }
 
-func TestAProcessIsReadNoFurtherWhileThereIsNoRoom(t *testing.T) {
+func TestAProcessIsNotReadWhileThereIsNoRoom(t *testing.T) {
 	h := startHost(t, nil, misbehaving("flood"), misbehaving("good", "-types", "OTHER"))
 	h.awaitUp("good", 1)
 	room := make(chan struct{})
@@ -94,7 +94,7 @@ func TestAProcessIsReadNoFurtherWhileThereIsNoRoom(t *testing.T) {
 	require.Zero(t, h.status("flood").Restarts)
 }
 
-func TestAProcessThatDiesWhileThereIsNoRoomIsNotWaitedFor(t *testing.T) {
+func TestNothingWaitsForRoomAfterTheProcessDied(t *testing.T) {
 	h := startHost(t, nil, misbehaving("flood"))
 	run, c := h.beginCounting("flood", `{"do":"flood","ms":60000}`, make(chan struct{}))
 	h.eventually(func() bool { return c.heard.Load() == 1 }, "the first report")
@@ -102,7 +102,7 @@ func TestAProcessThatDiesWhileThereIsNoRoomIsNotWaitedFor(t *testing.T) {
 	require.Equal(t, job.Crash, h.outcome(c.report).Kind)
 }
 
-func TestProgressThatIsTooLargeIsDroppedAndTheLogOfTheAttemptSaysSo(t *testing.T) {
+func TestProgressThatIsTooLargeIsDroppedAndLogged(t *testing.T) {
 	h := startHost(t, func(s *Settings) { s.Caps.Progress = 1000 }, misbehaving("good"))
 	_, r := h.begin("good", `{"do":"big-progress","n":1000}`)
 	require.Equal(t, job.Success, h.outcome(r).Kind)
@@ -118,7 +118,7 @@ func TestProgressThatIsTooLargeIsDroppedAndTheLogOfTheAttemptSaysSo(t *testing.T
 	require.Contains(t, h.journal.String(), `"msg":"plugin reports a value that is too large"`)
 }
 
-func TestACheckpointOrResultThatIsTooLargeFailsItsAttemptForGood(t *testing.T) {
+func TestACheckpointOrResultThatIsTooLargeFailsPermanently(t *testing.T) {
 	h := startHost(t, func(s *Settings) { s.Caps.Checkpoint, s.Caps.Result = 1000, 2000 }, misbehaving("good"))
 	for payload, want := range map[string]job.Outcome{
 		`{"do":"big-checkpoint","n":1001}`:     {Kind: job.PermanentFailure, Code: message.CodeCheckpointTooLarge, Message: "a checkpoint is larger than 1000 bytes"},
@@ -140,7 +140,7 @@ func TestACheckpointOrResultThatIsTooLargeFailsItsAttemptForGood(t *testing.T) {
 	require.Zero(t, h.status("good").Restarts)
 }
 
-func TestCapsOfWhatHandlersReportAreChecked(t *testing.T) {
+func TestInvalidCapsAreRefused(t *testing.T) {
 	settings := testSettings(socketDir(t), &journal{})
 	for _, change := range []func(*Caps){
 		func(c *Caps) { c.Progress = 0 },
@@ -154,8 +154,8 @@ func TestCapsOfWhatHandlersReportAreChecked(t *testing.T) {
 	}
 }
 
-// One message must not take many times its size, whatever is in it.
-func TestALargeMessageTakesLittleMoreMemoryThanItHas(t *testing.T) {
+// No message may take many times its size in memory.
+func TestALargeMessageTakesLittleMoreMemoryThanItsSize(t *testing.T) {
 	h := startHost(t, nil, misbehaving("good"))
 	for payload, most := range map[string]uint64{
 		`{"do":"big-log","n":10000000}`:      30 << 20,
@@ -170,7 +170,7 @@ func TestALargeMessageTakesLittleMoreMemoryThanItHas(t *testing.T) {
 	}
 }
 
-// heap is the size of what is reachable, in bytes.
+// heap is the size of the reachable memory, in bytes.
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -178,7 +178,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// peakHeap is by how much what is reachable has grown at most, until it is over.
+// peakHeap is the largest growth of the reachable memory while it runs.
 func peakHeap(over func() bool) uint64 {
 	before := heap()
 	peak := before
@@ -188,7 +188,7 @@ func peakHeap(over func() bool) uint64 {
 	return peak - before
 }
 
-func TestWhatIsKeptOfALongLogLineDoesNotHoldOnToTheRest(t *testing.T) {
+func TestALongLogLineDoesNotStayInMemory(t *testing.T) {
 	h := startHost(t, nil, misbehaving("good"))
 	var reports []*report
 	before := heap()

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func TestAProcessGetsNoMoreOfATypeThanItWants(t *testing.T) {
+func TestTheLimitOfATypeHoldsForEachProcess(t *testing.T) {
 	config := misbehaving("good", "-types", "TEST,OTHER", "-bound", "1", "-concurrency", "3")
 	config.Processes = 2
 	h := startHost(t, nil, config)
@@ -45,7 +45,7 @@ func TestAProcessGetsNoMoreOfATypeThanItWants(t *testing.T) {
 	require.Equal(t, 6, h.free("good"))
 }
 
-func TestAPluginWithoutBoundsSaysNothingOfThem(t *testing.T) {
+func TestAPoolWithoutTypeLimitsHasNone(t *testing.T) {
 	h := startHost(t, nil, misbehaving("good"))
 	h.awaitUp("good", 1)
 	require.Nil(t, h.Pools()[0].Room)

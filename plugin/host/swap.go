@@ -110,7 +110,7 @@ func (c *conductor) beginSwap(p plan, stop context.CancelCauseFunc) job.PluginSw
 	s := job.PluginSwap{Trigger: p.trigger, From: c.current.version(), BegunAt: time.Now()}
 	c.lastSwap = &s
 	if p.binary == nil {
-		c.passedOver = ""
+		c.skipReason = ""
 	}
 	if p.begun != nil {
 		p.begun <- s

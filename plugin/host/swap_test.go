@@ -141,7 +141,7 @@ func TestAFailureOnTrialIsNotCharged(t *testing.T) {
 	run.Cancel(job.CancelTimeout)
 	require.Equal(t, message.CodeCanary, h.outcome(r).Code)
 
-	// A death ends the trial; what was in the process is done by others.
+	// A death ends the trial. The serving version runs again what was in the process.
 	_, bystander := h.begin("plugin", `{"do":"sleep","ms":60000}`)
 	for _, outcome := range []job.Outcome{h.run("plugin", do("exit")), h.outcome(bystander)} {
 		require.Equal(t, job.Released, outcome.Kind)
@@ -154,7 +154,7 @@ func TestAFailureOnTrialIsNotCharged(t *testing.T) {
 	require.Equal(t, job.Failure, h.run("plugin", do("fail")).Kind)
 }
 
-func TestTheOldVersionIsLaunchedAgainThoughTheFileIsTheNewOne(t *testing.T) {
+func TestTheOldVersionCanBeLaunchedAfterItsFileWasReplaced(t *testing.T) {
 	t.Parallel()
 	v, h := versionOne(t)
 	v.install("-version", "2", "-mode", "exit")
@@ -167,7 +167,7 @@ func TestTheOldVersionIsLaunchedAgainThoughTheFileIsTheNewOne(t *testing.T) {
 	_, r := h.beginIsolated("plugin", `{}`)
 	require.Equal(t, job.Success, h.outcome(r).Kind)
 
-	// It is not tried again by itself, also when it is touched.
+	// It is not tried again by itself, even after a touch.
 	now := time.Now()
 	require.NoError(t, os.Chtimes(v.path, now, now))
 	for range 20 {
@@ -180,7 +180,7 @@ func TestTheOldVersionIsLaunchedAgainThoughTheFileIsTheNewOne(t *testing.T) {
 	require.Equal(t, job.SwapPromoted, h.awaitSwap(h.status("plugin").LastSwap).Result)
 }
 
-func TestAScriptThatWasReplacedIsNotTakenForTheOldOne(t *testing.T) {
+func TestAReplacedScriptIsNotLaunchedAsTheOldOne(t *testing.T) {
 	t.Parallel()
 	v := newVersioned(t)
 	v.script("-version", "1")
@@ -217,7 +217,7 @@ func TestAScriptThatIsMadeExecutableIsTriedAgain(t *testing.T) {
 	h.eventually(func() bool { return h.status("plugin").Version == "2" }, "it serves once it may be executed")
 }
 
-func TestAScriptThatIsWrittenOverInPlaceIsNotTakenForTheOldOne(t *testing.T) {
+func TestAScriptThatIsWrittenOverInPlaceIsNotLaunchedAsTheOldOne(t *testing.T) {
 	t.Parallel()
 	v := newVersioned(t)
 	v.script("-version", "1")
@@ -251,7 +251,7 @@ func TestAVersionWithAnotherChecksumThanTheConfiguredOneIsRefused(t *testing.T) 
 	require.Equal(t, "1", h.status("plugin").Version)
 }
 
-func TestTheOldVersionDrainsOnlySoLong(t *testing.T) {
+func TestTheOldVersionIsKilledWhenItsDrainTimeIsOver(t *testing.T) {
 	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1")
@@ -307,7 +307,7 @@ func TestAPluginThatIsDownIsNotTriedOnLiveWork(t *testing.T) {
 	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
 }
 
-func TestAVersionThatDiesInItsSleepIsRolledBack(t *testing.T) {
+func TestAnIdleVersionThatDiesIsRolledBack(t *testing.T) {
 	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1")
@@ -326,7 +326,7 @@ func TestAVersionThatDiesInItsSleepIsRolledBack(t *testing.T) {
 	require.Contains(t, swap.Reason, "signal: killed")
 }
 
-func TestAVersionThatFailsSoonAfterItsPromotionIsLeft(t *testing.T) {
+func TestAVersionThatFailsSoonAfterItsPromotionIsRolledBack(t *testing.T) {
 	t.Parallel()
 	v, h := versionOne(t, promoting) // so that nothing is found out before
 	v.install("-version", "2", "-crashing")

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// onTrial starts version 1 of a plugin, and has version 2 tried for so long on all
-// of the work. The channel gets how the swap ends.
+// onTrial starts version 1 of a plugin, and tries version 2 on all attempts for the period.
+// The channel gets the result of the swap.
 func onTrial(t *testing.T, period time.Duration, change func(*Settings)) (*testHost, <-chan job.PluginSwap) {
 	t.Helper()
 	v := newVersioned(t)
@@ -41,8 +41,8 @@ func (h *testHost) awaitTrial() {
 	}, "the new version is on trial")
 }
 
-// A process that has closed its stream is given time to say why, and is cleared
-// away after that: the trial ends meanwhile.
+// A process that closed its stream gets time to show why it ends. Its trial ends in that
+// time.
 func TestADeadCandidateIsNotPromoted(t *testing.T) {
 	t.Parallel()
 	const period = 1500 * time.Millisecond
@@ -60,7 +60,7 @@ func TestADeadCandidateIsNotPromoted(t *testing.T) {
 	}
 }
 
-func TestAPoisonousJobDoesNotRollAGoodVersionBack(t *testing.T) {
+func TestAPoisonJobDoesNotRollBackAGoodVersion(t *testing.T) {
 	t.Parallel()
 	h, done := onTrial(t, 1500*time.Millisecond, nil)
 	for range 20 {
@@ -93,7 +93,7 @@ func TestTheSecondDeathOnTrialRollsBackAndIsNotCharged(t *testing.T) {
 	require.Contains(t, s.Reason, "exit status 3")
 }
 
-func TestADoubtfulVersionGetsHalfOfTheWorkAndIsRolledBackInTheEnd(t *testing.T) {
+func TestADoubtfulVersionGetsHalfOfTheWorkAndIsFinallyRolledBack(t *testing.T) {
 	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1")
@@ -128,8 +128,8 @@ func TestADoubtfulVersionGetsHalfOfTheWorkAndIsRolledBackInTheEnd(t *testing.T) 
 	require.Greater(t, s.EndedAt.Sub(s.BegunAt), longestTrial*config.Canary.Period)
 }
 
-// compared starts version 1 of a plugin, gives it work that takes usual each, and
-// has version 2, with the flags, tried on half of the work that goes on. It returns how that ends.
+// compared starts version 1 of a plugin, whose attempts take the usual time, and tries
+// version 2 with the flags on half of the attempts. It returns the result of the swap.
 func compared(t *testing.T, usual time.Duration, flags ...string) (*testHost, job.PluginSwap) {
 	t.Helper()
 	v := newVersioned(t)

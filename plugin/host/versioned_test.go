@@ -27,8 +27,7 @@ func newVersioned(t *testing.T) *versioned {
 	return &versioned{t: t, path: filepath.Join(t.TempDir(), "plugin")}
 }
 
-// install puts a version that behaves as the flags say under the path, as a
-// deployment does: by renaming.
+// install puts a version with the flags under the path by renaming, as a deployment does.
 func (v *versioned) install(flags ...string) {
 	v.t.Helper()
 	text, err := os.ReadFile(hostile)
@@ -37,7 +36,7 @@ func (v *versioned) install(flags ...string) {
 	v.write(text)
 }
 
-// script puts a script under the path that executes the test plugin.
+// script puts a script under the path, which executes the test plugin.
 func (v *versioned) script(flags ...string) {
 	v.t.Helper()
 	v.write(fmt.Appendf(nil, "#!/bin/sh\nexec %s %s\n", hostile, strings.Join(flags, " ")))
@@ -77,7 +76,7 @@ func versionOne(t *testing.T, change ...func(*Config)) (*versioned, *testHost) {
 	return v, v.serve(change...)
 }
 
-// promoting has new versions serve without a trial.
+// promoting lets new versions serve without a trial.
 func promoting(c *Config) { c.Canary.Period = 0 }
 
 // awaitSwap waits for the end of a swap that began after the one before.
@@ -144,7 +143,7 @@ func (l *load) count(outcome job.Outcome) {
 	}
 }
 
-// end stops the load, and checks that every attempt has ended, uncharged or well.
+// end stops the load, and checks that every attempt succeeded or was not charged.
 func (l *load) end(t *testing.T) {
 	t.Helper()
 	close(l.stop)

@@ -11,7 +11,7 @@ import (
 
 const stable = time.Second
 
-func TestAFileHasChangedWhenItIsAnotherAndStill(t *testing.T) {
+func TestAFileHasChangedWhenItDiffersAndIsStable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "binary")
 	write := func(text string) os.FileInfo {
 		require.NoError(t, os.WriteFile(path+".new", []byte(text), 0o700))

@@ -113,7 +113,7 @@ func (k *kernel) write(path string, text []byte, mode fs.FileMode) error {
 	return os.WriteFile(path, text, mode)
 }
 
-func TestAProcessThatIsAloneMakesRoom(t *testing.T) {
+func TestAProcessThatIsAloneMovesIntoALeaf(t *testing.T) {
 	k, s := newKernel(t, ourPID)
 	tree, err := s.open(Auto, "hf-1")
 	require.NoError(t, err)
@@ -128,7 +128,7 @@ func TestAProcessThatIsAloneMakesRoom(t *testing.T) {
 	require.Equal(t, &Tree{Path: filepath.Join(k.root, "svc/hf-2"), Memory: true, CPU: true, PIDs: true}, tree)
 }
 
-func TestAProcessWithNeighboursStaysAndDoesWithoutControllers(t *testing.T) {
+func TestAProcessWithNeighboursStaysAndHasNoControllers(t *testing.T) {
 	k, s := newKernel(t, 1, ourPID)
 	tree, err := s.open(Auto, "hf-1")
 	require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestAMoveThatDoesNotHelpIsUndone(t *testing.T) {
 	require.Equal(t, strconv.Itoa(ourPID), k.get("svc", "cgroup.procs"))
 }
 
-func TestWhatSystemdHasNotDelegatedIsLeftAlone(t *testing.T) {
+func TestACgroupThatSystemdHasNotDelegatedIsNotUsed(t *testing.T) {
 	k, s := newKernel(t, ourPID)
 	require.NoError(t, os.Mkdir(s.systemd, 0o700))
 	_, err := s.open(Auto, "hf-1")
@@ -154,7 +154,7 @@ func TestWhatSystemdHasNotDelegatedIsLeftAlone(t *testing.T) {
 	require.Equal(t, strconv.Itoa(ourPID), k.get("svc", "cgroup.procs"))
 }
 
-func TestTheReasonForNoCgroupIsSaid(t *testing.T) {
+func TestTheErrorSaysWhyThereIsNoCgroup(t *testing.T) {
 	k, s := newKernel(t, ourPID)
 	for setting, want := range map[string]string{
 		None:            "cgroups are turned off",
@@ -184,7 +184,7 @@ func TestAConfiguredParentIsUsedAsItIs(t *testing.T) {
 	require.ErrorIs(t, err, unix.EBUSY)
 }
 
-func TestLimitsAreWrittenBeforeAnybodyIsInTheGroup(t *testing.T) {
+func TestLimitsAreSetBeforeTheGroupHasMembers(t *testing.T) {
 	k, s := newKernel(t, ourPID)
 	tree, err := s.open(Auto, "hf-1")
 	require.NoError(t, err)

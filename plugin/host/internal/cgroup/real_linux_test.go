@@ -62,7 +62,7 @@ func TestAGroupHoldsAndKillsWhateverItsMembersFork(t *testing.T) {
 	group.Kill()
 }
 
-func TestATreeIsRemovedWithEverybodyInIt(t *testing.T) {
+func TestATreeIsRemovedWithItsMembers(t *testing.T) {
 	tree := realTree(t)
 	group, err := tree.Make("1", Limits{})
 	require.NoError(t, err)

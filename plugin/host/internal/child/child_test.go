@@ -123,7 +123,7 @@ func TestOutputIsLoggedAtALimitedRateAndTheRestCounted(t *testing.T) {
 	})
 }
 
-func TestThePanicIsRememberedElseTheLastLines(t *testing.T) {
+func TestThePanicIsKeptOrElseTheLastLines(t *testing.T) {
 	out, _ := newOutput(1)
 	for _, line := range strings.Split(strings.Repeat("x ", 20), " ") {
 		out.print("stderr", []byte(line))
@@ -139,7 +139,7 @@ func TestThePanicIsRememberedElseTheLastLines(t *testing.T) {
 	require.Equal(t, "panic: two"+strings.Repeat("\nframe", traceLines-1), out.Excerpt())
 }
 
-func TestSweepTakesOnlyWhatNobodyHolds(t *testing.T) {
+func TestSweepRemovesOnlyWhatNobodyHolds(t *testing.T) {
 	dir := t.TempDir()
 	held, err := MakeHome(dir)
 	require.NoError(t, err)
@@ -168,7 +168,7 @@ func TestSweepTakesOnlyWhatNobodyHolds(t *testing.T) {
 	require.Zero(t, Sweep(filepath.Join(dir, "missing")))
 }
 
-func TestAHomeStaysAsLongAsItsCgroup(t *testing.T) {
+func TestAHomeStaysWhileItsCgroupCannotBeRemoved(t *testing.T) {
 	dir := t.TempDir()
 	home, err := MakeHome(dir)
 	require.NoError(t, err)
@@ -270,7 +270,7 @@ func TestAProcessOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	})
 }
 
-func TestAProcessThatLeavesIsNotedAsSuch(t *testing.T) {
+func TestAProcessThatLeftByItselfIsRecognized(t *testing.T) {
 	eachWay(t, func(t *testing.T, keeper []string) {
 		for script, want := range map[string]string{
 			"exit 0": "exit status 0", "exit 7": "exit status 7",
@@ -288,7 +288,7 @@ func TestAProcessThatLeavesIsNotedAsSuch(t *testing.T) {
 	})
 }
 
-func TestAnEndBeforeTheStartForbidsIt(t *testing.T) {
+func TestEndBeforeStartForbidsTheStart(t *testing.T) {
 	eachWay(t, func(t *testing.T, keeper []string) {
 		p := prepared(t, Spec{Args: []string{"-c", "exec sleep 1000"}, Keeper: keeper})
 		p.End()

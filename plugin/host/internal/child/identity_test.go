@@ -20,7 +20,7 @@ func checksumOf(t *testing.T, path string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func TestIdentitiesThatCannotBeAreRefused(t *testing.T) {
+func TestInvalidIdentitiesAreRefused(t *testing.T) {
 	for _, c := range []struct{ user, group, want string }{
 		{"no-such-user", "", "user no-such-user is not known on this machine"},
 		{"", "wheel", "group wheel: a group needs a user"},
@@ -59,7 +59,7 @@ func passable(t *testing.T) string {
 	return dir
 }
 
-func TestAProcessRunsAsWhomItIsToldAndMakesItsSocket(t *testing.T) {
+func TestAProcessRunsAsItsUserAndMakesItsSocket(t *testing.T) {
 	asRoot(t)
 	identity, err := LookUp("1234567", "7654321")
 	require.NoError(t, err)

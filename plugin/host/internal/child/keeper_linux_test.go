@@ -64,7 +64,7 @@ func TestOrphansAreCollected(t *testing.T) {
 	}, 20*time.Second, time.Millisecond, "it is no zombie")
 }
 
-func TestAProcessIsKilledInTimeWithItsFamily(t *testing.T) {
+func TestAProcessIsKilledAtItsTimeWithItsDescendants(t *testing.T) {
 	everywhere(t, func(t *testing.T, tree *cgroup.Tree) {
 		p := prepared(t, Spec{Args: []string{"-c", families["sh"][2]}, Cgroups: tree})
 		require.NoError(t, p.Start(t.Context()))
@@ -118,7 +118,7 @@ func TestAProcessDiesWithItsKeeper(t *testing.T) {
 	requireNobody(t, p)
 }
 
-func TestAProcessFindsTheSameWithAndWithoutAKeeper(t *testing.T) {
+func TestAProcessIsTheSameWithAndWithoutAKeeper(t *testing.T) {
 	t.Parallel()
 	var words []string
 	for _, keeper := range [][]string{{}, attending} {

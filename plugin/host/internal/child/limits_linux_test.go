@@ -32,7 +32,7 @@ func everywhere(t *testing.T, test func(t *testing.T, tree *cgroup.Tree)) {
 	})
 }
 
-func TestAForkBombIsKilledWithAllThatItHasBecome(t *testing.T) {
+func TestAForkBombIsKilledWithAllItsProcesses(t *testing.T) {
 	everywhere(t, func(t *testing.T, tree *cgroup.Tree) {
 		// Were it not contained, it would end at a thousand.
 		bomb := `f() { [ $1 -gt 0 ] || exec sleep 60; f $(($1-1)) & f $(($1-1)) & wait; }; f 9`
@@ -46,7 +46,7 @@ func TestAForkBombIsKilledWithAllThatItHasBecome(t *testing.T) {
 	})
 }
 
-func TestSessionsOfTheirOwnCountAsWell(t *testing.T) {
+func TestProcessesInOtherSessionsCountToo(t *testing.T) {
 	everywhere(t, func(t *testing.T, tree *cgroup.Tree) {
 		script := `for i in $(seq 60); do setsid sleep 60 & done; wait`
 		p := prepared(t, Spec{Args: []string{"-c", script}, Limits: cgroup.Limits{Processes: 50}, Cgroups: tree})
@@ -56,7 +56,7 @@ func TestSessionsOfTheirOwnCountAsWell(t *testing.T) {
 	})
 }
 
-func TestMemoryIsBoundedForAllTogether(t *testing.T) {
+func TestMemoryIsBoundedForAllProcessesTogether(t *testing.T) {
 	everywhere(t, func(t *testing.T, tree *cgroup.Tree) {
 		// Each of the two is below the limit. tail keeps a line until its end.
 		script := `hold() { (head -c 100000000 /dev/zero; sleep 60) | tail -n 1; }; hold & hold & wait`
@@ -69,7 +69,7 @@ func TestMemoryIsBoundedForAllTogether(t *testing.T) {
 	})
 }
 
-func TestWhoStaysBelowTheLimitsIsLeftAlone(t *testing.T) {
+func TestAProcessBelowItsLimitsIsNotHarmed(t *testing.T) {
 	everywhere(t, func(t *testing.T, tree *cgroup.Tree) {
 		script := `for i in 1 2 3; do sleep 0.5 & done; head -c 30000000 /dev/zero | tail -n 1 >/dev/null; wait; exit 7`
 		p := prepared(t, Spec{Args: []string{"-c", script}, Limits: cgroup.Limits{MemoryBytes: 150 << 20, Processes: 20}, Cgroups: tree})
@@ -91,7 +91,7 @@ func TestCPUIsBoundedByAffinityWhereThereIsNoController(t *testing.T) {
 	require.Equal(t, strconv.Itoa(lowPriority), words[2])
 }
 
-func TestHowLimitsAreEnforcedIsSaid(t *testing.T) {
+func TestEnforcedSaysHowLimitsAreEnforced(t *testing.T) {
 	limits := cgroup.Limits{MemoryBytes: 1, CPUs: 1.5, Processes: 1, OpenFiles: 1}
 	by := func(tree *cgroup.Tree, identity *Identity) (words []string) {
 		for _, e := range Enforced(limits, tree, identity) {
@@ -115,7 +115,7 @@ func requireNobody(t *testing.T, p *Process) {
 	}
 }
 
-func TestAScriptIsComparedAndExecutedAsItWasCompared(t *testing.T) {
+func TestAScriptIsExecutedAsItWasCompared(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "script")
 	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nexit 5\n"), 0o755))
 	spec := Spec{Binary: pin(t, path), Checksum: checksumOf(t, path)}

@@ -181,7 +181,7 @@ func ignores(pid int, signal syscall.Signal) bool {
 	return err == nil && bits&(1<<(signal-1)) != 0
 }
 
-func TestAWardenHasNothingToDoForAHomeThatIsGone(t *testing.T) {
+func TestAWardenIgnoresAHomeThatIsGone(t *testing.T) {
 	home, err := MakeHome(t.TempDir())
 	require.NoError(t, err)
 	line, hangUp := io.Pipe()

@@ -20,10 +20,10 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
-// go-plugin puts pipes of its own in the place of these.
+// go-plugin replaces these by its own pipes.
 var realStdout, realStderr = os.Stdout, os.Stderr
 
-// warmUp is what attempts wait for that begin when the process is new.
+// warmUp is what the first attempts of a process wait for.
 var warmUp sync.Once
 
 // order is the payload of an attempt.
@@ -238,7 +238,7 @@ func (w *work) run(start *handlerv1.Start, canceled chan handlerv1.Cancel_Reason
 		select {}
 	case "fork-bomb":
 		_, _ = realStderr.WriteString("about to fork\n")
-		// Were it not contained, it would end at two thousand.
+		// If nothing contains it, it ends at two thousand.
 		shell(`f() { [ $1 -gt 0 ] || exec sleep 1000; f $(($1-1)) & f $(($1-1)) & wait; }; f 10`)
 		select {}
 	case "spin":
@@ -283,8 +283,8 @@ func (w *work) run(start *handlerv1.Start, canceled chan handlerv1.Cancel_Reason
 	}
 }
 
-// floodStream reports again and again, of N bytes or as little as can be, until it
-// is canceled or its time is over, and returns how often it did.
+// floodStream sends reports of N bytes, or as small as possible, until it is canceled or
+// its time is over. It returns how many it sent.
 func (w *work) floodStream(start *handlerv1.Start, o order, canceled chan handlerv1.Cancel_Reason) (sent int) {
 	until := time.After(time.Duration(o.MS) * time.Millisecond)
 	for ; ; sent++ {
@@ -307,13 +307,12 @@ func (w *work) floodStream(start *handlerv1.Start, o order, canceled chan handle
 	}
 }
 
-// bigValue is JSON of so many bytes.
+// bigValue is JSON of that many bytes.
 func bigValue(n int) []byte { return []byte(`"` + strings.Repeat("b", n-2) + `"`) }
 
-// spawn starts a child that holds the standard output and error. To escape it gets
-// a session of its own, to hide another environment: each can be found in one way
-// only, and both together only by its cgroup or its descent. It returns its process
-// id as JSON.
+// spawn starts a child that keeps standard output and error open. To escape, the child gets
+// its own session; to hide, another environment. With both, only its cgroup or descent
+// finds it. spawn returns its process id as JSON.
 func spawn(escape, hide bool) []byte {
 	child := exec.CommandContext(context.Background(), "sleep", "1000")
 	child.Stdout, child.Stderr = realStdout, realStderr
@@ -329,7 +328,7 @@ func spawn(escape, hide bool) []byte {
 	return fmt.Append(nil, child.Process.Pid)
 }
 
-// shell starts a script that has our fate.
+// shell starts a script that dies with this process.
 func shell(script string) {
 	if err := exec.CommandContext(context.Background(), "sh", "-c", script).Start(); err != nil {
 		panic(err)

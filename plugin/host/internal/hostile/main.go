@@ -1,7 +1,7 @@
-// Hostile is a handler plugin that misbehaves on request, for the tests of the
-// host. How the process behaves is said by flags, how an attempt behaves by the
-// "do" of its payload. It speaks the protocol directly, without the SDK. Called with
-// "warden", it is what Settings.Warden runs.
+// Hostile is a plugin that misbehaves on request, for the tests of the host. Flags say how
+// the process behaves, and the "do" of its payload how an attempt behaves. It speaks the
+// protocol directly, without the SDK. With the argument "warden" it runs what
+// Settings.Warden is for.
 package main
 
 import (
@@ -65,7 +65,7 @@ func main() {
 	case "silent":
 		time.Sleep(time.Hour)
 	case "cunning":
-		// Do without the signal that the host has tied to its own end.
+		// Turn off the signal that is tied to the end of the host.
 		flags, err := unix.FcntlInt(0, unix.F_GETFL, 0)
 		if err != nil || flags&unix.O_ASYNC == 0 {
 			panic("the standard input is not tied to the host")
@@ -98,8 +98,8 @@ func main() {
 	})
 }
 
-// stamped are the flags that stand at the end of the binary itself, after the stamp:
-// so one version can behave otherwise than another with the same arguments.
+// stamped are the flags at the end of the binary itself, after the stamp. They let two
+// versions behave differently with the same arguments.
 func stamped() []string {
 	const stamp = "\nhostile flags: "
 	self, err := os.Open("/proc/self/exe")
@@ -137,11 +137,11 @@ func (*service) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn
 	return nil, nil
 }
 
-// healthy says how the process is, in the mode "plain".
+// healthy is the health service, in the mode "plain".
 var healthy = health.NewServer()
 
-// servePlainly is how a plugin in another language does it: a handshake line, the
-// health service, the handler service; no TLS, no other service.
+// servePlainly serves as a plugin in another language would: a handshake line, the health
+// service, the handler service; no TLS, no other service.
 func servePlainly() {
 	listener, path := listen()
 	server := grpc.NewServer(limits()...)

@@ -96,7 +96,7 @@ type Process struct {
 	killAt  time.Time
 	renewal *time.Timer
 
-	// queued tells the sender that the queue is not empty.
+	// queued gets a value when the queue is not empty.
 	queued chan struct{}
 	// idle is closed when the process drains and has no attempt left.
 	idle     chan struct{}
@@ -218,8 +218,8 @@ func (p *Process) whyGone() error {
 	}
 }
 
-// whyReceiveEnded tells a stream that ended with its process from one that ended
-// while the process lives on.
+// whyReceiveEnded finds out whether the stream ended with its process, or the process
+// lives on.
 func (p *Process) whyReceiveEnded() error {
 	if p.isIdle() {
 		return nil

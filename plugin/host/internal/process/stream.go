@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
-// wake tells the sender that the queue is not empty.
+// wake wakes the sender.
 func (p *Process) wake() {
 	select {
 	case p.queued <- struct{}{}:
