@@ -24,7 +24,7 @@ func (h *testHost) beginIsolated(name, payload string) (job.Run, *report) {
 		var err error
 		run, err = h.Start(name, a, r)
 		return err == nil
-	}, "an attempt of "+name+" may be alone")
+	}, "an attempt of "+name+" may run isolated")
 	return run, r
 }
 
@@ -261,11 +261,11 @@ func TestTheLimitOfIsolatedAttemptsChangesWithoutASwap(t *testing.T) {
 		_, r := h.beginIsolated("good", `{}`)
 		require.Equal(t, job.Success, h.outcome(r).Kind)
 	}
-	h.eventually(func() bool { return h.freeIsolated("good") == 3 }, "no more may be alone than the configuration says")
+	h.eventually(func() bool { return h.freeIsolated("good") == 3 }, "no more run isolated than configured")
 	pids := h.status("good").PIDs
 	config.Isolated = 1
 	require.NoError(t, h.Reload([]Config{config}))
-	h.eventually(func() bool { return h.freeIsolated("good") == 1 }, "fewer may be alone")
+	h.eventually(func() bool { return h.freeIsolated("good") == 1 }, "fewer may run isolated")
 	require.Equal(t, pids, h.status("good").PIDs)
 	require.Nil(t, h.status("good").LastSwap)
 	config.Isolated = -1

@@ -41,7 +41,7 @@ func TestFewerRunIsolatedAfterACrash(t *testing.T) {
 	for _, left := range []int{4, 2, 2} {
 		_, r := h.beginIsolated("good", do("exit"))
 		require.Equal(t, job.Crash, h.outcome(r).Kind)
-		h.eventually(func() bool { return h.freeIsolated("good") == left }, "half as many may be alone")
+		h.eventually(func() bool { return h.freeIsolated("good") == left }, "half as many may run isolated")
 	}
 }
 
