@@ -196,3 +196,13 @@ func TestNoParameterMayBeEmpty(t *testing.T) {
 	require.Empty(t, p.asked)
 	require.Empty(t, l.submitted)
 }
+
+func TestEachTagOfASubmissionIsBounded(t *testing.T) {
+	schema := map[string]any{"$ref": "#/components/schemas/Submission"}
+	compiled, err := described(t).compile(schema)
+	require.NoError(t, err)
+	submission := func(tag string) any { return map[string]any{"jobType": "A", "tags": []any{tag}} }
+	require.NoError(t, compiled.Validate(submission(strings.Repeat("x", 100))))
+	require.Error(t, compiled.Validate(submission(strings.Repeat("x", 101))))
+	require.Error(t, compiled.Validate(submission("")))
+}

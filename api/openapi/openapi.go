@@ -49,6 +49,7 @@ func Describe(document *huma.OpenAPI) {
 		describeParameters(o)
 	})
 	d.nameWords()
+	d.boundTags()
 	d.spellNulls()
 	d.openAnswers()
 }
@@ -116,6 +117,9 @@ func (d describer) describeAnswers(o *huma.Operation, about operation) {
 				header.Description, header.Schema.Description = header.Schema.Description, ""
 			}
 		}
+		if a.varies {
+			describeHeader(response, "Vary", "Accept.")
+		}
 		if about.counted {
 			describeHeader(response, "RateLimit-Policy", "The limit that counts the request: "+limitPolicy)
 			describeHeader(response, "RateLimit", "What the caller has left: "+limitLeft)
@@ -130,6 +134,15 @@ func linesOf(line *huma.Schema) *huma.Schema {
 		Type: huma.TypeString, Description: "One JSON value a line. Each matches contentSchema.",
 		Extensions: map[string]any{"contentMediaType": mediaJSON, "contentSchema": line},
 	}
+}
+
+var submissionName = reflect.TypeFor[v1.Submission]().Name()
+
+// boundTags bounds each tag, for which a struct tag has no place.
+func (d describer) boundTags() {
+	least, most := 1, 100
+	tags := d.Components.Schemas.Map()[submissionName].Properties["tags"]
+	tags.Items = &huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most}
 }
 
 // spellNulls describes what may be null as anyOf. Huma writes a list of types, which
@@ -153,12 +166,8 @@ func (d describer) spellNulls() {
 // openAnswers lets answers get more members without breaking clients that check
 // them. Only what clients send is closed, because unknown members are refused.
 func (d describer) openAnswers() {
-	schemas := d.Components.Schemas.Map()
-	submission := reflect.TypeFor[v1.Submission]().Name()
-	least, most := 1, 100
-	schemas[submission].Properties["tags"].Items = &huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most}
-	for name, schema := range schemas {
-		if name != submission {
+	for name, schema := range d.Components.Schemas.Map() {
+		if name != submissionName {
 			schema.AdditionalProperties = nil
 		}
 	}

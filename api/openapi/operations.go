@@ -172,7 +172,7 @@ var operations = map[string]operation{
 		chapter: "Operation", summary: "See the state of the whole system",
 		description: "Answers in JSON, or in Prometheus' format if the Accept header prefers text/plain or application/openmetrics-text. sinceMinutes applies only to JSON.",
 		answers: []answer{
-			{status: http.StatusOK, media: mediaJSON, body: sampleMetrics},
+			{status: http.StatusOK, media: mediaJSON, body: sampleMetrics, varies: true},
 			{status: http.StatusOK, media: mediaText, body: samplePrometheus},
 		},
 		rejections: map[int]rejection{http.StatusNotAcceptable: {

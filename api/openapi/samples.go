@@ -54,6 +54,8 @@ type answer struct {
 	body   any
 	// says is what the answer means; empty if its status says enough.
 	says string
+	// varies says that the Accept header chooses among several media types.
+	varies bool
 }
 
 // lines are the values of a body with one a line.
