@@ -141,9 +141,9 @@ class ConvertTest(unittest.TestCase):
         for words, value in {
             "to is missing": {},
             "[] is not an object": [],
-            "copies: True is not an integer": {"to": "me", "copies": True},
-            "to: None is not text": {"to": None},
-            "ink: 'red' is not one of ['black', 'blue']": {"to": "me", "ink": "red"},
+            "copies: true is not an integer": {"to": "me", "copies": True},
+            "to: null is not text": {"to": None},
+            'ink: "red" is not one of "black", "blue"': {"to": "me", "ink": "red"},
         }.items():
             with self.subTest(words), self.assertRaises(ValueError) as raised:
                 Payload(Letter).convert(value)

@@ -1,10 +1,11 @@
-"""Types of payloads: their JSON Schema, and their values from JSON."""
+"""Typed payloads: their JSON Schema, and the conversion from JSON."""
 
 from __future__ import annotations
 
 import dataclasses
 import enum
 import inspect
+import json
 import types
 import typing
 import uuid
@@ -15,13 +16,12 @@ from typing import Annotated, Any, Callable, Literal, NotRequired, Required, Uni
 from ._job import Job
 
 Convert = Callable[[Any], Any]
-"""Makes a value of a type from decoded JSON. It raises ValueError for JSON that does
-not fit the type."""
+"""Converts decoded JSON to a value of a type. It raises ValueError if the JSON does not
+fit the type."""
 
 
 class Payload:
-    """What a handler's function says of its payload by the annotation of its first
-    parameter: `job: Job[Letter]`."""
+    """The payload of a handler, by the annotation of its first parameter: `Job[Letter]`."""
 
     def __init__(self, kind: Any) -> None:
         found = _Types()
@@ -33,7 +33,7 @@ class Payload:
 
     @classmethod
     def of(cls, function: Callable[..., Any]) -> Payload | None:
-        """The payload of a function; None when its annotation says nothing."""
+        """The payload of a function; None if the annotation does not give a type."""
         kind = _annotation(function)
         if kind is None or kind is Any or isinstance(kind, typing.TypeVar):
             return None
@@ -41,7 +41,7 @@ class Payload:
 
 
 def _annotation(function: Callable[..., Any]) -> Any:
-    """What stands in the brackets of Job[…]; None for nothing."""
+    """The type in the brackets of Job[…]; None for none."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -70,8 +70,8 @@ class _Types:
         self._objects: dict[Any, tuple[str, Convert]] = {}
 
     def root(self, kind: Any) -> tuple[Convert, dict[str, Any]]:
-        """As of, for the whole payload. A payload that is absent is null, and fits
-        an object without required members."""
+        """Like of, for the whole payload. A missing payload is null, so null fits an
+        object without required members."""
         convert, schema = self.of(kind)
         if list(schema) != ["$ref"]:
             return convert, schema
@@ -88,7 +88,7 @@ class _Types:
         return lambda value: convert({} if value is None else value), nullable
 
     def of(self, kind: Any) -> tuple[Convert, dict[str, Any]]:
-        """What makes values of the type, and its schema."""
+        """The conversion to the type, and its schema."""
         origin, args = typing.get_origin(kind), typing.get_args(kind)
         if origin is None and kind in _PLAIN:
             return _PLAIN[kind]
@@ -161,7 +161,7 @@ class _Types:
         return convert_all, {"type": "object", "additionalProperties": schema} if schema else {"type": "object"}
 
     def _object(self, kind: Any) -> tuple[Convert, dict[str, Any]]:
-        """A dataclass or a TypedDict: a definition, because it may contain itself."""
+        """A dataclass or a TypedDict. It becomes a definition, because it may contain itself."""
         if kind not in self._objects:
             name = kind.__name__
             while name in self.definitions:  # two classes of one name
@@ -215,7 +215,7 @@ def _object(value: Any, members: dict[str, tuple[Convert, bool]], make: Callable
 
 
 def _at(where: str, convert: Convert, value: Any) -> Any:
-    """Converts a part of a value, and says where it is if it does not fit."""
+    """Converts a part of a value. If it does not fit, the error says where it is."""
     try:
         return convert(value)
     except ValueError as error:
@@ -257,7 +257,7 @@ def _one_of(values: list[Any], members: dict[Any, Any]) -> Convert:
         for one in values:
             if one == value and type(one) is type(value):
                 return members[one]
-        raise ValueError(f"{_brief(value)} is not one of {values}")
+        raise ValueError(f"{_brief(value)} is not one of {', '.join(map(_brief, values))}")
 
     return convert
 
@@ -273,7 +273,7 @@ def _parsed(parse: Callable[[str], Any], what: str) -> Convert:
 
 
 def _brief(value: Any) -> str:
-    text = repr(value)
+    text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else text[:60] + "…"
 
 
