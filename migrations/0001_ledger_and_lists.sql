@@ -1,7 +1,7 @@
--- The ledger of all jobs, and beside it one narrow to-do list for each loop.
+-- The ledger of all jobs, and beside it a narrow to-do list for each loop.
 --
--- `jobs` is the truth about every job's state. The lists say what is to be
--- done next, so that no loop ever scans the ledger:
+-- `jobs` is the truth about every job's state. The lists say what to do next, so
+-- that no loop ever scans the ledger:
 --
 --   list          holds jobs in state   read by
 --   ready         queued                claimer
@@ -9,11 +9,11 @@
 --   timers        created, retry        scheduler
 --   dead_letters  dead                  operators
 --
--- A transition is one statement that changes the ledger row and moves the
--- list row. Locks are always taken on the list row first, then on the ledger.
+-- A transition is one statement that changes the ledger row and moves the list row.
+-- It always locks the list row first, then the ledger row.
 --
--- No index contains a ledger column that changes, not even in its predicate:
--- so ledger updates stay HOT (heap-only) and cost no index writes.
+-- No index contains a ledger column that changes, not even in its predicate, so
+-- ledger updates stay HOT (heap-only) and write no index.
 
 -- +goose Up
 create type job_state as enum (
@@ -29,13 +29,13 @@ create table jobs (
     job_id          uuid primary key,
     tenant          text not null,
     job_type        text not null,
-    -- Without the lowest smallint, which cannot be negated.
+    -- The lowest smallint is excluded because it cannot be negated.
     priority        smallint not null check (priority > -32768),
     idempotency_key text,
     -- SHA-256 over job type and payload: the same key must mean the same job.
     request_hash    bytea not null,
-    -- json, not jsonb: kept to the letter, and \u0000 or a lone surrogate in a
-    -- string is no error.
+    -- json, not jsonb: it keeps the text as it is, and accepts \u0000 or a lone
+    -- surrogate in a string.
     payload         json not null,
     tags            text[] not null,
     trace_parent    text not null,
@@ -49,9 +49,9 @@ create table jobs (
     run_at          timestamptz not null,
     -- Attempts charged so far, the running one included.
     attempt         integer not null default 0 check (attempt >= 0),
-    -- How often an owner vanished under the job and it was not charged.
+    -- How often the job lost its owner without being charged.
     interruptions   integer not null default 0 check (interruptions >= 0),
-    -- Grows by one with every claim, never falls, survives a requeue.
+    -- Grows with every claim, never falls, and survives a requeue.
     fence           bigint not null default 0,
     -- The last owner, and when its attempt began.
     worker_id       text,
@@ -65,18 +65,18 @@ create table jobs (
 
     constraint finished_when_final
         check ((finished_at is not null) = (state in ('succeeded', 'dead', 'canceled'))),
-    -- Whatever waits for a claim has an attempt left for it.
+    -- A job that waits for a claim has an attempt left.
     constraint attempts_within_limit
         check (attempt <= max_attempts
             and (attempt < max_attempts or state not in ('created', 'queued', 'retry')))
 ) with (fillfactor = 75);
 
--- What makes submission idempotent, under any number of racing API servers.
+-- Makes submissions idempotent, whichever API servers race.
 create unique index jobs_idempotency_key on jobs (tenant, idempotency_key)
     where idempotency_key is not null;
 
--- The transition table, evaluated inline: a legal update costs nothing
--- measurable, an illegal one is refused whoever sends it.
+-- The transition table, evaluated inline: a legal update costs nothing measurable,
+-- and an illegal one is refused, whoever sends it.
 -- +goose StatementBegin
 create function refuse_transition() returns trigger language plpgsql as $$
 begin
@@ -163,7 +163,7 @@ create table job_attempts (
     attempt        integer not null,
     lease_id       uuid not null,
     worker_id      text not null,
-    -- Absent when the attempt was ended by a reaper, which cannot know.
+    -- Null if a reaper ended the attempt: it does not know the plugin.
     plugin         text,
     plugin_version text,
     claimed_at     timestamptz not null,
@@ -176,27 +176,27 @@ create table job_attempts (
     primary key (job_id, fence)
 );
 
--- Every incarnation of every orchestrator: a name plus a random suffix, so
--- that a restart under the same name is not mistaken for its predecessor.
+-- Every start of every orchestrator: a name plus a random suffix, so that a restart
+-- under the same name is not mistaken for its predecessor.
 create table workers (
     worker_id  text primary key,
     started_at timestamptz not null default now(),
     -- The worker counts as alive until then, by the database's clock.
     alive_until timestamptz not null,
     stopped_at timestamptz,
-    -- Names the running system and process namespace that pid belongs to:
-    -- whoever shares it can prove by the pid that the worker is gone.
+    -- Names the running system and process namespace that pid belongs to: a process in
+    -- the same one can prove by the pid that the worker is gone.
     host       text not null,
     pid        integer not null,
-    -- Start time of the process in clock ticks since boot: tells it from a
+    -- Start time of the process in clock ticks since boot, to distinguish it from a
     -- later process with the same pid.
     pid_started bigint not null,
     -- What it serves, for operators: plugin names, versions, types.
     plugins    json not null default '[]'
 );
 
--- What handlers have declared about their job types, so that a process
--- without plugins can check submissions and reap leases.
+-- What plugins have declared about their job types, so that a process without
+-- plugins can check submissions and reap leases.
 create table job_types (
     job_type     text primary key,
     plugin       text not null,

@@ -1,16 +1,15 @@
--- Figures of the whole system without a look at the ledger.
+-- Figures of the whole system without reading the ledger.
 --
--- How many jobs wait, run or are dead, and after how many attempts, is counted
--- in the narrow lists. What has ended is tallied: each statement that ends
--- something leaves one row for its whole batch in the inbox, and the inbox is
--- folded into totals every few seconds. Totals and inbox together are exact at
--- any moment.
+-- The narrow lists show how many jobs wait, run or are dead, and after how many attempts.
+-- Ended jobs are tallied: each statement that ends something adds one row for its whole
+-- batch to the inbox, and every few seconds the inbox is added to the totals. Totals and
+-- inbox together are exact at any moment.
 
 -- +goose Up
 create type tally_event as enum (
-    -- A job was made.
+    -- A job was submitted.
     'submitted',
-    -- An attempt ended, and with it the job, but for the last.
+    -- An attempt ended; for all of these but the last, so did the job.
     'succeeded', 'dead', 'canceled', 'failed',
     -- A job that waited was canceled.
     'withdrawn',
@@ -31,17 +30,17 @@ create table tallies (
     -- Ten seconds of the database's clock.
     slot      timestamptz not null,
     job_type  text not null,
-    -- Whose attempt ended; empty where none did.
+    -- The worker whose attempt ended; empty if there was none.
     worker_id text not null,
     event     tally_event not null,
-    -- How many attempts the jobs had been charged.
+    -- How many attempts the jobs were charged.
     attempt   integer not null,
     jobs      bigint not null,
     -- How long the attempts took, together.
     seconds   double precision not null
 ) with (autovacuum_vacuum_scale_factor = 0.1, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 1);
 
--- What has happened, ever.
+-- All events, ever.
 create table tally_totals (
     job_type text,
     event    tally_event,
@@ -50,7 +49,7 @@ create table tally_totals (
     primary key (job_type, event)
 ) with (fillfactor = 50);
 
--- What has happened lately: slots of ten seconds, after a while of a minute.
+-- Recent events: slots of ten seconds, later merged into minutes.
 create table tally_slots (
     slot     timestamptz,
     job_type text,
@@ -59,7 +58,7 @@ create table tally_slots (
     primary key (slot, job_type, event)
 ) with (fillfactor = 75);
 
--- What workers have ended; as long as the worker is known.
+-- What workers have ended, for as long as the worker is known.
 create table tally_workers (
     worker_id text,
     event     tally_event,
@@ -67,14 +66,14 @@ create table tally_workers (
     primary key (worker_id, event)
 ) with (fillfactor = 50);
 
--- Jobs in a final state, by the attempts they were charged.
+-- Jobs in a final state, by the attempts that they were charged.
 create table tally_attempts (
     attempt integer primary key,
     jobs    bigint not null
 ) with (fillfactor = 50);
 
--- What there is already. What orchestrators of before do from now on is not
--- tallied: the figures are exact once the last of them has stopped.
+-- Existing jobs. Earlier orchestrators do not tally, so the figures are exact once the
+-- last of them has stopped.
 insert into tally_totals
 select job_type, 'submitted'::tally_event, count(*), 0::double precision from jobs group by job_type
 union all

@@ -1,18 +1,17 @@
--- What waits for its time is counted by job type without a look into the ledger.
+-- Count the jobs that wait for their time by job type, without reading the ledger.
 --
 -- A timer takes 245 bytes of WAL without the type, 253 with a short one (ECHO),
 -- 261 with a longer one (SEND_EMAIL).
 --
--- Not in a transaction: no lock is held for longer than a moment, but for those
--- of the timers themselves while they are filled, which the scheduler skips.
--- Every step can be repeated.
+-- Not in a transaction: no lock is held for longer than a moment, except those on the
+-- timers while they are filled, which the scheduler skips. Every step can be repeated.
 
 -- +goose NO TRANSACTION
 -- +goose Up
--- Empty where the ledger has no such job.
+-- Empty if the ledger has no such job.
 alter table timers add column if not exists job_type text not null default '';
 
--- For orchestrators that do not know the column, or not even the state.
+-- For earlier orchestrators, which do not know the column, or not even the state.
 -- +goose StatementBegin
 create or replace function describe_timer() returns trigger language plpgsql as $$
 begin

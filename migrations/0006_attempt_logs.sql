@@ -1,11 +1,10 @@
--- What handlers have logged, attempt by attempt, and what job types say of
--- themselves.
+-- What handlers have logged, for each attempt, and descriptions of job types.
 --
--- Of each attempt the last lines are kept, 200 or 32 KB of text, in one row that
--- is written anew at most once a second while the attempt runs, and once when it
--- ends. An attempt that logs nothing has no row. As with unsuccessful_attempts,
--- nothing refers to the ledger: jobs are never removed from it, and whoever does
--- so removes what has the job's id here too.
+-- Only the last lines of an attempt are kept, 200 or 32 KB of text, in one row. It is
+-- written at most once a second while the attempt runs, and once when it ends. An attempt
+-- that logs nothing has no row. As for unsuccessful_attempts, there is no foreign key to
+-- the ledger: jobs are never removed from it. Whoever does remove some must also remove the
+-- rows with their ids here.
 
 -- +goose Up
 create table attempt_logs (
@@ -14,13 +13,13 @@ create table attempt_logs (
     attempt integer not null,
     -- Of runtime/job.LogLine, oldest first.
     lines   json not null,
-    -- How many lines before these were not kept.
+    -- How many earlier lines were not kept.
     dropped bigint not null check (dropped >= 0),
     primary key (job_id, fence)
 );
 
 alter table job_types
-    -- Empty, and 0, where the handler does not say.
+    -- Empty, and 0, if the plugin does not declare them.
     add column description text not null default '',
     add column concurrency integer not null default 0;
 

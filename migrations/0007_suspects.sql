@@ -1,14 +1,14 @@
--- Which jobs may be to blame for the death of a process, and run alone until they
--- are cleared.
+-- Jobs that may have caused the death of a process. They run isolated until they are
+-- cleared.
 
 -- +goose Up
 alter type attempt_outcome add value 'suspected' after 'crashed';
 
--- How many processes have died under the job since an attempt at it came to
--- another end. With any, its next attempt has a process to itself.
+-- How many processes have died under the job since an attempt at it last ended in another
+-- way. If any, its next attempt has a process to itself.
 alter table jobs add column crashes smallint not null default 0;
--- Not valid: no row can have fewer than the default yet, and to look at all of
--- them would stop the ledger meanwhile.
+-- Not valid: no row can have less than the default yet, and checking them all would block
+-- the ledger.
 alter table jobs add constraint jobs_crashes_check check (crashes >= 0) not valid;
 
 create or replace view current_jobs as
@@ -36,7 +36,7 @@ create type attempt_outcome as enum (
     'succeeded', 'failed', 'permanent', 'timeout', 'crashed',
     'lease_expired', 'interrupted', 'given_back', 'snoozed', 'canceled'
 );
--- Whoever was suspected was not charged either when it was interrupted.
+-- A suspected attempt was not charged, and neither was an interrupted one.
 alter table unsuccessful_attempts alter column outcome type attempt_outcome
     using (case outcome when 'suspected' then 'interrupted' else outcome::text end)::attempt_outcome;
 drop type attempt_outcome_with_suspects;

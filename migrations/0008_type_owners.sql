@@ -1,6 +1,6 @@
--- Which plugin may serve a job type: the first that declared it, until an
--- operator gives the type to another. Every orchestrator asks here before a
--- plugin serves, so that no plugin takes another's jobs by being up first.
+-- The plugin that may serve a job type: the first that declared it, until an operator
+-- gives the type to another. Every orchestrator checks this before a plugin serves, so that
+-- no plugin takes the jobs of another by starting first.
 
 -- +goose Up
 create table type_owners (

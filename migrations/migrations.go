@@ -1,5 +1,5 @@
-// Package migrations carries the database schema and brings a database up to
-// it. The .sql files are goose migrations and explain themselves.
+// Package migrations contains the database schema and migrates databases to it. The
+// .sql files are goose migrations; their comments explain them.
 package migrations
 
 import (
@@ -24,8 +24,8 @@ type Version struct {
 }
 
 // Up applies every pending migration and returns how many there were. Several
-// processes may call it at once: a PostgreSQL advisory lock lets one of them
-// work while the others wait.
+// processes may call it at once: a PostgreSQL advisory lock makes the others wait
+// for one of them.
 func Up(ctx context.Context, db *sql.DB) (int, error) {
 	provider, err := open(db)
 	if err != nil {
@@ -38,8 +38,8 @@ func Up(ctx context.Context, db *sql.DB) (int, error) {
 	return len(applied), nil
 }
 
-// Status lists every migration in order, applied or pending. It writes
-// nothing but goose's own version table, where that is missing.
+// Status lists every migration in order, applied or pending. It creates
+// goose's own version table if it is missing, and writes nothing else.
 func Status(ctx context.Context, db *sql.DB) ([]Version, error) {
 	provider, err := open(db)
 	if err != nil {
@@ -57,8 +57,8 @@ func Status(ctx context.Context, db *sql.DB) ([]Version, error) {
 }
 
 func open(db *sql.DB) (*goose.Provider, error) {
-	// The lock is tried once a second for up to five minutes: a migration of
-	// a large ledger by a sibling may take that long.
+	// Try the lock once a second for up to five minutes: another process may need
+	// that long to migrate a large ledger.
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
 	if err != nil {
 		return nil, fmt.Errorf("migration lock: %w", err)
