@@ -56,6 +56,21 @@ func Status(ctx context.Context, db *sql.DB) ([]Version, error) {
 	return versions, nil
 }
 
+// Compare returns the newest migration that the database has, 0 for none, and the
+// newest that exists. Unlike Up, it does not wait for other processes. It creates
+// goose's own version table if it is missing, and writes nothing else.
+func Compare(ctx context.Context, db *sql.DB) (has, newest int64, err error) {
+	provider, err := open(db)
+	if err != nil {
+		return 0, 0, err
+	}
+	has, newest, err = provider.GetVersions(ctx)
+	if err != nil {
+		return 0, 0, fmt.Errorf("schema version: %w", err)
+	}
+	return has, newest, nil
+}
+
 func open(db *sql.DB) (*goose.Provider, error) {
 	// Try the lock once a second for up to five minutes: another process may need
 	// that long to migrate a large ledger.

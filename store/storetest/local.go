@@ -13,29 +13,17 @@ import (
 )
 
 const (
-	placePattern = "holdfast-test-"
-	// roomInMemory is what a test run may fill with data and log.
+	dirPattern = "holdfast-test-"
+	// roomInMemory is how much data and log a test run may write.
 	roomInMemory = 2 << 30
 )
 
 // startLocal starts a server from local binaries, in memory if there is room.
-// It ends with this process at the latest; the directory of a killed run is
-// removed by the next.
+// It ends with this process at the latest.
 func startLocal(ctx context.Context) (address string, end func(context.Context) error, err error) {
-	base := place()
-	sweep(base)
-	dir, err := os.MkdirTemp(base, placePattern)
+	dir, remove, err := makeDir()
 	if err != nil {
-		return "", nil, fmt.Errorf("make a directory: %w", err)
-	}
-	unlock, err := lock(dir)
-	if err != nil {
-		return "", nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	remove := func() error { return errors.Join(os.RemoveAll(dir), unlock()) }
-	// PostgreSQL runs as another user when the tests run as root.
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return "", nil, errors.Join(fmt.Errorf("open the directory: %w", err), remove())
+		return "", nil, err
 	}
 	server, err := embedded.Start(ctx, embedded.Config{DataDir: filepath.Join(dir, "pg"), Ephemeral: true})
 	if err != nil {
@@ -44,16 +32,32 @@ func startLocal(ctx context.Context) (address string, end func(context.Context) 
 	return server.URL(), func(ctx context.Context) error { return errors.Join(server.Stop(ctx), remove()) }, nil
 }
 
-func place() string {
+// makeDir makes a directory that this process locks until it removes it. The
+// directory of a run that was killed is removed by the next run.
+func makeDir() (dir string, remove func() error, err error) {
+	base := os.TempDir()
 	const memory = "/dev/shm"
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(memory, &stat); err == nil && stat.Bavail*uint64(stat.Bsize) >= roomInMemory {
-		return memory
+		base = memory
 	}
-	return os.TempDir()
+	sweep(base)
+	if dir, err = os.MkdirTemp(base, dirPattern); err != nil {
+		return "", nil, fmt.Errorf("make a directory: %w", err)
+	}
+	unlock, err := lock(dir)
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	remove = func() error { return errors.Join(os.RemoveAll(dir), unlock()) }
+	// PostgreSQL runs as another user when the tests run as root.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return "", nil, errors.Join(fmt.Errorf("open the directory: %w", err), remove())
+	}
+	return dir, remove, nil
 }
 
-// lock marks a directory as in use until this process ends.
+// lock marks a directory as in use until this process ends or unlocks it.
 func lock(dir string) (unlock func() error, err error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -65,17 +69,17 @@ func lock(dir string) (unlock func() error, err error) {
 	return f.Close, nil
 }
 
-// sweep removes what killed runs left. What it may not remove belongs to
-// another user, who will.
+// sweep removes the directories of killed runs. Those of other users are left to
+// them.
 func sweep(base string) {
-	dirs, err := filepath.Glob(filepath.Join(base, placePattern+"*"))
+	dirs, err := filepath.Glob(filepath.Join(base, dirPattern+"*"))
 	if err != nil {
 		return
 	}
 	for _, dir := range dirs {
 		info, err := os.Stat(dir)
 		if err != nil || time.Since(info.ModTime()) < time.Minute {
-			continue // perhaps made a moment ago and not locked yet
+			continue // it may be new and not locked yet
 		}
 		if unlock, err := lock(dir); err == nil {
 			_ = os.RemoveAll(dir)

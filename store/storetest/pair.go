@@ -19,10 +19,10 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/embedded"
 )
 
-// pairPatience bounds every wait for a server of a pair.
+// pairPatience limits every wait for a server of a pair.
 const pairPatience = 2 * time.Minute
 
-// Pair is a primary and a standby whose confirmation every commit waits for.
+// Pair is a primary and a synchronous standby: every commit waits for the standby.
 // Both end with the test.
 type Pair struct {
 	// Primary and Standby are the addresses of the database, which has the
@@ -33,18 +33,12 @@ type Pair struct {
 	primary, standby *embedded.Server
 }
 
-// NewPair starts a pair from local binaries. It skips the test where there are
-// none.
+// NewPair starts a pair from local binaries. It skips the test if there are none.
 func NewPair(t testing.TB) *Pair {
 	t.Helper()
-	base := place()
-	sweep(base)
-	dir, err := os.MkdirTemp(base, placePattern)
+	dir, remove, err := makeDir()
 	require.NoError(t, err)
-	unlock, err := lock(dir)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, errors.Join(os.RemoveAll(dir), unlock())) })
-	require.NoError(t, os.Chmod(dir, 0o755)) // PostgreSQL runs as another user when the tests run as root
+	t.Cleanup(func() { require.NoError(t, remove()) })
 	cluster, err := migratedCluster()
 	if errors.Is(err, embedded.ErrNoPostgres) {
 		t.Skip("two servers need local PostgreSQL binaries: ", err)
@@ -54,7 +48,7 @@ func NewPair(t testing.TB) *Pair {
 	p := &Pair{}
 	settings := map[string]string{
 		"synchronous_standby_names": "standby", "synchronous_commit": "on",
-		// A link that stalls is to stay.
+		// A stalled link must not be dropped.
 		"wal_sender_timeout": "0", "wal_receiver_timeout": "0",
 		"shared_buffers": "32MB",
 	}
@@ -73,31 +67,31 @@ func NewPair(t testing.TB) *Pair {
 	return p
 }
 
-// Stall holds back what the primary sends to the standby, so that commits wait,
-// until Resume.
+// Stall holds back what the primary sends to the standby until Resume, so that
+// commits wait.
 func (p *Pair) Stall() { p.link.Stall() }
 
 // Resume ends a Stall.
 func (p *Pair) Resume() { p.link.Resume() }
 
-// AwaitWaiting waits until so many commits or more wait for the standby.
+// AwaitWaiting waits until at least this many commits wait for the standby.
 func (p *Pair) AwaitWaiting(t testing.TB, atLeast int) {
 	t.Helper()
 	p.await(t, p.Primary, fmt.Sprintf("select count(*) >= %d from pg_stat_activity where wait_event = 'SyncRep'", atLeast))
 }
 
-// CancelWaiting cancels the commits that wait for the standby, which leaves them
-// committed on the primary alone. It returns how many there were.
+// CancelWaiting cancels the wait of all commits that wait for the standby, which
+// leaves them committed on the primary alone. It returns how many there were.
 func (p *Pair) CancelWaiting(t testing.TB) int { t.Helper(); return p.signal(t, "pg_cancel_backend") }
 
-// TerminateWaiting is CancelWaiting with the connections.
+// TerminateWaiting is CancelWaiting, but it also ends their connections.
 func (p *Pair) TerminateWaiting(t testing.TB) int {
 	t.Helper()
 	return p.signal(t, "pg_terminate_backend")
 }
 
-// Promote cuts the standby off and makes it a primary that waits for nobody.
-// The old primary lives on.
+// Promote cuts off the standby and makes it a primary that waits for no standby.
+// The old primary keeps running.
 func (p *Pair) Promote(t testing.TB) {
 	t.Helper()
 	p.separate()
@@ -110,10 +104,10 @@ func (p *Pair) Kill(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_ = p.primary.Stop(ctx) // says that it was no fast shutdown
+	_ = p.primary.Stop(ctx) // it returns an error, because this is no fast shutdown
 }
 
-// separate cuts the standby off for good.
+// separate cuts off the standby for good.
 func (p *Pair) separate() {
 	p.link.Down.Store(true)
 	p.link.Cut()
@@ -147,8 +141,8 @@ func dial(t testing.TB, url string) *pgx.Conn {
 	return conn
 }
 
-// startCopy starts a server on a copy of the cluster, which gets the further
-// files, empty.
+// startCopy starts a server on a copy of the cluster, to which it adds the given empty
+// files.
 func startCopy(t testing.TB, cluster, dir string, settings map[string]string, files ...string) *embedded.Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), pairPatience)
@@ -163,13 +157,13 @@ func startCopy(t testing.TB, cluster, dir string, settings map[string]string, fi
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = server.Stop(ctx) // says so when commits that wait for a standby kept it from a fast shutdown
+		_ = server.Stop(ctx) // it fails if commits that wait for a standby prevent a fast shutdown
 	})
 	return server
 }
 
-// clusters has the directory of a stopped cluster with the schema, which every
-// pair of this process is copied from.
+// clusters is the directory of a stopped cluster with the schema. Every pair of this
+// process is a copy of it.
 var clusters struct {
 	sync.Mutex
 	dir    string
@@ -184,18 +178,12 @@ func migratedCluster() (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), pairPatience)
 	defer cancel()
-	base := place()
-	dir, err := os.MkdirTemp(base, placePattern)
+	dir, remove, err := makeDir()
 	if err != nil {
 		return "", err
 	}
-	unlock, err := lock(dir)
-	remove := func() error { return errors.Join(os.RemoveAll(dir), unlock()) }
-	if err != nil {
-		return "", errors.Join(err, os.RemoveAll(dir))
-	}
 	cluster := filepath.Join(dir, "cluster")
-	if err := errors.Join(os.Chmod(dir, 0o755), makeCluster(ctx, cluster)); err != nil {
+	if err := makeCluster(ctx, cluster); err != nil {
 		return "", errors.Join(err, remove())
 	}
 	clusters.dir, clusters.remove = cluster, remove
@@ -215,7 +203,7 @@ func makeCluster(ctx context.Context, dir string) error {
 	return errors.Join(err, server.Stop(ctx))
 }
 
-// removeClusters is for the end of the process.
+// removeClusters is called at the end of the process.
 func removeClusters() error {
 	clusters.Lock()
 	defer clusters.Unlock()

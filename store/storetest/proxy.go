@@ -15,21 +15,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Proxy is the network between a program and its database, and what can go
-// wrong in it. Its knobs may be turned at any time.
+// Proxy is the network between a program and its database, with faults that tests
+// can inject at any time.
 type Proxy struct {
-	// URL is the database's, by way of the proxy.
+	// URL leads to the database through the proxy.
 	URL string
 
-	// LoseAnswers is how many more commands the server will complete without
-	// the answer getting through, each with its connection.
+	// LoseAnswers is how many more commands the server completes without the answer
+	// reaching the client. Each of them also breaks its connection.
 	LoseAnswers atomic.Int32
-	// LoseCommits is the same for the answers to COMMIT alone.
+	// LoseCommits is the same for answers to COMMIT only.
 	LoseCommits atomic.Int32
-	// LoseRequests is how many more requests will not reach the server, each
-	// with its connection.
+	// LoseRequests is how many more requests do not reach the server. Each of them
+	// also breaks its connection.
 	LoseRequests atomic.Int32
-	// Mute swallows what the server answers while connections stay.
+	// Mute drops what the server answers, and keeps the connections open.
 	Mute atomic.Bool
 	// Down refuses new connections, and Refused counts them.
 	Down    atomic.Bool
@@ -69,8 +69,8 @@ func Between(t testing.TB, database string) *Proxy {
 	return p
 }
 
-// Lead has new connections go to the server of another database address. Those
-// that there are stay.
+// Lead makes new connections go to the server of another database address. Open ones
+// stay where they are.
 func (p *Proxy) Lead(t testing.TB, database string) {
 	t.Helper()
 	cfg, err := pgx.ParseConfig(database)
@@ -80,7 +80,7 @@ func (p *Proxy) Lead(t testing.TB, database string) {
 	p.network, p.address = pgconn.NetworkAddress(cfg.Host, cfg.Port)
 }
 
-// Stall holds back what the server sends, until Resume.
+// Stall holds back what the server sends until Resume.
 func (p *Proxy) Stall() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +89,7 @@ func (p *Proxy) Stall() {
 	}
 }
 
-// Resume lets through what Stall has held back.
+// Resume forwards what Stall has held back.
 func (p *Proxy) Resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,9 +155,9 @@ func (p *Proxy) requests(client io.Reader, server io.Writer) error {
 	}
 }
 
-// answers forwards what the server sends, message by message. An answer that
-// is to be lost is held back until the server is ready for the next query:
-// whatever the command did is committed by then.
+// answers forwards what the server sends, message by message. It holds back an answer
+// that it will lose until the server is ready for the next query: by then, the effect of
+// the command is committed.
 func (p *Proxy) answers(server io.Reader, client io.Writer) error {
 	const commandComplete, readyForQuery = 'C', 'Z'
 	var answer []byte
@@ -203,7 +203,7 @@ func (p *Proxy) end(_ error, conns ...net.Conn) {
 	}
 }
 
-// Cut ends every connection there is.
+// Cut closes every open connection.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,7 +212,7 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// take counts one down and reports whether there was one.
+// take decrements the counter, and reports whether it was positive.
 func take(left *atomic.Int32) bool {
 	for {
 		n := left.Load()

@@ -24,14 +24,14 @@ import (
 type server struct {
 	url   *url.URL // of its maintenance database
 	admin *pgxpool.Pool
-	// copying is the clause that makes clones quick, where it is known.
+	// copying is the clause that makes clones fast, on servers that know it.
 	copying string
 	end     func(context.Context) error
 
 	mu       sync.Mutex
 	template string // empty until it is known to be there
-	// private says that no other process can use the template, so that it
-	// is dropped at the end.
+	// private says that no other process can use the template, so it is dropped at
+	// the end.
 	private bool
 }
 
@@ -47,7 +47,7 @@ func startServer(ctx context.Context) (*server, error) {
 	return s, nil
 }
 
-// provide finds or starts a server and says how to end it.
+// provide finds or starts a server and returns how to stop it.
 func provide(ctx context.Context) (address string, end func(context.Context) error, err error) {
 	if os.Getenv("HOLDFAST_TEST_POSTGRES") == "containers" {
 		return startContainer(ctx)
@@ -87,7 +87,7 @@ func connect(ctx context.Context, address string, end func(context.Context) erro
 	}
 	s := &server{url: u, admin: admin, end: end}
 	if version >= 150000 {
-		// A clone takes 10 ms, through the write-ahead log 29 ms.
+		// A clone takes 10 ms; through the write-ahead log it would take 29 ms.
 		s.copying = " strategy file_copy"
 	}
 	return s, nil
@@ -133,8 +133,8 @@ func (s *server) stop(ctx context.Context) error {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// databaseName tells in pg_stat_activity which test a database belongs to.
-// PostgreSQL cuts names after 63 bytes.
+// databaseName shows in pg_stat_activity which test a database belongs to. PostgreSQL
+// truncates names to 63 bytes.
 func databaseName(test string) string {
 	readable := notInNames.ReplaceAllString(strings.ToLower(test), "_")
 	return fmt.Sprintf("%.40s_%s", readable, strings.ToLower(rand.Text()[:12]))

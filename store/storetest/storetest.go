@@ -1,10 +1,10 @@
-// Package storetest gives tests a real PostgreSQL. The first test that asks
-// for a database starts a server; each gets a database of its own, cloned from
-// a template that has the schema.
+// Package storetest gives tests a real PostgreSQL. The first test that asks for a
+// database starts a server. Each test gets its own database, cloned from a template
+// that has the schema.
 //
 // The server is, in this order: the one of HOLDFAST_TEST_DATABASE_URL (its
 // user must be allowed to create databases), one from local binaries, or a
-// container. HOLDFAST_TEST_POSTGRES=containers insists on the container, and
+// container. HOLDFAST_TEST_POSTGRES=containers always uses a container, and
 // HOLDFAST_TEST_POSTGRES_IMAGE names its image.
 package storetest
 
@@ -29,9 +29,8 @@ var shared struct {
 	err    error
 }
 
-// Main runs the tests of a package, stops the server that they started and
-// fails when a goroutine is left over. Use it as the body of TestMain; it does
-// not return.
+// Main runs the tests of a package, stops the server that they started, and fails if
+// a goroutine is left over. Use it as the body of TestMain; it does not return.
 func Main(m *testing.M) {
 	present := goleak.IgnoreCurrent()
 	code := m.Run()
@@ -63,8 +62,8 @@ func EmptyURL(t testing.TB) string {
 	return running(t).create(t, "template0")
 }
 
-// Pool returns a pool on a fresh database with the schema. It is closed after
-// the test, which waits until every connection has been given back.
+// Pool returns a pool on a fresh database with the schema. It is closed after the
+// test, once every connection was released.
 func Pool(t testing.TB) *pgxpool.Pool {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), URL(t))
@@ -78,7 +77,7 @@ func running(t testing.TB) *server {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.server == nil && shared.err == nil {
-		// The server outlives the test that asks first.
+		// The server outlives the first test.
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		shared.server, shared.err = startServer(ctx)

@@ -21,9 +21,9 @@ import (
 // templateLock is the advisory lock under which a template is built.
 const templateLock = 0x686f6c6466617374
 
-// migratedTemplate returns the name of a database with the schema that nobody
-// is connected to. Processes that test the same migrations on one server
-// share it; it is built by the first.
+// migratedTemplate returns the name of a database with the schema and without
+// connections. Processes that test the same migrations on one server share it; the
+// first one builds it.
 func (s *server) migratedTemplate(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,8 +61,8 @@ func (s *server) ensureTemplate(ctx context.Context, name string) error {
 	return s.buildTemplate(ctx, name)
 }
 
-// buildTemplate migrates under another name first, so that a template is whole
-// or absent.
+// buildTemplate migrates under another name first, so that a template is either
+// complete or absent.
 func (s *server) buildTemplate(ctx context.Context, name string) error {
 	draft := name + "_draft"
 	if _, err := s.admin.Exec(ctx, "drop database if exists "+quoted(draft)+" with (force)"); err != nil {
@@ -79,7 +79,7 @@ func (s *server) buildTemplate(ctx context.Context, name string) error {
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
 	}
-	// A template that takes no connections is never busy.
+	// A template that accepts no connections can always be cloned.
 	if _, err := s.admin.Exec(ctx, "alter database "+quoted(draft)+" with allow_connections false"); err != nil {
 		return err
 	}
@@ -94,8 +94,8 @@ func (s *server) dropTemplate(ctx context.Context, name string) error {
 	return nil
 }
 
-// migrationsHash tells apart the schemas of two checkouts. It reads the source
-// beside this file, and is unknown where the source is not.
+// migrationsHash distinguishes the schemas of two checkouts. It reads the migrations
+// next to this file, and is unknown if they are not there.
 func migrationsHash() (hash string, known bool) {
 	_, here, _, ok := runtime.Caller(0)
 	if !ok {
