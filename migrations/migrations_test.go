@@ -62,7 +62,7 @@ func TestTwentyProcessesMigrateAtOnce(t *testing.T) {
 	require.Equal(t, len(migrationFiles(t)), total, "each migration applied by one of them")
 }
 
-func TestStatusTellsPendingFromApplied(t *testing.T) {
+func TestStatusDistinguishesPendingFromApplied(t *testing.T) {
 	db := database(t, storetest.EmptyURL(t))
 	before, err := migrations.Status(t.Context(), db)
 	require.NoError(t, err)

@@ -98,7 +98,7 @@ func TestAFenceNeverFallsNotEvenByARequeue(t *testing.T) {
 	requireSound(t, s)
 }
 
-func TestNothingIsClaimedForNobody(t *testing.T) {
+func TestAClaimForNoTypesClaimsNothing(t *testing.T) {
 	s := open(t)
 	given(t, s)
 	for _, types := range [][]string{nil, {}, {"OTHER"}, {""}} {

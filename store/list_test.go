@@ -192,7 +192,7 @@ func TestListsAreReadByTheNarrowestIndex(t *testing.T) {
 }
 
 // A page ends at an id, not at a number of rows.
-func TestWhatLeavesAListBetweenTwoPagesPushesNobodyOut(t *testing.T) {
+func TestAJobThatLeavesAListBetweenTwoPagesHidesNoOther(t *testing.T) {
 	s := open(t)
 	rare := given(t, s, func(j *job.Submission) {
 		j.ID, j.Tags = job.ID{15: 1}, []string{"rare"}

@@ -58,7 +58,7 @@ func TestALogTakesThePlaceOfTheOneBefore(t *testing.T) {
 	require.Empty(t, keepLogs(t, s))
 }
 
-func TestLogsOfWhoeverIsNotTheOwnerAreLost(t *testing.T) {
+func TestLogsOfAStrangerAreLost(t *testing.T) {
 	s := open(t)
 	held, finished, taken := running(t, s), running(t, s), running(t, s)
 	keepLogs(t, s, logNote(finished.Lease, 1, "in time"))

@@ -47,7 +47,7 @@ func eventful(t testing.TB) *Store {
 	return s
 }
 
-func TestFiguresAreTheSameBeforeAndAfterTheyAreFolded(t *testing.T) {
+func TestFiguresAreTheSameBeforeAndAfterARollUp(t *testing.T) {
 	s := eventful(t)
 	before := figures(t, s, time.Hour)
 	require.Equal(t, map[job.State]int64{
@@ -91,7 +91,7 @@ func TestWindowsSeeWhatHappenedInThem(t *testing.T) {
 	require.Equal(t, map[job.State]int64{job.Running: 1, job.Succeeded: 1, job.Dead: 1, job.Canceled: 2}, ever)
 }
 
-func TestSlotsGrowCoarseAndAreForgotten(t *testing.T) {
+func TestSlotsAreMergedAndDeleted(t *testing.T) {
 	s := open(t)
 	exec(t, s, `insert into tally_slots select date_trunc('minute', now()) - interval '20 minutes' + i * interval '10 seconds', 'A', 'succeeded', 1
 		from generate_series(0, 11) i`)
@@ -103,7 +103,7 @@ func TestSlotsGrowCoarseAndAreForgotten(t *testing.T) {
 	require.Equal(t, []string{"known"}, ask[[]string](t, s, "select array_agg(worker_id) from tally_workers"))
 }
 
-func TestManyFoldAtOnceAndCountOnce(t *testing.T) {
+func TestManyRollUpAtOnceAndCountOnce(t *testing.T) {
 	s := open(t)
 	exec(t, s, "insert into tallies select now(), 'T' || i % 7, 'w', 'succeeded', i % 3, 1, 0.5 from generate_series(1, 5000) i")
 	var all sync.WaitGroup
@@ -154,7 +154,7 @@ func TestFiguresNeverReadTheLedgerWhole(t *testing.T) {
 	}
 }
 
-func TestMetricsThatTakeTooLongTellWhatIsKnown(t *testing.T) {
+func TestMetricsThatTakeTooLongReturnWhatIsKnown(t *testing.T) {
 	s := eventful(t)
 	for table, known := range map[string]struct{ counts, queues bool }{
 		"workers": {counts: true},
@@ -178,7 +178,7 @@ func TestMetricsThatTakeTooLongTellWhatIsKnown(t *testing.T) {
 	require.NotNil(t, m.Queues)
 }
 
-func TestWhatIsGivenBackKeepsItsAttempts(t *testing.T) {
+func TestAReleasedClaimKeepsItsAttempts(t *testing.T) {
 	s := open(t)
 	settled(t, s, running(t, s), job.Failure)
 	require.Equal(t, map[int]int64{1: 1}, figures(t, s, time.Hour).ByAttempts)
@@ -191,7 +191,7 @@ func TestWhatIsGivenBackKeepsItsAttempts(t *testing.T) {
 	require.Equal(t, map[int]int64{1: 1}, figures(t, s, time.Hour).ByAttempts)
 }
 
-func TestDurationsAddUpOverFolds(t *testing.T) {
+func TestDurationsAddUpOverRollUps(t *testing.T) {
 	s := open(t)
 	for seconds := range 3 {
 		exec(t, s, "insert into tallies values (now(), 'T', 'w', 'succeeded', 1, 1, $1)", 2*seconds)

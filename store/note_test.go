@@ -19,7 +19,7 @@ func note(t testing.TB, s *Store, batch ...job.Report) []job.Lease {
 	return lost
 }
 
-func TestNotesKeepWhatTheyDoNotChange(t *testing.T) {
+func TestReportsKeepWhatTheyDoNotChange(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
 	saved := func() string {
@@ -35,7 +35,7 @@ func TestNotesKeepWhatTheyDoNotChange(t *testing.T) {
 	requireState(t, s, c.JobID, job.Running)
 }
 
-func TestNotesOfWhoeverIsNotTheOwnerAreLost(t *testing.T) {
+func TestReportsOfAStrangerAreLost(t *testing.T) {
 	s := open(t)
 	held, finished, taken := running(t, s), running(t, s), running(t, s)
 	settled(t, s, finished, job.Success)
@@ -54,7 +54,7 @@ func TestNotesOfWhoeverIsNotTheOwnerAreLost(t *testing.T) {
 	require.Empty(t, note(t, s))
 }
 
-func TestANoteBehindATakeoverIsLost(t *testing.T) {
+func TestAReportAfterATakeoverIsLost(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
 	expire(t, s, c.Lease)
@@ -72,7 +72,7 @@ func TestANoteBehindATakeoverIsLost(t *testing.T) {
 	require.True(t, ask[bool](t, s, "select checkpoint is null from jobs"))
 }
 
-func TestANoteThatCannotBeStoredIsBadDataAndWritesNothing(t *testing.T) {
+func TestAReportThatCannotBeStoredIsBadDataAndWritesNothing(t *testing.T) {
 	s := open(t)
 	good, bad := running(t, s), running(t, s)
 	for _, text := range []string{`{`, "\"\x00\"", "\"\xff\""} {

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
-func TestWhatIsNotThereIsNotFound(t *testing.T) {
+func TestAMissingJobIsNotFound(t *testing.T) {
 	s := open(t)
 	_, err := s.Get(t.Context(), newID(t))
 	require.ErrorIs(t, err, job.ErrNotFound)

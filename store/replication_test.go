@@ -242,7 +242,7 @@ func TestAPrimaryThatBecameReadOnlyIsLeft(t *testing.T) {
 }
 
 // A claim that waits shows no lease. Who lets go of what it has brought waits too.
-func TestDisownWaitsForClaimsThatWaitForTheStandby(t *testing.T) {
+func TestReleasingUnansweredClaimsWaitsForTheStandby(t *testing.T) {
 	r := replicate(t)
 	given(t, r.s)
 	r.Stall()

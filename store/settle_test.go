@@ -86,7 +86,7 @@ func TestCrashesAreCountedUntilAnAttemptEndsOtherwise(t *testing.T) {
 	requireSound(t, s)
 }
 
-func TestAJobThatIsGivenBackForAWhileHasNotFailed(t *testing.T) {
+func TestASnoozedJobHasNotFailed(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
 	at := job.Standing{Attempt: 1, MaxAttempts: 4, MaxCrashes: 3, Crashes: 1}
@@ -160,7 +160,7 @@ func TestAStaleOwnerIsLostWhateverItSays(t *testing.T) {
 	requireState(t, s, stale.JobID, job.Succeeded)
 }
 
-func TestAStaleAndACurrentOwnerInOneBatchAreToldApart(t *testing.T) {
+func TestAStaleAndACurrentOwnerInOneBatchAreDistinguished(t *testing.T) {
 	s := open(t)
 	for _, kind := range job.OutcomeKinds() {
 		stale := running(t, s)

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
-func TestStatementsHaveSpansWithinOneThatIsRecordedOnly(t *testing.T) {
+func TestStatementsHaveSpansOnlyWithinARecordedSpan(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	provider := trace.NewTracerProvider(trace.WithSyncer(exporter))
 	t.Cleanup(func() { require.NoError(t, provider.Shutdown(context.Background())) })

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
-func TestStatsTellHowThePoolsAreUsed(t *testing.T) {
+func TestStatsSayHowThePoolsAreUsed(t *testing.T) {
 	s, err := Open(t.Context(), Config{URL: storetest.URL(t), MaxConnections: 3})
 	require.NoError(t, err)
 	defer s.Close()

@@ -62,7 +62,7 @@ func TestAJobIsBornCreatedOrQueued(t *testing.T) {
 	}
 }
 
-func TestAFinishedJobHasATimeAndNoOtherHas(t *testing.T) {
+func TestOnlyAFinishedJobHasAnEndTime(t *testing.T) {
 	s := open(t)
 	for _, state := range stored {
 		id := bare(t, s, state)

@@ -33,7 +33,7 @@ func TestDeclaredTypesAreReadBackAsTheyWere(t *testing.T) {
 	require.ElementsMatch(t, specs(), found)
 }
 
-func TestTheLastDeclarationStandsAndTheSameWordsAreNotWrittenAgain(t *testing.T) {
+func TestTheLastDeclarationCountsAndAnEqualOneIsNotWritten(t *testing.T) {
 	s := open(t)
 	require.NoError(t, s.DeclareTypes(t.Context(), specs()))
 	versions := func() []string {

@@ -22,7 +22,7 @@ func discharge(t testing.TB, s *Store, workers ...string) int {
 	return leases
 }
 
-func TestNeighboursAreThoseOnTheHostThatMayStillHoldLeases(t *testing.T) {
+func TestWorkersOnAHostMayStillHoldLeases(t *testing.T) {
 	s := open(t)
 	on := func(id, host string, pid int) job.Worker {
 		return job.Worker{ID: id, Host: host, PID: pid, PIDStarted: 1 << 40}
@@ -74,7 +74,7 @@ func TestWorkersAreAliveSilentOrStopped(t *testing.T) {
 	}, me)
 }
 
-func TestADischargedWorkersLeasesExpireAtOnce(t *testing.T) {
+func TestTheLeasesOfAnExpiredWorkerExpireAtOnce(t *testing.T) {
 	s := open(t)
 	enlist(t, s, job.Worker{ID: worker}, time.Hour)
 	mine := []job.Claimed{running(t, s), running(t, s)}
@@ -104,7 +104,7 @@ func TestWorkersThatFellSilentLongAgoAreForgotten(t *testing.T) {
 	require.Equal(t, []string{"new", "recent"}, ask[[]string](t, s, "select array_agg(worker_id order by worker_id) from workers"))
 }
 
-func TestEnlistingTwiceIsEnlistingOnce(t *testing.T) {
+func TestAWorkerIsRegisteredOnce(t *testing.T) {
 	s := open(t)
 	enlist(t, s, job.Worker{ID: worker}, time.Minute)
 	discharge(t, s, worker)

@@ -138,7 +138,7 @@ func TestASnapshotIsAWarningAfterTenMinutesAndAProblemAfterAnHour(t *testing.T) 
 	}
 }
 
-func TestSettingsThatCanLoseJobsOrCostMuchAreToldOf(t *testing.T) {
+func TestSettingsThatCanLoseJobsOrCostMuchAreReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		settingsRow
 		severity job.Severity
@@ -182,7 +182,7 @@ func TestTheLogBetweenTwoCheckpointsIsKnown(t *testing.T) {
 	}, patience, 50*time.Millisecond)
 }
 
-func TestWhatADiagnosisCannotFindOutInTimeIsAWarning(t *testing.T) {
+func TestACheckThatTakesTooLongIsAWarning(t *testing.T) {
 	d, url := open(t)
 	before := setup
 	setup = strings.Replace(setup, "100s", "50ms", 1)

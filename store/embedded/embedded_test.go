@@ -159,7 +159,7 @@ func TestAStaleLockFileIsNoObstacle(t *testing.T) {
 	require.Equal(t, "1", query(t, server, "select '1'"))
 }
 
-func TestAnUnfinishedClusterIsMadeAnew(t *testing.T) {
+func TestAnUnfinishedClusterIsMadeAgain(t *testing.T) {
 	dir := tempDir(t)
 	half := filepath.Join(dir, "initdb-killed")
 	require.NoError(t, os.MkdirAll(filepath.Join(half, "base"), 0o700))

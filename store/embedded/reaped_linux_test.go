@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNobodyIsKilledForHavingTheNumberOfAServerThatHasEnded(t *testing.T) {
+func TestAProcessThatGotTheServersPidIsNotKilled(t *testing.T) {
 	// The server's end is not known to all while its child holds the log.
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", "sleep 600 & exit 0")
 	cmd.SysProcAttr = childAttributes(account{}, syscall.SIGKILL)

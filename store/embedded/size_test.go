@@ -40,7 +40,7 @@ func TestTheServerIsFittedToItsMachine(t *testing.T) {
 	require.Equal(t, map[string]string{"true": "lz4", "false": "off"}[known], query(t, server, "show wal_compression"))
 }
 
-func TestTheSettingsThatMatterAreDocumented(t *testing.T) {
+func TestImportantSettingsAreDocumented(t *testing.T) {
 	if _, err := os.Stat("size_test.go"); err != nil {
 		t.Skip("the sources are elsewhere, as they are for the ordinary user")
 	}

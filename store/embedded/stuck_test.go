@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAStartThatIsBrokenOffDoesNotWaitForAServerThatIsStuck(t *testing.T) {
+func TestACanceledStartDoesNotWaitForAStuckServer(t *testing.T) {
 	dir, log := tempDir(t), &logged{}
 	end(t, begin(t, Config{DataDir: dir}))
 	cfg := Config{DataDir: dir, BinDir: stuckBinaries(t, dir), Log: log.logger()}

@@ -8,7 +8,7 @@ import (
 )
 
 // A pooler that loses the server in the middle of a commit cannot know how it went.
-func TestAPoolersAnswerIsNoneOfTheServers(t *testing.T) {
+func TestAPoolersAnswerIsNotTheServers(t *testing.T) {
 	require.False(t, Answered(&pgconn.PgError{Severity: "FATAL", Code: "08P01", Message: "server conn crashed?"}))
 	require.True(t, Answered(&pgconn.PgError{Severity: "ERROR", Code: lockNotAvailable}))
 }

@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -10,15 +11,15 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
-// What the store relies on: a commit that waits for the standby shows nothing, a
-// cancel lets it show what a failover loses, and only a notice says so.
+// The store relies on this: nobody sees a commit that waits for the standby. A cancel
+// makes it visible although a failover loses it, and only a notice says so.
 func TestACommitWaitsForTheStandbyAndIsLostWhenItsWaitIsCanceled(t *testing.T) {
 	p := storetest.NewPair(t)
 	execute(t, p.Primary, "create table things ()")
 	p.Stall()
 	cfg, err := pgx.ParseConfig(p.Primary)
 	require.NoError(t, err)
-	cfg.RuntimeParams["statement_timeout"] = "1ms" // does not bound the wait
+	cfg.RuntimeParams["statement_timeout"] = "200ms" // does not limit the wait
 	cfg.RuntimeParams["lc_messages"] = "C"
 	var notices []string
 	cfg.OnNotice = func(_ *pgconn.PgConn, notice *pgconn.Notice) { notices = append(notices, notice.Routine) }
@@ -36,6 +37,13 @@ func TestACommitWaitsForTheStandbyAndIsLostWhenItsWaitIsCanceled(t *testing.T) {
 		done <- err
 	}()
 	p.AwaitWaiting(t, 1)
+	observer := connect(t, p.Primary)
+	require.Eventually(t, func() bool {
+		var long bool
+		err := observer.QueryRow(t.Context(), `select bool_or(clock_timestamp() - query_start > interval '300 ms')
+			from pg_stat_activity where wait_event = 'SyncRep'`).Scan(&long)
+		return err == nil && long
+	}, 20*time.Second, 20*time.Millisecond, "it waits for longer than statement_timeout")
 	require.Zero(t, things(p.Primary))
 	require.Equal(t, 1, p.CancelWaiting(t))
 	require.NoError(t, <-done)
