@@ -19,7 +19,7 @@ type attempt struct {
 	claimed   job.Claimed
 	pool      job.Pool
 	killGrace time.Duration
-	finish    func(*attempt, job.Outcome) // called once, when it has ended
+	ends      finisher
 	recorder  *report.Recorder
 	metrics   *metrics.Metrics
 	spans     *spans.Attempt // nil unless the job is traced
@@ -38,6 +38,11 @@ type attempt struct {
 	// reports is nil until the handler reports something. It is the reporting
 	// goroutine's.
 	reports *report.Attempt
+}
+
+// finisher is told once that an attempt has ended.
+type finisher interface {
+	finish(a *attempt, outcome job.Outcome)
 }
 
 // isolated says that the attempt must have a process to itself.
@@ -93,7 +98,7 @@ func (a *attempt) postpone(by time.Duration) {
 	a.done = a.done || waits
 	a.mu.Unlock()
 	if waits {
-		a.finish(a, job.Outcome{
+		a.ends.finish(a, job.Outcome{
 			Kind: job.Released, Code: job.CodeNoProcess, Message: "no process of its own came free for it", RetryAfter: &by,
 		})
 	}
@@ -152,7 +157,7 @@ func (a *attempt) stop(reason job.CancelReason) {
 	a.done = waits
 	a.mu.Unlock()
 	if waits {
-		a.finish(a, outcomeUnstarted(reason))
+		a.ends.finish(a, outcomeUnstarted(reason))
 	}
 }
 
@@ -227,7 +232,7 @@ func (a *attempt) Finished(outcome job.Outcome) {
 	}
 	outcome = a.attribute(outcome)
 	a.mu.Unlock()
-	a.finish(a, outcome)
+	a.ends.finish(a, outcome)
 }
 
 // last is what is known of an attempt that has ended: when it began (zero if it was

@@ -252,6 +252,6 @@ func (p *path) untilAnswered(o metrics.Operation, size int, try func(context.Con
 func (p *path) newAttempt(c job.Claimed, pool job.Pool, provenUntil time.Time, traced *spans.Attempt) *attempt {
 	return &attempt{
 		claimed: c, pool: pool, provenUntil: provenUntil, killGrace: p.cfg.KillGrace,
-		finish: p.finish, recorder: p.reports, metrics: p.client.Metrics, spans: traced,
+		ends: p, recorder: p.reports, metrics: p.client.Metrics, spans: traced,
 	}
 }
