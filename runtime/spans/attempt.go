@@ -9,9 +9,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Attempt gathers what is to be told of an attempt, and tells it when its end
-// is in the ledger. A nil one gathers and tells nothing. It is safe for
-// concurrent use.
+// Attempt gathers what the spans of an attempt will say, and exports them when its end
+// is in the ledger. A nil one does nothing. It is safe for concurrent use.
 type Attempt struct {
 	tracer trace.Tracer
 	parent trace.SpanContext // of the submission
@@ -21,18 +20,18 @@ type Attempt struct {
 	// reapedBy is the worker that took the lease over; empty when none did.
 	reapedBy string
 
-	mu        sync.Mutex
-	began     time.Time // zero when the handler was never started
-	ended     time.Time
-	waitsTold bool // the waits before the attempt are exported
-	held      bool // its lease was left to run out
-	// checkpoints counts all that came: on their way, later ones replace those before.
+	mu            sync.Mutex
+	began         time.Time // zero when the handler was never started
+	ended         time.Time
+	waitsExported bool // those before the attempt
+	held          bool // its lease was left to run out
+	// checkpoints counts those that arrived: on their way, later ones replace earlier ones.
 	checkpoints    int
 	lastCheckpoint time.Time
 	events         []event // all others: few, since a handler is stopped once
 }
 
-// subject is what is told of the job. Its times are by the clock of the worker.
+// subject is what the spans say of the job. Its times are by the clock of the worker.
 type subject struct {
 	job.Lease
 	jobType, tenant      string
@@ -44,9 +43,9 @@ type subject struct {
 	last *job.LastAttempt
 }
 
-// Claimed takes note of a job that the worker has just claimed, and has it carry
-// the context of the attempt. It returns nil where the job is not sampled. The
-// claim was sent and answered at these times, by the clock of the worker.
+// Claimed begins to trace a job that the worker has just claimed, and gives the job the
+// context of the attempt. It returns nil if the job is not sampled. The claim was sent
+// and answered at the times given, by the clock of the worker.
 func (t *Tracer) Claimed(c *job.Claimed, worker string, sent, answered time.Time) *Attempt {
 	if t == nil {
 		return nil
@@ -64,9 +63,8 @@ func (t *Tracer) Claimed(c *job.Claimed, worker string, sent, answered time.Time
 	return a
 }
 
-// offset is what to add to a time of the database's clock to have it by that of
-// the worker, of a statement that was sent and answered at these. It is zero
-// where the clocks may well agree.
+// offset converts a time of the database's clock to that of the worker, given when the
+// statement was sent and answered. It is zero if the clocks may agree.
 func offset(database, sent, answered time.Time) time.Duration {
 	switch {
 	case database.Before(sent):
@@ -77,8 +75,8 @@ func offset(database, sent, answered time.Time) time.Duration {
 	return 0
 }
 
-// Reaped takes note of an attempt whose lease the worker has taken over. Nobody
-// else will tell of it. It returns nil where the job is not sampled.
+// Reaped traces an attempt whose lease the worker has taken over: nobody else will. It
+// returns nil if the job is not sampled.
 func (t *Tracer) Reaped(e *job.Expired, by string) *Attempt {
 	if t == nil {
 		return nil
@@ -92,7 +90,7 @@ func (t *Tracer) Reaped(e *job.Expired, by string) *Attempt {
 	a.job.attempt, a.job.maxAttempts = e.Attempt, e.MaxAttempts
 	a.job.wait(e.CreatedAt, e.RunAt, e.Last, 0)
 	a.began, a.ended = e.ClaimedAt, e.ReapedAt
-	a.waitsTold = true // by the worker, when the handler began
+	a.waitsExported = true // by the worker, when the handler began
 	if e.HeartbeatAt.After(e.ClaimedAt) {
 		a.events = append(a.events, event{eventLastHeartbeat, e.HeartbeatAt})
 	}
@@ -100,7 +98,7 @@ func (t *Tracer) Reaped(e *job.Expired, by string) *Attempt {
 	return a
 }
 
-// attempt returns nil where the job is not sampled.
+// attempt returns nil if the job is not sampled.
 func (t *Tracer) attempt(carried job.Trace, lease job.Lease, worker string) *Attempt {
 	parent, ok := sampled(carried)
 	if !ok {
@@ -112,9 +110,8 @@ func (t *Tracer) attempt(carried job.Trace, lease job.Lease, worker string) *Att
 	}
 }
 
-// wait takes over the times of the database's clock. A job that was given back
-// keeps its place and is due no later for it, and one may be submitted as due
-// long ago.
+// wait converts the times of the database's clock. A released job keeps its place and is
+// not due later, and a job may be submitted as due long ago.
 func (s *subject) wait(created, due time.Time, last *job.LastAttempt, offset time.Duration) {
 	if due.Before(created) {
 		due = created
@@ -125,7 +122,7 @@ func (s *subject) wait(created, due time.Time, last *job.LastAttempt, offset tim
 	}
 }
 
-// ID is the id of the attempt's span; empty where there will be none.
+// ID is the id of the attempt's span; empty if there will be none.
 func (a *Attempt) ID() string {
 	if a == nil {
 		return ""
@@ -133,7 +130,7 @@ func (a *Attempt) ID() string {
 	return a.own.SpanID().String()
 }
 
-// Happened notes an event of this moment.
+// Happened records an event, at this moment.
 func (a *Attempt) Happened(name string) {
 	if a == nil {
 		return
@@ -148,9 +145,8 @@ func (a *Attempt) Happened(name string) {
 	a.events = append(a.events, event{name, time.Now()})
 }
 
-// Ended notes that the handler is done, or that it is never to be started, at
-// this moment. It began at the time given, or was never started: then that is
-// zero.
+// Ended records that the attempt ends at this moment. It began at the time given, which
+// is zero if its handler was never started.
 func (a *Attempt) Ended(began time.Time) {
 	if a == nil {
 		return
@@ -164,8 +160,8 @@ func (a *Attempt) Ended(began time.Time) {
 	a.began, a.ended = began, now
 }
 
-// Held notes that the handler's process has died, and that the attempt's end is
-// not written before its lease has run out.
+// Held records that the handler's process has died, and that the attempt's end is held
+// until its lease would have run out.
 func (a *Attempt) Held() {
 	if a == nil {
 		return

@@ -12,14 +12,14 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Limits on what a span tells of an error, in bytes. The ledger has more.
+// Limits on what a span has of an error, in bytes. The ledger has more.
 const (
 	maxMessage = 1 << 10
 	maxStack   = 4 << 10
 )
 
-// shownEvents is how many events of a span Jaeger's page shows without a click, the
-// earliest first. The error of an attempt must be one of them.
+// shownEvents is how many events of a span Jaeger's page shows without a click, earliest
+// first. The error of an attempt must be one of them.
 const shownEvents = 3
 
 type event struct {
@@ -27,9 +27,9 @@ type event struct {
 	at   time.Time
 }
 
-// tellEvents adds the events by their time. The last checkpoint is one of them where
-// that makes no more events than given.
-func (a *Attempt) tellEvents(span trace.Span, most int) {
+// addEvents adds the events by their time. The last checkpoint is one of them if that
+// makes no more events than most.
+func (a *Attempt) addEvents(span trace.Span, most int) {
 	events := a.events
 	if a.checkpoints > 0 && len(events) < most {
 		later := slices.IndexFunc(events, func(e event) bool { return e.at.After(a.lastCheckpoint) })
@@ -43,10 +43,10 @@ func (a *Attempt) tellEvents(span trace.Span, most int) {
 	}
 }
 
-// inside returns the time, or the nearest one that Jaeger takes to lie within the
-// attempt, however the clock was set meanwhile. Jaeger cuts the beginning and the
-// length of a span down to microseconds, each by itself, so that the span may end one
-// microsecond early; its page hides events that lie behind the end of the trace.
+// inside returns the time, or the nearest one that Jaeger shows within the attempt, in
+// case the clock was set meanwhile. Jaeger truncates the beginning and the length of a
+// span to microseconds, so the span may end one microsecond early, and its page hides
+// events behind the end of the trace.
 func (a *Attempt) inside(at time.Time) time.Time {
 	if latest := a.ended.Add(-time.Microsecond); at.After(latest) {
 		at = latest
@@ -57,8 +57,8 @@ func (a *Attempt) inside(at time.Time) time.Time {
 	return at
 }
 
-// failed reports whether an attempt that ended like this is an error: not what
-// was asked for, by a client, the handler, or a worker that stops in good order.
+// failed returns whether an attempt that ended like this is an error. What a client, the
+// handler, or a worker that shuts down asked for is none.
 func failed(kind job.OutcomeKind) bool {
 	switch kind {
 	case job.Success, job.CancelConfirmed, job.Released, job.Snoozed:
@@ -68,8 +68,8 @@ func failed(kind job.OutcomeKind) bool {
 	}
 }
 
-// tellError tells what went wrong, by the conventions for errors and exceptions.
-func (a *Attempt) tellError(span trace.Span, s *job.Settlement) {
+// addError adds what went wrong, by the conventions for errors and exceptions.
+func (a *Attempt) addError(span trace.Span, s *job.Settlement) {
 	message := job.CleanText(s.Error, maxMessage)
 	span.SetStatus(codes.Error, a.verdict(s, message))
 	span.SetAttributes(attrErrorType.String(string(s.Kind)))
@@ -84,8 +84,7 @@ func (a *Attempt) tellError(span trace.Span, s *job.Settlement) {
 	span.AddEvent(eventException, trace.WithTimestamp(a.inside(a.ended)), trace.WithAttributes(about...))
 }
 
-// verdict tells the attempt from the others of the job: which it was, what went wrong,
-// and what follows.
+// verdict says which attempt of the job it was, what went wrong, and what follows.
 func (a *Attempt) verdict(s *job.Settlement, message string) string {
 	if message == "" {
 		message = string(s.Kind)

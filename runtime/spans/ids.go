@@ -11,10 +11,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// attemptID is the id of the span of an attempt. Everybody who knows job and
-// fence knows it: the worker before there is a span, the worker of the next attempt,
-// and the reaper when the worker is gone. That it differs from the ids of
-// all other spans is as likely as for random ones.
+// attemptID is the id of an attempt's span, made of job and fence. So it is known to the
+// worker before there is a span, to the worker of the next attempt, and to the reaper
+// when the worker is gone. It is as unlikely to collide as a random id.
 func attemptID(id job.ID, fence int64) trace.SpanID {
 	hash := fnv.New64a()
 	_, _ = hash.Write(id[:])
@@ -22,8 +21,8 @@ func attemptID(id job.ID, fence int64) trace.SpanID {
 	return trace.SpanID(binary.BigEndian.AppendUint64(nil, max(hash.Sum64(), 1)))
 }
 
-// IDs makes the ids of spans. The provider of the tracer must use it, since it
-// lets this package say which id a span is to have; all others are random.
+// IDs makes the ids of spans. The provider of the tracer must use it: this package sets
+// the ids of some spans. All others are random.
 type IDs struct{}
 
 type (
@@ -31,7 +30,7 @@ type (
 	sampledKey struct{}
 )
 
-// withID has the next span that is started with the context have the id.
+// withID sets the id of the next span that is started with the context.
 func withID(ctx context.Context, id trace.SpanID) context.Context {
 	return context.WithValue(ctx, spanIDKey{}, id)
 }
@@ -55,12 +54,11 @@ func (IDs) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
 	return id
 }
 
-// withSampling has a trace that is begun with the context be sampled.
+// withSampling makes a trace that is begun with the context sampled.
 func withSampling(ctx context.Context) context.Context {
 	return context.WithValue(ctx, sampledKey{}, true)
 }
 
-// Sampled reports whether a trace that is begun with the context is to be
-// sampled whatever the ratio is: the request it belongs to is. The sampler of the
-// tracer must ask.
+// Sampled returns true if a trace that is begun with the context must be sampled whatever
+// the ratio is, because its request is. The sampler of the tracer must ask it.
 func Sampled(ctx context.Context) bool { return ctx.Value(sampledKey{}) != nil }

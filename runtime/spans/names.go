@@ -54,15 +54,15 @@ func Attributes() []attribute.Key {
 const (
 	// EventCheckpoint: a checkpoint came from the handler.
 	EventCheckpoint = "job.checkpoint"
-	// EventCancelRequested: the handler was asked to stop, for its job is to be
+	// EventCancelRequested: the handler was asked to stop because its job was
 	// canceled.
 	EventCancelRequested = "job.cancel_requested"
-	// EventTimedOut: the handler was asked to stop, for its time was up.
+	// EventTimedOut: the handler was asked to stop because its time was up.
 	EventTimedOut = "job.timed_out"
-	// EventLeaseLost: the handler was asked to stop, for the lease could not be
+	// EventLeaseLost: the handler was asked to stop because the lease could not be
 	// proven any more.
 	EventLeaseLost = "job.lease_lost"
-	// EventShutdown: the handler was asked to stop, for the worker stops.
+	// EventShutdown: the handler was asked to stop because the worker shuts down.
 	EventShutdown = "job.shutdown"
 	// EventKilled: the handler did not stop in time, and its process was killed.
 	EventKilled = "job.killed"

@@ -9,23 +9,23 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Canceled tells in the trace of a job that a request canceled it, or asked its
-// handler to stop: no attempt tells of a job that waited, nor who has stopped one that
-// ran. The job is as it was afterwards; the request asked the database at that time.
+// Canceled adds to the trace of a job that a request canceled it, or asked its handler to
+// stop. No other span shows that. The job is as it was afterwards; the request asked the
+// database at the time given.
 func (t *Tracer) Canceled(ctx context.Context, canceled job.View, asked time.Time) {
 	t.changed(ctx, "cancel ", canceled, asked)
 }
 
-// Requeued tells in the trace of a job that a request requeued it. The request asked
-// the database at that time.
+// Requeued adds to the trace of a job that a request requeued it. The request asked the
+// database at the time given.
 func (t *Tracer) Requeued(ctx context.Context, requeued job.Requeued, asked time.Time) {
 	t.changed(ctx, "requeue ", job.View{
 		ID: requeued.ID, Type: requeued.Type, Tenant: requeued.Tenant, State: job.Queued, Trace: requeued.Trace,
 	}, asked)
 }
 
-// changed makes a span of what the request of the context did to the job, in the
-// job's trace and linked to the request. Where the job is not sampled it makes none.
+// changed makes a span of what the request of the context did to the job, in the job's
+// trace and linked to the request, if the job is sampled.
 func (t *Tracer) changed(ctx context.Context, did string, changed job.View, asked time.Time) {
 	if t == nil {
 		return

@@ -1,6 +1,6 @@
-// Package spans tells the story of a job in spans: how it was sent, waited, was
-// processed, failed, waited again. docs/adr/0009-one-trace-per-job.md says why they
-// are as they are, docs/reference/telemetry.md what is in them.
+// Package spans makes the trace of a job: how it was sent, waited, was processed, failed,
+// and waited again. docs/adr/0009-one-trace-per-job.md has the reasons, and
+// docs/reference/telemetry.md the contents.
 package spans
 
 import (
@@ -21,8 +21,8 @@ import (
 // Tracer makes the spans of jobs. A nil one makes none.
 type Tracer struct{ tracer trace.Tracer }
 
-// New returns a Tracer, or nil when there is nothing to trace with. The tracer's
-// provider must have IDs as its generator of ids, and a sampler that asks Sampled.
+// New returns a Tracer, or nil for a nil tracer. The tracer's provider must use IDs to
+// make ids, and a sampler that asks Sampled.
 func New(tracer trace.Tracer) *Tracer {
 	if tracer == nil {
 		return nil
@@ -33,9 +33,9 @@ func New(tracer trace.Tracer) *Tracer {
 // Sent is the span of a submission. A nil one is none.
 type Sent struct{ span trace.Span }
 
-// Send begins the span of a submission within the span of the request, and
-// leaves its context in the submission. Where the request is not sampled there is
-// no span, and the submission keeps the context that came with the request.
+// Send begins the span of a submission within the span of the request, and puts its
+// context into the submission. If the request is not sampled there is no span, and the
+// submission keeps the request's context.
 func (t *Tracer) Send(ctx context.Context, s *job.Submission) *Sent {
 	if t == nil {
 		return nil
@@ -64,9 +64,8 @@ func (t *Tracer) Send(ctx context.Context, s *job.Submission) *Sent {
 	return &Sent{span: span}
 }
 
-// within is this moment by the clock as it was read for the span's beginning, so that
-// what begins now lies within that span, however the clock is set meanwhile and however
-// roughly it is read.
+// within is this moment, measured from the span's beginning by the monotonic clock. So
+// what begins now lies within that span even if the clock is set meanwhile.
 func within(span trace.Span) time.Time {
 	if recorded, ok := span.(interface{ StartTime() time.Time }); ok {
 		began := recorded.StartTime()
@@ -107,8 +106,7 @@ func (t *Tracer) SendAll(ctx context.Context, batch []job.Submission) SentAll {
 	return all
 }
 
-// Done ends the spans. Nothing was stored if there is an error, be it of one job
-// alone.
+// Done ends the spans. An error of one job means that none was stored.
 func (all SentAll) Done(results []job.Submitted, err error) {
 	refused := err
 	for _, result := range results {
@@ -125,12 +123,11 @@ func (all SentAll) Done(results []job.Submitted, err error) {
 	}
 }
 
-// errBatchRefused says that a job was not stored because another one of its batch
-// could not be.
+// errBatchRefused says that a job was not stored because of another job of its batch.
 var errBatchRefused = errors.New("another job of the batch was refused")
 
-// failures are what can be named, the first that an error is of: one that is
-// unavailable may well be so because of a context.
+// failures are the errors with a name; the first match counts, because an unavailable
+// database may also be a context's error.
 var failures = []struct {
 	kind string
 	err  error
@@ -143,8 +140,8 @@ var failures = []struct {
 	{"canceled", context.Canceled},
 }
 
-// failure names what went wrong with a submission. The database's own words may
-// have parts of the payload in them.
+// failure names what went wrong with a submission, without the database's own text, which
+// may contain parts of the payload.
 func failure(err error) (kind, text string) {
 	for _, known := range failures {
 		if errors.Is(err, known.err) {
@@ -154,7 +151,7 @@ func failure(err error) (kind, text string) {
 	return "_OTHER", "could not be stored"
 }
 
-// messaging are the attributes that the conventions for messaging ask for.
+// messaging are the attributes of the conventions for messaging.
 func messaging(name, kind, jobType string) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		attrSystem.String("holdfast"), attrOperation.String(name), attrOperationType.String(kind),
@@ -176,8 +173,8 @@ func carried(c trace.SpanContext, baggage string) job.Trace {
 	}
 }
 
-// sampled reads the context that a job carries, and reports whether it is
-// sampled. What is malformed is not.
+// sampled reads the context that a job carries, and returns whether it is sampled. A
+// malformed one is not.
 func sampled(carried job.Trace) (trace.SpanContext, bool) {
 	const length, inSpan, inFlags = 55, 36, 53 // 00-<32 digits>-<16 digits>-<2 digits>
 	text := carried.Parent

@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Began exports the waits before the attempt: its handler began at that time. A
-// handler may run for hours, and its trace shows the waits meanwhile. Only the first
-// call has an effect.
+// Began exports the waits before the attempt, whose handler began at the time given. A
+// handler may run for hours, and its trace shows the waits meanwhile. Only the first call
+// has an effect.
 func (a *Attempt) Began(at time.Time) {
 	if a == nil {
 		return
@@ -18,22 +18,22 @@ func (a *Attempt) Began(at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.began = at
-	a.tellWaits()
+	a.exportWaits()
 }
 
-// tellWaits exports the waits of an attempt whose handler began, once.
-func (a *Attempt) tellWaits() {
-	if a.waitsTold {
+// exportWaits exports the waits of an attempt whose handler began, once.
+func (a *Attempt) exportWaits() {
+	if a.waitsExported {
 		return
 	}
-	a.waitsTold = true
-	a.tellRetryWait()
+	a.waitsExported = true
+	a.exportRetryWait()
 	a.startQueueWait(a.began, trace.SpanID{}).End(trace.WithTimestamp(a.began))
 }
 
-// tellRetryWait tells how long the job was not due after the attempt before. A
-// job that was requeued was dead meanwhile, and did not wait for a retry.
-func (a *Attempt) tellRetryWait() {
+// exportRetryWait exports how long the job was not due after the previous attempt. A
+// requeued job was dead meanwhile, and did not wait for a retry.
+func (a *Attempt) exportRetryWait() {
 	if a.job.last == nil || a.requeued() || !a.job.due.After(a.job.last.EndedAt) {
 		return
 	}
@@ -42,8 +42,8 @@ func (a *Attempt) tellRetryWait() {
 	span.End(trace.WithTimestamp(a.job.due))
 }
 
-// requeued reports whether the job was dead since the attempt before: it was due
-// later than that ended, but counts as never tried.
+// requeued returns whether the job was dead since the previous attempt: it was due after
+// that ended, but counts as never tried.
 func (a *Attempt) requeued() bool {
 	last := a.job.last
 	if last == nil || a.job.attempt > 1 || !a.job.due.After(last.EndedAt) {
@@ -57,16 +57,16 @@ func (a *Attempt) requeued() bool {
 	}
 }
 
-// tellQueueWaitOnly exports the one span of an attempt without a handler: its wait,
-// which has the attempt's id.
-func (a *Attempt) tellQueueWaitOnly(s *job.Settlement) {
+// exportQueueWaitOnly exports the one span of an attempt whose handler was not started: its
+// wait, with the attempt's id.
+func (a *Attempt) exportQueueWaitOnly(s *job.Settlement) {
 	span := a.startQueueWait(a.ended, a.own.SpanID(), a.link()...)
 	span.SetAttributes(attrOutcome.String(string(s.Kind)), attrState.String(string(s.To)))
 	span.End(trace.WithTimestamp(a.ended))
 }
 
-// startQueueWait begins the span of the time for which the job was due before its
-// handler began, or it was given back.
+// startQueueWait begins the span of the time from when the job was due until its handler
+// began, or it was released.
 func (a *Attempt) startQueueWait(until time.Time, id trace.SpanID, links ...trace.SpanStartOption) trace.Span {
 	from := a.job.due
 	if a.job.last != nil && a.job.last.EndedAt.After(from) {
@@ -80,9 +80,9 @@ func (a *Attempt) startQueueWait(until time.Time, id trace.SpanID, links ...trac
 	return span
 }
 
-// tellLeaseWait tells how long a job whose handler's process had died was still
-// leased, so that nobody could run it.
-func (a *Attempt) tellLeaseWait(until time.Time) {
+// exportLeaseWait exports how long a job was still leased after its handler's process had
+// died, so that nobody could run it.
+func (a *Attempt) exportLeaseWait(until time.Time) {
 	until = a.ended.Add(until.Sub(a.ended)) // however the clock was set meanwhile
 	if until.Before(a.ended) {
 		until = a.ended

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// answerWithin is how long the database may take to tell how it stands.
+	// answerWithin is how long the database may take to answer.
 	answerWithin = 2 * time.Second
-	// keepFor is how long its answer is used again, also that it had none.
+	// keepFor is how long its answer is used again, or the lack of one.
 	keepFor = time.Second
-	// ledgerWindow is for what happened of late, which is not shown here:
-	// whoever asks Prometheus can choose the window.
+	// ledgerWindow is for recent counts, which are not shown here: a query to Prometheus
+	// chooses its own window.
 	ledgerWindow = time.Minute
 )
 
-// ledger is the database as it last said to stand, as far as it got in the time
-// that it has. However many ask, it is asked once at a time.
+// ledger is the last answer of the database, as far as it got in its time. It is asked
+// once at a time, however many scrapes there are.
 type ledger struct {
 	ask func(ctx context.Context, window time.Duration) (job.Metrics, error)
 
@@ -33,9 +33,8 @@ type ledger struct {
 	up      bool
 }
 
-// read returns how the system stands, as far as the database has said; false
-// when it has not answered at all. Why not is logged by the loops, which need
-// it more.
+// read returns the state of the system as far as the database has given it, and false when
+// it has not answered at all. The loops log why not.
 func (l *ledger) read() (job.Metrics, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package meter shows how the orchestrator does, to Prometheus: what the
-// runtime measures of itself, and what is read from the plugins, the
-// connection pools and the database when somebody asks.
+// Package meter serves the orchestrator's metrics to Prometheus: what the runtime measures,
+// and what it reads from the plugins, the connection pools and the database at each
+// scrape.
 //
 // docs/reference/telemetry.md lists every metric.
 package meter
@@ -29,8 +29,7 @@ type Identity struct {
 	Version string
 }
 
-// Meters are the metrics of one process. They have no goroutine of their own,
-// and nothing that must be closed.
+// Meters are the metrics of one process. They have no goroutine, and nothing to close.
 type Meters struct {
 	meter    metric.Meter
 	requests *requests
@@ -38,8 +37,8 @@ type Meters struct {
 	log      *slog.Logger
 }
 
-// New makes meters that know of the Go runtime, the process and HTTP requests;
-// Watch adds the rest.
+// New makes meters of the Go runtime, the process and HTTP requests. Watch adds the
+// rest.
 func New(who Identity, log *slog.Logger) (*Meters, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
@@ -55,8 +54,8 @@ func New(who Identity, log *slog.Logger) (*Meters, error) {
 		attribute.String("service.instance.id", who.Worker),
 		attribute.String("service.version", who.Version),
 	)
-	// The library's own errors go to standard error otherwise, in its format, and
-	// what it logs quotes variables that hold secrets.
+	// Otherwise the library's errors go to standard error, in its own format, and its log
+	// quotes variables that hold secrets.
 	otel.SetLogger(logr.Discard())
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		log.Warn("telemetry went wrong", slog.Any("error", err))
@@ -72,8 +71,8 @@ func New(who Identity, log *slog.Logger) (*Meters, error) {
 // Meter is what instruments are declared on.
 func (m *Meters) Meter() metric.Meter { return m.meter }
 
-// Handler answers Prometheus. While the database does not answer, it tells
-// all the rest.
+// Handler answers Prometheus. While the database does not answer, it serves all other
+// metrics.
 func (m *Meters) Handler() http.Handler {
 	page := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
 		EnableOpenMetrics: true,

@@ -13,20 +13,20 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
-// Sources are read when somebody asks. Every field must be set.
+// Sources are read at each scrape. Every field must be set.
 type Sources struct {
 	Plugins func() []job.PluginStatus
 	Pools   func() []postgres.PoolStats
-	// Ledger tells how the whole system stands. It is asked by one caller at
-	// a time, for answerWithin at most, and not again for keepFor. When it runs
-	// out of time, it tells what it knows by then, as store.Metrics does.
+	// Ledger returns the state of the whole system. It is called by one caller at a time,
+	// for answerWithin at most, and not again for keepFor. When it runs out of time, it
+	// returns what it has by then, as store.Metrics does.
 	Ledger func(ctx context.Context, window time.Duration) (job.Metrics, error)
 	// TypeLabel is the name of a job type, or one for all that nobody has
 	// declared.
 	TypeLabel func(jobType string) string
 }
 
-// Watch adds what the sources tell to the metrics. It is to be called once.
+// Watch adds the sources to the metrics. Call it once.
 func (m *Meters) Watch(s Sources) error {
 	if err := errors.Join(
 		watchPlugins(m.meter, s.Plugins),

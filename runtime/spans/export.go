@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Settled tells of the attempt, whose end is in the ledger now: the waits before
-// it, unless Began has told them, the attempt itself, and how long its lease outlived
-// it. Its end was sent to the database at that time.
+// Settled exports the attempt, whose end is in the ledger now: the waits before it,
+// unless Began has exported them, the attempt itself, and how long its lease outlived
+// it. Its end was sent to the database at the time given.
 func (a *Attempt) Settled(s *job.Settlement, sent time.Time) {
 	if a == nil {
 		return
@@ -21,23 +21,23 @@ func (a *Attempt) Settled(s *job.Settlement, sent time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.began.IsZero() {
-		a.tellRetryWait()
-		a.tellQueueWaitOnly(s)
+		a.exportRetryWait()
+		a.exportQueueWaitOnly(s)
 	} else {
-		a.tellWaits()
-		a.tellProcess(s)
+		a.exportWaits()
+		a.exportProcess(s)
 	}
 	if a.held {
-		a.tellLeaseWait(sent)
+		a.exportLeaseWait(sent)
 	}
 }
 
-// processAttributes is how many a process span has at the most. It is told of each
-// job, and its list is not to grow on the way.
+// processAttributes is the most that a process span has, so that the list of each job
+// is allocated once.
 const processAttributes = 20
 
-// tellProcess tells of the handler's run.
-func (a *Attempt) tellProcess(s *job.Settlement) {
+// exportProcess exports the handler's run.
+func (a *Attempt) exportProcess(s *job.Settlement) {
 	span := a.start("process "+a.job.jobType, trace.SpanKindConsumer, a.began, a.own.SpanID(), a.link()...)
 	about := append(make([]attribute.KeyValue, 0, processAttributes), a.attributes()...)
 	about = append(about, messaging("process", "process", a.job.jobType)...)
@@ -63,16 +63,16 @@ func (a *Attempt) tellProcess(s *job.Settlement) {
 	}
 	span.SetAttributes(about...)
 	if failed(s.Kind) {
-		a.tellEvents(span, shownEvents-1)
-		a.tellError(span, s)
+		a.addEvents(span, shownEvents-1)
+		a.addError(span, s)
 	} else {
-		a.tellEvents(span, shownEvents)
+		a.addEvents(span, shownEvents)
 	}
 	span.End(trace.WithTimestamp(a.ended))
 }
 
-// Lost tells of an attempt whose end was refused, because the lease was lost:
-// how long its handler ran. The reaper tells of the attempt itself.
+// Lost exports how long the handler of an attempt ran whose end was refused because the
+// lease was lost. The reaper exports the attempt itself.
 func (a *Attempt) Lost(s *job.Settlement) {
 	if a == nil {
 		return
@@ -86,11 +86,11 @@ func (a *Attempt) Lost(s *job.Settlement) {
 	span.SetAttributes(a.attributes()...)
 	span.SetAttributes(attrOutcome.String(string(s.Kind)), attrErrorType.String("lease_lost"))
 	span.SetStatus(codes.Error, "the attempt ended too late: its lease was lost, and its end refused")
-	a.tellEvents(span, shownEvents)
+	a.addEvents(span, shownEvents)
 	span.End(trace.WithTimestamp(a.ended))
 }
 
-// start begins a span beside the others of the job. It has the id, or a random one
+// start begins a span beside the others of the job, with the id given, or a random one
 // when that is zero.
 func (a *Attempt) start(name string, kind trace.SpanKind, at time.Time, id trace.SpanID, more ...trace.SpanStartOption) trace.Span {
 	ctx := trace.ContextWithRemoteSpanContext(context.Background(), a.parent)
@@ -113,7 +113,7 @@ func (a *Attempt) link() []trace.SpanStartOption {
 	return []trace.SpanStartOption{linkTo(a.own.WithSpanID(attemptID(a.job.JobID, a.job.Fence-1)), what)}
 }
 
-// attributes are those that all spans of an attempt have.
+// attributes are what all spans of an attempt have.
 func (a *Attempt) attributes() []attribute.KeyValue {
 	return []attribute.KeyValue{
 		attrJob.String(a.job.JobID.String()), attrType.String(a.job.jobType), attrTenant.String(a.job.tenant),
