@@ -162,7 +162,7 @@ func (p *process) healthy(ctx context.Context, within time.Duration) error {
 	return nil
 }
 
-// closeStdin tells the process that its orchestrator is gone.
+// closeStdin is how the process learns that its orchestrator is gone.
 func (p *process) closeStdin() { p.closeIn.Do(func() { _ = p.stdin.Close() }) }
 
 // leaves reports whether the process exits by itself in time.

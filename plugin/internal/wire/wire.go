@@ -40,7 +40,7 @@ const MaxSchemaBytes = 256 << 10
 const (
 	// CodeTimeout: the attempt has stopped because its time was up.
 	CodeTimeout = "timeout"
-	// CodeLeaseLost: the process heard of no extension in time and stopped the
+	// CodeLeaseLost: the process received no extension in time and stopped the
 	// attempt by itself. The job is not to blame.
 	CodeLeaseLost = "lease_lost"
 )
