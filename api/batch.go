@@ -263,7 +263,7 @@ func (b *batchRoutes) submitEach(ctx context.Context, in call, next items) (v1.B
 // for itself.
 type results struct {
 	all []v1.BatchResult
-	// batch holds what is to be stored, and places the index of each one's result.
+	// batch is the jobs to store, and places the index of the result of each.
 	batch  []job.Submission
 	places []int
 }

@@ -112,7 +112,7 @@ func (st *stream) store(ctx context.Context, g *results, from, to int) {
 	st.storeEach(ctx, g, from, to)
 }
 
-// gatherFor lets some jobs gather behind a rate limit, in place of storing each as
+// gatherFor is how long jobs gather behind a rate limit, in place of storing each as
 // soon as it is allowed.
 const gatherFor = 100 * time.Millisecond
 
