@@ -58,8 +58,7 @@ func (d *driver) read(ctx context.Context) (r report, err error) {
 		err = json.Unmarshal(line, &r)
 	}
 	if err != nil {
-		_ = d.process.Process.Kill()
-		_ = d.process.Wait()
+		d.kill()
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
@@ -84,32 +83,28 @@ func (d *driver) end() error {
 	return nil
 }
 
-// obey carries out an order that is not measured.
-func obey(ctx context.Context, command []string, o order) error {
-	_, err := carryOut(ctx, command, o, func(*driver) error { return nil }, func(*driver, report) error { return nil })
-	return err
+// kill does nothing to a driver that has ended.
+func (d *driver) kill() {
+	_ = d.process.Process.Kill()
+	_ = d.process.Wait()
 }
 
-// carryOut calls before immediately before the driver acts, and after immediately
-// afterwards, while the driver still runs.
-func carryOut(
-	ctx context.Context, command []string, o order, before func(*driver) error, after func(*driver, report) error,
-) (r report, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, runWithin, fmt.Errorf("%s took more than %s", o.Do, runWithin))
+// bounded limits the time of an order.
+func bounded(ctx context.Context, what string) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, runWithin, fmt.Errorf("%s took more than %s", what, runWithin))
+}
+
+// obey carries out an order that is not measured.
+func obey(ctx context.Context, command []string, o order) error {
+	ctx, cancel := bounded(ctx, o.Do)
 	defer cancel()
 	d, err := startDriver(ctx, command, o)
 	if err != nil {
-		return r, err
+		return err
 	}
-	if err = before(d); err == nil {
-		if r, err = d.act(ctx); err == nil {
-			err = after(d, r)
-		}
+	if _, err := d.act(ctx); err != nil {
+		d.kill()
+		return err
 	}
-	if err != nil {
-		_ = d.process.Process.Kill()
-		_ = d.process.Wait()
-		return r, err
-	}
-	return r, d.end()
+	return d.end()
 }

@@ -74,6 +74,8 @@ type Figure struct {
 	Name   string    `json:"name"`
 	Unit   string    `json:"unit"`
 	Values []float64 `json:"values"`
+	// Median is what orchestrator bench reports.
+	Median float64 `json:"median,omitzero"`
 }
 
 func (s *Scenario) add(system string, r reading) {

@@ -22,17 +22,8 @@ type holdfast struct {
 
 // benchReport is the output of orchestrator bench --json.
 type benchReport struct {
-	Machine   Machine `json:"machine"`
-	Scenarios []struct {
-		Cases []struct {
-			Name    string `json:"name"`
-			Figures []struct {
-				Name   string  `json:"name"`
-				Unit   string  `json:"unit"`
-				Median float64 `json:"median"`
-			} `json:"figures"`
-		} `json:"cases"`
-	} `json:"scenarios"`
+	Machine   Machine    `json:"machine"`
+	Scenarios []Scenario `json:"scenarios"`
 }
 
 func (h holdfast) title() string { return "Holdfast" }
@@ -45,7 +36,7 @@ func (h holdfast) measure(ctx context.Context, l *lab, s scenario, jobs int) ([]
 	for _, setting := range s.settings {
 		arguments = append(arguments, "--set", setting)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, runWithin, fmt.Errorf("bench %s took more than %s", s.holdfast, runWithin))
+	ctx, cancel := bounded(ctx, "bench "+s.holdfast)
 	defer cancel()
 	command := exec.CommandContext(ctx, h.program, arguments...)
 	// SIGTERM lets it stop its orchestrator and drop its database.

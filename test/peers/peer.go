@@ -66,46 +66,50 @@ func (p peer) measure(ctx context.Context, l *lab, s scenario, jobs int) (readin
 // phase carries out an order and returns what it cost, and how many jobs were done,
 // including those of the warm-up.
 func (p peer) phase(ctx context.Context, db *database, o order, name string) (readings []reading, done int, err error) {
-	var m meter
-	warmed := 0
-	r, err := carryOut(ctx, p.driver, o,
-		func(d *driver) (err error) {
-			warmed = d.warmed
-			if err := db.rest(ctx); err != nil {
-				return err
-			}
-			m, err = read(ctx, db, d.process.Process.Pid)
-			return err
-		},
-		func(d *driver, r report) error {
-			now, err := read(ctx, db, d.process.Process.Pid)
-			if err != nil {
-				return err
-			}
-			add := func(figure, unit string, value float64) {
-				readings = append(readings, reading{name, figure, unit, value})
-			}
-			jobs := float64(r.Done)
-			each := func(spent time.Duration) float64 { return float64(spent.Nanoseconds()) / 1000 / jobs }
-			add(rate, "jobs/s", jobs/r.Seconds)
-			if m.known && now.known {
-				add(cpu, "µs/job", each(now.programs-m.programs+now.postgres-m.postgres))
-				add(cpuPrograms, "µs/job", each(now.programs-m.programs))
-				add(cpuPostgres, "µs/job", each(now.postgres-m.postgres))
-			}
-			add(wal, "bytes/job", float64(now.written-m.written)/jobs)
-			if o.Limit > 0 {
-				first, last := r.tenths()
-				add(firstTenth, "jobs/s", first)
-				add(lastTenth, "jobs/s", last)
-				add(doneShare, "%", 100*jobs/float64(o.Jobs))
-			}
-			return nil
-		})
-	if err == nil && r.Done != o.Jobs && o.Limit == 0 {
-		err = fmt.Errorf("%d jobs instead of %d", r.Done, o.Jobs)
+	ctx, cancel := bounded(ctx, o.Do)
+	defer cancel()
+	d, err := startDriver(ctx, p.driver, o)
+	if err != nil {
+		return nil, 0, err
 	}
-	return readings, warmed + r.Done, err
+	defer d.kill()
+	if err := db.rest(ctx); err != nil {
+		return nil, 0, err
+	}
+	before, err := read(ctx, db, d.process.Process.Pid)
+	if err != nil {
+		return nil, 0, err
+	}
+	r, err := d.act(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	after, err := read(ctx, db, d.process.Process.Pid)
+	if err != nil {
+		return nil, 0, err
+	}
+	add := func(figure, unit string, value float64) {
+		readings = append(readings, reading{name, figure, unit, value})
+	}
+	jobs := float64(r.Done)
+	add(rate, "jobs/s", jobs/r.Seconds)
+	if before.known && after.known {
+		programs := float64((after.programs - before.programs).Nanoseconds()) / 1000 / jobs
+		postgres := float64((after.postgres - before.postgres).Nanoseconds()) / 1000 / jobs
+		add(cpu, "µs/job", programs+postgres)
+		add(cpuPrograms, "µs/job", programs)
+		add(cpuPostgres, "µs/job", postgres)
+	}
+	add(wal, "bytes/job", float64(after.written-before.written)/jobs)
+	if o.Limit > 0 {
+		first, last := r.tenths()
+		add(firstTenth, "jobs/s", first)
+		add(lastTenth, "jobs/s", last)
+		add(doneShare, "%", 100*jobs/float64(o.Jobs))
+	} else if r.Done != o.Jobs {
+		return nil, 0, fmt.Errorf("%d jobs instead of %d", r.Done, o.Jobs)
+	}
+	return readings, d.warmed + r.Done, d.end()
 }
 
 // check makes sure that every job was done, or is queued if none was to be done. After
