@@ -11,22 +11,22 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 )
 
-// action is something that is done to jobs.
+// action is what a command does to jobs.
 type action struct {
 	name, short, long string
-	// statuses are the job statuses that it applies to, separated by commas.
+	// statuses are the job statuses it applies to, separated by commas.
 	statuses string
 }
 
 var (
 	cancel = action{
 		name: "cancel", short: "Cancel jobs",
-		long:     "Cancel jobs. One that waits is canceled at once; a running one is asked to stop, and is RUNNING until it has.",
+		long:     "Cancel jobs. A waiting job is canceled at once. A running job is asked to stop, and stays RUNNING until it has stopped.",
 		statuses: "PENDING,RUNNING",
 	}
 	hold = action{
-		name: "hold", short: "Keep scheduled jobs until they are released",
-		long:     "Keep jobs that are scheduled for later until they are released.",
+		name: "hold", short: "Hold scheduled jobs until you release them",
+		long:     "Hold jobs that are scheduled for later until you release them.",
 		statuses: "PENDING",
 	}
 	release = action{
@@ -36,7 +36,7 @@ var (
 	}
 	requeue = action{
 		name: "requeue", short: "Give dead-lettered jobs all their attempts again",
-		long:     "Give dead-lettered jobs all their attempts again. dead-letter retry does it to many.",
+		long:     "Give dead-lettered jobs all their attempts again. To requeue many, use dead-letter retry.",
 		statuses: "FAILED",
 	}
 )
@@ -45,7 +45,7 @@ func (p *Program) actCommand(a action) *cobra.Command {
 	c := &cobra.Command{
 		Use:   a.name + " ID…",
 		Short: a.short,
-		Long:  a.long + "\nOf several jobs each is tried, whatever becomes of the others.",
+		Long:  a.long + "\nEach job is tried, even if others fail.",
 		Args:  atLeastOne,
 	}
 	return p.speaks(c, nil, func(ctx context.Context, s *session, ids []string) error {
@@ -78,7 +78,7 @@ func (s *session) act(ctx context.Context, action string, ids []string) error {
 	return failed
 }
 
-// showRow prints one row at once: the next job may take its time.
+// showRow prints one row immediately, since the next job may take a while.
 func (s *session) showRow(answer client.Answer, row func(v1.Job), flush func() error) error {
 	var j v1.Job
 	if err := answer.Into(&j); err != nil {
@@ -88,7 +88,7 @@ func (s *session) showRow(answer client.Answer, row func(v1.Job), flush func() e
 	return flush()
 }
 
-// isAboutOne reports whether other jobs may have more luck.
+// isAboutOne reports whether the error concerns this job only.
 func isAboutOne(err error) bool {
 	var problem *client.Problem
 	return errors.As(err, &problem) &&

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// oneArgument asks for one. It knows the mistake that a flag with an optional
-// value invites.
+// oneArgument requires exactly one argument. It recognizes "--wait 30s", which must be
+// written "--wait=30s".
 func oneArgument(c *cobra.Command, args []string) error {
 	if len(args) == 2 && c.Flags().Lookup("wait") != nil {
 		if _, err := time.ParseDuration(args[1]); err == nil {
@@ -24,8 +24,8 @@ func oneArgument(c *cobra.Command, args []string) error {
 	return atMost(1)(c, args)
 }
 
-// RefuseEmptyFlags returns an error for a flag that was given an empty text, as a
-// variable of the shell that is not set gives it: it would count as not given.
+// RefuseEmptyFlags returns an error for a flag with an empty value, which usually
+// comes from an unset shell variable. It would count as not given.
 func RefuseEmptyFlags(c *cobra.Command) error {
 	var empty error
 	c.Flags().Visit(func(f *pflag.Flag) {
@@ -36,10 +36,10 @@ func RefuseEmptyFlags(c *cobra.Command) error {
 	return empty
 }
 
-// mayBeEmpty is the annotation of flags that mean something when they are empty.
+// mayBeEmpty annotates flags that may be empty.
 const mayBeEmpty = "may-be-empty"
 
-// AllowEmpty makes RefuseEmptyFlags pass over a flag.
+// AllowEmpty makes RefuseEmptyFlags accept an empty flag.
 func AllowEmpty(c *cobra.Command, flag string) { _ = c.Flags().SetAnnotation(flag, mayBeEmpty, nil) }
 
 func isEmpty(value pflag.Value) bool {
@@ -50,7 +50,7 @@ func isEmpty(value pflag.Value) bool {
 	return value.String() == ""
 }
 
-// atMost allows a number of arguments.
+// atMost allows up to n arguments.
 func atMost(n int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) > n {
@@ -60,8 +60,7 @@ func atMost(n int) cobra.PositionalArgs {
 	}
 }
 
-// NoArguments is for commands that have none. What cobra has for them takes
-// an argument for a command.
+// NoArguments rejects arguments. Cobra's own function calls them unknown commands.
 func NoArguments(c *cobra.Command, args []string) error { return atMost(0)(c, args) }
 
 func atLeastOne(c *cobra.Command, args []string) error {
@@ -74,7 +73,7 @@ func atLeastOne(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// missing is the name of an argument.
+// missing returns the name of the nth argument.
 func missing(c *cobra.Command, n int) string {
 	names := strings.Fields(c.Use)[1:]
 	if n < len(names) {

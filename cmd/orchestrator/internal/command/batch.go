@@ -23,8 +23,8 @@ func (b *batchFlags) register(c *cobra.Command) {
 	c.Flags().BoolVar(&b.atomic, "atomic", false, "with --batch: accept all lines or none, at most 10000")
 }
 
-// submitBatch submits the lines of a file. Those that are refused are reported
-// with their numbers.
+// submitBatch submits the lines of a file, and reports each rejected line by its
+// number.
 func (s *session) submitBatch(ctx context.Context, b batchFlags) error {
 	source, size := s.stdin, int64(0)
 	if b.file != "-" {
@@ -96,7 +96,7 @@ func (s *session) count(n int, style show.Style) string {
 	return s.out.Paint(style, show.Count(n))
 }
 
-// batchProgress draws how far a batch has come.
+// batchProgress draws the progress of a batch.
 type batchProgress struct {
 	upload  *client.Upload
 	size    int64
@@ -117,8 +117,8 @@ func (p *batchProgress) step(refused bool) {
 	}
 	progress := show.Progress{Done: p.done, Refused: p.refused, Share: -1, Elapsed: time.Since(p.began)}
 	if items, sent := p.upload.Sent(); p.size > 0 && items > 0 {
-		// Lines run ahead of their results; the rest is taken for as long as
-		// what was sent.
+		// Lines run ahead of their results. Assume that the lines to come are as long
+		// as those that were sent.
 		progress.Share = float64(sent) / float64(p.size) * float64(p.done) / float64(items)
 	}
 	p.line.Set(progress.Within(p.line.Width()))

@@ -1,6 +1,5 @@
-// Package command has the commands that speak to the API: for submitting jobs
-// and for looking after them. Each prints a table, or with --json what the API
-// answered.
+// Package command contains the commands that call the API, to submit and to manage
+// jobs. Each prints a table, or with --json the API's answer.
 package command
 
 import (
@@ -14,43 +13,41 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 )
 
-// Program is what the commands need of the program that they are part of.
+// Program is what the commands need from the program they belong to.
 type Program struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// Getenv looks into the environment; empty for what is not set.
+	// Getenv returns a variable of the environment; empty if it is not set.
 	Getenv func(name string) string
 	Now    func() time.Time
-	// Connect opens the way to the ledger for one command. The function that
-	// it returns ends what it has opened.
+	// Connect returns a client for one command, and a function that closes it.
 	Connect func(context.Context, Target) (*client.Client, func(), error)
-	// UntilSignal returns a context that ends when the program is told to
-	// stop, with the reason as its cause.
+	// UntilSignal returns a context that ends at a signal, with the reason as its
+	// cause.
 	UntilSignal func(context.Context) (context.Context, func())
 }
 
-// Target says which ledger is meant.
+// Target says which jobs to work on.
 type Target struct {
-	// Server is the address of an API; empty for the one that environment and
-	// configuration name.
+	// Server is the URL of an API; empty for the one that the environment or the
+	// configuration names.
 	Server string
-	// Direct goes to the database instead.
+	// Direct uses the database instead of a server.
 	Direct bool
-	// Hasty is for what must not take long, nor say anything: nothing is
-	// started for it.
+	// Hasty is for completions: they must be quick and silent, and start nothing.
 	Hasty bool
 }
 
-// Exit codes beyond 0, 1 for a failure and 2 for a usage that is wrong.
+// Exit codes, in addition to 0 for success and 2 for wrong usage.
 const (
-	// CodeFailed is returned when not everything was done.
+	// CodeFailed means that something was not done.
 	CodeFailed = 1
-	// CodeFound is returned when everything was done, and the outcome is bad:
-	// a job that did not complete, or an illness that the doctor found.
+	// CodeFound means that everything was done and the outcome is bad: a job did not
+	// complete, or the doctor found a problem.
 	CodeFound = 3
 )
 
-// Exit ends the program with a code. All has been said.
+// Exit ends the program with a code. The command has printed everything already.
 type Exit struct{ Code int }
 
 func (Exit) Error() string { return "not everything went well" }
@@ -84,7 +81,7 @@ func (p *Program) AddTo(root *cobra.Command) {
 		root.AddCommand(c)
 	}
 	for _, c := range []*cobra.Command{
-		p.inspectCommand(), p.logsCommand(), p.actCommand(requeue), p.deadLetterCommand(), p.queuesCommand(), p.workersCommand(), p.handlersCommand(),
+		p.inspectCommand(), p.logsCommand(), p.actCommand(requeue), p.deadLetterCommand(), p.queuesCommand(), p.workersCommand(), p.pluginsCommand(),
 		p.metricsCommand(), p.doctorCommand(),
 	} {
 		c.GroupID = groupOperations

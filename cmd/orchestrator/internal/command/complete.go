@@ -13,16 +13,16 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
-// completeWithin bounds what a shell waits for at a press of the tab key.
+// completeWithin bounds how long a shell waits after the tab key.
 const completeWithin = time.Second
 
-// proposals is how many jobs are proposed.
+// proposals is how many jobs to propose.
 const proposals = "20"
 
 // complete says how the values of a flag are completed.
 func complete(c *cobra.Command, flag string, how cobra.CompletionFunc) {
-	// It fails for a flag that does not exist or has been there before: the
-	// test that walks all commands would tell.
+	// It fails only for an unknown flag or one that is completed already; a test walks
+	// all commands.
 	_ = c.RegisterFlagCompletionFunc(flag, how)
 }
 
@@ -36,8 +36,8 @@ func fixed(values ...string) cobra.CompletionFunc {
 	}
 }
 
-// completeArguments completes the arguments by their names in the usage, and
-// job types in flags.
+// completeArguments completes arguments by their names in the usage, and the flag
+// --type.
 func (p *Program) completeArguments(c *cobra.Command, o *options) {
 	types := p.ask(o, jobTypes)
 	if c.Flags().Lookup("type") != nil {
@@ -58,14 +58,14 @@ func (p *Program) completeArguments(c *cobra.Command, o *options) {
 		case "ID":
 			return p.ask(o, jobIDs(c.Name()))(c, args, begun)
 		case "NAME":
-			return p.ask(o, handlerNames)(c, args, begun)
+			return p.ask(o, pluginNames)(c, args, begun)
 		}
 		return nothing(c, args, begun)
 	}
 }
 
-// ask makes a completion of what the API knows. It proposes nothing when it
-// cannot be asked in time.
+// ask returns a completion that asks the API. It proposes nothing if there is no answer
+// in time.
 func (p *Program) ask(o *options, question func(context.Context, *client.Client) ([]cobra.Completion, error)) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(c.Context(), completeWithin)
@@ -101,7 +101,7 @@ func jobTypes(ctx context.Context, api *client.Client) ([]cobra.Completion, erro
 	return names, nil
 }
 
-func handlerNames(ctx context.Context, api *client.Client) ([]cobra.Completion, error) {
+func pluginNames(ctx context.Context, api *client.Client) ([]cobra.Completion, error) {
 	answer, err := api.Plugins(ctx)
 	if err != nil {
 		return nil, err
@@ -111,13 +111,13 @@ func handlerNames(ctx context.Context, api *client.Client) ([]cobra.Completion, 
 		return nil, err
 	}
 	var names []cobra.Completion
-	for _, h := range found.Plugins {
-		names = append(names, cobra.CompletionWithDesc(show.Clean(h.Name), show.Clean(string(h.State))))
+	for _, plugin := range found.Plugins {
+		names = append(names, cobra.CompletionWithDesc(show.Clean(plugin.Name), show.Clean(string(plugin.State))))
 	}
 	return names, nil
 }
 
-// jobIDs proposes the newest jobs that the command makes sense for.
+// jobIDs proposes the newest jobs that the command applies to.
 func jobIDs(command string) func(context.Context, *client.Client) ([]cobra.Completion, error) {
 	query := url.Values{"limit": {proposals}}
 	for _, a := range []action{cancel, hold, release, requeue} {

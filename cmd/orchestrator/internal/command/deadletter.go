@@ -15,13 +15,13 @@ import (
 func (p *Program) deadLetterCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dead-letter",
-		Short: "Inspect and retry the jobs that have failed for good",
+		Short: "List and requeue jobs that failed permanently",
 	}
 	c.AddCommand(p.deadLetterListCommand(), p.deadLetterRetryCommand())
 	return c
 }
 
-// deadLetterFilter chooses dead letters.
+// deadLetterFilter selects dead letters.
 type deadLetterFilter struct{ jobType, tenant string }
 
 func (f *deadLetterFilter) register(c *cobra.Command) {
@@ -61,12 +61,12 @@ func (p *Program) deadLetterRetryCommand() *cobra.Command {
 	filter, limit, all := deadLetterFilter{}, usualLimit, false
 	c := &cobra.Command{
 		Use:   "retry",
-		Short: "Requeue dead-lettered jobs, the longest dead first",
+		Short: "Requeue dead-lettered jobs, oldest first",
 		Args:  NoArguments,
 	}
 	filter.register(c)
-	c.Flags().IntVar(&limit, "limit", usualLimit, "requeue at most so many, from 1 to 1000")
-	c.Flags().BoolVar(&all, "all", false, "requeue all of them, a thousand at a time; with --json, an answer a line")
+	c.Flags().IntVar(&limit, "limit", usualLimit, "requeue at most this many, from 1 to 1000")
+	c.Flags().BoolVar(&all, "all", false, "requeue everything, a thousand at a time; with --json, one answer per line")
 	complete(c, "limit", nothing)
 	check := func([]string) error {
 		if limit < 1 || limit > pageLimit {

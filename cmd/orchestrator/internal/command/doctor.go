@@ -20,12 +20,12 @@ func (p *Program) doctorCommand() *cobra.Command {
 	strict := false
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look for what is wrong, and say what to do about it",
-		Long: `Look for what is wrong, and say what to do about it. It may take two minutes on
-a large ledger. The exit code is 3 when a problem was found.`,
+		Short: "Find problems, and say what to do about them",
+		Long: `Find problems, and say what to do about them. It may take two minutes if there
+are many jobs. The exit code is 3 if there is a problem.`,
 		Args: NoArguments,
 	}
-	c.Flags().BoolVar(&strict, "strict", false, "exit with 3 for a warning too")
+	c.Flags().BoolVar(&strict, "strict", false, "also exit with 3 for a warning")
 	return p.speaks(c, nil, func(ctx context.Context, s *session, _ []string) error {
 		answer, err := s.diagnose(ctx)
 		if err != nil {
@@ -47,7 +47,7 @@ a large ledger. The exit code is 3 when a problem was found.`,
 	})
 }
 
-// diagnose shows on a terminal that it takes its time.
+// diagnose asks for the diagnosis and shows on a terminal that this takes a while.
 func (s *session) diagnose(ctx context.Context) (client.Answer, error) {
 	line, began := show.NewLine(s.notes), time.Now()
 	done, drawn := make(chan struct{}), make(chan struct{})
@@ -56,7 +56,7 @@ func (s *session) diagnose(ctx context.Context) (client.Answer, error) {
 		ticker := time.NewTicker(time.Second)
 		defer ticker.Stop()
 		for {
-			line.Set("looking for what is wrong  " + show.Age(time.Since(began)))
+			line.Set("looking for problems  " + show.Age(time.Since(began)))
 			select {
 			case <-ticker.C:
 			case <-done:

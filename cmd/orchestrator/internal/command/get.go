@@ -10,9 +10,9 @@ func (p *Program) getCommand() *cobra.Command {
 	wait := waitFlag{}
 	c := &cobra.Command{
 		Use:   "get ID",
-		Short: "See what became of a job",
-		Long: `See what became of a job. With --wait, wait until it has ended; then the exit
-code is 3 for a job that did not complete.`,
+		Short: "Show a job",
+		Long: `Show a job. With --wait, wait until it has ended; the exit code is then 3 unless
+the job completed.`,
 		Args: oneArgument,
 	}
 	wait.register(c)

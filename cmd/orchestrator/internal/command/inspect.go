@@ -84,8 +84,7 @@ func (s *session) lease(l v1.Lease) string {
 	return text
 }
 
-// showAttempts is the timeline: each attempt, when it began, and what came of
-// it.
+// showAttempts prints the timeline: each attempt, its start and its outcome.
 func (s *session) showAttempts(attempts []v1.Attempt) error {
 	if len(attempts) == 0 {
 		return nil

@@ -17,7 +17,7 @@ func (p *Program) jobTypesCommand() *cobra.Command {
 	schema := false
 	c := &cobra.Command{
 		Use:   "job-types [TYPE]",
-		Short: "List the job types that handlers have declared",
+		Short: "List the job types that plugins declare",
 		Args:  atMost(1),
 	}
 	c.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of the type's payload")
@@ -72,32 +72,34 @@ func (s *session) showType(t v1.JobType) error {
 	fields.Add("ATTEMPTS", show.Text(strconv.Itoa(t.MaxAttempts)))
 	fields.Add("TIMEOUT", show.Text(show.Seconds(t.TimeoutSeconds)))
 	if t.Concurrency > 0 {
-		fields.Add("CONCURRENCY", show.Text(strconv.Itoa(t.Concurrency)+" in a process"))
+		fields.Add("CONCURRENCY", show.Text(strconv.Itoa(t.Concurrency)+" per process"))
 	}
 	fields.Add("RETRY", show.Text(policy(t.Retry)))
 	fields.Add("SCHEMA", show.Text(yesNo(t.HasSchema)))
 	return fields.Flush()
 }
 
-// policy says in short how attempts follow each other.
+// policy describes a retry policy in a few words.
 func policy(r v1.Retry) string {
-	text := string(r.Backoff)
+	var text string
 	switch r.Backoff {
 	case job.Exponential:
 		text = fmt.Sprintf("exponential, %s × %s up to %s", exact(r.InitialDelaySeconds), decimal(r.Factor), exact(r.MaxDelaySeconds))
 	case job.Fixed:
 		text = "fixed, " + exact(r.InitialDelaySeconds)
+	default:
+		text = string(r.Backoff)
 	}
 	if r.Backoff != job.Immediate && (r.JitterMin != 1 || r.JitterMax != 1) {
 		text += fmt.Sprintf(", jitter %s to %s", decimal(r.JitterMin), decimal(r.JitterMax))
 	}
 	if r.AtOnceAfterTimeout {
-		text += ", at once after a timeout"
+		text += ", immediate after a timeout"
 	}
 	return text
 }
 
-// exact is a duration from the configuration, to the digit.
+// exact formats a configured duration with all its digits.
 func exact(s float64) string { return seconds(s).Round(time.Microsecond).String() }
 
 func decimal(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// styles says how statuses, states, outcomes and conditions look.
+// styles are the styles of statuses, states, outcomes, conditions and severities.
 var styles = map[string]show.Style{
 	"PENDING": show.Mind, "RUNNING": show.Busy, "COMPLETED": show.Good,
 	"FAILED": show.Bad, "CANCELED": show.Faint,
@@ -24,6 +24,8 @@ var styles = map[string]show.Style{
 
 	"alive": show.Good, "silent": show.Bad, "stopped": show.Faint,
 
+	"up": show.Good, "broken": show.Bad,
+
 	"ok": show.Good, "warning": show.Mind, "problem": show.Bad,
 }
 
@@ -31,7 +33,7 @@ func styled[W ~string](word W) show.Cell {
 	return show.Cell{Text: string(word), Style: styles[string(word)]}
 }
 
-// showJob prints a job as clients see it.
+// showJob prints a job.
 func (s *session) showJob(answer client.Answer) error {
 	return present(s, answer, func(j v1.Job) error {
 		fields := show.NewFields(s.out)
@@ -53,8 +55,8 @@ func (s *session) addJob(fields *show.Fields, j v1.Job) {
 	fields.Add("TOOK", show.Text(s.took(j)))
 }
 
-// took is how long the latest attempt has run; empty for a job that waits,
-// and for a canceled one, which may have waited for its next attempt.
+// took is how long the latest attempt ran; empty for a waiting job, and for a canceled
+// one, which may have been waiting.
 func (s *session) took(j v1.Job) string {
 	switch {
 	case j.StartedAt == nil || j.Status == job.StatusPending || j.Status == job.StatusCanceled:
@@ -65,7 +67,7 @@ func (s *session) took(j v1.Job) string {
 	return show.Age(max(s.now().Sub(*j.StartedAt), 0))
 }
 
-// jobTable lists jobs as clients see them.
+// jobTable returns a table of jobs.
 func (s *session) jobTable() *show.Table {
 	return show.NewTable(s.out,
 		show.Column{Name: "JOB ID"}, show.Column{Name: "TYPE"}, show.Column{Name: "STATUS"},

@@ -17,9 +17,9 @@ func (p *Program) logsCommand() *cobra.Command {
 	attempt := 0
 	c := &cobra.Command{
 		Use:   "logs ID",
-		Short: "Show what a job's handler has logged",
-		Long: `Show what a job's handler has logged, attempt by attempt, also while it runs. Of
-each attempt the last 200 lines or 32 KB are kept.`,
+		Short: "Show what a job's handler logged",
+		Long: `Show what a job's handler logged, attempt by attempt, even while it runs. The last
+200 lines or 32 KB of each attempt are kept.`,
 		Args: oneArgument,
 	}
 	c.Flags().IntVar(&attempt, "attempt", 0, "only attempts of this `number`, counted from 1")
@@ -55,7 +55,7 @@ func (s *session) showLogs(logs v1.JobLogs) error {
 		head := "ATTEMPT " + strconv.Itoa(attempt.Number) + ", FENCE " + strconv.FormatInt(attempt.Fence, 10)
 		text.WriteString(s.out.Paint(show.Head, head) + "\n")
 		if attempt.Dropped > 0 {
-			text.WriteString("(" + show.Plural(attempt.Dropped, "line") + " before these not kept)\n")
+			text.WriteString("(" + show.Plural(attempt.Dropped, "line") + " before these dropped)\n")
 		}
 		for _, line := range attempt.Lines {
 			text.WriteString(s.logLine(line) + "\n")
@@ -65,7 +65,7 @@ func (s *session) showLogs(logs v1.JobLogs) error {
 	return err
 }
 
-// logLine is one line, whatever the handler has written.
+// logLine formats one line, whatever the handler wrote.
 func (s *session) logLine(line v1.LogLine) string {
 	level := strings.ToUpper(show.Clean(string(line.Level)))
 	text := line.Time.UTC().Format(lineTime) + "  " + s.out.Paint(styleOfLevel(line.Level), level) +
@@ -85,6 +85,7 @@ func styleOfLevel(level job.LogLevel) show.Style {
 		return show.Bad
 	case job.LogWarn:
 		return show.Mind
+	default:
+		return show.Plain
 	}
-	return show.Plain
 }

@@ -23,11 +23,11 @@ func (p *Program) metricsCommand() *cobra.Command {
 		Short: "Count jobs, attempts and failures",
 		Args:  NoArguments,
 	}
-	c.Flags().DurationVar(&since, "since", since, "how far the recent counts look back, in whole minutes, at most 24h")
+	c.Flags().DurationVar(&since, "since", since, "the period of the recent counts, in whole minutes, at most 24h")
 	complete(c, "since", nothing)
 	check := func([]string) error {
 		if since <= 0 {
-			return usage("--since is above zero")
+			return usage("--since must be above zero")
 		}
 		return nil
 	}

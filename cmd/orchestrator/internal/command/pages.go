@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
-// pageFlags say how much of a list is wanted.
+// pageFlags say how much of a list to print.
 type pageFlags struct {
 	limit  int
 	cursor string
@@ -22,14 +22,14 @@ type pageFlags struct {
 
 const (
 	usualLimit = 100
-	// pageLimit is the most that the API puts on a page.
+	// pageLimit is the API's limit for a page.
 	pageLimit = 1000
 )
 
 func (f *pageFlags) register(c *cobra.Command) {
-	c.Flags().IntVar(&f.limit, "limit", usualLimit, "list at most so many, from 1 to 1000")
-	c.Flags().StringVar(&f.cursor, "cursor", "", "go on where a page ended: its `nextCursor`")
-	c.Flags().BoolVar(&f.all, "all", false, "list all of them; with --json, each on a line of its own")
+	c.Flags().IntVar(&f.limit, "limit", usualLimit, "list at most this many, from 1 to 1000")
+	c.Flags().StringVar(&f.cursor, "cursor", "", "continue after a page: its `nextCursor`")
+	c.Flags().BoolVar(&f.all, "all", false, "list everything; with --json, one item per line")
 	complete(c, "limit", nothing)
 	complete(c, "cursor", nothing)
 }
@@ -58,14 +58,13 @@ func readPage(answer []byte, member string) (page, error) {
 		err = json.Unmarshal(next, &p.next)
 	}
 	if err != nil {
-		return page{}, fmt.Errorf("the server's answer is not what was expected: %w", err)
+		return page{}, fmt.Errorf("unexpected answer of the server: %w", err)
 	}
 	return p, nil
 }
 
-// list prints what the resource has under the member, page after page: all of
-// it, or up to the limit. Of pages that are short, or empty, as they can be
-// although more follow, as many are asked for as it takes.
+// list prints the items of a resource, page after page: all of them, or up to the
+// limit. A page may be short, or even empty, although more follow.
 func (s *session) list(ctx context.Context, path string, query url.Values, flags pageFlags, member string, row func(json.RawMessage) error, flush func() error) error {
 	left, cursor := flags.limit, flags.cursor
 	for {
@@ -119,19 +118,19 @@ func (s *session) item(item json.RawMessage, row func(json.RawMessage) error) er
 	return s.out.JSON(item)
 }
 
-// decoded makes a row of what an item says.
+// decoded returns a function that decodes an item and calls row.
 func decoded[T any](row func(T)) func(json.RawMessage) error {
 	return func(item json.RawMessage) error {
 		var v T
 		if err := json.Unmarshal(item, &v); err != nil {
-			return fmt.Errorf("the server's answer is not what was expected: %w", err)
+			return fmt.Errorf("unexpected answer of the server: %w", err)
 		}
 		row(v)
 		return nil
 	}
 }
 
-// setIf puts a parameter that has a value.
+// setIf sets a parameter unless its value is empty.
 func setIf(query url.Values, name, value string) {
 	if value != "" {
 		query.Set(name, value)

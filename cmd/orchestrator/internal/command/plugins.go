@@ -14,31 +14,31 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func (p *Program) handlersCommand() *cobra.Command {
+func (p *Program) pluginsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "plugins",
 		Aliases: []string{"handlers"},
-		Short:   "Look after the handlers of an orchestrator, or write new ones",
-		Long: `Look after the handlers of an orchestrator: of the one that is asked, not of
-others on the same database. Or write, try and check new ones, without any.`,
+		Short:   "Manage the plugins of an orchestrator, or write new ones",
+		Long: `Manage the plugins of one orchestrator, not of others on the same database. Or
+write, run and check new plugins, without an orchestrator.`,
 	}
 	c.AddCommand(
-		p.handlersListCommand(), p.handlersSwapCommand(),
-		p.handlersActCommand("restart", "Replace the processes by others of the same version",
-			`Replace the processes by others of the same version. The new ones start before
-the old ones finish what they have. The exit code is 3 when they fail to start;
-the old ones go on then.`),
-		p.handlersActCommand("disable", "Stop a handler when it has finished what it has",
-			`Stop a handler when it has finished what it has. Its jobs stay queued. It stays
-so until it is enabled, or the orchestrator starts again.`),
-		p.handlersEnableCommand())
+		p.pluginsListCommand(), p.pluginsSwapCommand(),
+		p.pluginsActCommand("restart", "Replace the processes with new ones of the same version",
+			`Replace the processes with new ones of the same version. The new ones start before
+the old ones finish their jobs. If the new ones fail to start, the old ones stay
+and the exit code is 3.`),
+		p.pluginsActCommand("disable", "Stop a plugin when it has finished its jobs",
+			`Stop a plugin when it has finished its jobs. Further jobs stay queued until you
+enable it, or until the orchestrator starts again.`),
+		p.pluginsEnableCommand())
 	return c
 }
 
-func (p *Program) handlersListCommand() *cobra.Command {
+func (p *Program) pluginsListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "List the handlers, their versions and how they were last replaced",
+		Short: "List the plugins, their versions and their last swaps",
 		Args:  NoArguments,
 	}
 	return p.asksServer(c, func(ctx context.Context, s *session, _ []string) error {
@@ -46,52 +46,52 @@ func (p *Program) handlersListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return present(s, answer, func(found v1.PluginList) error { return s.showHandlers(found.Plugins) })
+		return present(s, answer, func(found v1.PluginList) error { return s.showPlugins(found.Plugins) })
 	})
 }
 
-func (p *Program) handlersSwapCommand() *cobra.Command {
+func (p *Program) pluginsSwapCommand() *cobra.Command {
 	force := false
 	c := &cobra.Command{
 		Use:   "swap NAME",
-		Short: "Replace a handler by what its file is now",
-		Long: `Replace a handler by what its file is now, as by itself when the file changes:
-the new version starts beside the old one, is compared and tried, and serves or
-is rolled back. The exit code is 3 when it does not serve.`,
+		Short: "Replace a plugin with what its file is now",
+		Long: `Replace a plugin with what its file is now, as happens by itself when the file
+changes. The new version starts beside the old one and runs as a canary; then it
+serves, or is rolled back. The exit code is 3 if it does not serve.`,
 		Args: oneArgument,
 	}
-	c.Flags().BoolVar(&force, "force", false, "replace it even if there are jobs that the new version could not do")
+	c.Flags().BoolVar(&force, "force", false, "replace it even if the new version cannot run some waiting jobs")
 	return p.asksServer(c, func(ctx context.Context, s *session, args []string) error {
-		return s.swapHandler(ctx, args[0], "swap", forced(force))
+		return s.swapPlugin(ctx, args[0], "swap", forced(force))
 	})
 }
 
-func (p *Program) handlersActCommand(action, short, long string) *cobra.Command {
+func (p *Program) pluginsActCommand(action, short, long string) *cobra.Command {
 	c := &cobra.Command{Use: action + " NAME", Short: short, Long: long, Args: oneArgument}
 	return p.asksServer(c, func(ctx context.Context, s *session, args []string) error {
 		if action == "restart" {
-			return s.swapHandler(ctx, args[0], action, nil)
+			return s.swapPlugin(ctx, args[0], action, nil)
 		}
-		return s.operateHandler(ctx, args[0], action, nil)
+		return s.operatePlugin(ctx, args[0], action, nil)
 	})
 }
 
-func (p *Program) handlersEnableCommand() *cobra.Command {
+func (p *Program) pluginsEnableCommand() *cobra.Command {
 	force := false
 	c := &cobra.Command{
 		Use:   "enable NAME",
-		Short: "Start a handler that was disabled",
-		Long: `Start a handler that was disabled, with what its file is now; but when that was
-rolled back or refused, with the version that served before.`,
+		Short: "Start a disabled plugin",
+		Long: `Start a disabled plugin with what its file is now. If that was rolled back or
+rejected, it starts the version that served before.`,
 		Args: oneArgument,
 	}
-	c.Flags().BoolVar(&force, "force", false, "take its file as it is, also when that was rolled back or refused")
+	c.Flags().BoolVar(&force, "force", false, "use the file as it is, even if it was rolled back or rejected")
 	return p.asksServer(c, func(ctx context.Context, s *session, args []string) error {
-		return s.operateHandler(ctx, args[0], "enable", forced(force))
+		return s.operatePlugin(ctx, args[0], "enable", forced(force))
 	})
 }
 
-// forced is the query of what may be done by force.
+// forced returns the query parameter for --force.
 func forced(force bool) url.Values {
 	if !force {
 		return nil
@@ -99,94 +99,87 @@ func forced(force bool) url.Values {
 	return url.Values{"force": {"true"}}
 }
 
-// operateHandler does something with a handler that is answered with what it is then.
-func (s *session) operateHandler(ctx context.Context, name, action string, query url.Values) error {
+// operatePlugin performs an action that the API answers with the plugin.
+func (s *session) operatePlugin(ctx context.Context, name, action string, query url.Values) error {
 	answer, err := s.OnPlugin(ctx, name, action, query)
 	if err != nil {
 		return err
 	}
-	return present(s, answer, func(h v1.Plugin) error { return s.showHandlers([]v1.Plugin{h}) })
+	return present(s, answer, func(plugin v1.Plugin) error { return s.showPlugins([]v1.Plugin{plugin}) })
 }
 
-func (s *session) showHandlers(handlers []v1.Plugin) error {
+func (s *session) showPlugins(plugins []v1.Plugin) error {
 	table := show.NewTable(s.out,
 		show.Column{Name: "PLUGIN"}, show.Column{Name: "STATE"}, show.Column{Name: "VERSION"},
 		show.Column{Name: "PROCESSES", Right: true}, show.Column{Name: "RUNNING", Right: true}, show.Column{Name: "FREE", Right: true},
 		show.Column{Name: "CRASHES", Right: true}, show.Column{Name: "LAST SWAP"})
-	for _, h := range handlers {
-		state := show.Cell{Text: string(h.State)}
-		switch h.State {
-		case job.PluginUp:
-			state.Style = show.Good
-		case job.PluginBroken:
-			state.Style = show.Bad
-		}
-		table.Row(show.Text(h.Name), state, show.Text(versionText(h.PluginVersion)),
-			show.Text(strconv.Itoa(len(h.PIDs))+"/"+strconv.Itoa(h.Processes)),
-			number(int64(h.Running+h.Isolated+h.Draining)), number(int64(h.Free)), alarming(int64(h.Crashes)), s.lastSwapCell(h))
+	for _, plugin := range plugins {
+		table.Row(show.Text(plugin.Name), styled(plugin.State), show.Text(versionText(plugin.PluginVersion)),
+			show.Text(strconv.Itoa(len(plugin.PIDs))+"/"+strconv.Itoa(plugin.Processes)),
+			number(int64(plugin.Running+plugin.Isolated+plugin.Draining)), number(int64(plugin.Free)), alarming(int64(plugin.Crashes)), s.lastSwapCell(plugin))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	for _, h := range handlers {
-		s.remark(h)
+	for _, plugin := range plugins {
+		s.remark(plugin)
 	}
 	return nil
 }
 
-// remark tells of a handler what has no place in a table.
-func (s *session) remark(h v1.Plugin) {
+// remark prints what has no place in the table.
+func (s *session) remark(plugin v1.Plugin) {
 	say := func(format string, values ...any) {
-		s.notes.Print(show.Clean(h.Name+": "+fmt.Sprintf(format, values...)) + "\n")
+		s.notes.Print(show.Clean(plugin.Name+": "+fmt.Sprintf(format, values...)) + "\n")
 	}
-	if c := h.Candidate; c != nil {
-		say("%s is to follow (%s): %s", versionText(c.PluginVersion), c.State, trialText(c.PluginTrial))
+	if c := plugin.Candidate; c != nil {
+		say("%s is the candidate (%s): %s", versionText(c.PluginVersion), c.State, trialText(c.PluginTrial))
 	}
-	if swap := h.LastSwap; swap != nil && swap.Reason != "" {
+	if swap := plugin.LastSwap; swap != nil && swap.Reason != "" {
 		to := versionText(swap.To)
 		if to == "" { // there was no file to read a version from
-			to = "what was to follow"
+			to = "the candidate"
 		}
-		promoted, serves := swap.Result == job.SwapPromoted, swap.To.SHA256 == h.SHA256
+		promoted, serves := swap.Result == job.SwapPromoted, swap.To.SHA256 == plugin.SHA256
 		switch {
-		case promoted && serves && h.State != job.PluginDisabled: // the reason is why the one before it does not
+		case promoted && serves && plugin.State != job.PluginDisabled: // the reason is why its predecessor does not
 			say("%s serves again: %s", to, swap.Reason)
 		case promoted: // another one was enabled since, or none serves
-		case serves: // it was to follow itself, or was enabled since
+		case serves: // it replaced itself, or was enabled since
 			say("%s did not take over: %s", to, swap.Reason)
 		default:
 			say("%s does not serve: %s", to, swap.Reason)
 		}
 	}
-	if len(h.SkippedJobTypes) > 0 {
-		say("it declares job types that the configuration does not leave to it: %s", strings.Join(h.SkippedJobTypes, ", "))
+	if len(plugin.SkippedJobTypes) > 0 {
+		say("it declares job types that the configuration assigns to others: %s", strings.Join(plugin.SkippedJobTypes, ", "))
 	}
-	if h.SkipReason != "" {
-		say("its file is passed over: %s", h.SkipReason)
+	if plugin.SkipReason != "" {
+		say("its file is skipped: %s", plugin.SkipReason)
 	}
-	if h.LastError != "" && h.State != job.PluginUp {
-		say("%s", h.LastError)
+	if plugin.LastError != "" && plugin.State != job.PluginUp {
+		say("%s", plugin.LastError)
 	}
 }
 
-// trialText says how a candidate does.
+// trialText describes the canary of a version.
 func trialText(t v1.PluginTrial) string {
-	text := fmt.Sprintf("%d attempts ended on trial, %d of them failed", t.Ended, t.Failed)
+	text := fmt.Sprintf("%d attempts ended in the canary, %d of them failed", t.Ended, t.Failed)
 	if p := t.Slowest; p != nil {
-		text += fmt.Sprintf("; %s takes %s, median, beside %s", p.JobType, exact(p.MedianSeconds), exact(p.ServingMedianSeconds))
+		text += fmt.Sprintf("; median of %s: %s, of the serving version: %s", p.JobType, exact(p.MedianSeconds), exact(p.ServingMedianSeconds))
 	}
 	return text
 }
 
-func (s *session) lastSwapCell(h v1.Plugin) show.Cell {
+func (s *session) lastSwapCell(plugin v1.Plugin) show.Cell {
 	switch {
-	case h.LastSwap == nil:
+	case plugin.LastSwap == nil:
 		return show.Text("")
-	case h.LastSwap.EndedAt == nil:
-		return show.Text("under way")
+	case plugin.LastSwap.EndedAt == nil:
+		return show.Text("in progress")
 	}
-	cell := resultCell(h.LastSwap.Result)
-	cell.Text += " " + s.ago(*h.LastSwap.EndedAt) + " ago"
+	cell := resultCell(plugin.LastSwap.Result)
+	cell.Text += " " + s.ago(*plugin.LastSwap.EndedAt) + " ago"
 	return cell
 }
 
@@ -198,7 +191,7 @@ func resultCell(result job.SwapResult) show.Cell {
 	return cell
 }
 
-// versionText is a version with as much of its digest as tells it from others.
+// versionText is a version with the beginning of its digest.
 func versionText(v v1.PluginVersion) string {
 	short := v.SHA256[:min(len(v.SHA256), 8)]
 	if v.Version == "" {

@@ -15,11 +15,11 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// swapPoll is how often a swap that takes long is asked after.
+// swapPoll is how often to look at a swap that takes long.
 const swapPoll = 500 * time.Millisecond
 
-// swapHandler begins a swap and waits for its end.
-func (s *session) swapHandler(ctx context.Context, name, action string, query url.Values) error {
+// swapPlugin starts a swap and waits for its end.
+func (s *session) swapPlugin(ctx context.Context, name, action string, query url.Values) error {
 	answer, err := s.beginSwap(ctx, name, action, query)
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func (s *session) swapHandler(ctx context.Context, name, action string, query ur
 		return err
 	}
 	if swap.Result == "" {
-		s.notes.Print(goesOn(action) + "; this command may be broken off, the swap goes on.\n")
+		s.notes.Print(goesOn(action) + "; you may interrupt this command, the swap goes on.\n")
 		if answer, err = s.awaitSwap(ctx, name, swap.BegunAt); err == nil {
 			err = answer.Into(&swap)
 		}
@@ -46,16 +46,16 @@ func (s *session) swapHandler(ctx context.Context, name, action string, query ur
 	return nil
 }
 
-// goesOn says what takes so long.
+// goesOn says what takes time.
 func goesOn(action string) string {
 	if action == "restart" {
-		return "The new processes are not all up"
+		return "Not all new processes are up"
 	}
-	return "The new version is started and tried"
+	return "The new version is starting or in its canary"
 }
 
-// beginSwap asks for a swap until it has begun: nothing comes of one that was
-// waiting behind another for longer than a request may.
+// beginSwap requests a swap until it begins. A request that waits too long behind
+// another swap has no effect.
 func (s *session) beginSwap(ctx context.Context, name, action string, query url.Values) (client.Answer, error) {
 	for told := false; ; told = true {
 		answer, err := s.OnPlugin(ctx, name, action, query)
@@ -64,7 +64,7 @@ func (s *session) beginSwap(ctx context.Context, name, action string, query url.
 			return answer, err
 		}
 		if !told {
-			s.notes.Print(show.Clean("Not begun yet: "+problem.Detail) + ". This command does so, until it is broken off.\n")
+			s.notes.Print(show.Clean("Not started yet: "+problem.Detail) + ". This command tries again until you interrupt it.\n")
 		}
 		select {
 		case <-ctx.Done():
@@ -74,7 +74,7 @@ func (s *session) beginSwap(ctx context.Context, name, action string, query url.
 	}
 }
 
-// awaitSwap asks until the swap that began then has ended.
+// awaitSwap waits for the end of the swap that began at begunAt.
 func (s *session) awaitSwap(ctx context.Context, name string, begunAt time.Time) (client.Answer, error) {
 	for {
 		select {
@@ -92,7 +92,7 @@ func (s *session) awaitSwap(ctx context.Context, name string, begunAt time.Time)
 		}
 		switch {
 		case !swap.BegunAt.Equal(begunAt):
-			return nil, fmt.Errorf("handler %s: another swap has begun, or the orchestrator has started again, before this one was seen to end", name)
+			return nil, fmt.Errorf("plugin %s: another swap began, or the orchestrator restarted, before the end of this one was seen", name)
 		case swap.Result != "":
 			return answer, nil
 		}
@@ -113,9 +113,9 @@ func (s *session) lastSwap(ctx context.Context, name string) (client.Answer, err
 	if err := answer.Into(&found); err != nil {
 		return nil, err
 	}
-	for _, h := range found.Plugins {
-		if h.Name == name && h.LastSwap != nil {
-			return client.Answer(h.LastSwap), nil
+	for _, plugin := range found.Plugins {
+		if plugin.Name == name && plugin.LastSwap != nil {
+			return client.Answer(plugin.LastSwap), nil
 		}
 	}
 	return client.Answer("{}"), nil

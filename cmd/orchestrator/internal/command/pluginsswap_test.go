@@ -42,8 +42,8 @@ func TestASwapBehindAnotherIsAskedForAgain(t *testing.T) {
 
 func TestASwapThatTakesLongIsFollowedToItsEnd(t *testing.T) {
 	for action, said := range map[string]string{
-		"swap":    "The new version is started and tried; this command may be broken off, the swap goes on.\n",
-		"restart": "The new processes are not all up; this command may be broken off, the swap goes on.\n",
+		"swap":    "The new version is starting or in its canary; you may interrupt this command, the swap goes on.\n",
+		"restart": "Not all new processes are up; you may interrupt this command, the swap goes on.\n",
 	} {
 		underWay := strings.Replace(promoted, `,"endedAt":"2026-02-20T11:59:51Z","result":"promoted"`, "", 1)
 		f := &fake{handler: inTurn("POST /debug/plugins/mail/"+action, func(w http.ResponseWriter) {

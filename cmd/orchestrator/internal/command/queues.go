@@ -13,7 +13,7 @@ import (
 func (p *Program) queuesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "queues",
-		Short: "Say what waits and runs, by job type",
+		Short: "Count waiting and running jobs by type",
 		Args:  NoArguments,
 	}
 	return p.speaks(c, nil, func(ctx context.Context, s *session, _ []string) error {

@@ -18,7 +18,7 @@ import (
 type session struct {
 	*client.Client
 	stdin io.Reader
-	// out has what was asked for; notes has progress, remarks and failures.
+	// out gets the answer; notes gets progress, remarks and failures.
 	out, notes show.Screen
 	json       bool
 	now        func() time.Time
@@ -26,7 +26,7 @@ type session struct {
 
 // options are the flags that all commands have.
 type options struct {
-	// ofServer is for what is in a server and not in its database.
+	// ofServer is for commands that need a server, not just its database.
 	ofServer bool
 
 	server string
@@ -40,11 +40,11 @@ func (o *options) register(c *cobra.Command) {
 	flags.StringVar(&o.server, "server", "", "`URL` of the API (HOLDFAST_SERVER, or server.address of the configuration)")
 	flags.BoolVar(&o.direct, "direct", false, "go straight to the database of the configuration, without a server")
 	flags.BoolVar(&o.json, "json", false, "print the API's JSON")
-	flags.StringVar(&o.color, "color", string(show.Auto), "`when` to use colours: auto, always or never")
+	flags.StringVar(&o.color, "color", string(show.Auto), "`when` to use colors: auto, always or never")
 	complete(c, "color", fixed(string(show.Auto), string(show.Always), string(show.Never)))
 	complete(c, "server", nothing)
 	if o.ofServer {
-		flags.Lookup("direct").Hidden = true // It is there to be refused with a reason.
+		flags.Lookup("direct").Hidden = true // It exists so that the error can explain.
 	}
 }
 
@@ -53,24 +53,24 @@ func (o *options) check() error {
 		return UsageError{err}
 	}
 	if o.direct && o.ofServer {
-		return usage("--direct does not go with this command: the database knows nothing of handlers, which each server has for itself.\n" +
-			"  Leave it out, and name the server with --server or HOLDFAST_SERVER when it is not the usual one.")
+		return usage("--direct does not work with this command: plugins run in servers, and the database knows nothing of them.\n" +
+			"  Leave it out. Name the server with --server or HOLDFAST_SERVER unless it is the usual one.")
 	}
 	if o.direct && o.server != "" {
-		return usage("--direct and --server exclude each other")
+		return usage("use --direct or --server, not both")
 	}
 	return nil
 }
 
 func (o *options) target() Target { return Target{Server: o.server, Direct: o.direct} }
 
-// speaks makes the command one that speaks to the API. When check is not nil,
-// it is called before there is a connection.
+// speaks makes c a command that calls the API. It calls check, unless it is nil, before
+// it connects.
 func (p *Program) speaks(c *cobra.Command, check func(args []string) error, run func(context.Context, *session, []string) error) *cobra.Command {
 	return p.speaksWith(&options{}, c, check, run)
 }
 
-// asksServer is speaks for what only a server can answer.
+// asksServer is speaks for commands that need a server.
 func (p *Program) asksServer(c *cobra.Command, run func(context.Context, *session, []string) error) *cobra.Command {
 	return p.speaksWith(&options{ofServer: true}, c, nil, run)
 }
@@ -117,8 +117,7 @@ func (p *Program) inSession(ctx context.Context, o *options, run func(*session) 
 	})
 }
 
-// present prints an answer: as it is with --json, and otherwise as show shows
-// what it says.
+// present prints an answer: unchanged with --json, and otherwise with show.
 func present[T any](s *session, answer client.Answer, show func(T) error) error {
 	if s.json {
 		return s.out.JSON(answer)
@@ -130,8 +129,7 @@ func present[T any](s *session, answer client.Answer, show func(T) error) error 
 	return show(said)
 }
 
-// cleanError is an error whose text may be shown on a terminal, whoever wrote
-// it.
+// cleanError is an error whose text is safe on a terminal.
 type cleanError struct{ error }
 
 func (e cleanError) Error() string { return show.CleanLines(e.error.Error()) }
@@ -145,7 +143,7 @@ func presentable(err error) error {
 	return cleanError{err}
 }
 
-// complain reports a failure that does not end the command.
+// complain reports a failure without ending the command.
 func (s *session) complain(what string, err error) {
 	s.notes.Print(complaint(what, err))
 }
@@ -155,10 +153,10 @@ func complaint(what string, err error) string {
 	return "orchestrator: " + strings.TrimRight(text, "\n") + "\n"
 }
 
-// ago tells when something was, for tables.
+// ago formats a past time for tables.
 func (s *session) ago(t time.Time) string { return show.Age(s.now().Sub(t)) }
 
-// moment tells when something was, for lists of fields.
+// moment formats a time for lists of fields.
 func (s *session) moment(t *time.Time) string {
 	if t == nil || t.IsZero() {
 		return ""

@@ -17,15 +17,15 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 )
 
-// submissionFlags has a flag for each member of a submission. What they say is
-// checked by the server, so that there is one opinion on it.
+// submissionFlags has a flag for each member of a submission. Only the server checks
+// their values.
 type submissionFlags struct {
 	payload string
 	flags   *pflag.FlagSet
 }
 
-// members names the flag of each member of a submission but the job type,
-// which is an argument, and the payload.
+// members are the flags of a submission's members, except the job type, which is an
+// argument, and the payload.
 var members = []struct {
 	flag, member string
 	read         func(*pflag.FlagSet, string) (any, error)
@@ -48,21 +48,21 @@ func (s *submissionFlags) register(c *cobra.Command) {
 	flags := c.Flags()
 	s.flags = flags
 	flags.StringVar(&s.payload, "payload", "", "the payload: `JSON`, @file, or - for standard input")
-	flags.String("key", "", "idempotency `key`: sent again, it finds the job that it made")
+	flags.String("key", "", "idempotency `key`: a second submission with it finds the first job")
 	flags.Int("priority", 0, "higher is more urgent")
 	flags.String("run-at", "", "not before this `time` (RFC 3339)")
-	flags.String("delay", "", "not before so much `time` has passed, such as 90s or 1h30m")
-	flags.Int("max-attempts", 0, "how often a handler may be started; the job type's own number when not set")
-	flags.String("timeout", "", "bound on each attempt, a `duration`; the job type's own when not set")
+	flags.String("delay", "", "not before this `time` has passed, such as 90s or 1h30m")
+	flags.Int("max-attempts", 0, "how often a handler may start; by default the job type's number")
+	flags.String("timeout", "", "limit of each attempt, a `duration`; by default the job type's")
 	flags.String("tenant", "", "whose job it is")
 	flags.StringArray("tag", nil, "a `word` to find the job by; repeatable")
-	flags.Bool("hold", false, "keep the job until it is released")
+	flags.Bool("hold", false, "hold the job until you release it")
 	for _, m := range members {
 		complete(c, m.flag, nothing)
 	}
 }
 
-// given is the first of the flags that was set; empty for none.
+// given returns the first flag that was set; empty for none.
 func (s *submissionFlags) given() string {
 	names := []string{"payload"}
 	for _, m := range members {
@@ -76,8 +76,8 @@ func (s *submissionFlags) given() string {
 	return ""
 }
 
-// body is the submission as JSON. The payload stays as it is to the letter,
-// which no encoder would promise.
+// body returns the submission as JSON. It keeps the payload byte for byte, which an
+// encoder would not.
 func (s *submissionFlags) body(ctx context.Context, jobType string, stdin io.Reader) ([]byte, error) {
 	var body bytes.Buffer
 	add := func(name string, value []byte) {
@@ -116,8 +116,8 @@ func (s *submissionFlags) body(ctx context.Context, jobType string, stdin io.Rea
 	return body.Bytes(), nil
 }
 
-// ReadPayload reads JSON to the letter: the text itself, @file, or - for
-// standard input. Its error is a UsageError when that is not JSON.
+// ReadPayload reads JSON byte for byte from the text itself, from @file, or from
+// standard input for "-". Invalid JSON is a UsageError.
 func ReadPayload(ctx context.Context, source string, stdin io.Reader) ([]byte, error) {
 	text, err := []byte(source), error(nil)
 	switch path, isFile := strings.CutPrefix(source, "@"); {
@@ -126,7 +126,7 @@ func ReadPayload(ctx context.Context, source string, stdin io.Reader) ([]byte, e
 	case isFile:
 		text, err = os.ReadFile(path)
 	}
-	// No part of the JSON: some editors begin files with it.
+	// Some editors begin files with it; it is not JSON.
 	text = bytes.TrimPrefix(text, []byte(client.ByteOrderMark))
 	if err != nil {
 		return nil, err
@@ -149,8 +149,8 @@ func ReadPayload(ctx context.Context, source string, stdin io.Reader) ([]byte, e
 	return text, nil
 }
 
-// readAll reads until the end, or until the context ends: nobody can take a
-// read of a terminal back.
+// readAll reads to the end, or until ctx ends: a read from a terminal cannot be
+// interrupted.
 func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
 	type outcome struct {
 		text []byte

@@ -14,9 +14,8 @@ func (p *Program) submitCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "submit TYPE",
 		Short: "Submit a job, or a file of them",
-		Long: `Submit a job of the type, or with --batch one for each line of a file. A line
-is the JSON of a submission: {"jobType": …, "payload": …}, with the members
-that POST /jobs has.`,
+		Long: `Submit a job of the type, or with --batch one job for each line of a file. A line
+is a submission in JSON, {"jobType": …, "payload": …}, as for POST /jobs.`,
 		Example: `  orchestrator submit SLEEP_JOB --payload '{"sleepSeconds": 5}' --wait
   orchestrator submit SEND_EMAIL --payload @mail.json --key order-47 --delay 10m
   orchestrator submit --batch jobs.ndjson`,
@@ -30,7 +29,7 @@ that POST /jobs has.`,
 			case lines.file == "":
 				return oneArgument(c, args)
 			case len(args) > 0:
-				return fmt.Errorf("the argument %q does not go with --batch: each line says it for itself", args[0])
+				return fmt.Errorf("the argument %q does not go with --batch: each line names its job type", args[0])
 			}
 			return nil
 		},
@@ -42,7 +41,7 @@ that POST /jobs has.`,
 		given := submission.given()
 		switch {
 		case lines.file != "" && given != "":
-			return usage("--" + given + " does not go with --batch: each line says it for itself")
+			return usage("--" + given + " does not go with --batch: each line has its own members")
 		case lines.file != "" && wait.on():
 			return usage("--wait does not go with --batch")
 		}

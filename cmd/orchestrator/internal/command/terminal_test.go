@@ -175,7 +175,7 @@ func TestTablesAreWholeWhereThereIsNoTerminal(t *testing.T) {
 	for args, want := range map[string]string{
 		"list":             firstID + `  billing.invoice.render  COMPLETED  3m12s  1m00s  {"sent":71204,"of":250000,"list":"newsletter-2026-02"}`,
 		"dead-letter list": "render: the template names a font that is not installed here: Adobe Caslon Pro",
-		"job-types":        "at once after a timeout  Renders an invoice as PDF and puts it where the customer finds it.",
+		"job-types":        "immediate after a timeout  Renders an invoice as PDF and puts it where the customer finds it.",
 	} {
 		f := busy()
 		f.environ = map[string]string{"COLUMNS": "40"}

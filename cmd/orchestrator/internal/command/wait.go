@@ -21,7 +21,7 @@ type waitFlag struct{ text string }
 const forEver = "forever"
 
 func (w *waitFlag) register(c *cobra.Command) {
-	c.Flags().StringVar(&w.text, "wait", "", "wait until the job has ended, for the `duration` at most: --wait or --wait=30s")
+	c.Flags().StringVar(&w.text, "wait", "", "wait until the job has ended, at most for the `duration`: --wait or --wait=30s")
 	c.Flags().Lookup("wait").NoOptDefVal = forEver
 	complete(c, "wait", nothing)
 }
@@ -44,16 +44,16 @@ func (w *waitFlag) limit() (time.Duration, error) {
 }
 
 const (
-	// lookAgain is how long one request waits while nobody looks on;
-	// lookAgainLive keeps a line on a terminal fresh.
+	// lookAgain is how long one request waits; lookAgainLive is shorter, to keep the
+	// line on a terminal current.
 	lookAgain     = 30 * time.Second
 	lookAgainLive = time.Second
 )
 
-// await waits for the job and prints what became of it. Only a job that has
-// completed is no error.
+// await waits for the job to end and prints it. Unless the job completed, it returns an
+// error.
 func (s *session) await(ctx context.Context, id string, wait waitFlag) error {
-	limit, _ := wait.limit() // Checked with the command line.
+	limit, _ := wait.limit() // check has validated it.
 	every := lookAgain
 	live := liveJob{session: s, line: show.NewLine(s.notes), began: time.Now()}
 	see := func(client.Answer, v1.Job) {}
@@ -82,13 +82,13 @@ func (s *session) await(ctx context.Context, id string, wait waitFlag) error {
 	return nil
 }
 
-// liveJob is a job that someone looks on.
+// liveJob draws a job on a terminal while it runs.
 type liveJob struct {
 	*session
 	line  *show.Line
 	began time.Time
-	// attempt tells which attempt runs. Only operators may know: it is asked
-	// for when the job has changed, and not again once it was refused.
+	// attempt says which attempt runs. Only operators may ask. It is read when the job
+	// has changed, and no more after a refusal.
 	attempt string
 	seen    time.Time
 	refused bool

@@ -13,7 +13,7 @@ import (
 func (p *Program) workersCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "workers",
-		Short: "List the orchestrators that run jobs, or did",
+		Short: "List the orchestrators that run jobs, or ran them",
 		Args:  NoArguments,
 	}
 	return p.speaks(c, nil, func(ctx context.Context, s *session, _ []string) error {
@@ -45,7 +45,7 @@ func (s *session) showWorkers(found v1.WorkerList) error {
 
 func number(n int64) show.Cell { return show.Text(show.Count(n)) }
 
-// alarming is a number that should be zero.
+// alarming formats a number that should be zero.
 func alarming(n int64) show.Cell {
 	cell := number(n)
 	if n > 0 {
