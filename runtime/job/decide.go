@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// MaxInterruptions is how often a job is given back uncharged because its
-// owner vanished. From then on the loss is charged like a crash, so that a
-// job that brings its whole machine down is dead-lettered in the end.
+// MaxInterruptions is how often a job is released uncharged because its owner vanished.
+// After that the loss is charged like a crash, so that a job that brings its whole machine
+// down is dead-lettered in the end.
 const MaxInterruptions = 5
 
-// DefaultMaxCrashes is how many processes may die under a job, where the
-// configuration says nothing else.
+// DefaultMaxCrashes is how many plugin processes may die under a job by default.
 const DefaultMaxCrashes = 3
 
 // Standing is what is known about a job when an attempt at it ends.
@@ -21,9 +20,9 @@ type Standing struct {
 	MaxAttempts int
 	// Interruptions is how often an owner vanished under the job before.
 	Interruptions int
-	// Crashes is how many processes had died under the job, or had to be killed
-	// because of it, since an attempt at it came to another end. It is suspected,
-	// and not charged, by the first of them only: from then on it runs alone.
+	// Crashes is how many plugin processes had died under the job, or had to be killed
+	// because of it, since an attempt at it last ended in another way. Only the first of
+	// them makes it a suspect without a charge: from then on it runs isolated.
 	Crashes int
 	// MaxCrashes is how many of them make it dead; at least 1.
 	MaxCrashes int
@@ -99,9 +98,9 @@ func Decide(policy RetryPolicy, at Standing, outcome Outcome, jitter float64) De
 	return charged.retryIn(wish(outcome.RetryAfter, policy.Delay(at.Attempt, jitter)))
 }
 
-// Reason is what is kept as the error of an attempt that ended with the outcome
-// and came to the decision: the outcome's own words, and how often processes have
-// died under the job where that is why it is not simply retried.
+// Reason is what is stored as the error of an attempt with this outcome and decision: the
+// outcome's message, and how often processes have died under the job if that is why it is
+// not simply retried.
 func (d Decision) Reason(outcome Outcome) string {
 	switch {
 	case d.Kind == Suspect && outcome.CoResidents == 1:
@@ -116,14 +115,13 @@ func (d Decision) Reason(outcome Outcome) string {
 	return outcome.Message
 }
 
-// crashesAfter is the count of crashes after an attempt that ended like this. One
-// that its owner broke off or lost, or that had no process yet, says nothing about
-// the job: were the suspicion dropped, a job could bring down one process after
-// another, uncharged.
+// crashesAfter is the count of crashes after an attempt that ended like this. An attempt
+// that its owner stopped or lost, or that had no process yet, says nothing about the job:
+// if it cleared a suspect, the job could bring down one process after another, uncharged.
 func (at Standing) crashesAfter(outcome Outcome) int {
 	switch {
 	case outcome.Kind == Timeout && outcome.Killed:
-		return at.Crashes + 1 // so that it takes no neighbours along the next time
+		return at.Crashes + 1 // so that it cannot take others along next time
 	case outcome.Kind == Timeout && outcome.Code == CodeNoProcess:
 		return at.Crashes
 	}

@@ -54,7 +54,7 @@ type Submission struct {
 	Payload json.RawMessage
 	// IdempotencyKey is unique within the tenant; empty for none.
 	IdempotencyKey string
-	// Priority is higher for more urgent jobs; 0 is the usual one.
+	// Priority is higher for more urgent jobs; 0 is the default.
 	Priority int16
 	// RunAt is the instant the job becomes due; the zero time for at once,
 	// or for Delay after the database receives it. At most one of the two is
@@ -87,7 +87,7 @@ type Receipt struct {
 	CreatedAt time.Time
 	UpdatedAt time.Time
 	// Replayed says that an earlier submission with the same key made the
-	// job. Clients are not told.
+	// job. The API does not show it.
 	Replayed bool
 }
 

@@ -66,7 +66,7 @@ type Worker struct {
 	// that a restart is never taken for its predecessor.
 	ID string
 	// Host names the running system and the process namespace that PID
-	// belongs to; PIDStarted, in clock ticks since boot, tells the process
+	// belongs to; PIDStarted, in clock ticks since boot, distinguishes the process
 	// from a later one with the same PID.
 	Host       string
 	PID        int

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// LogLevel says how grave a log line is.
+// LogLevel is the severity of a log line.
 type LogLevel string
 
 // The levels of log lines.
@@ -35,8 +35,8 @@ type LogLine struct {
 
 // AttemptLog is the end of what an attempt has logged.
 type AttemptLog struct {
-	// Number is the attempt's, counted from 1; Fence tells attempts of the same
-	// number apart.
+	// Number is the attempt's, counted from 1; Fence distinguishes attempts of the same
+	// number.
 	Number int
 	Fence  int64
 	// Lines are the last ones, oldest first.

@@ -62,8 +62,7 @@ type Outcome struct {
 	Code    string
 	Message string
 	Stack   string
-	// RetryAfter, when set, is the handler's wish for the next attempt's
-	// delay: for Failure instead of the policy's backoff, for Snoozed how
+	// RetryAfter, when set, is the delay that the handler asks for: for Failure instead of the policy's backoff, for Snoozed how
 	// long to sleep. For Released it is the owner's: the job is not to be
 	// claimed again at once.
 	RetryAfter *time.Duration

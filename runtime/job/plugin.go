@@ -21,7 +21,7 @@ func (e *TypeOwnedError) Error() string {
 	return fmt.Sprintf("job type %s belongs to plugin %s", e.Type, e.Plugin)
 }
 
-// PluginState is how a plugin is, for operators.
+// PluginState is the state of a plugin, for operators.
 type PluginState string
 
 // The states of a plugin.
@@ -37,7 +37,7 @@ const (
 	PluginDisabled PluginState = "disabled"
 )
 
-// PluginVersion tells one version of a plugin from another.
+// PluginVersion identifies a version of a plugin.
 type PluginVersion struct {
 	// Version is what its manifest says; empty before it was ever up.
 	Version string
@@ -60,25 +60,24 @@ type PluginStatus struct {
 	SkippedTypes []string
 	// PIDs are those of the processes that are up and serve.
 	PIDs []int
-	// Processes is how many are to be up; PIDs are those that are.
+	// Processes is how many should be up; PIDs are those that are.
 	Processes int
 	// Restarts counts the launches that failed and the processes that ended.
 	Restarts int
 	// Crashes counts the processes among them that were up and neither left
 	// nor were killed because an attempt had to stop.
 	Crashes int
-	// LastError is why the last of them did; empty when none has.
+	// LastError is why the last of them failed or ended; empty when none has.
 	LastError string
-	// SkipReason is why what stands under Path does not serve, and no swap is
-	// begun: it cannot be read as a file, or was left out when the plugin was
-	// enabled. It is empty when there is nothing to say.
+	// SkipReason is why the file at Path does not serve and no swap is begun: it cannot be
+	// read, or was skipped when the plugin was enabled. Otherwise it is empty.
 	SkipReason string
 	// InFlight is how many attempts its processes have, Free how many more
 	// they can take.
 	InFlight int
 	Free     int
-	// Isolated is how many attempts have, or wait for, a process of their own.
-	// PIDs and InFlight leave them out.
+	// Isolated is how many attempts have, or wait for, a process of their own. PIDs and
+	// InFlight do not include them.
 	Isolated int
 	// Limits says of each limit that is configured how it is enforced on this
 	// machine.
@@ -97,11 +96,11 @@ type Enforcement struct {
 	Limit string
 	// By is the means, such as cgroup or rlimit.
 	By string
-	// Gap says what gets past; empty for nothing.
+	// Gap is what the limit does not catch; empty for nothing.
 	Gap string
 }
 
-// CandidateState is how far a version has come that is to serve.
+// CandidateState is how far a version is on its way to serve.
 type CandidateState string
 
 // The states of a candidate.

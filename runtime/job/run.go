@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// CancelReason tells a handler why its attempt is to stop.
+// CancelReason is why a handler is asked to stop.
 type CancelReason string
 
 // The reasons for stopping an attempt before its handler is done.
@@ -25,7 +25,7 @@ type Run interface {
 	// attempt ends as Crash with Outcome.Killed, others in the process as
 	// Released. It does nothing to a process that has died by itself.
 	Kill()
-	// Extend tells the process that the lease is proven for leaseFor more.
+	// Extend passes on that the lease is proven for leaseFor from now.
 	Extend(leaseFor time.Duration)
 }
 

@@ -152,7 +152,7 @@ func (e *evaluator) evaluate(value any, steps int) (f findings, done bool) {
 // observe has every evaluation of a schema charged, by way of its format: that
 // is what the library calls before it goes deeper. It also takes over type,
 // which the library looks at before, const, enum and uniqueItems, which are
-// dear in the library, and propertyNames, for which it
+// expensive in the library, and propertyNames, for which it
 // reports wrong places.
 func (e *evaluator) observe(ctx *jsonschema.CompilerContext, _ map[string]any) (jsonschema.SchemaExt, error) {
 	current := ctx.Enqueue(nil)

@@ -15,9 +15,9 @@ const MaxBytes = 256 << 10
 // Schema is a compiled JSON Schema. Any number of goroutines may use it.
 type Schema struct {
 	text json.RawMessage
-	// quick and dear are the places for evaluators, which serve one check at a
+	// quick and slow are the places for evaluators, which serve one check at a
 	// time. They are made when they are needed: a place can hold nil.
-	quick, dear chan *evaluator
+	quick, slow chan *evaluator
 }
 
 // Compile compiles a schema of draft 2020-12, or of the earlier draft that its
@@ -30,13 +30,13 @@ func Compile(text json.RawMessage) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Schema{text: text, quick: make(chan *evaluator, quickAtOnce), dear: make(chan *evaluator, cap(dearTurns))}
+	s := &Schema{text: text, quick: make(chan *evaluator, quickAtOnce), slow: make(chan *evaluator, cap(slowTurns))}
 	s.quick <- first
 	for range quickAtOnce - 1 {
 		s.quick <- nil
 	}
-	for range cap(dearTurns) {
-		s.dear <- nil
+	for range cap(slowTurns) {
+		s.slow <- nil
 	}
 	return s, nil
 }

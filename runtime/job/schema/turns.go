@@ -21,9 +21,9 @@ const (
 // memory in proportion to the payload.
 var quickAtOnce = runtime.GOMAXPROCS(0)
 
-// dearTurns are held by checks that take long, of whatever schema. They leave a
+// slowTurns are held by checks that take long, of whatever schema. They leave a
 // processor to the others where there is more than one.
-var dearTurns = make(chan struct{}, max(runtime.GOMAXPROCS(0)-1, 1))
+var slowTurns = make(chan struct{}, max(runtime.GOMAXPROCS(0)-1, 1))
 
 // evaluate tries to make do with few steps. A check that needs more waits until
 // it is its turn.
@@ -36,12 +36,12 @@ func (s *Schema) evaluate(ctx context.Context, value any, size int) (findings, e
 		}
 	}
 	select {
-	case dearTurns <- struct{}{}:
-		defer func() { <-dearTurns }()
+	case slowTurns <- struct{}{}:
+		defer func() { <-slowTurns }()
 	case <-ctx.Done():
 		return findings{}, context.Cause(ctx)
 	}
-	found, done := s.with(s.dear, value, steps)
+	found, done := s.with(s.slow, value, steps)
 	if !done {
 		found.add(nil, tooManySteps)
 	}

@@ -14,18 +14,18 @@ import (
 func TestAQuickCheckDoesNotWaitForThoseThatTakeLong(t *testing.T) {
 	s, err := Compile(json.RawMessage(`{"items":{"type":"integer"}}`))
 	require.NoError(t, err)
-	for range cap(dearTurns) {
-		dearTurns <- struct{}{}
+	for range cap(slowTurns) {
+		slowTurns <- struct{}{}
 	}
 	require.Empty(t, s.Check(json.RawMessage(`[1,2,3]`)))
 
 	large := json.RawMessage("[" + strings.Repeat("1,", quickSteps) + "1]")
 	many, err := Compile(json.RawMessage(fmt.Sprintf(`{"items":{"anyOf":[%s{}]}}`, strings.Repeat(`{"type":"null"},`, 50))))
 	require.NoError(t, err)
-	dear := json.RawMessage("[" + strings.Repeat("1,", 200) + "1]")
+	slow := json.RawMessage("[" + strings.Repeat("1,", 200) + "1]")
 	for name, check := range map[string]func(context.Context) ([]Violation, error){
 		"a large payload": func(ctx context.Context) ([]Violation, error) { return s.CheckWithin(ctx, large) },
-		"many steps":      func(ctx context.Context) ([]Violation, error) { return many.CheckWithin(ctx, dear) },
+		"many steps":      func(ctx context.Context) ([]Violation, error) { return many.CheckWithin(ctx, slow) },
 	} {
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -38,10 +38,10 @@ func TestAQuickCheckDoesNotWaitForThoseThatTakeLong(t *testing.T) {
 	require.ErrorIs(t, err, ErrBusy)
 
 	waits := make(chan []Violation, 1)
-	go func() { waits <- many.Check(dear) }()
-	for range cap(dearTurns) {
-		<-dearTurns
+	go func() { waits <- many.Check(slow) }()
+	for range cap(slowTurns) {
+		<-slowTurns
 	}
 	require.Empty(t, <-waits)
-	require.Empty(t, dearTurns)
+	require.Empty(t, slowTurns)
 }
