@@ -288,7 +288,7 @@ func TestHandlersAreAServersOwn(t *testing.T) {
 	require.Equal(t, exitUsage, got.code)
 	require.Empty(t, got.stdout)
 	require.Contains(t, got.stderr, "the database knows nothing of them")
-	require.Contains(t, got.stderr, "name the server with --server or HOLDFAST_SERVER")
+	require.Contains(t, got.stderr, "Name the server with --server or HOLDFAST_SERVER")
 
 	got = executeWith(t, nil, nil, "plugins", "list", "--server", "http://127.0.0.1:1")
 	require.Equal(t, exitFailure, got.code)
