@@ -52,9 +52,10 @@ func TestADeathIsReportedWithItsCause(t *testing.T) {
 }
 
 func TestAnOutcomeSentJustBeforeTheDeathCounts(t *testing.T) {
-	h := startHost(t, nil, misbehaving("good"))
-	for range 5 {
-		require.Equal(t, `"done"`, string(h.run("good", do("finish-and-exit")).Result))
+	h := startHost(t, nil, misbehaving("plain", "-mode", "plain"))
+	for n := range 5 {
+		require.Equal(t, `"finished"`, string(h.run("plain", do("finish-and-exit")).Result))
+		h.eventually(func() bool { return h.status("plain").Restarts == n+1 }, "another process is up")
 	}
 }
 

@@ -26,6 +26,9 @@ var realStdout, realStderr = os.Stdout, os.Stderr
 // warmUp is what the first attempts of a process wait for.
 var warmUp sync.Once
 
+// finished is the result of an attempt that ends its process.
+const finished = `"finished"`
+
 // order is the payload of an attempt.
 type order struct {
 	Do string `json:"do"`
@@ -191,8 +194,8 @@ func (w *work) run(start *handlerv1.Start, canceled chan handlerv1.Cancel_Reason
 	case "exit":
 		os.Exit(3)
 	case "finish-and-exit":
-		w.succeed(start, []byte(`"done"`))
-		time.Sleep(10 * time.Millisecond)
+		w.succeed(start, []byte(finished))
+		<-resultSent
 		os.Exit(3)
 	case "panic":
 		panic("boom")

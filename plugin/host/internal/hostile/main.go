@@ -5,6 +5,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -160,7 +162,32 @@ func listen() (net.Listener, string) {
 	if err != nil {
 		panic(err)
 	}
-	return listener, path
+	return watchedListener{listener}, path
+}
+
+// watchedListener makes connections that notice when a result is on its way.
+type watchedListener struct{ net.Listener }
+
+func (l watchedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	return watchedConn{conn}, err
+}
+
+type watchedConn struct{ net.Conn }
+
+// resultSent is closed when the result of "finish-and-exit" has been written to its
+// connection; gRPC's Send returns before. It works in the mode "plain", without TLS.
+var (
+	resultSent     = make(chan struct{})
+	onceResultSent sync.Once
+)
+
+func (c watchedConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if bytes.Contains(b[:n], []byte(finished)) {
+		onceResultSent.Do(func() { close(resultSent) })
+	}
+	return n, err
 }
 
 func note(path, format string, values ...any) {
