@@ -110,14 +110,13 @@ func (p *program) printVersions(versions []migrations.Version, asJSON bool) erro
 	if asJSON {
 		return json.NewEncoder(p.stdout).Encode(rows)
 	}
-	table := show.NewTable(show.NewScreen(p.stdout, show.Never, p.getenv),
-		show.Column{Name: "NUMBER"}, show.Column{Name: "NAME"}, show.Column{Name: "APPLIED"})
+	table := show.NewTable(show.NewScreen(p.stdout, show.Never, p.getenv), "NUMBER", "NAME", "APPLIED")
 	for _, r := range rows {
 		applied := "pending"
 		if r.AppliedAt != nil {
 			applied = r.AppliedAt.Format(time.RFC3339)
 		}
-		table.Row(show.Text(strconv.FormatInt(r.Number, 10)), show.Text(r.Name), show.Text(applied))
+		table.Row(strconv.FormatInt(r.Number, 10), r.Name, applied)
 	}
 	return table.Flush()
 }

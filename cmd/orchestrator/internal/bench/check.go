@@ -217,15 +217,15 @@ func (r row) cells() []string {
 
 func (c comparison) print(out show.Screen) error {
 	out.Print(fmt.Sprintf("baseline: %s\nnow:      %s\n\n", c.before.about(), c.now.about()))
-	heads := make([]show.Column, len(columns))
-	for i, name := range columns {
-		heads[i] = show.Column{Name: strings.ToUpper(name)}
+	var heads []string
+	for _, name := range columns {
+		heads = append(heads, strings.ToUpper(name))
 	}
 	table := show.NewTable(out, heads...)
 	for _, r := range c.rows {
-		var cells []show.Cell
+		var cells []any
 		for _, text := range r.cells() {
-			cells = append(cells, show.Text(text))
+			cells = append(cells, text)
 		}
 		table.Row(cells...)
 	}

@@ -7,14 +7,14 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
-// Print shows the report as tables.
+// Print prints the report as tables.
 func (r *Report) Print(to show.Screen) error {
 	m := r.Machine
 	fields := show.NewFields(to)
-	fields.Add("machine", show.Text(fmt.Sprintf("%d × %s, %s", m.CPUs, m.CPU, m.System)))
-	fields.Add("versions", show.Text(fmt.Sprintf("Holdfast %s, PostgreSQL %s, %s", m.Holdfast, m.PostgreSQL, m.Go)))
+	fields.Add("machine", fmt.Sprintf("%d × %s, %s", m.CPUs, m.CPU, m.System))
+	fields.Add("versions", fmt.Sprintf("Holdfast %s, PostgreSQL %s, %s", m.Holdfast, m.PostgreSQL, m.Go))
 	for _, name := range reported {
-		fields.Add(name, show.Text(m.Settings[name]))
+		fields.Add(name, m.Settings[name])
 	}
 	if err := fields.Flush(); err != nil {
 		return err
@@ -29,22 +29,19 @@ func (r *Report) Print(to show.Screen) error {
 }
 
 func (s *Scenario) print(to show.Screen) error {
-	table := show.NewTable(to,
-		show.Column{Name: "CASE"}, show.Column{Name: "FIGURE"},
-		show.Column{Name: "MIN", Right: true}, show.Column{Name: "MEDIAN", Right: true}, show.Column{Name: "MAX", Right: true},
-		show.Column{Name: "UNIT"})
+	table := show.NewTable(to, "CASE", "FIGURE", "MIN", "MEDIAN", "MAX", "UNIT")
 	for _, c := range s.Cases {
 		name := c.Name
 		for _, f := range c.Figures {
-			table.Row(show.Text(name), show.Text(f.Name),
-				show.Text(rounded(f.Min)), show.Text(rounded(f.Median)), show.Text(rounded(f.Max)), show.Text(f.Unit))
+			table.Row(name, f.Name, show.Right(rounded(f.Min)), show.Right(rounded(f.Median)), show.Right(rounded(f.Max)), f.Unit)
 			name = ""
 		}
 	}
 	return table.Flush()
 }
 
-// rounded shows three digits that mean something, and all before the point.
+// rounded formats a value with three significant digits, or all digits before the
+// point if those are more.
 func rounded(value float64) string {
 	if value == 0 {
 		return "0"

@@ -146,11 +146,10 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	return answer, nil
 }
 
-// pathOf joins the parts of a path, and escapes each.
-func pathOf(parts ...string) string {
-	var path strings.Builder
+// Path joins the parts of a path below base, and escapes each.
+func Path(base string, parts ...string) string {
 	for _, part := range parts {
-		path.WriteString("/" + url.PathEscape(part))
+		base += "/" + url.PathEscape(part)
 	}
-	return path.String()
+	return base
 }

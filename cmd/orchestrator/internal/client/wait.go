@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"time"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
@@ -27,10 +28,12 @@ func (c *Client) Await(ctx context.Context, id string, limit, every time.Duratio
 	for {
 		wait := every
 		if limit > 0 {
-			wait = min(wait, max(limit-time.Since(began), 0))
+			// Rounded up, so that the last answer does not come a little too early.
+			left := max(limit-time.Since(began), 0)
+			wait = min(wait, (left + time.Millisecond - 1).Truncate(time.Millisecond))
 		}
 		asked := time.Now()
-		latest, err := c.jobWithin(ctx, id, wait)
+		latest, err := c.GetSlow(ctx, Path("/jobs", id), url.Values{"wait": {wait.String()}}, wait)
 		switch {
 		case err != nil && (heard.IsZero() || !transient(err) || time.Since(heard) > maxOutage):
 			return nil, false, err

@@ -48,7 +48,7 @@ func (p *Program) actCommand(a action) *cobra.Command {
 		Long:  a.long + "\nEach job is tried, even if others fail.",
 		Args:  atLeastOne,
 	}
-	return p.speaks(c, nil, func(ctx context.Context, s *session, ids []string) error {
+	return p.speaks(c, func(ctx context.Context, s *session, ids []string) error {
 		return s.act(ctx, a.name, ids)
 	})
 }
@@ -57,7 +57,7 @@ func (s *session) act(ctx context.Context, action string, ids []string) error {
 	table := s.jobTable()
 	var failed error
 	for _, id := range ids {
-		answer, err := s.Act(ctx, id, action)
+		answer, err := s.Post(ctx, client.Path("/jobs", id, action), nil, nil)
 		if err != nil && !isAboutOne(err) {
 			return err
 		}
@@ -66,26 +66,16 @@ func (s *session) act(ctx context.Context, action string, ids []string) error {
 			failed = Exit{CodeFailed}
 			continue
 		}
-		if s.json {
-			err = s.out.JSON(answer)
-		} else {
-			err = s.showRow(answer, func(j v1.Job) { s.jobRow(table, j) }, table.Flush)
-		}
+		// Printed at once, since the next job may take a while.
+		err = present(s, answer, func(s *session, j v1.Job) error {
+			s.jobRow(table, j)
+			return table.Flush()
+		})
 		if err != nil {
 			return err
 		}
 	}
 	return failed
-}
-
-// showRow prints one row immediately, since the next job may take a while.
-func (s *session) showRow(answer client.Answer, row func(v1.Job), flush func() error) error {
-	var j v1.Job
-	if err := answer.Into(&j); err != nil {
-		return err
-	}
-	row(j)
-	return flush()
 }
 
 // isAboutOne reports whether the error concerns this job only.

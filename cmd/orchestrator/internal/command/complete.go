@@ -3,10 +3,12 @@ package command
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
@@ -21,8 +23,8 @@ const proposals = "20"
 
 // complete says how the values of a flag are completed.
 func complete(c *cobra.Command, flag string, how cobra.CompletionFunc) {
-	// It fails only for an unknown flag or one that is completed already; a test walks
-	// all commands.
+	// It fails only for an unknown flag or one that has a completion; a test walks all
+	// commands.
 	_ = c.RegisterFlagCompletionFunc(flag, how)
 }
 
@@ -36,13 +38,22 @@ func fixed(values ...string) cobra.CompletionFunc {
 	}
 }
 
-// completeArguments completes arguments by their names in the usage, and the flag
-// --type.
-func (p *Program) completeArguments(c *cobra.Command, o *options) {
+// files are the flags whose values may be names of files.
+var files = []string{"payload", "batch"}
+
+// completeAll completes arguments by their names in the usage, and flags: --type by
+// the types that the API knows, and those without a completion by nothing, unless they
+// may name a file.
+func (p *Program) completeAll(c *cobra.Command, o *options) {
 	types := p.ask(o, jobTypes)
-	if c.Flags().Lookup("type") != nil {
-		complete(c, "type", types)
-	}
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		switch _, done := c.GetFlagCompletionFunc(f.Name); {
+		case f.Name == "type":
+			complete(c, f.Name, types)
+		case !done && !slices.Contains(files, f.Name):
+			complete(c, f.Name, nothing)
+		}
+	})
 	names := strings.Fields(c.Use)[1:]
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		at := len(args)
@@ -102,7 +113,7 @@ func jobTypes(ctx context.Context, api *client.Client) ([]cobra.Completion, erro
 }
 
 func pluginNames(ctx context.Context, api *client.Client) ([]cobra.Completion, error) {
-	answer, err := api.Plugins(ctx)
+	answer, err := api.Get(ctx, pluginsPath, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -21,64 +21,46 @@ func (p *Program) deadLetterCommand() *cobra.Command {
 	return c
 }
 
-// deadLetterFilter selects dead letters.
-type deadLetterFilter struct{ jobType, tenant string }
-
-func (f *deadLetterFilter) register(c *cobra.Command) {
-	c.Flags().StringVar(&f.jobType, "type", "", "only jobs of the `type`")
-	c.Flags().StringVar(&f.tenant, "tenant", "", "only jobs of the `tenant`")
-	complete(c, "tenant", nothing)
-}
-
-func (f *deadLetterFilter) query() url.Values {
-	query := url.Values{}
-	setIf(query, "jobType", f.jobType)
-	setIf(query, "tenant", f.tenant)
-	return query
-}
+var deadLetterFilters = filters{byType, byTenant}
 
 func (p *Program) deadLetterListCommand() *cobra.Command {
-	filter, pages := deadLetterFilter{}, pageFlags{}
+	pages := pageFlags{}
 	c := &cobra.Command{
-		Use: "list", Short: "List dead-lettered jobs, newest first", Args: NoArguments,
+		Use:   "list",
+		Short: "List dead-lettered jobs, newest first",
+		Args:  NoArguments, PreRunE: pages.check,
 	}
-	filter.register(c)
+	deadLetterFilters.register(c)
 	pages.register(c)
-	check := func([]string) error { return pages.check() }
-	return p.speaks(c, check, func(ctx context.Context, s *session, _ []string) error {
-		table := show.NewTable(s.out,
-			show.Column{Name: "JOB ID"}, show.Column{Name: "TYPE"}, show.Column{Name: "TENANT"},
-			show.Column{Name: "DEAD FOR", Right: true}, show.Column{Name: "ATTEMPTS", Right: true}, show.Column{Name: "LAST ERROR", Cut: true})
-		row := decoded(func(d v1.DeadLetter) {
-			table.Row(show.Text(d.JobID.String()), show.Text(d.JobType), show.Text(d.Tenant),
-				show.Text(s.ago(d.DeadAt)), show.Text(strconv.Itoa(d.Attempts)), show.Text(d.LastError))
+	return p.speaks(c, func(ctx context.Context, s *session, _ []string) error {
+		table := show.NewTable(s.out, "JOB ID", "TYPE", "TENANT", "DEAD FOR", "ATTEMPTS", "LAST ERROR").CutLast()
+		return list(ctx, s, "/dead-letter", "deadLetters", deadLetterFilters.query(c), pages, table, func(d v1.DeadLetter) {
+			table.Row(d.JobID, d.JobType, d.Tenant, s.since(d.DeadAt), d.Attempts, d.LastError)
 		})
-		return s.list(ctx, "/dead-letter", filter.query(), pages, "deadLetters", row, table.Flush)
 	})
 }
 
 func (p *Program) deadLetterRetryCommand() *cobra.Command {
-	filter, limit, all := deadLetterFilter{}, usualLimit, false
+	limit, all := usualLimit, false
 	c := &cobra.Command{
 		Use:   "retry",
 		Short: "Requeue dead-lettered jobs, oldest first",
 		Args:  NoArguments,
+		PreRunE: func(*cobra.Command, []string) error {
+			if limit < 1 || limit > pageLimit {
+				return usage("--limit is from 1 to 1000; --all requeues everything")
+			}
+			return nil
+		},
 	}
-	filter.register(c)
+	deadLetterFilters.register(c)
 	c.Flags().IntVar(&limit, "limit", usualLimit, "requeue at most this many, from 1 to 1000")
 	c.Flags().BoolVar(&all, "all", false, "requeue everything, a thousand at a time; with --json, one answer per line")
-	complete(c, "limit", nothing)
-	check := func([]string) error {
-		if limit < 1 || limit > pageLimit {
-			return usage("--limit is from 1 to 1000; --all requeues everything")
-		}
-		return nil
-	}
-	return p.speaks(c, check, func(ctx context.Context, s *session, _ []string) error {
+	return p.speaks(c, func(ctx context.Context, s *session, _ []string) error {
 		if all {
 			limit = pageLimit
 		}
-		return s.retryDead(ctx, filter.query(), limit, all)
+		return s.retryDead(ctx, deadLetterFilters.query(c), limit, all)
 	})
 }
 

@@ -26,7 +26,7 @@ are many jobs. The exit code is 3 if there is a problem.`,
 		Args: NoArguments,
 	}
 	c.Flags().BoolVar(&strict, "strict", false, "also exit with 3 for a warning")
-	return p.speaks(c, nil, func(ctx context.Context, s *session, _ []string) error {
+	return p.speaks(c, func(ctx context.Context, s *session, _ []string) error {
 		answer, err := s.diagnose(ctx)
 		if err != nil {
 			return err
@@ -35,11 +35,7 @@ are many jobs. The exit code is 3 if there is a problem.`,
 		if err := answer.Into(&found); err != nil {
 			return err
 		}
-		if s.json {
-			err = s.out.JSON(answer)
-		} else {
-			err = s.showDiagnosis(found)
-		}
+		err = present(s, answer, (*session).showDiagnosis)
 		if err == nil && (found.Severity == job.Problem || strict && found.Severity == job.Warning) {
 			return Exit{CodeFound}
 		}
@@ -72,9 +68,9 @@ func (s *session) diagnose(ctx context.Context) (client.Answer, error) {
 }
 
 func (s *session) showDiagnosis(found v1.Diagnosis) error {
-	table := show.NewTable(s.out, show.Column{Name: "SEVERITY"}, show.Column{Name: "CHECK"}, show.Column{Name: "SUMMARY", Wrap: true})
+	table := show.NewTable(s.out, "SEVERITY", "CHECK", "SUMMARY").WrapLast()
 	for _, check := range found.Checks {
-		table.Row(styled(check.Severity), show.Text(check.Name), show.Text(check.Summary))
+		table.Row(styled(check.Severity), check.Name, check.Summary)
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 )
 
 func (p *Program) getCommand() *cobra.Command {
@@ -13,18 +15,17 @@ func (p *Program) getCommand() *cobra.Command {
 		Short: "Show a job",
 		Long: `Show a job. With --wait, wait until it has ended; the exit code is then 3 unless
 the job completed.`,
-		Args: oneArgument,
+		Args: oneArgument, PreRunE: wait.check,
 	}
 	wait.register(c)
-	check := func([]string) error { return wait.check() }
-	return p.speaks(c, check, func(ctx context.Context, s *session, args []string) error {
+	return p.speaks(c, func(ctx context.Context, s *session, args []string) error {
 		if wait.on() {
 			return s.await(ctx, args[0], wait)
 		}
-		answer, err := s.Job(ctx, args[0])
+		answer, err := s.Get(ctx, client.Path("/jobs", args[0]), nil)
 		if err != nil {
 			return err
 		}
-		return s.showJob(answer)
+		return present(s, answer, (*session).showJob)
 	})
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -19,40 +18,34 @@ func (p *Program) inspectCommand() *cobra.Command {
 		Short: "Show everything about a job, attempt by attempt",
 		Args:  oneArgument,
 	}
-	return p.speaks(c, nil, func(ctx context.Context, s *session, args []string) error {
-		answer, err := s.Inspect(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return present(s, answer, s.showDetail)
-	})
+	return p.speaks(c, presents("/debug/jobs", (*session).showDetail))
 }
 
 func (s *session) showDetail(d v1.JobDetail) error {
 	fields := show.NewFields(s.out)
 	s.addJob(fields, d.Job)
 	fields.Add("STATE", styled(d.State))
-	fields.Add("TENANT", show.Text(d.Tenant))
-	fields.Add("TAGS", show.Text(strings.Join(d.Tags, ", ")))
-	fields.Add("PRIORITY", show.Text(strconv.Itoa(int(d.Priority))))
-	fields.Add("KEY", show.Text(d.IdempotencyKey))
+	fields.Add("TENANT", d.Tenant)
+	fields.Add("TAGS", strings.Join(d.Tags, ", "))
+	fields.Add("PRIORITY", strconv.Itoa(int(d.Priority)))
+	fields.Add("KEY", d.IdempotencyKey)
 	if d.Held {
-		fields.Add("HELD", show.Text("until it is released"))
+		fields.Add("HELD", "until it is released")
 	}
-	fields.Add("DUE", show.Text(s.moment(d.RunAt)))
-	fields.Add("ATTEMPTS", show.Text(attempts(d)))
-	fields.Add("TIMEOUT", show.Text(show.Seconds(d.TimeoutSeconds)))
-	fields.Add("FENCE", show.Text(strconv.FormatInt(d.Fence, 10)))
-	fields.Add("WORKER", show.Text(d.Worker))
+	fields.Add("DUE", s.moment(d.RunAt))
+	fields.Add("ATTEMPTS", attempts(d))
+	fields.Add("TIMEOUT", show.Seconds(d.TimeoutSeconds))
+	fields.Add("FENCE", strconv.FormatInt(d.Fence, 10))
+	fields.Add("WORKER", d.Worker)
 	if d.Lease != nil {
-		fields.Add("LEASE", show.Text(s.lease(*d.Lease)))
+		fields.Add("LEASE", s.lease(*d.Lease))
 	}
-	fields.Add("TRACE", show.Text(d.TraceID))
-	fields.Add("SEE", show.Text(d.TraceURL))
-	fields.Add("PAYLOAD", show.Text(compact(d.Payload)))
-	fields.Add("CHECKPOINT", show.Text(compact(d.Checkpoint)))
-	fields.Add("PROGRESS", show.Text(compact(d.Progress)))
-	fields.Add("RESULT", show.Text(compact(d.Result)))
+	fields.Add("TRACE", d.TraceID)
+	fields.Add("SEE", d.TraceURL)
+	fields.Add("PAYLOAD", compact(d.Payload))
+	fields.Add("CHECKPOINT", compact(d.Checkpoint))
+	fields.Add("PROGRESS", compact(d.Progress))
+	fields.Add("RESULT", compact(d.Result))
 	fields.Add("LAST ERROR", show.Cell{Text: d.LastError, Style: show.Bad})
 	if err := fields.Flush(); err != nil {
 		return err
@@ -72,7 +65,7 @@ func attempts(d v1.JobDetail) string {
 }
 
 func (s *session) lease(l v1.Lease) string {
-	text := "of " + l.Worker + ", claimed " + s.ago(l.ClaimedAt) + " ago"
+	text := "of " + l.Worker + ", claimed " + s.ago(l.ClaimedAt)
 	if left := l.ExpiresAt.Sub(s.now()); left > 0 {
 		text += ", for another " + show.Age(left)
 	} else {
@@ -90,13 +83,10 @@ func (s *session) showAttempts(attempts []v1.Attempt) error {
 		return nil
 	}
 	s.out.Print("\n")
-	table := show.NewTable(s.out,
-		show.Column{Name: "#", Right: true}, show.Column{Name: "BEGAN"}, show.Column{Name: "TOOK", Right: true},
-		show.Column{Name: "OUTCOME"}, show.Column{Name: "WORKER"}, show.Column{Name: "PLUGIN"}, show.Column{Name: "ERROR", Cut: true})
+	table := show.NewTable(s.out, "#", "BEGAN", "TOOK", "OUTCOME", "WORKER", "PLUGIN", "ERROR").CutLast()
 	for _, a := range attempts {
-		table.Row(show.Text(strconv.Itoa(a.Number)), show.Text(a.ClaimedAt.UTC().Format(time.RFC3339)),
-			show.Text(show.Seconds(a.DurationSeconds)), styled(a.Outcome), show.Text(a.Worker),
-			show.Text(strings.TrimSpace(a.Plugin+" "+a.PluginVersion)), show.Text(fault(a)))
+		table.Row(a.Number, a.ClaimedAt.UTC().Format(time.RFC3339), show.Right(show.Seconds(a.DurationSeconds)),
+			styled(a.Outcome), a.Worker, strings.TrimSpace(a.Plugin+" "+a.PluginVersion), fault(a))
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -19,63 +20,52 @@ func (p *Program) jobTypesCommand() *cobra.Command {
 		Use:   "job-types [TYPE]",
 		Short: "List the job types that plugins declare",
 		Args:  atMost(1),
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			if schema && len(args) == 0 {
+				return usage("--schema needs a job type")
+			}
+			return nil
+		},
 	}
 	c.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of the type's payload")
-	check := func(args []string) error {
-		if schema && len(args) == 0 {
-			return usage("--schema needs a job type")
-		}
-		return nil
-	}
-	return p.speaks(c, check, func(ctx context.Context, s *session, args []string) error {
+	list, one := presents("/job-types", (*session).showTypes), presents("/job-types", (*session).showType)
+	return p.speaks(c, func(ctx context.Context, s *session, args []string) error {
 		switch {
 		case len(args) == 0:
-			answer, err := s.Get(ctx, "/job-types", nil)
-			if err != nil {
-				return err
-			}
-			return present(s, answer, s.showTypes)
-		case schema:
-			answer, err := s.JobTypeSchema(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			return s.out.JSON(answer)
+			return list(ctx, s, args)
+		case !schema:
+			return one(ctx, s, args)
 		}
-		answer, err := s.JobType(ctx, args[0])
+		answer, err := s.Get(ctx, client.Path("/job-types", args[0], "schema"), nil)
 		if err != nil {
 			return err
 		}
-		return present(s, answer, s.showType)
+		return s.out.JSON(answer)
 	})
 }
 
 func (s *session) showTypes(found v1.JobTypeList) error {
-	table := show.NewTable(s.out,
-		show.Column{Name: "TYPE"}, show.Column{Name: "PLUGIN"}, show.Column{Name: "VERSION"},
-		show.Column{Name: "ATTEMPTS", Right: true}, show.Column{Name: "TIMEOUT", Right: true},
-		show.Column{Name: "SCHEMA"}, show.Column{Name: "RETRY"}, show.Column{Name: "DESCRIPTION", Cut: true})
+	table := show.NewTable(s.out, "TYPE", "PLUGIN", "VERSION", "ATTEMPTS", "TIMEOUT", "SCHEMA", "RETRY", "DESCRIPTION").CutLast()
 	for _, t := range found.JobTypes {
-		table.Row(show.Text(t.JobType), show.Text(t.Plugin), show.Text(t.Version),
-			show.Text(strconv.Itoa(t.MaxAttempts)), show.Text(show.Seconds(t.TimeoutSeconds)),
-			show.Text(yesNo(t.HasSchema)), show.Text(policy(t.Retry)), show.Text(t.Description))
+		table.Row(t.JobType, t.Plugin, t.Version, t.MaxAttempts, show.Right(show.Seconds(t.TimeoutSeconds)),
+			yesNo(t.HasSchema), policy(t.Retry), t.Description)
 	}
 	return table.Flush()
 }
 
 func (s *session) showType(t v1.JobType) error {
 	fields := show.NewFields(s.out)
-	fields.Add("TYPE", show.Text(t.JobType))
-	fields.Add("DESCRIPTION", show.Text(t.Description))
-	fields.Add("PLUGIN", show.Text(t.Plugin))
-	fields.Add("VERSION", show.Text(t.Version))
-	fields.Add("ATTEMPTS", show.Text(strconv.Itoa(t.MaxAttempts)))
-	fields.Add("TIMEOUT", show.Text(show.Seconds(t.TimeoutSeconds)))
+	fields.Add("TYPE", t.JobType)
+	fields.Add("DESCRIPTION", t.Description)
+	fields.Add("PLUGIN", t.Plugin)
+	fields.Add("VERSION", t.Version)
+	fields.Add("ATTEMPTS", strconv.Itoa(t.MaxAttempts))
+	fields.Add("TIMEOUT", show.Seconds(t.TimeoutSeconds))
 	if t.Concurrency > 0 {
-		fields.Add("CONCURRENCY", show.Text(strconv.Itoa(t.Concurrency)+" per process"))
+		fields.Add("CONCURRENCY", strconv.Itoa(t.Concurrency)+" per process")
 	}
-	fields.Add("RETRY", show.Text(policy(t.Retry)))
-	fields.Add("SCHEMA", show.Text(yesNo(t.HasSchema)))
+	fields.Add("RETRY", policy(t.Retry))
+	fields.Add("SCHEMA", yesNo(t.HasSchema))
 	return fields.Flush()
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -33,26 +32,23 @@ func styled[W ~string](word W) show.Cell {
 	return show.Cell{Text: string(word), Style: styles[string(word)]}
 }
 
-// showJob prints a job.
-func (s *session) showJob(answer client.Answer) error {
-	return present(s, answer, func(j v1.Job) error {
-		fields := show.NewFields(s.out)
-		s.addJob(fields, j)
-		fields.Add("PROGRESS", show.Text(compact(j.Progress)))
-		fields.Add("RESULT", show.Text(compact(j.Result)))
-		return fields.Flush()
-	})
+func (s *session) showJob(j v1.Job) error {
+	fields := show.NewFields(s.out)
+	s.addJob(fields, j)
+	fields.Add("PROGRESS", compact(j.Progress))
+	fields.Add("RESULT", compact(j.Result))
+	return fields.Flush()
 }
 
 func (s *session) addJob(fields *show.Fields, j v1.Job) {
-	fields.Add("JOB ID", show.Text(j.JobID.String()))
-	fields.Add("TYPE", show.Text(j.JobType))
+	fields.Add("JOB ID", j.JobID)
+	fields.Add("TYPE", j.JobType)
 	fields.Add("STATUS", styled(j.Status))
-	fields.Add("CREATED", show.Text(s.moment(&j.CreatedAt)))
-	fields.Add("UPDATED", show.Text(s.moment(&j.UpdatedAt)))
-	fields.Add("STARTED", show.Text(s.moment(j.StartedAt)))
-	fields.Add("FINISHED", show.Text(s.moment(j.FinishedAt)))
-	fields.Add("TOOK", show.Text(s.took(j)))
+	fields.Add("CREATED", s.moment(&j.CreatedAt))
+	fields.Add("UPDATED", s.moment(&j.UpdatedAt))
+	fields.Add("STARTED", s.moment(j.StartedAt))
+	fields.Add("FINISHED", s.moment(j.FinishedAt))
+	fields.Add("TOOK", s.took(j))
 }
 
 // took is how long the latest attempt ran; empty for a waiting job, and for a canceled
@@ -67,16 +63,12 @@ func (s *session) took(j v1.Job) string {
 	return show.Age(max(s.now().Sub(*j.StartedAt), 0))
 }
 
-// jobTable returns a table of jobs.
 func (s *session) jobTable() *show.Table {
-	return show.NewTable(s.out,
-		show.Column{Name: "JOB ID"}, show.Column{Name: "TYPE"}, show.Column{Name: "STATUS"},
-		show.Column{Name: "AGE", Right: true}, show.Column{Name: "TOOK", Right: true}, show.Column{Name: "PROGRESS", Cut: true})
+	return show.NewTable(s.out, "JOB ID", "TYPE", "STATUS", "AGE", "TOOK", "PROGRESS").CutLast()
 }
 
 func (s *session) jobRow(table *show.Table, j v1.Job) {
-	table.Row(show.Text(j.JobID.String()), show.Text(j.JobType), styled(j.Status),
-		show.Text(s.ago(j.CreatedAt)), show.Text(s.took(j)), show.Text(compact(j.Progress)))
+	table.Row(j.JobID, j.JobType, styled(j.Status), s.since(j.CreatedAt), show.Right(s.took(j)), compact(j.Progress))
 }
 
 // compact writes JSON on one line; empty for none.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -21,25 +22,24 @@ func (p *Program) logsCommand() *cobra.Command {
 		Long: `Show what a job's handler logged, attempt by attempt, even while it runs. The last
 200 lines or 32 KB of each attempt are kept.`,
 		Args: oneArgument,
+		PreRunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("attempt") && attempt < 1 {
+				return usage("--attempt counts from 1")
+			}
+			return nil
+		},
 	}
 	c.Flags().IntVar(&attempt, "attempt", 0, "only attempts of this `number`, counted from 1")
-	complete(c, "attempt", nothing)
-	check := func([]string) error {
-		if c.Flags().Changed("attempt") && attempt < 1 {
-			return usage("--attempt counts from 1")
-		}
-		return nil
-	}
-	return p.speaks(c, check, func(ctx context.Context, s *session, args []string) error {
+	return p.speaks(c, func(ctx context.Context, s *session, args []string) error {
 		query := url.Values{}
 		if attempt > 0 {
 			query.Set("attempt", strconv.Itoa(attempt))
 		}
-		answer, err := s.Logs(ctx, args[0], query)
+		answer, err := s.Get(ctx, client.Path("/debug/jobs", args[0], "logs"), query)
 		if err != nil {
 			return err
 		}
-		return present(s, answer, s.showLogs)
+		return present(s, answer, (*session).showLogs)
 	})
 }
 

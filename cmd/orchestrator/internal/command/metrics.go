@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -22,54 +23,45 @@ func (p *Program) metricsCommand() *cobra.Command {
 		Use:   "metrics",
 		Short: "Count jobs, attempts and failures",
 		Args:  NoArguments,
+		PreRunE: func(*cobra.Command, []string) error {
+			if since <= 0 {
+				return usage("--since must be above zero")
+			}
+			return nil
+		},
 	}
 	c.Flags().DurationVar(&since, "since", since, "the period of the recent counts, in whole minutes, at most 24h")
-	complete(c, "since", nothing)
-	check := func([]string) error {
-		if since <= 0 {
-			return usage("--since must be above zero")
-		}
-		return nil
-	}
-	return p.speaks(c, check, func(ctx context.Context, s *session, _ []string) error {
+	return p.speaks(c, func(ctx context.Context, s *session, _ []string) error {
 		minutes := int(math.Ceil(since.Minutes()))
 		answer, err := s.Get(ctx, "/metrics", url.Values{"sinceMinutes": {strconv.Itoa(minutes)}})
 		if err != nil {
 			return err
 		}
-		return present(s, answer, s.showMetrics)
+		return present(s, answer, (*session).showMetrics)
 	})
 }
 
 func (s *session) showMetrics(m v1.Metrics) error {
-	counts := show.NewTable(s.out, show.Column{Name: "STATE"}, show.Column{Name: "JOBS", Right: true})
+	counts := show.NewTable(s.out, "STATE", "JOBS")
 	for _, state := range job.States() {
-		counts.Row(styled(state), number(m.StatusCounts[state]))
+		counts.Row(styled(state), m.StatusCounts[state])
 	}
 	span := strings.ToUpper(show.Plural(m.Recent.SinceMinutes, "minute"))
-	recent := show.NewTable(s.out, show.Column{Name: "LAST " + span}, show.Column{Name: "COUNT", Right: true})
-	for _, r := range []struct {
-		name  string
-		count int64
-	}{
-		{"submitted", m.Recent.Submitted},
-		{"succeeded", m.Recent.Succeeded},
-		{"failed attempts", m.Recent.FailedAttempts},
-		{"dead", m.Recent.Dead},
-		{"canceled", m.Recent.Canceled},
-		{"requeued", m.Recent.Requeued},
-		{"attempts ended, last minute", m.ProcessedLastMinute},
-	} {
-		recent.Row(show.Text(r.name), number(r.count))
-	}
-	types := show.NewTable(s.out,
-		show.Column{Name: "TYPE"}, show.Column{Name: "FAILED ATTEMPTS", Right: true}, show.Column{Name: "AVERAGE", Right: true})
+	recent := show.NewTable(s.out, "LAST "+span, "COUNT")
+	recent.Row("submitted", m.Recent.Submitted)
+	recent.Row("succeeded", m.Recent.Succeeded)
+	recent.Row("failed attempts", m.Recent.FailedAttempts)
+	recent.Row("dead", m.Recent.Dead)
+	recent.Row("canceled", m.Recent.Canceled)
+	recent.Row("requeued", m.Recent.Requeued)
+	recent.Row("attempts ended, last minute", m.ProcessedLastMinute)
+	types := show.NewTable(s.out, "TYPE", "FAILED ATTEMPTS", "AVERAGE")
 	for _, name := range namesOf(m) {
-		average := ""
+		average := show.Right("")
 		if mean, known := m.AvgDurationSecondsByJobType[name]; known {
-			average = show.Seconds(mean)
+			average.Text = show.Seconds(mean)
 		}
-		types.Row(show.Text(name), alarming(m.FailuresByJobType[name]), show.Text(average))
+		types.Row(name, alarming(m.FailuresByJobType[name]), average)
 	}
 	for i, table := range []*show.Table{counts, recent, types} {
 		if i > 0 {
@@ -83,13 +75,7 @@ func (s *session) showMetrics(m v1.Metrics) error {
 }
 
 func namesOf(m v1.Metrics) []string {
-	var names []string
-	for name := range m.FailuresByJobType {
-		names = append(names, name)
-	}
-	for name := range m.AvgDurationSecondsByJobType {
-		names = append(names, name)
-	}
+	names := slices.AppendSeq(slices.Collect(maps.Keys(m.FailuresByJobType)), maps.Keys(m.AvgDurationSecondsByJobType))
 	slices.Sort(names)
 	return slices.Compact(names)
 }

@@ -4,14 +4,36 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"net/url"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
+
+// filter is a flag that narrows a list, with its parameter of the API.
+type filter struct{ flag, parameter, usage string }
+
+type filters []filter
+
+func (f filters) register(c *cobra.Command) {
+	for _, filter := range f {
+		c.Flags().String(filter.flag, "", filter.usage)
+	}
+}
+
+func (f filters) query(c *cobra.Command) url.Values {
+	query := url.Values{}
+	for _, filter := range f {
+		if flag := c.Flags().Lookup(filter.flag); flag.Changed {
+			query.Set(filter.parameter, flag.Value.String())
+		}
+	}
+	return query
+}
 
 // pageFlags say how much of a list to print.
 type pageFlags struct {
@@ -30,42 +52,35 @@ func (f *pageFlags) register(c *cobra.Command) {
 	c.Flags().IntVar(&f.limit, "limit", usualLimit, "list at most this many, from 1 to 1000")
 	c.Flags().StringVar(&f.cursor, "cursor", "", "continue after a page: its `nextCursor`")
 	c.Flags().BoolVar(&f.all, "all", false, "list everything; with --json, one item per line")
-	complete(c, "limit", nothing)
-	complete(c, "cursor", nothing)
 }
 
-func (f *pageFlags) check() error {
+func (f *pageFlags) check(*cobra.Command, []string) error {
 	if f.limit < 1 || f.limit > pageLimit {
 		return usage("--limit is from 1 to 1000; --all lists everything")
 	}
 	return nil
 }
 
-// page is a part of a list.
-type page struct {
-	items []json.RawMessage
-	next  string
-}
-
-func readPage(answer []byte, member string) (page, error) {
+// readPage returns the items of a page, and the cursor of the next page, if there is
+// one.
+func readPage(answer client.Answer, member string) (items []json.RawMessage, next string, err error) {
 	var members map[string]json.RawMessage
-	var p page
-	err := json.Unmarshal(answer, &members)
-	if err == nil {
-		err = json.Unmarshal(members[member], &p.items)
+	if err := answer.Into(&members); err != nil {
+		return nil, "", err
 	}
-	if next, found := members["nextCursor"]; err == nil && found {
-		err = json.Unmarshal(next, &p.next)
+	if cursor, found := members["nextCursor"]; found {
+		err = client.Answer(cursor).Into(&next)
 	}
-	if err != nil {
-		return page{}, fmt.Errorf("unexpected answer of the server: %w", err)
-	}
-	return p, nil
+	err = errors.Join(err, client.Answer(members[member]).Into(&items))
+	return items, next, err
 }
 
-// list prints the items of a resource, page after page: all of them, or up to the
-// limit. A page may be short, or even empty, although more follow.
-func (s *session) list(ctx context.Context, path string, query url.Values, flags pageFlags, member string, row func(json.RawMessage) error, flush func() error) error {
+// list prints the items of a resource, which are in the member of its answers, page
+// after page: all of them, or up to the limit. A page may be short, or even empty,
+// although more follow.
+func list[T any](
+	ctx context.Context, s *session, path, member string, query url.Values, flags pageFlags, table *show.Table, row func(T),
+) error {
 	left, cursor := flags.limit, flags.cursor
 	for {
 		size := left
@@ -83,21 +98,21 @@ func (s *session) list(ctx context.Context, path string, query url.Values, flags
 		if s.json && !flags.all {
 			return s.out.JSON(answer)
 		}
-		page, err := readPage(answer, member)
+		items, next, err := readPage(answer, member)
 		if err != nil {
 			return err
 		}
-		for _, item := range page.items {
-			if err := s.item(item, row); err != nil {
+		for _, item := range items {
+			if err := printItem(s, item, row); err != nil {
 				return err
 			}
 		}
 		if !s.json {
-			if err := flush(); err != nil {
+			if err := table.Flush(); err != nil {
 				return err
 			}
 		}
-		left, cursor = left-len(page.items), page.next
+		left, cursor = left-len(items), next
 		if cursor == "" || !flags.all && left <= 0 {
 			break
 		}
@@ -108,31 +123,17 @@ func (s *session) list(ctx context.Context, path string, query url.Values, flags
 	return nil
 }
 
-func (s *session) item(item json.RawMessage, row func(json.RawMessage) error) error {
-	if !s.json {
-		return row(item)
-	}
-	if bytes.ContainsAny(item, "\n\r") {
-		item = []byte(compact(item))
-	}
-	return s.out.JSON(item)
-}
-
-// decoded returns a function that decodes an item and calls row.
-func decoded[T any](row func(T)) func(json.RawMessage) error {
-	return func(item json.RawMessage) error {
-		var v T
-		if err := json.Unmarshal(item, &v); err != nil {
-			return fmt.Errorf("unexpected answer of the server: %w", err)
+func printItem[T any](s *session, item json.RawMessage, row func(T)) error {
+	if s.json {
+		if bytes.ContainsAny(item, "\n\r") {
+			item = []byte(compact(item))
 		}
-		row(v)
-		return nil
+		return s.out.JSON(item)
 	}
-}
-
-// setIf sets a parameter unless its value is empty.
-func setIf(query url.Values, name, value string) {
-	if value != "" {
-		query.Set(name, value)
+	var v T
+	if err := client.Answer(item).Into(&v); err != nil {
+		return err
 	}
+	row(v)
+	return nil
 }

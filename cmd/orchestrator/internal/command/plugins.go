@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -35,19 +35,15 @@ enable it, or until the orchestrator starts again.`),
 	return c
 }
 
+const pluginsPath = "/debug/plugins"
+
 func (p *Program) pluginsListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the plugins, their versions and their last swaps",
 		Args:  NoArguments,
 	}
-	return p.asksServer(c, func(ctx context.Context, s *session, _ []string) error {
-		answer, err := s.Plugins(ctx)
-		if err != nil {
-			return err
-		}
-		return present(s, answer, func(found v1.PluginList) error { return s.showPlugins(found.Plugins) })
-	})
+	return p.asksServer(c, presents(pluginsPath, func(s *session, found v1.PluginList) error { return s.showPlugins(found.Plugins) }))
 }
 
 func (p *Program) pluginsSwapCommand() *cobra.Command {
@@ -101,22 +97,19 @@ func forced(force bool) url.Values {
 
 // operatePlugin performs an action that the API answers with the plugin.
 func (s *session) operatePlugin(ctx context.Context, name, action string, query url.Values) error {
-	answer, err := s.OnPlugin(ctx, name, action, query)
+	answer, err := s.Post(ctx, client.Path(pluginsPath, name, action), query, nil)
 	if err != nil {
 		return err
 	}
-	return present(s, answer, func(plugin v1.Plugin) error { return s.showPlugins([]v1.Plugin{plugin}) })
+	return present(s, answer, func(s *session, plugin v1.Plugin) error { return s.showPlugins([]v1.Plugin{plugin}) })
 }
 
 func (s *session) showPlugins(plugins []v1.Plugin) error {
-	table := show.NewTable(s.out,
-		show.Column{Name: "PLUGIN"}, show.Column{Name: "STATE"}, show.Column{Name: "VERSION"},
-		show.Column{Name: "PROCESSES", Right: true}, show.Column{Name: "RUNNING", Right: true}, show.Column{Name: "FREE", Right: true},
-		show.Column{Name: "CRASHES", Right: true}, show.Column{Name: "LAST SWAP"})
+	table := show.NewTable(s.out, "PLUGIN", "STATE", "VERSION", "PROCESSES", "RUNNING", "FREE", "CRASHES", "LAST SWAP")
 	for _, plugin := range plugins {
-		table.Row(show.Text(plugin.Name), styled(plugin.State), show.Text(versionText(plugin.PluginVersion)),
-			show.Text(strconv.Itoa(len(plugin.PIDs))+"/"+strconv.Itoa(plugin.Processes)),
-			number(int64(plugin.Running+plugin.Isolated+plugin.Draining)), number(int64(plugin.Free)), alarming(int64(plugin.Crashes)), s.lastSwapCell(plugin))
+		table.Row(plugin.Name, styled(plugin.State), versionText(plugin.PluginVersion),
+			show.Right(fmt.Sprintf("%d/%d", len(plugin.PIDs), plugin.Processes)),
+			plugin.Running+plugin.Isolated+plugin.Draining, plugin.Free, alarming(int64(plugin.Crashes)), s.lastSwapCell(plugin))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -174,12 +167,12 @@ func trialText(t v1.PluginTrial) string {
 func (s *session) lastSwapCell(plugin v1.Plugin) show.Cell {
 	switch {
 	case plugin.LastSwap == nil:
-		return show.Text("")
+		return show.Cell{}
 	case plugin.LastSwap.EndedAt == nil:
-		return show.Text("in progress")
+		return show.Cell{Text: "in progress"}
 	}
 	cell := resultCell(plugin.LastSwap.Result)
-	cell.Text += " " + s.ago(*plugin.LastSwap.EndedAt) + " ago"
+	cell.Text += " " + s.ago(*plugin.LastSwap.EndedAt)
 	return cell
 }
 

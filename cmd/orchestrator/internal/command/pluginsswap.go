@@ -37,7 +37,7 @@ func (s *session) swapPlugin(ctx context.Context, name, action string, query url
 			return err
 		}
 	}
-	if err := present(s, answer, s.showSwap); err != nil {
+	if err := present(s, answer, (*session).showSwap); err != nil {
 		return err
 	}
 	if swap.Result != job.SwapPromoted {
@@ -58,7 +58,7 @@ func goesOn(action string) string {
 // another swap has no effect.
 func (s *session) beginSwap(ctx context.Context, name, action string, query url.Values) (client.Answer, error) {
 	for told := false; ; told = true {
-		answer, err := s.OnPlugin(ctx, name, action, query)
+		answer, err := s.Post(ctx, client.Path(pluginsPath, name, action), query, nil)
 		var problem *client.Problem
 		if !errors.As(err, &problem) || problem.Status != http.StatusServiceUnavailable || problem.RetryAfter == 0 {
 			return answer, err
@@ -100,7 +100,7 @@ func (s *session) awaitSwap(ctx context.Context, name string, begunAt time.Time)
 }
 
 func (s *session) lastSwap(ctx context.Context, name string) (client.Answer, error) {
-	answer, err := s.Plugins(ctx)
+	answer, err := s.Get(ctx, pluginsPath, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -123,15 +123,15 @@ func (s *session) lastSwap(ctx context.Context, name string) (client.Answer, err
 
 func (s *session) showSwap(swap v1.PluginSwap) error {
 	fields := show.NewFields(s.out)
-	fields.Add("from", show.Text(versionText(swap.From)))
-	fields.Add("to", show.Text(versionText(swap.To)))
+	fields.Add("from", versionText(swap.From))
+	fields.Add("to", versionText(swap.To))
 	fields.Add("result", resultCell(swap.Result))
-	fields.Add("reason", show.Text(swap.Reason))
+	fields.Add("reason", swap.Reason)
 	if swap.Trial != nil {
-		fields.Add("trial", show.Text(trialText(*swap.Trial)))
+		fields.Add("trial", trialText(*swap.Trial))
 	}
 	if swap.EndedAt != nil {
-		fields.Add("took", show.Text(show.Age(swap.EndedAt.Sub(swap.BegunAt))))
+		fields.Add("took", show.Age(swap.EndedAt.Sub(swap.BegunAt)))
 	}
 	return fields.Flush()
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,32 +15,21 @@ func (p *Program) queuesCommand() *cobra.Command {
 		Short: "Count waiting and running jobs by type",
 		Args:  NoArguments,
 	}
-	return p.speaks(c, nil, func(ctx context.Context, s *session, _ []string) error {
-		answer, err := s.Get(ctx, "/debug/queues", nil)
-		if err != nil {
-			return err
-		}
-		return present(s, answer, s.showQueues)
-	})
+	return p.speaks(c, presents("/debug/queues", (*session).showQueues))
 }
 
 func (s *session) showQueues(found v1.QueueList) error {
-	table := show.NewTable(s.out,
-		show.Column{Name: "TYPE"}, show.Column{Name: "QUEUED", Right: true}, show.Column{Name: "OLDEST", Right: true},
-		show.Column{Name: "RUNNING", Right: true}, show.Column{Name: "RETRYING", Right: true},
-		show.Column{Name: "SCHEDULED", Right: true}, show.Column{Name: "HELD", Right: true},
-		show.Column{Name: "DEAD", Right: true}, show.Column{Name: "SERVED"})
+	table := show.NewTable(s.out, "TYPE", "QUEUED", "OLDEST", "RUNNING", "RETRYING", "SCHEDULED", "HELD", "DEAD", "SERVED")
 	for _, q := range found.Queues {
-		oldest := ""
+		oldest := show.Right("")
 		if q.Queued > 0 {
-			oldest = show.Age(seconds(q.OldestQueuedSeconds))
+			oldest = show.Right(show.Age(seconds(q.OldestQueuedSeconds)))
 		}
-		served := show.Text("yes")
+		served := show.Cell{Text: "yes"}
 		if !q.Served {
 			served = show.Cell{Text: "no", Style: show.Bad}
 		}
-		table.Row(show.Text(q.JobType), number(q.Queued), show.Text(oldest), number(q.Running), number(q.Retrying),
-			number(q.Scheduled), number(q.Held), alarming(q.Dead), served)
+		table.Row(q.JobType, q.Queued, oldest, q.Running, q.Retrying, q.Scheduled, q.Held, alarming(q.Dead), served)
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -42,7 +42,6 @@ func (o *options) register(c *cobra.Command) {
 	flags.BoolVar(&o.json, "json", false, "print the API's JSON")
 	flags.StringVar(&o.color, "color", string(show.Auto), "`when` to use colors: auto, always or never")
 	complete(c, "color", fixed(string(show.Auto), string(show.Always), string(show.Never)))
-	complete(c, "server", nothing)
 	if o.ofServer {
 		flags.Lookup("direct").Hidden = true // It exists so that the error can explain.
 	}
@@ -64,30 +63,25 @@ func (o *options) check() error {
 
 func (o *options) target() Target { return Target{Server: o.server, Direct: o.direct} }
 
-// speaks makes c a command that calls the API. It calls check, unless it is nil, before
-// it connects.
-func (p *Program) speaks(c *cobra.Command, check func(args []string) error, run func(context.Context, *session, []string) error) *cobra.Command {
-	return p.speaksWith(&options{}, c, check, run)
+// runFunc is what a command does when it is connected.
+type runFunc func(ctx context.Context, s *session, args []string) error
+
+// speaks makes c a command that calls the API.
+func (p *Program) speaks(c *cobra.Command, run runFunc) *cobra.Command {
+	return p.speaksWith(&options{}, c, run)
 }
 
 // asksServer is speaks for commands that need a server.
-func (p *Program) asksServer(c *cobra.Command, run func(context.Context, *session, []string) error) *cobra.Command {
-	return p.speaksWith(&options{ofServer: true}, c, nil, run)
+func (p *Program) asksServer(c *cobra.Command, run runFunc) *cobra.Command {
+	return p.speaksWith(&options{ofServer: true}, c, run)
 }
 
-func (p *Program) speaksWith(
-	o *options, c *cobra.Command, check func(args []string) error, run func(context.Context, *session, []string) error,
-) *cobra.Command {
+func (p *Program) speaksWith(o *options, c *cobra.Command, run runFunc) *cobra.Command {
 	o.register(c)
-	p.completeArguments(c, o)
+	p.completeAll(c, o)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := o.check(); err != nil {
 			return err
-		}
-		if check != nil {
-			if err := check(args); err != nil {
-				return err
-			}
 		}
 		ctx, release := p.UntilSignal(c.Context())
 		defer release()
@@ -118,7 +112,7 @@ func (p *Program) inSession(ctx context.Context, o *options, run func(*session) 
 }
 
 // present prints an answer: unchanged with --json, and otherwise with show.
-func present[T any](s *session, answer client.Answer, show func(T) error) error {
+func present[T any](s *session, answer client.Answer, show func(*session, T) error) error {
 	if s.json {
 		return s.out.JSON(answer)
 	}
@@ -126,7 +120,19 @@ func present[T any](s *session, answer client.Answer, show func(T) error) error 
 	if err := answer.Into(&said); err != nil {
 		return err
 	}
-	return show(said)
+	return show(s, said)
+}
+
+// presents returns a runFunc that presents the resource at a path. The arguments of the
+// command are further parts of the path.
+func presents[T any](path string, show func(*session, T) error) runFunc {
+	return func(ctx context.Context, s *session, args []string) error {
+		answer, err := s.Get(ctx, client.Path(path, args...), nil)
+		if err != nil {
+			return err
+		}
+		return present(s, answer, show)
+	}
 }
 
 // cleanError is an error whose text is safe on a terminal.
@@ -153,8 +159,10 @@ func complaint(what string, err error) string {
 	return "orchestrator: " + strings.TrimRight(text, "\n") + "\n"
 }
 
-// ago formats a past time for tables.
-func (s *session) ago(t time.Time) string { return show.Age(s.now().Sub(t)) }
+// since is the age of a past time.
+func (s *session) since(t time.Time) time.Duration { return s.now().Sub(t) }
+
+func (s *session) ago(t time.Time) string { return show.Age(s.since(t)) + " ago" }
 
 // moment formats a time for lists of fields.
 func (s *session) moment(t *time.Time) string {
@@ -162,8 +170,8 @@ func (s *session) moment(t *time.Time) string {
 		return ""
 	}
 	at := t.UTC().Format(time.RFC3339)
-	if late := s.now().Sub(*t); late < 0 {
+	if late := s.since(*t); late < 0 {
 		return at + " (in " + show.Age(-late) + ")"
 	}
-	return at + " (" + s.ago(*t) + " ago)"
+	return at + " (" + s.ago(*t) + ")"
 }

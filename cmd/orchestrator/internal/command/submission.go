@@ -22,55 +22,49 @@ import (
 type submissionFlags struct {
 	payload string
 	flags   *pflag.FlagSet
+	// values are pointers to the values of the flags of members.
+	values []any
 }
 
 // members are the flags of a submission's members, except the job type, which is an
 // argument, and the payload.
 var members = []struct {
 	flag, member string
-	read         func(*pflag.FlagSet, string) (any, error)
+	add          func(flags *pflag.FlagSet, name, usage string) (value any)
+	usage        string
 }{
-	{"key", "idempotencyKey", asText},
-	{"priority", "priority", asNumber},
-	{"run-at", "runAt", asText},
-	{"delay", "delay", asText},
-	{"max-attempts", "maxAttempts", asNumber},
-	{"timeout", "timeout", asText},
-	{"tenant", "tenant", asText},
-	{"tag", "tags", func(f *pflag.FlagSet, name string) (any, error) { return f.GetStringArray(name) }},
-	{"hold", "hold", func(f *pflag.FlagSet, name string) (any, error) { return f.GetBool(name) }},
+	{"key", "idempotencyKey", addText, "idempotency `key`: a second submission with it finds the first job"},
+	{"priority", "priority", addNumber, "higher is more urgent"},
+	{"run-at", "runAt", addText, "not before this `time` (RFC 3339)"},
+	{"delay", "delay", addText, "not before this `time` has passed, such as 90s or 1h30m"},
+	{"max-attempts", "maxAttempts", addNumber, "how often a handler may start; by default the job type's number"},
+	{"timeout", "timeout", addText, "limit of each attempt, a `duration`; by default the job type's"},
+	{"tenant", "tenant", addText, "whose job it is"},
+	{"tag", "tags", addTexts, "a `word` to find the job by; repeatable"},
+	{"hold", "hold", addSwitch, "hold the job until you release it"},
 }
 
-func asText(f *pflag.FlagSet, name string) (any, error)   { return f.GetString(name) }
-func asNumber(f *pflag.FlagSet, name string) (any, error) { return f.GetInt(name) }
+func addText(f *pflag.FlagSet, name, usage string) any   { return f.String(name, "", usage) }
+func addTexts(f *pflag.FlagSet, name, usage string) any  { return f.StringArray(name, nil, usage) }
+func addNumber(f *pflag.FlagSet, name, usage string) any { return f.Int(name, 0, usage) }
+func addSwitch(f *pflag.FlagSet, name, usage string) any { return f.Bool(name, false, usage) }
 
 func (s *submissionFlags) register(c *cobra.Command) {
-	flags := c.Flags()
-	s.flags = flags
-	flags.StringVar(&s.payload, "payload", "", "the payload: `JSON`, @file, or - for standard input")
-	flags.String("key", "", "idempotency `key`: a second submission with it finds the first job")
-	flags.Int("priority", 0, "higher is more urgent")
-	flags.String("run-at", "", "not before this `time` (RFC 3339)")
-	flags.String("delay", "", "not before this `time` has passed, such as 90s or 1h30m")
-	flags.Int("max-attempts", 0, "how often a handler may start; by default the job type's number")
-	flags.String("timeout", "", "limit of each attempt, a `duration`; by default the job type's")
-	flags.String("tenant", "", "whose job it is")
-	flags.StringArray("tag", nil, "a `word` to find the job by; repeatable")
-	flags.Bool("hold", false, "hold the job until you release it")
+	s.flags = c.Flags()
+	s.flags.StringVar(&s.payload, "payload", "", "the payload: `JSON`, @file, or - for standard input")
 	for _, m := range members {
-		complete(c, m.flag, nothing)
+		s.values = append(s.values, m.add(s.flags, m.flag, m.usage))
 	}
 }
 
 // given returns the first flag that was set; empty for none.
 func (s *submissionFlags) given() string {
-	names := []string{"payload"}
-	for _, m := range members {
-		names = append(names, m.flag)
+	if s.flags.Changed("payload") {
+		return "payload"
 	}
-	for _, name := range names {
-		if s.flags.Changed(name) {
-			return name
+	for _, m := range members {
+		if s.flags.Changed(m.flag) {
+			return m.flag
 		}
 	}
 	return ""
@@ -79,41 +73,28 @@ func (s *submissionFlags) given() string {
 // body returns the submission as JSON. It keeps the payload byte for byte, which an
 // encoder would not.
 func (s *submissionFlags) body(ctx context.Context, jobType string, stdin io.Reader) ([]byte, error) {
-	var body bytes.Buffer
-	add := func(name string, value []byte) {
-		if body.Len() > 1 {
-			body.WriteByte(',')
-		}
-		fmt.Fprintf(&body, "%q:%s", name, value)
-	}
-	body.WriteByte('{')
 	encoded, err := json.Marshal(jobType)
 	if err != nil {
 		return nil, err
 	}
-	add("jobType", encoded)
+	body := append([]byte(`{"jobType":`), encoded...)
 	if s.flags.Changed("payload") {
 		payload, err := ReadPayload(ctx, s.payload, stdin)
 		if err != nil {
 			return nil, fmt.Errorf("--payload: %w", err)
 		}
-		add("payload", payload)
+		body = append(append(body, `,"payload":`...), payload...)
 	}
-	for _, m := range members {
+	for i, m := range members {
 		if !s.flags.Changed(m.flag) {
 			continue
 		}
-		value, err := m.read(s.flags, m.flag)
-		if err != nil {
+		if encoded, err = json.Marshal(s.values[i]); err != nil {
 			return nil, err
 		}
-		if encoded, err = json.Marshal(value); err != nil {
-			return nil, err
-		}
-		add(m.member, encoded)
+		body = fmt.Appendf(body, ",%q:%s", m.member, encoded)
 	}
-	body.WriteByte('}')
-	return body.Bytes(), nil
+	return append(body, '}'), nil
 }
 
 // ReadPayload reads JSON byte for byte from the text itself, from @file, or from

@@ -33,21 +33,21 @@ is a submission in JSON, {"jobType": …, "payload": …}, as for POST /jobs.`,
 			}
 			return nil
 		},
+		PreRunE: func(c *cobra.Command, args []string) error {
+			given := submission.given()
+			switch {
+			case lines.file != "" && given != "":
+				return usage("--" + given + " does not go with --batch: each line has its own members")
+			case lines.file != "" && wait.on():
+				return usage("--wait does not go with --batch")
+			}
+			return wait.check(c, args)
+		},
 	}
 	submission.register(c)
 	wait.register(c)
 	lines.register(c)
-	check := func([]string) error {
-		given := submission.given()
-		switch {
-		case lines.file != "" && given != "":
-			return usage("--" + given + " does not go with --batch: each line has its own members")
-		case lines.file != "" && wait.on():
-			return usage("--wait does not go with --batch")
-		}
-		return wait.check()
-	}
-	return p.speaks(c, check, func(ctx context.Context, s *session, args []string) error {
+	return p.speaks(c, func(ctx context.Context, s *session, args []string) error {
 		if lines.file != "" {
 			return s.submitBatch(ctx, lines)
 		}
@@ -55,12 +55,12 @@ is a submission in JSON, {"jobType": …, "payload": …}, as for POST /jobs.`,
 		if err != nil {
 			return err
 		}
-		accepted, err := s.Submit(ctx, body)
+		accepted, err := s.Post(ctx, "/jobs", nil, body)
 		switch {
 		case err != nil:
 			return err
 		case !wait.on():
-			return s.showJob(accepted)
+			return present(s, accepted, (*session).showJob)
 		}
 		var job v1.Job
 		if err := accepted.Into(&job); err != nil {

@@ -23,12 +23,11 @@ const forEver = "forever"
 func (w *waitFlag) register(c *cobra.Command) {
 	c.Flags().StringVar(&w.text, "wait", "", "wait until the job has ended, at most for the `duration`: --wait or --wait=30s")
 	c.Flags().Lookup("wait").NoOptDefVal = forEver
-	complete(c, "wait", nothing)
 }
 
 func (w *waitFlag) on() bool { return w.text != "" }
 
-func (w *waitFlag) check() error {
+func (w *waitFlag) check(*cobra.Command, []string) error {
 	if limit, err := w.limit(); err != nil || limit < 0 || w.on() && w.text != forEver && limit == 0 {
 		return usage("--wait: write a duration such as --wait=30s")
 	}
@@ -66,7 +65,7 @@ func (s *session) await(ctx context.Context, id string, wait waitFlag) error {
 	if err != nil {
 		return err
 	}
-	if err := s.showJob(answer); err != nil {
+	if err := present(s, answer, (*session).showJob); err != nil {
 		return err
 	}
 	var ending v1.Job
@@ -109,7 +108,7 @@ func (l *liveJob) draw(ctx context.Context, job v1.Job) {
 }
 
 func (l *liveJob) ask(ctx context.Context, id string) {
-	answer, err := l.Inspect(ctx, id)
+	answer, err := l.Get(ctx, client.Path("/debug/jobs", id), nil)
 	var detail v1.JobDetail
 	if err != nil || answer.Into(&detail) != nil {
 		l.refused = true

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Age is a duration in the two units that matter: 0.4s, 12s, 3m12s, 5h07m,
-// 3d4h. One below zero, which is what unequal clocks make, is 0s.
+// Age formats a duration in the two units that matter: 0.4s, 12s, 3m12s, 5h07m, 3d4h.
+// A negative duration, which comes from clocks that differ, is 0s.
 func Age(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
@@ -25,7 +25,7 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }
 
-// Seconds is Age of what the API says in seconds, with more digits below ten.
+// Seconds is Age for a number of seconds, with more digits below ten.
 func Seconds(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	switch {
@@ -41,7 +41,7 @@ func Seconds(seconds float64) string {
 	return Age(d)
 }
 
-// Plural is a number of things: 1 job, 2 jobs, 3 crashes.
+// Plural formats a number of things: 1 job, 2 jobs, 3 crashes.
 func Plural[N ~int | ~int64](n N, noun string) string {
 	switch {
 	case n == 1:
@@ -53,7 +53,7 @@ func Plural[N ~int | ~int64](n N, noun string) string {
 	return Count(n) + " " + noun
 }
 
-// Count is a number with its thousands set apart.
+// Count formats a number with its thousands set apart.
 func Count[N ~int | ~int64](n N) string {
 	digits := strconv.FormatInt(int64(n), 10)
 	start := 0

@@ -6,25 +6,23 @@ import (
 	"time"
 )
 
-// Progress is how far a long work has come.
+// Progress is the progress of a long task.
 type Progress struct {
 	Done    int
 	Refused int
-	// Share is how much of the work is done, from 0 to 1; negative when that
-	// is not known.
+	// Share is how much of the task is done, from 0 to 1; negative if unknown.
 	Share   float64
 	Elapsed time.Duration
 }
 
 const (
 	barWidth = 24
-	// leastBar is how wide a bar must be to tell anything.
+	// leastBar is the width below which a bar says nothing.
 	leastBar = 4
 )
 
-// Within draws the progress: a bar and the time that is left when the share
-// is known, and the numbers. Where columns are short the bar is shorter, or
-// none.
+// Within draws the progress in so many columns: the numbers and, if the share is
+// known, the remaining time and a bar. A narrow screen gets a shorter bar, or none.
 func (p Progress) Within(columns int) string {
 	var parts []string
 	if p.Share >= 0 {
@@ -52,7 +50,7 @@ func (p Progress) rate() int {
 	return int(float64(p.Done) / p.Elapsed.Seconds())
 }
 
-// left assumes that the rest takes its time as what is done took its.
+// left is the remaining time, if the task continues at its present rate.
 func (p Progress) left() (time.Duration, bool) {
 	if p.Share <= 0 || p.Share >= 1 || p.Elapsed < time.Second {
 		return 0, false

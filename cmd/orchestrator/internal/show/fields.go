@@ -2,7 +2,7 @@ package show
 
 import "strings"
 
-// Fields lists names and values, one a line.
+// Fields prints names and values, one pair per line.
 type Fields struct {
 	screen Screen
 	names  []string
@@ -12,12 +12,11 @@ type Fields struct {
 // NewFields returns an empty list.
 func NewFields(s Screen) *Fields { return &Fields{screen: s} }
 
-// Add adds a value. One without text is left out.
-func (f *Fields) Add(name string, value Cell) {
-	if value.Text == "" {
-		return
+// Add adds a value, a Cell or a text, unless its text is empty.
+func (f *Fields) Add(name string, value any) {
+	if cell := cellOf(value); cell.Text != "" {
+		f.names, f.values = append(f.names, name), append(f.values, cell)
 	}
-	f.names, f.values = append(f.names, name), append(f.values, value)
 }
 
 // Flush prints what was added.

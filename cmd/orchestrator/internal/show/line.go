@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// redrawEvery bounds how often a line is drawn anew.
+// redrawEvery is the shortest time between two drawings of a line.
 const redrawEvery = 100 * time.Millisecond
 
-// Line is the last line of a terminal, which is written over and over. On any
-// other screen nothing is drawn. It may be used concurrently.
+// Line is the last line of a terminal, which is drawn again and again. On any other
+// screen nothing is drawn. It may be used concurrently.
 type Line struct {
 	screen Screen
 
@@ -19,14 +19,14 @@ type Line struct {
 	shown bool
 }
 
-// NewLine returns a line on which nothing stands.
+// NewLine returns an empty line.
 func NewLine(s Screen) *Line { return &Line{screen: s} }
 
 // eraseLine goes to the start of the line and erases it.
 const eraseLine = "\r\x1b[K"
 
-// Set puts a text, which must be clean, in place of the one before. It is
-// drawn unless one was drawn a moment ago.
+// Set replaces the text, which must be clean. It draws the line unless that was done a
+// moment ago.
 func (l *Line) Set(text string) {
 	if !l.screen.Terminal {
 		return
@@ -39,8 +39,8 @@ func (l *Line) Set(text string) {
 	}
 }
 
-// Width is how many columns a text may have. It is one short of the screen: a
-// full line would make some terminals scroll.
+// Width is how many columns a text may have. It is one less than the screen's: a full
+// line would make some terminals scroll.
 func (l *Line) Width() int { return l.screen.Width() - 1 }
 
 func (l *Line) draw() {

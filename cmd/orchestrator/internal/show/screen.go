@@ -1,5 +1,5 @@
-// Package show prints for people: aligned tables, ages, colours, and progress
-// on one line of a terminal. What others wrote cannot steer the terminal.
+// Package show prints for people: aligned tables, ages, colors, and progress on one
+// line of a terminal. Text that others wrote cannot steer the terminal.
 package show
 
 import (
@@ -12,18 +12,18 @@ import (
 	"golang.org/x/term"
 )
 
-// Screen is where something is printed to.
+// Screen is a place to print to.
 type Screen struct {
 	io.Writer
-	// Terminal says that a person may be looking.
+	// Terminal reports whether a person may be looking.
 	Terminal bool
-	// Color says that styles are shown.
+	// Color turns styles on.
 	Color bool
-	// Columns is how wide a terminal is that does not tell; 0 for the usual.
+	// Columns is the width of a terminal that does not know it; 0 for the usual one.
 	Columns int
 }
 
-// Colors says when styles are shown.
+// Colors says when to use styles.
 type Colors string
 
 // The choices of Colors.
@@ -33,7 +33,7 @@ const (
 	Never  Colors = "never"
 )
 
-// Check returns an error for anything but these choices.
+// Check returns an error for any other choice.
 func (c Colors) Check() error {
 	switch c {
 	case Auto, Always, Never:
@@ -42,8 +42,8 @@ func (c Colors) Check() error {
 	return errors.New("--color is auto, always or never")
 }
 
-// NewScreen finds out what the writer is. With Auto, styles are shown on a
-// terminal, unless the environment says otherwise with NO_COLOR or TERM=dumb.
+// NewScreen returns the screen behind a writer. With Auto, a terminal has styles unless
+// the environment says otherwise with NO_COLOR or TERM=dumb.
 func NewScreen(w io.Writer, colors Colors, getenv func(string) string) Screen {
 	s := Screen{Writer: w, Terminal: IsTerminal(w)}
 	if columns, err := strconv.Atoi(getenv("COLUMNS")); err == nil && columns > 0 {
@@ -65,11 +65,11 @@ func IsTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// usualWidth is that of a terminal which does not tell.
+// usualWidth is the width of a screen of unknown width.
 const usualWidth = 80
 
-// Width is how many columns the screen has: what the terminal says, or else
-// COLUMNS in the environment, or else 80.
+// Width is how many columns the screen has, according to the terminal, else to COLUMNS
+// in the environment, else 80.
 func (s Screen) Width() int {
 	if file, ok := s.Writer.(*os.File); ok {
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
@@ -78,3 +78,7 @@ func (s Screen) Width() int {
 	}
 	return cmp.Or(s.Columns, usualWidth)
 }
+
+// Print writes a text, which must be clean. It ignores errors: progress and remarks
+// are not worth failing for.
+func (s Screen) Print(text string) { _, _ = io.WriteString(s, text) }

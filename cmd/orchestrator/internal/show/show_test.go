@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhatOthersWroteCannotSteerTheTerminal(t *testing.T) {
+func TestForeignTextCannotSteerTheTerminal(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain, ünïcödé 漢字 🙂":             "plain, ünïcödé 漢字 🙂",
 		"\x1b[2J\x1b]0;owned\x07":         `\x1b[2J\x1b]0;owned\x07`,
@@ -26,7 +26,7 @@ func TestWhatOthersWroteCannotSteerTheTerminal(t *testing.T) {
 	require.Equal(t, "one\n\ttwo\nthree\\x1b", CleanLines("one\r\n\ttwo\nthree\x1b"))
 }
 
-func TestJSONIsUnchangedUnlessATerminalCouldBeSteered(t *testing.T) {
+func TestJSONIsEscapedOnlyOnATerminal(t *testing.T) {
 	hostile := []byte("{\"result\":\"\u009b2J \u202e \U000e0041 \u007f\",\"n\": 1}")
 	var out bytes.Buffer
 	require.NoError(t, Screen{Writer: &out}.JSON(hostile))
@@ -35,22 +35,22 @@ func TestJSONIsUnchangedUnlessATerminalCouldBeSteered(t *testing.T) {
 	out.Reset()
 	require.NoError(t, Screen{Writer: &out, Terminal: true}.JSON(hostile))
 	require.Equal(t, `{"result":"\u009b2J \u202e \udb40\udc41 \u007f","n": 1}`+"\n", out.String())
-	require.JSONEq(t, string(hostile), out.String(), "the same to those who read JSON")
+	require.JSONEq(t, string(hostile), out.String(), "the same JSON")
 	require.True(t, json.Valid(out.Bytes()))
 }
 
-func TestColumnsAreAlignedWhateverTheScript(t *testing.T) {
+func TestColumnsAlignInEveryScript(t *testing.T) {
 	var out bytes.Buffer
-	table := NewTable(Screen{Writer: &out}, Column{Name: "NAME"}, Column{Name: "N", Right: true}, Column{Name: "LAST"})
-	table.Row(Text("漢字"), Text("1"), Text("x"))
-	table.Row(Text("e\u0301te\u0301"), Text("12345"), Text(""))
+	table := NewTable(Screen{Writer: &out}, "NAME", "N", "LAST")
+	table.Row("漢字", 1, "x")
+	table.Row("e\u0301te\u0301", Right("12345"), "")
 	require.NoError(t, table.Flush())
-	table.Row(Text("a"), Text("2"), Text("later"))
+	table.Row("a", int64(2), "later")
 	require.NoError(t, table.Flush())
 	require.Equal(t, "NAME      N  LAST\n漢字      1  x\ne\u0301te\u0301   12345\na         2  later\n", out.String())
 }
 
-func TestStylesAreShownOnlyWhereTheyAreWanted(t *testing.T) {
+func TestStylesFollowTheFlagAndTheEnvironment(t *testing.T) {
 	getenv := func(values ...string) func(string) string {
 		return func(name string) string {
 			for _, value := range values {
@@ -68,16 +68,16 @@ func TestStylesAreShownOnlyWhereTheyAreWanted(t *testing.T) {
 	require.Equal(t, "\x1b[31mbad\x1b[0m", Screen{Color: true}.Paint(Bad, "bad"))
 	require.Equal(t, "bad", Screen{}.Paint(Bad, "bad"))
 
-	table := NewTable(Screen{Writer: &out, Color: true}, Column{Name: "A"}, Column{Name: "B"})
-	table.Row(Cell{Text: "x", Style: Good}, Text("y"))
+	table := NewTable(Screen{Writer: &out, Color: true}, "A", "B")
+	table.Row(Cell{Text: "x", Style: Good}, "y")
 	require.NoError(t, table.Flush())
 	require.Equal(t, "\x1b[1mA\x1b[0m  \x1b[1mB\x1b[0m\n\x1b[32mx\x1b[0m  y\n", out.String())
 }
 
-func TestTheLastColumnEndsWithTheScreen(t *testing.T) {
+func TestTheLastColumnIsCutAtTheEndOfTheScreen(t *testing.T) {
 	var out bytes.Buffer
-	table := NewTable(Screen{Writer: &out, Terminal: true}, Column{Name: "ID"}, Column{Name: "TEXT", Cut: true})
-	table.Row(Text("1"), Text(strings.Repeat("x", 200)))
+	table := NewTable(Screen{Writer: &out, Terminal: true}, "ID", "TEXT").CutLast()
+	table.Row("1", strings.Repeat("x", 200))
 	require.NoError(t, table.Flush())
 	for line := range strings.Lines(out.String()) {
 		require.LessOrEqual(t, Width(strings.TrimSuffix(line, "\n")), usualWidth)
@@ -85,7 +85,7 @@ func TestTheLastColumnEndsWithTheScreen(t *testing.T) {
 	require.Contains(t, out.String(), "x…\n")
 }
 
-func TestAgesHaveTheTwoUnitsThatMatter(t *testing.T) {
+func TestAgesHaveTwoUnits(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-time.Second: "0s", 0: "0s", 400 * time.Millisecond: "0.4s", 2 * time.Second: "2s", 12*time.Second + 900*time.Millisecond: "12s",
 		3*time.Minute + 12*time.Second: "3m12s", 5*time.Hour + 7*time.Minute: "5h07m", 47 * time.Hour: "47h00m", 76 * time.Hour: "3d4h",
@@ -100,7 +100,7 @@ func TestAgesHaveTheTwoUnitsThatMatter(t *testing.T) {
 	require.Equal(t, "999", Count(999))
 }
 
-func TestProgressTellsHowLongItWillTake(t *testing.T) {
+func TestProgressShowsTheRemainingTime(t *testing.T) {
 	p := Progress{Done: 5000, Refused: 3, Share: 0.25, Elapsed: 10 * time.Second}
 	for columns, want := range map[int]string{
 		79: "██████░░░░░░░░░░░░░░░░░░  25%  5,000 jobs  500/s  3 refused  30s left",
@@ -115,7 +115,7 @@ func TestProgressTellsHowLongItWillTake(t *testing.T) {
 	require.NotPanics(t, func() { _ = Progress{Share: 1.5}.Within(79) })
 }
 
-func TestALineIsWrittenOverAndLeavesNoTrace(t *testing.T) {
+func TestALineIsRedrawnAndErased(t *testing.T) {
 	var out bytes.Buffer
 	line := NewLine(Screen{Writer: &out, Terminal: true})
 	line.Set("one")

@@ -1,10 +1,10 @@
 package show
 
-// Style is how a text looks on a screen that shows styles.
+// Style is how text looks on a screen with styles.
 type Style string
 
-// The styles, by what they say. Their values are the parameters of the
-// terminal's escape sequence "select graphic rendition".
+// The styles, by meaning. Their values are the parameters of the terminal's escape
+// sequence "select graphic rendition".
 const (
 	Plain Style = ""
 	Good  Style = "32" // green

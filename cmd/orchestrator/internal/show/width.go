@@ -7,7 +7,7 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Width is how many columns a terminal needs for a clean text.
+// Width is how many columns a clean text takes on a terminal.
 func Width(text string) int {
 	columns := 0
 	for _, r := range text {
@@ -18,7 +18,7 @@ func Width(text string) int {
 
 func runeWidth(r rune) int {
 	switch {
-	case r < 0x300: // Latin: most of what there is.
+	case r < 0x300: // Latin
 		return 1
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
 		return 0
@@ -31,7 +31,7 @@ func runeWidth(r rune) int {
 	}
 }
 
-// Shorten cuts a clean text to so many columns, and shows that it did.
+// Shorten cuts a clean text to so many columns, with an ellipsis.
 func Shorten(text string, columns int) string {
 	if Width(text) <= columns {
 		return text

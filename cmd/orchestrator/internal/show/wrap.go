@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// leastText is how wide the text beside names is at least. Where there is no
-	// room for that it begins on the line below the name.
+	// leastText is the least width of the text beside a name. With less room it begins
+	// on the line below the name.
 	leastText = 24
-	// usualHang is where such a text is indented to.
+	// usualHang is the indentation of such a text.
 	usualHang = 10
 )
 
-// inColumns is a name, such as a flag's, and a text beside it.
+// inColumns matches a name, such as a flag's, and a text beside it.
 var inColumns = regexp.MustCompile(`^( +\S.*?  +)\S`)
 
-// Wrap breaks the lines of a help text between words, so that none has more
-// columns than given, where that can be. Paragraphs are filled anew; a text
-// beside a name stays beside it. Blocks under the title Examples, and lines
-// that begin with a tab, are for copying and stay as they are.
+// Wrap breaks the lines of a help text between words so that they fit the columns, if
+// words are short enough. It fills paragraphs anew, and keeps a text beside a name
+// beside it. Blocks with the title Examples and lines that begin with a tab are for
+// copying, so they stay as they are.
 func Wrap(text string, columns int) string {
 	blocks := strings.Split(text, "\n\n")
 	for i, block := range blocks {
@@ -54,7 +54,7 @@ func wrapBlock(block string, columns int) string {
 	return strings.Join(wrapped, "\n")
 }
 
-// joined makes one line of lines that follow each other and are not indented.
+// joined makes one line of consecutive lines that are not indented.
 func joined(lines []string) []string {
 	var paragraphs []string
 	prose := false
@@ -70,8 +70,8 @@ func joined(lines []string) []string {
 	return paragraphs
 }
 
-// wrapLine breaks a line. A text that begins at the second column is continued
-// there; 0 is for none.
+// wrapLine breaks a line. A text that begins at the second column continues there; 0
+// means that there is none.
 func wrapLine(line string, second, columns int) []string {
 	head, rest := "", strings.TrimLeft(line, " ")
 	hang := len(line) - len(rest)
@@ -97,8 +97,8 @@ func wrapLine(line string, second, columns int) []string {
 	return lines
 }
 
-// fill breaks a text between words into lines of so many columns. A word that is
-// longer has a line of its own.
+// fill breaks a text between words into lines of so many columns. A longer word gets a
+// line of its own.
 func fill(text string, columns int) []string {
 	var lines []string
 	line := ""
