@@ -299,23 +299,23 @@ func ExampleBaggage() {
 	// <nil>
 }
 
-// The wait before retry n is min(Cap, Base · Factorⁿ⁻¹), plus or minus 10 %.
+// The wait before retry n is min(MaxDelay, InitialDelay · Factorⁿ⁻¹), plus or minus 10 %.
 func ExampleExponentialBackoff() {
 	policy := plugin.ExponentialBackoff(5*time.Second, 3, time.Minute)
 	_ = plugin.Handle("PRINT", nothing, plugin.Retry(policy))
 
-	fmt.Println(policy.Backoff, policy.Base, policy.Factor, policy.Cap)
+	fmt.Println(policy.Backoff, policy.InitialDelay, policy.Factor, policy.MaxDelay)
 	// Output: exponential 5s 3 1m0s
 }
 
 // A policy can be changed before it is used.
 func ExampleRetryPolicy() {
 	policy := plugin.FixedBackoff(time.Minute)
-	policy.AtOnceAfterTimeout = true
+	policy.ImmediateAfterTimeout = true
 	policy.JitterMin, policy.JitterMax = 0.5, 1.5
 	_ = plugin.Handle("PRINT", nothing, plugin.Retry(policy))
 
-	fmt.Println(policy.Backoff, policy.Base, policy.JitterMin, policy.JitterMax)
+	fmt.Println(policy.Backoff, policy.InitialDelay, policy.JitterMin, policy.JitterMax)
 	// Output: fixed 1m0s 0.5 1.5
 }
 

@@ -27,7 +27,7 @@ func TestTheManifestSaysWhatWasDeclared(t *testing.T) {
 			Retry(ExponentialBackoff(time.Second, 3, time.Minute))),
 		Handle("FIXED", nothing, Retry(FixedBackoff(time.Second))),
 		Handle("AT_ONCE", nothing, Retry(ImmediateRetry())),
-		Handle("AFTER_TIMEOUT", nothing, Retry(RetryPolicy{Backoff: Fixed, Base: time.Second, JitterMin: 1, JitterMax: 1, AtOnceAfterTimeout: true})),
+		Handle("AFTER_TIMEOUT", nothing, Retry(RetryPolicy{Backoff: Fixed, InitialDelay: time.Second, JitterMin: 1, JitterMax: 1, ImmediateAfterTimeout: true})),
 		Handle("POINT", func(context.Context, Job[point]) error { return nil }),
 	)
 	got, err := o.client.Describe(t.Context(), &handlerv1.DescribeRequest{})
@@ -95,10 +95,10 @@ func TestWhatTheOrchestratorWouldRefuseIsRefusedAtOnce(t *testing.T) {
 		"a long one":        {[]Part{Handle("A", nothing, Description(strings.Repeat("d", 1001)))}, "longer than 1000"},
 		"a type with none":  {[]Part{Handle("A", nothing, Concurrency(0))}, `job type "A": concurrency 0`},
 		"no policy":         {[]Part{Handle("A", nothing, Retry(RetryPolicy{}))}, `retry: backoff "" is not one of`},
-		"no base":           {[]Part{Handle("A", nothing, Retry(FixedBackoff(0)))}, "retry: base 0s"},
+		"no delay":          {[]Part{Handle("A", nothing, Retry(FixedBackoff(0)))}, "retry: initial delay 0s"},
 		"shrinking":         {[]Part{Handle("A", nothing, change(func(p *RetryPolicy) { p.Factor = 0.5 }))}, "factor 0.5"},
 		"no number":         {[]Part{Handle("A", nothing, change(func(p *RetryPolicy) { p.Factor = math.NaN() }))}, "factor NaN"},
-		"cap below base":    {[]Part{Handle("A", nothing, change(func(p *RetryPolicy) { p.Cap = 1 }))}, "cap 1ns"},
+		"max below initial": {[]Part{Handle("A", nothing, change(func(p *RetryPolicy) { p.MaxDelay = 1 }))}, "maximum delay 1ns"},
 		"backward jitter":   {[]Part{Handle("A", nothing, change(func(p *RetryPolicy) { p.JitterMin = 2 }))}, "jitter window 2..1.1"},
 		"endless jitter":    {[]Part{Handle("A", nothing, change(func(p *RetryPolicy) { p.JitterMax = math.Inf(1) }))}, "jitter window"},
 	}

@@ -20,31 +20,33 @@ const (
 
 // RetryPolicy says how long a job waits before retry n, counted from 1:
 //
-//	Exponential  min(Cap, Base · Factor^(n−1)) · U(JitterMin, JitterMax)
-//	Fixed        Base · U(JitterMin, JitterMax)
+//	Exponential  min(MaxDelay, InitialDelay · Factor^(n−1)) · U(JitterMin, JitterMax)
+//	Fixed        InitialDelay · U(JitterMin, JitterMax)
 //	Immediate    0
 //
 // where U is uniform.
 type RetryPolicy struct {
-	Backoff   Backoff
-	Base      time.Duration
-	Factor    float64
-	Cap       time.Duration
-	JitterMin float64
-	JitterMax float64
-	// AtOnceAfterTimeout retries without a wait after an attempt that timed out.
-	AtOnceAfterTimeout bool
+	Backoff      Backoff
+	InitialDelay time.Duration
+	Factor       float64
+	MaxDelay     time.Duration
+	JitterMin    float64
+	JitterMax    float64
+	// ImmediateAfterTimeout retries without a wait after an attempt that timed out.
+	ImmediateAfterTimeout bool
 }
 
-// ExponentialBackoff waits base, base·factor, base·factor² … up to most, plus or
-// minus 10 %.
-func ExponentialBackoff(base time.Duration, factor float64, most time.Duration) RetryPolicy {
-	return RetryPolicy{Backoff: Exponential, Base: base, Factor: factor, Cap: most, JitterMin: 0.9, JitterMax: 1.1}
+// ExponentialBackoff waits initialDelay, initialDelay·factor, initialDelay·factor² …
+// up to maxDelay, plus or minus 10 %.
+func ExponentialBackoff(initialDelay time.Duration, factor float64, maxDelay time.Duration) RetryPolicy {
+	return RetryPolicy{
+		Backoff: Exponential, InitialDelay: initialDelay, Factor: factor, MaxDelay: maxDelay, JitterMin: 0.9, JitterMax: 1.1,
+	}
 }
 
 // FixedBackoff waits the same time before each retry, plus or minus 10 %.
-func FixedBackoff(wait time.Duration) RetryPolicy {
-	return RetryPolicy{Backoff: Fixed, Base: wait, JitterMin: 0.9, JitterMax: 1.1}
+func FixedBackoff(delay time.Duration) RetryPolicy {
+	return RetryPolicy{Backoff: Fixed, InitialDelay: delay, JitterMin: 0.9, JitterMax: 1.1}
 }
 
 // ImmediateRetry does not wait.
@@ -59,16 +61,16 @@ func (p RetryPolicy) check() error {
 		return fmt.Errorf("backoff %q is not one of exponential, fixed, immediate", p.Backoff)
 	}
 	switch {
-	case p.Base < time.Millisecond || p.Base > longest:
-		return fmt.Errorf("base %s is not between 1ms and %s", p.Base, longest)
+	case p.InitialDelay < time.Millisecond || p.InitialDelay > longest:
+		return fmt.Errorf("initial delay %s is not between 1ms and %s", p.InitialDelay, longest)
 	case !(p.JitterMin >= 0 && p.JitterMin <= p.JitterMax) || math.IsInf(p.JitterMax, 0):
 		return fmt.Errorf("jitter window %g..%g is not 0 ≤ min ≤ max", p.JitterMin, p.JitterMax)
 	case p.Backoff == Fixed:
 		return nil
 	case !(p.Factor >= 1) || math.IsInf(p.Factor, 0):
 		return fmt.Errorf("factor %g is not 1 or more", p.Factor)
-	case p.Cap < p.Base || p.Cap > longest:
-		return fmt.Errorf("cap %s is not between base %s and %s", p.Cap, p.Base, longest)
+	case p.MaxDelay < p.InitialDelay || p.MaxDelay > longest:
+		return fmt.Errorf("maximum delay %s is not between initial delay %s and %s", p.MaxDelay, p.InitialDelay, longest)
 	}
 	return nil
 }
@@ -80,8 +82,8 @@ func (p RetryPolicy) wire() *handlerv1.Retry {
 		Immediate:   handlerv1.Retry_BACKOFF_IMMEDIATE,
 	}
 	return &handlerv1.Retry{
-		Backoff: backoffs[p.Backoff], BaseMs: millis(p.Base), Factor: p.Factor, CapMs: millis(p.Cap),
-		JitterMin: p.JitterMin, JitterMax: p.JitterMax, AtOnceAfterTimeout: p.AtOnceAfterTimeout,
+		Backoff: backoffs[p.Backoff], BaseMs: millis(p.InitialDelay), Factor: p.Factor, CapMs: millis(p.MaxDelay),
+		JitterMin: p.JitterMin, JitterMax: p.JitterMax, AtOnceAfterTimeout: p.ImmediateAfterTimeout,
 	}
 }
 

@@ -145,6 +145,6 @@ func exitWithStdin(drained *atomic.Bool) {
 
 // exitProcess ends the process and says why.
 func exitProcess(why string) {
-	fmt.Fprintln(stderr, "the plugin process ends:", why)
+	fmt.Fprintln(stderr, "plugin process ends:", why)
 	os.Exit(exitAbandoned)
 }

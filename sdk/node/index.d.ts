@@ -199,7 +199,7 @@ export interface RetryPolicyOptions {
   jitterMin?: number;
   jitterMax?: number;
   /** A retry after a timeout does not wait. */
-  atOnceAfterTimeout?: boolean;
+  immediateAfterTimeout?: boolean;
 }
 
 /**

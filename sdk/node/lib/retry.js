@@ -2,7 +2,7 @@ import { checkDuration } from './check.js';
 
 export class RetryPolicy {
   constructor({
-    backoff, initialDelayMs = 0, factor = 1, maxDelayMs = 0, jitterMin = 0.9, jitterMax = 1.1, atOnceAfterTimeout = false,
+    backoff, initialDelayMs = 0, factor = 1, maxDelayMs = 0, jitterMin = 0.9, jitterMax = 1.1, immediateAfterTimeout = false,
     ...unknown
   }) {
     if (Object.keys(unknown).length > 0) throw new TypeError(`the option ${Object.keys(unknown)[0]} is unknown`);
@@ -10,7 +10,7 @@ export class RetryPolicy {
       throw new TypeError(`backoff ${backoff} is not one of exponential, fixed, immediate`);
     }
     // As the protocol has it.
-    this.wire = { backoff: `BACKOFF_${backoff.toUpperCase()}`, atOnceAfterTimeout };
+    this.wire = { backoff: `BACKOFF_${backoff.toUpperCase()}`, atOnceAfterTimeout: immediateAfterTimeout };
     if (backoff === 'immediate') return;
     if (!(jitterMin >= 0 && jitterMin <= jitterMax && jitterMax < Infinity)) {
       throw new RangeError(`jitter window ${jitterMin}..${jitterMax} is not 0 ≤ min ≤ max`);

@@ -26,8 +26,8 @@ class RetryPolicy:
     ==============  =====================================================
 
     where U is random, between jitter_min and jitter_max. The delays are timedeltas or
-    numbers of seconds. With at_once_after_timeout, a retry after a timeout does not
-    wait.
+    numbers of seconds. With immediate_after_timeout, a retry after a timeout does
+    not wait.
     """
 
     backoff: str
@@ -36,7 +36,7 @@ class RetryPolicy:
     max_delay: Duration = 0
     jitter_min: float = 0.9
     jitter_max: float = 1.1
-    at_once_after_timeout: bool = False
+    immediate_after_timeout: bool = False
 
     def __post_init__(self) -> None:
         if self.backoff not in _BACKOFFS:
@@ -54,7 +54,7 @@ class RetryPolicy:
             raise ValueError(f"max_delay {self.max_delay} is below initial_delay {self.initial_delay}")
 
     def wire(self) -> pb.Retry:
-        sent = pb.Retry(backoff=_BACKOFFS[self.backoff], at_once_after_timeout=self.at_once_after_timeout)
+        sent = pb.Retry(backoff=_BACKOFFS[self.backoff], at_once_after_timeout=self.immediate_after_timeout)
         if self.backoff != "immediate":
             sent.base_ms = bounded("initial_delay", self.initial_delay)
             sent.jitter_min, sent.jitter_max = self.jitter_min, self.jitter_max
