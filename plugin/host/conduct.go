@@ -234,7 +234,7 @@ func (c *conductor) reconfigure(config Config) {
 	c.config = config
 	g, disabled := c.current, c.deploy.isDisabled()
 	c.mu.Unlock()
-	if g.config.Path != config.Path {
+	if c.watch.Path != config.Path {
 		c.watch = binary.NewWatch(config.Path, nil)
 	}
 	if disabled {

@@ -161,6 +161,7 @@ func (h *Host) Reload(plugins []Config) error {
 			if f, err = newFleet(h, h.settings, config); err != nil {
 				for _, f := range added {
 					f.quit()
+					f.current.kill()
 					f.current.binary.Close()
 				}
 				return fmt.Errorf("plugin %s: %w", config.Name, err)

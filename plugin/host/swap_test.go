@@ -371,3 +371,24 @@ func TestAVersionThatHasPassedItsProbationIsKept(t *testing.T) {
 	require.Equal(t, "2", h.status("plugin").Version)
 	require.Equal(t, job.SwapByFile, h.status("plugin").LastSwap.Trigger)
 }
+
+// The configuration led to another file for a while, which was rolled back.
+func TestAFileIsWatchedAgainWhenTheConfigurationReturnsToIt(t *testing.T) {
+	t.Parallel()
+	v, h := versionOne(t, promoting)
+	other := newVersioned(t)
+	other.install("-version", "bad", "-mode", "exit")
+	elsewhere := v.config()
+	elsewhere.Path = other.path
+	require.NoError(t, h.Reload([]Config{elsewhere}))
+	rolledBack := h.awaitSwap(nil)
+	require.Equal(t, job.SwapRolledBack, rolledBack.Result)
+
+	config := v.config()
+	promoting(&config)
+	require.NoError(t, h.Reload([]Config{config}))
+	v.install("-version", "2")
+	swap := h.awaitSwap(&rolledBack)
+	require.Equal(t, job.SwapPromoted, swap.Result, swap.Reason)
+	require.Equal(t, "2", h.status("plugin").Version)
+}

@@ -7,7 +7,7 @@ import (
 
 // Watch notices changes of the file under one path. It serves one goroutine.
 type Watch struct {
-	path string
+	Path string
 	// known describes the file that was last dealt with.
 	known os.FileInfo
 	// seen describes what the last look found, unchanged since then; nil if that
@@ -19,7 +19,7 @@ type Watch struct {
 
 // NewWatch watches the path for anything but the known file; nil if none is known.
 func NewWatch(path string, known os.FileInfo) *Watch {
-	return &Watch{path: path, known: known}
+	return &Watch{Path: path, known: known}
 }
 
 // Changed looks at the path. It reports whether the file differs from the known one
@@ -27,7 +27,7 @@ func NewWatch(path string, known os.FileInfo) *Watch {
 // writing it. A missing file is no change: it may be about to appear. It is an error
 // once it has been missing for that time.
 func (w *Watch) Changed(now time.Time, stable time.Duration) (bool, error) {
-	found, err := os.Stat(w.path)
+	found, err := os.Stat(w.Path)
 	if err != nil {
 		if !w.missing {
 			w.missing, w.seen, w.since = true, nil, now
