@@ -35,13 +35,14 @@ type Config struct {
 	MaxReceivingBytes int64
 	// RequestTimeout bounds the work on one request, once its header has been read.
 	RequestTimeout time.Duration
-	// Stopping ends, when it is closed, long waits and streams, so that the server
-	// can stop. It may be nil.
+	// When Stopping is closed, long waits and streams end, so that the server can stop.
+	// It may be nil.
 	Stopping <-chan struct{}
 	// Version is shown in the OpenAPI document.
 	Version string
-	// Observe is called for every request that was answered, with the pattern of its
-	// route, empty for none, and the status, 0 for no answer. It may be nil.
+	// Observe is called for every answered request, with the pattern of its route (empty
+	// if none matched), the method, and the status (0 if there was no answer). It may be
+	// nil.
 	Observe func(route, method string, status int, took time.Duration)
 	// Tracer makes the spans of requests; nil for none.
 	Tracer trace.Tracer
@@ -73,11 +74,11 @@ func New(c Config) http.Handler {
 	limits := deadline{usual: c.RequestTimeout, stopping: c.Stopping}
 	submit := &submitRoutes{
 		jobs: c.Jobs, guard: c.Guard, payloads: newPayloads(c.Log),
-		memory: intake.NewMemory(c.MaxReceivingBytes), maxBytes: c.MaxBodyBytes,
+		memory: intake.NewMemory(c.MaxReceivingBytes), maxBytes: c.MaxBodyBytes, log: c.Log,
 	}
 	r := newRouter(routes.With(traced(c.Tracer)), c.Version, c.Guard, c.Log, limits)
 	submit.add(r)
-	(&batchRoutes{submitRoutes: submit, maxBatchBytes: c.MaxBatchBytes, deadline: limits, log: c.Log}).add(r)
+	(&batchRoutes{submitRoutes: submit, maxBatchBytes: c.MaxBatchBytes, deadline: limits}).add(r)
 	(&jobRoutes{jobs: c.Jobs, guard: c.Guard, deadline: limits}).add(r)
 	(&deadLetterRoutes{jobs: c.Jobs, guard: c.Guard}).add(r)
 	(&typeRoutes{jobs: c.Jobs}).add(r)

@@ -3,16 +3,12 @@ package api
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -24,7 +20,6 @@ import (
 )
 
 const (
-	mediaLines = "application/x-ndjson"
 	// maxBatchJobs bounds a batch that is answered as a whole.
 	maxBatchJobs = 10_000
 	// maxBatchErrors bounds the answer to a batch in which nothing is right.
@@ -38,7 +33,6 @@ type batchRoutes struct {
 	*submitRoutes
 	maxBatchBytes int64
 	deadline      deadline
-	log           *slog.Logger
 }
 
 func (b *batchRoutes) add(r *router) {
@@ -64,7 +58,7 @@ func (b *batchRoutes) submitBatch(ctx context.Context, in *batchInput) (*huma.St
 		if err := share.Hold(intake.StreamBytes); err != nil {
 			return nil, err
 		}
-		return &huma.StreamResponse{Body: func(huma.Context) { b.stream(ctx, in.call, share) }}, nil
+		return &huma.StreamResponse{Body: func(huma.Context) { b.answerLineByLine(ctx, b.deadline, in.call, share) }}, nil
 	}
 	if err := in.mayTake(ctx, b.guard, guard.Jobs); err != nil {
 		return nil, err
@@ -137,13 +131,6 @@ func (b *batchRoutes) arrayItems(body []byte) items {
 	}
 }
 
-func (b *batchRoutes) itemOf(line intake.Line) submission.Item {
-	if line.TooLong {
-		return submission.Item{Err: submission.TooLargeLine(line.Number, int(b.maxBytes))}
-	}
-	return submission.ParseLine(line.Text, line.Number)
-}
-
 // submitAll stores all of the jobs or none. The answer lists all mistakes.
 func (b *batchRoutes) submitAll(ctx context.Context, in call, next items) ([]v1.Accepted, error) {
 	batch, err := b.admitAll(ctx, next, traceOf(in.request.Header))
@@ -209,17 +196,6 @@ func (b *batchRoutes) admitAll(ctx context.Context, next items, trace job.Trace)
 	return batch, nil
 }
 
-// admitOne makes a job of an item, as if it had been sent alone, or returns the
-// answer that refuses it.
-func (b *batchRoutes) admitOne(ctx context.Context, item submission.Item, trace job.Trace) (job.Submission, *v1.Problem) {
-	wanted, err := b.admit(ctx, item, trace)
-	if err != nil {
-		return job.Submission{}, problemOf(ctx, b.log, err)
-	}
-	wanted.OneOfMany = true
-	return wanted, nil
-}
-
 // within makes locations in an item locations in the batch.
 func within(index int, mistakes []v1.Mistake) []v1.Mistake {
 	moved := make([]v1.Mistake, len(mistakes))
@@ -257,112 +233,6 @@ func (b *batchRoutes) submitEach(ctx context.Context, in call, next items) (v1.B
 	answer := v1.BatchResults{Results: g.all}
 	answer.Accepted, answer.Refused = countOf(g.all)
 	return answer, nil
-}
-
-// results are those of jobs that are stored together, but accepted or refused each
-// for itself.
-type results struct {
-	all []v1.BatchResult
-	// batch is the jobs to store, and places the index of the result of each.
-	batch  []job.Submission
-	places []int
-}
-
-func countOf(results []v1.BatchResult) (accepted, refused int) {
-	for _, result := range results {
-		if result.Job != nil {
-			accepted++
-		} else {
-			refused++
-		}
-	}
-	return accepted, refused
-}
-
-// admitTo adds an item to the results: as a job to store, or with the answer that
-// refuses it, which it also returns.
-func (b *batchRoutes) admitTo(ctx context.Context, g *results, item submission.Item, index int, trace job.Trace) *v1.Problem {
-	wanted, refused := b.admitOne(ctx, item, trace)
-	if refused == nil {
-		g.batch = append(g.batch, wanted)
-		g.places = append(g.places, len(g.all))
-	}
-	g.all = append(g.all, v1.BatchResult{Index: index, Problem: refused})
-	return refused
-}
-
-// storeEach stores the admitted jobs from..to, and fills in their results.
-func (b *batchRoutes) storeEach(ctx context.Context, g *results, from, to int) {
-	var last error
-	var answer *v1.Problem
-	for begin := from; begin < to; begin += intake.GroupLines {
-		end := min(begin+intake.GroupLines, to)
-		for i, stored := range b.submitTogether(ctx, g.batch[begin:end]) {
-			result := &g.all[g.places[begin+i]]
-			if stored.Err == nil {
-				result.Job = new(v1.AcceptedOf(stored.Receipt))
-				continue
-			}
-			if last == nil || last.Error() != stored.Err.Error() { // An outage is logged once, not for every job.
-				last, answer = stored.Err, problemOf(ctx, b.log, stored.Err)
-			}
-			result.Problem = answer
-		}
-	}
-}
-
-// submitTogether submits jobs at the same time, so that they are stored in one go.
-// Those with the same key go one after the other, in order.
-func (b *batchRoutes) submitTogether(ctx context.Context, batch []job.Submission) []job.Submitted {
-	type name struct{ tenant, key string }
-	results := make([]job.Submitted, len(batch))
-	last := map[name]chan struct{}{}
-	var all sync.WaitGroup
-	for i, wanted := range batch {
-		var before, done chan struct{}
-		if wanted.IdempotencyKey != "" {
-			named := name{wanted.Tenant, wanted.IdempotencyKey}
-			before, done = last[named], make(chan struct{})
-			last[named] = done
-		}
-		all.Go(func() {
-			if before != nil {
-				<-before
-			}
-			results[i] = b.submitOne(ctx, wanted)
-			if done != nil {
-				close(done)
-			}
-		})
-	}
-	all.Wait()
-	return results
-}
-
-// submitOne submits a job from a goroutine of its own, where a panic would end the
-// program.
-func (b *batchRoutes) submitOne(ctx context.Context, wanted job.Submission) (result job.Submitted) {
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			result.Err = fmt.Errorf("submit panicked: %v\n%s", panicked, debug.Stack())
-		}
-	}()
-	result.Receipt, result.Err = b.jobs.Submit(ctx, wanted)
-	return result
-}
-
-func newEncoder(w io.Writer) *json.Encoder {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	return encoder
-}
-
-func answerJSON(status int, body any) *huma.StreamResponse {
-	return &huma.StreamResponse{Body: func(ctx huma.Context) {
-		ctx.SetHeader("Content-Type", mediaJSON)
-		ctx.SetStatus(status)
-		_ = newEncoder(ctx.BodyWriter()).Encode(body) // It fails when the client has left.
-	}}
 }
 
 func answerLines(jobs []v1.Accepted) *huma.StreamResponse {

@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"encoding/json"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -17,7 +19,10 @@ import (
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
-const mediaJSON = "application/json"
+const (
+	mediaJSON  = "application/json"
+	mediaLines = "application/x-ndjson"
+)
 
 // router is where operations are added.
 type router struct {
@@ -133,6 +138,20 @@ func (c jsonContext) Header(name string) string {
 }
 
 func speakJSON(ctx huma.Context, next func(huma.Context)) { next(jsonContext{ctx}) }
+
+func newEncoder(w io.Writer) *json.Encoder {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder
+}
+
+func answerJSON(status int, body any) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		ctx.SetHeader("Content-Type", mediaJSON)
+		ctx.SetStatus(status)
+		_ = newEncoder(ctx.BodyWriter()).Encode(body) // It fails when the client has left.
+	}}
+}
 
 // deadline bounds the work on requests.
 type deadline struct {

@@ -19,8 +19,9 @@ import (
 
 // stream answers a batch line by line while it comes in.
 type stream struct {
-	*batchRoutes
-	control *http.ResponseController
+	*submitRoutes
+	deadline deadline
+	control  *http.ResponseController
 	// writeWithin is how long the client may take to accept the answers to one
 	// group; zero for no bound.
 	writeWithin time.Duration
@@ -33,14 +34,14 @@ type stream struct {
 // outBuffer is one of the buffers that intake.StreamBytes counts.
 const outBuffer = 64 << 10
 
-// stream stores each line's job for itself, in groups of what came in while the
-// previous group was stored.
-func (b *batchRoutes) stream(ctx context.Context, in call, share *intake.Share) {
+// answerLineByLine stores the jobs of a body of lines one by one. It stores them in
+// groups: the lines that arrived while the previous group was stored.
+func (s *submitRoutes) answerLineByLine(ctx context.Context, limits deadline, in call, share *intake.Share) {
 	defer share.Release()
 	control := http.NewResponseController(in.answer)
 	out := bufio.NewWriterSize(in.answer, outBuffer)
 	st := &stream{
-		batchRoutes: b, control: control, writeWithin: intake.ServerOf(in.request).WriteTimeout,
+		submitRoutes: s, deadline: limits, control: control, writeWithin: intake.ServerOf(in.request).WriteTimeout,
 		out: out, encoder: newEncoder(out), trace: traceOf(in.request.Header),
 	}
 	// HTTP/2 does not need it, and recorders in tests cannot do it.
@@ -53,7 +54,7 @@ func (b *batchRoutes) stream(ctx context.Context, in call, share *intake.Share) 
 		_ = control.Flush()
 	}
 	endSpan(ctx, http.StatusOK) // A stream may last for hours.
-	lines := intake.ReadAhead(in.request, control, b.maxBytes, share)
+	lines := intake.ReadAhead(in.request, control, s.maxBytes, share)
 	defer func() {
 		if !st.end.Done {
 			lines.Stop()
@@ -62,7 +63,7 @@ func (b *batchRoutes) stream(ctx context.Context, in call, share *intake.Share) 
 		lines.Wait()
 	}()
 	for {
-		group, ended := lines.Take(b.deadline.stopping)
+		group, ended := lines.Take(limits.stopping)
 		if ended == nil {
 			err := st.answer(ctx, group)
 			if err != nil && !errors.Is(err, intake.ErrStopped) {

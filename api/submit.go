@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"mime"
 	"net/http"
 	"strings"
@@ -25,15 +26,16 @@ type submitRoutes struct {
 	guard    *guard.Guard
 	payloads *payloads
 	memory   *intake.Memory
-	maxBytes int64 // of the body
+	maxBytes int64 // of a submission
+	log      *slog.Logger
 }
 
 func (s *submitRoutes) add(r *router) {
 	add(r, "POST /jobs", "submit-job", guard.Submit, s.submit, accepts)
 }
 
-// submitInput has no body. The package submission reads it in one pass, where huma
-// would decode it into a tree.
+// submitInput has no body. The package submission reads the body in one pass, where
+// huma would decode it into a tree.
 type submitInput struct {
 	call
 	Key string `header:"Idempotency-Key" doc:"Same as idempotencyKey in the body. Bare, or quoted as a structured field's string."`
@@ -72,8 +74,8 @@ func (s *submitRoutes) submit(ctx context.Context, in *submitInput) (*submitOutp
 	return &submitOutput{Location: "/jobs/" + receipt.ID.String(), Body: v1.AcceptedOf(receipt)}, nil
 }
 
-// mergeKey takes over the idempotency key of the header. It must agree with the one
-// in the body.
+// mergeKey uses the idempotency key of the header. It must agree with the key in the
+// body.
 func mergeKey(item *submission.Item, fields []string) {
 	key, err := submission.KeyOf(fields)
 	switch {
