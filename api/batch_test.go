@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// array is a JSON array of a text n times.
+// array is a JSON array of n copies of a text.
 func array(text string, n int) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(text+",", n), ",") + "]"
 }
@@ -91,8 +91,8 @@ func TestNothingOfAnAtomicBatchIsStoredWhenOneJobIsWrong(t *testing.T) {
 	}
 }
 
-// However the body is cut into pieces, and wherever white space stands, the
-// same jobs are found in it.
+// The same jobs are found in a body however it is cut into pieces and wherever it has
+// white space.
 func TestAnArrayIsFoundInAnyPieces(t *testing.T) {
 	payloads := []string{`"]"`, `"\""`, `"\\"`, `"{[\\\"]}"`, `[1,[2,{"a":[]}]]`, `-1.5e+7`, `true`, `{"a":"b","c":[{}]}`, `""`, `"` + strings.Repeat("x", 3000) + `"`}
 	var body strings.Builder
@@ -213,7 +213,8 @@ func FuzzBatch(f *testing.F) {
 	})
 }
 
-// requireAsAlone submits each item alone, and in the same order.
+// requireAsAlone requires that a batch has the same results as its items submitted
+// alone, in order.
 func requireAsAlone(t *testing.T, h http.Handler, items []json.RawMessage, results []struct{ Job any }) {
 	t.Helper()
 	for i, item := range items {

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// swallower accepts every job and forgets it, so that only the API is measured.
+// swallower accepts every job and forgets it, so a benchmark measures only the API.
 type swallower struct{ ledger }
 
 func (*swallower) Submit(_ context.Context, s job.Submission) (job.Receipt, error) {
@@ -35,7 +35,7 @@ func (*swallower) SubmitAll(_ context.Context, batch []job.Submission) ([]job.Su
 	return results, nil
 }
 
-// sink is an answer that nobody reads.
+// sink discards an answer.
 type sink struct {
 	header http.Header
 	status int
@@ -53,7 +53,7 @@ func newBenchAPI() http.Handler {
 	})
 }
 
-// usual is a submission as many are.
+// usual is a typical submission.
 var usual = `{"jobType":"SEND_EMAIL","payload":{"to":"someone@example.com","subject":"Hello","body":"` +
 	strings.Repeat("text ", 30) + `"},"idempotencyKey":"order-4711","tags":["a","b"]}`
 

@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// A cursor is a version, the position where a page ended, and a checksum over both
-// and the filters. The checksum keeps clients from going on with other filters,
-// which would skip jobs; it guards no secret.
+// A cursor is a version, the position where a page ended, and a checksum over both and
+// the filters. The checksum keeps clients from continuing with other filters, which
+// would skip jobs. It protects no secret.
 const (
 	cursorVersion = 1
 	checksumSize  = 8
@@ -22,7 +22,7 @@ const (
 
 var errCursor = errors.New("is not a cursor of this list with these filters")
 
-// cursorText hides nothing. It only keeps clients from making up cursors.
+// cursorText is readable by anybody. It only keeps clients from making up cursors.
 var cursorText = base64.RawURLEncoding.Strict()
 
 // cursors are those of one list with one set of filters.

@@ -102,8 +102,8 @@ func TestTheLogsOfOneAttemptCanBeAskedFor(t *testing.T) {
 	}
 }
 
-// held lets a test watch work that takes long: it tells of every beginning,
-// and goes on when it is let.
+// held lets a test watch slow work: it reports each start, and waits until the test
+// releases it.
 type held struct {
 	begun chan context.Context
 	goOn  chan struct{}

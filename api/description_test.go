@@ -50,7 +50,7 @@ type mediaType struct {
 	Examples map[string]struct{ Value any }
 }
 
-// documentName is what references within the document are resolved against.
+// documentName is the base of references within the document.
 const documentName = "https://test.invalid/openapi.json"
 
 var readDescription = sync.OnceValues(func() (*description, error) {
@@ -83,12 +83,12 @@ var readDescription = sync.OnceValues(func() (*description, error) {
 	return d, err
 })
 
-// closeSchemas refuses members that are not described. Clients are told to
-// pass over them; the server is not to send any.
+// closeSchemas refuses members that are not described. Clients must ignore such
+// members, but the server must not send them.
 func closeSchemas(document any) {
 	components := document.(map[string]any)["components"].(map[string]any)
 	for _, schema := range components["schemas"].(map[string]any) {
-		schema.(map[string]any)["additionalProperties"] = false // which does not concern text
+		schema.(map[string]any)["additionalProperties"] = false // does not apply to text
 	}
 }
 
@@ -99,7 +99,7 @@ func described(t testing.TB) *description {
 	return d
 }
 
-// requireFit checks a text against the schema of its media type.
+// requireFit checks that a text matches the schema of its media type.
 func (d *description) requireFit(t testing.TB, what, media string, described mediaType, text []byte) {
 	t.Helper()
 	check := func(schema any, text []byte) {
@@ -119,7 +119,7 @@ func (d *description) requireFit(t testing.TB, what, media string, described med
 	}
 }
 
-// line is the schema of each line; nil where the text is not lines.
+// line is the schema of each line; nil if the text has no lines.
 func line(media mediaType) any {
 	schema, _ := media.Schema.(map[string]any)
 	return schema["contentSchema"]
@@ -153,7 +153,7 @@ func (d *description) compile(part any) (*jsonschema.Schema, error) {
 	return compiled, nil
 }
 
-// of returns the operation that a request is for.
+// of returns the operation that serves a request.
 func (d *description) of(r *http.Request) (route string, o describedOperation, found bool) {
 	method := r.Method
 	if method == http.MethodHead {
@@ -168,7 +168,7 @@ func (d *description) of(r *http.Request) (route string, o describedOperation, f
 		for i := 0; fits && i < len(steps); i++ {
 			fits = template[i] == steps[i] || strings.HasPrefix(template[i], "{")
 		}
-		// A word is more particular than a parameter.
+		// A fixed segment of a path matches before a parameter.
 		if fits && (best == "" || strings.Contains(best, "{")) {
 			best = route
 		}
@@ -177,7 +177,7 @@ func (d *description) of(r *http.Request) (route string, o describedOperation, f
 	return best, o, found
 }
 
-// byDefault are the statuses that the description leaves to its default.
+// byDefault are the statuses that only the description's default response covers.
 var byDefault = []int{http.StatusRequestTimeout, http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge, http.StatusInternalServerError}
 
 // documented checks every answer that is recorded against the description.

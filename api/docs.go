@@ -18,12 +18,12 @@ import (
 //go:embed docs
 var docs embed.FS
 
-// docsPolicy allows the page to load only from this server, run scripts only from
-// files, and be shown in no other page. Swagger UI has its pictures in data URLs.
+// docsPolicy allows the page to load only from this server and to run scripts only
+// from files. No other page may embed it. Swagger UI has its pictures in data URLs.
 const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// keepDocs is for what changes only with the program.
+// keepDocs is for answers that change only with the program.
 const keepDocs = "private, max-age=3600"
 
 // serveDocument serves the OpenAPI description. Huma's own routes would build it on

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reference is how pages, scripts and styles of ours name other files.
+// reference matches a reference to another file in our pages, scripts and styles.
 var reference = regexp.MustCompile(`(?:href=|src=|url: |url\()"?([^"')]+)`)
 
 func TestTheDocsPageNeedsThisServerOnly(t *testing.T) {
@@ -36,7 +36,7 @@ func TestTheDocsPageNeedsThisServerOnly(t *testing.T) {
 		}
 		requireStrict(t, answer.Header())
 		if strings.Contains(where.Path, "swagger-ui") {
-			continue // has addresses of standards, and looks nothing up there
+			continue // contains the addresses of standards, but loads nothing from them
 		}
 		require.NotRegexp(t, `//\w`, answer.Body.String(), where.Path)
 		require.NotRegexp(t, `<script>|<style|style=| on[a-z]+=|javascript:`, answer.Body.String())
@@ -49,8 +49,8 @@ func TestTheDocsPageNeedsThisServerOnly(t *testing.T) {
 	}
 }
 
-// requireStrict wants a policy that names no other server and lets nothing
-// run that is not a file.
+// requireStrict checks that a policy names no other server and allows scripts only
+// from files.
 func requireStrict(t *testing.T, header http.Header) {
 	t.Helper()
 	policy := map[string]string{}

@@ -12,8 +12,8 @@ import (
 )
 
 // Gate stands before the API while the program starts. Until it is opened, /healthz
-// answers 200, and everything else, including /readyz, 503 with the reason. It reads
-// no credentials. It is safe for concurrent use.
+// answers 200. Everything else, including /readyz, answers 503 with the reason. The
+// gate reads no credentials. It is safe for concurrent use.
 type Gate struct {
 	reason atomic.Pointer[string]
 	open   atomic.Pointer[http.Handler]

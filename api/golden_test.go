@@ -26,7 +26,7 @@ import (
 
 var update = flag.Bool("update", false, "write the goldens anew")
 
-// ledgers are what the API needs of a ledger.
+// ledgers are the two ports that the API reads jobs through.
 type ledgers interface {
 	api.Jobs
 	api.Operations
@@ -69,7 +69,7 @@ func send(h http.Handler, method, path, body string, headers ...string) *httptes
 
 var uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
 
-// transcript is the answer as a golden keeps it.
+// transcript is the answer in the form of a golden file.
 func transcript(w *httptest.ResponseRecorder) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %s\n", w.Code, http.StatusText(w.Code))
@@ -121,7 +121,7 @@ func finished(l *ledger) {
 
 func failing(err error) func(*ledger) { return func(l *ledger) { l.fails = err } }
 
-// ndjson is the header that goes with lines.
+// ndjson is the header for a body of lines.
 var ndjson = []string{"Content-Type: application/x-ndjson"}
 
 const minimal = `{"jobType":"SLEEP_JOB","payload":{"sleepSeconds":5}}`

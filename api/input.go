@@ -20,9 +20,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// call is embedded in the input of every operation, for what the router does not
+// call is embedded in the input of every operation. It has what the router does not
 // decode. It refuses a query parameter that is misspelled, empty or not for this
-// operation: a filter that was ignored would show everything.
+// operation: if a filter were ignored, the answer would contain everything.
 type call struct {
 	request *http.Request
 	answer  http.ResponseWriter
@@ -91,8 +91,8 @@ func (c *call) decoded(part string) string {
 	return part
 }
 
-// allowTime delays the deadline that the server sets for writing the answer, by
-// the time that an operation may take on top of the usual.
+// allowTime extends the server's deadline for writing the answer by the time that an
+// operation may take on top of the usual.
 func (c *call) allowTime(extra time.Duration) {
 	if timeout := intake.ServerOf(c.request).WriteTimeout; timeout > 0 {
 		// A writer that is no connection has no deadline.
@@ -100,8 +100,8 @@ func (c *call) allowTime(extra time.Duration) {
 	}
 }
 
-// take counts n against a rate limit of the caller, and shows the caller what is
-// left. The error refuses a caller for whom it was too much.
+// take counts n against a rate limit of the caller, and adds the remaining quota to
+// the answer's header. It returns an error, which is the answer, if n do not fit.
 func (c *call) take(ctx context.Context, g *guard.Guard, limit guard.Limit, n int) error {
 	allowance := g.Take(ctx, limit, n)
 	maps.Copy(c.answer.Header(), allowance.Header)
@@ -158,7 +158,7 @@ func (jobID) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "uuid"}
 }
 
-// nameParam is a job type or tenant to choose by.
+// nameParam is a job type or tenant to filter by.
 type nameParam struct{ name string }
 
 // UnmarshalText accepts what a submission accepts.
@@ -170,7 +170,7 @@ func (p *nameParam) UnmarshalText(text []byte) error {
 // Schema describes the name.
 func (nameParam) Schema(huma.Registry) *huma.Schema { return textOfLength(1, submission.MaxNameChars) }
 
-// tagParam is a tag to choose by.
+// tagParam is a tag to filter by.
 type tagParam struct{ name string }
 
 // UnmarshalText accepts what a submission accepts.

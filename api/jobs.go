@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// jobRoutes show jobs, and change what is to happen to one.
+// jobRoutes show jobs, and change single jobs.
 type jobRoutes struct {
 	jobs     Jobs
 	guard    *guard.Guard
@@ -31,7 +31,7 @@ func (j *jobRoutes) add(r *router) {
 	add(r, "POST /jobs/{id}/requeue", "requeue-job", guard.Operate, j.requeue)
 }
 
-// listInput holds the filters of a list of jobs. Their names are the members of a
+// listInput holds the filters of a list of jobs. They are named as the members of a
 // job and of a submission.
 type listInput struct {
 	call
@@ -80,8 +80,7 @@ func (j *jobRoutes) list(ctx context.Context, in *listInput) (*listOutput, error
 	return out, nil
 }
 
-// statesOf returns the states behind public statuses; none if there are no
-// statuses.
+// statesOf returns the states behind the requested statuses; none for no statuses.
 func statesOf(lists []string) ([]job.State, error) {
 	requested := map[job.Status]bool{}
 	for _, list := range lists {
@@ -155,7 +154,7 @@ func (j *jobRoutes) await(ctx context.Context, in *getInput) (job.View, error) {
 	return view, err
 }
 
-// change answers with the job after a change. The span of the request links to the
+// change answers with the job after the change. The span of the request links to the
 // job's trace.
 func (j *jobRoutes) change(do func(context.Context, job.ID) (job.View, error)) func(context.Context, *jobInput) (*body[v1.Job], error) {
 	return func(ctx context.Context, in *jobInput) (*body[v1.Job], error) {
@@ -170,8 +169,7 @@ func (j *jobRoutes) change(do func(context.Context, job.ID) (job.View, error)) f
 	}
 }
 
-// requeue answers 400, not 409, for the wrong state: clients of requeue were
-// promised that.
+// requeue answers 400, not 409, for the wrong state, because clients rely on it.
 func (j *jobRoutes) requeue(ctx context.Context, in *jobInput) (*body[v1.Job], error) {
 	if err := in.take(ctx, j.guard, guard.Requeue, 1); err != nil {
 		return nil, err
@@ -183,9 +181,9 @@ func (j *jobRoutes) requeue(ctx context.Context, in *jobInput) (*body[v1.Job], e
 	return out, err
 }
 
-// mayTouch returns job.ErrNotFound for a job of another tenant than the one that
-// the caller is bound to. A job never changes its tenant, so the result still holds
-// when the caller acts on it.
+// mayTouch returns job.ErrNotFound if the caller is bound to another tenant than the
+// job's. A job never changes its tenant, so the result still holds when the caller
+// acts on the job.
 func mayTouch(ctx context.Context, jobs Jobs, id job.ID) error {
 	bound := guard.Tenant(ctx)
 	if bound == "" {

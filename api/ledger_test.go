@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// ledger is a small Jobs in memory: enough state to tell answers apart.
+// ledger is a small Jobs in memory, with just enough state to tell answers apart.
 type ledger struct {
 	api.Jobs
 	insides
@@ -21,25 +21,25 @@ type ledger struct {
 	submitted []job.Submission
 	jobs      map[job.ID]job.View
 	keys      map[string]int
-	// filter, deadLetters and limit are what was last asked for.
+	// filter, deadLetters and limit are the arguments of the latest call.
 	filter      job.Filter
 	deadLetters job.DeadLetterFilter
 	limit       int
 	// dead is how many dead letters there are, at least one.
 	dead int
-	// moved is closed when a job is finished; waiting hears of every look
-	// that Await takes in vain, unless it is nil.
+	// moved is closed when a job is finished. Unless it is nil, waiting receives a value
+	// each time Await looks in vain.
 	moved   chan struct{}
 	waiting chan struct{}
-	// declared are the job types that handlers have declared. All others but
-	// one are merely accepted.
+	// declared are the job types that handlers have declared. All other types but one are
+	// accepted without a declaration.
 	declared []job.TypeSpec
-	// refuses are the errors that jobs of a type are refused with.
+	// refuses maps a job type to the error of its submissions.
 	refuses map[string]error
-	// gate, unless it is nil, lets a submission through for everything that
-	// it receives; each tells submitting before it waits.
+	// Unless gate is nil, each submission sends on submitting and then waits for a value
+	// from gate.
 	gate, submitting chan struct{}
-	// fails is returned, or panicked with, in place of an answer.
+	// fails replaces the answer: it is returned, or is the value of a panic.
 	fails  error
 	panics any
 }
@@ -53,7 +53,7 @@ func newLedger() *ledger {
 	return &ledger{jobs: map[job.ID]job.View{}, keys: map[string]int{}, moved: make(chan struct{})}
 }
 
-// forget makes the ledger new, for the handler that it was given to.
+// forget empties the ledger, so that the handler can keep using it.
 func (l *ledger) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -206,7 +206,7 @@ func (l *ledger) Await(ctx context.Context, id job.ID) (job.View, error) {
 	}
 }
 
-// List returns the jobs in pages, newest first, whatever it is filtered by.
+// List returns the jobs in pages, newest first. It ignores the filter.
 func (l *ledger) List(_ context.Context, filter job.Filter) (job.Page, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -232,7 +232,7 @@ func (l *ledger) Redrive(_ context.Context, filter job.DeadLetterFilter) (int, e
 	return filter.Limit, l.interrupt()
 }
 
-// DeadLetters lists dead letters, each a second older than the one before.
+// DeadLetters lists dead letters, each a second older than the previous one.
 func (l *ledger) DeadLetters(_ context.Context, filter job.DeadLetterFilter) ([]job.DeadLetter, error) {
 	l.deadLetters, l.limit = filter, filter.Limit
 	var letters []job.DeadLetter

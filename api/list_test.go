@@ -25,7 +25,7 @@ func withJobs(n int) *ledger {
 	return l
 }
 
-// nextPage is where the Link header of an answer leads.
+// nextPage is the target of an answer's Link header.
 func nextPage(t *testing.T, answer *httptest.ResponseRecorder) string {
 	t.Helper()
 	link, found := strings.CutSuffix(answer.Header().Get("Link"), `>; rel="next"`)

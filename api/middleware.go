@@ -13,8 +13,8 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 )
 
-// observe writes the access log, at debug level, turns a panic into an answer, and
-// calls measure, unless it is nil, for every request.
+// observe writes the access log at debug level, and turns a panic into an answer.
+// Unless measure is nil, it calls measure for every request.
 func observe(log *slog.Logger, measure func(route, method string, status int, took time.Duration)) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -72,7 +72,8 @@ func answerPanic(w middleware.WrapResponseWriter, r *http.Request, log *slog.Log
 }
 
 // protect refuses requests that a page of another site makes a browser send. It
-// forbids browsers to guess the type of answers, and caches to store them.
+// forbids browsers to guess the content type of answers, and forbids caches to store
+// them.
 func protect(next http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -42,7 +42,7 @@ func TestEveryRequestIsObservedByItsRouteNotByItsPath(t *testing.T) {
 	}
 }
 
-// A client that leaves while it is answered is counted like any other.
+// A client that leaves during the answer is counted like any other.
 func TestAnAnswerThatIsBrokenOffIsObserved(t *testing.T) {
 	l := newLedger()
 	l.panics = http.ErrAbortHandler
@@ -59,7 +59,7 @@ func TestAnAnswerThatIsBrokenOffIsObserved(t *testing.T) {
 	require.Equal(t, 1, observed)
 }
 
-// A long poll whose client leaves is no failure of the server.
+// If the client of a long poll leaves, this is no failure of the server.
 func TestAClientThatLeavesGotNoAnswer(t *testing.T) {
 	l := newLedger()
 	jobIn(job.Running)(l)

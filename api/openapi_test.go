@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/api/guard"
 )
 
-// copyOfDocument is for those who have no server at hand.
+// copyOfDocument is the copy in the repository, for readers without a server.
 const copyOfDocument = "openapi.yaml"
 
 func TestTheCopyOfTheDescriptionIsCurrent(t *testing.T) {
@@ -65,7 +65,8 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 	}
 }
 
-// Words that stand in a tag and in Go are compared by being found.
+// A shared schema is named by its exact words. If a tag in api/v1 differs from Go, no
+// field has the words of the schema.
 func TestSetsOfWordsAreDescribedOnce(t *testing.T) {
 	var document struct {
 		Components struct{ Schemas map[string]any }
@@ -142,7 +143,7 @@ func TestGeneratorsFindTheirWayInTheDescription(t *testing.T) {
 	require.False(t, strings.Contains(text, `"type":[`), "not every generator knows a list of types")
 }
 
-// Huma itself makes every list in an answer nullable whose field does not say otherwise.
+// Huma makes every list in an answer nullable unless its field is tagged otherwise.
 func TestOnlyTheMembersOfASubmissionMayBeNull(t *testing.T) {
 	var document struct {
 		Components struct {

@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// operatorRoutes are what operators look at: jobs from inside, workers, queues,
-// metrics, and the doctor.
+// operatorRoutes serve operators: jobs in full detail, workers, queues, metrics, and
+// the doctor.
 type operatorRoutes struct {
 	operations Operations
 	jobs       Jobs
@@ -28,7 +28,8 @@ type operatorRoutes struct {
 	// none.
 	traceURL   string
 	prometheus http.Handler
-	// measuring shares the work on metrics among those who wait for it.
+	// measuring shares one computation of the metrics among the requests that wait for
+	// it.
 	measuring singleflight.Group
 	// diagnosing is held during a diagnosis.
 	diagnosing sync.Mutex
@@ -157,8 +158,9 @@ type metricsInput struct {
 	SinceMinutes recentParam `query:"sinceMinutes" doc:"How many minutes recent covers, up to 1440."`
 }
 
-// metrics answers Prometheus in its own format. Otherwise it computes the answer
-// once for all who wait for it with the same window; later callers get a new one.
+// metrics answers Prometheus in its own format. In JSON, it computes the answer once
+// for all requests that wait for it with the same window; later requests get a new
+// one.
 func (o *operatorRoutes) metrics(ctx context.Context, in *metricsInput) (*huma.StreamResponse, error) {
 	in.answer.Header().Set("Vary", "Accept")
 	if prefersPrometheus(in.request.Header) {
@@ -171,9 +173,9 @@ func (o *operatorRoutes) metrics(ctx context.Context, in *metricsInput) (*huma.S
 	if minutes == 0 {
 		minutes = recentMinutes
 	}
-	// Do, unlike DoChan, passes a panic on to the requests and not to the program.
+	// Unlike DoChan, Do passes a panic on to the requests and does not end the program.
 	shared, err, _ := o.measuring.Do(fmt.Sprint(minutes), func() (any, error) {
-		// The first request may end; others wait too.
+		// The first request may end while others still wait.
 		ctx, cancel := o.deadline.orStop(context.WithoutCancel(ctx), o.deadline.usual)
 		defer cancel()
 		return o.operations.Metrics(ctx, time.Duration(minutes)*time.Minute)

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// insides is what a ledger shows to operators.
+// insides is the ledger that operators see.
 type insides struct {
 	details map[job.ID]job.Detail
 	logs    map[job.ID][]job.AttemptLog
@@ -18,10 +18,9 @@ type insides struct {
 	queues  []job.Queue
 	metrics job.Metrics
 	checks  []job.Check
-	// window is what was last asked for.
+	// window is the argument of the latest call.
 	window time.Duration
-	// looking, unless it is nil, is called in the middle of the work that
-	// takes long.
+	// Unless it is nil, looking is called in the middle of slow work.
 	looking func(context.Context) error
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job/schema"
 )
 
-// maxSchemas is how many compiled schemas are kept. A further one replaces any
-// other.
+// maxSchemas is how many compiled schemas are kept. One more replaces an arbitrary
+// one.
 const maxSchemas = 1000
 
 // payloads checks payloads against the schemas that handlers declare. A schema is
@@ -37,11 +37,10 @@ func newPayloads(log *slog.Logger) *payloads {
 	return &payloads{log: log, byType: make(map[string]*declaredSchema)}
 }
 
-// check returns what is wrong with a payload, at most submission.MaxMistakes. A
-// schema that cannot be used accepts everything: it is the handler's mistake, not
-// the client's, and the handler checks once more in any case.
-//
-// It returns an error when too many slow checks are waiting.
+// check returns the mistakes in a payload, at most submission.MaxMistakes. A schema
+// that cannot be used accepts everything: it is the handler's mistake, not the
+// client's, and the handler checks the payload again. check returns an error when too
+// many slow checks are waiting.
 func (p *payloads) check(ctx context.Context, spec job.TypeSpec, payload json.RawMessage) ([]v1.Mistake, error) {
 	if len(spec.Schema) == 0 {
 		return nil, nil
@@ -98,7 +97,7 @@ func (p *payloads) compile(spec job.TypeSpec) *schema.Schema {
 
 var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
 
-// placeInPayload splits a JSON Pointer into the payload, to make it one into the
+// placeInPayload splits a JSON Pointer into the payload. The result is a path in the
 // submission.
 func placeInPayload(pointer string) []string {
 	place := []string{"payload"}

@@ -25,7 +25,7 @@ func (p *pluginRoutes) add(r *router) {
 	add(r, "POST /debug/plugins/{name}/enable", "enable-plugin", guard.Operate, p.enable, acrossTenants)
 }
 
-// pluginInput names a plugin, in any characters.
+// pluginInput names a plugin. The name may contain any characters.
 type pluginInput struct {
 	call
 	Name string `path:"name" doc:"The plugin's name, percent-encoded."`

@@ -13,12 +13,12 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// plugins is what a plugin host shows.
+// plugins is a host with the plugins to show.
 type plugins struct {
 	status []job.PluginStatus
 	swap   job.PluginSwap
 	err    error
-	// asked is what was last asked for.
+	// asked is the latest request.
 	asked string
 }
 

@@ -26,20 +26,20 @@ type Jobs interface {
 	Await(ctx context.Context, id job.ID) (job.View, error)
 	// List returns a page of the jobs that match the filter.
 	List(ctx context.Context, filter job.Filter) (job.Page, error)
-	// Cancel cancels a waiting job at once and asks a running one to stop. A
-	// canceled job stays as it is. A job that succeeded or is dead returns
-	// job.ErrWrongState.
+	// Cancel cancels a waiting job at once and asks a running one to stop. A canceled job
+	// stays as it is. For a job that succeeded or is dead, it returns job.ErrWrongState.
 	Cancel(ctx context.Context, id job.ID) (job.View, error)
-	// Hold keeps a scheduled job until it is released. A job that is not in the
-	// state created returns job.ErrWrongState.
+	// Hold keeps a scheduled job until it is released. For a job in any other state than
+	// created, it returns job.ErrWrongState.
 	Hold(ctx context.Context, id job.ID) (job.View, error)
-	// Release makes a created job eligible. Any other returns job.ErrWrongState.
-	Release(ctx context.Context, id job.ID) (job.View, error)
-	// Requeue gives a dead job all its attempts again. Any other returns
+	// Release makes a created job eligible. For a job in any other state, it returns
 	// job.ErrWrongState.
+	Release(ctx context.Context, id job.ID) (job.View, error)
+	// Requeue gives a dead job all its attempts again. For a job in any other state, it
+	// returns job.ErrWrongState.
 	Requeue(ctx context.Context, id job.ID) (job.View, error)
-	// Redrive requeues the dead jobs that match the filter, those that have been
-	// dead for longest first, and returns how many.
+	// Redrive requeues the dead jobs that match the filter, the longest dead first, and
+	// returns how many it requeued.
 	Redrive(ctx context.Context, filter job.DeadLetterFilter) (int, error)
 	// DeadLetters lists the dead jobs that match the filter, newest first.
 	DeadLetters(ctx context.Context, filter job.DeadLetterFilter) ([]job.DeadLetter, error)

@@ -16,8 +16,8 @@ type preference struct {
 	precision int
 }
 
-// over reports whether the client prefers p to q. Of two that it wants equally, it
-// prefers the one that it named.
+// over reports whether the client prefers p to q. If it wants both equally, it prefers
+// the one that it named more precisely.
 func (p preference) over(q preference) bool {
 	if p.quality != q.quality {
 		return p.quality > q.quality
@@ -33,9 +33,9 @@ func prefersPrometheus(header http.Header) bool {
 	return preferenceFor(accepted, "text/plain").over(json) || preferenceFor(accepted, "application/openmetrics-text").over(json)
 }
 
-// preferenceFor returns how much the client wants a media type. Of several ranges
-// that match, the most precise counts; of these, the best. Members that cannot be
-// read are ignored.
+// preferenceFor returns how much the client wants a media type. If several ranges
+// match, the most precise one counts; among equally precise ones, the one with the
+// highest quality. Members that cannot be read are ignored.
 func preferenceFor(accepted, media string) preference {
 	if strings.TrimSpace(accepted) == "" {
 		return preference{quality: 1}

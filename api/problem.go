@@ -14,18 +14,18 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Short names, for the many answers that are made of them.
+// Short names, because many answers use them.
 var (
 	problem = v1.NewProblem
 	invalid = v1.Invalid
 )
 
-// at is one mistake: "#/tags/3" is a JSON Pointer into the body, other places
-// are named "header.X", "path.x" and "query.x".
+// at returns one mistake. "#/tags/3" is a JSON Pointer into the body; other places are
+// named "header.X", "path.x" and "query.x".
 func at(location, message string) v1.Mistake { return v1.Mistake{Location: location, Message: message} }
 
-// problemOf translates an error into an answer. What a client cannot act on is
-// logged, and not shown.
+// problemOf translates an error into an answer. If the client cannot act on the error,
+// it is logged and not shown.
 func problemOf(ctx context.Context, log *slog.Logger, err error) *v1.Problem {
 	var answer *v1.Problem
 	switch {
@@ -61,9 +61,8 @@ func problemOf(ctx context.Context, log *slog.Logger, err error) *v1.Problem {
 	return problem(http.StatusInternalServerError, "internal error")
 }
 
-// discreet is the last step before an answer is written. It makes problems of
-// huma's own errors, without the values that the client sent, and without what went
-// wrong inside.
+// discreet is the last step before an answer is written. It turns huma's own errors
+// into problems, without the values that the client sent and without internal details.
 func discreet(_ huma.Context, _ string, answer any) (any, error) {
 	model, ok := answer.(*huma.ErrorModel)
 	if !ok {
@@ -78,7 +77,7 @@ func discreet(_ huma.Context, _ string, answer any) (any, error) {
 	return shown, nil
 }
 
-// writeProblem answers where huma does not.
+// writeProblem answers requests that huma does not handle.
 func writeProblem(w http.ResponseWriter, status int, detail string) {
 	write(w, problem(status, detail))
 }

@@ -29,7 +29,7 @@ func TestLimitIsClamped(t *testing.T) {
 			require.Equal(t, 200, send(newAPI(t, l), method, path+query, "").Code, query)
 			asked := want
 			if route == "GET /dead-letter" {
-				asked++ // to see whether more follow
+				asked++ // one more, to see whether another page follows.
 			}
 			require.Equal(t, asked, l.limit, route+query)
 		}

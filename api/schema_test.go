@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// printing is a job type with everything; plain has no schema.
+// printing is a job type with all properties; plain has no schema.
 var (
 	printing = job.TypeSpec{
 		Type: "PRINT", Plugin: "printing", Version: "v1.2", MaxAttempts: 6, Timeout: 1500 * time.Millisecond,

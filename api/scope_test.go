@@ -20,8 +20,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/api/guard"
 )
 
-// scopes are those of every operation. All tenants is for answers that no
-// caller may have who is bound to one.
+// scopes are those of every operation. acrossTenants marks answers that callers bound
+// to a tenant may not get.
 var scopes = map[string]struct {
 	scope      guard.Scope
 	allTenants bool
@@ -53,7 +53,7 @@ var scopes = map[string]struct {
 	"GET /metrics":                       {scope: guard.Operate, allTenants: true},
 }
 
-// who are the callers that the tests tell apart, with the scopes they have.
+// who are the callers of these tests, with their scopes.
 var who = map[string]struct {
 	header string
 	scopes []guard.Scope
@@ -85,7 +85,7 @@ func accessFor(closed bool) *guard.Access {
 	return access
 }
 
-// output is a log that a server writes while a test reads it.
+// output is a log that a test can read while a server writes it.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -103,7 +103,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// guarded is the API with a guard, on a real server, with a log of everything.
+// guarded is the API with a guard, on a real server that logs everything.
 func guarded(t *testing.T, config guard.Config, given ...func(*ledger)) (*httptest.Server, *output) {
 	t.Helper()
 	log := &output{}
@@ -145,7 +145,7 @@ func call(t *testing.T, server *httptest.Server, method, path, authorization, te
 	return reply{status: answer.StatusCode, header: answer.Header, body: string(body)}
 }
 
-// operation is what the description says of one.
+// operation is the part of a described operation that these tests read.
 type operation struct {
 	Scope     *guard.Scope          `json:"x-scope"`
 	Security  []map[string][]string `json:"security"`
@@ -315,7 +315,7 @@ func TestHeadersBeyondAllNeedAreRefused(t *testing.T) {
 	}
 }
 
-// raw sends a request as it is written and returns the status.
+// raw sends a request byte for byte and returns the status.
 func raw(t *testing.T, server *httptest.Server, request string) int {
 	t.Helper()
 	connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // served is the API behind a real server with short deadlines.
 type served struct {
 	*httptest.Server
-	// stop is what the program does when it stops.
+	// stop makes the server stop, as the program does.
 	stop func()
 }
 
@@ -56,7 +56,7 @@ func (s *served) get(t *testing.T, path string) (int, string) {
 	return answer.StatusCode, string(body)
 }
 
-// Each of the bodies is within its own bounds.
+// Each body alone is within the bound.
 func TestBodiesThatAreTooMuchTogetherAreRefused(t *testing.T) {
 	l := newLedger()
 	h := api.New(api.Config{

@@ -39,7 +39,7 @@ type answer struct {
 	Accepted, Refused int
 }
 
-// talk opens a stream. Its answer has begun before anything was sent.
+// talk opens a stream. The server begins its answer before the client sends anything.
 func (s *served) talk(t *testing.T) *talk {
 	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())
@@ -112,7 +112,7 @@ func TestManyLinesAreStoredInGroupsInTheOrderSent(t *testing.T) {
 	c := serve(t, l).talk(t)
 	c.write(minimal + "\n")
 	<-l.submitting
-	// While the first is stored, more come in than make a group.
+	// While the first job is stored, more lines arrive than fit into a group.
 	const more = 1200
 	go func() {
 		for i := range more {
@@ -235,7 +235,7 @@ func TestOfAClientThatLeavesOnlyWholeLinesCount(t *testing.T) {
 	c.write(minimal + "\n" + minimal)
 	require.NotNil(t, c.read().Job)
 	c.leave()
-	server.Close() // waits for the request to end
+	server.Close() // waits until the request has ended
 	require.Len(t, l.submitted, 1)
 }
 
@@ -281,8 +281,8 @@ func TestAClientThatReadsNoAnswersIsLeft(t *testing.T) {
 	l := newLedger()
 	server := serve(t, l, func(s *http.Server) { s.WriteTimeout = 100 * time.Millisecond })
 	connection := server.dial(t)
-	// Not smaller: the kernel then throws away what acknowledges our own lines, and
-	// both sides wait.
+	// A smaller buffer makes the kernel drop acknowledgments of our own lines, and both
+	// sides wait.
 	require.NoError(t, connection.SetReadBuffer(32<<10))
 	require.NoError(t, connection.SetWriteDeadline(time.Now().Add(time.Minute)))
 	_, err := io.Copy(connection, repeated(minimal+"\n"))
@@ -291,7 +291,7 @@ func TestAClientThatReadsNoAnswersIsLeft(t *testing.T) {
 	require.NotErrorIs(t, err, io.EOF)
 }
 
-// repeated is a text again and again.
+// repeated is a text without end that repeats.
 type repeater struct{ text, rest string }
 
 func repeated(text string) io.Reader { return &repeater{text: strings.Repeat(text, 100)} }
@@ -323,7 +323,7 @@ func TestAConnectionIsGoodForMoreAfterAStream(t *testing.T) {
 	require.True(t, reused)
 }
 
-// What is left of a body must never be taken for a request.
+// The rest of a body must never be read as a request.
 func TestWhatABrokenOffStreamLeavesIsNoRequest(t *testing.T) {
 	l := newLedger()
 	server := serve(t, l)

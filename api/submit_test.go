@@ -225,7 +225,7 @@ func TestTraceContextIsCarried(t *testing.T) {
 	}
 }
 
-// What is accepted must be possible to show: JSON has the years 0 to 9999, and
+// Every accepted time must be presentable: JSON allows the years 0 to 9999, and
 // answers are in UTC.
 func TestATimeThatNoAnswerCouldShowIsRefused(t *testing.T) {
 	for at, code := range map[string]int{

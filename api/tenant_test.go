@@ -25,7 +25,7 @@ func behind(l ledgers, config guard.Config) http.Handler {
 	})
 }
 
-// ofAcme are the credentials of a caller who is bound to the tenant acme.
+// ofAcme are the credentials of a caller bound to the tenant acme.
 var ofAcme = "Authorization: " + who["token of acme"].header
 
 func TestAnotherTenantsJobDoesNotExist(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// The attributes of a request's span, by OpenTelemetry's conventions for HTTP. What
-// the client can choose freely, such as the path, is not among them.
+// The attributes of a request's span, by OpenTelemetry's conventions for HTTP. They
+// include nothing that the client can choose freely, such as the path.
 const (
 	attrMethod    attribute.Key = "http.request.method"
 	attrRoute     attribute.Key = "http.route"
@@ -37,9 +37,9 @@ func SpanAttributes() []attribute.Key {
 	return []attribute.Key{attrMethod, attrRoute, attrStatus, attrClient, attrErrorType, attrJob, attrLink}
 }
 
-// traced makes a span of each request that submits, changes or looks up jobs, in the
-// trace of the client. A request that waits for a job to end has none: it would show
-// nothing but the wait.
+// traced makes a span for each request that submits, changes or looks up jobs, in the
+// trace of the client. A request that waits for a job to end has no span, which would
+// show nothing but the wait.
 func traced(tracer trace.Tracer) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		if tracer == nil {
@@ -77,8 +77,8 @@ func traced(tracer trace.Tracer) func(http.Handler) http.Handler {
 	}
 }
 
-// aboutJobs separates requests that have spans from those of monitoring and of
-// operators: looking into a job must not leave traces of looking.
+// aboutJobs reports whether a request gets a span. Requests of monitoring and of
+// operators get none: looking at a job must not leave traces.
 func aboutJobs(method, route string) bool {
 	if route == "/jobs" || strings.HasPrefix(route, "/jobs/") {
 		return true
@@ -131,8 +131,8 @@ func traceOf(header http.Header) job.Trace {
 	return carried
 }
 
-// contextOf returns the trace context of the request, as of version 00. A malformed
-// one is ignored, as the standard demands.
+// contextOf returns the trace context of the request, reduced to version 00. As the
+// standard demands, it ignores a malformed one.
 func contextOf(header http.Header) job.Trace {
 	sent := header.Values("traceparent")
 	if len(sent) != 1 {

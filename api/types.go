@@ -18,7 +18,7 @@ func (t *typeRoutes) add(r *router) {
 	add(r, "GET /job-types/{type}/schema", "get-job-type-schema", guard.Read, t.schema)
 }
 
-// typeInput names a job type, in any characters.
+// typeInput names a job type. The name may contain any characters.
 type typeInput struct {
 	call
 	Type string `path:"type" doc:"The job type, percent-encoded."`
@@ -50,8 +50,8 @@ func (t *typeRoutes) schema(ctx context.Context, in *typeInput) (*schemaOutput, 
 	return &schemaOutput{ContentType: "application/schema+json", Body: spec.Schema}, nil
 }
 
-// declared returns a type that a handler has declared. Jobs.TypeSpec also knows
-// types that are only accepted.
+// declared returns a type that a handler has declared. Jobs.TypeSpec also returns
+// types that no handler has declared but that are accepted.
 func (t *typeRoutes) declared(ctx context.Context, in *typeInput) (job.TypeSpec, error) {
 	specs, err := t.jobs.Types(ctx)
 	if err != nil {

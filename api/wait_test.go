@@ -11,8 +11,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// pending is a ledger with a job that is known, and that says when somebody
-// waits for it.
+// pending is a ledger with one known job. It reports when somebody waits for the job.
 func pending() *ledger {
 	l := newLedger()
 	jobIn(job.Running)(l)
@@ -62,7 +61,7 @@ func TestAWaitDoesNotHoldUpTheServerWhenItStops(t *testing.T) {
 	require.Less(t, time.Since(began), 30*time.Second)
 }
 
-// leaver tells when a wait has ended because its client left.
+// leaver reports when a wait has ended because its client left.
 type leaver struct {
 	*ledger
 	left chan error

@@ -122,8 +122,8 @@ func TestDeadLettersGetTheTypeAndTenantOfTheirJobs(t *testing.T) {
 		query(t, db, "select job_type || ' ' || tenant from dead_letters order by 1"))
 }
 
-// The lists have rows when they are upgraded, and get more from orchestrators
-// that do not know of it.
+// The lists have rows when they are upgraded, and earlier orchestrators, which do not
+// know the columns, add more.
 func TestTimersGetTheTypeOfTheirJobs(t *testing.T) {
 	db := database(t, storetest.EmptyURL(t))
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("."))
@@ -150,7 +150,7 @@ func TestTimersGetTheTypeOfTheirJobs(t *testing.T) {
 		query(t, db, "select concat_ws(' ', job_type, state, attempt) from timers order by job_type collate \"C\", attempt"))
 }
 
-// What is not in a transaction can be broken off before its version is noted.
+// A migration outside a transaction can be interrupted before its version is recorded.
 func TestAMigrationWithoutATransactionCanBeRepeated(t *testing.T) {
 	for _, version := range []int64{2, 4} {
 		db := database(t, storetest.EmptyURL(t))
@@ -167,8 +167,8 @@ func TestAMigrationWithoutATransactionCanBeRepeated(t *testing.T) {
 	}
 }
 
-// A job runs while its orchestrator is stopped for the upgrade, and its lease
-// is what tells so from then on.
+// A job is running while its orchestrator is stopped for the upgrade. After the
+// upgrade, only its lease shows that.
 func TestWhatRunsKeepsItsLease(t *testing.T) {
 	db := database(t, storetest.EmptyURL(t))
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("."))
@@ -226,7 +226,7 @@ func TestFiguresBeginWithWhatIsInTheLedger(t *testing.T) {
 		select job_id, n, n, gen_random_uuid(), 'w', now() - interval '3 s', now(),
 			(case when state = 'succeeded' and n = attempt then 'succeeded' else 'failed' end)::attempt_outcome
 		from jobs, generate_series(1, attempt) n where state in ('succeeded', 'dead', 'retry')`,
-		// Its attempt is gone, but not the job.
+		// The attempt is lost, but the job is not.
 		"delete from job_attempts where job_id = (select job_id from jobs where worker_id = 'v') and outcome = 'succeeded'",
 	} {
 		_, err := db.ExecContext(t.Context(), statement)
@@ -247,7 +247,7 @@ func TestFiguresBeginWithWhatIsInTheLedger(t *testing.T) {
 	}
 }
 
-// The golden file shows whoever reviews a migration what comes of it.
+// The golden file shows a reviewer what a migration changes.
 func TestTheSchemaIsTheOneReviewed(t *testing.T) {
 	db := database(t, storetest.URL(t))
 	path := filepath.Join("testdata", "schema.txt")
@@ -261,7 +261,7 @@ func TestTheSchemaIsTheOneReviewed(t *testing.T) {
 	require.Equal(t, string(golden), schema, "run with -update if the change is meant")
 }
 
-// A change to a column that some index holds, even in its predicate, cannot be
+// A change to a column that an index contains, even in its predicate, cannot be
 // heap-only, and every transition changes the ledger.
 func TestNoIndexHoldsALedgerColumnThatChanges(t *testing.T) {
 	db := database(t, storetest.URL(t))
@@ -302,8 +302,8 @@ func migrationFiles(t testing.TB) []string {
 	return names
 }
 
-// dump describes the schema from the catalogs, in an order and in words that
-// do not depend on the server's version or on when things were made.
+// dump describes the schema from the catalogs. Its order and words do not depend on
+// the server's version or on the order of creation.
 func dump(t testing.TB, db *sql.DB) string {
 	t.Helper()
 	var text strings.Builder

@@ -22,8 +22,8 @@ type batch struct {
 	entries []entry
 	// first is the index of the first submission with a key.
 	first map[key]int
-	// distinct are those indexes, in the order of their keys: the order in which
-	// locks are taken.
+	// distinct are the indexes of submissions with different keys, in the order of their
+	// keys: the order in which locks are taken.
 	distinct []int
 }
 
@@ -43,8 +43,8 @@ func newBatch(submissions []job.Submission) batch {
 	return b
 }
 
-// take records the results of those of the distinct submissions that are stored,
-// and removes them.
+// take records the results of the distinct submissions that are stored, and removes
+// these from the batch.
 func (b *batch) take(stored map[job.ID]submittedRow, results []job.Submitted) {
 	b.distinct = slices.DeleteFunc(b.distinct, func(i int) bool {
 		row, ok := stored[b.entries[i].ID]
@@ -55,7 +55,8 @@ func (b *batch) take(stored map[job.ID]submittedRow, results []job.Submitted) {
 	})
 }
 
-// repeat copies the result of the first submission with a key to the others.
+// repeat copies the result of the first submission with a key to the others with that
+// key.
 func (b batch) repeat(results []job.Submitted) {
 	for i, e := range b.entries {
 		if first := b.first[e.key]; first != i {
@@ -101,9 +102,9 @@ func (k key) compare(other key) int {
 	)
 }
 
-// requestHash covers what must be equal in two requests with the same key: the
-// type, and the payload without insignificant white space. It is empty without a
-// key.
+// requestHash is the hash of the parts that must be equal in two requests with the
+// same key: the type, and the payload without insignificant white space. It is empty
+// without a key.
 func requestHash(s job.Submission) []byte {
 	if s.IdempotencyKey == "" {
 		return []byte{}
@@ -191,8 +192,8 @@ func (in insertion) columns() []any {
 	return columns
 }
 
-// stored reads what the statement returned, by key. Without keys that is little:
-// all entries are stored, and as they were given.
+// stored reads the rows that the statement returned, by key. Without keys there is
+// little to read: all entries are stored, and as they were given.
 func (in insertion) stored(rows pgx.Rows) (map[key]submittedRow, error) {
 	stored := make(map[key]submittedRow, len(in.entries))
 	if in.keyed {

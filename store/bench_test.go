@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// BenchmarkLife takes jobs through their whole life, in batches: submitted,
-// claimed, settled. WAL bytes hold across machines better than rates do.
+// BenchmarkLife takes batches of jobs through their whole life: submit, claim, settle.
+// WAL bytes compare across machines better than rates.
 func BenchmarkLife(b *testing.B) {
 	for _, size := range []int{1, 100, 500} {
 		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
@@ -45,8 +45,8 @@ func BenchmarkLife(b *testing.B) {
 	}
 }
 
-// BenchmarkMetrics asks for the figures of ledgers of which more and more is
-// history, with the same number of jobs waiting.
+// BenchmarkMetrics measures Metrics on ledgers with more and more ended jobs and the
+// same number of waiting ones.
 func BenchmarkMetrics(b *testing.B) {
 	for _, finished := range []int{10_000, 10_000_000} {
 		b.Run(fmt.Sprintf("finished=%d", finished), func(b *testing.B) {
@@ -65,8 +65,8 @@ func BenchmarkMetrics(b *testing.B) {
 	}
 }
 
-// BenchmarkWaiting asks for the figures, and for the queues alone, of a million
-// jobs that wait: to be claimed, or for their time.
+// BenchmarkWaiting measures Metrics and Queues with a million waiting jobs, queued or
+// scheduled.
 func BenchmarkWaiting(b *testing.B) {
 	for _, state := range []job.State{job.Queued, job.Created, job.Retry} {
 		s := open(b)
@@ -86,8 +86,8 @@ func BenchmarkWaiting(b *testing.B) {
 	}
 }
 
-// BenchmarkAudit compares lists and ledger of a million jobs: all of them
-// waiting, and all of them done.
+// BenchmarkAudit compares the lists with the ledger for a million jobs, all waiting or
+// all done.
 func BenchmarkAudit(b *testing.B) {
 	for _, state := range []job.State{job.Queued, job.Retry, job.Succeeded} {
 		s := open(b)
@@ -106,7 +106,7 @@ func BenchmarkAudit(b *testing.B) {
 	}
 }
 
-// fillWaiting puts n jobs of many types straight into the tables.
+// fillWaiting inserts n jobs of many types directly into the tables.
 func fillWaiting(b *testing.B, s *Store, state job.State, n int) {
 	b.Helper()
 	for kind := range n / 100_000 { // within the statement timeout
@@ -115,12 +115,12 @@ func fillWaiting(b *testing.B, s *Store, state job.State, n int) {
 	exec(b, s, "vacuum analyze jobs, ready, timers")
 }
 
-// fillHistory puts jobs that have succeeded straight into the ledger.
+// fillHistory inserts jobs that have succeeded directly into the ledger.
 func fillHistory(b *testing.B, s *Store, after, n int) {
 	b.Helper()
 	tx, err := s.db.Worker.Begin(b.Context())
 	require.NoError(b, err)
-	_, err = tx.Exec(b.Context(), "set local session_replication_role = replica") // no trigger refuses them
+	_, err = tx.Exec(b.Context(), "set local session_replication_role = replica") // so that no trigger refuses them
 	require.NoError(b, err)
 	_, err = tx.Exec(b.Context(), `
 		insert into jobs (
@@ -133,9 +133,9 @@ func fillHistory(b *testing.B, s *Store, after, n int) {
 	require.NoError(b, tx.Commit(b.Context()))
 }
 
-// BenchmarkVerbs tells what it costs the database to submit and to settle, one
-// by one and in large batches. Processor time and WAL bytes compare better than
-// rates do on a machine that does other things as well.
+// BenchmarkVerbs measures what submitting and settling cost the database, one by one
+// and in large batches. On a busy machine, processor time and WAL bytes compare better
+// than rates.
 func BenchmarkVerbs(b *testing.B) {
 	for _, size := range []int{1, 500} {
 		b.Run(fmt.Sprintf("submit/batch=%d", size), func(b *testing.B) {
@@ -199,8 +199,8 @@ func measured(b *testing.B, s *Store, n int, f func()) {
 	b.ReportMetric(float64(wal()-walBefore)/float64(n), "WAL-B/job")
 }
 
-// busy is how long the processes that serve the store's database have run on a
-// processor. It is zero where that cannot be known.
+// busy is the processor time of the server's processes for the store's database; zero
+// if unknown.
 func busy(b *testing.B, s *Store) time.Duration {
 	b.Helper()
 	rows, err := s.db.Worker.Query(b.Context(), "select pid from pg_stat_activity where datname = current_database() and backend_type = 'client backend'")

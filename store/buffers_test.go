@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
-// A hundred thousand jobs that nobody serves cost the others nothing. Buffers
-// are counted, since time depends on the machine.
+// A hundred thousand jobs that nobody serves cost other jobs nothing. The test counts
+// buffers, because time depends on the machine.
 func TestJobsOfATypeThatNobodyServesCostOthersNothing(t *testing.T) {
 	s := open(t)
 	const limit = 50
@@ -29,9 +29,8 @@ func TestJobsOfATypeThatNobodyServesCostOthersNothing(t *testing.T) {
 	require.Len(t, claim(t, s, limit), limit)
 }
 
-// While an old snapshot keeps vacuum from removing anything, every job that
-// passed leaves a dead entry in the ready list. The mark keeps claims from
-// walking over them.
+// While an old snapshot blocks vacuum, every claimed job leaves a dead entry in the
+// ready list. The mark keeps claims from passing them.
 func TestAnOldSnapshotDoesNotSlowClaimsDown(t *testing.T) {
 	s := open(t)
 	const passing, batch, limit = 20_000, 1000, 50
@@ -97,7 +96,7 @@ func searched(t testing.TB, s *Store, limit int, ranges ...queueRange) int {
 	return picked.Hit + picked.Read
 }
 
-// node is what is needed of EXPLAIN's JSON.
+// node is the part of EXPLAIN's JSON that the test needs.
 type node struct {
 	Subplan string  `json:"Subplan Name"`
 	Rows    float64 `json:"Actual Rows"` // a number with decimals from version 18 on
@@ -118,9 +117,9 @@ func (n node) find(subplan string) (node, bool) {
 	return node{}, false
 }
 
-// fillAt queues n jobs of one urgency, each due so much after the one before.
-// They lie in the heap in no order, so that every look at one is counted: a
-// buffer that is looked at twice running counts once.
+// fillAt queues n jobs of one urgency, with the same time between their due times.
+// Their order in the heap is random, so that every visit counts: a buffer that is
+// visited twice in a row counts once.
 func fillAt(t testing.TB, s *Store, n int, apart time.Duration) {
 	t.Helper()
 	fill(t, s, job.Queued, n, jobType)

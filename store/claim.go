@@ -41,8 +41,8 @@ func (s *Store) claim(ctx context.Context, worker string, types []string, limit 
 	return claimed, nil
 }
 
-// lookBehind moves marks back to the jobs that wait below them. It reports
-// whether there were any.
+// lookBehind moves marks back to the jobs that wait below them. It reports whether any
+// mark moved.
 func (s *Store) lookBehind(ctx context.Context, marks []lowWaterMark) (found bool, err error) {
 	if len(marks) == 0 {
 		return false, nil
@@ -55,7 +55,7 @@ func (s *Store) lookBehind(ctx context.Context, marks []lowWaterMark) (found boo
 	if err != nil || len(answers) == 0 {
 		return false, err
 	}
-	// The time of all looks together counts, because they are due together.
+	// The times of all searches add up, because they are due together.
 	took, now := postgres.Duration(answers[len(answers)-1].Took), time.Now()
 	for i, answer := range answers {
 		if s.marks.looked(marks[i], answer.position(), took, now) {
@@ -104,8 +104,8 @@ func newLeaseIDs(n int) pgtype.ArrayGetter {
 	return ids
 }
 
-// take runs the statement. It reads all rows through one struct, which takes half
-// the time of a new one for each row.
+// take runs the statement. It reads all rows into the same struct: a new one for each
+// row would take twice the time.
 func (s *Store) take(ctx context.Context, args []any) ([]job.Claimed, error) {
 	return postgres.Write(ctx, s.db.Worker, "claim", func(ctx context.Context, conn *pgx.Conn) (claimed []job.Claimed, err error) {
 		rows, err := conn.Query(ctx, sql.Text("claim"), args...)

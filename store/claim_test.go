@@ -22,7 +22,7 @@ func TestClaimsFollowPriorityThenDueTimeThenCreation(t *testing.T) {
 	of := func(kind string, priority int16, ago time.Duration) func(*job.Submission) {
 		return func(j *job.Submission) { j.Type, j.Priority, j.RunAt = kind, priority, now.Add(-ago) }
 	}
-	// In the order they are to be claimed; the last two are due together.
+	// In the order of claiming; the last two are due at the same time.
 	batch := []job.Submission{
 		submission(t, of("B", 32767, time.Minute)),
 		submission(t, of("A", 9, time.Second)),
@@ -112,8 +112,8 @@ func TestAClaimForNoTypesClaimsNothing(t *testing.T) {
 	require.Len(t, claim(t, s, 10), 1)
 }
 
-// A planner that runs the LIMIT once for each row it joins claims too many
-// (odd-jobs#115), and statistics are what makes it do so.
+// A planner that runs the LIMIT once for each joined row claims too many
+// (odd-jobs#115). Whether it does depends on statistics.
 func TestAClaimNeverTakesMoreThanItsLimit(t *testing.T) {
 	statistics := map[string]string{
 		"never analysed":         "",
@@ -226,7 +226,7 @@ func TestAJobThatCommitsLateBehindTheMarkIsFound(t *testing.T) {
 	require.Len(t, claim(t, s, 10), 3)
 	commit()
 
-	// The mark has passed it by: the very reason why somebody looks behind it.
+	// The mark has already passed this job: only the look behind the mark finds it.
 	claimed := claim(t, s, 10)
 	require.Len(t, claimed, 1)
 	require.Equal(t, late.ID, claimed[0].JobID)
@@ -242,8 +242,8 @@ func TestAMarkHidesNoMoreUrgentJob(t *testing.T) {
 	require.Equal(t, urgent, claimed[0].JobID)
 }
 
-// Rows that are locked but not claimed cost writes, and other claimers pass
-// them over meanwhile.
+// Rows that are locked but not claimed cost writes, and other claimers skip them in
+// the meantime.
 func TestAClaimOverManyTypesLocksOnlyWhatItClaims(t *testing.T) {
 	s := open(t)
 	types := make([]string, 10)

@@ -15,8 +15,8 @@ import (
 
 func fast(s *job.Submission) { s.Fast = true }
 
-// watched returns a store on a server that is durable by default, and what was
-// in force, so far, when each of the jobs was inserted.
+// watched returns a store on a server that is durable by default, and a function that
+// returns the values of synchronous_commit under which a job was inserted.
 func watched(t *testing.T) (s *Store, inForce func(job.ID) string) {
 	t.Helper()
 	address, err := url.Parse(storetest.URL(t))
@@ -53,7 +53,7 @@ func TestOnlyTheCommitOfFastSubmissionsAloneDoesNotWaitForTheDisk(t *testing.T) 
 	s, inForce := watched(t)
 	for name, verb := range verbs {
 		t.Run(name, func(t *testing.T) {
-			for range 3 { // on connections that have seen the others
+			for range 3 { // on connections that have also done the other kind
 				for want, batch := range map[string][]job.Submission{
 					"off": {submission(t, fast), submission(t, fast), submission(t, fast, keyed(name))},
 					"on":  {submission(t), submission(t)},

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// diagnose returns the checks by name. The tests' own server has settings that
-// no other should have.
+// diagnose returns the checks by name. Some fail on the tests' own server, because of
+// its settings.
 func diagnose(t testing.TB, s *Store) map[string]job.Check {
 	t.Helper()
 	found, err := s.Diagnose(t.Context())
@@ -31,7 +31,7 @@ func diagnose(t testing.TB, s *Store) map[string]job.Check {
 	return checks
 }
 
-// sound is a store with some of everything and nothing wrong.
+// sound is a store with jobs in many states and nothing wrong.
 func sound(t testing.TB) *Store {
 	t.Helper()
 	s := open(t)

@@ -27,8 +27,8 @@ var hot = []string{
 	"reap", "promote", "save_progress", "save_logs", "cancel",
 }
 
-// The tables that grow with the number of jobs. None is ever read whole, and
-// none but by its indexes.
+// The tables that grow with the number of jobs. Statements read them only by their
+// indexes, and never whole.
 var growing = []string{"jobs", "ready", "leases", "timers", "unsuccessful_attempts", "attempt_logs", "dead_letters"}
 
 func TestPlansOfTheHotStatementsOnColdStatistics(t *testing.T) {
@@ -51,8 +51,9 @@ func TestPlansOfTheHotStatementsOnALargeSkewedLedger(t *testing.T) {
 	comparePlans(t, s, false)
 }
 
-// Nothing was queued when the ledger was last analysed, and thousands of jobs wait
-// now: a claim that believes the former reads the ledger whole, in a second.
+// Nothing was queued when the ledger was last analyzed, and now thousands of jobs
+// wait. A claim that trusts those statistics reads the whole ledger, which takes a
+// second.
 func TestPlansOfTheHotStatementsOnALedgerOfThePast(t *testing.T) {
 	s := open(t)
 	fill(t, s, job.Succeeded, 5_000, "DONE")
@@ -62,11 +63,11 @@ func TestPlansOfTheHotStatementsOnALedgerOfThePast(t *testing.T) {
 	comparePlans(t, s, false)
 }
 
-// A list that was vacuumed while little was in it has pages, and no rows that the
-// planner knows of. It would then go through the whole list, and through the whole
-// batch for each row: settlements took four times as long, in one run of eight.
-// Hence "between b.job_id and b.job_id" in the statements: the planner finds no
-// other way than through the index.
+// A list that was vacuumed while it was nearly empty has pages, but the planner knows
+// of no rows in it. It would then read the whole list, and the whole batch for each
+// row. In one run of eight, this made settlements four times as slow. That is why the
+// statements contain "between b.job_id and b.job_id", for which the planner can only
+// use the index.
 func TestPlansOfTheHotStatementsAfterAQuietNight(t *testing.T) {
 	s := open(t)
 	if !ask[bool](t, s, "select rolsuper from pg_roles where rolname = current_user") {
@@ -122,7 +123,7 @@ func comparePlans(t *testing.T, s *Store, write bool) {
 	}
 }
 
-// planNode is what is compared of a node of EXPLAIN's JSON.
+// planNode is the part of a node of EXPLAIN's JSON that is compared.
 type planNode struct {
 	Type      string   `json:"Node Type"`
 	Strategy  string   `json:"Strategy"`
@@ -138,13 +139,13 @@ type planNode struct {
 	Plans     []planNode
 }
 
-// glue are nodes that neither read nor write anything. Versions of PostgreSQL differ
-// in where they put them. They also differ in how they sort what a statement holds
-// already, so such sorts are left out too.
+// glue are nodes that neither read nor write anything. Versions of PostgreSQL put them
+// in different places. They also sort rows that the statement has already read in
+// different ways, so such sorts are left out too.
 var glue = []string{"Result", "Append", "Subquery Scan", "Materialize", "ProjectSet", "WindowAgg", "Aggregate", "Unique"}
 
-// draw writes a line for each node that reads or writes something, or joins, with
-// the columns that an index is searched by.
+// draw writes a line for each node that reads, writes or joins, with the columns that
+// its index is searched by.
 func (n planNode) draw(to *strings.Builder, columns map[string][]string, depth int) {
 	if cte, ok := strings.CutPrefix(n.Subplan, "CTE "); ok {
 		fmt.Fprintf(to, "%sCTE %s\n", strings.Repeat("  ", depth), cte)
@@ -217,7 +218,7 @@ func indexColumns(t testing.TB, s *Store) map[string][]string {
 	return columns
 }
 
-// explainSQL is the plan of a statement that is composed, with the settings.
+// explainSQL returns the plan of a composed statement, under the given settings.
 func explainSQL(t testing.TB, s *Store, text string, settings ...string) string {
 	t.Helper()
 	tx, err := s.db.Worker.Begin(t.Context())

@@ -16,7 +16,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
-// What most tests use: one worker, one job type, a lease that outlasts the test.
+// Defaults of most tests: one worker, one job type, and a lease that outlasts the
+// test.
 const (
 	worker   = "worker-1"
 	other    = "worker-2"
@@ -42,7 +43,7 @@ func openAt(t testing.TB, url string) *Store {
 	return s
 }
 
-// connect returns a connection of its own, as another program would have it.
+// connect opens a connection of its own, as another program would.
 func connect(t testing.TB, url string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -51,7 +52,7 @@ func connect(t testing.TB, url string) *pgx.Conn {
 	return conn
 }
 
-// aside returns a pool that has nothing to do with a store's.
+// aside returns a pool that is independent of the store's.
 func aside(t testing.TB, url string) *pgxpool.Pool {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), url)
@@ -60,7 +61,7 @@ func aside(t testing.TB, url string) *pgxpool.Pool {
 	return pool
 }
 
-// pools are the store's, by what uses them.
+// pools are the store's pools by name.
 func pools(s *Store) map[string]*postgres.Pool {
 	return map[string]*postgres.Pool{"worker": s.db.Worker, "submission": s.db.Submissions, "read": s.db.Reads, "heartbeat": s.db.Heartbeats}
 }
@@ -73,7 +74,7 @@ func exec(t testing.TB, s *Store, sql string, args ...any) {
 	require.NoError(t, err, sql)
 }
 
-// ask returns the only value of the only row.
+// ask returns the single value that a query returns.
 func ask[T any](t testing.TB, s *Store, sql string, args ...any) T {
 	t.Helper()
 	rows, err := s.db.Worker.Query(t.Context(), sql, args...)
@@ -90,7 +91,7 @@ func newID(t testing.TB) job.ID {
 	return job.ID(id)
 }
 
-// submission is a plain one, due now, with the changes made to it.
+// submission returns a plain submission, due now, after the changes.
 func submission(t testing.TB, changes ...func(*job.Submission)) job.Submission {
 	t.Helper()
 	s := job.Submission{
@@ -112,7 +113,7 @@ func submissions(t testing.TB, n int, changes ...func(*job.Submission)) []job.Su
 	return all
 }
 
-// submit stores the submissions and fails the test where one is refused.
+// submit stores the submissions and fails the test if one is refused.
 func submit(t testing.TB, s *Store, batch ...job.Submission) []job.ID {
 	t.Helper()
 	ids := make([]job.ID, len(batch))
@@ -148,7 +149,8 @@ func running(t testing.TB, s *Store, changes ...func(*job.Submission)) job.Claim
 	return claimed[0]
 }
 
-// as says how the attempt ended and lets the usual decision be made.
+// as returns the settlement of an attempt that ended with this outcome, as job.Decide
+// decides.
 func as(c job.Claimed, kind job.OutcomeKind) job.Settlement {
 	at := job.Standing{
 		Attempt: c.Attempt, MaxAttempts: c.MaxAttempts, Interruptions: c.Interruptions,
@@ -171,13 +173,13 @@ func settle(t testing.TB, s *Store, batch ...job.Settlement) []job.SettleResult 
 	return fates
 }
 
-// settled settles one attempt and requires that it was written.
+// settled settles one attempt and requires that the settlement is written.
 func settled(t testing.TB, s *Store, c job.Claimed, kind job.OutcomeKind) {
 	t.Helper()
 	require.Equal(t, []job.SettleResult{job.Settled}, settle(t, s, as(c, kind)))
 }
 
-// dead submits a job and sees it fail for good.
+// dead submits a job and dead-letters it.
 func dead(t testing.TB, s *Store) job.ID {
 	t.Helper()
 	c := running(t, s)
@@ -185,7 +187,7 @@ func dead(t testing.TB, s *Store) job.ID {
 	return c.JobID
 }
 
-// expire lets a lease run out a second ago.
+// expire makes a lease look as if it had expired a second ago.
 func expire(t testing.TB, s *Store, lease job.Lease) {
 	t.Helper()
 	exec(t, s, "update leases set expires_at = now() - interval '1 second' where lease_id = $1", postgres.UUID(lease.ID))
@@ -211,8 +213,8 @@ func requireState(t testing.TB, s *Store, id job.ID, state job.State) {
 	requireSound(t, s)
 }
 
-// requireSound checks that the ledger and the lists agree: first by the
-// product's own audit, then in what the audit leaves out.
+// requireSound checks that the ledger and the lists agree: first by Audit, then in
+// what Audit leaves out.
 func requireSound(t testing.TB, s *Store) {
 	t.Helper()
 	disagreements, err := s.Audit(t.Context(), 10)
@@ -223,7 +225,7 @@ func requireSound(t testing.TB, s *Store) {
 		where j.job_id is null or a.fence > j.fence`), "attempts that disagree with the ledger")
 }
 
-// row is a job as the ledger has it, to be compared whole.
+// row returns a job's whole ledger row, for comparison.
 func row(t testing.TB, s *Store, id job.ID) string {
 	t.Helper()
 	return ask[string](t, s, `
@@ -235,8 +237,8 @@ func row(t testing.TB, s *Store, id job.ID) string {
 		where j.job_id = $1`, postgres.UUID(id))
 }
 
-// locked runs sql in a transaction of another connection and returns what
-// ends it.
+// locked runs sql in a transaction of another connection and returns a function that
+// ends the transaction.
 func locked(t testing.TB, s *Store, sql string, args ...any) (commit func()) {
 	t.Helper()
 	conn := connect(t, urlOf(s))
@@ -259,7 +261,7 @@ func awaitBlocked(t testing.TB, s *Store, n int) {
 	}, patience, 2*time.Millisecond, "%d backends waiting for a lock", n)
 }
 
-// after runs f at once and returns what waits for its result.
+// after starts f and returns a function that waits for its result.
 func after[T any](f func() T) (wait func() T) {
 	done := make(chan T, 1)
 	go func() { done <- f() }()

@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
-// Send sends a hint to every listener. It is a statement of its own, never part of
-// a transition: a commit that notifies takes a lock that all notifying commits of
-// the server share.
+// Send sends a hint to every listener. It runs as a statement of its own, never as
+// part of a transition: a commit that notifies takes a lock that all notifying commits
+// of the server share.
 func (s *Store) Send(ctx context.Context, hint job.Hint) error {
 	_, err := s.db.Worker.Exec(ctx, sql.Text("send_hint"), string(hint))
 	return postgres.Translate("send hint", err)

@@ -17,11 +17,10 @@ import (
 )
 
 const (
-	// maxScan limits how many rows one page examines, even of a million: that is
-	// milliseconds of work if they are in memory.
+	// maxScan limits how many rows one page examines. In memory, that takes milliseconds,
+	// even for a million rows.
 	maxScan = 10_000
-	// clockSlack is how far the clock of whoever created an id may differ from the
-	// database's.
+	// clockSlack is how far the clock that created an id may differ from the database's.
 	clockSlack = 5 * time.Minute
 )
 
@@ -58,8 +57,8 @@ func (s *Store) List(ctx context.Context, filter job.Filter) (job.Page, error) {
 
 type listedRow struct {
 	viewRow
-	// Listed is false for the row at which the scan ended. The same job may also
-	// have a row that is listed.
+	// Listed is false for the row at which the scan ended. The same job may also have a
+	// row in which it is true.
 	Listed bool
 }
 
@@ -101,7 +100,7 @@ where (select count(*) from page) < $%[6]d
 order by id desc, listed desc`, row, scan.rows(), scan.get("s.job_id"), chosen, scan.order, limit, maxScan), args
 }
 
-// scan is where a list looks.
+// scan says which table or index a list reads, and how.
 type scan struct {
 	source string // a table with one row for each job, and its id
 	where  string
@@ -115,7 +114,8 @@ func (s scan) get(columns string) string {
 	return "select " + columns + " from " + s.source + " s where " + s.where + " order by " + s.order
 }
 
-// rows selects what a page is chosen from, with the columns that conditions use.
+// rows is the subquery from which a page is chosen, with the columns that conditions
+// use.
 func (s scan) rows() string {
 	if s.source == ledger {
 		return fmt.Sprintf("%s limit %d", s.get("s.job_id, s.job_type, s.tenant, s.state, s.tags, s.created_at"), maxScan)

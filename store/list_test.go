@@ -34,7 +34,7 @@ func listed(t testing.TB, s *Store, filter job.Filter) (ids []job.ID, pages int)
 	}
 }
 
-// A listedJob is one as the test knows it.
+// A listedJob is a job and the properties that it was made with.
 type listedJob struct {
 	id      job.ID
 	tenant  string
@@ -44,7 +44,7 @@ type listedJob struct {
 	created time.Time
 }
 
-// various stores jobs of two types, two tenants and all states, whose ids and
+// various stores jobs of two types, of two tenants and in all states. Their ids and
 // times of creation are minutes apart.
 func various(t testing.TB, s *Store) []listedJob {
 	t.Helper()
@@ -156,8 +156,8 @@ func TestThePageOfARareJobIsShortButNotTheLast(t *testing.T) {
 	require.Equal(t, 2, pages)
 }
 
-// A type that half of all jobs have by the statistics, and nearly none in
-// truth, is found by its own index.
+// By the statistics, half of all jobs have this type; in truth, almost none do. Its
+// own index finds it.
 func TestListsAreReadByTheNarrowestIndex(t *testing.T) {
 	s := open(t)
 	fill(t, s, job.Succeeded, 20_000, "COMMON")
@@ -213,7 +213,7 @@ func TestAJobThatLeavesAListBetweenTwoPagesHidesNoOther(t *testing.T) {
 	require.Zero(t, page.Next)
 }
 
-// An orchestrator of before knows nothing of types and tenants of dead letters.
+// An earlier orchestrator does not know the types and tenants of dead letters.
 func TestDeadLettersOfAnOlderOrchestratorAreFound(t *testing.T) {
 	s := open(t)
 	id := dead(t, s)

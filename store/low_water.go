@@ -14,12 +14,11 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
-// minMarkLife and maxMarkLife limit how long a mark is trusted before a claim
-// looks for a job below it. A job that enters the queue there (because its commit
-// came late, or it was given back to its old position) waits at most this long
-// while jobs are claimed, and until the next claim if there are none. A look that
-// took long is repeated less often: all looks together take at most a fiftieth of
-// the time.
+// minMarkLife and maxMarkLife limit how long a mark is trusted before a claim looks
+// for jobs below it. A job can enter the queue there because its commit came late, or
+// because it was released to its old position. While jobs are claimed, it waits at
+// most this long; otherwise, until the next claim. A look that took long is repeated
+// less often: all looks together take at most a fiftieth of the time.
 const (
 	minMarkLife = time.Second
 	maxMarkLife = 10 * time.Second
@@ -61,7 +60,7 @@ func newLowWaterMarks() lowWaterMarks {
 // clock.
 type mark struct {
 	position
-	next   position // the lowest position claimed since it was set: where the mark moves to
+	next   position // the lowest position claimed since the mark was set: where the mark moves next
 	passed int      // how many jobs were claimed since then
 	looked time.Time
 	took   time.Duration // how long the last look took

@@ -47,7 +47,7 @@ func TestATypeWithManyUrgenciesGoesWithoutMarksForAWhile(t *testing.T) {
 	require.Len(t, m.ranges([]string{jobType}), 3)
 }
 
-// Many jobs that are due at about the same time do not all stay in front of the mark.
+// If many jobs are due at about the same time, the mark moves past most of them.
 func TestAMarkTrailsByALimitedNumberOfJobs(t *testing.T) {
 	m := newLowWaterMarks()
 	now := time.Now()
@@ -62,8 +62,7 @@ func TestAMarkTrailsByALimitedNumberOfJobs(t *testing.T) {
 	require.LessOrEqual(t, behind, 2*markTrail)
 }
 
-// A batch that commits late, but in front of the mark, and is larger than the mark
-// trails by.
+// The batch commits late but above the mark, and is larger than markTrail.
 func TestAMarkDoesNotJumpOverJobsThatWaitInFrontOfIt(t *testing.T) {
 	m := newLowWaterMarks()
 	now := time.Now()
@@ -115,16 +114,16 @@ func TestAJobBehindAMarkIsFoundWhateverElseIsClaimed(t *testing.T) {
 	given(t, s)
 	given(t, s, of(other))
 	require.Len(t, take(10), 2)
-	take(10) // somebody has looked
+	take(10) // a look has taken place
 	late := given(t, s, of(other), hourAgo)
-	// Of the first type there is enough for every claim, and part of it is locked.
+	// The first type always has enough jobs for a claim, and some of them are locked.
 	busy := submit(t, s, submissions(t, 4, func(j *job.Submission) { j.RunAt = time.Now().Add(-2 * time.Hour) })...)
 	unlock := locked(t, s, "select from ready where job_id = any($1) for update", []string{busy[0].String(), busy[1].String()})
 	s.marks.byType[jobType][0].looked, s.marks.byType[other][0].looked = time.Time{}, time.Time{}
 	take(2)
 	unlock()
 	var found []job.ID
-	for range 4 { // no life of a mark passes any more
+	for range 4 { // in less time than a mark is trusted
 		for _, c := range take(2) {
 			found = append(found, c.JobID)
 		}
@@ -132,7 +131,7 @@ func TestAJobBehindAMarkIsFoundWhateverElseIsClaimed(t *testing.T) {
 	require.Contains(t, found, late)
 }
 
-// waiting is a job of the plain model of the ready list.
+// waiting is a job in the test's simple model of the ready list.
 type waiting struct {
 	position
 	jobType string
@@ -150,8 +149,9 @@ func (r queueRange) has(w *waiting) bool {
 		(w.urgency > r.urgency || w.urgency == r.urgency && !w.before(r.from))
 }
 
-// Whatever comes late, is locked by others and claimed between, no job that a claim
-// has room for, or passes over, stays behind a mark for longer than its life.
+// Jobs arrive late, are locked by others, and are claimed in between. Still, no job
+// that a claim has room for or skips stays behind a mark for longer than the mark's
+// life.
 func TestMarksHideNoJobForLong(t *testing.T) {
 	for seed := range uint64(60) {
 		r := mathrand.New(mathrand.NewPCG(seed, 1))
@@ -170,7 +170,7 @@ func TestMarksHideNoJobForLong(t *testing.T) {
 				ready = append(ready, w)
 			}
 			slices.SortFunc(ready, (*waiting).compare)
-			for i, w := range ready { // another claimer ends, with nothing, and begins
+			for i, w := range ready { // another claimer rolls back, and a new one begins
 				if w.locked {
 					w.entered = now
 				}
@@ -212,8 +212,8 @@ func lookAll(m *lowWaterMarks, ready []*waiting, below []lowWaterMark, now time.
 	return found
 }
 
-// take does what claim.sql does, on a sorted list, but for what a claim over several
-// types leaves out because others hold it under lock.
+// take does what claim.sql does, on a sorted list. It does not model the jobs that a
+// claim over several types leaves out because others have locked them.
 func take(ready []*waiting, ranges []queueRange, limit int) (taken []*waiting) {
 	for _, w := range ready {
 		if len(taken) < limit && !w.locked && slices.ContainsFunc(ranges, func(r queueRange) bool { return r.has(w) }) {

@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
-// forFigures are settings for reading whole lists, which may take long: without an
-// index, and without parallel processes, whose processors the loops need. Joins
-// still use the indexes: a hash join would read the whole ledger.
+// forFigures are settings for reading whole lists, which may take long. Sequential
+// scans are allowed. Parallel processes are not, because the loops need their
+// processors. Joins still use the indexes: a hash join would read the whole ledger.
 const forFigures = "set local statement_timeout = '15s'; set local enable_seqscan = on; set local enable_hashagg = on; set local max_parallel_workers_per_gather = 0"
 
 // figures runs f in one snapshot. f must not run statements that are also run
@@ -21,8 +21,8 @@ func (s *Store) figures(ctx context.Context, operation string, f func(pgx.Tx) er
 	return s.db.Figures.Snapshot(ctx, operation, forFigures, f)
 }
 
-// Queues returns what waits and runs, by job type. It counts exactly, so it takes
-// longer the more jobs wait: about 0.2 s for a million.
+// Queues returns the waiting and running jobs, by job type. It counts exactly, so it
+// takes longer the more jobs wait: about 0.2 s for a million.
 func (s *Store) Queues(ctx context.Context) (queues []job.Queue, err error) {
 	err = s.figures(ctx, "queues", func(tx pgx.Tx) error {
 		queues, err = readQueues(ctx, tx)

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
-// figures are those of the metrics that are of one moment.
+// figures are the metrics of the current moment.
 func figures(t testing.TB, s *Store, window time.Duration) job.Metrics {
 	t.Helper()
 	m, err := s.Metrics(t.Context(), window)
@@ -31,7 +31,7 @@ func rollUp(t testing.TB, s *Store) int {
 	return n
 }
 
-// eventful is a ledger in which everything has happened once.
+// eventful is a ledger in which every event has happened once.
 func eventful(t testing.TB) *Store {
 	t.Helper()
 	s := open(t)
@@ -127,8 +127,7 @@ func TestManyRollUpAtOnceAndCountOnce(t *testing.T) {
 	require.EqualValues(t, 5000, figures(t, s, time.Hour).Counts[job.Succeeded])
 }
 
-// A planner that is free to scan must not fall for statistics, or the figures
-// take as long as the ledger is.
+// Statistics must not lead a planner that may scan to read the whole ledger.
 func TestFiguresNeverReadTheLedgerWhole(t *testing.T) {
 	s := open(t)
 	fill(t, s, job.Succeeded, 20_000, "DONE")

@@ -17,10 +17,10 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
-// The model is the requirements' state machine in memory: jobs, who owns them,
-// and every lease there ever was. Random verbs by two workers, who never throw
-// a stale lease away, are done to the store and to the model, and the two are
-// compared after each step.
+// The model is the requirements' state machine in memory: jobs, their owners, and
+// every lease that ever existed. Two workers, which keep their stale leases, run
+// random verbs on the store and on the model. After each step, the test compares the
+// two.
 func TestTheStoreBehavesLikeItsModel(t *testing.T) {
 	s := open(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -30,7 +30,7 @@ func TestTheStoreBehavesLikeItsModel(t *testing.T) {
 			T: rt, test: t, ctx: t.Context(), store: s, byID: make(map[job.ID]*modelJob),
 			byWorker: map[string]map[job.State]int64{worker: {}, other: {}},
 		}
-		for name := range m.byWorker { // or what they have done would be forgotten
+		for name := range m.byWorker { // unknown workers' tallies would be deleted
 			require.NoError(rt, s.RegisterWorker(t.Context(), job.Worker{ID: name}, aMinute))
 		}
 		rt.Repeat(map[string]func(*rapid.T){
@@ -62,9 +62,9 @@ type model struct {
 
 	jobs   []*modelJob // in the order submitted
 	byID   map[job.ID]*modelJob
-	leases []*modelLease // every one there ever was
+	leases []*modelLease // every one that ever existed
 	dead   []*modelJob
-	notes  int // written so far, by anybody
+	notes  int // written so far, by either worker
 
 	// What has happened, and which jobs each worker has ended.
 	happened job.Recent
@@ -93,7 +93,7 @@ type modelLease struct {
 	worker  string
 	expired bool
 	settled bool // its settlement was written
-	// What the owner was told of the job.
+	// What the claim returned about the job.
 	attempt, interruptions, crashes int
 }
 
@@ -151,7 +151,7 @@ func (m *model) claim(t *rapid.T) {
 	}
 }
 
-// own makes the lease the job's valid one.
+// own makes this lease the job's valid one.
 func (m *model) own(j *modelJob, lease job.Lease, name string) {
 	for _, l := range m.leases {
 		require.NotEqual(m, l.ID, lease.ID, "a lease id issued twice")
@@ -211,8 +211,8 @@ func (m *model) end(l *modelLease, d job.Decision) {
 	m.count(d)
 }
 
-// count notes what the end of an attempt adds to the figures. The loss of an
-// owner counts as a failure where it is charged like one.
+// count records the effect of an attempt's end on the figures. The loss of an owner
+// counts as a failure if it is charged.
 func (m *model) count(d job.Decision) {
 	switch d.To {
 	case job.Succeeded:
@@ -375,7 +375,8 @@ func (m *model) redrive(t *rapid.T) {
 	requeued, err := m.store.Redrive(m.ctx, job.DeadLetterFilter{Limit: limit})
 	require.NoError(t, err)
 	require.Len(t, requeued, min(limit, len(m.dead)))
-	// Those buried by one statement died at one instant: it took some of them.
+	// One statement dead-letters all of its jobs at the same time, and this took some of
+	// them.
 	for _, one := range requeued {
 		at := slices.IndexFunc(m.dead, func(j *modelJob) bool { return j.id == one.ID })
 		require.GreaterOrEqual(t, at, 0, "it was dead")
@@ -402,14 +403,14 @@ func (m *model) discharge(t *rapid.T) {
 	require.Zero(t, n, "leases let go")
 }
 
-// fold moves tallies about, which changes no figure.
+// fold rolls up and ages the tallies, which must change no figure.
 func (m *model) fold(t *rapid.T) {
 	_, err := m.store.RollUpTallies(m.ctx, rapid.IntRange(1, 20).Draw(t, "rows"))
 	require.NoError(t, err)
 	require.NoError(t, m.store.AgeTallies(m.ctx))
 }
 
-// compareFigures holds the figures against the model.
+// compareFigures compares the figures with the model's.
 func (m *model) compareFigures(t *rapid.T) {
 	states, attempts := make(map[job.State]int64), make(map[int]int64)
 	for _, state := range job.States() {
@@ -444,7 +445,7 @@ func (m *model) compareFigures(t *rapid.T) {
 	require.InDelta(t, took, got.AverageByType[jobType].Seconds(), 1e-6)
 }
 
-// compare holds the whole database against the model.
+// compare compares the whole database with the model.
 func (m *model) compare(t *rapid.T) {
 	m.compareFigures(t)
 	disagreements, err := m.store.Audit(m.ctx, 10)
@@ -502,7 +503,7 @@ func (m *model) someJob(t *rapid.T) *modelJob {
 	return m.jobs[rapid.IntRange(0, len(m.jobs)-1).Draw(t, "job")]
 }
 
-// someLeases draws up to four different leases, stale ones among them.
+// someLeases draws up to four different leases, including stale ones.
 func (m *model) someLeases(t *rapid.T) []*modelLease {
 	if len(m.leases) == 0 {
 		t.Skip("no lease yet")

@@ -16,7 +16,7 @@ import (
 // from list to list meanwhile.
 const cancelTries = 20
 
-// What cancel.sql returns for a job that waited, and for one that runs.
+// The results of cancel.sql for a waiting job, and for a running one.
 const (
 	canceledAtOnce  = "canceled"
 	cancelRequested = "requested"
@@ -41,7 +41,7 @@ func (s *Store) Cancel(ctx context.Context, id job.ID) (job.Cancellation, error)
 		case view.State.Final():
 			return job.Cancellation{}, fmt.Errorf("cancel a job that is %s: %w", view.State, job.ErrWrongState)
 		case view.State == before.State && view.UpdatedAt.Equal(before.UpdatedAt):
-			// It did not move, and yet was in no list.
+			// The job did not move, but was in no list.
 			return job.Cancellation{}, fmt.Errorf("cancel a job that is %s: its list disagrees with the ledger; "+
 				"run `orchestrator doctor` for details", view.State)
 		}
@@ -76,9 +76,9 @@ func (s *Store) move(ctx context.Context, statement string, id job.ID) (job.View
 	return view, err
 }
 
-// operate runs a statement on one job and returns its rows, and the job as it is
-// afterwards. The answer waits for the standby even if the statement changed
-// nothing: the reason for that may be a commit that the standby does not have.
+// operate runs a statement on one job. It returns the statement's rows, and the job as
+// it is afterwards. The answer waits for the standby even if the statement changed
+// nothing: the statement may depend on a commit that the standby does not have.
 func operate[T any](ctx context.Context, s *Store, statement string, id job.ID) ([]T, job.View, error) {
 	type result struct {
 		rows  []T

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
-// inState brings a new job into the state by the verbs that lead there.
+// inState makes a new job and brings it into the state with the usual verbs.
 func inState(t testing.TB, s *Store, state job.State) job.ID {
 	t.Helper()
 	switch state {
@@ -72,7 +72,7 @@ func TestOperatorsVerbsInEveryState(t *testing.T) {
 	}
 }
 
-// canceling is Cancel as the other verbs are.
+// canceling has the signature of the other verbs.
 func canceling(s *Store) func(context.Context, job.ID) (job.View, error) {
 	return func(ctx context.Context, id job.ID) (job.View, error) {
 		canceled, err := s.Cancel(ctx, id)
@@ -141,7 +141,7 @@ func TestACancelBehindAClaimReachesTheOwner(t *testing.T) {
 	requireState(t, s, id, job.Running)
 }
 
-// It would say so for ever, and somebody would wait for the database.
+// job.ErrUnavailable would be permanent, and clients would wait for the database.
 func TestACancelThatTheListsMakeImpossibleDoesNotBlameTheDatabase(t *testing.T) {
 	for name, harm := range map[string]string{
 		"another due time": "update ready set run_at = run_at - interval '1 hour'",
@@ -185,8 +185,8 @@ func TestAClaimSkipsAJobThatIsBeingCanceled(t *testing.T) {
 	requireState(t, s, id, job.Canceled)
 }
 
-// However cancels, claims, promotions and settles race, a cancel that was
-// accepted is carried out and nothing else happens to the job.
+// Cancels, claims, promotions and settlements race. An accepted cancel is carried out,
+// and nothing else happens to the job.
 func TestCancelsRacingWithEveryLoop(t *testing.T) {
 	s := open(t)
 	const jobs = 120

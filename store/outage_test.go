@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
-// behindProxy returns a store whose connections go through a proxy, and one
-// that sees the same database without. The pools that submit and settle have a
-// connection open, so that it is no connecting that the proxy disturbs.
+// behindProxy returns a store whose connections go through a proxy, and a store that
+// reaches the same database directly. The pools that submit and settle already have an
+// open connection, so that the proxy does not disturb connecting.
 func behindProxy(t *testing.T) (*storetest.Proxy, *Store, *Store) {
 	t.Helper()
 	url := storetest.URL(t)
@@ -60,7 +60,7 @@ func TestASubmissionWhoseRequestIsLostMakesOneJob(t *testing.T) {
 	require.Equal(t, 1+len(batch), ask[int](t, direct, "select count(*) from jobs"))
 }
 
-// A replay inserts nothing, so that its id is never found: it is sent again.
+// A replay inserts nothing, so its id is never found, and it is sent again.
 func TestAReplayWhoseAnswerIsLostIsAnsweredInTheEnd(t *testing.T) {
 	p, s, direct := behindProxy(t)
 	keyed := func(j *job.Submission) { j.IdempotencyKey = "k" }
@@ -82,7 +82,7 @@ func TestASettlementWhoseAnswerIsLostIsSettledAtTheSecondTry(t *testing.T) {
 			if settlement.To = verb.to; verb.to == job.Queued {
 				settlement.Attempt = 0
 			}
-			// The first of its kind on a connection is prepared by a job that is lost.
+			// Settle a lost job first, so that the statement is prepared on this connection.
 			warm := settlement
 			warm.JobID = newID(t)
 			require.Equal(t, []job.SettleResult{job.Lost}, settle(t, s, warm))
@@ -99,8 +99,8 @@ func TestASettlementWhoseAnswerIsLostIsSettledAtTheSecondTry(t *testing.T) {
 	}
 }
 
-// Between the lost answer and the second try, the job goes on without us: the
-// attempt is still known to be settled by this very lease.
+// Between the lost answer and the second try, another worker runs the job. The lease
+// still shows that the first attempt was settled.
 func TestASettlementIsKnownByItsLeaseEvenWhenTheJobRunsAgain(t *testing.T) {
 	p, s, direct := behindProxy(t)
 	c := claimFresh(t, direct)
@@ -141,7 +141,7 @@ func TestOpeningWithoutADatabaseSaysUnavailable(t *testing.T) {
 	require.ErrorContains(t, err, "read database URL")
 }
 
-// A context that ends at any step gives its connection back or ends it.
+// Whenever its context ends, a call returns its connection or closes it.
 func TestCanceledContextsLeakNoConnections(t *testing.T) {
 	s := open(t)
 	all := verbs(t, s)
@@ -161,7 +161,7 @@ func TestCanceledContextsLeakNoConnections(t *testing.T) {
 		require.ErrorIs(t, verb(over), context.Canceled, name)
 		requireNoneTaken(name)
 
-		// At the moment when the statement waits for its locks.
+		// While the statement waits for its locks.
 		commit := locked(t, s, "lock table jobs, ready, leases, timers, dead_letters, unsuccessful_attempts, job_types, workers in access exclusive mode")
 		ctx, cancel := context.WithCancel(t.Context())
 		wait := after(func() error { return verb(ctx) })
@@ -176,7 +176,7 @@ func TestCanceledContextsLeakNoConnections(t *testing.T) {
 		commit()
 		requireNoneTaken(name)
 
-		// At whatever moment it happens to be.
+		// At a random moment.
 		for i := range 20 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*100*time.Microsecond)
 			if err := verb(ctx); err != nil {
@@ -189,7 +189,7 @@ func TestCanceledContextsLeakNoConnections(t *testing.T) {
 	requireSound(t, s)
 }
 
-// verbs calls everything that the store can do with plain arguments.
+// verbs contains a call of each method of the store that takes plain arguments.
 func verbs(t testing.TB, s *Store) map[string]func(context.Context) error {
 	id := newID(t)
 	lease := job.Lease{JobID: id, ID: job.LeaseID(newID(t)), Fence: 1}

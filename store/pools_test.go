@@ -51,7 +51,7 @@ func TestEachVerbWaitsForConnectionsOfItsPoolOnly(t *testing.T) {
 	require.Len(t, uses, len(all))
 }
 
-// occupy takes all connections of a pool, and returns what gives them back.
+// occupy takes all connections of a pool, and returns a function that returns them.
 func occupy(t *testing.T, pool *postgres.Pool) (release func()) {
 	t.Helper()
 	taken := make([]*pgxpool.Conn, pool.Config().MaxConns)
@@ -67,7 +67,7 @@ func occupy(t *testing.T, pool *postgres.Pool) (release func()) {
 	}
 }
 
-// everyVerb adds to verbs those that wait for no table.
+// everyVerb adds to verbs the calls that do not wait for a locked table.
 func everyVerb(t *testing.T, s *Store) map[string]func(context.Context) error {
 	t.Helper()
 	all := verbs(t, s)
@@ -101,7 +101,7 @@ func everyVerb(t *testing.T, s *Store) map[string]func(context.Context) error {
 	return all
 }
 
-// Lists leave connections for lookups and figures, however many there are.
+// Any number of lists leaves connections for lookups and figures.
 func TestListsLeaveOtherReadsTheirConnections(t *testing.T) {
 	s := open(t)
 	id := given(t, s)

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
-// A reaper and a settle meet at one lease, in both orders: whoever comes
-// second finds it gone, and the job ends once.
+// A reaper and a settle compete for one lease, in both orders: the second finds it
+// gone, and the job ends once.
 func TestASettleBehindAReaperIsLost(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
@@ -66,7 +66,7 @@ func TestASettleBehindTheReapersOwnSettleIsLost(t *testing.T) {
 	requireState(t, s, c.JobID, job.Retry)
 }
 
-// The same settlement sent on two connections at once, as after a reset.
+// The same settlement is sent on two connections at once, as after a connection reset.
 func TestASettlementBehindItselfIsSettledOnce(t *testing.T) {
 	s := open(t)
 	for _, verb := range settleVerbs {
@@ -113,9 +113,9 @@ func TestARetryBehindACancelIsTurnedAside(t *testing.T) {
 	requireState(t, s, c.JobID, job.Running)
 }
 
-// Ten thousand settlements, renewals and notes in overlapping shuffled batches
-// from several connections: everybody locks in job order, so nobody deadlocks
-// and each job is settled once.
+// Ten thousand settlements, renewals and reports run in overlapping, shuffled batches
+// on several connections. All statements lock in job order, so nothing deadlocks and
+// each job is settled once.
 func TestShuffledOverlappingBatchesDoNotDeadlock(t *testing.T) {
 	url := storetest.URL(t)
 	s := openAt(t, url)
@@ -136,7 +136,7 @@ func TestShuffledOverlappingBatchesDoNotDeadlock(t *testing.T) {
 				for i, at := range random {
 					leases[i] = claimed[at].Lease
 					notes[i] = job.Report{Lease: leases[i], Progress: []byte(`1`)}
-					// One in ten is settled in a round, so that plenty are left.
+					// Each round settles one in ten, so that enough are left.
 					if i%10 == 0 || round > rounds-5 {
 						settlements = append(settlements, as(claimed[at], job.OutcomeKinds()[at%3]))
 					}
@@ -167,8 +167,8 @@ func TestShuffledOverlappingBatchesDoNotDeadlock(t *testing.T) {
 	requireSound(t, s)
 }
 
-// A batch sent again locks ledger rows by key, a settle by job: they may
-// deadlock, and nobody may notice.
+// A repeated batch locks ledger rows by key, and a settle locks them by job. They may
+// deadlock, but callers must not notice.
 func TestALostDeadlockIsNotNoticed(t *testing.T) {
 	keyed := func(j *job.Submission) { j.IdempotencyKey = j.ID.String() }
 	for name, prepare := range map[string]func(*testing.T, *Store, []job.Submission) func() error{
@@ -218,8 +218,8 @@ func TestALostDeadlockIsNotNoticed(t *testing.T) {
 	}
 }
 
-// A claim whose commit was lost holds leases that nobody knows of: they expire
-// like any other.
+// A claim whose commit was lost holds leases that nobody knows of. They expire like
+// others.
 func TestAClaimThatNobodyHeardOfIsReaped(t *testing.T) {
 	s := open(t)
 	id := given(t, s)
@@ -237,7 +237,7 @@ func tryToSettle(t testing.TB, s *Store, batch ...job.Settlement) []job.SettleRe
 	return fates
 }
 
-// quickToSeeDeadlocks returns a store whose server looks for deadlocks soon.
+// quickToSeeDeadlocks returns a store whose server detects deadlocks quickly.
 func quickToSeeDeadlocks(t *testing.T) *Store {
 	t.Helper()
 	first := open(t)
@@ -249,8 +249,8 @@ func quickToSeeDeadlocks(t *testing.T) *Store {
 	return openAt(t, urlOf(first))
 }
 
-// deadlocks is how many the server has counted in this database. A backend
-// reports its own when it ends.
+// deadlocks returns how many deadlocks the server has counted in this database. A
+// backend reports its own when it ends.
 func deadlocks(t testing.TB, s *Store) int {
 	t.Helper()
 	for _, pool := range pools(s) {

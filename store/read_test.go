@@ -69,7 +69,7 @@ func TestEveryEndedAttemptHasARow(t *testing.T) {
 	attempts, err := s.Attempts(t.Context(), c.JobID)
 	require.NoError(t, err)
 	require.Len(t, attempts, len(kinds))
-	numbers := []int{1, 2, 3, 3, 4} // what was given back is not charged
+	numbers := []int{1, 2, 3, 3, 4} // a released attempt is not charged
 	for i, a := range attempts {
 		require.Equal(t, kinds[i], a.Outcome)
 		require.Equal(t, int64(i+1), a.Fence)

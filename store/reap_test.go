@@ -103,8 +103,8 @@ func TestAReaperPassesTheCancelOn(t *testing.T) {
 	require.True(t, reap(t, s, 1)[0].CancelRequested)
 }
 
-// A reaper that looks at a batch of leases and filters them afterwards never
-// gets past those that are alive (river#1318).
+// A reaper that reads a batch of leases and filters it afterwards would never get past
+// the live ones (river#1318).
 func TestOneExpiredLeaseIsFoundAmongTenThousandLiveOnes(t *testing.T) {
 	s := open(t)
 	fill(t, s, job.Running, 10_000, "BUSY")

@@ -50,8 +50,8 @@ func TestARenewalKeepsTheWorkerAliveEvenWithoutLeases(t *testing.T) {
 	require.True(t, ask[bool](t, s, "select alive_until > now() + interval '59 minutes' from workers"))
 }
 
-// A heartbeat that waited for a row lock past the expiry must find the lease
-// expired, or it takes back a job that another may own by now.
+// A heartbeat that waited for a row lock until after the expiry must find the lease
+// expired. Otherwise it would take back a job that another worker may own by now.
 func TestARenewalThatWaitedPastTheExpiryDoesNotReviveTheLease(t *testing.T) {
 	s := open(t)
 	early, late := running(t, s), running(t, s)

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
-// replicated is a store on a primary whose commits wait for a standby, by way of a
-// proxy that leads to the new primary after a failover.
+// replicated is a store on a primary whose commits wait for a standby. It connects
+// through a proxy, which leads to the new primary after a failover.
 type replicated struct {
 	*storetest.Pair
 	proxy *storetest.Proxy
@@ -28,7 +28,7 @@ func replicate(t *testing.T) replicated {
 	s, err := Open(t.Context(), Config{URL: proxy.URL, MaxConnections: 20})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
-	// Each pool has a connection, and statements are prepared.
+	// Each pool has a connection and prepared statements.
 	submit(t, s, submission(t, func(j *job.Submission) { j.Type = "WARM" }))
 	require.NoError(t, s.RegisterWorker(t.Context(), job.Worker{ID: worker}, aMinute))
 	_, err = s.Workers(t.Context())
@@ -36,7 +36,7 @@ func replicate(t *testing.T) replicated {
 	return replicated{pair, proxy, s}
 }
 
-// failOver has the standby take over and ends every connection to the old primary.
+// failOver promotes the standby and ends every connection to the old primary.
 func (r replicated) failOver(t *testing.T) {
 	t.Helper()
 	r.Promote(t)
@@ -44,7 +44,7 @@ func (r replicated) failOver(t *testing.T) {
 	r.proxy.Cut()
 }
 
-// faults are what a commit may meet while it waits for a standby that has stalled.
+// faults are what can happen to a commit that waits for a stalled standby.
 var faults = map[string]func(*testing.T, replicated){
 	"reset":     func(_ *testing.T, r replicated) { r.proxy.Cut() },
 	"canceled":  func(t *testing.T, r replicated) { t.Helper(); r.CancelWaiting(t) },
@@ -62,7 +62,8 @@ func TestASubmissionIsNotAcknowledgedBeforeTheStandbyHasIt(t *testing.T) {
 			return all[0]
 		},
 	}
-	// untilKnown sends as a client does: again under the same key, as another job.
+	// untilKnown submits as a client does: it repeats the submission with the same key
+	// and a new id.
 	untilKnown := func(s *Store, send func(*Store, job.Submission) job.Submitted) job.Submitted {
 		for {
 			done := send(s, submission(t, keyed("k")))
@@ -80,7 +81,7 @@ func TestASubmissionIsNotAcknowledgedBeforeTheStandbyHasIt(t *testing.T) {
 				wait := after(func() job.Submitted { return untilKnown(r.s, send) })
 				r.AwaitWaiting(t, 1)
 				hit(t, r)
-				// It is looked up now, and sent again; both wait.
+				// The store looks it up and sends it again; both wait.
 				waitToo := after(func() job.Submitted { return untilKnown(r.s, send) })
 				r.AwaitWaiting(t, 2)
 				r.failOver(t)
@@ -145,7 +146,7 @@ func TestACommitThatDidNotWaitForTheStandbyIsUnknown(t *testing.T) {
 		require.ErrorIs(t, err, job.ErrOutcomeUnknown, verb.name)
 		require.ErrorIs(t, err, job.ErrUnavailable, verb.name)
 	}
-	// What was said nothing of has happened, but only here.
+	// The settlement with an unknown outcome was committed, but only on the old primary.
 	requireState(t, r.s, running.JobID, job.Succeeded)
 	r.failOver(t)
 	now := openAt(t, r.Standby)
@@ -154,7 +155,7 @@ func TestACommitThatDidNotWaitForTheStandbyIsUnknown(t *testing.T) {
 	requireSound(t, now)
 }
 
-// The server ends what it has begun, and nobody sees it before.
+// The server finishes the write, and nobody sees it before.
 func TestAWriteIsNotCanceledWhenItsCallerGivesUp(t *testing.T) {
 	for name, giveUp := range map[string]func(replicated, context.CancelFunc){
 		"its context ends":    func(_ replicated, cancel context.CancelFunc) { cancel() },
@@ -184,8 +185,8 @@ func TestAWriteIsNotCanceledWhenItsCallerGivesUp(t *testing.T) {
 	}
 }
 
-// Connections that lead nowhere are given up, and those to a server that is the
-// primary no more.
+// The store gives up connections that lead nowhere, and those to a server that is no
+// longer the primary.
 func TestAbandonedWritesDoNotKeepAPoolFromWorking(t *testing.T) {
 	url := storetest.URL(t)
 	p := storetest.Between(t, url)
@@ -207,7 +208,7 @@ func TestAbandonedWritesDoNotKeepAPoolFromWorking(t *testing.T) {
 func TestReadsLeaveAPrimaryThatWasReplacedOnceAWriteIsAbandoned(t *testing.T) {
 	r := replicate(t)
 	r.Promote(t)
-	r.proxy.Lead(t, r.Standby) // connections that there are stay with the old one
+	r.proxy.Lead(t, r.Standby) // open connections stay with the old primary
 	id := given(t, openAt(t, r.Standby))
 	_, err := r.s.Get(t.Context(), id)
 	require.ErrorIs(t, err, job.ErrNotFound, "a stale read")
@@ -241,7 +242,8 @@ func TestAPrimaryThatBecameReadOnlyIsLeft(t *testing.T) {
 	submit(t, r.s, submission(t))
 }
 
-// A claim that waits shows no lease. Who lets go of what it has brought waits too.
+// A claim that waits for the standby shows no lease yet, so ReleaseUnanswered waits
+// too.
 func TestReleasingUnansweredClaimsWaitsForTheStandby(t *testing.T) {
 	r := replicate(t)
 	given(t, r.s)

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// fill puts n sound jobs of a type straight into the tables, in the given
-// state: faster than through the verbs.
+// fill inserts n consistent jobs of a type in the given state directly into the
+// tables, which is faster than the verbs.
 func fill(t testing.TB, s *Store, state job.State, n int, kind string) {
 	t.Helper()
 	final := state.Final()

@@ -17,7 +17,7 @@ func promote(t testing.TB, s *Store, limit int) int {
 	return n
 }
 
-// pass lets time pass for everything that is scheduled.
+// pass makes everything that is scheduled due sooner.
 func pass(t testing.TB, s *Store, d time.Duration) {
 	t.Helper()
 	exec(t, s, `with moved as (
@@ -149,8 +149,8 @@ func TestTypesThatNobodyServesAreReported(t *testing.T) {
 	require.Empty(t, found)
 }
 
-// A server whose own zone is half an hour off everybody else's: due times are
-// instants, and no session setting moves them.
+// The server's time zone is half an hour off all others. Due times are instants, so no
+// session setting moves them.
 func TestDueTimesDoNotDependOnTheServersZone(t *testing.T) {
 	first := open(t)
 	exec(t, first, "do $$ begin execute format('alter database %I set timezone = ''Asia/Kolkata''', current_database()); end $$")
@@ -168,7 +168,7 @@ func TestDueTimesDoNotDependOnTheServersZone(t *testing.T) {
 	require.True(t, at.Equal(ask[time.Time](t, s, "select run_at from jobs where job_id = $1", postgres.UUID(zoned))))
 	require.True(t, ask[bool](t, s, "select run_at = created_at + interval '1 hour' from jobs where job_id = $1", postgres.UUID(delayed)))
 
-	// What a session in the server's own zone sees is the same instant.
+	// A session in the server's own zone sees the same instant.
 	var seen time.Time
 	require.NoError(t, conn.QueryRow(t.Context(), "select run_at from jobs where job_id = $1", postgres.UUID(zoned)).Scan(&seen))
 	require.True(t, at.Equal(seen))

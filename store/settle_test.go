@@ -48,8 +48,8 @@ func TestEveryOutcomeEndsTheAttemptAndMovesTheJob(t *testing.T) {
 	}
 }
 
-// A claim and a reaper hear of the processes that died under the job, as long as
-// no attempt has come to another end.
+// Claims and reaps return how many processes have died under the job since an attempt
+// last ended in another way.
 func TestCrashesAreCountedUntilAnAttemptEndsOtherwise(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
@@ -138,8 +138,8 @@ func TestSettlingTwiceIsSettlingOnce(t *testing.T) {
 	requireSound(t, s)
 }
 
-// A worker that stopped for longer than its lease, and goes on as if nothing
-// had happened, changes nothing whatever it says.
+// A worker that stopped for longer than its lease and then continues changes nothing,
+// whatever it writes.
 func TestAStaleOwnerIsLostWhateverItSays(t *testing.T) {
 	s := open(t)
 	stale := running(t, s)
@@ -288,7 +288,7 @@ func TestAValueThatCannotBeStoredIsRefusedAlone(t *testing.T) {
 				require.Equal(t, job.Settled, fate)
 			}
 			if !fine[name] {
-				// What is left out can be settled, so that no failure loops.
+				// The rest can be settled, so no failure repeats forever.
 				plain := as(job.Claimed{Lease: batch[13].Lease, Attempt: 1, MaxAttempts: 4}, job.PermanentFailure)
 				require.Equal(t, []job.SettleResult{job.Settled}, settle(t, s, plain))
 			}
@@ -317,7 +317,7 @@ func FuzzAnErrorIsStoredToTheLetterOrRefused(f *testing.F) {
 	})
 }
 
-// claimFresh makes and claims a job whatever else is queued.
+// claimFresh submits and claims a job, whatever else is queued.
 func claimFresh(t testing.TB, s *Store) job.Claimed {
 	t.Helper()
 	kind := newID(t).String()

@@ -57,8 +57,8 @@ func (s *Store) submit(ctx context.Context, entries []entry, indexes []int, resu
 }
 
 // insert runs the statement until its outcome is known. If the commit was not
-// acknowledged, or an id is a job already, it looks for the ids before it sends
-// the others again.
+// acknowledged, or an id already exists, it looks the ids up before it sends the other
+// jobs again.
 func (s *Store) insert(ctx context.Context, entries []entry, indexes []int) (map[key]submittedRow, error) {
 	found := make(map[key]submittedRow, len(indexes))
 	for len(indexes) > 0 {
@@ -108,12 +108,11 @@ func (s *Store) insertOnce(ctx context.Context, in insertion) (map[key]submitted
 	})
 }
 
-// SubmitAll stores all of the jobs, or none of them: none if any result has an
-// error. Those without an error then only say that they did not cause it. A job
-// that was found by its key counts as stored. The results are in the order
-// given. It is safe to submit the same ids again. Of several submissions with
-// the same key, the first counts. The jobs are on disk on return, unless all of
-// them are Fast.
+// SubmitAll stores all of the jobs, or none of them if any result has an error. A
+// result without an error then only means that this job was not the cause. A job that
+// was found by its key counts as stored. The results are in the order given. It is
+// safe to submit the same ids again. Of several submissions with the same key, the
+// first counts. The jobs are on disk on return, unless all of them are Fast.
 func (s *Store) SubmitAll(ctx context.Context, submissions []job.Submission) ([]job.Submitted, error) {
 	b := newBatch(submissions)
 	results := make([]job.Submitted, len(submissions))
@@ -144,8 +143,8 @@ func (s *Store) SubmitAll(ctx context.Context, submissions []job.Submission) ([]
 		case postgres.Answered(err) && !idTaken(err) || ctx.Err() != nil:
 			return nil, err
 		}
-		// The commit or its answer may be lost. The commit can also arrive after
-		// the next look, and then conflicts.
+		// The commit or its answer may be lost. The commit can also take effect after the
+		// next look, and then the ids conflict.
 		stored, lookErr := s.submitted(ctx, b.entries, b.distinct)
 		if lookErr != nil {
 			return nil, stillUnknown(err, lookErr)
@@ -235,9 +234,9 @@ func (s *Store) probe(ctx context.Context, entries []entry, indexes []int) error
 	return nil
 }
 
-// submitted returns those of the entries whose ids are jobs. Unless they are
-// fast, it waits until the standby has them: a job that is visible is committed,
-// but perhaps on the primary alone.
+// submitted returns the entries whose ids are already jobs. Unless they are Fast, it
+// waits until the standby has them: a visible job is committed, but perhaps only on
+// the primary.
 func (s *Store) submitted(ctx context.Context, entries []entry, indexes []int) (map[job.ID]submittedRow, error) {
 	in := newInsertion(entries, indexes)
 	ids := postgres.Column(in.entries, func(e entry) pgtype.UUID { return postgres.UUID(e.ID) })
@@ -262,12 +261,14 @@ func (s *Store) Known(ctx context.Context, submission job.Submission) (bool, err
 	return len(found) > 0 && bytes.Equal(found[0], requestHash(submission)), err
 }
 
-// stillUnknown is the error of a write that could not be looked up after first.
+// stillUnknown is the error of a write whose outcome could not be looked up. first is
+// the error of the write.
 func stillUnknown(first, lookErr error) error {
 	return fmt.Errorf("submit: %w (first: %s)", postgres.Unknown(lookErr), first.Error())
 }
 
-// everyFast reports whether no answer waits for the disk.
+// everyFast reports whether all submissions are Fast, so that no answer waits for the
+// disk.
 func everyFast(entries []entry) bool {
 	return !slices.ContainsFunc(entries, func(e entry) bool { return !e.Fast })
 }
@@ -281,7 +282,7 @@ func refused(results iter.Seq[job.Submitted]) bool {
 	return false
 }
 
-// idTaken reports whether a new id is a job already.
+// idTaken reports whether the error says that a new id already belongs to a job.
 func idTaken(err error) bool {
 	const uniqueViolation = "23505"
 	var answer *pgconn.PgError

@@ -80,7 +80,7 @@ func TestNoneOfABatchIsStoredWhenOneIsRefused(t *testing.T) {
 	}
 }
 
-// Batches with the same keys in opposite orders take their locks in one order.
+// Batches with the same keys in opposite orders take their locks in the same order.
 func TestOverlappingBatchesAndSinglesMakeOneJobForEachKey(t *testing.T) {
 	s := open(t)
 	const racers, keys = 12, 40

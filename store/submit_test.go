@@ -94,7 +94,7 @@ func TestAReplayIsAnsweredLikeTheFirst(t *testing.T) {
 	require.False(t, first.Receipt.Replayed)
 
 	again := submission(t, keyed)
-	again.Payload = json.RawMessage(`{"n":1}`) // other white space is the same request
+	again.Payload = json.RawMessage(`{"n":1}`) // different white space is still the same request
 	again.Priority = 9
 	replay := s.Submit(t.Context(), []job.Submission{again})[0]
 	require.NoError(t, replay.Err)
@@ -182,7 +182,7 @@ func TestAHundredRacersOnOneKeyMakeOneJob(t *testing.T) {
 	start := make(chan struct{})
 	var all sync.WaitGroup
 	for i := range racers {
-		// Each in a batch of its own, between two jobs of its own.
+		// Each in its own batch, between two other jobs.
 		batch := submissions(t, 3)
 		batch[1].IdempotencyKey = "the one"
 		all.Go(func() {
@@ -305,7 +305,7 @@ func TestSubmittingNothingDoesNothing(t *testing.T) {
 	require.Empty(t, open(t).Submit(t.Context(), nil))
 }
 
-// noise is text that does not compress.
+// noise is text that cannot be compressed.
 func noise(n int) string {
 	var text strings.Builder
 	for i := 0; text.Len() < n; i++ {

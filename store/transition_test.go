@@ -11,10 +11,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
-// The transition table stands twice: in package job and in the triggers of the
-// ledger. The two are compared pair by pair, on a ledger row of its own each. A
-// job that runs is queued in the ledger until its attempt ends, which a higher
-// fence tells.
+// The transition table exists in package job and in the ledger's triggers. The test
+// compares them pair by pair, each on its own ledger row. A running job is queued in
+// the ledger until its attempt ends, which a higher fence shows.
 func TestTheDatabaseAllowsTheTransitionsThatTheProgramKnowsAndNoOthers(t *testing.T) {
 	s := open(t)
 	for _, from := range stored {
@@ -39,7 +38,7 @@ func TestTheDatabaseAllowsTheTransitionsThatTheProgramKnowsAndNoOthers(t *testin
 	}
 }
 
-// stored are the states that the ledger can have.
+// stored are the states that ledger rows can have.
 var stored = slices.DeleteFunc(job.States(), func(s job.State) bool { return s == job.Running })
 
 func TestNoJobHasTwoLeases(t *testing.T) {
@@ -108,7 +107,7 @@ const birth = `insert into jobs (job_id, tenant, job_type, priority, request_has
 	values ($1, 'default', 'BARE', 0, '', '{}', '{}', '', '', 4, '30 seconds', now(),
 		$2::text::job_state, case when $3 then now() end)`
 
-// bare makes a ledger row in the state, without the lists.
+// bare inserts a ledger row in the state, without a list row.
 func bare(t testing.TB, s *Store, state job.State) job.ID {
 	t.Helper()
 	ways := map[job.State][]job.State{

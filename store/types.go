@@ -42,18 +42,18 @@ func (s *Store) DeclareTypes(ctx context.Context, specs []job.TypeSpec) error {
 // Types returns every job type ever declared, by name.
 func (s *Store) Types(ctx context.Context) ([]job.TypeSpec, error) { return types(ctx, s.db.Lists) }
 
-// Catalog is Types on the worker's connections: submissions of a new type wait
-// for it.
+// Catalog is like Types, but uses the worker's connections, because submissions of a
+// new type wait for it.
 func (s *Store) Catalog(ctx context.Context) ([]job.TypeSpec, error) { return types(ctx, s.db.Worker) }
 
 func types(ctx context.Context, from postgres.Reader) ([]job.TypeSpec, error) {
 	return postgres.Read(ctx, from, "types", pgx.RowToStructByName[job.TypeSpec])
 }
 
-// OwnTypes makes the plugin the owner of the job types. If another plugin owns
-// one of them, it changes nothing and returns a *job.TypeOwnedError, unless the
-// type is among those moved: the operator decided that these change their owner.
-// It is no error to claim a type that the plugin already owns.
+// OwnTypes makes the plugin the owner of the job types. If another plugin owns one of
+// them, it changes nothing and returns a *job.TypeOwnedError. The types in moved are
+// exempt: the operator decided that they change their owner. It is no error to claim a
+// type that the plugin already owns.
 func (s *Store) OwnTypes(ctx context.Context, plugin string, types, moved []string) error {
 	types = slices.Sorted(slices.Values(types))
 	err := s.db.Worker.Do(ctx, "own_types", types,

@@ -15,8 +15,8 @@ const maxCredential = 1<<10 + len("Bearer ")
 // into maxCredential.
 const MaxLogin = 768
 
-// Digest is the SHA-256 of a secret. It recognises the secret, and cannot be sent
-// in its place.
+// Digest is the SHA-256 of a secret. It identifies the secret but cannot be used in
+// its place.
 type Digest [sha256.Size]byte
 
 // DigestOf returns the digest of a secret.
@@ -31,8 +31,8 @@ type Access struct {
 	// NoPassword allows only tokens.
 	NoPassword bool
 	Tokens     []Token
-	// Closed requires credentials on every path except the probes. Otherwise,
-	// submitting and reading need none on this machine.
+	// Closed requires credentials on every path except the probes. If it is false,
+	// clients on this machine may submit and read without credentials.
 	Closed bool
 }
 

@@ -53,7 +53,7 @@ type usage struct {
 	elapsed           time.Duration
 }
 
-// look returns the usage of the subject that has taken most, and whether n more fit
+// look returns the usage of the subject that has used most, and whether n more fit
 // into the quota.
 func (c *counter) look(subjects []subject, n, quota int) (usage, bool) {
 	c.mu.Lock()
@@ -61,8 +61,8 @@ func (c *counter) look(subjects []subject, n, quota int) (usage, bool) {
 	return c.most(subjects, n, quota)
 }
 
-// take is look, and counts n for each of the subjects if they fit. The usage is that
-// from before.
+// take is like look, but also counts n for each of the subjects if they fit. It
+// returns the usage from before.
 func (c *counter) take(subjects []subject, n, quota int) (usage, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,7 +124,8 @@ func (u usage) total() float64 { return float64(u.current) + float64(u.previous)
 // weight is the part of the previous window that the past minute still covers.
 func (u usage) weight() float64 { return 1 - float64(u.elapsed)/float64(window) }
 
-// fades returns when everything counted so far no longer counts.
+// fades returns how long it takes until nothing that was counted so far counts any
+// more.
 func (u usage) fades() time.Duration {
 	switch {
 	case u.current > 0:
@@ -142,8 +143,8 @@ func (u usage) wait(n, quota int) time.Duration {
 	if u.total() <= room {
 		return 0
 	}
-	// falls returns how long after the beginning of a window the count of the
-	// previous window weighs no more than the room.
+	// falls returns the time, from the beginning of a window, after which the previous
+	// window's count weighs no more than room.
 	falls := func(count int, room float64) time.Duration {
 		return time.Duration((1 - room/float64(count)) * float64(window))
 	}

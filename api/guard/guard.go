@@ -42,8 +42,8 @@ const (
 type Config struct {
 	// Access says who may call; nil for everybody.
 	Access *Access
-	// PerMinute is how much a client, and a caller, may take in a minute. A limit
-	// that is absent does not apply.
+	// PerMinute is the quota of each limit: how much one client address, and one caller,
+	// may use in a minute. A limit that is absent does not apply.
 	PerMinute map[Limit]int
 	// Exempt are the networks of clients without rate limits.
 	Exempt []netip.Prefix

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/api/guard"
 )
 
-// The secrets of these tests. None may show up anywhere but in a request.
+// The secrets of these tests. They must appear only in requests.
 const (
 	password   = "canary-password"
 	readToken  = "canary-read-token"
@@ -38,8 +38,8 @@ func everybody() *guard.Access {
 	}
 }
 
-// stage is a guard in front of a handler that takes n jobs and answers with
-// the tenant.
+// stage is a guard in front of a handler that counts n jobs against the limit and
+// answers with the tenant.
 type stage struct {
 	handler http.Handler
 	log     bytes.Buffer

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// limiter is a rate limit: a name, a quota for a minute, and what was taken of it.
+// limiter is a rate limit: a name, a quota for a minute, and its counter.
 type limiter struct {
 	name    Limit
 	quota   int
@@ -97,5 +97,5 @@ func (l *limiter) answer(used usage, fits bool, n int) Allowance {
 	return Allowance{Header: header, Detail: "the rate limit is reached", Wait: wait}
 }
 
-// wholeSeconds rounds up, so that a retry after it is not too early.
+// wholeSeconds rounds up, so that a retry after that time is not too early.
 func wholeSeconds(d time.Duration) int { return max(int(math.Ceil(d.Seconds())), 1) }

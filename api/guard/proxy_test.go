@@ -17,16 +17,16 @@ import (
 	"github.com/holdfast-jobs/holdfast/api/guard"
 )
 
-// forgeries are values of X-Forwarded-For by which a client claims to be on
-// this machine. Lines are headers of their own.
+// forgeries are values of X-Forwarded-For with which a client claims to be on this
+// machine. Each line is a header of its own.
 var forgeries = []string{
 	"::1", "127.0.0.1", "127.0.0.2", "127.255.255.254", "::ffff:127.0.0.9", "::ffff:7f00:1", "::1%lo",
 	"::1, 127.0.0.1", "127.0.0.2, 127.0.0.1", "127.0.0.2\n127.0.0.1", "192.0.2.9\n::1", "192.0.2.9, 127.0.0.3",
 	"::1\n192.0.2.9", "127.0.0.2, 192.0.2.9", "", "localhost", "[::1]:80", "127.0.0.2:80",
 }
 
-// anOpenGuard asks local clients for no credentials, and trusts proxies on
-// this machine, on it only by name, and elsewhere.
+// anOpenGuard asks local clients for no credentials. The proxies that it trusts are on
+// this machine, on this machine but named otherwise, and elsewhere.
 func anOpenGuard(withTokens bool, proxies ...string) guard.Config {
 	access := everybody()
 	access.Closed = withTokens

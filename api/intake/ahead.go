@@ -37,13 +37,13 @@ func (g *Group) add(line Line) {
 
 func (g *Group) full(most int) bool { return len(g.lines) >= GroupLines || len(g.text) >= most }
 
-// Ahead reads the lines of a body ahead of their use, in two groups: one is with
-// the caller while the other is filled.
+// Ahead reads the lines of a body before the caller needs them. It has two groups:
+// while the caller uses one, Ahead fills the other.
 type Ahead struct {
 	body  *pacedBody
 	most  int
 	share *Share
-	// ready has the group that is being filled, as soon as it has a line. It is
+	// ready holds the group that is being filled, as soon as that group has a line. It is
 	// closed after the last line.
 	ready, empty chan *Group
 	stopped      chan struct{}
@@ -55,8 +55,8 @@ type Ahead struct {
 // buffers and two groups.
 const StreamBytes = 4 * readAtOnce
 
-// ReadAhead reads lines of at most so many bytes until the body ends, or until
-// Stop. Every line has the server's read timeout for itself.
+// ReadAhead reads lines of at most so many bytes until the body ends, or until Stop.
+// The server's read timeout applies to each line separately.
 func ReadAhead(r *http.Request, control *http.ResponseController, most int64, share *Share) *Ahead {
 	a := &Ahead{
 		body: newPacedBody(r, control), most: int(most), share: share,
@@ -119,9 +119,9 @@ func (a *Ahead) room() *Group {
 // ErrStopped says that the lines were no longer wanted.
 var ErrStopped = errors.New("stopped")
 
-// Take returns the lines that have been read, as soon as there are any. The error
-// says why none follow: io.EOF, ErrStopped when stop is closed, or an answer. Give
-// the group back.
+// Take returns the lines that have been read, as soon as there are any. The error says
+// why no more follow: io.EOF, ErrStopped if stop is closed, or an answer. Give the
+// group back.
 func (a *Ahead) Take(stop <-chan struct{}) (*Group, error) {
 	select {
 	case <-stop:
@@ -142,19 +142,19 @@ func (a *Ahead) Take(stop <-chan struct{}) (*Group, error) {
 // Give takes a group back when its lines have been stored or refused.
 func (a *Ahead) Give(group *Group) {
 	a.share.Done(len(group.text))
-	if cap(group.text) > readAtOnce { // No more than every stream is charged for.
+	if cap(group.text) > readAtOnce { // Every stream is charged for this much.
 		group.text = nil
 	}
 	group.text, group.lines, group.ends = group.text[:0], group.lines[:0], group.ends[:0]
 	a.empty <- group
 }
 
-// Stop ends the reading. Do not call it when all was read: it spoils the
-// connection for further requests.
+// Stop ends the reading. Do not call it after the last line was read: it makes the
+// connection useless for further requests.
 func (a *Ahead) Stop() {
 	close(a.stopped)
 	a.body.end()
 }
 
-// Wait returns when the body is no longer touched.
+// Wait returns when nothing reads the body any more.
 func (a *Ahead) Wait() { <-a.done }

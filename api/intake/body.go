@@ -10,8 +10,8 @@ import (
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
-// firstBuffer is what a declared length can make the server reserve before a byte
-// of the body has come.
+// firstBuffer is the most memory that a declared length makes the server reserve
+// before the first byte of the body has arrived.
 const firstBuffer = 16 << 10
 
 // ReadBody returns the whole body of a request, of at most so many bytes. The
@@ -27,9 +27,9 @@ func ReadBody(r *http.Request, most int64, share *Share) ([]byte, error) {
 	return body, nil
 }
 
-// readAll reads a body of a declared length, which is negative if it is unknown.
-// The share is charged for the memory that is reserved. A full buffer doubles, up
-// to the declared length, so it is never more than twice what has come.
+// readAll reads a body of a declared length; negative if unknown. The share is charged
+// for the reserved memory. A full buffer doubles, up to the declared length, so it is
+// never more than twice as large as the data that has arrived.
 func readAll(body io.Reader, declared int64, share *Share) ([]byte, error) {
 	read := make([]byte, 0, min(max(declared, 0), firstBuffer)+1)
 	if err := share.Hold(cap(read)); err != nil {

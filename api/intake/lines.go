@@ -18,15 +18,15 @@ type Line struct {
 	TooLong bool
 }
 
-// byteOrderMark is what some programs begin UTF-8 with. RFC 8259 allows a reader
-// of JSON to skip it.
+// byteOrderMark is at the beginning of UTF-8 that some programs write. RFC 8259 allows
+// a reader of JSON to skip it.
 var byteOrderMark = []byte("\ufeff")
 
 // lineEnd is the most bytes that end a line: "\r\n".
 const lineEnd = 2
 
-// lineOf makes a line of a text with its end. The text may be cut off: length is
-// that of all of it.
+// lineOf makes a line of a text that includes its line end. The text may be cut off;
+// length is the length of the whole line.
 func lineOf(text []byte, length, number, most int) (line Line, blank bool) {
 	if number == 1 {
 		whole := len(text)
@@ -66,7 +66,7 @@ func (l *Lines) Next() (Line, bool) {
 // readAtOnce is how much of a body is read at a time.
 const readAtOnce = 64 << 10
 
-// lineReader reads lines while they come in.
+// lineReader reads lines as they arrive.
 type lineReader struct {
 	input  *bufio.Reader
 	most   int
@@ -87,7 +87,7 @@ func (l *lineReader) next() (Line, error) {
 	for {
 		text, length, err := l.read()
 		if err != nil && !errors.Is(err, io.EOF) {
-			// What has come of the line may look whole, such as half a number.
+			// A cut-off line may look complete, such as half a number.
 			return Line{}, unread(err)
 		}
 		l.number++
@@ -100,8 +100,8 @@ func (l *lineReader) next() (Line, error) {
 	}
 }
 
-// read returns the next line, at most as much of it as matters, and the length of
-// all of it.
+// read returns the length of the next line, and as much of its text as can be
+// accepted.
 func (l *lineReader) read() (text []byte, length int, err error) {
 	l.text = l.text[:0]
 	for {

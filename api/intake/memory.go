@@ -41,7 +41,7 @@ func NewMemory(bytes int64) *Memory {
 	return &Memory{bounded: bytes > 0, left: int(bytes), mostGarbage: int(bytes) / garbagePart, collect: runtime.GC}
 }
 
-// Share is what one request holds of the memory. It may be used concurrently.
+// Share is the part of the memory that one request holds. It may be used concurrently.
 type Share struct {
 	of   *Memory
 	held int // guarded by the memory

@@ -68,7 +68,7 @@ func TestGarbageIsCollectedBeforeItIsMuch(t *testing.T) {
 	require.Zero(t, collections, "small bodies leave that to the runtime")
 	for range 10 {
 		large := m.Share()
-		require.NoError(t, large.Hold(30_000)) // A bit more than a quarter of the bound, when copied.
+		require.NoError(t, large.Hold(30_000)) // When it is copied, slightly more than a quarter of the bound.
 		large.Release()
 	}
 	require.Equal(t, 10, collections)

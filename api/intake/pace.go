@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// pacedBody gives the client the server's read timeout for each line, in place of
-// the whole body. Only one goroutine may read it.
+// pacedBody applies the server's read timeout to each line instead of to the whole
+// body. Only one goroutine may read it.
 type pacedBody struct {
 	body    io.Reader
 	control *http.ResponseController
@@ -25,7 +25,7 @@ func newPacedBody(r *http.Request, control *http.ResponseController) *pacedBody 
 	return &pacedBody{body: r.Body, control: control, timeout: ServerOf(r).ReadTimeout}
 }
 
-// nextLine says that what is read from now on belongs to another line.
+// nextLine starts the timeout of the next line.
 func (p *pacedBody) nextLine() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,9 +69,9 @@ func ServerOf(r *http.Request) *http.Server {
 	return &http.Server{}
 }
 
-// HangUp makes the server close the connection after the answer. With full duplex
-// it would take the rest of the body for the next request. MaxBytesReader is the
-// one way to ask for that, and it leaves the client time to read the answer.
+// HangUp makes the server close the connection after the answer. With full duplex, the
+// server would otherwise read the rest of the body as the next request. MaxBytesReader
+// is the only way to ask for that, and it leaves the client time to read the answer.
 func HangUp(w http.ResponseWriter) {
 	for {
 		wrapper, wraps := w.(interface{ Unwrap() http.ResponseWriter })

@@ -127,8 +127,9 @@ func (d describer) describeAnswers(o *huma.Operation, about operation) {
 	}
 }
 
-// linesOf describes text with a JSON value a line. OpenAPI 3.1 has no place for what
-// a line is (3.2 calls it itemSchema), but JSON Schema has one for what a text holds.
+// linesOf describes a text with one JSON value per line. OpenAPI 3.1 cannot describe a
+// single line (3.2 can, with itemSchema), but JSON Schema can describe the contents of
+// a text.
 func linesOf(line *huma.Schema) *huma.Schema {
 	return &huma.Schema{
 		Type: huma.TypeString, Description: "One JSON value a line. Each matches contentSchema.",
@@ -138,15 +139,15 @@ func linesOf(line *huma.Schema) *huma.Schema {
 
 var submissionName = reflect.TypeFor[v1.Submission]().Name()
 
-// boundTags bounds each tag, for which a struct tag has no place.
+// boundTags limits the length of each tag, which a struct tag cannot express.
 func (d describer) boundTags() {
 	least, most := 1, 100
 	tags := d.Components.Schemas.Map()[submissionName].Properties["tags"]
 	tags.Items = &huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most}
 }
 
-// spellNulls describes what may be null as anyOf. Huma writes a list of types, which
-// not every generator knows.
+// spellNulls describes nullable values with anyOf. Huma writes a list of types, which
+// some generators do not support.
 func (d describer) spellNulls() {
 	for _, schema := range d.Components.Schemas.Map() {
 		for name, property := range schema.Properties {
@@ -163,8 +164,9 @@ func (d describer) spellNulls() {
 	}
 }
 
-// openAnswers lets answers get more members without breaking clients that check
-// them. Only what clients send is closed, because unknown members are refused.
+// openAnswers allows answers to get more members without breaking clients that
+// validate them. Only request bodies are closed, because the server refuses unknown
+// members.
 func (d describer) openAnswers() {
 	for name, schema := range d.Components.Schemas.Map() {
 		if name != submissionName {

@@ -24,7 +24,7 @@ const (
 	limitLeft   = `what is left, and after how many seconds all of it is back, such as "jobs";r=5999;t=120.`
 )
 
-// rejections are shared by several operations.
+// rejections are those that several operations have in common.
 var rejections = map[int]rejection{
 	http.StatusBadRequest: {
 		why:     "The body is not JSON in UTF-8, is empty, or is nested too deep",
@@ -82,8 +82,8 @@ const anyOther = "Other"
 
 func nameOf(status int) string { return strings.ReplaceAll(http.StatusText(status), " ", "") }
 
-// shareRejections describes what several operations have in common, where each can
-// refer to it.
+// shareRejections adds the answers that several operations have in common to the
+// components, where each operation can refer to them.
 func (d describer) shareRejections() {
 	d.Components.Responses = map[string]*huma.Response{}
 	for status, shared := range rejections {
@@ -106,8 +106,8 @@ func (d describer) rejection(r rejection) *huma.Response {
 	return response
 }
 
-// describeRejections adds what an operation can refuse: what all can, what its
-// parameters and body can cause, and what is its own.
+// describeRejections adds the rejections of an operation: those of all operations,
+// those that its parameters and body can cause, and its own.
 func (d describer) describeRejections(o *huma.Operation, own map[int]rejection) {
 	shared := slices.Clone(alwaysPossible)
 	if o.RequestBody != nil {

@@ -17,18 +17,17 @@ const (
 	mediaSchema = "application/schema+json"
 )
 
-// operation is what the description says about one operation. A test sends the
-// requests to a real server, so what they name must exist there or be made by the
-// test.
+// operation is the description of one operation. A test sends the requests to a real
+// server, so the objects that they name must exist there or be made by the test.
 type operation struct {
 	chapter     string
 	summary     string
 	description string
 	requests    []request
 	answers     []answer
-	// counted says that a rate limit counts the requests.
+	// counted says that the requests count against a rate limit.
 	counted bool
-	// rejections are those that the operation does not share with others.
+	// rejections are those that only this operation has.
 	rejections map[int]rejection
 }
 
@@ -52,7 +51,7 @@ type answer struct {
 	status int
 	media  string
 	body   any
-	// says is what the answer means; empty if its status says enough.
+	// says is the meaning of the answer; empty if its status is enough.
 	says string
 	// varies says that the Accept header chooses among several media types.
 	varies bool
@@ -91,12 +90,12 @@ func (a answer) example() any {
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	for _, value := range values {
-		_ = encoder.Encode(value) // A builder takes everything.
+		_ = encoder.Encode(value) // A strings.Builder never fails.
 	}
 	return text.String()
 }
 
-// with is the one answer of most operations.
+// with returns the answers of an operation that has only one.
 func with(body any) []answer { return []answer{{status: http.StatusOK, media: mediaJSON, body: body}} }
 
 // sampleParameters are examples of parameters, which mean the same in every
@@ -121,8 +120,8 @@ var sampleParameters = map[string]any{
 	"Idempotency-Key": "order-4711",
 }
 
-// describeParameters adds examples, and that no parameter may be empty. It removes
-// what huma says twice.
+// describeParameters adds examples, and the rule that no parameter may be empty. It
+// removes texts that huma repeats.
 func describeParameters(o *huma.Operation) {
 	least := 1
 	for _, parameter := range o.Parameters {

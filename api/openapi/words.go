@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// vocabulary is the sets of words that are used in several places. Each becomes one
+// vocabulary contains the sets of words that several types use. Each becomes one
 // schema, and so one type for clients in typed languages.
 var vocabulary = map[string]struct {
 	words []any
@@ -31,7 +31,7 @@ func wordsOf[W ~string](words ...W) []any {
 	return texts
 }
 
-// nameWords describes each set of words once, and refers to it elsewhere.
+// nameWords describes each set of words once, and replaces the others with references.
 func (d describer) nameWords() {
 	refer := func(schema *huma.Schema) {
 		for name, set := range vocabulary {

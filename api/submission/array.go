@@ -19,7 +19,7 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the submission is larger than %d bytes: %s", e.most, e.where)
 }
 
-// TooLargeLine is the error of a line that is not read to its end.
+// TooLargeLine is the error of a line that is too long to be read completely.
 func TooLargeLine(line, most int) error {
 	return &TooLargeError{most: most, where: position{line: line, column: 1}}
 }
@@ -31,13 +31,14 @@ type Array struct {
 	begun bool
 }
 
-// NewArray returns a reader of the body. Each submission may have so many bytes.
+// NewArray returns a reader of the body. Each submission may have at most so many
+// bytes.
 func NewArray(body []byte, most int) *Array {
 	return &Array{parser: parser{scanner: scanner{text: body}}, most: most}
 }
 
 // Next returns the next submission, and io.EOF after the last one. Any other error
-// says that the body is no array of JSON, of which nothing counts.
+// says that the body is not a JSON array; then refuse all of its submissions.
 func (a *Array) Next() (Item, error) {
 	first := !a.begun
 	if first {

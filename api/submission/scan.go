@@ -200,7 +200,7 @@ func (s *scanner) word(word string) bool {
 	return true
 }
 
-// number passes over a number, and fails for anything that is no value.
+// number passes over a number, and fails for anything else.
 func (s *scanner) number() bool {
 	s.skip('-')
 	if !s.skip('0') && !s.digits() {
@@ -237,8 +237,8 @@ func (s *scanner) digits() bool {
 }
 
 // err describes the fault. The text begins on the given line of the body, and end is
-// the offset to show where it ends too early. Faults of grammar have the words of
-// encoding/json, which reads the text once more.
+// the offset to report if the text ends too early. For a fault of grammar,
+// encoding/json reads the text again and provides the message.
 func (s *scanner) err(line, end int) error {
 	if s.fault == tooDeep {
 		return fmt.Errorf("the body is nested more than %d levels deep: %s", maxDepth, positionOf(line, s.text[:s.i]))

@@ -18,7 +18,8 @@ import (
 const (
 	// MaxMistakes bounds the mistakes that are listed of one submission.
 	MaxMistakes = 20
-	// maxEchoed bounds, in characters, what is repeated of a member's name.
+	// maxEchoed limits, in characters, how much of an unknown member's name is repeated
+	// in an answer.
 	maxEchoed = 100
 )
 
@@ -29,8 +30,8 @@ type Item struct {
 	job.Submission
 	// Mistakes are the values that cannot be accepted, at most MaxMistakes.
 	Mistakes []Mistake
-	// Err is why the text cannot be read at all, with the place: a TooLargeError, or
-	// what is wrong with the JSON.
+	// Err says why the text cannot be read at all, and where: a TooLargeError, or the
+	// fault in the JSON.
 	Err error
 }
 
@@ -60,12 +61,12 @@ func ParseLine(text []byte, line int) Item {
 type parser struct {
 	scanner
 	item Item
-	// seen has a bit for each member that was there; set for those that have a
-	// value.
+	// seen has a bit for each member that occurred; set has one for each member that has
+	// a value.
 	seen, set int
 }
 
-// members are what a submission can have.
+// members are the members that a submission can have.
 var members = []string{
 	"jobType", "payload", "idempotencyKey", "priority", "runAt", "delay", "maxAttempts", "timeout", "tenant", "tags", "hold",
 }

@@ -30,8 +30,8 @@ const (
 	maxDelay    = 10 * 365 * 24 * time.Hour
 )
 
-// read reads a member's value into the submission. It returns false for null,
-// which many clients write for what they do not set.
+// read reads a member's value into the submission. It returns false for null: many
+// clients write null for members that they do not set.
 func read(s *job.Submission, name string, v []byte) (set bool, err error) {
 	if string(v) == "null" && name != "jobType" && name != "payload" {
 		return false, nil
@@ -104,9 +104,8 @@ func checkKey(s string) error {
 	return checkWord(s, maxKeyBytes)
 }
 
-// checkWord refuses what a database, a log or a terminal cannot take. A lone
-// surrogate has become U+FFFD by now, and two different words would have become
-// the same one.
+// checkWord refuses characters that a database, a log or a terminal cannot handle. By
+// now, a lone surrogate has become U+FFFD, so two different words would be equal.
 func checkWord(s string, maxChars int) error {
 	switch {
 	case s == "":

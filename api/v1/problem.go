@@ -36,8 +36,8 @@ func Invalid(mistakes ...Mistake) *Problem {
 	return NewProblem(http.StatusUnprocessableEntity, "validation failed", mistakes...)
 }
 
-// retryAfter is sent with most problems of status 503: long enough for a failover
-// to make progress, short enough for a restart to go unnoticed.
+// retryAfter is sent with most problems of status 503. It is long enough for a
+// failover to make progress, and short enough that nobody notices a restart.
 const retryAfter = 2 * time.Second
 
 // Unavailable is the answer to a request that may succeed if it is repeated.
@@ -49,8 +49,8 @@ func Unavailable(detail string) *Problem {
 
 func (p *Problem) Error() string { return p.Detail }
 
-// GetStatus is, as GetHeaders and ContentType are, for the server's router,
-// which writes an error as an answer.
+// GetStatus, GetHeaders and ContentType are for the server's router, which writes an
+// error as an answer.
 func (p *Problem) GetStatus() int { return p.Status }
 
 // GetHeaders returns Retry-After, if it is set.

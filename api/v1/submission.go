@@ -7,9 +7,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Submission is the body of POST /jobs. A member that is absent or null takes
-// its default. The server reads it with the package submission, which knows the
-// same bounds.
+// Submission is the body of POST /jobs. A member that is absent or null takes its
+// default. The server reads it with the package submission, which has the same limits.
 type Submission struct {
 	JobType        string          `json:"jobType" minLength:"1" maxLength:"200" example:"SEND_EMAIL" doc:"The kind of work. A handler must have declared it."`
 	Payload        json.RawMessage `json:"payload,omitempty" doc:"Any JSON value. It is stored exactly as you send it; null if absent."`

@@ -114,7 +114,7 @@ type Recent struct {
 	Requeued       int64 `json:"requeued" doc:"Dead jobs that were requeued."`
 }
 
-// MetricsOf returns the metrics, of which Recent covers so many minutes.
+// MetricsOf returns the metrics. minutes is the time that Recent covers.
 func MetricsOf(m job.Metrics, minutes int) Metrics {
 	metrics := Metrics{
 		At: m.At.UTC(), StatusCounts: map[job.State]int64{}, ByWorker: orEmpty(m.ByWorker),

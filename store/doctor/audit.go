@@ -28,9 +28,9 @@ func (d Disagreement) String() string {
 	return text
 }
 
-// Audit returns up to limit jobs whose ledger row and list row disagree, in the
-// state or in any other column that both have. There are none unless another
-// program wrote to the database. It reads every job.
+// Audit returns up to limit jobs whose ledger row and list row disagree, in the state
+// or in any other column that both have. Unless another program wrote to the database,
+// there are none. Audit reads every job.
 func (d *Doctor) Audit(ctx context.Context, limit int) (found []Disagreement, err error) {
 	err = d.read(ctx, func(tx pgx.Tx) (err error) {
 		found, err = audit(ctx, tx, limit)

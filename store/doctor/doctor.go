@@ -20,8 +20,8 @@ import (
 // maxExamples limits the details of a check.
 const maxExamples = 10
 
-// setup lets a transaction read whole tables: the planner may choose, and the
-// server cancels what takes longer.
+// setup allows a transaction to read whole tables: the planner may choose its plans,
+// and the server cancels statements that take too long.
 var setup = `set local statement_timeout = '100s'; set local enable_seqscan = on; set local enable_bitmapscan = on;
 set local enable_hashjoin = on; set local enable_mergejoin = on; set local enable_hashagg = on`
 
@@ -31,7 +31,7 @@ type Doctor struct{ pool *postgres.Pool }
 // New returns a doctor that uses one connection of the pool at a time.
 func New(pool *postgres.Pool) *Doctor { return &Doctor{pool: pool} }
 
-// checks are made in this order. Those of jobs come first.
+// checks run in this order, those of jobs first.
 var checks = []struct {
 	name  string
 	check func(context.Context, pgx.Tx) (job.Check, error)
@@ -80,7 +80,7 @@ func (d *Doctor) read(ctx context.Context, f func(pgx.Tx) error) error {
 	})
 }
 
-// SQLSTATEs of servers that refuse a check.
+// SQLSTATEs with which a server refuses a check.
 const (
 	classShutdown         = "57P" // of a server that starts or stops
 	queryCanceled         = "57014"

@@ -23,7 +23,7 @@ const patience = 20 * time.Second
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-// open returns a doctor for a fresh database, and its address.
+// open returns a doctor for a fresh database, and the database's address.
 func open(t testing.TB) (*Doctor, string) {
 	t.Helper()
 	url := storetest.URL(t)

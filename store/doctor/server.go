@@ -13,10 +13,11 @@ import (
 )
 
 const (
-	// manyRows is how many rows a table has that the server should have analyzed:
-	// it does so within about a minute.
+	// manyRows is the number of rows from which a table should have been analyzed: the
+	// server does so within about a minute.
 	manyRows = 10_000
-	// manyDead is how many dead rows begin to cost, if they outnumber the others.
+	// manyDead is the number of dead rows from which they slow queries down, if they
+	// outnumber the live ones.
 	manyDead = 100_000
 )
 
@@ -152,7 +153,8 @@ type settingsRow struct {
 }
 
 // checkpointsEarly reports whether the log fills up before checkpoint_timeout has
-// passed: the server starts a checkpoint at about half of max_wal_size.
+// passed. The server starts a checkpoint when the log reaches about half of
+// max_wal_size.
 func (r settingsRow) checkpointsEarly() bool { return r.Log > r.MaxLog/2 }
 
 func judgeSettings(set settingsRow) job.Check {

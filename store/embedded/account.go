@@ -14,13 +14,13 @@ import (
 type account struct {
 	name     string
 	uid, gid int
-	// other says that the caller is root and runs its children as this user, because
-	// PostgreSQL refuses to run as root.
+	// other says that the caller is root and runs its children as this user: PostgreSQL
+	// refuses to run as root.
 	other bool
 }
 
-// accountFor picks the user for the server of dir: the caller. If that is root, it is
-// the owner of the existing directory, else postgres, else nobody.
+// accountFor picks the user for the server of dir: the caller, unless that is root.
+// For root, it is the owner of the existing directory, else postgres, else nobody.
 func accountFor(dir string) (account, error) {
 	if uid := os.Geteuid(); uid != 0 {
 		return account{name: nameOf(uid), uid: uid, gid: os.Getegid()}, nil

@@ -17,7 +17,7 @@ func asRoot(t *testing.T) {
 	}
 }
 
-// setRefuge gives the test a refuge of its own.
+// setRefuge gives the test its own refuge.
 func setRefuge(t *testing.T) {
 	t.Helper()
 	old := refuge
@@ -25,7 +25,7 @@ func setRefuge(t *testing.T) {
 	t.Cleanup(func() { refuge = old })
 }
 
-// privateDir is out of reach for anybody but root.
+// privateDir is a directory that only root can reach.
 func privateDir(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(tempDir(t), "private")
@@ -77,8 +77,8 @@ func TestRootRunsAClusterAsItsOwner(t *testing.T) {
 	require.Equal(t, uid, owner)
 }
 
-// The same tests once more for an ordinary user, who has no PostgreSQL to run
-// as somebody else and no right to look into other processes.
+// The same tests for an ordinary user, who cannot run PostgreSQL as another user or
+// inspect other users' processes.
 func TestAllOfThisAsAnOrdinaryUser(t *testing.T) {
 	asRoot(t)
 	work := filepath.Dir(tempDir(t))

@@ -128,9 +128,9 @@ type machine struct {
 	disk   uint64 // of the file system, free or not
 }
 
-// settings follow from the machine: a quarter of its memory for the cache and a tenth
-// of its disk for the log. Less than the lower limits would write pages over and over;
-// more than the upper ones gains nothing.
+// settings derives settings from the machine: a quarter of its memory for the cache and
+// a tenth of its disk for the log. With less than the lower limits, the server would
+// write pages over and over; with more than the upper limits, it would gain nothing.
 func (m machine) settings() map[string]string {
 	follow := map[string]string{}
 	if m.memory > 0 {

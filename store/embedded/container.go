@@ -18,10 +18,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Docker is for machines without PostgreSQL, such as a laptop with Docker Desktop.
-// The docker command is our child instead of the server. It forwards signals, so the
+// Docker is for machines without PostgreSQL, such as a laptop with Docker Desktop. Our
+// child is then the docker command, not the server. It forwards signals, so the
 // container ends when we do. The server listens on a loopback port and asks for a
-// password, which the home contains.
+// password, which is in the home.
 
 // killContainerAfter is how long the docker command may take to end. If it is
 // killed, the container keeps running.
@@ -131,9 +131,9 @@ func containerAddress(ctx context.Context, name string) (string, error) {
 	return address, nil
 }
 
-// awaitContainer returns the URL of the container once its database can be connected
-// to; Docker may have to pull the image before. p is nil if the container is not
-// ours.
+// awaitContainer returns the URL of the container once its database accepts
+// connections. Docker may have to pull the image first. p is nil if another process
+// started the container.
 func awaitContainer(ctx context.Context, name, password string, p *process) (address string, err error) {
 	err = await(ctx, p, 100*time.Millisecond, func() error {
 		published, err := containerAddress(ctx, name)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// scripts/test-containers.sh sees to an engine and an image.
+// scripts/test-containers.sh provides an engine and an image.
 func TestDockerStandsInForMissingBinaries(t *testing.T) {
 	image := os.Getenv("HOLDFAST_TEST_POSTGRES_IMAGE")
 	if image == "" || os.Geteuid() != 0 {

@@ -28,7 +28,7 @@ func socketURL(socketDir, database string) string {
 	return u.String()
 }
 
-// duplicateDatabase is the SQLSTATE when another process was faster.
+// duplicateDatabase is the SQLSTATE if another process has just created the database.
 const duplicateDatabase = "42P04"
 
 // ensureDatabase creates the database if the cluster is new.
@@ -52,8 +52,8 @@ func ensureDatabase(ctx context.Context, socketDir string) (err error) {
 	return nil
 }
 
-// ping connects once and returns the pid of the process that started the server, or
-// "" if that was not this package.
+// ping connects once. It returns the pid of the process that started the server, or ""
+// if this package did not start the server.
 func ping(ctx context.Context, socketDir string) (owner string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -41,11 +41,11 @@ const (
 	// startTimeout limits Start even if its context does not. It leaves time for
 	// crash recovery of a full write-ahead log on a slow disk.
 	startTimeout = 5 * time.Minute
-	// killAfter is how long an immediate shutdown may take. A server that is stuck
-	// is killed then: the next start has as much to recover after either.
+	// killAfter is how long an immediate shutdown may take before the server is killed.
+	// After either, the next start has the same amount to recover.
 	killAfter = time.Second
-	// undoStartWithin is how long a fast shutdown may take when Start fails.
-	// Nobody has used the server yet.
+	// undoStartWithin is how long a fast shutdown may take when Start fails. Nobody has
+	// used the server yet.
 	undoStartWithin = 2 * time.Second
 	// orphansEndWithin is how long the remaining processes of a dead server may
 	// take to end after they were killed.

@@ -151,7 +151,7 @@ func TestTheServerHoldsItsLock(t *testing.T) {
 func TestAStaleLockFileIsNoObstacle(t *testing.T) {
 	dir := tempDir(t)
 	end(t, begin(t, Config{DataDir: dir}))
-	// The number belongs to a process that lives, though it is no server.
+	// The number is the pid of a live process that is not a server.
 	content := strconv.Itoa(os.Getpid()) + "\n" + dir + "/data\n0\n5432\n" + dir + "\n\n0 0\nready\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "data", "postmaster.pid"), []byte(content), 0o600))
 
@@ -203,7 +203,7 @@ func TestAnEndedContextEndsTheStart(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// begin starts a server that the end of the test stops.
+// begin starts a server and stops it at the end of the test.
 func begin(t *testing.T, cfg Config) *Server {
 	t.Helper()
 	server, err := Start(t.Context(), cfg)
@@ -211,7 +211,7 @@ func begin(t *testing.T, cfg Config) *Server {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		_ = server.Stop(ctx) // tests that expect something of Stop call it themselves
+		_ = server.Stop(ctx) // tests that check what Stop returns call it themselves
 	})
 	return server
 }
@@ -242,8 +242,8 @@ func query(t *testing.T, server *Server, sql string) string {
 	return answer
 }
 
-// tempDir is like t.TempDir, but an ordinary user can reach it too, and it is
-// in memory where that is possible.
+// tempDir is like t.TempDir, but other users can reach it, and it is in memory if
+// possible.
 func tempDir(t *testing.T) string {
 	t.Helper()
 	base := "/dev/shm"
@@ -296,7 +296,7 @@ func TestTheServerEndsWithItsOwner(t *testing.T) {
 	require.NoError(t, owner.Process.Kill())
 	_ = owner.Wait() // killed
 
-	// At once, while the old server may still believe that all is well.
+	// Immediately, while the old server may not have noticed yet.
 	log := &logged{}
 	server := begin(t, Config{DataDir: dir, Log: log.logger()})
 	require.False(t, runsIn(filepath.Join(dir, "data"), orphan))

@@ -97,7 +97,7 @@ func candidates(ctx context.Context, binDir string) func(yield func(string) bool
 			return
 		}
 		if path, err := exec.LookPath("initdb"); err == nil {
-			// A link in /usr/local/bin leads to where the rest is.
+			// A link in /usr/local/bin leads to the directory with the other binaries.
 			if target, err := filepath.EvalSymlinks(path); err == nil && !yield(filepath.Dir(target)) {
 				return
 			}
@@ -122,7 +122,7 @@ var number = regexp.MustCompile(`\d+`)
 func newestFirst(pattern string) []string {
 	dirs, err := filepath.Glob(pattern)
 	if err != nil {
-		return nil // only a bad pattern, and ours are tested
+		return nil // only for a bad pattern, and tests cover all of ours
 	}
 	version := func(dir string) int {
 		numbers := number.FindAllString(dir, -1)
@@ -163,8 +163,7 @@ func inspect(ctx context.Context, dir string, owner account) (installation, erro
 }
 
 // hasLZ4 reports whether the server can compress the pages in its log with LZ4, which
-// depends on how it was built. Older servers only have a method that costs more than it
-// saves.
+// depends on how it was built. The only other method costs more than it saves.
 func (i installation) hasLZ4(ctx context.Context, home home) bool {
 	args := []string{"-D", home.data(), "-c", "wal_compression=lz4", "-C", "wal_compression"}
 	_, err := outputOf(ctx, childOf(ctx, home, filepath.Join(i.dir, "postgres"), args, syscall.SIGKILL))

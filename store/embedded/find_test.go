@@ -34,7 +34,7 @@ func (l *logged) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// binaries makes a directory with a postgres that claims to have the version.
+// binaries makes a directory with a postgres that reports this version.
 func binaries(t *testing.T, version string) string {
 	t.Helper()
 	dir := filepath.Join(tempDir(t), "bin")
@@ -47,7 +47,7 @@ func binaries(t *testing.T, version string) string {
 	return dir
 }
 
-// hidePostgres makes this machine look as if nothing was installed.
+// hidePostgres makes this machine look as if PostgreSQL were not installed.
 func hidePostgres(t *testing.T) {
 	t.Helper()
 	t.Setenv("PATH", t.TempDir())

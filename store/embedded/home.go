@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// refuge is for homes that PostgreSQL's user could not reach otherwise.
+// refuge is the directory for homes that PostgreSQL's user could not reach otherwise.
 var refuge = "/var/lib/holdfast"
 
 // home is the directory that contains a cluster, and the user it belongs to.
@@ -46,10 +46,10 @@ func locate(dataDir string) (home, error) {
 	return home{wanted: wanted, dir: dir, owner: owner}, nil
 }
 
-// data is the directory that PostgreSQL knows as its data directory.
+// data is PostgreSQL's data directory.
 func (h home) data() string { return filepath.Join(h.dir, "data") }
 
-// container is its counterpart where Docker runs the server.
+// container is the counterpart of data if Docker runs the server.
 func (h home) container() string { return filepath.Join(h.dir, "container") }
 
 func (h home) hasCluster() bool { return clusterVersion(h.data()) != "" }
@@ -117,7 +117,7 @@ func (h home) reach(ctx context.Context, installed installation) error {
 // move moves an empty home to the refuge and leaves a link to it.
 func (h home) move() (home, error) {
 	place := filepath.Join(refuge, filepath.Base(h.dir)+"-"+shortHash(h.dir))
-	// Removing fails when it is not empty, and nothing is lost.
+	// Removing fails if the directory is not empty, so nothing is lost.
 	if err := os.Remove(h.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return home{}, fmt.Errorf("move the data directory to %s: %w", place, err)
 	}
@@ -158,7 +158,7 @@ const longestSocketDir = 103 - len("/"+socketName)
 // socketDir returns the directory for the socket, and creates it if needed. Only the
 // server's user and root can enter it.
 func (h home) socketDir() (string, error) {
-	// The setting is a list, in which these characters have a meaning.
+	// The setting is a list, in which these characters have a special meaning.
 	if len(h.dir) <= longestSocketDir && !strings.ContainsAny(h.dir, `,"`) {
 		return h.dir, nil
 	}
@@ -187,7 +187,7 @@ func shortHash(s string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// pause waits for d, or less when ctx ends.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

@@ -22,7 +22,7 @@ type serverLog struct {
 	kept []string
 }
 
-// follow reads until the end.
+// follow reads until the server closes its log.
 func (l *serverLog) follow(r io.Reader) {
 	lines := bufio.NewReaderSize(r, longestLine)
 	for {
@@ -48,8 +48,8 @@ func (l *serverLog) add(line string) {
 	l.log.Log(context.Background(), levelOf(severity, text), "postgres", "severity", severity, "text", text)
 }
 
-// levelOf gives a low level to what every start and stop writes, about clients that
-// came too early or stayed too long.
+// levelOf returns a low level for lines that every start and stop writes about clients
+// that connect too early or stay too long.
 func levelOf(severity, text string) slog.Level {
 	switch {
 	case severity == "PANIC":

@@ -28,9 +28,9 @@ type process struct {
 }
 
 // childOf prepares a command that runs in the home as its owner, and is killed with
-// its children when ctx ends. It gets the signal onDeath when the thread that starts
-// it ends (on Linux). Its environment contains only what finds programs and
-// libraries: variables such as PGDATA would take effect.
+// its children when ctx ends. On Linux, it gets the signal onDeath when the thread
+// that starts it ends. Its environment contains only the variables that are needed to
+// find programs and libraries: others, such as PGDATA, would take effect.
 func childOf(ctx context.Context, h home, path string, args []string, onDeath syscall.Signal) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -63,8 +63,8 @@ func outputOf(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	return text, nil
 }
 
-// launch starts a server. One thread of this process belongs to it until it
-// ends, because the death signal is tied to the thread, not to the process.
+// launch starts a server. Until the server ends, one thread of this process is
+// reserved for it, because the death signal is tied to the thread, not to the process.
 func launch(cmd *exec.Cmd, killAfter time.Duration, log *slog.Logger) (*process, error) {
 	p := &process{done: make(chan struct{}), log: &serverLog{log: log}, killAfter: killAfter}
 	read, write := io.Pipe()
@@ -120,8 +120,8 @@ func await(ctx context.Context, p *process, every time.Duration, check func() er
 	}
 }
 
-// end asks for a fast shutdown, for an immediate one when ctx ends, and kills
-// in the end.
+// end asks for a fast shutdown. When ctx ends, it asks for an immediate one, and
+// finally it kills the server.
 func (p *process) end(ctx context.Context) error {
 	defer p.killOrphans()
 	p.signal(syscall.SIGINT)
@@ -150,9 +150,9 @@ func (p *process) undo(ctx context.Context, within time.Duration) error {
 	return p.end(ctx)
 }
 
-// kill ends the server and its children. Children that are stuck too would not
-// notice that the server is gone, and would keep the next one from starting. While
-// the server is stopped it starts no more children, and their pids stay theirs.
+// kill ends the server and its children. Stuck children would not notice that the
+// server is gone, and would keep the next one from starting. kill stops the server
+// first: a stopped server starts no more children, and their pids cannot be reused.
 func (p *process) kill() {
 	p.signal(syscall.SIGSTOP)
 	children := childrenOf(p.pid)
@@ -183,8 +183,8 @@ func (p *process) killOrphans() {
 	}
 }
 
-// signal returns false if the server has ended. It may not be done yet, as long as
-// others hold its log, but its pid may already belong to another process.
+// signal returns false if the server has ended. done may still be open, as long as
+// others hold the server's log, but the pid may already belong to another process.
 func (p *process) signal(s syscall.Signal) bool {
 	return !errors.Is(p.handle.Signal(s), os.ErrProcessDone)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func TestAProcessThatGotTheServersPidIsNotKilled(t *testing.T) {
-	// The server's end is not known to all while its child holds the log.
+	// While its child holds the log, not everybody knows that the server has ended.
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", "sleep 600 & exit 0")
 	cmd.SysProcAttr = childAttributes(account{}, syscall.SIGKILL)
 	p, err := launch(cmd, 10*time.Millisecond, slog.New(slog.DiscardHandler))

@@ -68,7 +68,7 @@ func findRunning(ctx context.Context, h home) (url string, lock *os.File, err er
 			owner, err := ping(ctx, state.socketDir)
 			switch {
 			case err == nil && here && orphaned(state.pid, owner):
-				// The kernel has sent it the signal to stop, or will.
+				// The kernel has sent the server the signal to stop, or will.
 				_ = syscall.Kill(state.pid, syscall.SIGINT)
 			case err == nil:
 				return socketURL(state.socketDir, databaseName), nil, ensureDatabase(ctx, state.socketDir)
@@ -82,10 +82,10 @@ func findRunning(ctx context.Context, h home) (url string, lock *os.File, err er
 	}
 }
 
-// lockServer takes the lock of a server, or returns nil if there is one. All processes
-// of a server hold it together, because they inherit the open file, as long as one of
-// them lives. Unlike the pid in the server's own lock file, it is never wrong: not
-// after a reboot, and not in another container.
+// lockServer takes the lock of a server, or returns nil if a server holds it. All
+// processes of a server inherit the open file, so they hold the lock together as long
+// as one of them lives. Unlike the pid in the server's own lock file, the lock is
+// never wrong: not after a reboot, and not in another container.
 func (h home) lockServer() (*os.File, error) {
 	path := h.serverLockPath()
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -121,15 +121,16 @@ func (h home) orphansOf(pid int) []*os.Process {
 	return orphans
 }
 
-// lastServerWas returns false as soon as somebody starts the next server, who first
-// removes the file of the last one.
+// lastServerWas returns false as soon as somebody starts the next server, which begins
+// by removing the pid file of the last one.
 func (h home) lastServerWas(pid int) bool {
 	state, ok := readPidFile(h)
 	return ok && state.pid == pid
 }
 
-// removeStalePidFile does what the server would do itself, except when the pid belongs
-// to another process of its user, which it would take for a server.
+// removeStalePidFile removes the file as the server would. It also does so when the
+// pid belongs to another process of the same user, which the server would take for a
+// running server.
 func (h home) removeStalePidFile() error {
 	if err := os.Remove(h.pidPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove a stale lock file: %w", err)

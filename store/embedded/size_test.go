@@ -35,7 +35,7 @@ func TestTheServerIsFittedToItsMachine(t *testing.T) {
 	for name, value := range fitted {
 		require.Equal(t, "t", query(t, server, "select (pg_size_bytes(current_setting('"+name+"')) = pg_size_bytes('"+value+"'))::text::char"), name)
 	}
-	// Compressed by the best way that this build knows, or not at all.
+	// Compressed by the best method of this build, or not at all.
 	known := query(t, server, "select coalesce('lz4' = any (enumvals), false)::text from pg_settings where name = 'wal_compression'")
 	require.Equal(t, map[string]string{"true": "lz4", "false": "off"}[known], query(t, server, "show wal_compression"))
 }

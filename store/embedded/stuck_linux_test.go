@@ -37,8 +37,8 @@ func requireNothingLeft(t *testing.T, dir string) {
 	}, 10*time.Second, 5*time.Millisecond, "a process of the server is left")
 }
 
-// freeze stops the server and its children where they are. Those that the test
-// leaves behind go on after it.
+// freeze stops the server and its children. Those that still exist continue after the
+// test.
 func freeze(t *testing.T, dir string) {
 	t.Helper()
 	pid := serverPid(t, dir)

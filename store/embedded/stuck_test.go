@@ -30,8 +30,8 @@ func TestACanceledStartDoesNotWaitForAStuckServer(t *testing.T) {
 	require.Less(t, time.Since(began), 8*time.Second)
 }
 
-// stuckBinaries makes a directory with a postgres that never gets ready and
-// listens to no signal.
+// stuckBinaries makes a directory with a postgres that never becomes ready and ignores
+// signals.
 func stuckBinaries(t *testing.T, dir string) string {
 	t.Helper()
 	owner, err := accountFor(dir)

@@ -26,8 +26,8 @@ func runsIn(data string, pid int) bool {
 	return err == nil && dir == data
 }
 
-// orphaned reports whether the process that started the server is gone: then the
-// server has another parent, whoever has the pid now.
+// orphaned reports whether the process that started the server is gone. The server's
+// parent is then a different process, even if another process now has the pid.
 func orphaned(pid int, owner string) bool {
 	if owner == "" {
 		return false
@@ -42,7 +42,7 @@ func parentOf(pid int) (parent int, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	// The name in parentheses may hold anything; state and parent follow it.
+	// The name in parentheses may contain anything; state and parent follow it.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	if len(fields) < 2 {
 		return 0, false
@@ -63,7 +63,7 @@ func childrenOf(pid int) []int {
 }
 
 func processes() (pids []int) {
-	entries, _ := os.ReadDir("/proc") // what was read before an error counts
+	entries, _ := os.ReadDir("/proc") // the children read before an error count
 	for _, entry := range entries {
 		if pid, err := strconv.Atoi(entry.Name()); err == nil {
 			pids = append(pids, pid)
@@ -73,8 +73,8 @@ func processes() (pids []int) {
 }
 
 // lockHolders returns the processes that work in the data directory and hold the lock
-// of its server, as far as we have the privilege to see that. Others that work there,
-// such as a shell, do not have the lock.
+// of its server, if we have the privilege to see that. Other processes that work
+// there, such as a shell, do not have the lock.
 func lockHolders(h home) []*os.Process {
 	var holders []*os.Process
 	for _, pid := range processes() {
@@ -85,7 +85,7 @@ func lockHolders(h home) []*os.Process {
 		if err != nil {
 			continue
 		}
-		// We hold a handle now, so these answers are about the process that we kill.
+		// We hold a handle now, so the answers below are about the process that we kill.
 		lock, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, serverLockFD))
 		if err == nil && lock == h.serverLockPath() && runsIn(h.data(), pid) {
 			holders = append(holders, process)

@@ -95,10 +95,9 @@ func (a *abandonedWrites) close() {
 	a.loops.Wait()
 }
 
-// monitor severs the connections of abandoned writes that the server is not
-// working on: either the answer was lost, or new connections lead to another
-// server by now. All pools then reconnect, because their other connections may
-// have the same fault.
+// monitor severs the connections of abandoned writes that the server is not working
+// on. Either the answer was lost, or new connections now lead to another server. All
+// pools then reconnect, because their other connections may have the same fault.
 func (a *abandonedWrites) monitor(ctx context.Context, db *DB) {
 	for {
 		writes := a.unanswered()
@@ -129,8 +128,9 @@ func (a *abandonedWrites) monitor(ctx context.Context, db *DB) {
 	}
 }
 
-// working returns the backends of the writes that are working or waiting for a
-// standby. It asks over a new connection, which goes where any new one would.
+// working returns the backends of the writes that the server is working on, or that
+// wait for a standby. It asks over a new connection, which leads to the same server as
+// any other new connection.
 func (db *DB) working(ctx context.Context, writes []abandonedWrite) ([]uint32, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkAbandonedWithin)
 	defer cancel()

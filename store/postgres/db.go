@@ -75,7 +75,7 @@ type DB struct {
 	Reads       *Pool // behind the lanes, and for diagnoses
 	Heartbeats  *Pool
 
-	// The lanes share Reads: of one job, of many, and of what must be counted.
+	// The lanes share Reads: for single jobs, for lists, and for figures.
 	Lookups, Lists, Figures *Lane
 
 	abandoned abandonedWrites

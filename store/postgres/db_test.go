@@ -49,7 +49,7 @@ func TestNoStatementRunsUnderAPlannersWhim(t *testing.T) {
 	}
 }
 
-// A pooler in between has to know each of them.
+// A pooler in between must know each of them.
 func TestTheSettingsOfASessionAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/how-to/postgresql.md")
 	require.NoError(t, err)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A pooler that loses the server in the middle of a commit cannot know how it went.
+// A pooler that loses the server during a commit cannot know the outcome.
 func TestAPoolersAnswerIsNotTheServers(t *testing.T) {
 	require.False(t, Answered(&pgconn.PgError{Severity: "FATAL", Code: "08P01", Message: "server conn crashed?"}))
 	require.True(t, Answered(&pgconn.PgError{Severity: "ERROR", Code: lockNotAvailable}))

@@ -67,7 +67,7 @@ func TestAReadThatTakesTooLongIsGivenUp(t *testing.T) {
 	require.Empty(t, db.Lists.running)
 }
 
-// later runs f at once and returns what waits for its result.
+// later starts f and returns a function that waits for its result.
 func later[T any](f func() T) (wait func() T) {
 	done := make(chan T, 1)
 	go func() { done <- f() }()

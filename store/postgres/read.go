@@ -54,7 +54,7 @@ func Read[T any](ctx context.Context, from Reader, statement string, row pgx.Row
 	return found, err
 }
 
-// operation is how errors name a statement.
+// operation is the name of a statement in errors.
 func operation(statement string) string { return strings.ReplaceAll(statement, "_", " ") }
 
 // Read implements Reader.
@@ -92,8 +92,8 @@ func (l *Lane) Read(ctx context.Context, operation string, f func(Querier) error
 	return l.use(ctx, operation, func(conn *pgxpool.Conn) error { return f(conn) })
 }
 
-// Snapshot is Read in one transaction that only reads, so that everything f sees
-// is of one moment. setup is run first, unless it is empty.
+// Snapshot is like Read, but in one transaction that only reads, so that everything f
+// sees is from one moment. Unless setup is empty, it runs first.
 func (l *Lane) Snapshot(ctx context.Context, operation, setup string, f func(pgx.Tx) error) error {
 	return l.use(ctx, operation, func(conn *pgxpool.Conn) error {
 		return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
@@ -107,7 +107,7 @@ func (l *Lane) Snapshot(ctx context.Context, operation, setup string, f func(pgx
 	})
 }
 
-// Send is Read for a batch of statements, which are one transaction.
+// Send is like Read, but for a batch of statements, which are one transaction.
 func (l *Lane) Send(ctx context.Context, operation string, batch *pgx.Batch) error {
 	return l.use(ctx, operation, func(conn *pgxpool.Conn) error { return conn.SendBatch(ctx, batch).Close() })
 }

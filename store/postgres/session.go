@@ -23,9 +23,9 @@ type session struct {
 // sessionKey is where a connection keeps its session.
 const sessionKey = "holdfast"
 
-// waitForStandby is the server's function that waits for a standby. It warns
-// when the wait is canceled. The server translates the text of a warning, but
-// not the name of the function that it came from.
+// waitForStandby is the server's function that waits for a standby. It warns when the
+// wait is canceled. The server translates the text of a warning, but not the function
+// name that comes with it.
 const waitForStandby = "SyncRepWaitForLSN"
 
 // errNoCancel stops the driver from canceling a write.
@@ -67,7 +67,7 @@ func (s *session) begin() {
 	s.writing.Store(true)
 }
 
-// end does not unlock a broken connection: the driver may be about to cancel.
+// end does not unlock a broken connection, which the driver may be about to cancel.
 func (s *session) end(conn *pgx.Conn) {
 	if !conn.IsClosed() {
 		s.writing.Store(false)

@@ -30,8 +30,8 @@ func SpanAttributes() []attribute.Key {
 	return []attribute.Key{attrSystem, attrOperation, attrStatus, attrErrorType}
 }
 
-// composedName is for statements that are in no file: package store composes
-// only those of List.
+// composedName is for statements that are in no file. Package store composes only the
+// statements of List.
 const composedName = "list"
 
 // queries records a span for each statement that runs within a recorded span.
@@ -49,9 +49,9 @@ func (q queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Trac
 	return q.start(ctx, data.SQL)
 }
 
-// TraceBatchStart implements pgx's BatchTracer. A batch is one span, named after
-// its first statement that is no setting. Without this, pgx would end the request's
-// own span at the end of each statement.
+// TraceBatchStart implements pgx's BatchTracer. A batch is one span, named after its
+// first statement that is not a setting. Without this, pgx would end the request's own
+// span at the end of each statement.
 func (q queries) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
 	for _, query := range data.Batch.QueuedQueries {
 		if !strings.Contains(query.SQL, "select set_config(") {
@@ -75,8 +75,8 @@ func (q queries) start(ctx context.Context, text string) context.Context {
 	return ctx
 }
 
-// operationName is the name of the statement, or the command of a statement that
-// sets up or ends a transaction.
+// operationName is the name of the statement. For a statement that sets up or ends a
+// transaction, it is the command.
 func operationName(text string) string {
 	command, _, _ := strings.Cut(text, " ")
 	switch command {
@@ -86,8 +86,8 @@ func operationName(text string) string {
 	return cmp.Or(sql.NameOf(text), composedName)
 }
 
-// within is the current time, measured from the start of the span. What starts
-// now is then inside that span, even if the clock was set meanwhile.
+// within returns the current time, measured from the start of the span. A span that
+// starts now then lies inside that span, even if the clock was set meanwhile.
 func within(span trace.Span) time.Time {
 	if recorded, ok := span.(interface{ StartTime() time.Time }); ok {
 		began := recorded.StartTime()

@@ -69,7 +69,7 @@ func writeOnce[T any](ctx context.Context, pool *Pool, do func(context.Context, 
 	}
 	switch {
 	case panicked != nil:
-		panic(panicked) // where the caller can recover from it
+		panic(panicked) // where the caller can recover from the panic
 	case err == nil:
 		return value, nil
 	case isReadOnly(err):

@@ -95,7 +95,7 @@ func TestEveryHeaderSaysWhatItsStatementDoes(t *testing.T) {
 	}
 }
 
-// There are two statements to submit with, and one meaning.
+// Both submit statements must have the same effect.
 func TestSubmissionsAreReadAlikeWithAKeyAndWithout(t *testing.T) {
 	read := func(name string) string {
 		_, text, _ := strings.Cut(sql.Text(name), "with input as (")
@@ -114,7 +114,7 @@ func TestSubmissionsAreReadAlikeWithAKeyAndWithout(t *testing.T) {
 	require.Equal(t, stored("submit"), stored("submit_unkeyed"))
 }
 
-// Only the owner of a lease may write what it protects.
+// Only the owner of a lease may write what the lease protects.
 func TestEveryWayOutOfRunningIsFenced(t *testing.T) {
 	verbs := fieldsOf(t, "settleVerbs")
 	require.Len(t, verbs, 5)
@@ -126,10 +126,9 @@ func TestEveryWayOutOfRunningIsFenced(t *testing.T) {
 	}
 }
 
-// Every change of the database goes through postgres.Write: only there do we notice
-// a commit that did not wait for its standby, and only there is no statement
-// canceled. A hint is no change, and a transaction that never commits waits for
-// nobody.
+// Every change of the database goes through postgres.Write: only Write notices a
+// commit that did not wait for its standby, and only Write never cancels a statement.
+// A hint is no change, and a transaction that never commits waits for nobody.
 func TestOnlyWriteSendsStatementsThatChangeSomething(t *testing.T) {
 	changes := regexp.MustCompile(writes.String() + `|pg_logical_emit_message`)
 	for _, call := range calls(t) {
@@ -248,14 +247,13 @@ func literal(expression ast.Expr) (string, bool) {
 	return text, err == nil
 }
 
-// target is the struct that a statement's rows are read into.
+// target is the struct that receives a statement's rows.
 type target struct {
 	fields []string // normalized
 	lax    bool     // it may have more fields than columns
 }
 
-// scanTargets reads from the source which struct each statement's rows are read
-// into.
+// scanTargets finds in the source which struct receives each statement's rows.
 func scanTargets(t testing.TB) map[string]target {
 	t.Helper()
 	found := make(map[string]target)
@@ -300,7 +298,7 @@ func scanTargets(t testing.TB) map[string]target {
 	return found
 }
 
-// structsIn are the struct types by name, those of functions included.
+// structsIn returns the struct types by name, including those inside functions.
 func structsIn(files []*ast.File) map[string]*ast.StructType {
 	structs := make(map[string]*ast.StructType)
 	for _, file := range files {
@@ -362,7 +360,7 @@ func claimColumns(t testing.TB) (columns []string) {
 	return columns
 }
 
-// normalized is how pgx compares the name of a column with that of a field.
+// normalized changes the names of columns and fields as pgx does to compare them.
 func normalized(name string) string {
 	return strings.ToLower(strings.ReplaceAll(name, "_", ""))
 }

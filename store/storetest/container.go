@@ -21,8 +21,8 @@ func startContainer(ctx context.Context) (address string, end func(context.Conte
 	}
 	container, err := postgres.Run(ctx, image,
 		postgres.WithDatabase("holdfast"), postgres.WithUsername("holdfast"), postgres.WithPassword("holdfast"),
-		// The first server is the one that initialises. Looking for the port
-		// from inside would need tools that an image may lack.
+		// The first server only initializes the data. Looking for the port from inside would
+		// need tools that an image may lack.
 		testcontainers.WithAdditionalWaitStrategy(
 			wait.ForLog("database system is ready to accept connections").WithOccurrence(2),
 			wait.ForListeningPort("5432/tcp").SkipInternalCheck()),

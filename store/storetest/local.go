@@ -32,8 +32,8 @@ func startLocal(ctx context.Context) (address string, end func(context.Context) 
 	return server.URL(), func(ctx context.Context) error { return errors.Join(server.Stop(ctx), remove()) }, nil
 }
 
-// makeDir makes a directory that this process locks until it removes it. The
-// directory of a run that was killed is removed by the next run.
+// makeDir makes a directory that this process locks until it removes it. If the
+// process is killed, the next run removes the directory.
 func makeDir() (dir string, remove func() error, err error) {
 	base := os.TempDir()
 	const memory = "/dev/shm"
@@ -69,8 +69,7 @@ func lock(dir string) (unlock func() error, err error) {
 	return f.Close, nil
 }
 
-// sweep removes the directories of killed runs. Those of other users are left to
-// them.
+// sweep removes the directories of killed runs, but not those of other users.
 func sweep(base string) {
 	dirs, err := filepath.Glob(filepath.Join(base, dirPattern+"*"))
 	if err != nil {

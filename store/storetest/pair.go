@@ -84,7 +84,7 @@ func (p *Pair) AwaitWaiting(t testing.TB, atLeast int) {
 // leaves them committed on the primary alone. It returns how many there were.
 func (p *Pair) CancelWaiting(t testing.TB) int { t.Helper(); return p.signal(t, "pg_cancel_backend") }
 
-// TerminateWaiting is CancelWaiting, but it also ends their connections.
+// TerminateWaiting is like CancelWaiting, but also ends the connections.
 func (p *Pair) TerminateWaiting(t testing.TB) int {
 	t.Helper()
 	return p.signal(t, "pg_terminate_backend")
@@ -123,7 +123,7 @@ func (p *Pair) signal(t testing.TB, function string) int {
 	return signaled
 }
 
-// await waits until the query answers true.
+// await waits until the query returns true.
 func (p *Pair) await(t testing.TB, url, query string) {
 	t.Helper()
 	conn := dial(t, url)
@@ -163,7 +163,7 @@ func startCopy(t testing.TB, cluster, dir string, settings map[string]string, fi
 }
 
 // clusters is the directory of a stopped cluster with the schema. Every pair of this
-// process is a copy of it.
+// process is a copy of that cluster.
 var clusters struct {
 	sync.Mutex
 	dir    string

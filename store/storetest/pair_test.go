@@ -12,7 +12,8 @@ import (
 )
 
 // The store relies on this: nobody sees a commit that waits for the standby. A cancel
-// makes it visible although a failover loses it, and only a notice says so.
+// makes it visible although a failover would lose it, and the server only sends a
+// notice.
 func TestACommitWaitsForTheStandbyAndIsLostWhenItsWaitIsCanceled(t *testing.T) {
 	p := storetest.NewPair(t)
 	execute(t, p.Primary, "create table things ()")

@@ -21,15 +21,15 @@ type Proxy struct {
 	// URL leads to the database through the proxy.
 	URL string
 
-	// LoseAnswers is how many more commands the server completes without the answer
-	// reaching the client. Each of them also breaks its connection.
+	// LoseAnswers is how many of the next commands the server completes without their
+	// answers reaching the client. Each lost answer also breaks its connection.
 	LoseAnswers atomic.Int32
 	// LoseCommits is the same for answers to COMMIT only.
 	LoseCommits atomic.Int32
-	// LoseRequests is how many more requests do not reach the server. Each of them
-	// also breaks its connection.
+	// LoseRequests is how many of the next requests do not reach the server. Each lost
+	// request also breaks its connection.
 	LoseRequests atomic.Int32
-	// Mute drops what the server answers, and keeps the connections open.
+	// Mute drops the server's answers, and keeps the connections open.
 	Mute atomic.Bool
 	// Down refuses new connections, and Refused counts them.
 	Down    atomic.Bool
@@ -69,8 +69,8 @@ func Between(t testing.TB, database string) *Proxy {
 	return p
 }
 
-// Lead makes new connections go to the server of another database address. Open ones
-// stay where they are.
+// Lead sends new connections to the server of another database address. Open
+// connections stay where they are.
 func (p *Proxy) Lead(t testing.TB, database string) {
 	t.Helper()
 	cfg, err := pgx.ParseConfig(database)
@@ -80,7 +80,7 @@ func (p *Proxy) Lead(t testing.TB, database string) {
 	p.network, p.address = pgconn.NetworkAddress(cfg.Host, cfg.Port)
 }
 
-// Stall holds back what the server sends until Resume.
+// Stall holds back the server's answers until Resume.
 func (p *Proxy) Stall() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +99,7 @@ func (p *Proxy) Resume() {
 	}
 }
 
-// awaitFlow returns when nothing is held back.
+// awaitFlow returns when no answers are held back.
 func (p *Proxy) awaitFlow() {
 	p.mu.Lock()
 	stalled := p.stalled
@@ -136,7 +136,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// requests forwards what the client sends.
+// requests forwards the client's messages.
 func (p *Proxy) requests(client io.Reader, server io.Writer) error {
 	buffer := make([]byte, 64<<10)
 	started := false
@@ -155,9 +155,9 @@ func (p *Proxy) requests(client io.Reader, server io.Writer) error {
 	}
 }
 
-// answers forwards what the server sends, message by message. It holds back an answer
-// that it will lose until the server is ready for the next query: by then, the effect of
-// the command is committed.
+// answers forwards the server's messages one by one. It holds back an answer to lose
+// until the server is ready for the next query: by then, the effect of the command is
+// committed.
 func (p *Proxy) answers(server io.Reader, client io.Writer) error {
 	const commandComplete, readyForQuery = 'C', 'Z'
 	var answer []byte

@@ -30,8 +30,8 @@ type server struct {
 
 	mu       sync.Mutex
 	template string // empty until it is known to be there
-	// private says that no other process can use the template, so it is dropped at
-	// the end.
+	// private says that no other process can use the template, so the template is dropped
+	// at the end.
 	private bool
 }
 

@@ -57,7 +57,7 @@ func BenchmarkURL(b *testing.B) {
 	}
 }
 
-// connect leaves the closing to the end of the test's database.
+// connect opens a connection that stays open until the test's database is dropped.
 func connect(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)

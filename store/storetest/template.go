@@ -61,8 +61,8 @@ func (s *server) ensureTemplate(ctx context.Context, name string) error {
 	return s.buildTemplate(ctx, name)
 }
 
-// buildTemplate migrates under another name first, so that a template is either
-// complete or absent.
+// buildTemplate migrates a database under another name and renames it at the end, so a
+// template is either complete or absent.
 func (s *server) buildTemplate(ctx context.Context, name string) error {
 	draft := name + "_draft"
 	if _, err := s.admin.Exec(ctx, "drop database if exists "+quoted(draft)+" with (force)"); err != nil {
@@ -95,7 +95,7 @@ func (s *server) dropTemplate(ctx context.Context, name string) error {
 }
 
 // migrationsHash distinguishes the schemas of two checkouts. It reads the migrations
-// next to this file, and is unknown if they are not there.
+// beside this file. Without them, the hash is unknown.
 func migrationsHash() (hash string, known bool) {
 	_, here, _, ok := runtime.Caller(0)
 	if !ok {

@@ -41,7 +41,7 @@ func ReadJSON(from io.Reader) ([]Span, error) {
 	}
 }
 
-// idsInBase64 replaces the ids, in place. OTLP's JSON is that of its protocol buffers,
+// idsInBase64 converts the ids, in place. OTLP's JSON is that of its protocol buffers,
 // except that ids are hexadecimal.
 func idsInBase64(value any) any {
 	switch value := value.(type) {

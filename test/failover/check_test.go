@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// findings are what must not be, found without the store: in what clients were
-// answered, in the tables of the new primary, and in what handlers left behind.
+// findings are violations of the store's promises. They come from answers to clients,
+// the tables of the new primary, and the lines that handlers wrote, not from the
+// store.
 type findings struct {
 	Lost        []string // acknowledged keys without their job
-	SecondJobs  []string // keys with two jobs
-	FencesTwice []string // fences of a job that two attempts began under
+	SecondJobs  []string // keys with more than one job
+	FencesTwice []string // fences under which two attempts of a job began
 	Overlaps    []string // jobs with two attempts at a time
 }
 
@@ -49,7 +50,7 @@ func check(t *testing.T, l *load, db *pgxpool.Pool, steps string) findings {
 	return found
 }
 
-// readSteps reads the lines of the handlers, which are in the order of time.
+// readSteps reads the lines that the handlers wrote, which are in the order of time.
 func (f *findings) readSteps(t *testing.T, path string) {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -22,7 +22,7 @@ const (
 	glance   = 20 * time.Millisecond
 )
 
-// bin is where the binaries under test are.
+// bin is the directory of the tested binaries.
 var bin string
 
 func TestMain(m *testing.M) {
@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	storetest.Main(m)
 }
 
-// kinds are the ways in which a standby that has stalled comes to take over. What
-// they do to the commits that wait for it, they do a few times.
+// kinds are the ways in which a stalled standby takes over. Each repeats a few times
+// what it does to the commits that wait for the standby.
 var kinds = map[string]func(*testing.T, *cluster){
 	"stall, cut, promote": func(_ *testing.T, c *cluster) { c.proxy.Cut() },
 	"stall, cancel, promote": func(t *testing.T, c *cluster) {
@@ -48,8 +48,8 @@ var kinds = map[string]func(*testing.T, *cluster){
 	},
 }
 
-// cluster is a pair of servers that orchestrators reach by way of a proxy, as by an
-// address that moves to the new primary.
+// cluster is a pair of servers that orchestrators reach through a proxy. The proxy is
+// like an address that moves to the new primary.
 type cluster struct {
 	*storetest.Pair
 	proxy  *storetest.Proxy
@@ -115,7 +115,7 @@ func failOver(t *testing.T, random *rand.Rand, hit func(*testing.T, *cluster)) {
 }
 
 // requireAttemptsInOrder checks that every claim has exactly one end, and that no
-// attempt began before the last one ended.
+// attempt began before the previous one ended.
 func requireAttemptsInOrder(t *testing.T, db *pgxpool.Pool) {
 	t.Helper()
 	var odd int

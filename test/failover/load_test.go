@@ -16,19 +16,19 @@ import (
 // clients is how many clients submit at the same time.
 const clients = 8
 
-// load is what clients submit and what they are answered. Each sends one request
-// after the other, and one that failed again under the same keys until it is
+// load records the submissions of the clients and the answers. Each client sends one
+// request after the other. It repeats a failed request with the same keys until it is
 // accepted.
 type load struct {
 	servers []*rig.Orchestrator
-	// asked counts requests that were answered, in whatever way.
+	// asked counts requests that were answered, even with an error.
 	asked atomic.Int64
 	stop  context.CancelFunc
 	all   sync.WaitGroup
 
 	mu       sync.Mutex
 	accepted map[string]string // ids by key
-	twice    []string          // keys that were answered with two ids
+	twice    []string          // keys for which two ids were returned
 }
 
 func startLoad(t *testing.T, servers ...*rig.Orchestrator) *load {
@@ -46,13 +46,13 @@ func startLoad(t *testing.T, servers ...*rig.Orchestrator) *load {
 	return l
 }
 
-// end returns when no request is under way.
+// end stops the clients and returns when no request is in progress.
 func (l *load) end() {
 	l.stop()
 	l.all.Wait()
 }
 
-// submit submits one job, or by every third request a batch.
+// submit submits one job or, in every third request, a batch.
 func (l *load) submit(ctx context.Context, client, n int) {
 	var batch []rig.Submission
 	for i := range 1 + n%3/2*4 {
@@ -68,7 +68,7 @@ func (l *load) submit(ctx context.Context, client, n int) {
 			continue
 		}
 		l.record(batch, ids)
-		// Whoever is not sure of an answer asks again, and gets the same.
+		// A client that did not get an answer repeats the request and gets the same ids.
 		if try == 0 && n%5 != 0 {
 			return
 		}
@@ -111,14 +111,14 @@ func (l *load) acceptedSoFar() int {
 	return len(l.accepted)
 }
 
-// awaitAccepted waits until so many more jobs are accepted.
+// awaitAccepted waits until so many further jobs are accepted.
 func (l *load) awaitAccepted(t *testing.T, more int) {
 	t.Helper()
 	from := l.acceptedSoFar()
 	require.Eventually(t, func() bool { return l.acceptedSoFar() >= from+more }, patience, glance, "jobs are accepted")
 }
 
-// awaitAsked waits until so many more requests are answered.
+// awaitAsked waits until so many further requests are answered.
 func (l *load) awaitAsked(t *testing.T, more int64) {
 	t.Helper()
 	from := l.asked.Load()

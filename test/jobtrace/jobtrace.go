@@ -1,5 +1,5 @@
-// Package jobtrace checks the traces of the test handlers' jobs, for tests that get the
-// spans from a collector and for those that query Jaeger.
+// Package jobtrace checks the traces of the test handlers' jobs. It is for tests that
+// receive spans in a collector and for tests that query Jaeger.
 package jobtrace
 
 import (

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// servedDocument is the description that the server returns.
+// servedDocument is the description that the server serves.
 var servedDocument = sync.OnceValues(func() ([]byte, error) {
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, server.url+"/openapi.json", nil)
 	if err != nil {
@@ -89,7 +89,7 @@ func TestTheDescriptionIsValidByItsMeaning(t *testing.T) {
 	require.NoError(t, parsed.Validate(t.Context()))
 }
 
-// described is the description as these tests read it.
+// described is the part of the description that these tests read.
 type described struct {
 	Paths map[string]map[string]operation
 }
@@ -109,7 +109,7 @@ type operation struct {
 	Security  []map[string]any
 }
 
-// operations are those of the description, by "METHOD /path".
+// operations returns the operations of the description, by "METHOD /path".
 func operations(t *testing.T) map[string]operation {
 	t.Helper()
 	var read described

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// given prepares what an operation's example refers to, and returns the id of the job. An
-// operation on a job needs a line here, and so does a list, for its cursor.
+// given prepares the objects that an operation's example refers to, and returns the id
+// of the job. An operation on a job needs a line here. So does a list, for its cursor.
 var given = map[string]func(*testing.T) string{
 	"get-job":      func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}`) },
 	"cancel-job":   func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}, "delay": "1h"`) },
@@ -74,7 +74,8 @@ func requireSuccess(t *testing.T, o operation, route string, got answer) {
 	require.Contains(t, o.Responses, strconv.Itoa(got.status), route)
 }
 
-// requestFor is the example of an operation, with an id and a cursor that exist.
+// requestFor returns the example request of an operation, with an id and a cursor that
+// exist.
 func requestFor(t *testing.T, route string, o operation, id, media, body string) *http.Request {
 	t.Helper()
 	method, path, _ := strings.Cut(route, " ")
@@ -135,7 +136,7 @@ func secondPage(t *testing.T, path string, query url.Values) string {
 	return first.NextCursor
 }
 
-// answer is an answer that has been read.
+// answer is an answer whose body has been read.
 type answer struct {
 	status int
 	body   string

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	// What the generated code imports.
+	// The imports of the generated code.
 	_ "github.com/oapi-codegen/runtime"
 	_ "github.com/ogen-go/ogen/middleware"
 	_ "github.com/ogen-go/ogen/otelogen"

@@ -25,8 +25,8 @@ const (
 	glance   = 50 * time.Millisecond
 )
 
-// server is the orchestrator that all of the tests talk to, with its embedded
-// PostgreSQL and the built-in handlers.
+// server is the orchestrator that all tests talk to, with its embedded PostgreSQL and
+// the built-in handlers.
 var server struct {
 	url      string
 	password string
@@ -41,13 +41,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// withServer runs the tests while the server does.
+// withServer runs the tests with a running server.
 func withServer(run func() int) (int, error) {
 	bin, err := filepath.Abs("../../bin/openapi")
 	if err != nil {
 		return 0, err
 	}
-	build := exec.Command("go", "build", "-C", "../..", "-o", bin+"/", "./cmd/orchestrator", "./cmd/handlers") //nolint:noctx // bounded by the test's own time
+	build := exec.Command("go", "build", "-C", "../..", "-o", bin+"/", "./cmd/orchestrator", "./cmd/handlers") //nolint:noctx // limited by the test's own deadline
 	if output, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("build: %w\n%s", err, output)
 	}
@@ -56,8 +56,8 @@ func withServer(run func() int) (int, error) {
 		return 0, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	// As root, PostgreSQL runs as another user, who must be able to enter. Otherwise the
-	// data would go elsewhere and stay.
+	// As root, PostgreSQL runs as another user. If that user cannot enter the directory,
+	// the data goes elsewhere and stays.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return 0, err
 	}
@@ -68,7 +68,7 @@ func withServer(run func() int) (int, error) {
 	server.url, server.password = "http://"+address, rand.Text()
 
 	var log bytes.Buffer
-	orchestrator := exec.Command(filepath.Join(bin, "orchestrator"), "serve", //nolint:noctx // ended with a signal
+	orchestrator := exec.Command(filepath.Join(bin, "orchestrator"), "serve", //nolint:noctx // ended by a signal
 		"--set", "server.address="+address, "--set", "security.user="+operator, "--set", "security.password="+server.password,
 		"--set", "embedded.data_dir="+filepath.Join(dir, "postgres"),
 		"--set", "plugins.0.name=builtin", "--set", "plugins.0.path="+filepath.Join(bin, "handlers"))

@@ -24,7 +24,7 @@ type driver struct {
 // runWithin limits an order, so that a stuck peer is reported.
 const runWithin = 20 * time.Minute
 
-// startDriver returns when the driver is ready.
+// startDriver starts a driver and returns when it is ready.
 func startDriver(ctx context.Context, command []string, o order) (*driver, error) {
 	text, err := json.Marshal(o)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The quantities that are measured, with the names that orchestrator bench has for them.
+// The measured quantities, named as in orchestrator bench.
 const (
 	rate        = "rate"
 	cpu         = "CPU"
@@ -47,14 +47,14 @@ type Machine struct {
 	Settings   map[string]string `json:"settings"`
 }
 
-// System is one of those compared.
+// System is one of the compared job queues.
 type System struct {
 	Name     string `json:"name"`
 	Version  string `json:"version"`
 	Settings string `json:"settings"`
 }
 
-// Scenario is one way of using them.
+// Scenario is one way of using the systems.
 type Scenario struct {
 	Name  string  `json:"name"`
 	About string  `json:"about"`
@@ -62,7 +62,7 @@ type Scenario struct {
 	Cases []*Case `json:"cases"`
 }
 
-// Case is a scenario at one setting, for one system.
+// Case is a scenario with one setting, for one system.
 type Case struct {
 	Name    string    `json:"name"`
 	System  string    `json:"system"`
@@ -74,7 +74,7 @@ type Figure struct {
 	Name   string    `json:"name"`
 	Unit   string    `json:"unit"`
 	Values []float64 `json:"values"`
-	// Median is what orchestrator bench reports.
+	// Median is the figure that orchestrator bench reports.
 	Median float64 `json:"median,omitzero"`
 }
 
@@ -117,8 +117,8 @@ func median(values []float64) float64 {
 	return (sorted[half-1] + sorted[half]) / 2
 }
 
-// ratio is the median of a / b, taken in each round, so that it does not depend on how
-// fast the machine was in that round.
+// ratio is the median of a / b over the rounds. It does not depend on how fast the
+// machine was in a round.
 func ratio(a, b *Figure) (float64, bool) {
 	if a == nil || b == nil || len(a.Values) != len(b.Values) || len(a.Values) == 0 {
 		return 0, false

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// holdfast is measured by its own program, as a user would.
+// holdfast is measured by running its own program, as a user would.
 type holdfast struct {
 	// program is the orchestrator.
 	program string
@@ -56,7 +56,7 @@ func (h holdfast) measure(ctx context.Context, l *lab, s scenario, jobs int) ([]
 	return told.readings(s)
 }
 
-// readings picks the figures that the peers have too.
+// readings picks the figures that are also measured for the peers.
 func (r benchReport) readings(s scenario) (readings []reading, err error) {
 	for _, t := range s.cases {
 		found := map[string]float64{}

@@ -53,7 +53,7 @@ func measure(ctx context.Context, cfg config, notes io.Writer) (*Results, error)
 	return l.results, nil
 }
 
-// gather finds the systems that can be measured here.
+// gather finds the systems that this machine can measure.
 func (l *lab) gather(ctx context.Context) error {
 	l.add(holdfast{program: l.orchestrator}, System{Name: "Holdfast"})
 	program, err := os.Executable()

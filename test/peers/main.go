@@ -14,23 +14,24 @@ import (
 	"syscall"
 )
 
-// config is what to measure, and where.
+// config says what to measure, and where.
 type config struct {
 	// orchestrator is Holdfast's program.
 	orchestrator string
 	// database is a server whose user may create databases; when empty, one is
 	// started in dataDir.
 	database, dataDir string
-	// nodeDir has the drivers for Node.js, and what npm has installed for them.
+	// nodeDir contains the drivers for Node.js, and the packages that npm has installed
+	// for them.
 	nodeDir string
-	// rounds are measured, after warmUps that are not.
+	// rounds are measured; the warmUps before them are not.
 	rounds, warmUps int
-	// jobs is how many there are in the largest scenario.
+	// jobs is the number of jobs in the largest scenario.
 	jobs int
 	// only names the scenarios; pinned adds the scenario of that name.
 	only   []string
 	pinned bool
-	// without names systems to leave out, or node for those that need it.
+	// without names systems to leave out; "node" means those that need Node.js.
 	without []string
 	// json and page are files to write, when not empty.
 	json, page string

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// address is that of the server that all tests share.
+// address is the address of the server that all tests share.
 var address string
 
 func TestMain(m *testing.M) {
@@ -92,7 +92,7 @@ func TestEverySystemIsMeasuredInEveryScenario(t *testing.T) {
 	require.Contains(t, string(results.page()), "| River |")
 }
 
-// liar is a driver that claims to have done more than it has.
+// liar is a driver that claims to have done more jobs than it has.
 const liar = `case $1 in *migrate*) n=0;; *) n=7;; esac
 echo '{"ready":true}'; read -r go; echo "{\"done\":$n,\"seconds\":1}"; cat`
 

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// What a driver can do.
+// The actions of a driver.
 const (
 	doMigrate = "migrate" // create the tables
 	doFill    = "fill"    // insert jobs as fast as possible
-	doInsert  = "insert"  // insert jobs as callers would
+	doInsert  = "insert"  // insert jobs with many callers
 	doWork    = "work"    // run the jobs that are queued
 	doLife    = "life"    // run jobs while callers insert them
 )
 
-// order is what a driver gets, as JSON in its last argument.
+// order is the instruction to a driver, as JSON in its last argument.
 type order struct {
 	Do   string `json:"do"`
 	URL  string `json:"url"`
@@ -24,15 +24,16 @@ type order struct {
 	Batch   int `json:"batch,omitempty"`
 	// Single runs one job at a time, without prefetching.
 	Single bool `json:"single,omitempty"`
-	// Priorities is how many the jobs have, in turn.
+	// Priorities is how many different priorities the jobs have, in turn.
 	Priorities int `json:"priorities,omitempty"`
 	// Limit ends the work after so many seconds, finished or not; 0 means never.
 	Limit float64 `json:"limit,omitempty"`
 }
 
-// report is a line that a driver writes to its standard output. The first one says
-// that it is ready, and how many jobs it took to warm up. The second one follows a
-// line on standard input and says what it did. The driver ends with its standard input.
+// report is a line that a driver writes to its standard output. The first report says
+// that the driver is ready, and how many jobs it took to warm up. After a line on
+// standard input, the driver acts and writes the second report, which says what it
+// did. The driver ends when its standard input is closed.
 type report struct {
 	Ready bool `json:"ready,omitempty"`
 	Done  int  `json:"done"`
@@ -42,9 +43,9 @@ type report struct {
 	Pace []int `json:"pace,omitempty"`
 }
 
-// warmUpWithin is how long callers call before they are measured, so that connections
-// and statements are prepared. They stop earlier if they have inserted as many jobs as
-// are measured. The drivers in node/ repeat this constant.
+// warmUpWithin is how long callers insert jobs before the measurement, so that
+// connections and statements are prepared. They stop earlier if they have inserted as
+// many jobs as are measured. The drivers in node/ repeat this constant.
 const warmUpWithin = time.Second
 
 // beat is the unit of Pace. The drivers in node/ repeat this constant.
@@ -78,7 +79,7 @@ func (r report) tenths() (first, last float64) {
 	return first, last
 }
 
-// until is the time after which so many jobs were done, in seconds.
+// until returns the time after which so many jobs were done, in seconds.
 func (r report) until(jobs float64) float64 {
 	var sum float64
 	for i, n := range r.Pace {

@@ -12,7 +12,7 @@ import (
 
 const holdfastName = "Holdfast"
 
-// columns are those of the tables.
+// columns are the columns of the tables.
 var columns = []string{"system", "jobs/s", "min – max", "Holdfast is", "CPU µs/job", "programs", "PostgreSQL", "WAL bytes/job"}
 
 // row is the line of one system in a table. Its ratio is Holdfast's rate divided by
@@ -51,7 +51,7 @@ func (c *Case) span(name string) string {
 	return rounded(low) + " – " + rounded(high)
 }
 
-// pace describes how the rate changed, which only pinned measures.
+// pace describes how the rate changed, which only the scenario pinned measures.
 func (c *Case) pace() (string, bool) {
 	last, ok := ratio(c.figure(lastTenth), c.figure(firstTenth))
 	if !ok {
@@ -153,7 +153,7 @@ func (r *Results) how(say func(format string, args ...any)) {
 	}
 }
 
-// timesOf is how many times the scenario's jobs a task has.
+// timesOf returns how many times the scenario's jobs a task has.
 func timesOf(scenarioName, taskName string) int {
 	for _, s := range scenarios {
 		for _, t := range s.cases {

@@ -10,7 +10,7 @@ import (
 // peer is a job queue other than Holdfast.
 type peer struct {
 	name, version string
-	// settings is what the page says about its configuration.
+	// settings describes its configuration on the page.
 	settings string
 	// driver is the command that carries out an order.
 	driver []string
@@ -63,7 +63,7 @@ func (p peer) measure(ctx context.Context, l *lab, s scenario, jobs int) (readin
 	return readings, p.check(ctx, db, s, total, jobs)
 }
 
-// phase carries out an order and returns what it cost, and how many jobs were done,
+// phase carries out an order. It returns the cost, and the number of finished jobs,
 // including those of the warm-up.
 func (p peer) phase(ctx context.Context, db *database, o order, name string) (readings []reading, done int, err error) {
 	ctx, cancel := bounded(ctx, o.Do)
@@ -112,8 +112,8 @@ func (p peer) phase(ctx context.Context, db *database, o order, name string) (re
 	return readings, d.warmed + r.Done, d.end()
 }
 
-// check makes sure that every job was done, or is queued if none was to be done. After
-// a time limit, the exact number is unknown.
+// check makes sure that every job was done, or is queued if the phase only inserts
+// jobs. After a time limit, the exact number is unknown.
 func (p peer) check(ctx context.Context, db *database, s scenario, total, jobs int) error {
 	switch {
 	case s.cases[0].order.Do == doInsert:
@@ -127,7 +127,7 @@ func (p peer) check(ctx context.Context, db *database, s scenario, total, jobs i
 	}
 }
 
-// meter is what had been used up to some moment.
+// meter holds the resources used up to some moment.
 type meter struct {
 	programs, postgres time.Duration
 	known              bool

@@ -118,7 +118,7 @@ func (d *riverDriver) open(ctx context.Context) error {
 	return err
 }
 
-// prepare does everything that is not measured and returns what is.
+// prepare does everything that is not measured. It returns the function to measure.
 func (d *riverDriver) prepare(ctx context.Context) (func(context.Context, *pace) (int, error), error) {
 	switch d.Do {
 	case doMigrate:
@@ -177,7 +177,7 @@ func (d *riverDriver) insertAll(ctx context.Context, _ *pace) (int, error) {
 	return d.insert(ctx, d.Jobs)
 }
 
-// warmUp inserts jobs besides those of the order.
+// warmUp inserts jobs in addition to those of the order.
 func (d *riverDriver) warmUp(ctx context.Context) (err error) {
 	for end := time.Now().Add(warmUpWithin); err == nil && time.Now().Before(end) && d.warmed < d.Jobs; {
 		var jobs int
@@ -187,7 +187,7 @@ func (d *riverDriver) warmUp(ctx context.Context) (err error) {
 	return err
 }
 
-// insert inserts jobs with all callers at the same time.
+// insert inserts jobs with all callers concurrently.
 func (d *riverDriver) insert(ctx context.Context, jobs int) (int, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	for caller := range d.Callers {
@@ -228,7 +228,7 @@ func (d *riverDriver) subscribe() {
 	})
 }
 
-// await returns when so many jobs are settled, or at the time limit.
+// await returns when so many jobs are settled, or when the time limit is reached.
 func (d *riverDriver) await(ctx context.Context, jobs int, p *pace) (done int, err error) {
 	var limit <-chan time.Time
 	if d.Limit > 0 {

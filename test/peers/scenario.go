@@ -1,17 +1,17 @@
 package main
 
-// scenario is a way to use a job queue. All systems are measured in it.
+// scenario is a way to use a job queue. All systems are measured in every scenario.
 type scenario struct {
 	name, about string
 	// share divides the number of jobs in the largest scenario.
 	share int
 	// fill inserts the jobs beforehand.
 	fill bool
-	// pinned holds an old snapshot all the time, and limits the time.
+	// pinned holds an old snapshot during the whole scenario, and limits the time.
 	pinned bool
 	cases  []task
-	// holdfast is the same scenario of orchestrator bench, and settings are
-	// those that it needs besides the defaults.
+	// holdfast is the name of the same scenario of orchestrator bench. settings are those
+	// that the scenario needs besides the defaults.
 	holdfast string
 	settings []string
 }
@@ -22,7 +22,7 @@ type task struct {
 	// times multiplies the scenario's number of jobs.
 	times int
 	order order
-	// holdfast is how the task's name begins in orchestrator bench.
+	// holdfast is the beginning of the task's name in orchestrator bench.
 	holdfast string
 }
 
@@ -70,5 +70,6 @@ var scenarios = []scenario{
 	},
 }
 
-// jobsOf is how many jobs a scenario has when the largest scenario has most.
+// jobsOf returns the number of jobs in a scenario; most is that of the largest
+// scenario.
 func (s scenario) jobsOf(most int) int { return max(most/s.share, 1) }

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// cluster is the PostgreSQL server that everything is measured on.
+// cluster is the PostgreSQL server that all systems use.
 type cluster struct {
 	url *url.URL
 	// postmaster is the server's main process; 0 if the server is on another machine.
@@ -51,7 +51,7 @@ func (c *cluster) create(ctx context.Context) (*database, error) {
 		return nil, err
 	}
 	address, query := *c.url, c.url.Query()
-	query.Del("dbname") // would win over the path
+	query.Del("dbname") // it would override the path
 	query.Del("database")
 	address.Path, address.RawQuery = "/"+d.name, query.Encode()
 	d.address = address.String()
@@ -90,13 +90,13 @@ func (d *database) rest(ctx context.Context) error {
 	return nil
 }
 
-// written is how much WAL the server has written so far, in bytes.
+// written returns how much WAL the server has written so far, in bytes.
 func (d *database) written(ctx context.Context) (bytes int64, err error) {
 	err = d.conn.QueryRow(ctx, "select (pg_current_wal_insert_lsn() - '0/0')::bigint").Scan(&bytes)
 	return bytes, err
 }
 
-// check runs a statement that counts, and compares the result.
+// check runs a statement that counts rows, and compares the result.
 func (d *database) check(ctx context.Context, statement string, want int) error {
 	var got int
 	if err := d.conn.QueryRow(ctx, statement).Scan(&got); err != nil {

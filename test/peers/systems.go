@@ -46,10 +46,11 @@ func moduleVersion(path string) string {
 	return "unknown"
 }
 
-// errNoNode means that the peers that need Node.js cannot run here.
+// errNoNode means that this machine cannot run the peers that need Node.js.
 var errNoNode = errors.New("no Node.js")
 
-// nodePeers are Graphile Worker and pg-boss, as npm has installed them in the directory.
+// nodePeers returns Graphile Worker and pg-boss, as npm has installed them in the
+// directory.
 func nodePeers(ctx context.Context, directory string) ([]peer, error) {
 	if _, err := os.Stat(filepath.Join(directory, "node_modules")); err != nil {
 		return nil, fmt.Errorf("%w packages: run scripts/npm-ci.sh %s", errNoNode, directory)
@@ -87,8 +88,8 @@ func nodePeers(ctx context.Context, directory string) ([]peer, error) {
 	return peers, nil
 }
 
-// nodeIn finds the Node.js that npm has installed, or else one in the PATH. The peers
-// need 22.18.
+// nodeIn finds the Node.js that npm has installed, or else the one in the PATH. The
+// peers need version 22.18.
 func nodeIn(ctx context.Context, directory string) (string, error) {
 	architecture := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
 	node := filepath.Join(directory, "node_modules", "node-"+runtime.GOOS+"-"+architecture, "bin", "node")

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// usageOf is the processor time that a process and its descendants have used so far,
-// including those that have ended. It is unknown without /proc.
+// usageOf returns the processor time that a process and its descendants have used so
+// far, including those that have ended. The time is unknown without /proc.
 func usageOf(root int) (used time.Duration, known bool) {
 	processes, err := procfs.AllProcs()
 	if err != nil {
@@ -32,7 +32,7 @@ func usageOf(root int) (used time.Duration, known bool) {
 	return used, known
 }
 
-// parentOf is the process that started the given one.
+// parentOf returns the parent of a process.
 func parentOf(pid int) (int, error) {
 	process, err := procfs.NewProc(pid)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Command steps is a handler plugin that leaves a line for every beginning and
-// end of an attempt in the file of the environment variable STEPS.
+// Command steps is a plugin that writes a line at the beginning and at the end of
+// every attempt. It appends the lines to the file that the environment variable STEPS
+// names.
 package main
 
 import (
@@ -35,8 +36,8 @@ func run(ctx context.Context, j plugin.Job[step]) error {
 	return errors.Join(ended, leave("end", j))
 }
 
-// leave appends one short line in one write, which concurrent processes cannot
-// tear apart.
+// leave appends one short line in a single write, so that lines of concurrent
+// processes stay whole.
 func leave(what string, j plugin.Job[step]) error {
 	file, err := os.OpenFile(os.Getenv("STEPS"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
