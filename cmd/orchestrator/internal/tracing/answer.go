@@ -27,20 +27,21 @@ const (
 	maxAsked = time.Minute
 )
 
-// answer is what the exporter does not say of a batch: what the collector rejected of
-// it, and how each try went.
+// answer is what the exporter does not say about a batch: what the collector rejected,
+// and how each try went.
 type answer struct {
-	// rejected are spans that the collector did not take, of a batch that it took.
+	// rejected counts the spans that the collector did not take, of a batch that it took.
 	rejected int
-	// warning is what it says of such a batch.
+	// warning is what it says about such a batch.
 	warning string
-	// tried is called with the error of each try; nil for nobody.
-	tried func(error)
+	// tried is called with the error of each try, and the pause that the collector asks
+	// for; nil for nobody.
+	tried func(error, time.Duration)
 }
 
 type answerKey struct{}
 
-// listen is a context in which what is sent has its answer.
+// listen returns a context for a send whose answer is to be kept.
 func listen(ctx context.Context, a *answer) context.Context {
 	return context.WithValue(ctx, answerKey{}, a)
 }
@@ -51,7 +52,7 @@ func answerTo(ctx context.Context) *answer {
 		a = new(answer)
 	}
 	if a.tried == nil {
-		a.tried = func(error) {}
+		a.tried = func(error, time.Duration) {}
 	}
 	return a
 }
@@ -70,28 +71,35 @@ func overGRPC(within time.Duration) grpc.UnaryClientInterceptor {
 		ctx, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
 		err := next(ctx, method, request, reply, conn, options...)
-		a.tried(err)
+		pause, err := boundedPause(err)
+		a.tried(err, pause)
 		if taken, is := reply.(*collect.ExportTraceServiceResponse); err == nil && is {
 			a.partly(taken.GetPartialSuccess())
 			taken.PartialSuccess = nil
 		}
-		return boundedPause(err)
+		return err
 	}
 }
 
-// boundedPause shortens the pause that the status of an error asks for: the exporter
-// would drop the batch at once, and try the next one without any pause.
-func boundedPause(err error) error {
+// boundedPause returns the pause that the status of an error asks for, and shortens it
+// in the error too: the exporter would drop the batch at once.
+func boundedPause(err error) (time.Duration, error) {
 	refused := status.Convert(err)
 	for _, detail := range refused.Details() {
-		if retry, is := detail.(*errdetails.RetryInfo); is && retry.GetRetryDelay().AsDuration() > maxAsked {
-			short := status.New(refused.Code(), refused.Message())
-			if short, err := short.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(maxAsked)}); err == nil {
-				return short.Err()
-			}
+		retry, is := detail.(*errdetails.RetryInfo)
+		if !is {
+			continue
+		}
+		pause := retry.GetRetryDelay().AsDuration()
+		if pause <= maxAsked {
+			return pause, err
+		}
+		short := status.New(refused.Code(), refused.Message())
+		if short, err := short.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(maxAsked)}); err == nil {
+			return maxAsked, short.Err()
 		}
 	}
-	return err
+	return 0, err
 }
 
 // overHTTP reads the collector's answers, and sends by the transport.
@@ -102,26 +110,27 @@ func (o overHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	a := answerTo(r.Context())
 	response, err := o.RoundTripper.RoundTrip(r)
 	if err != nil {
-		a.tried(err)
+		a.tried(err, 0)
 		return nil, temporary{err}
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err := errors.Join(err, response.Body.Close()); err != nil {
-		a.tried(err)
+		a.tried(err, 0)
 		return nil, temporary{err}
 	}
 	if response.StatusCode/100 == 2 {
-		a.tried(nil)
+		a.tried(nil, 0)
 		if p, read := partialSuccess(response.Header.Get("Content-Type"), body); read {
 			a.partly(p)
 			body = nil
 		}
 	} else {
-		a.tried(fmt.Errorf("%s (%s)", response.Status, bytes.TrimSpace(body)))
+		var pause time.Duration
 		if asked := response.Header.Get("Retry-After"); asked != "" {
-			pause := min(retryAfter(asked, time.Now()), maxAsked)
+			pause = min(retryAfter(asked, time.Now()), maxAsked)
 			response.Header.Set("Retry-After", strconv.Itoa(int(pause.Round(time.Second)/time.Second)))
 		}
+		a.tried(fmt.Errorf("%s (%s)", response.Status, bytes.TrimSpace(body)), pause)
 	}
 	response.ContentLength, response.Body = int64(len(body)), io.NopCloser(bytes.NewReader(body))
 	return response, nil

@@ -166,10 +166,14 @@ func TestABatchIsSentAgainWhereTheCollectorMayTakeItLater(t *testing.T) {
 func TestACollectorMayNotAskForAnHour(t *testing.T) {
 	refused, err := status.New(codes.Unavailable, "no").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(time.Hour)})
 	require.NoError(t, err)
-	details := status.Convert(boundedPause(refused.Err())).Details()
+	pause, err := boundedPause(refused.Err())
+	require.Equal(t, maxAsked, pause)
+	details := status.Convert(err).Details()
 	require.Len(t, details, 1)
 	require.Equal(t, maxAsked, details[0].(*errdetails.RetryInfo).RetryDelay.AsDuration())
-	require.NoError(t, boundedPause(nil))
+	pause, err = boundedPause(nil)
+	require.Zero(t, pause)
+	require.NoError(t, err)
 }
 
 func TestARedirectIsARefusal(t *testing.T) {

@@ -46,9 +46,12 @@ type sender struct {
 	closed  bool
 	sending context.Context // ends when sending is no longer worth a try
 	giveUp  context.CancelFunc
+	pausing context.Context // ends when pauses must, at the latest with sending
+	hurry   context.CancelFunc
 
 	// Those of the goroutine that sends.
-	failure                   error // of the last batch
+	failure                   error     // of the last batch
+	notBefore                 time.Time // the collector asked to be left alone until then
 	unsent, warned, overflown complaint
 }
 
@@ -62,6 +65,7 @@ func newSender(exporter sdk.SpanExporter, counts *counts, log *slog.Logger, secr
 		overflown: complaint{log: log, message: "spans were dropped, because too many wait for the collector; jobs go on"},
 	}
 	s.sending, s.giveUp = context.WithCancel(context.Background())
+	s.pausing, s.hurry = context.WithCancel(s.sending)
 	s.batches = sdk.NewBatchSpanProcessor(outlet{s}, sdk.WithMaxQueueSize(queueSpans), sdk.WithMaxExportBatchSize(sendSpans),
 		sdk.WithBatchTimeout(gatherFor), sdk.WithExportTimeout(0)) // the outlet bounds it
 	return s
@@ -94,14 +98,14 @@ func (s *sender) OnEnd(span sdk.ReadOnlySpan) {
 func (s *sender) ForceFlush(ctx context.Context) error { return s.batches.ForceFlush(ctx) }
 
 // Shutdown implements the SDK's SpanProcessor. It drops what has not been sent when the
-// context ends, and everything if the collector accepts nothing just now: it must not
-// delay the end.
+// context ends. If the collector accepts nothing just now, it gets one more try, and
+// everything is dropped if that fails: it must not delay the end.
 func (s *sender) Shutdown(ctx context.Context) error {
 	s.ending.Lock()
 	s.closed = true
 	s.ending.Unlock()
 	if s.failing.Load() {
-		s.giveUp()
+		s.hurry()
 	}
 	defer context.AfterFunc(ctx, s.giveUp)()
 	err := s.batches.Shutdown(context.WithoutCancel(ctx)) // which returns when all are sent or dropped
@@ -116,17 +120,11 @@ type outlet struct{ *sender }
 // it as it is, with whatever the collector says in it.
 func (o outlet) ExportSpans(_ context.Context, batch []sdk.ReadOnlySpan) error {
 	defer o.waiting.Add(-int64(len(batch)))
-	ctx, cancel := context.WithTimeout(o.sending, keepFor)
-	defer cancel()
-	var tries int
-	said := &answer{tried: func(err error) {
-		tries++
-		o.tried(err, tries > 1)
-	}}
-	err := cmp.Or(o.failure, errNoTime)
-	if o.sending.Err() == nil {
-		err = o.exporter.ExportSpans(listen(ctx, said), batch)
-		o.failure = err
+	wait(o.pausing, time.Until(o.notBefore))
+	said := new(answer)
+	err := o.send(o.pausing, said, batch)
+	if err != nil && o.pausing.Err() != nil { // the end interrupted a pause between two tries
+		err = o.send(o.sending, said, batch)
 	}
 	if n := o.overflow.Swap(0); n > 0 {
 		o.overflown.of(n, "")
@@ -147,18 +145,41 @@ func (o outlet) ExportSpans(_ context.Context, batch []sdk.ReadOnlySpan) error {
 	return nil
 }
 
-// tried hears of every try of the exporter. What is tried again is logged before it is
-// given up, and does not delay the end.
-func (o outlet) tried(err error, again bool) {
-	o.failing.Store(err != nil)
-	if err == nil || !again {
-		return
+// send sends a batch until the collector has taken or refused it, it is too old, or the
+// context ends.
+func (o outlet) send(ctx context.Context, said *answer, batch []sdk.ReadOnlySpan) error {
+	if ctx.Err() != nil {
+		return cmp.Or(o.failure, errNoTime)
 	}
-	o.unsent.of(0, o.secrets.fit(err.Error()))
-	o.ending.RLock()
-	defer o.ending.RUnlock()
-	if o.closed {
-		o.giveUp()
+	ctx, cancel := context.WithTimeout(ctx, keepFor)
+	defer cancel()
+	tries := 0
+	said.tried = func(err error, pause time.Duration) {
+		tries++
+		o.failing.Store(err != nil)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		o.notBefore = time.Now().Add(pause)
+		if tries > 1 { // what is tried again is logged before it is given up
+			o.unsent.of(0, o.secrets.fit(err.Error()))
+		}
+		o.ending.RLock()
+		defer o.ending.RUnlock()
+		if o.closed {
+			o.giveUp()
+		}
+	}
+	o.failure = o.exporter.ExportSpans(listen(ctx, said), batch)
+	return o.failure
+}
+
+func wait(ctx context.Context, pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }
 

@@ -45,7 +45,7 @@ func (f *failing) ExportSpans(ctx context.Context, _ []sdk.ReadOnlySpan) error {
 	f.mu.Lock()
 	f.at = append(f.at, time.Now())
 	f.mu.Unlock()
-	answerTo(ctx).tried(errors.New("no"))
+	answerTo(ctx).tried(errors.New("no"), 0)
 	select {
 	case <-time.After(f.after):
 	case <-ctx.Done():
@@ -128,6 +128,21 @@ func TestACollectorIsLeftAloneAsLongAsItAsks(t *testing.T) {
 		began := time.Now()
 		require.NoError(t, s.Shutdown(t.Context()))
 		require.Zero(t, time.Since(began), "the end waits for no pause")
+		require.Len(t, collector.asked(), 3, "and asks once more")
+	})
+}
+
+func TestTheNextBatchKeepsThePauseOfOneThatWasGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		collector := &refusing{retryAfter: "50"}
+		s, _ := senderOverHTTP(t, collector)
+		traffic(s, 5*time.Minute)
+		asked := collector.asked()
+		require.Len(t, asked, 6)
+		for i := range asked[1:] {
+			require.Equal(t, 50*time.Second, asked[i+1].Sub(asked[i]))
+		}
+		require.NoError(t, s.Shutdown(t.Context()))
 	})
 }
 
