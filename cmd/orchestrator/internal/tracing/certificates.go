@@ -7,9 +7,9 @@ import (
 	"os"
 )
 
-// certificates are those of OpenTelemetry's variables; nil for none, which leaves
-// those of the system. The library leaves out what it cannot read. For handlers
-// plugin/tracing reads them by itself: of ours it imports the SDK only.
+// certificates reads those that OpenTelemetry's variables name; nil for none, which means
+// the system's. The library itself would ignore files that it cannot read. plugin/tracing
+// has a copy for plugins, because it imports nothing of Holdfast but the SDK.
 func certificates(getenv func(string) string) (*tls.Config, error) {
 	var config tls.Config
 	if name, file := firstOf(getenv, "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE"); file != "" {
@@ -19,7 +19,7 @@ func certificates(getenv func(string) string) (*tls.Config, error) {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s: %s has no certificate in PEM", name, file)
+			return nil, fmt.Errorf("%s: %s contains no certificate in PEM", name, file)
 		}
 	}
 	for _, signal := range []string{"TRACES_", ""} {

@@ -12,43 +12,43 @@ import (
 )
 
 const (
-	// complainEvery is how often it is logged, at most, that spans were lost.
+	// complainEvery is the least time between two log lines about lost spans.
 	complainEvery = time.Minute
-	// maxComplaint bounds what a collector says in a line of the log, in bytes.
+	// maxComplaint bounds the collector's text in a log line, in bytes.
 	maxComplaint = 1 << 10
-	// minSecret is how short a word of a header may be and still be blanked, in bytes.
+	// minSecret is the length of the shortest word of a header that is blanked, in bytes.
 	minSecret = 4
 )
 
-// complaint is a line of the log that comes once a minute at most, with how many
-// spans were dropped since the last one.
+// complaint is a log line that is written once a minute at most, with the number of
+// spans dropped since the last one.
 type complaint struct {
 	log     *slog.Logger
 	message string
 
 	again time.Time // when it may be logged again
-	spans int64     // were dropped since
+	spans int64     // dropped since the last line
 	last  string    // what went wrong
 }
 
-// of notes that spans were dropped, perhaps none, and logs it when it may.
+// of adds spans that were dropped, perhaps none, and logs them if a line is due.
 func (c *complaint) of(spans int64, reason string) {
 	c.spans += spans
 	c.last = reason
 	if now := time.Now(); !now.Before(c.again) {
 		c.again = now.Add(complainEvery)
-		c.tell()
+		c.write()
 	}
 }
 
 // rest logs what was dropped since the last line.
 func (c *complaint) rest() {
 	if c.spans > 0 {
-		c.tell()
+		c.write()
 	}
 }
 
-func (c *complaint) tell() {
+func (c *complaint) write() {
 	attributes := []slog.Attr{slog.Int64("spans", c.spans)}
 	if c.last != "" {
 		attributes = append(attributes, slog.String("error", c.last))
@@ -57,8 +57,8 @@ func (c *complaint) tell() {
 	c.spans = 0
 }
 
-// secrets are words of headers, which a collector may repeat, the longest first: a
-// short one may be a part of a longer, whose rest would be left.
+// secrets are the words of headers, which a collector may repeat in its answers. The
+// longest come first: blanking a short one inside a long one would leave the rest.
 type secrets []string
 
 func secretsOf(headers map[string]string) secrets {
@@ -74,7 +74,7 @@ func secretsOf(headers map[string]string) secrets {
 	return s
 }
 
-// fit is what a collector says as it may be logged.
+// fit returns a collector's text as it may be logged: blanked and cut.
 func (s secrets) fit(text string) string {
 	for _, secret := range s {
 		text = strings.ReplaceAll(text, secret, "xxxxx")

@@ -10,13 +10,13 @@ import (
 
 // Why spans are dropped.
 var (
-	// droppedFull: they did not fit into the queue.
+	// droppedFull: the queue was full.
 	droppedFull = metric.WithAttributeSet(attribute.NewSet(attribute.String("reason", "queue_full")))
 	// droppedUnsent: the collector did not take them.
 	droppedUnsent = metric.WithAttributeSet(attribute.NewSet(attribute.String("reason", "not_sent")))
 )
 
-// counts says what became of spans.
+// counts counts spans as sent or dropped.
 type counts struct {
 	sent, lost metric.Int64Counter
 }

@@ -88,7 +88,7 @@ func TestTheSchemeSaysWhetherThereIsTLS(t *testing.T) {
 func TestVariablesThatCannotBeUsedAreNamed(t *testing.T) {
 	for name, c := range map[string]struct{ value, err string }{
 		"OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE": {"/nowhere.pem", "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE: open /nowhere.pem"},
-		"OTEL_EXPORTER_OTLP_CERTIFICATE":        {os.DevNull, "OTEL_EXPORTER_OTLP_CERTIFICATE: /dev/null has no certificate in PEM"},
+		"OTEL_EXPORTER_OTLP_CERTIFICATE":        {os.DevNull, "OTEL_EXPORTER_OTLP_CERTIFICATE: /dev/null contains no certificate in PEM"},
 		"OTEL_EXPORTER_OTLP_TIMEOUT":            {"5s", `OTEL_EXPORTER_OTLP_TIMEOUT: "5s" is no number of milliseconds`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The protocols that spans are sent by.
+// The protocols that spans can be sent with.
 const (
 	GRPC = "grpc"
 	HTTP = "http"
@@ -14,19 +14,18 @@ const (
 
 // Target is the collector. The zero value is none.
 type Target struct {
-	// Endpoint is its URL; empty when the environment has it, by
-	// OpenTelemetry's own variables.
+	// Endpoint is its URL; empty when OpenTelemetry's environment variables set it.
 	Endpoint string
 	Protocol string
-	// Headers are sent with the spans, those of the environment included.
+	// Headers are sent with the spans, including those from the environment.
 	Headers map[string]string
-	// FromEnvironment says that the environment has the endpoint.
+	// FromEnvironment says that the endpoint comes from the environment.
 	FromEnvironment bool
 
 	getenv func(string) string // nil for that of the process
 }
 
-// variable is one of the environment that the target was made with.
+// variable reads from the environment that the target was made with.
 func (t Target) variable(name string) string {
 	if t.getenv == nil {
 		return os.Getenv(name)
@@ -36,10 +35,10 @@ func (t Target) variable(name string) string {
 
 func (t Target) set() bool { return t.Endpoint != "" || t.FromEnvironment }
 
-// NewTarget reads the settings, and where they say nothing the environment.
-// Headers are name=value, parted by commas, as OTEL_EXPORTER_OTLP_HEADERS has them.
-// What would not be used as it is written is an error. Errors begin with the
-// setting and name the variable; they have no secret.
+// NewTarget reads the settings, and the environment for those that are empty. Headers
+// are written as name=value, separated by commas, as in OTEL_EXPORTER_OTLP_HEADERS. It
+// returns an error for a setting that could not be used exactly as written. Errors begin
+// with the setting and name the variable; they contain no secret.
 func NewTarget(endpoint, protocol, headers string, getenv func(string) string) (Target, error) {
 	t := Target{Endpoint: endpoint, Protocol: protocol, getenv: getenv}
 	t.FromEnvironment = endpoint == "" && t.inEnvironment()
@@ -79,8 +78,8 @@ func (t Target) checkEndpoint() error {
 	return nil
 }
 
-// headers are those of the settings, else those of the environment, which count
-// wherever the endpoint is from.
+// headers returns the headers from the settings or, if there are none, from the
+// environment, even when the endpoint does not come from there.
 func (t Target) headers(text string) (map[string]string, error) {
 	headers, err := parseHeaders(text, t.Protocol)
 	if err != nil {
@@ -101,7 +100,7 @@ func (t Target) headers(text string) (map[string]string, error) {
 	return headers, nil
 }
 
-// firstOf is the first variable that is not empty, and its value.
+// firstOf returns the first variable that is not empty, and its value.
 func firstOf(getenv func(string) string, names ...string) (name, value string) {
 	for _, name := range names {
 		if value := strings.TrimSpace(getenv(name)); value != "" {
@@ -120,8 +119,8 @@ func (t Target) inEnvironment() bool {
 	return name != ""
 }
 
-// usualProtocol is that of OpenTelemetry's variables where the endpoint comes from
-// them.
+// usualProtocol is the protocol when the settings name none: gRPC, or what the
+// environment says if the endpoint comes from there.
 func (t Target) usualProtocol() string {
 	if !t.FromEnvironment {
 		return GRPC
@@ -133,8 +132,8 @@ func (t Target) usualProtocol() string {
 	return HTTP
 }
 
-// TracesEndpoint is the URL that spans are sent to, as OTEL_EXPORTER_OTLP_TRACES_ENDPOINT
-// has it; empty for none.
+// TracesEndpoint is the URL that spans are sent to, in the form of
+// OTEL_EXPORTER_OTLP_TRACES_ENDPOINT; empty for none.
 func (t Target) TracesEndpoint() string {
 	switch {
 	case !t.set():

@@ -39,10 +39,10 @@ func TestWhereSpansGo(t *testing.T) {
 			environment: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "OTEL_SDK_DISABLED": "true"},
 			want:        Target{Protocol: GRPC, Headers: map[string]string{}},
 		},
-		"no URL":      {endpoint: "localhost:4317", err: `endpoint: "localhost:4317" is no URL such as http://localhost:4317`},
-		"a password":  {endpoint: "grpc://u:s3cret@c:4317", err: `endpoint: "xxxxx@c:4317" is no URL such as http://localhost:4317`},
+		"no URL":      {endpoint: "localhost:4317", err: `endpoint: "localhost:4317" is not a URL such as http://localhost:4317`},
+		"a password":  {endpoint: "grpc://u:s3cret@c:4317", err: `endpoint: "xxxxx@c:4317" is not a URL such as http://localhost:4317`},
 		"no protocol": {protocol: "udp", err: `protocol: "udp" is neither grpc nor http`},
-		"no header":   {headers: "secret", err: "headers: write name=value, parted by commas"},
+		"no header":   {headers: "secret", err: "headers: write name=value, separated by commas"},
 		"a socket": {
 			environment: map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "unix:///run/otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
 			want:        Target{FromEnvironment: true, Protocol: GRPC, Headers: map[string]string{}},
@@ -73,7 +73,7 @@ func TestWhereSpansGo(t *testing.T) {
 	}
 }
 
-func TestWhatWouldNotBeSentAsItIsWrittenIsRefused(t *testing.T) {
+func TestSettingsThatCouldNotBeUsedAsWrittenAreRefused(t *testing.T) {
 	const (
 		protocol = "OTEL_EXPORTER_OTLP_PROTOCOL"
 		all      = "OTEL_EXPORTER_OTLP_ENDPOINT"
@@ -86,50 +86,50 @@ func TestWhatWouldNotBeSentAsItIsWrittenIsRefused(t *testing.T) {
 	}{
 		"a password": {endpoint: "http://u:s3cret@c:4317", err: "endpoint: a user and a password are not sent; send the header authorization"},
 		"a password with a question mark": {
-			endpoint: "http://u:s3cret?x@c:4318", protocol: HTTP, err: `endpoint: "xxxxx" is no URL such as http://localhost:4318`,
+			endpoint: "http://u:s3cret?x@c:4318", protocol: HTTP, err: `endpoint: "xxxxx" is not a URL such as http://localhost:4318`,
 		},
 		"one with a question mark at its end": {
 			endpoint: "http://u:12?s3cret@c:4318", protocol: HTTP, err: "endpoint: a user and a password are not sent",
 		},
-		"a query with an at sign":   {endpoint: "c?x=s3cret@s3cret", protocol: HTTP, err: `endpoint: "xxxxx" is no URL`},
-		"a query of what is no URL": {endpoint: "c:1?x=s3cret", protocol: HTTP, err: `endpoint: "c:1" is no URL`},
+		"a query with an at sign":   {endpoint: "c?x=s3cret@s3cret", protocol: HTTP, err: `endpoint: "xxxxx" is not a URL`},
+		"a query of what is no URL": {endpoint: "c:1?x=s3cret", protocol: HTTP, err: `endpoint: "c:1" is not a URL`},
 		"a query":                   {endpoint: "http://c:4318/v1/traces?token=s3cret", protocol: HTTP, err: "endpoint: a query is not sent; send a header instead"},
 		"a fragment":                {endpoint: "http://c:4318/#s3cret", protocol: HTTP, err: "endpoint: a fragment, which begins with #, is not sent"},
-		"a path":                    {endpoint: "http://c:4317/v1/traces", err: "endpoint: gRPC has no path; write http://c:4317, or take the protocol http"},
+		"a path":                    {endpoint: "http://c:4317/v1/traces", err: "endpoint: gRPC has no path; write http://c:4317, or use the protocol http"},
 		"no port":                   {endpoint: "http://c", err: "endpoint: a port is missing; write http://c:4317"},
 		"a wrong port":              {endpoint: "http://c:99999", err: "endpoint: the port 99999 is not from 1 to 65535"},
-		"no host":                   {endpoint: "http://:4317", err: `endpoint: "http://:4317" is no URL such as http://localhost:4317`},
+		"no host":                   {endpoint: "http://:4317", err: `endpoint: "http://:4317" is not a URL such as http://localhost:4317`},
 		"an address in the environment": {
 			environment: map[string]string{own: "127.0.0.1:18417", protocol: "grpc"},
-			err:         `endpoint: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "127.0.0.1:18417" is no URL such as http://localhost:4317`,
+			err:         `endpoint: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "127.0.0.1:18417" is not a URL such as http://localhost:4317`,
 		},
 		"a name in the environment": {
 			environment: map[string]string{all: "localhost:18418"},
-			err:         `endpoint: OTEL_EXPORTER_OTLP_ENDPOINT: "localhost:18418" is no URL such as http://localhost:4318`,
+			err:         `endpoint: OTEL_EXPORTER_OTLP_ENDPOINT: "localhost:18418" is not a URL such as http://localhost:4318`,
 		},
 		"a password in the environment": {
 			environment: map[string]string{all: "http://u:s3cret@c:4 318"},
-			err:         `endpoint: OTEL_EXPORTER_OTLP_ENDPOINT: "xxxxx@c:4 318" is no URL such as http://localhost:4318`,
+			err:         `endpoint: OTEL_EXPORTER_OTLP_ENDPOINT: "xxxxx@c:4 318" is not a URL such as http://localhost:4318`,
 		},
 		"a header of the environment with a colon": {
 			endpoint: "http://c:4317", environment: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "Authorization: Bearer s3cret"},
-			err: "headers: OTEL_EXPORTER_OTLP_HEADERS: write name=value, parted by commas",
+			err: "headers: OTEL_EXPORTER_OTLP_HEADERS: write name=value, separated by commas",
 		},
 		"one of which the end looks like a value": {
 			endpoint: "http://c:4317", environment: map[string]string{"OTEL_EXPORTER_OTLP_TRACES_HEADERS": "a=b,Authorization: Basic s3cret=="},
-			err: "headers: OTEL_EXPORTER_OTLP_TRACES_HEADERS: the name of header 2 has a character that no name may have",
+			err: "headers: OTEL_EXPORTER_OTLP_TRACES_HEADERS: the name of header 2 has a character that is not allowed in a name",
 		},
 		"a stray escape": {
 			endpoint: "http://c:4317", environment: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "authorization=Basic s3cret%"},
-			err: "headers: OTEL_EXPORTER_OTLP_HEADERS: the value of authorization has a % that begins no %20 or the like; write %25 for it",
+			err: "headers: OTEL_EXPORTER_OTLP_HEADERS: the value of authorization has a % that begins no escape such as %20; write %25 for it",
 		},
 		"a header twice": {
 			endpoint: "http://c:4317", headers: "Authorization=s3cret,authorization=b",
-			err: "headers: the header authorization is there twice; names that differ only in case are the same",
+			err: "headers: the header authorization is duplicated; names that differ only in case are the same",
 		},
 		"one of the environment twice": {
 			endpoint: "http://c:4317", environment: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "a=s3cret,a=b"},
-			err: "headers: OTEL_EXPORTER_OTLP_HEADERS: the header a is there twice",
+			err: "headers: OTEL_EXPORTER_OTLP_HEADERS: the header a is duplicated",
 		},
 		"a host":            {endpoint: "http://c:4318", protocol: HTTP, headers: "Host=s3cret", err: "headers: the header host is set by the protocol; leave it out"},
 		"a type":            {endpoint: "http://c:4318", protocol: HTTP, headers: "content-type=s3cret", err: "headers: the header content-type is set by"},
@@ -138,11 +138,11 @@ func TestWhatWouldNotBeSentAsItIsWrittenIsRefused(t *testing.T) {
 		"a blank in a name": {endpoint: "http://c:4317", headers: "x tok=s3cret", err: "headers: the name of header 1 has a character"},
 		"a line's end in a value": {
 			endpoint: "http://c:4318", protocol: HTTP, headers: "x-token=s3cret\nx: y",
-			err: "headers: the value of x-token has a character that no value may have",
+			err: "headers: the value of x-token has a character that is not allowed in a value",
 		},
 		"one of the environment": {
 			endpoint: "http://c:4318", protocol: HTTP, environment: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "x-token=s3cret%0ax"},
-			err: "headers: OTEL_EXPORTER_OTLP_HEADERS: the value of x-token has a character that no value may have",
+			err: "headers: OTEL_EXPORTER_OTLP_HEADERS: the value of x-token has a character that is not allowed in a value",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,10 +22,10 @@ import (
 // Config says where spans go.
 type Config struct {
 	Target
-	// Ratio is how many of the traces that begin here are sampled, from 0 to
-	// 1. Those that a client has begun are sampled when he says so.
+	// Ratio is the share of the traces begun here that is sampled, from 0 to 1. A trace
+	// that a client has begun is sampled if the client says so.
 	Ratio float64
-	// Worker is the incarnation's id.
+	// Worker is the worker's id.
 	Worker  string
 	Version string
 	Meter   metric.Meter
@@ -38,26 +38,26 @@ type Tracing struct {
 	tracer trace.Tracer
 }
 
-// Start makes a Tracing, or returns nil when there is no target. It does not
-// wait for the collector.
+// Start returns a Tracing, or nil if there is no target. It does not wait for the
+// collector.
 func Start(ctx context.Context, c Config) (*Tracing, error) {
 	if !c.Target.set() {
 		return nil, nil
 	}
 	about, err := resource.New(ctx,
 		resource.WithTelemetrySDK(),
-		// Jaeger takes a span that begins after its parent's end for one of a clock
-		// that is wrong, unless both are of one host.
+		// If two spans are not from one host and the child begins after its parent's
+		// end, Jaeger assumes that a clock is wrong and moves the child.
 		resource.WithHost(),
 		resource.WithAttributes(
 			attribute.String("service.name", "holdfast"),
 			attribute.String("service.instance.id", c.Worker),
 			attribute.String("service.version", c.Version),
 		),
-		resource.WithFromEnv(), // what the user says wins
+		resource.WithFromEnv(), // last, so that it wins
 	)
-	if errors.Is(err, resource.ErrPartialResource) { // a part that nobody can read costs that part
-		c.Log.Warn("a part of what spans tell of the orchestrator cannot be read; see OTEL_RESOURCE_ATTRIBUTES", slog.Any("error", err))
+	if errors.Is(err, resource.ErrPartialResource) { // only that part is lost
+		c.Log.Warn("some attributes of the orchestrator cannot be read and are missing from spans; see OTEL_RESOURCE_ATTRIBUTES", slog.Any("error", err))
 	} else if err != nil {
 		return nil, fmt.Errorf("tracing: %w", err)
 	}
@@ -88,8 +88,9 @@ func (t *Tracing) Tracer() trace.Tracer {
 	return t.tracer
 }
 
-// Close sends what has gathered and ends, at the latest when the context does. What
-// ends later is counted as dropped: a provider that is shut down would forget it.
+// Close sends the spans that wait, and returns at the latest when the context ends. Spans
+// that end afterwards are counted as dropped; a provider that is shut down would not
+// count them.
 func (t *Tracing) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
