@@ -301,7 +301,7 @@ func TestTagsAreInTheSchema(t *testing.T) {
 	for payload, want := range map[string]string{
 		`{"seconds":0}`: "at least 1", `{"seconds":301}`: "at most 300", `{"share":0}`: "greater than 0", `{"share":1}`: "less than 1", `{"share":0.3}`: "multiple of 0.25",
 		`{"name":""}`: "must not be empty", `{"name":"aaaa"}`: "at most 3 characters", `{"name":"A"}`: "pattern ^[a-z]+$", `{"mail":"x"}`: "valid email",
-		`{"words":[]}`: "at least 1 item", `{"words":["a","b","c"]}`: "at most 2 items", `{"words":["a","a"]}`: "the same item", `{"words":[""]}`: "must not be empty",
+		`{"words":[]}`: "at least 1 item", `{"words":["a","b","c"]}`: "at most 2 items", `{"words":["a","a"]}`: "are equal", `{"words":[""]}`: "must not be empty",
 		`{"pair":"abc"}`: "pattern ^.{1,2}$", `{"either":7}`: "a string, an array or null", `{"pages":["1","x"]}`: "pattern ^[0-9]+$",
 		`{"level":8}`: "at most 7", `{"level":-1}`: "at least 0", `{}`: "is required",
 	} {

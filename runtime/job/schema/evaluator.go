@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	// base is where a schema without an $id seems to come from.
+	// base is the address that a schema without an $id gets.
 	base = "schema://payload/"
 	// maxValues bounds the JSON values in a schema: compiling takes time that
 	// grows with their square.
 	maxValues = 10_000
-	// maxPattern bounds a pattern, in bytes, and maxInstructions what it is
-	// compiled to: so many steps are done for each character at worst. All
-	// patterns of a schema may have maxProgram instructions.
+	// maxPattern bounds a pattern, in bytes, and maxInstructions its compiled
+	// program: the worst case is that many steps for each character. All patterns
+	// of a schema together may have maxProgram instructions.
 	maxPattern      = 4 << 10
 	maxInstructions = 5_000
 	maxProgram      = 100_000
 )
 
-// evaluator is a compiled schema that serves one check at a time.
+// evaluator is a compiled schema. It runs one check at a time.
 type evaluator struct {
 	compiled *jsonschema.Schema
 	meter    *meter
-	// program is how many instructions its patterns have.
+	// program is the number of instructions in its patterns.
 	program int
 }
 
@@ -61,12 +61,12 @@ func newEvaluator(text json.RawMessage) (*evaluator, error) {
 		return nil, err
 	}
 	if e.compiled, err = compiler.Compile(base); err != nil {
-		return nil, explain(err, document)
+		return nil, explain(err)
 	}
 	return e, e.tryOut()
 }
 
-// count returns how many values there are in a value, itself included.
+// count counts the values in a value, itself included.
 func count(value any) int {
 	n := 1
 	switch value := value.(type) {
@@ -82,16 +82,15 @@ func count(value any) int {
 	return n
 }
 
-// nowhere is where schemas from outside are loaded from. Without it the
-// library reads files.
+// nowhere loads no schemas from outside. The library's default reads files.
 type nowhere struct{}
 
 var errOutside = errors.New("refers to something outside of the schema")
 
 func (nowhere) Load(string) (any, error) { return nil, errOutside }
 
-// compilePattern is the library's own, in Go's regexp, whose time is linear in
-// the text, with bounds on the factor and on the memory.
+// compilePattern compiles a pattern with Go's regexp, whose time is linear in the text.
+// It bounds the factor and the memory.
 func (e *evaluator) compilePattern(text string) (jsonschema.Regexp, error) {
 	if len(text) > maxPattern {
 		return nil, fmt.Errorf("%d bytes are more than %d", len(text), maxPattern)
@@ -118,8 +117,8 @@ func (e *evaluator) compilePattern(text string) (jsonschema.Regexp, error) {
 	return &pattern{Regexp: compiled, instructions: len(program.Inst), meter: e.meter}, nil
 }
 
-// tryOut finds schemas that refer to themselves at once, without a step into
-// the value, and so would refuse everything.
+// tryOut finds schemas that refer to themselves without a step into the value, and so
+// would refuse everything.
 func (e *evaluator) tryOut() error {
 	for _, value := range []any{nil, true, json.Number("0"), "", []any{}, map[string]any{}} {
 		if f, _ := e.evaluate(value, fewestSteps); f.endless {
@@ -129,7 +128,7 @@ func (e *evaluator) tryOut() error {
 	return nil
 }
 
-// evaluate checks a value in so many steps; done is false when they are too few.
+// evaluate checks a value within a number of steps; done is false if they are too few.
 func (e *evaluator) evaluate(value any, steps int) (f findings, done bool) {
 	*e.meter = meter{limit: steps}
 	defer func() {
@@ -149,11 +148,10 @@ func (e *evaluator) evaluate(value any, steps int) (f findings, done bool) {
 	return f, true
 }
 
-// observe has every evaluation of a schema charged, by way of its format: that
-// is what the library calls before it goes deeper. It also takes over type,
-// which the library looks at before, const, enum and uniqueItems, which are
-// expensive in the library, and propertyNames, for which it
-// reports wrong places.
+// observe makes every evaluation of a schema count as steps. It does so in the format,
+// which the library checks before it goes deeper. It also takes over type, which the
+// library checks even earlier; const, enum and uniqueItems, which are expensive in the
+// library; and propertyNames, for which the library reports wrong places.
 func (e *evaluator) observe(ctx *jsonschema.CompilerContext, _ map[string]any) (jsonschema.SchemaExt, error) {
 	current := ctx.Enqueue(nil)
 	current.Format = e.counting(current)
@@ -172,7 +170,7 @@ func (e *evaluator) observe(ctx *jsonschema.CompilerContext, _ map[string]any) (
 	return taken, nil
 }
 
-// extensions are keywords that are not left to the library.
+// extensions are keywords that this package checks in place of the library.
 type extensions []jsonschema.SchemaExt
 
 func (all extensions) Validate(ctx *jsonschema.ValidatorContext, value any) {
@@ -193,11 +191,11 @@ func (e *evaluator) counting(of *jsonschema.Schema) *jsonschema.Format {
 	}
 	var lists []*listed
 	if of.Const != nil {
-		lists = append(lists, newListed([]any{*of.Const}, &kind.Const{Want: *of.Const}))
+		lists = append(lists, newListed([]any{*of.Const}))
 		of.Const = nil
 	}
 	if of.Enum != nil {
-		lists = append(lists, newListed(of.Enum.Values, &kind.Enum{Want: of.Enum.Values}))
+		lists = append(lists, newListed(of.Enum.Values))
 		of.Enum = nil
 	}
 	fixed := 1 + len(of.Required)/passedForStep
@@ -220,7 +218,7 @@ func (e *evaluator) counting(of *jsonschema.Schema) *jsonschema.Format {
 		}
 		for _, list := range lists {
 			if !list.has(value, e.meter) {
-				return &unlistedError{list.refusal}
+				return &unlistedError{&kind.Enum{Want: list.values}}
 			}
 		}
 		return check(value)
@@ -228,7 +226,7 @@ func (e *evaluator) counting(of *jsonschema.Schema) *jsonschema.Format {
 	return &counted
 }
 
-// members is how many members or items a value has itself.
+// members counts the direct members or items of a value.
 func members(value any) int {
 	switch value := value.(type) {
 	case []any:
@@ -239,7 +237,7 @@ func members(value any) int {
 	return 0
 }
 
-// memberNames checks the names of an object's members.
+// memberNames is the keyword propertyNames.
 type memberNames struct{ schema *jsonschema.Schema }
 
 func (m *memberNames) Validate(ctx *jsonschema.ValidatorContext, value any) {

@@ -7,30 +7,30 @@ import (
 
 // A step is about a microsecond of work.
 const (
-	// bytesForStep is how much text is compared in a step.
+	// bytesForStep is how many bytes of text are compared in a step.
 	bytesForStep = 1000
-	// A short pattern takes a step for ten bytes, one of 4,000 instructions a
-	// step for each byte.
+	// A short pattern takes a step for ten bytes; a pattern of 4,000 instructions takes
+	// a step for each byte.
 	shortProgram        = 450
 	instructionsForStep = 4500
-	// readInStep is how much text is counted, or read as a format, in a step.
+	// readInStep is how many bytes of text are counted, or checked for a format, in a step.
 	readInStep = 100
-	// compiledInStep is how many instructions a pattern in a payload, of the
-	// format "regex", is compiled to in a step.
+	// compiledInStep is how many instructions are compiled in a step, for a pattern in
+	// a payload (format "regex").
 	compiledInStep = 5
-	// passedForStep is how many members or items are passed over in a step.
+	// passedForStep is how many members or items are skipped in a step.
 	passedForStep = 10
 )
 
-// How many steps a check may take: some for each value in the payload, within
-// bounds. A schema that refers to itself in several alternatives could make
-// their number exponential in the depth of the payload, and one that looks
-// through lists within lists its square.
+// A check may take a number of steps for each value in the payload, within bounds.
+// Without them, a schema that refers to itself in several alternatives could take
+// exponential time in the depth of the payload, and one that searches lists within lists
+// quadratic time.
 const (
 	stepsForValue = 50
 	fewestSteps   = 20_000
 	mostSteps     = 200_000
-	// leastForValue is left to each value however many there are.
+	// leastForValue is what each value gets, however many there are.
 	leastForValue = 3
 	// bytesForValue is how much text counts as one value.
 	bytesForValue = 16
@@ -41,11 +41,11 @@ func allowance(size int) int {
 	return max(fewestSteps, min(stepsForValue*size, max(mostSteps, leastForValue*size)))
 }
 
-// meter counts the steps of one check. One whose limit is zero only counts.
+// meter counts the steps of one check. With a limit of zero it only counts.
 type meter struct{ taken, limit int }
 
-// errOutOfSteps is what a check panics with that takes too many steps: the
-// library has no other way to be stopped.
+// errOutOfSteps is the panic of a check that takes too many steps. There is no other way
+// to stop the library.
 var errOutOfSteps = errors.New("out of steps")
 
 func (m *meter) charge(steps int) {
@@ -54,7 +54,7 @@ func (m *meter) charge(steps int) {
 	}
 }
 
-// pattern charges for its matches what they may take.
+// pattern charges each match for what it may take.
 type pattern struct {
 	*regexp.Regexp
 	instructions int

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// maxDepth is how deep a JSON text may be nested.
+	// maxDepth bounds how deep JSON may be nested.
 	maxDepth = 100
 	// maxDigits bounds the digits of a number and its exponent: exact
 	// arithmetic on a few bytes such as 1e1000000 would take milliseconds.
@@ -19,8 +19,7 @@ const (
 
 var errNotJSON = errors.New("is not JSON")
 
-// read decodes a JSON text; numbers become json.Number, which keeps all of
-// their digits.
+// read decodes JSON. Numbers become json.Number, which keeps all of their digits.
 func read(text []byte) (any, error) {
 	if err := screen(text); err != nil {
 		return nil, err
@@ -32,12 +31,12 @@ func read(text []byte) (any, error) {
 		return nil, fmt.Errorf("%w: %w", errNotJSON, err)
 	}
 	if _, err := input.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: it goes on after its end", errNotJSON)
+		return nil, fmt.Errorf("%w: there is more text after its end", errNotJSON)
 	}
 	return value, nil
 }
 
-// screen refuses what would cost many times its size.
+// screen refuses JSON whose check would cost many times its size.
 func screen(text []byte) error {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {

@@ -1,6 +1,5 @@
-// Package schema checks payloads against the JSON Schemas that handlers
-// declare. It reads nothing but what it is given: a schema that refers to
-// anything outside of itself does not compile.
+// Package schema checks payloads against the JSON Schemas that handlers declare. It loads
+// nothing: a schema that refers to anything outside of itself does not compile.
 package schema
 
 import (
@@ -15,16 +14,15 @@ const MaxBytes = 256 << 10
 // Schema is a compiled JSON Schema. Any number of goroutines may use it.
 type Schema struct {
 	text json.RawMessage
-	// quick and slow are the places for evaluators, which serve one check at a
-	// time. They are made when they are needed: a place can hold nil.
+	// quick and slow are pools of evaluators, each of which runs one check at a time.
+	// Evaluators are made when they are needed; until then nil stands for them.
 	quick, slow chan *evaluator
 }
 
-// Compile compiles a schema of draft 2020-12, or of the earlier draft that its
-// $schema names. Formats are checked, not only noted; patterns are those of
-// Go's regexp package. References may lead to places in the schema and to the
-// metaschemas of the drafts, nowhere else. The error says which place of the
-// schema is wrong.
+// Compile compiles a schema of draft 2020-12, or of the earlier draft that its $schema
+// names. Formats are checked, not only noted. Patterns are those of Go's regexp package.
+// References may lead to places in the schema and to the drafts' metaschemas, nowhere
+// else. The error names the wrong place or reference in the schema.
 func Compile(text json.RawMessage) (*Schema, error) {
 	first, err := newEvaluator(text)
 	if err != nil {
@@ -41,21 +39,20 @@ func Compile(text json.RawMessage) (*Schema, error) {
 	return s, nil
 }
 
-// Check returns what is wrong with a payload, in the order of the places, at
-// most MaxViolations; nil when it fits. A payload that is a JSON text in a
-// string is read as handlers read it: as that text, where the schema takes no
-// string. Places are then those in the text.
+// Check returns what is wrong with a payload, in the order of the places, at most
+// MaxViolations; nil if nothing is. If the payload is a string and the schema allows no
+// string, the string's content is checked as JSON, because handlers read it that way.
+// Places are then places in that JSON.
 //
-// A check that takes long waits until others that do have ended, see
-// CheckWithin.
+// A long check waits for other long checks to end; see CheckWithin.
 func (s *Schema) Check(payload json.RawMessage) []Violation {
-	found, _ := s.check(context.Background(), payload) // nothing else ends it
+	found, _ := s.check(context.Background(), payload) // which never ends
 	return found
 }
 
-// CheckWithin is Check for many clients: those whose checks take long wait for
-// each other, and the others do not wait for them. It returns ErrBusy when too
-// many wait, and the error of a context that ends meanwhile.
+// CheckWithin is Check for many clients at once: long checks wait for each other, and
+// short checks do not wait for them. It returns ErrBusy if a long check gets no turn in
+// time, and the context's error if the context ends first.
 func (s *Schema) CheckWithin(ctx context.Context, payload json.RawMessage) ([]Violation, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, turnWithin, ErrBusy)
 	defer cancel()

@@ -7,26 +7,25 @@ import (
 	"time"
 )
 
-// ErrBusy says that too many checks that take long are under way.
+// ErrBusy means that too many long checks are under way.
 var ErrBusy = errors.New("too many payloads that take long to check")
 
 const (
-	// quickSteps is what every check may take at once, a millisecond or two.
+	// quickSteps is what a check may take without waiting for a turn: a millisecond or two.
 	quickSteps = 2000
-	// turnWithin is how long a check that takes more waits for its turn.
+	// turnWithin is how long a longer check waits for its turn.
 	turnWithin = 10 * time.Second
 )
 
-// More could not run at the same time anyway, and each evaluator can need
-// memory in proportion to the payload.
+// quickAtOnce bounds the short checks of a schema that run at once. More would not be
+// faster, and each can need memory in proportion to the payload.
 var quickAtOnce = runtime.GOMAXPROCS(0)
 
-// slowTurns are held by checks that take long, of whatever schema. They leave a
-// processor to the others where there is more than one.
+// slowTurns are held by long checks, of all schemas together. One processor is left to
+// the rest of the program if there is more than one.
 var slowTurns = make(chan struct{}, max(runtime.GOMAXPROCS(0)-1, 1))
 
-// evaluate tries to make do with few steps. A check that needs more waits until
-// it is its turn.
+// evaluate tries with few steps first. A check that needs more waits for its turn.
 func (s *Schema) evaluate(ctx context.Context, value any, size int) (findings, error) {
 	size = max(size, count(value))
 	steps := allowance(size)
@@ -48,12 +47,12 @@ func (s *Schema) evaluate(ctx context.Context, value any, size int) (findings, e
 	return found, nil
 }
 
-const tooManySteps = "takes too many steps to check against the schema of the job type: send less at once, or have the handler declare a simpler schema"
+const tooManySteps = "takes too many steps to check against the schema of the job type: send less at once, or let the handler declare a simpler schema"
 
-// with evaluates in one of the places, once one is free. Every check is bounded.
-func (s *Schema) with(places chan *evaluator, value any, steps int) (found findings, done bool) {
-	e := <-places
-	defer func() { places <- e }()
+// with evaluates with an evaluator of the pool, once one is free. Every check is bounded.
+func (s *Schema) with(pool chan *evaluator, value any, steps int) (found findings, done bool) {
+	e := <-pool
+	defer func() { pool <- e }()
 	if e == nil {
 		var err error
 		if e, err = newEvaluator(s.text); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// appendKey appends a text that equal values share, and no others: numbers are
-// equal by what they are worth. It charges a step for each value.
+// appendKey appends a text that is the same for equal values only. Numbers are compared
+// by value, not by spelling. It charges a step for each value.
 func (m *meter) appendKey(key []byte, value any) []byte {
 	m.charge(1)
 	switch value := value.(type) {
@@ -44,7 +44,7 @@ func (m *meter) appendKey(key []byte, value any) []byte {
 	return append(key, '?')
 }
 
-// worth writes a number such that equal ones are written alike.
+// worth returns the same text for all spellings of a number.
 func worth(number string) string {
 	if len(number) < 18 && !strings.ContainsAny(number, ".eE") && number != "-0" {
 		return number
@@ -55,7 +55,7 @@ func worth(number string) string {
 	return number
 }
 
-// isOneOf reports whether the value is of one of the types, by their names.
+// isOneOf reports whether the value has one of the types, given by name.
 func isOneOf(value any, types []string) bool {
 	switch value := value.(type) {
 	case nil:
@@ -74,19 +74,18 @@ func isOneOf(value any, types []string) bool {
 	return false
 }
 
-// listed are the values of an enum or a const. The library compares with one
-// after the other, and numbers take it some microseconds each.
+// listed are the values of an enum or a const, for lookups. The library compares one
+// after the other, which takes some microseconds for each number.
 type listed struct {
-	// refusal is of a value that is not among them.
-	refusal jsonschema.ErrorKind
-	texts   map[string]bool
-	others  map[string]bool
-	// arrays and objects say whether there are such among the others.
+	values []any
+	texts  map[string]bool
+	others map[string]bool
+	// arrays and objects say whether the others include any.
 	arrays, objects bool
 }
 
-func newListed(values []any, refusal jsonschema.ErrorKind) *listed {
-	l := &listed{refusal: refusal, texts: map[string]bool{}, others: map[string]bool{}}
+func newListed(values []any) *listed {
+	l := &listed{values: values, texts: map[string]bool{}, others: map[string]bool{}}
 	for _, value := range values {
 		switch value := value.(type) {
 		case string:
@@ -118,13 +117,13 @@ func (l *listed) has(value any, m *meter) bool {
 	return len(l.others) > 0 && l.others[string(m.appendKey(nil, value))]
 }
 
-// unlistedError says that a value is not the one, among those or of the type
-// that the schema wants. It comes from where the library looks for a format.
+// unlistedError says that a value is not among those that the schema allows, or not of
+// an allowed type. The library takes it for an error of a format.
 type unlistedError struct{ refusal jsonschema.ErrorKind }
 
-func (*unlistedError) Error() string { return "is not listed" }
+func (*unlistedError) Error() string { return "is not allowed" }
 
-// restore puts what the library would have said in place of unlistedErrors.
+// restore replaces unlistedErrors by what the library would have reported.
 func restore(refused *jsonschema.ValidationError) {
 	var unlisted *unlistedError
 	if format, ok := refused.ErrorKind.(*kind.Format); ok && errors.As(format.Err, &unlisted) {
@@ -135,8 +134,7 @@ func restore(refused *jsonschema.ValidationError) {
 	}
 }
 
-// uniqueItems finds the same item twice. The library compares all pairs of up to
-// twenty.
+// uniqueItems finds duplicate items. The library compares all pairs of up to twenty.
 type uniqueItems struct{ meter *meter }
 
 func (u uniqueItems) Validate(ctx *jsonschema.ValidatorContext, value any) {

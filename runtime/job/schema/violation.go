@@ -2,6 +2,7 @@ package schema
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// MaxViolations is how many of the things that are wrong are told.
+// MaxViolations bounds how many violations are reported.
 const MaxViolations = 20
 
 // Violation is one thing that is wrong with a payload.
@@ -23,7 +24,7 @@ type Violation struct {
 	Message string
 }
 
-// finding is a violation in the making.
+// finding is a violation before its place is written as a pointer.
 type finding struct {
 	path    []string
 	message string
@@ -32,29 +33,32 @@ type finding struct {
 // findings is what is wrong with a value.
 type findings struct {
 	found []finding
-	// wrongType says that it is about the type of the value itself.
+	// wrongType is set if the value itself is of a wrong type.
 	wrongType bool
-	// endless says that the schema refers to itself without a step into the
-	// value.
+	// endless is set if the schema refers to itself without a step into the value.
 	endless bool
+	// ofSchema is set if the value is a schema, which has no secrets.
+	ofSchema bool
 }
 
-// keepAtMost bounds what is kept before it is sorted.
+// keepAtMost bounds how many findings are kept before they are sorted.
 const keepAtMost = 1000
 
 func (f *findings) add(path []string, message string) {
 	if len(f.found) == keepAtMost {
 		f.sort()
 	}
-	f.found = append(f.found, finding{path: path, message: message})
+	f.found = append(f.found, finding{path: path, message: cut(message, maxWords)})
 }
 
-func (f *findings) addMember(path []string, name, message string) {
-	f.add(append(slices.Clone(path), name), message)
+func (f *findings) addMembers(path, names []string, message string) {
+	for _, name := range names {
+		f.add(append(slices.Clone(path), name), message)
+	}
 }
 
-// sort brings the findings in the order of their places and forgets those that
-// will not be told.
+// sort orders the findings by their places, and drops duplicates and those that will
+// not be reported.
 func (f *findings) sort() {
 	slices.SortFunc(f.found, func(a, b finding) int {
 		return cmp.Or(slices.CompareFunc(a.path, b.path, compareSteps), cmp.Compare(a.message, b.message))
@@ -75,15 +79,12 @@ func compareSteps(a, b string) int {
 }
 
 func (f findings) violations() []Violation {
-	if len(f.found) == 0 {
-		return nil
-	}
 	f.sort()
-	told := make([]Violation, len(f.found))
-	for i, found := range f.found {
-		told[i] = Violation{Pointer: pointer(found.path), Message: found.message}
+	var all []Violation
+	for _, found := range f.found {
+		all = append(all, Violation{Pointer: pointer(found.path), Message: found.message})
 	}
-	return told
+	return all
 }
 
 var escape = strings.NewReplacer("~", "~0", "/", "~1")
@@ -97,8 +98,8 @@ func pointer(path []string) string {
 	return text.String()
 }
 
-// collect finds the leaves of what the library reports: the keywords that
-// refuse a value by themselves.
+// collect finds the leaves of the library's report: the keywords that refuse a value by
+// themselves.
 func (f *findings) collect(refused *jsonschema.ValidationError) {
 	path := refused.InstanceLocation
 	switch k := refused.ErrorKind.(type) {
@@ -113,23 +114,27 @@ func (f *findings) collect(refused *jsonschema.ValidationError) {
 			f.collectAlternatives(refused)
 			return
 		}
-		f.add(path, "fits more than one of the forms that exclude each other")
+		f.add(path, wordsFor(k))
 	case *kind.Required:
-		f.addRequired(path, k.Missing)
+		f.addMembers(path, k.Missing, "is required")
 	case *kind.Dependency:
-		f.addRequired(path, k.Missing)
+		f.addMembers(path, k.Missing, "is required")
 	case *kind.DependentRequired:
-		f.addRequired(path, k.Missing)
+		f.addMembers(path, k.Missing, "is required")
 	case *kind.AdditionalProperties:
 		slices.Sort(k.Properties)
-		for _, name := range k.Properties[:min(len(k.Properties), MaxViolations)] {
-			f.addMember(path, name, "is not known")
-		}
+		f.addMembers(path, k.Properties[:min(len(k.Properties), MaxViolations)], "is not known")
 	case *kind.PropertyNames:
-		f.addMember(path, k.Property, "has a name that "+wordsOf(refused.Causes))
+		f.addMembers(path, []string{k.Property}, "has a name that "+f.words(refused.Causes, math.MaxInt))
 	case *kind.Type:
 		f.wrongType = f.wrongType || len(path) == 0
 		f.add(path, mustBeOf(k.Want))
+	case *kind.Format:
+		message := wordsFor(k)
+		if f.ofSchema { // such as why a pattern does not compile
+			message += ": " + k.Err.Error()
+		}
+		f.add(path, message)
 	case *kind.RefCycle:
 		f.endless = true
 		f.add(path, "cannot be checked: the schema refers to itself without end")
@@ -138,40 +143,30 @@ func (f *findings) collect(refused *jsonschema.ValidationError) {
 	}
 }
 
-func (f *findings) addRequired(path, names []string) {
-	for _, name := range names {
-		f.addMember(path, name, "is required")
-	}
-}
-
-// collectAlternatives is about several schemas of which none fits. When one
-// of them must have been meant, only its findings count.
+// collectAlternatives takes several schemas of which none fits. If one of them must have
+// been meant, only its findings count.
 func (f *findings) collectAlternatives(refused *jsonschema.ValidationError) {
 	path := refused.InstanceLocation
 	var types []string
-	var meant []*jsonschema.ValidationError
-	for _, cause := range refused.Causes {
-		if want := wantedTypes(cause, len(path)); want != nil {
-			types = append(types, want...)
-		} else {
-			meant = append(meant, cause)
-		}
-	}
-	if len(meant) == 0 {
+	meant := slices.DeleteFunc(slices.Clone(refused.Causes), func(cause *jsonschema.ValidationError) bool {
+		want := wantedTypes(cause, len(path))
+		types = append(types, want...)
+		return want != nil
+	})
+	ofKind := slices.DeleteFunc(slices.Clone(meant), func(cause *jsonschema.ValidationError) bool {
+		return isOfAnotherKind(cause, len(path))
+	})
+	switch {
+	case len(meant) == 0:
 		f.wrongType = f.wrongType || len(path) == 0
 		f.add(path, mustBeOf(types))
-		return
-	}
-	if told := slices.DeleteFunc(slices.Clone(meant), func(cause *jsonschema.ValidationError) bool {
-		return isOfAnotherKind(cause, len(path))
-	}); len(told) == 1 {
-		meant = told
-	}
-	if len(meant) == 1 {
+	case len(meant) == 1:
 		f.collect(meant[0])
-		return
+	case len(ofKind) == 1:
+		f.collect(ofKind[0])
+	default:
+		f.add(path, "fits none of the forms that are allowed: "+f.wordsOfForms(meant, len(path)))
 	}
-	f.add(path, "fits none of the forms that are allowed: "+wordsOfForms(meant, len(path)))
 }
 
 // wantedTypes returns the types that a schema wants of the value at the depth,

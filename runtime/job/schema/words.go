@@ -9,31 +9,35 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 )
 
 const (
-	// maxForms bounds how many alternatives and causes are worded, maxListed
-	// how many values, and maxWords a message as a whole, in characters.
+	// maxForms bounds how many alternatives and causes a message has, maxListed how many
+	// values, maxWords its length and maxPart that of a value or place in it, in characters.
 	maxForms  = 5
 	maxListed = 20
 	maxWords  = 400
+	maxPart   = 100
 )
 
-// wordsFor words what one keyword demands. What it demands is the schema's and
-// is told; what it found is the client's and is not.
+var library = message.NewPrinter(language.English)
+
+// wordsFor says what one keyword demands. What it demands is the schema's and is shown;
+// what it found is the client's and is not. The library's own messages serve unless they
+// show the client's value or leave out what would be right. The others are worded as the
+// API words its own.
 func wordsFor(found jsonschema.ErrorKind) string {
 	switch k := found.(type) {
-	case *kind.Const:
-		return "must be " + literal(k.Want)
 	case *kind.Enum:
-		if len(k.Want) == 1 {
-			return "must be " + literal(k.Want[0])
-		}
-		return cut("must be one of " + literals(k.Want))
+		return mustBeAmong(k.Want)
+	case *kind.Const:
+		return mustBeAmong([]any{k.Want})
 	case *kind.Format:
 		return "must be a valid " + k.Want
 	case *kind.Pattern:
-		return cut("must match the pattern " + k.Want)
+		return "must match the pattern " + k.Want
 	case *kind.MinLength:
 		if k.Want == 1 {
 			return "must not be empty"
@@ -45,20 +49,10 @@ func wordsFor(found jsonschema.ErrorKind) string {
 		return "must have at least " + counted(k.Want, "item")
 	case *kind.MaxItems:
 		return "must have at most " + counted(k.Want, "item")
-	case *kind.AdditionalItems:
-		return "has " + counted(k.Count, "item") + " too many"
 	case *kind.MinProperties:
 		return "must have at least " + counted(k.Want, "member")
 	case *kind.MaxProperties:
 		return "must have at most " + counted(k.Want, "member")
-	case *kind.UniqueItems:
-		return fmt.Sprintf("has the same item at %d and %d", k.Duplicates[0], k.Duplicates[1])
-	case *kind.Contains:
-		return "must have an item of the form that the schema demands"
-	case *kind.MinContains:
-		return "must have at least " + counted(k.Want, "item") + " of the form that the schema demands"
-	case *kind.MaxContains:
-		return "must have at most " + counted(k.Want, "item") + " of the form that the schema limits"
 	case *kind.Minimum:
 		return "must be at least " + decimal(k.Want)
 	case *kind.Maximum:
@@ -74,26 +68,26 @@ func wordsFor(found jsonschema.ErrorKind) string {
 	case *kind.FalseSchema:
 		return "is not allowed"
 	}
-	return "does not fit the schema"
+	return found.LocalizedString(library)
 }
 
-// mustBeOf words a list of types, such as "must be a string or null".
+// mustBeOf is about the types that are allowed, such as "must be a string or null".
 func mustBeOf(types []string) string {
 	var words []string
+	null := false
 	for _, t := range types {
-		switch t {
-		case "null":
-		case "array", "integer", "object":
-			t = "an " + t
-		default:
-			t = "a " + t
+		word := "a " + t
+		if t == "array" || t == "integer" || t == "object" {
+			word = "an " + t
 		}
-		if !slices.Contains(words, t) {
-			words = append(words, t)
+		if t == "null" {
+			null = true
+		} else if !slices.Contains(words, word) {
+			words = append(words, word)
 		}
 	}
-	if i := slices.Index(words, "null"); i >= 0 {
-		words = append(slices.Delete(words, i, i+1), "null")
+	if null {
+		words = append(words, "null")
 	}
 	return "must be " + enumerate(words, "or")
 }
@@ -106,42 +100,36 @@ func enumerate(words []string, conjunction string) string {
 	return strings.Join(words[:last], ", ") + " " + conjunction + " " + words[last]
 }
 
-// wordsOf words several findings about one value.
-func wordsOf(causes []*jsonschema.ValidationError) string {
-	var f findings
+// words says in one line what is wrong with a value. Places are relative to the depth.
+func (f *findings) words(causes []*jsonschema.ValidationError, depth int) string {
+	inner := findings{ofSchema: f.ofSchema}
 	for _, cause := range causes {
-		f.collect(cause)
+		inner.collect(cause)
 	}
-	f.sort()
+	inner.sort()
 	var words []string
-	for _, found := range f.found[:min(len(f.found), maxForms)] {
-		words = append(words, found.message)
+	for _, found := range inner.found[:min(len(inner.found), maxForms)] {
+		place := strings.TrimPrefix(pointer(found.path[min(depth, len(found.path)):]), "/")
+		words = append(words, strings.TrimSpace(cut(place, maxPart)+" "+found.message))
 	}
-	return cut(enumerate(words, "and"))
+	return enumerate(words, "and")
 }
 
-// wordsOfForms words what keeps the value at the depth from having any of
-// several forms.
-func wordsOfForms(refused []*jsonschema.ValidationError, depth int) string {
+// wordsOfForms says what keeps the value at the depth from having any of several forms.
+func (f *findings) wordsOfForms(refused []*jsonschema.ValidationError, depth int) string {
 	var forms []string
 	for _, cause := range refused {
-		var f findings
-		f.collect(cause)
-		f.sort()
-		var words []string
-		for _, found := range f.found[:min(len(f.found), maxForms)] {
-			place := strings.TrimPrefix(pointer(found.path[depth:]), "/")
-			words = append(words, strings.TrimSpace(short(place)+" "+found.message))
+		form := f.words([]*jsonschema.ValidationError{cause}, depth)
+		if slices.Contains(forms, form) {
+			continue
 		}
-		form := enumerate(words, "and")
-		if !slices.Contains(forms, form) {
-			forms = append(forms, form)
+		if len(forms) == maxForms {
+			forms = append(forms, "…")
+			break
 		}
+		forms = append(forms, form)
 	}
-	if len(forms) > maxForms {
-		forms = append(forms[:maxForms], "…")
-	}
-	return cut(strings.Join(forms, "; or "))
+	return strings.Join(forms, "; or ")
 }
 
 func counted(n int, what string) string {
@@ -151,7 +139,10 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-func literals(values []any) string {
+func mustBeAmong(values []any) string {
+	if len(values) == 1 {
+		return "must be " + literal(values[0])
+	}
 	var words []string
 	for _, value := range values[:min(len(values), maxListed)] {
 		words = append(words, literal(value))
@@ -159,7 +150,7 @@ func literals(values []any) string {
 	if len(values) > maxListed {
 		words = append(words, "…")
 	}
-	return strings.Join(words, ", ")
+	return "must be one of " + strings.Join(words, ", ")
 }
 
 func literal(value any) string {
@@ -169,11 +160,11 @@ func literal(value any) string {
 	if encoder.Encode(value) != nil {
 		return "another value"
 	}
-	return short(strings.TrimSuffix(text.String(), "\n"))
+	return cut(strings.TrimSuffix(text.String(), "\n"), maxPart)
 }
 
-// decimal writes a number that came from a decimal fraction, to the letter
-// unless it is very long.
+// decimal writes a number that came from a decimal fraction, exactly unless it is very
+// long.
 func decimal(n *big.Rat) string {
 	digits, exact := n.FloatPrec()
 	if text := n.FloatString(digits); exact && len(text) <= 40 {
@@ -183,12 +174,10 @@ func decimal(n *big.Rat) string {
 	return fmt.Sprintf("about %g", rounded)
 }
 
-// short keeps a part of a message from filling it.
-func short(text string) string { return cutAt(text, maxWords/4) }
-
-func cut(text string) string { return cutAt(text, maxWords) }
-
-func cutAt(text string, limit int) string {
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
 	if runes := []rune(text); len(runes) > limit {
 		return string(runes[:limit-1]) + "…"
 	}
