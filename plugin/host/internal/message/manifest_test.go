@@ -64,7 +64,7 @@ func TestAManifestThatMakesNoSenseIsRefused(t *testing.T) {
 		"neither an object":      one(&handlerv1.JobType{Name: "T", Schema: []byte(`[]`)}),
 		"bytes are more than":    one(&handlerv1.JobType{Name: "T", Schema: []byte(`"` + strings.Repeat("s", wire.MaxSchemaBytes) + `"`)}),
 		`job type "T": schema: at /items/type: it must be one of`: one(&handlerv1.JobType{Name: "T", Schema: []byte(`{"items":{"type":"text"}}`)}),
-		`"file:///etc/passwd" refers to something`:      one(&handlerv1.JobType{Name: "T", Schema: []byte(`{"$ref":"file:///etc/passwd"}`)}),
+		`"file:///etc/passwd" refers to something`:                one(&handlerv1.JobType{Name: "T", Schema: []byte(`{"$ref":"file:///etc/passwd"}`)}),
 		"concurrency 10002":       one(&handlerv1.JobType{Name: "T", Concurrency: 10_002}),
 		"the description is long": one(&handlerv1.JobType{Name: "T", Description: strings.Repeat("d", 1001)}),
 		`the description "a\nb"`:  one(&handlerv1.JobType{Name: "T", Description: "a\nb"}),
