@@ -33,7 +33,7 @@ sha256() {
 # In the form that curl -u takes.
 [ -e operator ] || printf 'admin:%s\n' "$(random 16)" | keep operator 0600
 
-# Made from the other files each time, so that it follows when you replace one of them.
+# orchestrator.env is made from the other files each time, so you can replace any of them.
 operator=$(cat operator)
 keep_environment() {
 	local draft

@@ -107,7 +107,7 @@ func TestASecondOutcomeIsIgnored(t *testing.T) {
 
 func TestAPayloadMayBeLargeButNotLargerThanAMessage(t *testing.T) {
 	t.Parallel()
-	// A message of 64 MiB takes its time on a busy machine.
+	// A message of 64 MiB takes a while on a busy machine.
 	h := startHost(t, func(s *Settings) { s.HealthTimeout, s.Caps.Result = time.Minute, 5<<20 }, misbehaving("good"))
 	payload := func(size int) string {
 		head, tail := `{"do":"measure","x":"`, `"}`
@@ -153,7 +153,7 @@ func TestNoSlotIsLostOrAddedUnderLoad(t *testing.T) {
 				run, err := h.Start("good", assignment(payload), r)
 				if err != nil {
 					<-h.Changed()
-					h.signal() // there are more waiting
+					h.signal() // more attempts are waiting
 					continue
 				}
 				started.Add(1)

@@ -33,8 +33,8 @@ func (r *refill) Finished(job.Outcome) {
 	}
 }
 
-// BenchmarkAttempt measures one attempt from start to outcome with 100 of them in
-// flight, and the processor time that it costs the host.
+// BenchmarkAttempt measures one attempt from start to outcome, with 100 attempts in
+// flight, and the processor time that the host uses for it.
 func BenchmarkAttempt(b *testing.B) {
 	dir := b.TempDir()
 	config := misbehaving("good", "-concurrency", "100")

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// breaker delays the launches of one generation. Launches go one at a time, and wait for
-// a backoff after each failure. So a plugin that dies at once is launched equally often,
-// however many processes it has.
+// breaker delays the launches of one generation. It allows one launch at a time, and
+// makes launches wait for a backoff after each failure. So the number of processes does
+// not change how often a plugin that dies at once is launched.
 type breaker struct {
 	backoff Backoff
 	// turn is a semaphore of one, for the launch under way.
@@ -58,7 +58,7 @@ func (b *breaker) fail() {
 	b.holdLocked()
 }
 
-// refuse records a failure that another launch would hardly change: the breaker opens
+// refuse records a failure that another launch would probably repeat: the breaker opens
 // at once.
 func (b *breaker) refuse() {
 	b.mu.Lock()

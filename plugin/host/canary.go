@@ -9,11 +9,12 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// A trial is looked at looksPerPeriod times in each period. It lasts longestTrial
-// periods at most, if the version failed or was slow too seldom to show what that
-// means. Meanwhile the version gets largerShare of the attempts. So does one of which
-// few attempts have ended after the first quarter of the period: failures on trial are
-// not charged, but those of a bad version that was promoted are.
+// A trial is checked looksPerPeriod times in each period. While failures or slow
+// attempts are too few to judge the version, the trial is extended, up to longestTrial
+// periods, and the version gets largerShare of the attempts. The version also gets
+// largerShare if only few of its attempts have ended after the first quarter of the
+// period: it is better to find failures during the trial, when they are not charged to
+// jobs, than after a promotion.
 const (
 	looksPerPeriod = 10
 	longestTrial   = 10
@@ -35,7 +36,8 @@ func (t progress) odds() float64 {
 }
 
 // try gives the candidate its share of the attempts for a period, and longer while it
-// looks worse but that may be chance. It returns what speaks against the candidate.
+// looks worse but chance may be the reason. It returns why the candidate failed its
+// trial; nil if it passed.
 func (c *conductor) try(ctx context.Context, g *generation, period time.Duration) error {
 	if err := c.step(ctx, eventTry); err != nil {
 		return err
@@ -77,12 +79,12 @@ func (c *conductor) endTrial(g *generation) {
 	g.result = c.compareLocked(g, false)
 }
 
-// provenBy is how many successes a candidate needs before the death of a process may
-// be the fault of a job, as on any version.
+// provenBy is how many attempts must succeed on a candidate before the death of one of
+// its processes may be blamed on a job, as on any other version.
 const provenBy = 3
 
-// excuses reports whether a death of a candidate does not speak against it: the first
-// one after it has proved that it can do its work. The fleet is locked.
+// excuses reports whether to excuse a candidate for a death: only for the first one,
+// and only after provenBy successes. The fleet is locked.
 func (f *fleet) excuses(g *generation) bool {
 	if f.deploy.state != stateCanary || g.excused || g.trial.Ended-g.trial.Failed < provenBy {
 		return false
@@ -91,9 +93,8 @@ func (f *fleet) excuses(g *generation) bool {
 	return true
 }
 
-// verdict returns what speaks against the candidate, and whether it is too early to
-// tell. If it is, or if little is known late in the trial, the candidate gets more to
-// do.
+// verdict returns why the candidate fails its trial, or whether it is too early to say.
+// If it is, or if little is known late in the trial, the candidate gets a larger share.
 func (c *conductor) verdict(g *generation, now progress) (unsure bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,14 +107,14 @@ func (c *conductor) verdict(g *generation, now progress) (unsure bool, err error
 	}
 	unsure = trial.Unsure(both.candidate, both.serving)
 	if unsure && now.last() {
-		return false, fmt.Errorf("it could not show that it fails no more often: %s", both.failures())
+		return false, fmt.Errorf("it may fail more often, and the trial was too short to be sure: %s", both.failures())
 	}
 	for _, p := range both.paces {
 		switch {
 		case p.Slower(now.odds()):
 			return false, fmt.Errorf("it is slower: %s", describePace(p))
 		case now.last() && p.Doubtful():
-			return false, fmt.Errorf("it could not show that it is no slower: %s", describePace(p))
+			return false, fmt.Errorf("it may be slower, and the trial was too short to be sure: %s", describePace(p))
 		}
 		unsure = unsure || p.Unsure() && !now.last()
 	}
@@ -131,19 +132,19 @@ type comparison struct {
 }
 
 func (c comparison) failures() string {
-	return fmt.Sprintf("of its attempts %s, of those of the version that serves %s", c.candidate, c.serving)
+	return fmt.Sprintf("%s; on the serving version, %s", c.candidate, c.serving)
 }
 
 func describePace(p trial.Pace) string {
 	slow, of := p.Counts()
 	if p.Median == 0 {
-		return fmt.Sprintf("at %s %d of its %d attempts take far longer than the %s that are usual, and none has succeeded", p.JobType, slow, of, rounded(p.Usual))
+		return fmt.Sprintf("%d of its %d attempts at %s take far longer than the usual %s, and none has succeeded", slow, of, p.JobType, rounded(p.Usual))
 	}
-	return fmt.Sprintf("at %s %d of its %d attempts took far longer than usual, with a median of %s; the median of the version that serves is %s",
-		p.JobType, slow, of, rounded(p.Median), rounded(p.Usual))
+	return fmt.Sprintf("%d of its %d attempts at %s took far longer than usual; its median is %s, and that of the serving version %s",
+		slow, of, p.JobType, rounded(p.Median), rounded(p.Usual))
 }
 
-// rounded is a duration of about three digits.
+// rounded returns a duration of about three digits.
 func rounded(d time.Duration) time.Duration {
 	digits := time.Duration(1)
 	for d/digits >= 1000 {
@@ -152,8 +153,8 @@ func rounded(d time.Duration) time.Duration {
 	return d.Round(digits)
 }
 
-// compareLocked compares the candidate with the serving version. With all, it includes
-// the candidate's attempts that began while their process was new.
+// compareLocked compares the candidate with the serving version. If all is set, it
+// includes the candidate's attempts that began while their process was new.
 func (f *fleet) compareLocked(g *generation, all bool) comparison {
 	c := comparison{candidate: g.trial, serving: f.current.trial}
 	if c.serving.Ended == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job/schema"
 )
 
-// Ledger answers what a new version of a plugin has to know. Its methods may be called
+// Ledger knows the jobs, and which plugin owns each job type. Its methods may be called
 // from any goroutine.
 type Ledger interface {
 	// Unfinished returns how many jobs of the type wait or run.
@@ -30,9 +30,9 @@ type Payload struct {
 	JSON  []byte
 }
 
-// compare returns an error if the new manifest could not do jobs that the old one has
-// accepted: because their type is missing, or because its schema refuses their
-// payload. Without a ledger there are no such jobs.
+// compare returns an error if the new version could not run jobs that the old one has
+// accepted, because their type is missing or its schema rejects their payload. If
+// ledger is nil, compare returns nil.
 func compare(ctx context.Context, ledger Ledger, before, now *message.Manifest) error {
 	if ledger == nil {
 		return nil
@@ -41,7 +41,7 @@ func compare(ctx context.Context, ledger Ledger, before, now *message.Manifest) 
 		at := slices.IndexFunc(now.Specs, func(spec job.TypeSpec) bool { return spec.Type == old.Type })
 		if at < 0 {
 			if slices.Contains(now.SkippedTypes, old.Type) {
-				continue // the operator has moved it
+				continue // The operator has moved it.
 			}
 			if err := compareDropped(ctx, ledger, old.Type); err != nil {
 				return err
@@ -59,9 +59,9 @@ func compareDropped(ctx context.Context, ledger Ledger, jobType string) error {
 	jobs, err := ledger.Unfinished(ctx, jobType)
 	switch {
 	case err != nil:
-		return abandoned{fmt.Errorf("it drops the job type %s, and it is not known whether it has jobs: %w", jobType, err)}
+		return abandoned{fmt.Errorf("it drops the job type %s, and cannot find out whether there are such jobs: %w", jobType, err)}
 	case jobs > 0:
-		return refused{fmt.Errorf("it drops the job type %s, of which %d jobs wait or run; force it to leave them waiting", jobType, jobs)}
+		return refused{fmt.Errorf("it drops the job type %s, but %d such jobs wait or run; use force to leave them waiting", jobType, jobs)}
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func compareSchema(ctx context.Context, ledger Ledger, before, now job.TypeSpec)
 	}
 	payloads, err := ledger.Waiting(ctx, now.Type)
 	if err != nil {
-		return abandoned{fmt.Errorf("it changes the schema of the job type %s, and the payloads of its jobs are not known: %w", now.Type, err)}
+		return abandoned{fmt.Errorf("it changes the schema of the job type %s, and cannot read the payloads of its jobs: %w", now.Type, err)}
 	}
 	for _, payload := range payloads {
 		if wrong := compiled.Check(payload.JSON); len(wrong) > 0 {
@@ -84,7 +84,7 @@ func compareSchema(ctx context.Context, ledger Ledger, before, now job.TypeSpec)
 			if place == "" {
 				place = "the payload"
 			}
-			return refused{fmt.Errorf("its schema of the job type %s refuses the payload of job %s, which was accepted: %s %s; force it if such jobs may fail",
+			return refused{fmt.Errorf("its schema of the job type %s refuses the payload of job %s, which was accepted before: %s %s; use force if such jobs may fail",
 				now.Type, payload.JobID, place, wrong[0].Message)}
 		}
 	}

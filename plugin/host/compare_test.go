@@ -41,7 +41,7 @@ func TestAVersionThatCannotRunAcceptedJobsIsRefusedUnlessForced(t *testing.T) {
 		"a type with jobs is dropped": {
 			ledger: jobsThere{unfinished: map[string]int64{"OTHER": 3}},
 			flags:  []string{"-types", "TEST"}, result: job.SwapRefused,
-			reason: "it drops the job type OTHER, of which 3 jobs wait or run",
+			reason: "it drops the job type OTHER, but 3 such jobs wait or run",
 		},
 		"a schema takes what waits": {
 			ledger: jobsThere{payloads: map[string][]Payload{"TEST": {fits}}},

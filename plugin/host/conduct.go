@@ -19,13 +19,14 @@ type conductor struct {
 	watch *binary.Watch
 	// watchAgain is when to look at the file again, after a swap that was abandoned.
 	watchAgain time.Time
-	// rejected is what was last rolled back or refused.
+	// rejected is the version that was last rolled back or refused.
 	rejected version
-	// predecessor returns if the serving version, promoted or enabled, keeps failing
-	// before probationEnds; nil for none.
+	// predecessor serves again if the serving version keeps failing before
+	// probationEnds; nil for none.
 	predecessor   *keptVersion
 	probationEnds time.Time
-	// lastServed is what served when the plugin was disabled; nil once it is enabled.
+	// lastServed is the version that served when the plugin was disabled; nil while it
+	// is enabled.
 	lastServed *keptVersion
 }
 
@@ -36,13 +37,14 @@ type version struct {
 	mode   os.FileMode
 }
 
-// is reports whether the configuration would launch the version, given a file with
-// that digest.
+// is reports whether a file with that digest, under that configuration, is this
+// version.
 func (v version) is(digest string, config Config) bool {
 	return v.digest == digest && v.config.launchesLike(config)
 }
 
-// keptVersion is a version that has served and may serve again. A nil one is none.
+// keptVersion is a version that has served and may serve again. A nil *keptVersion
+// means that there is none.
 type keptVersion struct {
 	version
 	binary *binary.File
@@ -61,24 +63,24 @@ func (k *keptVersion) close() {
 // usable says why the version cannot serve again; nil if it can.
 func (k *keptVersion) usable() error {
 	if k == nil {
-		return errors.New("none has served before")
+		return errors.New("no version has served before")
 	}
 	if _, err := k.binary.ToExecute(""); err != nil {
-		return fmt.Errorf("the one before cannot be launched: %w", err)
+		return fmt.Errorf("the version that served before cannot be launched: %w", err)
 	}
 	return nil
 }
 
-// order is one thing for the conductor to do, unless it is withdrawn before its turn.
+// order is a task for the conductor. It can be withdrawn before its turn.
 type order struct {
 	do func(*conductor)
-	// decided says that the order is carried out, or withdrawn.
+	// decided is set when the conductor begins the order, or the order is withdrawn.
 	decided atomic.Bool
-	// done is closed when it was carried out.
+	// done is closed after the order's turn.
 	done chan struct{}
 }
 
-// withdraw reports whether the order will never be carried out.
+// withdraw withdraws the order. It returns false if the conductor has already begun it.
 func (o *order) withdraw() bool { return o.decided.CompareAndSwap(false, true) }
 
 func (o *order) carryOut(c *conductor) {
@@ -88,7 +90,7 @@ func (o *order) carryOut(c *conductor) {
 	close(o.done)
 }
 
-// orders wait for the conductor.
+// orders is the queue of the conductor.
 type orders struct {
 	// arrived gets a value after a new order.
 	arrived chan struct{}
@@ -98,7 +100,7 @@ type orders struct {
 	closed  bool
 }
 
-// order puts an order in the queue; nil if the conductor takes no more.
+// order queues an order. It returns nil if the conductor takes no more.
 func (f *fleet) order(do func(*conductor)) *order {
 	f.orders.mu.Lock()
 	defer f.orders.mu.Unlock()
@@ -114,7 +116,8 @@ func (f *fleet) order(do func(*conductor)) *order {
 	return o
 }
 
-// carryOutOrders carries out what waits. After the last time no more orders are taken.
+// carryOutOrders carries out all waiting orders. If last is set, the queue takes no
+// more.
 func (c *conductor) carryOutOrders(last bool) {
 	c.orders.mu.Lock()
 	waiting := c.orders.waiting
@@ -125,8 +128,9 @@ func (c *conductor) carryOutOrders(last bool) {
 	}
 }
 
-// conduct starts the fleet, and changes it as operators and the file ask for, until it
-// has to stop. It returns when nothing of the fleet is left.
+// conduct starts the fleet, and then carries out orders and reacts to changes of the
+// file until the fleet must stop. It returns when all of the fleet's processes are
+// gone.
 func (f *fleet) conduct() {
 	c := &conductor{fleet: f, watch: binary.NewWatch(f.config.Path, f.current.binary.Info())}
 	f.current.start()
@@ -142,8 +146,8 @@ func (f *fleet) conduct() {
 			c.endProbation()
 		}
 	}
-	// Somebody may wait for these orders, and they may need the versions that are
-	// kept. Swaps among them fail, since the plugin is stopping.
+	// Callers may be waiting for these orders, and the orders may need the kept
+	// versions. Swaps among them fail, since the plugin is stopping.
 	c.carryOutOrders(true)
 	c.predecessor.close()
 	c.lastServed.close()
@@ -164,7 +168,7 @@ func (c *conductor) expect(err error) {
 	}
 }
 
-// lookAtFile begins a swap if the file is neither what serves nor what was rejected.
+// lookAtFile begins a swap if the file is neither the serving nor the rejected version.
 func (c *conductor) lookAtFile() {
 	c.mu.Lock()
 	config, disabled, g := c.config, c.deploy.isDisabled(), c.current
@@ -220,15 +224,15 @@ func (c *conductor) setUnusable(err error) {
 	c.host.signal()
 }
 
-// setSkipReason records why the file does not serve though it could.
+// setSkipReason records why a usable file does not serve.
 func (c *conductor) setSkipReason(reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.skipReason = reason
 }
 
-// reconfigure begins a swap if the configuration launches other processes than those
-// that serve, or if the file has changed.
+// reconfigure makes this the configuration. It begins a swap if the serving processes
+// were launched under a different one, or if the file has changed.
 func (c *conductor) reconfigure(config Config) {
 	c.mu.Lock()
 	c.config = config
@@ -247,7 +251,7 @@ func (c *conductor) reconfigure(config Config) {
 	c.swap(plan{trigger: job.SwapByConfig, config: config})
 }
 
-// keepCurrent returns the serving version, for the caller to close; nil if it was
+// keepCurrent returns the serving version, which the caller must close; nil if it was
 // never up. The fleet is locked.
 func (c *conductor) keepCurrent() *keptVersion {
 	g := c.current
@@ -275,8 +279,8 @@ func (c *conductor) endProbation() {
 	}
 }
 
-// rollBack returns to the predecessor of a version that keeps failing: without work, a
-// trial does not show all faults.
+// rollBack returns to the predecessor if the serving version keeps failing. A trial
+// with few jobs does not show all faults.
 func (c *conductor) rollBack() {
 	c.endProbation()
 	c.mu.Lock()
@@ -306,14 +310,14 @@ func nameOf(v job.PluginVersion) string {
 	return fmt.Sprintf("version %q", v.Version)
 }
 
-// disable retires the serving version and keeps what it was.
+// disable retires the serving version and remembers it in lastServed.
 func (c *conductor) disable() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.deploy.fire(eventDisable); err != nil || c.deploy.state == stateDisabled {
 		return err
 	}
-	if c.lastServed = c.keepCurrent(); c.lastServed == nil { // Its predecessor has served last.
+	if c.lastServed = c.keepCurrent(); c.lastServed == nil { // It was never up, so its predecessor served last.
 		c.lastServed, c.predecessor = c.predecessor, nil
 	}
 	c.retire(c.current, retired)
@@ -324,10 +328,10 @@ func (c *conductor) disable() error {
 
 const rejectedFile = "the version that was rolled back or refused"
 
-// enable starts the file as it is now. If that is a version that was rejected, it
-// starts the version that served last instead, unless force is set. A version that
-// served last is started even if a swap of it to itself has failed. Any other version
-// is on probation. It does nothing to a plugin that is not disabled.
+// enable starts the version in the file. If that version was rejected, enable starts
+// the version that served last instead, unless force is set. If the file is the version
+// that served last, it starts even if it was rejected. Any other version starts on
+// probation. enable does nothing if the plugin is not disabled.
 func (c *conductor) enable(force bool) error {
 	c.mu.Lock()
 	config, serves := c.config, c.deploy.serves()
@@ -344,7 +348,7 @@ func (c *conductor) enable(force bool) error {
 	if c.rejected.is(file.Digest, config) && !force && !c.lastServed.is(file.Digest, config) {
 		file.Close()
 		if err := c.lastServed.usable(); err != nil {
-			return fmt.Errorf("plugin %s: its file is %s, and %w; enable it by force to take it all the same", c.name, rejectedFile, err)
+			return fmt.Errorf("plugin %s: its file is %s, and %w; use force to enable it anyway", c.name, rejectedFile, err)
 		}
 		config, file = c.lastServed.config, c.lastServed.binary.Share()
 		rejected, skipReason = c.rejected, "it is "+rejectedFile

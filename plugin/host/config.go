@@ -22,32 +22,33 @@ import (
 type Config struct {
 	// Name is the plugin's name for operators, unique among the plugins.
 	Name string
-	// Path leads to the binary.
+	// Path is that of the binary.
 	Path string
 	Args []string
-	// Env is the whole environment of the process, besides what the handshake adds.
-	// It inherits nothing from the orchestrator, whose own environment holds secrets.
+	// Env is the whole environment of the process, except for what the handshake adds.
+	// A process inherits nothing from the orchestrator, whose own environment holds
+	// secrets.
 	Env []string
 	// Processes is how many processes are kept up; at least 1.
 	Processes int
-	// Concurrency is how many attempts a process gets at once. 0 leaves it to the
-	// manifest, and to DefaultConcurrency if that says nothing.
+	// Concurrency is how many attempts a process gets at once. 0 uses the manifest's
+	// value, or DefaultConcurrency if the manifest has none.
 	Concurrency int
-	// Isolated is how many suspects may run isolated at once, each in a process of
-	// its own beside those. It never exceeds what Processes may run at once, and
-	// starts at a few until some of them have survived. 0 allows none.
+	// Isolated is how many suspects may run isolated at once, each in its own process
+	// in addition to Processes. At first only a few may; more may as suspects survive,
+	// but never more than Processes may run at once. 0 allows none.
 	Isolated int
 	Limits   Limits
-	// Checksum is the SHA-256 of the binary in hex; empty for any. Each launch
-	// compares it with the file that is then executed.
+	// Checksum is the SHA-256 of the binary in hex; empty for any. Each launch compares
+	// it with the file that it executes.
 	Checksum string
-	// User and Group, by name or number, are whom the processes run as; empty for
-	// the orchestrator's own. Only root may choose another.
+	// User and Group are the user and group that the processes run as, by name or
+	// number; empty for the orchestrator's own. Only root may set another user.
 	User  string
 	Group string
-	// Types are the job types to serve, of those that the plugin declares. A type
-	// that another plugin has served moves here. Empty means all that it declares,
-	// except those that other plugins list or own.
+	// Types selects the job types to serve from those that the plugin declares. A type
+	// that another plugin served before moves to this one. Empty selects every declared
+	// type that no other plugin lists or owns.
 	Types []string
 	// elsewhere are the types that other plugins list, sorted.
 	elsewhere []string
@@ -58,12 +59,12 @@ type Config struct {
 
 // Canary is how to try a new version on live work before it takes over.
 type Canary struct {
-	// Share is the part of the attempts that it gets, from 0 to 1.
+	// Share is the candidate's part of the attempts, from 0 to 1.
 	Share float64
-	// Period is how long to try it; 0 for not at all.
+	// Period is how long the trial lasts; 0 for no trial.
 	Period time.Duration
-	// MaxSlowdown is how many times as long its attempts may take as on the serving
-	// version, at least 1; 0 for any time.
+	// MaxSlowdown limits how long the candidate's attempts may take, as a multiple of
+	// the serving version's time, at least 1; 0 for no limit.
 	MaxSlowdown float64
 }
 
@@ -80,63 +81,62 @@ const (
 	// DefaultIsolated is how many suspects run isolated at once.
 	DefaultIsolated = 16
 	// DefaultConcurrency is how many attempts a process gets at once if neither the
-	// configuration nor the manifest says.
+	// configuration nor the manifest sets it.
 	DefaultConcurrency = 10
 )
 
 // Settings are shared by all plugins of a host.
 type Settings struct {
 	process.Settings
-	// SocketDir is where each host makes its own directory, mode 0700, for the
-	// sockets of its processes. It is made if it is missing. Start removes what
-	// killed hosts left in it.
+	// SocketDir is where each host makes its own directory, mode 0700, for the sockets
+	// of its processes. It is created if it is missing. Start removes what killed hosts
+	// left in it.
 	SocketDir string
 	Backoff   Backoff
 	// Cgroup is where processes get their cgroups: CgroupAuto, CgroupNone, or the
 	// absolute path of a cgroup v2 in which this process may make others.
 	Cgroup string
-	// Warden is a command that runs beside the host, and once for each process, and
-	// must call Warden with its last argument; empty for none. It runs on Linux only.
-	// Without it, processes
-	// that left their process group outlive a killed host until the next start,
-	// those that also changed their environment outlive their plugin process, and
-	// nothing ends attempts while the host is stopped.
+	// Warden is a command that the host starts once for itself and once for each
+	// process; empty for none. The command must call the function Warden with its last
+	// argument. It runs on Linux only. Without it, processes that left their process
+	// group outlive a killed host until the next start, and processes that also changed
+	// their environment outlive their plugin process. Also, nothing ends attempts while
+	// the host is stopped.
 	Warden []string
-	// DrainTimeout is how long a version that was replaced may take to finish what
-	// it has before it is killed.
+	// DrainTimeout is how long a version that was replaced may take to finish its
+	// attempts before it is killed.
 	DrainTimeout time.Duration
-	// Probation is how long after its promotion a version that keeps failing is
-	// replaced by its predecessor.
+	// Probation is the time after a promotion in which the predecessor returns if the
+	// new version keeps failing.
 	Probation time.Duration
 	// WatchPeriod is how often to look at the files of plugins, and WatchStable how
 	// long a file must stay unchanged to count as complete.
 	WatchPeriod time.Duration
 	WatchStable time.Duration
-	// Ledger says whether a plugin may serve its job types, and whether there are
-	// jobs that a new version could not do; nil allows everything.
+	// Ledger knows the jobs, and which plugin owns a job type; nil allows everything.
 	Ledger Ledger
-	// Log gets launches, deaths, and what plugins print.
+	// Log receives launches, deaths, and what plugins print.
 	Log *slog.Logger
 }
 
 // Caps are the largest values that a handler may report.
 type Caps = process.Caps
 
-// DefaultCaps are the caps unless an operator sets others.
+// DefaultCaps returns the caps that apply unless an operator sets others.
 func DefaultCaps() Caps { return process.DefaultCaps() }
 
 // MaxCap is the largest cap: payload and checkpoint must fit into one message.
 const MaxCap = process.MaxCap
 
-// Backoff says when to launch a plugin again that has failed.
+// Backoff says when to relaunch a plugin that has failed.
 type Backoff struct {
-	// Min is the wait after the first failure. It doubles with each further failure
-	// up to Max, and varies at random by a tenth.
+	// Min is the wait after the first failure. It doubles with each further failure up
+	// to Max, and varies at random by up to a tenth.
 	Min time.Duration
 	Max time.Duration
 	// BreakAfter failures in a row mark the plugin as broken.
 	BreakAfter int
-	// StableAfter is how long a process must be up to end the row of failures.
+	// StableAfter is how long a process must be up to reset the count of failures.
 	StableAfter time.Duration
 }
 
@@ -174,8 +174,8 @@ func DefaultSettings(socketDir string, log *slog.Logger) Settings {
 	}
 }
 
-// longestSocket is what go-plugin appends to the host's directory at most, and
-// socketPathMax what the kernel allows for the whole path.
+// longestSocket is the longest path below SocketDir. socketPathMax is the kernel's
+// limit for the whole path.
 const (
 	longestSocket = "/hf-4294967295/plugin-dir4294967295/plugin4294967295"
 	socketPathMax = 103
@@ -194,7 +194,7 @@ func (s Settings) validate() error {
 	case s.Cgroup != CgroupAuto && s.Cgroup != CgroupNone && !filepath.IsAbs(s.Cgroup):
 		return fmt.Errorf("cgroup %q is neither %s nor %s nor an absolute path", s.Cgroup, CgroupAuto, CgroupNone)
 	case s.DrainTimeout <= 0 || s.Probation <= 0 || s.WatchPeriod <= 0 || s.WatchStable <= 0:
-		return errors.New("drain timeout, probation, watch period and watch still must be above zero")
+		return errors.New("drain timeout, probation, watch period and watch stable time must be above zero")
 	}
 	return s.Settings.Validate()
 }
@@ -215,19 +215,19 @@ func (c Config) check() error {
 	}
 	switch {
 	case c.Processes < 1:
-		return fmt.Errorf("%d processes are configured, at least 1 is needed", c.Processes)
+		return fmt.Errorf("processes %d is below 1", c.Processes)
 	case c.Concurrency < 0:
 		return fmt.Errorf("concurrency %d is below zero", c.Concurrency)
 	case c.Isolated < 0:
-		return fmt.Errorf("%d isolated attempts are below zero", c.Isolated)
+		return fmt.Errorf("isolated %d is below zero", c.Isolated)
 	case !(c.Limits.CPUs >= 0):
-		return fmt.Errorf("%v cpus are below zero", c.Limits.CPUs)
+		return fmt.Errorf("limits.cpus %v is below zero", c.Limits.CPUs)
 	case c.Canary.Share < 0 || c.Canary.Share > 1:
-		return fmt.Errorf("a canary share of %g is not from 0 to 1", c.Canary.Share)
+		return fmt.Errorf("canary share %g is not from 0 to 1", c.Canary.Share)
 	case c.Canary.Period < 0:
-		return fmt.Errorf("a canary period of %s is below zero", c.Canary.Period)
+		return fmt.Errorf("canary period %s is below zero", c.Canary.Period)
 	case c.Canary.MaxSlowdown != 0 && !(c.Canary.MaxSlowdown >= 1):
-		return fmt.Errorf("a canary that may be %v times as slow makes no sense: use at least 1, or 0 for any slowdown", c.Canary.MaxSlowdown)
+		return fmt.Errorf("canary max slowdown %v is neither at least 1 nor 0 for no limit", c.Canary.MaxSlowdown)
 	}
 	if _, err := child.LookUp(c.User, c.Group); err != nil {
 		return err
@@ -259,8 +259,7 @@ func validateAll(plugins []Config) error {
 	return nil
 }
 
-// resolved is the configuration with absolute paths, and with the types that each
-// plugin leaves to the others.
+// resolved returns the plugins with absolute paths, and with elsewhere filled in.
 func resolved(plugins []Config) []Config {
 	plugins = slices.Clone(plugins)
 	for i := range plugins {
@@ -279,13 +278,13 @@ func resolved(plugins []Config) []Config {
 	return plugins
 }
 
-// skips reports whether the configuration does not let the plugin serve the job type.
+// skips reports whether the configuration excludes the job type from the plugin.
 func (c Config) skips(jobType string) bool {
 	return slices.Contains(c.elsewhere, jobType) || len(c.Types) > 0 && !slices.Contains(c.Types, jobType)
 }
 
-// launchesLike reports whether both configurations launch the same processes, as long
-// as the file and the job types are the same.
+// launchesLike reports whether both configurations launch the same processes, given the
+// same file and job types.
 func (c Config) launchesLike(other Config) bool {
 	c.Watch, c.Canary, c.Isolated = other.Watch, other.Canary, other.Isolated
 	c.Types, c.elsewhere = other.Types, other.elsewhere

@@ -2,8 +2,8 @@ package host
 
 import "fmt"
 
-// deployState is where a plugin is in its deploys. docs/explanation/deploys.md has the
-// diagram. The fleet guards it.
+// deployState is how far a plugin has come in a deploy. docs/explanation/deploys.md has
+// the diagram. The fleet's lock guards it.
 type deployState string
 
 // The states of a plugin.
@@ -39,7 +39,7 @@ const (
 	eventSwap deployEvent = "swap"
 	// eventTry: the candidate has started and goes on trial.
 	eventTry deployEvent = "try"
-	// eventPass: nothing speaks against the candidate.
+	// eventPass: the candidate has proved itself.
 	eventPass deployEvent = "pass"
 	// eventPromote: the candidate serves, and its predecessor is kept.
 	eventPromote deployEvent = "promote"
@@ -65,7 +65,7 @@ const (
 	eventClose deployEvent = "close"
 )
 
-// stateBefore stands in the table for the state in which the swap began.
+// In the table, stateBefore means the state in which the swap began.
 const stateBefore deployState = "the state before the swap"
 
 // deployTable lists every legal event of each state, and the state that follows. All
@@ -104,14 +104,14 @@ type deploy struct {
 
 func newDeploy() deploy { return deploy{state: stateServing, before: stateServing} }
 
-// illegalEvent is the error of an event that the state does not allow.
+// illegalEvent is the error for an event that the state does not allow.
 type illegalEvent struct {
 	state deployState
 	event deployEvent
 }
 
 func (e illegalEvent) Error() string {
-	return fmt.Sprintf("a plugin that is in the state %q does not take the event %q", e.state, e.event)
+	return fmt.Sprintf("a plugin in the state %q does not allow the event %q", e.state, e.event)
 }
 
 // fire moves on to the state that follows from the event. It changes nothing and

@@ -19,7 +19,7 @@ var allEvents = []deployEvent{
 	eventDisable, eventRetire, eventEnable, eventEnableOnProbation, eventClose,
 }
 
-// legal lists every legal edge once more, independently of the table.
+// legal lists every legal edge again, independently of the table.
 var legal = map[deployState]map[deployEvent]deployState{
 	stateServing:   {eventSwap: stateStarting, eventDisable: stateDisabling, eventClose: stateClosed},
 	stateProbation: {eventSwap: stateStarting, eventSettle: stateServing, eventDisable: stateDisabling, eventClose: stateClosed},
@@ -79,7 +79,7 @@ func TestADeployCanReachEveryStateAndLeaveAllButTheLast(t *testing.T) {
 	}
 }
 
-// The states and edges of the table and of the documentation are the same.
+// The table and the documentation have the same states and edges.
 func TestTheDocumentationHasEveryEdgeOfADeploy(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/explanation/deploys.md")

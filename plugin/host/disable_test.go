@@ -24,7 +24,7 @@ func TestEnablingDoesNotServeWhatWasRolledBack(t *testing.T) {
 		require.Equal(t, job.SwapRefused, h.swap(false).Result, "it finds nothing out")
 		require.NoError(t, h.Enable(t.Context(), "plugin", false))
 		require.Equal(t, "it is the version that was rolled back or refused", h.status("plugin").SkipReason)
-		for range 20 { // for longer than a file must be still
+		for range 20 { // for longer than a file must be stable
 			require.Equal(t, job.Success, h.run("plugin", `{"do":"sleep","ms":20}`).Kind)
 		}
 		require.Equal(t, rolledBack.From, h.status("plugin").PluginVersion)
@@ -65,8 +65,8 @@ func TestEnablingIsRefusedWhenTheVersionBeforeIsGone(t *testing.T) {
 	}, "it is rolled back")
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
 	err := h.Enable(t.Context(), "plugin", false)
-	require.ErrorContains(t, err, "its file is the version that was rolled back or refused, and the one before cannot be launched: ")
-	require.ErrorContains(t, err, "; enable it by force to take it all the same")
+	require.ErrorContains(t, err, "its file is the version that was rolled back or refused, and the version that served before cannot be launched: ")
+	require.ErrorContains(t, err, "; use force to enable it anyway")
 	require.Equal(t, job.PluginDisabled, h.status("plugin").State)
 	require.NoError(t, h.Enable(t.Context(), "plugin", true))
 	h.awaitUp("plugin", 1)
@@ -125,7 +125,8 @@ func TestTheLastOrdersCanUseTheKeptVersions(t *testing.T) {
 	h.eventually(func() bool { return len(heldOpen(t, v.path)) == 0 }, "nothing is held open")
 }
 
-// heldOpen are the descriptors of this process for the path, or for a file that it led to.
+// heldOpen returns this process's descriptors for the path, or for a file that was at
+// the path before.
 func heldOpen(t *testing.T, path string) []string {
 	t.Helper()
 	all, err := filepath.Glob("/proc/self/fd/*")
@@ -139,10 +140,10 @@ func heldOpen(t *testing.T, path string) []string {
 func TestTouchingTheFileDoesNotFixAConfiguration(t *testing.T) {
 	t.Parallel()
 	v, h, rolledBack := misconfigured(t)
-	for range 2 { // also when it is known why the file does not serve
+	for range 2 { // even when the reason why the file does not serve is known
 		now := time.Now().Add(time.Second)
 		require.NoError(t, os.Chtimes(v.path, now, now))
-		for range 20 { // for longer than a file must be still
+		for range 20 { // for longer than a file must be stable
 			require.Equal(t, job.Success, h.run("plugin", `{"do":"sleep","ms":20}`).Kind)
 		}
 		require.NoError(t, h.Disable(t.Context(), "plugin"))
@@ -195,7 +196,7 @@ func TestEnablingSaysWhyTheLastVersionCannotServe(t *testing.T) {
 	require.NoError(t, h.Enable(t.Context(), "plugin", false))
 	require.Equal(t, job.SwapRolledBack, h.awaitSwap(nil).Result)
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
-	require.ErrorContains(t, h.Enable(t.Context(), "plugin", false), "the one before cannot be launched: ")
+	require.ErrorContains(t, h.Enable(t.Context(), "plugin", false), "the version that served before cannot be launched: ")
 }
 
 func TestAnEnabledVersionThatNeverComesUpIsNamedByItsDigest(t *testing.T) {
@@ -218,7 +219,7 @@ func TestAnEnabledVersionThatFailsIsReplacedByTheLastOne(t *testing.T) {
 	for _, promoted := range []bool{true, false} {
 		v := newVersioned(t)
 		v.install("-version", "1")
-		if !promoted { // as after its probation
+		if !promoted { // as if its probation were over
 			v.install("-version", "2")
 		}
 		h := v.serve(promoting)

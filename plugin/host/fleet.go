@@ -24,23 +24,24 @@ type fleet struct {
 	// quitting ends when the plugin is removed, or the host closes.
 	quitting context.Context
 	quit     context.CancelFunc
-	// generations counts those that drain.
+	// generations counts the generations that drain.
 	generations sync.WaitGroup
 
 	mu sync.Mutex
-	// config is the present configuration. A generation has the one it was made with.
+	// config is the present configuration. Each generation keeps the one that it was
+	// made with.
 	config Config
 	deploy deploy
-	// current serves, or did before the plugin was disabled. It is never nil.
+	// current serves, or served until the plugin was disabled. It is never nil.
 	current *generation
 	// next is the candidate; nil for none.
 	next *generation
-	// old are those that drain.
+	// old are the generations that drain.
 	old []*generation
-	// manifest is that of the version that serves, or served last.
+	// manifest is that of the version that serves, or that served last.
 	manifest *message.Manifest
-	// share is the candidate's part of the attempts, and due how many of them it is
-	// to get now. They count in stateCanary only.
+	// share is the candidate's part of the attempts. The candidate gets the next
+	// attempt when due is at least 1. Both apply in stateCanary only.
 	share, due float64
 	// stopSwap ends the swap under way; nil for none.
 	stopSwap  context.CancelCauseFunc
@@ -48,8 +49,8 @@ type fleet struct {
 	restarts  int
 	crashes   int
 	lastError string
-	// unusable is why the file cannot serve, and skipReason why it does not though it
-	// could; empty for neither.
+	// unusable says why the file cannot serve. skipReason says why a usable file does
+	// not serve.
 	unusable, skipReason string
 }
 
@@ -104,9 +105,10 @@ func (f *fleet) configured() Config {
 	return f.config
 }
 
-// pool is the room of the serving version, for the job types that the present
-// configuration leaves it. It is false if there is no such version, or its manifest is
-// not known yet. Claimers see one pool, whatever share of it a candidate gets.
+// pool returns the room of the serving version, for the job types that the current
+// configuration assigns to the plugin. It returns false if no version serves, or if the
+// manifest is not known yet. Claimers see one pool, whatever share of it a candidate
+// gets.
 func (f *fleet) pool() (job.Pool, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -134,9 +136,9 @@ func (f *fleet) pool() (job.Pool, bool) {
 	return pool, true
 }
 
-// declared is the manifest of the version that serves, or served last, without the
-// job types that the configuration has given to other plugins since. It is nil before
-// the first process was up.
+// declared returns the manifest of the version that serves, or served last, without the
+// job types that the configuration has since given to other plugins. It returns nil
+// until the first process is up.
 func (f *fleet) declared() *message.Manifest {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -150,8 +152,8 @@ func (f *fleet) declaredLocked() *message.Manifest {
 	return f.manifest.Without(f.config.skips)
 }
 
-// types lists the job types that no other plugin may take: those that it serves, and
-// those of a candidate. The fleet is locked.
+// types lists the job types that no other plugin may take: those of the serving version
+// and of the candidate. The fleet is locked.
 func (f *fleet) types() []string {
 	var types []string
 	if m := f.declaredLocked(); m != nil {
@@ -163,15 +165,15 @@ func (f *fleet) types() []string {
 	return types
 }
 
-// retire gives a generation time to finish what it has, and then frees what it holds.
-// The fleet is locked.
+// retire gives a generation time to finish its attempts, and then releases its
+// resources. The fleet is locked.
 func (f *fleet) retire(g *generation, as role) {
 	g.role = as
 	f.old = append(f.old, g)
 	g.drain()
 	f.generations.Go(func() {
 		defer g.kill()
-		if f.host.draining.Err() == nil { // Otherwise Close says how long it may take.
+		if f.host.draining.Err() == nil { // Otherwise Close sets the time limit.
 			patience, cancel := context.WithTimeout(context.Background(), f.settings.DrainTimeout)
 			defer cancel()
 			defer context.AfterFunc(patience, g.kill)()

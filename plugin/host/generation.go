@@ -16,17 +16,17 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// role is what a generation is in its fleet.
+// role is a generation's part in its fleet.
 type role int
 
 const (
-	// candidate: it is to serve if it proves itself.
+	// candidate: it will serve if it proves itself.
 	candidate role = iota
 	// serving: it takes attempts.
 	serving
-	// retired: it has served, and finishes what it has.
+	// retired: it has served, and finishes its attempts.
 	retired
-	// rejected: it was a candidate, and finishes what it has.
+	// rejected: it was a candidate, and finishes its attempts.
 	rejected
 )
 
@@ -43,8 +43,8 @@ type generation struct {
 	// count against the processes that are up.
 	isolatedBreaker *breaker
 
-	// draining ends when the generation has to finish, killing when its time for
-	// that is over.
+	// draining is canceled when the generation must finish its attempts, and killing
+	// when its time for that is over.
 	draining context.Context
 	drain    context.CancelFunc
 	killing  context.Context
@@ -53,30 +53,32 @@ type generation struct {
 	running sync.WaitGroup
 	// limits says how the configured limits are enforced.
 	limits []job.Enforcement
-	// news wakes a swap after any change.
+	// news gets a value after any change, to wake the swap.
 	news chan struct{}
 
-	// The fleet guards what follows.
+	// The fleet's lock guards the fields below.
 
 	role     role
 	live     []*instance
 	manifest *message.Manifest
 	ramp     ramp
-	// fault is why a candidate cannot serve; nil while nothing speaks against it.
+	// fault says why a candidate cannot serve; nil while nothing does.
 	fault error
-	// excused says that one death during its trial was excused. The next one is not.
+	// excused says that one death during its trial was excused. A second one will not
+	// be.
 	excused bool
-	// promoted says that it serves because of a swap.
+	// promoted says that a swap made it serve.
 	promoted bool
-	// trial counts the attempts since the trial began, lifetime all of them.
+	// trial counts the attempts since the trial began, and lifetime counts all
+	// attempts.
 	trial, lifetime trial.Tally
 	// result is how its trial ended.
 	result comparison
-	// durations are those of the attempts that succeeded.
+	// durations holds how long successful attempts took.
 	durations trial.Durations
 }
 
-// newGeneration takes over the caller's hold on the file.
+// newGeneration takes over the file: closing it is the generation's task.
 func (f *fleet) newGeneration(config Config, file *binary.File, as role) *generation {
 	g := &generation{
 		fleet: f, config: config, settings: f.settings, binary: file, role: as,
@@ -84,7 +86,7 @@ func (f *fleet) newGeneration(config Config, file *binary.File, as role) *genera
 		breaker: newBreaker(f.settings.Backoff), isolatedBreaker: newBreaker(f.settings.Backoff),
 		news: make(chan struct{}, 1), ramp: newRamp(),
 	}
-	// All versions of a plugin have the job types of the present configuration.
+	// Job types come from the current configuration, even for an earlier version.
 	g.config.Types, g.config.elsewhere = f.config.Types, f.config.elsewhere
 	g.draining, g.drain = context.WithCancel(f.quitting)
 	g.killing, g.kill = context.WithCancel(f.host.killing)
@@ -117,8 +119,8 @@ func (g *generation) keepOneUp() {
 	}
 }
 
-// LaunchFailed is the log message of a launch that failed, for callers that show it
-// in another way.
+// LaunchFailed is the log message of a launch that failed, for callers that present it
+// differently.
 const LaunchFailed = "plugin did not come up"
 
 func (g *generation) launchFailed(b *breaker, err error) {
@@ -155,7 +157,7 @@ func (g *generation) ended(i *instance, cause error) {
 	g.recordFailure(cause, false)
 }
 
-// hasServed reports whether its failures are those of the plugin. The fleet is
+// hasServed reports whether its failures count as failures of the plugin. The fleet is
 // locked.
 func (g *generation) hasServed() bool { return g.role == serving || g.role == retired }
 
@@ -167,8 +169,8 @@ func (g *generation) countCrash() {
 	}
 }
 
-// recordFailure records why a launch failed or a process ended. A failed launch
-// speaks against a candidate; what a death means, Lost has decided.
+// recordFailure records why a launch failed or a process ended. A failed launch is a
+// candidate's fault. Lost has already decided what a death means.
 func (g *generation) recordFailure(err error, launch bool) {
 	f := g.fleet
 	f.mu.Lock()
@@ -187,8 +189,8 @@ func (g *generation) recordFailure(err error, launch bool) {
 	}
 }
 
-// keepsFailing reports whether a serving version does not stay up. A single process
-// that is up is enough. The fleet is locked.
+// keepsFailing reports whether the generation serves but cannot keep even one process
+// up. The fleet is locked.
 func (g *generation) keepsFailing() bool {
 	return g.role == serving && len(g.live) == 0 && g.breaker.broken()
 }
@@ -209,8 +211,8 @@ func (g *generation) signal() {
 	g.fleet.host.signal()
 }
 
-// leastLoaded is the process with room for the type that has the fewest attempts;
-// nil for none. The fleet is locked.
+// leastLoaded returns the process with the fewest attempts that has room for the type;
+// nil if none has. The fleet is locked.
 func (g *generation) leastLoaded(jobType string) *instance {
 	var least *instance
 	for _, i := range g.live {
@@ -230,7 +232,7 @@ func (g *generation) slots() (inFlight, free int) {
 	return inFlight, free
 }
 
-// pids are those of the processes that are up. The fleet is locked.
+// pids returns the ids of the processes that are up. The fleet is locked.
 func (g *generation) pids() []int {
 	var pids []int
 	for _, i := range g.live {
@@ -239,7 +241,8 @@ func (g *generation) pids() []int {
 	return pids
 }
 
-// version has no name before the first process was up. The fleet is locked.
+// version returns a version without a name until the first process is up. The fleet is
+// locked.
 func (g *generation) version() job.PluginVersion {
 	v := job.PluginVersion{Digest: g.binary.Digest}
 	if g.manifest != nil {
@@ -248,8 +251,8 @@ func (g *generation) version() job.PluginVersion {
 	return v
 }
 
-// launchesLike reports whether its processes would be the same, and serve the same
-// job types, under the other configuration, as long as the file is the same.
+// launchesLike reports whether the other configuration would launch the same processes,
+// with the same job types, from the same file.
 func (g *generation) launchesLike(other Config) bool {
 	g.fleet.mu.Lock()
 	m := g.manifest
@@ -264,15 +267,15 @@ func (g *generation) launchesLike(other Config) bool {
 	return !slices.ContainsFunc(m.Types, other.skips) && !slices.ContainsFunc(m.SkippedTypes, serves)
 }
 
-// agree makes the manifest the generation's own. It refuses one that differs from
-// that of processes that are up: what a plugin serves must not depend on the process.
-// The fleet is locked.
+// agree sets the generation's manifest. It returns an error if the manifest differs
+// from that of the processes that are up: what a plugin serves must not depend on the
+// process. The fleet is locked.
 func (g *generation) agree(m *message.Manifest) error {
 	if g.manifest != nil && g.manifest.Equal(m) {
 		return nil
 	}
 	if len(g.live) > 0 {
-		return errors.New("its manifest differs from the one of the plugin's processes that are up")
+		return errors.New("its manifest differs from that of the plugin's other processes")
 	}
 	g.manifest = m
 	return nil

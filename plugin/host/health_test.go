@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// The connection of a dying process may break in the middle of a health check, before the
-// process is reaped. How it died says more.
+// The connection of a dying process may break in the middle of a health check, before
+// the process is reaped. The death says more.
 func TestADeathIsNotReportedAsBadHealth(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, func(s *Settings) { s.HealthPeriod = time.Millisecond }, misbehaving("good"))
@@ -22,15 +22,16 @@ func TestADeathIsNotReportedAsBadHealth(t *testing.T) {
 	}
 }
 
-// If only one of stream and health works, the process gets no work done, and is ended.
+// A process needs both its stream and its health check to do work. If one of them
+// fails, the process is killed.
 func TestAProcessNeedsBothItsStreamAndItsHealth(t *testing.T) {
 	t.Parallel()
 	for what, want := range map[string]string{
 		"close-stream": "stream closed: ",
-		"sicken":       "health check: it says NOT_SERVING",
+		"sicken":       "health check: its status is NOT_SERVING",
 	} {
 		t.Run(what, func(t *testing.T) {
-			// Health checks are frequent, and succeed while the stream is cut.
+			// Health checks are frequent, and still succeed when the stream has ended.
 			h := startHost(t, func(s *Settings) { s.HealthPeriod = 5 * time.Millisecond }, misbehaving("plain", "-mode", "plain"))
 			_, bystander := h.begin("plain", `{"do":"sleep","ms":60000}`)
 			pid := h.status("plain").PIDs[0]

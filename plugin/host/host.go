@@ -24,16 +24,16 @@ var ErrNoSlot = errors.New("no plugin process has a free slot")
 // call its methods.
 type Host struct {
 	home *child.Home
-	// cgroups holds the cgroups of the processes; nil for none.
+	// cgroups is the parent of the cgroups of the processes; nil for none.
 	cgroups *cgroup.Tree
 	// warden outlives this process; nil for none.
 	warden   *child.Warden
 	settings Settings
 	changed  chan struct{}
-	// roster has the plugins; it is replaced as a whole.
+	// roster lists the plugins. Reload replaces it as a whole.
 	roster atomic.Pointer[roster]
 
-	// draining ends when Close is called, killing when its time is over.
+	// Close cancels draining at once, and killing when its own context ends.
 	draining context.Context
 	drain    context.CancelFunc
 	killing  context.Context
@@ -45,23 +45,22 @@ type Host struct {
 	closeErr error
 
 	mu sync.Mutex
-	// closing says that no plugin and no attempt may be added.
+	// closing forbids new plugins and new attempts.
 	closing bool
 	// owners says which plugin serves a job type.
 	owners map[string]*fleet
 }
 
-// roster is the plugins in the order of configuration, and by name.
+// roster lists the plugins, in the order of configuration and by name.
 type roster struct {
 	fleets []*fleet
 	byName map[string]*fleet
 }
 
 // Start removes what killed hosts left in the socket directory and begins to launch the
-// plugins. It does not wait for them: Changed signals when one comes up, and one that
-// does not is launched again with backoff. It returns an error if the configuration
-// makes no sense, or the socket directory cannot be used. The context bounds the start
-// only.
+// plugins. It does not wait for them: Changed signals when a plugin comes up, and
+// failed launches are retried with backoff. Start returns an error if the configuration
+// is invalid or the socket directory cannot be used. The context covers only this call.
 func Start(ctx context.Context, settings Settings, plugins []Config) (*Host, error) {
 	if err := settings.validate(); err != nil {
 		return nil, fmt.Errorf("plugin host: %w", err)
@@ -99,8 +98,8 @@ func Start(ctx context.Context, settings Settings, plugins []Config) (*Host, err
 }
 
 // Pools returns the plugins that serve, with their free slots, in the order of
-// configuration. It includes a plugin once its first process was up; while none is up,
-// the plugin is Down.
+// configuration. A plugin appears when its first process is up. Later, while no process
+// is up, it is Down.
 func (h *Host) Pools() []job.Pool {
 	if h.draining.Err() != nil {
 		return nil
@@ -114,8 +113,8 @@ func (h *Host) Pools() []job.Pool {
 	return pools
 }
 
-// Changed signals that Pools, Types or Status may have new answers. Signals
-// that were not received yet count as one.
+// Changed signals that Pools, Types or Status may have new answers. Unreceived signals
+// merge into one.
 func (h *Host) Changed() <-chan struct{} { return h.changed }
 
 func (h *Host) signal() {
@@ -126,7 +125,8 @@ func (h *Host) signal() {
 }
 
 // Types returns what the plugins have declared, including those that are down now but
-// were up before. Zero stands for what a manifest leaves to the defaults.
+// were up before. A zero value means that the manifest leaves the field to the
+// defaults.
 func (h *Host) Types() []job.TypeSpec {
 	var specs []job.TypeSpec
 	seen := make(map[string]bool)
@@ -136,7 +136,7 @@ func (h *Host) Types() []job.TypeSpec {
 			continue
 		}
 		for _, spec := range m.Specs {
-			if !seen[spec.Type] { // Two plugins have it while it moves.
+			if !seen[spec.Type] { // While a type moves, two plugins declare it.
 				seen[spec.Type] = true
 				specs = append(specs, spec)
 			}
@@ -156,9 +156,9 @@ func (h *Host) Status() []job.PluginStatus {
 }
 
 // Start gives an attempt to the least loaded process of the plugin, or to a new process
-// if it must be isolated. If there is no slot it returns ErrNoSlot and does not call the
-// reporter. It takes an attempt that is too large for a message, and reports it as a
-// permanent failure.
+// if it must be isolated. If there is no slot it returns ErrNoSlot and does not call
+// the reporter. An attempt that is too large for a message is accepted, and then
+// reported as a permanent failure.
 func (h *Host) Start(plugin string, a job.Assignment, r job.Reporter) (job.Run, error) {
 	f := h.roster.Load().byName[plugin]
 	if f == nil {
@@ -179,7 +179,7 @@ func (h *Host) Start(plugin string, a job.Assignment, r job.Reporter) (job.Run, 
 		if run := i.Begin(start, &a, r); run != nil {
 			return run, nil
 		}
-		f.release(i, a.Type) // It has ended since. Try another one.
+		f.release(i, a.Type) // The process has ended; try another.
 	}
 	return nil, fmt.Errorf("plugin %s: %w", plugin, ErrNoSlot)
 }
@@ -203,12 +203,12 @@ func (neverBegan) Cancel(job.CancelReason) {}
 func (neverBegan) Kill()                   {}
 func (neverBegan) Extend(time.Duration)    {}
 
-// Close asks every process to finish what it has and leave. When the context ends it
-// kills those that still run, and their attempts are reported as released. It returns
-// when every process is gone and everything is reported. If that takes longer than
-// closeTimeout after the context's end, it returns an error: the kernel cannot end some
-// process. Calling it again waits for the same end. Any other error says that something
-// was left on disk.
+// Close asks every process to finish its attempts and exit. When the context ends,
+// Close kills the remaining processes, and their attempts are reported as released. It
+// returns when every process is gone and everything is reported. If a process is still
+// there closeTimeout after the context's end, because the kernel cannot end it, Close
+// returns an error. You may call Close again to wait longer. Any other error means that
+// something was left on disk.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	first := !h.closing
@@ -231,12 +231,12 @@ func (h *Host) Close(ctx context.Context) error {
 	case <-h.closed:
 		return h.closeErr
 	case <-late.C:
-		return fmt.Errorf("not everything of the plugins is gone %s after it was killed", closeTimeout)
+		return fmt.Errorf("some plugin processes are still there %s after they were killed", closeTimeout)
 	}
 }
 
-// closeTimeout is how long Close waits for what it has killed: for processes that the
-// kernel cannot interrupt, and a little for the reports.
+// closeTimeout is how long Close waits for the processes that it has killed, and a
+// little longer for their reports.
 const closeTimeout = process.ReapTimeout + 2*time.Second
 
 func (h *Host) finishClosing() {

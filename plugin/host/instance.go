@@ -13,22 +13,22 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// instance is one process of a generation, with the slots that are taken in it. The
-// fleet guards its fields.
+// instance is one process of a generation, and its slots. The fleet's lock guards its
+// fields.
 type instance struct {
 	*process.Process
 	gen *generation
-	// isolated says that it is for one attempt.
+	// isolated says that the process is for one attempt.
 	isolated bool
 
 	capacity int
 	inFlight int
-	// limitOf has the job types with a limit of their own in each process, and
-	// takenOf how many of them the process has. limitOf is never written.
+	// limitOf holds the limit for each process of the job types that have one, and
+	// takenOf how many attempts at those types the process has. limitOf never changes.
 	limitOf, takenOf map[string]int
 
-	// lost says that the process takes no more attempts, and lostAs what its
-	// generation was when that happened.
+	// lost says that the process takes no more attempts, and lostAs is the role of its
+	// generation at that moment.
 	lost   bool
 	lostAs role
 	// warmSince is when its first attempt succeeded; zero before.
@@ -60,8 +60,8 @@ func (g *generation) launch(ctx context.Context, isolated bool) (*instance, erro
 	return i, nil
 }
 
-// typeLimits are the job types that have a limit of their own in each process; nil
-// for none.
+// typeLimits returns the limit for each process of the job types that have one; nil if
+// none has.
 func typeLimits(m *message.Manifest) map[string]int {
 	var limits map[string]int
 	for _, spec := range m.Specs {
@@ -123,8 +123,8 @@ func (i *instance) leaveLocked() {
 	}
 }
 
-// Lost implements process.Owner. In the same step it decides what the loss means for
-// a candidate, which must not be promoted while its dead processes are cleared away.
+// Lost implements process.Owner. Under the same lock it decides what the loss means for
+// a candidate, so that a candidate is not promoted while one of its processes is dying.
 func (i *instance) Lost(cause error) {
 	g, f := i.gen, i.gen.fleet
 	f.mu.Lock()
@@ -158,8 +158,8 @@ func (i *instance) Settle(ended []process.Ended) {
 	f.host.signal()
 }
 
-// judge counts an outcome. A failure that may be the fault of a version that does not
-// serve is not charged to the job: the serving version runs it again.
+// judge counts an outcome. A failure in a candidate may be the version's fault. It is
+// not charged to the job, and the serving version runs the job again.
 func (i *instance) judge(outcome job.Outcome) job.Outcome {
 	failed := false
 	switch outcome.Kind {
@@ -192,8 +192,8 @@ func (i *instance) chargesJobs() bool {
 	return i.gen.role == serving || i.gen.role == retired
 }
 
-// recordDuration records how long an attempt took that succeeded. It leaves out those
-// that began while the process was new: they may have waited for one-time loading.
+// recordDuration records how long a successful attempt took. It leaves out attempts
+// that began while the process was new, which may have waited for one-time loading.
 func (i *instance) recordDuration(a *process.Attempt, ended time.Time) {
 	switch {
 	case i.isolated: // Attempts that share a process are not comparable with it.
@@ -204,13 +204,13 @@ func (i *instance) recordDuration(a *process.Attempt, ended time.Time) {
 	}
 }
 
-// wasWarm reports whether an attempt had already succeeded at that time.
+// wasWarm reports whether another attempt in the process had succeeded by that time.
 func (i *instance) wasWarm(begun time.Time) bool {
 	return !i.warmSince.IsZero() && begun.After(i.warmSince)
 }
 
-// running describes the attempts in the process. With all, also those that began
-// while it was new count as slow.
+// running describes the attempts in the process. If all is set, even attempts that
+// began while the process was new can count as slow.
 func (i *instance) running(now time.Time, all bool) []trial.Running {
 	var running []trial.Running
 	i.Each(func(jobType string, begun time.Time) {

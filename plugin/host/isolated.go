@@ -13,7 +13,7 @@ import (
 )
 
 // isolated is an attempt that has a process of its own, or waits for one. Until the
-// process is up, a cancel ends the attempt, and a lease is kept for the process.
+// process is up, Cancel ends the attempt, and Extend keeps the lease for the process.
 type isolated struct {
 	gen      *generation
 	start    *handlerv1.Start
@@ -27,7 +27,7 @@ type isolated struct {
 	run *process.Attempt
 	// canceled is the first reason to stop; empty for none.
 	canceled job.CancelReason
-	// until is when the lease is no longer proven.
+	// until is how long the lease is known to last.
 	until time.Time
 }
 
@@ -39,7 +39,7 @@ func (f *fleet) startIsolated(start *handlerv1.Start, a *job.Assignment, r job.R
 	defer f.mu.Unlock()
 	g := f.current
 	if !g.mayIsolate(a.Type) {
-		return nil, fmt.Errorf("plugin %s, a process of its own: %w", f.name, ErrNoSlot)
+		return nil, fmt.Errorf("plugin %s: isolated attempt: %w", f.name, ErrNoSlot)
 	}
 	g.ramp.begin(a.Type, g.settings.Backoff.StableAfter)
 	ctx, giveUp := context.WithCancel(g.draining)
@@ -63,8 +63,8 @@ func (s *isolated) serve(ctx context.Context) {
 	s.reporter.Began()
 	s.begin(i)
 	if cause := i.Serve(); g.isolatedEnded(i, cause) {
-		// If the slot were free at once, jobs that crash at once would make a
-		// storm of forks.
+		// Keep the slot for a moment, or jobs that crash at once would cause a storm of
+		// forks.
 		select {
 		case <-time.After(g.settings.Backoff.Min):
 		case <-g.draining.Done():
@@ -94,7 +94,8 @@ func (s *isolated) launch(ctx context.Context) (*instance, error) {
 	return i, nil
 }
 
-// begin gives the attempt to its process, with the lease and the cancel it got so far.
+// begin gives the attempt to its process, with the lease and the cancel that it has got
+// so far.
 func (s *isolated) begin(i *instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,12 +115,12 @@ func (s *isolated) neverBegan(err error) job.Outcome {
 	case s.canceled == job.CancelRequested:
 		return job.Outcome{Kind: job.CancelConfirmed}
 	case s.canceled != "":
-		outcome.Message = "stopped before a process of its own was up"
+		outcome.Message = "stopped before its own process was up"
 	case errors.Is(err, context.Canceled):
 		err = errors.New("the plugin is being stopped")
 		fallthrough
 	default:
-		outcome.Message = fmt.Sprintf("plugin %s: no process of its own came up: %v", s.gen.config.Name, err)
+		outcome.Message = fmt.Sprintf("plugin %s: its own process did not come up: %v", s.gen.config.Name, err)
 	}
 	return outcome
 }
@@ -171,10 +172,10 @@ func (g *generation) hasProcess() bool {
 }
 
 // isolatedEnded records how the process of an isolated attempt ended, and reports
-// whether it crashed. A crash is no surprise, so it neither counts against the plugin
-// nor delays its other processes. But while none of these is up, the handler probably
-// dies whatever it gets. Then the next suspects wait for a backoff that grows until
-// one survives, or soon all their jobs would be dead.
+// whether it crashed. A crash of a suspect is expected, so it neither counts against
+// the plugin nor delays its other processes. But while none of these is up, the handler
+// probably crashes on every job. Then the next suspects wait for a backoff that grows
+// until one survives. Without it, all of their jobs would soon be dead letters.
 func (g *generation) isolatedEnded(i *instance, cause error) (crashed bool) {
 	log := g.log.With("pid", i.PID(), "up", time.Since(i.UpSince))
 	switch {
@@ -205,14 +206,14 @@ func (g *generation) isolatedEnded(i *instance, cause error) (crashed bool) {
 const initiallyIsolated = 2
 
 // ramp bounds how many attempts of a generation run isolated at once: a few at first,
-// one more for each whose process survives, half as many after each that kills it. So
-// innocent suspects are cleared in a few rounds, and a handler that dies whatever it
-// gets costs few processes at once. The fleet guards it.
+// one more for each attempt whose process survives, half as many after each process
+// that dies. So innocent suspects are cleared in a few rounds, and a handler that
+// crashes on every job takes few processes at once. The fleet's lock guards it.
 type ramp struct {
 	// allowed is never below initiallyIsolated.
 	allowed int
-	// running counts the attempts that have, or wait for, a process of their own;
-	// ofType counts them by job type.
+	// running counts the attempts that have their own process or wait for it. ofType
+	// counts them by job type.
 	running int
 	ofType  map[string]int
 	// lastEnded is when the last of them ended.
@@ -235,8 +236,8 @@ func (r *ramp) end(jobType string) {
 	r.lastEnded = time.Now()
 }
 
-// allowedNow starts over if nothing has run isolated for so long that what happened
-// to earlier suspects says nothing about the next ones.
+// allowedNow starts over if nothing has run isolated for forgetAfter: what happened to
+// earlier suspects then says nothing about the next ones.
 func (r *ramp) allowedNow(forgetAfter time.Duration) int {
 	if r.running == 0 && time.Since(r.lastEnded) > forgetAfter {
 		return initiallyIsolated
@@ -244,7 +245,7 @@ func (r *ramp) allowedNow(forgetAfter time.Duration) int {
 	return r.allowed
 }
 
-// survived counts an attempt that its process has survived.
+// survived counts an attempt whose process has survived.
 func (r *ramp) survived(bound int) { r.allowed = max(min(r.allowed+1, bound), initiallyIsolated) }
 
 // failed counts a process that died, or did not come up.
@@ -258,7 +259,8 @@ func (g *generation) changeRamp(change func()) {
 	g.signal()
 }
 
-// freeIsolated is how many more attempts can run isolated now. The fleet is locked.
+// freeIsolated returns how many more attempts can run isolated now. The fleet is
+// locked.
 func (g *generation) freeIsolated() int {
 	if g.role != serving || g.manifest == nil || g.draining.Err() != nil || g.isolatedBreaker.holding() {
 		return 0
@@ -267,8 +269,8 @@ func (g *generation) freeIsolated() int {
 	return max(min(allowed, g.mostIsolated())-g.ramp.running, 0)
 }
 
-// mostIsolated bounds the ramp: by the configuration, and by what the plugin's
-// processes may run at once. The fleet is locked.
+// mostIsolated is the upper bound of the ramp, from the configuration and from how many
+// attempts the plugin's processes may run at once. The fleet is locked.
 func (g *generation) mostIsolated() int {
 	return min(g.fleet.config.Isolated, max(g.config.Processes*g.config.capacity(g.manifest), initiallyIsolated))
 }

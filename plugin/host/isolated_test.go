@@ -37,7 +37,7 @@ func (h *testHost) freeIsolated(name string) int {
 	return 0
 }
 
-// identity is what an attempt reports of its process and lease.
+// identity is what an attempt reports about its process and lease.
 type identity struct {
 	PID     int
 	LeaseMS int
@@ -193,8 +193,8 @@ func TestCloseWaitsForIsolatedAttempts(t *testing.T) {
 	}
 }
 
-// stingy is a version of a plugin that cannot start more processes while it is spent, as
-// for lack of memory.
+// stingy is a version of a plugin that cannot start more processes while it is spent,
+// as if memory had run out.
 func stingy(t *testing.T, version, refusal string) (text []byte, spent func(bool)) {
 	t.Helper()
 	mark := filepath.Join(t.TempDir(), "spent")
@@ -269,5 +269,5 @@ func TestTheLimitOfIsolatedAttemptsChangesWithoutASwap(t *testing.T) {
 	require.Equal(t, pids, h.status("good").PIDs)
 	require.Nil(t, h.status("good").LastSwap)
 	config.Isolated = -1
-	require.ErrorContains(t, h.Reload([]Config{config}), "-1 isolated attempts are below zero")
+	require.ErrorContains(t, h.Reload([]Config{config}), "isolated -1 is below zero")
 }

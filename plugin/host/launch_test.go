@@ -163,7 +163,7 @@ func TestInvalidConfigurationIsRefused(t *testing.T) {
 		"is not a file":            func(_ *Settings, c *[]Config) { (*c)[0].Path = dir },
 		"configured twice":         func(_ *Settings, c *[]Config) { *c = append(*c, (*c)[0]) },
 		"has no name":              func(_ *Settings, c *[]Config) { (*c)[0].Name = "" },
-		"at least 1 is needed":     func(_ *Settings, c *[]Config) { (*c)[0].Processes = 0 },
+		"processes 0 is below 1":   func(_ *Settings, c *[]Config) { (*c)[0].Processes = 0 },
 		"is below zero":            func(_ *Settings, c *[]Config) { (*c)[0].Concurrency = -1 },
 		"not a SHA-256":            func(_ *Settings, c *[]Config) { (*c)[0].Checksum = "abcd" },
 		"is too long":              func(s *Settings, _ *[]Config) { s.SocketDir = "/" + strings.Repeat("x", 60) },
@@ -172,7 +172,7 @@ func TestInvalidConfigurationIsRefused(t *testing.T) {
 		"backoff must have":        func(s *Settings, _ *[]Config) { s.Backoff.Max = 0 },
 		"drain timeout, probation": func(s *Settings, _ *[]Config) { s.WatchStable = 0 },
 		"is not from 0 to 1":       func(_ *Settings, c *[]Config) { (*c)[0].Canary.Share = 1.5 },
-		"canary period of -1s":     func(_ *Settings, c *[]Config) { (*c)[0].Canary.Period = -time.Second },
+		"canary period -1s":        func(_ *Settings, c *[]Config) { (*c)[0].Canary.Period = -time.Second },
 		"lines per second must be": func(s *Settings, _ *[]Config) { s.LinesPerSecond = 0 },
 	} {
 		settings, configs := testSettings(dir, &journal{}), []Config{misbehaving("good")}

@@ -10,13 +10,14 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Warden runs a process that Settings.Warden started, with that command's last argument:
-// the warden of a host, which waits until the host is gone and kills what its plugins
-// have left behind, or the keeper of one plugin process. It returns the exit code.
+// Warden is what the command in Settings.Warden must call with its last argument. It
+// runs as the warden of a host, which waits until the host is gone and then kills what
+// its plugins have left behind, or as the keeper of one plugin process. It returns the
+// exit code.
 func Warden(argument string) int { return child.Attend(argument) }
 
-// setUp prepares cgroups for the plugins, and the warden. Cgroups that were not asked
-// for by path may be missing.
+// setUp prepares cgroups for the plugins, and the warden. It is no error if there are
+// no cgroups, unless Settings.Cgroup is a path.
 func (h *Host) setUp(settings Settings) error {
 	tree, err := cgroup.Open(settings.Cgroup, h.home.Name())
 	switch {
@@ -41,9 +42,9 @@ func (h *Host) setUp(settings Settings) error {
 	return nil
 }
 
-// cleanUp removes what setUp has made. If a cgroup cannot be removed, the home stays:
-// only there the warden, or the next start, finds out about it. So the home goes after
-// the cgroups, and the warden last.
+// cleanUp removes what setUp has made. If a cgroup cannot be removed, the home stays,
+// because the warden or the next start reads there which cgroup to remove. So the
+// cgroups go first, then the home, and the warden last.
 func (h *Host) cleanUp() {
 	if h.cgroups != nil {
 		if err := h.cgroups.Remove(); err != nil {

@@ -185,7 +185,7 @@ func TestWardenAndKeepersEndWithTheHost(t *testing.T) {
 	require.Empty(t, wardensOf("keeper:kept-by-one\x00"))
 }
 
-// wardensOf finds the processes of Settings.Warden whose last argument begins with that.
+// wardensOf finds the processes of Settings.Warden whose last argument has the prefix.
 func wardensOf(last string) []string {
 	var found []string
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -198,7 +198,7 @@ func wardensOf(last string) []string {
 	return found
 }
 
-// processorTime is what the plugin's processes in its group have used of it.
+// processorTime is how much the processes in the plugin's process group have used.
 func (h *testHost) processorTime(name string) time.Duration {
 	h.t.Helper()
 	group := strconv.Itoa(h.status(name).PIDs[0])

@@ -170,8 +170,8 @@ func alive(pid int) bool {
 	return err == nil && !bytes.Contains(stat, []byte(") Z "))
 }
 
-// eventually waits for the condition, looking again after each change of the
-// host and every few milliseconds.
+// eventually waits for the condition. It checks after each change of the host and every
+// few milliseconds.
 func (h *testHost) eventually(condition func() bool, what string) {
 	h.t.Helper()
 	require.Eventually(h.t, condition, 20*time.Second, 5*time.Millisecond, what)
@@ -203,7 +203,7 @@ func (h *testHost) free(name string) int {
 	return 0
 }
 
-// report records what is reported of an attempt.
+// report records the reports on an attempt.
 type report struct {
 	done        chan job.Outcome
 	told        chan json.RawMessage
@@ -298,7 +298,7 @@ func (h *testHost) progress(r *report) string {
 	}
 }
 
-// hostToBeKilled runs a host in a process of its own. It prints the ids of the plugin
+// hostToBeKilled runs a host in its own process. It prints the ids of the plugin
 // process and of its children, and then waits to be killed. It does not renew the lease
 // of its attempt.
 func hostToBeKilled(dir string) {

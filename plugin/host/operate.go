@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// errWaiting says that the conductor did not come to an order in time.
-var errWaiting = errors.New("a swap is under way before")
+// errWaiting means that the context ended before the order's turn.
+var errWaiting = errors.New("another swap is under way")
 
 // order sends an order to the plugin's conductor. The error is job.ErrNoPlugin if
 // there is no such plugin.
@@ -22,20 +22,20 @@ func (h *Host) order(name string, do func(*conductor)) (*fleet, *order, error) {
 	return nil, nil, fmt.Errorf("plugin %s: %w", name, job.ErrNoPlugin)
 }
 
-// Swap replaces the serving version by the file that is now under the plugin's path,
-// as if the file had just changed; with force, whatever its manifest says. It returns
-// the result. If ctx ends first, Swap returns ctx's error. A swap that had begun by then
-// goes on, and Swap returns it as far as it is known. One that was still waiting for
-// another swap never begins, and Swap returns an empty one. An unknown name is
-// job.ErrNoPlugin, here and below.
+// Swap replaces the serving version with the file that is now at the plugin's path, as
+// if the file had just changed. With force, it does not compare the manifests. Swap
+// returns the result. If ctx ends first, it returns ctx's error. If the swap has begun
+// by then, it continues, and Swap also returns what is known of it. If it is still
+// waiting for another swap, it never begins, and Swap returns an empty result. For an
+// unknown name, Swap and the methods below return job.ErrNoPlugin.
 func (h *Host) Swap(ctx context.Context, name string, force bool) (job.PluginSwap, error) {
 	return h.swap(ctx, name, func(c *conductor) plan {
 		return plan{trigger: job.SwapByRequest, config: c.configured(), force: force}
 	})
 }
 
-// Restart replaces the plugin's processes by new ones of the same version, which start
-// beside the old ones. It returns the result as Swap does.
+// Restart replaces the plugin's processes with new ones of the same version, which
+// start beside the old ones. It returns what Swap returns.
 func (h *Host) Restart(ctx context.Context, name string) (job.PluginSwap, error) {
 	return h.swap(ctx, name, func(c *conductor) plan {
 		c.mu.Lock()
@@ -65,13 +65,13 @@ func (h *Host) swap(ctx context.Context, name string, design func(*conductor) pl
 	case <-ctx.Done():
 	}
 	if o.withdraw() {
-		return job.PluginSwap{}, fmt.Errorf("plugin %s: another swap is under way: %w", name, ctx.Err())
+		return job.PluginSwap{}, fmt.Errorf("plugin %s: %w: %w", name, errWaiting, ctx.Err())
 	}
 	return f.progressOf(<-begun), fmt.Errorf("plugin %s: the swap is still under way: %w", name, ctx.Err())
 }
 
-// progressOf is the swap as far as it is known, or as it began if another one has begun
-// since.
+// progressOf returns what is known of the swap. If another one has begun since, that is
+// how the swap began.
 func (f *fleet) progressOf(s job.PluginSwap) job.PluginSwap {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,10 +81,10 @@ func (f *fleet) progressOf(s job.PluginSwap) job.PluginSwap {
 	return s
 }
 
-// Disable retires the plugin's version: it finishes what it has, and its processes
-// stop. Its jobs stay queued until the plugin is enabled. Disable returns when no more
-// attempts begin. If ctx ends first, it returns ctx's error, and the plugin is disabled
-// all the same. Disabling a disabled plugin does nothing.
+// Disable retires the plugin's version, which finishes its attempts and stops. Its jobs
+// stay queued until the plugin is enabled. Disable returns when no more attempts begin.
+// If ctx ends first, it returns ctx's error, but the plugin is disabled anyway.
+// Disabling a disabled plugin does nothing.
 func (h *Host) Disable(ctx context.Context, name string) error {
 	if f := h.roster.Load().byName[name]; f != nil {
 		f.markDisabled()
@@ -102,24 +102,24 @@ func (h *Host) Disable(ctx context.Context, name string) error {
 	}
 }
 
-// markDisabled ends the swap under way, and makes those that wait before the order to
-// disable the plugin end at once.
+// markDisabled ends the swap under way. Swaps that wait ahead of the order to disable
+// the plugin then end at once.
 func (f *fleet) markDisabled() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.deploy.fire(eventDisable) != nil {
-		return // The plugin is closed, and the order that follows fails.
+		return // The plugin is closed, so the order will fail.
 	}
 	if f.stopSwap != nil {
 		f.stopSwap(errDisabling)
 	}
 }
 
-// Enable starts a disabled plugin with the file that is now under its path. If that was
-// rolled back or refused, and force is not set, Enable starts the version that served
-// last, and the status says so; it is an error if that version is gone. Enabling a
-// plugin that is not disabled does nothing. If ctx ends before Enable begins, it returns
-// ctx's error and changes nothing.
+// Enable starts a disabled plugin with the file that is now at its path. If that
+// version was rolled back or refused, and force is not set, Enable starts the version
+// that served last, and the status says so. If that version is gone, Enable returns an
+// error. Enabling a plugin that is not disabled does nothing. If ctx ends before Enable
+// begins, it returns ctx's error and changes nothing.
 func (h *Host) Enable(ctx context.Context, name string, force bool) error {
 	var failed error
 	_, o, err := h.order(name, func(c *conductor) { failed = c.enable(force) })
@@ -132,15 +132,15 @@ func (h *Host) Enable(ctx context.Context, name string, force bool) error {
 		if o.withdraw() {
 			return fmt.Errorf("plugin %s: %w: %w", name, errWaiting, ctx.Err())
 		}
-		<-o.done // It has begun, and only has to read the file.
+		<-o.done // It has begun, and is quick: it only reads the file.
 	}
 	return failed
 }
 
-// Reload makes these the configured plugins. It starts new ones, and gives missing ones
-// time to finish what they have. If a plugin's launch configuration or file differs, the
-// new version replaces the old one in a swap. Reload does not wait for any of that. When
-// it returns an error, nothing has changed.
+// Reload replaces the list of configured plugins. It starts added plugins, and gives
+// removed ones time to finish their attempts. If a plugin's launch configuration or
+// file has changed, the new version replaces the old one in a swap. Reload does not
+// wait for any of that. When it returns an error, nothing has changed.
 func (h *Host) Reload(plugins []Config) error {
 	if err := validateAll(plugins); err != nil {
 		return err

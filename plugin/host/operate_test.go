@@ -20,7 +20,7 @@ func TestARestartReplacesTheProcessesAndHarmsNothing(t *testing.T) {
 	h := startHost(t, nil, config)
 	h.awaitUp("plugin", 1)
 	before := h.status("plugin")
-	v.install("-version", "2") // what serves is restarted, not what is there
+	v.install("-version", "2") // the serving version restarts, not the one in the file
 	load := h.load(4)
 	for range 3 {
 		swap, err := h.Restart(t.Context(), "plugin")
@@ -101,7 +101,7 @@ func TestACallerThatStopsWaitingGetsItsOwnSwap(t *testing.T) {
 	}
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
 	ended := h.status("plugin").LastSwap
-	require.NoError(t, h.Enable(t.Context(), "plugin", false)) // after all that was ordered before
+	require.NoError(t, h.Enable(t.Context(), "plugin", false)) // runs after all earlier orders
 	require.Equal(t, ended, h.status("plugin").LastSwap, "nothing comes of what was given up before it began")
 }
 
@@ -114,7 +114,7 @@ func TestAnEnableThatTimedOutDoesNothing(t *testing.T) {
 	waiting, giveUp := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer giveUp()
 	err := h.Enable(waiting, "plugin", true)
-	require.ErrorContains(t, err, "a swap is under way before")
+	require.ErrorContains(t, err, "another swap is under way")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	close(busy)
 	require.NotNil(t, h.fleet("plugin").order(func(*conductor) { close(idle) }))
@@ -128,15 +128,15 @@ func TestAnEnableThatHasBegunReturnsItsResult(t *testing.T) {
 	t.Parallel()
 	v := newVersioned(t)
 	v.install("-version", "1")
-	h := startHost(t, func(s *Settings) { s.WatchPeriod = time.Hour }, v.config()) // its conductor waits for orders only
+	h := startHost(t, func(s *Settings) { s.WatchPeriod = time.Hour }, v.config()) // the conductor waits for orders only
 	h.awaitUp("plugin", 1)
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
 	f := h.fleet("plugin")
 	err := errWaiting
-	for errors.Is(err, errWaiting) { // it had not begun when the time was over
+	for errors.Is(err, errWaiting) { // the order had not begun when the time was over
 		waiting, giveUp := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		answered := make(chan error, 1)
-		f.mu.Lock() // which enabling needs
+		f.mu.Lock() // enabling needs this lock
 		go func() { answered <- h.Enable(waiting, "plugin", false) }()
 		<-waiting.Done()
 		f.mu.Unlock()
@@ -241,7 +241,7 @@ func TestARestartDoesNotTryAgainWhatWasRolledBack(t *testing.T) {
 	restart, err := h.Restart(t.Context(), "plugin")
 	require.NoError(t, err)
 	require.Equal(t, job.SwapPromoted, restart.Result)
-	for range 20 { // for longer than a file must be still
+	for range 20 { // for longer than a file must be stable
 		require.Equal(t, job.Success, h.run("plugin", `{"do":"sleep","ms":20}`).Kind)
 	}
 	last := h.status("plugin").LastSwap

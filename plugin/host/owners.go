@@ -11,12 +11,12 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// adopt makes the manifest the generation's, and its plugin the owner of its job
-// types. It refuses if another plugin owns one of them, here or in the ledger, unless
-// the configuration lists the type under this plugin.
+// adopt gives the manifest to the generation, and makes the plugin the owner of its job
+// types. It returns an error if another plugin owns one of them, here or in the ledger,
+// unless the configuration lists the type under this plugin.
 func (h *Host) adopt(ctx context.Context, g *generation, m *message.Manifest) error {
 	if len(m.Types) == 0 {
-		return process.Refuse(fmt.Errorf("the configuration leaves it none of the job types that it declares: %q", m.SkippedTypes))
+		return process.Refuse(fmt.Errorf("the configuration gives it none of the job types that it declares: %q", m.SkippedTypes))
 	}
 	f := g.fleet
 	listed := f.configured().Types
@@ -45,8 +45,8 @@ func (h *Host) adopt(ctx context.Context, g *generation, m *message.Manifest) er
 	return nil
 }
 
-// claim makes the plugin of a candidate the owner of its job types, before it gets any
-// job.
+// claim makes the plugin of a candidate the owner of its job types, before the
+// candidate gets any job.
 func (h *Host) claim(ctx context.Context, g *generation) error {
 	g.fleet.mu.Lock()
 	m, listed := g.manifest, g.fleet.config.Types
@@ -54,7 +54,7 @@ func (h *Host) claim(ctx context.Context, g *generation) error {
 	return h.ask(ctx, g.fleet, m, listed)
 }
 
-// admits refuses types that another plugin of this host serves.
+// admits returns an error if another plugin of this host serves one of the types.
 func (h *Host) admits(f *fleet, m *message.Manifest, listed []string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -70,9 +70,9 @@ func (h *Host) admitsLocked(f *fleet, m *message.Manifest, listed []string) erro
 	return nil
 }
 
-// asksLater reports whether the ledger need not be asked now: once per generation is
-// enough, since what it serves does not change, and a candidate asks after it was
-// compared.
+// asksLater reports whether to skip the ledger now. Asking once per generation is
+// enough, since what it serves does not change. A candidate asks later, after the
+// comparison.
 func (g *generation) asksLater(m *message.Manifest) bool {
 	g.fleet.mu.Lock()
 	defer g.fleet.mu.Unlock()

@@ -151,7 +151,7 @@ func TestAPluginWithoutAnyTypeIsRefused(t *testing.T) {
 	config.Types = []string{"C"}
 	h := startHost(t, nil, config)
 	h.eventually(func() bool { return h.status("plugin").State == job.PluginBroken }, "it is refused")
-	require.Equal(t, `the configuration leaves it none of the job types that it declares: ["A" "B"]`, h.status("plugin").LastError)
+	require.Equal(t, `the configuration gives it none of the job types that it declares: ["A" "B"]`, h.status("plugin").LastError)
 }
 
 func TestAPluginWaitsForALedgerThatDoesNotAnswer(t *testing.T) {

@@ -41,8 +41,8 @@ func (h *testHost) beginCounting(name, payload string, room chan struct{}) (job.
 	return run, c
 }
 
-// flooding runs the flood, and jobs of another plugin until it ends. It returns how many
-// reports arrived in a second.
+// flooding runs the flood, and at the same time jobs of another plugin. It returns how
+// many reports arrived in a second.
 func flooding(t *testing.T, h *testHost, payload string) float64 {
 	t.Helper()
 	began := time.Now()
@@ -61,7 +61,7 @@ func flooding(t *testing.T, h *testHost, payload string) float64 {
 func TestAProcessThatReportsWithoutEndIsReadMoreSlowly(t *testing.T) {
 	h := startHost(t, nil, misbehaving("flood"), misbehaving("good", "-types", "OTHER"))
 	h.awaitUp("good", 1)
-	const most = 20_000 // a second; unhindered it is ten times that
+	const most = 20_000 // a second; without delays it is ten times that
 	for _, what := range []string{"flood", "flood-logs"} {
 		require.Less(t, flooding(t, h, fmt.Sprintf(`{"do":%q,"ms":2000}`, what)), float64(most), what)
 	}
@@ -154,7 +154,7 @@ func TestInvalidCapsAreRefused(t *testing.T) {
 	}
 }
 
-// No message may take many times its size in memory.
+// A message must not take much more memory than its size.
 func TestALargeMessageTakesLittleMoreMemoryThanItsSize(t *testing.T) {
 	h := startHost(t, nil, misbehaving("good"))
 	for payload, most := range map[string]uint64{
@@ -178,7 +178,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// peakHeap is the largest growth of the reachable memory while it runs.
+// peakHeap is the largest growth of the reachable memory while run runs.
 func peakHeap(over func() bool) uint64 {
 	before := heap()
 	peak := before

@@ -16,19 +16,18 @@ import (
 type plan struct {
 	trigger job.SwapTrigger
 	config  Config
-	// binary is what to start, and is closed with the swap's version; nil for the
-	// file under the path.
+	// binary is what to start; nil for the file at the path. The swap closes it.
 	binary *binary.File
 	// force skips the comparison of the manifests.
 	force bool
-	// reason is why, for SwapByFailure.
+	// reason says why the plugin swaps, for SwapByFailure.
 	reason string
-	// begun gets the swap when it begins; nil if nobody asks.
+	// begun receives the swap when it begins; nil if nobody waits for that.
 	begun chan<- job.PluginSwap
 }
 
-// These say why a new version does not serve. Any other error is its own fault, for
-// which it is rolled back.
+// These errors say why a new version does not serve. Any other error is the version's
+// own fault, and the swap is rolled back.
 type (
 	// refused: it may not serve.
 	refused struct{ error }
@@ -44,8 +43,8 @@ var (
 	errDisabling = errors.New("the plugin was disabled")
 )
 
-// A swap that was abandoned is tried again after swapAgainAfter, if the file has
-// changed. compareTimeout bounds each question to the ledger.
+// An abandoned swap is tried again after swapAgainAfter, if the file has changed.
+// compareTimeout bounds each query to the ledger.
 const (
 	compareTimeout = 10 * time.Second
 	swapAgainAfter = 10 * time.Second
@@ -77,7 +76,7 @@ func (c *conductor) swap(p plan) job.PluginSwap {
 	case s.Result == job.SwapAbandoned:
 		c.watchAgain = time.Now().Add(swapAgainAfter)
 	case errors.Is(err, errDisabled) || file == nil || p.trigger == job.SwapByRestart:
-		// It says nothing about the file.
+		// The result says nothing about the file.
 	default:
 		c.watch.Know(file.Info())
 		c.rejected = version{}
@@ -140,9 +139,9 @@ func (c *conductor) nominate(p plan, file *binary.File, s job.PluginSwap) (*gene
 	return c.next, nil
 }
 
-// prove finds out whether the candidate can serve: it must start, take the jobs that
-// its predecessor has accepted, and do as well as that one on trial. If no process of
-// the plugin is up, there is nothing to lose, and it only has to start.
+// prove finds out whether the candidate can serve: it must start, accept the jobs that
+// the serving version has accepted, and do as well as that version in a trial. There is
+// no trial if no process of the serving version is up.
 func (c *conductor) prove(ctx context.Context, g *generation, p plan) error {
 	if err := c.await(ctx, g, 1); err != nil {
 		return err
@@ -179,7 +178,7 @@ func (c *conductor) prove(ctx context.Context, g *generation, p plan) error {
 	return c.step(ctx, eventPass)
 }
 
-// step moves a swap on, unless the plugin was disabled meanwhile.
+// step moves a swap to its next state, unless the plugin was disabled in the meantime.
 func (c *conductor) step(ctx context.Context, event deployEvent) error {
 	c.mu.Lock()
 	err := c.deploy.fire(event)
@@ -190,8 +189,8 @@ func (c *conductor) step(ctx context.Context, event deployEvent) error {
 	return err
 }
 
-// await waits until so many processes of the candidate are up. It returns what speaks
-// against the candidate as soon as anything does.
+// await waits until that many processes of the candidate are up. It returns the
+// candidate's fault as soon as there is one.
 func (c *conductor) await(ctx context.Context, g *generation, processes int) error {
 	for {
 		c.mu.Lock()
@@ -234,8 +233,8 @@ func (c *conductor) takeOver(ctx context.Context, g *generation, trigger job.Swa
 	}
 }
 
-// promote lets the candidate serve and retires its predecessor, in one step. It does
-// nothing while a process of the candidate is missing.
+// promote makes the candidate the serving version and retires its predecessor, in one
+// step. It does nothing while not all of the candidate's processes are up.
 func (c *conductor) promote(g *generation, trigger job.SwapTrigger) (promoted bool, err error) {
 	h := c.host
 	h.mu.Lock()
@@ -280,7 +279,7 @@ func (c *conductor) firePromotion(trigger job.SwapTrigger) error {
 	return nil
 }
 
-// reject gives a candidate time to finish what it has.
+// reject removes the candidate, which gets time to finish its attempts.
 func (c *conductor) reject(g *generation) {
 	h := c.host
 	h.mu.Lock()

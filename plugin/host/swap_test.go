@@ -58,9 +58,9 @@ func TestSwapsUnderLoadLoseNothingAndChargeNothing(t *testing.T) {
 	for i, bad := range []struct{ flags, reason string }{
 		{"-mode exit", "it ended during its start: exit status 1"},
 		{"-crashing", "exit status 3"},
-		{"-failing 0.3", "it fails more often: of its attempts "},
+		{"-failing 0.3", "it fails more often: "},
 		{"-mode badschema", "its manifest is refused"},
-		{"-failing 1", "it fails more often: of its attempts "},
+		{"-failing 1", "it fails more often: "},
 	} {
 		v.install("-version", fmt.Sprint("bad", i), bad.flags)
 		swap := h.awaitSwap(last)
@@ -141,7 +141,8 @@ func TestAFailureOnTrialIsNotCharged(t *testing.T) {
 	run.Cancel(job.CancelTimeout)
 	require.Equal(t, message.CodeCanary, h.outcome(r).Code)
 
-	// A death ends the trial. The serving version runs again what was in the process.
+	// A death ends the trial. The serving version runs the jobs that were in the
+	// process again.
 	_, bystander := h.begin("plugin", `{"do":"sleep","ms":60000}`)
 	for _, outcome := range []job.Outcome{h.run("plugin", do("exit")), h.outcome(bystander)} {
 		require.Equal(t, job.Released, outcome.Kind)
@@ -167,7 +168,7 @@ func TestTheOldVersionCanBeLaunchedAfterItsFileWasReplaced(t *testing.T) {
 	_, r := h.beginIsolated("plugin", `{}`)
 	require.Equal(t, job.Success, h.outcome(r).Kind)
 
-	// It is not tried again by itself, even after a touch.
+	// The rejected version is not tried again, even after a touch of its file.
 	now := time.Now()
 	require.NoError(t, os.Chtimes(v.path, now, now))
 	for range 20 {
@@ -228,7 +229,7 @@ func TestAScriptThatIsWrittenOverInPlaceIsNotLaunchedAsTheOldOne(t *testing.T) {
 	require.NoError(t, os.WriteFile(v.path, []byte("#!/bin/sh\nexec "+hostile+" -version 2.0\n"), 0o755))
 	require.Equal(t, job.Crash, h.run("plugin", do("exit")).Kind)
 	h.eventually(func() bool { return h.status("plugin").State == job.PluginBroken }, "the old one cannot be launched")
-	require.Contains(t, h.status("plugin").LastError, "was written over in place")
+	require.Contains(t, h.status("plugin").LastError, "was overwritten in place")
 	require.Equal(t, job.SwapPromoted, h.swap(false).Result)
 	require.Equal(t, "2.0", h.status("plugin").Version)
 }
@@ -328,7 +329,7 @@ func TestAnIdleVersionThatDiesIsRolledBack(t *testing.T) {
 
 func TestAVersionThatFailsSoonAfterItsPromotionIsRolledBack(t *testing.T) {
 	t.Parallel()
-	v, h := versionOne(t, promoting) // so that nothing is found out before
+	v, h := versionOne(t, promoting) // no trial, so the promotion comes before the fault shows
 	v.install("-version", "2", "-crashing")
 	swap := h.awaitSwap(nil)
 	require.Equal(t, job.SwapPromoted, swap.Result)

@@ -27,7 +27,7 @@ func newVersioned(t *testing.T) *versioned {
 	return &versioned{t: t, path: filepath.Join(t.TempDir(), "plugin")}
 }
 
-// install puts a version with the flags under the path by renaming, as a deployment does.
+// install renames a version with the flags to the path, as a deployment does.
 func (v *versioned) install(flags ...string) {
 	v.t.Helper()
 	text, err := os.ReadFile(hostile)
@@ -36,7 +36,7 @@ func (v *versioned) install(flags ...string) {
 	v.write(text)
 }
 
-// script puts a script under the path, which executes the test plugin.
+// script puts a script at the path that executes the test plugin.
 func (v *versioned) script(flags ...string) {
 	v.t.Helper()
 	v.write(fmt.Appendf(nil, "#!/bin/sh\nexec %s %s\n", hostile, strings.Join(flags, " ")))
@@ -79,7 +79,7 @@ func versionOne(t *testing.T, change ...func(*Config)) (*versioned, *testHost) {
 // promoting lets new versions serve without a trial.
 func promoting(c *Config) { c.Canary.Period = 0 }
 
-// awaitSwap waits for the end of a swap that began after the one before.
+// awaitSwap waits for the end of a swap that began after the previous one.
 func (h *testHost) awaitSwap(before *job.PluginSwap) job.PluginSwap {
 	h.t.Helper()
 	var last *job.PluginSwap

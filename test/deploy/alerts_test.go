@@ -145,7 +145,7 @@ func TestAlertsFireOnTheirOccasionsAndOnNoOther(t *testing.T) {
 	}
 }
 
-// expanded is a text of an alert as its readers get it. It fails the test if the alert
+// expanded is a text of an alert as readers see it. It fails the test if the alert
 // lacks a label.
 func expanded(t *testing.T, text string, firing promql.Sample, at time.Time) string {
 	t.Helper()

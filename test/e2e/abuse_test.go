@@ -24,9 +24,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
-// flat is how much more memory the orchestrator may have in use afterwards:
-// far less than what was sent to it. Under the race detector memory costs
-// several times as much.
+// flat is how much the orchestrator's memory may grow: far less than what was sent to
+// it. With the race detector, a program needs several times as much memory.
 const flat = 200 << 20
 
 func TestHugeRequestsAreRefusedInLittleMemory(t *testing.T) {
@@ -93,13 +92,13 @@ func TestSlowClientsHoldUpNobodyElse(t *testing.T) {
 	}
 	besides := healthy(t, o)
 	require.Less(t, resident(t, o)-before, flat)
-	// Each is cut off by the server, not by us.
+	// The server must end each connection, not the test.
 	require.NoError(t, dribblers.Wait())
 	t.Logf("median of a healthy request: %s alone, %s beside %d slow clients", alone, besides, slow)
 	healthy(t, o)
 }
 
-// Each client sends a batch that is within its bounds, and keeps its end back.
+// Each client sends a batch of legal size, except for its end.
 func TestUnfinishedBodiesAreRefusedInLittleMemory(t *testing.T) {
 	const clients, each = 40, 8 << 20
 	o := orchestrator(t, storetest.URL(t), append(plugin(0, "builtin", "handlers"), "server.max_receiving_bytes=33554432")...)
@@ -119,7 +118,8 @@ func TestUnfinishedBodiesAreRefusedInLittleMemory(t *testing.T) {
 			for sent := 0; err == nil && sent+len(one) < each; sent += len(one) {
 				_, err = io.WriteString(conn, one)
 			}
-			// Whom the server has answered cannot send any more, or soon learns it.
+			// After its answer, the server closes the connection, so a client cannot
+			// send more.
 			go func() {
 				answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 				if err != nil {
@@ -139,8 +139,8 @@ func TestUnfinishedBodiesAreRefusedInLittleMemory(t *testing.T) {
 	healthy(t, o)
 }
 
-// answerTo sends a request as it is written here and returns the status of
-// the answer, which may come before everything is sent.
+// answerTo sends a request byte for byte and returns the status of the answer. The
+// answer may come before everything is sent.
 func answerTo(t *testing.T, o *rig.Orchestrator, head string, body func(io.Writer) error) int {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", o.Address)
@@ -197,8 +197,8 @@ func dribbleTo(ctx context.Context, address string, inHeader bool, begun chan<- 
 	}
 }
 
-// healthy submits jobs one after another, all of which must be accepted, and
-// returns how long one took, the median.
+// healthy submits jobs one after another. All of them must be accepted. It returns the
+// median time of a submission.
 func healthy(t *testing.T, o *rig.Orchestrator) time.Duration {
 	t.Helper()
 	var took []time.Duration
@@ -211,7 +211,7 @@ func healthy(t *testing.T, o *rig.Orchestrator) time.Duration {
 	return took[len(took)/2]
 }
 
-// resident is how much memory the orchestrator's process has in use, in bytes.
+// resident is how much memory the orchestrator's process uses, in bytes.
 func resident(t *testing.T, o *rig.Orchestrator) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", o.PID()))

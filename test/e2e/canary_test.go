@@ -20,10 +20,11 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
-// canary is in all that must be seen nowhere but where it is asked for.
+// canary is part of every secret, payload and result. It must appear only where
+// somebody asks for them.
 const canary = "cAnArY"
 
-// tokens are what clients prove themselves with: a good one, and one that is not.
+// tokens are credentials of clients: a valid one and an invalid one.
 const (
 	canaryToken = canary + "-of-the-token-0123456789abcdef"
 	wrongToken  = canary + "-of-nobody-0123456789abcdef"
@@ -123,7 +124,7 @@ func TestADatabaseThatIsNotThereIsToldOfWithoutItsPassword(t *testing.T) {
 	}
 }
 
-// notSeen checks that the text has neither the canary nor the operator's password.
+// notSeen checks that the text contains neither the canary nor the operator's password.
 func notSeen(t *testing.T, s *stage, text, where string) {
 	t.Helper()
 	if at := strings.Index(text, canary); at >= 0 {
@@ -132,8 +133,8 @@ func notSeen(t *testing.T, s *stage, text, where string) {
 	require.False(t, strings.Contains(text, s.Password), "%s: the operator's password", where)
 }
 
-// withPassword is the address with a password, which a server that trusts
-// whoever is let in does not ask for.
+// withPassword adds a password to the address. A server that trusts local users does
+// not ask for it.
 func withPassword(t *testing.T, address, password string) string {
 	t.Helper()
 	parsed, err := url.Parse(address)

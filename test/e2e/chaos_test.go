@@ -43,7 +43,7 @@ func TestAThousandFailingJobsDieAfterThreeAttemptsEach(t *testing.T) {
 	require.NoError(t, o.ShutDown(t.Context()))
 }
 
-// A kind is a sort of job in the storm, and what must become of it.
+// A kind is a kind of job in the storm, and how it must end.
 type kind struct {
 	work        map[string]any
 	maxAttempts int
@@ -64,7 +64,7 @@ func TestNothingIsLostWhenOrchestratorsAndHandlersAreKilled(t *testing.T) {
 	url := storetest.URL(t)
 	effects := filepath.Join(t.TempDir(), "effects")
 	settings := plugin(0, "storm", "testhandlers", "EFFECTS="+effects)
-	// The jobs are not to blame for the kills, however many hit the same one.
+	// The jobs are not to blame for the kills, even if several kills hit the same job.
 	settings = append(settings, "plugins.0.processes=2", "jobs.default.max_crashes=10")
 	one := orchestrator(t, url, append(settings, "worker.id=one")...)
 	two := orchestrator(t, url, append(settings, "worker.id=two")...)
@@ -83,12 +83,12 @@ func TestNothingIsLostWhenOrchestratorsAndHandlersAreKilled(t *testing.T) {
 			}
 		})
 	}()
-	// Three handler processes and one orchestrator die while jobs run.
+	// Three plugin processes and one orchestrator are killed while jobs run.
 	for kill := range 3 {
 		awaitCount(t, db, `select count(*) from jobs where finished_at is not null`, (kill+1)*jobs/10)
 		one.Look()
 		two.Look()
-		// A process for one suspect may be gone before it is hit.
+		// The process of an isolated suspect may end before the kill.
 		require.Eventually(t, func() bool {
 			victims := append(one.Handlers("testhandlers"), two.Handlers("testhandlers")...)
 			return len(victims) > 0 && victims[random.IntN(len(victims))].Signal(syscall.SIGKILL) == nil
@@ -118,8 +118,8 @@ func TestNothingIsLostWhenOrchestratorsAndHandlersAreKilled(t *testing.T) {
 	require.NoError(t, two.ShutDown(t.Context()))
 }
 
-// seeded returns a source of chance. The seed is logged; HOLDFAST_TEST_SEED sets
-// it, to see the same choices again.
+// seeded returns a source of random numbers and logs its seed. Set HOLDFAST_TEST_SEED
+// to repeat a run.
 func seeded(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -132,9 +132,9 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, seed))
 }
 
-// noStaleOwnerSettled checks that every claim of a job ended in exactly one
-// attempt row, that nothing came after an end, and that no more attempts were
-// charged than allowed.
+// noStaleOwnerSettled checks that every claim of a job ended in exactly one attempt
+// row, that no attempt followed a final state, and that no more attempts were charged
+// than allowed.
 func noStaleOwnerSettled(t *testing.T, db *pgxpool.Pool) {
 	t.Helper()
 	require.Zero(t, count(t, db, `select count(*) from jobs j where j.fence <> (
@@ -150,7 +150,7 @@ func noStaleOwnerSettled(t *testing.T, db *pgxpool.Pool) {
 		group by job_id having count(*) > (select max_attempts from jobs j where j.job_id = job_attempts.job_id)) over_the_limit`))
 }
 
-// effect is one attempt whose handler got to its end.
+// effect is one attempt whose handler finished.
 type effect struct {
 	fence       int64
 	began, done int64 // nanoseconds since 1970
@@ -171,9 +171,9 @@ func readEffects(t *testing.T, path string) map[string][]effect {
 	return effects
 }
 
-// everySuccessHadItsEffect checks that a job succeeded under a fence only if
-// its handler got to the end under that fence, and that no handler was still
-// at work on a job when the next attempt at it had begun.
+// everySuccessHadItsEffect checks that a job succeeded under a fence only if its
+// handler finished under that fence, and that no handler was still running a job when
+// the next attempt began.
 func everySuccessHadItsEffect(t *testing.T, db *pgxpool.Pool, path string) {
 	t.Helper()
 	effects := readEffects(t, path)
@@ -197,8 +197,8 @@ func everySuccessHadItsEffect(t *testing.T, db *pgxpool.Pool, path string) {
 	}
 }
 
-// submitAll submits from a few clients at once. What gets no answer is sent
-// again, elsewhere, under the same key.
+// submitAll submits from a few clients at once. A submission without an answer is sent
+// again to another server, under the same key.
 func submitAll(t *testing.T, jobs int, elsewhere *rig.Orchestrator, one func(i int) (*rig.Orchestrator, rig.Submission)) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -239,7 +239,7 @@ func awaitCount(t *testing.T, db *pgxpool.Pool, query string, atLeast int) {
 	require.Eventually(t, func() bool { return count(t, db, query) >= atLeast }, patience, 20*time.Millisecond, query)
 }
 
-// awaitEnd waits until no job is left that anybody will move again.
+// awaitEnd waits until every job is in a final state.
 func awaitEnd(t testing.TB, db *pgxpool.Pool) {
 	t.Helper()
 	require.Eventually(t, func() bool {

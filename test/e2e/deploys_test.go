@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
-// deployed is a handler whose binary is replaced while it runs.
+// deployed is a plugin whose binary is replaced while it runs.
 type deployed struct {
 	t    *testing.T
 	o    *rig.Orchestrator
@@ -60,12 +60,12 @@ func (d *deployed) install(content []byte) {
 	require.NoError(d.t, os.Rename(d.path+".new", d.path))
 }
 
-// version is the good binary with something behind it that nobody reads.
+// version is the good binary with extra bytes at its end that nobody reads.
 func (d *deployed) version(n int) []byte {
 	return fmt.Appendf(d.good[:len(d.good):len(d.good)], "version %d", n)
 }
 
-// faulty is the good binary with the fault behind it, which it reads.
+// faulty is the good binary with a fault at its end, which it reads.
 func (d *deployed) faulty(fault string) []byte {
 	return fmt.Appendf(d.good[:len(d.good):len(d.good)], "fault=%s\n", fault)
 }
@@ -83,7 +83,7 @@ func (d *deployed) look() handler {
 	return handler{}
 }
 
-// swapped waits for the end of a swap that began after the one before.
+// swapped waits for the end of a swap that began after the previous one.
 func (d *deployed) swapped(before handler) handler {
 	d.t.Helper()
 	var now handler
@@ -95,8 +95,8 @@ func (d *deployed) swapped(before handler) handler {
 	return now
 }
 
-// load submits jobs that may be attempted once only, until it is ended, and
-// returns how many there were.
+// load submits jobs with a single attempt until it is stopped, and returns how many it
+// submitted.
 func (d *deployed) load(workers int) (end func() int64) {
 	ctx, stop := context.WithCancel(d.t.Context())
 	var submitted atomic.Int64
@@ -140,7 +140,7 @@ func (d *deployed) requireAllDone(jobs int64) {
 }
 
 func TestDeploysUnderLoadLoseNothingAndChargeNothing(t *testing.T) {
-	// How slow a version is tells of this machine's other work.
+	// On a busy machine, how slow a version is says nothing about the version.
 	d := deploy(t, "plugins.0.canary.max_slowdown=0")
 	end := d.load(4)
 	before := d.look()
@@ -160,7 +160,7 @@ func TestDeploysUnderLoadLoseNothingAndChargeNothing(t *testing.T) {
 		{[]byte("#!/bin/sh\nexit 7\n"), "it ended during its start: exit status 7"},
 		{[]byte("no program at all"), "exec format error"},
 		{crashes, "exit status 9"},
-		{fails, "it fails more often: of its attempts "},
+		{fails, "it fails more often: "},
 		{append(crashes[:len(crashes):len(crashes)], "again"...), "exit status 9"},
 	} {
 		d.install(bad.content)
@@ -181,7 +181,7 @@ func TestAHangupReplacesWhatTheConfigurationHasChanged(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.yaml")
 	effects := filepath.Join(dir, "effects")
-	write := func(text string) { // at once: it may be read at any moment
+	write := func(text string) { // in one step: the file may be read at any moment
 		require.NoError(t, os.WriteFile(file+".new", []byte(text), 0o600))
 		require.NoError(t, os.Rename(file+".new", file))
 	}

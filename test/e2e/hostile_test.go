@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
-// Each hostile plugin prints in init besides.
+// In addition, each hostile plugin prints in init.
 func TestHostileHandlersHarmNobodyElse(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
@@ -40,8 +40,8 @@ func TestHostileHandlersHarmNobodyElse(t *testing.T) {
 		ids[name] = rigtest.Submit(t, o, submission)
 	}
 	rigtest.Await(t, o, ids["frozen"], "RUNNING")
-	// The good plugin's jobs go on meanwhile, and so do good jobs of the
-	// plugins that only make noise.
+	// Meanwhile the good plugin's jobs continue, and so do good jobs of the plugins
+	// that only print.
 	meanwhile := 0
 	for range 50 {
 		good := rigtest.Submit(t, o, rig.Submission{JobType: "WORK", Payload: map[string]any{"millis": 1}})
@@ -118,7 +118,7 @@ func TestABystanderOfAKilledHandlerIsNotCharged(t *testing.T) {
 	require.NoError(t, o.ShutDown(t.Context()))
 }
 
-// charged are the outcomes of the attempts but for those that never got a slot.
+// charged are the outcomes of the attempts, except those that never got a slot.
 func charged(ended []job.Attempt) (kinds []job.OutcomeKind) {
 	for _, attempt := range ended {
 		if attempt.Outcome != job.Released {

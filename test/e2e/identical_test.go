@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
-// A hundred clients send each submission at once, to three servers, and try
-// another server when they get no answer. One server is killed under them.
+// A hundred clients send each submission at the same time to three servers. If they get
+// no answer, they try another server. One server is killed meanwhile.
 func TestIdenticalSubmissionsMakeOneJobWhoeverAnswers(t *testing.T) {
 	const keys, racers, killAfter = 20, 100, 400
 	url := storetest.URL(t)
@@ -69,8 +69,8 @@ func TestIdenticalSubmissionsMakeOneJobWhoeverAnswers(t *testing.T) {
 	require.Equal(t, keys, count(t, pool(t, url), "select count(*) from jobs"))
 }
 
-// submitSomewhere submits to one server after another until one answers. It
-// returns how many did not.
+// submitSomewhere submits to one server after another until one answers. It returns how
+// many did not answer.
 func submitSomewhere(ctx context.Context, servers []*rig.Orchestrator, first int, s rig.Submission) (id string, missed int, err error) {
 	for i := range 2 * len(servers) {
 		id, err = servers[(first+i)%len(servers)].Submit(ctx, s)

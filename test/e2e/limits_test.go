@@ -32,7 +32,7 @@ func TestHandlersThatTakeTooMuchAreContainedAndTheAPISaysWhy(t *testing.T) {
 		{"GREEDY_SPIN", job.Timeout, "ran longer than 2s"},
 	} {
 		greedy := rigtest.Submit(t, o, rig.Submission{JobType: c.jobType, MaxAttempts: 1})
-		// The API answers and jobs of the other plugin pass meanwhile.
+		// Meanwhile, the API answers and jobs of the other plugin run.
 		for done := false; !done; {
 			rigtest.Await(t, o, rigtest.Submit(t, o, rig.Submission{JobType: "WORK"}), "COMPLETED")
 			now, err := o.Get(t.Context(), greedy)
@@ -50,7 +50,7 @@ func TestHandlersThatTakeTooMuchAreContainedAndTheAPISaysWhy(t *testing.T) {
 		attempt := detail.Attempts[0]
 		require.Equal(t, c.outcome, attempt.Outcome, c.jobType)
 		told := attempt.Code + " " + attempt.Error + " " + attempt.Stack
-		if !strings.Contains(told, "ThreadSanitizer failed to allocate") { // the race detector, before the handler
+		if !strings.Contains(told, "ThreadSanitizer failed to allocate") { // the race detector fails before the handler does
 			require.Contains(t, told, c.why)
 		}
 	}

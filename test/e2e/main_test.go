@@ -1,5 +1,5 @@
-// Package e2e tests the real orchestrator with real handler processes on a
-// real PostgreSQL.
+// Package e2e tests the real orchestrator with real plugin processes on a real
+// PostgreSQL.
 package e2e
 
 import (
@@ -24,23 +24,23 @@ import (
 // patience bounds every wait for something that should happen soon.
 const patience = rigtest.Patience
 
-// glance is the pause between two looks.
+// glance is the pause between two checks.
 const glance = 20 * time.Millisecond
 
-// bin is where the binaries under test are. They are built with the race
-// detector when the tests are.
+// bin is the directory of the binaries under test. They are built with the race
+// detector if the tests are.
 var bin string
 
-// variables are in the environment of every orchestrator: tests that run in
-// parallel have one environment.
+// variables are in the environment of every orchestrator. Parallel tests share one
+// environment, so they cannot set their own.
 var variables = map[string]string{"CANARY_HEADER": canary, "COLLECTOR_KEY": "s3cret", "GORACE": os.Getenv("GORACE") + " " + exitAtOnce}
 
 // exitAtOnce is for the race detector, which sleeps for a second before a process exits.
 const exitAtOnce = "atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
-	// Parallel tests wait most of the time: for processes that start and end, for
-	// leases and for timeouts. More of them would starve one another of processors.
+	// Parallel tests mostly wait: for processes that start and end, for leases and for
+	// timeouts. If more of them ran at once, they would not get enough processor time.
 	_ = flag.Set("test.parallel", "3")
 	for name, value := range variables {
 		if err := os.Setenv(name, value); err != nil {
@@ -63,15 +63,15 @@ func build() (string, error) {
 	return rigtest.Build("../../bin/e2e", args...)
 }
 
-// orchestrator describes one on the database, with a short lease and fast
-// retries, and makes sure that it is gone after the test.
+// orchestrator describes an orchestrator on the database, with a short lease and fast
+// retries. It is gone after the test.
 func orchestrator(t testing.TB, url string, settings ...string) *rig.Orchestrator {
 	t.Helper()
 	return orchestratorIn(t, t.TempDir(), url, settings...)
 }
 
-// orchestratorIn describes one that runs in the directory, and so reads its
-// config.yaml.
+// orchestratorIn describes an orchestrator that runs in the directory and reads the
+// config.yaml there.
 func orchestratorIn(t testing.TB, dir, url string, settings ...string) *rig.Orchestrator {
 	t.Helper()
 	settings = append([]string{
@@ -87,7 +87,7 @@ func orchestratorIn(t testing.TB, dir, url string, settings ...string) *rig.Orch
 	return rigtest.New(t, filepath.Join(bin, "orchestrator"), dir, settings...)
 }
 
-// plugin returns the settings of a handler plugin.
+// plugin returns the settings of a plugin.
 func plugin(place int, name, binary string, env ...string) []string {
 	at := fmt.Sprintf("plugins.%d.", place)
 	settings := []string{
@@ -99,7 +99,7 @@ func plugin(place int, name, binary string, env ...string) []string {
 	return settings
 }
 
-// ledger opens the database past the API.
+// ledger opens the database directly.
 func ledger(t *testing.T, url string) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Config{URL: url, MaxConnections: 2})
@@ -117,7 +117,7 @@ func attempts(t *testing.T, s *store.Store, id string) []job.Attempt {
 	return ended
 }
 
-// prometheus is what the orchestrator answers Prometheus.
+// prometheus returns the orchestrator's metrics, as Prometheus gets them.
 func prometheus(t *testing.T, o *rig.Orchestrator) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+o.Address+"/metrics", nil)

@@ -63,8 +63,9 @@ func TestAPoisonJobIsFoundAndNobodyElseIsCharged(t *testing.T) {
 	require.NoError(t, o.ShutDown(t.Context()))
 }
 
-// The lease of a process that has died runs out, unless its orchestrator is to
-// give it back: it knows better than any reaper what has happened.
+// After a plugin process died, its leases run out, or the orchestrator gives them back,
+// as configured. Either way the orchestrator records the reason, because it knows more
+// than a reaper.
 func TestADeadProcessLeavesItsReasonWhateverBecomesOfItsLease(t *testing.T) {
 	const lease = 4 * time.Second
 	for after, bounds := range map[string][2]time.Duration{"expire": {lease * 9 / 10, time.Minute}, "release": {0, lease * 9 / 10}} {
@@ -87,7 +88,7 @@ func TestADeadProcessLeavesItsReasonWhateverBecomesOfItsLease(t *testing.T) {
 	}
 }
 
-// detail is what operators see of a job.
+// detail is what operators see about a job.
 type detail struct {
 	State           string `json:"state"`
 	AttemptsCharged int    `json:"attemptsCharged"`

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
-// A process that only serves the API knows from the database what handlers
-// elsewhere have declared.
+// A process that only serves the API reads from the database what handlers of other
+// processes have declared.
 func TestPayloadsAreCheckedWhereNoHandlerIs(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
@@ -23,7 +23,7 @@ func TestPayloadsAreCheckedWhereNoHandlerIs(t *testing.T) {
 	var declared struct {
 		Required []string
 	}
-	require.Eventually(t, func() bool { // handlers come up after the API
+	require.Eventually(t, func() bool { // plugins come up after the API
 		return front.Call(t.Context(), http.MethodGet, "/job-types/SLEEP_JOB/schema", nil, http.StatusOK, &declared) == nil
 	}, patience, glance)
 	require.Equal(t, []string{"sleepSeconds"}, declared.Required)

@@ -16,9 +16,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
-// BenchmarkTracedJobs has the real program take b.N jobs as one stream of lines and
-// work them off: without a collector, with one, and with one that takes connections and
-// never answers.
+// BenchmarkTracedJobs submits b.N jobs to the real program as one stream of lines and
+// waits until they are done: without a collector, with one, and with one that accepts
+// connections and never answers.
 func BenchmarkTracedJobs(b *testing.B) {
 	for name, settings := range map[string]func() []string{
 		"off":  func() []string { return nil },

@@ -16,7 +16,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
-// stories are what becomes of jobs. Each is told over gRPC and over HTTP.
+// stories are ways in which jobs can go. Each story runs with spans sent over gRPC and
+// over HTTP.
 var stories = map[string]func(t *testing.T, over string){
 	"a job succeeds":                               succeeds,
 	"a letter is sent":                             isALetter,
@@ -41,14 +42,14 @@ var stories = map[string]func(t *testing.T, over string){
 	"the database fails a request":                 requestFails,
 }
 
-// TestTraces tells all stories. Whatever is sent meanwhile must be sound and as
-// docs/reference/telemetry.md has it, and all that is in its tables must be sent.
+// TestTraces runs all stories. All spans must be valid and documented in
+// docs/reference/telemetry.md, and everything in its tables must be sent.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	tables, err := documentation()
 	require.NoError(t, err)
 	var told atomic.Int32
-	t.Cleanup(func() { // all stories have ended then
+	t.Cleanup(func() { // by then, all stories have ended
 		if int(told.Load()) == 2*len(stories) {
 			tables.everything(t)
 		}
@@ -67,7 +68,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// clients are the spans that tests say to be within.
+// clients are the spans that tests use as parents.
 var clients = []string{clientSpan, batchSpan}
 
 // A stage is an orchestrator that sends its spans to a collector.
@@ -77,8 +78,7 @@ type stage struct {
 	url   string // of the database
 }
 
-// traced starts a stage, with the handlers for tests. Their own spans go to the same
-// collector.
+// traced starts a stage with the test plugin. Their own spans go to the same collector.
 func traced(t *testing.T, over string, settings ...string) *stage {
 	t.Helper()
 	spans := collector.Start(t)
@@ -86,8 +86,8 @@ func traced(t *testing.T, over string, settings ...string) *stage {
 		append(plugin(0, "shop", "testhandlers", "SPANS_TO="+spans.GRPC), settings...)...)
 }
 
-// tracedTo starts an orchestrator, sending over grpc or http. When the test has
-// ended and the last spans are sent, all of them are looked at.
+// tracedTo starts an orchestrator that sends spans over grpc or http. After the test,
+// when the last spans are sent, it checks all of them.
 func tracedTo(t *testing.T, spans *collector.Collector, over, url string, settings ...string) *stage {
 	t.Helper()
 	endpoint := map[string]string{"grpc": spans.GRPC, "http": spans.HTTP}[over]
@@ -114,7 +114,7 @@ func tracedTo(t *testing.T, spans *collector.Collector, over, url string, settin
 	return s
 }
 
-// awaitThat returns once the spans are as wanted.
+// awaitThat waits until wanted accepts the spans.
 func (s *stage) awaitThat(t *testing.T, wanted func([]collector.Span) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -128,7 +128,8 @@ func (s *stage) awaitSpan(t *testing.T, name string) {
 	s.awaitThat(t, func(all []collector.Span) bool { return len(collector.Named(all, name)) > 0 })
 }
 
-// story returns the spans of the job's trace once it has so many of the name.
+// story waits until the job's trace has that many spans of the name, and returns its
+// spans.
 func (s *stage) story(t *testing.T, id string, count int, name string) []collector.Span {
 	t.Helper()
 	var story []collector.Span
@@ -144,7 +145,7 @@ func (s *stage) story(t *testing.T, id string, count int, name string) []collect
 	return story
 }
 
-// awaitHeartbeat returns once the worker has been heard of since it claimed the job.
+// awaitHeartbeat waits for a heartbeat of the worker after it claimed the job.
 func (s *stage) awaitHeartbeat(t *testing.T) {
 	t.Helper()
 	database, err := pgx.Connect(t.Context(), s.url)
@@ -158,7 +159,7 @@ func (s *stage) awaitHeartbeat(t *testing.T) {
 	}, patience, glance)
 }
 
-// whereabouts is what operators are told of a job's trace.
+// whereabouts is what operators see about a job's trace.
 type whereabouts struct{ TraceID, TraceURL string }
 
 func (s *stage) whereabouts(t *testing.T, id string) whereabouts {

@@ -60,8 +60,8 @@ func handlerIsKilled(t *testing.T, over string) {
 	jobtrace.Crashed(t, s.story(t, id, 1, "process TRACE"))
 }
 
-// leaseRunsOut of an attempt that was alone in its process, and of two that were
-// together, as it does unless it is to be given back.
+// leaseRunsOut runs an attempt that is alone in its process, and two that share one.
+// The process dies, and the leases run out.
 func leaseRunsOut(t *testing.T, over string) {
 	s := traced(t, over, "worker.crash_policy=expire")
 	for _, outcome := range [][]string{{"crashed"}, {"suspected", "suspected"}} {
@@ -145,8 +145,8 @@ func isCanceled(t *testing.T, over string) {
 	requireDone(t, collector.Named(story, "cancel TRACE")[0], id, "running", asked)
 }
 
-// requireDone checks the span in the trace of the job that says what a request did with
-// it, and how the job was afterwards.
+// requireDone checks the span of a request in the job's trace, and the state of the job
+// afterwards.
 func requireDone(t *testing.T, did collector.Span, id, state string, asked collector.Span) {
 	t.Helper()
 	require.False(t, did.Failed, "it is what was asked for")
@@ -191,8 +191,8 @@ func isRequeued(t *testing.T, over string) {
 	}}, runs[1].Links)
 }
 
-// leadsTo returns the span of the one request that did so with a job, once it is
-// there. It leads to the story of the job.
+// leadsTo waits for the span of the only such request for a job, and returns it. The
+// span links to the job's trace.
 func (s *stage) leadsTo(t *testing.T, did string, story []collector.Span) collector.Span {
 	t.Helper()
 	var requests []collector.Span
@@ -211,7 +211,7 @@ func (s *stage) leadsTo(t *testing.T, did string, story []collector.Span) collec
 func isCanceledWhileItWaits(t *testing.T, over string) {
 	s := traced(t, over)
 	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}, Hold: true})
-	for range 2 { // again is no error, and no other end
+	for range 2 { // the second call is no error and ends nothing again
 		require.NoError(t, s.Call(t.Context(), http.MethodPost, "/jobs/"+id+"/cancel", nil, http.StatusOK, nil))
 	}
 	story := s.story(t, id, 1, "cancel TRACE")
@@ -236,8 +236,8 @@ func isReleased(t *testing.T, over string) {
 	s.leadsTo(t, "release", story)
 }
 
-// isALetter is what a user sees first: the handler that comes with Holdfast tells
-// of its own, from its own process, where the orchestrator sends to.
+// isALetter runs what a user sees first: a built-in handler sends its own spans, from
+// its own process, to the orchestrator's collector.
 func isALetter(t *testing.T, over string) {
 	mailbox, err := rig.OpenMailbox(t.Context())
 	require.NoError(t, err)
@@ -279,7 +279,8 @@ func panics(t *testing.T, over string) {
 	require.Contains(t, told["exception.stacktrace"], "trace.go")
 }
 
-// orchestratorStops while the job runs for longer than it drains.
+// orchestratorStops stops the orchestrator while a job runs for longer than the drain
+// timeout.
 func orchestratorStops(t *testing.T, over string) {
 	s := traced(t, over, "worker.drain_timeout=200ms")
 	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 60_000}})
@@ -293,8 +294,8 @@ func orchestratorStops(t *testing.T, over string) {
 	require.Subset(t, run.Attributes, map[string]any{"job.outcome": "given_back", "job.state": "queued"})
 }
 
-// leaseIsLost by a worker that sleeps: another one takes the job over and tells
-// of the attempt, and the first one tells what it did when it is awake.
+// leaseIsLost stops a worker, so that it loses a lease. Another worker takes the job
+// over and reports the attempt. The first worker reports what it did when it continues.
 func leaseIsLost(t *testing.T, over string) {
 	first := traced(t, over)
 	id := rigtest.Submit(t, first.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"firstMillis": 60_000}})
@@ -324,12 +325,13 @@ func leaseIsLost(t *testing.T, over string) {
 	require.Equal(t, []any{int64(1), int64(2)}, []any{late.Attributes["job.fence"], again.Attributes["job.fence"]})
 }
 
-// lossUnproven is how many leases were not proven: one or more, since a scrape may take
-// longer than the next claim.
+// lossUnproven returns how many leases were lost because they were not renewed in time:
+// one or more, since a scrape may take longer than the next claim.
 var lossUnproven = regexp.MustCompile(`holdfast_lease_losses_total\{reason="unproven"\} [1-9]`)
 
-// leaseIsNotProven by a worker that the database keeps waiting. It gives the attempt
-// back, if nobody else has taken it over when it is answered again.
+// leaseIsNotProven makes the database too slow for a worker to renew a lease. When the
+// database answers again, the worker gives the attempt back, unless another worker has
+// taken it over.
 func leaseIsNotProven(t *testing.T, over string) {
 	s := traced(t, over)
 	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"firstMillis": 60_000}})
@@ -359,7 +361,7 @@ func leaseIsNotProven(t *testing.T, over string) {
 			lost = append(lost, span.Name)
 		}
 	}
-	// The next attempt is lost too if its claim has waited for the table as well, mostly
+	// The next attempt is lost too if its claim has also waited for the table, usually
 	// before it begins.
 	require.NotEmpty(t, lost)
 	require.Contains(t, counted, fmt.Sprintf(`holdfast_lease_losses_total{reason="unproven"} %d`+"\n", len(lost)))

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
-// The spans of clients, and the trace of one of them.
+// These are the spans of clients, and the trace of one of them.
 const (
 	clientTrace = "0af7651916cd43dd8448eb211c80319c"
 	clientSpan  = "b7ad6b7169203331"
@@ -123,7 +123,8 @@ func isRefused(t *testing.T, over string) {
 	require.NotContains(t, refused.Attributes, "job.id")
 }
 
-// requestFails since what it asks for is gone from the database for a while.
+// requestFails renames the view that a request needs for a while, so that the request
+// fails.
 func requestFails(t *testing.T, over string) {
 	s := traced(t, over)
 	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})

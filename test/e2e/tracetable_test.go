@@ -14,15 +14,15 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/collector"
 )
 
-// tables has everything that may be told, as "span process", "attribute job.id of
-// send", "event job.killed", "link request"; and whether it was.
+// tables has everything that spans may contain, as "span process", "attribute job.id of
+// send", "event job.killed", "link request", and whether a span contained it.
 type tables struct {
 	kinds map[string]otlp.Span_SpanKind
 	mu    sync.Mutex
 	told  map[string]bool
 }
 
-// untold is what no story tells, and the test that does.
+// untold lists what no story produces, and the test that does.
 var untold = map[string]string{
 	"attribute job.outcome of queue wait": "runtime/spans: TestAnAttemptWhoseHandlerNeverBeganIsAWaitThatLinksLeadTo",
 	"attribute job.state of queue wait":   "runtime/spans: TestAnAttemptWhoseHandlerNeverBeganIsAWaitThatLinksLeadTo",
@@ -31,7 +31,7 @@ var untold = map[string]string{
 // quoted is a name or a value in a table.
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// documentation is what docs/reference/telemetry.md says of spans.
+// documentation is what docs/reference/telemetry.md says about spans.
 var documentation = sync.OnceValues(func() (*tables, error) {
 	page, err := os.ReadFile("../../docs/reference/telemetry.md")
 	if err != nil {
@@ -80,8 +80,8 @@ var documentation = sync.OnceValues(func() (*tables, error) {
 	return d, nil
 })
 
-// look checks that the orchestrators' spans have nothing that the tables do not
-// have, and remembers what they have.
+// look checks that the orchestrators' spans contain only what the tables list, and
+// records what they contain.
 func (d *tables) look(t *testing.T, spans []collector.Span) {
 	t.Helper()
 	d.mu.Lock()
@@ -116,7 +116,7 @@ func (d *tables) look(t *testing.T, spans []collector.Span) {
 	}
 }
 
-// classOf is the row of the first table that the span is of.
+// classOf returns the row of the first table that describes the span.
 func (d *tables) classOf(span collector.Span) string {
 	if span.Kind == otlp.Span_SPAN_KIND_SERVER {
 		return "requests"
@@ -132,7 +132,7 @@ func (d *tables) classOf(span collector.Span) string {
 	return ""
 }
 
-// everything checks that all that the tables have was told by some story.
+// everything checks that some story produced each entry of the tables.
 func (d *tables) everything(t *testing.T) {
 	t.Helper()
 	var missing, wanted []string

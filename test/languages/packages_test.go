@@ -81,7 +81,7 @@ func TestPipPacksTheSameWheel(t *testing.T) {
 	require.Equal(t, fields(want[info+"WHEEL"]), fields(got[info+"WHEEL"]))
 }
 
-// fields are the lines of a wheel's metadata that tell pip what to do.
+// fields are the lines of a wheel's metadata that pip acts on.
 func fields(metadata string) []string {
 	header, _, _ := strings.Cut(metadata, "\n\n")
 	lines := regexp.MustCompile(`(?m)^(Name|Version|Summary|Requires-Python|Requires-Dist|Provides-Extra|Tag|Root-Is-Purelib): .*$`).FindAllString(header, -1)

@@ -17,7 +17,7 @@ import (
 // aFile is a file that a tutorial tells its reader to save.
 var aFile = regexp.MustCompile("(?s)Save this as `([^`\n]+)`:\n\n```\\w+\n(.*?)```")
 
-// What a tutorial shows works as it is: its files are saved and its jobs are run.
+// Every tutorial must work as written. The test saves its files and runs its jobs.
 func TestTheTutorialsWork(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
 		dir, program, test := t.TempDir(), "handler.py", []string{"-m", "unittest"}

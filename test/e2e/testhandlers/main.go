@@ -1,6 +1,6 @@
-// Command testhandlers is a handler plugin for the end-to-end tests: some of
-// its handlers are good, and some do what no handler should. What it is told
-// by its environment (HOSTILE) it does as a process.
+// Command testhandlers is a plugin for the end-to-end tests. Some of its handlers are
+// good, and some do what no handler should. The variable HOSTILE says how the whole
+// process misbehaves.
 package main
 
 import (
@@ -22,13 +22,13 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/tracing"
 )
 
-// Noise on stdout before the handshake is what a careless import may make.
+// A careless import may print to stdout before the handshake.
 func init() { fmt.Println("a handler that prints in init") }
 
-// fault makes a version that is worse than the others. It stands behind "fault=" in
-// the last line of the program's file: linking each version would take seconds.
+// fault makes a version worse than the others. It follows "fault=" in the last line of
+// the program's file, since linking each version would take seconds.
 var fault = sync.OnceValue(func() string {
-	// Opened like this it is the file that was started, whatever has its name now.
+	// This opens the file that was started, even if another file has its name now.
 	program, err := os.Open("/proc/self/exe")
 	if err != nil {
 		panic(err)
@@ -50,7 +50,7 @@ var fault = sync.OnceValue(func() string {
 type work struct {
 	// Millis is how long the handler takes.
 	Millis int `json:"millis,omitempty"`
-	// FirstMillis is how long the first claim takes instead.
+	// FirstMillis is how long the handler takes in the first claim instead.
 	FirstMillis int `json:"firstMillis,omitempty"`
 	// When is a file that the handler waits for.
 	When string `json:"when,omitempty"`
@@ -60,7 +60,7 @@ type work struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	// Error is the text to fail with.
 	Error string `json:"error,omitempty"`
-	// Checkpoints is how many TRACE saves before it goes on; one where it is 0.
+	// Checkpoints is how many checkpoints TRACE saves before it continues; 0 means one.
 	Checkpoints int `json:"checkpoints,omitempty"`
 	// Panic is the text to panic with.
 	Panic string `json:"panic,omitempty"`
@@ -93,8 +93,8 @@ func main() {
 	)
 }
 
-// run does what the payload says and leaves a line in the file of effects for
-// each attempt that got to its end, with the times of its beginning and end.
+// run does what the payload says. For each attempt that finishes, it appends a line to
+// the file of effects, with the times of its beginning and end.
 func run(ctx context.Context, j plugin.Job[work]) (json.RawMessage, error) {
 	began := time.Now()
 	switch {
@@ -124,8 +124,8 @@ func run(ctx context.Context, j plugin.Job[work]) (json.RawMessage, error) {
 	return j.Args.Result, nil
 }
 
-// leaveEffect appends one short line in one write, which concurrent processes
-// cannot tear apart.
+// leaveEffect appends one short line in one write, so that lines of concurrent
+// processes do not mix.
 func leaveEffect(id string, fence int64, began time.Time) error {
 	path := os.Getenv("EFFECTS")
 	if path == "" {
@@ -157,7 +157,7 @@ func stop(context.Context, plugin.Job[work]) error {
 	select {}
 }
 
-// die has its process killed as soon as the file is there.
+// die kills its own process as soon as the file exists.
 func die(ctx context.Context, j plugin.Job[work]) error {
 	for {
 		if _, err := os.Stat(j.Args.When); err == nil {
@@ -175,7 +175,7 @@ func die(ctx context.Context, j plugin.Job[work]) error {
 	select {}
 }
 
-// balloon takes ten gigabytes, and uses them.
+// balloon allocates ten gigabytes and writes to them.
 func balloon(context.Context, plugin.Job[work]) error {
 	var all [][]byte
 	for range 1000 {
@@ -197,8 +197,7 @@ func forkBomb(context.Context, plugin.Job[work]) error {
 	select {}
 }
 
-// report reports in a loop until its time is over or the file is there, or it is
-// stopped.
+// report reports in a loop until its time is over, the file exists, or it is stopped.
 func report(ctx context.Context, j plugin.Job[work]) error {
 	over := time.After(time.Duration(j.Args.Millis) * time.Millisecond)
 	look := time.NewTicker(50 * time.Millisecond)
@@ -222,7 +221,7 @@ func report(ctx context.Context, j plugin.Job[work]) error {
 	}
 }
 
-// spin keeps more threads busy than there are processors, and hears nothing.
+// spin keeps more threads busy than there are processors, and ignores cancels.
 func spin(context.Context, plugin.Job[work]) error {
 	for range 2 * runtime.NumCPU() {
 		go func() {
@@ -234,8 +233,8 @@ func spin(context.Context, plugin.Job[work]) error {
 	select {}
 }
 
-// talk logs a line, and 300 lines after it, and then does what the payload says.
-// The first attempt crashes as soon as a line has had time to be read.
+// talk logs one line, then 300 more, and then does what the payload says. The first
+// attempt crashes as soon as its first line has probably been read.
 func talk(ctx context.Context, j plugin.Job[work]) error {
 	plugin.Logger(ctx).Warn("begun \x1b[2J", "attempt", j.Attempt)
 	if j.Args.FailFirst >= j.Attempt {
@@ -256,7 +255,7 @@ func flood() {
 	}
 }
 
-// fork leaves a child behind that holds the pipes and outlives its parent.
+// fork leaves a child behind that keeps the pipes open and outlives its parent.
 func fork() {
 	child := exec.Command("sleep", "600") //nolint:noctx // it is meant to be left behind
 	child.Stdout, child.Stderr = os.Stdout, os.Stderr

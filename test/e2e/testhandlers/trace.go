@@ -24,8 +24,8 @@ type told struct {
 	Baggage     string `json:"baggage"`
 }
 
-// traced makes a span of its own at once, in the context that it was given, and
-// then does what the payload says.
+// traced first makes its own span in the context that it was given, and then does what
+// the payload says.
 func traced(ctx context.Context, j plugin.Job[work]) (told, error) {
 	parent, state := plugin.TraceContext(ctx)
 	if err := leaveSpan(ctx, parent, state); err != nil {
@@ -74,7 +74,7 @@ func leaveSpan(ctx context.Context, parent, state string) error {
 	return nil
 }
 
-// spanned makes a span as authors do: by the global tracer, in its context.
+// spanned makes a span as authors do: with the global tracer, in its context.
 func spanned(ctx context.Context, _ plugin.Job[work]) error {
 	ctx, span := otel.Tracer("testhandlers").Start(ctx, "the handler's own")
 	defer span.End()

@@ -1,5 +1,5 @@
-// Package binary deals with the executable file of a plugin: it pins a version of
-// it, and notices when another file takes its place.
+// Package binary deals with the executable file of a plugin: it pins a version of the
+// file, and notices when another file takes its place.
 package binary
 
 import (
@@ -15,20 +15,21 @@ import (
 )
 
 var (
-	// ErrReplaced says that the pinned version is gone, so nothing was started.
+	// ErrReplaced means that the pinned version is gone, so nothing was started.
 	ErrReplaced = errors.New("the pinned version is gone")
-	// ErrChecksum says that the file is not the configured one, so nothing was started.
+	// ErrChecksum means that the file is not the configured one, so nothing was
+	// started.
 	ErrChecksum = errors.New("the binary does not have the configured checksum")
 )
 
 // File is what the processes of one version of a plugin execute: the file as it was
-// when it was pinned, whatever its path leads to since. It stays open until every
-// holder has closed it.
+// when it was pinned, even if the path now leads to another file. It stays open until
+// every holder has closed it.
 type File struct {
 	Path string
 	// Digest is the SHA-256 of the content in hex.
 	Digest string
-	// Script says that an interpreter executes the file, which needs a path.
+	// Script means that an interpreter executes the file. Interpreters need a path.
 	Script bool
 	file   *os.File
 
@@ -58,7 +59,7 @@ func Pin(path string) (*File, error) {
 	return f, nil
 }
 
-// Info describes the file as of when it was pinned or last compared.
+// Info describes the file at the time when it was pinned or last compared.
 func (f *File) Info() os.FileInfo {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,10 +83,10 @@ func (f *File) Close() {
 	}
 }
 
-// ToExecute checks that the pinned version can still be executed, and has the
-// checksum unless that is empty. It returns the open file to execute, or nil if the
-// path still leads to it. With a checksum it always returns the file, so that what
-// is compared is what is executed.
+// ToExecute checks that the pinned version can still be executed, and has the checksum
+// unless that is empty. It returns the open file to execute, or nil if the path still
+// leads to it. With a checksum it always returns the file, so that exactly the compared
+// content is executed.
 func (f *File) ToExecute(checksum string) (*os.File, error) {
 	if err := f.verify(checksum); err != nil {
 		return nil, err
@@ -122,15 +123,15 @@ func (f *File) verify(checksum string) error {
 	case checksum != "" && !strings.EqualFold(sum, checksum):
 		return ErrChecksum
 	case sum != f.Digest:
-		return fmt.Errorf("%w: %s was written over in place, and had the SHA-256 %s before; replace files by renaming others over them",
+		return fmt.Errorf("%w: %s was overwritten in place, and had the SHA-256 %s before; to replace a file, rename the new one over it",
 			ErrReplaced, f.Path, f.Digest)
 	}
 	f.seen = now
 	return nil
 }
 
-// Unchanged reports whether two looks at a path saw the same file with the same
-// permissions and, as far as its size and time can show, the same content.
+// Unchanged reports whether a and b describe the same file, with the same permissions
+// and, judging by its size and time, the same content.
 func Unchanged(a, b os.FileInfo) bool {
 	return a != nil && b != nil && os.SameFile(a, b) &&
 		a.Mode() == b.Mode() && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
@@ -164,7 +165,7 @@ func openRegular(path string) (*os.File, error) {
 	return file, nil
 }
 
-// digest does not move the file's offset, which its holders share.
+// digest does not move the file's offset, which all holders share.
 func digest(file *os.File) (string, error) {
 	sum := sha256.New()
 	if _, err := io.Copy(sum, io.NewSectionReader(file, 0, 1<<62)); err != nil {

@@ -31,7 +31,7 @@ func replace(t *testing.T, path, text string) {
 	require.NoError(t, os.Rename(path+".new", path))
 }
 
-// executed is the content of what would be executed.
+// executed is the content of the file that would be executed.
 func executed(t *testing.T, f *File, checksum string) (content string, err error) {
 	t.Helper()
 	open, err := f.ToExecute(checksum)
@@ -68,7 +68,7 @@ func TestABinaryThatIsWrittenOverInPlaceIsNotExecuted(t *testing.T) {
 	require.NoError(t, os.WriteFile(b.Path, []byte("abcd"), 0o700))
 	_, err := executed(t, b, "")
 	require.ErrorIs(t, err, ErrReplaced)
-	require.ErrorContains(t, err, "was written over in place, and had the SHA-256 "+digestOfABC)
+	require.ErrorContains(t, err, "was overwritten in place, and had the SHA-256 "+digestOfABC)
 	require.NoError(t, os.WriteFile(b.Path, []byte("abc"), 0o700))
 	content, err := executed(t, b, "")
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ func TestABinaryIsComparedByItsContent(t *testing.T) {
 	require.NoError(t, err)
 	_, err = executed(t, b, emptyDigest)
 	require.ErrorIs(t, err, ErrChecksum)
-	// Also when everything but the content looks as before.
+	// The content is compared even if everything else is as before.
 	require.NoError(t, os.WriteFile(b.Path, []byte("abd"), 0o700))
 	require.NoError(t, os.Chtimes(b.Path, info.ModTime(), info.ModTime()))
 	_, err = executed(t, b, digestOfABC)

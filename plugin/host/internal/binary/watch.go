@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Watch notices changes of the file under one path. It serves one goroutine.
+// Watch notices changes of the file at one path. Only one goroutine may use it.
 type Watch struct {
 	Path string
-	// known describes the file that was last dealt with.
+	// known describes the file that the caller last dealt with.
 	known os.FileInfo
-	// seen describes what the last look found, unchanged since then; nil if that
-	// was known, or missing.
+	// seen describes the file at the last look, and since is when it first looked like
+	// that. seen is nil if the file was the known one, or missing.
 	seen    os.FileInfo
 	since   time.Time
 	missing bool
@@ -22,10 +22,10 @@ func NewWatch(path string, known os.FileInfo) *Watch {
 	return &Watch{Path: path, known: known}
 }
 
-// Changed looks at the path. It reports whether the file differs from the known one
-// and has stayed the same for the time stable, so that probably nobody is still
-// writing it. A missing file is no change: it may be about to appear. It is an error
-// once it has been missing for that time.
+// Changed looks at the path. It reports whether the file differs from the known one,
+// and has stayed the same for so long that probably nobody is still writing it. A
+// missing file is no change, since it may be about to appear, but it is an error after
+// that time.
 func (w *Watch) Changed(now time.Time, stable time.Duration) (bool, error) {
 	found, err := os.Stat(w.Path)
 	if err != nil {
@@ -48,7 +48,7 @@ func (w *Watch) Changed(now time.Time, stable time.Duration) (bool, error) {
 	return now.Sub(w.since) >= stable, nil
 }
 
-// Know records a file, as it looks here, as dealt with.
+// Know records that the caller has dealt with the file that info describes.
 func (w *Watch) Know(info os.FileInfo) { w.known = info }
 
 // Seen describes the changed file that the last look found; nil for none.

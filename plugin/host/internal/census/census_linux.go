@@ -1,5 +1,5 @@
-// Package census reads from /proc which processes the machine has, who forked them, and
-// how much memory they use. It works on Linux only.
+// Package census reads from /proc which processes the machine has, what their parents
+// are, and how much memory they use. It works on Linux only.
 package census
 
 import (
@@ -25,7 +25,8 @@ type Process struct {
 	// Parent and Group are the ids of its parent and of its process group.
 	PID, Parent, Group int
 	Threads            uint64
-	// Born is its start time, which tells it from a later process with the same id.
+	// Born is its start time, which distinguishes it from a later process with the same
+	// id.
 	Born string
 }
 
@@ -68,8 +69,8 @@ func Find(pid int) (Process, bool) {
 	return found, ok && state != zombie
 }
 
-// zombie is the state of a process that has exited and is not collected, and of one whose
-// first thread has exited while others run.
+// zombie is the state of a process that has exited and is not collected. It is also
+// that of a process whose first thread has exited while others run.
 const zombie = "Z"
 
 func read(pid int) (found Process, state string, ok bool) {
@@ -90,7 +91,7 @@ func read(pid int) (found Process, state string, ok bool) {
 }
 
 // Descendants returns the running descendants of a process, parents first. It may miss
-// some if they fork meanwhile.
+// some if they fork in the meantime.
 func Descendants(of int) []Process {
 	children := make(map[int][]Process)
 	ended := make(map[int]bool)
@@ -145,7 +146,7 @@ func Machine() (tasks uint64, last string) {
 	return tasks, fields[4]
 }
 
-// Resident is the memory that a process uses, including shared memory, in bytes.
+// Resident returns the memory that a process uses, including shared memory, in bytes.
 func Resident(pid int) uint64 {
 	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	fields := strings.Fields(string(text))
@@ -156,8 +157,8 @@ func Resident(pid int) uint64 {
 	return pages * uint64(os.Getpagesize())
 }
 
-// Proportional is the memory of a process, in bytes, with its proportional part of shared
-// memory and without files. It is exact, but expensive.
+// Proportional returns the memory of a process, in bytes, with its proportional part of
+// shared memory and without files. It is exact, but expensive.
 func Proportional(pid int) uint64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
 	if err != nil {

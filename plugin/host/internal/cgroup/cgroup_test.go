@@ -16,19 +16,19 @@ import (
 
 const ourPID = 4711
 
-// kernel is a directory tree that behaves like cgroups, as far as we use them.
+// kernel is a directory tree that behaves like the part of cgroups that we use.
 type kernel struct {
 	t    *testing.T
 	root string
-	// written is what was written but for processes, in order, as
-	// "group/file text".
+	// written lists the writes in order, except those of process ids, as "group/file
+	// text".
 	written []string
 	// deny is a file that nobody may write.
 	deny string
 }
 
-// newKernel has a root with all of our controllers, and /svc below, which has
-// the processes and is this process's own.
+// newKernel makes a root with all of our controllers, and below it /svc, which has the
+// processes and is this process's own cgroup.
 func newKernel(t *testing.T, procs ...int) (*kernel, system) {
 	t.Helper()
 	k := &kernel{t: t, root: filepath.Join(t.TempDir(), "cgroup")}
@@ -52,7 +52,7 @@ func newKernel(t *testing.T, procs ...int) (*kernel, system) {
 	return k, s
 }
 
-// reside makes the cgroup this process's own.
+// reside moves this process into the cgroup.
 func (k *kernel) reside(s system, path string) {
 	require.NoError(k.t, os.WriteFile(filepath.Join(s.proc, "cgroup"), []byte("1:cpu:/elsewhere\n0::"+path+"\n"), 0o600))
 }
@@ -121,7 +121,7 @@ func TestAProcessThatIsAloneMovesIntoALeaf(t *testing.T) {
 	require.Equal(t, strconv.Itoa(ourPID), k.get("svc/orchestrator", "cgroup.procs"))
 	require.Empty(t, k.get("svc", "cgroup.procs"))
 
-	// Another one, started from within the leaf, stays there.
+	// A second orchestrator that was started in the leaf stays there.
 	k.reside(s, "/svc/orchestrator")
 	tree, err = s.open(Auto, "hf-2")
 	require.NoError(t, err)
@@ -179,7 +179,7 @@ func TestAConfiguredParentIsUsedAsItIs(t *testing.T) {
 	tree, err := s.open(parent, "hf-1")
 	require.NoError(t, err)
 	require.Equal(t, &Tree{Path: parent + "/hf-1", Memory: true, CPU: true, PIDs: true}, tree)
-	// Whoever names one counts on its controllers.
+	// Operators who configure a cgroup rely on its controllers.
 	_, err = s.open(filepath.Join(k.root, "svc"), "hf-1")
 	require.ErrorIs(t, err, unix.EBUSY)
 }

@@ -21,14 +21,14 @@ const (
 	None = "none"
 )
 
-// leafName is the group that this process moves into: a cgroup with processes, other than
-// the root, cannot bound its children.
+// leafName is the group that this process moves into. Except for the root, a cgroup
+// that has processes cannot bound its children.
 const leafName = "orchestrator"
 
-// controllers are the ones that we use; a test has another.
+// controllers are the ones that we use. A test replaces them.
 var controllers = []string{"memory", "cpu", "pids"}
 
-// system says where to look; tests have their own.
+// system says where to look. Tests use their own.
 type system struct {
 	// proc is /proc/self. systemd is a file that exists if systemd is the init.
 	proc, systemd string
@@ -40,7 +40,7 @@ func thisSystem() system {
 }
 
 // find returns a directory in which groups can be made, and enables as many controllers
-// for them as possible. The error says why there is none.
+// for them as possible. The error says why there is no such directory.
 func (s system) find(setting string) (string, error) {
 	if filepath.IsAbs(setting) {
 		if _, err := os.Stat(filepath.Join(setting, "cgroup.procs")); err != nil {

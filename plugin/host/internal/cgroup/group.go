@@ -14,11 +14,11 @@ import (
 // cpuPeriod is the period of cpu.max in microseconds, the kernel's default.
 const cpuPeriod = 100_000
 
-// Limits bound all members of a group together; 0 is no limit. A limit whose controller
-// the tree does not have is not enforced, and neither is OpenFiles.
+// Limits bound all members of a group together; 0 is no limit. A limit is not enforced
+// if the tree lacks its controller. OpenFiles is never enforced here.
 type Limits struct {
 	MemoryBytes uint64
-	// CPUs is how many processors' time they may use: 0.5 is half of one.
+	// CPUs is how much processor time they may use: 0.5 is half a processor.
 	CPUs float64
 	// OpenFiles holds for each process by itself (RLIMIT_NOFILE).
 	OpenFiles uint64
@@ -45,8 +45,8 @@ func (t *Tree) Make(name string, limits Limits) (*Group, error) {
 	return g, nil
 }
 
-// At is a group that exists, perhaps made by another process. Use it to add members and
-// to kill them.
+// At returns a group that exists already, perhaps made by another process. You can add
+// members to it and kill them.
 func At(path string) *Group { return &Group{path: path} }
 
 // Path is the group's directory.
@@ -54,7 +54,8 @@ func (g *Group) Path() string { return g.path }
 
 func (g *Group) bound(limits Limits) error {
 	if g.tree.Memory {
-		// Kill all members together: a process that lost a child is in no known state.
+		// Kill all members together: a process that has lost a child is in an unknown
+		// state.
 		if err := write(g.path, "memory.oom.group", "1"); err != nil {
 			return fmt.Errorf("limit memory: %w", err)
 		}
@@ -126,10 +127,10 @@ func (g *Group) Tasks() (uint64, error) {
 	return uint64(bytes.Count(text, []byte{'\n'})), err
 }
 
-// OutOfMemory reports whether the kernel has killed a member for lack of memory.
+// OutOfMemory reports whether the kernel has killed a member because memory ran out.
 func (g *Group) OutOfMemory() bool { return g.event("memory.events", "oom_kill") > 0 }
 
-// Refused counts the forks that the kernel has refused for the limit.
+// Refused returns how many forks the kernel has refused because of the limit.
 func (g *Group) Refused() uint64 { return g.event("pids.events", "max") }
 
 func (g *Group) event(file, name string) uint64 {

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// realTree is one in the kernel's own file system, where this user may make it.
+// realTree makes a tree in the kernel's own file system, if this user may.
 func realTree(t *testing.T) *Tree {
 	t.Helper()
 	tree, err := Open(Auto, "hf-test-"+strconv.FormatInt(time.Now().UnixNano(), 36))
@@ -93,7 +93,7 @@ func TestTheKernelBoundsWhatItHasControllersFor(t *testing.T) {
 	require.True(t, group.OutOfMemory())
 }
 
-// moveTo is set for a process that is to find a place for groups by itself.
+// moveTo is set in a process that must find a cgroup for its groups by itself.
 const moveTo = "CGROUP_TEST_CONTROLLER"
 
 func TestMain(m *testing.M) {
@@ -136,7 +136,7 @@ func TestTheKernelAgreesWithTheMoveIntoALeaf(t *testing.T) {
 	if os.Geteuid() != 0 || len(have) == 0 || !isRoot(filepath.Dir(root.Path)) {
 		t.Skip("the root of the hierarchy is not ours, or has no controllers")
 	}
-	// Any will do: what is tried is the rule about processes and children.
+	// Any controller will do: this tests the rule about processes and children.
 	if !slices.Contains(words(filepath.Dir(root.Path), "cgroup.subtree_control"), have[0]) {
 		defer func() {
 			require.NoError(t, root.Remove())

@@ -24,7 +24,7 @@ func (g *Group) Start(cmd *exec.Cmd) (*exec.Cmd, error) {
 	if err == nil || !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) {
 		return cmd, err
 	}
-	// Some sandboxes forbid clone3, which that needs.
+	// Some sandboxes forbid clone3, which UseCgroupFD needs.
 	if err := again.Start(); err != nil {
 		return &again, err
 	}

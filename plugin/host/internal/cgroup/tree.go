@@ -50,8 +50,8 @@ func (s system) open(setting, name string) (*Tree, error) {
 // Remove kills all members and removes the tree.
 func (t *Tree) Remove() error { return Remove(t.Path) }
 
-// Remove kills all members of the cgroup and of those below, and removes it. A missing one
-// is no error.
+// Remove kills all members of the cgroup and of the cgroups below it, and removes it.
+// It returns nil if the cgroup is missing.
 func Remove(path string) error {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil

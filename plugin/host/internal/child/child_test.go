@@ -36,7 +36,7 @@ var attending = []string{"/proc/self/exe", "warden"}
 // hasKeepers says whether this system has keepers.
 var hasKeepers = runtime.GOOS == "linux"
 
-// eachWay runs the test without a keeper, and with one where there are any.
+// eachWay runs the test without a keeper and, if the system has keepers, with one.
 func eachWay(t *testing.T, test func(t *testing.T, keeper []string)) {
 	t.Helper()
 	t.Run("as a child of ours", func(t *testing.T) { test(t, []string{}) })
@@ -172,8 +172,8 @@ func TestAHomeStaysWhileItsCgroupCannotBeRemoved(t *testing.T) {
 	dir := t.TempDir()
 	home, err := MakeHome(dir)
 	require.NoError(t, err)
-	// A file in it keeps a directory from being removed, as a process does that
-	// the kernel cannot kill.
+	// A directory that contains a file cannot be removed, just like a cgroup with a
+	// process that the kernel cannot kill.
 	tree := &cgroup.Tree{Path: filepath.Join(t.TempDir(), home.Name())}
 	require.NoError(t, os.Mkdir(tree.Path, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(tree.Path, "process"), nil, 0o600))

@@ -15,17 +15,17 @@ type Cause string
 // The causes of a kill.
 const (
 	// OutOfMemory: the process and its descendants used more than the limit, or the
-	// machine had no more.
+	// machine ran out of memory.
 	OutOfMemory Cause = "out_of_memory"
-	// TooManyProcesses: they were more than the limit.
+	// TooManyProcesses: the process and its descendants were more than the limit.
 	TooManyProcesses Cause = "too_many_processes"
-	// Stalled: the time given to KillAt came.
+	// Stalled: the orchestrator was stopped until the time given to KillAt.
 	Stalled Cause = "orchestrator_stalled"
 )
 
 // Death is how a process ended.
 type Death struct {
-	// Code is the exit code; -1 for none, as after a signal.
+	// Code is the exit code; -1 for none, for example after a signal.
 	Code int
 	// Signal is what ended it; 0 for none.
 	Signal syscall.Signal

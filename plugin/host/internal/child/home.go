@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// homePrefix begins the names of hosts' directories in the socket directory.
+	// homePrefix begins the name of a host's directory in the socket directory.
 	homePrefix = "hf-"
-	// unlockedPrefix begins them before they are locked.
+	// unlockedPrefix begins the name until the directory is locked.
 	unlockedPrefix = ".hf-"
 	lockName       = "lock"
-	// cgroupName is the file that has the path of the host's cgroups.
+	// cgroupName is the file that contains the path of the host's cgroups.
 	cgroupName = "cgroup"
-	// unlockedFor is how old a directory that was never locked must be to count as
-	// left behind.
+	// A directory that was never locked counts as left behind when it is older than
+	// unlockedFor.
 	unlockedFor = time.Hour
 	// socketDirVariable is set by go-plugin for every process, to a directory of that
 	// launch. It marks the process, and all descendants that keep their environment.
@@ -61,7 +61,7 @@ func MakeHome(socketDir string) (*Home, error) {
 }
 
 // checkOwner refuses a directory whose content another user could replace, such as one
-// that somebody else has made in /tmp.
+// that another user has made in /tmp.
 func checkOwner(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -87,8 +87,8 @@ func (h *Home) SetCgroups(tree *cgroup.Tree) error {
 	return os.WriteFile(filepath.Join(h.Path, cgroupName), []byte(tree.Path), 0o600)
 }
 
-// Open lets other users enter the directory, and the one above it, to reach their socket
-// directories. They cannot list either.
+// Open permits other users to enter the directory and the one above it, so that they
+// can reach their socket directories. They cannot list either.
 func (h *Home) Open() error {
 	return errors.Join(allowEntry(filepath.Dir(h.Path)), allowEntry(h.Path))
 }
@@ -111,8 +111,8 @@ func (h *Home) Remove() error {
 // Unlock leaves the directory for the warden or the next start to sweep.
 func (h *Home) Unlock() { _ = h.lock.Close() }
 
-// Sweep removes the directories of hosts that are gone, and kills the processes that they
-// left behind. It returns how many directories it has removed.
+// Sweep removes the directories of hosts that are gone, and kills the processes that
+// those hosts left behind. It returns how many directories it has removed.
 func Sweep(socketDir string) int {
 	entries, err := os.ReadDir(socketDir)
 	if err != nil {
@@ -149,7 +149,7 @@ func sweepHome(path string) bool {
 	// Ignore a path that we did not write.
 	if tree, err := os.ReadFile(filepath.Join(path, cgroupName)); err == nil && filepath.Base(string(tree)) == filepath.Base(path) {
 		if cgroup.Remove(string(tree)) != nil {
-			// Only the home has the path, so keep it.
+			// Only the home records the path, so keep it.
 			return false
 		}
 	}

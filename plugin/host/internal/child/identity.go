@@ -10,14 +10,14 @@ import (
 	"syscall"
 )
 
-// Identity is the user and the only group that a process runs as.
+// Identity is the user and the one group that a process runs as.
 type Identity struct {
 	UID, GID uint32
 }
 
-// LookUp finds the identity of a user and a group, by name or number. An empty group is
-// the user's own. It returns nil if this process already has that identity, and an error
-// if it may not change to it.
+// LookUp finds the identity of a user and a group, by name or number. An empty group
+// means the user's own. It returns nil if this process already has that identity, and
+// an error if it may not change to it.
 func LookUp(name, group string) (*Identity, error) {
 	if name == "" {
 		if group != "" {
@@ -87,8 +87,9 @@ func (i *Identity) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: i.UID, Gid: i.GID}
 }
 
-// CanReach checks that the user may enter every directory above the path, and has these
-// permissions for it: 4 is read, 1 is execute. It ignores access control lists.
+// CanReach returns an error unless the user may enter every directory above the path,
+// and has these permissions for the path: 4 is read, 1 is execute. It ignores access
+// control lists.
 func (i *Identity) CanReach(path string, bits fs.FileMode) error {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		if err := i.may(dir, 1); err != nil {
@@ -138,8 +139,8 @@ func permission(dir bool, bits fs.FileMode) string {
 	}
 }
 
-// admitIdentity gives the socket directory to the user that the process runs as,
-// and checks that this user may execute the binary: by its path, or the open file.
+// admitIdentity gives the socket directory to the user that the process runs as, and
+// checks that this user may execute the binary: by its path, or as the open file.
 func (c *Process) admitIdentity(open *os.File) error {
 	who := c.spec.Identity
 	if who == nil {

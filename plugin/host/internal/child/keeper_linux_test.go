@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 )
 
-// withFamily is a running process with all the kinds of children that there are.
+// withFamily is a running process with every kind of child.
 func withFamily(t *testing.T, program string) (p *Process, family []int) {
 	t.Helper()
 	args := families[program]
@@ -87,7 +87,8 @@ func TestATimeToKillCanBeTakenBack(t *testing.T) {
 		p := prepared(t, Spec{Args: []string{"-c", "read x; exit 5"}})
 		require.NoError(t, p.Start(t.Context()))
 		stopKeeper(t, p)
-		// It has both to read when it goes on, after the first time has passed.
+		// When the keeper continues, it reads both orders, and the first time has
+		// passed.
 		p.KillAt(time.Now().Add(-time.Second))
 		p.KillAt(then)
 		require.NoError(t, syscall.Kill(p.launched.keeperPID(), syscall.SIGCONT))

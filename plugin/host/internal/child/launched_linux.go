@@ -67,9 +67,9 @@ func (l launched) killAt(at time.Time) {
 	}
 }
 
-// reap waits for the process and collects it. It calls last, with the mutex held, when
-// the process has exited but no other process can have its id yet. It also reports
-// whether everything that the process has forked is gone too.
+// reap waits for the process and collects it. When the process has exited, and before
+// another process can get its id, reap calls last with the mutex held. It also reports
+// whether everything that the process forked is gone too.
 func (l launched) reap(mu *sync.Mutex, last func()) (died Death, descendantsGone bool) {
 	if l.kept == nil {
 		return deathOf(waitForChild(l.cmd, mu, last)), false
@@ -89,8 +89,8 @@ func (l launched) reap(mu *sync.Mutex, last func()) (died Death, descendantsGone
 	}
 }
 
-// startChild starts the command as a child of this process, which dies with the thread
-// that calls it.
+// startChild starts the command as a child of this process. The child dies with the
+// thread that calls startChild.
 func startChild(cmd *exec.Cmd, spec *Spec, group *cgroup.Group) (launched, error) {
 	cmd.SysProcAttr = keeper.DieWithThread(spec.Identity.credential())
 	if group == nil {
@@ -114,9 +114,9 @@ func waitForChild(cmd *exec.Cmd, mu *sync.Mutex, last func()) error {
 }
 
 // killGroupAtHangup makes the kernel kill the process group when the last writer of the
-// pipe is gone, whatever ended the orchestrator. The parent-death signal kills only the
-// process that was started, and not what it has forked. Other means still work where the
-// kernel does not support this one.
+// pipe is gone, however the orchestrator ended. The parent-death signal kills only the
+// process itself, and not what it has forked. If the kernel does not support this, the
+// other means still work.
 func killGroupAtHangup(read *os.File, group int) {
 	fd := read.Fd()
 	_, _ = unix.FcntlInt(fd, unix.F_SETOWN, -group)

@@ -21,23 +21,23 @@ const (
 	byCgroup = "cgroup"
 	// byRlimit: the kernel bounds each process by itself.
 	byRlimit = "rlimit"
-	// byWatch: the watch looks at the sum several times a second.
+	// byWatch: the watch checks the sum several times a second.
 	byWatch = "watch"
 	// byAffinity: the processes get few processors, at a low priority.
 	byAffinity = "affinity and niceness"
 )
 
 const (
-	// lowPriority is the niceness of a process whose share of CPU cannot be bounded.
-	// It then gets a tenth of what competing processes get.
+	// lowPriority is the niceness of a process whose CPU time cannot be bounded. It
+	// gets about a tenth of what competing processes get.
 	lowPriority = 10
 	// forkSlack is how many more processes the user may have before forks fail. It
-	// leaves room for processes of others.
+	// leaves room for the user's other processes.
 	forkSlack = 4096
 )
 
 // Enforced says how limits are enforced on this machine for a process of the user, in
-// cgroups of the tree, or without if it is nil.
+// cgroups of the tree, or without cgroups if the tree is nil.
 func Enforced(limits cgroup.Limits, tree *cgroup.Tree, identity *Identity) []job.Enforcement {
 	if tree == nil {
 		tree = &cgroup.Tree{}
@@ -80,8 +80,8 @@ func uidOf(identity *Identity) uint32 {
 	return uint32(os.Geteuid())
 }
 
-// confine sets those limits of a running process that its cgroup does not set, and makes
-// it the kernel's first choice when memory runs out.
+// confine sets the limits of a running process that its cgroup does not set. It also
+// makes the process the kernel's first choice when memory runs out.
 func confine(pid int, spec *Spec) error {
 	tree := spec.Cgroups
 	if tree == nil {
@@ -125,7 +125,7 @@ func bound(pid, resource int, value uint64) error {
 	limit := &unix.Rlimit{Cur: value, Max: value}
 	err := unix.Prlimit(pid, resource, limit, nil)
 	if errors.Is(err, unix.EPERM) && resource == unix.RLIMIT_NPROC {
-		// A lower limit is in force already, and may not be raised.
+		// A lower limit is already in force, and cannot be raised.
 		return nil
 	}
 	if errors.Is(err, unix.ESRCH) {
@@ -144,7 +144,7 @@ func processorsFor(cpus float64) int { return max(int(math.Ceil(cpus)), 1) }
 func lower(pid int, cpus float64) {
 	chosen := processors(processorsFor(cpus))
 	done := make(map[string]bool)
-	// Threads inherit both, so it is done when no new thread is found.
+	// New threads inherit both, so repeat until there is no new thread.
 	for range 10 {
 		_ = unix.Setpriority(unix.PRIO_PGRP, pid, lowPriority)
 		threads, _ := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")

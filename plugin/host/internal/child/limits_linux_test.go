@@ -34,7 +34,7 @@ func everywhere(t *testing.T, test func(t *testing.T, tree *cgroup.Tree)) {
 
 func TestAForkBombIsKilledWithAllItsProcesses(t *testing.T) {
 	everywhere(t, func(t *testing.T, tree *cgroup.Tree) {
-		// Were it not contained, it would end at a thousand.
+		// If nothing contained it, it would end at a thousand processes.
 		bomb := `f() { [ $1 -gt 0 ] || exec sleep 60; f $(($1-1)) & f $(($1-1)) & wait; }; f 9`
 		p := prepared(t, Spec{Args: []string{"-c", bomb}, Limits: cgroup.Limits{Processes: 50}, Cgroups: tree})
 		require.NoError(t, p.Start(t.Context()))

@@ -11,12 +11,13 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/census"
 )
 
-// orphansTimeout bounds how long killMarked looks.
+// orphansTimeout bounds how long killMarked tries.
 const orphansTimeout = 2 * time.Second
 
-// killMarked kills every process of this user whose environment contains the mark, as a
-// list in which each variable stands between two NULs. So it finds processes that left
-// their process group. It looks until it finds none, since they may fork meanwhile.
+// killMarked kills every process of this user whose environment contains the mark, even
+// if the process has left its process group. In the environment, each variable is
+// between two NULs. killMarked repeats until it finds none, since processes may fork in
+// the meantime.
 func killMarked(mark string) {
 	found := true
 	for end := time.Now().Add(orphansTimeout); found && time.Now().Before(end); {
@@ -30,8 +31,8 @@ func killMarkedOnce(mark []byte) bool {
 		if pid == os.Getpid() || !marked(pid, mark) {
 			continue
 		}
-		// The handle always means the same process. Look at the mark again, since
-		// another process may have got the id before the handle was made.
+		// The handle always means the same process. Check the mark again, since another
+		// process may have got the id before the handle existed.
 		process, err := os.FindProcess(pid)
 		if err != nil {
 			continue

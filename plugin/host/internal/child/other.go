@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Outside of Linux the package is for development only: it has no keepers and enforces no
-// limits. It does not find processes that leave their group, and a process that outlives
-// its orchestrator has to notice the end of its standard input.
+// Outside of Linux the package is for development only: it has no keepers and enforces
+// no limits. It does not find processes that leave their group. If the orchestrator
+// dies, a process ends only if it notices the end of its standard input.
 
 type launched struct{ cmd *exec.Cmd }
 

@@ -14,7 +14,7 @@ const (
 	maxLine = 8 << 10
 	// lastLines is how many of the last lines of output are kept.
 	lastLines = 12
-	// maxLastLine is how much of each of them is kept, in bytes.
+	// maxLastLine is how much of each of those lines is kept, in bytes.
 	maxLastLine = 240
 	// traceLines is how many lines of a panic are kept.
 	traceLines = 24
@@ -59,10 +59,10 @@ func (l *Lines) Flush() {
 	}
 }
 
-// Output takes everything that a process prints. It logs as much as the rate allows, and
-// keeps the end of it to explain the process's death.
+// Output receives everything that a process prints. It logs as much as the rate allows,
+// and keeps the last lines to explain the process's death.
 type Output struct {
-	// Log takes records about the process.
+	// Log receives records about the process.
 	Log *slog.Logger
 
 	linesPerSec int
@@ -75,7 +75,7 @@ type Output struct {
 	trace       []string
 }
 
-// NewOutput logs at most that many lines a second.
+// NewOutput returns an Output that logs at most that many lines a second.
 func NewOutput(log *slog.Logger, linesPerSecond int) *Output {
 	return &Output{Log: log, linesPerSec: linesPerSecond}
 }

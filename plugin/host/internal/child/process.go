@@ -1,9 +1,9 @@
-// Package child is the operating system's side of a plugin process: its fork, its
-// limits, its death and that of everything it forked, its output, and the directory of
-// its socket.
+// Package child is the operating system's side of a plugin process: its start, its
+// limits, its output, its socket directory, its death, and the death of everything that
+// it forked.
 //
-// go-plugin starts the processes, and uses them as its runners. Everything else is done
-// here, since go-plugin's own ways can block for ever.
+// go-plugin calls a Process as its runner to start it. This package does everything
+// else itself, since go-plugin's methods can block for ever.
 package child
 
 import (
@@ -31,26 +31,27 @@ type Spec struct {
 	// Binary is what to execute. The caller keeps it open.
 	Binary *binary.File
 	Args   []string
-	// Env is the whole environment, besides what Provision adds.
+	// Env is the whole environment, except for what Provision adds.
 	Env    []string
 	Limits cgroup.Limits
 	// Checksum is the SHA-256 of the binary in hex; empty for any.
 	Checksum string
-	// Identity is whom the process runs as; nil for the orchestrator's own user.
+	// Identity is the user that the process runs as; nil for the orchestrator's own.
 	Identity *Identity
-	// Keeper is a command that calls Attend with its last argument, to run as the
-	// keeper of the process (see package keeper); empty for none. Linux only.
+	// Keeper is the command that runs the keeper of the process (see package keeper).
+	// It must call Attend with its last argument. Empty for no keeper. Linux only.
 	Keeper []string
 	// Cgroups is where the process gets its cgroup; nil for none.
 	Cgroups *cgroup.Tree
 }
 
-// outputTimeout is how long to read output after the process has exited, while another
-// process holds its pipes open.
+// outputTimeout is how long to read output after the process has exited, if another
+// process keeps its pipes open.
 const outputTimeout = 250 * time.Millisecond
 
-// Process is the operating system's side of one process, from fork to reaping. As a
-// runner, it shows go-plugin only the handshake line, an empty stderr, and an exit.
+// Process is the operating system's side of one process, until it is reaped. It is also
+// go-plugin's runner, but go-plugin sees only the handshake line, an empty stderr, and
+// the exit.
 type Process struct {
 	spec      Spec
 	out       *Output
@@ -59,7 +60,7 @@ type Process struct {
 
 	handshakeOut *io.PipeReader
 	handshakeIn  *io.PipeWriter
-	// handshaken is used by the goroutine that reads stdout only.
+	// Only the goroutine that reads stdout uses handshaken.
 	handshaken bool
 
 	mu      sync.Mutex
@@ -69,7 +70,7 @@ type Process struct {
 	reaped  bool
 	// ended says that End was called. It forbids a start.
 	ended bool
-	// limitDeath is why the watch has killed the process; nil if it has not.
+	// limitDeath says why the watch has killed the process; nil if it has not.
 	limitDeath *Death
 
 	// gone is closed when the process is reaped and its group is killed. After that,
@@ -91,13 +92,14 @@ func New(spec Spec, out *Output) *Process {
 	return c
 }
 
-// Provision adds what go-plugin has prepared: environment, and a socket directory, which
-// also marks the process and its descendants. Call it before Start.
+// Provision adds the environment and the socket directory that go-plugin has prepared.
+// The socket directory also marks the process and its descendants. Call it before
+// Start.
 func (c *Process) Provision(environ []string, socketDir string) {
 	c.environ, c.socketDir = environ, socketDir
 }
 
-// SocketDir is the one given to Provision; empty before.
+// SocketDir returns the directory that was given to Provision; empty before.
 func (c *Process) SocketDir() string { return c.socketDir }
 
 // Output is where everything the process prints goes.
@@ -175,7 +177,7 @@ func (c *Process) live(cmd *exec.Cmd, ours pipes, started chan<- error) {
 	died, descendantsGone := c.launched.reap(&c.mu, func() {
 		c.killGroupLocked()
 		c.reaped = true
-		// Do not wait for other processes that hold its output open.
+		// Do not wait for other processes that keep its output open.
 		_ = ours.stdout.SetReadDeadline(time.Now().Add(outputTimeout))
 		_ = ours.stderr.SetReadDeadline(time.Now().Add(outputTimeout))
 	})
@@ -230,8 +232,8 @@ func (c *Process) removeGroup() {
 	}
 }
 
-// End kills the process and its group without waiting. Call it at any time: before the
-// start it forbids that, and after the end it does nothing.
+// End kills the process and its group without waiting. You may call it at any time:
+// before the start it prevents the start, and after the end it does nothing.
 func (c *Process) End() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -241,8 +243,8 @@ func (c *Process) End() {
 	}
 }
 
-// endForLimit kills the process because it exceeds a limit. Unlike End, it counts as the
-// process's own fault.
+// endForLimit kills the process because it exceeds a limit. Unlike after End, the death
+// is the process's own fault.
 func (c *Process) endForLimit(death Death) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -260,7 +262,7 @@ func (c *Process) endForLimit(death Death) {
 
 func (c *Process) killGroupLocked() { _ = syscall.Kill(-c.pid, syscall.SIGKILL) }
 
-// explain adds the cause to a death by SIGKILL, if it is known.
+// explain adds the cause of a SIGKILL to the death, if it is known.
 func (c *Process) explain(death Death) Death {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -278,7 +280,7 @@ func (c *Process) explain(death Death) Death {
 	return death
 }
 
-// LeftByItself reports whether the process is gone for another reason than End.
+// LeftByItself reports whether the process is gone, and End was not the reason.
 func (c *Process) LeftByItself() bool {
 	select {
 	case <-c.gone:
@@ -320,7 +322,7 @@ func (c *Process) Await(timeout time.Duration) bool {
 	}
 }
 
-// CloseStdin tells the process that nobody needs it any more.
+// CloseStdin tells the process that it is no longer needed.
 func (c *Process) CloseStdin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// stdin is the pipe that is the standard input of a process. Nothing is ever written to
-// it: while its writing end is open, the process is needed.
+// stdin is the pipe to the standard input of a process. Nothing is ever written to it.
+// Its writing end stays open for as long as the process is needed.
 type stdin struct {
-	// read stays open here too, since the process may close its own. It must be the
-	// lower of the two descriptors, as os.Pipe makes it: the kernel closes those of a
-	// killed process from the highest down.
+	// read stays open here too, since the process may close its own copy. Its
+	// descriptor must be lower than that of write, as os.Pipe makes it: the kernel
+	// closes the descriptors of a killed process from the highest down.
 	read, write *os.File
 }
 
-// close tells the process that it is not needed, without killing it.
+// close tells the process that it is no longer needed, and does not kill it.
 func (s *stdin) close() {
 	spareGroupAtHangup(s.read)
 	closeAll(s.write, s.read)
 }
 
-// pipes are our ends of a command's standard files, and those of its own that must be
-// closed once it runs.
+// pipes are our ends of a command's standard files, and those of the command's ends
+// that we must close once it runs.
 type pipes struct {
 	stdin          *stdin
 	stdout, stderr *os.File
@@ -57,7 +57,7 @@ func closeAll(files ...*os.File) {
 
 var (
 	wholeHandshake = regexp.MustCompile(`^\d+\|\d+\|(unix|tcp)\|`)
-	// joinedHandshake follows text that was printed without the end of its line.
+	// joinedHandshake also matches after text that was printed without a newline.
 	joinedHandshake = regexp.MustCompile(`1\|\d+\|(unix|tcp)\|`)
 )
 
@@ -121,7 +121,7 @@ func (c *Process) Stdout() io.ReadCloser { return c.handshakeOut }
 // Stderr is empty: go-plugin's own reader panics on some input.
 func (c *Process) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader("")) }
 
-// Name is the plugin's.
+// Name is the plugin's name.
 func (c *Process) Name() string { return c.spec.Name }
 
 // ID is the process id.

@@ -21,9 +21,9 @@ const (
 )
 
 // Warden is a small process that outlives this one. When the pipe between the two hangs
-// up, it sweeps the home, which kills whatever plugins have started, in any session. The
-// kernel's own means (see keeper.DieWithThread and killGroupAtHangup) do not reach
-// processes that left their process group.
+// up, it sweeps the home. That kills everything that the plugins have started, in any
+// session. What the kernel does by itself (see keeper.DieWithThread and
+// killGroupAtHangup) does not reach processes that left their process group.
 type Warden struct {
 	command []string
 	home    string
@@ -107,7 +107,7 @@ func (w *Warden) again() *exec.Cmd {
 	}
 }
 
-// Close ends the warden. Remove the home first, or the warden sweeps what is left of it.
+// Close ends the warden. Remove the home first, or the warden sweeps the rest of it.
 func (w *Warden) Close() {
 	w.mu.Lock()
 	w.closed = true
@@ -119,8 +119,8 @@ func (w *Warden) Close() {
 	w.done.Wait()
 }
 
-// Attend runs a warden or a keeper: it is what the commands of StartWarden and Spec.Keeper
-// must call with their last argument. It returns the exit code.
+// Attend runs a warden or a keeper, and returns the exit code. The commands of
+// StartWarden and Spec.Keeper must call it with their last argument.
 func Attend(argument string) int {
 	if strings.HasPrefix(argument, keeperArgument) {
 		return attendKeeper()
@@ -137,7 +137,7 @@ func Attend(argument string) int {
 func sweepAfter(line io.Reader, home string) bool {
 	_, _ = io.Copy(io.Discard, line)
 	for end := time.Now().Add(sweepTimeout); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		// The kernel releases the lock of a killed owner a moment later.
+		// After the owner is killed, the kernel takes a moment to release its lock.
 		if _, err := os.Lstat(filepath.Join(home, lockName)); err != nil || sweepHome(home) {
 			return true
 		}

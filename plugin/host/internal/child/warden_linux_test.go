@@ -22,9 +22,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/census"
 )
 
-// families are programs that start a child in their group, one in a session of its
-// own, one whose parent is gone as well, and one that has neither group, parent nor
-// environment in common with them; they print all process ids.
+// families are programs that print the process ids of all their children. One child is
+// in their process group, one has its own session, one has lost its parent as well, and
+// one also has another environment.
 var families = map[string][]string{
 	"sh": {"sh", "-c", `
 		sleep 1000 & a=$!
@@ -156,7 +156,7 @@ func TestAWardenThatDiesIsReplaced(t *testing.T) {
 	require.False(t, lives(second))
 }
 
-// wardenOf finds the home's warden, as soon as it is there and deaf to SIGTERM.
+// wardenOf waits for the home's warden, until it ignores SIGTERM.
 func wardenOf(t *testing.T, home *Home) int {
 	t.Helper()
 	found := 0

@@ -9,25 +9,27 @@ import (
 )
 
 const (
-	// watchPeriod is how often to look at a process.
+	// watchPeriod is how often to check a process.
 	watchPeriod = 100 * time.Millisecond
-	// recountPeriod is how often to count its descendants even if the machine does
-	// not seem to have more processes than before. rescanPeriod is how often to look
-	// for new ones at most, since that reads a file for each process of the machine.
+	// recountPeriod is how often to count its descendants even if the machine does not
+	// seem to have more processes than before. rescanPeriod is the least time between
+	// two searches for new descendants, since a search reads a file for each process of
+	// the machine.
 	recountPeriod = 10 * time.Second
 	rescanPeriod  = 250 * time.Millisecond
-	// sharedFor is how long to believe that a sum of memory was too large only
-	// because it counts shared memory twice.
+	// sharedFor is how long to trust that a sum of memory was too large only because it
+	// counts shared memory twice.
 	sharedFor = time.Second
 )
 
-// watch enforces the limits that the kernel does not enforce, or not by ending the
-// process: memory, and the number of processes and threads.
+// watch enforces the limits on memory and on the number of processes and threads, where
+// the kernel does not, or does not kill the process for them.
 type watch struct {
 	limits cgroup.Limits
 	group  *cgroup.Group
 	pid    int
-	// keeper is the process that adopts the descendants' orphans; 0 for none.
+	// keeper is the process that becomes the parent of orphaned descendants; 0 for
+	// none.
 	keeper int
 	// bounded says that the kernel bounds the number of processes.
 	bounded bool
@@ -35,16 +37,17 @@ type watch struct {
 	memory bool
 
 	refused uint64
-	// known are the members found so far where there is no group, by process id. A
-	// member stays one, whatever happens to its parent.
+	// known holds the start times of the members found so far, by process id, if there
+	// is no group. A process stays a member, whatever happens to its parent.
 	known map[int]string
-	// scanned is when they were found, and last the newest process then.
+	// scanned is when they were found, and last was the newest process at that time.
 	scanned time.Time
 	last    string
-	// tasks are the members at the last count, machine all tasks of the machine then.
+	// tasks counts the members' tasks at the last count, and machine all tasks of the
+	// machine at that time.
 	tasks, machine uint64
 	counted        time.Time
-	// shared is when a sum of memory last was too large only for shared memory.
+	// shared is when a sum of memory was last too large only because of shared memory.
 	shared time.Time
 }
 
@@ -63,7 +66,7 @@ func newWatch(spec *Spec, group *cgroup.Group, l launched) *watch {
 	return w
 }
 
-// run looks until the process is gone, and ends it if it exceeds a limit.
+// run checks the process until it is gone, and kills it if it exceeds a limit.
 func (w *watch) run(c *Process) {
 	ticks := time.NewTicker(watchPeriod)
 	defer ticks.Stop()
@@ -102,15 +105,16 @@ func (w *watch) tooMany() bool {
 		if !more {
 			return false
 		}
-		// The limit may have been that of a cgroup further up.
+		// The limit that was reached may be that of a cgroup further up.
 		tasks, err := w.group.Tasks()
 		return err == nil && tasks*10 >= w.limits.Processes*9
 	case w.group != nil:
 		tasks, err := w.group.Tasks()
 		return err == nil && tasks > w.limits.Processes
 	}
-	// The members are too many only if the machine has as many more tasks as were
-	// missing, unless other processes ended meanwhile. The recount covers that.
+	// If the members exceed the limit, the machine has at least as many more tasks as
+	// were left to the limit at the last count, unless other processes have ended
+	// since. The recount covers that case.
 	machine, _ := census.Machine()
 	if machine < w.machine+w.limits.Processes-w.tasks && time.Since(w.counted) < recountPeriod {
 		return false
@@ -169,8 +173,8 @@ func (w *watch) scan() {
 	w.known, w.scanned = known, time.Now()
 }
 
-// memoryInUse is the memory of all members, in bytes. It computes the exact sum only if a
-// rough one exceeds the limit.
+// memoryInUse is the memory of all members, in bytes. It computes the exact sum only if
+// a rough sum exceeds the limit.
 func (w *watch) memoryInUse() uint64 {
 	pids := w.members()
 	sum := sumOf(pids, census.Resident)

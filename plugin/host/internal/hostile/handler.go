@@ -20,10 +20,10 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
-// go-plugin replaces these by its own pipes.
+// go-plugin replaces os.Stdout and os.Stderr with its own pipes.
 var realStdout, realStderr = os.Stdout, os.Stderr
 
-// warmUp is what the first attempts of a process wait for.
+// warmUp makes the first attempts of a process wait.
 var warmUp sync.Once
 
 // finished is the result of an attempt that ends its process.
@@ -241,7 +241,7 @@ func (w *work) run(start *handlerv1.Start, canceled chan handlerv1.Cancel_Reason
 		select {}
 	case "fork-bomb":
 		_, _ = realStderr.WriteString("about to fork\n")
-		// If nothing contains it, it ends at two thousand.
+		// If nothing contains it, it ends at two thousand processes.
 		shell(`f() { [ $1 -gt 0 ] || exec sleep 1000; f $(($1-1)) & f $(($1-1)) & wait; }; f 10`)
 		select {}
 	case "spin":
@@ -313,9 +313,9 @@ func (w *work) floodStream(start *handlerv1.Start, o order, canceled chan handle
 // bigValue is JSON of that many bytes.
 func bigValue(n int) []byte { return []byte(`"` + strings.Repeat("b", n-2) + `"`) }
 
-// spawn starts a child that keeps standard output and error open. To escape, the child gets
-// its own session; to hide, another environment. With both, only its cgroup or descent
-// finds it. spawn returns its process id as JSON.
+// spawn starts a child that keeps standard output and error open. With escape, the
+// child gets its own session; with hide, it gets another environment. With both, only
+// its cgroup or its ancestors identify it. spawn returns its process id as JSON.
 func spawn(escape, hide bool) []byte {
 	child := exec.CommandContext(context.Background(), "sleep", "1000")
 	child.Stdout, child.Stderr = realStdout, realStderr

@@ -1,7 +1,7 @@
-// Hostile is a plugin that misbehaves on request, for the tests of the host. Flags say how
-// the process behaves, and the "do" of its payload how an attempt behaves. It speaks the
-// protocol directly, without the SDK. With the argument "warden" it runs what
-// Settings.Warden is for.
+// Hostile is a plugin that misbehaves on request, for the tests of the host. Flags say
+// how the process behaves, and "do" in the payload says how an attempt behaves. It
+// speaks the protocol directly, without the SDK. With the argument "warden", it is the
+// command for Settings.Warden.
 package main
 
 import (
@@ -100,8 +100,8 @@ func main() {
 	})
 }
 
-// stamped are the flags at the end of the binary itself, after the stamp. They let two
-// versions behave differently with the same arguments.
+// stamped are the flags at the end of the binary itself, after the stamp. With them,
+// two versions behave differently with the same arguments.
 func stamped() []string {
 	const stamp = "\nhostile flags: "
 	self, err := os.Open("/proc/self/exe")

@@ -26,7 +26,7 @@ type guard struct {
 	heard chan struct{}
 
 	mu sync.Mutex
-	// killAt is on the monotonic clock; never for no time.
+	// killAt is on the monotonic clock, or never.
 	killAt order
 	// mayCollect says that the order to collect the process has come.
 	mayCollect bool
@@ -85,8 +85,8 @@ func (g *guard) readLocked() {
 	}
 }
 
-// reap collects orphaned descendants, whose parent the keeper becomes, until the process
-// itself has exited.
+// reap collects orphaned descendants until the process itself has exited. The kernel
+// makes the keeper their parent.
 func (g *guard) reap() {
 	for {
 		var info unix.Siginfo
@@ -102,8 +102,8 @@ func (g *guard) reap() {
 	}
 }
 
-// run returns when the process has exited and may be collected, or when the line has hung
-// up and everything is killed. It calls report when the process has exited.
+// run returns when the process has exited and may be collected, or when the line has
+// hung up and run has killed everything. It calls report when the process has exited.
 func (g *guard) run(report func()) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -128,8 +128,8 @@ func (g *guard) run(report func()) {
 	}
 }
 
-// check says how much time the process has left, and whether its time is over. It reads
-// the orders that came while the keeper itself was stopped.
+// check returns how much time the process has left, and whether its time is over. It
+// first reads the orders that came while the keeper itself was stopped.
 func (g *guard) check() (left time.Duration, due, hungUp bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -145,7 +145,7 @@ func (g *guard) check() (left time.Duration, due, hungUp bool) {
 }
 
 // awaitCollect returns when the process may be collected. If that takes long, perhaps
-// because the orchestrator is stopped, it kills the descendants meanwhile.
+// because the orchestrator is stopped, it kills the descendants in the meantime.
 func (g *guard) awaitCollect() {
 	first := time.After(50 * time.Millisecond)
 	for {
@@ -163,7 +163,7 @@ func (g *guard) awaitCollect() {
 	}
 }
 
-// kill kills the process and all descendants, until none runs.
+// kill kills the process and all descendants, and repeats until none runs.
 func (g *guard) kill() {
 	for end := time.Now().Add(KillTimeout); time.Now().Before(end); time.Sleep(lookAgain) {
 		if g.group != nil {
@@ -179,7 +179,7 @@ func (g *guard) kill() {
 	}
 }
 
-// killOne kills the process, but not another one that has got its id since: the handle
+// killOne kills the process, but not another one that has since got its id: the handle
 // always means the same process.
 func killOne(p census.Process) {
 	handle, err := os.FindProcess(p.PID)

@@ -24,8 +24,8 @@ type Keeper struct {
 	pid     int
 }
 
-// Files are the standard files of the process, and the open file to execute if the launch
-// says so.
+// Files are the standard files of the process, and the file to execute if Launch.Open
+// is set.
 type Files struct {
 	Stdin, Stdout, Stderr, Binary *os.File
 }
@@ -51,7 +51,7 @@ func Start(command []string, l *Launch, files Files) (*Keeper, error) {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, files.Binary)
 	}
 	err = cmd.Start()
-	// A third open end would hide that one of the two has gone.
+	// If we kept this end open, we would not notice that the keeper has died.
 	_ = theirs.Close()
 	if err != nil {
 		_ = ours.Close()
@@ -59,7 +59,7 @@ func Start(command []string, l *Launch, files Files) (*Keeper, error) {
 	}
 	k := &Keeper{cmd: cmd, line: ours, reports: json.NewDecoder(ours)}
 	if err := k.launch(l); err != nil {
-		// It ends when the line hangs up, if it still can.
+		// A keeper that still runs ends when the line hangs up.
 		_ = ours.Close()
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -114,9 +114,10 @@ func (k *Keeper) AwaitExit() {
 	_ = k.reports.Decode(&next)
 }
 
-// Collect returns how the process ended, when its descendants are gone too, or KillTimeout
-// is over. Call it once, after AwaitExit. An error says that the keeper died first: then
-// the process was killed, but perhaps not all its descendants.
+// Collect waits until the descendants of the process are gone too, at most for
+// KillTimeout, and returns how the process ended. Call it once, after AwaitExit. An
+// error means that the keeper died first. Then the process was killed, but perhaps not
+// all of its descendants.
 func (k *Keeper) Collect() (Ending, error) {
 	k.send(mayCollect, true)
 	var last report
@@ -129,10 +130,11 @@ func (k *Keeper) Collect() (Ending, error) {
 	return *last.Ended, nil
 }
 
-// KillAt makes the keeper kill the process and its descendants at that time, unless it gets
-// another time before; a zero time means never. This holds whatever happens to this
-// process. Any goroutine may call KillAt; after the end it does nothing. It never waits:
-// an order is lost only if the keeper has not read the last few hundred.
+// KillAt makes the keeper kill the process and its descendants at that time, unless it
+// gets another time first; a zero time means never. The keeper does so even if this
+// process is stopped or dies. Any goroutine may call KillAt; after the end of the
+// process it does nothing. It never blocks: if the keeper has not read the last few
+// hundred orders, the order is lost.
 func (k *Keeper) KillAt(at time.Time) {
 	if at.IsZero() {
 		k.send(never, false)
@@ -141,8 +143,9 @@ func (k *Keeper) KillAt(at time.Time) {
 	k.send(order(monotonic()+time.Until(at)), false)
 }
 
-// send writes the order if there is room for it, or waits for room. A write with a deadline
-// would lose the order if the deadline passed before the first try.
+// send writes the order. If there is no room for it, send waits if wait is set, and
+// drops the order if not. A write with a deadline would be wrong: it loses the order if
+// the deadline passes before the first try.
 func (k *Keeper) send(o order, wait bool) {
 	line, err := k.line.SyscallConn()
 	if err != nil {

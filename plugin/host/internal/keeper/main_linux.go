@@ -102,10 +102,10 @@ func releaseFiles() {
 	_ = null.Close()
 }
 
-// exitedOf is the id of the process that Waitid has found.
+// exitedOf returns the id of the process that Waitid has found.
 func exitedOf(info *unix.Siginfo) int {
-	// A union follows signal, error and code, at an address that can hold a pointer.
-	// It begins with the process id.
+	// After signal, error and code comes a union, aligned for a pointer. It begins with
+	// the process id.
 	words := (*[8]int32)(unsafe.Pointer(info))
 	if unsafe.Sizeof(uintptr(0)) == 8 {
 		return int(words[4])

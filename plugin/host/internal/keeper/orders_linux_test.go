@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sendingVariable makes the test's program the one that sends.
+// If sendingVariable is set, the test's program sends the orders.
 const sendingVariable = "HOLDFAST_TEST_SENDS_ORDERS"
 
-// A lost order is a process that outlives its lease, or one that is never collected.
+// If an order is lost, a process outlives its lease or is never collected.
 func TestOrdersArriveFromAnOrchestratorThatIsStoppedAgainAndAgain(t *testing.T) {
 	if os.Getenv(sendingVariable) != "" {
 		sendOrders(t)
@@ -54,8 +54,8 @@ func TestOrdersArriveFromAnOrchestratorThatIsStoppedAgainAndAgain(t *testing.T) 
 	require.Equal(t, orders*orderBytes, <-arrived)
 }
 
-// sendOrders sends until its standard input ends, never more than there is room for,
-// and prints how many.
+// sendOrders sends orders until its standard input ends, never more than there is room
+// for, and prints how many it sent.
 func sendOrders(t *testing.T) {
 	enough := make(chan struct{})
 	go func() {

@@ -21,16 +21,16 @@ type Launch struct {
 	Credential *syscall.Credential
 	// Cgroup is the path of its own cgroup; empty for none.
 	Cgroup string
-	// Open says that Files.Binary is to be executed.
+	// Open means: execute Files.Binary instead of Path.
 	Open bool
 }
 
-// order is what the orchestrator sends after the launch: when to kill the process, in
-// nanoseconds on the monotonic clock, or one of these.
+// order is what the orchestrator sends after the launch: the time to kill the process,
+// in nanoseconds on the monotonic clock, or one of the constants.
 type order int64
 
 const (
-	// never takes back the time to kill the process.
+	// never cancels the time to kill the process.
 	never order = 0
 	// mayCollect allows the exited process to be collected, which frees its id.
 	mayCollect order = -1
@@ -48,7 +48,7 @@ type report struct {
 	Started int `json:",omitempty"`
 	// Failed is why nothing was started.
 	Failed *failure `json:",omitempty"`
-	// Exited says that the process has exited, and is not collected yet.
+	// Exited means that the process has exited, and is not collected yet.
 	Exited bool `json:",omitempty"`
 	// Ended says how the process ended, when its descendants are gone too.
 	Ended *Ending `json:",omitempty"`
@@ -58,12 +58,11 @@ type report struct {
 type Ending struct {
 	// Status is the status from wait4.
 	Status syscall.WaitStatus
-	// Late says that it was killed at the time given to KillAt.
+	// Late means that it was killed at the time given to KillAt.
 	Late bool
 }
 
-// failure is an error that is sent to another process, which can still compare it with
-// errors.Is.
+// failure is an error on its way to another process, where errors.Is still works.
 type failure struct {
 	Text     string
 	Op, Path string        `json:",omitempty"`
@@ -119,8 +118,8 @@ func readLaunch(r io.Reader) (*Launch, error) {
 // KillTimeout bounds how long a keeper tries to kill processes.
 const KillTimeout = 2 * time.Second
 
-// ExecOpen makes cmd execute the open file instead of the one that its path leads to. It
-// works on Linux only.
+// ExecOpen makes cmd execute the open file instead of the one at its path. It works on
+// Linux only.
 func ExecOpen(cmd *exec.Cmd, binary *os.File) {
 	cmd.ExtraFiles = []*os.File{binary}
 	cmd.Path = "/proc/self/fd/3"

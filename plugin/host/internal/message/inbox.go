@@ -17,11 +17,11 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
-// partBytes is how much of a message is decoded at once. Decoded items can be many times
-// larger than on the wire.
+// partBytes is how much of a message is decoded at once. Items can be many times larger
+// decoded than on the wire.
 const partBytes = 1 << 20
 
-// Inbox is a message from a process. It is decoded part by part, so that it cannot take
+// Inbox is a message from a process. It is decoded in parts, so that it never takes
 // much more memory than it has bytes. Receive it on a stream with Codec.
 type Inbox struct {
 	whole *handlerv1.WorkResponse
@@ -50,8 +50,8 @@ func (in *Inbox) Parts(longest int) iter.Seq2[*handlerv1.WorkResponse, error] {
 	}
 }
 
-// decode yields the outcomes of a message, or everything else. It returns false if the
-// caller wants no more.
+// decode yields the outcomes of a message, or everything else. It returns false when
+// the caller wants no more.
 func decode(data mem.BufferSlice, longest int, outcomes bool, yield func(*handlerv1.WorkResponse, error) bool) bool {
 	reader := data.Reader()
 	defer func() { _ = reader.Close() }()
@@ -82,7 +82,7 @@ func decode(data mem.BufferSlice, longest int, outcomes bool, yield func(*handle
 // outcomesField is WorkResponse.outcomes.
 const outcomesField = 1
 
-// errMalformed says that a message is not protobuf.
+// errMalformed means that a message is not protobuf.
 var errMalformed = errors.New("the message cannot be read")
 
 // cutter reads the fields of a message in wire format, and cuts texts and values that are
@@ -90,14 +90,14 @@ var errMalformed = errors.New("the message cannot be read")
 type cutter struct {
 	from    *mem.Reader
 	longest int
-	// depth is the nesting of the message that it reads.
+	// depth is how deep the current message is nested.
 	depth int
 }
 
 // maxDepth is larger than the nesting of the protocol's messages.
 const maxDepth = 8
 
-// field returns the next field in wire format; nothing if it is unknown or unwanted.
+// field returns the next field in wire format; nil if it is unknown or unwanted.
 func (c *cutter) field(of protoreflect.FieldDescriptors, wanted func(protowire.Number) bool) ([]byte, error) {
 	tag, err := binary.ReadUvarint(c.from)
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *cutter) field(of protoreflect.FieldDescriptors, wanted func(protowire.N
 	return protowire.AppendBytes(out, value), err
 }
 
-// message reads a message of that size which is a field of another.
+// message reads a nested message of that size.
 func (c *cutter) message(kind protoreflect.MessageDescriptor, size int) (out []byte, err error) {
 	if c.depth++; c.depth > maxDepth {
 		return nil, errMalformed

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
-// received is the message as it arrives, in frames of so many bytes.
+// received is the message as it arrives, in frames of that many bytes.
 func received(t testing.TB, raw []byte, frame int) *Inbox {
 	t.Helper()
 	var data mem.BufferSlice
@@ -97,8 +97,7 @@ func TestFieldsToComeAreSkipped(t *testing.T) {
 	require.Len(t, got.GetProgress(), 1)
 }
 
-// Whatever a message is, reading it must end, and one that is sound must be read
-// as the library reads it.
+// Reading any message must end. A valid message must be read as the library reads it.
 func FuzzInbox(f *testing.F) {
 	good, err := proto.Marshal(&handlerv1.WorkResponse{
 		Logs:     []*handlerv1.Log{{Handle: 1, Message: "é"}},

@@ -12,7 +12,8 @@ import (
 // maxLogText bounds the message of a log record, and its attributes, in bytes.
 const maxLogText = 16 << 10
 
-// ReadLog takes what is valid of a record. A bad log record never fails an attempt.
+// ReadLog translates the valid parts of a record. A bad log record never fails an
+// attempt.
 func ReadLog(record *handlerv1.Log) job.LogLine {
 	line := job.LogLine{
 		Level: job.LogInfo, Message: job.CleanText(record.GetMessage(), maxLogText),
@@ -35,7 +36,7 @@ func ReadLog(record *handlerv1.Log) job.LogLine {
 	}
 	sent, err := time.Parse(time.RFC3339Nano, record.GetTime())
 	line.Time = sent.UTC()
-	if year := line.Time.Year(); err != nil || year < 1 || year > 9999 { // JSON cannot hold it.
+	if year := line.Time.Year(); err != nil || year < 1 || year > 9999 { // JSON cannot express such a time.
 		line.Time = time.Now().UTC()
 	}
 	return line

@@ -40,12 +40,12 @@ type Manifest struct {
 	// Types are the names of the job types. Specs describe them in the same order.
 	Types []string
 	Specs []job.TypeSpec
-	// SkippedTypes are the names of those that Without has removed.
+	// SkippedTypes are the names of the job types that Without has removed.
 	SkippedTypes []string
 }
 
-// ReadManifest checks the manifest that a process of the plugin has sent. Its error is
-// written for operators.
+// ReadManifest checks the manifest that a process of the plugin has sent. Operators
+// read its error.
 func ReadManifest(plugin string, raw *handlerv1.DescribeResponse) (*Manifest, error) {
 	if err := checkText("version", raw.GetVersion(), maxVersion); err != nil && raw.GetVersion() != "" {
 		return nil, err
@@ -172,15 +172,15 @@ func milliseconds(ms uint64) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// toMilliseconds rounds down, so that a lease never gets longer.
+// toMilliseconds rounds down, so that it never makes a lease longer.
 func toMilliseconds(d time.Duration) uint64 {
 	return uint64(max(d, 0) / time.Millisecond)
 }
 
 func toCount(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
 
-// Without is the manifest without the skipped job types. It is still Equal to others that
-// were made from the same declaration.
+// Without returns the manifest without the skipped job types. The result is still Equal
+// to manifests that come from the same declaration.
 func (m *Manifest) Without(skipped func(jobType string) bool) *Manifest {
 	rest := *m
 	rest.Types, rest.Specs, rest.SkippedTypes = nil, nil, slices.Clip(rest.SkippedTypes)
@@ -194,7 +194,7 @@ func (m *Manifest) Without(skipped func(jobType string) bool) *Manifest {
 	return &rest
 }
 
-// Equal reports whether both were made from the same declaration.
+// Equal reports whether both manifests come from the same declaration.
 func (m *Manifest) Equal(other *Manifest) bool { return proto.Equal(m.raw, other.raw) }
 
 // IsJSON reports whether the text is a JSON value that a database can store.

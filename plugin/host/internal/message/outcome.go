@@ -12,7 +12,7 @@ import (
 
 // Codes of outcomes that are not the handler's own.
 const (
-	// CodeProtocol marks a failure by a breach of the protocol.
+	// CodeProtocol marks a failure caused by a breach of the protocol.
 	CodeProtocol = "protocol"
 	// CodeTooLarge marks an attempt that is too large for a message.
 	CodeTooLarge = "too_large"
@@ -24,8 +24,9 @@ const (
 	CodeCanary = "canary"
 )
 
-// ReadOutcome translates an outcome that a process reports. canceled is the reason to stop
-// that the handler got before; empty for none. A result has at most maxResult bytes.
+// ReadOutcome translates an outcome that a process reports. canceled is the reason with
+// which the handler was asked to stop; empty if it was not. A result has at most
+// maxResult bytes.
 func ReadOutcome(canceled job.CancelReason, sent *handlerv1.Outcome, maxResult int) job.Outcome {
 	switch result := sent.GetResult().(type) {
 	case *handlerv1.Outcome_Succeeded:
@@ -67,7 +68,7 @@ func readFailure(canceled job.CancelReason, failed *handlerv1.Failed) job.Outcom
 	}
 	switch {
 	case canceled == job.CancelTimeout, canceled == "" && failed.GetCode() == wire.CodeTimeout:
-		// The error came after the handler was stopped, whatever it says.
+		// The attempt has timed out, whatever the error says.
 		outcome.Kind = job.Timeout
 	case canceled == "" && failed.GetCode() == wire.CodeLeaseLost:
 		outcome.Kind = job.Released
@@ -81,8 +82,8 @@ func readFailure(canceled job.CancelReason, failed *handlerv1.Failed) job.Outcom
 	return outcome
 }
 
-// stopped is the outcome of an attempt that confirms its cancel. A handler that got no
-// reason to stop has canceled its own job.
+// stopped returns the outcome of an attempt that confirms its cancel. A handler that
+// was not asked to stop has canceled its own job.
 func stopped(canceled job.CancelReason) job.OutcomeKind {
 	switch canceled {
 	case job.CancelTimeout:
@@ -94,7 +95,7 @@ func stopped(canceled job.CancelReason) job.OutcomeKind {
 	}
 }
 
-// ProtocolFailure is the outcome of an attempt by a breach of the protocol.
+// ProtocolFailure is the outcome of an attempt that failed by a breach of the protocol.
 func ProtocolFailure(message string) job.Outcome {
 	return job.Outcome{Kind: job.Failure, Code: CodeProtocol, Message: message}
 }
@@ -129,8 +130,8 @@ func OnTrial(version job.PluginVersion, failed job.Outcome) job.Outcome {
 	}
 }
 
-// WriteStart is an assignment on the wire, without its handle and lease. It replaces what
-// is not UTF-8, which would end the stream and all attempts on it.
+// WriteStart translates an assignment for the wire, without its handle and lease. It
+// replaces invalid UTF-8, which would end the stream and all attempts on it.
 func WriteStart(a *job.Assignment) *handlerv1.Start {
 	return &handlerv1.Start{
 		JobId:       a.JobID.String(),

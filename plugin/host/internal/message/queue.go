@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// messageBytes is when a message is full. It is small, so that a cancel does not
-	// wait behind megabytes, but large enough for hundreds of usual starts.
+	// messageBytes is when a message is full. It is small enough that a cancel does not
+	// wait behind megabytes, and large enough for hundreds of usual starts.
 	messageBytes = 1 << 20
-	// startOverhead is more than what the fields of a start take on the wire that
+	// startOverhead is more than the bytes on the wire of those fields of a start that
 	// StartBytes does not count.
 	startOverhead = 1 << 10
-	// sameExtension is how far apart the ends of two extensions may be to be sent as
-	// one, with the earlier end.
+	// sameExtension bounds how far apart two extensions may end that are sent as one,
+	// with the earlier end.
 	sameExtension = 100 * time.Millisecond
 )
 
@@ -31,7 +31,7 @@ type Queue struct {
 
 type queuedStart struct {
 	start *handlerv1.Start
-	// until is when the lease is no longer proven.
+	// until is how long the lease is known to last.
 	until time.Time
 }
 
@@ -40,7 +40,7 @@ type extension struct {
 	handles []uint64
 }
 
-// Start queues the start of an attempt whose lease is proven until then.
+// Start queues the start of an attempt whose lease lasts at least until then.
 func (q *Queue) Start(start *handlerv1.Start, until time.Time) {
 	q.starts = append(q.starts, queuedStart{start: start, until: until})
 }
@@ -50,10 +50,10 @@ func (q *Queue) Cancel(handle uint64, reason job.CancelReason) {
 	q.cancels = append(q.cancels, &handlerv1.Cancel{Handle: handle, Reason: wireReason(reason)})
 }
 
-// Drain queues that no starts will follow.
+// Drain queues the message that no starts will follow.
 func (q *Queue) Drain() { q.drain = true }
 
-// Extend queues that the lease of an attempt is proven until then.
+// Extend queues the message that the lease of an attempt lasts at least until then.
 func (q *Queue) Extend(handle uint64, until time.Time) {
 	if n := len(q.extensions); n > 0 {
 		last := &q.extensions[n-1]
@@ -69,8 +69,8 @@ func (q *Queue) Extend(handle uint64, until time.Time) {
 }
 
 // Messages divides the queue into messages. Cancels and extensions come with the last
-// starts or after them, so that no process gets one before the start of its attempt. The
-// time that is left of a lease is counted from now.
+// starts or after them, so that none arrives before the start of its attempt. Leases
+// are sent as the time that is left from now.
 func (q *Queue) Messages(now time.Time) iter.Seq[*handlerv1.WorkRequest] {
 	return func(yield func(*handlerv1.WorkRequest) bool) {
 		message, size := &handlerv1.WorkRequest{}, 0

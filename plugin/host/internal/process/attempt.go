@@ -15,8 +15,8 @@ type Attempt struct {
 	process *Process
 	handle  uint64
 	jobID   job.ID
-	// number counts from 1. fence tells apart attempts with the same number, which
-	// happens when one is not charged.
+	// number counts from 1. An attempt that is not charged has the same number as the
+	// next one; fence distinguishes them.
 	number   int
 	fence    int64
 	trace    job.Trace
@@ -26,23 +26,23 @@ type Attempt struct {
 	recent  quota
 	dropped bool
 
-	// What follows is guarded by the process.
+	// The process's lock guards the fields below.
 
 	// canceled is the first reason to stop that the handler got; empty for none.
 	canceled job.CancelReason
 	// killed says that the process was killed because of this attempt.
 	killed bool
-	// rejected is how the attempt ends unless it succeeds; nil for as its handler
-	// says.
+	// rejected is how the attempt ends unless it succeeds; nil for the outcome that its
+	// handler reports.
 	rejected *job.Outcome
-	// killAt is when the process must be gone if the orchestrator does not run.
+	// killAt is when the keeper must kill the process if the orchestrator is stopped.
 	killAt time.Time
 }
 
 var _ job.Run = (*Attempt)(nil)
 
-// locked calls change under the lock, unless the attempt has ended. It reports
-// whether it did.
+// locked calls change under the lock, unless the attempt has ended. It reports whether
+// it called change.
 func (a *Attempt) locked(change func()) bool {
 	a.process.mu.Lock()
 	defer a.process.mu.Unlock()
@@ -66,11 +66,11 @@ func (a *Attempt) Cancel(reason job.CancelReason) {
 	}
 }
 
-// cancelRejected is the reason to stop of an attempt whose report was rejected.
+// cancelRejected stops an attempt whose report was rejected.
 const cancelRejected job.CancelReason = "refused"
 
 // reject asks the handler to stop because of what it reported. The attempt then ends
-// with the outcome, unless it succeeds all the same.
+// with the outcome, unless it still succeeds.
 func (a *Attempt) reject(with job.Outcome) {
 	a.locked(func() {
 		if a.rejected == nil {
@@ -80,7 +80,7 @@ func (a *Attempt) reject(with job.Outcome) {
 	a.Cancel(cancelRejected)
 }
 
-// outcome is how the attempt ends when its handler reports this.
+// outcome returns how the attempt ends, given what its handler reported.
 func (a *Attempt) outcome(reported job.Outcome) job.Outcome {
 	if a.rejected == nil || reported.Kind == job.Success {
 		return reported
@@ -88,8 +88,8 @@ func (a *Attempt) outcome(reported job.Outcome) job.Outcome {
 	return *a.rejected
 }
 
-// Kill kills the process with its process group. Other attempts in it are released:
-// they are not to blame, and their owner did not vanish.
+// Kill kills the process with its process group. Other attempts in the process are
+// released, since they are not to blame.
 func (a *Attempt) Kill() {
 	if a.locked(func() { a.killed = true }) {
 		a.process.fail(ErrKilled)
@@ -97,7 +97,7 @@ func (a *Attempt) Kill() {
 	}
 }
 
-// Extend tells the process that the lease is proven for leaseFor from now.
+// Extend tells the process that the lease lasts at least leaseFor from now.
 func (a *Attempt) Extend(leaseFor time.Duration) {
 	until := time.Now().Add(leaseFor)
 	if a.locked(func() {
@@ -108,20 +108,21 @@ func (a *Attempt) Extend(leaseFor time.Duration) {
 	}
 }
 
-// leaseReserve is the part of a lease, one in so many, that is left when the keeper
-// kills a process because the orchestrator does not run. An orchestrator that runs
-// kills earlier, so that a lease that was not renewed is reported as such.
+// If the orchestrator is stopped, the keeper kills a process when 1/leaseReserve of a
+// lease is left. A running orchestrator kills the process earlier, and reports that the
+// lease was not renewed.
 const leaseReserve = 24
 
-// killAt is when to kill the process of an attempt whose lease is proven until then,
-// for leaseFor from now.
+// killAt returns when to kill the process of an attempt whose lease lasts at least
+// until then, which is leaseFor from now.
 func killAt(until time.Time, leaseFor time.Duration) time.Time {
 	return until.Add(-leaseFor / leaseReserve)
 }
 
-// killEarlierLocked makes the keeper kill the process at that time, or at an earlier
-// time that it already knows, even if the orchestrator is stopped by then. The keeper
-// gets a later time only when half of the present one is over, not at each extension.
+// killEarlierLocked makes the keeper kill the process at that time, unless it has an
+// earlier time already. This holds even if the orchestrator is stopped by then. To save
+// messages, renewKillAt sends later times only when half of the current time is over,
+// not at each extension.
 func (p *Process) killEarlierLocked(at time.Time) {
 	if p.killAt.IsZero() || at.Before(p.killAt) {
 		p.setKillAtLocked(at)
@@ -133,7 +134,7 @@ func (p *Process) setKillAtLocked(at time.Time) {
 	p.child.KillAt(at)
 	left := time.Until(at)
 	switch {
-	case left <= 0: // It is over already, or there is no attempt.
+	case left <= 0: // The time is over, or there is no attempt.
 	case p.renewal == nil:
 		p.renewal = time.AfterFunc(left/2, p.renewKillAt)
 	default:
@@ -141,7 +142,7 @@ func (p *Process) setKillAtLocked(at time.Time) {
 	}
 }
 
-// renewKillAt sends the keeper the time that follows from the present leases.
+// renewKillAt sends the keeper the time that follows from the current leases.
 func (p *Process) renewKillAt() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

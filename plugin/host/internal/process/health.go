@@ -17,8 +17,8 @@ const healthService = "plugin"
 
 var errUnread = errors.New("it does not read its stream")
 
-// watchHealth fails the process if it does not answer in time, or if it answers but
-// does not read its stream.
+// watchHealth fails the process if it does not answer in time, or answers but does not
+// read its stream.
 func (p *Process) watchHealth() {
 	ticks := time.NewTicker(p.spec.Settings.HealthPeriod)
 	defer ticks.Stop()
@@ -37,8 +37,8 @@ func (p *Process) watchHealth() {
 	}
 }
 
-// failHealth fails the process, unless the broken connection is the first sign of its
-// death, which gives a better reason.
+// failHealth fails the process. If the connection is broken, it first waits briefly for
+// the process to die, because a death explains more.
 func (p *Process) failHealth(err error) {
 	if status.Code(err) == codes.Unavailable {
 		select {
@@ -58,7 +58,7 @@ func (p *Process) checkHealth(work context.Context, health grpc_health_v1.Health
 		return err
 	}
 	if answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
-		return fmt.Errorf("it says %s", answer.GetStatus())
+		return fmt.Errorf("its status is %s", answer.GetStatus())
 	}
 	if since := p.sendingSince.Load(); since != 0 && time.Since(time.Unix(0, since)) > p.spec.Settings.HealthTimeout {
 		return errUnread
@@ -66,9 +66,9 @@ func (p *Process) checkHealth(work context.Context, health grpc_health_v1.Health
 	return nil
 }
 
-// askToLeave asks a process without work to leave, and gives it time. go-plugin's
-// controller ends its server; a process that has none notices the end of its
-// standard input.
+// askToLeave asks a process without work to exit, and gives it time. A process that
+// uses go-plugin has a controller, which ends its server. Any other process notices the
+// end of its standard input.
 func (p *Process) askToLeave() {
 	ctx, cancel := context.WithTimeout(p.spec.Killing, p.spec.Settings.KillGrace)
 	defer cancel()

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// An attempt may report this much a second, log lines included, at no cost. SDKs send
-// far less: if a handler reports in a loop, they send only the last value.
+// An attempt may report this much a second, log lines included, without delay. SDKs
+// send far less: if a handler reports in a loop, they send only the last value.
 const (
 	freeReports = 200
 	freeBytes   = 4 << 20
@@ -24,26 +24,27 @@ const (
 	perMiB    = 15 * time.Millisecond
 )
 
-// usualBytes is larger than a message of an SDK, unless that holds a single large
-// item. What a message has beyond it counts as bytes.
+// usualBytes is more than an SDK puts into one message, unless the message holds a
+// single large item. The bytes beyond it delay the next read.
 const usualBytes = 4 << 20
 
-// Delays add up until they reach minPause, and none is longer than maxPause.
+// Delays add up until they reach minPause. No pause is longer than maxPause.
 const (
 	minPause = 5 * time.Millisecond
 	maxPause = 500 * time.Millisecond
 )
 
-// intake passes what a process reports on to its attempts. It slows down a process
-// that reports without end by reading from it later: then the pipe fills up, instead
-// of the orchestrator's memory. Other processes have other streams.
+// intake passes the reports of a process on to its attempts. If a process reports too
+// much, intake reads from it later, so that the pipe fills up instead of the
+// orchestrator's memory. This does not slow down other processes, which have their own
+// streams.
 type intake struct {
 	process *Process
 	caps    Caps
 	now     time.Time
 	// delay has added up since the last pause.
 	delay time.Duration
-	// room is closed when there is room for more; nil if there is.
+	// room is closed when a reporter can take more; nil if it can already.
 	room <-chan struct{}
 }
 
@@ -118,8 +119,8 @@ func (in *intake) progress(a *Attempt, value []byte) {
 	}
 }
 
-// checkpoint fails the attempt if the value is too large: dropping it would make the
-// next attempt go on from an older checkpoint.
+// checkpoint fails the attempt if the value is too large: if it were dropped, the next
+// attempt would resume from an older checkpoint.
 func (in *intake) checkpoint(a *Attempt, value []byte) {
 	switch {
 	case len(value) > in.caps.Checkpoint:
@@ -170,7 +171,7 @@ func (in *intake) waitFor(room <-chan struct{}) {
 	}
 }
 
-// charge counts a report. One that belongs to no attempt is never free.
+// charge counts a report. A report that belongs to no attempt always causes a delay.
 func (in *intake) charge(a *Attempt, bytes int) {
 	if a == nil {
 		in.delay += perReport
@@ -196,8 +197,8 @@ func (in *intake) chargeBytes(bytes int) {
 	}
 }
 
-// pause waits until there is room, and then for the delay of the reports. It does
-// not delay reading what a process that is gone has left.
+// pause waits until there is room, and then for the delay of the reports. If the
+// process is gone, it reads the rest without delay.
 func (in *intake) pause() {
 	p := in.process
 	if in.room != nil {

@@ -25,16 +25,17 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
 
-// Refusal is a reason against a plugin that another launch would hardly change.
+// Refusal is an error that another launch would probably repeat.
 type Refusal struct{ error }
 
 // Refuse makes a Refusal of the error.
 func Refuse(err error) error { return Refusal{err} }
 
-// Unwrap returns the reason.
+// Unwrap returns the error.
 func (r Refusal) Unwrap() error { return r.error }
 
-// IsRefusal reports whether the error is, or wraps, such a reason.
+// IsRefusal reports whether the error is a Refusal or an error of the binary, or wraps
+// one.
 func IsRefusal(err error) bool {
 	return errors.As(err, new(Refusal)) || errors.Is(err, binary.ErrChecksum) || errors.Is(err, binary.ErrReplaced)
 }
@@ -113,8 +114,8 @@ func (p *Process) shakeHands() (*grpc.ClientConn, error) {
 	return dial(address, transport)
 }
 
-// These bound how many bytes from a process wait in memory: on one stream, and on
-// the whole connection.
+// These bound how many unread bytes from a process are kept in memory, for one stream
+// and for the whole connection.
 const (
 	streamWindow = 256 << 10
 	connWindow   = 1 << 20
@@ -130,7 +131,7 @@ func dial(address net.Addr, transport credentials.TransportCredentials) (*grpc.C
 		grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(wire.MaxMessageBytes),
 			grpc.MaxCallSendMsgSize(wire.MaxMessageBytes)),
-		// A process could fill windows that grow with the load.
+		// Windows that grow with the load would let a process fill the memory.
 		grpc.WithStaticStreamWindowSize(streamWindow),
 		grpc.WithStaticConnWindowSize(connWindow),
 		grpc.WithIdleTimeout(0),
@@ -139,7 +140,7 @@ func dial(address net.Addr, transport credentials.TransportCredentials) (*grpc.C
 	)
 }
 
-// openStream asks for the manifest, has the owner adopt it, and opens the stream.
+// openStream asks for the manifest, passes it to the owner, and opens the stream.
 func (p *Process) openStream(ctx context.Context) error {
 	handler := handlerv1.NewHandlerClient(p.conn)
 	caps := p.spec.Settings.Caps

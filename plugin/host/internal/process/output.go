@@ -9,9 +9,9 @@ import (
 // maxChunk is larger than what go-plugin sends at once, 1 KiB.
 const maxChunk = 1 << 20
 
-// relayOutput reads what a go-plugin server prints after the handshake, which it
-// sends over the connection. If nobody read that, handlers that print would block.
-// Processes without this service print to their standard files.
+// relayOutput reads what the plugin prints after the handshake. A go-plugin server
+// sends that over the connection, and handlers that print would block if nobody read
+// it. Processes without this service print to their standard files.
 func (p *Process) relayOutput() {
 	stdout, stderr := p.child.Output().From("stdout"), p.child.Output().From("stderr")
 	stream, err := p.conn.NewStream(p.stream.Context(), &grpc.StreamDesc{ServerStreams: true}, "/plugin.GRPCStdio/StreamStdio",

@@ -1,9 +1,9 @@
 // Package process runs one plugin process: it launches it, exchanges messages with
 // it, checks its health, and reports how the attempts in it end.
 //
-// Launch starts a process, and Serve stays with it until it is gone. In between,
-// Begin gives it attempts. What the end of the process or of an attempt means is up
-// to the Owner. Each attempt that was begun is reported as finished exactly once.
+// Launch starts a process, and Serve stays with it until it is gone. In between, Begin
+// gives it attempts. The Owner decides what the end of the process or of an attempt
+// means. Each attempt that was begun is reported as finished exactly once.
 package process
 
 import (
@@ -24,9 +24,9 @@ import (
 )
 
 var (
-	// ErrKilled ends a process that was killed to stop one of its attempts.
+	// ErrKilled means that the process was killed to stop one of its attempts.
 	ErrKilled = errors.New("killed on request")
-	// ErrClosing ends a process that was killed because its owner shuts down.
+	// ErrClosing means that the process was killed because its owner shuts down.
 	ErrClosing = errors.New("killed at shutdown")
 )
 
@@ -45,24 +45,24 @@ type Spec struct {
 	Isolated bool
 	Settings Settings
 	Log      *slog.Logger
-	// Draining ends when the process has to finish what it has and leave, Killing
-	// when its time for that is over.
+	// Draining is canceled when the process must finish its attempts and exit, and
+	// Killing when its time for that is over.
 	Draining, Killing context.Context
 }
 
 // Owner decides what a new process may serve, and what the ends of the process and
 // of its attempts mean. Its methods must not call those of the process.
 type Owner interface {
-	// Adopt returns what the process is to serve of what it declares. Its error
+	// Adopt returns the part of the manifest that the process shall serve. An error
 	// ends the launch.
 	Adopt(context.Context, *message.Manifest) (*message.Manifest, error)
-	// Leaving says that the process must not get more attempts. It may be called
-	// before Lost.
+	// Leaving is called when the process must not get more attempts. If at all, it is
+	// called before Lost.
 	Leaving()
-	// Lost says, once, that the process ends; cause is nil if it was drained.
+	// Lost is called once, when the process ends; cause is nil if it was drained.
 	Lost(cause error)
-	// Settle gets attempts that have ended before anybody else hears of it, and
-	// may change their outcomes.
+	// Settle is called with attempts that have ended, before their reporters are
+	// called. It may change the outcomes.
 	Settle([]Ended)
 }
 
@@ -91,8 +91,8 @@ type Process struct {
 	queue      message.Queue
 	draining   bool
 	ended      bool
-	// killAt is when the keeper kills the process unless it gets another time;
-	// zero for never. renewal sends that other time.
+	// killAt is when the keeper kills the process, unless it gets another time; zero
+	// for never. renewal sends the next time.
 	killAt  time.Time
 	renewal *time.Timer
 
@@ -113,8 +113,8 @@ type Process struct {
 // PID is the process id.
 func (p *Process) PID() int { return p.child.PID() }
 
-// Begin gives the attempt to the process. It returns nil when the process takes no
-// more, because it ends or drains.
+// Begin gives the attempt to the process. It returns nil if the process takes no more,
+// because it ends or drains.
 func (p *Process) Begin(start *handlerv1.Start, a *job.Assignment, r job.Reporter) *Attempt {
 	now := time.Now()
 	until := now.Add(a.LeaseFor)
@@ -204,8 +204,8 @@ func (p *Process) awaitEnd() error {
 	}
 }
 
-// whyGone prefers the reason why we killed the process to the signal that we sent.
-// A drained process may leave.
+// whyGone returns the reason why we killed the process, if we did, instead of the
+// signal that we sent. It returns nil for a drained process, which may exit.
 func (p *Process) whyGone() error {
 	if p.isIdle() {
 		return nil
@@ -218,8 +218,7 @@ func (p *Process) whyGone() error {
 	}
 }
 
-// whyReceiveEnded finds out whether the stream ended with its process, or the process
-// lives on.
+// whyReceiveEnded finds out whether the stream ended because the process did.
 func (p *Process) whyReceiveEnded() error {
 	if p.isIdle() {
 		return nil
@@ -233,8 +232,8 @@ func (p *Process) whyReceiveEnded() error {
 	}
 }
 
-// rootCause prefers how the process died to earlier signs of its death, such as a
-// lost connection.
+// rootCause replaces an early sign of a death, such as a lost connection, with how the
+// process died.
 func (p *Process) rootCause(sign error) error {
 	if sign == nil || errors.Is(sign, ErrKilled) || errors.Is(sign, ErrClosing) || !p.child.LeftByItself() {
 		return sign
@@ -327,10 +326,10 @@ func (p *Process) endAttempts(cause error) {
 	killed := errors.Is(cause, ErrKilled)
 	switch {
 	case killed:
-		// One attempt is to blame for sure.
+		// It is certain which attempt is to blame.
 		outcome.CoResidents, outcome.Killed = 0, true
 	case errors.Is(cause, ErrClosing):
-		// The orchestrator ends, so the job is not to blame.
+		// The orchestrator shuts down, so the job is not to blame.
 		outcome.Kind, outcome.Stack, outcome.CoResidents = job.Released, "", 0
 	}
 	bystander := job.Outcome{
@@ -351,7 +350,7 @@ func (p *Process) endAttempts(cause error) {
 	p.report(ended)
 }
 
-// report settles the attempts with the owner and then tells their reporters.
+// report passes the attempts to the owner, and then to their reporters.
 func (p *Process) report(ended []Ended) {
 	if len(ended) == 0 {
 		return

@@ -12,7 +12,7 @@ import (
 type Settings struct {
 	// StartTimeout bounds a launch, from fork to manifest.
 	StartTimeout time.Duration
-	// KillGrace is how long a process without work may take to leave.
+	// KillGrace is how long a process without work may take to exit.
 	KillGrace time.Duration
 	// ExitWindow is how far apart two signs of one death may be: the end of the
 	// stream and the exit, or the exit and the last outcome in the socket.
@@ -28,7 +28,7 @@ type Settings struct {
 	LinesPerSecond int
 }
 
-// Validate reports a setting that makes no sense.
+// Validate returns an error for an invalid setting.
 func (s Settings) Validate() error {
 	switch {
 	case min(s.StartTimeout, s.KillGrace, s.ExitWindow, s.HealthPeriod, s.HealthTimeout) <= 0:
@@ -47,7 +47,7 @@ type Caps struct {
 	Result     int
 }
 
-// DefaultCaps are the caps unless an operator sets others.
+// DefaultCaps returns the caps that apply unless an operator sets others.
 func DefaultCaps() Caps {
 	return Caps{
 		Progress: wire.DefaultMaxProgressBytes, Checkpoint: wire.DefaultMaxCheckpointBytes, Result: wire.DefaultMaxResultBytes,
@@ -57,11 +57,11 @@ func DefaultCaps() Caps {
 // MaxCap is the largest cap: payload and checkpoint must fit into one message.
 const MaxCap = wire.MaxMessageBytes / 2
 
-// Validate reports a cap that cannot be enforced.
+// Validate returns an error for a cap that cannot be enforced.
 func (c Caps) Validate() error {
 	for what, size := range map[string]int{"progress": c.Progress, "checkpoint": c.Checkpoint, "result": c.Result} {
 		if size < 1 || size > MaxCap {
-			return fmt.Errorf("a cap of %d bytes for a %s is not from 1 to %d", size, what, MaxCap)
+			return fmt.Errorf("the cap for a %s, %d bytes, is not from 1 to %d", what, size, MaxCap)
 		}
 	}
 	return nil

@@ -33,7 +33,7 @@ func (p *Process) send() {
 			err := p.stream.Send(request)
 			p.sendingSince.Store(0)
 			if err != nil {
-				return // The receiver gets the reason.
+				return // RecvMsg returns the reason.
 			}
 		}
 	}
@@ -62,8 +62,8 @@ func (p *Process) running(handle uint64) *Attempt {
 	return p.attempts[handle]
 }
 
-// finish takes the attempts out of the table, frees their slots, and then reports
-// them: a reporter can start the next attempt at once.
+// finish takes the attempts out of the table and frees their slots before it reports
+// them, so that a reporter can start the next attempt at once.
 func (p *Process) finish(outcomes []*handlerv1.Outcome) {
 	ended := make([]Ended, 0, len(outcomes))
 	var unknown []uint64

@@ -9,14 +9,15 @@ import (
 const (
 	// kept is how many durations of a version are kept for each job type.
 	kept = 64
-	// leastKept is how many of them are needed to know what is usual.
+	// leastKept is how many durations are needed to know what is usual.
 	leastKept = 5
 	// leastDelay is the smallest delay of an attempt that matters.
 	leastDelay = 5 * time.Millisecond
-	// leastSlower is by how much the shares of slow attempts must differ. If a version
-	// takes longer throughout, most of its attempts are slow.
+	// leastSlower is how much the shares of slow attempts must differ. If a version
+	// always takes longer, most of its attempts are slow.
 	leastSlower = 0.5
-	// leastSlow is how many slow attempts are more than one unusual job.
+	// leastSlow is how many slow attempts there must be, since one may be an unusual
+	// job.
 	leastSlow = 2
 )
 
@@ -83,8 +84,8 @@ type Running struct {
 	JobType string
 	// For is how long it has run.
 	For time.Duration
-	// Early says that no attempt had succeeded in its process when it began. The first
-	// attempts may have to wait for one-time loading.
+	// Early says that no attempt in the process had succeeded when this one began. The
+	// first attempts may have to wait for one-time loading.
 	Early bool
 }
 
@@ -97,15 +98,15 @@ type Work struct {
 // Pace compares how long the attempts at one job type take.
 type Pace struct {
 	JobType string
-	// Median is the candidate's; zero while none of its attempts has ended. Usual is
-	// the median of the serving version: of its latest attempts, or of those since the
-	// trial began if that is longer.
+	// Median is the candidate's median; zero while none of its attempts has ended.
+	// Usual is the serving version's median: that of its latest attempts or that of its
+	// attempts since the trial began, whichever is longer.
 	Median, Usual time.Duration
-	// current says that Usual includes attempts since the trial began. So it reflects
-	// what slows both versions down, such as a busy machine.
+	// current says that Usual includes attempts since the trial began. Then it reflects
+	// anything that slows both versions down, such as a busy machine.
 	current bool
-	// candidate and serving count the attempts that are known to be slow, as failed, or
-	// known not to be. A running attempt is slow once it has taken too long.
+	// candidate and serving count attempts, and the slow ones as failed. They include a
+	// running attempt only once it is slow.
 	candidate, serving Tally
 	// waiting says that a running attempt of the candidate has taken longer than usual,
 	// but is not slow yet.
@@ -161,16 +162,17 @@ func slow(sorted []time.Duration, limit time.Duration) (t Tally) {
 	return t
 }
 
-// Slower reports whether the candidate is clearly slower: the share of its attempts that
-// are slow is larger by at least half, and chance alone would show that less often than
-// the odds, by the test of Worse. It needs attempts of the serving version since the trial
+// Slower reports whether the candidate is clearly slower: its share of slow attempts is
+// larger by at least 50 points, and chance alone would show that less often than the
+// odds, by the test of Worse. It needs attempts of the serving version since the trial
 // began.
 func (p Pace) Slower(odds float64) bool {
 	return p.current && worse(p.candidate, p.serving, leastSlower, odds)
 }
 
-// Unsure reports whether the candidate looks slower, but too little is known to rule out
-// chance; or whether none of its attempts has ended, and they take longer than usual.
+// Unsure reports whether the candidate looks slower, but chance may be the reason. It
+// also returns true if none of the candidate's attempts has ended, and one takes longer
+// than usual.
 func (p Pace) Unsure() bool {
 	return p.looksSlower() && (p.candidate.Ended < enough || !p.current) || p.candidate.Ended == 0 && p.waiting
 }
@@ -182,9 +184,10 @@ func (p Pace) looksSlower() bool {
 	return p.candidate.Failed > 0 && p.candidate.rate()-p.serving.rate() >= leastSlower
 }
 
-// Ratio is the candidate's median compared with the usual one; 0 while none of its attempts
-// has ended.
+// Ratio returns the candidate's median divided by the usual one; 0 while none of its
+// attempts has ended.
 func (p Pace) Ratio() float64 { return float64(p.Median) / float64(max(p.Usual, 1)) }
 
-// Counts returns how many of the candidate's attempts are slow, of how many.
+// Counts returns how many of the candidate's attempts are slow, and how many attempts
+// that is out of.
 func (p Pace) Counts() (slow, of int) { return p.candidate.Failed, p.candidate.Ended }

@@ -94,7 +94,7 @@ func TestOnlyTheLatestDurationsCount(t *testing.T) {
 	require.Equal(t, kept, paces[0].candidate.Ended)
 }
 
-// Durations are drawn from a log-normal distribution: most jobs take about as long,
+// Durations come from a log-normal distribution: most jobs take about the same time,
 // some many times that.
 func TestSlowerIsSeldomWrong(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

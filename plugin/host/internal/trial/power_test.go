@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tried simulates a trial as the host makes it with its defaults: a tenth of the
-// starts for three seconds, looked at ten times a period, ten periods at most, and
-// half of the starts while there is doubt or little is known.
+// tried simulates a trial with the host's defaults: a tenth of the starts for three
+// seconds, ten checks in each period, at most ten periods, and half of the starts while
+// the result is unsure or little is known.
 func tried(random *rand.Rand, perSecond, bad, good float64) (promoted bool, seconds float64) {
 	const look, period, longest = 0.3, 10, 100
 	var candidate, serving Tally
@@ -43,7 +43,7 @@ func tried(random *rand.Rand, perSecond, bad, good float64) (promoted bool, seco
 func TestAVersionThatFailsThreeInTenIsFoundOutAtModestRates(t *testing.T) {
 	const rounds = 20_000 // of which 4.8 % are promoted at 10 jobs/s, give or take 0.15
 	for perSecond, bound := range map[float64]float64{2: 0.6, 5: 0.2, 10: 0.05, 30: 0.05, 50: 0.05, 100: 0.05, 300: 0.05} {
-		random := rand.New(rand.NewPCG(1, uint64(perSecond))) // whatever the order of the map
+		random := rand.New(rand.NewPCG(1, uint64(perSecond))) // independent of the map's order
 		promoted := 0
 		for range rounds {
 			if serves, _ := tried(random, perSecond, 0.3, 0); serves {

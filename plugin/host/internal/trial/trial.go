@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// Tally counts attempts that ended, and those of them that failed. It leaves out attempts
+// Tally counts attempts that ended, and how many of them failed. Do not add attempts
 // that were stopped or released.
 type Tally struct {
 	Ended  int
@@ -25,12 +25,12 @@ func (t *Tally) Add(failed bool) {
 func (t Tally) rate() float64 { return float64(t.Failed) / float64(max(t.Ended, 1)) }
 
 func (t Tally) String() string {
-	return fmt.Sprintf("%d of %d failed (%.0f %%)", t.Failed, t.Ended, 100*t.rate())
+	return fmt.Sprintf("%d of %d attempts failed (%.0f %%)", t.Failed, t.Ended, 100*t.rate())
 }
 
-// The odds of a false alarm at one look. Final is for the end of a trial: three standard
-// deviations, once in 740 looks. There are many looks before the end, so Early is
-// stricter.
+// These are the odds of a false alarm at one check. Final is for the end of a trial:
+// three standard deviations, or once in 740 checks. There are many checks before the
+// end, so Early is stricter.
 const (
 	Final = 0.00135
 	Early = 1e-6
@@ -39,14 +39,15 @@ const (
 // leastDifference is the smallest difference between two rates of failures that matters.
 const leastDifference = 0.05
 
-// If a version fails three attempts in ten, fewer than few of them often show no failure
-// at all, and fewer than enough may not show that it is Worse.
+// Suppose that three attempts in ten fail. Fewer than 10 attempts (few) often show no
+// failure at all, and fewer than 50 (enough) may not show that the version is Worse.
 const (
 	few    = 10
 	enough = 50
 )
 
-// Few reports whether so little is known of the candidate that it should get more to do.
+// Few reports whether so little is known of the candidate that it should get more
+// attempts.
 func Few(candidate Tally) bool { return candidate.Ended < few }
 
 // Unsure reports whether the candidate has failed more often than the serving version, by
@@ -80,7 +81,7 @@ func worse(candidate, serving Tally, difference, odds float64) bool {
 	return chance < odds
 }
 
-// logChoose is the logarithm of n over k.
+// logChoose returns the logarithm of n over k.
 func logChoose(n, k int) float64 {
 	if k < 0 || k > n {
 		return math.Inf(-1)

@@ -18,13 +18,13 @@ func TestWorse(t *testing.T) {
 		{Tally{3, 3}, Tally{27, 0}, true, false},
 		{Tally{10, 10}, Tally{90, 0}, true, true},
 		{Tally{10, 10}, Tally{90, 90}, false, false},
-		{Tally{1, 1}, Tally{90, 0}, false, false},  // once is chance
+		{Tally{1, 1}, Tally{90, 0}, false, false},  // one failure may be chance
 		{Tally{2, 2}, Tally{2, 0}, false, false},   // too few to tell
 		{Tally{90, 90}, Tally{0, 0}, false, false}, // nothing to compare with
 		{Tally{0, 0}, Tally{0, 0}, false, false},
 		{Tally{100, 12}, Tally{900, 90}, false, false}, // by chance
 		{Tally{100, 25}, Tally{900, 90}, true, false},
-		{Tally{100_000, 4_000}, Tally{900_000, 900}, false, false}, // certain, and nobody cares
+		{Tally{100_000, 4_000}, Tally{900_000, 900}, false, false}, // certain, but too small to matter
 		{Tally{100_000, 10_000}, Tally{900_000, 900}, true, true},
 		{Tally{1000, 0}, Tally{1000, 500}, false, false}, // better
 	} {
@@ -34,9 +34,8 @@ func TestWorse(t *testing.T) {
 	}
 }
 
-// A version that is no different is hardly ever taken for a worse one, however
-// much of the work fails and however even the shares are; one that fails a good
-// deal more is found out.
+// An equally good version almost never counts as worse, for any rate of failures and
+// any share. A much worse version does.
 func TestWorseIsSeldomWrong(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	draw := func(n int, rate float64) (t Tally) {
@@ -75,7 +74,7 @@ func TestACandidateThatHasFailedIsWatchedUntilThereIsEnough(t *testing.T) {
 		{Tally{49, 3}, Tally{90, 0}, true},
 		{Tally{50, 3}, Tally{90, 0}, false},
 		{Tally{10, 2}, Tally{90, 18}, false},
-		{Tally{40, 1}, Tally{360, 0}, false}, // nobody cares
+		{Tally{40, 1}, Tally{360, 0}, false}, // too small to matter
 	} {
 		require.Equal(t, c.unsure, Unsure(c.candidate, c.serving), "%s against %s", c.candidate, c.serving)
 	}
