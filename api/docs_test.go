@@ -70,7 +70,7 @@ func requireStrict(t *testing.T, header http.Header) {
 	require.NotEmpty(t, header.Get("Content-Type"))
 }
 
-func TestWhatIsKeptCompressedIsForEveryClient(t *testing.T) {
+func TestCompressedFilesAreServedToEveryClient(t *testing.T) {
 	h := newAPI(t, newLedger())
 	for _, file := range []string{"swagger-ui-bundle.js", "swagger-ui.css"} {
 		plain := send(h, "GET", "/docs/"+file, "")

@@ -79,7 +79,7 @@ func TestSeveralAcceptHeadersAreOne(t *testing.T) {
 	require.Equal(t, "# metrics\n", answer.Body.String())
 }
 
-func TestWhatIsNotOfferedIsRefused(t *testing.T) {
+func TestMediaTypesThatAreNotOfferedAreRefused(t *testing.T) {
 	answer := send(newAPI(t, newLedger()), "GET", "/metrics", "", "Accept: text/plain")
 	requireGolden(t, "metrics-no-prometheus", transcript(answer))
 }
@@ -95,7 +95,7 @@ func TestPrometheusNeedsTheScopeToo(t *testing.T) {
 	require.Equal(t, 401, answer.StatusCode)
 }
 
-func TestThoseWhoWaitForTheSameMetricsShareThem(t *testing.T) {
+func TestRequestsThatWaitForTheSameMetricsShareThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLedger()
 		meter := hold(l)
@@ -118,7 +118,7 @@ func TestThoseWhoWaitForTheSameMetricsShareThem(t *testing.T) {
 	})
 }
 
-func TestWhoeverWaitsForMetricsDoesNotLoseThemWithTheFirst(t *testing.T) {
+func TestMetricsAreAnsweredEvenIfTheFirstRequestEnds(t *testing.T) {
 	l := newLedger()
 	meter := hold(l)
 	h := newAPI(t, l)

@@ -78,7 +78,7 @@ func TestReadyAnswersInTimeWhenTheDatabaseDoesNot(t *testing.T) {
 	require.Less(t, time.Since(began), 5*time.Second)
 }
 
-func TestPanicIsLoggedAndNotTold(t *testing.T) {
+func TestAPanicIsLoggedAndNotShown(t *testing.T) {
 	var log bytes.Buffer
 	l := newLedger()
 	l.panics = "secret detail"
@@ -154,7 +154,7 @@ func FuzzSubmit(f *testing.F) {
 			if members["payload"] == nil {
 				members["payload"] = json.RawMessage("null")
 			}
-			require.Equal(t, string(members["payload"]), string(l.submitted[0].Payload), "to the letter")
+			require.Equal(t, string(members["payload"]), string(l.submitted[0].Payload), "unchanged")
 			var jobType string
 			require.NoError(t, json.Unmarshal(members["jobType"], &jobType))
 			require.Equal(t, jobType, l.submitted[0].Type)

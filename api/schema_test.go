@@ -69,7 +69,7 @@ func TestAPayloadThatFitsIsAccepted(t *testing.T) {
 		declaring(printing)(l)
 		answer := send(newAPI(t, l), "POST", "/jobs", `{"jobType":"PRINT","payload":`+payload+`}`)
 		require.Equal(t, 202, answer.Code, answer.Body.String())
-		require.Equal(t, payload, string(l.submitted[0].Payload), "it is kept to the letter")
+		require.Equal(t, payload, string(l.submitted[0].Payload), "it is kept unchanged")
 	}
 }
 
@@ -114,7 +114,7 @@ func TestASchemaThatCannotBeUsedRefusesNothing(t *testing.T) {
 	require.Contains(t, log.String(), "refers to something outside of the schema")
 }
 
-func TestManyTypesAreCheckedAll(t *testing.T) {
+func TestManyTypesAreAllChecked(t *testing.T) {
 	l := newLedger()
 	h := newAPI(t, l)
 	for i := range 1100 {

@@ -304,7 +304,7 @@ func TestReadsAreLimitedForEachClient(t *testing.T) {
 	require.Equal(t, 200, call(t, server, "GET", "/readyz", "", "").status, "probes are not limited")
 }
 
-func TestHeadersBeyondAllNeedAreRefused(t *testing.T) {
+func TestExcessiveHeadersAreRefused(t *testing.T) {
 	server, _ := guarded(t, guard.Config{})
 	for fields, want := range map[int]int{100: 200, 101: 431} {
 		require.Equal(t, want, raw(t, server, "GET /healthz HTTP/1.1\r\nHost: x\r\n"+strings.Repeat("X-A: b\r\n", fields)+"\r\n"))

@@ -149,7 +149,7 @@ func TestManyLinesAreStoredInGroupsInTheOrderSent(t *testing.T) {
 	require.Len(t, l.submitted, more+1)
 }
 
-func TestOfTheSameKeyTheFirstLineWins(t *testing.T) {
+func TestTheFirstLineWithAKeyWins(t *testing.T) {
 	var lines strings.Builder
 	for i := range 400 {
 		fmt.Fprintf(&lines, `{"jobType":"A","payload":%d,"idempotencyKey":"k"}`+"\n", i)
@@ -228,7 +228,7 @@ func TestAStreamDoesNotHoldUpTheServerWhenItStops(t *testing.T) {
 	}
 }
 
-func TestOfAClientThatLeavesOnlyWholeLinesCount(t *testing.T) {
+func TestOnlyWholeLinesOfAClientThatLeavesCount(t *testing.T) {
 	l := newLedger()
 	server := serve(t, l)
 	c := server.talk(t)
@@ -239,7 +239,7 @@ func TestOfAClientThatLeavesOnlyWholeLinesCount(t *testing.T) {
 	require.Len(t, l.submitted, 1)
 }
 
-func TestAClientThatAsksWhetherToGoOnIsTold(t *testing.T) {
+func TestAClientThatExpects100ContinueGetsIt(t *testing.T) {
 	connection := serve(t, newLedger()).dial(t, "Expect: 100-continue")
 	require.NoError(t, connection.SetDeadline(time.Now().Add(10*time.Second)))
 	answers := bufio.NewReader(connection)
@@ -277,7 +277,7 @@ func TestNoMoreIsReadThanCanBeStored(t *testing.T) {
 	close(l.gate)
 }
 
-func TestAClientThatReadsNoAnswersIsLeft(t *testing.T) {
+func TestAClientThatReadsNoAnswersIsDisconnected(t *testing.T) {
 	l := newLedger()
 	server := serve(t, l, func(s *http.Server) { s.WriteTimeout = 100 * time.Millisecond })
 	connection := server.dial(t)
@@ -305,7 +305,7 @@ func (r *repeater) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-func TestAConnectionIsGoodForMoreAfterAStream(t *testing.T) {
+func TestAConnectionCanBeUsedAgainAfterAStream(t *testing.T) {
 	server := serve(t, newLedger(), func(s *http.Server) { s.ReadTimeout, s.WriteTimeout = 100*time.Millisecond, 100*time.Millisecond })
 	c := server.talk(t)
 	c.write(minimal)
@@ -324,7 +324,7 @@ func TestAConnectionIsGoodForMoreAfterAStream(t *testing.T) {
 }
 
 // The rest of a body must never be read as a request.
-func TestWhatABrokenOffStreamLeavesIsNoRequest(t *testing.T) {
+func TestTheRestOfABrokenStreamIsNotReadAsARequest(t *testing.T) {
 	l := newLedger()
 	server := serve(t, l)
 	l.gate, l.submitting = make(chan struct{}), make(chan struct{})
@@ -351,7 +351,7 @@ func TestWhatABrokenOffStreamLeavesIsNoRequest(t *testing.T) {
 	require.Len(t, l.submitted, 1)
 }
 
-func TestAnOutageIsToldOfEveryLine(t *testing.T) {
+func TestAnOutageIsReportedForEveryLine(t *testing.T) {
 	l := newLedger()
 	l.refuses = map[string]error{"LOST": fmt.Errorf("submit: %w", job.ErrUnavailable)}
 	c := serve(t, l).talk(t)

@@ -67,7 +67,7 @@ func TestAnotherTenantsJobDoesNotExist(t *testing.T) {
 	}
 }
 
-func TestListsAreOfTheCallersTenant(t *testing.T) {
+func TestListsContainOnlyTheCallersTenant(t *testing.T) {
 	for _, route := range []string{"GET /jobs", "GET /dead-letter", "POST /dead-letter/retry"} {
 		method, path, _ := strings.Cut(route, " ")
 		for query, code := range map[string]int{"": 200, "?tenant=acme": 200, "?tenant=other": 404} {
@@ -87,7 +87,7 @@ func TestListsAreOfTheCallersTenant(t *testing.T) {
 		"a cursor of another caller")
 }
 
-func TestSubmissionsAreOfTheCallersTenant(t *testing.T) {
+func TestSubmissionsGetTheCallersTenant(t *testing.T) {
 	for _, c := range []struct {
 		path, body string
 		code       int

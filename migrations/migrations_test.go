@@ -169,7 +169,7 @@ func TestAMigrationWithoutATransactionCanBeRepeated(t *testing.T) {
 
 // A job is running while its orchestrator is stopped for the upgrade. After the
 // upgrade, only its lease shows that.
-func TestWhatRunsKeepsItsLease(t *testing.T) {
+func TestARunningJobKeepsItsLeaseInTheUpgrade(t *testing.T) {
 	db := database(t, storetest.EmptyURL(t))
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("."))
 	require.NoError(t, err)

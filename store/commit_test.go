@@ -74,7 +74,7 @@ func TestOnlyTheCommitOfFastSubmissionsAloneDoesNotWaitForTheDisk(t *testing.T) 
 	requireSound(t, s)
 }
 
-func TestWhatFollowsAFastSubmissionWaitsForTheDisk(t *testing.T) {
+func TestTransitionsAfterAFastSubmissionWaitForTheDisk(t *testing.T) {
 	s, inForce := watched(t)
 	given(t, s, fast)
 	exec(t, s, "delete from commits")

@@ -48,7 +48,7 @@ func TestALogIsKeptToTheLetter(t *testing.T) {
 	require.Equal(t, log, got[0])
 }
 
-func TestALogTakesThePlaceOfTheOneBefore(t *testing.T) {
+func TestALogReplacesThePreviousOne(t *testing.T) {
 	s := open(t)
 	c, other := running(t, s), running(t, s)
 	require.Empty(t, keepLogs(t, s, logNote(c.Lease, 1, "a"), logNote(other.Lease, 1, "o")))

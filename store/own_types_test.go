@@ -26,7 +26,7 @@ func TestAJobTypeBelongsToThePluginThatOwnedItFirst(t *testing.T) {
 	require.Equal(t, &job.TypeOwnedError{Type: "A", Plugin: "good"}, s.OwnTypes(t.Context(), "heir", []string{"A"}, []string{"B"}))
 }
 
-func TestOfManyPluginsOneGetsAJobType(t *testing.T) {
+func TestOneOfManyPluginsGetsAJobType(t *testing.T) {
 	s := open(t)
 	const racers = 20
 	won := make(chan int, racers)

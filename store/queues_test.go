@@ -19,7 +19,7 @@ func serving(t testing.TB, s *Store, id string, aliveFor time.Duration, types ..
 	require.NoError(t, s.DescribeWorker(t.Context(), id, plugins))
 }
 
-func TestQueuesSayWhatWaitsAndRunsOfEveryType(t *testing.T) {
+func TestQueuesCountTheWaitingAndRunningJobsOfEveryType(t *testing.T) {
 	s := open(t)
 	require.Empty(t, queues(t, s))
 	for _, state := range []job.State{job.Running, job.Retry, job.Dead, job.Succeeded, job.Canceled} {

@@ -34,7 +34,7 @@ func TestARenewalExtendsWhatIsHeldAndLeavesOutWhatIsLost(t *testing.T) {
 	requireSound(t, s)
 }
 
-func TestARenewalSaysWhatIsToBeCanceled(t *testing.T) {
+func TestARenewalReturnsTheJobsToCancel(t *testing.T) {
 	s := open(t)
 	one, two := running(t, s), running(t, s)
 	_, err := s.Cancel(t.Context(), two.JobID)

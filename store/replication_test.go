@@ -223,7 +223,7 @@ func TestReadsLeaveAPrimaryThatWasReplacedOnceAWriteIsAbandoned(t *testing.T) {
 	}, patience, time.Millisecond)
 }
 
-func TestAPrimaryThatBecameReadOnlyIsLeft(t *testing.T) {
+func TestAPrimaryThatBecameReadOnlyIsAbandoned(t *testing.T) {
 	r := replicate(t)
 	r.Promote(t)
 	r.proxy.Lead(t, r.Standby)

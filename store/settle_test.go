@@ -174,7 +174,7 @@ func TestAStaleAndACurrentOwnerInOneBatchAreDistinguished(t *testing.T) {
 	requireSound(t, s)
 }
 
-func TestAJobThatNeverWasIsLost(t *testing.T) {
+func TestAJobThatNeverExistedIsLost(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
 	c.JobID = newID(t)

@@ -314,7 +314,7 @@ func noise(n int) string {
 	return text.String()[:n]
 }
 
-func TestAKeyIsKnownByWhatItMade(t *testing.T) {
+func TestAKeyIsKnownByTheJobThatItMade(t *testing.T) {
 	s := open(t)
 	first := submission(t, keyed("k"))
 	known := func(s *Store, of job.Submission) bool {

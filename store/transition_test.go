@@ -70,7 +70,7 @@ func TestOnlyAFinishedJobHasAnEndTime(t *testing.T) {
 	}
 }
 
-func TestWhatWaitsForAClaimHasAnAttemptLeft(t *testing.T) {
+func TestAJobThatWaitsForAClaimHasAnAttemptLeft(t *testing.T) {
 	s := open(t)
 	for _, state := range stored {
 		id := bare(t, s, state)

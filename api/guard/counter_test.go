@@ -34,7 +34,7 @@ func TestTheWindowSlides(t *testing.T) {
 	})
 }
 
-func TestWhoeverWaitsAsToldIsNotRefusedAgain(t *testing.T) {
+func TestAClientThatWaitsForRetryAfterIsNotRefusedAgain(t *testing.T) {
 	const quota = 100
 	for _, past := range []struct{ before, now int }{{100, 0}, {60, 80}, {0, 100}, {100, 0}, {33, 70}} {
 		for _, n := range []int{1, 7, 50, 100} {
@@ -74,7 +74,7 @@ func TestAllSubjectsAreCountedOrNone(t *testing.T) {
 	require.False(t, fits)
 	used, fits := c.take(both, 2, 10)
 	require.True(t, fits)
-	require.Equal(t, 8, used.current, "the usage is that of whoever is nearest to the quota")
+	require.Equal(t, 8, used.current, "the usage of the subject that is nearest to the quota")
 	_, fits = c.take(one("a"), 8, 10)
 	require.True(t, fits, "the refused three were counted for neither")
 }

@@ -1,41 +1,14 @@
 // Package guard decides who may call the API, for which tenant, and how often.
 //
-// A request passes three steps. Client determines its address. Admit identifies its
+// A request passes four steps. Client determines its address. Admit identifies its
 // caller, and refuses wrong credentials. Permit checks that the caller has the scope
-// of the operation. Take counts what is limited. Nothing is stored on disk or shared
-// between processes.
+// of the operation. Take counts it against the rate limits. Nothing is stored on disk
+// or shared between processes.
 package guard
 
 import (
 	"log/slog"
 	"net/netip"
-)
-
-// Scope is a kind of operation that a caller may use.
-type Scope string
-
-// The scopes. None includes another.
-const (
-	// Submit makes jobs, and cancels, holds and releases them.
-	Submit Scope = "submit"
-	// Read shows jobs as clients see them.
-	Read Scope = "read"
-	// Operate is everything else: dead letters, metrics, and /debug.
-	Operate Scope = "operate"
-)
-
-// Scopes lists all scopes.
-func Scopes() []Scope { return []Scope{Submit, Read, Operate} }
-
-// Limit names one of the rate limits.
-type Limit string
-
-// The limits: submitted jobs, requests that requeue dead jobs, and requests
-// that only read.
-const (
-	Jobs    Limit = "jobs"
-	Requeue Limit = "requeue"
-	Reads   Limit = "reads"
 )
 
 // Config is what New needs.

@@ -140,7 +140,7 @@ func TestWithoutAPasswordNoneIsRight(t *testing.T) {
 	require.Equal(t, 401, behind(guard.Config{Access: access}, 1).from("192.0.2.1", "/jobs", basic("admin", "")).Code)
 }
 
-func TestProbesNeedNoCredentialsButBearNoWrongOnes(t *testing.T) {
+func TestProbesNeedNoCredentialsButRefuseWrongOnes(t *testing.T) {
 	s := behind(guard.Config{Access: everybody()}, 1)
 	for _, path := range []string{"/healthz", "/readyz"} {
 		require.Equal(t, 200, s.from("192.0.2.1", path).Code)

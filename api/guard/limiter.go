@@ -9,6 +9,17 @@ import (
 	"time"
 )
 
+// Limit names one of the rate limits.
+type Limit string
+
+// The limits: submitted jobs, requests that requeue dead jobs, and requests
+// that only read.
+const (
+	Jobs    Limit = "jobs"
+	Requeue Limit = "requeue"
+	Reads   Limit = "reads"
+)
+
 // limiter is a rate limit: a name, a quota for a minute, and its counter.
 type limiter struct {
 	name    Limit

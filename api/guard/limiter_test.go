@@ -40,14 +40,14 @@ func TestCountedAnswersTellTheLimit(t *testing.T) {
 	})
 }
 
-func TestMoreThanTheWholeLimitIsToldSo(t *testing.T) {
+func TestARequestForMoreThanTheWholeLimitSaysSo(t *testing.T) {
 	answer := behind(tenJobs(), 11).from("192.0.2.1", "/jobs")
 	require.Equal(t, 429, answer.Code)
 	require.Equal(t, "11 at once is more than the rate limit allows in a minute, 10", answer.Body.String())
 	require.Empty(t, answer.Header().Get("Retry-After"), "no wait would help")
 }
 
-func TestClientsAreToldApartByTheirNetwork(t *testing.T) {
+func TestClientsAreDistinguishedByTheirNetwork(t *testing.T) {
 	for _, c := range []struct {
 		name, peer, forwarded   string
 		otherPeer, otherForward string

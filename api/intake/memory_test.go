@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhatBodiesHoldIsBounded(t *testing.T) {
+func TestTheMemoryOfBodiesIsBounded(t *testing.T) {
 	m := NewMemory(100)
 	small, large := m.Share(), m.Share()
 	require.NoError(t, large.Hold(freeBytes+100))

@@ -54,23 +54,6 @@ func Describe(document *huma.OpenAPI) {
 	d.openAnswers()
 }
 
-// describer works on one document.
-type describer struct{ *huma.OpenAPI }
-
-func (d describer) schemaOf(value any) *huma.Schema {
-	return d.Components.Schemas.Schema(reflect.TypeOf(value), true, "")
-}
-
-func (d describer) eachOperation(visit func(*huma.Operation)) {
-	for _, item := range d.Paths {
-		for _, operation := range []*huma.Operation{item.Get, item.Post} {
-			if operation != nil {
-				visit(operation)
-			}
-		}
-	}
-}
-
 // describeRequests describes the bodies, which the server reads without huma.
 func (d describer) describeRequests(o *huma.Operation, requests []request) {
 	for _, r := range requests {
@@ -123,54 +106,6 @@ func (d describer) describeAnswers(o *huma.Operation, about operation) {
 		if about.counted {
 			describeHeader(response, "RateLimit-Policy", "The limit that counts the request: "+limitPolicy)
 			describeHeader(response, "RateLimit", "What the caller has left: "+limitLeft)
-		}
-	}
-}
-
-// linesOf describes a text with one JSON value per line. OpenAPI 3.1 cannot describe a
-// single line (3.2 can, with itemSchema), but JSON Schema can describe the contents of
-// a text.
-func linesOf(line *huma.Schema) *huma.Schema {
-	return &huma.Schema{
-		Type: huma.TypeString, Description: "One JSON value a line. Each matches contentSchema.",
-		Extensions: map[string]any{"contentMediaType": mediaJSON, "contentSchema": line},
-	}
-}
-
-var submissionName = reflect.TypeFor[v1.Submission]().Name()
-
-// boundTags limits the length of each tag, which a struct tag cannot express.
-func (d describer) boundTags() {
-	least, most := 1, 100
-	tags := d.Components.Schemas.Map()[submissionName].Properties["tags"]
-	tags.Items = &huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most}
-}
-
-// spellNulls describes nullable values with anyOf. Huma writes a list of types, which
-// some generators do not support.
-func (d describer) spellNulls() {
-	for _, schema := range d.Components.Schemas.Map() {
-		for name, property := range schema.Properties {
-			if !property.Nullable {
-				continue
-			}
-			value := *property
-			value.Nullable, value.Description, value.Examples = false, "", nil
-			schema.Properties[name] = &huma.Schema{
-				Description: property.Description, Examples: property.Examples,
-				AnyOf: []*huma.Schema{&value, {Type: "null"}},
-			}
-		}
-	}
-}
-
-// openAnswers allows answers to get more members without breaking clients that
-// validate them. Only request bodies are closed, because the server refuses unknown
-// members.
-func (d describer) openAnswers() {
-	for name, schema := range d.Components.Schemas.Map() {
-		if name != submissionName {
-			schema.AdditionalProperties = nil
 		}
 	}
 }

@@ -10,13 +10,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-const (
-	mediaJSON   = "application/json"
-	mediaLines  = "application/x-ndjson"
-	mediaText   = "text/plain"
-	mediaSchema = "application/schema+json"
-)
-
 // operation is the description of one operation. A test sends the requests to a real
 // server, so the objects that they name must exist there or be made by the test.
 type operation struct {

@@ -49,8 +49,8 @@ func Unavailable(detail string) *Problem {
 
 func (p *Problem) Error() string { return p.Detail }
 
-// GetStatus, GetHeaders and ContentType are for the server's router, which writes an
-// error as an answer.
+// GetStatus is called by the server's router, which writes an error as an answer. So are
+// GetHeaders and ContentType.
 func (p *Problem) GetStatus() int { return p.Status }
 
 // GetHeaders returns Retry-After, if it is set.

@@ -6,8 +6,6 @@ package doctor
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -16,9 +14,6 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
-
-// maxExamples limits the details of a check.
-const maxExamples = 10
 
 // setup allows a transaction to read whole tables: the planner may choose its plans,
 // and the server cancels statements that take too long.
@@ -110,18 +105,4 @@ func notMade(err error) job.Check {
 		check.Remedy = "Bring the schema up to date: orchestrator migrate up."
 	}
 	return check
-}
-
-// count is a number with its noun.
-func count(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// worse returns the worse of two severities.
-func worse(a, b job.Severity) job.Severity {
-	rank := []job.Severity{job.Fine, job.Warning, job.Problem}
-	return rank[max(slices.Index(rank, a), slices.Index(rank, b))]
 }

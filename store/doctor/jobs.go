@@ -127,11 +127,3 @@ func checkUnservedTypes(ctx context.Context, tx pgx.Tx) (job.Check, error) {
 	}
 	return check, nil
 }
-
-// rounded drops digits that nobody needs.
-func rounded(d time.Duration) time.Duration {
-	if d < time.Minute {
-		return d.Round(time.Second / 10)
-	}
-	return d.Round(time.Second)
-}

@@ -11,13 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-const (
-	userName     = "holdfast"
-	databaseName = "holdfast"
-	socketPort   = "5432"
-	socketName   = ".s.PGSQL." + socketPort
-)
-
 func socketURL(socketDir, database string) string {
 	u := url.URL{
 		Scheme:   "postgres",

@@ -41,15 +41,9 @@ const (
 	// startTimeout limits Start even if its context does not. It leaves time for
 	// crash recovery of a full write-ahead log on a slow disk.
 	startTimeout = 5 * time.Minute
-	// killAfter is how long an immediate shutdown may take before the server is killed.
-	// After either, the next start has the same amount to recover.
-	killAfter = time.Second
 	// undoStartWithin is how long a fast shutdown may take when Start fails. Nobody has
 	// used the server yet.
 	undoStartWithin = 2 * time.Second
-	// orphansEndWithin is how long the remaining processes of a dead server may
-	// take to end after they were killed.
-	orphansEndWithin = 500 * time.Millisecond
 	// serverLockFD is the descriptor of the lock in all the server's processes:
 	// exec gives the first of ExtraFiles this number.
 	serverLockFD = 3

@@ -14,6 +14,13 @@ import (
 	"time"
 )
 
+const (
+	userName     = "holdfast"
+	databaseName = "holdfast"
+	socketPort   = "5432"
+	socketName   = ".s.PGSQL." + socketPort
+)
+
 // refuge is the directory for homes that PostgreSQL's user could not reach otherwise.
 var refuge = "/var/lib/holdfast"
 

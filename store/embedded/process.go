@@ -15,6 +15,15 @@ import (
 	"time"
 )
 
+const (
+	// killAfter is how long an immediate shutdown may take before the server is killed.
+	// After either, the next start has the same amount to recover.
+	killAfter = time.Second
+	// orphansEndWithin is how long the remaining processes of a dead server may
+	// take to end after they were killed.
+	orphansEndWithin = 500 * time.Millisecond
+)
+
 // process is a server that this process has started.
 type process struct {
 	pid    int

@@ -35,6 +35,9 @@ const (
 	classSystemFailure = "58"
 )
 
+// operation is the name of a statement in errors.
+func operation(statement string) string { return strings.ReplaceAll(statement, "_", " ") }
+
 // Translate turns a driver's error into one of package job's and wraps it with
 // the operation, so that no other package needs to know SQLSTATEs. The context's
 // own errors pass through.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -53,9 +52,6 @@ func Read[T any](ctx context.Context, from Reader, statement string, row pgx.Row
 	})
 	return found, err
 }
-
-// operation is the name of a statement in errors.
-func operation(statement string) string { return strings.ReplaceAll(statement, "_", " ") }
 
 // Read implements Reader.
 func (p *Pool) Read(_ context.Context, operation string, f func(Querier) error) error {

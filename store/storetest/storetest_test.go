@@ -32,7 +32,7 @@ func TestAnEmptyDatabaseHasNoSchema(t *testing.T) {
 	require.Zero(t, tables)
 }
 
-func TestTheDatabaseGoesWithTheTest(t *testing.T) {
+func TestTheDatabaseIsDroppedAfterTheTest(t *testing.T) {
 	var url string
 	t.Run("leaves a connection open", func(t *testing.T) {
 		url = storetest.URL(t)

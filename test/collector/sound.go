@@ -103,7 +103,7 @@ func inOrder(t testing.TB, spans []Span) {
 			jobs[id] = make(map[place]Span)
 		}
 		_, twice := jobs[id][place{fence, step}]
-		require.Falsef(t, twice, "%q of fence %d of job %s is there twice", span.Name, fence, id)
+		require.Falsef(t, twice, "%q of fence %d of job %s is duplicated", span.Name, fence, id)
 		jobs[id][place{fence, step}] = span
 	}
 	for id, told := range jobs {

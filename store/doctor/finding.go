@@ -1,0 +1,34 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// maxExamples limits the details of a check.
+const maxExamples = 10
+
+// count is a number with its noun.
+func count(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// worse returns the worse of two severities.
+func worse(a, b job.Severity) job.Severity {
+	rank := []job.Severity{job.Fine, job.Warning, job.Problem}
+	return rank[max(slices.Index(rank, a), slices.Index(rank, b))]
+}
+
+// rounded drops digits that nobody needs.
+func rounded(d time.Duration) time.Duration {
+	if d < time.Minute {
+		return d.Round(time.Second / 10)
+	}
+	return d.Round(time.Second)
+}
