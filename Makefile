@@ -8,7 +8,7 @@ GO ?= go
 MODULE := github.com/holdfast-jobs/holdfast
 TOOLS := bin/tools
 PROTO := plugin/proto/handler.proto
-# The example handler comes along where it is part of the checkout.
+# The example plugin is built if it is part of the checkout.
 EXAMPLES := $(dir $(wildcard examples/handlers/echo/main.go))
 
 .PHONY: help
@@ -32,13 +32,13 @@ ifdef POSTGRES
 export PATH := /usr/lib/postgresql/$(POSTGRES)/bin:$(PATH)
 endif
 
-# The race detector sleeps for a second at the exit of every process, for what other
-# goroutines still do. The tests leave none behind.
+# By default, the race detector sleeps for a second at the exit of every process, to wait
+# for other goroutines. The tests leave none behind.
 RACE = GORACE="$${GORACE:-} atexit_sleep_ms=0"
 # The packages that take the longest start first.
 SLOWEST = ./test/e2e ./plugin/host ./store ./runtime
-# They wait more than they compute, so one package more than there are processors runs
-# at a time.
+# They wait more than they compute, so one more package runs at a time than there are
+# processors.
 PARALLEL ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # LONG=1 adds the tests that take minutes each.
 LONG ?=
@@ -49,7 +49,7 @@ test: ## Run the tests with the race detector; LONG=1 adds those that take minut
 	$(RACE) $(GO) test -race -p $(PARALLEL) $(if $(LONG),,-short) -timeout 15m $(SLOWEST) ./...
 
 .PHONY: test-root
-test-root: ## Run as root the tests for root: other users, cgroups
+test-root: ## Run the tests that need root: other users, cgroups
 	@[ "$$(id -u)" = 0 ] || { echo 'make test-root is for root; others run make test' >&2; exit 1; }
 	scripts/need.sh gcc postgres
 	arguments=$$(scripts/root-tests.sh) && $(RACE) $(GO) test -race -count=1 -timeout 12m $$arguments
@@ -74,7 +74,7 @@ test-containers: ## Test how tests, and the embedded server, get PostgreSQL from
 test-openapi: ## Test the API's description with validators, generators and a generated client
 	scripts/need.sh postgres node
 	scripts/npm-ci.sh test/openapi/testdata/typescript
-	# The product and npm's packages are outside the module, so results are not to be kept.
+	# The product and npm's packages are outside the module, so go test must not cache results.
 	cd test/openapi && $(GO) test -count=1 -timeout 8m ./...
 
 .PHONY: languages
@@ -97,9 +97,9 @@ test-peers: ## Test the comparison with other job queues, on few jobs
 	cd test/peers && $(GO) test -timeout 8m ./...
 
 .PHONY: test-deploy
-test-deploy: ## Test what is in deploy: Compose, images, systemd, alerts, dashboard
+test-deploy: ## Test the files in deploy: Compose, images, systemd, alerts, dashboard
 	scripts/need.sh postgres
-	# The files are outside the module, so results are not to be kept.
+	# The files are outside the module, so go test must not cache results.
 	cd test/deploy && $(GO) test -count=1 -timeout 8m ./...
 
 .PHONY: test-jaeger
@@ -112,7 +112,7 @@ test-images: ## Build the images and run jobs in them; takes minutes
 	scripts/test-images.sh
 
 .PHONY: cover
-cover: ## Measure what the tests reach, into coverage.html
+cover: ## Measure the coverage of the tests, into coverage.html
 	scripts/need.sh gcc postgres
 	$(GO) test -timeout 12m -coverpkg=./... -coverprofile=coverage.out ./...
 	$(GO) tool cover -html=coverage.out -o coverage.html
@@ -123,7 +123,7 @@ tools: ## Build the linter and the generators, once for each version
 	@scripts/tools.sh
 
 .PHONY: lint
-lint: tools ## Check style, errors and who may import whom
+lint: tools ## Check style, errors, and which package may import which
 	$(TOOLS)/golangci-lint config verify
 	$(TOOLS)/golangci-lint run --allow-parallel-runners ./...
 	for module in openapi peers deploy; do (cd test/$$module && $(CURDIR)/$(TOOLS)/golangci-lint run --allow-parallel-runners ./...); done
@@ -142,7 +142,7 @@ licenses: ## Gather the license texts of what the programs are linked with
 	$(GO) test -count=1 ./cmd/orchestrator/internal/licenses -run Linked -update
 
 .PHONY: generate-check
-generate-check: tools ## Fail when generated files are not current
+generate-check: tools ## Fail if generated files are out of date
 	scripts/need.sh protoc
 	scripts/generate-check.sh
 
@@ -165,12 +165,12 @@ bench-check: build ## Compare what a job costs with test/bench/baseline.json
 	bin/orchestrator bench check $(if $(STRICT),--strict)
 
 .PHONY: bench-baseline
-bench-baseline: build ## Write that baseline anew, from this machine
+bench-baseline: build ## Measure that baseline again on this machine
 	scripts/need.sh postgres
 	bin/orchestrator bench check --write
 
 .PHONY: bench-submit
-bench-submit: ## Compare submissions that share commits with a commit each
+bench-submit: ## Compare submissions that share commits with submissions that do not
 	scripts/need.sh postgres
 	$(GO) test ./test/bench -run '^$$' -bench Submit -benchtime 1x
 
@@ -184,7 +184,7 @@ bench-peers: build ## Compare with other job queues, into docs/explanation/perfo
 	$(GO) build -C test/peers -trimpath -o $(CURDIR)/bin/peers .
 	bin/peers -page docs/explanation/performance.md $(PEERS)
 
-# What git knows of the version, for images.
+# The version by git, for images.
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null)
 COMPOSE ?= docker compose
 # docker-compose 1.29 cannot wait: make compose-up COMPOSE=docker-compose WAIT=
@@ -213,5 +213,5 @@ release-snapshot: ## Build a release of this commit into dist/, and install it i
 	cd test/deploy && HOLDFAST_TEST_DIST=$(CURDIR)/dist $(GO) test -count=1 -run ReleaseThatWasBuilt .
 
 .PHONY: clean
-clean: ## Remove what was built; data/ stays
+clean: ## Remove everything that was built; data/ stays
 	rm -rf bin dist coverage.out coverage.html

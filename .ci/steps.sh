@@ -2,7 +2,7 @@
 # several side by side. How long each took is printed at the end.
 exec </dev/null
 export HOME=${HOME:-/root}
-# The clone may belong to another user than the one that runs this.
+# The clone may belong to a different user.
 export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0=$PWD
 
 took=()

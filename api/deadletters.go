@@ -23,14 +23,14 @@ type retryInput struct {
 	call
 	JobType nameParam  `query:"jobType" doc:"Only jobs of this type."`
 	Tenant  nameParam  `query:"tenant" doc:"Only jobs of this tenant."`
-	Limit   limitParam `query:"limit" doc:"At most so many, from 1 to 1000. A number outside is clamped."`
+	Limit   limitParam `query:"limit" doc:"How many to requeue at most, from 1 to 1000. A number outside this range is clamped."`
 }
 
 type deadLettersInput struct {
 	call
 	JobType nameParam  `query:"jobType" doc:"Only jobs of this type."`
 	Tenant  nameParam  `query:"tenant" doc:"Only jobs of this tenant."`
-	Limit   limitParam `query:"limit" doc:"At most so many, from 1 to 1000. A number outside is clamped."`
+	Limit   limitParam `query:"limit" doc:"How many to return at most, from 1 to 1000. A number outside this range is clamped."`
 	Cursor  string     `query:"cursor" doc:"The nextCursor of the previous page, which must have had the same filters."`
 }
 

@@ -35,13 +35,13 @@ func (j *jobRoutes) add(r *router) {
 // job and of a submission.
 type listInput struct {
 	call
-	Status        []string   `query:"status,explode" nullable:"false" enum:"PENDING,RUNNING,COMPLETED,FAILED,CANCELED" doc:"Only jobs with one of these. Repeat it, or separate by commas."`
+	Status        []string   `query:"status,explode" nullable:"false" enum:"PENDING,RUNNING,COMPLETED,FAILED,CANCELED" doc:"Only jobs with one of these statuses. Repeat the parameter, or separate the values by commas."`
 	JobType       nameParam  `query:"jobType" doc:"Only jobs of this type."`
 	Tenant        nameParam  `query:"tenant" doc:"Only jobs of this tenant."`
 	Tag           tagParam   `query:"tag" doc:"Only jobs with this tag."`
 	CreatedFrom   timeParam  `query:"createdFrom" doc:"Only jobs created at this time or later (RFC 3339)."`
 	CreatedBefore timeParam  `query:"createdBefore" doc:"Only jobs created before this time (RFC 3339)."`
-	Limit         limitParam `query:"limit" doc:"At most so many, from 1 to 1000. A number outside is clamped."`
+	Limit         limitParam `query:"limit" doc:"How many to return at most, from 1 to 1000. A number outside this range is clamped."`
 	Cursor        string     `query:"cursor" doc:"The nextCursor of the previous page, which must have had the same filters."`
 }
 

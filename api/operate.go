@@ -110,7 +110,7 @@ func (o *operatorRoutes) workers(ctx context.Context, _ *call) (*body[v1.WorkerL
 
 type summaryInput struct {
 	call
-	SinceMinutes minutesParam `query:"sinceMinutes" doc:"Count only the last minutes, up to 1440. Without it, all time counts."`
+	SinceMinutes minutesParam `query:"sinceMinutes" doc:"How many of the last minutes to count, up to 1440. Without it, all time counts."`
 }
 
 func (o *operatorRoutes) summary(ctx context.Context, in *summaryInput) (*body[v1.WorkerSummary], error) {

@@ -76,7 +76,7 @@ create unique index jobs_idempotency_key on jobs (tenant, idempotency_key)
     where idempotency_key is not null;
 
 -- The transition table, evaluated inline: a legal update costs nothing measurable,
--- and an illegal one is refused, whoever sends it.
+-- and an illegal one is refused, from any program.
 -- +goose StatementBegin
 create function refuse_transition() returns trigger language plpgsql as $$
 begin

@@ -3,8 +3,8 @@
 -- Only the last lines of an attempt are kept, 200 or 32 KB of text, in one row. It is
 -- written at most once a second while the attempt runs, and once when it ends. An attempt
 -- that logs nothing has no row. As for unsuccessful_attempts, there is no foreign key to
--- the ledger: jobs are never removed from it. Whoever does remove some must also remove the
--- rows with their ids here.
+-- the ledger: jobs are never removed from it. If you remove some, also remove the rows with
+-- their ids here.
 
 -- +goose Up
 create table attempt_logs (

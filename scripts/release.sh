@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# release.sh VERSION: builds what a release consists of into dist/: an archive for each
+# release.sh VERSION: builds the files of a release into dist/: an archive for each
 # platform, an SBOM for each, install.sh and SHA256SUMS. The same commit, compiler and
 # version give the same bytes. It needs GNU tar.
 set -euo pipefail

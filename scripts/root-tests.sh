@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# root-tests.sh: prints the arguments of go test that choose the tests for root: all
-# those in test files that ask for the user or for a cgroup.
+# root-tests.sh: prints the arguments of go test that select the tests for root: all
+# tests in files that mention os.Geteuid, asRoot or cgroups.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mapfile -t files < <(git grep -lE 'os\.Geteuid\(\)|asRoot\(|realTree\(|\bCgroupAuto\b|\bcgroup\.[A-Z]' -- '*_test.go' ':!test/')

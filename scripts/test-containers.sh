@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# test-containers.sh [ARGUMENT...]: runs go test, of the store or with the given
-# arguments, on PostgreSQL in containers. Where no Docker engine answers, it starts one
-# of its own and stops it at the end. Where the usual image is out of reach, it makes one
-# from the PostgreSQL installed here.
+# test-containers.sh [ARGUMENT...]: runs go test on PostgreSQL in containers, with the
+# given arguments or on the store. If no Docker engine answers, it starts one and stops
+# it at the end. If the usual image cannot be pulled, it makes one from the PostgreSQL
+# installed here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- ./store/...

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test-images.sh [Dockerfile...]: builds both images of deploy, or the given ones, and
-# runs jobs in them, beside a PostgreSQL. Base images that no registry provides are
-# replaced with images made from what is installed here.
+# runs jobs in them, with a PostgreSQL. Base images that cannot be pulled are replaced
+# with images made from the programs installed here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- deploy/Dockerfile deploy/Dockerfile.slim
@@ -65,7 +65,7 @@ for file; do
 		handlers+=(--env HOLDFAST_PLUGINS__1__NAME=python --env HOLDFAST_PLUGINS__1__PATH=/usr/bin/python3
 			--env HOLDFAST_PLUGINS__1__ARGS=/examples/handlers/python/main.py)
 		types+=(PY_ECHO)
-		# Where npm ci has put what it imports.
+		# The directory of the packages that npm ci has installed.
 		if [ -e examples/handlers/node/node_modules ]; then
 			handlers+=(--env HOLDFAST_PLUGINS__2__NAME=node --env HOLDFAST_PLUGINS__2__PATH=/examples/handlers/node/main.js)
 			types+=(NODE_ECHO)

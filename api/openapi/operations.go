@@ -42,7 +42,7 @@ var operations = map[string]operation{
 	"submit-jobs": {
 		chapter: "Jobs", summary: "Submit many jobs", counted: true,
 		description: "Send an array, or one job a line; the answer has the same format. An atomic batch is stored whole or not at all. " +
-			"With atomic=false each job is accepted or refused on its own. Lines are then answered while more come in, and may go on without end.",
+			"With atomic=false each job is accepted or refused on its own. Lines are then answered while more arrive, so a stream can be endless.",
 		requests: []request{
 			{name: "array", summary: "An array", media: mediaJSON, isArray: true, body: "[" + oneJob + ", " + another + "]"},
 			{name: "lines", summary: "One a line", media: mediaLines, body: oneJob + "\n" + another + "\n"},
@@ -187,13 +187,13 @@ var operations = map[string]operation{
 	"swap-plugin": {
 		chapter: "Operation", summary: "Replace a plugin with what its file is now",
 		description: "Works as if the file had changed: the new version starts beside the old one, runs as a canary, and is promoted or rolled back. " +
-			"Answers 200 when that is decided, 202 if it takes longer than a request may, and 503 if another swap takes that long: then this one does not happen.",
+			"Answers 200 when that is decided, and 202 if it takes longer than a request may. Answers 503, and does nothing, if an earlier swap takes that long.",
 		answers: sampleSwaps, rejections: noSuchPlugin(),
 	},
 	"restart-plugin": {
 		chapter: "Operation", summary: "Replace a plugin's processes with new ones of the same version",
 		description: "The new ones start before the old ones finish their attempts. Answers 200 when they serve or have failed to start, " +
-			"202 if it takes longer than a request may, and 503 if another swap takes that long: then this one does not happen.",
+			"and 202 if it takes longer than a request may. Answers 503, and does nothing, if an earlier swap takes that long.",
 		answers: sampleSwaps, rejections: noSuchPlugin(),
 	},
 	"disable-plugin": {

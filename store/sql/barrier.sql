@@ -1,5 +1,5 @@
--- Write an empty message into the server's log, so that the commit of this
--- transaction waits for standbys, and so for everything committed before it. A
+-- Write an empty message into the server's log. The commit of this transaction then
+-- waits until the standbys have it, and so everything committed before it. A
 -- transaction that only has an id does not wait. Nobody reads the message, and it
 -- needs neither wal_level = logical nor a privilege.
 -- Index: none.

@@ -1,14 +1,14 @@
 -- Claim up to $6 jobs for worker $7: queued -> running.
 -- $1..$5 are the ranges of the queue to search. Each is of one job type and goes from
 -- a position in one urgency up to, but not including, another urgency. The ranges
--- leave out what is known to be claimed: while an old snapshot blocks vacuum, that may
--- be nothing but dead index entries.
+-- leave out parts that are known to be claimed. While an old snapshot blocks vacuum,
+-- these contain only dead index entries, and may contain many.
 -- $9 contains enough new lease ids: gen_random_uuid would take a tenth of the time.
 -- Clock: the lease $8 starts at the moment of the claim, clock_timestamp(). now() is
 -- earlier than what the claim sees, and may be earlier than the end of the previous
 -- attempt.
 -- Locks: ready rows, each range in key order, skipping those that another claimer
--- holds. The ledger needs no lock: whoever changes the columns that are read here first
+-- holds. The ledger needs no lock: a statement that changes the columns read here first
 -- moves the job's ready row. A first search without locks finds how many jobs of each
 -- range are among the $6 most urgent of all, so that no row is locked but not claimed.
 -- The ranges of a single type need no such search, which saves a tenth: they are in

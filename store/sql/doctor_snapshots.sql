@@ -1,6 +1,6 @@
 -- Everything that stops vacuum from removing dead rows of this database, the oldest
--- first: since when, if that is known, and for how many transactions. An ordinary user
--- cannot see the sessions of other users; those are only counted.
+-- first, with its start (if known) and its age in transactions. An ordinary user cannot
+-- see the sessions of other users; those are only counted.
 -- Clock: now().
 -- Index: none; views of the server's state.
 select 'session' as kind, concat_ws(', ', nullif(application_name, ''), usename, 'process ' || pid) as holder,

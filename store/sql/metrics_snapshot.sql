@@ -1,7 +1,7 @@
 -- The time, and the age of the oldest snapshot that stops vacuum from removing dead
--- rows of this database, of a transaction, a prepared transaction, or a replication
--- slot: in transactions, and in time if its start is known. Vacuum's own snapshots do
--- not count.
+-- rows of this database. The snapshot belongs to a transaction, a prepared transaction
+-- or a replication slot. Its age is in transactions, and in time if its start is known.
+-- Vacuum's own snapshots do not count.
 -- Clock: now().
 -- Index: none; a handful of rows.
 select now() as at,

@@ -1,5 +1,5 @@
 -- Make plugin $3 the owner of the job types $1, unless another plugin owns one of them.
--- It takes over those with $2 in any case. If two plugins claim a new type at once, the
+-- Types whose $2 is true change their owner in any case. If two plugins claim a new type at once, the
 -- first gets it: see type_owners.sql.
 -- Clock: now().
 -- Locks: key order (the caller sorts by type).

@@ -1,5 +1,5 @@
--- What waits and runs, by job type: all types that have an open or dead job, or that a
--- live worker serves. The oldest wait is at most a century: more would not fit the
+-- The waiting, running and dead jobs of each type: all types that have an open or dead
+-- job, or that a live worker serves. The oldest wait is at most a century: more would not fit the
 -- program's durations.
 -- Clock: now().
 -- Index: ready, timers, leases and dead_letters are read whole; each running job's

@@ -1,5 +1,5 @@
 -- Add up to $1 rows of the inbox to the totals, and return how many. One process works
--- at a time; another one does nothing meanwhile.
+-- at a time; others do nothing meanwhile.
 -- Clock: none; the rows have their slot.
 -- Locks: an advisory lock of the transaction, so that only one locks the totals.
 -- Index: none on the inbox, which is read whole; the primary keys of the totals.

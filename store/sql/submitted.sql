@@ -1,4 +1,4 @@
--- Those of the new ids that are jobs, for a submission whose commit was not
+-- The new ids that are already jobs, for a submission whose commit was not
 -- acknowledged.
 -- Index: jobs_pkey, leases_pkey.
 select job_id, tenant, coalesce(idempotency_key, '') as idempotency_key, job_type, request_hash,

@@ -1,4 +1,4 @@
--- Those of the job types $1 that a plugin other than $2 owns.
+-- The job types of $1 that a plugin other than $2 owns.
 -- Index: type_owners_pkey.
 select job_type as type, plugin
 from type_owners

@@ -10,8 +10,8 @@ export const mostConnections = 32;
 
 export const order = JSON.parse(process.argv[2]);
 
-// drive says that it is ready, after so many jobs to warm up, waits for the word to go, and acts. What act
-// returns is the number of the jobs that are done.
+// drive reports that it is ready and how many jobs the warm-up took, waits for the start signal, and acts.
+// act returns the number of finished jobs.
 export async function drive(act, warmed = 0) {
   const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
   say({ ready: true, done: warmed });
@@ -26,7 +26,7 @@ export async function drive(act, warmed = 0) {
 
 const say = (what) => process.stdout.write(JSON.stringify(what) + '\n');
 
-// Pace counts the jobs of each beat. Processes that count together begin at
+// Pace counts the jobs of each beat. Processes whose counts are added begin at
 // the same time of day.
 export class Pace {
   counts = [];
@@ -36,13 +36,13 @@ export class Pace {
     while (this.counts.length <= at) this.counts.push(0);
     this.counts[at] += jobs;
   }
-  // stop ends the time that is told, once.
+  // stop ends the measured time. Only the first call counts.
   stop() { this.seconds ??= (performance.now() - this.#clock) / 1000; }
   merge(counts) { counts.forEach((jobs, at) => this.add(jobs, at)); }
 }
 
-// insert calls with the index and the number of jobs, with as many calls at
-// once as there are callers.
+// insert runs as many calls at once as there are callers. Each gets the index of
+// its first job and the number of jobs.
 export async function insert(call, { jobs, callers, batch } = order) {
   let next = 0;
   await Promise.all(Array.from({ length: callers }, async () => {
@@ -54,7 +54,7 @@ export async function insert(call, { jobs, callers, batch } = order) {
   return jobs;
 }
 
-// warmUp calls for a while and returns for how many jobs.
+// warmUp inserts jobs for a while and returns how many.
 export async function warmUp(call) {
   let warmed = 0;
   for (const end = performance.now() + warmUpWithin; performance.now() < end && warmed < order.jobs;) {

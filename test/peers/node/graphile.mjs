@@ -15,11 +15,11 @@ const options = {
 
 const newPool = (max) => new pg.Pool({ connectionString: order.url, max });
 
-// The worker processes are this file too.
+// The worker processes run this file too.
 const isWorker = process.send !== undefined;
 
-// work is what a worker process does: it works off what is queued and ends, or
-// goes on until it is told to stop.
+// work is what a worker process does: it runs the queued jobs and ends, or
+// continues until it gets the signal to stop.
 async function work({ began, lasting }) {
   const pace = new Pace(began);
   const taskList = { noop: () => pace.add() };
@@ -42,8 +42,7 @@ const message = (child) => new Promise((resolve, reject) => {
   child.once('exit', () => reject(new Error('a worker process has ended')));
 });
 
-// start brings worker processes up, each with a connection's worth of modules
-// loaded.
+// start launches worker processes, and returns when they have loaded their modules.
 async function start() {
   const children = Array.from({ length: processes }, () => fork(import.meta.filename, [process.argv[2]]));
   await Promise.all(children.map(message));
@@ -60,7 +59,7 @@ async function finish(children, pace, tell) {
   return pace.counts.reduce((sum, n) => sum + n, 0);
 }
 
-// adding returns what adds jobs, a number of them a call.
+// adding returns a function that adds a number of jobs per call.
 function adding(pool) {
   return (at, jobs) => {
     if (order.batch === 1) return pool.query({ name: 'one', text: "select graphile_worker.add_job('noop', '{}'::json)" });
@@ -80,8 +79,8 @@ async function emptied(pool) {
   }
 }
 
-// Each verb does what is not measured and returns what is, and how many jobs
-// it took to warm up.
+// Each verb prepares without being measured. It returns the function to measure,
+// and how many jobs the warm-up took.
 const verbs = {
   async migrate() {
     return [async () => { await runMigrations(options); return 0; }];

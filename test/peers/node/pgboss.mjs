@@ -1,6 +1,6 @@
 // pg-boss with large batches, as its documentation advises for throughput:
-// jobs are inserted, fetched and completed a batch at a time. What is worked
-// off singly is fetched and completed one by one: its work() polls.
+// jobs are inserted, fetched and completed a batch at a time. When jobs run one at
+// a time, they are fetched and completed one by one, because its work() polls.
 import { PgBoss } from 'pg-boss';
 import { drive, insert, mostConnections, order, Pace, priorityOf, warmUp } from './driver.mjs';
 
@@ -36,8 +36,8 @@ async function work(pace, jobs = order.jobs) {
   return done;
 }
 
-// Each verb does what is not measured and returns what is, and how many jobs
-// it took to warm up.
+// Each verb prepares without being measured. It returns the function to measure,
+// and how many jobs the warm-up took.
 const verbs = {
   migrate: async () => [async () => { await boss.createQueue(queue); return 0; }],
   fill: async () => [() => insert(call, { jobs: order.jobs, callers: 2, batch: (order.batch = 5000) })],
