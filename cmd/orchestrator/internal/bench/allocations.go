@@ -17,7 +17,7 @@ import (
 	"syscall"
 )
 
-// allocated is what processes have taken from Go's heap since they began.
+// allocated is what processes have taken from Go's heap since their start.
 type allocated struct {
 	Objects, Bytes float64
 }
@@ -26,8 +26,8 @@ func (a allocated) since(before allocated) allocated {
 	return allocated{a.Objects - before.Objects, a.Bytes - before.Bytes}
 }
 
-// allocatedBy asks an orchestrator. The figures are of the moment it was
-// asked, although the answer comes when the backlog was counted as well.
+// allocatedBy asks an orchestrator. The figures are those of the request's arrival,
+// although the answer takes until the backlog has been counted.
 func allocatedBy(ctx context.Context, address string) (allocated, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
 	if err != nil {
@@ -46,8 +46,7 @@ func allocatedBy(ctx context.Context, address string) (allocated, error) {
 	return readAllocated(answer.Body)
 }
 
-// readAllocated finds what Go's runtime tells among metrics in Prometheus'
-// text format.
+// readAllocated finds the figures of Go's runtime in Prometheus' text format.
 func readAllocated(metrics io.Reader) (allocated, error) {
 	var a allocated
 	wanted := map[string]*float64{"go_memstats_mallocs_total": &a.Objects, "go_memstats_alloc_bytes_total": &a.Bytes}
@@ -73,11 +72,11 @@ func readAllocated(metrics io.Reader) (allocated, error) {
 	return a, nil
 }
 
-// tellAllocated lets the bench ask this process what it has allocated, at a
-// socket in the directory, until that is closed.
-func tellAllocated(directory string) (io.Closer, error) {
+// reportAllocated reports what this process has allocated to whoever connects to its
+// socket in the directory, until the caller closes the socket.
+func reportAllocated(directory string) (io.Closer, error) {
 	at := filepath.Join(directory, strconv.Itoa(os.Getpid()))
-	listener, err := net.Listen("unix", at) //nolint:noctx // it waits for nothing
+	listener, err := net.Listen("unix", at) //nolint:noctx // listening does not wait
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +95,7 @@ func tellAllocated(directory string) (io.Closer, error) {
 	return listener, nil
 }
 
-// allocatedIn sums up what the processes tell that listen in the directory.
-// One that has not begun has allocated nothing.
+// allocatedIn adds up the reports of all processes with a socket in the directory.
 func allocatedIn(ctx context.Context, directory string) (sum allocated, err error) {
 	sockets, err := os.ReadDir(directory)
 	if err != nil {
@@ -106,7 +104,7 @@ func allocatedIn(ctx context.Context, directory string) (sum allocated, err erro
 	for _, socket := range sockets {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(directory, socket.Name()))
 		if errors.Is(err, syscall.ECONNREFUSED) {
-			continue // it is about to listen, or has ended
+			continue // The process has not begun to listen, or has ended.
 		}
 		if err != nil {
 			return sum, err

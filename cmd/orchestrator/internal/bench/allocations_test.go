@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheHeapIsFoundAmongOtherMetrics(t *testing.T) {
+func TestHeapFiguresAreFoundAmongOtherMetrics(t *testing.T) {
 	got, err := readAllocated(strings.NewReader(`# HELP go_memstats_alloc_bytes Bytes.
 go_memstats_alloc_bytes 7
 go_memstats_alloc_bytes_total 1.5e+09
@@ -31,7 +31,7 @@ func TestMetricsWithoutTheHeapAreAnError(t *testing.T) {
 // kept stays on the heap.
 var kept [][]byte
 
-func TestHandlersTellWhatTheyAllocate(t *testing.T) {
+func TestHandlersReportTheirAllocations(t *testing.T) {
 	// Not t.TempDir: the path of a socket must be short.
 	directory, err := os.MkdirTemp("", "bench-")
 	require.NoError(t, err)
@@ -40,7 +40,7 @@ func TestHandlersTellWhatTheyAllocate(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, none)
 
-	listener, err := tellAllocated(directory)
+	listener, err := reportAllocated(directory)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	before, err := allocatedIn(t.Context(), directory)
@@ -60,5 +60,5 @@ func TestHandlersTellWhatTheyAllocate(t *testing.T) {
 	ended.SetUnlinkOnClose(false)
 	require.NoError(t, ended.Close())
 	_, err = allocatedIn(t.Context(), directory)
-	require.NoError(t, err, "one that has ended has nothing to tell")
+	require.NoError(t, err, "a process that has ended")
 }

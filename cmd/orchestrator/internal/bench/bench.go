@@ -13,25 +13,25 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
-// Config says what to measure, and on what.
+// Config says what to measure, and where.
 type Config struct {
-	// Program is the orchestrator's binary, Version what it calls itself.
+	// Program is the orchestrator's binary, and Version its version.
 	Program, Version string
 	// URL is a PostgreSQL server whose user may create databases.
 	URL string
 	// Settings are further settings of the orchestrator, as key=value.
 	Settings []string
-	// Runs are measured, after WarmUps that are not.
+	// Runs is the number of measured runs, and WarmUps that of unmeasured ones before.
 	Runs, WarmUps int
-	// Jobs is how many there are in a run; 0 for the scenario's own number.
+	// Jobs is the number of jobs in a run; 0 for the scenario's own.
 	Jobs int
 	// Fresh leaves the planner without statistics, as on the first day.
 	Fresh bool
-	// Notes is where the progress is shown.
+	// Notes shows the progress.
 	Notes show.Screen
 }
 
-// ErrNoScenario says that a name is not that of a scenario.
+// ErrNoScenario says that no scenario has a name.
 var ErrNoScenario = errors.New("no such scenario")
 
 // Names lists the scenarios, each with what it measures.
@@ -43,7 +43,7 @@ func Names() []string {
 	return names
 }
 
-// choose returns the scenarios of the names, or all that are not long.
+// choose returns the named scenarios, or without names all that are not long.
 func choose(names []string) ([]scenario, error) {
 	if len(names) == 0 {
 		return slices.DeleteFunc(slices.Clone(scenarios), func(s scenario) bool { return s.long }), nil
@@ -59,17 +59,17 @@ func choose(names []string) ([]scenario, error) {
 	return chosen, nil
 }
 
-// lab is where scenarios are run.
+// lab runs scenarios.
 type lab struct {
 	Config
 	cluster *cluster
 	line    *show.Line
-	// now says which run is under way.
+	// now describes the present run.
 	now string
 }
 
-// Run measures the scenarios of the names, or all but the longest. It returns
-// what was measured until an error, which may be ErrNoScenario.
+// Run measures the named scenarios, or without names all that are not long. After an
+// error, which may be ErrNoScenario, it returns what it has measured until then.
 func Run(ctx context.Context, cfg Config, names []string) (*Report, error) {
 	chosen, err := choose(names)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestFiguresAreOverAllRuns(t *testing.T) {
+func TestFiguresSummarizeAllRuns(t *testing.T) {
 	var s Scenario
 	for _, value := range []float64{3, 1, 2} {
 		s.add("case", "rate", "jobs/s", value)
@@ -31,7 +31,7 @@ func TestFiguresAreOverAllRuns(t *testing.T) {
 	}}}, s.Cases)
 }
 
-func TestPercentilesAreValuesThatWereMeasured(t *testing.T) {
+func TestPercentilesAreMeasuredValues(t *testing.T) {
 	sorted := make([]time.Duration, 100)
 	for i := range sorted {
 		sorted[i] = time.Duration(i + 1)
@@ -48,7 +48,7 @@ func TestRoundedKeepsThreeDigits(t *testing.T) {
 	}
 }
 
-func TestUsageCountsChildrenThatHaveEnded(t *testing.T) {
+func TestUsageCountsEndedChildren(t *testing.T) {
 	before, err := usageOf(os.Getpid())
 	if err != nil {
 		t.Skip(err)
@@ -82,7 +82,7 @@ func TestACallerReadsAnyAnswer(t *testing.T) {
 	c, err := call(address)
 	require.NoError(t, err)
 	defer c.close()
-	for range 2 { // the connection is good for more
+	for range 2 { // The connection can be used again.
 		answer, err := c.do(request(address, "POST", "/echo", "text/plain", []byte("hello")))
 		require.NoError(t, err)
 		require.Equal(t, "hello", string(answer))
@@ -94,7 +94,7 @@ func TestACallerReadsAnyAnswer(t *testing.T) {
 	}
 }
 
-func TestACrowdSendsAsOftenAsItIsTold(t *testing.T) {
+func TestACrowdSendsTheGivenNumberOfRequests(t *testing.T) {
 	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		requests.Add(1)
@@ -111,7 +111,7 @@ func TestACrowdSendsAsOftenAsItIsTold(t *testing.T) {
 
 	steady, err := by.steadily(t.Context(), 1000, 100*time.Millisecond)
 	require.NoError(t, err)
-	require.Len(t, steady.took, 100, "1000 a second for a tenth of it, however slow the answers are")
+	require.Len(t, steady.took, 100, "1000 per second for a tenth of a second, however slow the answers are")
 }
 
 func TestACrowdEndsWithTheFirstError(t *testing.T) {
@@ -122,13 +122,13 @@ func TestACrowdEndsWithTheFirstError(t *testing.T) {
 	require.ErrorContains(t, err, "refused")
 }
 
-func TestAnUnknownScenarioIsAnsweredWithThoseThatAreKnown(t *testing.T) {
+func TestAnUnknownScenarioIsAnErrorThatNamesTheKnownOnes(t *testing.T) {
 	_, err := Run(context.Background(), Config{}, []string{"nonsense"})
 	require.ErrorIs(t, err, ErrNoScenario)
 	require.ErrorContains(t, err, "workoff")
 }
 
-func TestARunHasADatabaseOfItsOwnWhateverTheURLSays(t *testing.T) {
+func TestEachRunHasADatabaseOfItsOwn(t *testing.T) {
 	for _, given := range []string{
 		"postgres://me@host/prod", "postgres://me@host:1/?dbname=prod&sslmode=disable", "postgresql://me@/prod?host=/run&database=prod",
 	} {

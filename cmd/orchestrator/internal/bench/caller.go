@@ -4,19 +4,17 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 )
 
-// caller is a client with a connection of its own. It is as lean as it can be,
-// since it shares the machine with what it measures.
+// caller is a client with one connection. It is lean, since it shares the machine with
+// what it measures: requests are rendered once, and answers share a buffer.
 type caller struct {
 	conn net.Conn
 	in   *bufio.Reader
-	body []byte
+	body bytes.Buffer
 }
 
 func call(address string) (*caller, error) {
@@ -29,7 +27,7 @@ func call(address string) (*caller, error) {
 
 func (c *caller) close() { _ = c.conn.Close() }
 
-// request renders a request that can be sent over and over.
+// request renders a request that can be sent any number of times.
 func request(address, method, target, mediaType string, body []byte) []byte {
 	text := method + " " + target + " HTTP/1.1\r\nHost: " + address
 	if body != nil {
@@ -38,105 +36,34 @@ func request(address, method, target, mediaType string, body []byte) []byte {
 	return append([]byte(text+"\r\n\r\n"), body...)
 }
 
-// do sends a request and returns the body of the answer, which is good until
-// the next one. Every answer but 2xx is an error.
+// do sends a request and returns the body of the answer, which is valid until the next
+// call. Every status but 2xx is an error.
 func (c *caller) do(request []byte) ([]byte, error) {
 	if _, err := c.conn.Write(request); err != nil {
 		return nil, err
 	}
-	answer, err := c.head()
+	answer, err := http.ReadResponse(c.in, nil)
 	if err != nil {
 		return nil, err
 	}
-	c.body = c.body[:0]
-	if answer.chunked {
-		err = c.chunks()
-	} else {
-		err = c.read(answer.length)
-	}
+	c.body.Reset()
+	_, err = c.body.ReadFrom(answer.Body)
+	_ = answer.Body.Close()
 	switch {
 	case err != nil:
 		return nil, err
-	case answer.status/100 != 2:
-		return nil, fmt.Errorf("answered %d %s: %s", answer.status, http.StatusText(answer.status), c.body)
+	case answer.StatusCode/100 != 2:
+		return nil, fmt.Errorf("answered %s: %s", answer.Status, c.body.Bytes())
 	}
-	return c.body, nil
-}
-
-// head is what matters of the header of an answer.
-type head struct {
-	status, length int
-	chunked        bool
-}
-
-var (
-	lengthField  = []byte("Content-Length: ")
-	chunkedField = []byte("Transfer-Encoding: chunked")
-)
-
-func (c *caller) head() (found head, err error) {
-	line, err := c.line()
-	if err != nil {
-		return found, err
-	}
-	if len(line) < len("HTTP/1.1 200") {
-		return found, fmt.Errorf("not HTTP: %q", line)
-	}
-	found.status, err = strconv.Atoi(string(line[9:12]))
-	for err == nil {
-		line, err = c.line()
-		switch {
-		case err != nil:
-		case len(line) == 0:
-			return found, nil
-		case bytes.HasPrefix(line, lengthField):
-			found.length, err = strconv.Atoi(string(line[len(lengthField):]))
-		case bytes.Equal(line, chunkedField):
-			found.chunked = true
-		}
-	}
-	return found, err
-}
-
-func (c *caller) line() ([]byte, error) {
-	line, err := c.in.ReadSlice('\n')
-	return bytes.TrimRight(line, "\r\n"), err
-}
-
-// read appends so many bytes to the body.
-func (c *caller) read(n int) error {
-	have := len(c.body)
-	c.body = slices.Grow(c.body, n)[:have+n]
-	_, err := io.ReadFull(c.in, c.body[have:])
-	return err
-}
-
-// chunks reads a body that comes in pieces, each with its length before it.
-func (c *caller) chunks() error {
-	for {
-		line, err := c.line()
-		if err != nil {
-			return err
-		}
-		n, err := strconv.ParseUint(string(line), 16, 31)
-		if err != nil {
-			return err
-		}
-		if err := c.read(int(n)); err != nil {
-			return err
-		}
-		if _, err := c.line(); err != nil || n == 0 {
-			return err
-		}
-	}
+	return c.body.Bytes(), nil
 }
 
 var idMember = []byte(`"jobId":"`)
 
-// jobIDLength is that of a UUID in its canonical form.
+// jobIDLength is the length of a UUID in its canonical form.
 const jobIDLength = 36
 
-// jobID finds the id in the answer to a submission.
+// jobID returns the id in the answer to a submission.
 func jobID(answer []byte) string {
 	at := bytes.Index(answer, idMember)
 	if at < 0 || len(answer) < at+len(idMember)+jobIDLength {

@@ -73,7 +73,7 @@ func TestAFigureIsWorseOnlyBeyondItsBound(t *testing.T) {
 	}
 }
 
-func TestFindingsAreSaidInWords(t *testing.T) {
+func TestFindingsAreSentences(t *testing.T) {
 	now := all(1050)
 	got, err := compare(all(1050), now)
 	require.NoError(t, err)
@@ -91,7 +91,7 @@ func TestFindingsAreSaidInWords(t *testing.T) {
 	}, got.findings())
 }
 
-func TestFiguresOfOtherThingsAreNotCompared(t *testing.T) {
+func TestOnlyTheSameFiguresAreCompared(t *testing.T) {
 	fewer := all(1)
 	fewer.Jobs = map[string]int{"workoff": 1}
 	_, err := compare(fewer, all(1))
@@ -104,7 +104,7 @@ func TestFiguresOfOtherThingsAreNotCompared(t *testing.T) {
 	require.ErrorContains(t, err, `it does not have "allocated, orchestrator" of submit, 4 clients, 500 a batch`)
 }
 
-func TestABaselineOfNoUseSaysSo(t *testing.T) {
+func TestAnUnusableBaselineIsAnError(t *testing.T) {
 	nothing := all(1)
 	nothing.set(t, "WAL", 0)
 	for name, c := range map[string]struct{ text, want string }{
@@ -124,7 +124,7 @@ func TestABaselineOfNoUseSaysSo(t *testing.T) {
 	require.ErrorContains(t, err, howToWrite)
 }
 
-func TestTheCommittedBaselineIsOfWhatIsGuarded(t *testing.T) {
+func TestTheCommittedBaselineHasAllGuardedFigures(t *testing.T) {
 	m, err := readBaseline("../../../../test/bench/baseline.json")
 	require.NoError(t, err)
 	_, err = compare(m, m)
@@ -156,7 +156,7 @@ func check(c Check, measure func(string, int) (*Report, error)) (string, error) 
 	return out.String(), err
 }
 
-func TestTheCheckFailsByAFigureOnlyWhenItIsStrict(t *testing.T) {
+func TestOnlyAStrictCheckFailsForAWorseFigure(t *testing.T) {
 	file, summary := filepath.Join(t.TempDir(), "baseline.json"), filepath.Join(t.TempDir(), "summary")
 	out, err := check(Check{Write: true, Baseline: file}, measured(100, ""))
 	require.NoError(t, err)
@@ -178,7 +178,7 @@ func TestTheCheckFailsByAFigureOnlyWhenItIsStrict(t *testing.T) {
 	require.ErrorIs(t, err, ErrWorse)
 }
 
-func TestTheCheckFailsWhenItCannotMeasure(t *testing.T) {
+func TestACheckThatCannotMeasureFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "baseline.json")
 	require.NoError(t, all(100).writeTo(file))
 	broken := errors.New("broken")

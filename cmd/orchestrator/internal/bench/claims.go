@@ -17,7 +17,7 @@ const (
 	pinnedClasses = 3
 )
 
-// claim takes jobs as an orchestrator does, and records what a claim takes.
+// claim claims jobs as an orchestrator does, and records how long a claim takes.
 func (r *run) claim(ctx context.Context, name string, types []string) error {
 	r.lab.say(name)
 	took := make([]time.Duration, 0, claims)
@@ -28,7 +28,7 @@ func (r *run) claim(ctx context.Context, name string, types []string) error {
 			return err
 		}
 		if len(claimed) != jobsPerClaim {
-			return fmt.Errorf("%d jobs claimed in place of %d", len(claimed), jobsPerClaim)
+			return fmt.Errorf("%d jobs claimed instead of %d", len(claimed), jobsPerClaim)
 		}
 		took = append(took, time.Since(began))
 	}
@@ -65,7 +65,7 @@ func manyTypes(ctx context.Context, r *run, jobs int) error {
 		s.Type = types[i%len(types)]
 		return s
 	}
-	nobodys := func(i int) job.Submission {
+	ofNobody := func(i int) job.Submission {
 		s := noops(i)
 		s.Type, s.Priority = unserved, 1
 		return s
@@ -79,17 +79,17 @@ func manyTypes(ctx context.Context, r *run, jobs int) error {
 	if err := r.renew(ctx); err != nil {
 		return err
 	}
-	if err := r.fill(ctx, jobs, nobodys); err != nil {
+	if err := r.fill(ctx, jobs, ofNobody); err != nil {
 		return err
 	}
 	if err := r.fill(ctx, fewJobs, ofAllTypes); err != nil {
 		return err
 	}
-	return r.claim(ctx, fmt.Sprintf("500 types, %d jobs that nobody serves before", jobs), types)
+	return r.claim(ctx, fmt.Sprintf("500 types, %d unserved jobs ahead", jobs), types)
 }
 
-// pinned compares the first tenth of the jobs with the last, while a snapshot
-// that is older than all of them keeps vacuum from cleaning up.
+// pinned compares the first tenth of the jobs with the last, while a snapshot older than
+// all of them prevents vacuum from cleaning up.
 func pinned(ctx context.Context, r *run, jobs int) error {
 	name := fmt.Sprintf("%d jobs under an old snapshot", jobs)
 	err := r.fill(ctx, jobs, func(i int) job.Submission {

@@ -21,17 +21,16 @@ import (
 	"github.com/holdfast-jobs/holdfast/store"
 )
 
-// cluster is the PostgreSQL server in which every run gets a database.
+// cluster is the PostgreSQL server on which each run has a database.
 type cluster struct {
 	url *url.URL
-	// postmaster is the server's first process, 0 when it is not on this
-	// machine.
+	// postmaster is the server's first process; 0 if it is not on this machine.
 	postmaster int
 	version    string
 	settings   map[string]string
 }
 
-// reported are the server's settings that matter most to the figures.
+// reported are the settings of the server that affect the figures most.
 var reported = []string{
 	"fsync", "synchronous_commit", "full_page_writes", "wal_compression", "shared_buffers",
 	"max_wal_size", "checkpoint_timeout", "autovacuum_naptime",
@@ -40,7 +39,7 @@ var reported = []string{
 func openCluster(ctx context.Context, address string) (*cluster, error) {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Scheme != "postgres" && parsed.Scheme != "postgresql" {
-		return nil, errors.New("the database must be given as postgres://…")
+		return nil, errors.New("write the URL of the database as postgres://…")
 	}
 	c := &cluster{url: parsed, settings: map[string]string{}}
 	conn, err := pgx.Connect(ctx, address)
@@ -48,37 +47,33 @@ func openCluster(ctx context.Context, address string) (*cluster, error) {
 		return nil, err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	for _, name := range reported {
-		var value string
-		if err := conn.QueryRow(ctx, "select current_setting($1)", name).Scan(&value); err != nil {
-			return nil, err
-		}
-		c.settings[name] = value
+	rows, _ := conn.Query(ctx, "select name, current_setting(name) from unnest($1::text[]) name", reported)
+	var name, value string
+	if _, err := pgx.ForEachRow(rows, []any{&name, &value}, func() error { c.settings[name] = value; return nil }); err != nil {
+		return nil, err
 	}
 	var backend int
 	err = conn.QueryRow(ctx, "select pg_backend_pid(), current_setting('server_version')").Scan(&backend, &c.version)
 	if err != nil {
 		return nil, err
 	}
-	// A process with that number on this machine is the backend only if its
-	// parent is a server of the same data directory; being on a socket or the
-	// loopback is as good.
+	// On a local address, the process with that id is the backend.
 	if host := conn.Config().Host; host == "localhost" || host == "127.0.0.1" || host == "::1" || host[0] == '/' {
 		c.postmaster, _ = parentOf(backend)
 	}
 	return c, nil
 }
 
-// database is that of one run.
+// database is the database of one run.
 type database struct {
 	*cluster
 	name, address string
-	// watcher is for what the bench itself wants to know.
+	// watcher is the bench's own connection.
 	watcher *pgx.Conn
 	ledger  *store.Store
 }
 
-// create makes an empty ledger.
+// create creates a database with an empty ledger.
 func (c *cluster) create(ctx context.Context) (*database, error) {
 	d := &database{cluster: c, name: "holdfast_bench_" + time.Now().UTC().Format("20060102_150405_000000")}
 	if err := c.execute(ctx, "create database "+d.name); err != nil {
@@ -92,10 +87,10 @@ func (c *cluster) create(ctx context.Context) (*database, error) {
 	return d, nil
 }
 
-// addressOf is that of another database of the server.
+// addressOf is the URL of another database on the server.
 func (c *cluster) addressOf(name string) string {
 	address, query := *c.url, c.url.Query()
-	// These would win over the path.
+	// These would override the path.
 	query.Del("dbname")
 	query.Del("database")
 	address.Path, address.RawQuery = "/"+name, query.Encode()
@@ -145,8 +140,8 @@ const (
 	fillWriters = 2
 )
 
-// fill stores jobs without the API. The function describes the job with the
-// number, from 0; its id, attempts and timeout need not be set.
+// fill stores jobs without the API. describe returns the job with a number, from 0,
+// without its id, attempts and timeout.
 func (d *database) fill(ctx context.Context, jobs int, describe func(int) job.Submission, progress func(done int)) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(fillWriters)
@@ -178,11 +173,11 @@ func (d *database) fill(ctx context.Context, jobs int, describe func(int) job.Su
 	return group.Wait()
 }
 
-// rest brings the server into a known state. Without analyse the planner
-// knows nothing of the tables, as on the first day.
-func (d *database) rest(ctx context.Context, analyse bool) error {
+// rest brings the server into a known state. Without analyze the planner has no
+// statistics, as on the first day.
+func (d *database) rest(ctx context.Context, analyze bool) error {
 	statements := []string{"vacuum analyze", "checkpoint"}
-	if !analyse {
+	if !analyze {
 		statements = statements[1:]
 	}
 	for _, statement := range statements {
@@ -193,7 +188,7 @@ func (d *database) rest(ctx context.Context, analyse bool) error {
 	return nil
 }
 
-// ended counts the jobs that are over. It reads no ledger row.
+// ended counts the jobs that have ended. It reads no ledger row.
 func (d *database) ended(ctx context.Context) (jobs int, err error) {
 	err = d.watcher.QueryRow(ctx, `
 		select coalesce(sum(jobs), 0)::bigint
@@ -212,7 +207,7 @@ func (d *database) lastEnd(ctx context.Context) (at time.Time, err error) {
 	return at, err
 }
 
-// check returns an error unless every job of the run was done, by one attempt.
+// check returns an error unless every job of the run succeeded at the first attempt.
 func (d *database) check(ctx context.Context, jobs int) error {
 	var succeeded, attempts int
 	err := d.watcher.QueryRow(ctx, `
@@ -222,18 +217,18 @@ func (d *database) check(ctx context.Context, jobs int) error {
 		return err
 	}
 	if succeeded != jobs || attempts != jobs {
-		return fmt.Errorf("of %d jobs %d have succeeded, with %d attempts", jobs, succeeded, attempts)
+		return fmt.Errorf("of %d jobs %d succeeded, with %d attempts", jobs, succeeded, attempts)
 	}
 	return nil
 }
 
-// written is how much the server has written to its log so far, in bytes.
+// written is the size of what the server has written to its log so far, in bytes.
 func (d *database) written(ctx context.Context) (bytes int64, err error) {
 	err = d.watcher.QueryRow(ctx, "select (pg_current_wal_insert_lsn() - '0/0')::bigint").Scan(&bytes)
 	return bytes, err
 }
 
-// left is what the tables hold when a run is over.
+// left returns the dead tuples and the size of all tables.
 func (d *database) left(ctx context.Context) (deadTuples, bytes int64, err error) {
 	err = d.watcher.QueryRow(ctx, `
 		select coalesce(sum(n_dead_tup), 0)::bigint, coalesce(sum(pg_total_relation_size(relid)), 0)::bigint
@@ -241,8 +236,7 @@ func (d *database) left(ctx context.Context) (deadTuples, bytes int64, err error
 	return deadTuples, bytes, err
 }
 
-// endsOf returns how long after the given instants the jobs were settled,
-// sorted.
+// endsOf returns how long after their due times the jobs were settled, sorted.
 func (d *database) endsOf(ctx context.Context, due map[string]time.Time) ([]time.Duration, error) {
 	ids := slices.Collect(maps.Keys(due))
 	rows, err := d.watcher.Query(ctx, "select job_id::text, finished_at from jobs where job_id = any ($1::uuid[])", ids)
@@ -260,8 +254,8 @@ func (d *database) endsOf(ctx context.Context, due map[string]time.Time) ([]time
 	return took, err
 }
 
-// tenths returns the rates at which the first and the last tenth of the jobs
-// were settled, or zeros when that took no time.
+// tenths returns the rates at which the first and the last tenth of the jobs were
+// settled, or zeros if that took no time.
 func (d *database) tenths(ctx context.Context) (first, last float64, err error) {
 	err = d.watcher.QueryRow(ctx, `
 		with tenths as (
@@ -278,14 +272,14 @@ func (d *database) tenths(ctx context.Context) (first, last float64, err error) 
 	return first, last, err
 }
 
-// pin holds a snapshot until release is called.
+// pin holds a snapshot until the caller calls release.
 func (d *database) pin(ctx context.Context) (release func(), err error) {
 	conn, err := pgx.Connect(ctx, d.address)
 	if err != nil {
 		return nil, err
 	}
 	release = func() { _ = conn.Close(context.WithoutCancel(ctx)) }
-	// The snapshot is taken by the first statement that reads.
+	// The first statement that reads takes the snapshot.
 	for _, statement := range []string{"begin isolation level repeatable read", "select count(*) from workers"} {
 		if _, err := conn.Exec(ctx, statement); err != nil {
 			release()
@@ -295,7 +289,7 @@ func (d *database) pin(ctx context.Context) (release func(), err error) {
 	return release, nil
 }
 
-// awaitLeases returns when so many jobs run.
+// awaitLeases waits until so many jobs run.
 func (d *database) awaitLeases(ctx context.Context, jobs int) error {
 	for {
 		var running int

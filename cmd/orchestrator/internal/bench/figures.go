@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Report is everything that was measured.
+// Report is the result of all scenarios.
 type Report struct {
 	Machine   Machine    `json:"machine"`
 	Began     time.Time  `json:"began"`
@@ -13,7 +13,7 @@ type Report struct {
 	Scenarios []Scenario `json:"scenarios"`
 }
 
-// Machine says on what.
+// Machine is what they ran on.
 type Machine struct {
 	CPUs       int               `json:"cpus"`
 	CPU        string            `json:"cpu,omitempty"`
@@ -24,7 +24,7 @@ type Machine struct {
 	Settings   map[string]string `json:"settings"`
 }
 
-// Scenario is one way of using the orchestrator.
+// Scenario is the result of one scenario.
 type Scenario struct {
 	Name  string  `json:"name"`
 	About string  `json:"about"`
@@ -47,7 +47,7 @@ type Figure struct {
 	Max    float64   `json:"max"`
 }
 
-// add takes the reading of one run.
+// add adds a value of one run.
 func (s *Scenario) add(name, figure, unit string, value float64) {
 	at := slices.IndexFunc(s.Cases, func(c *Case) bool { return c.Name == name })
 	if at < 0 {
@@ -79,8 +79,8 @@ func middle(sorted []float64) float64 {
 	return (sorted[half-1] + sorted[half]) / 2
 }
 
-// percentile returns the value that a share of the sorted values does not
-// exceed, by the nearest rank.
+// percentile returns the value that a share of the sorted values does not exceed, by
+// nearest rank.
 func percentile(sorted []time.Duration, share float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

@@ -10,11 +10,11 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin"
 )
 
-// The job types that the bench brings along.
+// The job types of the bench.
 const (
 	// noop does nothing.
 	noop = "BENCH_NOOP"
-	// stamp returns when it was started, in nanoseconds since 1970.
+	// stamp returns the time of its start, in nanoseconds since 1970.
 	stamp = "BENCH_STAMP"
 	// sleep does nothing for the duration in its payload.
 	sleep = "BENCH_SLEEP"
@@ -22,23 +22,23 @@ const (
 	unserved = "BENCH_UNSERVED"
 )
 
-// The environment variables of the handlers.
+// Environment variables of the handlers' process.
 const (
-	// concurrencyVariable is how many attempts the process wants at once.
+	// concurrencyVariable is how many attempts the process accepts at once.
 	concurrencyVariable = "BENCH_CONCURRENCY"
-	// typesVariable is how many further types there are, all like noop.
+	// typesVariable is the number of further types, which all do nothing.
 	typesVariable = "BENCH_TYPES"
 )
 
-// handlerConcurrency never is what holds the orchestrator up.
+// handlerConcurrency is more than the orchestrator ever needs.
 const handlerConcurrency = 1000
 
-// ServeHandlers is the process that the handlers of the bench run in. It tells
-// what it allocates at a socket in the directory.
+// ServeHandlers is the process of the bench's handlers. It reports its allocations on a
+// socket in the directory.
 func ServeHandlers(directory string) {
-	if _, err := tellAllocated(directory); err != nil {
-		// The other figures are as good without.
-		plugin.Logger(context.Background()).Warn("the bench cannot ask what is allocated", "error", err)
+	if _, err := reportAllocated(directory); err != nil {
+		// The other figures do not need it.
+		plugin.Logger(context.Background()).Warn("allocations cannot be reported to the bench", "error", err)
 	}
 	parts := []plugin.Part{
 		plugin.Concurrency(number(concurrencyVariable, handlerConcurrency)),

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// pauseBetween keeps the queue idle between two jobs.
+// pauseBetween is how long the queue is idle between two jobs.
 const pauseBetween = 5 * time.Millisecond
 
 func latency(ctx context.Context, r *run, jobs int) error {
@@ -51,14 +51,14 @@ func latency(ctx context.Context, r *run, jobs int) error {
 	return r.db.check(ctx, jobs)
 }
 
-// resultOf returns the instant that is the result of a job.
+// resultOf returns the time that is the result of a completed job.
 func resultOf(view []byte) (time.Time, error) {
 	var job struct {
 		Status string
 		Result int64
 	}
 	if err := json.Unmarshal(view, &job); err != nil || job.Status != "COMPLETED" {
-		return time.Time{}, fmt.Errorf("not a job that is done: %s", view)
+		return time.Time{}, fmt.Errorf("not a completed job: %s", view)
 	}
 	return time.Unix(0, job.Result), nil
 }

@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// sent is what became of requests, in no order.
+// sent is the outcome of requests.
 type sent struct {
+	// took is sorted.
 	took []time.Duration
-	// due is when the request for each job was to be sent.
+	// due is when the request for each job was due.
 	due     map[string]time.Time
 	elapsed time.Duration
 }
 
-// latency returns percentiles of what the requests took.
+// latency returns a percentile of the requests' durations.
 func (s sent) latency(share float64) time.Duration { return percentile(s.took, share) }
 
-// crowd is a number of clients, each of which waits for an answer before it
-// sends again.
+// crowd is a number of clients. Each waits for an answer before it sends again.
 type crowd struct {
 	address string
 	clients int
 	request []byte
-	// jobs says to remember which job each answer was about.
+	// jobs fills sent.due.
 	jobs bool
 }
 
-// flatOut sends so many requests, as fast as the answers come; one at least.
+// flatOut sends so many requests, at least one, as fast as the answers come.
 func (c crowd) flatOut(ctx context.Context, requests int) (sent, error) {
 	var given atomic.Int64
 	return c.send(ctx, func(int) (time.Time, bool) {
@@ -37,14 +37,14 @@ func (c crowd) flatOut(ctx context.Context, requests int) (sent, error) {
 	})
 }
 
-// warmUp sends for a time.
+// warmUp sends requests for a while.
 func (c crowd) warmUp(ctx context.Context, within time.Duration) (sent, error) {
 	began := time.Now()
 	return c.send(ctx, func(int) (time.Time, bool) { return time.Now(), time.Since(began) < within })
 }
 
-// steadily sends at a rate a second for a time, whatever the answers take: a
-// request that is late counts from when it was due.
+// steadily sends at a rate per second for a while, however long the answers take. A late
+// request counts from when it was due.
 func (c crowd) steadily(ctx context.Context, rate float64, within time.Duration) (sent, error) {
 	began := time.Now()
 	interval := time.Duration(float64(time.Second) * float64(c.clients) / rate)
@@ -60,8 +60,8 @@ func (c crowd) steadily(ctx context.Context, rate float64, within time.Duration)
 	})
 }
 
-// send lets each client send until next says no. Next returns when the
-// request was due.
+// send sends requests with every client until next returns false. The time that next
+// returns is when the request was due.
 func (c crowd) send(ctx context.Context, next func(client int) (time.Time, bool)) (sent, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

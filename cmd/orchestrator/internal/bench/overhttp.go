@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// bulk is how many jobs a bulk submission has.
+// bulk is the number of jobs in a batch.
 const bulk = 500
 
-// single and batch render what submits jobs of a type.
+// single renders the submission of one job, and batch that of a batch.
 func single(address, jobType string) []byte {
 	return request(address, "POST", "/jobs", "application/json", []byte(`{"jobType":"`+jobType+`"}`))
 }
@@ -19,7 +19,7 @@ func batch(address, jobType string) []byte {
 	return request(address, "POST", "/jobs/batch", "application/x-ndjson", lines)
 }
 
-// warmUpWithin lets connections and statements be made.
+// warmUpWithin is enough time to open connections and prepare statements.
 const warmUpWithin = time.Second
 
 func submit(ctx context.Context, r *run, jobs int) error {
@@ -62,7 +62,7 @@ func submit(ctx context.Context, r *run, jobs int) error {
 
 const (
 	e2eClients = 64
-	// steadyWithin is how long jobs come at half the peak rate.
+	// steadyWithin is how long clients submit at half the peak rate.
 	steadyWithin = 5 * time.Second
 )
 
@@ -98,8 +98,8 @@ func endToEnd(ctx context.Context, r *run, jobs int) error {
 	return r.db.check(ctx, total)
 }
 
-// throughput records how long so many jobs take from the first request to the
-// last settlement, and returns the rate.
+// throughput records the rate at which jobs pass, from the first request to the last
+// settlement, and returns it.
 func (r *run) throughput(ctx context.Context, name string, by crowd, jobs, perCall int, total *int) (rate float64, err error) {
 	err = r.phase(ctx, name, func(began time.Time) (int, error) {
 		got, err := by.flatOut(ctx, jobs/perCall)
@@ -123,8 +123,8 @@ func (r *run) throughput(ctx context.Context, name string, by crowd, jobs, perCa
 	return rate, err
 }
 
-// steady records, at a rate that the orchestrator can sustain, how long after it
-// was due each job was settled.
+// steady submits at a rate that the orchestrator can sustain, and records how long after
+// its due time each job was settled.
 func (r *run) steady(ctx context.Context, by crowd, rate float64, total *int) error {
 	const name = "at half that rate"
 	by.jobs = true
@@ -151,8 +151,7 @@ func (r *run) steady(ctx context.Context, by crowd, rate float64, total *int) er
 	return nil
 }
 
-// phase lets the database rest, calls measure, and records what each of its jobs
-// cost.
+// phase brings the database to rest, calls measure, and records what a job cost.
 func (r *run) phase(ctx context.Context, name string, measure func(began time.Time) (jobs int, err error)) error {
 	r.lab.say(name)
 	if err := r.db.rest(ctx, !r.lab.Fresh); err != nil {

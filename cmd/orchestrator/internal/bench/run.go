@@ -18,14 +18,14 @@ type run struct {
 	lab    *lab
 	db     *database
 	server *server
-	// record takes a reading; nothing for a warm-up.
+	// record adds a value to the report, unless the run is a warm-up.
 	record func(name, figure, unit string, value float64)
 }
 
-// Who the bench is to the orchestrator, where it asks what clients may not.
+// The login of the bench, which reads what only operators may.
 const operator, password = "bench", "bench"
 
-// start runs an orchestrator with the bench's own handlers.
+// start starts an orchestrator with the bench's own handlers.
 func (r *run) start(ctx context.Context, settings ...string) error {
 	directory, err := os.MkdirTemp("", "holdfast-bench-")
 	if err != nil {
@@ -49,7 +49,7 @@ func (r *run) start(ctx context.Context, settings ...string) error {
 	return nil
 }
 
-// stop ends the orchestrator and reports what it needed at most.
+// stop ends the orchestrator and records its peak memory.
 func (r *run) stop(name string) error {
 	if peak, err := peakMemory(r.server.pid()); err == nil {
 		r.record(name, "orchestrator's memory at most", "MB", float64(peak)/1e6)
@@ -59,7 +59,7 @@ func (r *run) stop(name string) error {
 	return server.stop()
 }
 
-// renew goes on with another database.
+// renew replaces the database with a new one.
 func (r *run) renew(ctx context.Context) error {
 	if err := r.db.drop(ctx); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (r *run) renew(ctx context.Context) error {
 	return nil
 }
 
-// end frees what a run leaves behind, however it went.
+// end stops what the run has started and drops its database.
 func (r *run) end(ctx context.Context) error {
 	var stopped error
 	if r.server != nil {
@@ -81,18 +81,19 @@ func (r *run) end(ctx context.Context) error {
 	return errors.Join(stopped, r.db.drop(ctx))
 }
 
-// reading is what was used up to a moment of a run.
+// reading is what was used up to a moment.
 type reading struct {
 	began                  time.Time
 	orchestrator, postgres usage
-	known                  bool // of the processor times
+	known                  bool // whether the processor times are known
 	written                int64
-	// heap and handlersHeap are nil where they are not known.
+	// heap and handlersHeap are nil if they are unknown.
 	heap, handlersHeap *allocated
 }
 
+// begin takes a reading.
 func (r *run) begin(ctx context.Context) (p reading, err error) {
-	// All at once: with a backlog queued, work is going on already.
+	// All at once: with a backlog, work has begun already.
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	asking.Go(func() {
@@ -116,7 +117,7 @@ func (r *run) begin(ctx context.Context) (p reading, err error) {
 	return p, nil
 }
 
-// finish records what a phase cost for each of so many jobs.
+// finish records what a phase since a reading cost per job.
 func (r *run) finish(ctx context.Context, p reading, name string, jobs int) error {
 	now, err := r.begin(ctx)
 	if err != nil {
@@ -138,8 +139,7 @@ func (r *run) finish(ctx context.Context, p reading, name string, jobs int) erro
 	return nil
 }
 
-// heap records what was allocated for each of so many jobs, where that is
-// known.
+// heap records what was allocated per job, if that is known.
 func (r *run) heap(name, of string, before, now *allocated, jobs int) {
 	if before == nil || now == nil {
 		return
@@ -149,7 +149,7 @@ func (r *run) heap(name, of string, before, now *allocated, jobs int) {
 	r.record(name, "allocated, "+of, "bytes/job", grown.Bytes/float64(jobs))
 }
 
-// leftover records what the tables hold at the end.
+// leftover records the size of the tables at the end.
 func (r *run) leftover(ctx context.Context, name string) error {
 	dead, bytes, err := r.db.left(ctx)
 	if err != nil {
@@ -161,13 +161,13 @@ func (r *run) leftover(ctx context.Context, name string) error {
 }
 
 const (
-	// glance is how often the bench looks how far the orchestrator is.
+	// glance is how often the bench looks at the orchestrator's progress.
 	glance = 100 * time.Millisecond
-	// stuckAfter is how long nothing may be done before the run is given up.
+	// stuckAfter is how long the orchestrator may make no progress.
 	stuckAfter = 3 * time.Minute
 )
 
-// await returns when so many jobs are over.
+// await waits until so many jobs have ended.
 func (r *run) await(ctx context.Context, jobs int) error {
 	ticker := time.NewTicker(glance)
 	defer ticker.Stop()
@@ -182,7 +182,7 @@ func (r *run) await(ctx context.Context, jobs int) error {
 		case done > before:
 			moved, before = time.Now(), done
 		case time.Since(moved) > stuckAfter:
-			return r.server.failure(fmt.Errorf("%d of %d jobs were done, and then none for %s", done, jobs, stuckAfter))
+			return r.server.failure(fmt.Errorf("%d of %d jobs ended, and then none for %s", done, jobs, stuckAfter))
 		}
 		if err := r.server.alive(); err != nil {
 			return err

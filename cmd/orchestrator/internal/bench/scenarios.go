@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -8,28 +9,28 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// scenario is a way of using the orchestrator that is measured.
+// scenario is a way of using the orchestrator.
 type scenario struct {
 	name, about string
-	// jobs is how many there are, unless the user says another number.
+	// jobs is the number of jobs, unless the user gives another.
 	jobs int
-	// long leaves it out unless it is asked for by name.
+	// long scenarios run only when named.
 	long bool
 	do   func(ctx context.Context, r *run, jobs int) error
 }
 
 var scenarios = []scenario{
 	{
-		name: "workoff", jobs: 200_000, do: workOff,
+		name: "workoff", jobs: 200_000, do: workOff(""),
 		about: "a backlog of no-op jobs, worked off with the default settings",
 	},
 	{
-		name: "single", jobs: 10_000, do: workOffSingly,
+		name: "single", jobs: 10_000, do: workOff("one slot", "worker.concurrency=1"),
 		about: "a backlog of no-op jobs, worked off one at a time",
 	},
 	{
 		name: "submit", jobs: 40_000, do: submit,
-		about: "submissions over HTTP of jobs that nobody works off, by a number of clients",
+		about: "submissions over HTTP, by up to 256 clients, of jobs that nobody works off",
 	},
 	{
 		name: "e2e", jobs: 100_000, do: endToEnd,
@@ -41,19 +42,19 @@ var scenarios = []scenario{
 	},
 	{
 		name: "backlog", jobs: 1_000_000, do: backlog,
-		about: "the first of many jobs that are queued, against the first of few",
+		about: "how long a claim takes with many jobs in the queue, and with few",
 	},
 	{
 		name: "types", jobs: 100_000, do: manyTypes,
-		about: "500 job types, behind jobs of a type that nobody serves, against none",
+		about: "how long a claim for 500 job types takes, with and without unserved jobs ahead",
 	},
 	{
 		name: "pinned", jobs: 500_000, do: pinned,
-		about: "jobs of three priorities that pass while an old snapshot is held",
+		about: "jobs of three priorities, while an old snapshot is held",
 	},
 	{
 		name: "sleepers", jobs: 20_000, do: sleepers, long: true,
-		about: "jobs that run for minutes, all at once: what heartbeats cost",
+		about: "what heartbeats cost: jobs that run for minutes, all at once",
 	},
 }
 
@@ -61,7 +62,7 @@ func noops(int) job.Submission {
 	return job.Submission{Type: noop, Tenant: "default", Payload: []byte("null")}
 }
 
-// fill queues jobs and lets the server come to rest.
+// fill queues jobs, then brings the database to rest.
 func (r *run) fill(ctx context.Context, jobs int, describe func(int) job.Submission) error {
 	began := time.Now()
 	err := r.db.fill(ctx, jobs, describe, func(done int) { r.lab.progress("filling", done, jobs, began) })
@@ -71,8 +72,7 @@ func (r *run) fill(ctx context.Context, jobs int, describe func(int) job.Submiss
 	return r.db.rest(ctx, !r.lab.Fresh)
 }
 
-// work starts an orchestrator on what is queued, and records what it took
-// until so many jobs are over.
+// work starts an orchestrator on the queue, and records what so many jobs cost.
 func (r *run) work(ctx context.Context, name string, jobs int, settings ...string) error {
 	if err := r.start(ctx, settings...); err != nil {
 		return err
@@ -98,22 +98,17 @@ func (r *run) work(ctx context.Context, name string, jobs int, settings ...strin
 	return r.stop(name)
 }
 
-func workOff(ctx context.Context, r *run, jobs int) error {
-	if err := r.fill(ctx, jobs, noops); err != nil {
-		return err
+// workOff returns a scenario that works off a backlog. The name of its case defaults to
+// the size of the backlog.
+func workOff(name string, settings ...string) func(context.Context, *run, int) error {
+	return func(ctx context.Context, r *run, jobs int) error {
+		if err := r.fill(ctx, jobs, noops); err != nil {
+			return err
+		}
+		name := cmp.Or(name, "backlog of "+strconv.Itoa(jobs))
+		if err := r.work(ctx, name, jobs, settings...); err != nil {
+			return err
+		}
+		return r.db.check(ctx, jobs)
 	}
-	if err := r.work(ctx, "backlog of "+strconv.Itoa(jobs), jobs); err != nil {
-		return err
-	}
-	return r.db.check(ctx, jobs)
-}
-
-func workOffSingly(ctx context.Context, r *run, jobs int) error {
-	if err := r.fill(ctx, jobs, noops); err != nil {
-		return err
-	}
-	if err := r.work(ctx, "one slot", jobs, "worker.concurrency=1"); err != nil {
-		return err
-	}
-	return r.db.check(ctx, jobs)
 }

@@ -21,19 +21,19 @@ import (
 const (
 	startWithin = time.Minute
 	stopWithin  = 2 * time.Minute
-	// keptLines is how much of the log an error shows.
+	// keptLines is how many lines of the log an error shows.
 	keptLines = 20
-	// handlersDirectory is where the handlers' processes listen to the bench.
+	// handlersDirectory has the sockets on which handlers report their allocations.
 	handlersDirectory = "handlers"
 )
 
 // server is an orchestrator in a process of its own.
 type server struct {
 	process *exec.Cmd
-	// directory is where it runs: one without a configuration file.
+	// directory is its working directory, without a configuration file.
 	directory string
 	address   string
-	// listening is when the API could be reached and work began.
+	// listening is when the API became reachable and work began.
 	listening time.Time
 	ended     chan error
 
@@ -41,8 +41,8 @@ type server struct {
 	tail []string
 }
 
-// startServer runs the program in a directory, which ends with it, and returns
-// at the moment its work begins.
+// startServer starts the program in a directory, which stop removes, and returns when
+// work begins.
 func startServer(ctx context.Context, program, directory string, settings []string) (*server, error) {
 	err := os.Mkdir(filepath.Join(directory, handlersDirectory), 0o700)
 	var s *server
@@ -61,9 +61,9 @@ func launch(ctx context.Context, program, directory string, settings []string) (
 		arguments = append(arguments, "--set", setting)
 	}
 	s := &server{directory: directory, ended: make(chan error, 1)}
-	s.process = exec.Command(program, arguments...) //nolint:noctx // stop ends it
+	s.process = exec.Command(program, arguments...) //nolint:noctx // ended by stop
 	s.process.Dir = directory
-	// Nothing of the user's own configuration.
+	// Without the user's own configuration.
 	s.process.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "HOLDFAST_") })
 	s.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the bench.
 	log, err := s.process.StderrPipe()
@@ -95,7 +95,7 @@ func launch(ctx context.Context, program, directory string, settings []string) (
 	return nil, s.failure(errors.Join(err, s.process.Process.Kill()))
 }
 
-// read follows the log and says when the API listens.
+// read reads the log, and sends the address of the API when it listens.
 func (s *server) read(log io.Reader, up chan<- string) {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<20)
@@ -125,7 +125,7 @@ func (s *server) pid() int { return s.process.Process.Pid }
 
 func (s *server) handlers() string { return filepath.Join(s.directory, handlersDirectory) }
 
-// alive returns an error when the orchestrator has ended by itself.
+// alive returns an error if the orchestrator has ended by itself.
 func (s *server) alive() error {
 	select {
 	case err := <-s.ended:
@@ -136,7 +136,7 @@ func (s *server) alive() error {
 	}
 }
 
-// stop ends the orchestrator in good order.
+// stop shuts the orchestrator down cleanly.
 func (s *server) stop() error {
 	defer func() { _ = os.RemoveAll(s.directory) }()
 	if err := s.process.Process.Signal(syscall.SIGTERM); err != nil {

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// sleepFor is how long each job runs, and restFor how long of that is
-	// measured while nothing but heartbeats goes on.
+	// sleepFor is how long each job runs, and restFor the part of it that is measured,
+	// in which there are only heartbeats.
 	sleepFor = 3 * time.Minute
 	restFor  = 90 * time.Second
 )
 
-// sleepers records what it takes to keep jobs alive that only run.
+// sleepers records what it costs to keep running jobs alive.
 func sleepers(ctx context.Context, r *run, jobs int) error {
 	name := fmt.Sprintf("%d running", jobs)
 	payload := strconv.AppendInt(nil, int64(sleepFor), 10)

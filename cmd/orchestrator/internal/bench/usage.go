@@ -7,18 +7,18 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// errUnknown says that a figure cannot be had on this system.
+// errUnknown says that this system does not have a figure.
 var errUnknown = errors.New("not known here")
 
 // usage is the processor time that processes have used.
 type usage struct {
-	// own is that of the process, below that of all its descendants: those
-	// that live, and those that have ended.
+	// own is the time of the process, and below that of all its descendants, alive or
+	// not.
 	own, below time.Duration
 }
 
-// usageOf reads what a process and those below it have used so far. Without
-// /proc, as on macOS, the error is errUnknown.
+// usageOf reads what a process and its descendants have used so far. Without /proc, as
+// on macOS, the error is errUnknown.
 func usageOf(root int) (usage, error) {
 	processes, err := procfs.AllProcs()
 	if err != nil {
@@ -43,13 +43,13 @@ func usageOf(root int) (usage, error) {
 	return used, nil
 }
 
-// ticksOfChildren is the time of the children that were waited for.
+// ticksOfChildren is the time of children that have ended.
 func ticksOfChildren(of procfs.ProcStat) time.Duration {
 	return ticks(uint(max(of.CUTime, 0) + max(of.CSTime, 0)))
 }
 
-// ticks converts what the kernel counts in hundredths of a second: USER_HZ is
-// 100 on every architecture that Go runs on.
+// ticks converts the kernel's hundredths of a second: USER_HZ is 100 on every
+// architecture that Go supports.
 func ticks(n uint) time.Duration { return time.Duration(n) * 10 * time.Millisecond }
 
 func descends(stats map[int]procfs.ProcStat, pid, root int) bool {
@@ -61,7 +61,7 @@ func descends(stats map[int]procfs.ProcStat, pid, root int) bool {
 	return false
 }
 
-// peakMemory is the most that a process has had in memory, in bytes.
+// peakMemory is the peak resident memory of a process, in bytes.
 func peakMemory(pid int) (uint64, error) {
 	process, err := procfs.NewProc(pid)
 	if err != nil {
