@@ -67,13 +67,12 @@ func (a *attempt) begin(askBefore time.Duration) (leaseFor time.Duration, ok boo
 // for an attempt that was stopped in the meantime.
 func (a *attempt) notStarted() bool {
 	a.mu.Lock()
+	a.began = time.Time{}
 	stopped := a.stopped
-	if stopped == "" {
-		a.began = time.Time{}
-	}
+	a.done = stopped != ""
 	a.mu.Unlock()
 	if stopped != "" {
-		a.Finished(outcomeUnstarted(stopped))
+		a.ends.finish(a, outcomeUnstarted(stopped))
 	}
 	return stopped == ""
 }

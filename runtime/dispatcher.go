@@ -32,6 +32,7 @@ type dispatcher struct {
 	order   []*pluginQueue // all of them
 	turn    int            // which queue comes first next time
 	waiting int            // attempts in all queues
+	taken   bool           // one is out of its queue and may be put back
 	closed  bool
 }
 
@@ -74,7 +75,7 @@ func (d *dispatcher) startAll(start func(*attempt) bool) {
 			for a, ok := d.take(of, q); ok; a, ok = d.take(of, q) {
 				slot := start(a)
 				d.mu.Lock()
-				of.starting = nil
+				of.starting, d.taken = nil, false
 				d.mu.Unlock()
 				if !slot {
 					break
@@ -120,6 +121,7 @@ func (d *dispatcher) take(of *pluginQueue, q *queue) (*attempt, bool) {
 		of.starting = first
 	}
 	d.waiting--
+	d.taken = true
 	d.inFlight.starting()
 	return first, true
 }
@@ -178,9 +180,9 @@ func (d *dispatcher) ended(a *attempt, as job.OutcomeKind, took time.Duration) {
 	if of := d.queues[a.pool.Plugin]; of != nil {
 		of.ended(a, as, took)
 	}
-	waiting := d.waiting
+	more := d.waiting > 0 || d.taken
 	d.mu.Unlock()
-	if waiting > 0 {
+	if more {
 		d.wake.Raise()
 	}
 }

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -109,4 +110,27 @@ func TestASuspectOfATypeWithoutRoomLetsOthersPass(t *testing.T) {
 	}
 	require.Equal(t, []string{"BOUND", "FREE", "FREE"}, taken)
 	require.Len(t, in.isolated.attempts, 2)
+}
+
+func TestASlotThatIsFreedWhileAnAttemptIsPutBackIsUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		flying := newInFlight()
+		d := newDispatcher(Config{Concurrency: 100}, flying)
+		pool := job.Pool{Plugin: "p", Types: []string{"T"}, Free: 1, Slots: 1}
+		d.add(pool, []*attempt{{pool: pool}})
+		tries := 0
+		go d.run(ctx, func(a *attempt) bool {
+			if tries++; tries > 1 {
+				return true
+			}
+			d.ended(&attempt{pool: pool}, job.Success, time.Millisecond) // after the plugin said that it has no slot
+			flying.notStarted()
+			return !d.putBack(a)
+		})
+		d.dispatch(ctx)
+		synctest.Wait()
+		require.Equal(t, 2, tries)
+	})
 }

@@ -87,11 +87,9 @@ func (p *path) start(a *attempt) bool {
 		a.started(run)
 		return true
 	}
-	if a.notStarted() {
-		p.inFlight.notStarted()
-		if !p.dispatcher.putBack(a) {
-			a.stop(job.CancelShutdown)
-		}
+	p.inFlight.notStarted()
+	if a.notStarted() && !p.dispatcher.putBack(a) {
+		a.stop(job.CancelShutdown)
 	}
 	return false
 }

@@ -64,7 +64,11 @@ func (h *Hints) run(ctx context.Context) {
 				case <-ctx.Done():
 					return
 				}
-				if err := h.pass(ctx, hint); err != nil && ctx.Err() == nil {
+				switch err := h.pass(ctx, hint); {
+				case err == nil:
+				case ctx.Err() != nil:
+					due.Raise() // for Flush
+				default:
 					h.log.Debug("hint not sent; others will poll", slog.String("hint", string(hint)), slog.Any("error", err))
 				}
 				loop.Pause(ctx, hintInterval)
