@@ -14,7 +14,7 @@ func checks() []check {
 			name:     "by-hand",
 			expected: "started without the orchestrator's cookie, it says what it is and ends, with an exit code other than 0",
 			fix:      "compare the variable HOLDFAST_HANDLER before anything else, as plugin.Serve does",
-			run:      checkByHand,
+			runAlone: checkByHand,
 		}, {
 			name:     "handshake",
 			expected: "it listens on a unix socket in PLUGIN_UNIX_SOCKET_DIR and prints 1|1|unix|<path>|grpc|<certificate> on a line of its own",
@@ -29,7 +29,7 @@ func checks() []check {
 			name:     schemaCheck,
 			expected: "each schema is valid JSON Schema, accepts the payloads of these checks, and refuses others",
 			fix:      "correct the schema where the message says; it must not refer to anything outside of itself",
-			needs:    anything, run: checkSchema,
+			needs:    anything, runAlone: checkSchema,
 		}, {
 			name:     "health",
 			expected: "grpc.health.v1 answers SERVING for the service \"plugin\"",
@@ -44,7 +44,7 @@ func checks() []check {
 			name:     "failure",
 			expected: "a job that fails is reported as failed, with a message, and the process continues",
 			fix:      "report errors and panics of a handler as Failed; the process must survive them",
-			needs:    needsFailure, run: checkFailure,
+			needs:    needsFailure, runAlone: checkFailure,
 		}, {
 			name:     "unknown-type",
 			expected: "a job of a type without a handler fails with a message, and the process continues",
@@ -79,7 +79,7 @@ func checks() []check {
 			name:     "lease-extended",
 			expected: "an attempt whose lease is extended in time continues",
 			fix:      "restart the lease with each Extension that names the handle",
-			needs:    needsSlow, run: checkLeaseExtended,
+			needs:    needsSlow, runAlone: checkLeaseExtended,
 		}, {
 			name:     "busy-health",
 			expected: "with as many jobs as it accepts at once, its health check answers within 2 s",
@@ -104,7 +104,7 @@ func checks() []check {
 			name:     "sigkill",
 			expected: "killed in the middle of a job, with its process group, it leaves no process behind",
 			fix:      "keep every program that a handler starts in the process group: no setsid, no setpgid, no daemon",
-			needs:    anything, run: checkKill,
+			needs:    needsOrphans, run: checkKill,
 		}, {
 			name:     "noise",
 			expected: "it prints at most 100 lines a second, which is what the orchestrator logs",
@@ -114,12 +114,12 @@ func checks() []check {
 			name:     "outcomes",
 			expected: "in all checks, it sends one outcome for each start, progress and checkpoints in JSON before it, and nothing for other handles",
 			fix:      "send the outcome once, as the last message for its handle",
-			needs:    anything, run: checkOutcomes,
+			needs:    anything, runAlone: checkOutcomes,
 		}, {
 			name:     "leftovers",
 			expected: "in all checks, no program outlives its process",
 			fix:      "keep every program that a handler starts in the process group: no setsid, no setpgid, no daemon",
-			needs:    anything, run: checkLeftovers,
+			needs:    anything, runAlone: checkLeftovers,
 		},
 	}
 }

@@ -37,32 +37,27 @@ func checkByHand(ctx context.Context, k *kit) finding {
 	return passed("%s", p.state)
 }
 
-func checkHandshake(ctx context.Context, k *kit) finding {
-	begun := time.Now()
-	return k.with(ctx, func(context.Context, *process, *session) finding {
-		return passed("it was up after %s", time.Since(begun).Round(time.Millisecond))
-	})
+func checkHandshake(_ context.Context, _ *kit, s *session) finding {
+	return passed("it was up after %s", time.Since(s.process.begun).Round(time.Millisecond))
 }
 
-func checkManifest(ctx context.Context, k *kit) finding {
-	return k.with(ctx, func(_ context.Context, p *process, _ *session) finding {
-		m := p.manifest
-		// Another check is for schemas.
-		bare, _ := proto.Clone(m).(*handlerv1.DescribeResponse)
-		for _, declared := range bare.GetJobTypes() {
-			declared.Schema = nil
-		}
-		if err := host.CheckManifest(bare); err != nil {
-			return failed("%v", err)
-		}
-		k.manifest = m
-		types := fmt.Sprintf("%d job types", len(m.GetJobTypes()))
-		if len(m.GetJobTypes()) == 1 {
-			types = "job type " + m.GetJobTypes()[0].GetName()
-		}
-		k.hopeless = k.matchSamples()
-		return passed("version %s, %s", m.GetVersion(), types)
-	})
+func checkManifest(_ context.Context, k *kit, s *session) finding {
+	m := s.process.manifest
+	// Another check is for schemas.
+	bare, _ := proto.Clone(m).(*handlerv1.DescribeResponse)
+	for _, declared := range bare.GetJobTypes() {
+		declared.Schema = nil
+	}
+	if err := host.CheckManifest(bare); err != nil {
+		return failed("%v", err)
+	}
+	k.manifest = m
+	types := fmt.Sprintf("%d job types", len(m.GetJobTypes()))
+	if len(m.GetJobTypes()) == 1 {
+		types = "job type " + m.GetJobTypes()[0].GetName()
+	}
+	k.hopeless = k.matchSamples()
+	return passed("version %s, %s", m.GetVersion(), types)
 }
 
 // matchSamples gives each sample its type and checks its payload by the schema.
@@ -150,13 +145,11 @@ func checkSchema(_ context.Context, k *kit) finding {
 	return passed("%d of %d job types have one", checked, len(k.manifest.GetJobTypes()))
 }
 
-func checkHealth(ctx context.Context, k *kit) finding {
-	return k.with(ctx, func(ctx context.Context, p *process, _ *session) finding {
-		if err := p.healthy(ctx, healthWithin); err != nil {
-			return failed("%v", err)
-		}
-		return passed("SERVING")
-	})
+func checkHealth(ctx context.Context, _ *kit, s *session) finding {
+	if err := s.process.healthy(ctx, healthWithin); err != nil {
+		return failed("%v", err)
+	}
+	return passed("SERVING")
 }
 
 // describeViolation says where, unless it is the whole payload.

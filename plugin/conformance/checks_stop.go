@@ -45,80 +45,74 @@ func tooShort(outcome *handlerv1.Outcome) finding {
 	return failed("%s at once; --slow-payload must make a job run for 30 s or more", describe(outcome))
 }
 
-func checkCancel(ctx context.Context, k *kit) finding {
-	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
-		var slowest time.Duration
-		for _, reason := range []handlerv1.Cancel_Reason{
-			handlerv1.Cancel_REASON_CANCELED, handlerv1.Cancel_REASON_TIMEOUT,
-			handlerv1.Cancel_REASON_SHUTDOWN, handlerv1.Cancel_REASON_LEASE_LOST,
-		} {
-			handle, early := k.begun(s, nil)
-			if early != nil {
-				return tooShort(early)
-			}
-			told := time.Now()
-			s.cancel(handle, reason)
-			outcome := s.await(handle, k.Grace)
-			slowest = max(slowest, time.Since(told))
-			switch {
-			case outcome == nil && s.broken(p) != "":
-				return failed("%s: %s", reason, s.broken(p))
-			case outcome == nil:
-				return failed("%s: it has not stopped after %s; an orchestrator kills its process", reason, k.Grace)
-			case outcome.GetCanceled() != nil:
-			case reason == handlerv1.Cancel_REASON_TIMEOUT && outcome.GetFailed() != nil:
-			case reason == handlerv1.Cancel_REASON_LEASE_LOST && outcome.GetFailed().GetCode() == wire.CodeLeaseLost:
-			default:
-				return failed("%s: %s, not canceled", reason, describe(outcome))
-			}
+func checkCancel(_ context.Context, k *kit, s *session) finding {
+	var slowest time.Duration
+	for _, reason := range []handlerv1.Cancel_Reason{
+		handlerv1.Cancel_REASON_CANCELED, handlerv1.Cancel_REASON_TIMEOUT,
+		handlerv1.Cancel_REASON_SHUTDOWN, handlerv1.Cancel_REASON_LEASE_LOST,
+	} {
+		handle, early := k.begun(s, nil)
+		if early != nil {
+			return tooShort(early)
 		}
-		return passed("it stopped after %s at most", slowest.Round(time.Millisecond))
-	})
+		told := time.Now()
+		s.cancel(handle, reason)
+		outcome := s.await(handle, k.Grace)
+		slowest = max(slowest, time.Since(told))
+		switch {
+		case outcome == nil && s.broken() != "":
+			return failed("%s: %s", reason, s.broken())
+		case outcome == nil:
+			return failed("%s: it has not stopped after %s; an orchestrator kills its process", reason, k.Grace)
+		case outcome.GetCanceled() != nil:
+		case reason == handlerv1.Cancel_REASON_TIMEOUT && outcome.GetFailed() != nil:
+		case reason == handlerv1.Cancel_REASON_LEASE_LOST && outcome.GetFailed().GetCode() == wire.CodeLeaseLost:
+		default:
+			return failed("%s: %s, not canceled", reason, describe(outcome))
+		}
+	}
+	return passed("it stopped after %s at most", slowest.Round(time.Millisecond))
 }
 
-func checkDeadline(ctx context.Context, k *kit) finding {
-	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
-		begun := time.Now()
-		handle := s.start(k.Slow, func(start *handlerv1.Start) { start.TimeoutMs = uint64(ownTime.Milliseconds()) })
-		outcome := s.await(handle, ownTime+late)
-		byItself := outcome != nil
-		if !byItself {
-			s.cancel(handle, handlerv1.Cancel_REASON_TIMEOUT)
-			outcome = s.await(handle, k.Grace)
-		}
-		took := time.Since(begun)
-		switch {
-		case outcome == nil && s.broken(p) != "":
-			return failed("%s", s.broken(p))
-		case outcome == nil:
-			return failed("it still runs %s after its timeout", k.Grace)
-		case took < ownTime-late:
-			return tooShort(outcome)
-		case outcome.GetFailed().GetCode() != wire.CodeTimeout && (byItself || outcome.GetCanceled() == nil):
-			return failed("%s, not failed (%s)", describe(outcome), wire.CodeTimeout)
-		}
-		return passed("%s after %s", describe(outcome), took.Round(time.Millisecond))
-	})
+func checkDeadline(_ context.Context, k *kit, s *session) finding {
+	begun := time.Now()
+	handle := s.start(k.Slow, func(start *handlerv1.Start) { start.TimeoutMs = uint64(ownTime.Milliseconds()) })
+	outcome := s.await(handle, ownTime+late)
+	byItself := outcome != nil
+	if !byItself {
+		s.cancel(handle, handlerv1.Cancel_REASON_TIMEOUT)
+		outcome = s.await(handle, k.Grace)
+	}
+	took := time.Since(begun)
+	switch {
+	case outcome == nil && s.broken() != "":
+		return failed("%s", s.broken())
+	case outcome == nil:
+		return failed("it still runs %s after its timeout", k.Grace)
+	case took < ownTime-late:
+		return tooShort(outcome)
+	case outcome.GetFailed().GetCode() != wire.CodeTimeout && (byItself || outcome.GetCanceled() == nil):
+		return failed("%s, not failed (%s)", describe(outcome), wire.CodeTimeout)
+	}
+	return passed("%s after %s", describe(outcome), took.Round(time.Millisecond))
 }
 
-func checkLeaseLost(ctx context.Context, k *kit) finding {
-	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
-		begun := time.Now()
-		handle := s.start(k.Slow, func(start *handlerv1.Start) { start.LeaseMs = uint64(lostLease.Milliseconds()) })
-		outcome := s.await(handle, lostLease+late)
-		took := time.Since(begun)
-		switch {
-		case outcome == nil && p.leaves(late):
-			return passed("its process ended after %s", time.Since(begun).Round(time.Millisecond))
-		case outcome == nil && s.broken(p) != "":
-			return failed("%s, and it still runs", s.broken(p))
-		case outcome == nil:
-			return failed("it still runs %s after the end of a lease of %s", late, lostLease)
-		case took < lostLease/2 || outcome.GetSucceeded() != nil:
-			return tooShort(outcome)
-		}
-		return passed("%s after %s of %s", describe(outcome), took.Round(time.Millisecond), lostLease)
-	})
+func checkLeaseLost(_ context.Context, k *kit, s *session) finding {
+	begun := time.Now()
+	handle := s.start(k.Slow, func(start *handlerv1.Start) { start.LeaseMs = uint64(lostLease.Milliseconds()) })
+	outcome := s.await(handle, lostLease+late)
+	took := time.Since(begun)
+	switch {
+	case outcome == nil && s.process.leaves(late):
+		return passed("its process ended after %s", time.Since(begun).Round(time.Millisecond))
+	case outcome == nil && s.broken() != "":
+		return failed("%s, and it still runs", s.broken())
+	case outcome == nil:
+		return failed("it still runs %s after the end of a lease of %s", late, lostLease)
+	case took < lostLease/2 || outcome.GetSucceeded() != nil:
+		return tooShort(outcome)
+	}
+	return passed("%s after %s of %s", describe(outcome), took.Round(time.Millisecond), lostLease)
 }
 
 // checkLeaseExtended is skipped on a machine so busy that our own extensions come
@@ -136,7 +130,7 @@ func checkLeaseExtended(ctx context.Context, k *kit) finding {
 // were sent in time.
 func holdLease(ctx context.Context, k *kit) (found finding, inTime bool) {
 	inTime = true
-	found = k.with(ctx, func(ctx context.Context, p *process, s *session) finding {
+	found = k.with(ctx, func(ctx context.Context, s *session) finding {
 		handle := s.start(k.Slow, func(start *handlerv1.Start) { start.LeaseMs = uint64(heldLease.Milliseconds()) })
 		extended := time.Now()
 		for begun := extended; time.Since(begun) < heldFor && ctx.Err() == nil; {
@@ -145,7 +139,7 @@ func holdLease(ctx context.Context, k *kit) (found finding, inTime bool) {
 			if outcome != nil {
 				return failed("after %s: %s", time.Since(begun).Round(time.Millisecond), describe(outcome))
 			}
-			if why := s.broken(p); why != "" {
+			if why := s.broken(); why != "" {
 				return failed("%s", why)
 			}
 			s.extend(handle, heldLease)
@@ -170,38 +164,34 @@ func (k *kit) wanted(jobType string) int {
 	return wanted
 }
 
-func checkBusyHealth(ctx context.Context, k *kit) finding {
-	return k.with(ctx, func(ctx context.Context, p *process, s *session) finding {
-		handles := make([]uint64, 0, mostBusy)
-		for range min(k.wanted(k.Slow.Type), mostBusy) {
-			handles = append(handles, s.start(k.Slow, nil))
+func checkBusyHealth(ctx context.Context, k *kit, s *session) finding {
+	handles := make([]uint64, 0, mostBusy)
+	for range min(k.wanted(k.Slow.Type), mostBusy) {
+		handles = append(handles, s.start(k.Slow, nil))
+	}
+	if outcome := s.await(handles[0], settle); outcome != nil {
+		return tooShort(outcome)
+	}
+	var slowest time.Duration
+	for range 5 {
+		asked := time.Now()
+		if err := s.process.healthy(ctx, healthWithin); err != nil {
+			return failed("with %d jobs under way: %v", len(handles), err)
 		}
-		if outcome := s.await(handles[0], settle); outcome != nil {
-			return tooShort(outcome)
+		slowest = max(slowest, time.Since(asked))
+		if s.ends(settle / 4) {
+			return failed("with %d jobs under way: %s", len(handles), s.broken())
 		}
-		var slowest time.Duration
-		for range 5 {
-			asked := time.Now()
-			if err := p.healthy(ctx, healthWithin); err != nil {
-				return failed("with %d jobs under way: %v", len(handles), err)
-			}
-			slowest = max(slowest, time.Since(asked))
-			if s.ends(settle / 4) {
-				return failed("with %d jobs under way: %s", len(handles), s.broken(p))
-			}
-		}
-		return passed("with %d jobs under way it answered within %s", len(handles), slowest.Round(time.Millisecond))
-	})
+	}
+	return passed("with %d jobs under way it answered within %s", len(handles), slowest.Round(time.Millisecond))
 }
 
-func checkSignals(ctx context.Context, k *kit) finding {
-	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
-		for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-			_ = p.cmd.Process.Signal(signal)
-			if s.ends(settle) {
-				return failed("after %s: %s", signal, s.broken(p))
-			}
+func checkSignals(_ context.Context, _ *kit, s *session) finding {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		_ = s.process.cmd.Process.Signal(signal)
+		if s.ends(settle) {
+			return failed("after %s: %s", signal, s.broken())
 		}
-		return passed("it continues")
-	})
+	}
+	return passed("it continues")
 }

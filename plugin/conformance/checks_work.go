@@ -16,19 +16,17 @@ const largePayload = 5 << 20
 // unknownType is a job type without a handler.
 const unknownType = "HOLDFAST_CONFORMANCE_NO_SUCH_TYPE"
 
-func checkSuccess(ctx context.Context, k *kit) finding {
-	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
-		outcome := s.await(s.start(k.Work, nil), k.Patience)
-		switch {
-		case outcome == nil:
-			return unanswered(p, s, k.Patience)
-		case outcome.GetSucceeded() == nil:
-			return failed("%s", describe(outcome))
-		case len(outcome.GetSucceeded().GetResult()) == 0:
-			return passed("succeeded, without a result")
-		}
-		return passed("succeeded with %.100s", outcome.GetSucceeded().GetResult())
-	})
+func checkSuccess(_ context.Context, k *kit, s *session) finding {
+	outcome := s.await(s.start(k.Work, nil), k.Patience)
+	switch {
+	case outcome == nil:
+		return unanswered(s, k.Patience)
+	case outcome.GetSucceeded() == nil:
+		return failed("%s", describe(outcome))
+	case len(outcome.GetSucceeded().GetResult()) == 0:
+		return passed("succeeded, without a result")
+	}
+	return passed("succeeded with %.100s", outcome.GetSucceeded().GetResult())
 }
 
 // needsFailure asks for a job that fails. If none is given, a payload that the
@@ -48,11 +46,11 @@ func checkFailure(ctx context.Context, k *kit) finding {
 			return skipped("it needs a job that fails: --fail-payload, and --fail-type")
 		}
 	}
-	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
+	return k.with(ctx, func(_ context.Context, s *session) finding {
 		outcome := s.await(s.start(sample, nil), k.Patience)
 		switch {
 		case outcome == nil:
-			return unanswered(p, s, k.Patience)
+			return unanswered(s, k.Patience)
 		case outcome.GetFailed() == nil && madeUp:
 			return skipped("it %[2]s with the payload %[1]s, which its schema refuses; give a job that fails with --fail-payload",
 				sample.Payload, describe(outcome))
@@ -61,7 +59,7 @@ func checkFailure(ctx context.Context, k *kit) finding {
 		case outcome.GetFailed().GetMessage() == "":
 			return failed("it failed without a message")
 		}
-		return k.goesOn(p, s, outcome)
+		return k.goesOn(s, outcome)
 	})
 }
 
@@ -79,98 +77,90 @@ func (k *kit) refused(jobType string) json.RawMessage {
 }
 
 // goesOn passes if the process still works after a failure.
-func (k *kit) goesOn(p *process, s *session, failure *handlerv1.Outcome) finding {
+func (k *kit) goesOn(s *session, failure *handlerv1.Outcome) finding {
 	if k.Work.given() {
 		next := s.await(s.start(k.Work, nil), k.Patience)
 		switch {
 		case next == nil:
-			return failed("after %q: %s", describe(failure), unanswered(p, s, k.Patience).happened)
+			return failed("after %q: %s", describe(failure), unanswered(s, k.Patience).happened)
 		case next.GetSucceeded() == nil:
 			return failed("after %q the job that succeeds %s", describe(failure), describe(next))
 		}
 	} else if s.ends(settle) {
-		return failed("after %q: %s", describe(failure), s.broken(p))
+		return failed("after %q: %s", describe(failure), s.broken())
 	}
 	return passed("%s", describe(failure))
 }
 
-func checkUnknownType(ctx context.Context, k *kit) finding {
-	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
-		outcome := s.await(s.start(Sample{Type: unknownType, Payload: []byte(`{}`)}, nil), k.Patience)
-		switch {
-		case outcome == nil:
-			return unanswered(p, s, k.Patience)
-		case outcome.GetFailed() == nil:
-			return failed("%s", describe(outcome))
-		case outcome.GetFailed().GetPermanent():
-			return failed("%s: the job would be dead-lettered", describe(outcome))
-		}
-		return k.goesOn(p, s, outcome)
-	})
+func checkUnknownType(_ context.Context, k *kit, s *session) finding {
+	outcome := s.await(s.start(Sample{Type: unknownType, Payload: []byte(`{}`)}, nil), k.Patience)
+	switch {
+	case outcome == nil:
+		return unanswered(s, k.Patience)
+	case outcome.GetFailed() == nil:
+		return failed("%s", describe(outcome))
+	case outcome.GetFailed().GetPermanent():
+		return failed("%s: the job would be dead-lettered", describe(outcome))
+	}
+	return k.goesOn(s, outcome)
 }
 
-func checkDuplicate(ctx context.Context, k *kit) finding {
-	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
-		same := func(start *handlerv1.Start) {
-			start.JobId, start.Fence = "00000000-0000-7000-8000-0000000000aa", 7
+func checkDuplicate(_ context.Context, k *kit, s *session) finding {
+	same := func(start *handlerv1.Start) {
+		start.JobId, start.Fence = "00000000-0000-7000-8000-0000000000aa", 7
+	}
+	first := s.start(k.Work, same)
+	if k.wanted(k.Work.Type) == 1 {
+		s.await(first, k.Patience)
+	}
+	second := s.start(k.Work, same)
+	for _, handle := range []uint64{first, second} {
+		if outcome := s.await(handle, k.Patience); outcome == nil {
+			found := unanswered(s, k.Patience)
+			return failed("start %d of 2: %s", handle, found.happened)
 		}
-		first := s.start(k.Work, same)
-		if k.wanted(k.Work.Type) == 1 {
-			s.await(first, k.Patience)
-		}
-		second := s.start(k.Work, same)
-		for _, handle := range []uint64{first, second} {
-			if outcome := s.await(handle, k.Patience); outcome == nil {
-				found := unanswered(p, s, k.Patience)
-				return failed("start %d of 2: %s", handle, found.happened)
-			}
-		}
-		return passed("both were answered: %s, %s", describe(s.await(first, 0)), describe(s.await(second, 0)))
-	})
+	}
+	return passed("both were answered: %s, %s", describe(s.await(first, 0)), describe(s.await(second, 0)))
 }
 
-func checkLargePayload(ctx context.Context, k *kit) finding {
+func checkLargePayload(_ context.Context, k *kit, s *session) finding {
 	sample, work := Sample{Type: unknownType, Payload: []byte(`{}`)}, k.Work.given()
 	if work {
 		sample = k.Work
 	}
 	// Whitespace changes nothing about what JSON says.
 	sample.Payload = append(sample.Payload[:len(sample.Payload):len(sample.Payload)], bytes.Repeat([]byte(" "), largePayload)...)
-	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
-		outcome := s.await(s.start(sample, nil), k.Patience)
-		switch {
-		case outcome == nil:
-			return unanswered(p, s, k.Patience)
-		case work && outcome.GetSucceeded() == nil:
-			return failed("%s, with %d MiB of spaces after the same payload", describe(outcome), largePayload>>20)
-		}
-		return passed("%s", describe(outcome))
-	})
+	outcome := s.await(s.start(sample, nil), k.Patience)
+	switch {
+	case outcome == nil:
+		return unanswered(s, k.Patience)
+	case work && outcome.GetSucceeded() == nil:
+		return failed("%s, with %d MiB of spaces after the same payload", describe(outcome), largePayload>>20)
+	}
+	return passed("%s", describe(outcome))
 }
 
-func checkNoise(ctx context.Context, k *kit) finding {
-	return k.with(ctx, func(_ context.Context, p *process, s *session) finding {
-		if k.Work.given() {
-			s.await(s.start(k.Work, nil), k.Patience)
-		}
-		outBefore, errBefore := p.out.counts()
-		s.ends(noiseTime)
-		stdout, stderr := p.out.counts()
-		lines := stdout + stderr - outBefore - errBefore
-		remark := ""
-		if stdout > 0 {
-			remark = fmt.Sprintf("; %d of them on standard output, which should have the handshake only", stdout)
-		}
-		if float64(lines) > maxLinesPerSecond*noiseTime.Seconds() {
-			return failed("%d lines within %s, with nothing to do%s", lines, noiseTime, remark)
-		}
-		return passed("%d lines%s", stdout+stderr, remark)
-	})
+func checkNoise(_ context.Context, k *kit, s *session) finding {
+	if k.Work.given() {
+		s.await(s.start(k.Work, nil), k.Patience)
+	}
+	outBefore, errBefore := s.process.out.counts()
+	s.ends(noiseTime)
+	stdout, stderr := s.process.out.counts()
+	lines := stdout + stderr - outBefore - errBefore
+	remark := ""
+	if stdout > 0 {
+		remark = fmt.Sprintf("; %d of them on standard output, which should have the handshake only", stdout)
+	}
+	if float64(lines) > maxLinesPerSecond*noiseTime.Seconds() {
+		return failed("%d lines within %s, with nothing to do%s", lines, noiseTime, remark)
+	}
+	return passed("%d lines%s", stdout+stderr, remark)
 }
 
 func checkOutcomes(ctx context.Context, k *kit) finding {
 	if k.Work.given() {
-		k.with(ctx, func(_ context.Context, _ *process, s *session) finding {
+		k.with(ctx, func(_ context.Context, s *session) finding {
 			for range 3 {
 				s.await(s.start(k.Work, nil), k.Patience)
 			}

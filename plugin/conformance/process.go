@@ -29,6 +29,7 @@ const pipeTail = 200 * time.Millisecond
 // process is one launch of the plugin.
 type process struct {
 	options Options
+	begun   time.Time
 	dir     string
 	cmd     *exec.Cmd
 	stdin   *os.File
@@ -57,7 +58,7 @@ func fork(options Options, cookie bool, id mtls.Identity) (*process, error) {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, err
 	}
-	p := &process{options: options, dir: dir, out: newOutput(), gone: make(chan struct{}), others: descendants()}
+	p := &process{options: options, begun: time.Now(), dir: dir, out: newOutput(), gone: make(chan struct{}), others: descendants()}
 	p.cmd = &exec.Cmd{Path: options.Path, Args: append([]string{options.Path}, options.Args...), Env: options.Env}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if cookie {

@@ -66,9 +66,13 @@ const (
 // check is one rule.
 type check struct {
 	name, expected, fix string
-	// needs says which sample the check needs and does not have; empty for none.
+	// needs says what the check needs and does not have; empty for nothing. It is nil
+	// for checks that do without a manifest.
 	needs func(Options) string
-	run   func(ctx context.Context, k *kit) finding
+	// run makes the check on a new process. A check that starts no process, or its
+	// own, has runAlone instead.
+	run      func(ctx context.Context, k *kit, s *session) finding
+	runAlone func(ctx context.Context, k *kit) finding
 }
 
 // finding is the result of a check.
@@ -207,7 +211,12 @@ func (k *kit) find(ctx context.Context, c check) finding {
 			return skipped("%s", missing)
 		}
 	}
-	found := c.run(ctx, k)
+	var found finding
+	if c.run != nil {
+		found = k.with(ctx, func(ctx context.Context, s *session) finding { return c.run(ctx, k, s) })
+	} else {
+		found = c.runAlone(ctx, k)
+	}
 	if ctx.Err() != nil {
 		return skipped("the checks were stopped")
 	}
@@ -225,7 +234,7 @@ func (k *kit) fork(cookie bool) (*process, error) {
 }
 
 // with runs a check on a new process, and ends it.
-func (k *kit) with(ctx context.Context, do func(context.Context, *process, *session) finding) finding {
+func (k *kit) with(ctx context.Context, do func(context.Context, *session) finding) finding {
 	p, err := k.fork(true)
 	if err != nil {
 		return failed("%v", err)
@@ -253,7 +262,7 @@ func (k *kit) with(ctx context.Context, do func(context.Context, *process, *sess
 	if err != nil {
 		return failed("%v", err)
 	}
-	return do(ctx, p, s)
+	return do(ctx, s)
 }
 
 func anything(Options) string { return "" }
@@ -273,8 +282,8 @@ func needsSlow(o Options) string {
 }
 
 // unanswered says why there is no outcome.
-func unanswered(p *process, s *session, within time.Duration) finding {
-	if why := s.broken(p); why != "" {
+func unanswered(s *session, within time.Duration) finding {
+	if why := s.broken(); why != "" {
 		return failed("%s", why)
 	}
 	return failed("no outcome came within %s", within)

@@ -23,8 +23,9 @@ const (
 
 // session is a Work stream and everything that it has carried.
 type session struct {
-	stream grpc.BidiStreamingClient[handlerv1.WorkRequest, handlerv1.WorkResponse]
-	hangUp context.CancelFunc
+	process *process
+	stream  grpc.BidiStreamingClient[handlerv1.WorkRequest, handlerv1.WorkResponse]
+	hangUp  context.CancelFunc
 
 	sending sync.Mutex
 	mu      sync.Mutex
@@ -50,7 +51,7 @@ func (p *process) work() (*session, error) {
 		return nil, fmt.Errorf("the Work stream cannot be opened: %w", err)
 	}
 	s := &session{
-		stream: stream, hangUp: cancel,
+		process: p, stream: stream, hangUp: cancel,
 		outcomes: make(map[uint64]*handlerv1.Outcome), heard: make(chan struct{}), ended: make(chan struct{}),
 	}
 	p.sessions = append(p.sessions, s)
@@ -204,11 +205,11 @@ func (s *session) over() bool {
 }
 
 // broken says how the stream has ended; empty while it has not.
-func (s *session) broken(p *process) string {
+func (s *session) broken() string {
 	if !s.over() {
 		return ""
 	}
-	if p.leaves(pipeTail) {
+	if p := s.process; p.leaves(pipeTail) {
 		return fmt.Sprintf("the process ended with %s%s", p.state, p.out.said())
 	}
 	return fmt.Sprintf("the stream ended: %v", s.endErr)
