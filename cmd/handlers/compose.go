@@ -121,40 +121,35 @@ func fold(column int, text string) string {
 }
 
 func writeBody(text *bytes.Buffer, args emailArgs, jobID string) error {
-	plain := textproto.MIMEHeader{"Content-Type": {"text/plain; charset=utf-8"}, "Content-Transfer-Encoding": {"quoted-printable"}}
-	html := textproto.MIMEHeader{"Content-Type": {"text/html; charset=utf-8"}, "Content-Transfer-Encoding": {"quoted-printable"}}
-	if args.Text == "" || args.HTML == "" {
-		header, content := plain, args.Text
-		if args.Text == "" {
-			header, content = html, args.HTML
-		}
-		for name, values := range header {
-			fmt.Fprintf(text, "%s: %s\r\n", name, values[0])
-		}
-		text.WriteString("\r\n")
-		return quote(text, content)
+	type part struct{ kind, content string }
+	var parts []part // Receivers prefer the last one.
+	if args.Text != "" {
+		parts = append(parts, part{"text/plain; charset=utf-8", args.Text})
 	}
-	parts := multipart.NewWriter(text)
+	if args.HTML != "" {
+		parts = append(parts, part{"text/html; charset=utf-8", args.HTML})
+	}
+	if len(parts) == 1 {
+		fmt.Fprintf(text, "Content-Type: %s\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n", parts[0].kind)
+		return quote(text, parts[0].content)
+	}
+	body := multipart.NewWriter(text)
 	sum := sha256.Sum256([]byte(jobID))
 	// Quoted-printable never writes "=_", so no content contains it.
-	if err := parts.SetBoundary("=_" + hex.EncodeToString(sum[:16])); err != nil {
+	if err := body.SetBoundary("=_" + hex.EncodeToString(sum[:16])); err != nil {
 		return err
 	}
-	fmt.Fprintf(text, "Content-Type: multipart/alternative;\r\n boundary=%q\r\n\r\n", parts.Boundary())
-	// Receivers prefer the last alternative.
-	for _, part := range []struct {
-		header  textproto.MIMEHeader
-		content string
-	}{{plain, args.Text}, {html, args.HTML}} {
-		w, err := parts.CreatePart(part.header)
+	fmt.Fprintf(text, "Content-Type: multipart/alternative;\r\n boundary=%q\r\n\r\n", body.Boundary())
+	for _, p := range parts {
+		w, err := body.CreatePart(textproto.MIMEHeader{"Content-Type": {p.kind}, "Content-Transfer-Encoding": {"quoted-printable"}})
 		if err != nil {
 			return err
 		}
-		if err := quote(w, part.content); err != nil {
+		if err := quote(w, p.content); err != nil {
 			return err
 		}
 	}
-	return parts.Close()
+	return body.Close()
 }
 
 func quote(w io.Writer, content string) error {

@@ -18,7 +18,7 @@ type (
 const (
 	// oneLine is the same as checkLine: no control characters except tabs.
 	oneLine = `^[^\x00-\x08\x0a-\x1f\x7f]*$`
-	// token is the same as isTokenChar, for names of headers and methods.
+	// token is RFC 9110's, for names of headers and methods.
 	token = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 	// webAddress is http or https, an optional user, a host, and the rest.
 	webAddress = `^[Hh][Tt][Tt][Pp][Ss]?://([^/?#\x00-\x20\x7f]*@)?[^/?#@:\x00-\x20\x7f][^/?#@\x00-\x20\x7f]*([/?#][^\x00-\x1f\x7f]*)?$`

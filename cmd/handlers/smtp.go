@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -32,14 +33,8 @@ type smtpSettings struct {
 }
 
 func readSMTPSettings(getenv func(string) string) (smtpSettings, error) {
-	or := func(name, otherwise string) string {
-		if value := getenv(name); value != "" {
-			return value
-		}
-		return otherwise
-	}
 	s := smtpSettings{
-		host: getenv("SMTP_HOST"), port: or("SMTP_PORT", "587"), tls: or("SMTP_TLS", "starttls"),
+		host: getenv("SMTP_HOST"), port: cmp.Or(getenv("SMTP_PORT"), "587"), tls: cmp.Or(getenv("SMTP_TLS"), "starttls"),
 		username: getenv("SMTP_USERNAME"), password: getenv("SMTP_PASSWORD"),
 	}
 	if s.host == "" {
@@ -170,13 +165,13 @@ func transfer(client *smtp.Client, l letter) error {
 		}
 	}
 	data, err := client.Data()
+	if err == nil {
+		_, err = data.Write(l.message)
+	}
+	if err == nil {
+		err = data.Close()
+	}
 	if err != nil {
-		return l.refused("data", err)
-	}
-	if _, err := data.Write(l.message); err != nil {
-		return l.refused("data", err)
-	}
-	if err := data.Close(); err != nil {
 		return l.refused("data", err)
 	}
 	return nil
