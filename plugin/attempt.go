@@ -83,5 +83,5 @@ func (a *attempt) reason() error {
 // unknownType runs a job of a type without a handler. The failure is not permanent:
 // another process may have the handler.
 func unknownType(_ context.Context, a *attempt) (json.RawMessage, error) {
-	return nil, Code(fmt.Errorf("this binary has no handler for %s", a.start.GetJobType()), codeUnknownType)
+	return nil, Code(fmt.Errorf("this plugin has no handler for %s", a.start.GetJobType()), codeUnknownType)
 }

@@ -38,19 +38,19 @@ func (b binary) introduce(w io.Writer) {
 	if err != nil {
 		path = os.Args[0]
 	}
-	fmt.Fprintf(w, "This is a Holdfast plugin, version %s. It serves the job types\n\n", b.version)
+	fmt.Fprintf(w, "This is a Holdfast plugin, version %s. It has handlers for the job types\n\n", b.version)
 	for _, jobType := range b.types() {
 		fmt.Fprintf(w, "  %s\n", strings.TrimSpace(jobType+"  "+b.handlers[jobType].description))
 	}
 	fmt.Fprintf(w, `
-Do not run it by hand: an orchestrator launches it. Add it to config.yaml,
+An orchestrator starts it; you do not run it by hand. Add it to config.yaml:
 
   plugins:
     - name: %s
       path: %s
 
-start the orchestrator with "orchestrator serve --config config.yaml", and
-submit a job with
+Start the orchestrator with "orchestrator serve --config config.yaml". Then submit
+a job:
 
   curl localhost:8080/jobs -H 'Content-Type: application/json' \
     -d '{"jobType": %q, "payload": {}}'

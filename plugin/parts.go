@@ -12,7 +12,7 @@ import (
 // Part is what Serve takes: a Handler, Version, Concurrency or OnDrain.
 type Part interface{ addTo(b *binary) error }
 
-// Version is the version of the binary, for people to read. The default is the
+// Version is the version of the plugin, for people to read. The default is the
 // version that Go has built into it.
 type Version string
 

@@ -36,7 +36,7 @@ func TestEchoSaysWhatItIsWhenRunByHand(t *testing.T) {
 	var exit *exec.ExitError
 	require.ErrorAs(t, err, &exit)
 	require.Equal(t, 1, exit.ExitCode())
-	require.Contains(t, stderr.String(), "It serves the job types\n\n  ECHO\n")
+	require.Contains(t, stderr.String(), "It has handlers for the job types\n\n  ECHO\n")
 }
 
 func TestEchoLogsTheTextOfItsJob(t *testing.T) {

@@ -103,7 +103,7 @@ export class Attempt {
   async #run() {
     if (this.#handler === undefined) {
       // Not permanent: another process may serve the type.
-      throw new Failure(`this process has no handler for ${this.#start.jobType}`, { code: code.unknownType });
+      throw new Failure(`this plugin has no handler for ${this.#start.jobType}`, { code: code.unknownType });
     }
     this.#decode();
     const { traceparent, tracestate } = this.#job;

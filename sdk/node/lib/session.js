@@ -98,7 +98,7 @@ export class Session {
     let due = Infinity;
     for (const attempt of this.#attempts.values()) {
       due = Math.min(due, attempt.look(now, ({ jobId }) => {
-        this.#exit(`the lease of job ${jobId} ran out and its handler does not stop`);
+        this.#exit(`the lease of job ${jobId} ran out and its handler has not stopped`);
       }));
     }
     this.#lookAt = Infinity;

@@ -93,7 +93,7 @@ class Attempt:
         """Stops the attempt when its time is up, and returns when to look again. It
         goes by the clock, so a lease also runs out while the process is suspended."""
         if now >= self._lease_until:
-            self._session.exit(f"the lease of job {self.job_id} ran out and its handler does not stop")
+            self._session.exit(f"the lease of job {self.job_id} ran out and its handler has not stopped")
         due = self._warn_at
         if now >= self._warn_at:
             self._stop(Reason.LEASE_LOST)
@@ -156,7 +156,7 @@ class Attempt:
         """Decodes payload and checkpoint, and returns the function to call."""
         if self._handler is None:
             # Not permanent: another process may serve the type.
-            raise Failure(f"this process has no handler for {self._start.job_type}", code=CODE_UNKNOWN_TYPE)
+            raise Failure(f"this plugin has no handler for {self._start.job_type}", code=CODE_UNKNOWN_TYPE)
         try:
             payload = json.loads(self._start.payload) if self._start.payload else None
             self._job.payload = self._handler.convert(payload) if self._handler.convert else payload
