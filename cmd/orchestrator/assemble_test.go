@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/storetest"
 )
 
-func TestTheAssemblyIsMeasured(t *testing.T) {
+func TestTheAssemblyHasMetrics(t *testing.T) {
 	cfg := config.Defaults()
 	url := config.DatabaseURL(storetest.URL(t))
 	parts, err := assembleWith()(t.Context(), cfg, url, nil, slog.New(slog.DiscardHandler))
@@ -45,7 +45,7 @@ func TestTheAssemblyIsMeasured(t *testing.T) {
 	require.NoError(t, <-ran)
 }
 
-func TestWhatTheConfigurationSaysOfATypesCommitHolds(t *testing.T) {
+func TestTheConfiguredCommitOfATypeApplies(t *testing.T) {
 	url := storetest.URL(t) + "&synchronous_commit=on" // the tests' own server has it off
 	conn, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)

@@ -75,7 +75,7 @@ func TestRunTriesOneJobWithoutADatabase(t *testing.T) {
 	}
 }
 
-func TestRunRefusesWhatCannotBeRun(t *testing.T) {
+func TestRunRefusesImpossibleRuns(t *testing.T) {
 	handlers := built(t, "handlers")
 	for want, c := range map[string]struct {
 		code int
@@ -126,7 +126,7 @@ func notBinaries(t *testing.T) map[string]string {
 	}
 }
 
-func TestWhatIsNoProgramHasOneLine(t *testing.T) {
+func TestAFileThatIsNoProgramIsAnErrorOfOneLine(t *testing.T) {
 	for path, want := range notBinaries(t) {
 		for _, command := range []string{"run", "check"} {
 			code, stdout, stderr := execute(t, usualEnvironment, "plugins", command, path)
@@ -137,7 +137,7 @@ func TestWhatIsNoProgramHasOneLine(t *testing.T) {
 	}
 }
 
-func TestASignalStopsTheTrialInGoodOrder(t *testing.T) {
+func TestASignalStopsTheTrialCleanly(t *testing.T) {
 	var stdout records
 	stderr := whenItSays{text: "progress", do: func() { signalSelf(t, syscall.SIGINT) }}
 	p := program{stdout: &stdout, stderr: &stderr, environ: usualEnvironment, assemble: assembleWith()}
@@ -154,7 +154,7 @@ func TestTheEndOfTheProgramStopsTheTrial(t *testing.T) {
 	require.Equal(t, 3, p.run(ctx, []string{"plugins", "run", built(t, "handlers"), "--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 300}`}))
 }
 
-func TestCheckTellsWhatIsBroken(t *testing.T) {
+func TestCheckNamesBrokenRules(t *testing.T) {
 	handlers := built(t, "handlers")
 	only := []string{"plugins", "check", handlers, "--type", "SLEEP_JOB", "--only", "success,schema", "--payload"}
 	code, stdout, stderr := execute(t, usualEnvironment, append(only, `{"sleepSeconds": 1}`)...)
@@ -216,7 +216,7 @@ func TestCheckNamesWhatTheBinaryServes(t *testing.T) {
 	}
 }
 
-func TestWhatAProcessPrintsCannotSteerTheTerminal(t *testing.T) {
+func TestOutputOfAProcessCannotSteerTheTerminal(t *testing.T) {
 	rude := filepath.Join(t.TempDir(), "rude")
 	require.NoError(t, os.WriteFile(rude, []byte("#!/bin/sh\nprintf '\\033[31mred\\n' >&2\nexit 9\n"), 0o755))
 	for _, command := range []string{"run", "check"} {

@@ -47,7 +47,7 @@ func freeAddress(t *testing.T) string {
 
 // The commands are pasted as they are printed: those for the first terminal one
 // after another, the last of which goes on running, and the one for the second.
-func TestPrintedCommandsLeadToAJobThatIsDone(t *testing.T) {
+func TestPrintedCommandsLeadToAFinishedJob(t *testing.T) {
 	checkout, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	for _, lang := range []string{"go", "node", "python"} {
@@ -132,7 +132,7 @@ func stopShell(t *testing.T, s *terminal) {
 	}
 }
 
-func TestNewRefusesToOverwriteAndNamesThatCannotBe(t *testing.T) {
+func TestNewRefusesInvalidNamesAndNeverOverwrites(t *testing.T) {
 	checkout, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	t.Chdir(t.TempDir())

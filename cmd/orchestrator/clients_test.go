@@ -166,7 +166,7 @@ func TestCredentialsMayEndWithOneLineEnd(t *testing.T) {
 	}
 }
 
-func TestServerIsTheOneThatIsNamedFirst(t *testing.T) {
+func TestServerComesFromTheFlagThenTheEnvironmentThenTheConfiguration(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, test := range map[string]struct {
 		environ, args []string
@@ -188,7 +188,7 @@ func TestServerIsTheOneThatIsNamedFirst(t *testing.T) {
 	require.Equal(t, exitUsage, got.code)
 }
 
-func TestCredentialsComeFromTheEnvironmentOrTheFileOfTheServer(t *testing.T) {
+func TestCredentialsComeFromTheEnvironmentOrTheCredentialsFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	l := newLedger(t)
 	url := l.serve(t, &guard.Access{
@@ -233,7 +233,7 @@ func mustAbs(t *testing.T, path string) string {
 	return absolute
 }
 
-func TestADatabaseWithAnotherSchemaIsLeftAlone(t *testing.T) {
+func TestDirectRefusesADatabaseWithAnotherSchema(t *testing.T) {
 	t.Chdir(t.TempDir())
 	url := storetest.EmptyURL(t)
 	environ := []string{"HOLDFAST_DATABASE__URL=" + url}
@@ -256,7 +256,7 @@ func TestADatabaseWithAnotherSchemaIsLeftAlone(t *testing.T) {
 	require.ErrorContains(t, db.isCurrent(t.Context()), "at version 9999, and this program knows")
 }
 
-func TestNoDatabaseIsMadeToLookIntoIt(t *testing.T) {
+func TestCompletionStartsNoDatabase(t *testing.T) {
 	t.Chdir(t.TempDir())
 	got := executeWith(t, nil, nil, "list", "--direct")
 	require.Equal(t, exitFailure, got.code)
@@ -264,7 +264,7 @@ func TestNoDatabaseIsMadeToLookIntoIt(t *testing.T) {
 	require.NoDirExists(t, "data")
 }
 
-func TestCompletionIsSilentWhateverIsWrong(t *testing.T) {
+func TestCompletionHidesErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.MkdirAll("data/postgres", 0o700))
 	for _, args := range [][]string{
@@ -282,7 +282,7 @@ func TestCompletionIsSilentWhateverIsWrong(t *testing.T) {
 	require.Empty(t, made, "no database is started for it")
 }
 
-func TestHandlersAreAServersOwn(t *testing.T) {
+func TestPluginCommandsNeedAServer(t *testing.T) {
 	t.Chdir(t.TempDir())
 	got := executeWith(t, nil, nil, "plugins", "list", "--direct")
 	require.Equal(t, exitUsage, got.code)
@@ -299,7 +299,7 @@ func TestHandlersAreAServersOwn(t *testing.T) {
 	require.NotContains(t, got.stdout, "--direct")
 }
 
-func TestExitCodesTellUsageFromFailureFromABadEnd(t *testing.T) {
+func TestExitCodesDistinguishUsageFailureAndBadOutcome(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.Equal(t, []int{1, 3}, []int{command.CodeFailed, command.CodeFound})
 	for _, args := range [][]string{

@@ -55,7 +55,7 @@ func TestVersion(t *testing.T) {
 }
 
 // A variable of the shell that is not set must not widen what is asked for.
-func TestFlagsThatAreEmptyAreRefused(t *testing.T) {
+func TestEmptyFlagsAreErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, test := range []struct {
 		flag string
@@ -86,7 +86,7 @@ func TestFlagsThatAreEmptyAreRefused(t *testing.T) {
 	}
 }
 
-func TestTheProgramPrintsTheLicensesOfWhatIsInIt(t *testing.T) {
+func TestTheProgramPrintsItsLicenses(t *testing.T) {
 	code, stdout, _ := execute(t, nil, "licenses")
 	require.Equal(t, exitOK, code)
 	for _, name := range []string{"The Go standard library\n", "Swagger UI\n", "\ngithub.com/jackc/pgx/v5@", "\ngithub.com/hashicorp/go-plugin@"} {
@@ -116,7 +116,7 @@ func TestUnknownCommandsAreUsageErrors(t *testing.T) {
 	}
 }
 
-func TestNoCommandTakesAnUnknownOneForAWishForHelp(t *testing.T) {
+func TestAnUnknownSubcommandDoesNotPrintHelp(t *testing.T) {
 	p := program{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}, assemble: assembleWith()}
 	root := p.root()
 	groups := []*cobra.Command{root}

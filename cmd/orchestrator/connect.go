@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/netip"
 	"net/url"
 	"os"
@@ -49,7 +48,7 @@ func (p *program) connect(ctx context.Context, to command.Target) (*client.Clien
 			return nil, nil, err
 		}
 		if server == "" {
-			server = "http://" + reachable(hostPort(cfg.Server.Address))
+			server = "http://" + reachable(cfg.Server.Address)
 		}
 		if unknown {
 			login = loginOfFile(server, cfg.Security)
@@ -117,13 +116,3 @@ func isLoopbackURL(server string) bool {
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
 }
-
-// hostPort is an address from the configuration.
-type hostPort string
-
-var _ net.Addr = hostPort("")
-
-// Network is the API's.
-func (hostPort) Network() string { return "tcp" }
-
-func (a hostPort) String() string { return string(a) }

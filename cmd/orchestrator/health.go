@@ -67,7 +67,7 @@ func (p *program) probed(server string) (*client.Client, error) {
 		if err != nil {
 			return nil, err
 		}
-		server = "http://" + reachable(hostPort(cfg.Server.Address))
+		server = "http://" + reachable(cfg.Server.Address)
 	}
 	api, err := client.New(client.Config{Server: server, Agent: agent()})
 	if err != nil {

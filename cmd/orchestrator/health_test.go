@@ -27,7 +27,7 @@ func probed(t *testing.T, status int) *httptest.Server {
 	return server
 }
 
-func TestHealthOfAServerThatIsReady(t *testing.T) {
+func TestHealthOfAReadyServer(t *testing.T) {
 	t.Chdir(t.TempDir())
 	server := probed(t, http.StatusOK)
 	for name, probe := range map[string]struct{ environ, args []string }{
@@ -41,7 +41,7 @@ func TestHealthOfAServerThatIsReady(t *testing.T) {
 	}
 }
 
-func TestHealthForPrograms(t *testing.T) {
+func TestHealthAsJSON(t *testing.T) {
 	server := probed(t, http.StatusOK)
 	code, stdout, stderr := execute(t, nil, "health", "--json", "--server", server.URL)
 	require.Equal(t, exitOK, code, stderr)

@@ -65,7 +65,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 	}
 }
 
-func TestHelpIsEightyColumnsWideWhereThereIsNoTerminal(t *testing.T) {
+func TestHelpIsEightyColumnsWideWithoutATerminal(t *testing.T) {
 	code, stdout, _ := execute(t, nil, "submit", "--help")
 	require.Equal(t, exitOK, code)
 	require.Contains(t, stdout, `

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func TestAcceptanceTellsOfJobsThatWaitOrRun(t *testing.T) {
+func TestAcceptanceCountsWaitingAndRunningJobs(t *testing.T) {
 	l := newLedger(t) // three that have ended, one queued, one scheduled, one held for a tenant
 	found := acceptance{l.store}
 	unfinished, err := found.Unfinished(t.Context(), "ECHO")

@@ -47,12 +47,12 @@ func next(t *testing.T, s *serving, reloaded <-chan config.Config) config.Config
 
 const oneHandler = "plugins: [{name: one, path: bin/one}]\n"
 
-func TestAHangupDuringTheStartIsActedOnAfterIt(t *testing.T) {
+func TestAHangupDuringTheStartTakesEffectAfterIt(t *testing.T) {
 	s, reloaded := reloading(t, t.TempDir(), func() { signalSelf(t, syscall.SIGHUP) })
 	require.Empty(t, next(t, s, reloaded).Plugins)
 }
 
-func TestAConfigurationThatIsNotThereChangesNoHandler(t *testing.T) {
+func TestAMissingConfigurationChangesNoPlugin(t *testing.T) {
 	for name, spoil := range map[string]func(file string) error{
 		"no longer exists":                       os.Remove,
 		"no longer has a plugins section; write": func(file string) error { return os.WriteFile(file, nil, 0o600) },
@@ -76,7 +76,7 @@ func TestAConfigurationThatIsNotThereChangesNoHandler(t *testing.T) {
 	}
 }
 
-func TestAHangupNamesWhatTakesARestart(t *testing.T) {
+func TestAHangupNamesKeysThatNeedARestart(t *testing.T) {
 	directory := t.TempDir()
 	file := filepath.Join(directory, "config.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(oneHandler), 0o600))

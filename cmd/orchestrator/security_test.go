@@ -31,7 +31,7 @@ func ask(t *testing.T, url, user, password string) int {
 
 var printedPassword = regexp.MustCompile(`(?s)user      admin\n  password  (\S+)\n`)
 
-func TestFirstStartMakesCredentialsAndPrintsThemOnce(t *testing.T) {
+func TestTheFirstStartCreatesCredentialsAndPrintsThemOnce(t *testing.T) {
 	s := serve(t, untilDrained)
 	url := s.log.await(t, "listening")["url"].(string)
 	found := printedPassword.FindStringSubmatch(s.out.String())
@@ -63,7 +63,7 @@ func TestFirstStartMakesCredentialsAndPrintsThemOnce(t *testing.T) {
 	require.NotContains(t, refused.log.String()+refused.out.String(), password)
 }
 
-func TestCredentialsThatCannotBeKeptArePrintedAtEachStart(t *testing.T) {
+func TestCredentialsThatCannotBeStoredArePrintedAtEachStart(t *testing.T) {
 	directory := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(directory, "data"), nil, 0o600))
 	var passwords []string
@@ -82,7 +82,7 @@ func TestCredentialsThatCannotBeKeptArePrintedAtEachStart(t *testing.T) {
 	require.NotEqual(t, passwords[0], passwords[1])
 }
 
-func TestOthersAreServedOnlyWithCredentials(t *testing.T) {
+func TestOtherMachinesNeedCredentials(t *testing.T) {
 	const digest = "security.tokens.0.token_sha256=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 	token := []string{"security.tokens.0.name=a", "security.tokens.0.scopes=operate", digest}
 	for name, c := range map[string]struct {

@@ -86,7 +86,7 @@ func shutDown(giveUp context.Context, server *http.Server, log *slog.Logger) {
 
 // greet says where the API listens: to you on a terminal, else in the log.
 func (p *program) greet(address net.Addr, cfg *config.Security, log *slog.Logger) {
-	url := "http://" + reachable(address)
+	url := "http://" + reachable(address.String())
 	if !isTerminal(p.stdout) {
 		log.Info("listening", "address", address.String(), "url", url)
 		return
@@ -109,10 +109,10 @@ func curlLogin(cfg *config.Security, public bool) string {
 }
 
 // reachable is the address for clients on this machine.
-func reachable(address net.Addr) string {
-	host, port, err := net.SplitHostPort(address.String())
+func reachable(address string) string {
+	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return address.String()
+		return address
 	}
 	if ip := net.ParseIP(strings.Split(host, "%")[0]); ip != nil && ip.IsUnspecified() {
 		host = "localhost"

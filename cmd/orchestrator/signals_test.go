@@ -68,7 +68,7 @@ func TestASignalEndsAWaitAtOnce(t *testing.T) {
 	}
 }
 
-func TestASignalInABatchTellsWhatIsNotKnown(t *testing.T) {
+func TestASignalInABatchSaysWhichResultsAreUnknown(t *testing.T) {
 	t.Chdir(t.TempDir())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
@@ -92,7 +92,7 @@ func TestASignalInABatchTellsWhatIsNotKnown(t *testing.T) {
 		"  Jobs of later lines may have been accepted. If every line has an idempotencyKey, you can safely send all of them again.\n", errs.String())
 }
 
-func TestASignalEndsTheContextWithItsName(t *testing.T) {
+func TestASignalIsTheCauseOfTheContextsEnd(t *testing.T) {
 	ctx, release := endOnSignal(t.Context())
 	defer release()
 	signalSelf(t, syscall.SIGTERM)

@@ -123,7 +123,7 @@ func TestServeWaitsForADatabaseThatDoesNotAnswerYet(t *testing.T) {
 	require.NotContains(t, s.log.String(), "s3cret")
 }
 
-func TestServeWaitsForWhateverADatabaseRecoversFrom(t *testing.T) {
+func TestServeWaitsForADatabaseThatMayRecover(t *testing.T) {
 	readOnly := storetest.EmptyURL(t)
 	conn, err := pgx.Connect(t.Context(), readOnly)
 	require.NoError(t, err)
@@ -152,7 +152,7 @@ func TestServeWaitsForWhateverADatabaseRecoversFrom(t *testing.T) {
 	}
 }
 
-func TestServeDoesNotWaitForWhatTimeDoesNotMend(t *testing.T) {
+func TestServeDoesNotWaitAfterPermanentErrors(t *testing.T) {
 	missing, err := pgx.ParseConfig(storetest.EmptyURL(t))
 	require.NoError(t, err)
 	for name, it := range map[string]struct {
@@ -174,7 +174,7 @@ func TestServeDoesNotWaitForWhatTimeDoesNotMend(t *testing.T) {
 	}
 }
 
-func TestServeGivesUpOnItsDatabaseWhenTheBoundHasPassed(t *testing.T) {
+func TestServeGivesUpOnItsDatabaseAfterTheBound(t *testing.T) {
 	s, _ := serveOn(t, "postgres://u:s3cret@127.0.0.1:1/d", "--set", "database.start_wait=1s")
 	require.Equal(t, exitFailure, s.exit(t))
 	require.Contains(t, s.log.String(), "orchestrator: gave up on the database after 1s (database.start_wait): ")
@@ -207,7 +207,7 @@ func TestProgramsThatWaitForOneDatabaseMigrateItOnce(t *testing.T) {
 	require.Equal(t, 1, migrated)
 }
 
-func TestMigrateUpWaitsAsLongAsItIsTold(t *testing.T) {
+func TestMigrateUpWaitsAsLongAsTheFlagSays(t *testing.T) {
 	proxy := storetest.Between(t, storetest.EmptyURL(t))
 	proxy.Down.Store(true)
 	code, _, stderr := execute(t, []string{"HOLDFAST_DATABASE__URL=" + proxy.URL}, "migrate", "up")
@@ -220,7 +220,7 @@ func TestMigrateUpWaitsAsLongAsItIsTold(t *testing.T) {
 	require.Contains(t, out.String(), "applied")
 }
 
-func TestWaitingForADatabaseIsBoundedPacedAndTold(t *testing.T) {
+func TestWaitingForADatabaseIsBoundedPacedAndLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &records{}
 		var tries []time.Time
@@ -245,7 +245,7 @@ func TestWaitingForADatabaseIsBoundedPacedAndTold(t *testing.T) {
 	})
 }
 
-func TestADatabaseThatGoesWhileTheProgramBeginsIsWaitedForAgain(t *testing.T) {
+func TestADatabaseThatFailsDuringTheStartIsAwaitedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		waits := patience{bound: time.Minute, log: slog.New(slog.DiscardHandler), waiting: func() {}}
 		var steps []string

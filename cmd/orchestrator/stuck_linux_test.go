@@ -23,7 +23,7 @@ import (
 const endsSoonWithin = 8 * time.Second
 
 // A statement is under way, and nobody answers who is asked to cancel it.
-func TestASecondSignalDoesNotWaitForADatabaseThatIsStuck(t *testing.T) {
+func TestASecondSignalDoesNotWaitForAStuckDatabase(t *testing.T) {
 	dir := reachableDir(t)
 	server, err := embedded.Start(t.Context(), embedded.Config{DataDir: dir, Ephemeral: true})
 	require.NoError(t, err)
@@ -44,7 +44,7 @@ func TestASecondSignalDoesNotWaitForADatabaseThatIsStuck(t *testing.T) {
 	s.tellTwice(t)
 }
 
-func TestASecondSignalDoesNotWaitForAnEmbeddedPostgreSQLThatIsStuck(t *testing.T) {
+func TestASecondSignalDoesNotWaitForAStuckEmbeddedPostgreSQL(t *testing.T) {
 	dir := reachableDir(t)
 	s := serveWith(t, t.TempDir(), assembleWith(), []string{"HOLDFAST_EMBEDDED__DATA_DIR=" + dir})
 	s.log.await(t, "listening")
@@ -53,7 +53,7 @@ func TestASecondSignalDoesNotWaitForAnEmbeddedPostgreSQLThatIsStuck(t *testing.T
 	require.Eventually(t, func() bool { return len(serversOf(t, dir)) == 0 }, 20*time.Second, 5*time.Millisecond, "its processes end, too")
 }
 
-func TestASecondSignalDuringTheStartDoesNotWaitForAnEmbeddedPostgreSQLThatIsStuck(t *testing.T) {
+func TestASecondSignalDuringTheStartDoesNotWaitForAStuckEmbeddedPostgreSQL(t *testing.T) {
 	dir := reachableDir(t)
 	assembling := make(chan struct{})
 	s := serveWith(t, t.TempDir(), func(ctx context.Context, _ config.Config, _ config.DatabaseURL, _ []string, _ *slog.Logger) (*assembly, error) {

@@ -51,7 +51,7 @@ func TestStatesAndStatusesHaveStyles(t *testing.T) {
 	}
 }
 
-func TestSubmissionHasWhatTheFlagsSay(t *testing.T) {
+func TestFlagsBecomeMembersOfTheSubmission(t *testing.T) {
 	f := usual()
 	_, _, err := f.run(t, "submit", "SLEEP_JOB", "--payload", ` { "a<b" : [ 1.0 ] } `, "--key", "k", "--priority", "-3",
 		"--run-at", "2030-01-01T00:00:00Z", "--delay", "5s", "--max-attempts", "2", "--timeout", "1m", "--tenant", "acme",
@@ -83,7 +83,7 @@ func TestPayloadComesFromAFileOrStandardInput(t *testing.T) {
 	require.Empty(t, f.asked)
 }
 
-func TestMistakesInTheCommandLineAreFoundBeforeAnythingIsAsked(t *testing.T) {
+func TestUsageErrorsComeBeforeAnyRequest(t *testing.T) {
 	for _, args := range [][]string{
 		{"submit", "SLEEP_JOB", "--payload", "{"},
 		{"submit", "SLEEP_JOB", "--payload", "text"},
@@ -145,7 +145,7 @@ func TestSeveralJobsAreEachTried(t *testing.T) {
 	require.Equal(t, jobJSON(firstID, "CANCELED", "")+"\n"+jobJSON(thirdID, "RUNNING", during)+"\n", stdout)
 }
 
-func TestWhatFailsForAllIsSaidOnce(t *testing.T) {
+func TestAnErrorThatConcernsAllJobsIsReportedOnce(t *testing.T) {
 	f := &fake{answers: map[string]string{"POST /jobs/a/requeue": problem("403", `{"status":403,"detail":"not allowed"}`)}}
 	_, stderr, err := f.run(t, "requeue", "a", "b", "c")
 	require.EqualError(t, err, "not allowed")
@@ -153,7 +153,7 @@ func TestWhatFailsForAllIsSaidOnce(t *testing.T) {
 	require.Len(t, f.asked, 1)
 }
 
-func TestWaitTellsBadEndsFromGoodOnes(t *testing.T) {
+func TestTheExitCodeOfAWaitDependsOnTheOutcome(t *testing.T) {
 	for status, code := range map[string]int{"COMPLETED": 0, "FAILED": CodeFound, "CANCELED": CodeFound} {
 		f := usual()
 		f.answers["GET /jobs/"+firstID+"?wait=30s"] = jobJSON(firstID, status, ran)
@@ -173,7 +173,7 @@ func TestWaitTellsBadEndsFromGoodOnes(t *testing.T) {
 	require.Contains(t, stdout, "RUNNING")
 }
 
-func TestACanceledJobDoesNotTellHowLongItTook(t *testing.T) {
+func TestACanceledJobHasNoDuration(t *testing.T) {
 	for status, took := range map[string]string{"COMPLETED": "2m00s", "CANCELED": ""} {
 		f := &fake{answers: map[string]string{"GET /jobs/" + firstID: jobJSON(firstID, status, ran)}}
 		stdout, _, err := f.run(t, "get", firstID)
@@ -186,7 +186,7 @@ func TestACanceledJobDoesNotTellHowLongItTook(t *testing.T) {
 	}
 }
 
-func TestAJobThatWasAcceptedIsNamedWhateverComesOfTheWait(t *testing.T) {
+func TestAFailedWaitStillNamesTheAcceptedJob(t *testing.T) {
 	_, stderr, err := usual().run(t, "submit", "SLEEP_JOB", "--wait=7s")
 	require.ErrorContains(t, err, "no such resource")
 	require.Equal(t, "The job was accepted: "+firstID+"\n", stderr)
@@ -227,7 +227,7 @@ func TestFiltersReachTheAPI(t *testing.T) {
 	require.Equal(t, "POST /dead-letter/retry?jobType=T&limit=7&tenant=acme", f.asked[1])
 }
 
-func TestAtomicAloneIsRefusedForWhatItLacks(t *testing.T) {
+func TestAtomicNeedsBatch(t *testing.T) {
 	_, _, err := usual().run(t, "submit", "--atomic")
 	require.EqualError(t, err, "--atomic goes with --batch")
 	_, _, err = usual().run(t, "submit", "SLEEP_JOB", "--atomic")
@@ -242,7 +242,7 @@ func TestAllDeadLettersAreRetriedInPortions(t *testing.T) {
 	require.Len(t, f.asked, 1)
 }
 
-func TestDoctorEndsWithWhatItFound(t *testing.T) {
+func TestTheExitCodeOfDoctorDependsOnWhatItFound(t *testing.T) {
 	f := &fake{answers: map[string]string{"GET /debug/doctor": warnings}}
 	_, _, err := f.run(t, "doctor")
 	require.NoError(t, err, "a warning is no problem")
@@ -257,7 +257,7 @@ func TestErrorsCannotSteerTheTerminal(t *testing.T) {
 	require.ErrorAs(t, err, new(*client.Problem))
 }
 
-func TestBatchReportsEachLineThatIsRefused(t *testing.T) {
+func TestBatchReportsEachRefusedLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.ndjson")
 	require.NoError(t, os.WriteFile(path, []byte("{}\n\n{}\n"), 0o600))
 	answer := `{"index":0,"job":{"jobId":"` + firstID + `"}}` + "\n" +
@@ -278,7 +278,7 @@ func TestBatchReportsEachLineThatIsRefused(t *testing.T) {
 	}
 }
 
-func TestAByteOrderMarkIsNoPartOfWhatIsSubmitted(t *testing.T) {
+func TestAByteOrderMarkIsIgnored(t *testing.T) {
 	f := &fake{answers: map[string]string{"POST /jobs/batch?atomic=false": `{"index":0,"problem":{"detail":"bad"}}` + "\n" +
 		`{"done":true,"accepted":0,"refused":1}` + "\n"}, stdin: strings.NewReader("\ufeff\n\n{}\n")}
 	_, stderr, err := f.run(t, "submit", "--batch", "-")
@@ -293,7 +293,7 @@ func TestAByteOrderMarkIsNoPartOfWhatIsSubmitted(t *testing.T) {
 	require.Equal(t, `{"jobType":"SLEEP_JOB","payload":{"sleepSeconds":1}}`, f.sent[0])
 }
 
-func TestABatchWhoseAnswerBreaksOffIsCountedAsFarAsItIsKnown(t *testing.T) {
+func TestABatchWhoseAnswerBreaksOffCountsWhatIsKnown(t *testing.T) {
 	f := &fake{
 		answers: map[string]string{"POST /jobs/batch?atomic=false": `{"index":0,"job":{}}` + "\n"},
 		stdin:   strings.NewReader("{}\n{}\n"),
@@ -351,7 +351,7 @@ func TestCompletionProposesWhatTheAPIKnows(t *testing.T) {
 	}
 }
 
-func TestCompletionScriptsAreMade(t *testing.T) {
+func TestThereAreCompletionScripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		stdout, _, err := usual().run(t, "completion", shell)
 		require.NoError(t, err)
@@ -359,7 +359,7 @@ func TestCompletionScriptsAreMade(t *testing.T) {
 	}
 }
 
-func TestExitSaysNothingItself(t *testing.T) {
+func TestExitPrintsNothing(t *testing.T) {
 	require.False(t, errors.As(presentable(Exit{3}), new(cleanError)))
 	require.NoError(t, presentable(nil))
 	var compactJSON json.RawMessage = []byte("{ \"a\" : 1\n}")

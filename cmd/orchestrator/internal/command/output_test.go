@@ -157,7 +157,7 @@ func TestEveryCommandPrintsTheJSONOfTheAPI(t *testing.T) {
 	}
 }
 
-func TestColoursAreThereWhenAskedFor(t *testing.T) {
+func TestTheColorFlagTurnsColorsOn(t *testing.T) {
 	stdout, _, err := usual().run(t, "list", "--color=always")
 	require.NoError(t, err)
 	require.Contains(t, stdout, "\x1b[32mCOMPLETED\x1b[0m")

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheListSaysOfNoVersionThatServesThatItDoesNot(t *testing.T) {
+func TestTheListNeverSaysThatAServingVersionDoesNotServe(t *testing.T) {
 	const serving, other = "2c26b46b68ffc68f", "fcde2b2edba56bf4"
 	for _, c := range []struct{ state, to, result, said string }{
 		{"up", serving, "promoted", "mail: 1.0 (2c26b46b) serves again: version \"2.0\" kept failing\n"},

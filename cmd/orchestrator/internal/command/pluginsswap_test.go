@@ -24,7 +24,7 @@ func inTurn(asked string, answers ...func(http.ResponseWriter)) http.HandlerFunc
 	}
 }
 
-func TestASwapBehindAnotherIsAskedForAgain(t *testing.T) {
+func TestASwapBehindAnotherIsRequestedAgain(t *testing.T) {
 	for _, action := range []string{"swap", "restart"} {
 		behind := func(w http.ResponseWriter) {
 			w.Header().Set("Retry-After", "1")
@@ -40,7 +40,7 @@ func TestASwapBehindAnotherIsAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestASwapThatTakesLongIsFollowedToItsEnd(t *testing.T) {
+func TestALongSwapIsFollowedToItsEnd(t *testing.T) {
 	for action, said := range map[string]string{
 		"swap":    "The new version is starting or in its canary; you may interrupt this command, the swap goes on.\n",
 		"restart": "Not all new processes are up; you may interrupt this command, the swap goes on.\n",

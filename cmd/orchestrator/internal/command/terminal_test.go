@@ -41,7 +41,7 @@ func onTerminalOf(t *testing.T, columns uint16, f *fake, args ...string) (string
 	return <-seen, err
 }
 
-func TestATerminalGetsColoursUnlessToldOtherwise(t *testing.T) {
+func TestATerminalGetsColorsByDefault(t *testing.T) {
 	text, err := onTerminal(t, usual(), "list")
 	require.NoError(t, err)
 	require.Contains(t, text, "\x1b[32mCOMPLETED\x1b[0m")
@@ -57,7 +57,7 @@ func TestATerminalGetsColoursUnlessToldOtherwise(t *testing.T) {
 	require.NotContains(t, text, "\x1b[3")
 }
 
-func TestHandlersCannotSteerTheTerminalByJSON(t *testing.T) {
+func TestJSONFromHandlersCannotSteerTheTerminal(t *testing.T) {
 	text, err := onTerminal(t, usual(), "get", firstID, "--json")
 	require.NoError(t, err)
 	require.Contains(t, text, `"result":{"text":"\u001b]0;x\u0007 \u009b"}`)
@@ -74,7 +74,7 @@ func TestAWaitIsShownOnATerminal(t *testing.T) {
 	require.NotContains(t, text, "\x1b[2J")
 }
 
-func TestTheLiveLineNamesTheAttemptWhereThatIsAllowed(t *testing.T) {
+func TestTheLiveLineNamesTheAttemptIfAllowed(t *testing.T) {
 	f := &turning{fake: usual()}
 	f.answers["GET /debug/jobs/"+secondID] = running
 	f.turn = func(asked int) {
@@ -171,7 +171,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 }
 
 // Whoever reads a pipe gets every row on one line, and whole.
-func TestTablesAreWholeWhereThereIsNoTerminal(t *testing.T) {
+func TestTablesAreNeverCutWithoutATerminal(t *testing.T) {
 	for args, want := range map[string]string{
 		"list":             firstID + `  billing.invoice.render  COMPLETED  3m12s  1m00s  {"sent":71204,"of":250000,"list":"newsletter-2026-02"}`,
 		"dead-letter list": "render: the template names a font that is not installed here: Adobe Caslon Pro",

@@ -85,7 +85,7 @@ func TestConfigFileHasTheDefaults(t *testing.T) {
 	require.Equal(t, want, cfg)
 }
 
-func TestConfigFileIsValidWithEverySettingOn(t *testing.T) {
+func TestConfigFileIsValidWithEverySettingUncommented(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(allSettings(t)), 0o600))
 	cfg, err := Load(Sources{File: path, Environ: []string{"MONITORING_TOKEN=secret"}})

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/api/guard"
 )
 
-func TestPasswordsAreLongAndNeverTheSame(t *testing.T) {
+func TestPasswordsAreLongAndUnique(t *testing.T) {
 	seen := map[Secret]bool{}
 	for range 100 {
 		password := NewPassword()
@@ -23,7 +23,7 @@ func TestPasswordsAreLongAndNeverTheSame(t *testing.T) {
 	}
 }
 
-func TestCredentialsAreKeptForTheirOwnerAlone(t *testing.T) {
+func TestOnlyTheirOwnerCanReadCredentials(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data", "credentials")
 	first := Credentials{User: "admin", Password: "one:two"}
 	made, err := first.Keep(path)
@@ -46,7 +46,7 @@ func TestCredentialsAreKeptForTheirOwnerAlone(t *testing.T) {
 	require.Len(t, entries, 1, "no draft is left")
 }
 
-func TestAllWhoMakeCredentialsAtOnceEndWithTheSame(t *testing.T) {
+func TestConcurrentStartsShareTheSameCredentials(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "credentials")
 	const racers = 32
 	var ready, done sync.WaitGroup
@@ -78,7 +78,7 @@ func TestAllWhoMakeCredentialsAtOnceEndWithTheSame(t *testing.T) {
 	require.Equal(t, 1, made)
 }
 
-func TestDoubtfulCredentialsAreRefusedWithTheRemedy(t *testing.T) {
+func TestErrorsAboutUnsafeCredentialsNameTheRemedy(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
 		mode os.FileMode
@@ -113,7 +113,7 @@ func TestDoubtfulCredentialsAreRefusedWithTheRemedy(t *testing.T) {
 	require.ErrorContains(t, err, "not a regular file")
 }
 
-func TestCredentialsThatCannotBeKeptAreToldApart(t *testing.T) {
+func TestCredentialsThatCannotBeStoredAreADistinctError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	asked := Credentials{User: "admin", Password: "own"}
@@ -124,7 +124,7 @@ func TestCredentialsThatCannotBeKeptAreToldApart(t *testing.T) {
 	require.Equal(t, Secret("own"), asked.Password)
 }
 
-func TestNoOtherFileIsTakenForCredentials(t *testing.T) {
+func TestOtherFilesAreNotTakenForCredentials(t *testing.T) {
 	directory := t.TempDir()
 	pipe, long := filepath.Join(directory, "pipe"), filepath.Join(directory, "long")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))

@@ -60,7 +60,7 @@ plugins:
 	require.Equal(t, filepath.Join(filepath.Dir(path), "data/postgres"), cfg.Embedded.DataDir)
 }
 
-func TestWithoutAnyFileTheDefaultsHold(t *testing.T) {
+func TestWithoutAFileTheDefaultsApply(t *testing.T) {
 	t.Chdir(t.TempDir())
 	cfg, err := Load(Sources{})
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func TestWithoutAnyFileTheDefaultsHold(t *testing.T) {
 	require.ErrorContains(t, err, "missing.yaml")
 }
 
-func TestMistakesNameTheirKey(t *testing.T) {
+func TestErrorsNameTheirKey(t *testing.T) {
 	for _, c := range []struct{ file, env, set, want string }{
 		{file: "worker: {concurency: 3}", want: "unknown key worker.concurency; the nearest known one is worker.concurrency"},
 		{file: "databse: {}", want: "unknown key databse; the nearest known one is database"},
@@ -176,7 +176,7 @@ func TestListsAreReadFromText(t *testing.T) {
 	require.Equal(t, []string{"10.0.0.0/8"}, cfg.Server.TrustedProxies)
 }
 
-func TestMistakesDoNotTellSecrets(t *testing.T) {
+func TestErrorsContainNoSecrets(t *testing.T) {
 	_, err := Load(Sources{Sets: []string{"plugins.0.args=[s3cret"}})
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "s3cret")
@@ -185,7 +185,7 @@ func TestMistakesDoNotTellSecrets(t *testing.T) {
 	require.NotContains(t, err.Error(), "4711")
 }
 
-func TestHandlersGetOnlyTheirOwnEnvironment(t *testing.T) {
+func TestPluginsGetOnlyTheirOwnEnvironment(t *testing.T) {
 	h := Plugin{Path: "x", Env: map[string]string{
 		"TOKEN": "Bearer ${SECRET}", "LITERAL": "$${SECRET} $SECRET", "LANG": "C", "EMPTY": "${BLANK}",
 	}}

@@ -60,7 +60,7 @@ func TestRetryAtOnceAfterATimeoutCanBeConfigured(t *testing.T) {
 	require.Equal(t, job.Dead, job.Decide(policy, at, job.Outcome{Kind: job.Timeout}, 0.5).To, "three retries")
 }
 
-func TestTypesWinOverTheHandlerAndItOverTheDefault(t *testing.T) {
+func TestTypesOverrideTheHandlerWhichOverridesTheDefault(t *testing.T) {
 	cfg, err := Load(Sources{File: writeConfig(t, `
 jobs:
   default: {max_attempts: 7, timeout: 7s, retry: {initial_delay: 7s}}
@@ -92,7 +92,7 @@ jobs:
 	require.Equal(t, time.Minute, odd.Retry.InitialDelay)
 }
 
-func TestSubmissionsAreDurableUnlessTheirTypeIsToBeFast(t *testing.T) {
+func TestSubmissionsAreDurableUnlessTheirTypeIsFast(t *testing.T) {
 	for file, fast := range map[string]map[string]bool{
 		"":                                   {"A": false, "B": false},
 		"jobs: {types: {A: {commit: fast}}}": {"A": true, "B": false},
@@ -108,7 +108,7 @@ func TestSubmissionsAreDurableUnlessTheirTypeIsToBeFast(t *testing.T) {
 	}
 }
 
-func TestATypeMayBearMoreCrashesThanOthers(t *testing.T) {
+func TestATypeMayAllowMoreCrashesThanOthers(t *testing.T) {
 	cfg, err := Load(Sources{File: writeConfig(t, "jobs: {types: {A: {max_crashes: 5}, B: {timeout: 1s}}}")})
 	require.NoError(t, err)
 	require.Equal(t, 5, cfg.Jobs.MaxCrashes("A"))

@@ -50,7 +50,7 @@ rate_limit: {exempt: []}
 	require.Equal(t, "[10.0.0.0/8 192.0.2.7/32]", fmt.Sprint(proxies))
 }
 
-func TestMistakesInSecurityNameTheirKeyAndNoSecret(t *testing.T) {
+func TestErrorsInSecurityNameTheirKeyAndNoSecret(t *testing.T) {
 	token := func(more string) string { return "security: {tokens: [{name: a, scopes: [read], " + more + "}]}" }
 	for file, want := range map[string]string{
 		"security: {pasword: canary}":                                   "unknown key security.pasword; the nearest known one is security.password",

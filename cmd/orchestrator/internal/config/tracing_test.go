@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestHandlersAreToldOfTheCollectorWhenThatIsWanted(t *testing.T) {
+func TestPluginsGetTheCollectorIfConfigured(t *testing.T) {
 	cases := map[string]struct {
 		config  Tracing
 		environ []string
@@ -58,7 +58,7 @@ func TestHandlersAreToldOfTheCollectorWhenThatIsWanted(t *testing.T) {
 	}
 }
 
-func TestAHandlersOwnEnvWinsOverWhatAllAreGiven(t *testing.T) {
+func TestAPluginsOwnEnvironmentOverridesTheCommonOne(t *testing.T) {
 	h := Plugin{Name: "shop", Path: "x", Env: map[string]string{"OTEL_SERVICE_NAME": "mine"}}
 	c := Tracing{Plugins: true, Endpoint: "http://jaeger:4317"}
 	environment, err := h.Environment(nil, c.PluginVariables("shop", nil))
