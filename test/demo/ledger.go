@@ -8,8 +8,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/embedded"
 )
 
-// ledger looks into the orchestrator's database, past its API, which does not
-// show attempts to clients.
+// ledger opens the orchestrator's database: the API does not show attempts to clients.
 func (s *stage) ledger(ctx context.Context, look func(*store.Store) error) error {
 	server, err := embedded.Start(ctx, embedded.Config{DataDir: s.dataDir})
 	if err != nil {

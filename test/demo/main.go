@@ -1,9 +1,9 @@
 // Command demo shows Holdfast at work: the real orchestrator with its embedded
-// PostgreSQL and the real handler plugin, on free ports and in a temporary
-// directory. It sends jobs through success, failure, dead letters and
-// crashes, tells what happens with times, and checks every claim it makes.
+// PostgreSQL and the real plugin of built-in handlers, on free ports and in a temporary
+// directory. Its jobs succeed, fail, become dead letters and survive crashes. It prints
+// what happens and when, and checks everything that it prints.
 //
-// It exits 0 when all of it held, and 1 with the reason when not.
+// It exits with 0 if everything held, and otherwise with 1 and the reason.
 //
 // Usage: demo [-bin DIR] [-keep]
 package main
@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// timeLimit bounds the whole story.
+// timeLimit bounds the whole demo.
 const timeLimit = 60 * time.Second
 
 func main() {

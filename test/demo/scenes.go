@@ -20,54 +20,54 @@ type scene struct {
 }
 
 var scenes = []scene{
-	{"An orchestrator starts, with a PostgreSQL of its own", start},
+	{"An orchestrator starts, with its own PostgreSQL", start},
 	{"An e-mail is sent", sendMail},
-	{"A job that takes its time", sleep},
+	{"A job that takes a while", sleep},
 	{"A job that always fails: retries, dead letter, requeue", fail},
 	{"The same request twice makes one job", repeat},
-	{"How soon a job starts when the queue is idle", latency},
-	{"The handler's process is killed in mid-job", killHandler},
-	{"The orchestrator itself is killed in mid-job", killOrchestrator},
-	{"A good end", shutDown},
+	{"How soon a job starts on an idle queue", latency},
+	{"The plugin process is killed during a job", killHandler},
+	{"The orchestrator is killed during jobs", killOrchestrator},
+	{"A clean shutdown", shutDown},
 }
 
-func start(ctx context.Context, s *stage, say *story) error {
+func start(ctx context.Context, s *stage, story *story) error {
 	took, err := s.Start(ctx)
 	if err != nil {
 		return err
 	}
-	say.tell("ready on http://%s after %s", s.Address, short(took))
+	story.say("ready on http://%s after %s", s.Address, short(took))
 	handler, err := s.handler()
 	if err != nil {
 		return err
 	}
-	say.tell("its handlers are a separate process: orchestrator %d, handlers %d",
+	story.say("its handlers run in a separate process: orchestrator %d, plugin process %d",
 		s.PID(), handler.PID)
 	return nil
 }
 
-func sendMail(ctx context.Context, s *stage, say *story) error {
+func sendMail(ctx context.Context, s *stage, story *story) error {
 	id, err := s.Submit(ctx, rig.Submission{JobType: "SEND_EMAIL", Payload: map[string]any{
 		"to": "ada@example.com", "subject": "Welcome", "text": "Hold fast.",
 	}})
 	if err != nil {
 		return err
 	}
-	say.tell("accepted as %s", id)
+	story.say("accepted as %s", id)
 	job, err := s.Await(ctx, id, "COMPLETED")
 	if err != nil {
 		return err
 	}
 	select {
 	case message := <-s.mailbox.Received:
-		say.tell("the mail server took %q for %s; %s", message.Subject, message.To, job.Status)
+		story.say("the mail server accepted %q for %s; %s", message.Subject, message.To, job.Status)
 		return nil
 	default:
 		return errors.New("the job is done, but the mail server has no mail")
 	}
 }
 
-func sleep(ctx context.Context, s *stage, say *story) error {
+func sleep(ctx context.Context, s *stage, story *story) error {
 	id, err := s.Submit(ctx, rig.Submission{JobType: "SLEEP_JOB", Payload: map[string]any{"sleepSeconds": 1}})
 	if err != nil {
 		return err
@@ -75,23 +75,23 @@ func sleep(ctx context.Context, s *stage, say *story) error {
 	if _, err := s.Await(ctx, id, "RUNNING"); err != nil {
 		return err
 	}
-	say.tell("RUNNING")
+	story.say("RUNNING")
 	job, err := s.Await(ctx, id, "COMPLETED")
 	if err != nil {
 		return err
 	}
-	say.tell("COMPLETED after %s", short(job.FinishedAt.Sub(job.StartedAt)))
+	story.say("COMPLETED after %s", short(job.FinishedAt.Sub(job.StartedAt)))
 	return nil
 }
 
-func fail(ctx context.Context, s *stage, say *story) error {
+func fail(ctx context.Context, s *stage, story *story) error {
 	id, err := s.Submit(ctx, rig.Submission{
 		JobType: "FAIL_JOB", MaxAttempts: 3, Payload: map[string]any{"message": "no such printer"},
 	})
 	if err != nil {
 		return err
 	}
-	if err := buried(ctx, s, say, id, 3); err != nil {
+	if err := deadLettered(ctx, s, story, id, 3); err != nil {
 		return err
 	}
 	var letters struct {
@@ -106,16 +106,16 @@ func fail(ctx context.Context, s *stage, say *story) error {
 	if len(letters.DeadLetters) != 1 || letters.DeadLetters[0].JobID != id {
 		return fmt.Errorf("the dead letters are %v, not just this job", letters.DeadLetters)
 	}
-	say.tell("the dead letter says: %s", letters.DeadLetters[0].Error)
+	story.say("the dead letter says: %s", letters.DeadLetters[0].Error)
 	if err := s.Call(ctx, http.MethodPost, "/jobs/"+id+"/requeue", nil, http.StatusOK, nil); err != nil {
 		return err
 	}
-	say.tell("requeued; it is tried from the start")
-	return buried(ctx, s, say, id, 6)
+	story.say("requeued, with all its attempts again")
+	return deadLettered(ctx, s, story, id, 6)
 }
 
-// buried waits until the job is dead after so many attempts in all.
-func buried(ctx context.Context, s *stage, say *story, id string, attempts int) error {
+// deadLettered waits until the job is dead after so many attempts in all.
+func deadLettered(ctx context.Context, s *stage, story *story, id string, attempts int) error {
 	if _, err := s.Await(ctx, id, "FAILED"); err != nil {
 		return err
 	}
@@ -127,13 +127,13 @@ func buried(ctx context.Context, s *stage, say *story, id string, attempts int) 
 		return fmt.Errorf("there are %d attempts, not %d", len(ended), attempts)
 	}
 	for _, attempt := range ended[len(ended)-3:] {
-		say.tell("attempt %d: %s: %s", attempt.Number, attempt.Outcome, attempt.Error)
+		story.say("attempt %d: %s: %s", attempt.Number, attempt.Outcome, attempt.Error)
 	}
-	say.tell("FAILED, into the dead letters")
+	story.say("FAILED, and now a dead letter")
 	return nil
 }
 
-func repeat(ctx context.Context, s *stage, say *story) error {
+func repeat(ctx context.Context, s *stage, story *story) error {
 	request := rig.Submission{
 		JobType: "SLEEP_JOB", Payload: map[string]any{"sleepSeconds": 1}, IdempotencyKey: "order-4711",
 	}
@@ -148,17 +148,17 @@ func repeat(ctx context.Context, s *stage, say *story) error {
 	if first != second {
 		return fmt.Errorf("two jobs were made: %s and %s", first, second)
 	}
-	say.tell("both answers name %s", first)
+	story.say("both answers name %s", first)
 	request.Payload = map[string]any{"sleepSeconds": 2}
 	err = s.Call(ctx, http.MethodPost, "/jobs", request, http.StatusUnprocessableEntity, nil)
 	if err != nil {
 		return err
 	}
-	say.tell("the same key for another payload is refused")
+	story.say("the same key with another payload is rejected")
 	return nil
 }
 
-func latency(ctx context.Context, s *stage, say *story) error {
+func latency(ctx context.Context, s *stage, story *story) error {
 	const jobs = 100
 	var waits []time.Duration
 	for i := range jobs {
@@ -180,12 +180,12 @@ func latency(ctx context.Context, s *stage, say *story) error {
 		}
 	}
 	slices.Sort(waits)
-	say.tell("from the answer to POST until the handler's own request arrives, %d jobs one by one:", jobs)
-	say.tell("p50 %s, p95 %s, longest %s", short(waits[jobs/2]), short(waits[jobs*95/100]), short(waits[jobs-1]))
+	story.say("from the answer to POST until the handler's own request arrives, for %d jobs one by one:", jobs)
+	story.say("p50 %s, p95 %s, longest %s", short(waits[jobs/2]), short(waits[jobs*95/100]), short(waits[jobs-1]))
 	return nil
 }
 
-func killHandler(ctx context.Context, s *stage, say *story) error {
+func killHandler(ctx context.Context, s *stage, story *story) error {
 	id, err := s.Submit(ctx, rig.Submission{JobType: "SLEEP_JOB", Payload: map[string]any{"sleepSeconds": 3}})
 	if err != nil {
 		return err
@@ -203,7 +203,7 @@ func killHandler(ctx context.Context, s *stage, say *story) error {
 		return err
 	}
 	killed := time.Now()
-	say.tell("progress %s; handlers process %d killed with SIGKILL", job.Progress, handler.PID)
+	story.say("progress %s; plugin process %d killed with SIGKILL", job.Progress, handler.PID)
 	if job, err = s.Await(ctx, id, "COMPLETED"); err != nil {
 		return err
 	}
@@ -219,17 +219,17 @@ func killHandler(ctx context.Context, s *stage, say *story) error {
 		return err
 	}
 	if job.FinishedAt.Before(killed.Add(leaseFor)) {
-		return errors.New("the job was completed within the first attempt's lease; the demo means to outlast it")
+		return errors.New("the job completed within the first attempt's lease; the demo needs it to take longer")
 	}
-	say.tell("attempt 1: %s: %s", ended[0].Outcome, ended[0].Error)
-	say.tell("its lease of %s did not have to run out: it was ended %s after the kill",
-		short(leaseFor), short(ended[0].EndedAt.Sub(killed)))
-	say.tell("the plugin is back as process %d; attempt 2: %s, from the checkpoint on", next.PID, ended[1].Outcome)
-	say.tell("COMPLETED %s after the kill, when the first lease would have expired too", short(job.FinishedAt.Sub(killed)))
+	story.say("attempt 1: %s: %s", ended[0].Outcome, ended[0].Error)
+	story.say("it ended %s after the kill, without waiting for the end of its lease of %s",
+		short(ended[0].EndedAt.Sub(killed)), short(leaseFor))
+	story.say("the plugin is up again as process %d; attempt 2: %s, from the checkpoint", next.PID, ended[1].Outcome)
+	story.say("COMPLETED %s after the kill, later than the end of the first lease", short(job.FinishedAt.Sub(killed)))
 	return nil
 }
 
-func killOrchestrator(ctx context.Context, s *stage, say *story) error {
+func killOrchestrator(ctx context.Context, s *stage, story *story) error {
 	const running, waiting = 10, 20
 	ids := make([]string, 0, running+waiting)
 	for range running {
@@ -259,17 +259,17 @@ func killOrchestrator(ctx context.Context, s *stage, say *story) error {
 		return err
 	}
 	killed := time.Now()
-	say.tell("%d jobs were running, %d more accepted; the orchestrator was killed with SIGKILL", running, waiting)
+	story.say("%d jobs were running, %d more accepted; the orchestrator was killed with SIGKILL", running, waiting)
 	gone, err := s.NoneLeft(ctx)
 	if err != nil {
 		return err
 	}
-	say.tell("no orphans: all %d processes it ever had are gone, %s later", gone, short(time.Since(killed)))
+	story.say("no orphans: all its %d processes were gone %s later", gone, short(time.Since(killed)))
 	took, err := s.Start(ctx)
 	if err != nil {
 		return err
 	}
-	say.tell("started again: ready after %s", short(took))
+	story.say("started again: ready after %s", short(took))
 	for _, id := range ids {
 		if _, err := s.Await(ctx, id, "COMPLETED"); err != nil {
 			return err
@@ -283,12 +283,12 @@ func killOrchestrator(ctx context.Context, s *stage, say *story) error {
 	for _, attempt := range interrupted {
 		outcomes = append(outcomes, string(attempt.Outcome))
 	}
-	say.tell("all %d jobs COMPLETED, none lost; the first one's attempts: %s (an interruption is not charged)",
+	story.say("all %d jobs COMPLETED, none lost; attempts of the first: %s (an interruption is not charged)",
 		len(ids), strings.Join(outcomes, ", "))
 	return nil
 }
 
-func shutDown(ctx context.Context, s *stage, say *story) error {
+func shutDown(ctx context.Context, s *stage, story *story) error {
 	if err := s.ledger(ctx, func(ledger *store.Store) error {
 		disagreements, err := ledger.Audit(ctx, 10)
 		if err == nil && len(disagreements) > 0 {
@@ -298,13 +298,13 @@ func shutDown(ctx context.Context, s *stage, say *story) error {
 	}); err != nil {
 		return err
 	}
-	say.tell("the ledger and its lists agree")
+	story.say("the ledger and its lists agree")
 	if err := s.ShutDown(ctx); err != nil {
 		return err
 	}
 	if _, err := s.NoneLeft(ctx); err != nil {
 		return err
 	}
-	say.tell("SIGTERM: drained and ended; no process is left")
+	story.say("SIGTERM: drained and ended; no process remains")
 	return nil
 }

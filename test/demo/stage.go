@@ -12,12 +12,12 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/rig"
 )
 
-// leaseFor is how long the demo's orchestrator owns a job without a heartbeat:
-// short, so that a lease can be seen to end.
+// leaseFor is the length of the orchestrator's leases. It is short, so that the demo can
+// wait for the end of one.
 const leaseFor = 2 * time.Second
 
-// stage is everything that plays along: an orchestrator, a mailbox, and a web
-// server that jobs call.
+// stage is what the demo needs: an orchestrator, a mailbox, and a web server that jobs
+// call.
 type stage struct {
 	*rig.Orchestrator
 	dataDir string
@@ -71,7 +71,7 @@ func newStage(ctx context.Context, bin, dir string) (*stage, error) {
 	return s, err
 }
 
-// close ends whatever still runs.
+// close ends everything that still runs.
 func (s *stage) close() error {
 	var err error
 	if s.Running() {
@@ -81,7 +81,7 @@ func (s *stage) close() error {
 	return errors.Join(err, s.mailbox.Close(), s.log.Close())
 }
 
-// handler returns the process of the handler plugin.
+// handler returns the plugin process.
 func (s *stage) handler() (rig.Process, error) {
 	running := s.Handlers("handlers")
 	if len(running) == 0 {

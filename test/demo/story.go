@@ -10,7 +10,7 @@ type story struct{ began time.Time }
 
 func (s *story) scene(title string) { fmt.Printf("\n%s\n", title) }
 
-func (s *story) tell(format string, args ...any) {
+func (s *story) say(format string, args ...any) {
 	fmt.Printf("  %6.2fs  %s\n", time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
@@ -18,7 +18,7 @@ func (s *story) end() {
 	fmt.Printf("\nEverything held. %.1f s in all.\n", time.Since(s.began).Seconds())
 }
 
-// short is a duration for people.
+// short formats a duration.
 func short(d time.Duration) string {
 	switch {
 	case d < 10*time.Millisecond:

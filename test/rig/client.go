@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// Client talks to an orchestrator's API, as its operator.
+// Client calls an orchestrator's API as its operator.
 type Client struct {
 	Address  string
 	Password string
-	// Header is sent with every call, besides what is needed.
+	// Header is sent with every call, in addition to what it needs.
 	Header http.Header
 }
 
-// operator is the name that goes with the password.
+// operator is the user name of the operator.
 const operator = "admin"
 
-// Job is what GET /jobs/{id} shows.
+// Job is the answer of GET /jobs/{id}.
 type Job struct {
 	ID         string          `json:"jobId"`
 	Status     string          `json:"status"`
@@ -62,7 +62,7 @@ func (c Client) Await(ctx context.Context, id, status string) (Job, error) {
 	return c.AwaitThat(ctx, id, func(job Job) bool { return job.Status == status })
 }
 
-// AwaitThat polls until the job is as wanted.
+// AwaitThat polls until wanted returns true for the job.
 func (c Client) AwaitThat(ctx context.Context, id string, wanted func(Job) bool) (Job, error) {
 	last := "unknown"
 	for {
@@ -81,8 +81,8 @@ func (c Client) AwaitThat(ctx context.Context, id string, wanted func(Job) bool)
 	}
 }
 
-// Call sends body as JSON, unless it is nil, checks the status of the answer,
-// and reads the answer into answer, unless that is nil.
+// Call sends body as JSON, unless it is nil, checks the status of the answer, and
+// decodes the answer into answer, unless that is nil.
 func (c Client) Call(ctx context.Context, method, path string, body any, want int, answer any) error {
 	var reader io.Reader
 	if body != nil {

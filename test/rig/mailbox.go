@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// Mailbox is an SMTP server on the loopback that accepts everything it is sent.
+// Mailbox is an SMTP server on the loopback that accepts all mail.
 type Mailbox struct {
-	// Received has the letters. Whoever sends waits while it is full.
+	// Received has the mail. Senders wait while it is full.
 	Received chan Mail
 	listener net.Listener
 }
 
-// Mail is a letter.
+// Mail is one message.
 type Mail struct {
 	From, To, Subject string
 }
 
-// OpenMailbox begins to listen, until Close.
+// OpenMailbox listens until Close.
 func OpenMailbox(ctx context.Context) (*Mailbox, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -31,7 +31,7 @@ func OpenMailbox(ctx context.Context) (*Mailbox, error) {
 	return m, nil
 }
 
-// Environment is what SEND_EMAIL is to have in its environment to send mail here.
+// Environment is the environment in which SEND_EMAIL sends mail here.
 func (m *Mailbox) Environment() []string {
 	return []string{
 		"SMTP_HOST=127.0.0.1", fmt.Sprintf("SMTP_PORT=%d", m.listener.Addr().(*net.TCPAddr).Port),
@@ -39,7 +39,7 @@ func (m *Mailbox) Environment() []string {
 	}
 }
 
-// Close takes no more mail.
+// Close stops listening.
 func (m *Mailbox) Close() error { return m.listener.Close() }
 
 func (m *Mailbox) accept() {
@@ -52,7 +52,7 @@ func (m *Mailbox) accept() {
 	}
 }
 
-// converse speaks just enough SMTP (RFC 5321) to take mail.
+// converse speaks just enough SMTP (RFC 5321) to accept mail.
 func (m *Mailbox) converse(conn net.Conn) {
 	defer conn.Close()
 	lines := bufio.NewScanner(conn)

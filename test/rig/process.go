@@ -9,13 +9,13 @@ import (
 	"syscall"
 )
 
-// Process is a process that cannot be mistaken for a later one with its id.
+// Process identifies a process. A later process with the same id is another Process.
 type Process struct {
 	PID     int
 	started string // in clock ticks since boot
 }
 
-// Name is the name of what the process runs, as the kernel keeps it.
+// Name is the name of the program that the process runs, as the kernel keeps it.
 func (p Process) Name() string {
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p.PID))
 	if err != nil {
@@ -24,8 +24,7 @@ func (p Process) Name() string {
 	return strings.TrimSpace(string(name))
 }
 
-// Alive reports whether the process still runs; one that is only waiting to
-// be buried does not.
+// Alive reports whether the process still runs. A zombie does not.
 func (p Process) Alive() bool {
 	found, ok := stat(p.PID)
 	return ok && found.started == p.started && found.state != "Z"
@@ -34,7 +33,7 @@ func (p Process) Alive() bool {
 // Signal sends the process a signal.
 func (p Process) Signal(signal syscall.Signal) error { return syscall.Kill(p.PID, signal) }
 
-// Descendants lists the processes below a process, however deep.
+// Descendants lists all descendants of a process.
 func Descendants(root int) []Process {
 	entries, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -67,8 +66,8 @@ type status struct {
 	state, started string
 }
 
-// stat reads /proc/PID/stat, see proc(5): behind the command in brackets come
-// the state, the parent and, as the twentieth, the start time.
+// stat reads /proc/PID/stat, see proc(5): the state, the parent and the start time are
+// the first, second and twentieth field after the command in parentheses.
 func stat(pid int) (status, bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

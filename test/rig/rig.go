@@ -1,6 +1,5 @@
-// Package rig runs the real orchestrator for demonstrations and end-to-end
-// tests: it starts and ends the process, talks to its API, and keeps an eye
-// on every process that descends from it.
+// Package rig runs the real orchestrator for the demo and for end-to-end tests: it
+// starts and ends the process, calls its API, and remembers all its descendants.
 package rig
 
 import (
@@ -18,11 +17,11 @@ import (
 	"time"
 )
 
-// glance is the pause between two looks at something that will change soon.
+// glance is the pause between two looks at something that changes soon.
 const glance = 10 * time.Millisecond
 
-// Orchestrator is one orchestrator process. Its methods are for one goroutine
-// at a time, but for the API calls, which are for any.
+// Orchestrator is one orchestrator process. Calls of the API may be concurrent; the other
+// methods are for one goroutine at a time.
 type Orchestrator struct {
 	Client
 	binary   string
@@ -37,9 +36,9 @@ type Orchestrator struct {
 	seen map[Process]string
 }
 
-// New describes an orchestrator on a free port of the loopback; the settings
-// are key.path=value as for --set. Its log is copied to log, and it runs in
-// dir. Nothing is started.
+// New returns an orchestrator that is not started yet. It will listen on a free port of
+// the loopback, run in dir, and write its log to log. The settings are key.path=value, as
+// for --set.
 func New(ctx context.Context, binary, dir string, log io.Writer, settings ...string) (*Orchestrator, error) {
 	if _, err := os.Stat(binary); err != nil {
 		return nil, fmt.Errorf("%w; build it first, with: make build", err)
@@ -63,16 +62,14 @@ func New(ctx context.Context, binary, dir string, log io.Writer, settings ...str
 	}, nil
 }
 
-// Start launches the process and returns when it is ready, with how long that
-// took.
+// Start starts the process and returns when it is ready, with the time that took.
 func (o *Orchestrator) Start(ctx context.Context) (time.Duration, error) {
 	began := time.Now()
 	args := []string{"serve"}
 	for _, setting := range o.settings {
 		args = append(args, "--set", setting)
 	}
-	// Not bound to the context: it is to be ended in good order, or with a
-	// kill of its own.
+	// Not bound to the context: ShutDown or Kill end it.
 	o.cmd = exec.Command(o.binary, args...) //nolint:noctx // see above
 	o.cmd.Dir = o.dir
 	o.cmd.Stdout, o.cmd.Stderr = o.log, o.log
@@ -99,13 +96,13 @@ func (o *Orchestrator) Start(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// Log is what the process's log is copied to.
+// Log is where the process writes its log.
 func (o *Orchestrator) Log() io.Writer { return o.log }
 
-// Running reports whether the process was started and not ended by us.
+// Running reports whether the process was started and has not been ended by a method.
 func (o *Orchestrator) Running() bool { return o.cmd != nil }
 
-// PID is the process's id while it runs.
+// PID is the process's id. The process must be running.
 func (o *Orchestrator) PID() int { return o.cmd.Process.Pid }
 
 // Kill ends the process with SIGKILL.
@@ -125,8 +122,7 @@ func (o *Orchestrator) Kill() error {
 // Signal sends the process a signal.
 func (o *Orchestrator) Signal(signal syscall.Signal) error { return o.cmd.Process.Signal(signal) }
 
-// ShutDown ends the process with SIGTERM, in good order, and returns an error
-// unless it exits 0.
+// ShutDown ends the process with SIGTERM, and returns an error unless it exits with 0.
 func (o *Orchestrator) ShutDown(ctx context.Context) error {
 	o.Look()
 	if err := o.Signal(syscall.SIGTERM); err != nil {
@@ -135,8 +131,7 @@ func (o *Orchestrator) ShutDown(ctx context.Context) error {
 	return o.Ended(ctx)
 }
 
-// Ended waits until the process has ended and returns an error unless it
-// exited 0.
+// Ended waits until the process has ended, and returns an error unless it exited with 0.
 func (o *Orchestrator) Ended(ctx context.Context) error {
 	select {
 	case err := <-o.ended:
@@ -147,7 +142,7 @@ func (o *Orchestrator) Ended(ctx context.Context) error {
 	}
 }
 
-// Look remembers every process that descends from the orchestrator now.
+// Look remembers the present descendants of the orchestrator.
 func (o *Orchestrator) Look() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -156,8 +151,7 @@ func (o *Orchestrator) Look() {
 	}
 }
 
-// Handlers lists the running processes that descend from the orchestrator and
-// have the name.
+// Handlers lists the running descendants of the orchestrator with the name.
 func (o *Orchestrator) Handlers(name string) []Process {
 	var found []Process
 	for _, p := range Descendants(o.PID()) {
@@ -168,8 +162,8 @@ func (o *Orchestrator) Handlers(name string) []Process {
 	return found
 }
 
-// NoneLeft waits until every process that Look has ever seen is gone and
-// returns how many that were, or an error that names those that stay.
+// NoneLeft waits until all processes that Look has seen are gone, and returns their
+// number, or an error that names those that remain.
 func (o *Orchestrator) NoneLeft(ctx context.Context) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -185,7 +179,7 @@ func (o *Orchestrator) NoneLeft(ctx context.Context) (int, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return 0, fmt.Errorf("processes were left behind:%s", left)
+			return 0, fmt.Errorf("processes remain:%s", left)
 		case <-time.After(glance):
 		}
 	}

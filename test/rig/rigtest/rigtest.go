@@ -1,6 +1,5 @@
-// Package rigtest has the rig for tests: what it runs is gone when the test has
-// ended, the end of its log is shown when the test has failed, and its errors end
-// the test.
+// Package rigtest adapts package rig to tests: all processes are gone when the test ends,
+// a failed test shows the end of the log, and errors end the test.
 package rigtest
 
 import (
@@ -18,15 +17,15 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/rig"
 )
 
-// Patience bounds every wait for something that should happen soon. It is
-// generous: a test fails for what happens, not for how slow the machine is.
+// Patience bounds every wait for something that should happen soon. It is generous, so
+// that no test fails because the machine is slow.
 const Patience = 2 * time.Minute
 
 // shown is how much of a log a failed test shows, in bytes.
 const shown = 8 << 10
 
-// Build builds programs into the directory, which it makes and returns as an
-// absolute path. The arguments are those of go build: flags, then packages.
+// Build builds programs into the directory, which it creates and returns as an absolute
+// path. The arguments are those of go build: flags, then packages.
 func Build(dir string, args ...string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -39,15 +38,15 @@ func Build(dir string, args ...string) (string, error) {
 	return dir, nil
 }
 
-// New describes an orchestrator that runs in the directory, and makes sure that it
-// is gone after the test with all that it has launched.
+// New returns an orchestrator that will run in the directory. At the end of the test it
+// kills the orchestrator and checks that no descendant remains.
 func New(t testing.TB, binary, dir string, settings ...string) *rig.Orchestrator {
 	t.Helper()
 	o, err := rig.New(t.Context(), binary, dir, Log(t), settings...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if o.Running() {
-			_ = o.Kill() // the test has failed already or does not care
+			_ = o.Kill() // The test has failed already, or does not need a clean end.
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), Patience)
 		defer cancel()
@@ -57,7 +56,7 @@ func New(t testing.TB, binary, dir string, settings ...string) *rig.Orchestrator
 	return o
 }
 
-// Log collects a log, and shows its end when the test fails.
+// Log returns a file for a log, whose end is shown if the test fails.
 func Log(t testing.TB) io.Writer {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "orchestrator.log")
