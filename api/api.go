@@ -1,6 +1,6 @@
-// Package api is Holdfast's HTTP interface. It records what clients want and shows
-// what became of it; it never executes a job. It holds no state, so any number of
-// processes can serve it, and every request is safe to repeat.
+// Package api is Holdfast's HTTP interface. It records jobs and shows their state; it
+// never runs a job. It holds no state, so any number of processes can serve it, and
+// every request is safe to repeat.
 package api
 
 import (

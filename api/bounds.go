@@ -5,7 +5,8 @@ import (
 	"net/http"
 )
 
-// No sensible client comes near these. Many small fields cost more than their bytes.
+// Limits that no sensible client reaches. Many small fields cost more than their
+// bytes.
 const (
 	maxHeaderFields = 100
 	maxURLBytes     = 8 << 10

@@ -180,7 +180,7 @@ func (d *description) of(r *http.Request) (route string, o describedOperation, f
 // byDefault are the statuses that only the description's default response covers.
 var byDefault = []int{http.StatusRequestTimeout, http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge, http.StatusInternalServerError}
 
-// documented checks every answer that is recorded against the description.
+// documented checks recorded answers against the description.
 func documented(t testing.TB, h http.Handler) http.Handler {
 	t.Helper()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -7,10 +7,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// Jobs is the ledger as clients use it. Every method can return
-// job.ErrUnavailable, or the error of a context that is done, and
-// job.ErrOutcomeUnknown with either if it changes something. Methods that take an
-// id can return job.ErrNotFound.
+// Jobs is the ledger as clients use it. Every method can return job.ErrUnavailable, or
+// the error of a context that is done. If the method changes something, either can
+// come with job.ErrOutcomeUnknown. Methods that take an id can return job.ErrNotFound.
 type Jobs interface {
 	// Submit makes the job, or finds the one that an earlier submission with the
 	// same key made. It returns job.ErrKeyReused and job.ErrBadData.
@@ -73,8 +72,8 @@ type Operations interface {
 }
 
 // Plugins are the plugins of the orchestrator that serves the API. The methods that
-// take a name return job.ErrNoPlugin, or the error of a context that is done before
-// they are.
+// take a name can return job.ErrNoPlugin, or the error of the context if it ends
+// first.
 type Plugins interface {
 	// Status describes all of them, in the order of the configuration.
 	Status() []job.PluginStatus

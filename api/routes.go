@@ -109,8 +109,8 @@ func (r *router) permit(scope guard.Scope, acrossTenants bool) func(huma.Context
 	}
 }
 
-// limitReads counts a request that only reads. The caller sees how much is left
-// only when nothing is.
+// limitReads counts a request that only reads. The answer shows the remaining quota
+// only if the request is refused.
 func (r *router) limitReads(ctx huma.Context, next func(huma.Context)) {
 	if allowance := r.guard.Take(ctx.Context(), guard.Reads, 1); !allowance.Allowed {
 		_, w := humachi.Unwrap(ctx)

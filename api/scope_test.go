@@ -20,8 +20,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/api/guard"
 )
 
-// scopes are those of every operation. acrossTenants marks answers that callers bound
-// to a tenant may not get.
+// scopes maps every operation to its scope. allTenants marks operations that callers
+// bound to a tenant may not use.
 var scopes = map[string]struct {
 	scope      guard.Scope
 	allTenants bool

@@ -113,12 +113,12 @@ func (st *stream) store(ctx context.Context, g *results, from, to int) {
 	st.storeEach(ctx, g, from, to)
 }
 
-// gatherFor is how long jobs gather behind a rate limit, in place of storing each as
-// soon as it is allowed.
+// gatherFor is how long jobs gather behind a rate limit, instead of being stored one
+// by one.
 const gatherFor = 100 * time.Millisecond
 
-// allowed returns how many jobs the caller may submit now, at most so many. It waits
-// until that is at least one: a stream is slowed down, not refused.
+// allowed returns how many jobs the caller may submit now, up to most. It waits until
+// that is at least one: a stream is slowed down, not refused.
 func (st *stream) allowed(ctx context.Context, most int) (int, error) {
 	for {
 		var allowance guard.Allowance

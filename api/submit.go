@@ -158,8 +158,8 @@ func mistakesOf(found []submission.Mistake) []v1.Mistake {
 	return mistakes
 }
 
-// mediaType returns what the body is declared to be, in UTF-8 and not encoded;
-// empty for anything else. It is strict: a page of another site can make a browser
+// mediaType returns the declared media type of a body, or empty if the body is
+// compressed or not in UTF-8. It is strict: a page of another site can make a browser
 // send requests without the header.
 func mediaType(header http.Header) string {
 	media, parameters := header.Get("Content-Type"), map[string]string(nil)

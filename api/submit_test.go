@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// submitted sends a body that must be accepted, and returns what Jobs got.
+// submitted sends a body that must be accepted, and returns the submission that Jobs
+// received.
 func submitted(t *testing.T, body string, headers ...string) job.Submission {
 	t.Helper()
 	l := newLedger()

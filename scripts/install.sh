@@ -59,7 +59,7 @@ install() {
 	case $version in
 	latest) from=$releases/latest/download ;;
 	v[0-9]*) from=$releases/download/$version ;;
-	*) refuse "HOLDFAST_VERSION=$version is no version such as v1.2.3" ;;
+	*) refuse "HOLDFAST_VERSION=$version is not a version such as v1.2.3" ;;
 	esac
 
 	work=$(mktemp -d)

@@ -31,7 +31,7 @@ present() {
 			compgen -G '/opt/homebrew/opt/postgresql*/bin/initdb' || compgen -G '/usr/local/opt/postgresql*/bin/initdb'
 		;;
 	*)
-		echo "need.sh: nothing known about $1" >&2
+		echo "need.sh: unknown thing $1" >&2
 		exit 2
 		;;
 	esac >/dev/null

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 version=${1:?usage: release.sh VERSION}
 platforms=${PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64}
 [[ $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || {
-	echo "release.sh: $version is no version such as v1.2.3" >&2
+	echo "release.sh: $version is not a version such as v1.2.3" >&2
 	exit 2
 }
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)

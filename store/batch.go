@@ -121,9 +121,9 @@ func requestHash(s job.Submission) []byte {
 	return hash.Sum(nil)
 }
 
-// Limits of one insertion: rows, and bytes of payload unless a single one has
-// more. While a statement runs, its parameters are in memory several times: as
-// text, as an array, and in the connection's buffer.
+// Limits of one insertion: rows, and bytes of payload. A single payload may be larger.
+// While a statement runs, its parameters are in memory several times: as text, as an
+// array, and in the connection's buffer.
 const (
 	insertRows  = 500
 	insertBytes = 4 << 20

@@ -129,7 +129,7 @@ func everything(jobType string) queueRange {
 	return queueRange{jobType: jobType, urgency: math.MinInt16, until: math.MaxInt16 + 1}
 }
 
-// ranges returns the parts of the types' queues that the marks leave to search.
+// ranges returns the parts of the types' queues that a claim must search.
 func (m *lowWaterMarks) ranges(types []string) []queueRange {
 	m.mu.Lock()
 	defer m.mu.Unlock()

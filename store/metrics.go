@@ -36,12 +36,12 @@ func readQueues(ctx context.Context, tx pgx.Tx) ([]job.Queue, error) {
 }
 
 // Metrics describes the whole system at one moment. It reads the narrow lists and
-// the tallies, never the ledger of ended jobs: its cost grows with the jobs that
-// wait, not with those that are done. The window covers at most a day.
+// the tallies, never the ledger of ended jobs, so its cost grows with the waiting jobs,
+// not with the ended ones. The window covers at most a day.
 //
-// It reads last what takes longest. When the context ends meanwhile, it returns
-// what it has with the error: At is not zero once the database has answered;
-// Counts and Queues are nil while they are not known.
+// It reads the slowest figures last. If the context ends before, it returns the figures
+// that it has, with the error. At is not zero once the database has answered; Counts
+// and Queues are nil while they are not known.
 func (s *Store) Metrics(ctx context.Context, window time.Duration) (job.Metrics, error) {
 	m := job.Metrics{Window: window}
 	err := s.figures(ctx, "metrics", func(tx pgx.Tx) (err error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
-// cancelTries limits how often Cancel looks for a job that other statements move
-// from list to list meanwhile.
+// cancelTries limits how often Cancel looks for a job while other statements move it
+// from list to list.
 const cancelTries = 20
 
 // The results of cancel.sql for a waiting job, and for a running one.

@@ -34,8 +34,8 @@ func (s *Store) Get(ctx context.Context, id job.ID) (job.View, error) {
 	return found[0].view(), nil
 }
 
-// Ended returns those of the jobs whose state is final. It uses the worker's
-// connections: the worker's loop asks on behalf of all waiting clients.
+// Ended returns the jobs that have ended. It uses the worker's connections: the
+// worker's loop asks on behalf of all waiting clients.
 func (s *Store) Ended(ctx context.Context, ids []job.ID) ([]job.View, error) {
 	found, err := postgres.Read(ctx, s.db.Worker, "ended", pgx.RowToStructByNameLax[viewRow],
 		postgres.Column(ids, func(id job.ID) pgtype.UUID { return postgres.UUID(id) }))

@@ -88,8 +88,9 @@ func (s *Store) settleAs(ctx context.Context, verb settleVerb, batch []job.Settl
 	return s.explain(ctx, batch, unwritten, results)
 }
 
-// explain finds out why settlements were not written. It waits until the standby
-// has what it reports: an earlier try may have been committed on the primary alone.
+// explain finds out why settlements were not written. It waits until the standby has
+// the commits that its result depends on: an earlier try may have been committed on
+// the primary alone.
 func (s *Store) explain(ctx context.Context, batch []job.Settlement, indexes []int, results []job.SettleResult) error {
 	if len(indexes) == 0 {
 		return nil

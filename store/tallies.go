@@ -13,8 +13,8 @@ func (s *Store) RollUpTallies(ctx context.Context, limit int) (int, error) {
 	return postgres.ChangeOne[int](ctx, s.db.Worker, "roll_up_tallies", limit)
 }
 
-// AgeTallies merges the tallies of the recent past into longer slots the older
-// they are, and deletes those that are too old to be asked for.
+// AgeTallies merges older tallies into longer slots, and deletes those that are too
+// old for any request.
 func (s *Store) AgeTallies(ctx context.Context) error {
 	if err := s.db.Worker.Do(ctx, "age_tallies"); err != nil {
 		return err

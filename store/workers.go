@@ -56,9 +56,9 @@ func (s *Store) ExpireWorkers(ctx context.Context, workers []string) (int, error
 	return postgres.ChangeOne[int](ctx, s.db.Worker, "expire_workers", workers)
 }
 
-// ReleaseUnanswered releases the leases of a worker that it does not know about,
-// and returns how many there were: the answers to their claims were lost. The
-// worker must not have a claim in flight.
+// ReleaseUnanswered releases the leases that a worker holds without knowing it,
+// because the answers to its claims were lost. known are the leases that it knows. It
+// returns how many leases it released. The worker must not have a claim in flight.
 //
 // A claim that waits for a standby shows no lease yet. ReleaseUnanswered waits for
 // the standby first, so that it sees the leases of all earlier claims.

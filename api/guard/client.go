@@ -17,10 +17,10 @@ var forwarding = []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Ho
 // Client determines the address of the client and puts it into the request's
 // context, for middleware.GetClientIP. It must come before everything that logs.
 //
-// The address is that of the peer, unless the peer is a trusted proxy: then it is
-// the last one in X-Forwarded-For that is not a trusted proxy's. The address stays
-// unknown if a trusted proxy sends none, or a loopback address: no other machine has
-// such an address, and clients can write it into the header themselves.
+// The address is that of the peer. If the peer is a trusted proxy, it is the last
+// address in X-Forwarded-For that does not belong to a trusted proxy. It stays unknown
+// if the proxy sends no address or a loopback address. No other machine has a loopback
+// address, and clients can write one into the header themselves.
 func (g *Guard) Client(next http.Handler) http.Handler {
 	if g == nil || len(g.proxies) == 0 {
 		return middleware.ClientIPFromRemoteAddr(next)
@@ -72,9 +72,9 @@ func (g *Guard) isExempt(ctx context.Context) bool {
 }
 
 // isLocal reports whether the request was made on this machine: it comes from a
-// loopback address, its host is one, and no proxy has forwarded it. A page of
-// another site whose name resolves to a loopback address (DNS rebinding) has another
-// host.
+// loopback address, its Host is a loopback address or localhost, and no proxy has
+// forwarded it. A page of another site whose name resolves to a loopback address (DNS
+// rebinding) has another Host.
 func isLocal(r *http.Request) bool {
 	for _, name := range forwarding {
 		if len(r.Header[name]) > 0 {

@@ -15,7 +15,7 @@ const (
 	columns = 1 << 16 // One hash of 64 bits has a column for each row.
 )
 
-// subject has a count of its own: a client's network, or the name of a caller.
+// subject is counted separately: a client's network, or the name of a caller.
 type subject struct {
 	network netip.Prefix
 	name    string
@@ -23,15 +23,15 @@ type subject struct {
 
 // counter counts by subject over the past minute. It approximates the minute as the
 // whole current window and the part of the previous one that the minute still
-// covers, as if that had been spread evenly.
+// covers. It assumes that the previous window's requests were spread evenly.
 //
 // It takes 2 MiB whatever the number of subjects, because counts are kept as a
 // count-min sketch with conservative update (Estan and Varghese, 2002). Every
 // subject has a cell in each row, and its count is the least of them. Cells are
 // shared, so a count may be too high, but never too low. For one subject in 50 it is
 // too high by more than 1/24,000 of all that is counted in a window, and only if the
-// others' cells are as full. The counter of httprate keeps an entry for each
-// subject, without bound, and cannot count either both of two subjects or neither.
+// others' cells are as full. The counter of httprate is no alternative: it keeps an
+// unbounded number of entries, and cannot count two subjects at once or not at all.
 type counter struct {
 	seed maphash.Seed
 
@@ -46,8 +46,8 @@ func newCounter() *counter {
 	return &counter{seed: maphash.MakeSeed(), began: time.Now(), current: &cells{}, previous: &cells{}}
 }
 
-// usage is what a subject has taken in the current window, which began elapsed ago,
-// and in the previous one.
+// usage is the number of units that a subject has used in the current window, which
+// began elapsed ago, and in the previous one.
 type usage struct {
 	current, previous int
 	elapsed           time.Duration

@@ -25,8 +25,8 @@ var forgeries = []string{
 	"::1\n192.0.2.9", "127.0.0.2, 192.0.2.9", "", "localhost", "[::1]:80", "127.0.0.2:80",
 }
 
-// anOpenGuard asks local clients for no credentials. The proxies that it trusts are on
-// this machine, on this machine but named otherwise, and elsewhere.
+// anOpenGuard configures a guard that trusts the proxies. Unless withTokens, it asks
+// local clients for no credentials.
 func anOpenGuard(withTokens bool, proxies ...string) guard.Config {
 	access := everybody()
 	access.Closed = withTokens

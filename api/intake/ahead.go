@@ -55,7 +55,7 @@ type Ahead struct {
 // buffers and two groups.
 const StreamBytes = 4 * readAtOnce
 
-// ReadAhead reads lines of at most so many bytes until the body ends, or until Stop.
+// ReadAhead reads lines of up to most bytes until the body ends, or until Stop.
 // The server's read timeout applies to each line separately.
 func ReadAhead(r *http.Request, control *http.ResponseController, most int64, share *Share) *Ahead {
 	a := &Ahead{

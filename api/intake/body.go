@@ -14,8 +14,8 @@ import (
 // before the first byte of the body has arrived.
 const firstBuffer = 16 << 10
 
-// ReadBody returns the whole body of a request, of at most so many bytes. The
-// share is charged for it. An error is an answer.
+// ReadBody returns the whole body of a request, which may have up to most
+// bytes. The share is charged for it. An error is an answer.
 func ReadBody(r *http.Request, most int64, share *Share) ([]byte, error) {
 	if r.ContentLength > most {
 		return nil, tooLarge(most)

@@ -44,7 +44,7 @@ type Lines struct {
 	most   int
 }
 
-// NewLines returns the lines of a body, each of at most so many bytes.
+// NewLines returns the lines of a body, each of up to most bytes.
 func NewLines(body []byte, most int64) *Lines { return &Lines{rest: body, most: int(most)} }
 
 // Next returns the next line; false after the last one.

@@ -10,13 +10,13 @@ import (
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
-// Memory bounds what the bodies that are being received take together, however
-// many clients send them and however slowly. What does not fit is refused at once:
-// requests that waited would hold on to memory that others need.
+// Memory bounds the total memory of the bodies that are being received, whatever the
+// number and the speed of the clients. A body that does not fit is refused at once: a
+// waiting request would hold memory that others need.
 //
-// What is given back stays allocated until the next garbage collection, which the
-// runtime delays until the heap has doubled. So Memory collects by itself when that
-// garbage reaches a fraction of the bound.
+// Memory that is given back stays allocated until the next garbage collection, which
+// the runtime delays until the heap has doubled. Therefore Memory starts a collection
+// when that garbage reaches a fraction of the bound.
 type Memory struct {
 	mu      sync.Mutex
 	bounded bool
@@ -36,7 +36,7 @@ const (
 	freeBytes = 16 << 10
 )
 
-// NewMemory bounds bodies to so many bytes; 0 is no bound.
+// NewMemory returns a Memory with a bound in bytes; 0 is no bound.
 func NewMemory(bytes int64) *Memory {
 	return &Memory{bounded: bytes > 0, left: int(bytes), mostGarbage: int(bytes) / garbagePart, collect: runtime.GC}
 }
@@ -50,8 +50,8 @@ type Share struct {
 // Share returns a share that holds nothing yet. Release it.
 func (m *Memory) Share() *Share { return &Share{of: m} }
 
-// Hold adds to what the request holds; a negative number gives back. The error is
-// the answer that refuses the request.
+// Hold reserves memory for the request; a negative number gives memory back. The error
+// is the answer that refuses the request.
 func (s *Share) Hold(bytes int) error {
 	if !s.of.bounded {
 		return nil

@@ -31,8 +31,7 @@ type Array struct {
 	begun bool
 }
 
-// NewArray returns a reader of the body. Each submission may have at most so many
-// bytes.
+// NewArray returns a reader of the body. most limits the bytes of each submission.
 func NewArray(body []byte, most int) *Array {
 	return &Array{parser: parser{scanner: scanner{text: body}}, most: most}
 }

@@ -1,7 +1,7 @@
-// Package submission reads submissions: it makes a job.Submission of the bytes
-// of a body, in one pass. It keeps every promise about them: the payload stays
-// as it was sent, members that are unknown or duplicated are refused, nesting is
-// bounded, and each mistake comes with its place.
+// Package submission reads submissions: it converts the bytes of a body to a
+// job.Submission, in one pass. It guarantees that the payload stays exactly as it was
+// sent, that unknown and duplicated members are refused, that nesting is bounded, and
+// that each mistake is reported with its place.
 package submission
 
 import (

@@ -84,9 +84,9 @@ func LostRace(err error) bool {
 		(answer.Code == deadlockDetected || answer.Code == serializationFailure)
 }
 
-// Answered reports whether the error came from the server, which means that it
-// has rolled back. A pooler in between answers for a server that it has lost,
-// with a code of classConnection.
+// Answered reports whether the error came from the server, which means that the server
+// has rolled back. A pooler that loses the server answers in its place, with a code of
+// classConnection.
 func Answered(err error) bool {
 	var answer *pgconn.PgError
 	return errors.As(err, &answer) && !strings.HasPrefix(answer.Code, classConnection)

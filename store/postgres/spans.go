@@ -35,8 +35,8 @@ func SpanAttributes() []attribute.Key {
 const composedName = "list"
 
 // queries records a span for each statement that runs within a recorded span.
-// The statements of the loops do not, nor do groups of submissions, which belong
-// to no single request.
+// Statements of the loops have none. Nor do groups of submissions, which belong to no
+// single request.
 type queries struct{ tracer trace.Tracer }
 
 var (

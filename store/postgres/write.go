@@ -22,8 +22,8 @@ var errUnreplicated = errors.New("committed on the primary alone: the wait for t
 // It never cancels a statement that was sent: a commit whose wait for a standby
 // is canceled becomes visible although the standby does not have it. When the
 // context ends first, Write returns and leaves the connection waiting for the
-// server. So do must share no variable with its caller; it returns its result.
-// It runs again when the server rolled it back because of a deadlock.
+// server. Therefore do must not share variables with its caller; it returns its
+// result. Write runs do again if the server rolled it back because of a deadlock.
 //
 // An error includes job.ErrOutcomeUnknown unless the server has rolled back or
 // nothing was sent.
@@ -109,9 +109,10 @@ func (p *Pool) Do(ctx context.Context, statement string, args ...any) error {
 	return err
 }
 
-// Confirm runs a statement and returns its rows once the standby has everything
-// that they depend on. Use it for a statement that may find nothing to write: it
-// does not wait for the standby by itself, and a failover may lose what it saw.
+// Confirm runs a statement and returns its rows once the standby has everything that
+// they depend on. Use it for a statement that may find nothing to write. Such a
+// statement does not wait for the standby by itself, and a failover may lose the
+// commits that it saw.
 func Confirm[T any](ctx context.Context, pool *Pool, statement string, row pgx.RowToFunc[T], args ...any) ([]T, error) {
 	return Write(ctx, pool, operation(statement), func(ctx context.Context, conn *pgx.Conn) (found []T, err error) {
 		batch := &pgx.Batch{}

@@ -185,7 +185,7 @@ func split(text string) (header, body string) {
 	return "\n" + strings.Join(lines[:n], ""), strings.Join(lines[n:], "")
 }
 
-// rooms contain the code that runs statements, and the types that it reads rows into.
+// rooms are the packages that run statements or declare the types of rows.
 var rooms = []string{"..", "../doctor", "../postgres", "../../runtime/job"}
 
 func sources(t testing.TB) []*ast.File {

@@ -24,7 +24,7 @@ import (
 type server struct {
 	url   *url.URL // of its maintenance database
 	admin *pgxpool.Pool
-	// copying is the clause that makes clones fast, on servers that know it.
+	// copying is the clause that makes clones fast, on servers that support it.
 	copying string
 	end     func(context.Context) error
 

@@ -28,10 +28,10 @@ type config struct {
 	rounds, warmUps int
 	// jobs is the number of jobs in the largest scenario.
 	jobs int
-	// only names the scenarios; pinned adds the scenario of that name.
+	// only lists the scenarios to measure; pinned adds the scenario of that name.
 	only   []string
 	pinned bool
-	// without names systems to leave out; "node" means those that need Node.js.
+	// without lists the systems to leave out; "node" means those that need Node.js.
 	without []string
 	// json and page are files to write, when not empty.
 	json, page string

@@ -153,7 +153,7 @@ func (r *Results) how(say func(format string, args ...any)) {
 	}
 }
 
-// timesOf returns how many times the scenario's jobs a task has.
+// timesOf returns the number of a task's jobs, as a multiple of the scenario's.
 func timesOf(scenarioName, taskName string) int {
 	for _, s := range scenarios {
 		for _, t := range s.cases {

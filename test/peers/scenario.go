@@ -19,7 +19,7 @@ type scenario struct {
 // task is a scenario with one setting.
 type task struct {
 	name string
-	// times multiplies the scenario's number of jobs.
+	// times is the task's number of jobs, as a multiple of the scenario's.
 	times int
 	order order
 	// holdfast is the beginning of the task's name in orchestrator bench.
