@@ -15,22 +15,6 @@ const maxCredential = 1<<10 + len("Bearer ")
 // into maxCredential.
 const MaxLogin = 768
 
-// Scope is a kind of operation that a caller may use.
-type Scope string
-
-// The scopes. None includes another.
-const (
-	// Submit makes jobs, and cancels, holds and releases them.
-	Submit Scope = "submit"
-	// Read shows jobs as clients see them.
-	Read Scope = "read"
-	// Operate is everything else: dead letters, metrics, and /debug.
-	Operate Scope = "operate"
-)
-
-// Scopes lists all scopes.
-func Scopes() []Scope { return []Scope{Submit, Read, Operate} }
-
 // Digest is the SHA-256 of a secret. It identifies the secret but cannot be used in
 // its place.
 type Digest [sha256.Size]byte

@@ -14,6 +14,22 @@ var (
 	ErrForbidden = errors.New("the credentials do not allow this")
 )
 
+// Scope is a kind of operation that a caller may use.
+type Scope string
+
+// The scopes. None includes another.
+const (
+	// Submit makes jobs, and cancels, holds and releases them.
+	Submit Scope = "submit"
+	// Read shows jobs as clients see them.
+	Read Scope = "read"
+	// Operate is everything else: dead letters, metrics, and /debug.
+	Operate Scope = "operate"
+)
+
+// Scopes lists all scopes.
+func Scopes() []Scope { return []Scope{Submit, Read, Operate} }
+
 // caller is somebody with valid credentials.
 type caller struct {
 	// name identifies the caller in rate limits.
