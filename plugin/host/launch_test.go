@@ -48,7 +48,7 @@ func TestAPluginThatDoesNotComeUpSaysWhy(t *testing.T) {
 		"elsewhere":   "its socket /var/run/elsewhere.sock is not in",
 		"undescribed": "describe: ",
 		"badschema":   `its manifest is refused: job type "TEST": schema: `,
-		"farschema":   `its manifest is refused: job type "TEST": schema: at /properties/a/$ref: "https://example.com/a" refers to something outside`,
+		"farschema":   `its manifest is refused: job type "TEST": schema: "https://example.com/a" refers to something outside`,
 		"notypes":     "its manifest is refused: it declares no job type",
 	} {
 		t.Run(mode, func(t *testing.T) {
