@@ -38,7 +38,7 @@ func TestAPathThatIsNotAFileBlocksNothing(t *testing.T) {
 	}
 }
 
-func TestCloseDoesNotWaitForeverForWhatCannotBeKilled(t *testing.T) {
+func TestCloseDoesNotWaitForeverForAnUnkillableProcess(t *testing.T) {
 	dir := socketDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		settings := testSettings(dir, t.Output())

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func TestEnablingDoesNotServeWhatWasRolledBack(t *testing.T) {
+func TestEnablingDoesNotServeARolledBackVersion(t *testing.T) {
 	t.Parallel()
 	v, h := versionOne(t)
 	v.install("-version", "2", "-mode", "exit")
@@ -37,7 +37,7 @@ func TestEnablingDoesNotServeWhatWasRolledBack(t *testing.T) {
 	require.Empty(t, h.status("plugin").SkipReason)
 }
 
-func TestEnablingStartsWhatServedEvenIfASwapToItselfFailed(t *testing.T) {
+func TestEnablingStartsTheLastVersionEvenIfASwapToItselfFailed(t *testing.T) {
 	t.Parallel()
 	v := newVersioned(t)
 	text, spent := stingy(t, "1", "exit 1")

@@ -153,7 +153,7 @@ func TestAnyOutputIsRead(t *testing.T) {
 	require.Zero(t, h.status("good").Restarts)
 }
 
-func TestNothingOfTheEnvironmentIsInherited(t *testing.T) {
+func TestAProcessInheritsNoEnvironment(t *testing.T) {
 	config := misbehaving("good")
 	config.Env = append(config.Env, "GIVEN=yes", "HOLDFAST_HANDLER=forged")
 	h := startHost(t, nil, config)
@@ -187,7 +187,7 @@ func TestPluginsEndWithAKilledHost(t *testing.T) {
 	}
 }
 
-func TestTheNextHostRemovesWhatAKilledOneLeft(t *testing.T) {
+func TestTheNextHostCleansUpAfterAKilledOne(t *testing.T) {
 	dir := socketDir(t)
 	first, err := Start(t.Context(), testSettings(dir, &journal{}), []Config{misbehaving("good")})
 	require.NoError(t, err)

@@ -233,7 +233,7 @@ func TestDisablingDoesNotWaitForSwaps(t *testing.T) {
 	require.Equal(t, "2", h.status("plugin").Version)
 }
 
-func TestARestartDoesNotTryAgainWhatWasRolledBack(t *testing.T) {
+func TestARestartDoesNotRetryARolledBackVersion(t *testing.T) {
 	t.Parallel()
 	v, h := versionOne(t)
 	v.install("-version", "2", "-mode", "exit")

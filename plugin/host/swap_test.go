@@ -218,7 +218,7 @@ func TestAScriptThatIsMadeExecutableIsTriedAgain(t *testing.T) {
 	h.eventually(func() bool { return h.status("plugin").Version == "2" }, "it serves once it may be executed")
 }
 
-func TestAScriptThatIsWrittenOverInPlaceIsNotLaunchedAsTheOldOne(t *testing.T) {
+func TestAScriptThatIsOverwrittenInPlaceIsNotLaunchedAsTheOldOne(t *testing.T) {
 	t.Parallel()
 	v := newVersioned(t)
 	v.script("-version", "1")

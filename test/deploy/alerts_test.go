@@ -158,7 +158,7 @@ func expanded(t *testing.T, text string, firing promql.Sample, at time.Time) str
 	return result
 }
 
-func TestAlertsAskForWhatIsMeasured(t *testing.T) {
+func TestAlertsUseDocumentedMetrics(t *testing.T) {
 	known := documented(t)
 	for _, rule := range alerts(t) {
 		known.check(t, rule.Expr)

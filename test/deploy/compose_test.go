@@ -111,7 +111,7 @@ func TestServicesStartInOrder(t *testing.T) {
 	require.Equal(t, types.ServiceConditionHealthy, services["grafana"].DependsOn["prometheus"].Condition)
 }
 
-func TestOrchestratorsMayFinishWhatRuns(t *testing.T) {
+func TestOrchestratorsHaveTimeToDrain(t *testing.T) {
 	var defaults struct {
 		Worker struct {
 			DrainTimeout time.Duration `yaml:"drain_timeout"`

@@ -46,7 +46,7 @@ var (
 	asValues  = regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
 )
 
-func TestPanelsAskForWhatIsMeasured(t *testing.T) {
+func TestPanelsUseDocumentedMetrics(t *testing.T) {
 	known, d := documented(t), holdfastDashboard(t)
 	for _, p := range d.Panels {
 		if p.Type == "row" {

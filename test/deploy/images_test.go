@@ -67,7 +67,7 @@ func sources(t *testing.T, path string) []string {
 	return found
 }
 
-func TestWhatImagesAreMadeOfIsThere(t *testing.T) {
+func TestTheSourcesOfTheImagesExist(t *testing.T) {
 	sent := strings.Fields(read(t, ".dockerignore"))
 	require.Contains(t, sent, "*", "only listed files go to the builder")
 	for _, path := range dockerfiles {
@@ -140,7 +140,7 @@ func TestBothImagesHaveTheSamePrograms(t *testing.T) {
 	require.Equal(t, stages[0], stages[1])
 }
 
-func TestImagesHaveTheLicensesOfWhatIsInThem(t *testing.T) {
+func TestImagesContainTheLicensesOfTheirModules(t *testing.T) {
 	require.Contains(t, read(t, "cmd/orchestrator/internal/licenses/third_party.txt"), "The Go standard library")
 	for _, path := range dockerfiles {
 		copied := each(t, path, "COPY")

@@ -75,7 +75,7 @@ func TestSecretsAgreeWithEachOther(t *testing.T) {
 }
 
 // Containers read some of the files as users that this machine does not know.
-func TestSecretsAreClosedToOthers(t *testing.T) {
+func TestOtherUsersCannotReadSecrets(t *testing.T) {
 	directory := makeSecrets(t)
 	info, err := os.Stat(directory)
 	require.NoError(t, err)

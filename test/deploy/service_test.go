@@ -30,7 +30,7 @@ func unit(t *testing.T) map[string]map[string]string {
 	return sections
 }
 
-func TestTheServiceLetsHandlersHaveCgroups(t *testing.T) {
+func TestTheServiceCanGivePluginsCgroups(t *testing.T) {
 	service := unit(t)["Service"]
 	require.Equal(t, "yes", service["Delegate"])
 	require.Equal(t, "orchestrator", service["DelegateSubgroup"], "docs/explanation/isolation.md: it need not move")

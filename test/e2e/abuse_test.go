@@ -68,7 +68,7 @@ func TestHugeRequestsAreRefusedInLittleMemory(t *testing.T) {
 }
 
 // Half of the slow clients never finish their header, half never their body.
-func TestSlowClientsHoldUpNobodyElse(t *testing.T) {
+func TestSlowClientsDelayNobodyElse(t *testing.T) {
 	const slow = 1000
 	o := orchestrator(t, storetest.URL(t), append(plugin(0, "builtin", "handlers"),
 		"server.read_header_timeout=3s", "server.read_timeout=3s")...)

@@ -107,7 +107,7 @@ func TestNoSecretPayloadOrResultIsSeenWhereNobodyAsksForIt(t *testing.T) {
 	}
 }
 
-func TestADatabaseThatIsNotThereIsToldOfWithoutItsPassword(t *testing.T) {
+func TestAMissingDatabaseIsReportedWithoutItsPassword(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{
 		"postgres://holdfast:" + canary + "@127.0.0.1:1/holdfast", "postgres://holdfast:" + canary + "@127.0.0.1:port/holdfast",

@@ -176,7 +176,7 @@ func TestDeploysUnderLoadLoseNothingAndChargeNothing(t *testing.T) {
 	require.NoError(t, d.o.ShutDown(t.Context()))
 }
 
-func TestAHangupReplacesWhatTheConfigurationHasChanged(t *testing.T) {
+func TestASIGHUPReplacesThePluginsWhoseConfigurationHasChanged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.yaml")
@@ -219,7 +219,7 @@ func TestAHangupReplacesWhatTheConfigurationHasChanged(t *testing.T) {
 	require.NoError(t, d.o.ShutDown(t.Context()))
 }
 
-func TestOperatorsSwitchAHandlerOffAndOn(t *testing.T) {
+func TestOperatorsDisableAndEnableAPlugin(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, "plugins.0.watch=false")
 	do := func(action string) {

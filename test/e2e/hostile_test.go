@@ -70,7 +70,7 @@ func TestHostileHandlersHarmNobodyElse(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestHandlersThatReportInALoopHoldUpNobody(t *testing.T) {
+func TestHandlersThatReportInALoopDelayNobody(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
 	settings := append(plugin(0, "good", "testhandlers"), plugin(1, "reporting", "testhandlers", "TYPE_PREFIX=LOUD_")...)

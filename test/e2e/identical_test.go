@@ -17,7 +17,7 @@ import (
 
 // A hundred clients send each submission at the same time to three servers. If they get
 // no answer, they try another server. One server is killed meanwhile.
-func TestIdenticalSubmissionsMakeOneJobWhoeverAnswers(t *testing.T) {
+func TestIdenticalSubmissionsToSeveralServersMakeOneJob(t *testing.T) {
 	const keys, racers, killAfter = 20, 100, 400
 	url := storetest.URL(t)
 	servers := []*rig.Orchestrator{

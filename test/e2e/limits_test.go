@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
-func TestHandlersThatTakeTooMuchAreContainedAndTheAPISaysWhy(t *testing.T) {
+func TestHandlersThatExceedLimitsAreContainedAndTheAPISaysWhy(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
 	settings := append(plugin(0, "good", "testhandlers"), plugin(1, "greedy", "testhandlers", "TYPE_PREFIX=GREEDY_")...)

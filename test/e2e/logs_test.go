@@ -31,7 +31,7 @@ func logsOf(t *testing.T, o *rig.Orchestrator, id string) (found logs) {
 	return found
 }
 
-func TestWhatAHandlerLogsIsThereAfterItHasCrashed(t *testing.T) {
+func TestLogsOfAHandlerSurviveItsCrash(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
 	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)
@@ -56,7 +56,7 @@ func TestWhatAHandlerLogsIsThereAfterItHasCrashed(t *testing.T) {
 	require.NoError(t, o.ShutDown(t.Context()))
 }
 
-func TestWhatAHandlerLogsOutlivesItsOrchestrator(t *testing.T) {
+func TestLogsOfAHandlerSurviveItsOrchestrator(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
 	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)

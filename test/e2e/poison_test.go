@@ -66,7 +66,7 @@ func TestAPoisonJobIsFoundAndNobodyElseIsCharged(t *testing.T) {
 // After a plugin process died, its leases run out, or the orchestrator gives them back,
 // as configured. Either way the orchestrator records the reason, because it knows more
 // than a reaper.
-func TestADeadProcessLeavesItsReasonWhateverBecomesOfItsLease(t *testing.T) {
+func TestADeadProcessLeavesItsReasonUnderEachCrashPolicy(t *testing.T) {
 	const lease = 4 * time.Second
 	for after, bounds := range map[string][2]time.Duration{"expire": {lease * 9 / 10, time.Minute}, "release": {0, lease * 9 / 10}} {
 		t.Run(after, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 // A process that only serves the API reads from the database what handlers of other
 // processes have declared.
-func TestPayloadsAreCheckedWhereNoHandlerIs(t *testing.T) {
+func TestPayloadsAreCheckedWithoutALocalHandler(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t)
 	rigtest.Start(t, orchestrator(t, url, plugin(0, "builtin", "handlers")...))

@@ -42,7 +42,7 @@ func TestTheSpansOfAHandlerAreBelowItsAttempt(t *testing.T) {
 	require.Equal(t, map[string]any{"trace_id": own.Trace, "span_id": own.ID}, line.Attributes)
 }
 
-func TestTheCollectorIsSentTheHeadersThatItWants(t *testing.T) {
+func TestTheCollectorGetsTheConfiguredHeaders(t *testing.T) {
 	t.Parallel()
 	s := traced(t, "http", "tracing.headers=x-key=${COLLECTOR_KEY}")
 	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{}})

@@ -154,7 +154,7 @@ func TestTheEndOfStandardInputEndsTheProcess(t *testing.T) {
 
 // When the stream breaks, the process stops its attempts and reports that it is not
 // healthy. Health is all that a supervisor can still ask for.
-func TestALostStreamIsTheEndOfItsLeases(t *testing.T) {
+func TestALostStreamEndsItsAttempts(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
 		p := launch(t, l, t.TempDir())
 		ctx, cut := context.WithCancel(t.Context())

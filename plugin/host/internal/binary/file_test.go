@@ -63,7 +63,7 @@ func TestAPinnedBinaryIsWhatIsExecuted(t *testing.T) {
 	require.Equal(t, "abc", content)
 }
 
-func TestABinaryThatIsWrittenOverInPlaceIsNotExecuted(t *testing.T) {
+func TestABinaryThatIsOverwrittenInPlaceIsNotExecuted(t *testing.T) {
 	b := pinned(t, "abc")
 	require.NoError(t, os.WriteFile(b.Path, []byte("abcd"), 0o700))
 	_, err := executed(t, b, "")
@@ -75,7 +75,7 @@ func TestABinaryThatIsWrittenOverInPlaceIsNotExecuted(t *testing.T) {
 	require.Equal(t, "abc", content)
 }
 
-func TestAScriptIsExecutedByItsPathWhileThatIsTheSame(t *testing.T) {
+func TestAnUnchangedScriptIsExecutedByItsPath(t *testing.T) {
 	const script = "#!/bin/sh\n"
 	b := pinned(t, script)
 	replace(t, b.Path, "#!/bin/true\n")
@@ -102,7 +102,7 @@ func TestABinaryIsComparedByItsContent(t *testing.T) {
 	require.ErrorIs(t, err, ErrChecksum)
 }
 
-func TestABinaryIsHeldOpenByItsLastHolder(t *testing.T) {
+func TestABinaryStaysOpenUntilItsLastHolderClosesIt(t *testing.T) {
 	b := pinned(t, "abc")
 	b.Share().Close()
 	_, err := executed(t, b, digestOfABC)
@@ -112,7 +112,7 @@ func TestABinaryIsHeldOpenByItsLastHolder(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrClosed)
 }
 
-func TestWhatCannotBeReadCannotBePinned(t *testing.T) {
+func TestAnUnreadableFileCannotBePinned(t *testing.T) {
 	_, err := Pin(filepath.Join(t.TempDir(), "missing"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = Digest(t.TempDir())

@@ -27,7 +27,7 @@ func realTree(t *testing.T) *Tree {
 	return tree
 }
 
-func TestAGroupHoldsAndKillsWhateverItsMembersFork(t *testing.T) {
+func TestAGroupContainsAndKillsAllThatItsMembersFork(t *testing.T) {
 	tree := realTree(t)
 	group, err := tree.Make("1", Limits{})
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func TestATreeIsRemovedWithItsMembers(t *testing.T) {
 	require.NoDirExists(t, tree.Path)
 }
 
-func TestTheKernelBoundsWhatItHasControllersFor(t *testing.T) {
+func TestTheKernelEnforcesTheLimitsThatHaveControllers(t *testing.T) {
 	tree := realTree(t)
 	if !tree.Memory || !tree.CPU || !tree.PIDs {
 		t.Skipf("of memory, cpu and pids the cgroup %s has %q", tree.Path, strings.Join(available(filepath.Dir(tree.Path)), " "))

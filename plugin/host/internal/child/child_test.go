@@ -139,7 +139,7 @@ func TestThePanicIsKeptOrElseTheLastLines(t *testing.T) {
 	require.Equal(t, "panic: two"+strings.Repeat("\nframe", traceLines-1), out.Excerpt())
 }
 
-func TestSweepRemovesOnlyWhatNobodyHolds(t *testing.T) {
+func TestSweepRemovesOnlyUnlockedHomes(t *testing.T) {
 	dir := t.TempDir()
 	held, err := MakeHome(dir)
 	require.NoError(t, err)
@@ -288,7 +288,7 @@ func TestAProcessThatLeftByItselfIsRecognized(t *testing.T) {
 	})
 }
 
-func TestEndBeforeStartForbidsTheStart(t *testing.T) {
+func TestEndBeforeStartPreventsTheStart(t *testing.T) {
 	eachWay(t, func(t *testing.T, keeper []string) {
 		p := prepared(t, Spec{Args: []string{"-c", "exec sleep 1000"}, Keeper: keeper})
 		p.End()
@@ -307,7 +307,7 @@ func TestStandardInputEndsWhenNobodyNeedsTheProcess(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeStartedIsExplained(t *testing.T) {
+func TestAFailedStartIsExplained(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "script")
 	require.NoError(t, os.WriteFile(path, []byte("#!/no/such/shell\n"), 0o755))
 	eachWay(t, func(t *testing.T, keeper []string) {

@@ -69,7 +69,7 @@ func TestALargeMessageIsDecodedPartByPartWithItsOutcomesLast(t *testing.T) {
 	}
 }
 
-func TestWhatIsTooLongIsCutBeforeItIsDecoded(t *testing.T) {
+func TestLongValuesAreCutBeforeDecoding(t *testing.T) {
 	const longest = 1000
 	long := strings.Repeat("ä", 2*partBytes)
 	raw, err := proto.Marshal(&handlerv1.WorkResponse{
@@ -86,7 +86,7 @@ func TestWhatIsTooLongIsCutBeforeItIsDecoded(t *testing.T) {
 	require.Len(t, got.GetOutcomes()[0].GetFailed().GetStack(), longest+1)
 }
 
-func TestFieldsToComeAreSkipped(t *testing.T) {
+func TestUnknownFieldsAreSkipped(t *testing.T) {
 	raw, err := proto.Marshal(&handlerv1.WorkResponse{Progress: []*handlerv1.Progress{{Handle: 3}}})
 	require.NoError(t, err)
 	raw = protowire.AppendBytes(protowire.AppendTag(raw, 99, protowire.BytesType), make([]byte, partBytes))

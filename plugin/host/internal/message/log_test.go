@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func TestOfALogRecordIsTakenWhatCanBeUsed(t *testing.T) {
+func TestTheValidPartsOfALogRecordAreKept(t *testing.T) {
 	const at = "2026-02-20T10:30:00.5+01:00"
 	noon := time.Date(2026, 2, 20, 9, 30, 0, 500_000_000, time.UTC)
 	long := strings.Repeat("x", maxLogText+1)

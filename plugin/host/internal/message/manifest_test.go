@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job/schema"
 )
 
-func TestAManifestIsTakenAsDeclared(t *testing.T) {
+func TestAManifestIsReadAsDeclared(t *testing.T) {
 	m, err := ReadManifest("mail", &handlerv1.DescribeResponse{
 		Version: "v1.2 (abc)", Concurrency: 3,
 		JobTypes: []*handlerv1.JobType{
@@ -45,7 +45,7 @@ func TestAManifestIsTakenAsDeclared(t *testing.T) {
 	}, m.Specs)
 }
 
-func TestAManifestThatMakesNoSenseIsRefused(t *testing.T) {
+func TestAnInvalidManifestIsRefused(t *testing.T) {
 	retry := func(r *handlerv1.Retry) *handlerv1.DescribeResponse {
 		return &handlerv1.DescribeResponse{JobTypes: []*handlerv1.JobType{{Name: "T", Retry: r}}}
 	}

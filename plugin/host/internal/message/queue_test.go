@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func TestWhatIsQueuedIsOneMessage(t *testing.T) {
+func TestTheQueueIsSentAsOneMessage(t *testing.T) {
 	now := time.Now()
 	q := Queue{drain: true}
 	for handle := range uint64(100) {
@@ -67,7 +67,7 @@ func TestExtensionsThatEndApartAreSentApart(t *testing.T) {
 	require.EqualValues(t, 18_000, messages[1].GetExtension().GetLeaseMs())
 }
 
-func TestAStartIsNeverLargerThanItIsTakenFor(t *testing.T) {
+func TestStartBytesIsAnUpperBound(t *testing.T) {
 	long := strings.Repeat("ä", 100)
 	a := job.Assignment{Claimed: job.Claimed{
 		Lease: job.Lease{Fence: -1}, Type: long, Tenant: long + "\xff", Payload: []byte(long), Checkpoint: []byte(long),

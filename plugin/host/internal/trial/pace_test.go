@@ -81,7 +81,7 @@ func TestThereIsNoPaceWithoutBothVersions(t *testing.T) {
 	require.Len(t, Paces(Work{Durations: known}, Work{Durations: known}, slowdown), 1)
 }
 
-func TestWhatTakesNoTimeIsNotSlow(t *testing.T) {
+func TestAttemptsThatTakeNoTimeAreNotSlow(t *testing.T) {
 	serving := Work{Durations: durations("T", times(40, 100*time.Microsecond)...)}
 	paces := Paces(Work{Durations: durations("T", times(40, 2*time.Millisecond)...)}, serving, slowdown)
 	require.False(t, paces[0].Slower(Final))
@@ -127,7 +127,7 @@ func TestSlowerIsSeldomWrong(t *testing.T) {
 	}
 }
 
-func TestWhatIsSlowForBothVersionsDoesNotSpeakAgainstOne(t *testing.T) {
+func TestASlowdownOfBothVersionsCountsAgainstNeither(t *testing.T) {
 	serving := durations("T", times(kept, 20*time.Millisecond)...)
 	serving.BeginTrial()
 	candidate := Work{Durations: durations("T", times(8, 300*time.Millisecond)...)}
