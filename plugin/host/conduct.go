@@ -196,7 +196,9 @@ func (c *conductor) lookAtFile() {
 	case digest == c.rejected.digest && seen.Mode() == c.rejected.mode && !serves:
 	case serves:
 		c.rejected = version{}
-		c.setSkipReason("")
+		c.mu.Lock()
+		c.skipReason = ""
+		c.mu.Unlock()
 	default:
 		c.swap(plan{trigger: job.SwapByFile, config: config})
 		return
@@ -222,13 +224,6 @@ func (c *conductor) setUnusable(err error) {
 		c.log.Warn("plugin file skipped; the serving version stays", "error", err)
 	}
 	c.host.signal()
-}
-
-// setSkipReason records why a usable file does not serve.
-func (c *conductor) setSkipReason(reason string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.skipReason = reason
 }
 
 // reconfigure makes this the configuration. It begins a swap if the serving processes

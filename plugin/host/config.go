@@ -200,16 +200,6 @@ func (s Settings) validate() error {
 }
 
 func (c Config) validate() error {
-	if c.Name == "" {
-		return errors.New("a plugin has no name")
-	}
-	if err := c.check(); err != nil {
-		return fmt.Errorf("plugin %s: %w", c.Name, err)
-	}
-	return nil
-}
-
-func (c Config) check() error {
 	if err := program.Check(c.Path); err != nil {
 		return err
 	}
@@ -242,8 +232,11 @@ func validateAll(plugins []Config) error {
 	names := make(map[string]bool)
 	listed := make(map[string]string)
 	for _, config := range plugins {
+		if config.Name == "" {
+			return errors.New("a plugin has no name")
+		}
 		if err := config.validate(); err != nil {
-			return err
+			return fmt.Errorf("plugin %s: %w", config.Name, err)
 		}
 		if names[config.Name] {
 			return fmt.Errorf("plugin %s is configured twice", config.Name)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/process"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/trial"
@@ -90,7 +91,8 @@ func (f *fleet) newGeneration(config Config, file *binary.File, as role) *genera
 	g.config.Types, g.config.elsewhere = f.config.Types, f.config.elsewhere
 	g.draining, g.drain = context.WithCancel(f.quitting)
 	g.killing, g.kill = context.WithCancel(f.host.killing)
-	if g.limits = g.enforced(); len(g.limits) > 0 {
+	identity, _ := child.LookUp(config.User, config.Group)
+	if g.limits = child.Enforced(config.Limits, f.host.cgroups, identity); len(g.limits) > 0 {
 		g.log.Info("limits of each process", "enforced", describe(g.limits))
 	}
 	return g

@@ -80,12 +80,6 @@ func (g *generation) childSpec() (child.Spec, error) {
 	}, nil
 }
 
-// enforced says how the generation's limits are enforced.
-func (g *generation) enforced() []job.Enforcement {
-	identity, _ := child.LookUp(g.config.User, g.config.Group)
-	return child.Enforced(g.config.Limits, g.fleet.host.cgroups, identity)
-}
-
 // describe writes on one line how limits are enforced.
 func describe(limits []job.Enforcement) string {
 	words := make([]string, 0, len(limits))

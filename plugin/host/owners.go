@@ -20,7 +20,10 @@ func (h *Host) adopt(ctx context.Context, g *generation, m *message.Manifest) er
 	}
 	f := g.fleet
 	listed := f.configured().Types
-	if err := h.admits(f, m, listed); err != nil {
+	h.mu.Lock()
+	err := h.admits(f, m, listed)
+	h.mu.Unlock()
+	if err != nil {
 		return err
 	}
 	if !g.asksLater(m) {
@@ -32,7 +35,7 @@ func (h *Host) adopt(ctx context.Context, g *generation, m *message.Manifest) er
 	defer h.mu.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := h.admitsLocked(f, m, listed); err != nil {
+	if err := h.admits(f, m, listed); err != nil {
 		return err
 	}
 	if err := g.agree(m); err != nil {
@@ -54,14 +57,9 @@ func (h *Host) claim(ctx context.Context, g *generation) error {
 	return h.ask(ctx, g.fleet, m, listed)
 }
 
-// admits returns an error if another plugin of this host serves one of the types.
+// admits returns an error if another plugin of this host serves one of the types. The
+// host is locked.
 func (h *Host) admits(f *fleet, m *message.Manifest, listed []string) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.admitsLocked(f, m, listed)
-}
-
-func (h *Host) admitsLocked(f *fleet, m *message.Manifest, listed []string) error {
 	for _, name := range m.Types {
 		if owner := h.owners[name]; owner != nil && owner != f && !slices.Contains(listed, name) {
 			return process.Refuse(fmt.Errorf("job type %s is already served by plugin %s", name, owner.name))

@@ -70,9 +70,8 @@ type Output struct {
 	second      time.Time
 	logged      int
 	suppressed  int
-	last        [lastLines]string
-	printed     int
-	trace       []string
+	// last are the last lines, and trace those of a panic.
+	last, trace []string
 }
 
 // NewOutput returns an Output that logs at most that many lines a second.
@@ -132,8 +131,8 @@ func (n *Output) remember(line []byte) {
 	kept := string(line[:min(len(line), maxLastLine)])
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.last[n.printed%lastLines] = kept
-	n.printed++
+	n.last = append(n.last, kept)
+	n.last = n.last[max(0, len(n.last)-lastLines):]
 	if strings.HasPrefix(kept, "panic: ") || strings.HasPrefix(kept, "fatal error: ") {
 		n.trace = append(n.trace[:0], kept)
 	} else if len(n.trace) > 0 && len(n.trace) < traceLines {
@@ -148,9 +147,5 @@ func (n *Output) Excerpt() string {
 	if len(n.trace) > 0 {
 		return strings.Join(n.trace, "\n")
 	}
-	var lines []string
-	for i := max(0, n.printed-lastLines); i < n.printed; i++ {
-		lines = append(lines, n.last[i%lastLines])
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(n.last, "\n")
 }

@@ -63,11 +63,11 @@ type Process struct {
 	// Only the goroutine that reads stdout uses handshaken.
 	handshaken bool
 
-	mu      sync.Mutex
-	stdin   *stdin
-	pid     int
-	started bool
-	reaped  bool
+	mu    sync.Mutex
+	stdin *stdin
+	// pid is 0 before the start.
+	pid    int
+	reaped bool
 	// ended says that End was called. It forbids a start.
 	ended bool
 	// limitDeath says why the watch has killed the process; nil if it has not.
@@ -157,7 +157,7 @@ func (c *Process) Start(context.Context) error {
 		return err
 	}
 	c.readers.Go(func() { c.readStdout(pipes.stdout) })
-	c.readers.Go(func() { c.readStderr(pipes.stderr) })
+	c.readers.Go(func() { readLines(pipes.stderr, c.out.From("stderr")) })
 	return nil
 }
 
@@ -219,7 +219,7 @@ func (c *Process) fork(cmd *exec.Cmd, in *stdin) error {
 	}
 	c.out.Log = c.out.Log.With("pid", l.pid())
 	killGroupAtHangup(in.read, l.pid())
-	c.stdin, c.launched, c.pid, c.started = in, l, l.pid(), true
+	c.stdin, c.launched, c.pid = in, l, l.pid()
 	return nil
 }
 
@@ -238,7 +238,7 @@ func (c *Process) End() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true
-	if c.started && !c.reaped {
+	if c.pid != 0 && !c.reaped {
 		c.killGroupLocked()
 	}
 }
@@ -248,7 +248,7 @@ func (c *Process) End() {
 func (c *Process) endForLimit(death Death) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.started || c.reaped || c.ended {
+	if c.pid == 0 || c.reaped || c.ended {
 		return
 	}
 	if c.limitDeath == nil {
@@ -298,7 +298,7 @@ func (c *Process) LeftByItself() bool {
 func (c *Process) KillAt(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.started && !c.reaped {
+	if c.pid != 0 && !c.reaped {
 		c.launched.killAt(at)
 	}
 }
@@ -306,10 +306,7 @@ func (c *Process) KillAt(at time.Time) {
 // Await waits until the process is gone and its output is read. It returns false after
 // the timeout, and true at once for a process that was never started.
 func (c *Process) Await(timeout time.Duration) bool {
-	c.mu.Lock()
-	started := c.started
-	c.mu.Unlock()
-	if !started {
+	if c.PID() == 0 {
 		_ = c.handshakeIn.Close()
 		return true
 	}

@@ -90,8 +90,6 @@ func (c *Process) stdoutLine(line []byte) {
 	c.out.print("stdout", line)
 }
 
-func (c *Process) readStderr(f *os.File) { readLines(f, c.out.From("stderr")) }
-
 func readLines(f *os.File, out *Lines) {
 	defer func() { _ = f.Close() }()
 	_, _ = io.Copy(out, struct{ io.Reader }{f})

@@ -93,7 +93,7 @@ func (k *Keeper) launch(l *Launch) error {
 	case err != nil:
 		return fmt.Errorf("its keeper: %w", err)
 	case first.Failed != nil:
-		return first.Failed.err()
+		return first.Failed
 	case first.Started == 0:
 		return errors.New("its keeper does not report what it has started")
 	}

@@ -62,28 +62,22 @@ type Ending struct {
 	Late bool
 }
 
-// failure is an error on its way to another process, where errors.Is still works.
+// failure is an error on its way to another process, where errors.Is still finds its
+// number.
 type failure struct {
-	Text     string
-	Op, Path string        `json:",omitempty"`
-	Errno    syscall.Errno `json:",omitempty"`
+	Text  string
+	Errno syscall.Errno `json:",omitempty"`
 }
 
 func failureOf(err error) *failure {
 	f := &failure{Text: err.Error()}
-	var path *os.PathError
-	if errors.As(err, &path) && errors.As(path.Err, &f.Errno) {
-		f.Op, f.Path = path.Op, path.Path
-	}
+	_ = errors.As(err, &f.Errno)
 	return f
 }
 
-func (f *failure) err() error {
-	if f.Errno != 0 {
-		return &os.PathError{Op: f.Op, Path: f.Path, Err: f.Errno}
-	}
-	return errors.New(f.Text)
-}
+func (f *failure) Error() string { return f.Text }
+
+func (f *failure) Unwrap() error { return f.Errno }
 
 // maxLaunch is larger than what a system accepts as arguments and environment.
 const maxLaunch = 64 << 20

@@ -15,8 +15,6 @@ import (
 // healthService is go-plugin's name for the health of a plugin.
 const healthService = "plugin"
 
-var errUnread = errors.New("it does not read its stream")
-
 // watchHealth fails the process if it does not answer in time, or answers but does not
 // read its stream.
 func (p *Process) watchHealth() {
@@ -61,7 +59,7 @@ func (p *Process) checkHealth(work context.Context, health grpc_health_v1.Health
 		return fmt.Errorf("its status is %s", answer.GetStatus())
 	}
 	if since := p.sendingSince.Load(); since != 0 && time.Since(time.Unix(0, since)) > p.spec.Settings.HealthTimeout {
-		return errUnread
+		return errors.New("it does not read its stream")
 	}
 	return nil
 }

@@ -25,19 +25,17 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
 
-// Refusal is an error that another launch would probably repeat.
-type Refusal struct{ error }
+type refusal struct{ error }
 
-// Refuse makes a Refusal of the error.
-func Refuse(err error) error { return Refusal{err} }
+func (r refusal) Unwrap() error { return r.error }
 
-// Unwrap returns the error.
-func (r Refusal) Unwrap() error { return r.error }
+// Refuse marks an error that another launch would probably repeat.
+func Refuse(err error) error { return refusal{err} }
 
-// IsRefusal reports whether the error is a Refusal or an error of the binary, or wraps
-// one.
+// IsRefusal reports whether the error was marked by Refuse, or is that of a binary which
+// may not be executed.
 func IsRefusal(err error) bool {
-	return errors.As(err, new(Refusal)) || errors.Is(err, binary.ErrChecksum) || errors.Is(err, binary.ErrReplaced)
+	return errors.As(err, new(refusal)) || errors.Is(err, binary.ErrChecksum) || errors.Is(err, binary.ErrReplaced)
 }
 
 // Launch starts a process: fork, handshake, connection, manifest, stream. If it
@@ -53,7 +51,10 @@ func Launch(ctx context.Context, spec Spec, owner Owner) (*Process, error) {
 		idle: make(chan struct{}), failed: make(chan error, 1), received: make(chan struct{}),
 	}
 	killWhenLate := context.AfterFunc(ctx, p.child.End)
-	err := p.connect(ctx)
+	var err error
+	if p.conn, err = p.shakeHands(); err == nil {
+		err = p.openStream(ctx)
+	}
 	if err == nil && !killWhenLate() {
 		err = ctx.Err()
 	}
@@ -69,13 +70,6 @@ func Launch(ctx context.Context, spec Spec, owner Owner) (*Process, error) {
 		_ = p.conn.Close()
 	}
 	return nil, p.abandonLaunch(ctx, err)
-}
-
-func (p *Process) connect(ctx context.Context) (err error) {
-	if p.conn, err = p.shakeHands(); err != nil {
-		return err
-	}
-	return p.openStream(ctx)
 }
 
 // shakeHands starts the process through go-plugin and connects to it. It uses only

@@ -44,23 +44,18 @@ func (p *Process) relayOutput() {
 // field 1, the bytes in field 2.
 func readChunk(raw []byte) (channel uint64, data []byte) {
 	for len(raw) > 0 {
-		number, kind, n := protowire.ConsumeTag(raw)
-		if n < 0 {
+		number, kind, size := protowire.ConsumeField(raw)
+		if size < 0 {
 			return 0, nil
 		}
-		raw = raw[n:]
+		value := raw[protowire.SizeTag(number):size]
 		switch {
 		case number == 1 && kind == protowire.VarintType:
-			channel, n = protowire.ConsumeVarint(raw)
+			channel, _ = protowire.ConsumeVarint(value)
 		case number == 2 && kind == protowire.BytesType:
-			data, n = protowire.ConsumeBytes(raw)
-		default:
-			n = protowire.ConsumeFieldValue(number, kind, raw)
+			data, _ = protowire.ConsumeBytes(value)
 		}
-		if n < 0 {
-			return 0, nil
-		}
-		raw = raw[n:]
+		raw = raw[size:]
 	}
 	return channel, data
 }

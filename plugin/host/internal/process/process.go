@@ -170,7 +170,8 @@ func (p *Process) Serve() error {
 	case <-p.received:
 	case <-time.After(p.spec.Settings.ExitWindow):
 	}
-	p.hangUp()
+	p.cancel()
+	_ = p.conn.Close()
 	pool.Wait()
 	cause = p.rootCause(cause)
 	p.child.Output().LogSuppressed()
@@ -264,12 +265,6 @@ func (p *Process) fail(reason error) {
 	case p.failed <- reason:
 	default:
 	}
-}
-
-// hangUp closes the connection.
-func (p *Process) hangUp() {
-	p.cancel()
-	_ = p.conn.Close()
 }
 
 func (p *Process) isIdle() bool {
