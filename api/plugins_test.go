@@ -63,7 +63,7 @@ func somePlugins() *plugins {
 			Name: "shop/mail", Path: "/bin/mail", PluginVersion: before, State: job.PluginUp, Types: []string{"MAIL"}, PIDs: []int{7},
 			Processes: 2, InFlight: 3, Free: 17, Isolated: 1, Draining: 4, Restarts: 5, Crashes: 2, LastError: "exit status 3", LastSwap: &swap,
 			Limits:    []job.Enforcement{{Limit: "memory", By: "rlimit", Gap: "each by itself"}},
-			Candidate: &job.PluginCandidate{PluginVersion: now, State: job.CandidateOnTrial, PIDs: []int{8}, InFlight: 1, Trial: tried},
+			Candidate: &job.PluginCandidate{PluginVersion: now, State: job.CandidateCanary, PIDs: []int{8}, InFlight: 1, Trial: tried},
 		},
 		{Name: "idle", Path: "/bin/idle", State: job.PluginDisabled, SkipReason: "it is gone"},
 	}}

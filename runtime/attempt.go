@@ -236,10 +236,10 @@ func (a *attempt) Finished(outcome job.Outcome) {
 
 // last is what is known of an attempt that has ended: when it began (zero if it was
 // never started), what the decision about its job rests on, and whether it was stopped.
-func (a *attempt) last() (began time.Time, standing job.Standing, stopped bool) {
+func (a *attempt) last() (began time.Time, history job.History, stopped bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.began, job.Standing{
+	return a.began, job.History{
 		Attempt: a.claimed.Attempt, MaxAttempts: a.claimed.MaxAttempts,
 		Interruptions: a.claimed.Interruptions, Crashes: a.claimed.Crashes, CancelRequested: a.canceling,
 	}, a.stopped != ""

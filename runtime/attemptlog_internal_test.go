@@ -58,7 +58,7 @@ func endedAs(kind job.OutcomeKind) *ending {
 	return &ending{settlement: job.Settlement{Decision: job.Decision{Kind: kind}}}
 }
 
-func TestALineSaysHowAnAttemptEndedAndNothingOfWhatItWasAbout(t *testing.T) {
+func TestALineSaysHowAnAttemptEndedWithoutItsPayload(t *testing.T) {
 	log, written := logged()
 	l := newAttemptLog(log, LogAll)
 	l.settled(&ending{
@@ -78,7 +78,7 @@ func TestALineSaysHowAnAttemptEndedAndNothingOfWhatItWasAbout(t *testing.T) {
 	}`, written.String())
 }
 
-func TestALineOfAnAttemptThatNeverBeganSaysNothingOfAHandler(t *testing.T) {
+func TestTheLineOfAnAttemptThatNeverBeganNamesNoHandler(t *testing.T) {
 	log, written := logged()
 	w := endedAs(job.Interrupted)
 	w.lostBy = "worker/1"
@@ -89,7 +89,7 @@ func TestALineOfAnAttemptThatNeverBeganSaysNothingOfAHandler(t *testing.T) {
 	require.Contains(t, written.String(), `"lost_by":"worker/1"`)
 }
 
-func TestUnderLoadTheFirstOfASecondHaveALineAndTheOthersAreCounted(t *testing.T) {
+func TestUnderLoadTheFirstOfEachSecondAreLoggedAndTheOthersCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, written := logged()
 		l := newAttemptLog(log, LogSampled)
@@ -117,7 +117,7 @@ func TestUnderLoadTheFirstOfASecondHaveALineAndTheOthersAreCounted(t *testing.T)
 	})
 }
 
-func TestTheLastSecondIsToldOfAtTheEnd(t *testing.T) {
+func TestTheLastSecondIsLoggedAtTheEnd(t *testing.T) {
 	log, written := logged()
 	l := newAttemptLog(log, LogSampled)
 	for range linesOfSuccess + 3 {
@@ -147,7 +147,7 @@ func TestNoLineCostsNothing(t *testing.T) {
 	full.close()
 }
 
-func TestASettledAttemptHasItsLineWhateverWayItWasSettled(t *testing.T) {
+func TestEverySettledAttemptHasALine(t *testing.T) {
 	log, written := logged()
 	results := []job.SettleResult{job.Refused, job.Canceling, job.Settled}
 	p := settling(t, &ledger{settle: func([]job.Settlement) ([]job.SettleResult, error) {
@@ -168,7 +168,7 @@ func TestASettledAttemptHasItsLineWhateverWayItWasSettled(t *testing.T) {
 	}
 }
 
-func TestAnAttemptThatAReaperEndsHasALineThatNamesWhoLostIt(t *testing.T) {
+func TestTheLineOfAnAttemptThatAReaperEndsNamesTheLostWorker(t *testing.T) {
 	log, written := logged()
 	p := settling(t, &ledger{settle: func([]job.Settlement) ([]job.SettleResult, error) { return []job.SettleResult{job.Settled}, nil }})
 	p.log = newAttemptLog(log, LogAll)

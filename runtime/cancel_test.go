@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func TestACanceledJobEndsAsItsHandlerDoes(t *testing.T) {
+func TestACanceledJobEndsTheWayItsHandlerEnds(t *testing.T) {
 	t.Parallel()
 	whenAsked := func(end script) script {
 		return func(r *run) job.Outcome {
@@ -97,7 +97,7 @@ func TestACancelReachesAJobThatRunsElsewhere(t *testing.T) {
 
 // The cancel comes while the outcome is on its way: the settlement is refused
 // and decided anew.
-func TestACancelThatMeetsAFailureStillCancels(t *testing.T) {
+func TestACanceledJobWhoseHandlerFailsIsStillCanceled(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]job.OutcomeKind{"a retry": job.Failure, "a give-back": job.Released} {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func TestAClaimAsksForAboutAsManyAsThereAreLikelyToBe(t *testing.T) {
+func TestTheBatchHintFollowsTheLastClaim(t *testing.T) {
 	pool := claimPlan{pool: job.Pool{Plugin: "p"}}
 	for brought, asked := range map[int]int{0: 100, 1: minHint, 20: 40, 49: 98, 50: 100, 500: 100} {
 		c := claimer{hints: map[string]int{"p": 2 * brought, "other": 2}}

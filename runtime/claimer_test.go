@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func TestNoMoreIsClaimedThanThereIsRoomFor(t *testing.T) {
+func TestClaimsAskForNoMoreThanThereIsRoomFor(t *testing.T) {
 	t.Parallel()
 	const concurrency, jobs = 5, 60
 	db := fresh(t)
@@ -39,7 +39,7 @@ func TestNoMoreIsClaimedThanThereIsRoomFor(t *testing.T) {
 	}
 }
 
-func TestABusyPluginIsNoReasonToAskForTheJobsOfAnIdleOne(t *testing.T) {
+func TestABusyPluginCausesNoClaimsForAnIdleOne(t *testing.T) {
 	t.Parallel()
 	const jobs = 200
 	db := fresh(t)
@@ -61,7 +61,7 @@ func TestABusyPluginIsNoReasonToAskForTheJobsOfAnIdleOne(t *testing.T) {
 	require.LessOrEqual(t, claims["IDLE"], 3)
 }
 
-func TestAnIdleWorkerAsksOnlyAsOftenAsItPolls(t *testing.T) {
+func TestAnIdleWorkerClaimsOnlyOnceAPoll(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	claims := make(chan struct{}, 100)
@@ -77,7 +77,7 @@ func TestAnIdleWorkerAsksOnlyAsOftenAsItPolls(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(began), 3*poll)
 }
 
-func TestAJobThatAPluginCannotTakeYetWaitsForIt(t *testing.T) {
+func TestAJobWaitsForAPluginThatCannotTakeItYet(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	ids := many(t, db, 3)
@@ -110,7 +110,7 @@ func TestAPluginThatComesUpLaterIsServed(t *testing.T) {
 
 // While the database is slow to take down what has ended, no more is claimed;
 // afterwards nothing but the settlements tells the claimer that there is room.
-func TestClaimsGoOnOnceWhatHasEndedIsSettled(t *testing.T) {
+func TestClaimsContinueOnceEndedAttemptsAreSettled(t *testing.T) {
 	t.Parallel()
 	const concurrency, unsettled = 1, 502 // twice the concurrency and one batch
 	db := fresh(t)

@@ -16,7 +16,7 @@ func expiring(c *runtime.Config) { c.CrashPolicy = runtime.Expire }
 // crashes is a handler whose process dies at once.
 func crashes(*run) job.Outcome { return job.Outcome{Kind: job.Crash, Message: "signal: killed"} }
 
-func TestAJobWhoseProcessHasDiedWaitsForTheEndOfItsLeaseAndNobodyWaitsForIt(t *testing.T) {
+func TestACrashHoldDelaysOnlyItsOwnJob(t *testing.T) {
 	t.Parallel()
 	const lease = 4 * time.Second
 	db := fresh(t)
@@ -38,7 +38,7 @@ func TestAJobWhoseProcessHasDiedWaitsForTheEndOfItsLeaseAndNobodyWaitsForIt(t *t
 
 // An outage that is shorter than a lease costs nothing, also at the moment when the
 // ends are to be written.
-func TestAnOutageWhenTheLeasesOfADeadProcessEndChargesNobody(t *testing.T) {
+func TestAnOutageAtTheEndOfCrashHoldsChargesNobody(t *testing.T) {
 	t.Parallel()
 	const lease = 6 * time.Second
 	db := fresh(t)
@@ -72,7 +72,7 @@ func TestAnOutageWhenTheLeasesOfADeadProcessEndChargesNobody(t *testing.T) {
 	requireSettled(t, db)
 }
 
-func TestADrainDoesNotWaitForLeasesToRunOut(t *testing.T) {
+func TestADrainDoesNotWaitForCrashHolds(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	id := given(t, db, atMost(1))
@@ -87,7 +87,7 @@ func TestADrainDoesNotWaitForLeasesToRunOut(t *testing.T) {
 	requireSettled(t, db)
 }
 
-func TestAJobThatIsCanceledWhileItsLeaseRunsOutIsNotTriedAgain(t *testing.T) {
+func TestAJobThatIsCanceledDuringItsCrashHoldIsNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	id := given(t, db)
@@ -102,7 +102,7 @@ func TestAJobThatIsCanceledWhileItsLeaseRunsOutIsNotTriedAgain(t *testing.T) {
 	requireSettled(t, db)
 }
 
-func TestGivenBackTheLeaseOfADeadProcessEndsAtOnce(t *testing.T) {
+func TestWithCrashPolicyReleaseACrashIsSettledAtOnce(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	id := given(t, db)

@@ -13,7 +13,7 @@ import (
 
 // Of what waits for one plugin, only as much counts against the others as its slots
 // could take.
-func TestWhatWaitsForAPluginLeavesRoomForOthers(t *testing.T) {
+func TestAttemptsThatWaitForAPluginLeaveRoomForOthers(t *testing.T) {
 	d := newDispatcher(Config{Concurrency: 100, Prefetch: time.Second}, newInFlight())
 	busy, idle := job.Pool{Plugin: "busy", Free: 4, Slots: 8}, job.Pool{Plugin: "idle", Free: 4, Slots: 4}
 	d.mu.Lock()
@@ -25,7 +25,7 @@ func TestWhatWaitsForAPluginLeavesRoomForOthers(t *testing.T) {
 	require.Zero(t, d.wanted(busy, 4))
 }
 
-func TestHowManyArePrefetchedFollowsFromHowLongTheyTake(t *testing.T) {
+func TestShorterAttemptsMeanMorePrefetchedJobs(t *testing.T) {
 	d := newDispatcher(Config{Concurrency: 100, Prefetch: 50 * time.Millisecond}, newInFlight())
 	pool := job.Pool{Plugin: "p", Free: 10, Slots: 10}
 	require.Equal(t, 10, d.wanted(pool, 0), "nothing is known yet")
@@ -94,7 +94,7 @@ func TestQueuedAttemptsWaitForAPluginThatIsDownForAMoment(t *testing.T) {
 	})
 }
 
-func TestASuspectOfATypeWithoutRoomLetsOthersPass(t *testing.T) {
+func TestASuspectOfATypeWithoutRoomDoesNotBlockOthers(t *testing.T) {
 	d := newDispatcher(Config{Concurrency: 100}, newInFlight())
 	pool := job.Pool{Plugin: "p", FreeIsolated: 5, RoomIsolated: map[string]int{"BOUND": 1}}
 	d.mu.Lock()

@@ -19,7 +19,7 @@ func ahead(of time.Duration) func(*runtime.Config) {
 	return func(c *runtime.Config) { c.Prefetch = of }
 }
 
-func TestShortJobsAreClaimedAhead(t *testing.T) {
+func TestShortJobsArePrefetched(t *testing.T) {
 	t.Parallel()
 	const slots, jobs = 4, 2000
 	db := fresh(t)
@@ -49,7 +49,7 @@ func lineUp(t *testing.T, db *database, blocks script, behind int) (*process, *s
 	return p, s, ids
 }
 
-func TestWhatHasLinedUpIsGivenBackAtTheDrain(t *testing.T) {
+func TestPrefetchedJobsAreReleasedAtTheDrain(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	release := make(chan struct{})
@@ -71,7 +71,7 @@ func TestWhatHasLinedUpIsGivenBackAtTheDrain(t *testing.T) {
 	requireSettled(t, db)
 }
 
-func TestACanceledJobThatHasLinedUpIsNotStarted(t *testing.T) {
+func TestACanceledPrefetchedJobIsNotStarted(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	release := make(chan struct{})
@@ -110,7 +110,7 @@ func TestJobsBehindThoseOfAnotherClaimerAreClaimed(t *testing.T) {
 	awaitAll(t, db, 51, job.Succeeded)
 }
 
-func TestWhatHasLinedUpForLongIsGivenBack(t *testing.T) {
+func TestPrefetchedJobsThatWaitLongAreReleased(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	release := make(chan struct{})
@@ -120,7 +120,7 @@ func TestWhatHasLinedUpForLongIsGivenBack(t *testing.T) {
 	require.Len(t, s.started(), 301)
 }
 
-func TestWhatHasLinedUpForAPluginThatGoesIsGivenBack(t *testing.T) {
+func TestPrefetchedJobsOfAPluginThatGoesAreReleased(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	release := make(chan struct{})
@@ -133,7 +133,7 @@ func TestWhatHasLinedUpForAPluginThatGoesIsGivenBack(t *testing.T) {
 	awaitAll(t, db, 5, job.Queued)
 }
 
-func TestLongJobsAreNotClaimedAhead(t *testing.T) {
+func TestLongJobsAreNotPrefetched(t *testing.T) {
 	t.Parallel()
 	const slots, jobs = 5, 30
 	db := fresh(t)
@@ -147,7 +147,7 @@ func TestLongJobsAreNotClaimedAhead(t *testing.T) {
 }
 
 // Each of those before it ends in time; all of them together do not.
-func TestNothingLinesUpForLongerThanASecond(t *testing.T) {
+func TestNoPrefetchedJobWaitsLongerThanASecond(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	_, _, ids := lineUp(t, db, takes(300*time.Millisecond), 9)
@@ -172,7 +172,7 @@ func takes(long time.Duration) script {
 	}
 }
 
-func TestATypeWithABoundOfItsOwnLetsOthersPass(t *testing.T) {
+func TestATypeWithABoundOfItsOwnDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	const slots, most = 6, 2
 	db := fresh(t)

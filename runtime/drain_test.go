@@ -51,7 +51,7 @@ func TestADrainLetsRunningHandlersFinishAndClaimsNothingMore(t *testing.T) {
 	require.NoError(t, goleak.Find(present))
 }
 
-func TestWhatDoesNotFinishInTheDrainPeriodIsGivenBackUncharged(t *testing.T) {
+func TestHandlersThatExceedTheDrainTimeoutAreReleasedUncharged(t *testing.T) {
 	for name, play := range map[string]script{"stops when asked": stops, "has to be killed": clings} {
 		t.Run(name, func(t *testing.T) {
 			db := fresh(t)
@@ -112,7 +112,7 @@ func TestAnAbortEndsTheWorkerAtOnceAndItsJobsAreRecovered(t *testing.T) {
 }
 
 // A worker that signs off says that its handlers have ended.
-func TestAWorkerWhoseHandlerCannotBeEndedDoesNotSignOff(t *testing.T) {
+func TestAWorkerWhoseHandlerDoesNotEndDoesNotSignOff(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits out the last deadline of a shutdown")
 	}
@@ -152,7 +152,7 @@ func (n neverSettles) Settle(context.Context, []job.Settlement) ([]job.SettleRes
 
 // What a reaper has taken over is nobody's holding, and must not keep the
 // worker from ending.
-func TestASettlementThatIsNotAcceptedDoesNotKeepTheWorkerFromEnding(t *testing.T) {
+func TestAWorkerEndsEvenIfASettlementIsNotAccepted(t *testing.T) {
 	for name, end := range map[string]func(*process){
 		"at once":        func(p *process) { p.drain(); p.abort() },
 		"after one more": func(p *process) { p.drain() },

@@ -16,7 +16,7 @@ const glance = 100 * time.Millisecond
 
 // Every wait is judged by the database's clock. Polls are an hour apart, so
 // that what is due is found because somebody reckoned with it.
-func TestTheNextAttemptWaitsForItsDelayAndNotMuchLonger(t *testing.T) {
+func TestARetryWaitsForItsDelayAndNotMuchLonger(t *testing.T) {
 	t.Parallel()
 	const usual, asked = 400 * time.Millisecond, 700 * time.Millisecond
 	wish := asked
@@ -96,7 +96,7 @@ func TestAHeldJobStartsWhenItIsReleased(t *testing.T) {
 	awaitState(t, db, held.ID, job.Succeeded)
 }
 
-func TestDueJobsAreMovedHoweverManyThereAre(t *testing.T) {
+func TestAnyNumberOfDueJobsIsQueued(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	const jobs = 1200

@@ -13,7 +13,7 @@ import (
 
 // A claim whose commit was canceled while it waited for the standby is one that a
 // failover undoes: the next one has the same fence.
-func TestAClaimThatTheStandbyDoesNotHaveStartsNoHandler(t *testing.T) {
+func TestAClaimStartsNoHandlerBeforeTheStandbyHasIt(t *testing.T) {
 	t.Parallel()
 	pair := storetest.NewPair(t)
 	proxy := storetest.Between(t, pair.Primary)

@@ -22,7 +22,7 @@ func reporting(every time.Duration) func(*runtime.Config) {
 
 // What many attempts report in a loop, one of them large, neither holds up others
 // nor gathers in memory, nor is written more often than it may.
-func TestAttemptsThatReportWithoutEndHoldUpNobody(t *testing.T) {
+func TestAttemptsThatReportWithoutEndDelayNoOthers(t *testing.T) {
 	db := fresh(t)
 	const floods, others, every = 5, 200, 200 * time.Millisecond
 	flooding := many(t, db, floods, ofType("FLOOD"))

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func TestAJobSubmittedElsewhereIsStartedBecauseOfTheHint(t *testing.T) {
+func TestAHintStartsAJobThatWasSubmittedElsewhere(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	s := supervise(t, playing("p", 1, succeeds, echo))
@@ -46,7 +46,7 @@ func TestWithoutHintsAJobIsFoundByPolling(t *testing.T) {
 }
 
 // What was missed while nobody listened is looked for once somebody does.
-func TestALostListeningConnectionIsOpenedAnew(t *testing.T) {
+func TestALostListeningConnectionIsReopened(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	listeners := func() int {
@@ -63,7 +63,7 @@ func TestALostListeningConnectionIsOpenedAnew(t *testing.T) {
 	awaitState(t, db, id, job.Succeeded)
 }
 
-func TestHintsThatComeCloseUponEachOtherAreSentAsOne(t *testing.T) {
+func TestHintsInCloseSuccessionAreSentAsOne(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	var sent atomic.Int32
@@ -88,7 +88,7 @@ func TestHintsThatComeCloseUponEachOtherAreSentAsOne(t *testing.T) {
 	require.EqualValues(t, 2, sent.Load())
 }
 
-func TestASubmissionAnswersWithWhatTheDatabaseSays(t *testing.T) {
+func TestASubmissionReturnsTheDatabasesAnswer(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	p := launch(t, db, supervise(t))
@@ -125,7 +125,7 @@ func TestATypeThatAnotherWorkerDeclaredIsKnown(t *testing.T) {
 	})
 }
 
-func TestAChangedDeclarationIsHeardOfSoon(t *testing.T) {
+func TestAChangedDeclarationIsSoonKnown(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	front := launch(t, db, supervise(t))

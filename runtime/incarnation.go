@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// NewWorker makes an identity for this process under the configured name. Two
-// calls never return the same: a restart is a worker of its own.
+// NewWorker returns a new identity for this process, under the configured name. No two
+// calls return the same one: after a restart, a process is a different worker.
 func NewWorker(name string) job.Worker {
 	worker := job.Worker{ID: name + "/" + rand.Text()[:12], Host: host(), PID: os.Getpid()}
 	started, known := startOf(worker.PID)
@@ -19,13 +19,12 @@ func NewWorker(name string) job.Worker {
 	return worker
 }
 
-// processGone reports whether it is certain that the worker's process has
-// ended. It is only ever asked about workers with our own Host, whose process
-// ids mean the same to us as to them.
+// processGone reports whether the worker's process has certainly ended. Call it only for
+// workers with this process's Host, where process ids have the same meaning.
 func processGone(worker job.Worker) bool {
 	started, known := startOf(worker.PID)
 	return worker.Host != unknownHost && known && started != worker.PIDStarted
 }
 
-// unknownHost is the Host of a worker that nobody can look at from outside.
+// unknownHost is the Host of a worker whose process no other worker can check.
 const unknownHost = "unknown"

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func TestEveryIncarnationHasANameOfItsOwn(t *testing.T) {
+func TestEveryWorkerHasItsOwnID(t *testing.T) {
 	first, second := NewWorker("w"), NewWorker("w")
 	require.NotEqual(t, first.ID, second.ID)
 	require.True(t, strings.HasPrefix(first.ID, "w/"))
@@ -44,7 +44,7 @@ func TestAProcessIsGoneOnlyWhenThatIsCertain(t *testing.T) {
 	require.True(t, processGone(job.Worker{Host: own.Host, PID: math.MaxInt32, PIDStarted: 1}), "there never was one")
 }
 
-func TestAChildIsGoneFromItsDeathOnBuriedOrNot(t *testing.T) {
+func TestADeadChildIsGoneEvenAsAZombie(t *testing.T) {
 	child := exec.CommandContext(t.Context(), "sleep", "1000")
 	require.NoError(t, child.Start())
 	started, known := startOf(child.Process.Pid)
@@ -77,7 +77,7 @@ func init() {
 
 // A process that is killed ends thread by thread. Its files are closed, and its
 // handlers killed for it, when the last of them has.
-func TestAProcessIsNotGoneWhileOneOfItsThreadsIsThere(t *testing.T) {
+func TestAProcessIsNotGoneWhileOneOfItsThreadsLives(t *testing.T) {
 	child := exec.CommandContext(t.Context(), os.Args[0])
 	child.Env = append(os.Environ(), leaderExits+"=1")
 	input, err := child.StdinPipe()
@@ -100,7 +100,7 @@ func TestAProcessIsNotGoneWhileOneOfItsThreadsIsThere(t *testing.T) {
 }
 
 // The name of a program may look like the fields that follow it.
-func TestAProgramOfAnyNameCanBeLookedAt(t *testing.T) {
+func TestAProcessWithAnyNameCanBeChecked(t *testing.T) {
 	odd := filepath.Join(t.TempDir(), ") Z 1 2 (")
 	sleep, err := exec.LookPath("sleep")
 	require.NoError(t, err)
@@ -120,7 +120,7 @@ func TestAProgramOfAnyNameCanBeLookedAt(t *testing.T) {
 
 // A worker that has run out of open files must not take its neighbours for
 // dead.
-func TestALiveProcessThatCannotBeLookedAtIsNotGone(t *testing.T) {
+func TestALiveProcessThatCannotBeReadIsNotGone(t *testing.T) {
 	own := NewWorker("w")
 	var limit syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))

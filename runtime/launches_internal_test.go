@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func TestLaunchesThatFailInARowAreFurtherAndFurtherApartAsFarAsAMinute(t *testing.T) {
+func TestTheWaitBetweenFailedLaunchesGrowsToAMinute(t *testing.T) {
 	l := newLaunches()
 	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
 		require.Equal(t, want*time.Second, l.failed("p"))
@@ -19,7 +19,7 @@ func TestLaunchesThatFailInARowAreFurtherAndFurtherApartAsFarAsAMinute(t *testin
 	require.Equal(t, time.Second, l.failed("p"), "one came up")
 }
 
-func TestAnAttemptThatIsStoppedBeforeItsProcessIsUpIsGivenBackWithoutAWait(t *testing.T) {
+func TestAnAttemptThatIsStoppedBeforeItsProcessIsUpIsReleasedWithoutAWait(t *testing.T) {
 	l := newLaunches()
 	outcome := job.Outcome{Kind: job.Released, Code: job.CodeNoProcess}
 	require.Nil(t, l.delayed("p", outcome, true).RetryAfter)

@@ -83,7 +83,7 @@ func TestLeasesAreRenewedWhileEveryOtherConnectionIsTaken(t *testing.T) {
 
 // Safety over liveness: who cannot prove the lease stops, before anybody else
 // can own the job.
-func TestAHandlerWhoseLeaseCannotBeProvenIsGoneBeforeTheLeaseIs(t *testing.T) {
+func TestAHandlerEndsBeforeALeaseThatCannotBeProven(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]renewal{
 		"renewals fail": func(context.Context) ([]job.Renewed, error) { return nil, errors.New("no route") },
@@ -146,7 +146,7 @@ func (l *late) Claim(ctx context.Context, worker string, types []string, limit i
 	return claimed, err
 }
 
-func TestNoHandlerIsStartedUnderALeaseThatIsAsGoodAsLost(t *testing.T) {
+func TestNoHandlerIsStartedUnderALeaseThatIsAboutToExpire(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	id := given(t, db)
@@ -159,7 +159,7 @@ func TestNoHandlerIsStartedUnderALeaseThatIsAsGoodAsLost(t *testing.T) {
 	require.Len(t, s.started(), 1)
 }
 
-func TestALeaseThatAnotherTookStopsItsAttemptOnlyAndFencesItOff(t *testing.T) {
+func TestATakenLeaseStopsAndFencesOffOnlyItsAttempt(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	done, finish := context.WithCancel(t.Context())

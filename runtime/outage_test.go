@@ -76,7 +76,7 @@ func (a apart) Claim(ctx context.Context, worker string, types []string, limit i
 	return a.claims.Claim(ctx, worker, types, limit, lease)
 }
 
-func TestJobsWhoseClaimWasNotAnsweredAreLetGoUncharged(t *testing.T) {
+func TestJobsWhoseClaimWasNotAnsweredAreReleasedUncharged(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	p := storetest.Between(t, db.url)

@@ -70,7 +70,7 @@ func TestAnOutcomeThatCannotBeStoredFailsItsOwnJobAlone(t *testing.T) {
 	}
 }
 
-func TestAnOutcomeThatNobodyCanStoreIsLeftToTheReaper(t *testing.T) {
+func TestAnOutcomeThatCanNeverBeStoredIsLeftToTheReaper(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	odd := given(t, db)

@@ -97,7 +97,7 @@ func (p *path) start(a *attempt) bool {
 // finish ends an attempt whose handler is done, or that was stopped before it was
 // started. The attempt calls it, once.
 func (p *path) finish(a *attempt, outcome job.Outcome) {
-	began, standing, stopped := a.last()
+	began, history, stopped := a.last()
 	ran := !began.IsZero()
 	if ran && a.isolated() {
 		outcome = p.launches.delayed(a.pool.Plugin, outcome, stopped)
@@ -106,7 +106,7 @@ func (p *path) finish(a *attempt, outcome job.Outcome) {
 	a.reports.End()
 	a.spans.Ended(began)
 	e := &ending{
-		lease: a.claimed.Lease, jobType: a.claimed.Type, standing: standing, outcome: bounded(outcome),
+		lease: a.claimed.Lease, jobType: a.claimed.Type, history: history, outcome: bounded(outcome),
 		plugin: a.pool.Plugin, version: a.pool.Version, ran: ran,
 		spans: a.spans, trace: a.claimed.Trace, reports: a.reports,
 	}
@@ -133,10 +133,10 @@ func (p *path) takeOver(e *ending) {
 
 // decide turns the outcome into what is to be written.
 func (p *path) decide(e *ending) {
-	e.standing.MaxCrashes = p.cfg.MaxCrashes(e.jobType)
-	decision := job.Decide(p.client.JobTypes.RetryPolicy(e.jobType), e.standing, e.outcome, rand.Float64())
+	e.history.MaxCrashes = p.cfg.MaxCrashes(e.jobType)
+	decision := job.Decide(p.client.JobTypes.RetryPolicy(e.jobType), e.history, e.outcome, rand.Float64())
 	e.settlement = job.Settlement{
-		Lease: e.lease, Decision: decision, Number: e.standing.Attempt,
+		Lease: e.lease, Decision: decision, Number: e.history.Attempt,
 		Code: e.outcome.Code, Error: decision.Reason(e.outcome), Stack: e.outcome.Stack,
 		Plugin: e.plugin, Version: e.version, SpanID: e.spans.ID(),
 	}
@@ -189,7 +189,7 @@ func (p *path) settleOnce(ends []*ending) (again []*ending) {
 			p.cfg.Log.Warn("attempt ended too late: its lease was lost", slog.String("job_id", e.lease.JobID.String()),
 				slog.Int64("fence", e.lease.Fence), slog.String("outcome", string(e.outcome.Kind)))
 		case job.Canceling:
-			e.standing.CancelRequested = true
+			e.history.CancelRequested = true
 			p.decide(e)
 			again = append(again, e)
 		case job.Refused:

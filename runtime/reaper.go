@@ -97,7 +97,7 @@ func (r *reaper) takeOver(e job.Expired) {
 	r.path.takeOver(&ending{
 		lease: e.Lease, jobType: e.Type, outcome: outcome, trace: e.Trace, lostBy: e.Worker,
 		spans: r.client.Spans.Reaped(&e, r.cfg.Worker.ID),
-		standing: job.Standing{
+		history: job.History{
 			Attempt: e.Attempt, MaxAttempts: e.MaxAttempts,
 			Interruptions: e.Interruptions, Crashes: e.Crashes, CancelRequested: e.CancelRequested,
 		},

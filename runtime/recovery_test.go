@@ -35,7 +35,7 @@ func elsewhere(w *job.Worker) { w.Host = "another host" }
 
 func unchanged(*job.Worker) {}
 
-func TestJobsOfAProcessThatIsGoneAreRecoveredAtOnceAndThoseOfANeighbourAreNot(t *testing.T) {
+func TestOnlyJobsOfADeadProcessAreRecoveredAtOnce(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	ids := many(t, db, 3)
@@ -58,7 +58,7 @@ func TestJobsOfAProcessThatIsGoneAreRecoveredAtOnceAndThoseOfANeighbourAreNot(t 
 	requireSound(t, db)
 }
 
-func TestAWorkerThatFellSilentCostsNoAttemptUntilItHappensTooOften(t *testing.T) {
+func TestASilentWorkerCostsNoAttemptUntilItHappensTooOften(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	id := given(t, db, atMost(2))
@@ -77,7 +77,7 @@ func TestAWorkerThatFellSilentCostsNoAttemptUntilItHappensTooOften(t *testing.T)
 	requireSettled(t, db)
 }
 
-func TestAnOwnerThatLivesButLetsALeaseExpireIsCharged(t *testing.T) {
+func TestAnExpiredLeaseOfALiveWorkerIsCharged(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	id := given(t, db)
@@ -103,7 +103,7 @@ func TestAJobToBeCanceledIsNotRetriedWhenItsOwnerIsGone(t *testing.T) {
 }
 
 // More expired leases than one take-over holds, among live ones.
-func TestEveryExpiredLeaseIsRecoveredHoweverManyThereAre(t *testing.T) {
+func TestAnyNumberOfExpiredLeasesIsRecovered(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	const jobs, live = 700, 300
@@ -123,7 +123,7 @@ func TestEveryExpiredLeaseIsRecoveredHoweverManyThereAre(t *testing.T) {
 
 // A worker that comes back from a long pause cannot know that its leases were
 // taken over; the database does.
-func TestAWorkerThatWakesAfterItsLeasesWereTakenOverChangesNothing(t *testing.T) {
+func TestAWorkerChangesNothingAfterItsLeasesWereTakenOver(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	id := given(t, db)

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func TestAnAttemptThatFailsAtOnceLeavesItsCheckpointToTheNext(t *testing.T) {
+func TestTheNextAttemptGetsTheCheckpointOfOneThatFailedAtOnce(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	const jobs, steps = 200, 5
@@ -48,7 +48,7 @@ func TestProgressIsSeenWhileTheHandlerRuns(t *testing.T) {
 	}
 }
 
-func TestACheckpointThatCannotBeStoredHarmsNeitherItsJobNorOthers(t *testing.T) {
+func TestACheckpointThatCannotBeStoredDoesNotAffectJobs(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	const jobs = 20
@@ -97,7 +97,7 @@ func TestLogLinesAreKeptWhileTheHandlerRunsAndWhenItEnds(t *testing.T) {
 	require.Equal(t, "1/1 [first last], 2/2 [again]", logged(t, db, id))
 }
 
-func TestManyLogsAtOnceAreKeptEachWithItsOwn(t *testing.T) {
+func TestManyLogsAtOnceAreKeptApart(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	const jobs = 200
@@ -111,7 +111,7 @@ func TestManyLogsAtOnceAreKeptEachWithItsOwn(t *testing.T) {
 	require.Equal(t, jobs, ask[int](t, db, "select count(*) from attempt_logs where lines->0->>'message' = job_id::text and fence = 1"))
 }
 
-func TestWhoLogsNothingLeavesNothing(t *testing.T) {
+func TestAnAttemptWithoutLinesLeavesNoLog(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	id := given(t, db)
@@ -121,7 +121,7 @@ func TestWhoLogsNothingLeavesNothing(t *testing.T) {
 	require.Zero(t, ask[int](t, db, "select count(*) from attempt_logs"))
 }
 
-func TestALogThatCannotBeStoredHarmsNobody(t *testing.T) {
+func TestALogThatCannotBeStoredDoesNotAffectJobs(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	const jobs = 20

@@ -33,7 +33,7 @@ type ending struct {
 	lease           job.Lease
 	jobType         string
 	plugin, version string // empty when a reaper ends it
-	standing        job.Standing
+	history         job.History
 	outcome         job.Outcome
 	settlement      job.Settlement // what path.decide made of it
 	refused         bool           // the database has refused the outcome once already

@@ -125,7 +125,7 @@ func TestAttemptsThatEndDuringAFlushAreSettledTogether(t *testing.T) {
 	f.none(t)
 }
 
-func TestWhatAnAttemptSavedIsWrittenBeforeItsEndIsAndOnlyTheLastOfIt(t *testing.T) {
+func TestOnlyTheLastReportsOfAnAttemptAreWrittenAndBeforeItsEnd(t *testing.T) {
 	f := newFlushes()
 	written := make(chan string, 10)
 	p := settling(t, &ledger{
@@ -196,7 +196,7 @@ func TestASettlementThatBreaksTheWholeBatchIsGivenUpAlone(t *testing.T) {
 	require.Len(t, settled, 4)
 }
 
-func TestWhoReportsNothingIsSettledWhileNotesAreSaved(t *testing.T) {
+func TestAnAttemptWithoutReportsIsSettledWhileReportsAreSaved(t *testing.T) {
 	saving, saved := make(chan struct{}, 10), make(chan struct{})
 	settled := make(chan job.ID, 10)
 	block := func([]job.Report) error {
@@ -230,7 +230,7 @@ func TestWhoReportsNothingIsSettledWhileNotesAreSaved(t *testing.T) {
 	require.ElementsMatch(t, []job.ID{loud.claimed.JobID, telling.claimed.JobID}, []job.ID{<-settled, <-settled})
 }
 
-func TestTheLastLogOfAnAttemptIsSavedBeforeItsEndThoughAnEarlierOneIsUnderWay(t *testing.T) {
+func TestTheLastLogOfAnAttemptIsSavedBeforeItsEndWhileAnEarlierOneIsBeingSaved(t *testing.T) {
 	saving, saved := make(chan string, 10), make(chan struct{}, 10)
 	written := make(chan string, 10)
 	p := settling(t, &ledger{
@@ -259,7 +259,7 @@ func TestTheLastLogOfAnAttemptIsSavedBeforeItsEndThoughAnEarlierOneIsUnderWay(t 
 	require.Eventually(t, func() bool { _, all := p.inFlight.counts(); return all == 0 }, patience, time.Millisecond)
 }
 
-func TestAnEndWaitsForWhatIsJustBeingSaved(t *testing.T) {
+func TestASettlementWaitsForReportsThatAreBeingSaved(t *testing.T) {
 	saving, saved := make(chan struct{}), make(chan struct{})
 	settled := make(chan struct{}, 1)
 	p := settling(t, &ledger{

@@ -44,7 +44,7 @@ func inOneProcess(n int) script {
 	}
 }
 
-func TestWhoeverSharedADeadProcessRunsAloneUntilClearedOrProvenGuilty(t *testing.T) {
+func TestCoResidentsOfACrashRunIsolatedUntilClearedOrFoundGuilty(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	innocent := many(t, db, 4)
@@ -69,7 +69,7 @@ func TestWhoeverSharedADeadProcessRunsAloneUntilClearedOrProvenGuilty(t *testing
 	requireSettled(t, db)
 }
 
-func TestOthersDoNotWaitBehindSuspectsThatWaitToRunAlone(t *testing.T) {
+func TestOthersDoNotWaitBehindSuspects(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	suspects := many(t, db, 10)
@@ -96,7 +96,7 @@ func TestOthersDoNotWaitBehindSuspectsThatWaitToRunAlone(t *testing.T) {
 	requireSettled(t, db)
 }
 
-func TestMoreSuspectsThanMayWaitAreGivenBackForAWhile(t *testing.T) {
+func TestSuspectsAboveTheLimitAreReleasedForAWhile(t *testing.T) {
 	t.Parallel()
 	const most = 500
 	db := fresh(t)
@@ -113,7 +113,7 @@ func TestMoreSuspectsThanMayWaitAreGivenBackForAWhile(t *testing.T) {
 	requireSound(t, db)
 }
 
-func TestSuspectsThatNobodyHereCanRunAloneAreGivenBackAfterALease(t *testing.T) {
+func TestSuspectsThatCannotRunIsolatedHereAreReleasedAfterALease(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	id := given(t, db)
@@ -134,7 +134,7 @@ func TestSuspectsThatNobodyHereCanRunAloneAreGivenBackAfterALease(t *testing.T) 
 	requireSettled(t, db)
 }
 
-func TestSuspectsForWhichNoProcessComesUpAreTriedAgainAfterAWhile(t *testing.T) {
+func TestSuspectsWhoseProcessDoesNotStartAreTriedAgainAfterAWhile(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	id := given(t, db)
@@ -153,7 +153,7 @@ func TestSuspectsForWhichNoProcessComesUpAreTriedAgainAfterAWhile(t *testing.T) 
 	require.Equal(t, 1, charged(t, db, id))
 }
 
-func TestSuspectsThatWaitAreGivenBackAtTheDrain(t *testing.T) {
+func TestWaitingSuspectsAreReleasedAtTheDrain(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	many(t, db, 5)
@@ -193,7 +193,7 @@ func TestTheTimeOfASuspectBeginsWithItsProcess(t *testing.T) {
 	require.True(t, s.started()[0].Isolated)
 }
 
-func TestSuspectsThatWaitRunThoughNothingElseOfTheirPluginIsUp(t *testing.T) {
+func TestWaitingSuspectsRunWhileThePluginIsDown(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	suspects := many(t, db, 5)

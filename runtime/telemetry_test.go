@@ -91,7 +91,7 @@ func labelValues(set attribute.Set) string {
 	return strings.Join(values, " ")
 }
 
-func TestWhatIsCountedAgreesWithTheLedger(t *testing.T) {
+func TestCountsAgreeWithTheLedger(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	measured, counts := metered(t)
@@ -158,7 +158,7 @@ func TestWhatIsCountedAgreesWithTheLedger(t *testing.T) {
 	}
 }
 
-func TestClaimLatencyIsByTheClockOfTheDatabase(t *testing.T) {
+func TestClaimLatencyUsesTheClockOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	given(t, db, func(s *job.Submission) { s.RunAt = time.Now().Add(-time.Minute) })

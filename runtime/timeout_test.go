@@ -67,7 +67,7 @@ func TestAHandlerThatStopsAtItsTimeoutIsNotKilled(t *testing.T) {
 	}
 }
 
-func TestAHandlerThatIsDoneInTimeIsNeverStopped(t *testing.T) {
+func TestAHandlerThatEndsInTimeIsNeverStopped(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	// The second job outlives the timeout of the first, whose timer would fire.
@@ -81,7 +81,7 @@ func TestAHandlerThatIsDoneInTimeIsNeverStopped(t *testing.T) {
 	require.False(t, s.started()[0].wasKilled())
 }
 
-func TestACrashThatWeDidNotCauseStaysACrash(t *testing.T) {
+func TestACrashNotCausedByAKillStaysACrash(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	id := given(t, db, atMost(3))

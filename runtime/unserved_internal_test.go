@@ -23,7 +23,7 @@ type serving struct {
 
 func (s serving) Pools() []job.Pool { return []job.Pool{{Plugin: "p", Types: s.types, Free: 1}} }
 
-func TestAJobLeftWaitingWakesTheClaimerOrIsReported(t *testing.T) {
+func TestAJobThatWaitsLongWakesTheClaimerOrIsReported(t *testing.T) {
 	url := storetest.URL(t)
 	db, err := store.Open(t.Context(), store.Config{URL: url, MaxConnections: 2})
 	require.NoError(t, err)

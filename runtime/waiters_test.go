@@ -88,7 +88,7 @@ func TestAWaiterIsAnsweredByAPollWhenHintsAreLost(t *testing.T) {
 	require.Equal(t, job.Succeeded, view.State)
 }
 
-func TestAWaiterWhoseTimeIsOverSeesTheJobAsItIs(t *testing.T) {
+func TestAWaiterThatTimesOutGetsTheJobAsItIs(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	p := launch(t, db, supervise(t))
@@ -97,7 +97,7 @@ func TestAWaiterWhoseTimeIsOverSeesTheJobAsItIs(t *testing.T) {
 	require.Equal(t, job.Queued, view.State)
 }
 
-func TestAWaitForNothingOrForAnEndedJobIsNone(t *testing.T) {
+func TestAWaitForAnUnknownOrEndedJobReturnsAtOnce(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	p := launch(t, db, supervise(t, playing("p", 5, succeeds, echo)))
@@ -116,7 +116,7 @@ func TestAWaitForNothingOrForAnEndedJobIsNone(t *testing.T) {
 }
 
 // However many wait, the database is asked for many of their jobs at once.
-func TestManyWaitersAskTogether(t *testing.T) {
+func TestManyWaitersShareOneQuery(t *testing.T) {
 	t.Parallel()
 	const jobs = 300
 	db := fresh(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func TestJobsOfManyTypesAndPrioritiesAreEachRunOnce(t *testing.T) {
+func TestEachJobOfManyTypesAndPrioritiesRunsOnce(t *testing.T) {
 	db := fresh(t)
 	s := supervise(t,
 		playing("letters", 7, succeeds, "A", "B"), playing("numbers", 3, succeeds, "ONE"), playing("none", 5, succeeds, "UNUSED"))
@@ -66,7 +66,7 @@ func TestUrgentJobsStartFirstAndThenTheOldest(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-func TestThousandJobsThatAlwaysFailEndDeadAfterThreeAttemptsEach(t *testing.T) {
+func TestAThousandJobsThatAlwaysFailAreDeadAfterThreeAttemptsEach(t *testing.T) {
 	db := fresh(t)
 	const jobs = 1000
 	many(t, db, jobs, atMost(3))
@@ -90,7 +90,7 @@ func TestThousandJobsThatAlwaysFailEndDeadAfterThreeAttemptsEach(t *testing.T) {
 	}
 }
 
-func TestAPayloadArrivesToTheLetterWithAllThatAHandlerIsTold(t *testing.T) {
+func TestAHandlerGetsTheExactPayloadAndTheJobsDetails(t *testing.T) {
 	db := fresh(t)
 	id := given(t, db, func(s *job.Submission) {
 		s.Payload = []byte(`{"b":1.50, "a":"\u0000"}`)
@@ -114,7 +114,7 @@ func TestAPayloadArrivesToTheLetterWithAllThatAHandlerIsTold(t *testing.T) {
 	}
 }
 
-func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
+func TestInvalidConfigurationsAreRefused(t *testing.T) {
 	whole := runtime.Config{}
 	launchable := func(c *runtime.Config) { whole = *c }
 	p := launch(t, fresh(t), supervise(t), launchable)

@@ -152,7 +152,7 @@ func running(t testing.TB, s *Store, changes ...func(*job.Submission)) job.Claim
 // as returns the settlement of an attempt that ended with this outcome, as job.Decide
 // decides.
 func as(c job.Claimed, kind job.OutcomeKind) job.Settlement {
-	at := job.Standing{
+	at := job.History{
 		Attempt: c.Attempt, MaxAttempts: c.MaxAttempts, Interruptions: c.Interruptions,
 		Crashes: c.Crashes, MaxCrashes: job.DefaultMaxCrashes,
 	}

@@ -169,7 +169,7 @@ func (m *model) settle(t *rapid.T) {
 	want := make([]job.SettleResult, len(chosen))
 	for i, l := range chosen {
 		kind := rapid.SampledFrom(job.OutcomeKinds()).Draw(t, "outcome")
-		at := job.Standing{
+		at := job.History{
 			Attempt: l.attempt, MaxAttempts: l.of.most, Interruptions: l.interruptions, Crashes: l.crashes, MaxCrashes: 2,
 		}
 		outcome := job.Outcome{Kind: kind, CoResidents: rapid.IntRange(0, 1).Draw(t, "company")}

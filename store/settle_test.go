@@ -89,7 +89,7 @@ func TestCrashesAreCountedUntilAnAttemptEndsOtherwise(t *testing.T) {
 func TestASnoozedJobHasNotFailed(t *testing.T) {
 	s := open(t)
 	c := running(t, s)
-	at := job.Standing{Attempt: 1, MaxAttempts: 4, MaxCrashes: 3, Crashes: 1}
+	at := job.History{Attempt: 1, MaxAttempts: 4, MaxCrashes: 3, Crashes: 1}
 	later := aMinute
 	decision := job.Decide(atOnce, at, job.Outcome{Kind: job.Released, RetryAfter: &later}, 0)
 	require.Equal(t, []job.SettleResult{job.Settled}, settle(t, s, job.Settlement{Lease: c.Lease, Decision: decision, Number: 1}))

@@ -236,7 +236,7 @@ func (f *fleet) stateLocked() job.PluginState {
 func (f *fleet) candidateLocked() *job.PluginCandidate {
 	c := &job.PluginCandidate{PluginVersion: f.next.version(), State: job.CandidateStarting, PIDs: f.next.pids()}
 	if f.deploy.state == stateCanary {
-		c.State, c.Trial = job.CandidateOnTrial, f.compareLocked(f.next, false).summary()
+		c.State, c.Trial = job.CandidateCanary, f.compareLocked(f.next, false).summary()
 	}
 	c.InFlight, _ = f.next.slots()
 	return c

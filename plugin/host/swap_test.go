@@ -95,7 +95,7 @@ func TestAVersionOnTrialGetsItsShare(t *testing.T) {
 	}()
 	h.eventually(func() bool {
 		next := h.status("plugin").Candidate
-		return next != nil && next.State == job.CandidateOnTrial
+		return next != nil && next.State == job.CandidateCanary
 	}, "the new version is on trial")
 	candidate := h.status("plugin").Candidate
 	require.Equal(t, "2", candidate.Version)
@@ -127,7 +127,7 @@ func TestAFailureOnTrialIsNotCharged(t *testing.T) {
 	v.install("-version", "2")
 	h.eventually(func() bool {
 		next := h.status("plugin").Candidate
-		return next != nil && next.State == job.CandidateOnTrial
+		return next != nil && next.State == job.CandidateCanary
 	}, "the new version is on trial")
 	for _, what := range []string{"fail", "fail-permanently", "nothing"} {
 		outcome := h.run("plugin", do(what))
@@ -284,7 +284,7 @@ func TestClosingInTheMiddleOfASwapLeavesNothing(t *testing.T) {
 	v.install("-version", "2")
 	h.eventually(func() bool {
 		next := h.status("plugin").Candidate
-		return next != nil && next.State == job.CandidateOnTrial
+		return next != nil && next.State == job.CandidateCanary
 	}, "the new version is on trial")
 	_, r := h.begin("plugin", `{"do":"sleep","ms":300}`)
 	require.NoError(t, h.Close(t.Context()))
@@ -319,7 +319,7 @@ func TestAnIdleVersionThatDiesIsRolledBack(t *testing.T) {
 	v.install("-version", "2")
 	h.eventually(func() bool {
 		next := h.status("plugin").Candidate
-		return next != nil && next.State == job.CandidateOnTrial
+		return next != nil && next.State == job.CandidateCanary
 	}, "on trial")
 	require.NoError(t, syscall.Kill(h.status("plugin").Candidate.PIDs[0], syscall.SIGKILL))
 	swap := h.awaitSwap(nil)

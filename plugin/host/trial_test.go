@@ -38,7 +38,7 @@ func (h *testHost) awaitTrial() {
 	h.t.Helper()
 	h.eventually(func() bool {
 		next := h.status("plugin").Candidate
-		return next != nil && next.State == job.CandidateOnTrial && len(next.PIDs) > 0
+		return next != nil && next.State == job.CandidateCanary && len(next.PIDs) > 0
 	}, "the new version is on trial")
 }
 

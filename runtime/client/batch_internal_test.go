@@ -64,7 +64,7 @@ func (b *batcher[T]) add(items ...T) {
 	b.added.Raise()
 }
 
-func TestABatchIsWhatGatheredDuringTheFlushBefore(t *testing.T) {
+func TestABatchHasWhatGatheredDuringTheLastFlush(t *testing.T) {
 	f := newFlushes()
 	var flushed []int
 	b := newBatcher(10, func(batch []int) {
@@ -89,7 +89,7 @@ func TestABatchIsWhatGatheredDuringTheFlushBefore(t *testing.T) {
 	}
 }
 
-func TestWhatWasAddedBeforeTheEndIsFlushed(t *testing.T) {
+func TestItemsAddedBeforeTheEndAreFlushed(t *testing.T) {
 	f := newFlushes()
 	b := newBatcher(10, func(batch []int) { f.of(len(batch)) })
 	ended := make(chan struct{})
@@ -105,7 +105,7 @@ func TestWhatWasAddedBeforeTheEndIsFlushed(t *testing.T) {
 	f.none(t)
 }
 
-func TestALoneCallerThatJoinsFlushesItself(t *testing.T) {
+func TestALoneCallerFlushesItsOwnItem(t *testing.T) {
 	var flushed []int
 	b := newBatcher(10, func(batch []int) { flushed = append(flushed, batch...) })
 	b.join(1) // nothing runs: only the caller can have done it
@@ -113,7 +113,7 @@ func TestALoneCallerThatJoinsFlushesItself(t *testing.T) {
 	require.Equal(t, []int{1, 2}, flushed)
 }
 
-func TestWhoJoinsDuringAFlushIsFlushedByRun(t *testing.T) {
+func TestItemsThatJoinDuringAFlushAreFlushedByRun(t *testing.T) {
 	f := newFlushes()
 	b := newBatcher(10, func(batch []int) { f.of(len(batch)) })
 	end := running(t, b.run)
@@ -131,7 +131,7 @@ func TestWhoJoinsDuringAFlushIsFlushedByRun(t *testing.T) {
 	f.none(t)
 }
 
-func TestNothingThatJoinsIsLost(t *testing.T) {
+func TestNoItemIsLost(t *testing.T) {
 	const callers, each = 50, 200
 	var flushed atomic.Int64
 	b := newBatcher(7, func(batch []chan struct{}) {
@@ -157,7 +157,7 @@ func TestNothingThatJoinsIsLost(t *testing.T) {
 
 // A panic of whoever flushes is answered by the API, which goes on: the next
 // caller must still be able to flush.
-func TestAFlushThatPanicsGivesUpItsTurn(t *testing.T) {
+func TestAFlushThatPanicsEndsItsTurn(t *testing.T) {
 	flushed := make(chan []int, 1)
 	b := newBatcher(10, func(batch []int) {
 		if batch[0] == 1 {

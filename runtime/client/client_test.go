@@ -78,7 +78,7 @@ func submission(t *testing.T, changes ...func(*job.Submission)) job.Submission {
 
 func held(s *job.Submission) { s.Hold = true }
 
-func TestEveryChangeIsHintedAt(t *testing.T) {
+func TestEveryChangeSendsAHint(t *testing.T) {
 	jobs, heard := open(t)
 	receipt, err := jobs.Submit(t.Context(), submission(t))
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestDeadJobsAreRequeuedWithAHint(t *testing.T) {
 	hear(t, heard, job.JobsReady)
 }
 
-func TestTheOwnerOfARunningJobIsToldOfItsCancel(t *testing.T) {
+func TestACancelSendsAHintToTheOwnerOfARunningJob(t *testing.T) {
 	jobs, heard := open(t)
 	receipt, err := jobs.Submit(t.Context(), submission(t))
 	require.NoError(t, err)
@@ -174,7 +174,7 @@ func TestAnAwaitedJobIsReturnedWhenItEnds(t *testing.T) {
 	require.ErrorIs(t, err, job.ErrNotFound)
 }
 
-func TestTypesAreThoseThatWorkersHaveDeclared(t *testing.T) {
+func TestTypesAreThoseDeclaredByWorkers(t *testing.T) {
 	jobs, _ := open(t)
 	_, err := jobs.TypeSpec(t.Context(), "ECHO")
 	require.ErrorIs(t, err, job.ErrUnknownType)

@@ -123,7 +123,7 @@ func TestSubmissionsThatWaitForTheDiskAndThoseThatDoNotShareNoInsert(t *testing.
 
 // A submission whose caller has gone away is stored all the same, and keeps
 // nobody waiting.
-func TestACallerThatGivesUpDoesNotHoldUpTheOthers(t *testing.T) {
+func TestACallerThatGivesUpDoesNotDelayOthers(t *testing.T) {
 	f := newFlushes()
 	s := newSubmitter(&ledger{submit: func(batch []job.Submission) []job.Submitted {
 		f.of(len(batch))
@@ -155,7 +155,7 @@ func TestNobodyWaitsForAnInsertThatPanicked(t *testing.T) {
 }
 
 // While the database does not answer, clients give up and others come.
-func TestASubmissionThatNobodyWaitsForIsNotKept(t *testing.T) {
+func TestAnAbandonedSubmissionIsNotKept(t *testing.T) {
 	answering := make(chan struct{})
 	sent := make(chan int, 2)
 	s := newSubmitter(&ledger{submit: func(batch []job.Submission) []job.Submitted {
@@ -178,7 +178,7 @@ func TestASubmissionThatNobodyWaitsForIsNotKept(t *testing.T) {
 	close(answering)
 }
 
-func TestASubmissionThatWasSentWithoutAnAnswerIsUnknown(t *testing.T) {
+func TestASubmissionWithoutAnAnswerHasAnUnknownOutcome(t *testing.T) {
 	sent, answering := make(chan struct{}), make(chan struct{})
 	s := newSubmitter(&ledger{submit: func(batch []job.Submission) []job.Submitted {
 		close(sent)

@@ -36,7 +36,7 @@ func hinting(t *testing.T) (w *waiters, sent func(job.Hint) bool) {
 	}
 }
 
-func TestOthersAreToldOfEndsOnlyWhileSomebodyWaits(t *testing.T) {
+func TestEndsAreAnnouncedOnlyWhileSomebodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, sent := hinting(t)
 		w.jobEnded(job.ID{1})
@@ -55,14 +55,14 @@ func TestOthersAreToldOfEndsOnlyWhileSomebodyWaits(t *testing.T) {
 	})
 }
 
-func TestAProcessThatOnlyPollsAlwaysTellsOthersOfEnds(t *testing.T) {
+func TestAProcessThatOnlyPollsAlwaysAnnouncesEnds(t *testing.T) {
 	w, sent := hinting(t)
 	w.cfg.PollOnly = true
 	w.jobEnded(job.ID{1})
 	require.True(t, sent(job.JobsEnded))
 }
 
-func TestAProcessRepeatsThatItHasWaiters(t *testing.T) {
+func TestAProcessAnnouncesItsWaitersAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, sent := hinting(t)
 		ctx, cancel := context.WithCancel(t.Context())

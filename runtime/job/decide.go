@@ -13,8 +13,8 @@ const MaxInterruptions = 5
 // DefaultMaxCrashes is how many plugin processes may die under a job by default.
 const DefaultMaxCrashes = 3
 
-// Standing is what is known about a job when an attempt at it ends.
-type Standing struct {
+// History is what is known about a job when an attempt at it ends.
+type History struct {
 	// Attempt counts from 1 and includes the one that has just ended.
 	Attempt     int
 	MaxAttempts int
@@ -49,7 +49,7 @@ type Decision struct {
 
 // Decide says what becomes of a job whose attempt ended with the outcome. It
 // is pure: jitter, in [0, 1), is drawn by the caller.
-func Decide(policy RetryPolicy, at Standing, outcome Outcome, jitter float64) Decision {
+func Decide(policy RetryPolicy, at History, outcome Outcome, jitter float64) Decision {
 	charged := Decision{
 		Kind: outcome.Kind, Attempt: at.Attempt, Interruptions: at.Interruptions, Crashes: at.crashesAfter(outcome),
 	}
@@ -118,7 +118,7 @@ func (d Decision) Reason(outcome Outcome) string {
 // crashesAfter is the count of crashes after an attempt that ended like this. An attempt
 // that its owner stopped or lost, or that had no process yet, says nothing about the job:
 // if it cleared a suspect, the job could bring down one process after another, uncharged.
-func (at Standing) crashesAfter(outcome Outcome) int {
+func (at History) crashesAfter(outcome Outcome) int {
 	switch {
 	case outcome.Kind == Timeout && outcome.Killed:
 		return at.Crashes + 1 // so that it cannot take others along next time

@@ -18,18 +18,18 @@ var doubling = job.RetryPolicy{
 
 func TestDecide(t *testing.T) {
 	const soon, later = 3 * time.Second, 90 * time.Second
-	first := job.Standing{Attempt: 1, MaxAttempts: 4, MaxCrashes: 3}
-	third := job.Standing{Attempt: 3, MaxAttempts: 4, MaxCrashes: 3}
-	last := job.Standing{Attempt: 4, MaxAttempts: 4, MaxCrashes: 3}
-	worn := job.Standing{Attempt: 2, MaxAttempts: 4, MaxCrashes: 3, Interruptions: job.MaxInterruptions}
-	wornOut := job.Standing{Attempt: 4, MaxAttempts: 4, MaxCrashes: 3, Interruptions: job.MaxInterruptions}
-	suspect := job.Standing{Attempt: 1, MaxAttempts: 4, MaxCrashes: 3, Crashes: 1}
-	guilty := job.Standing{Attempt: 2, MaxAttempts: 4, MaxCrashes: 3, Crashes: 2}
-	delicate := job.Standing{Attempt: 1, MaxAttempts: 4, MaxCrashes: 1}
+	first := job.History{Attempt: 1, MaxAttempts: 4, MaxCrashes: 3}
+	third := job.History{Attempt: 3, MaxAttempts: 4, MaxCrashes: 3}
+	last := job.History{Attempt: 4, MaxAttempts: 4, MaxCrashes: 3}
+	worn := job.History{Attempt: 2, MaxAttempts: 4, MaxCrashes: 3, Interruptions: job.MaxInterruptions}
+	wornOut := job.History{Attempt: 4, MaxAttempts: 4, MaxCrashes: 3, Interruptions: job.MaxInterruptions}
+	suspect := job.History{Attempt: 1, MaxAttempts: 4, MaxCrashes: 3, Crashes: 1}
+	guilty := job.History{Attempt: 2, MaxAttempts: 4, MaxCrashes: 3, Crashes: 2}
+	delicate := job.History{Attempt: 1, MaxAttempts: 4, MaxCrashes: 1}
 
 	cases := []struct {
 		name    string
-		at      job.Standing
+		at      job.History
 		outcome job.Outcome
 		want    job.Decision
 	}{
@@ -95,7 +95,7 @@ func TestDecide(t *testing.T) {
 
 func TestARequestedCancelTurnsEveryOutcomeButSuccessIntoACancel(t *testing.T) {
 	for _, kind := range job.OutcomeKinds() {
-		for _, at := range standings() {
+		for _, at := range histories() {
 			at.CancelRequested = true
 			want := job.Decision{To: job.Canceled, Kind: job.CancelConfirmed, Attempt: at.Attempt, Interruptions: at.Interruptions}
 			if kind == job.Success {
@@ -112,7 +112,7 @@ func TestOnlyATimeoutIsRetriedAtOnceWhereThePolicySaysSo(t *testing.T) {
 	policy := doubling
 	policy.ImmediateAfterTimeout = true
 	for _, kind := range []job.OutcomeKind{job.Failure, job.Timeout, job.Crash, job.LeaseExpired} {
-		decision := job.Decide(policy, job.Standing{Attempt: 2, MaxAttempts: 4, MaxCrashes: 3}, ended(kind), 0.5)
+		decision := job.Decide(policy, job.History{Attempt: 2, MaxAttempts: 4, MaxCrashes: 3}, ended(kind), 0.5)
 		require.Equal(t, job.Retry, decision.To, kind)
 		if kind == job.Timeout {
 			require.Zero(t, decision.Delay, kind)
@@ -124,7 +124,7 @@ func TestOnlyATimeoutIsRetriedAtOnceWhereThePolicySaysSo(t *testing.T) {
 
 func TestEveryDecisionKeepsTheRules(t *testing.T) {
 	for _, kind := range job.OutcomeKinds() {
-		for _, at := range standings() {
+		for _, at := range histories() {
 			for _, outcome := range []job.Outcome{ended(kind), {Kind: kind, CoResidents: 1}} {
 				requireRules(t, at, outcome, job.Decide(doubling, at, outcome, 0.5))
 			}
@@ -134,15 +134,15 @@ func TestEveryDecisionKeepsTheRules(t *testing.T) {
 
 // Whatever befalls a job, as long as neither its handler nor its worker asks for
 // another attempt, it comes to its end within so many.
-func TestNoJobIsTriedForEver(t *testing.T) {
+func TestNoJobIsTriedForever(t *testing.T) {
 	blows := []job.Outcome{ended(job.Failure), ended(job.Crash), together(3), ended(job.Interrupted), ended(job.LeaseExpired), ended(job.Timeout), killed()}
 	const most = 3
 	// An attempt that is not charged is an interruption or a first crash with
 	// others; before the next such crash something is charged.
 	const longest = most + job.MaxInterruptions + most
-	var blow func(at job.Standing, attempts int)
-	seen := make(map[job.Standing]int)
-	blow = func(at job.Standing, attempts int) {
+	var blow func(at job.History, attempts int)
+	seen := make(map[job.History]int)
+	blow = func(at job.History, attempts int) {
 		require.LessOrEqual(t, attempts, longest, "%+v", at)
 		if seen[at] >= attempts {
 			return
@@ -157,12 +157,12 @@ func TestNoJobIsTriedForEver(t *testing.T) {
 			}
 		}
 	}
-	blow(job.Standing{Attempt: 1, MaxAttempts: most, MaxCrashes: 2}, 1)
+	blow(job.History{Attempt: 1, MaxAttempts: most, MaxCrashes: 2}, 1)
 }
 
 func TestTheReasonSaysHowOftenProcessesDied(t *testing.T) {
 	const words = "plugin p, pid 7: signal: killed"
-	at := job.Standing{Attempt: 1, MaxAttempts: 4, MaxCrashes: 3}
+	at := job.History{Attempt: 1, MaxAttempts: 4, MaxCrashes: 3}
 	reason := func(crashes, company int) string {
 		at.Crashes = crashes
 		outcome := job.Outcome{Kind: job.Crash, CoResidents: company, Message: words}
@@ -191,7 +191,7 @@ func FuzzDecide(f *testing.F) {
 			outcome.RetryAfter = new(time.Duration(after))
 		}
 		outcome.CoResidents = max(0, company)
-		at := job.Standing{
+		at := job.History{
 			MaxAttempts: max(1, most), Interruptions: max(0, interruptions), CancelRequested: cancel,
 			MaxCrashes: 3, Crashes: min(max(0, crashes), math.MaxInt16),
 		}
@@ -204,7 +204,7 @@ func FuzzDecide(f *testing.F) {
 }
 
 // requireRules checks what holds for every decision, whatever the policy.
-func requireRules(t *testing.T, at job.Standing, outcome job.Outcome, d job.Decision) {
+func requireRules(t *testing.T, at job.History, outcome job.Outcome, d job.Decision) {
 	t.Helper()
 	told := []any{"%s at %+v gave %+v", outcome.Kind, at, d}
 	require.True(t, job.Running.CanBecome(d.To), told...)
@@ -232,13 +232,13 @@ func requireRules(t *testing.T, at job.Standing, outcome job.Outcome, d job.Deci
 }
 
 // standings are those an attempt can end in.
-func standings() []job.Standing {
-	var all []job.Standing
+func histories() []job.History {
+	var all []job.History
 	for most := 1; most <= 3; most++ {
 		for attempt := 1; attempt <= most; attempt++ {
 			for interruptions := range job.MaxInterruptions + 2 {
 				for crashes := range 3 {
-					all = append(all, job.Standing{
+					all = append(all, job.History{
 						Attempt: attempt, MaxAttempts: most, Interruptions: interruptions, Crashes: crashes, MaxCrashes: 3,
 					})
 				}

@@ -5,33 +5,31 @@ import (
 	"time"
 )
 
-// Filter chooses jobs for a list. A zero field does not restrict.
+// Filter chooses jobs for a list. A zero field is no restriction.
 type Filter struct {
-	// States are those that the jobs may be in.
+	// States are the states to include.
 	States []State
 	Type   string
 	Tenant string
 	Tag    string
-	// CreatedFrom and CreatedBefore bound the time of creation: the first is
-	// part of the range, the second is not.
+	// CreatedFrom (inclusive) and CreatedBefore (exclusive) bound the time of creation.
 	CreatedFrom   time.Time
 	CreatedBefore time.Time
-	// After is where the page before ended: only older jobs follow.
+	// After is the Next of the previous page; only older jobs follow.
 	After ID
-	// Limit is the most jobs of a page; at least 1.
+	// Limit bounds the jobs of a page; at least 1.
 	Limit int
 }
 
-// Page is a part of a list of jobs, the newest first. It can be short, or
-// empty, while more follow: the work on one page is bounded, however rare the
-// jobs are that the filter lets through.
+// Page is a part of a list of jobs, newest first. It can be short or even empty while more
+// pages follow, because the work for one page is bounded, however few jobs match.
 type Page struct {
 	Jobs []View
-	// Next is the After of the next page; zero when there is none.
+	// Next is the After of the next page; zero on the last page.
 	Next ID
 }
 
-// Detail is everything that is known of a job, for operators.
+// Detail is everything that is known about a job, for operators.
 type Detail struct {
 	View
 	Payload        json.RawMessage
@@ -39,38 +37,37 @@ type Detail struct {
 	IdempotencyKey string
 	Tags           []string
 	Priority       int16
-	// RunAt is when the job is or was due; zero for one that is held.
+	// RunAt is when the job is or was due; zero for a held job.
 	RunAt time.Time
-	// Charged is how many attempts have been charged, the running one
-	// included.
+	// Charged counts the charged attempts, including the running one.
 	Charged       int
 	MaxAttempts   int
 	Interruptions int
-	// Crashes is how many processes have died under the job since an attempt
-	// at it came to another end. With any, its attempts run alone.
+	// Crashes is how many plugin processes have died under the job since an attempt at it
+	// last ended in another way. If it is above 0, the job runs isolated.
 	Crashes   int
 	Fence     int64
 	Timeout   time.Duration
 	LastError string
-	// Worker is the last owner; empty when there was none.
+	// Worker is the last owner; empty for none.
 	Worker string
 	// Lease is nil unless the job is running.
 	Lease *LeaseView
-	// Attempts are those that have ended, oldest first.
+	// Attempts are the ended attempts, oldest first.
 	Attempts []Attempt
 }
 
-// LogFilter chooses what is shown of a job's log.
+// LogFilter chooses a part of a job's log.
 type LogFilter struct {
-	// Number chooses the attempts of that number: there are several where some
-	// were not charged, or the job was requeued. 0 chooses all.
+	// Number chooses the attempts with that number: several if some were not charged or
+	// the job was requeued. 0 chooses all.
 	Number int
-	// Limit is the most attempts that are shown, the latest; at least 1.
+	// Limit is how many attempts to show at most, the latest ones; at least 1.
 	Limit int
 }
 
-// LeaseView is a lease as operators see it. Its id is left out: whoever knows
-// it could settle the job.
+// LeaseView is a lease as operators see it, without its id: whoever knows the id could
+// settle the job.
 type LeaseView struct {
 	Worker          string
 	ClaimedAt       time.Time
@@ -78,13 +75,13 @@ type LeaseView struct {
 	CancelRequested bool
 }
 
-// DeadLetterFilter chooses dead letters. Empty names do not restrict.
+// DeadLetterFilter chooses dead letters. Empty names are no restriction.
 type DeadLetterFilter struct {
 	Type   string
 	Tenant string
-	// After is where the page before ended; zero for the first page.
+	// After is the last position of the previous page; zero for the first page.
 	After DeadLetterPosition
-	// Limit is the most that are returned; at least 1.
+	// Limit bounds how many are returned; at least 1.
 	Limit int
 }
 
@@ -94,21 +91,21 @@ type DeadLetterPosition struct {
 	ID     ID
 }
 
-// Condition says how a worker is.
+// Condition says whether a worker is alive.
 type Condition string
 
 // The conditions of a worker.
 const (
-	// WorkerAlive has sent heartbeats in time.
+	// WorkerAlive: its heartbeats arrive in time.
 	WorkerAlive Condition = "alive"
-	// WorkerSilent has missed them: it has crashed or is cut off, and its
-	// jobs are taken over.
+	// WorkerSilent: its heartbeats are overdue. It has crashed or is cut off, and its jobs
+	// are taken over.
 	WorkerSilent Condition = "silent"
-	// WorkerStopped has signed off.
+	// WorkerStopped: it has signed off.
 	WorkerStopped Condition = "stopped"
 )
 
-// WorkerView is one incarnation of an orchestrator as operators see it.
+// WorkerView is a worker as operators see it.
 type WorkerView struct {
 	ID          string
 	Host        string
@@ -117,21 +114,19 @@ type WorkerView struct {
 	StartedAt   time.Time
 	HeartbeatAt time.Time
 	StoppedAt   *time.Time
-	// Plugins is what it serves, as JSON.
+	// Plugins is its pools, as JSON.
 	Plugins json.RawMessage
-	// Jobs counts the jobs it runs, and those whose last attempt it ended in
-	// a final state.
+	// Jobs counts, by state, the jobs that it runs and those that it ended.
 	Jobs map[State]int64
 }
 
-// Queue is what waits and runs of one job type.
+// Queue counts the jobs of one type.
 type Queue struct {
 	Type string
-	// Queued are claimable now; Oldest is how long the first of them has
-	// been.
+	// Queued jobs can be claimed now; Oldest is for how long the first of them could.
 	Queued int64
 	Oldest time.Duration
-	// Scheduled and Retrying are due later, Held have no time.
+	// Scheduled and Retrying jobs are due later; Held jobs wait to be released.
 	Scheduled int64
 	Held      int64
 	Retrying  int64
@@ -141,46 +136,46 @@ type Queue struct {
 	Served bool
 }
 
-// Metrics is what the database knows of the whole system at one moment.
+// Metrics is what the database knows about the whole system at one moment.
 type Metrics struct {
 	At time.Time
-	// Counts is how many jobs there are in each state.
+	// Counts counts the jobs in each state.
 	Counts map[State]int64
-	// ByWorker is as WorkerView.Jobs, by worker.
+	// ByWorker is WorkerView.Jobs of each worker.
 	ByWorker map[string]map[State]int64
-	// ByAttempts is how many jobs have been charged so many attempts.
+	// ByAttempts counts the jobs by how many attempts they have been charged.
 	ByAttempts map[int]int64
 	// Window is how far Recent looks back.
 	Window time.Duration
 	Recent Recent
-	// ProcessedLastMinute is how many attempts ended in the last minute,
-	// given back and interrupted ones left out.
+	// ProcessedLastMinute counts the attempts that ended in the last minute, except
+	// released and interrupted ones.
 	ProcessedLastMinute int64
-	// FailuresByType is how many attempts have failed, ever.
+	// FailuresByType counts all attempts that have ever failed.
 	FailuresByType map[string]int64
-	// AverageByType is the mean duration of the attempts that succeeded, ever.
+	// AverageByType is the mean duration of all attempts that have ever succeeded.
 	AverageByType map[string]time.Duration
 	Queues        []Queue
-	// OldestSnapshot is how long the oldest transaction, prepared transaction
-	// or replication slot has kept vacuum from removing dead rows.
+	// OldestSnapshot is for how long a transaction, prepared transaction or replication
+	// slot has kept vacuum from removing dead rows.
 	OldestSnapshot time.Duration
 	// SnapshotAge is the same in transactions.
 	SnapshotAge int64
 }
 
-// Recent counts what has happened in a window of time.
+// Recent counts events in a window of time.
 type Recent struct {
 	Submitted int64
 	Succeeded int64
 	Dead      int64
 	Canceled  int64
-	// Failed is how many attempts have failed, whether retried or not.
+	// Failed counts the failed attempts, retried or not.
 	Failed int64
-	// Requeued is how many dead jobs were given new attempts.
+	// Requeued counts the dead jobs that were queued again.
 	Requeued int64
 }
 
-// Severity ranks what a check has found.
+// Severity ranks the result of a check.
 type Severity string
 
 // The severities, from best to worst.
@@ -190,14 +185,14 @@ const (
 	Problem Severity = "problem"
 )
 
-// Check is one thing that was looked at by a diagnosis.
+// Check is the result of one check of a diagnosis.
 type Check struct {
 	// Name is stable, in snake_case.
 	Name     string
 	Severity Severity
-	// Summary is one sentence; Details are examples, a bounded number.
+	// Summary is one sentence; Details are a bounded number of examples.
 	Summary string
 	Details []string
-	// Remedy says what to do; empty when nothing is to be done.
+	// Remedy says what to do; empty for nothing.
 	Remedy string
 }

@@ -5,19 +5,17 @@ import (
 	"time"
 )
 
-// Lease is the time-limited ownership of one running job. Both sides hold it:
-// the database as a row, the owner as this value. Every settle, renewal,
-// progress and checkpoint shows JobID and ID together.
+// Lease is the time-limited ownership of one running job: a row in the database, and this
+// value at the owner. Every settlement, renewal and report is sent with JobID and ID.
 type Lease struct {
 	JobID ID
 	ID    LeaseID
-	// Fence grows with every claim of the job and is never issued twice while
-	// the database keeps its history. It is handed to the handler, which can
-	// show it to whatever it writes to.
+	// Fence grows with every lease of the job and is never issued twice while the database
+	// keeps the job. The handler gets it, and can pass it on to systems that it writes to.
 	Fence int64
 }
 
-// Claimed is a job that the caller has just come to own.
+// Claimed is a job that the caller has just claimed.
 type Claimed struct {
 	Lease
 	Type    string
@@ -26,14 +24,14 @@ type Claimed struct {
 	// Attempt counts from 1 and includes the one about to start.
 	Attempt     int
 	MaxAttempts int
-	// Interruptions is how often the job lost its attempt through no fault of
-	// its own, since it was submitted or requeued.
+	// Interruptions is how often an owner vanished under the job since it was submitted or
+	// requeued.
 	Interruptions int
-	// Crashes is how many processes have died under the job since an attempt
-	// at it came to another end. With any, this one is to run alone.
+	// Crashes is how many plugin processes have died under the job since an attempt at it
+	// last ended in another way. If it is above 0, this attempt must run isolated.
 	Crashes int
 	Timeout time.Duration
-	// Checkpoint is what the last attempt saved; nil for none.
+	// Checkpoint is the last one that an attempt saved; nil for none.
 	Checkpoint json.RawMessage
 	Trace      Trace
 	CreatedAt  time.Time
@@ -42,28 +40,27 @@ type Claimed struct {
 	// the database's clock.
 	RunAt     time.Time
 	ClaimedAt time.Time
-	// Last is the attempt before; nil when there was none, or when the job has
-	// no trace context.
+	// Last is the previous attempt; nil if there was none, or the job is not traced.
 	Last *LastAttempt
 }
 
-// LastAttempt is how and when, by the database's clock, the attempt before ended.
+// LastAttempt says how and when, by the database's clock, the previous attempt ended.
 type LastAttempt struct {
 	EndedAt time.Time
 	Outcome OutcomeKind
 }
 
-// Renewed is a lease that was proven to be still held.
+// Renewed is a lease that the heartbeat has extended.
 type Renewed struct {
 	ID LeaseID
 	// CancelRequested says that the job is to be canceled.
 	CancelRequested bool
 }
 
-// Worker is one incarnation of an orchestrator that runs jobs.
+// Worker identifies one start of an orchestrator that runs jobs.
 type Worker struct {
-	// ID is the configured name with a random suffix for the incarnation, so
-	// that a restart is never taken for its predecessor.
+	// ID is the configured name with a random suffix, so that a restarted worker is never
+	// mistaken for its predecessor.
 	ID string
 	// Host names the running system and the process namespace that PID
 	// belongs to; PIDStarted, in clock ticks since boot, distinguishes the process
@@ -85,8 +82,8 @@ type Expired struct {
 	Crashes int
 	// Worker held the expired lease.
 	Worker string
-	// WorkerGone says that the worker itself has stopped or fallen silent, in the
-	// second half of the lease at the latest, so that the job is not to blame.
+	// WorkerGone says that the worker itself stopped or fell silent, no later than in the
+	// second half of the lease, so that the job is not to blame.
 	WorkerGone bool
 	// CancelRequested says that the job is to be canceled, not retried.
 	CancelRequested bool
@@ -94,7 +91,7 @@ type Expired struct {
 	Trace           Trace
 	CreatedAt       time.Time
 	// RunAt is when the job was due, ClaimedAt when it was claimed, HeartbeatAt
-	// when its worker was last heard of (zero if never), ExpiredAt when the lease
+	// when its worker last sent a heartbeat (zero if never), ExpiredAt when the lease
 	// ran out, and ReapedAt when it was taken over, all by the database's clock.
 	RunAt       time.Time
 	ClaimedAt   time.Time
@@ -105,44 +102,41 @@ type Expired struct {
 	Last *LastAttempt
 }
 
-// Assignment is what a handler process is given to start one attempt.
+// Assignment is what a plugin process gets to start one attempt.
 type Assignment struct {
 	Claimed
-	// LeaseFor is how long the lease is still proven at the moment of
-	// sending. A handler process that hears of no extension within it stops
-	// the job.
+	// LeaseFor is for how long the lease is proven when the assignment is sent. A plugin
+	// process that gets no extension within that time stops the attempt.
 	LeaseFor time.Duration
 	// Isolated says that the attempt must run in a process of its own: the last
 	// process under the job has died, and the job may be to blame.
 	Isolated bool
 }
 
-// Pool is a handler plugin with its room: the types its processes serve and
-// how many more attempts they can take now. Its JSON is what a worker says of
-// itself in the database, and leaves out what changes all the time.
+// Pool is a plugin's capacity: the types that its processes serve, and how many more
+// attempts they can take now. A worker writes its pools to the database as JSON, without
+// the fields that change all the time.
 type Pool struct {
 	Plugin  string   `json:"plugin"`
 	Version string   `json:"version"`
 	Types   []string `json:"jobTypes"`
 	Free    int      `json:"-"`
-	// Slots is how many attempts its processes that are up can have at once,
-	// Free and taken together.
+	// Slots counts the slots of the processes that are up, free or not.
 	Slots int `json:"-"`
-	// Down says that none of its processes is up just now. It can still take
-	// attempts with Assignment.Isolated.
+	// Down says that none of its processes is up. It can still take isolated attempts.
 	Down bool `json:"-"`
-	// Room is how many attempts of a job type it could take now, for the types
-	// that have a bound of their own; nil when none has.
+	// Room is how many more attempts of a job type it can take now, for types with a bound
+	// of their own; nil if no type has one.
 	Room map[string]int `json:"-"`
-	// FreeIsolated is how many attempts with Assignment.Isolated it could take now.
+	// FreeIsolated is how many more isolated attempts it can take now.
 	FreeIsolated int `json:"-"`
-	// RoomIsolated is how many attempts with Assignment.Isolated of a job type it could
-	// take now, for the types in Room.
+	// RoomIsolated is how many more isolated attempts of a job type it can take now, for
+	// the types in Room.
 	RoomIsolated map[string]int `json:"-"`
 }
 
-// TypeSpec is what a handler declares about one job type, with config laid
-// over it and every default resolved.
+// TypeSpec is what a handler declares about one job type, with the configuration applied
+// and every default filled in.
 type TypeSpec struct {
 	Type    string
 	Plugin  string

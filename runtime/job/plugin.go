@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// ErrNoPlugin says that the orchestrator has no plugin of that name.
+// ErrNoPlugin means that the orchestrator has no plugin of that name.
 var ErrNoPlugin = errors.New("no such plugin")
 
-// TypeOwnedError refuses a plugin's claim to a job type that another plugin
-// owns.
+// TypeOwnedError means that another plugin owns the job type.
 type TypeOwnedError struct {
 	Type string
 	// Plugin is the owner's name.
@@ -26,67 +25,65 @@ type PluginState string
 
 // The states of a plugin.
 const (
-	// PluginStarting: no process is up yet, or again.
+	// PluginStarting: no process is up, and one is being started.
 	PluginStarting PluginState = "starting"
 	// PluginUp: at least one process is.
 	PluginUp PluginState = "up"
-	// PluginBroken: no process is up, and the last launches have failed in a
-	// row or were refused. It is still launched now and then.
+	// PluginBroken: no process is up, and the last launches failed or were refused. A
+	// launch is still tried now and then.
 	PluginBroken PluginState = "broken"
-	// PluginDisabled: an operator has switched it off. Its jobs stay queued.
+	// PluginDisabled: an operator has disabled it. Its jobs stay queued.
 	PluginDisabled PluginState = "disabled"
 )
 
 // PluginVersion identifies a version of a plugin.
 type PluginVersion struct {
-	// Version is what its manifest says; empty before it was ever up.
+	// Version is the version in its manifest; empty before it was first up.
 	Version string
 	// Digest is the SHA-256 of the binary in hex.
 	Digest string
 }
 
-// PluginStatus describes a plugin of one orchestrator for operators.
+// PluginStatus describes a plugin of one orchestrator to operators.
 type PluginStatus struct {
 	Name string
-	// Path is the configured binary's.
+	// Path is the path of the configured binary.
 	Path string
-	// PluginVersion is the version that serves, or served last.
+	// PluginVersion is the serving version, or the last one that served.
 	PluginVersion
 	State PluginState
-	// Types are the job types it serves, or served last.
+	// Types are the job types that it serves, or served last.
 	Types []string
 	// SkippedTypes are those it declares but does not serve, because the
 	// configuration gives them to another plugin or does not list them.
 	SkippedTypes []string
-	// PIDs are those of the processes that are up and serve.
+	// PIDs are the serving processes that are up.
 	PIDs []int
-	// Processes is how many should be up; PIDs are those that are.
+	// Processes is how many should be up.
 	Processes int
-	// Restarts counts the launches that failed and the processes that ended.
+	// Restarts counts failed launches and processes that ended.
 	Restarts int
-	// Crashes counts the processes among them that were up and neither left
-	// nor were killed because an attempt had to stop.
+	// Crashes counts those of them that were up and died by themselves: they had not been
+	// asked to end, nor killed to stop an attempt.
 	Crashes int
-	// LastError is why the last of them failed or ended; empty when none has.
+	// LastError is why the last of them failed or ended; empty for none.
 	LastError string
-	// SkipReason is why the file at Path does not serve and no swap is begun: it cannot be
-	// read, or was skipped when the plugin was enabled. Otherwise it is empty.
+	// SkipReason is why the file at Path is not swapped in: it cannot be read, or was
+	// skipped when the plugin was enabled. Otherwise it is empty.
 	SkipReason string
-	// InFlight is how many attempts its processes have, Free how many more
-	// they can take.
+	// InFlight is how many attempts its processes run, Free how many more they can take.
 	InFlight int
 	Free     int
-	// Isolated is how many attempts have, or wait for, a process of their own. PIDs and
+	// Isolated is how many attempts have a process of their own, or wait for one. PIDs and
 	// InFlight do not include them.
 	Isolated int
-	// Limits says of each limit that is configured how it is enforced on this
-	// machine.
+	// Limits says how each configured limit is enforced on this machine.
 	Limits []Enforcement
-	// Draining is how many attempts run on in versions that take no more.
+	// Draining is how many attempts still run in versions that start no more.
 	Draining int
-	// Candidate is the version that is to follow; nil while there is none.
+	// Candidate is the version of the swap under way; nil for none.
 	Candidate *PluginCandidate
-	// LastSwap is how the last replacement went, or goes; nil before the first.
+	// LastSwap is the last swap, or the one under way; nil before the first.
 	LastSwap *PluginSwap
 }
 
@@ -96,51 +93,51 @@ type Enforcement struct {
 	Limit string
 	// By is the means, such as cgroup or rlimit.
 	By string
-	// Gap is what the limit does not catch; empty for nothing.
+	// Gap is what the limit does not cover; empty for nothing.
 	Gap string
 }
 
-// CandidateState is how far a version is on its way to serve.
+// CandidateState is the state of a candidate.
 type CandidateState string
 
 // The states of a candidate.
 const (
-	// CandidateStarting: its processes are launched, its manifest is compared.
+	// CandidateStarting: its processes are starting, and its manifest is checked.
 	CandidateStarting CandidateState = "starting"
-	// CandidateOnTrial: it has a share of the attempts.
-	CandidateOnTrial CandidateState = "canary"
+	// CandidateCanary: it gets a share of the attempts.
+	CandidateCanary CandidateState = "canary"
 )
 
-// PluginCandidate is a version that runs beside the one that serves.
+// PluginCandidate is a version that runs beside the serving one.
 type PluginCandidate struct {
 	PluginVersion
 	State CandidateState
 	PIDs  []int
-	// InFlight is how many attempts it has.
+	// InFlight is how many attempts it runs.
 	InFlight int
-	// Trial is how it does; zero before it is on trial.
+	// Trial compares it so far; zero before the canary.
 	Trial Trial
 }
 
-// Trial compares a candidate with the version that serves at the same time.
+// Trial compares a candidate with the serving version over the same time.
 type Trial struct {
 	// Ended and Failed count the candidate's attempts.
 	Ended, Failed int
-	// ServingEnded and ServingFailed count those of the version that serves.
+	// ServingEnded and ServingFailed count those of the serving version.
 	ServingEnded, ServingFailed int
-	// Slowest is the job type at which the candidate is slowest in comparison; nil
-	// where there is nothing to compare.
+	// Slowest is the job type where the candidate has slowed down most; nil if there is
+	// nothing to compare.
 	Slowest *Pace
 }
 
-// Pace compares how long the latest attempts at a job type took that succeeded.
+// Pace compares how long the latest successful attempts at a job type took.
 type Pace struct {
 	JobType string
-	// Median is the candidate's, ServingMedian that of the version that serves.
+	// Median is the candidate's, ServingMedian the serving version's.
 	Median, ServingMedian time.Duration
 }
 
-// SwapTrigger says what has begun a swap.
+// SwapTrigger says why a swap began.
 type SwapTrigger string
 
 // The triggers of a swap.
@@ -148,31 +145,30 @@ const (
 	SwapByFile    SwapTrigger = "file"
 	SwapByConfig  SwapTrigger = "config"
 	SwapByRequest SwapTrigger = "request"
-	// SwapByRestart replaces a version by itself.
+	// SwapByRestart replaces a version by new processes of itself.
 	SwapByRestart SwapTrigger = "restart"
-	// SwapByFailure replaces a version that keeps failing soon after its
-	// promotion by the one before.
+	// SwapByFailure brings the previous version back, because the new one kept failing
+	// soon after its promotion.
 	SwapByFailure SwapTrigger = "failure"
 )
 
-// SwapResult says how a swap has ended.
+// SwapResult says how a swap ended.
 type SwapResult string
 
 // The results of a swap.
 const (
 	// SwapPromoted: the new version serves.
 	SwapPromoted SwapResult = "promoted"
-	// SwapRolledBack: the new version was started and failed. The old one
-	// serves on.
+	// SwapRolledBack: the new version was started and failed. The old one keeps serving.
 	SwapRolledBack SwapResult = "rolled_back"
-	// SwapRefused: the new version may not serve. The old one serves on.
+	// SwapRefused: the new version may not serve. The old one keeps serving.
 	SwapRefused SwapResult = "refused"
-	// SwapAbandoned: the swap was broken off for a reason that has nothing to
-	// do with the new version.
+	// SwapAbandoned: the swap was ended for a reason that has nothing to do with the new
+	// version.
 	SwapAbandoned SwapResult = "abandoned"
 )
 
-// PluginSwap is one replacement of the version that serves by another.
+// PluginSwap replaces the serving version with another.
 type PluginSwap struct {
 	Trigger SwapTrigger
 	From    PluginVersion
@@ -181,10 +177,10 @@ type PluginSwap struct {
 	// EndedAt is zero, and Result empty, while it is under way.
 	EndedAt time.Time
 	Result  SwapResult
-	// Trial is how the new version did on trial; nil if it was not tried, or none
-	// of its attempts has ended.
+	// Trial is the comparison during the canary; nil if there was none, or no attempt of the
+	// new version has ended.
 	Trial *Trial
-	// Reason says why the new version does not serve, or for SwapByFailure why
-	// the other does not any more; empty otherwise.
+	// Reason says why the new version does not serve or, for SwapByFailure, why the other
+	// one no longer does; otherwise it is empty.
 	Reason string
 }

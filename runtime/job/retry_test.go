@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func TestPoliciesThatMakeNoSenseAreRefusedInWords(t *testing.T) {
+func TestInvalidPoliciesAreRefusedWithAReason(t *testing.T) {
 	cases := map[string]struct {
 		change func(*job.RetryPolicy)
 		says   string // empty for a policy that is fine
@@ -117,7 +117,7 @@ func TestSeedFormulaImmediateAfterATimeout(t *testing.T) {
 	require.NoError(t, policy.Validate())
 	for attempt := 1; attempt <= 100; attempt++ {
 		for _, u := range places() {
-			decision := job.Decide(policy, job.Standing{Attempt: attempt, MaxAttempts: 101}, ended(job.Timeout), u)
+			decision := job.Decide(policy, job.History{Attempt: attempt, MaxAttempts: 101}, ended(job.Timeout), u)
 			require.Equal(t, job.Decision{To: job.Retry, Kind: job.Timeout, Attempt: attempt}, decision)
 		}
 	}

@@ -65,7 +65,7 @@ func TestNothingLeavesAFinalStateButARequeue(t *testing.T) {
 	}
 }
 
-func TestAStateUnknownToUsLeadsNowhere(t *testing.T) {
+func TestAnUnknownStateHasNoSuccessors(t *testing.T) {
 	for _, to := range job.States() {
 		require.False(t, job.State("paused").CanBecome(to))
 		require.False(t, to.CanBecome("paused"))

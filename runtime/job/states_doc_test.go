@@ -12,7 +12,7 @@ import (
 
 // docs/reference/states.md shows the states and transitions of this package, all of
 // them and no others.
-func TestTheDocumentShowsTheStateMachineAsItIs(t *testing.T) {
+func TestTheDocumentedStateMachineMatchesTheCode(t *testing.T) {
 	document, err := os.ReadFile("../../docs/reference/states.md")
 	require.NoError(t, err)
 

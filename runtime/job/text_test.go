@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTextIsMadeFitToBeStored(t *testing.T) {
+func TestTextIsCleanedSoThatItCanBeStored(t *testing.T) {
 	for _, c := range []struct {
 		text  string
 		limit int
@@ -30,7 +30,7 @@ func TestTextIsMadeFitToBeStored(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftOfALongTextDoesNotHoldOnToIt(t *testing.T) {
+func TestCutTextDoesNotKeepTheLongTextInMemory(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	require.NotSame(t, unsafe.StringData(long), unsafe.StringData(CleanText(long, 10)))
 }

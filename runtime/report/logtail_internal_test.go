@@ -71,7 +71,7 @@ func TestALogIsSavedOnceASecondAndAtTheEnd(t *testing.T) {
 	})
 }
 
-func TestNothingIsSavedAtTheEndThatWasBefore(t *testing.T) {
+func TestTheEndSavesNothingTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var k keeper
 		tail := newLogTail(k.save)
@@ -96,7 +96,7 @@ func TestTheLastLinesAreKept(t *testing.T) {
 	require.EqualValues(t, 4*maxLogLines+1+7, k.look().dropped)
 }
 
-func TestLongLinesLeaveRoomForFewer(t *testing.T) {
+func TestFewerLinesAreKeptIfTheyAreLong(t *testing.T) {
 	var k keeper
 	tail := newLogTail(k.save)
 	long := strings.Repeat("x", maxLogText)
@@ -120,7 +120,7 @@ func TestALineIsCutToSize(t *testing.T) {
 	require.Equal(t, job.LogLine{Message: "short\uFFFD", Attributes: []byte(`{}`)}, k.look().lines[1])
 }
 
-func TestWhatWasSavedIsNotWrittenAgain(t *testing.T) {
+func TestSavedLinesAreNotWrittenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var k keeper
 		tail := newLogTail(k.save)

@@ -75,7 +75,7 @@ func TestAnAttemptThatReportsWithoutPauseIsWrittenOnceAnInterval(t *testing.T) {
 	})
 }
 
-func TestWhatCameLastIsWrittenAfterTheIntervalThoughNothingFollows(t *testing.T) {
+func TestTheLastReportIsWrittenAfterTheIntervalEvenIfNoneFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := record(t.Context(), time.Minute)
 		page := r.page("p", 1)
@@ -92,7 +92,7 @@ func TestWhatCameLastIsWrittenAfterTheIntervalThoughNothingFollows(t *testing.T)
 	})
 }
 
-func TestAPluginIsHeardNoFurtherWhileTooMuchOfItsWaits(t *testing.T) {
+func TestAPluginIsNotReadWhileTooManyOfItsReportsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
 		s := NewRecorder(t.Context(), 0, func([]job.Report) { <-free }, loop.NewSignal())
@@ -114,7 +114,7 @@ func TestAPluginIsHeardNoFurtherWhileTooMuchOfItsWaits(t *testing.T) {
 	})
 }
 
-func TestManyPluginsShareWhatAllMayHold(t *testing.T) {
+func TestPluginsShareOneLimitOfWaitingReports(t *testing.T) {
 	s := NewRecorder(t.Context(), 0, nil, nil)
 	for i := range 16 {
 		s.book(fmt.Sprint(i))
@@ -122,7 +122,7 @@ func TestManyPluginsShareWhatAllMayHold(t *testing.T) {
 	require.Equal(t, unsavedInAll/16, s.share())
 }
 
-func TestAnAttemptCountsAsSavedWhenNothingIsSavedAnyMore(t *testing.T) {
+func TestAnAttemptCountsAsSavedAfterTheRecorderIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r := record(ctx, time.Hour)
@@ -142,7 +142,7 @@ func TestAnAttemptCountsAsSavedWhenNothingIsSavedAnyMore(t *testing.T) {
 	})
 }
 
-func TestOneStatementSavesSoManyNotesAndThoseOfTheEndedFirst(t *testing.T) {
+func TestOneStatementSavesABoundedNumberOfReportsThoseOfEndedAttemptsFirst(t *testing.T) {
 	s := NewRecorder(t.Context(), 0, nil, nil)
 	s.closed = true // nobody writes
 	b := s.book("p")

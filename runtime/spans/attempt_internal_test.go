@@ -44,7 +44,7 @@ func settled(kind job.OutcomeKind, to job.State) *job.Settlement {
 	return &job.Settlement{Decision: job.Decision{Kind: kind, To: to}}
 }
 
-func TestNoClockMakesASpanOfNegativeLength(t *testing.T) {
+func TestNoSpanHasANegativeLengthWhateverTheClocksSay(t *testing.T) {
 	for name, ahead := range map[string]time.Duration{
 		"agrees": 0, "an hour ahead": time.Hour, "an hour behind": -time.Hour,
 	} {
@@ -71,7 +71,7 @@ func TestNoClockMakesASpanOfNegativeLength(t *testing.T) {
 	}
 }
 
-func TestAnAttemptWhoseHandlerNeverBeganIsAWaitThatLinksLeadTo(t *testing.T) {
+func TestAnAttemptWhoseHandlerNeverBeganIsAWaitWithTheLinkedID(t *testing.T) {
 	tracer, told := recorded(t)
 	c := claimed(time.Now())
 	a := tracer.Claimed(&c, "w", time.Now(), time.Now())
@@ -90,7 +90,7 @@ func TestAnAttemptWhoseHandlerNeverBeganIsAWaitThatLinksLeadTo(t *testing.T) {
 	require.Equal(t, a.own, after.own.WithSpanID(attemptID(c.JobID, 3)))
 }
 
-func TestAWorkerThatHasLostItsLeaseTellsOfItBesideTheReaper(t *testing.T) {
+func TestAWorkerThatLostItsLeaseExportsASpanBesideTheReapers(t *testing.T) {
 	tracer, told := recorded(t)
 	at := time.Now()
 	c := claimed(at)
@@ -139,7 +139,7 @@ func TestAnAttemptThatEndsBeforeItsLeaseHasNoWaitForIt(t *testing.T) {
 	require.NotContains(t, told(), "lease wait MAIL")
 }
 
-func TestAJobThatIsNotSampledKeepsItsContextAndIsNotTold(t *testing.T) {
+func TestAJobThatIsNotSampledKeepsItsContextAndHasNoSpans(t *testing.T) {
 	tracer, told := recorded(t)
 	for _, carried := range []string{"", "nonsense", parent[:53] + "00", parent[:53] + "zz", "00-" + parent[36:], "00-0-0-01"} {
 		c := claimed(time.Now())

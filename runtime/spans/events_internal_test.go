@@ -102,7 +102,7 @@ func TestTheErrorIsAmongTheEventsThatJaegerShows(t *testing.T) {
 	}
 }
 
-func TestTheStatusTellsAFailedAttemptFromTheOthers(t *testing.T) {
+func TestTheStatusDistinguishesAFailedAttemptFromOthers(t *testing.T) {
 	for text, s := range map[string]job.Settlement{
 		"attempt 2 of 4: it is full; retry in 2.1 s":              {Decision: job.Decision{Kind: job.Failure, To: job.Retry, Delay: 2080 * time.Millisecond}, Error: "it is full"},
 		"attempt 2 of 4: it is full; retry in 150 ms":             {Decision: job.Decision{Kind: job.Failure, To: job.Retry, Delay: 150 * time.Millisecond}, Error: "it is full"},

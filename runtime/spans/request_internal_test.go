@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func TestWhatARequestDidIsToldInTheTraceOfTheJobAndLeadsToTheRequest(t *testing.T) {
+func TestARequestHasASpanInTheTraceOfItsJobWithALinkBack(t *testing.T) {
 	tracer, told := recorded(t)
 	ctx, request := tracer.tracer.Start(context.Background(), "the request")
 	view := job.View{ID: job.ID{1}, Type: "MAIL", State: job.Canceled, Trace: job.Trace{Parent: parent}}
@@ -30,7 +30,7 @@ func TestWhatARequestDidIsToldInTheTraceOfTheJobAndLeadsToTheRequest(t *testing.
 	}
 }
 
-func TestWhatARequestDidIsNotToldWhereTheJobIsNotSampled(t *testing.T) {
+func TestARequestHasNoSpanInTheTraceOfAJobThatIsNotSampled(t *testing.T) {
 	tracer, told := recorded(t)
 	ctx, request := tracer.tracer.Start(context.Background(), "the request")
 	tracer.Canceled(ctx, job.View{Type: "MAIL", Trace: job.Trace{Parent: parent[:53] + "00"}}, time.Now())

@@ -131,7 +131,7 @@ func TestJSONTextInAStringIsReadWhereNoStringFits(t *testing.T) {
 	}
 }
 
-func TestTheAnswerIsBoundedAndAlwaysTheSame(t *testing.T) {
+func TestViolationsAreBoundedAndDeterministic(t *testing.T) {
 	members := map[string]any{}
 	for i := range 3000 {
 		members[fmt.Sprintf("m%04d", i)] = []any{"secret", "secret"}

@@ -48,7 +48,7 @@ jobs: {types: {SEND_EMAIL: {retry: {
 
 func TestRetryAtOnceAfterATimeoutCanBeConfigured(t *testing.T) {
 	policy := policyOf(t, `jobs: {default: {retry: {immediate_after_timeout: true}}}`)
-	at := job.Standing{Attempt: 1, MaxAttempts: job.DefaultMaxAttempts}
+	at := job.History{Attempt: 1, MaxAttempts: job.DefaultMaxAttempts}
 	for attempt := 1; attempt <= 3; attempt++ {
 		at.Attempt = attempt
 		decision := job.Decide(policy, at, job.Outcome{Kind: job.Timeout}, 0.5)

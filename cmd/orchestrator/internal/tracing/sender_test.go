@@ -117,7 +117,7 @@ func traffic(s *sender, lasts time.Duration) {
 	}
 }
 
-func TestACollectorIsLeftAloneAsLongAsItAsks(t *testing.T) {
+func TestACollectorIsLeftAloneForAsLongAsItAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		collector := &refusing{retryAfter: "30"}
 		s, _ := senderOverHTTP(t, collector)

@@ -165,7 +165,7 @@ func TestAPasswordOfDigitsIsNotShownAsAPort(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestAttributesThatCannotBeReadCostOnlyThemselves(t *testing.T) {
+func TestAttributesThatCannotBeReadAreSkipped(t *testing.T) {
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=shop,nonsense")
 	var log bytes.Buffer
 	traces, err := Start(t.Context(), Config{

@@ -112,7 +112,7 @@ func TestNobodyWaitsForACollectorThatIsGone(t *testing.T) {
 	}
 }
 
-func TestWhatIsLoggedOfACollectorHasNoSecret(t *testing.T) {
+func TestACollectorsAnswerIsLoggedWithoutSecrets(t *testing.T) {
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no", http.StatusForbidden)
 	}))
@@ -138,7 +138,7 @@ func TestWhatIsLoggedOfACollectorHasNoSecret(t *testing.T) {
 	}
 }
 
-func TestTheSamplerFollowsTheParentElseTheRatio(t *testing.T) {
+func TestTheSamplerFollowsTheParentOrElseTheRatio(t *testing.T) {
 	traces, _ := begin(t, Target{Endpoint: "http://127.0.0.1:1", Protocol: HTTP}, 0.25)
 	defer func() { _ = end(t, traces, time.Millisecond) }()
 	sampled := 0
