@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
-// aCommand is a line of what `plugins new` prints that is to be pasted.
+// aCommand matches a command in the output of `plugins new`.
 var aCommand = regexp.MustCompile(`(?m)^  (\S.*)$`)
 
 // programs builds the program and the built-in handlers, once for all tests:

@@ -22,7 +22,7 @@ var (
 	ofEveryInAPI = regexp.MustCompile(`(?s)\| of every command that speaks to the API \|.*?\n\n`)
 )
 
-// flagsIn are those that the rows of a table begin with.
+// flagsIn returns the flags in the first column of tables.
 func flagsIn(text string) []string {
 	var names []string
 	for _, row := range flagRow.FindAllStringSubmatch(text, -1) {
@@ -73,7 +73,7 @@ func TestDocumentHasEveryCommandAndFlag(t *testing.T) {
 	require.ElementsMatch(t, known, names)
 }
 
-// eachCommand walks all but the root and what cobra has below completion.
+// eachCommand walks all commands except the root and those below completion.
 func eachCommand(c *cobra.Command, see func(*cobra.Command)) {
 	for _, child := range c.Commands() {
 		if child.Name() == "help" || child.Hidden {

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
-// helpOn returns the help of a command on a terminal so wide.
+// helpOn returns the help of a command on a terminal with so many columns.
 func helpOn(t *testing.T, columns uint16, path ...string) string {
 	t.Helper()
 	screen, terminal, err := pty.Open()
@@ -53,7 +53,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 				copied := false
 				for line := range strings.Lines(text) {
 					line = strings.TrimSuffix(line, "\n")
-					// What is to be copied is not broken; our own examples fit 80 columns.
+					// Text for copying is not wrapped; our own examples fit 80 columns.
 					copied = line == "Examples:" || copied && line != ""
 					if columns < 80 && copied || strings.HasPrefix(line, "\t") {
 						continue

@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/embedded"
 )
 
-// endsSoonWithin is how soon a program ends that is told twice to stop, with
-// room for a slow machine. One that waits for its database takes longer still.
+// endsSoonWithin is how soon the program ends after two signals, even on a slow machine.
+// A program that waits for its database takes longer.
 const endsSoonWithin = 8 * time.Second
 
 // A statement is under way, and nobody answers who is asked to cancel it.

@@ -109,7 +109,7 @@ func TestUsageErrorsComeBeforeAnyRequest(t *testing.T) {
 		require.ErrorAs(t, err, &UsageError{}, args)
 		require.Empty(t, f.asked, args)
 	}
-	// These cobra finds; it is the program that tells them from failures.
+	// Cobra finds these. The program makes them usage errors.
 	for args, want := range map[string]string{
 		"get":                 "ID is missing",
 		"cancel":              "ID is missing",

@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write the goldens anew")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// now is when all commands run.
+// now is the time at which all commands run.
 var now = time.Date(2026, 2, 20, 12, 0, 0, 0, time.UTC)
 
 const (
@@ -40,9 +40,9 @@ type fake struct {
 	answers map[string]string
 	stdin   io.Reader
 	environ map[string]string
-	// terminal stands in for the standard output and error.
+	// terminal replaces standard output and error.
 	terminal *os.File
-	// handler stands in front of the fake; nil for nothing.
+	// handler handles requests instead of the fake; nil for none.
 	handler http.Handler
 
 	mu    sync.Mutex
@@ -50,8 +50,7 @@ type fake struct {
 	sent  []string
 }
 
-// problem makes an answer a refusal: its first three characters are the
-// status.
+// problem returns an answer that is an error: its first three characters are the status.
 func problem(status, text string) string { return status + text }
 
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {

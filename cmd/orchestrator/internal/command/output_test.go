@@ -54,7 +54,7 @@ const (
 	warnings = `{"severity":"warning","checks":[{"name":"unserved_types","severity":"warning","summary":"1 job type has no handler.","details":[]}]}`
 )
 
-// usual is an API with something of everything.
+// usual returns an API with an answer for every command.
 func usual() *fake {
 	return &fake{answers: map[string]string{
 		"POST /jobs":                                     jobJSON(firstID, "PENDING", ""),
@@ -88,7 +88,7 @@ func usual() *fake {
 	}}
 }
 
-// commands are all that print something of the usual API.
+// commands are all commands that print an answer of the usual API.
 var commands = map[string]struct {
 	args []string
 	code int

@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// inTurn gives one answer after the other, the last one again and again, and no
-// other to what is asked in the meantime.
+// inTurn gives one answer after the other, and repeats the last one.
 func inTurn(asked string, answers ...func(http.ResponseWriter)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method+" "+r.URL.Path != asked {

@@ -116,7 +116,7 @@ func TestABatchShowsItsProgressOnATerminal(t *testing.T) {
 	require.Contains(t, text, "\r\x1b[K\x1b[32m1\x1b[0m accepted, \x1b[31m1\x1b[0m refused")
 }
 
-// busy is an API whose lists have as much in them as a busy system's.
+// busy returns an API with the long lists of a busy system.
 func busy() *fake {
 	const (
 		progress  = `,"startedAt":"2026-02-20T11:59:00Z","progress":{"sent":71204,"of":250000,"list":"newsletter-2026-02"}`
@@ -170,7 +170,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 	}
 }
 
-// Whoever reads a pipe gets every row on one line, and whole.
+// In a pipe every row is one whole line.
 func TestTablesAreNeverCutWithoutATerminal(t *testing.T) {
 	for args, want := range map[string]string{
 		"list":             firstID + `  billing.invoice.render  COMPLETED  3m12s  1m00s  {"sent":71204,"of":250000,"list":"newsletter-2026-02"}`,

@@ -24,7 +24,7 @@ func changedFields(was, is reflect.Value, prefix string) []string {
 	return changed
 }
 
-// hasKeys tells a section from a value with several fields.
+// hasKeys reports whether a struct is a section, and not a value with several fields.
 func hasKeys(section reflect.Type) bool {
 	return section.NumField() > 0 && section.Field(0).Tag.Get("koanf") != ""
 }

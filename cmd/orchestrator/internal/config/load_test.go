@@ -121,7 +121,7 @@ func TestErrorsNameTheirKey(t *testing.T) {
 		{file: `tracing: {trace_url_template: "localhost:16686/{trace_id}"}`, want: `tracing.trace_url_template: "localhost:16686/{trace_id}" is not an address such as`},
 		{file: `tracing: {trace_url_template: "http://localhost:16686"}`, want: `tracing.trace_url_template: "http://localhost:16686" is not an address such as`},
 		{file: `tracing: {endpoint: "http://collector:4317/v1/traces"}`, want: "tracing.endpoint: gRPC has no path"},
-		{env: "OTEL_EXPORTER_OTLP_ENDPOINT=127.0.0.1:4318", want: "tracing.endpoint: OTEL_EXPORTER_OTLP_ENDPOINT: \"127.0.0.1:4318\" is no URL"},
+		{env: "OTEL_EXPORTER_OTLP_ENDPOINT=127.0.0.1:4318", want: "tracing.endpoint: OTEL_EXPORTER_OTLP_ENDPOINT: \"127.0.0.1:4318\" is not a URL"},
 		{file: "log: {jobs: some}", want: `log.jobs: "some" is not one of`},
 		{file: "jobs: {default: {retry: {factor: 0.5}}}", want: "jobs.default.retry: factor 0.5 is below 1"},
 		{file: "jobs: {default: {max_attempts: 0}}", want: "jobs.default.max_attempts"},

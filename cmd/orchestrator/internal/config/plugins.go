@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -70,24 +69,12 @@ func (h *Plugin) finish(environ []string) error {
 	if h.Name == "" {
 		h.Name = filepath.Base(h.Path)
 	}
-	if h.Processes == nil {
-		h.Processes = new(1)
-	}
-	if h.Isolated == nil {
-		h.Isolated = new(host.DefaultIsolated)
-	}
-	if h.Watch == nil {
-		h.Watch = new(true)
-	}
-	if h.Canary.Share == nil {
-		h.Canary.Share = new(defaultCanaryShare)
-	}
-	if h.Canary.Period == nil {
-		h.Canary.Period = new(defaultCanaryPeriod)
-	}
-	if h.Canary.MaxSlowdown == nil {
-		h.Canary.MaxSlowdown = new(float64(defaultMaxSlowdown))
-	}
+	setDefault(&h.Processes, 1)
+	setDefault(&h.Isolated, host.DefaultIsolated)
+	setDefault(&h.Watch, true)
+	setDefault(&h.Canary.Share, defaultCanaryShare)
+	setDefault(&h.Canary.Period, defaultCanaryPeriod)
+	setDefault(&h.Canary.MaxSlowdown, defaultMaxSlowdown)
 	switch {
 	case *h.Canary.Share <= 0 || *h.Canary.Share > 1:
 		return fmt.Errorf("canary.share: %g is not above 0 and at most 1", *h.Canary.Share)
@@ -107,11 +94,17 @@ func (h *Plugin) finish(environ []string) error {
 		return errors.New("group: needs a user")
 	}
 	h.SHA256 = strings.ToLower(h.SHA256)
-	if sum, err := hex.DecodeString(h.SHA256); h.SHA256 != "" && (err != nil || len(sum) != 32) {
+	if h.SHA256 != "" && !isSHA256(h.SHA256) {
 		return fmt.Errorf("sha256: %q is not 64 hexadecimal digits", h.SHA256)
 	}
 	_, err := h.Environment(environ, nil)
 	return err
+}
+
+func setDefault[T any](setting **T, value T) {
+	if *setting == nil {
+		*setting = &value
+	}
 }
 
 // Environment is the whole environment of the plugin's processes: the inherited
