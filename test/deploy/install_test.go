@@ -119,7 +119,7 @@ func TestInstallRefusesWhatItCannotInstall(t *testing.T) {
 		"no archive":             {[]string{"HOLDFAST_RELEASES=" + release(t, version, serving(broken))}, archive},
 		"no such platform":       {[]string{"HOLDFAST_RELEASES=" + release(t, version, serving(other))}, "names no archive for " + runtime.GOOS + "/" + runtime.GOARCH},
 		"no such release":        {[]string{"HOLDFAST_RELEASES=" + good, "HOLDFAST_VERSION=v9.9.9"}, "cannot download " + good + "/download/v9.9.9/SHA256SUMS"},
-		"no version":             {[]string{"HOLDFAST_RELEASES=" + good, "HOLDFAST_VERSION=../x"}, "is no version"},
+		"no version":             {[]string{"HOLDFAST_RELEASES=" + good, "HOLDFAST_VERSION=../x"}, "HOLDFAST_VERSION=../x is not a version"},
 		"another system":         {[]string{"HOLDFAST_RELEASES=" + good, machine(t, "FreeBSD", "x86_64")}, "no release for FreeBSD, only for Linux and macOS"},
 		"another processor":      {[]string{"HOLDFAST_RELEASES=" + good, machine(t, "Linux", "riscv64")}, "no release for riscv64, only for amd64 and arm64"},
 		"a file as a directory":  {[]string{"HOLDFAST_RELEASES=" + good, "HOLDFAST_DIR=" + file + "/bin"}, "set HOLDFAST_DIR"},
