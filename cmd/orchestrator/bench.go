@@ -31,7 +31,12 @@ that orchestrator.
 Scenarios; all but sleepers when you name none:
   ` + strings.Join(bench.Names(), "\n  "),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return bench.Names(), cobra.ShellCompDirectiveNoFileComp
+			var scenarios []cobra.Completion
+			for _, scenario := range bench.Names() {
+				name, about, _ := strings.Cut(scenario, " ")
+				scenarios = append(scenarios, cobra.CompletionWithDesc(name, strings.TrimSpace(about)))
+			}
+			return scenarios, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(c *cobra.Command, names []string) error {
 			if cfg.Runs < 1 || cfg.WarmUps < 0 || cfg.Jobs < 0 {

@@ -140,3 +140,9 @@ func TestAnUnknownSubcommandDoesNotPrintHelp(t *testing.T) {
 		}
 	}
 }
+
+func TestCompletionProposesTheScenariosOfTheBench(t *testing.T) {
+	code, stdout, _ := execute(t, nil, "__complete", "bench", "")
+	require.Equal(t, exitOK, code)
+	require.Contains(t, stdout, "single\ta backlog of no-op jobs, worked off one at a time\n")
+}

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// inTurn gives one answer after the other, and repeats the last one.
+// inTurn gives one answer after the other to what was asked, and repeats the last one.
+// To anything else it answers with a list of plugins.
 func inTurn(asked string, answers ...func(http.ResponseWriter)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method+" "+r.URL.Path != asked {
