@@ -40,7 +40,7 @@ type attempt struct {
 	reports *report.Attempt
 }
 
-// finisher is told once that an attempt has ended.
+// finisher receives each attempt once, when it has ended.
 type finisher interface {
 	finish(a *attempt, outcome job.Outcome)
 }
@@ -48,7 +48,7 @@ type finisher interface {
 // isolated says that the attempt must have a process to itself.
 func (a *attempt) isolated() bool { return a.claimed.Crashes > 0 }
 
-// begin says that the handler is about to be started, and returns for how long the
+// begin records that the handler is about to be started, and returns for how long the
 // lease is proven. It returns false for an attempt that was stopped while it waited.
 // It stops one whose proof is about to run out: a claim may take long to be answered.
 func (a *attempt) begin(askBefore time.Duration) (leaseFor time.Duration, ok bool) {
@@ -63,7 +63,7 @@ func (a *attempt) begin(askBefore time.Duration) (leaseFor time.Duration, ok boo
 	return a.provenUntil.Sub(now), true
 }
 
-// notStarted says that the handler could not be started after all. It returns false
+// notStarted records that the handler could not be started after all. It returns false
 // for an attempt that was stopped in the meantime.
 func (a *attempt) notStarted() bool {
 	a.mu.Lock()
@@ -194,7 +194,7 @@ func (a *attempt) fence(now time.Time, askBefore, killBefore time.Duration) {
 	}
 }
 
-// proven says that the lease is known to be held until then.
+// proven records that the lease is known to be held until then.
 func (a *attempt) proven(until, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

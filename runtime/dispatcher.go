@@ -140,7 +140,7 @@ func (d *dispatcher) putBack(a *attempt) bool {
 	return true
 }
 
-// add lets claimed attempts wait for a slot of the pool.
+// add queues claimed attempts for a slot of the pool.
 func (d *dispatcher) add(pool job.Pool, attempts []*attempt) {
 	now := time.Now()
 	var replaced, surplus []*attempt

@@ -32,7 +32,7 @@ type History struct {
 
 // Decision is what becomes of a job after an attempt.
 type Decision struct {
-	// To is the state the job passes to.
+	// To is the job's next state.
 	To State
 	// Kind is the outcome that the attempt is recorded with.
 	Kind OutcomeKind
@@ -47,8 +47,8 @@ type Decision struct {
 	Crashes int
 }
 
-// Decide says what becomes of a job whose attempt ended with the outcome. It
-// is pure: jitter, in [0, 1), is drawn by the caller.
+// Decide says what becomes of a job whose attempt ended with the outcome. It is pure: the
+// caller draws the jitter, in [0, 1).
 func Decide(policy RetryPolicy, at History, outcome Outcome, jitter float64) Decision {
 	charged := Decision{
 		Kind: outcome.Kind, Attempt: at.Attempt, Interruptions: at.Interruptions, Crashes: at.crashesAfter(outcome),

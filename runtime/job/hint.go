@@ -1,21 +1,19 @@
 package job
 
-// Hint names a channel on which processes tell each other that something
-// changed. Hints carry nothing, may be lost, and only save a wait: whatever
-// they announce is also found by polling.
+// Hint names a channel on which processes announce that something changed. Hints carry no
+// data, may be lost, and only save time: polling finds everything too.
 type Hint string
 
 const (
-	// JobsReady says that jobs were put on the ready list.
+	// JobsReady: jobs were put on the ready list.
 	JobsReady Hint = "holdfast_ready"
-	// CancelAsked says that the cancel of a running job was requested.
+	// CancelAsked: the cancel of a running job was requested.
 	CancelAsked Hint = "holdfast_cancel"
-	// JobsAwaited says that clients of some process wait for jobs to end.
+	// JobsAwaited: clients of some process wait for jobs to end.
 	JobsAwaited Hint = "holdfast_awaited"
-	// JobsEnded says that jobs have reached a final state. It is only given
-	// while jobs are awaited.
+	// JobsEnded: jobs have reached a final state. It is only sent while clients wait.
 	JobsEnded Hint = "holdfast_ended"
-	// TypesDeclared says that handlers have declared job types anew.
+	// TypesDeclared: a worker has declared job types.
 	TypesDeclared Hint = "holdfast_types"
 )
 

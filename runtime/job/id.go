@@ -9,9 +9,9 @@ import (
 // ids sort by creation time.
 type ID [16]byte
 
-// LeaseID identifies one lease. It is a random UUID made by whoever claims, and
-// the proof that every write about a running job must show: an integer token
-// alone can be issued twice after an asynchronous failover.
+// LeaseID identifies one lease. It is a random UUID made by whoever claims. Every write
+// about a running job must have it: after an asynchronous failover, the fence alone could
+// be issued twice.
 type LeaseID [16]byte
 
 // ErrBadID says that a text is not a UUID.

@@ -7,15 +7,13 @@ import (
 	"time"
 )
 
-// The errors that cross package borders. They are wrapped with the operation
-// only; the store translates SQLSTATEs into them and the API translates them
-// into problem answers.
+// The errors that cross package borders, wrapped with the operation only. The store
+// translates SQLSTATEs into them, and the API translates them into problem answers.
 var (
 	// ErrNotFound says that no such job exists.
 	ErrNotFound = errors.New("job not found")
-	// ErrLeaseLost says that the caller no longer holds the lease it showed:
-	// it expired and was taken over, or the attempt was already settled.
-	// Nothing was written.
+	// ErrLeaseLost says that the caller no longer holds the lease: it expired and was taken
+	// over, or the attempt was already settled. Nothing was written.
 	ErrLeaseLost = errors.New("lease lost")
 	// ErrKeyReused says that an idempotency key was used before for another
 	// job type or payload. Nothing was written.
@@ -34,9 +32,9 @@ var (
 	// ErrBusy says that there are too many reads for another one, or that it
 	// took too long. Asking again later, or for less, may help.
 	ErrBusy = errors.New("too many reads")
-	// ErrOutcomeUnknown says that a write may have been done or not: it was not
-	// answered, or was committed on the primary alone, so that a failover
-	// undoes it. Sending it again is safe.
+	// ErrOutcomeUnknown says that a write may or may not have been done: it was not
+	// answered, or was committed on the primary alone, where a failover can undo it. Sending
+	// it again is safe.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
 
@@ -54,7 +52,7 @@ type Submission struct {
 	Payload json.RawMessage
 	// IdempotencyKey is unique within the tenant; empty for none.
 	IdempotencyKey string
-	// Priority is higher for more urgent jobs; 0 is the default.
+	// Priority is higher for more urgent jobs; the default is 0.
 	Priority int16
 	// RunAt is the instant the job becomes due; the zero time for at once,
 	// or for Delay after the database receives it. At most one of the two is
@@ -63,8 +61,8 @@ type Submission struct {
 	Delay time.Duration
 	// Hold keeps the job in Created until it is released.
 	Hold bool
-	// Fast is answered before the job is on disk: a crash of the database
-	// within less than a second can forget it. Otherwise the answer waits.
+	// Fast submissions are answered before the job is on disk: a crash of the database
+	// within the next second can lose it.
 	Fast bool
 	// MaxAttempts is how often a handler may be started; at least 1.
 	MaxAttempts int
@@ -74,20 +72,20 @@ type Submission struct {
 	// Trace is the context of the request, or of the span within which it was
 	// submitted.
 	Trace Trace
-	// OneOfMany says that the request has other jobs too, so that the job gets a
-	// trace of its own, where it is traced.
+	// OneOfMany says that the request has other jobs too, so that the job gets a trace of
+	// its own if it is traced.
 	OneOfMany bool
 }
 
-// Receipt is the answer to a submission, whether it made the job or found it.
+// Receipt is the answer to a submission, whether it created the job or found it.
 type Receipt struct {
 	ID        ID
 	Type      string
 	State     State
 	CreatedAt time.Time
 	UpdatedAt time.Time
-	// Replayed says that an earlier submission with the same key made the
-	// job. The API does not show it.
+	// Replayed says that an earlier submission with the same key created the job. The API
+	// does not show it.
 	Replayed bool
 }
 
@@ -118,8 +116,8 @@ func (t Trace) ID() string {
 	return id
 }
 
-// View is the public view of a job: nothing of its payload, attempts, worker
-// or lease. Nil pointers and empty messages are absent.
+// View is the public view of a job, without its payload, attempts, worker and lease. Nil
+// pointers and empty messages are absent.
 type View struct {
 	ID         ID
 	Type       string
@@ -140,7 +138,7 @@ type Cancellation struct {
 	View
 	// Canceled says that the job was waiting and that this very cancel ended it.
 	Canceled bool
-	// Requested says that the job was running and that this cancel asked its worker to
+	// Requested says that the job was running, and that this cancel asked its worker to
 	// stop it.
 	Requested bool
 }
@@ -154,7 +152,7 @@ type Requeued struct {
 	Trace Trace
 }
 
-// Attempt is one finished run of a handler as the ledger remembers it.
+// Attempt is a finished run of a handler, as kept in the database.
 type Attempt struct {
 	Fence         int64
 	Number        int
@@ -166,8 +164,7 @@ type Attempt struct {
 	Outcome       OutcomeKind
 	Code          string
 	Error         string
-	// Stack is where a handler failed, in its own words; empty when it said
-	// nothing.
+	// Stack is where a handler failed, in its own words; empty for nothing.
 	Stack  string
 	SpanID string
 }

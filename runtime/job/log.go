@@ -16,30 +16,29 @@ const (
 	LogError LogLevel = "error"
 )
 
-// LogLine is one record that a handler has logged in an attempt. Its JSON is
-// what the database keeps.
+// LogLine is a line that a handler logged in an attempt. The database keeps its JSON.
 type LogLine struct {
-	// Time is by the handler's clock.
+	// Time is by the clock of the plugin process.
 	Time    time.Time `json:"time"`
 	Level   LogLevel  `json:"level"`
 	Message string    `json:"message"`
 	// Attributes is a JSON object; nil for none.
 	Attributes json.RawMessage `json:"attributes,omitempty"`
-	// Truncated says that the message was cut, or attributes were left out,
-	// because they were too long.
+	// Truncated says that the message was cut or attributes were left out, because they
+	// were too long.
 	Truncated bool `json:"truncated,omitempty"`
-	// Dropped is how many lines the handler's process has dropped since it last
-	// said so, because nobody kept up with it.
+	// Dropped is how many lines the plugin process has dropped since the last line that
+	// says so, because they were not read fast enough.
 	Dropped int `json:"-"`
 }
 
-// AttemptLog is the end of what an attempt has logged.
+// AttemptLog has the last lines that an attempt logged.
 type AttemptLog struct {
 	// Number is the attempt's, counted from 1; Fence distinguishes attempts of the same
 	// number.
 	Number int
 	Fence  int64
-	// Lines are the last ones, oldest first.
+	// Lines are in order, oldest first.
 	Lines []LogLine
 	// Dropped is how many lines before them were not kept.
 	Dropped int64

@@ -20,15 +20,15 @@ const (
 	Timeout OutcomeKind = "timeout"
 	// Crash: the handler's process died under the attempt.
 	Crash OutcomeKind = "crashed"
-	// Suspect: the handler's process died with other attempts in it, any of
-	// which may be to blame. Decide makes it of a Crash.
+	// Suspect: the handler's process died with other attempts in it, and any of them may
+	// be to blame. Decide turns a Crash into it.
 	Suspect OutcomeKind = "suspected"
 	// LeaseExpired: the owner is alive but stopped proving its lease.
 	LeaseExpired OutcomeKind = "lease_expired"
 	// Interrupted: the owner died or was lost; the job is not to blame.
 	Interrupted OutcomeKind = "interrupted"
-	// Released: the owner or the handler shut down in good order before the
-	// attempt finished.
+	// Released: the attempt was returned before it finished, through no fault of the job,
+	// such as when the worker shut down.
 	Released OutcomeKind = "given_back"
 	// Snoozed: the handler asked to be called again later.
 	Snoozed OutcomeKind = "snoozed"
@@ -48,17 +48,17 @@ func OutcomeKinds() []OutcomeKind {
 // whether its handler stopped or was killed.
 const CodeTimeout = "timeout"
 
-// CodeNoProcess is the code of an attempt that was to have a process of its own,
-// and was given back, or ran out of time, before one was up.
+// CodeNoProcess is the code of an isolated attempt that was released, or ran out of time,
+// before its process was up.
 const CodeNoProcess = "no_process"
 
-// Outcome is how one attempt ended, as the handler, its supervisor or the
-// reaper reports it. What it means for the job is Decide's business.
+// Outcome is how an attempt ended, as the handler, its supervisor or the reaper reports
+// it. Decide says what it means for the job.
 type Outcome struct {
 	Kind OutcomeKind
 	// Result is JSON, for Success; nil for none.
 	Result json.RawMessage
-	// Code, Message and Stack describe an error; the handler's own words.
+	// Code, Message and Stack describe an error, in the handler's own words.
 	Code    string
 	Message string
 	Stack   string
@@ -66,11 +66,10 @@ type Outcome struct {
 	// long to sleep. For Released it is the owner's: the job is not to be
 	// claimed again at once.
 	RetryAfter *time.Duration
-	// CoResidents, for Crash, is how many other attempts were in the process that
-	// died; with 0 only this one can be to blame.
+	// CoResidents, for Crash, is how many other attempts were in the process that died. If
+	// there were none, only this one can be to blame.
 	CoResidents int
-	// Killed, for Crash and for the Timeout that it may turn out to be, says that
-	// the process was killed because of this attempt (Run.Kill), and did not die
-	// by itself.
+	// Killed, for Crash and Timeout, says that the process was killed because of this
+	// attempt (Run.Kill), and did not die by itself.
 	Killed bool
 }

@@ -17,7 +17,7 @@ type Settlement struct {
 	Code  string
 	Error string
 	Stack string
-	// Plugin and Version ran the attempt; empty when a reaper settles it.
+	// Plugin and Version ran the attempt; empty if a reaper settles it.
 	Plugin  string
 	Version string
 	SpanID  string
@@ -47,11 +47,11 @@ type Report struct {
 	Lease
 	Progress   json.RawMessage
 	Checkpoint json.RawMessage
-	// Log takes the place of what was kept before of the attempt's log.
+	// Log replaces the attempt's log as kept so far.
 	Log *AttemptLog
 }
 
-// Unserved is a job type with jobs waiting that nobody has claimed for long.
+// Unserved is a job type with jobs that have waited long without being claimed.
 type Unserved struct {
 	Type string
 	// Jobs is counted up to 1,000.

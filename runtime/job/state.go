@@ -2,9 +2,9 @@ package job
 
 import "slices"
 
-// State is where a job stands. A job is in exactly one state: Running while it
-// has a lease, else the one in its ledger row. The database refuses every change
-// that CanBecome refuses.
+// State is the state of a job. A job is in exactly one: Running while it has a lease,
+// otherwise the one in its ledger row. The database refuses every change that CanBecome
+// refuses.
 type State string
 
 const (
@@ -16,13 +16,13 @@ const (
 	// Running is owned under a lease. Only the lease's holder, or the reaper
 	// once the lease has expired, moves it on.
 	Running State = "running"
-	// Retry has failed recoverably and waits out its backoff. The scheduler
-	// moves it back to Queued when the backoff is over.
+	// Retry has failed and waits for its next attempt. The scheduler moves it to Queued
+	// when it is due.
 	Retry State = "retry"
 	// Succeeded is final.
 	Succeeded State = "succeeded"
-	// Dead is dead-lettered: failed for good or out of attempts. Final, but
-	// for an operator's requeue.
+	// Dead is dead-lettered: failed for good or out of attempts. Final, except for a
+	// requeue.
 	Dead State = "dead"
 	// Canceled is final.
 	Canceled State = "canceled"
@@ -33,9 +33,8 @@ func States() []State {
 	return []State{Created, Queued, Running, Retry, Succeeded, Dead, Canceled}
 }
 
-// successors is the transition table. It stands a second time in the WHEN
-// clause of the trigger jobs_legal_transition (migrations); a test compares
-// the two pair by pair.
+// successors is the transition table. The WHEN clause of the trigger
+// jobs_legal_transition (migrations) repeats it; a test compares the two.
 var successors = map[State][]State{
 	Created: {Queued, Canceled},
 	Queued:  {Running, Canceled},

@@ -5,9 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// CleanText makes a text from outside fit to be stored: valid UTF-8 without
-// NUL, at most limit bytes, cut at a character. What it returns of a longer text
-// does not hold on to the rest.
+// CleanText makes a text from outside storable: valid UTF-8 without NUL, at most limit
+// bytes, cut between characters. A cut text does not keep the whole one in memory.
 func CleanText(s string, limit int) string {
 	long := len(s) > limit
 	if long {
