@@ -195,7 +195,10 @@ func (c *conductor) lookAtFile() {
 	switch {
 	case digest == c.rejected.digest && seen.Mode() == c.rejected.mode && !serves:
 	case serves:
-		c.rejected = version{}
+		// What serves may be what was rejected, if its predecessor could not return.
+		if !c.rejected.is(digest, config) {
+			c.rejected = version{}
+		}
 		c.mu.Lock()
 		c.skipReason = ""
 		c.mu.Unlock()

@@ -195,6 +195,14 @@ func TestEnablingSaysWhyTheLastVersionCannotServe(t *testing.T) {
 	v.script("-version", "2", "-mode", "exit")
 	require.NoError(t, h.Enable(t.Context(), "plugin", false))
 	require.Equal(t, job.SwapRolledBack, h.awaitSwap(nil).Result)
+	rolledBack := time.Now()
+	forgotten, seen := false, make(chan bool)
+	h.eventually(func() bool {
+		h.fleet("plugin").order(func(c *conductor) { seen <- c.rejected.digest == "" })
+		forgotten = <-seen || forgotten
+		return time.Since(rolledBack) > 500*time.Millisecond
+	}, "the conductor looks at a file that is still")
+	require.False(t, forgotten, "it is still rejected when the conductor looks at it")
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
 	require.ErrorContains(t, h.Enable(t.Context(), "plugin", false), "the version that served before cannot be launched: ")
 }

@@ -18,8 +18,8 @@ import (
 
 // What happens to a plugin in a random order, from several goroutines at once: every
 // event is one that the table of deploys allows, and the plugin still works at the end.
+// It is not parallel: it would slow down tests that compare durations.
 func TestOperationsMayComeInAnyOrder(t *testing.T) {
-	t.Parallel()
 	const operators, each = 3, 12
 	v := newVersioned(t)
 	v.install("-version", "0")
