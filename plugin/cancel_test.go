@@ -91,7 +91,7 @@ func TestALeaseThatRunsOutIsAFailureThatMayBeRetried(t *testing.T) {
 	o, returned, causes := stopping(t)
 	*returned = Permanent(errPlain)
 	s := o.newStart("WAIT", `null`)
-	s.LeaseMs = 120
+	s.LeaseMs = 1200 // It is asked to stop 200 ms before that, on busy machines too.
 	o.send(&handlerv1.WorkRequest{Starts: []*handlerv1.Start{s}})
 	got := o.outcome(s.GetHandle()).GetFailed()
 	require.Equal(t, "lease_lost", got.GetCode())

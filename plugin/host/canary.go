@@ -39,10 +39,10 @@ func (t progress) odds() float64 {
 // looks worse but chance may be the reason. It returns why the candidate failed its
 // trial; nil if it passed.
 func (c *conductor) try(ctx context.Context, g *generation, period time.Duration) error {
-	if err := c.step(ctx, eventTry); err != nil {
-		return err
+	version, err := c.beginTrial(g)
+	if err != nil {
+		return c.orWhyStopped(ctx, err)
 	}
-	version := c.beginTrial(g)
 	defer c.endTrial(g)
 	c.log.Info("plugin version on trial", "plugin_version", version.Version, "digest", version.Digest, "period", period)
 	looks := time.NewTicker(max(period/looksPerPeriod, time.Millisecond))
@@ -63,13 +63,17 @@ func (c *conductor) try(ctx context.Context, g *generation, period time.Duration
 	}
 }
 
-func (c *conductor) beginTrial(g *generation) job.PluginVersion {
+// beginTrial gives the candidate its share in the same step as the state changes.
+func (c *conductor) beginTrial(g *generation) (job.PluginVersion, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := c.deploy.fire(eventTry); err != nil {
+		return job.PluginVersion{}, err
+	}
 	c.share, c.due = c.config.Canary.Share, 1
 	g.trial, c.current.trial = trial.Tally{}, trial.Tally{}
 	c.current.durations.BeginTrial()
-	return g.version()
+	return g.version(), nil
 }
 
 func (c *conductor) endTrial(g *generation) {

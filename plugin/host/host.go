@@ -171,7 +171,7 @@ func (h *Host) Start(plugin string, a job.Assignment, r job.Reporter) (job.Run, 
 	if a.Isolated {
 		return f.startIsolated(start, &a, r)
 	}
-	for h.draining.Err() == nil {
+	for f.quitting.Err() == nil {
 		i := f.reserve(a.Type)
 		if i == nil {
 			break

@@ -175,18 +175,10 @@ func (c *conductor) prove(ctx context.Context, g *generation, p plan) error {
 			return err
 		}
 	}
-	return c.step(ctx, eventPass)
-}
-
-// step moves a swap to its next state, unless the plugin was disabled in the meantime.
-func (c *conductor) step(ctx context.Context, event deployEvent) error {
 	c.mu.Lock()
-	err := c.deploy.fire(event)
+	err = c.deploy.fire(eventPass)
 	c.mu.Unlock()
-	if err != nil && ctx.Err() != nil {
-		return c.whyStopped(ctx)
-	}
-	return err
+	return c.orWhyStopped(ctx, err)
 }
 
 // await waits until that many processes of the candidate are up. It returns the
@@ -210,6 +202,15 @@ func (c *conductor) await(ctx context.Context, g *generation, processes int) err
 	}
 }
 
+// orWhyStopped replaces the error by why the swap was stopped, if it was: a plugin that
+// was disabled in the meantime takes no events of its swap.
+func (c *conductor) orWhyStopped(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return c.whyStopped(ctx)
+	}
+	return err
+}
+
 func (c *conductor) whyStopped(ctx context.Context) error {
 	if c.quitting.Err() != nil {
 		return abandoned{errors.New("the plugin is being stopped")}
@@ -224,11 +225,8 @@ func (c *conductor) takeOver(ctx context.Context, g *generation, trigger job.Swa
 			return err
 		}
 		promoted, err := c.promote(g, trigger)
-		if err != nil && ctx.Err() != nil {
-			return c.whyStopped(ctx)
-		}
 		if promoted || err != nil {
-			return err
+			return c.orWhyStopped(ctx, err)
 		}
 	}
 }
