@@ -115,7 +115,7 @@ func TestAProcessDiesWithItsKeeper(t *testing.T) {
 	require.NoError(t, syscall.Kill(p.launched.keeperPID(), syscall.SIGKILL))
 	require.EqualError(t, death(t, p), "its keeper has ended: signal: killed")
 	require.True(t, p.LeftByItself())
-	require.False(t, lives(p.PID()))
+	require.Eventually(t, func() bool { return !lives(p.PID()) }, 20*time.Second, time.Millisecond, "the kernel kills it with its keeper")
 	requireNobody(t, p)
 }
 
