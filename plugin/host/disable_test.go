@@ -56,7 +56,7 @@ func TestEnablingIsRefusedWhenTheVersionBeforeIsGone(t *testing.T) {
 	t.Parallel()
 	v := newVersioned(t)
 	v.script("-version", "1")
-	h := v.serve()
+	h := v.serve(func(c *Config) { c.Canary.Period = 3 * time.Second })
 	v.script("-version", "2", "-failing", "1")
 	h.awaitTrial()
 	h.eventually(func() bool {
