@@ -37,16 +37,13 @@ endif
 RACE = GORACE="$${GORACE:-} atexit_sleep_ms=0"
 # The packages that take the longest start first.
 SLOWEST = ./test/e2e ./plugin/host ./store ./runtime
-# They wait more than they compute, so one more package runs at a time than there are
-# processors.
-PARALLEL ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # LONG=1 adds the tests that take minutes each.
 LONG ?=
 
 .PHONY: test
 test: ## Run the tests with the race detector; LONG=1 adds those that take minutes
 	scripts/need.sh gcc postgres$(POSTGRES:%=-%)
-	$(RACE) $(GO) test -race -p $(PARALLEL) $(if $(LONG),,-short) -timeout 15m $(SLOWEST) ./...
+	$(RACE) $(GO) test -race $(if $(LONG),,-short) -timeout 15m $(SLOWEST) ./...
 
 .PHONY: test-root
 test-root: ## Run the tests that need root: other users, cgroups

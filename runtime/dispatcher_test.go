@@ -88,16 +88,23 @@ func TestACanceledPrefetchedJobIsNotStarted(t *testing.T) {
 	requireSettled(t, db)
 }
 
-// The jobs before it turned out to take long: others shall have it.
-// Another claimer has as many of the most urgent jobs as a small claim asks for:
-// those behind them are claimed all the same.
+// Another claimer holds as many of the most urgent jobs as a small claim asks for. The
+// jobs behind them are claimed anyway.
 func TestJobsBehindThoseOfAnotherClaimerAreClaimed(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	first := given(t, db, ofType("B"))
 	s := supervise(t, playing("p", 100, succeeds, "A", "B"))
-	p := launch(t, &hooked{Store: db, listen: func() error { return errors.New("deaf") }}, s, polling(aLongTime),
-		func(c *runtime.Config) { c.Concurrency = 100 })
+	claims, ready := 0, make(chan struct{})
+	p := launch(t, &hooked{
+		Store:  db,
+		listen: func() error { return errors.New("deaf") },
+		claim: func([]string, int) {
+			if claims++; claims > 1 {
+				<-ready // The claimer looks again soon after its first claim.
+			}
+		},
+	}, s, polling(aLongTime), func(c *runtime.Config) { c.Concurrency = 100 })
 	awaitState(t, db, first, job.Succeeded) // one alone: the next claim asks for few
 	many(t, db, 16, func(s *job.Submission) { s.Type, s.Priority = "A", 1 })
 	many(t, db, 50, ofType("B"))
@@ -106,6 +113,7 @@ func TestJobsBehindThoseOfAnotherClaimerAreClaimed(t *testing.T) {
 	t.Cleanup(func() { _ = locked.Rollback(context.Background()) })
 	_, err = locked.Exec(t.Context(), "select from ready where job_type = 'A' for update")
 	require.NoError(t, err)
+	close(ready)
 	p.JobsReady()
 	awaitAll(t, db, 51, job.Succeeded)
 }

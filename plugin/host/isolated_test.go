@@ -181,9 +181,9 @@ func TestCloseWaitsForIsolatedAttempts(t *testing.T) {
 	h := startHost(t, nil, misbehaving("good"), misbehaving("slow", "-mode", "slow", "-types", "OTHER"))
 	_, finishes := h.beginIsolated("good", `{"do":"sleep","ms":300}`)
 	h.awaitUp("slow", 1)
-	_, starts := h.beginIsolated("slow", `{}`)
 	_, hangs := h.beginIsolated("good", do("ignore-with-child"))
 	h.progress(hangs)
+	_, starts := h.beginIsolated("slow", `{}`) // last, or its process is up too soon
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	require.NoError(t, h.Close(ctx))

@@ -137,7 +137,7 @@ func compared(t *testing.T, usual time.Duration, flags ...string) (*testHost, jo
 	v := newVersioned(t)
 	v.install("-version", "1", "-delay", usual.String())
 	config := v.config()
-	config.Watch, config.Canary = false, Canary{Share: 0.5, Period: 600 * time.Millisecond, MaxSlowdown: 3}
+	config.Watch, config.Canary = false, Canary{Share: 0.5, Period: 3 * time.Second, MaxSlowdown: 3}
 	h := startHost(t, func(s *Settings) { s.DrainTimeout = 100 * time.Millisecond }, config)
 	h.awaitUp("plugin", 1)
 	for range 12 {
