@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 )
 
 const (
@@ -92,4 +93,18 @@ func (o *output) said() string {
 		return ""
 	}
 	return "; it printed: " + strings.Join(o.last, " / ")
+}
+
+// awaitEnd returns when the output has ended, or after the time limit: a child of the
+// process can hold the pipes open.
+func (o *output) awaitEnd(limit time.Duration) {
+	ended := make(chan struct{})
+	go func() {
+		o.pumps.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(limit):
+	}
 }

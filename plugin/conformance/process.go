@@ -95,6 +95,7 @@ func (p *process) start() error {
 	go func() {
 		_ = p.cmd.Wait()
 		p.state = p.cmd.ProcessState
+		p.out.awaitEnd(pipeTail) // so that errors can say what it printed
 		close(p.gone)
 	}()
 	return nil
