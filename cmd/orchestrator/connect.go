@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 )
@@ -29,7 +29,7 @@ func (p *program) clients() *command.Program {
 func (p *program) getenv(name string) string { return config.Variables(p.environ)[name] }
 
 // connect returns a client for one command, over HTTP or within the process.
-func (p *program) connect(ctx context.Context, to command.Target) (*client.Client, func(), error) {
+func (p *program) connect(ctx context.Context, to command.Target) (*apiclient.Client, func(), error) {
 	if to.Direct {
 		return p.connectDirect(ctx, to.Hasty)
 	}
@@ -41,7 +41,7 @@ func (p *program) connect(ctx context.Context, to command.Target) (*client.Clien
 	if err != nil {
 		return nil, nil, err
 	}
-	unknown := login == (client.Login{})
+	unknown := login == (apiclient.Login{})
 	if server == "" || unknown && isLoopbackURL(server) {
 		cfg, err := p.load()
 		if err != nil {
@@ -54,7 +54,7 @@ func (p *program) connect(ctx context.Context, to command.Target) (*client.Clien
 			login = loginOfFile(server, cfg.Security)
 		}
 	}
-	api, err := client.New(client.Config{Server: server, Login: login, Agent: agent()})
+	api, err := apiclient.New(apiclient.Config{Server: server, Login: login, Agent: agent()})
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
@@ -65,45 +65,45 @@ func agent() string { return "holdfast-orchestrator/" + thisBuild().Version }
 
 // loginOfEnvironment returns the credentials in the environment. Its errors name the
 // variable and never contain its value.
-func (p *program) loginOfEnvironment() (client.Login, error) {
+func (p *program) loginOfEnvironment() (apiclient.Login, error) {
 	values := map[string]string{}
 	for _, name := range []string{config.EnvToken, config.EnvUser, config.EnvPassword} {
 		values[name] = config.TrimLineEnd(p.getenv(name))
 		if strings.ContainsFunc(values[name], unicode.IsControl) {
-			return client.Login{}, usageError{errors.New(name + " contains a line break or another control character; is it the content of the wrong file?")}
+			return apiclient.Login{}, usageError{errors.New(name + " contains a line break or another control character; is it the content of the wrong file?")}
 		}
 	}
 	token := values[config.EnvToken]
 	switch {
 	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return client.Login{}, usageError{errors.New(config.EnvToken + " contains a character that no header can carry; tokens are letters and digits")}
+		return apiclient.Login{}, usageError{errors.New(config.EnvToken + " contains a character that no header can carry; tokens are letters and digits")}
 	case token != "":
-		return client.Login{Token: token, Source: "in " + config.EnvToken}, nil
+		return apiclient.Login{Token: token, Source: "in " + config.EnvToken}, nil
 	case values[config.EnvUser] == "" && values[config.EnvPassword] == "":
-		return client.Login{}, nil
+		return apiclient.Login{}, nil
 	}
-	return client.Login{User: values[config.EnvUser], Password: values[config.EnvPassword], Source: "in " + config.EnvUser + " and " + config.EnvPassword}, nil
+	return apiclient.Login{User: values[config.EnvUser], Password: values[config.EnvPassword], Source: "in " + config.EnvUser + " and " + config.EnvPassword}, nil
 }
 
 // loginOfFile returns the credentials that a server on this machine created. No other
 // server gets them. Without them the server answers as it answers anyone.
-func loginOfFile(server string, cfg config.Security) client.Login {
+func loginOfFile(server string, cfg config.Security) apiclient.Login {
 	if !isLoopbackURL(server) {
-		return client.Login{}
+		return apiclient.Login{}
 	}
 	kept := config.Credentials{User: cfg.User}
 	err := kept.Read(cfg.CredentialsFile)
 	switch {
 	case err == nil:
-		return client.Login{User: kept.User, Password: kept.Password.Reveal(), Source: "in " + cfg.CredentialsFile}
+		return apiclient.Login{User: kept.User, Password: kept.Password.Reveal(), Source: "in " + cfg.CredentialsFile}
 	case errors.Is(err, fs.ErrNotExist):
-		return client.Login{Source: "There are none in " + cfg.CredentialsFile}
+		return apiclient.Login{Source: "There are none in " + cfg.CredentialsFile}
 	}
 	var path *os.PathError
 	if errors.As(err, &path) {
 		err = fmt.Errorf("%s: %w", path.Path, path.Err)
 	}
-	return client.Login{Source: "The credentials file cannot be used: " + err.Error()}
+	return apiclient.Login{Source: "The credentials file cannot be used: " + err.Error()}
 }
 
 // isLoopbackURL reports whether the server is on this machine.

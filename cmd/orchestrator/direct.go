@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/api"
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/direct"
 	"github.com/holdfast-jobs/holdfast/migrations"
@@ -27,7 +27,7 @@ const (
 
 // connectDirect serves the API within the process, on the configured database. It
 // starts the embedded PostgreSQL if that exists and does not run, unless hasty is set.
-func (p *program) connectDirect(ctx context.Context, hasty bool) (*client.Client, func(), error) {
+func (p *program) connectDirect(ctx context.Context, hasty bool) (*apiclient.Client, func(), error) {
 	cfg, err := p.load()
 	if err != nil {
 		return nil, nil, err
@@ -70,7 +70,7 @@ func checkDirect(c config.Config, hasty bool) error {
 	return nil
 }
 
-func serveDirect(ctx context.Context, cfg config.Config, db *database, log *slog.Logger) (*client.Client, func(), error) {
+func serveDirect(ctx context.Context, cfg config.Config, db *database, log *slog.Logger) (*apiclient.Client, func(), error) {
 	if err := db.isCurrent(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -88,7 +88,7 @@ func serveDirect(ctx context.Context, cfg config.Config, db *database, log *slog
 		MaxBodyBytes: cfg.Server.MaxBodyBytes, MaxBatchBytes: cfg.Server.MaxBatchBytes, RequestTimeout: cfg.Server.RequestTimeout,
 	})
 	// The address is shown in errors only.
-	client, err := client.New(client.Config{
+	client, err := apiclient.New(apiclient.Config{
 		Server: "http://localhost", Transport: direct.Transport{Handler: handler}, Agent: agent(),
 	})
 	if err != nil {

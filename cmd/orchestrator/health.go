@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/command"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 )
@@ -58,7 +58,7 @@ func (p *program) health(ctx context.Context, server string, asJSON bool) error 
 
 // probed returns a client of the given server, or of the one that the environment or
 // the configuration names.
-func (p *program) probed(server string) (*client.Client, error) {
+func (p *program) probed(server string) (*apiclient.Client, error) {
 	if server == "" {
 		server = config.TrimLineEnd(p.getenv(config.EnvServer))
 	}
@@ -69,7 +69,7 @@ func (p *program) probed(server string) (*client.Client, error) {
 		}
 		server = "http://" + reachable(cfg.Server.Address)
 	}
-	api, err := client.New(client.Config{Server: server, Agent: agent()})
+	api, err := apiclient.New(apiclient.Config{Server: server, Agent: agent()})
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -77,12 +77,12 @@ func (p *program) probed(server string) (*client.Client, error) {
 }
 
 // unready returns why the server is not ready; nil when it is.
-func (p *program) unready(ctx context.Context, api *client.Client) error {
+func (p *program) unready(ctx context.Context, api *apiclient.Client) error {
 	bounded, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
 	_, err := api.Get(bounded, "/readyz", nil)
 	// Probes need no advice on what to try next.
-	var unreachable *client.UnreachableError
+	var unreachable *apiclient.UnreachableError
 	if errors.As(err, &unreachable) {
 		return fmt.Errorf("no answer from %s: %w", unreachable.Server, unreachable.Err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 )
 
 // action is what a command does to jobs.
@@ -57,7 +57,7 @@ func (s *session) act(ctx context.Context, action string, ids []string) error {
 	table := s.jobTable()
 	var failed error
 	for _, id := range ids {
-		answer, err := s.Post(ctx, client.Path("/jobs", id, action), nil, nil)
+		answer, err := s.Post(ctx, apiclient.Path("/jobs", id, action), nil, nil)
 		if err != nil && !isAboutOne(err) {
 			return err
 		}
@@ -80,7 +80,7 @@ func (s *session) act(ctx context.Context, action string, ids []string) error {
 
 // isAboutOne reports whether the error concerns this job only.
 func isAboutOne(err error) bool {
-	var problem *client.Problem
+	var problem *apiclient.Problem
 	return errors.As(err, &problem) &&
 		problem.Status != http.StatusUnauthorized && problem.Status != http.StatusForbidden &&
 		problem.Status != http.StatusTooManyRequests && problem.Status < http.StatusInternalServerError

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
@@ -38,7 +38,7 @@ func (s *session) submitBatch(ctx context.Context, b batchFlags) error {
 		}
 		source = file
 	}
-	upload := client.NewUpload(source)
+	upload := apiclient.NewUpload(source)
 	progress := &batchProgress{
 		upload: upload, size: size, line: show.NewLine(s.notes), shown: s.notes.Terminal, began: time.Now(),
 	}
@@ -46,10 +46,10 @@ func (s *session) submitBatch(ctx context.Context, b batchFlags) error {
 	if b.atomic {
 		submit = s.SubmitAll
 	}
-	total, err := submit(ctx, upload, func(result client.Result) error { return s.tell(result, progress) })
+	total, err := submit(ctx, upload, func(result apiclient.Result) error { return s.tell(result, progress) })
 	progress.line.Clear()
 	if total.Accepted+total.Refused > 0 || err == nil {
-		var brokenOff *client.BrokenOffError
+		var brokenOff *apiclient.BrokenOffError
 		s.conclude(total, errors.As(err, &brokenOff), time.Since(progress.began))
 	}
 	switch {
@@ -62,7 +62,7 @@ func (s *session) submitBatch(ctx context.Context, b batchFlags) error {
 }
 
 // tell prints what became of one line.
-func (s *session) tell(result client.Result, progress *batchProgress) error {
+func (s *session) tell(result apiclient.Result, progress *batchProgress) error {
 	if result.Problem != nil {
 		progress.line.Above(complaint(fmt.Sprintf("line %d", result.Line), result.Problem))
 	}
@@ -76,7 +76,7 @@ func (s *session) tell(result client.Result, progress *batchProgress) error {
 }
 
 // conclude prints the total; more says that there may be more.
-func (s *session) conclude(total client.Total, more bool, took time.Duration) {
+func (s *session) conclude(total apiclient.Total, more bool, took time.Duration) {
 	if s.json {
 		return
 	}
@@ -98,7 +98,7 @@ func (s *session) count(n int, style show.Style) string {
 
 // batchProgress draws the progress of a batch.
 type batchProgress struct {
-	upload  *client.Upload
+	upload  *apiclient.Upload
 	size    int64
 	line    *show.Line
 	shown   bool

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 )
 
 // Program is what the commands need from the program they belong to.
@@ -21,7 +21,7 @@ type Program struct {
 	Getenv func(name string) string
 	Now    func() time.Time
 	// Connect returns a client for one command, and a function that closes it.
-	Connect func(context.Context, Target) (*client.Client, func(), error)
+	Connect func(context.Context, Target) (*apiclient.Client, func(), error)
 	// UntilSignal returns a context that ends at a signal, with the reason as its
 	// cause.
 	UntilSignal func(context.Context) (context.Context, func())

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -254,7 +254,7 @@ func TestErrorsCannotSteerTheTerminal(t *testing.T) {
 	f := &fake{answers: map[string]string{"GET /jobs/x": problem("422", `{"status":422,"detail":"bad \u001b[2J","errors":[{"location":"#/a\u0007","message":"no"}]}`)}}
 	_, _, err := f.run(t, "get", "x")
 	require.EqualError(t, err, "bad \\x1b[2J\n  #/a\\x07: no")
-	require.ErrorAs(t, err, new(*client.Problem))
+	require.ErrorAs(t, err, new(*apiclient.Problem))
 }
 
 func TestBatchReportsEachRefusedLine(t *testing.T) {

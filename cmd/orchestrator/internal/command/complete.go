@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
@@ -77,7 +77,7 @@ func (p *Program) completeAll(c *cobra.Command, o *options) {
 
 // ask returns a completion that asks the API. It proposes nothing if there is no answer
 // in time.
-func (p *Program) ask(o *options, question func(context.Context, *client.Client) ([]cobra.Completion, error)) cobra.CompletionFunc {
+func (p *Program) ask(o *options, question func(context.Context, *apiclient.Client) ([]cobra.Completion, error)) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(c.Context(), completeWithin)
 		defer cancel()
@@ -96,7 +96,7 @@ func (p *Program) ask(o *options, question func(context.Context, *client.Client)
 	}
 }
 
-func jobTypes(ctx context.Context, api *client.Client) ([]cobra.Completion, error) {
+func jobTypes(ctx context.Context, api *apiclient.Client) ([]cobra.Completion, error) {
 	answer, err := api.Get(ctx, "/job-types", nil)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func jobTypes(ctx context.Context, api *client.Client) ([]cobra.Completion, erro
 	return names, nil
 }
 
-func pluginNames(ctx context.Context, api *client.Client) ([]cobra.Completion, error) {
+func pluginNames(ctx context.Context, api *apiclient.Client) ([]cobra.Completion, error) {
 	answer, err := api.Get(ctx, pluginsPath, nil)
 	if err != nil {
 		return nil, err
@@ -129,14 +129,14 @@ func pluginNames(ctx context.Context, api *client.Client) ([]cobra.Completion, e
 }
 
 // jobIDs proposes the newest jobs that the command applies to.
-func jobIDs(command string) func(context.Context, *client.Client) ([]cobra.Completion, error) {
+func jobIDs(command string) func(context.Context, *apiclient.Client) ([]cobra.Completion, error) {
 	query := url.Values{"limit": {proposals}}
 	for _, a := range []action{cancel, hold, release, requeue} {
 		if a.name == command {
 			query.Set("status", a.statuses)
 		}
 	}
-	return func(ctx context.Context, api *client.Client) ([]cobra.Completion, error) {
+	return func(ctx context.Context, api *apiclient.Client) ([]cobra.Completion, error) {
 		answer, err := api.Get(ctx, "/jobs", query)
 		if err != nil {
 			return nil, err

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -44,7 +44,7 @@ are many jobs. The exit code is 3 if there is a problem.`,
 }
 
 // diagnose asks for the diagnosis and shows on a terminal that this takes a while.
-func (s *session) diagnose(ctx context.Context) (client.Answer, error) {
+func (s *session) diagnose(ctx context.Context) (apiclient.Answer, error) {
 	line, began := show.NewLine(s.notes), time.Now()
 	done, drawn := make(chan struct{}), make(chan struct{})
 	go func() {

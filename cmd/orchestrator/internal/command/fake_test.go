@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 )
 
 var update = flag.Bool("update", false, "write the goldens anew")
@@ -86,11 +86,11 @@ func (f *fake) run(t *testing.T, args ...string) (stdout, stderr string, err err
 		Stdin: f.stdin, Stdout: &out, Stderr: &notes, Now: func() time.Time { return now },
 		Getenv:      func(name string) string { return f.environ[name] },
 		UntilSignal: func(ctx context.Context) (context.Context, func()) { return ctx, func() {} },
-		Connect: func(_ context.Context, to Target) (*client.Client, func(), error) {
+		Connect: func(_ context.Context, to Target) (*apiclient.Client, func(), error) {
 			if to.Server == "http://down" {
 				return nil, nil, errors.New("down")
 			}
-			api, err := client.New(client.Config{Server: server.URL})
+			api, err := apiclient.New(apiclient.Config{Server: server.URL})
 			require.NoError(t, err)
 			return api, api.Close, nil
 		},

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 )
 
 func (p *Program) getCommand() *cobra.Command {
@@ -22,7 +22,7 @@ the job completed.`,
 		if wait.on() {
 			return s.await(ctx, args[0], wait)
 		}
-		answer, err := s.Get(ctx, client.Path("/jobs", args[0]), nil)
+		answer, err := s.Get(ctx, apiclient.Path("/jobs", args[0]), nil)
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -36,7 +36,7 @@ func (p *Program) jobTypesCommand() *cobra.Command {
 		case !schema:
 			return one(ctx, s, args)
 		}
-		answer, err := s.Get(ctx, client.Path("/job-types", args[0], "schema"), nil)
+		answer, err := s.Get(ctx, apiclient.Path("/job-types", args[0], "schema"), nil)
 		if err != nil {
 			return err
 		}

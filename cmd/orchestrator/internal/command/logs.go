@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -35,7 +35,7 @@ func (p *Program) logsCommand() *cobra.Command {
 		if attempt > 0 {
 			query.Set("attempt", strconv.Itoa(attempt))
 		}
-		answer, err := s.Get(ctx, client.Path("/debug/jobs", args[0], "logs"), query)
+		answer, err := s.Get(ctx, apiclient.Path("/debug/jobs", args[0], "logs"), query)
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
@@ -63,15 +63,15 @@ func (f *pageFlags) check(*cobra.Command, []string) error {
 
 // readPage returns the items of a page, and the cursor of the next page, if there is
 // one.
-func readPage(answer client.Answer, member string) (items []json.RawMessage, next string, err error) {
+func readPage(answer apiclient.Answer, member string) (items []json.RawMessage, next string, err error) {
 	var members map[string]json.RawMessage
 	if err := answer.Into(&members); err != nil {
 		return nil, "", err
 	}
 	if cursor, found := members["nextCursor"]; found {
-		err = client.Answer(cursor).Into(&next)
+		err = apiclient.Answer(cursor).Into(&next)
 	}
-	err = errors.Join(err, client.Answer(members[member]).Into(&items))
+	err = errors.Join(err, apiclient.Answer(members[member]).Into(&items))
 	return items, next, err
 }
 
@@ -131,7 +131,7 @@ func printItem[T any](s *session, item json.RawMessage, row func(T)) error {
 		return s.out.JSON(item)
 	}
 	var v T
-	if err := client.Answer(item).Into(&v); err != nil {
+	if err := apiclient.Answer(item).Into(&v); err != nil {
 		return err
 	}
 	row(v)

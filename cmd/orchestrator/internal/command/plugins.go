@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -97,7 +97,7 @@ func forced(force bool) url.Values {
 
 // operatePlugin performs an action that the API answers with the plugin.
 func (s *session) operatePlugin(ctx context.Context, name, action string, query url.Values) error {
-	answer, err := s.Post(ctx, client.Path(pluginsPath, name, action), query, nil)
+	answer, err := s.Post(ctx, apiclient.Path(pluginsPath, name, action), query, nil)
 	if err != nil {
 		return err
 	}

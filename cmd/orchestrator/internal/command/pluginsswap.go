@@ -10,7 +10,7 @@ import (
 	"time"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -56,10 +56,10 @@ func goesOn(action string) string {
 
 // beginSwap requests a swap until it begins. A request that waits too long behind
 // another swap has no effect.
-func (s *session) beginSwap(ctx context.Context, name, action string, query url.Values) (client.Answer, error) {
+func (s *session) beginSwap(ctx context.Context, name, action string, query url.Values) (apiclient.Answer, error) {
 	for told := false; ; told = true {
-		answer, err := s.Post(ctx, client.Path(pluginsPath, name, action), query, nil)
-		var problem *client.Problem
+		answer, err := s.Post(ctx, apiclient.Path(pluginsPath, name, action), query, nil)
+		var problem *apiclient.Problem
 		if !errors.As(err, &problem) || problem.Status != http.StatusServiceUnavailable || problem.RetryAfter == 0 {
 			return answer, err
 		}
@@ -75,7 +75,7 @@ func (s *session) beginSwap(ctx context.Context, name, action string, query url.
 }
 
 // awaitSwap waits for the end of the swap that began at begunAt.
-func (s *session) awaitSwap(ctx context.Context, name string, begunAt time.Time) (client.Answer, error) {
+func (s *session) awaitSwap(ctx context.Context, name string, begunAt time.Time) (apiclient.Answer, error) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -99,7 +99,7 @@ func (s *session) awaitSwap(ctx context.Context, name string, begunAt time.Time)
 	}
 }
 
-func (s *session) lastSwap(ctx context.Context, name string) (client.Answer, error) {
+func (s *session) lastSwap(ctx context.Context, name string) (apiclient.Answer, error) {
 	answer, err := s.Get(ctx, pluginsPath, nil)
 	if err != nil {
 		return nil, err
@@ -115,10 +115,10 @@ func (s *session) lastSwap(ctx context.Context, name string) (client.Answer, err
 	}
 	for _, plugin := range found.Plugins {
 		if plugin.Name == name && plugin.LastSwap != nil {
-			return client.Answer(plugin.LastSwap), nil
+			return apiclient.Answer(plugin.LastSwap), nil
 		}
 	}
-	return client.Answer("{}"), nil
+	return apiclient.Answer("{}"), nil
 }
 
 func (s *session) showSwap(swap v1.PluginSwap) error {

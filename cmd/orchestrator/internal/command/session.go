@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
 // session is one run of a command.
 type session struct {
-	*client.Client
+	*apiclient.Client
 	stdin io.Reader
 	// out gets the answer; notes gets progress, remarks and failures.
 	out, notes show.Screen
@@ -89,7 +89,7 @@ func (p *Program) speaksWith(o *options, c *cobra.Command, run runFunc) *cobra.C
 		if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
 			return cause
 		}
-		var unreachable *client.UnreachableError
+		var unreachable *apiclient.UnreachableError
 		if errors.As(err, &unreachable) {
 			unreachable.OfServer = o.ofServer
 		}
@@ -112,7 +112,7 @@ func (p *Program) inSession(ctx context.Context, o *options, run func(*session) 
 }
 
 // present prints an answer: unchanged with --json, and otherwise with show.
-func present[T any](s *session, answer client.Answer, show func(*session, T) error) error {
+func present[T any](s *session, answer apiclient.Answer, show func(*session, T) error) error {
 	if s.json {
 		return s.out.JSON(answer)
 	}
@@ -127,7 +127,7 @@ func present[T any](s *session, answer client.Answer, show func(*session, T) err
 // command are further parts of the path.
 func presents[T any](path string, show func(*session, T) error) runFunc {
 	return func(ctx context.Context, s *session, args []string) error {
-		answer, err := s.Get(ctx, client.Path(path, args...), nil)
+		answer, err := s.Get(ctx, apiclient.Path(path, args...), nil)
 		if err != nil {
 			return err
 		}

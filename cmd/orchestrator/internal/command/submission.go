@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 )
 
 // submissionFlags has a flag for each member of a submission. Only the server checks
@@ -108,7 +108,7 @@ func ReadPayload(ctx context.Context, source string, stdin io.Reader) ([]byte, e
 		text, err = os.ReadFile(path)
 	}
 	// Some editors begin files with it; it is not JSON.
-	text = bytes.TrimPrefix(text, []byte(client.ByteOrderMark))
+	text = bytes.TrimPrefix(text, []byte(apiclient.ByteOrderMark))
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/client"
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -55,10 +55,10 @@ func (s *session) await(ctx context.Context, id string, wait waitFlag) error {
 	limit, _ := wait.limit() // check has validated it.
 	every := lookAgain
 	live := liveJob{session: s, line: show.NewLine(s.notes), began: time.Now()}
-	see := func(client.Answer, v1.Job) {}
+	see := func(apiclient.Answer, v1.Job) {}
 	if s.notes.Terminal {
 		every = lookAgainLive
-		see = func(_ client.Answer, job v1.Job) { live.draw(ctx, job) }
+		see = func(_ apiclient.Answer, job v1.Job) { live.draw(ctx, job) }
 	}
 	answer, ended, err := s.Await(ctx, id, limit, every, see)
 	live.line.Clear()
@@ -108,7 +108,7 @@ func (l *liveJob) draw(ctx context.Context, job v1.Job) {
 }
 
 func (l *liveJob) ask(ctx context.Context, id string) {
-	answer, err := l.Get(ctx, client.Path("/debug/jobs", id), nil)
+	answer, err := l.Get(ctx, apiclient.Path("/debug/jobs", id), nil)
 	var detail v1.JobDetail
 	if err != nil || answer.Into(&detail) != nil {
 		l.refused = true

@@ -1,7 +1,7 @@
-// Package client talks to Holdfast's HTTP API, over the network or within the
+// Package apiclient talks to Holdfast's HTTP API, over the network or within the
 // process. It keeps answers as they came, so that they can be printed unchanged. The
 // caller decodes them into the types of api/v1.
-package client
+package apiclient
 
 import (
 	"bytes"
