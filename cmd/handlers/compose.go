@@ -25,7 +25,7 @@ type letter struct {
 	message    []byte
 }
 
-// ours are the headers that a payload cannot set.
+// ours are the headers that a payload cannot set. emailSchema excludes them too.
 var ours = []string{
 	"From", "Sender", "To", "Cc", "Bcc", "Reply-To", "Subject", "Date", "Message-Id", "Return-Path", "Received",
 	"Mime-Version", "Content-Type", "Content-Transfer-Encoding", "Content-Disposition",

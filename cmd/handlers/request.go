@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,11 @@ import (
 
 // maxResponseBody is how much of a response's body is kept in the result, in bytes.
 const maxResponseBody = 64 << 10
+
+// requestSchema is to requestArgs what emailSchema is to emailArgs.
+//
+//go:embed request.schema.json
+var requestSchema []byte
 
 type requestArgs struct {
 	Method  string            `json:"method"`
@@ -62,7 +68,7 @@ const (
 )
 
 func (r requester) handler() plugin.Handler {
-	return plugin.HandleResult("HTTP_REQUEST", r.request, plugin.WithSchema(requestSchema()),
+	return plugin.HandleResult("HTTP_REQUEST", r.request, plugin.WithSchema(requestSchema),
 		plugin.Description("Makes an HTTP request and keeps the answer."),
 		plugin.Timeout((maxRequestSeconds+10)*time.Second), plugin.MaxAttempts(5),
 		plugin.Retry(plugin.ExponentialBackoff(2*time.Second, 3, 10*time.Minute)))

@@ -2,14 +2,33 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/job/schema"
 )
+
+func TestTheSchemasRepeatTheFactsOfTheHandlers(t *testing.T) {
+	var anyCase []string
+	for _, name := range ours {
+		var pattern strings.Builder
+		for _, r := range name {
+			if unicode.IsLetter(r) {
+				fmt.Fprintf(&pattern, "[%c%c]", unicode.ToUpper(r), unicode.ToLower(r))
+			} else {
+				pattern.WriteRune(r)
+			}
+		}
+		anyCase = append(anyCase, pattern.String())
+	}
+	require.Contains(t, string(emailSchema), `"not": {"pattern": "^(`+strings.Join(anyCase, "|")+`)$"}`)
+	require.Contains(t, string(requestSchema), fmt.Sprintf(`"maximum": %d}`, maxRequestSeconds))
+}
 
 // What a handler refuses for good is refused at submit, and nothing else is.
 func TestSchemasAndHandlersAgree(t *testing.T) {
