@@ -65,7 +65,7 @@ test-failover: ## Fail over to a standby under load, FAILOVERS=20 times of each 
 
 .PHONY: test-containers
 test-containers: ## Test how tests, and the embedded server, get PostgreSQL from containers
-	scripts/test-containers.sh -run 'Container|Docker|Database|Schema|Template' ./store/storetest ./store/embedded
+	scripts/test-containers.sh -run 'Container|Docker|Database|Schema|Template' ./test/pgtest ./store/embedded
 
 .PHONY: test-openapi
 test-openapi: ## Test the API's description with validators, generators and a generated client

@@ -17,15 +17,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/migrations"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func TestMain(m *testing.M) { storetest.Main(m) }
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 func TestMigratingTwiceAppliesNothingTheSecondTime(t *testing.T) {
-	db := database(t, storetest.EmptyURL(t))
+	db := database(t, pgtest.EmptyURL(t))
 	applied, err := migrations.Up(t.Context(), db)
 	require.NoError(t, err)
 	require.Equal(t, len(migrationFiles(t)), applied)
@@ -37,7 +37,7 @@ func TestMigratingTwiceAppliesNothingTheSecondTime(t *testing.T) {
 }
 
 func TestTwentyProcessesMigrateAtOnce(t *testing.T) {
-	url := storetest.EmptyURL(t)
+	url := pgtest.EmptyURL(t)
 	const processes = 20
 	applied := make([]int, processes)
 	var all sync.WaitGroup
@@ -63,7 +63,7 @@ func TestTwentyProcessesMigrateAtOnce(t *testing.T) {
 }
 
 func TestStatusDistinguishesPendingFromApplied(t *testing.T) {
-	db := database(t, storetest.EmptyURL(t))
+	db := database(t, pgtest.EmptyURL(t))
 	before, err := migrations.Status(t.Context(), db)
 	require.NoError(t, err)
 	require.Len(t, before, len(migrationFiles(t)))
@@ -82,7 +82,7 @@ func TestStatusDistinguishesPendingFromApplied(t *testing.T) {
 }
 
 func TestDownLeavesNothingAndUpBringsItBack(t *testing.T) {
-	db := database(t, storetest.EmptyURL(t))
+	db := database(t, pgtest.EmptyURL(t))
 	empty := dump(t, db)
 	_, err := migrations.Up(t.Context(), db)
 	require.NoError(t, err)
@@ -101,7 +101,7 @@ func TestDownLeavesNothingAndUpBringsItBack(t *testing.T) {
 
 // The ledger has rows when it is upgraded.
 func TestDeadLettersGetTheTypeAndTenantOfTheirJobs(t *testing.T) {
-	db := database(t, storetest.EmptyURL(t))
+	db := database(t, pgtest.EmptyURL(t))
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("."))
 	require.NoError(t, err)
 	_, err = provider.UpTo(t.Context(), 1)
@@ -125,7 +125,7 @@ func TestDeadLettersGetTheTypeAndTenantOfTheirJobs(t *testing.T) {
 // The lists have rows when they are upgraded, and earlier orchestrators, which do not
 // know the columns, add more.
 func TestTimersGetTheTypeOfTheirJobs(t *testing.T) {
-	db := database(t, storetest.EmptyURL(t))
+	db := database(t, pgtest.EmptyURL(t))
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("."))
 	require.NoError(t, err)
 	_, err = provider.UpTo(t.Context(), 3)
@@ -153,7 +153,7 @@ func TestTimersGetTheTypeOfTheirJobs(t *testing.T) {
 // A migration outside a transaction can be interrupted before its version is recorded.
 func TestAMigrationWithoutATransactionCanBeRepeated(t *testing.T) {
 	for _, version := range []int64{2, 4} {
-		db := database(t, storetest.EmptyURL(t))
+		db := database(t, pgtest.EmptyURL(t))
 		provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("."))
 		require.NoError(t, err)
 		_, err = provider.UpTo(t.Context(), version)
@@ -170,7 +170,7 @@ func TestAMigrationWithoutATransactionCanBeRepeated(t *testing.T) {
 // A job is running while its orchestrator is stopped for the upgrade. After the
 // upgrade, only its lease shows that.
 func TestARunningJobKeepsItsLeaseInTheUpgrade(t *testing.T) {
-	db := database(t, storetest.EmptyURL(t))
+	db := database(t, pgtest.EmptyURL(t))
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("."))
 	require.NoError(t, err)
 	_, err = provider.UpTo(t.Context(), 4)
@@ -206,7 +206,7 @@ func TestARunningJobKeepsItsLeaseInTheUpgrade(t *testing.T) {
 }
 
 func TestFiguresBeginWithWhatIsInTheLedger(t *testing.T) {
-	db := database(t, storetest.EmptyURL(t))
+	db := database(t, pgtest.EmptyURL(t))
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("."))
 	require.NoError(t, err)
 	_, err = provider.UpTo(t.Context(), 2)
@@ -249,7 +249,7 @@ func TestFiguresBeginWithWhatIsInTheLedger(t *testing.T) {
 
 // The golden file shows a reviewer what a migration changes.
 func TestTheSchemaIsTheOneReviewed(t *testing.T) {
-	db := database(t, storetest.URL(t))
+	db := database(t, pgtest.URL(t))
 	path := filepath.Join("testdata", "schema.txt")
 	schema := dump(t, db)
 	if *update {
@@ -264,7 +264,7 @@ func TestTheSchemaIsTheOneReviewed(t *testing.T) {
 // A change to a column that an index contains, even in its predicate, cannot be
 // heap-only, and every transition changes the ledger.
 func TestNoIndexHoldsALedgerColumnThatChanges(t *testing.T) {
-	db := database(t, storetest.URL(t))
+	db := database(t, pgtest.URL(t))
 	fixed := map[string]bool{
 		"job_id": true, "tenant": true, "job_type": true, "priority": true, "idempotency_key": true,
 		"request_hash": true, "payload": true, "tags": true, "trace_parent": true, "trace_state": true,

@@ -21,12 +21,12 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/spans"
 	"github.com/holdfast-jobs/holdfast/store"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 // BenchmarkJobs works off b.N jobs that are ready: claim, a handler in this
 // very process that does nothing, settle. The database gives up durability
-// (storetest); the figure is for comparing one version of the code with
+// (pgtest); the figure is for comparing one version of the code with
 // another, not with other systems.
 func BenchmarkJobs(b *testing.B) {
 	tracer := tracesdk.NewTracerProvider(tracesdk.WithIDGenerator(spans.IDs{}), tracesdk.WithSpanProcessor(forgetful{})).Tracer("bench")
@@ -54,7 +54,7 @@ func (forgetful) OnEnd(tracesdk.ReadOnlySpan)                     {}
 
 func benchmarkJobs(b *testing.B, meter metric.Meter, tracer trace.Tracer, carried job.Trace) {
 	b.Helper()
-	ledger, err := store.Open(b.Context(), store.Config{URL: storetest.URL(b), MaxConnections: 10})
+	ledger, err := store.Open(b.Context(), store.Config{URL: pgtest.URL(b), MaxConnections: 10})
 	require.NoError(b, err)
 	b.Cleanup(ledger.Close)
 	for left := b.N; left > 0; left -= 500 {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/runtime"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 func expiring(c *runtime.Config) { c.CrashPolicy = runtime.Expire }
@@ -42,7 +42,7 @@ func TestAnOutageAtTheEndOfCrashHoldsChargesNobody(t *testing.T) {
 	t.Parallel()
 	const lease = 6 * time.Second
 	db := fresh(t)
-	p := storetest.Between(t, db.url)
+	p := pgtest.Between(t, db.url)
 	ids := many(t, db, 3)
 	s := supervise(t, playing("p", 3, func(r *run) job.Outcome {
 		if r.Fence == 1 {

@@ -8,15 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 // A claim whose commit was canceled while it waited for the standby is one that a
 // failover undoes: the next one has the same fence.
 func TestAClaimStartsNoHandlerBeforeTheStandbyHasIt(t *testing.T) {
 	t.Parallel()
-	pair := storetest.NewPair(t)
-	proxy := storetest.Between(t, pair.Primary)
+	pair := pgtest.NewPair(t)
+	proxy := pgtest.Between(t, pair.Primary)
 	ledger := openAt(t, proxy.URL)
 	held := submission(t, func(j *job.Submission) { j.Hold = true })
 	require.NoError(t, ledger.Submit(t.Context(), []job.Submission{held})[0].Err)

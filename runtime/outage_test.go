@@ -13,13 +13,13 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 func TestAnOutageShorterThanTheLeaseCostsNothing(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	p := storetest.Between(t, db.url)
+	p := pgtest.Between(t, db.url)
 	const jobs, slots = 300, 20
 	ids := many(t, db, jobs, atMost(2))
 	// In the middle of the work every slot waits for the outage.
@@ -79,7 +79,7 @@ func (a apart) Claim(ctx context.Context, worker string, types []string, limit i
 func TestJobsWhoseClaimWasNotAnsweredAreReleasedUncharged(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	p := storetest.Between(t, db.url)
+	p := pgtest.Between(t, db.url)
 	claims := openAt(t, p.URL)
 	// The pools know a connection and the statement before it goes wrong.
 	_, err := claims.Claim(t.Context(), "nobody", []string{"NOTHING"}, 1, time.Minute)

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/client"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 const (
@@ -39,7 +39,7 @@ type database struct {
 
 func fresh(t testing.TB) *database {
 	t.Helper()
-	url := storetest.URL(t)
+	url := pgtest.URL(t)
 	pool, err := pgxpool.New(t.Context(), url)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)

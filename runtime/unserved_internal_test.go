@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 // serving is a supervisor that serves types and runs nothing.
@@ -24,7 +24,7 @@ type serving struct {
 func (s serving) Pools() []job.Pool { return []job.Pool{{Plugin: "p", Types: s.types, Free: 1}} }
 
 func TestAJobThatWaitsLongWakesTheClaimerOrIsReported(t *testing.T) {
-	url := storetest.URL(t)
+	url := pgtest.URL(t)
 	db, err := store.Open(t.Context(), store.Config{URL: url, MaxConnections: 2})
 	require.NoError(t, err)
 	t.Cleanup(db.Close)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/sql"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 func TestClaimsFollowPriorityThenDueTimeThenCreation(t *testing.T) {
@@ -129,7 +129,7 @@ func TestAClaimNeverTakesMoreThanItsLimit(t *testing.T) {
 	}
 	for said, statement := range statistics {
 		t.Run(said, func(t *testing.T) {
-			url := storetest.URL(t)
+			url := pgtest.URL(t)
 			s := openAt(t, url)
 			if statement != "" {
 				exec(t, s, statement)
@@ -177,7 +177,7 @@ func TestClaimersSkipWhatAnotherHolds(t *testing.T) {
 }
 
 func TestRacingClaimersShareTheJobsWithoutAnOverlap(t *testing.T) {
-	url := storetest.URL(t)
+	url := pgtest.URL(t)
 	stores := []*Store{openAt(t, url), openAt(t, url)}
 	const jobs = 400
 	submit(t, stores[0], submissions(t, jobs)...)

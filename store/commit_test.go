@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 func fast(s *job.Submission) { s.Fast = true }
@@ -19,7 +19,7 @@ func fast(s *job.Submission) { s.Fast = true }
 // returns the values of synchronous_commit under which a job was inserted.
 func watched(t *testing.T) (s *Store, inForce func(job.ID) string) {
 	t.Helper()
-	address, err := url.Parse(storetest.URL(t))
+	address, err := url.Parse(pgtest.URL(t))
 	require.NoError(t, err)
 	query := address.Query()
 	query.Set("synchronous_commit", "on") // the tests' own server has it off

@@ -13,7 +13,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 // Defaults of most tests: one worker, one job type, and a lease that outlasts the
@@ -32,7 +32,7 @@ var atOnce = job.RetryPolicy{Backoff: job.Immediate}
 // open returns a store on a fresh database.
 func open(t testing.TB) *Store {
 	t.Helper()
-	return openAt(t, storetest.URL(t))
+	return openAt(t, pgtest.URL(t))
 }
 
 func openAt(t testing.TB, url string) *Store {

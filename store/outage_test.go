@@ -9,16 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 // behindProxy returns a store whose connections go through a proxy, and a store that
 // reaches the same database directly. The pools that submit and settle already have an
 // open connection, so that the proxy does not disturb connecting.
-func behindProxy(t *testing.T) (*storetest.Proxy, *Store, *Store) {
+func behindProxy(t *testing.T) (*pgtest.Proxy, *Store, *Store) {
 	t.Helper()
-	url := storetest.URL(t)
-	p := storetest.Between(t, url)
+	url := pgtest.URL(t)
+	p := pgtest.Between(t, url)
 	s := openAt(t, p.URL)
 	submit(t, s, submission(t, func(j *job.Submission) { j.Type = "WARM" })) // statements are prepared
 	_, err := s.Reap(t.Context(), 1, aMinute)
@@ -133,7 +133,7 @@ func TestWithoutADatabaseEveryVerbSaysUnavailable(t *testing.T) {
 }
 
 func TestOpeningWithoutADatabaseSaysUnavailable(t *testing.T) {
-	p := storetest.Between(t, storetest.URL(t))
+	p := pgtest.Between(t, pgtest.URL(t))
 	p.Down.Store(true)
 	_, err := Open(t.Context(), Config{URL: p.URL})
 	require.ErrorIs(t, err, job.ErrUnavailable)

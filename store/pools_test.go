@@ -11,12 +11,12 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 // Each verb works while all connections of the other pools are taken.
 func TestEachVerbWaitsForConnectionsOfItsPoolOnly(t *testing.T) {
-	s, err := Open(t.Context(), Config{URL: storetest.URL(t), MaxConnections: 3})
+	s, err := Open(t.Context(), Config{URL: pgtest.URL(t), MaxConnections: 3})
 	require.NoError(t, err)
 	defer s.Close()
 	uses := map[string]string{

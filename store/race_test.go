@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 	"github.com/holdfast-jobs/holdfast/store/sql"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 // A reaper and a settle compete for one lease, in both orders: the second finds it
@@ -117,7 +117,7 @@ func TestARetryBehindACancelIsTurnedAside(t *testing.T) {
 // on several connections. All statements lock in job order, so nothing deadlocks and
 // each job is settled once.
 func TestShuffledOverlappingBatchesDoNotDeadlock(t *testing.T) {
-	url := storetest.URL(t)
+	url := pgtest.URL(t)
 	s := openAt(t, url)
 	const jobs, connections, rounds, size = 500, 4, 25, 100
 	submit(t, s, submissions(t, jobs, func(j *job.Submission) { j.Delay = -time.Second })...)

@@ -10,21 +10,21 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 // replicated is a store on a primary whose commits wait for a standby. It connects
 // through a proxy, which leads to the new primary after a failover.
 type replicated struct {
-	*storetest.Pair
-	proxy *storetest.Proxy
+	*pgtest.Pair
+	proxy *pgtest.Proxy
 	s     *Store
 }
 
 func replicate(t *testing.T) replicated {
 	t.Helper()
-	pair := storetest.NewPair(t)
-	proxy := storetest.Between(t, pair.Primary)
+	pair := pgtest.NewPair(t)
+	proxy := pgtest.Between(t, pair.Primary)
 	s, err := Open(t.Context(), Config{URL: proxy.URL, MaxConnections: 20})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
@@ -188,8 +188,8 @@ func TestAWriteIsNotCanceledWhenItsCallerGivesUp(t *testing.T) {
 // The store gives up connections that lead nowhere, and those to a server that is no
 // longer the primary.
 func TestAbandonedWritesDoNotKeepAPoolFromWorking(t *testing.T) {
-	url := storetest.URL(t)
-	p := storetest.Between(t, url)
+	url := pgtest.URL(t)
+	p := pgtest.Between(t, url)
 	s, err := Open(t.Context(), Config{URL: p.URL, MaxConnections: 2})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)

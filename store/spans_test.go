@@ -12,7 +12,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 func TestStatementsHaveSpansOnlyWithinARecordedSpan(t *testing.T) {
@@ -20,7 +20,7 @@ func TestStatementsHaveSpansOnlyWithinARecordedSpan(t *testing.T) {
 	provider := trace.NewTracerProvider(trace.WithSyncer(exporter))
 	t.Cleanup(func() { require.NoError(t, provider.Shutdown(context.Background())) })
 	tracer := provider.Tracer("")
-	s, err := store.Open(t.Context(), store.Config{URL: storetest.URL(t), MaxConnections: 2, Tracer: tracer})
+	s, err := store.Open(t.Context(), store.Config{URL: pgtest.URL(t), MaxConnections: 2, Tracer: tracer})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 

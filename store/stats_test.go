@@ -6,11 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 func TestStatsSayHowThePoolsAreUsed(t *testing.T) {
-	s, err := Open(t.Context(), Config{URL: storetest.URL(t), MaxConnections: 3})
+	s, err := Open(t.Context(), Config{URL: pgtest.URL(t), MaxConnections: 3})
 	require.NoError(t, err)
 	defer s.Close()
 	_, err = s.Renew(t.Context(), "nobody", nil, time.Second)

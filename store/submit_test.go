@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 	"github.com/holdfast-jobs/holdfast/store/sql"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 func TestASubmissionIsKeptToTheLetter(t *testing.T) {
@@ -175,7 +175,7 @@ func TestAnIDUnderTwoKeysIsOneJobAndHarmsNoOther(t *testing.T) {
 }
 
 func TestAHundredRacersOnOneKeyMakeOneJob(t *testing.T) {
-	url := storetest.URL(t)
+	url := pgtest.URL(t)
 	stores := []*Store{openAt(t, url), openAt(t, url), openAt(t, url)}
 	const racers = 100
 	results := make([]job.Submitted, racers)

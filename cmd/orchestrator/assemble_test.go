@@ -15,12 +15,12 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 func TestTheAssemblyHasMetrics(t *testing.T) {
 	cfg := config.Defaults()
-	url := config.DatabaseURL(storetest.URL(t))
+	url := config.DatabaseURL(pgtest.URL(t))
 	parts, err := assembleWith()(t.Context(), cfg, url, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer parts.close(t.Context())
@@ -46,7 +46,7 @@ func TestTheAssemblyHasMetrics(t *testing.T) {
 }
 
 func TestTheConfiguredCommitOfATypeApplies(t *testing.T) {
-	url := storetest.URL(t) + "&synchronous_commit=on" // the tests' own server has it off
+	url := pgtest.URL(t) + "&synchronous_commit=on" // the tests' own server has it off
 	conn, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)
 	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
@@ -57,7 +57,7 @@ func TestPrintedCommandsLeadToAFinishedJob(t *testing.T) {
 				t.Skip("npm downloads packages: HOLDFAST_TEST_LANGUAGES=1 allows it")
 			}
 			directory := t.TempDir()
-			environ := append(os.Environ(), "HOLDFAST_DATABASE__URL="+storetest.EmptyURL(t), "HOLDFAST_SERVER__ADDRESS="+freeAddress(t))
+			environ := append(os.Environ(), "HOLDFAST_DATABASE__URL="+pgtest.EmptyURL(t), "HOLDFAST_SERVER__ADDRESS="+freeAddress(t))
 			first := exec.CommandContext(t.Context(), built(t, "orchestrator"), "plugins", "new", "count-words", "--lang", lang)
 			if lang == "go" {
 				first.Args = append(first.Args, "--replace", checkout)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 // execute runs one command and returns what it printed.
@@ -23,7 +23,7 @@ func execute(t *testing.T, environ []string, args ...string) (code int, stdout, 
 
 func TestMigrateUpAndStatus(t *testing.T) {
 	t.Chdir(t.TempDir())
-	environ := []string{"HOLDFAST_DATABASE__URL=" + storetest.EmptyURL(t)}
+	environ := []string{"HOLDFAST_DATABASE__URL=" + pgtest.EmptyURL(t)}
 
 	code, stdout, stderr := execute(t, environ, "migrate", "status")
 	require.Equal(t, exitOK, code, stderr)

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 // ledger is a database with a job in each of some states.
@@ -32,7 +32,7 @@ type ledger struct {
 
 func newLedger(t *testing.T) *ledger {
 	t.Helper()
-	l := &ledger{url: storetest.URL(t), names: map[string]string{}}
+	l := &ledger{url: pgtest.URL(t), names: map[string]string{}}
 	var err error
 	l.store, err = store.Open(t.Context(), store.Config{URL: l.url, MaxConnections: 4})
 	require.NoError(t, err)

@@ -20,11 +20,11 @@ import (
 	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/blackhole"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
-func TestMain(m *testing.M) { storetest.Main(m) }
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // pingable stands in for the ledger: only its Ping is called.
 type pingable struct{ api.Jobs }
@@ -92,7 +92,7 @@ func serveAssembled(t *testing.T, directory string, assemble func(closed chan st
 	closed := make(chan struct{})
 	s := serveWith(t, directory, func(context.Context, config.Config, config.DatabaseURL, []string, *slog.Logger) (*assembly, error) {
 		return assemble(closed)
-	}, []string{"HOLDFAST_DATABASE__URL=" + storetest.EmptyURL(t)}, args...)
+	}, []string{"HOLDFAST_DATABASE__URL=" + pgtest.EmptyURL(t)}, args...)
 	s.closed = closed
 	return s
 }
@@ -138,7 +138,7 @@ func get(t *testing.T, url string) (int, error) {
 func untilDrained(ctx, _ context.Context) error { <-ctx.Done(); return nil }
 
 func TestServeMigratesAnswersAndDrainsOnASignal(t *testing.T) {
-	storetest.EmptyURL(t) // the tests' own server, which stays
+	pgtest.EmptyURL(t) // the tests' own server, which stays
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s := serve(t, untilDrained)
 	url := s.log.await(t, "listening")["url"].(string)

@@ -22,8 +22,8 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/blackhole"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 const waitingForDatabase = "waiting for the database"
@@ -89,7 +89,7 @@ func refusing(t *testing.T, sqlstate string) (address string) {
 }
 
 func TestServeWaitsForADatabaseThatDoesNotAnswerYet(t *testing.T) {
-	proxy := storetest.Between(t, storetest.EmptyURL(t))
+	proxy := pgtest.Between(t, pgtest.EmptyURL(t))
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	proxy.Down.Store(true)
 	s, url := serveOn(t, strings.Replace(proxy.URL, "sslmode=disable", "sslmode=disable&sslpassword=s3cret", 1))
@@ -124,7 +124,7 @@ func TestServeWaitsForADatabaseThatDoesNotAnswerYet(t *testing.T) {
 }
 
 func TestServeWaitsForADatabaseThatMayRecover(t *testing.T) {
-	readOnly := storetest.EmptyURL(t)
+	readOnly := pgtest.EmptyURL(t)
 	conn, err := pgx.Connect(t.Context(), readOnly)
 	require.NoError(t, err)
 	_, err = conn.Exec(t.Context(), "do $$ begin execute format('alter database %I set default_transaction_read_only = on', current_database()); end $$")
@@ -153,7 +153,7 @@ func TestServeWaitsForADatabaseThatMayRecover(t *testing.T) {
 }
 
 func TestServeDoesNotWaitAfterPermanentErrors(t *testing.T) {
-	missing, err := pgx.ParseConfig(storetest.EmptyURL(t))
+	missing, err := pgx.ParseConfig(pgtest.EmptyURL(t))
 	require.NoError(t, err)
 	for name, it := range map[string]struct {
 		url, reason string
@@ -189,7 +189,7 @@ func TestServeGivesUpOnItsDatabaseAfterTheBound(t *testing.T) {
 }
 
 func TestProgramsThatWaitForOneDatabaseMigrateItOnce(t *testing.T) {
-	proxy := storetest.Between(t, storetest.EmptyURL(t))
+	proxy := pgtest.Between(t, pgtest.EmptyURL(t))
 	proxy.Down.Store(true)
 	programs := make([]*serving, 3)
 	for i := range programs {
@@ -208,7 +208,7 @@ func TestProgramsThatWaitForOneDatabaseMigrateItOnce(t *testing.T) {
 }
 
 func TestMigrateUpWaitsAsLongAsTheFlagSays(t *testing.T) {
-	proxy := storetest.Between(t, storetest.EmptyURL(t))
+	proxy := pgtest.Between(t, pgtest.EmptyURL(t))
 	proxy.Down.Store(true)
 	code, _, stderr := execute(t, []string{"HOLDFAST_DATABASE__URL=" + proxy.URL}, "migrate", "up")
 	require.Equal(t, exitFailure, code)

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-jobs/holdfast/plugin/conformance"
-	"github.com/holdfast-jobs/holdfast/sdk/sdktest"
+	"github.com/holdfast-jobs/holdfast/test/sdktest"
 )
 
 // binaries has what TestMain has built.

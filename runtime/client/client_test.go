@@ -13,7 +13,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 // direct is a client of a process without a worker, and its store.
@@ -25,7 +25,7 @@ type direct struct {
 // open returns a client that runs, and the hints that others hear of it.
 func open(t *testing.T, changes ...func(*Config)) (*direct, <-chan job.Hint) {
 	t.Helper()
-	ledger, err := store.Open(t.Context(), store.Config{URL: storetest.URL(t), MaxConnections: 4})
+	ledger, err := store.Open(t.Context(), store.Config{URL: pgtest.URL(t), MaxConnections: 4})
 	require.NoError(t, err)
 	heard := make(chan job.Hint, 1000)
 	listening, ready := make(chan struct{}), make(chan struct{})

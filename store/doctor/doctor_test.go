@@ -16,17 +16,17 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 	statements "github.com/holdfast-jobs/holdfast/store/sql"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 const patience = 20 * time.Second
 
-func TestMain(m *testing.M) { storetest.Main(m) }
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // open returns a doctor for a fresh database, and the database's address.
 func open(t testing.TB) (*Doctor, string) {
 	t.Helper()
-	url := storetest.URL(t)
+	url := pgtest.URL(t)
 	db, err := postgres.Open(t.Context(), postgres.Config{URL: url})
 	require.NoError(t, err)
 	t.Cleanup(db.Close)

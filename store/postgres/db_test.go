@@ -10,10 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
-func TestMain(m *testing.M) { storetest.Main(m) }
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 func TestConnectionsAreDivided(t *testing.T) {
 	for total, want := range map[int32][3]int32{
@@ -33,7 +33,7 @@ func TestConnectionsAreDivided(t *testing.T) {
 }
 
 func TestNoStatementRunsUnderAPlannersWhim(t *testing.T) {
-	db, err := Open(t.Context(), Config{URL: storetest.EmptyURL(t), MaxConnections: 20})
+	db, err := Open(t.Context(), Config{URL: pgtest.EmptyURL(t), MaxConnections: 20})
 	require.NoError(t, err)
 	t.Cleanup(db.Close)
 	for setting, value := range sessionSettings {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 func TestReadsAreDividedIntoLanes(t *testing.T) {
@@ -56,7 +56,7 @@ func TestAReadIsRefusedWhenItsTurnDoesNotComeInTime(t *testing.T) {
 }
 
 func TestAReadThatTakesTooLongIsGivenUp(t *testing.T) {
-	db, err := Open(t.Context(), Config{URL: storetest.EmptyURL(t)})
+	db, err := Open(t.Context(), Config{URL: pgtest.EmptyURL(t)})
 	require.NoError(t, err)
 	t.Cleanup(db.Close)
 	err = db.Lists.Snapshot(t.Context(), "list", "set local statement_timeout = 20", func(tx pgx.Tx) error {

@@ -18,13 +18,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/store/sql"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
-func TestMain(m *testing.M) { storetest.Main(m) }
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 func TestEveryStatementIsOneStatementThatTheSchemaUnderstands(t *testing.T) {
-	conn, err := pgx.Connect(t.Context(), storetest.URL(t))
+	conn, err := pgx.Connect(t.Context(), pgtest.URL(t))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, conn.Close(t.Context())) })
 	targets := scanTargets(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
@@ -29,7 +29,7 @@ import (
 const flat = 200 << 20
 
 func TestHugeRequestsAreRefusedInLittleMemory(t *testing.T) {
-	o := orchestrator(t, storetest.URL(t), plugin(0, "builtin", "handlers")...)
+	o := orchestrator(t, pgtest.URL(t), plugin(0, "builtin", "handlers")...)
 	rigtest.Start(t, o)
 	before := resident(t, o)
 
@@ -70,7 +70,7 @@ func TestHugeRequestsAreRefusedInLittleMemory(t *testing.T) {
 // Half of the slow clients never finish their header, half never their body.
 func TestSlowClientsDelayNobodyElse(t *testing.T) {
 	const slow = 1000
-	o := orchestrator(t, storetest.URL(t), append(plugin(0, "builtin", "handlers"),
+	o := orchestrator(t, pgtest.URL(t), append(plugin(0, "builtin", "handlers"),
 		"server.read_header_timeout=3s", "server.read_timeout=3s")...)
 	rigtest.Start(t, o)
 	before := resident(t, o)
@@ -101,7 +101,7 @@ func TestSlowClientsDelayNobodyElse(t *testing.T) {
 // Each client sends a batch of legal size, except for its end.
 func TestUnfinishedBodiesAreRefusedInLittleMemory(t *testing.T) {
 	const clients, each = 40, 8 << 20
-	o := orchestrator(t, storetest.URL(t), append(plugin(0, "builtin", "handlers"), "server.max_receiving_bytes=33554432")...)
+	o := orchestrator(t, pgtest.URL(t), append(plugin(0, "builtin", "handlers"), "server.max_receiving_bytes=33554432")...)
 	rigtest.Start(t, o)
 	before := resident(t, o)
 	one := `{"jobType":"FAIL_JOB","payload":"` + strings.Repeat("x", 100_000) + `"},`

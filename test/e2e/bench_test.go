@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
@@ -18,7 +18,7 @@ func TestTheBenchMeasuresEveryScenario(t *testing.T) {
 		t.Skip("takes more than a minute; make test LONG=1 runs it")
 	}
 	t.Parallel()
-	database := storetest.Pool(t).Config().ConnString()
+	database := pgtest.Pool(t).Config().ConnString()
 	bench := exec.CommandContext(t.Context(), filepath.Join(bin, "orchestrator"),
 		"bench", "--database", database, "--runs", "1", "--warm-ups", "0", "--jobs", "1000", "--json")
 	bench.Stderr = rigtest.Log(t)

@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/collector"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
@@ -33,7 +33,7 @@ const (
 func TestNoSecretPayloadOrResultIsSeenWhereNobodyAsksForIt(t *testing.T) {
 	t.Parallel()
 	spans := collector.Start(t)
-	s := tracedTo(t, spans, "grpc", withPassword(t, storetest.URL(t), canary), append(
+	s := tracedTo(t, spans, "grpc", withPassword(t, pgtest.URL(t), canary), append(
 		plugin(0, "shop", "testhandlers", "SPANS_TO="+spans.GRPC, "SECRET="+canary),
 		"log.level=debug", "log.jobs=all", "tracing.headers=authorization=${CANARY_HEADER}", "tracing.plugins=true",
 		"security.tokens.0.name=bird", "security.tokens.0.token="+canaryToken, `security.tokens.0.scopes=["submit", "read"]`)...)

@@ -19,13 +19,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 func TestAThousandFailingJobsDieAfterThreeAttemptsEach(t *testing.T) {
-	url := storetest.URL(t)
+	url := pgtest.URL(t)
 	o := orchestrator(t, url, plugin(0, "builtin", "handlers")...)
 	rigtest.Start(t, o)
 	const jobs = 1000
@@ -61,7 +61,7 @@ func TestNothingIsLostWhenOrchestratorsAndHandlersAreKilled(t *testing.T) {
 	const jobs = 5000
 	random := seeded(t)
 
-	url := storetest.URL(t)
+	url := pgtest.URL(t)
 	effects := filepath.Join(t.TempDir(), "effects")
 	settings := plugin(0, "storm", "testhandlers", "EFFECTS="+effects)
 	// The jobs are not to blame for the kills, even if several kills hit the same job.

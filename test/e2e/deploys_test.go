@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
@@ -47,7 +47,7 @@ func deploy(t *testing.T, settings ...string) *deployed {
 	d.good, err = os.ReadFile(filepath.Join(bin, "testhandlers"))
 	require.NoError(t, err)
 	d.install(d.good)
-	d.o = orchestrator(t, storetest.URL(t), append(settings, "plugins.0.name=deployed", "plugins.0.path="+d.path,
+	d.o = orchestrator(t, pgtest.URL(t), append(settings, "plugins.0.name=deployed", "plugins.0.path="+d.path,
 		"plugins.0.concurrency=20", "plugins.0.env.GORACE="+exitAtOnce, "plugins.0.canary.share=0.2", "plugins.0.canary.period=500ms")...)
 	rigtest.Start(t, d.o)
 	return d
@@ -187,7 +187,7 @@ func TestASIGHUPReplacesThePluginsWhoseConfigurationHasChanged(t *testing.T) {
 	}
 	one := fmt.Sprintf("plugins:\n  - name: deployed\n    path: %s/testhandlers\n    watch: false\n    canary: {period: 0s}\n", bin)
 	write(one)
-	d := &deployed{t: t, o: orchestratorIn(t, dir, storetest.URL(t))}
+	d := &deployed{t: t, o: orchestratorIn(t, dir, pgtest.URL(t))}
 	rigtest.Start(t, d.o)
 	before := d.look()
 

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
@@ -19,7 +19,7 @@ import (
 // In addition, each hostile plugin prints in init.
 func TestHostileHandlersHarmNobodyElse(t *testing.T) {
 	t.Parallel()
-	url := storetest.URL(t)
+	url := pgtest.URL(t)
 	settings := plugin(0, "good", "testhandlers")
 	settings = append(settings, plugin(1, "flooding", "testhandlers", "TYPE_PREFIX=FLOOD_", "HOSTILE=floods stderr")...)
 	settings = append(settings, plugin(2, "forking", "testhandlers", "TYPE_PREFIX=FORK_", "HOSTILE=forks")...)
@@ -72,7 +72,7 @@ func TestHostileHandlersHarmNobodyElse(t *testing.T) {
 
 func TestHandlersThatReportInALoopDelayNobody(t *testing.T) {
 	t.Parallel()
-	url := storetest.URL(t)
+	url := pgtest.URL(t)
 	settings := append(plugin(0, "good", "testhandlers"), plugin(1, "reporting", "testhandlers", "TYPE_PREFIX=LOUD_")...)
 	o := orchestrator(t, url, settings...)
 	rigtest.Start(t, o)
@@ -104,7 +104,7 @@ func TestHandlersThatReportInALoopDelayNobody(t *testing.T) {
 
 func TestABystanderOfAKilledHandlerIsNotCharged(t *testing.T) {
 	t.Parallel()
-	url := storetest.URL(t)
+	url := pgtest.URL(t)
 	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)
 	rigtest.Start(t, o)
 	stubborn := rigtest.Submit(t, o, rig.Submission{JobType: "IGNORE_CANCEL", MaxAttempts: 1})
@@ -130,7 +130,7 @@ func charged(ended []job.Attempt) (kinds []job.OutcomeKind) {
 
 func TestOddCharactersPassOrFailAlone(t *testing.T) {
 	t.Parallel()
-	url := storetest.URL(t)
+	url := pgtest.URL(t)
 	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)
 	rigtest.Start(t, o)
 	odd := json.RawMessage(`{"text": "\u0000 and \ud800", "n": 1.000000000000000000001}`)
@@ -150,7 +150,7 @@ func TestOddCharactersPassOrFailAlone(t *testing.T) {
 
 func TestASecondSignalStopsAtOnceAndTheJobIsRecovered(t *testing.T) {
 	t.Parallel()
-	url := storetest.URL(t)
+	url := pgtest.URL(t)
 	settings := append(plugin(0, "good", "testhandlers"), "worker.drain_timeout=1h")
 	o := orchestrator(t, url, settings...)
 	rigtest.Start(t, o)
@@ -172,7 +172,7 @@ func TestASecondSignalStopsAtOnceAndTheJobIsRecovered(t *testing.T) {
 
 func TestADrainLetsRunningJobsFinish(t *testing.T) {
 	t.Parallel()
-	url := storetest.URL(t)
+	url := pgtest.URL(t)
 	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)
 	rigtest.Start(t, o)
 	id := rigtest.Submit(t, o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Payload: map[string]any{"millis": 1000}})

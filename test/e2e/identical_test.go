@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
@@ -19,7 +19,7 @@ import (
 // no answer, they try another server. One server is killed meanwhile.
 func TestIdenticalSubmissionsToSeveralServersMakeOneJob(t *testing.T) {
 	const keys, racers, killAfter = 20, 100, 400
-	url := storetest.URL(t)
+	url := pgtest.URL(t)
 	servers := []*rig.Orchestrator{
 		orchestrator(t, url, plugin(0, "builtin", "handlers")...), orchestrator(t, url), orchestrator(t, url),
 	}

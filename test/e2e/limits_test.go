@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 func TestHandlersThatExceedLimitsAreContainedAndTheAPISaysWhy(t *testing.T) {
 	t.Parallel()
-	url := storetest.URL(t)
+	url := pgtest.URL(t)
 	settings := append(plugin(0, "good", "testhandlers"), plugin(1, "greedy", "testhandlers", "TYPE_PREFIX=GREEDY_")...)
 	settings = append(settings, "plugins.1.limits.memory=512MiB", "plugins.1.limits.cpus=0.5", "plugins.1.limits.processes=200")
 	o := orchestrator(t, url, settings...)

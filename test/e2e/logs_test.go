@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
@@ -33,7 +33,7 @@ func logsOf(t *testing.T, o *rig.Orchestrator, id string) (found logs) {
 
 func TestLogsOfAHandlerSurviveItsCrash(t *testing.T) {
 	t.Parallel()
-	url := storetest.URL(t)
+	url := pgtest.URL(t)
 	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)
 	rigtest.Start(t, o)
 	id := rigtest.Submit(t, o, rig.Submission{JobType: "LOG", Payload: map[string]any{"failFirst": 1}})
@@ -58,7 +58,7 @@ func TestLogsOfAHandlerSurviveItsCrash(t *testing.T) {
 
 func TestLogsOfAHandlerSurviveItsOrchestrator(t *testing.T) {
 	t.Parallel()
-	url := storetest.URL(t)
+	url := pgtest.URL(t)
 	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)
 	rigtest.Start(t, o)
 	id := rigtest.Submit(t, o, rig.Submission{JobType: "LOG", Timeout: "1h", Payload: map[string]any{"millis": 3_600_000}})

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
@@ -19,7 +19,7 @@ import (
 func TestAPoisonJobIsFoundAndNobodyElseIsCharged(t *testing.T) {
 	t.Parallel()
 	const lease = 5 * time.Second
-	url := storetest.URL(t)
+	url := pgtest.URL(t)
 	settings := append(plugin(0, "good", "testhandlers"), "worker.crash_policy=expire", "worker.lease="+lease.String())
 	o := orchestrator(t, url, settings...)
 	rigtest.Start(t, o)
@@ -71,7 +71,7 @@ func TestADeadProcessLeavesItsReasonUnderEachCrashPolicy(t *testing.T) {
 	for after, bounds := range map[string][2]time.Duration{"expire": {lease * 9 / 10, time.Minute}, "release": {0, lease * 9 / 10}} {
 		t.Run(after, func(t *testing.T) {
 			t.Parallel()
-			url := storetest.URL(t)
+			url := pgtest.URL(t)
 			settings := append(plugin(0, "good", "testhandlers"), "worker.crash_policy="+after, "worker.lease="+lease.String())
 			o := orchestrator(t, url, settings...)
 			rigtest.Start(t, o)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
@@ -15,7 +15,7 @@ import (
 // processes have declared.
 func TestPayloadsAreCheckedWithoutALocalHandler(t *testing.T) {
 	t.Parallel()
-	url := storetest.URL(t)
+	url := pgtest.URL(t)
 	rigtest.Start(t, orchestrator(t, url, plugin(0, "builtin", "handlers")...))
 	front := orchestrator(t, url)
 	rigtest.Start(t, front)

@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/collector"
 	"github.com/holdfast-jobs/holdfast/test/jobtrace"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
@@ -22,7 +22,7 @@ const withItsOwnSpan = `POST /jobs
 
 func TestTheSpansOfAHandlerAreBelowItsAttempt(t *testing.T) {
 	t.Parallel()
-	s := tracedTo(t, collector.Start(t), "grpc", storetest.URL(t),
+	s := tracedTo(t, collector.Start(t), "grpc", pgtest.URL(t),
 		append(plugin(0, "shop", "testhandlers"), "tracing.plugins=true")...)
 	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "SPAN"})
 	rigtest.Await(t, s.Orchestrator, id, "COMPLETED")

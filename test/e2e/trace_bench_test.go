@@ -10,9 +10,9 @@ import (
 	"github.com/prometheus/procfs"
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/blackhole"
 	"github.com/holdfast-jobs/holdfast/test/collector"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
@@ -26,7 +26,7 @@ func BenchmarkTracedJobs(b *testing.B) {
 		"dead": func() []string { return []string{"tracing.endpoint=" + "http://" + blackhole.Listen(b)} },
 	} {
 		b.Run(name, func(b *testing.B) {
-			url := storetest.URL(b)
+			url := pgtest.URL(b)
 			db := pool(b, url)
 			o := orchestrator(b, url, append(plugin(0, "shop", "testhandlers"),
 				append(settings(), "rate_limit.enabled=false", "plugins.0.concurrency=200")...)...)

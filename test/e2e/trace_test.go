@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/collector"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
@@ -82,7 +82,7 @@ type stage struct {
 func traced(t *testing.T, over string, settings ...string) *stage {
 	t.Helper()
 	spans := collector.Start(t)
-	return tracedTo(t, spans, over, storetest.URL(t),
+	return tracedTo(t, spans, over, pgtest.URL(t),
 		append(plugin(0, "shop", "testhandlers", "SPANS_TO="+spans.GRPC), settings...)...)
 }
 

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/collector"
 	"github.com/holdfast-jobs/holdfast/test/jobtrace"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
@@ -243,7 +243,7 @@ func isALetter(t *testing.T, over string) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, mailbox.Close()) })
 	spans := collector.Start(t)
-	s := tracedTo(t, spans, over, storetest.URL(t),
+	s := tracedTo(t, spans, over, pgtest.URL(t),
 		append(plugin(0, "mail", "handlers", mailbox.Environment()...), "tracing.plugins=true")...)
 	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "SEND_EMAIL", Payload: map[string]any{
 		"to": "Ada <ada@example.com>", "subject": "Hold fast", "text": "to what is good",

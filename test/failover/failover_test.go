@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "build:", err)
 		os.Exit(1)
 	}
-	storetest.Main(m)
+	pgtest.Main(m)
 }
 
 // kinds are the ways in which a stalled standby takes over. Each repeats a few times
@@ -51,8 +51,8 @@ var kinds = map[string]func(*testing.T, *cluster){
 // cluster is a pair of servers that orchestrators reach through a proxy. The proxy is
 // like an address that moves to the new primary.
 type cluster struct {
-	*storetest.Pair
-	proxy  *storetest.Proxy
+	*pgtest.Pair
+	proxy  *pgtest.Proxy
 	random *rand.Rand
 }
 
@@ -72,8 +72,8 @@ func TestNothingAcknowledgedIsLostInAFailover(t *testing.T) {
 
 func failOver(t *testing.T, random *rand.Rand, hit func(*testing.T, *cluster)) {
 	t.Helper()
-	pair := storetest.NewPair(t)
-	c := &cluster{Pair: pair, proxy: storetest.Between(t, pair.Primary), random: random}
+	pair := pgtest.NewPair(t)
+	c := &cluster{Pair: pair, proxy: pgtest.Between(t, pair.Primary), random: random}
 	steps := filepath.Join(t.TempDir(), "steps")
 	one, two := orchestrator(t, c.proxy.URL, "one", steps), orchestrator(t, c.proxy.URL, "two", steps)
 	rigtest.Start(t, one)

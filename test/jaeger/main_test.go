@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	storetest.Main(m)
+	pgtest.Main(m)
 }
 
 // need skips the test if there is no Jaeger.
@@ -61,7 +61,7 @@ func need(t *testing.T) {
 func orchestrator(t *testing.T, settings ...string) *rig.Orchestrator {
 	t.Helper()
 	o := rigtest.New(t, filepath.Join(bin, "orchestrator"), t.TempDir(), append([]string{
-		"database.url=" + storetest.URL(t),
+		"database.url=" + pgtest.URL(t),
 		"worker.id=teller",
 		"worker.kill_grace=300ms",
 		"worker.crash_policy=release",

@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/sdk/sdktest"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
+	"github.com/holdfast-jobs/holdfast/test/sdktest"
 )
 
 // patience limits every wait for something that should happen soon.
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		beKilled(order)
 		return
 	}
-	storetest.Main(m)
+	pgtest.Main(m)
 }
 
 // language is one that has an SDK.

@@ -13,14 +13,14 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 func TestTheOrchestratorRunsTheExamplesJobs(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
-		url := storetest.URL(t)
+		url := pgtest.URL(t)
 		o := orchestrator(t, l, l.example, url)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 		defer cancel()

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/sdk"
-	"github.com/holdfast-jobs/holdfast/sdk/sdktest"
+	"github.com/holdfast-jobs/holdfast/test/sdktest"
 )
 
 // python is an interpreter that has what packing and installing the SDK needs.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
 	"github.com/holdfast-jobs/holdfast/test/collector"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
@@ -56,7 +56,7 @@ func TestTheExamplesSpansAreBelowItsAttempt(t *testing.T) {
 			t.Run(over, func(t *testing.T) {
 				spans := collector.Start(t)
 				endpoint := map[string]string{"grpc": spans.GRPC, "http": spans.HTTP}[over]
-				o := orchestrator(t, l, program, storetest.URL(t), append([]string{
+				o := orchestrator(t, l, program, pgtest.URL(t), append([]string{
 					"tracing.endpoint=" + endpoint, "tracing.protocol=" + over, "tracing.plugins=true", "plugins.0.processes=1",
 				}, settings...)...)
 				ctx, cancel := context.WithTimeout(t.Context(), 2*patience)

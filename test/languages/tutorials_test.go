@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
@@ -37,7 +37,7 @@ func TestTheTutorialsWork(t *testing.T) {
 		program = filepath.Join(dir, program)
 		run(t, dir, l.interpreter, test...)
 
-		o := orchestrator(t, l, program, storetest.URL(t))
+		o := orchestrator(t, l, program, pgtest.URL(t))
 		ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 		defer cancel()
 		_, err = o.Start(ctx)

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/client"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 // handlers is a supervisor whose handlers succeed at once.
@@ -49,7 +49,7 @@ func (ended) Extend(time.Duration)    {}
 // which every metric has a value.
 func everything(t testing.TB) *Meters {
 	t.Helper()
-	ledger, err := store.Open(t.Context(), store.Config{URL: storetest.URL(t), MaxConnections: 4})
+	ledger, err := store.Open(t.Context(), store.Config{URL: pgtest.URL(t), MaxConnections: 4})
 	require.NoError(t, err)
 	t.Cleanup(ledger.Close)
 	m := newMeters(t)

@@ -1,4 +1,4 @@
-package storetest_test
+package pgtest_test
 
 import (
 	"testing"
@@ -6,27 +6,27 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
-func TestMain(m *testing.M) { storetest.Main(m) }
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 func TestEachTestHasADatabaseOfItsOwn(t *testing.T) {
-	first, second := storetest.URL(t), storetest.URL(t)
+	first, second := pgtest.URL(t), pgtest.URL(t)
 	require.NotEqual(t, first, second)
 	execute(t, first, "create table only_here ()")
 	execute(t, second, "create table only_here ()")
 }
 
 func TestTheSchemaIsThere(t *testing.T) {
-	pool := storetest.Pool(t)
+	pool := pgtest.Pool(t)
 	var exists bool
 	require.NoError(t, pool.QueryRow(t.Context(), "select to_regclass('jobs') is not null").Scan(&exists))
 	require.True(t, exists)
 }
 
 func TestAnEmptyDatabaseHasNoSchema(t *testing.T) {
-	conn := connect(t, storetest.EmptyURL(t))
+	conn := connect(t, pgtest.EmptyURL(t))
 	var tables int
 	require.NoError(t, conn.QueryRow(t.Context(), "select count(*) from pg_tables where schemaname = 'public'").Scan(&tables))
 	require.Zero(t, tables)
@@ -35,7 +35,7 @@ func TestAnEmptyDatabaseHasNoSchema(t *testing.T) {
 func TestTheDatabaseIsDroppedAfterTheTest(t *testing.T) {
 	var url string
 	t.Run("leaves a connection open", func(t *testing.T) {
-		url = storetest.URL(t)
+		url = pgtest.URL(t)
 		connect(t, url)
 	})
 	_, err := pgx.Connect(t.Context(), url)
@@ -46,14 +46,14 @@ func TestTestsInParallelShareTheTemplate(t *testing.T) {
 	for range 4 {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
-			execute(t, storetest.URL(t), "select 1 from jobs")
+			execute(t, pgtest.URL(t), "select 1 from jobs")
 		})
 	}
 }
 
 func BenchmarkURL(b *testing.B) {
 	for b.Loop() {
-		storetest.URL(b)
+		pgtest.URL(b)
 	}
 }
 

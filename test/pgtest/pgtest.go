@@ -1,4 +1,4 @@
-// Package storetest gives tests a real PostgreSQL. The first test that asks for a
+// Package pgtest gives tests a real PostgreSQL. The first test that asks for a
 // database starts a server. Each test gets its own database, cloned from a template
 // that has the schema.
 //
@@ -6,7 +6,7 @@
 // user must be allowed to create databases), one from local binaries, or a
 // container. HOLDFAST_TEST_POSTGRES=containers always uses a container, and
 // HOLDFAST_TEST_POSTGRES_IMAGE names its image.
-package storetest
+package pgtest
 
 import (
 	"context"
@@ -99,6 +99,6 @@ func stop() error {
 }
 
 func fail(code int, err error) int {
-	fmt.Fprintln(os.Stderr, "storetest:", err)
+	fmt.Fprintln(os.Stderr, "pgtest:", err)
 	return max(code, 1)
 }

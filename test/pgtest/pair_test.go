@@ -1,4 +1,4 @@
-package storetest_test
+package pgtest_test
 
 import (
 	"testing"
@@ -8,14 +8,14 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/store/storetest"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
 // The store relies on this: nobody sees a commit that waits for the standby. A cancel
 // makes it visible although a failover would lose it, and the server only sends a
 // notice.
 func TestACommitWaitsForTheStandbyAndIsLostWhenItsWaitIsCanceled(t *testing.T) {
-	p := storetest.NewPair(t)
+	p := pgtest.NewPair(t)
 	execute(t, p.Primary, "create table things ()")
 	p.Stall()
 	cfg, err := pgx.ParseConfig(p.Primary)
