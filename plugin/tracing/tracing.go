@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,11 +23,14 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/holdfast-jobs/holdfast/plugin"
+	"github.com/holdfast-jobs/holdfast/plugin/tracing/otlp"
 )
 
 // gatherFor is how long spans are collected before they are sent, unless
 // OTEL_BSP_SCHEDULE_DELAY is set. A process that is killed loses them.
 const gatherFor = 500 * time.Millisecond
+
+var environment otlp.Environment = os.Getenv
 
 // Setup sets OpenTelemetry's global tracer provider and propagator as the environment
 // says: OTEL_EXPORTER_OTLP_ENDPOINT, _PROTOCOL
@@ -41,12 +45,16 @@ const gatherFor = 500 * time.Millisecond
 // nothing.
 func Setup() plugin.Part {
 	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}))
-	if !wanted() {
+	if !environment.NamesCollector() {
 		return plugin.OnDrain(func(context.Context) {})
 	}
-	otel.SetErrorHandler(&complaints{to: os.Stderr, secrets: headerValues()})
+	values, err := headerValues()
+	otel.SetErrorHandler(&complaints{to: os.Stderr, secrets: otlp.SecretsOf(slices.Values(values))})
 	otel.SetLogger(logr.Discard()) // it quotes variables with secrets
-	provider, err := newProvider(context.Background())
+	var provider *sdk.TracerProvider
+	if err == nil {
+		provider, err = newProvider(context.Background())
+	}
 	if err != nil {
 		otel.Handle(err)
 		return plugin.OnDrain(func(context.Context) {})
@@ -59,19 +67,7 @@ func Setup() plugin.Part {
 	})
 }
 
-// wanted reports whether the environment names a collector.
-func wanted() bool {
-	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
-		return false
-	}
-	name, _ := endpoint()
-	return name != ""
-}
-
 func newProvider(ctx context.Context) (*sdk.TracerProvider, error) {
-	if err := checkVariables(); err != nil {
-		return nil, err
-	}
 	client, err := newClient()
 	if err != nil {
 		return nil, err
@@ -99,17 +95,36 @@ func newProvider(ctx context.Context) (*sdk.TracerProvider, error) {
 	return sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithBatcher(exporter, options...)), nil
 }
 
+// headerValues are the values of headers, which may be credentials. It refuses what the
+// library would ignore silently.
+func headerValues() (values []string, err error) {
+	name, headers := environment.Setting("HEADERS")
+	for pair := range strings.SplitSeq(headers, ",") {
+		if strings.TrimSpace(pair) == "" {
+			continue
+		}
+		header, escaped, found := strings.Cut(pair, "=")
+		header = strings.TrimSpace(header)
+		value, err := url.PathUnescape(escaped)
+		if !found || err != nil || header == "" || strings.ContainsAny(header, " \t:") {
+			return nil, fmt.Errorf("%s: write name=value, separated by commas, and %%25 for a %%", name)
+		}
+		values = append(values, value)
+	}
+	return values, nil
+}
+
 // newClient lets the library read the variables, with these exceptions. The protocol
 // selects one of the library's packages. Only the endpoint's scheme decides about TLS;
 // in the library OTEL_EXPORTER_OTLP_INSECURE wins, and over gRPC _CERTIFICATE. overHTTP
-// reads the rest for HTTP.
+// reads the rest for HTTP. Errors do not show values, which may be secret.
 func newClient() (otlptrace.Client, error) {
-	name, value := endpoint()
+	name, value := environment.Setting("ENDPOINT")
 	at, err := url.Parse(value)
-	if err != nil {
+	if err != nil || at.Scheme != "unix" && (at.Hostname() == "" || at.Scheme != "http" && at.Scheme != "https") {
 		return nil, fmt.Errorf("%s is not a URL such as http://localhost:4318", name)
 	}
-	switch _, protocol := firstOf("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); protocol {
+	switch _, protocol := environment.Setting("PROTOCOL"); protocol {
 	case "grpc":
 		switch at.Scheme {
 		case "http":

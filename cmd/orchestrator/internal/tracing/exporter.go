@@ -3,10 +3,7 @@ package tracing
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
-	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,13 +15,13 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/holdfast-jobs/holdfast/plugin/tracing/otlp"
 )
 
 const (
 	// connectWithin bounds the making of a connection.
 	connectWithin = 5 * time.Second
-	// sendWithin bounds a try to send.
-	sendWithin = 10 * time.Second
 	// firstPause and maxPause bound the time between two tries, which grows.
 	firstPause = 500 * time.Millisecond
 	maxPause   = 5 * time.Second
@@ -42,24 +39,23 @@ var reconnect = grpc.ConnectParams{
 // Other variables, such as for timeouts, count wherever the endpoint is from.
 func (t Target) exporter(ctx context.Context) (sdk.SpanExporter, error) {
 	endpoint := t.TracesEndpoint()
-	timeout, err := requestWithin(t.variable)
+	timeout, err := t.environment().Timeout()
 	if err != nil {
 		return nil, err
 	}
+	if timeout == 0 || timeout > otlp.SendWithin { // other batches wait behind this one
+		timeout = otlp.SendWithin
+	}
 	var trusted *tls.Config
 	if !plain(endpoint) {
-		if trusted, err = certificates(t.variable); err != nil {
+		if trusted, err = t.environment().Certificates(); err != nil {
 			return nil, err
 		}
 	}
 	if t.Protocol == GRPC {
 		return otlptrace.New(ctx, t.grpcClient(endpoint, trusted, timeout))
 	}
-	transport := &http.Transport{
-		Proxy:             http.ProxyFromEnvironment,
-		DialContext:       (&net.Dialer{Timeout: connectWithin}).DialContext,
-		ForceAttemptHTTP2: true, TLSClientConfig: trusted, TLSHandshakeTimeout: connectWithin, IdleConnTimeout: 90 * time.Second,
-	}
+	transport := otlp.Transport(trusted, connectWithin)
 	exporter, err := otlptrace.New(ctx, t.httpClient(endpoint, transport, timeout))
 	return httpExporter{exporter, transport}, err
 }
@@ -69,7 +65,7 @@ func (t Target) httpClient(endpoint string, transport http.RoundTripper, timeout
 		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
 			Enabled: true, InitialInterval: firstPause, MaxInterval: maxPause, MaxElapsedTime: keepFor,
 		}),
-		otlptracehttp.WithHTTPClient(&http.Client{Transport: overHTTP{transport}, Timeout: timeout, CheckRedirect: stay}),
+		otlptracehttp.WithHTTPClient(otlp.Client(overHTTP{transport}, timeout)),
 		otlptracehttp.WithEndpointURL(endpoint),
 		otlptracehttp.WithTLSClientConfig(nil), // which is the transport's
 	}
@@ -98,27 +94,6 @@ func (t Target) grpcClient(endpoint string, trusted *tls.Config, timeout time.Du
 		options = append(options, otlptracegrpc.WithHeaders(t.Headers))
 	}
 	return otlptracegrpc.NewClient(options...)
-}
-
-// stay follows no redirect. A redirect refuses the batch like other errors: the request
-// would arrive elsewhere as a GET without the spans, and the headers are not for others.
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-
-// requestWithin is how long a try may take: sendWithin, or less by OpenTelemetry's
-// variables, which are in milliseconds.
-func requestWithin(getenv func(string) string) (time.Duration, error) {
-	name, text := firstOf(getenv, "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT")
-	if text == "" {
-		return sendWithin, nil
-	}
-	ms, err := strconv.ParseUint(text, 10, 31)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %q is no number of milliseconds", name, text)
-	}
-	if ms == 0 { // for no bound
-		return sendWithin, nil
-	}
-	return min(time.Duration(ms)*time.Millisecond, sendWithin), nil
 }
 
 // httpExporter closes its connections when it ends.

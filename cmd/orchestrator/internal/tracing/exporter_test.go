@@ -89,7 +89,7 @@ func TestVariablesThatCannotBeUsedAreNamed(t *testing.T) {
 	for name, c := range map[string]struct{ value, err string }{
 		"OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE": {"/nowhere.pem", "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE: open /nowhere.pem"},
 		"OTEL_EXPORTER_OTLP_CERTIFICATE":        {os.DevNull, "OTEL_EXPORTER_OTLP_CERTIFICATE: /dev/null contains no certificate in PEM"},
-		"OTEL_EXPORTER_OTLP_TIMEOUT":            {"5s", `OTEL_EXPORTER_OTLP_TIMEOUT: "5s" is no number of milliseconds`},
+		"OTEL_EXPORTER_OTLP_TIMEOUT":            {"5s", `OTEL_EXPORTER_OTLP_TIMEOUT is not a number of milliseconds such as 10000`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, c.value)

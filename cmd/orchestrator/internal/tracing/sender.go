@@ -10,6 +10,8 @@ import (
 	"time"
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/holdfast-jobs/holdfast/plugin/tracing/otlp"
 )
 
 const (
@@ -35,7 +37,7 @@ type sender struct {
 	batches  sdk.SpanProcessor
 	exporter sdk.SpanExporter
 	counts   *counts
-	secrets  secrets
+	secrets  otlp.Secrets
 
 	waiting  atomic.Int64 // spans that are neither sent nor dropped; at most queueSpans
 	overflow atomic.Int64 // spans that are still to be logged as overflown
@@ -57,7 +59,7 @@ type sender struct {
 
 var errNoTime = errors.New("there was no time left")
 
-func newSender(exporter sdk.SpanExporter, counts *counts, log *slog.Logger, secrets secrets) *sender {
+func newSender(exporter sdk.SpanExporter, counts *counts, log *slog.Logger, secrets otlp.Secrets) *sender {
 	s := &sender{
 		exporter: exporter, counts: counts, secrets: secrets,
 		unsent:    complaint{log: log, message: "spans could not be sent; jobs go on"},
@@ -131,7 +133,7 @@ func (o outlet) ExportSpans(_ context.Context, batch []sdk.ReadOnlySpan) error {
 	}
 	if err != nil {
 		o.counts.dropped(len(batch), droppedUnsent)
-		o.unsent.of(int64(len(batch)), o.secrets.fit(err.Error()))
+		o.unsent.of(int64(len(batch)), o.secrets.Fit(err.Error()))
 		return nil
 	}
 	rejected := min(max(said.rejected, 0), len(batch))
@@ -140,7 +142,7 @@ func (o outlet) ExportSpans(_ context.Context, batch []sdk.ReadOnlySpan) error {
 		o.counts.dropped(rejected, droppedUnsent)
 	}
 	if rejected > 0 || said.warning != "" {
-		o.warned.of(int64(rejected), o.secrets.fit(said.warning))
+		o.warned.of(int64(rejected), o.secrets.Fit(said.warning))
 	}
 	return nil
 }
@@ -162,7 +164,7 @@ func (o outlet) send(ctx context.Context, said *answer, batch []sdk.ReadOnlySpan
 		}
 		o.notBefore = time.Now().Add(pause)
 		if tries > 1 { // what is tried again is logged before it is given up
-			o.unsent.of(0, o.secrets.fit(err.Error()))
+			o.unsent.of(0, o.secrets.Fit(err.Error()))
 		}
 		o.ending.RLock()
 		defer o.ending.RUnlock()

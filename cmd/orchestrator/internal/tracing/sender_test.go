@@ -105,7 +105,7 @@ func (r *refusing) asked() []time.Time {
 // answers.
 func senderOverHTTP(t *testing.T, collector http.RoundTripper) (s *sender, lines func() []map[string]any) {
 	t.Helper()
-	exporter, err := otlptrace.New(t.Context(), Target{Protocol: HTTP}.httpClient("http://collector", collector, sendWithin))
+	exporter, err := otlptrace.New(t.Context(), Target{Protocol: HTTP}.httpClient("http://collector", collector, 10*time.Second))
 	require.NoError(t, err)
 	return senderTo(t, exporter)
 }
@@ -248,7 +248,7 @@ func TestACollectorThatWasAwayForLongIsFoundSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var dialed []time.Time
-		client := Target{Protocol: GRPC}.grpcClient("http://127.0.0.1:1", nil, sendWithin,
+		client := Target{Protocol: GRPC}.grpcClient("http://127.0.0.1:1", nil, 10*time.Second,
 			grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
 				mu.Lock()
 				defer mu.Unlock()

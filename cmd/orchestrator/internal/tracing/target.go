@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/holdfast-jobs/holdfast/plugin/tracing/otlp"
 )
 
 // The protocols that spans can be sent with.
@@ -22,15 +24,15 @@ type Target struct {
 	// FromEnvironment says that the endpoint comes from the environment.
 	FromEnvironment bool
 
-	getenv func(string) string // nil for that of the process
+	variables otlp.Environment // nil for that of the process
 }
 
-// variable reads from the environment that the target was made with.
-func (t Target) variable(name string) string {
-	if t.getenv == nil {
-		return os.Getenv(name)
+// environment is the one that the target was made with.
+func (t Target) environment() otlp.Environment {
+	if t.variables == nil {
+		return os.Getenv
 	}
-	return t.getenv(name)
+	return t.variables
 }
 
 func (t Target) set() bool { return t.Endpoint != "" || t.FromEnvironment }
@@ -39,9 +41,9 @@ func (t Target) set() bool { return t.Endpoint != "" || t.FromEnvironment }
 // are written as name=value, separated by commas, as in OTEL_EXPORTER_OTLP_HEADERS. It
 // returns an error for a setting that could not be used exactly as written. Errors begin
 // with the setting and name the variable; they contain no secret.
-func NewTarget(endpoint, protocol, headers string, getenv func(string) string) (Target, error) {
-	t := Target{Endpoint: endpoint, Protocol: protocol, getenv: getenv}
-	t.FromEnvironment = endpoint == "" && t.inEnvironment()
+func NewTarget(endpoint, protocol, headers string, variables otlp.Environment) (Target, error) {
+	t := Target{Endpoint: endpoint, Protocol: protocol, variables: variables}
+	t.FromEnvironment = endpoint == "" && t.environment().NamesCollector()
 	if protocol != "" && protocol != GRPC && protocol != HTTP {
 		return t, fmt.Errorf("protocol: %q is neither %s nor %s", protocol, GRPC, HTTP)
 	}
@@ -68,7 +70,7 @@ func (t Target) checkEndpoint() error {
 		}
 		return checkEndpoint(t.Endpoint, t.Protocol)
 	}
-	name, endpoint := firstOf(t.variable, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+	name, endpoint := t.environment().Setting("ENDPOINT")
 	if t.Protocol == GRPC && strings.HasPrefix(endpoint, "unix:") { // which the library can reach
 		return nil
 	}
@@ -88,7 +90,7 @@ func (t Target) headers(text string) (map[string]string, error) {
 	if len(headers) > 0 || !t.set() {
 		return headers, checkValues(headers, t.Protocol)
 	}
-	name, text := firstOf(t.variable, "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
+	name, text := t.environment().Setting("HEADERS")
 	if headers, err = parseHeaders(text, t.Protocol); err == nil {
 		if err = unescape(headers); err == nil {
 			err = checkValues(headers, t.Protocol)
@@ -100,32 +102,13 @@ func (t Target) headers(text string) (map[string]string, error) {
 	return headers, nil
 }
 
-// firstOf returns the first variable that is not empty, and its value.
-func firstOf(getenv func(string) string, names ...string) (name, value string) {
-	for _, name := range names {
-		if value := strings.TrimSpace(getenv(name)); value != "" {
-			return name, value
-		}
-	}
-	return "", ""
-}
-
-// inEnvironment reports whether OpenTelemetry's variables name a collector.
-func (t Target) inEnvironment() bool {
-	if strings.EqualFold(t.variable("OTEL_SDK_DISABLED"), "true") || t.variable("OTEL_TRACES_EXPORTER") == "none" {
-		return false
-	}
-	name, _ := firstOf(t.variable, "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-	return name != ""
-}
-
 // usualProtocol is the protocol when the settings name none: gRPC, or what the
 // environment says if the endpoint comes from there.
 func (t Target) usualProtocol() string {
 	if !t.FromEnvironment {
 		return GRPC
 	}
-	_, protocol := firstOf(t.variable, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+	_, protocol := t.environment().Setting("PROTOCOL")
 	if protocol != "" && protocol != "http/protobuf" {
 		return protocol
 	}
@@ -143,7 +126,7 @@ func (t Target) TracesEndpoint() string {
 	case t.Endpoint != "":
 		return withPath(t.Endpoint)
 	}
-	name, endpoint := firstOf(t.variable, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+	name, endpoint := t.environment().Setting("ENDPOINT")
 	if name == "OTEL_EXPORTER_OTLP_ENDPOINT" && t.Protocol == HTTP { // which lacks the path of traces
 		endpoint = strings.TrimSuffix(endpoint, "/") + "/v1/traces"
 	}

@@ -67,7 +67,7 @@ func TestWhereSpansGo(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			got.getenv = nil // which cannot be compared
+			got.variables = nil // which cannot be compared
 			require.Equal(t, c.want, got)
 		})
 	}

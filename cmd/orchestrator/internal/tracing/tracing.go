@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -16,6 +17,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/holdfast-jobs/holdfast/plugin/tracing/otlp"
 	"github.com/holdfast-jobs/holdfast/runtime/spans"
 )
 
@@ -69,7 +71,7 @@ func Start(ctx context.Context, c Config) (*Tracing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tracing: %w", err)
 	}
-	sender := newSender(exporter, counts, c.Log, secretsOf(c.Headers))
+	sender := newSender(exporter, counts, c.Log, otlp.SecretsOf(maps.Values(c.Headers)))
 	provider := sdk.NewTracerProvider(
 		sdk.WithResource(about),
 		sdk.WithIDGenerator(spans.IDs{}),
