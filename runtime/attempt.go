@@ -7,7 +7,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/metrics"
-	"github.com/holdfast-jobs/holdfast/runtime/report"
+	"github.com/holdfast-jobs/holdfast/runtime/progress"
 	"github.com/holdfast-jobs/holdfast/runtime/spans"
 )
 
@@ -20,7 +20,7 @@ type attempt struct {
 	pool      job.Pool
 	killGrace time.Duration
 	ends      finisher
-	recorder  *report.Recorder
+	recorder  *progress.Recorder
 	metrics   *metrics.Metrics
 	spans     *spans.Attempt // nil unless the job is traced
 	queued    time.Time      // when it began to wait for a slot; the dispatcher's
@@ -37,7 +37,7 @@ type attempt struct {
 
 	// reports is nil until the handler reports something. It is the reporting
 	// goroutine's.
-	reports *report.Attempt
+	reports *progress.Attempt
 }
 
 // finisher receives each attempt once, when it has ended.
@@ -281,7 +281,7 @@ func (a *attempt) Checkpoint(checkpoint json.RawMessage) <-chan struct{} {
 // Log implements job.Reporter.
 func (a *attempt) Log(line job.LogLine) { a.reporting().Log(line) }
 
-func (a *attempt) reporting() *report.Attempt {
+func (a *attempt) reporting() *progress.Attempt {
 	if a.reports == nil {
 		a.reports = a.recorder.Attempt(a.pool.Plugin, a.claimed.Lease, a.claimed.Attempt)
 	}

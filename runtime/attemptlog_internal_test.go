@@ -172,7 +172,7 @@ func TestTheLineOfAnAttemptThatAReaperEndsNamesTheLostWorker(t *testing.T) {
 	log, written := logged()
 	p := settling(t, &ledger{settle: func([]job.Settlement) ([]job.SettleResult, error) { return []job.SettleResult{job.Settled}, nil }})
 	p.log = newAttemptLog(log, LogAll)
-	r := reaper{client: p.client, path: p}
+	r := reaper{jobs: p.jobs, path: p}
 	r.takeOver(job.Expired{
 		Lease: job.Lease{JobID: job.ID{1}, Fence: 2}, Type: "MAIL", Worker: "gone/1", WorkerGone: true,
 		Attempt: 1, MaxAttempts: 3, Trace: job.Trace{Parent: carried},

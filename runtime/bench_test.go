@@ -17,8 +17,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-jobs/holdfast/runtime"
-	"github.com/holdfast-jobs/holdfast/runtime/client"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/runtime/spans"
 	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
@@ -72,7 +72,7 @@ func benchmarkJobs(b *testing.B, meter metric.Meter, tracer trace.Tracer, carrie
 	}
 	handlers := &instant{changed: make(chan struct{}, 1), slots: 1000, left: int64(b.N), done: make(chan struct{})}
 	worker, err := runtime.New(runtime.Config{
-		Config: client.Config{
+		Config: jobs.Config{
 			PollInterval: time.Second, Log: slog.New(slog.DiscardHandler), Meter: meter, Tracer: tracer,
 			Resolve: func(spec job.TypeSpec) job.TypeSpec {
 				spec.Retry = job.DefaultRetryPolicy()

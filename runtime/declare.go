@@ -8,9 +8,9 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/holdfast-jobs/holdfast/runtime/client"
 	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/runtime/metrics"
 )
 
@@ -23,7 +23,7 @@ type declarer struct {
 	cfg     Config
 	store   Store
 	plugins Plugins
-	client  *client.Client
+	jobs    *jobs.Service
 	changed loop.Signal // a pool came up, or its plugin was replaced
 
 	declared []job.TypeSpec
@@ -34,7 +34,7 @@ func (d *declarer) run(ctx context.Context) {
 		try, cancel := context.WithTimeout(ctx, settleTimeout)
 		err := d.declare(try)
 		cancel()
-		d.client.Metrics.Failed(metrics.OpTypes, err)
+		d.jobs.Metrics.Failed(metrics.OpTypes, err)
 		if err != nil && ctx.Err() == nil {
 			d.cfg.Log.Warn("job types could not be declared; trying again", slog.Any("error", err))
 			loop.Pause(ctx, loop.Jittered(time.Second))
@@ -56,7 +56,7 @@ func (d *declarer) declare(ctx context.Context) error {
 	if err := d.store.DeclareTypes(ctx, specs); err != nil {
 		return err
 	}
-	d.client.Hints.Send(job.TypesDeclared)
+	d.jobs.Hints.Send(job.TypesDeclared)
 	served, err := json.Marshal(d.plugins.Pools())
 	if err != nil {
 		return fmt.Errorf("describe worker: %w", err)
@@ -65,6 +65,6 @@ func (d *declarer) declare(ctx context.Context) error {
 		return err
 	}
 	d.declared = specs
-	d.client.JobTypes.Declare(specs)
+	d.jobs.JobTypes.Declare(specs)
 	return nil
 }

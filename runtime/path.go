@@ -7,11 +7,11 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/holdfast-jobs/holdfast/runtime/client"
 	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/runtime/metrics"
-	"github.com/holdfast-jobs/holdfast/runtime/report"
+	"github.com/holdfast-jobs/holdfast/runtime/progress"
 	"github.com/holdfast-jobs/holdfast/runtime/spans"
 )
 
@@ -25,7 +25,7 @@ type path struct {
 	cfg     Config
 	store   Store
 	plugins Plugins
-	client  *client.Client
+	jobs    *jobs.Service
 	// ctx ends when writing is no longer worth a try.
 	ctx context.Context
 
@@ -33,19 +33,19 @@ type path struct {
 	dispatcher *dispatcher
 	settler    *settler
 	inFlight   *inFlight
-	reports    *report.Recorder
+	reports    *progress.Recorder
 	launches   *launches
 	log        *attemptLog
 }
 
-func newPath(ctx context.Context, cfg Config, store Store, plugins Plugins, c *client.Client, newPool loop.Signal) *path {
+func newPath(ctx context.Context, cfg Config, store Store, plugins Plugins, service *jobs.Service, newPool loop.Signal) *path {
 	p := &path{
-		cfg: cfg, store: store, plugins: plugins, client: c, ctx: ctx,
+		cfg: cfg, store: store, plugins: plugins, jobs: service, ctx: ctx,
 		inFlight: newInFlight(), settler: newSettler(), launches: newLaunches(), log: newAttemptLog(cfg.Log, cfg.JobLog),
 	}
-	p.reports = report.NewRecorder(ctx, cfg.ReportInterval, p.saveReports, p.settler.added)
+	p.reports = progress.NewRecorder(ctx, cfg.ReportInterval, p.saveReports, p.settler.added)
 	p.dispatcher = newDispatcher(cfg, p.inFlight)
-	p.claimer = newClaimer(cfg, store, plugins, p.inFlight, p.dispatcher, p.settler, c.Hints.Heard(job.JobsReady), newPool)
+	p.claimer = newClaimer(cfg, store, plugins, p.inFlight, p.dispatcher, p.settler, service.Hints.Heard(job.JobsReady), newPool)
 	return p
 }
 
@@ -57,15 +57,15 @@ func (p *path) claim(ctx context.Context, plan claimPlan, limit int) (int, error
 	defer cancel()
 	sent := time.Now()
 	claimed, err := p.store.Claim(try, p.cfg.Worker.ID, plan.types, limit, p.cfg.Lease)
-	p.client.Metrics.Batch(metrics.OpClaim, len(claimed), sent, err)
+	p.jobs.Metrics.Batch(metrics.OpClaim, len(claimed), sent, err)
 	if err != nil {
 		return 0, err
 	}
-	p.client.Metrics.Claimed(claimed)
+	p.jobs.Metrics.Claimed(claimed)
 	attempts := make([]*attempt, len(claimed))
 	answered := time.Now()
 	for i, one := range claimed {
-		traced := p.client.Spans.Claimed(&one, p.cfg.Worker.ID, sent, answered) // which changes the context that the job carries
+		traced := p.jobs.Spans.Claimed(&one, p.cfg.Worker.ID, sent, answered) // which changes the context that the job carries
 		attempts[i] = p.newAttempt(one, plan.pool, sent.Add(p.cfg.Lease), traced)
 		p.inFlight.add(attempts[i])
 	}
@@ -120,7 +120,7 @@ func (p *path) finish(a *attempt, outcome job.Outcome) {
 	took, kind := e.took, e.settlement.Kind
 	p.settler.add(e)
 	if ran {
-		p.client.Metrics.Ran(a.claimed.Type, kind, took)
+		p.jobs.Metrics.Ran(a.claimed.Type, kind, took)
 		p.dispatcher.ended(a, outcome.Kind, took)
 	}
 }
@@ -134,7 +134,7 @@ func (p *path) takeOver(e *ending) {
 // decide turns the outcome into what is to be written.
 func (p *path) decide(e *ending) {
 	e.history.MaxCrashes = p.cfg.MaxCrashes(e.jobType)
-	decision := job.Decide(p.client.JobTypes.RetryPolicy(e.jobType), e.history, e.outcome, rand.Float64())
+	decision := job.Decide(p.jobs.JobTypes.RetryPolicy(e.jobType), e.history, e.outcome, rand.Float64())
 	e.settlement = job.Settlement{
 		Lease: e.lease, Decision: decision, Number: e.history.Attempt,
 		Code: e.outcome.Code, Error: decision.Reason(e.outcome), Stack: e.outcome.Stack,
@@ -184,7 +184,7 @@ func (p *path) settleOnce(ends []*ending) (again []*ending) {
 			p.settled(e, sent)
 		case job.Lost:
 			p.inFlight.remove(e.lease.ID)
-			p.client.Metrics.LeaseLost(metrics.LossAtSettle)
+			p.jobs.Metrics.LeaseLost(metrics.LossAtSettle)
 			e.spans.Lost(&e.settlement)
 			p.cfg.Log.Warn("attempt ended too late: its lease was lost", slog.String("job_id", e.lease.JobID.String()),
 				slog.Int64("fence", e.lease.Fence), slog.String("outcome", string(e.outcome.Kind)))
@@ -210,10 +210,10 @@ func (p *path) settleOnce(ends []*ending) (again []*ending) {
 // settled ends the way of a job: its settlement is in the ledger.
 func (p *path) settled(e *ending, sent time.Time) {
 	p.inFlight.remove(e.lease.ID)
-	p.client.Metrics.Settled(e.jobType, e.settlement.Kind)
+	p.jobs.Metrics.Settled(e.jobType, e.settlement.Kind)
 	e.spans.Settled(&e.settlement, sent)
 	p.log.settled(e)
-	p.client.Settled(&e.settlement)
+	p.jobs.Settled(&e.settlement)
 }
 
 // giveUp abandons an attempt that cannot be settled. Its lease expires, and a reaper
@@ -235,7 +235,7 @@ func (p *path) untilAnswered(o metrics.Operation, size int, try func(context.Con
 		err := try(ctx)
 		timedOut := ctx.Err() != nil
 		cancel()
-		p.client.Metrics.Batch(o, size, began, err)
+		p.jobs.Metrics.Batch(o, size, began, err)
 		if err == nil || p.ctx.Err() != nil || !(errors.Is(err, job.ErrUnavailable) || timedOut) {
 			return err
 		}
@@ -250,6 +250,6 @@ func (p *path) untilAnswered(o metrics.Operation, size int, try func(context.Con
 func (p *path) newAttempt(c job.Claimed, pool job.Pool, provenUntil time.Time, traced *spans.Attempt) *attempt {
 	return &attempt{
 		claimed: c, pool: pool, provenUntil: provenUntil, killGrace: p.cfg.KillGrace,
-		ends: p, recorder: p.reports, metrics: p.client.Metrics, spans: traced,
+		ends: p, recorder: p.reports, metrics: p.jobs.Metrics, spans: traced,
 	}
 }

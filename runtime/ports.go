@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/holdfast-jobs/holdfast/runtime/client"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 )
 
 // Store is what the loops need of the database. Its verbs are fenced: a write for a
 // lease that is no longer held changes nothing.
 type Store interface {
-	client.Store
+	jobs.Store
 	Claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error)
 	ReleaseUnanswered(ctx context.Context, worker string, known []job.LeaseID) (int, error)
 	Renew(ctx context.Context, worker string, leases []job.Lease, lease time.Duration) ([]job.Renewed, error)

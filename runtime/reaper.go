@@ -6,9 +6,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/holdfast-jobs/holdfast/runtime/client"
 	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/runtime/metrics"
 )
 
@@ -20,7 +20,7 @@ const reapBatch = 200
 type reaper struct {
 	cfg    Config
 	store  Store
-	client *client.Client
+	jobs   *jobs.Service
 	path   *path
 	isGone func(job.Worker) bool
 }
@@ -45,7 +45,7 @@ func (r *reaper) reap(ctx context.Context) error {
 	for {
 		began := time.Now()
 		expired, err := r.store.Reap(ctx, reapBatch, r.cfg.Lease)
-		r.client.Metrics.Batch(metrics.OpReap, len(expired), began, err)
+		r.jobs.Metrics.Batch(metrics.OpReap, len(expired), began, err)
 		if err != nil {
 			return err
 		}
@@ -93,10 +93,10 @@ func (r *reaper) takeOver(e job.Expired) {
 			Message: fmt.Sprintf("worker %s ended or fell silent during the attempt", e.Worker),
 		}
 	}
-	r.client.Metrics.Reaped(outcome.Code)
+	r.jobs.Metrics.Reaped(outcome.Code)
 	r.path.takeOver(&ending{
 		lease: e.Lease, jobType: e.Type, outcome: outcome, trace: e.Trace, lostBy: e.Worker,
-		spans: r.client.Spans.Reaped(&e, r.cfg.Worker.ID),
+		spans: r.jobs.Spans.Reaped(&e, r.cfg.Worker.ID),
 		history: job.History{
 			Attempt: e.Attempt, MaxAttempts: e.MaxAttempts,
 			Interruptions: e.Interruptions, Crashes: e.Crashes, CancelRequested: e.CancelRequested,

@@ -7,15 +7,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-jobs/holdfast/runtime/client"
 	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 )
 
 // Config says how a worker runs. Every field must be set, except where package client
 // names a default.
 type Config struct {
-	client.Config
+	jobs.Config
 	Worker job.Worker
 	// Concurrency bounds the attempts that run at once in this process.
 	Concurrency int
@@ -70,8 +70,8 @@ func (c Config) reapInterval() time.Duration {
 // Runtime is a worker: the loops that move jobs from the ready list through handlers to
 // their end.
 type Runtime struct {
-	// Client is what the API talks to. It works until Run returns.
-	*client.Client
+	// Service is what the API talks to. It works until Run returns.
+	*jobs.Service
 
 	cfg       Config
 	store     Store
@@ -91,25 +91,25 @@ func New(cfg Config, store Store, plugins Plugins) (*Runtime, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("runtime: %w", err)
 	}
-	c, err := client.New(cfg.Config, store)
+	service, err := jobs.New(cfg.Config, store)
 	if err != nil {
 		return nil, fmt.Errorf("runtime: %w", err)
 	}
 	// Writing outlives every other loop: it ends when there is nothing left to write.
 	writing, endWriting := context.WithCancel(context.Background())
 	newPool := loop.NewSignal()
-	p := newPath(writing, cfg, store, plugins, c, newPool)
-	if err := c.Metrics.ObserveLeases(func() int { _, held := p.inFlight.counts(); return held }); err != nil {
+	p := newPath(writing, cfg, store, plugins, service, newPool)
+	if err := service.Metrics.ObserveLeases(func() int { _, held := p.inFlight.counts(); return held }); err != nil {
 		endWriting()
 		return nil, fmt.Errorf("runtime: %w", err)
 	}
 	return &Runtime{
-		Client: c, cfg: cfg, store: store, path: p, endWriting: endWriting,
-		declarer:  &declarer{cfg: cfg, store: store, plugins: plugins, client: c, changed: newPool},
-		heartbeat: &heartbeat{cfg: cfg, store: store, inFlight: p.inFlight, metrics: c.Metrics, now: c.Hints.Heard(job.CancelAsked)},
-		reaper:    &reaper{cfg: cfg, store: store, client: c, path: p, isGone: processGone},
-		scheduler: &scheduler{cfg: cfg, store: store, client: c},
-		unserved:  &unservedMonitor{store: store, plugins: plugins, log: cfg.Log, wake: c.Hints.Heard(job.JobsReady)},
+		Service: service, cfg: cfg, store: store, path: p, endWriting: endWriting,
+		declarer:  &declarer{cfg: cfg, store: store, plugins: plugins, jobs: service, changed: newPool},
+		heartbeat: &heartbeat{cfg: cfg, store: store, inFlight: p.inFlight, metrics: service.Metrics, now: service.Hints.Heard(job.CancelAsked)},
+		reaper:    &reaper{cfg: cfg, store: store, jobs: service, path: p, isGone: processGone},
+		scheduler: &scheduler{cfg: cfg, store: store, jobs: service},
+		unserved:  &unservedMonitor{store: store, plugins: plugins, log: cfg.Log, wake: service.Hints.Heard(job.JobsReady)},
 		tally:     &tallyRollUp{store: store, log: cfg.Log},
 	}, nil
 }
@@ -139,7 +139,7 @@ func (r *Runtime) Run(ctx, abort context.Context) {
 	taking, keeping, writing := newRing(ctx), newRing(context.WithoutCancel(ctx)), newRing(context.WithoutCancel(ctx))
 
 	writing.start(func(ctx context.Context) { r.path.settler.run(ctx, r.path.settle) })
-	writing.start(r.Client.Run)
+	writing.start(r.Service.Run)
 	keeping.start(r.heartbeat.run)
 	keeping.start(r.heartbeat.watch)
 	keeping.start(func(ctx context.Context) { r.path.dispatcher.run(ctx, r.path.start) })

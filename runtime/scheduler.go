@@ -5,9 +5,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/holdfast-jobs/holdfast/runtime/client"
 	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/runtime/metrics"
 )
 
@@ -16,9 +16,9 @@ const promoteBatch = 500
 
 // scheduler queues jobs that have become due. It runs in every orchestrator.
 type scheduler struct {
-	cfg    Config
-	store  Store
-	client *client.Client
+	cfg   Config
+	store Store
+	jobs  *jobs.Service
 }
 
 func (s *scheduler) run(ctx context.Context) {
@@ -28,7 +28,7 @@ func (s *scheduler) run(ctx context.Context) {
 			s.cfg.Log.Warn("promoting due jobs failed; trying again", slog.Any("error", err))
 			pause = loop.Jittered(time.Second)
 		}
-		s.client.Due.Sleep(ctx, pause)
+		s.jobs.Due.Sleep(ctx, pause)
 	}
 }
 
@@ -40,12 +40,12 @@ func (s *scheduler) promote(ctx context.Context) (time.Duration, error) {
 	for {
 		began := time.Now()
 		moved, err := s.store.Promote(ctx, promoteBatch)
-		s.client.Metrics.Batch(metrics.OpPromote, moved, began, err)
+		s.jobs.Metrics.Batch(metrics.OpPromote, moved, began, err)
 		if err != nil {
 			return 0, err
 		}
 		if moved > 0 {
-			s.client.Hints.Announce(job.JobsReady)
+			s.jobs.Hints.Announce(job.JobsReady)
 		}
 		if moved < promoteBatch {
 			break

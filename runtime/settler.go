@@ -7,7 +7,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/runtime/report"
+	"github.com/holdfast-jobs/holdfast/runtime/progress"
 	"github.com/holdfast-jobs/holdfast/runtime/spans"
 )
 
@@ -46,7 +46,7 @@ type ending struct {
 	// An ending is not settled before holdUntil, nor before the reports of the attempt
 	// are saved.
 	holdUntil time.Time
-	reports   *report.Attempt
+	reports   *progress.Attempt
 }
 
 // settler gathers how attempts end, and has everything that is ready written at once.

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/metric/noop"
 
-	"github.com/holdfast-jobs/holdfast/runtime/client"
 	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 )
 
 const patience = 20 * time.Second
@@ -72,7 +72,7 @@ func (l *ledger) SaveLogs(_ context.Context, batch []job.Report) ([]job.Lease, e
 func settling(t *testing.T, l *ledger) *path {
 	t.Helper()
 	cfg := Config{
-		Config: client.Config{
+		Config: jobs.Config{
 			PollInterval: time.Second, Log: slog.New(slog.DiscardHandler), Meter: noop.Meter{},
 			Resolve: func(spec job.TypeSpec) job.TypeSpec {
 				spec.Retry = job.RetryPolicy{Backoff: job.Immediate}
@@ -81,9 +81,9 @@ func settling(t *testing.T, l *ledger) *path {
 		},
 		CrashPolicy: Release, MaxCrashes: func(string) int { return job.DefaultMaxCrashes }, JobLog: LogNone, KillGrace: time.Hour,
 	}
-	c, err := client.New(cfg.Config, l)
+	service, err := jobs.New(cfg.Config, l)
 	require.NoError(t, err)
-	p := newPath(t.Context(), cfg, l, nil, c, loop.NewSignal())
+	p := newPath(t.Context(), cfg, l, nil, service, loop.NewSignal())
 	r := newRing(context.Background())
 	r.start(func(ctx context.Context) { p.settler.run(ctx, p.settle) })
 	t.Cleanup(r.end)

@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/holdfast-jobs/holdfast/runtime"
-	"github.com/holdfast-jobs/holdfast/runtime/client"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
@@ -80,7 +80,7 @@ type process struct {
 func launch(t testing.TB, s runtime.Store, h runtime.Plugins, changes ...func(*runtime.Config)) *process {
 	t.Helper()
 	cfg := runtime.Config{
-		Config: client.Config{
+		Config: jobs.Config{
 			PollInterval: 100 * time.Millisecond, Resolve: retrying(job.RetryPolicy{Backoff: job.Immediate}),
 			Log: slog.New(slog.DiscardHandler), Meter: noop.Meter{},
 		},

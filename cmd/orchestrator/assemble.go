@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/meter"
 	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/runtime"
-	"github.com/holdfast-jobs/holdfast/runtime/client"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/store"
 )
 
@@ -86,7 +86,7 @@ func assembleWith(warden ...string) assembler {
 		awaitPlugins(ctx, hosted)
 
 		worker, err := runtime.New(runtime.Config{
-			Config: client.Config{
+			Config: jobs.Config{
 				PollInterval:       cfg.Worker.PollInterval,
 				Resolve:            cfg.Jobs.Resolve,
 				AcceptUnknownTypes: cfg.Jobs.AcceptUnknownTypes,
@@ -117,7 +117,7 @@ func assembleWith(warden ...string) assembler {
 		}
 
 		return &assembly{
-			jobs: jobs{worker.Client, ledger}, operations: ledger, plugins: hosted,
+			jobs: apiJobs{worker.Service, ledger}, operations: ledger, plugins: hosted,
 			prometheus: meters.Handler(), observe: meters.Request, tracer: traces.Tracer(),
 			reload: func(next config.Config) error {
 				next.Tracing = cfg.Tracing // a reload changes nothing outside plugins

@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
-	"github.com/holdfast-jobs/holdfast/runtime/client"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/store"
 )
 
@@ -17,14 +17,14 @@ import (
 // has ended that somebody waits for.
 const directPoll = 250 * time.Millisecond
 
-// jobs is the ledger as the API sees it: the client's verbs, and the store's where
-// nobody has to be woken.
-type jobs struct {
-	*client.Client
+// apiJobs is the ledger as the API sees it: the service's verbs, and the store's
+// where nobody has to be woken.
+type apiJobs struct {
+	*jobs.Service
 	unwrapped
 }
 
-// unwrapped are the verbs of the store that need no client.
+// unwrapped are the verbs of the store that need no service.
 type unwrapped interface {
 	Known(ctx context.Context, s job.Submission) (bool, error)
 	Get(ctx context.Context, id job.ID) (job.View, error)
@@ -37,23 +37,23 @@ type unwrapped interface {
 
 // directJobs returns the ledger for a process without a worker, and a function that
 // ends it: it sends the last hints before the context ends.
-func directJobs(s *store.Store, types config.Jobs, log *slog.Logger) (jobs, func(context.Context), error) {
-	c, err := client.New(client.Config{
+func directJobs(s *store.Store, types config.Jobs, log *slog.Logger) (apiJobs, func(context.Context), error) {
+	service, err := jobs.New(jobs.Config{
 		PollInterval: directPoll, PollOnly: true, Resolve: types.Resolve, AcceptUnknownTypes: types.AcceptUnknownTypes,
 		Log: log, Meter: noop.Meter{},
 	}, s)
 	if err != nil {
-		return jobs{}, nil, err
+		return apiJobs{}, nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		c.Run(ctx)
+		service.Run(ctx)
 		ended <- nil
 	}()
-	return jobs{c, s}, func(last context.Context) {
+	return apiJobs{service, s}, func(last context.Context) {
 		stop()
 		_ = await(last, ended)
-		c.Hints.Flush(last)
+		service.Hints.Flush(last)
 	}, nil
 }

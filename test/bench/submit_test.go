@@ -27,8 +27,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/migrations"
 	"github.com/holdfast-jobs/holdfast/runtime"
-	jobclient "github.com/holdfast-jobs/holdfast/runtime/client"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/store/embedded"
 )
@@ -108,7 +108,7 @@ func (g group) Submit(ctx context.Context, s job.Submission) (job.Receipt, error
 func work(b *testing.B, ledger *store.Store) *runtime.Runtime {
 	b.Helper()
 	worker, err := runtime.New(runtime.Config{
-		Config: jobclient.Config{
+		Config: jobs.Config{
 			PollInterval: time.Second, Log: slog.New(slog.DiscardHandler), Meter: noop.Meter{},
 			Resolve: func(spec job.TypeSpec) job.TypeSpec { return spec },
 		},

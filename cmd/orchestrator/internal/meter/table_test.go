@@ -18,8 +18,8 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/tracing"
 	"github.com/holdfast-jobs/holdfast/runtime"
-	"github.com/holdfast-jobs/holdfast/runtime/client"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
@@ -60,7 +60,7 @@ func everything(t testing.TB) *Meters {
 	require.NoError(t, err)
 	require.NoError(t, traces.Close(t.Context()))
 	worker, err := runtime.New(runtime.Config{
-		Config: client.Config{
+		Config: jobs.Config{
 			PollInterval: 100 * time.Millisecond, Log: slog.New(slog.DiscardHandler), Meter: m.Meter(),
 			Resolve: func(spec job.TypeSpec) job.TypeSpec {
 				spec.MaxAttempts, spec.Timeout, spec.Retry = 1, time.Minute, job.DefaultRetryPolicy()

@@ -1,4 +1,4 @@
-package client
+package jobs
 
 import (
 	"context"
@@ -16,13 +16,13 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
-// direct is a client of a process without a worker, and its store.
+// direct is the service of a process without a worker, and its store.
 type direct struct {
-	*Client
+	*Service
 	ledger *store.Store
 }
 
-// open returns a client that runs, and the hints that others hear of it.
+// open returns a service that runs, and the hints that others hear of it.
 func open(t *testing.T, changes ...func(*Config)) (*direct, <-chan job.Hint) {
 	t.Helper()
 	ledger, err := store.Open(t.Context(), store.Config{URL: pgtest.URL(t), MaxConnections: 4})
@@ -47,10 +47,10 @@ func open(t *testing.T, changes ...func(*Config)) (*direct, <-chan job.Hint) {
 	for _, change := range changes {
 		change(&cfg)
 	}
-	c, err := New(cfg, ledger)
+	s, err := New(cfg, ledger)
 	require.NoError(t, err)
-	running(t, c.Run)
-	return &direct{c, ledger}, heard
+	running(t, s.Run)
+	return &direct{s, ledger}, heard
 }
 
 func hear(t *testing.T, heard <-chan job.Hint, want job.Hint) {

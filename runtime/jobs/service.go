@@ -1,7 +1,7 @@
-// Package client is what the API talks to: it submits jobs, waits for them,
+// Package jobs is what the API talks to: it submits jobs, waits for them,
 // cancels and requeues them, and wakes whoever acts on them next, in this process
-// and in others. A worker has one; so has a process without a worker.
-package client
+// and in others. A worker has one Service; so has a process without a worker.
+package jobs
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/spans"
 )
 
-// Store is what a client needs of the database.
+// Store is what a service needs of the database.
 type Store interface {
 	Submit(ctx context.Context, batch []job.Submission) []job.Submitted
 	SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error)
@@ -35,7 +35,7 @@ type Store interface {
 	Listen(ctx context.Context, ready func(), heard func(job.Hint)) error
 }
 
-// Config says how a client works. Fields without a word about a default must be
+// Config says how a service works. Fields without a word about a default must be
 // set.
 type Config struct {
 	// PollInterval is how often to look for what no hint announced.
@@ -59,8 +59,8 @@ type Config struct {
 	Tracer trace.Tracer
 }
 
-// Client is safe for concurrent use. Its methods work while Run runs.
-type Client struct {
+// Service is safe for concurrent use. Its methods work while Run runs.
+type Service struct {
 	Metrics  *metrics.Metrics
 	Spans    *spans.Tracer
 	Hints    *Hints
@@ -74,8 +74,8 @@ type Client struct {
 	waiters   *waiters
 }
 
-// New returns a client. Nothing runs before Run.
-func New(cfg Config, store Store) (*Client, error) {
+// New returns a service. Nothing runs before Run.
+func New(cfg Config, store Store) (*Service, error) {
 	if cfg.Resolve == nil || cfg.Log == nil || cfg.Meter == nil || cfg.PollInterval <= 0 {
 		return nil, errors.New("resolve, log, meter and a poll interval above zero must be set")
 	}
@@ -83,27 +83,27 @@ func New(cfg Config, store Store) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	c := &Client{cfg: cfg, store: store, Metrics: measured, Spans: spans.New(cfg.Tracer), Due: loop.NewAlarm()}
-	c.Hints = newHints(store, cfg.Log, measured)
-	c.JobTypes = &Types{store: store, cfg: cfg, metrics: measured, known: make(map[string]job.TypeSpec)}
-	c.submitter = newSubmitter(store, c.submitted, measured)
-	c.waiters = newWaiters(store, cfg, c.Hints)
-	return c, nil
+	s := &Service{cfg: cfg, store: store, Metrics: measured, Spans: spans.New(cfg.Tracer), Due: loop.NewAlarm()}
+	s.Hints = newHints(store, cfg.Log, measured)
+	s.JobTypes = &Types{store: store, cfg: cfg, metrics: measured, known: make(map[string]job.TypeSpec)}
+	s.submitter = newSubmitter(store, s.submitted, measured)
+	s.waiters = newWaiters(store, cfg, s.Hints)
+	return s, nil
 }
 
 // Run works until the context ends. Submissions that arrived before are still
 // stored.
-func (c *Client) Run(ctx context.Context) {
+func (s *Service) Run(ctx context.Context) {
 	var loops sync.WaitGroup
 	defer loops.Wait()
 	for _, run := range []func(context.Context){
-		c.submitter.durable.run, c.submitter.fast.run, c.Hints.run, c.waiters.run,
-		func(ctx context.Context) { c.JobTypes.run(ctx, c.Hints.Heard(job.TypesDeclared)) },
+		s.submitter.durable.run, s.submitter.fast.run, s.Hints.run, s.waiters.run,
+		func(ctx context.Context) { s.JobTypes.run(ctx, s.Hints.Heard(job.TypesDeclared)) },
 	} {
 		loops.Go(func() { run(ctx) })
 	}
-	if !c.cfg.PollOnly {
-		loops.Go(func() { c.Hints.listen(ctx) })
+	if !s.cfg.PollOnly {
+		loops.Go(func() { s.Hints.listen(ctx) })
 	}
 }
 
@@ -111,36 +111,36 @@ func (c *Client) Run(ctx context.Context) {
 // whatever else is being submitted, and wakes a claimer. Errors: job.ErrKeyReused,
 // job.ErrBadData, job.ErrUnavailable, or the context's, and job.ErrOutcomeUnknown
 // with either if the job may have been stored.
-func (c *Client) Submit(ctx context.Context, s job.Submission) (job.Receipt, error) {
-	s.Fast = s.Fast || c.fast(s.Type)
-	sent := c.Spans.Send(ctx, &s)
-	receipt, err := c.submitter.submit(ctx, s)
+func (s *Service) Submit(ctx context.Context, one job.Submission) (job.Receipt, error) {
+	one.Fast = one.Fast || s.fast(one.Type)
+	sent := s.Spans.Send(ctx, &one)
+	receipt, err := s.submitter.submit(ctx, one)
 	sent.Done(job.Submitted{Receipt: receipt, Err: err})
 	return receipt, err
 }
 
 // SubmitAll stores all of the jobs or none, and wakes a claimer. Nothing is
 // stored when any of the results has an error. Errors are those of Submit.
-func (c *Client) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error) {
+func (s *Service) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error) {
 	batch = append([]job.Submission(nil), batch...) // the caller's own stays as it is
 	for i := range batch {
-		batch[i].Fast = batch[i].Fast || c.fast(batch[i].Type)
+		batch[i].Fast = batch[i].Fast || s.fast(batch[i].Type)
 	}
-	sent := c.Spans.SendAll(ctx, batch)
+	sent := s.Spans.SendAll(ctx, batch)
 	began := time.Now()
-	results, err := c.store.SubmitAll(ctx, batch)
+	results, err := s.store.SubmitAll(ctx, batch)
 	sent.Done(results, err)
-	c.Metrics.Batch(metrics.OpSubmit, len(batch), began, err)
+	s.Metrics.Batch(metrics.OpSubmit, len(batch), began, err)
 	if err == nil {
-		c.submitted(batch, results)
+		s.submitted(batch, results)
 	}
 	return results, err
 }
 
-func (c *Client) fast(jobType string) bool { return c.cfg.Fast != nil && c.cfg.Fast(jobType) }
+func (s *Service) fast(jobType string) bool { return s.cfg.Fast != nil && s.cfg.Fast(jobType) }
 
 // submitted wakes whoever acts on the jobs next.
-func (c *Client) submitted(batch []job.Submission, results []job.Submitted) {
+func (s *Service) submitted(batch []job.Submission, results []job.Submitted) {
 	queued := false
 	for i, result := range results {
 		switch {
@@ -148,23 +148,23 @@ func (c *Client) submitted(batch []job.Submission, results []job.Submitted) {
 		case result.Receipt.State == job.Queued:
 			queued = true
 		case result.Receipt.State == job.Created && !batch[i].Hold:
-			c.Due.In(0) // only the database knows when: the scheduler asks it
+			s.Due.In(0) // only the database knows when: the scheduler asks it
 		}
 	}
 	if queued {
-		c.Hints.Announce(job.JobsReady)
+		s.Hints.Announce(job.JobsReady)
 	}
 }
 
 // Settled wakes whoever acts next on a job that a worker has settled.
-func (c *Client) Settled(s *job.Settlement) {
-	switch s.To {
+func (s *Service) Settled(settled *job.Settlement) {
+	switch settled.To {
 	case job.Retry:
-		c.Due.In(s.Delay)
+		s.Due.In(settled.Delay)
 	case job.Queued:
-		c.Hints.Announce(job.JobsReady)
+		s.Hints.Announce(job.JobsReady)
 	case job.Succeeded, job.Dead, job.Canceled:
-		c.waiters.jobEnded(s.JobID)
+		s.waiters.jobEnded(settled.JobID)
 	case job.Created, job.Running:
 	}
 }
@@ -172,72 +172,72 @@ func (c *Client) Settled(s *job.Settlement) {
 // Await returns the job once its state is final, or as it is when the context's
 // deadline has passed. It returns job.ErrNotFound, and the context's error when it
 // was canceled.
-func (c *Client) Await(ctx context.Context, id job.ID) (job.View, error) {
-	return c.waiters.await(ctx, id)
+func (s *Service) Await(ctx context.Context, id job.ID) (job.View, error) {
+	return s.waiters.await(ctx, id)
 }
 
 // Cancel ends a waiting job at once, and asks the worker of a running one to stop
 // its handler without waiting for the next heartbeat.
-func (c *Client) Cancel(ctx context.Context, id job.ID) (job.View, error) {
+func (s *Service) Cancel(ctx context.Context, id job.ID) (job.View, error) {
 	asked := time.Now()
-	canceled, err := c.store.Cancel(ctx, id)
+	canceled, err := s.store.Cancel(ctx, id)
 	switch {
 	case err != nil:
 	case canceled.State == job.Running:
-		c.Hints.Announce(job.CancelAsked)
+		s.Hints.Announce(job.CancelAsked)
 	case canceled.State == job.Canceled:
-		c.waiters.jobEnded(id)
+		s.waiters.jobEnded(id)
 	}
 	if canceled.Canceled || canceled.Requested {
-		c.Spans.Canceled(ctx, canceled.View, asked)
+		s.Spans.Canceled(ctx, canceled.View, asked)
 	}
 	return canceled.View, err
 }
 
 // Release makes a created job eligible and wakes a claimer.
-func (c *Client) Release(ctx context.Context, id job.ID) (job.View, error) {
-	view, err := c.store.Release(ctx, id)
+func (s *Service) Release(ctx context.Context, id job.ID) (job.View, error) {
+	view, err := s.store.Release(ctx, id)
 	if err == nil {
-		c.Hints.Announce(job.JobsReady)
+		s.Hints.Announce(job.JobsReady)
 	}
 	return view, err
 }
 
 // Requeue gives a dead job all its attempts again and wakes a claimer.
-func (c *Client) Requeue(ctx context.Context, id job.ID) (job.View, error) {
+func (s *Service) Requeue(ctx context.Context, id job.ID) (job.View, error) {
 	asked := time.Now()
-	view, err := c.store.Requeue(ctx, id)
+	view, err := s.store.Requeue(ctx, id)
 	if err == nil {
-		c.requeued(ctx, []job.Requeued{{ID: id, Type: view.Type, Tenant: view.Tenant, Trace: view.Trace}}, asked)
+		s.requeued(ctx, []job.Requeued{{ID: id, Type: view.Type, Tenant: view.Tenant, Trace: view.Trace}}, asked)
 	}
 	return view, err
 }
 
 // Redrive requeues the dead jobs that the filter chooses, wakes a claimer, and
 // returns how many there were.
-func (c *Client) Redrive(ctx context.Context, filter job.DeadLetterFilter) (int, error) {
+func (s *Service) Redrive(ctx context.Context, filter job.DeadLetterFilter) (int, error) {
 	asked := time.Now()
-	requeued, err := c.store.Redrive(ctx, filter)
-	c.requeued(ctx, requeued, asked)
+	requeued, err := s.store.Redrive(ctx, filter)
+	s.requeued(ctx, requeued, asked)
 	return len(requeued), err
 }
 
-func (c *Client) requeued(ctx context.Context, jobs []job.Requeued, asked time.Time) {
+func (s *Service) requeued(ctx context.Context, jobs []job.Requeued, asked time.Time) {
 	if len(jobs) > 0 {
-		c.Hints.Announce(job.JobsReady)
+		s.Hints.Announce(job.JobsReady)
 	}
 	for _, one := range jobs {
-		c.Spans.Requeued(ctx, one, asked)
+		s.Spans.Requeued(ctx, one, asked)
 	}
 }
 
 // TypeSpec returns what is known of a job type. For a type that no handler has
 // declared it returns job.ErrUnknownType, or the defaults if the configuration
 // accepts such types.
-func (c *Client) TypeSpec(ctx context.Context, jobType string) (job.TypeSpec, error) {
-	spec, err := c.JobTypes.spec(ctx, jobType)
-	if errors.Is(err, job.ErrUnknownType) && c.cfg.AcceptUnknownTypes {
-		return c.cfg.Resolve(job.TypeSpec{Type: jobType}), nil
+func (s *Service) TypeSpec(ctx context.Context, jobType string) (job.TypeSpec, error) {
+	spec, err := s.JobTypes.spec(ctx, jobType)
+	if errors.Is(err, job.ErrUnknownType) && s.cfg.AcceptUnknownTypes {
+		return s.cfg.Resolve(job.TypeSpec{Type: jobType}), nil
 	}
 	return spec, err
 }

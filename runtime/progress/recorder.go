@@ -1,15 +1,14 @@
-// Package report saves what attempts report on their way: progress, checkpoints
+// Package progress saves what attempts report on their way: progress, checkpoints
 // and log lines. Of each attempt it keeps only the last of these, and writes an
 // attempt that runs at most once an interval.
 //
-// The plugins do not wait for one another: each has a notebook of its own. When what
+// The plugins do not wait for one another: each has a buffer of its own. When what
 // one of them has reported and is not written yet takes too much memory, nothing
 // more is read from its processes until it is written.
-package report
+package progress
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"time"
 
@@ -17,18 +16,18 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// What all notebooks may hold together, in bytes. A plugin has an equal share of it,
+// What all buffers may hold together, in bytes. A plugin has an equal share of it,
 // at most a quarter. What is being received when the share is used up comes on top.
 const (
 	unsavedInAll = 256 << 20
 	minShares    = 4
 )
 
-// maxWriters is how many notebooks are written at the same time, in the order they
+// maxWriters is how many buffers are written at the same time, in the order they
 // ask: claims and settlements need connections too.
 const maxWriters = 2
 
-// Recorder has a notebook for each plugin.
+// Recorder has a buffer for each plugin.
 type Recorder struct {
 	// write saves the reports, and returns when trying again is no use.
 	write    func([]job.Report)
@@ -38,10 +37,10 @@ type Recorder struct {
 	// ctx ends when saving is no longer worth a try.
 	ctx context.Context
 
-	mu     sync.Mutex
-	books  map[string]*notebook
-	closed bool
-	loops  sync.WaitGroup
+	mu      sync.Mutex
+	buffers map[string]*buffer
+	closed  bool
+	loops   sync.WaitGroup
 }
 
 // NewRecorder returns a recorder that writes an attempt that runs once an interval,
@@ -51,69 +50,36 @@ type Recorder struct {
 func NewRecorder(ctx context.Context, interval time.Duration, write func([]job.Report), saved loop.Signal) *Recorder {
 	return &Recorder{
 		write: write, saved: saved, interval: interval, ctx: ctx,
-		writers: make(chan struct{}, maxWriters), books: make(map[string]*notebook),
+		writers: make(chan struct{}, maxWriters), buffers: make(map[string]*buffer),
 	}
-}
-
-// Attempt is what one attempt reports. Its methods but Saved are called by one
-// goroutine. A nil one has reported nothing.
-type Attempt struct {
-	page *page
-	tail *logTail
 }
 
 // Attempt begins to record an attempt in a process of the plugin.
 func (r *Recorder) Attempt(plugin string, lease job.Lease, number int) *Attempt {
-	p := &page{book: r.book(plugin), report: job.Report{Lease: lease}}
-	return &Attempt{page: p, tail: newLogTail(func(lines []job.LogLine, dropped int64) {
-		p.keep(job.Report{Log: &job.AttemptLog{Number: number, Fence: lease.Fence, Lines: lines, Dropped: dropped}})
-	})}
+	a := &Attempt{buffer: r.buffer(plugin), pending: job.Report{Lease: lease}}
+	a.tail = newLogTail(func(lines []job.LogLine, dropped int64) {
+		a.keep(job.Report{Log: &job.AttemptLog{Number: number, Fence: lease.Fence, Lines: lines, Dropped: dropped}})
+	})
+	return a
 }
 
-// Progress replaces the attempt's progress. It returns nil, or a channel that is
-// closed once there is room for more reports of the plugin.
-func (a *Attempt) Progress(progress json.RawMessage) (room <-chan struct{}) {
-	return a.page.keep(job.Report{Progress: progress})
-}
-
-// Checkpoint replaces the attempt's checkpoint. It returns what Progress does.
-func (a *Attempt) Checkpoint(checkpoint json.RawMessage) (room <-chan struct{}) {
-	return a.page.keep(job.Report{Checkpoint: checkpoint})
-}
-
-// Log adds a line to the attempt's log.
-func (a *Attempt) Log(line job.LogLine) { a.tail.add(line) }
-
-// End makes the recorder save what is left, without waiting for the interval.
-// Nothing may be reported after it.
-func (a *Attempt) End() {
-	if a != nil {
-		a.tail.end()
-		a.page.end()
-	}
-}
-
-// Saved returns true when all that the attempt has reported is saved, or cannot be
-// saved any more.
-func (a *Attempt) Saved() bool { return a == nil || a.page.isSaved() }
-
-// book returns the notebook of the plugin.
-func (r *Recorder) book(plugin string) *notebook {
+// buffer returns the buffer of the plugin.
+func (r *Recorder) buffer(plugin string) *buffer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	b := r.books[plugin]
+	b := r.buffers[plugin]
 	if b == nil {
-		b = &notebook{recorder: r, listed: loop.NewSignal(), ended: loop.NewSignal()}
-		r.books[plugin] = b
+		b = &buffer{recorder: r, listed: loop.NewSignal(), ended: loop.NewSignal()}
+		r.buffers[plugin] = b
 	}
 	return b
 }
 
-// share is how many bytes a notebook may hold.
+// share is how many bytes a buffer may hold.
 func (r *Recorder) share() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return unsavedInAll / max(minShares, len(r.books))
+	return unsavedInAll / max(minShares, len(r.buffers))
 }
 
 // save writes the batch when it is its turn.
