@@ -22,7 +22,7 @@ import (
 const Patience = 2 * time.Minute
 
 // shown is how much of a log a failed test shows, in bytes.
-const shown = 8 << 10
+const shown = 2 << 10
 
 // Build builds programs into the directory, which it creates and returns as an absolute
 // path. The arguments are those of go build: flags, then packages.
