@@ -20,7 +20,7 @@ var (
 	ErrShutdown = errors.New("shutting down")
 )
 
-// Codes of failures that the SDK itself reports, besides those of package wire.
+// Codes of failures that the SDK itself reports, besides those of package protocol.
 const (
 	codePanic       = "panic"
 	codeBadPayload  = "bad_payload"

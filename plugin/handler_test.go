@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
@@ -85,7 +85,7 @@ func TestWhatTheOrchestratorWouldRefuseIsRefusedAtOnce(t *testing.T) {
 		"too much time":     {[]Part{Handle("A", nothing, Timeout(math.MaxInt64))}, "timeout"},
 		"hardly any time":   {[]Part{Handle("A", nothing, Timeout(time.Microsecond))}, "timeout 1µs"},
 		"the first of two":  {[]Part{Handle("A", nothing, MaxAttempts(0), Timeout(0))}, "max attempts 0"},
-		"a huge schema":     {[]Part{Handle("A", nothing, WithSchema(json.RawMessage(`{"title":"`+strings.Repeat("x", wire.MaxSchemaBytes)+`"}`)))}, "schema is longer"},
+		"a huge schema":     {[]Part{Handle("A", nothing, WithSchema(json.RawMessage(`{"title":"`+strings.Repeat("x", protocol.MaxSchemaBytes)+`"}`)))}, "schema is longer"},
 		"no attempt":        {[]Part{Handle("A", nothing, MaxAttempts(0))}, "max attempts 0"},
 		"odd schema":        {[]Part{Handle("A", nothing, WithSchema(json.RawMessage(`{`)))}, "schema: unexpected end"},
 		"wrong schema":      {[]Part{Handle("A", nothing, WithSchema(json.RawMessage(`[]`)))}, "neither an object nor a boolean"},

@@ -6,12 +6,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 // TestMain lets the test binary be a handler process, too.
 func TestMain(m *testing.M) {
-	if os.Getenv(wire.CookieKey) != "" || os.Getenv("BY_HAND") != "" {
+	if os.Getenv(protocol.CookieKey) != "" || os.Getenv("BY_HAND") != "" {
 		processUnderTest()
 		return
 	}

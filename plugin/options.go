@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 // Option configures a handler. The orchestrator's configuration decides what no
@@ -82,8 +82,8 @@ func WithSchema(schema json.RawMessage) Option {
 		switch {
 		case !object && !boolean:
 			h.reject("the schema is neither an object nor a boolean")
-		case len(schema) > wire.MaxSchemaBytes:
-			h.reject("the schema is longer than %d bytes", wire.MaxSchemaBytes)
+		case len(schema) > protocol.MaxSchemaBytes:
+			h.reject("the schema is longer than %d bytes", protocol.MaxSchemaBytes)
 		default:
 			h.schema = schema
 		}

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 // patience bounds every wait for something that should happen at once.
@@ -64,7 +64,7 @@ func describing(t *testing.T, said *handlerv1.DescribeRequest, parts ...Part) *o
 	conn, err := grpc.NewClient("passthrough:///handler",
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessageBytes), grpc.MaxCallSendMsgSize(wire.MaxMessageBytes)))
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(protocol.MaxMessageBytes), grpc.MaxCallSendMsgSize(protocol.MaxMessageBytes)))
 	require.NoError(t, err)
 	if said != nil {
 		_, err := handlerv1.NewHandlerClient(conn).Describe(t.Context(), said)
@@ -196,7 +196,7 @@ func TestTheServiceAcceptsWhatTheOrchestratorMaySend(t *testing.T) {
 	}
 	ended := o.run("LENGTH", `"`+string(text)+`"`)
 	require.Equal(t, "5242880", string(ended.GetSucceeded().GetResult()), "gRPC's own limit is 4 MiB")
-	require.LessOrEqual(t, wire.MaxMessageBytes, math.MaxInt32)
+	require.LessOrEqual(t, protocol.MaxMessageBytes, math.MaxInt32)
 }
 
 func TestABrokenStreamIsNotADrain(t *testing.T) {
@@ -209,7 +209,7 @@ func TestABrokenStreamIsNotADrain(t *testing.T) {
 	}))
 	o.start("WAIT", `null`)
 	<-begun
-	broken := make([]byte, wire.MaxMessageBytes+1)
+	broken := make([]byte, protocol.MaxMessageBytes+1)
 	err := o.stream.Send(&handlerv1.WorkRequest{Starts: []*handlerv1.Start{{Payload: broken}}})
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 	require.Error(t, o.end())

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 func attemptNo(handle uint64) *attempt { return &attempt{start: &handlerv1.Start{Handle: handle}} }
@@ -123,7 +123,7 @@ func TestReportsTakeNoRoomWhileNobodyReads(t *testing.T) {
 		messages := drained(t, o)
 		require.LessOrEqual(t, len(messages), 2, "size %d", size)
 		for _, m := range messages {
-			require.LessOrEqual(t, proto.Size(m), wire.MaxMessageBytes)
+			require.LessOrEqual(t, proto.Size(m), protocol.MaxMessageBytes)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func TestNoMessageIsTooLarge(t *testing.T) {
 	messages := drained(t, o)
 	outcomes := 0
 	for _, m := range messages {
-		require.LessOrEqual(t, proto.Size(m), wire.MaxMessageBytes)
+		require.LessOrEqual(t, proto.Size(m), protocol.MaxMessageBytes)
 		outcomes += len(m.GetOutcomes())
 	}
 	require.Equal(t, 26_006, outcomes)

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 // How much of an error's texts is kept, in bytes.
@@ -29,10 +29,10 @@ func outcome(result json.RawMessage, err, asked, cause error) *handlerv1.Outcome
 	case asked == nil && errors.Is(cause, ErrLeaseLost):
 		// Nothing else, and no cancel above all: if the orchestrator is only late
 		// and still owns the job, it must try again.
-		return failure(&handlerv1.Failed{Code: wire.CodeLeaseLost, Message: fmt.Sprint(err)})
+		return failure(&handlerv1.Failed{Code: protocol.CodeLeaseLost, Message: fmt.Sprint(err)})
 	case errors.Is(asked, ErrTimeout), asked == nil && errors.Is(cause, ErrTimeout):
 		// What the error asks for came after the attempt was stopped.
-		return failure(&handlerv1.Failed{Code: wire.CodeTimeout, Message: fmt.Sprint(err)})
+		return failure(&handlerv1.Failed{Code: protocol.CodeTimeout, Message: fmt.Sprint(err)})
 	case asked != nil, verdict.Canceled:
 		return &handlerv1.Outcome{Result: &handlerv1.Outcome_Canceled{Canceled: &handlerv1.Canceled{}}}
 	case verdict.Snoozed:

@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 // processUnderTest is what the test binary does when a test starts it as a
@@ -95,7 +95,7 @@ func launch(t *testing.T) *process {
 	t.Cleanup(func() { _ = os.RemoveAll(sockets) })
 	p := &process{orchestrator: &orchestrator{t: t}, stderr: new(journal), exited: make(chan error, 1)}
 	p.cmd = exec.Command(os.Args[0])
-	p.cmd.Env = append(os.Environ(), wire.CookieKey+"="+wire.CookieValue,
+	p.cmd.Env = append(os.Environ(), protocol.CookieKey+"="+protocol.CookieValue,
 		"PLUGIN_PROTOCOL_VERSIONS=1", "PLUGIN_UNIX_SOCKET_DIR="+sockets)
 	p.stdin, err = p.cmd.StdinPipe()
 	require.NoError(t, err)
@@ -262,7 +262,7 @@ func TestABinaryThatIsRunByHandSaysWhatItIs(t *testing.T) {
 
 func TestAProcessThatCannotListenIsUnusable(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), wire.CookieKey+"="+wire.CookieValue,
+	cmd.Env = append(os.Environ(), protocol.CookieKey+"="+protocol.CookieValue,
 		"PLUGIN_PROTOCOL_VERSIONS=1", "PLUGIN_UNIX_SOCKET_DIR="+t.TempDir()+"/none")
 	stdin, err := cmd.StdinPipe()
 	require.NoError(t, err)

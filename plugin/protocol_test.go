@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 var (
@@ -58,9 +58,9 @@ func TestTheProtocolPageHasEveryMessageAndField(t *testing.T) {
 	}
 	require.Len(t, documented, known, "the page describes what is not there")
 	for _, fact := range []string{
-		wire.CookieKey, wire.CookieValue, "`" + wire.CodeTimeout + "`", "`" + wire.CodeLeaseLost + "`",
+		protocol.CookieKey, protocol.CookieValue, "`" + protocol.CodeTimeout + "`", "`" + protocol.CodeLeaseLost + "`",
 		"`" + codeBadPayload + "`", "`" + codeUnknownType + "`", "`" + codePanic + "`", string(file.Package()),
-		strconv.Itoa(wire.MaxMessageBytes>>20) + " MiB", strconv.Itoa(wire.MaxSchemaBytes>>10) + " KiB",
+		strconv.Itoa(protocol.MaxMessageBytes>>20) + " MiB", strconv.Itoa(protocol.MaxSchemaBytes>>10) + " KiB",
 	} {
 		require.Contains(t, page, fact)
 	}

@@ -20,8 +20,8 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/mtls"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/stdio"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
 
 // Exit codes of a plugin process.
@@ -54,7 +54,7 @@ func Serve(parts ...Part) {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
 		os.Exit(exitUnusable)
 	}
-	if os.Getenv(wire.CookieKey) != wire.CookieValue {
+	if os.Getenv(protocol.CookieKey) != protocol.CookieValue {
 		b.introduce(os.Stderr)
 		os.Exit(exitUnusable)
 	}
@@ -90,10 +90,10 @@ func serve(b binary) error {
 		exit:    exitProcess,
 	}, grpc.Creds(transport))
 	healthy := health.NewServer()
-	healthy.SetServingStatus(wire.HealthService, grpc_health_v1.HealthCheckResponse_SERVING)
+	healthy.SetServingStatus(protocol.HealthService, grpc_health_v1.HealthCheckResponse_SERVING)
 	grpc_health_v1.RegisterHealthServer(s, healthy)
 	go exitWithStdin(&drained)
-	fmt.Fprintf(stdout, "1|%d|unix|%s|grpc|%s\n", wire.Version, path, certificate)
+	fmt.Fprintf(stdout, "1|%d|unix|%s|grpc|%s\n", protocol.Version, path, certificate)
 	_ = stdout.Close()
 	return s.Serve(listener)
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/inprocess"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 // server is the handler service of this process.
@@ -28,7 +28,7 @@ type server struct {
 
 func newServer(service *server, options ...grpc.ServerOption) *grpc.Server {
 	s := grpc.NewServer(append(options,
-		grpc.MaxRecvMsgSize(wire.MaxMessageBytes), grpc.MaxSendMsgSize(wire.MaxMessageBytes))...)
+		grpc.MaxRecvMsgSize(protocol.MaxMessageBytes), grpc.MaxSendMsgSize(protocol.MaxMessageBytes))...)
 	handlerv1.RegisterHandlerServer(s, service)
 	return s
 }

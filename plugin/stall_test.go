@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 func TestAHandlerNeverWaitsForAnOrchestratorThatDoesNotRead(t *testing.T) {
@@ -50,7 +50,7 @@ func TestAHandlerNeverWaitsForAnOrchestratorThatDoesNotRead(t *testing.T) {
 	for ended := false; !ended; {
 		m, err := stream.Recv()
 		require.NoError(t, err)
-		require.LessOrEqual(t, proto.Size(m), wire.MaxMessageBytes)
+		require.LessOrEqual(t, proto.Size(m), protocol.MaxMessageBytes)
 		bytes += proto.Size(m)
 		for _, record := range m.GetLogs() {
 			var n int

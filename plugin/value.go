@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/schema"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
 )
 
 // maxValue bounds a result, a progress and a checkpoint, in bytes of JSON: a
 // message has room for it and for what surrounds it.
-const maxValue = wire.MaxMessageBytes - 1<<20
+const maxValue = protocol.MaxMessageBytes - 1<<20
 
 // Unmarshal decodes JSON as payloads are decoded: like json.Unmarshal, but the case
 // of a member's name counts, and of several members with the same name only the

@@ -7,7 +7,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 const (
@@ -66,7 +66,7 @@ func checkCancel(_ context.Context, k *kit, s *session) finding {
 			return failed("%s: it has not stopped after %s; an orchestrator kills its process", reason, k.Grace)
 		case outcome.GetCanceled() != nil:
 		case reason == handlerv1.Cancel_REASON_TIMEOUT && outcome.GetFailed() != nil:
-		case reason == handlerv1.Cancel_REASON_LEASE_LOST && outcome.GetFailed().GetCode() == wire.CodeLeaseLost:
+		case reason == handlerv1.Cancel_REASON_LEASE_LOST && outcome.GetFailed().GetCode() == protocol.CodeLeaseLost:
 		default:
 			return failed("%s: %s, not canceled", reason, describe(outcome))
 		}
@@ -91,8 +91,8 @@ func checkDeadline(_ context.Context, k *kit, s *session) finding {
 		return failed("it still runs %s after its timeout", k.Grace)
 	case took < ownTime-late:
 		return tooShort(outcome)
-	case outcome.GetFailed().GetCode() != wire.CodeTimeout && (byItself || outcome.GetCanceled() == nil):
-		return failed("%s, not failed (%s)", describe(outcome), wire.CodeTimeout)
+	case outcome.GetFailed().GetCode() != protocol.CodeTimeout && (byItself || outcome.GetCanceled() == nil):
+		return failed("%s, not failed (%s)", describe(outcome), protocol.CodeTimeout)
 	}
 	return passed("%s after %s", describe(outcome), took.Round(time.Millisecond))
 }

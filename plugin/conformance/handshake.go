@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 // coreProtocol is go-plugin's own version, the first field of its handshake.
@@ -42,8 +42,8 @@ func readHandshake(line, dir string) (handshake, error) {
 	switch {
 	case fields[0] != coreProtocol:
 		return h, fmt.Errorf("the handshake's first field is %q, not %q", fields[0], coreProtocol)
-	case fields[1] != strconv.Itoa(wire.Version):
-		return h, fmt.Errorf("the handshake offers version %q of the protocol, not %d", fields[1], wire.Version)
+	case fields[1] != strconv.Itoa(protocol.Version):
+		return h, fmt.Errorf("the handshake offers version %q of the protocol, not %d", fields[1], protocol.Version)
 	case fields[2] != "unix":
 		return h, fmt.Errorf("it listens on %s, not on a unix socket", fields[2])
 	case filepath.Dir(filepath.Clean(h.path)) != dir:

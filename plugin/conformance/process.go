@@ -16,10 +16,10 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/holdfast-jobs/holdfast/plugin/internal/executable"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/mtls"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/program"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 // pipeTail is how long output is read after a process has exited, if another
@@ -63,8 +63,8 @@ func fork(options Options, cookie bool, id mtls.Identity) (*process, error) {
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if cookie {
 		p.cmd.Env = append(append([]string{}, options.Env...),
-			wire.CookieKey+"="+wire.CookieValue,
-			fmt.Sprintf("PLUGIN_PROTOCOL_VERSIONS=%d", wire.Version),
+			protocol.CookieKey+"="+protocol.CookieValue,
+			fmt.Sprintf("PLUGIN_PROTOCOL_VERSIONS=%d", protocol.Version),
 			"PLUGIN_MIN_PORT=0", "PLUGIN_MAX_PORT=0",
 			"PLUGIN_UNIX_SOCKET_DIR="+dir, "PLUGIN_CLIENT_CERT="+id.PEM())
 	}
@@ -87,7 +87,7 @@ func (p *process) start() error {
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = pipes[0], pipes[3], pipes[5]
 	if err := p.cmd.Start(); err != nil {
 		closeAll(pipes[:])
-		return program.ExplainStart(err)
+		return executable.ExplainStart(err)
 	}
 	closeAll([]*os.File{pipes[0], pipes[3], pipes[5]})
 	p.stdin, p.files = pipes[1], []*os.File{pipes[2], pipes[4]}
@@ -142,7 +142,7 @@ func (p *process) dial(path string, transport credentials.TransportCredentials) 
 			return (&net.Dialer{}).DialContext(ctx, "unix", path)
 		}),
 		grpc.WithTransportCredentials(transport),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessageBytes), grpc.MaxCallSendMsgSize(wire.MaxMessageBytes)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(protocol.MaxMessageBytes), grpc.MaxCallSendMsgSize(protocol.MaxMessageBytes)),
 		grpc.WithIdleTimeout(0), grpc.WithDisableRetry(), grpc.WithDisableServiceConfig())
 	if err == nil {
 		p.handler = handlerv1.NewHandlerClient(p.conn)
@@ -154,7 +154,7 @@ func (p *process) dial(path string, transport credentials.TransportCredentials) 
 func (p *process) healthy(ctx context.Context, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	answer, err := grpc_health_v1.NewHealthClient(p.conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: wire.HealthService})
+	answer, err := grpc_health_v1.NewHealthClient(p.conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: protocol.HealthService})
 	if err != nil {
 		return err
 	}

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/plugin/internal/executable"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/mtls"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/program"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 // Sample is a job that a check may run.
@@ -137,7 +137,7 @@ func Run(ctx context.Context, options Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	if err := program.Check(options.Path); err != nil {
+	if err := executable.Check(options.Path); err != nil {
 		return Report{}, err
 	}
 	defer adoptOrphans()()
@@ -253,8 +253,8 @@ func (k *kit) with(ctx context.Context, do func(context.Context, *session) findi
 	}
 	// Describe comes before Work.
 	if p.manifest, err = p.handler.Describe(starting, &handlerv1.DescribeRequest{
-		MaxProgressBytes: wire.DefaultMaxProgressBytes, MaxCheckpointBytes: wire.DefaultMaxCheckpointBytes,
-		MaxResultBytes: wire.DefaultMaxResultBytes,
+		MaxProgressBytes: protocol.DefaultMaxProgressBytes, MaxCheckpointBytes: protocol.DefaultMaxCheckpointBytes,
+		MaxResultBytes: protocol.DefaultMaxResultBytes,
 	}); err != nil {
 		return failed("Describe: %v%s", err, p.out.said())
 	}

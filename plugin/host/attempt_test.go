@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -115,7 +115,7 @@ func TestAPayloadMayBeLargeButNotLargerThanAMessage(t *testing.T) {
 	}
 	require.Equal(t, fmt.Sprint(5<<20), string(h.run("good", payload(5<<20)).Result))
 	empty := assignment("")
-	most := wire.MaxMessageBytes - message.StartBytes(message.WriteStart(&empty))
+	most := protocol.MaxMessageBytes - message.StartBytes(message.WriteStart(&empty))
 	require.Equal(t, fmt.Sprint(most), string(h.run("good", payload(most)).Result))
 
 	over := h.run("good", payload(most+1))
@@ -128,7 +128,7 @@ func TestAPayloadMayBeLargeButNotLargerThanAMessage(t *testing.T) {
 func TestAResultThatIsTooLargeEndsTheProcessNotTheHost(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, func(s *Settings) { s.HealthTimeout = time.Minute }, misbehaving("good"))
-	outcome := h.run("good", fmt.Sprintf(`{"do":"big","n":%d}`, wire.MaxMessageBytes))
+	outcome := h.run("good", fmt.Sprintf(`{"do":"big","n":%d}`, protocol.MaxMessageBytes))
 	require.Contains(t, []job.OutcomeKind{job.Crash, job.Failure}, outcome.Kind)
 	require.Equal(t, job.Success, h.run("good", `{}`).Kind)
 }

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/connection"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/process"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/osprocess"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/executable"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/program"
 )
 
 // Config is the configuration of one plugin, with every default resolved.
@@ -87,7 +87,7 @@ const (
 
 // Settings are shared by all plugins of a host.
 type Settings struct {
-	process.Settings
+	connection.Settings
 	// SocketDir is where each host makes its own directory, mode 0700, for the sockets
 	// of its processes. It is created if it is missing. Start removes what killed hosts
 	// left in it.
@@ -120,13 +120,13 @@ type Settings struct {
 }
 
 // Caps are the largest values that a handler may report.
-type Caps = process.Caps
+type Caps = connection.Caps
 
 // DefaultCaps returns the caps that apply unless an operator sets others.
-func DefaultCaps() Caps { return process.DefaultCaps() }
+func DefaultCaps() Caps { return connection.DefaultCaps() }
 
 // MaxCap is the largest cap: payload and checkpoint must fit into one message.
-const MaxCap = process.MaxCap
+const MaxCap = connection.MaxCap
 
 // Backoff says when to relaunch a plugin that has failed.
 type Backoff struct {
@@ -151,7 +151,7 @@ const (
 // DefaultSettings returns the settings of a production host.
 func DefaultSettings(socketDir string, log *slog.Logger) Settings {
 	return Settings{
-		Settings: process.Settings{
+		Settings: connection.Settings{
 			StartTimeout:   10 * time.Second,
 			KillGrace:      2 * time.Second,
 			ExitWindow:     500 * time.Millisecond,
@@ -200,7 +200,7 @@ func (s Settings) validate() error {
 }
 
 func (c Config) validate() error {
-	if err := program.Check(c.Path); err != nil {
+	if err := executable.Check(c.Path); err != nil {
 		return err
 	}
 	switch {
@@ -219,7 +219,7 @@ func (c Config) validate() error {
 	case c.Canary.MaxSlowdown != 0 && !(c.Canary.MaxSlowdown >= 1):
 		return fmt.Errorf("canary max slowdown %v is neither at least 1 nor 0 for no limit", c.Canary.MaxSlowdown)
 	}
-	if _, err := child.LookUp(c.User, c.Group); err != nil {
+	if _, err := osprocess.LookUp(c.User, c.Group); err != nil {
 		return err
 	}
 	if digest, err := hex.DecodeString(c.Checksum); err != nil || len(digest) != 0 && len(digest) != 32 {

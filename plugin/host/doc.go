@@ -6,8 +6,8 @@
 // finished exactly once.
 //
 //	Host ── fleet (a plugin) ── generation (a version) ── instance (a process and its slots)
-//	           │ deploy (its state)    │ breaker, ramp         │ process.Process: stream, health, attempts
-//	           └ conductor             └ binary, manifest      └ child.Process: fork, limits, death
+//	           │ deploy (its state)    │ breaker, ramp         │ connection.Process: stream, health, attempts
+//	           └ conductor             └ binary, manifest      └ osprocess.Process: fork, limits, death
 //
 // A generation has one goroutine for each process that it keeps up. The goroutine
 // launches and serves one process after another, and the generation's breaker delays
@@ -20,5 +20,5 @@
 // attempts, and then promotes or rejects it. The loser drains. deploy.go lists the
 // states and events.
 //
-// Locks are taken in this order: Host, fleet, and those of process.Process.
+// Locks are taken in this order: Host, fleet, and those of connection.Process.
 package host

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/connection"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/process"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/osprocess"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/trial"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -91,8 +91,8 @@ func (f *fleet) newGeneration(config Config, file *binary.File, as role) *genera
 	g.config.Types, g.config.elsewhere = f.config.Types, f.config.elsewhere
 	g.draining, g.drain = context.WithCancel(f.quitting)
 	g.killing, g.kill = context.WithCancel(f.host.killing)
-	identity, _ := child.LookUp(config.User, config.Group)
-	if g.limits = child.Enforced(config.Limits, f.host.cgroups, identity); len(g.limits) > 0 {
+	identity, _ := osprocess.LookUp(config.User, config.Group)
+	if g.limits = osprocess.Enforced(config.Limits, f.host.cgroups, identity); len(g.limits) > 0 {
 		g.log.Info("limits of each process", "enforced", describe(g.limits))
 	}
 	return g
@@ -129,7 +129,7 @@ func (g *generation) launchFailed(b *breaker, err error) {
 	if g.draining.Err() != nil {
 		return
 	}
-	if process.IsRefusal(err) {
+	if connection.IsRefusal(err) {
 		b.refuse()
 	} else {
 		b.fail()
@@ -141,7 +141,7 @@ func (g *generation) launchFailed(b *breaker, err error) {
 func (g *generation) ended(i *instance, cause error) {
 	up := time.Since(i.UpSince)
 	log := g.log.With("pid", i.PID(), "up", up)
-	if cause == nil || errors.Is(cause, process.ErrClosing) {
+	if cause == nil || errors.Is(cause, connection.ErrClosing) {
 		log.Info("plugin process stopped")
 		return
 	}
@@ -149,7 +149,7 @@ func (g *generation) ended(i *instance, cause error) {
 		g.breaker.reset()
 	}
 	cause = fmt.Errorf("pid %d: %w", i.PID(), cause)
-	if errors.Is(cause, process.ErrKilled) {
+	if errors.Is(cause, connection.ErrKilled) {
 		g.breaker.pause()
 	} else {
 		g.breaker.fail()

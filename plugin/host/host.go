@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/connection"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/process"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/osprocess"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -23,11 +23,11 @@ var ErrNoSlot = errors.New("no plugin process has a free slot")
 // Host keeps the processes of all plugins up and gives them attempts. Any goroutine may
 // call its methods.
 type Host struct {
-	home *child.Home
+	home *osprocess.Home
 	// cgroups is the parent of the cgroups of the processes; nil for none.
 	cgroups *cgroup.Tree
 	// warden outlives this process; nil for none.
-	warden   *child.Warden
+	warden   *osprocess.Warden
 	settings Settings
 	changed  chan struct{}
 	// roster lists the plugins. Reload replaces it as a whole.
@@ -68,13 +68,13 @@ func Start(ctx context.Context, settings Settings, plugins []Config) (*Host, err
 	if err := validateAll(plugins); err != nil {
 		return nil, err
 	}
-	if swept := child.Sweep(settings.SocketDir); swept > 0 {
+	if swept := osprocess.Sweep(settings.SocketDir); swept > 0 {
 		settings.Log.Info("removed what killed hosts left behind", "directories", swept)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("plugin host: %w", err)
 	}
-	home, err := child.MakeHome(settings.SocketDir)
+	home, err := osprocess.MakeHome(settings.SocketDir)
 	if err != nil {
 		return nil, fmt.Errorf("plugin host: socket directory: %w", err)
 	}
@@ -165,8 +165,8 @@ func (h *Host) Start(plugin string, a job.Assignment, r job.Reporter) (job.Run, 
 		return nil, fmt.Errorf("plugin %s: %w", plugin, ErrNoSlot)
 	}
 	start := message.WriteStart(&a)
-	if bytes := message.StartBytes(start); bytes > wire.MaxMessageBytes {
-		return h.reject(plugin, r, message.TooLarge(bytes, wire.MaxMessageBytes))
+	if bytes := message.StartBytes(start); bytes > protocol.MaxMessageBytes {
+		return h.reject(plugin, r, message.TooLarge(bytes, protocol.MaxMessageBytes))
 	}
 	if a.Isolated {
 		return f.startIsolated(start, &a, r)
@@ -237,7 +237,7 @@ func (h *Host) Close(ctx context.Context) error {
 
 // closeTimeout is how long Close waits for the processes that it has killed, and a
 // little longer for their reports.
-const closeTimeout = process.ReapTimeout + 2*time.Second
+const closeTimeout = connection.ReapTimeout + 2*time.Second
 
 func (h *Host) finishClosing() {
 	h.running.Wait()

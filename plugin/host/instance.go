@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/connection"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/process"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/trial"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -16,7 +16,7 @@ import (
 // instance is one process of a generation, and its slots. The fleet's lock guards its
 // fields.
 type instance struct {
-	*process.Process
+	*connection.Process
 	gen *generation
 	// isolated says that the process is for one attempt.
 	isolated bool
@@ -37,7 +37,7 @@ type instance struct {
 	excused bool
 }
 
-var _ process.Owner = (*instance)(nil)
+var _ connection.Owner = (*instance)(nil)
 
 // launch starts a process of the generation.
 func (g *generation) launch(ctx context.Context, isolated bool) (*instance, error) {
@@ -46,7 +46,7 @@ func (g *generation) launch(ctx context.Context, isolated bool) (*instance, erro
 		return nil, err
 	}
 	i := &instance{gen: g, isolated: isolated}
-	i.Process, err = process.Launch(ctx, process.Spec{
+	i.Process, err = connection.Launch(ctx, connection.Spec{
 		Plugin: g.config.Name, Child: child, SocketDir: g.fleet.host.home.Path, Isolated: isolated,
 		Settings: g.settings.Settings, Log: g.log, Draining: g.draining, Killing: g.killing,
 	}, i)
@@ -101,13 +101,13 @@ func (i *instance) addRoom(pool *job.Pool) {
 	}
 }
 
-// Adopt implements process.Owner.
+// Adopt implements connection.Owner.
 func (i *instance) Adopt(ctx context.Context, m *message.Manifest) (*message.Manifest, error) {
 	m = m.Without(i.gen.fleet.configured().skips)
 	return m, i.gen.fleet.host.adopt(ctx, i.gen, m)
 }
 
-// Leaving implements process.Owner.
+// Leaving implements connection.Owner.
 func (i *instance) Leaving() {
 	i.gen.fleet.mu.Lock()
 	i.leaveLocked()
@@ -123,13 +123,13 @@ func (i *instance) leaveLocked() {
 	}
 }
 
-// Lost implements process.Owner. Under the same lock it decides what the loss means for
+// Lost implements connection.Owner. Under the same lock it decides what the loss means for
 // a candidate, so that a candidate is not promoted while one of its processes is dying.
 func (i *instance) Lost(cause error) {
 	g, f := i.gen, i.gen.fleet
 	f.mu.Lock()
 	i.leaveLocked()
-	crashed := cause != nil && !errors.Is(cause, process.ErrClosing) && !errors.Is(cause, process.ErrKilled)
+	crashed := cause != nil && !errors.Is(cause, connection.ErrClosing) && !errors.Is(cause, connection.ErrKilled)
 	if g.role == candidate && crashed && g.fault == nil {
 		if i.excused = f.excuses(g); i.excused {
 			g.trial.Add(true)
@@ -141,9 +141,9 @@ func (i *instance) Lost(cause error) {
 	g.signal()
 }
 
-// Settle implements process.Owner. It frees the slots of the attempts, and decides
+// Settle implements connection.Owner. It frees the slots of the attempts, and decides
 // what their outcomes mean for the generation.
-func (i *instance) Settle(ended []process.Ended) {
+func (i *instance) Settle(ended []connection.Ended) {
 	f, now := i.gen.fleet, time.Now()
 	f.mu.Lock()
 	for n := range ended {
@@ -194,7 +194,7 @@ func (i *instance) chargesJobs() bool {
 
 // recordDuration records how long a successful attempt took. It leaves out attempts
 // that began while the process was new, which may have waited for one-time loading.
-func (i *instance) recordDuration(a *process.Attempt, ended time.Time) {
+func (i *instance) recordDuration(a *connection.Attempt, ended time.Time) {
 	switch {
 	case i.isolated: // Attempts that share a process are not comparable with it.
 	case i.warmSince.IsZero():

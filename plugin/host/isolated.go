@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/process"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/connection"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -24,7 +24,7 @@ type isolated struct {
 
 	mu sync.Mutex
 	// run is nil until the process is up.
-	run *process.Attempt
+	run *connection.Attempt
 	// canceled is the first reason to stop; empty for none.
 	canceled job.CancelReason
 	// until is how long the lease is known to last.
@@ -141,7 +141,7 @@ func (s *isolated) Kill() {
 
 // runOrGiveUp returns the attempt in its process. If it has none yet, it ends the
 // launch, for this reason or an earlier one.
-func (s *isolated) runOrGiveUp(reason job.CancelReason) *process.Attempt {
+func (s *isolated) runOrGiveUp(reason job.CancelReason) *connection.Attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.run == nil {
@@ -184,10 +184,10 @@ func (g *generation) isolatedEnded(i *instance, cause error) (crashed bool) {
 		g.isolatedBreaker.reset()
 		g.changeRamp(func() { g.ramp.survived(g.mostIsolated()) })
 		return false
-	case errors.Is(cause, process.ErrClosing):
+	case errors.Is(cause, connection.ErrClosing):
 		log.Info("plugin process for one attempt stopped")
 		return false
-	case errors.Is(cause, process.ErrKilled):
+	case errors.Is(cause, connection.ErrKilled):
 		log.Warn("plugin process for one attempt killed", "error", cause)
 		return false
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/osprocess"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -61,7 +61,7 @@ func TestAStalledHostChargesNobody(t *testing.T) {
 	require.NoError(t, err)
 	outcome := h.outcome(r)
 	require.Equal(t, job.Released, outcome.Kind)
-	require.Equal(t, string(child.Stalled), outcome.Code)
+	require.Equal(t, string(osprocess.Stalled), outcome.Code)
 	require.Contains(t, outcome.Message, "the orchestrator did not run")
 	h.eventually(func() bool { return h.status("good").Restarts == 1 }, "another is launched")
 	require.Zero(t, h.status("good").Crashes)

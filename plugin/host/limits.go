@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/osprocess"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -14,7 +14,7 @@ import (
 // runs as the warden of a host, which waits until the host is gone and then kills what
 // its plugins have left behind, or as the keeper of one plugin process. It returns the
 // exit code.
-func Warden(argument string) int { return child.Attend(argument) }
+func Warden(argument string) int { return osprocess.Attend(argument) }
 
 // setUp prepares cgroups for the plugins, and the warden. It is no error if there are
 // no cgroups, unless Settings.Cgroup is a path.
@@ -36,7 +36,7 @@ func (h *Host) setUp(settings Settings) error {
 	if len(settings.Warden) == 0 || runtime.GOOS != "linux" {
 		return nil
 	}
-	if h.warden, err = child.StartWarden(settings.Warden, h.home, settings.Log); err != nil {
+	if h.warden, err = osprocess.StartWarden(settings.Warden, h.home, settings.Log); err != nil {
 		return fmt.Errorf("plugin host: warden: %w", err)
 	}
 	return nil
@@ -62,19 +62,19 @@ func (h *Host) cleanUp() {
 	}
 }
 
-func (g *generation) childSpec() (child.Spec, error) {
+func (g *generation) childSpec() (osprocess.Spec, error) {
 	c, h := g.config, g.fleet.host
 	// Users may come and go while the host runs.
-	identity, err := child.LookUp(c.User, c.Group)
+	identity, err := osprocess.LookUp(c.User, c.Group)
 	if err != nil {
-		return child.Spec{}, err
+		return osprocess.Spec{}, err
 	}
 	if identity != nil {
 		if err := h.home.Open(); err != nil {
-			return child.Spec{}, fmt.Errorf("socket directory: %w", err)
+			return osprocess.Spec{}, fmt.Errorf("socket directory: %w", err)
 		}
 	}
-	return child.Spec{
+	return osprocess.Spec{
 		Name: c.Name, Binary: g.binary, Args: c.Args, Env: c.Env, Limits: c.Limits, Checksum: c.Checksum,
 		Identity: identity, Keeper: h.settings.Warden, Cgroups: h.cgroups,
 	}, nil

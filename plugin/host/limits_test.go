@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/child"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/osprocess"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -51,7 +51,7 @@ func TestAPluginThatForksWithoutEndIsContained(t *testing.T) {
 		h := startHost(t, change, bad, misbehaving("good", "-types", "OTHER"))
 		outcome := whileOthersWork(t, h, do("fork-bomb"))
 		require.Equal(t, job.Crash, outcome.Kind)
-		require.Equal(t, string(child.TooManyProcesses), outcome.Code)
+		require.Equal(t, string(osprocess.TooManyProcesses), outcome.Code)
 		require.Contains(t, outcome.Message, "killed: more than 200 processes and threads")
 		require.Contains(t, outcome.Stack, "about to fork", "its last words are kept")
 		require.Contains(t, h.status("bad").LastError, "more than 200 processes")
@@ -79,7 +79,7 @@ func TestChildrenThatUseMemoryTogetherAreContained(t *testing.T) {
 		h := startHost(t, change, bad, misbehaving("good", "-types", "OTHER"))
 		outcome := whileOthersWork(t, h, do("balloon-of-children"))
 		require.Equal(t, job.Crash, outcome.Kind)
-		require.Equal(t, string(child.OutOfMemory), outcome.Code)
+		require.Equal(t, string(osprocess.OutOfMemory), outcome.Code)
 		require.Contains(t, outcome.Message, "out of memory: the process and its children together took more than 512 MiB")
 	})
 }

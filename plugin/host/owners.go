@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/connection"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/process"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -16,7 +16,7 @@ import (
 // unless the configuration lists the type under this plugin.
 func (h *Host) adopt(ctx context.Context, g *generation, m *message.Manifest) error {
 	if len(m.Types) == 0 {
-		return process.Refuse(fmt.Errorf("the configuration gives it none of the job types that it declares: %q", m.SkippedTypes))
+		return connection.Refuse(fmt.Errorf("the configuration gives it none of the job types that it declares: %q", m.SkippedTypes))
 	}
 	f := g.fleet
 	listed := f.configured().Types
@@ -39,7 +39,7 @@ func (h *Host) adopt(ctx context.Context, g *generation, m *message.Manifest) er
 		return err
 	}
 	if err := g.agree(m); err != nil {
-		return process.Refuse(err)
+		return connection.Refuse(err)
 	}
 	if g == f.current {
 		f.manifest = m
@@ -62,7 +62,7 @@ func (h *Host) claim(ctx context.Context, g *generation) error {
 func (h *Host) admits(f *fleet, m *message.Manifest, listed []string) error {
 	for _, name := range m.Types {
 		if owner := h.owners[name]; owner != nil && owner != f && !slices.Contains(listed, name) {
-			return process.Refuse(fmt.Errorf("job type %s is already served by plugin %s", name, owner.name))
+			return connection.Refuse(fmt.Errorf("job type %s is already served by plugin %s", name, owner.name))
 		}
 	}
 	return nil
@@ -86,7 +86,7 @@ func (h *Host) ask(ctx context.Context, f *fleet, m *message.Manifest, listed []
 	var owned *job.TypeOwnedError
 	switch {
 	case errors.As(err, &owned):
-		return process.Refuse(fmt.Errorf("%w, which served it before; to move it, list it as a type of plugin %s in the configuration", owned, f.name))
+		return connection.Refuse(fmt.Errorf("%w, which served it before; to move it, list it as a type of plugin %s in the configuration", owned, f.name))
 	case err != nil:
 		return fmt.Errorf("cannot find out whether it may serve its job types: %w", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/process"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/connection"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -161,7 +161,7 @@ func (c *conductor) prove(ctx context.Context, g *generation, p plan) error {
 	err := c.host.claim(bounded, g)
 	cancel()
 	switch {
-	case err != nil && process.IsRefusal(err):
+	case err != nil && connection.IsRefusal(err):
 		return err
 	case err != nil:
 		return abandoned{err}

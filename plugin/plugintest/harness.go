@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/inprocess"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 // Harness stands in for a plugin process and for the orchestrator at the other end of
@@ -83,7 +83,7 @@ func (h *Harness) connect(listener *bufconn.Listener) error {
 	h.conn, err = grpc.NewClient("passthrough:///handler",
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxMessageBytes), grpc.MaxCallSendMsgSize(wire.MaxMessageBytes)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(protocol.MaxMessageBytes), grpc.MaxCallSendMsgSize(protocol.MaxMessageBytes)),
 		grpc.WithIdleTimeout(0), grpc.WithDisableServiceConfig())
 	if err != nil {
 		return err
@@ -92,8 +92,8 @@ func (h *Harness) connect(listener *bufconn.Listener) error {
 	h.hangUp = cancel
 	client := handlerv1.NewHandlerClient(h.conn)
 	if h.manifest, err = client.Describe(ctx, &handlerv1.DescribeRequest{
-		MaxProgressBytes: wire.DefaultMaxProgressBytes, MaxCheckpointBytes: wire.DefaultMaxCheckpointBytes,
-		MaxResultBytes: wire.DefaultMaxResultBytes,
+		MaxProgressBytes: protocol.DefaultMaxProgressBytes, MaxCheckpointBytes: protocol.DefaultMaxCheckpointBytes,
+		MaxResultBytes: protocol.DefaultMaxResultBytes,
 	}); err != nil {
 		return fmt.Errorf("describe: %w", err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/plugin"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 // Outcome is how an attempt ended, with the orchestrator's name for it.
@@ -106,9 +106,9 @@ func (r *Result) takeFailure(failed *handlerv1.Failed, told error) {
 		r.RetryAfter = &after
 	}
 	switch {
-	case errors.Is(told, plugin.ErrTimeout), told == nil && r.Code == wire.CodeTimeout:
+	case errors.Is(told, plugin.ErrTimeout), told == nil && r.Code == protocol.CodeTimeout:
 		r.Outcome = TimedOut
-	case told == nil && r.Code == wire.CodeLeaseLost:
+	case told == nil && r.Code == protocol.CodeLeaseLost:
 		r.Outcome = Released
 	case failed.GetPermanent():
 		r.Outcome = Permanent

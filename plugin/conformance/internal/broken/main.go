@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 // mode is the rule to break.
@@ -29,7 +29,7 @@ func main() {
 	if len(os.Args) > 1 {
 		mode = os.Args[1]
 	}
-	if os.Getenv(wire.CookieKey) != cookie() && mode != "serves-anybody" {
+	if os.Getenv(protocol.CookieKey) != cookie() && mode != "serves-anybody" {
 		_, _ = fmt.Fprintln(os.Stderr, "I am a handler plugin.")
 		os.Exit(1)
 	}
@@ -50,7 +50,7 @@ func main() {
 	}
 	var options []grpc.ServerOption
 	if mode != "small-messages" {
-		options = append(options, grpc.MaxRecvMsgSize(wire.MaxMessageBytes))
+		options = append(options, grpc.MaxRecvMsgSize(protocol.MaxMessageBytes))
 	}
 	server := grpc.NewServer(options...)
 	service := &handler{idle: make(chan struct{})}
@@ -68,18 +68,18 @@ func cookie() string {
 	if mode == "wrong-cookie" {
 		return "another-product's-plugin"
 	}
-	return wire.CookieValue
+	return protocol.CookieValue
 }
 
 func shakeHands(path string) {
 	switch mode {
 	case "no-handshake":
 	case "wrong-version":
-		_, _ = fmt.Fprintf(os.Stdout, "1|%d|unix|%s|grpc|\n", wire.Version+1, path)
+		_, _ = fmt.Fprintf(os.Stdout, "1|%d|unix|%s|grpc|\n", protocol.Version+1, path)
 	case "tcp":
 		_, _ = fmt.Fprintln(os.Stdout, "1|1|tcp|127.0.0.1:1234|grpc|")
 	default:
-		_, _ = fmt.Fprintf(os.Stdout, "1|%d|unix|%s|grpc|\n", wire.Version, path)
+		_, _ = fmt.Fprintf(os.Stdout, "1|%d|unix|%s|grpc|\n", protocol.Version, path)
 	}
 }
 

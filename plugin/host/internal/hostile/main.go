@@ -26,7 +26,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 var (
@@ -49,7 +49,7 @@ func main() {
 	}
 	_ = flag.CommandLine.Parse(append(os.Args[1:], stamped()...))
 	note(*launches, "%d %d", os.Getpid(), time.Now().UnixMilli())
-	protocol := wire.Version
+	version := protocol.Version
 	switch *mode {
 	case "exit":
 		os.Exit(1)
@@ -78,21 +78,21 @@ func main() {
 	case "slow":
 		time.Sleep(700 * time.Millisecond)
 	case "version":
-		protocol = 99
+		version = 99
 	case "plain":
 		servePlainly()
 		return
 	case "elsewhere":
-		_, _ = fmt.Fprintf(os.Stdout, "1|%d|unix|/var/run/elsewhere.sock|grpc|\n", wire.Version)
+		_, _ = fmt.Fprintf(os.Stdout, "1|%d|unix|/var/run/elsewhere.sock|grpc|\n", protocol.Version)
 		time.Sleep(time.Hour)
 	case "mute":
 		_, path := listen()
-		_, _ = fmt.Fprintf(os.Stdout, "1|%d|unix|%s|grpc|\n", wire.Version, path)
+		_, _ = fmt.Fprintf(os.Stdout, "1|%d|unix|%s|grpc|\n", protocol.Version, path)
 		time.Sleep(time.Hour)
 	}
 	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: wire.CookieKey, MagicCookieValue: wire.CookieValue},
-		VersionedPlugins: map[int]plugin.PluginSet{protocol: {wire.PluginName: &service{}}},
+		HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: protocol.CookieKey, MagicCookieValue: protocol.CookieValue},
+		VersionedPlugins: map[int]plugin.PluginSet{version: {protocol.PluginName: &service{}}},
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(append(opts, limits()...)...)
 		},
@@ -121,7 +121,7 @@ func stamped() []string {
 }
 
 func limits() []grpc.ServerOption {
-	return []grpc.ServerOption{grpc.MaxRecvMsgSize(wire.MaxMessageBytes), grpc.MaxSendMsgSize(wire.MaxMessageBytes)}
+	return []grpc.ServerOption{grpc.MaxRecvMsgSize(protocol.MaxMessageBytes), grpc.MaxSendMsgSize(protocol.MaxMessageBytes)}
 }
 
 type service struct {
@@ -150,7 +150,7 @@ func servePlainly() {
 	healthy.SetServingStatus("plugin", grpc_health_v1.HealthCheckResponse_SERVING)
 	grpc_health_v1.RegisterHealthServer(server, healthy)
 	handlerv1.RegisterHandlerServer(server, &handler{})
-	_, _ = fmt.Fprintf(os.Stdout, "1|%d|unix|%s|grpc\n", wire.Version, path)
+	_, _ = fmt.Fprintf(os.Stdout, "1|%d|unix|%s|grpc\n", protocol.Version, path)
 	if err := server.Serve(listener); err != nil {
 		os.Exit(1)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/holdfast-jobs/holdfast/plugin/host/internal/census"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/proctree"
 )
 
 // lookAgain is the wait between two looks for descendants to kill.
@@ -169,7 +169,7 @@ func (g *guard) kill() {
 		if g.group != nil {
 			g.group.Kill()
 		}
-		running := census.Descendants(os.Getpid())
+		running := proctree.Descendants(os.Getpid())
 		if len(running) == 0 {
 			return
 		}
@@ -181,7 +181,7 @@ func (g *guard) kill() {
 
 // killOne kills the process, but not another one that has since got its id: the handle
 // always means the same process.
-func killOne(p census.Process) {
+func killOne(p proctree.Process) {
 	handle, err := os.FindProcess(p.PID)
 	if err != nil {
 		return

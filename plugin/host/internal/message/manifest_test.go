@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/job/schema"
 )
@@ -62,7 +62,7 @@ func TestAnInvalidManifestIsRefused(t *testing.T) {
 		"cannot be printed":      one(&handlerv1.JobType{Name: "T\x00"}),
 		"schema: it is not JSON": one(&handlerv1.JobType{Name: "T", Schema: []byte(`{`)}),
 		"neither an object":      one(&handlerv1.JobType{Name: "T", Schema: []byte(`[]`)}),
-		"bytes are more than":    one(&handlerv1.JobType{Name: "T", Schema: []byte(`"` + strings.Repeat("s", wire.MaxSchemaBytes) + `"`)}),
+		"bytes are more than":    one(&handlerv1.JobType{Name: "T", Schema: []byte(`"` + strings.Repeat("s", protocol.MaxSchemaBytes) + `"`)}),
 		`job type "T": schema: at /items/type: it must be one of`: one(&handlerv1.JobType{Name: "T", Schema: []byte(`{"items":{"type":"text"}}`)}),
 		`"file:///etc/passwd" refers to something`:                one(&handlerv1.JobType{Name: "T", Schema: []byte(`{"$ref":"file:///etc/passwd"}`)}),
 		"concurrency 10002":       one(&handlerv1.JobType{Name: "T", Concurrency: 10_002}),
@@ -85,7 +85,7 @@ func TestAnInvalidManifestIsRefused(t *testing.T) {
 }
 
 func TestBothEndsAgreeOnTheSizeOfASchema(t *testing.T) {
-	require.Equal(t, schema.MaxBytes, wire.MaxSchemaBytes)
+	require.Equal(t, schema.MaxBytes, protocol.MaxSchemaBytes)
 }
 
 func TestDurationsFromPluginsDoNotOverflow(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
-	"github.com/holdfast-jobs/holdfast/plugin/internal/wire"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -67,10 +67,10 @@ func readFailure(canceled job.CancelReason, failed *handlerv1.Failed) job.Outcom
 		Stack:   failed.GetStack(),
 	}
 	switch {
-	case canceled == job.CancelTimeout, canceled == "" && failed.GetCode() == wire.CodeTimeout:
+	case canceled == job.CancelTimeout, canceled == "" && failed.GetCode() == protocol.CodeTimeout:
 		// The attempt has timed out, whatever the error says.
 		outcome.Kind = job.Timeout
-	case canceled == "" && failed.GetCode() == wire.CodeLeaseLost:
+	case canceled == "" && failed.GetCode() == protocol.CodeLeaseLost:
 		outcome.Kind = job.Released
 	case failed.GetPermanent():
 		outcome.Kind = job.PermanentFailure

@@ -1,0 +1,74 @@
+package connection
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
+)
+
+// Settings are the same for all processes.
+type Settings struct {
+	// StartTimeout bounds a launch, from fork to manifest.
+	StartTimeout time.Duration
+	// KillGrace is how long a process without work may take to exit.
+	KillGrace time.Duration
+	// ExitWindow is how far apart two signs of one death may be: the end of the
+	// stream and the exit, or the exit and the last outcome in the socket.
+	ExitWindow time.Duration
+	// HealthPeriod is how often to check a process's health. A process is killed
+	// if it takes longer than HealthTimeout to answer, or to read its stream.
+	HealthPeriod  time.Duration
+	HealthTimeout time.Duration
+	// Caps bound what handlers report.
+	Caps Caps
+	// LinesPerSecond bounds how many lines of output are logged for each process.
+	// The others are counted.
+	LinesPerSecond int
+}
+
+// Validate returns an error for an invalid setting.
+func (s Settings) Validate() error {
+	switch {
+	case min(s.StartTimeout, s.KillGrace, s.ExitWindow, s.HealthPeriod, s.HealthTimeout) <= 0:
+		return errors.New("start timeout, kill grace, exit window, health period and health timeout must be above zero")
+	case s.LinesPerSecond < 1:
+		return errors.New("lines per second must be at least 1")
+	}
+	return s.Caps.Validate()
+}
+
+// Caps are the largest values that a handler may report, in bytes of JSON. Larger
+// progress is dropped; a larger checkpoint or result fails the attempt permanently.
+type Caps struct {
+	Progress   int
+	Checkpoint int
+	Result     int
+}
+
+// DefaultCaps returns the caps that apply unless an operator sets others.
+func DefaultCaps() Caps {
+	return Caps{
+		Progress: protocol.DefaultMaxProgressBytes, Checkpoint: protocol.DefaultMaxCheckpointBytes, Result: protocol.DefaultMaxResultBytes,
+	}
+}
+
+// MaxCap is the largest cap: payload and checkpoint must fit into one message.
+const MaxCap = protocol.MaxMessageBytes / 2
+
+// Validate returns an error for a cap that cannot be enforced.
+func (c Caps) Validate() error {
+	for what, size := range map[string]int{"progress": c.Progress, "checkpoint": c.Checkpoint, "result": c.Result} {
+		if size < 1 || size > MaxCap {
+			return fmt.Errorf("the cap for a %s, %d bytes, is not from 1 to %d", what, size, MaxCap)
+		}
+	}
+	return nil
+}
+
+// readAtLeast is larger than the log lines and error texts that are kept.
+const readAtLeast = 64 << 10
+
+// longest is how much of a value or text is read.
+func (c Caps) longest() int { return max(c.Progress, c.Checkpoint, c.Result, readAtLeast) }

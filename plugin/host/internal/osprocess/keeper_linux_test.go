@@ -1,0 +1,142 @@
+package osprocess
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/proctree"
+)
+
+// withFamily is a running process with every kind of child.
+func withFamily(t *testing.T, program string) (p *Process, family []int) {
+	t.Helper()
+	args := families[program]
+	path, err := exec.LookPath(args[0])
+	if err != nil {
+		t.Skip(err)
+	}
+	p = prepared(t, Spec{Binary: pin(t, path), Args: args[1:]})
+	require.NoError(t, p.Start(t.Context()))
+	require.Eventually(t, func() bool { return strings.Contains(p.Output().Excerpt(), "family ") },
+		20*time.Second, time.Millisecond)
+	return p, familyOf(t, p.Output().Excerpt())
+}
+
+func TestNothingOutlivesAProcess(t *testing.T) {
+	for program := range families {
+		for name, end := range map[string]func(p *Process){
+			"that is ended":        func(p *Process) { p.End() },
+			"that is killed":       func(p *Process) { _ = syscall.Kill(p.PID(), syscall.SIGKILL) },
+			"that exceeds a limit": func(p *Process) { p.endForLimit(tooManyProcesses(1)) },
+		} {
+			t.Run(program+" "+name, func(t *testing.T) {
+				t.Parallel()
+				p, family := withFamily(t, program)
+				end(p)
+				require.Equal(t, syscall.SIGKILL, death(t, p).Signal)
+				require.False(t, slices.ContainsFunc(family, lives), "somebody of %v outlives the process", family)
+			})
+		}
+	}
+}
+
+func TestOrphansAreCollected(t *testing.T) {
+	t.Parallel()
+	p := prepared(t, Spec{Args: []string{"-c", `echo orphan $(setsid sh -c 'sleep 0.01 >/dev/null 2>&1 & echo $!'); exec sleep 1000`}})
+	require.NoError(t, p.Start(t.Context()))
+	require.Eventually(t, func() bool { return strings.Contains(p.Output().Excerpt(), "orphan ") }, 20*time.Second, time.Millisecond)
+	var orphan string
+	_, err := fmt.Sscanf(p.Output().Excerpt(), "orphan %s", &orphan)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, err := os.Stat("/proc/" + orphan)
+		return errors.Is(err, os.ErrNotExist)
+	}, 20*time.Second, time.Millisecond, "it is no zombie")
+}
+
+func TestAProcessIsKilledAtItsTimeWithItsDescendants(t *testing.T) {
+	everywhere(t, func(t *testing.T, tree *cgroup.Tree) {
+		p := prepared(t, Spec{Args: []string{"-c", families["sh"][2]}, Cgroups: tree})
+		require.NoError(t, p.Start(t.Context()))
+		require.Eventually(t, func() bool { return strings.Contains(p.Output().Excerpt(), "family ") }, 20*time.Second, time.Millisecond)
+		family := familyOf(t, p.Output().Excerpt())
+		p.KillAt(time.Now().Add(time.Hour))
+		p.KillAt(time.Now())
+		died := death(t, p)
+		require.Equal(t, Stalled, died.Cause)
+		require.ErrorContains(t, died, "killed: the orchestrator did not run")
+		require.True(t, p.LeftByItself())
+		require.False(t, slices.ContainsFunc(family, lives))
+		p.KillAt(time.Now())
+	})
+}
+
+func TestATimeToKillCanBeTakenBack(t *testing.T) {
+	t.Parallel()
+	for _, then := range []time.Time{{}, time.Now().Add(time.Hour)} {
+		p := prepared(t, Spec{Args: []string{"-c", "read x; exit 5"}})
+		require.NoError(t, p.Start(t.Context()))
+		stopKeeper(t, p)
+		// When the keeper continues, it reads both orders, and the first time has
+		// passed.
+		p.KillAt(time.Now().Add(-time.Second))
+		p.KillAt(then)
+		require.NoError(t, syscall.Kill(p.launched.keeperPID(), syscall.SIGCONT))
+		p.CloseStdin()
+		require.EqualError(t, death(t, p), "exit status 5")
+	}
+}
+
+// stopKeeper returns when the keeper is stopped.
+func stopKeeper(t *testing.T, p *Process) {
+	t.Helper()
+	require.NoError(t, syscall.Kill(p.launched.keeperPID(), syscall.SIGSTOP))
+	require.Eventually(t, func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.launched.keeperPID()))
+		return err == nil && strings.Contains(string(stat), ") T ")
+	}, 20*time.Second, time.Millisecond)
+}
+
+func TestAProcessDiesWithItsKeeper(t *testing.T) {
+	t.Parallel()
+	p := prepared(t, Spec{Args: []string{"-c", "sleep 1000 & exec sleep 1000"}})
+	require.NoError(t, p.Start(t.Context()))
+	require.NoError(t, syscall.Kill(p.launched.keeperPID(), syscall.SIGTERM), "it takes no notice of that")
+	require.NoError(t, syscall.Kill(p.launched.keeperPID(), syscall.SIGKILL))
+	require.EqualError(t, death(t, p), "its keeper has ended: signal: killed")
+	require.True(t, p.LeftByItself())
+	require.Eventually(t, func() bool { return !lives(p.PID()) }, 20*time.Second, time.Millisecond, "the kernel kills it with its keeper")
+	requireNobody(t, p)
+}
+
+func TestAProcessIsTheSameWithAndWithoutAKeeper(t *testing.T) {
+	t.Parallel()
+	var words []string
+	for _, keeper := range [][]string{{}, attending} {
+		p := prepared(t, Spec{Keeper: keeper, Args: []string{"-c", "ls /proc/self/fd; grep ^Sig /proc/self/status; env | grep -v SOCKET_DIR; pwd; umask; ulimit -a"}})
+		require.NoError(t, p.Start(t.Context()))
+		require.Equal(t, Death{}, death(t, p))
+		require.True(t, p.Await(time.Second))
+		words = append(words, p.Output().Excerpt())
+	}
+	require.NotEmpty(t, words[0])
+	require.Equal(t, words[0], words[1])
+}
+
+func TestMembersThatHideAreCounted(t *testing.T) {
+	script := `(for i in $(seq 60); do setsid env -i sleep 60 & done); exec sleep 60`
+	p := prepared(t, Spec{Args: []string{"-c", script}, Limits: cgroup.Limits{Processes: 50}})
+	require.NoError(t, p.Start(t.Context()))
+	require.Equal(t, TooManyProcesses, death(t, p).Cause)
+	require.Empty(t, proctree.Descendants(os.Getpid()))
+}

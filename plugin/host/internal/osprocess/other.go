@@ -1,0 +1,60 @@
+//go:build !linux
+
+package osprocess
+
+import (
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// Outside of Linux the package is for development only: it has no keepers and enforces
+// no limits. It does not find processes that leave their group. If the orchestrator
+// dies, a process ends only if it notices the end of its standard input.
+
+type launched struct{ cmd *exec.Cmd }
+
+func launch(cmd *exec.Cmd, spec *Spec, _ *cgroup.Group) (launched, error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: spec.Identity.credential()}
+	return launched{cmd}, cmd.Start()
+}
+
+func (l launched) pid() int { return l.cmd.Process.Pid }
+
+func (l launched) killAt(time.Time) {}
+
+func (l launched) reap(mu *sync.Mutex, last func()) (died Death, descendantsGone bool) {
+	err := l.cmd.Wait()
+	mu.Lock()
+	defer mu.Unlock()
+	last()
+	return deathOf(err), false
+}
+
+func executeOpen(*exec.Cmd, *os.File) {}
+
+func attendKeeper() int { return 1 }
+
+const keeperArgument = "keeper:"
+
+func killGroupAtHangup(*os.File, int) {}
+
+func spareGroupAtHangup(*os.File) {}
+
+func confine(int, *Spec) error { return nil }
+
+type watch struct{}
+
+func newWatch(*Spec, *cgroup.Group, launched) *watch { return nil }
+
+func (*watch) run(*Process) {}
+
+// Enforced returns nothing, since no limit is enforced here.
+func Enforced(cgroup.Limits, *cgroup.Tree, *Identity) []job.Enforcement { return nil }
+
+func killMarked(string) {}

@@ -1,0 +1,196 @@
+package osprocess
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/proctree"
+)
+
+const (
+	// watchPeriod is how often to check a process.
+	watchPeriod = 100 * time.Millisecond
+	// recountPeriod is how often to count its descendants even if the machine does not
+	// seem to have more processes than before. rescanPeriod is the least time between
+	// two searches for new descendants, since a search reads a file for each process of
+	// the machine.
+	recountPeriod = 10 * time.Second
+	rescanPeriod  = 250 * time.Millisecond
+	// sharedFor is how long to trust that a sum of memory was too large only because it
+	// counts shared memory twice.
+	sharedFor = time.Second
+)
+
+// watch enforces the limits on memory and on the number of processes and threads, where
+// the kernel does not, or does not kill the process for them.
+type watch struct {
+	limits cgroup.Limits
+	group  *cgroup.Group
+	pid    int
+	// keeper is the process that becomes the parent of orphaned descendants; 0 for
+	// none.
+	keeper int
+	// bounded says that the kernel bounds the number of processes.
+	bounded bool
+	// memory says that the kernel does not bound memory.
+	memory bool
+
+	refused uint64
+	// known holds the start times of the members found so far, by process id, if there
+	// is no group. A process stays a member, whatever happens to its parent.
+	known map[int]string
+	// scanned is when they were found, and last was the newest process at that time.
+	scanned time.Time
+	last    string
+	// tasks counts the members' tasks at the last count, and machine all tasks of the
+	// machine at that time.
+	tasks, machine uint64
+	counted        time.Time
+	// shared is when a sum of memory was last too large only because of shared memory.
+	shared time.Time
+}
+
+// newWatch returns nil if there is nothing to enforce.
+func newWatch(spec *Spec, group *cgroup.Group, l launched) *watch {
+	tree := spec.Cgroups
+	w := &watch{
+		limits: spec.Limits, group: group, pid: l.pid(), keeper: l.keeperPID(),
+		bounded: tree != nil && tree.PIDs,
+		memory:  spec.Limits.MemoryBytes > 0 && (tree == nil || !tree.Memory),
+		known:   make(map[int]string),
+	}
+	if !w.memory && w.limits.Processes == 0 {
+		return nil
+	}
+	return w
+}
+
+// run checks the process until it is gone, and kills it if it exceeds a limit.
+func (w *watch) run(c *Process) {
+	ticks := time.NewTicker(watchPeriod)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-c.gone:
+			return
+		case <-ticks.C:
+		}
+		if death, over := w.look(); over {
+			c.endForLimit(death)
+		}
+	}
+}
+
+func (w *watch) look() (Death, bool) {
+	if w.limits.Processes > 0 && w.tooMany() {
+		return tooManyProcesses(w.limits.Processes), true
+	}
+	if w.memory {
+		if used := w.memoryInUse(); used > w.limits.MemoryBytes {
+			death := outOfMemory(w.limits.MemoryBytes)
+			death.Detail += fmt.Sprintf(" (%s)", inMiB(used))
+			return death, true
+		}
+	}
+	return Death{}, false
+}
+
+func (w *watch) tooMany() bool {
+	switch {
+	case w.bounded:
+		refused := w.group.Refused()
+		more := refused > w.refused
+		w.refused = refused
+		if !more {
+			return false
+		}
+		// The limit that was reached may be that of a cgroup further up.
+		tasks, err := w.group.Tasks()
+		return err == nil && tasks*10 >= w.limits.Processes*9
+	case w.group != nil:
+		tasks, err := w.group.Tasks()
+		return err == nil && tasks > w.limits.Processes
+	}
+	// If the members exceed the limit, the machine has at least as many more tasks as
+	// were left to the limit at the last count, unless other processes have ended
+	// since. The recount covers that case.
+	machine, _ := proctree.Machine()
+	if machine < w.machine+w.limits.Processes-w.tasks && time.Since(w.counted) < recountPeriod {
+		return false
+	}
+	w.scan()
+	w.machine, w.counted = machine, time.Now()
+	if w.tasks > w.limits.Processes {
+		w.tasks = 0
+		return true
+	}
+	return false
+}
+
+// members are the process and all that it has forked.
+func (w *watch) members() []int {
+	if w.group != nil {
+		pids, _ := w.group.Members()
+		return pids
+	}
+	if _, last := proctree.Machine(); last != w.last && time.Since(w.scanned) >= rescanPeriod {
+		w.last = last
+		w.scan()
+	}
+	pids := make([]int, 0, len(w.known))
+	for pid := range w.known {
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// scan looks for the members among all processes, and counts their threads.
+func (w *watch) scan() {
+	all := proctree.All(watchPeriod / 2)
+	children := make(map[int][]int, len(all))
+	found := make(map[int]proctree.Process, len(all))
+	var queue []int
+	for _, r := range all {
+		children[r.Parent] = append(children[r.Parent], r.PID)
+		found[r.PID] = r
+		if r.PID == w.pid || r.Group == w.pid || w.keeper != 0 && r.Parent == w.keeper || w.known[r.PID] == r.Born {
+			queue = append(queue, r.PID)
+		}
+	}
+	known := make(map[int]string)
+	w.tasks = 0
+	for len(queue) > 0 {
+		r := found[queue[0]]
+		queue = queue[1:]
+		if _, seen := known[r.PID]; seen {
+			continue
+		}
+		known[r.PID] = r.Born
+		w.tasks += r.Threads
+		queue = append(queue, children[r.PID]...)
+	}
+	w.known, w.scanned = known, time.Now()
+}
+
+// memoryInUse is the memory of all members, in bytes. It computes the exact sum only if
+// a rough sum exceeds the limit.
+func (w *watch) memoryInUse() uint64 {
+	pids := w.members()
+	sum := sumOf(pids, proctree.Resident)
+	if sum <= w.limits.MemoryBytes || time.Since(w.shared) < sharedFor {
+		return 0
+	}
+	if sum = sumOf(pids, proctree.Proportional); sum <= w.limits.MemoryBytes {
+		w.shared = time.Now()
+	}
+	return sum
+}
+
+func sumOf(pids []int, of func(int) uint64) uint64 {
+	sum := uint64(0)
+	for _, pid := range pids {
+		sum += of(pid)
+	}
+	return sum
+}
