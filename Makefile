@@ -159,12 +159,12 @@ STRICT ?=
 .PHONY: bench-check
 bench-check: build ## Compare what a job costs with test/bench/baseline.json
 	scripts/need.sh postgres
-	bin/orchestrator bench check $(if $(STRICT),--strict)
+	$(GO) run ./test/bench/check $(if $(STRICT),-strict)
 
 .PHONY: bench-baseline
 bench-baseline: build ## Measure that baseline again on this machine
 	scripts/need.sh postgres
-	bin/orchestrator bench check --write
+	$(GO) run ./test/bench/check -write
 
 .PHONY: bench-submit
 bench-submit: ## Compare submissions that share commits with submissions that do not

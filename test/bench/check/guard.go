@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"encoding/json"
@@ -67,7 +67,7 @@ func guards() (all []guard) {
 type baseline struct {
 	Began   time.Time       `json:"began"`
 	Commit  string          `json:"commit"`
-	Machine Machine         `json:"machine"`
+	Machine machine         `json:"machine"`
 	Runs    int             `json:"runs"`
 	Jobs    map[string]int  `json:"jobs"`
 	Figures []guardedFigure `json:"figures"`
@@ -98,7 +98,7 @@ func (b baseline) about() string {
 }
 
 // add takes the guarded figures of a scenario from a report.
-func (b *baseline) add(scenario string, from *Report) error {
+func (b *baseline) add(scenario string, from report) error {
 	var all []guardedFigure
 	for _, s := range from.Scenarios {
 		for _, c := range s.Cases {

@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"bytes"
@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
 )
 
 // all is a baseline in which every figure has the value.
@@ -125,22 +123,22 @@ func TestAnUnusableBaselineIsAnError(t *testing.T) {
 }
 
 func TestTheCommittedBaselineHasAllGuardedFigures(t *testing.T) {
-	m, err := readBaseline("../../../../test/bench/baseline.json")
+	m, err := readBaseline("../baseline.json")
 	require.NoError(t, err)
 	_, err = compare(m, m)
 	require.NoError(t, err)
 }
 
 // measured returns measurements in which every guarded figure has the value.
-func measured(value float64, without string) func(string, int) (*Report, error) {
-	return func(scenario string, _ int) (*Report, error) {
-		s := Scenario{Name: scenario}
+func measured(value float64, without string) func(string) (report, error) {
+	return func(name string) (report, error) {
+		of := scenario{Name: name}
 		for _, g := range guards() {
-			if g.scenario == scenario && g.figure != without {
-				s.add(g.caseName, g.figure, "bytes/job", value)
+			if g.scenario == name && g.figure != without {
+				of.Cases = append(of.Cases, benchCase{g.caseName, []figure{{g.figure, "bytes/job", value}}})
 			}
 		}
-		return &Report{Scenarios: []Scenario{s}}, nil
+		return report{Scenarios: []scenario{of}}, nil
 	}
 }
 
@@ -150,23 +148,23 @@ func marshal(t *testing.T, of any) string {
 	return string(text)
 }
 
-func check(c Check, measure func(string, int) (*Report, error)) (string, error) {
+func (c check) output(measure func(string) (report, error)) (string, error) {
 	var out bytes.Buffer
-	err := c.run(measure, "abc", show.Screen{Writer: &out})
+	err := c.run(measure, &out)
 	return out.String(), err
 }
 
 func TestOnlyAStrictCheckFailsForAWorseFigure(t *testing.T) {
 	file, summary := filepath.Join(t.TempDir(), "baseline.json"), filepath.Join(t.TempDir(), "summary")
-	out, err := check(Check{Write: true, Baseline: file}, measured(100, ""))
+	out, err := check{write: true, baseline: file}.output(measured(100, ""))
 	require.NoError(t, err)
 	require.Contains(t, out, file+" is written")
 
-	out, err = check(Check{Strict: true, Baseline: file}, measured(105, ""))
+	out, err = check{strict: true, baseline: file}.output(measured(105, ""))
 	require.NoError(t, err)
 	require.Contains(t, out, "All within the bounds.")
 
-	out, err = check(Check{Baseline: file, Summary: summary}, measured(120, ""))
+	out, err = check{baseline: file, summary: summary}.output(measured(120, ""))
 	require.NoError(t, err)
 	require.Contains(t, out, "WAL a job: 120 bytes, 20 % above the baseline of 100 (submit, 64 clients)")
 	page, err := os.ReadFile(summary)
@@ -174,22 +172,40 @@ func TestOnlyAStrictCheckFailsForAWorseFigure(t *testing.T) {
 	require.Contains(t, string(page), "| submit | 64 clients | WAL | bytes/job | 100 | 120 | 1.20 | 1.10 | WORSE |")
 	require.Contains(t, string(page), "- WAL a job: 120 bytes")
 
-	_, err = check(Check{Strict: true, Baseline: file}, measured(120, ""))
-	require.ErrorIs(t, err, ErrWorse)
+	_, err = check{strict: true, baseline: file}.output(measured(120, ""))
+	require.ErrorIs(t, err, errWorse)
 }
 
 func TestACheckThatCannotMeasureFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "baseline.json")
 	require.NoError(t, all(100).writeTo(file))
 	broken := errors.New("broken")
-	_, err := check(Check{Baseline: file}, func(string, int) (*Report, error) { return nil, broken })
+	_, err := check{baseline: file}.output(func(string) (report, error) { return report{}, broken })
 	require.ErrorIs(t, err, broken)
 	require.ErrorContains(t, err, "measuring submit")
-	_, err = check(Check{Baseline: file}, measured(100, "WAL"))
+	_, err = check{baseline: file}.output(measured(100, "WAL"))
 	require.ErrorContains(t, err, `the bench does not report "WAL"`)
 
 	// Processor times come from the kernel, and not every kernel has them.
-	out, err := check(Check{Strict: true, Baseline: file}, measured(100, cpu))
+	out, err := check{strict: true, baseline: file}.output(measured(100, cpu))
 	require.NoError(t, err)
 	require.Equal(t, 3, strings.Count(out, string(unknown)))
+}
+
+func TestTheBenchMeasuresOnTheGivenServer(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "orchestrator")
+	script := `#!/bin/sh
+echo '{"machine": {"cpu": "'"$*"'"}}'
+[ "$2" = workoff ]
+`
+	require.NoError(t, os.WriteFile(program, []byte(script), 0o700))
+	told, err := bench{program: program}.measure(t.Context(), "workoff")
+	require.NoError(t, err)
+	require.Equal(t, "bench workoff --json --runs 5 --warm-ups 1 --jobs 50000", told.Machine.CPU)
+	told, err = bench{program: program, database: "postgres://host"}.measure(t.Context(), "workoff")
+	require.NoError(t, err)
+	require.Contains(t, told.Machine.CPU, "--jobs 50000 --database postgres://host")
+
+	_, err = bench{program: program}.measure(t.Context(), "submit")
+	require.ErrorContains(t, err, program+" bench submit --json")
 }

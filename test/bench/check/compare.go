@@ -1,110 +1,17 @@
-package bench
+package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
-	"time"
+	"text/tabwriter"
 
-	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 )
-
-// Check compares what a job costs in processor time, WAL and allocations with a
-// baseline that is kept with the code. Rates and latencies depend mostly on the
-// machine; these figures hold on most machines, and their bounds allow for the rest.
-type Check struct {
-	// Baseline is the file of the baseline.
-	Baseline string
-	// Write replaces the baseline instead of comparing with it.
-	Write bool
-	// Strict makes a figure beyond its bound an error.
-	Strict bool
-	// Summary is a file to append the report to, as Markdown; empty for none.
-	Summary string
-}
-
-// ErrWorse says that figures are worse than the bounds allow.
-var ErrWorse = errors.New("jobs cost more than the baseline and its bounds allow")
-
-// Run measures the guarded scenarios and prints how they compare.
-func (c Check) Run(ctx context.Context, cfg Config, out show.Screen) error {
-	return c.run(func(scenario string, jobs int) (*Report, error) {
-		cfg.Jobs, cfg.Runs, cfg.WarmUps = jobs, guardedRuns, guardedWarmUps
-		return Run(ctx, cfg, []string{scenario})
-	}, commit(ctx), out)
-}
-
-func (c Check) run(measure func(scenario string, jobs int) (*Report, error), commit string, out show.Screen) error {
-	var before baseline
-	if !c.Write { // before spending minutes on measuring
-		var err error
-		if before, err = readBaseline(c.Baseline); err != nil {
-			return err
-		}
-	}
-	now := baseline{Commit: commit, Runs: guardedRuns, Jobs: guardedJobs}
-	for i, scenario := range slices.Sorted(maps.Keys(guardedJobs)) {
-		report, err := measure(scenario, guardedJobs[scenario])
-		if err != nil {
-			return fmt.Errorf("measuring %s: %w", scenario, err)
-		}
-		if i == 0 {
-			now.Began, now.Machine = report.Began.UTC().Truncate(time.Second), report.Machine
-			now.Machine.Holdfast = "" // the commit says it
-		}
-		if err := now.add(scenario, report); err != nil {
-			return err
-		}
-	}
-	if c.Write {
-		if err := now.writeTo(c.Baseline); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(out, "%s is written: %s\n", c.Baseline, now.about())
-		return err
-	}
-	compared, err := compare(before, now)
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.Baseline, err)
-	}
-	if err := compared.print(out); err != nil {
-		return err
-	}
-	if c.Summary != "" {
-		if err := appendTo(c.Summary, compared.markdown()); err != nil {
-			return err
-		}
-	}
-	if c.Strict && compared.has(worse) {
-		return ErrWorse
-	}
-	return nil
-}
-
-// commit is that of the checkout, if there is one.
-func commit(ctx context.Context) string {
-	text, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--exclude=*").Output()
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(string(text))
-}
-
-func appendTo(path, text string) error {
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(file, text)
-	return errors.Join(err, file.Close())
-}
 
 // verdict is how a figure compares with the baseline's.
 type verdict string
@@ -215,19 +122,12 @@ func (r row) cells() []string {
 	}
 }
 
-func (c comparison) print(out show.Screen) error {
-	out.Print(fmt.Sprintf("baseline: %s\nnow:      %s\n\n", c.before.about(), c.now.about()))
-	var heads []string
-	for _, name := range columns {
-		heads = append(heads, strings.ToUpper(name))
-	}
-	table := show.NewTable(out, heads...)
+func (c comparison) print(out io.Writer) error {
+	fmt.Fprintf(out, "baseline: %s\nnow:      %s\n\n", c.before.about(), c.now.about())
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, strings.ToUpper(strings.Join(columns, "\t")))
 	for _, r := range c.rows {
-		var cells []any
-		for _, text := range r.cells() {
-			cells = append(cells, text)
-		}
-		table.Row(cells...)
+		fmt.Fprintln(table, strings.Join(r.cells(), "\t"))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -245,4 +145,11 @@ func (c comparison) markdown() string {
 	}
 	fmt.Fprintf(&b, "\n- %s\n", strings.Join(c.findings(), "\n- "))
 	return b.String()
+}
+
+// rounded formats a value with three significant digits, or all digits before the
+// point if those are more.
+func rounded(value float64) string {
+	digits := 2 - int(math.Floor(math.Log10(value)))
+	return message.NewPrinter(language.English).Sprintf("%.*f", max(digits, 0), value)
 }
