@@ -25,7 +25,7 @@ func checkByHand(ctx context.Context, k *kit) finding {
 	if !p.leaves(k.StartTimeout) {
 		return failed("it still runs after %s%s", k.StartTimeout, p.out.said())
 	}
-	p.out.pumps.Wait()
+	<-p.out.ended
 	switch stdout, stderr := p.out.counts(); {
 	case len(p.out.handshake) > 0:
 		return failed("it printed a handshake without the cookie of an orchestrator")
@@ -96,17 +96,22 @@ func (k *kit) matchSamples() error {
 // refusal is why a job of the type with the payload could not be submitted; empty
 // if it could.
 func refusal(declared *handlerv1.JobType, payload json.RawMessage) string {
-	if len(declared.GetSchema()) == 0 {
-		return ""
-	}
-	compiled, err := schema.Compile(declared.GetSchema())
-	if err != nil {
+	compiled := schemaOf(declared)
+	if compiled == nil {
 		return ""
 	}
 	if wrong := compiled.Check(payload); len(wrong) > 0 {
 		return fmt.Sprintf("job type %s refuses the payload %.100s: %s", declared.GetName(), payload, describeViolation(wrong[0]))
 	}
 	return ""
+}
+
+// schemaOf is the type's schema; nil if it has none, or one that is not valid.
+func schemaOf(declared *handlerv1.JobType) *schema.Schema {
+	if compiled, err := schema.Compile(declared.GetSchema()); err == nil {
+		return compiled
+	}
+	return nil
 }
 
 // declared is the type in the manifest; nil for a type that is not there.
@@ -161,8 +166,11 @@ func describeViolation(v schema.Violation) string {
 }
 
 // misfit returns a payload that the schema refuses; nil if it accepts all that are
-// tried.
+// tried, or is nil.
 func misfit(s *schema.Schema) json.RawMessage {
+	if s == nil {
+		return nil
+	}
 	for _, payload := range []string{`"misfit"`, `[]`, `-1.5`, `{}`, `null`, `true`} {
 		if len(s.Check([]byte(payload))) > 0 {
 			return json.RawMessage(payload)

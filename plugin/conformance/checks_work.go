@@ -3,11 +3,9 @@ package conformance
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
-	"github.com/holdfast-jobs/holdfast/runtime/job/schema"
 )
 
 // largePayload is more than gRPC accepts by default, in bytes.
@@ -41,7 +39,7 @@ func needsFailure(o Options) string {
 func checkFailure(ctx context.Context, k *kit) finding {
 	sample, madeUp := k.Fail, !k.Fail.given()
 	if madeUp {
-		sample = Sample{Type: k.Work.Type, Payload: k.refused(k.Work.Type)}
+		sample = Sample{Type: k.Work.Type, Payload: misfit(schemaOf(k.declared(k.Work.Type)))}
 		if !sample.given() {
 			return skipped("it needs a job that fails: --fail-payload, and --fail-type")
 		}
@@ -61,19 +59,6 @@ func checkFailure(ctx context.Context, k *kit) finding {
 		}
 		return k.goesOn(s, outcome)
 	})
-}
-
-// refused is a payload that the type's schema refuses; nil if none is found.
-func (k *kit) refused(jobType string) json.RawMessage {
-	text := k.declared(jobType).GetSchema()
-	if len(text) == 0 {
-		return nil
-	}
-	compiled, err := schema.Compile(text)
-	if err != nil {
-		return nil
-	}
-	return misfit(compiled)
 }
 
 // goesOn passes if the process still works after a failure.

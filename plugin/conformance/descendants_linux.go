@@ -1,14 +1,16 @@
 package conformance
 
 import (
-	"bytes"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/proctree"
 )
 
 // findsOrphans says that leftBehind works.
@@ -24,42 +26,13 @@ func adoptOrphans() (undo func()) {
 	return func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) }
 }
 
-// descendants are the processes below this one, zombies included.
-func descendants() map[int]bool {
-	children := make(map[int][]int)
-	entries, _ := os.ReadDir("/proc")
-	for _, entry := range entries {
-		if pid, err := strconv.Atoi(entry.Name()); err == nil {
-			if _, parent, ok := status(pid); ok {
-				children[parent] = append(children[parent], pid)
-			}
-		}
+// descendants are the ids of the running processes below this one.
+func descendants() []int {
+	var pids []int
+	for _, below := range proctree.Descendants(os.Getpid()) {
+		pids = append(pids, below.PID)
 	}
-	found := make(map[int]bool)
-	var walk func(int)
-	walk = func(pid int) {
-		for _, child := range children[pid] {
-			found[child] = true
-			walk(child)
-		}
-	}
-	walk(os.Getpid())
-	return found
-}
-
-// status reads the state and the parent of a process.
-func status(pid int) (state byte, parent int, ok bool) {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0, 0, false
-	}
-	// The name, in parentheses, can hold anything.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	if len(fields) < 2 {
-		return 0, 0, false
-	}
-	parent, err = strconv.Atoi(fields[1])
-	return fields[0][0], parent, err == nil
+	return pids
 }
 
 // leftBehind kills the descendants that outlive the process and its group, and
@@ -68,7 +41,7 @@ func (p *process) leftBehind() []string {
 	var left []string
 	for late := time.Now().Add(vanishWithin); ; time.Sleep(10 * time.Millisecond) {
 		left = nil
-		for pid := range p.alive() {
+		for _, pid := range p.alive() {
 			left = append(left, name(pid))
 		}
 		if len(left) == 0 || time.Now().After(late) {
@@ -76,30 +49,19 @@ func (p *process) leftBehind() []string {
 		}
 	}
 	for late := time.Now().Add(vanishWithin); len(p.alive()) > 0 && time.Now().Before(late); time.Sleep(time.Millisecond) {
-		for pid := range p.alive() {
+		for _, pid := range p.alive() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
+	}
+	for reaped := 1; reaped > 0; { // those of the process's group that were adopted
+		reaped, _ = syscall.Wait4(-p.cmd.Process.Pid, nil, syscall.WNOHANG, nil)
 	}
 	return left
 }
 
-// alive are the descendants that did not exist before the process. It reaps those
-// that are dead and adopted.
-func (p *process) alive() map[int]bool {
-	found := descendants()
-	for pid := range found {
-		state, parent, ok := status(pid)
-		switch {
-		case p.others[pid], !ok:
-			delete(found, pid)
-		case state == 'Z':
-			if parent == os.Getpid() && pid != p.cmd.Process.Pid {
-				_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
-			}
-			delete(found, pid)
-		}
-	}
-	return found
+// alive are the descendants that did not exist before the process.
+func (p *process) alive() []int {
+	return slices.DeleteFunc(descendants(), func(pid int) bool { return slices.Contains(p.others, pid) })
 }
 
 // name describes a process for people.

@@ -7,8 +7,8 @@ const findsOrphans = false
 
 func adoptOrphans() (undo func()) { return func() {} }
 
-func descendants() map[int]bool { return nil }
+func descendants() []int { return nil }
 
-func (p *process) alive() map[int]bool { return nil }
+func (p *process) alive() []int { return nil }
 
 func (p *process) leftBehind() []string { return nil }

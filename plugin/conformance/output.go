@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"time"
 )
 
 const (
@@ -18,7 +17,9 @@ const (
 // output reads everything a process prints, so that printing never blocks it.
 type output struct {
 	handshake chan string
-	pumps     sync.WaitGroup
+	files     []io.Closer
+	// ended is closed when the files are read to their end.
+	ended chan struct{}
 
 	mu sync.Mutex
 	// stdout and stderr count lines, without the handshake.
@@ -27,16 +28,21 @@ type output struct {
 	last           []string
 }
 
-func newOutput() *output { return &output{handshake: make(chan string, 1)} }
+func newOutput() *output { return &output{handshake: make(chan string, 1), ended: make(chan struct{})} }
 
 // read takes over both files.
 func (o *output) read(stdout, stderr io.ReadCloser) {
-	o.pumps.Go(func() { pump(stdout, o.stdoutLine) })
-	o.pumps.Go(func() { pump(stderr, o.stderrLine) })
+	o.files = []io.Closer{stdout, stderr}
+	go func() {
+		defer close(o.ended)
+		var pumps sync.WaitGroup
+		pumps.Go(func() { pump(stdout, o.stdoutLine) })
+		pumps.Go(func() { pump(stderr, o.stderrLine) })
+		pumps.Wait()
+	}()
 }
 
-func pump(from io.ReadCloser, line func(string)) {
-	defer func() { _ = from.Close() }()
+func pump(from io.Reader, line func(string)) {
 	reader := bufio.NewReaderSize(from, maxLine)
 	for {
 		text, isPrefix, err := reader.ReadLine()
@@ -95,16 +101,12 @@ func (o *output) said() string {
 	return "; it printed: " + strings.Join(o.last, " / ")
 }
 
-// awaitEnd returns when the output has ended, or after the time limit: a child of the
-// process can hold the pipes open.
-func (o *output) awaitEnd(limit time.Duration) {
-	ended := make(chan struct{})
-	go func() {
-		o.pumps.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-time.After(limit):
+// end stops reading, after pipeTail at the latest: another process can hold the pipes
+// open.
+func (o *output) end() {
+	within(o.ended, pipeTail)
+	for _, file := range o.files {
+		_ = file.Close()
 	}
+	<-o.ended
 }

@@ -1,13 +1,14 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"time"
 
@@ -32,20 +33,18 @@ type process struct {
 	begun   time.Time
 	dir     string
 	cmd     *exec.Cmd
-	stdin   *os.File
+	stdin   io.Closer
 	out     *output
-	files   []*os.File
 	conn    *grpc.ClientConn
 	handler handlerv1.HandlerClient
 	// manifest is its answer to Describe.
 	manifest *handlerv1.DescribeResponse
-	// others are the descendants that existed before the launch.
-	others map[int]bool
+	// others are the ids of descendants that existed before the launch.
+	others []int
 
 	// gone is closed when the process is reaped; state is valid from then on.
 	gone     chan struct{}
 	state    *os.ProcessState
-	closeIn  sync.Once
 	sessions []*session
 }
 
@@ -76,35 +75,24 @@ func fork(options Options, cookie bool, id mtls.Identity) (*process, error) {
 }
 
 func (p *process) start() error {
-	var pipes [6]*os.File
-	for i := 0; i < len(pipes); i += 2 {
-		var err error
-		if pipes[i], pipes[i+1], err = os.Pipe(); err != nil {
-			closeAll(pipes[:i])
-			return err
-		}
+	stdin, inErr := p.cmd.StdinPipe()
+	stdout, outErr := p.cmd.StdoutPipe()
+	stderr, errErr := p.cmd.StderrPipe()
+	if err := cmp.Or(inErr, outErr, errErr); err != nil {
+		return err
 	}
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = pipes[0], pipes[3], pipes[5]
 	if err := p.cmd.Start(); err != nil {
-		closeAll(pipes[:])
 		return executable.ExplainStart(err)
 	}
-	closeAll([]*os.File{pipes[0], pipes[3], pipes[5]})
-	p.stdin, p.files = pipes[1], []*os.File{pipes[2], pipes[4]}
-	p.out.read(pipes[2], pipes[4])
+	p.stdin = stdin
+	p.out.read(stdout, stderr)
 	go func() {
-		_ = p.cmd.Wait()
-		p.state = p.cmd.ProcessState
-		p.out.awaitEnd(pipeTail) // so that errors can say what it printed
+		// The command's own Wait would close the pipes before they are read.
+		p.state, _ = p.cmd.Process.Wait()
+		within(p.out.ended, pipeTail) // so that errors can say what it printed
 		close(p.gone)
 	}()
 	return nil
-}
-
-func closeAll(files []*os.File) {
-	for _, file := range files {
-		_ = file.Close()
-	}
 }
 
 // connect waits for the handshake and opens the connection. Its error says what
@@ -165,14 +153,19 @@ func (p *process) healthy(ctx context.Context, within time.Duration) error {
 }
 
 // closeStdin is how the process learns that its orchestrator is gone.
-func (p *process) closeStdin() { p.closeIn.Do(func() { _ = p.stdin.Close() }) }
+func (p *process) closeStdin() { _ = p.stdin.Close() }
 
 // leaves reports whether the process exits by itself in time.
-func (p *process) leaves(within time.Duration) bool {
+func (p *process) leaves(limit time.Duration) bool { return within(p.gone, limit) }
+
+// within reports whether the channel is closed in time.
+func within(closed <-chan struct{}, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
 	select {
-	case <-p.gone:
+	case <-closed:
 		return true
-	case <-time.After(within):
+	case <-timer.C:
 		return false
 	}
 }
@@ -199,10 +192,7 @@ func (p *process) end() []string {
 	p.kill()
 	left := p.leftBehind()
 	p.closeStdin()
-	for _, file := range p.files {
-		_ = file.SetReadDeadline(time.Now().Add(pipeTail))
-	}
-	p.out.pumps.Wait()
+	p.out.end()
 	_ = os.RemoveAll(p.dir)
 	return left
 }

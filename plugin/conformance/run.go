@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -124,15 +125,9 @@ func Run(ctx context.Context, options Options) (Report, error) {
 	if err != nil {
 		return Report{}, fmt.Errorf("certificate: %w", err)
 	}
-	if options.StartTimeout == 0 {
-		options.StartTimeout = defaultStartTimeout
-	}
-	if options.Grace == 0 {
-		options.Grace = defaultGrace
-	}
-	if options.Patience == 0 {
-		options.Patience = defaultPatience
-	}
+	options.StartTimeout = cmp.Or(options.StartTimeout, defaultStartTimeout)
+	options.Grace = cmp.Or(options.Grace, defaultGrace)
+	options.Patience = cmp.Or(options.Patience, defaultPatience)
 	chosen, err := choose(options.Only)
 	if err != nil {
 		return Report{}, err

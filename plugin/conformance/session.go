@@ -185,28 +185,13 @@ func (s *session) await(handle uint64, within time.Duration) *handlerv1.Outcome 
 }
 
 // ends reports whether the stream ends in time.
-func (s *session) ends(within time.Duration) bool {
-	select {
-	case <-s.ended:
-		return true
-	case <-time.After(within):
-		return false
-	}
-}
-
-// over reports whether the stream has ended.
-func (s *session) over() bool {
-	select {
-	case <-s.ended:
-		return true
-	default:
-		return false
-	}
-}
+func (s *session) ends(limit time.Duration) bool { return within(s.ended, limit) }
 
 // broken says how the stream has ended; empty while it has not.
 func (s *session) broken() string {
-	if !s.over() {
+	select {
+	case <-s.ended:
+	default:
 		return ""
 	}
 	if p := s.process; p.leaves(pipeTail) {
