@@ -48,23 +48,23 @@ type swapOutput struct {
 	Body   v1.PluginSwap
 }
 
-func (p *pluginRoutes) status() []job.PluginStatus {
+func (p *pluginRoutes) status() []v1.Plugin {
 	if p.plugins == nil {
-		return nil
+		return []v1.Plugin{}
 	}
 	return p.plugins.Status()
 }
 
 func (p *pluginRoutes) list(context.Context, *call) (*body[v1.PluginList], error) {
-	return &body[v1.PluginList]{v1.PluginListOf(p.status())}, nil
+	return &body[v1.PluginList]{v1.PluginList{Plugins: p.status()}}, nil
 }
 
 func (p *pluginRoutes) swap(ctx context.Context, in *swapInput) (*swapOutput, error) {
-	return p.swapped(ctx, in.decoded(in.Name), func(name string) (job.PluginSwap, error) { return p.plugins.Swap(ctx, name, in.Force) })
+	return p.swapped(ctx, in.decoded(in.Name), func(name string) (v1.PluginSwap, error) { return p.plugins.Swap(ctx, name, in.Force) })
 }
 
 func (p *pluginRoutes) restart(ctx context.Context, in *pluginInput) (*swapOutput, error) {
-	return p.swapped(ctx, in.decoded(in.Name), func(name string) (job.PluginSwap, error) { return p.plugins.Restart(ctx, name) })
+	return p.swapped(ctx, in.decoded(in.Name), func(name string) (v1.PluginSwap, error) { return p.plugins.Restart(ctx, name) })
 }
 
 func (p *pluginRoutes) disable(ctx context.Context, in *pluginInput) (*body[v1.Plugin], error) {
@@ -77,16 +77,16 @@ func (p *pluginRoutes) enable(ctx context.Context, in *enableInput) (*body[v1.Pl
 
 // swapped answers 200 for a swap that has ended, and 202 for one that takes longer
 // than the request may.
-func (p *pluginRoutes) swapped(ctx context.Context, name string, do func(string) (job.PluginSwap, error)) (*swapOutput, error) {
+func (p *pluginRoutes) swapped(ctx context.Context, name string, do func(string) (v1.PluginSwap, error)) (*swapOutput, error) {
 	if _, err := p.find(name); err != nil {
 		return nil, err
 	}
 	swap, err := do(name)
 	switch {
 	case err == nil:
-		return &swapOutput{Status: http.StatusOK, Body: v1.PluginSwapOf(swap)}, nil
+		return &swapOutput{Status: http.StatusOK, Body: swap}, nil
 	case errors.Is(err, context.DeadlineExceeded) && !swap.BegunAt.IsZero():
-		return &swapOutput{Status: http.StatusAccepted, Body: v1.PluginSwapOf(swap)}, nil
+		return &swapOutput{Status: http.StatusAccepted, Body: swap}, nil
 	}
 	return nil, p.refusal(ctx, err)
 }
@@ -99,16 +99,19 @@ func (p *pluginRoutes) operated(ctx context.Context, name string, do func(string
 		return nil, p.refusal(ctx, err)
 	}
 	plugin, err := p.find(name)
-	return bodyOf(plugin, err, v1.PluginOf)
+	if err != nil {
+		return nil, err
+	}
+	return &body[v1.Plugin]{plugin}, nil
 }
 
-func (p *pluginRoutes) find(name string) (job.PluginStatus, error) {
+func (p *pluginRoutes) find(name string) (v1.Plugin, error) {
 	for _, plugin := range p.status() {
 		if plugin.Name == name {
 			return plugin, nil
 		}
 	}
-	return job.PluginStatus{}, job.ErrNoPlugin
+	return v1.Plugin{}, job.ErrNoPlugin
 }
 
 // refusal is the answer to an error of Plugins. Operators may see the reason.

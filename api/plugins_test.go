@@ -10,28 +10,29 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/api"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // plugins is a host with the plugins to show.
 type plugins struct {
-	status []job.PluginStatus
-	swap   job.PluginSwap
+	status []v1.Plugin
+	swap   v1.PluginSwap
 	err    error
 	// asked is the latest request.
 	asked string
 }
 
-func (p *plugins) Status() []job.PluginStatus { return p.status }
+func (p *plugins) Status() []v1.Plugin { return p.status }
 
-func (p *plugins) Swap(_ context.Context, name string, force bool) (job.PluginSwap, error) {
+func (p *plugins) Swap(_ context.Context, name string, force bool) (v1.PluginSwap, error) {
 	if p.asked = "swap " + name; force {
 		p.asked += " by force"
 	}
 	return p.swap, p.err
 }
 
-func (p *plugins) Restart(_ context.Context, name string) (job.PluginSwap, error) {
+func (p *plugins) Restart(_ context.Context, name string) (v1.PluginSwap, error) {
 	p.asked = "restart " + name
 	return p.swap, p.err
 }
@@ -49,23 +50,27 @@ func (p *plugins) Enable(_ context.Context, name string, force bool) error {
 }
 
 func somePlugins() *plugins {
-	before, now := job.PluginVersion{Version: "1", Digest: "aa"}, job.PluginVersion{Version: "2", Digest: "bb"}
-	tried := job.Trial{
+	before, now := v1.PluginVersion{Version: "1", SHA256: "aa"}, v1.PluginVersion{Version: "2", SHA256: "bb"}
+	begun, ended := birth.UTC(), later.UTC()
+	tried := v1.PluginTrial{
 		Ended: 9, Failed: 2, ServingEnded: 80, ServingFailed: 1,
-		Slowest: &job.Pace{JobType: "MAIL", Median: 2 * time.Second, ServingMedian: 100 * time.Millisecond},
+		Slowest: &v1.PluginPace{JobType: "MAIL", MedianSeconds: 2, ServingMedianSeconds: 0.1},
 	}
-	swap := job.PluginSwap{
-		Trigger: job.SwapByFile, From: before, To: now, BegunAt: birth, EndedAt: later, Result: job.SwapRolledBack, Reason: "it died",
-		Trial: &job.Trial{Ended: 1},
+	swap := v1.PluginSwap{
+		Trigger: job.SwapByFile, From: before, To: now, BegunAt: begun, EndedAt: &ended, Result: job.SwapRolledBack, Reason: "it died",
+		Trial: &v1.PluginTrial{Ended: 1},
 	}
-	return &plugins{swap: swap, status: []job.PluginStatus{
+	return &plugins{swap: swap, status: []v1.Plugin{
 		{
-			Name: "shop/mail", Path: "/bin/mail", PluginVersion: before, State: job.PluginUp, Types: []string{"MAIL"}, PIDs: []int{7},
-			Processes: 2, InFlight: 3, Free: 17, Isolated: 1, Draining: 4, Restarts: 5, Crashes: 2, LastError: "exit status 3", LastSwap: &swap,
-			Limits:    []job.Enforcement{{Limit: "memory", By: "rlimit", Gap: "each by itself"}},
-			Candidate: &job.PluginCandidate{PluginVersion: now, State: job.CandidateCanary, PIDs: []int{8}, InFlight: 1, Trial: tried},
+			Name: "shop/mail", Path: "/bin/mail", PluginVersion: before, State: job.PluginUp, JobTypes: []string{"MAIL"}, PIDs: []int{7},
+			Processes: 2, Running: 3, Free: 17, Isolated: 1, Draining: 4, Restarts: 5, Crashes: 2, LastError: "exit status 3", LastSwap: &swap,
+			Limits:    []v1.Enforcement{{Limit: "memory", By: "rlimit", Gap: "each by itself"}},
+			Candidate: &v1.PluginCandidate{PluginVersion: now, State: job.CandidateCanary, PIDs: []int{8}, Running: 1, PluginTrial: tried},
 		},
-		{Name: "idle", Path: "/bin/idle", State: job.PluginDisabled, SkipReason: "it is gone"},
+		{
+			Name: "idle", Path: "/bin/idle", State: job.PluginDisabled, SkipReason: "it is gone",
+			JobTypes: []string{}, PIDs: []int{}, Limits: []v1.Enforcement{},
+		},
 	}}
 }
 
@@ -150,7 +155,7 @@ func TestAMissingOrUnablePluginIsAnswered(t *testing.T) {
 	p.err = context.DeadlineExceeded
 	status, _ = do("POST", "/debug/plugins/idle/disable")
 	require.Equal(t, 503, status)
-	p.swap.EndedAt, p.swap.Result = time.Time{}, ""
+	p.swap.EndedAt, p.swap.Result = nil, ""
 	status, body = do("POST", "/debug/plugins/shop%2Fmail/swap")
 	require.Equal(t, 202, status, body)
 	require.NotContains(t, body, "endedAt")
@@ -158,8 +163,8 @@ func TestAMissingOrUnablePluginIsAnswered(t *testing.T) {
 
 func TestASwapThatHasNotBegunIsNotAnsweredWithAnother(t *testing.T) {
 	p := somePlugins()
-	p.status[0].LastSwap.EndedAt, p.status[0].LastSwap.Result = time.Time{}, ""
-	p.swap, p.err = job.PluginSwap{}, context.DeadlineExceeded
+	p.status[0].LastSwap.EndedAt, p.status[0].LastSwap.Result = nil, ""
+	p.swap, p.err = v1.PluginSwap{}, context.DeadlineExceeded
 	for _, action := range []string{"swap", "restart"} {
 		status, body := withPlugins(t, p)("POST", "/debug/plugins/shop%2Fmail/"+action)
 		require.Equal(t, 503, status, body)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -76,14 +77,14 @@ type Operations interface {
 // first.
 type Plugins interface {
 	// Status describes all of them, in the order of the configuration.
-	Status() []job.PluginStatus
+	Status() []v1.Plugin
 	// Swap replaces the serving version with what the file is now, and returns the
 	// result. force ignores jobs that the new version cannot run. If the context is
 	// done first, the returned swap continues; if it is empty, the swap has not begun
 	// and never will.
-	Swap(ctx context.Context, name string, force bool) (job.PluginSwap, error)
+	Swap(ctx context.Context, name string, force bool) (v1.PluginSwap, error)
 	// Restart replaces the processes with new ones of the same version.
-	Restart(ctx context.Context, name string) (job.PluginSwap, error)
+	Restart(ctx context.Context, name string) (v1.PluginSwap, error)
 	// Disable stops a plugin when it has finished its attempts. Enable starts it
 	// again; with force, even a version that was rolled back or refused before.
 	Disable(ctx context.Context, name string) error

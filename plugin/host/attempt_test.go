@@ -177,7 +177,7 @@ func TestNoSlotIsLostOrAddedUnderLoad(t *testing.T) {
 	require.Equal(t, started.Load(), ended.Load())
 	require.Greater(t, started.Load(), int64(100))
 	require.Equal(t, 21, h.free("good"))
-	require.Zero(t, h.status("good").InFlight)
+	require.Zero(t, h.status("good").Running)
 	require.Zero(t, h.status("good").Restarts)
 }
 

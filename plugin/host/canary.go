@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/trial"
-	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // A trial is checked looksPerPeriod times in each period. While failures or slow
@@ -44,7 +44,7 @@ func (c *conductor) try(ctx context.Context, g *generation, period time.Duration
 		return c.orWhyStopped(ctx, err)
 	}
 	defer c.endTrial(g)
-	c.log.Info("plugin version on trial", "plugin_version", version.Version, "digest", version.Digest, "period", period)
+	c.log.Info("plugin version on trial", "plugin_version", version.Version, "digest", version.SHA256, "period", period)
 	looks := time.NewTicker(max(period/looksPerPeriod, time.Millisecond))
 	defer looks.Stop()
 	begun := time.Now()
@@ -64,11 +64,11 @@ func (c *conductor) try(ctx context.Context, g *generation, period time.Duration
 }
 
 // beginTrial gives the candidate its share in the same step as the state changes.
-func (c *conductor) beginTrial(g *generation) (job.PluginVersion, error) {
+func (c *conductor) beginTrial(g *generation) (v1.PluginVersion, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.deploy.fire(eventTry); err != nil {
-		return job.PluginVersion{}, err
+		return v1.PluginVersion{}, err
 	}
 	c.share, c.due = c.config.Canary.Share, 1
 	g.trial, c.current.trial = trial.Tally{}, trial.Tally{}
@@ -183,8 +183,8 @@ func (g *generation) runningNow(now time.Time, all bool) []trial.Running {
 }
 
 // summary is the comparison as operators see it.
-func (c comparison) summary() job.Trial {
-	summary := job.Trial{
+func (c comparison) summary() v1.PluginTrial {
+	summary := v1.PluginTrial{
 		Ended: c.candidate.Ended, Failed: c.candidate.Failed,
 		ServingEnded: c.serving.Ended, ServingFailed: c.serving.Failed,
 	}
@@ -192,7 +192,7 @@ func (c comparison) summary() job.Trial {
 	for _, p := range c.paces {
 		if p.Ratio() > worst {
 			worst = p.Ratio()
-			summary.Slowest = &job.Pace{JobType: p.JobType, Median: p.Median, ServingMedian: p.Usual}
+			summary.Slowest = &v1.PluginPace{JobType: p.JobType, MedianSeconds: p.Median.Seconds(), ServingMedianSeconds: p.Usual.Seconds()}
 		}
 	}
 	return summary

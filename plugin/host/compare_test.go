@@ -96,7 +96,7 @@ func TestOtherPluginsCannotTakeTheTypesOfACandidate(t *testing.T) {
 
 	v.install("-version", "3", "-types", "TEST,NEW")
 	require.Equal(t, job.SwapPromoted, h.swap(false).Result)
-	require.Equal(t, []string{"TEST", "NEW"}, h.status("plugin").Types)
+	require.Equal(t, []string{"TEST", "NEW"}, h.status("plugin").JobTypes)
 	a, r := assignment(`{}`), newReport()
 	a.Type = "NEW"
 	_, err := h.Start("plugin", a, r)

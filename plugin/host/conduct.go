@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -301,9 +302,9 @@ func (c *conductor) rollBack() {
 }
 
 // nameOf names a version, by its digest if it was never up.
-func nameOf(v job.PluginVersion) string {
+func nameOf(v v1.PluginVersion) string {
 	if v.Version == "" {
-		return fmt.Sprintf("the version with the SHA-256 %.12s…", v.Digest)
+		return fmt.Sprintf("the version with the SHA-256 %.12s…", v.SHA256)
 	}
 	return fmt.Sprintf("version %q", v.Version)
 }

@@ -70,7 +70,7 @@ type Canary struct {
 
 // Limits bound what a process may use together with everything that it forks. 0 is no
 // limit. A process that exceeds MemoryBytes or Processes is killed with all that it has
-// forked. PluginStatus.Limits says how limits are enforced on this machine.
+// forked. The status of a plugin says how limits are enforced on this machine.
 type Limits = cgroup.Limits
 
 // Defaults of a Config.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -33,7 +34,7 @@ func TestEnablingDoesNotServeARolledBackVersion(t *testing.T) {
 
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
 	require.NoError(t, h.Enable(t.Context(), "plugin", true))
-	require.Equal(t, rolledBack.To.Digest, h.status("plugin").Digest)
+	require.Equal(t, rolledBack.To.SHA256, h.status("plugin").SHA256)
 	require.Empty(t, h.status("plugin").SkipReason)
 }
 
@@ -75,7 +76,7 @@ func TestEnablingIsRefusedWhenTheVersionBeforeIsGone(t *testing.T) {
 
 // misconfigured starts a host in which version 1 serves, and another configuration of it
 // was rolled back.
-func misconfigured(t *testing.T) (*versioned, *testHost, job.PluginSwap) {
+func misconfigured(t *testing.T) (*versioned, *testHost, v1.PluginSwap) {
 	t.Helper()
 	v, h := versionOne(t)
 	bad := v.config()
@@ -218,7 +219,7 @@ func TestAnEnabledVersionThatNeverComesUpIsNamedByItsDigest(t *testing.T) {
 	require.NotEqual(t, "2", h.status("plugin").Version, "the name is not that of the version before")
 	last := h.awaitSwap(h.status("plugin").LastSwap)
 	require.Equal(t, job.SwapByFailure, last.Trigger)
-	require.Equal(t, job.PluginVersion{Digest: checksum(t, v.path)}, last.From, "the name is not that of the version before")
+	require.Equal(t, v1.PluginVersion{SHA256: checksum(t, v.path)}, last.From, "the name is not that of the version before")
 	require.Contains(t, last.Reason, "the version with the SHA-256 "+checksum(t, v.path)[:12]+"… kept failing soon after it was enabled: it ended during its start")
 }
 

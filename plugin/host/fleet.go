@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -45,7 +46,7 @@ type fleet struct {
 	share, due float64
 	// stopSwap ends the swap under way; nil for none.
 	stopSwap  context.CancelCauseFunc
-	lastSwap  *job.PluginSwap
+	lastSwap  *v1.PluginSwap
 	restarts  int
 	crashes   int
 	lastError string
@@ -188,20 +189,20 @@ func (f *fleet) retire(g *generation, as role) {
 	})
 }
 
-func (f *fleet) status() job.PluginStatus {
+func (f *fleet) status() v1.Plugin {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g := f.current
-	s := job.PluginStatus{
+	s := v1.Plugin{
 		Name: f.name, Path: f.config.Path, PluginVersion: g.version(), State: f.stateLocked(),
-		PIDs: g.pids(), Processes: g.config.Processes, Isolated: g.ramp.running, Limits: g.limits,
+		JobTypes: []string{}, PIDs: g.pids(), Processes: g.config.Processes, Isolated: g.ramp.running, Limits: g.limits,
 		Restarts: f.restarts, Crashes: f.crashes, LastError: f.lastError,
 		SkipReason: cmp.Or(f.unusable, f.skipReason),
 	}
 	if m := f.declaredLocked(); m != nil {
-		s.Types, s.SkippedTypes = m.Types, m.SkippedTypes
+		s.JobTypes, s.SkippedJobTypes = append(s.JobTypes, m.Types...), m.SkippedTypes
 	}
-	s.InFlight, s.Free = g.slots()
+	s.Running, s.Free = g.slots()
 	if g.role != serving || f.host.draining.Err() != nil {
 		s.Free = 0
 	}
@@ -233,11 +234,11 @@ func (f *fleet) stateLocked() job.PluginState {
 	return job.PluginStarting
 }
 
-func (f *fleet) candidateLocked() *job.PluginCandidate {
-	c := &job.PluginCandidate{PluginVersion: f.next.version(), State: job.CandidateStarting, PIDs: f.next.pids()}
+func (f *fleet) candidateLocked() *v1.PluginCandidate {
+	c := &v1.PluginCandidate{PluginVersion: f.next.version(), State: job.CandidateStarting, PIDs: f.next.pids()}
 	if f.deploy.state == stateCanary {
-		c.State, c.Trial = job.CandidateCanary, f.compareLocked(f.next, false).summary()
+		c.State, c.PluginTrial = job.CandidateCanary, f.compareLocked(f.next, false).summary()
 	}
-	c.InFlight, _ = f.next.slots()
+	c.Running, _ = f.next.slots()
 	return c
 }

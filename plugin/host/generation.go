@@ -9,12 +9,12 @@ import (
 	"sync"
 	"time"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/connection"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/osprocess"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/trial"
-	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // role is a generation's part in its fleet.
@@ -53,7 +53,7 @@ type generation struct {
 	// running counts the goroutines that keep processes up, or run isolated attempts.
 	running sync.WaitGroup
 	// limits says how the configured limits are enforced.
-	limits []job.Enforcement
+	limits []v1.Enforcement
 	// news gets a value after any change, to wake the swap.
 	news chan struct{}
 
@@ -236,7 +236,7 @@ func (g *generation) slots() (inFlight, free int) {
 
 // pids returns the ids of the processes that are up. The fleet is locked.
 func (g *generation) pids() []int {
-	var pids []int
+	pids := make([]int, 0, len(g.live))
 	for _, i := range g.live {
 		pids = append(pids, i.PID())
 	}
@@ -245,8 +245,8 @@ func (g *generation) pids() []int {
 
 // version returns a version without a name until the first process is up. The fleet is
 // locked.
-func (g *generation) version() job.PluginVersion {
-	v := job.PluginVersion{Digest: g.binary.Digest}
+func (g *generation) version() v1.PluginVersion {
+	v := v1.PluginVersion{SHA256: g.binary.Digest}
 	if g.manifest != nil {
 		v.Version = g.manifest.Version
 	}

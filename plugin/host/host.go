@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/connection"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
@@ -146,9 +147,9 @@ func (h *Host) Types() []job.TypeSpec {
 }
 
 // Status describes every configured plugin, in the order of configuration.
-func (h *Host) Status() []job.PluginStatus {
+func (h *Host) Status() []v1.Plugin {
 	fleets := h.roster.Load().fleets
-	all := make([]job.PluginStatus, 0, len(fleets))
+	all := make([]v1.Plugin, 0, len(fleets))
 	for _, f := range fleets {
 		all = append(all, f.status())
 	}

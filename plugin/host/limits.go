@@ -5,9 +5,9 @@ import (
 	"runtime"
 	"strings"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/osprocess"
-	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // Warden is what the command in Settings.Warden must call with its last argument. It
@@ -81,7 +81,7 @@ func (g *generation) childSpec() (osprocess.Spec, error) {
 }
 
 // describe writes on one line how limits are enforced.
-func describe(limits []job.Enforcement) string {
+func describe(limits []v1.Enforcement) string {
 	words := make([]string, 0, len(limits))
 	for _, l := range limits {
 		text := l.Limit + ": " + l.By

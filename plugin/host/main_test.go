@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -184,14 +185,14 @@ func (h *testHost) awaitUp(name string, processes int) {
 
 func (h *testHost) fleet(name string) *fleet { return h.roster.Load().byName[name] }
 
-func (h *testHost) status(name string) job.PluginStatus {
+func (h *testHost) status(name string) v1.Plugin {
 	for _, s := range h.Status() {
 		if s.Name == name {
 			return s
 		}
 	}
 	h.t.Fatalf("no plugin %s", name)
-	return job.PluginStatus{}
+	return v1.Plugin{}
 }
 
 func (h *testHost) free(name string) int {

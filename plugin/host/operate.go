@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -28,7 +29,7 @@ func (h *Host) order(name string, do func(*conductor)) (*fleet, *order, error) {
 // by then, it continues, and Swap also returns what is known of it. If it is still
 // waiting for another swap, it never begins, and Swap returns an empty result. For an
 // unknown name, Swap and the methods below return job.ErrNoPlugin.
-func (h *Host) Swap(ctx context.Context, name string, force bool) (job.PluginSwap, error) {
+func (h *Host) Swap(ctx context.Context, name string, force bool) (v1.PluginSwap, error) {
 	return h.swap(ctx, name, func(c *conductor) plan {
 		return plan{trigger: job.SwapByRequest, config: c.configured(), force: force}
 	})
@@ -36,7 +37,7 @@ func (h *Host) Swap(ctx context.Context, name string, force bool) (job.PluginSwa
 
 // Restart replaces the plugin's processes with new ones of the same version, which
 // start beside the old ones. It returns what Swap returns.
-func (h *Host) Restart(ctx context.Context, name string) (job.PluginSwap, error) {
+func (h *Host) Restart(ctx context.Context, name string) (v1.PluginSwap, error) {
 	return h.swap(ctx, name, func(c *conductor) plan {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -48,16 +49,16 @@ func (h *Host) Restart(ctx context.Context, name string) (job.PluginSwap, error)
 	})
 }
 
-func (h *Host) swap(ctx context.Context, name string, design func(*conductor) plan) (job.PluginSwap, error) {
-	begun := make(chan job.PluginSwap, 1)
-	var s job.PluginSwap
+func (h *Host) swap(ctx context.Context, name string, design func(*conductor) plan) (v1.PluginSwap, error) {
+	begun := make(chan v1.PluginSwap, 1)
+	var s v1.PluginSwap
 	f, o, err := h.order(name, func(c *conductor) {
 		p := design(c)
 		p.begun = begun
 		s = c.swap(p)
 	})
 	if err != nil {
-		return job.PluginSwap{}, err
+		return v1.PluginSwap{}, err
 	}
 	select {
 	case <-o.done:
@@ -65,14 +66,14 @@ func (h *Host) swap(ctx context.Context, name string, design func(*conductor) pl
 	case <-ctx.Done():
 	}
 	if o.withdraw() {
-		return job.PluginSwap{}, fmt.Errorf("plugin %s: %w: %w", name, errWaiting, ctx.Err())
+		return v1.PluginSwap{}, fmt.Errorf("plugin %s: %w: %w", name, errWaiting, ctx.Err())
 	}
 	return f.progressOf(<-begun), fmt.Errorf("plugin %s: the swap is still under way: %w", name, ctx.Err())
 }
 
 // progressOf returns what is known of the swap. If another one has begun since, that is
 // how the swap began.
-func (f *fleet) progressOf(s job.PluginSwap) job.PluginSwap {
+func (f *fleet) progressOf(s v1.PluginSwap) v1.PluginSwap {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.lastSwap.BegunAt.Equal(s.BegunAt) {

@@ -2,12 +2,14 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -57,8 +59,13 @@ func TestADisabledPluginFinishesAndStaysVisible(t *testing.T) {
 	status := h.status("plugin")
 	require.Equal(t, job.PluginDisabled, status.State)
 	require.Equal(t, "1", status.Version)
-	require.Equal(t, []string{"TEST"}, status.Types)
+	require.Equal(t, []string{"TEST"}, status.JobTypes)
 	require.Empty(t, status.PIDs)
+	shown, err := json.Marshal(status)
+	require.NoError(t, err)
+	require.NotContains(t, string(shown), "null", "a list without items is []")
+	require.Equal(t, time.UTC, status.LastSwap.BegunAt.Location())
+	require.Equal(t, time.UTC, status.LastSwap.EndedAt.Location())
 	require.Len(t, h.Types(), 1)
 
 	require.NoError(t, h.Enable(t.Context(), "plugin", false))
@@ -90,9 +97,9 @@ func TestACallerThatStopsWaitingGetsItsOwnSwap(t *testing.T) {
 	h, _ := onTrial(t, time.Minute, nil)
 	waiting, giveUp := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer giveUp()
-	for _, do := range []func() (job.PluginSwap, error){
-		func() (job.PluginSwap, error) { return h.Swap(waiting, "plugin", false) },
-		func() (job.PluginSwap, error) { return h.Restart(waiting, "plugin") },
+	for _, do := range []func() (v1.PluginSwap, error){
+		func() (v1.PluginSwap, error) { return h.Swap(waiting, "plugin", false) },
+		func() (v1.PluginSwap, error) { return h.Restart(waiting, "plugin") },
 	} {
 		swap, err := do()
 		require.ErrorContains(t, err, "another swap is under way")
@@ -209,7 +216,7 @@ func TestAPluginCanBeRemovedAndAddedAgain(t *testing.T) {
 func TestDisablingDoesNotWaitForSwaps(t *testing.T) {
 	t.Parallel()
 	h, first := onTrial(t, time.Minute, nil)
-	second := make(chan job.PluginSwap, 1)
+	second := make(chan v1.PluginSwap, 1)
 	go func() {
 		s, _ := h.Swap(t.Context(), "plugin", false)
 		second <- s
@@ -221,7 +228,7 @@ func TestDisablingDoesNotWaitForSwaps(t *testing.T) {
 		return len(f.orders.waiting) == 1
 	}, "the second swap waits")
 	require.NoError(t, h.Disable(t.Context(), "plugin"))
-	for _, done := range []<-chan job.PluginSwap{first, second} {
+	for _, done := range []<-chan v1.PluginSwap{first, second} {
 		s := <-done
 		require.Equal(t, job.SwapAbandoned, s.Result)
 		require.Equal(t, "the plugin was disabled", s.Reason)

@@ -64,7 +64,7 @@ func TestAPluginThatIsUpFirstDoesNotTakeTheTypesOfAnother(t *testing.T) {
 
 	require.NoError(t, h.Reload([]Config{evil, good}))
 	h.awaitUp("good", 1)
-	require.Equal(t, []string{"GOOD"}, h.status("good").Types)
+	require.Equal(t, []string{"GOOD"}, h.status("good").JobTypes)
 }
 
 func TestATypeMovesToThePluginThatListsIt(t *testing.T) {
@@ -84,10 +84,10 @@ func TestATypeMovesToThePluginThatListsIt(t *testing.T) {
 		}
 		return len(h.status("heir").PIDs) == 1
 	}, "the heir is up")
-	h.eventually(func() bool { return slices.Equal(h.status("old").Types, []string{"KEPT"}) }, "the old owner has left the type")
-	require.Equal(t, []string{"MOVED"}, h.status("old").SkippedTypes)
-	require.Equal(t, []string{"MOVED"}, h.status("heir").Types)
-	require.Equal(t, []string{"SPARE"}, h.status("heir").SkippedTypes, "it is not listed")
+	h.eventually(func() bool { return slices.Equal(h.status("old").JobTypes, []string{"KEPT"}) }, "the old owner has left the type")
+	require.Equal(t, []string{"MOVED"}, h.status("old").SkippedJobTypes)
+	require.Equal(t, []string{"MOVED"}, h.status("heir").JobTypes)
+	require.Equal(t, []string{"SPARE"}, h.status("heir").SkippedJobTypes, "it is not listed")
 	for _, pool := range h.Pools() {
 		require.Equal(t, map[string][]string{"old": {"KEPT"}, "heir": {"MOVED"}}[pool.Plugin], pool.Types)
 	}
@@ -107,7 +107,7 @@ func TestATypeCanMoveAwayFromAPluginThatHasNoOther(t *testing.T) {
 	heir.Types = []string{"MOVED", "SPARE"}
 	require.NoError(t, h.Reload([]Config{old, heir}))
 	h.awaitUp("heir", 1)
-	h.eventually(func() bool { return len(h.Pools()) == 1 && len(h.status("old").Types) == 0 }, "the old owner has left the type")
+	h.eventually(func() bool { return len(h.Pools()) == 1 && len(h.status("old").JobTypes) == 0 }, "the old owner has left the type")
 	require.Equal(t, []string{"MOVED", "SPARE"}, h.Pools()[0].Types)
 }
 
@@ -122,7 +122,7 @@ func TestAPluginKeepsItsOtherTypesWhenOneMoves(t *testing.T) {
 	good.Types = []string{"GOOD"}
 	require.NoError(t, h.Reload([]Config{good, evil}))
 	h.awaitUp("evil", 1)
-	require.Equal(t, []string{"EVIL"}, h.status("evil").Types)
+	require.Equal(t, []string{"EVIL"}, h.status("evil").JobTypes)
 }
 
 func TestAPluginThatLostATypeIsLaunchedAgainWithTheRest(t *testing.T) {

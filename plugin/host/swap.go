@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/connection"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -23,7 +24,7 @@ type plan struct {
 	// reason says why the plugin swaps, for SwapByFailure.
 	reason string
 	// begun receives the swap when it begins; nil if nobody waits for that.
-	begun chan<- job.PluginSwap
+	begun chan<- v1.PluginSwap
 }
 
 // These errors say why a new version does not serve. Any other error is the version's
@@ -52,14 +53,14 @@ const (
 
 // swap starts another version beside the serving one, and promotes it if it proves
 // itself. It returns when that is decided; the loser drains after that.
-func (c *conductor) swap(p plan) job.PluginSwap {
+func (c *conductor) swap(p plan) v1.PluginSwap {
 	ctx, stop := context.WithCancelCause(c.quitting)
 	defer stop(nil)
 	s := c.beginSwap(p, stop)
 	file, err := p.file()
 	var g *generation
 	if err == nil {
-		s.To.Digest = file.Digest
+		s.To.SHA256 = file.Digest
 		g, err = c.nominate(p, file, s)
 	}
 	if err == nil {
@@ -102,11 +103,11 @@ func (p plan) file() (*binary.File, error) {
 	return file, nil
 }
 
-func (c *conductor) beginSwap(p plan, stop context.CancelCauseFunc) job.PluginSwap {
+func (c *conductor) beginSwap(p plan, stop context.CancelCauseFunc) v1.PluginSwap {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stopSwap = stop
-	s := job.PluginSwap{Trigger: p.trigger, From: c.current.version(), BegunAt: time.Now()}
+	s := v1.PluginSwap{Trigger: p.trigger, From: c.current.version(), BegunAt: time.Now().UTC()}
 	c.lastSwap = &s
 	if p.binary == nil {
 		c.skipReason = ""
@@ -118,11 +119,11 @@ func (c *conductor) beginSwap(p plan, stop context.CancelCauseFunc) job.PluginSw
 }
 
 // nominate makes the file the candidate and begins to launch it.
-func (c *conductor) nominate(p plan, file *binary.File, s job.PluginSwap) (*generation, error) {
+func (c *conductor) nominate(p plan, file *binary.File, s v1.PluginSwap) (*generation, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lastSwap = &s
-	c.log.Info("plugin swap begins", "trigger", string(p.trigger), "from_digest", s.From.Digest, "digest", file.Digest)
+	c.log.Info("plugin swap begins", "trigger", string(p.trigger), "from_digest", s.From.SHA256, "digest", file.Digest)
 	switch {
 	case c.deploy.state == stateDisabling:
 		return nil, abandoned{errDisabling}
@@ -291,8 +292,9 @@ func (c *conductor) reject(g *generation) {
 }
 
 // endSwap records the result.
-func (c *conductor) endSwap(p plan, s job.PluginSwap, g *generation, err error) job.PluginSwap {
-	s.EndedAt, s.Result, s.Reason = time.Now(), job.SwapPromoted, p.reason
+func (c *conductor) endSwap(p plan, s v1.PluginSwap, g *generation, err error) v1.PluginSwap {
+	ended := time.Now().UTC()
+	s.EndedAt, s.Result, s.Reason = &ended, job.SwapPromoted, p.reason
 	if err != nil {
 		s.Result, s.Reason = job.SwapRolledBack, err.Error()
 	}
@@ -312,8 +314,8 @@ func (c *conductor) endSwap(p plan, s job.PluginSwap, g *generation, err error) 
 	shown := s
 	c.lastSwap, c.stopSwap = &shown, nil
 	c.mu.Unlock()
-	log := c.log.With("trigger", string(p.trigger), "swap", string(s.Result), "took", s.EndedAt.Sub(s.BegunAt),
-		"from_version", s.From.Version, "from_digest", s.From.Digest, "plugin_version", s.To.Version, "digest", s.To.Digest)
+	log := c.log.With("trigger", string(p.trigger), "swap", string(s.Result), "took", ended.Sub(s.BegunAt),
+		"from_version", s.From.Version, "from_digest", s.From.SHA256, "plugin_version", s.To.Version, "digest", s.To.SHA256)
 	if err != nil {
 		log.Warn("plugin swap ended; the version that served stays", "reason", s.Reason)
 	} else {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -20,7 +21,7 @@ func TestAChangedFileTakesOver(t *testing.T) {
 	v, h := versionOne(t)
 	before := h.status("plugin")
 	require.Equal(t, "1", before.Version)
-	require.Equal(t, checksum(t, v.path), before.Digest)
+	require.Equal(t, checksum(t, v.path), before.SHA256)
 
 	v.install("-version", "2")
 	swap := h.awaitSwap(nil)
@@ -28,7 +29,7 @@ func TestAChangedFileTakesOver(t *testing.T) {
 	require.Equal(t, job.SwapByFile, swap.Trigger)
 	require.Equal(t, before.PluginVersion, swap.From)
 	now := h.status("plugin")
-	require.Equal(t, job.PluginVersion{Version: "2", Digest: checksum(t, v.path)}, now.PluginVersion)
+	require.Equal(t, v1.PluginVersion{Version: "2", SHA256: checksum(t, v.path)}, now.PluginVersion)
 	require.Equal(t, now.PluginVersion, swap.To)
 	require.Equal(t, "2", h.Pools()[0].Version)
 	require.Equal(t, "2", h.Types()[0].Version)
@@ -47,7 +48,7 @@ func TestSwapsUnderLoadLoseNothingAndChargeNothing(t *testing.T) {
 	h := startHost(t, nil, config)
 	h.awaitUp("plugin", 2)
 	load := h.load(8)
-	var last *job.PluginSwap
+	var last *v1.PluginSwap
 	for version := 1; version <= 20; version++ {
 		v.install("-version", fmt.Sprint(version))
 		swap := h.awaitSwap(last)
@@ -87,7 +88,7 @@ func TestAVersionOnTrialGetsItsShare(t *testing.T) {
 	v.install("-version", "2")
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	var begun job.PluginSwap
+	var begun v1.PluginSwap
 	go func() {
 		var err error
 		begun, err = h.Swap(ctx, "plugin", false)
@@ -108,7 +109,7 @@ func TestAVersionOnTrialGetsItsShare(t *testing.T) {
 		ran[identityOf(t, h.run("plugin", do("identity"))).PID]++
 	}
 	require.Equal(t, map[int]int{candidate.PIDs[0]: 5, old: 45}, ran)
-	require.Equal(t, 5, h.status("plugin").Candidate.Trial.Ended)
+	require.Equal(t, 5, h.status("plugin").Candidate.Ended)
 
 	cancel()
 	require.ErrorContains(t, <-ended, "the swap is still under way")
@@ -193,7 +194,7 @@ func TestAReplacedScriptIsNotLaunchedAsTheOldOne(t *testing.T) {
 
 	require.Equal(t, job.Crash, h.run("plugin", do("exit")).Kind)
 	h.eventually(func() bool { return h.status("plugin").State == job.PluginBroken }, "the old one cannot be launched")
-	require.Contains(t, h.status("plugin").LastError, "is no longer the script with the SHA-256 "+h.status("plugin").Digest)
+	require.Contains(t, h.status("plugin").LastError, "is no longer the script with the SHA-256 "+h.status("plugin").SHA256)
 
 	v.write(old)
 	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
@@ -334,7 +335,7 @@ func TestAVersionThatFailsSoonAfterItsPromotionIsRolledBack(t *testing.T) {
 	swap := h.awaitSwap(nil)
 	require.Equal(t, job.SwapPromoted, swap.Result)
 
-	var last *job.PluginSwap
+	var last *v1.PluginSwap
 	h.eventually(func() bool {
 		_, _ = h.Start("plugin", assignment(`{}`), newReport())
 		last = h.status("plugin").LastSwap

@@ -8,13 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // onTrial starts version 1 of a plugin, and then a trial of version 2, which gets all
 // attempts for the period. The channel gets the result of the swap.
-func onTrial(t *testing.T, period time.Duration, change func(*Settings)) (*testHost, <-chan job.PluginSwap) {
+func onTrial(t *testing.T, period time.Duration, change func(*Settings)) (*testHost, <-chan v1.PluginSwap) {
 	t.Helper()
 	v := newVersioned(t)
 	v.install("-version", "1")
@@ -23,7 +24,7 @@ func onTrial(t *testing.T, period time.Duration, change func(*Settings)) (*testH
 	h := startHost(t, change, config)
 	h.awaitUp("plugin", 1)
 	v.install("-version", "2")
-	done := make(chan job.PluginSwap, 1)
+	done := make(chan v1.PluginSwap, 1)
 	go func() {
 		s, err := h.Swap(t.Context(), "plugin", false)
 		if err == nil {
@@ -49,7 +50,7 @@ func TestADeadCandidateIsNotPromoted(t *testing.T) {
 	const period = 1500 * time.Millisecond
 	h, done := onTrial(t, period, func(s *Settings) { s.ExitWindow = 2 * period })
 	_, bystander := h.begin("plugin", do("ignore"))
-	require.Equal(t, 1, h.status("plugin").Candidate.InFlight)
+	require.Equal(t, 1, h.status("plugin").Candidate.Running)
 	_, guilty := h.begin("plugin", do("close-stream"))
 	s := <-done
 	require.Equal(t, job.SwapRolledBack, s.Result)
@@ -104,7 +105,7 @@ func TestADoubtfulVersionGetsHalfOfTheWorkAndIsFinallyRolledBack(t *testing.T) {
 	h.awaitUp("plugin", 1)
 	old := h.status("plugin").PIDs[0]
 	v.install("-version", "2")
-	done := make(chan job.PluginSwap, 1)
+	done := make(chan v1.PluginSwap, 1)
 	go func() {
 		if s, err := h.Swap(t.Context(), "plugin", false); err == nil {
 			done <- s
@@ -132,7 +133,7 @@ func TestADoubtfulVersionGetsHalfOfTheWorkAndIsFinallyRolledBack(t *testing.T) {
 // compared starts version 1 of a plugin, whose attempts take the usual time, and then a
 // trial of version 2 with the flags, which gets half of the attempts. It returns the
 // result of the swap.
-func compared(t *testing.T, usual time.Duration, flags ...string) (*testHost, job.PluginSwap) {
+func compared(t *testing.T, usual time.Duration, flags ...string) (*testHost, v1.PluginSwap) {
 	t.Helper()
 	v := newVersioned(t)
 	v.install("-version", "1", "-delay", usual.String())
@@ -144,7 +145,7 @@ func compared(t *testing.T, usual time.Duration, flags ...string) (*testHost, jo
 		require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
 	}
 	v.install(append(flags, "-version", "2")...)
-	done := make(chan job.PluginSwap, 1)
+	done := make(chan v1.PluginSwap, 1)
 	go func() {
 		if s, err := h.Swap(t.Context(), "plugin", false); err == nil {
 			done <- s
@@ -180,7 +181,7 @@ func TestASlowVersionIsRolledBack(t *testing.T) {
 		require.Nil(t, swap.Trial.Slowest)
 	} else {
 		require.Equal(t, "TEST", swap.Trial.Slowest.JobType)
-		require.Less(t, 3*swap.Trial.Slowest.ServingMedian, swap.Trial.Slowest.Median)
+		require.Less(t, 3*swap.Trial.Slowest.ServingMedianSeconds, swap.Trial.Slowest.MedianSeconds)
 	}
 	require.Equal(t, "1", h.status("plugin").Version)
 }

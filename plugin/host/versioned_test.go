@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -80,9 +81,9 @@ func versionOne(t *testing.T, change ...func(*Config)) (*versioned, *testHost) {
 func promoting(c *Config) { c.Canary.Period = 0 }
 
 // awaitSwap waits for the end of a swap that began after the previous one.
-func (h *testHost) awaitSwap(before *job.PluginSwap) job.PluginSwap {
+func (h *testHost) awaitSwap(before *v1.PluginSwap) v1.PluginSwap {
 	h.t.Helper()
-	var last *job.PluginSwap
+	var last *v1.PluginSwap
 	h.eventually(func() bool {
 		last = h.status("plugin").LastSwap
 		return last != nil && last.Result != "" && (before == nil || last.BegunAt.After(before.BegunAt))
@@ -90,7 +91,7 @@ func (h *testHost) awaitSwap(before *job.PluginSwap) job.PluginSwap {
 	return *last
 }
 
-func (h *testHost) swap(force bool) job.PluginSwap {
+func (h *testHost) swap(force bool) v1.PluginSwap {
 	h.t.Helper()
 	s, err := h.Swap(h.t.Context(), "plugin", force)
 	require.NoError(h.t, err)

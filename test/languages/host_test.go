@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -83,7 +84,7 @@ func supervise(t *testing.T, plugin host.Config, changes ...func(*host.Settings)
 	return s
 }
 
-func (s *supervisor) status() job.PluginStatus { return s.Status()[0] }
+func (s *supervisor) status() v1.Plugin { return s.Status()[0] }
 
 func (s *supervisor) pid() int { return s.status().PIDs[0] }
 

@@ -3,10 +3,11 @@ package meter
 import (
 	"go.opentelemetry.io/otel/metric"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-func watchPlugins(meter metric.Meter, status func() []job.PluginStatus) error {
+func watchPlugins(meter metric.Meter, status func() []v1.Plugin) error {
 	o := observables{meter: meter}
 	up := o.gauge("holdfast.plugin.up", "", "Whether a process of the plugin is up: 1, or 0.")
 	broken := o.gauge("holdfast.plugin.broken", "",
@@ -24,7 +25,7 @@ func watchPlugins(meter metric.Meter, status func() []job.PluginStatus) error {
 			to.ObserveInt64(up, oneIf(plugin.State == job.PluginUp), name)
 			to.ObserveInt64(broken, oneIf(plugin.State == job.PluginBroken), name)
 			to.ObserveInt64(processes, int64(len(plugin.PIDs)), name)
-			to.ObserveInt64(running, int64(plugin.InFlight), name)
+			to.ObserveInt64(running, int64(plugin.Running), name)
 			to.ObserveInt64(free, int64(plugin.Free), name)
 			to.ObserveInt64(restarts, int64(plugin.Restarts), name)
 			to.ObserveInt64(crashes, int64(plugin.Crashes), name)

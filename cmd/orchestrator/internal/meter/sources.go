@@ -9,13 +9,14 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
 // Sources are read at each scrape. Every field must be set.
 type Sources struct {
-	Plugins func() []job.PluginStatus
+	Plugins func() []v1.Plugin
 	Pools   func() []postgres.PoolStats
 	// Ledger returns the state of the whole system. It is called by one caller at a time,
 	// for answerWithin at most, and not again for keepFor. When it runs out of time, it

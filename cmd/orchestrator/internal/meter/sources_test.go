@@ -12,13 +12,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
-func somePlugins() []job.PluginStatus {
-	return []job.PluginStatus{
-		{Name: "good", State: job.PluginUp, PIDs: []int{1, 2}, Processes: 2, InFlight: 3, Free: 17, Restarts: 5, Crashes: 4},
+func somePlugins() []v1.Plugin {
+	return []v1.Plugin{
+		{Name: "good", State: job.PluginUp, PIDs: []int{1, 2}, Processes: 2, Running: 3, Free: 17, Restarts: 5, Crashes: 4},
 		{Name: "bad", State: job.PluginBroken, Processes: 1, Restarts: 9},
 	}
 }

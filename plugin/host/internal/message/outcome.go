@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -119,14 +120,14 @@ func CheckpointTooLarge(most int) job.Outcome {
 
 // OnTrial is the outcome of an attempt that failed on a version on trial: the serving
 // version runs it again.
-func OnTrial(version job.PluginVersion, failed job.Outcome) job.Outcome {
+func OnTrial(version v1.PluginVersion, failed job.Outcome) job.Outcome {
 	what := failed.Message
 	if failed.Code != "" {
 		what = failed.Code + ": " + what
 	}
 	return job.Outcome{
 		Kind: job.Released, Code: CodeCanary, Stack: failed.Stack,
-		Message: fmt.Sprintf("%s on version %q (%.12s), which was on trial: %s", failed.Kind, version.Version, version.Digest, what),
+		Message: fmt.Sprintf("%s on version %q (%.12s), which was on trial: %s", failed.Kind, version.Version, version.SHA256, what),
 	}
 }
 

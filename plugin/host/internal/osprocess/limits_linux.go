@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/proctree"
-	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // How a limit can be enforced.
@@ -38,25 +38,25 @@ const (
 
 // Enforced says how limits are enforced on this machine for a process of the user, in
 // cgroups of the tree, or without cgroups if the tree is nil.
-func Enforced(limits cgroup.Limits, tree *cgroup.Tree, identity *Identity) []job.Enforcement {
+func Enforced(limits cgroup.Limits, tree *cgroup.Tree, identity *Identity) []v1.Enforcement {
 	if tree == nil {
 		tree = &cgroup.Tree{}
 	}
-	var all []job.Enforcement
-	add := func(limit string, bounded bool, otherwise job.Enforcement) {
+	all := []v1.Enforcement{}
+	add := func(limit string, bounded bool, otherwise v1.Enforcement) {
 		otherwise.Limit = limit
 		if bounded {
-			otherwise = job.Enforcement{Limit: limit, By: byCgroup}
+			otherwise = v1.Enforcement{Limit: limit, By: byCgroup}
 		}
 		all = append(all, otherwise)
 	}
 	if limits.MemoryBytes > 0 {
-		add("memory", tree.Memory, job.Enforcement{
+		add("memory", tree.Memory, v1.Enforcement{
 			By: byRlimit + " and " + byWatch, Gap: "children can exceed it for a moment; files in memory (tmpfs) do not count",
 		})
 	}
 	if limits.CPUs > 0 {
-		add("cpus", tree.CPU, job.Enforcement{
+		add("cpus", tree.CPU, v1.Enforcement{
 			By: byAffinity, Gap: fmt.Sprintf("while the machine is idle it gets %d whole", processorsFor(limits.CPUs)),
 		})
 	}
@@ -65,10 +65,10 @@ func Enforced(limits cgroup.Limits, tree *cgroup.Tree, identity *Identity) []job
 		if uidOf(identity) == 0 {
 			by = byWatch
 		}
-		add("processes", tree.PIDs, job.Enforcement{By: by, Gap: "it can be exceeded for a moment"})
+		add("processes", tree.PIDs, v1.Enforcement{By: by, Gap: "it can be exceeded for a moment"})
 	}
 	if limits.OpenFiles > 0 {
-		add("open_files", false, job.Enforcement{By: byRlimit})
+		add("open_files", false, v1.Enforcement{By: byRlimit})
 	}
 	return all
 }

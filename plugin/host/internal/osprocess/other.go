@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
-	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // Outside of Linux the package is for development only: it has no keepers and enforces
@@ -55,6 +55,8 @@ func newWatch(*Spec, *cgroup.Group, launched) *watch { return nil }
 func (*watch) run(*Process) {}
 
 // Enforced returns nothing, since no limit is enforced here.
-func Enforced(cgroup.Limits, *cgroup.Tree, *Identity) []job.Enforcement { return nil }
+func Enforced(cgroup.Limits, *cgroup.Tree, *Identity) []v1.Enforcement {
+	return []v1.Enforcement{}
+}
 
 func killMarked(string) {}
