@@ -2,8 +2,6 @@ package api
 
 import (
 	"bufio"
-	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,17 +58,14 @@ func (s *submitRoutes) answerLineByLine(ctx context.Context, limits deadline, in
 			lines.Stop()
 			intake.HangUp(in.answer)
 		}
-		lines.Wait()
 	}()
 	for {
 		group, ended := lines.Take(limits.stopping)
 		if ended == nil {
-			err := st.answer(ctx, group)
-			if err != nil && !errors.Is(err, intake.ErrStopped) {
+			ended = st.answer(ctx, group)
+			if ended != nil && !errors.Is(ended, intake.ErrStopped) {
 				return // The client has left, or reads no answers.
 			}
-			lines.Give(group)
-			ended = cmp.Or(err, ended)
 		}
 		if ended != nil {
 			st.finish(ended)
@@ -82,13 +77,11 @@ func (s *submitRoutes) answerLineByLine(ctx context.Context, limits deadline, in
 // answer stores a group, as fast as the caller's rate limit allows, and writes the
 // results. It stores what was read even if the client stops sending in the
 // meantime. It returns intake.ErrStopped, or why the client cannot be answered.
-func (st *stream) answer(ctx context.Context, group *intake.Group) error {
+func (st *stream) answer(ctx context.Context, group []intake.Line) error {
 	ctx = context.WithoutCancel(ctx)
 	var g results
-	for i := range group.Len() {
-		item := st.itemOf(group.Line(i))
-		item.Payload = bytes.Clone(item.Payload) // The group's text is used again.
-		_ = st.admitTo(ctx, &g, item, st.end.Accepted+st.end.Refused+i, st.trace)
+	for i, line := range group {
+		_ = st.admitTo(ctx, &g, st.itemOf(line), st.end.Accepted+st.end.Refused+i, st.trace)
 	}
 	stored, written := 0, 0
 	for stored < len(g.batch) {

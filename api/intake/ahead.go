@@ -1,160 +1,101 @@
 package intake
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"net/http"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // GroupLines is the most lines of a group.
 const GroupLines = 500
 
-// Group is a number of lines in one text.
-type Group struct {
-	text  []byte
-	lines []Line
-	ends  []int
-}
+// StreamBytes is what a share is charged for a stream before its first line: two
+// buffers, and what the lines take besides their text.
+const StreamBytes = 3 * readAtOnce
 
-// Len is the number of lines.
-func (g *Group) Len() int { return len(g.lines) }
+// ErrStopped says that the lines were no longer wanted.
+var ErrStopped = errors.New("stopped")
 
-// Line returns a line of the group, which is valid until the group is given back.
-func (g *Group) Line(i int) Line {
-	begin := 0
-	if i > 0 {
-		begin = g.ends[i-1]
-	}
-	line := g.lines[i]
-	line.Text = g.text[begin:g.ends[i]]
-	return line
-}
-
-func (g *Group) add(line Line) {
-	g.text = append(g.text, line.Text...)
-	g.lines = append(g.lines, line)
-	g.ends = append(g.ends, len(g.text))
-}
-
-func (g *Group) full(most int) bool { return len(g.lines) >= GroupLines || len(g.text) >= most }
-
-// Ahead reads the lines of a body before the caller needs them. It has two groups:
-// while the caller uses one, Ahead fills the other.
+// Ahead reads the lines of a body before the caller needs them: up to a group, and up
+// to the text of the longest line.
 type Ahead struct {
 	body  *pacedBody
-	most  int
 	share *Share
-	// ready holds the group that is being filled, as soon as that group has a line. It is
-	// closed after the last line.
-	ready, empty chan *Group
-	stopped      chan struct{}
-	done         chan struct{}
-	ended        error
+	lines chan Line // closed after the last line
+	ended error     // why no more lines follow, once lines is closed
+	// room is for the text of the lines that nobody has taken yet.
+	room *semaphore.Weighted
+	// taken is the length of the text of the group that the caller has.
+	taken int
+	stop  context.CancelFunc
 }
-
-// StreamBytes is what a share is charged for a stream before its first line: two
-// buffers and two groups.
-const StreamBytes = 4 * readAtOnce
 
 // ReadAhead reads lines of up to most bytes until the body ends, or until Stop.
 // The server's read timeout applies to each line separately.
 func ReadAhead(r *http.Request, control *http.ResponseController, most int64, share *Share) *Ahead {
+	wanted, stop := context.WithCancel(context.Background())
 	a := &Ahead{
-		body: newPacedBody(r, control), most: int(most), share: share,
-		ready: make(chan *Group, 1), empty: make(chan *Group, 2),
-		stopped: make(chan struct{}), done: make(chan struct{}),
+		body: newPacedBody(wanted, r, control), share: share, lines: make(chan Line, GroupLines),
+		room: semaphore.NewWeighted(most), stop: stop,
 	}
-	a.empty <- &Group{}
-	a.empty <- &Group{}
-	go a.run(newLineReader(a.body, most, share))
+	go a.run(wanted, newLineReader(a.body, most, share))
 	return a
 }
 
-func (a *Ahead) run(lines *lineReader) {
-	defer close(a.done)
-	defer close(a.ready)
+func (a *Ahead) run(wanted context.Context, lines *lineReader) {
+	defer close(a.lines)
 	for {
 		a.body.nextLine()
 		line, err := lines.next()
 		if err == nil {
 			err = a.share.Hold(len(line.Text))
 		}
+		if err == nil {
+			err = a.room.Acquire(wanted, int64(len(line.Text)))
+		}
 		if err != nil {
 			a.ended = err
 			return
 		}
-		group := a.room()
-		if group == nil {
-			a.ended = ErrStopped
-			return
-		}
-		group.add(line)
-		select {
-		case a.ready <- group:
-		case <-a.stopped:
-			a.ended = ErrStopped
-			return
-		}
+		line.Text = bytes.Clone(line.Text)
+		a.lines <- line
 	}
 }
 
-// room returns a group to add a line to: the one that nobody has taken yet, or an
-// empty one. It returns nil when the lines are no longer wanted.
-func (a *Ahead) room() *Group {
+// Take returns the lines that have been read, as soon as there are any; the caller has
+// no more use for those of the last call. The error says why no more follow: io.EOF,
+// ErrStopped if stopping is closed, or an answer.
+func (a *Ahead) Take(stopping <-chan struct{}) ([]Line, error) {
+	a.share.Done(a.taken)
+	a.taken = 0
+	var group []Line
 	select {
-	case group := <-a.ready:
-		if !group.full(a.most) {
-			return group
-		}
-		a.ready <- group // Only this goroutine sends, so there is room.
-	default:
-	}
-	select {
-	case group := <-a.empty:
-		return group
-	case <-a.stopped:
-		return nil
-	}
-}
-
-// ErrStopped says that the lines were no longer wanted.
-var ErrStopped = errors.New("stopped")
-
-// Take returns the lines that have been read, as soon as there are any. The error says
-// why no more follow: io.EOF, ErrStopped if stop is closed, or an answer. Give the
-// group back.
-func (a *Ahead) Take(stop <-chan struct{}) (*Group, error) {
-	select {
-	case <-stop:
-		return nil, ErrStopped
-	default:
-	}
-	select {
-	case group, more := <-a.ready:
+	case line, more := <-a.lines:
 		if !more {
 			return nil, a.ended
 		}
-		return group, nil
-	case <-stop:
+		group = append(group, line)
+	case <-stopping:
 		return nil, ErrStopped
 	}
-}
-
-// Give takes a group back when its lines have been stored or refused.
-func (a *Ahead) Give(group *Group) {
-	a.share.Done(len(group.text))
-	if cap(group.text) > readAtOnce { // Every stream is charged for this much.
-		group.text = nil
+	for len(a.lines) > 0 && len(group) < GroupLines {
+		group = append(group, <-a.lines)
 	}
-	group.text, group.lines, group.ends = group.text[:0], group.lines[:0], group.ends[:0]
-	a.empty <- group
+	for _, line := range group {
+		a.taken += len(line.Text)
+	}
+	a.room.Release(int64(a.taken))
+	return group, nil
 }
 
-// Stop ends the reading. Do not call it after the last line was read: it makes the
-// connection useless for further requests.
+// Stop ends the reading, and returns when nothing reads the body any more. Do not call
+// it after the last line was read: it makes the connection useless for further requests.
 func (a *Ahead) Stop() {
-	close(a.stopped)
+	a.stop()
 	a.body.end()
+	for range a.lines {
+	}
 }
-
-// Wait returns when nothing reads the body any more.
-func (a *Ahead) Wait() { <-a.done }

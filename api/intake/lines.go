@@ -10,11 +10,10 @@ import (
 
 // Line is one line of NDJSON that is not blank.
 type Line struct {
-	// Text is the line without its end.
+	// Text is the line without its end; empty if it is TooLong.
 	Text []byte
 	// Number counts all lines from 1.
-	Number int
-	// TooLong says that the text is cut off.
+	Number  int
 	TooLong bool
 }
 
@@ -34,7 +33,10 @@ func lineOf(text []byte, length, number, most int) (line Line, blank bool) {
 		length -= whole - len(text)
 	}
 	text = bytes.TrimRight(text, " \t\r\n")
-	return Line{Text: text, Number: number, TooLong: len(text) > most || length > most+lineEnd}, len(text) == 0
+	if len(text) > most || length > most+lineEnd {
+		return Line{Number: number, TooLong: true}, len(text) == 0
+	}
+	return Line{Text: text, Number: number}, len(text) == 0
 }
 
 // Lines are the lines of a whole body.

@@ -1,11 +1,10 @@
 package intake
 
 import (
+	"context"
 	"io"
 	"net/http"
-	"os"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -15,50 +14,31 @@ type pacedBody struct {
 	body    io.Reader
 	control *http.ResponseController
 	timeout time.Duration
-
-	mu    sync.Mutex
-	fresh bool
-	ended bool
+	wanted  context.Context
+	fresh   bool // the next line has not begun
 }
 
-func newPacedBody(r *http.Request, control *http.ResponseController) *pacedBody {
-	return &pacedBody{body: r.Body, control: control, timeout: ServerOf(r).ReadTimeout}
+// newPacedBody returns a body that can be read while it is wanted.
+func newPacedBody(wanted context.Context, r *http.Request, control *http.ResponseController) *pacedBody {
+	return &pacedBody{body: r.Body, control: control, timeout: ServerOf(r).ReadTimeout, wanted: wanted}
 }
 
 // nextLine starts the timeout of the next line.
-func (p *pacedBody) nextLine() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.fresh = true
-}
+func (p *pacedBody) nextLine() { p.fresh = true }
 
 func (p *pacedBody) Read(into []byte) (int, error) {
-	if err := p.renew(); err != nil {
+	if p.fresh && p.timeout > 0 {
+		_ = p.control.SetReadDeadline(time.Now().Add(p.timeout))
+	}
+	p.fresh = false
+	if err := p.wanted.Err(); err != nil { // Checked last: the deadline may have replaced that of end.
 		return 0, err
 	}
 	return p.body.Read(into)
 }
 
-func (p *pacedBody) renew() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.ended {
-		return os.ErrDeadlineExceeded
-	}
-	if p.fresh && p.timeout > 0 {
-		_ = p.control.SetReadDeadline(time.Now().Add(p.timeout))
-	}
-	p.fresh = false
-	return nil
-}
-
-// end ends the read in progress, and all later ones.
-func (p *pacedBody) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ended = true
-	_ = p.control.SetReadDeadline(time.Unix(1, 0))
-}
+// end ends the read in progress, once the body is not wanted any more.
+func (p *pacedBody) end() { _ = p.control.SetReadDeadline(time.Unix(1, 0)) }
 
 // ServerOf returns the server that received the request, or one without any
 // settings.
