@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"sync"
+	"slices"
 
 	"github.com/holdfast-jobs/holdfast/api/intake"
 	"github.com/holdfast-jobs/holdfast/api/submission"
@@ -35,7 +35,6 @@ func (s *submitRoutes) admitOne(ctx context.Context, item submission.Item, trace
 	if err != nil {
 		return job.Submission{}, problemOf(ctx, s.log, err)
 	}
-	wanted.OneOfMany = true
 	return wanted, nil
 }
 
@@ -82,42 +81,14 @@ func (s *submitRoutes) storeEach(ctx context.Context, g *results, from, to int) 
 	}
 }
 
-// submitTogether submits jobs at the same time, so that they are stored in one go.
-// Those with the same key go one after the other, in order.
-func (s *submitRoutes) submitTogether(ctx context.Context, batch []job.Submission) []job.Submitted {
-	type name struct{ tenant, key string }
-	results := make([]job.Submitted, len(batch))
-	last := map[name]chan struct{}{}
-	var all sync.WaitGroup
-	for i, wanted := range batch {
-		var before, done chan struct{}
-		if wanted.IdempotencyKey != "" {
-			named := name{wanted.Tenant, wanted.IdempotencyKey}
-			before, done = last[named], make(chan struct{})
-			last[named] = done
-		}
-		all.Go(func() {
-			if before != nil {
-				<-before
-			}
-			results[i] = s.submitOne(ctx, wanted)
-			if done != nil {
-				close(done)
-			}
-		})
-	}
-	all.Wait()
-	return results
-}
-
-// submitOne submits a job from a goroutine of its own, where a panic would end the
-// program.
-func (s *submitRoutes) submitOne(ctx context.Context, wanted job.Submission) (result job.Submitted) {
+// submitTogether submits jobs of an answer that may have begun, so that a panic must not
+// end it.
+func (s *submitRoutes) submitTogether(ctx context.Context, batch []job.Submission) (results []job.Submitted) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			result.Err = fmt.Errorf("submit panicked: %v\n%s", panicked, debug.Stack())
+			err := fmt.Errorf("submit panicked: %v\n%s", panicked, debug.Stack())
+			results = slices.Repeat([]job.Submitted{{Err: err}}, len(batch))
 		}
 	}()
-	result.Receipt, result.Err = s.jobs.Submit(ctx, wanted)
-	return result
+	return s.jobs.SubmitEach(ctx, batch)
 }

@@ -80,17 +80,32 @@ func (l *ledger) interrupt() error {
 }
 
 func (l *ledger) Submit(ctx context.Context, s job.Submission) (job.Receipt, error) {
+	result := l.SubmitEach(ctx, []job.Submission{s})[0]
+	return result.Receipt, result.Err
+}
+
+func (l *ledger) SubmitEach(ctx context.Context, batch []job.Submission) []job.Submitted {
+	results := make([]job.Submitted, len(batch))
 	if l.gate != nil {
-		l.submitting <- struct{}{}
-		select {
-		case <-l.gate:
-		case <-ctx.Done():
-			return job.Receipt{}, ctx.Err()
+		for range batch {
+			l.submitting <- struct{}{}
+		}
+		for i := range batch {
+			select {
+			case <-l.gate:
+			case <-ctx.Done():
+				results[i].Err = ctx.Err()
+			}
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.submit(s)
+	for i, s := range batch {
+		if results[i].Err == nil {
+			results[i].Receipt, results[i].Err = l.submit(s)
+		}
+	}
+	return results
 }
 
 func (l *ledger) SubmitAll(_ context.Context, batch []job.Submission) ([]job.Submitted, error) {

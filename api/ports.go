@@ -15,6 +15,9 @@ type Jobs interface {
 	// Submit makes the job, or finds the one that an earlier submission with the
 	// same key made. It returns job.ErrKeyReused and job.ErrBadData.
 	Submit(ctx context.Context, s job.Submission) (job.Receipt, error)
+	// SubmitEach is Submit for each of the jobs. Of several with the same key, the first
+	// counts.
+	SubmitEach(ctx context.Context, batch []job.Submission) []job.Submitted
 	// SubmitAll makes all of the jobs, or none if any of the results has an error.
 	SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error)
 	// Known reports whether the submission's key has already made a job of the same

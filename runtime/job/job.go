@@ -72,9 +72,6 @@ type Submission struct {
 	// Trace is the context of the request, or of the span within which it was
 	// submitted.
 	Trace Trace
-	// OneOfMany says that the request has other jobs too, so that the job gets a trace of
-	// its own if it is traced.
-	OneOfMany bool
 }
 
 // Receipt is the answer to a submission, whether it created the job or found it.

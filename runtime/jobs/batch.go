@@ -25,11 +25,11 @@ func newBatcher[T any](most int, flush func([]T)) *batcher[T] {
 	return &batcher[T]{flush: flush, most: most, added: loop.NewSignal(), turn: make(chan struct{}, 1)}
 }
 
-// join adds the item and, when no flush is under way, flushes on the caller's
+// join adds the items and, when no flush is under way, flushes on the caller's
 // goroutine. This saves a lone caller two switches of goroutine, a tenth of the time
 // of a submission.
-func (b *batcher[T]) join(item T) {
-	b.put(item)
+func (b *batcher[T]) join(items ...T) {
+	b.put(items)
 	select {
 	case b.turn <- struct{}{}:
 		defer b.yield() // also when the caller survives a panic of its flush
@@ -72,10 +72,10 @@ func (b *batcher[T]) yield() {
 	}
 }
 
-func (b *batcher[T]) put(item T) {
+func (b *batcher[T]) put(items []T) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.pending = append(b.pending, item)
+	b.pending = append(b.pending, items...)
 }
 
 // withdraw takes back the pending items that match, and reports whether there were

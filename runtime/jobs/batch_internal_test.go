@@ -58,9 +58,7 @@ func running(t *testing.T, run func(context.Context)) (end func()) {
 
 // add leaves the items to run.
 func (b *batcher[T]) add(items ...T) {
-	for _, item := range items {
-		b.put(item)
-	}
+	b.put(items)
 	b.added.Raise()
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -119,13 +120,22 @@ func (s *Service) Submit(ctx context.Context, one job.Submission) (job.Receipt, 
 	return receipt, err
 }
 
+// SubmitEach is Submit for each of the jobs, which are stored together. Of several
+// with the same key, the first counts.
+func (s *Service) SubmitEach(ctx context.Context, batch []job.Submission) []job.Submitted {
+	batch = s.prepared(batch)
+	sent := s.Spans.SendAll(ctx, batch)
+	results := s.submitter.submitEach(ctx, batch)
+	for i, one := range sent {
+		one.Done(results[i])
+	}
+	return results
+}
+
 // SubmitAll stores all of the jobs or none, and wakes a claimer. Nothing is
 // stored when any of the results has an error. Errors are those of Submit.
 func (s *Service) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error) {
-	batch = append([]job.Submission(nil), batch...) // the caller's own stays as it is
-	for i := range batch {
-		batch[i].Fast = batch[i].Fast || s.fast(batch[i].Type)
-	}
+	batch = s.prepared(batch)
 	sent := s.Spans.SendAll(ctx, batch)
 	began := time.Now()
 	results, err := s.store.SubmitAll(ctx, batch)
@@ -135,6 +145,15 @@ func (s *Service) SubmitAll(ctx context.Context, batch []job.Submission) ([]job.
 		s.submitted(batch, results)
 	}
 	return results, err
+}
+
+// prepared is a copy of the batch: the caller's own stays as it is.
+func (s *Service) prepared(batch []job.Submission) []job.Submission {
+	batch = slices.Clone(batch)
+	for i := range batch {
+		batch[i].Fast = batch[i].Fast || s.fast(batch[i].Type)
+	}
+	return batch
 }
 
 func (s *Service) fast(jobType string) bool { return s.cfg.Fast != nil && s.cfg.Fast(jobType) }

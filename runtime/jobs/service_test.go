@@ -98,6 +98,32 @@ func TestEveryChangeSendsAHint(t *testing.T) {
 	require.Empty(t, heard)
 }
 
+// More jobs than one insert may have, some of which need not wait for the disk.
+func TestTheFirstOfManyWithAKeyCounts(t *testing.T) {
+	jobs, heard := open(t, func(c *Config) { c.Fast = func(jobType string) bool { return jobType == "FAST" } })
+	batch := make([]job.Submission, 1200)
+	for i := range batch {
+		batch[i] = submission(t, func(s *job.Submission) {
+			if s.IdempotencyKey = "k"; i%2 == 0 {
+				s.Type = "FAST"
+			}
+		})
+	}
+	results := jobs.SubmitEach(t.Context(), batch)
+	require.Len(t, results, len(batch))
+	for i, result := range results {
+		if i%2 == 1 {
+			require.ErrorIs(t, result.Err, job.ErrKeyReused, "it has another type")
+			continue
+		}
+		require.NoError(t, result.Err)
+		require.Equal(t, batch[0].ID, result.Receipt.ID)
+		require.Equal(t, i > 0, result.Receipt.Replayed)
+	}
+	require.False(t, batch[0].Fast, "the caller's own stays as it is")
+	hear(t, heard, job.JobsReady)
+}
+
 func TestDeadJobsAreRequeuedWithAHint(t *testing.T) {
 	jobs, heard := open(t)
 	receipt, err := jobs.Submit(t.Context(), submission(t))

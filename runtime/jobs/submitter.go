@@ -44,22 +44,50 @@ func newSubmitter(store Store, stored func([]job.Submission, []job.Submitted), m
 // A caller that finds no insert under way makes one, and completes it even if its
 // context ends, within submitTimeout.
 func (s *submitter) submit(ctx context.Context, submission job.Submission) (job.Receipt, error) {
-	done := make(chan job.Submitted, 1)
 	batch := s.durable
 	if submission.Fast {
 		batch = s.fast
 	}
-	batch.join(pendingSubmission{Submission: submission, done: done})
+	p := newPending(submission)
+	batch.join(p)
+	submitted := p.await(ctx, batch)
+	return submitted.Receipt, submitted.Err
+}
+
+// submitEach is submit for each of the submissions. Those with the same key are stored
+// in order, so all go one way: if one must wait for the disk, the fast ones do too.
+func (s *submitter) submitEach(ctx context.Context, submissions []job.Submission) []job.Submitted {
+	batch := s.fast
+	pending := make([]pendingSubmission, len(submissions))
+	for i, submission := range submissions {
+		if !submission.Fast {
+			batch = s.durable
+		}
+		pending[i] = newPending(submission)
+	}
+	batch.join(pending...)
+	results := make([]job.Submitted, len(pending))
+	for i, p := range pending {
+		results[i] = p.await(ctx, batch)
+	}
+	return results
+}
+
+func newPending(submission job.Submission) pendingSubmission {
+	return pendingSubmission{Submission: submission, done: make(chan job.Submitted, 1)}
+}
+
+func (p pendingSubmission) await(ctx context.Context, batch *batcher[pendingSubmission]) job.Submitted {
 	select {
-	case submitted := <-done:
-		return submitted.Receipt, submitted.Err
+	case submitted := <-p.done:
+		return submitted
 	case <-ctx.Done():
 		// While the database does not answer, abandoned submissions must not pile up
 		// here.
-		if batch.withdraw(func(p pendingSubmission) bool { return p.done == done }) {
-			return job.Receipt{}, ctx.Err()
+		if batch.withdraw(func(other pendingSubmission) bool { return other.done == p.done }) {
+			return job.Submitted{Err: ctx.Err()}
 		}
-		return job.Receipt{}, fmt.Errorf("%w: %w", job.ErrOutcomeUnknown, ctx.Err())
+		return job.Submitted{Err: fmt.Errorf("%w: %w", job.ErrOutcomeUnknown, ctx.Err())}
 	}
 }
 

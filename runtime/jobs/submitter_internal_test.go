@@ -204,3 +204,36 @@ func TestASubmissionWithoutAnAnswerHasAnUnknownOutcome(t *testing.T) {
 	require.ErrorIs(t, <-failed, job.ErrOutcomeUnknown)
 	close(answering)
 }
+
+func TestSubmissionsOfOneCallShareAnInsertInTheirOrder(t *testing.T) {
+	var inserts [][]job.Submission
+	s := newSubmitter(&ledger{submit: func(batch []job.Submission) []job.Submitted {
+		inserts = append(inserts, batch)
+		answers := make([]job.Submitted, len(batch))
+		for i, one := range batch {
+			answers[i].Receipt.ID = one.ID
+			if one.Type == "BAD" {
+				answers[i] = job.Submitted{Err: job.ErrBadData}
+			}
+		}
+		return answers
+	}}, func([]job.Submission, []job.Submitted) {}, unmeasured(t))
+	for name, batch := range map[string][]job.Submission{
+		"durable": {{ID: job.ID{1}}, {ID: job.ID{2}, Type: "BAD"}, {ID: job.ID{3}}},
+		"fast":    {{ID: job.ID{1}, Fast: true}, {ID: job.ID{2}, Fast: true}},
+		"both":    {{ID: job.ID{1}, Fast: true}, {ID: job.ID{2}}, {ID: job.ID{3}, Fast: true}},
+	} {
+		inserts = nil
+		results := s.submitEach(t.Context(), batch)
+		require.Equal(t, [][]job.Submission{batch}, inserts, name)
+		require.Len(t, results, len(batch), name)
+		for i, result := range results {
+			if batch[i].Type == "BAD" {
+				require.ErrorIs(t, result.Err, job.ErrBadData, name)
+				continue
+			}
+			require.NoError(t, result.Err, name)
+			require.Equal(t, batch[i].ID, result.Receipt.ID, name)
+		}
+	}
+}

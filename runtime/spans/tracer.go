@@ -40,6 +40,10 @@ func (t *Tracer) Send(ctx context.Context, s *job.Submission) *Sent {
 	if t == nil {
 		return nil
 	}
+	return t.send(ctx, s, false)
+}
+
+func (t *Tracer) send(ctx context.Context, s *job.Submission, oneOfMany bool) *Sent {
 	request := trace.SpanContextFromContext(ctx)
 	if !request.IsSampled() {
 		if request.IsValid() && s.Trace.Parent == "" {
@@ -53,7 +57,7 @@ func (t *Tracer) Send(ctx context.Context, s *job.Submission) *Sent {
 			attrType.String(s.Type), attrTenant.String(s.Tenant), attrPriority.Int(int(s.Priority)),
 			attrBodySize.Int(len(s.Payload)), attrMaxAttempts.Int(s.MaxAttempts))...),
 	}
-	if s.OneOfMany {
+	if oneOfMany {
 		ctx = withSampling(ctx)
 		options = append(options, trace.WithNewRoot(), linkTo(request, linkRequest))
 	} else {
@@ -94,14 +98,15 @@ func (s *Sent) Done(submitted job.Submitted) {
 // SentAll are the spans of a batch that is stored as a whole, or none.
 type SentAll []*Sent
 
-// SendAll is Send for each of a batch.
+// SendAll is Send for each submission of a request that has many, but each span begins a
+// trace of its own, which is linked to the request.
 func (t *Tracer) SendAll(ctx context.Context, batch []job.Submission) SentAll {
 	if t == nil {
 		return nil
 	}
 	all := make(SentAll, len(batch))
 	for i := range batch {
-		all[i] = t.Send(ctx, &batch[i])
+		all[i] = t.send(ctx, &batch[i], true)
 	}
 	return all
 }
