@@ -17,7 +17,7 @@ func Divert() (handshake *os.File, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("keep standard output: %w", err)
 	}
-	if err := duplicate(2, 1); err != nil {
+	if err := unix.Dup2(2, 1); err != nil {
 		return nil, fmt.Errorf("redirect standard output: %w", err)
 	}
 	// Programs that a handler starts share it, and expect that it blocks.
