@@ -12,6 +12,7 @@ import (
 	"embed"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -22,9 +23,19 @@ import (
 )
 
 //go:embed python/src/holdfast/*.py python/src/holdfast/*.pyi python/src/holdfast/py.typed
-//go:embed python/pyproject.toml python/README.md python/LICENSE
 //go:embed node/package.json node/index.js node/index.d.ts node/lib/* node/README.md node/LICENSE
 var sources embed.FS
+
+var (
+	//go:embed python/pyproject.toml
+	pyproject string
+	//go:embed python/README.md
+	pythonReadme string
+	//go:embed python/LICENSE
+	pythonLicense []byte
+	//go:embed node/package.json
+	nodeManifest []byte
+)
 
 // Package is a file that pip or npm installs.
 type Package struct {
@@ -46,47 +57,33 @@ func Wheel() (Package, error) {
 	stem := strings.ReplaceAll(project.Name, "-", "_") + "-" + project.Version
 	info := stem + ".dist-info/"
 
-	var wheel, record bytes.Buffer
-	archive := zip.NewWriter(&wheel)
-	add := func(name string, content []byte) error {
-		if digest := sha256.Sum256(content); !strings.HasSuffix(name, "/RECORD") {
-			fmt.Fprintf(&record, "%s,sha256=%s,%d\n", name, base64.RawURLEncoding.EncodeToString(digest[:]), len(content))
-		}
-		header := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: packedAt}
-		header.SetMode(0o644)
-		file, err := archive.CreateHeader(header)
-		if err != nil {
-			return err
-		}
-		_, err = file.Write(content)
-		return err
-	}
-	if err := walk("python/src/", add); err != nil {
-		return Package{}, err
-	}
-	metadata, err := project.metadata()
+	files, err := filesBelow("python/src/")
 	if err != nil {
 		return Package{}, err
 	}
-	license, err := sources.ReadFile("python/LICENSE")
-	if err != nil {
-		return Package{}, err
-	}
-	for _, file := range []struct {
-		name    string
-		content []byte
-	}{
-		{"LICENSE", license},
-		{"METADATA", metadata},
-		{"WHEEL", []byte("Wheel-Version: 1.0\nGenerator: holdfast\nRoot-Is-Purelib: true\nTag: py3-none-any\n")},
-	} {
-		if err := add(info+file.name, file.content); err != nil {
-			return Package{}, err
-		}
+	files = append(files,
+		file{info + "LICENSE", pythonLicense},
+		file{info + "METADATA", project.metadata()},
+		file{info + "WHEEL", []byte("Wheel-Version: 1.0\nGenerator: holdfast\nRoot-Is-Purelib: true\nTag: py3-none-any\n")})
+	var record bytes.Buffer
+	for _, f := range files {
+		digest := sha256.Sum256(f.content)
+		fmt.Fprintf(&record, "%s,sha256=%s,%d\n", f.name, base64.RawURLEncoding.EncodeToString(digest[:]), len(f.content))
 	}
 	fmt.Fprintf(&record, "%sRECORD,,\n", info)
-	if err := add(info+"RECORD", record.Bytes()); err != nil {
-		return Package{}, err
+
+	var wheel bytes.Buffer
+	archive := zip.NewWriter(&wheel)
+	for _, f := range append(files, file{info + "RECORD", record.Bytes()}) {
+		header := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: packedAt}
+		header.SetMode(0o644)
+		entry, err := archive.CreateHeader(header)
+		if err != nil {
+			return Package{}, err
+		}
+		if _, err := entry.Write(f.content); err != nil {
+			return Package{}, err
+		}
 	}
 	if err := archive.Close(); err != nil {
 		return Package{}, err
@@ -97,50 +94,50 @@ func Wheel() (Package, error) {
 // Tarball is the SDK for Node.js: what `npm pack` makes of node/.
 func Tarball() (Package, error) {
 	var manifest struct{ Name, Version string }
-	text, err := sources.ReadFile("node/package.json")
+	if err := json.Unmarshal(nodeManifest, &manifest); err != nil {
+		return Package{}, fmt.Errorf("node/package.json: %w", err)
+	}
+	files, err := filesBelow("node/")
 	if err != nil {
 		return Package{}, err
-	}
-	if err := json.Unmarshal(text, &manifest); err != nil {
-		return Package{}, fmt.Errorf("node/package.json: %w", err)
 	}
 	var packed bytes.Buffer
 	zipped := gzip.NewWriter(&packed)
 	archive := tar.NewWriter(zipped)
-	err = walk("node/", func(name string, content []byte) error {
-		header := &tar.Header{Name: "package/" + name, Mode: 0o644, Size: int64(len(content)), ModTime: packedAt}
+	for _, f := range files {
+		header := &tar.Header{Name: "package/" + f.name, Mode: 0o644, Size: int64(len(f.content)), ModTime: packedAt}
 		if err := archive.WriteHeader(header); err != nil {
-			return err
+			return Package{}, err
 		}
-		_, err := archive.Write(content)
-		return err
-	})
-	if err != nil {
-		return Package{}, err
+		if _, err := archive.Write(f.content); err != nil {
+			return Package{}, err
+		}
 	}
-	if err := archive.Close(); err != nil {
-		return Package{}, err
-	}
-	if err := zipped.Close(); err != nil {
+	if err := errors.Join(archive.Close(), zipped.Close()); err != nil {
 		return Package{}, err
 	}
 	name := strings.ReplaceAll(strings.TrimPrefix(manifest.Name, "@"), "/", "-")
 	return Package{Name: name + "-" + manifest.Version + ".tgz", Content: packed.Bytes()}, nil
 }
 
-// walk calls add for every file below the directory, whose name ends in a slash,
-// with the file's path from there.
-func walk(dir string, add func(name string, content []byte) error) error {
-	return fs.WalkDir(sources, strings.TrimSuffix(dir, "/"), func(path string, entry fs.DirEntry, err error) error {
+// file is part of a package.
+type file struct {
+	name    string
+	content []byte
+}
+
+// filesBelow returns the files below the directory, whose name ends in a slash. Their
+// names begin there.
+func filesBelow(dir string) (files []file, err error) {
+	err = fs.WalkDir(sources, strings.TrimSuffix(dir, "/"), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		content, err := sources.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return add(strings.TrimPrefix(path, dir), content)
+		files = append(files, file{strings.TrimPrefix(path, dir), content})
+		return err
 	})
+	return files, err
 }
 
 // project is what a wheel's metadata says, of pyproject.toml.
@@ -158,26 +155,19 @@ type project struct {
 var aValue = regexp.MustCompile(`(?m)^([a-z-]+) = (".*"|\[".*"\])$`)
 
 func readProject() (project, error) {
-	text, err := sources.ReadFile("python/pyproject.toml")
-	if err != nil {
-		return project{}, err
-	}
-	table := func(name string) ([]byte, error) {
-		_, after, _ := strings.Cut(string(text), "\n["+name+"]\n")
-		lines, _, _ := strings.Cut(after, "\n[")
-		values := map[string]json.RawMessage{}
-		for _, line := range aValue.FindAllStringSubmatch(lines, -1) {
-			values[line[1]] = json.RawMessage(line[2])
-		}
-		return json.Marshal(values)
-	}
 	p := project{}
 	for name, into := range map[string]any{"project": &p, "project.optional-dependencies": &p.Extras} {
-		values, err := table(name)
+		_, table, _ := strings.Cut(pyproject, "\n["+name+"]\n")
+		table, _, _ = strings.Cut(table, "\n[")
+		values := map[string]json.RawMessage{}
+		for _, line := range aValue.FindAllStringSubmatch(table, -1) {
+			values[line[1]] = json.RawMessage(line[2])
+		}
+		text, err := json.Marshal(values)
 		if err != nil {
 			return project{}, err
 		}
-		if err := json.Unmarshal(values, into); err != nil {
+		if err := json.Unmarshal(text, into); err != nil {
 			return project{}, err
 		}
 	}
@@ -185,11 +175,7 @@ func readProject() (project, error) {
 }
 
 // metadata is the wheel's METADATA.
-func (p project) metadata() ([]byte, error) {
-	readme, err := sources.ReadFile("python/README.md")
-	if err != nil {
-		return nil, err
-	}
+func (p project) metadata() []byte {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "Metadata-Version: 2.1\nName: %s\nVersion: %s\nSummary: %s\nLicense: Apache-2.0\nLicense-File: LICENSE\nRequires-Python: %s\n",
 		p.Name, p.Version, p.Description, p.Python)
@@ -202,6 +188,6 @@ func (p project) metadata() ([]byte, error) {
 			fmt.Fprintf(&text, "Requires-Dist: %s ; extra == '%s'\n", dependency, extra)
 		}
 	}
-	fmt.Fprintf(&text, "Description-Content-Type: text/markdown\n\n%s", readme)
-	return text.Bytes(), nil
+	fmt.Fprintf(&text, "Description-Content-Type: text/markdown\n\n%s", pythonReadme)
+	return text.Bytes()
 }
