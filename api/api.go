@@ -14,7 +14,6 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/api/intake"
-	"github.com/holdfast-jobs/holdfast/api/openapi"
 )
 
 // Config is what New needs. Every field must be set, unless it says otherwise.
@@ -70,13 +69,19 @@ func New(c Config) http.Handler {
 	routes.MethodNotAllowed(methodNotAllowed(routes))
 	routes.Get("/healthz", alive)
 	routes.Get("/readyz", ready(c.Jobs, c.Log))
+	addOperations(routes, c)
+	serveDescription(routes, c.Version, c.Guard)
+	serveDocs(routes)
+	return routes
+}
 
+func addOperations(routes chi.Router, c Config) *router {
 	limits := deadline{usual: c.RequestTimeout, stopping: c.Stopping}
 	submit := &submitRoutes{
 		jobs: c.Jobs, guard: c.Guard, payloads: newPayloads(c.Log),
 		memory: intake.NewMemory(c.MaxReceivingBytes), maxBytes: c.MaxBodyBytes, log: c.Log,
 	}
-	r := newRouter(routes.With(traced(c.Tracer)), c.Version, c.Guard, c.Log, limits)
+	r := newRouter(routes.With(traced(c.Tracer)), c.Guard, c.Log, limits)
 	submit.add(r)
 	(&batchRoutes{submitRoutes: submit, maxBatchBytes: c.MaxBatchBytes, deadline: limits}).add(r)
 	(&jobRoutes{jobs: c.Jobs, guard: c.Guard, deadline: limits}).add(r)
@@ -84,8 +89,5 @@ func New(c Config) http.Handler {
 	(&typeRoutes{jobs: c.Jobs}).add(r)
 	(&operatorRoutes{operations: c.Operations, jobs: c.Jobs, deadline: limits, traceURL: c.TraceLink, prometheus: c.Prometheus}).add(r)
 	(&pluginRoutes{plugins: c.Plugins, log: c.Log}).add(r)
-	openapi.Describe(r.OpenAPI())
-	serveDocument(routes, r.OpenAPI())
-	serveDocs(routes)
-	return routes
+	return r
 }

@@ -95,3 +95,11 @@ func BenchmarkDecodeBatch(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkNew measures what the API costs when the server starts.
+func BenchmarkNew(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		newBenchAPI()
+	}
+}

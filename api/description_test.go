@@ -54,7 +54,7 @@ type mediaType struct {
 const documentName = "https://test.invalid/openapi.json"
 
 var readDescription = sync.OnceValues(func() (*description, error) {
-	text := send(undocumented(newLedger()), "GET", "/openapi.json", "").Body.Bytes()
+	text := generated().json
 	var document struct {
 		Paths      map[string]map[string]describedOperation
 		Tags       []struct{ Name string }
@@ -197,7 +197,7 @@ func documented(t testing.TB, h http.Handler) http.Handler {
 		status := strconv.Itoa(answer.Code)
 		response, there := o.Responses[status]
 		if !there {
-			require.Contains(t, byDefault, answer.Code, "%s is not described as answering this: see rejections in api/openapi", route)
+			require.Contains(t, byDefault, answer.Code, "%s is not described as answering this: see rejections in test/describe", route)
 			response = o.Responses["default"]
 		}
 		media, _, err := mime.ParseMediaType(answer.Header().Get("Content-Type"))

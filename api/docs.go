@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"embed"
-	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-chi/chi/v5"
 	"github.com/swaggest/swgui/v5/static"
 )
@@ -25,25 +22,6 @@ const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img
 
 // keepDocs is for answers that change only with the program.
 const keepDocs = "private, max-age=3600"
-
-// serveDocument serves the OpenAPI description. Huma's own routes would build it on
-// first use without a lock.
-func serveDocument(router chi.Router, document *huma.OpenAPI) {
-	serve := func(path, contentType string, render func() ([]byte, error)) {
-		rendered := sync.OnceValues(render)
-		router.Get(path, func(w http.ResponseWriter, _ *http.Request) {
-			text, err := rendered()
-			if err != nil {
-				writeProblem(w, http.StatusInternalServerError, "the description could not be rendered")
-				return
-			}
-			w.Header().Set("Content-Type", contentType)
-			_, _ = w.Write(text)
-		})
-	}
-	serve("/openapi.json", "application/openapi+json", func() ([]byte, error) { return json.Marshal(document) })
-	serve("/openapi.yaml", "application/openapi+yaml", document.YAML)
-}
 
 // serveDocs serves a page that shows the OpenAPI description. All of its files are
 // in the program.

@@ -1,36 +1,88 @@
 package api_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"log/slog"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	humayaml "github.com/danielgtaylor/huma/v2/yaml"
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	"github.com/holdfast-jobs/holdfast/test/describe"
 )
 
-// copyOfDocument is the copy in the repository, for readers without a server.
-const copyOfDocument = "openapi.yaml"
-
-func TestTheCopyOfTheDescriptionIsCurrent(t *testing.T) {
-	answer := send(api.New(api.Config{
-		Jobs: newLedger(), Guard: guard.New(guard.Config{Access: accessFor(false)}), Log: slog.New(slog.DiscardHandler), Version: "development",
-	}), "GET", "/openapi.yaml", "", "Authorization: "+who["basic"].header)
-	require.Equal(t, 200, answer.Code)
-	served := answer.Body.String()
-	if *update {
-		require.NoError(t, os.WriteFile(copyOfDocument, []byte(served), 0o644))
+// generated is the description that the code of the API and test/describe make, as JSON
+// and as YAML.
+var generated = sync.OnceValue(func() (text struct{ json, yaml []byte }) {
+	document := api.Document(api.Config{Jobs: newLedger(), Operations: newLedger()})
+	describe.API(document)
+	var err error
+	if text.json, err = json.Marshal(document); err == nil {
+		text.yaml, err = document.YAML()
 	}
-	kept, err := os.ReadFile(copyOfDocument)
+	if err != nil {
+		panic(err)
+	}
+	return text
+})
+
+func TestTheDescriptionIsCurrent(t *testing.T) {
+	const file = "openapi.yaml"
+	if *update {
+		require.NoError(t, os.WriteFile(file, generated().yaml, 0o644))
+	}
+	kept, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, string(kept), served,
+	require.Equal(t, string(kept), string(generated().yaml),
 		"the description has changed; when that was meant: go test ./api -run Description -update")
+}
+
+// Only the version, and which operations need credentials, depend on the server.
+func TestTheServerServesTheDescription(t *testing.T) {
+	for version, g := range map[string]*guard.Guard{
+		"development": guard.New(guard.Config{Access: accessFor(false)}),
+		"closed":      guard.New(guard.Config{Access: accessFor(true)}),
+		"1.10":        nil,
+	} {
+		h := api.New(api.Config{Jobs: newLedger(), Guard: g, Log: slog.New(slog.DiscardHandler), Version: version})
+		get := func(path string) *bytes.Buffer {
+			answer := send(h, "GET", path, "", "Authorization: "+who["basic"].header)
+			require.Equal(t, 200, answer.Code)
+			return answer.Body
+		}
+		served := get("/openapi.yaml").Bytes()
+		if version == "development" {
+			require.Equal(t, string(api.Description), string(served))
+		}
+		require.Equal(t, withoutDifferences(t, "development", api.Description), withoutDifferences(t, version, served))
+		var fromJSON bytes.Buffer
+		require.NoError(t, humayaml.Convert(&fromJSON, get("/openapi.json")))
+		require.Equal(t, string(served), fromJSON.String())
+	}
+}
+
+func withoutDifferences(t *testing.T, version string, text []byte) map[string]any {
+	t.Helper()
+	var document map[string]any
+	require.NoError(t, yaml.Unmarshal(text, &document))
+	info := document["info"].(map[string]any)
+	require.Equal(t, version, info["version"])
+	delete(info, "version")
+	for _, path := range document["paths"].(map[string]any) {
+		for _, operation := range path.(map[string]any) {
+			delete(operation.(map[string]any), "security")
+		}
+	}
+	return document
 }
 
 func TestEveryOperationIsDescribed(t *testing.T) {
@@ -44,13 +96,13 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 		need(o.Summary != "" && !strings.HasSuffix(o.Summary, "."), "needs a Summary, without a full stop")
 		text, _, _ := strings.Cut(o.Description, "\n\nNeeds the scope ")
 		need(strings.HasSuffix(text, "."), "needs a Description, in sentences")
-		need(len(o.Tags) == 1 && slices.Contains(described(t).chapters, o.Tags[0]), "needs one of the chapters in api/openapi/openapi.go")
+		need(len(o.Tags) == 1 && slices.Contains(described(t).chapters, o.Tags[0]), "needs one of the chapters in test/describe/describe.go")
 		for _, p := range o.Parameters {
 			need(p.Description != "", "its parameter "+p.Name+" needs a doc tag")
-			need(p.Example != nil, "its parameter "+p.Name+" needs an example in sampleParameters, api/openapi/samples.go")
+			need(p.Example != nil, "its parameter "+p.Name+" needs an example in sampleParameters, test/describe/samples.go")
 		}
 		for media, body := range o.RequestBody.Content {
-			need(len(body.Examples) > 0, "needs a request of "+media+" in api/openapi/operations.go")
+			need(len(body.Examples) > 0, "needs a request of "+media+" in test/describe/operations.go")
 		}
 		succeeds := false
 		for status, answer := range o.Responses {
@@ -58,7 +110,7 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 			need(answer.Description != "", "its answer "+status+" needs a description")
 			for media, body := range answer.Content {
 				need(body.Schema != nil, "its answer "+status+" of "+media+" needs a schema")
-				need(body.Example != nil || status == "default", "needs an answer "+status+" of "+media+" in api/openapi/operations.go")
+				need(body.Example != nil || status == "default", "needs an answer "+status+" of "+media+" in test/describe/operations.go")
 			}
 		}
 		need(succeeds, "needs a success")
@@ -71,7 +123,7 @@ func TestSetsOfWordsAreDescribedOnce(t *testing.T) {
 	var document struct {
 		Components struct{ Schemas map[string]any }
 	}
-	require.NoError(t, json.Unmarshal(send(undocumented(newLedger()), "GET", "/openapi.json", "").Body.Bytes(), &document))
+	require.NoError(t, json.Unmarshal(generated().json, &document))
 	for _, name := range []string{"Status", "State", "Outcome", "Severity"} {
 		require.Contains(t, document.Components.Schemas, name, "nothing has exactly these words")
 	}
@@ -131,7 +183,7 @@ func TestNoOperationTakesAParameterThatItDoesNotKnow(t *testing.T) {
 }
 
 func TestGeneratorsFindTheirWayInTheDescription(t *testing.T) {
-	text := send(undocumented(newLedger()), "GET", "/openapi.json", "").Body.String()
+	text := string(generated().json)
 	var document struct {
 		Components struct{ Schemas map[string]any }
 	}
@@ -150,7 +202,7 @@ func TestOnlyTheMembersOfASubmissionMayBeNull(t *testing.T) {
 			Schemas map[string]struct{ Properties map[string]any }
 		}
 	}
-	require.NoError(t, json.Unmarshal(send(undocumented(newLedger()), "GET", "/openapi.json", "").Body.Bytes(), &document))
+	require.NoError(t, json.Unmarshal(generated().json, &document))
 	var nullable []string
 	for name, schema := range document.Components.Schemas {
 		for member, described := range schema.Properties {

@@ -32,8 +32,8 @@ type router struct {
 	deadline deadline
 }
 
-func newRouter(routes chi.Router, version string, g *guard.Guard, log *slog.Logger, d deadline) *router {
-	config := huma.DefaultConfig("Holdfast", version)
+func newRouter(routes chi.Router, g *guard.Guard, log *slog.Logger, d deadline) *router {
+	config := huma.DefaultConfig("", "")
 	// Neither documentation from a CDN nor links to schemas in every answer.
 	config.CreateHooks = nil
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
@@ -69,10 +69,6 @@ func add[In, Out any](r *router, route, id string, scope guard.Scope, answer fun
 		// Parameters check themselves. huma would check their text.
 		SkipValidateParams: true,
 		Extensions:         map[string]any{"x-scope": scope},
-		Security:           []map[string][]string{{"basic": {}}, {"bearer": {}}},
-	}
-	if !r.guard.Needs(scope) {
-		operation.Security = append(operation.Security, map[string][]string{})
 	}
 	if method == http.MethodGet {
 		operation.Middlewares = append(operation.Middlewares, r.limitReads)

@@ -22,7 +22,7 @@ func TestOperationsAreForThoseWhomTheyAreMarkedFor(t *testing.T) {
 	}}})
 	routes := chi.NewMux()
 	routes.Use(g.Client, g.Admit(writeProblem))
-	r := newRouter(routes, "test", g, slog.New(slog.DiscardHandler), deadline{usual: time.Minute})
+	r := newRouter(routes, g, slog.New(slog.DiscardHandler), deadline{usual: time.Minute})
 	nothing := func(context.Context, *struct{}) (*struct{}, error) { return nil, nil }
 	add(r, "GET /operate", "operate", guard.Operate, nothing)
 	add(r, "GET /read", "read", guard.Read, nothing)

@@ -1,13 +1,15 @@
-// Package openapi describes the API: what each operation is for, what it takes and
-// answers, and an example of each. The schemas come from the Go types.
-package openapi
+// Package describe completes the OpenAPI description of the API. The code of the API
+// knows its routes, parameters and schemas; here is what each operation is for, and an
+// example of each body. A test of the API writes the result to api/openapi.yaml, which
+// the server serves.
+package describe
 
 import (
-	"reflect"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/holdfast-jobs/holdfast/api/guard"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
@@ -27,8 +29,10 @@ var chapters = []*huma.Tag{
 	{Name: "Operation", Description: "The state of the whole system, for those who run it."},
 }
 
-// Describe completes a document that has every operation.
-func Describe(document *huma.OpenAPI) {
+// API completes a document that has every operation. It describes a server with the
+// default access.
+func API(document *huma.OpenAPI) {
+	document.Info.Title, document.Info.Version = "Holdfast", "development"
 	document.Info.Description = about
 	document.Info.License = &huma.License{Name: "Apache License 2.0", Identifier: "Apache-2.0"}
 	document.Servers = []*huma.Server{{URL: "/", Description: "The server that sent this description."}}
@@ -40,9 +44,13 @@ func Describe(document *huma.OpenAPI) {
 	d := describer{document}
 	d.shareRejections()
 	d.eachOperation(func(o *huma.Operation) {
-		about := operations[o.OperationID]
+		about, scope := operations[o.OperationID], o.Extensions["x-scope"].(guard.Scope)
 		o.Summary, o.Tags = about.summary, []string{about.chapter}
-		o.Description = about.description + "\n\nNeeds the scope " + reflect.ValueOf(o.Extensions["x-scope"]).String() + "."
+		o.Description = about.description + "\n\nNeeds the scope " + string(scope) + "."
+		o.Security = []map[string][]string{{"basic": {}}, {"bearer": {}}}
+		if scope != guard.Operate {
+			o.Security = append(o.Security, map[string][]string{})
+		}
 		d.describeRequests(o, about.requests)
 		d.describeAnswers(o, about)
 		d.describeRejections(o, about.rejections)

@@ -1,0 +1,13 @@
+package api
+
+import (
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-chi/chi/v5"
+)
+
+// Description is api/openapi.yaml as it is in the program.
+var Description = described
+
+// Document returns what the code alone says of the operations: test/describe completes
+// it.
+func Document(c Config) *huma.OpenAPI { return addOperations(chi.NewMux(), c).OpenAPI() }
