@@ -4,8 +4,10 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -26,19 +28,62 @@ type Doctor struct{ pool *postgres.Pool }
 // New returns a doctor that uses one connection of the pool at a time.
 func New(pool *postgres.Pool) *Doctor { return &Doctor{pool: pool} }
 
-// checks run in this order, those of jobs first.
+// checks are made in this order, those of jobs first.
 var checks = []struct {
-	name  string
-	check func(context.Context, pgx.Tx) (job.Check, error)
+	name string
+	make func(context.Context, pgx.Tx) (job.Check, error)
+	// fine is the summary if nothing is wrong, and remedy is what to do otherwise. A
+	// check that leaves them out has its own.
+	fine, remedy string
 }{
-	{"ledger_and_lists", checkLists},
-	{"leases", checkLeases},
-	{"silent_workers", checkSilentWorkers},
-	{"unserved_types", checkUnservedTypes},
-	{"schema_version", checkSchema},
-	{"statistics", checkStatistics},
-	{"oldest_snapshot", checkSnapshots},
-	{"server_settings", checkSettings},
+	{
+		"ledger_and_lists", judged("audit", pgx.RowToStructByName[Disagreement], judgeLists, maxExamples+1),
+		"Every job is in the one list for its state, and that list agrees with the ledger.",
+		"Another program wrote to the database, or a backup was only partly restored. Find out which; " +
+			"then correct the list from the ledger.",
+	},
+	{
+		"leases", judged("doctor_leases", pgx.RowToStructByName[leasesRow], judgeLeases, postgres.Interval(reapedWithin)),
+		"Every lease has a live owner or is taken over in time.",
+		"Make sure that an orchestrator runs and reaches the database: it takes over expired leases. " +
+			"Another program wrote those that remain.",
+	},
+	{
+		"silent_workers", judged("doctor_silent", pgx.RowToStructByName[silentRow], judgeSilentWorkers),
+		"No worker with jobs has stopped sending heartbeats.",
+		"Check the workers and their connection to the database. Any running orchestrator takes over their jobs.",
+	},
+	{
+		"unserved_types", judged("doctor_unserved", pgx.RowToStructByName[unservedRow], judgeUnservedTypes),
+		"A live worker serves every type that has jobs waiting.",
+		"Start an orchestrator with a handler for the type, or cancel the jobs.",
+	},
+	{
+		name: "schema_version", make: checkSchema,
+		fine: fmt.Sprintf("The schema has version %d.", schemaVersion),
+	},
+	{
+		"statistics", judged("doctor_statistics", pgx.RowToStructByName[statisticsRow], judgeStatistics),
+		"Autovacuum keeps up with every table.",
+		"Turn autovacuum on, find what blocks it (see oldest_snapshot), or run VACUUM ANALYZE by hand.",
+	},
+	{name: "oldest_snapshot", make: judged("doctor_snapshots", pgx.RowToStructByName[snapshotRow], judgeSnapshots)},
+	{
+		name: "server_settings", make: judged("doctor_settings", pgx.RowToStructByName[settingsRow], judgeSettings),
+		remedy: "Change the server's settings (see docs/how-to/postgresql.md). A change of max_connections needs a restart; " +
+			"fewer orchestrators or smaller pools help too.",
+	},
+}
+
+// judged makes a check of the rows that a statement returns.
+func judged[T any](statement string, row pgx.RowToFunc[T], judge func([]T) job.Check, args ...any) func(context.Context, pgx.Tx) (job.Check, error) {
+	return func(ctx context.Context, tx pgx.Tx) (job.Check, error) {
+		rows, err := postgres.Rows(ctx, tx, statement, row, args...)
+		if err != nil {
+			return job.Check{}, err
+		}
+		return judge(rows), nil
+	}
 }
 
 // Diagnose makes all checks, whatever they find. It reads every job. A check that
@@ -49,7 +94,7 @@ func (d *Doctor) Diagnose(ctx context.Context) ([]job.Check, error) {
 	for _, c := range checks {
 		var check job.Check
 		err := d.read(ctx, func(tx pgx.Tx) (err error) {
-			check, err = c.check(ctx, tx)
+			check, err = c.make(ctx, tx)
 			return err
 		})
 		if err != nil {
@@ -58,6 +103,12 @@ func (d *Doctor) Diagnose(ctx context.Context) ([]job.Check, error) {
 			}
 		}
 		check.Name = c.name
+		check.Details = check.Details[:min(len(check.Details), maxExamples)]
+		if check.Severity == job.Fine {
+			check.Summary = cmp.Or(c.fine, check.Summary)
+		} else {
+			check.Remedy = cmp.Or(check.Remedy, c.remedy)
+		}
 		made = append(made, check)
 	}
 	return made, nil

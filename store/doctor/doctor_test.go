@@ -152,7 +152,7 @@ func TestSettingsThatCanLoseJobsOrCostMuchAreReported(t *testing.T) {
 		"hardly any connection left": {settingsRow{true, true, true, 100, 95, 1000, 500}, job.Problem},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, c.severity, judgeSettings(c.settingsRow).Severity)
+			require.Equal(t, c.severity, judgeSettings([]settingsRow{c.settingsRow}).Severity)
 		})
 	}
 	d, url := open(t)

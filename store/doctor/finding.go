@@ -19,6 +19,12 @@ func count(n int64, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// add adds a detail, which makes the check at least as bad as the severity.
+func add(check *job.Check, severity job.Severity, format string, args ...any) {
+	check.Severity = worse(check.Severity, severity)
+	check.Details = append(check.Details, fmt.Sprintf(format, args...))
+}
+
 // worse returns the worse of two severities.
 func worse(a, b job.Severity) job.Severity {
 	rank := []job.Severity{job.Fine, job.Warning, job.Problem}

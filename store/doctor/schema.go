@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store/postgres"
 	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
@@ -24,42 +23,37 @@ func checkSchema(ctx context.Context, tx pgx.Tx) (job.Check, error) {
 	if check := judgeVersions(versions); check.Severity != job.Fine {
 		return check, nil
 	}
-	found, err := postgres.Rows(ctx, tx, "doctor_parts", pgx.RowToStructByName[missingPart])
-	return judgeParts(found), err
+	return judged("doctor_parts", pgx.RowToStructByName[missingPart], judgeParts)(ctx, tx)
 }
 
 // judgeVersions compares the migrations that the database has, in ascending
 // order, with those that the statements need.
 func judgeVersions(versions []int64) job.Check {
+	const update = "Bring the schema up to date: orchestrator migrate up."
 	if len(versions) == 0 {
-		return job.Check{
-			Severity: job.Problem, Summary: "No migration was applied to the database.",
-			Remedy: "Bring the schema up to date: orchestrator migrate up.",
-		}
+		return job.Check{Severity: job.Problem, Summary: "No migration was applied to the database.", Remedy: update}
 	}
 	newest := versions[len(versions)-1]
-	if newest < schemaVersion {
-		return job.Check{
-			Severity: job.Problem,
-			Summary:  fmt.Sprintf("The schema has version %d, and this program needs %d.", newest, schemaVersion),
-			Remedy:   "Bring the schema up to date: orchestrator migrate up.",
-		}
-	}
 	var missing []string
 	for version := range int64(schemaVersion) {
 		if !slices.Contains(versions, version+1) {
 			missing = append(missing, fmt.Sprint(version+1))
 		}
 	}
-	if len(missing) > 0 {
+	switch {
+	case newest < schemaVersion:
+		return job.Check{
+			Severity: job.Problem, Remedy: update,
+			Summary: fmt.Sprintf("The schema has version %d, and this program needs %d.", newest, schemaVersion),
+		}
+	case len(missing) > 0:
 		return job.Check{
 			Severity: job.Problem,
 			Summary:  fmt.Sprintf("The schema has version %d, but not %s.", newest, strings.Join(missing, ", ")),
 			Remedy: "Another program wrote to goose_db_version, or a backup was only partly restored. " +
 				"Check that the schema contains what the migration creates, then restore the row.",
 		}
-	}
-	if newest > schemaVersion {
+	case newest > schemaVersion:
 		return job.Check{
 			Severity: job.Warning,
 			Summary:  fmt.Sprintf("The schema has version %d, and this program knows %d.", newest, schemaVersion),
@@ -77,15 +71,13 @@ type missingPart struct {
 }
 
 func judgeParts(missing []missingPart) job.Check {
-	check := job.Check{Severity: job.Fine, Summary: fmt.Sprintf("The schema has version %d.", schemaVersion)}
-	if len(missing) == 0 {
-		return check
+	check := job.Check{
+		Severity: job.Fine,
+		Summary:  fmt.Sprintf("The schema has version %d, with %s missing.", schemaVersion, count(int64(len(missing)), "part")),
 	}
-	check.Severity = job.Problem
-	check.Summary = fmt.Sprintf("The schema has version %d, with %s missing.", schemaVersion, count(int64(len(missing)), "part"))
-	check.Remedy = "Somebody dropped or disabled it, or did not finish building it. Create it again as the migrations do."
-	for _, part := range missing[:min(len(missing), maxExamples)] {
-		check.Details = append(check.Details, fmt.Sprintf("the %s %s of %s is missing or does not work", part.Kind, part.Name, part.OnTable))
+	for _, part := range missing {
+		add(&check, job.Problem, "the %s %s of %s is missing or does not work", part.Kind, part.Name, part.OnTable)
+		check.Remedy = "Somebody dropped or disabled it, or did not finish building it. Create it again as the migrations do."
 	}
 	return check
 }

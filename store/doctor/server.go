@@ -1,15 +1,11 @@
 package doctor
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
 const (
@@ -21,41 +17,34 @@ const (
 	manyDead = 100_000
 )
 
-func checkStatistics(ctx context.Context, tx pgx.Tx) (job.Check, error) {
-	type row struct {
-		Name       string
-		Live       int64
-		Dead       int64
-		Analyzed   bool
-		Unattended bool
-	}
-	found, err := postgres.Rows(ctx, tx, "doctor_statistics", pgx.RowToStructByName[row])
-	check := job.Check{Severity: job.Fine, Summary: "Autovacuum keeps up with every table."}
-	if err != nil {
-		return check, err
-	}
-	tables := 0
+type statisticsRow struct {
+	Name       string
+	Live       int64
+	Dead       int64
+	Analyzed   bool
+	Unattended bool
+}
+
+func judgeStatistics(found []statisticsRow) job.Check {
+	check := job.Check{Severity: job.Fine}
+	tables := int64(0)
 	for _, row := range found {
 		before := len(check.Details)
 		if row.Unattended {
-			check.Details = append(check.Details, row.Name+": autovacuum is off")
+			add(&check, job.Warning, "%s: autovacuum is off", row.Name)
 		}
 		if !row.Analyzed && row.Live >= manyRows {
-			check.Details = append(check.Details, fmt.Sprintf("%s: never analyzed, about %s", row.Name, count(row.Live, "row")))
+			add(&check, job.Warning, "%s: never analyzed, about %s", row.Name, count(row.Live, "row"))
 		}
 		if row.Dead >= manyDead && row.Dead > row.Live {
-			check.Details = append(check.Details, fmt.Sprintf("%s: about %s beside %d others", row.Name, count(row.Dead, "dead row"), row.Live))
+			add(&check, job.Warning, "%s: about %s beside %d others", row.Name, count(row.Dead, "dead row"), row.Live)
 		}
 		if len(check.Details) > before {
 			tables++
 		}
 	}
-	if tables > 0 {
-		check.Severity = job.Warning
-		check.Summary = fmt.Sprintf("Autovacuum does not keep up with %s of %d.", count(int64(tables), "table"), len(found))
-		check.Remedy = "Turn autovacuum on, find what blocks it (see oldest_snapshot), or run VACUUM ANALYZE by hand."
-	}
-	return check, nil
+	check.Summary = fmt.Sprintf("Autovacuum does not keep up with %s of %d.", count(tables, "table"), len(found))
+	return check
 }
 
 // The age at which a snapshot becomes a warning or a problem.
@@ -65,31 +54,11 @@ const (
 	snapshotProblemTransactions = 10_000_000
 )
 
-func checkSnapshots(ctx context.Context, tx pgx.Tx) (job.Check, error) {
-	found, err := postgres.Rows(ctx, tx, "doctor_snapshots", pgx.RowToStructByName[snapshotRow])
-	return judgeSnapshots(found), err
-}
-
 type snapshotRow struct {
 	Kind         string
 	Holder       string
-	Held         *time.Duration
+	Held         *time.Duration // nil if unknown
 	Transactions int64
-}
-
-func (r snapshotRow) severity() job.Severity {
-	held := time.Duration(0)
-	if r.Held != nil {
-		held = *r.Held
-	}
-	switch {
-	case held >= snapshotProblem || r.Transactions >= snapshotProblemTransactions:
-		return job.Problem
-	case held >= snapshotWarning:
-		return job.Warning
-	default:
-		return job.Fine
-	}
 }
 
 func (r snapshotRow) String() string {
@@ -104,42 +73,32 @@ func judgeSnapshots(found []snapshotRow) job.Check {
 	check := job.Check{Severity: job.Fine}
 	var oldest time.Duration
 	var age int64
-	hidden := ""
+	var end, grant string // remedies
 	for _, row := range found {
 		if row.Kind == "hidden" {
-			hidden = row.Holder
+			add(&check, job.Warning, "sessions of other users that could not be examined: %s", row.Holder)
+			grant = "Grant the role pg_monitor to the database user of the orchestrator, to see all sessions."
 			continue
 		}
+		held := time.Duration(0)
 		if row.Held != nil {
-			oldest = max(oldest, *row.Held)
+			held = *row.Held
 		}
-		age = max(age, row.Transactions)
-		severity := row.severity()
-		check.Severity = worse(check.Severity, severity)
-		if severity != job.Fine && len(check.Details) < maxExamples {
-			check.Details = append(check.Details, row.String())
+		oldest, age = max(oldest, held), max(age, row.Transactions)
+		switch {
+		case held >= snapshotProblem || row.Transactions >= snapshotProblemTransactions:
+			add(&check, job.Problem, "%s", row)
+		case held >= snapshotWarning:
+			add(&check, job.Warning, "%s", row)
+		default:
+			continue
 		}
+		end = "End the session (pg_terminate_backend), the prepared transaction (ROLLBACK PREPARED) or the slot " +
+			"(pg_drop_replication_slot): until then, dead rows accumulate and everything slows down. "
 	}
 	check.Summary = fmt.Sprintf("The oldest snapshot is %s and %s old.", rounded(oldest), count(age, "transaction"))
-	if check.Severity != job.Fine {
-		check.Remedy = "End the session (pg_terminate_backend), the prepared transaction (ROLLBACK PREPARED) or the slot " +
-			"(pg_drop_replication_slot): until then, dead rows accumulate and everything slows down."
-	}
-	if hidden != "" {
-		check.Severity = worse(check.Severity, job.Warning)
-		check.Details = append(check.Details, "sessions of other users that could not be examined: "+hidden)
-		check.Remedy = strings.TrimSpace(check.Remedy +
-			" Grant the role pg_monitor to the database user of the orchestrator, to see all sessions.")
-	}
+	check.Remedy = strings.TrimSpace(end + grant)
 	return check
-}
-
-func checkSettings(ctx context.Context, tx pgx.Tx) (job.Check, error) {
-	found, err := postgres.Rows(ctx, tx, "doctor_settings", pgx.RowToStructByName[settingsRow])
-	if err != nil {
-		return job.Check{}, err
-	}
-	return judgeSettings(found[0]), nil
 }
 
 type settingsRow struct {
@@ -152,35 +111,24 @@ type settingsRow struct {
 	Log               int64 // bytes
 }
 
-// checkpointsEarly reports whether the log fills up before checkpoint_timeout has
-// passed. The server starts a checkpoint when the log reaches about half of
-// max_wal_size.
-func (r settingsRow) checkpointsEarly() bool { return r.Log > r.MaxLog/2 }
-
-func judgeSettings(set settingsRow) job.Check {
+func judgeSettings(found []settingsRow) job.Check {
+	set := found[0]
 	check := job.Check{
 		Severity: job.Fine, Summary: fmt.Sprintf("%d of %d connections are in use.", set.Connected, set.Connections),
 	}
-	for _, doubt := range []struct {
-		applies  bool
-		severity job.Severity
-		detail   string
-	}{
-		{!set.Fsync, job.Problem, "fsync is off: a crash of the machine can lose or corrupt the whole database"},
-		{!set.FullPageWrites, job.Warning, "full_page_writes is off: unless the file system writes pages atomically, a crash of the machine can corrupt tables"},
-		{!set.SynchronousCommit, job.Warning, "synchronous_commit is off: a crash can lose jobs that were accepted"},
-		{set.checkpointsEarly(), job.Warning, fmt.Sprintf("max_wal_size is %d MB, and about %d MB are written in checkpoint_timeout: "+
-			"checkpoints come early, and after each one the server writes whole pages again", set.MaxLog>>20, set.Log>>20)},
-		{set.Connected*100 >= set.Connections*80, job.Warning, "nearly all connections are in use"},
-		{set.Connected*100 >= set.Connections*95, job.Problem, "almost no connections are left"},
-	} {
-		if doubt.applies {
-			check.Severity = worse(check.Severity, doubt.severity)
-			check.Details = append(check.Details, doubt.detail)
+	doubt := func(applies bool, severity job.Severity, format string, args ...any) {
+		if applies {
+			add(&check, severity, format, args...)
 		}
 	}
-	if len(check.Details) > 0 {
-		check.Remedy = "Change the server's settings (see docs/how-to/postgresql.md). A change of max_connections needs a restart; fewer orchestrators or smaller pools help too."
-	}
+	doubt(!set.Fsync, job.Problem, "fsync is off: a crash of the machine can lose or corrupt the whole database")
+	doubt(!set.FullPageWrites, job.Warning,
+		"full_page_writes is off: unless the file system writes pages atomically, a crash of the machine can corrupt tables")
+	doubt(!set.SynchronousCommit, job.Warning, "synchronous_commit is off: a crash can lose jobs that were accepted")
+	// The server starts a checkpoint when the log reaches about half of max_wal_size.
+	doubt(set.Log > set.MaxLog/2, job.Warning, "max_wal_size is %d MB, and about %d MB are written in checkpoint_timeout: "+
+		"checkpoints come early, and after each one the server writes whole pages again", set.MaxLog>>20, set.Log>>20)
+	doubt(set.Connected*100 >= set.Connections*80, job.Warning, "nearly all connections are in use")
+	doubt(set.Connected*100 >= set.Connections*95, job.Problem, "almost no connections are left")
 	return check
 }
