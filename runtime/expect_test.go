@@ -60,9 +60,9 @@ func outcomes(t testing.TB, db *database, id job.ID) []job.OutcomeKind {
 
 func attempts(t testing.TB, db *database, id job.ID) []job.Attempt {
 	t.Helper()
-	list, err := db.Attempts(t.Context(), id)
+	detail, err := db.Detail(t.Context(), id)
 	require.NoError(t, err)
-	return list
+	return detail.Attempts
 }
 
 // charged is how many attempts the job has been charged for.
@@ -88,7 +88,8 @@ func requireSettled(t testing.TB, db *database) {
 
 func requireSound(t testing.TB, db *database) {
 	t.Helper()
-	disagreements, err := db.Audit(t.Context(), 10)
+	checks, err := db.Diagnose(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, disagreements)
+	require.Equal(t, "ledger_and_lists", checks[0].Name)
+	require.Equal(t, job.Fine, checks[0].Severity, checks[0].Details)
 }

@@ -98,7 +98,7 @@ func BenchmarkAudit(b *testing.B) {
 		}
 		b.Run(string(state), func(b *testing.B) {
 			for b.Loop() {
-				found, err := s.Audit(b.Context(), 1)
+				found, err := audit(b.Context(), s, 1)
 				require.NoError(b, err)
 				require.Empty(b, found)
 			}

@@ -448,7 +448,7 @@ func (m *model) compareFigures(t *rapid.T) {
 // compare compares the whole database with the model.
 func (m *model) compare(t *rapid.T) {
 	m.compareFigures(t)
-	disagreements, err := m.store.Audit(m.ctx, 10)
+	disagreements, err := audit(m.ctx, m.store, 10)
 	require.NoError(t, err)
 	require.Empty(t, disagreements)
 	rows, err := m.store.db.Worker.Query(m.ctx, `

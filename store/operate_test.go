@@ -301,8 +301,7 @@ func TestARequeuedJobIsAsIfItHadNeverBeenTried(t *testing.T) {
 	again := claim(t, s, 1)[0]
 	require.Equal(t, 1, again.Attempt)
 	settled(t, s, again, job.Success)
-	attempts, err := s.Attempts(t.Context(), c.JobID)
-	require.NoError(t, err)
+	attempts := detail(t, s, c.JobID).Attempts
 	require.Len(t, attempts, 2)
 	require.Equal(t, []int64{1, 2}, []int64{attempts[0].Fence, attempts[1].Fence})
 }

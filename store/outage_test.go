@@ -221,12 +221,10 @@ func verbs(t testing.TB, s *Store) map[string]func(context.Context) error {
 		"requeue":  func(ctx context.Context) error { _, err := s.Requeue(ctx, id); return err },
 		"redrive":  func(ctx context.Context) error { _, err := s.Redrive(ctx, job.DeadLetterFilter{Limit: 1}); return err },
 		"get":      func(ctx context.Context) error { _, err := s.Get(ctx, id); return err },
-		"attempts": func(ctx context.Context) error { _, err := s.Attempts(ctx, id); return err },
 		"dead letters": func(ctx context.Context) error {
 			_, err := s.DeadLetters(ctx, job.DeadLetterFilter{Limit: 1})
 			return err
 		},
-		"audit":           func(ctx context.Context) error { _, err := s.Audit(ctx, 1); return err },
 		"declare types":   func(ctx context.Context) error { return s.DeclareTypes(ctx, specs()) },
 		"types":           func(ctx context.Context) error { _, err := s.Types(ctx); return err },
 		"catalog":         func(ctx context.Context) error { _, err := s.Catalog(ctx); return err },

@@ -30,8 +30,8 @@ func TestEachVerbWaitsForConnectionsOfItsPoolOnly(t *testing.T) {
 		"submit": "submission", "submit all": "submission", "known": "submission", "ping": "submission", "cancel": "submission",
 		"hold": "submission", "release": "submission", "requeue": "submission", "redrive": "submission",
 
-		"get": "read", "detail": "read", "attempts": "read", "logs": "read", "list": "read", "dead letters": "read", "types": "read",
-		"workers": "read", "worker totals": "read", "queues": "read", "metrics": "read", "diagnose": "read", "audit": "read",
+		"get": "read", "detail": "read", "logs": "read", "list": "read", "dead letters": "read", "types": "read",
+		"workers": "read", "worker totals": "read", "queues": "read", "metrics": "read", "diagnose": "read",
 	}
 	all := everyVerb(t, s)
 	for name, verb := range all {

@@ -82,12 +82,6 @@ func (s *Store) Detail(ctx context.Context, id job.ID) (detail job.Detail, err e
 	return detail, err
 }
 
-// Attempts returns the ended attempts of a job, oldest first. A job that does not
-// exist has none.
-func (s *Store) Attempts(ctx context.Context, id job.ID) ([]job.Attempt, error) {
-	return postgres.Read(ctx, s.db.Lookups, "attempts", pgx.RowToStructByName[job.Attempt], postgres.UUID(id))
-}
-
 // Logs returns what the attempts of a job have logged, oldest first, as the filter
 // selects. It leaves out attempts that have logged nothing. A job that does not
 // exist has no logs.

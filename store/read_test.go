@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
-	"github.com/holdfast-jobs/holdfast/store/doctor"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
@@ -17,9 +16,8 @@ func TestAMissingJobIsNotFound(t *testing.T) {
 	s := open(t)
 	_, err := s.Get(t.Context(), newID(t))
 	require.ErrorIs(t, err, job.ErrNotFound)
-	attempts, err := s.Attempts(t.Context(), newID(t))
-	require.NoError(t, err)
-	require.Empty(t, attempts)
+	_, err = s.Detail(t.Context(), newID(t))
+	require.ErrorIs(t, err, job.ErrNotFound)
 }
 
 func TestAViewShowsWhatTheLedgerHas(t *testing.T) {
@@ -66,8 +64,7 @@ func TestEveryEndedAttemptHasARow(t *testing.T) {
 		s.marks = newLowWaterMarks()
 		c = claim(t, s, 1)[0]
 	}
-	attempts, err := s.Attempts(t.Context(), c.JobID)
-	require.NoError(t, err)
+	attempts := detail(t, s, c.JobID).Attempts
 	require.Len(t, attempts, len(kinds))
 	numbers := []int{1, 2, 3, 3, 4} // a released attempt is not charged
 	for i, a := range attempts {
@@ -113,9 +110,9 @@ func TestTheAuditComparesAllThatListsRepeat(t *testing.T) {
 				id := inState(t, s, c.state)
 				requireSound(t, s)
 				exec(t, s, "update "+c.list+" set "+harm[0])
-				found, err := s.Audit(t.Context(), 10)
+				found, err := audit(t.Context(), s, 10)
 				require.NoError(t, err)
-				require.Equal(t, []doctor.Disagreement{{ID: id, State: string(c.state), List: c.list, Differs: harm[1]}}, found)
+				require.Equal(t, []disagreement{{ID: id, State: string(c.state), List: c.list, Differs: harm[1]}}, found)
 			})
 		}
 	}
@@ -133,16 +130,16 @@ func TestTheAuditFindsWhateverDisagrees(t *testing.T) {
 	exec(t, s, "delete from timers where job_id = $1", postgres.UUID(waiting))
 	exec(t, s, "insert into dead_letters values ($1, now()), ($2, now()), ($3, now()), ($4, now())",
 		postgres.UUID(waiting), postgres.UUID(gone), postgres.UUID(both), postgres.UUID(succeeded))
-	found, err := s.Audit(t.Context(), 100)
+	found, err := audit(t.Context(), s, 100)
 	require.NoError(t, err)
-	require.ElementsMatch(t, []doctor.Disagreement{
+	require.ElementsMatch(t, []disagreement{
 		{ID: queued, State: "queued", List: "none"},
 		{ID: waiting, State: "created", List: "dead_letters"},
 		{ID: gone, State: "absent", List: "dead_letters"},
 		{ID: both, State: "running", List: "dead_letters"},
 		{ID: succeeded, State: "succeeded", List: "dead_letters", Differs: "dead_at"},
 	}, found)
-	found, err = s.Audit(t.Context(), 2)
+	found, err = audit(t.Context(), s, 2)
 	require.NoError(t, err)
 	require.Len(t, found, 2)
 }

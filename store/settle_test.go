@@ -31,8 +31,7 @@ func TestEveryOutcomeEndsTheAttemptAndMovesTheJob(t *testing.T) {
 			require.Equal(t, settlement.Crashes, ask[int](t, s, "select crashes from jobs where job_id = $1", postgres.UUID(c.JobID)))
 			require.Equal(t, settlement.Error, ask[string](t, s, "select coalesce(last_error, '') from jobs where job_id = $1", postgres.UUID(c.JobID)))
 
-			attempts, err := s.Attempts(t.Context(), c.JobID)
-			require.NoError(t, err)
+			attempts := detail(t, s, c.JobID).Attempts
 			require.Len(t, attempts, 1)
 			a := attempts[0]
 			require.Equal(t, *view.StartedAt, a.ClaimedAt)

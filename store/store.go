@@ -17,8 +17,7 @@ import (
 // Config says how to reach the database.
 type Config = postgres.Config
 
-// Store is the job ledger in PostgreSQL. It is safe for concurrent use. It can be
-// diagnosed and audited.
+// Store is the job ledger in PostgreSQL. It is safe for concurrent use.
 type Store struct {
 	*doctor.Doctor
 

@@ -37,7 +37,7 @@ var checks = []struct {
 	fine, remedy string
 }{
 	{
-		"ledger_and_lists", judged("audit", pgx.RowToStructByName[Disagreement], judgeLists, maxExamples+1),
+		"ledger_and_lists", judged("audit", pgx.RowToStructByName[disagreement], judgeLists, maxExamples+1),
 		"Every job is in the one list for its state, and that list agrees with the ledger.",
 		"Another program wrote to the database, or a backup was only partly restored. Find out which; " +
 			"then correct the list from the ledger.",

@@ -11,10 +11,24 @@ import (
 // reaper. Reapers run at least every five seconds.
 const reapedWithin = time.Minute
 
-func judgeLists(found []Disagreement) job.Check {
+// disagreement is a job whose ledger row and list row do not match.
+type disagreement struct {
+	ID    job.ID `db:"job_id"`
+	State string // "absent" if the ledger has no such job
+	List  string // "none" if no list has it
+	// Differs names the columns whose values differ between the list and the
+	// ledger, separated by commas.
+	Differs string
+}
+
+func judgeLists(found []disagreement) job.Check {
 	check := job.Check{Severity: job.Fine}
-	for _, d := range found {
-		add(&check, job.Problem, "%s", d)
+	for _, row := range found {
+		differs := ""
+		if row.Differs != "" {
+			differs = " with another " + row.Differs
+		}
+		add(&check, job.Problem, "job %s: state %s, list %s%s", row.ID, row.State, row.List, differs)
 	}
 	jobs := count(int64(len(found)), "job")
 	if len(found) > maxExamples {

@@ -28,7 +28,8 @@ func (s *stage) attempts(ctx context.Context, id string) (attempts []job.Attempt
 		return nil, err
 	}
 	err = s.ledger(ctx, func(ledger *store.Store) error {
-		attempts, err = ledger.Attempts(ctx, parsed)
+		detail, err := ledger.Detail(ctx, parsed)
+		attempts = detail.Attempts
 		return err
 	})
 	return attempts, err

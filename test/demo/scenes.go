@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 )
@@ -290,9 +291,9 @@ func killOrchestrator(ctx context.Context, s *stage, story *story) error {
 
 func shutDown(ctx context.Context, s *stage, story *story) error {
 	if err := s.ledger(ctx, func(ledger *store.Store) error {
-		disagreements, err := ledger.Audit(ctx, 10)
-		if err == nil && len(disagreements) > 0 {
-			err = fmt.Errorf("ledger and lists disagree: %v", disagreements)
+		checks, err := ledger.Diagnose(ctx) // the ledger and its lists first
+		if err == nil && checks[0].Severity != job.Fine {
+			err = fmt.Errorf("%s: %v", checks[0].Summary, checks[0].Details)
 		}
 		return err
 	}); err != nil {

@@ -112,9 +112,9 @@ func attempts(t *testing.T, s *store.Store, id string) []job.Attempt {
 	t.Helper()
 	parsed, err := job.ParseID(id)
 	require.NoError(t, err)
-	ended, err := s.Attempts(t.Context(), parsed)
+	detail, err := s.Detail(t.Context(), parsed)
 	require.NoError(t, err)
-	return ended
+	return detail.Attempts
 }
 
 // prometheus returns the orchestrator's metrics, as Prometheus gets them.

@@ -130,7 +130,7 @@ func attempts(t *testing.T, url, id string) []job.Attempt {
 	defer s.Close()
 	parsed, err := job.ParseID(id)
 	require.NoError(t, err)
-	ended, err := s.Attempts(t.Context(), parsed)
+	detail, err := s.Detail(t.Context(), parsed)
 	require.NoError(t, err)
-	return ended
+	return detail.Attempts
 }
