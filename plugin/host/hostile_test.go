@@ -86,22 +86,22 @@ func TestAChildThatHoldsThePipesDelaysNothing(t *testing.T) {
 		require.True(t, alive(child))
 		begun := time.Now()
 		require.Equal(t, job.Crash, h.run("good", do("exit")).Kind)
-		require.Less(t, time.Since(begun), 2*time.Second)
+		require.Less(t, time.Since(begun), soon)
 		require.False(t, alive(child), "a child outlives its process")
 	}
 }
 
 func TestAStoppedProcessHarmsOnlyItsOwnAttempts(t *testing.T) {
-	h := startHost(t, func(s *Settings) { s.HealthTimeout = time.Second }, misbehaving("stopped"), misbehaving("good", "-types", "OTHER"))
+	h := startHost(t, func(s *Settings) { s.HealthTimeout = 10 * time.Second }, misbehaving("stopped"), misbehaving("good", "-types", "OTHER"))
 	run, r := h.begin("stopped", do("stop"))
 	pid := h.status("stopped").PIDs[0]
 	h.awaitUp("good", 1)
 	begun := time.Now()
-	for len(r.done) == 0 && time.Since(begun) < 20*time.Second {
+	for len(r.done) == 0 && time.Since(begun) < time.Minute {
 		run.Extend(time.Minute)
 		at := time.Now()
 		require.Equal(t, job.Success, h.run("good", `{}`).Kind)
-		require.Less(t, time.Since(at), 500*time.Millisecond, "the other plugin is held up")
+		require.Less(t, time.Since(at), 5*time.Second, "the other plugin is held up")
 	}
 	require.Greater(t, time.Since(begun), 500*time.Millisecond)
 	outcome := h.outcome(r)
@@ -114,7 +114,7 @@ func TestAStoppedProcessHarmsOnlyItsOwnAttempts(t *testing.T) {
 func TestAPluginThatDoesNotReadBlocksNobody(t *testing.T) {
 	config := misbehaving("deaf", "-mode", "deaf")
 	config.Concurrency = 1000
-	h := startHost(t, nil, config)
+	h := startHost(t, func(s *Settings) { s.HealthTimeout = 2 * time.Second }, config)
 	h.awaitUp("deaf", 1)
 	var reports []*report
 	for range 200 {
@@ -122,7 +122,7 @@ func TestAPluginThatDoesNotReadBlocksNobody(t *testing.T) {
 		run, r := h.begin("deaf", `{"x":"`+strings.Repeat("x", 10_000)+`"}`)
 		run.Extend(time.Minute)
 		run.Cancel(job.CancelTimeout)
-		require.Less(t, time.Since(begun), time.Second)
+		require.Less(t, time.Since(begun), soon)
 		reports = append(reports, r)
 	}
 	for _, r := range reports {
@@ -175,12 +175,13 @@ func TestPluginsEndWithAKilledHost(t *testing.T) {
 				require.NoError(t, host.Kill())
 				killed := time.Now()
 				require.Eventually(t, func() bool { return !slices.ContainsFunc(family, alive) },
-					5*time.Second, time.Millisecond, "something outlives the host")
-				require.Less(t, time.Since(killed), 2*time.Second)
+					soon, time.Millisecond, "something outlives the host")
+				// Two seconds if the machine has the time.
+				require.Less(t, time.Since(killed), soon/2)
 				require.Eventually(t, func() bool {
 					left, err := os.ReadDir(dir)
 					return err == nil && len(left) == 0
-				}, 5*time.Second, time.Millisecond, "the warden clears up")
+				}, soon, time.Millisecond, "the warden clears up")
 				requireNothingLeft(t, dir)
 			})
 		}
@@ -265,7 +266,7 @@ func TestCloseLetsAttemptsFinish(t *testing.T) {
 	begun := time.Now()
 	require.NoError(t, h.Close(t.Context()))
 	require.Equal(t, job.Success, h.outcome(r).Kind)
-	require.Less(t, time.Since(begun), 2*time.Second)
+	require.Less(t, time.Since(begun), soon)
 	require.Empty(t, h.Pools())
 	require.Empty(t, h.status("good").PIDs)
 	_, err := h.Start("good", assignment(`{}`), newReport())
@@ -291,7 +292,7 @@ func TestCloseDoesNotWaitForAProcessThatWillNotLeave(t *testing.T) {
 	require.Equal(t, job.Success, h.run("clingy", `{}`).Kind)
 	begun := time.Now()
 	require.NoError(t, h.Close(t.Context()))
-	require.Less(t, time.Since(begun), 5*time.Second)
+	require.Less(t, time.Since(begun), soon)
 }
 
 // openFiles counts the files that this process has open.

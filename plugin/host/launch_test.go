@@ -39,11 +39,11 @@ func TestAPluginThatDoesNotComeUpSaysWhy(t *testing.T) {
 	for mode, want := range map[string]string{
 		"exit":        "it ended during its start: exit status 1",
 		"panic":       "it ended during its start: exit status 2; it printed: panic: out of luck",
-		"silent":      "it was not up within 1s",
-		"garbage":     "it was not up within 1s; it printed: this is no handshake",
-		"endless":     "it was not up within 1s",
-		"hung":        "it was not up within 1s",
-		"mute":        "it was not up within 1s",
+		"silent":      "it was not up within 3s",
+		"garbage":     "it was not up within 3s; it printed: this is no handshake",
+		"endless":     "it was not up within 3s",
+		"hung":        "it was not up within 3s",
+		"mute":        "it was not up within 3s",
 		"version":     "incompatible API version with plugin",
 		"elsewhere":   "its socket /var/run/elsewhere.sock is not in",
 		"undescribed": "describe: ",
@@ -53,7 +53,11 @@ func TestAPluginThatDoesNotComeUpSaysWhy(t *testing.T) {
 	} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			h := startHost(t, func(s *Settings) { s.StartTimeout = time.Second }, misbehaving(mode, "-mode", mode))
+			h := startHost(t, func(s *Settings) {
+				if strings.Contains(want, "not up within") {
+					s.StartTimeout = 3 * time.Second
+				}
+			}, misbehaving(mode, "-mode", mode))
 			h.eventually(func() bool { return h.status(mode).LastError != "" }, "a launch fails")
 			require.Contains(t, h.status(mode).LastError, want)
 			require.Empty(t, h.Pools())

@@ -63,6 +63,10 @@ func runTests(m *testing.M) int {
 	return code
 }
 
+// soon bounds what must not wait for something that takes a minute or longer. A busy
+// machine may need seconds for anything.
+const soon = 20 * time.Second
+
 // journal keeps what the host logs.
 type journal struct {
 	mu   sync.Mutex
@@ -94,10 +98,12 @@ type testHost struct {
 func testSettings(dir string, log io.Writer) Settings {
 	s := DefaultSettings(dir, slog.New(slog.NewJSONHandler(log, nil)))
 	s.Warden = []string{hostile, "warden"}
-	s.StartTimeout = 5 * time.Second
+	// A busy machine is slow to start processes, to answer, and to report deaths.
+	s.StartTimeout = 30 * time.Second
+	s.ExitWindow = 3 * time.Second
 	s.KillGrace = time.Second
 	s.HealthPeriod = 100 * time.Millisecond
-	s.HealthTimeout = 2 * time.Second
+	s.HealthTimeout = 20 * time.Second
 	s.WatchPeriod = 20 * time.Millisecond
 	s.WatchStable = 60 * time.Millisecond
 	s.Backoff = Backoff{Min: 20 * time.Millisecond, Max: 300 * time.Millisecond, BreakAfter: 3, StableAfter: 10 * time.Second}
