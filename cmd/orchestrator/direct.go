@@ -87,21 +87,21 @@ func serveDirect(ctx context.Context, cfg config.Config, db *database, log *slog
 		Jobs: jobs, Operations: ledger, Log: log, Version: thisBuild().Version, TraceLink: cfg.Tracing.TraceURL,
 		MaxBodyBytes: cfg.Server.MaxBodyBytes, MaxBatchBytes: cfg.Server.MaxBatchBytes, RequestTimeout: cfg.Server.RequestTimeout,
 	})
-	// The address is shown in errors only.
-	client, err := apiclient.New(apiclient.Config{
-		Server: "http://localhost", Transport: direct.Transport{Handler: handler}, Agent: agent(),
-	})
-	if err != nil {
-		closeJobs(ctx)
-		ledger.Close()
-		return nil, nil, err
-	}
-	return client, func() {
+	transport, stopServing := direct.Serve(handler, log)
+	end := func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastHintsWithin)
 		defer cancel()
+		stopServing()
 		closeJobs(ctx)
 		ledger.Close()
-	}, nil
+	}
+	// The address is shown in errors only.
+	client, err := apiclient.New(apiclient.Config{Server: "http://localhost", Transport: transport, Agent: agent()})
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	return client, end, nil
 }
 
 // isCurrent returns an error unless the schema is the one this program was
