@@ -14,7 +14,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"time"
 
 	"google.golang.org/grpc/credentials"
@@ -37,8 +36,7 @@ func New() (Identity, error) {
 	}
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
-		SerialNumber: big.NewInt(time.Now().UnixNano()),
-		NotBefore:    time.Now().Add(-time.Minute), NotAfter: time.Now().Add(validFor),
+		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(validFor),
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 		IsCA:        true, BasicConstraintsValid: true,
