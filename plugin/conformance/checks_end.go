@@ -15,7 +15,7 @@ func (k *kit) busy(s *session) (doing string, handle uint64, early *handlerv1.Ou
 	if !k.Slow.given() {
 		return "with nothing to do", 0, nil
 	}
-	handle, early = k.begun(s, nil)
+	handle, early = k.begun(s)
 	return "in the middle of a job", handle, early
 }
 

@@ -36,8 +36,8 @@ const (
 )
 
 // begun starts a slow job and gives it time to begin.
-func (k *kit) begun(s *session, change func(*handlerv1.Start)) (handle uint64, early *handlerv1.Outcome) {
-	handle = s.start(k.Slow, change)
+func (k *kit) begun(s *session) (handle uint64, early *handlerv1.Outcome) {
+	handle = s.start(k.Slow, nil)
 	return handle, s.await(handle, settle)
 }
 
@@ -51,7 +51,7 @@ func checkCancel(_ context.Context, k *kit, s *session) finding {
 		handlerv1.Cancel_REASON_CANCELED, handlerv1.Cancel_REASON_TIMEOUT,
 		handlerv1.Cancel_REASON_SHUTDOWN, handlerv1.Cancel_REASON_LEASE_LOST,
 	} {
-		handle, early := k.begun(s, nil)
+		handle, early := k.begun(s)
 		if early != nil {
 			return tooShort(early)
 		}

@@ -20,11 +20,12 @@ type output struct {
 	files     []io.Closer
 	// ended is closed when the files are read to their end.
 	ended chan struct{}
+	// Only the goroutine that reads stdout uses shaken.
+	shaken bool
 
 	mu sync.Mutex
 	// stdout and stderr count lines, without the handshake.
 	stdout, stderr int
-	shaken         bool
 	last           []string
 }
 
@@ -37,7 +38,7 @@ func (o *output) read(stdout, stderr io.ReadCloser) {
 		defer close(o.ended)
 		var pumps sync.WaitGroup
 		pumps.Go(func() { pump(stdout, o.stdoutLine) })
-		pumps.Go(func() { pump(stderr, o.stderrLine) })
+		pumps.Go(func() { pump(stderr, func(line string) { o.keep(&o.stderr, line) }) })
 		pumps.Wait()
 	}()
 }
@@ -58,25 +59,18 @@ func pump(from io.Reader, line func(string)) {
 }
 
 func (o *output) stdoutLine(line string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	if !o.shaken && looksLikeHandshake(line) {
 		o.shaken = true
 		o.handshake <- line
 		return
 	}
-	o.stdout++
-	o.keep(line)
+	o.keep(&o.stdout, line)
 }
 
-func (o *output) stderrLine(line string) {
+func (o *output) keep(count *int, line string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.stderr++
-	o.keep(line)
-}
-
-func (o *output) keep(line string) {
+	*count++
 	if line = strings.TrimSpace(line); line == "" {
 		return
 	}

@@ -105,22 +105,22 @@ func (p *process) connect(ctx context.Context, id mtls.Identity) error {
 		select {
 		case line = <-p.out.handshake:
 		case <-time.After(pipeTail):
-			return fmt.Errorf("%w, and ended with %s%s", errNoHandshake, p.state, p.out.said())
+			return fmt.Errorf("it printed no handshake line, and ended with %s%s", p.state, p.out.said())
 		}
 	case <-ctx.Done():
-		return fmt.Errorf("%w within %s%s", errNoHandshake, p.options.StartTimeout, p.out.said())
+		return fmt.Errorf("it printed no handshake line within %s%s", p.options.StartTimeout, p.out.said())
 	}
-	h, err := readHandshake(line, p.dir)
+	path, certificate, err := readHandshake(line, p.dir)
 	if err != nil {
 		return err
 	}
 	transport := insecure.NewCredentials()
-	if h.certificate != "" {
-		if transport, err = id.Client(h.certificate); err != nil {
+	if certificate != "" {
+		if transport, err = id.Client(certificate); err != nil {
 			return err
 		}
 	}
-	return p.dial(h.path, transport)
+	return p.dial(path, transport)
 }
 
 func (p *process) dial(path string, transport credentials.TransportCredentials) error {
@@ -138,7 +138,6 @@ func (p *process) dial(path string, transport credentials.TransportCredentials) 
 	return err
 }
 
-// healthy makes a health check.
 func (p *process) healthy(ctx context.Context, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
