@@ -26,18 +26,20 @@ func prune(text []byte, t reflect.Type) []byte {
 		return text
 	}
 	s := scanner{text: text}
-	s.value(t)
-	if len(s.cuts) == 0 {
+	s.value(decodedAs(t))
+	if len(s.dropped) == 0 {
 		return text
 	}
-	// A cut may lie within another.
-	slices.SortFunc(s.cuts, func(a, b span) int { return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(b.end, a.end)) })
+	slices.SortFunc(s.dropped, func(a, b member) int { return cmp.Compare(a.begin, b.begin) })
 	kept, at := make([]byte, 0, len(text)), 0
-	for _, cut := range s.cuts {
-		if cut.begin >= at {
-			kept = append(kept, text[at:cut.begin]...)
+	for _, m := range s.dropped {
+		if m.begin < at { // It lies within another.
+			continue
 		}
-		at = max(at, cut.end)
+		kept = append(kept, text[at:m.begin]...)
+		if at = m.end; text[at] == '}' {
+			kept = bytes.TrimSuffix(bytes.TrimRight(kept, " \t\r\n"), []byte(","))
+		}
 	}
 	return append(kept, text[at:]...)
 }

@@ -12,6 +12,8 @@ import (
 // structMember is a member of a JSON object as encoding/json maps it to a struct.
 type structMember struct {
 	of reflect.Type
+	// decoded is what decodedAs makes of it.
+	decoded reflect.Type
 	// absent: the member is missing when a pointer to an embedded struct is nil.
 	absent bool
 	// shared: several fields have the name, or encoding/json skips the one that
@@ -67,7 +69,7 @@ func resolve(fields []field) structMember {
 	if len(seen) == 0 || len(seen) > 1 && rank(seen[0]) == rank(seen[1]) {
 		return structMember{shared: shared, ignored: true}
 	}
-	return structMember{of: seen[0].of, absent: seen[0].absent, shared: shared}
+	return structMember{of: seen[0].of, decoded: decodedAs(seen[0].of), absent: seen[0].absent, shared: shared}
 }
 
 // embeddedStruct is a struct whose fields count as those of the struct around it.

@@ -2,36 +2,33 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"reflect"
+	"slices"
 )
 
-// fewMembers is up to how many members of an object are compared one by one.
-const fewMembers = 16
-
 // scanner walks valid JSON along with the type it is decoded into, and finds the
-// members to leave out.
+// members to drop.
 type scanner struct {
 	text []byte
 	at   int
-	// members are the ones passed so far, of each object that the walk is in.
-	members []scanned
-	cuts    []span
+	// passed are the members passed so far and not dropped, of each object that the
+	// walk is in.
+	passed  []member
+	dropped []member
 }
 
-// scanned is a member in the text. Its name is decoded.
-type scanned struct {
-	span
-	name    []byte
-	dropped bool
+// member is a member in the text. Its name is decoded. It ends where the next one
+// begins, or the object ends.
+type member struct {
+	name       []byte
+	begin, end int
 }
 
-// span is a part of the text.
-type span struct{ begin, end int }
-
-// value walks a value. The type is nil where it says nothing about names.
+// value walks a value of a type as decodedAs returns it.
 func (s *scanner) value(t reflect.Type) {
-	switch t = decodedAs(t); s.next() {
+	switch s.next() {
 	case '{':
 		s.object(t)
 	case '[':
@@ -39,25 +36,17 @@ func (s *scanner) value(t reflect.Type) {
 	case '"':
 		s.quoted()
 	default:
-		for s.at < len(s.text) && !endsWord(s.text[s.at]) {
+		for c := s.text[s.at]; c > ' ' && c != ',' && c != ']' && c != '}'; c = s.text[s.at] {
 			s.at++
 		}
 	}
 }
 
-func endsWord(c byte) bool {
-	switch c {
-	case ',', ']', '}', ' ', '\t', '\r', '\n':
-		return true
-	}
-	return false
-}
-
-// next skips white space and returns the byte that follows.
+// next skips what separates values and returns the byte that follows.
 func (s *scanner) next() byte {
 	for {
 		switch c := s.text[s.at]; c {
-		case ' ', '\t', '\r', '\n':
+		case ' ', '\t', '\r', '\n', ',', ':':
 			s.at++
 		default:
 			return c
@@ -65,32 +54,38 @@ func (s *scanner) next() byte {
 	}
 }
 
-// quoted skips a string and returns what is between its quotation marks.
-func (s *scanner) quoted() (inside []byte, escaped bool) {
-	s.at++
-	for begin := s.at; ; s.at++ {
-		switch s.text[s.at] {
-		case '\\':
-			escaped = true
-			s.at++
-		case '"':
-			s.at++
-			return s.text[begin : s.at-1], escaped
+// quoted skips a string and returns it, as it is written.
+func (s *scanner) quoted() []byte {
+	end := s.at + 1
+	for ; s.text[end] != '"'; end++ {
+		if s.text[end] == '\\' {
+			end++
 		}
 	}
+	begin := s.at
+	s.at = end + 1
+	return s.text[begin:s.at]
+}
+
+// name skips the name of a member and returns it as encoding/json reads it.
+func (s *scanner) name() []byte {
+	quoted := s.quoted()
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1]
+	}
+	var decoded string
+	_ = json.Unmarshal(quoted, &decoded) // It is valid.
+	return []byte(decoded)
 }
 
 func (s *scanner) array(t reflect.Type) {
 	var element reflect.Type
 	if t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
-		element = t.Elem()
+		element = decodedAs(t.Elem())
 	}
 	s.at++
 	for s.next() != ']' {
 		s.value(element)
-		if s.next() == ',' {
-			s.at++
-		}
 	}
 	s.at++
 }
@@ -101,108 +96,44 @@ func (s *scanner) object(t reflect.Type) {
 	if t != nil && t.Kind() == reflect.Struct {
 		known = membersOf(t)
 	} else if t != nil && t.Kind() == reflect.Map {
-		element = t.Elem()
+		element = decodedAs(t.Elem())
 	}
-	first, dropping := len(s.members), false
-	var seen map[string]int // where the members are, once they are many
+	first := len(s.passed)
 	s.at++
 	for s.next() != '}' {
-		m := scanned{span: span{begin: s.at}}
+		m := member{begin: s.at}
 		m.name = s.name()
+		field, ok := known[string(m.name)]
 		if known != nil {
-			field, ok := known[string(m.name)]
-			m.dropped, element = !ok || field.ignored, field.of
+			element = field.decoded
 		}
-		if len(s.members)-first == fewMembers {
-			seen = s.index(first)
-		}
-		if !m.dropped {
-			if twin := s.twin(m.name, first, seen); twin >= 0 {
-				s.members[twin].dropped, dropping = true, true
-			}
-		}
-		if seen != nil && !m.dropped {
-			seen[string(m.name)] = len(s.members)
-		}
-		dropping = dropping || m.dropped
-		here := len(s.members)
-		s.members = append(s.members, m)
-		s.next()
-		s.at++ // the colon
 		s.value(element)
-		s.members[here].end = s.at
-		if s.next() == ',' {
-			s.at++
+		s.next()
+		if m.end = s.at; known != nil && (!ok || field.ignored) {
+			s.dropped = append(s.dropped, m)
+		} else {
+			s.passed = append(s.passed, m)
 		}
 	}
-	if dropping {
-		s.cut(s.members[first:], s.at)
-	}
-	s.members = s.members[:first]
 	s.at++
+	s.dropRepeated(s.passed[first:])
+	s.passed = s.passed[:first]
 }
 
-// name skips the name of a member and returns it as encoding/json reads it.
-func (s *scanner) name() []byte {
-	begin := s.at
-	name, escaped := s.quoted()
-	if !escaped {
-		return name
-	}
-	var decoded string
-	if json.Unmarshal(s.text[begin:s.at], &decoded) != nil {
-		return name
-	}
-	return []byte(decoded)
-}
-
-// twin returns the index of the member with the same name that is not dropped; -1
-// for none.
-func (s *scanner) twin(name []byte, first int, seen map[string]int) int {
-	if seen != nil {
-		if i, ok := seen[string(name)]; ok {
-			return i
-		}
-		return -1
-	}
-	for i := first; i < len(s.members); i++ {
-		if m := &s.members[i]; !m.dropped && bytes.Equal(m.name, name) {
-			return i
-		}
-	}
-	return -1
-}
-
-func (s *scanner) index(first int) map[string]int {
-	seen := make(map[string]int, 2*fewMembers)
-	for i, m := range s.members[first:] {
-		if !m.dropped {
-			seen[string(m.name)] = first + i
-		}
-	}
-	return seen
-}
-
-// cut cuts the dropped members, each with one comma: the one before it if an
-// earlier member is kept, else the one after it. The object ends at end.
-func (s *scanner) cut(members []scanned, end int) {
-	kept := false
-	for i, m := range members {
-		switch {
-		case !m.dropped:
-			kept = true
-		case kept:
-			s.cuts = append(s.cuts, span{begin: members[i-1].end, end: m.end})
-		case i+1 < len(members):
-			s.cuts = append(s.cuts, span{begin: m.begin, end: members[i+1].begin})
-		default:
-			s.cuts = append(s.cuts, span{begin: m.begin, end: end})
+// dropRepeated drops all but the last of the members with the same name.
+func (s *scanner) dropRepeated(members []member) {
+	slices.SortFunc(members, func(a, b member) int {
+		return cmp.Or(bytes.Compare(a.name, b.name), cmp.Compare(a.begin, b.begin))
+	})
+	for i := 1; i < len(members); i++ {
+		if bytes.Equal(members[i-1].name, members[i].name) {
+			s.dropped = append(s.dropped, members[i-1])
 		}
 	}
 }
 
 // decodedAs returns the type behind pointers; nil for interfaces and for types
-// that decode themselves.
+// that decode themselves, which say nothing about names.
 func decodedAs(t reflect.Type) reflect.Type {
 	for t != nil {
 		pointer := reflect.PointerTo(t)
