@@ -141,6 +141,16 @@ func TestMembersAreThoseOfEncodingJSON(t *testing.T) {
 			X int
 			*Inner
 		}
+		Middle struct {
+			Inner
+			M int
+		}
+		Left  struct{ Middle }
+		Right struct{ *Middle }
+		Self  struct {
+			X int
+			*Self
+		}
 	)
 	for _, value := range []any{
 		struct{ X, Y int }{}, struct{ Inner }{}, struct{ *Inner }{}, struct {
@@ -166,7 +176,20 @@ func TestMembersAreThoseOfEncodingJSON(t *testing.T) {
 		}{}, struct {
 			A int `json:"B"`
 			B int
-		}{}, Loop{}, tagged(`json:"same"`, `json:"same"`), tagged(`json:"-,"`, `json:"-"`), tagged(`json:"bad\"name"`, ``),
+		}{}, Loop{}, Self{}, struct {
+			Left
+			Right
+		}{}, struct {
+			Twice
+			Inner
+		}{}, struct {
+			Left
+			Twice
+		}{}, struct {
+			Loop
+			Again
+			Self
+		}{}, tagged(`json:"same"`, `json:"same"`), tagged(`json:"-,"`, `json:"-"`), tagged(`json:"bad\"name"`, ``),
 	} {
 		of, odd := value.(reflect.Type)
 		if !odd {

@@ -28,13 +28,8 @@ func membersOf(t reflect.Type) map[string]structMember {
 	if known, ok := knownMembers.Load(t); ok {
 		return known.(map[string]structMember)
 	}
-	found := make(map[string][]field)
-	walk := walker{found: found, visited: make(map[reflect.Type]bool)}
-	for level := []embeddedStruct{{of: t, times: 1}}; len(level) > 0; walk.depth++ {
-		level = walk.level(level)
-	}
-	members := make(map[string]structMember, len(found))
-	for name, fields := range found {
+	members := make(map[string]structMember)
+	for name, fields := range fieldsOf(t) {
 		members[name] = resolve(fields)
 	}
 	known, _ := knownMembers.LoadOrStore(t, members)
@@ -45,97 +40,82 @@ var knownMembers sync.Map // from reflect.Type to map[string]structMember
 
 // field is a field that has a name in JSON.
 type field struct {
-	of     reflect.Type
-	depth  int
-	tagged bool
+	of reflect.Type
+	// rank is lower for fields that win over others with the name: first those at a
+	// lesser depth, then those with a tag.
+	rank   int
 	absent bool
 	// hidden: encoding/json skips it.
 	hidden bool
 }
 
-// resolve decides which of the fields with one name is the member: the one at the
-// least depth, or the only one with a tag there.
+// resolve decides which of the fields with one name is the member: the only one of
+// the lowest rank.
 func resolve(fields []field) structMember {
-	rank := func(f field) int {
-		r := 2 * f.depth
-		if !f.tagged {
-			r++
-		}
-		return r
-	}
 	shared := len(fields) > 1 || fields[0].hidden
 	seen := slices.DeleteFunc(fields, func(f field) bool { return f.hidden })
-	slices.SortStableFunc(seen, func(a, b field) int { return cmp.Compare(rank(a), rank(b)) })
-	if len(seen) == 0 || len(seen) > 1 && rank(seen[0]) == rank(seen[1]) {
+	slices.SortStableFunc(seen, func(a, b field) int { return cmp.Compare(a.rank, b.rank) })
+	if len(seen) == 0 || len(seen) > 1 && seen[0].rank == seen[1].rank {
 		return structMember{shared: shared, ignored: true}
 	}
 	return structMember{of: seen[0].of, decoded: decodedAs(seen[0].of), absent: seen[0].absent, shared: shared}
 }
 
-// embeddedStruct is a struct whose fields count as those of the struct around it.
-type embeddedStruct struct {
-	of     reflect.Type
-	absent bool
-	// times is how often it is embedded at its depth.
-	times int
-}
-
-// walker finds the fields of a struct and of those embedded in it, level by
-// level. A type counts only at its least depth.
-type walker struct {
-	found   map[string][]field
-	visited map[reflect.Type]bool
-	depth   int
-}
-
-// level finds the fields of structs at one depth, and returns the structs
-// embedded in them.
-func (w *walker) level(structs []embeddedStruct) (next []embeddedStruct) {
-	for _, s := range structs {
-		if w.visited[s.of] {
-			continue
-		}
-		w.visited[s.of] = true
-		for i := range s.of.NumField() {
-			next = w.field(s, s.of.Field(i), next)
-		}
+// fieldsOf finds the fields of a struct and of those embedded in it, by name. A type
+// counts only at its least depth. Embedded there several times, its fields cancel
+// each other out; what is embedded in it counts once, as in encoding/json.
+func fieldsOf(t reflect.Type) map[string][]field {
+	type embedded struct {
+		of     reflect.Type
+		absent bool
 	}
-	return next
-}
-
-func (w *walker) field(s embeddedStruct, f reflect.StructField, next []embeddedStruct) []embeddedStruct {
-	tag := f.Tag.Get("json")
-	if tag == "-" || !f.IsExported() && !f.Anonymous {
-		return next
-	}
-	inner, isPointer := f.Type, f.Type.Kind() == reflect.Pointer
-	if isPointer {
-		inner = inner.Elem()
-	}
-	name, _, _ := strings.Cut(tag, ",")
-	if !isName(name) {
-		name = ""
-	}
-	if name == "" && f.Anonymous && inner.Kind() == reflect.Struct {
-		for i := range next {
-			if next[i].of == inner {
-				next[i].times++
-				return next
+	found := make(map[string][]field)
+	depthOf := make(map[reflect.Type]int)
+	level := []embedded{{of: t}}
+	for depth := 0; len(level) > 0; depth++ {
+		var next []embedded
+		for _, s := range level {
+			at, again := depthOf[s.of]
+			if again && at < depth {
+				continue
+			}
+			depthOf[s.of] = depth
+			for f := range s.of.Fields() {
+				name, tagged := jsonName(f)
+				inner, isPointer := f.Type, f.Type.Kind() == reflect.Pointer
+				if isPointer {
+					inner = inner.Elem()
+				}
+				isStruct := inner.Kind() == reflect.Struct
+				switch {
+				case name == "":
+				case tagged || !f.Anonymous || !isStruct:
+					rank := 2 * depth
+					if !tagged {
+						rank++
+					}
+					found[name] = append(found[name], field{of: f.Type, rank: rank, absent: s.absent, hidden: !f.IsExported() && !isStruct})
+				case !again:
+					next = append(next, embedded{of: inner, absent: s.absent || isPointer})
+				}
 			}
 		}
-		return append(next, embeddedStruct{of: inner, absent: s.absent || isPointer, times: 1})
+		level = next
 	}
-	known := field{
-		of: f.Type, depth: w.depth, tagged: name != "", absent: s.absent,
-		hidden: !f.IsExported() && inner.Kind() != reflect.Struct,
+	return found
+}
+
+// jsonName returns a field's name in JSON and whether a tag gives it; "" if it has
+// none.
+func jsonName(f reflect.StructField) (name string, tagged bool) {
+	tag := f.Tag.Get("json")
+	if tag == "-" || !f.IsExported() && !f.Anonymous {
+		return "", false
 	}
-	if name == "" {
-		name = f.Name
+	if name, _, _ := strings.Cut(tag, ","); isName(name) {
+		return name, true
 	}
-	for range min(s.times, 2) { // Two of the same depth cancel each other out.
-		w.found[name] = append(w.found[name], known)
-	}
-	return next
+	return f.Name, false
 }
 
 // isName reports whether encoding/json takes a name from a tag.
