@@ -21,15 +21,15 @@ func (d *deadLetterRoutes) add(r *router) {
 
 type retryInput struct {
 	call
-	JobType nameParam  `query:"jobType" doc:"Only jobs of this type."`
-	Tenant  nameParam  `query:"tenant" doc:"Only jobs of this tenant."`
+	JobType string     `query:"jobType" maxLength:"200" doc:"Only jobs of this type."`
+	Tenant  string     `query:"tenant" maxLength:"200" doc:"Only jobs of this tenant."`
 	Limit   limitParam `query:"limit" doc:"How many to requeue at most, from 1 to 1000. A number outside this range is clamped."`
 }
 
 type deadLettersInput struct {
 	call
-	JobType nameParam  `query:"jobType" doc:"Only jobs of this type."`
-	Tenant  nameParam  `query:"tenant" doc:"Only jobs of this tenant."`
+	JobType string     `query:"jobType" maxLength:"200" doc:"Only jobs of this type."`
+	Tenant  string     `query:"tenant" maxLength:"200" doc:"Only jobs of this tenant."`
 	Limit   limitParam `query:"limit" doc:"How many to return at most, from 1 to 1000. A number outside this range is clamped."`
 	Cursor  string     `query:"cursor" doc:"The nextCursor of the previous page, which must have had the same filters."`
 }
@@ -40,13 +40,13 @@ type deadLettersOutput struct {
 }
 
 func (d *deadLetterRoutes) list(ctx context.Context, in *deadLettersInput) (*deadLettersOutput, error) {
-	tenant, err := tenantOf(ctx, in.Tenant.name)
+	tenant, err := tenantOf(ctx, in.Tenant)
 	if err != nil {
 		return nil, err
 	}
 	limit := in.Limit.value()
 	// One more shows whether another page follows.
-	filter := job.DeadLetterFilter{Type: in.JobType.name, Tenant: tenant, Limit: limit + 1}
+	filter := job.DeadLetterFilter{Type: in.JobType, Tenant: tenant, Limit: limit + 1}
 	cursors := cursorsFor("dead letters", filter.Type, filter.Tenant)
 	if filter.After, err = cursors.openDeadLetter(in.Cursor); err != nil {
 		return nil, invalid(at("query.cursor", err.Error()))
@@ -71,10 +71,10 @@ func (d *deadLetterRoutes) retry(ctx context.Context, in *retryInput) (*body[v1.
 	if err := in.take(ctx, d.guard, guard.Requeue, 1); err != nil {
 		return nil, err
 	}
-	tenant, err := tenantOf(ctx, in.Tenant.name)
+	tenant, err := tenantOf(ctx, in.Tenant)
 	if err != nil {
 		return nil, err
 	}
-	count, err := d.jobs.Redrive(ctx, job.DeadLetterFilter{Type: in.JobType.name, Tenant: tenant, Limit: in.Limit.value()})
+	count, err := d.jobs.Redrive(ctx, job.DeadLetterFilter{Type: in.JobType, Tenant: tenant, Limit: in.Limit.value()})
 	return bodyOf(count, err, func(count int) v1.Requeued { return v1.Requeued{Count: count} })
 }

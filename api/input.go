@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -22,7 +21,8 @@ import (
 
 // call is embedded in the input of every operation. It has what the router does not
 // decode. It refuses a query parameter that is misspelled, empty or not for this
-// operation: if a filter were ignored, the answer would contain everything.
+// operation: if a filter were ignored, the answer would contain everything. A parameter
+// with a maxLength is a word, with the same characters as in a submission.
 type call struct {
 	request *http.Request
 	answer  http.ResponseWriter
@@ -56,6 +56,10 @@ func mistakeIn(values []string, parameter *huma.Param) string {
 		return "must not be empty"
 	case len(values) > 1 && !*parameter.Explode:
 		return "is duplicated"
+	case parameter.Schema.MaxLength != nil:
+		if err := submission.CheckWord(values[0], *parameter.Schema.MaxLength); err != nil {
+			return err.Error()
+		}
 	}
 	return ""
 }
@@ -148,42 +152,7 @@ func bodyOf[From, To any](found From, err error, convert func(From) To) (*body[T
 // jobInput names a job.
 type jobInput struct {
 	call
-	ID jobID `path:"id" doc:"The jobId that the submission returned."`
-}
-
-type jobID struct{ job.ID }
-
-// Schema describes the id.
-func (jobID) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Format: "uuid"}
-}
-
-// nameParam is a job type or tenant to filter by.
-type nameParam struct{ name string }
-
-// UnmarshalText accepts what a submission accepts.
-func (p *nameParam) UnmarshalText(text []byte) error {
-	p.name = string(text)
-	return submission.CheckName(p.name)
-}
-
-// Schema describes the name.
-func (nameParam) Schema(huma.Registry) *huma.Schema { return textOfLength(1, submission.MaxNameChars) }
-
-// tagParam is a tag to filter by.
-type tagParam struct{ name string }
-
-// UnmarshalText accepts what a submission accepts.
-func (p *tagParam) UnmarshalText(text []byte) error {
-	p.name = string(text)
-	return submission.CheckTag(p.name)
-}
-
-// Schema describes the tag.
-func (tagParam) Schema(huma.Registry) *huma.Schema { return textOfLength(1, submission.MaxTagChars) }
-
-func textOfLength(least, most int) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most}
+	ID job.ID `path:"id" format:"uuid" doc:"The jobId that the submission returned."`
 }
 
 // timeParam is an instant.
@@ -195,11 +164,6 @@ func (p *timeParam) UnmarshalText(text []byte) error {
 		return errors.New("must be an RFC 3339 time, such as 2030-01-31T12:00:00Z")
 	}
 	return nil
-}
-
-// Schema describes the instant.
-func (timeParam) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Format: "date-time"}
 }
 
 const (
@@ -254,16 +218,9 @@ func (recentParam) Schema(huma.Registry) *huma.Schema {
 
 // clamped reads a whole number and brings it into 1..highest.
 func clamped(text []byte, highest int) (int, error) {
-	digits, negative := strings.CutPrefix(string(text), "-")
-	if digits == "" || strings.Trim(digits, "0123456789") != "" {
+	n, err := strconv.Atoi(string(text)) // A number with too many digits becomes the nearest int.
+	if errors.Is(err, strconv.ErrSyntax) || text[0] == '+' {
 		return 0, errors.New("not a whole number")
-	}
-	n, err := strconv.Atoi(digits)
-	switch {
-	case negative:
-		return 1, nil
-	case err != nil: // It has too many digits.
-		return highest, nil
 	}
 	return min(max(n, 1), highest), nil
 }

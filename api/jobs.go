@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -36,11 +34,11 @@ func (j *jobRoutes) add(r *router) {
 type listInput struct {
 	call
 	Status        []string   `query:"status,explode" nullable:"false" enum:"PENDING,RUNNING,COMPLETED,FAILED,CANCELED" doc:"Only jobs with one of these statuses. Repeat the parameter, or separate the values by commas."`
-	JobType       nameParam  `query:"jobType" doc:"Only jobs of this type."`
-	Tenant        nameParam  `query:"tenant" doc:"Only jobs of this tenant."`
-	Tag           tagParam   `query:"tag" doc:"Only jobs with this tag."`
-	CreatedFrom   timeParam  `query:"createdFrom" doc:"Only jobs created at this time or later (RFC 3339)."`
-	CreatedBefore timeParam  `query:"createdBefore" doc:"Only jobs created before this time (RFC 3339)."`
+	JobType       string     `query:"jobType" maxLength:"200" doc:"Only jobs of this type."`
+	Tenant        string     `query:"tenant" maxLength:"200" doc:"Only jobs of this tenant."`
+	Tag           string     `query:"tag" maxLength:"100" doc:"Only jobs with this tag."`
+	CreatedFrom   timeParam  `query:"createdFrom" format:"date-time" doc:"Only jobs created at this time or later (RFC 3339)."`
+	CreatedBefore timeParam  `query:"createdBefore" format:"date-time" doc:"Only jobs created before this time (RFC 3339)."`
 	Limit         limitParam `query:"limit" doc:"How many to return at most, from 1 to 1000. A number outside this range is clamped."`
 	Cursor        string     `query:"cursor" doc:"The nextCursor of the previous page, which must have had the same filters."`
 }
@@ -55,12 +53,12 @@ func (j *jobRoutes) list(ctx context.Context, in *listInput) (*listOutput, error
 	if err != nil {
 		return nil, err
 	}
-	tenant, err := tenantOf(ctx, in.Tenant.name)
+	tenant, err := tenantOf(ctx, in.Tenant)
 	if err != nil {
 		return nil, err
 	}
 	filter := job.Filter{
-		States: states, Type: in.JobType.name, Tenant: tenant, Tag: in.Tag.name,
+		States: states, Type: in.JobType, Tenant: tenant, Tag: in.Tag,
 		CreatedFrom: in.CreatedFrom.Time, CreatedBefore: in.CreatedBefore.Time, Limit: in.Limit.value(),
 	}
 	cursors := cursorsFor("jobs", filter.States, filter.Type, filter.Tenant, filter.Tag,
@@ -117,21 +115,16 @@ func (p *waitParam) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Schema describes the duration.
-func (waitParam) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Examples: []any{"30s"}}
-}
-
 type getInput struct {
 	call
-	ID   jobID     `path:"id" doc:"The jobId that the submission returned."`
-	Wait waitParam `query:"wait" doc:"Answer when the job has ended, or with its current state after this time: a Go duration from 0s to 60s."`
+	ID   job.ID    `path:"id" format:"uuid" doc:"The jobId that the submission returned."`
+	Wait waitParam `query:"wait" example:"30s" doc:"Answer when the job has ended, or with its current state after this time: a Go duration from 0s to 60s."`
 }
 
 func (j *jobRoutes) get(ctx context.Context, in *getInput) (*body[v1.Job], error) {
 	ctx, cancel := context.WithTimeout(ctx, j.deadline.usual+in.Wait.Duration)
 	defer cancel()
-	if err := mayTouch(ctx, j.jobs, in.ID.ID); err != nil {
+	if err := mayTouch(ctx, j.jobs, in.ID); err != nil {
 		return nil, err
 	}
 	view, err := j.await(ctx, in)
@@ -142,14 +135,14 @@ func (j *jobRoutes) get(ctx context.Context, in *getInput) (*body[v1.Job], error
 // whichever comes first.
 func (j *jobRoutes) await(ctx context.Context, in *getInput) (job.View, error) {
 	if in.Wait.Duration == 0 {
-		return j.jobs.Get(ctx, in.ID.ID)
+		return j.jobs.Get(ctx, in.ID)
 	}
 	in.allowTime(in.Wait.Duration)
 	waiting, cancel := j.deadline.orStop(ctx, in.Wait.Duration)
 	defer cancel()
-	view, err := j.jobs.Await(waiting, in.ID.ID)
+	view, err := j.jobs.Await(waiting, in.ID)
 	if err != nil && errors.Is(err, waiting.Err()) && ctx.Err() == nil {
-		return j.jobs.Get(ctx, in.ID.ID)
+		return j.jobs.Get(ctx, in.ID)
 	}
 	return view, err
 }
@@ -158,10 +151,10 @@ func (j *jobRoutes) await(ctx context.Context, in *getInput) (job.View, error) {
 // job's trace.
 func (j *jobRoutes) change(do func(context.Context, job.ID) (job.View, error)) func(context.Context, *jobInput) (*body[v1.Job], error) {
 	return func(ctx context.Context, in *jobInput) (*body[v1.Job], error) {
-		if err := mayTouch(ctx, j.jobs, in.ID.ID); err != nil {
+		if err := mayTouch(ctx, j.jobs, in.ID); err != nil {
 			return nil, err
 		}
-		view, err := do(ctx, in.ID.ID)
+		view, err := do(ctx, in.ID)
 		if err == nil {
 			linkToJob(ctx, view.Trace)
 		}

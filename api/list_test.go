@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -90,6 +91,26 @@ func TestFiltersReachTheLedger(t *testing.T) {
 
 	require.Equal(t, 200, send(h, "POST", "/dead-letter/retry?jobType=A&tenant=acme&limit=3", "").Code)
 	require.Equal(t, job.DeadLetterFilter{Type: "A", Tenant: "acme", Limit: 3}, l.deadLetters)
+}
+
+func TestFiltersAreBoundedAsInASubmission(t *testing.T) {
+	for filter, body := range map[string]string{
+		"jobType": `{"jobType":"%s"}`, "tenant": `{"jobType":"A","tenant":"%s"}`, "tag": `{"jobType":"A","tags":["%s"]}`,
+	} {
+		for _, length := range []int{100, 101, 200, 201} {
+			word := strings.Repeat("é", length)
+			h := newAPI(t, newLedger())
+			fits := send(h, "POST", "/jobs", fmt.Sprintf(body, word)).Code == 202
+			for _, route := range []string{"GET /jobs", "GET /dead-letter", "POST /dead-letter/retry"} {
+				method, path, _ := strings.Cut(route, " ")
+				if filter == "tag" && path != "/jobs" {
+					continue
+				}
+				answer := send(h, method, path+"?"+filter+"="+url.QueryEscape(word), "")
+				require.Equal(t, fits, answer.Code == 200, "%s: %s of %d characters: %s", route, filter, length, answer.Body)
+			}
+		}
+	}
 }
 
 func TestFiltersThatWouldLetThroughTooMuchAreRefused(t *testing.T) {

@@ -46,7 +46,7 @@ func (o *operatorRoutes) add(r *router) {
 }
 
 func (o *operatorRoutes) inspect(ctx context.Context, in *jobInput) (*body[v1.JobDetail], error) {
-	detail, err := o.operations.Detail(ctx, in.ID.ID)
+	detail, err := o.operations.Detail(ctx, in.ID)
 	if bound := guard.Tenant(ctx); err == nil && bound != "" && detail.Tenant != bound {
 		err = job.ErrNotFound
 	}
@@ -69,7 +69,7 @@ const (
 
 type logsInput struct {
 	call
-	ID      jobID        `path:"id" doc:"The jobId that the submission returned."`
+	ID      job.ID       `path:"id" format:"uuid" doc:"The jobId that the submission returned."`
 	Attempt attemptParam `query:"attempt" doc:"Only the attempts with this number."`
 }
 
@@ -93,14 +93,14 @@ func (attemptParam) Schema(huma.Registry) *huma.Schema {
 }
 
 func (o *operatorRoutes) logs(ctx context.Context, in *logsInput) (*body[v1.JobLogs], error) {
-	if err := mayTouch(ctx, o.jobs, in.ID.ID); err != nil {
+	if err := mayTouch(ctx, o.jobs, in.ID); err != nil {
 		return nil, err
 	}
-	logs, err := o.operations.Logs(ctx, in.ID.ID, job.LogFilter{Number: in.Attempt.n, Limit: maxLogs})
+	logs, err := o.operations.Logs(ctx, in.ID, job.LogFilter{Number: in.Attempt.n, Limit: maxLogs})
 	if err == nil && len(logs) == 0 {
-		_, err = o.jobs.Get(ctx, in.ID.ID) // There may be no such job.
+		_, err = o.jobs.Get(ctx, in.ID) // There may be no such job.
 	}
-	return bodyOf(logs, err, func(logs []job.AttemptLog) v1.JobLogs { return v1.JobLogsOf(in.ID.ID, logs) })
+	return bodyOf(logs, err, func(logs []job.AttemptLog) v1.JobLogs { return v1.JobLogsOf(in.ID, logs) })
 }
 
 func (o *operatorRoutes) workers(ctx context.Context, _ *call) (*body[v1.WorkerList], error) {

@@ -145,7 +145,7 @@ func (p *parser) tags() bool {
 		if count++; count > maxTags {
 			return true
 		}
-		word, err := checked(p.text[begin:p.i], CheckTag)
+		word, err := checked(p.text[begin:p.i], checkTag)
 		if err != nil && wrong == nil {
 			wrongAt, wrong = count-1, err
 		}

@@ -16,8 +16,8 @@ import (
 
 // The bounds of values. The struct tags of v1.Submission describe them.
 const (
-	MaxNameChars = 200 // of a job type or tenant
-	MaxTagChars  = 100
+	maxNameChars = 200 // of a job type or tenant
+	maxTagChars  = 100
 
 	maxTags     = 20
 	maxKeyBytes = 255
@@ -39,7 +39,7 @@ func read(s *job.Submission, name string, v []byte) (set bool, err error) {
 	n := 0
 	switch name {
 	case "jobType":
-		s.Type, err = checked(v, CheckName)
+		s.Type, err = checked(v, checkName)
 	case "payload":
 		s.Payload = v[:len(v):len(v)]
 	case "idempotencyKey":
@@ -56,7 +56,7 @@ func read(s *job.Submission, name string, v []byte) (set bool, err error) {
 	case "timeout":
 		s.Timeout, err = duration(v, minTimeout, maxTimeout)
 	case "tenant":
-		s.Tenant, err = checked(v, CheckName)
+		s.Tenant, err = checked(v, checkName)
 	case "tags":
 		err = errors.New("must be a list of strings") // A list does not get here.
 	case "hold":
@@ -91,22 +91,21 @@ func checked(v []byte, check func(string) error) (string, error) {
 	return s, nil
 }
 
-// CheckName reports what is wrong with a job type or a tenant.
-func CheckName(s string) error { return checkWord(s, MaxNameChars) }
+func checkName(s string) error { return CheckWord(s, maxNameChars) }
 
-// CheckTag reports what is wrong with a tag.
-func CheckTag(s string) error { return checkWord(s, MaxTagChars) }
+func checkTag(s string) error { return CheckWord(s, maxTagChars) }
 
 func checkKey(s string) error {
 	if len(s) > maxKeyBytes {
 		return fmt.Errorf("is longer than %d bytes", maxKeyBytes)
 	}
-	return checkWord(s, maxKeyBytes)
+	return CheckWord(s, maxKeyBytes)
 }
 
-// checkWord refuses characters that a database, a log or a terminal cannot handle. By
-// now, a lone surrogate has become U+FFFD, so two different words would be equal.
-func checkWord(s string, maxChars int) error {
+// CheckWord reports what is wrong with a name, tag or key. It refuses characters that a
+// database, a log or a terminal cannot handle. By now, a lone surrogate has become
+// U+FFFD, so two different words would be equal.
+func CheckWord(s string, maxChars int) error {
 	switch {
 	case s == "":
 		return errors.New("must not be empty")
