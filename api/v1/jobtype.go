@@ -18,13 +18,13 @@ type JobType struct {
 
 // Retry says how long a job waits before its next attempt.
 type Retry struct {
-	Backoff             job.Backoff `json:"backoff" enum:"exponential,fixed,immediate"`
-	InitialDelaySeconds float64     `json:"initialDelaySeconds"`
-	Factor              float64     `json:"factor"`
-	MaxDelaySeconds     float64     `json:"maxDelaySeconds"`
-	JitterMin           float64     `json:"jitterMin"`
-	JitterMax           float64     `json:"jitterMax"`
-	AtOnceAfterTimeout  bool        `json:"atOnceAfterTimeout"`
+	Backoff               job.Backoff `json:"backoff" enum:"exponential,fixed,immediate"`
+	InitialDelaySeconds   float64     `json:"initialDelaySeconds"`
+	Factor                float64     `json:"factor"`
+	MaxDelaySeconds       float64     `json:"maxDelaySeconds"`
+	JitterMin             float64     `json:"jitterMin"`
+	JitterMax             float64     `json:"jitterMax"`
+	ImmediateAfterTimeout bool        `json:"immediateAfterTimeout"`
 }
 
 // JobTypeOf returns a job type.
@@ -35,7 +35,7 @@ func JobTypeOf(spec job.TypeSpec) JobType {
 		Retry: Retry{
 			Backoff: spec.Retry.Backoff, InitialDelaySeconds: spec.Retry.InitialDelay.Seconds(), Factor: spec.Retry.Factor,
 			MaxDelaySeconds: spec.Retry.MaxDelay.Seconds(), JitterMin: spec.Retry.JitterMin, JitterMax: spec.Retry.JitterMax,
-			AtOnceAfterTimeout: spec.Retry.ImmediateAfterTimeout,
+			ImmediateAfterTimeout: spec.Retry.ImmediateAfterTimeout,
 		},
 		HasSchema: len(spec.Schema) > 0,
 	}

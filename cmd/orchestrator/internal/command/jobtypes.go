@@ -83,7 +83,7 @@ func policy(r v1.Retry) string {
 	if r.Backoff != job.Immediate && (r.JitterMin != 1 || r.JitterMax != 1) {
 		text += fmt.Sprintf(", jitter %s to %s", decimal(r.JitterMin), decimal(r.JitterMax))
 	}
-	if r.AtOnceAfterTimeout {
+	if r.ImmediateAfterTimeout {
 		text += ", immediate after a timeout"
 	}
 	return text
