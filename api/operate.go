@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/negotiation"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
@@ -156,6 +157,15 @@ func diagnoseLater(why string) *v1.Problem {
 type metricsInput struct {
 	call
 	SinceMinutes recentParam `query:"sinceMinutes" doc:"How many minutes recent covers, up to 1440."`
+}
+
+// prefersPrometheus reports whether the client prefers a format of Prometheus to
+// JSON. Without a preference it gets JSON. A quality that comes after other parameters
+// counts as 1: programs that send such ones do not ask for JSON.
+func prefersPrometheus(header http.Header) bool {
+	accepted := strings.ToLower(strings.Join(header.Values("Accept"), ","))
+	best := negotiation.SelectQValue(accepted, []string{mediaJSON, "text/plain", "text/*", "application/openmetrics-text"})
+	return best != "" && best != mediaJSON
 }
 
 // metrics answers Prometheus in its own format. In JSON, it computes the answer once

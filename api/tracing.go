@@ -112,11 +112,9 @@ func endSpan(ctx context.Context, status int) {
 	span.End()
 }
 
-// traceparent is the W3C header: version, trace, span, flags. Later versions than 00
-// may have more.
-var traceparent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32}-[0-9a-f]{16})-([0-9a-f]{2})(-.*)?$`)
-
 const (
+	// parentBytes is the length of a traceparent of version 00.
+	parentBytes     = 55
 	maxStateBytes   = 512
 	maxBaggageBytes = 1024
 )
@@ -138,24 +136,19 @@ func contextOf(header http.Header) job.Trace {
 	if len(sent) != 1 {
 		return job.Trace{}
 	}
-	fields := traceparent.FindStringSubmatch(strings.TrimSpace(sent[0]))
-	if fields == nil || fields[1] == "ff" || fields[1] == "00" && fields[4] != "" {
-		return job.Trace{}
+	parent := strings.TrimSpace(sent[0])
+	if len(parent) == parentBytes && strings.HasPrefix(parent, "00-") {
+		// In version 00 alone the library refuses reserved flags, which the standard ignores.
+		parent = "01" + parent[2:]
 	}
-	flags, err := strconv.ParseUint(fields[3], 16, 8)
-	if err != nil {
-		return job.Trace{}
+	state := strings.Join(header.Values("tracestate"), ",")
+	if len(state) > maxStateBytes {
+		state = ""
 	}
-	known := trace.TraceFlags(flags) & (trace.FlagsSampled | trace.FlagsRandom)
-	carried := job.Trace{Parent: "00-" + fields[2] + "-" + known.String()}
-	if !spanContextOf(carried).IsValid() { // It has an id of zeros.
-		return job.Trace{}
-	}
-	if state := strings.Join(header.Values("tracestate"), ","); len(state) <= maxStateBytes {
-		carried.State = state
-		carried.State = spanContextOf(carried).TraceState().String() // Empty if it is malformed.
-	}
-	return carried
+	reduced := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(
+		trace.ContextWithSpanContext(context.Background(), spanContextOf(job.Trace{Parent: parent, State: state})), reduced)
+	return job.Trace{Parent: reduced["traceparent"], State: reduced["tracestate"]}
 }
 
 // spanContextOf is the span that a job carries; an invalid one for none.
