@@ -102,6 +102,15 @@ func TestNothingWaitsForRoomAfterTheProcessDied(t *testing.T) {
 	require.Equal(t, job.Crash, h.outcome(c.report).Kind)
 }
 
+// The outcome is in the socket while the process is not read, and when it exits.
+func TestAnOutcomeIsReadWithoutRoomOnceTheProcessIsGone(t *testing.T) {
+	h := startHost(t, func(s *Settings) { s.ExitWindow = time.Hour }, misbehaving("plain", "-mode", "plain"))
+	_, c := h.beginCounting("plain", do("tell"), make(chan struct{}))
+	h.eventually(func() bool { return c.heard.Load() > 0 }, "the report")
+	require.Equal(t, `"finished"`, string(h.run("plain", do("finish-and-exit")).Result))
+	require.Equal(t, job.Success, h.outcome(c.report).Kind)
+}
+
 func TestProgressThatIsTooLargeIsDroppedAndLogged(t *testing.T) {
 	h := startHost(t, func(s *Settings) { s.Caps.Progress = 1000 }, misbehaving("good"))
 	_, r := h.begin("good", `{"do":"big-progress","n":1000}`)

@@ -204,6 +204,7 @@ func (in *intake) pause() {
 	if in.room != nil {
 		select {
 		case <-in.room:
+		case <-p.child.Gone():
 		case <-p.stream.Context().Done():
 		}
 		in.room = nil
