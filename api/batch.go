@@ -72,19 +72,12 @@ func (b *batchRoutes) submitBatch(ctx context.Context, in *batchInput) (*huma.St
 	if err != nil {
 		return nil, err
 	}
-	next := b.itemsOf(body, media)
-	charged := func() (submission.Item, error) {
-		item, err := next()
-		if err == nil {
-			err = share.Hold(itemBytes)
-		}
-		return item, err
-	}
+	next := b.itemsOf(body, media, share)
 	if !in.Atomic {
-		results, err := b.submitEach(ctx, in.call, charged)
+		results, err := b.submitEach(ctx, in.call, next)
 		return answerJSON(http.StatusOK, results), err
 	}
-	jobs, err := b.submitAll(ctx, in.call, charged)
+	jobs, err := b.submitAll(ctx, in.call, next)
 	if media == mediaLines {
 		return answerLines(jobs), err
 	}
@@ -94,10 +87,9 @@ func (b *batchRoutes) submitBatch(ctx context.Context, in *batchInput) (*huma.St
 // items returns one submission after the other, and io.EOF after the last one.
 type items func() (submission.Item, error)
 
-// itemsOf reads a batch that is answered as a whole.
-func (b *batchRoutes) itemsOf(body []byte, media string) items {
-	count := 0
-	next := b.arrayItems(body)
+// itemsOf reads a batch that is answered as a whole. The share is charged for each item.
+func (b *batchRoutes) itemsOf(body []byte, media string, share *intake.Share) items {
+	next := submission.NewArray(body, int(b.maxBytes)).Next
 	if media == mediaLines {
 		lines := intake.NewLines(body, b.maxBytes)
 		next = func() (submission.Item, error) {
@@ -108,26 +100,16 @@ func (b *batchRoutes) itemsOf(body []byte, media string) items {
 			return b.itemOf(line), nil
 		}
 	}
+	count := 0
 	return func() (submission.Item, error) {
 		item, err := next()
-		if count++; err == nil && count > maxBatchJobs {
-			err = problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the batch has more than %d jobs", maxBatchJobs))
+		if err != nil {
+			return submission.Item{}, err
 		}
-		return item, err
-	}
-}
-
-func (b *batchRoutes) arrayItems(body []byte) items {
-	array := submission.NewArray(body, int(b.maxBytes))
-	return func() (submission.Item, error) {
-		item, err := array.Next()
-		switch {
-		case errors.Is(err, submission.ErrNotArray):
-			err = invalid(at("#", err.Error()))
-		case err != nil && !errors.Is(err, io.EOF):
-			err = problem(http.StatusBadRequest, err.Error())
+		if count++; count > maxBatchJobs {
+			return submission.Item{}, problem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the batch has more than %d jobs", maxBatchJobs))
 		}
-		return item, err
+		return item, share.Hold(itemBytes)
 	}
 }
 

@@ -23,9 +23,9 @@ type results struct {
 
 func (s *submitRoutes) itemOf(line intake.Line) submission.Item {
 	if line.TooLong {
-		return submission.Item{Err: submission.TooLargeLine(line.Number, int(s.maxBytes))}
+		return submission.Item{Problem: submission.TooLargeLine(line.Number, int(s.maxBytes))}
 	}
-	return submission.ParseLine(line.Text, line.Number)
+	return submission.Parse(line.Text, line.Number)
 }
 
 // admitOne makes a job of an item, as if it had been sent alone, or returns the

@@ -58,7 +58,7 @@ func (s *submitRoutes) submit(ctx context.Context, in *submitInput) (*submitOutp
 	if err != nil {
 		return nil, err
 	}
-	item := submission.Parse(body)
+	item := submission.Parse(body, 1)
 	mergeKey(&item, header.Values(keyHeader))
 	wanted, err := s.admit(ctx, item, traceOf(header))
 	if err != nil {
@@ -85,7 +85,7 @@ func mergeKey(item *submission.Item, fields []string) {
 		item.IdempotencyKey = key
 	}
 	if err != nil {
-		item.Mistakes = append(item.Mistakes, submission.Mistake(at("header."+keyHeader, err.Error())))
+		item.Mistakes = append(item.Mistakes, at("header."+keyHeader, err.Error()))
 	}
 }
 
@@ -93,14 +93,11 @@ func mergeKey(item *submission.Item, fields []string) {
 // refuses it; its locations lie within the submission. Every submission goes
 // through here, however it was sent.
 func (s *submitRoutes) admit(ctx context.Context, item submission.Item, trace job.Trace) (job.Submission, error) {
-	var tooLarge *submission.TooLargeError
 	switch {
-	case errors.As(item.Err, &tooLarge):
-		return job.Submission{}, problem(http.StatusRequestEntityTooLarge, item.Err.Error())
-	case item.Err != nil:
-		return job.Submission{}, problem(http.StatusBadRequest, item.Err.Error())
+	case item.Problem != nil:
+		return job.Submission{}, item.Problem
 	case len(item.Mistakes) > 0:
-		return job.Submission{}, invalid(mistakesOf(item.Mistakes)...)
+		return job.Submission{}, invalid(item.Mistakes...)
 	}
 	wanted := item.Submission
 	wanted.Trace = trace
@@ -148,14 +145,6 @@ func (s *submitRoutes) checkPayload(ctx context.Context, spec job.TypeSpec, want
 		}
 	}
 	return invalid(mistakes...)
-}
-
-func mistakesOf(found []submission.Mistake) []v1.Mistake {
-	mistakes := make([]v1.Mistake, len(found))
-	for i, mistake := range found {
-		mistakes[i] = v1.Mistake(mistake)
-	}
-	return mistakes
 }
 
 // mediaType returns the declared media type of a body, or empty if the body is

@@ -1,27 +1,18 @@
 package submission
 
 import (
-	"errors"
 	"fmt"
 	"io"
+	"net/http"
+
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
-// ErrNotArray says that a body is not an array.
-var ErrNotArray = errors.New("must be an array")
+// TooLargeLine is the answer to a line that is too long to be read completely.
+func TooLargeLine(line, most int) *v1.Problem { return tooLarge(most, position{line: line, column: 1}) }
 
-// TooLargeError says that a submission has more bytes than are allowed.
-type TooLargeError struct {
-	most  int
-	where position
-}
-
-func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("the submission is larger than %d bytes: %s", e.most, e.where)
-}
-
-// TooLargeLine is the error of a line that is too long to be read completely.
-func TooLargeLine(line, most int) error {
-	return &TooLargeError{most: most, where: position{line: line, column: 1}}
+func tooLarge(most int, where position) *v1.Problem {
+	return v1.NewProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the submission is larger than %d bytes: %s", most, where))
 }
 
 // Array reads the submissions of a JSON array, one after the other.
@@ -36,16 +27,16 @@ func NewArray(body []byte, most int) *Array {
 	return &Array{parser: parser{scanner: scanner{text: body}}, most: most}
 }
 
-// Next returns the next submission, and io.EOF after the last one. Any other error
-// says that the body is not a JSON array; then refuse all of its submissions.
+// Next returns the next submission, and io.EOF after the last one. Any other error is
+// the answer to a body that is not a JSON array; then refuse all of its submissions.
 func (a *Array) Next() (Item, error) {
 	first := !a.begun
 	if first {
 		if a.atEnd() {
-			return Item{}, ErrEmpty
+			return Item{}, empty()
 		}
 		if a.next() != '[' {
-			return Item{}, ErrNotArray
+			return Item{}, v1.Invalid(v1.Mistake{Location: "#", Message: "must be an array"})
 		}
 		a.begun = true
 		a.i++
@@ -68,9 +59,9 @@ func (a *Array) Next() (Item, error) {
 		return Item{}, a.broken()
 	}
 	if a.i-begin > a.most {
-		return Item{Err: &TooLargeError{most: a.most, where: positionOf(1, a.text[:begin])}}, nil
+		return Item{Problem: tooLarge(a.most, positionOf(1, a.text[:begin]))}, nil
 	}
 	return a.item, nil
 }
 
-func (a *Array) broken() error { return a.err(1, len(a.text)) }
+func (a *Array) broken() *v1.Problem { return a.problem(1, len(a.text)) }

@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"unicode/utf8"
+
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
 // maxDepth bounds the nesting of a submission. Without it, a body of brackets
@@ -236,12 +239,12 @@ func (s *scanner) digits() bool {
 	return s.i > begin
 }
 
-// err describes the fault. The text begins on the given line of the body, and end is
-// the offset to report if the text ends too early. For a fault of grammar,
+// problem is the answer to the fault. The text begins on the given line of the body, and
+// end is the offset to report if the text ends too early. For a fault of grammar,
 // encoding/json reads the text again and provides the message.
-func (s *scanner) err(line, end int) error {
+func (s *scanner) problem(line, end int) *v1.Problem {
 	if s.fault == tooDeep {
-		return fmt.Errorf("the body is nested more than %d levels deep: %s", maxDepth, positionOf(line, s.text[:s.i]))
+		return unreadable("the body is nested more than %d levels deep: %s", maxDepth, positionOf(line, s.text[:s.i]))
 	}
 	var syntax *json.SyntaxError
 	if errors.As(json.Unmarshal(s.text, new(json.RawMessage)), &syntax) {
@@ -249,9 +252,13 @@ func (s *scanner) err(line, end int) error {
 		if syntax.Error() == "unexpected end of JSON input" {
 			at = end
 		}
-		return fmt.Errorf("the body is not JSON: %w: %s", syntax, positionOf(line, s.text[:at]))
+		return unreadable("the body is not JSON: %s: %s", syntax, positionOf(line, s.text[:at]))
 	}
-	return fmt.Errorf("the body is not UTF-8: %s", positionOf(line, s.text[:s.i]))
+	return unreadable("the body is not UTF-8: %s", positionOf(line, s.text[:s.i]))
+}
+
+func unreadable(format string, args ...any) *v1.Problem {
+	return v1.NewProblem(http.StatusBadRequest, fmt.Sprintf(format, args...))
 }
 
 // position is a place in a body, for people: both numbers count from 1, columns

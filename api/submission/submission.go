@@ -6,12 +6,12 @@ package submission
 
 import (
 	"encoding/json"
-	"errors"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -28,34 +28,27 @@ type Item struct {
 	// Submission has no id, and zero for what the client left out: Tenant,
 	// MaxAttempts and Timeout. Its payload shares memory with the body.
 	job.Submission
-	// Mistakes are the values that cannot be accepted, at most MaxMistakes.
-	Mistakes []Mistake
-	// Err says why the text cannot be read at all, and where: a TooLargeError, or the
-	// fault in the JSON.
-	Err error
+	// Mistakes are the values that cannot be accepted, at most MaxMistakes. Their
+	// locations lie within the submission.
+	Mistakes []v1.Mistake
+	// Problem says why the text cannot be read at all, and where; nil if it can.
+	Problem *v1.Problem
 }
 
-// Mistake is a value that cannot be accepted. Its location is a JSON Pointer into
-// the submission, as a URI fragment.
-type Mistake struct{ Message, Location string }
-
-// ErrEmpty says that a body holds nothing.
-var ErrEmpty = errors.New("the body is empty")
-
-// Parse reads a body that holds one submission.
-func Parse(body []byte) Item { return ParseLine(body, 1) }
-
-// ParseLine reads a submission from a line of a body, counted from 1.
-func ParseLine(text []byte, line int) Item {
+// Parse reads the submission in a text that begins on the given line of a body, counted
+// from 1.
+func Parse(text []byte, line int) Item {
 	p := parser{scanner: scanner{text: text}}
 	if p.atEnd() {
-		return Item{Err: ErrEmpty}
+		return Item{Problem: empty()}
 	}
 	if !p.submission() || !p.atEnd() {
-		return Item{Err: p.err(line, len(text)-1)}
+		return Item{Problem: p.problem(line, len(text)-1)}
 	}
 	return p.item
 }
+
+func empty() *v1.Problem { return unreadable("the body is empty") }
 
 // parser reads one submission.
 type parser struct {
@@ -164,7 +157,7 @@ func (p *parser) tags() bool {
 
 func (p *parser) refuse(message string, place ...string) {
 	if len(p.item.Mistakes) < MaxMistakes {
-		p.item.Mistakes = append(p.item.Mistakes, Mistake{Message: message, Location: Pointer(place...)})
+		p.item.Mistakes = append(p.item.Mistakes, v1.Mistake{Message: message, Location: Pointer(place...)})
 	}
 }
 

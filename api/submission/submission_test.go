@@ -27,18 +27,18 @@ func FuzzScan(f *testing.F) {
 		}
 		require.Equal(t, json.Valid(text) && utf8.Valid(text), ok)
 		if !ok {
-			require.Error(t, s.err(1, len(text)))
+			require.NotNil(t, s.problem(1, len(text)))
 		}
 	})
 }
 
 func TestAValueMayBeNestedAHundredLevelsDeep(t *testing.T) {
 	for levels, deep := range map[int]bool{100: false, 101: true} {
-		item := Parse([]byte(strings.Repeat("[", levels) + strings.Repeat("]", levels)))
+		item := Parse([]byte(strings.Repeat("[", levels)+strings.Repeat("]", levels)), 1)
 		if deep {
-			require.EqualError(t, item.Err, "the body is nested more than 100 levels deep: line 1, column 101")
+			require.EqualError(t, item.Problem, "the body is nested more than 100 levels deep: line 1, column 101")
 		} else {
-			require.NoError(t, item.Err)
+			require.Nil(t, item.Problem)
 		}
 	}
 }
@@ -50,9 +50,8 @@ func TestAnItemOfAnArrayIsBoundedInBytes(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, item.Type)
 		if want == "" {
-			var tooLarge *TooLargeError
-			require.ErrorAs(t, item.Err, &tooLarge)
-			require.EqualError(t, item.Err, "the submission is larger than 15 bytes: line 1, column 20")
+			require.Equal(t, 413, item.Problem.Status)
+			require.EqualError(t, item.Problem, "the submission is larger than 15 bytes: line 1, column 20")
 		}
 	}
 	_, err := array.Next()
