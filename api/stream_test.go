@@ -181,6 +181,17 @@ func TestALineThatIsTooLongIsRefusedAlone(t *testing.T) {
 	c.requireEnd(true)
 }
 
+func TestALineThatBeginsWithMuchWhiteSpaceIsNotOverlooked(t *testing.T) {
+	c := serve(t, newLedger()).talk(t)
+	go func() {
+		_, _ = io.WriteString(c.send, strings.Repeat(" ", 300_000)+minimal+"\n \n"+minimal)
+		_ = c.send.Close()
+	}()
+	require.Equal(t, 413, c.read().Problem.Status)
+	require.NotNil(t, c.read().Job)
+	c.requireEnd(true)
+}
+
 func TestAClientThatSendsNothingIsCutOff(t *testing.T) {
 	for name, dribble := range map[string]bool{"silent": false, "a byte now and then": true} {
 		t.Run(name, func(t *testing.T) {

@@ -27,6 +27,7 @@ const lineEnd = 2
 // lineOf makes a line of a text that includes its line end. The text may be cut off;
 // length is the length of the whole line.
 func lineOf(text []byte, length, number, most int) (line Line, blank bool) {
+	cut := len(text) < length
 	if number == 1 {
 		whole := len(text)
 		text = bytes.TrimPrefix(text, byteOrderMark)
@@ -34,7 +35,7 @@ func lineOf(text []byte, length, number, most int) (line Line, blank bool) {
 	}
 	text = bytes.TrimRight(text, " \t\r\n")
 	if len(text) > most || length > most+lineEnd {
-		return Line{Number: number, TooLong: true}, len(text) == 0
+		return Line{Number: number, TooLong: true}, len(text) == 0 && !cut
 	}
 	return Line{Text: text, Number: number}, len(text) == 0
 }
