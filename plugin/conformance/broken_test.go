@@ -1,7 +1,4 @@
-// Broken is a plugin for the tests of package conformance. It breaks the one rule of
-// the protocol that its argument names, or none with "good". It speaks the protocol
-// without the SDK.
-package main
+package conformance_test
 
 import (
 	"context"
@@ -22,13 +19,14 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
-// mode is the rule to break.
-var mode = "good"
+// envBroken makes the test binary a plugin that breaks the rule of the protocol with
+// that name, or none with "good". The plugin speaks the protocol without the SDK.
+const envBroken = "CONFORMANCE_BROKEN"
 
-func main() {
-	if len(os.Args) > 1 {
-		mode = os.Args[1]
-	}
+// mode is the rule to break.
+var mode = os.Getenv(envBroken)
+
+func serveBroken() {
 	if os.Getenv(protocol.CookieKey) != cookie() && mode != "serves-anybody" {
 		_, _ = fmt.Fprintln(os.Stderr, "I am a handler plugin.")
 		os.Exit(1)
@@ -48,11 +46,11 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	var options []grpc.ServerOption
+	var limits []grpc.ServerOption
 	if mode != "small-messages" {
-		options = append(options, grpc.MaxRecvMsgSize(protocol.MaxMessageBytes))
+		limits = append(limits, grpc.MaxRecvMsgSize(protocol.MaxMessageBytes))
 	}
-	server := grpc.NewServer(options...)
+	server := grpc.NewServer(limits...)
 	service := &handler{idle: make(chan struct{})}
 	handlerv1.RegisterHandlerServer(server, service)
 	grpc_health_v1.RegisterHealthServer(server, service)
