@@ -21,11 +21,11 @@ import (
 //go:embed openapi.yaml
 var described []byte
 
-// serveDescription serves the OpenAPI description. The first request parses it.
+// serveDescription serves the OpenAPI description. The first request for each format
+// renders it.
 func serveDescription(router chi.Router, version string, g *guard.Guard) {
-	document := sync.OnceValue(func() *yaml.Node { return describe(version, g) })
 	serve := func(path, contentType string, render func(*yaml.Node) []byte) {
-		text := sync.OnceValue(func() []byte { return render(document()) })
+		text := sync.OnceValue(func() []byte { return render(describe(version, g)) })
 		router.Get(path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", contentType)
 			_, _ = w.Write(text())
