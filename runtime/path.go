@@ -18,6 +18,16 @@ import (
 // settleTimeout bounds one try to write settlements or reports.
 const settleTimeout = 10 * time.Second
 
+// triesAtOnce is how often endings are written without a pause: as decided, as those of
+// canceled jobs, and without values that the database refuses.
+const triesAtOnce = 3
+
+// The pause before the next try doubles from firstPause to longestPause.
+const (
+	firstPause   = 10 * time.Millisecond
+	longestPause = time.Second
+)
+
 // path is a job's way through this worker, top to bottom: claim, dispatch, run,
 // decide, settle. The claimer, the dispatcher and the settler have a loop each, and
 // say when it is time for a step, and for which jobs; the steps themselves are here.
@@ -148,7 +158,12 @@ func (p *path) decide(e *ending) {
 // settle writes how attempts ended. It tries until the database answers: the leases
 // stay held meanwhile, and every write is fenced, so that trying again is safe.
 func (p *path) settle(ends []*ending) {
-	for len(ends) > 0 {
+	pause := firstPause
+	for tries := 0; len(ends) > 0; tries++ {
+		if tries >= triesAtOnce {
+			loop.Pause(p.ctx, loop.Jittered(pause))
+			pause = min(2*pause, longestPause)
+		}
 		ends = p.settleOnce(ends)
 	}
 }
@@ -228,7 +243,7 @@ func (p *path) giveUp(e *ending, cause error) {
 // It returns the error that trying again will not cure, or the last one when the
 // worker ends.
 func (p *path) untilAnswered(o metrics.Operation, size int, try func(context.Context) error) error {
-	pause := 10 * time.Millisecond
+	pause := firstPause
 	for {
 		ctx, cancel := context.WithTimeout(p.ctx, settleTimeout)
 		began := time.Now()
@@ -242,7 +257,7 @@ func (p *path) untilAnswered(o metrics.Operation, size int, try func(context.Con
 		p.cfg.Log.Warn("database did not answer; trying again", slog.String("operation", o.String()),
 			slog.Int("batch", size), slog.Duration("pause", pause), slog.Any("error", err))
 		loop.Pause(p.ctx, loop.Jittered(pause))
-		pause = min(2*pause, time.Second)
+		pause = min(2*pause, longestPause)
 	}
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -168,6 +170,27 @@ func TestASettlementIsTriedUntilTheDatabaseAnswers(t *testing.T) {
 	begun(p, 1).Finished(job.Outcome{Kind: job.Success})
 	require.Eventually(t, func() bool { _, all := p.inFlight.counts(); return all == 0 }, patience, time.Millisecond)
 	require.Len(t, tries, 3)
+}
+
+func TestAnAttemptThatCannotBeSettledYetIsTriedAgainWithPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tries atomic.Int64
+		var free atomic.Bool
+		p := settling(t, &ledger{settle: func([]job.Settlement) ([]job.SettleResult, error) {
+			if tries.Add(1); free.Load() {
+				return []job.SettleResult{job.Settled}, nil
+			}
+			return []job.SettleResult{job.Held}, nil
+		}})
+		begun(p, 1).Finished(job.Outcome{Kind: job.Success})
+		time.Sleep(10 * time.Second)
+		require.Less(t, tries.Load(), int64(30))
+		free.Store(true)
+		time.Sleep(2 * longestPause)
+		synctest.Wait()
+		_, held := p.inFlight.counts()
+		require.Zero(t, held)
+	})
 }
 
 // An error that trying again will not cure is found out one by one.
