@@ -50,7 +50,7 @@ var (
 )
 
 func newLedger() *ledger {
-	return &ledger{jobs: map[job.ID]job.View{}, keys: map[string]int{}, moved: make(chan struct{})}
+	return &ledger{jobs: map[job.ID]job.View{}, keys: map[string]int{}, moved: make(chan struct{}), insides: idle()}
 }
 
 // forget empties the ledger, so that the handler can keep using it.

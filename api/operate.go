@@ -106,7 +106,7 @@ func (o *operatorRoutes) logs(ctx context.Context, in *logsInput) (*body[v1.JobL
 
 func (o *operatorRoutes) workers(ctx context.Context, _ *call) (*body[v1.WorkerList], error) {
 	workers, err := o.operations.Workers(ctx)
-	return bodyOf(workers, err, v1.WorkerListOf)
+	return bodyOf(workers, err, func(workers []v1.Worker) v1.WorkerList { return v1.WorkerList{Workers: workers} })
 }
 
 type summaryInput struct {
@@ -117,7 +117,7 @@ type summaryInput struct {
 func (o *operatorRoutes) summary(ctx context.Context, in *summaryInput) (*body[v1.WorkerSummary], error) {
 	totals, err := o.operations.WorkerTotals(ctx, time.Duration(in.SinceMinutes.n)*time.Minute)
 	return bodyOf(totals, err, func(totals map[job.State]int64) v1.WorkerSummary {
-		return v1.WorkerSummaryOf(totals, in.SinceMinutes.n)
+		return v1.WorkerSummary{SinceMinutes: in.SinceMinutes.n, Totals: totals}
 	})
 }
 
@@ -193,5 +193,5 @@ func (o *operatorRoutes) metrics(ctx context.Context, in *metricsInput) (*huma.S
 	if err != nil {
 		return nil, err
 	}
-	return answerJSON(http.StatusOK, v1.MetricsOf(shared.(job.Metrics), minutes)), nil
+	return answerJSON(http.StatusOK, shared.(v1.Metrics)), nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -13,15 +14,35 @@ type insides struct {
 	details map[job.ID]job.Detail
 	logs    map[job.ID][]job.AttemptLog
 	logged  job.LogFilter
-	workers []job.WorkerView
+	workers []v1.Worker
 	totals  map[job.State]int64
-	queues  []job.Queue
-	metrics job.Metrics
+	queues  []v1.Queue
+	metrics v1.Metrics
 	checks  []job.Check
 	// window is the argument of the latest call.
 	window time.Duration
 	// Unless it is nil, looking is called in the middle of slow work.
 	looking func(context.Context) error
+}
+
+// idle is what they see where nothing has happened yet.
+func idle() insides {
+	return insides{
+		workers: []v1.Worker{}, totals: map[job.State]int64{}, queues: []v1.Queue{},
+		metrics: v1.Metrics{
+			StatusCounts: everyState(nil), ByWorker: map[string]map[job.State]int64{}, AttemptDistribution: map[int]int64{},
+			FailuresByJobType: map[string]int64{}, AvgDurationSecondsByJobType: map[string]float64{}, Queues: []v1.Queue{},
+		},
+	}
+}
+
+// everyState adds the states that have no jobs.
+func everyState(counts map[job.State]int64) map[job.State]int64 {
+	all := make(map[job.State]int64)
+	for _, state := range job.States() {
+		all[state] = counts[state]
+	}
+	return all
 }
 
 func (l *ledger) look(ctx context.Context) error {
@@ -47,20 +68,22 @@ func (l *ledger) Logs(_ context.Context, id job.ID, filter job.LogFilter) ([]job
 	return l.logs[id], l.interrupt()
 }
 
-func (l *ledger) Workers(context.Context) ([]job.WorkerView, error) { return l.workers, l.interrupt() }
+func (l *ledger) Workers(context.Context) ([]v1.Worker, error) { return l.workers, l.interrupt() }
 
 func (l *ledger) WorkerTotals(_ context.Context, window time.Duration) (map[job.State]int64, error) {
 	l.window = window
 	return l.totals, l.interrupt()
 }
 
-func (l *ledger) Queues(context.Context) ([]job.Queue, error) { return l.queues, l.interrupt() }
+func (l *ledger) Queues(context.Context) ([]v1.Queue, error) { return l.queues, l.interrupt() }
 
-func (l *ledger) Metrics(ctx context.Context, window time.Duration) (job.Metrics, error) {
+func (l *ledger) Metrics(ctx context.Context, window time.Duration) (v1.Metrics, error) {
 	l.mu.Lock()
 	l.window = window
 	l.mu.Unlock()
-	return l.metrics, l.look(ctx)
+	metrics := l.metrics
+	metrics.Recent.SinceMinutes = int(window.Minutes())
+	return metrics, l.look(ctx)
 }
 
 func (l *ledger) Diagnose(ctx context.Context) ([]job.Check, error) { return l.checks, l.look(ctx) }
@@ -94,29 +117,33 @@ func busy(l *ledger) {
 			}},
 		}}
 	}
-	l.workers = []job.WorkerView{
+	l.workers = []v1.Worker{
 		{
-			ID: "w-2", Host: "host", PID: 7, Condition: job.WorkerAlive, StartedAt: birth, HeartbeatAt: later,
+			WorkerID: "w-2", Host: "host", PID: 7, Condition: job.WorkerAlive, StartedAt: birth.UTC(), LastHeartbeat: later.UTC(),
 			Plugins: json.RawMessage(`[{"Name": "builtin"}]`), Jobs: map[job.State]int64{job.Running: 1, job.Succeeded: 12},
 		},
-		{ID: "w-1", Host: "host", PID: 6, Condition: job.WorkerStopped, StartedAt: birth, HeartbeatAt: birth, StoppedAt: &later},
+		{
+			WorkerID: "w-1", Host: "host", PID: 6, Condition: job.WorkerStopped, StartedAt: birth.UTC(), LastHeartbeat: birth.UTC(),
+			StoppedAt: new(later.UTC()), Jobs: map[job.State]int64{},
+		},
 	}
 	l.totals = map[job.State]int64{job.Running: 1, job.Dead: 2}
-	l.queues = []job.Queue{
+	l.queues = []v1.Queue{
 		{
-			Type: "SLEEP_JOB", Queued: 1, Oldest: 2500 * time.Millisecond, Scheduled: 2, Held: 3, Retrying: 4, Running: 5, Dead: 6,
+			JobType: "SLEEP_JOB", Queued: 1, OldestQueuedSeconds: 2.5, Scheduled: 2, Held: 3, Retrying: 4, Running: 5, Dead: 6,
 			Served: true,
 		},
-		{Type: "A_DEAD_END", Dead: 1},
-		{Type: "NOBODYS_JOB", Held: 1},
+		{JobType: "A_DEAD_END", Dead: 1},
+		{JobType: "NOBODYS_JOB", Held: 1},
 	}
-	l.metrics = job.Metrics{
-		At: later, Counts: map[job.State]int64{job.Retry: 4, job.Running: 1}, ByWorker: map[string]map[job.State]int64{"w-2": l.workers[0].Jobs},
-		ByAttempts: map[int]int64{0: 3, 2: 1, 10: 1}, Window: 5 * time.Minute,
-		Recent:              job.Recent{Submitted: 1, Succeeded: 2, Dead: 3, Canceled: 4, Failed: 5, Requeued: 6},
-		ProcessedLastMinute: 7, FailuresByType: map[string]int64{"FAIL_JOB": 8},
-		AverageByType: map[string]time.Duration{"SLEEP_JOB": fivefold}, Queues: l.queues,
-		OldestSnapshot: fivefold, SnapshotAge: 9,
+	l.metrics = v1.Metrics{
+		At: later.UTC(), StatusCounts: everyState(map[job.State]int64{job.Retry: 4, job.Running: 1}),
+		ByWorker:            map[string]map[job.State]int64{"w-2": l.workers[0].Jobs},
+		AttemptDistribution: map[int]int64{0: 3, 2: 1, 10: 1}, ScheduledForRetry: 4,
+		Recent:              v1.Recent{Submitted: 1, Succeeded: 2, Dead: 3, Canceled: 4, FailedAttempts: 5, Requeued: 6},
+		ProcessedLastMinute: 7, FailuresByJobType: map[string]int64{"FAIL_JOB": 8},
+		AvgDurationSecondsByJobType: map[string]float64{"SLEEP_JOB": 5}, Queues: l.queues,
+		OldestSnapshotSeconds: 5, SnapshotAgeTransactions: 9,
 	}
 	l.checks = []job.Check{
 		{Name: "states", Severity: job.Fine, Summary: "Every job is where its state says."},

@@ -63,14 +63,14 @@ type Operations interface {
 	// first. A job that does not exist has none.
 	Logs(ctx context.Context, id job.ID, filter job.LogFilter) ([]job.AttemptLog, error)
 	// Workers lists the known orchestrators, alive or not.
-	Workers(ctx context.Context) ([]job.WorkerView, error)
+	Workers(ctx context.Context) ([]v1.Worker, error)
 	// WorkerTotals counts, by state, the jobs that workers run, and those that they
 	// ended within the window. A window of 0 covers all time.
 	WorkerTotals(ctx context.Context, window time.Duration) (map[job.State]int64, error)
 	// Queues counts the waiting, running and dead jobs of each type.
-	Queues(ctx context.Context) ([]job.Queue, error)
+	Queues(ctx context.Context) ([]v1.Queue, error)
 	// Metrics returns the state of the whole system.
-	Metrics(ctx context.Context, window time.Duration) (job.Metrics, error)
+	Metrics(ctx context.Context, window time.Duration) (v1.Metrics, error)
 	// Diagnose looks for problems. It may take minutes on a large ledger.
 	Diagnose(ctx context.Context) ([]job.Check, error)
 }

@@ -59,7 +59,7 @@ func BenchmarkMetrics(b *testing.B) {
 			for b.Loop() {
 				m, err := s.Metrics(b.Context(), 5*time.Minute)
 				require.NoError(b, err)
-				require.EqualValues(b, finished, m.Counts[job.Succeeded])
+				require.EqualValues(b, finished, m.StatusCounts[job.Succeeded])
 			}
 		})
 	}

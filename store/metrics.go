@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
@@ -23,7 +24,7 @@ func (s *Store) figures(ctx context.Context, operation string, f func(pgx.Tx) er
 
 // Queues returns the waiting and running jobs, by job type. It counts exactly, so it
 // takes longer the more jobs wait: about 0.2 s for a million.
-func (s *Store) Queues(ctx context.Context) (queues []job.Queue, err error) {
+func (s *Store) Queues(ctx context.Context) (queues []v1.Queue, err error) {
 	err = s.figures(ctx, "queues", func(tx pgx.Tx) error {
 		queues, err = readQueues(ctx, tx)
 		return err
@@ -31,8 +32,8 @@ func (s *Store) Queues(ctx context.Context) (queues []job.Queue, err error) {
 	return queues, err
 }
 
-func readQueues(ctx context.Context, tx pgx.Tx) ([]job.Queue, error) {
-	return postgres.Rows(ctx, tx, "queues", pgx.RowToStructByName[job.Queue])
+func readQueues(ctx context.Context, tx pgx.Tx) ([]v1.Queue, error) {
+	return postgres.Rows(ctx, tx, "queues", pgx.RowToStructByName[v1.Queue])
 }
 
 // Metrics describes the whole system at one moment. It reads the narrow lists and
@@ -40,15 +41,18 @@ func readQueues(ctx context.Context, tx pgx.Tx) ([]job.Queue, error) {
 // not with the ended ones. The window covers at most a day.
 //
 // It reads the slowest figures last. If the context ends before, it returns the figures
-// that it has, with the error. At is not zero once the database has answered; Counts
+// that it has, with the error. At is not zero once the database has answered; StatusCounts
 // and Queues are nil while they are not known.
-func (s *Store) Metrics(ctx context.Context, window time.Duration) (job.Metrics, error) {
-	m := job.Metrics{Window: window}
+func (s *Store) Metrics(ctx context.Context, window time.Duration) (v1.Metrics, error) {
+	var m v1.Metrics
 	err := s.figures(ctx, "metrics", func(tx pgx.Tx) (err error) {
-		for _, read := range []func(context.Context, pgx.Tx, *job.Metrics) error{readSnapshot, readCounts, readTypes, readRecent} {
+		for _, read := range []func(context.Context, pgx.Tx, *v1.Metrics) error{readSnapshot, readCounts, readTypes} {
 			if err := read(ctx, tx, &m); err != nil {
 				return err
 			}
+		}
+		if err := readRecent(ctx, tx, window, &m); err != nil {
+			return err
 		}
 		m.Queues, err = readQueues(ctx, tx)
 		return err
@@ -81,7 +85,7 @@ func (s *Store) WorkerTotals(ctx context.Context, window time.Duration) (map[job
 	return totals, err
 }
 
-func readSnapshot(ctx context.Context, tx pgx.Tx, m *job.Metrics) error {
+func readSnapshot(ctx context.Context, tx pgx.Tx, m *v1.Metrics) error {
 	type row struct {
 		At           time.Time
 		Transactions int64
@@ -89,14 +93,14 @@ func readSnapshot(ctx context.Context, tx pgx.Tx, m *job.Metrics) error {
 	}
 	found, err := postgres.Rows(ctx, tx, "metrics_snapshot", pgx.RowToStructByName[row])
 	if err == nil {
-		m.At, m.SnapshotAge, m.OldestSnapshot = found[0].At, found[0].Transactions, found[0].Age
+		m.At, m.SnapshotAgeTransactions, m.OldestSnapshotSeconds = found[0].At.UTC(), found[0].Transactions, found[0].Age.Seconds()
 	}
 	return err
 }
 
 // readCounts counts jobs by state, with a count for every state, by the attempts
 // that they were charged, and by worker.
-func readCounts(ctx context.Context, tx pgx.Tx, m *job.Metrics) error {
+func readCounts(ctx context.Context, tx pgx.Tx, m *v1.Metrics) error {
 	type row struct {
 		State   job.State
 		Attempt int
@@ -126,7 +130,7 @@ func readCounts(ctx context.Context, tx pgx.Tx, m *job.Metrics) error {
 	if err := countFinal(ctx, tx, counts); err != nil {
 		return err
 	}
-	m.Counts, m.ByAttempts = counts, attempts
+	m.StatusCounts, m.ScheduledForRetry, m.AttemptDistribution = counts, counts[job.Retry], attempts
 	m.ByWorker, err = jobsByWorker(ctx, tx)
 	return err
 }
@@ -157,7 +161,7 @@ func jobsByWorker(ctx context.Context, tx pgx.Tx) (map[string]map[job.State]int6
 	return workers, err
 }
 
-func readTypes(ctx context.Context, tx pgx.Tx, m *job.Metrics) error {
+func readTypes(ctx context.Context, tx pgx.Tx, m *v1.Metrics) error {
 	type row struct {
 		JobType   string
 		Failures  int64
@@ -165,26 +169,27 @@ func readTypes(ctx context.Context, tx pgx.Tx, m *job.Metrics) error {
 		Seconds   float64
 	}
 	found, err := postgres.Rows(ctx, tx, "metrics_types", pgx.RowToStructByName[row])
-	m.FailuresByType, m.AverageByType = make(map[string]int64), make(map[string]time.Duration)
+	m.FailuresByJobType, m.AvgDurationSecondsByJobType = make(map[string]int64), make(map[string]float64)
 	for _, row := range found {
 		if row.Failures > 0 {
-			m.FailuresByType[row.JobType] = row.Failures
+			m.FailuresByJobType[row.JobType] = row.Failures
 		}
 		if row.Successes > 0 {
-			m.AverageByType[row.JobType] = time.Duration(row.Seconds / float64(row.Successes) * float64(time.Second))
+			m.AvgDurationSecondsByJobType[row.JobType] = row.Seconds / float64(row.Successes)
 		}
 	}
 	return err
 }
 
-func readRecent(ctx context.Context, tx pgx.Tx, m *job.Metrics) error {
-	happened, err := eventsWithin(ctx, tx, m.Window)
+func readRecent(ctx context.Context, tx pgx.Tx, window time.Duration, m *v1.Metrics) error {
+	happened, err := eventsWithin(ctx, tx, window)
 	if err != nil {
 		return err
 	}
-	m.Recent = job.Recent{
-		Submitted: happened["submitted"], Succeeded: happened["succeeded"], Dead: happened["dead"],
-		Canceled: happened.canceled(), Failed: happened.failed(), Requeued: happened["requeued"],
+	m.Recent = v1.Recent{
+		SinceMinutes: int(window.Minutes()),
+		Submitted:    happened["submitted"], Succeeded: happened["succeeded"], Dead: happened["dead"],
+		Canceled: happened.canceled(), FailedAttempts: happened.failed(), Requeued: happened["requeued"],
 	}
 	lastMinute, err := eventsWithin(ctx, tx, time.Minute)
 	m.ProcessedLastMinute = lastMinute["succeeded"] + lastMinute.failed() + lastMinute["canceled"]

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
@@ -28,7 +29,7 @@ func TestTheStoreBehavesLikeItsModel(t *testing.T) {
 		require.NoError(rt, err)
 		m := &model{
 			T: rt, test: t, ctx: t.Context(), store: s, byID: make(map[job.ID]*modelJob),
-			byWorker: map[string]map[job.State]int64{worker: {}, other: {}},
+			byWorker: map[string]map[job.State]int64{worker: {}, other: {}}, happened: v1.Recent{SinceMinutes: 60},
 		}
 		for name := range m.byWorker { // unknown workers' tallies would be deleted
 			require.NoError(rt, s.RegisterWorker(t.Context(), job.Worker{ID: name}, aMinute))
@@ -67,7 +68,7 @@ type model struct {
 	notes  int // written so far, by either worker
 
 	// What has happened, and which jobs each worker has ended.
-	happened job.Recent
+	happened v1.Recent
 	byWorker map[string]map[job.State]int64
 }
 
@@ -221,10 +222,10 @@ func (m *model) count(d job.Decision) {
 		m.happened.Canceled++
 	case job.Dead:
 		m.happened.Dead++
-		m.happened.Failed++
+		m.happened.FailedAttempts++
 	case job.Retry:
 		if d.Kind != job.Snoozed {
-			m.happened.Failed++
+			m.happened.FailedAttempts++
 		}
 	case job.Created, job.Queued, job.Running:
 	}
@@ -435,14 +436,14 @@ func (m *model) compareFigures(t *rapid.T) {
 	}
 	got, err := m.store.Metrics(m.ctx, time.Hour)
 	require.NoError(t, err)
-	require.Equal(t, states, got.Counts)
-	require.Equal(t, attempts, got.ByAttempts)
+	require.Equal(t, states, got.StatusCounts)
+	require.Equal(t, attempts, got.AttemptDistribution)
 	require.Equal(t, byWorker, got.ByWorker)
 	require.Equal(t, m.happened, got.Recent)
-	require.Equal(t, m.happened.Failed, got.FailuresByType[jobType])
+	require.Equal(t, m.happened.FailedAttempts, got.FailuresByJobType[jobType])
 	took := ask[float64](m.test, m.store, `select coalesce(avg(extract(epoch from ended_at - claimed_at)), 0)::float8
 		from job_attempts where outcome = 'succeeded'`)
-	require.InDelta(t, took, got.AverageByType[jobType].Seconds(), 1e-6)
+	require.InDelta(t, took, got.AvgDurationSecondsByJobType[jobType], 1e-6)
 }
 
 // compare compares the whole database with the model.

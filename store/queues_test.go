@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/sql"
 )
@@ -45,12 +46,13 @@ func TestQueuesCountTheWaitingAndRunningJobsOfEveryType(t *testing.T) {
 
 	found := queues(t, s)
 	require.Len(t, found, 3)
-	require.InDelta(t, time.Hour, found[0].Oldest, float64(time.Minute))
-	found[0].Oldest = 0
-	require.Equal(t, []job.Queue{
-		{Type: jobType, Queued: 2, Scheduled: 1, Held: 1, Retrying: 2, Running: 2, Dead: 2, Served: true},
-		{Type: "IDLE", Served: true},
-		{Type: "ROMAN", Queued: 1, Oldest: 36500 * 24 * time.Hour},
+	require.InDelta(t, 3600, found[0].OldestQueuedSeconds, 60)
+	require.Greater(t, found[2].OldestQueuedSeconds, float64(1900*365*24*3600))
+	found[0].OldestQueuedSeconds, found[2].OldestQueuedSeconds = 0, 0
+	require.Equal(t, []v1.Queue{
+		{JobType: jobType, Queued: 2, Scheduled: 1, Held: 1, Retrying: 2, Running: 2, Dead: 2, Served: true},
+		{JobType: "IDLE", Served: true},
+		{JobType: "ROMAN", Queued: 1},
 	}, found)
 }
 
@@ -66,7 +68,7 @@ func TestTimersAreCountedWithoutTheLedger(t *testing.T) {
 	require.Equal(t, before, queues(t, s))
 }
 
-func queues(t testing.TB, s *Store) []job.Queue {
+func queues(t testing.TB, s *Store) []v1.Queue {
 	t.Helper()
 	queues, err := s.Queues(t.Context())
 	require.NoError(t, err)

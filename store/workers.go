@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
@@ -26,16 +27,21 @@ func (s *Store) DescribeWorker(ctx context.Context, worker string, plugins json.
 
 // Workers lists all known workers, alive or not, newest first. A worker is deleted
 // a day after its last heartbeat.
-func (s *Store) Workers(ctx context.Context) (workers []job.WorkerView, err error) {
+func (s *Store) Workers(ctx context.Context) (workers []v1.Worker, err error) {
 	err = s.figures(ctx, "workers", func(tx pgx.Tx) error {
-		workers, err = postgres.Rows(ctx, tx, "workers", pgx.RowToStructByNameLax[job.WorkerView])
+		workers, err = postgres.Rows(ctx, tx, "workers", pgx.RowToStructByNameLax[v1.Worker])
 		if err != nil {
 			return err
 		}
 		jobs, err := jobsByWorker(ctx, tx)
 		for i := range workers {
-			if workers[i].Jobs = jobs[workers[i].ID]; workers[i].Jobs == nil {
-				workers[i].Jobs = make(map[job.State]int64)
+			w := &workers[i]
+			if w.Jobs = jobs[w.WorkerID]; w.Jobs == nil {
+				w.Jobs = make(map[job.State]int64)
+			}
+			w.StartedAt, w.LastHeartbeat = w.StartedAt.UTC(), w.LastHeartbeat.UTC()
+			if w.StoppedAt != nil {
+				w.StoppedAt = new(w.StoppedAt.UTC())
 			}
 		}
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -45,6 +46,9 @@ func TestWorkersOnAHostMayStillHoldLeases(t *testing.T) {
 
 func TestWorkersAreAliveSilentOrStopped(t *testing.T) {
 	s := open(t)
+	nobody, err := s.Workers(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []v1.Worker{}, nobody)
 	serving(t, s, worker, time.Hour, jobType)
 	enlist(t, s, job.Worker{ID: "silent", Host: "there", PID: 8}, -time.Second)
 	enlist(t, s, job.Worker{ID: "stopped"}, time.Hour)
@@ -58,7 +62,8 @@ func TestWorkersAreAliveSilentOrStopped(t *testing.T) {
 	require.Len(t, found, 3)
 	conditions := make(map[string]job.Condition)
 	for _, w := range found {
-		conditions[w.ID] = w.Condition
+		conditions[w.WorkerID] = w.Condition
+		require.Equal(t, time.UTC, w.LastHeartbeat.Location())
 		require.Equal(t, w.Condition == job.WorkerStopped, w.StoppedAt != nil)
 	}
 	require.Equal(t, map[string]job.Condition{
@@ -67,10 +72,10 @@ func TestWorkersAreAliveSilentOrStopped(t *testing.T) {
 	me := found[2] // the oldest
 	require.JSONEq(t, `[{"plugin": "none", "version": "", "jobTypes": null}, {"plugin": "p", "version": "1", "jobTypes": ["ECHO"]}]`, string(me.Plugins))
 	require.True(t, me.StartedAt.Equal(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)))
-	require.InDelta(t, 0, time.Since(me.HeartbeatAt), float64(time.Hour), "renewed")
-	me.Plugins, me.StartedAt, me.HeartbeatAt = nil, time.Time{}, time.Time{}
-	require.Equal(t, job.WorkerView{
-		ID: worker, Host: "here", PID: 7, Condition: job.WorkerAlive, Jobs: map[job.State]int64{job.Running: 2},
+	require.InDelta(t, 0, time.Since(me.LastHeartbeat), float64(time.Hour), "renewed")
+	me.Plugins, me.StartedAt, me.LastHeartbeat = nil, time.Time{}, time.Time{}
+	require.Equal(t, v1.Worker{
+		WorkerID: worker, Host: "here", PID: 7, Condition: job.WorkerAlive, Jobs: map[job.State]int64{job.Running: 2},
 	}, me)
 }
 

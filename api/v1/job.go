@@ -77,14 +77,6 @@ func listOf[From, To any](from []From, convert func(From) To) []To {
 	return to
 }
 
-// orEmpty is for maps, as listOf is for lists.
-func orEmpty[K comparable, V any](m map[K]V) map[K]V {
-	if m == nil {
-		return map[K]V{}
-	}
-	return m
-}
-
 func utc(t *time.Time) *time.Time {
 	if t == nil {
 		return nil

@@ -26,25 +26,10 @@ type WorkerList struct {
 	Workers []Worker `json:"workers" nullable:"false"`
 }
 
-// WorkerListOf returns the workers.
-func WorkerListOf(workers []job.WorkerView) WorkerList {
-	return WorkerList{listOf(workers, func(w job.WorkerView) Worker {
-		return Worker{
-			WorkerID: w.ID, Host: w.Host, PID: w.PID, Condition: w.Condition, StartedAt: w.StartedAt.UTC(),
-			LastHeartbeat: w.HeartbeatAt.UTC(), StoppedAt: utc(w.StoppedAt), Plugins: w.Plugins, Jobs: orEmpty(w.Jobs),
-		}
-	})}
-}
-
 // WorkerSummary adds up the jobs of all workers.
 type WorkerSummary struct {
 	SinceMinutes int                 `json:"sinceMinutes,omitempty" doc:"How many minutes the totals cover. Absent if they cover all time."`
 	Totals       map[job.State]int64 `json:"totals" doc:"How many jobs the workers run and have ended, by their exact state."`
-}
-
-// WorkerSummaryOf returns the summary; 0 minutes is for all time.
-func WorkerSummaryOf(totals map[job.State]int64, minutes int) WorkerSummary {
-	return WorkerSummary{SinceMinutes: minutes, Totals: orEmpty(totals)}
 }
 
 // Queue is the jobs of one type that wait, run or are dead.
@@ -67,23 +52,14 @@ type QueueList struct {
 }
 
 // QueueListOf returns the queues.
-func QueueListOf(queues []job.Queue) QueueList {
-	list := QueueList{Queues: queuesOf(queues), Unserved: []string{}}
+func QueueListOf(queues []Queue) QueueList {
+	list := QueueList{Queues: queues, Unserved: []string{}}
 	for _, q := range queues {
 		if !q.Served && q.Queued+q.Scheduled+q.Held+q.Retrying+q.Running > 0 {
-			list.Unserved = append(list.Unserved, q.Type)
+			list.Unserved = append(list.Unserved, q.JobType)
 		}
 	}
 	return list
-}
-
-func queuesOf(queues []job.Queue) []Queue {
-	return listOf(queues, func(q job.Queue) Queue {
-		return Queue{
-			JobType: q.Type, Queued: q.Queued, OldestQueuedSeconds: q.Oldest.Seconds(), Scheduled: q.Scheduled,
-			Held: q.Held, Retrying: q.Retrying, Running: q.Running, Dead: q.Dead, Served: q.Served,
-		}
-	})
 }
 
 // Metrics is the state of the whole system at one moment. Prometheus has its own
@@ -112,28 +88,6 @@ type Recent struct {
 	Canceled       int64 `json:"canceled"`
 	FailedAttempts int64 `json:"failedAttempts" doc:"Attempts that failed, whether they were retried or not."`
 	Requeued       int64 `json:"requeued" doc:"Dead jobs that were requeued."`
-}
-
-// MetricsOf returns the metrics. minutes is the time that Recent covers.
-func MetricsOf(m job.Metrics, minutes int) Metrics {
-	metrics := Metrics{
-		At: m.At.UTC(), StatusCounts: map[job.State]int64{}, ByWorker: orEmpty(m.ByWorker),
-		AttemptDistribution: orEmpty(m.ByAttempts), ScheduledForRetry: m.Counts[job.Retry],
-		Recent: Recent{
-			SinceMinutes: minutes, Submitted: m.Recent.Submitted, Succeeded: m.Recent.Succeeded, Dead: m.Recent.Dead,
-			Canceled: m.Recent.Canceled, FailedAttempts: m.Recent.Failed, Requeued: m.Recent.Requeued,
-		},
-		ProcessedLastMinute: m.ProcessedLastMinute, FailuresByJobType: orEmpty(m.FailuresByType),
-		AvgDurationSecondsByJobType: map[string]float64{}, Queues: queuesOf(m.Queues),
-		OldestSnapshotSeconds: m.OldestSnapshot.Seconds(), SnapshotAgeTransactions: m.SnapshotAge,
-	}
-	for _, state := range job.States() {
-		metrics.StatusCounts[state] = m.Counts[state]
-	}
-	for jobType, average := range m.AverageByType {
-		metrics.AvgDurationSecondsByJobType[jobType] = average.Seconds()
-	}
-	return metrics
 }
 
 // Diagnosis is what the doctor found.

@@ -127,7 +127,7 @@ func TestALongBatchIsStoredWhole(t *testing.T) {
 	}
 	counted, err := l.store.Metrics(t.Context(), time.Minute)
 	require.NoError(t, err)
-	require.EqualValues(t, 2*lines+1, counted.Counts[job.Queued])
+	require.EqualValues(t, 2*lines+1, counted.StatusCounts[job.Queued])
 }
 
 // changes reports whether a second run would do something else.

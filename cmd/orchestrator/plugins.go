@@ -84,7 +84,7 @@ func (a acceptance) Unfinished(ctx context.Context, jobType string) (int64, erro
 		return 0, err
 	}
 	for _, q := range queues {
-		if q.Type == jobType {
+		if q.JobType == jobType {
 			return q.Queued + q.Scheduled + q.Held + q.Retrying + q.Running, nil
 		}
 	}

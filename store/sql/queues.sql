@@ -1,11 +1,10 @@
 -- The waiting, running and dead jobs of each type: all types that have an open or dead
--- job, or that a live worker serves. The oldest wait is at most a century: more would not fit the
--- program's durations.
+-- job, or that a live worker serves.
 -- Clock: now().
 -- Index: ready, timers, leases and dead_letters are read whole; each running job's
 -- ledger row by jobs_pkey.
-select job_type as type, sum(queued)::bigint as queued,
-    least(greatest(now() - coalesce(min(due), now()), interval '0'), interval '36500 days') as oldest,
+select job_type, sum(queued)::bigint as queued,
+    extract(epoch from greatest(now() - coalesce(min(due), now()), interval '0'))::float8 as oldest_queued_seconds,
     sum(scheduled)::bigint as scheduled, sum(held)::bigint as held, sum(retrying)::bigint as retrying,
     sum(running)::bigint as running, sum(dead)::bigint as dead, bool_or(served) as served
 from (

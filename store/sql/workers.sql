@@ -1,12 +1,12 @@
 -- All known workers, newest first.
 -- Clock: now().
 -- Index: none; a handful of workers.
-select worker_id as id, host, pid,
+select worker_id, host, pid,
     case
         when stopped_at is not null then 'stopped'
         when alive_until > now() then 'alive'
         else 'silent'
     end as condition,
-    started_at, heartbeat_at, stopped_at, plugins::text as plugins
+    started_at, heartbeat_at as last_heartbeat, stopped_at, plugins::text as plugins
 from workers
 order by started_at desc, worker_id;

@@ -98,7 +98,11 @@ var (
 		Details: []string{"SEND_FAX: 3 jobs"}, Remedy: "Start an orchestrator with a handler for the type, or cancel its jobs.",
 	}}}
 	sampleMetrics = v1.Metrics{
-		At: sampleLater, StatusCounts: v1.MetricsOf(job.Metrics{Counts: sampleCounts}, 0).StatusCounts, ByWorker: map[string]map[job.State]int64{sampleWorkerID: sampleCounts},
+		At: sampleLater,
+		StatusCounts: map[job.State]int64{
+			job.Created: 0, job.Queued: 0, job.Running: 2, job.Retry: 0, job.Succeeded: 1205, job.Dead: 3, job.Canceled: 0,
+		},
+		ByWorker:            map[string]map[job.State]int64{sampleWorkerID: sampleCounts},
 		AttemptDistribution: map[int]int64{0: 18, 1: 1190, 2: 17}, ScheduledForRetry: 2,
 		Recent:                      v1.Recent{SinceMinutes: 5, Submitted: 60, Succeeded: 57, Dead: 1, FailedAttempts: 4},
 		ProcessedLastMinute:         12,

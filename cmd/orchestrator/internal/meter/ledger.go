@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -25,17 +26,17 @@ const (
 // ledger is the last answer of the database, as far as it got in its time. It is asked
 // once at a time, however many scrapes there are.
 type ledger struct {
-	ask func(ctx context.Context, window time.Duration) (job.Metrics, error)
+	ask func(ctx context.Context, window time.Duration) (v1.Metrics, error)
 
 	mu      sync.Mutex
 	askedAt time.Time
-	last    job.Metrics
+	last    v1.Metrics
 	up      bool
 }
 
 // read returns the state of the system as far as the database has given it, and false when
 // it has not answered at all. The loops log why not.
-func (l *ledger) read() (job.Metrics, bool) {
+func (l *ledger) read() (v1.Metrics, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if time.Since(l.askedAt) < keepFor {
@@ -69,44 +70,44 @@ func watchLedger(meter metric.Meter, l *ledger, typeLabel func(string) string) e
 		if !answered {
 			return
 		}
-		if now.Counts != nil {
+		if now.StatusCounts != nil {
 			for _, state := range job.States() {
-				to.ObserveInt64(jobs, now.Counts[state], label("state", string(state)))
+				to.ObserveInt64(jobs, now.StatusCounts[state], label("state", string(state)))
 			}
 		}
 		for _, q := range byLabel(now.Queues, typeLabel) {
-			jobType := attribute.String("job_type", q.Type)
+			jobType := attribute.String("job_type", q.JobType)
 			for state, n := range map[string]int64{
 				"queued": q.Queued, "scheduled": q.Scheduled, "held": q.Held,
 				"retrying": q.Retrying, "running": q.Running, "dead": q.Dead,
 			} {
 				to.ObserveInt64(queue, n, metric.WithAttributes(jobType, attribute.String("state", state)))
 			}
-			to.ObserveFloat64(oldest, q.Oldest.Seconds(), metric.WithAttributes(jobType))
+			to.ObserveFloat64(oldest, q.OldestQueuedSeconds, metric.WithAttributes(jobType))
 			to.ObserveInt64(served, oneIf(q.Served), metric.WithAttributes(jobType))
 		}
-		to.ObserveFloat64(snapshot, now.OldestSnapshot.Seconds())
-		to.ObserveInt64(transactions, now.SnapshotAge)
+		to.ObserveFloat64(snapshot, now.OldestSnapshotSeconds)
+		to.ObserveInt64(transactions, now.SnapshotAgeTransactions)
 	})
 }
 
 // byLabel joins the queues of types that share a label: the sum of their jobs,
 // the age of the oldest, and served only if each is.
-func byLabel(queues []job.Queue, typeLabel func(string) string) map[string]job.Queue {
-	joined := make(map[string]job.Queue, len(queues))
+func byLabel(queues []v1.Queue, typeLabel func(string) string) map[string]v1.Queue {
+	joined := make(map[string]v1.Queue, len(queues))
 	for _, q := range queues {
-		q.Type = typeLabel(q.Type)
-		if other, shared := joined[q.Type]; shared {
+		q.JobType = typeLabel(q.JobType)
+		if other, shared := joined[q.JobType]; shared {
 			q.Queued += other.Queued
 			q.Scheduled += other.Scheduled
 			q.Held += other.Held
 			q.Retrying += other.Retrying
 			q.Running += other.Running
 			q.Dead += other.Dead
-			q.Oldest = max(q.Oldest, other.Oldest)
+			q.OldestQueuedSeconds = max(q.OldestQueuedSeconds, other.OldestQueuedSeconds)
 			q.Served = q.Served && other.Served
 		}
-		joined[q.Type] = q
+		joined[q.JobType] = q
 	}
 	return joined
 }

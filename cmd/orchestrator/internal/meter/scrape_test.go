@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/runtime/job"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
 // lines keeps what is logged.
@@ -37,7 +37,7 @@ func TestAScrapeThatTheClientBreaksOffIsOneLineAndNoWarning(t *testing.T) {
 	asked, left := make(chan struct{}), make(chan (<-chan struct{}), 1)
 	require.NoError(t, m.Watch(Sources{
 		Plugins: somePlugins, Pools: somePools, TypeLabel: onlyMail,
-		Ledger: func(context.Context, time.Duration) (job.Metrics, error) {
+		Ledger: func(context.Context, time.Duration) (v1.Metrics, error) {
 			close(asked)
 			<-<-left // answers when the client has gone
 			return someMetrics(), nil

@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
-	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
@@ -21,7 +20,7 @@ type Sources struct {
 	// Ledger returns the state of the whole system. It is called by one caller at a time,
 	// for answerWithin at most, and not again for keepFor. When it runs out of time, it
 	// returns what it has by then, as store.Metrics does.
-	Ledger func(ctx context.Context, window time.Duration) (job.Metrics, error)
+	Ledger func(ctx context.Context, window time.Duration) (v1.Metrics, error)
 	// TypeLabel is the name of a job type, or one for all that nobody has
 	// declared.
 	TypeLabel func(jobType string) string

@@ -30,15 +30,15 @@ func somePools() []postgres.PoolStats {
 	}}
 }
 
-func someMetrics() job.Metrics {
-	return job.Metrics{
-		Counts: map[job.State]int64{job.Queued: 11, job.Succeeded: 1 << 40},
-		Queues: []job.Queue{
-			{Type: "MAIL", Queued: 9, Oldest: 90 * time.Second, Running: 2, Dead: 1, Served: true},
-			{Type: "made up", Queued: 1, Oldest: time.Second, Scheduled: 3, Served: true},
-			{Type: "made up too", Queued: 1, Oldest: time.Minute, Held: 4, Retrying: 5},
+func someMetrics() v1.Metrics {
+	return v1.Metrics{
+		StatusCounts: map[job.State]int64{job.Queued: 11, job.Succeeded: 1 << 40},
+		Queues: []v1.Queue{
+			{JobType: "MAIL", Queued: 9, OldestQueuedSeconds: 90, Running: 2, Dead: 1, Served: true},
+			{JobType: "made up", Queued: 1, OldestQueuedSeconds: 1, Scheduled: 3, Served: true},
+			{JobType: "made up too", Queued: 1, OldestQueuedSeconds: 60, Held: 4, Retrying: 5},
 		},
-		OldestSnapshot: time.Hour, SnapshotAge: 123456,
+		OldestSnapshotSeconds: 3600, SnapshotAgeTransactions: 123456,
 	}
 }
 
@@ -49,7 +49,7 @@ func onlyMail(jobType string) string {
 	return "other"
 }
 
-type asking func(context.Context, time.Duration) (job.Metrics, error)
+type asking func(context.Context, time.Duration) (v1.Metrics, error)
 
 func watching(t testing.TB, ask asking) *Meters {
 	t.Helper()
@@ -59,7 +59,7 @@ func watching(t testing.TB, ask asking) *Meters {
 }
 
 func TestWhatTheSourcesTellIsServed(t *testing.T) {
-	m := watching(t, func(context.Context, time.Duration) (job.Metrics, error) { return someMetrics(), nil })
+	m := watching(t, func(context.Context, time.Duration) (v1.Metrics, error) { return someMetrics(), nil })
 	m.Request("/jobs/{id}", "GET", 204, time.Second)
 	m.Request("/jobs/{id}", "GET", 200, time.Second)
 	m.Request("", "BREW", 0, time.Second)
@@ -114,12 +114,12 @@ func TestWhatTheSourcesTellIsServed(t *testing.T) {
 
 func TestADatabaseThatDoesNotAnswerHidesNothingElse(t *testing.T) {
 	for name, ask := range map[string]asking{
-		"fails": func(context.Context, time.Duration) (job.Metrics, error) {
+		"fails": func(context.Context, time.Duration) (v1.Metrics, error) {
 			return someMetrics(), errors.New("no route")
 		},
-		"hangs": func(ctx context.Context, _ time.Duration) (job.Metrics, error) {
+		"hangs": func(ctx context.Context, _ time.Duration) (v1.Metrics, error) {
 			<-ctx.Done()
-			return job.Metrics{}, ctx.Err()
+			return v1.Metrics{}, ctx.Err()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,24 +141,24 @@ func TestADatabaseThatDoesNotAnswerHidesNothingElse(t *testing.T) {
 
 func TestADatabaseThatIsSlowIsNotDown(t *testing.T) {
 	for name, c := range map[string]struct {
-		known   job.Metrics
+		known   v1.Metrics
 		present []string
 		absent  []string
 	}{
 		"to count by type": {
-			job.Metrics{At: time.Now(), Counts: someMetrics().Counts, SnapshotAge: 5},
+			v1.Metrics{At: time.Now(), StatusCounts: someMetrics().StatusCounts, SnapshotAgeTransactions: 5},
 			[]string{"holdfast_jobs", "holdfast_snapshot_age_seconds"},
 			[]string{"holdfast_queue_jobs"},
 		},
 		"to count at all": {
-			job.Metrics{At: time.Now(), SnapshotAge: 5},
+			v1.Metrics{At: time.Now(), SnapshotAgeTransactions: 5},
 			[]string{"holdfast_snapshot_age_seconds"},
 			[]string{"holdfast_jobs", "holdfast_queue_jobs"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				found := families(t, watching(t, func(ctx context.Context, _ time.Duration) (job.Metrics, error) {
+				found := families(t, watching(t, func(ctx context.Context, _ time.Duration) (v1.Metrics, error) {
 					<-ctx.Done()
 					return c.known, fmt.Errorf("metrics: %w", ctx.Err())
 				}))
@@ -178,9 +178,9 @@ func TestADatabaseThatIsSlowIsNotDown(t *testing.T) {
 func TestTheDatabaseIsAskedByOneAtATime(t *testing.T) {
 	asked, goOn := make(chan struct{}, 100), make(chan struct{})
 	var atOnce atomic.Int32
-	l := &ledger{ask: func(context.Context, time.Duration) (job.Metrics, error) {
+	l := &ledger{ask: func(context.Context, time.Duration) (v1.Metrics, error) {
 		if atOnce.Add(1) > 1 {
-			return job.Metrics{}, errors.New("another is being answered")
+			return v1.Metrics{}, errors.New("another is being answered")
 		}
 		defer atOnce.Add(-1)
 		asked <- struct{}{}
@@ -205,7 +205,7 @@ func TestTheDatabaseIsAskedByOneAtATime(t *testing.T) {
 func TestTheAnswerOfTheDatabaseIsKeptForASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		m := watching(t, func(context.Context, time.Duration) (job.Metrics, error) {
+		m := watching(t, func(context.Context, time.Duration) (v1.Metrics, error) {
 			asked++
 			time.Sleep(answerWithin / 2)
 			return someMetrics(), nil

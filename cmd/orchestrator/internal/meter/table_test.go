@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/tracing"
 	"github.com/holdfast-jobs/holdfast/runtime"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -75,7 +76,7 @@ func everything(t testing.TB) *Meters {
 	require.NoError(t, worker.Prepare(t.Context()))
 	require.NoError(t, m.Watch(Sources{
 		Plugins: somePlugins, Pools: ledger.Stats, TypeLabel: worker.Metrics.TypeLabel,
-		Ledger: func(context.Context, time.Duration) (job.Metrics, error) { return someMetrics(), nil },
+		Ledger: func(context.Context, time.Duration) (v1.Metrics, error) { return someMetrics(), nil },
 	}))
 	m.Request("/jobs", "POST", 202, time.Millisecond)
 
@@ -243,7 +244,7 @@ func TestOpenMetricsIsSpokenToWhoeverAsksForIt(t *testing.T) {
 
 func TestMeasuringLeavesNoGoroutine(t *testing.T) {
 	present := goleak.IgnoreCurrent()
-	m := watching(t, func(context.Context, time.Duration) (job.Metrics, error) { return someMetrics(), nil })
+	m := watching(t, func(context.Context, time.Duration) (v1.Metrics, error) { return someMetrics(), nil })
 	text(t, m)
 	require.NoError(t, goleak.Find(present))
 }
