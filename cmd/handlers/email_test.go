@@ -36,6 +36,10 @@ func parse(t *testing.T, r received) (*mail.Message, string) {
 		require.NotContains(t, line, "\n")
 		require.True(t, isASCII(line), line)
 	}
+	header, _, _ := strings.Cut(r.text, "\r\n\r\n")
+	for line := range strings.SplitSeq(header, "\r\n") {
+		require.NotEmpty(t, strings.TrimSpace(line), "some servers take it for the end of the header")
+	}
 	message, err := mail.ReadMessage(strings.NewReader(r.text))
 	require.NoError(t, err)
 	body, err := io.ReadAll(message.Body)
@@ -135,6 +139,17 @@ func TestLongHeadersAreFolded(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, accented, long)
 	require.Equal(t, strings.Repeat("x", 5000)+"\n", unquote(t, strings.NewReader(body)))
+}
+
+func TestSpacesMakeNoBlankLineInTheHeader(t *testing.T) {
+	s := startMailServer(t, nil)
+	m := mailer{settings: s.settings("none")}
+	subject := strings.Repeat("x", 64) + strings.Repeat(" ", 80) + strings.Repeat("y", 90) + "  z"
+	payload, err := json.Marshal(map[string]string{"to": "a@example.com", "subject": subject, "text": "t"})
+	require.NoError(t, err)
+	require.NoError(t, m.sendEmail(t.Context(), emailJob(t, string(payload))))
+	message, _ := parse(t, s.received()[0])
+	require.Equal(t, strings.Fields(subject), strings.Fields(message.Header.Get("Subject")))
 }
 
 // The schema reads a payload by exact names, and so must what mails it.
