@@ -29,11 +29,7 @@ type Handler struct {
 // payload into A. If it cannot, the job fails for good and the function is not
 // called.
 func Handle[A any](jobType string, do func(context.Context, Job[A]) error, options ...Option) Handler {
-	return newHandler[A](jobType, do == nil, options, func(ctx context.Context, a *attempt) (json.RawMessage, error) {
-		j, err := newJob[A](a)
-		if err != nil {
-			return nil, err
-		}
+	return newHandler(jobType, do == nil, options, func(ctx context.Context, j Job[A]) (json.RawMessage, error) {
 		return nil, do(ctx, j)
 	})
 }
@@ -41,16 +37,12 @@ func Handle[A any](jobType string, do func(context.Context, Job[A]) error, optio
 // HandleResult makes a handler from a function with a result, which is stored with
 // the job, as JSON, and shown to clients.
 func HandleResult[A, R any](jobType string, do func(context.Context, Job[A]) (R, error), options ...Option) Handler {
-	return newHandler[A](jobType, do == nil, options, func(ctx context.Context, a *attempt) (json.RawMessage, error) {
-		j, err := newJob[A](a)
-		if err != nil {
-			return nil, err
-		}
+	return newHandler(jobType, do == nil, options, func(ctx context.Context, j Job[A]) (json.RawMessage, error) {
 		result, err := do(ctx, j)
 		if err != nil {
 			return nil, err
 		}
-		encoded, err := encode(result, a.session.limits.result)
+		encoded, err := encode(result, j.attempt.session.limits.result)
 		if err == nil {
 			return encoded, nil
 		}
@@ -63,9 +55,15 @@ func HandleResult[A, R any](jobType string, do func(context.Context, Job[A]) (R,
 }
 
 func newHandler[A any](
-	jobType string, missing bool, options []Option, run func(context.Context, *attempt) (json.RawMessage, error),
+	jobType string, missing bool, options []Option, run func(context.Context, Job[A]) (json.RawMessage, error),
 ) Handler {
-	h := Handler{jobType: jobType, run: run}
+	h := Handler{jobType: jobType, run: func(ctx context.Context, a *attempt) (json.RawMessage, error) {
+		j, err := newJob[A](a)
+		if err != nil {
+			return nil, err
+		}
+		return run(ctx, j)
+	}}
 	h.checkName()
 	if missing {
 		h.reject("the function is nil")
