@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds every wait for something that should happen at once.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // orchestrator is the other end of the protocol, at its simplest.
 type orchestrator struct {
