@@ -131,11 +131,7 @@ func (b *batchRoutes) submitAll(ctx context.Context, in call, next items) ([]v1.
 	var mistakes []v1.Mistake
 	for index, result := range results {
 		jobs[index] = v1.AcceptedOf(result.Receipt)
-		switch {
-		case result.Err == nil || len(mistakes) >= maxBatchErrors:
-		case errors.Is(result.Err, job.ErrBadData):
-			mistakes = append(mistakes, at("#/"+strconv.Itoa(index), "has a value that the database cannot store"))
-		default:
+		if result.Err != nil && len(mistakes) < maxBatchErrors {
 			refused := problemOf(ctx, b.log, result.Err)
 			if refused.Status != http.StatusUnprocessableEntity {
 				return nil, refused

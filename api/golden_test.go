@@ -167,9 +167,9 @@ func TestAnswersAreAsAgreed(t *testing.T) {
 		{name: "batch-with-a-key", method: "POST", path: "/jobs/batch", body: `[]`, headers: []string{"Idempotency-Key: k"}},
 		{name: "batch-as-form", method: "POST", path: "/jobs/batch", body: `[]`, headers: []string{"Content-Type: application/x-www-form-urlencoded"}},
 		{
-			name: "batch-key-reused", method: "POST", path: "/jobs/batch", body: `[{"jobType":"A","idempotencyKey":"k"},{"jobType":"B","idempotencyKey":"k"},{"jobType":"BAD"}]`,
-			given: func(l *ledger) { l.refuses = map[string]error{"BAD": job.ErrBadData} },
+			name: "batch-key-reused", method: "POST", path: "/jobs/batch", body: `[{"jobType":"A","idempotencyKey":"k"},{"jobType":"B","idempotencyKey":"k"}]`,
 		},
+		{name: "batch-bad-data", method: "POST", path: "/jobs/batch", body: `[` + minimal + `]`, given: failing(job.ErrBadData)},
 		{name: "submit-unknown", method: "POST", path: "/jobs", body: minimal, given: failing(fmt.Errorf("submit: %w: %w", job.ErrUnavailable, job.ErrOutcomeUnknown))},
 		{name: "batch-unavailable", method: "POST", path: "/jobs/batch", body: `[` + minimal + `]`, given: failing(fmt.Errorf("submit: %w", job.ErrUnavailable))},
 		{

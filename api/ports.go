@@ -18,7 +18,8 @@ type Jobs interface {
 	// SubmitEach is Submit for each of the jobs. Of several with the same key, the first
 	// counts.
 	SubmitEach(ctx context.Context, batch []job.Submission) []job.Submitted
-	// SubmitAll makes all of the jobs, or none if any of the results has an error.
+	// SubmitAll makes all of the jobs, or none if any of the results has an error, such
+	// as job.ErrKeyReused. It can also return job.ErrBadData.
 	SubmitAll(ctx context.Context, batch []job.Submission) ([]job.Submitted, error)
 	// Known reports whether the submission's key has already made a job of the same
 	// type and payload.

@@ -108,11 +108,12 @@ func (s *Store) insertOnce(ctx context.Context, in insertion) (map[key]submitted
 	})
 }
 
-// SubmitAll stores all of the jobs, or none of them if any result has an error. A
-// result without an error then only means that this job was not the cause. A job that
-// was found by its key counts as stored. The results are in the order given. It is
-// safe to submit the same ids again. Of several submissions with the same key, the
-// first counts. The jobs are on disk on return, unless all of them are Fast.
+// SubmitAll stores all of the jobs, or none of them if any result has an error, which
+// is job.ErrKeyReused. A result without an error then only means that this job was not
+// the cause. A job that was found by its key counts as stored. The results are in the
+// order given. It is safe to submit the same ids again. Of several submissions with
+// the same key, the first counts. The jobs are on disk on return, unless all of them
+// are Fast.
 func (s *Store) SubmitAll(ctx context.Context, submissions []job.Submission) ([]job.Submitted, error) {
 	b := newBatch(submissions)
 	results := make([]job.Submitted, len(submissions))
@@ -135,12 +136,7 @@ func (s *Store) SubmitAll(ctx context.Context, submissions []job.Submission) ([]
 				b.repeat(results)
 			}
 			return results, nil
-		case errors.Is(err, job.ErrBadData):
-			for i := range results {
-				results[i].Receipt = job.Receipt{} // nothing is stored
-			}
-			return results, s.findBad(ctx, b.entries, b.distinct, results)
-		case postgres.Answered(err) && !idTaken(err) || ctx.Err() != nil:
+		case errors.Is(err, job.ErrBadData), postgres.Answered(err) && !idTaken(err), ctx.Err() != nil:
 			return nil, err
 		}
 		// The commit or its answer may be lost. The commit can also take effect after the
@@ -195,43 +191,6 @@ func (s *Store) insertAll(ctx context.Context, b batch) (map[int]job.Submitted, 
 		}
 		return results, tx.Commit(ctx)
 	})
-}
-
-// findBad sets the errors of the submissions that the database cannot store, by
-// halving. It stores nothing.
-func (s *Store) findBad(ctx context.Context, entries []entry, indexes []int, results []job.Submitted) error {
-	err := s.probe(ctx, entries, indexes)
-	switch {
-	case err == nil:
-		return nil
-	case postgres.LostRace(err):
-		return s.findBad(ctx, entries, indexes, results)
-	case !errors.Is(err, job.ErrBadData):
-		return err
-	case len(indexes) == 1:
-		results[indexes[0]] = job.Submitted{Err: err}
-		return nil
-	}
-	half := len(indexes) / 2
-	if err := s.findBad(ctx, entries, indexes[:half], results); err != nil {
-		return err
-	}
-	return s.findBad(ctx, entries, indexes[half:], results)
-}
-
-// probe inserts and rolls back.
-func (s *Store) probe(ctx context.Context, entries []entry, indexes []int) error {
-	tx, err := s.db.Submissions.Begin(ctx)
-	if err != nil {
-		return postgres.Translate("submit all", err)
-	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	for in := range insertions(entries, indexes) {
-		if _, err := tx.Exec(ctx, sql.Text(in.statement()), in.columns()...); err != nil {
-			return postgres.Translate("submit all", err)
-		}
-	}
-	return nil
 }
 
 // submitted returns the entries whose ids are already jobs. Unless they are Fast, it

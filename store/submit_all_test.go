@@ -1,16 +1,19 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	read "github.com/holdfast-jobs/holdfast/api/submission"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -56,17 +59,13 @@ func TestAllOfABatchAreStoredInTheOrderGiven(t *testing.T) {
 func TestNoneOfABatchIsStoredWhenOneIsRefused(t *testing.T) {
 	s := open(t)
 	given(t, s, keyed("used"))
-	bad := func(j *job.Submission) { j.Payload = json.RawMessage(`{"n": `) }
 	other := func(j *job.Submission) { j.Type = "OTHER" }
 	for name, c := range map[string]struct {
 		at  map[int]error
 		bad []job.Submission
 	}{
-		"a key of another job":      {map[int]error{3: job.ErrKeyReused}, []job.Submission{submission(t, keyed("used"), other)}},
-		"two meanings of one key":   {map[int]error{4: job.ErrKeyReused}, []job.Submission{submission(t, keyed("k")), submission(t, keyed("k"), other)}},
-		"a value that is not JSON":  {map[int]error{3: job.ErrBadData}, []job.Submission{submission(t, bad)}},
-		"several of them":           {map[int]error{3: job.ErrBadData, 5: job.ErrBadData}, []job.Submission{submission(t, bad), submission(t), submission(t, bad)}},
-		"an attempt count too high": {map[int]error{3: job.ErrBadData}, []job.Submission{submission(t, func(j *job.Submission) { j.MaxAttempts = 0 })}},
+		"a key of another job":    {map[int]error{3: job.ErrKeyReused}, []job.Submission{submission(t, keyed("used"), other)}},
+		"two meanings of one key": {map[int]error{4: job.ErrKeyReused}, []job.Submission{submission(t, keyed("k")), submission(t, keyed("k"), other)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			batch := append([]job.Submission{submission(t), submission(t, keyed("mine")), submission(t)}, c.bad...)
@@ -78,6 +77,51 @@ func TestNoneOfABatchIsStoredWhenOneIsRefused(t *testing.T) {
 			requireSound(t, s)
 		})
 	}
+}
+
+func TestNoneOfABatchIsStoredWhenTheDatabaseRefusesAValue(t *testing.T) {
+	s := open(t)
+	for name, bad := range map[string]func(*job.Submission){
+		"a value that is not JSON": func(j *job.Submission) { j.Payload = json.RawMessage(`{"n": `) },
+		"an attempt count too low": func(j *job.Submission) { j.MaxAttempts = 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := s.SubmitAll(t.Context(), []job.Submission{submission(t), submission(t, keyed("mine")), submission(t, bad)})
+			require.ErrorIs(t, err, job.ErrBadData)
+			require.Zero(t, jobs(t, s))
+			requireSound(t, s)
+		})
+	}
+}
+
+// The API reports the place of each mistake. The database does not, so it must take
+// whatever the API lets through.
+func TestTheDatabaseTakesWhateverTheAPILetsThrough(t *testing.T) {
+	s := open(t)
+	wide := func(n int) string { return strings.Repeat("\U0010fffe", n) }
+	var batch []job.Submission
+	for _, body := range []string{
+		`{"jobType": "` + wide(200) + `", "tenant": "` + wide(200) + `", "idempotencyKey": "` + wide(63) + `abc"}`,
+		`{"jobType": "A", "tags": ["` + strings.Repeat(wide(100)+`", "`, 19) + "\u2028 <&> {,} null \\\\ " + `"]}`,
+		`{"jobType": "A", "payload": ` + strings.Repeat(`{"":[`, 49) + strings.Repeat(`]}`, 49) + `}`,
+		`{"jobType": "A", "payload": ["\u0000 \ud800 \uffff \udc00\ud800", -1e-99999, 1E+99999, ` + strings.Repeat("9", 9999) + `]}`,
+		`{"jobType": "A", "payload": {"a": 1, "a": 2}, "priority": -32767, "runAt": "0001-01-01T00:00:00Z", "timeout": "1ms"}`,
+		`{"jobType": "A", "priority": 32767, "runAt": "9999-12-31T23:59:59.999999999Z", "timeout": "24h", "maxAttempts": 1000}`,
+		`{"jobType": "A", "delay": "87600h", "hold": true}`,
+	} {
+		item := read.Parse([]byte(body))
+		require.NoError(t, item.Err)
+		require.Empty(t, item.Mistakes, body)
+		one := item.Submission
+		one.ID, one.Tenant = newID(t), cmp.Or(one.Tenant, job.DefaultTenant)
+		one.MaxAttempts, one.Timeout = cmp.Or(one.MaxAttempts, 1), cmp.Or(one.Timeout, aMinute)
+		batch = append(batch, one)
+	}
+	for _, result := range submitAll(t, s, batch...) {
+		require.NoError(t, result.Err)
+	}
+	require.Equal(t, len(batch), jobs(t, s))
+	requireSound(t, s)
 }
 
 // Batches with the same keys in opposite orders take their locks in the same order.

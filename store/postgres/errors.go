@@ -76,9 +76,9 @@ func Translate(operation string, err error) error {
 	return fmt.Errorf("%s: %w", operation, err)
 }
 
-// LostRace reports whether the server rolled the statement back because of other
+// lostRace reports whether the server rolled the statement back because of other
 // transactions, so that the same statement may succeed at once.
-func LostRace(err error) bool {
+func lostRace(err error) bool {
 	var answer *pgconn.PgError
 	return errors.As(err, &answer) &&
 		(answer.Code == deadlockDetected || answer.Code == serializationFailure)

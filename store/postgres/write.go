@@ -30,7 +30,7 @@ var errUnreplicated = errors.New("committed on the primary alone: the wait for t
 func Write[T any](ctx context.Context, pool *Pool, operation string, do func(context.Context, *pgx.Conn) (T, error)) (T, error) {
 	for {
 		value, err := writeOnce(ctx, pool, do)
-		if !LostRace(err) {
+		if !lostRace(err) {
 			return value, Translate(operation, err)
 		}
 	}
