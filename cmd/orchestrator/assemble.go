@@ -40,100 +40,97 @@ type assembly struct {
 // assembler builds an assembly on a database whose schema is current.
 type assembler func(ctx context.Context, cfg config.Config, url config.DatabaseURL, environ []string, log *slog.Logger) (*assembly, error)
 
-// assembleWith returns the assembler of the real program. It runs the given command
-// as the warden of its plugin processes; without one there is no warden.
-func assembleWith(warden ...string) assembler {
-	return func(ctx context.Context, cfg config.Config, url config.DatabaseURL, environ []string, log *slog.Logger) (*assembly, error) {
-		plugins, err := cfg.HostConfigs(environ)
-		if err != nil {
-			return nil, err
-		}
-
-		// Telemetry first: everything else reports to it.
-		identity := runtime.NewWorker(cfg.Worker.ID)
-		meters, err := meter.New(meter.Identity{Worker: identity.ID, Version: thisBuild().Version}, log)
-		if err != nil {
-			return nil, err
-		}
-		traces, err := startTracing(ctx, cfg.Tracing, environ, identity.ID, meters.Meter(), log)
-		if err != nil {
-			return nil, err
-		}
-
-		ledger, err := store.Open(ctx, store.Config{
-			URL: url.Reveal(), MaxConnections: cfg.Database.MaxConnections, Tracer: traces.Tracer(),
-		})
-		if err != nil {
-			closeTracing(traces, log)
-			return nil, err
-		}
-
-		settings := host.DefaultSettings(socketDir(cfg.Plugins), log)
-		settings.Cgroup, settings.Warden = cfg.Worker.PluginsCgroup, warden
-		settings.DrainTimeout = max(cfg.Worker.DrainTimeout, closePluginsWithin)
-		settings.Ledger, settings.Caps = acceptance{ledger}, cfg.Jobs.Caps()
-		hosted, err := host.Start(ctx, settings, plugins)
-		if err != nil {
-			ledger.Close()
-			closeTracing(traces, log)
-			return nil, err
-		}
-		closeAll := func(abort context.Context) {
-			closePlugins(abort, hosted, log)
-			closeConnections(abort, ledger.Close, log)
-			closeTracing(traces, log)
-		}
-		awaitPlugins(ctx, hosted)
-
-		worker, err := runtime.New(runtime.Config{
-			Config: jobs.Config{
-				PollInterval:       cfg.Worker.PollInterval,
-				Resolve:            cfg.Jobs.Resolve,
-				AcceptUnknownTypes: cfg.Jobs.AcceptUnknownTypes,
-				Fast:               cfg.Jobs.Fast,
-				Log:                log,
-				Meter:              meters.Meter(),
-				Tracer:             traces.Tracer(),
-			},
-			Worker:         identity,
-			Concurrency:    cfg.Worker.Concurrency,
-			Lease:          cfg.Worker.Lease,
-			Prefetch:       cfg.Worker.Prefetch,
-			DrainTimeout:   cfg.Worker.DrainTimeout,
-			KillGrace:      cfg.Worker.KillGrace,
-			ReportInterval: cfg.Worker.ReportInterval,
-			CrashPolicy:    cfg.Worker.CrashPolicy,
-			MaxCrashes:     cfg.Jobs.MaxCrashes,
-			JobLog:         cfg.Log.Jobs,
-		}, ledger, hosted)
-		if err == nil {
-			err = errors.Join(worker.Prepare(ctx), meters.Watch(meter.Sources{
-				Plugins: hosted.Status, Pools: ledger.Stats, Ledger: ledger.Metrics, TypeLabel: worker.Metrics.TypeLabel,
-			}))
-		}
-		if err != nil {
-			closeAll(ctx)
-			return nil, err
-		}
-
-		return &assembly{
-			jobs: apiJobs{worker.Service, ledger}, operations: ledger, plugins: hosted,
-			prometheus: meters.Handler(), observe: meters.Request, tracer: traces.Tracer(),
-			reload: func(next config.Config) error {
-				next.Tracing = cfg.Tracing // a reload changes nothing outside plugins
-				plugins, err := next.HostConfigs(environ)
-				if err != nil {
-					return err
-				}
-				return hosted.Reload(plugins)
-			},
-			run: func(ctx, abort context.Context) error {
-				worker.Run(ctx, abort)
-				return nil
-			},
-			close: closeAll,
-		}, nil
+// assemble is the assembler of the real program.
+func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, environ []string, log *slog.Logger) (*assembly, error) {
+	plugins, err := cfg.HostConfigs(environ)
+	if err != nil {
+		return nil, err
 	}
+
+	// Telemetry first: everything else reports to it.
+	identity := runtime.NewWorker(cfg.Worker.ID)
+	meters, err := meter.New(meter.Identity{Worker: identity.ID, Version: thisBuild().Version}, log)
+	if err != nil {
+		return nil, err
+	}
+	traces, err := startTracing(ctx, cfg.Tracing, environ, identity.ID, meters.Meter(), log)
+	if err != nil {
+		return nil, err
+	}
+
+	ledger, err := store.Open(ctx, store.Config{
+		URL: url.Reveal(), MaxConnections: cfg.Database.MaxConnections, Tracer: traces.Tracer(),
+	})
+	if err != nil {
+		closeTracing(traces, log)
+		return nil, err
+	}
+
+	settings := host.DefaultSettings(socketDir(cfg.Plugins), log)
+	settings.Cgroup = cfg.Worker.PluginsCgroup
+	settings.DrainTimeout = max(cfg.Worker.DrainTimeout, closePluginsWithin)
+	settings.Ledger, settings.Caps = acceptance{ledger}, cfg.Jobs.Caps()
+	hosted, err := host.Start(ctx, settings, plugins)
+	if err != nil {
+		ledger.Close()
+		closeTracing(traces, log)
+		return nil, err
+	}
+	closeAll := func(abort context.Context) {
+		closePlugins(abort, hosted, log)
+		closeConnections(abort, ledger.Close, log)
+		closeTracing(traces, log)
+	}
+	awaitPlugins(ctx, hosted)
+
+	worker, err := runtime.New(runtime.Config{
+		Config: jobs.Config{
+			PollInterval:       cfg.Worker.PollInterval,
+			Resolve:            cfg.Jobs.Resolve,
+			AcceptUnknownTypes: cfg.Jobs.AcceptUnknownTypes,
+			Fast:               cfg.Jobs.Fast,
+			Log:                log,
+			Meter:              meters.Meter(),
+			Tracer:             traces.Tracer(),
+		},
+		Worker:         identity,
+		Concurrency:    cfg.Worker.Concurrency,
+		Lease:          cfg.Worker.Lease,
+		Prefetch:       cfg.Worker.Prefetch,
+		DrainTimeout:   cfg.Worker.DrainTimeout,
+		KillGrace:      cfg.Worker.KillGrace,
+		ReportInterval: cfg.Worker.ReportInterval,
+		CrashPolicy:    cfg.Worker.CrashPolicy,
+		MaxCrashes:     cfg.Jobs.MaxCrashes,
+		JobLog:         cfg.Log.Jobs,
+	}, ledger, hosted)
+	if err == nil {
+		err = errors.Join(worker.Prepare(ctx), meters.Watch(meter.Sources{
+			Plugins: hosted.Status, Pools: ledger.Stats, Ledger: ledger.Metrics, TypeLabel: worker.Metrics.TypeLabel,
+		}))
+	}
+	if err != nil {
+		closeAll(ctx)
+		return nil, err
+	}
+
+	return &assembly{
+		jobs: apiJobs{worker.Service, ledger}, operations: ledger, plugins: hosted,
+		prometheus: meters.Handler(), observe: meters.Request, tracer: traces.Tracer(),
+		reload: func(next config.Config) error {
+			next.Tracing = cfg.Tracing // a reload changes nothing outside plugins
+			plugins, err := next.HostConfigs(environ)
+			if err != nil {
+				return err
+			}
+			return hosted.Reload(plugins)
+		},
+		run: func(ctx, abort context.Context) error {
+			worker.Run(ctx, abort)
+			return nil
+		},
+		close: closeAll,
+	}, nil
 }
 
 // closeConnections waits for the statements in progress. A stuck database may never

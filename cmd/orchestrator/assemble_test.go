@@ -21,7 +21,7 @@ import (
 func TestTheAssemblyHasMetrics(t *testing.T) {
 	cfg := config.Defaults()
 	url := config.DatabaseURL(pgtest.URL(t))
-	parts, err := assembleWith()(t.Context(), cfg, url, nil, slog.New(slog.DiscardHandler))
+	parts, err := assemble(t.Context(), cfg, url, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer parts.close(t.Context())
 	ctx, drain := context.WithCancel(t.Context())
@@ -62,7 +62,7 @@ func TestTheConfiguredCommitOfATypeApplies(t *testing.T) {
 	cfg := config.Defaults()
 	quick := config.Fast
 	cfg.Jobs.Types = map[string]config.Type{"QUICK": {Commit: &quick}}
-	parts, err := assembleWith()(t.Context(), cfg, config.DatabaseURL(url), nil, slog.New(slog.DiscardHandler))
+	parts, err := assemble(t.Context(), cfg, config.DatabaseURL(url), nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer parts.close(t.Context())
 

@@ -140,7 +140,7 @@ func TestAFileThatIsNoProgramIsAnErrorOfOneLine(t *testing.T) {
 func TestASignalStopsTheTrialCleanly(t *testing.T) {
 	var stdout records
 	stderr := whenItSays{text: "progress", do: func() { signalSelf(t, syscall.SIGINT) }}
-	p := program{stdout: &stdout, stderr: &stderr, environ: usualEnvironment, assemble: assembleWith()}
+	p := program{stdout: &stdout, stderr: &stderr, environ: usualEnvironment, assemble: assemble}
 	code := p.run(t.Context(), []string{"plugins", "run", built(t, "handlers"), "--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 300}`})
 	require.Equal(t, 130, code)
 	require.Contains(t, stdout.String(), `"outcome": "canceled"`)
@@ -150,7 +150,7 @@ func TestASignalStopsTheTrialCleanly(t *testing.T) {
 func TestTheEndOfTheProgramStopsTheTrial(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stderr := whenItSays{text: "progress", do: cancel}
-	p := program{stdout: &records{}, stderr: &stderr, environ: usualEnvironment, assemble: assembleWith()}
+	p := program{stdout: &records{}, stderr: &stderr, environ: usualEnvironment, assemble: assemble}
 	require.Equal(t, 3, p.run(ctx, []string{"plugins", "run", built(t, "handlers"), "--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 300}`}))
 }
 
@@ -257,7 +257,7 @@ func TestASignalEndsTheWaitForAProgramThatNeverEnds(t *testing.T) {
 func TestASignalEndsTheChecks(t *testing.T) {
 	stdout := whenItSays{text: "handshake", do: func() { signalSelf(t, syscall.SIGINT) }}
 	stderr := records{}
-	p := program{stdout: &stdout, stderr: &stderr, environ: usualEnvironment, assemble: assembleWith()}
+	p := program{stdout: &stdout, stderr: &stderr, environ: usualEnvironment, assemble: assemble}
 	begun := time.Now()
 	require.Equal(t, 130, p.run(t.Context(), []string{"plugins", "check", built(t, "handlers")}))
 	require.Contains(t, stdout.String(), "the checks were stopped")

@@ -54,7 +54,7 @@ func TestDocumentHasEveryCommandAndFlag(t *testing.T) {
 		described[name] = flagsIn(document[at[1]:end])
 	}
 
-	p := program{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}, assemble: assembleWith()}
+	p := program{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}, assemble: assemble}
 	root := p.root()
 	root.InitDefaultCompletionCmd()
 	var known []string

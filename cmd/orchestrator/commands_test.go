@@ -16,7 +16,7 @@ import (
 func execute(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	p := program{stdout: &out, stderr: &errs, environ: environ, assemble: assembleWith()}
+	p := program{stdout: &out, stderr: &errs, environ: environ, assemble: assemble}
 	code = p.run(t.Context(), args)
 	return code, out.String(), errs.String()
 }
@@ -117,7 +117,7 @@ func TestUnknownCommandsAreUsageErrors(t *testing.T) {
 }
 
 func TestAnUnknownSubcommandDoesNotPrintHelp(t *testing.T) {
-	p := program{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}, assemble: assembleWith()}
+	p := program{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}, assemble: assemble}
 	root := p.root()
 	groups := []*cobra.Command{root}
 	eachCommand(root, func(c *cobra.Command) {

@@ -27,7 +27,7 @@ func helpOn(t *testing.T, columns uint16, path ...string) string {
 		_, _ = io.Copy(&out, screen) // It ends when nobody has the terminal open.
 		seen <- strings.ReplaceAll(out.String(), "\r\n", "\n")
 	}()
-	p := program{stdout: terminal, stderr: &bytes.Buffer{}, assemble: assembleWith()}
+	p := program{stdout: terminal, stderr: &bytes.Buffer{}, assemble: assemble}
 	code := p.run(t.Context(), append(path, "--help"))
 	require.NoError(t, terminal.Close())
 	require.Equal(t, exitOK, code)
@@ -35,7 +35,7 @@ func helpOn(t *testing.T, columns uint16, path ...string) string {
 }
 
 func everyPath() [][]string {
-	p := program{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}, assemble: assembleWith()}
+	p := program{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}, assemble: assemble}
 	root := p.root()
 	root.InitDefaultCompletionCmd()
 	paths := [][]string{{}, {"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}, {"completion", "powershell"}}

@@ -111,7 +111,7 @@ type outcome struct {
 func executeWith(t *testing.T, stdin io.Reader, environ []string, args ...string) outcome {
 	t.Helper()
 	var out, errs bytes.Buffer
-	p := program{stdin: stdin, stdout: &out, stderr: &errs, environ: environ, assemble: assembleWith()}
+	p := program{stdin: stdin, stdout: &out, stderr: &errs, environ: environ, assemble: assemble}
 	code := p.run(t.Context(), args)
 	return outcome{code, out.String(), errs.String()}
 }

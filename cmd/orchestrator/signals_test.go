@@ -82,7 +82,7 @@ func TestASignalInABatchSaysWhichResultsAreUnknown(t *testing.T) {
 	var out bytes.Buffer
 	errs := whenItSays{text: "line 2", do: func() { signalSelf(t, syscall.SIGINT) }}
 	p := program{
-		stdin: strings.NewReader("{}\n{}\n{}\n"), stdout: &out, stderr: &errs, assemble: assembleWith(),
+		stdin: strings.NewReader("{}\n{}\n{}\n"), stdout: &out, stderr: &errs, assemble: assemble,
 		environ: []string{"HOLDFAST_SERVER=" + server.URL},
 	}
 	require.Equal(t, 130, p.run(t.Context(), []string{"submit", "--batch", "-"}))

@@ -28,7 +28,7 @@ func TestASecondSignalDoesNotWaitForAStuckDatabase(t *testing.T) {
 	server, err := embedded.Start(t.Context(), embedded.Config{DataDir: dir, Ephemeral: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.Stop(context.WithoutCancel(t.Context())) }) // it has been killed
-	s := serveWith(t, t.TempDir(), assembleWith(), []string{"HOLDFAST_DATABASE__URL=" + server.URL()})
+	s := serveWith(t, t.TempDir(), assemble, []string{"HOLDFAST_DATABASE__URL=" + server.URL()})
 	s.log.await(t, "listening")
 	conn, err := pgx.Connect(t.Context(), server.URL())
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestASecondSignalDoesNotWaitForAStuckDatabase(t *testing.T) {
 
 func TestASecondSignalDoesNotWaitForAStuckEmbeddedPostgreSQL(t *testing.T) {
 	dir := reachableDir(t)
-	s := serveWith(t, t.TempDir(), assembleWith(), []string{"HOLDFAST_EMBEDDED__DATA_DIR=" + dir})
+	s := serveWith(t, t.TempDir(), assemble, []string{"HOLDFAST_EMBEDDED__DATA_DIR=" + dir})
 	s.log.await(t, "listening")
 	freeze(t, dir)
 	s.tellTwice(t)

@@ -42,7 +42,7 @@ func TestCloseDoesNotWaitForeverForAnUnkillableProcess(t *testing.T) {
 	dir := socketDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		settings := testSettings(dir, t.Output())
-		settings.Log, settings.Cgroup, settings.Warden = slog.New(slog.DiscardHandler), CgroupNone, nil
+		settings.Log, settings.Cgroup = slog.New(slog.DiscardHandler), CgroupNone
 		h, err := Start(t.Context(), settings, nil)
 		require.NoError(t, err)
 		hung := make(chan struct{})

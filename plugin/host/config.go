@@ -96,13 +96,6 @@ type Settings struct {
 	// Cgroup is where processes get their cgroups: CgroupAuto, CgroupNone, or the
 	// absolute path of a cgroup v2 in which this process may make others.
 	Cgroup string
-	// Warden is a command that the host starts once for itself and once for each
-	// process; empty for none. The command must call the function Warden with its last
-	// argument. It runs on Linux only. Without it, processes that left their process
-	// group outlive a killed host until the next start, and processes that also changed
-	// their environment outlive their plugin process. Also, nothing ends attempts while
-	// the host is stopped.
-	Warden []string
 	// DrainTimeout is how long a version that was replaced may take to finish its
 	// attempts before it is killed.
 	DrainTimeout time.Duration
@@ -117,6 +110,9 @@ type Settings struct {
 	Ledger Ledger
 	// Log receives launches, deaths, and what plugins print.
 	Log *slog.Logger
+	// keeper is the program that runs as the keeper of each process; empty for this
+	// program. Tests set a smaller one.
+	keeper string
 }
 
 // Caps are the largest values that a handler may report.

@@ -26,9 +26,7 @@ var ErrNoSlot = errors.New("no plugin process has a free slot")
 type Host struct {
 	home *osprocess.Home
 	// cgroups is the parent of the cgroups of the processes; nil for none.
-	cgroups *cgroup.Tree
-	// warden outlives this process; nil for none.
-	warden   *osprocess.Warden
+	cgroups  *cgroup.Tree
 	settings Settings
 	changed  chan struct{}
 	// roster lists the plugins. Reload replaces it as a whole.

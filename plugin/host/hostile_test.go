@@ -181,7 +181,7 @@ func TestPluginsEndWithAKilledHost(t *testing.T) {
 				require.Eventually(t, func() bool {
 					left, err := os.ReadDir(dir)
 					return err == nil && len(left) == 0
-				}, soon, time.Millisecond, "the warden clears up")
+				}, soon, time.Millisecond, "a keeper clears up")
 				requireNothingLeft(t, dir)
 			})
 		}

@@ -2,7 +2,6 @@ package host
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
@@ -10,14 +9,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/osprocess"
 )
 
-// Warden is what the command in Settings.Warden must call with its last argument. It
-// runs as the warden of a host, which waits until the host is gone and then kills what
-// its plugins have left behind, or as the keeper of one plugin process. It returns the
-// exit code.
-func Warden(argument string) int { return osprocess.Attend(argument) }
-
-// setUp prepares cgroups for the plugins, and the warden. It is no error if there are
-// no cgroups, unless Settings.Cgroup is a path.
+// setUp prepares cgroups for the plugins. It is no error if there are none, unless
+// Settings.Cgroup is a path.
 func (h *Host) setUp(settings Settings) error {
 	tree, err := cgroup.Open(settings.Cgroup, h.home.Name())
 	switch {
@@ -33,18 +26,11 @@ func (h *Host) setUp(settings Settings) error {
 	default:
 		settings.Log.Info("plugins get no cgroups", "reason", err)
 	}
-	if len(settings.Warden) == 0 || runtime.GOOS != "linux" {
-		return nil
-	}
-	if h.warden, err = osprocess.StartWarden(settings.Warden, h.home, settings.Log); err != nil {
-		return fmt.Errorf("plugin host: warden: %w", err)
-	}
 	return nil
 }
 
-// cleanUp removes what setUp has made. If a cgroup cannot be removed, the home stays,
-// because the warden or the next start reads there which cgroup to remove. So the
-// cgroups go first, then the home, and the warden last.
+// cleanUp removes the cgroups and then the home. If a cgroup cannot be removed, the home
+// stays, because the next start reads there which cgroup to remove.
 func (h *Host) cleanUp() {
 	if h.cgroups != nil {
 		if err := h.cgroups.Remove(); err != nil {
@@ -56,9 +42,6 @@ func (h *Host) cleanUp() {
 		if err := h.home.Remove(); err != nil {
 			h.closeErr = fmt.Errorf("plugin host: remove socket directory: %w", err)
 		}
-	}
-	if h.warden != nil {
-		h.warden.Close()
 	}
 }
 
@@ -76,7 +59,7 @@ func (g *generation) childSpec() (osprocess.Spec, error) {
 	}
 	return osprocess.Spec{
 		Name: c.Name, Binary: g.binary, Args: c.Args, Env: c.Env, Limits: c.Limits, Checksum: c.Checksum,
-		Identity: identity, Keeper: h.settings.Warden, Cgroups: h.cgroups,
+		Identity: identity, Cgroups: h.cgroups, Keeper: h.settings.keeper,
 	}, nil
 }
 

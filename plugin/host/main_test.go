@@ -97,7 +97,7 @@ type testHost struct {
 
 func testSettings(dir string, log io.Writer) Settings {
 	s := DefaultSettings(dir, slog.New(slog.NewJSONHandler(log, nil)))
-	s.Warden = []string{hostile, "warden"}
+	s.keeper = hostile
 	// A busy machine is slow to start processes, to answer, and to report deaths.
 	s.StartTimeout = 30 * time.Second
 	s.ExitWindow = 3 * time.Second

@@ -1,7 +1,6 @@
 // Hostile is a plugin that misbehaves on request, for the tests of the host. Flags say
 // how the process behaves, and "do" in the payload says how an attempt behaves. It
-// speaks the protocol directly, without the SDK. With the argument "warden", it is the
-// command for Settings.Warden.
+// speaks the protocol directly, without the SDK. It also runs as the keepers of the test.
 package main
 
 import (
@@ -24,7 +23,7 @@ import (
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
-	"github.com/holdfast-jobs/holdfast/plugin/host"
+	_ "github.com/holdfast-jobs/holdfast/plugin/host/internal/osprocess" // runs keepers
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
@@ -44,9 +43,6 @@ var (
 )
 
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == "warden" {
-		os.Exit(host.Warden(os.Args[2]))
-	}
 	_ = flag.CommandLine.Parse(append(os.Args[1:], stamped()...))
 	note(*launches, "%d %d", os.Getpid(), time.Now().UnixMilli())
 	version := protocol.Version

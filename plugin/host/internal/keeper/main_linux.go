@@ -20,9 +20,10 @@ const (
 	binaryFile = 4
 )
 
-// Main runs the process that Start has started. It returns the exit code.
-func Main() int {
-	// The process dies with this thread; see DieWithThread.
+// Main runs the keeper that Start has started. It returns the exit code, and whether the
+// orchestrator has died.
+func Main() (code int, orphaned bool) {
+	// The process dies with this thread; see Pdeathsig in begin.
 	runtime.LockOSThread()
 	unix.CloseOnExec(lineFile)
 	// Service managers signal all processes of a service. The keeper stays. It must not
@@ -32,8 +33,7 @@ func Main() int {
 	reports := json.NewEncoder(line)
 	g, err := begin(line)
 	if err != nil {
-		_ = reports.Encode(report{Failed: failureOf(err)})
-		return 1
+		return 1, reports.Encode(report{Failed: failureOf(err)}) != nil
 	}
 	if reports.Encode(report{Started: g.pid}) != nil {
 		g.hungUp = true
@@ -42,8 +42,7 @@ func Main() int {
 	go g.reap()
 	g.run(func() { _ = reports.Encode(report{Exited: true}) })
 	ending := g.collect()
-	_ = reports.Encode(report{Ended: &ending})
-	return 0
+	return 0, reports.Encode(report{Ended: &ending}) != nil
 }
 
 // begin starts the process.
@@ -58,13 +57,13 @@ func begin(line *os.File) (*guard, error) {
 	cmd := &exec.Cmd{
 		Path: l.Path, Args: l.Args, Env: l.Env,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		SysProcAttr: DieWithThread(l.Credential),
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: l.Credential},
 	}
 	if l.Open {
 		unix.CloseOnExec(binaryFile)
 		binary := os.NewFile(binaryFile, "binary")
 		defer func() { _ = binary.Close() }()
-		ExecOpen(cmd, binary)
+		cmd.ExtraFiles, cmd.Path = []*os.File{binary}, "/proc/self/fd/3"
 	}
 	var group *cgroup.Group
 	if l.Cgroup != "" {
@@ -78,12 +77,6 @@ func begin(line *os.File) (*guard, error) {
 	}
 	releaseFiles()
 	return newGuard(cmd.Process.Pid, group), nil
-}
-
-// DieWithThread makes a child die with the thread that starts it, and gives it its own
-// process group.
-func DieWithThread(credential *syscall.Credential) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: credential}
 }
 
 // releaseFiles closes the standard files, which belong to the process: otherwise its

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"syscall"
 	"time"
 )
@@ -111,10 +109,3 @@ func readLaunch(r io.Reader) (*Launch, error) {
 
 // KillTimeout bounds how long a keeper tries to kill processes.
 const KillTimeout = 2 * time.Second
-
-// ExecOpen makes cmd execute the open file instead of the one at its path. It works on
-// Linux only.
-func ExecOpen(cmd *exec.Cmd, binary *os.File) {
-	cmd.ExtraFiles = []*os.File{binary}
-	cmd.Path = "/proc/self/fd/3"
-}

@@ -1,9 +1,7 @@
 package osprocess
 
 import (
-	"errors"
 	"fmt"
-	"os/exec"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -51,22 +49,6 @@ func (d Death) Error() string {
 	default:
 		return fmt.Sprintf("exit status %d", d.Code)
 	}
-}
-
-// deathOf translates what exec.Cmd.Wait has returned.
-func deathOf(err error) Death {
-	var exit *exec.ExitError
-	if err == nil {
-		return Death{}
-	}
-	if !errors.As(err, &exit) {
-		return Death{Code: -1, other: err}
-	}
-	status, ok := exit.Sys().(syscall.WaitStatus)
-	if !ok {
-		return Death{Code: exit.ExitCode()}
-	}
-	return deathBy(status)
 }
 
 func deathBy(status syscall.WaitStatus) Death {

@@ -108,7 +108,7 @@ func (h *Home) Remove() error {
 	return err
 }
 
-// Unlock leaves the directory for the warden or the next start to sweep.
+// Unlock leaves the directory for the next start to sweep.
 func (h *Home) Unlock() { _ = h.lock.Close() }
 
 // Sweep removes the directories of hosts that are gone, and kills the processes that

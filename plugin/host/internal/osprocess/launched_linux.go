@@ -1,9 +1,10 @@
 package osprocess
 
 import (
-	"errors"
+	"cmp"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -13,21 +14,40 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/keeper"
 )
 
-// launched is a process that was started: by a keeper, or by this process.
-type launched struct {
-	// Exactly one is set.
-	kept *keeper.Keeper
-	cmd  *exec.Cmd
+const (
+	// keeperArgument is the first argument of a keeper, which is this program. The
+	// plugin's name follows for those who list processes, and then the host's home.
+	keeperArgument = "plugin-keeper"
+	// sweepTimeout bounds how long a keeper tries to sweep its host's home.
+	sweepTimeout = 10 * time.Second
+)
+
+// A program that imports this package is its own keeper. A call in main could be
+// forgotten, and the program would then start itself again and again.
+func init() {
+	if len(os.Args) == 4 && os.Args[1] == keeperArgument {
+		os.Exit(keep(os.Args[3]))
+	}
 }
 
-// keeperArgument begins the last argument of a keeper. The plugin's name follows.
-const keeperArgument = "keeper:"
-
-// launch starts the command, in the group if there is one.
-func launch(cmd *exec.Cmd, spec *Spec, group *cgroup.Group) (launched, error) {
-	if len(spec.Keeper) == 0 {
-		return startChild(cmd, spec, group)
+// keep runs a keeper, and returns its exit code. If the orchestrator has died, the keeper
+// also sweeps its home. So one living keeper is enough to kill what others have left.
+func keep(home string) int {
+	code, orphaned := keeper.Main()
+	for end := time.Now().Add(sweepTimeout); orphaned && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		// After the orchestrator is killed, the kernel takes a moment to release its
+		// lock. Another keeper may hold it then, or have swept the home.
+		_, err := os.Lstat(filepath.Join(home, lockName))
+		orphaned = err == nil && !sweepHome(home)
 	}
+	return code
+}
+
+// launched is a process that a keeper has started.
+type launched struct{ *keeper.Keeper }
+
+// launch starts the command under a keeper of the home, in the group if there is one.
+func launch(cmd *exec.Cmd, spec *Spec, group *cgroup.Group, home string) (launched, error) {
 	l := &keeper.Launch{
 		Path: cmd.Path, Args: cmd.Args, Env: cmd.Env,
 		Credential: spec.Identity.credential(), Open: len(cmd.ExtraFiles) > 0,
@@ -39,46 +59,21 @@ func launch(cmd *exec.Cmd, spec *Spec, group *cgroup.Group) (launched, error) {
 	if l.Open {
 		files.Binary = cmd.ExtraFiles[0]
 	}
-	command := append(append([]string{}, spec.Keeper...), keeperArgument+spec.Name)
-	k, err := keeper.Start(command, l, files)
-	return launched{kept: k}, err
-}
-
-// pid is the id of the process, and of its process group.
-func (l launched) pid() int {
-	if l.kept != nil {
-		return l.kept.PID()
-	}
-	return l.cmd.Process.Pid
-}
-
-// keeperPID is the id of its keeper; 0 for none.
-func (l launched) keeperPID() int {
-	if l.kept != nil {
-		return l.kept.KeeperPID()
-	}
-	return 0
-}
-
-// killAt does nothing without a keeper; see Process.KillAt.
-func (l launched) killAt(at time.Time) {
-	if l.kept != nil {
-		l.kept.KillAt(at)
-	}
+	// An upgrade may have replaced the file of this program.
+	program := cmp.Or(spec.Keeper, "/proc/self/exe")
+	k, err := keeper.Start([]string{program, keeperArgument, spec.Name, home}, l, files)
+	return launched{k}, err
 }
 
 // reap waits for the process and collects it. When the process has exited, and before
 // another process can get its id, reap calls last with the mutex held. It also reports
 // whether everything that the process forked is gone too.
 func (l launched) reap(mu *sync.Mutex, last func()) (died Death, descendantsGone bool) {
-	if l.kept == nil {
-		return deathOf(waitForChild(l.cmd, mu, last)), false
-	}
-	l.kept.AwaitExit()
+	l.AwaitExit()
 	mu.Lock()
 	last()
 	mu.Unlock()
-	ending, err := l.kept.Collect()
+	ending, err := l.Collect()
 	switch {
 	case err != nil:
 		return Death{Code: -1, other: err}, false
@@ -87,30 +82,6 @@ func (l launched) reap(mu *sync.Mutex, last func()) (died Death, descendantsGone
 	default:
 		return deathBy(ending.Status), true
 	}
-}
-
-// startChild starts the command as a child of this process. The child dies with the
-// thread that calls startChild.
-func startChild(cmd *exec.Cmd, spec *Spec, group *cgroup.Group) (launched, error) {
-	cmd.SysProcAttr = keeper.DieWithThread(spec.Identity.credential())
-	if group == nil {
-		return launched{cmd: cmd}, cmd.Start()
-	}
-	cmd, err := group.Start(cmd)
-	return launched{cmd: cmd}, err
-}
-
-func waitForChild(cmd *exec.Cmd, mu *sync.Mutex, last func()) error {
-	for {
-		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	last()
-	return cmd.Wait()
 }
 
 // killGroupAtHangup makes the kernel kill the process group when the last writer of the
@@ -137,9 +108,3 @@ func setAsync(fd uintptr, on bool) {
 	}
 	_, _ = unix.FcntlInt(fd, unix.F_SETFL, flags)
 }
-
-// executeOpen makes cmd execute the open file instead of the one that its path leads to.
-func executeOpen(cmd *exec.Cmd, open *os.File) { keeper.ExecOpen(cmd, open) }
-
-// attendKeeper runs a keeper.
-func attendKeeper() int { return keeper.Main() }

@@ -19,28 +19,25 @@ import (
 
 type launched struct{ cmd *exec.Cmd }
 
-func launch(cmd *exec.Cmd, spec *Spec, _ *cgroup.Group) (launched, error) {
+func launch(cmd *exec.Cmd, spec *Spec, _ *cgroup.Group, _ string) (launched, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: spec.Identity.credential()}
 	return launched{cmd}, cmd.Start()
 }
 
-func (l launched) pid() int { return l.cmd.Process.Pid }
+func (l launched) PID() int { return l.cmd.Process.Pid }
 
-func (l launched) killAt(time.Time) {}
+func (l launched) KillAt(time.Time) {}
 
 func (l launched) reap(mu *sync.Mutex, last func()) (died Death, descendantsGone bool) {
 	err := l.cmd.Wait()
 	mu.Lock()
 	defer mu.Unlock()
 	last()
-	return deathOf(err), false
+	if l.cmd.ProcessState == nil {
+		return Death{Code: -1, other: err}, false
+	}
+	return deathBy(l.cmd.ProcessState.Sys().(syscall.WaitStatus)), false
 }
-
-func executeOpen(*exec.Cmd, *os.File) {}
-
-func attendKeeper() int { return 1 }
-
-const keeperArgument = "keeper:"
 
 func killGroupAtHangup(*os.File, int) {}
 

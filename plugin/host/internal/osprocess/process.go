@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -38,9 +37,9 @@ type Spec struct {
 	Checksum string
 	// Identity is the user that the process runs as; nil for the orchestrator's own.
 	Identity *Identity
-	// Keeper is the command that runs the keeper of the process (see package keeper).
-	// It must call Attend with its last argument. Empty for no keeper. Linux only.
-	Keeper []string
+	// Keeper is the program that runs as the keeper of the process. It must import this
+	// package. Empty for this program. Linux only.
+	Keeper string
 	// Cgroups is where the process gets its cgroup; nil for none.
 	Cgroups *cgroup.Tree
 }
@@ -138,7 +137,7 @@ func (c *Process) Start(context.Context) error {
 		return err
 	}
 	if open != nil {
-		executeOpen(cmd, open)
+		cmd.ExtraFiles = []*os.File{open}
 	}
 	if err := c.admitIdentity(open); err != nil {
 		return err
@@ -147,33 +146,24 @@ func (c *Process) Start(context.Context) error {
 	if err != nil {
 		return err
 	}
-	started := make(chan error, 1)
-	go c.live(cmd, pipes, started)
-	err = <-started
+	err = c.fork(cmd, pipes.stdin)
 	closeAll(pipes.theirs...)
 	if err != nil {
 		pipes.stdin.close()
 		closeAll(pipes.stdout, pipes.stderr)
 		return err
 	}
-	c.readers.Go(func() { c.readStdout(pipes.stdout) })
-	c.readers.Go(func() { readLines(pipes.stderr, c.out.From("stderr")) })
-	return nil
-}
-
-// live starts the process and stays with it until it is reaped, on one operating system
-// thread: the kernel kills a child when the thread that started it ends.
-func (c *Process) live(cmd *exec.Cmd, ours pipes, started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if err := c.fork(cmd, ours.stdin); err != nil {
-		started <- err
-		return
-	}
 	if w := newWatch(&c.spec, c.group, c.launched); w != nil {
 		c.readers.Go(func() { w.run(c) })
 	}
-	started <- nil
+	c.readers.Go(func() { c.readStdout(pipes.stdout) })
+	c.readers.Go(func() { readLines(pipes.stderr, c.out.From("stderr")) })
+	go c.live(pipes)
+	return nil
+}
+
+// live stays with the process until it is reaped.
+func (c *Process) live(ours pipes) {
 	died, descendantsGone := c.launched.reap(&c.mu, func() {
 		c.killGroupLocked()
 		c.reaped = true
@@ -206,20 +196,20 @@ func (c *Process) fork(cmd *exec.Cmd, in *stdin) error {
 		}
 		c.group = group
 	}
-	l, err := launch(cmd, &c.spec, c.group)
+	l, err := launch(cmd, &c.spec, c.group, filepath.Dir(c.socketDir))
 	if err != nil {
 		c.removeGroup()
 		return executable.ExplainStart(err)
 	}
-	if err := confine(l.pid(), &c.spec); err != nil {
-		_ = syscall.Kill(-l.pid(), syscall.SIGKILL)
+	if err := confine(l.PID(), &c.spec); err != nil {
+		_ = syscall.Kill(-l.PID(), syscall.SIGKILL)
 		_, _ = l.reap(&sync.Mutex{}, func() {})
 		c.removeGroup()
 		return err
 	}
-	c.out.Log = c.out.Log.With("pid", l.pid())
-	killGroupAtHangup(in.read, l.pid())
-	c.stdin, c.launched, c.pid = in, l, l.pid()
+	c.out.Log = c.out.Log.With("pid", l.PID())
+	killGroupAtHangup(in.read, l.PID())
+	c.stdin, c.launched, c.pid = in, l, l.PID()
 	return nil
 }
 
@@ -294,12 +284,12 @@ func (c *Process) LeftByItself() bool {
 
 // KillAt makes the keeper kill the process with all that it has forked at that time,
 // unless it gets another time before; a zero time means never. This holds even while the
-// orchestrator is stopped. Without a keeper it does nothing. Any goroutine may call it.
+// orchestrator is stopped. Any goroutine may call it. Outside of Linux it does nothing.
 func (c *Process) KillAt(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.pid != 0 && !c.reaped {
-		c.launched.killAt(at)
+		c.launched.KillAt(at)
 	}
 }
 

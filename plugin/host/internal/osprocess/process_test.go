@@ -21,28 +21,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	switch {
-	case len(os.Args) == 3 && os.Args[1] == "warden":
-		os.Exit(Attend(os.Args[2]))
-	case os.Getenv("CHILD_TEST_OWNER") != "":
-		ownUntilKilled(os.Getenv("CHILD_TEST_OWNER"), os.Getenv("CHILD_TEST_PROGRAM"))
+	if dir := os.Getenv("CHILD_TEST_OWNER"); dir != "" {
+		ownUntilKilled(dir, strings.Fields(os.Getenv("CHILD_TEST_PROGRAMS")))
 	}
 	goleak.VerifyTestMain(m)
-}
-
-// attending is a command that calls Attend with its last argument.
-var attending = []string{"/proc/self/exe", "warden"}
-
-// hasKeepers says whether this system has keepers.
-var hasKeepers = runtime.GOOS == "linux"
-
-// eachWay runs the test without a keeper and, if the system has keepers, with one.
-func eachWay(t *testing.T, test func(t *testing.T, keeper []string)) {
-	t.Helper()
-	t.Run("as a child of ours", func(t *testing.T) { test(t, []string{}) })
-	if hasKeepers {
-		t.Run("through a keeper", func(t *testing.T) { test(t, attending) })
-	}
 }
 
 // journal keeps what is logged.
@@ -223,9 +205,6 @@ func prepared(t *testing.T, spec Spec) *Process {
 	if spec.Binary == nil {
 		spec.Binary = pin(t, "/bin/sh")
 	}
-	if hasKeepers && spec.Keeper == nil {
-		spec.Keeper = attending
-	}
 	p := New(spec, out)
 	dir := t.TempDir()
 	p.Provision([]string{socketDirVariable + "=" + dir}, dir)
@@ -249,80 +228,60 @@ func death(t *testing.T, p *Process) Death {
 }
 
 func TestAProcessOutlivesTheThreadThatAskedForIt(t *testing.T) {
-	eachWay(t, func(t *testing.T, keeper []string) {
-		p := prepared(t, Spec{Args: []string{"-c", "exec sleep 1000"}, Keeper: keeper})
-		started := make(chan error)
-		go func() {
-			// The thread ends with the goroutine, which does not unlock it.
-			runtime.LockOSThread()
-			started <- p.Start(t.Context())
-		}()
-		require.NoError(t, <-started)
-		select {
-		case <-p.Gone():
-			t.Fatal("the process died with a thread")
-		case <-time.After(200 * time.Millisecond):
-		}
-		p.End()
-		<-p.Gone()
-		require.Equal(t, Death{Code: -1, Signal: syscall.SIGKILL}, p.Death())
-		require.False(t, p.LeftByItself())
-	})
+	p := prepared(t, Spec{Args: []string{"-c", "exec sleep 1000"}})
+	started := make(chan error)
+	go func() {
+		// The thread ends with the goroutine, which does not unlock it.
+		runtime.LockOSThread()
+		started <- p.Start(t.Context())
+	}()
+	require.NoError(t, <-started)
+	select {
+	case <-p.Gone():
+		t.Fatal("the process died with a thread")
+	case <-time.After(200 * time.Millisecond):
+	}
+	p.End()
+	<-p.Gone()
+	require.Equal(t, Death{Code: -1, Signal: syscall.SIGKILL}, p.Death())
+	require.False(t, p.LeftByItself())
 }
 
 func TestAProcessThatLeftByItselfIsRecognized(t *testing.T) {
-	eachWay(t, func(t *testing.T, keeper []string) {
-		for script, want := range map[string]string{
-			"exit 0": "exit status 0", "exit 7": "exit status 7",
-			"kill -9 $$":    "signal: killed (SIGKILL)",
-			"kill -SEGV $$": "signal: segmentation fault (SIGSEGV)",
-			"kill -TERM $$": "signal: terminated (SIGTERM)",
-		} {
-			p := prepared(t, Spec{Args: []string{"-c", script}, Keeper: keeper})
-			require.NoError(t, p.Start(t.Context()))
-			<-p.Gone()
-			require.True(t, p.LeftByItself())
-			require.EqualError(t, p.Death(), want)
-			p.End()
-		}
-	})
+	for script, want := range map[string]string{
+		"exit 0": "exit status 0", "exit 7": "exit status 7",
+		"kill -9 $$":    "signal: killed (SIGKILL)",
+		"kill -SEGV $$": "signal: segmentation fault (SIGSEGV)",
+		"kill -TERM $$": "signal: terminated (SIGTERM)",
+	} {
+		p := prepared(t, Spec{Args: []string{"-c", script}})
+		require.NoError(t, p.Start(t.Context()))
+		<-p.Gone()
+		require.True(t, p.LeftByItself())
+		require.EqualError(t, p.Death(), want)
+		p.End()
+	}
 }
 
 func TestEndBeforeStartPreventsTheStart(t *testing.T) {
-	eachWay(t, func(t *testing.T, keeper []string) {
-		p := prepared(t, Spec{Args: []string{"-c", "exec sleep 1000"}, Keeper: keeper})
-		p.End()
-		require.Error(t, p.Start(t.Context()))
-		require.Zero(t, p.PID())
-	})
+	p := prepared(t, Spec{Args: []string{"-c", "exec sleep 1000"}})
+	p.End()
+	require.Error(t, p.Start(t.Context()))
+	require.Zero(t, p.PID())
 }
 
 func TestStandardInputEndsWhenNobodyNeedsTheProcess(t *testing.T) {
-	eachWay(t, func(t *testing.T, keeper []string) {
-		p := prepared(t, Spec{Args: []string{"-c", "cat; exit 5"}, Keeper: keeper})
-		require.NoError(t, p.Start(t.Context()))
-		p.CloseStdin()
-		<-p.Gone()
-		require.EqualError(t, p.Death(), "exit status 5")
-	})
+	p := prepared(t, Spec{Args: []string{"-c", "cat; exit 5"}})
+	require.NoError(t, p.Start(t.Context()))
+	p.CloseStdin()
+	<-p.Gone()
+	require.EqualError(t, p.Death(), "exit status 5")
 }
 
 func TestAFailedStartIsExplained(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "script")
 	require.NoError(t, os.WriteFile(path, []byte("#!/no/such/shell\n"), 0o755))
-	eachWay(t, func(t *testing.T, keeper []string) {
-		err := prepared(t, Spec{Binary: pin(t, path), Keeper: keeper}).Start(t.Context())
-		require.ErrorIs(t, err, os.ErrNotExist)
-		require.ErrorContains(t, err, "fork/exec "+path+": no such file or directory: it may be missing itself")
-	})
-}
-
-func TestAKeeperThatCannotBeStartedIsAnError(t *testing.T) {
-	if !hasKeepers {
-		t.Skip("there are no keepers here")
-	}
-	for _, command := range []string{"/no/such/program", "/bin/true"} {
-		err := prepared(t, Spec{Args: []string{"-c", "exit"}, Keeper: []string{command}}).Start(t.Context())
-		require.ErrorContains(t, err, "its keeper: ")
-	}
+	err := prepared(t, Spec{Binary: pin(t, path)}).Start(t.Context())
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, "fork/exec "+path+": no such file or directory: it may be missing itself")
 }

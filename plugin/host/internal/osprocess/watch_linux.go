@@ -55,7 +55,7 @@ type watch struct {
 func newWatch(spec *Spec, group *cgroup.Group, l launched) *watch {
 	tree := spec.Cgroups
 	w := &watch{
-		limits: spec.Limits, group: group, pid: l.pid(), keeper: l.keeperPID(),
+		limits: spec.Limits, group: group, pid: l.PID(), keeper: l.KeeperPID(),
 		bounded: tree != nil && tree.PIDs,
 		memory:  spec.Limits.MemoryBytes > 0 && (tree == nil || !tree.Memory),
 		known:   make(map[int]string),
