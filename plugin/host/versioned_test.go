@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,7 +46,12 @@ func (v *versioned) script(flags ...string) {
 
 func (v *versioned) write(text []byte) {
 	v.t.Helper()
-	require.NoError(v.t, os.WriteFile(v.path+".new", text, 0o755))
+	// A child that is forked during the write has the file open until it executes, and
+	// then the file is busy.
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(v.path+".new", text, 0o755)
+	syscall.ForkLock.RUnlock()
+	require.NoError(v.t, err)
 	require.NoError(v.t, os.Rename(v.path+".new", v.path))
 }
 
