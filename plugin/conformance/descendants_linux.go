@@ -29,7 +29,7 @@ func adoptOrphans() (undo func()) {
 // descendants are the ids of the running processes below this one.
 func descendants() []int {
 	var pids []int
-	for _, below := range proctree.Descendants(os.Getpid()) {
+	for _, below := range proctree.Descendants(os.Getpid(), 0) {
 		pids = append(pids, below.PID)
 	}
 	return pids

@@ -22,15 +22,17 @@ var latest struct {
 
 // Process is a process and its relations.
 type Process struct {
-	// Parent and Group are the ids of its parent and of its process group.
-	PID, Parent, Group int
-	Threads            uint64
+	// Parent is the id of its parent.
+	PID, Parent int
+	Threads     uint64
 	// Born is its start time, which distinguishes it from a later process with the same
 	// id.
 	Born string
+	// Ended says that it has exited and is not collected.
+	Ended bool
 }
 
-// All returns all processes except zombies, as they were at most maxAge ago.
+// All returns all processes, as they were at most maxAge ago.
 func All(maxAge time.Duration) []Process {
 	latest.Lock()
 	defer latest.Unlock()
@@ -63,47 +65,35 @@ func IDs() []int {
 	return pids
 }
 
-// Find returns the process with that id; false if it is gone or a zombie.
+// Find returns the process with that id; false if it is gone.
 func Find(pid int) (Process, bool) {
-	found, state, ok := read(pid)
-	return found, ok && state != zombie
-}
-
-// zombie is the state of a process that has exited and is not collected. It is also
-// that of a process whose first thread has exited while others run.
-const zombie = "Z"
-
-func read(pid int) (found Process, state string, ok bool) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return Process{}, "", false
+		return Process{}, false
 	}
 	// The name before the last parenthesis may contain anything.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) < 20 {
-		return Process{}, "", false
+		return Process{}, false
 	}
-	found = Process{PID: pid, Born: fields[19]}
+	found := Process{PID: pid, Born: fields[19]}
 	found.Parent, _ = strconv.Atoi(fields[1])
-	found.Group, _ = strconv.Atoi(fields[2])
 	found.Threads, _ = strconv.ParseUint(fields[17], 10, 64)
-	return found, fields[0], true
+	// A process whose first thread has exited while others run is in this state too.
+	found.Ended = fields[0] == "Z" && found.Threads <= 1
+	return found, true
 }
 
-// Descendants returns the running descendants of a process, parents first. It may miss
-// some if they fork in the meantime.
-func Descendants(of int) []Process {
+// Descendants returns the running descendants of a process, parents first, as they were
+// at most maxAge ago. It may miss some if they fork in the meantime.
+func Descendants(of int, maxAge time.Duration) []Process {
 	children := make(map[int][]Process)
-	ended := make(map[int]bool)
-	for _, pid := range IDs() {
-		if found, state, ok := read(pid); ok {
-			children[found.Parent] = append(children[found.Parent], found)
-			ended[pid] = state == zombie && found.Threads <= 1
-		}
+	for _, p := range All(maxAge) {
+		children[p.Parent] = append(children[p.Parent], p)
 	}
 	var running []Process
 	for queue := children[of]; len(queue) > 0; queue = queue[1:] {
-		if !ended[queue[0].PID] {
+		if !queue[0].Ended {
 			running = append(running, queue[0])
 		}
 		queue = append(queue, children[queue[0].PID]...)
@@ -113,7 +103,7 @@ func Descendants(of int) []Process {
 
 // Is reports whether the id still belongs to that process.
 func (p Process) Is() bool {
-	now, _, ok := read(p.PID)
+	now, ok := Find(p.PID)
 	return ok && now.Born == p.Born
 }
 

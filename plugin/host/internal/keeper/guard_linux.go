@@ -169,7 +169,7 @@ func (g *guard) kill() {
 		if g.group != nil {
 			g.group.Kill()
 		}
-		running := proctree.Descendants(os.Getpid())
+		running := proctree.Descendants(os.Getpid(), 0)
 		if len(running) == 0 {
 			return
 		}

@@ -153,7 +153,7 @@ func TestMembersThatHideAreCounted(t *testing.T) {
 	p := prepared(t, Spec{Args: []string{"-c", script}, Limits: cgroup.Limits{Processes: 50}})
 	require.NoError(t, p.Start(t.Context()))
 	require.Equal(t, TooManyProcesses, death(t, p).Cause)
-	require.Empty(t, proctree.Descendants(os.Getpid()))
+	require.Empty(t, proctree.Descendants(os.Getpid(), 0))
 }
 
 func TestAKeeperThatCannotBeStartedIsAnError(t *testing.T) {

@@ -172,6 +172,6 @@ func familyOf(t *testing.T, line string) []int {
 }
 
 func lives(pid int) bool {
-	_, ok := proctree.Find(pid)
-	return ok
+	p, ok := proctree.Find(pid)
+	return ok && !p.Ended
 }

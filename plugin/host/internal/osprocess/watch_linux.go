@@ -11,10 +11,10 @@ import (
 const (
 	// watchPeriod is how often to check a process.
 	watchPeriod = 100 * time.Millisecond
-	// recountPeriod is how often to count its descendants even if the machine does not
-	// seem to have more processes than before. rescanPeriod is the least time between
-	// two searches for new descendants, since a search reads a file for each process of
-	// the machine.
+	// recountPeriod is how often to search for its descendants even if the machine does
+	// not seem to have other processes than before. rescanPeriod is the least time
+	// between two searches for new descendants, since a search reads a file for each
+	// process of the machine.
 	recountPeriod = 10 * time.Second
 	rescanPeriod  = 250 * time.Millisecond
 	// sharedFor is how long to trust that a sum of memory was too large only because it
@@ -27,9 +27,7 @@ const (
 type watch struct {
 	limits cgroup.Limits
 	group  *cgroup.Group
-	pid    int
-	// keeper is the process that becomes the parent of orphaned descendants; 0 for
-	// none.
+	// keeper is the process whose descendants are the members.
 	keeper int
 	// bounded says that the kernel bounds the number of processes.
 	bounded bool
@@ -37,9 +35,8 @@ type watch struct {
 	memory bool
 
 	refused uint64
-	// known holds the start times of the members found so far, by process id, if there
-	// is no group. A process stays a member, whatever happens to its parent.
-	known map[int]string
+	// known are the members that the last scan found. There is none if there is a group.
+	known []proctree.Process
 	// scanned is when they were found, and last was the newest process at that time.
 	scanned time.Time
 	last    string
@@ -55,10 +52,9 @@ type watch struct {
 func newWatch(spec *Spec, group *cgroup.Group, l launched) *watch {
 	tree := spec.Cgroups
 	w := &watch{
-		limits: spec.Limits, group: group, pid: l.PID(), keeper: l.KeeperPID(),
+		limits: spec.Limits, group: group, keeper: l.KeeperPID(),
 		bounded: tree != nil && tree.PIDs,
 		memory:  spec.Limits.MemoryBytes > 0 && (tree == nil || !tree.Memory),
-		known:   make(map[int]string),
 	}
 	if !w.memory && w.limits.Processes == 0 {
 		return nil
@@ -134,43 +130,25 @@ func (w *watch) members() []int {
 		pids, _ := w.group.Members()
 		return pids
 	}
-	if _, last := proctree.Machine(); last != w.last && time.Since(w.scanned) >= rescanPeriod {
+	_, last := proctree.Machine()
+	if since := time.Since(w.scanned); since >= recountPeriod || last != w.last && since >= rescanPeriod {
 		w.last = last
 		w.scan()
 	}
 	pids := make([]int, 0, len(w.known))
-	for pid := range w.known {
-		pids = append(pids, pid)
+	for _, p := range w.known {
+		pids = append(pids, p.PID)
 	}
 	return pids
 }
 
 // scan looks for the members among all processes, and counts their threads.
 func (w *watch) scan() {
-	all := proctree.All(watchPeriod / 2)
-	children := make(map[int][]int, len(all))
-	found := make(map[int]proctree.Process, len(all))
-	var queue []int
-	for _, r := range all {
-		children[r.Parent] = append(children[r.Parent], r.PID)
-		found[r.PID] = r
-		if r.PID == w.pid || r.Group == w.pid || w.keeper != 0 && r.Parent == w.keeper || w.known[r.PID] == r.Born {
-			queue = append(queue, r.PID)
-		}
-	}
-	known := make(map[int]string)
+	w.known, w.scanned = proctree.Descendants(w.keeper, watchPeriod/2), time.Now()
 	w.tasks = 0
-	for len(queue) > 0 {
-		r := found[queue[0]]
-		queue = queue[1:]
-		if _, seen := known[r.PID]; seen {
-			continue
-		}
-		known[r.PID] = r.Born
-		w.tasks += r.Threads
-		queue = append(queue, children[r.PID]...)
+	for _, p := range w.known {
+		w.tasks += p.Threads
 	}
-	w.known, w.scanned = known, time.Now()
 }
 
 // memoryInUse is the memory of all members, in bytes. It computes the exact sum only if
