@@ -8,7 +8,7 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
+	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/runtime/metrics"

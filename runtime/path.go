@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
+	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/runtime/metrics"

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/metric/noop"
 
-	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
+	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 )

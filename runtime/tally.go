@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
+	"github.com/holdfast-jobs/holdfast/internal/loop"
 )
 
 const (

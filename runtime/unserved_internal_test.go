@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
+	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"

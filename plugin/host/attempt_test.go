@@ -153,7 +153,7 @@ func TestNoSlotIsLostOrAddedUnderLoad(t *testing.T) {
 				run, err := h.Start("good", assignment(payload), r)
 				if err != nil {
 					<-h.Changed()
-					h.signal() // more attempts are waiting
+					h.changed.Raise() // more attempts are waiting
 					continue
 				}
 				started.Add(1)

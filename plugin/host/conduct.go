@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -93,8 +94,8 @@ func (o *order) carryOut(c *conductor) {
 
 // orders is the queue of the conductor.
 type orders struct {
-	// arrived gets a value after a new order.
-	arrived chan struct{}
+	// arrived is raised after a new order.
+	arrived loop.Signal
 
 	mu      sync.Mutex
 	waiting []*order
@@ -110,10 +111,7 @@ func (f *fleet) order(do func(*conductor)) *order {
 	}
 	o := &order{do: do, done: make(chan struct{})}
 	f.orders.waiting = append(f.orders.waiting, o)
-	select {
-	case f.orders.arrived <- struct{}{}:
-	default:
-	}
+	f.orders.arrived.Raise()
 	return o
 }
 
@@ -227,7 +225,7 @@ func (c *conductor) setUnusable(err error) {
 	if err != nil {
 		c.log.Warn("plugin file skipped; the serving version stays", "error", err)
 	}
-	c.host.signal()
+	c.host.changed.Raise()
 }
 
 // reconfigure makes this the configuration. It begins a swap if the serving processes
@@ -321,7 +319,7 @@ func (c *conductor) disable() error {
 	}
 	c.retire(c.current, retired)
 	c.log.Info("plugin disabled")
-	c.host.signal()
+	c.host.changed.Raise()
 	return c.deploy.fire(eventRetire)
 }
 
@@ -374,6 +372,6 @@ func (c *conductor) enable(force bool) error {
 	c.current = c.newGeneration(config, file, serving)
 	c.current.start()
 	c.log.Info("plugin enabled", "digest", file.Digest)
-	c.host.signal()
+	c.host.changed.Raise()
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -64,7 +65,7 @@ func newFleet(h *Host, settings Settings, config Config) (*fleet, error) {
 	f := &fleet{
 		host: h, name: config.Name, settings: settings, config: config, deploy: newDeploy(),
 		log:    settings.Log.With("plugin", config.Name),
-		orders: orders{arrived: make(chan struct{}, 1)},
+		orders: orders{arrived: loop.NewSignal()},
 	}
 	f.quitting, f.quit = context.WithCancel(h.draining)
 	f.current = f.newGeneration(config, file, serving)
@@ -97,7 +98,7 @@ func (f *fleet) release(i *instance, jobType string) {
 	f.mu.Lock()
 	i.take(jobType, -1)
 	f.mu.Unlock()
-	f.host.signal()
+	f.host.changed.Raise()
 }
 
 func (f *fleet) configured() Config {
@@ -185,7 +186,7 @@ func (f *fleet) retire(g *generation, as role) {
 		f.old = slices.DeleteFunc(f.old, func(other *generation) bool { return other == g })
 		f.mu.Unlock()
 		g.log.Info("plugin version stopped")
-		f.host.signal()
+		f.host.changed.Raise()
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/connection"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
@@ -54,8 +55,8 @@ type generation struct {
 	running sync.WaitGroup
 	// limits says how the configured limits are enforced.
 	limits []v1.Enforcement
-	// news gets a value after any change, to wake the swap.
-	news chan struct{}
+	// news is raised after any change, to wake the swap.
+	news loop.Signal
 
 	// The fleet's lock guards the fields below.
 
@@ -85,7 +86,7 @@ func (f *fleet) newGeneration(config Config, file *binary.File, as role) *genera
 		fleet: f, config: config, settings: f.settings, binary: file, role: as,
 		log:     f.log.With("digest", file.Digest[:12]),
 		breaker: newBreaker(f.settings.Backoff), isolatedBreaker: newBreaker(f.settings.Backoff),
-		news: make(chan struct{}, 1), ramp: newRamp(),
+		news: loop.NewSignal(), ramp: newRamp(),
 	}
 	// Job types come from the current configuration, even for an earlier version.
 	g.config.Types, g.config.elsewhere = f.config.Types, f.config.elsewhere
@@ -206,11 +207,8 @@ func (g *generation) add(i *instance) {
 }
 
 func (g *generation) signal() {
-	select {
-	case g.news <- struct{}{}:
-	default:
-	}
-	g.fleet.host.signal()
+	g.news.Raise()
+	g.fleet.host.changed.Raise()
 }
 
 // leastLoaded returns the process with the fewest attempts that has room for the type;

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/connection"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
@@ -28,7 +29,7 @@ type Host struct {
 	// cgroups is the parent of the cgroups of the processes; nil for none.
 	cgroups  *cgroup.Tree
 	settings Settings
-	changed  chan struct{}
+	changed  loop.Signal
 	// roster lists the plugins. Reload replaces it as a whole.
 	roster atomic.Pointer[roster]
 
@@ -79,7 +80,7 @@ func Start(ctx context.Context, settings Settings, plugins []Config) (*Host, err
 	}
 	h := &Host{
 		home: home, settings: settings,
-		changed: make(chan struct{}, 1),
+		changed: loop.NewSignal(),
 		closed:  make(chan struct{}),
 		owners:  make(map[string]*fleet),
 	}
@@ -115,13 +116,6 @@ func (h *Host) Pools() []job.Pool {
 // Changed signals that Pools, Types or Status may have new answers. Unreceived signals
 // merge into one.
 func (h *Host) Changed() <-chan struct{} { return h.changed }
-
-func (h *Host) signal() {
-	select {
-	case h.changed <- struct{}{}:
-	default:
-	}
-}
 
 // Types returns what the plugins have declared, including those that are down now but
 // were up before. A zero value means that the manifest leaves the field to the

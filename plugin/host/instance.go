@@ -155,7 +155,7 @@ func (i *instance) Settle(ended []connection.Ended) {
 		e.Outcome = i.judge(e.Outcome)
 	}
 	f.mu.Unlock()
-	f.host.signal()
+	f.host.changed.Raise()
 }
 
 // judge counts an outcome. A failure in a candidate may be the version's fault. It is

@@ -188,6 +188,6 @@ func (h *Host) Reload(plugins []Config) error {
 			f.order(func(c *conductor) { c.reconfigure(config) })
 		}
 	}
-	h.signal()
+	h.changed.Raise()
 	return nil
 }

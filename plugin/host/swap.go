@@ -321,6 +321,6 @@ func (c *conductor) endSwap(p plan, s v1.PluginSwap, g *generation, err error) v
 	} else {
 		log.Info("plugin swap ended; the new version serves", "reason", s.Reason)
 	}
-	c.host.signal()
+	c.host.changed.Raise()
 	return s
 }

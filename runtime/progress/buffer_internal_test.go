@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdfast-jobs/holdfast/runtime/internal/loop"
+	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 

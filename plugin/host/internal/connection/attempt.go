@@ -62,7 +62,7 @@ func (a *Attempt) Cancel(reason job.CancelReason) {
 			p.queue.Cancel(a.handle, reason)
 		}
 	}) {
-		p.wake()
+		p.queued.Raise()
 	}
 }
 
@@ -104,7 +104,7 @@ func (a *Attempt) Extend(leaseFor time.Duration) {
 		a.killAt = killAt(until, leaseFor)
 		a.process.queue.Extend(a.handle, until)
 	}) {
-		a.process.wake()
+		a.process.queued.Raise()
 	}
 }
 

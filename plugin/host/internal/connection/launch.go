@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/binary"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/osprocess"
@@ -47,7 +48,7 @@ func Launch(ctx context.Context, spec Spec, owner Owner) (*Process, error) {
 	p := &Process{
 		spec: spec, owner: owner,
 		child:    osprocess.New(spec.Child, osprocess.NewOutput(spec.Log, spec.Settings.LinesPerSecond)),
-		attempts: make(map[uint64]*Attempt), queued: make(chan struct{}, 1),
+		attempts: make(map[uint64]*Attempt), queued: loop.NewSignal(),
 		idle: make(chan struct{}), failed: make(chan error, 1), received: make(chan struct{}),
 	}
 	killWhenLate := context.AfterFunc(ctx, p.child.End)

@@ -18,6 +18,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/osprocess"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
@@ -97,8 +98,8 @@ type Process struct {
 	killAt  time.Time
 	renewal *time.Timer
 
-	// queued gets a value when the queue is not empty.
-	queued chan struct{}
+	// queued is raised when the queue is not empty, to wake the sender.
+	queued loop.Signal
 	// idle is closed when the process drains and has no attempt left.
 	idle     chan struct{}
 	idleOnce sync.Once
@@ -135,7 +136,7 @@ func (p *Process) Begin(start *handlerv1.Start, a *job.Assignment, r job.Reporte
 	p.killEarlierLocked(begun.killAt)
 	p.queue.Start(start, until)
 	p.mu.Unlock()
-	p.wake()
+	p.queued.Raise()
 	return begun
 }
 
@@ -281,7 +282,7 @@ func (p *Process) drain() {
 	p.mu.Lock()
 	p.drainLocked()
 	p.mu.Unlock()
-	p.wake()
+	p.queued.Raise()
 }
 
 func (p *Process) drainLocked() {

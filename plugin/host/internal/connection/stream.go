@@ -7,14 +7,6 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
-// wake wakes the sender.
-func (p *Process) wake() {
-	select {
-	case p.queued <- struct{}{}:
-	default:
-	}
-}
-
 // send writes what is queued, as one message if it fits. While one message is being
 // sent the next one fills up, so more load makes larger messages, not more of them.
 func (p *Process) send() {
@@ -79,7 +71,7 @@ func (p *Process) finish(outcomes []*handlerv1.Outcome) {
 	}
 	if p.spec.Isolated && len(ended) > 0 {
 		p.drainLocked()
-		p.wake()
+		p.queued.Raise()
 	}
 	p.checkIdleLocked()
 	p.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/proctree"
 )
@@ -22,8 +23,8 @@ type guard struct {
 	group *cgroup.Group
 	// exited is closed when the process has exited, before it is collected.
 	exited chan struct{}
-	// heard gets a value after each new order.
-	heard chan struct{}
+	// heard is raised after each new order.
+	heard loop.Signal
 
 	mu sync.Mutex
 	// killAt is on the monotonic clock, or never.
@@ -36,7 +37,7 @@ type guard struct {
 }
 
 func newGuard(pid int, group *cgroup.Group) *guard {
-	return &guard{pid: pid, group: group, exited: make(chan struct{}), heard: make(chan struct{}, 1)}
+	return &guard{pid: pid, group: group, exited: make(chan struct{}), heard: loop.NewSignal()}
 }
 
 // listen reads orders until the line hangs up.
@@ -50,10 +51,7 @@ func (g *guard) listen() {
 		g.readLocked()
 		over := g.hungUp
 		g.mu.Unlock()
-		select {
-		case g.heard <- struct{}{}:
-		default:
-		}
+		g.heard.Raise()
 		if over {
 			return
 		}

@@ -1,4 +1,4 @@
-// Package loop has what the loops of a worker wait with.
+// Package loop has what goroutines that loop wait with: signals, alarms and pauses.
 package loop
 
 import (
