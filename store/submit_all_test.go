@@ -109,8 +109,8 @@ func TestTheDatabaseTakesWhateverTheAPILetsThrough(t *testing.T) {
 		`{"jobType": "A", "priority": 32767, "runAt": "9999-12-31T23:59:59.999999999Z", "timeout": "24h", "maxAttempts": 1000}`,
 		`{"jobType": "A", "delay": "87600h", "hold": true}`,
 	} {
-		item := read.Parse([]byte(body))
-		require.NoError(t, item.Err)
+		item := read.Parse([]byte(body), 1)
+		require.Nil(t, item.Problem)
 		require.Empty(t, item.Mistakes, body)
 		one := item.Submission
 		one.ID, one.Tenant = newID(t), cmp.Or(one.Tenant, job.DefaultTenant)
