@@ -58,21 +58,22 @@ func watchLedger(meter metric.Meter, l *ledger, typeLabel func(string) string) e
 	jobs := o.gauge("holdfast.jobs", "{job}", "Jobs in the ledger, by state.")
 	queue := o.gauge("holdfast.queue.jobs", "{job}",
 		"Jobs that wait, run or are dead, by type: queued are claimable now, scheduled and retrying are due later, held have no time.")
-	oldest := o.seconds("holdfast.queue.oldest.age", "How long the first of the queued jobs has been claimable; 0 when none is.")
+	oldest := o.gauge("holdfast.queue.oldest.age", "s",
+		"How long the first of the queued jobs has been claimable; 0 when none is.")
 	served := o.gauge("holdfast.queue.served", "", "Whether a live worker has a handler for the type: 1, or 0.")
-	snapshot := o.seconds("holdfast.snapshot.age",
+	snapshot := o.gauge("holdfast.snapshot.age", "s",
 		"How long the oldest snapshot has kept vacuum from removing dead rows.")
 	transactions := o.gauge("holdfast.snapshot.age.transactions", "{transaction}",
 		"How many transactions ago the oldest snapshot was taken.")
 	return o.observe(func(to metric.Observer) {
 		now, answered := l.read()
-		to.ObserveInt64(up, oneIf(answered))
+		to.ObserveFloat64(up, oneIf(answered))
 		if !answered {
 			return
 		}
 		if now.StatusCounts != nil {
 			for _, state := range job.States() {
-				to.ObserveInt64(jobs, now.StatusCounts[state], label("state", string(state)))
+				to.ObserveFloat64(jobs, float64(now.StatusCounts[state]), label("state", string(state)))
 			}
 		}
 		for _, q := range byLabel(now.Queues, typeLabel) {
@@ -81,13 +82,13 @@ func watchLedger(meter metric.Meter, l *ledger, typeLabel func(string) string) e
 				"queued": q.Queued, "scheduled": q.Scheduled, "held": q.Held,
 				"retrying": q.Retrying, "running": q.Running, "dead": q.Dead,
 			} {
-				to.ObserveInt64(queue, n, metric.WithAttributes(jobType, attribute.String("state", state)))
+				to.ObserveFloat64(queue, float64(n), metric.WithAttributes(jobType, attribute.String("state", state)))
 			}
 			to.ObserveFloat64(oldest, q.OldestQueuedSeconds, metric.WithAttributes(jobType))
-			to.ObserveInt64(served, oneIf(q.Served), metric.WithAttributes(jobType))
+			to.ObserveFloat64(served, oneIf(q.Served), metric.WithAttributes(jobType))
 		}
 		to.ObserveFloat64(snapshot, now.OldestSnapshotSeconds)
-		to.ObserveInt64(transactions, now.SnapshotAgeTransactions)
+		to.ObserveFloat64(transactions, float64(now.SnapshotAgeTransactions))
 	})
 }
 

@@ -22,13 +22,13 @@ func watchPlugins(meter metric.Meter, status func() []v1.Plugin) error {
 	return o.observe(func(to metric.Observer) {
 		for _, plugin := range status() {
 			name := label("plugin", plugin.Name)
-			to.ObserveInt64(up, oneIf(plugin.State == job.PluginUp), name)
-			to.ObserveInt64(broken, oneIf(plugin.State == job.PluginBroken), name)
-			to.ObserveInt64(processes, int64(len(plugin.PIDs)), name)
-			to.ObserveInt64(running, int64(plugin.Running), name)
-			to.ObserveInt64(free, int64(plugin.Free), name)
-			to.ObserveInt64(restarts, int64(plugin.Restarts), name)
-			to.ObserveInt64(crashes, int64(plugin.Crashes), name)
+			to.ObserveFloat64(up, oneIf(plugin.State == job.PluginUp), name)
+			to.ObserveFloat64(broken, oneIf(plugin.State == job.PluginBroken), name)
+			to.ObserveFloat64(processes, float64(len(plugin.PIDs)), name)
+			to.ObserveFloat64(running, float64(plugin.Running), name)
+			to.ObserveFloat64(free, float64(plugin.Free), name)
+			to.ObserveFloat64(restarts, float64(plugin.Restarts), name)
+			to.ObserveFloat64(crashes, float64(plugin.Crashes), name)
 		}
 	})
 }

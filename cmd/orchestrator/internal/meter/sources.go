@@ -46,30 +46,18 @@ type observables struct {
 	err   error
 }
 
-func (o *observables) gauge(name, unit, meaning string) metric.Int64ObservableGauge {
-	made, err := o.meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(meaning))
-	return declared(o, made, err)
+func (o *observables) gauge(name, unit, meaning string) metric.Float64Observable {
+	made, err := o.meter.Float64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(meaning))
+	return o.declared(made, err)
 }
 
-// seconds is a gauge of a time.
-func (o *observables) seconds(name, meaning string) metric.Float64ObservableGauge {
-	made, err := o.meter.Float64ObservableGauge(name, metric.WithUnit("s"), metric.WithDescription(meaning))
-	return declared(o, made, err)
+func (o *observables) counter(name, unit, meaning string) metric.Float64Observable {
+	made, err := o.meter.Float64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(meaning))
+	return o.declared(made, err)
 }
 
-func (o *observables) counter(name, unit, meaning string) metric.Int64ObservableCounter {
-	made, err := o.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(meaning))
-	return declared(o, made, err)
-}
-
-// secondsCounter counts time.
-func (o *observables) secondsCounter(name, meaning string) metric.Float64ObservableCounter {
-	made, err := o.meter.Float64ObservableCounter(name, metric.WithUnit("s"), metric.WithDescription(meaning))
-	return declared(o, made, err)
-}
-
-// declared gathers an instrument.
-func declared[T metric.Observable](o *observables, made T, err error) T {
+// declared gathers an instrument. All are of floats, as in Prometheus.
+func (o *observables) declared(made metric.Float64Observable, err error) metric.Float64Observable {
 	o.all = append(o.all, made)
 	o.err = errors.Join(o.err, err)
 	return made
@@ -90,7 +78,7 @@ func label(name, value string) metric.ObserveOption {
 	return metric.WithAttributes(attribute.String(name, value))
 }
 
-func oneIf(condition bool) int64 {
+func oneIf(condition bool) float64 {
 	if condition {
 		return 1
 	}
