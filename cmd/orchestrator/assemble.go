@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
-	"time"
-
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
@@ -21,12 +17,8 @@ import (
 // assembly is what serve runs: the ledger as the API sees it, and the worker with
 // its plugins.
 type assembly struct {
-	jobs       api.Jobs
-	operations api.Operations
-	plugins    api.Plugins
-	prometheus http.Handler
-	observe    func(route, method string, status int, took time.Duration)
-	tracer     trace.Tracer // nil for none
+	// api has the parts that the API serves. The caller adds how it serves them.
+	api api.Config
 	// reload replaces the plugins by those of another configuration.
 	reload func(config.Config) error
 	// run works until ctx ends, then drains and returns. When abort ends as well, it
@@ -115,8 +107,10 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 	}
 
 	return &assembly{
-		jobs: apiJobs{worker.Service, ledger}, operations: ledger, plugins: hosted,
-		prometheus: meters.Handler(), observe: meters.Request, tracer: traces.Tracer(),
+		api: api.Config{
+			Jobs: apiJobs{worker.Service, ledger}, Operations: ledger, Plugins: hosted,
+			Prometheus: meters.Handler(), Observe: meters.Request, Tracer: traces.Tracer(),
+		},
 		reload: func(next config.Config) error {
 			next.Tracing = cfg.Tracing // a reload changes nothing outside plugins
 			plugins, err := next.HostConfigs(environ)

@@ -27,11 +27,11 @@ func TestTheAssemblyHasMetrics(t *testing.T) {
 	ctx, drain := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- parts.run(ctx, t.Context()) }()
-	parts.observe("/jobs", "POST", 202, time.Millisecond)
+	parts.api.Observe("/jobs", "POST", 202, time.Millisecond)
 
 	scrape := func() string {
 		w := httptest.NewRecorder()
-		parts.prometheus.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+		parts.api.Prometheus.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 		return w.Body.String()
 	}
 	require.Eventually(t, func() bool { // a worker that works reaps now and then
@@ -74,9 +74,9 @@ func TestTheConfiguredCommitOfATypeApplies(t *testing.T) {
 		}
 	}
 	for _, jobType := range []string{"QUICK", "SAFE"} {
-		_, err := parts.jobs.Submit(t.Context(), submission(jobType))
+		_, err := parts.api.Jobs.Submit(t.Context(), submission(jobType))
 		require.NoError(t, err)
-		_, err = parts.jobs.SubmitAll(t.Context(), []job.Submission{submission(jobType), submission(jobType)})
+		_, err = parts.api.Jobs.SubmitAll(t.Context(), []job.Submission{submission(jobType), submission(jobType)})
 		require.NoError(t, err)
 	}
 	rows, err := conn.Query(t.Context(), "select job_type || ' ' || setting || ' ' || count(*) from commits group by job_type, setting order by 1")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/stretchr/testify/require"
 )
@@ -21,7 +22,7 @@ func reloading(t *testing.T, directory string, starting func()) (*serving, <-cha
 	s := serveAssembled(t, directory, func(closed chan struct{}) (*assembly, error) {
 		starting()
 		return &assembly{
-			jobs:   pingable{},
+			api:    api.Config{Jobs: pingable{}},
 			run:    func(ctx, _ context.Context) error { <-ctx.Done(); return nil },
 			reload: func(cfg config.Config) error { reloaded <- cfg; return nil },
 			close:  func(context.Context) { close(closed) },

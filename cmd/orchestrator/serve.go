@@ -84,13 +84,12 @@ func (p *program) serve(parent context.Context) error {
 	stopping, stop := context.WithCancel(context.Background())
 	defer stop()
 	server.RegisterOnShutdown(stop)
-	gate.Open(api.New(api.Config{
-		Jobs: parts.jobs, Operations: parts.operations, Plugins: parts.plugins, Guard: guard, Log: log, Version: thisBuild().Version,
-		MaxBodyBytes: cfg.Server.MaxBodyBytes, MaxBatchBytes: cfg.Server.MaxBatchBytes,
-		MaxReceivingBytes: cfg.Server.MaxReceivingBytes, RequestTimeout: cfg.Server.RequestTimeout,
-		Stopping: stopping.Done(),
-		Observe:  parts.observe, Prometheus: parts.prometheus, Tracer: parts.tracer, TraceLink: cfg.Tracing.TraceURL,
-	}))
+	routes := parts.api
+	routes.Guard, routes.Log, routes.Version, routes.Stopping = guard, log, thisBuild().Version, stopping.Done()
+	routes.MaxBodyBytes, routes.MaxBatchBytes = cfg.Server.MaxBodyBytes, cfg.Server.MaxBatchBytes
+	routes.MaxReceivingBytes, routes.RequestTimeout = cfg.Server.MaxReceivingBytes, cfg.Server.RequestTimeout
+	routes.TraceLink = cfg.Tracing.TraceURL
+	gate.Open(api.New(routes))
 	defer hangups.each((&reloads{program: p, parts: parts, log: log, start: cfg, present: cfg}).reload)()
 	p.greet(listener.Addr(), &cfg.Security, log)
 	return work(drain, abort, server, served, parts, db.ended, log)

@@ -83,7 +83,7 @@ func serve(t *testing.T, run func(ctx, abort context.Context) error, args ...str
 func serveIn(t *testing.T, directory string, run func(ctx, abort context.Context) error, args ...string) *serving {
 	t.Helper()
 	return serveAssembled(t, directory, func(closed chan struct{}) (*assembly, error) {
-		return &assembly{jobs: pingable{}, run: run, close: func(context.Context) { close(closed) }}, nil
+		return &assembly{api: api.Config{Jobs: pingable{}}, run: run, close: func(context.Context) { close(closed) }}, nil
 	}, args...)
 }
 
@@ -181,7 +181,7 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 func TestASecondSignalWhilePluginsStopStopsAtOnce(t *testing.T) {
 	closing := make(chan struct{})
 	s := serveAssembled(t, t.TempDir(), func(chan struct{}) (*assembly, error) {
-		return &assembly{jobs: pingable{}, run: untilDrained, close: func(abort context.Context) {
+		return &assembly{api: api.Config{Jobs: pingable{}}, run: untilDrained, close: func(abort context.Context) {
 			close(closing)
 			_ = await(abort, nil)
 		}}, nil

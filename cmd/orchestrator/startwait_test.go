@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/test/blackhole"
@@ -37,7 +38,7 @@ func serveOn(t *testing.T, database string, args ...string) (*serving, string) {
 	address := listener.Addr().String()
 	require.NoError(t, listener.Close())
 	s := serveWith(t, t.TempDir(), func(context.Context, config.Config, config.DatabaseURL, []string, *slog.Logger) (*assembly, error) {
-		return &assembly{jobs: pingable{}, run: untilDrained, close: func(context.Context) {}}, nil
+		return &assembly{api: api.Config{Jobs: pingable{}}, run: untilDrained, close: func(context.Context) {}}, nil
 	}, []string{"HOLDFAST_DATABASE__URL=" + database}, append(args, "--set", "server.address="+address)...)
 	return s, "http://" + address
 }
