@@ -215,7 +215,7 @@ func TestASuspectIsNotChargedForALaunchThatFails(t *testing.T) {
 	v := newVersioned(t)
 	text, spent := stingy(t, "2", "sleep 60")
 	v.write(text)
-	h := startHost(t, func(s *Settings) { s.StartTimeout = time.Second }, v.config())
+	h := startHost(t, func(s *Settings) { s.StartTimeout = 5 * time.Second }, v.config())
 	h.awaitUp("plugin", 1)
 	spent(true)
 	_, first := h.beginIsolated("plugin", `{}`)

@@ -67,6 +67,9 @@ func runTests(m *testing.M) int {
 // machine may need seconds for anything.
 const soon = 20 * time.Second
 
+// patience bounds the wait for everything else.
+const patience = 2 * time.Minute
+
 // journal keeps what the host logs.
 type journal struct {
 	mu   sync.Mutex
@@ -181,7 +184,7 @@ func alive(pid int) bool {
 // few milliseconds.
 func (h *testHost) eventually(condition func() bool, what string) {
 	h.t.Helper()
-	require.Eventually(h.t, condition, 20*time.Second, 5*time.Millisecond, what)
+	require.Eventually(h.t, condition, patience, 5*time.Millisecond, what)
 }
 
 func (h *testHost) awaitUp(name string, processes int) {
@@ -287,7 +290,7 @@ func (h *testHost) outcome(r *report) job.Outcome {
 	select {
 	case outcome := <-r.done:
 		return outcome
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		h.t.Log(h.journal.String())
 		h.t.Fatal("the attempt does not end")
 		return job.Outcome{}
@@ -299,7 +302,7 @@ func (h *testHost) progress(r *report) string {
 	select {
 	case p := <-r.told:
 		return string(p)
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		h.t.Fatal("no progress")
 		return ""
 	}

@@ -173,7 +173,7 @@ func compared(t *testing.T, usual time.Duration, flags ...string) (*testHost, v1
 
 func TestASlowVersionIsRolledBack(t *testing.T) {
 	t.Parallel()
-	h, swap := compared(t, 10*time.Millisecond, "-delay", "200ms")
+	h, swap := compared(t, 10*time.Millisecond, "-delay", "1s")
 	require.Equal(t, job.SwapRolledBack, swap.Result)
 	require.Regexp(t, `^it is slower: \d+ of its \d+ attempts at TEST t(ake|ook) `, swap.Reason)
 	require.Zero(t, swap.Trial.Failed)

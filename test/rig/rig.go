@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -82,6 +83,7 @@ func (o *Orchestrator) Start(ctx context.Context) (time.Duration, error) {
 	for {
 		if o.Call(ctx, http.MethodGet, "/readyz", nil, http.StatusOK, nil) == nil {
 			took := time.Since(began)
+			o.awaitPlugins(ctx)
 			o.Look()
 			return took, nil
 		}
@@ -91,6 +93,24 @@ func (o *Orchestrator) Start(ctx context.Context) (time.Duration, error) {
 			return 0, fmt.Errorf("the orchestrator ended at once: %w", err)
 		case <-ctx.Done():
 			return 0, errors.New("the orchestrator did not become ready")
+		case <-time.After(glance):
+		}
+	}
+}
+
+// awaitPlugins waits until no plugin is starting for the first time: an orchestrator is
+// ready even if its plugins are slow to declare their job types. It does not wait if it
+// may not see the plugins.
+func (o *Orchestrator) awaitPlugins(ctx context.Context) {
+	for ctx.Err() == nil {
+		var found struct{ Plugins []struct{ State string } }
+		err := o.Call(ctx, http.MethodGet, "/debug/plugins", nil, http.StatusOK, &found)
+		starting := func(p struct{ State string }) bool { return p.State == "starting" }
+		if err != nil || !slices.ContainsFunc(found.Plugins, starting) {
+			return
+		}
+		select {
+		case <-ctx.Done():
 		case <-time.After(glance):
 		}
 	}

@@ -77,6 +77,6 @@ func sendOrders(t *testing.T) {
 		require.Eventually(t, func() bool {
 			unread, err := unix.IoctlGetInt(3, unix.TIOCOUTQ)
 			return err == nil && unread == 0
-		}, 20*time.Second, 20*time.Microsecond)
+		}, time.Minute, 20*time.Microsecond)
 	}
 }

@@ -30,7 +30,7 @@ func withFamily(t *testing.T, program string) (p *Process, family []int) {
 	p = prepared(t, Spec{Binary: pin(t, path), Args: args[1:]})
 	require.NoError(t, p.Start(t.Context()))
 	require.Eventually(t, func() bool { return strings.Contains(p.Output().Excerpt(), "family ") },
-		20*time.Second, time.Millisecond)
+		time.Minute, time.Millisecond)
 	return p, familyOf(t, p.Output().Excerpt())
 }
 
@@ -56,21 +56,21 @@ func TestOrphansAreCollected(t *testing.T) {
 	t.Parallel()
 	p := prepared(t, Spec{Args: []string{"-c", `echo orphan $(setsid sh -c 'sleep 0.01 >/dev/null 2>&1 & echo $!'); exec sleep 1000`}})
 	require.NoError(t, p.Start(t.Context()))
-	require.Eventually(t, func() bool { return strings.Contains(p.Output().Excerpt(), "orphan ") }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(p.Output().Excerpt(), "orphan ") }, time.Minute, time.Millisecond)
 	var orphan string
 	_, err := fmt.Sscanf(p.Output().Excerpt(), "orphan %s", &orphan)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		_, err := os.Stat("/proc/" + orphan)
 		return errors.Is(err, os.ErrNotExist)
-	}, 20*time.Second, time.Millisecond, "it is no zombie")
+	}, time.Minute, time.Millisecond, "it is no zombie")
 }
 
 func TestAProcessIsKilledAtItsTimeWithItsDescendants(t *testing.T) {
 	everywhere(t, func(t *testing.T, tree *cgroup.Tree) {
 		p := prepared(t, Spec{Args: []string{"-c", families["sh"][2]}, Cgroups: tree})
 		require.NoError(t, p.Start(t.Context()))
-		require.Eventually(t, func() bool { return strings.Contains(p.Output().Excerpt(), "family ") }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return strings.Contains(p.Output().Excerpt(), "family ") }, time.Minute, time.Millisecond)
 		family := familyOf(t, p.Output().Excerpt())
 		p.KillAt(time.Now().Add(time.Hour))
 		p.KillAt(time.Now())
@@ -111,7 +111,7 @@ func awaitStopped(t *testing.T, pid int) {
 	require.Eventually(t, func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		return err == nil && strings.Contains(string(stat), ") T ")
-	}, 20*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 func TestAProcessDiesWithItsKeeper(t *testing.T) {
@@ -122,7 +122,7 @@ func TestAProcessDiesWithItsKeeper(t *testing.T) {
 	require.NoError(t, syscall.Kill(p.launched.KeeperPID(), syscall.SIGKILL))
 	require.EqualError(t, death(t, p), "its keeper has ended: signal: killed")
 	require.True(t, p.LeftByItself())
-	require.Eventually(t, func() bool { return !lives(p.PID()) }, 20*time.Second, time.Millisecond, "the kernel kills it with its keeper")
+	require.Eventually(t, func() bool { return !lives(p.PID()) }, time.Minute, time.Millisecond, "the kernel kills it with its keeper")
 	requireNobody(t, p)
 }
 

@@ -221,7 +221,7 @@ func death(t *testing.T, p *Process) Death {
 	select {
 	case <-p.Gone():
 		return p.Death()
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the process does not end")
 		return Death{}
 	}
