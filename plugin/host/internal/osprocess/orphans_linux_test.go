@@ -49,6 +49,12 @@ console.log("family", process.pid, a, b, c, d);
 setTimeout(() => {}, 1e6);`},
 }
 
+func init() {
+	if dir := os.Getenv("CHILD_TEST_OWNER"); dir != "" {
+		ownUntilKilled(dir, strings.Fields(os.Getenv("CHILD_TEST_PROGRAMS")))
+	}
+}
+
 // ownUntilKilled is a process with a home, and a process with a family for each of the
 // programs. For each it prints the ids of its keeper and of its family on one line.
 func ownUntilKilled(dir string, programs []string) {

@@ -20,12 +20,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/cgroup"
 )
 
-func TestMain(m *testing.M) {
-	if dir := os.Getenv("CHILD_TEST_OWNER"); dir != "" {
-		ownUntilKilled(dir, strings.Fields(os.Getenv("CHILD_TEST_PROGRAMS")))
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // journal keeps what is logged.
 type journal struct {
