@@ -36,7 +36,7 @@ func TestStatementsHaveSpansOnlyWithinARecordedSpan(t *testing.T) {
 	_, err = s.SubmitAll(ctx, []job.Submission{{
 		ID: job.ID{2}, Type: "A", Tenant: "t", Payload: []byte(`{"secret": "\u0000`), MaxAttempts: 1, Timeout: time.Second,
 	}})
-	require.NoError(t, err, "of the whole")
+	require.ErrorIs(t, err, job.ErrBadData)
 	_, err = s.Hold(ctx, job.ID{1}) // a batch of statements
 	require.ErrorIs(t, err, job.ErrNotFound)
 	require.True(t, parent.IsRecording(), "the request goes on")
