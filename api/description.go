@@ -85,7 +85,7 @@ func asYAML(document *yaml.Node) []byte {
 	return text.Bytes()
 }
 
-// asJSON keeps the order of members, which examples have for their readers.
+// asJSON keeps the order of members: in an example it helps the reader.
 func asJSON(part *yaml.Node) []byte {
 	var items [][]byte
 	switch part.Kind {

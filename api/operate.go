@@ -160,8 +160,9 @@ type metricsInput struct {
 }
 
 // prefersPrometheus reports whether the client prefers a format of Prometheus to
-// JSON. Without a preference it gets JSON. A quality that comes after other parameters
-// counts as 1: programs that send such ones do not ask for JSON.
+// JSON. Without a preference it gets JSON. A q that does not come first among the
+// parameters of a format counts as 1, and that is enough: programs that send such a q
+// do not ask for JSON.
 func prefersPrometheus(header http.Header) bool {
 	accepted := strings.ToLower(strings.Join(header.Values("Accept"), ","))
 	best := negotiation.SelectQValue(accepted, []string{mediaJSON, "text/plain", "text/*", "application/openmetrics-text"})

@@ -138,7 +138,7 @@ func contextOf(header http.Header) job.Trace {
 	}
 	parent := strings.TrimSpace(sent[0])
 	if len(parent) == parentBytes && strings.HasPrefix(parent, "00-") {
-		// In version 00 alone the library refuses reserved flags, which the standard ignores.
+		// The standard ignores reserved flags. The library refuses them, but only in version 00.
 		parent = "01" + parent[2:]
 	}
 	state := strings.Join(header.Values("tracestate"), ",")

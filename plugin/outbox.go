@@ -23,7 +23,8 @@ const (
 	// fullMessage is the size in bytes at which a message gets no more items. A
 	// larger item gets a message of its own.
 	fullMessage = 1 << 20
-	// itemOverhead is more than an item needs on the wire beside its texts.
+	// itemOverhead is an upper bound of what an item needs on the wire in addition to
+	// its texts.
 	itemOverhead = 128
 )
 

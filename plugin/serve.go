@@ -133,8 +133,8 @@ func takeSignals() {
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM)
 }
 
-// exitWithStdin ends the process when the orchestrator closes its end: because it
-// has received everything from a drained process, or because it is gone.
+// exitWithStdin ends the process when its standard input ends. The orchestrator has
+// then received everything from a drained process, or it is gone.
 func exitWithStdin(drained *atomic.Bool) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	if drained.Load() {

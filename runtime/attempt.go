@@ -204,7 +204,8 @@ func (a *attempt) proven(until, now time.Time) {
 	}
 }
 
-// heldUntil is until when the lease is known to be held if it is not renewed.
+// heldUntil returns the time until which the lease is known to be held, even if it is
+// not renewed again.
 func (a *attempt) heldUntil() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()

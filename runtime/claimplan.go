@@ -8,8 +8,8 @@ import (
 )
 
 // claimPlan is what one claim is for: jobs of some types of a pool. A type with a
-// bound of its own is claimed by itself, and no more of it than there is room for:
-// surplus jobs would wait, and others behind them.
+// bound of its own has a claim of its own, which takes no more jobs than there is room
+// for. Any more would wait, and other jobs would wait behind them.
 type claimPlan struct {
 	pool  job.Pool
 	types []string

@@ -55,7 +55,7 @@
 //	tally       rolls up the tallies
 //	drain       ends the attempts at shutdown
 //
-// Package client is what the API talks to; package report saves what attempts report on
+// Package jobs is what the API talks to; package progress saves what attempts report on
 // their way; package metrics measures; package spans traces.
 //
 // Reaper and scheduler run in every worker; there is no leader. At shutdown, the loops

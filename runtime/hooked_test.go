@@ -102,17 +102,17 @@ func (h *hooked) NextDue(ctx context.Context) (time.Duration, bool, error) {
 }
 
 func (h *hooked) WorkersOnHost(ctx context.Context, host, except string) ([]job.Worker, error) {
-	h.note(ctx, "neighbours")
+	h.note(ctx, "workers on host")
 	return h.Store.WorkersOnHost(ctx, host, except)
 }
 
 func (h *hooked) ExpireWorkers(ctx context.Context, workers []string) (int, error) {
-	h.note(ctx, "discharge")
+	h.note(ctx, "expire workers")
 	return h.Store.ExpireWorkers(ctx, workers)
 }
 
 func (h *hooked) ReleaseUnanswered(ctx context.Context, worker string, known []job.LeaseID) (int, error) {
-	h.note(ctx, "disown")
+	h.note(ctx, "release unanswered")
 	return h.Store.ReleaseUnanswered(ctx, worker, known)
 }
 

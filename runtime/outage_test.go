@@ -139,7 +139,7 @@ func TestEveryCallToTheDatabaseHasADeadline(t *testing.T) {
 	require.NoError(t, err)
 	want := []string{
 		"claim", "renew", "settle", "note", "reap", "promote", "next due", "submit",
-		"neighbours", "discharge", "disown", "send",
+		"workers on host", "expire workers", "release unanswered", "send",
 	}
 	await(t, func() bool {
 		mu.Lock()

@@ -18,8 +18,9 @@ import (
 // settleTimeout bounds one try to write settlements or reports.
 const settleTimeout = 10 * time.Second
 
-// triesAtOnce is how often endings are written without a pause: as decided, as those of
-// canceled jobs, and without values that the database refuses.
+// triesAtOnce is how often settle tries to write endings before it pauses. The first try
+// writes them as decided. The next ones are for jobs that were canceled meanwhile, and
+// for values that the database refuses.
 const triesAtOnce = 3
 
 // The pause before the next try doubles from firstPause to longestPause.

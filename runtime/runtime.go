@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 )
 
-// Config says how a worker runs. Every field must be set, except where package client
+// Config says how a worker runs. Every field must be set, except where package jobs
 // names a default.
 type Config struct {
 	jobs.Config

@@ -126,8 +126,8 @@ type file struct {
 	content []byte
 }
 
-// filesBelow returns the files below the directory, whose name ends in a slash. Their
-// names begin there.
+// filesBelow returns the files below the directory, with names relative to it. The
+// directory's name must end in a slash.
 func filesBelow(dir string) (files []file, err error) {
 	err = fs.WalkDir(sources, strings.TrimSuffix(dir, "/"), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// MaxMistakes bounds the mistakes that are listed of one submission.
+	// MaxMistakes bounds the mistakes that are listed for one submission.
 	MaxMistakes = 20
 	// maxEchoed limits, in characters, how much of an unknown member's name is repeated
 	// in an answer.

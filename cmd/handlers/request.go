@@ -101,9 +101,10 @@ func (r requester) request(ctx context.Context, j plugin.Job[requestArgs]) (resp
 	return got, judge(answer, j.Args.ExpectStatus, time.Now())
 }
 
-// withoutURL removes paths and queries from an error. They may be secrets, and people
-// who may not see the payload can see errors. net/http and net/url quote them: those of
-// the URL, of a redirect, or of an answer that is not HTTP.
+// withoutURL removes paths and queries from an error. They may contain
+// secrets, and errors are shown to people who may not see the payload. net/http and
+// net/url put them in quotes: the URL's own, that of a redirect, and an answer that is
+// not HTTP.
 func withoutURL(err error) error {
 	if about := new(url.Error); errors.As(err, &about) {
 		err = about.Err

@@ -1,4 +1,4 @@
-// Package loop has what goroutines that loop wait with: signals, alarms and pauses.
+// Package loop has what a goroutine waits with in a loop: signals, alarms and pauses.
 package loop
 
 import (
@@ -59,8 +59,8 @@ func (a *Alarm) In(after time.Duration) {
 	}
 }
 
-// Sleep waits out the time, or less when In asks for that. While the loop works,
-// everything that In announces counts as early.
+// Sleep waits for that long, or until In announces something earlier. Whatever In has
+// announced since the last Sleep counts as earlier.
 func (a *Alarm) Sleep(ctx context.Context, pause time.Duration) {
 	a.looksAgain(pause)
 	a.sooner.Wait(ctx, pause)

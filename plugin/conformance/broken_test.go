@@ -19,8 +19,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
-// envBroken makes the test binary a plugin that breaks the rule of the protocol with
-// that name, or none with "good". The plugin speaks the protocol without the SDK.
+// envBroken is the variable that makes the test binary a plugin. Its value names the
+// rule of the protocol that the plugin breaks; with "good" it breaks none. The plugin
+// speaks the protocol without the SDK.
 const envBroken = "CONFORMANCE_BROKEN"
 
 // mode is the rule to break.

@@ -1,7 +1,7 @@
 // Package conformance checks whether a plugin follows the protocol. It launches the
 // plugin as an orchestrator does, speaks the protocol itself, and watches. It does
-// not use package host, which protects the orchestrator from misbehavior and so
-// would hide it.
+// not run the plugin in package host, which protects the orchestrator from misbehavior
+// and so would hide it. It only takes the rules for manifests from there.
 //
 //	Run ── check (one per rule) ── process (launch, handshake, connection) ── session (one Work stream)
 //

@@ -177,7 +177,7 @@ func (h *Host) Reload(plugins []Config) error {
 		if next.byName[f.name] == nil {
 			f.log.Info("plugin removed")
 			f.quit()
-			h.disown(f)
+			h.releaseTypes(f)
 		}
 	}
 	for _, f := range added {

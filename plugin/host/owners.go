@@ -96,7 +96,7 @@ func (h *Host) ask(ctx context.Context, f *fleet, m *message.Manifest, listed []
 // claimTypes makes the fleet the owner of the types that it serves, and of no others.
 // Host and fleet are locked.
 func (h *Host) claimTypes(f *fleet) {
-	h.disown(f)
+	h.releaseTypes(f)
 	if f.quitting.Err() != nil {
 		return
 	}
@@ -107,8 +107,8 @@ func (h *Host) claimTypes(f *fleet) {
 	}
 }
 
-// disown frees the fleet's types. The host is locked.
-func (h *Host) disown(f *fleet) {
+// releaseTypes frees the fleet's types. The host is locked.
+func (h *Host) releaseTypes(f *fleet) {
 	for name, owner := range h.owners {
 		if owner == f {
 			delete(h.owners, name)

@@ -130,7 +130,7 @@ type View struct {
 	Trace Trace
 }
 
-// Cancellation is what became of a cancel: the job as it is afterwards.
+// Cancellation is the result of a cancel, with the job as it is afterwards.
 type Cancellation struct {
 	View
 	// Canceled says that the job was waiting and that this very cancel ended it.

@@ -85,7 +85,7 @@ func New(meter metric.Meter) (*Metrics, error) {
 	}
 	var err error
 	m.batchSize, err = meter.Int64Histogram("holdfast.batch.size", metric.WithUnit("{item}"),
-		metric.WithDescription("How many jobs, leases or notes a batch had."), metric.WithExplicitBucketBoundaries(batchSizes...))
+		metric.WithDescription("How many jobs, leases or reports a batch had."), metric.WithExplicitBucketBoundaries(batchSizes...))
 	if err := errors.Join(failed, err); err != nil {
 		return nil, err
 	}

@@ -1,5 +1,6 @@
-// Package bench_test measures one way of doing a thing against another, side
-// by side in one run. Nothing in it fails because a machine was slow.
+// Package bench_test compares submissions that share commits with submissions that
+// have a commit each, in turns within one run (make bench-submit). It never fails
+// because a machine is slow.
 package bench_test
 
 import (

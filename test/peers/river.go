@@ -177,7 +177,7 @@ func (d *riverDriver) insertAll(ctx context.Context, _ *pace) (int, error) {
 	return d.insert(ctx, d.Jobs)
 }
 
-// warmUp inserts jobs in addition to those of the order.
+// warmUp inserts jobs that the order does not count.
 func (d *riverDriver) warmUp(ctx context.Context) (err error) {
 	for end := time.Now().Add(warmUpWithin); err == nil && time.Now().Before(end) && d.warmed < d.Jobs; {
 		var jobs int

@@ -41,8 +41,8 @@ var knownMembers sync.Map // from reflect.Type to map[string]structMember
 // field is a field that has a name in JSON.
 type field struct {
 	of reflect.Type
-	// rank is lower for fields that win over others with the name: first those at a
-	// lesser depth, then those with a tag.
+	// rank decides between fields with the same name: the lowest wins. A field that is
+	// embedded less deeply ranks lower, and at the same depth one with a tag does.
 	rank   int
 	absent bool
 	// hidden: encoding/json skips it.
@@ -61,9 +61,10 @@ func resolve(fields []field) structMember {
 	return structMember{of: seen[0].of, decoded: decodedAs(seen[0].of), absent: seen[0].absent, shared: shared}
 }
 
-// fieldsOf finds the fields of a struct and of those embedded in it, by name. A type
-// counts only at its least depth. Embedded there several times, its fields cancel
-// each other out; what is embedded in it counts once, as in encoding/json.
+// fieldsOf finds the fields of a struct and of those embedded in it, by name. As in
+// encoding/json, a type that is embedded at several depths counts only at the least of
+// them. If it is embedded there several times, its fields cancel each other out, but
+// what is embedded in it counts once.
 func fieldsOf(t reflect.Type) map[string][]field {
 	type embedded struct {
 		of     reflect.Type

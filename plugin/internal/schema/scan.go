@@ -13,8 +13,8 @@ import (
 type scanner struct {
 	text []byte
 	at   int
-	// passed are the members passed so far and not dropped, of each object that the
-	// walk is in.
+	// passed are the members that the walk has passed and not dropped, of every object
+	// that it is inside of.
 	passed  []member
 	dropped []member
 }

@@ -149,9 +149,10 @@ func (e *evaluator) evaluate(value any, steps int) (f findings, done bool) {
 }
 
 // observe makes every evaluation of a schema count as steps. It does so in the format,
-// which the library checks before it goes deeper. It also takes over type, which the
-// library checks even earlier, and for integers ten times slower; const, enum and
-// uniqueItems, which are expensive in the library; and propertyNames, for which the library reports wrong places.
+// which the library checks before it goes deeper. It also takes over these keywords:
+// type, which the library checks even before the format, and ten times more slowly for
+// integers; const, enum and uniqueItems, which are expensive in the library; and
+// propertyNames, for which the library reports wrong places.
 func (e *evaluator) observe(ctx *jsonschema.CompilerContext, _ map[string]any) (jsonschema.SchemaExt, error) {
 	current := ctx.Enqueue(nil)
 	current.Format = e.counting(current)

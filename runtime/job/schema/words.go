@@ -115,7 +115,8 @@ func (f *findings) words(causes []*jsonschema.ValidationError, depth int) string
 	return enumerate(words, "and")
 }
 
-// wordsOfForms says what keeps the value at the depth from having any of several forms.
+// wordsOfForms says, for each form that a schema allows, why the value at that depth
+// does not have it.
 func (f *findings) wordsOfForms(refused []*jsonschema.ValidationError, depth int) string {
 	var forms []string
 	for _, cause := range refused {

@@ -24,7 +24,7 @@ const (
 	extendEvery = leaseFor / 3
 	// killGrace is how long a handler that was asked to stop may take.
 	killGrace = 5 * time.Second
-	// closeWithin is how long the process may take to leave in the end.
+	// closeWithin is how long the process may take to exit at the end.
 	closeWithin = 5 * time.Second
 )
 

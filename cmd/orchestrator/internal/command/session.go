@@ -71,7 +71,7 @@ func (p *Program) speaks(c *cobra.Command, run runFunc) *cobra.Command {
 	return p.speaksWith(&options{}, c, run)
 }
 
-// asksServer is speaks for commands that need a server.
+// asksServer does the same as speaks, for a command that does not work with --direct.
 func (p *Program) asksServer(c *cobra.Command, run runFunc) *cobra.Command {
 	return p.speaksWith(&options{ofServer: true}, c, run)
 }

@@ -97,7 +97,7 @@ func (c Jobs) Caps() host.Caps {
 	return host.Caps{Progress: c.MaxProgressBytes, Checkpoint: c.MaxCheckpointBytes, Result: c.MaxResultBytes}
 }
 
-// over returns the policy with the fields that are set replaced.
+// over returns the policy, with the settings that c has in place of its own.
 func (c Retry) over(policy job.RetryPolicy) job.RetryPolicy {
 	return job.RetryPolicy{
 		Backoff: or(c.Backoff, policy.Backoff), InitialDelay: or(c.InitialDelay, policy.InitialDelay),

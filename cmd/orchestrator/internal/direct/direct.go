@@ -13,7 +13,7 @@ import (
 // Serve serves the handler to the transport it returns, and to nobody else. stop ends
 // the requests in progress.
 func Serve(handler http.Handler, log *slog.Logger) (transport http.RoundTripper, stop func()) {
-	// Timeouts are for clients that dribble, and there are none here.
+	// It needs no timeouts: they protect against slow clients on a network.
 	server := &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	l := listener{dialed: make(chan net.Conn), closed: make(chan struct{})}
 	go func() { _ = server.Serve(l) }()

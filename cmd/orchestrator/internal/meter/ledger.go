@@ -54,7 +54,7 @@ func (l *ledger) read() (v1.Metrics, bool) {
 func watchLedger(meter metric.Meter, l *ledger, typeLabel func(string) string) error {
 	o := observables{meter: meter}
 	up := o.gauge("holdfast.database.up", "",
-		"Whether the database has answered within 2 s: 1, or 0 and all that it tells is absent.")
+		"Whether the database has answered within 2 s: 1, or 0. At 0, the metrics that it gives are absent.")
 	jobs := o.gauge("holdfast.jobs", "{job}", "Jobs in the ledger, by state.")
 	queue := o.gauge("holdfast.queue.jobs", "{job}",
 		"Jobs that wait, run or are dead, by type: queued are claimable now, scheduled and retrying are due later, held have no time.")

@@ -16,9 +16,9 @@ func watchPlugins(meter metric.Meter, status func() []v1.Plugin) error {
 	running := o.gauge("holdfast.plugin.jobs.running", "{job}", "Jobs that the plugin's processes have.")
 	free := o.gauge("holdfast.plugin.slots.free", "{slot}", "Jobs that the plugin's processes can still take.")
 	restarts := o.counter("holdfast.plugin.restarts", "{restart}",
-		"Launches that failed, and processes that ended, while the plugin was to be up.")
+		"Launches that failed, and processes that ended, while the plugin should have been up.")
 	crashes := o.counter("holdfast.plugin.crashes", "{crash}",
-		"Processes that ended by themselves or had to be killed, a job's timeout or cancel apart.")
+		"Processes that ended by themselves or had to be killed, except for a job's timeout or cancel.")
 	return o.observe(func(to metric.Observer) {
 		for _, plugin := range status() {
 			name := label("plugin", plugin.Name)

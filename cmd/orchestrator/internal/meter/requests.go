@@ -23,8 +23,8 @@ type requests struct {
 	kinds map[kind][]metric.RecordOption
 }
 
-// kind is a group of requests that are measured together. There is a bounded
-// number: none of it is a client's own word.
+// kind is a group of requests that are measured together. Their number is
+// bounded, since no client can make up a part of one.
 type kind struct{ route, method, status string }
 
 func newRequests(meter metric.Meter) (*requests, error) {

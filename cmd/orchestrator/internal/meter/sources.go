@@ -56,7 +56,7 @@ func (o *observables) counter(name, unit, meaning string) metric.Float64Observab
 	return o.declared(made, err)
 }
 
-// declared gathers an instrument. All are of floats, as in Prometheus.
+// declared gathers an instrument. Each has floats as values, as in Prometheus.
 func (o *observables) declared(made metric.Float64Observable, err error) metric.Float64Observable {
 	o.all = append(o.all, made)
 	o.err = errors.Join(o.err, err)

@@ -70,8 +70,8 @@ func joined(lines []string) []string {
 	return paragraphs
 }
 
-// wrapLine breaks a line. A text that begins at the second column continues there; 0
-// means that there is none.
+// wrapLine breaks a line. Text that begins at the offset second continues there on the
+// next lines. If second is 0, the line has no second column.
 func wrapLine(line string, second, columns int) []string {
 	head, rest := "", strings.TrimLeft(line, " ")
 	hang := len(line) - len(rest)

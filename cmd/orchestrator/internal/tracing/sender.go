@@ -21,9 +21,9 @@ const (
 	queueSpans = 16 << 10
 	// sendSpans are sent at once.
 	sendSpans = 512
-	// gatherFor is how long spans gather. Spans that wait are lost when the process is
-	// killed, and other spans lose their parent; with less time, a lone job costs a
-	// request for each of its spans.
+	// gatherFor is how long to gather spans before they are sent. More would lose more
+	// spans, the parents of others among them, when the process is killed. With less, a
+	// lone job would cost a request for each of its spans.
 	gatherFor = 10 * time.Millisecond
 	// keepFor is how long a batch is sent again and again. Later, it is of little use to
 	// the collector, and other batches wait behind it.

@@ -137,8 +137,8 @@ var levels = map[job.LogLevel]slog.Level{
 	job.LogDebug: slog.LevelDebug, job.LogInfo: slog.LevelInfo, job.LogWarn: slog.LevelWarn, job.LogError: slog.LevelError,
 }
 
-// log passes a record to its attempt, nil for none, and logs it within the limit for
-// output.
+// log passes a record to its attempt, and logs it unless the limit for output is
+// reached. The attempt is nil if the record belongs to none.
 func (in *intake) log(a *Attempt, record *handlerv1.Log) {
 	out := in.process.child.Output()
 	line := message.ReadLog(record)

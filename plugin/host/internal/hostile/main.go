@@ -1,6 +1,6 @@
 // Hostile is a plugin that misbehaves on request, for the tests of the host. Flags say
 // how the process behaves, and "do" in the payload says how an attempt behaves. It
-// speaks the protocol directly, without the SDK. It also runs as the keepers of the test.
+// speaks the protocol directly, without the SDK. The tests also run it as their keepers.
 package main
 
 import (

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// keeperArgument is the first argument of a keeper, which is this program. The
-	// plugin's name follows for those who list processes, and then the host's home.
+	// keeperArgument is the first argument with which this program runs as a keeper. The
+	// second is the plugin's name, for people who list processes. The third is the
+	// host's home.
 	keeperArgument = "plugin-keeper"
 	// sweepTimeout bounds how long a keeper tries to sweep its host's home.
 	sweepTimeout = 10 * time.Second

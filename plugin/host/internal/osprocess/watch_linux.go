@@ -11,10 +11,9 @@ import (
 const (
 	// watchPeriod is how often to check a process.
 	watchPeriod = 100 * time.Millisecond
-	// recountPeriod is how often to search for its descendants even if the machine does
-	// not seem to have other processes than before. rescanPeriod is the least time
-	// between two searches for new descendants, since a search reads a file for each
-	// process of the machine.
+	// recountPeriod is how often to search for its descendants even if the processes of
+	// the machine seem unchanged. rescanPeriod is the least time between two searches
+	// for new descendants, since a search reads a file for each process of the machine.
 	recountPeriod = 10 * time.Second
 	rescanPeriod  = 250 * time.Millisecond
 	// sharedFor is how long to trust that a sum of memory was too large only because it
