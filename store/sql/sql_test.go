@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"maps"
 	"os"
 	"path/filepath"
@@ -186,7 +187,7 @@ func split(text string) (header, body string) {
 }
 
 // rooms are the packages that run statements or declare the types of rows.
-var rooms = []string{"..", "../doctor", "../postgres", "../../runtime/job"}
+var rooms = []string{"../../api/v1", "..", "../doctor", "../postgres", "../../runtime/job"}
 
 func sources(t testing.TB) []*ast.File {
 	t.Helper()
@@ -298,7 +299,8 @@ func scanTargets(t testing.TB) map[string]target {
 	return found
 }
 
-// structsIn returns the struct types by name, including those inside functions.
+// structsIn returns the struct types by name, including those inside functions, and
+// also by the name with its package.
 func structsIn(files []*ast.File) map[string]*ast.StructType {
 	structs := make(map[string]*ast.StructType)
 	for _, file := range files {
@@ -306,6 +308,7 @@ func structsIn(files []*ast.File) map[string]*ast.StructType {
 			if spec, ok := node.(*ast.TypeSpec); ok {
 				if structType, ok := spec.Type.(*ast.StructType); ok {
 					structs[spec.Name.Name] = structType
+					structs[file.Name.Name+"."+spec.Name.Name] = structType
 				}
 			}
 			return true
@@ -316,11 +319,9 @@ func structsIn(files []*ast.File) map[string]*ast.StructType {
 
 func fieldNames(t testing.TB, structs map[string]*ast.StructType, of ast.Expr) (fields []string) {
 	t.Helper()
-	if selector, ok := of.(*ast.SelectorExpr); ok {
-		of = selector.Sel
-	}
-	structType, ok := structs[of.(*ast.Ident).Name]
-	require.True(t, ok, "%s is no struct", of)
+	name := types.ExprString(of)
+	structType, ok := structs[name]
+	require.True(t, ok, "%s is no struct", name)
 	for _, field := range structType.Fields.List {
 		if len(field.Names) == 0 {
 			fields = append(fields, fieldNames(t, structs, field.Type)...)
