@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -13,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -67,10 +67,20 @@ func init() {
 	if os.Getenv(leaderExits) == "" {
 		return
 	}
+	// The scheduler does not know that the thread ends, so nothing here needs it later.
+	stdruntime.GOMAXPROCS(4)
+	reading := make(chan struct{})
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(0)
+		stdruntime.LockOSThread()
+		close(reading)
+		var unused [1]byte
+		n := uintptr(1)
+		for n == 1 {
+			n, _, _ = syscall.RawSyscall(syscall.SYS_READ, 0, uintptr(unsafe.Pointer(&unused)), 1)
+		}
+		_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0)
 	}()
+	<-reading
 	stdruntime.LockOSThread() // the first thread runs this
 	_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0)
 }
