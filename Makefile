@@ -36,7 +36,7 @@ endif
 # for other goroutines. The tests leave none behind.
 RACE = GORACE="$${GORACE:-} atexit_sleep_ms=0"
 # The packages that take the longest start first.
-SLOWEST = ./test/e2e ./plugin/host ./store ./runtime
+SLOWEST = ./test/e2e ./plugin/host ./cmd/orchestrator ./test/languages ./store ./runtime
 # LONG=1 adds the tests that take minutes each.
 LONG ?=
 
