@@ -150,43 +150,59 @@ func (d *deployed) requireAllDone(jobs int64) {
 	require.Equal(d.t, jobs, found.StatusCounts["succeeded"], "%+v; dead: %s", found, d.dead())
 }
 
-func TestDeploysUnderLoadLoseNothingAndChargeNothing(t *testing.T) {
+// underLoad deploys while jobs run, and requires that every job succeeds with one charged
+// attempt. Trials take the period unless they fail sooner.
+func underLoad(t *testing.T, period time.Duration, deploys func(d *deployed)) {
+	t.Helper()
 	// On a busy machine, how slow a version is says nothing about the version, and an
 	// orchestrator that gets no processor time for two seconds would lose its leases.
-	d := deploy(t, "plugins.0.canary.max_slowdown=0", "worker.lease=30s")
+	d := deploy(t, "plugins.0.canary.max_slowdown=0", "plugins.0.canary.period="+period.String(), "worker.lease=30s")
 	end := d.load(4)
-	before := d.look()
-	for version := 1; version <= 20; version++ {
-		d.install(d.version(version))
-		now := d.swapped(before)
-		require.Equal(t, "promoted", now.LastSwap.Result, now.LastSwap.Reason)
-		require.Equal(t, now.SHA256, now.LastSwap.To.SHA256)
-		require.NotEqual(t, before.SHA256, now.SHA256)
-		before = now
-	}
-	crashes, fails := d.faulty("crashes"), d.faulty("fails")
-	for _, bad := range []struct {
-		content []byte
-		reason  string
-	}{
-		{[]byte("#!/bin/sh\nexit 7\n"), "it ended during its start: exit status 7"},
-		{[]byte("no program at all"), "exec format error"},
-		{crashes, "exit status 9"},
-		{fails, "it fails more often: "},
-		{append(crashes[:len(crashes):len(crashes)], "again"...), "exit status 9"},
-	} {
-		d.install(bad.content)
-		now := d.swapped(before)
-		require.Equal(t, "rolled_back", now.LastSwap.Result)
-		require.Contains(t, now.LastSwap.Reason, bad.reason)
-		require.Equal(t, before.SHA256, now.SHA256)
-		before = now
-	}
+	deploys(d)
 	d.requireAllDone(end())
 	now := d.look()
 	require.Zero(t, now.Restarts, now.LastError)
 	require.Eventually(t, func() bool { return len(d.o.Handlers("handlers")) == 1 }, patience, glance, "one process is left")
 	require.NoError(t, d.o.ShutDown(t.Context()))
+}
+
+func TestGoodDeploysUnderLoadLoseNothingAndChargeNothing(t *testing.T) {
+	underLoad(t, 500*time.Millisecond, func(d *deployed) {
+		before := d.look()
+		for version := 1; version <= 20; version++ {
+			d.install(d.version(version))
+			now := d.swapped(before)
+			require.Equal(t, "promoted", now.LastSwap.Result, now.LastSwap.Reason)
+			require.Equal(t, now.SHA256, now.LastSwap.To.SHA256)
+			require.NotEqual(t, before.SHA256, now.SHA256)
+			before = now
+		}
+	})
+}
+
+func TestBadDeploysUnderLoadLoseNothingAndChargeNothing(t *testing.T) {
+	// A trial that is too short for ten attempts, on a busy machine, may show no failure.
+	underLoad(t, time.Minute, func(d *deployed) {
+		before := d.look()
+		crashes, fails := d.faulty("crashes"), d.faulty("fails")
+		for _, bad := range []struct {
+			content []byte
+			reason  string
+		}{
+			{[]byte("#!/bin/sh\nexit 7\n"), "it ended during its start: exit status 7"},
+			{[]byte("no program at all"), "exec format error"},
+			{crashes, "exit status 9"},
+			{fails, "it fails more often: "},
+			{append(crashes[:len(crashes):len(crashes)], "again"...), "exit status 9"},
+		} {
+			d.install(bad.content)
+			now := d.swapped(before)
+			require.Equal(t, "rolled_back", now.LastSwap.Result)
+			require.Contains(t, now.LastSwap.Reason, bad.reason)
+			require.Equal(t, before.SHA256, now.SHA256)
+			before = now
+		}
+	})
 }
 
 func TestASIGHUPReplacesThePluginsWhoseConfigurationHasChanged(t *testing.T) {
