@@ -130,8 +130,14 @@ func TestAttemptsThatEndDuringAFlushAreSettledTogether(t *testing.T) {
 func TestOnlyTheLastReportsOfAnAttemptAreWrittenAndBeforeItsEnd(t *testing.T) {
 	f := newFlushes()
 	written := make(chan string, 10)
+	writing, free := make(chan struct{}), make(chan struct{})
 	p := settling(t, &ledger{
 		note: func(batch []job.Report) error {
+			if writing != nil {
+				close(writing)
+				writing = nil
+				<-free
+			}
 			for _, n := range batch {
 				written <- string(n.Checkpoint) + " at " + string(n.Progress)
 			}
@@ -143,16 +149,18 @@ func TestOnlyTheLastReportsOfAnAttemptAreWrittenAndBeforeItsEnd(t *testing.T) {
 			return []job.SettleResult{job.Settled}, nil
 		},
 	})
-	begun(p, 1).Finished(job.Outcome{Kind: job.Success})
-	f.next(t)
-	require.Equal(t, "succeeded", <-written)
+	began := writing
+	begun(p, 1).Progress([]byte("30"))
+	<-began // The reports that follow wait for this write.
 	a := begun(p, 2)
 	a.Checkpoint([]byte("1"))
 	a.Progress([]byte("10"))
 	a.Checkpoint([]byte("2"))
 	a.Progress([]byte("20"))
 	a.Finished(job.Outcome{Kind: job.Failure})
+	close(free)
 	close(f.first)
+	require.Equal(t, " at 30", <-written)
 	require.Equal(t, "2 at 20", <-written)
 	require.Equal(t, "failed", <-written)
 }

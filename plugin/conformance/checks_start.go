@@ -25,7 +25,6 @@ func checkByHand(ctx context.Context, k *kit) finding {
 	if !p.leaves(k.StartTimeout) {
 		return failed("it still runs after %s%s", k.StartTimeout, p.out.said())
 	}
-	<-p.out.ended
 	switch stdout, stderr := p.out.counts(); {
 	case len(p.out.handshake) > 0:
 		return failed("it printed a handshake without the cookie of an orchestrator")

@@ -111,6 +111,17 @@ func TestAGoodPluginPassesEveryCheck(t *testing.T) {
 	}
 }
 
+// Its output does not end with the process.
+func TestAProcessThatLeavesADaemonWhenStartedByHandDoesNotBlockTheChecks(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "daemon.sh")
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nsetsid sleep 1000 &\necho not by hand >&2\nexit 1\n"), 0o700))
+	begun := time.Now()
+	report := runApart(t, options(path))
+	require.Less(t, time.Since(begun), 5*time.Minute)
+	require.Equal(t, conformance.Passed, report.Checks[0].Status, report.Checks[0].Happened)
+}
+
 func TestTheExamplesPass(t *testing.T) {
 	t.Parallel()
 	echo := options(filepath.Join(binaries, "echo"))

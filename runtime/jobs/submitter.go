@@ -87,6 +87,11 @@ func (p pendingSubmission) await(ctx context.Context, batch *batcher[pendingSubm
 		if batch.withdraw(func(other pendingSubmission) bool { return other.done == p.done }) {
 			return job.Submitted{Err: ctx.Err()}
 		}
+		select {
+		case submitted := <-p.done: // Both had happened.
+			return submitted
+		default:
+		}
 		return job.Submitted{Err: fmt.Errorf("%w: %w", job.ErrOutcomeUnknown, ctx.Err())}
 	}
 }

@@ -205,6 +205,17 @@ func TestASubmissionWithoutAnAnswerHasAnUnknownOutcome(t *testing.T) {
 	close(answering)
 }
 
+func TestAnAnswerThatCameCountsEvenIfTheContextHasEnded(t *testing.T) {
+	ctx, giveUp := context.WithCancel(t.Context())
+	s := newSubmitter(&ledger{submit: func(batch []job.Submission) []job.Submitted {
+		giveUp()
+		return make([]job.Submitted, len(batch))
+	}}, func([]job.Submission, []job.Submitted) {}, unmeasured(t))
+	for _, result := range s.submitEach(ctx, make([]job.Submission, 20)) {
+		require.NoError(t, result.Err)
+	}
+}
+
 func TestSubmissionsOfOneCallShareAnInsertInTheirOrder(t *testing.T) {
 	var inserts [][]job.Submission
 	s := newSubmitter(&ledger{submit: func(batch []job.Submission) []job.Submitted {

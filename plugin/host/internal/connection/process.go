@@ -238,7 +238,11 @@ func (p *Process) whyReceiveEnded() error {
 // rootCause replaces an early sign of a death, such as a lost connection, with how the
 // process died.
 func (p *Process) rootCause(sign error) error {
-	if sign == nil || errors.Is(sign, ErrKilled) || errors.Is(sign, ErrClosing) || !p.child.LeftByItself() {
+	if sign == nil || errors.Is(sign, ErrClosing) || !p.child.LeftByItself() {
+		return sign
+	}
+	// The keeper may have killed it before somebody else asked for that.
+	if errors.Is(sign, ErrKilled) && p.child.Death().Cause != osprocess.Stalled {
 		return sign
 	}
 	return p.death()

@@ -3,6 +3,7 @@ package osprocess
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -103,9 +104,19 @@ func allowEntry(dir string) error {
 
 // Remove removes the directory with its content, and releases the lock.
 func (h *Home) Remove() error {
-	err := os.RemoveAll(h.Path)
+	err := removeHome(h.Path)
 	_ = h.lock.Close()
 	return err
+}
+
+// removeHome first gives the directory a name that needs no lock: if this process is
+// killed after the lock is removed, a sweep removes the rest.
+func removeHome(path string) error {
+	unlocked := filepath.Join(filepath.Dir(path), unlockedPrefix+strings.TrimPrefix(filepath.Base(path), homePrefix))
+	if err := os.Rename(path, unlocked); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.RemoveAll(unlocked)
 }
 
 // Unlock leaves the directory for the next start to sweep.
@@ -138,7 +149,7 @@ func Sweep(socketDir string) int {
 
 func sweepHome(path string) bool {
 	name := filepath.Join(path, lockName)
-	if _, err := os.Lstat(name); err != nil {
+	if _, err := os.Lstat(name); err != nil || !strings.HasPrefix(filepath.Base(path), homePrefix) {
 		return false
 	}
 	lock, err := lockFile(name)
@@ -153,8 +164,9 @@ func sweepHome(path string) bool {
 			return false
 		}
 	}
+	continueKeepers(path)
 	killMarked("\x00" + socketDirVariable + "=" + path + "/")
-	return os.RemoveAll(path) == nil
+	return removeHome(path) == nil
 }
 
 // lockFile opens or makes the file, and locks it until it is closed or this process ends.

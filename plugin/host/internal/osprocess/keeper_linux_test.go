@@ -114,6 +114,18 @@ func awaitStopped(t *testing.T, pid int) {
 	}, time.Minute, time.Millisecond)
 }
 
+func TestAKeeperThatIsStoppedIsContinuedToKillItsProcess(t *testing.T) {
+	t.Parallel()
+	p := prepared(t, Spec{Args: []string{"-c", families["sh"][2]}})
+	require.NoError(t, p.Start(t.Context()))
+	require.Eventually(t, func() bool { return strings.Contains(p.Output().Excerpt(), "family ") }, time.Minute, time.Millisecond)
+	family := familyOf(t, p.Output().Excerpt())
+	stopKeeper(t, p)
+	p.End()
+	require.ErrorContains(t, death(t, p), "SIGKILL")
+	require.False(t, slices.ContainsFunc(family, lives))
+}
+
 func TestAProcessDiesWithItsKeeper(t *testing.T) {
 	t.Parallel()
 	p := prepared(t, Spec{Args: []string{"-c", "sleep 1000 & exec sleep 1000"}})

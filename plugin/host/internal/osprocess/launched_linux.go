@@ -66,6 +66,10 @@ func launch(cmd *exec.Cmd, spec *Spec, group *cgroup.Group, home string) (launch
 	return launched{k}, err
 }
 
+// proceed continues the keeper if it is stopped: otherwise the end of the process would
+// not be noticed. Call it before the end of reap.
+func (l launched) proceed() { _ = unix.Kill(l.KeeperPID(), unix.SIGCONT) }
+
 // reap waits for the process and collects it. When the process has exited, and before
 // another process can get its id, reap calls last with the mutex held. It also reports
 // whether everything that the process forked is gone too.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -43,6 +44,18 @@ func killMarkedOnce(mark []byte) bool {
 		_ = process.Release()
 	}
 	return found
+}
+
+// continueKeepers continues the keepers of the home that are stopped. They notice then
+// that the orchestrator has died, and kill what only they can find.
+func continueKeepers(home string) {
+	for _, pid := range proctree.IDs() {
+		command, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+		words := strings.Split(string(command), "\x00") // the last one is empty
+		if len(words) == 5 && words[1] == keeperArgument && words[3] == home {
+			_ = unix.Kill(pid, unix.SIGCONT)
+		}
+	}
 }
 
 func marked(pid int, mark []byte) bool {

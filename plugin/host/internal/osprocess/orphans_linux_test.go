@@ -162,6 +162,20 @@ func TestOneLivingKeeperKillsWhatAnotherHasLeft(t *testing.T) {
 	requireEmpty(t, dir, slices.Concat(left, owner.families[1], owner.keepers))
 }
 
+func TestTheNextStartContinuesStoppedKeepers(t *testing.T) {
+	dir := t.TempDir()
+	owner := startOwner(t, dir, "sh", "sh")
+	for _, keeper := range owner.keepers {
+		require.NoError(t, syscall.Kill(keeper, syscall.SIGSTOP))
+		awaitStopped(t, keeper)
+	}
+	require.NoError(t, owner.Kill())
+	_, err := owner.Wait()
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return Sweep(dir) == 1 }, 10*time.Second, time.Millisecond)
+	requireEmpty(t, dir, slices.Concat(owner.families[0], owner.families[1], owner.keepers))
+}
+
 // familyOf reads the ids that a family has printed.
 func familyOf(t *testing.T, line string) []int {
 	t.Helper()

@@ -28,6 +28,8 @@ func (l launched) PID() int { return l.cmd.Process.Pid }
 
 func (l launched) KillAt(time.Time) {}
 
+func (l launched) proceed() {}
+
 func (l launched) reap(mu *sync.Mutex, last func()) (died Death, descendantsGone bool) {
 	err := l.cmd.Wait()
 	mu.Lock()
@@ -57,3 +59,5 @@ func Enforced(cgroup.Limits, *cgroup.Tree, *Identity) []v1.Enforcement {
 }
 
 func killMarked(string) {}
+
+func continueKeepers(string) {}

@@ -250,7 +250,10 @@ func (c *Process) endForLimit(death Death) {
 	c.killGroupLocked()
 }
 
-func (c *Process) killGroupLocked() { _ = syscall.Kill(-c.pid, syscall.SIGKILL) }
+func (c *Process) killGroupLocked() {
+	_ = syscall.Kill(-c.pid, syscall.SIGKILL)
+	c.launched.proceed()
+}
 
 // explain adds the cause of a SIGKILL to the death, if it is known.
 func (c *Process) explain(death Death) Death {

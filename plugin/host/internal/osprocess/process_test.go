@@ -145,6 +145,37 @@ func TestSweepRemovesOnlyUnlockedHomes(t *testing.T) {
 	require.Zero(t, Sweep(filepath.Join(dir, "missing")))
 }
 
+// A keeper may be killed while it sweeps.
+func TestWhatASweepLeavesWhenItIsKilledIsSwept(t *testing.T) {
+	dir := t.TempDir()
+	home, err := MakeHome(dir)
+	require.NoError(t, err)
+	// The directory above cannot be removed, so that the removal ends in between.
+	stuck := filepath.Join(home.Path, "stuck")
+	require.NoError(t, os.MkdirAll(filepath.Join(stuck, "below"), 0o700))
+	require.NoError(t, os.Chmod(stuck, 0o500))
+	_ = home.Remove()
+	for _, left := range entries(t, dir) {
+		left = filepath.Join(dir, left)
+		require.NoError(t, os.Chmod(filepath.Join(left, "stuck"), 0o700))
+		old := time.Now().Add(-2 * unlockedFor)
+		require.NoError(t, os.Chtimes(left, old, old))
+	}
+	Sweep(dir)
+	require.Empty(t, entries(t, dir))
+}
+
+func entries(t *testing.T, dir string) []string {
+	t.Helper()
+	found, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	names := make([]string, 0, len(found))
+	for _, entry := range found {
+		names = append(names, entry.Name())
+	}
+	return names
+}
+
 func TestAHomeStaysWhileItsCgroupCannotBeRemoved(t *testing.T) {
 	dir := t.TempDir()
 	home, err := MakeHome(dir)
