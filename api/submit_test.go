@@ -221,6 +221,7 @@ func TestTraceContextIsCarried(t *testing.T) {
 		{[]string{"traceparent: 00-" + strings.Repeat("0", 32) + parent[35:]}, job.Trace{}},
 		{[]string{"traceparent: " + parent[:36] + strings.Repeat("0", 16) + parent[52:]}, job.Trace{}},
 		{[]string{"traceparent: " + parent + "-more"}, job.Trace{}},
+		{[]string{"traceparent: " + parent + "-"}, job.Trace{}},
 	} {
 		require.Equal(t, c.want, submitted(t, minimal, c.headers...).Trace, c.headers)
 	}

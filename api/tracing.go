@@ -137,7 +137,10 @@ func contextOf(header http.Header) job.Trace {
 		return job.Trace{}
 	}
 	parent := strings.TrimSpace(sent[0])
-	if len(parent) == parentBytes && strings.HasPrefix(parent, "00-") {
+	if strings.HasPrefix(parent, "00-") {
+		if len(parent) != parentBytes {
+			return job.Trace{}
+		}
 		// The standard ignores reserved flags. The library refuses them, but only in version 00.
 		parent = "01" + parent[2:]
 	}

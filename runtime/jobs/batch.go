@@ -78,14 +78,12 @@ func (b *batcher[T]) put(items []T) {
 	b.pending = append(b.pending, items...)
 }
 
-// withdraw takes back the pending items that match, and reports whether there were
-// any. Items that a flush has taken stay with it.
-func (b *batcher[T]) withdraw(matches func(T) bool) bool {
+// withdraw takes back the pending items that match. Items that a flush has taken stay
+// with it.
+func (b *batcher[T]) withdraw(matches func(T) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	before := len(b.pending)
 	b.pending = slices.DeleteFunc(b.pending, matches)
-	return len(b.pending) < before
 }
 
 func (b *batcher[T]) take() []T {

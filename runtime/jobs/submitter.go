@@ -29,6 +29,8 @@ type submitter struct {
 type pendingSubmission struct {
 	job.Submission
 	done chan job.Submitted
+	// call is the done of the first submission of the same call.
+	call chan job.Submitted
 }
 
 // newSubmitter returns a submitter that calls stored after every insert.
@@ -48,9 +50,10 @@ func (s *submitter) submit(ctx context.Context, submission job.Submission) (job.
 	if submission.Fast {
 		batch = s.fast
 	}
-	p := newPending(submission)
-	batch.join(p)
-	submitted := p.await(ctx, batch)
+	done := make(chan job.Submitted, 1)
+	pending := []pendingSubmission{{Submission: submission, done: done, call: done}}
+	batch.join(pending...)
+	submitted := await(ctx, batch, pending)[0]
 	return submitted.Receipt, submitted.Err
 }
 
@@ -63,37 +66,42 @@ func (s *submitter) submitEach(ctx context.Context, submissions []job.Submission
 		if !submission.Fast {
 			batch = s.durable
 		}
-		pending[i] = newPending(submission)
+		pending[i] = pendingSubmission{Submission: submission, done: make(chan job.Submitted, 1)}
+		pending[i].call = pending[0].done
 	}
 	batch.join(pending...)
+	return await(ctx, batch, pending)
+}
+
+// await returns the results of the submissions of one call.
+func await(ctx context.Context, batch *batcher[pendingSubmission], pending []pendingSubmission) []job.Submitted {
 	results := make([]job.Submitted, len(pending))
+	withdrawn := false
 	for i, p := range pending {
-		results[i] = p.await(ctx, batch)
-	}
-	return results
-}
-
-func newPending(submission job.Submission) pendingSubmission {
-	return pendingSubmission{Submission: submission, done: make(chan job.Submitted, 1)}
-}
-
-func (p pendingSubmission) await(ctx context.Context, batch *batcher[pendingSubmission]) job.Submitted {
-	select {
-	case submitted := <-p.done:
-		return submitted
-	case <-ctx.Done():
-		// While the database does not answer, abandoned submissions must not pile up
-		// here.
-		if batch.withdraw(func(other pendingSubmission) bool { return other.done == p.done }) {
-			return job.Submitted{Err: ctx.Err()}
+		select {
+		case results[i] = <-p.done:
+			continue
+		case <-ctx.Done():
+		}
+		if !withdrawn {
+			// While the database does not answer, abandoned submissions must not pile up
+			// in the batch. It is searched once: all of them together can be many.
+			withdrawn = true
+			batch.withdraw(func(other pendingSubmission) bool {
+				mine := other.call == p.call
+				if mine {
+					other.done <- job.Submitted{Err: ctx.Err()}
+				}
+				return mine
+			})
 		}
 		select {
-		case submitted := <-p.done: // Both had happened.
-			return submitted
+		case results[i] = <-p.done:
 		default:
+			results[i].Err = fmt.Errorf("%w: %w", job.ErrOutcomeUnknown, ctx.Err())
 		}
-		return job.Submitted{Err: fmt.Errorf("%w: %w", job.ErrOutcomeUnknown, ctx.Err())}
 	}
+	return results
 }
 
 func (s *submitter) flush(batch []pendingSubmission) {

@@ -248,3 +248,16 @@ func TestSubmissionsOfOneCallShareAnInsertInTheirOrder(t *testing.T) {
 		}
 	}
 }
+
+func TestAnAbandonedCallLeavesNothingBehind(t *testing.T) {
+	s := newSubmitter(&ledger{}, func([]job.Submission, []job.Submitted) {}, unmeasured(t))
+	s.durable.turn <- struct{}{} // somebody else flushes
+	s.durable.put([]pendingSubmission{{call: make(chan job.Submitted)}})
+	ctx, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	for _, result := range s.submitEach(ctx, make([]job.Submission, 1200)) {
+		require.ErrorIs(t, result.Err, context.Canceled)
+		require.NotErrorIs(t, result.Err, job.ErrOutcomeUnknown, "none was sent")
+	}
+	require.Len(t, s.durable.pending, 1, "those of other calls stay")
+}

@@ -143,13 +143,14 @@ func TestSettingsThatCanLoseJobsOrCostMuchAreReported(t *testing.T) {
 		settingsRow
 		severity job.Severity
 	}{
-		"as they should be":          {settingsRow{true, true, true, 100, 79, 1000, 500}, job.Fine},
-		"no fsync":                   {settingsRow{false, true, true, 100, 1, 1000, 500}, job.Problem},
-		"no full pages":              {settingsRow{true, false, true, 100, 1, 1000, 500}, job.Warning},
-		"commits that do not wait":   {settingsRow{true, true, false, 100, 1, 1000, 500}, job.Warning},
-		"a log that is full early":   {settingsRow{true, true, true, 100, 1, 1000, 501}, job.Warning},
-		"nearly all connections":     {settingsRow{true, true, true, 100, 80, 1000, 500}, job.Warning},
-		"hardly any connection left": {settingsRow{true, true, true, 100, 95, 1000, 500}, job.Problem},
+		"as they should be":          {settingsRow{true, true, true, true, 100, 79, 1000, 500}, job.Fine},
+		"no writes":                  {settingsRow{false, true, true, true, 100, 1, 1000, 500}, job.Problem},
+		"no fsync":                   {settingsRow{true, false, true, true, 100, 1, 1000, 500}, job.Problem},
+		"no full pages":              {settingsRow{true, true, false, true, 100, 1, 1000, 500}, job.Warning},
+		"commits that do not wait":   {settingsRow{true, true, true, false, 100, 1, 1000, 500}, job.Warning},
+		"a log that is full early":   {settingsRow{true, true, true, true, 100, 1, 1000, 501}, job.Warning},
+		"nearly all connections":     {settingsRow{true, true, true, true, 100, 80, 1000, 500}, job.Warning},
+		"hardly any connection left": {settingsRow{true, true, true, true, 100, 95, 1000, 500}, job.Problem},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.severity, judgeSettings([]settingsRow{c.settingsRow}).Severity)
@@ -159,6 +160,17 @@ func TestSettingsThatCanLoseJobsOrCostMuchAreReported(t *testing.T) {
 	check := diagnose(t, d)["server_settings"]
 	require.Equal(t, ask[string](t, connect(t, url), "show fsync") == "off", check.Severity == job.Problem)
 	require.Regexp(t, `^[1-9]\d* of [1-9]\d+ connections are in use\.$`, check.Summary)
+}
+
+func TestADatabaseThatTakesNoWritesIsAProblem(t *testing.T) {
+	_, url := open(t)
+	exec(t, connect(t, url), "do $$ begin execute format('alter database %I set default_transaction_read_only = on', current_database()); end $$")
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: url})
+	require.NoError(t, err)
+	t.Cleanup(db.Close)
+	check := diagnose(t, New(db.Reads))["server_settings"]
+	require.Equal(t, job.Problem, check.Severity)
+	require.Contains(t, strings.Join(check.Details, "\n"), "takes no writes")
 }
 
 func TestTheLogBetweenTwoCheckpointsIsKnown(t *testing.T) {

@@ -102,6 +102,7 @@ func judgeSnapshots(found []snapshotRow) job.Check {
 }
 
 type settingsRow struct {
+	Writable          bool
 	Fsync             bool
 	FullPageWrites    bool
 	SynchronousCommit bool
@@ -121,6 +122,7 @@ func judgeSettings(found []settingsRow) job.Check {
 			add(&check, severity, format, args...)
 		}
 	}
+	doubt(!set.Writable, job.Problem, "the server takes no writes: it is a standby, or default_transaction_read_only is on")
 	doubt(!set.Fsync, job.Problem, "fsync is off: a crash of the machine can lose or corrupt the whole database")
 	doubt(!set.FullPageWrites, job.Warning,
 		"full_page_writes is off: unless the file system writes pages atomically, a crash of the machine can corrupt tables")

@@ -143,6 +143,8 @@ func openPool(ctx context.Context, url, name string, connections int32, settings
 	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
 	maps.Copy(cfg.ConnConfig.RuntimeParams, settings)
 	cfg.ConnConfig.RuntimeParams["application_name"] = "holdfast " + name
+	// The driver sends UTF-8. A server with another encoding must convert or refuse it.
+	cfg.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)

@@ -64,7 +64,9 @@ func (b bench) measure(ctx context.Context, scenario string) (told report, err e
 		arguments = append(arguments, "--database", b.database)
 	}
 	command := exec.CommandContext(ctx, b.program, arguments...)
-	// SIGTERM lets it stop its orchestrator and drop its database.
+	// SIGTERM lets it stop its orchestrator and drop its database. The ^C of a terminal
+	// would be its second signal, which ends it at once, so it gets a group of its own.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = time.Minute
 	var out bytes.Buffer

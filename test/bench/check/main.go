@@ -33,6 +33,10 @@ func main() {
 	flag.BoolVar(&c.strict, "strict", false, "fail when a figure is beyond its bound")
 	flag.StringVar(&c.summary, "summary", os.Getenv("GITHUB_STEP_SUMMARY"), "append the report to this `file`, as Markdown")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "check: unexpected argument:", flag.Arg(0))
+		os.Exit(2)
+	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	c.commit = commit(ctx)
