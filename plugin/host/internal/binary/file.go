@@ -85,25 +85,43 @@ func (f *File) Close() {
 
 // ToExecute checks that the pinned version can still be executed, and has the checksum
 // unless that is empty. It returns the open file to execute, or nil if the path still
-// leads to it. With a checksum it always returns the file, so that exactly the compared
-// content is executed.
+// leads to it; then call CheckExecuted after the start. With a checksum it always
+// returns the file, so that exactly the compared content is executed.
 func (f *File) ToExecute(checksum string) (*os.File, error) {
 	if err := f.verify(checksum); err != nil {
 		return nil, err
 	}
-	found, err := os.Stat(f.Path)
-	unchanged := err == nil && Unchanged(found, f.Info())
 	switch {
 	case checksum != "":
-	case unchanged:
+	case f.isAtPath():
 		return nil, nil
 	case f.Script:
-		if sum, err := Digest(f.Path); err == nil && sum == f.Digest {
-			return nil, nil // The old script is back.
-		}
 		return nil, fmt.Errorf("%w: %s is no longer the script with the SHA-256 %s, and scripts are executed by their path", ErrReplaced, f.Path, f.Digest)
 	}
 	return f.file, nil
+}
+
+// CheckExecuted returns an error if the path leads to another file by now. Call it after
+// the start of a process that executed the path: if the file was replaced just before,
+// the process may be of another version.
+func (f *File) CheckExecuted() error {
+	if !f.isAtPath() {
+		return fmt.Errorf("%s was replaced during the start", f.Path)
+	}
+	return nil
+}
+
+// isAtPath reports whether the path leads to the pinned version; for a script, an equal
+// file will do.
+func (f *File) isAtPath() bool {
+	if found, err := os.Stat(f.Path); err == nil && Unchanged(found, f.Info()) {
+		return true
+	}
+	if !f.Script {
+		return false
+	}
+	sum, err := Digest(f.Path)
+	return err == nil && sum == f.Digest
 }
 
 func (f *File) verify(checksum string) error {

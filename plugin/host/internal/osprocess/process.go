@@ -201,7 +201,11 @@ func (c *Process) fork(cmd *exec.Cmd, in *stdin) error {
 		c.removeGroup()
 		return executable.ExplainStart(err)
 	}
-	if err := confine(l.PID(), &c.spec); err != nil {
+	err = confine(l.PID(), &c.spec)
+	if err == nil && len(cmd.ExtraFiles) == 0 {
+		err = c.spec.Binary.CheckExecuted()
+	}
+	if err != nil {
 		_ = syscall.Kill(-l.PID(), syscall.SIGKILL)
 		_, _ = l.reap(&sync.Mutex{}, func() {})
 		c.removeGroup()
