@@ -15,39 +15,10 @@ import (
 	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/jobs"
+	"github.com/holdfast-jobs/holdfast/test/flushes"
 )
 
 const patience = 20 * time.Second
-
-// flushes hands out the size of every batch, and holds the first until it is
-// let go.
-type flushes struct {
-	sizes chan int
-	first chan struct{}
-}
-
-func newFlushes() *flushes { return &flushes{sizes: make(chan int, 1000), first: make(chan struct{})} }
-
-func (f *flushes) of(n int) {
-	f.sizes <- n
-	<-f.first
-}
-
-func (f *flushes) next(t *testing.T) int {
-	t.Helper()
-	select {
-	case n := <-f.sizes:
-		return n
-	case <-time.After(patience):
-		require.FailNow(t, "nothing is flushed")
-		return 0
-	}
-}
-
-func (f *flushes) none(t *testing.T) {
-	t.Helper()
-	require.Empty(t, f.sizes)
-}
 
 // ledger is a store in which the verbs under test are functions; any other
 // panics.
@@ -103,9 +74,9 @@ func begun(p *path, id byte) *attempt {
 }
 
 func TestAttemptsThatEndDuringAFlushAreSettledTogether(t *testing.T) {
-	f := newFlushes()
+	f := flushes.New()
 	p := settling(t, &ledger{settle: func(batch []job.Settlement) ([]job.SettleResult, error) {
-		f.of(len(batch))
+		f.Of(len(batch))
 		fates := make([]job.SettleResult, len(batch))
 		for i := range fates {
 			fates[i] = job.Settled
@@ -114,21 +85,21 @@ func TestAttemptsThatEndDuringAFlushAreSettledTogether(t *testing.T) {
 	}})
 	const many = 50
 	begun(p, 0).Finished(job.Outcome{Kind: job.Success})
-	require.Equal(t, 1, f.next(t), "a lone one does not wait")
+	require.Equal(t, 1, f.Next(t), "a lone one does not wait")
 	for i := range many {
 		begun(p, byte(i+1)).Finished(job.Outcome{Kind: job.Failure})
 	}
-	f.none(t)
+	f.None(t)
 	_, all := p.inFlight.counts()
 	require.Equal(t, many+1, all, "a lease is held until its settlement is known to be written")
-	close(f.first)
-	require.Equal(t, many, f.next(t))
+	close(f.First)
+	require.Equal(t, many, f.Next(t))
 	require.Eventually(t, func() bool { _, all := p.inFlight.counts(); return all == 0 }, patience, time.Millisecond)
-	f.none(t)
+	f.None(t)
 }
 
 func TestOnlyTheLastReportsOfAnAttemptAreWrittenAndBeforeItsEnd(t *testing.T) {
-	f := newFlushes()
+	f := flushes.New()
 	written := make(chan string, 10)
 	writing, free := make(chan struct{}), make(chan struct{})
 	p := settling(t, &ledger{
@@ -145,7 +116,7 @@ func TestOnlyTheLastReportsOfAnAttemptAreWrittenAndBeforeItsEnd(t *testing.T) {
 		},
 		settle: func(batch []job.Settlement) ([]job.SettleResult, error) {
 			written <- string(batch[0].Kind)
-			f.of(len(batch))
+			f.Of(len(batch))
 			return []job.SettleResult{job.Settled}, nil
 		},
 	})
@@ -159,7 +130,7 @@ func TestOnlyTheLastReportsOfAnAttemptAreWrittenAndBeforeItsEnd(t *testing.T) {
 	a.Progress([]byte("20"))
 	a.Finished(job.Outcome{Kind: job.Failure})
 	close(free)
-	close(f.first)
+	close(f.First)
 	require.Equal(t, " at 30", <-written)
 	require.Equal(t, "2 at 20", <-written)
 	require.Equal(t, "failed", <-written)
@@ -203,10 +174,10 @@ func TestAnAttemptThatCannotBeSettledYetIsTriedAgainWithPauses(t *testing.T) {
 
 // An error that trying again will not cure is found out one by one.
 func TestASettlementThatBreaksTheWholeBatchIsGivenUpAlone(t *testing.T) {
-	f := newFlushes()
+	f := flushes.New()
 	settled := make(chan job.ID, 10)
 	p := settling(t, &ledger{settle: func(batch []job.Settlement) ([]job.SettleResult, error) {
-		f.of(len(batch))
+		f.Of(len(batch))
 		fates := make([]job.SettleResult, len(batch))
 		for i, one := range batch {
 			if one.JobID[0] == 3 {
@@ -222,7 +193,7 @@ func TestASettlementThatBreaksTheWholeBatchIsGivenUpAlone(t *testing.T) {
 	for i := range 5 {
 		begun(p, byte(i)).Finished(job.Outcome{Kind: job.Success})
 	}
-	close(f.first)
+	close(f.First)
 	require.Eventually(t, func() bool { _, all := p.inFlight.counts(); return all == 0 }, patience, time.Millisecond)
 	require.Len(t, settled, 4)
 }

@@ -8,39 +8,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/test/flushes"
 )
 
 const patience = 20 * time.Second
-
-// flushes hands out the size of every batch, and holds the first until it is
-// let go.
-type flushes struct {
-	sizes chan int
-	first chan struct{}
-}
-
-func newFlushes() *flushes { return &flushes{sizes: make(chan int, 1000), first: make(chan struct{})} }
-
-func (f *flushes) of(n int) {
-	f.sizes <- n
-	<-f.first
-}
-
-func (f *flushes) next(t *testing.T) int {
-	t.Helper()
-	select {
-	case n := <-f.sizes:
-		return n
-	case <-time.After(patience):
-		require.FailNow(t, "nothing is flushed")
-		return 0
-	}
-}
-
-func (f *flushes) none(t *testing.T) {
-	t.Helper()
-	require.Empty(t, f.sizes)
-}
 
 // running runs a loop until the end of the test, or of the function it returns.
 func running(t *testing.T, run func(context.Context)) (end func()) {
@@ -63,23 +35,23 @@ func (b *batcher[T]) add(items ...T) {
 }
 
 func TestABatchHasWhatGatheredDuringTheLastFlush(t *testing.T) {
-	f := newFlushes()
+	f := flushes.New()
 	var flushed []int
 	b := newBatcher(10, func(batch []int) {
 		flushed = append(flushed, batch...)
-		f.of(len(batch))
+		f.Of(len(batch))
 	})
 	end := running(t, b.run)
 	b.add(0)
-	require.Equal(t, 1, f.next(t), "a lone one does not wait")
+	require.Equal(t, 1, f.Next(t), "a lone one does not wait")
 	for i := range 25 {
 		b.add(i + 1)
 	}
-	f.none(t)
-	close(f.first)
-	require.Equal(t, []int{10, 10, 5}, []int{f.next(t), f.next(t), f.next(t)})
+	f.None(t)
+	close(f.First)
+	require.Equal(t, []int{10, 10, 5}, []int{f.Next(t), f.Next(t), f.Next(t)})
 	b.add(26)
-	require.Equal(t, 1, f.next(t))
+	require.Equal(t, 1, f.Next(t))
 	end()
 	require.Len(t, flushed, 27)
 	for i, item := range flushed {
@@ -88,19 +60,19 @@ func TestABatchHasWhatGatheredDuringTheLastFlush(t *testing.T) {
 }
 
 func TestItemsAddedBeforeTheEndAreFlushed(t *testing.T) {
-	f := newFlushes()
-	b := newBatcher(10, func(batch []int) { f.of(len(batch)) })
+	f := flushes.New()
+	b := newBatcher(10, func(batch []int) { f.Of(len(batch)) })
 	ended := make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { defer close(ended); b.run(ctx) }()
 	b.add(1)
-	require.Equal(t, 1, f.next(t))
+	require.Equal(t, 1, f.Next(t))
 	b.add(2, 3)
 	cancel()
-	close(f.first)
+	close(f.First)
 	<-ended
-	require.Equal(t, 2, f.next(t))
-	f.none(t)
+	require.Equal(t, 2, f.Next(t))
+	f.None(t)
 }
 
 func TestALoneCallerFlushesItsOwnItem(t *testing.T) {
@@ -112,21 +84,21 @@ func TestALoneCallerFlushesItsOwnItem(t *testing.T) {
 }
 
 func TestItemsThatJoinDuringAFlushAreFlushedByRun(t *testing.T) {
-	f := newFlushes()
-	b := newBatcher(10, func(batch []int) { f.of(len(batch)) })
+	f := flushes.New()
+	b := newBatcher(10, func(batch []int) { f.Of(len(batch)) })
 	end := running(t, b.run)
 	led := make(chan struct{})
 	go func() { defer close(led); b.join(1) }()
-	require.Equal(t, 1, f.next(t))
+	require.Equal(t, 1, f.Next(t))
 	for i := range 5 {
 		b.join(i) // returns at once
 	}
-	f.none(t)
-	close(f.first)
-	require.Equal(t, 5, f.next(t))
+	f.None(t)
+	close(f.First)
+	require.Equal(t, 5, f.Next(t))
 	<-led
 	end()
-	f.none(t)
+	f.None(t)
 }
 
 func TestNoItemIsLost(t *testing.T) {

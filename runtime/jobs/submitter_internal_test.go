@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/metrics"
+	"github.com/holdfast-jobs/holdfast/test/flushes"
 )
 
 // ledger is a store that submits; any other verb panics.
@@ -32,10 +33,10 @@ func unmeasured(t *testing.T) *metrics.Metrics {
 }
 
 func TestSubmissionsThatArriveDuringAnInsertShareTheNext(t *testing.T) {
-	f := newFlushes()
+	f := flushes.New()
 	woken := make(chan struct{}, 100)
 	s := newSubmitter(&ledger{submit: func(batch []job.Submission) []job.Submitted {
-		f.of(len(batch))
+		f.Of(len(batch))
 		answers := make([]job.Submitted, len(batch))
 		for i, one := range batch {
 			answers[i].Receipt = job.Receipt{ID: one.ID, State: job.Queued}
@@ -61,7 +62,7 @@ func TestSubmissionsThatArriveDuringAnInsertShareTheNext(t *testing.T) {
 		answers <- err
 	}
 	go submit(0)
-	require.Equal(t, 1, f.next(t), "a lone one does not wait")
+	require.Equal(t, 1, f.Next(t), "a lone one does not wait")
 	for i := range many {
 		go submit(i + 1)
 	}
@@ -70,9 +71,9 @@ func TestSubmissionsThatArriveDuringAnInsertShareTheNext(t *testing.T) {
 		defer s.durable.mu.Unlock()
 		return len(s.durable.pending) == many
 	}, patience, time.Millisecond)
-	f.none(t)
-	close(f.first)
-	require.Equal(t, many, f.next(t))
+	f.None(t)
+	close(f.First)
+	require.Equal(t, many, f.Next(t))
 	refused := 0
 	for range many + 1 {
 		if err := <-answers; err != nil {
@@ -81,19 +82,19 @@ func TestSubmissionsThatArriveDuringAnInsertShareTheNext(t *testing.T) {
 		}
 	}
 	require.Equal(t, many/10, refused)
-	f.none(t)
+	f.None(t)
 	require.Len(t, woken, 2, "a batch is announced once")
 }
 
 func TestSubmissionsThatWaitForTheDiskAndThoseThatDoNotShareNoInsert(t *testing.T) {
-	f := newFlushes()
+	f := flushes.New()
 	mixed := make(chan bool, 100)
 	s := newSubmitter(&ledger{submit: func(batch []job.Submission) []job.Submitted {
 		for _, one := range batch {
 			mixed <- one.Fast != batch[0].Fast
 		}
 		if !batch[0].Fast {
-			f.of(len(batch))
+			f.Of(len(batch))
 		}
 		return make([]job.Submitted, len(batch))
 	}}, func([]job.Submission, []job.Submitted) {}, unmeasured(t))
@@ -105,13 +106,13 @@ func TestSubmissionsThatWaitForTheDiskAndThoseThatDoNotShareNoInsert(t *testing.
 		answered <- err
 	}
 	go submit(false)
-	f.next(t)
+	f.Next(t)
 	for range 5 {
 		go submit(false)
 		submit(true) // it waits for no insert of the others
 		require.NoError(t, <-answered)
 	}
-	close(f.first)
+	close(f.First)
 	for range 6 {
 		require.NoError(t, <-answered)
 	}
@@ -124,9 +125,9 @@ func TestSubmissionsThatWaitForTheDiskAndThoseThatDoNotShareNoInsert(t *testing.
 // A submission whose caller has gone away is stored all the same, and keeps
 // nobody waiting.
 func TestACallerThatGivesUpDoesNotDelayOthers(t *testing.T) {
-	f := newFlushes()
+	f := flushes.New()
 	s := newSubmitter(&ledger{submit: func(batch []job.Submission) []job.Submitted {
-		f.of(len(batch))
+		f.Of(len(batch))
 		return make([]job.Submitted, len(batch))
 	}}, func([]job.Submission, []job.Submitted) {}, unmeasured(t))
 	running(t, s.durable.run)
@@ -135,12 +136,12 @@ func TestACallerThatGivesUpDoesNotDelayOthers(t *testing.T) {
 		_, err := s.submit(t.Context(), job.Submission{})
 		inserting <- err
 	}()
-	f.next(t)
+	f.Next(t)
 	ctx, giveUp := context.WithCancel(t.Context())
 	giveUp()
 	_, err := s.submit(ctx, job.Submission{})
 	require.ErrorIs(t, err, context.Canceled)
-	close(f.first)
+	close(f.First)
 	require.NoError(t, <-inserting)
 	_, err = s.submit(t.Context(), job.Submission{})
 	require.NoError(t, err)
