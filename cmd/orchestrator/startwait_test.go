@@ -33,10 +33,7 @@ const waitingForDatabase = "waiting for the database"
 // and returns the URL of its API as well.
 func serveOn(t *testing.T, database string, args ...string) (*serving, string) {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
+	address := freeAddress(t)
 	s := serveWith(t, t.TempDir(), func(context.Context, config.Config, config.DatabaseURL, []string, *slog.Logger) (*assembly, error) {
 		return &assembly{api: api.Config{Jobs: pingable{}}, run: untilDrained, close: func(context.Context) {}}, nil
 	}, []string{"HOLDFAST_DATABASE__URL=" + database}, append(args, "--set", "server.address="+address)...)

@@ -18,6 +18,8 @@ func TestHandlersThatExceedLimitsAreContainedAndTheAPISaysWhy(t *testing.T) {
 	url := pgtest.URL(t)
 	settings := append(plugin(0, "good", "testhandlers"), plugin(1, "greedy", "testhandlers", "TYPE_PREFIX=GREEDY_")...)
 	settings = append(settings, "plugins.1.limits.memory=512MiB", "plugins.1.limits.cpus=0.5", "plugins.1.limits.processes=200")
+	// A handler that takes the whole machine, until its limit ends it, may not renew a short lease in time.
+	settings = append(settings, "worker.lease=1m")
 	o := orchestrator(t, url, settings...)
 	rigtest.Start(t, o)
 	good := o.Handlers("testhandlers")

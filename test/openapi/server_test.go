@@ -89,8 +89,10 @@ func withServer(run func() int) (int, error) {
 	return code, nil
 }
 
+// freeAddress is one on which a program can listen soon: connections go out from
+// 127.0.0.1, so none of them takes a port of 127.0.0.2 before the program does.
 func freeAddress() (string, error) {
-	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.2:0")
 	if err != nil {
 		return "", err
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/holdfast-jobs/holdfast/test/loopback"
 )
 
 // glance is the pause between two looks at something that changes soon.
@@ -44,12 +45,8 @@ func New(ctx context.Context, binary, dir string, log io.Writer, settings ...str
 	if _, err := os.Stat(binary); err != nil {
 		return nil, fmt.Errorf("%w; build it first, with: make build", err)
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	address, err := loopback.FreeAddress(ctx)
 	if err != nil {
-		return nil, err
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
 		return nil, err
 	}
 	password := rand.Text()
