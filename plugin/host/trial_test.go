@@ -100,7 +100,7 @@ func TestADoubtfulVersionGetsHalfOfTheWorkAndIsFinallyRolledBack(t *testing.T) {
 	v := newVersioned(t)
 	v.install("-version", "1")
 	config := v.config()
-	config.Watch, config.Canary = false, Canary{Share: 0.01, Period: 400 * time.Millisecond}
+	config.Watch, config.Canary = false, Canary{Share: 0.01, Period: 1500 * time.Millisecond} // long enough for the first job
 	h := startHost(t, nil, config)
 	h.awaitUp("plugin", 1)
 	old := h.status("plugin").PIDs[0]

@@ -135,16 +135,12 @@ func (d *tables) classOf(span collector.Span) string {
 // everything checks that some story produced each entry of the tables.
 func (d *tables) everything(t *testing.T) {
 	t.Helper()
-	var missing, wanted []string
+	var missing []string
 	for what, told := range d.told {
-		if !told {
+		if _, rare := untold[what]; !told && !rare {
 			missing = append(missing, what)
 		}
 	}
-	for what := range untold {
-		wanted = append(wanted, what)
-	}
 	slices.Sort(missing)
-	slices.Sort(wanted)
-	require.Equal(t, wanted, missing, "what docs/reference/telemetry.md has and no story tells")
+	require.Empty(t, missing, "what docs/reference/telemetry.md has and no story tells")
 }
