@@ -10,7 +10,7 @@ import (
 
 // FreeAddress returns an address, host:port, on which a program can listen soon. On Linux
 // its host is a random one of the loopback's 127.0.0.0/8: connections go out from
-// 127.0.0.1, so none of them takes the port before the program does.
+// 127.0.0.1, so none of them takes the port before the program does. It fails if no port is free.
 func FreeAddress(ctx context.Context) (string, error) {
 	host := "127.0.0.1"
 	if runtime.GOOS == "linux" {
