@@ -35,6 +35,8 @@ endif
 # By default, the race detector sleeps for a second at the exit of every process, to wait
 # for other goroutines. The tests leave none behind.
 RACE = GORACE="$${GORACE:-} atexit_sleep_ms=0"
+# Half as many packages again as there are processors: tests wait more than they compute.
+PACKAGES = $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2)
 # The packages that take the longest start first.
 SLOWEST = ./test/e2e ./plugin/host ./cmd/orchestrator ./test/languages ./store ./runtime
 # LONG=1 adds the tests that take minutes each.
@@ -43,7 +45,8 @@ LONG ?=
 .PHONY: test
 test: ## Run the tests with the race detector; LONG=1 adds those that take minutes
 	scripts/need.sh gcc postgres$(POSTGRES:%=-%)
-	$(RACE) $(GO) test -race $(if $(LONG),,-short) -timeout 15m $(SLOWEST) ./...
+	# go vet ./... is a step of its own.
+	$(RACE) $(GO) test -race -vet=off $(if $(LONG),,-short) -p $(PACKAGES) -timeout 15m $(SLOWEST) ./...
 
 .PHONY: test-root
 test-root: ## Run the tests that need root: other users, cgroups
@@ -62,6 +65,11 @@ FAILOVERS ?= 20
 test-failover: ## Fail over to a standby under load, FAILOVERS=20 times of each kind
 	scripts/need.sh postgres
 	HOLDFAST_TEST_FAILOVERS=$(FAILOVERS) $(GO) test -count=1 -timeout 60m -v -run NothingAcknowledged ./test/failover
+
+.PHONY: gates
+gates: ## Test limits, fair turns and pauses at full length, with a kill each second
+	scripts/need.sh postgres
+	HOLDFAST_TEST_GATES=full $(GO) test -count=1 -timeout 60m -v ./test/gates
 
 .PHONY: test-containers
 test-containers: ## Test how tests, and the embedded server, get PostgreSQL from containers

@@ -20,6 +20,7 @@ import (
 type Config struct {
 	Jobs       Jobs
 	Operations Operations
+	Rules      Rules
 	// Plugins may be nil: then there are none.
 	Plugins Plugins
 	// Guard may be nil: then everybody may do everything.
@@ -85,9 +86,11 @@ func addOperations(routes chi.Router, c Config) *router {
 	submit.add(r)
 	(&batchRoutes{submitRoutes: submit, maxBatchBytes: c.MaxBatchBytes, deadline: limits}).add(r)
 	(&jobRoutes{jobs: c.Jobs, guard: c.Guard, deadline: limits}).add(r)
+	(&editRoutes{jobs: c.Jobs, memory: submit.memory, maxBytes: c.MaxBodyBytes}).add(r)
 	(&deadLetterRoutes{jobs: c.Jobs, guard: c.Guard}).add(r)
 	(&typeRoutes{jobs: c.Jobs}).add(r)
 	(&operatorRoutes{operations: c.Operations, jobs: c.Jobs, deadline: limits, traceURL: c.TraceLink, prometheus: c.Prometheus}).add(r)
 	(&pluginRoutes{plugins: c.Plugins, log: c.Log}).add(r)
+	(&ruleRoutes{rules: c.Rules, operations: c.Operations, memory: submit.memory, log: c.Log}).add(r)
 	return r
 }

@@ -54,6 +54,29 @@ func TestABatchHasAtMostTenThousandJobs(t *testing.T) {
 	}
 }
 
+func TestJobsOfABatchHaveTermsOfTheirOwn(t *testing.T) {
+	const keyed, expired = `{"jobType":"A","concurrencyKey":"k"}`, `{"jobType":"A","expiresAt":"2020-01-01T00:00:00Z"}`
+	for _, c := range []struct {
+		path, begin, between, end string
+		headers                   []string
+	}{
+		{"/jobs/batch", "[", ",", "]", nil},
+		{"/jobs/batch", "", "\n", "\n", ndjson},
+		{"/jobs/batch?atomic=false", "[", ",", "]", nil},
+		{"/jobs/batch?atomic=false", "", "\n", "\n", ndjson},
+	} {
+		body := func(jobs ...string) string { return c.begin + strings.Join(jobs, c.between) + c.end }
+		l := newLedger()
+		h := serve(t, l).Config.Handler
+		answer := send(h, "POST", c.path, body(keyed, keyed), c.headers...)
+		require.Less(t, answer.Code, 300, answer.Body.String())
+		require.Len(t, l.submitted, 2)
+		require.Equal(t, "k", l.submitted[1].Terms.ConcurrencyKey)
+		refused := send(h, "POST", c.path, body(keyed, expired), c.headers...)
+		require.Contains(t, refused.Body.String(), `{"message":"is in the past","location":"#/`)
+	}
+}
+
 func TestAnEmptyBatchIsAnsweredWithEmptyLists(t *testing.T) {
 	for path, want := range map[string]string{
 		"/jobs/batch":              `{"accepted":0,"jobs":[]}`,

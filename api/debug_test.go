@@ -37,6 +37,7 @@ func TestOperatorsSeeTheInsides(t *testing.T) {
 				l.details[id] = job.Detail{View: view, Payload: []byte("null"), MaxAttempts: 1, Timeout: time.Minute}
 			}
 		}},
+		{name: "inspect-waiting", path: inspected, given: waiting},
 		{name: "inspect-unknown", path: inspected},
 		{name: "inspect-bad-id", path: "/debug/jobs/1"},
 		{name: "logs", path: inspected + "/logs", given: busy},

@@ -26,10 +26,11 @@ import (
 
 var update = flag.Bool("update", false, "write the goldens anew")
 
-// ledgers are the two ports that the API reads jobs through.
+// ledgers are the ports that the API reads jobs through.
 type ledgers interface {
 	api.Jobs
 	api.Operations
+	api.Rules
 }
 
 // newAPI is the API with every answer checked against its description.
@@ -40,7 +41,7 @@ func newAPI(t testing.TB, jobs ledgers) http.Handler {
 
 func undocumented(jobs ledgers) http.Handler {
 	return api.New(api.Config{
-		Jobs: jobs, Operations: jobs, Log: slog.New(slog.DiscardHandler), Version: "test",
+		Jobs: jobs, Operations: jobs, Rules: jobs, Log: slog.New(slog.DiscardHandler), Version: "test",
 		MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: 10 * time.Second,
 	})
 }
@@ -52,7 +53,7 @@ func send(h http.Handler, method, path, body string, headers ...string) *httptes
 		reader = strings.NewReader(body)
 	}
 	r := httptest.NewRequestWithContext(context.Background(), method, path, reader)
-	if method == http.MethodPost && body != "" {
+	if method != http.MethodGet && body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	for _, header := range headers {
@@ -136,6 +137,9 @@ func TestAnswersAreAsAgreed(t *testing.T) {
 		{name: "submit-scheduled", method: "POST", path: "/jobs", body: `{"jobType":"SLEEP_JOB","delay":"1h"}`},
 		{name: "submit-unknown-type", method: "POST", path: "/jobs", body: `{"jobType":"NOBODYS_JOB"}`},
 		{name: "submit-everything-wrong", method: "POST", path: "/jobs", body: `{"payload":1,"priority":1e9,"maxAttempts":0,"timeout":30,"delay":"-1s","runAt":"tomorrow","tenant":"","tags":["a",7],"hold":"yes","idempotencyKey":"a\u0000b","JOBTYPE":"x","a/b~ü":1,"payload":2}`},
+		{name: "submit-terms-wrong", method: "POST", path: "/jobs", body: `{"jobType":"A","concurrencyKey":7,"concurrencyLimit":0,"onConflict":"cancel","fairnessKey":"","expiresAt":"soon","ttl":"-1s","uniqueFor":"1y","uniqueWhile":"running","uniqueBy":["customerId"]}`},
+		{name: "submit-contradictions", method: "POST", path: "/jobs", body: `{"jobType":"A","runAt":"2031-01-01T00:00:00Z","delay":"2h","expiresAt":"2030-01-01T00:00:00Z","ttl":"1h","uniqueFor":"1h","uniqueWhile":"open"}`},
+		{name: "submit-terms-without-a-key", method: "POST", path: "/jobs", body: `{"jobType":"A","concurrencyLimit":1,"onConflict":"queue","expiresAt":"2020-01-01T00:00:00Z"}`},
 		{name: "submit-not-an-object", method: "POST", path: "/jobs", body: `[1]`},
 		{name: "submit-not-json", method: "POST", path: "/jobs", body: "{\n  \"jobType\": nope\n}"},
 		{name: "submit-not-utf8", method: "POST", path: "/jobs", body: "{\"jobType\":\"\xff\"}"},
@@ -203,6 +207,31 @@ func TestAnswersAreAsAgreed(t *testing.T) {
 		{name: "requeue", method: "POST", path: known + "/requeue", given: jobIn(job.Dead)},
 		{name: "requeue-not-dead", method: "POST", path: known + "/requeue", given: jobIn(job.Retry)},
 		{name: "requeue-bad-id", method: "POST", path: "/jobs/%7b/requeue"},
+
+		{name: "edit", method: "PATCH", path: known, body: `{"priority":10,"delay":"1h","tags":["a","b"]}`, given: jobIn(job.Queued)},
+		{name: "edit-merge-patch", method: "PATCH", path: known, body: `{"runAt":"now","tags":null}`, headers: []string{"Content-Type: application/merge-patch+json"}, given: jobIn(job.Created)},
+		{name: "edit-running", method: "PATCH", path: known, body: `{"priority":10}`, given: jobIn(job.Running)},
+		{name: "edit-finished", method: "PATCH", path: known, body: `{"priority":10}`, given: finished},
+		{name: "edit-unknown", method: "PATCH", path: unknown, body: `{"priority":10}`},
+		{name: "edit-bad-id", method: "PATCH", path: "/jobs/%7b", body: `{"priority":10}`},
+		{name: "edit-everything-wrong", method: "PATCH", path: known, body: `{"priority":"high","runAt":"tomorrow","delay":7,"tags":["a",7],"payload":1,"jobType":"A","state":"queued","priority":1,"a/b":2}`, given: jobIn(job.Queued)},
+		{name: "edit-out-of-bounds", method: "PATCH", path: known, body: `{"priority":32768,"delay":"-1s","tags":"a"}`, given: jobIn(job.Queued)},
+		{name: "edit-two-due-times", method: "PATCH", path: known, body: `{"runAt":"now","delay":"1h"}`, given: jobIn(job.Queued)},
+		{name: "edit-null-due-times", method: "PATCH", path: known, body: `{"runAt":null,"priority":null}`, given: jobIn(job.Queued)},
+		{name: "edit-nothing", method: "PATCH", path: known, body: `{}`, given: jobIn(job.Queued)},
+		{name: "edit-not-an-object", method: "PATCH", path: known, body: `[1]`, given: jobIn(job.Queued)},
+		{name: "edit-not-json", method: "PATCH", path: known, body: `{"priority":`, given: jobIn(job.Queued)},
+		{name: "edit-blank", method: "PATCH", path: known, body: ` `, given: jobIn(job.Queued)},
+		{name: "edit-too-large", method: "PATCH", path: known, body: `{"tags":["` + strings.Repeat("x", 5000) + `"]}`, given: jobIn(job.Queued)},
+		{name: "edit-as-form", method: "PATCH", path: known, body: `a=b`, headers: []string{"Content-Type: application/x-www-form-urlencoded"}, given: jobIn(job.Queued)},
+		{name: "edit-unavailable", method: "PATCH", path: known, body: `{"priority":10}`, given: failing(fmt.Errorf("edit: %w: %w", job.ErrUnavailable, job.ErrOutcomeUnknown))},
+		{name: "edit-all", method: "PATCH", path: "/jobs?state=queued,retry&jobType=SLEEP_JOB", body: `{"priority":10}`, given: jobIn(job.Queued)},
+		{name: "edit-all-dry-run", method: "PATCH", path: "/jobs?tag=x&dryRun=true", body: `{"priority":10}`, given: jobIn(job.Queued)},
+		{name: "edit-all-no-filter", method: "PATCH", path: "/jobs?limit=1", body: `{"priority":10}`},
+		{name: "edit-all-bad-query", method: "PATCH", path: "/jobs?state=running&jobType=&dryRun=maybe&status=PENDING&createdFrom=today", body: `{"priority":10}`},
+		{name: "edit-all-bad-state", method: "PATCH", path: "/jobs?state=queued,running", body: `{"priority":10}`},
+		{name: "edit-all-bad-cursor", method: "PATCH", path: "/jobs?tag=x&cursor=AAAA", body: `{"priority":10}`},
+		{name: "edit-all-everything-wrong", method: "PATCH", path: "/jobs?tag=x", body: `{"runAt":"0000-01-01T00:00:00Z","delay":"1 hour","hold":true}`},
 
 		{name: "dead-letter", method: "GET", path: "/dead-letter"},
 		{name: "dead-letter-first-page", method: "GET", path: "/dead-letter?limit=1", given: func(l *ledger) { l.dead = 2 }},

@@ -17,12 +17,14 @@ import (
 type ledger struct {
 	api.Jobs
 	insides
+	rules     ruleBook
 	mu        sync.Mutex
 	submitted []job.Submission
 	jobs      map[job.ID]job.View
 	keys      map[string]int
 	// filter, deadLetters and limit are the arguments of the latest call.
 	filter      job.Filter
+	edits       []job.Edit
 	deadLetters job.DeadLetterFilter
 	limit       int
 	// dead is how many dead letters there are, at least one.
@@ -139,6 +141,12 @@ func (l *ledger) submit(s job.Submission) (job.Receipt, error) {
 		v := l.jobs[first.ID]
 		return job.Receipt{ID: v.ID, Type: v.Type, State: v.State, CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt, Replayed: true}, nil
 	}
+	for _, first := range l.submitted {
+		if s.Unique != nil && first.Unique != nil && first.Unique.Digest == s.Unique.Digest {
+			v := l.jobs[first.ID]
+			return job.Receipt{ID: v.ID, Type: v.Type, State: v.State, CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt, Duplicate: true}, nil
+		}
+	}
 	state := job.Queued
 	if s.Hold || s.Delay > 0 || !s.RunAt.IsZero() {
 		state = job.Created
@@ -191,6 +199,26 @@ func (l *ledger) Release(ctx context.Context, id job.ID) (job.View, error) {
 
 func (l *ledger) Requeue(ctx context.Context, id job.ID) (job.View, error) {
 	return l.move(ctx, id, job.Queued, job.Dead)
+}
+
+func (l *ledger) Edit(ctx context.Context, id job.ID, edit job.Edit) (job.View, error) {
+	l.edits = append(l.edits, edit)
+	v, err := l.Get(ctx, id)
+	if err == nil && (v.State.Final() || v.State == job.Running) {
+		err = job.ErrWrongState
+	}
+	return v, err
+}
+
+// EditAll edits the jobs that List returns.
+func (l *ledger) EditAll(ctx context.Context, filter job.Filter, edit job.Edit) (job.EditPage, error) {
+	l.edits = append(l.edits, edit)
+	listed, err := l.List(ctx, filter)
+	page := job.EditPage{Next: listed.Next}
+	for _, view := range listed.Jobs {
+		page.Edited = append(page.Edited, job.Edited{ID: view.ID})
+	}
+	return page, err
 }
 
 func (l *ledger) Hold(ctx context.Context, id job.ID) (job.View, error) {

@@ -98,8 +98,10 @@ func methodNotAllowed(router chi.Routes) http.HandlerFunc {
 		if router.Match(chi.NewRouteContext(), http.MethodGet, r.URL.Path) {
 			allowed = append(allowed, http.MethodGet, http.MethodHead)
 		}
-		if router.Match(chi.NewRouteContext(), http.MethodPost, r.URL.Path) {
-			allowed = append(allowed, http.MethodPost)
+		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch} {
+			if router.Match(chi.NewRouteContext(), method, r.URL.Path) {
+				allowed = append(allowed, method)
+			}
 		}
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
 		writeProblem(w, http.StatusMethodNotAllowed, "the resource does not have this method")

@@ -124,7 +124,7 @@ func TestSetsOfWordsAreDescribedOnce(t *testing.T) {
 		Components struct{ Schemas map[string]any }
 	}
 	require.NoError(t, json.Unmarshal(generated().json, &document))
-	for _, name := range []string{"Status", "State", "Outcome", "Severity"} {
+	for _, name := range []string{"Status", "State", "Outcome", "OnConflict", "Severity"} {
 		require.Contains(t, document.Components.Schemas, name, "nothing has exactly these words")
 	}
 }
@@ -166,13 +166,13 @@ func textOf(t *testing.T, example any) string {
 func TestNoOperationTakesAParameterThatItDoesNotKnow(t *testing.T) {
 	l, p := newLedger(), somePlugins()
 	h := documented(t, api.New(api.Config{
-		Jobs: l, Operations: l, Plugins: p, Log: slog.New(slog.DiscardHandler), Version: "test",
+		Jobs: l, Operations: l, Rules: l, Plugins: p, Log: slog.New(slog.DiscardHandler), Version: "test",
 		MaxBodyBytes: 4096, MaxBatchBytes: 4096, RequestTimeout: 10 * time.Second,
 	}))
 	for route := range described(t).operations {
 		method, path, _ := strings.Cut(route, " ")
 		path = strings.NewReplacer("{id}", strings.TrimPrefix(known, "/jobs/"), "{name}", "idle", "{type}", "A").Replace(path)
-		for query, message := range map[string]string{"dryRun=true": "is not known", "a=%zz": "cannot be read"} {
+		for query, message := range map[string]string{"dry=true": "is not known", "a=%zz": "cannot be read"} {
 			answer := send(h, method, path+"?"+query, minimal)
 			require.Equal(t, 422, answer.Code, "%s?%s: %s", route, query, answer.Body)
 			require.Contains(t, answer.Body.String(), message, route)
@@ -196,7 +196,7 @@ func TestGeneratorsFindTheirWayInTheDescription(t *testing.T) {
 }
 
 // Huma makes every list in an answer nullable unless its field is tagged otherwise.
-func TestOnlyTheMembersOfASubmissionMayBeNull(t *testing.T) {
+func TestOnlyTheMembersOfRequestsMayBeNull(t *testing.T) {
 	var document struct {
 		Components struct {
 			Schemas map[string]struct{ Properties map[string]any }
@@ -214,15 +214,18 @@ func TestOnlyTheMembersOfASubmissionMayBeNull(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, []string{
+		"Edit.priority", "Edit.tags",
 		"Submission.delay", "Submission.hold", "Submission.idempotencyKey", "Submission.maxAttempts", "Submission.priority",
-		"Submission.runAt", "Submission.tags", "Submission.tenant", "Submission.timeout",
+		"Submission.runAt", "Submission.tags", "Submission.tenant", "Submission.timeout", "Submission.concurrencyKey",
+		"Submission.concurrencyLimit", "Submission.onConflict", "Submission.fairnessKey", "Submission.expiresAt", "Submission.ttl",
+		"Submission.uniqueFor", "Submission.uniqueWhile", "Submission.uniqueBy",
 	}, nullable)
 }
 
 func TestNoParameterMayBeEmpty(t *testing.T) {
 	l, p, d := newLedger(), somePlugins(), described(t)
 	h := documented(t, api.New(api.Config{
-		Jobs: l, Operations: l, Plugins: p, Log: slog.New(slog.DiscardHandler), Version: "test",
+		Jobs: l, Operations: l, Rules: l, Plugins: p, Log: slog.New(slog.DiscardHandler), Version: "test",
 		MaxBodyBytes: 4096, MaxBatchBytes: 4096, RequestTimeout: 10 * time.Second,
 	}))
 	for route, o := range d.operations {

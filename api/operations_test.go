@@ -31,7 +31,7 @@ func idle() insides {
 		workers: []v1.Worker{}, totals: map[job.State]int64{}, queues: []v1.Queue{},
 		metrics: v1.Metrics{
 			StatusCounts: everyState(nil), ByWorker: map[string]map[job.State]int64{}, AttemptDistribution: map[int]int64{},
-			FailuresByJobType: map[string]int64{}, AvgDurationSecondsByJobType: map[string]float64{}, Queues: []v1.Queue{},
+			FailuresByJobType: map[string]int64{}, AvgDurationSecondsByJobType: map[string]float64{}, Queues: []v1.Queue{}, Limits: []v1.LimitUse{},
 		},
 	}
 }
@@ -88,6 +88,24 @@ func (l *ledger) Metrics(ctx context.Context, window time.Duration) (v1.Metrics,
 
 func (l *ledger) Diagnose(ctx context.Context) ([]job.Check, error) { return l.checks, l.look(ctx) }
 
+// waiting is a job that waits for all kinds of things at once.
+func waiting(l *ledger) {
+	jobIn(job.Queued)(l)
+	for id, view := range l.jobs {
+		l.details = map[job.ID]job.Detail{id: {View: view, RunAt: birth, MaxAttempts: 4, Timeout: time.Second, Waits: []job.Wait{
+			{
+				Reason: job.WaitPaused, Message: "type paused by ann: migration", Until: later,
+				Pause: &job.Pause{Scope: job.PauseType, Name: "SLEEP_JOB", Reason: "migration", By: "ann", Since: birth},
+			},
+			{
+				Reason: job.WaitRate, Message: "rate limit of key tenant/7 (100/1m), about 12 s, behind 17 jobs", Until: later,
+				Gate: job.NewGate(job.GateKey, "ac/me", "tenant/7"), Used: 3, Limit: new(5),
+				Rate: &job.Rate{Count: 100, Period: time.Minute, Burst: 1}, Ahead: 17,
+			},
+		}}}
+	}
+}
+
 // busy fills the insides with one of everything.
 func busy(l *ledger) {
 	const fivefold = 5 * time.Second
@@ -131,10 +149,10 @@ func busy(l *ledger) {
 	l.queues = []v1.Queue{
 		{
 			JobType: "SLEEP_JOB", Queued: 1, OldestQueuedSeconds: 2.5, Scheduled: 2, Held: 3, Retrying: 4, Running: 5, Dead: 6,
-			Served: true,
+			Served: true, Paused: true, Waiting: map[job.WaitReason]int64{job.WaitPaused: 1},
 		},
-		{JobType: "A_DEAD_END", Dead: 1},
-		{JobType: "NOBODYS_JOB", Held: 1},
+		{JobType: "A_DEAD_END", Dead: 1, Waiting: map[job.WaitReason]int64{}},
+		{JobType: "NOBODYS_JOB", Held: 1, Waiting: map[job.WaitReason]int64{}},
 	}
 	l.metrics = v1.Metrics{
 		At: later.UTC(), StatusCounts: everyState(map[job.State]int64{job.Retry: 4, job.Running: 1}),
@@ -143,6 +161,7 @@ func busy(l *ledger) {
 		Recent:              v1.Recent{Submitted: 1, Succeeded: 2, Dead: 3, Canceled: 4, FailedAttempts: 5, Requeued: 6},
 		ProcessedLastMinute: 7, FailuresByJobType: map[string]int64{"FAIL_JOB": 8},
 		AvgDurationSecondsByJobType: map[string]float64{"SLEEP_JOB": 5}, Queues: l.queues,
+		Limits: []v1.LimitUse{{Scope: job.LimitType, Name: "SLEEP_JOB", Used: 5, Slots: 6}}, AdmissionInbox: 2,
 		OldestSnapshotSeconds: 5, SnapshotAgeTransactions: 9,
 	}
 	l.checks = []job.Check{

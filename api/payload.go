@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"strings"
 	"sync"
 
 	"github.com/holdfast-jobs/holdfast/api/submission"
@@ -95,17 +94,9 @@ func (p *payloads) compile(spec job.TypeSpec) *schema.Schema {
 	return compiled
 }
 
-var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
-
 // placeInPayload splits a JSON Pointer into the payload. The result is a path in the
 // submission.
 func placeInPayload(pointer string) []string {
-	place := []string{"payload"}
-	if pointer == "" {
-		return place
-	}
-	for step := range strings.SplitSeq(pointer[1:], "/") {
-		place = append(place, unescapePointer.Replace(step))
-	}
-	return place
+	steps, _ := job.ParsePointer(pointer)
+	return append([]string{"payload"}, steps...)
 }

@@ -77,7 +77,7 @@ func somePlugins() *plugins {
 func withPlugins(t *testing.T, p api.Plugins) func(method, path string) (status int, body string) {
 	l := newLedger()
 	h := documented(t, api.New(api.Config{
-		Jobs: l, Operations: l, Plugins: p, Log: slog.New(slog.DiscardHandler), Version: "test",
+		Jobs: l, Operations: l, Rules: l, Plugins: p, Log: slog.New(slog.DiscardHandler), Version: "test",
 		MaxBodyBytes: 4096, RequestTimeout: 10 * time.Second,
 	}))
 	return func(method, path string) (int, string) {

@@ -45,6 +45,12 @@ type Jobs interface {
 	// Redrive requeues the dead jobs that match the filter, the longest dead first, and
 	// returns how many it requeued.
 	Redrive(ctx context.Context, filter job.DeadLetterFilter) (int, error)
+	// Edit changes a job that waits. For a job that runs or has ended, it returns
+	// job.ErrWrongState, and the job as it is.
+	Edit(ctx context.Context, id job.ID, edit job.Edit) (job.View, error)
+	// EditAll changes the jobs of a page that List would return for the filter, whose states
+	// are ones in which a job waits. It leaves out jobs that do not match any more.
+	EditAll(ctx context.Context, filter job.Filter, edit job.Edit) (job.EditPage, error)
 	// DeadLetters lists the dead jobs that match the filter, newest first.
 	DeadLetters(ctx context.Context, filter job.DeadLetterFilter) ([]job.DeadLetter, error)
 	// TypeSpec returns the defaults of a job type, or job.ErrUnknownType.
@@ -74,6 +80,28 @@ type Operations interface {
 	Metrics(ctx context.Context, window time.Duration) (v1.Metrics, error)
 	// Diagnose looks for problems. It may take minutes on a large ledger.
 	Diagnose(ctx context.Context) ([]job.Check, error)
+}
+
+// Rules are the limits and pauses, and the drains of workers. Every method can return
+// job.ErrUnavailable, or the error of a context that is done; with job.ErrOutcomeUnknown if
+// it changes something.
+type Rules interface {
+	// FreshRules are the rules as the database has them.
+	FreshRules(ctx context.Context) (*job.Rules, error)
+	// SlotsUsed returns how many jobs hold a slot of each of the gates.
+	SlotsUsed(ctx context.Context, gates []job.Gate) (map[job.Gate]int, error)
+	// SetLimit returns job.ErrConfigured if a configuration has set the limit. So does
+	// DeleteLimit, and job.ErrNoRule if there is no such limit.
+	SetLimit(ctx context.Context, limit job.Limit) (job.Limit, error)
+	DeleteLimit(ctx context.Context, scope job.LimitScope, name string) error
+	// SetPause begins a pause or replaces one. If lasts is above zero, it ends after that
+	// time.
+	SetPause(ctx context.Context, pause job.Pause, lasts time.Duration) (job.Pause, error)
+	// EndPause returns job.ErrNoRule if there is no such pause.
+	EndPause(ctx context.Context, scope job.PauseScope, name string) error
+	// DrainWorker and ResumeWorker return job.ErrNoWorker.
+	DrainWorker(ctx context.Context, worker string) error
+	ResumeWorker(ctx context.Context, worker string) error
 }
 
 // Plugins are the plugins of the orchestrator that serves the API. The methods that

@@ -35,6 +35,12 @@ func problemOf(ctx context.Context, log *slog.Logger, err error) *v1.Problem {
 		return problem(http.StatusNotFound, "no such job")
 	case errors.Is(err, job.ErrNoPlugin):
 		return problem(http.StatusNotFound, "this orchestrator has no plugin of that name")
+	case errors.Is(err, job.ErrNoRule):
+		return problem(http.StatusNotFound, "no such limit or pause")
+	case errors.Is(err, job.ErrNoWorker):
+		return problem(http.StatusNotFound, job.ErrNoWorker.Error())
+	case errors.Is(err, job.ErrConfigured):
+		return problem(http.StatusConflict, "a configuration sets this limit: change it there, under limits, and reload it with SIGHUP")
 	case errors.Is(err, job.ErrWrongState):
 		return problem(http.StatusConflict, "the job's state does not allow this")
 	case errors.Is(err, job.ErrKeyReused):

@@ -125,7 +125,7 @@ func TestDescriptionMatchesTheDecoder(t *testing.T) {
 }
 
 func TestAllowNamesTheMethodsOfThePath(t *testing.T) {
-	for path, allowed := range map[string]string{"/jobs": "GET, HEAD, POST", known: "GET, HEAD", known + "/cancel": "POST", "/readyz": "GET, HEAD"} {
+	for path, allowed := range map[string]string{"/jobs": "GET, HEAD, POST, PATCH", known: "GET, HEAD, PATCH", known + "/cancel": "POST", "/readyz": "GET, HEAD"} {
 		answer := send(newAPI(t, newLedger()), "PUT", path, "")
 		require.Equal(t, 405, answer.Code, path)
 		require.Equal(t, allowed, answer.Header().Get("Allow"), path)
@@ -136,6 +136,7 @@ func FuzzSubmit(f *testing.F) {
 	for _, seed := range []string{
 		minimal, `{}`, `[]`, `null`, `""`, `0`, ``, " ", "\xef\xbb\xbf{}", `{"jobType":"A","payload":"\ud800\u0000"}`,
 		`{"jobType":"A","tags":["x"],"delay":"1s","timeout":"1m","runAt":"2030-01-01T00:00:00Z","hold":false}`,
+		`{"jobType":"A","payload":{"id":[1e2]},"concurrencyKey":"a:b","concurrencyLimit":1,"onConflict":"queue","ttl":"1h","uniqueFor":"1m","uniqueBy":["/id/0",""]}`,
 		strings.Repeat(`{"payload":`, 200), `{"jobType":"A"}{`, `{"a":1,"a":2}`, `{"jobType":"\udc00"}`, `{"":""}`,
 	} {
 		f.Add([]byte(seed), "key")

@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -124,27 +126,69 @@ func (s *submitRoutes) admit(ctx context.Context, item submission.Item, trace jo
 	if wanted.Timeout == 0 {
 		wanted.Timeout = spec.Timeout
 	}
+	mistakes := submission.Complete(&wanted, spec.Terms)
+	if wanted.Unique != nil {
+		wanted.Unique.Digest = submission.Digest(wanted.Tenant, wanted.Type, wanted.Payload, item.UniqueBy)
+	}
 	id, err := uuid.NewV7()
 	if err != nil {
 		return job.Submission{}, fmt.Errorf("make job id: %w", err)
 	}
 	wanted.ID = job.ID(id)
-	return wanted, s.checkPayload(ctx, spec, wanted)
+	return wanted, s.checkNow(ctx, spec, wanted, mistakes)
 }
 
-// checkPayload refuses a payload that does not match its schema. A replay is
-// answered like the first submission, even if the schema has become stricter since.
-func (s *submitRoutes) checkPayload(ctx context.Context, spec job.TypeSpec, wanted job.Submission) error {
-	mistakes, err := s.payloads.check(ctx, spec, wanted.Payload)
-	if err != nil || len(mistakes) == 0 {
+// checkNow refuses what cannot be accepted as things are: the mistakes, a payload that does
+// not match its schema, and a job that would expire before it is due. A replay is answered
+// like the first submission, even if the job type has become stricter since.
+func (s *submitRoutes) checkNow(ctx context.Context, spec job.TypeSpec, wanted job.Submission, mistakes []v1.Mistake) error {
+	unfit, err := s.payloads.check(ctx, spec, wanted.Payload)
+	if err != nil {
 		return err
+	}
+	mistakes = slices.Concat(mistakes, checkTerms(wanted.Terms), checkExpiry(wanted, time.Now()), unfit)
+	if len(mistakes) == 0 {
+		return nil
 	}
 	if wanted.IdempotencyKey != "" {
 		if replay, err := s.jobs.Known(ctx, wanted); err != nil || replay {
 			return err
 		}
 	}
-	return invalid(mistakes...)
+	return invalid(mistakes[:min(len(mistakes), submission.MaxMistakes)]...)
+}
+
+// checkTerms refuses terms of a key that is not there.
+func checkTerms(terms job.Terms) (mistakes []v1.Mistake) {
+	if terms.ConcurrencyKey != "" {
+		return nil
+	}
+	if terms.ConcurrencyLimit != 0 {
+		mistakes = append(mistakes, at(submission.Pointer("concurrencyLimit"), "needs concurrencyKey"))
+	}
+	if terms.OnConflict != "" {
+		mistakes = append(mistakes, at(submission.Pointer("onConflict"), "needs concurrencyKey"))
+	}
+	return mistakes
+}
+
+// checkExpiry refuses a job that could not start before it expires.
+func checkExpiry(wanted job.Submission, now time.Time) []v1.Mistake {
+	due := now.Add(wanted.Delay)
+	if wanted.RunAt.After(now) {
+		due = wanted.RunAt
+	}
+	switch {
+	case wanted.TTL > 0 && !now.Add(wanted.TTL).After(due):
+		return []v1.Mistake{at(submission.Pointer("ttl"), "ends before runAt")}
+	case wanted.ExpiresAt.IsZero():
+		return nil
+	case !wanted.ExpiresAt.After(now):
+		return []v1.Mistake{at(submission.Pointer("expiresAt"), "is in the past")}
+	case !wanted.ExpiresAt.After(due):
+		return []v1.Mistake{at(submission.Pointer("expiresAt"), "is before the end of delay")}
+	}
+	return nil
 }
 
 // mediaType returns the declared media type of a body, or empty if the body is

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/api/submission"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -34,7 +35,7 @@ func TestDefaultsAreResolved(t *testing.T) {
 }
 
 func TestNullIsAbsent(t *testing.T) {
-	s := submitted(t, `{"jobType":"A","payload":null,"idempotencyKey":null,"priority":null,"runAt":null,"delay":null,"maxAttempts":null,"timeout":null,"tenant":null,"tags":null,"hold":null}`)
+	s := submitted(t, `{"jobType":"A","payload":null,"idempotencyKey":null,"priority":null,"runAt":null,"delay":null,"maxAttempts":null,"timeout":null,"tenant":null,"tags":null,"hold":null,"concurrencyKey":null,"concurrencyLimit":null,"onConflict":null,"fairnessKey":null,"expiresAt":null,"ttl":null,"uniqueFor":null,"uniqueWhile":null,"uniqueBy":null}`)
 	absent := submitted(t, `{"jobType":"A"}`)
 	s.ID, absent.ID = job.ID{}, job.ID{}
 	require.Equal(t, absent, s)
@@ -49,6 +50,51 @@ func TestEverythingAskedForIsSubmitted(t *testing.T) {
 		Hold: true, MaxAttempts: 1000, Timeout: time.Millisecond, Tags: []string{"x", "y"},
 	}, s)
 	require.Equal(t, 90*time.Minute, submitted(t, `{"jobType":"A","delay":"1h30m"}`).Delay)
+}
+
+func TestSharingExpiryAndUniquenessAreSubmitted(t *testing.T) {
+	s := submitted(t, `{"jobType":"A","concurrencyKey":"customer:42","concurrencyLimit":3,"onConflict":"cancel_oldest","fairnessKey":"eu","expiresAt":"9000-01-01T00:00:00+02:00","delay":"1h"}`)
+	require.Equal(t, job.Terms{ConcurrencyKey: "customer:42", ConcurrencyLimit: 3, OnConflict: job.ConflictCancelOldest, FairnessKey: "eu"}, s.Terms)
+	require.Equal(t, "8999-12-31T22:00:00Z", s.ExpiresAt.UTC().Format(time.RFC3339))
+	require.Nil(t, s.Unique)
+
+	s = submitted(t, `{"jobType":"A","ttl":"2h","delay":"1h","uniqueFor":"24h"}`)
+	require.Equal(t, 2*time.Hour, s.TTL)
+	require.Equal(t, &job.Unique{For: 24 * time.Hour, Digest: submission.Digest("default", "A", []byte("null"), nil)}, s.Unique)
+
+	s = submitted(t, `{"jobType":"A","tenant":"acme","uniqueBy":["/id"],"uniqueWhile":"open","payload":{"id":7,"at":"now"}}`)
+	require.Equal(t, &job.Unique{WhileOpen: true, Digest: submission.Digest("acme", "A", []byte(`{"id":7}`), []job.Pointer{{"id"}})}, s.Unique)
+}
+
+func TestAReplayIsAnsweredAfterItsExpiry(t *testing.T) {
+	l := newLedger()
+	h := newAPI(t, l)
+	body := func(expiresAt time.Time) string {
+		return `{"jobType":"A","idempotencyKey":"k","expiresAt":"` + expiresAt.UTC().Format(time.RFC3339Nano) + `"}`
+	}
+	first := send(h, "POST", "/jobs", body(time.Now().Add(time.Hour)))
+	require.Equal(t, 202, first.Code, first.Body.String())
+	again := send(h, "POST", "/jobs", body(time.Now().Add(-time.Hour)))
+	require.Equal(t, 202, again.Code, again.Body.String())
+	require.Equal(t, first.Header()["Location"], again.Header()["Location"])
+}
+
+func TestASubmissionThatIsKeptOutNamesTheJobThatWasThere(t *testing.T) {
+	l := newLedger()
+	h := newAPI(t, l)
+	const unique = `{"jobType":"A","uniqueFor":"1h"}`
+	first := send(h, "POST", "/jobs", unique)
+	require.NotContains(t, first.Body.String(), "duplicate")
+	again := send(h, "POST", "/jobs", unique)
+	require.Equal(t, 202, again.Code)
+	require.Equal(t, first.Header().Get("Location"), again.Header().Get("Location"))
+	require.JSONEq(t, strings.TrimSuffix(strings.TrimSpace(first.Body.String()), "}")+`,"duplicate":true}`, again.Body.String())
+
+	batch := send(h, "POST", "/jobs/batch", `[`+unique+`,{"jobType":"A"}]`)
+	require.Equal(t, 202, batch.Code)
+	require.Contains(t, batch.Body.String(), `"accepted":2`, "a duplicate counts")
+	require.Equal(t, 1, strings.Count(batch.Body.String(), `"duplicate":true`))
+	require.Len(t, l.submitted, 2)
 }
 
 func TestPayloadIsKeptToTheLetter(t *testing.T) {
@@ -159,6 +205,44 @@ func TestWrongValuesAreRefusedAtTheirPlace(t *testing.T) {
 		{`"jobType":"A","runAt":"2030-01-01"`, "#/runAt"},
 		{`"jobType":"A","runAt":"2030-01-01T24:00:00Z"`, "#/runAt"},
 		{`"jobType":"A","hold":1`, "#/hold"},
+		{`"jobType":"A","concurrencyKey":""`, "#/concurrencyKey"},
+		{`"jobType":"A","concurrencyKey":42`, "#/concurrencyKey"},
+		{`"jobType":"A","concurrencyKey":"a\u0000"`, "#/concurrencyKey"},
+		{`"jobType":"A","concurrencyKey":"` + strings.Repeat("ü", 201) + `"`, "#/concurrencyKey"},
+		{`"jobType":"A","concurrencyKey":"k","concurrencyLimit":0`, "#/concurrencyLimit"},
+		{`"jobType":"A","concurrencyKey":"k","concurrencyLimit":100001`, "#/concurrencyLimit"},
+		{`"jobType":"A","concurrencyKey":"k","concurrencyLimit":"1"`, "#/concurrencyLimit"},
+		{`"jobType":"A","concurrencyLimit":1`, "#/concurrencyLimit"},
+		{`"jobType":"A","concurrencyKey":null,"concurrencyLimit":1`, "#/concurrencyLimit"},
+		{`"jobType":"A","concurrencyKey":"k","onConflict":"QUEUE"`, "#/onConflict"},
+		{`"jobType":"A","concurrencyKey":"k","onConflict":true`, "#/onConflict"},
+		{`"jobType":"A","onConflict":"queue"`, "#/onConflict"},
+		{`"jobType":"A","fairnessKey":""`, "#/fairnessKey"},
+		{`"jobType":"A","fairnessKey":"` + strings.Repeat("x", 201) + `"`, "#/fairnessKey"},
+		{`"jobType":"A","expiresAt":"tomorrow"`, "#/expiresAt"},
+		{`"jobType":"A","expiresAt":"2020-01-01T00:00:00Z"`, "#/expiresAt"},
+		{`"jobType":"A","expiresAt":"9000-01-01T00:00:00Z","ttl":"1h"`, "#/ttl"},
+		{`"jobType":"A","expiresAt":"9000-01-01T00:00:00Z","runAt":"9000-01-01T00:00:00Z"`, "#/expiresAt"},
+		{`"jobType":"A","expiresAt":"` + time.Now().Add(time.Hour).Format(time.RFC3339) + `","delay":"2h"`, "#/expiresAt"},
+		{`"jobType":"A","ttl":"0s"`, "#/ttl"},
+		{`"jobType":"A","ttl":60`, "#/ttl"},
+		{`"jobType":"A","ttl":"87601h"`, "#/ttl"},
+		{`"jobType":"A","ttl":"1h","delay":"1h"`, "#/ttl"},
+		{`"jobType":"A","ttl":"1h","runAt":"9000-01-01T00:00:00Z"`, "#/ttl"},
+		{`"jobType":"A","uniqueFor":"0s"`, "#/uniqueFor"},
+		{`"jobType":"A","uniqueFor":"87601h"`, "#/uniqueFor"},
+		{`"jobType":"A","uniqueFor":3600`, "#/uniqueFor"},
+		{`"jobType":"A","uniqueWhile":"running"`, "#/uniqueWhile"},
+		{`"jobType":"A","uniqueWhile":true`, "#/uniqueWhile"},
+		{`"jobType":"A","uniqueFor":"1h","uniqueWhile":"open"`, "#/uniqueWhile"},
+		{`"jobType":"A","uniqueBy":["/a"]`, "#/uniqueBy"},
+		{`"jobType":"A","uniqueFor":null,"uniqueBy":["/a"]`, "#/uniqueBy"},
+		{`"jobType":"A","uniqueFor":"1h","uniqueBy":[]`, "#/uniqueBy"},
+		{`"jobType":"A","uniqueFor":"1h","uniqueBy":"/a"`, "#/uniqueBy"},
+		{`"jobType":"A","uniqueFor":"1h","uniqueBy":["/a","b"]`, "#/uniqueBy/1"},
+		{`"jobType":"A","uniqueFor":"1h","uniqueBy":["/a~b"]`, "#/uniqueBy/0"},
+		{`"jobType":"A","uniqueFor":"1h","uniqueBy":[1]`, "#/uniqueBy/0"},
+		{`"jobType":"A","uniqueFor":"1h","uniqueBy":[` + strings.Repeat(`"/a",`, 10) + `"/a"]`, "#/uniqueBy"},
 		{`"jobType":"A","jobType":"B"`, "#/jobType"},
 		{`"jobType":"A","jobtype":"B"`, "#/jobtype"},
 		{`"jobType":"A","` + strings.Repeat("n", 1000) + `":1`, "#/" + strings.Repeat("n", 100) + "%E2%80%A6"},

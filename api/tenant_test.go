@@ -20,7 +20,7 @@ import (
 func behind(l ledgers, config guard.Config) http.Handler {
 	config.Log = slog.New(slog.DiscardHandler)
 	return api.New(api.Config{
-		Jobs: l, Operations: l, Guard: guard.New(config), Log: config.Log, Version: "test",
+		Jobs: l, Operations: l, Rules: l, Guard: guard.New(config), Log: config.Log, Version: "test",
 		MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: 10 * time.Second,
 	})
 }
@@ -39,7 +39,12 @@ func TestAnotherTenantsJobDoesNotExist(t *testing.T) {
 		{"POST " + known + "/hold", job.Created},
 		{"POST " + known + "/release", job.Created},
 		{"POST " + known + "/requeue", job.Dead},
+		{"PATCH " + known, job.Queued},
 	} {
+		body := ""
+		if strings.HasPrefix(c.route, "PATCH") {
+			body = `{"priority": 1}`
+		}
 		method, path, _ := strings.Cut(c.route, " ")
 		for _, tenant := range []string{"acme", "other"} {
 			l := newLedger()
@@ -51,13 +56,13 @@ func TestAnotherTenantsJobDoesNotExist(t *testing.T) {
 			if tenant == "acme" {
 				path = strings.ReplaceAll(path, "1m", "1ms")
 			}
-			answer := send(behind(l, guard.Config{Access: accessFor(true)}), method, path, "", ofAcme)
+			answer := send(behind(l, guard.Config{Access: accessFor(true)}), method, path, body, ofAcme)
 			if tenant == "acme" {
 				require.Equal(t, 200, answer.Code, c.route)
 				continue
 			}
 			require.Equal(t, 404, answer.Code, c.route)
-			nobodys := send(newAPI(t, newLedger()), method, strings.ReplaceAll(path, known, unknown), "")
+			nobodys := send(newAPI(t, newLedger()), method, strings.ReplaceAll(path, known, unknown), body)
 			require.Equal(t, nobodys.Body.String(), answer.Body.String(), "as if there were no such job")
 			for _, v := range l.jobs {
 				require.Equal(t, c.state, v.State, "nothing was done")
@@ -68,11 +73,15 @@ func TestAnotherTenantsJobDoesNotExist(t *testing.T) {
 }
 
 func TestListsContainOnlyTheCallersTenant(t *testing.T) {
-	for _, route := range []string{"GET /jobs", "GET /dead-letter", "POST /dead-letter/retry"} {
+	for _, route := range []string{"GET /jobs", "GET /dead-letter", "POST /dead-letter/retry", "PATCH /jobs"} {
+		body := ""
+		if strings.HasPrefix(route, "PATCH") {
+			body = `{"priority": 1}`
+		}
 		method, path, _ := strings.Cut(route, " ")
 		for query, code := range map[string]int{"": 200, "?tenant=acme": 200, "?tenant=other": 404} {
 			l := newLedger()
-			answer := send(behind(l, guard.Config{Access: accessFor(true)}), method, path+query, "", ofAcme)
+			answer := send(behind(l, guard.Config{Access: accessFor(true)}), method, path+query, body, ofAcme)
 			require.Equal(t, code, answer.Code, route+query)
 			if code == 200 {
 				require.Equal(t, "acme", l.filter.Tenant+l.deadLetters.Tenant)

@@ -40,6 +40,13 @@ func ExampleHandle() {
 	// <nil>
 }
 
+// One letter at a time for each recipient, whichever orchestrator runs it.
+func ExampleTerms() {
+	printLetter := func(context.Context, plugin.Job[Letter]) error { return nil }
+	_ = plugin.Handle("PRINT", printLetter,
+		plugin.Terms{ConcurrencyKey: "/to", KeyClass: "recipient", ConcurrencyLimit: 1})
+}
+
 func ExampleHandleResult() {
 	type receipt struct {
 		Pages int `json:"pages"`

@@ -20,6 +20,7 @@ type Handler struct {
 	retry       *RetryPolicy
 	description string
 	concurrency int
+	terms       *Terms
 	run         func(context.Context, *attempt) (json.RawMessage, error)
 	// problem is the first thing wrong with the handler. Serve reports it.
 	problem error

@@ -24,7 +24,9 @@ func TestTheManifestSaysWhatWasDeclared(t *testing.T) {
 		Handle("PLAIN", nothing),
 		Handle("FULL", nothing, Timeout(90*time.Second), MaxAttempts(7), WithSchema(json.RawMessage(`{"type":"object"}`)),
 			Description("Has everything."), Concurrency(2),
-			Retry(ExponentialBackoff(time.Second, 3, time.Minute))),
+			Retry(ExponentialBackoff(time.Second, 3, time.Minute)),
+			Terms{ConcurrencyKey: "/customer/id", KeyClass: "customer", ConcurrencyLimit: 3, OnConflict: ConflictCancelOldest, FairnessKey: "/re~1gi~0on"}),
+		Handle("FAIR", nothing, Terms{FairnessKey: "/region"}),
 		Handle("FIXED", nothing, Retry(FixedBackoff(time.Second))),
 		Handle("AT_ONCE", nothing, Retry(ImmediateRetry())),
 		Handle("AFTER_TIMEOUT", nothing, Retry(RetryPolicy{Backoff: Fixed, InitialDelay: time.Second, JitterMin: 1, JitterMax: 1, ImmediateAfterTimeout: true})),
@@ -32,18 +34,23 @@ func TestTheManifestSaysWhatWasDeclared(t *testing.T) {
 	)
 	got, err := o.client.Describe(t.Context(), &handlerv1.DescribeRequest{})
 	require.NoError(t, err)
-	pointSchema := got.GetJobTypes()[5].GetSchema()
+	pointSchema := got.GetJobTypes()[6].GetSchema()
 	require.Contains(t, string(pointSchema), `"required":["x","y"]`)
 	want := &handlerv1.DescribeResponse{
 		Version: "1.2", Concurrency: 8,
 		JobTypes: []*handlerv1.JobType{
 			{Name: "AFTER_TIMEOUT", Retry: &handlerv1.Retry{Backoff: handlerv1.Retry_BACKOFF_FIXED, BaseMs: 1000, JitterMin: 1, JitterMax: 1, AtOnceAfterTimeout: true}},
 			{Name: "AT_ONCE", Retry: &handlerv1.Retry{Backoff: handlerv1.Retry_BACKOFF_IMMEDIATE}},
+			{Name: "FAIR", Terms: &handlerv1.Terms{FairnessKey: "/region"}},
 			{Name: "FIXED", Retry: &handlerv1.Retry{Backoff: handlerv1.Retry_BACKOFF_FIXED, BaseMs: 1000, JitterMin: 0.9, JitterMax: 1.1}},
 			{
 				Name: "FULL", TimeoutMs: 90_000, MaxAttempts: 7, Schema: []byte(`{"type":"object"}`),
 				Description: "Has everything.", Concurrency: 2,
 				Retry: &handlerv1.Retry{Backoff: handlerv1.Retry_BACKOFF_EXPONENTIAL, BaseMs: 1000, Factor: 3, CapMs: 60_000, JitterMin: 0.9, JitterMax: 1.1},
+				Terms: &handlerv1.Terms{
+					ConcurrencyKey: "/customer/id", KeyClass: "customer", ConcurrencyLimit: 3,
+					OnConflict: handlerv1.Terms_ON_CONFLICT_CANCEL_OLDEST, FairnessKey: "/re~1gi~0on",
+				},
 			},
 			{Name: "PLAIN"},
 			{Name: "POINT", Schema: pointSchema},
@@ -65,6 +72,7 @@ func TestWhatTheOrchestratorWouldRefuseIsRefusedAtOnce(t *testing.T) {
 		change(&p)
 		return Retry(p)
 	}
+	share := func(t Terms) []Part { return []Part{Handle("A", nothing, t)} }
 	cases := map[string]struct {
 		parts []Part
 		want  string
@@ -100,6 +108,17 @@ func TestWhatTheOrchestratorWouldRefuseIsRefusedAtOnce(t *testing.T) {
 		"no number":         {[]Part{Handle("A", nothing, change(func(p *RetryPolicy) { p.Factor = math.NaN() }))}, "factor NaN"},
 		"max below initial": {[]Part{Handle("A", nothing, change(func(p *RetryPolicy) { p.MaxDelay = 1 }))}, "maximum delay 1ns"},
 		"backward jitter":   {[]Part{Handle("A", nothing, change(func(p *RetryPolicy) { p.JitterMin = 2 }))}, "jitter window 2..1.1"},
+		"no terms":          {share(Terms{}), `job type "A": terms: they name no key`},
+		"no class":          {share(Terms{ConcurrencyKey: "/id"}), `terms: key class ""`},
+		"an odd class":      {share(Terms{ConcurrencyKey: "/id", KeyClass: "a:b"}), `key class "a:b"`},
+		"a long class":      {share(Terms{ConcurrencyKey: "/id", KeyClass: strings.Repeat("ü", 101)}), "longer than 100"},
+		"no pointer":        {share(Terms{ConcurrencyKey: "id", KeyClass: "a"}), `concurrency key "id" is no JSON Pointer`},
+		"a bad escape":      {share(Terms{FairnessKey: "/~2"}), `fairness key "/~2" is no JSON Pointer`},
+		"a class alone":     {share(Terms{KeyClass: "a", FairnessKey: "/id"}), "need a concurrency key"},
+		"a limit alone":     {share(Terms{ConcurrencyLimit: 1}), "need a concurrency key"},
+		"a negative limit":  {share(Terms{ConcurrencyKey: "/id", KeyClass: "a", ConcurrencyLimit: -1}), "concurrency limit -1"},
+		"a high limit":      {share(Terms{ConcurrencyKey: "/id", KeyClass: "a", ConcurrencyLimit: 100_001}), "concurrency limit 100001"},
+		"a new conflict":    {share(Terms{ConcurrencyKey: "/id", KeyClass: "a", OnConflict: "fight"}), `on conflict "fight"`},
 		"endless jitter":    {[]Part{Handle("A", nothing, change(func(p *RetryPolicy) { p.JitterMax = math.Inf(1) }))}, "jitter window"},
 	}
 	for name, c := range cases {

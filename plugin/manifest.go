@@ -27,6 +27,9 @@ func (b binary) manifest() *handlerv1.DescribeResponse {
 		if h.retry != nil {
 			declared.Retry = h.retry.wire()
 		}
+		if h.terms != nil {
+			declared.Terms = h.terms.wire()
+		}
 		m.JobTypes = append(m.JobTypes, declared)
 	}
 	return m

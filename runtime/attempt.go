@@ -92,15 +92,36 @@ func outcomeUnstarted(reason job.CancelReason) job.Outcome {
 // postpone releases the job of an attempt that waits, to be claimed again after a
 // while.
 func (a *attempt) postpone(by time.Duration) {
+	a.endUnstarted(job.Outcome{
+		Kind: job.Released, Code: job.CodeNoProcess, Message: "no process of its own came free for it", RetryAfter: &by,
+	})
+}
+
+// release releases the job of an attempt that waits, because it was paused meanwhile.
+func (a *attempt) release() {
+	a.endUnstarted(job.Outcome{Kind: job.Released, Code: "paused", Message: "it was paused before it was started"})
+}
+
+// endUnstarted ends an attempt that waits. One that has begun goes on.
+func (a *attempt) endUnstarted(outcome job.Outcome) {
 	a.mu.Lock()
 	waits := a.began.IsZero() && !a.done
 	a.done = a.done || waits
 	a.mu.Unlock()
 	if waits {
-		a.ends.finish(a, job.Outcome{
-			Kind: job.Released, Code: job.CodeNoProcess, Message: "no process of its own came free for it", RetryAfter: &by,
-		})
+		a.ends.finish(a, outcome)
 	}
+}
+
+// lapse ends an attempt that nobody else knows of yet: its job was claimed too late to be
+// started, and is canceled.
+func (a *attempt) lapse() {
+	a.mu.Lock()
+	a.done = true
+	a.mu.Unlock()
+	a.ends.finish(a, job.Outcome{
+		Kind: job.CancelConfirmed, Code: job.CodeExpired, Message: job.LapsedReason(a.claimed.ExpiresAt),
+	})
 }
 
 // started hands over the run. The handler may have finished already.

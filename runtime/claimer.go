@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/internal/loop"
@@ -43,6 +44,10 @@ type claimer struct {
 	settler    *settler
 	woken      loop.Signal // there may be jobs to claim
 	newPool    loop.Signal // to raise when a pool came up, or its plugin was replaced
+	rules      func() *job.Rules
+	// drained says that no claim is under way, and that none follows while this worker is
+	// drained.
+	drained atomic.Bool
 
 	// unanswered is when a claim last got no answer; zero if that was so long ago that
 	// it cannot have any effect any more.
@@ -67,9 +72,11 @@ type claimer struct {
 
 func newClaimer(
 	cfg Config, store Store, plugins Plugins, inFlight *inFlight, d *dispatcher, s *settler, woken, newPool loop.Signal,
+	rules func() *job.Rules,
 ) *claimer {
 	c := &claimer{
 		cfg: cfg, store: store, plugins: plugins, inFlight: inFlight, dispatcher: d, settler: s, woken: woken, newPool: newPool,
+		rules: rules,
 		hints: make(map[string]int), known: make(map[string]string), bounded: make(map[string]bool),
 	}
 	c.expectJobs()
@@ -108,12 +115,13 @@ func (c *claimer) round(ctx context.Context, claim claimFunc) (wanted int, err e
 	if err := c.releaseUnanswered(ctx); err != nil {
 		return 0, err
 	}
+	c.drained.Store(c.unanswered.IsZero() && c.rules().Draining(c.cfg.Worker.ID))
 	waiting := c.dispatcher.waitingFor(c.bounded) // before the pools are asked: see plansOf
 	pools := c.inTurn(c.pools())
 	c.nextLook = c.dispatcher.releaseStale(pools)
 	c.dispatcher.dispatch(ctx)
 	var taken map[string]int // slots of plugins with several plans, since the pools were asked
-	for _, plan := range plansOf(pools, waiting, c.turn) {
+	for _, plan := range plansOf(pools, waiting, c.turn, c.stopped()) {
 		if c.known[plan.pool.Plugin] != identity(plan.pool) {
 			c.known[plan.pool.Plugin] = identity(plan.pool)
 			c.newPool.Raise()
@@ -149,7 +157,7 @@ func (c *claimer) round(ctx context.Context, claim claimFunc) (wanted int, err e
 		}
 	}
 	waiting = c.dispatcher.waitingFor(c.bounded)
-	for _, plan := range plansOf(c.pools(), waiting, c.turn) {
+	for _, plan := range plansOf(c.pools(), waiting, c.turn, c.stopped()) {
 		wanted += c.wanted(plan)
 	}
 	return wanted, nil
@@ -164,6 +172,17 @@ func (c *claimer) pools() []job.Pool {
 		}
 	}
 	return pools
+}
+
+// stopped returns what is not to be claimed now, because it is paused or this worker is
+// drained.
+func (c *claimer) stopped() func(plugin, jobType string) bool {
+	rules := c.rules()
+	draining := rules.Draining(c.cfg.Worker.ID)
+	return func(plugin, jobType string) bool {
+		_, paused := rules.Stopped(plugin, jobType)
+		return draining || paused
+	}
 }
 
 // wanted returns how many jobs to claim for a plan now. Finished attempts that wait to

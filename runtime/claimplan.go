@@ -27,25 +27,34 @@ func (p claimPlan) key() string {
 	return p.pool.Plugin + "\n" + p.bound
 }
 
-// plansOf makes plans of pools, in another order each turn. Waiting are the attempts
+// plansOf makes plans of pools, in another order each turn, without the types of a plugin
+// that are stopped. Waiting are the attempts
 // of bounded types that are queued, as they were before the pools were asked: one that
 // was started meanwhile is counted twice, not missed.
-func plansOf(pools []job.Pool, waiting map[jobTypeOf]int, turn int) []claimPlan {
+func plansOf(pools []job.Pool, waiting map[jobTypeOf]int, turn int, stopped func(plugin, jobType string) bool) []claimPlan {
 	plans := make([]claimPlan, 0, len(pools))
 	for _, pool := range pools {
+		isStopped := func(jobType string) bool { return stopped(pool.Plugin, jobType) }
+		types := pool.Types
+		if slices.ContainsFunc(types, isStopped) {
+			types = slices.DeleteFunc(slices.Clone(types), isStopped)
+		}
+		if len(types) == 0 {
+			continue
+		}
 		if len(pool.Room) == 0 {
-			plans = append(plans, claimPlan{pool: pool, types: pool.Types})
+			plans = append(plans, claimPlan{pool: pool, types: types})
 			continue
 		}
 		isBounded := func(jobType string) bool { _, bounded := pool.Room[jobType]; return bounded }
 		own := make([]claimPlan, 0, len(pool.Room)+1)
-		for _, jobType := range pool.Types {
+		for _, jobType := range types {
 			if isBounded(jobType) {
 				room := pool.Room[jobType] - waiting[jobTypeOf{pool.Plugin, jobType}]
 				own = append(own, claimPlan{pool: pool, types: []string{jobType}, bound: jobType, room: room})
 			}
 		}
-		if others := slices.DeleteFunc(slices.Clone(pool.Types), isBounded); len(others) > 0 {
+		if others := slices.DeleteFunc(slices.Clone(types), isBounded); len(others) > 0 {
 			own = append(own, claimPlan{pool: pool, types: others})
 		}
 		turn := turn % len(own)

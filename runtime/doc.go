@@ -22,9 +22,9 @@
 //
 // A running job goes back to queued, uncharged, when it is released, when its owner
 // vanished, or when its plugin process died with other attempts in it. A client can
-// cancel a waiting job (created, queued, retry) at once; the owner cancels a running
-// one. job.Decide decides which outcome leads where, and job.State knows the legal
-// transitions; the database refuses all others.
+// cancel a waiting job (created, queued, retry) at once, and it can expire before it
+// starts; the owner cancels a running one. job.Decide decides which outcome leads where,
+// and job.State knows the legal transitions; the database refuses all others.
 //
 // # The files
 //
@@ -50,15 +50,17 @@
 //	            system it checks the process id, and does not wait for the leases of
 //	            those that are gone
 //	scheduler   queues jobs that have become due
+//	expirer     cancels jobs that have not started by their time
 //	declarer    writes what this worker's plugins declare about job types
 //	unserved    reports jobs that nobody serves
 //	tally       rolls up the tallies
+//	unique      deletes what keeps no job out any more
 //	drain       ends the attempts at shutdown
 //
 // Package jobs is what the API talks to; package progress saves what attempts report on
 // their way; package metrics measures; package spans traces.
 //
-// Reaper and scheduler run in every worker; there is no leader. At shutdown, the loops
+// Reaper, scheduler and expirer run in every worker; there is no leader. At shutdown, the loops
 // that take on work end first, then those that keep running jobs alive, and last those
 // that write.
 //

@@ -91,7 +91,7 @@ func (h *hooked) Reap(ctx context.Context, limit int, lease time.Duration) ([]jo
 	return h.Store.Reap(ctx, limit, lease)
 }
 
-func (h *hooked) Promote(ctx context.Context, limit int) (int, error) {
+func (h *hooked) Promote(ctx context.Context, limit int) (job.Promoted, error) {
 	h.note(ctx, "promote")
 	return h.Store.Promote(ctx, limit)
 }

@@ -56,7 +56,7 @@ func newPath(ctx context.Context, cfg Config, store Store, plugins Plugins, serv
 	}
 	p.reports = progress.NewRecorder(ctx, cfg.ReportInterval, p.saveReports, p.settler.added)
 	p.dispatcher = newDispatcher(cfg, p.inFlight)
-	p.claimer = newClaimer(cfg, store, plugins, p.inFlight, p.dispatcher, p.settler, service.Hints.Heard(job.JobsReady), newPool)
+	p.claimer = newClaimer(cfg, store, plugins, p.inFlight, p.dispatcher, p.settler, service.Hints.Heard(job.JobsReady), newPool, service.Rules)
 	return p
 }
 
@@ -73,21 +73,36 @@ func (p *path) claim(ctx context.Context, plan claimPlan, limit int) (int, error
 		return 0, err
 	}
 	p.jobs.Metrics.Claimed(claimed)
-	attempts := make([]*attempt, len(claimed))
+	taken := len(claimed)
+	claimed, unparked := p.hold(try, claimed)
+	attempts := make([]*attempt, 0, len(claimed))
 	answered := time.Now()
-	for i, one := range claimed {
+	for _, one := range claimed {
 		traced := p.jobs.Spans.Claimed(&one, p.cfg.Worker.ID, sent, answered) // which changes the context that the job carries
-		attempts[i] = p.newAttempt(one, plan.pool, sent.Add(p.cfg.Lease), traced)
-		p.inFlight.add(attempts[i])
+		a := p.newAttempt(one, plan.pool, sent.Add(p.cfg.Lease), traced)
+		p.inFlight.add(a)
+		if one.Lapsed() {
+			a.lapse()
+			continue
+		}
+		attempts = append(attempts, a)
+	}
+	for _, one := range unparked {
+		a := p.newAttempt(one, plan.pool, sent.Add(p.cfg.Lease), p.jobs.Spans.Claimed(&one, p.cfg.Worker.ID, sent, answered))
+		p.inFlight.add(a)
+		a.release()
 	}
 	p.dispatcher.add(plan.pool, attempts)
 	p.dispatcher.dispatch(ctx)
-	return len(claimed), nil
+	return taken, nil
 }
 
 // start gives an attempt to a process of its plugin. It returns false, with the
 // attempt back in its queue, when the plugin has no slot after all.
 func (p *path) start(a *attempt) bool {
+	if paused(p.jobs.Rules(), p.cfg.Worker.ID, a) {
+		a.release()
+	}
 	leaseFor, ok := a.begin(p.cfg.Lease / askBefore)
 	if !ok { // it was stopped while it waited
 		p.inFlight.notStarted()
@@ -150,6 +165,7 @@ func (p *path) decide(e *ending) {
 		Lease: e.lease, Decision: decision, Number: e.history.Attempt,
 		Code: e.outcome.Code, Error: decision.Reason(e.outcome), Stack: e.outcome.Stack,
 		Plugin: e.plugin, Version: e.version, SpanID: e.spans.ID(),
+		Started: e.ran || e.lostBy != "",
 	}
 	if decision.To == job.Succeeded {
 		e.settlement.Result = e.outcome.Result
@@ -229,6 +245,9 @@ func (p *path) settled(e *ending, sent time.Time) {
 	p.jobs.Metrics.Settled(e.jobType, e.settlement.Kind)
 	e.spans.Settled(&e.settlement, sent)
 	p.log.settled(e)
+	if !e.settlement.Started && e.settlement.Code == job.CodeExpired {
+		p.jobs.Metrics.Expired(e.jobType)
+	}
 	p.jobs.Settled(&e.settlement)
 }
 

@@ -19,15 +19,25 @@ type Store interface {
 	SaveProgress(ctx context.Context, batch []job.Report) (lost []job.Lease, err error)
 	SaveLogs(ctx context.Context, batch []job.Report) (lost []job.Lease, err error)
 	Settle(ctx context.Context, batch []job.Settlement) ([]job.SettleResult, error)
+	Park(ctx context.Context, batch []job.Parking) ([]job.SettleResult, error)
 	Reap(ctx context.Context, limit int, lease time.Duration) ([]job.Expired, error)
-	Promote(ctx context.Context, limit int) (int, error)
+	Promote(ctx context.Context, limit int) (job.Promoted, error)
+	// Admit does one round of admission.
+	Admit(ctx context.Context, rules *job.Rules) (job.Admission, error)
+	WakeLanes(ctx context.Context) (lanes int, err error)
+	Recount(ctx context.Context, rules *job.Rules) (corrected int, err error)
+	Age(ctx context.Context, after time.Duration, skip func(jobType string) bool) ([]job.Edited, error)
 	NextDue(ctx context.Context) (in time.Duration, ok bool, err error)
+	Expire(ctx context.Context, limit int) (lapsed []job.Lapsed, entries int, err error)
+	NextExpiry(ctx context.Context) (in time.Duration, ok bool, err error)
+	TidyUnique(ctx context.Context, after []byte, limit int) (next []byte, deleted int, err error)
 	Unserved(ctx context.Context, age time.Duration) ([]job.Unserved, error)
 	DeclareTypes(ctx context.Context, specs []job.TypeSpec) error
 	RegisterWorker(ctx context.Context, worker job.Worker, aliveFor time.Duration) error
 	DescribeWorker(ctx context.Context, worker string, plugins json.RawMessage) error
 	WorkersOnHost(ctx context.Context, host, except string) ([]job.Worker, error)
 	ExpireWorkers(ctx context.Context, workers []string) (leases int, err error)
+	WorkerDrained(ctx context.Context, worker string) error
 	RollUpTallies(ctx context.Context, limit int) (rolledUp int, err error)
 	AgeTallies(ctx context.Context) error
 }

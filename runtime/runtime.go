@@ -33,6 +33,9 @@ type Config struct {
 	// zero for as often as the database can. Later reports replace those that wait. It
 	// never delays an attempt's end.
 	ReportInterval time.Duration
+	// Ageing is how long a job may be due before it is raised to the priority of the most
+	// urgent job that waits in the same queue; zero for never.
+	Ageing time.Duration
 	// CrashPolicy is Expire or Release.
 	CrashPolicy CrashPolicy
 	// MaxCrashes returns how many processes may die under a job of the type before it
@@ -54,6 +57,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("concurrency %d is below 1", c.Concurrency)
 	case c.Lease < 100*time.Millisecond:
 		return fmt.Errorf("lease %s is below 100ms", c.Lease)
+	case c.Ageing < 0:
+		return fmt.Errorf("ageing %s is below zero", c.Ageing)
 	case c.KillGrace <= 0 || c.DrainTimeout < 0 || c.Prefetch < 0 || c.ReportInterval < 0:
 		return fmt.Errorf("kill grace %s must be above zero, and drain timeout %s, prefetch %s and report interval %s not below it",
 			c.KillGrace, c.DrainTimeout, c.Prefetch, c.ReportInterval)
@@ -78,10 +83,15 @@ type Runtime struct {
 	path      *path
 	declarer  *declarer
 	heartbeat *heartbeat
+	pauses    *pauses
 	reaper    *reaper
 	scheduler *scheduler
+	admitter  *admitter
+	expirer   *expirer
 	unserved  *unservedMonitor
+	ager      *ager
 	tally     *tallyRollUp
+	unique    *uniqueTidier
 
 	endWriting context.CancelFunc
 }
@@ -107,16 +117,21 @@ func New(cfg Config, store Store, plugins Plugins) (*Runtime, error) {
 		Service: service, cfg: cfg, store: store, path: p, endWriting: endWriting,
 		declarer:  &declarer{cfg: cfg, store: store, plugins: plugins, jobs: service, changed: newPool},
 		heartbeat: &heartbeat{cfg: cfg, store: store, inFlight: p.inFlight, metrics: service.Metrics, now: service.Hints.Heard(job.CancelAsked)},
+		pauses:    &pauses{cfg: cfg, store: store, jobs: service, claimer: p.claimer, inFlight: p.inFlight},
 		reaper:    &reaper{cfg: cfg, store: store, jobs: service, path: p, isGone: processGone},
 		scheduler: &scheduler{cfg: cfg, store: store, jobs: service},
+		admitter:  &admitter{cfg: cfg, store: store, jobs: service, wake: service.Admits()},
+		expirer:   &expirer{cfg: cfg, store: store, jobs: service},
+		ager:      &ager{cfg: cfg, store: store, jobs: service},
 		unserved:  &unservedMonitor{store: store, plugins: plugins, log: cfg.Log, wake: service.Hints.Heard(job.JobsReady)},
 		tally:     &tallyRollUp{store: store, log: cfg.Log},
+		unique:    &uniqueTidier{store: store, log: cfg.Log},
 	}, nil
 }
 
 // Prepare makes the worker known to the database and declares its job types. Call it
-// once before Run, so that a job submitted the moment the API listens finds its type
-// known.
+// once before Run, so that a job submitted the moment the API listens finds its type and
+// the limits known, and nothing that is paused is claimed.
 func (r *Runtime) Prepare(ctx context.Context) error {
 	if err := r.store.RegisterWorker(ctx, r.cfg.Worker, r.cfg.Lease); err != nil {
 		return err
@@ -124,7 +139,10 @@ func (r *Runtime) Prepare(ctx context.Context) error {
 	if err := r.declarer.declare(ctx); err != nil {
 		return err
 	}
-	return r.JobTypes.Load(ctx)
+	if err := r.JobTypes.Load(ctx); err != nil {
+		return err
+	}
+	return r.LoadRules(ctx)
 }
 
 // Run works until the context ends, then drains: it claims nothing more, lets running
@@ -144,7 +162,9 @@ func (r *Runtime) Run(ctx, abort context.Context) {
 	keeping.start(r.heartbeat.watch)
 	keeping.start(func(ctx context.Context) { r.path.dispatcher.run(ctx, r.path.start) })
 	taking.start(func(ctx context.Context) { r.path.claimer.run(ctx, r.path.claim) })
-	for _, run := range []func(context.Context){r.reaper.run, r.scheduler.run, r.declarer.run, r.unserved.run, r.tally.run} {
+	for _, run := range []func(context.Context){
+		r.pauses.run, r.reaper.run, r.scheduler.run, r.expirer.run, r.admitter.run, r.declarer.run, r.unserved.run, r.ager.run, r.tally.run, r.unique.run,
+	} {
 		taking.start(run)
 	}
 

@@ -40,14 +40,17 @@ func (s *scheduler) promote(ctx context.Context) (time.Duration, error) {
 	for {
 		began := time.Now()
 		moved, err := s.store.Promote(ctx, promoteBatch)
-		s.jobs.Metrics.Batch(metrics.OpPromote, moved, began, err)
+		s.jobs.Metrics.Batch(metrics.OpPromote, moved.Ready+moved.Parked, began, err)
 		if err != nil {
 			return 0, err
 		}
-		if moved > 0 {
+		if moved.Ready > 0 {
 			s.jobs.Hints.Announce(job.JobsReady)
 		}
-		if moved < promoteBatch {
+		if moved.Parked > 0 {
+			s.jobs.GatesChanged()
+		}
+		if moved.Ready+moved.Parked < promoteBatch {
 			break
 		}
 	}

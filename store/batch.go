@@ -76,6 +76,11 @@ type entry struct {
 	hash []byte
 }
 
+// gated reports whether the entry needs more than submit.sql does.
+func (e entry) gated() bool {
+	return len(e.Gates) > 0 || e.Terms != job.Terms{} || !e.ExpiresAt.IsZero() || e.TTL != 0 || e.Unique != nil
+}
+
 func newEntry(s job.Submission) entry {
 	return entry{Submission: s, key: newKey(s.Tenant, s.IdempotencyKey, s.ID), hash: requestHash(s)}
 }
@@ -151,6 +156,7 @@ type insertion struct {
 	indexes []int // in the batch
 	entries []entry
 	keyed   bool // some have an idempotency key
+	gated   bool // some have gates, expire, or keep others out
 }
 
 func newInsertion(entries []entry, indexes []int) insertion {
@@ -158,12 +164,16 @@ func newInsertion(entries []entry, indexes []int) insertion {
 	for i, index := range indexes {
 		in.entries[i] = entries[index]
 	}
+	in.gated = slices.ContainsFunc(in.entries, entry.gated)
 	in.keyed = slices.ContainsFunc(in.entries, func(e entry) bool { return e.IdempotencyKey != "" })
 	return in
 }
 
 func (in insertion) statement() string {
-	if in.keyed {
+	switch {
+	case in.gated:
+		return "submit_gated"
+	case in.keyed:
 		return "submit"
 	}
 	return "submit_unkeyed"
@@ -182,21 +192,31 @@ func (in insertion) columns() []any {
 		postgres.Column(in.entries, func(e entry) bool { return e.Hold }),
 		postgres.Column(in.entries, func(e entry) int32 { return int32(e.MaxAttempts) }),
 		postgres.Column(in.entries, func(e entry) pgtype.Interval { return postgres.Interval(e.Timeout) }),
-		postgres.Column(in.entries, func(e entry) pgtype.Text { return tags(e.Tags) }),
+		postgres.Column(in.entries, func(e entry) pgtype.Text { return jsonArray(e.Tags) }),
 		postgres.Column(in.entries, func(e entry) string { return e.Trace.Parent }),
 		postgres.Column(in.entries, func(e entry) string { return traceState(e.Trace) }),
 	}
-	if in.keyed {
+	if in.keyed || in.gated {
 		columns = append(columns, postgres.Column(in.entries, func(e entry) pgtype.Text { return postgres.Text(e.IdempotencyKey) }))
+	}
+	if in.gated {
+		columns = append(columns,
+			postgres.Column(in.entries, func(e entry) pgtype.Text { return jsonArray(e.Gates) }),
+			postgres.Column(in.entries, func(e entry) pgtype.Text { return terms(e.Terms) }),
+			postgres.Column(in.entries, func(e entry) pgtype.Timestamptz { return postgres.Instant(e.ExpiresAt) }),
+			postgres.Column(in.entries, func(e entry) pgtype.Interval {
+				return pgtype.Interval{Microseconds: e.TTL.Microseconds(), Valid: e.TTL != 0}
+			}),
+			postgres.Column(in.entries, func(e entry) []byte { return digest(e.Unique) }))
 	}
 	return columns
 }
 
-// stored reads the rows that the statement returned, by key. Without keys there is
-// little to read: all entries are stored, and as they were given.
+// stored reads the rows that the statement returned, by key. submit_unkeyed returns
+// little: all entries are stored, and as they were given.
 func (in insertion) stored(rows pgx.Rows) (map[key]submittedRow, error) {
 	stored := make(map[key]submittedRow, len(in.entries))
-	if in.keyed {
+	if in.keyed || in.gated {
 		found, err := pgx.CollectRows(rows, pgx.RowToStructByName[submittedRow])
 		for _, row := range found {
 			stored[newKey(row.Tenant, row.IdempotencyKey, row.JobID)] = row
@@ -235,6 +255,8 @@ type submittedRow struct {
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 	Fresh          bool
+	// duplicate says that the job kept the submission out.
+	duplicate bool
 }
 
 func (r submittedRow) result(e entry) job.Submitted {
@@ -243,19 +265,31 @@ func (r submittedRow) result(e entry) job.Submitted {
 	}
 	return job.Submitted{Receipt: job.Receipt{
 		ID: r.JobID, Type: r.JobType, State: r.State,
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Replayed: !r.Fresh && r.JobID != e.ID,
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Replayed: !r.Fresh && !r.duplicate && r.JobID != e.ID, Duplicate: r.duplicate,
 	}}
 }
 
-// tags are sent as a JSON array, because an array of arrays would have to be
-// rectangular.
-func tags(list []string) pgtype.Text {
+// jsonArray is how lists of several jobs are sent, because an array of arrays would have
+// to be rectangular. It is null for an empty list.
+func jsonArray[S ~string](list []S) pgtype.Text {
 	if len(list) == 0 {
 		return pgtype.Text{}
 	}
-	encoded, err := json.Marshal(list)
+	return document(list)
+}
+
+// terms are null if they ask for nothing.
+func terms(t job.Terms) pgtype.Text {
+	if t == (job.Terms{}) {
+		return pgtype.Text{}
+	}
+	return document(t)
+}
+
+func document(value any) pgtype.Text {
+	encoded, err := json.Marshal(value)
 	if err != nil {
-		panic("store: " + err.Error()) // strings always marshal
+		panic("store: " + err.Error()) // strings and numbers always marshal
 	}
 	return postgres.Document(encoded)
 }

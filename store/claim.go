@@ -138,7 +138,10 @@ type claimedRow struct {
 	traceParent, traceState             string
 	createdAt                           pgtype.Timestamptz
 	priority                            int16
-	runAt, claimedAt, lastEndedAt       pgtype.Timestamptz
+	runAt, position, admittedAt         pgtype.Timestamptz
+	expiresAt                           pgtype.Timestamptz
+	gates                               []string // nil for none
+	claimedAt, lastEndedAt              pgtype.Timestamptz
 	lastOutcome                         pgtype.Text
 }
 
@@ -148,14 +151,15 @@ func (r *claimedRow) columns() map[string]any {
 		"job_id": &r.jobID, "lease_id": &r.leaseID, "fence": &r.fence, "job_type": &r.jobType, "tenant": &r.tenant,
 		"payload": &r.payload, "attempt": &r.attempt, "max_attempts": &r.maxAttempts, "interruptions": &r.interruptions,
 		"crashes": &r.crashes, "timeout": &r.timeout, "checkpoint": &r.checkpoint, "trace_parent": &r.traceParent, "trace_state": &r.traceState,
-		"created_at": &r.createdAt, "priority": &r.priority, "run_at": &r.runAt, "claimed_at": &r.claimedAt,
+		"created_at": &r.createdAt, "priority": &r.priority, "run_at": &r.runAt, "position": &r.position,
+		"admitted_at": &r.admittedAt, "gates": &r.gates, "expires_at": &r.expiresAt, "claimed_at": &r.claimedAt,
 		"last_ended_at": &r.lastEndedAt, "last_outcome": &r.lastOutcome,
 	}
 }
 
 func (r *claimedRow) claimed() job.Claimed {
 	return job.Claimed{
-		Lease:         job.Lease{JobID: r.jobID.Bytes, ID: r.leaseID.Bytes, Fence: r.fence},
+		Lease:         job.Lease{JobID: r.jobID.Bytes, ID: r.leaseID.Bytes, Fence: r.fence, Gated: r.gates != nil},
 		Type:          r.jobType,
 		Tenant:        r.tenant,
 		Payload:       r.payload,
@@ -170,8 +174,24 @@ func (r *claimedRow) claimed() job.Claimed {
 		Priority:      r.priority,
 		RunAt:         r.runAt.Time,
 		ClaimedAt:     r.claimedAt.Time,
+		Position:      r.position.Time,
+		ExpiresAt:     r.expiresAt.Time,
+		Gates:         gates(r.gates),
+		AdmittedAt:    r.admittedAt.Time,
 		Last:          lastAttempt(r.lastEndedAt, r.lastOutcome),
 	}
+}
+
+// gates is nil without names.
+func gates(names []string) []job.Gate {
+	if names == nil {
+		return nil
+	}
+	all := make([]job.Gate, len(names))
+	for i, name := range names {
+		all[i] = job.Gate(name)
+	}
+	return all
 }
 
 func lastAttempt(endedAt pgtype.Timestamptz, outcome pgtype.Text) *job.LastAttempt {

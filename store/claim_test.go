@@ -61,7 +61,7 @@ func TestAClaimTakesALeaseAndCountsTheAttempt(t *testing.T) {
 	require.Equal(t, 1, c.Attempt)
 	require.Equal(t, int64(1), c.Fence)
 	require.Equal(t, "worker-1 00:01:00 00:01:00", ask[string](t, s,
-		"select concat_ws(' ', worker_id, expires_at - claimed_at, expires_at - j.started_at) from leases l join current_jobs j using (job_id, worker_id)"))
+		"select concat_ws(' ', worker_id, l.expires_at - claimed_at, l.expires_at - j.started_at) from leases l join current_jobs j using (job_id, worker_id)"))
 	view := get(t, s, c.JobID)
 	require.Equal(t, job.Running, view.State)
 	require.NotNil(t, view.StartedAt)
@@ -70,9 +70,7 @@ func TestAClaimTakesALeaseAndCountsTheAttempt(t *testing.T) {
 	leases := map[job.LeaseID]bool{c.ID: true}
 	for round := 2; round <= 4; round++ {
 		settled(t, s, c, job.Failure)
-		promoted, err := s.Promote(t.Context(), 10)
-		require.NoError(t, err)
-		require.Equal(t, 1, promoted)
+		require.Equal(t, 1, promote(t, s, 10))
 		c = claim(t, s, 10)[0]
 		require.Equal(t, round, c.Attempt)
 		require.Equal(t, int64(round), c.Fence)

@@ -20,7 +20,7 @@ func diagnose(t testing.TB, s *Store) map[string]job.Check {
 	t.Helper()
 	found, err := s.Diagnose(t.Context())
 	require.NoError(t, err)
-	require.Len(t, found, 8)
+	require.Len(t, found, 11)
 	checks := make(map[string]job.Check)
 	for _, check := range found {
 		require.NotEmpty(t, check.Summary, check.Name)
@@ -66,6 +66,11 @@ func TestADiagnosisFindsWhatIsWrong(t *testing.T) {
 			"ledger_and_lists", job.Problem,
 			[]string{"delete from ready where job_type = 'QUEUED'"},
 			"state queued, list none", "The ledger and the list of 1 job disagree.",
+		},
+		"a job whose expiry was lost": {
+			"ledger_and_lists", job.Problem,
+			[]string{"update jobs set expires_at = now() + interval '1 hour' where job_type = 'QUEUED'"},
+			"state queued, list ready with another expires_at", "The ledger and the list of 1 job disagree.",
 		},
 		"a list with another due time": {
 			"ledger_and_lists", job.Problem,
@@ -128,10 +133,74 @@ func TestADiagnosisFindsWhatIsWrong(t *testing.T) {
 			[]string{"update ready set job_type = 'UNKNOWN', run_at = now() - " + long + " where job_type = 'QUEUED'"},
 			"UNKNOWN: 1 job, the oldest for 2m0s", "Jobs of 1 type are waiting that no live worker serves, the oldest for 2m0s.",
 		},
+		"a type at a gate that nobody serves": {
+			"unserved_types", job.Warning,
+			[]string{
+				"insert into parked (job_id, lane, urgency, position, job_type, tenant, gates) " +
+					"select gen_random_uuid(), 'type:UNKNOWN', 0, now() - " + long + ", 'UNKNOWN', 'default', '{type:UNKNOWN}'",
+			},
+			"UNKNOWN: 1 job, the oldest for 2m0s", "Jobs of 1 type are waiting that no live worker serves, the oldest for 2m0s.",
+		},
 		"types that nobody has served for long": {
 			"unserved_types", job.Problem,
 			[]string{"delete from workers", "update ready set run_at = now() - interval '3 hours'"},
 			"QUEUED: 1 job, the oldest for 3h0m0s", "Jobs of 2 types are waiting",
+		},
+		"slots that nobody holds": {
+			"slots", job.Problem,
+			[]string{
+				"update jobs set gates = '{fair:default/, type:ECHO}' where job_id in (select job_id from leases)",
+				"insert into wakes (gates, freed) values ('{type:ECHO,new:default/x}', true), ('{type:ECHO}', false)",
+				"insert into slots (gate, used) values ('type:ECHO', 3), ('key:default/a', 0)",
+			},
+			"[type:ECHO: 3 counted, 2 held: nobody holds 1 slot]", "The used slots of 1 gate are counted wrong.",
+		},
+		"slots that are not counted": {
+			"slots", job.Problem,
+			[]string{"update jobs set gates = '{key:default/a,type:ECHO}' where job_id in (select job_id from ready) or job_id in (select job_id from leases)"},
+			"key:default/a: 0 counted, 3 held: 3 slots too few", "The used slots of 2 gates are counted wrong.",
+		},
+		"a parked job that nothing keeps back": {
+			"admission", job.Problem,
+			append(parking("key:default/a", "2 minutes"), "insert into slots (gate, used) values ('key:default/a', 4)"),
+			"key:default/a: nothing keeps back job", "Jobs of 1 lane wait although they may start.",
+		},
+		"a slot that nobody gets": {
+			"admission", job.Problem,
+			append(parking("key:default/a:b", "2 minutes"), "insert into slots (gate, used) values ('key:default/a:b', 4)",
+				"insert into limits (scope, name, concurrency) values ('key', '*', 4), ('key', '', 4), ('key', 'a', 5)"),
+			"parked 2m0s ago", "",
+		},
+		"a tenant that is not paused any more": {
+			"admission", job.Problem,
+			append(parking("paused:default", "2 minutes"), "insert into pauses (scope, name, until) values ('tenant', 'default', now() - interval '1 minute')"),
+			"paused:default: nothing keeps back job", "",
+		},
+		"a turn that nobody gives": {
+			"admission", job.Problem, parking("fair:default/", "2 minutes"), "fair:default/: nothing keeps back job", "",
+		},
+		"a rate that nobody looks at": {
+			"admission", job.Problem,
+			append(parking("type:ECHO", "2 minutes"), "insert into slots (gate, tokens, wake_at) values ('type:ECHO', 0, now() - interval '90 seconds')"),
+			"[type:ECHO: its rate should have been looked at 1m30s ago]", "Jobs of 1 lane wait although they may start.",
+		},
+		"pauses that were forgotten": {
+			"pauses", job.Warning,
+			[]string{`insert into pauses (scope, name, reason, paused_by, since, until) values
+				('type', 'ECHO', 'migration', 'ann', now() - interval '25 hours', null),
+				('tenant', 'acme', '', '', now() - interval '2 hours', null),
+				('plugin', 'mail', 'why not', '', now() - interval '2 hours', null),
+				('all', '', 'later', '', now() - interval '25 hours', now() + interval '1 hour'),
+				('tenant', 'gone', '', '', now() - interval '25 hours', now())`},
+			"[type ECHO: paused for 25h0m0s by ann (migration), without an end tenant acme: paused for 2h0m0s, without a reason]",
+			"Somebody may have forgotten 2 pauses or limits.",
+		},
+		"a limit that lets nothing start": {
+			"pauses", job.Warning,
+			[]string{`insert into limits (scope, name, concurrency, updated_by, updated_at) values
+				('type', 'ECHO', 0, 'ann', now() - interval '2 hours'), ('type', 'NEW', 0, 'ann', now() - interval '50 minutes'),
+				('type', '*', 1, '', now() - interval '2 hours')`},
+			"[limit of type ECHO: 0 for 2h0m0s by ann, so nothing of it starts]", "Somebody may have forgotten 1 pause or limit.",
 		},
 		"a schema that nobody made": {
 			"schema_version", job.Problem, []string{"delete from goose_db_version"}, "", "No migration was applied to the database.",
@@ -194,6 +263,31 @@ func TestADiagnosisFindsWhatIsWrong(t *testing.T) {
 			}
 		})
 	}
+}
+
+// parking parks a queued job in the lane, as if for so long.
+func parking(lane, since string) []string {
+	return []string{
+		`with taken as (delete from ready where job_id = (select job_id from ready where job_type = 'QUEUED' order by job_id limit 1) returning *)
+		insert into parked (job_id, lane, urgency, position, job_type, tenant, gates, attempt, parked_at)
+		select job_id, '` + lane + `', urgency, run_at, job_type, 'default', '{}', attempt, now() - interval '` + since + `' from taken`,
+	}
+}
+
+func TestADiagnosisKnowsWhyParkedJobsWait(t *testing.T) {
+	s := open(t)
+	for _, lane := range []string{"key:default/a", "type:ECHO", "tenant:default", "paused:default", "key:default/b", "type:OTHER"} {
+		id := given(t, s)
+		park(t, s, id, lane)
+	}
+	exec(t, s, "update parked set parked_at = now() - interval '2 minutes' where lane <> 'type:OTHER'")
+	exec(t, s, "update parked set capacity = 2 where lane = 'key:default/b'")
+	exec(t, s, `insert into slots (gate, used, wake_at) values
+		('key:default/a', 3, null), ('key:default/b', 2, null), ('type:ECHO', 0, now()), ('tenant:default', 5, null)`)
+	exec(t, s, "insert into limits (scope, name, concurrency) values ('key', '*', 3), ('type', '*', 9), ('tenant', 'default', 4)")
+	exec(t, s, "insert into pauses (scope, name) values ('tenant', 'default')")
+	check := diagnose(t, s)["admission"]
+	require.Equal(t, job.Fine, check.Severity, "%+v", check)
 }
 
 func TestADiagnosisFindsDeadRowsThatPileUp(t *testing.T) {

@@ -23,13 +23,16 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // hot are the statements that run for every job.
 var hot = []string{
-	"submit", "submit_unkeyed", "claim", "look_behind", "renew", "succeed", "retry", "dead_letter", "release_claim", "confirm_cancel", "settle_result",
-	"reap", "promote", "save_progress", "save_logs", "cancel",
+	"submit", "submit_unkeyed", "submit_gated", "claim", "look_behind", "renew", "succeed", "succeed_gated", "retry", "dead_letter", "release_claim", "confirm_cancel", "settle_result",
+	"reap", "promote", "expire", "park_claim", "release", "save_progress", "save_logs", "cancel",
+	"drain_wakes", "heads", "admit", "move_parked", "add_slots", "change_slots", "slots_of",
+	"newcomers", "cancel_newcomers", "turns_of", "virtual_times",
+	"claim_unique", "unclaim_unique", "kept_out", "tidy_unique",
 }
 
 // The tables that grow with the number of jobs. Statements read them only by their
 // indexes, and never whole.
-var growing = []string{"jobs", "ready", "leases", "timers", "unsuccessful_attempts", "attempt_logs", "dead_letters"}
+var growing = []string{"jobs", "ready", "leases", "timers", "unsuccessful_attempts", "attempt_logs", "dead_letters", "parked", "expiries", "unique_keys"}
 
 func TestPlansOfTheHotStatementsOnColdStatistics(t *testing.T) {
 	s := open(t)
@@ -79,7 +82,7 @@ func TestPlansOfTheHotStatementsAfterAQuietNight(t *testing.T) {
 	exec(t, s, "update pg_class set reltuples = 0, relpages = 300 where relname = any($1)", lists)
 	comparePlans(t, s, false)
 	list, _ := listing(job.Filter{Limit: 50, Type: "COMMON", States: []job.State{job.Queued}})
-	for name, sql := range map[string]string{"list": list, "submitted": sql.Text("submitted"), "get": sql.Text("get"), "detail": sql.Text("detail")} {
+	for name, sql := range map[string]string{"list": list, "submitted": sql.Text("submitted"), "get": sql.Text("get"), "detail": sql.Text("detail"), "waits": sql.Text("waits")} {
 		require.Regexp(t, `leases_pkey on leases l\n +Index Cond`, explainSQL(t, s, sql), name)
 	}
 }

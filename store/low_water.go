@@ -163,11 +163,21 @@ func (m *lowWaterMarks) claimed(jobs []job.Claimed, now time.Time) {
 		if known[-c.Priority] == nil {
 			known[-c.Priority] = &mark{}
 		}
-		known[-c.Priority].pass(position{runAt: c.RunAt, id: c.JobID})
+		known[-c.Priority].pass(position{runAt: c.Position, id: c.JobID})
 		if len(known) > maxMarks {
 			delete(m.byType, c.Type)
 			m.crowded[c.Type] = now
 		}
+	}
+}
+
+// admitted moves the mark back to a job that was put into the queue below it. A job that
+// has waited at a gate is often older than those that are claimed.
+func (m *lowWaterMarks) admitted(jobType string, urgency int16, at position) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known := m.byType[jobType][urgency]; known != nil && at.before(known.position) {
+		known.position, known.passed = at, 0
 	}
 }
 

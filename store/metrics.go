@@ -33,7 +33,58 @@ func (s *Store) Queues(ctx context.Context) (queues []v1.Queue, err error) {
 }
 
 func readQueues(ctx context.Context, tx pgx.Tx) ([]v1.Queue, error) {
-	return postgres.Rows(ctx, tx, "queues", pgx.RowToStructByName[v1.Queue])
+	type row struct {
+		JobType string
+		Reason  job.WaitReason
+		Jobs    int64
+	}
+	queues, err := postgres.Rows(ctx, tx, "queues", pgx.RowToStructByNameLax[v1.Queue])
+	if err != nil {
+		return nil, err
+	}
+	found, err := postgres.Rows(ctx, tx, "queues_waiting", pgx.RowToStructByName[row])
+	if err != nil {
+		return nil, err
+	}
+	parked := make(map[string]map[job.WaitReason]int64)
+	paused := make(map[string]bool)
+	for _, row := range found {
+		if row.Jobs == 0 {
+			paused[row.JobType] = true
+			continue
+		}
+		if parked[row.JobType] == nil {
+			parked[row.JobType] = make(map[job.WaitReason]int64)
+		}
+		parked[row.JobType][row.Reason] = row.Jobs
+	}
+	for i := range queues {
+		q := &queues[i]
+		q.Paused = paused[q.JobType] || paused[""]
+		q.CountWaiting(parked[q.JobType])
+	}
+	return queues, nil
+}
+
+// maxLimits is how many limits are shown, so that there are not more metrics than a
+// collector can take.
+const maxLimits = 500
+
+func readGates(ctx context.Context, tx pgx.Tx, m *v1.Metrics) error {
+	type row struct {
+		Scope, Name *string // nil if there is no limit
+		Used, Slots *int64
+		Inbox       int64
+	}
+	found, err := postgres.Rows(ctx, tx, "metrics_gates", pgx.RowToStructByName[row], maxLimits)
+	m.Limits = []v1.LimitUse{}
+	for _, row := range found {
+		m.AdmissionInbox = row.Inbox
+		if row.Name != nil {
+			m.Limits = append(m.Limits, v1.LimitUse{Scope: job.LimitScope(*row.Scope), Name: *row.Name, Used: *row.Used, Slots: *row.Slots})
+		}
+	}
+	return err
 }
 
 // Metrics describes the whole system at one moment. It reads the narrow lists and
@@ -46,7 +97,7 @@ func readQueues(ctx context.Context, tx pgx.Tx) ([]v1.Queue, error) {
 func (s *Store) Metrics(ctx context.Context, window time.Duration) (v1.Metrics, error) {
 	var m v1.Metrics
 	err := s.figures(ctx, "metrics", func(tx pgx.Tx) (err error) {
-		for _, read := range []func(context.Context, pgx.Tx, *v1.Metrics) error{readSnapshot, readCounts, readTypes} {
+		for _, read := range []func(context.Context, pgx.Tx, *v1.Metrics) error{readSnapshot, readGates, readCounts, readTypes} {
 			if err := read(ctx, tx, &m); err != nil {
 				return err
 			}

@@ -25,7 +25,8 @@ import (
 func TestTheStoreBehavesLikeItsModel(t *testing.T) {
 	s := open(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		_, err := s.db.Worker.Exec(t.Context(), "truncate jobs, ready, leases, timers, dead_letters, unsuccessful_attempts, workers, tallies, tally_totals, tally_slots, tally_workers, tally_attempts")
+		_, err := s.db.Worker.Exec(t.Context(), "truncate jobs, ready, leases, timers, dead_letters, unsuccessful_attempts, workers, tallies, tally_totals, tally_slots, tally_workers, tally_attempts, "+
+			"parked, wakes, slots, admitted, turns, expiries, unique_keys")
 		require.NoError(rt, err)
 		m := &model{
 			T: rt, test: t, ctx: t.Context(), store: s, byID: make(map[job.ID]*modelJob),
@@ -44,6 +45,8 @@ func TestTheStoreBehavesLikeItsModel(t *testing.T) {
 			"expire":    m.expire,
 			"reap":      m.reap,
 			"promote":   m.promote,
+			"admit":     m.admit,
+			"park":      m.park,
 			"pass":      m.pass,
 			"cancel":    m.cancel,
 			"release":   m.release,
@@ -78,6 +81,8 @@ type modelJob struct {
 	priority        int16
 	state           job.State
 	held, due       bool // in the timers
+	gates           []job.Gate
+	parked          bool // queued, at a gate
 	attempt, most   int
 	interruptions   int
 	crashes         int
@@ -100,10 +105,21 @@ type modelLease struct {
 
 func (l *modelLease) valid() bool { return l.of.lease == l }
 
+// queue is what becomes of a job that is due: it is parked if it has gates.
+func (j *modelJob) queue() {
+	j.state, j.parked = job.Queued, len(j.gates) > 0
+}
+
+// someGates draws the gates of a job; none for most.
+func someGates(t *rapid.T) []job.Gate {
+	return rapid.SampledFrom([][]job.Gate{nil, nil, {keyGate}, {keyGate, typeGate}, {job.NewGate(job.GateTenant, "", "t"), typeGate}}).Draw(t, "gates")
+}
+
 func (m *model) submit(t *rapid.T) {
 	change := func(j *job.Submission) {
 		j.Priority = rapid.Int16Range(-1, 1).Draw(t, "priority")
 		j.MaxAttempts = rapid.IntRange(1, 3).Draw(t, "max attempts")
+		j.Gates = someGates(t)
 		j.IdempotencyKey = rapid.SampledFrom([]string{"", "", "k1", "k2"}).Draw(t, "key")
 		switch rapid.SampledFrom([]string{"now", "now", "later", "hold"}).Draw(t, "due") {
 		case "later":
@@ -122,9 +138,11 @@ func (m *model) submit(t *rapid.T) {
 		return
 	}
 	require.Equal(t, asked.ID, done.Receipt.ID)
-	j := &modelJob{id: asked.ID, key: asked.IdempotencyKey, priority: asked.Priority, state: job.Queued, most: asked.MaxAttempts}
+	j := &modelJob{id: asked.ID, key: asked.IdempotencyKey, priority: asked.Priority, gates: asked.Gates, most: asked.MaxAttempts}
 	if asked.Hold || asked.Delay > 0 {
 		j.state, j.held = job.Created, asked.Hold
+	} else {
+		j.queue()
 	}
 	m.jobs, m.byID[j.id] = append(m.jobs, j), j
 	m.happened.Submitted++
@@ -138,13 +156,17 @@ func (m *model) claim(t *rapid.T) {
 	require.NoError(t, err)
 	var urgencies []int16
 	for _, j := range m.in(job.Queued) {
-		urgencies = append(urgencies, -j.priority)
+		if !j.parked {
+			urgencies = append(urgencies, -j.priority)
+		}
 	}
 	slices.Sort(urgencies)
 	require.Len(t, claimed, min(limit, len(urgencies)))
 	for i, c := range claimed {
 		j := m.byID[c.JobID]
 		require.Equal(t, job.Queued, j.state)
+		require.False(t, j.parked)
+		require.Equal(t, j.gates, c.Gates)
 		require.Equal(t, urgencies[i], -c.Priority, "the most urgent first")
 		j.state, j.attempt, j.fence = job.Running, j.attempt+1, j.fence+1
 		require.Equal(t, []any{j.attempt, j.fence, j.interruptions, j.crashes}, []any{c.Attempt, c.Fence, c.Interruptions, c.Crashes})
@@ -203,6 +225,9 @@ func (m *model) end(l *modelLease, d job.Decision) {
 	j := l.of
 	l.settled, j.lease, j.cancelRequested, j.due = true, nil, false, false
 	j.state, j.attempt, j.interruptions, j.crashes, j.ended = d.To, d.Attempt, d.Interruptions, d.Crashes, j.ended+1
+	if d.To == job.Queued {
+		j.queue()
+	}
 	if d.To == job.Dead {
 		m.dead = append(m.dead, j)
 	}
@@ -306,18 +331,63 @@ func (m *model) promote(t *rapid.T) {
 			due = append(due, j)
 		}
 	}
-	n, err := m.store.Promote(m.ctx, limit)
+	promoted, err := m.store.Promote(m.ctx, limit)
 	require.NoError(t, err)
+	n := promoted.Ready + promoted.Parked
 	require.Equal(t, min(limit, len(due)), n)
+	parked := 0
 	for _, j := range due {
 		view, err := m.store.Get(m.ctx, j.id)
 		require.NoError(t, err)
 		if view.State == job.Queued {
-			j.state, j.due = job.Queued, false
+			j.queue()
+			j.due = false
 			n--
+			if j.parked {
+				parked++
+			}
 		}
 	}
 	require.Zero(t, n, "nothing else was promoted")
+	require.Equal(t, parked, promoted.Parked)
+}
+
+// admit lets all parked jobs pass: there are no limits.
+func (m *model) admit(t *rapid.T) {
+	for more := true; more; {
+		round, err := m.store.Admit(m.ctx, nil)
+		require.NoError(t, err)
+		more = round.More
+	}
+	for _, j := range m.jobs {
+		j.parked = false
+	}
+}
+
+// park takes claimed jobs back, with other gates.
+func (m *model) park(t *rapid.T) {
+	chosen := m.someLeases(t)
+	batch := make([]job.Parking, len(chosen))
+	want := make([]job.SettleResult, len(chosen))
+	for i, l := range chosen {
+		batch[i] = job.Parking{Lease: l.Lease, Gates: someGates(t)}
+		switch {
+		case l.settled:
+			want[i] = job.Settled
+		case !l.valid():
+			want[i] = job.Lost
+		case l.of.cancelRequested:
+			want[i] = job.Canceling
+		default:
+			want[i] = job.Settled
+			l.of.gates, l.of.lease = batch[i].Gates, nil
+			l.of.attempt--
+			l.of.queue()
+		}
+	}
+	got, err := m.store.Park(m.ctx, batch)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
 }
 
 // pass lets two hours pass for the scheduler.
@@ -342,7 +412,7 @@ func (m *model) cancel(t *rapid.T) {
 		j.cancelRequested = true
 	case job.Created, job.Queued, job.Retry:
 		m.happened.Canceled++
-		j.state, j.due, j.held = job.Canceled, false, false
+		j.state, j.due, j.held, j.parked = job.Canceled, false, false, false
 	case job.Canceled:
 	}
 	require.NoError(t, err)
@@ -357,7 +427,8 @@ func (m *model) release(t *rapid.T) {
 		return
 	}
 	require.NoError(t, err)
-	j.state, j.held, j.due = job.Queued, false, false
+	j.held, j.due = false, false
+	j.queue()
 }
 
 func (m *model) requeue(t *rapid.T) {
@@ -386,7 +457,8 @@ func (m *model) redrive(t *rapid.T) {
 }
 
 func (m *model) revive(j *modelJob) {
-	j.state, j.attempt, j.interruptions, j.crashes = job.Queued, 0, 0, 0
+	j.attempt, j.interruptions, j.crashes = 0, 0, 0
+	j.queue()
 	m.happened.Requeued++
 	m.dead = slices.DeleteFunc(m.dead, func(d *modelJob) bool { return d == j })
 }
@@ -452,10 +524,12 @@ func (m *model) compare(t *rapid.T) {
 	disagreements, err := audit(m.ctx, m.store, 10)
 	require.NoError(t, err)
 	require.Empty(t, disagreements)
+	requireSlots(m.ctx, t, m.store)
 	rows, err := m.store.db.Worker.Query(m.ctx, `
 		select j.job_id, j.state::text, j.attempt, j.interruptions, j.crashes, j.fence, l.lease_id,
 			coalesce(l.cancel_requested, false) as cancel_requested, coalesce(j.progress::text, '') as progress,
-			(select count(*) from job_attempts a where a.job_id = j.job_id)::int as ended
+			(select count(*) from job_attempts a where a.job_id = j.job_id)::int as ended,
+			exists (select from parked p where p.job_id = j.job_id) as parked
 		from current_jobs j left join leases l using (job_id)`)
 	require.NoError(t, err)
 	type row struct {
@@ -469,6 +543,7 @@ func (m *model) compare(t *rapid.T) {
 		CancelRequested bool
 		Progress        string
 		Ended           int
+		Parked          bool
 	}
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
 	require.NoError(t, err)
@@ -478,7 +553,7 @@ func (m *model) compare(t *rapid.T) {
 		require.True(t, ok)
 		want := row{
 			JobID: j.id, State: string(j.state), Attempt: j.attempt, Interruptions: j.interruptions,
-			Crashes: j.crashes, Fence: j.fence, CancelRequested: j.cancelRequested, Progress: j.progress, Ended: j.ended,
+			Crashes: j.crashes, Fence: j.fence, CancelRequested: j.cancelRequested, Progress: j.progress, Ended: j.ended, Parked: j.parked,
 		}
 		if j.lease != nil {
 			want.LeaseID = (*[16]byte)(&j.lease.ID)

@@ -16,9 +16,11 @@ import (
 // from list to list.
 const cancelTries = 20
 
-// The results of cancel.sql for a waiting job, and for a running one.
+// The results of cancel.sql: for a waiting job, for one whose slots became free as well,
+// and for a running one.
 const (
 	canceledAtOnce  = "canceled"
+	slotsFreed      = "freed"
 	cancelRequested = "requested"
 )
 
@@ -37,6 +39,7 @@ func (s *Store) Cancel(ctx context.Context, id job.ID) (job.Cancellation, error)
 		case len(done) > 0 || view.State == job.Canceled:
 			return job.Cancellation{
 				View: view, Canceled: slices.Contains(done, canceledAtOnce), Requested: slices.Contains(done, cancelRequested),
+				Freed: slices.Contains(done, slotsFreed),
 			}, nil
 		case view.State.Final():
 			return job.Cancellation{}, fmt.Errorf("cancel a job that is %s: %w", view.State, job.ErrWrongState)

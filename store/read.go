@@ -52,6 +52,7 @@ type detailRow struct {
 	TraceParent string
 	TraceState  string
 	DueAt       *time.Time
+	LapsesAt    *time.Time
 	LeaseWorker *string
 	ClaimedAt   *time.Time
 	ExpiresAt   *time.Time
@@ -71,12 +72,20 @@ func (s *Store) Detail(ctx context.Context, id job.ID) (detail job.Detail, err e
 		if row.DueAt != nil {
 			detail.RunAt = *row.DueAt
 		}
+		if row.LapsesAt != nil {
+			detail.ExpiresAt = *row.LapsesAt
+		}
 		if row.LeaseWorker != nil {
 			detail.Lease = &job.LeaseView{
 				Worker: *row.LeaseWorker, ClaimedAt: *row.ClaimedAt, ExpiresAt: *row.ExpiresAt, CancelRequested: *row.Canceling,
 			}
 		}
-		detail.Attempts, err = postgres.Rows(ctx, tx, "attempts", pgx.RowToStructByName[job.Attempt], postgres.UUID(id))
+		if detail.Attempts, err = postgres.Rows(ctx, tx, "attempts", pgx.RowToStructByName[job.Attempt], postgres.UUID(id)); err != nil {
+			return err
+		}
+		if detail.State != job.Running && !detail.State.Final() {
+			detail.Waits, err = waits(ctx, tx, id)
+		}
 		return err
 	})
 	return detail, err

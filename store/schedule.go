@@ -10,11 +10,14 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
-// Promote moves up to limit due jobs, scheduled or backing off, to the ready
-// list and returns how many it moved.
-func (s *Store) Promote(ctx context.Context, limit int) (int, error) {
-	promoted, err := postgres.Change(ctx, s.db.Worker, "promote", pgx.RowTo[job.ID], limit)
-	return len(promoted), err
+// Promote queues up to limit due jobs, scheduled or backing off. Those with gates are
+// parked.
+func (s *Store) Promote(ctx context.Context, limit int) (job.Promoted, error) {
+	promoted, err := postgres.Change(ctx, s.db.Worker, "promote", pgx.RowToStructByName[job.Promoted], limit)
+	if err != nil {
+		return job.Promoted{}, err
+	}
+	return promoted[0], nil
 }
 
 // NextDue returns how long it is until the next scheduled job is due; ok is

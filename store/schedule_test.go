@@ -12,9 +12,9 @@ import (
 
 func promote(t testing.TB, s *Store, limit int) int {
 	t.Helper()
-	n, err := s.Promote(t.Context(), limit)
+	promoted, err := s.Promote(t.Context(), limit)
 	require.NoError(t, err)
-	return n
+	return promoted.Ready + promoted.Parked
 }
 
 // pass makes everything that is scheduled due sooner.

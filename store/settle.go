@@ -48,8 +48,17 @@ var settleVerbs = []settleVerb{
 	{"succeed", job.Succeeded, succeedColumns},
 	{"retry", job.Retry, retryColumns},
 	{"dead_letter", job.Dead, unsuccessfulColumns},
-	{"release_claim", job.Queued, unsuccessfulColumns},
+	{"release_claim", job.Queued, releaseColumns},
 	{"confirm_cancel", job.Canceled, unsuccessfulColumns},
+}
+
+// statementFor is the statement for the settlements. All but succeed are rare enough to do
+// without a second one for jobs with gates.
+func (v settleVerb) statementFor(part []job.Settlement) string {
+	if v.to == job.Succeeded && slices.ContainsFunc(part, func(s job.Settlement) bool { return s.Gated }) {
+		return "succeed_gated"
+	}
+	return v.statement
 }
 
 // settleAs writes the settlements at the indexes with one verb. It halves them as
@@ -64,7 +73,7 @@ func (s *Store) settleAs(ctx context.Context, verb settleVerb, batch []job.Settl
 	for i, index := range indexes {
 		part[i] = batch[index]
 	}
-	written, err := s.changedIDs(ctx, verb.statement, verb.columns(part)...)
+	written, err := s.changedIDs(ctx, verb.statementFor(part), verb.columns(part)...)
 	switch {
 	case errors.Is(err, job.ErrBadData) && len(indexes) == 1:
 		results[indexes[0]] = job.Refused
@@ -77,30 +86,66 @@ func (s *Store) settleAs(ctx context.Context, verb settleVerb, batch []job.Settl
 	case err != nil:
 		return err
 	}
-	var unwritten []int
-	for i, index := range indexes {
-		if _, ok := written[part[i].Lease.ID]; ok {
-			results[index] = job.Settled
-		} else {
-			unwritten = append(unwritten, index)
-		}
+	leases := make([]job.Lease, len(part))
+	for i := range part {
+		leases[i] = part[i].Lease
 	}
-	return s.explain(ctx, batch, unwritten, results)
+	return s.explain(ctx, written, leases, indexes, results)
 }
 
-// explain finds out why settlements were not written. It waits until the standby has
-// the commits that its result depends on: an earlier try may have been committed on
-// the primary alone.
-func (s *Store) explain(ctx context.Context, batch []job.Settlement, indexes []int, results []job.SettleResult) error {
-	if len(indexes) == 0 {
+// Park takes claimed jobs back that may not start, and returns the result of each, in the
+// order given: Settled, Canceling, Held or Lost, as of a settlement. Each is fenced by its
+// lease. After an error, nothing is known about them: park all of them again, which is
+// safe. Those that the first try has parked are then Lost.
+func (s *Store) Park(ctx context.Context, batch []job.Parking) ([]job.SettleResult, error) {
+	if len(batch) == 0 {
+		return nil, nil
+	}
+	results := make([]job.SettleResult, len(batch))
+	indexes := make([]int, len(batch))
+	for i := range indexes {
+		indexes[i] = i
+	}
+	slices.SortFunc(indexes, func(a, b int) int { return bytes.Compare(batch[a].JobID[:], batch[b].JobID[:]) })
+	sorted, leases := make([]job.Parking, len(batch)), make([]job.Lease, len(batch))
+	for i, index := range indexes {
+		sorted[i], leases[i] = batch[index], batch[index].Lease
+	}
+	written, err := s.changedIDs(ctx, "park_claim", parkColumns(sorted)...)
+	if err != nil {
+		return nil, err
+	}
+	return results, s.explain(ctx, written, leases, indexes, results)
+}
+
+func parkColumns(batch []job.Parking) []any {
+	return append(leaseColumns(batch, func(p job.Parking) job.Lease { return p.Lease }),
+		postgres.Column(batch, func(p job.Parking) pgtype.Text { return jsonArray(p.Gates) }))
+}
+
+// explain fills in the results at the indexes, whose leases these are. It finds out why
+// leases were not written. It waits until the standby has the commits that its result
+// depends on: an earlier try may have been committed on the primary alone.
+func (s *Store) explain(
+	ctx context.Context, written map[[16]byte]struct{}, leases []job.Lease, indexes []int, results []job.SettleResult,
+) error {
+	var unwritten []int
+	for i, index := range indexes {
+		if _, ok := written[leases[i].ID]; ok {
+			results[index] = job.Settled
+		} else {
+			unwritten = append(unwritten, i)
+		}
+	}
+	if len(unwritten) == 0 {
 		return nil
 	}
 	found, err := postgres.Confirm(ctx, s.db.Worker, "settle_result", pgx.RowTo[job.SettleResult],
-		postgres.Column(indexes, func(i int) pgtype.UUID { return postgres.UUID(batch[i].JobID) }),
-		postgres.Column(indexes, func(i int) pgtype.UUID { return postgres.UUID(batch[i].Lease.ID) }),
-		postgres.Column(indexes, func(i int) int64 { return batch[i].Fence }))
-	for i, result := range found { // one for each index, in the order asked
-		results[indexes[i]] = result
+		postgres.Column(unwritten, func(i int) pgtype.UUID { return postgres.UUID(leases[i].JobID) }),
+		postgres.Column(unwritten, func(i int) pgtype.UUID { return postgres.UUID(leases[i].ID) }),
+		postgres.Column(unwritten, func(i int) int64 { return leases[i].Fence }))
+	for i, result := range found { // one for each, in the order asked
+		results[indexes[unwritten[i]]] = result
 	}
 	return err
 }
@@ -146,6 +191,11 @@ func unsuccessfulColumns(batch []job.Settlement) []any {
 		postgres.Column(batch, func(s job.Settlement) int32 { return int32(s.Attempt) }),
 		postgres.Column(batch, func(s job.Settlement) int32 { return int32(s.Interruptions) }),
 		postgres.Column(batch, func(s job.Settlement) int32 { return int32(s.Crashes) }))
+}
+
+func releaseColumns(batch []job.Settlement) []any {
+	return append(unsuccessfulColumns(batch),
+		postgres.Column(batch, func(s job.Settlement) bool { return s.Started }))
 }
 
 func retryColumns(batch []job.Settlement) []any {

@@ -18,10 +18,18 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
+// mostInsertions is how often submissions are sent again that were neither stored nor kept
+// out.
+const mostInsertions = 20
+
+// errNoHolder says that submissions could be neither stored nor kept out.
+var errNoHolder = fmt.Errorf("submit: the job that has the place of a unique one cannot be found: %w", job.ErrUnavailable)
+
 // Submit stores the jobs and returns a result for each, in the order given.
 // Submissions are independent: one that cannot be stored does not affect the
 // others. A submission whose idempotency key is known gets the receipt of the
-// job that has it. It is safe to submit the same id again: the job stays as it
+// job that has it, and one that another keeps out the receipt of that one, as a
+// duplicate. It is safe to submit the same id again: the job stays as it
 // was first sent. Of several submissions with the same key, the first counts.
 // The jobs are on disk on return, unless all of them are Fast.
 func (s *Store) Submit(ctx context.Context, submissions []job.Submission) []job.Submitted {
@@ -61,11 +69,15 @@ func (s *Store) submit(ctx context.Context, entries []entry, indexes []int, resu
 // jobs again.
 func (s *Store) insert(ctx context.Context, entries []entry, indexes []int) (map[key]submittedRow, error) {
 	found := make(map[key]submittedRow, len(indexes))
-	for len(indexes) > 0 {
+	for missing := 0; len(indexes) > 0; {
 		stored, err := s.insertOnce(ctx, newInsertion(entries, indexes))
 		if err == nil {
 			maps.Copy(found, stored)
-			return found, nil
+			indexes = without(stored, entries, indexes)
+			if missing++; len(indexes) > 0 && missing > mostInsertions {
+				return nil, errNoHolder
+			}
+			continue
 		}
 		unknown := errors.Is(err, job.ErrOutcomeUnknown)
 		if !unknown && !idTaken(err) || ctx.Err() != nil {
@@ -90,27 +102,33 @@ func (s *Store) insert(ctx context.Context, entries []entry, indexes []int) (map
 }
 
 // insertOnce runs an insertion in its own transaction. A fast commit does not
-// wait for the disk: both statements are one transaction and one round trip.
+// wait for the disk. All statements are one transaction and one round trip. Entries
+// without a row are to be inserted again.
 func (s *Store) insertOnce(ctx context.Context, in insertion) (map[key]submittedRow, error) {
-	columns, fast := in.columns(), everyFast(in.entries)
+	columns, fast, unique := in.columns(), everyFast(in.entries), uniquesOf(in)
 	return postgres.Write(ctx, s.db.Submissions, "submit", func(ctx context.Context, conn *pgx.Conn) (stored map[key]submittedRow, err error) {
 		batch := &pgx.Batch{}
 		if fast {
 			batch.Queue(sql.Text("commit_fast"))
 		}
+		unique.before(batch)
 		batch.Queue(sql.Text(in.statement()), columns...).Query(func(rows pgx.Rows) (err error) {
 			stored, err = in.stored(rows)
 			return err
 		})
+		var keptOut []keptOutRow
+		unique.after(batch, &keptOut)
 		// Close returns the error of the commit, which comes after the rows.
 		err = conn.SendBatch(ctx, batch).Close()
+		unique.complete(stored, keptOut)
 		return stored, err
 	})
 }
 
 // SubmitAll stores all of the jobs, or none of them if any result has an error, which
 // is job.ErrKeyReused. A result without an error then only means that this job was not
-// the cause. A job that was found by its key counts as stored. The results are in the
+// the cause. A job that was found by its key, or that keeps this one out, counts as
+// stored. The results are in the
 // order given. It is safe to submit the same ids again. Of several submissions with
 // the same key, the first counts. The jobs are on disk on return, unless all of them
 // are Fast.
@@ -125,9 +143,14 @@ func (s *Store) SubmitAll(ctx context.Context, submissions []job.Submission) ([]
 	if refused(slices.Values(results)) {
 		return results, nil
 	}
-	for {
+	for missing := 0; ; {
 		inserted, err := s.insertAll(ctx, b)
 		switch {
+		case err == nil && len(inserted) < len(b.distinct):
+			if missing++; missing > mostInsertions {
+				return nil, errNoHolder
+			}
+			continue
 		case err == nil:
 			for i, result := range inserted {
 				results[i] = result
@@ -153,11 +176,13 @@ func (s *Store) SubmitAll(ctx context.Context, submissions []job.Submission) ([]
 }
 
 // insertAll inserts the distinct submissions in one transaction and returns
-// their results by index. If one of them is refused, it rolls back; that is no
-// error.
+// their results by index. If one of them is refused, it rolls back; that is no error. It
+// also rolls back if there are fewer results than submissions: all of them are to be
+// inserted again.
 func (s *Store) insertAll(ctx context.Context, b batch) (map[int]job.Submitted, error) {
 	all := slices.Collect(insertions(b.entries, b.distinct))
 	fast := !slices.ContainsFunc(all, func(in insertion) bool { return !everyFast(in.entries) })
+	unique := uniquesOf(all...)
 	return postgres.Write(ctx, s.db.Submissions, "submit all", func(ctx context.Context, conn *pgx.Conn) (map[int]job.Submitted, error) {
 		tx, err := conn.Begin(ctx)
 		if err != nil {
@@ -169,18 +194,28 @@ func (s *Store) insertAll(ctx context.Context, b batch) (map[int]job.Submitted, 
 				return nil, err
 			}
 		}
-		results := make(map[int]job.Submitted)
+		if err := unique.claim(ctx, tx); err != nil {
+			return nil, err
+		}
+		stored := make(map[key]submittedRow, len(b.distinct))
 		for _, in := range all {
 			rows, err := tx.Query(ctx, sql.Text(in.statement()), in.columns()...)
 			if err != nil {
 				return nil, err
 			}
-			stored, err := in.stored(rows)
+			inserted, err := in.stored(rows)
 			if err != nil {
 				return nil, err
 			}
-			for i, e := range in.entries {
-				results[in.indexes[i]] = stored[e.key].result(e)
+			maps.Copy(stored, inserted)
+		}
+		if err := unique.settle(ctx, tx, stored); err != nil {
+			return nil, err
+		}
+		results := make(map[int]job.Submitted, len(b.distinct))
+		for _, i := range b.distinct {
+			if row, ok := stored[b.entries[i].key]; ok {
+				results[i] = row.result(b.entries[i])
 			}
 		}
 		if refused(maps.Values(results)) {
@@ -189,8 +224,21 @@ func (s *Store) insertAll(ctx context.Context, b batch) (map[int]job.Submitted, 
 			}
 			return results, nil
 		}
+		if len(results) < len(b.distinct) {
+			return results, nil
+		}
 		return results, tx.Commit(ctx)
 	})
+}
+
+// without returns the indexes of the entries that have no row.
+func without(stored map[key]submittedRow, entries []entry, indexes []int) (left []int) {
+	for _, i := range indexes {
+		if _, ok := stored[entries[i].key]; !ok {
+			left = append(left, i)
+		}
+	}
+	return left
 }
 
 // submitted returns the entries whose ids are already jobs. Unless they are Fast, it

@@ -19,13 +19,20 @@ import (
 func (s *Store) DeclareTypes(ctx context.Context, specs []job.TypeSpec) error {
 	specs = slices.Clone(specs)
 	slices.SortFunc(specs, func(a, b job.TypeSpec) int { return cmp.Compare(a.Type, b.Type) })
-	policies := make([]string, len(specs))
+	policies, terms := make([]string, len(specs)), make([]pgtype.Text, len(specs))
 	for i, spec := range specs {
 		encoded, err := json.Marshal(spec.Retry)
 		if err != nil {
 			return fmt.Errorf("declare types: retry policy of %s: %w", spec.Type, err)
 		}
 		policies[i] = string(encoded)
+		if spec.Terms == nil {
+			continue
+		}
+		if encoded, err = json.Marshal(spec.Terms); err != nil {
+			return fmt.Errorf("declare types: terms of %s: %w", spec.Type, err)
+		}
+		terms[i] = postgres.Document(encoded)
 	}
 	return s.db.Worker.Do(ctx, "declare_types",
 		postgres.Column(specs, func(t job.TypeSpec) string { return t.Type }),
@@ -36,7 +43,8 @@ func (s *Store) DeclareTypes(ctx context.Context, specs []job.TypeSpec) error {
 		postgres.Column(specs, func(t job.TypeSpec) pgtype.Interval { return postgres.Interval(t.Timeout) }),
 		policies,
 		postgres.Column(specs, func(t job.TypeSpec) string { return t.Description }),
-		postgres.Column(specs, func(t job.TypeSpec) int32 { return int32(t.Concurrency) }))
+		postgres.Column(specs, func(t job.TypeSpec) int32 { return int32(t.Concurrency) }),
+		terms)
 }
 
 // Types returns every job type ever declared, by name.

@@ -17,6 +17,9 @@ func specs() []job.TypeSpec {
 			Type: "ECHO", Plugin: "echo", Version: "v1", Schema: json.RawMessage(`{ "type": "object" }`),
 			MaxAttempts: 4, Timeout: 30 * time.Second, Retry: job.DefaultRetryPolicy(),
 			Description: "Says it again.", Concurrency: 3,
+			Terms: &job.TypeTerms{
+				ConcurrencyKey: "/customer", KeyClass: "customer", ConcurrencyLimit: 2, OnConflict: job.ConflictCancelOldest, FairnessKey: "/region",
+			},
 		},
 		{
 			Type: "A \"quoted\" {TYPE}", Plugin: "odd", Version: "", MaxAttempts: 1, Timeout: 36 * time.Hour,
@@ -55,6 +58,8 @@ func TestTheLastDeclarationCountsAndAnEqualOneIsNotWritten(t *testing.T) {
 	for _, change := range []func(*job.TypeSpec){
 		func(spec *job.TypeSpec) { spec.Description = "Says it twice." },
 		func(spec *job.TypeSpec) { spec.Concurrency = 0 },
+		func(spec *job.TypeSpec) { spec.Terms = &job.TypeTerms{FairnessKey: "/region"} },
+		func(spec *job.TypeSpec) { spec.Terms = nil },
 	} {
 		change(&changed[0])
 		require.NoError(t, s.DeclareTypes(t.Context(), changed))

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,6 +24,31 @@ func (s *Store) RegisterWorker(ctx context.Context, worker job.Worker, aliveFor 
 // DescribeWorker records what a worker serves, as JSON.
 func (s *Store) DescribeWorker(ctx context.Context, worker string, plugins json.RawMessage) error {
 	return s.db.Worker.Do(ctx, "describe_worker", worker, string(plugins))
+}
+
+// DrainWorker asks a worker to take no more jobs, which it learns from Rules. Errors:
+// job.ErrNoWorker.
+func (s *Store) DrainWorker(ctx context.Context, worker string) error {
+	return s.askWorker(ctx, "drain_worker", worker)
+}
+
+// ResumeWorker lets a worker take jobs again. Errors: job.ErrNoWorker.
+func (s *Store) ResumeWorker(ctx context.Context, worker string) error {
+	return s.askWorker(ctx, "resume_worker", worker)
+}
+
+func (s *Store) askWorker(ctx context.Context, statement, worker string) error {
+	asked, err := postgres.Confirm(ctx, s.db.Submissions, statement, pgx.RowTo[string], worker)
+	if err == nil && len(asked) == 0 {
+		return fmt.Errorf("%s: %w", worker, job.ErrNoWorker)
+	}
+	return err
+}
+
+// WorkerDrained records that a worker which was asked to take no more jobs has none any
+// more. If it was not asked, nothing changes.
+func (s *Store) WorkerDrained(ctx context.Context, worker string) error {
+	return s.db.Worker.Do(ctx, "worker_drained", worker)
 }
 
 // Workers lists all known workers, alive or not, newest first. A worker is deleted

@@ -25,7 +25,7 @@ func DigestOf(secret string) Digest { return sha256.Sum256([]byte(secret)) }
 // Access is the known callers.
 type Access struct {
 	// User and Password are for HTTP Basic. This caller has every scope, for every
-	// tenant.
+	// tenant. User is also its name for operators.
 	User     string
 	Password Digest
 	// NoPassword allows only tokens.
@@ -60,7 +60,7 @@ type access struct {
 func (a *Access) digest() *access {
 	known := &access{user: DigestOf(a.User), password: a.Password, tokens: a.Tokens, closed: a.Closed}
 	if !a.NoPassword {
-		known.admin = &caller{name: "user", scopes: Scopes()}
+		known.admin = &caller{name: a.User, scopes: Scopes()}
 	}
 	for _, token := range a.Tokens {
 		known.holders = append(known.holders, &caller{

@@ -32,7 +32,7 @@ func Scopes() []Scope { return []Scope{Submit, Read, Operate} }
 
 // caller is somebody with valid credentials.
 type caller struct {
-	// name identifies the caller in rate limits.
+	// name identifies the caller in rate limits, in logs, and to other operators.
 	name   string
 	scopes []Scope
 	// tenant is the one that the caller is bound to; empty for none.
@@ -52,6 +52,15 @@ func callerOf(ctx context.Context) *caller {
 func Tenant(ctx context.Context) string {
 	if known := callerOf(ctx); known != nil {
 		return known.tenant
+	}
+	return ""
+}
+
+// Name says who the caller is, for logs and other operators: the user, or a token by its name;
+// empty for a caller without credentials.
+func Name(ctx context.Context) string {
+	if known := callerOf(ctx); known != nil {
+		return known.name
 	}
 	return ""
 }

@@ -28,6 +28,9 @@ type Item struct {
 	// Submission has no id, and zero for what the client left out: Tenant,
 	// MaxAttempts and Timeout. Its payload shares memory with the body.
 	job.Submission
+	// UniqueBy are the members of the payload that must differ if the job is unique: the
+	// whole payload if the client has left them out. Unique.Digest is not computed yet.
+	UniqueBy []job.Pointer
 	// Mistakes are the values that cannot be accepted, at most MaxMistakes. Their
 	// locations lie within the submission.
 	Mistakes []v1.Mistake
@@ -62,6 +65,7 @@ type parser struct {
 // members are the members that a submission can have.
 var members = []string{
 	"jobType", "payload", "idempotencyKey", "priority", "runAt", "delay", "maxAttempts", "timeout", "tenant", "tags", "hold",
+	"concurrencyKey", "concurrencyLimit", "onConflict", "fairnessKey", "expiresAt", "ttl", "uniqueFor", "uniqueWhile", "uniqueBy",
 }
 
 // submission passes over a value, and reads it into the item. It returns false for
@@ -77,9 +81,7 @@ func (p *parser) submission() bool {
 	if !has(p.seen, "jobType") {
 		p.refuse("is required", "jobType")
 	}
-	if has(p.set, "runAt") && has(p.set, "delay") {
-		p.refuse("excludes runAt", "delay")
-	}
+	p.contradictions()
 	if p.item.Payload == nil {
 		p.item.Payload = json.RawMessage("null")
 	}
@@ -87,6 +89,25 @@ func (p *parser) submission() bool {
 		p.item.Tags = []string{}
 	}
 	return true
+}
+
+// contradictions refuses members that do not go together.
+func (p *parser) contradictions() {
+	given := func(member string) bool { return has(p.set, member) }
+	for _, pair := range [...][2]string{{"runAt", "delay"}, {"expiresAt", "ttl"}, {"uniqueFor", "uniqueWhile"}} {
+		if given(pair[0]) && given(pair[1]) {
+			p.refuse("excludes "+pair[0], pair[1])
+		}
+	}
+	if given("expiresAt") && given("runAt") && !p.item.ExpiresAt.After(p.item.RunAt) {
+		p.refuse("must be after runAt", "expiresAt")
+	}
+	if given("ttl") && given("delay") && p.item.TTL <= p.item.Delay {
+		p.refuse("must be longer than delay", "ttl")
+	}
+	if given("uniqueBy") && p.item.Unique == nil {
+		p.refuse("needs uniqueFor or uniqueWhile", "uniqueBy")
+	}
 }
 
 func has(set int, member string) bool { return set&(1<<slices.Index(members, member)) != 0 }
@@ -108,13 +129,19 @@ func (p *parser) member(quoted []byte) bool {
 		p.refuse("is duplicated", name)
 	case name == "tags" && p.next() == '[':
 		p.seen |= bit
-		return p.tags()
+		var isJSON bool
+		p.item.Tags, isJSON = p.list(name, maxTags, checkTag)
+		return isJSON
+	case name == "uniqueBy" && p.next() == '[':
+		p.seen |= bit
+		p.set |= bit
+		return p.uniqueBy()
 	default:
 		p.seen |= bit
 		if !p.value() {
 			return false
 		}
-		isSet, err := read(&p.item.Submission, name, p.text[begin:p.i])
+		isSet, err := read(&p.item, name, p.text[begin:p.i])
 		switch {
 		case err != nil:
 			p.refuse(err.Error(), name)
@@ -126,19 +153,33 @@ func (p *parser) member(quoted []byte) bool {
 	return p.value()
 }
 
-// tags reads a list of tags.
-func (p *parser) tags() bool {
-	words := []string{}
+// uniqueBy reads a list of pointers.
+func (p *parser) uniqueBy() bool {
+	texts, isJSON := p.list("uniqueBy", job.MaxUniqueMembers, checkPointer)
+	if len(texts) == 0 && isJSON {
+		p.refuse("must not be empty; leave it out for the whole payload", "uniqueBy")
+	}
+	for _, text := range texts {
+		pointer, _ := job.ParsePointer(text) // list has refused those that are none
+		p.item.UniqueBy = append(p.item.UniqueBy, pointer)
+	}
+	return isJSON
+}
+
+// list reads a list of at most so many strings, which must pass a check. It refuses the
+// first that does not.
+func (p *parser) list(member string, most int, check func(string) error) (words []string, isJSON bool) {
+	words = []string{}
 	count, wrongAt, wrong := 0, 0, error(nil)
-	isJSON := p.array(func() bool {
+	isJSON = p.array(func() bool {
 		begin := p.i
 		if !p.value() {
 			return false
 		}
-		if count++; count > maxTags {
+		if count++; count > most {
 			return true
 		}
-		word, err := checked(p.text[begin:p.i], checkTag)
+		word, err := checked(p.text[begin:p.i], check)
 		if err != nil && wrong == nil {
 			wrongAt, wrong = count-1, err
 		}
@@ -146,13 +187,12 @@ func (p *parser) tags() bool {
 		return true
 	})
 	switch {
-	case count > maxTags:
-		p.refuse("has more than "+strconv.Itoa(maxTags)+" items", "tags")
+	case count > most:
+		p.refuse("has more than "+strconv.Itoa(most)+" items", member)
 	case wrong != nil:
-		p.refuse(wrong.Error(), "tags", strconv.Itoa(wrongAt))
+		p.refuse(wrong.Error(), member, strconv.Itoa(wrongAt))
 	}
-	p.item.Tags = words
-	return isJSON
+	return words, isJSON
 }
 
 func (p *parser) refuse(message string, place ...string) {

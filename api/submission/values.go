@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +15,8 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
-// The bounds of values. The struct tags of v1.Submission describe them.
+// The bounds of values, besides those in the package job. The struct tags of v1.Submission
+// describe them.
 const (
 	maxNameChars = 200 // of a job type or tenant
 	maxTagChars  = 100
@@ -27,12 +29,11 @@ const (
 	maxAttempts = 1000
 	minTimeout  = time.Millisecond
 	maxTimeout  = 24 * time.Hour
-	maxDelay    = 10 * 365 * 24 * time.Hour
 )
 
 // read reads a member's value into the submission. It returns false for null: many
 // clients write null for members that they do not set.
-func read(s *job.Submission, name string, v []byte) (set bool, err error) {
+func read(s *Item, name string, v []byte) (set bool, err error) {
 	if string(v) == "null" && name != "jobType" && name != "payload" {
 		return false, nil
 	}
@@ -50,19 +51,43 @@ func read(s *job.Submission, name string, v []byte) (set bool, err error) {
 	case "runAt":
 		s.RunAt, err = instant(v)
 	case "delay":
-		s.Delay, err = duration(v, 0, maxDelay)
+		s.Delay, err = duration(v, 0, job.MaxPeriod)
 	case "maxAttempts":
 		s.MaxAttempts, err = number(v, 1, maxAttempts)
 	case "timeout":
 		s.Timeout, err = duration(v, minTimeout, maxTimeout)
 	case "tenant":
 		s.Tenant, err = checked(v, checkName)
-	case "tags":
+	case "tags", "uniqueBy":
 		err = errors.New("must be a list of strings") // A list does not get here.
 	case "hold":
 		s.Hold, err = boolean(v)
+	case "concurrencyKey":
+		s.Terms.ConcurrencyKey, err = checked(v, checkShared)
+	case "concurrencyLimit":
+		s.Terms.ConcurrencyLimit, err = number(v, 1, job.MaxConcurrencyLimit)
+	case "onConflict":
+		s.Terms.OnConflict, err = oneOf(v, job.ConflictQueue, job.ConflictCancelNewcomer, job.ConflictCancelOldest)
+	case "fairnessKey":
+		s.Terms.FairnessKey, err = checked(v, checkShared)
+	case "expiresAt":
+		s.ExpiresAt, err = instant(v)
+	case "ttl":
+		s.TTL, err = duration(v, job.MinPeriod, job.MaxPeriod)
+	case "uniqueFor":
+		s.unique().For, err = duration(v, job.MinPeriod, job.MaxPeriod)
+	case "uniqueWhile":
+		_, err = oneOf(v, "open")
+		s.unique().WhileOpen = err == nil
 	}
 	return err == nil, err
+}
+
+func (i *Item) unique() *job.Unique {
+	if i.Unique == nil {
+		i.Unique = new(job.Unique)
+	}
+	return i.Unique
 }
 
 func text(v []byte) (string, error) {
@@ -94,6 +119,14 @@ func checked(v []byte, check func(string) error) (string, error) {
 func checkName(s string) error { return CheckWord(s, maxNameChars) }
 
 func checkTag(s string) error { return CheckWord(s, maxTagChars) }
+
+// checkShared checks a key that jobs share.
+func checkShared(s string) error { return CheckWord(s, job.MaxKeyChars) }
+
+func checkPointer(s string) error {
+	_, err := job.ParsePointer(s)
+	return err
+}
 
 func checkKey(s string) error {
 	if len(s) > maxKeyBytes {
@@ -127,6 +160,17 @@ func number(v []byte, lowest, highest int) (int, error) {
 		return 0, fmt.Errorf("must be a whole number from %d to %d", lowest, highest)
 	}
 	return n, nil
+}
+
+func oneOf[W ~string](v []byte, words ...W) (W, error) {
+	s, err := text(v)
+	if at := slices.Index(words, W(s)); err == nil && at >= 0 {
+		return words[at], nil
+	}
+	if len(words) == 1 {
+		return "", fmt.Errorf("must be %q", words[0])
+	}
+	return "", fmt.Errorf("must be one of %s", strings.Trim(fmt.Sprintf("%q", words), "[]"))
 }
 
 func duration(v []byte, lowest, highest time.Duration) (time.Duration, error) {

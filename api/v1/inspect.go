@@ -18,6 +18,7 @@ type JobDetail struct {
 	Tags            []string        `json:"tags" nullable:"false"`
 	Priority        int16           `json:"priority"`
 	RunAt           *time.Time      `json:"runAt,omitempty" doc:"When the job is, or was, due. Absent while it is held."`
+	ExpiresAt       *time.Time      `json:"expiresAt,omitempty" doc:"The job is canceled unless it has started by then. Absent if that does not count, or not any more."`
 	Held            bool            `json:"held" doc:"Whether it waits to be released."`
 	AttemptsCharged int             `json:"attemptsCharged" doc:"How many attempts count against maxAttempts, including the running one."`
 	MaxAttempts     int             `json:"maxAttempts"`
@@ -26,6 +27,7 @@ type JobDetail struct {
 	Fence           int64           `json:"fence" doc:"The fencing token of the latest attempt. It only grows."`
 	TimeoutSeconds  float64         `json:"timeoutSeconds" doc:"Time limit of each attempt."`
 	LastError       string          `json:"lastError,omitempty"`
+	Waits           []Wait          `json:"waits,omitempty" nullable:"false" doc:"What the job waits for, the most lasting first. Absent if it does not wait."`
 	Worker          string          `json:"worker,omitempty" doc:"The worker that ran the latest attempt."`
 	TraceParent     string          `json:"traceParent,omitempty" doc:"The W3C trace context that the job was submitted with."`
 	TraceID         string          `json:"traceId,omitempty" doc:"The id of the job's trace."`
@@ -40,6 +42,52 @@ type Lease struct {
 	ClaimedAt       time.Time `json:"claimedAt"`
 	ExpiresAt       time.Time `json:"expiresAt"`
 	CancelRequested bool      `json:"cancelRequested"`
+}
+
+// Wait is one thing that a job waits for.
+type Wait struct {
+	Reason  job.WaitReason `json:"reason" enum:"scheduled,held,retry,paused,unserved,concurrency_key,concurrency_tenant,concurrency_type,rate,turn,claim" doc:"claim: a worker takes it when the jobs before it are taken and a slot of its plugin is free."`
+	Message string         `json:"message" doc:"The same in words. They may change."`
+	Until   *time.Time     `json:"until,omitempty" doc:"When it should be over, if that is known. For a rate, it is an estimate."`
+	Pause   *WaitPause     `json:"pause,omitempty" doc:"What is paused. Present if the reason is paused."`
+	Gate    *WaitGate      `json:"gate,omitempty" doc:"What has a limit. Present if the job waits for a slot of it, or for its rate, or for its turn there."`
+	Ahead   int            `json:"ahead" maximum:"1000" doc:"How many jobs come first, counted up to 1000."`
+}
+
+// WaitPause is a pause that a job waits for.
+type WaitPause struct {
+	Scope  job.PauseScope `json:"scope" enum:"type,plugin,tenant,all"`
+	Name   string         `json:"name,omitempty" doc:"Of the type, the plugin or the tenant."`
+	Reason string         `json:"reason,omitempty"`
+	By     string         `json:"by,omitempty" doc:"Who paused it."`
+	Since  time.Time      `json:"since"`
+}
+
+// WaitGate is a limit that a job waits for.
+type WaitGate struct {
+	Scope  job.GateKind `json:"scope" enum:"key,tenant,type"`
+	Name   string       `json:"name" doc:"The concurrency key, the tenant or the type."`
+	Used   int          `json:"used" doc:"How many jobs run, or are about to."`
+	Limit  *int         `json:"limit,omitempty" doc:"How many may. Absent if any number may."`
+	Rate   int          `json:"rate,omitempty" doc:"How many may start in periodSeconds. Absent if any number may."`
+	Period float64      `json:"periodSeconds,omitempty"`
+}
+
+func waitOf(w job.Wait) Wait {
+	wait := Wait{Reason: w.Reason, Message: w.Message, Ahead: w.Ahead}
+	if !w.Until.IsZero() {
+		wait.Until = utc(&w.Until)
+	}
+	if p := w.Pause; p != nil {
+		wait.Pause = &WaitPause{Scope: p.Scope, Name: p.Name, Reason: p.Reason, By: p.By, Since: p.Since.UTC()}
+	}
+	if w.Gate != "" {
+		wait.Gate = &WaitGate{Scope: w.Gate.Kind(), Name: w.Gate.Name(), Used: w.Used, Limit: w.Limit}
+		if w.Rate != nil {
+			wait.Gate.Rate, wait.Gate.Period = w.Rate.Count, w.Rate.Period.Seconds()
+		}
+	}
+	return wait
 }
 
 // Attempt is one run of a handler that has ended.
@@ -69,8 +117,14 @@ func JobDetailOf(d job.Detail) JobDetail {
 		LastError: d.LastError, Worker: d.Worker, TraceParent: d.Trace.Parent, TraceID: d.Trace.ID(),
 		Attempts: listOf(d.Attempts, attemptOf),
 	}
+	if len(d.Waits) > 0 {
+		detail.Waits = listOf(d.Waits, waitOf)
+	}
 	if !d.RunAt.IsZero() {
 		detail.RunAt = utc(&d.RunAt)
+	}
+	if !d.ExpiresAt.IsZero() {
+		detail.ExpiresAt = utc(&d.ExpiresAt)
 	}
 	if l := d.Lease; l != nil {
 		detail.Lease = &Lease{

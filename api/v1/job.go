@@ -68,6 +68,21 @@ type Requeued struct {
 	Count int `json:"count" doc:"How many jobs were requeued."`
 }
 
+// Edit is the body of PATCH /jobs and PATCH /jobs/{id}: a JSON Merge Patch. A member that is
+// absent stays as it is. The server reads it with the package submission.
+type Edit struct {
+	Priority *int     `json:"priority,omitempty" nullable:"true" minimum:"-32767" maximum:"32767" doc:"Higher is more urgent. null is 0."`
+	RunAt    *string  `json:"runAt,omitempty" example:"2030-01-31T12:00:00Z" doc:"The new due time: a time (RFC 3339), or \"now\". Excludes delay."`
+	Delay    *string  `json:"delay,omitempty" example:"30s" doc:"The new due time, counted from now: a Go duration such as 90s or 1h30m, at most ten years (87600h). Excludes runAt."`
+	Tags     []string `json:"tags,omitempty" nullable:"true" maxItems:"20" doc:"Replace the job's tags. null and [] remove them."`
+}
+
+// Edited is the answer to a request to change many jobs.
+type Edited struct {
+	Count      int    `json:"count" doc:"How many jobs were changed, or would be. It can be zero while more follow."`
+	NextCursor string `json:"nextCursor,omitempty" doc:"Send it as cursor to change the next jobs. Absent when there are no more."`
+}
+
 // listOf converts a list. JSON shows an empty one as [], not as null.
 func listOf[From, To any](from []From, convert func(From) To) []To {
 	to := make([]To, len(from))

@@ -13,7 +13,17 @@ type JobType struct {
 	TimeoutSeconds float64 `json:"timeoutSeconds" doc:"Time limit of each attempt, unless the job says otherwise."`
 	Concurrency    int     `json:"concurrency,omitempty" doc:"How many attempts of this type a plugin process runs at once. Absent if only the limit for all types applies."`
 	Retry          Retry   `json:"retry"`
+	Terms          *Terms  `json:"terms,omitempty" doc:"How its jobs share with others, unless they say otherwise. Absent if the handler declares nothing."`
 	HasSchema      bool    `json:"hasSchema" doc:"Whether payloads are checked against a JSON Schema."`
+}
+
+// Terms say where in the payload of a job its keys are, and what is shared by them.
+type Terms struct {
+	ConcurrencyKey   string         `json:"concurrencyKey,omitempty" format:"json-pointer" example:"/customerId" doc:"A JSON Pointer to what the job's concurrency key ends with. A job whose payload has no such value has no key."`
+	KeyClass         string         `json:"keyClass,omitempty" example:"customer" doc:"What the concurrency key begins with, before a colon."`
+	ConcurrencyLimit int            `json:"concurrencyLimit,omitempty" doc:"How many jobs of the key may run when one of this type starts. Absent for the limit of the key's class."`
+	OnConflict       job.OnConflict `json:"onConflict,omitempty" enum:"queue,cancel_newcomer,cancel_oldest" doc:"What happens if so many run. Absent for what the limit of the key's class says."`
+	FairnessKey      string         `json:"fairnessKey,omitempty" format:"json-pointer" example:"/region" doc:"A JSON Pointer to the job's fairness key."`
 }
 
 // Retry says how long a job waits before its next attempt.
@@ -29,7 +39,7 @@ type Retry struct {
 
 // JobTypeOf returns a job type.
 func JobTypeOf(spec job.TypeSpec) JobType {
-	return JobType{
+	jobType := JobType{
 		JobType: spec.Type, Plugin: spec.Plugin, Version: spec.Version, Description: spec.Description,
 		MaxAttempts: spec.MaxAttempts, TimeoutSeconds: spec.Timeout.Seconds(), Concurrency: spec.Concurrency,
 		Retry: Retry{
@@ -39,6 +49,10 @@ func JobTypeOf(spec job.TypeSpec) JobType {
 		},
 		HasSchema: len(spec.Schema) > 0,
 	}
+	if spec.Terms != nil {
+		jobType.Terms = new(Terms(*spec.Terms))
+	}
+	return jobType
 }
 
 // JobTypeList is all job types.

@@ -13,7 +13,7 @@ type Worker struct {
 	WorkerID      string              `json:"workerId" doc:"Each start has a new id."`
 	Host          string              `json:"host"`
 	PID           int                 `json:"pid"`
-	Condition     job.Condition       `json:"condition" enum:"alive,silent,stopped" doc:"A silent worker has missed its heartbeats: it has crashed or cannot reach the database, and other workers take over its jobs."`
+	Condition     job.Condition       `json:"condition" enum:"alive,draining,drained,silent,stopped" doc:"A draining worker was asked to take no more jobs and still has some; a drained one has none. A silent worker has missed its heartbeats: it has crashed or cannot reach the database, and other workers take over its jobs."`
 	StartedAt     time.Time           `json:"startedAt"`
 	LastHeartbeat time.Time           `json:"lastHeartbeat"`
 	StoppedAt     *time.Time          `json:"stoppedAt,omitempty"`
@@ -35,14 +35,50 @@ type WorkerSummary struct {
 // Queue is the jobs of one type that wait, run or are dead.
 type Queue struct {
 	JobType             string  `json:"jobType" example:"SEND_EMAIL"`
-	Queued              int64   `json:"queued" doc:"Jobs that a free handler could run now."`
-	OldestQueuedSeconds float64 `json:"oldestQueuedSeconds" doc:"How long the first of them has waited. 0 if there is none."`
+	Queued              int64   `json:"queued" doc:"Jobs that are due, with those that wait at a limit, a turn or a pause."`
+	OldestQueuedSeconds float64 `json:"oldestQueuedSeconds" doc:"How long a worker could have taken the first of them. Those that wait at a limit, a turn or a pause of their tenant do not count. 0 if there is none."`
 	Scheduled           int64   `json:"scheduled" doc:"Jobs that wait until they are due."`
 	Held                int64   `json:"held" doc:"Jobs that wait to be released."`
 	Retrying            int64   `json:"retrying" doc:"Jobs that wait for their next attempt."`
 	Running             int64   `json:"running"`
 	Dead                int64   `json:"dead" doc:"Dead-lettered jobs."`
 	Served              bool    `json:"served" doc:"Whether a live worker has a handler for the type."`
+	Paused              bool    `json:"paused" doc:"Whether the type, its plugin or everything is paused."`
+	// Waiting has every queued job once.
+	Waiting map[job.WaitReason]int64 `json:"waiting" doc:"How many of the queued jobs wait for what: paused, unserved, concurrency_key, concurrency_tenant, concurrency_type, rate, turn, or claim if a worker may take them. Reasons without jobs are absent."`
+}
+
+// CountWaiting counts the queued jobs by what they wait for. parked are those that wait at
+// a gate.
+func (q *Queue) CountWaiting(parked map[job.WaitReason]int64) {
+	q.Waiting = make(map[job.WaitReason]int64)
+	rest := q.Queued
+	if !q.Paused {
+		for reason, jobs := range parked {
+			if jobs > 0 {
+				q.Waiting[reason] = jobs
+				rest -= jobs
+			}
+		}
+	}
+	reason := job.WaitClaim
+	switch {
+	case q.Paused:
+		reason = job.WaitPaused
+	case !q.Served:
+		reason = job.WaitUnserved
+	}
+	if rest > 0 {
+		q.Waiting[reason] += rest
+	}
+}
+
+// LimitUse is how many slots of a limit are used.
+type LimitUse struct {
+	Scope job.LimitScope `json:"scope" enum:"type,tenant"`
+	Name  string         `json:"name"`
+	Used  int64          `json:"used" doc:"Jobs that run, or are about to."`
+	Slots int64          `json:"slots" doc:"How many may."`
 }
 
 // QueueList is the queues of all job types.
@@ -75,6 +111,8 @@ type Metrics struct {
 	FailuresByJobType           map[string]int64               `json:"failuresByJobType" doc:"How many attempts have ever failed."`
 	AvgDurationSecondsByJobType map[string]float64             `json:"avgDurationSecondsByJobType" doc:"Mean duration of all successful attempts."`
 	Queues                      []Queue                        `json:"queues" nullable:"false"`
+	Limits                      []LimitUse                     `json:"limits" nullable:"false" doc:"The limits of types and of tenants that have one of their own: at most 500, types first."`
+	AdmissionInbox              int64                          `json:"admissionInbox" doc:"How many times slots were freed or jobs were parked that no orchestrator has looked at yet, counted up to 10000. It is empty again in a moment."`
 	OldestSnapshotSeconds       float64                        `json:"oldestSnapshotSeconds" doc:"How long the oldest transaction, prepared transaction or replication slot has kept the database from cleaning up."`
 	SnapshotAgeTransactions     int64                          `json:"snapshotAgeTransactions" doc:"The same, in transactions."`
 }

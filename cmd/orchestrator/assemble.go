@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/holdfast-jobs/holdfast/api"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
@@ -92,12 +93,13 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 		DrainTimeout:   cfg.Worker.DrainTimeout,
 		KillGrace:      cfg.Worker.KillGrace,
 		ReportInterval: cfg.Worker.ReportInterval,
+		Ageing:         cfg.Worker.Ageing,
 		CrashPolicy:    cfg.Worker.CrashPolicy,
 		MaxCrashes:     cfg.Jobs.MaxCrashes,
 		JobLog:         cfg.Log.Jobs,
 	}, ledger, hosted)
 	if err == nil {
-		err = errors.Join(worker.Prepare(ctx), meters.Watch(meter.Sources{
+		err = errors.Join(syncLimits(ctx, cfg, worker.Service), worker.Prepare(ctx), meters.Watch(meter.Sources{
 			Plugins: hosted.Status, Pools: ledger.Stats, Ledger: ledger.Metrics, TypeLabel: worker.Metrics.TypeLabel,
 		}))
 	}
@@ -108,7 +110,7 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 
 	return &assembly{
 		api: api.Config{
-			Jobs: apiJobs{worker.Service, ledger}, Operations: ledger, Plugins: hosted,
+			Jobs: apiJobs{worker.Service, ledger}, Operations: ledger, Rules: worker.Service, Plugins: hosted,
 			Prometheus: meters.Handler(), Observe: meters.Request, Tracer: traces.Tracer(),
 		},
 		reload: func(next config.Config) error {
@@ -117,7 +119,12 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 			if err != nil {
 				return err
 			}
-			return hosted.Reload(plugins)
+			if err := hosted.Reload(plugins); err != nil {
+				return err
+			}
+			syncing, cancel := context.WithTimeout(context.Background(), syncLimitsWithin)
+			defer cancel()
+			return syncLimits(syncing, next, worker.Service)
 		},
 		run: func(ctx, abort context.Context) error {
 			worker.Run(ctx, abort)
@@ -125,6 +132,22 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 		},
 		close: closeAll,
 	}, nil
+}
+
+// syncLimitsWithin bounds the writing of limits at a reload.
+const syncLimitsWithin = 10 * time.Second
+
+// syncLimits writes the limits of the configuration, if it has such a section: without
+// one, those of other orchestrators stay.
+func syncLimits(ctx context.Context, cfg config.Config, service *jobs.Service) error {
+	if !cfg.HasLimits {
+		return nil
+	}
+	limits, err := cfg.Limits.List()
+	if err != nil {
+		return err
+	}
+	return service.SyncLimits(ctx, limits)
 }
 
 // closeConnections waits for the statements in progress. A stuck database may never

@@ -84,7 +84,7 @@ func serveDirect(ctx context.Context, cfg config.Config, db *database, log *slog
 		return nil, nil, err
 	}
 	handler := api.New(api.Config{
-		Jobs: jobs, Operations: ledger, Log: log, Version: thisBuild().Version, TraceLink: cfg.Tracing.TraceURL,
+		Jobs: jobs, Operations: ledger, Rules: jobs.Service, Log: log, Version: thisBuild().Version, TraceLink: cfg.Tracing.TraceURL,
 		MaxBodyBytes: cfg.Server.MaxBodyBytes, MaxBatchBytes: cfg.Server.MaxBatchBytes, RequestTimeout: cfg.Server.RequestTimeout,
 	})
 	transport, stopServing := direct.Serve(handler, log)

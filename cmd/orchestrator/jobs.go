@@ -17,6 +17,9 @@ import (
 // has ended that somebody waits for.
 const directPoll = 250 * time.Millisecond
 
+// directRulesWithin bounds the first look at limits and pauses.
+const directRulesWithin = 5 * time.Second
+
 // apiJobs is the ledger as the API sees it: the service's verbs, and the store's
 // where nobody has to be woken.
 type apiJobs struct {
@@ -45,6 +48,9 @@ func directJobs(s *store.Store, types config.Jobs, log *slog.Logger) (apiJobs, f
 	if err != nil {
 		return apiJobs{}, nil, err
 	}
+	loading, loaded := context.WithTimeout(context.Background(), directRulesWithin)
+	defer loaded()
+	_ = service.LoadRules(loading) // Run tries again
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {

@@ -91,7 +91,7 @@ func (l *ledger) serve(t *testing.T, access *guard.Access) string {
 	require.NoError(t, err)
 	t.Cleanup(func() { closeJobs(context.WithoutCancel(t.Context())) })
 	settings := api.Config{
-		Jobs: jobs, Operations: l.store, Log: log,
+		Jobs: jobs, Operations: l.store, Rules: jobs.Service, Log: log,
 		MaxBodyBytes: api.DefaultMaxBodyBytes, MaxBatchBytes: api.DefaultMaxBatchBytes, RequestTimeout: api.DefaultRequestTimeout,
 	}
 	if access != nil {

@@ -86,11 +86,11 @@ func TestAHangupNamesKeysThatNeedARestart(t *testing.T) {
 	signalSelf(t, syscall.SIGHUP)
 	require.Len(t, next(t, s, reloaded).Plugins, 1)
 	s.log.await(t, "configuration reloaded")
-	require.NoError(t, os.WriteFile(file, []byte(oneHandler+"worker: {concurrency: 7}\njobs: {types: {A: {timeout: 1s}}}\n"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(oneHandler+"worker: {concurrency: 7, ageing: 5m}\njobs: {types: {A: {timeout: 1s}}}\n"), 0o600))
 	signalSelf(t, syscall.SIGHUP)
 	next(t, s, reloaded)
 	const told = "changed settings take effect only after a restart"
-	require.Equal(t, "worker.concurrency, jobs.types", s.log.await(t, told)["keys"])
+	require.Equal(t, "worker.concurrency, worker.ageing, jobs.types", s.log.await(t, told)["keys"])
 	require.Equal(t, 1, strings.Count(s.log.String(), told), "none at the first")
 }
 

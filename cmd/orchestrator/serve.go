@@ -27,9 +27,9 @@ stops at once, and the jobs that were running are recovered from the database.
 A database that does not answer yet is waited for, up to database.start_wait.
 Meanwhile /healthz answers 200 and every other path 503.
 
-SIGHUP reads the configuration again and applies its plugins section: plugins that
-changed are replaced while they run. Nothing changes if the file is missing, or if
-it no longer has a plugins section.`,
+SIGHUP reads the configuration again and applies its sections plugins and limits:
+plugins that changed are replaced while they run. Nothing changes if the file is
+missing, or if it no longer has a plugins section.`,
 		Args: command.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return p.serve(c.Context()) },
 	}

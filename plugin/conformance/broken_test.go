@@ -152,6 +152,8 @@ func (h *handler) Describe(context.Context, *handlerv1.DescribeRequest) (*handle
 		m.JobTypes[0].Schema = []byte(`{"type":"string"}`)
 	case "any-schema":
 		m.JobTypes[0].Schema = []byte(`{}`)
+	case "bad-terms":
+		m.JobTypes[0].Terms = &handlerv1.Terms{ConcurrencyKey: "customer.id", KeyClass: "customer"}
 	case "no-types":
 		m.JobTypes = nil
 	case "twice-declared":

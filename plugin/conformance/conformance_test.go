@@ -195,6 +195,7 @@ func TestABrokenPluginFailsTheCheckOfItsRule(t *testing.T) {
 		"tcp":                  "handshake: it listens on tcp, not on a unix socket",
 		"no-types":             "manifest: it declares no job type",
 		"twice-declared":       `manifest: job type "WORK" is declared twice`,
+		"bad-terms":            `manifest: job type "WORK": terms: "customer.id", the place of the concurrency key, must be a JSON Pointer`,
 		"bad-schema":           "schema: job type WORK: at /type: ",
 		"other-schema":         "schema: job type WORK refuses the payload {}: it must be a string",
 		"any-schema":           "schema: the schema of job type WORK accepts anything",

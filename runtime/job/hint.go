@@ -15,7 +15,13 @@ const (
 	JobsEnded Hint = "holdfast_ended"
 	// TypesDeclared: a worker has declared job types.
 	TypesDeclared Hint = "holdfast_types"
+	// RulesChanged: a limit or a pause was set, changed or ended.
+	RulesChanged Hint = "holdfast_rules"
+	// GatesChanged: a gate has lost a slot, or a lane has got a job.
+	GatesChanged Hint = "holdfast_gates"
 )
 
 // Hints lists every hint.
-func Hints() []Hint { return []Hint{JobsReady, CancelAsked, JobsAwaited, JobsEnded, TypesDeclared} }
+func Hints() []Hint {
+	return []Hint{JobsReady, CancelAsked, JobsAwaited, JobsEnded, TypesDeclared, RulesChanged, GatesChanged}
+}

@@ -39,6 +39,9 @@ type Detail struct {
 	Priority       int16
 	// RunAt is when the job is or was due; zero for a held job.
 	RunAt time.Time
+	// ExpiresAt is when the job is, or was, canceled unless it has started; zero for never,
+	// also once an attempt of it has ended and another follows.
+	ExpiresAt time.Time
 	// Charged counts the charged attempts, including the running one.
 	Charged       int
 	MaxAttempts   int
@@ -49,6 +52,8 @@ type Detail struct {
 	Fence     int64
 	Timeout   time.Duration
 	LastError string
+	// Waits are what the job waits for, the most lasting first; nil if it does not wait.
+	Waits []Wait
 	// Worker is the last owner; empty for none.
 	Worker string
 	// Lease is nil unless the job is running.
@@ -98,6 +103,10 @@ type Condition string
 const (
 	// WorkerAlive: its heartbeats arrive in time.
 	WorkerAlive Condition = "alive"
+	// WorkerDraining: it was asked to take no more jobs, and still has some.
+	WorkerDraining Condition = "draining"
+	// WorkerDrained: it takes no jobs until it is resumed, and has none.
+	WorkerDrained Condition = "drained"
 	// WorkerSilent: its heartbeats are overdue. It has crashed or is cut off, and its jobs
 	// are taken over.
 	WorkerSilent Condition = "silent"

@@ -32,6 +32,13 @@ var (
 	// ErrBusy says that there are too many reads for another one, or that it
 	// took too long. Asking again later, or for less, may help.
 	ErrBusy = errors.New("too many reads")
+	// ErrNoRule says that there is no such limit or pause.
+	ErrNoRule = errors.New("no such limit or pause")
+	// ErrNoWorker says that there is no such worker, or that it has stopped.
+	ErrNoWorker = errors.New("no such worker, or it has stopped")
+	// ErrConfigured says that the configuration has set a limit, so nothing else can
+	// change it.
+	ErrConfigured = errors.New("the limit is set by the configuration")
 	// ErrOutcomeUnknown says that a write may or may not have been done: it was not
 	// answered, or was committed on the primary alone, where a failover can undo it. Sending
 	// it again is safe.
@@ -72,9 +79,19 @@ type Submission struct {
 	// Trace is the context of the request, or of the span within which it was
 	// submitted.
 	Trace Trace
+	// Terms say how the job shares with others, and Gates what it must pass for that
+	// before it is ready, now; see Rules.Gates.
+	Terms Terms
+	Gates []Gate
+	// ExpiresAt is when the job is canceled unless it has started; the zero time for
+	// never, or for TTL after the database receives it. At most one of the two is set.
+	ExpiresAt time.Time
+	TTL       time.Duration
+	// Unique keeps out other jobs like this one; nil for none.
+	Unique *Unique
 }
 
-// Receipt is the answer to a submission, whether it created the job or found it.
+// Receipt is the answer to a submission, whether it created the job or found one.
 type Receipt struct {
 	ID        ID
 	Type      string
@@ -84,6 +101,9 @@ type Receipt struct {
 	// Replayed says that an earlier submission with the same key created the job. The API
 	// does not show it.
 	Replayed bool
+	// Duplicate says that no job was created: the receipt is of the job that kept it out,
+	// because both must be unique.
+	Duplicate bool
 }
 
 // Submitted is what became of one submission of a batch: its receipt, or one
@@ -138,6 +158,8 @@ type Cancellation struct {
 	// Requested says that the job was running, and that this cancel asked its worker to
 	// stop it.
 	Requested bool
+	// Freed says that slots of the job's gates became free.
+	Freed bool
 }
 
 // Requeued is a dead job that was started anew.

@@ -13,6 +13,8 @@ type Lease struct {
 	// Fence grows with every lease of the job and is never issued twice while the database
 	// keeps the job. The handler gets it, and can pass it on to systems that it writes to.
 	Fence int64
+	// Gated says that the job has gates. When the lease ends, the job's slots are free.
+	Gated bool
 }
 
 // Claimed is a job that the caller has just claimed.
@@ -40,9 +42,23 @@ type Claimed struct {
 	// the database's clock.
 	RunAt     time.Time
 	ClaimedAt time.Time
-	// Last is the previous attempt; nil if there was none, or the job is not traced.
+	// Position is the job's place among the ready jobs of its type and priority: RunAt, or
+	// the virtual time of its turn.
+	Position time.Time
+	// ExpiresAt is when the job is canceled unless it has started; the zero time for never,
+	// also if it has started before.
+	ExpiresAt time.Time
+	// Gates are those that the job has passed; nil for none.
+	Gates []Gate
+	// AdmittedAt is when it had passed them; the zero time for a job without gates.
+	AdmittedAt time.Time
+	// Last is the previous attempt; nil if there was none, the job is not traced, or its last
+	// claim was parked.
 	Last *LastAttempt
 }
+
+// Lapsed reports whether the job was claimed too late to be started.
+func (c *Claimed) Lapsed() bool { return !c.ExpiresAt.IsZero() && !c.ClaimedAt.Before(c.ExpiresAt) }
 
 // LastAttempt says how and when, by the database's clock, the previous attempt ended.
 type LastAttempt struct {
@@ -151,4 +167,6 @@ type TypeSpec struct {
 	// Concurrency is the most attempts of the type that a process of the plugin
 	// is given at once; 0 for as many as it takes of all types.
 	Concurrency int
+	// Terms say how jobs of the type share with others; nil when none were declared.
+	Terms *TypeTerms
 }

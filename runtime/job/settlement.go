@@ -9,6 +9,8 @@ import (
 type Settlement struct {
 	Lease
 	Decision
+	// Started says that the handler was started, or may have been: its worker is lost.
+	Started bool
 	// Number is the attempt that ended, counted from 1.
 	Number int
 	// Result is JSON, for Succeeded only.
@@ -40,6 +42,22 @@ const (
 	// is still held; settle without the value.
 	Refused SettleResult = "refused"
 )
+
+// Parking takes a claimed job back that may not start: it must pass gates that it did not
+// have to pass before. It is not charged an attempt.
+type Parking struct {
+	Lease
+	// Gates are what the job must pass from now on, in the order of Rules.Gates. Without
+	// any, it is ready again.
+	Gates []Gate
+}
+
+// Promoted is how many jobs have become due: those that any worker may claim now, and those
+// that wait at their gates.
+type Promoted struct {
+	Ready  int
+	Parked int
+}
 
 // Report is what a running attempt has reported since it was last saved; nil fields
 // are unchanged.

@@ -11,7 +11,8 @@ const (
 	// Created is durable but not yet eligible: scheduled for later, or held.
 	// Set by the API at submit; the scheduler or a release moves it on.
 	Created State = "created"
-	// Queued is eligible and unowned. A claim moves it on.
+	// Queued is eligible and unowned. A claim moves it on. A client can postpone it, back to
+	// Created, or to Retry after a failed attempt.
 	Queued State = "queued"
 	// Running is owned under a lease. Only the lease's holder, or the reaper
 	// once the lease has expired, moves it on.
@@ -37,7 +38,7 @@ func States() []State {
 // jobs_legal_transition (migrations) repeats it; a test compares the two.
 var successors = map[State][]State{
 	Created: {Queued, Canceled},
-	Queued:  {Running, Canceled},
+	Queued:  {Created, Running, Retry, Canceled},
 	Running: {Succeeded, Retry, Dead, Queued, Canceled},
 	Retry:   {Queued, Dead, Canceled},
 	Dead:    {Queued},

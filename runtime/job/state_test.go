@@ -17,6 +17,8 @@ var legal = map[job.State]map[job.State]string{
 	},
 	job.Queued: {
 		job.Running:  "claimed",
+		job.Created:  "postponed before its first attempt",
+		job.Retry:    "postponed before another attempt",
 		job.Canceled: "canceled before it was claimed",
 	},
 	job.Running: {

@@ -49,6 +49,7 @@ func open(t *testing.T, changes ...func(*Config)) (*direct, <-chan job.Hint) {
 	}
 	s, err := New(cfg, ledger)
 	require.NoError(t, err)
+	s.Admits() // so others are not told of what happens at gates
 	running(t, s.Run)
 	return &direct{s, ledger}, heard
 }
@@ -96,6 +97,17 @@ func TestEveryChangeSendsAHint(t *testing.T) {
 	require.NoError(t, err)
 	hear(t, heard, job.JobsReady)
 	require.Empty(t, heard)
+}
+
+// A process that does not admit jobs itself tells those that do.
+func TestWhatHappensAtGatesIsHinted(t *testing.T) {
+	jobs, heard := open(t)
+	jobs.admits = false
+	_, err := jobs.Submit(t.Context(), submission(t, func(s *job.Submission) { s.Terms.ConcurrencyKey = "k" }))
+	require.NoError(t, err)
+	hear(t, heard, job.GatesChanged)
+	jobs.Settled(&job.Settlement{Lease: job.Lease{Gated: true}})
+	hear(t, heard, job.GatesChanged)
 }
 
 // More jobs than one insert may have, some of which need not wait for the disk.

@@ -34,17 +34,20 @@ func newOperation(name string) Operation {
 
 // The operations.
 var (
+	OpAdmit     = newOperation("admit")
 	OpClaim     = newOperation("claim")
+	OpExpire    = newOperation("expire")
 	OpHeartbeat = newOperation("heartbeat")
 	OpHint      = newOperation("hint")
 	OpReport    = newOperation("note")
 	OpPromote   = newOperation("promote")
 	OpReap      = newOperation("reap")
+	OpRules     = newOperation("rules")
 	OpSettle    = newOperation("settle")
 	OpSubmit    = newOperation("submit")
 	OpTypes     = newOperation("types")
 
-	operations = []Operation{OpClaim, OpHeartbeat, OpHint, OpReport, OpPromote, OpReap, OpSettle, OpSubmit, OpTypes}
+	operations = []Operation{OpAdmit, OpClaim, OpExpire, OpHeartbeat, OpHint, OpReport, OpPromote, OpReap, OpRules, OpSettle, OpSubmit, OpTypes}
 )
 
 // Loss is how a lease turned out to be lost.

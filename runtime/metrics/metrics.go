@@ -37,11 +37,13 @@ type Metrics struct {
 	attempts        metric.Int64Counter
 	attemptDuration metric.Float64Histogram
 	claimLatency    metric.Float64Histogram
+	admissionWait   metric.Float64Histogram
 	batchDuration   metric.Float64Histogram
 	batchSize       metric.Int64Histogram
 	databaseErrors  metric.Int64Counter
 	leaseLosses     metric.Int64Counter
 	reaped          metric.Int64Counter
+	expired         metric.Int64Counter
 	hintsSent       metric.Int64Counter
 	hintsHeard      metric.Int64Counter
 
@@ -72,6 +74,8 @@ func New(meter metric.Meter) (*Metrics, error) {
 			"How long handlers ran, from their start until they were done."),
 		claimLatency: seconds("holdfast.claim.latency", jobSeconds,
 			"How long claimed jobs had been due, by the clock of the database."),
+		admissionWait: seconds("holdfast.admission.wait", jobSeconds,
+			"How long admitted jobs were parked, by the clock of the database."),
 		batchDuration: seconds("holdfast.batch.duration", statementSeconds,
 			"How long the database took for a batch, failed tries included."),
 		databaseErrors: counter("holdfast.database.errors", "{error}",
@@ -80,6 +84,8 @@ func New(meter metric.Meter) (*Metrics, error) {
 			"Handlers stopped because their lease was not proven, and ends refused because the lease was lost."),
 		reaped: counter("holdfast.jobs.reaped", "{job}",
 			"Jobs taken over from workers that let their lease expire."),
+		expired: counter("holdfast.jobs.expired", "{job}",
+			"Jobs that this worker canceled because they had not started by their time."),
 		hintsSent:  counter("holdfast.hints.sent", "{hint}", "Hints sent to other processes."),
 		hintsHeard: counter("holdfast.hints.heard", "{hint}", "Hints heard, our own included."),
 	}
@@ -159,6 +165,13 @@ func (m *Metrics) Claimed(jobs []job.Claimed) {
 	}
 }
 
+// Admitted measures how long the jobs were parked.
+func (m *Metrics) Admitted(jobs []job.Admitted) {
+	for i := range jobs {
+		m.admissionWait.Record(context.Background(), jobs[i].Waited.Seconds(), m.labels(jobs[i].Type).all.record...)
+	}
+}
+
 // Ran measures a handler that is done, whatever becomes of its outcome.
 func (m *Metrics) Ran(jobType string, outcome job.OutcomeKind, took time.Duration) {
 	m.attemptDuration.Record(context.Background(), took.Seconds(), m.labels(jobType).outcomes[outcome].record...)
@@ -191,6 +204,11 @@ func (m *Metrics) LeaseLost(how Loss) { m.leaseLosses.Add(context.Background(), 
 // Reaped counts a job that was taken over because of WorkerGone or LeaseExpired.
 func (m *Metrics) Reaped(cause string) {
 	m.reaped.Add(context.Background(), 1, reapCauses[cause].add...)
+}
+
+// Expired counts a job that was canceled because it had not started by its time.
+func (m *Metrics) Expired(jobType string) {
+	m.expired.Add(context.Background(), 1, m.labels(jobType).all.add...)
 }
 
 // HintSent counts a hint, or the error with which it could not be sent.

@@ -39,6 +39,9 @@ type subject struct {
 	resumed              bool
 	// due is when the job was due, and could have been claimed.
 	due time.Time
+	// gates are what the job has passed, and admitted is when; nil and zero for none.
+	gates    []job.Gate
+	admitted time.Time
 	// last is how the attempt before ended; nil for the first.
 	last *job.LastAttempt
 }
@@ -59,6 +62,9 @@ func (t *Tracer) Claimed(c *job.Claimed, worker string, sent, answered time.Time
 	a.job.attempt, a.job.maxAttempts = c.Attempt, c.MaxAttempts
 	a.job.resumed = c.Checkpoint != nil
 	a.job.wait(c.CreatedAt, c.RunAt, c.Last, offset)
+	if !c.AdmittedAt.IsZero() {
+		a.job.gates, a.job.admitted = c.Gates, c.AdmittedAt.Add(offset)
+	}
 	c.Trace.Parent = carried(a.own, "").Parent
 	return a
 }

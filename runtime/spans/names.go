@@ -22,7 +22,9 @@ const (
 	attrTenant        attribute.Key = "job.tenant"
 	attrPriority      attribute.Key = "job.priority"
 	attrState         attribute.Key = "job.state"
+	attrReason        attribute.Key = "job.reason"
 	attrReplayed      attribute.Key = "job.replayed"
+	attrDuplicate     attribute.Key = "job.duplicate"
 	attrAttempt       attribute.Key = "job.attempt"
 	attrMaxAttempts   attribute.Key = "job.max_attempts"
 	attrFence         attribute.Key = "job.fence"
@@ -37,6 +39,8 @@ const (
 	attrCrashed       attribute.Key = "job.crashed"
 	attrReapedBy      attribute.Key = "job.reaped_by"
 	attrLink          attribute.Key = "job.link"
+	attrGates         attribute.Key = "job.gates"
+	attrParked        attribute.Key = "job.parked"
 )
 
 // Attributes lists the names of all attributes.
@@ -44,9 +48,9 @@ func Attributes() []attribute.Key {
 	return []attribute.Key{
 		attrSystem, attrOperation, attrOperationType, attrDestination, attrMessage, attrBodySize,
 		attrErrorType, attrException, attrExceptionText, attrExceptionAt,
-		attrJob, attrType, attrTenant, attrPriority, attrState, attrReplayed, attrAttempt, attrMaxAttempts, attrFence,
+		attrJob, attrType, attrTenant, attrPriority, attrState, attrReason, attrReplayed, attrDuplicate, attrAttempt, attrMaxAttempts, attrFence,
 		attrWorker, attrPlugin, attrPluginVersion, attrOutcome, attrErrorCode, attrRetryDelay, attrResumed, attrCheckpoints,
-		attrCrashed, attrReapedBy, attrLink,
+		attrCrashed, attrReapedBy, attrLink, attrGates, attrParked,
 	}
 }
 
@@ -67,6 +71,7 @@ const (
 	// EventKilled: the handler did not stop in time, and its process was killed.
 	EventKilled = "job.killed"
 
+	eventAdmitted      = "job.admitted"
 	eventException     = "exception"
 	eventLastHeartbeat = "job.last_heartbeat"
 	eventLeaseExpired  = "job.lease_expired"
@@ -76,7 +81,7 @@ const (
 func Events() []string {
 	return []string{
 		EventCheckpoint, EventCancelRequested, EventTimedOut, EventLeaseLost, EventShutdown, EventKilled,
-		eventException, eventLastHeartbeat, eventLeaseExpired,
+		eventAdmitted, eventException, eventLastHeartbeat, eventLeaseExpired,
 	}
 }
 

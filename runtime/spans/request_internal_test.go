@@ -18,8 +18,9 @@ func TestARequestHasASpanInTheTraceOfItsJobWithALinkBack(t *testing.T) {
 	tracer.Canceled(ctx, view, time.Now().Add(-time.Second))
 	view.State = job.Queued
 	tracer.Requeued(ctx, job.Requeued{ID: view.ID, Type: view.Type, Tenant: view.Tenant, Trace: view.Trace}, time.Now().Add(-time.Second))
+	tracer.Edited(ctx, job.Edited{ID: view.ID, Type: view.Type, State: job.Created, Trace: view.Trace}, time.Now().Add(-time.Second))
 	request.End()
-	for name, state := range map[string]string{"cancel MAIL": "canceled", "requeue MAIL": "queued"} {
+	for name, state := range map[string]string{"cancel MAIL": "canceled", "requeue MAIL": "queued", "edit MAIL": "created"} {
 		span := told()[name]
 		require.Equal(t, parent[36:52], span.Parent.SpanID().String())
 		require.Equal(t, parent[3:35], span.SpanContext.TraceID().String())
@@ -30,11 +31,24 @@ func TestARequestHasASpanInTheTraceOfItsJobWithALinkBack(t *testing.T) {
 	}
 }
 
+func TestAJobThatExpiresHasASpanWithTheReason(t *testing.T) {
+	tracer, told := recorded(t)
+	lapsed := job.Lapsed{ID: job.ID{1}, Type: "MAIL", Reason: "expired", Trace: job.Trace{Parent: parent}}
+	tracer.Lapsed(lapsed, time.Now())
+	(*Tracer)(nil).Lapsed(lapsed, time.Now())
+	span := told()["expire MAIL"]
+	require.Equal(t, parent[36:52], span.Parent.SpanID().String())
+	require.Empty(t, span.Links)
+	require.Contains(t, span.Attributes, attrReason.String("expired"))
+	require.Contains(t, span.Attributes, attrState.String("canceled"))
+}
+
 func TestARequestHasNoSpanInTheTraceOfAJobThatIsNotSampled(t *testing.T) {
 	tracer, told := recorded(t)
 	ctx, request := tracer.tracer.Start(context.Background(), "the request")
 	tracer.Canceled(ctx, job.View{Type: "MAIL", Trace: job.Trace{Parent: parent[:53] + "00"}}, time.Now())
 	tracer.Requeued(ctx, job.Requeued{Type: "MAIL", Trace: job.Trace{Parent: parent[:53] + "00"}}, time.Now())
+	tracer.Edited(ctx, job.Edited{Type: "MAIL", Trace: job.Trace{Parent: parent[:53] + "00"}}, time.Now())
 	(*Tracer)(nil).Canceled(ctx, job.View{Type: "MAIL", Trace: job.Trace{Parent: parent}}, time.Now())
 	(*Tracer)(nil).Requeued(ctx, job.Requeued{Type: "MAIL", Trace: job.Trace{Parent: parent}}, time.Now())
 	require.Empty(t, told())

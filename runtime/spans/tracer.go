@@ -91,6 +91,9 @@ func (s *Sent) Done(submitted job.Submitted) {
 		id := submitted.Receipt.ID.String()
 		s.span.SetAttributes(attrJob.String(id), attrMessage.String(id),
 			attrState.String(string(submitted.Receipt.State)), attrReplayed.Bool(submitted.Receipt.Replayed))
+		if submitted.Receipt.Duplicate {
+			s.span.SetAttributes(attrDuplicate.Bool(true))
+		}
 	}
 	s.span.End()
 }

@@ -62,6 +62,9 @@ func (a *Attempt) requeued() bool {
 func (a *Attempt) exportQueueWaitOnly(s *job.Settlement) {
 	span := a.startQueueWait(a.ended, a.own.SpanID(), a.link()...)
 	span.SetAttributes(attrOutcome.String(string(s.Kind)), attrState.String(string(s.To)))
+	if s.Code == job.CodeExpired {
+		span.SetAttributes(attrReason.String(s.Error))
+	}
 	span.End(trace.WithTimestamp(a.ended))
 }
 
@@ -77,7 +80,29 @@ func (a *Attempt) startQueueWait(until time.Time, id trace.SpanID, links ...trac
 	}
 	span := a.start("queue wait "+a.job.jobType, trace.SpanKindInternal, from, id, links...)
 	span.SetAttributes(a.attributes()...)
+	a.addGates(span, from, until)
 	return span
+}
+
+// addGates says how long of the wait the job was parked, and which gates it has passed. It
+// adds nothing for a job without gates.
+func (a *Attempt) addGates(span trace.Span, from, until time.Time) {
+	if a.job.gates == nil {
+		return
+	}
+	admitted := a.job.admitted
+	if admitted.Before(from) {
+		admitted = from
+	}
+	if admitted.After(until) {
+		admitted = until
+	}
+	names := make([]string, len(a.job.gates))
+	for i, gate := range a.job.gates {
+		names[i] = string(gate)
+	}
+	span.SetAttributes(attrGates.StringSlice(names), attrParked.Float64(admitted.Sub(from).Seconds()))
+	span.AddEvent(eventAdmitted, trace.WithTimestamp(admitted))
 }
 
 // exportLeaseWait exports how long a job was still leased after its handler's process had

@@ -155,6 +155,35 @@ export interface HandlerOptions {
   concurrency?: number;
   /** What the job type is for, in one line, for people. */
   description?: string;
+  /** How its jobs share with others. */
+  terms?: Terms;
+}
+
+/**
+ * Where in the payload a job's keys are, and what is shared by them. Each place is a JSON Pointer (RFC 6901), such as
+ * `/customer/id`, to a string or a number. A job whose payload has no such value, or null there, has no key. What a
+ * submission says itself comes first.
+ */
+export interface Terms {
+  /**
+   * Place of what a job uses. With the class `customer` and the value 42, its key is `customer:42`. Jobs of a tenant with
+   * the same key share its limit, whatever their types.
+   */
+  concurrencyKey?: string;
+  /** What concurrency keys begin with; required with concurrencyKey. */
+  keyClass?: string;
+  /**
+   * How many jobs of the key may run when a job of this type starts, itself included. By default the limit that operators
+   * have set for the class.
+   */
+  concurrencyLimit?: number;
+  /**
+   * What happens to a job if so many run: it waits, it is canceled, or it takes the place of the oldest, which is
+   * canceled. By default what operators have set for the class.
+   */
+  onConflict?: 'queue' | 'cancel_newcomer' | 'cancel_oldest';
+  /** Place of who takes a turn: waiting jobs run in turns of their fairness keys. */
+  fairnessKey?: string;
 }
 
 /** A job type with the function that runs its jobs. */

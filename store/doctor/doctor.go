@@ -59,6 +59,22 @@ var checks = []struct {
 		"Start an orchestrator with a handler for the type, or cancel the jobs.",
 	},
 	{
+		"slots", judged("doctor_slots", pgx.RowToStructByName[heldRow], judgeSlots, maxExamples+1),
+		"Every used slot is held by a job.",
+		"Orchestrators count slots anew when they start, and every hour. If the count is wrong again after that, another program " +
+			"or an earlier version of Holdfast writes to the database.",
+	},
+	{
+		"admission", judged("doctor_admission", pgx.RowToStructByName[admissionRow], judgeAdmission, postgres.Interval(admittedWithin), maxExamples+1),
+		"No job waits at a limit that has room.",
+		"Make sure that an orchestrator runs, and look for errors of `admit` in its log. Restarting one makes it look at every lane.",
+	},
+	{
+		"pauses", judged("doctor_pauses", pgx.RowToStructByName[pausesRow], judgePauses),
+		"No pause has lasted for long, and every limit lets jobs start.",
+		"Ask whoever set it, or end it: `orchestrator resume`, `orchestrator limits set`.",
+	},
+	{
 		name: "schema_version", make: checkSchema,
 		fine: fmt.Sprintf("The schema has version %d.", schemaVersion),
 	},

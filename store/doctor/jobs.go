@@ -75,7 +75,7 @@ func judgeSilentWorkers(found []silentRow) job.Check {
 
 type unservedRow struct {
 	JobType string
-	Jobs    int64 // 1000 for more
+	Jobs    int64 // 1000 or more if not all are counted
 	Oldest  time.Duration
 }
 
@@ -85,7 +85,7 @@ func judgeUnservedTypes(found []unservedRow) job.Check {
 	for _, row := range found {
 		oldest = max(oldest, row.Oldest)
 		jobs := count(row.Jobs, "job")
-		if row.Jobs == 1000 {
+		if row.Jobs >= 1000 {
 			jobs = "1000 jobs or more"
 		}
 		add(&check, problemIf(row.Oldest > time.Hour), "%s: %s, the oldest for %s", row.JobType, jobs, rounded(row.Oldest))

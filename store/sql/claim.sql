@@ -16,7 +16,8 @@
 -- stops the planner from running a LIMIT again, which would claim too many.
 -- OFFSET 0 stops it from reading the whole ledger if nothing was queued when it was last
 -- analyzed.
--- Order: urgency, due time, creation.
+-- Order: urgency, position, creation. The position is the due time, unless the job has a
+-- turn.
 -- Fence: one more than the ledger's. The ledger gets it, and the attempt, when the
 -- lease ends: from its owner, or from a reaper if the job killed its owner.
 -- Index: ready_pkey for each range, twice if there are several types; jobs_pkey;
@@ -62,14 +63,15 @@ with ranges as (
     limit $6
 ), taken as (
     delete from ready r using picked p where r.ctid = p.at
-    returning r.job_id
+    returning r.job_id, r.run_at, r.admitted_at
 ), claimed as materialized (
-    select ($9::uuid[])[row_number() over ()] as lease_id, clock_timestamp() as claimed_at, ledger.*
+    select ($9::uuid[])[row_number() over ()] as lease_id, clock_timestamp() as claimed_at, t.run_at as position,
+        t.admitted_at, ledger.*
     from taken t
     cross join lateral (
         select j.job_id, j.fence + 1 as fence, j.job_type, j.tenant, j.payload, j.attempt + 1 as attempt,
             j.max_attempts, j.interruptions, j.crashes, j.timeout, j.checkpoint, j.trace_parent, j.trace_state,
-            j.created_at, j.priority, j.run_at,
+            j.created_at, j.priority, j.run_at, j.gates, j.expires_at,
             case when j.fence > 0 and j.trace_parent <> '' then (
                 select a.ended_at from unsuccessful_attempts a where a.job_id = j.job_id and a.fence = j.fence
             ) end as last_ended_at,
@@ -86,6 +88,6 @@ with ranges as (
 )
 select job_id, lease_id, fence, job_type, tenant, payload::text as payload, attempt, max_attempts,
     interruptions, crashes, timeout, checkpoint::text as checkpoint, trace_parent, trace_state,
-    created_at, priority, run_at, claimed_at, last_ended_at, last_outcome
+    created_at, priority, run_at, position, admitted_at, gates, expires_at, claimed_at, last_ended_at, last_outcome
 from claimed
-order by priority desc, run_at, job_id;
+order by priority desc, position, job_id;

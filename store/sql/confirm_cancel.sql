@@ -23,7 +23,14 @@ with batch as (
         last_error = coalesce(f.error, j.last_error), updated_at = now()
     from freed f
     where j.job_id = f.job_id
-    returning f.*, j.job_type
+    returning f.*, j.job_type, j.gates
+), woken as (
+    insert into wakes (gates, freed)
+    select array_agg(gate), true
+    from settled
+    cross join unnest(gates) gate
+    where gates is not null
+    having count(*) > 0
 ), tallied as (
     insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
     select date_bin('10 seconds', now(), 'epoch'), job_type, worker_id, 'canceled', charged, count(*), 0

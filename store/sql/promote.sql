@@ -1,4 +1,5 @@
--- Move up to $1 due jobs to the ready list: created | retry -> queued.
+-- Move up to $1 due jobs to the ready list, or park them if they have gates:
+-- created | retry -> queued.
 -- Clock: now().
 -- Locks: timer rows, earliest first, skipping locked ones; then ledger rows.
 -- Index: timers_run_at.
@@ -16,8 +17,19 @@ with due as materialized (
     set state = 'queued', updated_at = now()
     from taken t
     where j.job_id = t.job_id
-    returning j.job_id, j.job_type, j.priority, j.run_at, j.attempt
+    returning j.job_id, j.job_type, j.priority, j.run_at, j.attempt, j.tenant, j.gates, j.terms
+), listed as (
+    insert into ready (job_id, job_type, urgency, run_at, attempt)
+    select job_id, job_type, -priority, run_at, attempt from queued where gates is null
+), gated as (
+    insert into parked (job_id, lane, urgency, position, job_type, tenant, gates, attempt, capacity, on_conflict)
+    select job_id, gates[1], -priority, run_at, job_type, tenant, gates, attempt,
+        (terms ->> 'concurrencyLimit')::integer, terms ->> 'onConflict'
+    from queued
+    where gates is not null
+), woken as (
+    insert into wakes (gates, freed)
+    select array_agg(distinct gates[1]), false from queued where gates is not null having count(*) > 0
 )
-insert into ready (job_id, job_type, urgency, run_at, attempt)
-select job_id, job_type, -priority, run_at, attempt from queued
-returning job_id;
+select count(*) filter (where gates is null) as ready, count(*) filter (where gates is not null) as parked
+from queued;

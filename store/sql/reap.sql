@@ -21,7 +21,7 @@ with expired as materialized (
     where l.job_id between e.job_id and e.job_id
     returning l.job_id, l.lease_id, l.fence, l.worker_id, l.cancel_requested, l.claimed_at, e.expires_at as expired_at
 )
-select t.job_id, t.lease_id as id, t.fence, t.worker_id as worker, t.cancel_requested,
+select t.job_id, t.lease_id as id, t.fence, j.gates is not null as gated, t.worker_id as worker, t.cancel_requested,
     j.job_type as type, j.attempt + 1 as attempt, j.max_attempts, j.interruptions, j.crashes,
     j.tenant, j.trace_parent, j.trace_state, j.created_at, j.run_at, t.claimed_at, t.expired_at,
     clock_timestamp() as reaped_at,

@@ -1,5 +1,5 @@
 -- Requeue up to $1 dead jobs, the longest dead first: dead -> queued. Only of type $2
--- and tenant $3, unless these are empty.
+-- and tenant $3, unless these are empty. Those with gates are parked. None expires any more.
 -- Clock: now().
 -- Locks: dead letters, oldest first, skipping locked ones; then ledger rows.
 -- Index: dead_letters_dead_at, jobs_pkey.
@@ -17,10 +17,11 @@ with oldest as materialized (
 ), queued as (
     update jobs j
     set state = 'queued', attempt = 0, interruptions = 0, crashes = 0, last_error = null, worker_id = null,
-        started_at = null, finished_at = null, run_at = now(), updated_at = now()
+        started_at = null, finished_at = null, run_at = now(), updated_at = now(), expires_at = null
     from spent f
     where j.job_id = f.job_id
-    returning j.job_id, j.job_type, j.tenant, j.priority, j.run_at, j.trace_parent, j.trace_state, f.attempt
+    returning j.job_id, j.job_type, j.tenant, j.priority, j.run_at, j.trace_parent, j.trace_state, j.gates, j.terms,
+        f.attempt
 ), tallied as (
     insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
     select date_bin('10 seconds', now(), 'epoch'), job_type, '', 'requeued', attempt, count(*), 0
@@ -28,6 +29,15 @@ with oldest as materialized (
     group by job_type, attempt
 ), listed as (
     insert into ready (job_id, job_type, urgency, run_at)
-    select job_id, job_type, -priority, run_at from queued
+    select job_id, job_type, -priority, run_at from queued where gates is null
+), gated as (
+    insert into parked (job_id, lane, urgency, position, job_type, tenant, gates, capacity, on_conflict)
+    select job_id, gates[1], -priority, run_at, job_type, tenant, gates,
+        (terms ->> 'concurrencyLimit')::integer, terms ->> 'onConflict'
+    from queued
+    where gates is not null
+), woken as (
+    insert into wakes (gates, freed)
+    select array_agg(distinct gates[1]), false from queued where gates is not null having count(*) > 0
 )
 select job_id as id, job_type as type, tenant, trace_parent, trace_state from queued;

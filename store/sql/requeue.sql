@@ -1,5 +1,5 @@
 -- Requeue a dead job: dead -> queued, as if it had never been tried. It keeps its fence
--- and its attempt rows.
+-- and its attempt rows, and does not expire. It is parked if it has gates.
 -- Clock: now().
 -- Locks: the dead letter, then the ledger row.
 -- Index: dead_letters_pkey, jobs_pkey.
@@ -11,16 +11,26 @@ with freed as (
 ), queued as (
     update jobs j
     set state = 'queued', attempt = 0, interruptions = 0, crashes = 0, last_error = null, worker_id = null,
-        started_at = null, finished_at = null, run_at = now(), updated_at = now()
+        started_at = null, finished_at = null, run_at = now(), updated_at = now(), expires_at = null
     from spent f
     where j.job_id = f.job_id
-    returning j.job_id, j.job_type, j.priority, j.run_at, f.attempt
+    returning j.job_id, j.job_type, j.priority, j.run_at, j.tenant, j.gates, j.terms, f.attempt
 ), tallied as (
     insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
     select date_bin('10 seconds', now(), 'epoch'), job_type, '', 'requeued', attempt, count(*), 0
     from queued
     group by job_type, attempt
+), listed as (
+    insert into ready (job_id, job_type, urgency, run_at)
+    select job_id, job_type, -priority, run_at from queued where gates is null
+), gated as (
+    insert into parked (job_id, lane, urgency, position, job_type, tenant, gates, capacity, on_conflict)
+    select job_id, gates[1], -priority, run_at, job_type, tenant, gates,
+        (terms ->> 'concurrencyLimit')::integer, terms ->> 'onConflict'
+    from queued
+    where gates is not null
+), woken as (
+    insert into wakes (gates, freed)
+    select array_agg(distinct gates[1]), false from queued where gates is not null having count(*) > 0
 )
-insert into ready (job_id, job_type, urgency, run_at)
-select job_id, job_type, -priority, run_at from queued
-returning job_id;
+select job_id from queued;

@@ -22,13 +22,20 @@ with batch as (
     update jobs j
     set state = 'retry', run_at = now() + f.delay, attempt = f.charged, interruptions = f.interruptions, crashes = f.crashes,
         fence = f.fence, worker_id = f.worker_id, started_at = f.claimed_at,
-        last_error = coalesce(f.error, j.last_error), updated_at = now()
+        last_error = coalesce(f.error, j.last_error), updated_at = now(), expires_at = null
     from freed f
     where j.job_id = f.job_id
-    returning f.*, j.run_at, j.job_type
+    returning f.*, j.run_at, j.job_type, j.gates
 ), waiting as (
     insert into timers (job_id, run_at, state, attempt, job_type)
     select job_id, run_at, 'retry', charged, job_type from settled
+), woken as (
+    insert into wakes (gates, freed)
+    select array_agg(gate), true
+    from settled
+    cross join unnest(gates) gate
+    where gates is not null
+    having count(*) > 0
 ), tallied as (
     insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
     select date_bin('10 seconds', now(), 'epoch'), job_type, worker_id, 'failed', charged, count(*), 0

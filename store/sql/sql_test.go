@@ -61,7 +61,7 @@ func TestEveryStatementHasAFileAndEveryFileIsUsed(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range slices.Concat(fieldsOf(t, "settleVerbs"), []string{"submit", "submit_unkeyed"}) {
+	for _, name := range slices.Concat(fieldsOf(t, "settleVerbs"), []string{"submit", "submit_unkeyed", "submit_gated", "succeed_gated"}) {
 		used[name] = true
 	}
 	for _, name := range statements(t) {
@@ -96,30 +96,61 @@ func TestEveryHeaderSaysWhatItsStatementDoes(t *testing.T) {
 	}
 }
 
-// Both submit statements must have the same effect.
-func TestSubmissionsAreReadAlikeWithAKeyAndWithout(t *testing.T) {
+// The submit statements must have the same effect.
+func TestSubmissionsAreReadAlikeWithKeysAndGatesAndWithout(t *testing.T) {
 	read := func(name string) string {
 		_, text, _ := strings.Cut(sql.Text(name), "with input as (")
 		input, _, found := strings.Cut(text, "), written as (")
 		require.True(t, found)
-		return strings.NewReplacer(",\n        $15::text[]", "", ",\n        idempotency_key", "").Replace(input)
+		return strings.NewReplacer(
+			",\n        $15::text[]", "", ",\n        idempotency_key", "",
+			",\n        $16::text[], $17::text[], $18::timestamptz[], $19::interval[]", "", ",\n        gates, terms, expires_at, ttl", "",
+			",\n        $20::bytea[]", "", ",\n        digest", "",
+		).Replace(input)
 	}
 	stored := func(name string) string {
 		_, text, _ := strings.Cut(sql.Text(name), "), written as (")
 		_, text, _ = strings.Cut(text, "    select\n")
 		values, _, found := strings.Cut(text, "    from due\n")
 		require.True(t, found)
-		return strings.ReplaceAll(values, "idempotency_key, ", "")
+		values, _, _ = strings.Cut(values, ",\n        case when gates is not null")
+		return strings.ReplaceAll(strings.TrimSpace(values), "idempotency_key, ", "")
 	}
+	listed := func(name string) string {
+		_, text, _ := strings.Cut(sql.Text(name), "), queued as (")
+		return strings.ReplaceAll(cut(t, text, "), gated as (", "), waiting as ("), " and gates is null", "")
+	}
+	require.Equal(t, read("submit"), read("submit_gated"))
+	require.Equal(t, stored("submit"), stored("submit_gated"))
+	require.Equal(t, listed("submit"), listed("submit_gated"))
 	require.Equal(t, read("submit"), read("submit_unkeyed"))
 	require.Equal(t, stored("submit"), stored("submit_unkeyed"))
+}
+
+func TestSuccessesAreSettledAlikeWithGatesAndWithout(t *testing.T) {
+	_, plain := split(sql.Text("succeed"))
+	_, gated := split(sql.Text("succeed_gated"))
+	require.Equal(t, plain, strings.ReplaceAll(cut(t, gated, "), woken as (", "), tallied as ("), ", j.gates", ""))
+}
+
+// cut removes the text from one mark up to another; there is nothing to remove if it has no
+// first mark.
+func cut(t testing.TB, text, from, to string) string {
+	t.Helper()
+	before, rest, found := strings.Cut(text, from)
+	if !found {
+		return text
+	}
+	_, after, found := strings.Cut(rest, to)
+	require.True(t, found)
+	return before + to + after
 }
 
 // Only the owner of a lease may write what the lease protects.
 func TestEveryWayOutOfRunningIsFenced(t *testing.T) {
 	verbs := fieldsOf(t, "settleVerbs")
 	require.Len(t, verbs, 5)
-	for _, verb := range verbs {
+	for _, verb := range append(verbs, "succeed_gated", "park_claim") {
 		require.Contains(t, sql.Text(verb), "where l.job_id between b.job_id and b.job_id and l.lease_id = b.lease_id", verb)
 	}
 	for _, name := range []string{"renew", "save_progress", "save_logs"} {
@@ -258,9 +289,11 @@ type target struct {
 func scanTargets(t testing.TB) map[string]target {
 	t.Helper()
 	found := make(map[string]target)
-	for _, file := range sources(t) {
+	files := sources(t)
+	known := structsIn(files)
+	for _, file := range files {
 		for _, declaration := range file.Decls {
-			structs := structsIn(sources(t))
+			structs := maps.Clone(known)
 			maps.Copy(structs, structsIn([]*ast.File{{Name: file.Name, Decls: []ast.Decl{declaration}}}))
 			ast.Inspect(declaration, func(node ast.Node) bool {
 				call, ok := node.(*ast.CallExpr)
@@ -287,10 +320,10 @@ func scanTargets(t testing.TB) map[string]target {
 		}
 	}
 	// These share a method with others.
-	structs := structsIn(sources(t))
-	found["submit"] = target{fields: fieldNames(t, structs, ast.NewIdent("submittedRow"))}
-	found["submit_unkeyed"] = target{fields: fieldNames(t, structs, ast.NewIdent("unkeyedRow"))}
-	found["types"] = target{fields: fieldNames(t, structs, ast.NewIdent("TypeSpec"))}
+	found["submit"] = target{fields: fieldNames(t, known, ast.NewIdent("submittedRow"))}
+	found["submit_gated"] = found["submit"]
+	found["submit_unkeyed"] = target{fields: fieldNames(t, known, ast.NewIdent("unkeyedRow"))}
+	found["types"] = target{fields: fieldNames(t, known, ast.NewIdent("TypeSpec"))}
 	found["claim"] = target{fields: claimColumns(t)}
 	for _, name := range []string{"metrics_attempts", "metrics_final", "metrics_recent"} { // read by position
 		_, body := split(sql.Text(name))
@@ -327,6 +360,9 @@ func fieldNames(t testing.TB, structs map[string]*ast.StructType, of ast.Expr) (
 			fields = append(fields, fieldNames(t, structs, field.Type)...)
 		}
 		for _, name := range field.Names {
+			if !name.IsExported() {
+				continue // pgx does not fill it in
+			}
 			text := name.Name
 			if field.Tag != nil {
 				if tag := reflect.StructTag(strings.Trim(field.Tag.Value, "`")).Get("db"); tag != "" {

@@ -1,5 +1,6 @@
 -- Settle attempts as succeeded: running -> succeeded. Returns the settled leases; one
--- that is missing was not held. The ledger itself records the attempt.
+-- that is missing was not held. The ledger itself records the attempt. If any job has
+-- gates, succeed_gated.sql is used.
 -- Clock: now().
 -- Locks: lease rows in the order sent (the caller sorts by job), then ledger rows.
 -- Fence: lease_id.

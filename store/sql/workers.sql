@@ -4,8 +4,10 @@
 select worker_id, host, pid,
     case
         when stopped_at is not null then 'stopped'
-        when alive_until > now() then 'alive'
-        else 'silent'
+        when alive_until <= now() then 'silent'
+        when drained_at is not null then 'drained'
+        when drain_asked_at is not null then 'draining'
+        else 'alive'
     end as condition,
     started_at, heartbeat_at as last_heartbeat, stopped_at, plugins::text as plugins
 from workers

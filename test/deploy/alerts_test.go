@@ -58,16 +58,41 @@ var occasions = map[string]map[string]occasion{
 	},
 	"HoldfastQueueOld": {
 		"older and older": {[]string{
-			`holdfast_queue_oldest_age_seconds{job_type="MAIL"} 0+60x12`, `holdfast_queue_served{job_type="MAIL"} 1x12`,
+			`holdfast_queue_oldest_age_seconds{job_type="MAIL"} 0+60x12`, `holdfast_queue_waiting{job_type="MAIL", reason="claim"} 9x12`,
 		}, "Jobs of type MAIL have been due for 12m"},
 		"not for long": {[]string{
-			`holdfast_queue_oldest_age_seconds{job_type="MAIL"} 0+60x9`, `holdfast_queue_served{job_type="MAIL"} 1x9`,
+			`holdfast_queue_oldest_age_seconds{job_type="MAIL"} 0+60x9`, `holdfast_queue_waiting{job_type="MAIL", reason="claim"} 9x9`,
 		}, ""},
 		"nobody serves it": {[]string{
-			`holdfast_queue_oldest_age_seconds{job_type="MAIL"} 0+60x12`, `holdfast_queue_served{job_type="MAIL"} 0x12`,
+			`holdfast_queue_oldest_age_seconds{job_type="MAIL"} 0+60x12`, `holdfast_queue_waiting{job_type="MAIL", reason="unserved"} 9x12`,
+			`holdfast_queue_waiting{job_type="MAIL", reason="claim"} 0x12`,
+		}, ""},
+		"it is paused": {[]string{
+			`holdfast_queue_oldest_age_seconds{job_type="MAIL"} 0+60x12`, `holdfast_queue_waiting{job_type="MAIL", reason="paused"} 9x12`,
+			`holdfast_queue_waiting{job_type="MAIL", reason="claim"} 0x12`,
+		}, ""},
+		"only a limit keeps them": {[]string{
+			`holdfast_queue_oldest_age_seconds{job_type="MAIL"} 0+60x12`, `holdfast_queue_waiting{job_type="MAIL", reason="concurrency_key"} 9x12`,
+			`holdfast_queue_waiting{job_type="MAIL", reason="claim"} 0x12`,
 		}, ""},
 		"is worked off in time": {[]string{
-			`holdfast_queue_oldest_age_seconds{job_type="MAIL"} 200x12`, `holdfast_queue_served{job_type="MAIL"} 1x12`,
+			`holdfast_queue_oldest_age_seconds{job_type="MAIL"} 200x12`, `holdfast_queue_waiting{job_type="MAIL", reason="claim"} 9x12`,
+		}, ""},
+	},
+	"HoldfastAdmissionStuck": {
+		"nobody admits": {[]string{
+			`holdfast_admission_inbox 0 7x5`, `holdfast_batch_size_count{operation="admit", instance="a:8080"} 90x6`,
+		}, "No orchestrator admits jobs"},
+		"nobody ever has": {[]string{`holdfast_admission_inbox 0 7x5`}, "No orchestrator admits jobs"},
+		"much is admitted": {[]string{
+			`holdfast_admission_inbox 0 7x5`, `holdfast_batch_size_count{operation="admit", instance="a:8080"} 90x6`,
+			`holdfast_batch_size_count{operation="admit", instance="b:8080"} 90+60x6`,
+		}, ""},
+		"nothing is to do": {[]string{
+			`holdfast_admission_inbox 0x6`, `holdfast_batch_size_count{operation="admit", instance="a:8080"} 90x6`,
+		}, ""},
+		"not for long": {[]string{
+			`holdfast_admission_inbox 0x4 7`, `holdfast_batch_size_count{operation="admit", instance="a:8080"} 90x5`,
 		}, ""},
 	},
 	"HoldfastTypeUnserved": {

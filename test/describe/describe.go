@@ -51,32 +51,36 @@ func API(document *huma.OpenAPI) {
 		if scope != guard.Operate {
 			o.Security = append(o.Security, map[string][]string{})
 		}
-		d.describeRequests(o, about.requests)
+		d.describeRequests(o, about)
 		d.describeAnswers(o, about)
 		d.describeRejections(o, about.rejections)
 		describeParameters(o)
 	})
 	d.nameWords()
-	d.boundTags()
+	d.boundItems()
 	d.spellNulls()
 	d.openAnswers()
 }
 
 // describeRequests describes the bodies, which the server reads without huma.
-func (d describer) describeRequests(o *huma.Operation, requests []request) {
-	for _, r := range requests {
+func (d describer) describeRequests(o *huma.Operation, about operation) {
+	takes := about.takes
+	if takes == nil {
+		takes = v1.Submission{}
+	}
+	for _, r := range about.requests {
 		if o.RequestBody == nil {
 			o.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{}}
 		}
 		media := o.RequestBody.Content[r.media]
 		if media == nil {
-			submission := d.schemaOf(v1.Submission{})
-			media = &huma.MediaType{Schema: submission, Examples: map[string]*huma.Example{}}
+			one := d.schemaOf(takes)
+			media = &huma.MediaType{Schema: one, Examples: map[string]*huma.Example{}}
 			switch {
 			case r.media == mediaLines:
-				media.Schema = linesOf(submission)
+				media.Schema = linesOf(one)
 			case r.isArray:
-				media.Schema = &huma.Schema{Type: huma.TypeArray, Items: submission}
+				media.Schema = &huma.Schema{Type: huma.TypeArray, Items: one}
 			}
 			o.RequestBody.Content[r.media] = media
 		}

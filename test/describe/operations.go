@@ -27,7 +27,9 @@ var operations = map[string]operation{
 			{
 				name: "with-everything", summary: "Set every member", media: mediaJSON,
 				body: `{"jobType": "SLEEP_JOB", "payload": {"sleepSeconds": 5}, "idempotencyKey": "order-4711", "runAt": "2030-01-31T12:00:00Z",
-"priority": 0, "maxAttempts": 4, "timeout": "30s", "tenant": "default", "tags": ["nightly"], "hold": false}`,
+"priority": 0, "maxAttempts": 4, "timeout": "30s", "tenant": "default", "tags": ["nightly"], "hold": false,
+"concurrencyKey": "customer:42", "concurrencyLimit": 1, "onConflict": "queue", "fairnessKey": "eu", "expiresAt": "2030-01-31T18:00:00Z",
+"uniqueFor": "1h", "uniqueBy": ["/sleepSeconds"]}`,
 			},
 		},
 		answers: []answer{{status: http.StatusAccepted, media: mediaJSON, body: sampleAccepted}},
@@ -93,6 +95,30 @@ var operations = map[string]operation{
 		chapter: "Jobs", summary: "Make a held or scheduled job eligible now",
 		description: "Answers 409 for a job that is neither held nor scheduled.",
 		answers:     with(jobThatIs(job.StatusPending)), rejections: wrongState("The job is neither held nor scheduled"),
+	},
+	"edit-job": {
+		chapter: "Jobs", summary: "Change a job that waits",
+		description: "Changes the priority, the due time or the tags; members that you leave out stay as they are. " +
+			"A job that is queued and gets a due time in the future is scheduled again, and a held job that gets one is no longer held. " +
+			"Answers 409 for a job that runs or has ended.",
+		takes: v1.Edit{}, requests: []request{
+			{name: "urgent", summary: "Run it before others", media: mediaPatch, body: `{"priority": 10}`},
+			{name: "later", summary: "Postpone it, with other tags", media: mediaPatch, body: `{"delay": "1h", "tags": ["nightly"]}`},
+			{name: "json", summary: "Run it before others", media: mediaJSON, body: `{"priority": 10}`},
+		},
+		answers: with(jobThatIs(job.StatusPending)), rejections: badEdit(map[int]rejection{http.StatusConflict: {
+			why: "The job runs or has ended", example: v1.NewProblem(http.StatusConflict, "the job is RUNNING; only a job that waits can be changed"),
+		}}),
+	},
+	"edit-jobs": {
+		chapter: "Jobs", summary: "Change many jobs that wait",
+		description: "Changes the jobs that match all filters, newest first, up to the limit. At least one filter is needed. " +
+			"Repeat the request with nextCursor until there is none. Jobs that run or end meanwhile are left alone.",
+		takes: v1.Edit{}, requests: []request{
+			{name: "urgent", summary: "Run them before others", media: mediaPatch, body: `{"priority": 10}`},
+			{name: "json", summary: "Run them before others", media: mediaJSON, body: `{"priority": 10}`},
+		},
+		answers: with(v1.Edited{Count: 12, NextCursor: sampleCursor}), rejections: badEdit(notYours()),
 	},
 
 	"list-job-types": {
@@ -178,6 +204,59 @@ var operations = map[string]operation{
 		rejections: map[int]rejection{http.StatusNotAcceptable: {
 			why: "This server has no metrics for Prometheus", example: v1.NewProblem(http.StatusNotAcceptable, "only JSON is offered here"),
 		}},
+	},
+	"list-limits": {
+		chapter: "Operation", summary: "See the limits",
+		description: "Of job types, tenants, classes of concurrency keys, and fairness keys, whoever has set them. They hold across all orchestrators.",
+		answers:     with(v1.LimitList{Limits: []v1.Limit{sampleLimit}}),
+	},
+	"get-limit": {
+		chapter: "Operation", summary: "See a limit", description: "As it was set: not the limit for every name that has none of its own.",
+		answers: with(sampleLimit), rejections: noSuchRule(),
+	},
+	"set-limit": {
+		chapter: "Operation", summary: "Set a limit",
+		description: "Replaces the limit of that name as a whole. It is in force on every orchestrator within a second, also for jobs that wait already. Answers 409 for a limit that a configuration sets.",
+		takes:       v1.LimitSpec{}, requests: []request{
+			{name: "rate", summary: "At most 10 at once, and 100 a minute", media: mediaJSON, body: `{"concurrency": 10, "rate": "100/1m", "burst": 10}`},
+		},
+		answers: with(sampleLimit), rejections: isConfigured(nothingNamed()),
+	},
+	"delete-limit": {
+		chapter: "Operation", summary: "Delete a limit",
+		description: "Jobs that wait for it go on, unless something else limits them. Answers with the limit as it was, and 409 for a limit that a configuration sets.",
+		answers:     with(sampleLimit), rejections: isConfigured(noSuchRule()),
+	},
+	"list-pauses": {
+		chapter: "Operation", summary: "See what is paused", description: "And who has paused it, why, and until when.",
+		answers: with(v1.PauseList{Pauses: []v1.Pause{samplePause}}),
+	},
+	"set-pause": {
+		chapter: "Operation", summary: "Pause a job type, a plugin or a tenant",
+		description: "No further job of it starts, on any orchestrator, within a second. Submission goes on. Running jobs finish, unless drain is set. A pause of the same is replaced.",
+		takes:       v1.PauseSpec{}, requests: pauseRequests, answers: with(samplePause), rejections: nothingNamed(),
+	},
+	"pause-all": {
+		chapter: "Operation", summary: "Pause everything",
+		description: "No further job starts, on any orchestrator, within a second. Submission goes on. Running jobs finish, unless drain is set.",
+		takes:       v1.PauseSpec{}, requests: pauseRequests, answers: with(sampleHalt),
+	},
+	"end-pause": {
+		chapter: "Operation", summary: "End the pause of a job type, a plugin or a tenant", description: "Answers with the pause as it was.",
+		answers: with(samplePause), rejections: noSuchRule(),
+	},
+	"resume-all": {
+		chapter: "Operation", summary: "End the pause of everything", description: "What is paused by itself stays so. Answers with the pause as it was.",
+		answers: with(sampleHalt), rejections: noSuchRule(),
+	},
+	"drain-worker": {
+		chapter: "Operation", summary: "Let a worker take no more jobs",
+		description: "Its running jobs get worker.drain_timeout to finish; the rest is given back, without charging the attempt. The worker is draining, then drained. It does not exit, and can be resumed.",
+		answers:     with(drainedWorker()), rejections: noSuchWorker(),
+	},
+	"resume-worker": {
+		chapter: "Operation", summary: "Let a drained worker take jobs again", description: "It is no error if the worker was not drained.",
+		answers: with(sampleWorker), rejections: noSuchWorker(),
 	},
 	"list-plugins": {
 		chapter: "Operation", summary: "See the plugins of this orchestrator",

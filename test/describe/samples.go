@@ -17,7 +17,9 @@ type operation struct {
 	summary     string
 	description string
 	requests    []request
-	answers     []answer
+	// takes is a value of the type of the bodies; nil for a submission.
+	takes   any
+	answers []answer
 	// counted says that the requests count against a rate limit.
 	counted bool
 	// rejections are those that only this operation has.
@@ -33,7 +35,7 @@ type request struct {
 }
 
 func (r request) value() any {
-	if r.media == mediaJSON {
+	if r.media == mediaJSON || r.media == mediaPatch {
 		return json.RawMessage(r.body)
 	}
 	return r.body
@@ -106,8 +108,12 @@ var sampleParameters = map[string]any{
 	"cursor":          sampleCursor,
 	"wait":            "1s",
 	"sinceMinutes":    15,
+	"state":           []string{"created", "queued"},
+	"dryRun":          true,
 	"attempt":         1,
 	"name":            "builtin",
+	"scope":           "type",
+	"worker":          sampleWorkerID,
 	"force":           false,
 	"atomic":          true,
 	"Idempotency-Key": "order-4711",

@@ -2,6 +2,7 @@ package describe
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -11,6 +12,7 @@ import (
 const (
 	mediaJSON   = "application/json"
 	mediaLines  = "application/x-ndjson"
+	mediaPatch  = "application/merge-patch+json"
 	mediaText   = "text/plain"
 	mediaSchema = "application/schema+json"
 )
@@ -24,7 +26,7 @@ func (d describer) schemaOf(value any) *huma.Schema {
 
 func (d describer) eachOperation(visit func(*huma.Operation)) {
 	for _, item := range d.Paths {
-		for _, operation := range []*huma.Operation{item.Get, item.Post} {
+		for _, operation := range []*huma.Operation{item.Get, item.Put, item.Post, item.Delete, item.Patch} {
 			if operation != nil {
 				visit(operation)
 			}
@@ -42,13 +44,21 @@ func linesOf(line *huma.Schema) *huma.Schema {
 	}
 }
 
-var submissionName = reflect.TypeFor[v1.Submission]().Name()
+// requestNames are the names of the types of bodies.
+var requestNames = []string{reflect.TypeFor[v1.Submission]().Name(), reflect.TypeFor[v1.Edit]().Name()}
 
-// boundTags limits the length of each tag, which a struct tag cannot express.
-func (d describer) boundTags() {
+// ruleNames are those of the bodies that set limits and pauses.
+var ruleNames = []string{reflect.TypeFor[v1.LimitSpec]().Name(), reflect.TypeFor[v1.PauseSpec]().Name()}
+
+// boundItems describes the items of lists in requests, which a struct tag cannot.
+func (d describer) boundItems() {
 	least, most := 1, 100
-	tags := d.Components.Schemas.Map()[submissionName].Properties["tags"]
-	tags.Items = &huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most}
+	for _, name := range requestNames {
+		tags := d.Components.Schemas.Map()[name].Properties["tags"]
+		tags.Items = &huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most}
+	}
+	uniqueBy := d.Components.Schemas.Map()[requestNames[0]].Properties["uniqueBy"]
+	uniqueBy.Items = &huma.Schema{Type: huma.TypeString, Format: "json-pointer"}
 }
 
 // spellNulls describes nullable values with anyOf. Huma writes a list of types, which
@@ -74,7 +84,7 @@ func (d describer) spellNulls() {
 // members.
 func (d describer) openAnswers() {
 	for name, schema := range d.Components.Schemas.Map() {
-		if name != submissionName {
+		if !slices.Contains(requestNames, name) && !slices.Contains(ruleNames, name) {
 			schema.AdditionalProperties = nil
 		}
 	}

@@ -48,6 +48,7 @@ var (
 	}
 	sampleType = v1.JobType{
 		JobType: "SLEEP_JOB", Plugin: "builtin", Version: "v1.0.0", Description: "Sleeps for the given number of seconds.", MaxAttempts: 4, TimeoutSeconds: 330, HasSchema: true,
+		Terms: &v1.Terms{ConcurrencyKey: "/customerId", KeyClass: "customer", ConcurrencyLimit: 1, OnConflict: job.ConflictQueue, FairnessKey: "/region"},
 		Retry: v1.Retry{Backoff: job.Exponential, InitialDelaySeconds: 1, Factor: 2, MaxDelaySeconds: 300, JitterMin: 0.9, JitterMax: 1.1},
 	}
 	sampleWorker = v1.Worker{
@@ -56,6 +57,7 @@ var (
 	}
 	sampleQueue = v1.Queue{
 		JobType: "SEND_EMAIL", Queued: 3, OldestQueuedSeconds: 0.8, Scheduled: 12, Held: 1, Retrying: 2, Running: 2, Dead: 3, Served: true,
+		Waiting: map[job.WaitReason]int64{job.WaitKey: 1, job.WaitClaim: 2},
 	}
 	samplePlugin = v1.Plugin{
 		PluginVersion: v1.PluginVersion{Version: "v1.1.0", SHA256: sampleDigest}, Name: "builtin", Path: "/opt/holdfast/handlers",
@@ -108,7 +110,9 @@ var (
 		ProcessedLastMinute:         12,
 		FailuresByJobType:           map[string]int64{"SEND_EMAIL": 41},
 		AvgDurationSecondsByJobType: map[string]float64{"SEND_EMAIL": 0.42},
-		Queues:                      []v1.Queue{sampleQueue}, OldestSnapshotSeconds: 1.5, SnapshotAgeTransactions: 12,
+		Queues:                      []v1.Queue{sampleQueue},
+		Limits:                      []v1.LimitUse{{Scope: job.LimitTenant, Name: "acme", Used: 3, Slots: 5}},
+		OldestSnapshotSeconds:       1.5, SnapshotAgeTransactions: 12,
 	}
 )
 
@@ -135,6 +139,20 @@ func wrongState(why string) map[int]rejection {
 	}}
 }
 
+// badEdit adds the rejections of bodies with an edit.
+func badEdit(others map[int]rejection) map[int]rejection {
+	others[http.StatusUnsupportedMediaType] = rejection{
+		why: "The Content-Type is not one that the operation takes",
+		example: v1.NewProblem(http.StatusUnsupportedMediaType,
+			"send JSON, with the header Content-Type: application/merge-patch+json or application/json, and no Content-Encoding"),
+	}
+	others[http.StatusUnprocessableEntity] = rejection{
+		why:     "A value in the request cannot be accepted",
+		example: v1.Invalid(v1.Mistake{Location: "#/delay", Message: "excludes runAt"}),
+	}
+	return others
+}
+
 func noSuchType(why, detail string) map[int]rejection {
 	return map[int]rejection{http.StatusNotFound: {why: why, example: v1.NewProblem(http.StatusNotFound, detail)}}
 }
@@ -143,4 +161,52 @@ func noSuchPlugin() map[int]rejection {
 	return map[int]rejection{http.StatusNotFound: {
 		why: "This orchestrator has no plugin of that name", example: v1.NewProblem(http.StatusNotFound, "this orchestrator has no plugin of that name"),
 	}}
+}
+
+var (
+	sampleRate  = job.Rate{Count: 100, Period: time.Minute, Burst: 10}
+	sampleLimit = v1.LimitOf(job.Limit{
+		Scope: job.LimitType, Name: "SEND_EMAIL", Concurrency: new(10), Rate: &sampleRate, UpdatedBy: "token ops", UpdatedAt: sampleSince,
+	}, new(3))
+	samplePause = v1.PauseOf(job.Pause{
+		Scope: job.PauseType, Name: "SEND_EMAIL", Reason: "migration", By: "token ops", Since: sampleSince, Until: sampleSince.Add(time.Hour),
+	})
+	sampleHalt    = v1.PauseOf(job.Pause{Scope: job.PauseAll, Reason: "incident 42", By: "admin", Since: sampleSince, Drain: true})
+	pauseRequests = []request{
+		{name: "for", summary: "For an hour", media: mediaJSON, body: `{"reason": "migration", "for": "1h"}`},
+		{name: "drain", summary: "Until it is ended, and stop what runs", media: mediaJSON, body: `{"reason": "incident 42", "drain": true}`},
+	}
+	sampleSince = time.Date(2030, 1, 31, 12, 0, 0, 0, time.UTC)
+)
+
+func drainedWorker() v1.Worker {
+	worker := sampleWorker
+	worker.Condition = job.WorkerDraining
+	return worker
+}
+
+func noSuchRule() map[int]rejection {
+	return map[int]rejection{http.StatusNotFound: {
+		why: "There is no such limit or pause", example: v1.NewProblem(http.StatusNotFound, "no such limit or pause"),
+	}}
+}
+
+func noSuchWorker() map[int]rejection {
+	return map[int]rejection{http.StatusNotFound: {
+		why: "There is no such worker, or it has stopped", example: v1.NewProblem(http.StatusNotFound, job.ErrNoWorker.Error()),
+	}}
+}
+
+func nothingNamed() map[int]rejection {
+	return map[int]rejection{http.StatusNotFound: {
+		why: "A part of the path is empty", example: v1.NewProblem(http.StatusNotFound, "no such resource"),
+	}}
+}
+
+func isConfigured(rejections map[int]rejection) map[int]rejection {
+	rejections[http.StatusConflict] = rejection{
+		why:     "A configuration sets the limit",
+		example: v1.NewProblem(http.StatusConflict, "a configuration sets this limit: change it there, under limits, and reload it with SIGHUP"),
+	}
+	return rejections
 }

@@ -18,8 +18,12 @@ var vocabulary = map[string]struct {
 		words: wordsOf(job.StatusPending, job.StatusRunning, job.StatusCompleted, job.StatusFailed, job.StatusCanceled),
 		doc:   "The public status of a job. COMPLETED, FAILED and CANCELED are final, except that an operator can requeue a FAILED job.",
 	},
-	"State":    {words: wordsOf(job.States()...), doc: "The exact state of a job. Clients see created, queued and retry as PENDING."},
-	"Outcome":  {words: wordsOf(job.OutcomeKinds()...), doc: "How an attempt ended."},
+	"State":   {words: wordsOf(job.States()...), doc: "The exact state of a job. Clients see created, queued and retry as PENDING."},
+	"Outcome": {words: wordsOf(job.OutcomeKinds()...), doc: "How an attempt ended."},
+	"OnConflict": {
+		words: wordsOf(job.ConflictQueue, job.ConflictCancelNewcomer, job.ConflictCancelOldest),
+		doc:   "What happens to a job when as many jobs of its concurrency key run as may: it waits, it is canceled, or the oldest is canceled and it takes its place.",
+	},
 	"Severity": {words: wordsOf(job.Fine, job.Warning, job.Problem), doc: "How severe a finding is."},
 }
 
@@ -36,7 +40,7 @@ func (d describer) nameWords() {
 	refer := func(schema *huma.Schema) {
 		for name, set := range vocabulary {
 			if schema != nil && slices.Equal(schema.Enum, set.words) {
-				*schema = huma.Schema{Ref: "#/components/schemas/" + name, Description: schema.Description}
+				*schema = huma.Schema{Ref: "#/components/schemas/" + name, Description: schema.Description, Nullable: schema.Nullable}
 			}
 		}
 	}

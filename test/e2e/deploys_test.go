@@ -49,8 +49,10 @@ func deploy(t *testing.T, settings ...string) *deployed {
 	d.good, err = os.ReadFile(filepath.Join(bin, "testhandlers"))
 	require.NoError(t, err)
 	d.install(d.good)
-	d.o = orchestrator(t, pgtest.URL(t), append(settings, "plugins.0.name=deployed", "plugins.0.path="+d.path,
-		"plugins.0.concurrency=20", "plugins.0.env.GORACE="+exitAtOnce, "plugins.0.canary.share=0.2", "plugins.0.canary.period=500ms")...)
+	d.o = orchestrator(t, pgtest.URL(t), append([]string{
+		"plugins.0.name=deployed", "plugins.0.path=" + d.path, "plugins.0.concurrency=20", "plugins.0.env.GORACE=" + exitAtOnce,
+		"plugins.0.canary.share=0.2", "plugins.0.canary.period=500ms",
+	}, settings...)...)
 	rigtest.Start(t, d.o)
 	return d
 }

@@ -3,7 +3,6 @@ package failover
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -84,13 +83,7 @@ func send(ctx context.Context, to *rig.Orchestrator, batch []rig.Submission) ([]
 		id, err := to.Submit(ctx, batch[0])
 		return []string{id}, err
 	}
-	var answer struct{ Jobs []rig.Job }
-	err := to.Call(ctx, http.MethodPost, "/jobs/batch", batch, http.StatusAccepted, &answer)
-	ids := make([]string, len(answer.Jobs))
-	for i, job := range answer.Jobs {
-		ids[i] = job.ID
-	}
-	return ids, err
+	return to.SubmitBatch(ctx, batch)
 }
 
 func (l *load) record(batch []rig.Submission, ids []string) {

@@ -29,6 +29,10 @@ func TestTheManifestDeclaresTheHandlers(t *testing.T) {
 		require.Equal(t, job.RetryPolicy{
 			Backoff: job.Exponential, InitialDelay: 2 * time.Second, Factor: 3, MaxDelay: time.Minute, JitterMin: 0.9, JitterMax: 1.1,
 		}, declared.Retry)
+		require.Equal(t, &job.TypeTerms{
+			ConcurrencyKey: "/customer/id", KeyClass: "customer", ConcurrencyLimit: 3, OnConflict: job.ConflictCancelOldest,
+			FairnessKey: "/re~1gion",
+		}, declared.Terms)
 		require.Equal(t, "9.9-test", declared.Version)
 		require.Equal(t, 20, s.Pools()[0].Free)
 	})

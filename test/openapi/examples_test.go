@@ -19,22 +19,84 @@ import (
 // given prepares the objects that an operation's example refers to, and returns the id
 // of the job. An operation on a job needs a line here. So does a list, for its cursor.
 var given = map[string]func(*testing.T) string{
-	"get-job":      func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}`) },
-	"cancel-job":   func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}, "delay": "1h"`) },
-	"hold-job":     func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}, "delay": "1h"`) },
-	"release-job":  func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}, "hold": true`) },
-	"requeue-job":  deadLetter,
-	"inspect-job":  deadLetter,
-	"get-job-logs": deadLetter,
-	"list-jobs": twice(func(t *testing.T) string {
-		return submit(t, `"payload": {"sleepSeconds": 1}, "delay": "1h", "tags": ["nightly"]`)
-	}),
+	"get-job":           func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}`) },
+	"cancel-job":        func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}, "delay": "1h"`) },
+	"hold-job":          func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}, "delay": "1h"`) },
+	"release-job":       func(t *testing.T) string { return submit(t, `"payload": {"sleepSeconds": 1}, "hold": true`) },
+	"requeue-job":       deadLetter,
+	"inspect-job":       deadLetter,
+	"get-job-logs":      deadLetter,
+	"edit-job":          nightly,
+	"edit-jobs":         twice(nightly),
+	"list-jobs":         twice(nightly),
 	"list-dead-letters": twice(deadLetter),
+	"get-limit":         limited,
+	"delete-limit":      limited,
+	"set-limit":         unlimited,
+	"set-pause":         endsPauses,
+	"pause-all":         endsPauses,
+	"end-pause": func(t *testing.T) string {
+		call(t, http.MethodPut, "/debug/pauses/type/builtin", "{}", http.StatusOK)
+		return ""
+	},
+	"resume-all": func(t *testing.T) string {
+		call(t, http.MethodPut, "/debug/pauses/all", "{}", http.StatusOK)
+		return ""
+	},
+	"drain-worker":  drainable,
+	"resume-worker": drainable,
 	// The other examples need the plugin.
 	"disable-plugin": func(t *testing.T) string {
 		t.Cleanup(func() { call(t, http.MethodPost, "/debug/plugins/builtin/enable", "", http.StatusOK) })
 		return ""
 	},
+}
+
+// limited sets the limit that the examples are about.
+func limited(t *testing.T) string {
+	t.Helper()
+	call(t, http.MethodPut, "/debug/limits/type/builtin", `{"concurrency": 1}`, http.StatusOK)
+	return unlimited(t)
+}
+
+func unlimited(t *testing.T) string {
+	t.Helper()
+	t.Cleanup(func() { ended(t, "/debug/limits/type/builtin") })
+	return ""
+}
+
+func endsPauses(t *testing.T) string {
+	t.Helper()
+	t.Cleanup(func() {
+		ended(t, "/debug/pauses/type/builtin")
+		ended(t, "/debug/pauses/all")
+	})
+	return ""
+}
+
+// ended deletes what may be there.
+func ended(t *testing.T, path string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodDelete, server.url+path, nil)
+	require.NoError(t, err)
+	request.SetBasicAuth(operator, server.password)
+	require.Contains(t, []int{http.StatusOK, http.StatusNotFound}, exchange(t, request).status)
+}
+
+// drainable returns the id of the worker, which takes jobs again after the test.
+func drainable(t *testing.T) string {
+	t.Helper()
+	var found struct{ Workers []struct{ WorkerID string } }
+	require.NoError(t, json.Unmarshal([]byte(call(t, http.MethodGet, "/debug/workers", "", http.StatusOK)), &found))
+	id := url.PathEscape(found.Workers[0].WorkerID)
+	t.Cleanup(func() { call(t, http.MethodPost, "/debug/workers/"+id+"/resume", "", http.StatusOK) })
+	return id
+}
+
+// nightly makes a job that does not start during the tests.
+func nightly(t *testing.T) string {
+	t.Helper()
+	return submit(t, `"payload": {"sleepSeconds": 1}, "delay": "1h", "tags": ["nightly"]`)
 }
 
 func twice(do func(*testing.T) string) func(*testing.T) string {
@@ -84,6 +146,8 @@ func requestFor(t *testing.T, route string, o operation, id, media, body string)
 	for _, p := range o.Parameters {
 		value := fmt.Sprint(p.Example)
 		switch {
+		case p.In == "path" && p.Name == "worker":
+			path = strings.ReplaceAll(path, "{worker}", id)
 		case p.In == "path" && p.Name == "id":
 			require.NotEmpty(t, id, "%s: say which job its example is about, in given, test/openapi/examples_test.go", route)
 			path = strings.ReplaceAll(path, "{id}", id)
@@ -98,7 +162,7 @@ func requestFor(t *testing.T, route string, o operation, id, media, body string)
 		}
 	}
 	if pages {
-		query.Set("cursor", secondPage(t, path, query))
+		query.Set("cursor", secondPage(t, method, path, query, body))
 	}
 	if len(query) > 0 {
 		path += "?" + query.Encode()
@@ -127,11 +191,11 @@ func valuesOf(example any) []string {
 }
 
 // secondPage returns the cursor after a page of one.
-func secondPage(t *testing.T, path string, query url.Values) string {
+func secondPage(t *testing.T, method, path string, query url.Values, body string) string {
 	t.Helper()
 	query.Set("limit", "1")
 	var first struct{ NextCursor string }
-	require.NoError(t, json.Unmarshal([]byte(call(t, http.MethodGet, path+"?"+query.Encode(), "", http.StatusOK)), &first))
+	require.NoError(t, json.Unmarshal([]byte(call(t, method, path+"?"+query.Encode(), body, http.StatusOK)), &first))
 	require.NotEmpty(t, first.NextCursor, "%s: make two of what its example lists, in given, test/openapi/examples_test.go", path)
 	return first.NextCursor
 }

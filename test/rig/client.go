@@ -33,12 +33,19 @@ type Job struct {
 
 // Submission is the body of POST /jobs.
 type Submission struct {
-	JobType        string `json:"jobType"`
-	Payload        any    `json:"payload"`
-	IdempotencyKey string `json:"idempotencyKey,omitempty"`
-	MaxAttempts    int    `json:"maxAttempts,omitempty"`
-	Timeout        string `json:"timeout,omitempty"`
-	Hold           bool   `json:"hold,omitempty"`
+	JobType          string `json:"jobType"`
+	Payload          any    `json:"payload"`
+	Tenant           string `json:"tenant,omitempty"`
+	IdempotencyKey   string `json:"idempotencyKey,omitempty"`
+	MaxAttempts      int    `json:"maxAttempts,omitempty"`
+	Timeout          string `json:"timeout,omitempty"`
+	TTL              string `json:"ttl,omitempty"`
+	Hold             bool   `json:"hold,omitempty"`
+	ConcurrencyKey   string `json:"concurrencyKey,omitempty"`
+	ConcurrencyLimit int    `json:"concurrencyLimit,omitempty"`
+	OnConflict       string `json:"onConflict,omitempty"`
+	UniqueFor        string `json:"uniqueFor,omitempty"`
+	UniqueWhile      string `json:"uniqueWhile,omitempty"`
 }
 
 // Submit submits a job and returns its id.
@@ -48,6 +55,19 @@ func (c Client) Submit(ctx context.Context, s Submission) (string, error) {
 		return "", err
 	}
 	return answer.ID, nil
+}
+
+// SubmitBatch submits all of the jobs or none, and returns their ids in the same order.
+func (c Client) SubmitBatch(ctx context.Context, batch []Submission) ([]string, error) {
+	var answer struct{ Jobs []Job }
+	if err := c.Call(ctx, http.MethodPost, "/jobs/batch", batch, http.StatusAccepted, &answer); err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(answer.Jobs))
+	for i, job := range answer.Jobs {
+		ids[i] = job.ID
+	}
+	return ids, nil
 }
 
 // Get returns a job.

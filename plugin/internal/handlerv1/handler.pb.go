@@ -27,6 +27,62 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type Terms_OnConflict int32
+
+const (
+	// As the limit of the key's class says.
+	Terms_ON_CONFLICT_UNSPECIFIED Terms_OnConflict = 0
+	// The job waits.
+	Terms_ON_CONFLICT_QUEUE Terms_OnConflict = 1
+	// The job is canceled.
+	Terms_ON_CONFLICT_CANCEL_NEWCOMER Terms_OnConflict = 2
+	// The oldest running job of the key is canceled, and the job takes its place.
+	Terms_ON_CONFLICT_CANCEL_OLDEST Terms_OnConflict = 3
+)
+
+// Enum value maps for Terms_OnConflict.
+var (
+	Terms_OnConflict_name = map[int32]string{
+		0: "ON_CONFLICT_UNSPECIFIED",
+		1: "ON_CONFLICT_QUEUE",
+		2: "ON_CONFLICT_CANCEL_NEWCOMER",
+		3: "ON_CONFLICT_CANCEL_OLDEST",
+	}
+	Terms_OnConflict_value = map[string]int32{
+		"ON_CONFLICT_UNSPECIFIED":     0,
+		"ON_CONFLICT_QUEUE":           1,
+		"ON_CONFLICT_CANCEL_NEWCOMER": 2,
+		"ON_CONFLICT_CANCEL_OLDEST":   3,
+	}
+)
+
+func (x Terms_OnConflict) Enum() *Terms_OnConflict {
+	p := new(Terms_OnConflict)
+	*p = x
+	return p
+}
+
+func (x Terms_OnConflict) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Terms_OnConflict) Descriptor() protoreflect.EnumDescriptor {
+	return file_handler_proto_enumTypes[0].Descriptor()
+}
+
+func (Terms_OnConflict) Type() protoreflect.EnumType {
+	return &file_handler_proto_enumTypes[0]
+}
+
+func (x Terms_OnConflict) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Terms_OnConflict.Descriptor instead.
+func (Terms_OnConflict) EnumDescriptor() ([]byte, []int) {
+	return file_handler_proto_rawDescGZIP(), []int{3, 0}
+}
+
 type Retry_Backoff int32
 
 const (
@@ -63,11 +119,11 @@ func (x Retry_Backoff) String() string {
 }
 
 func (Retry_Backoff) Descriptor() protoreflect.EnumDescriptor {
-	return file_handler_proto_enumTypes[0].Descriptor()
+	return file_handler_proto_enumTypes[1].Descriptor()
 }
 
 func (Retry_Backoff) Type() protoreflect.EnumType {
-	return &file_handler_proto_enumTypes[0]
+	return &file_handler_proto_enumTypes[1]
 }
 
 func (x Retry_Backoff) Number() protoreflect.EnumNumber {
@@ -76,7 +132,7 @@ func (x Retry_Backoff) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Retry_Backoff.Descriptor instead.
 func (Retry_Backoff) EnumDescriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{3, 0}
+	return file_handler_proto_rawDescGZIP(), []int{4, 0}
 }
 
 type Cancel_Reason int32
@@ -122,11 +178,11 @@ func (x Cancel_Reason) String() string {
 }
 
 func (Cancel_Reason) Descriptor() protoreflect.EnumDescriptor {
-	return file_handler_proto_enumTypes[1].Descriptor()
+	return file_handler_proto_enumTypes[2].Descriptor()
 }
 
 func (Cancel_Reason) Type() protoreflect.EnumType {
-	return &file_handler_proto_enumTypes[1]
+	return &file_handler_proto_enumTypes[2]
 }
 
 func (x Cancel_Reason) Number() protoreflect.EnumNumber {
@@ -135,7 +191,7 @@ func (x Cancel_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Cancel_Reason.Descriptor instead.
 func (Cancel_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{6, 0}
+	return file_handler_proto_rawDescGZIP(), []int{7, 0}
 }
 
 type Log_Level int32
@@ -177,11 +233,11 @@ func (x Log_Level) String() string {
 }
 
 func (Log_Level) Descriptor() protoreflect.EnumDescriptor {
-	return file_handler_proto_enumTypes[2].Descriptor()
+	return file_handler_proto_enumTypes[3].Descriptor()
 }
 
 func (Log_Level) Type() protoreflect.EnumType {
-	return &file_handler_proto_enumTypes[2]
+	return &file_handler_proto_enumTypes[3]
 }
 
 func (x Log_Level) Number() protoreflect.EnumNumber {
@@ -190,7 +246,7 @@ func (x Log_Level) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Log_Level.Descriptor instead.
 func (Log_Level) EnumDescriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{16, 0}
+	return file_handler_proto_rawDescGZIP(), []int{17, 0}
 }
 
 type DescribeRequest struct {
@@ -333,7 +389,10 @@ type JobType struct {
 	Description string `protobuf:"bytes,6,opt,name=description,proto3" json:"description,omitempty"`
 	// How many attempts of this type the process accepts at once; 0 for as many as of
 	// all types.
-	Concurrency   uint32 `protobuf:"varint,7,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
+	Concurrency uint32 `protobuf:"varint,7,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
+	// How jobs of this type share with others, if their submission does not say; absent
+	// for not at all.
+	Terms         *Terms `protobuf:"bytes,8,opt,name=terms,proto3" json:"terms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -417,6 +476,99 @@ func (x *JobType) GetConcurrency() uint32 {
 	return 0
 }
 
+func (x *JobType) GetTerms() *Terms {
+	if x != nil {
+		return x.Terms
+	}
+	return nil
+}
+
+// Terms say where in a job's payload its keys are. Each place is a JSON Pointer (RFC
+// 6901) that begins with a slash. A job whose payload has no value there, or null, has
+// no key. A value that is neither a string nor a number is refused at submission.
+type Terms struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Place of the concurrency key; empty for none.
+	ConcurrencyKey string `protobuf:"bytes,1,opt,name=concurrency_key,json=concurrencyKey,proto3" json:"concurrency_key,omitempty"`
+	// What the concurrency key begins with, before a colon and the value. Required with
+	// concurrency_key, and without a colon.
+	KeyClass string `protobuf:"bytes,2,opt,name=key_class,json=keyClass,proto3" json:"key_class,omitempty"`
+	// How many jobs of the key may run when a job of this type starts, itself included; 0
+	// for the limit of the class.
+	ConcurrencyLimit uint32 `protobuf:"varint,3,opt,name=concurrency_limit,json=concurrencyLimit,proto3" json:"concurrency_limit,omitempty"`
+	// What happens to a job of this type if so many run.
+	OnConflict Terms_OnConflict `protobuf:"varint,4,opt,name=on_conflict,json=onConflict,proto3,enum=holdfast.handler.v1.Terms_OnConflict" json:"on_conflict,omitempty"`
+	// Place of the fairness key; empty for none.
+	FairnessKey   string `protobuf:"bytes,5,opt,name=fairness_key,json=fairnessKey,proto3" json:"fairness_key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Terms) Reset() {
+	*x = Terms{}
+	mi := &file_handler_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Terms) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Terms) ProtoMessage() {}
+
+func (x *Terms) ProtoReflect() protoreflect.Message {
+	mi := &file_handler_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Terms.ProtoReflect.Descriptor instead.
+func (*Terms) Descriptor() ([]byte, []int) {
+	return file_handler_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Terms) GetConcurrencyKey() string {
+	if x != nil {
+		return x.ConcurrencyKey
+	}
+	return ""
+}
+
+func (x *Terms) GetKeyClass() string {
+	if x != nil {
+		return x.KeyClass
+	}
+	return ""
+}
+
+func (x *Terms) GetConcurrencyLimit() uint32 {
+	if x != nil {
+		return x.ConcurrencyLimit
+	}
+	return 0
+}
+
+func (x *Terms) GetOnConflict() Terms_OnConflict {
+	if x != nil {
+		return x.OnConflict
+	}
+	return Terms_ON_CONFLICT_UNSPECIFIED
+}
+
+func (x *Terms) GetFairnessKey() string {
+	if x != nil {
+		return x.FairnessKey
+	}
+	return ""
+}
+
 type Retry struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
 	Backoff            Retry_Backoff          `protobuf:"varint,1,opt,name=backoff,proto3,enum=holdfast.handler.v1.Retry_Backoff" json:"backoff,omitempty"`
@@ -432,7 +584,7 @@ type Retry struct {
 
 func (x *Retry) Reset() {
 	*x = Retry{}
-	mi := &file_handler_proto_msgTypes[3]
+	mi := &file_handler_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -444,7 +596,7 @@ func (x *Retry) String() string {
 func (*Retry) ProtoMessage() {}
 
 func (x *Retry) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[3]
+	mi := &file_handler_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -457,7 +609,7 @@ func (x *Retry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Retry.ProtoReflect.Descriptor instead.
 func (*Retry) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{3}
+	return file_handler_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Retry) GetBackoff() Retry_Backoff {
@@ -524,7 +676,7 @@ type WorkRequest struct {
 
 func (x *WorkRequest) Reset() {
 	*x = WorkRequest{}
-	mi := &file_handler_proto_msgTypes[4]
+	mi := &file_handler_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -536,7 +688,7 @@ func (x *WorkRequest) String() string {
 func (*WorkRequest) ProtoMessage() {}
 
 func (x *WorkRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[4]
+	mi := &file_handler_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -549,7 +701,7 @@ func (x *WorkRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkRequest.ProtoReflect.Descriptor instead.
 func (*WorkRequest) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{4}
+	return file_handler_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *WorkRequest) GetStarts() []*Start {
@@ -613,7 +765,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_handler_proto_msgTypes[5]
+	mi := &file_handler_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -625,7 +777,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[5]
+	mi := &file_handler_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -638,7 +790,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{5}
+	return file_handler_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Start) GetHandle() uint64 {
@@ -756,7 +908,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_handler_proto_msgTypes[6]
+	mi := &file_handler_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -768,7 +920,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[6]
+	mi := &file_handler_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -781,7 +933,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{6}
+	return file_handler_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Cancel) GetHandle() uint64 {
@@ -810,7 +962,7 @@ type Extension struct {
 
 func (x *Extension) Reset() {
 	*x = Extension{}
-	mi := &file_handler_proto_msgTypes[7]
+	mi := &file_handler_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -822,7 +974,7 @@ func (x *Extension) String() string {
 func (*Extension) ProtoMessage() {}
 
 func (x *Extension) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[7]
+	mi := &file_handler_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -835,7 +987,7 @@ func (x *Extension) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extension.ProtoReflect.Descriptor instead.
 func (*Extension) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{7}
+	return file_handler_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Extension) GetHandles() []uint64 {
@@ -864,7 +1016,7 @@ type WorkResponse struct {
 
 func (x *WorkResponse) Reset() {
 	*x = WorkResponse{}
-	mi := &file_handler_proto_msgTypes[8]
+	mi := &file_handler_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +1028,7 @@ func (x *WorkResponse) String() string {
 func (*WorkResponse) ProtoMessage() {}
 
 func (x *WorkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[8]
+	mi := &file_handler_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +1041,7 @@ func (x *WorkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkResponse.ProtoReflect.Descriptor instead.
 func (*WorkResponse) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{8}
+	return file_handler_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WorkResponse) GetOutcomes() []*Outcome {
@@ -937,7 +1089,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_handler_proto_msgTypes[9]
+	mi := &file_handler_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -949,7 +1101,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[9]
+	mi := &file_handler_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -962,7 +1114,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{9}
+	return file_handler_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Outcome) GetHandle() uint64 {
@@ -1053,7 +1205,7 @@ type Succeeded struct {
 
 func (x *Succeeded) Reset() {
 	*x = Succeeded{}
-	mi := &file_handler_proto_msgTypes[10]
+	mi := &file_handler_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1065,7 +1217,7 @@ func (x *Succeeded) String() string {
 func (*Succeeded) ProtoMessage() {}
 
 func (x *Succeeded) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[10]
+	mi := &file_handler_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1078,7 +1230,7 @@ func (x *Succeeded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Succeeded.ProtoReflect.Descriptor instead.
 func (*Succeeded) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{10}
+	return file_handler_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Succeeded) GetResult() []byte {
@@ -1103,7 +1255,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_handler_proto_msgTypes[11]
+	mi := &file_handler_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1115,7 +1267,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[11]
+	mi := &file_handler_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1128,7 +1280,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{11}
+	return file_handler_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Failed) GetPermanent() bool {
@@ -1175,7 +1327,7 @@ type Canceled struct {
 
 func (x *Canceled) Reset() {
 	*x = Canceled{}
-	mi := &file_handler_proto_msgTypes[12]
+	mi := &file_handler_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1187,7 +1339,7 @@ func (x *Canceled) String() string {
 func (*Canceled) ProtoMessage() {}
 
 func (x *Canceled) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[12]
+	mi := &file_handler_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1200,7 +1352,7 @@ func (x *Canceled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Canceled.ProtoReflect.Descriptor instead.
 func (*Canceled) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{12}
+	return file_handler_proto_rawDescGZIP(), []int{13}
 }
 
 type Snoozed struct {
@@ -1212,7 +1364,7 @@ type Snoozed struct {
 
 func (x *Snoozed) Reset() {
 	*x = Snoozed{}
-	mi := &file_handler_proto_msgTypes[13]
+	mi := &file_handler_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1224,7 +1376,7 @@ func (x *Snoozed) String() string {
 func (*Snoozed) ProtoMessage() {}
 
 func (x *Snoozed) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[13]
+	mi := &file_handler_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1237,7 +1389,7 @@ func (x *Snoozed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snoozed.ProtoReflect.Descriptor instead.
 func (*Snoozed) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{13}
+	return file_handler_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Snoozed) GetRetryAfterMs() uint64 {
@@ -1258,7 +1410,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_handler_proto_msgTypes[14]
+	mi := &file_handler_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1270,7 +1422,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[14]
+	mi := &file_handler_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1283,7 +1435,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{14}
+	return file_handler_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Progress) GetHandle() uint64 {
@@ -1311,7 +1463,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_handler_proto_msgTypes[15]
+	mi := &file_handler_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1323,7 +1475,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[15]
+	mi := &file_handler_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1336,7 +1488,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{15}
+	return file_handler_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Checkpoint) GetHandle() uint64 {
@@ -1372,7 +1524,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_handler_proto_msgTypes[16]
+	mi := &file_handler_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1384,7 +1536,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[16]
+	mi := &file_handler_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1397,7 +1549,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{16}
+	return file_handler_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Log) GetHandle() uint64 {
@@ -1454,7 +1606,7 @@ const file_handler_proto_rawDesc = "" +
 	"\x10DescribeResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x129\n" +
 	"\tjob_types\x18\x02 \x03(\v2\x1c.holdfast.handler.v1.JobTypeR\bjobTypes\x12 \n" +
-	"\vconcurrency\x18\x03 \x01(\rR\vconcurrency\"\xed\x01\n" +
+	"\vconcurrency\x18\x03 \x01(\rR\vconcurrency\"\x9f\x02\n" +
 	"\aJobType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06schema\x18\x02 \x01(\fR\x06schema\x12!\n" +
@@ -1463,7 +1615,21 @@ const file_handler_proto_rawDesc = "" +
 	"timeout_ms\x18\x04 \x01(\x04R\ttimeoutMs\x120\n" +
 	"\x05retry\x18\x05 \x01(\v2\x1a.holdfast.handler.v1.RetryR\x05retry\x12 \n" +
 	"\vdescription\x18\x06 \x01(\tR\vdescription\x12 \n" +
-	"\vconcurrency\x18\a \x01(\rR\vconcurrency\"\xe5\x02\n" +
+	"\vconcurrency\x18\a \x01(\rR\vconcurrency\x120\n" +
+	"\x05terms\x18\b \x01(\v2\x1a.holdfast.handler.v1.TermsR\x05terms\"\xe8\x02\n" +
+	"\x05Terms\x12'\n" +
+	"\x0fconcurrency_key\x18\x01 \x01(\tR\x0econcurrencyKey\x12\x1b\n" +
+	"\tkey_class\x18\x02 \x01(\tR\bkeyClass\x12+\n" +
+	"\x11concurrency_limit\x18\x03 \x01(\rR\x10concurrencyLimit\x12F\n" +
+	"\von_conflict\x18\x04 \x01(\x0e2%.holdfast.handler.v1.Terms.OnConflictR\n" +
+	"onConflict\x12!\n" +
+	"\ffairness_key\x18\x05 \x01(\tR\vfairnessKey\"\x80\x01\n" +
+	"\n" +
+	"OnConflict\x12\x1b\n" +
+	"\x17ON_CONFLICT_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11ON_CONFLICT_QUEUE\x10\x01\x12\x1f\n" +
+	"\x1bON_CONFLICT_CANCEL_NEWCOMER\x10\x02\x12\x1d\n" +
+	"\x19ON_CONFLICT_CANCEL_OLDEST\x10\x03\"\xe5\x02\n" +
 	"\x05Retry\x12<\n" +
 	"\abackoff\x18\x01 \x01(\x0e2\".holdfast.handler.v1.Retry.BackoffR\abackoff\x12\x17\n" +
 	"\abase_ms\x18\x02 \x01(\x04R\x06baseMs\x12\x16\n" +
@@ -1586,56 +1752,60 @@ func file_handler_proto_rawDescGZIP() []byte {
 	return file_handler_proto_rawDescData
 }
 
-var file_handler_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_handler_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_handler_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_handler_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_handler_proto_goTypes = []any{
-	(Retry_Backoff)(0),       // 0: holdfast.handler.v1.Retry.Backoff
-	(Cancel_Reason)(0),       // 1: holdfast.handler.v1.Cancel.Reason
-	(Log_Level)(0),           // 2: holdfast.handler.v1.Log.Level
-	(*DescribeRequest)(nil),  // 3: holdfast.handler.v1.DescribeRequest
-	(*DescribeResponse)(nil), // 4: holdfast.handler.v1.DescribeResponse
-	(*JobType)(nil),          // 5: holdfast.handler.v1.JobType
-	(*Retry)(nil),            // 6: holdfast.handler.v1.Retry
-	(*WorkRequest)(nil),      // 7: holdfast.handler.v1.WorkRequest
-	(*Start)(nil),            // 8: holdfast.handler.v1.Start
-	(*Cancel)(nil),           // 9: holdfast.handler.v1.Cancel
-	(*Extension)(nil),        // 10: holdfast.handler.v1.Extension
-	(*WorkResponse)(nil),     // 11: holdfast.handler.v1.WorkResponse
-	(*Outcome)(nil),          // 12: holdfast.handler.v1.Outcome
-	(*Succeeded)(nil),        // 13: holdfast.handler.v1.Succeeded
-	(*Failed)(nil),           // 14: holdfast.handler.v1.Failed
-	(*Canceled)(nil),         // 15: holdfast.handler.v1.Canceled
-	(*Snoozed)(nil),          // 16: holdfast.handler.v1.Snoozed
-	(*Progress)(nil),         // 17: holdfast.handler.v1.Progress
-	(*Checkpoint)(nil),       // 18: holdfast.handler.v1.Checkpoint
-	(*Log)(nil),              // 19: holdfast.handler.v1.Log
+	(Terms_OnConflict)(0),    // 0: holdfast.handler.v1.Terms.OnConflict
+	(Retry_Backoff)(0),       // 1: holdfast.handler.v1.Retry.Backoff
+	(Cancel_Reason)(0),       // 2: holdfast.handler.v1.Cancel.Reason
+	(Log_Level)(0),           // 3: holdfast.handler.v1.Log.Level
+	(*DescribeRequest)(nil),  // 4: holdfast.handler.v1.DescribeRequest
+	(*DescribeResponse)(nil), // 5: holdfast.handler.v1.DescribeResponse
+	(*JobType)(nil),          // 6: holdfast.handler.v1.JobType
+	(*Terms)(nil),            // 7: holdfast.handler.v1.Terms
+	(*Retry)(nil),            // 8: holdfast.handler.v1.Retry
+	(*WorkRequest)(nil),      // 9: holdfast.handler.v1.WorkRequest
+	(*Start)(nil),            // 10: holdfast.handler.v1.Start
+	(*Cancel)(nil),           // 11: holdfast.handler.v1.Cancel
+	(*Extension)(nil),        // 12: holdfast.handler.v1.Extension
+	(*WorkResponse)(nil),     // 13: holdfast.handler.v1.WorkResponse
+	(*Outcome)(nil),          // 14: holdfast.handler.v1.Outcome
+	(*Succeeded)(nil),        // 15: holdfast.handler.v1.Succeeded
+	(*Failed)(nil),           // 16: holdfast.handler.v1.Failed
+	(*Canceled)(nil),         // 17: holdfast.handler.v1.Canceled
+	(*Snoozed)(nil),          // 18: holdfast.handler.v1.Snoozed
+	(*Progress)(nil),         // 19: holdfast.handler.v1.Progress
+	(*Checkpoint)(nil),       // 20: holdfast.handler.v1.Checkpoint
+	(*Log)(nil),              // 21: holdfast.handler.v1.Log
 }
 var file_handler_proto_depIdxs = []int32{
-	5,  // 0: holdfast.handler.v1.DescribeResponse.job_types:type_name -> holdfast.handler.v1.JobType
-	6,  // 1: holdfast.handler.v1.JobType.retry:type_name -> holdfast.handler.v1.Retry
-	0,  // 2: holdfast.handler.v1.Retry.backoff:type_name -> holdfast.handler.v1.Retry.Backoff
-	8,  // 3: holdfast.handler.v1.WorkRequest.starts:type_name -> holdfast.handler.v1.Start
-	9,  // 4: holdfast.handler.v1.WorkRequest.cancels:type_name -> holdfast.handler.v1.Cancel
-	10, // 5: holdfast.handler.v1.WorkRequest.extension:type_name -> holdfast.handler.v1.Extension
-	1,  // 6: holdfast.handler.v1.Cancel.reason:type_name -> holdfast.handler.v1.Cancel.Reason
-	12, // 7: holdfast.handler.v1.WorkResponse.outcomes:type_name -> holdfast.handler.v1.Outcome
-	17, // 8: holdfast.handler.v1.WorkResponse.progress:type_name -> holdfast.handler.v1.Progress
-	18, // 9: holdfast.handler.v1.WorkResponse.checkpoints:type_name -> holdfast.handler.v1.Checkpoint
-	19, // 10: holdfast.handler.v1.WorkResponse.logs:type_name -> holdfast.handler.v1.Log
-	13, // 11: holdfast.handler.v1.Outcome.succeeded:type_name -> holdfast.handler.v1.Succeeded
-	14, // 12: holdfast.handler.v1.Outcome.failed:type_name -> holdfast.handler.v1.Failed
-	15, // 13: holdfast.handler.v1.Outcome.canceled:type_name -> holdfast.handler.v1.Canceled
-	16, // 14: holdfast.handler.v1.Outcome.snoozed:type_name -> holdfast.handler.v1.Snoozed
-	2,  // 15: holdfast.handler.v1.Log.level:type_name -> holdfast.handler.v1.Log.Level
-	3,  // 16: holdfast.handler.v1.Handler.Describe:input_type -> holdfast.handler.v1.DescribeRequest
-	7,  // 17: holdfast.handler.v1.Handler.Work:input_type -> holdfast.handler.v1.WorkRequest
-	4,  // 18: holdfast.handler.v1.Handler.Describe:output_type -> holdfast.handler.v1.DescribeResponse
-	11, // 19: holdfast.handler.v1.Handler.Work:output_type -> holdfast.handler.v1.WorkResponse
-	18, // [18:20] is the sub-list for method output_type
-	16, // [16:18] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	6,  // 0: holdfast.handler.v1.DescribeResponse.job_types:type_name -> holdfast.handler.v1.JobType
+	8,  // 1: holdfast.handler.v1.JobType.retry:type_name -> holdfast.handler.v1.Retry
+	7,  // 2: holdfast.handler.v1.JobType.terms:type_name -> holdfast.handler.v1.Terms
+	0,  // 3: holdfast.handler.v1.Terms.on_conflict:type_name -> holdfast.handler.v1.Terms.OnConflict
+	1,  // 4: holdfast.handler.v1.Retry.backoff:type_name -> holdfast.handler.v1.Retry.Backoff
+	10, // 5: holdfast.handler.v1.WorkRequest.starts:type_name -> holdfast.handler.v1.Start
+	11, // 6: holdfast.handler.v1.WorkRequest.cancels:type_name -> holdfast.handler.v1.Cancel
+	12, // 7: holdfast.handler.v1.WorkRequest.extension:type_name -> holdfast.handler.v1.Extension
+	2,  // 8: holdfast.handler.v1.Cancel.reason:type_name -> holdfast.handler.v1.Cancel.Reason
+	14, // 9: holdfast.handler.v1.WorkResponse.outcomes:type_name -> holdfast.handler.v1.Outcome
+	19, // 10: holdfast.handler.v1.WorkResponse.progress:type_name -> holdfast.handler.v1.Progress
+	20, // 11: holdfast.handler.v1.WorkResponse.checkpoints:type_name -> holdfast.handler.v1.Checkpoint
+	21, // 12: holdfast.handler.v1.WorkResponse.logs:type_name -> holdfast.handler.v1.Log
+	15, // 13: holdfast.handler.v1.Outcome.succeeded:type_name -> holdfast.handler.v1.Succeeded
+	16, // 14: holdfast.handler.v1.Outcome.failed:type_name -> holdfast.handler.v1.Failed
+	17, // 15: holdfast.handler.v1.Outcome.canceled:type_name -> holdfast.handler.v1.Canceled
+	18, // 16: holdfast.handler.v1.Outcome.snoozed:type_name -> holdfast.handler.v1.Snoozed
+	3,  // 17: holdfast.handler.v1.Log.level:type_name -> holdfast.handler.v1.Log.Level
+	4,  // 18: holdfast.handler.v1.Handler.Describe:input_type -> holdfast.handler.v1.DescribeRequest
+	9,  // 19: holdfast.handler.v1.Handler.Work:input_type -> holdfast.handler.v1.WorkRequest
+	5,  // 20: holdfast.handler.v1.Handler.Describe:output_type -> holdfast.handler.v1.DescribeResponse
+	13, // 21: holdfast.handler.v1.Handler.Work:output_type -> holdfast.handler.v1.WorkResponse
+	20, // [20:22] is the sub-list for method output_type
+	18, // [18:20] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_handler_proto_init() }
@@ -1643,20 +1813,20 @@ func file_handler_proto_init() {
 	if File_handler_proto != nil {
 		return
 	}
-	file_handler_proto_msgTypes[9].OneofWrappers = []any{
+	file_handler_proto_msgTypes[10].OneofWrappers = []any{
 		(*Outcome_Succeeded)(nil),
 		(*Outcome_Failed)(nil),
 		(*Outcome_Canceled)(nil),
 		(*Outcome_Snoozed)(nil),
 	}
-	file_handler_proto_msgTypes[11].OneofWrappers = []any{}
+	file_handler_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_handler_proto_rawDesc), len(file_handler_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   17,
+			NumEnums:      4,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,6 +1,7 @@
 import { checkCount, checkDuration, checkText } from './check.js';
 import { maxConcurrency, maxDescription, maxMaxAttempts, maxName, maxSchema } from './limits.js';
 import { RetryPolicy } from './retry.js';
+import { checkTerms } from './terms.js';
 
 export class Handler {
   constructor(jobType, run, options = {}) {
@@ -20,7 +21,7 @@ export class Handler {
 
 export const handler = (jobType, run, options) => new Handler(jobType, run, options);
 
-function declare(jobType, { schema, timeoutMs, retry, maxAttempts, concurrency, description, ...unknown }) {
+function declare(jobType, { schema, timeoutMs, retry, maxAttempts, concurrency, description, terms, ...unknown }) {
   if (Object.keys(unknown).length > 0) {
     throw new TypeError(`the option ${Object.keys(unknown)[0]} is unknown`);
   }
@@ -34,6 +35,7 @@ function declare(jobType, { schema, timeoutMs, retry, maxAttempts, concurrency, 
   if (maxAttempts !== undefined) declared.maxAttempts = checkCount('maxAttempts', maxAttempts, maxMaxAttempts);
   if (concurrency !== undefined) declared.concurrency = checkCount('concurrency', concurrency, maxConcurrency);
   if (description) declared.description = checkText('the description', description, maxDescription);
+  if (terms !== undefined) declared.terms = checkTerms(terms);
   return declared;
 }
 

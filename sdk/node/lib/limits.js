@@ -18,6 +18,9 @@ export const maxVersion = 200;
 export const maxDescription = 1000;
 export const maxMaxAttempts = 1_000_000;
 export const maxConcurrency = 10_000;
+export const maxPointer = 1000;
+export const maxKeyClass = 100; // characters
+export const maxConcurrencyLimit = 100_000;
 
 // Ten years, in milliseconds.
 export const longest = 10 * 365 * 24 * 3600 * 1000;

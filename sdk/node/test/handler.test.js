@@ -82,6 +82,18 @@ describe('a mistake is refused:', () => {
     'retry is not a RetryPolicy': make('SOME', { retry: 3 }),
     'description "one\\ntwo" contains': make('SOME', { description: 'one\ntwo' }),
     'the option timeout is unknown': make('SOME', { timeout: 5 }),
+    'the term key is unknown': make('SOME', { terms: { key: '/id' } }),
+    'the terms name neither a concurrencyKey nor a fairnessKey': make('SOME', { terms: {} }),
+    'concurrencyKey "id" is no JSON Pointer': make('SOME', { terms: { concurrencyKey: 'id', keyClass: 'a' } }),
+    'fairnessKey "/~2" is no JSON Pointer': make('SOME', { terms: { fairnessKey: '/~2' } }),
+    'keyClass undefined is not a text, or empty': make('SOME', { terms: { concurrencyKey: '/id' } }),
+    'keyClass "a:b" has a colon': make('SOME', { terms: { concurrencyKey: '/id', keyClass: 'a:b' } }),
+    'keyClass is longer than 100 characters': make('SOME', { terms: { concurrencyKey: '/id', keyClass: 'ü'.repeat(101) } }),
+    'concurrencyLimit 0 is not an integer between 1 and 100000':
+      make('SOME', { terms: { concurrencyKey: '/id', keyClass: 'a', concurrencyLimit: 0 } }),
+    'onConflict constructor is not one of queue, cancel_newcomer, cancel_oldest':
+      make('SOME', { terms: { concurrencyKey: '/id', keyClass: 'a', onConflict: 'constructor' } }),
+    'need a concurrencyKey': make('SOME', { terms: { fairnessKey: '/id', concurrencyLimit: 1 } }),
     'is not one of exponential, fixed, immediate': () => new RetryPolicy({ backoff: 'linear' }),
     'the option baseMs is unknown': () => new RetryPolicy({ backoff: 'fixed', baseMs: 5 }),
     'maxDelayMs 1 is below initialDelayMs 2': () => exponentialBackoff(2, 3, 1),

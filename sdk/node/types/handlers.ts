@@ -26,13 +26,17 @@ const print = handler('PRINT', async (job: Job<Letter>) => {
   // @ts-expect-error: there is no such member
   job.payload.nobody;
   return { pages: 3 };
-}, { timeoutMs: 1000, maxAttempts: 3, retry: exponentialBackoff(1000, 2, 60_000), schema: { type: 'object' } });
+}, { timeoutMs: 1000, maxAttempts: 3, retry: exponentialBackoff(1000, 2, 60_000), schema: { type: 'object' },
+  terms: { concurrencyKey: '/to', keyClass: 'printer', onConflict: 'queue' } });
 same<typeof print, Handler<Letter, Promise<{ pages: number }>>>(true);
 
 const untyped = handler('ANY', (job) => job.payload.anything);
 
 // @ts-expect-error: an unknown option
 handler('OTHER', () => {}, { timeout: 5, retry: fixedBackoff(5) });
+
+// @ts-expect-error: an unknown word
+handler('OTHER', () => {}, { terms: { concurrencyKey: '/to', keyClass: 'printer', onConflict: 'fight' } });
 
 // @ts-expect-error: the payload does not fit
 print.run(new Job({ payload: { to: 1 } }));

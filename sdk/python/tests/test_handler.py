@@ -5,7 +5,7 @@ import unittest
 from datetime import timedelta
 
 import holdfast
-from holdfast import Job, Permanent, Reason, RetryAfter, RetryPolicy, Snooze, Stopped, handler
+from holdfast import Job, Permanent, Reason, RetryAfter, RetryPolicy, Snooze, Stopped, Terms, handler
 
 
 @handler("SOME", timeout=timedelta(minutes=2))
@@ -95,6 +95,7 @@ class RefusedTest(unittest.TestCase):
             "the schema is longer than": {"schema": {"description": "x" * (256 << 10)}},
             "is not a RetryPolicy": {"retry": 3},
             "description 'one\\ntwo' contains": {"description": "one\ntwo"},
+            "terms {} is not Terms": {"terms": {}},
         }.items():
             with self.subTest(words):
                 self.refused(words, make, **options)
@@ -104,6 +105,28 @@ class RefusedTest(unittest.TestCase):
         self.refused("max_delay 1 is below initial_delay 2", holdfast.exponential_backoff, 2, 3, 1)
         self.refused("factor 0.5 is not 1 or more", holdfast.exponential_backoff, 1, 0.5, 2)
         self.refused("initial_delay 0 is not between", holdfast.fixed_backoff, 0)
+
+    def test_terms(self):
+        for words, terms in {
+            "neither a concurrency_key nor a fairness_key": {},
+            "concurrency_key 'id' is no JSON Pointer": {"concurrency_key": "id", "key_class": "a"},
+            "fairness_key '/~2' is no JSON Pointer": {"fairness_key": "/~2"},
+            "fairness_key 7 is no JSON Pointer": {"fairness_key": 7},
+            "is longer than 1000 bytes": {"fairness_key": "/" + "ü" * 500},
+            "key_class '' is empty": {"concurrency_key": "/id"},
+            "key_class 'a:b' has a colon": {"concurrency_key": "/id", "key_class": "a:b"},
+            "longer than 100 characters": {"concurrency_key": "/id", "key_class": "ü" * 101},
+            "concurrency_limit 0 is not an integer": {"concurrency_key": "/id", "key_class": "a", "concurrency_limit": 0},
+            "concurrency_limit True": {"concurrency_key": "/id", "key_class": "a", "concurrency_limit": True},
+            "on_conflict 'fight' is not one of queue, cancel_newcomer, cancel_oldest": {
+                "concurrency_key": "/id",
+                "key_class": "a",
+                "on_conflict": "fight",
+            },
+            "need a concurrency_key": {"fairness_key": "/id", "concurrency_limit": 1},
+        }.items():
+            with self.subTest(words):
+                self.refused(words, Terms, **terms)
 
     def test_durations(self):
         self.refused("neither a timedelta nor a number", Snooze, "soon")

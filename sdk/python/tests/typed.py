@@ -24,7 +24,7 @@ def print_letter(job: holdfast.Job[Letter]) -> int:
     return 1
 
 
-@holdfast.handler("SET")
+@holdfast.handler("SET", terms=holdfast.Terms(concurrency_key="/id", key_class="host", fairness_key="/user"))
 async def configure(job: holdfast.Job[Options]) -> str:
     assert_type(job.payload["width"], int)
     return ""

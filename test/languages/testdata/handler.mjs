@@ -101,6 +101,9 @@ const test = holdfast.handler('TEST', (job) => run[job.payload.do](job), {
   retry: holdfast.exponentialBackoff(2000, 3, 60_000),
   maxAttempts: 7,
   description: 'Does what its payload says.',
+  terms: {
+    concurrencyKey: '/customer/id', keyClass: 'customer', concurrencyLimit: 3, onConflict: 'cancel_oldest', fairnessKey: '/re~1gion',
+  },
 });
 
 if (process.argv.includes('twice')) holdfast.serve([test, test]);

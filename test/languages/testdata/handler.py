@@ -130,6 +130,13 @@ DO = {
     retry=holdfast.exponential_backoff(2, 3, 60),
     max_attempts=7,
     description="Does what its payload says.",
+    terms=holdfast.Terms(
+        concurrency_key="/customer/id",
+        key_class="customer",
+        concurrency_limit=3,
+        on_conflict="cancel_oldest",
+        fairness_key="/re~1gion",
+    ),
 )
 def test(job):
     return DO[job.payload["do"]](job)

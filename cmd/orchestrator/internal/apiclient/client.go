@@ -96,6 +96,21 @@ func (c *Client) Post(ctx context.Context, path string, query url.Values, body [
 	return c.call(ctx, http.MethodPost, path, query, body, usualTime)
 }
 
+// Patch sends the changes of a resource as JSON.
+func (c *Client) Patch(ctx context.Context, path string, query url.Values, body []byte) (Answer, error) {
+	return c.call(ctx, http.MethodPatch, path, query, body, usualTime)
+}
+
+// Put replaces a resource by the JSON.
+func (c *Client) Put(ctx context.Context, path string, body []byte) (Answer, error) {
+	return c.call(ctx, http.MethodPut, path, nil, body, usualTime)
+}
+
+// Delete deletes a resource.
+func (c *Client) Delete(ctx context.Context, path string) (Answer, error) {
+	return c.call(ctx, http.MethodDelete, path, nil, nil, usualTime)
+}
+
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, body []byte, limit time.Duration) (Answer, error) {
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -25,6 +25,9 @@ type Config struct {
 	Runs, WarmUps int
 	// Jobs is the number of jobs in a run; 0 for the scenario's own.
 	Jobs int
+	// Keys are the concurrency keys of the jobs in the scenarios workoff, single, submit and
+	// e2e.
+	Keys Keys
 	// Fresh leaves the planner without statistics, as on the first day.
 	Fresh bool
 	// Notes shows the progress.

@@ -102,7 +102,7 @@ func TestACrowdSendsTheGivenNumberOfRequests(t *testing.T) {
 	}))
 	defer server.Close()
 	address := server.Listener.Addr().String()
-	by := crowd{address: address, clients: 7, request: single(address, noop), jobs: true}
+	by := crowd{address: address, clients: 7, requests: Keys{Number: 3, Limit: 1}.singles(address, noop), jobs: true}
 	got, err := by.flatOut(t.Context(), 100)
 	require.NoError(t, err)
 	require.Len(t, got.took, 100)

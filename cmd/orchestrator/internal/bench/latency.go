@@ -21,7 +21,7 @@ func latency(ctx context.Context, r *run, jobs int) error {
 		return err
 	}
 	defer caller.close()
-	submission := single(r.server.address, stamp)
+	submission := Keys{}.singles(r.server.address, stamp)[0]
 	var begun []time.Duration
 	began := time.Now()
 	for i := range jobs {

@@ -24,7 +24,8 @@ func (s sent) latency(share float64) time.Duration { return percentile(s.took, s
 type crowd struct {
 	address string
 	clients int
-	request []byte
+	// requests are sent in turn, by each client.
+	requests [][]byte
 	// jobs fills sent.due.
 	jobs bool
 }
@@ -71,7 +72,7 @@ func (c crowd) send(ctx context.Context, next func(client int) (time.Time, bool)
 	var clients sync.WaitGroup
 	for client := range c.clients {
 		clients.Go(func() {
-			mine, err := c.client(ctx, func() (time.Time, bool) { return next(client) })
+			mine, err := c.client(ctx, client*len(c.requests)/c.clients, func() (time.Time, bool) { return next(client) })
 			if err != nil {
 				cancel(err)
 			}
@@ -89,19 +90,19 @@ func (c crowd) send(ctx context.Context, next func(client int) (time.Time, bool)
 	return all, context.Cause(ctx)
 }
 
-func (c crowd) client(ctx context.Context, next func() (time.Time, bool)) (sent, error) {
+func (c crowd) client(ctx context.Context, first int, next func() (time.Time, bool)) (sent, error) {
 	mine := sent{due: map[string]time.Time{}}
 	caller, err := call(c.address)
 	if err != nil {
 		return mine, err
 	}
 	defer caller.close()
-	for ctx.Err() == nil {
+	for turn := first; ctx.Err() == nil; turn++ {
 		due, more := next()
 		if !more {
 			break
 		}
-		answer, err := caller.do(c.request)
+		answer, err := caller.do(c.requests[turn%len(c.requests)])
 		if err != nil {
 			return mine, err
 		}

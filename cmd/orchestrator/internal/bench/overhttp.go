@@ -1,23 +1,12 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"time"
 )
 
 // bulk is the number of jobs in a batch.
 const bulk = 500
-
-// single renders the submission of one job, and batch that of a batch.
-func single(address, jobType string) []byte {
-	return request(address, "POST", "/jobs", "application/json", []byte(`{"jobType":"`+jobType+`"}`))
-}
-
-func batch(address, jobType string) []byte {
-	lines := bytes.Repeat([]byte(`{"jobType":"`+jobType+`"}`+"\n"), bulk)
-	return request(address, "POST", "/jobs/batch", "application/x-ndjson", lines)
-}
 
 // warmUpWithin is enough time to open connections and prepare statements.
 const warmUpWithin = time.Second
@@ -27,7 +16,8 @@ func submit(ctx context.Context, r *run, jobs int) error {
 		return err
 	}
 	address := r.server.address
-	warm := crowd{address: address, clients: 64, request: single(address, unserved)}
+	singles, batches := r.lab.Keys.singles(address, unserved), r.lab.Keys.batches(address, unserved)
+	warm := crowd{address: address, clients: 64, requests: singles}
 	if _, err := warm.warmUp(ctx, warmUpWithin); err != nil {
 		return err
 	}
@@ -37,11 +27,11 @@ func submit(ctx context.Context, r *run, jobs int) error {
 		perCall int
 		jobs    int
 	}{
-		{"1 client", crowd{address: address, clients: 1, request: single(address, unserved)}, 1, jobs / 8},
-		{"8 clients", crowd{address: address, clients: 8, request: single(address, unserved)}, 1, jobs / 2},
-		{"64 clients", crowd{address: address, clients: 64, request: single(address, unserved)}, 1, jobs},
-		{"256 clients", crowd{address: address, clients: 256, request: single(address, unserved)}, 1, jobs},
-		{"4 clients, 500 a batch", crowd{address: address, clients: 4, request: batch(address, unserved)}, bulk, 2 * jobs},
+		{"1 client", crowd{address: address, clients: 1, requests: singles}, 1, jobs / 8},
+		{"8 clients", crowd{address: address, clients: 8, requests: singles}, 1, jobs / 2},
+		{"64 clients", crowd{address: address, clients: 64, requests: singles}, 1, jobs},
+		{"256 clients", crowd{address: address, clients: 256, requests: singles}, 1, jobs},
+		{"4 clients, 500 a batch", crowd{address: address, clients: 4, requests: batches}, bulk, 2 * jobs},
 	} {
 		err := r.phase(ctx, c.name, func(time.Time) (int, error) {
 			got, err := c.crowd.flatOut(ctx, c.jobs/c.perCall)
@@ -71,7 +61,7 @@ func endToEnd(ctx context.Context, r *run, jobs int) error {
 		return err
 	}
 	address := r.server.address
-	one := crowd{address: address, clients: e2eClients, request: single(address, noop)}
+	one := crowd{address: address, clients: e2eClients, requests: r.lab.Keys.singles(address, noop)}
 	warm, err := one.warmUp(ctx, warmUpWithin)
 	if err != nil {
 		return err
@@ -85,7 +75,7 @@ func endToEnd(ctx context.Context, r *run, jobs int) error {
 	if err != nil {
 		return err
 	}
-	many := crowd{address: address, clients: 4, request: batch(address, noop)}
+	many := crowd{address: address, clients: 4, requests: r.lab.Keys.batches(address, noop)}
 	if _, err := r.throughput(ctx, "4 clients, 500 a batch", many, 2*jobs, bulk, &total); err != nil {
 		return err
 	}

@@ -58,9 +58,7 @@ var scenarios = []scenario{
 	},
 }
 
-func noops(int) job.Submission {
-	return job.Submission{Type: noop, Tenant: "default", Payload: []byte("null")}
-}
+func noops(number int) job.Submission { return Keys{}.noop(number) }
 
 // fill queues jobs, then brings the database to rest.
 func (r *run) fill(ctx context.Context, jobs int, describe func(int) job.Submission) error {
@@ -102,7 +100,7 @@ func (r *run) work(ctx context.Context, name string, jobs int, settings ...strin
 // the size of the backlog.
 func workOff(name string, settings ...string) func(context.Context, *run, int) error {
 	return func(ctx context.Context, r *run, jobs int) error {
-		if err := r.fill(ctx, jobs, noops); err != nil {
+		if err := r.fill(ctx, jobs, r.lab.Keys.noop); err != nil {
 			return err
 		}
 		name := cmp.Or(name, "backlog of "+strconv.Itoa(jobs))

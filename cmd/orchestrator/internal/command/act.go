@@ -49,15 +49,18 @@ func (p *Program) actCommand(a action) *cobra.Command {
 		Args:  atLeastOne,
 	}
 	return p.speaks(c, func(ctx context.Context, s *session, ids []string) error {
-		return s.act(ctx, a.name, ids)
+		return s.act(a.name, ids, func(id string) (apiclient.Answer, error) {
+			return s.Post(ctx, apiclient.Path("/jobs", id, a.name), nil, nil)
+		})
 	})
 }
 
-func (s *session) act(ctx context.Context, action string, ids []string) error {
+// act does something to each of the jobs, and prints it as it is afterwards.
+func (s *session) act(action string, ids []string, do func(id string) (apiclient.Answer, error)) error {
 	table := s.jobTable()
 	var failed error
 	for _, id := range ids {
-		answer, err := s.Post(ctx, apiclient.Path("/jobs", id, action), nil, nil)
+		answer, err := do(id)
 		if err != nil && !isAboutOne(err) {
 			return err
 		}

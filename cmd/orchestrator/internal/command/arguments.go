@@ -40,7 +40,9 @@ func RefuseEmptyFlags(c *cobra.Command) error {
 const mayBeEmpty = "may-be-empty"
 
 // AllowEmpty makes RefuseEmptyFlags accept an empty flag.
-func AllowEmpty(c *cobra.Command, flag string) { _ = c.Flags().SetAnnotation(flag, mayBeEmpty, nil) }
+func AllowEmpty(c *cobra.Command, flag string) {
+	_ = c.Flags().SetAnnotation(flag, mayBeEmpty, []string{})
+}
 
 func isEmpty(value pflag.Value) bool {
 	if list, ok := value.(pflag.SliceValue); ok {
@@ -67,17 +69,17 @@ func atLeastOne(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return fmt.Errorf("%s is missing; usage: %s", missing(c, 0), c.UseLine())
 	}
-	if slices.Contains(args, "") { // a variable of the shell that is not set
-		return fmt.Errorf("%s is empty; usage: %s", missing(c, 0), c.UseLine())
+	if n := slices.Index(args, ""); n >= 0 { // a variable of the shell that is not set
+		return fmt.Errorf("%s is empty; usage: %s", missing(c, n), c.UseLine())
 	}
 	return nil
 }
 
-// missing returns the name of the nth argument.
+// missing returns the name of the nth argument; the last name is that of all that follow.
 func missing(c *cobra.Command, n int) string {
 	names := strings.Fields(c.Use)[1:]
-	if n < len(names) {
-		return strings.Trim(names[n], "[].…")
+	if len(names) == 0 {
+		return "an argument"
 	}
-	return "an argument"
+	return strings.Trim(names[min(n, len(names)-1)], "[].…")
 }

@@ -75,13 +75,14 @@ func (p *Program) AddTo(root *cobra.Command) {
 	)
 	for _, c := range []*cobra.Command{
 		p.submitCommand(), p.getCommand(), p.listCommand(), p.actCommand(cancel), p.actCommand(hold), p.actCommand(release),
-		p.jobTypesCommand(),
+		p.editCommand(), p.jobTypesCommand(),
 	} {
 		c.GroupID = groupJobs
 		root.AddCommand(c)
 	}
 	for _, c := range []*cobra.Command{
 		p.inspectCommand(), p.logsCommand(), p.actCommand(requeue), p.deadLetterCommand(), p.queuesCommand(), p.workersCommand(), p.pluginsCommand(),
+		p.pausesCommand(), p.pauseCommand(), p.resumeCommand(), p.drainCommand(), p.limitsCommand(),
 		p.metricsCommand(), p.doctorCommand(),
 	} {
 		c.GroupID = groupOperations

@@ -43,7 +43,7 @@ func TestStatesAndStatusesHaveStyles(t *testing.T) {
 	for _, status := range statuses {
 		require.NotEmpty(t, styles[status])
 	}
-	for _, condition := range []job.Condition{job.WorkerAlive, job.WorkerSilent, job.WorkerStopped} {
+	for _, condition := range []job.Condition{job.WorkerAlive, job.WorkerDraining, job.WorkerDrained, job.WorkerSilent, job.WorkerStopped} {
 		require.NotEmpty(t, styles[string(condition)])
 	}
 	for _, severity := range []job.Severity{job.Fine, job.Warning, job.Problem} {
@@ -95,6 +95,12 @@ func TestUsageErrorsComeBeforeAnyRequest(t *testing.T) {
 		{"list", "--limit", "0"},
 		{"dead-letter", "list", "--limit", "1001"},
 		{"dead-letter", "retry", "--limit", "0"},
+		{"edit", firstID},
+		{"edit", "--priority", "1"},
+		{"edit", firstID, "--type", "T", "--priority", "1"},
+		{"edit", firstID, "--state", "queued", "--priority", "1"},
+		{"edit", firstID, "--priority", "1", "--dry-run"},
+		{"edit", "--type", "T"},
 		{"job-types", "--schema"},
 		{"metrics", "--since", "0s"},
 		{"list", "--direct", "--server", "http://x"},
@@ -192,6 +198,16 @@ func TestAFailedWaitStillNamesTheAcceptedJob(t *testing.T) {
 	require.Equal(t, "The job was accepted: "+firstID+"\n", stderr)
 }
 
+func TestASubmissionThatIsKeptOutShowsTheJobThatWasThere(t *testing.T) {
+	f := &fake{answers: map[string]string{
+		"POST /jobs": strings.Replace(jobJSON(firstID, "RUNNING", ""), "{", `{"duplicate":true,`, 1),
+	}}
+	stdout, stderr, err := f.run(t, "submit", "SLEEP_JOB", "--unique-while=open")
+	require.NoError(t, err)
+	require.Equal(t, "No job was made, because this one was there:\n", stderr)
+	require.Contains(t, stdout, firstID)
+}
+
 func TestListsFollowTheirPages(t *testing.T) {
 	f := &fake{answers: map[string]string{
 		"GET /jobs?limit=3":                                 `{"jobs":[` + jobJSON(firstID, "PENDING", "") + `],"nextCursor":"a"}`,
@@ -225,6 +241,52 @@ func TestFiltersReachTheAPI(t *testing.T) {
 	_, _, err = f.run(t, "dead-letter", "retry", "--type", "T", "--tenant", "acme", "--limit", "7")
 	require.Error(t, err)
 	require.Equal(t, "POST /dead-letter/retry?jobType=T&limit=7&tenant=acme", f.asked[1])
+}
+
+func TestAnEditSendsOnlyWhatWasGiven(t *testing.T) {
+	for args, want := range map[string]string{
+		"--priority 0":                      `{"priority":0}`,
+		"--run-at now":                      `{"runAt":"now"}`,
+		"--delay 1h --tags a,b":             `{"delay":"1h","tags":["a","b"]}`,
+		"--tags=":                           `{"tags":[]}`,
+		"--run-at 2030-01-31T12:00:00Z":     `{"runAt":"2030-01-31T12:00:00Z"}`,
+		"--priority -7 --tags x --delay 0s": `{"delay":"0s","priority":-7,"tags":["x"]}`,
+	} {
+		f := usual()
+		_, _, err := f.run(t, append([]string{"edit", firstID}, strings.Fields(args)...)...)
+		require.NoError(t, err)
+		require.Equal(t, []string{"PATCH /jobs/" + firstID}, f.asked)
+		require.Equal(t, want, f.sent[0])
+	}
+}
+
+func TestAllJobsThatMatchAreEditedInPortions(t *testing.T) {
+	const filters = "createdBefore=2026-02-01T00%3A00%3A00Z&createdFrom=2026-01-01T00%3A00%3A00Z"
+	const others = "&jobType=T&limit=1000&state=queued&state=retry&tag=a+b&tenant=acme"
+	args := []string{
+		"edit", "--type", "T", "--tenant", "acme", "--tag", "a b", "--state", "queued,retry", "--priority", "3",
+		"--created-from", "2026-01-01T00:00:00Z", "--created-before", "2026-02-01T00:00:00Z",
+	}
+	f := &fake{answers: map[string]string{
+		"PATCH /jobs?" + filters + others:                                `{"count":0,"nextCursor":"c"}`,
+		"PATCH /jobs?" + filters + "&cursor=c" + others:                  `{"count":7}`,
+		"PATCH /jobs?" + filters + "&dryRun=true" + others:               `{"count":1000,"nextCursor":"d"}`,
+		"PATCH /jobs?" + filters + "&cursor=d" + "&dryRun=true" + others: `{"count":234}`,
+	}}
+	stdout, _, err := f.run(t, args...)
+	require.NoError(t, err)
+	require.Equal(t, "7 jobs changed\n", stdout)
+	require.Equal(t, []string{`{"priority":3}`, `{"priority":3}`}, f.sent)
+	stdout, _, err = f.run(t, append(args, "--dry-run")...)
+	require.NoError(t, err)
+	require.Equal(t, "1,234 jobs would be changed\n", stdout)
+	delete(f.answers, "PATCH /jobs?"+filters+"&cursor=c"+others)
+	f.answers["PATCH /jobs?"+filters+others] = `{"count":5,"nextCursor":"c"}`
+	_, _, err = f.run(t, args...)
+	require.ErrorContains(t, err, "after 5 jobs: ")
+	stdout, _, err = f.run(t, append(args, "--dry-run", "--json")...)
+	require.NoError(t, err)
+	require.Equal(t, `{"count":1000,"nextCursor":"d"}`+"\n"+`{"count":234}`+"\n", stdout)
 }
 
 func TestAtomicNeedsBatch(t *testing.T) {

@@ -33,6 +33,10 @@ func (s *session) showDetail(d v1.JobDetail) error {
 		fields.Add("HELD", "until it is released")
 	}
 	fields.Add("DUE", s.moment(d.RunAt))
+	fields.Add("EXPIRES", s.moment(d.ExpiresAt))
+	for _, wait := range d.Waits {
+		fields.Add("WAITS", show.Cell{Text: wait.Message, Style: show.Mind})
+	}
 	fields.Add("ATTEMPTS", attempts(d))
 	fields.Add("TIMEOUT", show.Seconds(d.TimeoutSeconds))
 	fields.Add("FENCE", strconv.FormatInt(d.Fence, 10))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,6 +66,9 @@ func (s *session) showType(t v1.JobType) error {
 		fields.Add("CONCURRENCY", strconv.Itoa(t.Concurrency)+" per process")
 	}
 	fields.Add("RETRY", policy(t.Retry))
+	if t.Terms != nil {
+		fields.Add("SHARES", terms(*t.Terms))
+	}
 	fields.Add("SCHEMA", yesNo(t.HasSchema))
 	return fields.Flush()
 }
@@ -87,6 +91,24 @@ func policy(r v1.Retry) string {
 		text += ", immediate after a timeout"
 	}
 	return text
+}
+
+// terms describes how jobs share in a few words.
+func terms(t v1.Terms) string {
+	var parts []string
+	if t.ConcurrencyKey != "" {
+		parts = append(parts, "concurrency key "+t.KeyClass+":… from "+t.ConcurrencyKey)
+	}
+	if t.ConcurrencyLimit > 0 {
+		parts = append(parts, fmt.Sprintf("limit %d", t.ConcurrencyLimit))
+	}
+	if t.OnConflict != "" {
+		parts = append(parts, "on conflict "+string(t.OnConflict))
+	}
+	if t.FairnessKey != "" {
+		parts = append(parts, "fairness key from "+t.FairnessKey)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // exact formats a configured duration with all its digits.

@@ -21,7 +21,7 @@ var styles = map[string]show.Style{
 	"failed": show.Bad, "permanent": show.Bad, "timeout": show.Bad, "crashed": show.Bad, "suspected": show.Mind,
 	"lease_expired": show.Bad, "interrupted": show.Mind, "given_back": show.Faint, "snoozed": show.Faint,
 
-	"alive": show.Good, "silent": show.Bad, "stopped": show.Faint,
+	"alive": show.Good, "draining": show.Mind, "drained": show.Mind, "silent": show.Bad, "stopped": show.Faint,
 
 	"up": show.Good, "broken": show.Bad,
 
@@ -30,6 +30,19 @@ var styles = map[string]show.Style{
 
 func styled[W ~string](word W) show.Cell {
 	return show.Cell{Text: string(word), Style: styles[string(word)]}
+}
+
+// submittedJob is the answer to a submission.
+type submittedJob struct {
+	v1.Job
+	Duplicate bool `json:"duplicate"`
+}
+
+func (s *session) showSubmitted(submitted submittedJob) error {
+	if submitted.Duplicate {
+		s.notes.Print("No job was made, because this one was there:\n")
+	}
+	return s.showJob(submitted.Job)
 }
 
 func (s *session) showJob(j v1.Job) error {

@@ -23,13 +23,18 @@ const (
 "startedAt":"2026-02-20T11:59:00Z","state":"running","tenant":"default","payload":null,"tags":[],"priority":0,"held":true,"attemptsCharged":1,"maxAttempts":4,"interruptions":0,
 "fence":1,"timeoutSeconds":0.5,"worker":"w-1","lease":{"worker":"w-1","claimedAt":"2026-02-20T11:59:00Z","expiresAt":"2026-02-20T12:00:20Z","cancelRequested":true},"attempts":[]}`
 
+	queued = `{"jobId":"` + thirdID + `","jobType":"SEND_EMAIL","status":"PENDING","createdAt":"2026-02-20T11:59:00Z","updatedAt":"2026-02-20T11:59:00Z","state":"queued","tenant":"acme",
+"payload":null,"tags":[],"priority":0,"runAt":"2026-02-20T11:59:00Z","held":false,"attemptsCharged":0,"maxAttempts":4,"interruptions":0,"crashes":0,"fence":0,"timeoutSeconds":30,
+"waits":[{"reason":"paused","message":"type paused by ann: mig\u001b[31mration","pause":{"scope":"type","name":"SEND_EMAIL","reason":"mig\u001b[31mration","by":"ann","since":"2026-02-20T11:00:00Z"},"ahead":0},
+{"reason":"concurrency_key","message":"waits for a slot of key tenant-7 (3 of 3 running), behind 41 jobs","gate":{"scope":"key","name":"tenant-7","used":3,"limit":3},"ahead":41}],"attempts":[]}`
+
 	logs = `{"jobId":"` + firstID + `","attempts":[{"number":1,"fence":1,"dropped":1234,"lines":[{"time":"2026-02-20T11:58:58Z","level":"info","message":"begun\nat once"}]},` +
 		`{"number":2,"fence":3,"dropped":0,"lines":[{"time":"2026-02-20T11:59:00.0125Z","level":"warn","message":"mailbox \u001b[31mfull","attributes":{"of": "\u009bada"},"truncated":true},` +
 		`{"time":"2026-02-20T11:59:00Z","level":"error","message":""}]}]}`
 
 	types = `{"jobTypes":[{"jobType":"PRINT","plugin":"printing","version":"v1.2","description":"Puts ink on paper.","concurrency":2,"maxAttempts":6,"timeoutSeconds":1.5,"retry":{"backoff":"exponential","initialDelaySeconds":0.25,"factor":3,"maxDelaySeconds":600,"jitterMin":0.7,"jitterMax":1,"immediateAfterTimeout":true},"hasSchema":true},` +
 		`{"jobType":"漢字","plugin":"odd","version":"","maxAttempts":1,"timeoutSeconds":60,"retry":{"backoff":"immediate","initialDelaySeconds":0,"factor":0,"maxDelaySeconds":0,"jitterMin":0,"jitterMax":0,"immediateAfterTimeout":false},"hasSchema":false}]}`
-	oneType = `{"jobType":"PRINT","plugin":"printing","version":"v1.2","description":"Puts ink on paper.","concurrency":2,"maxAttempts":6,"timeoutSeconds":330,"retry":{"backoff":"fixed","initialDelaySeconds":2,"factor":1,"maxDelaySeconds":2,"jitterMin":1,"jitterMax":1,"immediateAfterTimeout":false},"hasSchema":true}`
+	oneType = `{"jobType":"PRINT","plugin":"printing","version":"v1.2","description":"Puts ink on paper.","concurrency":2,"maxAttempts":6,"timeoutSeconds":330,"retry":{"backoff":"fixed","initialDelaySeconds":2,"factor":1,"maxDelaySeconds":2,"jitterMin":1,"jitterMax":1,"immediateAfterTimeout":false},"terms":{"concurrencyKey":"/customerId","keyClass":"customer","concurrencyLimit":1,"onConflict":"cancel_oldest","fairnessKey":"/region"},"hasSchema":true}`
 
 	promoted    = `{"trigger":"restart","from":{"version":"1.0","sha256":"2c26b46b68ffc68f"},"to":{"version":"1.0","sha256":"2c26b46b68ffc68f"},"begunAt":"2026-02-20T11:59:50Z","endedAt":"2026-02-20T11:59:51Z","result":"promoted"}`
 	rolledBack  = `{"trigger":"request","from":{"version":"1.0","sha256":"2c26b46b68ffc68f"},"to":{"version":"","sha256":"fcde2b2edba56bf4"},"begunAt":"2026-02-20T11:58:50Z","endedAt":"2026-02-20T11:58:53Z","result":"rolled_back","reason":"it ended during its start: exit status 1\u001b[2J"}`
@@ -40,7 +45,8 @@ const (
 		`{"workerId":"w-2","host":"beta","pid":1,"condition":"stopped","startedAt":"2026-02-19T11:00:00Z","lastHeartbeat":"2026-02-20T11:00:00Z","stoppedAt":"2026-02-20T11:00:00Z","plugins":[],"jobs":{}}]}`
 
 	queues = `{"queues":[{"jobType":"SEND_EMAIL","queued":1200,"oldestQueuedSeconds":192,"scheduled":3,"held":1,"retrying":4,"running":10,"dead":2,"served":true},` +
-		`{"jobType":"OLD_JOB","queued":0,"oldestQueuedSeconds":0,"scheduled":0,"held":0,"retrying":0,"running":0,"dead":0,"served":false}],"unserved":["OLD_JOB"]}`
+		`{"jobType":"OLD_JOB","queued":0,"oldestQueuedSeconds":0,"scheduled":0,"held":0,"retrying":0,"running":0,"dead":0,"served":false},` +
+		`{"jobType":"PAUSED_JOB","queued":1,"oldestQueuedSeconds":5,"scheduled":0,"held":0,"retrying":0,"running":0,"dead":0,"served":true,"paused":true}],"unserved":["OLD_JOB"]}`
 
 	metrics = `{"at":"2026-02-20T12:00:00Z","statusCounts":{"created":1,"queued":2,"running":3,"retry":4,"succeeded":5000,"dead":6,"canceled":7},"byWorker":{},"attemptDistribution":{"0":3},"scheduledForRetry":4,` +
 		`"recent":{"sinceMinutes":15,"submitted":100,"succeeded":90,"dead":1,"canceled":2,"failedAttempts":12,"requeued":0},"processedLastMinute":20,` +
@@ -64,6 +70,8 @@ func usual() *fake {
 		"POST /jobs/" + firstID + "/hold":                jobJSON(firstID, "PENDING", ""),
 		"POST /jobs/" + firstID + "/release":             jobJSON(firstID, "PENDING", ""),
 		"POST /jobs/" + firstID + "/requeue":             jobJSON(firstID, "PENDING", ""),
+		"PATCH /jobs/" + firstID:                         jobJSON(firstID, "PENDING", ""),
+		"PATCH /jobs?limit=1000&state=queued":            `{"count":12}`,
 		"POST /jobs/" + secondID + "/cancel":             problem("409", `{"status":409,"detail":"the job's state does not allow this"}`),
 		"POST /jobs/" + thirdID + "/cancel":              jobJSON(thirdID, "RUNNING", during),
 		"GET /dead-letter?limit=100":                     dead,
@@ -80,6 +88,7 @@ func usual() *fake {
 		"GET /debug/queues":                              queues,
 		"GET /debug/jobs/" + firstID:                     detail,
 		"GET /debug/jobs/" + secondID:                    running,
+		"GET /debug/jobs/" + thirdID:                     queued,
 		"GET /debug/jobs/" + firstID + "/logs":           logs,
 		"GET /debug/jobs/" + firstID + "/logs?attempt=2": logs,
 		"GET /metrics?sinceMinutes=5":                    metrics,
@@ -100,6 +109,8 @@ var commands = map[string]struct {
 	"cancel":            {args: []string{"cancel", firstID}},
 	"hold":              {args: []string{"hold", firstID}},
 	"release":           {args: []string{"release", firstID}},
+	"edit":              {args: []string{"edit", firstID, "--priority", "1"}},
+	"edit-many":         {args: []string{"edit", "--state", "queued", "--priority", "1"}},
 	"requeue":           {args: []string{"requeue", firstID}},
 	"dead-letter-list":  {args: []string{"dead-letter", "list"}},
 	"dead-letter-retry": {args: []string{"dead-letter", "retry"}},
@@ -115,6 +126,7 @@ var commands = map[string]struct {
 	"queues":            {args: []string{"queues"}},
 	"inspect":           {args: []string{"inspect", firstID}},
 	"inspect-running":   {args: []string{"inspect", secondID}},
+	"inspect-waiting":   {args: []string{"inspect", thirdID}},
 	"logs":              {args: []string{"logs", firstID}},
 	"logs-of-one":       {args: []string{"logs", firstID, "--attempt", "2"}},
 	"metrics":           {args: []string{"metrics"}},

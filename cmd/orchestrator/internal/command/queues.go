@@ -26,8 +26,11 @@ func (s *session) showQueues(found v1.QueueList) error {
 			oldest = show.Right(show.Age(seconds(q.OldestQueuedSeconds)))
 		}
 		served := show.Cell{Text: "yes"}
-		if !q.Served {
+		switch {
+		case !q.Served:
 			served = show.Cell{Text: "no", Style: show.Bad}
+		case q.Paused:
+			served = show.Cell{Text: "paused", Style: show.Mind}
 		}
 		table.Row(q.JobType, q.Queued, oldest, q.Running, q.Retrying, q.Scheduled, q.Held, alarming(q.Dead), served)
 	}

@@ -42,6 +42,15 @@ var members = []struct {
 	{"tenant", "tenant", addText, "whose job it is"},
 	{"tag", "tags", addTexts, "a `word` to find the job by; repeatable"},
 	{"hold", "hold", addSwitch, "hold the job until you release it"},
+	{"concurrency-key", "concurrencyKey", addText, "a `key`: jobs with it share its limit; by default the job type's"},
+	{"concurrency-limit", "concurrencyLimit", addNumber, "how many jobs of the key may run; by default that of the job type or the key's class"},
+	{"on-conflict", "onConflict", addText, "`what` to do if so many run: queue, cancel_newcomer or cancel_oldest"},
+	{"fairness-key", "fairnessKey", addText, "a `key`: waiting jobs run in turns of their keys"},
+	{"expires-at", "expiresAt", addText, "cancel the job if it has not started by this `time` (RFC 3339)"},
+	{"ttl", "ttl", addText, "cancel the job if it has not started when this `time` has passed, such as 1h"},
+	{"unique-for", "uniqueFor", addText, "make no other job like it for this `time`, such as 1h"},
+	{"unique-while", "uniqueWhile", addText, "open: make no other job like it `while` it waits or runs"},
+	{"unique-by", "uniqueBy", addTexts, "a JSON `pointer`, such as /customerId, to what must be equal in payloads that are alike; repeatable"},
 }
 
 func addText(f *pflag.FlagSet, name, usage string) any   { return f.String(name, "", usage) }

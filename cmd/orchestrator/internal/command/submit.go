@@ -60,7 +60,7 @@ is a submission in JSON, {"jobType": …, "payload": …}, as for POST /jobs.`,
 		case err != nil:
 			return err
 		case !wait.on():
-			return present(s, accepted, (*session).showJob)
+			return present(s, accepted, (*session).showSubmitted)
 		}
 		var job v1.Job
 		if err := accepted.Into(&job); err != nil {

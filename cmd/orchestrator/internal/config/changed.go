@@ -5,6 +5,7 @@ import "reflect"
 // Changed returns the keys outside plugins that differ.
 func Changed(was, is Config) []string {
 	was.Plugins, is.Plugins = nil, nil
+	was.Limits, is.Limits = JobLimits{}, JobLimits{}
 	return changedFields(reflect.ValueOf(was), reflect.ValueOf(is), "")
 }
 

@@ -22,6 +22,9 @@ func (c *Config) finish(environ []string) error {
 	if err := c.Jobs.check(); err != nil {
 		return err
 	}
+	if _, err := c.Limits.List(); err != nil {
+		return err
+	}
 	if err := c.Security.finish(environ); err != nil {
 		return fmt.Errorf("security.%w", err)
 	}
@@ -113,6 +116,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("worker.prefetch: %s is not from 0s to 1s", c.Worker.Prefetch)
 	case c.Worker.ReportInterval < 0 || c.Worker.ReportInterval > time.Minute:
 		return fmt.Errorf("worker.report_interval: %s is not from 0s to 1m", c.Worker.ReportInterval)
+	case c.Worker.Ageing != 0 && c.Worker.Ageing < time.Second:
+		return fmt.Errorf("worker.ageing: %s is neither 0s nor at least 1s", c.Worker.Ageing)
 	case c.Worker.CrashPolicy == "give_back":
 		return fmt.Errorf("worker.crash_policy: give_back is now called %s", runtime.Release)
 	case c.Worker.CrashPolicy != runtime.Expire && c.Worker.CrashPolicy != runtime.Release:

@@ -21,6 +21,7 @@ type Config struct {
 	Embedded  Embedded  `koanf:"embedded"`
 	Worker    Worker    `koanf:"worker"`
 	Jobs      Jobs      `koanf:"jobs"`
+	Limits    JobLimits `koanf:"limits"`
 	Plugins   []Plugin  `koanf:"plugins"`
 	Security  Security  `koanf:"security"`
 	RateLimit RateLimit `koanf:"rate_limit"`
@@ -31,6 +32,8 @@ type Config struct {
 	Source string
 	// HasPlugins reports whether the file has a plugins section, even an empty one.
 	HasPlugins bool
+	// HasLimits reports whether any source has a limits section, even an empty one.
+	HasLimits bool
 }
 
 // Server is how the API listens and what it accepts.
@@ -74,6 +77,8 @@ type Worker struct {
 	Prefetch     time.Duration `koanf:"prefetch"`
 
 	ReportInterval time.Duration `koanf:"report_interval"`
+	// Ageing is 0 for none.
+	Ageing time.Duration `koanf:"ageing"`
 	// PluginsCgroup is auto, none or a path; see host.Settings.
 	PluginsCgroup string              `koanf:"plugins_cgroup"`
 	CrashPolicy   runtime.CrashPolicy `koanf:"crash_policy"`

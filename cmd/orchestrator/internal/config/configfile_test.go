@@ -25,7 +25,7 @@ func allSettings(t *testing.T) string {
 	require.NoError(t, err)
 	var lines []string
 	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "#  ") && !strings.Contains(line, "--") && offSetting.MatchString(line) {
+		if line == "#limits:\n" || strings.HasPrefix(line, "#  ") && !strings.Contains(line, "--") && offSetting.MatchString(line) {
 			line = line[1:]
 		}
 		lines = append(lines, line)
@@ -47,6 +47,9 @@ func TestConfigFileDocumentsEveryKey(t *testing.T) {
 			for name, inner := range node {
 				if slices.Equal(above, key{"plugins", "0", "env"}) || len(above) == 3 && above[0] == "plugins" && above[2] == "env" {
 					name = "NAME"
+				}
+				if len(above) == 2 && above[0] == "limits" {
+					name = "SEND_EMAIL"
 				}
 				walk(inner, append(slices.Clone(above), name))
 			}
@@ -95,6 +98,10 @@ func TestConfigFileIsValidWithEverySettingUncommented(t *testing.T) {
 	require.Len(t, cfg.Security.Tokens, 2)
 	require.Equal(t, Secret("secret"), cfg.Security.Tokens[1].Token)
 	require.Equal(t, 10, *cfg.Jobs.Types["SEND_EMAIL"].MaxAttempts)
+	limits, err := cfg.Limits.List()
+	require.NoError(t, err)
+	require.Len(t, limits, 4)
+	require.True(t, cfg.HasLimits)
 }
 
 func TestTheDocumentationHasEveryKeyOfTracing(t *testing.T) {

@@ -50,6 +50,8 @@ func unitIsNeeded(_, to reflect.Type, data any) (any, error) {
 	switch to {
 	case reflect.TypeFor[time.Duration]():
 		return nil, fmt.Errorf("write a duration with its unit, such as %vs", data)
+	case reflect.TypeFor[Rate]():
+		return nil, fmt.Errorf("write a rate with its period, such as %v/1m", data)
 	case reflect.TypeFor[Size]():
 		return nil, fmt.Errorf("write a size with its unit, such as %vMiB", data)
 	}

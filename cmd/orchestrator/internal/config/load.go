@@ -59,6 +59,7 @@ func Load(from Sources) (Config, error) {
 	if err := from.readSets(tree); err != nil {
 		return cfg, err
 	}
+	cfg.HasLimits = tree.Exists("limits")
 	err := tree.UnmarshalWithConf("", &cfg, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
 		ErrorUnused: true, DecodeHook: decodeHooks(),
 	}})

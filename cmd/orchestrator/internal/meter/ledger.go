@@ -3,6 +3,7 @@ package meter
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -61,6 +62,12 @@ func watchLedger(meter metric.Meter, l *ledger, typeLabel func(string) string) e
 	oldest := o.gauge("holdfast.queue.oldest.age", "s",
 		"How long the first of the queued jobs has been claimable; 0 when none is.")
 	served := o.gauge("holdfast.queue.served", "", "Whether a live worker has a handler for the type: 1, or 0.")
+	paused := o.gauge("holdfast.queue.paused", "", "Whether the type, its plugin or everything is paused: 1, or 0.")
+	waiting := o.gauge("holdfast.queue.waiting", "{job}", "Queued jobs by what they wait for.")
+	used := o.gauge("holdfast.limit.used", "{slot}", "Used slots of a type or a tenant that has a limit of its own: jobs that run, or are about to.")
+	slots := o.gauge("holdfast.limit.slots", "{slot}", "Slots of the same: how many jobs may run.")
+	inbox := o.gauge("holdfast.admission.inbox", "{event}",
+		"Freed slots and parked jobs that no orchestrator has looked at yet, in groups, counted up to 10000.")
 	snapshot := o.gauge("holdfast.snapshot.age", "s",
 		"How long the oldest snapshot has kept vacuum from removing dead rows.")
 	transactions := o.gauge("holdfast.snapshot.age.transactions", "{transaction}",
@@ -86,6 +93,19 @@ func watchLedger(meter metric.Meter, l *ledger, typeLabel func(string) string) e
 			}
 			to.ObserveFloat64(oldest, q.OldestQueuedSeconds, metric.WithAttributes(jobType))
 			to.ObserveFloat64(served, oneIf(q.Served), metric.WithAttributes(jobType))
+			to.ObserveFloat64(paused, oneIf(q.Paused), metric.WithAttributes(jobType))
+			for _, reason := range job.QueuedReasons() {
+				to.ObserveFloat64(waiting, float64(q.Waiting[reason]),
+					metric.WithAttributes(jobType, attribute.String("reason", string(reason))))
+			}
+		}
+		for _, limit := range now.Limits {
+			of := metric.WithAttributes(attribute.String("scope", string(limit.Scope)), attribute.String("name", limit.Name))
+			to.ObserveFloat64(used, float64(limit.Used), of)
+			to.ObserveFloat64(slots, float64(limit.Slots), of)
+		}
+		if now.Limits != nil {
+			to.ObserveFloat64(inbox, float64(now.AdmissionInbox))
 		}
 		to.ObserveFloat64(snapshot, now.OldestSnapshotSeconds)
 		to.ObserveFloat64(transactions, float64(now.SnapshotAgeTransactions))
@@ -93,7 +113,7 @@ func watchLedger(meter metric.Meter, l *ledger, typeLabel func(string) string) e
 }
 
 // byLabel joins the queues of types that share a label: the sum of their jobs,
-// the age of the oldest, and served only if each is.
+// the age of the oldest, and served or paused only if each is.
 func byLabel(queues []v1.Queue, typeLabel func(string) string) map[string]v1.Queue {
 	joined := make(map[string]v1.Queue, len(queues))
 	for _, q := range queues {
@@ -107,6 +127,11 @@ func byLabel(queues []v1.Queue, typeLabel func(string) string) map[string]v1.Que
 			q.Dead += other.Dead
 			q.OldestQueuedSeconds = max(q.OldestQueuedSeconds, other.OldestQueuedSeconds)
 			q.Served = q.Served && other.Served
+			q.Paused = q.Paused && other.Paused
+			q.Waiting = maps.Clone(q.Waiting)
+			for reason, jobs := range other.Waiting {
+				q.Waiting[reason] += jobs
+			}
 		}
 		joined[q.JobType] = q
 	}

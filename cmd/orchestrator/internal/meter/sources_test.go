@@ -34,10 +34,21 @@ func someMetrics() v1.Metrics {
 	return v1.Metrics{
 		StatusCounts: map[job.State]int64{job.Queued: 11, job.Succeeded: 1 << 40},
 		Queues: []v1.Queue{
-			{JobType: "MAIL", Queued: 9, OldestQueuedSeconds: 90, Running: 2, Dead: 1, Served: true},
-			{JobType: "made up", Queued: 1, OldestQueuedSeconds: 1, Scheduled: 3, Served: true},
-			{JobType: "made up too", Queued: 1, OldestQueuedSeconds: 60, Held: 4, Retrying: 5},
+			{
+				JobType: "MAIL", Queued: 9, OldestQueuedSeconds: 90, Running: 2, Dead: 1, Served: true, Paused: true,
+				Waiting: map[job.WaitReason]int64{job.WaitPaused: 9},
+			},
+			{
+				JobType: "made up", Queued: 1, OldestQueuedSeconds: 1, Scheduled: 3, Served: true, Paused: true,
+				Waiting: map[job.WaitReason]int64{job.WaitPaused: 1},
+			},
+			{
+				JobType: "made up too", Queued: 3, OldestQueuedSeconds: 60, Held: 4, Retrying: 5,
+				Waiting: map[job.WaitReason]int64{job.WaitRate: 1, job.WaitPaused: 2},
+			},
 		},
+		Limits:                []v1.LimitUse{{Scope: job.LimitTenant, Name: "acme", Used: 3, Slots: 5}},
+		AdmissionInbox:        17,
 		OldestSnapshotSeconds: 3600, SnapshotAgeTransactions: 123456,
 	}
 }
@@ -94,7 +105,16 @@ func TestWhatTheSourcesTellIsServed(t *testing.T) {
 		{1, "holdfast_queue_jobs", []string{"job_type=MAIL", "state=dead"}},
 		{90, "holdfast_queue_oldest_age_seconds", []string{"job_type=MAIL"}},
 		{1, "holdfast_queue_served", []string{"job_type=MAIL"}},
-		{2, "holdfast_queue_jobs", []string{"job_type=other", "state=queued"}},
+		{1, "holdfast_queue_paused", []string{"job_type=MAIL"}},
+		{0, "holdfast_queue_paused", []string{"job_type=other"}},
+		{9, "holdfast_queue_waiting", []string{"job_type=MAIL", "reason=paused"}},
+		{0, "holdfast_queue_waiting", []string{"job_type=MAIL", "reason=claim"}},
+		{3, "holdfast_queue_waiting", []string{"job_type=other", "reason=paused"}},
+		{1, "holdfast_queue_waiting", []string{"job_type=other", "reason=rate"}},
+		{3, "holdfast_limit_used", []string{"scope=tenant", "name=acme"}},
+		{5, "holdfast_limit_slots", []string{"scope=tenant", "name=acme"}},
+		{17, "holdfast_admission_inbox", nil},
+		{4, "holdfast_queue_jobs", []string{"job_type=other", "state=queued"}},
 		{3, "holdfast_queue_jobs", []string{"job_type=other", "state=scheduled"}},
 		{4, "holdfast_queue_jobs", []string{"job_type=other", "state=held"}},
 		{5, "holdfast_queue_jobs", []string{"job_type=other", "state=retrying"}},

@@ -88,7 +88,7 @@ func everything(t testing.TB) *Meters {
 	}()
 	receipt, err := worker.Submit(t.Context(), job.Submission{
 		ID: job.ID(uuid.Must(uuid.NewV7())), Type: "MAIL", Tenant: job.DefaultTenant,
-		Payload: []byte(`{}`), MaxAttempts: 1, Timeout: time.Minute,
+		Payload: []byte(`{}`), MaxAttempts: 1, Timeout: time.Minute, Terms: job.Terms{ConcurrencyKey: "tenant-7"},
 	})
 	require.NoError(t, err)
 	waiting, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -96,6 +96,7 @@ func everything(t testing.TB) *Meters {
 	view, err := worker.Await(waiting, receipt.ID)
 	require.NoError(t, err)
 	require.Equal(t, job.Succeeded, view.State)
+	worker.Lapsed([]job.Lapsed{{ID: job.ID(uuid.Must(uuid.NewV7())), Type: "MAIL"}}, time.Now())
 	drain()
 	<-done
 	return m
@@ -222,6 +223,7 @@ func TestTheLabelsInTheDocumentationHaveTheValuesThatAreServed(t *testing.T) {
 		"`hint`":                                 "holdfast_hints_sent_total",
 		"`state` of `holdfast_jobs`":             "holdfast_jobs",
 		"`state` of `holdfast_queue_jobs`":       "holdfast_queue_jobs",
+		"`reason` of `holdfast_queue_waiting`":   "holdfast_queue_waiting",
 		"`state` of `holdfast_pool_connections`": "holdfast_pool_connections",
 		"`pool`":                                 "holdfast_pool_connections",
 	} {

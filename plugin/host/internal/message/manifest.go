@@ -103,6 +103,9 @@ func readType(declared *handlerv1.JobType) (job.TypeSpec, error) {
 	if spec.Timeout, err = duration("timeout", declared.GetTimeoutMs()); err != nil {
 		return spec, err
 	}
+	if spec.Terms, err = readTerms(declared.GetTerms()); err != nil {
+		return spec, fmt.Errorf("terms: %w", err)
+	}
 	if declared.GetRetry() == nil {
 		return spec, nil
 	}
@@ -140,6 +143,29 @@ func readRetry(declared *handlerv1.Retry) (job.RetryPolicy, error) {
 	}
 	policy.MaxDelay, err = duration("cap", declared.GetCapMs())
 	return policy, err
+}
+
+// readTerms returns nil for terms that ask for nothing.
+func readTerms(declared *handlerv1.Terms) (*job.TypeTerms, error) {
+	terms := job.TypeTerms{
+		ConcurrencyKey: declared.GetConcurrencyKey(), KeyClass: declared.GetKeyClass(),
+		ConcurrencyLimit: int(declared.GetConcurrencyLimit()), FairnessKey: declared.GetFairnessKey(),
+	}
+	switch declared.GetOnConflict() {
+	case handlerv1.Terms_ON_CONFLICT_UNSPECIFIED:
+	case handlerv1.Terms_ON_CONFLICT_QUEUE:
+		terms.OnConflict = job.ConflictQueue
+	case handlerv1.Terms_ON_CONFLICT_CANCEL_NEWCOMER:
+		terms.OnConflict = job.ConflictCancelNewcomer
+	case handlerv1.Terms_ON_CONFLICT_CANCEL_OLDEST:
+		terms.OnConflict = job.ConflictCancelOldest
+	default:
+		return nil, fmt.Errorf("on conflict %d is unknown", declared.GetOnConflict())
+	}
+	if terms == (job.TypeTerms{}) {
+		return nil, nil
+	}
+	return &terms, terms.Validate()
 }
 
 func checkText(what, text string, limit int) error {

@@ -32,6 +32,7 @@ from ._job import Job
 from ._log import LogHandler
 from ._retry import RetryPolicy, exponential_backoff, fixed_backoff, immediate_retry
 from ._serve import serve
+from ._terms import Terms
 
 __all__ = [
     "Cancel",
@@ -46,6 +47,7 @@ __all__ = [
     "RetryPolicy",
     "Snooze",
     "Stopped",
+    "Terms",
     "exponential_backoff",
     "fixed_backoff",
     "handler",

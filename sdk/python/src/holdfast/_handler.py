@@ -12,6 +12,7 @@ from ._job import Job
 from ._limits import MAX_ATTEMPTS, MAX_CONCURRENCY, MAX_DESCRIPTION_BYTES, MAX_NAME_BYTES, MAX_SCHEMA_BYTES
 from ._payload import Convert, Payload
 from ._retry import RetryPolicy
+from ._terms import Terms
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -34,6 +35,7 @@ class Handler(Generic[T, R]):
         max_attempts: int | None = None,
         concurrency: int | None = None,
         description: str = "",
+        terms: Terms | None = None,
     ) -> None:
         check_text("the name", job_type, MAX_NAME_BYTES)
         try:
@@ -46,7 +48,7 @@ class Handler(Generic[T, R]):
             self.convert: Convert | None = payload.convert if payload else None
             if schema is None and payload:
                 schema = payload.schema
-            self._declared = _declare(job_type, schema, timeout, retry, max_attempts, concurrency, description)
+            self._declared = _declare(job_type, schema, timeout, retry, max_attempts, concurrency, description, terms)
         except (TypeError, ValueError) as error:
             raise type(error)(f"job type {job_type!r}: {error}") from None
         self.__doc__ = function.__doc__
@@ -73,6 +75,7 @@ def handler(
     max_attempts: int | None = None,
     concurrency: int | None = None,
     description: str = "",
+    terms: Terms | None = None,
 ) -> Callable[[Callable[[Job[T]], R]], Handler[T, R]]:
     """Makes a handler of a function or a coroutine function.
 
@@ -93,6 +96,7 @@ def handler(
     max_attempts  how many attempts a job gets, the first one included
     concurrency   the most attempts of this type at once in each process
     description   what the job type is for, in one line, for people
+    terms         how its jobs share with others: Terms
     ============  ===========================================================
 
     The orchestrator's configuration decides what you leave out. It also overrides
@@ -109,6 +113,7 @@ def handler(
             max_attempts=max_attempts,
             concurrency=concurrency,
             description=description,
+            terms=terms,
         )
 
     return decorate
@@ -122,6 +127,7 @@ def _declare(
     max_attempts: int | None,
     concurrency: int | None,
     description: str,
+    terms: Terms | None,
 ) -> pb.JobType:
     declared = pb.JobType(name=job_type)
     if schema is not None:
@@ -143,6 +149,10 @@ def _declare(
     if description:
         check_text("the description", description, MAX_DESCRIPTION_BYTES)
         declared.description = description
+    if terms is not None:
+        if not isinstance(terms, Terms):
+            raise TypeError(f"terms {terms!r} is not Terms")
+        declared.terms.CopyFrom(terms.wire())
     return declared
 
 

@@ -76,13 +76,14 @@ class Failed(_message.Message):
     def __init__(self, permanent: bool = ..., code: _Optional[str] = ..., message: _Optional[str] = ..., stack: _Optional[str] = ..., retry_after_ms: _Optional[int] = ...) -> None: ...
 
 class JobType(_message.Message):
-    __slots__ = ["concurrency", "description", "max_attempts", "name", "retry", "schema", "timeout_ms"]
+    __slots__ = ["concurrency", "description", "max_attempts", "name", "retry", "schema", "terms", "timeout_ms"]
     CONCURRENCY_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     MAX_ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     RETRY_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    TERMS_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     concurrency: int
     description: str
@@ -90,8 +91,9 @@ class JobType(_message.Message):
     name: str
     retry: Retry
     schema: bytes
+    terms: Terms
     timeout_ms: int
-    def __init__(self, name: _Optional[str] = ..., schema: _Optional[bytes] = ..., max_attempts: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., retry: _Optional[_Union[Retry, _Mapping]] = ..., description: _Optional[str] = ..., concurrency: _Optional[int] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., schema: _Optional[bytes] = ..., max_attempts: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., retry: _Optional[_Union[Retry, _Mapping]] = ..., description: _Optional[str] = ..., concurrency: _Optional[int] = ..., terms: _Optional[_Union[Terms, _Mapping]] = ...) -> None: ...
 
 class Log(_message.Message):
     __slots__ = ["attributes", "dropped", "handle", "level", "message", "time"]
@@ -207,6 +209,26 @@ class Succeeded(_message.Message):
     RESULT_FIELD_NUMBER: _ClassVar[int]
     result: bytes
     def __init__(self, result: _Optional[bytes] = ...) -> None: ...
+
+class Terms(_message.Message):
+    __slots__ = ["concurrency_key", "concurrency_limit", "fairness_key", "key_class", "on_conflict"]
+    class OnConflict(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = []
+    CONCURRENCY_KEY_FIELD_NUMBER: _ClassVar[int]
+    CONCURRENCY_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    FAIRNESS_KEY_FIELD_NUMBER: _ClassVar[int]
+    KEY_CLASS_FIELD_NUMBER: _ClassVar[int]
+    ON_CONFLICT_CANCEL_NEWCOMER: Terms.OnConflict
+    ON_CONFLICT_CANCEL_OLDEST: Terms.OnConflict
+    ON_CONFLICT_FIELD_NUMBER: _ClassVar[int]
+    ON_CONFLICT_QUEUE: Terms.OnConflict
+    ON_CONFLICT_UNSPECIFIED: Terms.OnConflict
+    concurrency_key: str
+    concurrency_limit: int
+    fairness_key: str
+    key_class: str
+    on_conflict: Terms.OnConflict
+    def __init__(self, concurrency_key: _Optional[str] = ..., key_class: _Optional[str] = ..., concurrency_limit: _Optional[int] = ..., on_conflict: _Optional[_Union[Terms.OnConflict, str]] = ..., fairness_key: _Optional[str] = ...) -> None: ...
 
 class WorkRequest(_message.Message):
     __slots__ = ["cancels", "drain", "extension", "starts"]

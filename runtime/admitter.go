@@ -1,0 +1,100 @@
+package runtime
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/internal/loop"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
+	"github.com/holdfast-jobs/holdfast/runtime/metrics"
+)
+
+// recountInterval is how often the slots of gates are compared with the jobs that hold
+// them. They differ only after an orchestrator ran that knows nothing of gates.
+const recountInterval = time.Hour
+
+// admitter lets parked jobs pass their gates. It runs in every orchestrator; in the
+// database, one of them works at a time.
+type admitter struct {
+	cfg   Config
+	store Store
+	jobs  *jobs.Service
+	wake  loop.Signal // something has happened at a gate
+
+	// woken are the rules for which every lane was named in the inbox.
+	woken     *job.Rules
+	recounted time.Time
+}
+
+func (a *admitter) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		pause, err := a.admit(ctx)
+		if err != nil && ctx.Err() == nil {
+			a.cfg.Log.Warn("admitting jobs failed; trying again", slog.Any("error", err))
+			loop.Pause(ctx, loop.Jittered(time.Second))
+			continue
+		}
+		a.wake.Wait(ctx, pause)
+	}
+}
+
+// admit does rounds until there is nothing left to do, and returns when to look again.
+func (a *admitter) admit(ctx context.Context) (time.Duration, error) {
+	for ctx.Err() == nil {
+		if err := a.prepare(ctx); err != nil {
+			return 0, err
+		}
+		done, err := a.round(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if !done.More {
+			pause := loop.Jittered(a.cfg.PollInterval)
+			if done.NextIn > 0 {
+				pause = min(pause, done.NextIn)
+			}
+			return pause, nil
+		}
+	}
+	return 0, nil
+}
+
+// prepare counts the slots anew if it is time, and lets every lane be looked at if the
+// rules have changed. Each process does so, the last one with the new rules: one that
+// still had the old ones may have looked before.
+func (a *admitter) prepare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	rules, first := a.jobs.Rules(), a.recounted.IsZero()
+	if time.Since(a.recounted) > recountInterval {
+		corrected, err := a.store.Recount(ctx, rules)
+		if err != nil {
+			return err
+		}
+		if corrected > 0 {
+			a.cfg.Log.Warn("slots of gates were corrected: jobs were ended by an orchestrator that knows no gates", slog.Int("gates", corrected))
+		}
+		a.recounted = time.Now()
+	}
+	if first || rules != a.woken && !rules.Equal(a.woken) {
+		if _, err := a.store.WakeLanes(ctx); err != nil {
+			return err
+		}
+	}
+	a.woken = rules
+	return nil
+}
+
+func (a *admitter) round(ctx context.Context) (job.Admission, error) {
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	began := time.Now()
+	done, err := a.store.Admit(ctx, a.jobs.Rules())
+	a.jobs.Metrics.Batch(metrics.OpAdmit, len(done.Admitted), began, err)
+	if err == nil {
+		a.jobs.Admitted(done)
+	}
+	return done, err
+}

@@ -1,0 +1,73 @@
+package runtime_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// submitKeyed submits jobs with concurrency keys, through the service.
+func submitKeyed(t testing.TB, p *process, jobs, keys, limit int) {
+	t.Helper()
+	batch := make([]job.Submission, jobs)
+	for i := range batch {
+		batch[i] = submission(t, func(s *job.Submission) {
+			s.Terms = job.Terms{ConcurrencyKey: fmt.Sprintf("k%d", i%keys), ConcurrencyLimit: limit}
+		})
+	}
+	for _, done := range p.SubmitEach(t.Context(), batch) {
+		require.NoError(t, done.Err)
+	}
+}
+
+func TestAClaimedJobOfAPausedTenantIsParkedAndResumed(t *testing.T) {
+	db := fresh(t)
+	s := supervise(t, playing("p", 1, succeeds, echo))
+	p := launch(t, db, s)
+	pause(t, p, job.Pause{Scope: job.PauseTenant, Name: job.DefaultTenant})
+	ids := many(t, db, 3) // behind the back of the rules, so they are ready
+	p.JobsReady()
+	await(t, func() bool { return ask[int](t, db, "select count(*) from parked where lane = 'paused:default'") == 3 })
+	require.Empty(t, s.started())
+	require.Zero(t, ask[int](t, db, "select count(*) from leases"))
+	resume(t, p, job.PauseTenant, job.DefaultTenant)
+	awaitAll(t, db, len(ids), job.Succeeded)
+	requireSettled(t, db)
+}
+
+func TestJobsOfAKeyWaitForOneAnotherAcrossWorkers(t *testing.T) {
+	db := fresh(t)
+	first, second := supervise(t, playing("p", 4, succeeds, echo)), supervise(t, playing("p", 4, succeeds, echo))
+	here, _ := launch(t, db, first), launch(t, db, second)
+	submitKeyed(t, here, 200, 5, 2)
+	awaitAll(t, db, 200, job.Succeeded)
+	requireSettled(t, db)
+	await(t, func() bool { return ask[int](t, db, "select count(*) from slots") == 0 }, "no slot is left over")
+	require.LessOrEqual(t, ask[int](t, db, `
+		select max(together) from (
+			select count(*) as together
+			from job_attempts a
+			join jobs j on j.job_id = a.job_id
+			join jobs k on k.gates = j.gates
+			join job_attempts b on b.job_id = k.job_id and b.claimed_at <= a.claimed_at and b.ended_at > a.claimed_at
+			group by a.job_id, a.fence
+		) at_once`), 2, "never three of a key at once")
+}
+
+func TestALimitThatIsRaisedLetsJobsGoOn(t *testing.T) {
+	db := fresh(t)
+	none, some := 0, 3
+	_, err := db.SetLimit(t.Context(), job.Limit{Scope: job.LimitKey, Name: "*", Concurrency: &none})
+	require.NoError(t, err)
+	p := launch(t, db, supervise(t, playing("p", 4, succeeds, echo)))
+	submitKeyed(t, p, 10, 1, 0)
+	await(t, func() bool { return ask[int](t, db, "select count(*) from wakes") == 0 })
+	t.Log(ask[string](t, db, "select json_agg(j)::text from (select state, gates, terms from jobs) j"), ask[string](t, db, "select json_agg(j)::text from limits j"))
+	require.Equal(t, 10, ask[int](t, db, "select count(*) from parked"))
+	_, err = p.SetLimit(t.Context(), job.Limit{Scope: job.LimitKey, Name: "*", Concurrency: &some})
+	require.NoError(t, err)
+	awaitAll(t, db, 10, job.Succeeded)
+}

@@ -1,0 +1,437 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+const (
+	// roundJobs is about how many jobs a round looks at, and minLaneJobs how many of a lane
+	// at least, if there is room for them.
+	roundJobs   = 1000
+	minLaneJobs = 4
+	// turnLength is how far a job moves the virtual time of its fairness key, if its weight
+	// is 1. Low-water marks in the ready list allow for a thousand jobs that were admitted
+	// late.
+	turnLength = time.Millisecond
+	// blockedPause is how long a lane waits that has room, but whose first jobs wait at a
+	// later gate. There may be others behind them that need not.
+	blockedPause = 5 * time.Second
+	// ratePause is how long starts gather at a gate with a rate, unless that would waste
+	// some. startsPause bounds the wait for jobs that were admitted, but not claimed yet.
+	ratePause   = 20 * time.Millisecond
+	startsPause = time.Second
+)
+
+// admission decides one round of the admitter: which parked jobs become ready, and which
+// wait in which lane. It neither reads the database nor writes to it.
+type admission struct {
+	now    time.Time
+	rules  *job.Rules
+	gates  map[job.Gate]*gateState
+	lanes  map[job.Gate]*laneState
+	queues map[queue]*virtualTime
+
+	admitted []head
+	moved    []head // with the lane that they go to
+	canceled []conflict
+	oldest   map[job.Gate]int // by gate of newcomers: how many jobs must make room
+	// tracked are the admitted jobs that a gate must know.
+	tracked []trackedJob
+	rewake  []job.Gate
+}
+
+// queue is where jobs take turns.
+type queue struct {
+	jobType string
+	urgency int16
+}
+
+// head is a job at the head of a lane.
+type head struct {
+	id       job.ID
+	queue    queue
+	lane     job.Gate
+	position time.Time
+	turn     bool
+	tenant   string
+	gates    []job.Gate
+	// capacity is the job's own limit of its concurrency key; 0 for none.
+	capacity   int
+	onConflict job.OnConflict
+	parkedAt   time.Time
+	// newcomer says that the job was never claimed. It is only known of jobs that have a
+	// gate for newcomers ahead.
+	newcomer bool
+}
+
+// conflict is a newcomer that is canceled.
+type conflict struct {
+	head
+	reason string
+}
+
+// trackedJob is an admitted job that a gate must know.
+type trackedJob struct {
+	gate job.Gate
+	of   head
+}
+
+// laneState is how far a lane was read.
+type laneState struct {
+	// asked is how many jobs were asked for, read how many there were.
+	asked, read int
+	// ahead are those that wait at a later gate now.
+	ahead int
+	// capacity is that of the last job looked at.
+	capacity int
+	// blocked says that the lane's own gate is full.
+	blocked bool
+}
+
+// gateState is a gate that counts.
+type gateState struct {
+	gate   job.Gate
+	stored *slotsRow // nil for nothing
+	used   int
+	limit  job.Limit
+	// tokens are how many starts a rate has left, and outstanding how many admitted jobs
+	// have not started.
+	tokens      float64
+	outstanding int
+	// charged are the jobs that have started, or never will, since the tokens were stored.
+	charged []startRow
+	wakeAt  time.Time
+}
+
+// virtualTime is that of a queue: start is the turn of the job that is claimed next. last
+// is when the last turns of fairness keys end, changed are those that had one this round.
+type virtualTime struct {
+	start   time.Time
+	last    map[job.Gate]time.Time
+	changed map[job.Gate]bool
+}
+
+func newAdmission(now time.Time, rules *job.Rules) *admission {
+	return &admission{
+		now: now, rules: rules, gates: make(map[job.Gate]*gateState), lanes: make(map[job.Gate]*laneState),
+		queues: make(map[queue]*virtualTime), oldest: make(map[job.Gate]int),
+	}
+}
+
+// know adds a gate: what is stored of it, and which jobs it has admitted.
+func (a *admission) know(gate job.Gate, stored *slotsRow, starts []startRow) *gateState {
+	g := &gateState{gate: gate, stored: stored}
+	if stored != nil {
+		g.used = int(stored.Used)
+		if stored.WakeAt != nil {
+			g.wakeAt = *stored.WakeAt
+		}
+	}
+	g.limit, _ = a.rules.Limit(gate)
+	if g.limit.Rate != nil {
+		g.charge(a.now, starts)
+	}
+	a.gates[gate] = g
+	return g
+}
+
+// touch says that the gate's lane is looked at now, and how many slots were freed.
+func (g *gateState) touch(freed int) {
+	g.used, g.wakeAt = max(g.used-freed, 0), time.Time{}
+}
+
+// charge counts the starts since the tokens were counted last, each at its own time. A
+// start that is counted late does no harm: it was outstanding until then.
+func (g *gateState) charge(now time.Time, starts []startRow) {
+	rate := g.limit.Rate
+	at := now
+	g.tokens = float64(rate.Burst)
+	if g.stored != nil && g.stored.Tokens != nil && g.stored.TokensAt != nil {
+		g.tokens, at = min(*g.stored.Tokens, g.tokens), *g.stored.TokensAt
+	}
+	pass := func(until time.Time) {
+		if passed := until.Sub(at); passed > 0 {
+			g.tokens = min(g.tokens+passed.Seconds()*perSecond(rate), float64(rate.Burst))
+			at = until
+		}
+	}
+	slices.SortFunc(starts, func(a, b startRow) int { return a.start().Compare(b.start()) })
+	for _, s := range starts {
+		if s.Waits {
+			g.outstanding++
+			continue
+		}
+		if s.StartedAt != nil {
+			pass(*s.StartedAt)
+			g.tokens--
+		}
+		g.charged = append(g.charged, s)
+	}
+	pass(now)
+}
+
+func perSecond(rate *job.Rate) float64 { return float64(rate.Count) / rate.Period.Seconds() }
+
+// full reports whether the gate has no slot for a job with the capacity.
+func (g *gateState) full(capacity int) bool {
+	limit, bounded := g.bound(capacity)
+	return bounded && g.used >= limit
+}
+
+// bound is how many jobs may be active, for a job with the capacity.
+func (g *gateState) bound(capacity int) (limit int, bounded bool) {
+	switch {
+	case g.limit.Concurrency != nil && capacity > 0:
+		return min(*g.limit.Concurrency, capacity), true
+	case g.limit.Concurrency != nil:
+		return *g.limit.Concurrency, true
+	}
+	return capacity, capacity > 0
+}
+
+// startsLeft is how many jobs may be admitted, so that all that wait may start at once.
+func (g *gateState) startsLeft() float64 { return g.tokens - float64(g.outstanding) }
+
+// waitForStart makes the next round look at the gate when there may be a start.
+func (g *gateState) waitForStart(now time.Time) {
+	perSecond, burst := perSecond(g.limit.Rate), float64(g.limit.Rate.Burst)
+	seconds := func(starts float64) time.Duration { return time.Duration(starts / perSecond * float64(time.Second)) }
+	pause := max(seconds(1-g.startsLeft()), min(ratePause, seconds((burst-max(g.tokens, 1))/2)), time.Millisecond)
+	if burst-float64(g.outstanding) < 1 { // only a start makes room
+		pause = min(max(seconds(1), ratePause), startsPause)
+	}
+	g.lookAt(now.Add(pause))
+}
+
+func (g *gateState) lookAt(at time.Time) {
+	if g.wakeAt.IsZero() || at.Before(g.wakeAt) {
+		g.wakeAt = at
+	}
+}
+
+// room is how many jobs of a lane to look at, at most; ok is false if only the first of
+// them knows.
+func (a *admission) room(lane job.Gate, most int) (room int, ok bool) {
+	if !lane.Counts() {
+		if lane.Kind() == job.GatePaused && a.paused(lane.Name()) {
+			return 0, true
+		}
+		return most, true
+	}
+	g := a.gates[lane]
+	if g.limit.Rate != nil {
+		if g.startsLeft() < 1 {
+			g.waitForStart(a.now)
+			return 0, true
+		}
+		most = min(most, int(g.startsLeft()))
+	}
+	if g.limit.Concurrency == nil {
+		return most, g.limit.Rate != nil || lane.Kind() != job.GateKey
+	}
+	return max(min(*g.limit.Concurrency-g.used, most), 0), true
+}
+
+func (a *admission) paused(tenant string) bool {
+	_, paused := a.rules.Pause(job.PauseTenant, tenant)
+	return paused
+}
+
+// passes reports whether a job has yet to pass a gate of the kind, and which.
+func (j *head) passes(kind job.GateKind) (job.Gate, bool) {
+	if j.lane.Counts() || j.lane.Kind() == job.GateNew && kind == job.GateFair {
+		return "", false
+	}
+	// The admitter itself parks jobs of a paused tenant that have passed the others.
+	if kind == job.GateNew && !slices.Contains(j.gates, j.lane) {
+		return "", false
+	}
+	at := slices.IndexFunc(j.gates, func(g job.Gate) bool { return g.Kind() == kind })
+	if at < 0 {
+		return "", false
+	}
+	return j.gates[at], true
+}
+
+// decide decides about the heads of lanes. Everything that it needs is known.
+func (a *admission) decide(heads []head) {
+	for i := range heads {
+		if gate, fair := heads[i].passes(job.GateFair); fair {
+			a.giveTurn(&heads[i], gate)
+		}
+	}
+	slices.SortStableFunc(heads, func(a, b head) int {
+		return cmp.Or(cmp.Compare(a.queue.urgency, b.queue.urgency), a.position.Compare(b.position), bytes.Compare(a.id[:], b.id[:]))
+	})
+	for _, next := range heads {
+		a.place(next)
+	}
+	for gate, lane := range a.lanes {
+		a.lookAgain(gate, lane)
+	}
+	slices.Sort(a.rewake)
+}
+
+// giveTurn is start-time fair queueing (Goyal, Vin, Cheng 1996): a job's turn is the
+// virtual time of its queue, or the end of the turn before of its key if that is later. It
+// moves the key on by an amount that is smaller the greater its weight.
+func (a *admission) giveTurn(j *head, gate job.Gate) {
+	times := a.queues[j.queue]
+	start := times.start
+	if last := times.last[gate]; last.After(start) {
+		start = last
+	}
+	j.position, j.turn = start, true
+	length := (turnLength / time.Duration(a.rules.Weight(gate))).Round(time.Microsecond)
+	times.last[gate], times.changed[gate] = start.Add(length), true
+}
+
+// place admits a job, moves it to the lane of the first gate that stops it, or cancels it.
+// If that is the gate of its own lane, the others there wait behind it.
+func (a *admission) place(j head) {
+	lane := a.lanes[j.lane]
+	if lane.blocked {
+		return
+	}
+	if gate, conflicts := j.passes(job.GateNew); conflicts {
+		if reason := a.resolve(j, gate); reason != "" {
+			a.canceled = append(a.canceled, conflict{j, reason})
+			return
+		}
+	}
+	lane.capacity = j.capacityAt(j.lane)
+	stopped, at := a.stops(j)
+	switch {
+	case !stopped:
+		a.admit(j)
+	case at == j.lane:
+		lane.blocked = true
+	default:
+		if slices.Index(j.gates, at) > slices.Index(j.gates, j.lane) && j.lane.Counts() {
+			lane.ahead++
+		}
+		j.lane = at
+		a.moved = append(a.moved, j)
+	}
+}
+
+// resolve decides what happens to a newcomer if its key is full. It returns the reason if
+// it is canceled.
+func (a *admission) resolve(j head, gate job.Gate) (reason string) {
+	key := job.NewGate(job.GateKey, gate.Owner(), gate.Name())
+	g := a.gates[key]
+	if g == nil || !j.newcomer || !g.full(j.capacity) {
+		return ""
+	}
+	switch a.rules.OnConflict(key, j.onConflict) {
+	case job.ConflictCancelNewcomer:
+		limit, _ := g.bound(j.capacity)
+		return fmt.Sprintf("concurrency key %q is full (%d of %d), and onConflict is %s",
+			key.Name(), g.used, limit, job.ConflictCancelNewcomer)
+	case job.ConflictCancelOldest:
+		a.oldest[gate]++
+	case job.ConflictQueue:
+	}
+	return ""
+}
+
+// stops returns the first gate at which the job has to wait.
+func (a *admission) stops(j head) (stopped bool, at job.Gate) {
+	if a.paused(j.tenant) {
+		return true, job.NewGate(job.GatePaused, "", j.tenant)
+	}
+	for _, gate := range j.gates {
+		if !gate.Counts() {
+			continue
+		}
+		g := a.gates[gate]
+		if g.full(j.capacityAt(gate)) {
+			return true, gate
+		}
+		if g.limit.Rate != nil && g.startsLeft() < 1 {
+			g.waitForStart(a.now)
+			return true, gate
+		}
+	}
+	return false, ""
+}
+
+// capacityAt is the job's own limit of the gate.
+func (j *head) capacityAt(gate job.Gate) int {
+	if gate.Kind() == job.GateKey {
+		return j.capacity
+	}
+	return 0
+}
+
+func (a *admission) admit(j head) {
+	for _, gate := range j.gates {
+		if gate.Kind() == job.GateNew {
+			a.tracked = append(a.tracked, trackedJob{gate, j})
+		}
+		if !gate.Counts() {
+			continue
+		}
+		g := a.gates[gate]
+		g.used++
+		if g.limit.Rate != nil {
+			g.outstanding++
+			a.tracked = append(a.tracked, trackedJob{gate, j})
+		}
+	}
+	a.admitted = append(a.admitted, j)
+}
+
+// lookAgain wakes a lane in which there may be jobs that can go on.
+func (a *admission) lookAgain(gate job.Gate, lane *laneState) {
+	if lane.read == 0 || lane.read < lane.asked || lane.blocked {
+		return
+	}
+	if g := a.gates[gate]; g != nil {
+		switch {
+		case g.full(lane.capacity): // the next slot that is freed wakes it
+			return
+		case g.limit.Rate != nil && g.startsLeft() < 1:
+			g.waitForStart(a.now)
+			return
+		case lane.ahead == lane.read:
+			g.lookAt(a.now.Add(blockedPause))
+			return
+		}
+	}
+	a.rewake = append(a.rewake, gate)
+}
+
+// next is what to store of the gate. Tokens are stored when something was charged: they
+// grow by themselves.
+func (g *gateState) next(now time.Time) slotsRow {
+	next := slotsRow{Gate: string(g.gate), Used: int32(g.used)} //nolint:gosec // it came from the database
+	if !g.wakeAt.IsZero() {
+		next.WakeAt = &g.wakeAt
+	}
+	switch {
+	case g.limit.Rate == nil:
+	case len(g.charged) > 0:
+		next.Tokens, next.TokensAt = &g.tokens, &now
+	case g.stored != nil:
+		next.Tokens, next.TokensAt = g.stored.Tokens, g.stored.TokensAt
+	}
+	return next
+}
+
+// empty reports whether the row says nothing.
+func (s *slotsRow) empty() bool { return s.Used == 0 && s.Tokens == nil && s.WakeAt == nil }
+
+func (s *slotsRow) same(other *slotsRow) bool {
+	return s.Used == other.Used && equal(s.Tokens, other.Tokens) && equalTimes(s.TokensAt, other.TokensAt) && equalTimes(s.WakeAt, other.WakeAt)
+}
+
+func equal[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
+
+func equalTimes(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }

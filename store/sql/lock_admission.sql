@@ -1,0 +1,7 @@
+-- Become the one who admits. The lock ends with the transaction. Jobs are admitted by one
+-- orchestrator at a time, so that nobody else changes `slots` between what a round reads
+-- and what it writes. 4653010 is the lock of the tallies.
+-- Clock: none.
+-- Locks: an advisory lock of the transaction, which waits for the round of another process.
+-- Index: none.
+select pg_advisory_xact_lock(4653011);
