@@ -175,8 +175,8 @@ drop trigger jobs_legal_transition on jobs;
 create trigger jobs_legal_transition after update of state on jobs
     for each row
     when (old.state is distinct from new.state and not (
-        (old.state = 'queued' and (new.state in ('created', 'retry', 'canceled')
-            or new.state in ('succeeded', 'dead') and new.fence > old.fence))
+        (old.state = 'queued' and (new.state in ('succeeded', 'dead') and new.fence > old.fence
+            or new.state in ('created', 'retry', 'canceled')))
         or (old.state = 'created' and new.state in ('queued', 'canceled'))
         or (old.state = 'retry' and new.state in ('queued', 'dead', 'canceled'))
         or (old.state = 'dead' and new.state = 'queued')

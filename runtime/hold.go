@@ -13,16 +13,17 @@ func (p *path) hold(ctx context.Context, claimed []job.Claimed) (others, unparke
 	rules := p.jobs.Rules()
 	var held []job.Claimed
 	var batch []job.Parking
-	for i, one := range claimed {
-		next, stopped := rules.Held(one.Type, one.Tenant, one.Gates)
+	for i := range claimed {
+		one := &claimed[i]
+		next, stopped := rules.Held(one.Type, one.Tenant, one.Gates())
 		switch {
 		case stopped && held == nil:
 			others = append(others, claimed[:i]...)
 			fallthrough
 		case stopped:
-			held, batch = append(held, one), append(batch, job.Parking{Lease: one.Lease, Gates: next})
+			held, batch = append(held, *one), append(batch, job.Parking{Lease: one.Lease, Gates: next})
 		case held != nil:
-			others = append(others, one)
+			others = append(others, *one)
 		}
 	}
 	if held == nil {

@@ -77,9 +77,10 @@ func (p *path) claim(ctx context.Context, plan claimPlan, limit int) (int, error
 	claimed, unparked := p.hold(try, claimed)
 	attempts := make([]*attempt, 0, len(claimed))
 	answered := time.Now()
-	for _, one := range claimed {
-		traced := p.jobs.Spans.Claimed(&one, p.cfg.Worker.ID, sent, answered) // which changes the context that the job carries
-		a := p.newAttempt(one, plan.pool, sent.Add(p.cfg.Lease), traced)
+	for i := range claimed {
+		one := &claimed[i]
+		traced := p.jobs.Spans.Claimed(one, p.cfg.Worker.ID, sent, answered) // which changes the context that the job carries
+		a := p.newAttempt(*one, plan.pool, sent.Add(p.cfg.Lease), traced)
 		p.inFlight.add(a)
 		if one.Lapsed() {
 			a.lapse()

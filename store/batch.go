@@ -31,8 +31,8 @@ func newBatch(submissions []job.Submission) batch {
 	b := batch{
 		entries: make([]entry, len(submissions)), first: make(map[key]int, len(submissions)), distinct: make([]int, 0, len(submissions)),
 	}
-	for i, submission := range submissions {
-		e := newEntry(submission)
+	for i := range submissions {
+		e := newEntry(&submissions[i])
 		b.entries[i] = e
 		if _, seen := b.first[e.key]; !seen {
 			b.first[e.key] = i
@@ -69,9 +69,10 @@ func (b batch) repeat(results []job.Submitted) {
 	}
 }
 
-// entry is a submission and what identifies it.
+// entry is a submission and what identifies it. Entries are copied often, and submissions
+// are large: hence the pointer.
 type entry struct {
-	job.Submission
+	*job.Submission
 	key  key
 	hash []byte
 }
@@ -81,7 +82,7 @@ func (e entry) gated() bool {
 	return len(e.Gates) > 0 || e.Terms != job.Terms{} || !e.ExpiresAt.IsZero() || e.TTL != 0 || e.Unique != nil
 }
 
-func newEntry(s job.Submission) entry {
+func newEntry(s *job.Submission) entry {
 	return entry{Submission: s, key: newKey(s.Tenant, s.IdempotencyKey, s.ID), hash: requestHash(s)}
 }
 
@@ -110,7 +111,7 @@ func (k key) compare(other key) int {
 // requestHash is the hash of the parts that must be equal in two requests with the
 // same key: the type, and the payload without insignificant white space. It is empty
 // without a key.
-func requestHash(s job.Submission) []byte {
+func requestHash(s *job.Submission) []byte {
 	if s.IdempotencyKey == "" {
 		return []byte{}
 	}

@@ -138,9 +138,10 @@ type claimedRow struct {
 	traceParent, traceState             string
 	createdAt                           pgtype.Timestamptz
 	priority                            int16
-	runAt, position, admittedAt         pgtype.Timestamptz
-	expiresAt                           pgtype.Timestamptz
-	gates                               []string // nil for none
+	runAt                               pgtype.Timestamptz
+	position                            pgtype.Timestamptz // null if it is runAt
+	gates                               []string           // nil for none
+	admittedAt, expiresAt               pgtype.Timestamptz
 	claimedAt, lastEndedAt              pgtype.Timestamptz
 	lastOutcome                         pgtype.Text
 }
@@ -174,24 +175,25 @@ func (r *claimedRow) claimed() job.Claimed {
 		Priority:      r.priority,
 		RunAt:         r.runAt.Time,
 		ClaimedAt:     r.claimedAt.Time,
-		Position:      r.position.Time,
 		ExpiresAt:     r.expiresAt.Time,
-		Gates:         gates(r.gates),
-		AdmittedAt:    r.admittedAt.Time,
+		Passed:        r.passed(),
 		Last:          lastAttempt(r.lastEndedAt, r.lastOutcome),
 	}
 }
 
-// gates is nil without names.
-func gates(names []string) []job.Gate {
-	if names == nil {
+// passed is nil for a job that is ready without having been admitted.
+func (r *claimedRow) passed() *job.Passed {
+	if r.gates == nil && !r.admittedAt.Valid && !r.position.Valid {
 		return nil
 	}
-	all := make([]job.Gate, len(names))
-	for i, name := range names {
-		all[i] = job.Gate(name)
+	passed := &job.Passed{Gates: make([]job.Gate, len(r.gates)), AdmittedAt: r.admittedAt.Time, Position: r.runAt.Time}
+	for i, name := range r.gates {
+		passed.Gates[i] = job.Gate(name)
 	}
-	return all
+	if r.position.Valid {
+		passed.Position = r.position.Time
+	}
+	return passed
 }
 
 func lastAttempt(endedAt pgtype.Timestamptz, outcome pgtype.Text) *job.LastAttempt {

@@ -217,7 +217,7 @@ func TestAJobThatCommitsLateBehindTheMarkIsFound(t *testing.T) {
 	s := open(t)
 	hour := func(j *job.Submission) { j.RunAt = time.Now().Add(-time.Hour) }
 	late := submission(t, hour)
-	entries := []entry{newEntry(late)}
+	entries := []entry{newEntry(&late)}
 	inserted := newInsertion(entries, []int{0})
 	commit := locked(t, s, sql.Text(inserted.statement()), inserted.columns()...)
 	submit(t, s, submissions(t, 3)...)

@@ -178,7 +178,7 @@ func (m *gatesModel) claim(t *rapid.T) {
 // started parks the jobs that may not start, as a worker does, and keeps the others.
 func (m *gatesModel) started(claimed []job.Claimed) {
 	for _, c := range claimed {
-		if next, held := m.rules.Held(c.Type, c.Tenant, c.Gates); held {
+		if next, held := m.rules.Held(c.Type, c.Tenant, c.Gates()); held {
 			results, err := m.store.Park(m.ctx, []job.Parking{{Lease: c.Lease, Gates: next}})
 			require.NoError(m, err)
 			if results[0] == job.Settled {
@@ -190,7 +190,7 @@ func (m *gatesModel) started(claimed []job.Claimed) {
 			m.earlier = slices.Delete(m.earlier, i, i+1)
 			continue
 		}
-		for _, gate := range c.Gates {
+		for _, gate := range c.Gates() {
 			if limit, found := m.rules.Limit(gate); found && limit.Rate != nil {
 				m.starts[gate] = append(m.starts[gate], c.ClaimedAt)
 			}

@@ -151,7 +151,8 @@ func (m *lowWaterMarks) ranges(types []string) []queueRange {
 func (m *lowWaterMarks) claimed(jobs []job.Claimed, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, c := range jobs {
+	for i := range jobs {
+		c := &jobs[i]
 		if now.Sub(m.crowded[c.Type]) < crowdedFor {
 			continue
 		}
@@ -163,7 +164,7 @@ func (m *lowWaterMarks) claimed(jobs []job.Claimed, now time.Time) {
 		if known[-c.Priority] == nil {
 			known[-c.Priority] = &mark{}
 		}
-		known[-c.Priority].pass(position{runAt: c.Position, id: c.JobID})
+		known[-c.Priority].pass(position{runAt: c.Position(), id: c.JobID})
 		if len(known) > maxMarks {
 			delete(m.byType, c.Type)
 			m.crowded[c.Type] = now

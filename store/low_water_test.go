@@ -14,7 +14,7 @@ import (
 )
 
 func claimedAt(runAt time.Time, priority int16, n int) job.Claimed {
-	c := job.Claimed{Type: jobType, Priority: priority, Position: runAt}
+	c := job.Claimed{Type: jobType, Priority: priority, RunAt: runAt}
 	binary.BigEndian.PutUint32(c.JobID[:], uint32(n))
 	return c
 }
@@ -183,7 +183,7 @@ func TestMarksHideNoJobForLong(t *testing.T) {
 			}
 			claimed := make([]job.Claimed, len(taken))
 			for i, w := range taken {
-				claimed[i] = job.Claimed{Lease: job.Lease{JobID: w.id}, Type: w.jobType, Priority: -w.urgency, Position: w.runAt}
+				claimed[i] = job.Claimed{Lease: job.Lease{JobID: w.id}, Type: w.jobType, Priority: -w.urgency, RunAt: w.runAt}
 			}
 			m.claimed(claimed, now)
 			ready = slices.DeleteFunc(ready, func(w *waiting) bool { return slices.Contains(taken, w) })

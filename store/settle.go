@@ -55,10 +55,19 @@ var settleVerbs = []settleVerb{
 // statementFor is the statement for the settlements. All but succeed are rare enough to do
 // without a second one for jobs with gates.
 func (v settleVerb) statementFor(part []job.Settlement) string {
-	if v.to == job.Succeeded && slices.ContainsFunc(part, func(s job.Settlement) bool { return s.Gated }) {
+	if v.to == job.Succeeded && anyGated(part) {
 		return "succeed_gated"
 	}
 	return v.statement
+}
+
+func anyGated(batch []job.Settlement) bool {
+	for i := range batch {
+		if batch[i].Gated {
+			return true
+		}
+	}
+	return false
 }
 
 // settleAs writes the settlements at the indexes with one verb. It halves them as

@@ -68,9 +68,12 @@ func (s *Store) submit(ctx context.Context, entries []entry, indexes []int, resu
 // acknowledged, or an id already exists, it looks the ids up before it sends the other
 // jobs again.
 func (s *Store) insert(ctx context.Context, entries []entry, indexes []int) (map[key]submittedRow, error) {
-	found := make(map[key]submittedRow, len(indexes))
+	found := make(map[key]submittedRow)
 	for missing := 0; len(indexes) > 0; {
 		stored, err := s.insertOnce(ctx, newInsertion(entries, indexes))
+		if err == nil && len(found) == 0 && len(stored) == len(indexes) {
+			return stored, nil // as nearly always
+		}
 		if err == nil {
 			maps.Copy(found, stored)
 			indexes = without(stored, entries, indexes)
@@ -265,7 +268,7 @@ func (s *Store) submitted(ctx context.Context, entries []entry, indexes []int) (
 // same type and payload.
 func (s *Store) Known(ctx context.Context, submission job.Submission) (bool, error) {
 	found, err := postgres.Read(ctx, s.db.Submissions, "known", pgx.RowTo[[]byte], submission.Tenant, submission.IdempotencyKey)
-	return len(found) > 0 && bytes.Equal(found[0], requestHash(submission)), err
+	return len(found) > 0 && bytes.Equal(found[0], requestHash(&submission)), err
 }
 
 // stillUnknown is the error of a write whose outcome could not be looked up. first is

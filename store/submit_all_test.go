@@ -241,7 +241,7 @@ func TestAHundredRacersWithOneKeyMakeOneJob(t *testing.T) {
 func TestAnInsertionHasBoundedRowsAndBytes(t *testing.T) {
 	sized := func(sizes ...int) (entries []entry, places []int) {
 		for i, size := range sizes {
-			entries = append(entries, entry{Submission: job.Submission{Payload: make([]byte, size)}})
+			entries = append(entries, entry{Submission: &job.Submission{Payload: make([]byte, size)}})
 			places = append(places, i)
 		}
 		return entries, places

@@ -211,7 +211,7 @@ func TestARacerWaitsForTheFirstToCommitAndGetsItsJob(t *testing.T) {
 	keyed := submission(t, func(j *job.Submission) { j.IdempotencyKey = "k" })
 	first := keyed
 	first.ID = newID(t)
-	entries := []entry{newEntry(first)}
+	entries := []entry{newEntry(&first)}
 	inserted := newInsertion(entries, []int{0})
 	commit := locked(t, s, sql.Text(inserted.statement()), inserted.columns()...)
 	wait := after(func() []job.Submitted { return s.Submit(context.Background(), []job.Submission{keyed}) })

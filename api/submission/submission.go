@@ -91,8 +91,14 @@ func (p *parser) submission() bool {
 	return true
 }
 
+// contradictory are the members that contradictions looks at.
+var contradictory = bits("runAt", "delay", "expiresAt", "ttl", "uniqueFor", "uniqueWhile", "uniqueBy")
+
 // contradictions refuses members that do not go together.
 func (p *parser) contradictions() {
+	if p.set&contradictory == 0 {
+		return
+	}
 	given := func(member string) bool { return has(p.set, member) }
 	for _, pair := range [...][2]string{{"runAt", "delay"}, {"expiresAt", "ttl"}, {"uniqueFor", "uniqueWhile"}} {
 		if given(pair[0]) && given(pair[1]) {
@@ -110,7 +116,15 @@ func (p *parser) contradictions() {
 	}
 }
 
-func has(set int, member string) bool { return set&(1<<slices.Index(members, member)) != 0 }
+func has(set int, member string) bool { return set&bits(member) != 0 }
+
+// bits is the set of these members.
+func bits(names ...string) (set int) {
+	for _, name := range names {
+		set |= 1 << slices.Index(members, name)
+	}
+	return set
+}
 
 // member reads the value that follows a name.
 func (p *parser) member(quoted []byte) bool {

@@ -42,19 +42,40 @@ type Claimed struct {
 	// the database's clock.
 	RunAt     time.Time
 	ClaimedAt time.Time
-	// Position is the job's place among the ready jobs of its type and priority: RunAt, or
-	// the virtual time of its turn.
-	Position time.Time
 	// ExpiresAt is when the job is canceled unless it has started; the zero time for never,
 	// also if it has started before.
 	ExpiresAt time.Time
-	// Gates are those that the job has passed; nil for none.
-	Gates []Gate
-	// AdmittedAt is when it had passed them; the zero time for a job without gates.
-	AdmittedAt time.Time
+	// Passed is how the job passed its gates; nil for a job without gates.
+	Passed *Passed
 	// Last is the previous attempt; nil if there was none, the job is not traced, or its last
 	// claim was parked.
 	Last *LastAttempt
+}
+
+// Passed is how a job passed its gates.
+type Passed struct {
+	Gates []Gate
+	// AdmittedAt is when it had passed all of them, by the database's clock.
+	AdmittedAt time.Time
+	// Position is the job's place among the ready jobs of its type and priority: its RunAt,
+	// or the virtual time of its turn.
+	Position time.Time
+}
+
+// Gates are those that the job has passed; nil for none.
+func (c *Claimed) Gates() []Gate {
+	if c.Passed == nil {
+		return nil
+	}
+	return c.Passed.Gates
+}
+
+// Position is the job's place among the ready jobs of its type and priority.
+func (c *Claimed) Position() time.Time {
+	if c.Passed == nil {
+		return c.RunAt
+	}
+	return c.Passed.Position
 }
 
 // Lapsed reports whether the job was claimed too late to be started.

@@ -62,8 +62,8 @@ func (t *Tracer) Claimed(c *job.Claimed, worker string, sent, answered time.Time
 	a.job.attempt, a.job.maxAttempts = c.Attempt, c.MaxAttempts
 	a.job.resumed = c.Checkpoint != nil
 	a.job.wait(c.CreatedAt, c.RunAt, c.Last, offset)
-	if !c.AdmittedAt.IsZero() {
-		a.job.gates, a.job.admitted = c.Gates, c.AdmittedAt.Add(offset)
+	if c.Passed != nil {
+		a.job.gates, a.job.admitted = c.Passed.Gates, c.Passed.AdmittedAt.Add(offset)
 	}
 	c.Trace.Parent = carried(a.own, "").Parent
 	return a

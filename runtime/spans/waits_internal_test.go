@@ -39,9 +39,9 @@ func TestTheWaitAtGatesIsAPartOfTheQueueWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tracer, told := recorded(t)
-			job := claimed(at)
-			job.Gates, job.AdmittedAt = gates, c.admitted
-			a := tracer.Claimed(&job, "w", at, at)
+			one := claimed(at)
+			one.Passed = &job.Passed{Gates: gates, AdmittedAt: c.admitted}
+			a := tracer.Claimed(&one, "w", at, at)
 			a.Began(at)
 			wait := told()["queue wait MAIL"]
 			require.Subset(t, wait.Attributes, []attribute.KeyValue{
@@ -53,8 +53,8 @@ func TestTheWaitAtGatesIsAPartOfTheQueueWait(t *testing.T) {
 		})
 	}
 	tracer, told := recorded(t)
-	job := claimed(at)
-	tracer.Claimed(&job, "w", at, at).Began(at)
+	one := claimed(at)
+	tracer.Claimed(&one, "w", at, at).Began(at)
 	require.Empty(t, told()["queue wait MAIL"].Events, "a job without gates")
 }
 

@@ -65,8 +65,8 @@ with ranges as (
     delete from ready r using picked p where r.ctid = p.at
     returning r.job_id, r.run_at, r.admitted_at
 ), claimed as materialized (
-    select ($9::uuid[])[row_number() over ()] as lease_id, clock_timestamp() as claimed_at, t.run_at as position,
-        t.admitted_at, ledger.*
+    select ($9::uuid[])[row_number() over ()] as lease_id, clock_timestamp() as claimed_at,
+        nullif(t.run_at, ledger.run_at) as position, t.admitted_at, ledger.*
     from taken t
     cross join lateral (
         select j.job_id, j.fence + 1 as fence, j.job_type, j.tenant, j.payload, j.attempt + 1 as attempt,
@@ -90,4 +90,4 @@ select job_id, lease_id, fence, job_type, tenant, payload::text as payload, atte
     interruptions, crashes, timeout, checkpoint::text as checkpoint, trace_parent, trace_state,
     created_at, priority, run_at, position, admitted_at, gates, expires_at, claimed_at, last_ended_at, last_outcome
 from claimed
-order by priority desc, position, job_id;
+order by priority desc, coalesce(position, run_at), job_id;
