@@ -15,6 +15,11 @@ import (
 // them. They differ only after an orchestrator ran that knows nothing of gates.
 const recountInterval = time.Hour
 
+// longestRest bounds how long the admitter rests after a round that admitted jobs. It rests
+// as long as the round took: meanwhile slots gather, and a job of a larger round, and then
+// of larger claims, costs less.
+const longestRest = 20 * time.Millisecond
+
 // admitter lets parked jobs pass their gates. It runs in every orchestrator; in the
 // database, one of them works at a time.
 type admitter struct {
@@ -46,9 +51,13 @@ func (a *admitter) admit(ctx context.Context) (time.Duration, error) {
 		if err := a.prepare(ctx); err != nil {
 			return 0, err
 		}
+		began := time.Now()
 		done, err := a.round(ctx)
 		if err != nil {
 			return 0, err
+		}
+		if len(done.Admitted) > 0 {
+			loop.Pause(ctx, min(time.Since(began), longestRest))
 		}
 		if !done.More {
 			pause := loop.Jittered(a.cfg.PollInterval)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -37,7 +38,9 @@ type admission struct {
 	lanes  map[job.Gate]*laneState
 	queues map[queue]*virtualTime
 
-	admitted []head
+	// atOnce are jobs that were admitted when their lane was read, admitted all others.
+	atOnce, admitted []head
+
 	moved    []head // with the lane that they go to
 	canceled []conflict
 	oldest   map[job.Gate]int // by gate of newcomers: how many jobs must make room
@@ -236,6 +239,52 @@ func (a *admission) room(lane job.Gate, most int) (room int, ok bool) {
 		return most, g.limit.Rate != nil || lane.Kind() != job.GateKey
 	}
 	return max(min(*g.limit.Concurrency-g.used, most), 0), true
+}
+
+// plain reports whether a job that has no gate but that of its lane may pass once there is
+// room.
+func (a *admission) plain(lane job.Gate) bool {
+	if !lane.Counts() || a.gates[lane].limit.Rate != nil {
+		return false
+	}
+	switch lane.Kind() {
+	case job.GateKey:
+		return !a.paused(lane.Owner())
+	case job.GateTenant:
+		return !a.paused(lane.Name())
+	default:
+		return !a.rules.AnyTenantPaused()
+	}
+}
+
+// read counts a job that was read from its lane, where so many were asked for. It reports
+// whether the job is to be decided about, because it was not admitted at once.
+func (a *admission) read(j head, asked int, admitted bool) (undecided bool) {
+	lane := a.lanes[j.lane]
+	if lane == nil {
+		lane = &laneState{asked: asked}
+		a.lanes[j.lane] = lane
+	}
+	lane.read++
+	if admitted {
+		lane.capacity = j.capacityAt(j.lane)
+		a.gates[j.lane].used++
+		a.atOnce = append(a.atOnce, j)
+	}
+	return !admitted
+}
+
+// ready are all jobs that were admitted.
+func (a *admission) ready() iter.Seq[head] {
+	return func(yield func(head) bool) {
+		for _, part := range [][]head{a.atOnce, a.admitted} {
+			for i := range part {
+				if !yield(part[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (a *admission) paused(tenant string) bool {

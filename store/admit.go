@@ -35,7 +35,7 @@ func (s *Store) Admit(ctx context.Context, rules *job.Rules) (job.Admission, err
 	if err != nil {
 		return job.Admission{}, err
 	}
-	for _, j := range done.decided.admitted {
+	for j := range done.decided.ready() {
 		s.marks.admitted(j.queue.jobType, j.queue.urgency, position{runAt: j.position, id: j.id})
 	}
 	return done.done, nil
@@ -117,7 +117,8 @@ func (r *round) begin(ctx context.Context) ([]touchedRow, error) {
 	return touched, nil
 }
 
-// heads returns the first jobs of the lanes that have room.
+// heads returns the first jobs of the lanes that have room. Those of most lanes have no
+// other gate: they are admitted at once, and not returned.
 func (r *round) heads(ctx context.Context, touched []touchedRow) ([]head, error) {
 	starts, err := r.starts(ctx, touched)
 	if err != nil {
@@ -126,6 +127,7 @@ func (r *round) heads(ctx context.Context, touched []touchedRow) ([]head, error)
 	var lanes []job.Gate
 	var rooms []pgtype.Int4
 	var used []int32
+	var plain []bool
 	most := max(roundJobs/len(touched), minLaneJobs)
 	for i := range touched {
 		gate := job.Gate(touched[i].Gate)
@@ -141,26 +143,25 @@ func (r *round) heads(ctx context.Context, touched []touchedRow) ([]head, error)
 			continue
 		}
 		lanes, rooms = append(lanes, gate), append(rooms, pgtype.Int4{Int32: int32(room), Valid: known}) //nolint:gosec // at most roundJobs
-		used = append(used, r.decided.used(gate))
+		used, plain = append(used, r.decided.used(gate)), append(plain, r.decided.plain(gate))
 	}
 	if len(lanes) == 0 {
 		return nil, nil
 	}
 	batch := &pgx.Batch{}
-	var rows []headRow
-	postgres.QueueRows(batch, &rows, "heads", pgx.RowToStructByName[headRow], lanes, postgres.Pointers[pgtype.Int4](rooms), used, most)
+	var heads []head
+	batch.Queue(sql.Text("heads"), lanes, postgres.Pointers[pgtype.Int4](rooms), used, most, plain).Query(func(rows pgx.Rows) error {
+		var row headRow
+		_, err := pgx.ForEachRow(rows, targets(rows, row.columns()), func() error {
+			if j := row.head(); r.decided.read(j, int(row.room), row.admitted) {
+				heads = append(heads, j)
+			}
+			return nil
+		})
+		return err
+	})
 	if err := r.send(ctx, batch); err != nil {
 		return nil, err
-	}
-	heads := make([]head, len(rows))
-	for i := range rows {
-		heads[i] = rows[i].parked()
-		lane := r.decided.lanes[heads[i].lane]
-		if lane == nil {
-			lane = &laneState{asked: int(rows[i].Room)}
-			r.decided.lanes[heads[i].lane] = lane
-		}
-		lane.read++
 	}
 	return heads, nil
 }
@@ -218,25 +219,35 @@ func startsByGate(rows []startRow) map[job.Gate][]startRow {
 	return starts
 }
 
+// headRow is one head; of one that was admitted, turn, tenant, gates and onConflict are
+// null.
 type headRow struct {
-	JobID      [16]byte
-	Lane       string
-	Urgency    int16
-	Position   time.Time
-	Turn       bool
-	JobType    string
-	Tenant     string
-	Gates      []job.Gate
-	Capacity   int32
-	OnConflict string
-	ParkedAt   time.Time
-	Room       int32
+	jobID              pgtype.UUID
+	lane, jobType      string
+	urgency            int16
+	position, parkedAt pgtype.Timestamptz
+	room               int32
+	admitted           bool
+	turn               pgtype.Bool
+	tenant, onConflict pgtype.Text
+	gates              []string
+	capacity           pgtype.Int4
 }
 
-func (r *headRow) parked() head {
+// columns says where each column of the statement goes.
+func (r *headRow) columns() map[string]any {
+	return map[string]any{
+		"job_id": &r.jobID, "lane": &r.lane, "job_type": &r.jobType, "urgency": &r.urgency, "position": &r.position, "parked_at": &r.parkedAt,
+		"room": &r.room, "admitted": &r.admitted, "turn": &r.turn, "tenant": &r.tenant, "on_conflict": &r.onConflict, "gates": &r.gates,
+		"capacity": &r.capacity,
+	}
+}
+
+func (r *headRow) head() head {
 	return head{
-		id: r.JobID, queue: queue{r.JobType, r.Urgency}, lane: job.Gate(r.Lane), position: r.Position, turn: r.Turn,
-		tenant: r.Tenant, gates: r.Gates, capacity: int(r.Capacity), onConflict: job.OnConflict(r.OnConflict), parkedAt: r.ParkedAt,
+		id: r.jobID.Bytes, queue: queue{r.jobType, r.urgency}, lane: job.Gate(r.lane), position: r.position.Time, turn: r.turn.Bool,
+		tenant: r.tenant.String, gates: gates(r.gates), capacity: int(r.capacity.Int32), onConflict: job.OnConflict(r.onConflict.String),
+		parkedAt: r.parkedAt.Time,
 	}
 }
 

@@ -47,6 +47,44 @@ func admitAll(t testing.TB, s *Store, rules *job.Rules) (admitted int) {
 	return 0
 }
 
+// Jobs whose only gate is that of their lane are admitted by the statement that reads it.
+func TestLanesOfOneGateAreAdmittedWhenTheyAreRead(t *testing.T) {
+	perSecond := job.Limit{Scope: job.LimitKey, Name: "customer", Rate: &job.Rate{Count: 100, Period: time.Second, Burst: 100}}
+	paused := job.NewRules([]job.Limit{concurrency(job.LimitKey, "customer", 9)}, []job.Pause{{Scope: job.PauseTenant, Name: job.DefaultTenant}})
+	for name, c := range map[string]struct {
+		rules    *job.Rules
+		own      []int // the limits that the jobs set themselves
+		atOnce   int
+		admitted int
+	}{
+		"a limit of the class":            {limitedBy(concurrency(job.LimitKey, "customer", 2)), []int{0, 0, 0}, 2, 0},
+		"limits of their own":             {nil, []int{2, 2, 2}, 2, 0},
+		"both":                            {limitedBy(concurrency(job.LimitKey, "customer", 2)), []int{3, 3, 3}, 2, 0},
+		"both, and their own is lower":    {limitedBy(concurrency(job.LimitKey, "customer", 3)), []int{2, 2, 2}, 0, 2},
+		"different limits of their own":   {nil, []int{2, 1, 2}, 0, 1},
+		"a job type that has a limit too": {limitedBy(concurrency(job.LimitKey, "customer", 3), concurrency(job.LimitType, jobType, 2)), []int{0, 0, 0}, 0, 2},
+		"a rate":                          {limitedBy(perSecond), []int{0, 0}, 0, 2},
+		"a paused tenant":                 {paused, []int{0, 0}, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			for _, own := range c.own {
+				parks(t, s, c.rules, job.Terms{ConcurrencyKey: "customer:7", ConcurrencyLimit: own})
+			}
+			conn, err := s.db.Worker.Acquire(t.Context())
+			require.NoError(t, err)
+			defer conn.Release()
+			r := &round{conn: conn.Conn(), rules: c.rules}
+			require.NoError(t, r.run(t.Context()))
+			require.Len(t, r.decided.atOnce, c.atOnce)
+			require.Len(t, r.decided.admitted, c.admitted)
+			require.Len(t, r.done.Admitted, c.atOnce+c.admitted)
+			require.Equal(t, c.atOnce+c.admitted, ask[int](t, s, "select count(*) from ready where admitted_at is not null"))
+			requireSlots(t.Context(), t, s)
+		})
+	}
+}
+
 func TestAKeyHasAsManyActiveJobsAsItsLimit(t *testing.T) {
 	s := open(t)
 	rules := limitedBy(concurrency(job.LimitKey, "customer", 2))

@@ -198,7 +198,7 @@ func (r *round) queueCancels(batch *pgx.Batch) *[]victim {
 // report says what the round did.
 func (r *round) report(victims *[]victim) {
 	d, done := r.decided, &r.done
-	for _, j := range d.admitted {
+	for j := range d.ready() {
 		done.Admitted = append(done.Admitted, job.Admitted{ID: j.id, Type: j.queue.jobType, Lane: j.lane, Waited: d.now.Sub(j.parkedAt)})
 	}
 	done.Moved = len(d.moved)

@@ -113,17 +113,26 @@ func (s *Store) take(ctx context.Context, args []any) ([]job.Claimed, error) {
 			return nil, err
 		}
 		var r claimedRow
-		columns := r.columns()
-		targets := make([]any, len(rows.FieldDescriptions()))
-		for i, field := range rows.FieldDescriptions() {
-			targets[i] = columns[field.Name]
-		}
-		_, err = pgx.ForEachRow(rows, targets, func() error {
+		_, err = pgx.ForEachRow(rows, targets(rows, r.columns()), func() error {
 			claimed = append(claimed, r.claimed())
 			return nil
 		})
 		return claimed, err
 	})
+}
+
+// targets are the places where the columns of the rows go, by their names. There are none
+// if the statement has failed.
+func targets(rows pgx.Rows, columns map[string]any) []any {
+	if rows.Err() != nil {
+		return nil
+	}
+	fields := rows.FieldDescriptions()
+	all := make([]any, len(fields))
+	for i, field := range fields {
+		all[i] = columns[field.Name]
+	}
+	return all
 }
 
 type claimedRow struct {
@@ -186,14 +195,23 @@ func (r *claimedRow) passed() *job.Passed {
 	if r.gates == nil && !r.admittedAt.Valid && !r.position.Valid {
 		return nil
 	}
-	passed := &job.Passed{Gates: make([]job.Gate, len(r.gates)), AdmittedAt: r.admittedAt.Time, Position: r.runAt.Time}
-	for i, name := range r.gates {
-		passed.Gates[i] = job.Gate(name)
-	}
+	passed := &job.Passed{Gates: gates(r.gates), AdmittedAt: r.admittedAt.Time, Position: r.runAt.Time}
 	if r.position.Valid {
 		passed.Position = r.position.Time
 	}
 	return passed
+}
+
+// gates is nil without names.
+func gates(names []string) []job.Gate {
+	if len(names) == 0 {
+		return nil
+	}
+	all := make([]job.Gate, len(names))
+	for i, name := range names {
+		all[i] = job.Gate(name)
+	}
+	return all
 }
 
 func lastAttempt(endedAt pgtype.Timestamptz, outcome pgtype.Text) *job.LastAttempt {

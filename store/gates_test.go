@@ -200,7 +200,7 @@ func TestAJobThatExpiresIsKeptWithItsTime(t *testing.T) {
 	require.Len(t, claimed, 3, "they have no gates")
 	for _, c := range claimed {
 		require.False(t, c.Gated)
-		require.Nil(t, c.Gates)
+		require.Nil(t, c.Gates())
 		switch c.JobID {
 		case ids[0]:
 			require.True(t, at.Equal(c.ExpiresAt))

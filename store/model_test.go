@@ -166,7 +166,7 @@ func (m *model) claim(t *rapid.T) {
 		j := m.byID[c.JobID]
 		require.Equal(t, job.Queued, j.state)
 		require.False(t, j.parked)
-		require.Equal(t, j.gates, c.Gates)
+		require.Equal(t, j.gates, c.Gates())
 		require.Equal(t, urgencies[i], -c.Priority, "the most urgent first")
 		j.state, j.attempt, j.fence = job.Running, j.attempt+1, j.fence+1
 		require.Equal(t, []any{j.attempt, j.fence, j.interruptions, j.crashes}, []any{c.Attempt, c.Fence, c.Interruptions, c.Crashes})

@@ -282,6 +282,9 @@ func (r *Rules) Pause(scope PauseScope, name string) (Pause, bool) {
 	return pause, found
 }
 
+// AnyTenantPaused reports whether any tenant is paused.
+func (r *Rules) AnyTenantPaused() bool { return r != nil && len(r.pauses[PauseTenant]) > 0 }
+
 // Gates are what a job must pass, in the order of a job's gates; nil for nothing. A job
 // with a concurrency key always has the key's gate, so that a limit can be set later.
 func (r *Rules) Gates(jobType, tenant string, terms Terms) []Gate {

@@ -324,7 +324,8 @@ func scanTargets(t testing.TB) map[string]target {
 	found["submit_gated"] = found["submit"]
 	found["submit_unkeyed"] = target{fields: fieldNames(t, known, ast.NewIdent("unkeyedRow"))}
 	found["types"] = target{fields: fieldNames(t, known, ast.NewIdent("TypeSpec"))}
-	found["claim"] = target{fields: claimColumns(t)}
+	found["claim"] = target{fields: columnsOf(t, "claimedRow")}
+	found["heads"] = target{fields: columnsOf(t, "headRow")}
 	for _, name := range []string{"metrics_attempts", "metrics_final", "metrics_recent"} { // read by position
 		_, body := split(sql.Text(name))
 		found[name] = target{fields: []string{normalized(regexp.MustCompile(`(\w+),(?: sum\(jobs\)| count\(\*\))`).FindStringSubmatch(body)[1]), "jobs"}}
@@ -375,13 +376,13 @@ func fieldNames(t testing.TB, structs map[string]*ast.StructType, of ast.Expr) (
 	return fields
 }
 
-// claimColumns are the keys of claimedRow's map from columns to fields.
-func claimColumns(t testing.TB) (columns []string) {
+// columnsOf are the keys of the map from columns to fields of a row.
+func columnsOf(t testing.TB, row string) (columns []string) {
 	t.Helper()
 	for _, file := range sources(t) {
 		for _, declaration := range file.Decls {
 			function, ok := declaration.(*ast.FuncDecl)
-			if !ok || function.Name.Name != "columns" {
+			if !ok || function.Name.Name != "columns" || function.Recv == nil || receiver(function) != row {
 				continue
 			}
 			ast.Inspect(function, func(node ast.Node) bool {
@@ -395,6 +396,16 @@ func claimColumns(t testing.TB) (columns []string) {
 		}
 	}
 	return columns
+}
+
+// receiver is the name of the type that the method has a pointer to.
+func receiver(method *ast.FuncDecl) string {
+	if pointer, ok := method.Recv.List[0].Type.(*ast.StarExpr); ok {
+		if name, ok := pointer.X.(*ast.Ident); ok {
+			return name.Name
+		}
+	}
+	return ""
 }
 
 // normalized changes the names of columns and fields as pgx does to compare them.
