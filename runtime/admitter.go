@@ -28,8 +28,11 @@ type admitter struct {
 	jobs  *jobs.Service
 	wake  loop.Signal // something has happened at a gate
 
-	// woken are the rules for which every lane was named in the inbox.
+	// woken are the rules for which every lane was named in the inbox. uncertain says that
+	// this has to be done again whatever they are: at the start, and when a round has failed,
+	// because it may still go on, with the rules of then.
 	woken     *job.Rules
+	uncertain bool
 	recounted time.Time
 }
 
@@ -76,7 +79,7 @@ func (a *admitter) admit(ctx context.Context) (time.Duration, error) {
 func (a *admitter) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	rules, first := a.jobs.Rules(), a.recounted.IsZero()
+	rules := a.jobs.Rules()
 	if time.Since(a.recounted) > recountInterval {
 		corrected, err := a.store.Recount(ctx, rules)
 		if err != nil {
@@ -87,12 +90,12 @@ func (a *admitter) prepare(ctx context.Context) error {
 		}
 		a.recounted = time.Now()
 	}
-	if first || rules != a.woken && !rules.Equal(a.woken) {
+	if a.uncertain || rules != a.woken && !rules.Equal(a.woken) {
 		if _, err := a.store.WakeLanes(ctx); err != nil {
 			return err
 		}
 	}
-	a.woken = rules
+	a.woken, a.uncertain = rules, false
 	return nil
 }
 
@@ -102,8 +105,10 @@ func (a *admitter) round(ctx context.Context) (job.Admission, error) {
 	began := time.Now()
 	done, err := a.store.Admit(ctx, a.jobs.Rules())
 	a.jobs.Metrics.Batch(metrics.OpAdmit, len(done.Admitted), began, err)
-	if err == nil {
-		a.jobs.Admitted(done)
+	if err != nil {
+		a.uncertain = true
+		return done, err
 	}
-	return done, err
+	a.jobs.Admitted(done)
+	return done, nil
 }

@@ -65,9 +65,27 @@ func TestALimitThatIsRaisedLetsJobsGoOn(t *testing.T) {
 	p := launch(t, db, supervise(t, playing("p", 4, succeeds, echo)))
 	submitKeyed(t, p, 10, 1, 0)
 	await(t, func() bool { return ask[int](t, db, "select count(*) from wakes") == 0 })
-	t.Log(ask[string](t, db, "select json_agg(j)::text from (select state, gates, terms from jobs) j"), ask[string](t, db, "select json_agg(j)::text from limits j"))
 	require.Equal(t, 10, ask[int](t, db, "select count(*) from parked"))
 	_, err = p.SetLimit(t.Context(), job.Limit{Scope: job.LimitKey, Name: "*", Concurrency: &some})
 	require.NoError(t, err)
 	awaitAll(t, db, 10, job.Succeeded)
+}
+
+// A round that failed may have taken what was in the inbox all the same: its answer was lost.
+func TestLanesAreLookedAtAgainAfterARoundThatFailed(t *testing.T) {
+	db := fresh(t)
+	p := launch(t, db, supervise(t, playing("p", 1, succeeds, echo)))
+	change := func(sql string) {
+		_, err := db.pool.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	change("create sequence failures")
+	change(`create function fail() returns trigger language plpgsql as
+		$$ begin perform nextval('failures'); raise exception 'it was to fail'; end $$`)
+	change("create trigger fails before insert on ready for each row execute function fail()")
+	submitKeyed(t, p, 1, 1, 1)
+	await(t, func() bool { return ask[bool](t, db, "select is_called from failures") })
+	change("delete from wakes")
+	change("drop trigger fails on ready")
+	awaitAll(t, db, 1, job.Succeeded)
 }

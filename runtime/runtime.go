@@ -120,7 +120,7 @@ func New(cfg Config, store Store, plugins Plugins) (*Runtime, error) {
 		pauses:    &pauses{cfg: cfg, store: store, jobs: service, claimer: p.claimer, inFlight: p.inFlight},
 		reaper:    &reaper{cfg: cfg, store: store, jobs: service, path: p, isGone: processGone},
 		scheduler: &scheduler{cfg: cfg, store: store, jobs: service},
-		admitter:  &admitter{cfg: cfg, store: store, jobs: service, wake: service.Admits()},
+		admitter:  &admitter{cfg: cfg, store: store, jobs: service, wake: service.Admits(), uncertain: true},
 		expirer:   &expirer{cfg: cfg, store: store, jobs: service},
 		ager:      &ager{cfg: cfg, store: store, jobs: service},
 		unserved:  &unservedMonitor{store: store, plugins: plugins, log: cfg.Log, wake: service.Hints.Heard(job.JobsReady)},

@@ -105,7 +105,9 @@ type gateState struct {
 	limit  job.Limit
 	// tokens are how many starts a rate has left, and outstanding how many admitted jobs
 	// have not started.
-	tokens      float64
+	tokens float64
+	// tokensAt is the time that the tokens are of: now, or that of a later start.
+	tokensAt    time.Time
 	outstanding int
 	// charged are the jobs that have started, or never will, since the tokens were stored.
 	charged []startRow
@@ -177,6 +179,7 @@ func (g *gateState) charge(now time.Time, starts []startRow) {
 		g.charged = append(g.charged, s)
 	}
 	pass(now)
+	g.tokensAt = at
 }
 
 func perSecond(rate *job.Rate) float64 { return float64(rate.Count) / rate.Period.Seconds() }
@@ -459,7 +462,7 @@ func (a *admission) lookAgain(gate job.Gate, lane *laneState) {
 
 // next is what to store of the gate. Tokens are stored when something was charged: they
 // grow by themselves.
-func (g *gateState) next(now time.Time) slotsRow {
+func (g *gateState) next() slotsRow {
 	next := slotsRow{Gate: string(g.gate), Used: int32(g.used)} //nolint:gosec // it came from the database
 	if !g.wakeAt.IsZero() {
 		next.WakeAt = &g.wakeAt
@@ -467,7 +470,7 @@ func (g *gateState) next(now time.Time) slotsRow {
 	switch {
 	case g.limit.Rate == nil:
 	case len(g.charged) > 0:
-		next.Tokens, next.TokensAt = &g.tokens, &now
+		next.Tokens, next.TokensAt = &g.tokens, &g.tokensAt
 	case g.stored != nil:
 		next.Tokens, next.TokensAt = g.stored.Tokens, g.stored.TokensAt
 	}

@@ -255,3 +255,18 @@ func TestALaneIsLookedAtAgainWhileItHasRoomAndJobs(t *testing.T) {
 		})
 	}
 }
+
+// A round waits for locks after it has read its time, and jobs start meanwhile.
+func TestTimeIsNotCreditedTwiceForAStartAfterTheRoundBegan(t *testing.T) {
+	now := time.Unix(1000, 0)
+	g := &gateState{gate: "type:T", limit: job.Limit{Rate: &job.Rate{Count: 10, Period: time.Second, Burst: 10}}}
+	started := now.Add(2 * time.Second)
+	none := 0.0
+	g.stored = &slotsRow{Tokens: &none, TokensAt: &now}
+	g.charge(now, []startRow{{StartedAt: &started}})
+	require.InDelta(t, 9, g.tokens, 1e-9, "full after two seconds, less the start")
+	stored := g.next()
+	later := &gateState{gate: g.gate, limit: g.limit, stored: &stored}
+	later.charge(started, nil)
+	require.InDelta(t, 9, later.tokens, 1e-9)
+}

@@ -1,10 +1,12 @@
 package store
 
 import (
+	"context"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -265,6 +267,40 @@ func TestSlotsAreCorrectedAfterAnOrchestratorThatKnowsNoGates(t *testing.T) {
 	corrected, err = s.Recount(t.Context(), rules)
 	require.NoError(t, err)
 	require.Zero(t, corrected)
+}
+
+func TestTwoProcessesThatRecountCorrectOnce(t *testing.T) {
+	s := open(t)
+	rules := limitedBy(concurrency(job.LimitKey, "*", 3))
+	for range 4 {
+		parks(t, s, rules, job.Terms{ConcurrencyKey: "k"})
+	}
+	require.Equal(t, 3, admitAll(t, s, rules))
+	settled(t, s, claim(t, s, 1)[0], job.Success)
+	exec(t, s, "delete from wakes") // an earlier version writes none
+	commit := locked(t, s, "select pg_advisory_xact_lock(4653011)")
+	recount := func() int {
+		corrected, err := s.Recount(context.Background(), rules)
+		assert.NoError(t, err)
+		return corrected
+	}
+	first, second := after(recount), after(recount)
+	awaitBlocked(t, s, 2)
+	commit()
+	require.Equal(t, 1, first()+second())
+	require.Equal(t, 1, admitAll(t, s, rules), "there is one slot")
+}
+
+func TestAStartOfASlowRateIsRememberedUntilItDoesNotCount(t *testing.T) {
+	s := open(t)
+	exec(t, s, `insert into admitted (gate, job_id, job_type, urgency, position, admitted_at)
+		values ('type:T', gen_random_uuid(), 'T', 0, now(), now() - interval '2 days')`)
+	for _, days := range []int{30, 1} {
+		rate := &job.Rate{Count: 1, Period: time.Duration(days) * 24 * time.Hour, Burst: 1}
+		_, err := s.Recount(t.Context(), limitedBy(job.Limit{Scope: job.LimitType, Name: "T", Rate: rate}))
+		require.NoError(t, err)
+		require.Equal(t, days > 2, ask[bool](t, s, "select exists (select from admitted)"), "one in %d days", days)
+	}
 }
 
 func TestWhatNoDecisionDependsOnIsForgotten(t *testing.T) {

@@ -60,7 +60,7 @@ func (r *round) queueSlots(batch *pgx.Batch) {
 	var dropped []string
 	for _, gate := range slices.Sorted(maps.Keys(r.decided.gates)) {
 		g := r.decided.gates[gate]
-		next := g.next(r.decided.now)
+		next := g.next()
 		switch {
 		case g.stored == nil && !next.empty():
 			added = append(added, next)

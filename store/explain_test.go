@@ -27,7 +27,7 @@ var hot = []string{
 	"reap", "promote", "expire", "park_claim", "release", "save_progress", "save_logs", "cancel",
 	"drain_wakes", "heads", "admit", "move_parked", "add_slots", "change_slots", "slots_of",
 	"newcomers", "cancel_newcomers", "turns_of", "virtual_times",
-	"claim_unique", "unclaim_unique", "kept_out", "tidy_unique",
+	"age_parked", "age_ready", "claim_unique", "unclaim_unique", "kept_out", "tidy_unique",
 }
 
 // The tables that grow with the number of jobs. Statements read them only by their

@@ -22,22 +22,39 @@ type Miscounted struct {
 // if an orchestrator that knows nothing of gates ended jobs. It also forgets what no
 // decision depends on any more. It returns how many gates were wrong.
 func (s *Store) Recount(ctx context.Context, rules *job.Rules) (corrected int, err error) {
-	wrong, err := postgres.Read(ctx, s.db.Worker, "miscounted", pgx.RowToStructByName[Miscounted])
+	suspects, err := postgres.Read(ctx, s.db.Worker, "miscounted", pgx.RowToStructByName[Miscounted])
 	if err != nil {
 		return 0, err
 	}
 	return postgres.Write(ctx, s.db.Worker, "recount", func(ctx context.Context, conn *pgx.Conn) (int, error) {
-		batch := &pgx.Batch{} // one transaction
+		tx, err := conn.Begin(ctx)
+		if err != nil {
+			return 0, err
+		}
+		defer func() { _ = tx.Rollback(ctx) }() // does nothing after a commit
+		batch := &pgx.Batch{}
 		batch.Queue(sql.Text("lock_admission"))
+		var wrong []Miscounted
+		if len(suspects) > 0 { // again, because another process may have corrected them meanwhile
+			postgres.QueueRows(batch, &wrong, "miscounted", pgx.RowToStructByName[Miscounted])
+		}
+		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+			return 0, err
+		}
+		batch = &pgx.Batch{}
 		if len(wrong) > 0 {
 			batch.Queue(sql.Text("correct_slots"),
 				postgres.Column(wrong, func(m Miscounted) string { return m.Gate }),
 				postgres.Column(wrong, func(m Miscounted) int32 { return m.Surplus }))
 		}
-		batch.Queue(sql.Text("forget_slots"), postgres.Interval(longestRefill(rules)))
+		refill := postgres.Interval(longestRefill(rules))
+		batch.Queue(sql.Text("forget_slots"), refill)
 		batch.Queue(sql.Text("forget_turns"))
-		batch.Queue(sql.Text("forget_old_admitted"))
-		return len(wrong), conn.SendBatch(ctx, batch).Close()
+		batch.Queue(sql.Text("forget_old_admitted"), refill)
+		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+			return 0, err
+		}
+		return len(wrong), tx.Commit(ctx)
 	})
 }
 

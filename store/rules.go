@@ -19,8 +19,9 @@ import (
 // Rules returns all limits and all pauses. Expired says that there are pauses that are over,
 // which are not among them: call EndExpiredPauses.
 //
-// A change of a limit wakes lanes in the transaction that makes it. So whoever takes wakes
-// must not decide by rules that were read before.
+// A change of a limit wakes lanes in the transaction that makes it. A round that takes these
+// wakes may still decide by older rules, so each process wakes all lanes once it knows new
+// ones: see WakeLanes.
 func (s *Store) Rules(ctx context.Context) (rules *job.Rules, expired bool, err error) {
 	rows, err := postgres.Read(ctx, s.db.Worker, "rules", pgx.RowToStructByName[ruleRow])
 	if err != nil {

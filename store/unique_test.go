@@ -383,7 +383,7 @@ func TestDigestsThatKeepNobodyOutAreDeleted(t *testing.T) {
 	deadOne := claim(t, s, 1)[0]
 	settled(t, s, deadOne, job.PermanentFailure)
 
-	commit := locked(t, s, "select pg_advisory_xact_lock(4653011)")
+	commit := locked(t, s, "select pg_advisory_xact_lock(4653013)")
 	next, deleted, err := s.TidyUnique(t.Context(), nil, 100)
 	require.NoError(t, err)
 	require.Nil(t, next)

@@ -8,7 +8,7 @@ with recursive queues as (
     (
         select p.lane, p.urgency, 1 as n
         from parked p
-        where (p.lane, p.urgency) > ($2::text, $3::smallint)
+        where p.lane is not null and (p.lane, p.urgency) > ($2::text, $3::smallint)
         order by p.lane, p.urgency
         limit 1
     )
@@ -18,7 +18,7 @@ with recursive queues as (
     cross join lateral (
         select p.lane, p.urgency
         from parked p
-        where (p.lane, p.urgency) > (q.lane, q.urgency)
+        where p.lane is not null and (p.lane, p.urgency) > (q.lane, q.urgency)
         order by p.lane, p.urgency
         limit 1
     ) next

@@ -96,6 +96,29 @@ func TestEveryHeaderSaysWhatItsStatementDoes(t *testing.T) {
 	}
 }
 
+func TestEveryAdvisoryLockHasOneMeaning(t *testing.T) {
+	number := regexp.MustCompile(`advisory_xact_lock\((\d+)\)`)
+	users := make(map[string][]string)
+	for _, name := range statements(t) {
+		_, body := split(sql.Text(name))
+		for _, found := range number.FindAllStringSubmatch(body, -1) {
+			if !slices.Contains(users[found[1]], name) {
+				users[found[1]] = append(users[found[1]], name)
+			}
+		}
+	}
+	require.Equal(t, map[string][]string{
+		"4653010": {"age_tallies", "forget_tallies", "roll_up_tallies"},
+		"4653011": {"lock_admission"},
+		"4653012": {"lock_ageing"},
+		"4653013": {"tidy_unique"},
+	}, users)
+	header, _ := split(sql.Text("lock_admission"))
+	for one := range users {
+		require.Contains(t, header, one, "the header that lists them")
+	}
+}
+
 // The submit statements must have the same effect.
 func TestSubmissionsAreReadAlikeWithKeysAndGatesAndWithout(t *testing.T) {
 	read := func(name string) string {

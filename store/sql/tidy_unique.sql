@@ -7,7 +7,7 @@
 -- check the job again: the digest may belong to another by now.
 -- Index: unique_keys_pkey, unique_keys_expires_at, jobs_pkey.
 with mine as materialized (
-    select pg_try_advisory_xact_lock(4653011) as locked
+    select pg_try_advisory_xact_lock(4653013) as locked
 ), over as materialized (
     select digest
     from unique_keys
