@@ -171,6 +171,12 @@ func TestADiagnosisFindsWhatIsWrong(t *testing.T) {
 				"insert into limits (scope, name, concurrency) values ('key', '*', 4), ('key', '', 4), ('key', 'a', 5)"),
 			"parked 2m0s ago", "",
 		},
+		"a slot of a key without a colon": {
+			"admission", job.Problem,
+			append(parking("key:default/solo", "2 minutes"), "insert into slots (gate, used) values ('key:default/solo', 1)",
+				"insert into limits (scope, name, concurrency) values ('key', '*', 1), ('key', 'solo', 2)"),
+			"key:default/solo: nothing keeps back job", "",
+		},
 		"a tenant that is not paused any more": {
 			"admission", job.Problem,
 			append(parking("paused:default", "2 minutes"), "insert into pauses (scope, name, until) values ('tenant', 'default', now() - interval '1 minute')"),

@@ -118,7 +118,7 @@ func TestALimitThatChangesWakesTheLanesThatItBounds(t *testing.T) {
 		{job.LimitType, "*", []string{"type:A", "type:B"}},
 		{job.LimitTenant, "a", []string{"tenant:a"}},
 		{job.LimitTenant, "*", []string{"tenant:a"}},
-		{job.LimitKey, "smtp", []string{mail}},
+		{job.LimitKey, "smtp", []string{plain, mail}},
 		{job.LimitKey, "fax", []string{strange}},
 		{job.LimitKey, "*", []string{plain, mail, strange}},
 		{job.LimitFairness, "a", nil},

@@ -11,8 +11,8 @@ import (
 // zero value asks for nothing. They are kept with the job as JSON.
 type Terms struct {
 	// ConcurrencyKey names what the job uses, such as a customer or an account. Jobs of a
-	// tenant with the same key share its limits, whatever their types. The part before the
-	// first colon is the key's class.
+	// tenant with the same key share its limits, whatever their types. KeyClass is its
+	// class.
 	ConcurrencyKey string `json:"concurrencyKey,omitempty"`
 	// ConcurrencyLimit is how many jobs of the key may run when this one starts, itself
 	// included; 0 for the limit of the key's class.
@@ -203,12 +203,10 @@ func (g Gate) Counts() bool {
 	}
 }
 
-// KeyClass is the class of a concurrency key: the part before the first colon, or empty.
+// KeyClass is the class of a concurrency key: the part before the first colon, or the whole
+// key if it has none.
 func KeyClass(key string) string {
-	class, _, found := strings.Cut(key, ":")
-	if !found {
-		return ""
-	}
+	class, _, _ := strings.Cut(key, ":")
 	return class
 }
 

@@ -58,3 +58,14 @@ func TestAClaimedJobIsHeldByWhatCameAfterItWasQueued(t *testing.T) {
 	_, held := (*job.Rules)(nil).Held("T", "acme", nil)
 	require.False(t, held)
 }
+
+func TestAConcurrencyKeyWithoutAColonIsItsOwnClass(t *testing.T) {
+	for key, class := range map[string]string{"customer:42": "customer", "a:b:c": "a", "tenant-7": "tenant-7", ":x": "", "": ""} {
+		require.Equal(t, class, job.KeyClass(key), key)
+	}
+	rules := job.NewRules([]job.Limit{{Scope: job.LimitKey, Name: "solo", Concurrency: new(1)}}, nil)
+	for name, limited := range map[string]bool{"solo": true, "solo:1": true, "solo-2": false, "so": false} {
+		_, found := rules.Limit(job.NewGate(job.GateKey, "acme", name))
+		require.Equal(t, limited, found, name)
+	}
+}

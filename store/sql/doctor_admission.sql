@@ -42,8 +42,7 @@ with recursive lanes as (
         where f.kind in ('key', 'tenant', 'type') and scope = f.kind and name in (
                 case
                     when f.kind <> 'key' then substr(f.lane, length(f.kind) + 2)
-                    when f.key like '%:%' then split_part(f.key, ':', 1)
-                    else ''
+                    else split_part(f.key, ':', 1)
                 end, '*')
         order by name = '*'
         limit 1

@@ -25,7 +25,7 @@ with recursive changed as (
     select l.lane
     from lanes l
     join changed c on starts_with(l.lane, c.scope || ':')
-        and (c.name = '*' or c.scope = 'key' and starts_with(substr(l.lane, strpos(l.lane, '/') + 1), c.name || ':'))
+        and (c.name = '*' or c.scope = 'key' and split_part(substr(l.lane, strpos(l.lane, '/') + 1), ':', 1) = c.name)
 ), batched as (
     select lane, row_number() over () / 1000 as batch from woken
 )
