@@ -124,13 +124,13 @@ func (s *Store) DeleteLimit(ctx context.Context, scope job.LimitScope, name stri
 
 // SyncLimits makes these limits the ones that the configuration sets: it writes them, and
 // deletes those that a configuration has set before and that are not among them. It wakes
-// the lanes that this concerns, and returns how many limits have changed.
-func (s *Store) SyncLimits(ctx context.Context, limits []job.Limit) (changed int, err error) {
+// the lanes that this concerns, and returns the limits that have changed.
+func (s *Store) SyncLimits(ctx context.Context, limits []job.Limit) ([]job.LimitChange, error) {
 	limits = slices.SortedFunc(slices.Values(limits), func(a, b job.Limit) int {
 		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Name, b.Name))
 	})
-	names, err := changeLimits(ctx, s.db.Worker, "sync_limits", pgx.RowToStructByName[limitName],
-		func(name limitName) (limitName, bool) { return name, true },
+	return changeLimits(ctx, s.db.Worker, "sync_limits", pgx.RowToStructByName[job.LimitChange],
+		func(change job.LimitChange) (limitName, bool) { return limitName{string(change.Scope), change.Name}, true },
 		postgres.Column(limits, func(l job.Limit) string { return string(l.Scope) }),
 		postgres.Column(limits, func(l job.Limit) string { return l.Name }),
 		postgres.Column(limits, func(l job.Limit) pgtype.Int4 { return bound(l.Concurrency) }),
@@ -138,7 +138,6 @@ func (s *Store) SyncLimits(ctx context.Context, limits []job.Limit) (changed int
 		postgres.Column(limits, func(l job.Limit) pgtype.Text { return postgres.Text(string(l.OnConflict)) }),
 		postgres.Column(limits, weight),
 		postgres.Column(limits, func(l job.Limit) bool { return l.Fair }))
-	return len(names), err
 }
 
 // limitName is the key of a limit.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,7 +81,8 @@ func TestTheLimitsOfTheConfigurationAreInForceAndReloaded(t *testing.T) {
 	cfg := config.Defaults()
 	cfg.Limits.Types = map[string]config.TypeLimit{"A": {Concurrency: new(1)}, "B": {Concurrency: new(1)}}
 	cfg.HasLimits = true
-	parts, err := assemble(t.Context(), cfg, config.DatabaseURL(url), nil, slog.New(slog.DiscardHandler))
+	log := &records{}
+	parts, err := assemble(t.Context(), cfg, config.DatabaseURL(url), nil, slog.New(slog.NewJSONHandler(log, nil)))
 	require.NoError(t, err)
 	defer parts.close(t.Context())
 	ledger, err := store.Open(t.Context(), store.Config{URL: url, MaxConnections: 2})
@@ -96,12 +99,28 @@ func TestTheLimitsOfTheConfigurationAreInForceAndReloaded(t *testing.T) {
 		return found
 	}
 	require.Equal(t, map[string]int{"A": 1, "B": 1}, limits())
+	logged := func() (done []string) {
+		for line := range strings.Lines(log.String()) {
+			var record struct{ Msg, Limit, By string }
+			require.NoError(t, json.Unmarshal([]byte(line), &record))
+			if record.By == "configuration" {
+				done = append(done, record.Msg+": "+record.Limit)
+			}
+		}
+		return done
+	}
+	want := []string{"limit set: type A", "limit set: type B"}
+	require.ElementsMatch(t, want, logged())
 	_, err = parts.api.Rules.SetLimit(t.Context(), job.Limit{Scope: job.LimitType, Name: "A", Concurrency: new(5)})
 	require.ErrorIs(t, err, job.ErrConfigured)
 
 	cfg.Limits.Types = map[string]config.TypeLimit{"A": {Concurrency: new(2)}}
 	require.NoError(t, parts.reload(cfg))
 	require.Equal(t, map[string]int{"A": 2}, limits())
+	want = append(want, "limit deleted: type B", "limit set: type A")
+	require.ElementsMatch(t, want, logged())
+	require.NoError(t, parts.reload(cfg))
+	require.Len(t, logged(), len(want), "the same again")
 	cfg.Limits, cfg.HasLimits = config.JobLimits{}, false
 	require.NoError(t, parts.reload(cfg))
 	require.Equal(t, map[string]int{"A": 2}, limits(), "no section changes nothing")

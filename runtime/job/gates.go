@@ -89,6 +89,14 @@ type Limit struct {
 	UpdatedAt  time.Time
 }
 
+// LimitChange is what a configuration has done to a limit: set it, or a different one, or
+// removed it.
+type LimitChange struct {
+	Scope   LimitScope
+	Name    string
+	Removed bool
+}
+
 // Rate is a number of starts in a period: no window of any length W has more than
 // Count*W/Period + Burst starts.
 type Rate struct {

@@ -130,13 +130,24 @@ func (s *Service) DeleteLimit(ctx context.Context, scope job.LimitScope, name st
 	return err
 }
 
-// SyncLimits makes these limits the ones that the configuration sets.
+// SyncLimits makes these limits the ones that the configuration sets. It logs each that this
+// sets, changes or deletes.
 func (s *Service) SyncLimits(ctx context.Context, limits []job.Limit) error {
 	changed, err := s.store.SyncLimits(ctx, limits)
-	if changed > 0 {
+	if len(changed) > 0 {
 		s.rules.changedHere(ctx)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	for _, limit := range changed {
+		done := "limit set"
+		if limit.Removed {
+			done = "limit deleted"
+		}
+		s.cfg.Log.InfoContext(ctx, done, slog.String("limit", string(limit.Scope)+" "+limit.Name), slog.String("by", "configuration"))
+	}
+	return nil
 }
 
 // SetPause begins a pause, until its end or, if lasts is above zero, for that long from

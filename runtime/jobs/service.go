@@ -37,7 +37,7 @@ type Store interface {
 	Rules(ctx context.Context) (rules *job.Rules, expired bool, err error)
 	SetLimit(ctx context.Context, limit job.Limit) (job.Limit, error)
 	DeleteLimit(ctx context.Context, scope job.LimitScope, name string) error
-	SyncLimits(ctx context.Context, limits []job.Limit) (changed int, err error)
+	SyncLimits(ctx context.Context, limits []job.Limit) ([]job.LimitChange, error)
 	SetPause(ctx context.Context, pause job.Pause, lasts time.Duration) (job.Pause, error)
 	EndPause(ctx context.Context, scope job.PauseScope, name string) error
 	EndExpiredPauses(ctx context.Context) ([]job.Pause, error)

@@ -1,5 +1,5 @@
 -- Make these limits the ones that the configuration sets. It returns the limits that this
--- changes.
+-- removes, sets or changes.
 -- Clock: now().
 -- Locks: limits that are not configured any more; then the others in key order (the
 -- caller sorts).
@@ -28,6 +28,6 @@ with given as (
             excluded.on_conflict, excluded.weight, excluded.fair, true)
     returning l.scope, l.name
 )
-select scope, name from removed
+select scope, name, true as removed from removed
 union all
-select scope, name from written;
+select scope, name, false from written;
