@@ -218,9 +218,9 @@ func faultsOf(pause *job.Pause, sent v1.PauseSpec) (faults []job.Fault, lasts ti
 	if utf8.RuneCountInString(sent.Reason) > maxReason || strings.ContainsRune(sent.Reason, 0) {
 		faults = append(faults, job.Fault{Member: "reason", Reason: fmt.Sprintf("must not be longer than %d characters, without NUL", maxReason)})
 	}
-	if sent.For != "" {
+	if sent.For != nil {
 		var err error
-		switch lasts, err = time.ParseDuration(sent.For); {
+		switch lasts, err = time.ParseDuration(*sent.For); {
 		case sent.Until != nil:
 			faults = append(faults, job.Fault{Member: "for", Reason: "contradicts until: set one of the two"})
 		case err != nil || lasts < time.Millisecond || lasts > longestPause:

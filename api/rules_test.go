@@ -158,8 +158,8 @@ func TestPausesBeginAndEnd(t *testing.T) {
 		require.Contains(t, answer.Body.String(), `"message":"must be one name: to pause everything, use the scope all","location":"path.name"`)
 	}
 	for body, location := range map[string]string{
-		`{"for": "forever"}`: "#/for", `{"for": "-1h"}`: "#/for", `{"until": "2020-01-01T00:00:00Z"}`: "#/until",
-		`{"until": "tomorrow"}`: "#/until",
+		`{"for": "forever"}`: "#/for", `{"for": "-1h"}`: "#/for", `{"for": ""}`: "#/for", `{"for": "0s"}`: "#/for",
+		`{"until": "2020-01-01T00:00:00Z"}`: "#/until", `{"until": "tomorrow"}`: "#/until", `{"until": ""}`: "#/until",
 	} {
 		answer := send(h, "PUT", "/debug/pauses/all", body, asJSON)
 		require.Equal(t, 422, answer.Code, body)

@@ -130,7 +130,9 @@ func (s *Store) SyncLimits(ctx context.Context, limits []job.Limit) ([]job.Limit
 		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Name, b.Name))
 	})
 	return changeLimits(ctx, s.db.Worker, "sync_limits", pgx.RowToStructByName[job.LimitChange],
-		func(change job.LimitChange) (limitName, bool) { return limitName{string(change.Scope), change.Name}, true },
+		func(change job.LimitChange) (limitName, bool) {
+			return limitName{string(change.Scope), change.Name}, true
+		},
 		postgres.Column(limits, func(l job.Limit) string { return string(l.Scope) }),
 		postgres.Column(limits, func(l job.Limit) string { return l.Name }),
 		postgres.Column(limits, func(l job.Limit) pgtype.Int4 { return bound(l.Concurrency) }),

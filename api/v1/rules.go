@@ -54,7 +54,7 @@ func LimitOf(l job.Limit, used *int) Limit {
 // lasts until somebody ends it.
 type PauseSpec struct {
 	Reason string     `json:"reason,omitempty" maxLength:"500" doc:"Why, for people."`
-	For    string     `json:"for,omitempty" example:"1h30m" doc:"How long from now, as a Go duration up to 8760h."`
+	For    *string    `json:"for,omitempty" example:"1h30m" doc:"How long from now, as a Go duration up to 8760h."`
 	Until  *time.Time `json:"until,omitempty" doc:"When the pause ends by itself."`
 	Drain  bool       `json:"drain,omitempty" doc:"Whether running jobs are asked to stop and given back, without charging the attempt. By default they go on."`
 }

@@ -44,7 +44,7 @@ survives restarts. Submission goes on. Running jobs finish, unless you add --dra
 	return p.speaks(c, func(ctx context.Context, s *session, args []string) error {
 		spec := v1.PauseSpec{Reason: reason, Drain: drain}
 		if c.Flags().Changed("for") {
-			spec.For = lasts.String()
+			spec.For = new(lasts.String())
 		}
 		body, err := json.Marshal(spec)
 		if err != nil {
