@@ -14,7 +14,7 @@ import (
 const (
 	MaxLimit      = 1_000_000
 	MaxWeight     = 1000
-	maxNameBytes  = 200
+	maxNameChars  = 200 // as in a submission
 	longestPeriod = 30 * 24 * time.Hour
 )
 
@@ -131,8 +131,8 @@ func wrongName(name string) string {
 	switch {
 	case name == "":
 		return "must not be empty"
-	case len(name) > maxNameBytes:
-		return fmt.Sprintf("must not be longer than %d bytes", maxNameBytes)
+	case utf8.RuneCountInString(name) > maxNameChars:
+		return fmt.Sprintf("must not be longer than %d characters", maxNameChars)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return "must be UTF-8 without control characters"
 	}

@@ -1,6 +1,7 @@
 package job_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -92,6 +93,18 @@ func TestContradictionsInALimitAreNamed(t *testing.T) {
 	limit, faults = job.LimitSpec{Rate: new("100/1m"), Burst: new(50)}.Limit(job.LimitTenant, "a")
 	require.Empty(t, faults)
 	require.Equal(t, 50, limit.Rate.Burst)
+}
+
+func TestNamesOfRulesAreBoundedInCharactersAsInASubmission(t *testing.T) {
+	longest := strings.Repeat("é", 200)
+	for _, scope := range job.LimitScopes() {
+		_, faults := job.LimitSpec{}.Limit(scope, longest)
+		require.Len(t, faults, 1, "only that it says nothing: %+v", faults)
+		_, faults = job.LimitSpec{}.Limit(scope, longest+"é")
+		require.Contains(t, faults, job.Fault{Member: "name", Reason: "must not be longer than 200 characters"})
+	}
+	require.Empty(t, job.CheckPause(job.PauseTenant, longest))
+	require.Equal(t, []job.Fault{{Member: "name", Reason: "must not be longer than 200 characters"}}, job.CheckPause(job.PauseTenant, longest+"é"))
 }
 
 func TestWhatAPauseCanBeOf(t *testing.T) {
