@@ -91,13 +91,13 @@ type Rules interface {
 	// SlotsUsed returns how many jobs hold a slot of each of the gates.
 	SlotsUsed(ctx context.Context, gates []job.Gate) (map[job.Gate]int, error)
 	// SetLimit returns job.ErrConfigured if a configuration has set the limit. So does
-	// DeleteLimit, and job.ErrNoRule if there is no such limit.
+	// DeleteLimit, and job.ErrNoLimit if there is none.
 	SetLimit(ctx context.Context, limit job.Limit) (job.Limit, error)
 	DeleteLimit(ctx context.Context, scope job.LimitScope, name string) error
 	// SetPause begins a pause or replaces one. If lasts is above zero, it ends after that
 	// time.
 	SetPause(ctx context.Context, pause job.Pause, lasts time.Duration) (job.Pause, error)
-	// EndPause returns job.ErrNoRule if there is no such pause.
+	// EndPause returns job.ErrNoPause if there is none.
 	EndPause(ctx context.Context, scope job.PauseScope, name string) error
 	// DrainWorker and ResumeWorker return job.ErrNoWorker.
 	DrainWorker(ctx context.Context, worker string) error

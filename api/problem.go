@@ -35,8 +35,10 @@ func problemOf(ctx context.Context, log *slog.Logger, err error) *v1.Problem {
 		return problem(http.StatusNotFound, "no such job")
 	case errors.Is(err, job.ErrNoPlugin):
 		return problem(http.StatusNotFound, "this orchestrator has no plugin of that name")
-	case errors.Is(err, job.ErrNoRule):
-		return problem(http.StatusNotFound, "no such limit or pause")
+	case errors.Is(err, job.ErrNoLimit):
+		return problem(http.StatusNotFound, job.ErrNoLimit.Error())
+	case errors.Is(err, job.ErrNoPause):
+		return problem(http.StatusNotFound, job.ErrNoPause.Error())
 	case errors.Is(err, job.ErrNoWorker):
 		return problem(http.StatusNotFound, job.ErrNoWorker.Error())
 	case errors.Is(err, job.ErrConfigured):

@@ -128,7 +128,7 @@ func (p *ruleRoutes) findLimit(ctx context.Context, scope job.LimitScope, name s
 			return limit, nil
 		}
 	}
-	return job.Limit{}, job.ErrNoRule
+	return job.Limit{}, job.ErrNoLimit
 }
 
 func (p *ruleRoutes) shown(ctx context.Context, limit job.Limit) (*body[v1.Limit], error) {
@@ -254,7 +254,7 @@ func (p *ruleRoutes) end(ctx context.Context, scope job.PauseScope, name string)
 	}
 	pause, paused := rules.Pause(scope, name)
 	if !paused || !slices.Contains(job.PauseScopes(), scope) {
-		return nil, job.ErrNoRule
+		return nil, job.ErrNoPause
 	}
 	if err := p.rules.EndPause(ctx, scope, name); err != nil {
 		return nil, err

@@ -107,7 +107,7 @@ func (s *Store) SetLimit(ctx context.Context, limit job.Limit) (job.Limit, error
 }
 
 // DeleteLimit deletes a limit, and wakes the lanes that it bounded. Errors:
-// job.ErrConfigured if the configuration has set it, job.ErrNoRule if there is none.
+// job.ErrConfigured if the configuration has set it, job.ErrNoLimit if there is none.
 func (s *Store) DeleteLimit(ctx context.Context, scope job.LimitScope, name string) error {
 	deleted, err := changeLimits(ctx, s.db.Submissions, "delete_limit", pgx.RowTo[bool],
 		func(deleted bool) (limitName, bool) { return limitName{string(scope), name}, deleted }, string(scope), name)
@@ -115,7 +115,7 @@ func (s *Store) DeleteLimit(ctx context.Context, scope job.LimitScope, name stri
 	case err != nil:
 		return err
 	case len(deleted) == 0:
-		return fmt.Errorf("delete limit: %w", job.ErrNoRule)
+		return fmt.Errorf("delete limit: %w", job.ErrNoLimit)
 	case !deleted[0]:
 		return fmt.Errorf("delete limit: %w", job.ErrConfigured)
 	}
@@ -234,11 +234,11 @@ func (s *Store) SetPause(ctx context.Context, pause job.Pause, lasts time.Durati
 }
 
 // EndPause ends a pause, and wakes the lane of a tenant. If there is no such pause, the
-// error is job.ErrNoRule.
+// error is job.ErrNoPause.
 func (s *Store) EndPause(ctx context.Context, scope job.PauseScope, name string) error {
 	ended, err := postgres.Confirm(ctx, s.db.Submissions, "end_pause", pgx.RowTo[string], string(scope), name)
 	if err == nil && len(ended) == 0 {
-		return fmt.Errorf("end pause: %w", job.ErrNoRule)
+		return fmt.Errorf("end pause: %w", job.ErrNoPause)
 	}
 	return err
 }

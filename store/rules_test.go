@@ -68,7 +68,7 @@ func TestALimitIsReadAsItWasSet(t *testing.T) {
 	changed := setLimit(t, s, job.Limit{Scope: job.LimitKey, Name: "smtp", Concurrency: new(4)})
 	require.Contains(t, rules(t, s).Limits(), changed, "nothing of the old one is left")
 	require.NoError(t, s.DeleteLimit(t.Context(), job.LimitKey, "smtp"))
-	require.ErrorIs(t, s.DeleteLimit(t.Context(), job.LimitKey, "smtp"), job.ErrNoRule)
+	require.ErrorIs(t, s.DeleteLimit(t.Context(), job.LimitKey, "smtp"), job.ErrNoLimit)
 	require.Len(t, rules(t, s).Limits(), 3)
 }
 
@@ -171,7 +171,7 @@ func TestAPauseIsReadAsItWasSet(t *testing.T) {
 
 	require.NoError(t, s.EndPause(t.Context(), job.PauseAll, ""))
 	require.NoError(t, s.EndPause(t.Context(), job.PauseType, "A"))
-	require.ErrorIs(t, s.EndPause(t.Context(), job.PauseType, "A"), job.ErrNoRule)
+	require.ErrorIs(t, s.EndPause(t.Context(), job.PauseType, "A"), job.ErrNoPause)
 	require.Empty(t, woken(t, s), "only tenants have a lane")
 }
 

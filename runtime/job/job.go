@@ -32,8 +32,10 @@ var (
 	// ErrBusy says that there are too many reads for another one, or that it
 	// took too long. Asking again later, or for less, may help.
 	ErrBusy = errors.New("too many reads")
-	// ErrNoRule says that there is no such limit or pause.
-	ErrNoRule = errors.New("no such limit or pause")
+	// ErrNoLimit says that there is no limit of the scope and name.
+	ErrNoLimit = errors.New("no such limit")
+	// ErrNoPause says that there is no pause of the scope and name.
+	ErrNoPause = errors.New("no such pause")
 	// ErrNoWorker says that there is no such worker, or that it has stopped.
 	ErrNoWorker = errors.New("no such worker, or it has stopped")
 	// ErrConfigured says that the configuration has set a limit, so nothing else can

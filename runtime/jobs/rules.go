@@ -121,7 +121,7 @@ func (s *Service) SetLimit(ctx context.Context, limit job.Limit) (job.Limit, err
 }
 
 // DeleteLimit deletes a limit. Errors: job.ErrConfigured if the configuration has set it,
-// job.ErrNoRule if there is none.
+// job.ErrNoLimit if there is none.
 func (s *Service) DeleteLimit(ctx context.Context, scope job.LimitScope, name string) error {
 	err := s.store.DeleteLimit(ctx, scope, name)
 	if err == nil {
@@ -160,7 +160,7 @@ func (s *Service) SetPause(ctx context.Context, pause job.Pause, lasts time.Dura
 	return set, err
 }
 
-// EndPause ends a pause. If there is none, the error is job.ErrNoRule.
+// EndPause ends a pause. If there is none, the error is job.ErrNoPause.
 func (s *Service) EndPause(ctx context.Context, scope job.PauseScope, name string) error {
 	err := s.store.EndPause(ctx, scope, name)
 	if err == nil {

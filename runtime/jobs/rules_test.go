@@ -52,7 +52,7 @@ func TestRulesAreInForceHereAtOnceAndElsewhereWithoutHints(t *testing.T) {
 	require.Empty(t, here.Rules().Pauses())
 	eventually(t, func() bool { return there.Rules().Equal(here.Rules()) }, "all of it is read")
 
-	require.ErrorIs(t, here.EndPause(t.Context(), pause.Scope, pause.Name), job.ErrNoRule)
+	require.ErrorIs(t, here.EndPause(t.Context(), pause.Scope, pause.Name), job.ErrNoPause)
 	require.ErrorIs(t, here.DeleteLimit(t.Context(), job.LimitType, "A"), job.ErrConfigured)
 }
 

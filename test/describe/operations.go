@@ -212,7 +212,7 @@ var operations = map[string]operation{
 	},
 	"get-limit": {
 		chapter: "Operation", summary: "See a limit", description: "As it was set: not the limit for every name that has none of its own.",
-		answers: with(sampleLimit), rejections: noSuchRule(),
+		answers: with(sampleLimit), rejections: noSuchLimit(),
 	},
 	"set-limit": {
 		chapter: "Operation", summary: "Set a limit",
@@ -225,7 +225,7 @@ var operations = map[string]operation{
 	"delete-limit": {
 		chapter: "Operation", summary: "Delete a limit",
 		description: "Jobs that wait for it go on, unless something else limits them. Answers with the limit as it was, and 409 for a limit that a configuration sets.",
-		answers:     with(sampleLimit), rejections: isConfigured(noSuchRule()),
+		answers:     with(sampleLimit), rejections: isConfigured(noSuchLimit()),
 	},
 	"list-pauses": {
 		chapter: "Operation", summary: "See what is paused", description: "And who has paused it, why, and until when.",
@@ -243,11 +243,11 @@ var operations = map[string]operation{
 	},
 	"end-pause": {
 		chapter: "Operation", summary: "End the pause of a job type, a plugin or a tenant", description: "Answers with the pause as it was.",
-		answers: with(samplePause), rejections: noSuchRule(),
+		answers: with(samplePause), rejections: noSuchPause(),
 	},
 	"resume-all": {
 		chapter: "Operation", summary: "End the pause of everything", description: "What is paused by itself stays so. Answers with the pause as it was.",
-		answers: with(sampleHalt), rejections: noSuchRule(),
+		answers: with(sampleHalt), rejections: noSuchPause(),
 	},
 	"drain-worker": {
 		chapter: "Operation", summary: "Let a worker take no more jobs",

@@ -185,9 +185,15 @@ func drainedWorker() v1.Worker {
 	return worker
 }
 
-func noSuchRule() map[int]rejection {
+func noSuchLimit() map[int]rejection {
 	return map[int]rejection{http.StatusNotFound: {
-		why: "There is no such limit or pause", example: v1.NewProblem(http.StatusNotFound, "no such limit or pause"),
+		why: "There is no such limit", example: v1.NewProblem(http.StatusNotFound, job.ErrNoLimit.Error()),
+	}}
+}
+
+func noSuchPause() map[int]rejection {
+	return map[int]rejection{http.StatusNotFound: {
+		why: "There is no such pause", example: v1.NewProblem(http.StatusNotFound, job.ErrNoPause.Error()),
 	}}
 }
 
