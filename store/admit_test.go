@@ -202,6 +202,31 @@ func TestARateBoundsStarts(t *testing.T) {
 	require.Equal(t, 1, admitAll(t, s, rules), "a tenth of an hour is one start")
 }
 
+func TestAJobThatIsRequeuedBetweenTwoRoundsIsChargedAllTheSame(t *testing.T) {
+	for name, again := range map[string]func(*testing.T, *Store, job.ID){
+		"requeued": func(t *testing.T, s *Store, id job.ID) {
+			_, err := s.Requeue(t.Context(), id)
+			require.NoError(t, err)
+		},
+		"redriven": func(t *testing.T, s *Store, _ job.ID) {
+			redriven, err := s.Redrive(t.Context(), job.DeadLetterFilter{Limit: 10})
+			require.NoError(t, err)
+			require.Len(t, redriven, 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			rules := limitedBy(job.Limit{Scope: job.LimitType, Name: jobType, Rate: &job.Rate{Count: 1, Period: time.Hour, Burst: 1}})
+			id := parks(t, s, rules, job.Terms{})
+			require.Equal(t, 1, admitAll(t, s, rules))
+			settled(t, s, claim(t, s, 1)[0], job.PermanentFailure)
+			again(t, s, id)
+			require.Zero(t, admitAll(t, s, rules), "its second start within the hour")
+			require.NotNil(t, parked(t, s, id))
+		})
+	}
+}
+
 func TestTheNewcomerIsCanceledIfItsKeyIsFull(t *testing.T) {
 	s := open(t)
 	rules := limitedBy(concurrency(job.LimitKey, "*", 1))
