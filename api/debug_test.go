@@ -2,7 +2,10 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -179,4 +182,29 @@ func statusOf(server *served, path string) int {
 	}
 	_ = answer.Body.Close()
 	return answer.StatusCode
+}
+
+func TestTheDetailOfAJobNamesItsTermsAsASubmissionDoes(t *testing.T) {
+	for _, members := range []string{
+		`{"concurrencyKey":"customer:42","concurrencyLimit":3,"onConflict":"cancel_oldest","fairnessKey":"eu"}`,
+		`{"concurrencyKey":"customer:42"}`, `{"fairnessKey":"eu"}`, `{}`,
+	} {
+		var terms, shown map[string]any
+		require.NoError(t, json.Unmarshal([]byte(members), &terms))
+		asked := maps.Clone(terms)
+		asked["jobType"] = "A"
+		body, err := json.Marshal(asked)
+		require.NoError(t, err)
+		l := newLedger()
+		jobIn(job.Queued)(l)
+		l.details = map[job.ID]job.Detail{}
+		for id, view := range l.jobs {
+			l.details[id] = job.Detail{View: view, Payload: []byte("null"), MaxAttempts: 1, Timeout: time.Minute, Terms: submitted(t, string(body)).Terms}
+		}
+		require.NoError(t, json.Unmarshal(send(newAPI(t, l), "GET", inspected, "").Body.Bytes(), &shown))
+		maps.DeleteFunc(shown, func(name string, _ any) bool {
+			return !slices.Contains([]string{"concurrencyKey", "concurrencyLimit", "onConflict", "fairnessKey"}, name)
+		})
+		require.Equal(t, terms, shown)
+	}
 }

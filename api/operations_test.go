@@ -116,6 +116,7 @@ func busy(l *ledger) {
 		l.details = map[job.ID]job.Detail{id: {
 			View: view, Payload: json.RawMessage(`{"to": "<a>\u0000", "n": 12345678901234567890}`), Checkpoint: json.RawMessage(`1e400`),
 			IdempotencyKey: "order-4711", Tags: []string{"urgent"}, Priority: -3, RunAt: birth, Charged: 2, MaxAttempts: 4,
+			Terms:         job.Terms{ConcurrencyKey: "customer:42", ConcurrencyLimit: 3, OnConflict: job.ConflictCancelOldest, FairnessKey: "e<u"},
 			Interruptions: 1, Crashes: 1, Fence: 3, Timeout: 1500 * time.Millisecond, LastError: "no <luck>", Worker: "w-2",
 			Lease: &job.LeaseView{Worker: "w-2", ClaimedAt: birth, ExpiresAt: later, CancelRequested: true},
 			Attempts: []job.Attempt{

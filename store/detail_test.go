@@ -67,3 +67,17 @@ func TestTheDetailInEveryState(t *testing.T) {
 	_, err := s.Detail(t.Context(), newID(t))
 	require.ErrorIs(t, err, job.ErrNotFound)
 }
+
+func TestTheDetailShowsTheTermsOfAJob(t *testing.T) {
+	s := open(t)
+	terms := job.Terms{ConcurrencyKey: "customer:42", ConcurrencyLimit: 3, OnConflict: job.ConflictCancelOldest, FairnessKey: "eu"}
+	shares := func(j *job.Submission) { j.Terms = terms }
+	held := func(j *job.Submission) { j.Hold = true }
+	ids := submit(t, s, submission(t, shares, held), submission(t, shares, gated(keyGate)), submission(t), submission(t, gated(typeGate)))
+	for i, want := range []job.Terms{terms, terms, {}, {}} {
+		require.Equal(t, want, detail(t, s, ids[i]).Terms)
+	}
+	_, err := s.Cancel(t.Context(), ids[1])
+	require.NoError(t, err)
+	require.Equal(t, terms, detail(t, s, ids[1]).Terms, "it has ended")
+}

@@ -10,30 +10,36 @@ import (
 // JobDetail is everything that operators can see of a job.
 type JobDetail struct {
 	Job
-	State           job.State       `json:"state" enum:"created,queued,running,retry,succeeded,dead,canceled" doc:"The exact state behind the status."`
-	Tenant          string          `json:"tenant"`
-	Payload         json.RawMessage `json:"payload" doc:"Any JSON value, exactly as it was submitted."`
-	Checkpoint      json.RawMessage `json:"checkpoint,omitempty" doc:"Where the next attempt resumes: any JSON value."`
-	IdempotencyKey  string          `json:"idempotencyKey,omitempty"`
-	Tags            []string        `json:"tags" nullable:"false"`
-	Priority        int16           `json:"priority"`
-	RunAt           *time.Time      `json:"runAt,omitempty" doc:"When the job is, or was, due. Absent while it is held."`
-	ExpiresAt       *time.Time      `json:"expiresAt,omitempty" doc:"The job is canceled unless it has started by then. Absent if that does not count, or not any more."`
-	Held            bool            `json:"held" doc:"Whether it waits to be released."`
-	AttemptsCharged int             `json:"attemptsCharged" doc:"How many attempts count against maxAttempts, including the running one."`
-	MaxAttempts     int             `json:"maxAttempts"`
-	Interruptions   int             `json:"interruptions" doc:"How many attempts were lost with their worker. They are not charged."`
-	Crashes         int             `json:"crashes" doc:"How many plugin processes have died while they ran the job, since an attempt last ended in another way. Above 0, the job runs isolated: in a process that runs nothing else."`
-	Fence           int64           `json:"fence" doc:"The fencing token of the latest attempt. It only grows."`
-	TimeoutSeconds  float64         `json:"timeoutSeconds" doc:"Time limit of each attempt."`
-	LastError       string          `json:"lastError,omitempty"`
-	Waits           []Wait          `json:"waits,omitempty" nullable:"false" doc:"What the job waits for, the most lasting first. Absent if it does not wait."`
-	Worker          string          `json:"worker,omitempty" doc:"The worker that ran the latest attempt."`
-	TraceParent     string          `json:"traceParent,omitempty" doc:"The W3C trace context that the job was submitted with."`
-	TraceID         string          `json:"traceId,omitempty" doc:"The id of the job's trace."`
-	TraceURL        string          `json:"traceUrl,omitempty" doc:"Where to see the trace. Present if tracing.trace_url_template is configured and the trace is sampled."`
-	Lease           *Lease          `json:"lease,omitempty" doc:"Present while the job is running."`
-	Attempts        []Attempt       `json:"attempts" nullable:"false" doc:"The attempts that have ended, oldest first."`
+	State          job.State       `json:"state" enum:"created,queued,running,retry,succeeded,dead,canceled" doc:"The exact state behind the status."`
+	Tenant         string          `json:"tenant"`
+	Payload        json.RawMessage `json:"payload" doc:"Any JSON value, exactly as it was submitted."`
+	Checkpoint     json.RawMessage `json:"checkpoint,omitempty" doc:"Where the next attempt resumes: any JSON value."`
+	IdempotencyKey string          `json:"idempotencyKey,omitempty"`
+	Tags           []string        `json:"tags" nullable:"false"`
+	Priority       int16           `json:"priority"`
+	RunAt          *time.Time      `json:"runAt,omitempty" doc:"When the job is, or was, due. Absent while it is held."`
+	ExpiresAt      *time.Time      `json:"expiresAt,omitempty" doc:"The job is canceled unless it has started by then. Absent if that does not count, or not any more."`
+	Held           bool            `json:"held" doc:"Whether it waits to be released."`
+
+	ConcurrencyKey   string         `json:"concurrencyKey,omitempty" doc:"What the job uses. Jobs of a tenant with the same key share its limit. Absent if it has none."`
+	ConcurrencyLimit int            `json:"concurrencyLimit,omitempty" doc:"How many jobs of the key may run when this one starts. Absent for the limit of the key's class."`
+	OnConflict       job.OnConflict `json:"onConflict,omitempty" enum:"queue,cancel_newcomer,cancel_oldest" doc:"What happens if so many run. Absent for what the limit of the key's class says."`
+	FairnessKey      string         `json:"fairnessKey,omitempty" doc:"Who takes a turn. Absent if it has none: its tenant takes a turn, if its type is fair."`
+
+	AttemptsCharged int       `json:"attemptsCharged" doc:"How many attempts count against maxAttempts, including the running one."`
+	MaxAttempts     int       `json:"maxAttempts"`
+	Interruptions   int       `json:"interruptions" doc:"How many attempts were lost with their worker. They are not charged."`
+	Crashes         int       `json:"crashes" doc:"How many plugin processes have died while they ran the job, since an attempt last ended in another way. Above 0, the job runs isolated: in a process that runs nothing else."`
+	Fence           int64     `json:"fence" doc:"The fencing token of the latest attempt. It only grows."`
+	TimeoutSeconds  float64   `json:"timeoutSeconds" doc:"Time limit of each attempt."`
+	LastError       string    `json:"lastError,omitempty"`
+	Waits           []Wait    `json:"waits,omitempty" nullable:"false" doc:"What the job waits for, the most lasting first. Absent if it does not wait."`
+	Worker          string    `json:"worker,omitempty" doc:"The worker that ran the latest attempt."`
+	TraceParent     string    `json:"traceParent,omitempty" doc:"The W3C trace context that the job was submitted with."`
+	TraceID         string    `json:"traceId,omitempty" doc:"The id of the job's trace."`
+	TraceURL        string    `json:"traceUrl,omitempty" doc:"Where to see the trace. Present if tracing.trace_url_template is configured and the trace is sampled."`
+	Lease           *Lease    `json:"lease,omitempty" doc:"Present while the job is running."`
+	Attempts        []Attempt `json:"attempts" nullable:"false" doc:"The attempts that have ended, oldest first."`
 }
 
 // Lease is a lease as operators see it.
@@ -112,7 +118,9 @@ func JobDetailOf(d job.Detail) JobDetail {
 	detail := JobDetail{
 		Job: JobOf(d.View), State: d.State, Tenant: d.Tenant, Payload: d.Payload, Checkpoint: d.Checkpoint,
 		IdempotencyKey: d.IdempotencyKey, Tags: append([]string{}, d.Tags...), Priority: d.Priority,
-		Held: d.State == job.Created && d.RunAt.IsZero(), AttemptsCharged: d.Charged, MaxAttempts: d.MaxAttempts,
+		Held:           d.State == job.Created && d.RunAt.IsZero(),
+		ConcurrencyKey: d.Terms.ConcurrencyKey, ConcurrencyLimit: d.Terms.ConcurrencyLimit, OnConflict: d.Terms.OnConflict,
+		FairnessKey: d.Terms.FairnessKey, AttemptsCharged: d.Charged, MaxAttempts: d.MaxAttempts,
 		Interruptions: d.Interruptions, Crashes: d.Crashes, Fence: d.Fence, TimeoutSeconds: d.Timeout.Seconds(),
 		LastError: d.LastError, Worker: d.Worker, TraceParent: d.Trace.Parent, TraceID: d.Trace.ID(),
 		Attempts: listOf(d.Attempts, attemptOf),

@@ -37,6 +37,8 @@ type Detail struct {
 	IdempotencyKey string
 	Tags           []string
 	Priority       int16
+	// Terms are the submission's, or its job type's.
+	Terms Terms
 	// RunAt is when the job is or was due; zero for a held job.
 	RunAt time.Time
 	// ExpiresAt is when the job is, or was, canceled unless it has started; zero for never,

@@ -81,8 +81,9 @@ var (
 		},
 		State: job.Running, Tenant: job.DefaultTenant,
 		Payload:        json.RawMessage(`{"to": ["user@example.com"], "subject": "Welcome", "text": "Hello!"}`),
-		IdempotencyKey: "order-4711", Tags: []string{"nightly"}, RunAt: &sampleTime, AttemptsCharged: 2, MaxAttempts: 4, Fence: 2,
-		TimeoutSeconds: 30, LastError: sampleError, Worker: sampleWorkerID, TraceParent: sampleTraceParent, TraceID: sampleTraceID,
+		IdempotencyKey: "order-4711", Tags: []string{"nightly"}, RunAt: &sampleTime,
+		ConcurrencyKey: "smtp:eu", ConcurrencyLimit: 3, OnConflict: job.ConflictQueue, FairnessKey: "newsletter",
+		AttemptsCharged: 2, MaxAttempts: 4, Fence: 2, TimeoutSeconds: 30, LastError: sampleError, Worker: sampleWorkerID, TraceParent: sampleTraceParent, TraceID: sampleTraceID,
 		TraceURL: "http://localhost:16686/trace/" + sampleTraceID,
 		Lease:    &v1.Lease{Worker: sampleWorkerID, ClaimedAt: sampleLater, ExpiresAt: sampleLater.Add(30 * time.Second)},
 		Attempts: []v1.Attempt{{

@@ -32,6 +32,7 @@ func (s *session) showDetail(d v1.JobDetail) error {
 	if d.Held {
 		fields.Add("HELD", "until it is released")
 	}
+	fields.Add("SHARES", terms(d.ConcurrencyKey, d.ConcurrencyLimit, d.OnConflict, d.FairnessKey))
 	fields.Add("DUE", s.moment(d.RunAt))
 	fields.Add("EXPIRES", s.moment(d.ExpiresAt))
 	for _, wait := range d.Waits {

@@ -67,7 +67,7 @@ func (s *session) showType(t v1.JobType) error {
 	}
 	fields.Add("RETRY", policy(t.Retry))
 	if t.Terms != nil {
-		fields.Add("SHARES", terms(*t.Terms))
+		fields.Add("SHARES", declared(*t.Terms))
 	}
 	fields.Add("SCHEMA", yesNo(t.HasSchema))
 	return fields.Flush()
@@ -93,20 +93,32 @@ func policy(r v1.Retry) string {
 	return text
 }
 
-// terms describes how jobs share in a few words.
-func terms(t v1.Terms) string {
-	var parts []string
+// declared describes terms with the places of the keys.
+func declared(t v1.Terms) string {
+	concurrencyKey, fairnessKey := "", ""
 	if t.ConcurrencyKey != "" {
-		parts = append(parts, "concurrency key "+t.KeyClass+":… from "+t.ConcurrencyKey)
-	}
-	if t.ConcurrencyLimit > 0 {
-		parts = append(parts, fmt.Sprintf("limit %d", t.ConcurrencyLimit))
-	}
-	if t.OnConflict != "" {
-		parts = append(parts, "on conflict "+string(t.OnConflict))
+		concurrencyKey = t.KeyClass + ":… from " + t.ConcurrencyKey
 	}
 	if t.FairnessKey != "" {
-		parts = append(parts, "fairness key from "+t.FairnessKey)
+		fairnessKey = "from " + t.FairnessKey
+	}
+	return terms(concurrencyKey, t.ConcurrencyLimit, t.OnConflict, fairnessKey)
+}
+
+// terms describes how jobs share in a few words. The keys are texts to show; empty for none.
+func terms(concurrencyKey string, limit int, onConflict job.OnConflict, fairnessKey string) string {
+	var parts []string
+	if concurrencyKey != "" {
+		parts = append(parts, "concurrency key "+concurrencyKey)
+	}
+	if limit > 0 {
+		parts = append(parts, fmt.Sprintf("limit %d", limit))
+	}
+	if onConflict != "" {
+		parts = append(parts, "on conflict "+string(onConflict))
+	}
+	if fairnessKey != "" {
+		parts = append(parts, "fairness key "+fairnessKey)
 	}
 	return strings.Join(parts, ", ")
 }

@@ -24,7 +24,7 @@ const (
 "fence":1,"timeoutSeconds":0.5,"worker":"w-1","lease":{"worker":"w-1","claimedAt":"2026-02-20T11:59:00Z","expiresAt":"2026-02-20T12:00:20Z","cancelRequested":true},"attempts":[]}`
 
 	queued = `{"jobId":"` + thirdID + `","jobType":"SEND_EMAIL","status":"PENDING","createdAt":"2026-02-20T11:59:00Z","updatedAt":"2026-02-20T11:59:00Z","state":"queued","tenant":"acme",
-"payload":null,"tags":[],"priority":0,"runAt":"2026-02-20T11:59:00Z","held":false,"attemptsCharged":0,"maxAttempts":4,"interruptions":0,"crashes":0,"fence":0,"timeoutSeconds":30,
+"payload":null,"tags":[],"priority":0,"runAt":"2026-02-20T11:59:00Z","held":false,"concurrencyKey":"tenant-7","concurrencyLimit":3,"onConflict":"cancel_oldest","fairnessKey":"e\u001b[31mu","attemptsCharged":0,"maxAttempts":4,"interruptions":0,"crashes":0,"fence":0,"timeoutSeconds":30,
 "waits":[{"reason":"paused","message":"type paused by ann: mig\u001b[31mration","pause":{"scope":"type","name":"SEND_EMAIL","reason":"mig\u001b[31mration","by":"ann","since":"2026-02-20T11:00:00Z"},"ahead":0},
 {"reason":"concurrency_key","message":"waits for a slot of key tenant-7 (3 of 3 running), behind 41 jobs","gate":{"scope":"key","name":"tenant-7","used":3,"limit":3},"ahead":41}],"attempts":[]}`
 
