@@ -206,6 +206,16 @@ func TestASubmissionThatIsKeptOutShowsTheJobThatWasThere(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "No job was made, because this one was there:\n", stderr)
 	require.Contains(t, stdout, firstID)
+
+	_, stderr, err = f.run(t, "submit", "SLEEP_JOB", "--unique-while=open", "--wait=7s")
+	require.ErrorContains(t, err, "no such resource")
+	require.Equal(t, "No job was made, because this one was there:\n"+firstID+"\n", stderr)
+
+	f.answers["GET /jobs/"+firstID+"?wait=7s"] = jobJSON(firstID, "COMPLETED", ran)
+	stdout, stderr, err = f.run(t, "submit", "SLEEP_JOB", "--unique-while=open", "--wait=7s")
+	require.NoError(t, err)
+	require.Equal(t, "No job was made, because this one was there:\n", stderr)
+	require.Contains(t, stdout, "COMPLETED")
 }
 
 func TestListsFollowTheirPages(t *testing.T) {

@@ -38,10 +38,15 @@ type submittedJob struct {
 	Duplicate bool `json:"duplicate"`
 }
 
-func (s *session) showSubmitted(submitted submittedJob) error {
-	if submitted.Duplicate {
+// noteDuplicate says that the job of another submission follows.
+func (j submittedJob) noteDuplicate(s *session) {
+	if j.Duplicate {
 		s.notes.Print("No job was made, because this one was there:\n")
 	}
+}
+
+func (s *session) showSubmitted(submitted submittedJob) error {
+	submitted.noteDuplicate(s)
 	return s.showJob(submitted.Job)
 }
 

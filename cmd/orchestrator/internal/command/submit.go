@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/spf13/cobra"
 )
 
@@ -62,13 +61,18 @@ is a submission in JSON, {"jobType": …, "payload": …}, as for POST /jobs.`,
 		case !wait.on():
 			return present(s, accepted, (*session).showSubmitted)
 		}
-		var job v1.Job
+		var job submittedJob
 		if err := accepted.Into(&job); err != nil {
 			return err
 		}
+		job.noteDuplicate(s)
 		if err := s.await(ctx, job.JobID.String(), wait); err != nil {
 			var exit Exit
-			if !errors.As(err, &exit) {
+			switch {
+			case errors.As(err, &exit):
+			case job.Duplicate:
+				s.notes.Print(job.JobID.String() + "\n")
+			default:
 				s.notes.Print("The job was accepted: " + job.JobID.String() + "\n")
 			}
 			return err
