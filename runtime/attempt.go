@@ -24,6 +24,7 @@ type attempt struct {
 	metrics   *metrics.Metrics
 	spans     *spans.Attempt // nil unless the job is traced
 	queued    time.Time      // when it began to wait for a slot; the dispatcher's
+	startBy   time.Time      // when its job expires, by the local clock; zero for never
 
 	mu          sync.Mutex
 	began       time.Time // zero while it waits for a slot
@@ -113,13 +114,15 @@ func (a *attempt) endUnstarted(outcome job.Outcome) {
 	}
 }
 
-// lapse ends an attempt that nobody else knows of yet: its job was claimed too late to be
-// started, and is canceled.
+// late reports whether its job has expired while the attempt waited. The time until the
+// expiry was known when the database made the claim, and is counted from when the claim was
+// sent: the clocks of the hosts may differ. So the attempt is late a little too early, never
+// too late.
+func (a *attempt) late() bool { return !a.startBy.IsZero() && !time.Now().Before(a.startBy) }
+
+// lapse ends an attempt that waits: its job was not started in time, and is canceled.
 func (a *attempt) lapse() {
-	a.mu.Lock()
-	a.done = true
-	a.mu.Unlock()
-	a.ends.finish(a, job.Outcome{
+	a.endUnstarted(job.Outcome{
 		Kind: job.CancelConfirmed, Code: job.CodeExpired, Message: job.LapsedReason(a.claimed.ExpiresAt),
 	})
 }

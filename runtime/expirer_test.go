@@ -81,3 +81,33 @@ func TestAJobThatIsClaimedTooLateIsNotStarted(t *testing.T) {
 	await(t, func() bool { return counts.of("holdfast.jobs.expired")[echo] == 1 })
 	requireSettled(t, db)
 }
+
+func TestAJobThatExpiresWhileItWaitsForASlotIsNotStarted(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	measured, counts := metered(t)
+	release := make(chan struct{})
+	many(t, db, 300) // short ones, so that the worker prefetches
+	s := supervise(t, &handlers{name: "p", slots: 1, plays: map[string]script{echo: succeeds, "BLOCK": until(release)}})
+	p := launch(t, neverExpiring{db}, s, ahead(time.Second), polling(aLongTime), measured)
+	awaitAll(t, db, 300, job.Succeeded)
+	_, err := p.Submit(t.Context(), submission(t, ofType("BLOCK")))
+	require.NoError(t, err)
+	await(t, func() bool { return len(s.started()) == 301 }, "the only slot is taken")
+	waiting, err := p.Submit(t.Context(), submission(t, expiringIn(400*time.Millisecond)))
+	require.NoError(t, err)
+	awaitState(t, db, waiting.ID, job.Running)
+	await(t, func() bool {
+		return ask[bool](t, db, "select now() > expires_at from jobs where job_id = $1", [16]byte(waiting.ID))
+	}, "it expires")
+	close(release)
+	awaitState(t, db, waiting.ID, job.Canceled)
+	require.Len(t, s.started(), 301)
+	detail, err := db.Detail(t.Context(), waiting.ID)
+	require.NoError(t, err)
+	require.Equal(t, job.LapsedReason(detail.ExpiresAt), detail.LastError)
+	require.Equal(t, job.CodeExpired, detail.Attempts[len(detail.Attempts)-1].Code)
+	await(t, func() bool { return counts.of("holdfast.jobs.expired")[echo] == 1 })
+	awaitAll(t, db, 301, job.Succeeded)
+	requireSettled(t, db)
+}

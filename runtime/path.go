@@ -81,6 +81,9 @@ func (p *path) claim(ctx context.Context, plan claimPlan, limit int) (int, error
 		one := &claimed[i]
 		traced := p.jobs.Spans.Claimed(one, p.cfg.Worker.ID, sent, answered) // which changes the context that the job carries
 		a := p.newAttempt(*one, plan.pool, sent.Add(p.cfg.Lease), traced)
+		if !one.ExpiresAt.IsZero() {
+			a.startBy = sent.Add(one.ExpiresAt.Sub(one.ClaimedAt))
+		}
 		p.inFlight.add(a)
 		if one.Lapsed() {
 			a.lapse()
@@ -101,6 +104,9 @@ func (p *path) claim(ctx context.Context, plan claimPlan, limit int) (int, error
 // start gives an attempt to a process of its plugin. It returns false, with the
 // attempt back in its queue, when the plugin has no slot after all.
 func (p *path) start(a *attempt) bool {
+	if a.late() {
+		a.lapse()
+	}
 	if paused(p.jobs.Rules(), p.cfg.Worker.ID, a) {
 		a.release()
 	}
