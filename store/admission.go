@@ -20,9 +20,9 @@ const (
 	// is 1. Low-water marks in the ready list allow for a thousand jobs that were admitted
 	// late.
 	turnLength = time.Millisecond
-	// blockedPause is how long a lane waits that has room, but whose first jobs wait at a
-	// later gate. There may be others behind them that need not.
-	blockedPause = 5 * time.Second
+	// movePause is how long a lane that has room waits for each job that moved from it to
+	// another gate, before those behind are looked at: 5000 a second go on at most.
+	movePause = 200 * time.Microsecond
 	// ratePause is how long starts gather at a gate with a rate, unless that would waste
 	// some. startsPause bounds the wait for jobs that were admitted, but not claimed yet.
 	ratePause   = 20 * time.Millisecond
@@ -89,8 +89,8 @@ type trackedJob struct {
 type laneState struct {
 	// asked is how many jobs were asked for, read how many there were.
 	asked, read int
-	// ahead are those that wait at a later gate now.
-	ahead int
+	// moved are those that wait at another gate now.
+	moved int
 	// capacity is that of the last job looked at.
 	capacity int
 	// blocked says that the lane's own gate is full.
@@ -112,6 +112,9 @@ type gateState struct {
 	// charged are the jobs that have started, or never will, since the tokens were stored.
 	charged []startRow
 	wakeAt  time.Time
+	// deep says that all jobs that were read from the lane last moved to other gates: more
+	// are read than there is room for, to find one that need not.
+	deep bool
 }
 
 // virtualTime is that of a queue: start is the turn of the job that is claimed next. last
@@ -146,8 +149,10 @@ func (a *admission) know(gate job.Gate, stored *slotsRow, starts []startRow) *ga
 	return g
 }
 
-// touch says that the gate's lane is looked at now, and how many slots were freed.
-func (g *gateState) touch(freed int) {
+// touch says that the gate's lane is looked at now, and how many slots were freed. A gate
+// without a rate is only due because jobs moved from it.
+func (g *gateState) touch(now time.Time, freed int) {
+	g.deep = g.limit.Rate == nil && !g.wakeAt.IsZero() && !g.wakeAt.After(now)
 	g.used, g.wakeAt = max(g.used-freed, 0), time.Time{}
 }
 
@@ -221,9 +226,9 @@ func (g *gateState) lookAt(at time.Time) {
 	}
 }
 
-// room is how many jobs of a lane to look at, at most; ok is false if only the first of
-// them knows.
-func (a *admission) room(lane job.Gate, most int) (room int, ok bool) {
+// room is how many jobs of a lane to look at, at most. It is not known if the lane's first
+// job says itself how many of its key may be active.
+func (a *admission) room(lane job.Gate, most int) (room int, known bool) {
 	if !lane.Counts() {
 		if lane.Kind() == job.GatePaused && a.paused(lane.Name()) {
 			return 0, true
@@ -238,6 +243,9 @@ func (a *admission) room(lane job.Gate, most int) (room int, ok bool) {
 		}
 		most = min(most, int(g.startsLeft()))
 	}
+	if g.deep && !g.full(0) {
+		return most, true
+	}
 	if g.limit.Concurrency == nil {
 		return most, g.limit.Rate != nil || lane.Kind() != job.GateKey
 	}
@@ -247,7 +255,7 @@ func (a *admission) room(lane job.Gate, most int) (room int, ok bool) {
 // plain reports whether a job that has no gate but that of its lane may pass once there is
 // room.
 func (a *admission) plain(lane job.Gate) bool {
-	if !lane.Counts() || a.gates[lane].limit.Rate != nil {
+	if !lane.Counts() || a.gates[lane].limit.Rate != nil || a.gates[lane].deep {
 		return false
 	}
 	switch lane.Kind() {
@@ -295,8 +303,8 @@ func (a *admission) paused(tenant string) bool {
 	return paused
 }
 
-// passes reports whether a job has yet to pass a gate of the kind, and which.
-func (j *head) passes(kind job.GateKind) (job.Gate, bool) {
+// nextGate returns the job's gate of the kind, if it has one and has not passed it yet.
+func (j *head) nextGate(kind job.GateKind) (job.Gate, bool) {
 	if j.lane.Counts() || j.lane.Kind() == job.GateNew && kind == job.GateFair {
 		return "", false
 	}
@@ -314,7 +322,7 @@ func (j *head) passes(kind job.GateKind) (job.Gate, bool) {
 // decide decides about the heads of lanes. Everything that it needs is known.
 func (a *admission) decide(heads []head) {
 	for i := range heads {
-		if gate, fair := heads[i].passes(job.GateFair); fair {
+		if gate, fair := heads[i].nextGate(job.GateFair); fair {
 			a.giveTurn(&heads[i], gate)
 		}
 	}
@@ -351,7 +359,7 @@ func (a *admission) place(j head) {
 	if lane.blocked {
 		return
 	}
-	if gate, conflicts := j.passes(job.GateNew); conflicts {
+	if gate, conflicts := j.nextGate(job.GateNew); conflicts {
 		if reason := a.resolve(j, gate); reason != "" {
 			a.canceled = append(a.canceled, conflict{j, reason})
 			return
@@ -365,9 +373,7 @@ func (a *admission) place(j head) {
 	case at == j.lane:
 		lane.blocked = true
 	default:
-		if slices.Index(j.gates, at) > slices.Index(j.gates, j.lane) && j.lane.Counts() {
-			lane.ahead++
-		}
+		lane.moved++
 		j.lane = at
 		a.moved = append(a.moved, j)
 	}
@@ -452,8 +458,12 @@ func (a *admission) lookAgain(gate job.Gate, lane *laneState) {
 		case g.limit.Rate != nil && g.startsLeft() < 1:
 			g.waitForStart(a.now)
 			return
-		case lane.ahead == lane.read:
-			g.lookAt(a.now.Add(blockedPause))
+		case lane.moved == lane.read:
+			pause := time.Duration(lane.moved) * movePause
+			if g.limit.Rate != nil {
+				pause = max(pause, ratePause)
+			}
+			g.lookAt(a.now.Add(pause))
 			return
 		}
 	}

@@ -136,7 +136,7 @@ func (r *round) heads(ctx context.Context, touched []touchedRow) ([]head, error)
 			if touched[i].Stored {
 				stored = &touched[i].slotsRow
 			}
-			r.decided.know(gate, stored, starts[gate]).touch(int(touched[i].Freed))
+			r.decided.know(gate, stored, starts[gate]).touch(r.decided.now, int(touched[i].Freed))
 		}
 		room, known := r.decided.room(gate, most)
 		if known && room == 0 {
@@ -273,10 +273,10 @@ func (r *round) complete(ctx context.Context, heads []head) error {
 				unknown[gate] = true
 			}
 		}
-		if _, conflicts := heads[i].passes(job.GateNew); conflicts {
+		if _, conflicts := heads[i].nextGate(job.GateNew); conflicts {
 			conflicting = append(conflicting, i)
 		}
-		if gate, fair := heads[i].passes(job.GateFair); fair {
+		if gate, fair := heads[i].nextGate(job.GateFair); fair {
 			if turns[heads[i].queue] == nil {
 				turns[heads[i].queue] = make(map[job.Gate]bool)
 			}

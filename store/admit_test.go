@@ -165,6 +165,32 @@ func TestAJobWaitsInTheLaneOfTheGateThatStopsIt(t *testing.T) {
 	require.Zero(t, ask[int](t, s, "select count(*) from slots"))
 }
 
+func TestAJobBehindManyThatWaitAtAnotherGateIsFoundSoon(t *testing.T) {
+	s := open(t)
+	rules := limitedBy(concurrency(job.LimitTenant, "*", 2), concurrency(job.LimitType, jobType, 0))
+	for range 100 {
+		parks(t, s, rules, job.Terms{})
+	}
+	other := parks(t, s, rules, job.Terms{}, func(j *job.Submission) { j.Type = "OTHER" })
+	pauses := 0
+	for ; parked(t, s, other) != nil; pauses++ {
+		require.Less(t, pauses, 3, "rounds")
+		exec(t, s, "update slots set wake_at = now() where wake_at <= now() + interval '100 milliseconds'") // as if it had passed
+		admitAll(t, s, rules)
+	}
+	require.Equal(t, 100, ask[int](t, s, "select count(*) from parked where lane = 'type:' || $1", jobType))
+}
+
+func TestALaneThatIsReadDeeplyGivesNoMoreSlotsThanThereAre(t *testing.T) {
+	s := open(t)
+	rules := limitedBy(concurrency(job.LimitTenant, "*", 2))
+	for range 5 {
+		parks(t, s, rules, job.Terms{})
+	}
+	exec(t, s, "insert into slots (gate, used, wake_at) select lane, 0, now() from parked limit 1")
+	require.Equal(t, 2, admitAll(t, s, rules))
+}
+
 func TestTwoRoundsAtOnceAdmitNoMoreThanOne(t *testing.T) {
 	s := open(t)
 	rules := limitedBy(concurrency(job.LimitKey, "*", 1))
