@@ -11,23 +11,19 @@ import (
 // queued. It returns the others, and those that could not be parked.
 func (p *path) hold(ctx context.Context, claimed []job.Claimed) (others, unparked []job.Claimed) {
 	rules := p.jobs.Rules()
+	if !anyHeld(rules, claimed) {
+		return claimed, nil
+	}
 	var held []job.Claimed
 	var batch []job.Parking
 	for i := range claimed {
 		one := &claimed[i]
 		next, stopped := rules.Held(one.Type, one.Tenant, one.Gates())
-		switch {
-		case stopped && held == nil:
-			others = append(others, claimed[:i]...)
-			fallthrough
-		case stopped:
-			held, batch = append(held, *one), append(batch, job.Parking{Lease: one.Lease, Gates: next})
-		case held != nil:
+		if !stopped {
 			others = append(others, *one)
+			continue
 		}
-	}
-	if held == nil {
-		return claimed, nil
+		held, batch = append(held, *one), append(batch, job.Parking{Lease: one.Lease, Gates: next})
 	}
 	results, err := p.store.Park(ctx, batch)
 	if err != nil {
@@ -41,4 +37,15 @@ func (p *path) hold(ctx context.Context, claimed []job.Claimed) (others, unparke
 	}
 	p.jobs.GatesChanged()
 	return others, unparked
+}
+
+// anyHeld reports whether one of the claimed jobs may not start.
+func anyHeld(rules *job.Rules, claimed []job.Claimed) bool {
+	for i := range claimed {
+		one := &claimed[i]
+		if _, held := rules.Held(one.Type, one.Tenant, one.Gates()); held {
+			return true
+		}
+	}
+	return false
 }
