@@ -73,7 +73,7 @@ func TestJobsOfABatchHaveTermsOfTheirOwn(t *testing.T) {
 		require.Len(t, l.submitted, 2)
 		require.Equal(t, "k", l.submitted[1].Terms.ConcurrencyKey)
 		refused := send(h, "POST", c.path, body(keyed, expired), c.headers...)
-		require.Contains(t, refused.Body.String(), `{"message":"is in the past","location":"#/`)
+		require.Contains(t, refused.Body.String(), `{"message":"must be in the future","location":"#/`)
 	}
 }
 

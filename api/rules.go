@@ -139,9 +139,9 @@ func (p *ruleRoutes) shown(ctx context.Context, limit job.Limit) (*body[v1.Limit
 func (p *ruleRoutes) setLimit(ctx context.Context, in *limitInput) (*body[v1.Limit], error) {
 	var sent v1.LimitSpec
 	mistakes, err := p.read(&in.call, map[string]bodyMember{
-		"concurrency": {&sent.Concurrency, "a whole number"}, "rate": {&sent.Rate, "a text, such as \"100/1m\""},
-		"burst": {&sent.Burst, "a whole number"}, "onConflict": {&sent.OnConflict, "a text"},
-		"weight": {&sent.Weight, "a whole number"}, "fair": {&sent.Fair, "true or false"},
+		"concurrency": {&sent.Concurrency, wholeNumber(0, job.MaxLimit)}, "rate": {&sent.Rate, "a text, such as \"100/1m\""},
+		"burst": {&sent.Burst, wholeNumber(1, job.MaxLimit)}, "onConflict": {&sent.OnConflict, "one of queue, cancel_newcomer, cancel_oldest"},
+		"weight": {&sent.Weight, wholeNumber(1, job.MaxWeight)}, "fair": {&sent.Fair, "true or false"},
 	})
 	if err != nil {
 		return nil, err
@@ -291,6 +291,10 @@ func (p *ruleRoutes) operateWorker(ctx context.Context, id, done string, do func
 type bodyMember struct {
 	into any
 	must string
+}
+
+func wholeNumber(lowest, highest int) string {
+	return fmt.Sprintf("a whole number from %d to %d", lowest, highest)
 }
 
 // read reads a body, which is an object. A mistake is a member that is not known, or whose

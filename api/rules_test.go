@@ -119,6 +119,7 @@ func TestMistakesInALimitAreNamed(t *testing.T) {
 		"tenant/a":       {`{"burst": 1}`, 422, `"location":"#/burst"`},
 		"key/smtp:a":     {`{"concurrency": 1}`, 422, `"location":"path.name"`},
 		"queue/a":        {`{"concurrency": 1}`, 422, `"location":"path.scope"`},
+		"tenant/b":       {`{"concurrency": "3"}`, 422, `"message":"must be a whole number from 0 to 1000000","location":"#/concurrency"`},
 		"type/C":         {`[]`, 422, `"location":"#"`},
 		"type/D":         {`{`, 400, `not JSON`},
 		"tenant/nothing": {``, 415, `send JSON`},

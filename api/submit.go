@@ -184,7 +184,7 @@ func checkExpiry(wanted job.Submission, now time.Time) []v1.Mistake {
 	case wanted.ExpiresAt.IsZero():
 		return nil
 	case !wanted.ExpiresAt.After(now):
-		return []v1.Mistake{at(submission.Pointer("expiresAt"), "is in the past")}
+		return []v1.Mistake{at(submission.Pointer("expiresAt"), "must be in the future")}
 	case !wanted.ExpiresAt.After(due):
 		return []v1.Mistake{at(submission.Pointer("expiresAt"), "is before the end of delay")}
 	}

@@ -86,7 +86,7 @@ func (a *admitter) prepare(ctx context.Context) error {
 			return err
 		}
 		if corrected > 0 {
-			a.cfg.Log.Warn("slots of gates were corrected: jobs were ended by an orchestrator that knows no gates", slog.Int("gates", corrected))
+			a.cfg.Log.Warn("slots of gates were corrected; an orchestrator of a version without gates may have ended jobs", slog.Int("gates", corrected))
 		}
 		a.recounted = time.Now()
 	}

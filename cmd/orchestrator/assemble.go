@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 type assembly struct {
 	// api has the parts that the API serves. The caller adds how it serves them.
 	api api.Config
-	// reload replaces the plugins by those of another configuration.
+	// reload replaces the plugins and the limits by those of another configuration.
 	reload func(config.Config) error
 	// run works until ctx ends, then drains and returns. When abort ends as well, it
 	// gives up at once.
@@ -124,7 +125,10 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 			}
 			syncing, cancel := context.WithTimeout(context.Background(), syncLimitsWithin)
 			defer cancel()
-			return syncLimits(syncing, next, worker.Service)
+			if err := syncLimits(syncing, next, worker.Service); err != nil {
+				return fmt.Errorf("the plugins were reloaded, but not the limits: %w", err)
+			}
+			return nil
 		},
 		run: func(ctx, abort context.Context) error {
 			worker.Run(ctx, abort)

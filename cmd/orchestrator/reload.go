@@ -14,23 +14,24 @@ type reloads struct {
 	program *program
 	parts   *assembly
 	log     *slog.Logger
-	// start is the configuration at the start; present is the one whose plugins are
-	// in effect.
+	// start is the configuration at the start; present is the one whose plugins and
+	// limits are in effect.
 	start, present config.Config
 }
 
-// reload reads the configuration again and applies its plugins. Everything else stays
-// as it was at the start.
+// reload reads the configuration again and applies its plugins and limits. Everything else
+// stays as it was at the start.
 func (r *reloads) reload() {
 	cfg, err := r.program.load()
 	if err == nil {
 		err = mayFollow(r.present, cfg)
 	}
-	if err == nil {
-		err = r.parts.reload(cfg)
-	}
 	if err != nil {
-		r.log.Error("the configuration was not reloaded; the plugins stay as they are", "error", err)
+		r.log.Error("the configuration was not reloaded; plugins and limits stay as they are", "error", err)
+		return
+	}
+	if err := r.parts.reload(cfg); err != nil {
+		r.log.Error("the configuration was not applied", "error", err)
 		return
 	}
 	r.present = cfg

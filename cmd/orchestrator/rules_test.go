@@ -127,4 +127,7 @@ func TestTheLimitsOfTheConfigurationAreInForceAndReloaded(t *testing.T) {
 	cfg.HasLimits = true
 	require.NoError(t, parts.reload(cfg))
 	require.Empty(t, limits())
+
+	cfg.Limits.Types = map[string]config.TypeLimit{"A": {}}
+	require.ErrorContains(t, parts.reload(cfg), "the plugins were reloaded, but not the limits: limits.types.A: must have at least one of")
 }

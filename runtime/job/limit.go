@@ -89,8 +89,10 @@ func (s LimitSpec) Limit(scope LimitScope, name string) (Limit, []Fault) {
 	if s.OnConflict != nil {
 		limit.OnConflict = *s.OnConflict
 		switch {
+		case !bounds:
+			wrong("onConflict", "a fairness key has a weight only; set onConflict for a class of keys")
 		case scope != LimitKey:
-			wrong("onConflict", "only a class of keys has one: jobs wait for a %s", scope)
+			wrong("onConflict", "only a class of keys has one: for the limit of a %s, jobs wait", scope)
 		case !slices.Contains(OnConflicts(), *s.OnConflict):
 			wrong("onConflict", "must be one of queue, cancel_newcomer, cancel_oldest")
 		}

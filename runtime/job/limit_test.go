@@ -72,6 +72,7 @@ func TestContradictionsInALimitAreNamed(t *testing.T) {
 		{job.LimitType, "A", job.LimitSpec{Weight: new(2)}, "weight", "use fair: true"},
 		{job.LimitTenant, "a", job.LimitSpec{Weight: new(0)}, "weight", "from 1 to 1000"},
 		{job.LimitTenant, "a", job.LimitSpec{OnConflict: conflict(job.ConflictQueue)}, "onConflict", "only a class of keys"},
+		{job.LimitFairness, "a", job.LimitSpec{OnConflict: conflict(job.ConflictQueue)}, "onConflict", "a fairness key has a weight only"},
 		{job.LimitKey, "a", job.LimitSpec{OnConflict: conflict("drop")}, "onConflict", "one of queue"},
 		{job.LimitTenant, "a", job.LimitSpec{Fair: new(true)}, "fair", "only a type"},
 		{job.LimitFairness, "a", job.LimitSpec{Concurrency: new(1)}, "concurrency", "weight only"},

@@ -22,7 +22,24 @@ func decodeHooks() mapstructure.DecodeHookFunc {
 		mapstructure.TextUnmarshallerHookFunc(),
 		listFromText,
 		numberFromText,
+		keysAreNeeded,
 	)
+}
+
+// keysAreNeeded names what a section is in words of YAML, where mapstructure would name a
+// type of Go.
+func keysAreNeeded(from, to reflect.Type, data any) (any, error) {
+	if to.Kind() != reflect.Map && to.Kind() != reflect.Struct {
+		return data, nil
+	}
+	switch from.Kind() {
+	case reflect.Slice:
+		return nil, errors.New("must have keys, not a list of items; for none, write {}")
+	case reflect.String, reflect.Bool, reflect.Int, reflect.Float64:
+		return nil, errors.New("must have keys, not a single value; for none, write {}")
+	default:
+		return data, nil
+	}
 }
 
 // listFromIndexes reverses byIndex.
