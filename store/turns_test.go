@@ -102,3 +102,32 @@ func TestTenantsTakeTurnsAtALimit(t *testing.T) {
 	}
 	require.InEpsilon(t, 300, taken["heavy"], 0.05)
 }
+
+// In a type that is not fair, it waits until its due time is reached: behind the flood.
+func TestAJobWithoutAFairnessKeyHasATurnIfItsTypeIsFair(t *testing.T) {
+	for name, tt := range map[string]struct {
+		rules *job.Rules
+		place int
+	}{
+		"of a fair type":    {rules: limitedBy(job.Limit{Scope: job.LimitType, Name: jobType, Fair: true}), place: 2},
+		"of any other type": {place: 19},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			for range 20 {
+				parks(t, s, tt.rules, job.Terms{FairnessKey: "flood"})
+			}
+			require.Equal(t, 20, admitAll(t, s, tt.rules))
+			claim(t, s, 2)
+			exec(t, s, "update ready set run_at = run_at - interval '1 second'") // a second passes
+			exec(t, s, "update turns set start = start - interval '1 second', finish = finish - interval '1 second'")
+			id := parks(t, s, tt.rules, job.Terms{})
+			admitAll(t, s, tt.rules)
+			place := 0
+			for claimed := (job.ID{}); claimed != id; place++ {
+				claimed = claim(t, s, 1)[0].JobID
+			}
+			require.Equal(t, tt.place, place)
+		})
+	}
+}
