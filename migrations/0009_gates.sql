@@ -13,7 +13,7 @@
 -- +goose Up
 alter table jobs
     -- What the job must pass: fair:, new:, paused:, key:, tenant: or type:, and a name.
-    -- Null for nothing. The first is the lane that it is parked in.
+    -- Null for nothing. The first is the lane that it is parked in at first.
     add column gates text[],
     -- What the submission asked for, to compute gates from: concurrencyKey and so on.
     add column terms jsonb,
@@ -46,6 +46,8 @@ create index ready_turn on ready (job_id) where turn;
 -- Queued jobs that wait at a gate.
 create table parked (
     job_id      uuid primary key,
+    -- One of its gates; or paused: or stopped: and a name, while its tenant or its type is
+    -- paused.
     lane        text not null,
     urgency     smallint not null,
     -- The order within the lane: the job's run_at, or its virtual time if it has a turn.

@@ -229,10 +229,12 @@ func (g *gateState) lookAt(at time.Time) {
 // room is how many jobs of a lane to look at, at most. It is not known if the lane's first
 // job says itself how many of its key may be active.
 func (a *admission) room(lane job.Gate, most int) (room int, known bool) {
-	if !lane.Counts() {
-		if lane.Kind() == job.GatePaused && a.paused(lane.Name()) {
-			return 0, true
-		}
+	switch {
+	case a.rules.AnyPaused(job.PauseAll),
+		lane.Kind() == job.GatePaused && a.paused(job.PauseTenant, lane.Name()),
+		lane.Kind() == job.GateStopped && a.paused(job.PauseType, lane.Name()):
+		return 0, true
+	case !lane.Counts():
 		return most, true
 	}
 	g := a.gates[lane]
@@ -255,16 +257,17 @@ func (a *admission) room(lane job.Gate, most int) (room int, known bool) {
 // plain reports whether a job that has no gate but that of its lane may pass once there is
 // room.
 func (a *admission) plain(lane job.Gate) bool {
-	if !lane.Counts() || a.gates[lane].limit.Rate != nil || a.gates[lane].deep {
+	g := a.gates[lane]
+	if !lane.Counts() || g.limit.Rate != nil || g.deep || a.rules.AnyPaused(job.PauseType) {
 		return false
 	}
 	switch lane.Kind() {
 	case job.GateKey:
-		return !a.paused(lane.Owner())
+		return !a.paused(job.PauseTenant, lane.Owner())
 	case job.GateTenant:
-		return !a.paused(lane.Name())
+		return !a.paused(job.PauseTenant, lane.Name())
 	default:
-		return !a.rules.AnyTenantPaused()
+		return !a.rules.AnyPaused(job.PauseTenant)
 	}
 }
 
@@ -298,8 +301,8 @@ func (a *admission) ready() iter.Seq[head] {
 	}
 }
 
-func (a *admission) paused(tenant string) bool {
-	_, paused := a.rules.Pause(job.PauseTenant, tenant)
+func (a *admission) paused(scope job.PauseScope, name string) bool {
+	_, paused := a.rules.Pause(scope, name)
 	return paused
 }
 
@@ -308,7 +311,7 @@ func (j *head) nextGate(kind job.GateKind) (job.Gate, bool) {
 	if j.lane.Counts() || j.lane.Kind() == job.GateNew && kind == job.GateFair {
 		return "", false
 	}
-	// The admitter itself parks jobs of a paused tenant that have passed the others.
+	// The admitter itself parks jobs of a paused tenant or type that have passed the others.
 	if kind == job.GateNew && !slices.Contains(j.gates, j.lane) {
 		return "", false
 	}
@@ -401,8 +404,11 @@ func (a *admission) resolve(j head, gate job.Gate) (reason string) {
 
 // stops returns the first gate at which the job has to wait.
 func (a *admission) stops(j head) (stopped bool, at job.Gate) {
-	if a.paused(j.tenant) {
+	if a.paused(job.PauseTenant, j.tenant) {
 		return true, job.NewGate(job.GatePaused, "", j.tenant)
+	}
+	if a.paused(job.PauseType, j.queue.jobType) {
+		return true, job.NewGate(job.GateStopped, "", j.queue.jobType)
 	}
 	for _, gate := range j.gates {
 		if !gate.Counts() {

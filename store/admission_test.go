@@ -117,6 +117,14 @@ func TestWhichJobsAreAdmitted(t *testing.T) {
 			heads:    []head{changed(headOf("key:a/k"), func(h *head) { h.tenant = "a" }), changed(headOf("key:b/k"), func(h *head) { h.tenant = "b" })},
 			admitted: []int{1}, moved: map[int]job.Gate{0: "paused:a"},
 		},
+		"a paused type": {
+			rules:    job.NewRules(nil, []job.Pause{{Scope: job.PauseType, Name: "T"}}),
+			heads:    []head{changed(headOf("key:a/k"), func(h *head) { h.queue.jobType = "T" }), headOf("key:a/k")},
+			admitted: []int{1}, moved: map[int]job.Gate{0: "stopped:T"},
+		},
+		"a resumed type": {
+			heads: []head{{lane: "stopped:T", gates: []job.Gate{"key:a/k"}}}, admitted: []int{0},
+		},
 		"a resumed tenant": {
 			heads: []head{headOf("paused:a", "key:a/k")}, admitted: []int{0},
 		},

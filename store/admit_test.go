@@ -392,3 +392,48 @@ func TestTheOldestRunningJobMakesRoomEvenIfItAskedToQueue(t *testing.T) {
 	requireState(t, s, other, job.Running)
 	requireSlots(t.Context(), t, s)
 }
+
+func TestJobsOfAPausedTypeTakeNoSlotsOfOthers(t *testing.T) {
+	s := open(t)
+	limit := concurrency(job.LimitTenant, job.EveryName, 2)
+	pause := job.Pause{Scope: job.PauseType, Name: jobType}
+	paused := job.NewRules([]job.Limit{limit}, []job.Pause{pause})
+	for range 5 {
+		parks(t, s, paused, job.Terms{ConcurrencyKey: "acct:7"})
+	}
+	other := parks(t, s, paused, job.Terms{}, func(j *job.Submission) { j.Type, j.Priority = "OTHER", -1 })
+	require.Equal(t, 1, admitAll(t, s, paused))
+	require.Nil(t, parked(t, s, other))
+	require.Equal(t, 5, ask[int](t, s, "select count(*) from parked where lane = $1", "stopped:"+jobType))
+	require.Equal(t, 1, ask[int](t, s, "select used from slots where gate = 'tenant:default'"))
+
+	_, err := s.WakeLanes(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, admitAll(t, s, paused), "the pause lasts")
+	_, err = s.WakeLanes(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, admitAll(t, s, limitedBy(limit)), "the pause is over")
+	require.Zero(t, ask[int](t, s, "select count(*) from parked where lane like 'stopped:%'"))
+}
+
+// Lanes of one gate are not admitted when they are read while a type is paused.
+func TestJobsOfAPausedTypeTakeNoSlotsOfALaneWithOneGate(t *testing.T) {
+	s := open(t)
+	limits := []job.Limit{concurrency(job.LimitKey, "acct", 2)}
+	paused := job.NewRules(limits, []job.Pause{{Scope: job.PauseType, Name: jobType}})
+	parks(t, s, paused, job.Terms{ConcurrencyKey: "acct:7"})
+	require.Zero(t, admitAll(t, s, paused))
+	require.Zero(t, ask[int](t, s, "select count(*) from slots"))
+}
+
+func TestNothingIsAdmittedWhileEverythingIsPaused(t *testing.T) {
+	s := open(t)
+	limits := []job.Limit{concurrency(job.LimitTenant, job.EveryName, 2)}
+	paused := job.NewRules(limits, []job.Pause{{Scope: job.PauseAll}})
+	id := parks(t, s, paused, job.Terms{FairnessKey: "f"})
+	require.Zero(t, admitAll(t, s, paused))
+	require.Equal(t, "fair:default/f", parked(t, s, id).Lane)
+	_, err := s.WakeLanes(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, admitAll(t, s, limitedBy(limits...)))
+}

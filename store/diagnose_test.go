@@ -182,6 +182,11 @@ func TestADiagnosisFindsWhatIsWrong(t *testing.T) {
 			append(parking("paused:default", "2 minutes"), "insert into pauses (scope, name, until) values ('tenant', 'default', now() - interval '1 minute')"),
 			"paused:default: nothing keeps back job", "",
 		},
+		"a type that is not paused any more": {
+			"admission", job.Problem,
+			append(parking("stopped:ECHO", "2 minutes"), "insert into pauses (scope, name, until) values ('type', 'ECHO', now() - interval '1 minute')"),
+			"stopped:ECHO: nothing keeps back job", "",
+		},
 		"a turn that nobody gives": {
 			"admission", job.Problem, parking("fair:default/", "2 minutes"), "fair:default/: nothing keeps back job", "",
 		},
@@ -282,7 +287,7 @@ func parking(lane, since string) []string {
 
 func TestADiagnosisKnowsWhyParkedJobsWait(t *testing.T) {
 	s := open(t)
-	for _, lane := range []string{"key:default/a", "type:ECHO", "tenant:default", "paused:default", "key:default/b", "type:OTHER"} {
+	for _, lane := range []string{"key:default/a", "type:ECHO", "tenant:default", "paused:default", "stopped:ECHO", "key:default/b", "type:OTHER"} {
 		id := given(t, s)
 		park(t, s, id, lane)
 	}
@@ -291,9 +296,13 @@ func TestADiagnosisKnowsWhyParkedJobsWait(t *testing.T) {
 	exec(t, s, `insert into slots (gate, used, wake_at) values
 		('key:default/a', 3, null), ('key:default/b', 2, null), ('type:ECHO', 0, now()), ('tenant:default', 5, null)`)
 	exec(t, s, "insert into limits (scope, name, concurrency) values ('key', '*', 3), ('type', '*', 9), ('tenant', 'default', 4)")
-	exec(t, s, "insert into pauses (scope, name) values ('tenant', 'default')")
+	exec(t, s, "insert into pauses (scope, name) values ('tenant', 'default'), ('type', 'ECHO')")
 	check := diagnose(t, s)["admission"]
 	require.Equal(t, job.Fine, check.Severity, "%+v", check)
+	exec(t, s, "truncate pauses, slots")
+	require.Equal(t, job.Problem, diagnose(t, s)["admission"].Severity)
+	exec(t, s, "insert into pauses (scope, name) values ('all', '')")
+	require.Equal(t, job.Fine, diagnose(t, s)["admission"].Severity)
 }
 
 func TestADiagnosisFindsDeadRowsThatPileUp(t *testing.T) {

@@ -63,6 +63,9 @@ func failOnDemand(t *testing.T, s *Store) {
 	}
 }
 
+// otherType is a job type of the model that may be paused.
+const otherType = "OTHER"
+
 type gatesModel struct {
 	*rapid.T
 	test  *testing.T
@@ -116,6 +119,9 @@ func (m *gatesModel) change(t *rapid.T) {
 	if rapid.Bool().Draw(t, "paused") {
 		pauses = append(pauses, job.Pause{Scope: job.PauseTenant, Name: "a"})
 	}
+	if rapid.IntRange(0, 3).Draw(t, "type paused") == 0 {
+		pauses = append(pauses, job.Pause{Scope: job.PauseType, Name: otherType})
+	}
 	m.follow(job.NewRules(limits, pauses))
 }
 
@@ -135,6 +141,7 @@ func (m *gatesModel) submit(t *rapid.T) {
 	batch := make([]job.Submission, rapid.IntRange(1, 3).Draw(t, "jobs"))
 	for i := range batch {
 		one := submission(m.test)
+		one.Type = rapid.SampledFrom([]string{jobType, otherType}).Draw(t, "type")
 		one.Tenant = rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tenant")
 		one.Priority = rapid.Int16Range(0, 1).Draw(t, "priority")
 		one.MaxAttempts = 2
@@ -170,7 +177,11 @@ func (m *gatesModel) admit(t *rapid.T) {
 
 func (m *gatesModel) claim(t *rapid.T) {
 	m.store.marks = newLowWaterMarks()
-	claimed, err := m.store.Claim(m.ctx, worker, []string{jobType}, rapid.IntRange(1, 4).Draw(t, "claim"), aMinute)
+	types := []string{jobType, otherType}
+	if _, paused := m.rules.Pause(job.PauseType, otherType); paused {
+		types = types[:1]
+	}
+	claimed, err := m.store.Claim(m.ctx, worker, types, rapid.IntRange(1, 4).Draw(t, "claim"), aMinute)
 	require.NoError(t, err)
 	m.started(claimed)
 }
@@ -287,6 +298,11 @@ func (m *gatesModel) idle(*rapid.T) {
 			require.True(m, paused, "%v", lane)
 			continue
 		}
+		if lane.Lane.Kind() == job.GateStopped {
+			_, paused := m.rules.Pause(job.PauseType, lane.Lane.Name())
+			require.True(m, paused, "%v", lane)
+			continue
+		}
 		require.True(m, lane.Lane.Counts(), "%v is a lane that jobs only pass through", lane)
 		limit, _ := m.rules.Limit(lane.Lane)
 		g := &gateState{used: lane.Used, limit: limit}
@@ -316,7 +332,7 @@ func (m *gatesModel) drain() {
 	for range 300 {
 		m.rounds()
 		m.store.marks = newLowWaterMarks()
-		claimed, err := m.store.Claim(m.ctx, worker, []string{jobType}, 100, aMinute)
+		claimed, err := m.store.Claim(m.ctx, worker, []string{jobType, otherType}, 100, aMinute)
 		require.NoError(m, err)
 		m.started(claimed)
 		for len(m.claimed) > 0 {

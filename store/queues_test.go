@@ -64,7 +64,8 @@ func TestQueuesCountWhatTheQueuedJobsWaitFor(t *testing.T) {
 	s := open(t)
 	serving(t, s, "alive", time.Hour, jobType, "PAUSED")
 	for _, lane := range []string{
-		"key:default/a", "key:default/b", "key:default/rated", "type:ECHO", "tenant:default", "paused:default", "fair:default/", "new:default/a",
+		"key:default/a", "key:default/b", "key:default/rated", "type:ECHO", "tenant:default", "paused:default", "stopped:ECHO",
+		"fair:default/", "new:default/a",
 	} {
 		park(t, s, given(t, s), lane)
 	}
@@ -76,7 +77,7 @@ func TestQueuesCountWhatTheQueuedJobsWaitFor(t *testing.T) {
 	gates := maps.Clone(found[0].Waiting)
 	delete(gates, job.WaitClaim)
 	require.Equal(t, map[job.WaitReason]int64{
-		job.WaitKey: 2, job.WaitRate: 1, job.WaitType: 1, job.WaitTenant: 1, job.WaitPaused: 1, job.WaitTurn: 2,
+		job.WaitKey: 2, job.WaitRate: 1, job.WaitType: 1, job.WaitTenant: 1, job.WaitPaused: 2, job.WaitTurn: 2,
 	}, gates)
 	require.False(t, found[0].Paused)
 	require.Equal(t, map[job.WaitReason]int64{job.WaitPaused: 1}, found[1].Waiting)

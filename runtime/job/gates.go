@@ -148,9 +148,12 @@ const (
 	GateNew GateKind = "new"
 	// GatePaused is where jobs of a paused tenant wait.
 	GatePaused GateKind = "paused"
-	GateKey    GateKind = "key"
-	GateTenant GateKind = "tenant"
-	GateType   GateKind = "type"
+	// GateStopped is where jobs of a paused type wait. It is never one of a job's gates: the
+	// admitter puts the job there, before it takes a slot.
+	GateStopped GateKind = "stopped"
+	GateKey     GateKind = "key"
+	GateTenant  GateKind = "tenant"
+	GateType    GateKind = "type"
 )
 
 // Gate is one that a job must pass: its kind, a colon, and a name.
@@ -288,8 +291,8 @@ func (r *Rules) Pause(scope PauseScope, name string) (Pause, bool) {
 	return pause, found
 }
 
-// AnyTenantPaused reports whether any tenant is paused.
-func (r *Rules) AnyTenantPaused() bool { return r != nil && len(r.pauses[PauseTenant]) > 0 }
+// AnyPaused reports whether there is a pause of the scope.
+func (r *Rules) AnyPaused(scope PauseScope) bool { return r != nil && len(r.pauses[scope]) > 0 }
 
 // Gates are what a job must pass, in the order of a job's gates; nil for nothing. A job
 // with a concurrency key always has the key's gate, so that a limit can be set later.

@@ -55,6 +55,10 @@ func TestWhyAJobWaitsIsTold(t *testing.T) {
 				{WaitPaused, "tenant paused"},
 			},
 		},
+		"of a paused type, parked": {
+			Place{Served: true, Lane: NewGate(GateStopped, "", "MAIL"), Rules: pauses(Pause{Scope: PauseType, Name: "MAIL", By: "ann", Reason: "fire"})},
+			[]told{{WaitPaused, "type paused by ann: fire"}},
+		},
 		"of a paused type without a handler": {
 			Place{Rules: pauses(Pause{Scope: PauseType, Name: "MAIL"})},
 			[]told{{WaitPaused, "type paused"}, {WaitUnserved, "no live worker serves the type MAIL"}},

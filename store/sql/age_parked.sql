@@ -1,6 +1,6 @@
 -- Find parked jobs that have been due for longer than $1 behind more urgent ones of their
 -- lane; see age_ready.sql. $2 and $3 are the lane and the urgency after which to go on. Lanes
--- of paused tenants are left out: nothing in them goes on.
+-- of paused tenants and types are left out: nothing in them goes on.
 -- Clock: now(). Fence: none, it only reads; edit_parked.sql checks again.
 -- Locks: none.
 -- Index: parked_order, once for each lane and urgency and not for each job; jobs_pkey.
@@ -39,5 +39,5 @@ left join lateral (
         limit $5
     ) head
     where case when head.turn then (select j.run_at from jobs j where j.job_id = head.job_id) else head.position end < now() - $1::interval
-) old on q.urgency > first.urgency and q.lane not like 'paused:%'
+) old on q.urgency > first.urgency and q.lane not like 'paused:%' and q.lane not like 'stopped:%'
 order by q.n;

@@ -1,6 +1,6 @@
 -- Lanes whose first job has been parked for longer than $1 although nothing keeps it there,
 -- up to $2: the lane's gate has a free slot and no rate that must be waited for, or its
--- tenant is not paused. Also gates with a rate that should have been looked at that long
+-- tenant or type is not paused. While everything is paused, there are none. Also gates with a rate that should have been looked at that long
 -- ago.
 -- Clock: now().
 -- Index: parked_order; one probe for each lane, by a loose scan. slots_wake_at, slots_pkey,
@@ -29,6 +29,10 @@ with recursive lanes as (
                 select from pauses p
                 where p.scope = 'tenant' and p.name = substr(f.lane, 8) and (p.until is null or p.until > now())
             )
+            when 'stopped' then not exists (
+                select from pauses p
+                where p.scope = 'type' and p.name = substr(f.lane, 9) and (p.until is null or p.until > now())
+            )
             when 'fair' then true
             when 'new' then true
             else s.wake_at is null
@@ -50,7 +54,7 @@ with recursive lanes as (
 )
 select lane, job_id, now() - parked_at as waited
 from judged
-where free
+where free and not exists (select from pauses p where p.scope = 'all' and (p.until is null or p.until > now()))
 union all
 select gate, null, now() - wake_at
 from slots

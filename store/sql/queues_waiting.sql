@@ -14,7 +14,7 @@ from (
             when lane like 'key:%' then 'concurrency_key'
             when lane like 'tenant:%' then 'concurrency_tenant'
             when lane like 'type:%' then 'concurrency_type'
-            when lane like 'paused:%' then 'paused'
+            when lane like 'paused:%' or lane like 'stopped:%' then 'paused'
             else 'turn'
         end as reason
     from parked
