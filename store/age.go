@@ -24,36 +24,45 @@ const (
 // gate. It leaves out ready jobs of types to skip. It returns the jobs that it raised. While
 // another process does the same, it does nothing.
 func (s *Store) Age(ctx context.Context, after time.Duration, skip func(jobType string) bool) ([]job.Edited, error) {
-	ready, err := s.age(ctx, skip, func(ctx context.Context, tx pgx.Tx, from agedRow) ([]agedRow, error) {
+	ready, err := s.age(ctx, skip, func(ctx context.Context, tx pgx.Tx, from agedQueue) ([]agedRow, error) {
 		return postgres.Rows(ctx, tx, "age_ready", pgx.RowToStructByName[agedRow],
 			postgres.Interval(after), from.Queue, from.Urgency, ageQueues, ageJobs)
 	})
 	if err != nil {
 		return ready, err
 	}
-	parked, err := s.age(ctx, func(string) bool { return false }, func(ctx context.Context, tx pgx.Tx, from agedRow) ([]agedRow, error) {
+	parked, err := s.age(ctx, func(string) bool { return false }, func(ctx context.Context, tx pgx.Tx, from agedQueue) ([]agedRow, error) {
 		return postgres.Rows(ctx, tx, "age_parked", pgx.RowToStructByName[agedRow],
 			postgres.Interval(after), from.Queue, from.Urgency, ageQueues, ageJobs)
 	})
 	return append(ready, parked...), err
 }
 
-// agedRow is a queue, or a job in it that has waited long.
-type agedRow struct {
+// agedQueue is a queue: the jobs of one urgency of a type or at a gate. Age goes from one to
+// the next, in this order.
+type agedQueue struct {
 	Queue   string
 	Urgency int16
-	Most    int16
-	JobID   pgtype.UUID
 }
 
-type lookForAged func(ctx context.Context, tx pgx.Tx, from agedRow) ([]agedRow, error)
+// agedRow is a queue, the urgency of the first job of its type or gate, and a job that has
+// waited long: null for a queue without any.
+type agedRow struct {
+	agedQueue
+
+	Most  int16
+	JobID pgtype.UUID
+}
+
+// lookForAged looks at some queues, from the one after from.
+type lookForAged func(ctx context.Context, tx pgx.Tx, from agedQueue) ([]agedRow, error)
 
 // age looks at all queues of a list, some in each transaction.
 func (s *Store) age(ctx context.Context, skip func(string) bool, look lookForAged) (raised []job.Edited, err error) {
-	from := agedRow{Urgency: math.MinInt16}
+	from := agedQueue{Urgency: math.MinInt16}
 	type result struct {
 		raised []job.Edited
-		next   agedRow
+		next   agedQueue
 		more   bool
 	}
 	for {
@@ -77,7 +86,7 @@ func (s *Store) age(ctx context.Context, skip func(string) bool, look lookForAge
 				for _, edited := range ages {
 					done.raised = append(done.raised, edited()...)
 				}
-				done.next, done.more = found[len(found)-1], true
+				done.next, done.more = found[len(found)-1].agedQueue, true
 				if len(done.raised) >= ageJobs {
 					done.next = start // there may be more in the same queues
 				}
