@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -129,6 +130,7 @@ func (r *round) heads(ctx context.Context, touched []touchedRow) ([]head, error)
 	var used []int32
 	var plain []bool
 	most := max(roundJobs/len(touched), minLaneJobs)
+	slices.SortFunc(touched, func(a, b touchedRow) int { return strings.Compare(a.Gate, b.Gate) }) // the order of locks
 	for i := range touched {
 		gate := job.Gate(touched[i].Gate)
 		if gate.Counts() {

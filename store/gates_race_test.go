@@ -198,3 +198,66 @@ func endSome(ctx context.Context, s *Store, random *rand.Rand) error {
 	_, err = s.Settle(ctx, canceling)
 	return err
 }
+
+// The edit goes by job, and the round by lane, but both lock in the order of lanes.
+func TestAnEditAndARoundDoNotDeadlock(t *testing.T) {
+	s := quickToSeeDeadlocks(t)
+	rules := limitedBy(concurrency(job.LimitKey, "*", 2))
+	parks(t, s, rules, job.Terms{ConcurrencyKey: "b"})
+	parks(t, s, rules, job.Terms{ConcurrencyKey: "a"})
+	last := parks(t, s, rules, job.Terms{ConcurrencyKey: "a"})
+	commit := locked(t, s, "select from parked where job_id = $1 for update", postgres.UUID(last))
+	round := after(func() error { return admitBy(s, rules) })
+	awaitBlocked(t, s, 1)
+	priority := int16(5)
+	edit := after(func() error {
+		_, err := s.EditAll(context.Background(), job.Filter{States: []job.State{job.Queued}, Limit: 10}, job.Edit{Priority: &priority})
+		return err
+	})
+	awaitBlocked(t, s, 2)
+	commit()
+	require.NoError(t, round())
+	require.NoError(t, edit())
+	require.Zero(t, deadlocks(t, s))
+}
+
+// The round takes those that run longest, and the settle goes by job.
+func TestMakingRoomAndASettleDoNotDeadlock(t *testing.T) {
+	s := quickToSeeDeadlocks(t)
+	rules := limitedBy(altered(concurrency(job.LimitKey, "*", 3), func(l *job.Limit) { l.OnConflict = job.ConflictCancelOldest }))
+	var ids []job.ID
+	for range 3 {
+		ids = append(ids, parks(t, s, rules, job.Terms{ConcurrencyKey: "k"}))
+	}
+	admitAll(t, s, rules)
+	claimed := claim(t, s, 3)
+	for i, id := range ids { // the last one is the oldest
+		exec(t, s, "update admitted set admitted_at = now() - $2 * interval '1 hour' where job_id = $1", postgres.UUID(id), i)
+	}
+	for range 3 {
+		parks(t, s, rules, job.Terms{ConcurrencyKey: "k"})
+	}
+	commit := locked(t, s, "select from leases where job_id = $1 for update", postgres.UUID(ids[1]))
+	round := after(func() error { return admitBy(s, rules) })
+	awaitBlocked(t, s, 1)
+	var batch []job.Settlement
+	for _, one := range claimed {
+		if one.JobID != ids[1] {
+			batch = append(batch, as(one, job.Success))
+		}
+	}
+	settle := after(func() error {
+		_, err := s.Settle(context.Background(), batch)
+		return err
+	})
+	awaitBlocked(t, s, 2)
+	commit()
+	require.NoError(t, round())
+	require.NoError(t, settle())
+	require.Zero(t, deadlocks(t, s))
+}
+
+func admitBy(s *Store, rules *job.Rules) error {
+	_, err := s.Admit(context.Background(), rules)
+	return err
+}

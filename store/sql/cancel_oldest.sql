@@ -5,8 +5,9 @@
 -- queued: only the gate's own jobs are known before they run. done is 'canceled' or
 -- 'requested'.
 -- Clock: clock_timestamp(), as cancel_newcomers.sql.
--- Locks: the list row, then the ledger row. A job that is being claimed is found in neither
--- list, and not canceled.
+-- Locks: ready rows, skipping locked ones; then lease rows in job order, as whoever settles
+-- or renews them; then ledger rows. A job that is being claimed is found in neither list, and
+-- not canceled.
 -- Index: admitted_pkey, ready_pkey, leases_pkey, jobs_pkey. leases is read whole for each
 -- gate, with the ledger rows: conflicts are rare, and the running jobs few.
 with victims as materialized (
@@ -31,12 +32,21 @@ with victims as materialized (
         order by active.since, active.job_id
         limit b.jobs
     ) v
+), in_ready as materialized (
+    select r.ctid as at, v.job_id, v.reason
+    from victims v
+    join ready r on r.job_type = v.job_type and r.urgency = v.urgency and r.run_at = v.position and r.job_id between v.job_id and v.job_id
+    for update of r skip locked
+), leased as materialized (
+    select v.job_id, v.reason
+    from victims v
+    join leases l on l.job_id between v.job_id and v.job_id
+    order by v.job_id for update of l
 ), unqueued as (
-    delete from ready r using victims v
-    where r.job_type = v.job_type and r.urgency = v.urgency and r.run_at = v.position and r.job_id between v.job_id and v.job_id
-    returning v.job_id, v.reason
+    delete from ready r using in_ready i where r.ctid = i.at
+    returning i.job_id, i.reason
 ), asked as (
-    update leases l set cancel_requested = true from victims v
+    update leases l set cancel_requested = true from leased v
     where l.job_id between v.job_id and v.job_id
     returning l.job_id, v.reason
 ), told as (

@@ -3,7 +3,7 @@
 -- attempt. Any other stays in its lane, with its new order, unless it has a turn: a turn is
 -- one of its priority and its due time, so it starts at its first gate again.
 -- Clock: now().
--- Locks: parked rows, then ledger rows.
+-- Locks: parked rows in the order of heads.sql: lane, urgency, position, job; then ledger rows.
 -- Index: jobs_pkey, parked_pkey.
 with chosen as materialized (
     select job_id
@@ -11,10 +11,14 @@ with chosen as materialized (
     where job_id = any ($1::uuid[]) and state = 'queued'
         and ($6::text[] is null or 'queued' = any ($6)) and ($7::text is null or $7 = any (tags))
         and ($8::smallint is null or priority < $8)
-    order by job_id
+), waiting as materialized (
+    select p.job_id
+    from chosen c
+    join parked p on p.job_id = c.job_id
+    order by p.lane collate "C", p.urgency, p.position, p.job_id for update of p
 ), freed as (
-    delete from parked p using chosen c
-    where p.job_id = c.job_id
+    delete from parked p using waiting w
+    where p.job_id = w.job_id
     returning p.*
 ), edited as (
     update jobs j

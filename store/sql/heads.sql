@@ -5,8 +5,9 @@
 -- may be active, they are put on the ready list at once: queued -> queued. Of these, only
 -- what the caller reports is returned: admitted, and null for the rest.
 -- Clock: statement_timestamp().
--- Locks: the jobs found, lane by lane, so that nobody cancels or changes them before they
--- are admitted. Waits for whoever does that already.
+-- Locks: the jobs found, in the order of lanes sent (the caller sorts them by their bytes),
+-- then urgency, position, job, as edit_parked.sql, so that nobody cancels or changes them
+-- before they are admitted. Waits for whoever does that already.
 -- Order: urgency, position, job.
 -- Index: parked_order; the jobs admitted by their place (tid).
 with found as materialized (
