@@ -15,6 +15,9 @@ import (
 // them. They differ only after an orchestrator ran that knows nothing of gates.
 const recountInterval = time.Hour
 
+// parkAtOnce is how many jobs of a paused type one statement parks.
+const parkAtOnce = 500
+
 // longestRest bounds how long the admitter rests after a round that admitted jobs. It rests
 // as long as the round took: meanwhile slots gather, and a job of a larger round, and then
 // of larger claims, costs less.
@@ -91,12 +94,28 @@ func (a *admitter) prepare(ctx context.Context) error {
 		a.recounted = time.Now()
 	}
 	if a.uncertain || rules != a.woken && !rules.Equal(a.woken) {
+		if err := a.parkPaused(ctx, rules.Paused(job.PauseType)); err != nil {
+			return err
+		}
 		if _, err := a.store.WakeLanes(ctx); err != nil {
 			return err
 		}
 	}
 	a.woken, a.uncertain = rules, false
 	return nil
+}
+
+// parkPaused takes the slots back of jobs of paused types that nobody has claimed.
+func (a *admitter) parkPaused(ctx context.Context, types []string) error {
+	if len(types) == 0 {
+		return nil
+	}
+	for {
+		parked, err := a.store.ParkReady(ctx, types, parkAtOnce)
+		if err != nil || parked == 0 {
+			return err
+		}
+	}
 }
 
 func (a *admitter) round(ctx context.Context) (job.Admission, error) {

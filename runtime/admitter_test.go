@@ -89,3 +89,20 @@ func TestLanesAreLookedAtAgainAfterARoundThatFailed(t *testing.T) {
 	change("drop trigger fails on ready")
 	awaitAll(t, db, 1, job.Succeeded)
 }
+
+// Nobody serves the type, so its job would keep the slot.
+func TestAPauseOfATypeFreesTheSlotsOfJobsThatWereNotClaimed(t *testing.T) {
+	db := fresh(t)
+	one := 1
+	_, err := db.SetLimit(t.Context(), job.Limit{Scope: job.LimitTenant, Name: "*", Concurrency: &one})
+	require.NoError(t, err)
+	p := launch(t, db, supervise(t, playing("p", 1, succeeds, echo)))
+	_, err = p.Submit(t.Context(), submission(t, ofType("NOBODYS")))
+	require.NoError(t, err)
+	await(t, func() bool { return ask[int](t, db, "select count(*) from ready") == 1 })
+	_, err = p.Submit(t.Context(), submission(t))
+	require.NoError(t, err)
+	pause(t, p, job.Pause{Scope: job.PauseType, Name: "NOBODYS"})
+	awaitAll(t, db, 1, job.Succeeded)
+	require.Equal(t, "stopped:NOBODYS", ask[string](t, db, "select lane from parked"))
+}

@@ -25,6 +25,7 @@ type Store interface {
 	// Admit does one round of admission.
 	Admit(ctx context.Context, rules *job.Rules) (job.Admission, error)
 	WakeLanes(ctx context.Context) (lanes int, err error)
+	ParkReady(ctx context.Context, types []string, limit int) (parked int, err error)
 	Recount(ctx context.Context, rules *job.Rules) (corrected int, err error)
 	Age(ctx context.Context, after time.Duration, skip func(jobType string) bool) ([]job.Edited, error)
 	NextDue(ctx context.Context) (in time.Duration, ok bool, err error)

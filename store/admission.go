@@ -37,6 +37,8 @@ type admission struct {
 	gates  map[job.Gate]*gateState
 	lanes  map[job.Gate]*laneState
 	queues map[queue]*virtualTime
+	// oneKind says that the lanes looked at are those of gates of one kind.
+	oneKind bool
 
 	// atOnce are jobs that were admitted when their lane was read, admitted all others.
 	atOnce, admitted []head
@@ -255,10 +257,11 @@ func (a *admission) room(lane job.Gate, most int) (room int, known bool) {
 }
 
 // plain reports whether a job that has no gate but that of its lane may pass once there is
-// room.
+// room. It may not if jobs of other kinds of lanes could want the same slot in this round,
+// and be more urgent.
 func (a *admission) plain(lane job.Gate) bool {
 	g := a.gates[lane]
-	if !lane.Counts() || g.limit.Rate != nil || g.deep || a.rules.AnyPaused(job.PauseType) {
+	if !a.oneKind || !lane.Counts() || g.limit.Rate != nil || g.deep || a.rules.AnyPaused(job.PauseType) {
 		return false
 	}
 	switch lane.Kind() {

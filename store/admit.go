@@ -48,6 +48,13 @@ func (s *Store) WakeLanes(ctx context.Context) (int, error) {
 	return postgres.ChangeOne[int](ctx, s.db.Worker, "wake_lanes")
 }
 
+// ParkReady takes up to limit jobs of each of the paused types off the ready list that have
+// passed gates, and returns how many. They wait for the end of the pause, and their slots are
+// free meanwhile. It does not see jobs that are being claimed or changed.
+func (s *Store) ParkReady(ctx context.Context, types []string, limit int) (int, error) {
+	return postgres.ChangeOne[int](ctx, s.db.Worker, "park_ready", types, limit)
+}
+
 // round is one round of admission, in a transaction.
 type round struct {
 	conn    *pgx.Conn
@@ -130,6 +137,9 @@ func (r *round) heads(ctx context.Context, touched []touchedRow) ([]head, error)
 	var used []int32
 	var plain []bool
 	most := max(roundJobs/len(touched), minLaneJobs)
+	r.decided.oneKind = !slices.ContainsFunc(touched, func(t touchedRow) bool {
+		return job.Gate(t.Gate).Kind() != job.Gate(touched[0].Gate).Kind()
+	})
 	slices.SortFunc(touched, func(a, b touchedRow) int { return strings.Compare(a.Gate, b.Gate) }) // the order of locks
 	for i := range touched {
 		gate := job.Gate(touched[i].Gate)

@@ -416,6 +416,41 @@ func TestJobsOfAPausedTypeTakeNoSlotsOfOthers(t *testing.T) {
 	require.Zero(t, ask[int](t, s, "select count(*) from parked where lane like 'stopped:%'"))
 }
 
+func TestJobsOfAPausedTypeThatWereNotClaimedGiveTheirSlotsBack(t *testing.T) {
+	s := open(t)
+	limit := concurrency(job.LimitTenant, job.EveryName, 3)
+	rules := limitedBy(limit)
+	parks(t, s, rules, job.Terms{}, func(j *job.Submission) { j.Priority = 1 })
+	turn := parks(t, s, rules, job.Terms{FairnessKey: "f", ConcurrencyKey: "acct:7", ConcurrencyLimit: 2})
+	plain := parks(t, s, rules, job.Terms{})
+	other := parks(t, s, rules, job.Terms{}, func(j *job.Submission) { j.Type, j.Priority = "OTHER", -1 })
+	ungated := submit(t, s, submission(t, func(j *job.Submission) { j.Tenant = "free" }))[0]
+	require.Equal(t, 3, admitAll(t, s, rules))
+	running := claim(t, s, 1)
+	require.Len(t, running, 1)
+
+	count, err := s.ParkReady(t.Context(), []string{jobType, "NOBODYS"}, 10)
+	require.NoError(t, err)
+	require.Equal(t, 2, count)
+	for _, id := range []job.ID{turn, plain} {
+		require.Equal(t, "stopped:"+jobType, parked(t, s, id).Lane)
+	}
+	own := 2
+	require.Equal(t, &own, parked(t, s, turn).Capacity)
+	paused := job.NewRules([]job.Limit{limit}, []job.Pause{{Scope: job.PauseType, Name: jobType}})
+	require.Equal(t, 1, admitAll(t, s, paused))
+	require.Nil(t, parked(t, s, other))
+	require.Equal(t, 1, ask[int](t, s, "select count(*) from ready where job_id = $1", [16]byte(ungated)), "the claim leaves it alone")
+	count, err = s.ParkReady(t.Context(), []string{jobType}, 10)
+	require.NoError(t, err)
+	require.Zero(t, count)
+
+	_, err = s.WakeLanes(t.Context())
+	require.NoError(t, err)
+	settled(t, s, running[0], job.Success)
+	require.Equal(t, 2, admitAll(t, s, rules), "the pause is over")
+}
+
 // Lanes of one gate are not admitted when they are read while a type is paused.
 func TestJobsOfAPausedTypeTakeNoSlotsOfALaneWithOneGate(t *testing.T) {
 	s := open(t)

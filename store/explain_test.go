@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 var hot = []string{
 	"submit", "submit_unkeyed", "submit_gated", "claim", "look_behind", "renew", "succeed", "succeed_gated", "retry", "dead_letter", "release_claim", "confirm_cancel", "settle_result",
 	"reap", "promote", "expire", "park_claim", "release", "save_progress", "save_logs", "cancel",
-	"drain_wakes", "heads", "admit", "move_parked", "add_slots", "change_slots", "slots_of",
+	"park_ready", "drain_wakes", "heads", "admit", "move_parked", "add_slots", "change_slots", "slots_of",
 	"newcomers", "cancel_newcomers", "turns_of", "virtual_times",
 	"age_parked", "age_ready", "claim_unique", "unclaim_unique", "kept_out", "tidy_unique",
 }

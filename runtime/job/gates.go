@@ -1,6 +1,7 @@
 package job
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -293,6 +294,14 @@ func (r *Rules) Pause(scope PauseScope, name string) (Pause, bool) {
 
 // AnyPaused reports whether there is a pause of the scope.
 func (r *Rules) AnyPaused(scope PauseScope) bool { return r != nil && len(r.pauses[scope]) > 0 }
+
+// Paused are the names of what is paused by pauses of the scope, sorted.
+func (r *Rules) Paused(scope PauseScope) []string {
+	if r == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(r.pauses[scope]))
+}
 
 // Gates are what a job must pass, in the order of a job's gates; nil for nothing. A job
 // with a concurrency key always has the key's gate, so that a limit can be set later.

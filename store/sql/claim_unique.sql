@@ -11,10 +11,11 @@ with wanted as materialized (
     select distinct on (i.digest) i.digest, i.job_id, i.keep_for
     from unnest($1::bytea[], $2::uuid[], $3::interval[], $4::text[], $5::text[]) with ordinality
         as i (digest, job_id, keep_for, tenant, idempotency_key, nth)
-    where (select j.job_id from jobs j where j.job_id = i.job_id) is null
-        and (i.idempotency_key is null or (
-            select j.job_id from jobs j where j.tenant = i.tenant and j.idempotency_key = i.idempotency_key
-        ) is null)
+    where case
+        when (select j.job_id from jobs j where j.job_id = i.job_id) is not null then false
+        when i.idempotency_key is null then true
+        else (select j.job_id from jobs j where j.tenant = i.tenant and j.idempotency_key = i.idempotency_key) is null
+    end
     order by i.digest, i.nth
 )
 insert into unique_keys as u (digest, job_id, expires_at)
