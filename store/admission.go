@@ -314,6 +314,9 @@ func (j *head) nextGate(kind job.GateKind) (job.Gate, bool) {
 	if j.lane.Counts() || j.lane.Kind() == job.GateNew && kind == job.GateFair {
 		return "", false
 	}
+	if kind == job.GateFair && j.turn && j.lane.Kind() == job.GateStopped {
+		return "", false // it got its turn before the pause, in which nobody of its type has one
+	}
 	// The admitter itself parks jobs of a paused tenant or type that have passed the others.
 	if kind == job.GateNew && !slices.Contains(j.gates, j.lane) {
 		return "", false

@@ -278,3 +278,10 @@ func TestTimeIsNotCreditedTwiceForAStartAfterTheRoundBegan(t *testing.T) {
 	later.charge(started, nil)
 	require.InDelta(t, 9, later.tokens, 1e-9)
 }
+
+// Nobody of a paused type has a turn meanwhile, so those that were given before stay right.
+func TestAPauseOfATypeKeepsTheTurnsOfItsJobs(t *testing.T) {
+	a := decided(nil, nil, head{gates: []job.Gate{"fair:a/k"}, lane: "stopped:T", turn: true, position: time.Unix(5, 0)})
+	require.Len(t, a.admitted, 1)
+	require.Equal(t, time.Unix(5, 0), a.admitted[0].position)
+}

@@ -1,6 +1,6 @@
 -- Take up to $2 jobs of each of the paused types $1 off the ready list that have passed gates:
--- queued -> queued. They wait in the lane of their type, and their slots are free. Returns how
--- many.
+-- queued -> queued. They wait in the lane of their type with the turns that they had, and their
+-- slots are free. Returns how many.
 -- Clock: none.
 -- Locks: ready rows, skipping those that are being claimed, changed or canceled.
 -- Index: ready_pkey for each type, jobs_pkey.
@@ -17,18 +17,18 @@ with found as materialized (
     delete from ready r using found f where r.ctid = f.at
     returning f.*
 ), known as materialized (
-    select t.*, j.due_at, j.tenant, j.gates, j.terms
+    select t.*, j.tenant, j.gates, j.terms
     from taken t
     cross join lateral (
-        select j.run_at as due_at, j.tenant, coalesce(j.gates, '{}') as gates, j.terms
+        select j.tenant, coalesce(j.gates, '{}') as gates, j.terms
         from jobs j
         where j.job_id = t.job_id
         offset 0
     ) j
 ), queued as (
-    insert into parked (job_id, lane, urgency, position, job_type, tenant, gates, attempt, capacity, on_conflict)
-    select job_id, 'stopped:' || job_type, urgency, case when turn then due_at else run_at end, job_type, tenant, gates,
-        attempt, (terms ->> 'concurrencyLimit')::integer, terms ->> 'onConflict'
+    insert into parked (job_id, lane, urgency, position, turn, job_type, tenant, gates, attempt, capacity, on_conflict)
+    select job_id, 'stopped:' || job_type, urgency, run_at, turn, job_type, tenant, gates, attempt,
+        (terms ->> 'concurrencyLimit')::integer, terms ->> 'onConflict'
     from known
 ), woken as (
     insert into wakes (gates, freed)
