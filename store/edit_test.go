@@ -394,25 +394,9 @@ func TestEditsRacingWithEveryLoop(t *testing.T) {
 	const jobs, rounds = 40, 8
 	ids := submit(t, s, submissions(t, jobs)...)
 	ctx := t.Context()
-	stop := make(chan struct{})
-	var loops, edits sync.WaitGroup
-	end := sync.OnceFunc(func() { close(stop); loops.Wait() })
+	repeat, end := loops(t)
 	defer end()
-	repeat := func(f func() error) {
-		loops.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-					if err := f(); err != nil {
-						t.Error(err)
-						return
-					}
-				}
-			}
-		})
-	}
+	var edits sync.WaitGroup
 	repeat(func() error { _, err := s.Promote(ctx, 3); return err })
 	for range 2 {
 		repeat(func() error {

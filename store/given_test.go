@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"testing"
 	"time"
 
@@ -287,4 +288,28 @@ func after[T any](f func() T) (wait func() T) {
 	done := make(chan T, 1)
 	go func() { done <- f() }()
 	return func() T { return <-done }
+}
+
+// loops returns a function that repeats another until the end, in a goroutine of its own. An
+// error fails the test. end stops all of them and waits; it may be called more than once.
+func loops(t testing.TB) (repeat func(f func() error), end func()) {
+	t.Helper()
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	repeat = func(f func() error) {
+		running.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					if err := f(); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	return repeat, sync.OnceFunc(func() { close(stop); running.Wait() })
 }

@@ -202,25 +202,9 @@ func TestCancelsRacingWithEveryLoop(t *testing.T) {
 	exec(t, s, "update timers set run_at = (select run_at from jobs where jobs.job_id = timers.job_id)")
 
 	ctx := t.Context()
-	stop := make(chan struct{})
-	var loops, cancels sync.WaitGroup
-	end := sync.OnceFunc(func() { close(stop); loops.Wait() })
+	loop, end := loops(t)
 	defer end()
-	loop := func(f func() error) {
-		loops.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-					if err := f(); err != nil {
-						t.Error(err)
-						return
-					}
-				}
-			}
-		})
-	}
+	var cancels sync.WaitGroup
 	loop(func() error { _, err := s.Promote(ctx, 3); return err })
 	loop(func() error {
 		claimed, err := s.Claim(ctx, worker, []string{jobType}, 3, aMinute)
