@@ -19,6 +19,13 @@ help: ## List the targets
 build: ## Build bin/orchestrator, bin/handlers and the example bin/echo
 	$(GO) build -trimpath -o bin/ ./cmd/... $(EXAMPLES:%=./%)
 
+.PHONY: compile
+compile: ## Compile every package for Linux and macOS, and link the programs for macOS
+	# go build ./... would link every program of the tests as well.
+	$(GO) list -export ./... >/dev/null
+	GOOS=darwin $(GO) list -export ./... >/dev/null
+	GOOS=darwin $(GO) build -o bin/darwin/ ./cmd/...
+
 .PHONY: sdks
 sdks: ## Pack the SDKs for Python and Node.js into bin/, for pip and npm
 	$(GO) run ./sdk/pack bin
@@ -35,17 +42,19 @@ endif
 # By default, the race detector sleeps for a second at the exit of every process, to wait
 # for other goroutines. The tests leave none behind.
 RACE = GORACE="$${GORACE:-} atexit_sleep_ms=0"
-# Half as many packages again as there are processors: tests wait more than they compute.
-PACKAGES = $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2)
-# The packages that take the longest start first.
-SLOWEST = ./test/e2e ./plugin/host ./cmd/orchestrator ./test/languages ./store ./runtime
+# Twice as many packages as there are processors: tests wait as much as they compute.
+PACKAGES = $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 2)
+# The packages that take the longest start first, and those that mostly wait are spread among
+# those that compute: what is left at the end should be short.
+SLOWEST = ./test/e2e ./plugin/host ./cmd/orchestrator ./test/webhooks ./store ./store/embedded ./runtime \
+	./test/failover ./plugin/conformance ./test/languages ./test/gates ./test/followups ./test/retention ./test/schedules
 # LONG=1 adds the tests that take minutes each.
 LONG ?=
 
 .PHONY: test
 test: ## Run the tests with the race detector; LONG=1 adds those that take minutes
 	scripts/need.sh gcc postgres$(POSTGRES:%=-%)
-	# go vet ./... is a step of its own.
+	# make lint runs what go vet does.
 	$(RACE) $(GO) test -race -vet=off $(if $(LONG),,-short) -p $(PACKAGES) -timeout 15m $(SLOWEST) ./...
 
 .PHONY: test-root
@@ -71,6 +80,31 @@ gates: ## Test limits, fair turns and pauses at full length, with a kill each se
 	scripts/need.sh postgres
 	HOLDFAST_TEST_GATES=full $(GO) test -count=1 -timeout 60m -v ./test/gates
 
+.PHONY: schedules
+schedules: ## Kill orchestrators while 1,000 schedules have a tick each second; measure idle schedules
+	scripts/need.sh postgres
+	HOLDFAST_TEST_SCHEDULES=full $(GO) test -count=1 -timeout 60m -v ./test/schedules
+
+.PHONY: operations
+operations: ## Requeue 50,000 jobs at once, while an orchestrator is killed
+	scripts/need.sh postgres
+	HOLDFAST_TEST_OPERATIONS=full $(GO) test -count=1 -timeout 60m -v ./test/operations
+
+.PHONY: followups
+followups: ## Kill plugins and orchestrators, with thousands of attempts, while handlers submit jobs
+	scripts/need.sh postgres
+	HOLDFAST_TEST_FOLLOWUPS=full $(GO) test -count=1 -timeout 60m -v ./test/followups
+
+.PHONY: workflows
+workflows: ## Kill plugins and orchestrators while a workflow of 1,000 jobs fails and dies at random
+	scripts/need.sh postgres
+	HOLDFAST_TEST_WORKFLOWS=full $(GO) test -count=1 -timeout 60m -v ./test/workflows
+
+.PHONY: retention
+retention: ## Delete 10 million ended jobs while 10,000 a second are worked; needs 12 GB of memory or disk
+	scripts/need.sh postgres
+	HOLDFAST_TEST_RETENTION=full $(GO) test -count=1 -timeout 120m -v ./test/retention
+
 .PHONY: test-containers
 test-containers: ## Test how tests, and the embedded server, get PostgreSQL from containers
 	scripts/test-containers.sh -run 'Container|Docker|Database|Schema|Template' ./test/pgtest ./store/embedded
@@ -81,6 +115,19 @@ test-openapi: ## Test the API's description with validators, generators and a ge
 	scripts/npm-ci.sh test/openapi/testdata/typescript
 	# The product and npm's packages are outside the module, so go test must not cache results.
 	cd test/openapi && $(GO) test -count=1 -timeout 8m ./...
+
+.PHONY: test-ui
+test-ui: ## Test the web UI in Chromium, with rules of accessibility
+	scripts/need.sh postgres node chromium
+	scripts/npm-ci.sh test/ui/testdata/axe
+	# The product and npm's package are outside the module, so go test must not cache results.
+	cd test/ui && $(GO) test -count=1 -timeout 8m ./...
+
+.PHONY: screenshots
+screenshots: ## Make the pictures of docs/ui.md anew
+	scripts/need.sh postgres chromium
+	mkdir -p docs/images
+	cd test/ui && HOLDFAST_TEST_SCREENSHOTS=$(CURDIR)/docs/images $(GO) test -count=1 -run Screenshots .
 
 .PHONY: languages
 languages: ## Install what the tests of the SDKs for Python and Node.js need
@@ -131,7 +178,7 @@ tools: ## Build the linter and the generators, once for each version
 lint: tools ## Check style, errors, and which package may import which
 	$(TOOLS)/golangci-lint config verify
 	$(TOOLS)/golangci-lint run --allow-parallel-runners ./...
-	for module in openapi peers deploy; do (cd test/$$module && $(CURDIR)/$(TOOLS)/golangci-lint run --allow-parallel-runners ./...); done
+	for module in openapi peers deploy ui; do (cd test/$$module && $(CURDIR)/$(TOOLS)/golangci-lint run --allow-parallel-runners ./...); done
 
 .PHONY: fmt
 fmt: tools ## Format the Go code

@@ -4,6 +4,7 @@
 package api
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"time"
@@ -12,8 +13,12 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/holdfast-jobs/holdfast/api/audit"
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/api/intake"
+	"github.com/holdfast-jobs/holdfast/api/resolve"
+	"github.com/holdfast-jobs/holdfast/api/ui"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
 // Config is what New needs. Every field must be set, unless it says otherwise.
@@ -21,10 +26,30 @@ type Config struct {
 	Jobs       Jobs
 	Operations Operations
 	Rules      Rules
+	Schedules  Schedules
+	Workflows  Workflows
+	// Resolver checks submissions. It may be nil: then the API has one of its own.
+	Resolver *resolve.Resolver
+	// Retention may be nil for an API that erases nothing.
+	Retention Retention
+	// Bulk may be nil for an API without operations.
+	Bulk Bulk
 	// Plugins may be nil: then there are none.
-	Plugins Plugins
+	Plugins    Plugins
+	AllPlugins AllPlugins
+	// Events may be nil: then none are recorded.
+	Events Events
+	// CutOff is called for every stream of events that ends because its client accepted nothing
+	// for too long, or because the events could not be read. It may be nil.
+	CutOff func(context.Context)
 	// Guard may be nil: then everybody may do everything.
 	Guard *guard.Guard
+	// Logins keeps the sessions of browsers. It may be nil if nobody needs to log in.
+	Logins guard.Logins
+	// Audit is where it is written down what people do. It may be nil: then nothing is.
+	Audit audit.Log
+	// Actor is whoever acts without credentials; it may be empty.
+	Actor string
 	Log   *slog.Logger
 	// MaxBodyBytes bounds the body of a submission.
 	MaxBodyBytes int64
@@ -52,6 +77,11 @@ type Config struct {
 	// Prometheus answers requests for metrics in its format. It may be nil: then
 	// they are refused.
 	Prometheus http.Handler
+	// Settings are the settings of the program, without secrets. It may be nil: then there are
+	// none.
+	Settings func() []v1.Setting
+	// NoUI leaves out the web UI.
+	NoUI bool
 }
 
 // These suit most services.
@@ -65,32 +95,78 @@ const (
 // New returns the handler of all routes.
 func New(c Config) http.Handler {
 	routes := chi.NewMux()
-	routes.Use(c.Guard.Client, observe(c.Log, c.Observe), boundFields, protect, c.Guard.Admit(writeProblem), middleware.GetHead)
-	routes.NotFound(notFound)
-	routes.MethodNotAllowed(methodNotAllowed(routes))
+	sessions, acts := guard.NewSessions(c.Guard, c.Logins), audit.NewRecorder(c.Audit, c.Log, c.Actor)
+	if !c.NoUI {
+		routes.Use(ui.Frame)
+	}
+	routes.Use(c.Guard.Client, observe(c.Log, c.Observe), boundFields, protect, sessions.Recognise(writeProblem), c.Guard.Admit(writeProblem), middleware.GetHead)
+	routes.NotFound(c.Guard.Screen(writeProblem)(notFound))
+	routes.MethodNotAllowed(c.Guard.Screen(writeProblem)(methodNotAllowed(routes)))
 	routes.Get("/healthz", alive)
 	routes.Get("/readyz", ready(c.Jobs, c.Log))
-	addOperations(routes, c)
+	addOperations(routes, c, sessions, acts)
+	if !c.NoUI {
+		serveUI(routes, c, sessions, acts)
+	}
 	serveDescription(routes, c.Version, c.Guard)
 	serveDocs(routes)
 	return routes
 }
 
-func addOperations(routes chi.Router, c Config) *router {
+// serveUI serves the pages, which call the operations that the routes have so far.
+func serveUI(routes *chi.Mux, c Config, sessions *guard.Sessions, acts *audit.Recorder) {
+	pages := ui.New(ui.Config{
+		API: inProcess(routes), Guard: c.Guard, Sessions: sessions, Acts: acts, Log: c.Log, Version: c.Version, MaxFormBytes: c.MaxBodyBytes,
+	})
+	routes.Handle(ui.Root, pages)
+	routes.Handle(ui.Root+"/*", pages)
+}
+
+// inProcess returns the present routes for calls within the process: without the steps that a
+// request from outside has passed already.
+func inProcess(routes *chi.Mux) http.Handler {
+	inner := chi.NewMux()
+	inner.NotFound(notFound)
+	inner.MethodNotAllowed(methodNotAllowed(inner))
+	outer := len(routes.Middlewares())
+	_ = chi.Walk(routes, func(method, route string, handler http.Handler, steps ...func(http.Handler) http.Handler) error {
+		inner.With(steps[outer:]...).Method(method, route, handler)
+		return nil
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// The context may have the route of the page, which is another.
+		inner.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), chi.RouteCtxKey, nil)))
+	})
+}
+
+func addOperations(routes chi.Router, c Config, sessions *guard.Sessions, acts *audit.Recorder) *router {
+	if c.Resolver == nil {
+		c.Resolver = resolve.New(c.Log)
+	}
 	limits := deadline{usual: c.RequestTimeout, stopping: c.Stopping}
 	submit := &submitRoutes{
-		jobs: c.Jobs, guard: c.Guard, payloads: newPayloads(c.Log),
+		jobs: c.Jobs, guard: c.Guard, resolver: c.Resolver,
 		memory: intake.NewMemory(c.MaxReceivingBytes), maxBytes: c.MaxBodyBytes, log: c.Log,
 	}
-	r := newRouter(routes.With(traced(c.Tracer)), c.Guard, c.Log, limits)
+	r := newRouter(routes.With(traced(c.Tracer)), c.Guard, acts, c.Log, limits)
 	submit.add(r)
+	(&resubmitRoutes{submitRoutes: submit, operations: c.Operations}).add(r)
 	(&batchRoutes{submitRoutes: submit, maxBatchBytes: c.MaxBatchBytes, deadline: limits}).add(r)
 	(&jobRoutes{jobs: c.Jobs, guard: c.Guard, deadline: limits}).add(r)
 	(&editRoutes{jobs: c.Jobs, memory: submit.memory, maxBytes: c.MaxBodyBytes}).add(r)
 	(&deadLetterRoutes{jobs: c.Jobs, guard: c.Guard}).add(r)
+	(&findRoutes{jobs: c.Jobs, workflows: c.Workflows}).add(r)
 	(&typeRoutes{jobs: c.Jobs}).add(r)
-	(&operatorRoutes{operations: c.Operations, jobs: c.Jobs, deadline: limits, traceURL: c.TraceLink, prometheus: c.Prometheus}).add(r)
+	(&operatorRoutes{operations: c.Operations, jobs: c.Jobs, deadline: limits, traceURL: c.TraceLink, settings: c.Settings, prometheus: c.Prometheus}).add(r)
 	(&pluginRoutes{plugins: c.Plugins, log: c.Log}).add(r)
+	(&allPluginRoutes{all: c.AllPlugins, memory: submit.memory, log: c.Log}).add(r)
+	(&workflowRoutes{submitRoutes: submit, workflows: c.Workflows, maxBytes: c.MaxBatchBytes, maxItem: c.MaxBodyBytes, log: c.Log}).add(r)
 	(&ruleRoutes{rules: c.Rules, operations: c.Operations, memory: submit.memory, log: c.Log}).add(r)
+	(&retentionRoutes{retention: c.Retention, jobs: c.Jobs, memory: submit.memory, log: c.Log}).add(r)
+	(&bulkRoutes{bulk: c.Bulk, operations: c.Operations, guard: c.Guard, memory: submit.memory, log: c.Log}).add(r)
+	(&scheduleRoutes{schedules: c.Schedules, guard: c.Guard, memory: submit.memory, maxBytes: c.MaxBodyBytes, log: c.Log}).add(r)
+	(&auditRoutes{log: c.Audit}).add(r)
+	(&loginRoutes{sessions: sessions}).add(r)
+	(&eventRoutes{events: c.Events, stopping: c.Stopping, log: c.Log, cutOff: c.CutOff}).add(r)
 	return r
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -68,18 +69,63 @@ func (c cursors) openID(text string) (id job.ID, err error) {
 	return id, err
 }
 
-// sealDeadLetter keeps microseconds, which is the precision of the database.
 func (c cursors) sealDeadLetter(last job.DeadLetter) string {
-	position := binary.BigEndian.AppendUint64(nil, uint64(last.DeadAt.UnixMicro()))
+	return c.sealMoment(moment{last.DeadAt, last.ID})
+}
+
+func (c cursors) openDeadLetter(text string) (job.DeadLetterPosition, error) {
+	last, err := c.openMoment(text)
+	return job.DeadLetterPosition{DeadAt: last.At, ID: last.ID}, err
+}
+
+// moment is a position in a list that is in the order of time.
+type moment struct {
+	At time.Time
+	ID job.ID
+}
+
+// sealMoment keeps microseconds, which is the precision of the database.
+func (c cursors) sealMoment(last moment) string {
+	position := binary.BigEndian.AppendUint64(nil, uint64(last.At.UnixMicro()))
 	return c.seal(append(position, last.ID[:]...))
 }
 
-func (c cursors) openDeadLetter(text string) (at job.DeadLetterPosition, err error) {
-	position, err := c.open(text, timeSize+len(at.ID))
+func (c cursors) openMoment(text string) (last moment, err error) {
+	position, err := c.open(text, timeSize+len(last.ID))
 	if position == nil {
-		return at, err
+		return last, err
 	}
-	at.DeadAt = time.UnixMicro(int64(binary.BigEndian.Uint64(position))).UTC()
-	copy(at.ID[:], position[timeSize:])
-	return at, nil
+	last.At = time.UnixMicro(int64(binary.BigEndian.Uint64(position))).UTC()
+	copy(last.ID[:], position[timeSize:])
+	return last, nil
+}
+
+// sealAct keeps microseconds, too.
+func (c cursors) sealAct(last job.Act) string {
+	position := binary.BigEndian.AppendUint64(nil, uint64(last.At.UnixMicro()))
+	return c.seal(binary.BigEndian.AppendUint64(position, uint64(last.ID)))
+}
+
+func (c cursors) openAct(text string) (after job.ActPosition, err error) {
+	position, err := c.open(text, 2*timeSize)
+	if position == nil {
+		return after, err
+	}
+	after.At = time.UnixMicro(int64(binary.BigEndian.Uint64(position))).UTC()
+	after.ID = int64(binary.BigEndian.Uint64(position[timeSize:]))
+	return after, nil
+}
+
+func (c cursors) sealNames(first, second string) string {
+	return c.seal([]byte(first + "\x00" + second))
+}
+
+// openNames returns two empty names for an empty text.
+func (c cursors) openNames(text string) (first, second string, err error) {
+	position, err := c.open(text, max(cursorText.DecodedLen(len(text))-1-checksumSize, 0))
+	if err != nil || position == nil {
+		return "", "", err
+	}
+	first, second, _ = strings.Cut(string(position), "\x00")
+	return first, second, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -49,6 +50,7 @@ func TestOperatorsSeeTheInsides(t *testing.T) {
 		{name: "logs-bad-query", path: inspected + "/logs?attempt=0&tries=1", given: busy},
 		{name: "doctor", path: "/debug/doctor", given: busy},
 		{name: "doctor-none", path: "/debug/doctor"},
+		{name: "series-bad-query", path: "/debug/series?window=2h&tenant=acme"},
 		{name: "metrics", path: "/metrics", given: busy},
 		{name: "metrics-none", path: "/metrics"},
 		{name: "metrics-bad-query", path: "/metrics?sinceMinutes=x&since=5"},
@@ -83,13 +85,29 @@ func TestHowFarToLookBackIsClamped(t *testing.T) {
 	}
 }
 
+func TestASeriesIsOfAnHourUnlessAskedOtherwise(t *testing.T) {
+	for query, want := range map[string]string{
+		"": "1h ", "?window=15m": "15m ", "?window=24h&jobType=SLEEP_JOB": "24h SLEEP_JOB",
+	} {
+		l := newLedger()
+		answer := send(newAPI(t, l), "GET", "/debug/series"+query, "")
+		require.Equal(t, 200, answer.Code)
+		require.Equal(t, want, l.series)
+		var series v1.Series
+		require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &series))
+		require.Len(t, series.Slots, series.Window.Slots())
+		require.EqualValues(t, 1, series.Slots[len(series.Slots)-1].Open)
+		require.EqualValues(t, 2, series.Slots[0].Open)
+	}
+}
+
 func TestAJobOfAnotherTenantIsNotInspected(t *testing.T) {
 	access := accessFor(false)
 	access.Tokens = append(access.Tokens, guard.Token{
 		Name: "beta", Digest: guard.DigestOf("beta"), Scopes: guard.Scopes(), Tenant: "beta",
 	})
 	server, _ := guarded(t, guard.Config{Access: access}, busy)
-	for _, path := range []string{inspected, inspected + "/logs"} {
+	for _, path := range []string{inspected, inspected + "/logs", known + "/tree"} {
 		require.Equal(t, 404, call(t, server, "GET", path, "Bearer beta", "").status)
 		require.Equal(t, 200, call(t, server, "GET", path, who["token of acme"].header, "").status)
 		require.Equal(t, 200, call(t, server, "GET", path, who["basic"].header, "").status)

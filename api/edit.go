@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdfast-jobs/holdfast/api/audit"
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/api/intake"
 	"github.com/holdfast-jobs/holdfast/api/submission"
@@ -38,10 +39,11 @@ func (e *editRoutes) edit(ctx context.Context, in *jobInput) (*body[v1.Job], err
 		return nil, err
 	}
 	view, err := e.jobs.Edit(ctx, in.ID, wanted)
-	if errors.Is(err, job.ErrWrongState) {
+	if errors.Is(err, job.ErrWrongState) && !errors.As(err, new(*job.WaitsError)) {
 		return nil, problem(http.StatusConflict, "the job is "+string(view.State.Status())+"; only a job that waits can be changed")
 	}
 	if err == nil {
+		audit.Concerns(ctx, "tenant", view.Tenant)
 		linkToJob(ctx, view.Trace)
 	}
 	return bodyOf(view, err, v1.JobOf)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/api/ui"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
@@ -28,7 +29,7 @@ func NewGate(reason string) *Gate {
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET /healthz", alive)
 	routes.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { write(w, v1.Unavailable(*g.reason.Load())) })
-	g.closed = protect(routes)
+	g.closed = ui.Frame(protect(routes))
 	return g
 }
 

@@ -21,6 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/api/audit"
+	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -31,6 +33,13 @@ type ledgers interface {
 	api.Jobs
 	api.Operations
 	api.Rules
+	api.Retention
+	api.Bulk
+	api.Schedules
+	api.Workflows
+	api.AllPlugins
+	audit.Log
+	guard.Logins
 }
 
 // newAPI is the API with every answer checked against its description.
@@ -41,7 +50,7 @@ func newAPI(t testing.TB, jobs ledgers) http.Handler {
 
 func undocumented(jobs ledgers) http.Handler {
 	return api.New(api.Config{
-		Jobs: jobs, Operations: jobs, Rules: jobs, Log: slog.New(slog.DiscardHandler), Version: "test",
+		Jobs: jobs, Operations: jobs, Rules: jobs, Retention: jobs, Bulk: jobs, Schedules: jobs, Workflows: jobs, AllPlugins: jobs, Audit: jobs, Logins: jobs, Log: slog.New(slog.DiscardHandler), Version: "test",
 		MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: 10 * time.Second,
 	})
 }
@@ -190,6 +199,9 @@ func TestAnswersAreAsAgreed(t *testing.T) {
 		{name: "get-pending", method: "GET", path: known, given: jobIn(job.Retry)},
 		{name: "get-finished", method: "GET", path: known, given: finished},
 		{name: "get-unknown", method: "GET", path: unknown},
+		{name: "tree", method: "GET", path: known + "/tree", given: busy},
+		{name: "tree-unknown", method: "GET", path: unknown + "/tree"},
+		{name: "tree-bad-query", method: "GET", path: known + "/tree?depth=0&root=perhaps&deep=1", given: busy},
 		{name: "get-bad-id", method: "GET", path: "/jobs/not-a-uuid"},
 		{name: "cancel-waiting", method: "POST", path: known + "/cancel", given: jobIn(job.Queued)},
 		{name: "cancel-running", method: "POST", path: known + "/cancel", given: jobIn(job.Running)},
@@ -235,6 +247,10 @@ func TestAnswersAreAsAgreed(t *testing.T) {
 
 		{name: "dead-letter", method: "GET", path: "/dead-letter"},
 		{name: "dead-letter-first-page", method: "GET", path: "/dead-letter?limit=1", given: func(l *ledger) { l.dead = 2 }},
+		{name: "find-jobs", method: "GET", path: "/debug/jobs?state=held&limit=1", given: func(l *ledger) { *l = *withJobs(2) }},
+		{name: "look-up-jobs", method: "GET", path: "/debug/jobs/lookup?q=" + strings.TrimPrefix(known, "/jobs/"), given: jobIn(job.Retry)},
+		{name: "count-jobs", method: "GET", path: "/debug/jobs/count?state=queued"},
+		{name: "dead-letter-groups", method: "GET", path: "/dead-letter/groups", given: func(l *ledger) { l.dead = 2 }},
 		{name: "dead-letter-retry", method: "POST", path: "/dead-letter/retry"},
 		{name: "dead-letter-retry-not-a-number", method: "POST", path: "/dead-letter/retry?limit=1e3"},
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/api/audit"
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -23,6 +24,7 @@ type jobRoutes struct {
 func (j *jobRoutes) add(r *router) {
 	add(r, "GET /jobs", "list-jobs", guard.Read, j.list)
 	add(r, "GET /jobs/{id}", "get-job", guard.Read, j.get, ownDeadline)
+	add(r, "GET /jobs/{id}/tree", "get-job-tree", guard.Read, j.tree)
 	add(r, "POST /jobs/{id}/cancel", "cancel-job", guard.Submit, j.change(j.jobs.Cancel))
 	add(r, "POST /jobs/{id}/hold", "hold-job", guard.Submit, j.change(j.jobs.Hold))
 	add(r, "POST /jobs/{id}/release", "release-job", guard.Submit, j.change(j.jobs.Release))
@@ -37,6 +39,7 @@ type listInput struct {
 	JobType       string     `query:"jobType" maxLength:"200" doc:"Only jobs of this type."`
 	Tenant        string     `query:"tenant" maxLength:"200" doc:"Only jobs of this tenant."`
 	Tag           string     `query:"tag" maxLength:"100" doc:"Only jobs with this tag."`
+	ParentID      job.ID     `query:"parentId" format:"uuid" doc:"Only jobs that this job has submitted."`
 	CreatedFrom   timeParam  `query:"createdFrom" format:"date-time" doc:"Only jobs created at this time or later (RFC 3339)."`
 	CreatedBefore timeParam  `query:"createdBefore" format:"date-time" doc:"Only jobs created before this time (RFC 3339)."`
 	Limit         limitParam `query:"limit" doc:"How many to return at most, from 1 to 1000. A number outside this range is clamped."`
@@ -58,11 +61,16 @@ func (j *jobRoutes) list(ctx context.Context, in *listInput) (*listOutput, error
 		return nil, err
 	}
 	filter := job.Filter{
-		States: states, Type: in.JobType, Tenant: tenant, Tag: in.Tag,
+		States: states, Type: in.JobType, Tenant: tenant, Tag: in.Tag, Parent: in.ParentID,
 		CreatedFrom: in.CreatedFrom.Time, CreatedBefore: in.CreatedBefore.Time, Limit: in.Limit.value(),
 	}
-	cursors := cursorsFor("jobs", filter.States, filter.Type, filter.Tenant, filter.Tag,
-		filter.CreatedFrom.UTC().String(), filter.CreatedBefore.UTC().String())
+	chosen := []any{
+		filter.States, filter.Type, filter.Tenant, filter.Tag, filter.CreatedFrom.UTC().String(), filter.CreatedBefore.UTC().String(),
+	}
+	if filter.Parent != (job.ID{}) {
+		chosen = append(chosen, filter.Parent)
+	}
+	cursors := cursorsFor("jobs", chosen...)
 	if filter.After, err = cursors.openID(in.Cursor); err != nil {
 		return nil, invalid(at("query.cursor", err.Error()))
 	}
@@ -156,19 +164,21 @@ func (j *jobRoutes) change(do func(context.Context, job.ID) (job.View, error)) f
 		}
 		view, err := do(ctx, in.ID)
 		if err == nil {
+			audit.Concerns(ctx, "tenant", view.Tenant)
 			linkToJob(ctx, view.Trace)
 		}
 		return bodyOf(view, err, v1.JobOf)
 	}
 }
 
-// requeue answers 400, not 409, for the wrong state, because clients rely on it.
+// requeue answers 400, not 409, for the wrong state, because clients rely on it; but 409 if the
+// job's workflow is held or canceled.
 func (j *jobRoutes) requeue(ctx context.Context, in *jobInput) (*body[v1.Job], error) {
 	if err := in.take(ctx, j.guard, guard.Requeue, 1); err != nil {
 		return nil, err
 	}
 	out, err := j.change(j.jobs.Requeue)(ctx, in)
-	if errors.Is(err, job.ErrWrongState) {
+	if errors.Is(err, job.ErrWrongState) && !errors.As(err, new(*job.WaitsError)) {
 		return nil, problem(http.StatusBadRequest, "the job is not dead-lettered")
 	}
 	return out, err

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -17,7 +18,16 @@ import (
 type ledger struct {
 	api.Jobs
 	insides
-	rules     ruleBook
+	rules    ruleBook
+	bulk     operationBook
+	erasures []job.Erasure
+
+	pluginEvents []job.PluginEvent
+	pluginFilter job.PluginEventFilter
+	commanded    job.PluginCommand
+	workflows    workflowBook
+	plans        *planBook
+	diary
 	mu        sync.Mutex
 	submitted []job.Submission
 	jobs      map[job.ID]job.View
@@ -27,6 +37,8 @@ type ledger struct {
 	edits       []job.Edit
 	deadLetters job.DeadLetterFilter
 	limit       int
+	tree        job.TreeFilter
+	lookup      job.Lookup
 	// dead is how many dead letters there are, at least one.
 	dead int
 	// moved is closed when a job is finished. Unless it is nil, waiting receives a value
@@ -268,6 +280,62 @@ func (l *ledger) List(_ context.Context, filter job.Filter) (job.Page, error) {
 	return page, l.interrupt()
 }
 
+// Find is List with the same details for every job.
+func (l *ledger) Find(ctx context.Context, filter job.Filter) (job.FoundPage, error) {
+	page, err := l.List(ctx, filter)
+	found := job.FoundPage{Next: page.Next}
+	for _, view := range page.Jobs {
+		found.Jobs = append(found.Jobs, foundFrom(view))
+	}
+	return found, err
+}
+
+func foundFrom(view job.View) job.Found {
+	return job.Found{
+		View: view, Tags: []string{"nightly"}, Priority: 3, RunAt: birth, Charged: 1, MaxAttempts: 4, Worker: "worker-1",
+		Code: "no", LastError: "no <luck>",
+	}
+}
+
+// Lookup finds jobs by their ids, and the one whose key was submitted.
+func (l *ledger) Lookup(_ context.Context, lookup job.Lookup) ([]job.Found, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lookup = lookup
+	var found []job.Found
+	for _, id := range slices.Backward(slices.SortedFunc(maps.Keys(l.jobs), byID)) {
+		view := l.jobs[id]
+		keyed := slices.ContainsFunc(l.submitted, func(s job.Submission) bool { return s.ID == id && s.IdempotencyKey == lookup.Key })
+		if (id == lookup.ID || keyed) && (lookup.Tenant == "" || lookup.Tenant == view.Tenant) && len(found) < lookup.Limit {
+			found = append(found, foundFrom(view))
+		}
+	}
+	return found, l.interrupt()
+}
+
+// Tree returns the job with all others of the ledger as its children.
+func (l *ledger) Tree(_ context.Context, id job.ID, filter job.TreeFilter) (job.Tree, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tree = filter
+	first, found := l.jobs[id]
+	if err := l.interrupt(); err != nil || !found {
+		return job.Tree{}, cmp.Or(err, job.ErrNotFound)
+	}
+	tree := job.Tree{Jobs: []job.TreeJob{{View: first}}, Truncated: len(l.jobs) > filter.Limit}
+	for _, other := range slices.SortedFunc(maps.Keys(l.jobs), byID) {
+		if other != id {
+			tree.Jobs = append(tree.Jobs, job.TreeJob{View: l.jobs[other], Parent: id, Depth: 1})
+		}
+	}
+	return tree, nil
+}
+
+func (l *ledger) Count(_ context.Context, filter job.Filter) (job.Count, error) {
+	l.filter = filter
+	return job.CountOf(job.MaxCount + 1), l.interrupt()
+}
+
 func byID(a, b job.ID) int { return bytes.Compare(a[:], b[:]) }
 
 func (l *ledger) Redrive(_ context.Context, filter job.DeadLetterFilter) (int, error) {
@@ -290,6 +358,15 @@ func (l *ledger) DeadLetters(_ context.Context, filter job.DeadLetterFilter) ([]
 		}
 	}
 	return letters, l.interrupt()
+}
+
+// DeadLetterGroups is one group.
+func (l *ledger) DeadLetterGroups(_ context.Context, filter job.DeadLetterFilter) ([]job.DeadLetterGroup, bool, error) {
+	l.deadLetters, l.limit = filter, filter.Limit
+	return []job.DeadLetterGroup{{
+		Type: "FAIL_JOB", Code: "no", Fingerprint: "0123456789abcdef", Message: "no <luck>", Count: job.CountOf(job.MaxCount + 1),
+		DeadLetterTimes: job.DeadLetterTimes{FirstDeadAt: later, LastDeadAt: later}, Versions: []string{"v1"}, Samples: []job.ID{{15: 7}},
+	}}, l.dead > 1, l.interrupt()
 }
 
 func (l *ledger) Types(context.Context) ([]job.TypeSpec, error) { return l.declared, l.interrupt() }

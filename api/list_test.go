@@ -91,6 +91,25 @@ func TestFiltersReachTheLedger(t *testing.T) {
 
 	require.Equal(t, 200, send(h, "POST", "/dead-letter/retry?jobType=A&tenant=acme&limit=3", "").Code)
 	require.Equal(t, job.DeadLetterFilter{Type: "A", Tenant: "acme", Limit: 3}, l.deadLetters)
+	for _, route := range []string{"POST /dead-letter/retry", "GET /dead-letter"} {
+		method, path, _ := strings.Cut(route, " ")
+		require.Equal(t, 200, send(h, method, path+"?errorCode=no+luck&fingerprint=0123456789abcdef&limit=3", "").Code)
+		require.Equal(t, "no luck 0123456789abcdef", l.deadLetters.Code+" "+l.deadLetters.Fingerprint)
+	}
+	for _, path := range []string{"/debug/jobs", "/debug/jobs/count"} {
+		l.filter = job.Filter{}
+		asked := path + "?state=held,queued&state=running&jobType=A&tenant=acme&tag=t&worker=w&errorCode=c&payload=p&createdFrom=2026-01-02T03:04:05Z"
+		require.Equal(t, 200, send(h, "GET", asked, "").Code)
+		l.filter.Limit = 0
+		require.Equal(t, job.Filter{
+			States: []job.State{job.Created, job.Queued, job.Running}, WithoutScheduled: true, Type: "A", Tenant: "acme", Tag: "t",
+			Worker: "w", Code: "c", Payload: "p", CreatedFrom: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		}, l.filter)
+		require.Equal(t, 200, send(h, "GET", path+"?state=held,scheduled", "").Code)
+		require.False(t, l.filter.WithoutHeld || l.filter.WithoutScheduled)
+	}
+	require.Equal(t, 200, send(h, "GET", "/dead-letter/groups?jobType=A&tenant=acme", "").Code)
+	require.Equal(t, job.DeadLetterFilter{Type: "A", Tenant: "acme", Limit: 1000}, l.deadLetters)
 }
 
 func TestFiltersAreBoundedAsInASubmission(t *testing.T) {
@@ -101,7 +120,7 @@ func TestFiltersAreBoundedAsInASubmission(t *testing.T) {
 			word := strings.Repeat("é", length)
 			h := newAPI(t, newLedger())
 			fits := send(h, "POST", "/jobs", fmt.Sprintf(body, word)).Code == 202
-			for _, route := range []string{"GET /jobs", "GET /dead-letter", "POST /dead-letter/retry"} {
+			for _, route := range []string{"GET /jobs", "GET /dead-letter", "GET /dead-letter/groups", "POST /dead-letter/retry"} {
 				method, path, _ := strings.Cut(route, " ")
 				if filter == "tag" && path != "/jobs" {
 					continue
@@ -131,6 +150,10 @@ func TestFiltersThatWouldLetThroughTooMuchAreRefused(t *testing.T) {
 		{"/jobs?" + strings.Repeat("n", 1000) + "=1", "query." + strings.Repeat("n", 100) + "…"},
 		{"/dead-letter?type=A", "query.type"},
 		{"/dead-letter?cursor=x", "query.cursor"},
+		{"/dead-letter?fingerprint=nope", "query.fingerprint"},
+		{"/debug/jobs?state=created", "query.state"},
+		{"/debug/jobs/count?limit=1", "query.limit"},
+		{"/dead-letter/groups?limit=3", "query.limit"},
 		{"POST /dead-letter/retry?tenant=", "query.tenant"},
 		{"POST /dead-letter/retry?jobtype=A", "query.jobtype"},
 		{"POST /dead-letter/retry?cursor=A", "query.cursor"},

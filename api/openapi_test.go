@@ -102,7 +102,7 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 			need(p.Example != nil, "its parameter "+p.Name+" needs an example in sampleParameters, test/describe/samples.go")
 		}
 		for media, body := range o.RequestBody.Content {
-			need(len(body.Examples) > 0, "needs a request of "+media+" in test/describe/operations.go")
+			need(len(body.Examples) > 0, "needs a request of "+media+" in test/describe")
 		}
 		succeeds := false
 		for status, answer := range o.Responses {
@@ -110,7 +110,7 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 			need(answer.Description != "", "its answer "+status+" needs a description")
 			for media, body := range answer.Content {
 				need(body.Schema != nil, "its answer "+status+" of "+media+" needs a schema")
-				need(body.Example != nil || status == "default", "needs an answer "+status+" of "+media+" in test/describe/operations.go")
+				need(body.Example != nil || status == "default", "needs an answer "+status+" of "+media+" in test/describe")
 			}
 		}
 		need(succeeds, "needs a success")
@@ -166,7 +166,7 @@ func textOf(t *testing.T, example any) string {
 func TestNoOperationTakesAParameterThatItDoesNotKnow(t *testing.T) {
 	l, p := newLedger(), somePlugins()
 	h := documented(t, api.New(api.Config{
-		Jobs: l, Operations: l, Rules: l, Plugins: p, Log: slog.New(slog.DiscardHandler), Version: "test",
+		Jobs: l, Operations: l, Rules: l, Retention: l, Bulk: l, Schedules: l, Workflows: l, AllPlugins: l, Plugins: p, Log: slog.New(slog.DiscardHandler), Version: "test",
 		MaxBodyBytes: 4096, MaxBatchBytes: 4096, RequestTimeout: 10 * time.Second,
 	}))
 	for route := range described(t).operations {
@@ -213,19 +213,29 @@ func TestOnlyTheMembersOfRequestsMayBeNull(t *testing.T) {
 			}
 		}
 	}
-	require.ElementsMatch(t, []string{
-		"Edit.priority", "Edit.tags",
+	submission := []string{
 		"Submission.delay", "Submission.hold", "Submission.idempotencyKey", "Submission.maxAttempts", "Submission.priority",
 		"Submission.runAt", "Submission.tags", "Submission.tenant", "Submission.timeout", "Submission.concurrencyKey",
 		"Submission.concurrencyLimit", "Submission.onConflict", "Submission.fairnessKey", "Submission.expiresAt", "Submission.ttl",
-		"Submission.uniqueFor", "Submission.uniqueWhile", "Submission.uniqueBy",
-	}, nullable)
+		"Submission.uniqueFor", "Submission.uniqueWhile", "Submission.uniqueBy", "Submission.callbackUrl",
+	}
+	want := []string{
+		"Edit.priority", "Edit.tags", "WorkflowJob.name", "WorkflowJob.after", "WorkflowJob.onDeath",
+		"WorkflowSubmission.name", "WorkflowSubmission.idempotencyKey", "WorkflowSubmission.tenant",
+	}
+	for _, member := range submission {
+		want = append(want, member, strings.Replace(member, "Submission", "WorkflowJob", 1))
+		if member != "Submission.tenant" {
+			want = append(want, strings.Replace(member, "Submission", "Resubmission", 1))
+		}
+	}
+	require.ElementsMatch(t, want, nullable)
 }
 
 func TestNoParameterMayBeEmpty(t *testing.T) {
 	l, p, d := newLedger(), somePlugins(), described(t)
 	h := documented(t, api.New(api.Config{
-		Jobs: l, Operations: l, Rules: l, Plugins: p, Log: slog.New(slog.DiscardHandler), Version: "test",
+		Jobs: l, Operations: l, Rules: l, Retention: l, Bulk: l, Schedules: l, Workflows: l, AllPlugins: l, Plugins: p, Log: slog.New(slog.DiscardHandler), Version: "test",
 		MaxBodyBytes: 4096, MaxBatchBytes: 4096, RequestTimeout: 10 * time.Second,
 	}))
 	for route, o := range d.operations {

@@ -29,21 +29,27 @@ type operatorRoutes struct {
 	// none.
 	traceURL   string
 	prometheus http.Handler
+	// settings may be nil for none.
+	settings func() []v1.Setting
 	// measuring shares one computation of the metrics among the requests that wait for
 	// it.
 	measuring singleflight.Group
+	// charting does so for series.
+	charting singleflight.Group
 	// diagnosing is held during a diagnosis.
 	diagnosing sync.Mutex
 }
 
 func (o *operatorRoutes) add(r *router) {
-	add(r, "GET /debug/jobs/{id}", "inspect-job", guard.Operate, o.inspect)
-	add(r, "GET /debug/jobs/{id}/logs", "get-job-logs", guard.Operate, o.logs)
-	add(r, "GET /debug/workers", "list-workers", guard.Operate, o.workers, acrossTenants)
-	add(r, "GET /debug/workers/summary", "summarize-workers", guard.Operate, o.summary, acrossTenants)
-	add(r, "GET /debug/queues", "list-queues", guard.Operate, o.queues, acrossTenants)
-	add(r, "GET /debug/doctor", "diagnose", guard.Operate, o.diagnose, acrossTenants, ownDeadline)
-	add(r, "GET /metrics", "get-metrics", guard.Operate, o.metrics, acrossTenants)
+	add(r, "GET /debug/jobs/{id}", "inspect-job", guard.Observe, o.inspect)
+	add(r, "GET /debug/jobs/{id}/logs", "get-job-logs", guard.Observe, o.logs, showsPayloads)
+	add(r, "GET /debug/workers", "list-workers", guard.Observe, o.workers, acrossTenants)
+	add(r, "GET /debug/workers/summary", "summarize-workers", guard.Observe, o.summary, acrossTenants)
+	add(r, "GET /debug/queues", "list-queues", guard.Observe, o.queues, acrossTenants)
+	add(r, "GET /debug/series", "get-series", guard.Observe, o.series, acrossTenants)
+	add(r, "GET /debug/doctor", "diagnose", guard.Observe, o.diagnose, acrossTenants, ownDeadline)
+	add(r, "GET /debug/config", "get-config", guard.Observe, o.config, acrossTenants)
+	add(r, "GET /metrics", "get-metrics", guard.Observe, o.metrics, acrossTenants)
 }
 
 func (o *operatorRoutes) inspect(ctx context.Context, in *jobInput) (*body[v1.JobDetail], error) {
@@ -124,6 +130,14 @@ func (o *operatorRoutes) summary(ctx context.Context, in *summaryInput) (*body[v
 func (o *operatorRoutes) queues(ctx context.Context, _ *call) (*body[v1.QueueList], error) {
 	queues, err := o.operations.Queues(ctx)
 	return bodyOf(queues, err, v1.QueueListOf)
+}
+
+func (o *operatorRoutes) config(context.Context, *call) (*body[v1.Configuration], error) {
+	shown := v1.Configuration{Settings: []v1.Setting{}}
+	if o.settings != nil {
+		shown.Settings = o.settings()
+	}
+	return &body[v1.Configuration]{shown}, nil
 }
 
 const (

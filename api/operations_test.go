@@ -21,6 +21,7 @@ type insides struct {
 	checks  []job.Check
 	// window is the argument of the latest call.
 	window time.Duration
+	series string
 	// Unless it is nil, looking is called in the middle of slow work.
 	looking func(context.Context) error
 }
@@ -86,6 +87,16 @@ func (l *ledger) Metrics(ctx context.Context, window time.Duration) (v1.Metrics,
 	return metrics, l.look(ctx)
 }
 
+func (l *ledger) Series(ctx context.Context, window v1.SeriesWindow, jobType string) (v1.Series, error) {
+	l.mu.Lock()
+	l.series = string(window) + " " + jobType
+	l.mu.Unlock()
+	wait := job.Latencies{0, 3}
+	return v1.SeriesOf(window, jobType, later, birth, []v1.SeriesEvents{
+		{Slot: 0, JobType: "SLEEP_JOB", Event: "submitted", Jobs: 2}, {Slot: window.Slots() - 1, JobType: "SLEEP_JOB", Event: "succeeded", Jobs: 1},
+	}, []v1.SeriesLatencies{{Slot: 0, Waits: wait}}, 1), l.look(ctx)
+}
+
 func (l *ledger) Diagnose(ctx context.Context) ([]job.Check, error) { return l.checks, l.look(ctx) }
 
 // waiting is a job that waits for all kinds of things at once.
@@ -118,11 +129,12 @@ func busy(l *ledger) {
 			IdempotencyKey: "order-4711", Tags: []string{"urgent"}, Priority: -3, RunAt: birth, Charged: 2, MaxAttempts: 4,
 			Terms:         job.Terms{ConcurrencyKey: "customer:42", ConcurrencyLimit: 3, OnConflict: job.ConflictCancelOldest, FairnessKey: "e<u"},
 			Interruptions: 1, Crashes: 1, Fence: 3, Timeout: 1500 * time.Millisecond, LastError: "no <luck>", Worker: "w-2",
-			Lease: &job.LeaseView{Worker: "w-2", ClaimedAt: birth, ExpiresAt: later, CancelRequested: true},
+			Lease: &job.LeaseView{Worker: "w-2", ClaimedAt: birth, BeganAt: new(birth), ExpiresAt: later, CancelRequested: true},
 			Attempts: []job.Attempt{
 				{Fence: 1, Number: 1, WorkerID: "w-1", ClaimedAt: birth, EndedAt: birth.Add(fivefold), Outcome: job.Interrupted},
 				{
-					Fence: 2, Number: 1, WorkerID: "w-1", Plugin: "builtin", PluginVersion: "v1", ClaimedAt: birth,
+					Fence: 2, Number: 1, WorkerID: "w-1", Plugin: "builtin", PluginVersion: "v1",
+					DueAt: new(birth.Add(-fivefold)), ClaimedAt: birth, BeganAt: new(birth.Add(time.Millisecond)), DoneAt: new(birth.Add(fivefold / 4)),
 					EndedAt: birth.Add(fivefold / 2), Outcome: job.Failure, Code: "E1", Error: "no <luck>", Stack: "at line 1", SpanID: "00f067aa0ba902b7",
 				},
 			},

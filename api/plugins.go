@@ -18,7 +18,7 @@ type pluginRoutes struct {
 }
 
 func (p *pluginRoutes) add(r *router) {
-	add(r, "GET /debug/plugins", "list-plugins", guard.Operate, p.list, acrossTenants)
+	add(r, "GET /debug/plugins", "list-plugins", guard.Observe, p.list, acrossTenants)
 	add(r, "POST /debug/plugins/{name}/swap", "swap-plugin", guard.Operate, p.swap, acrossTenants)
 	add(r, "POST /debug/plugins/{name}/restart", "restart-plugin", guard.Operate, p.restart, acrossTenants)
 	add(r, "POST /debug/plugins/{name}/disable", "disable-plugin", guard.Operate, p.disable, acrossTenants)
@@ -60,20 +60,23 @@ func (p *pluginRoutes) list(context.Context, *call) (*body[v1.PluginList], error
 }
 
 func (p *pluginRoutes) swap(ctx context.Context, in *swapInput) (*swapOutput, error) {
-	return p.swapped(ctx, in.decoded(in.Name), func(name string) (v1.PluginSwap, error) { return p.plugins.Swap(ctx, name, in.Force) })
+	return p.swapped(ctx, in.decoded(in.Name), func(name string) (v1.PluginSwap, error) { return p.plugins.Swap(asking(ctx), name, in.Force) })
 }
 
 func (p *pluginRoutes) restart(ctx context.Context, in *pluginInput) (*swapOutput, error) {
-	return p.swapped(ctx, in.decoded(in.Name), func(name string) (v1.PluginSwap, error) { return p.plugins.Restart(ctx, name) })
+	return p.swapped(ctx, in.decoded(in.Name), func(name string) (v1.PluginSwap, error) { return p.plugins.Restart(asking(ctx), name) })
 }
 
 func (p *pluginRoutes) disable(ctx context.Context, in *pluginInput) (*body[v1.Plugin], error) {
-	return p.operated(ctx, in.decoded(in.Name), func(name string) error { return p.plugins.Disable(ctx, name) })
+	return p.operated(ctx, in.decoded(in.Name), func(name string) error { return p.plugins.Disable(asking(ctx), name) })
 }
 
 func (p *pluginRoutes) enable(ctx context.Context, in *enableInput) (*body[v1.Plugin], error) {
-	return p.operated(ctx, in.decoded(in.Name), func(name string) error { return p.plugins.Enable(ctx, name, in.Force) })
+	return p.operated(ctx, in.decoded(in.Name), func(name string) error { return p.plugins.Enable(asking(ctx), name, in.Force) })
 }
+
+// asking says who has sent the request.
+func asking(ctx context.Context) context.Context { return job.WithActor(ctx, guard.Name(ctx)) }
 
 // swapped answers 200 for a swap that has ended, and 202 for one that takes longer
 // than the request may.

@@ -77,7 +77,7 @@ func somePlugins() *plugins {
 func withPlugins(t *testing.T, p api.Plugins) func(method, path string) (status int, body string) {
 	l := newLedger()
 	h := documented(t, api.New(api.Config{
-		Jobs: l, Operations: l, Rules: l, Plugins: p, Log: slog.New(slog.DiscardHandler), Version: "test",
+		Jobs: l, Operations: l, Rules: l, Retention: l, Bulk: l, Schedules: l, Workflows: l, AllPlugins: l, Plugins: p, Log: slog.New(slog.DiscardHandler), Version: "test",
 		MaxBodyBytes: 4096, RequestTimeout: 10 * time.Second,
 	}))
 	return func(method, path string) (int, string) {
@@ -93,7 +93,7 @@ func TestPluginsAreShown(t *testing.T) {
 	require.JSONEq(t, `{"plugins":[
 		{"version":"1","sha256":"aa","name":"shop/mail","path":"/bin/mail","state":"up","jobTypes":["MAIL"],"pids":[7],"processes":2,
 			"running":3,"free":17,"isolated":1,"draining":4,"restarts":5,"crashes":2,"lastError":"exit status 3",
-			"limits":[{"limit":"memory","by":"rlimit","gap":"each by itself"}],
+			"limits":[{"limit":"memory","value":0,"by":"rlimit","gap":"each by itself"}],
 			"candidate":{"version":"2","sha256":"bb","state":"canary","pids":[8],"running":1,"ended":9,"failed":2,"servingEnded":80,"servingFailed":1,
 				"slowest":{"jobType":"MAIL","medianSeconds":2,"servingMedianSeconds":0.1}},
 			"lastSwap":{"trigger":"file","from":{"version":"1","sha256":"aa"},"to":{"version":"2","sha256":"bb"},

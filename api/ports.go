@@ -30,6 +30,14 @@ type Jobs interface {
 	Await(ctx context.Context, id job.ID) (job.View, error)
 	// List returns a page of the jobs that match the filter.
 	List(ctx context.Context, filter job.Filter) (job.Page, error)
+	// Find returns the same page with what operators see of each job.
+	Find(ctx context.Context, filter job.Filter) (job.FoundPage, error)
+	// Lookup returns the jobs with an id or an idempotency key, newest first.
+	Lookup(ctx context.Context, lookup job.Lookup) ([]job.Found, error)
+	// Tree returns the job, or its first ancestor, with the jobs that descend from it.
+	Tree(ctx context.Context, id job.ID, filter job.TreeFilter) (job.Tree, error)
+	// Count counts the jobs that match the filter, up to job.MaxCount.
+	Count(ctx context.Context, filter job.Filter) (job.Count, error)
 	// Cancel cancels a waiting job at once and asks a running one to stop. A canceled job
 	// stays as it is. For a job that succeeded or is dead, it returns job.ErrWrongState.
 	Cancel(ctx context.Context, id job.ID) (job.View, error)
@@ -53,12 +61,37 @@ type Jobs interface {
 	EditAll(ctx context.Context, filter job.Filter, edit job.Edit) (job.EditPage, error)
 	// DeadLetters lists the dead jobs that match the filter, newest first.
 	DeadLetters(ctx context.Context, filter job.DeadLetterFilter) ([]job.DeadLetter, error)
+	// DeadLetterGroups lists the groups of the dead jobs that match the filter's type and
+	// tenant, those with the latest death first, and says whether there are more than the
+	// filter's limit.
+	DeadLetterGroups(ctx context.Context, filter job.DeadLetterFilter) (groups []job.DeadLetterGroup, more bool, err error)
 	// TypeSpec returns the defaults of a job type, or job.ErrUnknownType.
 	TypeSpec(ctx context.Context, jobType string) (job.TypeSpec, error)
 	// Types returns every job type that a handler has ever declared, by name.
 	Types(ctx context.Context) ([]job.TypeSpec, error)
 	// Ping returns nil if the database answers.
 	Ping(ctx context.Context) error
+}
+
+// Workflows are the workflows as clients use them. Every method can return
+// job.ErrUnavailable, or the error of a context that is done; with job.ErrOutcomeUnknown if
+// it changes something. Those that take an id can return job.ErrNoWorkflow.
+type Workflows interface {
+	// SubmitWorkflow makes the workflow with all of its jobs, or finds the one that an earlier
+	// submission with the same key made. It returns job.ErrKeyReused and job.ErrBadData.
+	SubmitWorkflow(ctx context.Context, w job.WorkflowSubmission) (job.WorkflowReceipt, error)
+	// Workflows returns those that match the filter, newest first.
+	Workflows(ctx context.Context, filter job.WorkflowFilter) ([]job.Workflow, error)
+	Workflow(ctx context.Context, id job.ID) (job.Workflow, error)
+	WorkflowDetail(ctx context.Context, id job.ID) (job.WorkflowDetail, error)
+	// CancelWorkflow cancels the jobs that wait, and asks those that run to stop. If the
+	// workflow has finished, it returns job.ErrWrongState. So do HoldWorkflow and
+	// ReleaseWorkflow, also for one that was canceled.
+	CancelWorkflow(ctx context.Context, id job.ID) error
+	HoldWorkflow(ctx context.Context, id job.ID) error
+	ReleaseWorkflow(ctx context.Context, id job.ID) error
+	// RequeueWorkflow requeues its dead jobs, and returns how many there were.
+	RequeueWorkflow(ctx context.Context, id job.ID) (int, error)
 }
 
 // Operations is the ledger as operators see it. Every method can return
@@ -78,8 +111,18 @@ type Operations interface {
 	Queues(ctx context.Context) ([]v1.Queue, error)
 	// Metrics returns the state of the whole system.
 	Metrics(ctx context.Context, window time.Duration) (v1.Metrics, error)
+	// Series returns what has happened to jobs of all types, or of one, slot by slot.
+	Series(ctx context.Context, window v1.SeriesWindow, jobType string) (v1.Series, error)
 	// Diagnose looks for problems. It may take minutes on a large ledger.
 	Diagnose(ctx context.Context) ([]job.Check, error)
+}
+
+// Events are the ends of jobs.
+type Events interface {
+	// Follow begins a stream of the events that match the filter: those after the id, or
+	// those that are recorded from now on if it is nil. It returns job.ErrTooManyStreams,
+	// job.ErrBusy, job.ErrUnavailable, or the error of a context that is done.
+	Follow(ctx context.Context, filter job.EventFilter, after *int64) (job.EventStream, error)
 }
 
 // Rules are the limits and pauses, and the drains of workers. Every method can return
@@ -102,6 +145,79 @@ type Rules interface {
 	// DrainWorker and ResumeWorker return job.ErrNoWorker.
 	DrainWorker(ctx context.Context, worker string) error
 	ResumeWorker(ctx context.Context, worker string) error
+}
+
+// Retention deletes ended jobs when their time is over, and erases them on request. Every
+// method can return job.ErrUnavailable, or the error of a context that is done; with
+// job.ErrOutcomeUnknown if it changes something.
+type Retention interface {
+	// PlanRetention returns what would be deleted now, and by what policies. It may be
+	// job.ErrBusy.
+	PlanRetention(ctx context.Context) (job.RetentionPolicies, job.RetentionPlan, error)
+	// Erase blanks an ended job. It returns job.ErrNotFound, and job.ErrWrongState if the job
+	// has not ended. An erased job stays as it is.
+	Erase(ctx context.Context, id job.ID, by, reason string) (job.View, error)
+	// AskErasure begins to blank all ended jobs of a tenant.
+	AskErasure(ctx context.Context, asked job.Erasure) (job.Erasure, error)
+	// Erasures lists those that the filter selects, newest first.
+	Erasures(ctx context.Context, filter job.ErasureFilter) ([]job.Erasure, error)
+}
+
+// Bulk acts on all jobs that match a filter. Every method can return job.ErrUnavailable, or the
+// error of a context that is done; with job.ErrOutcomeUnknown if it changes something.
+type Bulk interface {
+	// PreviewOperation returns what an operation would act on, now or at the moment that the
+	// filter names.
+	PreviewOperation(ctx context.Context, filter job.Filter) (job.Preview, error)
+	// StartOperation begins an operation, or finds the one that an earlier request with the
+	// same key began. It returns job.ErrKeyReused.
+	StartOperation(ctx context.Context, start job.OperationStart) (job.Operation, error)
+	// StopOperation stops an operation of the tenant, or of any if that is empty. It acts on no
+	// more jobs. It returns job.ErrNoOperation. One that has ended stays as it is.
+	StopOperation(ctx context.Context, id job.ID, by, tenant string) (job.Operation, error)
+	// Operations lists those that the filter selects, newest first.
+	Operations(ctx context.Context, filter job.OperationFilter) ([]job.Operation, error)
+}
+
+// Schedules make jobs by the clock. Every method but Local and DueAt can return
+// job.ErrUnavailable, or the error of a context that is done; with job.ErrOutcomeUnknown if
+// it changes something. Those that take a name can return job.ErrNoSchedule.
+type Schedules interface {
+	Schedules(ctx context.Context, filter job.ScheduleFilter) ([]job.Schedule, error)
+	Schedule(ctx context.Context, tenant, name string) (job.Schedule, error)
+	// CheckSchedule returns what is wrong with a schedule, or how its job is refused.
+	CheckSchedule(ctx context.Context, one job.Schedule) (faults []job.Fault, refused, err error)
+	// SetSchedule returns job.ErrScheduleConfigured if a configuration has set the schedule. So
+	// does DeleteSchedule.
+	SetSchedule(ctx context.Context, one job.Schedule) (job.Schedule, error)
+	DeleteSchedule(ctx context.Context, tenant, name string) error
+	PauseSchedule(ctx context.Context, tenant, name, reason, by string) (job.Schedule, error)
+	// ResumeSchedule ends a pause, if there is one.
+	ResumeSchedule(ctx context.Context, tenant, name string) (job.Schedule, error)
+	// RunSchedule makes a job now, with an idempotency key unless that is empty.
+	RunSchedule(ctx context.Context, tenant, name, key string) (job.Receipt, error)
+	// Backfill makes the jobs of a range of ticks, or returns job.ErrTooManyTicks.
+	Backfill(ctx context.Context, tenant, name string, from, to time.Time) (job.Backfilled, error)
+	// Preview returns the next ticks after an instant, or after now, or what is wrong with
+	// the timing.
+	Preview(ctx context.Context, timing job.Timing, after time.Time, n int) ([]time.Time, []job.Fault, error)
+	// Local is a tick in its zone, and DueAt when its job is due.
+	Local(timing job.Timing, tick time.Time) time.Time
+	DueAt(one job.Schedule, tick time.Time) time.Time
+}
+
+// AllPlugins are the plugins of all orchestrators, as the database knows them. Every method
+// can return job.ErrUnavailable, or the error of a context that is done.
+type AllPlugins interface {
+	// PluginEvents returns what has happened to plugins, newest first.
+	PluginEvents(ctx context.Context, filter job.PluginEventFilter) ([]job.PluginEvent, error)
+	// PluginsEverywhere returns the plugins of all orchestrators that have not stopped.
+	PluginsEverywhere(ctx context.Context) ([]v1.Orchestrator, error)
+	// CommandPlugin asks something of a plugin of all orchestrators that have it, or of those
+	// that the command names. If there is none, it returns job.ErrNoPlugin.
+	CommandPlugin(ctx context.Context, command job.PluginCommand) (job.PluginCommand, error)
+	// PluginCommand returns a command with its outcomes, or job.ErrNoCommand.
+	PluginCommand(ctx context.Context, id job.ID) (job.PluginCommand, error)
 }
 
 // Plugins are the plugins of the orchestrator that serves the API. The methods that

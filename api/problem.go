@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/holdfast-jobs/holdfast/api/audit"
 	"github.com/holdfast-jobs/holdfast/api/submission"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -28,6 +29,7 @@ func at(location, message string) v1.Mistake { return v1.Mistake{Location: locat
 // it is logged and not shown.
 func problemOf(ctx context.Context, log *slog.Logger, err error) *v1.Problem {
 	var answer *v1.Problem
+	var waits *job.WaitsError
 	switch {
 	case errors.As(err, &answer):
 		return answer
@@ -37,12 +39,28 @@ func problemOf(ctx context.Context, log *slog.Logger, err error) *v1.Problem {
 		return problem(http.StatusNotFound, "this orchestrator has no plugin of that name")
 	case errors.Is(err, job.ErrNoLimit):
 		return problem(http.StatusNotFound, job.ErrNoLimit.Error())
+	case errors.Is(err, job.ErrNoSchedule):
+		return problem(http.StatusNotFound, job.ErrNoSchedule.Error())
+	case errors.Is(err, job.ErrScheduleConfigured):
+		return problem(http.StatusConflict, "a configuration sets this schedule: change it there, under schedules, and reload it with SIGHUP")
 	case errors.Is(err, job.ErrNoPause):
 		return problem(http.StatusNotFound, job.ErrNoPause.Error())
+	case errors.Is(err, job.ErrNoCommand):
+		return problem(http.StatusNotFound, job.ErrNoCommand.Error())
 	case errors.Is(err, job.ErrNoWorker):
 		return problem(http.StatusNotFound, job.ErrNoWorker.Error())
 	case errors.Is(err, job.ErrConfigured):
 		return problem(http.StatusConflict, "a configuration sets this limit: change it there, under limits, and reload it with SIGHUP")
+	case errors.Is(err, job.ErrErased):
+		return problem(http.StatusConflict, "the job was erased, so it cannot run again: submit a new one")
+	case errors.Is(err, job.ErrNoErasure):
+		return problem(http.StatusNotFound, job.ErrNoErasure.Error())
+	case errors.Is(err, job.ErrNoOperation):
+		return problem(http.StatusNotFound, job.ErrNoOperation.Error())
+	case errors.Is(err, job.ErrNoWorkflow):
+		return problem(http.StatusNotFound, job.ErrNoWorkflow.Error())
+	case errors.As(err, &waits):
+		return problem(http.StatusConflict, waits.Error())
 	case errors.Is(err, job.ErrWrongState):
 		return problem(http.StatusConflict, "the job's state does not allow this")
 	case errors.Is(err, job.ErrKeyReused):
@@ -71,7 +89,7 @@ func problemOf(ctx context.Context, log *slog.Logger, err error) *v1.Problem {
 
 // discreet is the last step before an answer is written. It turns huma's own errors
 // into problems, without the values that the client sent and without internal details.
-func discreet(_ huma.Context, _ string, answer any) (any, error) {
+func discreet(ctx huma.Context, _ string, answer any) (any, error) {
 	model, ok := answer.(*huma.ErrorModel)
 	if !ok {
 		return answer, nil
@@ -82,6 +100,7 @@ func discreet(_ huma.Context, _ string, answer any) (any, error) {
 			shown.Errors = append(shown.Errors, at(e.Location, e.Message))
 		}
 	}
+	audit.Failed(ctx.Context(), shown)
 	return shown, nil
 }
 

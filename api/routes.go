@@ -15,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
 
+	"github.com/holdfast-jobs/holdfast/api/audit"
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
@@ -28,18 +29,19 @@ const (
 type router struct {
 	huma.API
 	guard    *guard.Guard
+	acts     *audit.Recorder
 	log      *slog.Logger
 	deadline deadline
 }
 
-func newRouter(routes chi.Router, g *guard.Guard, log *slog.Logger, d deadline) *router {
+func newRouter(routes chi.Router, g *guard.Guard, acts *audit.Recorder, log *slog.Logger, d deadline) *router {
 	config := huma.DefaultConfig("", "")
 	// Neither documentation from a CDN nor links to schemas in every answer.
 	config.CreateHooks = nil
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[huma.ErrorModel](), reflect.TypeFor[v1.Problem]())
-	config.Transformers = []huma.Transformer{discreet}
-	return &router{API: humachi.New(routes, config), guard: g, log: log, deadline: d}
+	config.Transformers = []huma.Transformer{discreet, withhold}
+	return &router{API: humachi.New(routes, config), guard: g, acts: acts, log: log, deadline: d}
 }
 
 // option says how an operation differs from most.
@@ -52,6 +54,9 @@ const (
 	ownDeadline
 	// accepts answers 202, not 200.
 	accepts
+	// showsPayloads needs the scope payloads as well, because the answer consists of what
+	// clients and handlers put into jobs.
+	showsPayloads
 )
 
 // add adds an operation: its route, such as "GET /jobs/{id}", its id in the
@@ -65,13 +70,19 @@ func add[In, Out any](r *router, route, id string, scope guard.Scope, answer fun
 	}
 	operation := huma.Operation{
 		OperationID: id, Method: method, Path: path, DefaultStatus: http.StatusOK,
-		Middlewares: huma.Middlewares{r.permit(scope, has[acrossTenants])},
+		Middlewares: huma.Middlewares{r.permit(scope, has)},
 		// Parameters check themselves. huma would check their text.
 		SkipValidateParams: true,
 		Extensions:         map[string]any{"x-scope": scope},
 	}
+	if has[showsPayloads] {
+		operation.Extensions["x-also-scope"] = guard.Payloads
+	}
 	if method == http.MethodGet {
 		operation.Middlewares = append(operation.Middlewares, r.limitReads)
+	} else {
+		operation.Middlewares = append(huma.Middlewares{r.record}, operation.Middlewares...)
+		operation.Parameters = append(operation.Parameters, reasonParameter())
 	}
 	if !has[ownDeadline] {
 		operation.Middlewares = append(operation.Middlewares, r.deadline.apply)
@@ -83,20 +94,27 @@ func add[In, Out any](r *router, route, id string, scope guard.Scope, answer fun
 	huma.Register(r.API, operation, func(ctx context.Context, in *In) (*Out, error) {
 		out, err := answer(ctx, in)
 		if err != nil {
-			return nil, problemOf(ctx, r.log, err)
+			refusal := problemOf(ctx, r.log, err)
+			audit.Failed(ctx, refusal)
+			return nil, refusal
 		}
+		audit.Answered(ctx, out)
 		return out, nil
 	})
 }
 
 // permit lets callers use the operations that they may use.
-func (r *router) permit(scope guard.Scope, acrossTenants bool) func(huma.Context, func(huma.Context)) {
+func (r *router) permit(scope guard.Scope, has map[option]bool) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		err := r.guard.Permit(ctx.Context(), scope)
-		if err == nil && acrossTenants && guard.Tenant(ctx.Context()) != "" {
-			err = guard.ErrForbidden
+		if err == nil && has[showsPayloads] {
+			err = r.guard.Permit(ctx.Context(), guard.Payloads)
+		}
+		if err == nil && has[acrossTenants] {
+			err = guard.PermitAllTenants(ctx.Context())
 		}
 		if err != nil {
+			audit.Refused(ctx.Context(), err)
 			_, w := humachi.Unwrap(ctx)
 			guard.RefuseAs(w, err, writeProblem)
 			return

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/holdfast-jobs/holdfast/api/audit"
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/api/intake"
 	"github.com/holdfast-jobs/holdfast/api/submission"
@@ -39,11 +40,11 @@ type ruleRoutes struct {
 }
 
 func (p *ruleRoutes) add(r *router) {
-	add(r, "GET /debug/limits", "list-limits", guard.Operate, p.limits, acrossTenants)
-	add(r, "GET /debug/limits/{scope}/{name}", "get-limit", guard.Operate, p.limit, acrossTenants)
+	add(r, "GET /debug/limits", "list-limits", guard.Observe, p.limits, acrossTenants)
+	add(r, "GET /debug/limits/{scope}/{name}", "get-limit", guard.Observe, p.limit, acrossTenants)
 	add(r, "PUT /debug/limits/{scope}/{name}", "set-limit", guard.Operate, p.setLimit, acrossTenants)
 	add(r, "DELETE /debug/limits/{scope}/{name}", "delete-limit", guard.Operate, p.deleteLimit, acrossTenants)
-	add(r, "GET /debug/pauses", "list-pauses", guard.Operate, p.pauses, acrossTenants)
+	add(r, "GET /debug/pauses", "list-pauses", guard.Observe, p.pauses, acrossTenants)
 	add(r, "PUT /debug/pauses/{scope}/{name}", "set-pause", guard.Operate, p.setPause, acrossTenants)
 	add(r, "PUT /debug/pauses/all", "pause-all", guard.Operate, p.pauseAll, acrossTenants)
 	add(r, "DELETE /debug/pauses/{scope}/{name}", "end-pause", guard.Operate, p.endPause, acrossTenants)
@@ -200,6 +201,7 @@ func (p *ruleRoutes) pause(ctx context.Context, in *call, scope job.PauseScope, 
 		return nil, err
 	}
 	pause := job.Pause{Scope: scope, Name: name, Reason: sent.Reason, By: guard.Name(ctx), Drain: sent.Drain}
+	audit.Because(ctx, sent.Reason)
 	faults, lasts := faultsOf(&pause, sent)
 	if mistakes = append(mistakes, mistakesOf(faults, mistakes)...); len(mistakes) > 0 {
 		return nil, invalid(mistakes...)
@@ -297,16 +299,20 @@ func wholeNumber(lowest, highest int) string {
 	return fmt.Sprintf("a whole number from %d to %d", lowest, highest)
 }
 
-// read reads a body, which is an object. A mistake is a member that is not known, or whose
-// value is of the wrong kind.
 func (p *ruleRoutes) read(in *call, members map[string]bodyMember) (mistakes []v1.Mistake, err error) {
-	share := p.memory.Share()
+	return readMembers(in, p.memory, maxRuleBytes, members)
+}
+
+// readMembers reads a body, which is an object. A mistake is a member that is not known, or
+// whose value is of the wrong kind.
+func readMembers(in *call, memory *intake.Memory, maxBytes int64, members map[string]bodyMember) (mistakes []v1.Mistake, err error) {
+	share := memory.Share()
 	defer share.Release()
 	if mediaType(in.request.Header) != mediaJSON {
 		return nil, problem(http.StatusUnsupportedMediaType,
 			"send JSON, with the header Content-Type: application/json and no Content-Encoding")
 	}
-	text, err := intake.ReadBody(in.request, maxRuleBytes, share)
+	text, err := intake.ReadBody(in.request, maxBytes, share)
 	if err != nil {
 		return nil, err
 	}
@@ -318,12 +324,15 @@ func (p *ruleRoutes) read(in *call, members map[string]bodyMember) (mistakes []v
 		}
 		return nil, problem(http.StatusBadRequest, "the body is not JSON in UTF-8")
 	}
+	duplicates := job.DuplicateMembers(text)
 	for _, name := range slices.Sorted(maps.Keys(sent)) {
 		known, found := members[name]
 		switch {
 		case len(mistakes) == submission.MaxMistakes:
 		case !found:
 			mistakes = append(mistakes, at(submission.Pointer(submission.Shortened(name)), "is not known"))
+		case slices.Contains(duplicates, name):
+			mistakes = append(mistakes, at(submission.Pointer(name), "is duplicated"))
 		case bytes.Equal(sent[name], []byte("null")):
 			mistakes = append(mistakes, at(submission.Pointer(name), "must not be null: leave it out"))
 		case json.Unmarshal(sent[name], known.into) != nil:

@@ -11,6 +11,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdfast-jobs/holdfast/api/audit"
 	"github.com/holdfast-jobs/holdfast/api/guard"
 )
 
@@ -22,7 +23,7 @@ func TestOperationsAreForThoseWhomTheyAreMarkedFor(t *testing.T) {
 	}}})
 	routes := chi.NewMux()
 	routes.Use(g.Client, g.Admit(writeProblem))
-	r := newRouter(routes, g, slog.New(slog.DiscardHandler), deadline{usual: time.Minute})
+	r := newRouter(routes, g, audit.NewRecorder(nil, slog.New(slog.DiscardHandler), ""), slog.New(slog.DiscardHandler), deadline{usual: time.Minute})
 	nothing := func(context.Context, *struct{}) (*struct{}, error) { return nil, nil }
 	add(r, "GET /operate", "operate", guard.Operate, nothing)
 	add(r, "GET /read", "read", guard.Read, nothing)

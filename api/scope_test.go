@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,45 +26,88 @@ import (
 var scopes = map[string]struct {
 	scope      guard.Scope
 	allTenants bool
+	// payloads marks operations that need the scope payloads as well.
+	payloads bool
 }{
 	"POST /jobs":                          {scope: guard.Submit},
 	"POST /jobs/batch":                    {scope: guard.Submit},
 	"GET /jobs":                           {scope: guard.Read},
 	"GET /jobs/{id}":                      {scope: guard.Read},
+	"GET /jobs/{id}/tree":                 {scope: guard.Read},
 	"POST /jobs/{id}/cancel":              {scope: guard.Submit},
 	"POST /jobs/{id}/hold":                {scope: guard.Submit},
 	"POST /jobs/{id}/release":             {scope: guard.Submit},
 	"POST /jobs/{id}/requeue":             {scope: guard.Operate},
 	"PATCH /jobs":                         {scope: guard.Operate},
 	"PATCH /jobs/{id}":                    {scope: guard.Submit},
-	"GET /dead-letter":                    {scope: guard.Operate},
+	"GET /schedules":                      {scope: guard.Read},
+	"GET /schedules/{schedule}":           {scope: guard.Read},
+	"PUT /schedules/{schedule}":           {scope: guard.Submit},
+	"DELETE /schedules/{schedule}":        {scope: guard.Submit},
+	"POST /schedules/{schedule}/pause":    {scope: guard.Submit},
+	"POST /schedules/{schedule}/resume":   {scope: guard.Submit},
+	"POST /schedules/{schedule}/run":      {scope: guard.Submit},
+	"POST /schedules/{schedule}/backfill": {scope: guard.Submit},
+	"GET /schedules/{schedule}/next":      {scope: guard.Read},
+	"POST /schedules/preview":             {scope: guard.Read},
+	"GET /dead-letter":                    {scope: guard.Observe},
+	"GET /dead-letter/groups":             {scope: guard.Observe},
+	"GET /debug/jobs":                     {scope: guard.Observe},
+	"GET /debug/jobs/count":               {scope: guard.Observe},
+	"GET /debug/jobs/lookup":              {scope: guard.Observe},
 	"POST /dead-letter/retry":             {scope: guard.Operate},
+	"GET /events":                         {scope: guard.Read},
 	"GET /job-types":                      {scope: guard.Read},
 	"GET /job-types/{type}":               {scope: guard.Read},
 	"GET /job-types/{type}/schema":        {scope: guard.Read},
-	"GET /debug/workers":                  {scope: guard.Operate, allTenants: true},
-	"GET /debug/workers/summary":          {scope: guard.Operate, allTenants: true},
-	"GET /debug/plugins":                  {scope: guard.Operate, allTenants: true},
+	"POST /jobs/{id}/erase":               {scope: guard.Operate},
+	"POST /erasures":                      {scope: guard.Operate},
+	"GET /erasures":                       {scope: guard.Observe},
+	"GET /erasures/{id}":                  {scope: guard.Observe},
+	"GET /debug/operations":               {scope: guard.Observe},
+	"GET /debug/operations/{id}":          {scope: guard.Observe},
+	"POST /debug/operations":              {scope: guard.Operate},
+	"POST /debug/operations/{id}/stop":    {scope: guard.Operate},
+	"GET /retention/plan":                 {scope: guard.Observe, allTenants: true},
+	"GET /debug/workers":                  {scope: guard.Observe, allTenants: true},
+	"GET /debug/workers/summary":          {scope: guard.Observe, allTenants: true},
+	"GET /debug/plugins":                  {scope: guard.Observe, allTenants: true},
+	"GET /debug/plugins/events":           {scope: guard.Observe, allTenants: true},
+	"GET /debug/plugins/everywhere":       {scope: guard.Observe, allTenants: true},
+	"GET /debug/plugins/commands/{id}":    {scope: guard.Observe, allTenants: true},
+	"POST /debug/plugins/{name}/commands": {scope: guard.Operate, allTenants: true},
 	"POST /debug/plugins/{name}/swap":     {scope: guard.Operate, allTenants: true},
 	"POST /debug/plugins/{name}/restart":  {scope: guard.Operate, allTenants: true},
 	"POST /debug/plugins/{name}/disable":  {scope: guard.Operate, allTenants: true},
 	"POST /debug/plugins/{name}/enable":   {scope: guard.Operate, allTenants: true},
-	"GET /debug/limits":                   {scope: guard.Operate, allTenants: true},
-	"GET /debug/limits/{scope}/{name}":    {scope: guard.Operate, allTenants: true},
+	"GET /debug/limits":                   {scope: guard.Observe, allTenants: true},
+	"GET /debug/limits/{scope}/{name}":    {scope: guard.Observe, allTenants: true},
 	"PUT /debug/limits/{scope}/{name}":    {scope: guard.Operate, allTenants: true},
 	"DELETE /debug/limits/{scope}/{name}": {scope: guard.Operate, allTenants: true},
-	"GET /debug/pauses":                   {scope: guard.Operate, allTenants: true},
+	"GET /debug/pauses":                   {scope: guard.Observe, allTenants: true},
 	"PUT /debug/pauses/{scope}/{name}":    {scope: guard.Operate, allTenants: true},
 	"PUT /debug/pauses/all":               {scope: guard.Operate, allTenants: true},
 	"DELETE /debug/pauses/{scope}/{name}": {scope: guard.Operate, allTenants: true},
 	"DELETE /debug/pauses/all":            {scope: guard.Operate, allTenants: true},
 	"POST /debug/workers/{worker}/drain":  {scope: guard.Operate, allTenants: true},
 	"POST /debug/workers/{worker}/resume": {scope: guard.Operate, allTenants: true},
-	"GET /debug/jobs/{id}":                {scope: guard.Operate},
-	"GET /debug/jobs/{id}/logs":           {scope: guard.Operate},
-	"GET /debug/queues":                   {scope: guard.Operate, allTenants: true},
-	"GET /debug/doctor":                   {scope: guard.Operate, allTenants: true},
-	"GET /metrics":                        {scope: guard.Operate, allTenants: true},
+	"GET /debug/jobs/{id}":                {scope: guard.Observe},
+	"POST /debug/jobs/{id}/resubmit":      {scope: guard.Operate},
+	"GET /debug/jobs/{id}/logs":           {scope: guard.Observe, payloads: true},
+	"GET /debug/config":                   {scope: guard.Observe, allTenants: true},
+	"GET /debug/queues":                   {scope: guard.Observe, allTenants: true},
+	"GET /debug/doctor":                   {scope: guard.Observe, allTenants: true},
+	"POST /workflows":                     {scope: guard.Submit},
+	"GET /workflows":                      {scope: guard.Read},
+	"GET /workflows/{id}":                 {scope: guard.Read},
+	"POST /workflows/{id}/cancel":         {scope: guard.Submit},
+	"POST /workflows/{id}/hold":           {scope: guard.Submit},
+	"POST /workflows/{id}/release":        {scope: guard.Submit},
+	"POST /workflows/{id}/requeue":        {scope: guard.Operate},
+	"GET /metrics":                        {scope: guard.Observe, allTenants: true},
+	"GET /debug/series":                   {scope: guard.Observe, allTenants: true},
+	"GET /debug/audit":                    {scope: guard.Observe},
+	"POST /login-links":                   {scope: guard.Observe},
 }
 
 // who are the callers of these tests, with their scopes.
@@ -72,14 +116,19 @@ var who = map[string]struct {
 	scopes []guard.Scope
 	bound  bool
 }{
-	"basic":          {header: "Basic YWRtaW46Y2FuYXJ5LXBhc3N3b3Jk", scopes: guard.Scopes()},
-	"token submit":   {header: "Bearer canary-submit", scopes: []guard.Scope{guard.Submit}},
-	"token read":     {header: "Bearer canary-read", scopes: []guard.Scope{guard.Read}},
-	"token operate":  {header: "Bearer canary-operate", scopes: []guard.Scope{guard.Operate}},
-	"token of acme":  {header: "Bearer canary-acme", scopes: guard.Scopes(), bound: true},
-	"none":           {},
-	"wrong token":    {header: "Bearer canary-wrong"},
-	"wrong password": {header: "Basic YWRtaW46Y2FuYXJ5LXdyb25n"},
+	"basic":                   {header: "Basic YWRtaW46Y2FuYXJ5LXBhc3N3b3Jk", scopes: guard.Scopes()},
+	"token submit":            {header: "Bearer canary-submit", scopes: []guard.Scope{guard.Submit}},
+	"token read":              {header: "Bearer canary-read", scopes: []guard.Scope{guard.Read}},
+	"token operate":           {header: "Bearer canary-operate", scopes: []guard.Scope{guard.Operate}},
+	"token observe":           {header: "Bearer canary-observe", scopes: []guard.Scope{guard.Observe}},
+	"token payloads":          {header: "Bearer canary-payloads", scopes: []guard.Scope{guard.Payloads}},
+	"token observe, operate":  {header: "Bearer canary-both", scopes: []guard.Scope{guard.Observe, guard.Operate}},
+	"token observe, payloads": {header: "Bearer canary-sees", scopes: []guard.Scope{guard.Observe, guard.Payloads}},
+	"token observe of acme":   {header: "Bearer canary-acme-observe", scopes: []guard.Scope{guard.Observe}, bound: true},
+	"token of acme":           {header: "Bearer canary-acme", scopes: guard.Scopes(), bound: true},
+	"none":                    {},
+	"wrong token":             {header: "Bearer canary-wrong"},
+	"wrong password":          {header: "Basic YWRtaW46Y2FuYXJ5LXdyb25n"},
 }
 
 func accessFor(closed bool) *guard.Access {
@@ -119,15 +168,19 @@ func (o *output) String() string {
 // guarded is the API with a guard, on a real server that logs everything.
 func guarded(t *testing.T, config guard.Config, given ...func(*ledger)) (*httptest.Server, *output) {
 	t.Helper()
-	log := &output{}
-	config.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	ledger := newLedger()
 	jobIn("queued")(ledger)
 	for _, more := range given {
 		more(ledger)
 	}
+	return guardedBy(t, config, ledger, &output{})
+}
+
+func guardedBy(t *testing.T, config guard.Config, ledger *ledger, log *output) (*httptest.Server, *output) {
+	t.Helper()
+	config.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	server := httptest.NewServer(api.New(api.Config{
-		Jobs: ledger, Operations: ledger, Rules: ledger, Guard: guard.New(config), Log: config.Log, Version: "test",
+		Jobs: ledger, Operations: ledger, Rules: ledger, Retention: ledger, Bulk: ledger, Schedules: ledger, Workflows: ledger, Logins: ledger, Audit: ledger, Guard: guard.New(config), Log: config.Log, Version: "test",
 		MaxBodyBytes: 4096, MaxBatchBytes: 1 << 20, RequestTimeout: 10 * time.Second,
 	}))
 	t.Cleanup(server.Close)
@@ -158,11 +211,25 @@ func call(t *testing.T, server *httptest.Server, method, path, authorization, te
 	return reply{status: answer.StatusCode, header: answer.Header, body: string(body)}
 }
 
+// inhabited replaces the parameters of a path.
+func inhabited(path string) string {
+	return strings.NewReplacer("{id}", strings.TrimPrefix(known, "/jobs/"), "{type}", "SLEEP_JOB").Replace(path)
+}
+
+// callRoute calls a route such as "GET /jobs/{id}".
+func callRoute(t *testing.T, server *httptest.Server, route, authorization string) reply {
+	t.Helper()
+	method, path, _ := strings.Cut(route, " ")
+	return call(t, server, method, inhabited(path), authorization, "{}")
+}
+
 // operation is the part of a described operation that these tests read.
 type operation struct {
-	Scope     *guard.Scope          `json:"x-scope"`
-	Security  []map[string][]string `json:"security"`
-	Responses map[string]any
+	OperationID string
+	Scope       *guard.Scope          `json:"x-scope"`
+	Also        guard.Scope           `json:"x-also-scope"`
+	Security    []map[string][]string `json:"security"`
+	Responses   map[string]any
 }
 
 // operations are those of the OpenAPI document, as "METHOD /path".
@@ -194,11 +261,12 @@ func TestEveryOperationSaysItsScope(t *testing.T) {
 			require.True(t, known, "%s: write its scope into the table of this test", route)
 			require.NotNil(t, o.Scope, "%s has no scope", route)
 			require.Equal(t, want.scope, *o.Scope, route)
+			require.Equal(t, want.payloads, o.Also == guard.Payloads, route)
 			for _, status := range []string{"401", "403", "429"} {
 				require.Contains(t, o.Responses, status, route)
 			}
 			schemes := []map[string][]string{{"basic": {}}, {"bearer": {}}}
-			if !closed && want.scope != guard.Operate {
+			if !closed && (want.scope == guard.Submit || want.scope == guard.Read) {
 				schemes = append(schemes, map[string][]string{}) // no credentials
 			}
 			require.Equal(t, schemes, o.Security, route)
@@ -213,7 +281,7 @@ func TestEveryRouteAsksForItsScope(t *testing.T) {
 			server, log := guarded(t, guard.Config{Access: accessFor(closed)})
 			want := scopes[route]
 			method, path, _ := strings.Cut(route, " ")
-			path = strings.NewReplacer("{id}", strings.TrimPrefix(known, "/jobs/"), "{type}", "SLEEP_JOB").Replace(path)
+			path = inhabited(path)
 			methods := []string{method}
 			if method == "GET" {
 				methods = append(methods, "HEAD")
@@ -223,12 +291,16 @@ func TestEveryRouteAsksForItsScope(t *testing.T) {
 					t.Run(fmt.Sprintf("%s %s by %s, closed %t", method, path, name, closed), func(t *testing.T) {
 						answer := call(t, server, method, path, caller.header, "{}")
 						switch {
-						case strings.HasPrefix(name, "wrong"), name == "none" && (closed || want.scope == guard.Operate):
+						case strings.HasPrefix(name, "wrong"), name == "none" && (closed || want.scope != guard.Submit && want.scope != guard.Read):
 							require.Equal(t, 401, answer.status)
 							require.Len(t, answer.header.Values("WWW-Authenticate"), 2)
 							require.Equal(t, "application/problem+json", answer.header.Get("Content-Type"))
-						case name != "none" && !has(caller.scopes, want.scope), caller.bound && want.allTenants:
+						case name != "none" && !may(caller.scopes, want.scope), caller.bound && want.allTenants,
+							want.payloads && !may(caller.scopes, guard.Payloads):
 							require.Equal(t, 403, answer.status)
+							if method != "HEAD" {
+								require.Contains(t, answer.body, "the credentials do not allow this: it ")
+							}
 							require.Equal(t, "application/problem+json", answer.header.Get("Content-Type"))
 						default:
 							require.NotContains(t, []int{401, 403, 429}, answer.status, answer.body)
@@ -243,13 +315,18 @@ func TestEveryRouteAsksForItsScope(t *testing.T) {
 	}
 }
 
-func has(scopes []guard.Scope, wanted guard.Scope) bool {
-	for _, scope := range scopes {
-		if scope == wanted {
-			return true
-		}
+// may reports whether a caller with a list of scopes has the wanted one. Lists without
+// observe mean what they meant before there was observe.
+func may(listed []guard.Scope, wanted guard.Scope) bool {
+	old := !slices.Contains(listed, guard.Observe)
+	switch wanted {
+	case guard.Observe:
+		return !old || slices.Contains(listed, guard.Operate)
+	case guard.Payloads:
+		return old || slices.Contains(listed, guard.Payloads)
+	default:
+		return slices.Contains(listed, wanted)
 	}
-	return false
 }
 
 func TestPathsThatAreNoOperationsAreGuardedToo(t *testing.T) {

@@ -56,7 +56,7 @@ func TestRequestsThatAreAboutJobsHaveSpans(t *testing.T) {
 				c.given(l)
 			}
 			routes := api.New(api.Config{
-				Jobs: l, Operations: l, Rules: l, Log: slog.New(slog.DiscardHandler), Version: "test", Tracer: provider.Tracer(""),
+				Jobs: l, Operations: l, Rules: l, Retention: l, Schedules: l, Workflows: l, AllPlugins: l, Log: slog.New(slog.DiscardHandler), Version: "test", Tracer: provider.Tracer(""),
 				MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: 10 * time.Second,
 			})
 			headers := append([]string{"traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, c.headers...)
@@ -101,7 +101,7 @@ func TestARequestIsInTheTraceThatItsJobsCarry(t *testing.T) {
 		provider := trace.NewTracerProvider(trace.WithSyncer(exporter))
 		l := newLedger()
 		routes := api.New(api.Config{
-			Jobs: l, Operations: l, Rules: l, Log: slog.New(slog.DiscardHandler), Version: "test", Tracer: provider.Tracer(""),
+			Jobs: l, Operations: l, Rules: l, Retention: l, Schedules: l, Workflows: l, AllPlugins: l, Log: slog.New(slog.DiscardHandler), Version: "test", Tracer: provider.Tracer(""),
 			MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: 10 * time.Second,
 		})
 		require.Equal(t, 202, send(routes, "POST", "/jobs", minimal, headers...).Code)
@@ -133,7 +133,7 @@ func TestTheSpanOfARequestThatChangesAJobLeadsToTheJobsTrace(t *testing.T) {
 					l.jobs[id] = view
 				}
 				routes := api.New(api.Config{
-					Jobs: l, Operations: l, Rules: l, Log: slog.New(slog.DiscardHandler), Version: "test", Tracer: provider.Tracer(""),
+					Jobs: l, Operations: l, Rules: l, Retention: l, Schedules: l, Workflows: l, AllPlugins: l, Log: slog.New(slog.DiscardHandler), Version: "test", Tracer: provider.Tracer(""),
 					MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: 10 * time.Second,
 				})
 				require.Equal(t, 200, send(routes, "POST", known+"/"+path, "").Code)

@@ -3,18 +3,14 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"mime"
 	"net/http"
-	"slices"
 	"strings"
-	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/api/intake"
+	"github.com/holdfast-jobs/holdfast/api/resolve"
 	"github.com/holdfast-jobs/holdfast/api/submission"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -26,7 +22,7 @@ const keyHeader = "Idempotency-Key"
 type submitRoutes struct {
 	jobs     Jobs
 	guard    *guard.Guard
-	payloads *payloads
+	resolver *resolve.Resolver
 	memory   *intake.Memory
 	maxBytes int64 // of a submission
 	log      *slog.Logger
@@ -91,104 +87,10 @@ func mergeKey(item *submission.Item, fields []string) {
 	}
 }
 
-// admit makes a job of what a client sent, with every default filled in. An error
-// refuses it; its locations lie within the submission. Every submission goes
-// through here, however it was sent.
+// admit makes a job of what a client sent. An error refuses it; its locations lie within
+// the submission.
 func (s *submitRoutes) admit(ctx context.Context, item submission.Item, trace job.Trace) (job.Submission, error) {
-	switch {
-	case item.Problem != nil:
-		return job.Submission{}, item.Problem
-	case len(item.Mistakes) > 0:
-		return job.Submission{}, invalid(item.Mistakes...)
-	}
-	wanted := item.Submission
-	wanted.Trace = trace
-	bound := guard.Tenant(ctx)
-	switch {
-	case bound != "" && wanted.Tenant != "" && wanted.Tenant != bound:
-		return job.Submission{}, problem(http.StatusForbidden, "not allowed for this tenant",
-			at(submission.Pointer("tenant"), "is not the tenant of the credentials"))
-	case bound != "":
-		wanted.Tenant = bound
-	case wanted.Tenant == "":
-		wanted.Tenant = job.DefaultTenant
-	}
-	spec, err := s.jobs.TypeSpec(ctx, wanted.Type)
-	switch {
-	case errors.Is(err, job.ErrUnknownType):
-		return job.Submission{}, invalid(at(submission.Pointer("jobType"), "no handler has declared this job type"))
-	case err != nil:
-		return job.Submission{}, err
-	}
-	if wanted.MaxAttempts == 0 {
-		wanted.MaxAttempts = spec.MaxAttempts
-	}
-	if wanted.Timeout == 0 {
-		wanted.Timeout = spec.Timeout
-	}
-	mistakes := submission.Complete(&wanted, spec.Terms)
-	if wanted.Unique != nil {
-		wanted.Unique.Digest = submission.Digest(wanted.Tenant, wanted.Type, wanted.Payload, item.UniqueBy)
-	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return job.Submission{}, fmt.Errorf("make job id: %w", err)
-	}
-	wanted.ID = job.ID(id)
-	return wanted, s.checkNow(ctx, spec, wanted, mistakes)
-}
-
-// checkNow refuses what cannot be accepted as things are: the mistakes, a payload that does
-// not match its schema, and a job that would expire before it is due. A replay is answered
-// like the first submission, even if the job type has become stricter since.
-func (s *submitRoutes) checkNow(ctx context.Context, spec job.TypeSpec, wanted job.Submission, mistakes []v1.Mistake) error {
-	unfit, err := s.payloads.check(ctx, spec, wanted.Payload)
-	if err != nil {
-		return err
-	}
-	mistakes = slices.Concat(mistakes, checkTerms(wanted.Terms), checkExpiry(wanted, time.Now()), unfit)
-	if len(mistakes) == 0 {
-		return nil
-	}
-	if wanted.IdempotencyKey != "" {
-		if replay, err := s.jobs.Known(ctx, wanted); err != nil || replay {
-			return err
-		}
-	}
-	return invalid(mistakes[:min(len(mistakes), submission.MaxMistakes)]...)
-}
-
-// checkTerms refuses terms of a key that is not there.
-func checkTerms(terms job.Terms) (mistakes []v1.Mistake) {
-	if terms.ConcurrencyKey != "" {
-		return nil
-	}
-	if terms.ConcurrencyLimit != 0 {
-		mistakes = append(mistakes, at(submission.Pointer("concurrencyLimit"), "needs concurrencyKey"))
-	}
-	if terms.OnConflict != "" {
-		mistakes = append(mistakes, at(submission.Pointer("onConflict"), "needs concurrencyKey"))
-	}
-	return mistakes
-}
-
-// checkExpiry refuses a job that could not start before it expires.
-func checkExpiry(wanted job.Submission, now time.Time) []v1.Mistake {
-	due := now.Add(wanted.Delay)
-	if wanted.RunAt.After(now) {
-		due = wanted.RunAt
-	}
-	switch {
-	case wanted.TTL > 0 && !now.Add(wanted.TTL).After(due):
-		return []v1.Mistake{at(submission.Pointer("ttl"), "ends before runAt")}
-	case wanted.ExpiresAt.IsZero():
-		return nil
-	case !wanted.ExpiresAt.After(now):
-		return []v1.Mistake{at(submission.Pointer("expiresAt"), "must be in the future")}
-	case !wanted.ExpiresAt.After(due):
-		return []v1.Mistake{at(submission.Pointer("expiresAt"), "is before the end of delay")}
-	}
-	return nil
+	return s.resolver.Item(ctx, s.jobs, item, guard.Tenant(ctx), trace)
 }
 
 // mediaType returns the declared media type of a body, or empty if the body is

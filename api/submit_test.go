@@ -35,7 +35,7 @@ func TestDefaultsAreResolved(t *testing.T) {
 }
 
 func TestNullIsAbsent(t *testing.T) {
-	s := submitted(t, `{"jobType":"A","payload":null,"idempotencyKey":null,"priority":null,"runAt":null,"delay":null,"maxAttempts":null,"timeout":null,"tenant":null,"tags":null,"hold":null,"concurrencyKey":null,"concurrencyLimit":null,"onConflict":null,"fairnessKey":null,"expiresAt":null,"ttl":null,"uniqueFor":null,"uniqueWhile":null,"uniqueBy":null}`)
+	s := submitted(t, `{"jobType":"A","payload":null,"idempotencyKey":null,"priority":null,"runAt":null,"delay":null,"maxAttempts":null,"timeout":null,"tenant":null,"tags":null,"hold":null,"concurrencyKey":null,"concurrencyLimit":null,"onConflict":null,"fairnessKey":null,"expiresAt":null,"ttl":null,"uniqueFor":null,"uniqueWhile":null,"uniqueBy":null,"callbackUrl":null}`)
 	absent := submitted(t, `{"jobType":"A"}`)
 	s.ID, absent.ID = job.ID{}, job.ID{}
 	require.Equal(t, absent, s)
@@ -229,6 +229,18 @@ func TestWrongValuesAreRefusedAtTheirPlace(t *testing.T) {
 		{`"jobType":"A","ttl":"87601h"`, "#/ttl"},
 		{`"jobType":"A","ttl":"1h","delay":"1h"`, "#/ttl"},
 		{`"jobType":"A","ttl":"1h","runAt":"9000-01-01T00:00:00Z"`, "#/ttl"},
+		{`"jobType":"WEBHOOK"`, "#/jobType"},
+		{`"jobType":"A","callbackUrl":""`, "#/callbackUrl"},
+		{`"jobType":"A","callbackUrl":7`, "#/callbackUrl"},
+		{`"jobType":"A","callbackUrl":"http://example.com:99999/"`, "#/callbackUrl"},
+		{`"jobType":"A","callbackUrl":"/hook"`, "#/callbackUrl"},
+		{`"jobType":"A","callbackUrl":"ftp://example.com/hook"`, "#/callbackUrl"},
+		{`"jobType":"A","callbackUrl":"https:///hook"`, "#/callbackUrl"},
+		{`"jobType":"A","callbackUrl":"https://:80/hook"`, "#/callbackUrl"},
+		{`"jobType":"A","callbackUrl":"https://user:canary@example.com/"`, "#/callbackUrl"},
+		{`"jobType":"A","callbackUrl":"https://example.com/\u0000"`, "#/callbackUrl"},
+		{`"jobType":"A","callbackUrl":"https://example.com/a b"`, "#/callbackUrl"},
+		{`"jobType":"A","callbackUrl":"https://example.com/` + strings.Repeat("x", 2000) + `"`, "#/callbackUrl"},
 		{`"jobType":"A","uniqueFor":"0s"`, "#/uniqueFor"},
 		{`"jobType":"A","uniqueFor":"87601h"`, "#/uniqueFor"},
 		{`"jobType":"A","uniqueFor":3600`, "#/uniqueFor"},

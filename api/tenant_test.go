@@ -20,7 +20,7 @@ import (
 func behind(l ledgers, config guard.Config) http.Handler {
 	config.Log = slog.New(slog.DiscardHandler)
 	return api.New(api.Config{
-		Jobs: l, Operations: l, Rules: l, Guard: guard.New(config), Log: config.Log, Version: "test",
+		Jobs: l, Operations: l, Rules: l, Retention: l, Schedules: l, Workflows: l, AllPlugins: l, Guard: guard.New(config), Log: config.Log, Version: "test",
 		MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: 10 * time.Second,
 	})
 }
@@ -73,7 +73,7 @@ func TestAnotherTenantsJobDoesNotExist(t *testing.T) {
 }
 
 func TestListsContainOnlyTheCallersTenant(t *testing.T) {
-	for _, route := range []string{"GET /jobs", "GET /dead-letter", "POST /dead-letter/retry", "PATCH /jobs"} {
+	for _, route := range []string{"GET /jobs", "GET /dead-letter", "GET /dead-letter/groups", "GET /debug/jobs", "GET /debug/jobs/count", "POST /dead-letter/retry", "PATCH /jobs"} {
 		body := ""
 		if strings.HasPrefix(route, "PATCH") {
 			body = `{"priority": 1}`

@@ -46,5 +46,5 @@ HOLDFAST_DATABASE__URL=postgres://holdfast:$(cat postgres_password)@postgres:543
 HOLDFAST_SECURITY__PASSWORD=${operator#*:}
 HOLDFAST_SECURITY__TOKENS__0__NAME=prometheus
 HOLDFAST_SECURITY__TOKENS__0__TOKEN_SHA256=$(tr -d '\n' <prometheus_token | sha256)
-HOLDFAST_SECURITY__TOKENS__0__SCOPES=operate
+HOLDFAST_SECURITY__TOKENS__0__SCOPES=observe
 ENV

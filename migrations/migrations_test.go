@@ -268,7 +268,7 @@ func TestNoIndexHoldsALedgerColumnThatChanges(t *testing.T) {
 	fixed := map[string]bool{
 		"job_id": true, "tenant": true, "job_type": true, "priority": true, "idempotency_key": true,
 		"request_hash": true, "payload": true, "tags": true, "trace_parent": true, "trace_state": true,
-		"max_attempts": true, "timeout": true, "created_at": true,
+		"max_attempts": true, "timeout": true, "created_at": true, "parent_id": true, "resubmission_of": true,
 	}
 	rows := query(t, db, `
 		select distinct i.indexrelid::regclass::text || ' ' || a.attname

@@ -22,8 +22,9 @@ type attempt struct {
 	// unsent belongs to the outbox.
 	unsent unsent
 
-	mu    sync.Mutex
-	asked error
+	mu        sync.Mutex
+	asked     error
+	followUps followUps
 }
 
 type attemptKey struct{}
@@ -44,6 +45,7 @@ func (a *attempt) perform(ctx context.Context, h Handler) {
 		if ended == nil { // runtime.Goexit
 			ended = panicked("the handler has ended its own goroutine", nil)
 		}
+		a.attach(ended)
 		a.lease.release()
 		a.session.finish(a, ended)
 	}()

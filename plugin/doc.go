@@ -21,6 +21,9 @@
 // The context ends when the attempt must stop, and context.Cause says why. If the
 // function does not return then, its whole process is killed.
 //
+// Submit makes jobs that become real together with the success of the attempt, and never
+// otherwise.
+//
 // A job can run more than once: the process may die after the function's work and
 // before its report. Make effects idempotent, with Job.ID as the key, or protect
 // them with Job.Fence.

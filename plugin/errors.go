@@ -29,6 +29,11 @@ const (
 	// The orchestrator uses these too, for plugins that do not know its limits.
 	codeResultTooLarge     = "result_too_large"
 	codeCheckpointTooLarge = "checkpoint_too_large"
+	codeFollowUpsTooLarge  = "followups_too_large"
+	// What is wrong with the result of a predecessor.
+	codeUnknownPredecessor   = "unknown_predecessor"
+	codeBadPredecessorResult = "bad_predecessor_result"
+	codeResultOmitted        = "result_omitted"
 )
 
 // Permanent marks err as one that no retry can cure: the job is dead-lettered. It

@@ -47,6 +47,26 @@ func ExampleTerms() {
 		plugin.Terms{ConcurrencyKey: "/to", KeyClass: "recipient", ConcurrencyLimit: 1})
 }
 
+// Every recipient gets a job of its own. None of them exists unless the attempt succeeds, and
+// then each exists once, however often the job was attempted.
+func ExampleSubmit() {
+	type mailing struct {
+		To []string `json:"to"`
+	}
+	mail := func(ctx context.Context, j plugin.Job[mailing]) error {
+		for _, to := range j.Args.To {
+			if err := plugin.Submit(ctx, plugin.FollowUp{Type: "PRINT", Payload: Letter{To: to}, Tags: []string{"mailing"}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	_ = plugin.Handle("MAIL_ALL", mail)
+
+	fmt.Println(plugin.Submit(context.Background(), plugin.FollowUp{Type: "PRINT"}))
+	// Output: submit: the context does not belong to an attempt
+}
+
 func ExampleHandleResult() {
 	type receipt struct {
 		Pages int `json:"pages"`

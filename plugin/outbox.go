@@ -209,11 +209,20 @@ func (e *envelope) messages() []*handlerv1.WorkResponse {
 	}
 	for _, ended := range e.outcomes {
 		failed := ended.GetFailed()
-		m := p.room(len(ended.GetSucceeded().GetResult()) +
+		m := p.room(len(ended.GetSucceeded().GetResult()) + sizeOf(ended.GetSucceeded().GetFollowUps()) +
 			len(failed.GetCode()) + len(failed.GetMessage()) + len(failed.GetStack()))
 		m.Outcomes = append(m.Outcomes, ended)
 	}
 	return p.messages
+}
+
+// sizeOf is an upper bound of the values' size on the wire.
+func sizeOf(values [][]byte) (bytes int) {
+	const overhead = 8 // tag and length
+	for _, one := range values {
+		bytes += len(one) + overhead
+	}
+	return bytes
 }
 
 // packer fills message after message.

@@ -69,8 +69,8 @@ func (e tooLargeError) Error() string {
 func isTooLarge(err error) bool { return errors.As(err, new(tooLargeError)) }
 
 // valueLimits are the largest values that the orchestrator accepts, in bytes of
-// JSON.
-type valueLimits struct{ progress, checkpoint, result int }
+// JSON, and how many follow-ups; 0 for none.
+type valueLimits struct{ progress, checkpoint, result, followUps, followUpBytes int }
 
 // limitsOf reads the limits that the orchestrator has sent. Without one, what fits
 // into a message is accepted.
@@ -83,6 +83,7 @@ func limitsOf(sent *handlerv1.DescribeRequest) valueLimits {
 	}
 	return valueLimits{
 		progress: read(sent.GetMaxProgressBytes()), checkpoint: read(sent.GetMaxCheckpointBytes()),
-		result: read(sent.GetMaxResultBytes()),
+		result:    read(sent.GetMaxResultBytes()),
+		followUps: int(sent.GetMaxFollowUps()), followUpBytes: read(sent.GetMaxFollowUpBytes()),
 	}
 }

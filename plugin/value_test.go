@@ -55,8 +55,10 @@ func TestAValueAboveItsCapIsRefusedInTheHandler(t *testing.T) {
 }
 
 func TestAnOrchestratorThatSaysNothingTakesWhatAMessageHolds(t *testing.T) {
-	most := valueLimits{maxValue, maxValue, maxValue}
+	most := valueLimits{progress: maxValue, checkpoint: maxValue, result: maxValue, followUpBytes: maxValue}
 	require.Equal(t, most, limitsOf(nil))
 	require.Equal(t, most, limitsOf(&handlerv1.DescribeRequest{MaxProgressBytes: math.MaxUint64}))
-	require.Equal(t, valueLimits{1, 2, 3}, limitsOf(&handlerv1.DescribeRequest{MaxProgressBytes: 1, MaxCheckpointBytes: 2, MaxResultBytes: 3}))
+	require.Equal(t, valueLimits{1, 2, 3, 4, 5}, limitsOf(&handlerv1.DescribeRequest{
+		MaxProgressBytes: 1, MaxCheckpointBytes: 2, MaxResultBytes: 3, MaxFollowUps: 4, MaxFollowUpBytes: 5,
+	}))
 }

@@ -23,6 +23,7 @@ type attempt struct {
 	recorder  *progress.Recorder
 	metrics   *metrics.Metrics
 	spans     *spans.Attempt // nil unless the job is traced
+	claimedAt time.Time      // when it was known to be claimed, by the local clock
 	queued    time.Time      // when it began to wait for a slot; the dispatcher's
 	startBy   time.Time      // when its job expires, by the local clock; zero for never
 
@@ -257,6 +258,23 @@ func (a *attempt) Finished(outcome job.Outcome) {
 	outcome = a.attribute(outcome)
 	a.mu.Unlock()
 	a.ends.finish(a, outcome)
+}
+
+// lease is the attempt's lease, which knows when the handler was started.
+func (a *attempt) lease() job.Lease {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	lease := a.claimed.Lease
+	if !a.began.IsZero() {
+		lease.Began = a.sinceClaim(a.began)
+	}
+	return lease
+}
+
+// sinceClaim counts from when the answer to the claim came, so that the database's clock
+// cannot show a moment later than it was.
+func (a *attempt) sinceClaim(moment time.Time) job.SinceClaim {
+	return job.SinceClaim{Time: moment.Sub(a.claimedAt), Known: true}
 }
 
 // last is what is known of an attempt that has ended: when it began (zero if it was

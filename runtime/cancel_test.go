@@ -73,7 +73,7 @@ func TestACancelReachesAJobThatRunsElsewhere(t *testing.T) {
 		lease  time.Duration
 	}{
 		"by a hint":      {nil, aLongTime},
-		"by a heartbeat": {func() error { return errors.New("not through this pooler") }, 900 * time.Millisecond},
+		"by a heartbeat": {func() error { return errors.New("not through this pooler") }, 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

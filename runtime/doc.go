@@ -38,6 +38,8 @@
 //	            the process after the grace
 //	settler     when an ending is written: after its crash hold, once the attempt's
 //	            reports are saved
+//	followUps   the jobs that a handler has submitted: checked and inserted with its
+//	            success, by a settler of their own
 //	inFlight    the attempts whose leases this worker holds
 //
 // Other loops work beside it:
@@ -51,10 +53,12 @@
 //	            those that are gone
 //	scheduler   queues jobs that have become due
 //	expirer     cancels jobs that have not started by their time
+//	follower    tells those who wait for jobs that these have ended
 //	declarer    writes what this worker's plugins declare about job types
 //	unserved    reports jobs that nobody serves
 //	tally       rolls up the tallies
 //	unique      deletes what keeps no job out any more
+//	prints      fills in the fingerprints of what earlier orchestrators have buried
 //	drain       ends the attempts at shutdown
 //
 // Package jobs is what the API talks to; package progress saves what attempts report on

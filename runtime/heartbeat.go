@@ -50,7 +50,7 @@ func (h *heartbeat) beat(ctx context.Context) error {
 	asked := h.inFlight.all()
 	leases := make([]job.Lease, len(asked))
 	for i, a := range asked {
-		leases[i] = a.claimed.Lease
+		leases[i] = a.lease()
 	}
 	try, cancel := context.WithTimeout(ctx, h.cfg.Lease/beatsPerLease)
 	defer cancel()

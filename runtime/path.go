@@ -43,6 +43,7 @@ type path struct {
 	claimer    *claimer
 	dispatcher *dispatcher
 	settler    *settler
+	parents    *settler // of those with follow-ups
 	inFlight   *inFlight
 	reports    *progress.Recorder
 	launches   *launches
@@ -52,7 +53,7 @@ type path struct {
 func newPath(ctx context.Context, cfg Config, store Store, plugins Plugins, service *jobs.Service, newPool loop.Signal) *path {
 	p := &path{
 		cfg: cfg, store: store, plugins: plugins, jobs: service, ctx: ctx,
-		inFlight: newInFlight(), settler: newSettler(), launches: newLaunches(), log: newAttemptLog(cfg.Log, cfg.JobLog),
+		inFlight: newInFlight(), settler: newSettler(), parents: newSettler(), launches: newLaunches(), log: newAttemptLog(cfg.Log, cfg.JobLog),
 	}
 	p.reports = progress.NewRecorder(ctx, cfg.ReportInterval, p.saveReports, p.settler.added)
 	p.dispatcher = newDispatcher(cfg, p.inFlight)
@@ -69,7 +70,7 @@ func (p *path) claim(ctx context.Context, plan claimPlan, limit int) (int, error
 	sent := time.Now()
 	claimed, err := p.store.Claim(try, p.cfg.Worker.ID, plan.types, limit, p.cfg.Lease)
 	p.jobs.Metrics.Batch(metrics.OpClaim, len(claimed), sent, err)
-	if err != nil {
+	if err != nil && len(claimed) == 0 {
 		return 0, err
 	}
 	p.jobs.Metrics.Claimed(claimed)
@@ -80,7 +81,7 @@ func (p *path) claim(ctx context.Context, plan claimPlan, limit int) (int, error
 	for i := range claimed {
 		one := &claimed[i]
 		traced := p.jobs.Spans.Claimed(one, p.cfg.Worker.ID, sent, answered) // which changes the context that the job carries
-		a := p.newAttempt(*one, plan.pool, sent.Add(p.cfg.Lease), traced)
+		a := p.newAttempt(*one, plan.pool, sent.Add(p.cfg.Lease), answered, traced)
 		if !one.ExpiresAt.IsZero() {
 			a.startBy = sent.Add(one.ExpiresAt.Sub(one.ClaimedAt))
 		}
@@ -92,13 +93,13 @@ func (p *path) claim(ctx context.Context, plan claimPlan, limit int) (int, error
 		attempts = append(attempts, a)
 	}
 	for _, one := range unparked {
-		a := p.newAttempt(one, plan.pool, sent.Add(p.cfg.Lease), p.jobs.Spans.Claimed(&one, p.cfg.Worker.ID, sent, answered))
+		a := p.newAttempt(one, plan.pool, sent.Add(p.cfg.Lease), answered, p.jobs.Spans.Claimed(&one, p.cfg.Worker.ID, sent, answered))
 		p.inFlight.add(a)
 		a.release()
 	}
 	p.dispatcher.add(plan.pool, attempts)
 	p.dispatcher.dispatch(ctx)
-	return taken, nil
+	return taken, err // after an error, the claimer releases what else was claimed
 }
 
 // start gives an attempt to a process of its plugin. It returns false, with the
@@ -139,12 +140,13 @@ func (p *path) finish(a *attempt, outcome job.Outcome) {
 	a.reports.End()
 	a.spans.Ended(began)
 	e := &ending{
-		lease: a.claimed.Lease, jobType: a.claimed.Type, history: history, outcome: bounded(outcome),
+		lease: a.lease(), jobType: a.claimed.Type, tenant: a.claimed.Tenant, history: history, outcome: bounded(outcome),
 		plugin: a.pool.Plugin, version: a.pool.Version, ran: ran,
 		spans: a.spans, trace: a.claimed.Trace, reports: a.reports,
 	}
 	if ran {
-		e.took = time.Since(began)
+		now := time.Now()
+		e.took, e.done = now.Sub(began), a.sinceClaim(now)
 	}
 	p.decide(e)
 	if outcome.Kind == job.Crash && p.cfg.CrashPolicy == Expire {
@@ -172,28 +174,40 @@ func (p *path) decide(e *ending) {
 		Lease: e.lease, Decision: decision, Number: e.history.Attempt,
 		Code: e.outcome.Code, Error: decision.Reason(e.outcome), Stack: e.outcome.Stack,
 		Plugin: e.plugin, Version: e.version, SpanID: e.spans.ID(),
-		Started: e.ran || e.lostBy != "",
+		Started: e.ran || e.lostBy != "", Done: e.done,
 	}
 	if decision.To == job.Succeeded {
 		e.settlement.Result = e.outcome.Result
+		if e.followUps != nil {
+			e.settlement.FollowUps = e.followUps.accepted
+		}
 	}
 }
 
 // settle writes how attempts ended. It tries until the database answers: the leases
 // stay held meanwhile, and every write is fenced, so that trying again is safe.
-func (p *path) settle(ends []*ending) {
+func (p *path) settle(ends []*ending) { p.untilSettled(p.handOver(ends), p.settleOnce) }
+
+// untilSettled tries once for all endings, and again for those that once returns.
+func (p *path) untilSettled(ends []*ending, once func([]*ending) []*ending) {
 	pause := firstPause
 	for tries := 0; len(ends) > 0; tries++ {
 		if tries >= triesAtOnce {
 			loop.Pause(p.ctx, loop.Jittered(pause))
 			pause = min(2*pause, longestPause)
 		}
-		ends = p.settleOnce(ends)
+		ends = once(ends)
 	}
 }
 
 // settleOnce returns the endings that must be written again, in another way.
-func (p *path) settleOnce(ends []*ending) (again []*ending) {
+func (p *path) settleOnce(ends []*ending) []*ending { return p.write(ends, p.store.Settle) }
+
+// write settles endings by a verb of the store. It returns those that must be written
+// again, in another way.
+func (p *path) write(
+	ends []*ending, settle func(context.Context, []job.Settlement) ([]job.SettleResult, error),
+) (again []*ending) {
 	batch := make([]job.Settlement, len(ends))
 	for i, e := range ends {
 		batch[i] = e.settlement
@@ -202,7 +216,7 @@ func (p *path) settleOnce(ends []*ending) (again []*ending) {
 	var results []job.SettleResult
 	err := p.untilAnswered(metrics.OpSettle, len(batch), func(ctx context.Context) (err error) {
 		sent = time.Now()
-		results, err = p.store.Settle(ctx, batch)
+		results, err = settle(ctx, batch)
 		return err
 	})
 	switch {
@@ -213,7 +227,7 @@ func (p *path) settleOnce(ends []*ending) (again []*ending) {
 		return nil
 	case err != nil: // trying again will not help: one of them breaks the batch
 		for i := range ends {
-			again = append(again, p.settleOnce(ends[i:i+1])...)
+			again = append(again, p.write(ends[i:i+1], settle)...)
 		}
 		return again
 	}
@@ -225,6 +239,7 @@ func (p *path) settleOnce(ends []*ending) (again []*ending) {
 			p.inFlight.remove(e.lease.ID)
 			p.jobs.Metrics.LeaseLost(metrics.LossAtSettle)
 			e.spans.Lost(&e.settlement)
+			e.followUps.done(job.ErrLeaseLost)
 			p.cfg.Log.Warn("attempt ended too late: its lease was lost", slog.String("job_id", e.lease.JobID.String()),
 				slog.Int64("fence", e.lease.Fence), slog.String("outcome", string(e.outcome.Kind)))
 		case job.Canceling:
@@ -236,8 +251,8 @@ func (p *path) settleOnce(ends []*ending) (again []*ending) {
 				p.giveUp(e, job.ErrBadData)
 				continue
 			}
-			e.refused, e.outcome = true, storable(e.outcome)
-			p.decide(e)
+			e.refused = true
+			p.refuse(e, e.notStored())
 			again = append(again, e)
 		case job.Held:
 			again = append(again, e)
@@ -256,6 +271,9 @@ func (p *path) settled(e *ending, sent time.Time) {
 		p.jobs.Metrics.Expired(e.jobType)
 	}
 	p.jobs.Settled(&e.settlement)
+	if e.followUps != nil {
+		p.followedUp(e.followUps)
+	}
 }
 
 // giveUp abandons an attempt that cannot be settled. Its lease expires, and a reaper
@@ -288,10 +306,11 @@ func (p *path) untilAnswered(o metrics.Operation, size int, try func(context.Con
 	}
 }
 
-// newAttempt returns a claimed job as an attempt that waits for a slot of the pool.
-func (p *path) newAttempt(c job.Claimed, pool job.Pool, provenUntil time.Time, traced *spans.Attempt) *attempt {
+// newAttempt returns a claimed job as an attempt that waits for a slot of the pool. The answer
+// to the claim came at claimedAt, by the local clock.
+func (p *path) newAttempt(c job.Claimed, pool job.Pool, provenUntil, claimedAt time.Time, traced *spans.Attempt) *attempt {
 	return &attempt{
-		claimed: c, pool: pool, provenUntil: provenUntil, killGrace: p.cfg.KillGrace,
+		claimed: c, pool: pool, provenUntil: provenUntil, claimedAt: claimedAt, killGrace: p.cfg.KillGrace,
 		ends: p, recorder: p.reports, metrics: p.jobs.Metrics, spans: traced,
 	}
 }

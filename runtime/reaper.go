@@ -95,11 +95,18 @@ func (r *reaper) takeOver(e job.Expired) {
 	}
 	r.jobs.Metrics.Reaped(outcome.Code)
 	r.path.takeOver(&ending{
-		lease: e.Lease, jobType: e.Type, outcome: outcome, trace: e.Trace, lostBy: e.Worker,
+		lease: e.Lease, jobType: e.Type, outcome: outcome, trace: e.Trace, lostBy: e.Worker, done: lastSign(e),
 		spans: r.jobs.Spans.Reaped(&e, r.cfg.Worker.ID),
 		history: job.History{
 			Attempt: e.Attempt, MaxAttempts: e.MaxAttempts,
 			Interruptions: e.Interruptions, Crashes: e.Crashes, CancelRequested: e.CancelRequested,
 		},
 	})
+}
+
+// lastSign is when the worker of a lost attempt was last heard; unknown if that was before it
+// claimed the job.
+func lastSign(e job.Expired) job.SinceClaim {
+	heard := e.HeartbeatAt.Sub(e.ClaimedAt)
+	return job.SinceClaim{Time: max(heard, 0), Known: heard > 0}
 }

@@ -87,11 +87,18 @@ type Runtime struct {
 	reaper    *reaper
 	scheduler *scheduler
 	admitter  *admitter
+	follower  *follower
 	expirer   *expirer
+	ticker    *ticker
 	unserved  *unservedMonitor
 	ager      *ager
 	tally     *tallyRollUp
+	latencies *latencyRecorder
 	unique    *uniqueTidier
+	deleter   *deleter
+	eraser    *eraser
+	operator  *operator
+	prints    *fingerprinter
 
 	endWriting context.CancelFunc
 }
@@ -121,11 +128,20 @@ func New(cfg Config, store Store, plugins Plugins) (*Runtime, error) {
 		reaper:    &reaper{cfg: cfg, store: store, jobs: service, path: p, isGone: processGone},
 		scheduler: &scheduler{cfg: cfg, store: store, jobs: service},
 		admitter:  &admitter{cfg: cfg, store: store, jobs: service, wake: service.Admits(), uncertain: true},
+		follower: &follower{
+			cfg: cfg, store: store, jobs: service, wake: service.Follows(), workflows: &workflowSweep{store: store, jobs: service},
+		},
 		expirer:   &expirer{cfg: cfg, store: store, jobs: service},
+		ticker:    newTicker(cfg, store, service),
 		ager:      &ager{cfg: cfg, store: store, jobs: service},
 		unserved:  &unservedMonitor{store: store, plugins: plugins, log: cfg.Log, wake: service.Hints.Heard(job.JobsReady)},
 		tally:     &tallyRollUp{store: store, log: cfg.Log},
+		latencies: &latencyRecorder{store: store, metrics: service.Metrics, log: cfg.Log},
 		unique:    &uniqueTidier{store: store, log: cfg.Log},
+		deleter:   newDeleter(cfg, store, service),
+		eraser:    &eraser{cfg: cfg, store: store, jobs: service},
+		operator:  &operator{cfg: cfg, store: store, jobs: service},
+		prints:    &fingerprinter{store: store, log: cfg.Log},
 	}, nil
 }
 
@@ -152,18 +168,21 @@ func (r *Runtime) Prepare(ctx context.Context) error {
 func (r *Runtime) Run(ctx, abort context.Context) {
 	defer r.endWriting()
 	defer context.AfterFunc(abort, r.endWriting)()
-	// Three rings of loops end from the outside in: those that take on work, those that
-	// keep running jobs alive, and those that write.
-	taking, keeping, writing := newRing(ctx), newRing(context.WithoutCancel(ctx)), newRing(context.WithoutCancel(ctx))
+	// The rings of loops end from the outside in: those that take on work, those that keep
+	// running jobs alive, those that write, and the one to which they hand over.
+	forever := context.WithoutCancel(ctx)
+	taking, keeping, writing, handedOver := newRing(ctx), newRing(forever), newRing(forever), newRing(forever)
 
+	handedOver.start(func(ctx context.Context) { r.path.parents.run(ctx, r.path.settleParents) })
 	writing.start(func(ctx context.Context) { r.path.settler.run(ctx, r.path.settle) })
 	writing.start(r.Service.Run)
+	writing.start(r.latencies.run)
 	keeping.start(r.heartbeat.run)
 	keeping.start(r.heartbeat.watch)
 	keeping.start(func(ctx context.Context) { r.path.dispatcher.run(ctx, r.path.start) })
 	taking.start(func(ctx context.Context) { r.path.claimer.run(ctx, r.path.claim) })
 	for _, run := range []func(context.Context){
-		r.pauses.run, r.reaper.run, r.scheduler.run, r.expirer.run, r.admitter.run, r.declarer.run, r.unserved.run, r.ager.run, r.tally.run, r.unique.run,
+		r.pauses.run, r.reaper.run, r.scheduler.run, r.expirer.run, r.ticker.run, r.admitter.run, r.follower.run, r.declarer.run, r.unserved.run, r.ager.run, r.tally.run, r.unique.run, r.deleter.run, r.eraser.run, r.operator.run, r.prints.run,
 	} {
 		taking.start(run)
 	}
@@ -182,6 +201,7 @@ func (r *Runtime) Run(ctx, abort context.Context) {
 	// settled too, unless the database does not answer.
 	defer time.AfterFunc(settleTimeout, r.endWriting).Stop()
 	writing.end()
+	handedOver.end()
 	r.path.log.close()
 	if running, _ := r.path.inFlight.counts(); running == 0 && abort.Err() == nil {
 		last.signOff(abort)

@@ -31,14 +31,16 @@ const (
 // ending is how an attempt has ended, on its way to the ledger.
 type ending struct {
 	lease           job.Lease
-	jobType         string
+	jobType, tenant string
 	plugin, version string // empty when a reaper ends it
 	history         job.History
 	outcome         job.Outcome
 	settlement      job.Settlement // what path.decide made of it
+	followUps       *followUps     // nil for none, and until they are looked at
 	refused         bool           // the database has refused the outcome once already
 	ran             bool           // the handler was started, by this worker
 	took            time.Duration  // from then until it was done
+	done            job.SinceClaim // when that was, or the last sign of life of its worker
 	lostBy          string         // the worker that the lease was taken from; empty for none
 	spans           *spans.Attempt
 	trace           job.Trace // as the job carries it

@@ -25,12 +25,17 @@ const patience = 20 * time.Second
 type ledger struct {
 	Store
 	settle func([]job.Settlement) ([]job.SettleResult, error)
+	follow func([]job.Settlement) ([]job.SettleResult, [][]job.Submitted, error)
 	note   func([]job.Report) error
 	log    func([]job.Report) error
 }
 
 func (l *ledger) Settle(_ context.Context, batch []job.Settlement) ([]job.SettleResult, error) {
 	return l.settle(batch)
+}
+
+func (l *ledger) SettleWithFollowUps(_ context.Context, batch []job.Settlement) ([]job.SettleResult, [][]job.Submitted, error) {
+	return l.follow(batch)
 }
 
 func (l *ledger) SaveProgress(_ context.Context, batch []job.Report) ([]job.Lease, error) {
@@ -42,7 +47,7 @@ func (l *ledger) SaveLogs(_ context.Context, batch []job.Report) ([]job.Lease, e
 }
 
 // settling is a path on the ledger that settles until the end of the test.
-func settling(t *testing.T, l *ledger) *path {
+func settling(t *testing.T, l *ledger, changes ...func(*Config)) *path {
 	t.Helper()
 	cfg := Config{
 		Config: jobs.Config{
@@ -54,11 +59,15 @@ func settling(t *testing.T, l *ledger) *path {
 		},
 		CrashPolicy: Release, MaxCrashes: func(string) int { return job.DefaultMaxCrashes }, JobLog: LogNone, KillGrace: time.Hour,
 	}
+	for _, change := range changes {
+		change(&cfg)
+	}
 	service, err := jobs.New(cfg.Config, l)
 	require.NoError(t, err)
 	p := newPath(t.Context(), cfg, l, nil, service, loop.NewSignal())
 	r := newRing(context.Background())
 	r.start(func(ctx context.Context) { p.settler.run(ctx, p.settle) })
+	r.start(func(ctx context.Context) { p.parents.run(ctx, p.settleParents) })
 	t.Cleanup(r.end)
 	t.Cleanup(p.reports.Close)
 	return p
@@ -68,7 +77,7 @@ func settling(t *testing.T, l *ledger) *path {
 func begun(p *path, id byte) *attempt {
 	a := p.newAttempt(job.Claimed{
 		Lease: job.Lease{JobID: job.ID{id}, ID: job.LeaseID{id}}, Attempt: 1, MaxAttempts: 3, Timeout: time.Hour,
-	}, job.Pool{}, time.Now().Add(time.Hour), nil)
+	}, job.Pool{}, time.Now().Add(time.Hour), time.Now(), nil)
 	p.inFlight.add(a)
 	return a
 }

@@ -79,7 +79,8 @@ type entry struct {
 
 // gated reports whether the entry needs more than submit.sql does.
 func (e entry) gated() bool {
-	return len(e.Gates) > 0 || e.Terms != job.Terms{} || !e.ExpiresAt.IsZero() || e.TTL != 0 || e.Unique != nil
+	return len(e.Gates) > 0 || e.Terms != job.Terms{} || !e.ExpiresAt.IsZero() || e.TTL != 0 || e.Unique != nil ||
+		e.Parent != job.ID{} || e.ResubmissionOf != job.ID{} || e.Followed || e.CallbackURL != ""
 }
 
 func newEntry(s *job.Submission) entry {
@@ -107,6 +108,10 @@ func (k key) compare(other key) int {
 		bytes.Compare(k.id[:], other.id[:]),
 	)
 }
+
+// sameRequest compares the hash of a stored job with that of a request that has its key. An
+// erased job has none: it stands for every request.
+func sameRequest(stored, hash []byte) bool { return len(stored) == 0 || bytes.Equal(stored, hash) }
 
 // requestHash is the hash of the parts that must be equal in two requests with the
 // same key: the type, and the payload without insignificant white space. It is empty
@@ -157,7 +162,7 @@ type insertion struct {
 	indexes []int // in the batch
 	entries []entry
 	keyed   bool // some have an idempotency key
-	gated   bool // some have gates, expire, or keep others out
+	gated   bool // some need more than submit.sql does
 }
 
 func newInsertion(entries []entry, indexes []int) insertion {
@@ -208,7 +213,11 @@ func (in insertion) columns() []any {
 			postgres.Column(in.entries, func(e entry) pgtype.Interval {
 				return pgtype.Interval{Microseconds: e.TTL.Microseconds(), Valid: e.TTL != 0}
 			}),
-			postgres.Column(in.entries, func(e entry) []byte { return digest(e.Unique) }))
+			postgres.Column(in.entries, func(e entry) []byte { return digest(e.Unique) }),
+			postgres.Column(in.entries, func(e entry) pgtype.UUID { return optionalID(e.Parent) }),
+			postgres.Column(in.entries, func(e entry) bool { return e.Followed }),
+			postgres.Column(in.entries, func(e entry) pgtype.Text { return postgres.Text(e.CallbackURL) }),
+			postgres.Column(in.entries, func(e entry) pgtype.UUID { return optionalID(e.ResubmissionOf) }))
 	}
 	return columns
 }
@@ -261,7 +270,7 @@ type submittedRow struct {
 }
 
 func (r submittedRow) result(e entry) job.Submitted {
-	if !bytes.Equal(r.RequestHash, e.hash) {
+	if !sameRequest(r.RequestHash, e.hash) {
 		return job.Submitted{Err: job.ErrKeyReused}
 	}
 	return job.Submitted{Receipt: job.Receipt{
@@ -278,6 +287,9 @@ func jsonArray[S ~string](list []S) pgtype.Text {
 	}
 	return document(list)
 }
+
+// optionalID is null for the zero id.
+func optionalID(id job.ID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: id != job.ID{}} }
 
 // terms are null if they ask for nothing.
 func terms(t job.Terms) pgtype.Text {

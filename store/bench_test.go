@@ -33,6 +33,7 @@ func BenchmarkLife(b *testing.B) {
 				batch := make([]job.Settlement, size)
 				for i, c := range claimed {
 					batch[i] = as(c, job.Success)
+					batch[i].Began.Known = true
 				}
 				_, err = s.Settle(b.Context(), batch)
 				require.NoError(b, err)
@@ -182,6 +183,7 @@ func claimedBatch(b *testing.B, s *Store, size int) []job.Settlement {
 	batch := make([]job.Settlement, size)
 	for i, c := range claimed {
 		batch[i] = as(c, job.Success)
+		batch[i].Began.Known = true
 	}
 	return batch
 }

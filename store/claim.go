@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,7 +16,8 @@ import (
 
 // Claim makes the worker the owner of up to limit queued jobs of the types and
 // returns them, most urgent first. Each has its own lease, which lasts for the
-// duration. Claim never waits for another claimer.
+// duration. Claim never waits for another claimer. After an error, others than it returns
+// may be claimed too.
 func (s *Store) Claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error) {
 	if _, err := s.lookBehind(ctx, s.marks.due(types, time.Now(), false)); err != nil {
 		return nil, err
@@ -31,13 +33,17 @@ func (s *Store) Claim(ctx context.Context, worker string, types []string, limit 
 	return s.claim(ctx, worker, types, limit, lease)
 }
 
-// claim claims jobs from the low-water marks on.
+// claim claims jobs from the low-water marks on. After an error, others than it returns may
+// be claimed too: those of which it could not read what they come after.
 func (s *Store) claim(ctx context.Context, worker string, types []string, limit int, lease time.Duration) ([]job.Claimed, error) {
 	claimed, err := s.take(ctx, claimArguments(s.marks.ranges(types), worker, limit, lease))
 	if err != nil {
 		return nil, err
 	}
 	s.marks.claimed(claimed, time.Now())
+	if err := s.predecessors(ctx, claimed); err != nil {
+		return slices.DeleteFunc(claimed, func(c job.Claimed) bool { return c.Followed }), err
+	}
 	return claimed, nil
 }
 
@@ -150,6 +156,7 @@ type claimedRow struct {
 	runAt                               pgtype.Timestamptz
 	position                            pgtype.Timestamptz // null if it is runAt
 	gates                               []string           // nil for none
+	followed                            pgtype.Bool
 	admittedAt, expiresAt               pgtype.Timestamptz
 	claimedAt, lastEndedAt              pgtype.Timestamptz
 	lastOutcome                         pgtype.Text
@@ -162,14 +169,14 @@ func (r *claimedRow) columns() map[string]any {
 		"payload": &r.payload, "attempt": &r.attempt, "max_attempts": &r.maxAttempts, "interruptions": &r.interruptions,
 		"crashes": &r.crashes, "timeout": &r.timeout, "checkpoint": &r.checkpoint, "trace_parent": &r.traceParent, "trace_state": &r.traceState,
 		"created_at": &r.createdAt, "priority": &r.priority, "run_at": &r.runAt, "position": &r.position,
-		"admitted_at": &r.admittedAt, "gates": &r.gates, "expires_at": &r.expiresAt, "claimed_at": &r.claimedAt,
+		"admitted_at": &r.admittedAt, "gates": &r.gates, "followed": &r.followed, "expires_at": &r.expiresAt, "claimed_at": &r.claimedAt,
 		"last_ended_at": &r.lastEndedAt, "last_outcome": &r.lastOutcome,
 	}
 }
 
 func (r *claimedRow) claimed() job.Claimed {
 	return job.Claimed{
-		Lease:         job.Lease{JobID: r.jobID.Bytes, ID: r.leaseID.Bytes, Fence: r.fence, Gated: r.gates != nil},
+		Lease:         job.Lease{JobID: r.jobID.Bytes, ID: r.leaseID.Bytes, Fence: r.fence, Gated: r.gates != nil, Followed: r.followed.Bool},
 		Type:          r.jobType,
 		Tenant:        r.tenant,
 		Payload:       r.payload,

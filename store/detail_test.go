@@ -81,3 +81,15 @@ func TestTheDetailShowsTheTermsOfAJob(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, terms, detail(t, s, ids[1]).Terms, "it has ended")
 }
+
+func TestTheDetailShowsWhomAJobTells(t *testing.T) {
+	s := open(t)
+	ids := submit(t, s, submission(t, func(j *job.Submission) { j.CallbackURL, j.Followed = hook, true }), submission(t))
+	require.Equal(t, hook, detail(t, s, ids[0]).Callback)
+	require.Empty(t, detail(t, s, ids[1]).Callback)
+	_, err := s.Cancel(t.Context(), ids[0])
+	require.NoError(t, err)
+	_, err = s.Erase(t.Context(), ids[0], "me", "")
+	require.NoError(t, err)
+	require.Empty(t, detail(t, s, ids[0]).Callback, "erased with what else the client has sent")
+}

@@ -20,7 +20,7 @@ func diagnose(t testing.TB, s *Store) map[string]job.Check {
 	t.Helper()
 	found, err := s.Diagnose(t.Context())
 	require.NoError(t, err)
-	require.Len(t, found, 11)
+	require.Len(t, found, 16)
 	checks := make(map[string]job.Check)
 	for _, check := range found {
 		require.NotEmpty(t, check.Summary, check.Name)
@@ -195,6 +195,30 @@ func TestADiagnosisFindsWhatIsWrong(t *testing.T) {
 			append(parking("type:ECHO", "2 minutes"), "insert into slots (gate, tokens, wake_at) values ('type:ECHO', 0, now() - interval '90 seconds')"),
 			"[type:ECHO: its rate should have been looked at 1m30s ago]", "Jobs of 1 lane wait although they may start.",
 		},
+		"ends that nobody looks at": {
+			"following", job.Problem,
+			[]string{"insert into ends values (gen_random_uuid(), 'dead', now() - interval '2 minutes'), (gen_random_uuid(), 'dead', now())"},
+			"[the follower has not looked at 1 end, the oldest for 2m0s]", "Ends of jobs were not passed on.",
+		},
+		"ends that could not be announced": {
+			"following", job.Problem,
+			[]string{"insert into undelivered (job_id, state, at, reason) select gen_random_uuid(), 'dead', now() - i * interval '1 minute', 'no plugin' from generate_series(1, 3) i"},
+			"[3 ends could not be announced, the oldest for 3m0s: no plugin]", "",
+		},
+		"ends that will never be announced": {
+			"following", job.Warning,
+			[]string{"insert into undelivered (job_id, state, at, reason, given_up_at) select gen_random_uuid(), 'dead', now() - interval '1 minute', 'refused', now()"},
+			"[1 end will never be announced, the oldest for 1m0s: refused]", "",
+		},
+		"schedules that make no jobs": {
+			"schedules", job.Problem,
+			[]string{`insert into schedules (tenant, name, every, job, next_at, last_error) values
+				('acme', 'stuck', '1 hour', '{}', now() - interval '10 minutes', null),
+				('acme', 'refused', '1 hour', '{}', now() + interval '10 minutes', '#/jobType no handler has declared this job type'),
+				('acme', 'fine', '1 hour', '{}', now() + interval '10 minutes', null)`},
+			"[acme/stuck: its tick should have been fired 10m0s ago acme/refused: its last tick could make no job: #/jobType no handler has declared this job type]",
+			"2 schedules made no job when due.",
+		},
 		"pauses that were forgotten": {
 			"pauses", job.Warning,
 			[]string{`insert into pauses (scope, name, reason, paused_by, since, until) values
@@ -253,6 +277,48 @@ func TestADiagnosisFindsWhatIsWrong(t *testing.T) {
 			"statistics", job.Warning,
 			[]string{"alter table jobs set (autovacuum_enabled = off)"},
 			"jobs: autovacuum is off", "Autovacuum does not keep up with 1 table of ",
+		},
+		"a deleter that is gone": {
+			"retention", job.Warning,
+			[]string{`insert into retention (walk, policies, job_id, began_at, worker_id, worked_at, caught_up_at)
+				values ('ended', '{"Default": {}}', gen_random_uuid(), now(), 'w', now() - interval '11 minutes', now())`},
+			"nobody has deleted ended jobs for 11m0s", "Jobs that should be deleted or erased are still there.",
+		},
+		"a job that the deleter does not find": {
+			"retention", job.Warning,
+			[]string{
+				`insert into retention (walk, policies, job_id, began_at, worker_id, worked_at, caught_up_at)
+				select walk, '{"Default": {"Succeeded": 3600000000000, "Dead": null}, "Types": {"OTHER": {"Succeeded": 1}}}',
+					gen_random_uuid(), now(), 'w', now(), now() from unnest(array['ended', 'dead']) walk`,
+				"update jobs set finished_at = now() - interval '27 hours' where state in ('succeeded', 'dead', 'canceled')",
+			},
+			"should have been deleted or blanked 26h0m0s ago", "",
+		},
+		"a followed job that the deleter does not find": {
+			"retention", job.Warning,
+			[]string{
+				`insert into retention (walk, policies, job_id, began_at, worker_id, worked_at, caught_up_at)
+				values ('ended', '{"Default": {"Succeeded": 3600000000000}}', gen_random_uuid(), now(), 'w', now(), now())`,
+				"update jobs set finished_at = now() - interval '27 hours', followed = true where state = 'succeeded'",
+			},
+			"should have been deleted or blanked 26h0m0s ago", "",
+		},
+		"an erasure that nobody works on": {
+			"retention", job.Problem,
+			[]string{"insert into erasures (erasure_id, tenant, reason, asked_by, updated_at) values (gen_random_uuid(), 'acme', '', '', now() - interval '11 minutes')"},
+			": nobody has worked on it for 11m0s", "",
+		},
+		"an operation that nobody works on": {
+			"operations", job.Warning,
+			[]string{`insert into operations (operation_id, action, filter, frozen_at, tenant, rate, reason, started_by, expected, expected_more, due_at)
+				values (gen_random_uuid(), 'requeue', '{}', now(), '', 1, '', '', 1, false, now() - interval '3 minutes')`},
+			"(requeue): nobody has worked on it for 3m0s", "",
+		},
+		"an operation that fails": {
+			"operations", job.Problem,
+			[]string{`insert into operations (operation_id, action, filter, frozen_at, tenant, rate, reason, started_by, expected, expected_more, failures, last_error)
+				values (gen_random_uuid(), 'cancel', '{}', now(), '', 1, '', '', 1, false, 3, 'disk full')`},
+			"(cancel) does not get on: disk full", "",
 		},
 		"a table that was never analyzed": {
 			"statistics", job.Warning,

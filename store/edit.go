@@ -30,6 +30,9 @@ func (s *Store) Edit(ctx context.Context, id job.ID, edit job.Edit) (view job.Vi
 		case view.State.Final() || view.State == job.Running:
 			return view, false, fmt.Errorf("edit a job that is %s: %w", view.State, job.ErrWrongState)
 		case view.State == before.State && view.UpdatedAt.Equal(before.UpdatedAt):
+			if err := s.waiting(ctx, id); err != nil {
+				return view, false, fmt.Errorf("edit: %w", err)
+			}
 			// The job did not move, but was in no list.
 			return job.View{}, false, fmt.Errorf("edit a job that is %s: its list disagrees with the ledger; "+
 				"run `orchestrator doctor` for details", view.State)
@@ -111,6 +114,8 @@ type editing struct {
 	tag    string
 	// below is a condition: the priority is below that of the edit.
 	below bool
+	// hold takes the jobs' due times away.
+	hold bool
 }
 
 type editedRow struct {
@@ -138,7 +143,11 @@ func (e editing) queue(batch *pgx.Batch) (edited func() []job.Edited) {
 		below = e.edit.Priority
 	}
 	ids := postgres.Column(e.ids, func(id job.ID) pgtype.UUID { return postgres.UUID(id) })
-	args := []any{ids, e.edit.Priority, postgres.Instant(e.edit.RunAt), delay, tags, states, postgres.Text(e.tag), below}
+	due := postgres.Instant(e.edit.RunAt)
+	if e.hold {
+		due = pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
+	}
+	args := []any{ids, e.edit.Priority, due, delay, tags, states, postgres.Text(e.tag), below}
 	var parked, timers, ready []editedRow
 	postgres.QueueRows(batch, &parked, "edit_parked", pgx.RowToStructByNameLax[editedRow], args...)
 	postgres.QueueRows(batch, &timers, "edit_timers", pgx.RowToStructByNameLax[editedRow], args...)

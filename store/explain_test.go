@@ -21,18 +21,19 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// hot are the statements that run for every job.
+// hot are the statements that run for every job, and those of pages that stay open.
 var hot = []string{
 	"submit", "submit_unkeyed", "submit_gated", "claim", "look_behind", "renew", "succeed", "succeed_gated", "retry", "dead_letter", "release_claim", "confirm_cancel", "settle_result",
 	"reap", "promote", "expire", "park_claim", "release", "save_progress", "save_logs", "cancel",
 	"park_ready", "drain_wakes", "heads", "admit", "move_parked", "add_slots", "change_slots", "slots_of",
 	"newcomers", "cancel_newcomers", "turns_of", "virtual_times",
-	"age_parked", "age_ready", "claim_unique", "unclaim_unique", "kept_out", "tidy_unique",
+	"age_parked", "age_ready", "claim_unique", "unclaim_unique", "kept_out", "tidy_unique", "delete_ended", "delete_dead", "erase", "drain_ends",
+	"callbacks", "record_events", "forget_events", "events", "lookup",
 }
 
 // The tables that grow with the number of jobs. Statements read them only by their
 // indexes, and never whole.
-var growing = []string{"jobs", "ready", "leases", "timers", "unsuccessful_attempts", "attempt_logs", "dead_letters", "parked", "expiries", "unique_keys"}
+var growing = []string{"jobs", "ready", "leases", "timers", "unsuccessful_attempts", "attempt_logs", "dead_letters", "parked", "expiries", "unique_keys", "events"}
 
 func TestPlansOfTheHotStatementsOnColdStatistics(t *testing.T) {
 	s := open(t)
@@ -80,18 +81,23 @@ func TestPlansOfTheHotStatementsAfterAQuietNight(t *testing.T) {
 	exec(t, s, "analyze")
 	lists := []string{"ready", "ready_pkey", "leases", "leases_pkey", "timers", "timers_pkey", "timers_run_at"}
 	exec(t, s, "update pg_class set reltuples = 0, relpages = 300 where relname = any($1)", lists)
-	comparePlans(t, s, false)
-	list, _ := listing(job.Filter{Limit: 50, Type: "COMMON", States: []job.State{job.Queued}})
-	for name, sql := range map[string]string{"list": list, "submitted": sql.Text("submitted"), "get": sql.Text("get"), "detail": sql.Text("detail"), "waits": sql.Text("waits")} {
+	// Those that look up dead letters are planned for a list that is really empty: any index
+	// will do until it is analyzed again, and what they look for is older than that.
+	comparePlans(t, s, false, "delete_dead", "erase")
+	list, _ := listing(job.Filter{Limit: 50, Type: "COMMON", States: []job.State{job.Queued}}, foundColumns)
+	for name, sql := range map[string]string{"list": list, "submitted": sql.Text("submitted"), "get": sql.Text("get"), "detail": sql.Text("detail"), "waits": sql.Text("waits"), "lookup": sql.Text("lookup")} {
 		require.Regexp(t, `leases_pkey on leases l\n +Index Cond`, explainSQL(t, s, sql), name)
 	}
 }
 
 // comparePlans compares the shape of each plan with a golden file. The shape is the
 // same on all versions of PostgreSQL that we support.
-func comparePlans(t *testing.T, s *Store, write bool) {
+func comparePlans(t *testing.T, s *Store, write bool, except ...string) {
 	t.Helper()
 	for _, name := range hot {
+		if slices.Contains(except, name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			pool := s.db.Worker
 			if name == "renew" {

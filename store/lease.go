@@ -16,14 +16,15 @@ import (
 // Renew extends the leases of a worker to the given time from now, by the
 // database's clock, and marks the worker as alive for as long. It returns the
 // leases that are still held and says which of their jobs to cancel; a lease that
-// is missing is lost. It has its own connections, so that no other work delays it.
+// is missing is lost. When the handlers began is noted with their leases. It has its own connections, so that no other work delays it.
 func (s *Store) Renew(ctx context.Context, worker string, leases []job.Lease, lease time.Duration) ([]job.Renewed, error) {
 	leases = slices.Clone(leases)
 	slices.SortFunc(leases, func(a, b job.Lease) int { return bytes.Compare(a.JobID[:], b.JobID[:]) })
 	return postgres.Change(ctx, s.db.Heartbeats, "renew", pgx.RowToStructByName[job.Renewed],
 		postgres.Column(leases, func(l job.Lease) pgtype.UUID { return postgres.UUID(l.JobID) }),
 		postgres.Column(leases, func(l job.Lease) pgtype.UUID { return postgres.UUID(l.ID) }),
-		postgres.Interval(lease), worker)
+		postgres.Interval(lease), worker,
+		postgres.Column(leases, func(l job.Lease) pgtype.Int4 { return milliseconds(l.Began) }))
 }
 
 // expiredRow is a job.Expired with what cannot be scanned into it.

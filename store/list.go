@@ -30,7 +30,24 @@ const (
 // finds the newest first. The times of creation limit the ids, unless clocks differ
 // by more than clockSlack.
 func (s *Store) List(ctx context.Context, filter job.Filter) (job.Page, error) {
-	text, args := listing(filter)
+	rows, next, err := s.page(ctx, filter, "")
+	page := job.Page{Jobs: make([]job.View, len(rows)), Next: next}
+	for i, row := range rows {
+		page.Jobs[i] = row.found().View
+	}
+	return page, err
+}
+
+// Find returns the page that List would return, with what operators see of each job.
+func (s *Store) Find(ctx context.Context, filter job.Filter) (job.FoundPage, error) {
+	rows, next, err := s.page(ctx, filter, foundColumns)
+	return job.FoundPage{Jobs: foundOf(rows), Next: next}, err
+}
+
+// page returns the rows of a page, with more columns than those of a view, and where the
+// next page begins.
+func (s *Store) page(ctx context.Context, filter job.Filter, more string) (rows []foundRow, next job.ID, err error) {
+	text, args := listing(filter, more)
 	var found []listedRow
 	batch := &pgx.Batch{}
 	batch.Queue(sql.Text("list_by_index"))
@@ -39,65 +56,75 @@ func (s *Store) List(ctx context.Context, filter job.Filter) (job.Page, error) {
 		return err
 	})
 	if err := s.db.Lists.Send(ctx, "list", batch); err != nil {
-		return job.Page{}, err
+		return nil, job.ID{}, err
 	}
-	page := job.Page{Jobs: make([]job.View, 0, min(len(found), filter.Limit))}
 	for _, row := range found {
 		switch {
 		case !row.Listed:
-			page.Next = row.ID // the scan ended here, before the page was full
-		case len(page.Jobs) == filter.Limit:
-			page.Next = page.Jobs[filter.Limit-1].ID
+			next = row.ID // the scan ended here, before the page was full
+		case len(rows) == filter.Limit:
+			next = rows[filter.Limit-1].ID
 		default:
-			page.Jobs = append(page.Jobs, row.view())
+			rows = append(rows, row.foundRow)
 		}
 	}
-	return page, nil
+	return rows, next, nil
 }
 
 type listedRow struct {
-	viewRow
+	foundRow
 	// Listed is false for the row at which the scan ended. The same job may also have a
 	// row in which it is true.
 	Listed bool
 }
 
-// listing returns the statement of a page and its arguments. It is the only
-// statement composed at run time, because each filter is a condition of its own.
+// listing returns the statement of a page and its arguments, with more columns of each job j
+// than those of a view.
 //
-// The scan goes backward through an index and examines the rows that it finds. The
-// page has one row more than the limit, if there is one. If it has fewer, the last
+// The page has one row more than the limit, if there is one. If it has fewer, the last
 // row is where the scan ended because it had examined maxScan rows. Both parts see
 // the same snapshot, so no job can fall between two pages. "limit 1" makes the
 // planner look up each row of the page by its id, whatever its statistics say.
-func listing(filter job.Filter) (text string, args []any) {
-	const row = `lateral (
+func listing(filter job.Filter, more string) (text string, args []any) {
+	row := `lateral (
     select j.job_id as id, j.job_type as type, j.tenant, j.state::text as state, j.created_at, j.updated_at,
-        j.started_at, j.finished_at, j.progress::text as progress, j.result::text as result,
-        j.trace_parent, j.trace_state
+        j.started_at, j.finished_at, j.erased_at, j.progress::text as progress, j.result::text as result,
+        j.trace_parent, j.trace_state` + more + `
     from current_jobs j
     where j.job_id = s.job_id
     limit 1
 ) j`
-	scan, args := scanOf(&filter)
-	args = append(args, filter.Limit+1)
-	limit := len(args)
-	chosen, args := conditions(filter, args)
+	page, last, args := matching(filter, filter.Limit+1)
 	return fmt.Sprintf(`
-with page as materialized (
-    select s.job_id
-    from (%[2]s) s
-    where %[4]s
-    order by %[5]s
-    limit $%[6]d
-)
+%[2]s
 select j.*, true as listed
 from page s, %[1]s
 union all
 select j.*, false
-from (%[3]s offset %[7]d - 1 limit 1) s, %[1]s
-where (select count(*) from page) < $%[6]d
-order by id desc, listed desc`, row, scan.rows(), scan.get("s.job_id"), chosen, scan.order, limit, maxScan), args
+from (%[3]s) s, %[1]s
+order by id desc, listed desc`, row, page, last), args
+}
+
+// matching returns the tables of a statement that finds the newest jobs that the filter
+// selects: the last of them, page, has the ids of up to limit jobs. It examines maxScan rows,
+// backward through an index. last is a query for the id at which the scan ended, if it did
+// before the page was full. Lists, dry runs and operations all find their jobs here. It is the
+// only part of a statement composed at run time, because each filter is a condition of its own.
+func matching(filter job.Filter, limit int) (page, last string, args []any) {
+	scan, args := scanOf(&filter, maxScan)
+	args = append(args, limit)
+	limited := len(args)
+	chosen, args := conditions(filter, args)
+	page = fmt.Sprintf(`with %[1]spage as materialized (
+    select s.job_id
+    from (%[2]s) s
+    where %[3]s
+    order by %[4]s
+    limit $%[5]d
+)`, scan.lists, scan.rows(maxScan), chosen, scan.order, limited)
+	last = fmt.Sprintf("select s.job_id from (%s offset %d - 1 limit 1) s where (select count(*) from page) < $%d",
+		scan.get("s.job_id"), maxScan, limited)
+	return page, last, args
 }
 
 // scan says which table or index a list reads, and how.
@@ -105,6 +132,8 @@ type scan struct {
 	source string // a table with one row for each job, and its id
 	where  string
 	order  string
+	// lists are the tables of the statement that the source refers to, if any.
+	lists string
 }
 
 const ledger = "jobs"
@@ -116,23 +145,86 @@ func (s scan) get(columns string) string {
 
 // rows is the subquery from which a page is chosen, with the columns that conditions
 // use.
-func (s scan) rows() string {
+func (s scan) rows(limit int) string {
+	const columns = "job_type, tenant, parent_id, state, tags, created_at, finished_at, run_at, worker_id, fence, payload"
+	of := func(alias string) string { return alias + "." + strings.ReplaceAll(columns, ", ", ", "+alias+".") }
 	if s.source == ledger {
-		return fmt.Sprintf("%s limit %d", s.get("s.job_id, s.job_type, s.tenant, s.state, s.tags, s.created_at"), maxScan)
+		return fmt.Sprintf("%s limit %d", s.get("s.job_id, "+of("s")), limit)
 	}
-	return fmt.Sprintf("select s.job_id, j.job_type, j.tenant, j.state, j.tags, j.created_at from (%s limit %d) s join %s j on j.job_id = s.job_id",
-		s.get("s.job_id"), maxScan, ledger)
+	return fmt.Sprintf("select s.job_id, %s from (%s limit %d) s join %s j on j.job_id = s.job_id",
+		of("j"), s.get("s.job_id"), limit, ledger)
 }
 
 // scanOf chooses the narrowest table or index that contains all jobs that the
 // filter selects, in the order of their ids. The scan compares and orders by whole
 // keys, so that the planner can use no other index: one that it considers cheaper
 // may match nothing for millions of rows. scanOf clears the fields of the filter
-// that the scan covers.
-func scanOf(filter *job.Filter) (scan, []any) {
+// that the scan covers. It reads no more than limit rows.
+func scanOf(filter *job.Filter, limit int) (scan, []any) {
+	if !allWait(filter.States) {
+		return narrowest(filter)
+	}
+	asked := *filter
+	otherwise, args := narrowest(&asked)
+	return listsOr(filter, otherwise, limit, args)
+}
+
+// allWait reports whether the states are those of jobs that wait.
+func allWait(states []job.State) bool {
+	for _, state := range states {
+		if state != job.Created && state != job.Queued && state != job.Retry {
+			return false
+		}
+	}
+	return len(states) > 0
+}
+
+// listsOr reads the lists of jobs that wait, if they are short: those jobs may be anywhere
+// among millions that have ended. If the lists are long, it does the other scan.
+func listsOr(filter *job.Filter, otherwise scan, limit int, args []any) (scan, []any) {
+	var lists []string
+	if slices.Contains(filter.States, job.Queued) {
+		ofType := ""
+		if filter.Type != "" {
+			args = append(args, filter.Type)
+			ofType = fmt.Sprintf(" where job_type = $%d", len(args))
+		}
+		lists = append(lists, "select job_id from ready"+ofType, "select job_id from parked")
+	}
+	if slices.ContainsFunc(filter.States, func(s job.State) bool { return s != job.Queued }) {
+		lists = append(lists, "select job_id from timers")
+	}
+	for i := range lists {
+		lists[i] = fmt.Sprintf("(%s limit %d)", lists[i], maxScan)
+	}
+	return scan{source: "candidates", where: "true", order: "s.job_id desc", lists: fmt.Sprintf(`listed as materialized (
+    %[1]s
+), length as materialized (
+    select count(*) < %[2]d as short from listed
+), candidates as materialized (
+    select job_id
+    from listed
+    where (select short from length) and job_id >= $1 and job_id < $2
+    union all
+    select job_id
+    from (%[3]s limit %[4]d) s
+    where not (select short from length)
+), `, strings.Join(lists, "\n    union all\n    "), maxScan, otherwise.get("s.job_id"), limit)}, args
+}
+
+// narrowest chooses one table or index.
+func narrowest(filter *job.Filter) (scan, []any) {
 	args := []any{postgres.UUID(oldest(*filter)), postgres.UUID(newest(*filter))}
 	byID := scan{source: ledger, where: "s.job_id >= $1 and s.job_id < $2", order: "s.job_id desc"}
 	switch only := filter.States; {
+	case filter.Parent != job.ID{}:
+		args = append(args, postgres.UUID(filter.Parent))
+		filter.Parent = job.ID{}
+		return scan{
+			source: ledger,
+			where:  "s.parent_id is not null and (s.parent_id, s.job_id) >= ($3, $1) and (s.parent_id, s.job_id) < ($3, $2)",
+			order:  "s.parent_id desc, s.job_id desc",
+		}, args
 	case slices.Equal(only, []job.State{job.Running}):
 		byID.source, filter.States = "leases", nil
 	case slices.Equal(only, []job.State{job.Dead}):
@@ -153,6 +245,9 @@ func scanOf(filter *job.Filter) (scan, []any) {
 			where:  "(s.job_type, s.job_id) >= ($3, $1) and (s.job_type, s.job_id) < ($3, $2)",
 			order:  "s.job_type desc, s.job_id desc",
 		}, args
+	}
+	if allWait(filter.States) && !slices.Contains(filter.States, job.Queued) {
+		byID.source = "timers"
 	}
 	return byID, args
 }
@@ -176,6 +271,14 @@ func conditions(filter job.Filter, args []any) (string, []any) {
 	where(filter.Tag != "", "$%d = any(s.tags)", filter.Tag)
 	where(!filter.CreatedFrom.IsZero(), "s.created_at >= $%d", filter.CreatedFrom)
 	where(!filter.CreatedBefore.IsZero(), "s.created_at < $%d", filter.CreatedBefore)
+	where(filter.WithoutScheduled, "(s.state <> 'created' or s.run_at = 'infinity') = $%d", true)
+	where(filter.WithoutHeld, "(s.state <> 'created' or s.run_at < 'infinity') = $%d", true)
+	where(filter.Worker != "", "coalesce((select l.worker_id from leases l where l.job_id = s.job_id), s.worker_id) = $%d", filter.Worker)
+	where(filter.Code != "", "exists (select from unsuccessful_attempts a where a.job_id = s.job_id and a.fence = s.fence and a.error_code = $%d)", filter.Code)
+	where(filter.Fingerprint != "", "exists (select from dead_letters d where d.job_id = s.job_id and d.fingerprint = $%d)", filter.Fingerprint)
+	where(filter.Parent != job.ID{}, "s.parent_id = $%d", postgres.UUID(filter.Parent))
+	where(!filter.FrozenAt.IsZero(), "coalesce(s.finished_at, s.created_at) <= $%d", filter.FrozenAt)
+	where(filter.Payload != "", "position($%d in s.payload::text) > 0", filter.Payload)
 	where(len(states) > 0, "coalesce((select 'running'::job_state from leases l where l.job_id = s.job_id), s.state)"+
 		" = any($%d::text[]::job_state[])", states)
 	return strings.Join(all, " and "), args
@@ -195,11 +298,13 @@ func newest(filter job.Filter) job.ID {
 	if before == (job.ID{}) {
 		before = lastID
 	}
-	if filter.CreatedBefore.IsZero() {
-		return before
-	}
-	if bound := firstID(filter.CreatedBefore.Add(clockSlack)); bytes.Compare(bound[:], before[:]) < 0 {
-		return bound
+	for _, at := range []time.Time{filter.CreatedBefore, filter.FrozenAt} {
+		if at.IsZero() {
+			continue
+		}
+		if bound := firstID(at.Add(clockSlack)); bytes.Compare(bound[:], before[:]) < 0 {
+			before = bound
+		}
 	}
 	return before
 }

@@ -25,7 +25,7 @@ import (
 func TestTheStoreBehavesLikeItsModel(t *testing.T) {
 	s := open(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		_, err := s.db.Worker.Exec(t.Context(), "truncate jobs, ready, leases, timers, dead_letters, unsuccessful_attempts, workers, tallies, tally_totals, tally_slots, tally_workers, tally_attempts, "+
+		_, err := s.db.Worker.Exec(t.Context(), "truncate jobs, ready, leases, timers, dead_letters, unsuccessful_attempts, workers, plugin_status, tallies, tally_totals, tally_slots, tally_workers, tally_attempts, "+
 			"parked, wakes, slots, admitted, turns, expiries, unique_keys")
 		require.NoError(rt, err)
 		m := &model{
@@ -197,6 +197,7 @@ func (m *model) settle(t *rapid.T) {
 		}
 		outcome := job.Outcome{Kind: kind, CoResidents: rapid.IntRange(0, 1).Draw(t, "company")}
 		settlements[i] = job.Settlement{Lease: l.Lease, Number: l.attempt, Decision: job.Decide(policy, at, outcome, 0)}
+		settlements[i].Began.Known = true
 		to := settlements[i].To
 		switch {
 		case l.settled:
@@ -528,7 +529,7 @@ func (m *model) compare(t *rapid.T) {
 	rows, err := m.store.db.Worker.Query(m.ctx, `
 		select j.job_id, j.state::text, j.attempt, j.interruptions, j.crashes, j.fence, l.lease_id,
 			coalesce(l.cancel_requested, false) as cancel_requested, coalesce(j.progress::text, '') as progress,
-			(select count(*) from job_attempts a where a.job_id = j.job_id)::int as ended,
+			(select count(*) from job_attempts a where a.job_id = j.job_id and a.due_at is not null and a.began_at is not null)::int as ended,
 			exists (select from parked p where p.job_id = j.job_id) as parked
 		from current_jobs j left join leases l using (job_id)`)
 	require.NoError(t, err)

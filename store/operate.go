@@ -21,6 +21,7 @@ const cancelTries = 20
 const (
 	canceledAtOnce  = "canceled"
 	slotsFreed      = "freed"
+	followerTold    = "followed"
 	cancelRequested = "requested"
 )
 
@@ -39,7 +40,7 @@ func (s *Store) Cancel(ctx context.Context, id job.ID) (job.Cancellation, error)
 		case len(done) > 0 || view.State == job.Canceled:
 			return job.Cancellation{
 				View: view, Canceled: slices.Contains(done, canceledAtOnce), Requested: slices.Contains(done, cancelRequested),
-				Freed: slices.Contains(done, slotsFreed),
+				Freed: slices.Contains(done, slotsFreed), Followed: slices.Contains(done, followerTold),
 			}, nil
 		case view.State.Final():
 			return job.Cancellation{}, fmt.Errorf("cancel a job that is %s: %w", view.State, job.ErrWrongState)
@@ -54,7 +55,8 @@ func (s *Store) Cancel(ctx context.Context, id job.ID) (job.Cancellation, error)
 }
 
 // Release makes a held or scheduled job due now. If the job is in any other state
-// than created, the error is job.ErrWrongState.
+// than created, the error is job.ErrWrongState. So it is, as a *job.WaitsError, for a job
+// that waits for others of its workflow, or whose workflow is held.
 func (s *Store) Release(ctx context.Context, id job.ID) (job.View, error) {
 	return s.move(ctx, "release", id)
 }
@@ -66,14 +68,23 @@ func (s *Store) Hold(ctx context.Context, id job.ID) (job.View, error) {
 }
 
 // Requeue starts a dead job anew, with no attempts charged. If the job is in any
-// other state, the error is job.ErrWrongState.
+// other state, the error is job.ErrWrongState; if it was blanked, job.ErrErased. If its
+// workflow is held or canceled, the error is a *job.WaitsError.
 func (s *Store) Requeue(ctx context.Context, id job.ID) (job.View, error) {
 	return s.move(ctx, "requeue", id)
 }
 
 func (s *Store) move(ctx context.Context, statement string, id job.ID) (job.View, error) {
 	moved, view, err := operate[job.ID](ctx, s, statement, id)
+	if err == nil && len(moved) == 0 && view.State == job.Dead && view.ErasedAt != nil {
+		return job.View{}, fmt.Errorf("%s: %w", statement, job.ErrErased)
+	}
 	if err == nil && len(moved) == 0 {
+		if view.State == job.Created || view.State == job.Dead && statement == "requeue" {
+			if err := s.waiting(ctx, id); err != nil {
+				return job.View{}, fmt.Errorf("%s: %w", statement, err)
+			}
+		}
 		return job.View{}, fmt.Errorf("%s a job that is %s: %w", statement, view.State, job.ErrWrongState)
 	}
 	return view, err
@@ -108,7 +119,8 @@ func (s *Store) Redrive(ctx context.Context, filter job.DeadLetterFilter) ([]job
 		job.Requeued
 		TraceParent, TraceState string
 	}
-	moved, err := postgres.Confirm(ctx, s.db.Submissions, "redrive", pgx.RowToStructByNameLax[row], filter.Limit, filter.Type, filter.Tenant)
+	moved, err := postgres.Confirm(ctx, s.db.Submissions, "redrive", pgx.RowToStructByNameLax[row],
+		filter.Limit, filter.Type, filter.Tenant, filter.Code, filter.Fingerprint)
 	requeued := make([]job.Requeued, len(moved))
 	for i, r := range moved {
 		requeued[i] = r.Requeued

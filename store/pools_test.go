@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
@@ -25,13 +26,13 @@ func TestEachVerbWaitsForConnectionsOfItsPoolOnly(t *testing.T) {
 		"claim": "worker", "settle": "worker", "note": "worker", "keep logs": "worker", "reap": "worker", "promote": "worker",
 		"next due": "worker", "unserved": "worker", "ended": "worker", "declare types": "worker", "catalog": "worker",
 		"enlist": "worker", "describe worker": "worker", "neighbours": "worker", "discharge": "worker", "disown": "worker",
-		"fold tallies": "worker", "age tallies": "worker", "send": "worker",
+		"fold tallies": "worker", "age tallies": "worker", "send": "worker", "record latencies": "worker",
 
 		"submit": "submission", "submit all": "submission", "known": "submission", "ping": "submission", "cancel": "submission",
 		"hold": "submission", "release": "submission", "requeue": "submission", "redrive": "submission",
 
 		"get": "read", "detail": "read", "logs": "read", "list": "read", "dead letters": "read", "types": "read",
-		"workers": "read", "worker totals": "read", "queues": "read", "metrics": "read", "diagnose": "read",
+		"workers": "read", "worker totals": "read", "queues": "read", "metrics": "read", "series": "read", "diagnose": "read",
 	}
 	all := everyVerb(t, s)
 	for name, verb := range all {
@@ -84,18 +85,23 @@ func everyVerb(t *testing.T, s *Store) map[string]func(context.Context) error {
 		"disown":       func(ctx context.Context) error { _, err := s.ReleaseUnanswered(ctx, worker, nil); return err },
 		"fold tallies": func(ctx context.Context) error { _, err := s.RollUpTallies(ctx, 1); return err },
 		"age tallies":  s.AgeTallies,
-		"send":         func(ctx context.Context) error { return s.Send(ctx, job.JobsReady) },
-		"ping":         s.Ping,
-		"detail":       func(ctx context.Context) error { _, err := s.Detail(ctx, id); return err },
-		"logs":         func(ctx context.Context) error { _, err := s.Logs(ctx, id, job.LogFilter{Limit: 1}); return err },
-		"list":         func(ctx context.Context) error { _, err := s.List(ctx, job.Filter{Limit: 1}); return err },
-		"workers":      func(ctx context.Context) error { _, err := s.Workers(ctx); return err },
+		"record latencies": func(ctx context.Context) error {
+			_, err := s.RecordLatencies(ctx, 0, []job.TypeLatencies{{Waits: job.Latencies{1}}})
+			return err
+		},
+		"send":    func(ctx context.Context) error { return s.Send(ctx, job.JobsReady) },
+		"ping":    s.Ping,
+		"detail":  func(ctx context.Context) error { _, err := s.Detail(ctx, id); return err },
+		"logs":    func(ctx context.Context) error { _, err := s.Logs(ctx, id, job.LogFilter{Limit: 1}); return err },
+		"list":    func(ctx context.Context) error { _, err := s.List(ctx, job.Filter{Limit: 1}); return err },
+		"workers": func(ctx context.Context) error { _, err := s.Workers(ctx); return err },
 		"worker totals": func(ctx context.Context) error {
 			_, err := s.WorkerTotals(ctx, time.Minute)
 			return err
 		},
 		"queues":   func(ctx context.Context) error { _, err := s.Queues(ctx); return err },
 		"metrics":  func(ctx context.Context) error { _, err := s.Metrics(ctx, time.Minute); return err },
+		"series":   func(ctx context.Context) error { _, err := s.Series(ctx, v1.Hour, ""); return err },
 		"diagnose": func(ctx context.Context) error { _, err := s.Diagnose(ctx); return err },
 	})
 	return all

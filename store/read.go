@@ -56,19 +56,27 @@ type detailRow struct {
 	LeaseWorker *string
 	ClaimedAt   *time.Time
 	ExpiresAt   *time.Time
+	BeganAt     *time.Time
 	Canceling   *bool
+	ParentID    pgtype.UUID
+	OriginalID  pgtype.UUID
+	WorkflowID  pgtype.UUID
 }
 
 // Detail returns everything about a job, or job.ErrNotFound.
 func (s *Store) Detail(ctx context.Context, id job.ID) (detail job.Detail, err error) {
 	err = s.db.Lookups.Snapshot(ctx, "detail", "", func(tx pgx.Tx) error {
-		found, err := postgres.Rows(ctx, tx, "detail", pgx.RowToStructByNameLax[detailRow], postgres.UUID(id))
+		found, err := postgres.Rows(ctx, tx, "detail", pgx.RowToStructByNameLax[detailRow], postgres.UUID(id), job.MaxResubmissions)
 		if len(found) == 0 {
 			return cmp.Or(err, pgx.ErrNoRows)
 		}
 		row := found[0]
 		detail = row.Detail
 		detail.Trace = traceContext(row.TraceParent, row.TraceState)
+		detail.Parent, detail.ResubmissionOf, detail.Workflow = row.ParentID.Bytes, row.OriginalID.Bytes, row.WorkflowID.Bytes
+		if len(detail.Resubmissions) == 0 {
+			detail.Resubmissions = nil
+		}
 		if row.DueAt != nil {
 			detail.RunAt = *row.DueAt
 		}
@@ -77,7 +85,7 @@ func (s *Store) Detail(ctx context.Context, id job.ID) (detail job.Detail, err e
 		}
 		if row.LeaseWorker != nil {
 			detail.Lease = &job.LeaseView{
-				Worker: *row.LeaseWorker, ClaimedAt: *row.ClaimedAt, ExpiresAt: *row.ExpiresAt, CancelRequested: *row.Canceling,
+				Worker: *row.LeaseWorker, ClaimedAt: *row.ClaimedAt, BeganAt: row.BeganAt, ExpiresAt: *row.ExpiresAt, CancelRequested: *row.Canceling,
 			}
 		}
 		if detail.Attempts, err = postgres.Rows(ctx, tx, "attempts", pgx.RowToStructByName[job.Attempt], postgres.UUID(id)); err != nil {
@@ -99,11 +107,4 @@ func (s *Store) Logs(ctx context.Context, id job.ID, filter job.LogFilter) ([]jo
 	logs, err := postgres.Read(ctx, s.db.Lookups, "logs", pgx.RowToStructByName[job.AttemptLog], postgres.UUID(id), number, filter.Limit)
 	slices.Reverse(logs)
 	return logs, err
-}
-
-// DeadLetters returns the dead jobs that the filter selects, newest first.
-func (s *Store) DeadLetters(ctx context.Context, filter job.DeadLetterFilter) ([]job.DeadLetter, error) {
-	after := pgtype.UUID{Bytes: filter.After.ID, Valid: !filter.After.DeadAt.IsZero()}
-	return postgres.Read(ctx, s.db.Lists, "dead_letters", pgx.RowToStructByName[job.DeadLetter],
-		filter.Limit, filter.Type, filter.Tenant, postgres.Instant(filter.After.DeadAt), after)
 }

@@ -88,6 +88,7 @@ func TestDeadLettersAreListedNewestFirst(t *testing.T) {
 	require.Len(t, letters, 2)
 	require.Equal(t, job.DeadLetter{
 		ID: ids[2], Type: jobType, Tenant: job.DefaultTenant, DeadAt: letters[0].DeadAt, Attempts: 1, LastError: "it broke",
+		Code: "E1", Fingerprint: job.Fingerprint("E1", "it broke"),
 	}, letters[0])
 	require.Equal(t, ids[1], letters[1].ID)
 	require.False(t, letters[1].DeadAt.After(letters[0].DeadAt))

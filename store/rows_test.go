@@ -3,6 +3,8 @@ package store
 import (
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -41,4 +43,9 @@ func fill(t testing.TB, s *Store, state job.State, n int, kind string) {
 	exec(t, s, `update jobs set state = $2::text::job_state, fence = 1, attempt = 1, worker_id = 'filler', started_at = now(),
 		finished_at = case when $3 then now() end where job_type = $1`, kind, string(state), final)
 	require.Equal(t, n, ask[int](t, s, "select count(*) from jobs where job_type = $1", kind))
+}
+
+// collect reads rows into structs, by the names of their fields.
+func collect[T any](rows pgx.Rows) ([]T, error) {
+	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
 }

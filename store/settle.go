@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -22,6 +23,9 @@ func (s *Store) Settle(ctx context.Context, batch []job.Settlement) ([]job.Settl
 	results := make([]job.SettleResult, len(batch))
 	byState := make(map[job.State][]int)
 	for i, settlement := range batch {
+		if len(settlement.FollowUps) > 0 {
+			return nil, errors.New("settle: a settlement has follow-ups, which would be lost")
+		}
 		byState[settlement.To] = append(byState[settlement.To], i)
 	}
 	for _, verb := range settleVerbs {
@@ -47,27 +51,28 @@ type settleVerb struct {
 var settleVerbs = []settleVerb{
 	{"succeed", job.Succeeded, succeedColumns},
 	{"retry", job.Retry, retryColumns},
-	{"dead_letter", job.Dead, unsuccessfulColumns},
+	{"dead_letter", job.Dead, deadColumns},
 	{"release_claim", job.Queued, releaseColumns},
 	{"confirm_cancel", job.Canceled, unsuccessfulColumns},
 }
 
 // statementFor is the statement for the settlements. All but succeed are rare enough to do
-// without a second one for jobs with gates.
+// without a second one for jobs with gates and jobs that are followed.
 func (v settleVerb) statementFor(part []job.Settlement) string {
-	if v.to == job.Succeeded && anyGated(part) {
+	if v.to == job.Succeeded && !allPlain(part) {
 		return "succeed_gated"
 	}
 	return v.statement
 }
 
-func anyGated(batch []job.Settlement) bool {
+// allPlain reports whether nobody but the ledger needs to know of the settlements.
+func allPlain(batch []job.Settlement) bool {
 	for i := range batch {
-		if batch[i].Gated {
-			return true
+		if batch[i].Gated || batch[i].Followed {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // settleAs writes the settlements at the indexes with one verb. It halves them as
@@ -177,6 +182,12 @@ func leaseColumns[T any](batch []T, lease func(T) job.Lease) []any {
 	}
 }
 
+// milliseconds is a time of an attempt as the database keeps it; null if it is not known. It
+// has room for 24 days.
+func milliseconds(t job.SinceClaim) pgtype.Int4 {
+	return pgtype.Int4{Int32: int32(min(t.Time.Milliseconds(), math.MaxInt32)), Valid: t.Known}
+}
+
 func leaseOfSettlement(s job.Settlement) job.Lease { return s.Lease }
 
 func succeedColumns(batch []job.Settlement) []any {
@@ -184,7 +195,8 @@ func succeedColumns(batch []job.Settlement) []any {
 		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Document(s.Result) }),
 		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.Plugin) }),
 		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.Version) }),
-		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.SpanID) }))
+		postgres.Column(batch, func(s job.Settlement) pgtype.Text { return postgres.Text(s.SpanID) }),
+		postgres.Column(batch, func(s job.Settlement) pgtype.Int4 { return milliseconds(s.Began) }))
 }
 
 func unsuccessfulColumns(batch []job.Settlement) []any {
@@ -199,12 +211,19 @@ func unsuccessfulColumns(batch []job.Settlement) []any {
 		postgres.Column(batch, func(s job.Settlement) int32 { return int32(s.Number) }),
 		postgres.Column(batch, func(s job.Settlement) int32 { return int32(s.Attempt) }),
 		postgres.Column(batch, func(s job.Settlement) int32 { return int32(s.Interruptions) }),
-		postgres.Column(batch, func(s job.Settlement) int32 { return int32(s.Crashes) }))
+		postgres.Column(batch, func(s job.Settlement) int32 { return int32(s.Crashes) }),
+		postgres.Column(batch, func(s job.Settlement) pgtype.Int4 { return milliseconds(s.Began) }),
+		postgres.Column(batch, func(s job.Settlement) pgtype.Int4 { return milliseconds(s.Done) }))
 }
 
 func releaseColumns(batch []job.Settlement) []any {
 	return append(unsuccessfulColumns(batch),
 		postgres.Column(batch, func(s job.Settlement) bool { return s.Started }))
+}
+
+func deadColumns(batch []job.Settlement) []any {
+	return append(unsuccessfulColumns(batch),
+		postgres.Column(batch, func(s job.Settlement) string { return job.Fingerprint(s.Code, s.Error) }))
 }
 
 func retryColumns(batch []job.Settlement) []any {

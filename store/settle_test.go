@@ -36,7 +36,8 @@ func TestEveryOutcomeEndsTheAttemptAndMovesTheJob(t *testing.T) {
 			a := attempts[0]
 			require.Equal(t, *view.StartedAt, a.ClaimedAt)
 			require.False(t, a.EndedAt.Before(a.ClaimedAt))
-			a.ClaimedAt, a.EndedAt = time.Time{}, time.Time{}
+			require.WithinDuration(t, c.RunAt, *a.DueAt, 0)
+			a.DueAt, a.ClaimedAt, a.EndedAt = nil, time.Time{}, time.Time{}
 			require.Equal(t, job.Attempt{
 				Fence: 1, Number: 1, WorkerID: worker, Plugin: "plugin", PluginVersion: "v1", Outcome: kind,
 				Code: settlement.Code, Error: settlement.Error, Stack: settlement.Stack, SpanID: settlement.SpanID,

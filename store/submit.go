@@ -183,9 +183,7 @@ func (s *Store) SubmitAll(ctx context.Context, submissions []job.Submission) ([]
 // also rolls back if there are fewer results than submissions: all of them are to be
 // inserted again.
 func (s *Store) insertAll(ctx context.Context, b batch) (map[int]job.Submitted, error) {
-	all := slices.Collect(insertions(b.entries, b.distinct))
-	fast := !slices.ContainsFunc(all, func(in insertion) bool { return !everyFast(in.entries) })
-	unique := uniquesOf(all...)
+	fast := !slices.ContainsFunc(b.distinct, func(i int) bool { return !b.entries[i].Fast })
 	return postgres.Write(ctx, s.db.Submissions, "submit all", func(ctx context.Context, conn *pgx.Conn) (map[int]job.Submitted, error) {
 		tx, err := conn.Begin(ctx)
 		if err != nil {
@@ -197,29 +195,9 @@ func (s *Store) insertAll(ctx context.Context, b batch) (map[int]job.Submitted, 
 				return nil, err
 			}
 		}
-		if err := unique.claim(ctx, tx); err != nil {
+		results, err := b.insert(ctx, tx)
+		if err != nil {
 			return nil, err
-		}
-		stored := make(map[key]submittedRow, len(b.distinct))
-		for _, in := range all {
-			rows, err := tx.Query(ctx, sql.Text(in.statement()), in.columns()...)
-			if err != nil {
-				return nil, err
-			}
-			inserted, err := in.stored(rows)
-			if err != nil {
-				return nil, err
-			}
-			maps.Copy(stored, inserted)
-		}
-		if err := unique.settle(ctx, tx, stored); err != nil {
-			return nil, err
-		}
-		results := make(map[int]job.Submitted, len(b.distinct))
-		for _, i := range b.distinct {
-			if row, ok := stored[b.entries[i].key]; ok {
-				results[i] = row.result(b.entries[i])
-			}
 		}
 		if refused(maps.Values(results)) {
 			for i, result := range results {
@@ -232,6 +210,38 @@ func (s *Store) insertAll(ctx context.Context, b batch) (map[int]job.Submitted, 
 		}
 		return results, tx.Commit(ctx)
 	})
+}
+
+// insert inserts the distinct submissions, and returns their results by index. One without
+// a result was neither stored nor kept out.
+func (b batch) insert(ctx context.Context, tx pgx.Tx) (map[int]job.Submitted, error) {
+	all := slices.Collect(insertions(b.entries, b.distinct))
+	unique := uniquesOf(all...)
+	if err := unique.claim(ctx, tx); err != nil {
+		return nil, err
+	}
+	stored := make(map[key]submittedRow, len(b.distinct))
+	for _, in := range all {
+		rows, err := tx.Query(ctx, sql.Text(in.statement()), in.columns()...)
+		if err != nil {
+			return nil, err
+		}
+		inserted, err := in.stored(rows)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(stored, inserted)
+	}
+	if err := unique.settle(ctx, tx, stored); err != nil {
+		return nil, err
+	}
+	results := make(map[int]job.Submitted, len(b.distinct))
+	for _, i := range b.distinct {
+		if row, ok := stored[b.entries[i].key]; ok {
+			results[i] = row.result(b.entries[i])
+		}
+	}
+	return results, nil
 }
 
 // without returns the indexes of the entries that have no row.
@@ -268,7 +278,7 @@ func (s *Store) submitted(ctx context.Context, entries []entry, indexes []int) (
 // same type and payload.
 func (s *Store) Known(ctx context.Context, submission job.Submission) (bool, error) {
 	found, err := postgres.Read(ctx, s.db.Submissions, "known", pgx.RowTo[[]byte], submission.Tenant, submission.IdempotencyKey)
-	return len(found) > 0 && bytes.Equal(found[0], requestHash(&submission)), err
+	return len(found) > 0 && sameRequest(found[0], requestHash(&submission)), err
 }
 
 // stillUnknown is the error of a write whose outcome could not be looked up. first is

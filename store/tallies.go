@@ -13,11 +13,14 @@ func (s *Store) RollUpTallies(ctx context.Context, limit int) (int, error) {
 	return postgres.ChangeOne[int](ctx, s.db.Worker, "roll_up_tallies", limit)
 }
 
-// AgeTallies merges older tallies into longer slots, and deletes those that are too
+// AgeTallies merges older tallies and latencies into longer slots, and deletes those that are too
 // old for any request.
 func (s *Store) AgeTallies(ctx context.Context) error {
 	if err := s.db.Worker.Do(ctx, "age_tallies"); err != nil {
 		return err
 	}
-	return s.db.Worker.Do(ctx, "forget_tallies")
+	if err := s.db.Worker.Do(ctx, "forget_tallies"); err != nil {
+		return err
+	}
+	return s.db.Worker.Do(ctx, "age_latencies")
 }

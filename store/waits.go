@@ -26,6 +26,11 @@ func waits(ctx context.Context, tx pgx.Tx, id job.ID) ([]job.Wait, error) {
 	if due := found[0].DueAt; due != nil {
 		place.RunAt = *due
 	}
+	if place.State == job.Created && place.RunAt.IsZero() {
+		if err := readWorkflow(ctx, tx, id, &place); err != nil {
+			return nil, err
+		}
+	}
 	if place.State == job.Queued {
 		if err := readRules(ctx, tx, &place); err != nil {
 			return nil, err

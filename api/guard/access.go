@@ -1,10 +1,13 @@
 package guard
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
 	"strings"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // maxCredential is the longest header that is accepted: a token of 1 KiB with the
@@ -41,6 +44,7 @@ type Token struct {
 	// Name is for operators; it is unique.
 	Name   string
 	Digest Digest
+	// Scopes are those in its list. It may have others with them: see Scope.
 	Scopes []Scope
 	// Tenant is the only one that the caller may act for; empty for any.
 	Tenant string
@@ -60,11 +64,11 @@ type access struct {
 func (a *Access) digest() *access {
 	known := &access{user: DigestOf(a.User), password: a.Password, tokens: a.Tokens, closed: a.Closed}
 	if !a.NoPassword {
-		known.admin = &caller{name: a.User, scopes: Scopes()}
+		known.admin = &caller{name: a.User, scopes: Scopes(), credential: a.Password}
 	}
 	for _, token := range a.Tokens {
 		known.holders = append(known.holders, &caller{
-			name: "token " + token.Name, scopes: token.Scopes, tenant: token.Tenant,
+			name: "token " + token.Name, scopes: granted(token.Scopes), tenant: token.Tenant, credential: token.Digest,
 		})
 	}
 	return known
@@ -106,6 +110,30 @@ func (a *access) holder(token string) *caller {
 		}
 	}
 	return found
+}
+
+// bound returns the caller whose login it is, as the caller is now; nil if the caller is gone,
+// or its credential has changed since. The secret is that of the login's digest.
+func (a *access) bound(l job.Login, secret string) *caller {
+	callers := a.holders
+	if a.admin != nil {
+		callers = append([]*caller{a.admin}, callers...)
+	}
+	for _, known := range callers {
+		if known.name == l.Caller && hmac.Equal(known.binding(secret), l.Binding) {
+			return known
+		}
+	}
+	return nil
+}
+
+// binding is a hash of the caller's credential with the secret of a login as its key. The
+// secret is random, so the hash tells nothing about the credential.
+func (c *caller) binding(secret string) []byte {
+	hash := hmac.New(sha256.New, []byte(secret))
+	hash.Write([]byte(c.name + "\x00"))
+	hash.Write(c.credential[:])
+	return hash.Sum(nil)
 }
 
 func same(a, b Digest) int { return subtle.ConstantTimeCompare(a[:], b[:]) }

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -17,18 +18,39 @@ var (
 // Scope is a kind of operation that a caller may use.
 type Scope string
 
-// The scopes. None includes another.
+// The scopes.
 const (
 	// Submit makes jobs, and cancels, holds and releases them.
 	Submit Scope = "submit"
 	// Read shows jobs as clients see them.
 	Read Scope = "read"
-	// Operate is everything else: dead letters, metrics, and /debug.
+	// Observe shows what operators see: dead letters, metrics, and /debug. It changes
+	// nothing.
+	Observe Scope = "observe"
+	// Operate acts: it requeues and edits jobs, sets limits and pauses, swaps plugins. It
+	// includes Observe.
 	Operate Scope = "operate"
+	// Payloads shows what clients and handlers put into jobs: payloads, progress,
+	// checkpoints, results and logs. A caller without Observe in its list has it.
+	Payloads Scope = "payloads"
 )
 
 // Scopes lists all scopes.
-func Scopes() []Scope { return []Scope{Submit, Read, Operate} }
+func Scopes() []Scope { return []Scope{Submit, Read, Observe, Operate, Payloads} }
+
+// granted returns all scopes of a caller with a list of scopes. Lists from before there
+// was Observe keep what they allowed: Operate showed everything, payloads included, and
+// clients saw the results of their jobs.
+func granted(listed []Scope) []Scope {
+	all := slices.Clone(listed)
+	if slices.Contains(listed, Observe) {
+		return all
+	}
+	if slices.Contains(listed, Operate) {
+		all = append(all, Observe)
+	}
+	return append(all, Payloads)
+}
 
 // caller is somebody with valid credentials.
 type caller struct {
@@ -37,6 +59,8 @@ type caller struct {
 	scopes []Scope
 	// tenant is the one that the caller is bound to; empty for none.
 	tenant string
+	// credential is the digest of the password or of the token.
+	credential Digest
 }
 
 type callerKey struct{}
@@ -45,6 +69,19 @@ type callerKey struct{}
 func callerOf(ctx context.Context) *caller {
 	known, _ := ctx.Value(callerKey{}).(*caller)
 	return known
+}
+
+// personKey marks the requests of people, which came to a page of the UI. Its value says
+// whether they have a session.
+type personKey struct{}
+
+// IsPerson reports whether somebody does this on a page of the UI.
+func IsPerson(ctx context.Context) bool { return ctx.Value(personKey{}) != nil }
+
+// HasSession reports whether the caller has logged in with a browser.
+func HasSession(ctx context.Context) bool {
+	has, _ := ctx.Value(personKey{}).(bool)
+	return has
 }
 
 // Tenant returns the tenant that the caller is bound to; empty if it may act for
@@ -65,9 +102,20 @@ func Name(ctx context.Context) string {
 	return ""
 }
 
+// SeesPayloads reports whether the caller has the scope Payloads. A caller whom Admit lets
+// in without credentials has it.
+func SeesPayloads(ctx context.Context) bool {
+	known := callerOf(ctx)
+	return known == nil || slices.Contains(known.scopes, Payloads)
+}
+
+// IsOpen reports whether clients on this machine may have the scope without credentials,
+// if the guard is not closed.
+func (s Scope) IsOpen() bool { return s == Submit || s == Read }
+
 // Needs reports whether the scope always needs credentials.
 func (g *Guard) Needs(scope Scope) bool {
-	return g != nil && g.access != nil && (g.access.closed || scope == Operate)
+	return g != nil && g.access != nil && (g.access.closed || !scope.IsOpen())
 }
 
 // Permit returns nil if the caller has the scope. The context must be that of a
@@ -81,7 +129,15 @@ func (g *Guard) Permit(ctx context.Context, scope Scope) error {
 	case known == nil && g.Needs(scope):
 		return ErrUnknownCaller
 	case known != nil && !slices.Contains(known.scopes, scope):
-		return ErrForbidden
+		return fmt.Errorf("%w: it needs the scope %s", ErrForbidden, scope)
+	}
+	return nil
+}
+
+// PermitAllTenants returns nil if the caller is bound to no tenant.
+func PermitAllTenants(ctx context.Context) error {
+	if Tenant(ctx) != "" {
+		return fmt.Errorf("%w: it concerns all tenants, and they are for one", ErrForbidden)
 	}
 	return nil
 }

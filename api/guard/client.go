@@ -46,6 +46,12 @@ func (g *Guard) isProxy(peer string) bool {
 	return err == nil && contains(g.proxies, address.Addr().Unmap().WithZone(""))
 }
 
+// cameByTLS reports whether the client, or the one whose request a trusted proxy forwards, has
+// sent it by TLS.
+func (g *Guard) cameByTLS(r *http.Request) bool {
+	return r.TLS != nil || g != nil && g.isProxy(r.RemoteAddr) && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+}
+
 func contains(networks []netip.Prefix, address netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(address) })
 }

@@ -3,7 +3,7 @@
 // A request passes four steps. Client determines its address. Admit identifies its
 // caller, and refuses wrong credentials. Permit checks that the caller has the scope
 // of the operation. Take counts it against the rate limits. Nothing is stored on disk
-// or shared between processes.
+// or shared between processes, except for the sessions of browsers: see Sessions.
 package guard
 
 import (

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -53,7 +54,7 @@ func behind(config guard.Config, n int) *stage {
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, detail)
 	}
-	s.handler = g.Client(g.Admit(refuse)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.handler = g.Client(g.Admit(refuse)(g.Screen(refuse)(func(w http.ResponseWriter, r *http.Request) {
 		allowance := g.Take(r.Context(), guard.Jobs, n)
 		for name, values := range allowance.Header {
 			w.Header()[name] = values
@@ -164,6 +165,63 @@ func TestAnOpenGuardStillKeepsOperatorsPaths(t *testing.T) {
 		if want == 401 {
 			require.Equal(t, 403, s.from("127.0.0.1", path, bearer(readToken)).Code, path)
 			require.Equal(t, 200, s.from("127.0.0.1", path, basic("admin", password)).Code, path)
+		}
+	}
+}
+
+func TestListsOfScopesKeepWhatTheyAllowed(t *testing.T) {
+	for list, want := range map[string]string{
+		"submit":                   "submit payloads",
+		"read":                     "read payloads",
+		"operate":                  "observe operate payloads",
+		"submit read operate":      "submit read observe operate payloads",
+		"observe":                  "observe",
+		"read observe":             "read observe",
+		"observe operate":          "observe operate",
+		"observe payloads":         "observe payloads",
+		"observe operate payloads": "observe operate payloads",
+		"operate payloads":         "observe operate payloads",
+	} {
+		var listed []guard.Scope
+		for _, scope := range strings.Fields(list) {
+			listed = append(listed, guard.Scope(scope))
+		}
+		g := guard.New(guard.Config{Log: slog.New(slog.DiscardHandler), Access: &guard.Access{Tokens: []guard.Token{
+			{Name: "a", Digest: guard.DigestOf("a"), Scopes: listed},
+		}}})
+		var may []string
+		r := httptest.NewRequest(http.MethodGet, "/jobs", nil)
+		r.Header.Set("Authorization", "Bearer a")
+		g.Admit(nil)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			for _, scope := range guard.Scopes() {
+				err := g.Permit(r.Context(), scope)
+				if err == nil {
+					may = append(may, string(scope))
+					continue
+				}
+				require.ErrorIs(t, err, guard.ErrForbidden)
+				require.ErrorContains(t, err, string(scope))
+			}
+			require.Equal(t, slices.Contains(may, "payloads"), guard.SeesPayloads(r.Context()), list)
+		})).ServeHTTP(httptest.NewRecorder(), r)
+		require.Equal(t, want, strings.Join(may, " "), list)
+	}
+}
+
+func TestOperatorsPathsAreForActingOnlyWithOperate(t *testing.T) {
+	access := everybody()
+	access.Tokens = append(access.Tokens,
+		guard.Token{Name: "observer", Digest: guard.DigestOf("observer"), Scopes: []guard.Scope{guard.Observe}},
+		guard.Token{Name: "operator", Digest: guard.DigestOf("operator"), Scopes: []guard.Scope{guard.Observe, guard.Operate}})
+	s := behind(guard.Config{Access: access}, 1)
+	for method, want := range map[string]int{"GET": 200, "HEAD": 200, "OPTIONS": 200, "POST": 403, "PUT": 403, "PATCH": 403, "DELETE": 403, "X": 403} {
+		for token, want := range map[string]int{"observer": want, "operator": 200} {
+			r := httptest.NewRequest(method, "/debug/nothing", nil)
+			r.RemoteAddr = "192.0.2.1:4711"
+			r.Header.Set("Authorization", "Bearer "+token)
+			w := httptest.NewRecorder()
+			s.handler.ServeHTTP(w, r)
+			require.Equal(t, want, w.Code, "%s by %s", method, token)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -18,20 +19,11 @@ const noticeEvery = time.Second
 // login returns the caller whose credentials the request has, or answers and returns
 // nil.
 func (g *Guard) login(w http.ResponseWriter, r *http.Request, refuse Refuse) *caller {
-	client := []subject{{network: networkOf(r.Context())}}
-	allowed := g.failures.look(client, 1)
-	if allowed.Allowed {
-		if known := g.access.recognise(r); known != nil {
-			return known
-		}
-		allowed = g.failures.take(client, 1)
-	}
-	if unlogged, due := g.notices.next(time.Now()); due {
-		// Not the user: people type their password in the wrong field.
-		g.log.WarnContext(r.Context(), "wrong credentials", "client", middleware.GetClientIP(r.Context()),
-			"blocked", !allowed.Allowed, "not_logged", unlogged)
-	}
-	if !allowed.Allowed {
+	known, allowed := g.attempt(r.Context(), func() *caller { return g.access.recognise(r) })
+	switch {
+	case known != nil:
+		return known
+	case !allowed.Allowed:
 		w.Header().Set("Retry-After", allowed.Header.Get("Retry-After"))
 		refuse(w, http.StatusTooManyRequests, "too many wrong credentials; try again later")
 		return nil
@@ -39,6 +31,25 @@ func (g *Guard) login(w http.ResponseWriter, r *http.Request, refuse Refuse) *ca
 	challenge(w)
 	refuse(w, http.StatusUnauthorized, "the credentials are wrong")
 	return nil
+}
+
+// attempt recognises a caller. It returns nil if the credentials are wrong, or were not
+// looked at because the client is not allowed to try any.
+func (g *Guard) attempt(ctx context.Context, recognise func() *caller) (*caller, Allowance) {
+	client := []subject{{network: networkOf(ctx)}}
+	allowed := g.failures.look(client, 1)
+	if allowed.Allowed {
+		if known := recognise(); known != nil {
+			return known, allowed
+		}
+		allowed = g.failures.take(client, 1)
+	}
+	if unlogged, due := g.notices.next(time.Now()); due {
+		// Not the user: people type their password in the wrong field.
+		g.log.WarnContext(ctx, "wrong credentials", "client", middleware.GetClientIP(ctx),
+			"blocked", !allowed.Allowed, "not_logged", unlogged)
+	}
+	return nil, allowed
 }
 
 // notices limits log records that a client can cause at will.

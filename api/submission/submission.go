@@ -31,6 +31,8 @@ type Item struct {
 	// UniqueBy are the members of the payload that must differ if the job is unique: the
 	// whole payload if the client has left them out. Unique.Digest is not computed yet.
 	UniqueBy []job.Pointer
+	// Step is what only a job of a workflow has.
+	Step Step
 	// Mistakes are the values that cannot be accepted, at most MaxMistakes. Their
 	// locations lie within the submission.
 	Mistakes []v1.Mistake
@@ -60,12 +62,17 @@ type parser struct {
 	// seen has a bit for each member that occurred; set has one for each member that has
 	// a value.
 	seen, set int
+	// inWorkflow says that the submission is part of a workflow, and isStep that it is one of
+	// its jobs, not the one for onComplete. stepSeen is seen for stepMembers.
+	inWorkflow, isStep bool
+	stepSeen           int
 }
 
 // members are the members that a submission can have.
 var members = []string{
 	"jobType", "payload", "idempotencyKey", "priority", "runAt", "delay", "maxAttempts", "timeout", "tenant", "tags", "hold",
 	"concurrencyKey", "concurrencyLimit", "onConflict", "fairnessKey", "expiresAt", "ttl", "uniqueFor", "uniqueWhile", "uniqueBy",
+	"callbackUrl",
 }
 
 // submission passes over a value, and reads it into the item. It returns false for
@@ -137,7 +144,10 @@ func (p *parser) member(quoted []byte) bool {
 	switch {
 	case err != nil:
 		p.refuse("cannot be read")
-	case bit == 0:
+	case bit == 0 || p.inWorkflow && foreignMembers[name] != "":
+		if done, isJSON := p.stepMember(name); done {
+			return isJSON
+		}
 		p.refuse("is not known", name)
 	case p.seen&bit != 0:
 		p.refuse("is duplicated", name)

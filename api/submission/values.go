@@ -62,6 +62,8 @@ func read(s *Item, name string, v []byte) (set bool, err error) {
 		err = errors.New("must be a list of strings") // A list does not get here.
 	case "hold":
 		s.Hold, err = boolean(v)
+	case "callbackUrl":
+		s.CallbackURL, err = checked(v, job.CheckCallbackURL)
 	case "concurrencyKey":
 		s.Terms.ConcurrencyKey, err = checked(v, checkShared)
 	case "concurrencyLimit":

@@ -12,11 +12,16 @@ type JobDetail struct {
 	Job
 	State          job.State       `json:"state" enum:"created,queued,running,retry,succeeded,dead,canceled" doc:"The exact state behind the status."`
 	Tenant         string          `json:"tenant"`
-	Payload        json.RawMessage `json:"payload" doc:"Any JSON value, exactly as it was submitted."`
-	Checkpoint     json.RawMessage `json:"checkpoint,omitempty" doc:"Where the next attempt resumes: any JSON value."`
+	Payload        json.RawMessage `json:"payload" payloads:"withhold" doc:"Any JSON value, exactly as it was submitted. null if payloadsWithheld."`
+	Checkpoint     json.RawMessage `json:"checkpoint,omitempty" payloads:"withhold" doc:"Where the next attempt resumes: any JSON value."`
 	IdempotencyKey string          `json:"idempotencyKey,omitempty"`
 	Tags           []string        `json:"tags" nullable:"false"`
 	Priority       int16           `json:"priority"`
+	ParentID       *job.ID         `json:"parentId,omitempty" format:"uuid" doc:"The job that submitted this one. Absent if a client did."`
+	CallbackURL    string          `json:"callbackUrl,omitempty" payloads:"origin" doc:"Whom to tell when the job has ended. Without the scope payloads, only its scheme, host and port: the rest is often a secret. Absent if the job tells nobody, or was erased."`
+	WorkflowID     *job.ID         `json:"workflowId,omitempty" format:"uuid" doc:"The workflow that the job belongs to. Absent if it belongs to none."`
+	ResubmissionOf *job.ID         `json:"resubmissionOf,omitempty" format:"uuid" doc:"The job that this one was submitted anew from. It may be gone. Absent if there was none."`
+	Resubmissions  []job.ID        `json:"resubmissions,omitempty" nullable:"false" doc:"The ten newest jobs that were submitted anew from this one, newest first. Absent if there are none."`
 	RunAt          *time.Time      `json:"runAt,omitempty" doc:"When the job is, or was, due. Absent while it is held."`
 	ExpiresAt      *time.Time      `json:"expiresAt,omitempty" doc:"The job is canceled unless it has started by then. Absent if that does not count, or not any more."`
 	Held           bool            `json:"held" doc:"Whether it waits to be released."`
@@ -44,15 +49,17 @@ type JobDetail struct {
 
 // Lease is a lease as operators see it.
 type Lease struct {
-	Worker          string    `json:"worker"`
-	ClaimedAt       time.Time `json:"claimedAt"`
-	ExpiresAt       time.Time `json:"expiresAt"`
-	CancelRequested bool      `json:"cancelRequested"`
+	Worker          string     `json:"worker"`
+	DueAt           *time.Time `json:"dueAt,omitempty" doc:"When the job was due."`
+	ClaimedAt       time.Time  `json:"claimedAt"`
+	BeganAt         *time.Time `json:"beganAt,omitempty" doc:"When the handler was started. Absent until its worker has renewed the lease since."`
+	ExpiresAt       time.Time  `json:"expiresAt"`
+	CancelRequested bool       `json:"cancelRequested"`
 }
 
 // Wait is one thing that a job waits for.
 type Wait struct {
-	Reason  job.WaitReason `json:"reason" enum:"scheduled,held,retry,paused,unserved,concurrency_key,concurrency_tenant,concurrency_type,rate,turn,claim" doc:"claim: a worker takes it when the jobs before it are taken and a slot of its plugin is free."`
+	Reason  job.WaitReason `json:"reason" enum:"scheduled,held,predecessors,retry,paused,unserved,concurrency_key,concurrency_tenant,concurrency_type,rate,turn,claim" doc:"claim: a worker takes it when the jobs before it are taken and a slot of its plugin is free."`
 	Message string         `json:"message" doc:"The same in words. They may change."`
 	Until   *time.Time     `json:"until,omitempty" doc:"When it should be over, if that is known. For a rate, it is an estimate."`
 	Pause   *WaitPause     `json:"pause,omitempty" doc:"What is paused. Present if the reason is paused."`
@@ -104,9 +111,12 @@ type Attempt struct {
 	Worker          string          `json:"worker"`
 	Plugin          string          `json:"plugin,omitempty"`
 	PluginVersion   string          `json:"pluginVersion,omitempty"`
+	DueAt           *time.Time      `json:"dueAt,omitempty" doc:"When the job was due. A job that was not charged for its last attempt keeps its place, so this can be before the end of that attempt. Absent if an earlier version of Holdfast ended the attempt."`
 	ClaimedAt       time.Time       `json:"claimedAt"`
+	BeganAt         *time.Time      `json:"beganAt,omitempty" doc:"When the handler was started. Absent if it was not, or if that is not known: its worker was lost before it renewed the lease."`
+	DoneAt          *time.Time      `json:"doneAt,omitempty" doc:"When the handler was done or its process gone; from then until endedAt, the job waited for the lease to run out, or for the database. If the worker was lost, its last sign of life. Absent if the attempt succeeded, if the handler was not started, or if it is not known."`
 	EndedAt         time.Time       `json:"endedAt"`
-	DurationSeconds float64         `json:"durationSeconds"`
+	DurationSeconds float64         `json:"durationSeconds" doc:"From claimedAt to endedAt."`
 	Code            string          `json:"code,omitempty" doc:"The kind of error."`
 	Error           string          `json:"error,omitempty"`
 	Stack           string          `json:"stack,omitempty"`
@@ -117,7 +127,8 @@ type Attempt struct {
 func JobDetailOf(d job.Detail) JobDetail {
 	detail := JobDetail{
 		Job: JobOf(d.View), State: d.State, Tenant: d.Tenant, Payload: d.Payload, Checkpoint: d.Checkpoint,
-		IdempotencyKey: d.IdempotencyKey, Tags: append([]string{}, d.Tags...), Priority: d.Priority,
+		IdempotencyKey: d.IdempotencyKey, Tags: append([]string{}, d.Tags...), Priority: d.Priority, ParentID: parentOf(d.Parent),
+		WorkflowID: parentOf(d.Workflow), ResubmissionOf: parentOf(d.ResubmissionOf), Resubmissions: d.Resubmissions, CallbackURL: d.Callback,
 		Held:           d.State == job.Created && d.RunAt.IsZero(),
 		ConcurrencyKey: d.Terms.ConcurrencyKey, ConcurrencyLimit: d.Terms.ConcurrencyLimit, OnConflict: d.Terms.OnConflict,
 		FairnessKey: d.Terms.FairnessKey, AttemptsCharged: d.Charged, MaxAttempts: d.MaxAttempts,
@@ -136,7 +147,7 @@ func JobDetailOf(d job.Detail) JobDetail {
 	}
 	if l := d.Lease; l != nil {
 		detail.Lease = &Lease{
-			Worker: l.Worker, ClaimedAt: l.ClaimedAt.UTC(), ExpiresAt: l.ExpiresAt.UTC(), CancelRequested: l.CancelRequested,
+			Worker: l.Worker, DueAt: detail.RunAt, ClaimedAt: l.ClaimedAt.UTC(), BeganAt: utc(l.BeganAt), ExpiresAt: l.ExpiresAt.UTC(), CancelRequested: l.CancelRequested,
 		}
 	}
 	return detail
@@ -145,7 +156,7 @@ func JobDetailOf(d job.Detail) JobDetail {
 func attemptOf(a job.Attempt) Attempt {
 	return Attempt{
 		Number: a.Number, Fence: a.Fence, Outcome: a.Outcome, Worker: a.WorkerID, Plugin: a.Plugin, PluginVersion: a.PluginVersion,
-		ClaimedAt: a.ClaimedAt.UTC(), EndedAt: a.EndedAt.UTC(), DurationSeconds: a.EndedAt.Sub(a.ClaimedAt).Seconds(),
+		DueAt: utc(a.DueAt), ClaimedAt: a.ClaimedAt.UTC(), BeganAt: utc(a.BeganAt), DoneAt: utc(a.DoneAt), EndedAt: a.EndedAt.UTC(), DurationSeconds: a.EndedAt.Sub(a.ClaimedAt).Seconds(),
 		Code: a.Code, Error: a.Error, Stack: a.Stack, SpanID: a.SpanID,
 	}
 }

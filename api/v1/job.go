@@ -17,8 +17,11 @@ type Job struct {
 	UpdatedAt  time.Time       `json:"updatedAt"`
 	StartedAt  *time.Time      `json:"startedAt,omitempty" doc:"When the latest attempt began."`
 	FinishedAt *time.Time      `json:"finishedAt,omitempty"`
-	Progress   json.RawMessage `json:"progress,omitempty" doc:"What the handler last reported: any JSON value."`
-	Result     json.RawMessage `json:"result,omitempty" doc:"What the handler returned: any JSON value."`
+	Progress   json.RawMessage `json:"progress,omitempty" payloads:"withhold" doc:"What the handler last reported: any JSON value."`
+	Result     json.RawMessage `json:"result,omitempty" payloads:"withhold" doc:"What the handler returned: any JSON value."`
+	ErasedAt   *time.Time      `json:"erasedAt,omitempty" doc:"When what the job contained was erased, on request or because its time was over. Only the record is left that there was such a job."`
+
+	PayloadsWithheld bool `json:"payloadsWithheld,omitempty" payloads:"mark" doc:"Whether payload, progress, checkpoint and result, and all but the origin of callbackUrl, are left out, because the credentials lack the scope payloads."`
 }
 
 // Ended reports whether the status is final.
@@ -31,6 +34,7 @@ func JobOf(v job.View) Job {
 	return Job{
 		JobID: v.ID, JobType: v.Type, Status: v.State.Status(), CreatedAt: v.CreatedAt.UTC(), UpdatedAt: v.UpdatedAt.UTC(),
 		StartedAt: utc(v.StartedAt), FinishedAt: utc(v.FinishedAt), Progress: v.Progress, Result: v.Result,
+		ErasedAt: utc(v.ErasedAt),
 	}
 }
 
@@ -48,12 +52,17 @@ type DeadLetter struct {
 	DeadAt    time.Time `json:"deadAt"`
 	Attempts  int       `json:"attempts"`
 	LastError string    `json:"lastError"`
+	Erased    bool      `json:"erased,omitempty" doc:"Whether what the job contained was erased. Then it cannot be requeued."`
+	// ErrorCode and Fingerprint are those of the last attempt.
+	ErrorCode   string `json:"errorCode,omitempty" doc:"The error code that the handler gave the last attempt's error."`
+	Fingerprint string `json:"fingerprint,omitempty" doc:"The same for errors that differ in details only. Absent for a few seconds for a job that an earlier version of the program dead-lettered."`
 }
 
 // DeadLetterOf returns a dead letter.
 func DeadLetterOf(d job.DeadLetter) DeadLetter {
 	return DeadLetter{
-		JobID: d.ID, JobType: d.Type, Tenant: d.Tenant, DeadAt: d.DeadAt.UTC(), Attempts: d.Attempts, LastError: d.LastError,
+		JobID: d.ID, JobType: d.Type, Tenant: d.Tenant, DeadAt: d.DeadAt.UTC(), Attempts: d.Attempts, LastError: d.LastError, Erased: d.Erased,
+		ErrorCode: d.Code, Fingerprint: d.Fingerprint,
 	}
 }
 
@@ -61,6 +70,39 @@ func DeadLetterOf(d job.DeadLetter) DeadLetter {
 type DeadLetterList struct {
 	DeadLetters []DeadLetter `json:"deadLetters" nullable:"false" doc:"Newest first."`
 	NextCursor  string       `json:"nextCursor,omitempty" doc:"Send it as cursor to get the next page. Absent on the last page."`
+}
+
+// DeadLetterGroup is the dead letters of one job type whose last errors differ in details
+// only.
+type DeadLetterGroup struct {
+	JobType     string    `json:"jobType"`
+	ErrorCode   string    `json:"errorCode,omitempty" doc:"The error code that the handler gave."`
+	Fingerprint string    `json:"fingerprint,omitempty" doc:"Of the error. Send it, and jobType, to list or requeue the group. Absent for jobs that an earlier version of the program dead-lettered and whose fingerprint is not filled in yet."`
+	Message     string    `json:"message" doc:"The error without what differs: # for numbers, ids and the like, … for quoted text. At most 200 bytes."`
+	Count       int       `json:"count" doc:"How many jobs there are, up to 10,000."`
+	More        bool      `json:"more" doc:"Whether there are more jobs than count says."`
+	FirstDeadAt time.Time `json:"firstDeadAt"`
+	LastDeadAt  time.Time `json:"lastDeadAt"`
+	Versions    []string  `json:"versions" nullable:"false" doc:"The versions of the plugin with which the latest 1,000 of the jobs failed."`
+	SampleIDs   []job.ID  `json:"sampleIds" nullable:"false" doc:"The three jobs that died last."`
+}
+
+// DeadLetterGroups is all groups.
+type DeadLetterGroups struct {
+	Groups []DeadLetterGroup `json:"groups" nullable:"false" doc:"The one with the latest death first."`
+	More   bool              `json:"more" doc:"Whether there are more than 1,000 groups, and only some of them are shown. Ask for one jobType."`
+}
+
+// DeadLetterGroupsOf returns groups.
+func DeadLetterGroupsOf(groups []job.DeadLetterGroup, more bool) DeadLetterGroups {
+	shown := DeadLetterGroups{Groups: make([]DeadLetterGroup, len(groups)), More: more}
+	for i, g := range groups {
+		shown.Groups[i] = DeadLetterGroup{
+			JobType: g.Type, ErrorCode: g.Code, Fingerprint: g.Fingerprint, Message: g.Message, Count: g.Jobs, More: g.More,
+			FirstDeadAt: g.FirstDeadAt.UTC(), LastDeadAt: g.LastDeadAt.UTC(), Versions: g.Versions, SampleIDs: g.Samples,
+		}
+	}
+	return shown
 }
 
 // Requeued is the answer to a request to requeue many dead letters.

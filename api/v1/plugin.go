@@ -25,15 +25,24 @@ type Plugin struct {
 	LastError       string           `json:"lastError,omitempty"`
 	SkipReason      string           `json:"skipReason,omitempty" doc:"Why the file at path does not serve and is not tried: it is not a file, or it was rolled back or refused before the plugin was enabled."`
 	Limits          []Enforcement    `json:"limits" nullable:"false" doc:"How each configured limit is enforced on this machine."`
+	Breaker         *PluginBreaker   `json:"breaker,omitempty" doc:"Absent while no process has failed."`
 	Candidate       *PluginCandidate `json:"candidate,omitempty" doc:"The next version, while there is one."`
 	LastSwap        *PluginSwap      `json:"lastSwap,omitempty" doc:"The latest replacement of a version, ended or not. Absent before the first."`
 }
 
 // Enforcement says how one limit of a plugin is enforced.
 type Enforcement struct {
-	Limit string `json:"limit" doc:"The limit's key in the configuration."`
-	By    string `json:"by" doc:"The means, such as cgroup or rlimit."`
-	Gap   string `json:"gap,omitempty" doc:"What the limit does not cover."`
+	Limit string  `json:"limit" doc:"The limit's key in the configuration."`
+	Value float64 `json:"value" doc:"The limit of each process: bytes of memory, processors, open files, or processes and threads."`
+	By    string  `json:"by" doc:"The means, such as cgroup or rlimit."`
+	Gap   string  `json:"gap,omitempty" doc:"What the limit does not cover."`
+}
+
+// PluginBreaker delays the launches of a plugin that fails.
+type PluginBreaker struct {
+	Failures     int        `json:"failures" doc:"Launches that failed and processes that died, in a row."`
+	Open         bool       `json:"open" doc:"Whether there were so many that the plugin counts as broken while no process is up."`
+	NextLaunchAt *time.Time `json:"nextLaunchAt,omitempty" doc:"Before this time there is no launch. Absent if one may begin now."`
 }
 
 // PluginVersion identifies a version of a plugin.

@@ -3,6 +3,7 @@ package v1
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -48,6 +49,34 @@ func Unavailable(detail string) *Problem {
 }
 
 func (p *Problem) Error() string { return p.Detail }
+
+// Places says what is wrong at each place, for people; empty for a problem without places.
+func (p *Problem) Places() string {
+	var all []string
+	for _, mistake := range p.Errors {
+		all = append(all, mistake.Location+" "+mistake.Message)
+	}
+	return strings.Join(all, "; ")
+}
+
+// maxExplained is how many mistakes Below names.
+const maxExplained = 5
+
+// Below says on one line what is wrong, for people who do not see the answer: the body is
+// the part of something larger at the place, a JSON Pointer.
+func (p *Problem) Below(place string) string {
+	if len(p.Errors) == 0 {
+		return place + ": " + p.Detail
+	}
+	var all []string
+	for _, mistake := range p.Errors[:min(len(p.Errors), maxExplained)] {
+		all = append(all, place+strings.TrimPrefix(mistake.Location, "#")+" "+mistake.Message)
+	}
+	if more := len(p.Errors) - maxExplained; more > 0 {
+		all = append(all, "and "+strconv.Itoa(more)+" more")
+	}
+	return strings.Join(all, "; ")
+}
 
 // GetStatus is called by the server's router, which writes an error as an answer. So are
 // GetHeaders and ContentType.

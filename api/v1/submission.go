@@ -31,6 +31,8 @@ type Submission struct {
 	UniqueFor        *string         `json:"uniqueFor,omitempty" nullable:"true" example:"1h" doc:"Make no other job like this one for so long: a Go duration from 1ms to ten years (87600h). Alike are jobs of the same tenant and type whose uniqueBy members are equal. Excludes uniqueWhile."`
 	UniqueWhile      *string         `json:"uniqueWhile,omitempty" nullable:"true" enum:"open" doc:"Make no other job like this one while it waits or runs. Excludes uniqueFor."`
 	UniqueBy         []string        `json:"uniqueBy,omitempty" nullable:"true" minItems:"1" maxItems:"10" doc:"JSON Pointers (RFC 6901) to what must be equal in the payloads of jobs that are alike. An absent member differs from null. The default is the whole payload. Needs uniqueFor or uniqueWhile."`
+
+	CallbackURL *string `json:"callbackUrl,omitempty" nullable:"true" maxLength:"2000" example:"https://example.com/hook" doc:"Tell this http or https URL when the job has ended: succeeded, dead or canceled. Each end is a POST, signed as Standard Webhooks says and retried as a job of its own. The default is the job type's."`
 }
 
 // Accepted is the answer to a submission. It is the same whether the submission made

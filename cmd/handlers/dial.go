@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin"
 )
 
-var errPrivateAddress = errors.New("it is not a public address; HTTP_REQUEST_ALLOW_PRIVATE=true allows it")
+var errPrivateAddress = errors.New("it is not a public address")
 
 // notPublic are the ranges that no job may reach, besides those that netip knows:
 // IANA's special-purpose addresses, and those that translate to IPv4 addresses.
@@ -43,28 +43,37 @@ func isPublic(ip netip.Addr) bool {
 }
 
 // refusePrivate checks the address just before the connection, when no name and no
-// redirect can change it.
-func refusePrivate(_ context.Context, _, address string, _ syscall.RawConn) error {
-	target, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return err
+// redirect can change it. Its errors name the variable that allows the address.
+func refusePrivate(variable string) func(context.Context, string, string, syscall.RawConn) error {
+	return func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		target, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return err
+		}
+		if !isPublic(target.Addr()) {
+			return fmt.Errorf("connect to %s: %w; %s=true allows it", target.Addr(), errPrivateAddress, variable)
+		}
+		return nil
 	}
-	if !isPublic(target.Addr()) {
-		return fmt.Errorf("connect to %s: %w", target.Addr(), errPrivateAddress)
-	}
-	return nil
 }
 
 const maxRedirects = 10
 
-// newRequester makes a requester that refuses addresses that are not public, unless
-// they are allowed. It uses no proxy, which would connect instead of this process.
 func newRequester(allowPrivate bool) requester {
+	client := newClient(allowPrivate, "HTTP_REQUEST_ALLOW_PRIVATE")
+	client.CheckRedirect = checkRedirect
+	return requester{client: client}
+}
+
+// newClient makes a client that refuses addresses that are not public, unless they are
+// allowed, which the variable does. It uses no proxy, which would connect instead of this
+// process.
+func newClient(allowPrivate bool, variable string) *http.Client {
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
 	if !allowPrivate {
-		dialer.ControlContext = refusePrivate
+		dialer.ControlContext = refusePrivate(variable)
 	}
-	return requester{client: &http.Client{
+	return &http.Client{
 		Transport: &http.Transport{
 			DialContext:            dialer.DialContext,
 			ForceAttemptHTTP2:      true,
@@ -74,8 +83,7 @@ func newRequester(allowPrivate bool) requester {
 			MaxIdleConnsPerHost:    concurrency,
 			MaxResponseHeaderBytes: 64 << 10,
 		},
-		CheckRedirect: checkRedirect,
-	}}
+	}
 }
 
 // checkRedirect keeps the headers of a job from other servers and from the clear: it

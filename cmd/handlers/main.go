@@ -1,5 +1,5 @@
 // Command handlers is the plugin that comes with Holdfast. It has the handlers
-// SLEEP_JOB, FAIL_JOB, SEND_EMAIL and HTTP_REQUEST.
+// SLEEP_JOB, FAIL_JOB, SEND_EMAIL, HTTP_REQUEST and WEBHOOK.
 package main
 
 import (
@@ -15,6 +15,7 @@ const concurrency = 100
 func main() {
 	mail := newMailer(os.Getenv)
 	web := newRequester(os.Getenv("HTTP_REQUEST_ALLOW_PRIVATE") == "true")
+	hooks := newWebhooks(os.Getenv)
 	plugin.Serve(
 		tracing.Setup(),
 		plugin.Concurrency(concurrency),
@@ -22,5 +23,6 @@ func main() {
 		failHandler(),
 		mail.handler(),
 		web.handler(),
+		hooks.handler(),
 	)
 }

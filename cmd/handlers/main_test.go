@@ -33,13 +33,13 @@ var binary = sync.OnceValues(func() (path string, err error) {
 	return path, err
 })
 
-func TestTheBinaryServesItsFourTypes(t *testing.T) {
+func TestTheBinaryServesItsTypes(t *testing.T) {
 	handlers := launch(t, "HTTP_REQUEST_ALLOW_PRIVATE=false")
 	declared := map[string]job.TypeSpec{}
 	for _, spec := range handlers.Types() {
 		declared[spec.Type] = spec
 	}
-	require.Len(t, declared, 4)
+	require.Len(t, declared, 5)
 	require.Greater(t, declared["SLEEP_JOB"].Timeout, 300*time.Second)
 	require.Greater(t, declared["HTTP_REQUEST"].Timeout, maxRequestSeconds*time.Second)
 	requireMembers(t, declared["SLEEP_JOB"].Schema, "sleepSeconds")
@@ -58,6 +58,7 @@ func TestTheBinaryServesItsFourTypes(t *testing.T) {
 		"it fails":                {"FAIL_JOB", `{}`, job.Failure, ""},
 		"it calls nobody at home": {"HTTP_REQUEST", `{"method": "GET", "url": "http://127.0.0.1/"}`, job.PermanentFailure, "private_address"},
 		"it knows no mail server": {"SEND_EMAIL", `{"to": "a@example.com", "subject": "s", "text": "t"}`, job.Failure, "not_configured"},
+		"it has no secret":        {"WEBHOOK", `{"url": "http://127.0.0.1/", "event": {}}`, job.Failure, "not_configured"},
 		"it sends to nobody":      {"SEND_EMAIL", `{"to": 7, "subject": "s", "text": "t"}`, job.PermanentFailure, "bad_payload"},
 	}
 	for name, c := range cases {

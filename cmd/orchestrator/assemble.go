@@ -5,14 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/api"
+	"github.com/holdfast-jobs/holdfast/api/resolve"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/meter"
 	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/runtime"
+	"github.com/holdfast-jobs/holdfast/runtime/events"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/jobs"
+	"github.com/holdfast-jobs/holdfast/runtime/plugins"
 	"github.com/holdfast-jobs/holdfast/store"
 )
 
@@ -21,7 +26,7 @@ import (
 type assembly struct {
 	// api has the parts that the API serves. The caller adds how it serves them.
 	api api.Config
-	// reload replaces the plugins and the limits by those of another configuration.
+	// reload replaces the plugins, the limits and the retention by those of another configuration.
 	reload func(config.Config) error
 	// run works until ctx ends, then drains and returns. When abort ends as well, it
 	// gives up at once.
@@ -36,7 +41,12 @@ type assembler func(ctx context.Context, cfg config.Config, url config.DatabaseU
 
 // assemble is the assembler of the real program.
 func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, environ []string, log *slog.Logger) (*assembly, error) {
-	plugins, err := cfg.HostConfigs(environ)
+	configured, err := cfg.HostConfigs(environ)
+	if err != nil {
+		return nil, err
+	}
+
+	retention, err := cfg.Retention.Policies()
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +74,9 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 	settings.Cgroup = cfg.Worker.PluginsCgroup
 	settings.DrainTimeout = max(cfg.Worker.DrainTimeout, closePluginsWithin)
 	settings.Ledger, settings.Caps = acceptance{ledger}, cfg.Jobs.Caps()
-	hosted, err := host.Start(ctx, settings, plugins)
+	recorder := &plugins.Recorder{Journal: plugins.NewJournal(), Store: ledger, Worker: identity, Log: log}
+	settings.Happened = recorder.Journal.Add
+	hosted, err := host.Start(ctx, settings, configured)
 	if err != nil {
 		ledger.Close()
 		closeTracing(traces, log)
@@ -77,12 +89,17 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 	}
 	awaitPlugins(ctx, hosted)
 
+	resolver := resolve.New(log)
 	worker, err := runtime.New(runtime.Config{
 		Config: jobs.Config{
 			PollInterval:       cfg.Worker.PollInterval,
 			Resolve:            cfg.Jobs.Resolve,
 			AcceptUnknownTypes: cfg.Jobs.AcceptUnknownTypes,
+			Accept:             accepting(resolver),
 			Fast:               cfg.Jobs.Fast,
+			Retention:          retention,
+			CallbackURL:        cfg.Jobs.CallbackURL,
+			Events:             cfg.Events.Log(),
 			Log:                log,
 			Meter:              meters.Meter(),
 			Tracer:             traces.Tracer(),
@@ -100,7 +117,7 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 		JobLog:         cfg.Log.Jobs,
 	}, ledger, hosted)
 	if err == nil {
-		err = errors.Join(syncLimits(ctx, cfg, worker.Service), worker.Prepare(ctx), meters.Watch(meter.Sources{
+		err = errors.Join(syncLimits(ctx, cfg, worker.Service), syncSchedules(ctx, cfg, worker.Service), worker.Prepare(ctx), meters.Watch(meter.Sources{
 			Plugins: hosted.Status, Pools: ledger.Stats, Ledger: ledger.Metrics, TypeLabel: worker.Metrics.TypeLabel,
 		}))
 	}
@@ -109,18 +126,37 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 		return nil, err
 	}
 
+	hub := events.New(events.Config{
+		Poll: cfg.Worker.PollInterval, Wake: worker.Hints.Heard(job.EventsRecorded), MaxStreams: cfg.Events.MaxStreams, Log: log,
+	}, ledger)
+	if err := worker.Metrics.ObserveStreams(hub.Streams); err != nil {
+		closeAll(ctx)
+		return nil, err
+	}
+	routes := api.Config{
+		Jobs: apiJobs{worker.Service, ledger}, Operations: ledger, Rules: worker.Service, Retention: worker.Service, Bulk: worker.Service, Schedules: worker.Service,
+		Workflows: apiJobs{worker.Service, ledger}, Plugins: hosted, AllPlugins: allPlugins{ledger, worker.Hints}, Resolver: resolver,
+		Logins: ledger, Audit: ledger,
+		Prometheus: meters.Handler(), Observe: meters.Request, Tracer: traces.Tracer(),
+	}
+	if cfg.Events.On() {
+		routes.Events, routes.CutOff = hub, worker.Metrics.CutOff
+	}
+	describer := &plugins.Describer{Report: hosted.Report, Journal: recorder.Journal, Store: ledger, Worker: identity, Log: log}
+	commander := &plugins.Commander{Store: ledger, Host: hosted, Worker: identity, Wake: worker.Hints.Heard(job.PluginsCommanded), Log: log}
 	return &assembly{
-		api: api.Config{
-			Jobs: apiJobs{worker.Service, ledger}, Operations: ledger, Rules: worker.Service, Plugins: hosted,
-			Prometheus: meters.Handler(), Observe: meters.Request, Tracer: traces.Tracer(),
-		},
+		api: routes,
 		reload: func(next config.Config) error {
-			next.Tracing = cfg.Tracing // a reload changes nothing outside plugins
-			plugins, err := next.HostConfigs(environ)
+			next.Tracing = cfg.Tracing // a reload does not change it
+			configured, err := next.HostConfigs(environ)
 			if err != nil {
 				return err
 			}
-			if err := hosted.Reload(plugins); err != nil {
+			retention, err := next.Retention.Policies()
+			if err != nil {
+				return err
+			}
+			if err := hosted.Reload(configured); err != nil {
 				return err
 			}
 			syncing, cancel := context.WithTimeout(context.Background(), syncLimitsWithin)
@@ -128,17 +164,29 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 			if err := syncLimits(syncing, next, worker.Service); err != nil {
 				return fmt.Errorf("the plugins were reloaded, but not the limits: %w", err)
 			}
+			if err := syncSchedules(syncing, next, worker.Service); err != nil {
+				return fmt.Errorf("the plugins and limits were reloaded, but not the schedules: %w", err)
+			}
+			worker.Retention.Set(retention)
 			return nil
 		},
 		run: func(ctx, abort context.Context) error {
+			following, stop := context.WithCancel(context.WithoutCancel(ctx))
+			var beside sync.WaitGroup
+			beside.Go(func() { hub.Run(following) })
+			beside.Go(func() { recorder.Run(following) })
+			beside.Go(func() { describer.Run(following) })
+			beside.Go(func() { commander.Run(ctx) })
 			worker.Run(ctx, abort)
+			stop()
+			beside.Wait()
 			return nil
 		},
 		close: closeAll,
 	}, nil
 }
 
-// syncLimitsWithin bounds the writing of limits at a reload.
+// syncLimitsWithin bounds the writing of limits and schedules at a reload.
 const syncLimitsWithin = 10 * time.Second
 
 // syncLimits writes the limits of the configuration, if it has such a section: without
@@ -152,6 +200,18 @@ func syncLimits(ctx context.Context, cfg config.Config, service *jobs.Service) e
 		return err
 	}
 	return service.SyncLimits(ctx, limits)
+}
+
+// syncSchedules does the same for schedules.
+func syncSchedules(ctx context.Context, cfg config.Config, service *jobs.Service) error {
+	if !cfg.HasSchedules {
+		return nil
+	}
+	schedules, err := cfg.Schedules.List()
+	if err != nil {
+		return err
+	}
+	return service.SyncSchedules(ctx, schedules)
 }
 
 // closeConnections waits for the statements in progress. A stuck database may never

@@ -202,11 +202,11 @@ func TestCheckNamesWhatTheBinaryServes(t *testing.T) {
 		code int
 		args []string
 	}{
-		"--type NOPE: the binary serves FAIL_JOB, HTTP_REQUEST, SEND_EMAIL, SLEEP_JOB\n":        {exitUsage, []string{"--type", "NOPE", "--payload", "{}"}},
-		"--type is missing: the binary serves FAIL_JOB, ":                                       {exitUsage, []string{"--payload", "{}"}},
-		"--slow-type NOPE: the binary serves FAIL_JOB, ":                                        {exitUsage, []string{"--slow-type", "NOPE", "--slow-payload", "{}"}},
-		"--fail-type is missing: the binary serves FAIL_JOB, ":                                  {exitUsage, []string{"--fail-payload", "{}"}},
-		`--payload: job type SLEEP_JOB refuses the payload {"sleepSeconds": 0}: /sleepSeconds `: {exitFailure, []string{"--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 0}`}},
+		"--type NOPE: the binary serves FAIL_JOB, HTTP_REQUEST, SEND_EMAIL, SLEEP_JOB, WEBHOOK\n": {exitUsage, []string{"--type", "NOPE", "--payload", "{}"}},
+		"--type is missing: the binary serves FAIL_JOB, ":                                         {exitUsage, []string{"--payload", "{}"}},
+		"--slow-type NOPE: the binary serves FAIL_JOB, ":                                          {exitUsage, []string{"--slow-type", "NOPE", "--slow-payload", "{}"}},
+		"--fail-type is missing: the binary serves FAIL_JOB, ":                                    {exitUsage, []string{"--fail-payload", "{}"}},
+		`--payload: job type SLEEP_JOB refuses the payload {"sleepSeconds": 0}: /sleepSeconds `:   {exitFailure, []string{"--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 0}`}},
 	} {
 		code, stdout, stderr := execute(t, usualEnvironment,
 			append([]string{"plugins", "check", handlers, "--json", "--only", "success"}, c.args...)...)

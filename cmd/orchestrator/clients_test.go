@@ -57,6 +57,7 @@ func TestServerAndDatabaseGiveTheSameAnswers(t *testing.T) {
 		{args: []string{"job-types", "ECHO", "--schema"}, says: `"integer"`},
 		{args: []string{"job-types", "NONE"}, code: 1},
 		{args: []string{"dead-letter", "list"}, says: "DEAD ECHO default"},
+		{args: []string{"dead-letter", "groups"}, says: "TYPE CODE FINGERPRINT JOBS"},
 		{args: []string{"workers"}, says: "worker-1 17 alive"},
 		{args: []string{"queues"}, says: "ECHO"},
 		{args: []string{"metrics"}, says: "ECHO"},
@@ -205,6 +206,7 @@ func TestCredentialsComeFromTheEnvironmentOrTheCredentialsFile(t *testing.T) {
 	require.Equal(t, exitOK, list("HOLDFAST_USER=admin", "HOLDFAST_PASSWORD=p4ss:word").code)
 	got = list("HOLDFAST_TOKEN=t0ken")
 	require.Equal(t, exitFailure, got.code)
+	require.Contains(t, got.stderr, "the credentials do not allow this: it needs the scope observe")
 	require.Contains(t, got.stderr, "The credentials in HOLDFAST_TOKEN do not allow this.")
 	require.NotContains(t, got.stderr, "t0ken")
 

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"os/user"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/api"
@@ -78,13 +79,20 @@ func serveDirect(ctx context.Context, cfg config.Config, db *database, log *slog
 	if err != nil {
 		return nil, nil, err
 	}
-	jobs, closeJobs, err := directJobs(ledger, cfg.Jobs, log)
+	retention, err := cfg.Retention.Policies()
+	if err != nil {
+		ledger.Close()
+		return nil, nil, err
+	}
+	jobs, closeJobs, err := directJobs(ledger, cfg.Jobs, retention, cfg.Events.Log(), log)
 	if err != nil {
 		ledger.Close()
 		return nil, nil, err
 	}
 	handler := api.New(api.Config{
-		Jobs: jobs, Operations: ledger, Rules: jobs.Service, Log: log, Version: thisBuild().Version, TraceLink: cfg.Tracing.TraceURL,
+		Jobs: jobs, Operations: ledger, Rules: jobs.Service, Retention: jobs.Service, Bulk: jobs.Service, Schedules: jobs.Service, Workflows: jobs,
+		Audit: ledger, Actor: directActor(),
+		Log: log, Version: thisBuild().Version, TraceLink: cfg.Tracing.TraceURL,
 		MaxBodyBytes: cfg.Server.MaxBodyBytes, MaxBatchBytes: cfg.Server.MaxBatchBytes, RequestTimeout: cfg.Server.RequestTimeout,
 	})
 	transport, stopServing := direct.Serve(handler, log)
@@ -102,6 +110,15 @@ func serveDirect(ctx context.Context, cfg config.Config, db *database, log *slog
 		return nil, nil, err
 	}
 	return client, end, nil
+}
+
+// directActor is who works on the database, for its audit log.
+func directActor() string {
+	me, err := user.Current()
+	if err != nil {
+		return "direct"
+	}
+	return "direct " + me.Username
 }
 
 // isCurrent returns an error unless the schema is the one this program was

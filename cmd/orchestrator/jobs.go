@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"github.com/holdfast-jobs/holdfast/api/resolve"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/jobs"
@@ -29,20 +30,37 @@ type apiJobs struct {
 
 // unwrapped are the verbs of the store that need no service.
 type unwrapped interface {
-	Known(ctx context.Context, s job.Submission) (bool, error)
 	Get(ctx context.Context, id job.ID) (job.View, error)
 	List(ctx context.Context, filter job.Filter) (job.Page, error)
+	Find(ctx context.Context, filter job.Filter) (job.FoundPage, error)
+	Lookup(ctx context.Context, lookup job.Lookup) ([]job.Found, error)
+	Tree(ctx context.Context, id job.ID, filter job.TreeFilter) (job.Tree, error)
+	Count(ctx context.Context, filter job.Filter) (job.Count, error)
 	Hold(ctx context.Context, id job.ID) (job.View, error)
+	Workflows(ctx context.Context, filter job.WorkflowFilter) ([]job.Workflow, error)
+	Workflow(ctx context.Context, id job.ID) (job.Workflow, error)
+	WorkflowDetail(ctx context.Context, id job.ID) (job.WorkflowDetail, error)
 	DeadLetters(ctx context.Context, filter job.DeadLetterFilter) ([]job.DeadLetter, error)
+	DeadLetterGroups(ctx context.Context, filter job.DeadLetterFilter) (groups []job.DeadLetterGroup, more bool, err error)
 	Types(ctx context.Context) ([]job.TypeSpec, error)
 	Ping(ctx context.Context) error
 }
 
+// accepting checks submissions from inside as the API checks those of clients.
+func accepting(resolver *resolve.Resolver) func(context.Context, *jobs.Service, []byte, string, job.Trace) (job.Submission, error) {
+	return func(ctx context.Context, s *jobs.Service, text []byte, tenant string, trace job.Trace) (job.Submission, error) {
+		return resolver.Text(ctx, s, text, tenant, trace)
+	}
+}
+
 // directJobs returns the ledger for a process without a worker, and a function that
 // ends it: it sends the last hints before the context ends.
-func directJobs(s *store.Store, types config.Jobs, log *slog.Logger) (apiJobs, func(context.Context), error) {
+func directJobs(
+	s *store.Store, types config.Jobs, retention job.RetentionPolicies, events job.EventLog, log *slog.Logger,
+) (apiJobs, func(context.Context), error) {
 	service, err := jobs.New(jobs.Config{
 		PollInterval: directPoll, PollOnly: true, Resolve: types.Resolve, AcceptUnknownTypes: types.AcceptUnknownTypes,
+		Accept: accepting(resolve.New(log)), Retention: retention, CallbackURL: types.CallbackURL, Events: events,
 		Log: log, Meter: noop.Meter{},
 	}, s)
 	if err != nil {

@@ -87,11 +87,11 @@ func (l *ledger) end(t *testing.T, name string) {
 func (l *ledger) serve(t *testing.T, access *guard.Access) string {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	jobs, closeJobs, err := directJobs(l.store, config.Jobs{}, log)
+	jobs, closeJobs, err := directJobs(l.store, config.Jobs{}, job.RetentionPolicies{}, job.EventLog{}, log)
 	require.NoError(t, err)
 	t.Cleanup(func() { closeJobs(context.WithoutCancel(t.Context())) })
 	settings := api.Config{
-		Jobs: jobs, Operations: l.store, Rules: jobs.Service, Log: log,
+		Jobs: jobs, Operations: l.store, Rules: jobs.Service, Schedules: jobs.Service, Workflows: jobs, Log: log,
 		MaxBodyBytes: api.DefaultMaxBodyBytes, MaxBatchBytes: api.DefaultMaxBatchBytes, RequestTimeout: api.DefaultRequestTimeout,
 	}
 	if access != nil {

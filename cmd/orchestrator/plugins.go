@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 	"github.com/holdfast-jobs/holdfast/plugin/host"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/runtime/jobs"
 	"github.com/holdfast-jobs/holdfast/store"
 )
 
@@ -118,4 +120,18 @@ func (a acceptance) Waiting(ctx context.Context, jobType string) ([]host.Payload
 		}
 	}
 	return found, nil
+}
+
+// allPlugins are the plugins of all orchestrators, whom it tells of commands.
+type allPlugins struct {
+	*store.Store
+	hints *jobs.Hints
+}
+
+func (a allPlugins) CommandPlugin(ctx context.Context, command job.PluginCommand) (job.PluginCommand, error) {
+	asked, err := a.Store.CommandPlugin(ctx, command)
+	if err == nil || errors.Is(err, job.ErrOutcomeUnknown) {
+		a.hints.Announce(job.PluginsCommanded)
+	}
+	return asked, err
 }

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
 )
 
@@ -14,27 +16,41 @@ type reloads struct {
 	program *program
 	parts   *assembly
 	log     *slog.Logger
-	// start is the configuration at the start; present is the one whose plugins and
-	// limits are in effect.
+	// start is the configuration at the start; present is the one whose plugins,
+	// limits and retention are in effect.
 	start, present config.Config
+	// mu guards present, which requests read.
+	mu sync.Mutex
 }
 
-// reload reads the configuration again and applies its plugins and limits. Everything else
-// stays as it was at the start.
+// settings are those in effect: the sections that a reload applies are the latest.
+func (r *reloads) settings() []v1.Setting {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	effective := r.start
+	effective.Plugins, effective.Retention = r.present.Plugins, r.present.Retention
+	effective.Limits, effective.Schedules = r.present.Limits, r.present.Schedules
+	return effective.Effective()
+}
+
+// reload reads the configuration again and applies its plugins, limits, schedules and retention.
+// Everything else stays as it was at the start.
 func (r *reloads) reload() {
 	cfg, err := r.program.load()
 	if err == nil {
 		err = mayFollow(r.present, cfg)
 	}
 	if err != nil {
-		r.log.Error("the configuration was not reloaded; plugins and limits stay as they are", "error", err)
+		r.log.Error("the configuration was not reloaded; everything stays as it is", "error", err)
 		return
 	}
 	if err := r.parts.reload(cfg); err != nil {
 		r.log.Error("the configuration was not applied", "error", err)
 		return
 	}
+	r.mu.Lock()
 	r.present = cfg
+	r.mu.Unlock()
 	r.log.Info("configuration reloaded", "file", cfg.Source)
 	if changed := config.Changed(r.start, cfg); len(changed) > 0 {
 		r.log.Warn("changed settings take effect only after a restart", "keys", strings.Join(changed, ", "))

@@ -67,7 +67,7 @@ func TestAMissingConfigurationChangesNoPlugin(t *testing.T) {
 			s.log.await(t, "listening")
 			require.NoError(t, spoil(file))
 			signalSelf(t, syscall.SIGHUP)
-			record := s.log.await(t, "the configuration was not reloaded; plugins and limits stay as they are")
+			record := s.log.await(t, "the configuration was not reloaded; everything stays as it is")
 			require.Contains(t, record["error"], name)
 
 			require.NoError(t, os.WriteFile(file, []byte("plugins: []\n"), 0o600))

@@ -27,8 +27,8 @@ stops at once, and the jobs that were running are recovered from the database.
 A database that does not answer yet is waited for, up to database.start_wait.
 Meanwhile /healthz answers 200 and every other path 503.
 
-SIGHUP reads the configuration again and applies its sections plugins and limits:
-plugins that changed are replaced while they run. Nothing changes if the file is
+SIGHUP reads the configuration again and applies its sections plugins, limits,
+schedules and retention: plugins that changed are replaced while they run. Nothing changes if the file is
 missing, or if it no longer has a plugins section.`,
 		Args: command.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return p.serve(c.Context()) },
@@ -89,8 +89,11 @@ func (p *program) serve(parent context.Context) error {
 	routes.MaxBodyBytes, routes.MaxBatchBytes = cfg.Server.MaxBodyBytes, cfg.Server.MaxBatchBytes
 	routes.MaxReceivingBytes, routes.RequestTimeout = cfg.Server.MaxReceivingBytes, cfg.Server.RequestTimeout
 	routes.TraceLink = cfg.Tracing.TraceURL
+	routes.NoUI = !cfg.UI.Enabled
+	reloaded := &reloads{program: p, parts: parts, log: log, start: cfg, present: cfg}
+	routes.Settings = reloaded.settings
 	gate.Open(api.New(routes))
-	defer hangups.each((&reloads{program: p, parts: parts, log: log, start: cfg, present: cfg}).reload)()
+	defer hangups.each(reloaded.reload)()
 	p.greet(listener.Addr(), &cfg.Security, log)
 	return work(drain, abort, server, served, parts, db.ended, log)
 }

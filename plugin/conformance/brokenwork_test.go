@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -151,6 +152,12 @@ func (w *work) workOff(start *handlerv1.Start) {
 		w.send(&handlerv1.WorkResponse{Progress: []*handlerv1.Progress{{Handle: 4711, Progress: []byte("1")}}})
 	}
 	outcome := &handlerv1.Outcome{Result: &handlerv1.Outcome_Succeeded{Succeeded: &handlerv1.Succeeded{Result: result}}}
+	switch mode {
+	case "bad-follow-up":
+		outcome.GetSucceeded().FollowUps = [][]byte{[]byte(`{"jobType": "NEXT"}`), []byte(`["NEXT"]`)}
+	case "many-follow-ups":
+		outcome.GetSucceeded().FollowUps = slices.Repeat([][]byte{[]byte(`{"jobType": "NEXT"}`)}, 1001)
+	}
 	if mode == "reports-twice" {
 		outcome.Handle = start.GetHandle()
 		w.send(&handlerv1.WorkResponse{Outcomes: []*handlerv1.Outcome{outcome, outcome}})

@@ -3,9 +3,11 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 // largePayload is more than gRPC accepts by default, in bytes.
@@ -21,10 +23,33 @@ func checkSuccess(_ context.Context, k *kit, s *session) finding {
 		return unanswered(s, k.Patience)
 	case outcome.GetSucceeded() == nil:
 		return failed("%s", describe(outcome))
-	case len(outcome.GetSucceeded().GetResult()) == 0:
+	}
+	if wrong := wrongFollowUps(outcome.GetSucceeded().GetFollowUps()); wrong != "" {
+		return failed("%s", wrong)
+	}
+	if len(outcome.GetSucceeded().GetResult()) == 0 {
 		return passed("succeeded, without a result")
 	}
 	return passed("succeeded with %.100s", outcome.GetSucceeded().GetResult())
+}
+
+// wrongFollowUps says what an orchestrator would refuse of the jobs that an attempt submits,
+// whatever their types; empty for nothing.
+func wrongFollowUps(all [][]byte) string {
+	bytes := 0
+	for i, one := range all {
+		bytes += len(one)
+		submission := struct {
+			JobType string `json:"jobType"`
+		}{}
+		if err := json.Unmarshal(one, &submission); err != nil || submission.JobType == "" {
+			return fmt.Sprintf("follow-up %d is not a JSON object with a jobType: %.100q", i, one)
+		}
+	}
+	if len(all) > protocol.DefaultMaxFollowUps || bytes > protocol.DefaultMaxFollowUpBytes {
+		return fmt.Sprintf("it submits %d jobs of together %d bytes, more than max_follow_ups or max_follow_up_bytes", len(all), bytes)
+	}
+	return ""
 }
 
 // needsFailure asks for a job that fails. If none is given, a payload that the

@@ -201,6 +201,8 @@ func TestABrokenPluginFailsTheCheckOfItsRule(t *testing.T) {
 		"any-schema":           "schema: the schema of job type WORK accepts anything",
 		"unhealthy":            "health: it says NOT_SERVING",
 		"fails":                "success: failed: no luck today",
+		"bad-follow-up":        "success: follow-up 1 is not a JSON object with a jobType: ",
+		"many-follow-ups":      "success: it submits 1001 jobs of together 19019 bytes, more than max_follow_ups or max_follow_up_bytes",
 		"dies-of-failure":      "failure: the process ended with exit status 7",
 		"dies-of-unknown-type": "unknown-type: the process ended with exit status 2; it printed: ",
 		"forgets-duplicates":   "duplicate: start 2 of 2: no outcome came within",

@@ -250,6 +250,7 @@ func (k *kit) with(ctx context.Context, do func(context.Context, *session) findi
 	if p.manifest, err = p.handler.Describe(starting, &handlerv1.DescribeRequest{
 		MaxProgressBytes: protocol.DefaultMaxProgressBytes, MaxCheckpointBytes: protocol.DefaultMaxCheckpointBytes,
 		MaxResultBytes: protocol.DefaultMaxResultBytes,
+		MaxFollowUps:   protocol.DefaultMaxFollowUps, MaxFollowUpBytes: protocol.DefaultMaxFollowUpBytes,
 	}); err != nil {
 		return failed("Describe: %v%s", err, p.out.said())
 	}

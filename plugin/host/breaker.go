@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
 // breaker delays the launches of one generation. It allows one launch at a time, and
@@ -85,6 +87,20 @@ func (b *breaker) broken() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.failures >= b.backoff.BreakAfter
+}
+
+// describe returns what operators see of the breaker; nil while nothing has failed.
+func (b *breaker) describe() *v1.PluginBreaker {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failures == 0 {
+		return nil
+	}
+	d := &v1.PluginBreaker{Failures: b.failures, Open: b.failures >= b.backoff.BreakAfter}
+	if time.Now().Before(b.next) {
+		d.NextLaunchAt = new(b.next.UTC())
+	}
+	return d
 }
 
 // holding reports whether a launch would have to wait.

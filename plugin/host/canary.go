@@ -7,6 +7,7 @@ import (
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/trial"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // A trial is checked looksPerPeriod times in each period. While failures or slow
@@ -45,6 +46,7 @@ func (c *conductor) try(ctx context.Context, g *generation, period time.Duration
 	}
 	defer c.endTrial(g)
 	c.log.Info("plugin version on trial", "plugin_version", version.Version, "digest", version.SHA256, "period", period)
+	g.happened(job.PluginTrialBegan, nil)
 	looks := time.NewTicker(max(period/looksPerPeriod, time.Millisecond))
 	defer looks.Stop()
 	begun := time.Now()
@@ -58,6 +60,7 @@ func (c *conductor) try(ctx context.Context, g *generation, period time.Duration
 		now := progress{time.Since(begun), period}
 		unsure, err := c.verdict(g, now)
 		if err != nil || now.over() && !unsure {
+			c.recordVerdict(g, err)
 			return err
 		}
 	}

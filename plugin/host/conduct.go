@@ -224,6 +224,7 @@ func (c *conductor) setUnusable(err error) {
 	}
 	if err != nil {
 		c.log.Warn("plugin file skipped; the serving version stays", "error", err)
+		c.record(job.PluginEvent{Event: job.PluginFileSkipped, Reason: reason}, nil)
 	}
 	c.host.changed.Raise()
 }
@@ -283,7 +284,7 @@ func (c *conductor) rollBack() {
 	c.mu.Lock()
 	g := c.current
 	failing := g.keepsFailing()
-	version, lastError := g.version(), c.lastError
+	version, lastError, plainError := g.version(), c.lastError, c.plainError
 	since := "it was enabled"
 	if g.promoted {
 		since = "its promotion"
@@ -292,9 +293,10 @@ func (c *conductor) rollBack() {
 	if c.predecessor == nil || !failing {
 		return
 	}
+	reason := fmt.Sprintf("%s kept failing soon after %s: ", nameOf(version), since)
 	c.swap(plan{
 		trigger: job.SwapByFailure, config: c.predecessor.config, binary: c.predecessor.binary.Share(), force: true,
-		reason: fmt.Sprintf("%s kept failing soon after %s: %s", nameOf(version), since, lastError),
+		reason: reason + lastError, plainReason: reason + plainError,
 	})
 	c.rejected = g.identity()
 }
@@ -308,7 +310,7 @@ func nameOf(v v1.PluginVersion) string {
 }
 
 // disable retires the serving version and remembers it in lastServed.
-func (c *conductor) disable() error {
+func (c *conductor) disable(actor string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.deploy.fire(eventDisable); err != nil || c.deploy.state == stateDisabled {
@@ -319,6 +321,7 @@ func (c *conductor) disable() error {
 	}
 	c.retire(c.current, retired)
 	c.log.Info("plugin disabled")
+	c.current.happenedLocked(job.PluginEvent{Event: job.PluginWasDisabled, Actor: actor}, nil)
 	c.host.changed.Raise()
 	return c.deploy.fire(eventRetire)
 }
@@ -329,7 +332,7 @@ const rejectedFile = "the version that was rolled back or refused"
 // the version that served last instead, unless force is set. If the file is the version
 // that served last, it starts even if it was rejected. Any other version starts on
 // probation. enable does nothing if the plugin is not disabled.
-func (c *conductor) enable(force bool) error {
+func (c *conductor) enable(force bool, actor string) error {
 	c.mu.Lock()
 	config, serves := c.config, c.deploy.serves()
 	c.mu.Unlock()
@@ -372,6 +375,7 @@ func (c *conductor) enable(force bool) error {
 	c.current = c.newGeneration(config, file, serving)
 	c.current.start()
 	c.log.Info("plugin enabled", "digest", file.Digest)
+	c.current.happenedLocked(job.PluginEvent{Event: job.PluginWasEnabled, Actor: actor, Reason: skipReason}, nil)
 	c.host.changed.Raise()
 	return nil
 }

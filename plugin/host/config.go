@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/osprocess"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/executable"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // Config is the configuration of one plugin, with every default resolved.
@@ -110,6 +111,9 @@ type Settings struct {
 	Ledger Ledger
 	// Log receives launches, deaths, and what plugins print.
 	Log *slog.Logger
+	// Happened receives what happens to plugins, without anything that they print; nil for
+	// nobody. It must not wait for anything.
+	Happened func(job.PluginEvent)
 	// keeper is the program that runs as the keeper of each process; empty for this
 	// program. Tests set a smaller one.
 	keeper string
@@ -123,6 +127,12 @@ func DefaultCaps() Caps { return connection.DefaultCaps() }
 
 // MaxCap is the largest cap: payload and checkpoint must fit into one message.
 const MaxCap = connection.MaxCap
+
+// The largest caps for follow-ups.
+const (
+	MaxFollowUps     = connection.MaxFollowUps
+	MaxFollowUpBytes = connection.MaxFollowUpBytes
+)
 
 // Backoff says when to relaunch a plugin that has failed.
 type Backoff struct {

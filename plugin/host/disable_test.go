@@ -119,7 +119,7 @@ func TestTheLastOrdersCanUseTheKeptVersions(t *testing.T) {
 	begun, busy, enabled := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	require.NotNil(t, f.order(func(*conductor) { close(begun); <-busy }))
 	<-begun
-	require.NotNil(t, f.order(func(c *conductor) { enabled <- c.enable(false) }))
+	require.NotNil(t, f.order(func(c *conductor) { enabled <- c.enable(false, "") }))
 	require.NoError(t, h.Reload(nil))
 	close(busy)
 	require.NoError(t, <-enabled)

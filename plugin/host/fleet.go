@@ -51,6 +51,9 @@ type fleet struct {
 	restarts  int
 	crashes   int
 	lastError string
+	// plainError and plainReason are lastError, and the reason of lastSwap, without what a
+	// process has printed.
+	plainError, plainReason string
 	// unusable says why the file cannot serve. skipReason says why a usable file does
 	// not serve.
 	unusable, skipReason string
@@ -198,7 +201,7 @@ func (f *fleet) status() v1.Plugin {
 		Name: f.name, Path: f.config.Path, PluginVersion: g.version(), State: f.stateLocked(),
 		JobTypes: []string{}, PIDs: g.pids(), Processes: g.config.Processes, Isolated: g.ramp.running, Limits: g.limits,
 		Restarts: f.restarts, Crashes: f.crashes, LastError: f.lastError,
-		SkipReason: cmp.Or(f.unusable, f.skipReason),
+		SkipReason: cmp.Or(f.unusable, f.skipReason), Breaker: g.breaker.describe(),
 	}
 	if m := f.declaredLocked(); m != nil {
 		s.JobTypes, s.SkippedJobTypes = append(s.JobTypes, m.Types...), m.SkippedTypes
@@ -219,6 +222,18 @@ func (f *fleet) status() v1.Plugin {
 	if f.lastSwap != nil {
 		last := *f.lastSwap
 		s.LastSwap = &last
+	}
+	return s
+}
+
+// report is the status without what processes have printed.
+func (f *fleet) report() v1.Plugin {
+	s := f.status()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.LastError = f.plainError
+	if s.LastSwap != nil {
+		s.LastSwap.Reason = f.plainReason
 	}
 	return s
 }

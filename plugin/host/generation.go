@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/osprocess"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/trial"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // role is a generation's part in its fleet.
@@ -71,6 +72,9 @@ type generation struct {
 	excused bool
 	// promoted says that a swap made it serve.
 	promoted bool
+	// started says that its first process was up, and broke that its breaker has opened and
+	// no process has come up since.
+	started, broke bool
 	// trial counts the attempts since the trial began, and lifetime counts all
 	// attempts.
 	trial, lifetime trial.Tally
@@ -136,6 +140,7 @@ func (g *generation) launchFailed(b *breaker, err error) {
 		b.fail()
 	}
 	g.log.Warn(LaunchFailed, "error", err, "broken", b.broken())
+	g.happened(job.PluginLaunchFailed, err)
 	g.recordFailure(err, true)
 }
 
@@ -150,13 +155,16 @@ func (g *generation) ended(i *instance, cause error) {
 		g.breaker.reset()
 	}
 	cause = fmt.Errorf("pid %d: %w", i.PID(), cause)
+	event := job.PluginKilled
 	if errors.Is(cause, connection.ErrKilled) {
 		g.breaker.pause()
 	} else {
+		event = job.PluginCrashed
 		g.breaker.fail()
 		g.countCrash()
 	}
 	log.Warn("plugin process ended", "error", cause, "broken", g.breaker.broken())
+	g.happened(event, cause)
 	g.recordFailure(cause, false)
 }
 
@@ -180,11 +188,15 @@ func (g *generation) recordFailure(err error, launch bool) {
 	switch {
 	case g.hasServed():
 		f.restarts++
-		f.lastError = err.Error()
+		f.lastError, f.plainError = err.Error(), connection.WithoutOutput(err)
 	case g.fault == nil && launch:
 		g.fault = err
 	}
 	failing := g.keepsFailing()
+	if failing && !g.broke {
+		g.broke = true
+		g.happenedLocked(job.PluginEvent{Event: job.PluginBroke, Reason: f.plainError}, g.breaker.describe())
+	}
 	f.mu.Unlock()
 	g.signal()
 	if failing {
@@ -201,6 +213,15 @@ func (g *generation) keepsFailing() bool {
 func (g *generation) add(i *instance) {
 	g.fleet.mu.Lock()
 	g.live = append(g.live, i)
+	switch {
+	case g.role != serving:
+	case g.broke:
+		g.broke = false
+		g.happenedLocked(job.PluginEvent{Event: job.PluginMended}, nil)
+	case !g.started && !g.promoted:
+		g.happenedLocked(job.PluginEvent{Event: job.PluginStarted}, nil)
+	}
+	g.started = true
 	g.fleet.mu.Unlock()
 	g.log.Info("plugin process up", "pid", i.PID(), "plugin_version", i.Manifest.Version, "concurrency", i.capacity)
 	g.signal()

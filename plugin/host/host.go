@@ -148,6 +148,16 @@ func (h *Host) Status() []v1.Plugin {
 	return all
 }
 
+// Report is Status without what processes have printed, which may be secret.
+func (h *Host) Report() []v1.Plugin {
+	fleets := h.roster.Load().fleets
+	all := make([]v1.Plugin, 0, len(fleets))
+	for _, f := range fleets {
+		all = append(all, f.report())
+	}
+	return all
+}
+
 // Start gives an attempt to the least loaded process of the plugin, or to a new process
 // if it must be isolated. If there is no slot it returns ErrNoSlot and does not call
 // the reporter. An attempt that is too large for a message is accepted, and then

@@ -189,9 +189,11 @@ func (g *generation) isolatedEnded(i *instance, cause error) (crashed bool) {
 		return false
 	case errors.Is(cause, connection.ErrKilled):
 		log.Warn("plugin process for one attempt killed", "error", cause)
+		g.happened(job.PluginKilled, fmt.Errorf("pid %d, for one attempt: %w", i.PID(), cause))
 		return false
 	}
 	log.Warn("plugin process for one attempt ended", "error", cause)
+	g.happened(job.PluginCrashed, fmt.Errorf("pid %d, for one attempt: %w", i.PID(), cause))
 	g.changeRamp(g.ramp.failed)
 	if !g.hasProcess() {
 		g.isolatedBreaker.fail()

@@ -31,7 +31,7 @@ func (h *Host) order(name string, do func(*conductor)) (*fleet, *order, error) {
 // unknown name, Swap and the methods below return job.ErrNoPlugin.
 func (h *Host) Swap(ctx context.Context, name string, force bool) (v1.PluginSwap, error) {
 	return h.swap(ctx, name, func(c *conductor) plan {
-		return plan{trigger: job.SwapByRequest, config: c.configured(), force: force}
+		return plan{trigger: job.SwapByRequest, config: c.configured(), force: force, actor: job.Actor(ctx)}
 	})
 }
 
@@ -41,7 +41,7 @@ func (h *Host) Restart(ctx context.Context, name string) (v1.PluginSwap, error) 
 	return h.swap(ctx, name, func(c *conductor) plan {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		p := plan{trigger: job.SwapByRestart, config: c.current.config}
+		p := plan{trigger: job.SwapByRestart, config: c.current.config, actor: job.Actor(ctx)}
 		if c.deploy.serves() {
 			p.binary = c.current.binary.Share()
 		}
@@ -91,7 +91,7 @@ func (h *Host) Disable(ctx context.Context, name string) error {
 		f.markDisabled()
 	}
 	var failed error
-	_, o, err := h.order(name, func(c *conductor) { failed = c.disable() })
+	_, o, err := h.order(name, func(c *conductor) { failed = c.disable(job.Actor(ctx)) })
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (f *fleet) markDisabled() {
 // begins, it returns ctx's error and changes nothing.
 func (h *Host) Enable(ctx context.Context, name string, force bool) error {
 	var failed error
-	_, o, err := h.order(name, func(c *conductor) { failed = c.enable(force) })
+	_, o, err := h.order(name, func(c *conductor) { failed = c.enable(force, job.Actor(ctx)) })
 	if err != nil {
 		return err
 	}

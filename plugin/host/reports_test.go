@@ -127,6 +127,20 @@ func TestProgressThatIsTooLargeIsDroppedAndLogged(t *testing.T) {
 	require.Contains(t, h.journal.String(), `"msg":"plugin reports a value that is too large"`)
 }
 
+func TestMoreFollowUpsThanAreTakenFailPermanently(t *testing.T) {
+	h := startHost(t, func(s *Settings) { s.Caps.FollowUps, s.Caps.FollowUpBytes = 2000, 3000 }, misbehaving("good"))
+	require.Len(t, h.run("good", `{"do":"submit","n":1500}`).FollowUps, 1500)
+	refused := func(message string) job.Outcome {
+		return job.Outcome{Kind: job.PermanentFailure, Code: "followups_too_large", Message: message}
+	}
+	require.Equal(t, refused("the jobs that the handler submitted have together more than 3000 bytes"), h.run("good", `{"do":"submit","n":1501}`))
+	// The last ones are in a message that is read in parts.
+	for _, n := range []int{2001, 1_000_000} {
+		require.Equal(t, refused("the handler submitted more than 2000 jobs"), h.run("good", fmt.Sprintf(`{"do":"submit","n":%d}`, n)))
+	}
+	require.Zero(t, h.status("good").Restarts)
+}
+
 func TestACheckpointOrResultThatIsTooLargeFailsPermanently(t *testing.T) {
 	h := startHost(t, func(s *Settings) { s.Caps.Checkpoint, s.Caps.Result = 1000, 2000 }, misbehaving("good"))
 	for payload, want := range map[string]job.Outcome{

@@ -21,8 +21,11 @@ type plan struct {
 	binary *binary.File
 	// force skips the comparison of the manifests.
 	force bool
-	// reason says why the plugin swaps, for SwapByFailure.
-	reason string
+	// reason says why the plugin swaps, for SwapByFailure; plainReason does without what a
+	// process has printed.
+	reason, plainReason string
+	// actor is who asked for the swap; empty if nobody did, or if that is not known.
+	actor string
 	// begun receives the swap when it begins; nil if nobody waits for that.
 	begun chan<- v1.PluginSwap
 }
@@ -108,7 +111,7 @@ func (c *conductor) beginSwap(p plan, stop context.CancelCauseFunc) v1.PluginSwa
 	defer c.mu.Unlock()
 	c.stopSwap = stop
 	s := v1.PluginSwap{Trigger: p.trigger, From: c.current.version(), BegunAt: time.Now().UTC()}
-	c.lastSwap = &s
+	c.lastSwap, c.plainReason = &s, ""
 	if p.binary == nil {
 		c.skipReason = ""
 	}
@@ -124,6 +127,9 @@ func (c *conductor) nominate(p plan, file *binary.File, s v1.PluginSwap) (*gener
 	defer c.mu.Unlock()
 	c.lastSwap = &s
 	c.log.Info("plugin swap begins", "trigger", string(p.trigger), "from_digest", s.From.SHA256, "digest", file.Digest)
+	c.record(job.PluginEvent{Event: job.PluginSwapBegan, Digest: file.Digest, Trigger: p.trigger, Actor: p.actor, Reason: p.plainReason}, v1.PluginSwap{
+		Trigger: s.Trigger, From: s.From, To: s.To, BegunAt: s.BegunAt,
+	})
 	switch {
 	case c.deploy.state == stateDisabling:
 		return nil, abandoned{errDisabling}
@@ -312,7 +318,11 @@ func (c *conductor) endSwap(p plan, s v1.PluginSwap, g *generation, err error) v
 		}
 	}
 	shown := s
-	c.lastSwap, c.stopSwap = &shown, nil
+	c.lastSwap, c.stopSwap, c.plainReason = &shown, nil, p.plainReason
+	if err != nil {
+		c.plainReason = connection.WithoutOutput(err)
+	}
+	c.recordSwap(p, s, c.plainReason)
 	c.mu.Unlock()
 	log := c.log.With("trigger", string(p.trigger), "swap", string(s.Result), "took", ended.Sub(s.BegunAt),
 		"from_version", s.From.Version, "from_digest", s.From.SHA256, "plugin_version", s.To.Version, "digest", s.To.SHA256)

@@ -139,6 +139,26 @@ func ExampleHarness_Types() {
 	// {"$schema":"https://json-schema.org/draft/2020-12/schema","properties":{"month":{"type":"integer","maximum":12,"minimum":1}},"type":"object","required":["month"]}
 }
 
+// Look at the jobs that a handler has submitted.
+func ExampleFollowUp() {
+	t := new(exampleT) // in a test: the *testing.T
+	defer t.end()
+
+	twice := func(ctx context.Context, j plugin.Job[Args]) error {
+		return plugin.Submit(ctx, plugin.FollowUp{Type: "PRINT", Payload: j.Args}, plugin.FollowUp{Type: "PRINT", Payload: j.Args, Delay: time.Hour})
+	}
+	h := plugintest.Start(t, plugin.Handle("TWICE", twice))
+	for _, one := range h.Run(t.Context(), plugintest.Job{Payload: Args{To: "second floor"}}).FollowUps {
+		fmt.Println(one.Type, string(one.Payload))
+		fmt.Println(string(one.Submission))
+	}
+	// Output:
+	// PRINT {"to":"second floor","pages":0}
+	// {"jobType":"PRINT","payload":{"to":"second floor","pages":0}}
+	// PRINT {"to":"second floor","pages":0}
+	// {"jobType":"PRINT","payload":{"to":"second floor","pages":0},"delay":"1h0m0s"}
+}
+
 // Give the second attempt the checkpoint of the first.
 func ExampleJob() {
 	t := new(exampleT) // in a test: the *testing.T

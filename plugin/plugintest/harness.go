@@ -94,6 +94,7 @@ func (h *Harness) connect(listener *bufconn.Listener) error {
 	if h.manifest, err = client.Describe(ctx, &handlerv1.DescribeRequest{
 		MaxProgressBytes: protocol.DefaultMaxProgressBytes, MaxCheckpointBytes: protocol.DefaultMaxCheckpointBytes,
 		MaxResultBytes: protocol.DefaultMaxResultBytes,
+		MaxFollowUps:   protocol.DefaultMaxFollowUps, MaxFollowUpBytes: protocol.DefaultMaxFollowUpBytes,
 	}); err != nil {
 		return fmt.Errorf("describe: %w", err)
 	}

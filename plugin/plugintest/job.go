@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/plugin"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
@@ -41,6 +42,8 @@ type Job struct {
 	// Checkpoint is what an earlier attempt saved, such as the Checkpoint of its
 	// Result; nil for none. It is encoded as Payload is.
 	Checkpoint any
+	// Predecessors are the jobs that it comes after in its workflow.
+	Predecessors []plugin.Predecessor
 	// TraceParent and TraceState are the W3C trace context.
 	TraceParent string
 	TraceState  string
@@ -66,6 +69,11 @@ func (j Job) start(handle uint64, declared *handlerv1.JobType) (*handlerv1.Start
 		Attempt: uint32(max(j.Attempt, 1)), MaxAttempts: uint32(max(j.MaxAttempts, 0)), Fence: j.Fence,
 		TimeoutMs: millis(j.Timeout), LeaseMs: millis(j.Lease),
 		Checkpoint: checkpoint, Traceparent: j.TraceParent, Tracestate: j.TraceState,
+	}
+	for _, p := range j.Predecessors {
+		s.Predecessors = append(s.Predecessors, &handlerv1.Predecessor{
+			Name: p.Name, JobId: p.ID, Succeeded: p.Succeeded, Result: p.Result, Omitted: p.Omitted,
+		})
 	}
 	setDefault(&s.JobId, fmt.Sprintf("00000000-0000-7000-8000-%012d", handle))
 	setDefault(&s.Tenant, defaultTenant)

@@ -43,6 +43,8 @@ type Result struct {
 	Outcome Outcome
 	// Result is what the handler returned, as JSON; nil for nothing.
 	Result json.RawMessage
+	// FollowUps are the jobs that the handler has submitted. Only a success has any.
+	FollowUps []FollowUp
 	// Code, Message and Stack describe an error.
 	Code    string
 	Message string
@@ -57,6 +59,14 @@ type Result struct {
 	Logs []LogRecord
 	// Took is from the attempt's start to its end.
 	Took time.Duration
+}
+
+// FollowUp is a job that the handler has submitted with plugin.Submit.
+type FollowUp struct {
+	Type    string
+	Payload json.RawMessage
+	// Submission is the whole of it, as POST /jobs takes it. Type and Payload are in it too.
+	Submission json.RawMessage
 }
 
 // LogRecord is what a handler logged.
@@ -89,6 +99,14 @@ func (r *Result) take(sent *handlerv1.Outcome, told error) {
 	switch ended := sent.GetResult().(type) {
 	case *handlerv1.Outcome_Succeeded:
 		r.Outcome, r.Result = Succeeded, ended.Succeeded.GetResult()
+		for _, sent := range ended.Succeeded.GetFollowUps() {
+			one := struct {
+				JobType string          `json:"jobType"`
+				Payload json.RawMessage `json:"payload"`
+			}{}
+			_ = json.Unmarshal(sent, &one) // the SDK has made it
+			r.FollowUps = append(r.FollowUps, FollowUp{Type: one.JobType, Payload: one.Payload, Submission: sent})
+		}
 	case *handlerv1.Outcome_Failed:
 		r.takeFailure(ended.Failed, told)
 	case *handlerv1.Outcome_Canceled:

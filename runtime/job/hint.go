@@ -19,9 +19,15 @@ const (
 	RulesChanged Hint = "holdfast_rules"
 	// GatesChanged: a gate has lost a slot, or a lane has got a job.
 	GatesChanged Hint = "holdfast_gates"
+	// FollowedEnded: a followed job has ended.
+	FollowedEnded Hint = "holdfast_followed"
+	// EventsRecorded: ends were recorded as events.
+	EventsRecorded Hint = "holdfast_events"
+	// PluginsCommanded: something is asked of plugins.
+	PluginsCommanded Hint = "holdfast_plugins"
 )
 
 // Hints lists every hint.
 func Hints() []Hint {
-	return []Hint{JobsReady, CancelAsked, JobsAwaited, JobsEnded, TypesDeclared, RulesChanged, GatesChanged}
+	return []Hint{JobsReady, CancelAsked, JobsAwaited, JobsEnded, TypesDeclared, RulesChanged, GatesChanged, FollowedEnded, EventsRecorded, PluginsCommanded}
 }

@@ -1,8 +1,10 @@
 package job
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"time"
 )
 
 // ID identifies a job. It is a UUIDv7, made when the job is submitted, so that
@@ -19,6 +21,12 @@ var ErrBadID = errors.New("not a UUID of the form xxxxxxxx-xxxx-xxxx-xxxx-xxxxxx
 
 // String returns the canonical lower-case form.
 func (id ID) String() string { return formatUUID(id) }
+
+// Time is when the id was made, to the millisecond, by the clock of whoever made it (RFC
+// 9562, UUIDv7).
+func (id ID) Time() time.Time {
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16))
+}
 
 // String returns the canonical lower-case form.
 func (id LeaseID) String() string { return formatUUID(id) }

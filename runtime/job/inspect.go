@@ -12,9 +12,25 @@ type Filter struct {
 	Type   string
 	Tenant string
 	Tag    string
+	// WithoutScheduled and WithoutHeld restrict the state created to jobs that are held, and
+	// to jobs that are due at some time.
+	WithoutScheduled bool
+	WithoutHeld      bool
+	// Worker is the last owner.
+	Worker string
+	// Code is the error code of the last attempt, which did not succeed.
+	Code string
+	// Fingerprint is that of the error under which the job died.
+	Fingerprint string
+	// Payload is text that the payload contains, as it was sent.
+	Payload string
+	// Parent submitted the jobs.
+	Parent ID
 	// CreatedFrom (inclusive) and CreatedBefore (exclusive) bound the time of creation.
 	CreatedFrom   time.Time
 	CreatedBefore time.Time
+	// FrozenAt leaves out jobs that were created, or ended, after it.
+	FrozenAt time.Time
 	// After is the Next of the previous page; only older jobs follow.
 	After ID
 	// Limit bounds the jobs of a page; at least 1.
@@ -29,6 +45,9 @@ type Page struct {
 	Next ID
 }
 
+// MaxResubmissions bounds how many resubmissions of a job are shown.
+const MaxResubmissions = 10
+
 // Detail is everything that is known about a job, for operators.
 type Detail struct {
 	View
@@ -37,6 +56,18 @@ type Detail struct {
 	IdempotencyKey string
 	Tags           []string
 	Priority       int16
+	// Parent is the job that submitted this one; the zero id for none.
+	Parent ID
+	// Callback is whom to tell when the job ends: a URL, which may contain a secret; empty
+	// for nobody.
+	Callback string
+	// Workflow is the workflow that the job belongs to; the zero id for none.
+	Workflow ID
+	// ResubmissionOf is the job that this one was submitted anew from; the zero id for none.
+	// It may be gone.
+	ResubmissionOf ID
+	// Resubmissions are the newest MaxResubmissions that were made from this job, newest first.
+	Resubmissions []ID
 	// Terms are the submission's, or its job type's.
 	Terms Terms
 	// RunAt is when the job is or was due; zero for a held job.
@@ -76,16 +107,22 @@ type LogFilter struct {
 // LeaseView is a lease as operators see it, without its id: whoever knows the id could
 // settle the job.
 type LeaseView struct {
-	Worker          string
-	ClaimedAt       time.Time
+	Worker    string
+	ClaimedAt time.Time
+	// BeganAt is when the handler was started; nil until the database knows.
+	BeganAt         *time.Time
 	ExpiresAt       time.Time
 	CancelRequested bool
 }
 
-// DeadLetterFilter chooses dead letters. Empty names are no restriction.
+// DeadLetterFilter chooses dead letters. Empty texts are no restriction.
 type DeadLetterFilter struct {
 	Type   string
 	Tenant string
+	// Code is the error's, as the handler gave it.
+	Code string
+	// Fingerprint is the error's, see Fingerprint.
+	Fingerprint string
 	// After is the last position of the previous page; zero for the first page.
 	After DeadLetterPosition
 	// Limit bounds how many are returned; at least 1.
@@ -96,6 +133,43 @@ type DeadLetterFilter struct {
 type DeadLetterPosition struct {
 	DeadAt time.Time
 	ID     ID
+}
+
+// MaxCount bounds exact counts: reading more would take long, and tell nobody more.
+const MaxCount = 10_000
+
+// Count is a number that is exact up to MaxCount.
+type Count struct {
+	Jobs int
+	// More says that there are more than MaxCount, and Jobs is MaxCount.
+	More bool
+}
+
+// CountOf is the count of what a statement has found that stops after one more than
+// MaxCount.
+func CountOf(found int) Count { return Count{Jobs: min(found, MaxCount), More: found > MaxCount} }
+
+// DeadLetterGroup is the dead letters of one job type whose errors have the same
+// fingerprint.
+type DeadLetterGroup struct {
+	Type string
+	Code string
+	// Fingerprint is empty for dead letters whose fingerprint is not filled in yet.
+	Fingerprint string
+	// Message is the pattern of the error.
+	Message string
+	Count
+	DeadLetterTimes
+	// Versions are those of the plugin under which the latest jobs died, in no order.
+	Versions []string
+	// Samples are jobs that died latest.
+	Samples []ID
+}
+
+// DeadLetterTimes are when the first and the last job of a group died.
+type DeadLetterTimes struct {
+	FirstDeadAt time.Time
+	LastDeadAt  time.Time
 }
 
 // Condition says whether a worker is alive.

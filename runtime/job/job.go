@@ -91,6 +91,16 @@ type Submission struct {
 	TTL       time.Duration
 	// Unique keeps out other jobs like this one; nil for none.
 	Unique *Unique
+	// Parent is the job that submitted this one; the zero id for none.
+	Parent ID
+	// ResubmissionOf is the job that somebody submits anew; the zero id for none.
+	ResubmissionOf ID
+	// Followed says that the follower must be told when the job is succeeded, dead or
+	// canceled, because others wait for that.
+	Followed bool
+	// CallbackURL is told when the job is succeeded, dead or canceled; empty for nobody.
+	// Such a job is Followed.
+	CallbackURL string
 }
 
 // Receipt is the answer to a submission, whether it created the job or found one.
@@ -148,6 +158,9 @@ type View struct {
 	FinishedAt *time.Time
 	Progress   json.RawMessage
 	Result     json.RawMessage
+	// ErasedAt is when the job was blanked: then nothing is left but the record that there was
+	// such a job. Nil for never.
+	ErasedAt *time.Time
 	// Trace is the context that the job carries.
 	Trace Trace
 }
@@ -162,6 +175,8 @@ type Cancellation struct {
 	Requested bool
 	// Freed says that slots of the job's gates became free.
 	Freed bool
+	// Followed says that the follower must look at the end of the job.
+	Followed bool
 }
 
 // Requeued is a dead job that was started anew.
@@ -180,11 +195,17 @@ type Attempt struct {
 	WorkerID      string
 	Plugin        string
 	PluginVersion string
-	ClaimedAt     time.Time
-	EndedAt       time.Time
-	Outcome       OutcomeKind
-	Code          string
-	Error         string
+	// DueAt is when the job was due: for a job that was released, that may be before the end of
+	// the attempt before. BeganAt is when the handler was started, and DoneAt as in Settlement;
+	// it is nil for a success. Each is nil if it is not known.
+	DueAt     *time.Time
+	ClaimedAt time.Time
+	BeganAt   *time.Time
+	DoneAt    *time.Time
+	EndedAt   time.Time
+	Outcome   OutcomeKind
+	Code      string
+	Error     string
 	// Stack is where a handler failed, in its own words; empty for nothing.
 	Stack  string
 	SpanID string
@@ -198,4 +219,9 @@ type DeadLetter struct {
 	DeadAt    time.Time
 	Attempts  int
 	LastError string
+	// Erased says that the job was blanked, so that it cannot be requeued.
+	Erased bool
+	// Code and Fingerprint are the error's. Fingerprint is empty until it is filled in.
+	Code        string
+	Fingerprint string
 }

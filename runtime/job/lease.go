@@ -15,6 +15,19 @@ type Lease struct {
 	Fence int64
 	// Gated says that the job has gates. When the lease ends, the job's slots are free.
 	Gated bool
+	// Followed says that somebody must be told when the job ends; see Submission.
+	Followed bool
+	// Began is when the handler was started, as far as the owner knows. The database learns
+	// it when the lease is renewed or ends.
+	Began SinceClaim
+}
+
+// SinceClaim is a moment of an attempt, by how much time had passed since its claim. So the
+// database can add it to the time of the claim, and no other clock matters.
+type SinceClaim struct {
+	Time time.Duration
+	// Known is false if the moment has not come, or nobody knows when it was.
+	Known bool
 }
 
 // Claimed is a job that the caller has just claimed.
@@ -50,6 +63,9 @@ type Claimed struct {
 	// Last is the previous attempt; nil if there was none, the job is not traced, or its last
 	// claim was parked.
 	Last *LastAttempt
+	// Predecessors are the jobs that it came after in its workflow, in the order of `after`;
+	// nil for none.
+	Predecessors []Predecessor
 }
 
 // Passed is how a job passed its gates.

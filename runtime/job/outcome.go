@@ -52,12 +52,19 @@ const CodeTimeout = "timeout"
 // before its process was up.
 const CodeNoProcess = "no_process"
 
+// CodeFollowUpsRefused is the code of an attempt that has succeeded, except that a job
+// which it submitted was refused.
+const CodeFollowUpsRefused = "followups_refused"
+
 // Outcome is how an attempt ended, as the handler, its supervisor or the reaper reports
 // it. Decide says what it means for the job.
 type Outcome struct {
 	Kind OutcomeKind
 	// Result is JSON, for Success; nil for none.
 	Result json.RawMessage
+	// FollowUps are the jobs that the handler has submitted, for Success: each is JSON, a
+	// submission as POST /jobs takes it, and not checked yet.
+	FollowUps []json.RawMessage
 	// Code, Message and Stack describe an error, in the handler's own words.
 	Code    string
 	Message string

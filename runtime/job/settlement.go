@@ -11,10 +11,16 @@ type Settlement struct {
 	Decision
 	// Started says that the handler was started, or may have been: its worker is lost.
 	Started bool
+	// Done is when the handler was done, or its process gone. Until the attempt ends, its lease
+	// is only held. Of an attempt whose worker is lost, it is the worker's last sign of life. It is not kept of a success.
+	Done SinceClaim
 	// Number is the attempt that ended, counted from 1.
 	Number int
 	// Result is JSON, for Succeeded only.
 	Result json.RawMessage
+	// FollowUps are the jobs that become real together with the success, and only then. Their
+	// ids stay the same however often the settlement is sent.
+	FollowUps []Submission
 	// Code, Error and Stack describe what went wrong; empty for nothing.
 	Code  string
 	Error string

@@ -16,6 +16,8 @@ const (
 	WaitScheduled WaitReason = "scheduled"
 	// WaitHeld: it has no time. A client releases it.
 	WaitHeld WaitReason = "held"
+	// WaitPredecessors: jobs of its workflow that it comes after have not ended.
+	WaitPredecessors WaitReason = "predecessors"
 	// WaitRetry: an attempt has failed, and the next one is due later.
 	WaitRetry WaitReason = "retry"
 	// WaitPaused: an operator has paused its type, plugin, tenant, or everything.
@@ -40,13 +42,13 @@ const (
 // WaitReasons returns all reasons.
 func WaitReasons() []WaitReason {
 	return []WaitReason{
-		WaitScheduled, WaitHeld, WaitRetry, WaitPaused, WaitUnserved, WaitKey, WaitTenant, WaitType, WaitRate, WaitTurn, WaitClaim,
+		WaitScheduled, WaitHeld, WaitPredecessors, WaitRetry, WaitPaused, WaitUnserved, WaitKey, WaitTenant, WaitType, WaitRate, WaitTurn, WaitClaim,
 	}
 }
 
 // QueuedReasons returns the reasons for which queued jobs wait. Those of other states wait
 // for their time.
-func QueuedReasons() []WaitReason { return WaitReasons()[3:] }
+func QueuedReasons() []WaitReason { return WaitReasons()[4:] }
 
 // Wait is one thing that a job waits for.
 type Wait struct {
@@ -100,6 +102,9 @@ type Place struct {
 	// Starting is how many jobs have passed the lane's gate and not started yet. It is known
 	// only for a gate with a rate.
 	Starting int
+	// Workflow says what a created job without a time waits for in its workflow; nil if it
+	// belongs to none.
+	Workflow *WorkflowWait
 	// Rules has at least the limit of the lane's gate, and the pauses that concern the job.
 	Rules *Rules
 }
@@ -109,6 +114,9 @@ type Place struct {
 func (p Place) Waits() []Wait {
 	switch p.State {
 	case Created:
+		if p.RunAt.IsZero() && p.Workflow != nil {
+			return p.Workflow.waits()
+		}
 		if p.RunAt.IsZero() {
 			return []Wait{{Reason: WaitHeld, Message: "held until it is released"}}
 		}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/runtime/metrics"
@@ -17,7 +19,7 @@ const (
 	reloadAfter = 30 * time.Second
 	// reloadPause is the least time between two looks for an unknown type.
 	reloadPause = 250 * time.Millisecond
-	// reloadTimeout bounds one such look of the loop.
+	// reloadTimeout bounds one look.
 	reloadTimeout = 10 * time.Second
 )
 
@@ -27,6 +29,8 @@ type Types struct {
 	store   Store
 	cfg     Config
 	metrics *metrics.Metrics
+	// looking shares one look for unknown types among the submissions that wait for it.
+	looking singleflight.Group
 
 	mu     sync.RWMutex
 	known  map[string]job.TypeSpec
@@ -84,7 +88,13 @@ func (t *Types) run(ctx context.Context, declared loop.Signal) {
 func (t *Types) spec(ctx context.Context, jobType string) (job.TypeSpec, error) {
 	spec, ok, age := t.lookUp(jobType)
 	if !ok && age > reloadPause {
-		if err := t.Load(ctx); err != nil {
+		_, err, _ := t.looking.Do("", func() (any, error) {
+			// The first submission may be given up while others still wait.
+			try, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloadTimeout)
+			defer cancel()
+			return nil, t.Load(try)
+		})
+		if err != nil {
 			return job.TypeSpec{}, err
 		}
 		spec, ok, _ = t.lookUp(jobType)

@@ -36,18 +36,23 @@ func newOperation(name string) Operation {
 var (
 	OpAdmit     = newOperation("admit")
 	OpClaim     = newOperation("claim")
+	OpErase     = newOperation("erase")
 	OpExpire    = newOperation("expire")
+	OpFollow    = newOperation("follow")
 	OpHeartbeat = newOperation("heartbeat")
 	OpHint      = newOperation("hint")
+	OpOperate   = newOperation("operate")
 	OpReport    = newOperation("note")
 	OpPromote   = newOperation("promote")
 	OpReap      = newOperation("reap")
 	OpRules     = newOperation("rules")
 	OpSettle    = newOperation("settle")
 	OpSubmit    = newOperation("submit")
+	OpSweep     = newOperation("sweep")
+	OpTick      = newOperation("tick")
 	OpTypes     = newOperation("types")
 
-	operations = []Operation{OpAdmit, OpClaim, OpExpire, OpHeartbeat, OpHint, OpReport, OpPromote, OpReap, OpRules, OpSettle, OpSubmit, OpTypes}
+	operations = []Operation{OpAdmit, OpClaim, OpErase, OpExpire, OpFollow, OpHeartbeat, OpHint, OpOperate, OpReport, OpPromote, OpReap, OpRules, OpSettle, OpSubmit, OpSweep, OpTick, OpTypes}
 )
 
 // Loss is how a lease turned out to be lost.
@@ -62,6 +67,17 @@ var (
 	LossAtSettle = Loss{labelled(attribute.String("reason", "settle"))}
 )
 
+// TickResult is what became of a tick of a schedule.
+type TickResult struct{ labels }
+
+// The results of ticks; see job.ScheduleCounts.
+var (
+	TickFired   = TickResult{labelled(attribute.String("result", "fired"))}
+	TickSkipped = TickResult{labelled(attribute.String("result", "skipped"))}
+	TickMissed  = TickResult{labelled(attribute.String("result", "missed"))}
+	TickFailed  = TickResult{labelled(attribute.String("result", "failed"))}
+)
+
 // The reasons for which a reaper finds a lease expired. They are also the codes
 // of the attempts that it settles.
 const (
@@ -74,6 +90,18 @@ var reapCauses = map[string]labels{
 	LeaseExpired: labelled(attribute.String("reason", LeaseExpired)),
 }
 
+// What becomes of a callback.
+var (
+	callbackMade    = labelled(attribute.String("result", "made"))
+	callbackFailed  = labelled(attribute.String("result", "failed"))
+	callbackGivenUp = labelled(attribute.String("result", "given_up"))
+)
+
+var workflowResults = map[job.WorkflowState]labels{
+	job.WorkflowSucceeded: labelled(attribute.String("result", string(job.WorkflowSucceeded))),
+	job.WorkflowCanceled:  labelled(attribute.String("result", string(job.WorkflowCanceled))),
+}
+
 var hintLabels = func() map[job.Hint]labels {
 	all := make(map[job.Hint]labels)
 	for _, hint := range job.Hints() {
@@ -82,16 +110,64 @@ var hintLabels = func() map[job.Hint]labels {
 	return all
 }()
 
+// disposal is what retention or an erasure does to a job in a final state.
+type disposal struct {
+	action string
+	state  job.State
+}
+
+// The ways in which data is disposed of.
+const (
+	Deleted = "deleted"
+	Blanked = "blanked"
+	Erased  = "erased"
+)
+
+var disposals = func() map[disposal]labels {
+	all := make(map[disposal]labels)
+	for _, action := range []string{Deleted, Blanked, Erased} {
+		for _, state := range job.States() {
+			if state.Final() {
+				all[disposal{action, state}] = labelled(attribute.String("action", action), attribute.String("state", string(state)))
+			}
+		}
+	}
+	return all
+}()
+
+// operated is what an operation did to a job.
+type operated struct {
+	action job.Action
+	result string
+}
+
+// What an operation does with the jobs that it finds.
+const (
+	OperationDone    = "done"
+	OperationSkipped = "skipped"
+)
+
+var operatedLabels = func() map[operated]labels {
+	all := make(map[operated]labels)
+	for _, action := range job.Actions() {
+		for _, result := range []string{OperationDone, OperationSkipped} {
+			all[operated{action, result}] = labelled(attribute.String("action", string(action)), attribute.String("result", result))
+		}
+	}
+	return all
+}()
+
 // typeLabels are the labels of one job type: by itself, and with each outcome.
 type typeLabels struct {
-	name     string
-	all      labels
-	outcomes map[job.OutcomeKind]labels
+	name      string
+	all       labels
+	outcomes  map[job.OutcomeKind]labels
+	latencies latencies
 }
 
 // otherType stands for every type that no plugin has declared. Types are usually
 // in upper case, so it cannot be mistaken for one.
-var otherType = newTypeLabels("other")
+const otherType = "other"
 
 func newTypeLabels(jobType string) *typeLabels {
 	name := attribute.String("job_type", jobType)

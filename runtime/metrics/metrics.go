@@ -44,11 +44,22 @@ type Metrics struct {
 	leaseLosses     metric.Int64Counter
 	reaped          metric.Int64Counter
 	expired         metric.Int64Counter
+	workflows       metric.Int64Counter
+	disposed        metric.Int64Counter
+	operated        metric.Int64Counter
+	overdue         metric.Float64Gauge
+	behind          metric.Float64Gauge
+	ticks           metric.Int64Counter
+	tickLag         metric.Float64Histogram
+	callbacks       metric.Int64Counter
+	events          metric.Int64Counter
+	cutOff          metric.Int64Counter
 	hintsSent       metric.Int64Counter
 	hintsHeard      metric.Int64Counter
 
 	declaring sync.Mutex
 	types     atomic.Pointer[map[string]*typeLabels]
+	other     *typeLabels
 }
 
 // New declares the instruments on the meter and starts the counters at zero:
@@ -67,7 +78,7 @@ func New(meter metric.Meter) (*Metrics, error) {
 		return made
 	}
 	m := &Metrics{
-		meter: meter,
+		meter: meter, other: newTypeLabels(otherType),
 		attempts: counter("holdfast.attempts", "{attempt}",
 			"Attempts whose end this worker wrote to the ledger."),
 		attemptDuration: seconds("holdfast.attempt.duration", jobSeconds,
@@ -86,9 +97,34 @@ func New(meter metric.Meter) (*Metrics, error) {
 			"Jobs taken over from workers that let their lease expire."),
 		expired: counter("holdfast.jobs.expired", "{job}",
 			"Jobs that this worker canceled because they had not started by their time."),
+		disposed: counter("holdfast.retention.jobs", "{job}",
+			"Ended jobs that this worker deleted or blanked when their time was over, or erased on request."),
+		operated: counter("holdfast.operations.jobs", "{job}",
+			"Jobs that operations found, which this worker acted on or skipped."),
+		ticks: counter("holdfast.schedule.ticks", "{tick}",
+			"Ticks of schedules that this worker has dealt with, by what became of them."),
+		tickLag: seconds("holdfast.schedule.lag", jobSeconds,
+			"How late the jobs of ticks were made, by the clock of the database."),
+		callbacks: counter("holdfast.callbacks", "{callback}",
+			"Ends of jobs with a callback URL that this worker followed up: a delivery was made, failed to be made for now, or was given up."),
+		events: counter("holdfast.events.recorded", "{event}",
+			"Ends of jobs that this worker recorded as events."),
+		cutOff: counter("holdfast.events.cut_off", "{stream}",
+			"Streams of events that this orchestrator ended: the client accepted nothing for too long, or the events could not be read."),
+		workflows: counter("holdfast.workflows.finished", "{workflow}",
+			"Workflows whose last end this worker has followed up."),
 		hintsSent:  counter("holdfast.hints.sent", "{hint}", "Hints sent to other processes."),
 		hintsHeard: counter("holdfast.hints.heard", "{hint}", "Hints heard, our own included."),
 	}
+	gauge := func(name, meaning string) metric.Float64Gauge {
+		made, err := meter.Float64Gauge(name, metric.WithUnit("s"), metric.WithDescription(meaning))
+		failed = errors.Join(failed, err)
+		return made
+	}
+	m.overdue = gauge("holdfast.retention.overdue",
+		"How long ago the time of the oldest job was over that this worker last deleted or blanked; 0 if it found none.")
+	m.behind = gauge("holdfast.retention.behind",
+		"How long ago this worker last had looked at every job that is old enough; 0 while another worker deletes.")
 	var err error
 	m.batchSize, err = meter.Int64Histogram("holdfast.batch.size", metric.WithUnit("{item}"),
 		metric.WithDescription("How many jobs, leases or reports a batch had."), metric.WithExplicitBucketBoundaries(batchSizes...))
@@ -111,6 +147,25 @@ func (m *Metrics) startAtZero() {
 	for _, cause := range reapCauses {
 		m.reaped.Add(ctx, 0, cause.add...)
 	}
+	for _, one := range disposals {
+		m.disposed.Add(ctx, 0, one.add...)
+	}
+	for _, one := range operatedLabels {
+		m.operated.Add(ctx, 0, one.add...)
+	}
+	m.overdue.Record(ctx, 0)
+	m.behind.Record(ctx, 0)
+	for _, result := range []TickResult{TickFired, TickSkipped, TickMissed, TickFailed} {
+		m.ticks.Add(ctx, 0, result.add...)
+	}
+	m.events.Add(ctx, 0)
+	m.cutOff.Add(ctx, 0)
+	m.callbacks.Add(ctx, 0, callbackMade.add...)
+	m.callbacks.Add(ctx, 0, callbackFailed.add...)
+	m.callbacks.Add(ctx, 0, callbackGivenUp.add...)
+	for _, result := range workflowResults {
+		m.workflows.Add(ctx, 0, result.add...)
+	}
 	for _, hint := range hintLabels {
 		m.hintsSent.Add(ctx, 0, hint.add...)
 		m.hintsHeard.Add(ctx, 0, hint.add...)
@@ -128,6 +183,22 @@ func (m *Metrics) ObserveLeases(held func() int) error {
 		}))
 	return err
 }
+
+// ObserveStreams reads the number of clients that follow events whenever metrics are
+// collected. Call it once.
+func (m *Metrics) ObserveStreams(open func() int) error {
+	_, err := m.meter.Int64ObservableGauge("holdfast.events.streams", metric.WithUnit("{stream}"),
+		metric.WithDescription("Clients that this orchestrator sends events to."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(int64(open()))
+			return nil
+		}))
+	return err
+}
+
+// CutOff counts a stream of events that was ended because its client accepted nothing for too
+// long, or because the events could not be read.
+func (m *Metrics) CutOff(ctx context.Context) { m.cutOff.Add(ctx, 1) }
 
 // Declare makes the types labels of their own.
 func (m *Metrics) Declare(specs []job.TypeSpec) {
@@ -154,14 +225,16 @@ func (m *Metrics) labels(jobType string) *typeLabels {
 	if labels := (*m.types.Load())[jobType]; labels != nil {
 		return labels
 	}
-	return otherType
+	return m.other
 }
 
 // Claimed measures how late the jobs were claimed.
 func (m *Metrics) Claimed(jobs []job.Claimed) {
 	for i := range jobs {
 		latency := jobs[i].ClaimedAt.Sub(jobs[i].RunAt)
-		m.claimLatency.Record(context.Background(), latency.Seconds(), m.labels(jobs[i].Type).all.record...)
+		labels := m.labels(jobs[i].Type)
+		m.claimLatency.Record(context.Background(), latency.Seconds(), labels.all.record...)
+		labels.latencies.waits[job.LatencyBucket(latency)].Add(1)
 	}
 }
 
@@ -174,7 +247,9 @@ func (m *Metrics) Admitted(jobs []job.Admitted) {
 
 // Ran measures a handler that is done, whatever becomes of its outcome.
 func (m *Metrics) Ran(jobType string, outcome job.OutcomeKind, took time.Duration) {
-	m.attemptDuration.Record(context.Background(), took.Seconds(), m.labels(jobType).outcomes[outcome].record...)
+	labels := m.labels(jobType)
+	m.attemptDuration.Record(context.Background(), took.Seconds(), labels.outcomes[outcome].record...)
+	labels.latencies.runs[job.LatencyBucket(took)].Add(1)
 }
 
 // Settled counts an attempt whose end is in the ledger.
@@ -211,6 +286,30 @@ func (m *Metrics) Expired(jobType string) {
 	m.expired.Add(context.Background(), 1, m.labels(jobType).all.add...)
 }
 
+// Ticks counts ticks of schedules.
+func (m *Metrics) Ticks(result TickResult, n int64) {
+	if n > 0 {
+		m.ticks.Add(context.Background(), n, result.add...)
+	}
+}
+
+// TickLag measures how late the job of a tick was made.
+func (m *Metrics) TickLag(lag time.Duration) { m.tickLag.Record(context.Background(), lag.Seconds()) }
+
+// FollowedUp counts what a round of the follower has made.
+func (m *Metrics) FollowedUp(done job.Following) {
+	ctx := context.Background()
+	m.callbacks.Add(ctx, int64(done.Delivered.Jobs), callbackMade.add...)
+	m.callbacks.Add(ctx, int64(done.Delivered.Failed), callbackFailed.add...)
+	m.callbacks.Add(ctx, int64(done.Delivered.GivenUp), callbackGivenUp.add...)
+	m.events.Add(ctx, int64(done.Recorded))
+}
+
+// WorkflowFinished counts a workflow that has finished, by its last state.
+func (m *Metrics) WorkflowFinished(state job.WorkflowState) {
+	m.workflows.Add(context.Background(), 1, workflowResults[state].add...)
+}
+
 // HintSent counts a hint, or the error with which it could not be sent.
 func (m *Metrics) HintSent(hint job.Hint, err error) {
 	if err == nil {
@@ -222,4 +321,25 @@ func (m *Metrics) HintSent(hint job.Hint, err error) {
 // HintHeard counts a hint from any process.
 func (m *Metrics) HintHeard(hint job.Hint) {
 	m.hintsHeard.Add(context.Background(), 1, hintLabels[hint].add...)
+}
+
+// Disposed counts jobs that were Deleted, Blanked or Erased, by the state in which they were.
+func (m *Metrics) Disposed(action string, jobs map[job.State]int64) {
+	for state, n := range jobs {
+		m.disposed.Add(context.Background(), n, disposals[disposal{action, state}].add...)
+	}
+}
+
+// Operated counts jobs that an operation found, which are OperationDone or OperationSkipped.
+func (m *Metrics) Operated(action job.Action, result string, jobs int64) {
+	if jobs > 0 {
+		m.operated.Add(context.Background(), jobs, operatedLabels[operated{action, result}].add...)
+	}
+}
+
+// Swept measures how far the deleter is: how late it found the oldest job, and how long ago
+// it had last looked at all.
+func (m *Metrics) Swept(overdue, behind time.Duration) {
+	m.overdue.Record(context.Background(), overdue.Seconds())
+	m.behind.Record(context.Background(), behind.Seconds())
 }

@@ -41,6 +41,8 @@ const (
 	attrLink          attribute.Key = "job.link"
 	attrGates         attribute.Key = "job.gates"
 	attrParked        attribute.Key = "job.parked"
+	attrSchedule      attribute.Key = "job.schedule.name"
+	attrTick          attribute.Key = "job.schedule.tick"
 )
 
 // Attributes lists the names of all attributes.
@@ -50,7 +52,7 @@ func Attributes() []attribute.Key {
 		attrErrorType, attrException, attrExceptionText, attrExceptionAt,
 		attrJob, attrType, attrTenant, attrPriority, attrState, attrReason, attrReplayed, attrDuplicate, attrAttempt, attrMaxAttempts, attrFence,
 		attrWorker, attrPlugin, attrPluginVersion, attrOutcome, attrErrorCode, attrRetryDelay, attrResumed, attrCheckpoints,
-		attrCrashed, attrReapedBy, attrLink, attrGates, attrParked,
+		attrCrashed, attrReapedBy, attrLink, attrGates, attrParked, attrSchedule, attrTick,
 	}
 }
 

@@ -54,3 +54,22 @@ func TestARequestHasNoSpanInTheTraceOfAJobThatIsNotSampled(t *testing.T) {
 	require.Empty(t, told())
 	request.End()
 }
+
+func TestAFollowUpIsSentWithinTheAttemptThatSubmitsIt(t *testing.T) {
+	tracer, told := recorded(t)
+	child := job.Submission{Type: "CHILD", Trace: job.Trace{Parent: parent, Baggage: "a=b"}}
+	tracer.SendWithin(job.Trace{Parent: parent, Baggage: "a=b"}, &child).Done(job.Submitted{Receipt: job.Receipt{ID: job.ID{1}, State: job.Queued}})
+	sent := told()["send CHILD"]
+	require.Equal(t, parent[36:52], sent.Parent.SpanID().String())
+	require.Equal(t, parent[3:35], sent.SpanContext.TraceID().String())
+	require.Equal(t, "00-"+parent[3:35]+"-"+sent.SpanContext.SpanID().String()+"-01", child.Trace.Parent)
+	require.Equal(t, "a=b", child.Trace.Baggage)
+	require.False(t, sent.EndTime.Before(sent.StartTime))
+
+	dark := job.Trace{Parent: parent[:53] + "00"}
+	child.Trace = dark
+	for _, tracer := range []*Tracer{tracer, nil} {
+		require.Nil(t, tracer.SendWithin(dark, &child))
+		require.Equal(t, dark, child.Trace, "it keeps the context of the attempt")
+	}
+}

@@ -43,6 +43,20 @@ func (t *Tracer) Send(ctx context.Context, s *job.Submission) *Sent {
 	return t.send(ctx, s, false)
 }
 
+// SendWithin is Send for what a handler has submitted. The span is a child of the
+// attempt's, whose context is given. If that is not sampled there is no span, and the
+// submission keeps its context.
+func (t *Tracer) SendWithin(attempt job.Trace, s *job.Submission) *Sent {
+	if t == nil {
+		return nil
+	}
+	parent, ok := sampled(attempt)
+	if !ok {
+		return nil
+	}
+	return t.send(trace.ContextWithSpanContext(context.Background(), parent), s, false)
+}
+
 func (t *Tracer) send(ctx context.Context, s *job.Submission, oneOfMany bool) *Sent {
 	request := trace.SpanContextFromContext(ctx)
 	if !request.IsSampled() {
@@ -53,9 +67,7 @@ func (t *Tracer) send(ctx context.Context, s *job.Submission, oneOfMany bool) *S
 	}
 	options := []trace.SpanStartOption{
 		trace.WithSpanKind(trace.SpanKindProducer),
-		trace.WithAttributes(append(messaging("send", "send", s.Type),
-			attrType.String(s.Type), attrTenant.String(s.Tenant), attrPriority.Int(int(s.Priority)),
-			attrBodySize.Int(len(s.Payload)), attrMaxAttempts.Int(s.MaxAttempts))...),
+		trace.WithAttributes(sending(s)...),
 	}
 	if oneOfMany {
 		ctx = withSampling(ctx)
@@ -66,6 +78,26 @@ func (t *Tracer) send(ctx context.Context, s *job.Submission, oneOfMany bool) *S
 	_, span := t.tracer.Start(ctx, "send "+s.Type, options...)
 	s.Trace = carried(span.SpanContext(), s.Trace.Baggage)
 	return &Sent{span: span}
+}
+
+// SendTick begins the trace of a job that a schedule makes at a tick, and puts its context
+// into the submission.
+func (t *Tracer) SendTick(s *job.Submission, schedule string, tick time.Time) *Sent {
+	if t == nil {
+		return nil
+	}
+	_, span := t.tracer.Start(context.Background(), "send "+s.Type,
+		trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(sending(s)...),
+		trace.WithAttributes(attrSchedule.String(schedule), attrTick.String(tick.UTC().Format(time.RFC3339))))
+	s.Trace = carried(span.SpanContext(), s.Trace.Baggage)
+	return &Sent{span: span}
+}
+
+// sending are the attributes of the span of a submission.
+func sending(s *job.Submission) []attribute.KeyValue {
+	return append(messaging("send", "send", s.Type),
+		attrType.String(s.Type), attrTenant.String(s.Tenant), attrPriority.Int(int(s.Priority)),
+		attrBodySize.Int(len(s.Payload)), attrMaxAttempts.Int(s.MaxAttempts))
 }
 
 // within is this moment, measured from the span's beginning by the monotonic clock. So
@@ -142,6 +174,7 @@ var failures = []struct {
 }{
 	{"key_reused", job.ErrKeyReused},
 	{"bad_data", job.ErrBadData},
+	{"lease_lost", job.ErrLeaseLost},
 	{"batch_refused", errBatchRefused},
 	{"unavailable", job.ErrUnavailable},
 	{"deadline_exceeded", context.DeadlineExceeded},

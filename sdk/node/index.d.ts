@@ -45,6 +45,19 @@ export const Reason: {
 };
 export type Reason = (typeof Reason)[keyof typeof Reason];
 
+/** A job of the same workflow that had to end before this one could start. */
+export interface Predecessor {
+  /** Its name in the workflow. */
+  name: string;
+  id: string;
+  /** False if it was skipped or canceled. */
+  succeeded: boolean;
+  /** Decoded from JSON; undefined if it has none. */
+  result?: any;
+  /** It has a result, which the orchestrator has left out: all results together are too large. */
+  omitted: boolean;
+}
+
 /** What a test chooses of a job. Everything has a default. */
 export interface JobInit<T = any> {
   payload?: T;
@@ -58,6 +71,7 @@ export interface JobInit<T = any> {
   createdAt?: Date;
   /** What resume returns. */
   checkpoint?: unknown;
+  predecessors?: Predecessor[];
   timeoutMs?: number;
   traceparent?: string;
   tracestate?: string;
@@ -67,7 +81,8 @@ export interface JobInit<T = any> {
 /**
  * One attempt at a job whose payload is a T.
  *
- * In tests you create jobs yourself. Such a job discards its progress and checkpoints, and logs to standard error.
+ * In tests you create jobs yourself. Such a job discards its progress and checkpoints, keeps what is submitted in
+ * `submitted`, and logs to standard error.
  */
 export class Job<T = any> {
   constructor(job?: JobInit<T>);
@@ -117,6 +132,30 @@ export class Job<T = any> {
    */
   checkpoint(value: unknown): void;
 
+  /**
+   * Submits a job that follows this one. It becomes real together with the success of this attempt, in one transaction,
+   * and never otherwise: if the attempt fails, snoozes, is canceled or lost, there is no such job, and the next attempt
+   * submits its own. The job belongs to this job's tenant.
+   *
+   * It throws when the payload is not JSON, and after the end of the attempt. For more jobs than the orchestrator takes
+   * (1,000 unless configured otherwise, and 4 MiB of JSON together), it throws a Permanent with the code
+   * followups_too_large. The orchestrator checks the rest when the attempt has succeeded; if it refuses a job, the
+   * attempt fails with the code followups_refused.
+   */
+  submit(jobType: string, payload?: unknown, options?: FollowUpOptions): void;
+  /** What was submitted on a job of a test: the bodies of POST /jobs. */
+  readonly submitted: Record<string, unknown>[];
+
+  /** The jobs that it comes after in its workflow, in the order of `after`; empty for a job of no workflow. */
+  predecessors: Predecessor[];
+
+  /**
+   * The result of the predecessor with this name, or the default if it has none, or was skipped or canceled. It throws
+   * a Permanent if there is no such predecessor, or if the orchestrator has left the result out.
+   */
+  resultOf<R = any>(name: string): R | undefined;
+  resultOf<R>(name: string, otherwise: R): R;
+
   /** The last checkpoint of an earlier attempt, or the default if there is none. */
   resume(otherwise: number): number;
   resume(otherwise: string): string;
@@ -137,6 +176,37 @@ export class Job<T = any> {
   get timeLeftMs(): number;
   /** Asks the handler to stop, as the orchestrator does; for tests. Only the first call counts. */
   stop(reason?: Reason): void;
+}
+
+/** The members of POST /jobs. What you leave out takes the default of the job type. */
+export interface FollowUpOptions {
+  /** The idempotency key. Within one attempt you need none. */
+  key?: string;
+  /** From -32767 to 32767; higher is more urgent. */
+  priority?: number;
+  /** Do not start before this time, or before so long has passed; at most one of the two. */
+  runAt?: Date;
+  delayMs?: number;
+  /** Keep the job until somebody releases it. */
+  hold?: boolean;
+  maxAttempts?: number;
+  timeoutMs?: number;
+  tags?: string[];
+  /** How the job shares with others: the keys themselves. */
+  concurrencyKey?: string;
+  concurrencyLimit?: number;
+  onConflict?: 'queue' | 'cancel_newcomer' | 'cancel_oldest';
+  fairnessKey?: string;
+  /** Cancel the job unless it has started by then; at most one of the two. */
+  expiresAt?: Date;
+  ttlMs?: number;
+  /** Make no other job like this one: for so long, or while it waits or runs; at most one of the two. */
+  uniqueForMs?: number;
+  uniqueWhileOpen?: boolean;
+  /** JSON Pointers to what must be equal in the payloads of jobs that are alike; by default the whole payload. */
+  uniqueBy?: string[];
+  /** Tell this http or https URL when the job has ended. */
+  callbackUrl?: string;
 }
 
 /** The orchestrator's configuration decides what you leave out. It also overrides timeoutMs, retry and maxAttempts. */

@@ -75,6 +75,34 @@ var checks = []struct {
 		"Ask whoever set it, or end it: `orchestrator resume`, `orchestrator limits set`.",
 	},
 	{
+		"retention", judged("doctor_retention", pgx.RowToStructByName[retentionRow], judgeRetention, postgres.Interval(sweptWithin), postgres.Interval(overdueWithin)),
+		"No job has outlived its time, and no erasure is stuck.",
+		"Make sure that an orchestrator with your retention settings runs, and look for errors in its log.",
+	},
+	{
+		"operations", judged("doctor_operations", pgx.RowToStructByName[operationsRow], judgeOperations, postgres.Interval(operatedWithin), maxExamples+1),
+		"No operation is stuck.",
+		"Make sure that an orchestrator runs, and look for errors about operations in its log. `orchestrator operation stop` ends one for good.",
+	},
+	{
+		"following", judged("doctor_following", pgx.RowToStructByName[followingRow], judgeFollowing, postgres.Interval(followedWithin)),
+		"Everybody who waits for jobs was told of their ends.",
+		"Make sure that an orchestrator runs, and look for errors of `follow` in its log. To announce ends to callback URLs, " +
+			"an orchestrator needs the built-in plugin; those that wait are announced within a minute after that.",
+	},
+	{
+		"workflows", judged("doctor_workflows", pgx.RowToStructByName[workflowsRow], judgeWorkflows, postgres.Interval(followedWithin), maxExamples+1),
+		"Every workflow goes on when its jobs have ended.",
+		"Make sure that an orchestrator runs, and look for errors of `follow` in its log. It looks at every workflow when it starts, and every " +
+			"hour: restart it to have it look now. An earlier version ends jobs without telling their workflow.",
+	},
+	{
+		"schedules", judged("doctor_schedules", pgx.RowToStructByName[schedulesRow], judgeSchedules, postgres.Interval(firedWithin), maxExamples+1),
+		"Every schedule makes its jobs when they are due.",
+		"See the schedule: `orchestrator schedule get`. Correct its job, or make its handler available; `orchestrator schedule backfill` makes " +
+			"up for runs that made none. If ticks are overdue, make sure that an orchestrator runs, and look for errors about schedules in its log.",
+	},
+	{
 		name: "schema_version", make: checkSchema,
 		fine: fmt.Sprintf("The schema has version %d.", schemaVersion),
 	},

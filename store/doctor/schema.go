@@ -13,7 +13,7 @@ import (
 )
 
 // schemaVersion is the migration that the statements need.
-const schemaVersion = 9
+const schemaVersion = 20
 
 func checkSchema(ctx context.Context, tx pgx.Tx) (job.Check, error) {
 	var versions []int64

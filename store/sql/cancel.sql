@@ -1,7 +1,8 @@
 -- Cancel a job: created | queued | retry -> canceled at once. For a running job,
 -- the request is left on its lease, where the owner finds it. A job is in only one
 -- list, so at most one branch does anything. If none does, the job is final or has
--- just moved, and the caller looks again. 'freed' says that slots of its gates are free.
+-- just moved, and the caller looks again. 'freed' says that slots of its gates are free,
+-- 'followed' that the follower has something to do.
 -- Clock: now().
 -- Locks: the list row, then the ledger row.
 -- Index: jobs_pkey; ready_pkey, or ready_turn for a job with a turn, whose position the
@@ -38,11 +39,15 @@ with target as (
         select job_id, false from unscheduled
     ) freed
     where j.job_id = freed.job_id
-    returning j.job_type, j.attempt, case when freed.ready then j.gates end as gates
+    returning j.job_id, j.job_type, j.attempt, j.followed, case when freed.ready then j.gates end as gates
 ), woken as (
     insert into wakes (gates, freed)
     select gates, true from canceled where gates is not null
     returning freed
+), told as (
+    insert into ends (job_id, state, at)
+    select job_id, 'canceled', now() from canceled where followed
+    returning job_id
 ), tallied as (
     insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
     select date_bin('10 seconds', now(), 'epoch'), job_type, '', 'withdrawn', attempt, 1, 0
@@ -52,4 +57,6 @@ select 'canceled' as done from canceled
 union all
 select 'requested' from asked
 union all
-select 'freed' from woken;
+select 'freed' from woken
+union all
+select 'followed' from told;

@@ -16,7 +16,10 @@ with batch as (
     set state = 'canceled', last_error = t.reason, finished_at = clock_timestamp(), updated_at = clock_timestamp()
     from taken t
     where j.job_id = t.job_id
-    returning j.job_type, j.attempt
+    returning j.job_id, j.job_type, j.attempt, j.followed
+), told as (
+    insert into ends (job_id, state, at)
+    select job_id, 'canceled', clock_timestamp() from canceled where followed
 )
 insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
 select date_bin('10 seconds', now(), 'epoch'), job_type, '', 'withdrawn', attempt, count(*), 0

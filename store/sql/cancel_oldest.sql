@@ -49,14 +49,17 @@ with victims as materialized (
     update leases l set cancel_requested = true from leased v
     where l.job_id between v.job_id and v.job_id
     returning l.job_id, v.reason
-), told as (
+), explained as (
     update jobs j set last_error = a.reason from asked a where j.job_id = a.job_id
 ), canceled as (
     update jobs j
     set state = 'canceled', last_error = u.reason, finished_at = clock_timestamp(), updated_at = clock_timestamp()
     from unqueued u
     where j.job_id = u.job_id
-    returning j.job_id, j.job_type, j.attempt, j.gates
+    returning j.job_id, j.job_type, j.attempt, j.gates, j.followed
+), told as (
+    insert into ends (job_id, state, at)
+    select job_id, 'canceled', clock_timestamp() from canceled where followed
 ), freed as (
     insert into wakes (gates, freed)
     select array_agg(gate), true from canceled cross join unnest(gates) gate having count(*) > 0

@@ -71,7 +71,7 @@ with ranges as (
     cross join lateral (
         select j.job_id, j.fence + 1 as fence, j.job_type, j.tenant, j.payload, j.attempt + 1 as attempt,
             j.max_attempts, j.interruptions, j.crashes, j.timeout, j.checkpoint, j.trace_parent, j.trace_state,
-            j.created_at, j.priority, j.run_at, j.gates, j.expires_at,
+            j.created_at, j.priority, j.run_at, j.gates, j.expires_at, j.followed,
             case when j.fence > 0 and j.trace_parent <> '' then (
                 select a.ended_at from unsuccessful_attempts a where a.job_id = j.job_id and a.fence = j.fence
             ) end as last_ended_at,
@@ -88,6 +88,6 @@ with ranges as (
 )
 select job_id, lease_id, fence, job_type, tenant, payload::text as payload, attempt, max_attempts,
     interruptions, crashes, timeout, checkpoint::text as checkpoint, trace_parent, trace_state,
-    created_at, priority, run_at, position, admitted_at, gates, expires_at, claimed_at, last_ended_at, last_outcome
+    created_at, priority, run_at, position, admitted_at, gates, expires_at, followed, claimed_at, last_ended_at, last_outcome
 from claimed
 order by priority desc, coalesce(position, run_at), job_id;

@@ -1,6 +1,7 @@
 -- Claim the digests of submissions that must be unique, each for the first submission
 -- that has it. A digest is free if nobody has it, if its time is over, or, without a time,
--- if its job has ended. Otherwise its row stays as it is. unique_keys then says which job
+-- if its job has ended or is gone. A job is gone if this statement sees its digest, but not
+-- the job: one that was made a moment ago has neither. Otherwise its row stays as it is. unique_keys then says which job
 -- each digest belongs to, and the row is locked until the transaction ends. A submission
 -- whose job exists claims nothing.
 -- Clock: now().
@@ -23,5 +24,8 @@ select digest, job_id, now() + keep_for from wanted order by digest
 on conflict (digest) do update set job_id = excluded.job_id, expires_at = excluded.expires_at
 where case
     when u.expires_at is not null then u.expires_at <= now()
-    else (select j.state in ('succeeded', 'dead', 'canceled') from jobs j where j.job_id = u.job_id)
+    else coalesce(
+        (select j.state in ('succeeded', 'dead', 'canceled') from jobs j where j.job_id = u.job_id),
+        (select k.job_id from unique_keys k where k.digest = u.digest) = u.job_id
+    )
 end;

@@ -11,6 +11,7 @@ with chosen as materialized (
     where job_id = any ($1::uuid[]) and state = 'queued'
         and ($6::text[] is null or 'queued' = any ($6)) and ($7::text is null or $7 = any (tags))
         and ($8::smallint is null or priority < $8)
+        and ($3::timestamptz is distinct from 'infinity' or attempt = 0)
 ), waiting as materialized (
     select p.job_id
     from chosen c

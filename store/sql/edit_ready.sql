@@ -1,6 +1,7 @@
 -- Change those of the jobs $1 that are ready: their priority $2, their due time ($3, or $4
 -- from now), and their tags $5. Nulls stay as they are. Only jobs in one of the states $6,
 -- with the tag $7, and of a priority below $8, unless these are null.
+-- A due time of infinity holds jobs, but none that waits for another attempt.
 -- A job that is due later is postponed: queued -> created, or -> retry if it has used an
 -- attempt. A job with gates keeps its slots and its place unless its due time changes, or
 -- its turn, which was one of its old priority: then it gives its slots back, and starts at
@@ -15,6 +16,7 @@ with chosen as materialized (
     where job_id = any ($1::uuid[]) and state = 'queued'
         and ($6::text[] is null or 'queued' = any ($6)) and ($7::text is null or $7 = any (tags))
         and ($8::smallint is null or priority < $8)
+        and ($3::timestamptz is distinct from 'infinity' or attempt = 0)
     order by job_id
 ), untimed as (
     delete from ready r using chosen c

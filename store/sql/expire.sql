@@ -86,7 +86,10 @@ with due as materialized (
     ) freed
     where j.job_id = freed.job_id
     returning j.job_id, j.job_type, j.tenant, j.attempt, j.trace_parent, j.trace_state, j.last_error,
-        case when freed.ready then j.gates end as gates
+        case when freed.ready then j.gates end as gates, j.followed
+), told as (
+    insert into ends (job_id, state, at)
+    select job_id, 'canceled', now() from canceled where followed
 ), tallied as (
     insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
     select date_bin('10 seconds', now(), 'epoch'), job_type, '', 'withdrawn', attempt, count(*), 0

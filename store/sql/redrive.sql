@@ -1,16 +1,40 @@
--- Requeue up to $1 dead jobs, the longest dead first: dead -> queued. Only of type $2
--- and tenant $3, unless these are empty. Those with gates are parked. None expires any more.
+-- Requeue up to $1 dead jobs, the longest dead first: dead -> queued. Only of type $2,
+-- tenant $3, error code $4 and fingerprint $5, unless these are empty. Those of a type and a
+-- fingerprint are found by these; of the two scans, only one is done. Those with gates are
+-- parked. None expires any more. Blanked ones are left, and
+-- those whose workflow is held or canceled.
 -- Clock: now().
 -- Locks: dead letters, oldest first, skipping locked ones; then ledger rows.
--- Index: dead_letters_dead_at, jobs_pkey.
+-- Index: dead_letters_dead_at or dead_letters_group; dead_letters_pkey, jobs_pkey,
+-- workflow_jobs_pkey, workflows_pkey.
 with oldest as materialized (
     select job_id
-    from dead_letters
-    where ($2::text = '' or job_type = $2) and ($3::text = '' or tenant = $3)
+    from dead_letters d
+    where erased is not true and ($2::text = '' or $5::text = '')
+        and ($2 = '' or job_type = $2) and ($3::text = '' or tenant = $3)
+        and ($4::text = '' or error_code = $4) and ($5 = '' or fingerprint = $5)
+        and (select w.held or w.canceled_at is not null
+            from workflow_jobs wj
+            join workflows w on w.workflow_id = wj.workflow_id
+            where wj.job_id = d.job_id) is not true
     order by dead_at, job_id
-    limit $1 for update skip locked
+    limit $1 for update of d skip locked
+), oldest_of_group as materialized (
+    select job_id
+    from dead_letters d
+    where erased is not true and $2 <> '' and $5 <> '' and fingerprint >= ''
+        and (job_type, fingerprint, dead_at, job_id) >= ($2, $5, '-infinity', '00000000-0000-0000-0000-000000000000')
+        and (job_type, fingerprint, dead_at, job_id) <= ($2, $5, 'infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+        and ($3 = '' or tenant = $3) and ($4 = '' or error_code = $4)
+        and (select w.held or w.canceled_at is not null
+            from workflow_jobs wj
+            join workflows w on w.workflow_id = wj.workflow_id
+            where wj.job_id = d.job_id) is not true
+    order by job_type, fingerprint, dead_at, job_id
+    limit $1 for update of d skip locked
 ), freed as (
-    delete from dead_letters d using oldest o where d.job_id between o.job_id and o.job_id
+    delete from dead_letters d using (select * from oldest union all select * from oldest_of_group) o
+    where d.job_id between o.job_id and o.job_id
     returning d.job_id
 ), spent as (
     select j.job_id, j.attempt from jobs j join freed f on f.job_id = j.job_id

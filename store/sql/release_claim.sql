@@ -11,16 +11,16 @@ with batch as (
     from unnest(
         $1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
         $8::text[], $9::text[], $10::integer[], $11::integer[], $12::integer[], $13::integer[],
-        $14::boolean[]
+        $14::integer[], $15::integer[], $16::boolean[]
     ) as b (
         job_id, lease_id, plugin, plugin_version, span_id, outcome, error_code,
         error, stack, number, charged, interruptions, crashes,
-        started
+        began_ms, done_ms, started
     )
 ), freed as (
     delete from leases l using batch b
     where l.job_id between b.job_id and b.job_id and l.lease_id = b.lease_id and not l.cancel_requested
-    returning b.*, l.fence, l.worker_id, l.claimed_at
+    returning b.*, l.fence, l.worker_id, l.claimed_at, coalesce(b.began_ms, l.began_ms) as began
 ), settled as (
     update jobs j
     set attempt = f.charged, interruptions = f.interruptions, crashes = f.crashes,
@@ -55,9 +55,9 @@ with batch as (
 )
 insert into unsuccessful_attempts (
     job_id, fence, attempt, lease_id, worker_id, plugin, plugin_version, claimed_at, ended_at,
-    outcome, error_code, error, stack, span_id
+    outcome, error_code, error, stack, span_id, due_at, began_ms, done_ms
 )
 select job_id, fence, number, lease_id, worker_id, plugin, plugin_version, claimed_at, now(),
-    outcome::attempt_outcome, error_code, error, stack, span_id
+    outcome::attempt_outcome, error_code, error, stack, span_id, run_at, began, done_ms
 from settled
 returning lease_id;

@@ -1,10 +1,17 @@
 -- Requeue a dead job: dead -> queued, as if it had never been tried. It keeps its fence
 -- and its attempt rows, and does not expire. It is parked if it has gates.
+-- A job that was blanked is not requeued, nor one whose workflow is held or canceled.
 -- Clock: now().
--- Locks: the dead letter, then the ledger row.
--- Index: dead_letters_pkey, jobs_pkey.
-with freed as (
-    delete from dead_letters where job_id = $1
+-- Locks: the job's workflow, then the dead letter, then the ledger row.
+-- Index: workflow_jobs_pkey, workflows_pkey, dead_letters_pkey, jobs_pkey.
+with barred as materialized (
+    select w.held, w.canceled_at is not null as canceled
+    from workflows w
+    where w.workflow_id = any (array(select wj.workflow_id from workflow_jobs wj where wj.job_id = $1))
+    order by w.workflow_id for share
+), freed as (
+    delete from dead_letters
+    where job_id = $1 and erased is not true and not exists (select from barred where held or canceled)
     returning job_id
 ), spent as (
     select j.job_id, j.attempt from jobs j join freed f on f.job_id = j.job_id

@@ -108,10 +108,12 @@ func TestEveryAdvisoryLockHasOneMeaning(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string][]string{
-		"4653010": {"age_tallies", "forget_tallies", "roll_up_tallies"},
+		"4653010": {"age_latencies", "age_tallies", "forget_tallies", "roll_up_tallies"},
 		"4653011": {"lock_admission"},
 		"4653012": {"lock_ageing"},
 		"4653013": {"tidy_unique"},
+		"4653014": {"lock_following"},
+		"4653017": {"delete_dead", "delete_ended"},
 	}, users)
 	header, _ := split(sql.Text("lock_admission"))
 	for one := range users {
@@ -128,7 +130,7 @@ func TestSubmissionsAreReadAlikeWithKeysAndGatesAndWithout(t *testing.T) {
 		return strings.NewReplacer(
 			",\n        $15::text[]", "", ",\n        idempotency_key", "",
 			",\n        $16::text[], $17::text[], $18::timestamptz[], $19::interval[]", "", ",\n        gates, terms, expires_at, ttl", "",
-			",\n        $20::bytea[]", "", ",\n        digest", "",
+			",\n        $20::bytea[], $21::uuid[], $22::boolean[], $23::text[], $24::uuid[]", "", ",\n        digest, parent_id, followed, callback_url, resubmission_of", "",
 		).Replace(input)
 	}
 	stored := func(name string) string {
@@ -153,7 +155,16 @@ func TestSubmissionsAreReadAlikeWithKeysAndGatesAndWithout(t *testing.T) {
 func TestSuccessesAreSettledAlikeWithGatesAndWithout(t *testing.T) {
 	_, plain := split(sql.Text("succeed"))
 	_, gated := split(sql.Text("succeed_gated"))
-	require.Equal(t, plain, strings.ReplaceAll(cut(t, gated, "), woken as (", "), tallied as ("), ", j.gates", ""))
+	require.Equal(t, plain, strings.ReplaceAll(cut(t, gated, "), woken as (", "), tallied as ("), ", j.gates, j.job_id, j.followed", ""))
+}
+
+func TestDeadLettersAreGroupedAlikeForATenantAndForAll(t *testing.T) {
+	_, all := split(sql.Text("dead_letter_groups"))
+	_, tenant := split(sql.Text("dead_letter_groups_of_tenant"))
+	require.Equal(t, all, strings.NewReplacer(
+		"d.tenant = g.tenant and ", "", " and w.tenant = $6", "", " and g.tenant = $6", "", "$6::text, ", "",
+		"d.tenant desc, ", "", "d.tenant, ", "", "g.tenant, ", "", "w.tenant, ", "", "next.tenant, ", "", "tenant, ", "",
+	).Replace(tenant))
 }
 
 // cut removes the text from one mark up to another; there is nothing to remove if it has no

@@ -1,5 +1,5 @@
--- Submit jobs of which some have gates, expire, or must be unique: none -> created | queued. Many rows, all
--- or none.
+-- Submit jobs of which some have gates, expire, must be unique, have a parent or a callback
+-- URL, are followed, or are submitted anew: none -> created | queued. Many rows, all or none.
 -- Like submit.sql (a test compares them), with or without keys. A job with gates that is
 -- due is parked in the lane of its first gate, and the lanes are put into the admitter's
 -- inbox. A job that is not due goes through its gates later.
@@ -18,14 +18,14 @@ with input as (
         $10::integer[], $11::interval[], $12::text[], $13::text[], $14::text[],
         $15::text[],
         $16::text[], $17::text[], $18::timestamptz[], $19::interval[],
-        $20::bytea[]
+        $20::bytea[], $21::uuid[], $22::boolean[], $23::text[], $24::uuid[]
     ) as i (
         job_id, tenant, job_type, request_hash, payload,
         priority, run_at, delay, hold,
         max_attempts, timeout, tags, trace_parent, trace_state,
         idempotency_key,
         gates, terms, expires_at, ttl,
-        digest
+        digest, parent_id, followed, callback_url, resubmission_of
     )
 ), due as (
     select *, case
@@ -37,7 +37,7 @@ with input as (
     insert into jobs (
         job_id, tenant, job_type, priority, idempotency_key, request_hash, payload, tags,
         trace_parent, trace_state, max_attempts, timeout, state, run_at,
-        gates, terms, expires_at
+        gates, terms, expires_at, parent_id, followed, callback_url, resubmission_of
     )
     select
         job_id, tenant, job_type, priority, idempotency_key, request_hash, payload::json,
@@ -45,7 +45,7 @@ with input as (
         trace_parent, trace_state, max_attempts, timeout,
         (case when due_at > now() then 'created' else 'queued' end)::job_state, due_at,
         case when gates is not null then array(select json_array_elements_text(gates::json)) end,
-        terms::jsonb, coalesce(expires_at, now() + ttl)
+        terms::jsonb, coalesce(expires_at, now() + ttl), parent_id, nullif(followed, false), callback_url, resubmission_of
     from due
     where digest is null
         or (select u.job_id from unique_keys u where u.digest = due.digest) = job_id

@@ -7,8 +7,8 @@
 -- Index: leases_pkey, jobs_pkey.
 with batch as (
     select *
-    from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[])
-        as b (job_id, lease_id, result, plugin, plugin_version, span_id)
+    from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::integer[])
+        as b (job_id, lease_id, result, plugin, plugin_version, span_id, began_ms)
 ), freed as (
     delete from leases l using batch b
     where l.job_id between b.job_id and b.job_id and l.lease_id = b.lease_id
@@ -18,7 +18,7 @@ with batch as (
     set state = 'succeeded', result = f.result::json, last_error = null, checkpoint = null, crashes = 0,
         attempt = j.attempt + 1, fence = f.fence, worker_id = f.worker_id, started_at = f.claimed_at,
         finished_at = now(), updated_at = now(),
-        lease_id = f.lease_id, plugin = f.plugin, plugin_version = f.plugin_version, span_id = f.span_id
+        lease_id = f.lease_id, plugin = f.plugin, plugin_version = f.plugin_version, span_id = f.span_id, began_ms = f.began_ms
     from freed f
     where j.job_id = f.job_id
     returning j.lease_id, j.attempt, j.job_type, j.worker_id, j.started_at

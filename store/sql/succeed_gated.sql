@@ -1,6 +1,6 @@
--- Settle attempts as succeeded, of which some are of jobs with gates: running ->
--- succeeded. Like succeed.sql (a test compares them), and puts the slots that become free
--- into the admitter's inbox. That is 4 % of the statement for a single job, and 6 % for a
+-- Settle attempts as succeeded, of which some are of jobs with gates, or of jobs that are
+-- followed: running -> succeeded. Like succeed.sql (a test compares them). Puts the slots
+-- that become free into the admitter's inbox, and the ends into the follower's. That is 4 % of the statement for a single job, and 6 % for a
 -- hundred, which jobs without gates need not pay.
 -- Clock: now().
 -- Locks: lease rows in the order sent (the caller sorts by job), then ledger rows.
@@ -8,8 +8,8 @@
 -- Index: leases_pkey, jobs_pkey.
 with batch as (
     select *
-    from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[])
-        as b (job_id, lease_id, result, plugin, plugin_version, span_id)
+    from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::integer[])
+        as b (job_id, lease_id, result, plugin, plugin_version, span_id, began_ms)
 ), freed as (
     delete from leases l using batch b
     where l.job_id between b.job_id and b.job_id and l.lease_id = b.lease_id
@@ -19,10 +19,10 @@ with batch as (
     set state = 'succeeded', result = f.result::json, last_error = null, checkpoint = null, crashes = 0,
         attempt = j.attempt + 1, fence = f.fence, worker_id = f.worker_id, started_at = f.claimed_at,
         finished_at = now(), updated_at = now(),
-        lease_id = f.lease_id, plugin = f.plugin, plugin_version = f.plugin_version, span_id = f.span_id
+        lease_id = f.lease_id, plugin = f.plugin, plugin_version = f.plugin_version, span_id = f.span_id, began_ms = f.began_ms
     from freed f
     where j.job_id = f.job_id
-    returning j.lease_id, j.attempt, j.job_type, j.worker_id, j.started_at, j.gates
+    returning j.lease_id, j.attempt, j.job_type, j.worker_id, j.started_at, j.gates, j.job_id, j.followed
 ), woken as (
     insert into wakes (gates, freed)
     select array_agg(gate), true
@@ -30,6 +30,9 @@ with batch as (
     cross join unnest(gates) gate
     where gates is not null
     having count(*) > 0
+), told as (
+    insert into ends (job_id, state, at)
+    select job_id, 'succeeded', now() from settled where followed
 ), tallied as (
     insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
     select date_bin('10 seconds', now(), 'epoch'), job_type, worker_id, 'succeeded', attempt, count(*),

@@ -67,6 +67,28 @@ func TestGitHubRunsTheStepsOfTheLocalScript(t *testing.T) {
 	require.Contains(t, workflowOf(t, "release.yml").commands(), "make release-snapshot")
 }
 
+// go vet is no step of its own, since the linter runs its analyzers.
+func TestTheLinterRunsWhatVetDoes(t *testing.T) {
+	help, err := exec.CommandContext(t.Context(), "go", "tool", "vet", "help").CombinedOutput()
+	require.NoError(t, err, "%s", help)
+	_, list, _ := strings.Cut(string(help), "Registered analyzers:")
+	list, _, _ = strings.Cut(list, "By default")
+	var vet []string
+	for _, analyzer := range regexp.MustCompile(`(?m)^    (\w+) `).FindAllStringSubmatch(list, -1) {
+		vet = append(vet, analyzer[1])
+	}
+	require.Contains(t, vet, "printf")
+	var config struct {
+		Linters struct {
+			Enable   []string
+			Settings struct{ Govet struct{ Enable []string } }
+		}
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(read(t, ".golangci.yml")), &config))
+	require.Contains(t, config.Linters.Enable, "govet")
+	require.ElementsMatch(t, vet, config.Linters.Settings.Govet.Enable)
+}
+
 func TestNightlyRunsWhatTakesLong(t *testing.T) {
 	nightly := steps(t, ".ci/nightly")
 	for _, command := range []string{"make bench-check STRICT=1", "make test-peers", "make test LONG=1", "scripts/test-containers.sh", "make test-failover", "make gates"} {

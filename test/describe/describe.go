@@ -5,6 +5,7 @@
 package describe
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -24,7 +25,9 @@ Answers may get more members over time: ignore those that you do not know.`
 
 var chapters = []*huma.Tag{
 	{Name: "Jobs", Description: "Submit jobs, see what became of them, and cancel, hold or release them."},
+	{Name: "Workflows", Description: "Submit jobs that come after one another, and see, cancel, hold or release them as a whole."},
 	{Name: "Job types", Description: "What you can submit, and what its payload must look like."},
+	{Name: "Schedules", Description: "Make jobs by the clock: when, whose next run is when, and what became of the last."},
 	{Name: "Dead letters", Description: "Jobs that failed for good, and how to requeue them."},
 	{Name: "Operation", Description: "The state of the whole system, for those who run it."},
 }
@@ -44,11 +47,11 @@ func API(document *huma.OpenAPI) {
 	d := describer{document}
 	d.shareRejections()
 	d.eachOperation(func(o *huma.Operation) {
-		about, scope := operations[o.OperationID], o.Extensions["x-scope"].(guard.Scope)
+		about, scope := aboutOperation(o.OperationID), o.Extensions["x-scope"].(guard.Scope)
 		o.Summary, o.Tags = about.summary, []string{about.chapter}
-		o.Description = about.description + "\n\nNeeds the scope " + string(scope) + "."
+		o.Description = about.description + "\n\n" + needs(o)
 		o.Security = []map[string][]string{{"basic": {}}, {"bearer": {}}}
-		if scope != guard.Operate {
+		if scope.IsOpen() {
 			o.Security = append(o.Security, map[string][]string{})
 		}
 		d.describeRequests(o, about)
@@ -60,6 +63,15 @@ func API(document *huma.OpenAPI) {
 	d.boundItems()
 	d.spellNulls()
 	d.openAnswers()
+}
+
+// needs says which scopes an operation needs.
+func needs(o *huma.Operation) string {
+	text := fmt.Sprintf("Needs the scope %s", o.Extensions["x-scope"])
+	if also, ok := o.Extensions["x-also-scope"]; ok {
+		text = fmt.Sprintf("Needs the scopes %s and %s", o.Extensions["x-scope"], also)
+	}
+	return text + "."
 }
 
 // describeRequests describes the bodies, which the server reads without huma.

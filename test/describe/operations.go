@@ -13,8 +13,8 @@ const (
 	another = `{"jobType": "SLEEP_JOB", "payload": {"sleepSeconds": 2}}`
 )
 
-// operations describe the operations, by their ids.
-var operations = map[string]operation{
+// clientOperations describe what clients do, and what is done with dead letters, by their ids.
+var clientOperations = map[string]operation{
 	"submit-job": {
 		chapter: "Jobs", summary: "Submit a job", counted: true,
 		description: "Records the job and answers; a handler executes it later. With an idempotency key you can repeat the request: the answer names the same job.",
@@ -29,7 +29,7 @@ var operations = map[string]operation{
 				body: `{"jobType": "SLEEP_JOB", "payload": {"sleepSeconds": 5}, "idempotencyKey": "order-4711", "runAt": "2030-01-31T12:00:00Z",
 "priority": 0, "maxAttempts": 4, "timeout": "30s", "tenant": "default", "tags": ["nightly"], "hold": false,
 "concurrencyKey": "customer:42", "concurrencyLimit": 1, "onConflict": "queue", "fairnessKey": "eu", "expiresAt": "2030-01-31T18:00:00Z",
-"uniqueFor": "1h", "uniqueBy": ["/sleepSeconds"]}`,
+"uniqueFor": "1h", "uniqueBy": ["/sleepSeconds"], "callbackUrl": "https://example.com/hook"}`,
 			},
 		},
 		answers: []answer{{status: http.StatusAccepted, media: mediaJSON, body: sampleAccepted}},
@@ -81,6 +81,11 @@ var operations = map[string]operation{
 		description: "With wait, the answer comes as soon as the job has ended, or with its current state when the time is over.",
 		answers:     with(sampleDone),
 	},
+	"get-job-tree": {
+		chapter: "Jobs", summary: "See a job with those that it has submitted",
+		description: "And with those that these have submitted, and so on: at most 1,000 jobs, the nearest ones.",
+		answers:     with(sampleTree),
+	},
 	"cancel-job": {
 		chapter: "Jobs", summary: "Cancel a job",
 		description: "A waiting job is canceled at once. A running job is asked to stop, and is RUNNING until it has. Answers 409 for a job that has succeeded or failed.",
@@ -121,6 +126,19 @@ var operations = map[string]operation{
 		answers: with(v1.Edited{Count: 12, NextCursor: sampleCursor}), rejections: badEdit(notYours()),
 	},
 
+	"follow-events": {
+		chapter: "Jobs", summary: "Follow the ends of jobs",
+		description: "A stream of server-sent events, one for each end: job.succeeded, job.dead or job.canceled. " +
+			"Come back with the Last-Event-ID to miss none. If some were deleted meanwhile, a message \"gap\" comes first, " +
+			"with the members after (the last event that you have seen) and next. Answers 409 if no events are recorded, and 503 if too many clients follow.",
+		answers: []answer{{status: http.StatusOK, media: "text/event-stream", body: sampleEvents}}, rejections: withNotYours(map[int]rejection{
+			http.StatusConflict: {
+				why:     "No events are recorded",
+				example: v1.NewProblem(http.StatusConflict, "this orchestrator records no events: set events.keep in its configuration, such as 1h"),
+			},
+		}),
+	},
+
 	"list-job-types": {
 		chapter: "Job types", summary: "List the job types",
 		description: "Every type that a handler has ever declared, with the configuration applied.",
@@ -142,155 +160,41 @@ var operations = map[string]operation{
 
 	"requeue-job": {
 		chapter: "Dead letters", summary: "Requeue a dead-lettered job, with all its attempts", counted: true,
-		description: "Answers 400 for a job that is not dead-lettered.",
+		description: "Answers 400 for a job that is not dead-lettered, and 409 for one whose workflow is held or was canceled.",
 		answers:     with(jobThatIs(job.StatusPending)),
-		rejections: map[int]rejection{http.StatusBadRequest: {
-			why: "The job is not dead-lettered", example: v1.NewProblem(http.StatusBadRequest, "the job is not dead-lettered"),
-		}},
+		rejections: map[int]rejection{
+			http.StatusBadRequest: {
+				why: "The job is not dead-lettered", example: v1.NewProblem(http.StatusBadRequest, "the job is not dead-lettered"),
+			},
+			http.StatusConflict: {
+				why:     "The workflow of the job is held, or was canceled",
+				example: v1.NewProblem(http.StatusConflict, "the workflow of the job is held: release the workflow first"),
+			},
+		},
 	},
 	"list-dead-letters": {
 		chapter: "Dead letters", summary: "Inspect dead-lettered jobs",
 		description: "Newest first. A dead-lettered job has failed for good, or has used up its attempts.",
 		answers:     with(v1.DeadLetterList{DeadLetters: []v1.DeadLetter{sampleDeadLetter}, NextCursor: sampleCursor}), rejections: notYours(),
 	},
+	"group-dead-letters": {
+		chapter: "Dead letters", summary: "See what dead-lettered jobs have in common",
+		description: "Groups them by job type and by the fingerprint of their last error, which leaves out numbers, ids, quoted text and the like. The group with the latest death comes first.",
+		answers:     with(sampleGroups), rejections: notYours(),
+	},
 	"retry-dead-letters": {
 		chapter: "Dead letters", summary: "Requeue dead-lettered jobs", counted: true,
 		description: "Each gets all its attempts again. Those that have been dead for longest come first.",
 		answers:     with(v1.Requeued{Count: 12}), rejections: notYours(),
 	},
+}
 
-	"inspect-job": {
-		chapter: "Operation", summary: "See everything about a job",
-		description: "Including its payload, attempts, errors, worker, lease and trace, which clients cannot see.",
-		answers:     with(sampleDetail),
-	},
-	"get-job-logs": {
-		chapter: "Operation", summary: "See what a job's handler has logged",
-		description: "Attempt by attempt. The lines of a running attempt appear within a second or two.",
-		answers:     with(sampleLogs),
-	},
-	"list-workers": {
-		chapter: "Operation", summary: "See the workers and what they did",
-		description: "Every known orchestrator, alive or not.",
-		answers:     with(v1.WorkerList{Workers: []v1.Worker{sampleWorker}}),
-	},
-	"summarize-workers": {
-		chapter: "Operation", summary: "See what all workers did together",
-		description: "Without sinceMinutes, the totals cover all time.",
-		answers:     with(v1.WorkerSummary{SinceMinutes: 15, Totals: sampleCounts}),
-	},
-	"list-queues": {
-		chapter: "Operation", summary: "See what waits and runs, by job type",
-		description: "Lists the job types with a job that waits, runs or is dead-lettered, and those that a live worker has a handler for.",
-		answers:     with(v1.QueueList{Queues: []v1.Queue{sampleQueue}, Unserved: []string{}}),
-	},
-	"diagnose": {
-		chapter: "Operation", summary: "Look for problems",
-		description: "Reads the whole ledger, which may take up to two minutes. Answers 200 whatever it finds, and 503 during another diagnosis.",
-		answers:     with(sampleDiagnosis),
-		rejections: map[int]rejection{http.StatusServiceUnavailable: {
-			why:     "Another diagnosis is in progress, this one took too long, or the database is not available",
-			example: v1.NewProblem(http.StatusServiceUnavailable, "another diagnosis is in progress"),
-			headers: rejections[http.StatusServiceUnavailable].headers,
-		}},
-	},
-	"get-metrics": {
-		chapter: "Operation", summary: "See the state of the whole system",
-		description: "Answers in JSON, or in Prometheus' format if the Accept header prefers text/plain or application/openmetrics-text. sinceMinutes applies only to JSON.",
-		answers: []answer{
-			{status: http.StatusOK, media: mediaJSON, body: sampleMetrics, varies: true},
-			{status: http.StatusOK, media: mediaText, body: samplePrometheus},
-		},
-		rejections: map[int]rejection{http.StatusNotAcceptable: {
-			why: "This server has no metrics for Prometheus", example: v1.NewProblem(http.StatusNotAcceptable, "only JSON is offered here"),
-		}},
-	},
-	"list-limits": {
-		chapter: "Operation", summary: "See the limits",
-		description: "Of job types, tenants, classes of concurrency keys, and fairness keys, whoever has set them. They hold across all orchestrators.",
-		answers:     with(v1.LimitList{Limits: []v1.Limit{sampleLimit}}),
-	},
-	"get-limit": {
-		chapter: "Operation", summary: "See a limit", description: "As it was set: not the limit for every name that has none of its own.",
-		answers: with(sampleLimit), rejections: noSuchLimit(),
-	},
-	"set-limit": {
-		chapter: "Operation", summary: "Set a limit",
-		description: "Replaces the limit of that name as a whole. It is in force on every orchestrator within a second, also for jobs that wait already. Answers 409 for a limit that a configuration sets.",
-		takes:       v1.LimitSpec{}, requests: []request{
-			{name: "rate", summary: "At most 10 at once, and 100 a minute", media: mediaJSON, body: `{"concurrency": 10, "rate": "100/1m", "burst": 10}`},
-		},
-		answers: with(sampleLimit), rejections: isConfigured(nothingNamed()),
-	},
-	"delete-limit": {
-		chapter: "Operation", summary: "Delete a limit",
-		description: "Jobs that wait for it go on, unless something else limits them. Answers with the limit as it was, and 409 for a limit that a configuration sets.",
-		answers:     with(sampleLimit), rejections: isConfigured(noSuchLimit()),
-	},
-	"list-pauses": {
-		chapter: "Operation", summary: "See what is paused", description: "And who has paused it, why, and until when.",
-		answers: with(v1.PauseList{Pauses: []v1.Pause{samplePause}}),
-	},
-	"set-pause": {
-		chapter: "Operation", summary: "Pause a job type, a plugin or a tenant",
-		description: "No further job of it starts, on any orchestrator, within a second. Submission goes on. Running jobs finish, unless drain is set. A pause of the same is replaced.",
-		takes:       v1.PauseSpec{}, requests: pauseRequests, answers: with(samplePause), rejections: nothingNamed(),
-	},
-	"pause-all": {
-		chapter: "Operation", summary: "Pause everything",
-		description: "No further job starts, on any orchestrator, within a second. Submission goes on. Running jobs finish, unless drain is set.",
-		takes:       v1.PauseSpec{}, requests: pauseRequests, answers: with(sampleHalt),
-	},
-	"end-pause": {
-		chapter: "Operation", summary: "End the pause of a job type, a plugin or a tenant", description: "Answers with the pause as it was.",
-		answers: with(samplePause), rejections: noSuchPause(),
-	},
-	"resume-all": {
-		chapter: "Operation", summary: "End the pause of everything", description: "What is paused by itself stays so. Answers with the pause as it was.",
-		answers: with(sampleHalt), rejections: noSuchPause(),
-	},
-	"drain-worker": {
-		chapter: "Operation", summary: "Let a worker take no more jobs",
-		description: "Its running jobs get worker.drain_timeout to finish; the rest is given back, without charging the attempt. The worker is draining, then drained. It does not exit, and can be resumed.",
-		answers:     with(drainedWorker()), rejections: noSuchWorker(),
-	},
-	"resume-worker": {
-		chapter: "Operation", summary: "Let a drained worker take jobs again", description: "It is no error if the worker was not drained.",
-		answers: with(sampleWorker), rejections: noSuchWorker(),
-	},
-	"list-plugins": {
-		chapter: "Operation", summary: "See the plugins of this orchestrator",
-		description: "Each with its version, its processes, and its latest replacement. Other orchestrators have their own.",
-		answers:     with(v1.PluginList{Plugins: []v1.Plugin{samplePlugin}}),
-	},
-	"swap-plugin": {
-		chapter: "Operation", summary: "Replace a plugin with what its file is now",
-		description: "Works as if the file had changed: the new version starts beside the old one, runs as a canary, and is promoted or rolled back. " +
-			"Answers 200 when that is decided, and 202 if it takes longer than a request may. Answers 503, and does nothing, if an earlier swap takes that long.",
-		answers: sampleSwaps, rejections: noSuchPlugin(),
-	},
-	"restart-plugin": {
-		chapter: "Operation", summary: "Replace a plugin's processes with new ones of the same version",
-		description: "The new ones start before the old ones finish their attempts. Answers 200 when they serve or have failed to start, " +
-			"and 202 if it takes longer than a request may. Answers 503, and does nothing, if an earlier swap takes that long.",
-		answers: sampleSwaps, rejections: noSuchPlugin(),
-	},
-	"disable-plugin": {
-		chapter: "Operation", summary: "Stop a plugin",
-		description: "It finishes its attempts and starts no more; its jobs stay queued. It stays disabled until you enable it or this orchestrator restarts.",
-		answers:     with(samplePlugin), rejections: noSuchPlugin(),
-	},
-	"enable-plugin": {
-		chapter: "Operation", summary: "Start a plugin that was disabled",
-		description: "It serves what its file is now. If that was rolled back or refused, the previous version serves, and skipReason says why. " +
-			"If that version no longer exists, the answer is 409. A plugin that is not disabled stays as it is.",
-		answers: with(samplePlugin),
-		rejections: map[int]rejection{
-			http.StatusNotFound: noSuchPlugin()[http.StatusNotFound],
-			http.StatusConflict: {
-				why:     "Its file cannot be read",
-				example: v1.NewProblem(http.StatusConflict, "plugin builtin: open /opt/holdfast/handlers: permission denied"),
-			},
-		},
-	},
+// aboutOperation describes the operation with the id, whichever file has it.
+func aboutOperation(id string) operation {
+	for _, file := range []map[string]operation{clientOperations, operatorOperations, scheduleOperations, workflowOperations, allPluginOperations} {
+		if about, found := file[id]; found {
+			return about
+		}
+	}
+	return operation{}
 }

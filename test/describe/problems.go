@@ -37,7 +37,7 @@ var rejections = map[int]rejection{
 	},
 	http.StatusForbidden: {
 		why:     "The credentials do not allow this, or a page of another site made a browser send the request",
-		example: v1.NewProblem(http.StatusForbidden, "the credentials do not allow this"),
+		example: v1.NewProblem(http.StatusForbidden, "the credentials do not allow this: it needs the scope operate"),
 	},
 	http.StatusNotFound: {
 		why:     "There is no such job, or it is another tenant's",

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // operation is the description of one operation. A test sends the requests to a real
@@ -96,27 +98,48 @@ func with(body any) []answer { return []answer{{status: http.StatusOK, media: me
 // sampleParameters are examples of parameters, which mean the same in every
 // operation.
 var sampleParameters = map[string]any{
-	"id":              sampleID,
-	"type":            "SLEEP_JOB",
-	"jobType":         "SLEEP_JOB",
-	"tenant":          "default",
-	"tag":             "nightly",
-	"status":          []string{"PENDING", "RUNNING"},
-	"createdFrom":     "2026-02-20T00:00:00Z",
-	"createdBefore":   "2100-01-01T00:00:00Z",
-	"limit":           50,
-	"cursor":          sampleCursor,
-	"wait":            "1s",
-	"sinceMinutes":    15,
-	"state":           []string{"created", "queued"},
-	"dryRun":          true,
-	"attempt":         1,
-	"name":            "builtin",
-	"scope":           "type",
-	"worker":          sampleWorkerID,
-	"force":           false,
-	"atomic":          true,
-	"Idempotency-Key": "order-4711",
+	"id":                sampleID,
+	"type":              "SLEEP_JOB",
+	"jobType":           "SLEEP_JOB",
+	"lastEventId":       41,
+	"Last-Event-ID":     "41",
+	"tenant":            "default",
+	"tag":               "nightly",
+	"window":            "1h",
+	"parentId":          sampleParentID,
+	"root":              true,
+	"depth":             10,
+	"status":            []string{"PENDING", "RUNNING"},
+	"createdFrom":       "2026-02-20T00:00:00Z",
+	"createdBefore":     "2100-01-01T00:00:00Z",
+	"limit":             50,
+	"cursor":            sampleCursor,
+	"wait":              "1s",
+	"errorCode":         "451",
+	"q":                 "order-4711",
+	"payload":           "user@example.com",
+	"fingerprint":       sampleFingerprint,
+	"sinceMinutes":      15,
+	"state":             []string{"queued"},
+	"dryRun":            true,
+	"attempt":           1,
+	"name":              "builtin",
+	"scope":             "type",
+	"worker":            sampleWorkerID,
+	"plugin":            "builtin",
+	"event":             job.PluginPromoted,
+	"before":            "2100-01-01T00:00:00Z",
+	"force":             false,
+	"unfinished":        true,
+	"atomic":            true,
+	"schedule":          sampleSchedule.Name,
+	"after":             "2030-01-31T12:00:00Z",
+	"Idempotency-Key":   "order-4711",
+	"actor":             "token shop",
+	"action":            "job.requeue",
+	"jobId":             sampleID,
+	"from":              "2026-02-20T00:00:00Z",
+	"X-Holdfast-Reason": "the bank is back",
 }
 
 // describeParameters adds examples, and the rule that no parameter may be empty. It
@@ -131,3 +154,10 @@ func describeParameters(o *huma.Operation) {
 		}
 	}
 }
+
+// sampleEvents is the beginning of a stream of events.
+const sampleEvents = `id: 42
+event: job.succeeded
+data: {"jobId":"0199c0de-0000-7000-8000-000000000001","jobType":"SLEEP_JOB","tenant":"default","tags":[],"status":"COMPLETED","at":"2026-02-20T01:02:03Z"}
+
+`

@@ -47,8 +47,12 @@ func linesOf(line *huma.Schema) *huma.Schema {
 // requestNames are the names of the types of bodies.
 var requestNames = []string{reflect.TypeFor[v1.Submission]().Name(), reflect.TypeFor[v1.Edit]().Name()}
 
-// ruleNames are those of the bodies that set limits and pauses.
-var ruleNames = []string{reflect.TypeFor[v1.LimitSpec]().Name(), reflect.TypeFor[v1.PauseSpec]().Name()}
+// ruleNames are those of other bodies that are no answers.
+var ruleNames = []string{
+	reflect.TypeFor[v1.LimitSpec]().Name(), reflect.TypeFor[v1.PauseSpec]().Name(),
+	reflect.TypeFor[v1.EraseSpec]().Name(), reflect.TypeFor[v1.ErasureSpec]().Name(),
+	reflect.TypeFor[v1.SchedulePauseSpec]().Name(), reflect.TypeFor[v1.PreviewSpec]().Name(), reflect.TypeFor[v1.BackfillSpec]().Name(),
+}
 
 // boundItems describes the items of lists in requests, which a struct tag cannot.
 func (d describer) boundItems() {

@@ -21,13 +21,20 @@ const (
 	sampleTraceID     = "0af7651916cd43dd8448eb211c80319c"
 	sampleTraceParent = "00-" + sampleTraceID + "-b7ad6b7169203331-01"
 	sampleError       = "SMTP: 451 try again later"
+	// The fingerprint of the error, with the code 451.
+	sampleFingerprint = "ec9ca7a04031f693"
 )
 
 // tooLong is a mistake in the payload of SLEEP_JOB.
 var tooLong = v1.Mistake{Location: "#/payload/sleepSeconds", Message: "must be at most 300"}
 
 var (
-	sampleID, _  = job.ParseID("019aa3e5-8a5c-7b0e-9d0c-52f1c1b4f3aa")
+	sampleID, _ = job.ParseID("019aa3e5-8a5c-7b0e-9d0c-52f1c1b4f3aa")
+	// sampleParentID is the job that submitted sampleID.
+	sampleParentID, _ = job.ParseID("019aa3e5-7f10-7c3a-8b21-0d3f6a5e1c42")
+	// sampleOriginalID is the job that sampleID was submitted anew from.
+	sampleOriginalID, _ = job.ParseID("019aa3e1-6b30-7d11-a0f4-7c2a9e4b1d55")
+
 	sampleTime   = time.Date(2026, 2, 20, 9, 30, 0, 0, time.UTC)
 	sampleLater  = sampleTime.Add(5 * time.Second)
 	sampleCounts = map[job.State]int64{job.Running: 2, job.Succeeded: 1205, job.Dead: 3}
@@ -43,9 +50,21 @@ var (
 		JobID: sampleID, JobType: "SLEEP_JOB", Status: job.StatusCompleted, CreatedAt: sampleTime, UpdatedAt: sampleLater,
 		StartedAt: &sampleTime, FinishedAt: &sampleLater, Progress: json.RawMessage(`{"sleptSeconds": 5, "ofSeconds": 5}`),
 	}
+	sampleFound = v1.FoundJob{
+		Job: v1.Job{
+			JobID: sampleID, JobType: "SEND_EMAIL", Status: job.StatusPending, CreatedAt: sampleTime, UpdatedAt: sampleLater, StartedAt: &sampleTime,
+		},
+		State: job.Retry, Tenant: job.DefaultTenant, Tags: []string{"nightly"}, RunAt: &sampleLater, AttemptsCharged: 1, MaxAttempts: 4,
+		Worker: sampleWorkerID, ErrorCode: "451", LastError: sampleError,
+	}
 	sampleDeadLetter = v1.DeadLetter{
 		JobID: sampleID, JobType: "SEND_EMAIL", Tenant: job.DefaultTenant, DeadAt: sampleLater, Attempts: 4, LastError: sampleError,
+		ErrorCode: "451", Fingerprint: sampleFingerprint,
 	}
+	sampleGroups = v1.DeadLetterGroups{Groups: []v1.DeadLetterGroup{{
+		JobType: "SEND_EMAIL", ErrorCode: "451", Fingerprint: sampleFingerprint, Message: job.ErrorPattern(sampleError), Count: 3,
+		FirstDeadAt: sampleTime, LastDeadAt: sampleLater, Versions: []string{"v1.0.0"}, SampleIDs: []job.ID{sampleID},
+	}}}
 	sampleType = v1.JobType{
 		JobType: "SLEEP_JOB", Plugin: "builtin", Version: "v1.0.0", Description: "Sleeps for the given number of seconds.", MaxAttempts: 4, TimeoutSeconds: 330, HasSchema: true,
 		Terms: &v1.Terms{ConcurrencyKey: "/customerId", KeyClass: "customer", ConcurrencyLimit: 1, OnConflict: job.ConflictQueue, FairnessKey: "/region"},
@@ -81,17 +100,29 @@ var (
 		},
 		State: job.Running, Tenant: job.DefaultTenant,
 		Payload:        json.RawMessage(`{"to": ["user@example.com"], "subject": "Welcome", "text": "Hello!"}`),
-		IdempotencyKey: "order-4711", Tags: []string{"nightly"}, RunAt: &sampleTime,
+		IdempotencyKey: "order-4711", Tags: []string{"nightly"}, ParentID: &sampleParentID, ResubmissionOf: &sampleOriginalID, RunAt: &sampleTime,
+		CallbackURL:    "https://example.com/hook",
 		ConcurrencyKey: "smtp:eu", ConcurrencyLimit: 3, OnConflict: job.ConflictQueue, FairnessKey: "newsletter",
 		AttemptsCharged: 2, MaxAttempts: 4, Fence: 2, TimeoutSeconds: 30, LastError: sampleError, Worker: sampleWorkerID, TraceParent: sampleTraceParent, TraceID: sampleTraceID,
 		TraceURL: "http://localhost:16686/trace/" + sampleTraceID,
-		Lease:    &v1.Lease{Worker: sampleWorkerID, ClaimedAt: sampleLater, ExpiresAt: sampleLater.Add(30 * time.Second)},
+		Lease:    &v1.Lease{Worker: sampleWorkerID, DueAt: &sampleTime, ClaimedAt: sampleLater, BeganAt: new(sampleLater.Add(time.Millisecond)), ExpiresAt: sampleLater.Add(30 * time.Second)},
 		Attempts: []v1.Attempt{{
 			Number: 1, Fence: 1, Outcome: job.Failure, Worker: sampleWorkerID, Plugin: "builtin", PluginVersion: "v1.0.0",
-			ClaimedAt: sampleTime, EndedAt: sampleTime.Add(2 * time.Second), DurationSeconds: 2, Code: "451", Error: sampleError,
+			DueAt: &sampleTime, ClaimedAt: sampleTime, BeganAt: &sampleTime, DoneAt: new(sampleTime.Add(2 * time.Second)),
+			EndedAt: sampleTime.Add(2 * time.Second), DurationSeconds: 2, Code: "451", Error: sampleError,
 			SpanID: "00f067aa0ba902b7",
 		}},
 	}
+	sampleTree = v1.JobTree{Jobs: []v1.TreeJob{
+		{
+			JobID: sampleParentID, JobType: "IMPORT", Status: job.StatusCompleted, State: job.Succeeded,
+			CreatedAt: sampleTime.Add(-time.Second), StartedAt: &sampleTime, FinishedAt: &sampleTime,
+		},
+		{
+			JobID: sampleID, ParentID: &sampleParentID, Depth: 1, JobType: "SEND_EMAIL", Status: job.StatusRunning, State: job.Running,
+			CreatedAt: sampleTime, StartedAt: &sampleLater,
+		},
+	}}
 	sampleLogs = v1.JobLogs{JobID: sampleID, Attempts: []v1.AttemptLog{{Number: 1, Fence: 1, Lines: []v1.LogLine{
 		{Time: sampleTime, Level: job.LogInfo, Message: "connected", Attributes: json.RawMessage(`{"server": "mail.example.com"}`)},
 		{Time: sampleTime.Add(2 * time.Second), Level: job.LogWarn, Message: "the server is busy"},
@@ -100,6 +131,17 @@ var (
 		Name: "unserved_types", Severity: job.Warning, Summary: "Jobs wait for a handler that no live worker has.",
 		Details: []string{"SEND_FAX: 3 jobs"}, Remedy: "Start an orchestrator with a handler for the type, or cancel its jobs.",
 	}}}
+	sampleSeries = v1.Series{
+		At: sampleLater, Window: v1.QuarterHour, SlotSeconds: 10,
+		Slots: []v1.SeriesSlot{
+			{
+				Start: sampleTime.Add(-10 * time.Second), Submitted: 60, Succeeded: 57, Retried: 4, Dead: 1, Open: 12,
+				Wait: &v1.SeriesLatency{Attempts: 62, P50: 0.004, P95: 0.11, P99: 0.25}, Run: &v1.SeriesLatency{Attempts: 62, P50: 1.2, P95: 4.8, P99: 7.1},
+			},
+			{Start: sampleTime, Partial: true, Submitted: 30, Succeeded: 32, Open: 10},
+		},
+		JobTypes: []v1.SeriesType{{JobType: "SEND_EMAIL", Ended: []int64{62, 32}, Failed: []int64{5, 0}}},
+	}
 	sampleMetrics = v1.Metrics{
 		At: sampleLater,
 		StatusCounts: map[job.State]int64{

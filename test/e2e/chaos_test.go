@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
 	"github.com/holdfast-jobs/holdfast/test/rig"
@@ -60,7 +59,7 @@ var kinds = []kind{
 
 func TestNothingIsLostWhenOrchestratorsAndHandlersAreKilled(t *testing.T) {
 	const jobs = 5000
-	random := seeded(t)
+	random := rigtest.Seeded(t)
 
 	url := pgtest.URL(t)
 	effects := filepath.Join(t.TempDir(), "effects")
@@ -109,6 +108,7 @@ func TestNothingIsLostWhenOrchestratorsAndHandlersAreKilled(t *testing.T) {
 	}
 	noStaleOwnerSettled(t, db)
 	everySuccessHadItsEffect(t, db, effects)
+	seriesAgrees(t, db, url)
 	checks, err := ledger(t, url).Diagnose(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "ledger_and_lists", checks[0].Name)
@@ -118,20 +118,6 @@ func TestNothingIsLostWhenOrchestratorsAndHandlersAreKilled(t *testing.T) {
 			"nothing was %s: the kills hit nothing, and the test has shown nothing", hit)
 	}
 	require.NoError(t, two.ShutDown(t.Context()))
-}
-
-// seeded returns a source of random numbers and logs its seed. Set HOLDFAST_TEST_SEED
-// to repeat a run.
-func seeded(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("HOLDFAST_TEST_SEED"); text != "" {
-		var err error
-		seed, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err, "HOLDFAST_TEST_SEED")
-	}
-	t.Logf("HOLDFAST_TEST_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, seed))
 }
 
 // noStaleOwnerSettled checks that every claim of a job ended in exactly one attempt
@@ -247,4 +233,23 @@ func awaitEnd(t testing.TB, db *pgxpool.Pool) {
 	require.Eventually(t, func() bool {
 		return count(t, db, `select count(*) from jobs where finished_at is null`) == 0
 	}, patience, 50*time.Millisecond, "jobs that have not ended")
+}
+
+// seriesAgrees compares what has been tallied with the ledger, after the kills.
+func seriesAgrees(t *testing.T, db *pgxpool.Pool, url string) {
+	t.Helper()
+	series, err := ledger(t, url).Series(t.Context(), v1.Hour, "")
+	require.NoError(t, err)
+	var submitted, succeeded, dead, canceled int64
+	for _, slot := range series.Slots {
+		submitted += slot.Submitted
+		succeeded += slot.Succeeded
+		dead += slot.Dead
+		canceled += slot.Canceled
+	}
+	for state, tallied := range map[string]int64{"succeeded": succeeded, "dead": dead, "canceled": canceled} {
+		require.EqualValues(t, count(t, db, `select count(*) from jobs where state = $1::job_state`, state), tallied, state)
+	}
+	require.EqualValues(t, count(t, db, `select count(*) from jobs`), submitted)
+	require.Zero(t, series.Slots[len(series.Slots)-1].Open)
 }

@@ -257,9 +257,11 @@ func TestOperatorsDisableAndEnableAPlugin(t *testing.T) {
 		t.Helper()
 		require.NoError(t, d.o.Call(t.Context(), http.MethodPost, "/debug/plugins/deployed/"+action, nil, http.StatusOK, nil))
 	}
-	running := rigtest.Submit(t, d.o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Payload: map[string]any{"millis": 700}})
+	over := filepath.Join(t.TempDir(), "over")
+	running := rigtest.Submit(t, d.o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Timeout: "1h", Payload: map[string]any{"when": over}})
 	rigtest.Await(t, d.o, running, "RUNNING")
 	do("disable")
+	require.NoError(t, os.WriteFile(over, nil, 0o600))
 	waits := rigtest.Submit(t, d.o, rig.Submission{JobType: "WORK", MaxAttempts: 1})
 	rigtest.Await(t, d.o, running, "COMPLETED")
 	require.Eventually(t, func() bool { return len(d.o.Handlers("handlers")) == 0 }, patience, glance, "its process ends")

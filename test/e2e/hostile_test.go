@@ -154,7 +154,8 @@ func TestASecondSignalStopsAtOnceAndTheJobIsRecovered(t *testing.T) {
 	settings := append(plugin(0, "good", "testhandlers"), "worker.drain_timeout=1h")
 	o := orchestrator(t, url, settings...)
 	rigtest.Start(t, o)
-	id := rigtest.Submit(t, o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Timeout: "1h", Payload: map[string]any{"millis": 3000}})
+	over := filepath.Join(t.TempDir(), "over")
+	id := rigtest.Submit(t, o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Timeout: "1h", Payload: map[string]any{"when": over}})
 	rigtest.Await(t, o, id, "RUNNING")
 	o.Look()
 
@@ -165,6 +166,7 @@ func TestASecondSignalStopsAtOnceAndTheJobIsRecovered(t *testing.T) {
 	_, err := o.NoneLeft(t.Context())
 	require.NoError(t, err)
 
+	require.NoError(t, os.WriteFile(over, nil, 0o600))
 	rigtest.Start(t, o)
 	rigtest.Await(t, o, id, "COMPLETED")
 	require.NoError(t, o.ShutDown(t.Context()))
@@ -173,10 +175,15 @@ func TestASecondSignalStopsAtOnceAndTheJobIsRecovered(t *testing.T) {
 func TestADrainLetsRunningJobsFinish(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
-	o := orchestrator(t, url, plugin(0, "good", "testhandlers")...)
+	o := orchestrator(t, url, append(plugin(0, "good", "testhandlers"), "worker.drain_timeout=1h")...)
 	rigtest.Start(t, o)
-	id := rigtest.Submit(t, o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Payload: map[string]any{"millis": 1000}})
+	over := filepath.Join(t.TempDir(), "over")
+	id := rigtest.Submit(t, o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Timeout: "1h", Payload: map[string]any{"when": over}})
 	rigtest.Await(t, o, id, "RUNNING")
-	require.NoError(t, o.ShutDown(t.Context()))
+	o.Look()
+	require.NoError(t, o.Signal(syscall.SIGTERM))
+	require.Eventually(t, func() bool { _, err := o.Get(t.Context(), id); return err != nil }, patience, glance, "the API closes first")
+	require.NoError(t, os.WriteFile(over, nil, 0o600))
+	require.NoError(t, o.Ended(t.Context()))
 	require.Equal(t, []job.OutcomeKind{job.Success}, charged(attempts(t, ledger(t, url), id)))
 }

@@ -27,6 +27,8 @@ type tables struct {
 var untold = map[string]string{
 	"attribute job.outcome of queue wait": "runtime/spans: TestAnAttemptWhoseHandlerNeverBeganIsAWaitWithTheLinkedID",
 	"attribute job.reason of queue wait":  "runtime: TestAJobThatIsClaimedTooLateIsNotStarted",
+	"attribute job.schedule.name of send": "runtime/spans: TestTheJobOfATickBeginsATrace",
+	"attribute job.schedule.tick of send": "runtime/spans: TestTheJobOfATickBeginsATrace",
 	"attribute job.state of queue wait":   "runtime/spans: TestAnAttemptWhoseHandlerNeverBeganIsAWaitWithTheLinkedID",
 }
 

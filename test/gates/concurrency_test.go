@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
 )
 
 // limit is how many jobs of a key may run at once.
@@ -23,7 +24,7 @@ const batch = 500
 func TestNoKeyExceedsItsLimitWhileOrchestratorsAreKilled(t *testing.T) {
 	t.Parallel()
 	jobs, keys := ofLength(1500, 50_000), ofLength(40, 200)
-	random := seeded(t)
+	random := rigtest.Seeded(t)
 	// The jobs are not to blame for the kills, even if several kills hit the same job.
 	s := newScene(t, 3, nil, "jobs.default.max_crashes=1000")
 

@@ -6,11 +6,9 @@ package gates
 import (
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -159,18 +157,4 @@ func (s *scene) nothingIsLeft(t *testing.T) {
 		}
 	}
 	require.Equal(t, 4, looked)
-}
-
-// seeded returns a source of random numbers and logs its seed. Set HOLDFAST_TEST_SEED to
-// repeat a run.
-func seeded(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("HOLDFAST_TEST_SEED"); text != "" {
-		var err error
-		seed, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err, "HOLDFAST_TEST_SEED")
-	}
-	t.Logf("HOLDFAST_TEST_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, seed))
 }

@@ -192,6 +192,23 @@ func TestAValueAboveItsCapIsRefusedInTheHandler(t *testing.T) {
 	})
 }
 
+func TestFollowUpsComeWithASuccessOnly(t *testing.T) {
+	forEach(t, func(t *testing.T, l interpreted) {
+		s := supervise(t, l.config())
+		outcome := s.run(`{"do":"submit","n":1000}`)
+		require.Equal(t, job.Success, outcome.Kind, outcome.Message)
+		require.Len(t, outcome.FollowUps, 1000)
+		require.JSONEq(t, `{"jobType":"CHILD","payload":{"n":999},"delay":"1500ms","tags":["child"]}`, string(outcome.FollowUps[999]))
+		outcome = s.run(`{"do":"submit","n":3,"fail":true}`)
+		require.Equal(t, job.Failure, outcome.Kind)
+		require.Empty(t, outcome.FollowUps)
+		outcome = s.run(`{"do":"submit","n":1001}`)
+		require.Equal(t, job.Outcome{
+			Kind: job.PermanentFailure, Code: "followups_too_large", Message: "submit: 1001 follow-ups are more than 1000",
+		}, outcome)
+	})
+}
+
 func TestPayloadsAndResultsMayExceedTheDefaultLimitOfGRPC(t *testing.T) {
 	forEach(t, func(t *testing.T, l interpreted) {
 		s := supervise(t, l.config(), func(s *host.Settings) { s.Caps.Checkpoint, s.Caps.Result = host.MaxCap, host.MaxCap })

@@ -29,6 +29,9 @@ type Proxy struct {
 	// LoseRequests is how many of the next requests do not reach the server. Each lost
 	// request also breaks its connection.
 	LoseRequests atomic.Int32
+	// SpareAnswers and SpareRequests are how many pass before LoseAnswers and LoseRequests
+	// begin to count.
+	SpareAnswers, SpareRequests atomic.Int32
 	// Mute drops the server's answers, and keeps the connections open.
 	Mute atomic.Bool
 	// Down refuses new connections, and Refused counts them.
@@ -145,7 +148,7 @@ func (p *Proxy) requests(client io.Reader, server io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if started && take(&p.LoseRequests) {
+		if started && takeAfter(&p.SpareRequests, &p.LoseRequests) {
 			return errors.New("request lost")
 		}
 		started = true
@@ -175,7 +178,7 @@ func (p *Proxy) answers(server io.Reader, client io.Writer) error {
 		completed = completed || header[0] == commandComplete
 		committed := header[0] == commandComplete && string(body) == "COMMIT\x00"
 		losing = losing || committed && take(&p.LoseCommits)
-		if header[0] == readyForQuery && (losing || completed && take(&p.LoseAnswers)) {
+		if header[0] == readyForQuery && (losing || completed && takeAfter(&p.SpareAnswers, &p.LoseAnswers)) {
 			return errors.New("answer lost")
 		}
 		if (losing || p.LoseAnswers.Load() > 0) && header[0] != readyForQuery {
@@ -210,6 +213,11 @@ func (p *Proxy) Cut() {
 	for conn := range p.conns {
 		_ = conn.Close()
 	}
+}
+
+// takeAfter is take for a counter that waits until the spared ones have passed.
+func takeAfter(spare, left *atomic.Int32) bool {
+	return left.Load() > 0 && !take(spare) && take(left)
 }
 
 // take decrements the counter, and reports whether it was positive.

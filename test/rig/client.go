@@ -46,6 +46,7 @@ type Submission struct {
 	OnConflict       string `json:"onConflict,omitempty"`
 	UniqueFor        string `json:"uniqueFor,omitempty"`
 	UniqueWhile      string `json:"uniqueWhile,omitempty"`
+	CallbackURL      string `json:"callbackUrl,omitempty"`
 }
 
 // Submit submits a job and returns its id.

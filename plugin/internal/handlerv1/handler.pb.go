@@ -191,7 +191,7 @@ func (x Cancel_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Cancel_Reason.Descriptor instead.
 func (Cancel_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{7, 0}
+	return file_handler_proto_rawDescGZIP(), []int{8, 0}
 }
 
 type Log_Level int32
@@ -246,7 +246,7 @@ func (x Log_Level) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Log_Level.Descriptor instead.
 func (Log_Level) EnumDescriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{17, 0}
+	return file_handler_proto_rawDescGZIP(), []int{18, 0}
 }
 
 type DescribeRequest struct {
@@ -256,8 +256,12 @@ type DescribeRequest struct {
 	MaxProgressBytes   uint64 `protobuf:"varint,1,opt,name=max_progress_bytes,json=maxProgressBytes,proto3" json:"max_progress_bytes,omitempty"`
 	MaxCheckpointBytes uint64 `protobuf:"varint,2,opt,name=max_checkpoint_bytes,json=maxCheckpointBytes,proto3" json:"max_checkpoint_bytes,omitempty"`
 	MaxResultBytes     uint64 `protobuf:"varint,3,opt,name=max_result_bytes,json=maxResultBytes,proto3" json:"max_result_bytes,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// How many follow-ups an attempt may submit, and how many bytes all of them together may
+	// have; 0 if the orchestrator does not take any: refuse them with an error to the handler.
+	MaxFollowUps     uint32 `protobuf:"varint,4,opt,name=max_follow_ups,json=maxFollowUps,proto3" json:"max_follow_ups,omitempty"`
+	MaxFollowUpBytes uint64 `protobuf:"varint,5,opt,name=max_follow_up_bytes,json=maxFollowUpBytes,proto3" json:"max_follow_up_bytes,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *DescribeRequest) Reset() {
@@ -307,6 +311,20 @@ func (x *DescribeRequest) GetMaxCheckpointBytes() uint64 {
 func (x *DescribeRequest) GetMaxResultBytes() uint64 {
 	if x != nil {
 		return x.MaxResultBytes
+	}
+	return 0
+}
+
+func (x *DescribeRequest) GetMaxFollowUps() uint32 {
+	if x != nil {
+		return x.MaxFollowUps
+	}
+	return 0
+}
+
+func (x *DescribeRequest) GetMaxFollowUpBytes() uint64 {
+	if x != nil {
+		return x.MaxFollowUpBytes
 	}
 	return 0
 }
@@ -758,7 +776,9 @@ type Start struct {
 	// RFC 3339, by the database's clock.
 	CreatedAt string `protobuf:"bytes,14,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// W3C baggage of the request that submitted the job; empty for none.
-	Baggage       string `protobuf:"bytes,15,opt,name=baggage,proto3" json:"baggage,omitempty"`
+	Baggage string `protobuf:"bytes,15,opt,name=baggage,proto3" json:"baggage,omitempty"`
+	// The jobs of the same workflow that this one comes after, in the order of its `after`.
+	Predecessors  []*Predecessor `protobuf:"bytes,16,rep,name=predecessors,proto3" json:"predecessors,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -898,6 +918,94 @@ func (x *Start) GetBaggage() string {
 	return ""
 }
 
+func (x *Start) GetPredecessors() []*Predecessor {
+	if x != nil {
+		return x.Predecessors
+	}
+	return nil
+}
+
+// Predecessor is a job that had to end before this one could start.
+type Predecessor struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name in the workflow.
+	Name  string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	JobId string `protobuf:"bytes,2,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	// Whether it has succeeded; otherwise it was skipped or canceled.
+	Succeeded bool `protobuf:"varint,3,opt,name=succeeded,proto3" json:"succeeded,omitempty"`
+	// JSON; empty for none.
+	Result []byte `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
+	// It has a result, which is left out: all of them together have more than 2 MiB.
+	Omitted       bool `protobuf:"varint,5,opt,name=omitted,proto3" json:"omitted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Predecessor) Reset() {
+	*x = Predecessor{}
+	mi := &file_handler_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Predecessor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Predecessor) ProtoMessage() {}
+
+func (x *Predecessor) ProtoReflect() protoreflect.Message {
+	mi := &file_handler_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Predecessor.ProtoReflect.Descriptor instead.
+func (*Predecessor) Descriptor() ([]byte, []int) {
+	return file_handler_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Predecessor) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Predecessor) GetJobId() string {
+	if x != nil {
+		return x.JobId
+	}
+	return ""
+}
+
+func (x *Predecessor) GetSucceeded() bool {
+	if x != nil {
+		return x.Succeeded
+	}
+	return false
+}
+
+func (x *Predecessor) GetResult() []byte {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *Predecessor) GetOmitted() bool {
+	if x != nil {
+		return x.Omitted
+	}
+	return false
+}
+
 type Cancel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Handle        uint64                 `protobuf:"varint,1,opt,name=handle,proto3" json:"handle,omitempty"`
@@ -908,7 +1016,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_handler_proto_msgTypes[7]
+	mi := &file_handler_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -920,7 +1028,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[7]
+	mi := &file_handler_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -933,7 +1041,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{7}
+	return file_handler_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Cancel) GetHandle() uint64 {
@@ -962,7 +1070,7 @@ type Extension struct {
 
 func (x *Extension) Reset() {
 	*x = Extension{}
-	mi := &file_handler_proto_msgTypes[8]
+	mi := &file_handler_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -974,7 +1082,7 @@ func (x *Extension) String() string {
 func (*Extension) ProtoMessage() {}
 
 func (x *Extension) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[8]
+	mi := &file_handler_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -987,7 +1095,7 @@ func (x *Extension) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extension.ProtoReflect.Descriptor instead.
 func (*Extension) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{8}
+	return file_handler_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Extension) GetHandles() []uint64 {
@@ -1016,7 +1124,7 @@ type WorkResponse struct {
 
 func (x *WorkResponse) Reset() {
 	*x = WorkResponse{}
-	mi := &file_handler_proto_msgTypes[9]
+	mi := &file_handler_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1028,7 +1136,7 @@ func (x *WorkResponse) String() string {
 func (*WorkResponse) ProtoMessage() {}
 
 func (x *WorkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[9]
+	mi := &file_handler_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +1149,7 @@ func (x *WorkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkResponse.ProtoReflect.Descriptor instead.
 func (*WorkResponse) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{9}
+	return file_handler_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WorkResponse) GetOutcomes() []*Outcome {
@@ -1089,7 +1197,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_handler_proto_msgTypes[10]
+	mi := &file_handler_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1101,7 +1209,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[10]
+	mi := &file_handler_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1114,7 +1222,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{10}
+	return file_handler_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Outcome) GetHandle() uint64 {
@@ -1198,14 +1306,17 @@ func (*Outcome_Snoozed) isOutcome_Result() {}
 type Succeeded struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// JSON; empty for none.
-	Result        []byte `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	Result []byte `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
+	// Jobs that become real together with this success: each is JSON, a submission as
+	// POST /jobs takes it.
+	FollowUps     [][]byte `protobuf:"bytes,2,rep,name=follow_ups,json=followUps,proto3" json:"follow_ups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Succeeded) Reset() {
 	*x = Succeeded{}
-	mi := &file_handler_proto_msgTypes[11]
+	mi := &file_handler_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1217,7 +1328,7 @@ func (x *Succeeded) String() string {
 func (*Succeeded) ProtoMessage() {}
 
 func (x *Succeeded) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[11]
+	mi := &file_handler_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1230,12 +1341,19 @@ func (x *Succeeded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Succeeded.ProtoReflect.Descriptor instead.
 func (*Succeeded) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{11}
+	return file_handler_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Succeeded) GetResult() []byte {
 	if x != nil {
 		return x.Result
+	}
+	return nil
+}
+
+func (x *Succeeded) GetFollowUps() [][]byte {
+	if x != nil {
+		return x.FollowUps
 	}
 	return nil
 }
@@ -1255,7 +1373,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_handler_proto_msgTypes[12]
+	mi := &file_handler_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1267,7 +1385,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[12]
+	mi := &file_handler_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1280,7 +1398,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{12}
+	return file_handler_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Failed) GetPermanent() bool {
@@ -1327,7 +1445,7 @@ type Canceled struct {
 
 func (x *Canceled) Reset() {
 	*x = Canceled{}
-	mi := &file_handler_proto_msgTypes[13]
+	mi := &file_handler_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1339,7 +1457,7 @@ func (x *Canceled) String() string {
 func (*Canceled) ProtoMessage() {}
 
 func (x *Canceled) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[13]
+	mi := &file_handler_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1352,7 +1470,7 @@ func (x *Canceled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Canceled.ProtoReflect.Descriptor instead.
 func (*Canceled) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{13}
+	return file_handler_proto_rawDescGZIP(), []int{14}
 }
 
 type Snoozed struct {
@@ -1364,7 +1482,7 @@ type Snoozed struct {
 
 func (x *Snoozed) Reset() {
 	*x = Snoozed{}
-	mi := &file_handler_proto_msgTypes[14]
+	mi := &file_handler_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1376,7 +1494,7 @@ func (x *Snoozed) String() string {
 func (*Snoozed) ProtoMessage() {}
 
 func (x *Snoozed) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[14]
+	mi := &file_handler_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1389,7 +1507,7 @@ func (x *Snoozed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snoozed.ProtoReflect.Descriptor instead.
 func (*Snoozed) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{14}
+	return file_handler_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Snoozed) GetRetryAfterMs() uint64 {
@@ -1410,7 +1528,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_handler_proto_msgTypes[15]
+	mi := &file_handler_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1422,7 +1540,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[15]
+	mi := &file_handler_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1435,7 +1553,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{15}
+	return file_handler_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Progress) GetHandle() uint64 {
@@ -1463,7 +1581,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_handler_proto_msgTypes[16]
+	mi := &file_handler_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1475,7 +1593,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[16]
+	mi := &file_handler_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1488,7 +1606,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{16}
+	return file_handler_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Checkpoint) GetHandle() uint64 {
@@ -1524,7 +1642,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_handler_proto_msgTypes[17]
+	mi := &file_handler_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1536,7 +1654,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_handler_proto_msgTypes[17]
+	mi := &file_handler_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1549,7 +1667,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_handler_proto_rawDescGZIP(), []int{17}
+	return file_handler_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Log) GetHandle() uint64 {
@@ -1598,11 +1716,13 @@ var File_handler_proto protoreflect.FileDescriptor
 
 const file_handler_proto_rawDesc = "" +
 	"\n" +
-	"\rhandler.proto\x12\x13holdfast.handler.v1\"\x9b\x01\n" +
+	"\rhandler.proto\x12\x13holdfast.handler.v1\"\xf0\x01\n" +
 	"\x0fDescribeRequest\x12,\n" +
 	"\x12max_progress_bytes\x18\x01 \x01(\x04R\x10maxProgressBytes\x120\n" +
 	"\x14max_checkpoint_bytes\x18\x02 \x01(\x04R\x12maxCheckpointBytes\x12(\n" +
-	"\x10max_result_bytes\x18\x03 \x01(\x04R\x0emaxResultBytes\"\x89\x01\n" +
+	"\x10max_result_bytes\x18\x03 \x01(\x04R\x0emaxResultBytes\x12$\n" +
+	"\x0emax_follow_ups\x18\x04 \x01(\rR\fmaxFollowUps\x12-\n" +
+	"\x13max_follow_up_bytes\x18\x05 \x01(\x04R\x10maxFollowUpBytes\"\x89\x01\n" +
 	"\x10DescribeResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x129\n" +
 	"\tjob_types\x18\x02 \x03(\v2\x1c.holdfast.handler.v1.JobTypeR\bjobTypes\x12 \n" +
@@ -1649,7 +1769,7 @@ const file_handler_proto_rawDesc = "" +
 	"\x06starts\x18\x01 \x03(\v2\x1a.holdfast.handler.v1.StartR\x06starts\x125\n" +
 	"\acancels\x18\x02 \x03(\v2\x1b.holdfast.handler.v1.CancelR\acancels\x12<\n" +
 	"\textension\x18\x03 \x01(\v2\x1e.holdfast.handler.v1.ExtensionR\textension\x12\x14\n" +
-	"\x05drain\x18\x04 \x01(\bR\x05drain\"\xab\x03\n" +
+	"\x05drain\x18\x04 \x01(\bR\x05drain\"\xf1\x03\n" +
 	"\x05Start\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\x04R\x06handle\x12\x15\n" +
 	"\x06job_id\x18\x02 \x01(\tR\x05jobId\x12\x19\n" +
@@ -1672,7 +1792,14 @@ const file_handler_proto_rawDesc = "" +
 	"tracestate\x12\x1d\n" +
 	"\n" +
 	"created_at\x18\x0e \x01(\tR\tcreatedAt\x12\x18\n" +
-	"\abaggage\x18\x0f \x01(\tR\abaggage\"\xd3\x01\n" +
+	"\abaggage\x18\x0f \x01(\tR\abaggage\x12D\n" +
+	"\fpredecessors\x18\x10 \x03(\v2 .holdfast.handler.v1.PredecessorR\fpredecessors\"\x88\x01\n" +
+	"\vPredecessor\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x15\n" +
+	"\x06job_id\x18\x02 \x01(\tR\x05jobId\x12\x1c\n" +
+	"\tsucceeded\x18\x03 \x01(\bR\tsucceeded\x12\x16\n" +
+	"\x06result\x18\x04 \x01(\fR\x06result\x12\x18\n" +
+	"\aomitted\x18\x05 \x01(\bR\aomitted\"\xd3\x01\n" +
 	"\x06Cancel\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\x04R\x06handle\x12:\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\".holdfast.handler.v1.Cancel.ReasonR\x06reason\"u\n" +
@@ -1696,9 +1823,11 @@ const file_handler_proto_rawDesc = "" +
 	"\x06failed\x18\x03 \x01(\v2\x1b.holdfast.handler.v1.FailedH\x00R\x06failed\x12;\n" +
 	"\bcanceled\x18\x04 \x01(\v2\x1d.holdfast.handler.v1.CanceledH\x00R\bcanceled\x128\n" +
 	"\asnoozed\x18\x05 \x01(\v2\x1c.holdfast.handler.v1.SnoozedH\x00R\asnoozedB\b\n" +
-	"\x06result\"#\n" +
+	"\x06result\"B\n" +
 	"\tSucceeded\x12\x16\n" +
-	"\x06result\x18\x01 \x01(\fR\x06result\"\xa8\x01\n" +
+	"\x06result\x18\x01 \x01(\fR\x06result\x12\x1d\n" +
+	"\n" +
+	"follow_ups\x18\x02 \x03(\fR\tfollowUps\"\xa8\x01\n" +
 	"\x06Failed\x12\x1c\n" +
 	"\tpermanent\x18\x01 \x01(\bR\tpermanent\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\tR\x04code\x12\x18\n" +
@@ -1753,7 +1882,7 @@ func file_handler_proto_rawDescGZIP() []byte {
 }
 
 var file_handler_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_handler_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_handler_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_handler_proto_goTypes = []any{
 	(Terms_OnConflict)(0),    // 0: holdfast.handler.v1.Terms.OnConflict
 	(Retry_Backoff)(0),       // 1: holdfast.handler.v1.Retry.Backoff
@@ -1766,17 +1895,18 @@ var file_handler_proto_goTypes = []any{
 	(*Retry)(nil),            // 8: holdfast.handler.v1.Retry
 	(*WorkRequest)(nil),      // 9: holdfast.handler.v1.WorkRequest
 	(*Start)(nil),            // 10: holdfast.handler.v1.Start
-	(*Cancel)(nil),           // 11: holdfast.handler.v1.Cancel
-	(*Extension)(nil),        // 12: holdfast.handler.v1.Extension
-	(*WorkResponse)(nil),     // 13: holdfast.handler.v1.WorkResponse
-	(*Outcome)(nil),          // 14: holdfast.handler.v1.Outcome
-	(*Succeeded)(nil),        // 15: holdfast.handler.v1.Succeeded
-	(*Failed)(nil),           // 16: holdfast.handler.v1.Failed
-	(*Canceled)(nil),         // 17: holdfast.handler.v1.Canceled
-	(*Snoozed)(nil),          // 18: holdfast.handler.v1.Snoozed
-	(*Progress)(nil),         // 19: holdfast.handler.v1.Progress
-	(*Checkpoint)(nil),       // 20: holdfast.handler.v1.Checkpoint
-	(*Log)(nil),              // 21: holdfast.handler.v1.Log
+	(*Predecessor)(nil),      // 11: holdfast.handler.v1.Predecessor
+	(*Cancel)(nil),           // 12: holdfast.handler.v1.Cancel
+	(*Extension)(nil),        // 13: holdfast.handler.v1.Extension
+	(*WorkResponse)(nil),     // 14: holdfast.handler.v1.WorkResponse
+	(*Outcome)(nil),          // 15: holdfast.handler.v1.Outcome
+	(*Succeeded)(nil),        // 16: holdfast.handler.v1.Succeeded
+	(*Failed)(nil),           // 17: holdfast.handler.v1.Failed
+	(*Canceled)(nil),         // 18: holdfast.handler.v1.Canceled
+	(*Snoozed)(nil),          // 19: holdfast.handler.v1.Snoozed
+	(*Progress)(nil),         // 20: holdfast.handler.v1.Progress
+	(*Checkpoint)(nil),       // 21: holdfast.handler.v1.Checkpoint
+	(*Log)(nil),              // 22: holdfast.handler.v1.Log
 }
 var file_handler_proto_depIdxs = []int32{
 	6,  // 0: holdfast.handler.v1.DescribeResponse.job_types:type_name -> holdfast.handler.v1.JobType
@@ -1785,27 +1915,28 @@ var file_handler_proto_depIdxs = []int32{
 	0,  // 3: holdfast.handler.v1.Terms.on_conflict:type_name -> holdfast.handler.v1.Terms.OnConflict
 	1,  // 4: holdfast.handler.v1.Retry.backoff:type_name -> holdfast.handler.v1.Retry.Backoff
 	10, // 5: holdfast.handler.v1.WorkRequest.starts:type_name -> holdfast.handler.v1.Start
-	11, // 6: holdfast.handler.v1.WorkRequest.cancels:type_name -> holdfast.handler.v1.Cancel
-	12, // 7: holdfast.handler.v1.WorkRequest.extension:type_name -> holdfast.handler.v1.Extension
-	2,  // 8: holdfast.handler.v1.Cancel.reason:type_name -> holdfast.handler.v1.Cancel.Reason
-	14, // 9: holdfast.handler.v1.WorkResponse.outcomes:type_name -> holdfast.handler.v1.Outcome
-	19, // 10: holdfast.handler.v1.WorkResponse.progress:type_name -> holdfast.handler.v1.Progress
-	20, // 11: holdfast.handler.v1.WorkResponse.checkpoints:type_name -> holdfast.handler.v1.Checkpoint
-	21, // 12: holdfast.handler.v1.WorkResponse.logs:type_name -> holdfast.handler.v1.Log
-	15, // 13: holdfast.handler.v1.Outcome.succeeded:type_name -> holdfast.handler.v1.Succeeded
-	16, // 14: holdfast.handler.v1.Outcome.failed:type_name -> holdfast.handler.v1.Failed
-	17, // 15: holdfast.handler.v1.Outcome.canceled:type_name -> holdfast.handler.v1.Canceled
-	18, // 16: holdfast.handler.v1.Outcome.snoozed:type_name -> holdfast.handler.v1.Snoozed
-	3,  // 17: holdfast.handler.v1.Log.level:type_name -> holdfast.handler.v1.Log.Level
-	4,  // 18: holdfast.handler.v1.Handler.Describe:input_type -> holdfast.handler.v1.DescribeRequest
-	9,  // 19: holdfast.handler.v1.Handler.Work:input_type -> holdfast.handler.v1.WorkRequest
-	5,  // 20: holdfast.handler.v1.Handler.Describe:output_type -> holdfast.handler.v1.DescribeResponse
-	13, // 21: holdfast.handler.v1.Handler.Work:output_type -> holdfast.handler.v1.WorkResponse
-	20, // [20:22] is the sub-list for method output_type
-	18, // [18:20] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	12, // 6: holdfast.handler.v1.WorkRequest.cancels:type_name -> holdfast.handler.v1.Cancel
+	13, // 7: holdfast.handler.v1.WorkRequest.extension:type_name -> holdfast.handler.v1.Extension
+	11, // 8: holdfast.handler.v1.Start.predecessors:type_name -> holdfast.handler.v1.Predecessor
+	2,  // 9: holdfast.handler.v1.Cancel.reason:type_name -> holdfast.handler.v1.Cancel.Reason
+	15, // 10: holdfast.handler.v1.WorkResponse.outcomes:type_name -> holdfast.handler.v1.Outcome
+	20, // 11: holdfast.handler.v1.WorkResponse.progress:type_name -> holdfast.handler.v1.Progress
+	21, // 12: holdfast.handler.v1.WorkResponse.checkpoints:type_name -> holdfast.handler.v1.Checkpoint
+	22, // 13: holdfast.handler.v1.WorkResponse.logs:type_name -> holdfast.handler.v1.Log
+	16, // 14: holdfast.handler.v1.Outcome.succeeded:type_name -> holdfast.handler.v1.Succeeded
+	17, // 15: holdfast.handler.v1.Outcome.failed:type_name -> holdfast.handler.v1.Failed
+	18, // 16: holdfast.handler.v1.Outcome.canceled:type_name -> holdfast.handler.v1.Canceled
+	19, // 17: holdfast.handler.v1.Outcome.snoozed:type_name -> holdfast.handler.v1.Snoozed
+	3,  // 18: holdfast.handler.v1.Log.level:type_name -> holdfast.handler.v1.Log.Level
+	4,  // 19: holdfast.handler.v1.Handler.Describe:input_type -> holdfast.handler.v1.DescribeRequest
+	9,  // 20: holdfast.handler.v1.Handler.Work:input_type -> holdfast.handler.v1.WorkRequest
+	5,  // 21: holdfast.handler.v1.Handler.Describe:output_type -> holdfast.handler.v1.DescribeResponse
+	14, // 22: holdfast.handler.v1.Handler.Work:output_type -> holdfast.handler.v1.WorkResponse
+	21, // [21:23] is the sub-list for method output_type
+	19, // [19:21] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_handler_proto_init() }
@@ -1813,20 +1944,20 @@ func file_handler_proto_init() {
 	if File_handler_proto != nil {
 		return
 	}
-	file_handler_proto_msgTypes[10].OneofWrappers = []any{
+	file_handler_proto_msgTypes[11].OneofWrappers = []any{
 		(*Outcome_Succeeded)(nil),
 		(*Outcome_Failed)(nil),
 		(*Outcome_Canceled)(nil),
 		(*Outcome_Snoozed)(nil),
 	}
-	file_handler_proto_msgTypes[12].OneofWrappers = []any{}
+	file_handler_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_handler_proto_rawDesc), len(file_handler_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

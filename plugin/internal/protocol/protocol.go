@@ -25,12 +25,15 @@ const HealthService = "plugin"
 // for receiving is 4 MiB, too small for a message that carries several jobs.
 const MaxMessageBytes = 64 << 20
 
-// The largest progress, checkpoint and result that an orchestrator accepts unless
-// it is configured otherwise. DescribeRequest has the numbers in force.
+// The largest progress, checkpoint, result and follow-ups that an orchestrator accepts
+// unless it is configured otherwise. DescribeRequest has the numbers in force.
 const (
 	DefaultMaxProgressBytes   = 64 << 10
 	DefaultMaxCheckpointBytes = 1 << 20
 	DefaultMaxResultBytes     = 1 << 20
+	// Of the follow-ups of an attempt: how many, and how many bytes of JSON together.
+	DefaultMaxFollowUps     = 1000
+	DefaultMaxFollowUpBytes = 4 << 20
 )
 
 // MaxSchemaBytes bounds the JSON Schema of a job type.

@@ -1,5 +1,6 @@
 import { checkSize } from './caps.js';
 import { Failure, Permanent, Reason } from './errors.js';
+import { FollowUps } from './followup.js';
 import { Job } from './job.js';
 import { decode, encode } from './json.js';
 import { code } from './limits.js';
@@ -25,6 +26,7 @@ export class Attempt {
   #outbox;
   #caps;
   #job;
+  #followUps = new FollowUps();
   #asked;
   #log;
   #warnAt;
@@ -97,6 +99,8 @@ export class Attempt {
       outcome = unsuccessful(error, this.#asked, this.#job.cancelReason);
     }
     outcome.handle = this.handle;
+    const followUps = this.#followUps.end();
+    if (outcome.succeeded) outcome.succeeded.followUps = followUps;
     return outcome;
   }
 
@@ -117,7 +121,7 @@ export class Attempt {
       throw refuse(error, code.badResult);
     }
     try {
-      checkSize(encoded, this.#caps.result);
+      checkSize(encoded.length, this.#caps.result);
     } catch (error) {
       throw refuse(error, code.resultTooLarge);
     }
@@ -125,10 +129,13 @@ export class Attempt {
   }
 
   #decode() {
-    const { payload, checkpoint } = this.#start;
+    const { payload, checkpoint, predecessors = [] } = this.#start;
     try {
       this.#job.payload = payload?.length ? decode(payload) : null;
       if (checkpoint?.length) this.#job.restore(decode(checkpoint));
+      this.#job.predecessors = predecessors.map(({ name, jobId, succeeded, result, omitted }) => ({
+        name, id: jobId, succeeded, result: result?.length ? decode(result) : undefined, omitted,
+      }));
     } catch (error) {
       throw new Failure(`payload: ${error.message}`, { code: code.badPayload, permanent: true, cause: error });
     }
@@ -137,13 +144,17 @@ export class Attempt {
   // What the job reports.
 
   progress(encoded) {
-    checkSize(encoded, this.#caps.progress);
+    checkSize(encoded.length, this.#caps.progress);
     this.#outbox.note(this, 'progress', encoded);
+  }
+
+  submit(encoded) {
+    this.#followUps.add(encoded, this.#caps);
   }
 
   checkpoint(encoded) {
     try {
-      checkSize(encoded, this.#caps.checkpoint);
+      checkSize(encoded.length, this.#caps.checkpoint);
     } catch (error) {
       throw new Permanent(`checkpoint: ${error.message}`, { code: code.checkpointTooLarge, cause: error });
     }

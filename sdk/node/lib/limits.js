@@ -40,6 +40,9 @@ export const code = {
   unknownType: 'unknown_type',
   resultTooLarge: 'result_too_large',
   checkpointTooLarge: 'checkpoint_too_large',
+  followUpsTooLarge: 'followups_too_large',
+  unknownPredecessor: 'unknown_predecessor',
+  resultOmitted: 'result_omitted',
 };
 
 // Exit codes of a plugin process.

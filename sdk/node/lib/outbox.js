@@ -135,6 +135,9 @@ class Cutter {
 
 // An upper bound for what the texts take in UTF-8.
 function sizeOf({ succeeded, failed }) {
-  if (succeeded) return succeeded.result?.length ?? 0;
+  if (succeeded) {
+    const followUps = succeeded.followUps ?? [];
+    return (succeeded.result?.length ?? 0) + followUps.reduce((sum, one) => sum + one.length + 8, 0);
+  }
   return failed ? 3 * (failed.code.length + failed.message.length + failed.stack.length) : 0;
 }

@@ -26,6 +26,16 @@ describe('a job of a test', () => {
     assert.deepEqual(some.run(new Job({ checkpoint: 7, attempt: 3 })), [7, undefined, 3]);
   });
 
+  it('has the results of the jobs before it', () => {
+    const job = new Job({
+      predecessors: [{ name: 'rows', succeeded: true, result: 3 }, { name: 'none', succeeded: false }, { name: 'large', omitted: true }],
+    });
+    assert.equal(job.resultOf('rows'), 3);
+    assert.equal(job.resultOf('none', 7), 7);
+    assert.throws(() => job.resultOf('large'), { code: 'result_omitted', permanent: true });
+    assert.throws(() => job.resultOf('nobody'), { code: 'unknown_predecessor', permanent: true });
+  });
+
   for (const early of [true, false]) {
     it(`stops for the first reason, with the signal asked for ${early ? 'before' : 'after'}`, () => {
       const stopped = new Job();
@@ -43,6 +53,27 @@ describe('a job of a test', () => {
     const left = new Job({ timeoutMs: 60_000 }).timeLeftMs;
     assert.ok(left > 0 && left <= 60_000);
     assert.equal(new Job({ timeoutMs: -1 }).timeLeftMs, 0);
+  });
+
+  it('keeps what is submitted', () => {
+    const job = new Job();
+    job.submit('CHILD', { n: 1 });
+    job.submit('CHILD', [1], {
+      key: 'k', priority: -3, runAt: new Date('2030-01-31T12:00:00Z'), delayMs: 90_000, hold: true, maxAttempts: 2, timeoutMs: 60_000,
+      tags: ['t'], concurrencyKey: 'c:1', concurrencyLimit: 4, onConflict: 'queue', fairnessKey: 'f',
+      expiresAt: new Date('2030-02-01T00:00:00Z'), ttlMs: 1000, uniqueForMs: 1000, uniqueWhileOpen: true, uniqueBy: ['/x'],
+      callbackUrl: 'https://example.com/hook',
+    });
+    assert.deepEqual(job.submitted, [{ jobType: 'CHILD', payload: { n: 1 } }, {
+      jobType: 'CHILD', payload: [1], idempotencyKey: 'k', priority: -3, runAt: '2030-01-31T12:00:00.000Z', delay: '90000ms', hold: true,
+      maxAttempts: 2, timeout: '60000ms', tags: ['t'], concurrencyKey: 'c:1', concurrencyLimit: 4, onConflict: 'queue', fairnessKey: 'f',
+      expiresAt: '2030-02-01T00:00:00.000Z', ttl: '1000ms', uniqueFor: '1000ms', uniqueWhile: 'open', uniqueBy: ['/x'],
+      callbackUrl: 'https://example.com/hook',
+    }]);
+    assert.throws(() => job.submit(''), /no job type/);
+    assert.throws(() => job.submit('CHILD', 1n), TypeError);
+    assert.throws(() => job.submit('CHILD', null, { runAt: 'tomorrow' }), /is not a Date/);
+    assert.throws(() => job.submit('CHILD', null, { later: true }), /the option later is unknown/);
   });
 
   it('refuses values that JSON cannot express', () => {

@@ -20,6 +20,7 @@ const print = handler('PRINT', async (job: Job<Letter>) => {
   job.log.info('printing', { to: job.payload.to });
   job.checkpoint(1);
   job.progress({ page: 1 });
+  job.submit('NOTIFY', { to: job.payload.to }, { delayMs: 1000, runAt: undefined, tags: ['mail'] });
   await fetch('http://127.0.0.1', { signal: job.signal });
   const raw: string = job.rawPayload.toString('utf8');
   if (raw === '') throw new Permanent('empty', { code: 'empty', cause: job.signal.reason });

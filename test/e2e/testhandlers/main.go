@@ -112,6 +112,11 @@ func run(ctx context.Context, j plugin.Job[work]) (json.RawMessage, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+	if j.Args.When != "" {
+		if err := await(ctx, j.Args.When); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case j.Attempt <= j.Args.FailFirst:
 		return nil, fmt.Errorf("attempt %d is to fail", j.Attempt)
@@ -159,9 +164,20 @@ func stop(context.Context, plugin.Job[work]) error {
 
 // die kills its own process as soon as the file exists.
 func die(ctx context.Context, j plugin.Job[work]) error {
+	if err := await(ctx, j.Args.When); err != nil {
+		return err
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+		return err
+	}
+	select {}
+}
+
+// await waits until the file exists.
+func await(ctx context.Context, path string) error {
 	for {
-		if _, err := os.Stat(j.Args.When); err == nil {
-			break
+		if _, err := os.Stat(path); err == nil {
+			return nil
 		}
 		select {
 		case <-time.After(10 * time.Millisecond):
@@ -169,10 +185,6 @@ func die(ctx context.Context, j plugin.Job[work]) error {
 			return context.Cause(ctx)
 		}
 	}
-	if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
-		return err
-	}
-	select {}
 }
 
 // balloon allocates ten gigabytes and writes to them.

@@ -26,6 +26,11 @@ function report(job) {
   }
 }
 
+function submit(job) {
+  for (let n = 0; n < job.payload.n; n++) job.submit('CHILD', { n }, { delayMs: 1500, tags: ['child'] });
+  if (job.payload.fail) throw new Error('failed after it has submitted');
+}
+
 function log(job) {
   for (let n = 0; n < (job.payload.n ?? 1); n++) job.log.info('a line', { n, text: 'Grüße, 世界' });
   const itself = {};
@@ -86,7 +91,7 @@ const run = {
   cancel: () => bare(new Cancel('not needed')),
   'bad-result': () => 1n,
   'bad-text': () => bare(new Error('a\0b\ud800c')),
-  report, log, noise, child, stop, ignore, spin,
+  report, submit, log, noise, child, stop, ignore, spin,
   sleep: async (job) => { await sleep(job.payload.seconds * 1000); },
   stray: async () => {
     setTimeout(() => bare(new Error('stray')), 1);

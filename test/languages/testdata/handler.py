@@ -44,6 +44,13 @@ def report(job):
         job.checkpoint({"n": n, "pad": "x" * job.payload.get("pad", 0)})
 
 
+def submit(job):
+    for n in range(job.payload["n"]):
+        job.submit("CHILD", {"n": n}, delay=1.5, tags=["child"])
+    if job.payload.get("fail"):
+        raise ValueError("failed after it has submitted")
+
+
 def log(job):
     for n in range(job.payload.get("n", 1)):
         job.log.info("a line", extra={"n": n, "text": "Grüße, 世界"})
@@ -111,6 +118,7 @@ DO = {
     "bad-result": lambda job: float("nan"),
     "bad-text": lambda job: bare(RuntimeError("a\0b\ud800c")),
     "report": report,
+    "submit": submit,
     "log": log,
     "noise": noise,
     "child": child,

@@ -4,11 +4,11 @@ package rigtest
 
 import (
 	"context"
-	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -23,21 +23,6 @@ const Patience = 2 * time.Minute
 
 // shown is how much of a log a failed test shows, in bytes.
 const shown = 2 << 10
-
-// Build builds programs into the directory, which it creates and returns as an absolute
-// path. The arguments are those of go build: flags, then packages.
-func Build(dir string, args ...string) (string, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	// Without symbols, a program is a quarter smaller to link, copy and hash.
-	args = append([]string{"build", "-ldflags=-s -w", "-o", dir + "/"}, args...)
-	if output, err := exec.Command("go", args...).CombinedOutput(); err != nil { //nolint:noctx // bounded by the test's own time
-		return "", fmt.Errorf("%w\n%s", err, output)
-	}
-	return dir, nil
-}
 
 // New returns an orchestrator that will run in the directory. At the end of the test it
 // kills the orchestrator and checks that no descendant remains.
@@ -97,4 +82,18 @@ func Await(t testing.TB, o *rig.Orchestrator, id, status string) rig.Job {
 	found, err := o.Await(ctx, id, status)
 	require.NoError(t, err)
 	return found
+}
+
+// Seeded returns a source of random numbers and logs its seed. Set HOLDFAST_TEST_SEED to
+// repeat a run.
+func Seeded(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
+	if text := os.Getenv("HOLDFAST_TEST_SEED"); text != "" {
+		var err error
+		seed, err = strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err, "HOLDFAST_TEST_SEED")
+	}
+	t.Logf("HOLDFAST_TEST_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, seed)) //nolint:gosec // repeatable
 }

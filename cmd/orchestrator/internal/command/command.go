@@ -74,16 +74,17 @@ func (p *Program) AddTo(root *cobra.Command) {
 		&cobra.Group{ID: groupOperations, Title: "Operations:"},
 	)
 	for _, c := range []*cobra.Command{
-		p.submitCommand(), p.getCommand(), p.listCommand(), p.actCommand(cancel), p.actCommand(hold), p.actCommand(release),
-		p.editCommand(), p.jobTypesCommand(),
+		p.submitCommand(), p.getCommand(), p.listCommand(), p.treeCommand(), p.actCommand(cancel), p.actCommand(hold), p.actCommand(release),
+		p.editCommand(), p.workflowCommand(), p.jobTypesCommand(), p.eventsCommand(),
 	} {
 		c.GroupID = groupJobs
 		root.AddCommand(c)
 	}
 	for _, c := range []*cobra.Command{
-		p.inspectCommand(), p.logsCommand(), p.actCommand(requeue), p.deadLetterCommand(), p.queuesCommand(), p.workersCommand(), p.pluginsCommand(),
-		p.pausesCommand(), p.pauseCommand(), p.resumeCommand(), p.drainCommand(), p.limitsCommand(),
-		p.metricsCommand(), p.doctorCommand(),
+		p.inspectCommand(), p.findCommand(), p.logsCommand(), p.actCommand(requeue), p.resubmitCommand(), p.deadLetterCommand(), p.operationCommand(), p.queuesCommand(), p.workersCommand(), p.pluginsCommand(),
+		p.scheduleCommand(), p.pausesCommand(), p.pauseCommand(), p.resumeCommand(), p.drainCommand(), p.limitsCommand(),
+		p.retentionCommand(), p.eraseCommand(), p.erasuresCommand(),
+		p.auditCommand(), p.metricsCommand(), p.seriesCommand(), p.doctorCommand(), p.uiCommand(),
 	} {
 		c.GroupID = groupOperations
 		root.AddCommand(c)

@@ -248,9 +248,9 @@ func TestFiltersReachTheAPI(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, "GET /jobs?createdBefore=2026-02-01T00%3A00%3A00Z&createdFrom=2026-01-01T00%3A00%3A00Z&cursor=c&jobType=T&limit=7"+
 		"&status=FAILED&status=CANCELED&tag=a+b&tenant=acme", f.asked[0])
-	_, _, err = f.run(t, "dead-letter", "retry", "--type", "T", "--tenant", "acme", "--limit", "7")
+	_, _, err = f.run(t, "dead-letter", "retry", "--type", "T", "--tenant", "acme", "--limit", "7", "--error-code", "c", "--fingerprint", "f")
 	require.Error(t, err)
-	require.Equal(t, "POST /dead-letter/retry?jobType=T&limit=7&tenant=acme", f.asked[1])
+	require.Equal(t, "POST /dead-letter/retry?errorCode=c&fingerprint=f&jobType=T&limit=7&tenant=acme", f.asked[1])
 }
 
 func TestAnEditSendsOnlyWhatWasGiven(t *testing.T) {
@@ -436,4 +436,24 @@ func TestExitPrintsNothing(t *testing.T) {
 	require.NoError(t, presentable(nil))
 	var compactJSON json.RawMessage = []byte("{ \"a\" : 1\n}")
 	require.Equal(t, `{"a":1}`, compact(compactJSON))
+}
+
+func TestWhatIsNotThereIsNotFound(t *testing.T) {
+	f := &fake{answers: map[string]string{"GET /debug/jobs/lookup?q=nothing": `{"jobs":[]}`}}
+	stdout, stderr, err := f.run(t, "find", "nothing")
+	require.Equal(t, CodeFailed, codeOf(err))
+	require.Equal(t, "Nothing has this id or idempotency key.\n", stdout+stderr)
+}
+
+func TestFiltersOfOperatorsAskForTheirList(t *testing.T) {
+	f := &fake{answers: map[string]string{
+		"GET /debug/jobs?jobType=T&limit=100&state=held&state=queued": `{"jobs":[]}`,
+		"GET /debug/jobs?errorCode=c&limit=100&payload=p&worker=w":    `{"jobs":[]}`,
+	}}
+	_, _, err := f.run(t, "list", "--type", "T", "--state", "held,queued")
+	require.NoError(t, err)
+	_, _, err = f.run(t, "list", "--worker", "w", "--error-code", "c", "--payload", "p")
+	require.NoError(t, err)
+	_, _, err = f.run(t, "list", "--worker", "w", "--status", "FAILED")
+	require.Error(t, err)
 }

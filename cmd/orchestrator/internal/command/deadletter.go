@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,11 +18,17 @@ func (p *Program) deadLetterCommand() *cobra.Command {
 		Use:   "dead-letter",
 		Short: "List and requeue jobs that failed permanently",
 	}
-	c.AddCommand(p.deadLetterListCommand(), p.deadLetterRetryCommand())
+	c.AddCommand(p.deadLetterListCommand(), p.deadLetterGroupsCommand(), p.deadLetterRetryCommand())
 	return c
 }
 
-var deadLetterFilters = filters{byType, byTenant}
+var deadLetterFilters = filters{
+	byType, byTenant,
+	{"error-code", "errorCode", "only jobs that failed last with the `code`"},
+	{"fingerprint", "fingerprint", "only jobs with the `fingerprint`, see groups"},
+}
+
+var groupFilters = filters{byType, byTenant}
 
 func (p *Program) deadLetterListCommand() *cobra.Command {
 	pages := pageFlags{}
@@ -38,6 +45,50 @@ func (p *Program) deadLetterListCommand() *cobra.Command {
 			table.Row(d.JobID, d.JobType, d.Tenant, s.since(d.DeadAt), d.Attempts, d.LastError)
 		})
 	})
+}
+
+func (p *Program) deadLetterGroupsCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "groups",
+		Short: "Show which errors dead-lettered jobs have in common",
+		Long: "Show which errors dead-lettered jobs have in common, the latest first. Numbers,\n" +
+			"ids, quoted text and the like are left out of the errors.",
+		Args: NoArguments,
+	}
+	groupFilters.register(c)
+	return p.speaks(c, func(ctx context.Context, s *session, _ []string) error {
+		answer, err := s.Get(ctx, "/dead-letter/groups", groupFilters.query(c))
+		if err != nil {
+			return err
+		}
+		if s.json {
+			return s.out.JSON(answer)
+		}
+		var found v1.DeadLetterGroups
+		if err := answer.Into(&found); err != nil {
+			return err
+		}
+		table := show.NewTable(s.out, "TYPE", "CODE", "FINGERPRINT", "JOBS", "FIRST", "LAST", "VERSIONS", "ERROR").CutLast()
+		for _, g := range found.Groups {
+			table.Row(g.JobType, g.ErrorCode, g.Fingerprint, upTo(g.Count, g.More), s.since(g.FirstDeadAt), s.since(g.LastDeadAt),
+				strings.Join(g.Versions, ","), g.Message)
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+		if found.More {
+			s.notes.Print("There are more groups: --type shows those of one type.\n")
+		}
+		return nil
+	})
+}
+
+// upTo shows a count that stops somewhere.
+func upTo(count int, more bool) string {
+	if more {
+		return strconv.Itoa(count) + "+"
+	}
+	return strconv.Itoa(count)
 }
 
 func (p *Program) deadLetterRetryCommand() *cobra.Command {

@@ -26,6 +26,19 @@ func (s *session) showDetail(d v1.JobDetail) error {
 	s.addJob(fields, d.Job)
 	fields.Add("STATE", styled(d.State))
 	fields.Add("TENANT", d.Tenant)
+	if d.ParentID != nil {
+		fields.Add("PARENT", d.ParentID)
+	}
+	fields.Add("CALLBACK", d.CallbackURL)
+	if d.WorkflowID != nil {
+		fields.Add("WORKFLOW", d.WorkflowID)
+	}
+	if d.ResubmissionOf != nil {
+		fields.Add("RESUBMISSION", "of "+d.ResubmissionOf.String())
+	}
+	for _, id := range d.Resubmissions {
+		fields.Add("RESUBMITTED", "as "+id.String())
+	}
 	fields.Add("TAGS", strings.Join(d.Tags, ", "))
 	fields.Add("PRIORITY", strconv.Itoa(int(d.Priority)))
 	fields.Add("KEY", d.IdempotencyKey)
@@ -47,7 +60,9 @@ func (s *session) showDetail(d v1.JobDetail) error {
 	}
 	fields.Add("TRACE", d.TraceID)
 	fields.Add("SEE", d.TraceURL)
-	fields.Add("PAYLOAD", compact(d.Payload))
+	if !d.PayloadsWithheld {
+		fields.Add("PAYLOAD", compact(d.Payload))
+	}
 	fields.Add("CHECKPOINT", compact(d.Checkpoint))
 	fields.Add("PROGRESS", compact(d.Progress))
 	fields.Add("RESULT", compact(d.Result))
@@ -71,6 +86,9 @@ func attempts(d v1.JobDetail) string {
 
 func (s *session) lease(l v1.Lease) string {
 	text := "of " + l.Worker + ", claimed " + s.ago(l.ClaimedAt)
+	if l.BeganAt != nil {
+		text += ", began " + s.ago(*l.BeganAt)
+	}
 	if left := l.ExpiresAt.Sub(s.now()); left > 0 {
 		text += ", for another " + show.Age(left)
 	} else {
@@ -82,15 +100,15 @@ func (s *session) lease(l v1.Lease) string {
 	return text
 }
 
-// showAttempts prints the timeline: each attempt, its start and its outcome.
+// showAttempts prints the timeline: each attempt, when it was due and began, and its outcome.
 func (s *session) showAttempts(attempts []v1.Attempt) error {
 	if len(attempts) == 0 {
 		return nil
 	}
 	s.out.Print("\n")
-	table := show.NewTable(s.out, "#", "BEGAN", "TOOK", "OUTCOME", "WORKER", "PLUGIN", "ERROR").CutLast()
+	table := show.NewTable(s.out, "#", "DUE", "BEGAN", "TOOK", "OUTCOME", "WORKER", "PLUGIN", "ERROR").CutLast()
 	for _, a := range attempts {
-		table.Row(a.Number, a.ClaimedAt.UTC().Format(time.RFC3339), show.Right(show.Seconds(a.DurationSeconds)),
+		table.Row(a.Number, known(a.DueAt), known(beginning(a)), show.Right(show.Seconds(a.DurationSeconds)),
 			styled(a.Outcome), a.Worker, strings.TrimSpace(a.Plugin+" "+a.PluginVersion), fault(a))
 	}
 	if err := table.Flush(); err != nil {
@@ -101,6 +119,22 @@ func (s *session) showAttempts(attempts []v1.Attempt) error {
 		s.out.Print("\n" + s.out.Paint(show.Head, "STACK of the last attempt") + "\n  " + strings.ReplaceAll(stack, "\n", "\n  ") + "\n")
 	}
 	return nil
+}
+
+// beginning is when the handler was started. Earlier versions noted only when it was about to be.
+func beginning(a v1.Attempt) *time.Time {
+	if a.BeganAt == nil && a.DueAt == nil {
+		return &a.ClaimedAt
+	}
+	return a.BeganAt
+}
+
+// known is a time as it stands in a table; empty for none.
+func known(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return instant(*t)
 }
 
 func fault(a v1.Attempt) string {

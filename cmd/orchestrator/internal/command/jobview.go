@@ -67,6 +67,10 @@ func (s *session) addJob(fields *show.Fields, j v1.Job) {
 	fields.Add("STARTED", s.moment(j.StartedAt))
 	fields.Add("FINISHED", s.moment(j.FinishedAt))
 	fields.Add("TOOK", s.took(j))
+	fields.Add("ERASED", s.moment(j.ErasedAt))
+	if j.PayloadsWithheld {
+		fields.Add("WITHHELD", "payload, progress, checkpoint and result: the credentials lack the scope payloads")
+	}
 }
 
 // took is how long the latest attempt ran; empty for a waiting job, and for a canceled
@@ -86,7 +90,15 @@ func (s *session) jobTable() *show.Table {
 }
 
 func (s *session) jobRow(table *show.Table, j v1.Job) {
-	table.Row(j.JobID, j.JobType, styled(j.Status), s.since(j.CreatedAt), show.Right(s.took(j)), compact(j.Progress))
+	table.Row(j.JobID, j.JobType, styled(j.Status), s.since(j.CreatedAt), show.Right(s.took(j)), progressOf(j))
+}
+
+// progressOf says of an erased job that it is one.
+func progressOf(j v1.Job) string {
+	if j.ErasedAt != nil {
+		return "erased"
+	}
+	return compact(j.Progress)
 }
 
 // compact writes JSON on one line; empty for none.

@@ -19,8 +19,9 @@ func (p *Program) pluginsCommand() *cobra.Command {
 		Use:     "plugins",
 		Aliases: []string{"handlers"},
 		Short:   "Manage the plugins of an orchestrator, or write new ones",
-		Long: `Manage the plugins of one orchestrator, not of others on the same database. Or
-write, run and check new plugins, without an orchestrator.`,
+		Long: `Manage the plugins of one orchestrator, not of others on the same database. See what
+has happened to those of all orchestrators. Or write, run and check new plugins,
+without an orchestrator.`,
 	}
 	c.AddCommand(
 		p.pluginsListCommand(), p.pluginsSwapCommand(),
@@ -31,7 +32,7 @@ and the exit code is 3.`),
 		p.pluginsActCommand("disable", "Stop a plugin when it has finished its jobs",
 			`Stop a plugin when it has finished its jobs. Further jobs stay queued until you
 enable it, or until the orchestrator starts again.`),
-		p.pluginsEnableCommand())
+		p.pluginsEnableCommand(), p.pluginsHistoryCommand())
 	return c
 }
 
@@ -47,7 +48,7 @@ func (p *Program) pluginsListCommand() *cobra.Command {
 }
 
 func (p *Program) pluginsSwapCommand() *cobra.Command {
-	force := false
+	force, everywhere := false, false
 	c := &cobra.Command{
 		Use:   "swap NAME",
 		Short: "Replace a plugin with what its file is now",
@@ -57,14 +58,23 @@ serves, or is rolled back. The exit code is 3 if it does not serve.`,
 		Args: oneArgument,
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace it even if the new version cannot run some waiting jobs")
+	everywhereFlag(c, &everywhere)
 	return p.asksServer(c, func(ctx context.Context, s *session, args []string) error {
+		if everywhere {
+			return s.commandPlugins(ctx, args[0], "swap", force)
+		}
 		return s.swapPlugin(ctx, args[0], "swap", forced(force))
 	})
 }
 
 func (p *Program) pluginsActCommand(action, short, long string) *cobra.Command {
+	everywhere := false
 	c := &cobra.Command{Use: action + " NAME", Short: short, Long: long, Args: oneArgument}
+	everywhereFlag(c, &everywhere)
 	return p.asksServer(c, func(ctx context.Context, s *session, args []string) error {
+		if everywhere {
+			return s.commandPlugins(ctx, args[0], action, false)
+		}
 		if action == "restart" {
 			return s.swapPlugin(ctx, args[0], action, nil)
 		}
@@ -73,7 +83,7 @@ func (p *Program) pluginsActCommand(action, short, long string) *cobra.Command {
 }
 
 func (p *Program) pluginsEnableCommand() *cobra.Command {
-	force := false
+	force, everywhere := false, false
 	c := &cobra.Command{
 		Use:   "enable NAME",
 		Short: "Start a disabled plugin",
@@ -82,7 +92,11 @@ rejected, it starts the version that served before.`,
 		Args: oneArgument,
 	}
 	c.Flags().BoolVar(&force, "force", false, "use the file as it is, even if it was rolled back or rejected")
+	everywhereFlag(c, &everywhere)
 	return p.asksServer(c, func(ctx context.Context, s *session, args []string) error {
+		if everywhere {
+			return s.commandPlugins(ctx, args[0], "enable", force)
+		}
 		return s.operatePlugin(ctx, args[0], "enable", forced(force))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -51,6 +52,7 @@ var members = []struct {
 	{"unique-for", "uniqueFor", addText, "make no other job like it for this `time`, such as 1h"},
 	{"unique-while", "uniqueWhile", addText, "open: make no other job like it `while` it waits or runs"},
 	{"unique-by", "uniqueBy", addTexts, "a JSON `pointer`, such as /customerId, to what must be equal in payloads that are alike; repeatable"},
+	{"callback-url", "callbackUrl", addText, "tell this `URL` when the job has ended; by default the job type's"},
 }
 
 func addText(f *pflag.FlagSet, name, usage string) any   { return f.String(name, "", usage) }
@@ -58,10 +60,15 @@ func addTexts(f *pflag.FlagSet, name, usage string) any  { return f.StringArray(
 func addNumber(f *pflag.FlagSet, name, usage string) any { return f.Int(name, 0, usage) }
 func addSwitch(f *pflag.FlagSet, name, usage string) any { return f.Bool(name, false, usage) }
 
-func (s *submissionFlags) register(c *cobra.Command) {
+// register adds all flags but those named.
+func (s *submissionFlags) register(c *cobra.Command, except ...string) {
 	s.flags = c.Flags()
 	s.flags.StringVar(&s.payload, "payload", "", "the payload: `JSON`, @file, or - for standard input")
 	for _, m := range members {
+		if slices.Contains(except, m.flag) {
+			s.values = append(s.values, nil)
+			continue
+		}
 		s.values = append(s.values, m.add(s.flags, m.flag, m.usage))
 	}
 }
@@ -86,22 +93,38 @@ func (s *submissionFlags) body(ctx context.Context, jobType string, stdin io.Rea
 	if err != nil {
 		return nil, err
 	}
-	body := append([]byte(`{"jobType":`), encoded...)
+	return s.complete(ctx, append([]byte(`{"jobType":`), encoded...), stdin)
+}
+
+// changes returns the members that were given as a JSON object.
+func (s *submissionFlags) changes(ctx context.Context, stdin io.Reader) ([]byte, error) {
+	return s.complete(ctx, []byte("{"), stdin)
+}
+
+// complete adds the members that were given, and ends the object.
+func (s *submissionFlags) complete(ctx context.Context, body []byte, stdin io.Reader) ([]byte, error) {
+	add := func(member string, value []byte) {
+		if len(body) > 1 {
+			body = append(body, ',')
+		}
+		body = append(fmt.Appendf(body, "%q:", member), value...)
+	}
 	if s.flags.Changed("payload") {
 		payload, err := ReadPayload(ctx, s.payload, stdin)
 		if err != nil {
 			return nil, fmt.Errorf("--payload: %w", err)
 		}
-		body = append(append(body, `,"payload":`...), payload...)
+		add("payload", payload)
 	}
 	for i, m := range members {
 		if !s.flags.Changed(m.flag) {
 			continue
 		}
-		if encoded, err = json.Marshal(s.values[i]); err != nil {
+		encoded, err := json.Marshal(s.values[i])
+		if err != nil {
 			return nil, err
 		}
-		body = fmt.Appendf(body, ",%q:%s", m.member, encoded)
+		add(m.member, encoded)
 	}
 	return append(body, '}'), nil
 }

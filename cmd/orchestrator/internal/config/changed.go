@@ -2,10 +2,12 @@ package config
 
 import "reflect"
 
-// Changed returns the keys outside plugins that differ.
+// Changed returns the keys that differ and that a reload does not apply.
 func Changed(was, is Config) []string {
 	was.Plugins, is.Plugins = nil, nil
 	was.Limits, is.Limits = JobLimits{}, JobLimits{}
+	was.Schedules, is.Schedules = nil, nil
+	was.Retention, is.Retention = Retention{}, Retention{}
 	return changedFields(reflect.ValueOf(was), reflect.ValueOf(is), "")
 }
 

@@ -25,6 +25,15 @@ func (c *Config) finish(environ []string) error {
 	if _, err := c.Limits.List(); err != nil {
 		return err
 	}
+	if _, err := c.Schedules.List(); err != nil {
+		return err
+	}
+	if _, err := c.Retention.Policies(); err != nil {
+		return err
+	}
+	if err := c.Events.check(); err != nil {
+		return fmt.Errorf("events.%w", err)
+	}
 	if err := c.Security.finish(environ); err != nil {
 		return fmt.Errorf("security.%w", err)
 	}

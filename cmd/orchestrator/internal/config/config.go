@@ -22,7 +22,11 @@ type Config struct {
 	Worker    Worker    `koanf:"worker"`
 	Jobs      Jobs      `koanf:"jobs"`
 	Limits    JobLimits `koanf:"limits"`
+	Schedules Schedules `koanf:"schedules"`
+	Retention Retention `koanf:"retention"`
+	Events    Events    `koanf:"events"`
 	Plugins   []Plugin  `koanf:"plugins"`
+	UI        UI        `koanf:"ui"`
 	Security  Security  `koanf:"security"`
 	RateLimit RateLimit `koanf:"rate_limit"`
 	Tracing   Tracing   `koanf:"tracing"`
@@ -34,6 +38,8 @@ type Config struct {
 	HasPlugins bool
 	// HasLimits reports whether any source has a limits section, even an empty one.
 	HasLimits bool
+	// HasSchedules is the same for a schedules section.
+	HasSchedules bool
 }
 
 // Server is how the API listens and what it accepts.
@@ -84,6 +90,15 @@ type Worker struct {
 	CrashPolicy   runtime.CrashPolicy `koanf:"crash_policy"`
 }
 
+// Events is which ends of jobs become events, for GET /events.
+type Events struct {
+	// Keep is 0 for no events.
+	Keep       time.Duration `koanf:"keep"`
+	Most       int64         `koanf:"most"`
+	Types      []string      `koanf:"types"`
+	MaxStreams int           `koanf:"max_streams"`
+}
+
 // Log is what the orchestrator logs, and how.
 type Log struct {
 	Level  string         `koanf:"level"`
@@ -97,7 +112,7 @@ func Defaults() Config {
 	if err != nil || name == "" {
 		name = "orchestrator"
 	}
-	safe, caps := Durable, host.DefaultCaps()
+	safe, caps, nobody := Durable, host.DefaultCaps(), ""
 	attempts, crashes, timeout, retry := job.DefaultMaxAttempts, job.DefaultMaxCrashes, job.DefaultTimeout, job.DefaultRetryPolicy()
 	return Config{
 		Server: Server{
@@ -125,8 +140,9 @@ func Defaults() Config {
 		},
 		Jobs: Jobs{
 			MaxProgressBytes: caps.Progress, MaxCheckpointBytes: caps.Checkpoint, MaxResultBytes: caps.Result,
+			MaxFollowUps: caps.FollowUps, MaxFollowUpBytes: caps.FollowUpBytes,
 			Default: Type{
-				MaxAttempts: &attempts, MaxCrashes: &crashes, Timeout: &timeout, Commit: &safe,
+				MaxAttempts: &attempts, MaxCrashes: &crashes, Timeout: &timeout, Commit: &safe, CallbackURL: &nobody,
 				Retry: Retry{
 					Backoff: &retry.Backoff, InitialDelay: &retry.InitialDelay, Factor: &retry.Factor, MaxDelay: &retry.MaxDelay,
 					JitterMin: &retry.JitterMin, JitterMax: &retry.JitterMax,
@@ -134,7 +150,10 @@ func Defaults() Config {
 				},
 			},
 		},
-		Security: defaultSecurity(), RateLimit: defaultRateLimit(), Tracing: Tracing{SampleRatio: 1},
+		Retention: Retention{Succeeded: Keep, Canceled: Keep, Dead: Keep, Keys: Keep, Audit: "9600h"},
+		Events:    Events{Most: 1_000_000, Types: []string{}, MaxStreams: 1000},
+		UI:        UI{Enabled: true},
+		Security:  defaultSecurity(), RateLimit: defaultRateLimit(), Tracing: Tracing{SampleRatio: 1},
 		Log: Log{Level: "info", Format: "auto", Jobs: runtime.LogSampled},
 	}
 }

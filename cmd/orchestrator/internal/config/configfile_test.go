@@ -25,7 +25,7 @@ func allSettings(t *testing.T) string {
 	require.NoError(t, err)
 	var lines []string
 	for line := range strings.Lines(string(text)) {
-		if line == "#limits:\n" || strings.HasPrefix(line, "#  ") && !strings.Contains(line, "--") && offSetting.MatchString(line) {
+		if line == "#limits:\n" || line == "#schedules:\n" || strings.HasPrefix(line, "#  ") && !strings.Contains(line, "--") && offSetting.MatchString(line) {
 			line = line[1:]
 		}
 		lines = append(lines, line)
@@ -50,6 +50,14 @@ func TestConfigFileDocumentsEveryKey(t *testing.T) {
 				}
 				if len(above) == 2 && above[0] == "limits" {
 					name = "SEND_EMAIL"
+				}
+				if len(above) > 0 && above[0] == "schedules" {
+					switch len(above) {
+					case 1:
+						name = "types" // as the model of names has it
+					case 3:
+						name, inner = "NAME", nil // of a submission
+					}
 				}
 				walk(inner, append(slices.Clone(above), name))
 			}
@@ -102,6 +110,10 @@ func TestConfigFileIsValidWithEverySettingUncommented(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, limits, 4)
 	require.True(t, cfg.HasLimits)
+	schedules, err := cfg.Schedules.List()
+	require.NoError(t, err)
+	require.Len(t, schedules, 3)
+	require.True(t, cfg.HasSchedules)
 }
 
 func TestTheDocumentationHasEveryKeyOfTracing(t *testing.T) {

@@ -64,9 +64,14 @@ func unitIsNeeded(_, to reflect.Type, data any) (any, error) {
 	if _, ok := data.(string); ok {
 		return data, nil
 	}
+	if at, ok := data.(time.Time); ok && to == reflect.TypeFor[Instant]() {
+		return at.Format(time.RFC3339Nano), nil // YAML knows times without quotes
+	}
 	switch to {
 	case reflect.TypeFor[time.Duration]():
 		return nil, fmt.Errorf("write a duration with its unit, such as %vs", data)
+	case reflect.TypeFor[Kept]():
+		return nil, fmt.Errorf("write keep, or a duration with its unit, such as %vh", data)
 	case reflect.TypeFor[Rate]():
 		return nil, fmt.Errorf("write a rate with its period, such as %v/1m", data)
 	case reflect.TypeFor[Size]():

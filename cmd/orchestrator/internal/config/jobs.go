@@ -18,6 +18,8 @@ type Jobs struct {
 	MaxProgressBytes   int             `koanf:"max_progress_bytes"`
 	MaxCheckpointBytes int             `koanf:"max_checkpoint_bytes"`
 	MaxResultBytes     int             `koanf:"max_result_bytes"`
+	MaxFollowUps       int             `koanf:"max_follow_ups"`
+	MaxFollowUpBytes   int             `koanf:"max_follow_up_bytes"`
 	Default            Type            `koanf:"default"`
 	Types              map[string]Type `koanf:"types"`
 }
@@ -28,6 +30,7 @@ type Type struct {
 	MaxCrashes  *int           `koanf:"max_crashes"`
 	Timeout     *time.Duration `koanf:"timeout"`
 	Commit      *Commit        `koanf:"commit"`
+	CallbackURL *string        `koanf:"callback_url" show:"no"`
 	Retry       Retry          `koanf:"retry"`
 }
 
@@ -86,6 +89,15 @@ func (c Jobs) Fast(jobType string) bool {
 	return or(c.Types[jobType].Commit, *c.Default.Commit) == Fast
 }
 
+// CallbackURL is told of the ends of jobs of the type whose submissions name none; empty for
+// nobody. Nobody is told of the ends of deliveries.
+func (c Jobs) CallbackURL(jobType string) string {
+	if jobType == job.DeliveryType {
+		return ""
+	}
+	return or(c.Types[jobType].CallbackURL, or(c.Default.CallbackURL, ""))
+}
+
 // MaxCrashes is how many plugin processes in a row may die under a job of the
 // type. Handlers have no say in this either.
 func (c Jobs) MaxCrashes(jobType string) int {
@@ -94,7 +106,10 @@ func (c Jobs) MaxCrashes(jobType string) int {
 
 // Caps are the largest values that handlers may report.
 func (c Jobs) Caps() host.Caps {
-	return host.Caps{Progress: c.MaxProgressBytes, Checkpoint: c.MaxCheckpointBytes, Result: c.MaxResultBytes}
+	return host.Caps{
+		Progress: c.MaxProgressBytes, Checkpoint: c.MaxCheckpointBytes, Result: c.MaxResultBytes,
+		FollowUps: c.MaxFollowUps, FollowUpBytes: c.MaxFollowUpBytes,
+	}
 }
 
 // over returns the policy, with the settings that c has in place of its own.
@@ -129,6 +144,12 @@ func (c Jobs) check() error {
 			return fmt.Errorf("jobs.%s: %d is not from %d to %d", name, bytes, minCap, host.MaxCap)
 		}
 	}
+	if c.MaxFollowUps < 1 || c.MaxFollowUps > host.MaxFollowUps {
+		return fmt.Errorf("jobs.max_follow_ups: %d is not from 1 to %d", c.MaxFollowUps, host.MaxFollowUps)
+	}
+	if c.MaxFollowUpBytes < minCap || c.MaxFollowUpBytes > host.MaxFollowUpBytes {
+		return fmt.Errorf("jobs.max_follow_up_bytes: %d is not from %d to %d", c.MaxFollowUpBytes, minCap, host.MaxFollowUpBytes)
+	}
 	for name, asked := range c.Types {
 		at := key{"jobs", "types", name}
 		if err := asked.check(); err != nil {
@@ -153,6 +174,11 @@ func (c Type) check() error {
 	}
 	if c.Commit != nil && *c.Commit != Durable && *c.Commit != Fast {
 		return fmt.Errorf(".commit: %q is not one of durable, fast", *c.Commit)
+	}
+	if c.CallbackURL != nil && *c.CallbackURL != "" {
+		if err := job.CheckCallbackURL(*c.CallbackURL); err != nil {
+			return fmt.Errorf(".callback_url: %w", err)
+		}
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func Load(from Sources) (Config, error) {
 	if err := from.readSets(tree); err != nil {
 		return cfg, err
 	}
-	cfg.HasLimits = tree.Exists("limits")
+	cfg.HasLimits, cfg.HasSchedules = tree.Exists("limits"), tree.Exists("schedules")
 	err := tree.UnmarshalWithConf("", &cfg, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
 		ErrorUnused: true, DecodeHook: decodeHooks(),
 	}})

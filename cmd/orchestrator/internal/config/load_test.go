@@ -108,6 +108,8 @@ func TestErrorsNameTheirKey(t *testing.T) {
 		{file: "worker: {report_interval: 2m}", want: "worker.report_interval: 2m0s is not from 0s to 1m"},
 		{file: "jobs: {max_progress_bytes: 0}", want: "jobs.max_progress_bytes: 0 is not from 1024 to 33554432"},
 		{file: "jobs: {max_checkpoint_bytes: 33554433}", want: "jobs.max_checkpoint_bytes: 33554433 is not from 1024 to 33554432"},
+		{file: "jobs: {max_follow_ups: 0}", want: "jobs.max_follow_ups: 0 is not from 1 to 10000"},
+		{file: "jobs: {max_follow_up_bytes: 33554432}", want: "jobs.max_follow_up_bytes: 33554432 is not from 1024 to 16777216"},
 		{file: "jobs: {max_result_bytes: 1000}", want: "jobs.max_result_bytes: 1000 is not from 1024 to 33554432"},
 		{file: "worker: {crash_policy: hope}", want: `worker.crash_policy: "hope" is not one of expire, release`},
 		{file: "jobs: {types: {A: {max_crashes: 0}}}", want: "jobs.types.A.max_crashes: 0 is not from 1 to 1000"},

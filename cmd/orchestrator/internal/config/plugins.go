@@ -31,8 +31,8 @@ var reference = regexp.MustCompile(`\$?\$\{([^}]*)\}`)
 type Plugin struct {
 	Name        string            `koanf:"name"`
 	Path        string            `koanf:"path"`
-	Args        []string          `koanf:"args"`
-	Env         map[string]string `koanf:"env"`
+	Args        []string          `koanf:"args" show:"no"`
+	Env         map[string]string `koanf:"env" show:"no"`
 	Processes   *int              `koanf:"processes"`
 	Concurrency *int              `koanf:"concurrency"`
 	Types       []string          `koanf:"types"`

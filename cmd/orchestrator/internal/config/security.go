@@ -27,7 +27,7 @@ type Security struct {
 type Token struct {
 	Name   string   `koanf:"name"`
 	Token  Secret   `koanf:"token"`
-	SHA256 string   `koanf:"token_sha256"`
+	SHA256 string   `koanf:"token_sha256" show:"no"`
 	Scopes []string `koanf:"scopes"`
 	Tenant string   `koanf:"tenant"`
 }
@@ -125,16 +125,27 @@ func (t *Token) finish(variables map[string]string) error {
 	case strings.ContainsFunc(t.Token.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' }):
 		return errors.New("token: contains characters that no header can carry; use letters and digits")
 	case len(t.Scopes) == 0:
-		return errors.New("scopes: is empty; list some of submit, read, operate")
+		return errors.New("scopes: is empty; list some of " + scopeNames())
 	case len([]rune(t.Tenant)) > maxTenantChars || strings.ContainsFunc(t.Tenant, unicode.IsControl):
 		return fmt.Errorf("tenant: is longer than %d characters or contains control characters", maxTenantChars)
 	}
 	for _, scope := range t.Scopes {
 		if !slices.Contains(guard.Scopes(), guard.Scope(scope)) {
-			return fmt.Errorf("scopes: %q is not one of submit, read, operate", scope)
+			return fmt.Errorf("scopes: %q is not one of %s", scope, scopeNames())
 		}
 	}
+	if !slices.ContainsFunc(t.Scopes, func(scope string) bool { return scope != string(guard.Payloads) }) {
+		return errors.New("scopes: payloads alone opens nothing; add observe")
+	}
 	return nil
+}
+
+func scopeNames() string {
+	var names []string
+	for _, scope := range guard.Scopes() {
+		names = append(names, string(scope))
+	}
+	return strings.Join(names, ", ")
 }
 
 // expand resolves references and drops the line end of a secret that came from a

@@ -21,7 +21,7 @@ security:
   password: ${PASSWORD}
   tokens:
     - {name: a, token: "a-${SUFFIX}", scopes: [submit]}
-    - {name: b, token_sha256: A`+strings.Repeat("0", 63)+`, scopes: [read], tenant: acme}
+    - {name: b, token_sha256: A`+strings.Repeat("0", 63)+`, scopes: [observe, payloads], tenant: acme}
 server: {trusted_proxies: [10.0.0.0/8, 192.0.2.7]}
 rate_limit: {exempt: []}
 `)
@@ -39,7 +39,7 @@ rate_limit: {exempt: []}
 	require.Equal(t, filepath.Join(filepath.Dir(path), "data/credentials"), cfg.Security.CredentialsFile)
 	require.Equal(t, []Token{
 		{Name: "a", Token: "a-x", Scopes: []string{"submit", "read"}},
-		{Name: "b", SHA256: "a" + strings.Repeat("0", 63), Scopes: []string{"read"}, Tenant: "shop"},
+		{Name: "b", SHA256: "a" + strings.Repeat("0", 63), Scopes: []string{"observe", "payloads"}, Tenant: "shop"},
 		{Name: "c", Token: "new", Scopes: []string{"operate"}},
 	}, cfg.Security.Tokens)
 	require.Equal(t, guard.DigestOf("a-x"), cfg.Security.Tokens[0].Digest())
@@ -53,29 +53,30 @@ rate_limit: {exempt: []}
 func TestErrorsInSecurityNameTheirKeyAndNoSecret(t *testing.T) {
 	token := func(more string) string { return "security: {tokens: [{name: a, scopes: [read], " + more + "}]}" }
 	for file, want := range map[string]string{
-		"security: {pasword: canary}":                                   "unknown key security.pasword; the nearest known one is security.password",
-		"security: {password: 4711}":                                    "security.password",
-		"security: {password: [canary]}":                                "security.password",
-		"security: {password: 'canary${NOT_SET}'}":                      "security.password: the variable NOT_SET is not set",
-		"security: {password: '${BLANK}'}":                              "security.password: the variables it names are empty",
-		"security: {user: 'a:b'}":                                       "security.user",
-		"security: {password: \"canary\\ncanary\"}":                     "security.password: contains a line break",
-		"security: {user: ''}":                                          "security.user",
-		"security: {password: " + strings.Repeat("canary", 128) + "}":   "security.password: is too long; user, colon and password may have 768 bytes together",
-		"security: {credentials_file: ''}":                              "security.credentials_file: is empty",
-		"security: {tokens: {a: {}}}":                                   "security.tokens: must be a list",
-		"security: {tokens: [{token: canary, scopes: [read]}]}":         "security.tokens.0.name: is empty",
-		"security: {tokens: [{name: a, token: canary}]}":                "security.tokens.0.scopes: is empty",
-		"security: {tokens: [{name: a, tokn: canary}]}":                 "unknown key security.tokens.0.tokn",
-		token("tenant: a"):                                              "security.tokens.0.token: set either this or token_sha256",
-		token("token: canary, token_sha256: canary"):                    "security.tokens.0.token: set either this or token_sha256",
-		token("token_sha256: canary"):                                   "security.tokens.0.token_sha256: is not 64 hexadecimal digits",
-		token("token: 'canary canary'"):                                 "security.tokens.0.token: contains characters",
-		token("token: canary" + strings.Repeat("x", 1024)):              "security.tokens.0.token: is longer than 1024 bytes",
-		token("token: '${BLANK}'"):                                      "security.tokens.0.token: the variables it names are empty",
-		token(`token: canary, tenant: "a\u0000"`):                       "security.tokens.0.tenant",
-		token("token: canary, scopes: [all]"):                           "holdfast.yaml",
-		"security: {tokens: [{name: a, token: canary, scopes: [all]}]}": `security.tokens.0.scopes: "all" is not one of submit, read, operate`,
+		"security: {pasword: canary}":                                        "unknown key security.pasword; the nearest known one is security.password",
+		"security: {password: 4711}":                                         "security.password",
+		"security: {password: [canary]}":                                     "security.password",
+		"security: {password: 'canary${NOT_SET}'}":                           "security.password: the variable NOT_SET is not set",
+		"security: {password: '${BLANK}'}":                                   "security.password: the variables it names are empty",
+		"security: {user: 'a:b'}":                                            "security.user",
+		"security: {password: \"canary\\ncanary\"}":                          "security.password: contains a line break",
+		"security: {user: ''}":                                               "security.user",
+		"security: {password: " + strings.Repeat("canary", 128) + "}":        "security.password: is too long; user, colon and password may have 768 bytes together",
+		"security: {credentials_file: ''}":                                   "security.credentials_file: is empty",
+		"security: {tokens: {a: {}}}":                                        "security.tokens: must be a list",
+		"security: {tokens: [{token: canary, scopes: [read]}]}":              "security.tokens.0.name: is empty",
+		"security: {tokens: [{name: a, token: canary}]}":                     "security.tokens.0.scopes: is empty; list some of submit, read, observe, operate, payloads",
+		"security: {tokens: [{name: a, tokn: canary}]}":                      "unknown key security.tokens.0.tokn",
+		token("tenant: a"):                                                   "security.tokens.0.token: set either this or token_sha256",
+		token("token: canary, token_sha256: canary"):                         "security.tokens.0.token: set either this or token_sha256",
+		token("token_sha256: canary"):                                        "security.tokens.0.token_sha256: is not 64 hexadecimal digits",
+		token("token: 'canary canary'"):                                      "security.tokens.0.token: contains characters",
+		token("token: canary" + strings.Repeat("x", 1024)):                   "security.tokens.0.token: is longer than 1024 bytes",
+		token("token: '${BLANK}'"):                                           "security.tokens.0.token: the variables it names are empty",
+		token(`token: canary, tenant: "a\u0000"`):                            "security.tokens.0.tenant",
+		token("token: canary, scopes: [all]"):                                "holdfast.yaml",
+		"security: {tokens: [{name: a, token: canary, scopes: [all]}]}":      `security.tokens.0.scopes: "all" is not one of submit, read, observe, operate, payloads`,
+		"security: {tokens: [{name: a, token: canary, scopes: [payloads]}]}": "security.tokens.0.scopes: payloads alone opens nothing; add observe",
 		"security: {tokens: [{name: a, token: canary1, scopes: [read]}, {name: a, token: canary2, scopes: [read]}]}": `security.tokens.1.name: "a" is taken`,
 		"security: {tokens: [{name: a, token: canary, scopes: [read]}, {name: b, token: canary, scopes: [read]}]}":   "security.tokens.1: is the same as another token",
 		"rate_limit: {jobs_per_minute: 0}":         "rate_limit.jobs_per_minute: 0 is not from 1",

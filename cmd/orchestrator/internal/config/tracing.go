@@ -10,11 +10,11 @@ import (
 
 // Tracing says where spans go and where people see them.
 type Tracing struct {
-	Endpoint    string  `koanf:"endpoint"`
+	Endpoint    string  `koanf:"endpoint" show:"no"`
 	Protocol    string  `koanf:"protocol"`
 	Headers     Secret  `koanf:"headers"`
 	SampleRatio float64 `koanf:"sample_ratio"`
-	TraceURL    string  `koanf:"trace_url_template"`
+	TraceURL    string  `koanf:"trace_url_template" show:"no"`
 	Plugins     bool    `koanf:"plugins"`
 }
 

@@ -120,6 +120,11 @@ func gather(t *testing.T) string {
 	}
 	add("The Go standard library", textsIn(t, goCommand(t, nil, "env", "GOROOT"), nil))
 	add("Swagger UI", textsIn(t, "swagger-ui", nil))
+	vendored, err := filepath.Glob("../../../../api/ui/assets/files/vendor/*/LICENSE")
+	require.NoError(t, err)
+	for _, file := range vendored {
+		add(filepath.Base(filepath.Dir(file))+" (npm)", textsIn(t, filepath.Dir(file), nil))
+	}
 	bundled, err := os.ReadFile("swagger-ui/swagger-ui-bundle.js.LICENSE.txt")
 	require.NoError(t, err)
 	add("JavaScript libraries in Swagger UI", []string{string(bundled)})

@@ -97,6 +97,8 @@ func everything(t testing.TB) *Meters {
 	require.NoError(t, err)
 	require.Equal(t, job.Succeeded, view.State)
 	worker.Lapsed([]job.Lapsed{{ID: job.ID(uuid.Must(uuid.NewV7())), Type: "MAIL"}}, time.Now())
+	worker.Metrics.TickLag(time.Millisecond)
+	require.NoError(t, worker.Metrics.ObserveStreams(func() int { return 1 }))
 	drain()
 	<-done
 	return m

@@ -141,6 +141,7 @@ func (p *Process) openStream(ctx context.Context) error {
 	caps := p.spec.Settings.Caps
 	raw, err := handler.Describe(ctx, &handlerv1.DescribeRequest{
 		MaxProgressBytes: uint64(caps.Progress), MaxCheckpointBytes: uint64(caps.Checkpoint), MaxResultBytes: uint64(caps.Result),
+		MaxFollowUps: uint32(caps.FollowUps), MaxFollowUpBytes: uint64(caps.FollowUpBytes),
 	})
 	if err != nil {
 		return fmt.Errorf("describe: %w", err)
@@ -189,8 +190,29 @@ func (p *Process) abandonLaunch(ctx context.Context, err error) error {
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		err = errors.New(first)
 	}
-	if printed := c.Output().Excerpt(); printed != "" {
-		err = fmt.Errorf("%w; it printed: %s", err, printed)
+	if excerpt := c.Output().Excerpt(); excerpt != "" {
+		err = &printed{err, excerpt}
 	}
 	return err
+}
+
+// printed is why a launch failed, with what the process printed.
+type printed struct {
+	error
+	excerpt string
+}
+
+func (p *printed) Error() string { return p.error.Error() + p.suffix() }
+func (p *printed) Unwrap() error { return p.error }
+
+func (p *printed) suffix() string { return "; it printed: " + p.excerpt }
+
+// WithoutOutput is the text of an error without what a process has printed, which may be
+// secret.
+func WithoutOutput(err error) string {
+	text := err.Error()
+	if p := (*printed)(nil); errors.As(err, &p) {
+		text = strings.ReplaceAll(text, p.suffix(), "")
+	}
+	return text
 }

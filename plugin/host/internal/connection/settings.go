@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
@@ -45,17 +46,28 @@ type Caps struct {
 	Progress   int
 	Checkpoint int
 	Result     int
+	// FollowUps is how many jobs an attempt may submit, and FollowUpBytes how many bytes
+	// all of them may have together. More fail the attempt permanently.
+	FollowUps     int
+	FollowUpBytes int
 }
 
 // DefaultCaps returns the caps that apply unless an operator sets others.
 func DefaultCaps() Caps {
 	return Caps{
 		Progress: protocol.DefaultMaxProgressBytes, Checkpoint: protocol.DefaultMaxCheckpointBytes, Result: protocol.DefaultMaxResultBytes,
+		FollowUps: protocol.DefaultMaxFollowUps, FollowUpBytes: protocol.DefaultMaxFollowUpBytes,
 	}
 }
 
 // MaxCap is the largest cap: payload and checkpoint must fit into one message.
 const MaxCap = protocol.MaxMessageBytes / 2
+
+// The largest caps for follow-ups: result and follow-ups must fit into one message.
+const (
+	MaxFollowUps     = message.MaxFollowUps
+	MaxFollowUpBytes = protocol.MaxMessageBytes / 4
+)
 
 // Validate returns an error for a cap that cannot be enforced.
 func (c Caps) Validate() error {
@@ -64,11 +76,24 @@ func (c Caps) Validate() error {
 			return fmt.Errorf("the cap for a %s, %d bytes, is not from 1 to %d", what, size, MaxCap)
 		}
 	}
+	if c.FollowUps < 1 || c.FollowUps > MaxFollowUps {
+		return fmt.Errorf("the cap of %d follow-ups is not from 1 to %d", c.FollowUps, MaxFollowUps)
+	}
+	if c.FollowUpBytes < 1 || c.FollowUpBytes > MaxFollowUpBytes {
+		return fmt.Errorf("the cap for follow-ups, %d bytes, is not from 1 to %d", c.FollowUpBytes, MaxFollowUpBytes)
+	}
 	return nil
+}
+
+// success are the caps of what comes with a success.
+func (c Caps) success() message.SuccessCaps {
+	return message.SuccessCaps{Result: c.Result, FollowUps: c.FollowUps, FollowUpBytes: c.FollowUpBytes}
 }
 
 // readAtLeast is larger than the log lines and error texts that are kept.
 const readAtLeast = 64 << 10
 
 // longest is how much of a value or text is read.
-func (c Caps) longest() int { return max(c.Progress, c.Checkpoint, c.Result, readAtLeast) }
+func (c Caps) longest() int {
+	return max(c.Progress, c.Checkpoint, c.Result, c.FollowUpBytes, readAtLeast)
+}

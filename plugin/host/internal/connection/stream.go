@@ -67,7 +67,7 @@ func (p *Process) finish(outcomes []*handlerv1.Outcome) {
 			continue
 		}
 		delete(p.attempts, sent.GetHandle())
-		ended = append(ended, Ended{a, a.outcome(message.ReadOutcome(a.canceled, sent, p.spec.Settings.Caps.Result))})
+		ended = append(ended, Ended{a, a.outcome(message.ReadOutcome(a.canceled, sent, p.spec.Settings.Caps.success()))})
 	}
 	if p.spec.Isolated && len(ended) > 0 {
 		p.drainLocked()

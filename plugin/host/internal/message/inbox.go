@@ -94,6 +94,14 @@ type cutter struct {
 	depth int
 }
 
+// maxValues is how many values are read of a list within an item, such as the follow-ups
+// of an outcome: one more than can be accepted, so that too many can be seen. An empty one
+// takes ten times as much memory as it has bytes on the wire.
+const maxValues = MaxFollowUps + 1
+
+// MaxFollowUps is how many follow-ups an operator can allow an attempt to submit.
+const MaxFollowUps = 10_000
+
 // maxDepth is larger than the nesting of the protocol's messages.
 const maxDepth = 8
 
@@ -152,8 +160,14 @@ func (c *cutter) message(kind protoreflect.MessageDescriptor, size int) (out []b
 	}
 	defer func() { c.depth-- }()
 	end := c.from.Remaining() - size
+	values := 0 // of the message's list
 	for c.from.Remaining() > end {
-		field, err := c.field(kind.Fields(), nil)
+		field, err := c.field(kind.Fields(), func(number protowire.Number) bool {
+			if kind.Fields().ByNumber(number).IsList() {
+				values++
+			}
+			return values <= maxValues
+		})
 		if err != nil {
 			return nil, err
 		}

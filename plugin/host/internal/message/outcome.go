@@ -1,6 +1,7 @@
 package message
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -21,17 +22,18 @@ const (
 	// value above its cap.
 	CodeCheckpointTooLarge = "checkpoint_too_large"
 	CodeResultTooLarge     = "result_too_large"
+	// CodeFollowUpsTooLarge marks an attempt that submitted too many jobs.
+	CodeFollowUpsTooLarge = "followups_too_large"
 	// CodeCanary marks an attempt that failed on a version on trial, and was released.
 	CodeCanary = "canary"
 )
 
 // ReadOutcome translates an outcome that a process reports. canceled is the reason with
-// which the handler was asked to stop; empty if it was not. A result has at most
-// maxResult bytes.
-func ReadOutcome(canceled job.CancelReason, sent *handlerv1.Outcome, maxResult int) job.Outcome {
+// which the handler was asked to stop; empty if it was not.
+func ReadOutcome(canceled job.CancelReason, sent *handlerv1.Outcome, most SuccessCaps) job.Outcome {
 	switch result := sent.GetResult().(type) {
 	case *handlerv1.Outcome_Succeeded:
-		return readSuccess(result.Succeeded.GetResult(), maxResult)
+		return readSuccess(result.Succeeded, most)
 	case *handlerv1.Outcome_Failed:
 		return readFailure(canceled, result.Failed)
 	case *handlerv1.Outcome_Canceled:
@@ -44,20 +46,51 @@ func ReadOutcome(canceled job.CancelReason, sent *handlerv1.Outcome, maxResult i
 	}
 }
 
-func readSuccess(result []byte, most int) job.Outcome {
+// SuccessCaps bound what comes with a success: the bytes of the result, how many
+// follow-ups there are, and how many bytes all of them have.
+type SuccessCaps struct{ Result, FollowUps, FollowUpBytes int }
+
+func readSuccess(sent *handlerv1.Succeeded, most SuccessCaps) job.Outcome {
+	result := sent.GetResult()
 	switch {
-	case len(result) > most:
+	case len(result) > most.Result:
 		return job.Outcome{
 			Kind: job.PermanentFailure, Code: CodeResultTooLarge,
-			Message: fmt.Sprintf("the result is larger than %d bytes", most),
+			Message: fmt.Sprintf("the result is larger than %d bytes", most.Result),
 		}
 	case len(result) == 0:
-		return job.Outcome{Kind: job.Success}
+		result = nil
 	case !IsJSON(result):
 		return ProtocolFailure("the handler's result is not JSON in UTF-8")
-	default:
-		return job.Outcome{Kind: job.Success, Result: result}
 	}
+	succeeded := job.Outcome{Kind: job.Success, Result: result}
+	if len(sent.GetFollowUps()) > 0 {
+		return withFollowUps(succeeded, sent.GetFollowUps(), most)
+	}
+	return succeeded
+}
+
+// withFollowUps adds the jobs that the handler has submitted. It does not read them: they
+// are checked where jobs are accepted.
+func withFollowUps(succeeded job.Outcome, followUps [][]byte, most SuccessCaps) job.Outcome {
+	bytes := 0
+	for _, one := range followUps {
+		bytes += len(one)
+	}
+	refused := job.Outcome{Kind: job.PermanentFailure, Code: CodeFollowUpsTooLarge}
+	switch {
+	case len(followUps) > most.FollowUps:
+		refused.Message = fmt.Sprintf("the handler submitted more than %d jobs", most.FollowUps)
+		return refused
+	case bytes > most.FollowUpBytes:
+		refused.Message = fmt.Sprintf("the jobs that the handler submitted have together more than %d bytes", most.FollowUpBytes)
+		return refused
+	}
+	succeeded.FollowUps = make([]json.RawMessage, len(followUps))
+	for i, one := range followUps {
+		succeeded.FollowUps[i] = one
+	}
+	return succeeded
 }
 
 func readFailure(canceled job.CancelReason, failed *handlerv1.Failed) job.Outcome {
@@ -148,5 +181,20 @@ func WriteStart(a *job.Assignment) *handlerv1.Start {
 		Tracestate:  strings.ToValidUTF8(a.Trace.State, ""),
 		Baggage:     strings.ToValidUTF8(a.Trace.Baggage, ""),
 		CreatedAt:   a.CreatedAt.UTC().Format(time.RFC3339Nano),
+
+		Predecessors: writePredecessors(a.Predecessors),
 	}
+}
+
+func writePredecessors(before []job.Predecessor) []*handlerv1.Predecessor {
+	if len(before) == 0 {
+		return nil
+	}
+	written := make([]*handlerv1.Predecessor, len(before))
+	for i, p := range before {
+		written[i] = &handlerv1.Predecessor{
+			Name: strings.ToValidUTF8(p.Name, "?"), JobId: p.ID.String(), Succeeded: p.Succeeded, Result: p.Result, Omitted: p.Omitted,
+		}
+	}
+	return written
 }

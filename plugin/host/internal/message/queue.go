@@ -109,9 +109,16 @@ func (q *Queue) Messages(now time.Time) iter.Seq[*handlerv1.WorkRequest] {
 
 // StartBytes is an upper bound for the size of the start on the wire.
 func StartBytes(s *handlerv1.Start) int {
-	return startOverhead + len(s.Payload) + len(s.Checkpoint) +
+	bytes := startOverhead + len(s.Payload) + len(s.Checkpoint) +
 		len(s.JobType) + len(s.Tenant) + len(s.Traceparent) + len(s.Tracestate) + len(s.Baggage)
+	for _, p := range s.Predecessors {
+		bytes += predecessorOverhead + len(p.Name) + len(p.JobId) + len(p.Result)
+	}
+	return bytes
 }
+
+// predecessorOverhead is more than what surrounds the values of a predecessor on the wire.
+const predecessorOverhead = 32
 
 func wireReason(reason job.CancelReason) handlerv1.Cancel_Reason {
 	switch reason {

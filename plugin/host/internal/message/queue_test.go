@@ -73,6 +73,7 @@ func TestStartBytesIsAnUpperBound(t *testing.T) {
 		Lease: job.Lease{Fence: -1}, Type: long, Tenant: long + "\xff", Payload: []byte(long), Checkpoint: []byte(long),
 		Attempt: 1 << 40, MaxAttempts: -1, Timeout: time.Nanosecond,
 		Trace: job.Trace{Parent: long, State: "\xff\xfe"}, CreatedAt: time.Now(),
+		Predecessors: slices.Repeat([]job.Predecessor{{Name: long, Succeeded: true, Omitted: true, Result: []byte(long)}}, 100),
 	}}
 	start := WriteStart(&a)
 	start.Handle, start.LeaseMs = 1<<63, 1<<63

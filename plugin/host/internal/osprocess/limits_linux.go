@@ -43,20 +43,20 @@ func Enforced(limits cgroup.Limits, tree *cgroup.Tree, identity *Identity) []v1.
 		tree = &cgroup.Tree{}
 	}
 	all := []v1.Enforcement{}
-	add := func(limit string, bounded bool, otherwise v1.Enforcement) {
-		otherwise.Limit = limit
+	add := func(limit string, value float64, bounded bool, otherwise v1.Enforcement) {
 		if bounded {
-			otherwise = v1.Enforcement{Limit: limit, By: byCgroup}
+			otherwise = v1.Enforcement{By: byCgroup}
 		}
+		otherwise.Limit, otherwise.Value = limit, value
 		all = append(all, otherwise)
 	}
 	if limits.MemoryBytes > 0 {
-		add("memory", tree.Memory, v1.Enforcement{
+		add("memory", float64(limits.MemoryBytes), tree.Memory, v1.Enforcement{
 			By: byRlimit + " and " + byWatch, Gap: "children can exceed it for a moment; files in memory (tmpfs) do not count",
 		})
 	}
 	if limits.CPUs > 0 {
-		add("cpus", tree.CPU, v1.Enforcement{
+		add("cpus", limits.CPUs, tree.CPU, v1.Enforcement{
 			By: byAffinity, Gap: fmt.Sprintf("while the machine is idle it gets %d whole", processorsFor(limits.CPUs)),
 		})
 	}
@@ -65,10 +65,10 @@ func Enforced(limits cgroup.Limits, tree *cgroup.Tree, identity *Identity) []v1.
 		if uidOf(identity) == 0 {
 			by = byWatch
 		}
-		add("processes", tree.PIDs, v1.Enforcement{By: by, Gap: "it can be exceeded for a moment"})
+		add("processes", float64(limits.Processes), tree.PIDs, v1.Enforcement{By: by, Gap: "it can be exceeded for a moment"})
 	}
 	if limits.OpenFiles > 0 {
-		add("open_files", false, v1.Enforcement{By: byRlimit})
+		add("open_files", float64(limits.OpenFiles), false, v1.Enforcement{By: byRlimit})
 	}
 	return all
 }

@@ -26,10 +26,11 @@ An attempt that must stop is asked first: Job.canceled becomes true, and a corou
 is canceled as asyncio does it. If the handler continues, its whole process is killed.
 """
 
-from ._errors import Cancel, CheckpointTooLarge, Failure, Permanent, Reason, RetryAfter, Snooze, Stopped
+from ._errors import Cancel, CheckpointTooLarge, Failure, FollowUpsTooLarge, Permanent, Reason, RetryAfter, Snooze, Stopped
 from ._handler import Handler, handler
 from ._job import Job
 from ._log import LogHandler
+from ._predecessor import Predecessor
 from ._retry import RetryPolicy, exponential_backoff, fixed_backoff, immediate_retry
 from ._serve import serve
 from ._terms import Terms
@@ -38,10 +39,12 @@ __all__ = [
     "Cancel",
     "CheckpointTooLarge",
     "Failure",
+    "FollowUpsTooLarge",
     "Handler",
     "Job",
     "LogHandler",
     "Permanent",
+    "Predecessor",
     "Reason",
     "RetryAfter",
     "RetryPolicy",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from . import handler_pb2 as pb
 from ._caps import check_size
 from ._errors import CheckpointTooLarge, Failure, Reason
+from ._followup import FollowUps
 from ._job import Job
 from ._json import encode
 from ._limits import (
@@ -24,6 +25,7 @@ from ._limits import (
 from ._log import current_job, wire
 from ._outbox import Notes
 from ._outcome import succeeded, unsuccessful, verdict_of
+from ._predecessor import predecessors_of
 from ._time import parse
 from ._tracing import enter
 
@@ -49,6 +51,7 @@ class Attempt:
         self._handler = handler
         self._session = session
         self._asked: Reason | None = None
+        self._follow_ups = FollowUps()
         self._task: asyncio.Task[None] | None = None
         self._timeout_at = time.monotonic() + start.timeout_ms / 1000
         self.extend(start.lease_ms)
@@ -160,6 +163,7 @@ class Attempt:
         try:
             payload = json.loads(self._start.payload) if self._start.payload else None
             self._job.payload = self._handler.convert(payload) if self._handler.convert else payload
+            self._job.predecessors = predecessors_of(self._start.predecessors)
             if self._start.checkpoint:
                 self._job._checkpoint = json.loads(self._start.checkpoint)
         except (ValueError, RecursionError) as error:
@@ -176,7 +180,7 @@ class Attempt:
                 result.close()
             raise Failure(f"result: {error}", code=CODE_BAD_RESULT, permanent=True) from error
         try:
-            check_size(encoded, self._session.caps.result)
+            check_size(len(encoded), self._session.caps.result)
         except ValueError as error:
             raise Failure(f"result: {error}", code=CODE_RESULT_TOO_LARGE, permanent=True) from error
         return succeeded(encoded)
@@ -189,6 +193,9 @@ class Attempt:
 
     def _finish(self, ended: pb.Outcome) -> None:
         ended.handle = self.handle
+        follow_ups = self._follow_ups.end()
+        if ended.WhichOneof("result") == "succeeded":
+            ended.succeeded.follow_ups.extend(follow_ups)
         self._session.finish(self, ended)
         # Break the cycle of attempt and job, so that both go without the garbage
         # collector.
@@ -198,15 +205,18 @@ class Attempt:
     # What the job reports.
 
     def progress(self, encoded: bytes) -> None:
-        check_size(encoded, self._session.caps.progress)
+        check_size(len(encoded), self._session.caps.progress)
         self._session.outbox.progress(self, encoded)
 
     def checkpoint(self, encoded: bytes) -> None:
         try:
-            check_size(encoded, self._session.caps.checkpoint)
+            check_size(len(encoded), self._session.caps.checkpoint)
         except ValueError as error:
             raise CheckpointTooLarge(f"checkpoint: {error}", code=CODE_CHECKPOINT_TOO_LARGE) from error
         self._session.outbox.checkpoint(self, encoded)
+
+    def submit(self, encoded: bytes) -> None:
+        self._follow_ups.add(encoded, self._session.caps)
 
     def log(self, record: logging.LogRecord) -> None:
         self._session.outbox.log(self, wire(record, self.handle))

@@ -14,14 +14,25 @@ class Caps(NamedTuple):
     progress: int = MAX_VALUE_BYTES
     checkpoint: int = MAX_VALUE_BYTES
     result: int = MAX_VALUE_BYTES
+    follow_ups: int = 0
+    """How many; 0 if the orchestrator takes none."""
+    follow_up_bytes: int = MAX_VALUE_BYTES
 
     @classmethod
     def of(cls, request: pb.DescribeRequest) -> Caps:
-        sizes = (request.max_progress_bytes, request.max_checkpoint_bytes, request.max_result_bytes)
-        return cls(*(min(size or MAX_VALUE_BYTES, MAX_VALUE_BYTES) for size in sizes))
+        def size(sent: int) -> int:
+            return min(sent or MAX_VALUE_BYTES, MAX_VALUE_BYTES)
+
+        return cls(
+            progress=size(request.max_progress_bytes),
+            checkpoint=size(request.max_checkpoint_bytes),
+            result=size(request.max_result_bytes),
+            follow_ups=request.max_follow_ups,
+            follow_up_bytes=size(request.max_follow_up_bytes),
+        )
 
 
-def check_size(encoded: bytes, most: int) -> None:
+def check_size(size: int, most: int) -> None:
     """Raises ValueError for a value above its cap."""
-    if len(encoded) > most:
-        raise ValueError(f"{len(encoded)} bytes of JSON are more than {most}")
+    if size > most:
+        raise ValueError(f"{size} bytes of JSON are more than {most}")

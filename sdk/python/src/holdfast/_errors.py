@@ -68,6 +68,11 @@ class CheckpointTooLarge(Permanent, ValueError):
     job is dead-lettered: the next attempt would get no further."""
 
 
+class FollowUpsTooLarge(Permanent, ValueError):
+    """An attempt submits more jobs, or larger ones, than the orchestrator takes. If you do
+    not catch it, the job is dead-lettered."""
+
+
 class RetryAfter(Failure):
     """Fails the attempt. The job waits this long before the next attempt, if one is
     left, whatever the retry policy says. A number is in seconds."""

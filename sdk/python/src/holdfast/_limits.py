@@ -37,6 +37,9 @@ CODE_BAD_RESULT = "bad_result"
 CODE_UNKNOWN_TYPE = "unknown_type"
 CODE_RESULT_TOO_LARGE = "result_too_large"
 CODE_CHECKPOINT_TOO_LARGE = "checkpoint_too_large"
+CODE_FOLLOW_UPS_TOO_LARGE = "followups_too_large"
+CODE_UNKNOWN_PREDECESSOR = "unknown_predecessor"
+CODE_RESULT_OMITTED = "result_omitted"
 
 # Exit codes of a plugin process.
 EXIT_DRAINED = 0

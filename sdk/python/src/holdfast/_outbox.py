@@ -174,7 +174,7 @@ class _Cutter:
 def _size(ended: pb.Outcome) -> int:
     kind = ended.WhichOneof("result")
     if kind == "succeeded":
-        return len(ended.succeeded.result)
+        return ended.succeeded.ByteSize()
     if kind == "failed":
         return ended.failed.ByteSize()
     return 0

@@ -13,7 +13,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16holdfast/handler.proto\x12\x13holdfast.handler.v1\"e\n\x0f\x44\x65scribeRequest\x12\x1a\n\x12max_progress_bytes\x18\x01 \x01(\x04\x12\x1c\n\x14max_checkpoint_bytes\x18\x02 \x01(\x04\x12\x18\n\x10max_result_bytes\x18\x03 \x01(\x04\"i\n\x10\x44\x65scribeResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12/\n\tjob_types\x18\x02 \x03(\x0b\x32\x1c.holdfast.handler.v1.JobType\x12\x13\n\x0b\x63oncurrency\x18\x03 \x01(\r\"\xd1\x01\n\x07JobType\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06schema\x18\x02 \x01(\x0c\x12\x14\n\x0cmax_attempts\x18\x03 \x01(\r\x12\x12\n\ntimeout_ms\x18\x04 \x01(\x04\x12)\n\x05retry\x18\x05 \x01(\x0b\x32\x1a.holdfast.handler.v1.Retry\x12\x13\n\x0b\x64\x65scription\x18\x06 \x01(\t\x12\x13\n\x0b\x63oncurrency\x18\x07 \x01(\r\x12)\n\x05terms\x18\x08 \x01(\x0b\x32\x1a.holdfast.handler.v1.Terms\"\xa3\x02\n\x05Terms\x12\x17\n\x0f\x63oncurrency_key\x18\x01 \x01(\t\x12\x11\n\tkey_class\x18\x02 \x01(\t\x12\x19\n\x11\x63oncurrency_limit\x18\x03 \x01(\r\x12:\n\x0bon_conflict\x18\x04 \x01(\x0e\x32%.holdfast.handler.v1.Terms.OnConflict\x12\x14\n\x0c\x66\x61irness_key\x18\x05 \x01(\t\"\x80\x01\n\nOnConflict\x12\x1b\n\x17ON_CONFLICT_UNSPECIFIED\x10\x00\x12\x15\n\x11ON_CONFLICT_QUEUE\x10\x01\x12\x1f\n\x1bON_CONFLICT_CANCEL_NEWCOMER\x10\x02\x12\x1d\n\x19ON_CONFLICT_CANCEL_OLDEST\x10\x03\"\x9b\x02\n\x05Retry\x12\x33\n\x07\x62\x61\x63koff\x18\x01 \x01(\x0e\x32\".holdfast.handler.v1.Retry.Backoff\x12\x0f\n\x07\x62\x61se_ms\x18\x02 \x01(\x04\x12\x0e\n\x06\x66\x61\x63tor\x18\x03 \x01(\x01\x12\x0e\n\x06\x63\x61p_ms\x18\x04 \x01(\x04\x12\x12\n\njitter_min\x18\x05 \x01(\x01\x12\x12\n\njitter_max\x18\x06 \x01(\x01\x12\x1d\n\x15\x61t_once_after_timeout\x18\x07 \x01(\x08\"e\n\x07\x42\x61\x63koff\x12\x17\n\x13\x42\x41\x43KOFF_UNSPECIFIED\x10\x00\x12\x17\n\x13\x42\x41\x43KOFF_EXPONENTIAL\x10\x01\x12\x11\n\rBACKOFF_FIXED\x10\x02\x12\x15\n\x11\x42\x41\x43KOFF_IMMEDIATE\x10\x03\"\xa9\x01\n\x0bWorkRequest\x12*\n\x06starts\x18\x01 \x03(\x0b\x32\x1a.holdfast.handler.v1.Start\x12,\n\x07\x63\x61ncels\x18\x02 \x03(\x0b\x32\x1b.holdfast.handler.v1.Cancel\x12\x31\n\textension\x18\x03 \x01(\x0b\x32\x1e.holdfast.handler.v1.Extension\x12\r\n\x05\x64rain\x18\x04 \x01(\x08\"\x98\x02\n\x05Start\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12\x0e\n\x06job_id\x18\x02 \x01(\t\x12\x10\n\x08job_type\x18\x03 \x01(\t\x12\x0e\n\x06tenant\x18\x04 \x01(\t\x12\x0f\n\x07payload\x18\x05 \x01(\x0c\x12\x0f\n\x07\x61ttempt\x18\x06 \x01(\r\x12\x14\n\x0cmax_attempts\x18\x07 \x01(\r\x12\r\n\x05\x66\x65nce\x18\x08 \x01(\x03\x12\x12\n\ntimeout_ms\x18\t \x01(\x04\x12\x10\n\x08lease_ms\x18\n \x01(\x04\x12\x12\n\ncheckpoint\x18\x0b \x01(\x0c\x12\x13\n\x0btraceparent\x18\x0c \x01(\t\x12\x12\n\ntracestate\x18\r \x01(\t\x12\x12\n\ncreated_at\x18\x0e \x01(\t\x12\x0f\n\x07\x62\x61ggage\x18\x0f \x01(\t\"\xc3\x01\n\x06\x43\x61ncel\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12\x32\n\x06reason\x18\x02 \x01(\x0e\x32\".holdfast.handler.v1.Cancel.Reason\"u\n\x06Reason\x12\x16\n\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n\x0fREASON_CANCELED\x10\x01\x12\x12\n\x0eREASON_TIMEOUT\x10\x02\x12\x15\n\x11REASON_LEASE_LOST\x10\x03\x12\x13\n\x0fREASON_SHUTDOWN\x10\x04\".\n\tExtension\x12\x0f\n\x07handles\x18\x01 \x03(\x04\x12\x10\n\x08lease_ms\x18\x02 \x01(\x04\"\xcd\x01\n\x0cWorkResponse\x12.\n\x08outcomes\x18\x01 \x03(\x0b\x32\x1c.holdfast.handler.v1.Outcome\x12/\n\x08progress\x18\x02 \x03(\x0b\x32\x1d.holdfast.handler.v1.Progress\x12\x34\n\x0b\x63heckpoints\x18\x03 \x03(\x0b\x32\x1f.holdfast.handler.v1.Checkpoint\x12&\n\x04logs\x18\x04 \x03(\x0b\x32\x18.holdfast.handler.v1.Log\"\xeb\x01\n\x07Outcome\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12\x33\n\tsucceeded\x18\x02 \x01(\x0b\x32\x1e.holdfast.handler.v1.SucceededH\x00\x12-\n\x06\x66\x61iled\x18\x03 \x01(\x0b\x32\x1b.holdfast.handler.v1.FailedH\x00\x12\x31\n\x08\x63\x61nceled\x18\x04 \x01(\x0b\x32\x1d.holdfast.handler.v1.CanceledH\x00\x12/\n\x07snoozed\x18\x05 \x01(\x0b\x32\x1c.holdfast.handler.v1.SnoozedH\x00\x42\x08\n\x06result\"\x1b\n\tSucceeded\x12\x0e\n\x06result\x18\x01 \x01(\x0c\"y\n\x06\x46\x61iled\x12\x11\n\tpermanent\x18\x01 \x01(\x08\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\r\n\x05stack\x18\x04 \x01(\t\x12\x1b\n\x0eretry_after_ms\x18\x05 \x01(\x04H\x00\x88\x01\x01\x42\x11\n\x0f_retry_after_ms\"\n\n\x08\x43\x61nceled\"!\n\x07Snoozed\x12\x16\n\x0eretry_after_ms\x18\x01 \x01(\x04\",\n\x08Progress\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12\x10\n\x08progress\x18\x02 \x01(\x0c\"0\n\nCheckpoint\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12\x12\n\ncheckpoint\x18\x02 \x01(\x0c\"\xea\x01\n\x03Log\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12-\n\x05level\x18\x02 \x01(\x0e\x32\x1e.holdfast.handler.v1.Log.Level\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x12\n\nattributes\x18\x04 \x01(\x0c\x12\x0c\n\x04time\x18\x05 \x01(\t\x12\x0f\n\x07\x64ropped\x18\x06 \x01(\x04\"`\n\x05Level\x12\x15\n\x11LEVEL_UNSPECIFIED\x10\x00\x12\x0f\n\x0bLEVEL_DEBUG\x10\x01\x12\x0e\n\nLEVEL_INFO\x10\x02\x12\x0e\n\nLEVEL_WARN\x10\x03\x12\x0f\n\x0bLEVEL_ERROR\x10\x04\x32\xb3\x01\n\x07Handler\x12W\n\x08\x44\x65scribe\x12$.holdfast.handler.v1.DescribeRequest\x1a%.holdfast.handler.v1.DescribeResponse\x12O\n\x04Work\x12 .holdfast.handler.v1.WorkRequest\x1a!.holdfast.handler.v1.WorkResponse(\x01\x30\x01\x42=Z;github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16holdfast/handler.proto\x12\x13holdfast.handler.v1\"\x9a\x01\n\x0f\x44\x65scribeRequest\x12\x1a\n\x12max_progress_bytes\x18\x01 \x01(\x04\x12\x1c\n\x14max_checkpoint_bytes\x18\x02 \x01(\x04\x12\x18\n\x10max_result_bytes\x18\x03 \x01(\x04\x12\x16\n\x0emax_follow_ups\x18\x04 \x01(\r\x12\x1b\n\x13max_follow_up_bytes\x18\x05 \x01(\x04\"i\n\x10\x44\x65scribeResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12/\n\tjob_types\x18\x02 \x03(\x0b\x32\x1c.holdfast.handler.v1.JobType\x12\x13\n\x0b\x63oncurrency\x18\x03 \x01(\r\"\xd1\x01\n\x07JobType\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06schema\x18\x02 \x01(\x0c\x12\x14\n\x0cmax_attempts\x18\x03 \x01(\r\x12\x12\n\ntimeout_ms\x18\x04 \x01(\x04\x12)\n\x05retry\x18\x05 \x01(\x0b\x32\x1a.holdfast.handler.v1.Retry\x12\x13\n\x0b\x64\x65scription\x18\x06 \x01(\t\x12\x13\n\x0b\x63oncurrency\x18\x07 \x01(\r\x12)\n\x05terms\x18\x08 \x01(\x0b\x32\x1a.holdfast.handler.v1.Terms\"\xa3\x02\n\x05Terms\x12\x17\n\x0f\x63oncurrency_key\x18\x01 \x01(\t\x12\x11\n\tkey_class\x18\x02 \x01(\t\x12\x19\n\x11\x63oncurrency_limit\x18\x03 \x01(\r\x12:\n\x0bon_conflict\x18\x04 \x01(\x0e\x32%.holdfast.handler.v1.Terms.OnConflict\x12\x14\n\x0c\x66\x61irness_key\x18\x05 \x01(\t\"\x80\x01\n\nOnConflict\x12\x1b\n\x17ON_CONFLICT_UNSPECIFIED\x10\x00\x12\x15\n\x11ON_CONFLICT_QUEUE\x10\x01\x12\x1f\n\x1bON_CONFLICT_CANCEL_NEWCOMER\x10\x02\x12\x1d\n\x19ON_CONFLICT_CANCEL_OLDEST\x10\x03\"\x9b\x02\n\x05Retry\x12\x33\n\x07\x62\x61\x63koff\x18\x01 \x01(\x0e\x32\".holdfast.handler.v1.Retry.Backoff\x12\x0f\n\x07\x62\x61se_ms\x18\x02 \x01(\x04\x12\x0e\n\x06\x66\x61\x63tor\x18\x03 \x01(\x01\x12\x0e\n\x06\x63\x61p_ms\x18\x04 \x01(\x04\x12\x12\n\njitter_min\x18\x05 \x01(\x01\x12\x12\n\njitter_max\x18\x06 \x01(\x01\x12\x1d\n\x15\x61t_once_after_timeout\x18\x07 \x01(\x08\"e\n\x07\x42\x61\x63koff\x12\x17\n\x13\x42\x41\x43KOFF_UNSPECIFIED\x10\x00\x12\x17\n\x13\x42\x41\x43KOFF_EXPONENTIAL\x10\x01\x12\x11\n\rBACKOFF_FIXED\x10\x02\x12\x15\n\x11\x42\x41\x43KOFF_IMMEDIATE\x10\x03\"\xa9\x01\n\x0bWorkRequest\x12*\n\x06starts\x18\x01 \x03(\x0b\x32\x1a.holdfast.handler.v1.Start\x12,\n\x07\x63\x61ncels\x18\x02 \x03(\x0b\x32\x1b.holdfast.handler.v1.Cancel\x12\x31\n\textension\x18\x03 \x01(\x0b\x32\x1e.holdfast.handler.v1.Extension\x12\r\n\x05\x64rain\x18\x04 \x01(\x08\"\xd0\x02\n\x05Start\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12\x0e\n\x06job_id\x18\x02 \x01(\t\x12\x10\n\x08job_type\x18\x03 \x01(\t\x12\x0e\n\x06tenant\x18\x04 \x01(\t\x12\x0f\n\x07payload\x18\x05 \x01(\x0c\x12\x0f\n\x07\x61ttempt\x18\x06 \x01(\r\x12\x14\n\x0cmax_attempts\x18\x07 \x01(\r\x12\r\n\x05\x66\x65nce\x18\x08 \x01(\x03\x12\x12\n\ntimeout_ms\x18\t \x01(\x04\x12\x10\n\x08lease_ms\x18\n \x01(\x04\x12\x12\n\ncheckpoint\x18\x0b \x01(\x0c\x12\x13\n\x0btraceparent\x18\x0c \x01(\t\x12\x12\n\ntracestate\x18\r \x01(\t\x12\x12\n\ncreated_at\x18\x0e \x01(\t\x12\x0f\n\x07\x62\x61ggage\x18\x0f \x01(\t\x12\x36\n\x0cpredecessors\x18\x10 \x03(\x0b\x32 .holdfast.handler.v1.Predecessor\"_\n\x0bPredecessor\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06job_id\x18\x02 \x01(\t\x12\x11\n\tsucceeded\x18\x03 \x01(\x08\x12\x0e\n\x06result\x18\x04 \x01(\x0c\x12\x0f\n\x07omitted\x18\x05 \x01(\x08\"\xc3\x01\n\x06\x43\x61ncel\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12\x32\n\x06reason\x18\x02 \x01(\x0e\x32\".holdfast.handler.v1.Cancel.Reason\"u\n\x06Reason\x12\x16\n\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n\x0fREASON_CANCELED\x10\x01\x12\x12\n\x0eREASON_TIMEOUT\x10\x02\x12\x15\n\x11REASON_LEASE_LOST\x10\x03\x12\x13\n\x0fREASON_SHUTDOWN\x10\x04\".\n\tExtension\x12\x0f\n\x07handles\x18\x01 \x03(\x04\x12\x10\n\x08lease_ms\x18\x02 \x01(\x04\"\xcd\x01\n\x0cWorkResponse\x12.\n\x08outcomes\x18\x01 \x03(\x0b\x32\x1c.holdfast.handler.v1.Outcome\x12/\n\x08progress\x18\x02 \x03(\x0b\x32\x1d.holdfast.handler.v1.Progress\x12\x34\n\x0b\x63heckpoints\x18\x03 \x03(\x0b\x32\x1f.holdfast.handler.v1.Checkpoint\x12&\n\x04logs\x18\x04 \x03(\x0b\x32\x18.holdfast.handler.v1.Log\"\xeb\x01\n\x07Outcome\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12\x33\n\tsucceeded\x18\x02 \x01(\x0b\x32\x1e.holdfast.handler.v1.SucceededH\x00\x12-\n\x06\x66\x61iled\x18\x03 \x01(\x0b\x32\x1b.holdfast.handler.v1.FailedH\x00\x12\x31\n\x08\x63\x61nceled\x18\x04 \x01(\x0b\x32\x1d.holdfast.handler.v1.CanceledH\x00\x12/\n\x07snoozed\x18\x05 \x01(\x0b\x32\x1c.holdfast.handler.v1.SnoozedH\x00\x42\x08\n\x06result\"/\n\tSucceeded\x12\x0e\n\x06result\x18\x01 \x01(\x0c\x12\x12\n\nfollow_ups\x18\x02 \x03(\x0c\"y\n\x06\x46\x61iled\x12\x11\n\tpermanent\x18\x01 \x01(\x08\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\r\n\x05stack\x18\x04 \x01(\t\x12\x1b\n\x0eretry_after_ms\x18\x05 \x01(\x04H\x00\x88\x01\x01\x42\x11\n\x0f_retry_after_ms\"\n\n\x08\x43\x61nceled\"!\n\x07Snoozed\x12\x16\n\x0eretry_after_ms\x18\x01 \x01(\x04\",\n\x08Progress\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12\x10\n\x08progress\x18\x02 \x01(\x0c\"0\n\nCheckpoint\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12\x12\n\ncheckpoint\x18\x02 \x01(\x0c\"\xea\x01\n\x03Log\x12\x0e\n\x06handle\x18\x01 \x01(\x04\x12-\n\x05level\x18\x02 \x01(\x0e\x32\x1e.holdfast.handler.v1.Log.Level\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x12\n\nattributes\x18\x04 \x01(\x0c\x12\x0c\n\x04time\x18\x05 \x01(\t\x12\x0f\n\x07\x64ropped\x18\x06 \x01(\x04\"`\n\x05Level\x12\x15\n\x11LEVEL_UNSPECIFIED\x10\x00\x12\x0f\n\x0bLEVEL_DEBUG\x10\x01\x12\x0e\n\nLEVEL_INFO\x10\x02\x12\x0e\n\nLEVEL_WARN\x10\x03\x12\x0f\n\x0bLEVEL_ERROR\x10\x04\x32\xb3\x01\n\x07Handler\x12W\n\x08\x44\x65scribe\x12$.holdfast.handler.v1.DescribeRequest\x1a%.holdfast.handler.v1.DescribeResponse\x12O\n\x04Work\x12 .holdfast.handler.v1.WorkRequest\x1a!.holdfast.handler.v1.WorkResponse(\x01\x30\x01\x42=Z;github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'holdfast.handler_pb2', globals())
@@ -21,50 +21,52 @@ if _descriptor._USE_C_DESCRIPTORS == False:
 
   DESCRIPTOR._options = None
   DESCRIPTOR._serialized_options = b'Z;github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1'
-  _DESCRIBEREQUEST._serialized_start=47
-  _DESCRIBEREQUEST._serialized_end=148
-  _DESCRIBERESPONSE._serialized_start=150
-  _DESCRIBERESPONSE._serialized_end=255
-  _JOBTYPE._serialized_start=258
-  _JOBTYPE._serialized_end=467
-  _TERMS._serialized_start=470
-  _TERMS._serialized_end=761
-  _TERMS_ONCONFLICT._serialized_start=633
-  _TERMS_ONCONFLICT._serialized_end=761
-  _RETRY._serialized_start=764
-  _RETRY._serialized_end=1047
-  _RETRY_BACKOFF._serialized_start=946
-  _RETRY_BACKOFF._serialized_end=1047
-  _WORKREQUEST._serialized_start=1050
-  _WORKREQUEST._serialized_end=1219
-  _START._serialized_start=1222
-  _START._serialized_end=1502
-  _CANCEL._serialized_start=1505
-  _CANCEL._serialized_end=1700
-  _CANCEL_REASON._serialized_start=1583
-  _CANCEL_REASON._serialized_end=1700
-  _EXTENSION._serialized_start=1702
-  _EXTENSION._serialized_end=1748
-  _WORKRESPONSE._serialized_start=1751
-  _WORKRESPONSE._serialized_end=1956
-  _OUTCOME._serialized_start=1959
-  _OUTCOME._serialized_end=2194
-  _SUCCEEDED._serialized_start=2196
-  _SUCCEEDED._serialized_end=2223
-  _FAILED._serialized_start=2225
-  _FAILED._serialized_end=2346
-  _CANCELED._serialized_start=2348
-  _CANCELED._serialized_end=2358
-  _SNOOZED._serialized_start=2360
-  _SNOOZED._serialized_end=2393
-  _PROGRESS._serialized_start=2395
-  _PROGRESS._serialized_end=2439
-  _CHECKPOINT._serialized_start=2441
-  _CHECKPOINT._serialized_end=2489
-  _LOG._serialized_start=2492
-  _LOG._serialized_end=2726
-  _LOG_LEVEL._serialized_start=2630
-  _LOG_LEVEL._serialized_end=2726
-  _HANDLER._serialized_start=2729
-  _HANDLER._serialized_end=2908
+  _DESCRIBEREQUEST._serialized_start=48
+  _DESCRIBEREQUEST._serialized_end=202
+  _DESCRIBERESPONSE._serialized_start=204
+  _DESCRIBERESPONSE._serialized_end=309
+  _JOBTYPE._serialized_start=312
+  _JOBTYPE._serialized_end=521
+  _TERMS._serialized_start=524
+  _TERMS._serialized_end=815
+  _TERMS_ONCONFLICT._serialized_start=687
+  _TERMS_ONCONFLICT._serialized_end=815
+  _RETRY._serialized_start=818
+  _RETRY._serialized_end=1101
+  _RETRY_BACKOFF._serialized_start=1000
+  _RETRY_BACKOFF._serialized_end=1101
+  _WORKREQUEST._serialized_start=1104
+  _WORKREQUEST._serialized_end=1273
+  _START._serialized_start=1276
+  _START._serialized_end=1612
+  _PREDECESSOR._serialized_start=1614
+  _PREDECESSOR._serialized_end=1709
+  _CANCEL._serialized_start=1712
+  _CANCEL._serialized_end=1907
+  _CANCEL_REASON._serialized_start=1790
+  _CANCEL_REASON._serialized_end=1907
+  _EXTENSION._serialized_start=1909
+  _EXTENSION._serialized_end=1955
+  _WORKRESPONSE._serialized_start=1958
+  _WORKRESPONSE._serialized_end=2163
+  _OUTCOME._serialized_start=2166
+  _OUTCOME._serialized_end=2401
+  _SUCCEEDED._serialized_start=2403
+  _SUCCEEDED._serialized_end=2450
+  _FAILED._serialized_start=2452
+  _FAILED._serialized_end=2573
+  _CANCELED._serialized_start=2575
+  _CANCELED._serialized_end=2585
+  _SNOOZED._serialized_start=2587
+  _SNOOZED._serialized_end=2620
+  _PROGRESS._serialized_start=2622
+  _PROGRESS._serialized_end=2666
+  _CHECKPOINT._serialized_start=2668
+  _CHECKPOINT._serialized_end=2716
+  _LOG._serialized_start=2719
+  _LOG._serialized_end=2953
+  _LOG_LEVEL._serialized_start=2857
+  _LOG_LEVEL._serialized_end=2953
+  _HANDLER._serialized_start=2956
+  _HANDLER._serialized_end=3135
 # @@protoc_insertion_point(module_scope)

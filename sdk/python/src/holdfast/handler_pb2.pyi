@@ -34,14 +34,18 @@ class Checkpoint(_message.Message):
     def __init__(self, handle: _Optional[int] = ..., checkpoint: _Optional[bytes] = ...) -> None: ...
 
 class DescribeRequest(_message.Message):
-    __slots__ = ["max_checkpoint_bytes", "max_progress_bytes", "max_result_bytes"]
+    __slots__ = ["max_checkpoint_bytes", "max_follow_up_bytes", "max_follow_ups", "max_progress_bytes", "max_result_bytes"]
     MAX_CHECKPOINT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MAX_FOLLOW_UPS_FIELD_NUMBER: _ClassVar[int]
+    MAX_FOLLOW_UP_BYTES_FIELD_NUMBER: _ClassVar[int]
     MAX_PROGRESS_BYTES_FIELD_NUMBER: _ClassVar[int]
     MAX_RESULT_BYTES_FIELD_NUMBER: _ClassVar[int]
     max_checkpoint_bytes: int
+    max_follow_up_bytes: int
+    max_follow_ups: int
     max_progress_bytes: int
     max_result_bytes: int
-    def __init__(self, max_progress_bytes: _Optional[int] = ..., max_checkpoint_bytes: _Optional[int] = ..., max_result_bytes: _Optional[int] = ...) -> None: ...
+    def __init__(self, max_progress_bytes: _Optional[int] = ..., max_checkpoint_bytes: _Optional[int] = ..., max_result_bytes: _Optional[int] = ..., max_follow_ups: _Optional[int] = ..., max_follow_up_bytes: _Optional[int] = ...) -> None: ...
 
 class DescribeResponse(_message.Message):
     __slots__ = ["concurrency", "job_types", "version"]
@@ -132,6 +136,20 @@ class Outcome(_message.Message):
     succeeded: Succeeded
     def __init__(self, handle: _Optional[int] = ..., succeeded: _Optional[_Union[Succeeded, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., canceled: _Optional[_Union[Canceled, _Mapping]] = ..., snoozed: _Optional[_Union[Snoozed, _Mapping]] = ...) -> None: ...
 
+class Predecessor(_message.Message):
+    __slots__ = ["job_id", "name", "omitted", "result", "succeeded"]
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    OMITTED_FIELD_NUMBER: _ClassVar[int]
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    SUCCEEDED_FIELD_NUMBER: _ClassVar[int]
+    job_id: str
+    name: str
+    omitted: bool
+    result: bytes
+    succeeded: bool
+    def __init__(self, name: _Optional[str] = ..., job_id: _Optional[str] = ..., succeeded: bool = ..., result: _Optional[bytes] = ..., omitted: bool = ...) -> None: ...
+
 class Progress(_message.Message):
     __slots__ = ["handle", "progress"]
     HANDLE_FIELD_NUMBER: _ClassVar[int]
@@ -171,7 +189,7 @@ class Snoozed(_message.Message):
     def __init__(self, retry_after_ms: _Optional[int] = ...) -> None: ...
 
 class Start(_message.Message):
-    __slots__ = ["attempt", "baggage", "checkpoint", "created_at", "fence", "handle", "job_id", "job_type", "lease_ms", "max_attempts", "payload", "tenant", "timeout_ms", "traceparent", "tracestate"]
+    __slots__ = ["attempt", "baggage", "checkpoint", "created_at", "fence", "handle", "job_id", "job_type", "lease_ms", "max_attempts", "payload", "predecessors", "tenant", "timeout_ms", "traceparent", "tracestate"]
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     BAGGAGE_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
@@ -183,6 +201,7 @@ class Start(_message.Message):
     LEASE_MS_FIELD_NUMBER: _ClassVar[int]
     MAX_ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_FIELD_NUMBER: _ClassVar[int]
+    PREDECESSORS_FIELD_NUMBER: _ClassVar[int]
     TENANT_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
@@ -198,17 +217,20 @@ class Start(_message.Message):
     lease_ms: int
     max_attempts: int
     payload: bytes
+    predecessors: _containers.RepeatedCompositeFieldContainer[Predecessor]
     tenant: str
     timeout_ms: int
     traceparent: str
     tracestate: str
-    def __init__(self, handle: _Optional[int] = ..., job_id: _Optional[str] = ..., job_type: _Optional[str] = ..., tenant: _Optional[str] = ..., payload: _Optional[bytes] = ..., attempt: _Optional[int] = ..., max_attempts: _Optional[int] = ..., fence: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., lease_ms: _Optional[int] = ..., checkpoint: _Optional[bytes] = ..., traceparent: _Optional[str] = ..., tracestate: _Optional[str] = ..., created_at: _Optional[str] = ..., baggage: _Optional[str] = ...) -> None: ...
+    def __init__(self, handle: _Optional[int] = ..., job_id: _Optional[str] = ..., job_type: _Optional[str] = ..., tenant: _Optional[str] = ..., payload: _Optional[bytes] = ..., attempt: _Optional[int] = ..., max_attempts: _Optional[int] = ..., fence: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., lease_ms: _Optional[int] = ..., checkpoint: _Optional[bytes] = ..., traceparent: _Optional[str] = ..., tracestate: _Optional[str] = ..., created_at: _Optional[str] = ..., baggage: _Optional[str] = ..., predecessors: _Optional[_Iterable[_Union[Predecessor, _Mapping]]] = ...) -> None: ...
 
 class Succeeded(_message.Message):
-    __slots__ = ["result"]
+    __slots__ = ["follow_ups", "result"]
+    FOLLOW_UPS_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
+    follow_ups: _containers.RepeatedScalarFieldContainer[bytes]
     result: bytes
-    def __init__(self, result: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, result: _Optional[bytes] = ..., follow_ups: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Terms(_message.Message):
     __slots__ = ["concurrency_key", "concurrency_limit", "fairness_key", "key_class", "on_conflict"]

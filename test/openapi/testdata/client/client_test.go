@@ -66,10 +66,10 @@ func TestAGeneratedClientOperates(t *testing.T) {
 	require.Equal(t, "#/payload/sleepSeconds", (*batch.JSON200.Results[1].Problem.Errors)[0].Location)
 
 	held := batch.JSON200.Results[0].Job.JobId
-	canceled, err := api.CancelJobWithResponse(t.Context(), held)
+	canceled, err := api.CancelJobWithResponse(t.Context(), held, nil)
 	require.NoError(t, err)
 	require.NotNil(t, canceled.JSON200, "%s", canceled.Body)
-	requeued, err := api.RequeueJobWithResponse(t.Context(), held)
+	requeued, err := api.RequeueJobWithResponse(t.Context(), held, nil)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusBadRequest, requeued.StatusCode(), "%s", requeued.Body)
 	require.NotNil(t, requeued.ApplicationproblemJSON400)

@@ -1,4 +1,4 @@
-package api
+package resolve
 
 import (
 	"bytes"
@@ -55,7 +55,7 @@ func (p *payloads) check(ctx context.Context, spec job.TypeSpec, payload json.Ra
 	}
 	var mistakes []v1.Mistake
 	for _, violation := range violations {
-		mistakes = append(mistakes, at(submission.Pointer(placeInPayload(violation.Pointer)...), violation.Message))
+		mistakes = append(mistakes, mistake(submission.Pointer(placeInPayload(violation.Pointer)...), violation.Message))
 	}
 	return mistakes[:min(len(mistakes), submission.MaxMistakes)], nil
 }

@@ -1,0 +1,91 @@
+package ui_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/api/guard"
+	"github.com/holdfast-jobs/holdfast/api/ui"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+)
+
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+func closed() *guard.Guard {
+	return guard.New(guard.Config{Access: &guard.Access{
+		User: "admin", Password: guard.DigestOf("secret"), Closed: true,
+		Tokens: []guard.Token{
+			{Name: "eyes", Digest: guard.DigestOf("eyes"), Scopes: []guard.Scope{guard.Observe}},
+			{Name: "client", Digest: guard.DigestOf("client"), Scopes: []guard.Scope{guard.Read}},
+			{Name: "acme", Digest: guard.DigestOf("acme"), Scopes: guard.Scopes(), Tenant: "acme"},
+		},
+	}})
+}
+
+func TestEveryAnswerHasTheHeaders(t *testing.T) {
+	p := newPages(healthy())
+	for _, path := range []string{
+		"/ui", "/ui/", "/ui/settings", "/ui/health", "/ui/nothing", "/ui/assets/nothing.js", "/ui/assets/../x", "/ui/settings?x=%zz",
+	} {
+		for _, method := range []string{"GET", "HEAD", "POST", "DELETE"} {
+			w := p.do(httptest.NewRequest(method, path, nil))
+			require.Equal(t, policy, w.Header().Get("Content-Security-Policy"), "%s %s", method, path)
+			require.Equal(t, "nosniff", w.Header().Get("X-Content-Type-Options"))
+			require.Equal(t, "same-origin", w.Header().Get("Referrer-Policy"))
+			require.Equal(t, "same-origin", w.Header().Get("Cross-Origin-Resource-Policy"))
+			require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
+			require.Len(t, w.Header().Values("Content-Security-Policy"), 1)
+		}
+	}
+}
+
+func TestARefusalIsAPage(t *testing.T) {
+	p := newPagesFor(closed(), healthy())
+	w := p.get("/ui/")
+	require.Equal(t, 401, w.Code)
+	require.NotEmpty(t, w.Header().Values("Www-Authenticate"))
+	require.Equal(t, policy, w.Header().Get("Content-Security-Policy"))
+	requireGolden(t, "refused-401", w)
+
+	w = p.get("/ui/health", "Authorization: Bearer client")
+	require.Equal(t, 403, w.Code)
+	requireGolden(t, "refused-403", w)
+
+	w = p.get("/ui/nothing", "Authorization: Bearer eyes")
+	require.Equal(t, 404, w.Code)
+	requireGolden(t, "refused-404", w)
+
+	down := newPages(map[string]any{"GET /metrics": v1.Unavailable("the database is not available; try again")})
+	w = down.get("/ui/")
+	require.Equal(t, 503, w.Code)
+	requireGolden(t, "refused-503", w)
+}
+
+func TestOnlyAnswersOfTheUIAreFramed(t *testing.T) {
+	api := ui.Frame(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", v1.ProblemMedia)
+		w.WriteHeader(404)
+		_, _ = w.Write([]byte("{}"))
+	}))
+	for _, path := range []string{"/jobs", "/uid", "/debug/ui/"} {
+		w := httptest.NewRecorder()
+		api.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		require.Empty(t, w.Header().Get("Content-Security-Policy"), path)
+		require.Equal(t, "{}", w.Body.String(), path)
+	}
+}
+
+func TestWhatMayNotBeSeenIsDisabledWithTheReason(t *testing.T) {
+	p := newPagesFor(closed(), healthy())
+	client := p.get("/ui/settings", "Authorization: Bearer client").Body.String()
+	require.Contains(t, client, `<span class="off" title="Needs the scope observe, which you do not have.">Overview`)
+	require.Contains(t, client, `<a href="/ui/settings" aria-current="page"`)
+	bound := p.get("/ui/settings", "Authorization: Bearer acme").Body.String()
+	require.Contains(t, bound, `title="Concerns all tenants. You see acme only.">Overview`)
+	all := p.get("/ui/settings", "Authorization: Basic YWRtaW46c2VjcmV0").Body.String()
+	require.NotContains(t, all, `class="off"`)
+}

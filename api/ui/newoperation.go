@@ -1,0 +1,188 @@
+package ui
+
+import (
+	"crypto/rand"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/api/guard"
+	"github.com/holdfast-jobs/holdfast/api/ui/client"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// typedAbove is the number of jobs above which it must be typed.
+const typedAbove = 1000
+
+// operationForm is what the page asks for, and what a form has sent.
+type operationForm struct {
+	Actions []choice
+	Action  job.Action
+	// Fields are the members of the filter, as the list of jobs has them in its URL.
+	Fields []chip
+	Chips  []chip
+	// List leads to the jobs.
+	List                   string
+	Priority, Rate, Reason string
+	// Seen is what the dry run has found; nil if no action was chosen, or it was refused.
+	Seen *v1.OperationAnswer
+	// Key names the request, so that a form that is sent twice starts one operation.
+	Key string
+	// Button names the verb and the number.
+	Button string
+	// Typed is the number that must be typed; empty for none.
+	Typed  string
+	Denied string
+}
+
+// newOperation shows what an operation with the filter of the URL would act on.
+func newOperation(v *visit) (answer, error) {
+	return operationPage(v, v.request.URL.Query(), nil)
+}
+
+// operationPage makes a dry run of what was sent. refused is why an operation was not started.
+func operationPage(v *visit, sent url.Values, refused *v1.Problem) (answer, error) {
+	form := operationForm{
+		Action: job.Action(sent.Get("action")), Priority: sent.Get("priority"), Rate: sent.Get("rate"), Reason: sent.Get("reason"),
+		Key: rand.Text(), Denied: v.denied(guard.Operate),
+	}
+	if form.Rate == "" {
+		form.Rate = strconv.Itoa(job.DefaultRate)
+	}
+	if form.Action == "" && (sent.Get("fingerprint") != "" || slices.Equal(sent["state"], []string{"dead"})) {
+		form.Action = job.ActionRequeue
+	}
+	for _, action := range job.Actions() {
+		label := verbs[action]
+		if action == job.ActionEdit {
+			label = "Set the priority"
+		}
+		form.Actions = append(form.Actions, choice{string(action), label, action == form.Action})
+	}
+	filter, kept := filterIn(sent)
+	form.Chips = chipsOf(filter)
+	list := url.Values{}
+	for _, field := range kept {
+		form.Fields = append(form.Fields, field)
+		list.Add(field.Name, field.Value)
+	}
+	form.List = jobsPath(list)
+	shown := view{Template: "newoperation", Title: "Act on many jobs", Problem: refused}
+	if form.Action != "" && form.Denied == "" && (form.Action != job.ActionEdit || form.Priority != "") {
+		body := form.body(filter, sent.Get("all") != "")
+		body["dryRun"] = true
+		seen := &v1.OperationAnswer{}
+		err := v.send(http.MethodPost, client.Path("debug", "operations"), body, seen)
+		problem := client.ProblemOf(err)
+		switch {
+		case err == nil:
+			form.Seen = seen
+			form.Button = form.verb() + " " + jobsOf(int64(seen.Count), seen.More)
+			if seen.Count > typedAbove {
+				form.Typed = strconv.Itoa(seen.Count)
+			}
+		case problem != nil && problem.Status == http.StatusUnprocessableEntity:
+			if shown.Problem == nil {
+				shown.Problem = problem
+			}
+		default:
+			return nil, err
+		}
+	}
+	shown.Data = form
+	return shown, nil
+}
+
+func (f operationForm) verb() string { return verbs[f.Action] }
+
+// body is the request to the API. Only the API checks its values.
+func (f operationForm) body(filter v1.JobFilter, all bool) map[string]any {
+	body := map[string]any{"action": f.Action, "filter": filter, "all": all, "reason": f.Reason, "rate": number(f.Rate)}
+	if f.Action == job.ActionEdit {
+		body["priority"] = number(f.Priority)
+	}
+	return body
+}
+
+// number is a whole number, or the text, which the API refuses.
+func number(text string) any {
+	if n, err := strconv.Atoi(text); err == nil {
+		return n
+	}
+	return text
+}
+
+// filterIn reads a filter from the parameters of the list of jobs, and returns those that it has.
+// Times that cannot be read become ones that select nothing.
+func filterIn(sent url.Values) (filter v1.JobFilter, kept []chip) {
+	keep := func(name, value string) { kept = append(kept, chip{name, value}) }
+	for _, list := range sent["state"] {
+		for state := range strings.SplitSeq(list, ",") {
+			if state != "" {
+				filter.State = append(filter.State, state)
+				keep("state", state)
+			}
+		}
+	}
+	for _, field := range filterFields {
+		if value := sent.Get(field.name); value != "" {
+			*field.of(&filter) = value
+			keep(field.name, value)
+		}
+	}
+	if value := sent.Get("parentId"); value != "" {
+		var id job.ID
+		_ = id.UnmarshalText([]byte(value)) // What is no id is that of no job.
+		filter.ParentID = &id
+		keep("parentId", value)
+	}
+	for name, into := range map[string]**time.Time{"createdFrom": &filter.CreatedFrom, "createdBefore": &filter.CreatedBefore} {
+		if value := sent.Get(name); value != "" {
+			at, err := time.Parse(time.RFC3339, value)
+			if err != nil && name == "createdFrom" {
+				at = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+			}
+			*into = &at
+			keep(name, value)
+		}
+	}
+	if sent.Get("all") != "" {
+		keep("all", "true")
+	}
+	return filter, kept
+}
+
+// startOperation starts what the form says, on the jobs that its dry run has counted.
+func startOperation(v *visit) (answer, error) {
+	sent := v.request.PostForm
+	form := operationForm{Action: job.Action(v.form("action")), Priority: v.form("priority"), Rate: v.form("rate"), Reason: v.form("reason")}
+	if jobs := v.form("jobs"); jobs != "" && digits(v.form("typed")) != jobs {
+		return operationPage(v, sent, v1.NewProblem(http.StatusUnprocessableEntity, "Nothing was started.",
+			v1.Mistake{Location: "#/typed", Message: "must be the number of jobs: " + jobs}))
+	}
+	filter, _ := filterIn(sent)
+	body := form.body(filter, v.form("all") != "")
+	if at := v.form("frozenAt"); at != "" {
+		body["frozenAt"] = at
+	}
+	request := client.Request{Method: http.MethodPost, Path: client.Path("debug", "operations"), Header: http.Header{}, Body: body}
+	if key := v.form("key"); key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	var started v1.OperationAnswer
+	err := v.api.Call(v.context(), request, &started)
+	if problem := client.ProblemOf(err); problem != nil && problem.Status == http.StatusUnprocessableEntity {
+		return operationPage(v, sent, problem)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return back{To: Root + client.Path("operations", started.Operation.OperationID.String()), Notice: "Started."}, nil
+}
+
+// digits leaves out what people write between them.
+func digits(text string) string { return strings.NewReplacer(",", "", ".", "", " ", "").Replace(text) }

@@ -1,0 +1,120 @@
+package ui_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+const operationID = "019aa3e5-8a5c-7b0e-9d0c-52f1c1b4f3aa"
+
+func anOperation(t *testing.T, change func(*v1.Operation)) v1.Operation {
+	t.Helper()
+	o := v1.Operation{
+		Action: job.ActionRequeue, Filter: v1.JobFilter{State: []string{"dead"}, JobType: "SEND_EMAIL", ErrorCode: "<img onerror>"},
+		FrozenAt: noon.Add(-time.Minute), Rate: 200, Reason: "mail is back", State: job.OperationRunning, Expected: 4210, Found: 1200, Done: 1197,
+		Skipped: map[string]int64{"erased": 3}, StartedBy: "token ops", StartedAt: noon.Add(-time.Minute), UpdatedAt: noon,
+	}
+	require.NoError(t, o.OperationID.UnmarshalText([]byte(operationID)))
+	if change != nil {
+		change(&o)
+	}
+	return o
+}
+
+func TestOperationsAreListedWithTheirProgress(t *testing.T) {
+	p := newPages(map[string]any{"GET /debug/operations": v1.OperationList{Operations: []v1.Operation{
+		anOperation(t, nil), anOperation(t, func(o *v1.Operation) {
+			o.State, o.FinishedAt, o.Action = job.OperationFinished, &noon, job.ActionCancel
+		}),
+	}}})
+	requireGolden(t, "operations", p.get("/ui/operations"))
+	empty := newPages(map[string]any{"GET /debug/operations": v1.OperationList{}}).get("/ui/operations")
+	require.Contains(t, empty.Body.String(), "Nobody has started an operation")
+}
+
+func TestAnOperationIsShownAndStopped(t *testing.T) {
+	p := newPages(map[string]any{
+		"GET /debug/operations/" + operationID: anOperation(t, nil),
+		"POST /debug/operations/" + operationID + "/stop": anOperation(t, func(o *v1.Operation) {
+			o.State = job.OperationStopped
+		}),
+	})
+	requireGolden(t, "operation", p.get("/ui/operations/"+operationID))
+	w := p.post("/ui/operations/" + operationID + "/stop")
+	require.Equal(t, 303, w.Code)
+	require.Equal(t, "/ui/operations/"+operationID, w.Header().Get("Location"))
+	require.Equal(t, []string{"POST /debug/operations/" + operationID + "/stop"}, p.api.sent)
+	require.Equal(t, 404, p.get("/ui/operations/unknown").Code)
+}
+
+// preview is what a dry run of n jobs finds.
+func preview(n int) map[string]any {
+	sample := v1.FoundJob{Job: v1.Job{JobType: "SEND_EMAIL", CreatedAt: noon.Add(-time.Hour)}, State: job.Dead, Tenant: "acme", LastError: "<img onerror>"}
+	return map[string]any{"POST /debug/operations": v1.OperationAnswer{
+		Count: n, FrozenAt: noon, Samples: []v1.FoundJob{sample}, Warnings: []string{"version v1, under which SEND_EMAIL jobs died, still serves"},
+	}}
+}
+
+func TestAnOperationIsCountedBeforeItStarts(t *testing.T) {
+	p := newPages(preview(4210))
+	w := p.get("/ui/operations/new?state=dead&jobType=SEND_EMAIL&fingerprint=8d8f5b0d3c6c5a3e")
+	require.Equal(t, 200, w.Code)
+	require.Contains(t, w.Body.String(), `<button class="primary">Requeue 4,210 jobs</button>`)
+	require.Contains(t, w.Body.String(), `data-typed="4210"`)
+	require.Contains(t, w.Body.String(), `href="/ui/jobs?fingerprint=8d8f5b0d3c6c5a3e&amp;jobType=SEND_EMAIL&amp;state=dead"`)
+	require.NotContains(t, w.Body.String(), "<img")
+	require.Len(t, p.api.sent, 1)
+	require.Contains(t, p.api.sent[0], `"dryRun":true`)
+	require.Contains(t, p.api.sent[0], `"filter":{"state":["dead"],"jobType":"SEND_EMAIL","fingerprint":"8d8f5b0d3c6c5a3e"}`)
+
+	few := newPages(preview(12)).get("/ui/operations/new?action=cancel&tag=x")
+	require.Contains(t, few.Body.String(), `<button class="danger">Cancel 12 jobs</button>`)
+	require.NotContains(t, few.Body.String(), "data-typed")
+	none := newPages(preview(0)).get("/ui/operations/new?action=cancel&tag=x")
+	require.NotContains(t, none.Body.String(), `action="/ui/operations"`)
+	unchosen := newPages(preview(1))
+	require.Equal(t, 200, unchosen.get("/ui/operations/new?tag=x").Code)
+	require.Empty(t, unchosen.api.sent, "no action was chosen")
+}
+
+func TestAnOperationStartsOnTheJobsThatWereCounted(t *testing.T) {
+	started := anOperation(t, nil)
+	answers := map[string]any{"POST /debug/operations": func(r *http.Request) any {
+		require.Equal(t, "k", r.Header.Get("Idempotency-Key"))
+		return v1.OperationAnswer{Count: 4210, Operation: &started}
+	}}
+	p := newPages(answers)
+	fields := []string{
+		"state", "dead", "jobType", "SEND_EMAIL", "action", "requeue", "frozenAt", "2026-11-23T12:00:00Z", "key", "k", "rate", "200", "reason", "mail is back",
+		"jobs", "4210",
+	}
+	w := p.post("/ui/operations", append(fields, "typed", "4,210")...)
+	require.Equal(t, 303, w.Code)
+	require.Equal(t, "/ui/operations/"+operationID, w.Header().Get("Location"))
+	require.JSONEq(t, `{"action":"requeue","filter":{"state":["dead"],"jobType":"SEND_EMAIL"},"all":false,"rate":200,"reason":"mail is back",
+		"frozenAt":"2026-11-23T12:00:00Z"}`, strings.TrimPrefix(p.api.sent[0], "POST /debug/operations "))
+
+	again := newPages(preview(4210))
+	w = again.post("/ui/operations", append(fields, "typed", "42")...)
+	require.Equal(t, 422, w.Code)
+	require.Contains(t, w.Body.String(), "must be the number of jobs: 4210")
+	require.Contains(t, w.Body.String(), `value="mail is back"`)
+	for _, sent := range again.api.sent {
+		require.Contains(t, sent, `"dryRun":true`)
+	}
+}
+
+func TestWhatTheAPIRefusesIsSaidAtTheField(t *testing.T) {
+	p := newPages(map[string]any{"POST /debug/operations": v1.Invalid(v1.Mistake{Location: "#/rate", Message: "must be a whole number from 1 to 10000"})})
+	w := p.get("/ui/operations/new?action=cancel&tag=x&rate=" + url.QueryEscape("many"))
+	require.Equal(t, 422, w.Code)
+	require.Contains(t, w.Body.String(), "must be a whole number from 1 to 10000")
+}

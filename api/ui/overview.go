@@ -1,0 +1,126 @@
+package ui
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/holdfast-jobs/holdfast/api/ui/client"
+	"github.com/holdfast-jobs/holdfast/api/ui/snapshot"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+)
+
+// window is a time that the overview looks back.
+type window struct {
+	Minutes int
+	Label   string
+	Current bool
+}
+
+// windows are those to choose from. The first is the default.
+func windows(minutes int) []window {
+	all := []window{{Minutes: 15, Label: "15 min"}, {Minutes: 60, Label: "1 h"}, {Minutes: 1440, Label: "24 h"}}
+	at := max(0, slices.IndexFunc(all, func(w window) bool { return w.Minutes == minutes }))
+	all[at].Current = true
+	return all
+}
+
+// overview is the first page.
+type overview struct {
+	Windows  []window
+	Metrics  *v1.Metrics
+	Problems []trouble
+	Tiles    []tile
+	// Series is what happened in the window, and Charts show it.
+	Series *v1.Series
+	Charts []chart
+	// Empty is set if there has never been a job.
+	Empty bool
+	// Address is that of this server, for the command that submits a first job.
+	Address     string
+	At, Failing time.Time
+}
+
+// tile is the number of jobs in a state, with a link to them.
+type tile struct {
+	Label, Class, Path string
+	Jobs               int64
+}
+
+func (s *site) overview(r chi.Router) {
+	r.Get("/", s.serve(showOverview))
+}
+
+func showOverview(v *visit) (answer, error) {
+	asked, _ := strconv.Atoi(v.query("minutes"))
+	shown := overview{Windows: windows(asked)}
+	minutes := shown.Windows[slices.IndexFunc(shown.Windows, func(w window) bool { return w.Current })].Minutes
+	// At the same time, so that a database that does not answer is waited for once.
+	var (
+		metrics snapshot.Figures[*v1.Metrics]
+		workers snapshot.Figures[*v1.WorkerList]
+		plugins snapshot.Figures[*v1.PluginList]
+		errs    [3]error
+		reading sync.WaitGroup
+	)
+	reading.Go(func() {
+		metrics, errs[0] = shared[v1.Metrics](v, "/metrics", url.Values{"sinceMinutes": {strconv.Itoa(minutes)}})
+	})
+	reading.Go(func() { workers, errs[1] = shared[v1.WorkerList](v, client.Path("debug", "workers"), nil) })
+	reading.Go(func() { plugins, errs[2] = shared[v1.PluginList](v, client.Path("debug", "plugins"), nil) })
+	reading.Wait()
+	if err := cmp.Or(errs[:]...); err != nil {
+		return nil, err
+	}
+	shown.Metrics = metrics.Value
+	shown.At, shown.Failing = oldest(time.Time{}, time.Time{}, metrics)
+	shown.At, shown.Failing = oldest(shown.At, shown.Failing, workers)
+	shown.Problems = troubles(metrics.Value, workers.Value.Workers, plugins.Value.Plugins)
+	series, err := shared[v1.Series](v, client.Path("debug", "series"), url.Values{"window": {string(seriesWindows[minutes])}})
+	if err != nil {
+		return nil, err
+	}
+	shown.At, shown.Failing = oldest(shown.At, shown.Failing, series)
+	shown.Series, shown.Charts = series.Value, charts(series.Value)
+	shown.Tiles = tilesOf(metrics.Value)
+	shown.Empty = !slices.ContainsFunc(shown.Tiles, func(t tile) bool { return t.Jobs > 0 })
+	shown.Address = v.address()
+	return view{
+		Template: "overview", Title: "Overview", Data: shown, Styles: []string{"uplot.css"}, Scripts: []string{"uplot.js", "charts.js"},
+	}, nil
+}
+
+func tilesOf(metrics *v1.Metrics) []tile {
+	var scheduled, held int64
+	for _, queue := range metrics.Queues {
+		scheduled += queue.Scheduled
+		held += queue.Held
+	}
+	jobs := func(state job.State) int64 { return metrics.StatusCounts[state] }
+	// The queues know the difference, and the counts are of another moment.
+	return []tile{
+		{"Queued", "queued", "/ui/jobs?state=queued", jobs(job.Queued)},
+		{"Scheduled", "created", "/ui/jobs?state=scheduled", scheduled},
+		{"Held", "held", "/ui/jobs?state=held", held},
+		{"Retrying", "retry", "/ui/jobs?state=retrying", jobs(job.Retry)},
+		{"Running", "running", "/ui/jobs?state=running", jobs(job.Running)},
+		{"Succeeded", "succeeded", "/ui/jobs?state=succeeded", jobs(job.Succeeded)},
+		{"Dead", "dead", "/ui/dead-letters", jobs(job.Dead)},
+		{"Canceled", "canceled", "/ui/jobs?state=canceled", jobs(job.Canceled)},
+	}
+}
+
+// address is the URL of this server, as the browser has it.
+func (v *visit) address() string {
+	scheme := "http://"
+	if v.request.TLS != nil {
+		scheme = "https://"
+	}
+	return scheme + v.request.Host
+}

@@ -1,0 +1,69 @@
+package ui
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/holdfast-jobs/holdfast/api/ui/client"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+)
+
+// fail answers with an error. What is no refusal of the API is logged and not shown.
+func (v *visit) fail(err error) {
+	problem := client.ProblemOf(err)
+	if problem == nil {
+		v.Log.ErrorContext(v.context(), "page failed", "path", v.request.URL.Path, "error", err)
+		problem = v1.NewProblem(http.StatusInternalServerError, "internal error")
+	}
+	refusal(problem).write(v)
+}
+
+// refused is what the page of a problem shows.
+type refused struct {
+	*v1.Problem
+	// Advice says what to do.
+	Advice string
+	// LogIn shows the way to the page for logging in.
+	LogIn bool
+	// Retry is after how many seconds the page loads again by itself; 0 for never.
+	Retry int
+}
+
+// refusal is the page of a problem.
+func refusal(problem *v1.Problem) view {
+	shown := refused{Problem: &v1.Problem{Title: problem.Title, Status: problem.Status, Detail: sentence(problem.Detail), Errors: problem.Errors}}
+	title := problem.Title
+	switch problem.Status {
+	case http.StatusUnauthorized:
+		title = "Log in"
+		shown.LogIn = true
+	case http.StatusForbidden:
+		title = "Not permitted"
+		shown.Advice = "Ask for credentials with this right, or log in with others."
+	case http.StatusNotFound:
+		title = "Not found"
+		shown.Advice = "It may never have existed, may have been deleted, or may belong to a tenant that you do not see."
+	case http.StatusConflict:
+		title = "Not possible now"
+		shown.Advice = "Go back and load the page again: it may have changed in the meantime."
+	case http.StatusServiceUnavailable:
+		title = "No answer"
+		shown.Retry = 5
+		shown.Advice = "The page tries again every few seconds."
+	case http.StatusInternalServerError:
+		shown.Advice = "The log of the orchestrator says more."
+	}
+	return view{Template: "problem", Title: title, Data: shown, Status: problem.Status}
+}
+
+// sentence begins with a capital and ends with a full stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	text = strings.ToUpper(text[:1]) + text[1:]
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text
+}

@@ -1,0 +1,174 @@
+// Package snapshot shares figures among all who look at them. However many look, they are read
+// once at a time, and seldom if reading is slow.
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+)
+
+const (
+	// least is the shortest time from one reading to the next.
+	least = 2 * time.Second
+	// share is how many times as long as a reading takes the pause after it is.
+	share = 10
+	// patience is how long somebody who looks waits for a reading.
+	patience = 2 * time.Second
+	// longest bounds a reading.
+	longest = 30 * time.Second
+	// idle is how long figures are kept that nobody looks at.
+	idle = 5 * time.Minute
+	// most bounds the number of keys.
+	most = 256
+)
+
+// Cache has the last figures of each key. The zero Cache is empty. It may be used concurrently.
+type Cache struct {
+	mu      sync.Mutex
+	entries map[string]*entry
+}
+
+// Figures are what was read last. Nobody may change the value.
+type Figures[T any] struct {
+	Value T
+	// At is when the value was read.
+	At time.Time
+	// Failing is since when it can no longer be read; zero if it can.
+	Failing time.Time
+}
+
+// entry is what is known of one key.
+type entry struct {
+	value   any // nil for nothing yet
+	at      time.Time
+	err     error // of the last reading
+	failing time.Time
+	// next is the time before which nothing is read again.
+	next    time.Time
+	used    time.Time
+	reading *reading // nil while nobody reads
+}
+
+type reading struct {
+	began time.Time
+	done  chan struct{}
+}
+
+// Get returns the figures of a key, which says who may see them. It reads them anew with load
+// if they are old, and waits for that up to 2 s. If they cannot be read, it returns the last
+// ones. The error is that of load, or a problem of status 503, if there are none. A refusal,
+// which is a *v1.Problem below 500, is returned instead of the last figures.
+func Get[T any](ctx context.Context, c *Cache, key string, load func(context.Context) (T, error)) (Figures[T], error) {
+	found, err := c.get(ctx, key, func(ctx context.Context) (any, error) { return load(ctx) })
+	if err != nil {
+		return Figures[T]{}, err
+	}
+	return Figures[T]{Value: found.value.(T), At: found.at, Failing: found.failing}, nil
+}
+
+func (c *Cache) get(ctx context.Context, key string, load func(context.Context) (any, error)) (entry, error) {
+	c.mu.Lock()
+	now := time.Now()
+	e := c.entry(key, now)
+	if e.reading == nil && !now.Before(e.next) {
+		e.reading = &reading{began: now, done: make(chan struct{})}
+		go c.read(context.WithoutCancel(ctx), e, e.reading, load)
+	}
+	awaited := e.reading
+	c.mu.Unlock()
+
+	if awaited != nil {
+		waiting, cancel := context.WithDeadline(ctx, awaited.began.Add(patience))
+		select {
+		case <-awaited.done:
+		case <-waiting.Done():
+		}
+		cancel()
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found := *e
+	if found.reading == awaited && awaited != nil && found.failing.IsZero() {
+		found.failing = awaited.began
+	}
+	switch {
+	case found.value != nil:
+		return found, nil
+	case found.err != nil:
+		return entry{}, found.err
+	default:
+		return entry{}, v1.Unavailable("the database does not answer")
+	}
+}
+
+// entry returns the entry of a key, and forgets those that nobody uses.
+func (c *Cache) entry(key string, now time.Time) *entry {
+	if c.entries == nil {
+		c.entries = map[string]*entry{}
+	}
+	e := c.entries[key]
+	if e == nil {
+		c.forget(now)
+		e = &entry{}
+		c.entries[key] = e
+	}
+	e.used = now
+	return e
+}
+
+func (c *Cache) forget(now time.Time) {
+	var oldest string
+	for key, e := range c.entries {
+		if now.Sub(e.used) > idle {
+			delete(c.entries, key)
+		} else if oldest == "" || e.used.Before(c.entries[oldest].used) {
+			oldest = key
+		}
+	}
+	if len(c.entries) >= most {
+		delete(c.entries, oldest)
+	}
+}
+
+func (c *Cache) read(ctx context.Context, e *entry, this *reading, load func(context.Context) (any, error)) {
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	value, err := loadSafely(ctx, load)
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer close(this.done)
+	now := time.Now()
+	e.reading, e.err = nil, err
+	var refused *v1.Problem
+	switch {
+	case err == nil:
+		e.value, e.at, e.failing = value, now, time.Time{}
+		e.next = this.began.Add(max(least, share*now.Sub(this.began)))
+	case errors.As(err, &refused) && refused.Status < http.StatusInternalServerError:
+		e.value, e.failing = nil, time.Time{}
+		e.next = now // The next caller may be allowed more.
+	default:
+		if e.failing.IsZero() {
+			e.failing = this.began
+		}
+		e.next = now.Add(least)
+	}
+}
+
+// loadSafely turns a panic into an error, because nobody else would catch it.
+func loadSafely(ctx context.Context, load func(context.Context) (any, error)) (value any, err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("panic: %v", panicked)
+		}
+	}()
+	return load(ctx)
+}

@@ -1,0 +1,191 @@
+package snapshot_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/api/ui/snapshot"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+)
+
+// source is read for figures: each reading takes a time, and returns its number.
+type source struct {
+	mu    sync.Mutex
+	takes time.Duration
+	fails error
+	begun int
+}
+
+func (s *source) read(ctx context.Context) (int, error) {
+	s.mu.Lock()
+	s.begun++
+	n, takes, fails := s.begun, s.takes, s.fails
+	s.mu.Unlock()
+	select {
+	case <-time.After(takes):
+		return n, fails
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+// become is how the readings that begin from now on go.
+func (s *source) become(takes time.Duration, fails error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.takes, s.fails = takes, fails
+}
+
+// readings is how many have begun.
+func (s *source) readings() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.begun
+}
+
+func TestTenViewersCostOneReadingARefresh(t *testing.T) {
+	for takes, want := range map[time.Duration]int{
+		0:                      31, // each 2 s, from 0 to 60
+		100 * time.Millisecond: 31,
+		500 * time.Millisecond: 13, // each 5 s
+		time.Second:            7,  // each 10 s
+	} {
+		t.Run(takes.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cache, source := &snapshot.Cache{}, &source{takes: takes}
+				var viewers sync.WaitGroup
+				for range 10 {
+					viewers.Go(func() {
+						for began := time.Now(); time.Since(began) <= time.Minute; time.Sleep(250 * time.Millisecond) {
+							_, err := snapshot.Get(t.Context(), cache, "metrics", source.read)
+							require.NoError(t, err)
+						}
+					})
+				}
+				viewers.Wait()
+				require.InDelta(t, want, source.readings(), 2)
+			})
+		})
+	}
+}
+
+func TestFiguresGrowOldWhenTheyCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache, source := &snapshot.Cache{}, &source{}
+		read := time.Now()
+		first, err := snapshot.Get(t.Context(), cache, "k", source.read)
+		require.NoError(t, err)
+		require.Equal(t, 1, first.Value)
+		require.Zero(t, first.Failing)
+
+		time.Sleep(5 * time.Second)
+		source.become(0, errors.New("connection refused"))
+		stopped := time.Now()
+		for range 3 {
+			old, err := snapshot.Get(t.Context(), cache, "k", source.read)
+			require.NoError(t, err)
+			require.Equal(t, 1, old.Value)
+			require.Equal(t, read, old.At)
+			require.Equal(t, stopped, old.Failing, "since the first failure")
+			time.Sleep(4 * time.Second)
+		}
+
+		source.become(0, nil)
+		again, err := snapshot.Get(t.Context(), cache, "k", source.read)
+		require.NoError(t, err)
+		require.Equal(t, source.readings(), again.Value)
+		require.Zero(t, again.Failing, "it recovers by itself")
+	})
+}
+
+func TestNobodyWaitsLongForADatabaseThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache, source := &snapshot.Cache{}, &source{}
+		_, err := snapshot.Get(t.Context(), cache, "k", source.read)
+		require.NoError(t, err)
+		time.Sleep(time.Hour)
+		source.become(time.Hour, nil)
+
+		asked := time.Now()
+		old, err := snapshot.Get(t.Context(), cache, "k", source.read)
+		require.NoError(t, err)
+		require.Equal(t, 2*time.Second, time.Since(asked))
+		require.Equal(t, 1, old.Value)
+		require.Equal(t, asked, old.Failing)
+
+		second := time.Now()
+		_, err = snapshot.Get(t.Context(), cache, "k", source.read)
+		require.NoError(t, err)
+		require.Equal(t, second, time.Now(), "the next one does not wait for the same reading again")
+
+		_, err = snapshot.Get(t.Context(), cache, "new", source.read)
+		var problem *v1.Problem
+		require.ErrorAs(t, err, &problem)
+		require.Equal(t, 503, problem.Status, "and without old figures there is no answer")
+
+		source.become(0, nil)
+		time.Sleep(time.Minute) // The reading that hangs is given up.
+		again, err := snapshot.Get(t.Context(), cache, "k", source.read)
+		require.NoError(t, err)
+		require.Zero(t, again.Failing)
+	})
+}
+
+// The reading belongs to all who wait, not to the one that came first.
+func TestAReadingOutlivesTheViewerThatBeganIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache, source := &snapshot.Cache{}, &source{takes: time.Second}
+		ctx, leave := context.WithCancel(t.Context())
+		go func() { _, _ = snapshot.Get(ctx, cache, "k", source.read) }()
+		synctest.Wait()
+		leave()
+		got, err := snapshot.Get(t.Context(), cache, "k", source.read)
+		require.NoError(t, err)
+		require.Equal(t, 1, got.Value)
+	})
+}
+
+func TestARefusalIsNotHiddenByOldFigures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache, source := &snapshot.Cache{}, &source{}
+		_, err := snapshot.Get(t.Context(), cache, "k", source.read)
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		source.become(0, fmt.Errorf("get: %w", v1.NewProblem(403, "no")))
+		_, err = snapshot.Get(t.Context(), cache, "k", source.read)
+		require.ErrorIs(t, err, source.fails)
+		source.become(0, nil)
+		got, err := snapshot.Get(t.Context(), cache, "k", source.read)
+		require.NoError(t, err)
+		require.Equal(t, 3, got.Value)
+	})
+}
+
+func TestFiguresOfOneKeyAreNotThoseOfAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache := &snapshot.Cache{}
+		for round := range 3 {
+			for key := range 1000 {
+				got, err := snapshot.Get(t.Context(), cache, fmt.Sprint(key), func(context.Context) (int, error) { return key, nil })
+				require.NoError(t, err, round)
+				require.Equal(t, key, got.Value)
+			}
+			time.Sleep(time.Minute)
+		}
+		require.LessOrEqual(t, cache.Len(), 256, "and the oldest are forgotten")
+	})
+}
+
+func TestAPanicIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, err := snapshot.Get(t.Context(), &snapshot.Cache{}, "k", func(context.Context) (int, error) { panic("secret") })
+		require.ErrorContains(t, err, "panic: secret")
+	})
+}

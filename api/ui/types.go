@@ -1,0 +1,87 @@
+package ui
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/holdfast-jobs/holdfast/api/ui/client"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+)
+
+func (s *site) types(r chi.Router) {
+	r.Get("/types", s.serve(showTypes))
+	r.Get("/types/{type}", s.serve(showType))
+	r.Post("/types/{type}/pause", s.serve(pauseType))
+	r.Post("/types/{type}/resume", s.serve(resumeType))
+	r.Post("/types/{type}/limit", s.serve(limitType))
+	r.Post("/types/{type}/limit/remove", s.serve(unlimitType))
+	r.Get("/types/{type}/new", s.serve(showNewJob))
+	r.Post("/types/{type}/new", s.serve(submitNewJob))
+}
+
+// types is the list of job types.
+type types struct {
+	Types       []typeRow
+	At, Failing time.Time
+}
+
+// typeRow is a job type with its figures.
+type typeRow struct {
+	v1.Queue
+	// Mean is how long a successful attempt takes, in seconds; 0 if none has succeeded.
+	Mean float64
+	// Declared is what its handler says; nil if none has ever declared it.
+	Declared *v1.JobType
+}
+
+func showTypes(v *visit) (answer, error) {
+	shown := types{}
+	metrics, err := shared[v1.Metrics](v, "/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	shown.At, shown.Failing = oldest(shown.At, shown.Failing, metrics)
+	declared, err := shared[v1.JobTypeList](v, "/job-types", nil)
+	if err != nil {
+		return nil, err
+	}
+	shown.At, shown.Failing = oldest(shown.At, shown.Failing, declared)
+	shown.Types = typeRows(metrics.Value, declared.Value.JobTypes)
+	return view{Template: "types", Title: "Job types", Data: shown}, nil
+}
+
+// typeRows has every type that has jobs or that a handler has declared, by name.
+func typeRows(metrics *v1.Metrics, declared []v1.JobType) []typeRow {
+	rows := map[string]typeRow{}
+	for _, queue := range metrics.Queues {
+		rows[queue.JobType] = typeRow{Queue: queue}
+	}
+	for i, one := range declared {
+		row := rows[one.JobType]
+		row.JobType, row.Declared = one.JobType, &declared[i]
+		rows[one.JobType] = row
+	}
+	sorted := make([]typeRow, 0, len(rows))
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		row := rows[name]
+		row.Mean = metrics.AvgDurationSecondsByJobType[name]
+		sorted = append(sorted, row)
+	}
+	return sorted
+}
+
+// Jobs is the list of the jobs of the type in a state.
+func (r typeRow) Jobs(state string) string {
+	return Root + "/jobs?" + url.Values{"jobType": {r.JobType}, "state": {state}}.Encode()
+}
+
+// Path is the page of the type, or one below it.
+func (r typeRow) Path(below ...string) string { return typePath(r.JobType, below...) }
+
+func typePath(name string, below ...string) string {
+	return Root + client.Path(append([]string{"types", name}, below...)...)
+}

@@ -1,0 +1,85 @@
+package ui
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+
+	"github.com/holdfast-jobs/holdfast/api/audit"
+	"github.com/holdfast-jobs/holdfast/api/guard"
+	"github.com/holdfast-jobs/holdfast/api/ui/assets"
+	"github.com/holdfast-jobs/holdfast/api/ui/client"
+	"github.com/holdfast-jobs/holdfast/api/ui/snapshot"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+)
+
+// Root is the path that the UI is under.
+const Root = "/ui"
+
+// Config is what New needs.
+type Config struct {
+	// API serves the operations of the API to the caller in the context of a request.
+	API http.Handler
+	// Guard says what callers may do; nil for everything.
+	Guard *guard.Guard
+	// Sessions are those of Guard; nil for none.
+	Sessions *guard.Sessions
+	// Acts is where logins are written down; nil for nowhere.
+	Acts *audit.Recorder
+	Log  *slog.Logger
+	// Version is that of the program.
+	Version string
+	// MaxFormBytes bounds the body of a form.
+	MaxFormBytes int64
+	// Now is the time that pages are rendered at; nil for time.Now.
+	Now func() time.Time
+}
+
+// site is the UI.
+type site struct {
+	Config
+	api       *client.Client
+	figures   *snapshot.Cache
+	diagnoses *diagnoses
+}
+
+// New returns the handler of everything under Root. Its requests must have passed Frame and
+// guard.Admit.
+func New(c Config) http.Handler {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Sessions == nil {
+		c.Sessions = guard.NewSessions(c.Guard, nil)
+	}
+	if c.Acts == nil {
+		c.Acts = audit.NewRecorder(nil, c.Log, "")
+	}
+	s := &site{Config: c, api: client.New(c.API), figures: &snapshot.Cache{}, diagnoses: &diagnoses{}}
+	routes := chi.NewMux()
+	routes.Use(middleware.GetHead)
+	routes.Get(Root, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, Root+"/", http.StatusSeeOther) })
+	routes.Get(assets.Root+"*", assets.ServeHTTP)
+	routes.Route(Root, func(r chi.Router) {
+		s.login(r)
+		for _, p := range pages() {
+			if p.routes != nil {
+				p.routes(s, r)
+			}
+		}
+	})
+	routes.NotFound(s.serve(func(*visit) (answer, error) {
+		return nil, v1.NewProblem(http.StatusNotFound, "There is no such page.")
+	}))
+	routes.MethodNotAllowed(s.serve(func(*visit) (answer, error) {
+		return nil, v1.NewProblem(http.StatusMethodNotAllowed, "This page cannot be used in this way.")
+	}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// The context may have the route of the server.
+		routes.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), chi.RouteCtxKey, nil)))
+	})
+}

@@ -1,0 +1,172 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/holdfast-jobs/holdfast/api/guard"
+	"github.com/holdfast-jobs/holdfast/api/ui/snapshot"
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
+)
+
+// visit is one request for a page.
+type visit struct {
+	*site
+	request *http.Request
+	writer  http.ResponseWriter
+	// readUntil is when readings of the API are given up.
+	readUntil time.Time
+	// now is the time that the page is rendered at.
+	now   time.Time
+	prefs preferences
+	// fragment is the name of the live part that is asked for; empty for the whole page.
+	fragment string
+}
+
+// answer is what a handler of a page returns: a view, or back.
+type answer interface {
+	write(v *visit)
+}
+
+// back ends an act: the browser shows another page, with a notice.
+type back struct {
+	// To is a path under Root.
+	To string
+	// Notice says what was done; empty for nothing.
+	Notice string
+	// Undo takes it back; nil if that cannot be done.
+	Undo *undo
+}
+
+// serve answers with what the handler returns.
+func (s *site) serve(handle func(*visit) (answer, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v := &visit{
+			site: s, request: r, writer: w, readUntil: time.Now().Add(readWithin), prefs: preferencesOf(r), fragment: r.Header.Get("Hf-Fragment"),
+		}
+		if err := v.readForm(); err != nil {
+			v.fail(err)
+			return
+		}
+		answered, err := handle(v)
+		if err != nil {
+			v.fail(err)
+			return
+		}
+		answered.write(v)
+	}
+}
+
+// readForm reads the body of a form, if it is one, so that form and formValues find it.
+func (v *visit) readForm() error {
+	if v.request.Method == http.MethodGet || v.request.Method == http.MethodHead {
+		return nil
+	}
+	v.request.Body = http.MaxBytesReader(v.writer, v.request.Body, v.MaxFormBytes)
+	if err := v.request.ParseForm(); err != nil {
+		return v1.NewProblem(http.StatusBadRequest, fmt.Sprintf("The form could not be read. It may have up to %d bytes.", v.MaxFormBytes))
+	}
+	return nil
+}
+
+func (v *visit) context() context.Context { return v.request.Context() }
+
+// get reads from the API into a pointer to a type of api/v1.
+func (v *visit) get(path string, query url.Values, into any) error {
+	ctx, cancel := context.WithDeadline(v.context(), v.readUntil)
+	defer cancel()
+	return v.api.Get(ctx, path, query, into)
+}
+
+// readWithin bounds all readings of the API for one page, so that it appears although the database
+// does not answer.
+const readWithin = 2500 * time.Millisecond
+
+// send changes something through the API. body and into may be nil.
+func (v *visit) send(method, path string, body, into any) error {
+	return v.api.Send(v.context(), method, path, body, into)
+}
+
+// param is the part of the path that the route names.
+func (v *visit) param(name string) string {
+	text, err := url.PathUnescape(chi.URLParam(v.request, name))
+	if err != nil {
+		return chi.URLParam(v.request, name)
+	}
+	return text
+}
+
+// query is the first parameter of that name in the URL; empty for none.
+func (v *visit) query(name string) string { return v.request.URL.Query().Get(name) }
+
+// form is the first field of that name in the form that was sent, without spaces around it.
+func (v *visit) form(name string) string { return strings.TrimSpace(v.request.PostForm.Get(name)) }
+
+// formValues are all fields of that name in the form that was sent.
+func (v *visit) formValues(name string) []string { return v.request.PostForm[name] }
+
+// returnTo is where the field back of the form says that the user was, if that is in the UI, or
+// else the path.
+func (v *visit) returnTo(otherwise string) string {
+	if to := v.form("back"); isOwn(to) {
+		return to
+	}
+	return otherwise
+}
+
+// isOwn reports whether a path is in the UI, and cannot lead elsewhere.
+func isOwn(path string) bool {
+	parsed, err := url.Parse(path)
+	return err == nil && parsed.Scheme == "" && parsed.Host == "" && !strings.ContainsAny(path, "\\\r\n") &&
+		(parsed.Path == Root || strings.HasPrefix(parsed.Path, Root+"/"))
+}
+
+// denied says why the caller may not use what needs the scope; empty if it may.
+func (v *visit) denied(scope guard.Scope) string {
+	if scope == "" || v.Guard.Permit(v.context(), scope) == nil {
+		return ""
+	}
+	return "Needs the scope " + string(scope) + ", which you do not have."
+}
+
+// deniedAll is denied for what concerns all tenants.
+func (v *visit) deniedAll(scope guard.Scope) string {
+	if bound := guard.Tenant(v.context()); bound != "" {
+		return "Concerns all tenants. You see " + bound + " only."
+	}
+	return v.denied(scope)
+}
+
+// rights has everything that decides what the caller can see.
+func (v *visit) rights() string {
+	text := &strings.Builder{}
+	for _, scope := range guard.Scopes() {
+		fmt.Fprintf(text, "%t ", v.denied(scope) == "")
+	}
+	return text.String() + guard.Tenant(v.context())
+}
+
+// shared reads from the API what all callers with the same rights share. See package snapshot.
+// Nobody may change the figures.
+func shared[T any](v *visit, path string, query url.Values) (snapshot.Figures[*T], error) {
+	key := v.rights() + "\n" + path + "?" + query.Encode()
+	waiting, cancel := context.WithDeadline(v.context(), v.readUntil)
+	defer cancel()
+	return snapshot.Get(waiting, v.figures, key, func(ctx context.Context) (*T, error) {
+		into := new(T)
+		return into, v.api.Get(ctx, path, query, into)
+	})
+}
+
+func (b back) write(v *visit) {
+	if b.Notice != "" {
+		setNotice(v.writer, v.request, notice{Text: b.Notice, Undo: b.Undo})
+	}
+	http.Redirect(v.writer, v.request, b.To, http.StatusSeeOther)
+}

@@ -1,0 +1,3 @@
+-- The time of the database.
+-- Clock: now().
+select now();
