@@ -91,9 +91,11 @@ func (c *conductor) endTrial(g *generation) {
 const provenBy = 3
 
 // excuses reports whether to excuse a candidate for a death: only for the first one,
-// and only after provenBy successes. The fleet is locked.
+// and only after provenBy successes. Attempts of the trial may still run when it has
+// been passed and the candidate is about to take over. The fleet is locked.
 func (f *fleet) excuses(g *generation) bool {
-	if f.deploy.state != stateCanary || g.excused || g.trial.Ended-g.trial.Failed < provenBy {
+	onTrial := f.deploy.state == stateCanary || f.deploy.state == statePromoting
+	if !onTrial || g.excused || g.trial.Ended-g.trial.Failed < provenBy {
 		return false
 	}
 	g.excused = true

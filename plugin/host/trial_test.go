@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
+	"github.com/holdfast-jobs/holdfast/plugin/host/internal/trial"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -64,7 +65,7 @@ func TestADeadCandidateIsNotPromoted(t *testing.T) {
 
 func TestAPoisonJobDoesNotRollBackAGoodVersion(t *testing.T) {
 	t.Parallel()
-	h, done := onTrial(t, 1500*time.Millisecond, nil)
+	h, done := onTrial(t, 5*time.Second, nil) // longer than 20 attempts take on a busy machine
 	for range 20 {
 		require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
 	}
@@ -77,6 +78,21 @@ func TestAPoisonJobDoesNotRollBackAGoodVersion(t *testing.T) {
 	require.Equal(t, job.SwapPromoted, s.Result, s.Reason)
 	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
 	require.Equal(t, "2", h.status("plugin").Version)
+}
+
+// An attempt that began in the trial may kill its process just after the trial was passed.
+func TestOneDeathIsExcusedUntilTheCandidateServes(t *testing.T) {
+	t.Parallel()
+	proven := trial.Tally{Ended: provenBy + 1, Failed: 1}
+	for state, excused := range map[deployState]bool{
+		stateStarting: false, stateCanary: true, statePromoting: true,
+	} {
+		f, g := &fleet{deploy: deploy{state: state}}, &generation{trial: proven}
+		require.Equal(t, excused, f.excuses(g), state)
+		require.False(t, f.excuses(g), "the second death, %s", state)
+	}
+	f := &fleet{deploy: deploy{state: statePromoting}}
+	require.False(t, f.excuses(&generation{}), "nothing has succeeded on it")
 }
 
 func TestTheSecondDeathOnTrialRollsBackAndIsNotCharged(t *testing.T) {
