@@ -28,30 +28,36 @@ func reasonParameter() *huma.Param {
 }
 
 // record writes down what an operation did that changes something, once it is known.
-func (r *router) record(ctx huma.Context, next func(huma.Context)) {
-	inner, call := r.acts.Begin(ctx.Context(), ctx.Operation().OperationID, r.guard.Permit(ctx.Context(), guard.Operate) == nil)
-	if call == nil {
-		next(ctx)
-		return
-	}
-	ctx = huma.WithContext(ctx, inner)
-	request, w := humachi.Unwrap(ctx)
-	reason := strings.Join(request.Header[reasonHeader], ", ")
-	if len(request.Header[reasonHeader]) > 0 && reason == "" || utf8.RuneCountInString(reason) > audit.MaxReason {
-		write(w, invalid(at("header."+reasonHeader, fmt.Sprintf("must have 1 to %d characters", audit.MaxReason))))
-		return
-	}
-	about, parameters := asked(ctx)
-	call.Asked(about, parameters, reason)
-	panicked := true
-	defer func() {
-		if panicked {
-			audit.Failed(inner, problem(http.StatusInternalServerError, ""))
+func (r *router) record(scope guard.Scope) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		request, w := humachi.Unwrap(ctx)
+		reason := strings.Join(request.Header[reasonHeader], ", ")
+		if len(request.Header[reasonHeader]) > 0 && reason == "" || utf8.RuneCountInString(reason) > audit.MaxReason {
+			write(w, invalid(at("header."+reasonHeader, fmt.Sprintf("must have 1 to %d characters", audit.MaxReason))))
+			return
 		}
-		call.End(inner)
-	}()
-	next(ctx)
-	panicked = false
+		may := audit.Rights{
+			Act:     r.guard.Permit(ctx.Context(), scope) == nil,
+			Operate: r.guard.Permit(ctx.Context(), guard.Operate) == nil,
+		}
+		inner, call := r.acts.Begin(ctx.Context(), ctx.Operation().OperationID, may)
+		if call == nil {
+			next(ctx)
+			return
+		}
+		ctx = huma.WithContext(ctx, inner)
+		about, parameters := asked(ctx)
+		call.Asked(about, parameters, reason)
+		panicked := true
+		defer func() {
+			if panicked {
+				audit.Failed(inner, problem(http.StatusInternalServerError, ""))
+			}
+			call.End(inner)
+		}()
+		next(ctx)
+		panicked = false
+	}
 }
 
 // asked returns the job and the other parameters that the URL names.

@@ -81,7 +81,7 @@ func add[In, Out any](r *router, route, id string, scope guard.Scope, answer fun
 	if method == http.MethodGet {
 		operation.Middlewares = append(operation.Middlewares, r.limitReads)
 	} else {
-		operation.Middlewares = append(huma.Middlewares{r.record}, operation.Middlewares...)
+		operation.Middlewares = append(huma.Middlewares{r.record(scope)}, operation.Middlewares...)
 		operation.Parameters = append(operation.Parameters, reasonParameter())
 	}
 	if !has[ownDeadline] {

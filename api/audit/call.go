@@ -27,9 +27,18 @@ type Call struct {
 
 type callKey struct{}
 
-// Begin returns a call of an operation, in a context that has it; nil if the operation changes
-// nothing. The caller must end it. An operation that has no action is written down by its id.
-func (r *Recorder) Begin(ctx context.Context, operation string, operates bool) (context.Context, *Call) {
+// Rights are what the caller of a request may do.
+type Rights struct {
+	// Act says that the caller has the scope of the operation.
+	Act bool
+	// Operate says that the caller may do what operators do.
+	Operate bool
+}
+
+// Begin returns a call of an operation, in a context that has it; nil if nothing is to be written
+// down, whatever comes of it. The caller must end it. An operation that has no action is written
+// down by its id.
+func (r *Recorder) Begin(ctx context.Context, operation string, may Rights) (context.Context, *Call) {
 	if harmless[operation] {
 		return ctx, nil
 	}
@@ -37,7 +46,11 @@ func (r *Recorder) Begin(ctx context.Context, operation string, operates bool) (
 	if !found {
 		known.name = operation
 	}
-	c := &Call{recorder: r, action: known, act: job.Act{Action: known.name, Result: job.ActDone}, filter: map[string]string{}, operates: operates}
+	// Most requests are submissions of programs: they should not pay for what is not kept.
+	if known.of == submissions && may.Act && !guard.IsPerson(ctx) {
+		return ctx, nil
+	}
+	c := &Call{recorder: r, action: known, act: job.Act{Action: known.name, Result: job.ActDone}, filter: map[string]string{}, operates: may.Operate}
 	return context.WithValue(ctx, callKey{}, c), c
 }
 
@@ -135,7 +148,7 @@ func (c *Call) End(ctx context.Context) {
 	case c.unknown, c.dryRun, done && c.action.itself:
 		return
 	case guard.IsPerson(ctx):
-	case c.action.of == submissions, c.action.of == ofClients && !c.operates:
+	case c.action.of == ofClients && !c.operates:
 		return
 	}
 	c.act.Filter = filterOf(c.filter)
