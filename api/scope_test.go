@@ -99,6 +99,7 @@ var scopes = map[string]struct {
 	"GET /debug/doctor":                   {scope: guard.Observe, allTenants: true},
 	"POST /workflows":                     {scope: guard.Submit},
 	"GET /workflows":                      {scope: guard.Read},
+	"GET /workflows/count":                {scope: guard.Read},
 	"GET /workflows/{id}":                 {scope: guard.Read},
 	"POST /workflows/{id}/cancel":         {scope: guard.Submit},
 	"POST /workflows/{id}/hold":           {scope: guard.Submit},

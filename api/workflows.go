@@ -26,6 +26,7 @@ type workflowRoutes struct {
 func (w *workflowRoutes) add(r *router) {
 	add(r, "POST /workflows", "submit-workflow", guard.Submit, w.submit, accepts)
 	add(r, "GET /workflows", "list-workflows", guard.Read, w.list)
+	add(r, "GET /workflows/count", "count-workflows", guard.Read, w.count)
 	add(r, "GET /workflows/{id}", "get-workflow", guard.Read, w.get)
 	add(r, "POST /workflows/{id}/cancel", "cancel-workflow", guard.Submit, w.change("workflow canceled", Workflows.CancelWorkflow))
 	add(r, "POST /workflows/{id}/hold", "hold-workflow", guard.Submit, w.change("workflow held", Workflows.HoldWorkflow))
@@ -36,19 +37,6 @@ func (w *workflowRoutes) add(r *router) {
 type workflowInput struct {
 	call
 	ID job.ID `path:"id" format:"uuid" doc:"The workflowId that the submission returned."`
-}
-
-type workflowsInput struct {
-	call
-	Tenant     string     `query:"tenant" maxLength:"200" doc:"Only workflows of this tenant."`
-	Unfinished bool       `query:"unfinished" doc:"Only workflows that have not finished."`
-	Limit      limitParam `query:"limit" doc:"How many to return at most, from 1 to 1000. A number outside this range is clamped."`
-	Cursor     string     `query:"cursor" doc:"The nextCursor of the previous page, which must have had the same filters."`
-}
-
-type workflowsOutput struct {
-	Link string `header:"Link" doc:"The next page, as rel=\"next\". Absent on the last page."`
-	Body v1.WorkflowList
 }
 
 type workflowAcceptedOutput struct {
@@ -115,38 +103,6 @@ func (w *workflowRoutes) accepted(ctx context.Context, wanted job.WorkflowSubmis
 		}
 	}
 	return answer, err
-}
-
-func (w *workflowRoutes) list(ctx context.Context, in *workflowsInput) (*workflowsOutput, error) {
-	tenant, err := tenantOf(ctx, in.Tenant)
-	if err != nil {
-		return nil, err
-	}
-	limit := in.Limit.value()
-	// One more shows whether another page follows.
-	filter := job.WorkflowFilter{Tenant: tenant, Unfinished: in.Unfinished, Limit: limit + 1}
-	cursors := cursorsFor("workflows", filter.Tenant, filter.Unfinished)
-	before, err := cursors.openID(in.Cursor)
-	if err != nil {
-		return nil, invalid(at("query.cursor", err.Error()))
-	}
-	if in.Cursor != "" {
-		filter.Before = &before
-	}
-	found, err := w.workflows.Workflows(ctx, filter)
-	if err != nil {
-		return nil, err
-	}
-	out := &workflowsOutput{Body: v1.WorkflowList{Workflows: []v1.Workflow{}}}
-	if len(found) > limit {
-		found = found[:limit]
-		out.Body.NextCursor = cursors.sealID(found[limit-1].ID)
-		out.Link = in.nextPage(out.Body.NextCursor)
-	}
-	for _, one := range found {
-		out.Body.Workflows = append(out.Body.Workflows, v1.WorkflowOf(one))
-	}
-	return out, nil
 }
 
 func (w *workflowRoutes) get(ctx context.Context, in *workflowInput) (*body[v1.WorkflowDetail], error) {

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
@@ -19,6 +21,8 @@ type workflowBook struct {
 	submitted []job.WorkflowSubmission
 	filter    job.WorkflowFilter
 	requeued  int
+	// stored are listed instead of those that were submitted, newest first.
+	stored []job.Workflow
 	// held and canceled are what all of them are.
 	held, canceled bool
 }
@@ -65,6 +69,11 @@ func (l *ledger) found(id job.ID) (job.WorkflowDetail, error) {
 
 func (l *ledger) Workflows(_ context.Context, filter job.WorkflowFilter) (all []job.Workflow, err error) {
 	l.workflows.filter = filter
+	for _, one := range l.workflows.stored {
+		if len(all) < filter.Limit && (filter.Before == nil || one.ID.String() < filter.Before.String()) {
+			all = append(all, one)
+		}
+	}
 	for _, w := range slices.Backward(l.workflows.submitted) {
 		if len(all) < filter.Limit {
 			all = append(all, job.Workflow{ID: w.ID, Tenant: w.Tenant, CreatedAt: birth})
@@ -223,6 +232,51 @@ func TestWorkflowsAreListedInPages(t *testing.T) {
 	require.Equal(t, job.WorkflowFilter{Unfinished: true, Limit: 3}, l.workflows.filter)
 	send(api, http.MethodGet, "/workflows?limit=2&unfinished=true&cursor="+page.NextCursor, "")
 	require.Equal(t, page.Workflows[1].WorkflowID, *l.workflows.filter.Before)
+}
+
+// storedWorkflows are so many that have succeeded, and below them one that is stuck.
+func storedWorkflows(succeeded int) (all []job.Workflow) {
+	for i := range succeeded + 1 {
+		one := job.Workflow{Tenant: job.DefaultTenant, CreatedAt: birth, FinishedAt: &birth}
+		binary.BigEndian.PutUint32(one.ID[:], uint32(succeeded+1-i))
+		all = append(all, one)
+	}
+	all[succeeded].FinishedAt, all[succeeded].Dead = nil, true
+	return all
+}
+
+func TestWorkflowsAreFoundByState(t *testing.T) {
+	l := newLedger()
+	l.workflows.stored = storedWorkflows(10_500)
+	api := newAPI(t, l)
+	read := func(path string, into any) {
+		answer := send(api, http.MethodGet, path, "")
+		require.Equal(t, http.StatusOK, answer.Code, answer.Body)
+		require.NoError(t, json.Unmarshal(answer.Body.Bytes(), into))
+	}
+	var first, second v1.WorkflowList
+	read("/workflows?state=stuck,succeeded&state=held&limit=2", &first)
+	require.Len(t, first.Workflows, 2)
+	require.Nil(t, first.SearchedBack)
+	read("/workflows?state=canceled,stuck", &first)
+	require.Empty(t, first.Workflows, "the newest 10,000 have succeeded")
+	require.Equal(t, birth.UTC(), *first.SearchedBack)
+	read("/workflows?state=canceled,stuck&cursor="+first.NextCursor, &second)
+	require.Len(t, second.Workflows, 1)
+	require.Equal(t, job.WorkflowStuck, second.Workflows[0].State)
+	require.Empty(t, second.NextCursor)
+	require.False(t, l.workflows.filter.Unfinished)
+
+	var counted v1.WorkflowCount
+	read("/workflows/count?state=succeeded", &counted)
+	require.Equal(t, v1.WorkflowCount{Count: 10_000, More: true}, counted)
+	read("/workflows/count?state=stuck,running", &counted)
+	require.True(t, l.workflows.filter.Unfinished, "finished ones are not looked at")
+	l.workflows.stored = storedWorkflows(7)
+	read("/workflows/count", &counted)
+	require.Equal(t, v1.WorkflowCount{Count: 8}, counted)
+	require.Equal(t, http.StatusUnprocessableEntity, send(api, http.MethodGet, "/workflows?state=dead", "").Code)
+	require.Equal(t, http.StatusUnprocessableEntity, send(api, http.MethodGet, "/workflows?state=stuck&cursor="+first.NextCursor, "").Code)
 }
 
 func TestTheJobsOfAHeldOrCanceledWorkflowAreNotRequeued(t *testing.T) {

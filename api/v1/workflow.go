@@ -65,8 +65,15 @@ func WorkflowOf(w job.Workflow) Workflow {
 
 // WorkflowList is a page of workflows.
 type WorkflowList struct {
-	Workflows  []Workflow `json:"workflows" nullable:"false" doc:"Newest first."`
-	NextCursor string     `json:"nextCursor,omitempty" doc:"Where the next page begins. Absent on the last page."`
+	Workflows    []Workflow `json:"workflows" nullable:"false" doc:"Newest first. With a filter by state, a page can be short, or empty, while more pages follow."`
+	NextCursor   string     `json:"nextCursor,omitempty" doc:"Where the next page begins. Absent on the last page."`
+	SearchedBack *time.Time `json:"searchedBack,omitempty" doc:"The page ends early, because it has looked at 10,000 workflows. It has all that match and were created since then."`
+}
+
+// WorkflowCount is how many workflows there are.
+type WorkflowCount struct {
+	Count int  `json:"count" doc:"Exact up to 10,000."`
+	More  bool `json:"more" doc:"Whether there are more, or may be: only the newest 10,000 are looked at. Those that have not finished count alone if you ask for nothing else."`
 }
 
 // WorkflowDetail is a workflow with its jobs.

@@ -56,8 +56,12 @@ var workflowOperations = map[string]operation{
 		},
 	},
 	"list-workflows": {
-		chapter: "Workflows", summary: "List workflows", description: "Newest first, without their jobs.",
+		chapter: "Workflows", summary: "List workflows", description: "Newest first, without their jobs. With a filter by state, a page looks at 10,000 workflows at most, and says how far back it has looked.",
 		answers: with(v1.WorkflowList{Workflows: []v1.Workflow{sampleWorkflow}, NextCursor: sampleCursor}), rejections: notYours(),
+	},
+	"count-workflows": {
+		chapter: "Workflows", summary: "Count workflows", description: "Exactly up to 10,000, by the same filters as for listing them.",
+		answers: with(v1.WorkflowCount{Count: 12}), rejections: notYours(),
 	},
 	"get-workflow": {
 		chapter: "Workflows", summary: "See a workflow and its jobs", description: "What each job is doing, and what it comes after.",

@@ -11,6 +11,7 @@ import (
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/apiclient"
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 const workflowsPath = "/workflows"
@@ -62,8 +63,10 @@ that the first one made.`,
 func (p *Program) workflowListCommand() *cobra.Command {
 	pages, unfinished := pageFlags{}, false
 	only := filters{{"tenant", "tenant", "only workflows of the `tenant`"}}
+	var states []string
 	c := &cobra.Command{Use: "list", Short: "List workflows, newest first", Args: NoArguments, PreRunE: pages.check}
 	only.register(c)
+	c.Flags().StringSliceVar(&states, "state", nil, "only workflows in the `state`: "+strings.Join(stateNames(), ", ")+"; repeatable")
 	c.Flags().BoolVar(&unfinished, "unfinished", false, "only those that have not finished")
 	pages.register(c)
 	return p.speaks(c, func(ctx context.Context, s *session, _ []string) error {
@@ -71,9 +74,19 @@ func (p *Program) workflowListCommand() *cobra.Command {
 		if unfinished {
 			query.Set("unfinished", "true")
 		}
+		for _, state := range states {
+			query.Add("state", state)
+		}
 		table := s.workflowTable()
 		return list(ctx, s, workflowsPath, "workflows", query, pages, table, func(one v1.Workflow) { s.workflowRow(table, one) })
 	})
+}
+
+func stateNames() (names []string) {
+	for _, state := range job.WorkflowStates() {
+		names = append(names, string(state))
+	}
+	return names
 }
 
 func (s *session) workflowTable() *show.Table {
