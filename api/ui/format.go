@@ -16,7 +16,7 @@ import (
 // functions are what all templates can call.
 var functions = template.FuncMap{
 	"asset": asset, "count": count, "took": took, "state": stateOf, "short": shortID, "act": newAct,
-	"stale": newStale, "plural": plural, "join": strings.Join, "dict": dict, "limit": limitText,
+	"stale": newStale, "plural": plural, "join": strings.Join, "dict": dict,
 }
 
 // fullTime is how instants are written.

@@ -210,13 +210,62 @@ func commandPlugin(v *visit) (answer, error) {
 	return done, nil
 }
 
-// limitText is the value of a limit with its unit.
-func limitText(l v1.Enforcement) string {
-	switch l.Limit {
-	case "memory":
-		return fmt.Sprintf("%.4g MiB", l.Value/(1<<20))
-	case "cpus":
-		return fmt.Sprintf("%g", l.Value)
+// limitRow is a limit of a plugin, or what could be limited, with what its processes use.
+type limitRow struct {
+	Limit, Value, By, Gap string
+	Uses                  []limitUse
+}
+
+// limitUse is what one process uses of a limit.
+type limitUse struct {
+	PID  int
+	Text string
+}
+
+// LimitRows are what is limited or measured. What is not measured has no uses.
+func (p pluginRow) LimitRows() []limitRow {
+	measured := map[string]func(v1.PluginUse) float64{
+		"memory":    func(u v1.PluginUse) float64 { return float64(u.Memory) },
+		"cpus":      func(u v1.PluginUse) float64 { return u.CPUs },
+		"processes": func(u v1.PluginUse) float64 { return float64(u.Processes) },
 	}
-	return count(int64(l.Value))
+	var rows []limitRow
+	for _, name := range []string{"memory", "cpus", "processes", "open_files"} {
+		row := limitRow{Limit: strings.ReplaceAll(name, "_", " "), Value: "no limit"}
+		limit := 0.
+		if at := slices.IndexFunc(p.Limits, func(l v1.Enforcement) bool { return l.Limit == name }); at >= 0 {
+			l := p.Limits[at]
+			limit, row.Value, row.By, row.Gap = l.Value, quantity(name, l.Value), l.By, l.Gap
+		}
+		of := measured[name]
+		if of == nil && limit == 0 {
+			continue
+		}
+		for _, use := range p.Use {
+			if of != nil {
+				row.Uses = append(row.Uses, limitUse{PID: use.PID, Text: quantity(name, of(use)) + share(of(use), limit)})
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// quantity is a value of a limit with its unit.
+func quantity(limit string, value float64) string {
+	switch limit {
+	case "memory":
+		return fmt.Sprintf("%.4g MiB", value/(1<<20))
+	case "cpus":
+		return fmt.Sprintf("%g", value)
+	}
+	return count(int64(value))
+}
+
+// share is how much of the limit is used; empty if there is none.
+func share(used, limit float64) string {
+	if limit <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%.0f %%)", 100*used/limit)
 }

@@ -26,6 +26,7 @@ func someEverywhere() map[string]any {
 			{WorkerID: "one/1", Host: "jobs-1", Condition: job.WorkerAlive, Plugins: []v1.Plugin{{
 				PluginVersion: serving, Name: "shop/mail", Path: "/opt/mail", State: job.PluginUp, JobTypes: []string{"MAIL"}, PIDs: []int{7, 8}, Processes: 2,
 				Running: 3, Free: 17, Crashes: 1, Restarts: 2, Limits: []v1.Enforcement{{Limit: "memory", Value: 256 << 20, By: "cgroup"}, {Limit: "cpus", Value: .5, By: "affinity", Gap: "idle"}},
+				Use:       []v1.PluginUse{{PID: 7, Memory: 64 << 20, CPUs: .02, Processes: 9}, {PID: 8, Memory: 128 << 20, CPUs: .5, Processes: 11}},
 				Candidate: &v1.PluginCandidate{PluginVersion: bad, State: job.CandidateCanary, PIDs: []int{9}, PluginTrial: figures},
 			}}},
 			{WorkerID: "two/2", Host: "jobs-2", Condition: job.WorkerSilent, Plugins: []v1.Plugin{

@@ -25,6 +25,7 @@ type Plugin struct {
 	LastError       string           `json:"lastError,omitempty"`
 	SkipReason      string           `json:"skipReason,omitempty" doc:"Why the file at path does not serve and is not tried: it is not a file, or it was rolled back or refused before the plugin was enabled."`
 	Limits          []Enforcement    `json:"limits" nullable:"false" doc:"How each configured limit is enforced on this machine."`
+	Use             []PluginUse      `json:"use,omitempty" nullable:"false" doc:"What the processes that serve use, as measured in the last few seconds. One that was not measured is missing."`
 	Breaker         *PluginBreaker   `json:"breaker,omitempty" doc:"Absent while no process has failed."`
 	Candidate       *PluginCandidate `json:"candidate,omitempty" doc:"The next version, while there is one."`
 	LastSwap        *PluginSwap      `json:"lastSwap,omitempty" doc:"The latest replacement of a version, ended or not. Absent before the first."`
@@ -36,6 +37,15 @@ type Enforcement struct {
 	Value float64 `json:"value" doc:"The limit of each process: bytes of memory, processors, open files, or processes and threads."`
 	By    string  `json:"by" doc:"The means, such as cgroup or rlimit."`
 	Gap   string  `json:"gap,omitempty" doc:"What the limit does not cover."`
+}
+
+// PluginUse is what a process of a plugin uses, with all that it has forked. Its fields are
+// named as the limits are.
+type PluginUse struct {
+	PID       int     `json:"pid"`
+	Memory    int64   `json:"memory" doc:"Bytes, to the next MiB."`
+	CPUs      float64 `json:"cpus" doc:"How many processors it has kept busy, on average since it was measured before."`
+	Processes int64   `json:"processes" doc:"Processes and threads."`
 }
 
 // PluginBreaker delays the launches of a plugin that fails.

@@ -194,6 +194,18 @@ func (f *fleet) retire(g *generation, as role) {
 }
 
 func (f *fleet) status() v1.Plugin {
+	s, live := f.describe()
+	for _, i := range live {
+		if use, ok := i.Use(); ok {
+			s.Use = append(s.Use, use)
+		}
+	}
+	return s
+}
+
+// describe returns the status without what the processes use, and those processes: to measure
+// them takes too long for the lock.
+func (f *fleet) describe() (v1.Plugin, []*instance) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g := f.current
@@ -223,7 +235,7 @@ func (f *fleet) status() v1.Plugin {
 		last := *f.lastSwap
 		s.LastSwap = &last
 	}
-	return s
+	return s, slices.Clone(g.live)
 }
 
 // report is the status without what processes have printed.

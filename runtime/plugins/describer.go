@@ -83,7 +83,7 @@ func (d *Describer) describe(ctx context.Context) error {
 func withoutFigures(plugins []v1.Plugin) []v1.Plugin {
 	rest := make([]v1.Plugin, len(plugins))
 	for i, p := range plugins {
-		p.Running, p.Free, p.Isolated, p.Draining = 0, 0, 0, 0
+		p.Running, p.Free, p.Isolated, p.Draining, p.Use = 0, 0, 0, 0, nil
 		if p.Candidate != nil {
 			candidate := *p.Candidate
 			candidate.Running = 0

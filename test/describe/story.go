@@ -81,7 +81,8 @@ var (
 	samplePlugin = v1.Plugin{
 		PluginVersion: v1.PluginVersion{Version: "v1.1.0", SHA256: sampleDigest}, Name: "builtin", Path: "/opt/holdfast/handlers",
 		State: job.PluginUp, JobTypes: []string{"SLEEP_JOB", "SEND_EMAIL"}, PIDs: []int{4712}, Processes: 1, Running: 2, Free: 98,
-		Limits:   []v1.Enforcement{{Limit: "memory", By: "cgroup"}},
+		Limits:   []v1.Enforcement{{Limit: "memory", Value: 512 << 20, By: "cgroup"}},
+		Use:      []v1.PluginUse{{PID: 4712, Memory: 38 << 20, CPUs: 0.25, Processes: 14}},
 		LastSwap: &sampleSwap,
 	}
 	sampleSwap = v1.PluginSwap{

@@ -67,12 +67,7 @@ func IDs() []int {
 
 // Find returns the process with that id; false if it is gone.
 func Find(pid int) (Process, bool) {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return Process{}, false
-	}
-	// The name before the last parenthesis may contain anything.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	fields := statOf(pid)
 	if len(fields) < 20 {
 		return Process{}, false
 	}
@@ -82,6 +77,16 @@ func Find(pid int) (Process, bool) {
 	// A process whose first thread has exited while others run is in this state too.
 	found.Ended = fields[0] == "Z" && found.Threads <= 1
 	return found, true
+}
+
+// statOf returns the fields of a process from its state on; nil if it is gone.
+func statOf(pid int) []string {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return nil
+	}
+	// The name before the last parenthesis may contain anything.
+	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 }
 
 // Descendants returns the running descendants of a process, parents first, as they were
@@ -134,6 +139,24 @@ func Machine() (tasks uint64, last string) {
 	_, total, _ := strings.Cut(fields[3], "/")
 	tasks, _ = strconv.ParseUint(total, 10, 64)
 	return tasks, fields[4]
+}
+
+// ticksPerSecond is the unit of processor time in /proc, the same on all platforms of Go.
+const ticksPerSecond = 100
+
+// ProcessorTime returns how much a process has used, with those of its children that have
+// ended and were collected.
+func ProcessorTime(pid int) time.Duration {
+	fields := statOf(pid)
+	if len(fields) < 15 {
+		return 0
+	}
+	ticks := int64(0)
+	for _, field := range fields[11:15] { // of itself in user and kernel mode, and of its children
+		n, _ := strconv.ParseInt(field, 10, 64)
+		ticks += n
+	}
+	return time.Duration(ticks) * (time.Second / ticksPerSecond)
 }
 
 // Resident returns the memory that a process uses, including shared memory, in bytes.

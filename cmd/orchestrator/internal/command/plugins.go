@@ -119,11 +119,12 @@ func (s *session) operatePlugin(ctx context.Context, name, action string, query 
 }
 
 func (s *session) showPlugins(plugins []v1.Plugin) error {
-	table := show.NewTable(s.out, "PLUGIN", "STATE", "VERSION", "PROCESSES", "RUNNING", "FREE", "CRASHES", "LAST SWAP")
+	table := show.NewTable(s.out, "PLUGIN", "STATE", "VERSION", "PROCESSES", "RUNNING", "FREE", "MEMORY", "CPUS", "CRASHES", "LAST SWAP")
 	for _, plugin := range plugins {
+		memory, cpus := useOf(plugin.Use)
 		table.Row(plugin.Name, styled(plugin.State), versionText(plugin.PluginVersion),
 			show.Right(fmt.Sprintf("%d/%d", len(plugin.PIDs), plugin.Processes)),
-			plugin.Running+plugin.Isolated+plugin.Draining, plugin.Free, alarming(int64(plugin.Crashes)), s.lastSwapCell(plugin))
+			plugin.Running+plugin.Isolated+plugin.Draining, plugin.Free, memory, cpus, alarming(int64(plugin.Crashes)), s.lastSwapCell(plugin))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -132,6 +133,18 @@ func (s *session) showPlugins(plugins []v1.Plugin) error {
 		s.remark(plugin)
 	}
 	return nil
+}
+
+// useOf is what the processes use together; empty if none was measured.
+func useOf(uses []v1.PluginUse) (memory, cpus show.Cell) {
+	if len(uses) == 0 {
+		return memory, cpus
+	}
+	bytes, processors := int64(0), 0.
+	for _, use := range uses {
+		bytes, processors = bytes+use.Memory, processors+use.CPUs
+	}
+	return show.Right(size(bytes)), show.Right(fmt.Sprintf("%.2f", processors))
 }
 
 // remark prints what has no place in the table.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // cpuPeriod is the period of cpu.max in microseconds, the kernel's default.
@@ -125,6 +126,23 @@ func (g *Group) Members() ([]int, error) {
 func (g *Group) Tasks() (uint64, error) {
 	text, err := os.ReadFile(filepath.Join(g.path, "cgroup.threads"))
 	return uint64(bytes.Count(text, []byte{'\n'})), err
+}
+
+// Memory returns how much memory is in use, in bytes; false if the tree lacks the
+// controller.
+func (g *Group) Memory() (uint64, bool) {
+	found := words(g.path, "memory.current")
+	if len(found) == 0 {
+		return 0, false
+	}
+	used, err := strconv.ParseUint(found[0], 10, 64)
+	return used, err == nil
+}
+
+// ProcessorTime returns how much the members have used so far, including those that have
+// ended.
+func (g *Group) ProcessorTime() time.Duration {
+	return time.Duration(g.event("cpu.stat", "usage_usec")) * time.Microsecond //nolint:gosec // that is 290,000 years
 }
 
 // OutOfMemory reports whether the kernel has killed a member because memory ran out.

@@ -18,6 +18,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/message"
 	"github.com/holdfast-jobs/holdfast/plugin/host/internal/osprocess"
@@ -114,6 +115,10 @@ type Process struct {
 
 // PID is the process id.
 func (p *Process) PID() int { return p.child.PID() }
+
+// Use is what the process uses, as measured in the last few seconds; false if that cannot be
+// measured.
+func (p *Process) Use() (v1.PluginUse, bool) { return p.child.Use() }
 
 // Begin gives the attempt to the process. It returns nil if the process takes no more,
 // because it ends or drains.

@@ -80,6 +80,7 @@ type Process struct {
 	launched launched
 	// group is the process's cgroup; nil for none.
 	group *cgroup.Group
+	gauge gauge
 }
 
 var _ runner.Runner = (*Process)(nil)
