@@ -86,6 +86,19 @@ func TestWhatMayNotBeSeenIsDisabledWithTheReason(t *testing.T) {
 	require.Contains(t, client, `<a href="/ui/settings" aria-current="page"`)
 	bound := p.get("/ui/settings", "Authorization: Bearer acme").Body.String()
 	require.Contains(t, bound, `title="Concerns all tenants. You see acme only.">Overview`)
+	require.Contains(t, bound, `<a class="brand" href="/ui/jobs">`)
 	all := p.get("/ui/settings", "Authorization: Basic YWRtaW46c2VjcmV0").Body.String()
 	require.NotContains(t, all, `class="off"`)
+}
+
+func TestCallersOfOneTenantLandWhereTheySeeSomething(t *testing.T) {
+	answers := healthy()
+	answers["GET /debug/workers"] = v1.NewProblem(http.StatusForbidden, "it concerns all tenants")
+	p := newPagesFor(closed(), answers)
+	w := p.get("/ui/", "Authorization: Bearer acme")
+	require.Equal(t, http.StatusSeeOther, w.Code)
+	require.Equal(t, "/ui/jobs", w.Header().Get("Location"))
+	w = p.get("/ui/workers", "Authorization: Bearer acme")
+	require.Equal(t, http.StatusForbidden, w.Code)
+	require.Contains(t, w.Body.String(), `<a href="/ui/jobs">Jobs</a></p>`, "the way out is a page that they see")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/api/ui/client"
 	"github.com/holdfast-jobs/holdfast/api/ui/snapshot"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
@@ -58,6 +59,9 @@ func (s *site) overview(r chi.Router) {
 }
 
 func showOverview(v *visit) (answer, error) {
+	if guard.Tenant(v.context()) != "" {
+		return back{To: Root + "/jobs"}, nil // Everybody lands here after a login, and tenants see no overview.
+	}
 	asked, _ := strconv.Atoi(v.query("minutes"))
 	shown := overview{Windows: windows(asked)}
 	minutes := shown.Windows[slices.IndexFunc(shown.Windows, func(w window) bool { return w.Current })].Minutes

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -65,6 +66,14 @@ type frame struct {
 	Path string
 	// CanLogOut is set if the caller has a session.
 	CanLogOut bool
+}
+
+// Home is the first page of the navigation that the caller may see.
+func (f frame) Home() navEntry {
+	if at := slices.IndexFunc(f.Nav, func(e navEntry) bool { return e.Denied == "" }); at >= 0 {
+		return f.Nav[at]
+	}
+	return navEntry{Label: "Overview", Path: Root + "/"}
 }
 
 type navEntry struct {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/api/ui/client"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -15,6 +16,8 @@ import (
 // typePage is what is known of one job type.
 type typePage struct {
 	typeRow
+	// Denied says why the caller does not see what its handler declares.
+	Denied string
 	Schema string
 	// Limit is its own; nil if it has none.
 	Limit *v1.Limit
@@ -44,12 +47,14 @@ func (v *visit) typePage(name string, form typeForm, refused *v1.Problem) (answe
 		return nil, err
 	}
 	shown := typePage{Form: form}
-	declared := &v1.JobType{}
-	switch err := v.get(client.Path("job-types", name), nil, declared); {
-	case err == nil:
-		shown.Declared = declared
-	case !isNotFound(err):
-		return nil, err
+	if shown.Denied = v.denied(guard.Read); shown.Denied == "" {
+		declared := &v1.JobType{}
+		switch err := v.get(client.Path("job-types", name), nil, declared); {
+		case err == nil:
+			shown.Declared = declared
+		case !isNotFound(err):
+			return nil, err
+		}
 	}
 	shown.JobType = name
 	known := shown.Declared != nil

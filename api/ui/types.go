@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/api/ui/client"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
@@ -34,7 +35,8 @@ type typeRow struct {
 	v1.Queue
 	// Mean is how long a successful attempt takes, in seconds; 0 if none has succeeded.
 	Mean float64
-	// Declared is what its handler says; nil if none has ever declared it.
+	// Declared is what its handler says; nil if none has ever declared it, or the caller may not
+	// see that.
 	Declared *v1.JobType
 }
 
@@ -45,12 +47,16 @@ func showTypes(v *visit) (answer, error) {
 		return nil, err
 	}
 	shown.At, shown.Failing = oldest(shown.At, shown.Failing, metrics)
-	declared, err := shared[v1.JobTypeList](v, "/job-types", nil)
-	if err != nil {
-		return nil, err
+	var declared []v1.JobType
+	if v.denied(guard.Read) == "" {
+		list, err := shared[v1.JobTypeList](v, "/job-types", nil)
+		if err != nil {
+			return nil, err
+		}
+		shown.At, shown.Failing = oldest(shown.At, shown.Failing, list)
+		declared = list.Value.JobTypes
 	}
-	shown.At, shown.Failing = oldest(shown.At, shown.Failing, declared)
-	shown.Types = typeRows(metrics.Value, declared.Value.JobTypes)
+	shown.Types = typeRows(metrics.Value, declared)
 	return view{Template: "types", Title: "Job types", Data: shown}, nil
 }
 

@@ -126,6 +126,20 @@ func TestObserversChangeNothingOfTypes(t *testing.T) {
 	}
 }
 
+func TestObserversOnlySeeTheFiguresOfTypes(t *testing.T) {
+	answers := someTypes()
+	refused := v1.NewProblem(http.StatusForbidden, "it needs the scope read")
+	answers["GET /job-types"], answers["GET /job-types/SEND_EMAIL"], answers["GET /job-types/SEND_EMAIL/schema"] = refused, refused, refused
+	p := newPagesFor(closed(), answers)
+	list := p.get("/ui/types", "Authorization: Bearer eyes")
+	require.Equal(t, 200, list.Code, list.Body)
+	require.Contains(t, list.Body.String(), `href="/ui/types/SEND_EMAIL"`)
+	one := p.get("/ui/types/SEND_EMAIL", "Authorization: Bearer eyes")
+	requireNothingToDo(t, one)
+	require.Contains(t, one.Body.String(), "What its handler declares: Needs the scope read, which you do not have.")
+	require.NotContains(t, one.Body.String(), "the handler has declared no schema", "nobody knows")
+}
+
 func TestANewJobIsSubmitted(t *testing.T) {
 	answers := someTypes()
 	requireGolden(t, "newjob", newPages(answers).get("/ui/types/SEND_EMAIL/new"))
