@@ -59,6 +59,9 @@
 //   - data-live: a part that is polled. data-src: another URL than the page's. data-every: seconds,
 //     more than the setting.
 //   - data-row: a row for the keys j and k; x ticks its box, Enter follows its first link.
+//   - data-stay: no row of the list, which needs an id, moves when it is refreshed. One that is gone
+//     stays, with this text as its state, and one that comes waits. data-changed: shown if there
+//     is any of them.
 //   - data-select: a box that shift selects a range of; data-select-all ticks all.
 //     data-selected shows how many are ticked; data-needs-selection is disabled while none is.
 //   - data-dialog: opens the dialog with that id. On a link, which works without JavaScript too.

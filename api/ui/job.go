@@ -35,6 +35,8 @@ type jobDetail struct {
 	// Curl submits the same job; empty if its payload cannot be shown.
 	Curl     string
 	Resubmit resubmission
+	// Question asks before it is canceled; nil if it cannot be.
+	Question *question
 }
 
 // jobValue is a JSON value of a job.
@@ -64,7 +66,7 @@ func readJob(v *visit) (jobDetail, error) {
 	}
 	d := shown.Job
 	shown.Waterfall = waterfallOf(d, v.now)
-	shown.Acts = actsOn(v, d)
+	shown.Acts, shown.Question = actsOn(v, d)
 	if shown.LogsDenied = v.denied(guard.Payloads); shown.LogsDenied == "" {
 		shown.Logs = &v1.JobLogs{}
 		if err := v.get(client.Path("debug", "jobs", id, "logs"), nil, shown.Logs); err != nil {
@@ -123,7 +125,8 @@ func (d *jobDetail) keepLevel(least string) {
 }
 
 // actsOn are the acts on a job. Those that its state does not allow are disabled.
-func actsOn(v *visit, d timedDetail) []act {
+// The question is that of the one that cannot be undone; nil if it is disabled.
+func actsOn(v *visit, d timedDetail) (acts []act, asked *question) {
 	reasons := map[string]string{}
 	ended := d.State.Final()
 	if ended {
@@ -141,34 +144,42 @@ func actsOn(v *visit, d timedDetail) []act {
 	case d.State != job.Dead:
 		reasons["requeue"] = "Only a dead job can be requeued."
 	}
-	var acts []act
 	for _, one := range jobActs {
 		made := act{
 			To: jobPath(d.JobID) + "/act", Label: one.Label, Back: v.request.URL.RequestURI(), Fields: map[string]any{"act": one.Verb},
 			Denied: cmp.Or(v.denied(one.Scope), reasons[one.Verb]),
 		}
-		if one.Verb == "cancel" {
-			made.Class = "danger"
+		if one.Final {
+			made.Class, made.Dialog = "danger", one.Verb+"-it"
+			if made.Denied == "" {
+				asked = one.question(v, nil)
+				asked.To, asked.Back = made.To, made.Back
+			}
 		}
 		acts = append(acts, made)
 	}
-	return acts
+	return acts, asked
 }
 
 func actOnJob(v *visit) (answer, error) {
-	at := slices.IndexFunc(jobActs, func(a jobAct) bool { return a.Verb == v.form("act") })
-	if at < 0 {
-		return nil, v1.NewProblem(http.StatusUnprocessableEntity, "There is no such act.")
-	}
-	var after v1.Job
-	if err := v.send(http.MethodPost, client.Path("jobs", v.param("id"), jobActs[at].Verb), nil, &after); err != nil {
+	id := v.param("id")
+	act, confirmed, err := jobActIn(v)
+	if err != nil {
 		return nil, err
 	}
-	said := "The job was " + jobActs[at].Done + "."
-	if jobActs[at].Verb == "cancel" && !after.Ended() {
+	if act.asks(v, confirmed) {
+		return act.question(v, nil).view(), nil
+	}
+	undo := act.undo(v, id)
+	var after v1.Job
+	if err := v.send(http.MethodPost, client.Path("jobs", id, act.Verb), nil, &after); err != nil {
+		return nil, err
+	}
+	said := "The job was " + act.Done + "."
+	if act.Verb == "cancel" && !after.Ended() {
 		said = "The job was asked to stop."
 	}
-	return back{To: v.returnTo(Root + "/jobs/" + url.PathEscape(v.param("id"))), Notice: said}, nil
+	return back{To: v.returnTo(Root + client.Path("jobs", id)), Notice: said, Undo: undo}, nil
 }
 
 // plainText is a text that is no page.

@@ -15,6 +15,7 @@ var jobFields = []jobField{
 	{Name: "tag", Label: "Tag"},
 	{Name: "worker", Label: "Worker"},
 	{Name: "errorCode", Label: "Error code"},
+	{Name: "fingerprint", Label: "Error fingerprint"},
 	{Name: "parentId", Label: "Submitted by"},
 	{Name: "createdFrom", Label: "Created from", Hint: "UTC, such as 2030-01-31T12:00:00Z"},
 	{Name: "createdBefore", Label: "Created before", Hint: "UTC, such as 2030-01-31T12:00:00Z"},

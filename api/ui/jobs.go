@@ -29,6 +29,7 @@ func (s *site) jobs(r chi.Router) {
 	r.Get("/jobs/{id}", s.serve(showJob))
 	r.Get("/jobs/{id}/payload", s.serve(showPayload))
 	r.Post("/jobs/{id}/act", s.serve(actOnJob))
+	r.Post("/jobs/{id}/undo", s.serve(undoJob))
 	r.Post("/jobs/{id}/resubmit", s.serve(resubmitJob))
 }
 
@@ -55,12 +56,14 @@ type jobList struct {
 // jobAct is an act on jobs.
 type jobAct struct {
 	Verb, Label, Done, Not string
-	Scope                  guard.Scope
-	Denied                 string
+	// Final says that it cannot be undone, so that it is asked about first.
+	Final  bool
+	Scope  guard.Scope
+	Denied string
 }
 
 var jobActs = []jobAct{
-	{Verb: "cancel", Label: "Cancel", Done: "canceled", Not: "had ended", Scope: guard.Submit},
+	{Verb: "cancel", Label: "Cancel", Done: "canceled", Not: "had ended", Final: true, Scope: guard.Submit},
 	{Verb: "hold", Label: "Hold", Done: "held", Not: "not scheduled", Scope: guard.Submit},
 	{Verb: "release", Label: "Release", Done: "released", Not: "not scheduled or held", Scope: guard.Submit},
 	{Verb: "requeue", Label: "Requeue", Done: "requeued", Not: "not dead, or erased", Scope: guard.Operate},
@@ -166,16 +169,17 @@ func jobPath(id job.ID) string { return Root + "/jobs/" + id.String() }
 // actOnJobs does the same to each of the selected jobs, and says what became of them.
 func actOnJobs(v *visit) (answer, error) {
 	ids := v.formValues("job")
-	at := slices.IndexFunc(jobActs, func(a jobAct) bool { return a.Verb == v.form("act") })
+	act, confirmed, err := jobActIn(v)
 	switch {
-	case at < 0:
-		return nil, v1.NewProblem(http.StatusUnprocessableEntity, "There is no such act.")
+	case err != nil:
+		return nil, err
 	case len(ids) == 0:
 		return back{To: v.returnTo(Root + "/jobs"), Notice: "No job was selected."}, nil
 	case len(ids) > maxSelected:
 		return nil, v1.NewProblem(http.StatusUnprocessableEntity, fmt.Sprintf("At most %d jobs can be selected.", maxSelected))
+	case act.asks(v, confirmed):
+		return act.question(v, ids).view(), nil
 	}
-	act := jobActs[at]
 	outcomes, err := act.doTo(v, ids)
 	if err != nil && outcomes == "" {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -118,7 +119,11 @@ func TestSelectedJobsAreActedOnOneByOne(t *testing.T) {
 	answers["POST /jobs/b/cancel"] = v1.Job{}
 	answers["POST /jobs/c/cancel"] = v1.NewProblem(409, "the job's state does not allow this")
 	p := newPages(answers)
-	w := p.post("/ui/jobs/act", "act", "cancel", "job", "a", "job", "c", "job", "b", "job", "gone", "back", "/ui/jobs?state=running")
+	selected := []string{"job", "a", "job", "c", "job", "b", "job", "gone", "back", "/ui/jobs?state=running"}
+	asked := p.post("/ui/jobs/act", append([]string{"act", "cancel"}, selected...)...)
+	requireGolden(t, "question", asked)
+	require.Empty(t, p.api.sent, "it asks first")
+	w := p.post("/ui/jobs/act", append([]string{"confirmed", "cancel"}, selected...)...)
 	require.Equal(t, 303, w.Code)
 	require.Equal(t, "/ui/jobs?state=running", w.Header().Get("Location"))
 	require.Len(t, p.api.sent, 4)
@@ -211,7 +216,53 @@ func TestActsOnOneJob(t *testing.T) {
 	w := p.post("/ui/jobs/"+jobID.String()+"/act", "act", "requeue")
 	require.Equal(t, 303, w.Code)
 	require.Equal(t, "/ui/jobs/"+jobID.String(), w.Header().Get("Location"))
-	require.Equal(t, 404, p.post("/ui/jobs/"+jobID.String()+"/act", "act", "cancel").Code)
+	asked := p.post("/ui/jobs/"+jobID.String()+"/act", "act", "cancel")
+	require.Equal(t, 200, asked.Code)
+	require.Contains(t, asked.Body.String(), `name="confirmed" value="cancel">Cancel the job</button>`)
+	require.Len(t, p.api.sent, 1)
+	require.Equal(t, 404, p.post("/ui/jobs/"+jobID.String()+"/act", "confirmed", "cancel").Code)
+}
+
+func TestHoldAndReleaseCanBeUndone(t *testing.T) {
+	path, due := "/jobs/"+jobID.String(), noon.Add(time.Hour)
+	scheduled, held := jobDetail(), jobDetail()
+	scheduled.State, scheduled.RunAt = job.Created, &due
+	held.State, held.Held = job.Created, true
+	for name, c := range map[string]struct {
+		before v1.JobDetail
+		verb   string
+		// queued says that the job cannot be held again at once.
+		queued bool
+		want   []string
+	}{
+		"a hold":                       {before: scheduled, verb: "hold", want: []string{"PATCH " + path + ` {"runAt":"2026-11-23T13:00:00Z"}`}},
+		"a release of a scheduled job": {before: scheduled, verb: "release", want: []string{"PATCH " + path + ` {"runAt":"2026-11-23T13:00:00Z"}`}},
+		"a release of a held job that waits for others": {before: held, verb: "release", want: []string{"POST " + path + "/hold"}},
+		"a release of a held job": {
+			before: held, verb: "release", queued: true,
+			want: []string{"POST " + path + "/hold", "PATCH " + path + ` {"delay":"1h"}`, "POST " + path + "/hold"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answers := map[string]any{"GET /debug" + path: c.before, "POST " + path + "/release": v1.Job{}, "PATCH " + path: v1.Job{}}
+			p := newPages(answers)
+			answers["POST "+path+"/hold"] = func(*http.Request) any {
+				if c.queued && len(p.api.sent) == 2 {
+					return v1.NewProblem(409, "it is queued")
+				}
+				return v1.Job{}
+			}
+			w := p.post("/ui"+path+"/act", "act", c.verb)
+			require.Equal(t, 303, w.Code, w.Body)
+			notice := p.get("/ui/settings", "Cookie: "+w.Header().Get("Set-Cookie")).Body.String()
+			require.Contains(t, notice, `action="/ui`+path+`/undo"`)
+			at := regexp.MustCompile(`name="runAt" value="([^"]*)"`).FindStringSubmatch(notice)
+			require.NotNil(t, at, notice)
+			w = p.post("/ui"+path+"/undo", "runAt", at[1])
+			require.Equal(t, 303, w.Code, w.Body)
+			require.Equal(t, c.want, p.api.sent[1:])
+		})
+	}
 }
 
 func TestWithoutPayloadsNoneIsShown(t *testing.T) {

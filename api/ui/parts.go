@@ -16,6 +16,8 @@ type act struct {
 	Back string
 	// Class is danger for what cannot be undone; empty otherwise.
 	Class string
+	// Dialog is the id of the dialog that asks first; empty for none. Without JavaScript, a page asks.
+	Dialog string
 	// Fields are sent as well.
 	Fields map[string]any
 }

@@ -124,10 +124,18 @@ func pauseSchedule(v *visit) (answer, error) {
 }
 
 func resumeSchedule(v *visit) (answer, error) {
+	var before v1.Schedule
+	if err := v.get(client.Path("schedules", v.param("schedule")), url.Values{"tenant": {v.param("tenant")}}, &before); err != nil && !isForbidden(err) {
+		return nil, err
+	}
 	if err := v.send(http.MethodPost, v.schedulePath("resume"), nil, nil); err != nil {
 		return nil, err
 	}
-	return v.scheduleBack("Resumed %.", ""), nil
+	done := v.scheduleBack("Resumed %.", "pause")
+	if before.Pause != nil {
+		done.Undo.Fields = map[string]string{"reason": before.Pause.Reason}
+	}
+	return done, nil
 }
 
 func runSchedule(v *visit) (answer, error) {

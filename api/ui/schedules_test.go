@@ -1,6 +1,7 @@
 package ui_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -43,7 +44,11 @@ func TestSchedulesAreShown(t *testing.T) {
 func TestASchedulesActs(t *testing.T) {
 	p := newPages(someSchedules())
 	for _, act := range []string{"pause", "resume", "run"} {
-		require.Equal(t, 303, p.post("/ui/schedules/default/sweep/"+act, "reason", "why").Code)
+		w := p.post("/ui/schedules/default/sweep/"+act, "reason", "why")
+		require.Equal(t, 303, w.Code)
+		undo := map[string]string{"pause": "resume", "resume": "pause"}[act]
+		notice := p.get("/ui/settings", "Cookie: "+w.Header().Get("Set-Cookie")).Body.String()
+		require.Equal(t, undo != "", strings.Contains(notice, `action="/ui/schedules/default/sweep/`+undo+`">`), notice)
 	}
 	require.Equal(t, []string{
 		`POST /schedules/sweep/pause?tenant=default {"reason":"why"}`, "POST /schedules/sweep/resume?tenant=default", "POST /schedules/sweep/run?tenant=default",

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/api/ui/client"
@@ -101,6 +102,13 @@ func isNotFound(err error) bool {
 	return problem != nil && problem.Status == http.StatusNotFound
 }
 
+// isForbidden reports whether the caller lacks a right. An act whose preparation is forbidden is
+// sent nevertheless: the API refuses it, and writes that down.
+func isForbidden(err error) bool {
+	problem := client.ProblemOf(err)
+	return problem != nil && problem.Status == http.StatusForbidden
+}
+
 func (p *typePage) readRules(v *visit, name string) error {
 	limit := &v1.Limit{}
 	switch err := v.get(client.Path("debug", "limits", string(job.LimitType), name), nil, limit); {
@@ -143,11 +151,26 @@ func (v *visit) typeRefused(name string, form typeForm, err error) (answer, erro
 }
 
 func resumeType(v *visit) (answer, error) {
-	name := v.param("type")
+	name, before := v.param("type"), typePage{}
+	if err := before.readRules(v, name); err != nil && !isForbidden(err) {
+		return nil, err
+	}
 	if err := v.send(http.MethodDelete, client.Path("debug", "pauses", string(job.PauseType), name), nil, nil); err != nil {
 		return nil, err
 	}
-	return back{To: v.returnTo(typePath(name)), Notice: "Resumed " + name + "."}, nil
+	return back{To: v.returnTo(typePath(name)), Notice: "Resumed " + name + ".", Undo: before.pauseAgain(v.Now())}, nil
+}
+
+// pauseAgain makes the pause anew, until the same time; nil if there is none.
+func (p typePage) pauseAgain(now time.Time) *undo {
+	if p.Pause == nil {
+		return nil
+	}
+	fields := map[string]string{"reason": p.Pause.Reason}
+	if p.Pause.Until != nil {
+		fields["for"] = max(p.Pause.Until.Sub(now), time.Second).Round(time.Second).String()
+	}
+	return &undo{To: typePath(p.Pause.Name, "pause"), Fields: fields}
 }
 
 func limitType(v *visit) (answer, error) {
@@ -155,7 +178,7 @@ func limitType(v *visit) (answer, error) {
 	form := typeForm{Concurrency: v.form("concurrency"), Rate: v.form("rate"), Burst: v.form("burst")}
 	// Fairness stays as it is: setting a limit replaces it.
 	found := typePage{}
-	if err := found.readRules(v, name); err != nil {
+	if err := found.readRules(v, name); err != nil && !isForbidden(err) {
 		return nil, err
 	}
 	spec := map[string]any{}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -62,7 +63,7 @@ func TestATypeIsShown(t *testing.T) {
 func TestALimitAndAPauseOfAType(t *testing.T) {
 	answers := someTypes()
 	answers["GET /debug/limits/type/SEND_EMAIL"] = v1.Limit{Scope: job.LimitType, Name: "SEND_EMAIL", Concurrency: new(5), Rate: "100/1m", Burst: 2, Used: new(3), UpdatedBy: "ann", UpdatedAt: noon, Fair: true}
-	answers["GET /debug/pauses"] = v1.PauseList{Pauses: []v1.Pause{{Scope: job.PauseType, Name: "SEND_EMAIL", Reason: "<b>broken</b>", PausedBy: "ann", Since: noon}}}
+	answers["GET /debug/pauses"] = v1.PauseList{Pauses: []v1.Pause{{Scope: job.PauseType, Name: "SEND_EMAIL", Reason: "<b>broken</b>", PausedBy: "ann", Since: noon, Until: new(noon.Add(time.Hour))}}}
 	requireGolden(t, "type-paused", newPages(answers).get("/ui/types/SEND_EMAIL"))
 
 	answers["PUT /debug/limits/type/SEND_EMAIL"] = v1.Limit{}
@@ -80,7 +81,10 @@ func TestALimitAndAPauseOfAType(t *testing.T) {
 	answers["DELETE /debug/limits/type/SEND_EMAIL"], answers["DELETE /debug/pauses/type/SEND_EMAIL"] = nil, nil
 	p = newPages(answers)
 	require.Equal(t, 303, p.post("/ui/types/SEND_EMAIL/limit/remove").Code)
-	require.Equal(t, 303, p.post("/ui/types/SEND_EMAIL/resume").Code)
+	w = p.post("/ui/types/SEND_EMAIL/resume")
+	require.Equal(t, 303, w.Code)
+	undo := p.get("/ui/settings", "Cookie: "+w.Header().Get("Set-Cookie")).Body.String()
+	require.Contains(t, undo, `<form method="post" action="/ui/types/SEND_EMAIL/pause"><input type="hidden" name="for" value="1h0m0s"><input type="hidden" name="reason" value="&lt;b&gt;broken&lt;/b&gt;"><button>Undo`)
 	require.Equal(t, []string{"DELETE /debug/limits/type/SEND_EMAIL", "DELETE /debug/pauses/type/SEND_EMAIL"}, p.api.sent)
 }
 

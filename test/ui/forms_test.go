@@ -16,7 +16,7 @@ import (
 func (b *tab) press(label string) {
 	b.t.Helper()
 	b.follow(func() {
-		b.run(chromedp.Click(chromedp.Search(fmt.Sprintf(`//main//button[contains(., %q) and not(@disabled)]`, label)), chromedp.NodeVisible))
+		b.run(chromedp.Click(chromedp.Search(fmt.Sprintf(`//main//button[contains(., %q) and not(@disabled) and not(ancestor::dialog[not(@open)])]`, label)), chromedp.NodeVisible))
 	})
 }
 
@@ -44,7 +44,13 @@ func TestPagesWorkWithoutJavaScript(t *testing.T) {
 	require.Equal(t, "/ui/jobs/"+jobs["dead"], b.path())
 	require.Eventually(t, func() bool { return s.attempts(t, jobs["dead"]) == before+1 }, patience, glance, "it runs once more")
 	b.open("/ui/jobs/" + jobs["scheduled"])
+	b.press("Hold")
+	require.Contains(t, b.text("#job-state"), "Held")
+	b.press("Undo")
+	require.Contains(t, b.text("#job-state"), "Scheduled")
 	b.press("Cancel")
+	require.Contains(t, b.text("h1"), "Cancel this job?")
+	b.press("Cancel the job")
 	rigtest.Await(t, s.Orchestrator, jobs["scheduled"], "CANCELED")
 	b.open("/ui/jobs/" + jobs["scheduled"])
 	require.Contains(t, b.text("main"), "Canceled")

@@ -50,6 +50,31 @@
     }
   };
 
+  // stay lets no row of a list move: one that is gone stays, marked, and one that comes waits.
+  const stay = (list, fresh) => {
+    const again = one("#" + CSS.escape(list.id), fresh);
+    const rows = all("[data-row]", list);
+    if (!again || !rows.length) return;
+    const found = new Map(all("[data-row]", again).map((row) => [row.id, row]));
+    const kept = list.cloneNode(true);
+    for (const [i, row] of all("[data-row]", kept).entries()) {
+      const same = found.get(row.id);
+      if (same) rows[i] = same.cloneNode(true);
+      else {
+        rows[i] = row.cloneNode(true);
+        rows[i].classList.add("gone");
+        const state = one("[data-label=State]", rows[i]);
+        if (state) state.textContent = list.dataset.stay;
+      }
+      row.replaceWith(rows[i]);
+      found.delete(row.id);
+    }
+    const caption = one("caption", again);
+    if (caption) one("caption", kept).replaceWith(caption);
+    again.replaceWith(kept);
+    if (found.size || rows.some((row) => row.matches(".gone"))) for (const link of all("[data-changed]", fresh)) link.hidden = false;
+  };
+
   // Live parts: one request at a time, none in a hidden tab.
   const bar = one("[data-live-bar]");
   const tags = new Map();
@@ -76,6 +101,7 @@
     const before = spoken(part);
     const focused = document.activeElement;
     const fresh = new DOMParser().parseFromString("<body>" + (await answer.text()), "text/html").body;
+    for (const list of all("[data-stay][id]", part)) stay(list, fresh);
     morphChildren(part, fresh);
     if (focused && focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
     const news = [];
@@ -193,8 +219,10 @@
       if (!dialog || event.ctrlKey || event.metaKey) return;
       event.preventDefault();
       openDialog(dialog, target);
-    } else if ("close" in data) target.closest("dialog").close();
-    else if ("copy" in data) {
+    } else if ("close" in data && target.closest("dialog")) {
+      event.preventDefault();
+      target.closest("dialog").close();
+    } else if ("copy" in data) {
       navigator.clipboard.writeText(document.getElementById(data.copy).textContent.trim()).then(() => announce("Copied"), () => announce("Could not copy"));
     } else if ("selectAll" in data) {
       for (const box of boxes()) box.checked = target.checked;
