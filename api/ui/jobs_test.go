@@ -173,6 +173,14 @@ func TestAJobIsShownWhole(t *testing.T) {
 	require.NotContains(t, errorsOnly, "onerror")
 }
 
+func TestObserversChangeNothingOfAJob(t *testing.T) {
+	path := "/ui/jobs/" + jobID.String()
+	w := newPagesFor(observers, detailAnswers()).get(path, "Authorization: Bearer observer")
+	requireNothingToDo(t, w)
+	require.NotContains(t, w.Body.String(), `href="#payload"`, "no way to a form that may not be sent")
+	require.Contains(t, newPages(detailAnswers()).get(path).Body.String(), `href="#payload"`, "a field within the form, so that browsers unfold it")
+}
+
 func TestALongPayloadIsCut(t *testing.T) {
 	answers := detailAnswers()
 	detail := jobDetail()

@@ -200,7 +200,9 @@ func TestALoginLeadsToNoOtherSite(t *testing.T) {
 		"/ui/\r\nSet-Cookie: x": "/ui/",
 		"/uix":                  "/ui/",
 		"evil.example/ui/":      "/ui/",
-		"/ui/..//evil.example":  "/evil.example",
+		"/ui/..//evil.example":  "/ui/",
+		"/ui/../jobs":           "/ui/",
+		"/ui/%2e%2e/jobs":       "/ui/",
 		"\t//evil.example":      "/ui/",
 		"/ui@evil.example":      "/ui/",
 	} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"time"
 
@@ -121,10 +122,13 @@ func (v *visit) returnTo(otherwise string) string {
 }
 
 // isOwn reports whether a path is in the UI, and cannot lead elsewhere.
-func isOwn(path string) bool {
-	parsed, err := url.Parse(path)
-	return err == nil && parsed.Scheme == "" && parsed.Host == "" && !strings.ContainsAny(path, "\\\r\n") &&
-		(parsed.Path == Root || strings.HasPrefix(parsed.Path, Root+"/"))
+func isOwn(to string) bool {
+	parsed, err := url.Parse(to)
+	if err != nil || parsed.Scheme != "" || parsed.Host != "" || strings.ContainsAny(to, "\\\r\n") {
+		return false
+	}
+	clean := path.Clean(parsed.Path) // Browsers go up at "..".
+	return clean == Root || strings.HasPrefix(clean, Root+"/")
 }
 
 // denied says why the caller may not use what needs the scope; empty if it may.
