@@ -221,6 +221,15 @@ bench-baseline: build ## Measure that baseline again on this machine
 	scripts/need.sh postgres
 	$(GO) run ./test/bench/check -write
 
+# The commit to compare with, and options such as AGAINST='-rounds 20 -only "submit, 64 clients"'.
+COMMIT ?= HEAD~1
+AGAINST ?=
+
+.PHONY: bench-against
+bench-against: build ## Compare what a job costs with COMMIT=..., by turns of a second; half an hour
+	scripts/need.sh postgres
+	scripts/bench-against.sh $(COMMIT) $(AGAINST)
+
 .PHONY: bench-submit
 bench-submit: ## Compare submissions that share commits with submissions that do not
 	scripts/need.sh postgres
