@@ -66,6 +66,12 @@ func newTab(t testing.TB, origin string) *tab {
 	return b
 }
 
+// in is the tab for a part of the test.
+func (b *tab) in(t testing.TB) *tab {
+	b.t = t
+	return b
+}
+
 // order sends the browser a command of its protocol.
 func order[P, R any](b *tab, command cdp.Command[P, R], params P) R {
 	b.t.Helper()
