@@ -15,7 +15,7 @@ import (
 
 // functions are what all templates can call.
 var functions = template.FuncMap{
-	"asset": asset, "count": count, "took": took, "state": stateOf, "short": shortID, "act": newAct,
+	"asset": asset, "count": count, "took": took, "state": stateOf, "workflow": workflowState, "short": shortID, "act": newAct,
 	"stale": newStale, "plural": plural, "join": strings.Join, "dict": dict,
 }
 

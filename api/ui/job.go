@@ -92,6 +92,9 @@ func readJob(v *visit) (jobDetail, error) {
 	return shown, nil
 }
 
+// ID is that of the part of the page.
+func (j jobValue) ID() string { return "value-" + strings.ToLower(j.Name) }
+
 // valueOf shows a value indented, with numbers to the letter, and cuts it.
 func valueOf(id job.ID, name string, value json.RawMessage) jobValue {
 	shown := jobValue{Name: name, Text: indented(value), Bytes: len(value)}

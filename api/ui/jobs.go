@@ -155,8 +155,11 @@ func lookUpJobs(v *visit, shown jobList) (answer, error) {
 	if err := v.get(client.Path("debug", "jobs", "lookup"), url.Values{"q": {shown.Asked}}, &found); err != nil {
 		return shown.refused(err)
 	}
-	if len(found.Jobs) == 1 && found.Workflow == nil {
+	switch {
+	case len(found.Jobs) == 1 && found.Workflow == nil:
 		return back{To: jobPath(found.Jobs[0].JobID)}, nil
+	case len(found.Jobs) == 0 && found.Workflow != nil && v.denied(guard.Read) == "":
+		return back{To: workflowPath(found.Workflow.WorkflowID)}, nil
 	}
 	shown.Page.Jobs, shown.Workflow = found.Jobs, found.Workflow
 	shown.Count = v1.JobCount{Count: len(found.Jobs), More: found.More}

@@ -36,6 +36,10 @@ func pages() []page {
 			routes: (*site).jobs,
 		},
 		{
+			path: "/workflows", label: "Workflows", key: "f", scope: guard.Read,
+			routes: (*site).workflows,
+		},
+		{
 			path: "/dead-letters", label: "Dead letters", key: "d", scope: guard.Observe,
 			routes: (*site).deadLetters,
 		},

@@ -61,9 +61,17 @@ func sentence(text string) string {
 	if text == "" {
 		return ""
 	}
-	text = strings.ToUpper(text[:1]) + text[1:]
+	text = capital(text)
 	if !strings.HasSuffix(text, ".") {
 		text += "."
 	}
 	return text
+}
+
+// capital begins with a capital.
+func capital(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
 }
