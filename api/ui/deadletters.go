@@ -2,6 +2,7 @@ package ui
 
 import (
 	"hash/fnv"
+	"maps"
 	"net/url"
 	"strconv"
 
@@ -17,8 +18,11 @@ import (
 type deadLetters struct {
 	JobType, Tenant string
 	Groups          []deadGroup
-	// More says that some groups are missing.
+	// More says that the API has left some groups out.
 	More bool
+	// Hidden counts the groups that it has sent and the page does not show, and All leads to them.
+	Hidden int
+	All    string
 	snapshot.Figures[*v1.DeadLetterGroups]
 	// Denied says why nothing can be requeued; empty if it can.
 	Denied string
@@ -36,6 +40,9 @@ type deadGroup struct {
 	List, Requeue string
 }
 
+// maxShownGroups keeps a page light that is read again every few seconds.
+const maxShownGroups = 100
+
 func (s *site) deadLetters(r chi.Router) {
 	r.Get("/dead-letters", s.serve(showDeadLetters))
 }
@@ -52,7 +59,15 @@ func showDeadLetters(v *visit) (answer, error) {
 		return nil, err
 	}
 	shown.Figures, shown.More = found, found.Value.More
-	for _, group := range found.Value.Groups {
+	groups := found.Value.Groups
+	if len(groups) > maxShownGroups && v.query("all") == "" {
+		shown.Hidden = len(groups) - maxShownGroups
+		groups = groups[:maxShownGroups]
+		all := maps.Clone(query) // The reading may still use it.
+		all.Set("all", "true")
+		shown.All = Root + "/dead-letters?" + all.Encode()
+	}
+	for _, group := range groups {
 		shown.Groups = append(shown.Groups, groupOf(group, shown.Tenant))
 	}
 	return view{Template: "deadletters", Title: "Dead letters", Data: shown}, nil

@@ -1,6 +1,8 @@
 package ui_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +10,20 @@ import (
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
+
+func TestManyGroupsOfDeadLettersStayLight(t *testing.T) {
+	groups := make([]v1.DeadLetterGroup, 1000)
+	for i := range groups {
+		groups[i] = v1.DeadLetterGroup{JobType: "SEND_EMAIL", Fingerprint: fmt.Sprintf("%016x", i), Message: "it broke", Count: 1, FirstDeadAt: noon, LastDeadAt: noon}
+	}
+	p := newPages(map[string]any{"GET /dead-letter/groups": v1.DeadLetterGroups{Groups: groups}})
+	first := p.get("/ui/dead-letters?jobType=SEND_EMAIL").Body.String()
+	require.Equal(t, 100, strings.Count(first, "<tr id="))
+	require.Contains(t, first, `900 more groups, whose latest deaths are earlier. <a href="/ui/dead-letters?all=true&amp;jobType=SEND_EMAIL">Show all</a>`)
+	all := p.get("/ui/dead-letters?all=true&jobType=SEND_EMAIL").Body.String()
+	require.Equal(t, 1000, strings.Count(all, "<tr id="))
+	require.NotContains(t, all, "more groups")
+}
 
 func TestDeadLettersAreShownByTheirErrors(t *testing.T) {
 	p := newPages(map[string]any{"GET /dead-letter/groups": v1.DeadLetterGroups{More: true, Groups: []v1.DeadLetterGroup{
