@@ -2,10 +2,12 @@ package ui
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"mime"
 	"net/http"
 	"strings"
+	"time"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
@@ -30,11 +32,22 @@ func Frame(next http.Handler) http.Handler {
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 		header.Set("Cache-Control", "no-store")
 		framed := &framedWriter{ResponseWriter: w}
-		next.ServeHTTP(framed, r)
+		next.ServeHTTP(framed, r.WithContext(context.WithValue(r.Context(), arrivalKey{}, time.Now())))
 		if framed.refused {
 			framed.page(r)
 		}
 	})
+}
+
+// arrivalKey is where the context of a request has the time of its arrival.
+type arrivalKey struct{}
+
+// arrivalOf is when the request arrived: a session may have been looked up since.
+func arrivalOf(r *http.Request) time.Time {
+	if at, known := r.Context().Value(arrivalKey{}).(time.Time); known {
+		return at
+	}
+	return time.Now()
 }
 
 // framedWriter keeps a problem, and passes everything else on.

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -101,4 +103,17 @@ func TestCallersOfOneTenantLandWhereTheySeeSomething(t *testing.T) {
 	w = p.get("/ui/workers", "Authorization: Bearer acme")
 	require.Equal(t, http.StatusForbidden, w.Code)
 	require.Contains(t, w.Body.String(), `<a href="/ui/jobs">Jobs</a></p>`, "the way out is a page that they see")
+}
+
+func TestTheTimeForAPageBeginsWithItsRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		arrived, until := time.Now(), time.Time{}
+		site := ui.New(ui.Config{API: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { until, _ = r.Context().Deadline() })})
+		slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(time.Second) // As when the database does not say who it is.
+			site.ServeHTTP(w, r)
+		})
+		ui.Frame(slow).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/ui/operations", nil))
+		require.Equal(t, 2500*time.Millisecond, until.Sub(arrived))
+	})
 }

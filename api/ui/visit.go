@@ -49,7 +49,7 @@ type back struct {
 func (s *site) serve(handle func(*visit) (answer, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{
-			site: s, request: r, writer: w, readUntil: time.Now().Add(readWithin), prefs: preferencesOf(r), fragment: r.Header.Get("Hf-Fragment"),
+			site: s, request: r, writer: w, readUntil: arrivalOf(r).Add(readWithin), prefs: preferencesOf(r), fragment: r.Header.Get("Hf-Fragment"),
 		}
 		if err := v.readForm(); err != nil {
 			v.fail(err)
@@ -85,8 +85,8 @@ func (v *visit) get(path string, query url.Values, into any) error {
 	return v.api.Get(ctx, path, query, into)
 }
 
-// readWithin bounds all readings of the API for one page, so that it appears although the database
-// does not answer.
+// readWithin bounds the time from the arrival of a request until all readings of the API for its
+// page are over, so that it appears although the database does not answer.
 const readWithin = 2500 * time.Millisecond
 
 // send changes something through the API. body and into may be nil.
