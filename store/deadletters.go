@@ -14,9 +14,9 @@ import (
 const (
 	// groupSamples is how many jobs of a group are named.
 	groupSamples = 3
-	// groupVersions is how many of the latest jobs of a group are looked at for the versions
-	// of the plugin.
-	groupVersions = 1000
+	// groupLatest is how many of the latest jobs of a group are looked at for the versions of
+	// the plugin and the times of death.
+	groupLatest = 1000
 )
 
 // DeadLetters returns the dead jobs that the filter selects, newest first.
@@ -35,13 +35,14 @@ type groupRow struct {
 	Versions []string
 	Samples  []job.ID
 	Error    string
+	Recent   []int64
 }
 
 // DeadLetterGroups returns the groups of the dead letters that the filter selects by type
 // and tenant, those with the latest death first. It returns up to the filter's limit, and
 // whether there are more; then which ones are missing has nothing to do with their time.
 func (s *Store) DeadLetterGroups(ctx context.Context, filter job.DeadLetterFilter) (groups []job.DeadLetterGroup, more bool, err error) {
-	args := []any{filter.Type, filter.Limit, job.MaxCount + 1, groupSamples, groupVersions}
+	args := []any{filter.Type, filter.Limit, job.MaxCount + 1, groupSamples, groupLatest}
 	var found []groupRow
 	if filter.Tenant == "" {
 		found, err = postgres.Read(ctx, s.db.Lists, "dead_letter_groups", pgx.RowToStructByName[groupRow], args...)
@@ -55,7 +56,7 @@ func (s *Store) DeadLetterGroups(ctx context.Context, filter job.DeadLetterFilte
 	for _, row := range found[:min(len(found), filter.Limit)] {
 		groups = append(groups, job.DeadLetterGroup{
 			Type: row.Type, Code: row.Code, Fingerprint: row.Fingerprint, Count: job.CountOf(row.Jobs),
-			DeadLetterTimes: row.DeadLetterTimes, Versions: row.Versions, Samples: row.Samples, Message: job.ErrorPattern(row.Error),
+			DeadLetterTimes: row.DeadLetterTimes, Versions: row.Versions, Samples: row.Samples, Message: job.ErrorPattern(row.Error), Recent: row.Recent,
 		})
 	}
 	slices.SortStableFunc(groups, func(a, b job.DeadLetterGroup) int { return b.LastDeadAt.Compare(a.LastDeadAt) })

@@ -34,9 +34,30 @@ func groups(t testing.TB, s *Store, filter job.DeadLetterFilter) ([]job.DeadLett
 	for i := range found {
 		require.False(t, found[i].FirstDeadAt.IsZero())
 		require.False(t, found[i].LastDeadAt.Before(found[i].FirstDeadAt))
-		found[i].DeadLetterTimes = job.DeadLetterTimes{}
+		found[i].DeadLetterTimes, found[i].Recent = job.DeadLetterTimes{}, nil
 	}
 	return found, more
+}
+
+func TestGroupsSayHowManyDiedInEachHour(t *testing.T) {
+	s := open(t)
+	for range 6 {
+		died(t, s, "E1", "it is gone")
+	}
+	died(t, s, "E2", "it is old")
+	exec(t, s, `update dead_letters d set dead_at = now() - ago * interval '1 minute'
+		from (select job_id, (array[5, 30, 90, 1430, 1450, 4000])[row_number() over (order by job_id)] as ago from dead_letters where error_code = 'E1') n
+		where d.job_id = n.job_id`)
+	exec(t, s, "update dead_letters set dead_at = now() - interval '25 hours' where error_code = 'E2'")
+	for _, tenant := range []string{"", job.DefaultTenant} {
+		found, _, err := s.DeadLetterGroups(t.Context(), job.DeadLetterFilter{Limit: 10, Tenant: tenant})
+		require.NoError(t, err)
+		require.Len(t, found, 2)
+		want := make([]int64, 24)
+		want[23], want[22], want[0] = 2, 1, 1
+		require.Equal(t, want, found[0].Recent, "that of the last hour is the last")
+		require.Empty(t, found[1].Recent)
+	}
 }
 
 func TestDeadLettersAreGroupedByTheirTypeAndError(t *testing.T) {

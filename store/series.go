@@ -59,7 +59,16 @@ func (s *Store) Series(ctx context.Context, window v1.SeriesWindow, jobType stri
 			return err
 		}
 		series = v1.SeriesOf(window, jobType, of[0].At, start, events, latencies, open[0])
-		return nil
+		if len(series.JobTypes) == 0 || window == v1.Day { // A day has too many slots to add up for each type.
+			return nil
+		}
+		var types []string
+		for _, t := range series.JobTypes {
+			types = append(types, t.JobType)
+		}
+		runs, err := postgres.Rows(ctx, tx, "series_runs", pgx.RowToStructByName[v1.SeriesRuns], start, types)
+		series.AddRuns(runs)
+		return err
 	})
 	return series, err
 }

@@ -116,6 +116,31 @@ func sums(t testing.TB, s *Store, column string) []int64 {
 		where job_type = 'A' group by n) summed`)
 }
 
+func TestASeriesSaysHowLongEachTypeRan(t *testing.T) {
+	s := open(t)
+	for _, jobType := range []string{"A", "B"} {
+		given(t, s, func(j *job.Submission) { j.Type = jobType })
+		claimed, err := s.Claim(t.Context(), worker, []string{jobType}, 1, aMinute)
+		require.NoError(t, err)
+		settled(t, s, claimed[0], job.Success)
+	}
+	latencies(t, s, 0, job.TypeLatencies{Type: "A", Runs: job.Latencies{0, 99}}, job.TypeLatencies{Type: "C", Runs: job.Latencies{5}}, job.TypeLatencies{Runs: job.Latencies{5, 99}})
+	latencies(t, s, 10*time.Second, job.TypeLatencies{Type: "A", Waits: job.Latencies{7}, Runs: job.Latencies{0, 0, 0, 1}})
+	for _, window := range []v1.SeriesWindow{v1.QuarterHour, v1.Hour} {
+		all := series(t, s, window, "")
+		require.EqualValues(t, 104, all.Run.Attempts, "the two slots of all types")
+		require.Len(t, all.JobTypes, 2)
+		require.EqualValues(t, 100, all.JobTypes[0].Run.Attempts)
+		require.Less(t, all.JobTypes[0].Run.P95, 0.002)
+		require.Nil(t, all.JobTypes[1].Run)
+		one := series(t, s, window, "A")
+		require.Equal(t, all.JobTypes[0].Run, one.Run)
+		require.EqualValues(t, 7, one.Wait.Attempts)
+	}
+	require.Nil(t, series(t, s, v1.Day, "").JobTypes[0].Run)
+	require.EqualValues(t, 100, series(t, s, v1.Day, "A").Run.Attempts)
+}
+
 func TestAgedLatenciesStayTheSameInLongerSlots(t *testing.T) {
 	s := open(t)
 	exec(t, s, `insert into latency_slots

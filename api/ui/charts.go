@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
@@ -31,18 +32,20 @@ func charts(series *v1.Series) []chart {
 	}
 }
 
-// Spark is a small picture of how many attempts of a type have ended in each slot, and of those
-// that failed. It is empty if none have.
+// Spark is a small picture of the attempts of a type that have ended. It is empty if none have.
 func (o overview) Spark(jobType string) template.HTML {
 	if o.Series == nil {
 		return ""
 	}
-	for _, one := range o.Series.JobTypes {
-		if one.JobType == jobType {
-			return spark(one)
-		}
+	return spark(seriesOfType(o.Series, jobType))
+}
+
+// seriesOfType is that of one type among all; empty if the series has none.
+func seriesOfType(series *v1.Series, jobType string) v1.SeriesType {
+	if at := slices.IndexFunc(series.JobTypes, func(t v1.SeriesType) bool { return t.JobType == jobType }); at >= 0 {
+		return series.JobTypes[at]
 	}
-	return ""
+	return v1.SeriesType{}
 }
 
 const (
@@ -50,22 +53,28 @@ const (
 	sparkHeight = 24
 )
 
+// spark is a small picture of how many attempts have ended in each slot, and of those that
+// failed.
 func spark(one v1.SeriesType) template.HTML {
-	var ended, failed, most int64
-	for i, n := range one.Ended {
-		ended += n
-		failed += one.Failed[i]
-		most = max(most, n)
-	}
+	ended, failed := total(one.Ended), total(one.Failed)
 	text := count(ended) + " ended"
 	if failed > 0 {
 		text += ", " + count(failed) + " failed"
 	}
+	return bars(text, one.Ended, one.Failed)
+}
+
+// bars draws a bar for each slot, and in it one for the bad part. It is empty if all are zero.
+func bars(text string, all, bad []int64) template.HTML {
+	if total(all) == 0 {
+		return ""
+	}
+	most := slices.Max(all)
 	picture := &strings.Builder{}
 	fmt.Fprintf(picture, `<svg class="spark" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" role="img" aria-label="%[3]s"><title>%[3]s</title>`,
 		sparkWidth, sparkHeight, text)
-	width := float64(sparkWidth) / float64(max(len(one.Ended), 1))
-	bars := func(class string, counts []int64) {
+	width := float64(sparkWidth) / float64(len(all))
+	draw := func(class string, counts []int64) {
 		path := &strings.Builder{}
 		for i, n := range counts {
 			if n > 0 {
@@ -77,8 +86,15 @@ func spark(one v1.SeriesType) template.HTML {
 			fmt.Fprintf(picture, `<path class="%s" d="%s" stroke="currentColor" stroke-width="%.1f"/>`, class, path, max(width*0.8, 1))
 		}
 	}
-	bars("soft", one.Ended)
-	bars("dead", one.Failed)
+	draw("soft", all)
+	draw("dead", bad)
 	picture.WriteString("</svg>")
 	return template.HTML(picture.String())
+}
+
+func total(counts []int64) (n int64) {
+	for _, one := range counts {
+		n += one
+	}
+	return n
 }

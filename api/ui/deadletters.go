@@ -2,6 +2,7 @@ package ui
 
 import (
 	"hash/fnv"
+	"html/template"
 	"maps"
 	"net/url"
 	"strconv"
@@ -71,6 +72,11 @@ func showDeadLetters(v *visit) (answer, error) {
 		shown.Groups = append(shown.Groups, groupOf(group, shown.Tenant))
 	}
 	return view{Template: "deadletters", Title: "Dead letters", Data: shown}, nil
+}
+
+// Spark is a small picture of when the latest jobs have died.
+func (g deadGroup) Spark() template.HTML {
+	return bars(count(total(g.Recent))+" of the latest died in the last 24 hours", g.Recent, g.Recent)
 }
 
 // digest is a short word for a text of any characters.

@@ -30,6 +30,7 @@ func TestDeadLettersAreShownByTheirErrors(t *testing.T) {
 		{
 			JobType: "SEND_EMAIL", ErrorCode: "smtp_451", Fingerprint: "3a7bd3e2360a3d29", Message: `order #: <img onerror="x"> is busy`, Count: 10000, More: true,
 			FirstDeadAt: noon.Add(-3 * time.Hour), LastDeadAt: noon.Add(-time.Minute), Versions: []string{"v1.0.0", "v1.1.0"},
+			Recent: append(make([]int64, 21), 400, 0, 200),
 		},
 		{JobType: "REPORT", Count: 1, FirstDeadAt: noon, LastDeadAt: noon},
 	}}})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -66,6 +67,11 @@ func (v *visit) typePage(name string, form typeForm, refused *v1.Problem) (answe
 		return nil, v1.NewProblem(http.StatusNotFound, "no handler has declared this job type, and it has no jobs")
 	}
 	shown.Mean = metrics.Value.AvgDurationSecondsByJobType[name]
+	series, err := shared[v1.Series](v, client.Path("debug", "series"), url.Values{"window": {string(v1.Hour)}, "jobType": {name}})
+	if err != nil {
+		return nil, err
+	}
+	shown.Lately = latelyOf(series.Value)
 	if shown.Declared != nil && shown.Declared.HasSchema {
 		schema, err := v.schemaOf(name)
 		if err != nil {
@@ -87,6 +93,17 @@ func (v *visit) typePage(name string, form typeForm, refused *v1.Problem) (answe
 		}
 	}
 	return view{Template: "type", Title: name, Data: shown, Problem: refused}, nil
+}
+
+// latelyOf is what happened to the one type that the series is of.
+func latelyOf(series *v1.Series) v1.SeriesType {
+	lately := v1.SeriesType{JobType: series.JobType, Run: series.Run}
+	for _, slot := range series.Slots {
+		failed := slot.Retried + slot.Dead
+		lately.Failed = append(lately.Failed, failed)
+		lately.Ended = append(lately.Ended, failed+slot.Succeeded+slot.Canceled)
+	}
+	return lately
 }
 
 func (v *visit) schemaOf(name string) (schema json.RawMessage, err error) {

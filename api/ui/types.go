@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"html/template"
 	"maps"
 	"net/url"
 	"slices"
@@ -35,6 +36,8 @@ type typeRow struct {
 	v1.Queue
 	// Mean is how long a successful attempt takes, in seconds; 0 if none has succeeded.
 	Mean float64
+	// Lately is what happened in the last hour; without runs if none have ended.
+	Lately v1.SeriesType
 	// Declared is what its handler says; nil if none has ever declared it, or the caller may not
 	// see that.
 	Declared *v1.JobType
@@ -56,7 +59,15 @@ func showTypes(v *visit) (answer, error) {
 		shown.At, shown.Failing = oldest(shown.At, shown.Failing, list)
 		declared = list.Value.JobTypes
 	}
+	series, err := shared[v1.Series](v, client.Path("debug", "series"), url.Values{"window": {string(v1.Hour)}})
+	if err != nil {
+		return nil, err
+	}
+	shown.At, shown.Failing = oldest(shown.At, shown.Failing, series)
 	shown.Types = typeRows(metrics.Value, declared)
+	for i, row := range shown.Types {
+		shown.Types[i].Lately = seriesOfType(series.Value, row.JobType)
+	}
 	return view{Template: "types", Title: "Job types", Data: shown}, nil
 }
 
@@ -79,6 +90,9 @@ func typeRows(metrics *v1.Metrics, declared []v1.JobType) []typeRow {
 	}
 	return sorted
 }
+
+// Spark is a small picture of the attempts that have ended in the last hour.
+func (r typeRow) Spark() template.HTML { return spark(r.Lately) }
 
 // Jobs is the list of the jobs of the type in a state.
 func (r typeRow) Jobs(state string) string {

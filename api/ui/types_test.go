@@ -34,6 +34,13 @@ func someTypes() map[string]any {
 				{JobType: "SEND_EMAIL", Queued: 12, OldestQueuedSeconds: 0.25, Scheduled: 2, Held: 3, Retrying: 4, Running: 3, Dead: 7, Served: true},
 			},
 		},
+		"GET /debug/series": func(r *http.Request) any {
+			lately := v1.SeriesType{JobType: "SEND_EMAIL", Ended: []int64{8, 0, 12}, Failed: []int64{0, 0, 3}, Run: &v1.SeriesLatency{Attempts: 20, P50: .2, P95: 1.5}}
+			if r.URL.Query().Get("jobType") == "" {
+				return v1.Series{JobTypes: []v1.SeriesType{lately}}
+			}
+			return v1.Series{JobType: "SEND_EMAIL", Run: lately.Run, Slots: []v1.SeriesSlot{{Succeeded: 8}, {Retried: 1, Dead: 2, Succeeded: 8, Canceled: 1}}}
+		},
 		"GET /job-types":                                v1.JobTypeList{JobTypes: []v1.JobType{mail, odd}},
 		"GET /job-types/SEND_EMAIL":                     mail,
 		"GET /job-types/" + url.PathEscape(odd.JobType): odd,

@@ -85,6 +85,7 @@ type DeadLetterGroup struct {
 	LastDeadAt  time.Time `json:"lastDeadAt"`
 	Versions    []string  `json:"versions" nullable:"false" doc:"The versions of the plugin with which the latest 1,000 of the jobs failed."`
 	SampleIDs   []job.ID  `json:"sampleIds" nullable:"false" doc:"The three jobs that died last."`
+	Recent      []int64   `json:"recent,omitempty" nullable:"false" doc:"How many of the latest 1,000 of the jobs died in each of the last 24 hours, oldest first. Absent if none did."`
 }
 
 // DeadLetterGroups is all groups.
@@ -99,7 +100,7 @@ func DeadLetterGroupsOf(groups []job.DeadLetterGroup, more bool) DeadLetterGroup
 	for i, g := range groups {
 		shown.Groups[i] = DeadLetterGroup{
 			JobType: g.Type, ErrorCode: g.Code, Fingerprint: g.Fingerprint, Message: g.Message, Count: g.Jobs, More: g.More,
-			FirstDeadAt: g.FirstDeadAt.UTC(), LastDeadAt: g.LastDeadAt.UTC(), Versions: g.Versions, SampleIDs: g.Samples,
+			FirstDeadAt: g.FirstDeadAt.UTC(), LastDeadAt: g.LastDeadAt.UTC(), Versions: g.Versions, SampleIDs: g.Samples, Recent: g.Recent,
 		}
 	}
 	return shown

@@ -48,12 +48,14 @@ func (w SeriesWindow) Slots() int {
 
 // Series is what has happened, slot by slot.
 type Series struct {
-	At          time.Time    `json:"at" doc:"When it was read, by the clock of the database."`
-	Window      SeriesWindow `json:"window" enum:"15m,1h,24h"`
-	SlotSeconds int          `json:"slotSeconds" doc:"How long each slot is: 10, 60 or 900 seconds."`
-	JobType     string       `json:"jobType,omitempty" doc:"The one job type that was asked for. Absent for all."`
-	Slots       []SeriesSlot `json:"slots" nullable:"false" doc:"Oldest first. The last is the current one."`
-	JobTypes    []SeriesType `json:"jobTypes,omitempty" nullable:"false" doc:"The 50 job types with the most ended attempts, by name. Absent if one type was asked for, or if no attempts have ended."`
+	At          time.Time      `json:"at" doc:"When it was read, by the clock of the database."`
+	Window      SeriesWindow   `json:"window" enum:"15m,1h,24h"`
+	SlotSeconds int            `json:"slotSeconds" doc:"How long each slot is: 10, 60 or 900 seconds."`
+	JobType     string         `json:"jobType,omitempty" doc:"The one job type that was asked for. Absent for all."`
+	Wait        *SeriesLatency `json:"wait,omitempty" doc:"As in slots, in the whole window."`
+	Run         *SeriesLatency `json:"run,omitempty" doc:"As in slots, in the whole window."`
+	Slots       []SeriesSlot   `json:"slots" nullable:"false" doc:"Oldest first. The last is the current one."`
+	JobTypes    []SeriesType   `json:"jobTypes,omitempty" nullable:"false" doc:"The 50 job types with the most ended attempts, by name. Absent if one type was asked for, or if no attempts have ended."`
 }
 
 // SeriesSlot is what has happened in one slot.
@@ -82,9 +84,10 @@ type SeriesLatency struct {
 
 // SeriesType is how many attempts of one job type have ended.
 type SeriesType struct {
-	JobType string  `json:"jobType"`
-	Ended   []int64 `json:"ended" nullable:"false" doc:"How many jobs have ended and attempts have failed, in each slot."`
-	Failed  []int64 `json:"failed" nullable:"false" doc:"How many of these failed, whether the job was tried again or is dead."`
+	JobType string         `json:"jobType"`
+	Ended   []int64        `json:"ended" nullable:"false" doc:"How many jobs have ended and attempts have failed, in each slot."`
+	Failed  []int64        `json:"failed" nullable:"false" doc:"How many of these failed, whether the job was tried again or is dead."`
+	Run     *SeriesLatency `json:"run,omitempty" doc:"How long its handlers that ended had run, in the whole window. Absent if none have ended, and in the window of 24h: ask for the one type."`
 }
 
 // maxSeriesTypes bounds the job types in a series.
@@ -105,6 +108,28 @@ type SeriesLatencies struct {
 	Runs  job.Latencies
 }
 
+// SeriesRuns is how long attempts of a type ran in some part of the window.
+type SeriesRuns struct {
+	JobType string
+	Runs    job.Latencies
+}
+
+// AddRuns sets how long attempts of each type have run.
+func (s *Series) AddRuns(parts []SeriesRuns) {
+	runs := make(map[string]*job.Latencies)
+	for _, part := range parts {
+		if runs[part.JobType] == nil {
+			runs[part.JobType] = &job.Latencies{}
+		}
+		runs[part.JobType].Add(part.Runs)
+	}
+	for i, t := range s.JobTypes {
+		if of := runs[t.JobType]; of != nil {
+			s.JobTypes[i].Run = latencyOf(*of)
+		}
+	}
+}
+
 // SeriesOf puts a series together. How many jobs were open at the end of a slot follows from
 // how many are open now, and what has happened since.
 func SeriesOf(
@@ -113,12 +138,16 @@ func SeriesOf(
 	series := Series{At: at.UTC(), Window: window, SlotSeconds: int(window.Slot().Seconds()), JobType: jobType}
 	series.Slots = make([]SeriesSlot, window.Slots())
 	waits, runs := make([]job.Latencies, len(series.Slots)), make([]job.Latencies, len(series.Slots))
+	var allWaits, allRuns job.Latencies
 	for _, l := range latencies {
+		allWaits.Add(l.Waits)
+		allRuns.Add(l.Runs)
 		if l.Slot < len(series.Slots) {
 			waits[l.Slot].Add(l.Waits)
 			runs[l.Slot].Add(l.Runs)
 		}
 	}
+	series.Wait, series.Run = latencyOf(allWaits), latencyOf(allRuns)
 	byType := make(map[string]*SeriesType)
 	for _, e := range events {
 		// Whoever changed the clock of the server has made slots that are yet to come.

@@ -164,6 +164,9 @@ type DeadLetterGroup struct {
 	Versions []string
 	// Samples are jobs that died latest.
 	Samples []ID
+	// Recent is how many of the latest jobs died in each of the last 24 hours, oldest first;
+	// empty if none did.
+	Recent []int64
 }
 
 // DeadLetterTimes are when the first and the last job of a group died.

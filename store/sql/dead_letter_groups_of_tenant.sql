@@ -1,4 +1,5 @@
 -- dead_letter_groups for the tenant $6.
+-- Clock: now().
 -- Index: dead_letters_tenant_group, jobs_pkey, unsuccessful_attempts_pkey.
 with recursive walk as (
     (
@@ -21,7 +22,14 @@ with recursive walk as (
     where w.number <= $2 and ($1 = '' or w.job_type = $1) and w.tenant = $6
 )
 select g.job_type as type, newest.code, g.fingerprint, counted.jobs, oldest.dead_at as first_dead_at, newest.last_dead_at,
-    newest.versions, newest.samples, coalesce(example.error, '') as error
+    newest.versions, newest.samples, coalesce(example.error, '') as error,
+    case when newest.hours is null then '{}' else array(
+        select count(hour)::bigint
+        from generate_series(23, 0, -1) ago
+        left join unnest(newest.hours) hour on hour = ago
+        group by ago
+        order by ago desc
+    ) end as recent
 from walk g
 cross join lateral (
     select count(*)::integer as jobs
@@ -43,7 +51,9 @@ cross join lateral (
     select max(d.error_code) filter (where d.number = 1) as code, max(d.dead_at) as last_dead_at,
         coalesce(array_agg(distinct d.plugin_version) filter (where d.plugin_version <> ''), '{}') as versions,
         array_agg(d.job_id order by d.number) filter (where d.number <= $4) as samples,
-        (array_agg(d.job_id order by d.number) filter (where d.erased is not true))[1] as example
+        (array_agg(d.job_id order by d.number) filter (where d.erased is not true))[1] as example,
+        array_agg(floor(extract(epoch from now() - d.dead_at) / 3600)::integer)
+            filter (where d.dead_at > now() - interval '24 hours' and d.dead_at <= now()) as hours
     from (
         select n.*, row_number() over () as number
         from (

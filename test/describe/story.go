@@ -64,6 +64,7 @@ var (
 	sampleGroups = v1.DeadLetterGroups{Groups: []v1.DeadLetterGroup{{
 		JobType: "SEND_EMAIL", ErrorCode: "451", Fingerprint: sampleFingerprint, Message: job.ErrorPattern(sampleError), Count: 3,
 		FirstDeadAt: sampleTime, LastDeadAt: sampleLater, Versions: []string{"v1.0.0"}, SampleIDs: []job.ID{sampleID},
+		Recent: append(make([]int64, 22), 1, 2),
 	}}}
 	sampleType = v1.JobType{
 		JobType: "SLEEP_JOB", Plugin: "builtin", Version: "v1.0.0", Description: "Sleeps for the given number of seconds.", MaxAttempts: 4, TimeoutSeconds: 330, HasSchema: true,
