@@ -28,7 +28,7 @@ func TestADrainLetsRunningHandlersFinishAndClaimsNothingMore(t *testing.T) {
 	id := given(t, db)
 	done := make(chan struct{})
 	s := supervise(t, playing("p", 1, until(done), echo))
-	p := launch(t, db, s, leasing(time.Second))
+	p := launch(t, db, s, leasing(3*time.Second))
 	r := awaitRun(t, s, 1)
 	p.drain()
 

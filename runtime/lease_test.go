@@ -17,7 +17,7 @@ import (
 func TestAJobOfTenLeaseLengthsHasOneAttempt(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	const lease = 600 * time.Millisecond
+	const lease = 2 * time.Second // it takes a busy machine most of a second to renew one
 	id := given(t, db)
 	done := make(chan struct{})
 	s := supervise(t, playing("p", 1, until(done), echo))
@@ -40,7 +40,7 @@ func TestAJobOfTenLeaseLengthsHasOneAttempt(t *testing.T) {
 func TestLeasesAreRenewedWhileEveryOtherConnectionIsTaken(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	const lease = 600 * time.Millisecond
+	const lease = 2 * time.Second // it takes a busy machine most of a second to renew one
 	id := given(t, db)
 	blocked := many(t, db, 4, ofType("NOBODYS"))
 	done := make(chan struct{})
@@ -72,7 +72,7 @@ func TestLeasesAreRenewedWhileEveryOtherConnectionIsTaken(t *testing.T) {
 	await(t, func() bool {
 		return ask[bool](t, db, "select clock_timestamp() > $1::timestamptz + $2", since, 3*lease)
 	})
-	require.True(t, stuck(), "the pool is still taken")
+	await(t, stuck, "the pool is still taken") // but for an instant between two tries
 	require.Empty(t, r.told())
 	release()
 	require.NoError(t, tx.Rollback(t.Context()))
@@ -151,7 +151,7 @@ func TestNoHandlerIsStartedUnderALeaseThatIsAboutToExpire(t *testing.T) {
 	db := fresh(t)
 	id := given(t, db)
 	s := supervise(t, playing("p", 1, succeeds, echo))
-	const lease = 5 * time.Second
+	const lease = 10 * time.Second
 	launch(t, &late{Store: db, by: lease * 4 / 5}, s, leasing(lease))
 	awaitState(t, db, id, job.Succeeded)
 	require.Equal(t, []job.OutcomeKind{job.Released, job.Success}, outcomes(t, db, id))

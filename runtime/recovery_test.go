@@ -82,7 +82,7 @@ func TestAnExpiredLeaseOfALiveWorkerIsCharged(t *testing.T) {
 	db := fresh(t)
 	id := given(t, db)
 	holding(t, db, enlisted(t, db, aLongTime, elsewhere), time.Millisecond)
-	launch(t, db, supervise(t, playing("p", 1, succeeds, echo)), leasing(300*time.Millisecond))
+	launch(t, db, supervise(t, playing("p", 1, succeeds, echo)), leasing(3*time.Second))
 	awaitState(t, db, id, job.Succeeded)
 	require.Equal(t, []job.OutcomeKind{job.LeaseExpired, job.Success}, outcomes(t, db, id))
 	require.Equal(t, 2, charged(t, db, id))

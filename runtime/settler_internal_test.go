@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/flushes"
 )
 
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // ledger is a store in which the verbs under test are functions; any other
 // panics.

@@ -22,7 +22,7 @@ import (
 
 const (
 	// patience is for what happens soon; only a broken test waits it out.
-	patience = 20 * time.Second
+	patience = 2 * time.Minute
 	tick     = 5 * time.Millisecond
 	// aLongTime is a period or delay that no test waits out.
 	aLongTime = time.Hour

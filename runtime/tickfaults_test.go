@@ -92,8 +92,8 @@ func TestATickThatIsADuplicateOfTheLastJobLeavesItAlone(t *testing.T) {
 		s.Overlap, s.Timing = job.OverlapCancelPrevious, job.Timing{Every: time.Hour}
 		s.Job = json.RawMessage(`{"jobType": "ECHO", "payload": {"n": 1}, "uniqueFor": "1h", "uniqueBy": ["/n"]}`)
 	}))
-	back(t, db, "often", 0)
-	_, err := db.pool.Exec(t.Context(), "update schedules set every = '1 second', ends_at = next_at + interval '2 seconds'")
+	_, err := db.pool.Exec(t.Context(), `update schedules set every = '1 second', anchor = date_trunc('second', now()),
+		next_at = date_trunc('second', now()), ends_at = date_trunc('second', now()) + interval '2 seconds'`)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return scheduleNamed(t, db, "often").NextAt.IsZero() }, patience, tick)
 	require.Equal(t, job.ScheduleCounts{Fired: 1, Skipped: 2}, scheduleNamed(t, db, "often").Counts)

@@ -40,11 +40,11 @@ func TestALostAttemptIsKnownToHaveBegunOnceItsLeaseWasRenewed(t *testing.T) {
 	db := fresh(t)
 	id := given(t, db)
 	s := supervise(t, playing("p", 1, stops, echo))
-	launch(t, db, s, leasing(600*time.Millisecond))
+	launch(t, db, s, leasing(3*time.Second))
 	awaitRun(t, s, 1)
 	await(t, func() bool {
 		found, err := db.Detail(t.Context(), id)
 		require.NoError(t, err)
-		return found.Lease.BeganAt != nil
+		return found.Lease != nil && found.Lease.BeganAt != nil
 	}, "the lease is to know when the handler began")
 }

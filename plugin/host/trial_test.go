@@ -48,8 +48,8 @@ func (h *testHost) awaitTrial() {
 // that time.
 func TestADeadCandidateIsNotPromoted(t *testing.T) {
 	t.Parallel()
-	const period = 1500 * time.Millisecond
-	h, done := onTrial(t, period, func(s *Settings) { s.ExitWindow = 2 * period })
+	const period = 5 * time.Second // longer than two attempts need to begin on a busy machine
+	h, done := onTrial(t, period, func(s *Settings) { s.ExitWindow = period * 3 / 2 })
 	_, bystander := h.begin("plugin", do("ignore"))
 	require.Equal(t, 1, h.status("plugin").Candidate.Running)
 	_, guilty := h.begin("plugin", do("close-stream"))
@@ -116,7 +116,7 @@ func TestADoubtfulVersionGetsHalfOfTheWorkAndIsFinallyRolledBack(t *testing.T) {
 	v := newVersioned(t)
 	v.install("-version", "1")
 	config := v.config()
-	config.Watch, config.Canary = false, Canary{Share: 0.01, Period: 1500 * time.Millisecond} // long enough for the first job
+	config.Watch, config.Canary = false, Canary{Share: 0.01, Period: 3 * time.Second} // long enough for the first job
 	h := startHost(t, nil, config)
 	h.awaitUp("plugin", 1)
 	old := h.status("plugin").PIDs[0]
