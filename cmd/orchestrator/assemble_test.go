@@ -36,7 +36,7 @@ func TestTheAssemblyHasMetrics(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { // a worker that works reaps now and then
 		return strings.Contains(scrape(), `holdfast_batch_duration_seconds_count{operation="reap"}`)
-	}, 20*time.Second, 10*time.Millisecond)
+	}, longWait, 10*time.Millisecond)
 	page := scrape()
 	require.Contains(t, page, `holdfast_http_request_duration_seconds_count{method="POST",route="/jobs",status="2xx"} 1`)
 	require.Contains(t, page, `holdfast_pool_connections_max{pool="worker"} 8`)

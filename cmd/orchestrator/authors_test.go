@@ -258,8 +258,9 @@ func TestASignalEndsTheChecks(t *testing.T) {
 	stdout := whenItSays{text: "handshake", do: func() { signalSelf(t, syscall.SIGINT) }}
 	stderr := records{}
 	p := program{stdout: &stdout, stderr: &stderr, environ: usualEnvironment, assemble: assemble}
+	handlers := built(t, "handlers")
 	begun := time.Now()
-	require.Equal(t, 130, p.run(t.Context(), []string{"plugins", "check", built(t, "handlers")}))
+	require.Equal(t, 130, p.run(t.Context(), []string{"plugins", "check", handlers}))
 	require.Contains(t, stdout.String(), "the checks were stopped")
 	require.Less(t, time.Since(begun), 20*time.Second)
 }

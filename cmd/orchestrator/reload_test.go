@@ -40,7 +40,7 @@ func next(t *testing.T, s *serving, reloaded <-chan config.Config) config.Config
 	select {
 	case cfg := <-reloaded:
 		return cfg
-	case <-time.After(20 * time.Second):
+	case <-time.After(longWait):
 		t.Fatalf("no configuration is put into effect:\n%s", s.log)
 		return config.Config{}
 	}

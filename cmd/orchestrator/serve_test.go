@@ -26,6 +26,10 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
+// longWait bounds every wait for something that should happen soon. A busy machine may need
+// seconds for anything.
+const longWait = 2 * time.Minute
+
 // pingable stands in for the ledger: only its Ping is called.
 type pingable struct{ api.Jobs }
 
@@ -62,7 +66,7 @@ func (r *records) await(t *testing.T, message string) map[string]any {
 			}
 		}
 		return false
-	}, 20*time.Second, 5*time.Millisecond, "no record %q", message)
+	}, longWait, 5*time.Millisecond, "no record %q", message)
 	return found
 }
 
@@ -117,7 +121,7 @@ func (s *serving) exit(t *testing.T) int {
 	select {
 	case code := <-s.code:
 		return code
-	case <-time.After(30 * time.Second):
+	case <-time.After(longWait):
 		t.Fatalf("the program does not end:\n%s", s.log)
 		return 0
 	}

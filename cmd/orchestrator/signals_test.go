@@ -62,7 +62,7 @@ func TestASignalEndsAWaitAtOnce(t *testing.T) {
 		case got := <-ended:
 			require.Equal(t, 130, got.code)
 			require.Equal(t, "orchestrator: stopped by signal: interrupt\n", got.stderr)
-		case <-time.After(20 * time.Second):
+		case <-time.After(longWait):
 			t.Fatal("the command does not end")
 		}
 	}

@@ -104,7 +104,7 @@ func TestServeWaitsForADatabaseThatDoesNotAnswerYet(t *testing.T) {
 		require.Eventually(t, func() bool { // "starting" until the first try has failed
 			status, header, detail = answerOf(t, method, url+path)
 			return detail == "the server is waiting for its database"
-		}, 20*time.Second, 5*time.Millisecond)
+		}, longWait, 5*time.Millisecond)
 		require.Equal(t, 503, status, path)
 		require.Equal(t, "application/problem+json", header.Get("Content-Type"))
 		require.NotEmpty(t, header.Get("Retry-After"))

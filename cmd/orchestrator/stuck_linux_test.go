@@ -20,7 +20,7 @@ import (
 
 // endsSoonWithin is how soon the program ends after two signals, even on a slow machine.
 // A program that waits for its database takes longer.
-const endsSoonWithin = 8 * time.Second
+const endsSoonWithin = stopDatabaseWithin * 3 / 4
 
 // A statement is under way, and nobody answers who is asked to cancel it.
 func TestASecondSignalDoesNotWaitForAStuckDatabase(t *testing.T) {
@@ -39,7 +39,7 @@ func TestASecondSignalDoesNotWaitForAStuckDatabase(t *testing.T) {
 		var waits bool
 		err := conn.QueryRow(t.Context(), "select exists (select from pg_locks where relation = 'jobs'::regclass and not granted)").Scan(&waits)
 		return err == nil && waits
-	}, 20*time.Second, 5*time.Millisecond, "no statement waits for the table")
+	}, longWait, 5*time.Millisecond, "no statement waits for the table")
 	freeze(t, dir)
 	s.tellTwice(t)
 }
@@ -50,7 +50,7 @@ func TestASecondSignalDoesNotWaitForAStuckEmbeddedPostgreSQL(t *testing.T) {
 	s.log.await(t, "listening")
 	freeze(t, dir)
 	s.tellTwice(t)
-	require.Eventually(t, func() bool { return len(serversOf(t, dir)) == 0 }, 20*time.Second, 5*time.Millisecond, "its processes end, too")
+	require.Eventually(t, func() bool { return len(serversOf(t, dir)) == 0 }, longWait, 5*time.Millisecond, "its processes end, too")
 }
 
 func TestASecondSignalDuringTheStartDoesNotWaitForAStuckEmbeddedPostgreSQL(t *testing.T) {
@@ -119,7 +119,7 @@ func freeze(t *testing.T, dir string) {
 			}
 		}
 		return frozen
-	}, 20*time.Second, 5*time.Millisecond, "it does not stop")
+	}, longWait, 5*time.Millisecond, "it does not stop")
 }
 
 // serversOf returns the processes of the embedded PostgreSQL: they work in their

@@ -16,6 +16,13 @@ import (
 	"go.uber.org/goleak"
 )
 
+const (
+	// patience bounds every wait for something that should happen soon.
+	patience = time.Minute
+	// soon bounds what must not wait for something that takes minutes.
+	soon = 20 * time.Second
+)
+
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(ownerModeEnv); dir != "" {
 		ownServerUntilKilled(dir)

@@ -24,7 +24,7 @@ func TestAProcessThatGotTheServersPidIsNotKilled(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Kill(-group, syscall.SIGKILL) })
 	require.Eventually(t, func() bool {
 		return errors.Is(syscall.Kill(p.pid, 0), syscall.ESRCH)
-	}, 10*time.Second, time.Millisecond)
+	}, patience, time.Millisecond)
 
 	stranger := exec.CommandContext(t.Context(), "sh", "-c", "sleep 600 & wait")
 	stranger.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -34,7 +34,7 @@ func TestAProcessThatGotTheServersPidIsNotKilled(t *testing.T) {
 		_ = syscall.Kill(-strangers, syscall.SIGKILL)
 		_ = stranger.Wait()
 	})
-	require.Eventually(t, func() bool { return len(childrenOf(strangers)) == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(childrenOf(strangers)) == 1 }, patience, time.Millisecond)
 	child := childrenOf(strangers)[0]
 
 	p.pid = strangers

@@ -19,7 +19,7 @@ func TestAServerThatIsStuckIsKilledWithItsChildren(t *testing.T) {
 	cancel()
 	began := time.Now()
 	require.ErrorIs(t, server.Stop(ended), context.Canceled)
-	require.Less(t, time.Since(began), 8*time.Second)
+	require.Less(t, time.Since(began), soon)
 	requireNothingLeft(t, dir)
 
 	server = begin(t, Config{DataDir: dir})
@@ -34,7 +34,7 @@ func requireNothingLeft(t *testing.T, dir string) {
 		lock, err := home{dir: dir, owner: owner}.lockServer()
 		require.NoError(t, err)
 		return lock != nil && lock.Close() == nil
-	}, 10*time.Second, 5*time.Millisecond, "a process of the server is left")
+	}, patience, 5*time.Millisecond, "a process of the server is left")
 }
 
 // freeze stops the server and its children. Those that still exist continue after the

@@ -119,7 +119,7 @@ func TestACommandReachesEveryOrchestratorButOneThatIsKilled(t *testing.T) {
 
 	// A stopped process is alive until its lease ends, and answers nothing.
 	require.NoError(t, fleet[2].Signal(syscall.SIGSTOP))
-	outcomes = fleet[1].command(t, v1.PluginCommandSpec{Command: "restart", Timeout: "10s", Reason: "test"}, func() {
+	outcomes = fleet[1].command(t, v1.PluginCommandSpec{Command: "restart", Timeout: "20s", Reason: "test"}, func() {
 		require.NoError(t, fleet[2].Kill())
 	})
 	require.Equal(t, job.CommandDone, outcomes["0"].Result, outcomes)

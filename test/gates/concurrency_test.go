@@ -30,10 +30,13 @@ func TestNoKeyExceedsItsLimitWhileOrchestratorsAreKilled(t *testing.T) {
 
 	submitted := make([]rig.Submission, jobs)
 	for i := range submitted {
-		key := fmt.Sprintf("key-%d", i%keys)
+		key, millis := fmt.Sprintf("key-%d", i%keys), 20+random.IntN(80)
+		if !full && i%25 == 0 {
+			millis = 2000 // so that every kill hits some, however late it comes
+		}
 		submitted[i] = rig.Submission{
 			JobType: "VISIT", IdempotencyKey: fmt.Sprint(i), ConcurrencyKey: key, ConcurrencyLimit: limit,
-			Payload: visit{Millis: 20 + random.IntN(80), Key: key, Places: limit},
+			Payload: visit{Millis: millis, Key: key, Places: limit},
 		}
 	}
 	accepted := s.submitAll(t, submitted)
