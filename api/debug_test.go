@@ -169,11 +169,11 @@ func TestThereIsOneDiagnosisAtATime(t *testing.T) {
 func TestADiagnosisOutlivesTheDeadlinesOfTheServer(t *testing.T) {
 	l := newLedger()
 	doctor := hold(l)
-	server := serve(t, l, func(s *http.Server) { s.ReadTimeout, s.WriteTimeout = 50*time.Millisecond, 50*time.Millisecond })
+	server := serve(t, l, func(s *http.Server) { s.ReadTimeout, s.WriteTimeout = outlived, outlived })
 	first := make(chan int, 1)
 	go func() { first <- statusOf(server, "/debug/doctor") }()
 	<-doctor.begun
-	time.AfterFunc(200*time.Millisecond, func() { close(doctor.goOn) })
+	time.AfterFunc(outlived*3/2, func() { close(doctor.goOn) })
 	require.Equal(t, 200, <-first)
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -87,10 +88,10 @@ func (c *talk) requireEnd(done bool) answer {
 func TestLinesAreAnsweredWhileOthersStillCome(t *testing.T) {
 	l := newLedger()
 	// A stream lasts longer than the server's deadlines.
-	c := serve(t, l, func(s *http.Server) { s.ReadTimeout, s.WriteTimeout = time.Second, time.Second }).talk(t)
+	c := serve(t, l, func(s *http.Server) { s.ReadTimeout, s.WriteTimeout = outlived, outlived }).talk(t)
 	began := time.Now()
 	sent := 0
-	for time.Since(began) < 1500*time.Millisecond {
+	for time.Since(began) < outlived*3/2 {
 		c.write(minimal + "\n")
 		a := c.read()
 		require.Equal(t, sent, *a.Index)
@@ -196,13 +197,13 @@ func TestAClientThatSendsNothingIsCutOff(t *testing.T) {
 	for name, dribble := range map[string]bool{"silent": false, "a byte now and then": true} {
 		t.Run(name, func(t *testing.T) {
 			l := newLedger()
-			c := serve(t, l, func(s *http.Server) { s.ReadTimeout = 200 * time.Millisecond }).talk(t)
+			c := serve(t, l, func(s *http.Server) { s.ReadTimeout = outlived }).talk(t)
 			c.write(minimal + "\n" + minimal[:5])
 			require.NotNil(t, c.read().Job)
 			if dribble {
 				go func() {
 					for _, b := range minimal[5:] {
-						time.Sleep(20 * time.Millisecond) // the client's pace
+						time.Sleep(outlived / 10) // the client's pace
 						if _, err := c.send.Write([]byte{byte(b)}); err != nil {
 							return
 						}
@@ -252,7 +253,7 @@ func TestOnlyWholeLinesOfAClientThatLeavesCount(t *testing.T) {
 
 func TestAClientThatExpects100ContinueGetsIt(t *testing.T) {
 	connection := serve(t, newLedger()).dial(t, "Expect: 100-continue")
-	require.NoError(t, connection.SetDeadline(time.Now().Add(10*time.Second)))
+	require.NoError(t, connection.SetDeadline(time.Now().Add(time.Minute)))
 	answers := bufio.NewReader(connection)
 	line, err := answers.ReadString('\n')
 	require.NoError(t, err)
@@ -290,7 +291,14 @@ func TestNoMoreIsReadThanCanBeStored(t *testing.T) {
 
 func TestAClientThatReadsNoAnswersIsDisconnected(t *testing.T) {
 	l := newLedger()
-	server := serve(t, l, func(s *http.Server) { s.WriteTimeout = 100 * time.Millisecond })
+	server := serve(t, l, func(s *http.Server) {
+		s.WriteTimeout = 100 * time.Millisecond
+		s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+			// The kernel would keep megabytes of answers, and a busy machine is slow to make them.
+			assert.NoError(t, c.(*net.TCPConn).SetWriteBuffer(32<<10))
+			return ctx
+		}
+	})
 	connection := server.dial(t)
 	// A smaller buffer makes the kernel drop acknowledgments of our own lines, and both
 	// sides wait.
@@ -317,7 +325,7 @@ func (r *repeater) Read(into []byte) (int, error) {
 }
 
 func TestAConnectionCanBeUsedAgainAfterAStream(t *testing.T) {
-	server := serve(t, newLedger(), func(s *http.Server) { s.ReadTimeout, s.WriteTimeout = 100*time.Millisecond, 100*time.Millisecond })
+	server := serve(t, newLedger(), func(s *http.Server) { s.ReadTimeout, s.WriteTimeout = outlived, outlived })
 	c := server.talk(t)
 	c.write(minimal)
 	require.NoError(t, c.send.Close())
@@ -355,7 +363,7 @@ func TestTheRestOfABrokenStreamIsNotReadAsARequest(t *testing.T) {
 		require.NoError(t, err)
 	}
 	_, _ = io.WriteString(connection, smuggled)
-	require.NoError(t, connection.SetReadDeadline(time.Now().Add(3*time.Second)))
+	require.NoError(t, connection.SetReadDeadline(time.Now().Add(time.Minute)))
 	rest, err := io.ReadAll(answers)
 	require.NoError(t, err, "the connection is closed")
 	require.NotContains(t, string(rest), "HTTP/1.1")

@@ -24,7 +24,7 @@ const (
 	other    = "worker-2"
 	jobType  = "ECHO"
 	aMinute  = time.Minute
-	patience = 20 * time.Second
+	patience = 2 * time.Minute
 )
 
 // atOnce is a policy whose retries are due immediately.

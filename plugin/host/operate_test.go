@@ -94,7 +94,7 @@ func TestDisablingEndsASwap(t *testing.T) {
 
 func TestACallerThatStopsWaitingGetsItsOwnSwap(t *testing.T) {
 	t.Parallel()
-	h, _ := onTrial(t, time.Minute, nil)
+	h, _ := onTrial(t, time.Hour, nil)
 	waiting, giveUp := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer giveUp()
 	for _, do := range []func() (v1.PluginSwap, error){
@@ -215,7 +215,7 @@ func TestAPluginCanBeRemovedAndAddedAgain(t *testing.T) {
 // The second of two swaps waits for the trial of the first.
 func TestDisablingDoesNotWaitForSwaps(t *testing.T) {
 	t.Parallel()
-	h, first := onTrial(t, time.Minute, nil)
+	h, first := onTrial(t, time.Hour, nil)
 	second := make(chan v1.PluginSwap, 1)
 	go func() {
 		s, _ := h.Swap(t.Context(), "plugin", false)

@@ -83,7 +83,7 @@ func TestAVersionOnTrialGetsItsShare(t *testing.T) {
 	v := newVersioned(t)
 	v.install("-version", "1")
 	config := v.config()
-	config.Watch, config.Canary = false, Canary{Share: 0.1, Period: time.Minute}
+	config.Watch, config.Canary = false, Canary{Share: 0.1, Period: time.Hour}
 	h := startHost(t, nil, config)
 	h.awaitUp("plugin", 1)
 	old := h.status("plugin").PIDs[0]
@@ -124,7 +124,7 @@ func TestAFailureOnTrialIsNotCharged(t *testing.T) {
 	v := newVersioned(t)
 	v.install("-version", "1")
 	config := v.config()
-	config.Canary = Canary{Share: 1, Period: time.Minute}
+	config.Canary = Canary{Share: 1, Period: time.Hour}
 	h := startHost(t, nil, config)
 	h.awaitUp("plugin", 1)
 	v.install("-version", "2")
@@ -281,7 +281,7 @@ func TestClosingInTheMiddleOfASwapLeavesNothing(t *testing.T) {
 	v := newVersioned(t)
 	v.install("-version", "1")
 	config := v.config()
-	config.Canary = Canary{Share: 1, Period: time.Minute}
+	config.Canary = Canary{Share: 1, Period: time.Hour}
 	h := startHost(t, nil, config)
 	h.awaitUp("plugin", 1)
 	v.install("-version", "2")

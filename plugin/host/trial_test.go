@@ -97,7 +97,7 @@ func TestOneDeathIsExcusedUntilTheCandidateServes(t *testing.T) {
 
 func TestTheSecondDeathOnTrialRollsBackAndIsNotCharged(t *testing.T) {
 	t.Parallel()
-	h, done := onTrial(t, time.Minute, nil)
+	h, done := onTrial(t, time.Hour, nil)
 	for range provenBy {
 		require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
 	}
