@@ -101,7 +101,7 @@ func took(d any) string {
 	switch {
 	case seconds <= 0:
 		return "0 s"
-	case seconds < 1:
+	case seconds < 0.9995: // More would be rounded to 1e+03.
 		return strconv.FormatFloat(seconds*1000, 'g', 3, 64) + " ms"
 	case seconds < 60:
 		return strconv.FormatFloat(seconds, 'g', 3, 64) + " s"

@@ -54,6 +54,8 @@ type work struct {
 	FirstMillis int `json:"firstMillis,omitempty"`
 	// When is a file that the handler waits for.
 	When string `json:"when,omitempty"`
+	// SnoozeMillis is how long the first claim asks to wait.
+	SnoozeMillis int `json:"snoozeMillis,omitempty"`
 	// FailFirst is how many attempts fail before one succeeds.
 	FailFirst int `json:"failFirst,omitempty"`
 	// Result is returned as it is.
@@ -111,6 +113,9 @@ func run(ctx context.Context, j plugin.Job[work]) (json.RawMessage, error) {
 	case <-time.After(time.Duration(takes) * time.Millisecond):
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
+	}
+	if j.Fence == 1 && j.Args.SnoozeMillis > 0 {
+		return nil, plugin.Snooze(time.Duration(j.Args.SnoozeMillis) * time.Millisecond)
 	}
 	if j.Args.When != "" {
 		if err := await(ctx, j.Args.When); err != nil {
