@@ -30,6 +30,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 type tab struct {
 	t      testing.TB
 	ctx    context.Context
+	close  context.CancelFunc
 	origin string
 
 	mu       sync.Mutex
@@ -47,7 +48,7 @@ type tab struct {
 func newTab(t testing.TB, origin string) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
-	b := &tab{t: t, ctx: ctx, origin: origin, loaded: make(map[network.RequestID]float64)}
+	b := &tab{t: t, ctx: ctx, close: cancel, origin: origin, loaded: make(map[network.RequestID]float64)}
 	t.Cleanup(func() {
 		cancel()
 		b.mu.Lock()
