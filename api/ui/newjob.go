@@ -19,15 +19,42 @@ type newJob struct {
 	Hold    bool
 }
 
-// jobTerm is a member of a submission beside the payload, as text.
+// jobTerm is a member of a submission beside the payload, as text. Other forms have such fields,
+// too. See "term" in parts.html.
 type jobTerm struct {
 	Name, Label, Help, Value string
-	read                     func(string) any
+	// Mistake says what is wrong with it; empty for nothing.
+	Mistake string
+	// Options are what can be chosen; none for a text.
+	Options []choice
+	read    func(string) any
 }
+
+// fillIn gives the terms their values, and what is wrong with them in an object at a place.
+func fillIn(terms []jobTerm, value func(name string) string, refused *v1.Problem, place string) []jobTerm {
+	for i := range terms {
+		term := &terms[i]
+		term.Value, term.Mistake = value(term.Name), mistakeAt(refused, place+"/"+term.Name)
+		for k := range term.Options {
+			term.Options[k].Chosen = term.Options[k].Value == term.Value
+		}
+	}
+	return terms
+}
+
+// sentIn adds the terms that have a value to the members of an object.
+func sentIn(terms []jobTerm, value func(name string) string, members map[string]any) {
+	for _, term := range terms {
+		if text := value(term.Name); text != "" {
+			members[term.Name] = term.read(text)
+		}
+	}
+}
+
+func asText(text string) any { return text }
 
 // jobTerms are those that the form has. Everything else is for the API and the command line.
 func jobTerms() []jobTerm {
-	asText := func(text string) any { return text }
 	return []jobTerm{
 		{Name: "priority", Label: "Priority", Help: "A whole number; higher comes first. Empty for the default.", read: numberOrText},
 		{Name: "delay", Label: "Delay", Help: "Such as 10m. Empty to start as soon as possible.", read: asText},
@@ -52,10 +79,7 @@ func showNewJob(v *visit) (answer, error) {
 }
 
 func (v *visit) newJobPage(payload *schemaform.Form, refused *v1.Problem) view {
-	shown := newJob{JobType: v.param("type"), Payload: payload, Terms: jobTerms(), Hold: v.form("hold") != ""}
-	for i := range shown.Terms {
-		shown.Terms[i].Value = v.form(shown.Terms[i].Name)
-	}
+	shown := newJob{JobType: v.param("type"), Payload: payload, Terms: fillIn(jobTerms(), v.form, refused, "#"), Hold: v.form("hold") != ""}
 	return view{Template: "newjob", Title: "New job of " + shown.JobType, Data: shown, Problem: refused}
 }
 
@@ -93,17 +117,19 @@ func (v *visit) newJobRefused(form *schemaform.Form, problem *v1.Problem) view {
 // submission keeps the payload to the letter.
 func (v *visit) submission(name string, payload json.RawMessage) json.RawMessage {
 	members := map[string]any{"jobType": name}
-	for _, term := range jobTerms() {
-		if text := v.form(term.Name); text != "" {
-			members[term.Name] = term.read(text)
-		}
-	}
+	sentIn(jobTerms(), v.form, members)
 	if v.form("hold") != "" {
 		members["hold"] = true
 	}
-	text, _ := json.Marshal(members) // Texts and numbers always encode.
-	if len(payload) == 0 {
+	return withMember(members, "payload", payload)
+}
+
+// withMember is an object, which is not empty, with one more member that is kept to the letter,
+// if it is there.
+func withMember(members map[string]any, name string, value json.RawMessage) json.RawMessage {
+	text, _ := json.Marshal(members) // Texts, numbers and JSON that was read always encode.
+	if len(value) == 0 {
 		return text
 	}
-	return slices.Concat(text[:len(text)-1], []byte(`,"payload":`), payload, []byte("}"))
+	return slices.Concat(text[:len(text)-1], []byte(","+quoted(name)+":"), value, []byte("}"))
 }

@@ -167,11 +167,14 @@ func (f frame) Denied(scope string) string { return f.denied(guard.Scope(scope))
 func (f frame) DeniedAll(scope string) string { return f.deniedAll(guard.Scope(scope)) }
 
 // Mistake is what is wrong at a place of the form, such as #/reason; empty for nothing.
-func (f frame) Mistake(place string) string {
-	if f.Problem == nil {
+func (f frame) Mistake(place string) string { return mistakeAt(f.Problem, place) }
+
+// mistakeAt is what a refusal, which may be nil, says of a place.
+func mistakeAt(refused *v1.Problem, place string) string {
+	if refused == nil {
 		return ""
 	}
-	for _, mistake := range f.Problem.Errors {
+	for _, mistake := range refused.Errors {
 		if mistake.Location == place {
 			return mistake.Message
 		}

@@ -13,6 +13,10 @@ import (
 
 func (s *site) schedules(r chi.Router) {
 	r.Get("/schedules", s.serve(showSchedules))
+	r.Get("/schedules/new", s.serve(newSchedule))
+	r.Post("/schedules/new", s.serve(saveNewSchedule))
+	r.Get("/schedules/{tenant}/{schedule}/edit", s.serve(editSchedule))
+	r.Post("/schedules/{tenant}/{schedule}/edit", s.serve(saveSchedule))
 	r.Get("/schedules/{tenant}/{schedule}", s.serve(showSchedule))
 	r.Post("/schedules/{tenant}/{schedule}/pause", s.serve(pauseSchedule))
 	r.Post("/schedules/{tenant}/{schedule}/resume", s.serve(resumeSchedule))
@@ -75,8 +79,10 @@ func showSchedules(v *visit) (answer, error) {
 // schedulePage is a schedule with its next runs.
 type schedulePage struct {
 	scheduleRow
-	Runs   []v1.ScheduledRun
-	Reason string
+	// EditDenied says why it cannot be edited; empty if it can.
+	EditDenied string
+	Runs       []v1.ScheduledRun
+	Reason     string
 }
 
 // schedulePath is the operation of the API for the schedule that the route names.
@@ -92,6 +98,7 @@ func (v *visit) schedulePage(refused *v1.Problem) (answer, error) {
 	if err := v.get(client.Path("schedules", v.param("schedule")), tenant, &shown.Schedule); err != nil {
 		return nil, err
 	}
+	shown.EditDenied = v.scheduleEditDenied(shown.Schedule)
 	if shown.State == "active" {
 		var runs v1.ScheduledRuns
 		tenant.Set("limit", "5")
