@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -74,7 +75,7 @@ func (b *bulkRoutes) start(ctx context.Context, in *startInput) (*startOutput, e
 	if asked.dryRun {
 		return out, nil
 	}
-	asked.Filter.FrozenAt, asked.Expected = preview.At, preview.Count
+	asked.Filter.FrozenAt, asked.Expected, asked.Shown = preview.At, preview.Count, auditedFilter(v1.JobFilterOf(asked.Filter))
 	started, err := b.bulk.StartOperation(ctx, asked.OperationStart)
 	if errors.Is(err, job.ErrKeyReused) {
 		return nil, invalid(at("header."+keyHeader, "was used for another operation"))
@@ -87,6 +88,25 @@ func (b *bulkRoutes) start(ctx context.Context, in *startInput) (*startOutput, e
 	shown := v1.OperationOf(started)
 	out.Status, out.Body.Operation = http.StatusAccepted, &shown
 	return out, nil
+}
+
+// auditedFilter has the members of a filter as texts. Not everybody who reads the audit log may
+// see payloads.
+func auditedFilter(filter v1.JobFilter) map[string]string {
+	if filter.Payload != "" {
+		filter.Payload = "(withheld)"
+	}
+	var members map[string]any
+	text, _ := json.Marshal(filter)    // It always marshals,
+	_ = json.Unmarshal(text, &members) // and that is an object.
+	shown := make(map[string]string, len(members))
+	for name, value := range members {
+		shown[name] = fmt.Sprint(value)
+	}
+	if len(filter.State) > 0 {
+		shown["state"] = strings.Join(filter.State, ",")
+	}
+	return shown
 }
 
 // warn says which of the versions still serve, under which jobs died.

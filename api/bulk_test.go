@@ -94,6 +94,7 @@ func TestAnOperationHasTheFilterOfItsDryRun(t *testing.T) {
 	require.Equal(t, 50, o.Rate)
 	require.True(t, o.Filter.WithoutScheduled)
 	require.Equal(t, birth, o.Filter.FrozenAt, "as the dry run says")
+	require.Equal(t, map[string]string{"state": "held,queued", "tenant": "acme", "tag": "x"}, o.Shown, "what the audit log says")
 	require.Equal(t, "2026-02-19T00:00:00Z", l.bulk.asked[0].FrozenAt.Format("2006-01-02T15:04:05Z"))
 
 	path := "/debug/operations/" + o.ID.String()
@@ -188,6 +189,7 @@ func TestThePayloadTextOfAFilterNeedsTheScopePayloads(t *testing.T) {
 	const body = `{"action": "requeue", "filter": {"payload": "secret text"}}`
 	require.Equal(t, 202, call(t, server, "POST", "/debug/operations", who["token operate"].header, body).status)
 	require.Len(t, l.bulk.started, 1)
+	require.Equal(t, "(withheld)", l.bulk.started[0].Shown["payload"])
 	require.Equal(t, 403, call(t, server, "POST", "/debug/operations", who["token observe, operate"].header, body).status)
 	require.NotContains(t, call(t, server, "GET", "/debug/operations", who["token observe"].header, "").body, "secret text")
 }

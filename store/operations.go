@@ -120,13 +120,9 @@ func (s *Store) StartOperation(ctx context.Context, start job.OperationStart) (j
 	if err != nil {
 		return job.Operation{}, err
 	}
-	shown := start.Filter
-	if shown.Payload != "" {
-		shown.Payload = "(withheld)" // not everybody who reads the audit log may see payloads
-	}
-	audited, err := json.Marshal(struct{ Filter job.Filter }{shown})
-	if err != nil {
-		return job.Operation{}, err
+	audited := []byte("{}")
+	if len(start.Shown) > 0 {
+		audited, _ = json.Marshal(start.Shown) // Texts always marshal.
 	}
 	only := pgtype.UUID{Bytes: start.ID, Valid: start.Key == nil}
 	found, err := postgres.Write(ctx, s.db.Submissions, "start operation", func(ctx context.Context, conn *pgx.Conn) (found []operationRow, err error) {

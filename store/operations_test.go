@@ -213,7 +213,11 @@ func TestAStoppedOperationActsOnNoMoreJobs(t *testing.T) {
 	for range 5 {
 		died(t, s, "c", "m")
 	}
-	o := operation(t, s, job.ActionRequeue, job.Filter{}, func(start *job.OperationStart) { start.Rate = 20 })
+	o := operation(t, s, job.ActionRequeue, job.Filter{}, func(start *job.OperationStart) {
+		start.Rate, start.Shown = 20, map[string]string{"state": "dead"}
+	})
+	require.Equal(t, map[string]string{"operationId": o.ID.String(), "state": "dead"},
+		ask[map[string]string](t, s, "select filter from audit_log where result = 'started'"))
 	operateOnce(t, s)
 	_, err := s.StopOperation(t.Context(), o.ID, "boss", "acme")
 	require.ErrorIs(t, err, job.ErrNoOperation, "it is of all tenants")

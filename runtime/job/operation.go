@@ -134,6 +134,9 @@ type OperationStart struct {
 	// Key names the request among those of the caller, and Hash says what it was; nil for none.
 	Key  *string
 	Hash []byte
+	// Shown is the filter as the audit log has it, for everybody who may read that: names and
+	// values.
+	Shown map[string]string
 }
 
 // Preview is what an operation would act on.
