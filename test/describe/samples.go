@@ -120,7 +120,7 @@ var sampleParameters = map[string]any{
 	"payload":           "user@example.com",
 	"fingerprint":       sampleFingerprint,
 	"sinceMinutes":      15,
-	"state":             []string{"queued"},
+	"state":             []string{"running"},
 	"dryRun":            true,
 	"attempt":           1,
 	"name":              "builtin",

@@ -70,6 +70,13 @@ func (c *Client) Server() string { return c.server.String() }
 // Close ends idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
+type reasonKey struct{}
+
+// Because gives the requests of the context a reason for the audit log; empty for none.
+func Because(ctx context.Context, reason string) context.Context {
+	return context.WithValue(ctx, reasonKey{}, reason)
+}
+
 // Answer is the JSON of an answer, as it came.
 type Answer []byte
 
@@ -149,6 +156,9 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	}
 	request.Header.Set("Accept", mediaType)
 	request.Header.Set("User-Agent", c.agent)
+	if reason, _ := ctx.Value(reasonKey{}).(string); reason != "" {
+		request.Header.Set("X-Holdfast-Reason", reason)
+	}
 	c.login.sign(request)
 	answer, err := c.http.Do(request)
 	if err != nil {

@@ -48,9 +48,11 @@ func (p *Program) actCommand(a action) *cobra.Command {
 		Long:  a.long + "\nEach job is tried, even if others fail.",
 		Args:  atLeastOne,
 	}
+	reason := ""
+	c.Flags().StringVar(&reason, "reason", "", "why, for the audit log")
 	return p.speaks(c, func(ctx context.Context, s *session, ids []string) error {
 		return s.act(a.name, ids, func(id string) (apiclient.Answer, error) {
-			return s.Post(ctx, apiclient.Path("/jobs", id, a.name), nil, nil)
+			return s.Post(apiclient.Because(ctx, reason), apiclient.Path("/jobs", id, a.name), nil, nil)
 		})
 	})
 }

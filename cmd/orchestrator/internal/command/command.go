@@ -81,7 +81,7 @@ func (p *Program) AddTo(root *cobra.Command) {
 		root.AddCommand(c)
 	}
 	for _, c := range []*cobra.Command{
-		p.inspectCommand(), p.findCommand(), p.logsCommand(), p.actCommand(requeue), p.resubmitCommand(), p.deadLetterCommand(), p.operationCommand(), p.queuesCommand(), p.workersCommand(), p.pluginsCommand(),
+		p.inspectCommand(), p.findCommand(), p.logsCommand(), p.actCommand(requeue), p.resubmitCommand(), p.deadLetterCommand(), p.operationCommand(), p.queuesCommand(), p.workersCommand(), p.pluginsCommand(), p.configCommand(),
 		p.scheduleCommand(), p.pausesCommand(), p.pauseCommand(), p.resumeCommand(), p.drainCommand(), p.limitsCommand(),
 		p.retentionCommand(), p.eraseCommand(), p.erasuresCommand(),
 		p.auditCommand(), p.metricsCommand(), p.seriesCommand(), p.doctorCommand(), p.uiCommand(),

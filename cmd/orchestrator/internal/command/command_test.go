@@ -3,6 +3,8 @@ package command
 import (
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -149,6 +151,22 @@ func TestSeveralJobsAreEachTried(t *testing.T) {
 	stdout, _, err = f.run(t, "cancel", firstID, secondID, thirdID, "--json")
 	require.Equal(t, Exit{CodeFailed}, err)
 	require.Equal(t, jobJSON(firstID, "CANCELED", "")+"\n"+jobJSON(thirdID, "RUNNING", during)+"\n", stdout)
+}
+
+func TestAReasonIsSentForTheAuditLog(t *testing.T) {
+	for _, name := range []string{"cancel", "hold", "release", "requeue"} {
+		var reasons [][]string
+		f := usual()
+		f.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			reasons = append(reasons, r.Header["X-Holdfast-Reason"])
+			_, _ = io.WriteString(w, jobJSON(firstID, "PENDING", ""))
+		})
+		_, _, err := f.run(t, name, firstID, secondID, "--reason", "the bank is back")
+		require.NoError(t, err)
+		_, _, err = f.run(t, name, firstID)
+		require.NoError(t, err)
+		require.Equal(t, [][]string{{"the bank is back"}, {"the bank is back"}, nil}, reasons, name)
+	}
 }
 
 func TestAnErrorThatConcernsAllJobsIsReportedOnce(t *testing.T) {
