@@ -43,7 +43,7 @@ func TestAPluginThatDoesNotComeUpSaysWhy(t *testing.T) {
 		"garbage":     "it was not up within 3s; it printed: this is no handshake",
 		"endless":     "it was not up within 3s",
 		"hung":        "it was not up within 3s",
-		"mute":        "it was not up within 3s",
+		"mute":        "it was not up within 6s",
 		"version":     "incompatible API version with plugin",
 		"elsewhere":   "its socket /var/run/elsewhere.sock is not in",
 		"undescribed": "describe: ",
@@ -54,8 +54,11 @@ func TestAPluginThatDoesNotComeUpSaysWhy(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			h := startHost(t, func(s *Settings) {
-				if strings.Contains(want, "not up within") {
+				switch {
+				case strings.Contains(want, "not up within 3s"):
 					s.StartTimeout = 3 * time.Second
+				case strings.Contains(want, "not up within 6s"):
+					s.StartTimeout = 6 * time.Second // longer than a connection takes at most by itself
 				}
 			}, misbehaving(mode, "-mode", mode))
 			h.eventually(func() bool { return h.status(mode).LastError != "" }, "a launch fails")

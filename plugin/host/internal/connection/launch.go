@@ -106,7 +106,7 @@ func (p *Process) shakeHands() (*grpc.ClientConn, error) {
 	if address.Network() == "unix" && filepath.Dir(filepath.Clean(address.String())) != p.child.SocketDir() {
 		return nil, fmt.Errorf("its socket %s is not in %s", address, p.child.SocketDir())
 	}
-	return dial(address, transport)
+	return dial(address, transport, p.spec.Settings.StartTimeout)
 }
 
 // These bound how many unread bytes from a process are kept in memory, for one stream
@@ -116,13 +116,14 @@ const (
 	connWindow   = 1 << 20
 )
 
-func dial(address net.Addr, transport credentials.TransportCredentials) (*grpc.ClientConn, error) {
+// dial connects soon. The process may take its time to answer, while it starts.
+func dial(address net.Addr, transport credentials.TransportCredentials, patience time.Duration) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///handler",
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, address.Network(), address.String())
 		}),
 		grpc.WithTransportCredentials(transport),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: 5 * time.Second}),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: patience}),
 		grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(protocol.MaxMessageBytes),
 			grpc.MaxCallSendMsgSize(protocol.MaxMessageBytes)),
