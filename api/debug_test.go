@@ -167,6 +167,7 @@ func TestThereIsOneDiagnosisAtATime(t *testing.T) {
 }
 
 func TestADiagnosisOutlivesTheDeadlinesOfTheServer(t *testing.T) {
+	t.Parallel()
 	l := newLedger()
 	doctor := hold(l)
 	server := serve(t, l, func(s *http.Server) { s.ReadTimeout, s.WriteTimeout = outlived, outlived })

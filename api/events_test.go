@@ -121,6 +121,7 @@ func lines(t *testing.T, from *bufio.Scanner, n int) (read []string) {
 }
 
 func TestEventsAreSentAsTheyCome(t *testing.T) {
+	t.Parallel()
 	s := &stage{next: make(chan job.EventBatch)}
 	url, stop := following(t, s, nil)
 	answer := get(t, url+"/events?jobType=MAIL&tag=blue&tenant=acme&lastEventId=7", "Last-Event-ID: 40")

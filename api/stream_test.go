@@ -86,6 +86,7 @@ func (c *talk) requireEnd(done bool) answer {
 }
 
 func TestLinesAreAnsweredWhileOthersStillCome(t *testing.T) {
+	t.Parallel()
 	l := newLedger()
 	// A stream lasts longer than the server's deadlines.
 	c := serve(t, l, func(s *http.Server) { s.ReadTimeout, s.WriteTimeout = outlived, outlived }).talk(t)
@@ -194,8 +195,10 @@ func TestALineThatBeginsWithMuchWhiteSpaceIsNotOverlooked(t *testing.T) {
 }
 
 func TestAClientThatSendsNothingIsCutOff(t *testing.T) {
+	t.Parallel()
 	for name, dribble := range map[string]bool{"silent": false, "a byte now and then": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			l := newLedger()
 			c := serve(t, l, func(s *http.Server) { s.ReadTimeout = outlived }).talk(t)
 			c.write(minimal + "\n" + minimal[:5])

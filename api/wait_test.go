@@ -24,6 +24,7 @@ func pending() *ledger {
 }
 
 func TestAWaitEndsWhenTheJobIsFinal(t *testing.T) {
+	t.Parallel()
 	l := pending()
 	// The server's deadlines are shorter than the wait.
 	server := serve(t, l, func(s *http.Server) { s.ReadTimeout, s.WriteTimeout = outlived, outlived })

@@ -126,7 +126,7 @@ func TestNothingOutlivesAKilledHost(t *testing.T) {
 		require.True(t, alive(handler) && alive(child))
 		require.NoError(t, victim.Process.Kill())
 		_ = victim.Wait()
-		require.Eventually(t, func() bool { return !alive(handler) && !alive(child) }, 2*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return !alive(handler) && !alive(child) }, patience/2, 10*time.Millisecond)
 	})
 }
 
