@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"net/http/httptest"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -24,6 +25,26 @@ var columns = []string{
 	"none", "submit", "read", "observe", "operate", "payloads", "observe, payloads", "observe, operate", "observe of acme",
 }
 
+// replaceable passes calls on to a ledger that the test replaces in between.
+type replaceable struct{ *ledger }
+
+// renewing is a server, and a function that gives it a new ledger. To build a server takes as
+// long as hundreds of calls.
+func renewing(t *testing.T, access *guard.Access) (server *httptest.Server, renew func(given ...func(*ledger))) {
+	t.Helper()
+	current := &replaceable{}
+	renew = func(given ...func(*ledger)) {
+		current.ledger = newLedger()
+		jobIn("queued")(current.ledger)
+		for _, more := range given {
+			more(current.ledger)
+		}
+	}
+	renew()
+	server, _ = guardedBy(t, guard.Config{Access: access}, current, &output{})
+	return server, renew
+}
+
 // TestWhoMayCallWhat calls every route with every scope. Read the diff of its golden: a
 // route that changes something must not open to observe.
 func TestWhoMayCallWhat(t *testing.T) {
@@ -32,11 +53,11 @@ func TestWhoMayCallWhat(t *testing.T) {
 	for _, column := range columns {
 		fmt.Fprintf(table, " | %s", column)
 	}
-	server, _ := guarded(t, guard.Config{Access: accessFor(false)})
+	server, renew := renewing(t, accessFor(false))
 	for _, route := range slices.Sorted(maps.Keys(operations(t, server))) {
 		fmt.Fprintf(table, "\n%-38s", route)
 		for _, column := range columns {
-			server, _ := guarded(t, guard.Config{Access: accessFor(false)})
+			renew()
 			name := "token " + column
 			if column == "none" {
 				name = column
@@ -85,7 +106,7 @@ func TestNoAnswerShowsPayloadsWithoutTheirScope(t *testing.T) {
 	access.Tokens = append(access.Tokens, guard.Token{Name: "everything else", Digest: guard.DigestOf("else"), Scopes: everything})
 	states := []job.State{job.Created, job.Queued, job.Running, job.Dead}
 	shown := map[string]bool{}
-	server, _ := guarded(t, guard.Config{Access: access})
+	server, renew := renewing(t, access)
 	for route := range operations(t, server) {
 		for _, state := range states {
 			given := func(l *ledger) {
@@ -95,11 +116,11 @@ func TestNoAnswerShowsPayloadsWithoutTheirScope(t *testing.T) {
 					l.jobs[id] = view
 				}
 			}
-			server, _ := guarded(t, guard.Config{Access: access}, given)
+			renew(given)
 			for _, header := range []string{"Bearer else", who["token observe"].header, who["token observe, operate"].header} {
 				require.NotContains(t, callRoute(t, server, route, header).body, text, "%s by %s", route, header)
 			}
-			server, _ = guarded(t, guard.Config{Access: access}, given)
+			renew(given)
 			if answer := callRoute(t, server, route, who["basic"].header); strings.Contains(answer.body, text) {
 				shown[route] = true
 				require.NotContains(t, answer.body, "payloadsWithheld")
@@ -112,7 +133,7 @@ func TestNoAnswerShowsPayloadsWithoutTheirScope(t *testing.T) {
 	} {
 		require.True(t, shown[route], "%s shows them to others, or this test tests nothing", route)
 	}
-	server, _ = guarded(t, guard.Config{Access: access}, containing(text))
+	renew(containing(text))
 	for _, route := range []string{"GET /jobs/{id}", "GET /debug/jobs/{id}"} {
 		require.Contains(t, callRoute(t, server, route, "Bearer else").body, `"payloadsWithheld":true`, route)
 	}

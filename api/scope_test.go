@@ -177,7 +177,7 @@ func guarded(t *testing.T, config guard.Config, given ...func(*ledger)) (*httpte
 	return guardedBy(t, config, ledger, &output{})
 }
 
-func guardedBy(t *testing.T, config guard.Config, ledger *ledger, log *output) (*httptest.Server, *output) {
+func guardedBy(t *testing.T, config guard.Config, ledger ledgers, log *output) (*httptest.Server, *output) {
 	t.Helper()
 	config.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	server := httptest.NewServer(api.New(api.Config{
