@@ -115,7 +115,7 @@ func TestAMissingDatabaseIsReportedWithoutItsPassword(t *testing.T) {
 	} {
 		for _, command := range []string{"serve", "migrate up", "doctor"} {
 			said, err := exec.CommandContext(t.Context(), filepath.Join(bin, "orchestrator"), append(strings.Fields(command),
-				"--set", "database.url="+at, "--set", "database.start_wait=500ms", "--set", "security.user=admin", "--set", "security.password="+canary+"-of-the-operator")...,
+				"--set", "server.address=127.0.0.1:0", "--set", "database.url="+at, "--set", "database.start_wait=500ms", "--set", "security.user=admin", "--set", "security.password="+canary+"-of-the-operator")...,
 			).CombinedOutput()
 			require.Error(t, err, "%s: %s", command, said)
 			require.Contains(t, string(said), "database", command)
