@@ -76,7 +76,7 @@ func orchestratorIn(t testing.TB, dir, url string, settings ...string) *rig.Orch
 	t.Helper()
 	settings = append([]string{
 		"database.url=" + url,
-		"worker.lease=2s",
+		"worker.lease=4s",
 		"worker.kill_grace=300ms",
 		"worker.drain_timeout=5s",
 		"worker.crash_policy=release",

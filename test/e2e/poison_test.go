@@ -18,7 +18,7 @@ import (
 // Fifty jobs are in one process, and one of them kills it whenever it runs.
 func TestAPoisonJobIsFoundAndNobodyElseIsCharged(t *testing.T) {
 	t.Parallel()
-	const lease = 5 * time.Second
+	const lease = 8 * time.Second
 	url := pgtest.URL(t)
 	settings := append(plugin(0, "good", "testhandlers"), "worker.crash_policy=expire", "worker.lease="+lease.String())
 	o := orchestrator(t, url, settings...)
@@ -67,7 +67,7 @@ func TestAPoisonJobIsFoundAndNobodyElseIsCharged(t *testing.T) {
 // as configured. Either way the orchestrator records the reason, because it knows more
 // than a reaper.
 func TestADeadProcessLeavesItsReasonUnderEachCrashPolicy(t *testing.T) {
-	const lease = 4 * time.Second
+	const lease = 8 * time.Second
 	for after, bounds := range map[string][2]time.Duration{"expire": {lease * 9 / 10, time.Minute}, "release": {0, lease * 9 / 10}} {
 		t.Run(after, func(t *testing.T) {
 			t.Parallel()

@@ -153,7 +153,7 @@ func Lapsed(t testing.TB, story []collector.Span, outcome string) {
 	require.Equal(t, outcome, lost.Attributes["job.outcome"])
 	wait := collector.Named(story, "lease wait TRACE")[0]
 	require.Equal(t, lost.End, wait.Start)
-	require.Greater(t, wait.End.Sub(wait.Start), 250*time.Millisecond, "no handler starts with less than a quarter of two seconds left")
+	require.Greater(t, wait.End.Sub(wait.Start), 250*time.Millisecond, "no handler starts with less than a quarter of its lease left")
 	require.False(t, next.Start.Before(wait.End))
 	for _, key := range []string{"job.id", "job.attempt", "job.fence", "job.worker"} {
 		require.Equal(t, lost.Attributes[key], wait.Attributes[key], key)
