@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
@@ -88,8 +87,9 @@ func readJob(v *visit) (jobDetail, error) {
 		}
 	}
 	shown.Curl = curlOf(v, d)
-	shown.Resubmit = resubmissionOf(v, d)
-	return shown, nil
+	var err error
+	shown.Resubmit, err = resubmissionOf(v, d)
+	return shown, err
 }
 
 // ID is that of the part of the page.
@@ -242,98 +242,3 @@ func (f frame) DueOrTook(j v1.FoundJob) template.HTML {
 
 // Left is how long a lease has left.
 func (f frame) Left(l *timedLease) string { return took(max(l.ExpiresAt.Sub(f.now), 0)) }
-
-// resubmission is the form that submits a job anew.
-type resubmission struct {
-	Payload, Tags, Priority, Delay, Key string
-	// Hint says why the payload is not there; empty if it is.
-	Hint   string
-	Denied string
-	Open   bool
-}
-
-func resubmissionOf(v *visit, d timedDetail) resubmission {
-	form := resubmission{Tags: strings.Join(d.Tags, ", "), Priority: strconv.Itoa(int(d.Priority)), Denied: v.denied(guard.Operate)}
-	switch {
-	case d.ErasedAt != nil:
-		form.Denied = "It was erased."
-	case d.PayloadsWithheld:
-		form.Hint = "You may not see the payload. Leave this empty to keep it, or write another one."
-	case len(d.Payload) > maxShown:
-		form.Hint = "The payload is too large to edit here. Leave this empty to keep it, or write another one."
-	default:
-		form.Payload = indented(d.Payload)
-	}
-	return form
-}
-
-// resubmitJob sends what differs from the job. What the API refuses is shown at the fields.
-func resubmitJob(v *visit) (answer, error) {
-	shown, err := readJob(v)
-	if err != nil {
-		return nil, err
-	}
-	before := shown.Resubmit
-	sent := resubmission{
-		Payload: strings.ReplaceAll(v.form("payload"), "\r\n", "\n"), Tags: v.form("tags"), Priority: v.form("priority"),
-		Delay: v.form("delay"), Key: v.form("key"), Hint: before.Hint, Denied: before.Denied, Open: true,
-	}
-	body, mistakes := sent.changes(before)
-	refused := v1.NewProblem(http.StatusUnprocessableEntity, "Nothing was submitted.", mistakes...)
-	if len(mistakes) == 0 {
-		var made v1.Accepted
-		err := v.send(http.MethodPost, client.Path("debug", "jobs", v.param("id"), "resubmit"), body, &made)
-		if err == nil {
-			said := "Submitted anew. This is the new job."
-			if made.Duplicate {
-				said = "Nothing was submitted: this job was there."
-			}
-			return back{To: jobPath(made.JobID), Notice: said}, nil
-		}
-		if refused = client.ProblemOf(err); refused == nil || refused.Status != http.StatusUnprocessableEntity {
-			return nil, err
-		}
-	}
-	shown.Resubmit = sent
-	page := shown.view()
-	page.Problem = refused
-	return page, nil
-}
-
-// changes is the body of the request: a member for each field that differs.
-func (r resubmission) changes(before resubmission) (json.RawMessage, []v1.Mistake) {
-	var mistakes []v1.Mistake
-	var members []string
-	add := func(name, value string) { members = append(members, quoted(name)+":"+value) }
-	if r.Payload != "" && r.Payload != before.Payload {
-		if json.Valid([]byte(r.Payload)) {
-			add("payload", r.Payload)
-		} else {
-			mistakes = append(mistakes, v1.Mistake{Location: "#/payload", Message: "is not JSON"})
-		}
-	}
-	if r.Tags != before.Tags {
-		tags := []string{}
-		for tag := range strings.SplitSeq(r.Tags, ",") {
-			if tag = strings.TrimSpace(tag); tag != "" {
-				tags = append(tags, tag)
-			}
-		}
-		encoded, _ := json.Marshal(tags) // Strings always marshal.
-		add("tags", string(encoded))
-	}
-	if r.Priority != "" && r.Priority != before.Priority {
-		if _, err := strconv.Atoi(r.Priority); err != nil {
-			mistakes = append(mistakes, v1.Mistake{Location: "#/priority", Message: "must be a whole number"})
-		} else {
-			add("priority", r.Priority)
-		}
-	}
-	if r.Delay != "" {
-		add("delay", quoted(r.Delay))
-	}
-	if r.Key != "" {
-		add("idempotencyKey", quoted(r.Key))
-	}
-	return json.RawMessage("{" + strings.Join(members, ",") + "}"), mistakes
-}

@@ -201,20 +201,42 @@ func TestAJobIsSubmittedAnew(t *testing.T) {
 	made[0] = 2
 	answers["POST /debug/jobs/"+jobID.String()+"/resubmit"] = v1.Accepted{JobID: made}
 	p := newPages(answers)
-	w := p.post(path+"/resubmit", "payload", `{"n": 2.50}`, "tags", "a, b", "priority", "3", "delay", "1h")
+	w := p.post(path+"/resubmit", "json", `{"n": 2.50}`, "tags", "a, b", "priority", "3", "delay", "1h")
 	require.Equal(t, 303, w.Code)
 	require.Equal(t, "/ui/jobs/"+made.String(), w.Header().Get("Location"))
 	require.Equal(t, []string{"POST /debug/jobs/" + jobID.String() + `/resubmit {"payload":{"n": 2.50},"tags":["a","b"],"delay":"1h"}`}, p.api.sent)
 
-	w = p.post(path+"/resubmit", "payload", `{"n": `, "priority", "high")
+	w = p.post(path+"/resubmit", "json", `{"n": `, "priority", "high")
 	require.Equal(t, 422, w.Code)
-	require.Contains(t, w.Body.String(), `id="payload-mistake">is not JSON`)
+	require.Contains(t, w.Body.String(), `<code>#/payload</code> is not JSON`)
 	require.Contains(t, w.Body.String(), `id="priority-mistake">must be a whole number`)
 	answers["POST /debug/jobs/"+jobID.String()+"/resubmit"] = v1.Invalid(v1.Mistake{Location: "#/payload/n", Message: "must be a text"})
-	w = newPages(answers).post(path+"/resubmit", "payload", `{"n": 3}`, "tags", "", "priority", "3")
+	w = newPages(answers).post(path+"/resubmit", "json", `{"n": 3}`, "tags", "", "priority", "3")
 	require.Equal(t, 422, w.Code)
 	require.Contains(t, w.Body.String(), "<code>#/payload/n</code> must be a text")
 	require.Contains(t, w.Body.String(), `{&#34;n&#34;: 3}</textarea>`)
+}
+
+func TestAJobIsEditedInTheFieldsOfItsSchema(t *testing.T) {
+	answers, path := detailAnswers(), "/ui/jobs/"+jobID.String()
+	answers["GET /job-types/SEND_EMAIL/schema"] = json.RawMessage(`{"type": "object", "required": ["n"], "properties": {"n": {"type": "number"}, "text": {"type": "string"}}}`)
+	page := newPages(answers).get(path).Body.String()
+	fields := regexp.MustCompile(`<input id="f\d+" name="([^"]+)" value="1\.50"`).FindStringSubmatch(page)
+	require.Len(t, fields, 2, page)
+	require.Contains(t, page, "12345678901234567890", "what the schema does not name")
+	require.NotContains(t, newPages(answers).get(path, "Hf-Fragment: live-job").Body.String(), "schema")
+
+	answers["POST /debug/jobs/"+jobID.String()+"/resubmit"] = v1.Invalid(v1.Mistake{Location: "#/payload/n", Message: "must be below 1"})
+	p := newPages(answers)
+	w := p.post(path+"/resubmit", fields[1], "2.50", "priority", "3", "tags", "nightly, "+hostile)
+	require.Equal(t, 422, w.Code)
+	require.Contains(t, w.Body.String(), `-mistake">must be below 1`)
+	require.Contains(t, w.Body.String(), `data-live data-src="`+path+`"`, "live parts are those of the job")
+	require.Equal(t, []string{"POST /debug/jobs/" + jobID.String() + `/resubmit {"payload":{"n":2.50}}`}, p.api.sent)
+	require.Contains(t, p.post(path+"/resubmit", fields[1], "2.50", "edit", "json").Body.String(), `name="json"`)
+	p.post(path+"/resubmit", "json", string(jobDetail().Payload), "priority", "3", "tags", "nightly, "+hostile)
+	require.Equal(t, "POST /debug/jobs/"+jobID.String()+"/resubmit {}", p.api.sent[1], "nothing has changed")
+	require.Len(t, p.api.sent, 2)
 }
 
 func TestActsOnOneJob(t *testing.T) {
