@@ -123,6 +123,11 @@ test-ui: ## Test the web UI in Chromium, with rules of accessibility
 	# The product and npm's package are outside the module, so go test must not cache results.
 	cd test/ui && $(GO) test -count=1 -timeout 8m ./...
 
+.PHONY: test-model
+test-model: ## Check the models of the protocol with Spin; LONG=1 allows more faults at once
+	scripts/need.sh gcc spin
+	HOLDFAST_TEST_MODEL=1 $(GO) test -count=1 -timeout 30m $(if $(LONG),,-short) ./test/model
+
 .PHONY: screenshots
 screenshots: ## Make the pictures of docs/ui.md anew
 	scripts/need.sh postgres chromium

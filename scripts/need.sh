@@ -2,7 +2,7 @@
 # need.sh THING...: makes sure that every thing is installed. On Debian and Ubuntu it
 # installs what is missing, as root or with a sudo that needs no password; elsewhere it
 # fails and prints the command. Things: gcc postgres postgres-14 (or another version)
-# protoc docker python mypy node chromium debootstrap jq. For jaeger it prints how to get one.
+# protoc docker python mypy node chromium debootstrap jq spin. For jaeger it prints how to get one.
 set -euo pipefail
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
@@ -15,6 +15,7 @@ present() {
 	docker) command -v docker && command -v dockerd && command -v ip ;;
 	python) imports python3 || imports /usr/bin/python3 ;;
 	mypy) command -v mypy ;;
+	spin) command -v spin ;;
 	node) command -v node && command -v npm ;;
 	chromium) command -v chromium || command -v google-chrome ;;
 	jaeger)
@@ -51,6 +52,7 @@ debian() {
 	postgres-*) echo "postgresql-${1#*-}" ;;
 	python) echo python3-grpcio python3-protobuf python3-venv python3-pip python3-setuptools python3-wheel ;;
 	mypy) echo mypy ;;
+	spin) echo spin ;;
 	node) echo nodejs npm ;;
 	chromium) echo chromium ;;
 	esac
