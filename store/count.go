@@ -12,12 +12,13 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
-// maxCounted limits how many rows a count examines, from the newest on.
+// maxCounted limits how many dead letters a count examines, from the newest on, if it need
+// not look at their jobs.
 const maxCounted = 10 * maxScan
 
 // Count counts the jobs that the filter selects, whatever its After and Limit: exactly up
-// to job.MaxCount, among the newest maxCounted of the table or index that List would read.
-// If there may be older ones, it says that there are more.
+// to job.MaxCount, among the newest maxScan of the table or index that List would read, or
+// maxCounted dead letters. If there may be older ones, it says that there are more.
 func (s *Store) Count(ctx context.Context, filter job.Filter) (job.Count, error) {
 	filter.After = job.ID{}
 	found, err := s.count(ctx, filter, job.MaxCount+1)
@@ -29,8 +30,8 @@ func (s *Store) Count(ctx context.Context, filter job.Filter) (job.Count, error)
 	return count, nil
 }
 
-// CountAll counts the jobs that the filter selects, whatever its After and Limit, maxCounted
-// rows at a time. When the time is over, it says that there are more.
+// CountAll counts the jobs that the filter selects, whatever its After and Limit, as many
+// rows at a time as Count. When the time is over, it says that there are more.
 func (s *Store) CountAll(ctx context.Context, filter job.Filter, within time.Duration) (count job.Count, err error) {
 	filter.After = job.ID{}
 	for began := time.Now(); ; {
@@ -65,8 +66,12 @@ func (s *Store) count(ctx context.Context, filter job.Filter, limit int) (found 
 
 // counting returns the statement of a count and its arguments.
 func counting(filter job.Filter, limit int) (text string, args []any) {
-	scan, args := scanOf(&filter, maxCounted)
-	chosen, args := conditions(filter, args)
+	scan, args := scanOf(&filter)
+	examined := maxScan
+	if scan.alone {
+		examined = maxCounted
+	}
+	chosen, args := scan.conditions(filter, args)
 	return fmt.Sprintf(`
 with %[1]sfound as materialized (
     select from (%[2]s) s
@@ -74,5 +79,5 @@ with %[1]sfound as materialized (
     limit %[4]d
 )
 select count(*)::integer as jobs, (%[5]s offset %[6]d - 1 limit 1) as next
-from found`, scan.lists, scan.rows(maxCounted), chosen, limit, scan.get("s.job_id"), maxCounted), args
+from found`, scan.lists, scan.rows(examined), chosen, limit, scan.get("s.job_id"), examined), args
 }

@@ -69,6 +69,8 @@ func TestJobsAreFoundByWhatOnlyOperatorsKnow(t *testing.T) {
 		"no worker":  {job.Filter{Worker: "nobody"}, nil},
 		"an error":   {job.Filter{Code: "E1"}, []job.ID{failed.JobID}},
 		"no error":   {job.Filter{Code: "E2"}, nil},
+		"a death":    {job.Filter{States: []job.State{job.Dead}, Code: "E1"}, []job.ID{failed.JobID}},
+		"no death":   {job.Filter{States: []job.State{job.Dead}, Code: "E2"}, nil},
 		"a payload":  {job.Filter{Payload: `"anna"`}, []job.ID{scheduled}},
 		"no payload": {job.Filter{Payload: "%anna"}, nil},
 	} {
@@ -81,4 +83,29 @@ func TestJobsAreFoundByWhatOnlyOperatorsKnow(t *testing.T) {
 			require.Equal(t, job.Count{Jobs: len(want.found)}, count)
 		})
 	}
+}
+
+// Reading the ledger as well would take a hundred times as long beside millions of jobs.
+func TestDeadJobsAreFoundByTheirDeadLetters(t *testing.T) {
+	s := open(t)
+	c := running(t, s)
+	settled(t, s, c, job.PermanentFailure)
+	filter := job.Filter{States: []job.State{job.Dead}, Type: jobType, Tenant: job.DefaultTenant, Code: "E1"}
+	for _, fingerprint := range []string{"still to be filled in", "filled in"} {
+		if fingerprint == "filled in" {
+			_, err := s.Fingerprint(t.Context(), 10)
+			require.NoError(t, err)
+		} else {
+			exec(t, s, "update dead_letters set fingerprint = '', error_code = ''")
+		}
+		count, err := s.Count(t.Context(), filter)
+		require.NoError(t, err)
+		require.Equal(t, job.Count{Jobs: 1}, count, fingerprint)
+	}
+	filter.Code = ""
+	text, _ := counting(filter, job.MaxCount)
+	require.NotRegexp(t, ` on jobs\b`, explainSQL(t, s, text, sql.Text("list_by_index")))
+	filter.Tag = "x"
+	text, _ = counting(filter, job.MaxCount)
+	require.Regexp(t, ` on jobs\b`, explainSQL(t, s, text, sql.Text("list_by_index")))
 }

@@ -68,6 +68,7 @@ func various(t testing.TB, s *Store) []listedJob {
 		exec(t, s, "update jobs set tenant = $2, job_type = $3, tags = $4, created_at = $5 where job_id = $1",
 			postgres.UUID(j.id), j.tenant, j.kind, j.tags, j.created)
 		exec(t, s, "update ready set job_type = $2 where job_id = $1", postgres.UUID(j.id), j.kind)
+		exec(t, s, "update dead_letters set job_type = $2, tenant = $3 where job_id = $1", postgres.UUID(j.id), j.kind, j.tenant)
 		all = append(all, j)
 	}
 	slices.Reverse(all) // newest first

@@ -55,7 +55,7 @@ func showDeadLetters(v *visit) (answer, error) {
 			query.Set(name, value)
 		}
 	}
-	found, err := shared[v1.DeadLetterGroups](v, client.Path("dead-letter", "groups"), query)
+	found, err := counted[v1.DeadLetterGroups](v, client.Path("dead-letter", "groups"), query)
 	if err != nil {
 		return nil, err
 	}

@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-chi/chi/v5"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/api/ui/client"
+	"github.com/holdfast-jobs/holdfast/api/ui/snapshot"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -80,12 +82,21 @@ func showJobs(v *visit) (answer, error) {
 	}
 	query := shown.with("cursor", v.query("cursor"))
 	query.Set("limit", strconv.Itoa(jobsPerPage))
-	if err := v.get(client.Path("debug", "jobs"), query, &shown.Page); err != nil {
+	var (
+		count     snapshot.Figures[*v1.JobCount]
+		uncounted error
+		counting  sync.WaitGroup
+	)
+	counting.Go(func() { count, uncounted = counted[v1.JobCount](v, client.Path("debug", "jobs", "count"), shown.query) })
+	err := v.get(client.Path("debug", "jobs"), query, &shown.Page)
+	counting.Wait()
+	switch {
+	case err != nil:
 		return shown.refused(err)
+	case uncounted != nil:
+		return nil, uncounted
 	}
-	if err := v.get(client.Path("debug", "jobs", "count"), shown.query, &shown.Count); err != nil {
-		return nil, err
-	}
+	shown.Count = *count.Value
 	shown.Newest = withQuery(Root+"/jobs", shown.query)
 	shown.Live = withQuery(Root+"/jobs", shown.with("cursor", cmp.Or(v.query("cursor"), shown.Page.PageCursor)))
 	if shown.Page.NextCursor != "" {

@@ -24,9 +24,12 @@ type window struct {
 	Current bool
 }
 
+// usualMinutes is the window that pages show unless another is chosen.
+const usualMinutes = 15
+
 // windows are those to choose from. The first is the default.
 func windows(minutes int) []window {
-	all := []window{{Minutes: 15, Label: "15 min"}, {Minutes: 60, Label: "1 h"}, {Minutes: 1440, Label: "24 h"}}
+	all := []window{{Minutes: usualMinutes, Label: "15 min"}, {Minutes: 60, Label: "1 h"}, {Minutes: 1440, Label: "24 h"}}
 	at := max(0, slices.IndexFunc(all, func(w window) bool { return w.Minutes == minutes }))
 	all[at].Current = true
 	return all
@@ -74,7 +77,7 @@ func showOverview(v *visit) (answer, error) {
 		reading sync.WaitGroup
 	)
 	reading.Go(func() {
-		metrics, errs[0] = shared[v1.Metrics](v, "/metrics", url.Values{"sinceMinutes": {strconv.Itoa(minutes)}})
+		metrics, errs[0] = v.metrics(minutes)
 	})
 	reading.Go(func() { workers, errs[1] = shared[v1.WorkerList](v, client.Path("debug", "workers"), nil) })
 	reading.Go(func() { plugins, errs[2] = shared[v1.PluginList](v, client.Path("debug", "plugins"), nil) })
@@ -86,7 +89,7 @@ func showOverview(v *visit) (answer, error) {
 	shown.At, shown.Failing = oldest(time.Time{}, time.Time{}, metrics)
 	shown.At, shown.Failing = oldest(shown.At, shown.Failing, workers)
 	shown.Problems = troubles(metrics.Value, workers.Value.Workers, plugins.Value.Plugins)
-	series, err := shared[v1.Series](v, client.Path("debug", "series"), url.Values{"window": {string(seriesWindows[minutes])}})
+	series, err := counted[v1.Series](v, client.Path("debug", "series"), url.Values{"window": {string(seriesWindows[minutes])}})
 	if err != nil {
 		return nil, err
 	}

@@ -37,15 +37,22 @@ func newAct(f frame, scope, to, label string, pairs ...any) (act, error) {
 	return made, nil
 }
 
-// staleness says how old figures are that cannot be read any more. See "stale" in parts.html.
+// staleness says how old figures are. See "stale" in parts.html.
 type staleness struct {
+	// For is since when they cannot be read any more; empty if they can, but only now and then.
 	For   string
 	Clock string
 }
 
+// fresh is how old figures may be without a word.
+const fresh = 10 * time.Second
+
 // newStale returns nil for figures that are fresh.
 func newStale(f frame, failing, at time.Time) *staleness {
-	if failing.IsZero() {
+	switch {
+	case failing.IsZero() && f.now.Sub(at) > fresh:
+		return &staleness{Clock: f.Clock(at)}
+	case failing.IsZero():
 		return nil
 	}
 	return &staleness{For: took(f.now.Sub(failing).Truncate(time.Second)), Clock: f.Clock(at)}

@@ -44,7 +44,7 @@ func showType(v *visit) (answer, error) { return v.typePage(v.param("type"), typ
 
 // typePage is the page again if the refusal of a form is not nil.
 func (v *visit) typePage(name string, form typeForm, refused *v1.Problem) (answer, error) {
-	metrics, err := shared[v1.Metrics](v, "/metrics", nil)
+	metrics, err := v.metrics(usualMinutes)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (v *visit) typePage(name string, form typeForm, refused *v1.Problem) (answe
 		return nil, v1.NewProblem(http.StatusNotFound, "no handler has declared this job type, and it has no jobs")
 	}
 	shown.Mean = metrics.Value.AvgDurationSecondsByJobType[name]
-	series, err := shared[v1.Series](v, client.Path("debug", "series"), url.Values{"window": {string(v1.Hour)}, "jobType": {name}})
+	series, err := counted[v1.Series](v, client.Path("debug", "series"), url.Values{"window": {string(v1.Hour)}, "jobType": {name}})
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ type typeRow struct {
 
 func showTypes(v *visit) (answer, error) {
 	shown := types{}
-	metrics, err := shared[v1.Metrics](v, "/metrics", nil)
+	metrics, err := v.metrics(usualMinutes)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func showTypes(v *visit) (answer, error) {
 		shown.At, shown.Failing = oldest(shown.At, shown.Failing, list)
 		declared = list.Value.JobTypes
 	}
-	series, err := shared[v1.Series](v, client.Path("debug", "series"), url.Values{"window": {string(v1.Hour)}})
+	series, err := counted[v1.Series](v, client.Path("debug", "series"), url.Values{"window": {string(v1.Hour)}})
 	if err != nil {
 		return nil, err
 	}

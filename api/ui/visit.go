@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -159,10 +160,24 @@ func (v *visit) rights() string {
 // shared reads from the API what all callers with the same rights share. See package snapshot.
 // Nobody may change the figures.
 func shared[T any](v *visit, path string, query url.Values) (snapshot.Figures[*T], error) {
+	return figures[T](v, snapshot.Steady, path, query)
+}
+
+// counted is shared for figures that cost more, the more jobs there are.
+func counted[T any](v *visit, path string, query url.Values) (snapshot.Figures[*T], error) {
+	return figures[T](v, snapshot.Growing, path, query)
+}
+
+// metrics are those with what happened in the last minutes.
+func (v *visit) metrics(minutes int) (snapshot.Figures[*v1.Metrics], error) {
+	return counted[v1.Metrics](v, "/metrics", url.Values{"sinceMinutes": {strconv.Itoa(minutes)}})
+}
+
+func figures[T any](v *visit, cost snapshot.Cost, path string, query url.Values) (snapshot.Figures[*T], error) {
 	key := v.rights() + "\n" + path + "?" + query.Encode()
 	waiting, cancel := context.WithDeadline(v.context(), v.readUntil)
 	defer cancel()
-	return snapshot.Get(waiting, v.figures, key, func(ctx context.Context) (*T, error) {
+	return snapshot.Get(waiting, v.figures, key, cost, func(ctx context.Context) (*T, error) {
 		into := new(T)
 		return into, v.api.Get(ctx, path, query, into)
 	})

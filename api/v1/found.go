@@ -57,7 +57,7 @@ func FoundJobsOf(page job.FoundPage, next string) FoundJobs {
 // JobCount is how many jobs there are.
 type JobCount struct {
 	Count int  `json:"count" doc:"Exact up to 10,000."`
-	More  bool `json:"more" doc:"Whether there are more, or may be: only the newest 100,000 jobs are looked at if no list of jobs is shorter."`
+	More  bool `json:"more" doc:"Whether there are more, or may be: only the newest 10,000 jobs are looked at if no list of jobs is shorter, or 100,000 dead ones if only their type, tenant, error code and fingerprint are asked for."`
 }
 
 // Lookup is what has an id or an idempotency key.

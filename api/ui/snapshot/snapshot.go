@@ -20,6 +20,14 @@ const (
 	share = 10
 	// patience is how long somebody who looks waits for a reading.
 	patience = 2 * time.Second
+	// slow is how long a reading takes that nobody waits for, while the last figures are younger
+	// than current.
+	slow    = 100 * time.Millisecond
+	current = time.Minute
+	// costlyShare is share for figures whose cost grows with the number of jobs, unless the pause
+	// would be longer than costlyPause.
+	costlyShare = 100
+	costlyPause = 30 * time.Second
 	// longest bounds a reading.
 	longest = 30 * time.Second
 	// idle is how long figures are kept that nobody looks at.
@@ -49,6 +57,8 @@ type entry struct {
 	at      time.Time
 	err     error // of the last reading
 	failing time.Time
+	// took is how long the last reading took that succeeded.
+	took time.Duration
 	// next is the time before which nothing is read again.
 	next    time.Time
 	used    time.Time
@@ -60,27 +70,52 @@ type reading struct {
 	done  chan struct{}
 }
 
+// Cost says how the cost of figures grows.
+type Cost bool
+
+const (
+	// Steady figures cost about the same, however many jobs there are.
+	Steady Cost = false
+	// Growing figures cost more, the more jobs there are. They are read less often if that
+	// takes long.
+	Growing Cost = true
+)
+
+// pause is how long after the beginning of a reading the next one may begin.
+func (c Cost) pause(took time.Duration) time.Duration {
+	pause := max(least, share*took)
+	if c == Growing {
+		pause = max(pause, min(costlyShare*took, costlyPause))
+	}
+	return pause
+}
+
 // Get returns the figures of a key, which says who may see them. It reads them anew with load
-// if they are old, and waits for that up to 2 s. If they cannot be read, it returns the last
-// ones. The error is that of load, or a problem of status 503, if there are none. A refusal,
-// which is a *v1.Problem below 500, is returned instead of the last figures.
-func Get[T any](ctx context.Context, c *Cache, key string, load func(context.Context) (T, error)) (Figures[T], error) {
-	found, err := c.get(ctx, key, func(ctx context.Context) (any, error) { return load(ctx) })
+// if they are old, and waits for that up to 2 s; but not if the last reading took long, and is
+// less than a minute old. If they cannot be read, it returns the last ones. The error is that of
+// load, or a problem of status 503, if there are none. A refusal, which is a *v1.Problem below
+// 500, is returned instead of the last figures.
+func Get[T any](ctx context.Context, c *Cache, key string, cost Cost, load func(context.Context) (T, error)) (Figures[T], error) {
+	found, err := c.get(ctx, key, cost, func(ctx context.Context) (any, error) { return load(ctx) })
 	if err != nil {
 		return Figures[T]{}, err
 	}
 	return Figures[T]{Value: found.value.(T), At: found.at, Failing: found.failing}, nil
 }
 
-func (c *Cache) get(ctx context.Context, key string, load func(context.Context) (any, error)) (entry, error) {
+func (c *Cache) get(ctx context.Context, key string, cost Cost, load func(context.Context) (any, error)) (entry, error) {
 	c.mu.Lock()
 	now := time.Now()
 	e := c.entry(key, now)
 	if e.reading == nil && !now.Before(e.next) {
 		e.reading = &reading{began: now, done: make(chan struct{})}
-		go c.read(context.WithoutCancel(ctx), e, e.reading, load)
+		go c.read(context.WithoutCancel(ctx), e, e.reading, cost, load)
 	}
 	awaited := e.reading
+	if awaited != nil && e.serves(now) {
+		defer c.mu.Unlock()
+		return *e, nil
+	}
 	c.mu.Unlock()
 
 	if awaited != nil {
@@ -106,6 +141,11 @@ func (c *Cache) get(ctx context.Context, key string, load func(context.Context) 
 	default:
 		return entry{}, v1.Unavailable("the database does not answer")
 	}
+}
+
+// serves reports whether the last figures are shown although new ones are being read.
+func (e *entry) serves(now time.Time) bool {
+	return e.value != nil && e.failing.IsZero() && e.took > slow && now.Sub(e.at) < current && now.Sub(e.reading.began) < patience
 }
 
 // entry returns the entry of a key, and forgets those that nobody uses.
@@ -137,7 +177,7 @@ func (c *Cache) forget(now time.Time) {
 	}
 }
 
-func (c *Cache) read(ctx context.Context, e *entry, this *reading, load func(context.Context) (any, error)) {
+func (c *Cache) read(ctx context.Context, e *entry, this *reading, cost Cost, load func(context.Context) (any, error)) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	value, err := loadSafely(ctx, load)
@@ -150,8 +190,8 @@ func (c *Cache) read(ctx context.Context, e *entry, this *reading, load func(con
 	var refused *v1.Problem
 	switch {
 	case err == nil:
-		e.value, e.at, e.failing = value, now, time.Time{}
-		e.next = this.began.Add(max(least, share*now.Sub(this.began)))
+		e.value, e.at, e.failing, e.took = value, now, time.Time{}, now.Sub(this.began)
+		e.next = this.began.Add(cost.pause(e.took))
 	case errors.As(err, &refused) && refused.Status < http.StatusInternalServerError:
 		e.value, e.failing = nil, time.Time{}
 		e.next = now // The next caller may be allowed more.

@@ -51,26 +51,34 @@ func (s *source) readings() int {
 }
 
 func TestTenViewersCostOneReadingARefresh(t *testing.T) {
-	for takes, want := range map[time.Duration]int{
-		0:                      31, // each 2 s, from 0 to 60
-		100 * time.Millisecond: 31,
-		500 * time.Millisecond: 13, // each 5 s
-		time.Second:            7,  // each 10 s
+	for _, figures := range []struct {
+		cost  snapshot.Cost
+		takes time.Duration
+		want  int
+	}{
+		{snapshot.Steady, 0, 31}, // each 2 s, from 0 to 60
+		{snapshot.Steady, 100 * time.Millisecond, 31},
+		{snapshot.Steady, 500 * time.Millisecond, 13}, // each 5 s
+		{snapshot.Steady, time.Second, 7},             // each 10 s
+		{snapshot.Growing, 10 * time.Millisecond, 31},
+		{snapshot.Growing, 100 * time.Millisecond, 7}, // each 10 s
+		{snapshot.Growing, time.Second, 3},            // each 30 s
 	} {
-		t.Run(takes.String(), func(t *testing.T) {
+		t.Run(fmt.Sprint(figures), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				cache, source := &snapshot.Cache{}, &source{takes: takes}
+				cache, source := &snapshot.Cache{}, &source{takes: figures.takes}
 				var viewers sync.WaitGroup
 				for range 10 {
 					viewers.Go(func() {
 						for began := time.Now(); time.Since(began) <= time.Minute; time.Sleep(250 * time.Millisecond) {
-							_, err := snapshot.Get(t.Context(), cache, "metrics", source.read)
+							_, err := snapshot.Get(t.Context(), cache, "metrics", figures.cost, source.read)
 							require.NoError(t, err)
 						}
 					})
 				}
 				viewers.Wait()
-				require.InDelta(t, want, source.readings(), 2)
+				require.InDelta(t, figures.want, source.readings(), 2)
+				time.Sleep(figures.takes) // One may be under way.
 			})
 		})
 	}
@@ -80,7 +88,7 @@ func TestFiguresGrowOldWhenTheyCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache, source := &snapshot.Cache{}, &source{}
 		read := time.Now()
-		first, err := snapshot.Get(t.Context(), cache, "k", source.read)
+		first, err := snapshot.Get(t.Context(), cache, "k", snapshot.Steady, source.read)
 		require.NoError(t, err)
 		require.Equal(t, 1, first.Value)
 		require.Zero(t, first.Failing)
@@ -89,7 +97,7 @@ func TestFiguresGrowOldWhenTheyCannotBeRead(t *testing.T) {
 		source.become(0, errors.New("connection refused"))
 		stopped := time.Now()
 		for range 3 {
-			old, err := snapshot.Get(t.Context(), cache, "k", source.read)
+			old, err := snapshot.Get(t.Context(), cache, "k", snapshot.Steady, source.read)
 			require.NoError(t, err)
 			require.Equal(t, 1, old.Value)
 			require.Equal(t, read, old.At)
@@ -98,7 +106,7 @@ func TestFiguresGrowOldWhenTheyCannotBeRead(t *testing.T) {
 		}
 
 		source.become(0, nil)
-		again, err := snapshot.Get(t.Context(), cache, "k", source.read)
+		again, err := snapshot.Get(t.Context(), cache, "k", snapshot.Steady, source.read)
 		require.NoError(t, err)
 		require.Equal(t, source.readings(), again.Value)
 		require.Zero(t, again.Failing, "it recovers by itself")
@@ -108,31 +116,31 @@ func TestFiguresGrowOldWhenTheyCannotBeRead(t *testing.T) {
 func TestNobodyWaitsLongForADatabaseThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache, source := &snapshot.Cache{}, &source{}
-		_, err := snapshot.Get(t.Context(), cache, "k", source.read)
+		_, err := snapshot.Get(t.Context(), cache, "k", snapshot.Steady, source.read)
 		require.NoError(t, err)
 		time.Sleep(time.Hour)
 		source.become(time.Hour, nil)
 
 		asked := time.Now()
-		old, err := snapshot.Get(t.Context(), cache, "k", source.read)
+		old, err := snapshot.Get(t.Context(), cache, "k", snapshot.Steady, source.read)
 		require.NoError(t, err)
 		require.Equal(t, 2*time.Second, time.Since(asked))
 		require.Equal(t, 1, old.Value)
 		require.Equal(t, asked, old.Failing)
 
 		second := time.Now()
-		_, err = snapshot.Get(t.Context(), cache, "k", source.read)
+		_, err = snapshot.Get(t.Context(), cache, "k", snapshot.Steady, source.read)
 		require.NoError(t, err)
 		require.Equal(t, second, time.Now(), "the next one does not wait for the same reading again")
 
-		_, err = snapshot.Get(t.Context(), cache, "new", source.read)
+		_, err = snapshot.Get(t.Context(), cache, "new", snapshot.Steady, source.read)
 		var problem *v1.Problem
 		require.ErrorAs(t, err, &problem)
 		require.Equal(t, 503, problem.Status, "and without old figures there is no answer")
 
 		source.become(0, nil)
 		time.Sleep(time.Minute) // The reading that hangs is given up.
-		again, err := snapshot.Get(t.Context(), cache, "k", source.read)
+		again, err := snapshot.Get(t.Context(), cache, "k", snapshot.Steady, source.read)
 		require.NoError(t, err)
 		require.Zero(t, again.Failing)
 	})
@@ -143,10 +151,10 @@ func TestAReadingOutlivesTheViewerThatBeganIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache, source := &snapshot.Cache{}, &source{takes: time.Second}
 		ctx, leave := context.WithCancel(t.Context())
-		go func() { _, _ = snapshot.Get(ctx, cache, "k", source.read) }()
+		go func() { _, _ = snapshot.Get(ctx, cache, "k", snapshot.Steady, source.read) }()
 		synctest.Wait()
 		leave()
-		got, err := snapshot.Get(t.Context(), cache, "k", source.read)
+		got, err := snapshot.Get(t.Context(), cache, "k", snapshot.Steady, source.read)
 		require.NoError(t, err)
 		require.Equal(t, 1, got.Value)
 	})
@@ -155,14 +163,14 @@ func TestAReadingOutlivesTheViewerThatBeganIt(t *testing.T) {
 func TestARefusalIsNotHiddenByOldFigures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cache, source := &snapshot.Cache{}, &source{}
-		_, err := snapshot.Get(t.Context(), cache, "k", source.read)
+		_, err := snapshot.Get(t.Context(), cache, "k", snapshot.Steady, source.read)
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
 		source.become(0, fmt.Errorf("get: %w", v1.NewProblem(403, "no")))
-		_, err = snapshot.Get(t.Context(), cache, "k", source.read)
+		_, err = snapshot.Get(t.Context(), cache, "k", snapshot.Steady, source.read)
 		require.ErrorIs(t, err, source.fails)
 		source.become(0, nil)
-		got, err := snapshot.Get(t.Context(), cache, "k", source.read)
+		got, err := snapshot.Get(t.Context(), cache, "k", snapshot.Steady, source.read)
 		require.NoError(t, err)
 		require.Equal(t, 3, got.Value)
 	})
@@ -173,7 +181,7 @@ func TestFiguresOfOneKeyAreNotThoseOfAnother(t *testing.T) {
 		cache := &snapshot.Cache{}
 		for round := range 3 {
 			for key := range 1000 {
-				got, err := snapshot.Get(t.Context(), cache, fmt.Sprint(key), func(context.Context) (int, error) { return key, nil })
+				got, err := snapshot.Get(t.Context(), cache, fmt.Sprint(key), snapshot.Steady, func(context.Context) (int, error) { return key, nil })
 				require.NoError(t, err, round)
 				require.Equal(t, key, got.Value)
 			}
@@ -185,7 +193,47 @@ func TestFiguresOfOneKeyAreNotThoseOfAnother(t *testing.T) {
 
 func TestAPanicIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, err := snapshot.Get(t.Context(), &snapshot.Cache{}, "k", func(context.Context) (int, error) { panic("secret") })
+		_, err := snapshot.Get(t.Context(), &snapshot.Cache{}, "k", snapshot.Steady, func(context.Context) (int, error) { panic("secret") })
 		require.ErrorContains(t, err, "panic: secret")
+	})
+}
+
+func TestNobodyWaitsForASlowReadingWhileTheLastFiguresAreCurrent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cache, source := &snapshot.Cache{}, &source{takes: 500 * time.Millisecond}
+		get := func() (figures snapshot.Figures[int], waited time.Duration) {
+			asked := time.Now()
+			figures, err := snapshot.Get(t.Context(), cache, "k", snapshot.Steady, source.read)
+			require.NoError(t, err)
+			return figures, time.Since(asked)
+		}
+		_, waited := get()
+		require.Equal(t, 500*time.Millisecond, waited, "there is nothing else")
+
+		time.Sleep(10 * time.Second)
+		last, waited := get()
+		require.Equal(t, 1, last.Value)
+		require.Zero(t, waited)
+		require.Zero(t, last.Failing)
+		time.Sleep(time.Second)
+		last, _ = get()
+		require.Equal(t, 2, last.Value, "they were read meanwhile")
+
+		time.Sleep(time.Hour)
+		last, waited = get()
+		require.Equal(t, 3, last.Value)
+		require.Equal(t, 500*time.Millisecond, waited, "the last ones are too old")
+
+		time.Sleep(10 * time.Second)
+		source.become(time.Hour, nil)
+		hangs := time.Now()
+		last, waited = get()
+		require.Zero(t, waited)
+		require.Zero(t, last.Failing)
+		time.Sleep(2 * time.Second)
+		last, waited = get()
+		require.Zero(t, waited)
+		require.Equal(t, hangs, last.Failing, "it is said once a reading takes too long")
+		time.Sleep(time.Minute) // The reading that hangs is given up.
 	})
 }
