@@ -19,7 +19,7 @@ func (b *tab) navigation() []string {
 // links are the paths of all links on the page that stay within the UI.
 func (b *tab) links() []string {
 	b.t.Helper()
-	return value[[]string](b, `Array.from(document.querySelectorAll("a[href]"), a => new URL(a.href))
+	return value[[]string](b, `Array.from(document.querySelectorAll("a[href]"), a => new URL(a.getAttribute("href"), location))
 		.filter(u => u.origin == location.origin && u.pathname.startsWith("/ui/") && !u.pathname.startsWith("/ui/assets/"))
 		.map(u => u.pathname + u.search)`)
 }
