@@ -105,6 +105,43 @@ func (s *scene) attempts(t testing.TB, id string) int {
 // cast are jobs of a scene that tests ask for, by what they are.
 type cast map[string]string
 
+// everyday is a scene as a shop may have it: some jobs wait, run and have ended, some cannot
+// succeed. It has nothing that would look odd in a picture.
+func everyday(t testing.TB) (*scene, cast) {
+	t.Helper()
+	s := newScene(t, "plugins.1.types=[\"RESIZE_IMAGE\", \"CHARGE_CARD\", \"IMPORT_ORDERS\"]",
+		"plugins.1.env.TYPES=RESIZE_IMAGE CHARGE_CARD IMPORT_ORDERS", "plugins.1.limits.memory=256MiB")
+	jobs := cast{
+		"retrying": s.submit(t, `{"jobType": "CHARGE_CARD", "payload": {"error": "POST https://pay.example.com: 503 try again", "millis": 800}, "maxAttempts": 6, "tags": ["order:4711"]}`),
+		"running":  s.submit(t, `{"jobType": "IMPORT_ORDERS", "payload": {"when": "/nonexistent"}, "timeout": "2h", "tags": ["nightly"]}`),
+	}
+	s.submit(t, `{"jobType": "SEND_EMAIL", "payload": {"to": "ann@example.com", "subject": "Your order", "text": "It is on its way."}, "delay": "26h"}`)
+	s.submit(t, `{"jobType": "RESIZE_IMAGE", "payload": {}, "hold": true, "tags": ["product:77"]}`)
+	batch := []rig.Submission{}
+	add := func(n int, jobType string, payload func(i int) map[string]any) {
+		for i := range n {
+			batch = append(batch, rig.Submission{JobType: jobType, MaxAttempts: 1, Payload: payload(i)})
+		}
+	}
+	add(600, "RESIZE_IMAGE", func(i int) map[string]any { return map[string]any{"millis": 20 + i%40} })
+	add(120, "CHARGE_CARD", func(i int) map[string]any { return map[string]any{"millis": 100 + i%70} })
+	add(21, "CHARGE_CARD", func(i int) map[string]any { return map[string]any{"error": fmt.Sprintf("card %d was declined", 4000+i)} })
+	add(9, "IMPORT_ORDERS", func(i int) map[string]any { return map[string]any{"error": fmt.Sprintf("order %d has no address", 4711+i)} })
+	add(4, "RESIZE_IMAGE", func(i int) map[string]any { return map[string]any{"error": fmt.Sprintf("dial tcp 10.0.0.%d:9000: connection refused", i)} })
+	_, err := s.SubmitBatch(t.Context(), batch)
+	require.NoError(t, err)
+	var workflow struct{ WorkflowID string }
+	require.NoError(t, s.Call(t.Context(), http.MethodPost, "/workflows", json.RawMessage(`{"name": "order 4711", "jobs": [
+		{"name": "charge", "jobType": "CHARGE_CARD", "payload": {}}, {"name": "picture", "jobType": "RESIZE_IMAGE", "payload": {}},
+		{"name": "pack", "after": ["charge", "picture"], "jobType": "IMPORT_ORDERS", "payload": {"error": "the label printer is offline"}, "maxAttempts": 1},
+		{"name": "ship", "after": ["pack"], "jobType": "IMPORT_ORDERS", "payload": {}},
+		{"name": "tell the customer", "after": ["ship"], "jobType": "RESIZE_IMAGE", "payload": {}}]}`), http.StatusAccepted, &workflow))
+	jobs["workflow"] = workflow.WorkflowID
+	require.Eventually(t, func() bool { return s.state(t)["open"] == 2 }, patience, glance, "all others have ended")
+	require.Eventually(t, func() bool { return s.attempts(t, jobs["retrying"]) >= 3 }, patience, glance)
+	return s, jobs
+}
+
 // full is a scene with something on every page.
 func full(t testing.TB, settings ...string) (*scene, cast) {
 	t.Helper()

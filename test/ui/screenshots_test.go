@@ -19,13 +19,14 @@ func TestScreenshots(t *testing.T) {
 	if into == "" {
 		t.Skip("it writes docs/images: make screenshots")
 	}
-	s, jobs := full(t)
+	s, jobs := everyday(t)
 	b := newTab(t, s.origin)
 	b.login(s)
 	for _, theme := range []string{"light", "dark"} {
 		b.look(1280, theme)
 		for name, path := range map[string]string{
-			"overview": "/ui/", "jobs": "/ui/jobs", "job": "/ui/jobs/" + jobs["retrying"], "dead-letters": "/ui/dead-letters",
+			"overview": "/ui/", "job": "/ui/jobs/" + jobs["retrying"], "dead-letters": "/ui/dead-letters",
+			"workflow": "/ui/workflows/" + jobs["workflow"],
 		} {
 			b.open(path)
 			taken, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())

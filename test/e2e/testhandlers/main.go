@@ -1,6 +1,6 @@
 // Command testhandlers is a plugin for the end-to-end tests. Some of its handlers are
 // good, and some do what no handler should. The variable HOSTILE says how the whole
-// process misbehaves.
+// process misbehaves, and TYPES names further types that do what WORK does.
 package main
 
 import (
@@ -78,7 +78,7 @@ func main() {
 	case "forks":
 		fork()
 	}
-	plugin.Serve(
+	parts := []plugin.Part{
 		plugin.HandleResult(prefix+"WORK", run),
 		plugin.Handle(prefix+"IGNORE_CANCEL", ignoreCancel, plugin.Timeout(300*time.Millisecond)),
 		plugin.Handle(prefix+"CRASH", crash),
@@ -92,7 +92,11 @@ func main() {
 		plugin.HandleResult(prefix+"TRACE", traced),
 		plugin.Handle(prefix+"SPAN", spanned),
 		tracing.Setup(),
-	)
+	}
+	for _, further := range strings.Fields(os.Getenv("TYPES")) {
+		parts = append(parts, plugin.HandleResult(further, run))
+	}
+	plugin.Serve(parts...)
 }
 
 // run does what the payload says. For each attempt that finishes, it appends a line to
