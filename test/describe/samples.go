@@ -96,7 +96,7 @@ func (a answer) example() any {
 func with(body any) []answer { return []answer{{status: http.StatusOK, media: mediaJSON, body: body}} }
 
 // sampleParameters are examples of parameters, which mean the same in every
-// operation.
+// operation. Those of state are its values, which differ between jobs and workflows.
 var sampleParameters = map[string]any{
 	"id":                sampleID,
 	"type":              "SLEEP_JOB",
@@ -120,7 +120,6 @@ var sampleParameters = map[string]any{
 	"payload":           "user@example.com",
 	"fingerprint":       sampleFingerprint,
 	"sinceMinutes":      15,
-	"state":             []string{"running"},
 	"dryRun":            true,
 	"attempt":           1,
 	"name":              "builtin",
@@ -148,6 +147,9 @@ func describeParameters(o *huma.Operation) {
 	least := 1
 	for _, parameter := range o.Parameters {
 		parameter.Example = sampleParameters[parameter.Name]
+		if items := parameter.Schema.Items; parameter.Name == "state" && items != nil {
+			parameter.Example = items.Enum[:1]
+		}
 		parameter.Schema.Description = ""
 		if parameter.Schema.Type == huma.TypeString && parameter.Schema.Format == "" {
 			parameter.Schema.MinLength = &least
