@@ -128,6 +128,11 @@ test-model: ## Check the models of the protocol with Spin; LONG=1 allows more fa
 	scripts/need.sh gcc spin
 	HOLDFAST_TEST_MODEL=1 $(GO) test -count=1 -timeout 30m $(if $(LONG),,-short) ./test/model
 
+.PHONY: ui-scale
+ui-scale: ## Measure the web UI beside 10 million ended jobs and a million open ones; needs 25 GB of disk
+	scripts/need.sh postgres chromium
+	cd test/ui && HOLDFAST_TEST_UI_SCALE=full $(GO) test -count=1 -timeout 180m -v -run 'ManyJobs|TenTabs|ViewersDoNot' .
+
 .PHONY: screenshots
 screenshots: ## Make the pictures of docs/ui.md anew
 	scripts/need.sh postgres chromium
