@@ -96,10 +96,8 @@ var liveMutants = []string{"GIVEN_BACK_IS_NOT_READY", "REAPED_NEVER_EXPIRES", "P
 func TestEveryGuardIsNeeded(t *testing.T) {
 	enough := 15
 	for _, file := range []string{"lease.pml", "admission.pml"} {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
 		var mutants []string
-		for _, found := range regexp.MustCompile(`\bMUTANT_([A-Z_]+)\b`).FindAllStringSubmatch(string(text), -1) {
+		for _, found := range regexp.MustCompile(`\bMUTANT_([A-Z_]+)\b`).FindAllStringSubmatch(source(t, file), -1) {
 			mutants = append(mutants, found[1])
 		}
 		slices.Sort(mutants)
@@ -116,6 +114,16 @@ func TestEveryGuardIsNeeded(t *testing.T) {
 	require.LessOrEqual(t, enough, 0)
 }
 
+// source is a model, with what it includes.
+func source(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return regexp.MustCompile(`(?m)^#include "(.+)"$`).ReplaceAllStringFunc(string(text), func(line string) string {
+		return source(t, strings.Split(line, `"`)[1])
+	})
+}
+
 // result is what Spin found.
 type result struct {
 	errors        int
@@ -130,11 +138,7 @@ func (c check) run(t *testing.T) result {
 	t.Helper()
 	needSpin(t)
 	dir := t.TempDir()
-	for _, file := range []string{c.file, "states.pml"} {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, file), text, 0o600))
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, c.file), []byte(source(t, c.file)), 0o600))
 	defines := []string{fmt.Sprintf("-DFAULTS=%d", c.faults)}
 	// VECTORSZ and NFAIR are room for the state and for the fairness of all processes.
 	compile := []string{"-w", "-DCOLLAPSE", "-DVECTORSZ=2048", "-DNFAIR=4", "-o", "pan", "pan.c"}
