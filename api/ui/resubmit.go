@@ -35,7 +35,7 @@ func resubmissionOf(v *visit, d timedDetail) (resubmission, error) {
 		form.Hint = "You may not see the payload. Leave this empty to keep it, or write another one."
 	case len(d.Payload) > maxShown:
 		form.Hint = "The payload is too large to edit here. Leave this empty to keep it, or write another one."
-	case v.fragment == "":
+	case v.fragment == "" && form.Denied == "":
 		schema, err := v.schemaFor(d.JobType)
 		form.Payload = schemaform.Of(schema, d.Payload, "payload")
 		return form, err

@@ -18,6 +18,9 @@ var personal = []string{"/ui/login", "/ui/logout", "/ui/settings", "/ui/health"}
 func acts(forms []form) (found []form) {
 	seen := make(map[string]bool)
 	for _, f := range forms {
+		if f.fields.Has("preview") || f.fields.Has("edit") {
+			continue // They show the form again, and change nothing.
+		}
 		path, _, _ := strings.Cut(f.action, "?")
 		if kind := kindOfAct(path) + " " + f.fields.Get("act"); f.method == http.MethodPost && !slices.Contains(personal, path) && !seen[kind] {
 			seen[kind] = true
