@@ -125,9 +125,15 @@ func everyday(t testing.TB) (*scene, cast) {
 	}
 	add(600, "RESIZE_IMAGE", func(i int) map[string]any { return map[string]any{"millis": 20 + i%40} })
 	add(120, "CHARGE_CARD", func(i int) map[string]any { return map[string]any{"millis": 100 + i%70} })
-	add(21, "CHARGE_CARD", func(i int) map[string]any { return map[string]any{"error": fmt.Sprintf("card %d was declined", 4000+i)} })
-	add(9, "IMPORT_ORDERS", func(i int) map[string]any { return map[string]any{"error": fmt.Sprintf("order %d has no address", 4711+i)} })
-	add(4, "RESIZE_IMAGE", func(i int) map[string]any { return map[string]any{"error": fmt.Sprintf("dial tcp 10.0.0.%d:9000: connection refused", i)} })
+	add(21, "CHARGE_CARD", func(i int) map[string]any {
+		return map[string]any{"error": fmt.Sprintf("card %d was declined", 4000+i)}
+	})
+	add(9, "IMPORT_ORDERS", func(i int) map[string]any {
+		return map[string]any{"error": fmt.Sprintf("order %d has no address", 4711+i)}
+	})
+	add(4, "RESIZE_IMAGE", func(i int) map[string]any {
+		return map[string]any{"error": fmt.Sprintf("dial tcp 10.0.0.%d:9000: connection refused", i)}
+	})
 	_, err := s.SubmitBatch(t.Context(), batch)
 	require.NoError(t, err)
 	var workflow struct{ WorkflowID string }
