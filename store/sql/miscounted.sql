@@ -4,7 +4,8 @@
 -- difference stays right whatever happens next.
 -- Clock: none. Fence: none, it only reads.
 -- Index: none on the lists, which are read whole; jobs_pkey for each job; slots whole. If
--- nothing is stored, nobody holds a slot, and the lists are not read.
+-- nothing is stored, nobody holds a slot, and the lists are not read. Without offset 0, the
+-- planner would begin with the whole ledger if it expects few jobs with gates.
 with active as (
     select job_id from ready where exists (select from slots)
     union all
@@ -12,9 +13,8 @@ with active as (
 ), held as (
     select gate
     from active a
-    join jobs j on j.job_id between a.job_id and a.job_id
+    cross join lateral (select gates from jobs j where j.job_id between a.job_id and a.job_id offset 0) j
     cross join unnest(j.gates) gate
-    where j.gates is not null
     union all
     select gate from wakes cross join unnest(gates) gate where freed
 ), counted as (

@@ -34,7 +34,7 @@ func questions(t testing.TB, db *pgx.Conn) map[string]string {
 		return text
 	}
 	dead := one("select job_id::text from dead_letters order by job_id desc offset 40 limit 1")
-	succeeded := one("select job_id::text from jobs where state = 'succeeded' order by job_id limit 1")
+	succeeded := one("select job_id::text from jobs where state = 'succeeded' limit 1")
 	queued := one("select job_id::text from ready limit 1")
 	fingerprint := one("select fingerprint from dead_letters where job_type = 'MAIL' limit 1")
 	from := one(`select to_char(now() - interval '5 days', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`)
