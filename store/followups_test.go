@@ -273,9 +273,9 @@ func TestThereIsOneSetOfFollowUpsWhereverTheConnectionIsCut(t *testing.T) {
 					exec(t, direct, "delete from ready")
 					exec(t, direct, "update jobs set state = 'canceled', finished_at = now() where state = 'queued'")
 					c := claims(t, direct, 1)[0]
-					settlement := parent(t, c, 3, whileOpen(fmt.Sprint(name, survives, cuts)), func(j *job.Submission) {
+					settlement := parent(t, c, 3, func(j *job.Submission) {
 						j.IdempotencyKey = j.ID.String()
-						j.Unique.Digest[0] ^= j.ID[15]
+						whileOpen(j.ID.String())(j)
 					})
 					fault.spare.Store(int32(cuts))
 					fault.lose.Store(1)

@@ -59,7 +59,8 @@ func TestAPoisonJobIsFoundAndNobodyElseIsCharged(t *testing.T) {
 	require.Equal(t, "dead", detail.State)
 	require.Equal(t, 3, detail.Crashes)
 	require.Equal(t, 2, detail.AttemptsCharged)
-	require.Regexp(t, `^its handler's process died 3 times under it, the last time alone: plugin good, pid \d+: signal: killed \(SIGKILL\)$`, detail.LastError)
+	// On a busy machine, the end of a process may become known only long after that of its stream.
+	require.Regexp(t, `^its handler's process died 3 times under it, the last time alone: plugin good, pid \d+: (signal: killed \(SIGKILL\)|stream closed: .*)$`, detail.LastError)
 	require.NoError(t, o.ShutDown(t.Context()))
 }
 
