@@ -17,11 +17,12 @@ func TestPagesCallTheAPIAsTheirCaller(t *testing.T) {
 	server, _ := guarded(t, guard.Config{Access: accessFor(false)}, busy)
 	for name, want := range map[string]int{
 		"basic": 200, "token observe": 200, "token operate": 200,
-		"token read": 403, "token submit": 403, "token observe of acme": 403,
+		"token read": 403, "token submit": 403, "token observe of acme": 200, // which leads it to the jobs
 	} {
 		require.Equal(t, want, callRoute(t, server, "GET /ui/", who[name].header).status, name)
 	}
 	require.Equal(t, 200, callRoute(t, server, "GET /ui/settings", who["token read"].header).status)
+	require.Equal(t, 403, callRoute(t, server, "GET /ui/workers", who["token observe of acme"].header).status)
 	for path, want := range map[string]int{"/ui/": 303, "/ui/settings": 303, "/ui/login/x": 303, "/ui/login": 200, "/ui/assets/x.js": 404} {
 		answer := send(server.Config.Handler, "GET", path, "", "Host: localhost")
 		require.Equal(t, want, answer.Code, "%s needs a login, even on this machine", path)
