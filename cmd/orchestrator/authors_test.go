@@ -151,7 +151,8 @@ func TestTheEndOfTheProgramStopsTheTrial(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stderr := whenItSays{text: "progress", do: cancel}
 	p := program{stdout: &records{}, stderr: &stderr, environ: usualEnvironment, assemble: assemble}
-	require.Equal(t, 3, p.run(ctx, []string{"plugins", "run", built(t, "handlers"), "--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 300}`}))
+	code := p.run(ctx, []string{"plugins", "run", built(t, "handlers"), "--type", "SLEEP_JOB", "--payload", `{"sleepSeconds": 300}`})
+	require.Equal(t, 3, code, stderr.String())
 }
 
 func TestCheckNamesBrokenRules(t *testing.T) {

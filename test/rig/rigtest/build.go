@@ -1,6 +1,7 @@
 package rigtest
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
@@ -60,14 +61,44 @@ func share(shared, dir string, flags, packages []string) error {
 	}
 	for _, path := range packages {
 		name := filepath.Base(path)
+		kept, err := keep(filepath.Join(shared, name))
+		if err != nil {
+			return err
+		}
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return err
 		}
-		if err := os.Link(filepath.Join(shared, name), filepath.Join(dir, name)); err != nil {
+		if err := os.Link(kept, filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// keep returns the path of a copy of the program that stays as it is: go build touches what
+// it finds up to date, which would change the file that other tests execute.
+func keep(program string) (string, error) {
+	text, err := os.ReadFile(program)
+	if err != nil {
+		return "", err
+	}
+	kept := fmt.Sprintf("%s-%x", program, sha256.Sum256(text))
+	if _, err := os.Stat(kept); err == nil {
+		return kept, nil
+	}
+	former, err := filepath.Glob(program + "-*")
+	if err != nil {
+		return "", err
+	}
+	for _, path := range former {
+		if err := os.Remove(path); err != nil {
+			return "", err
+		}
+	}
+	if err := os.WriteFile(kept+".new", text, 0o755); err != nil { //nolint:gosec // a program
+		return "", err
+	}
+	return kept, os.Rename(kept+".new", kept)
 }
 
 func compile(dir string, flags, packages []string) error {

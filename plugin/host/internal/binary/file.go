@@ -111,13 +111,18 @@ func (f *File) CheckExecuted() error {
 	return nil
 }
 
-// isAtPath reports whether the path leads to the pinned version; for a script, an equal
-// file will do.
+// isAtPath reports whether the path leads to the pinned version. The file may have been
+// touched since; for a script, an equal file will do.
 func (f *File) isAtPath() bool {
-	if found, err := os.Stat(f.Path); err == nil && Unchanged(found, f.Info()) {
+	found, err := os.Stat(f.Path)
+	if err != nil {
+		return false
+	}
+	known := f.Info()
+	if Unchanged(found, known) {
 		return true
 	}
-	if !f.Script {
+	if !f.Script && !os.SameFile(found, known) {
 		return false
 	}
 	sum, err := Digest(f.Path)

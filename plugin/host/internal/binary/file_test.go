@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -73,6 +74,18 @@ func TestABinaryThatIsOverwrittenInPlaceIsNotExecuted(t *testing.T) {
 	content, err := executed(t, b, "")
 	require.NoError(t, err)
 	require.Equal(t, "abc", content)
+}
+
+// A build that finds a program up to date may touch it, as go build does.
+func TestABinaryThatWasTouchedIsTheSame(t *testing.T) {
+	b := pinned(t, "abc")
+	require.NoError(t, os.Chtimes(b.Path, time.Unix(1, 0), time.Unix(1, 0)))
+	require.NoError(t, b.CheckExecuted())
+	open, err := b.ToExecute("")
+	require.NoError(t, err)
+	require.Nil(t, open, "the path still leads to it")
+	replace(t, b.Path, "abc")
+	require.ErrorContains(t, b.CheckExecuted(), "was replaced during the start")
 }
 
 func TestAnUnchangedScriptIsExecutedByItsPath(t *testing.T) {
