@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/holdfast-jobs/holdfast/test/rig"
 )
 
 // peer is a job queue other than Holdfast.
@@ -136,8 +138,8 @@ type meter struct {
 
 func read(ctx context.Context, db *database, driver int) (m meter, err error) {
 	var known, knownPostgres bool
-	m.programs, known = usageOf(driver)
-	m.postgres, knownPostgres = usageOf(db.postmaster)
+	m.programs, known = rig.CPUTime(driver)
+	m.postgres, knownPostgres = rig.CPUTime(db.postmaster)
 	m.known = known && knownPostgres
 	m.written, err = db.written(ctx)
 	return m, err

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-jobs/holdfast/test/rig"
 )
 
 // cluster is the PostgreSQL server that all systems use.
@@ -33,7 +35,7 @@ func openCluster(ctx context.Context, address string) (*cluster, error) {
 	}
 	c := &cluster{url: parsed}
 	if host := conn.Config().Host; host == "localhost" || host == "127.0.0.1" || host == "::1" || host[0] == '/' {
-		c.postmaster, _ = parentOf(backend)
+		c.postmaster, _ = rig.Parent(backend)
 	}
 	return c, nil
 }

@@ -1,4 +1,4 @@
-package main
+package rig
 
 import (
 	"time"
@@ -6,9 +6,9 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// usageOf returns the processor time that a process and its descendants have used so
+// CPUTime returns the processor time that a process and its descendants have used so
 // far, including those that have ended. The time is unknown without /proc.
-func usageOf(root int) (used time.Duration, known bool) {
+func CPUTime(root int) (used time.Duration, known bool) {
 	processes, err := procfs.AllProcs()
 	if err != nil {
 		return 0, false
@@ -32,8 +32,8 @@ func usageOf(root int) (used time.Duration, known bool) {
 	return used, known
 }
 
-// parentOf returns the parent of a process.
-func parentOf(pid int) (int, error) {
+// Parent returns the parent of a process.
+func Parent(pid int) (int, error) {
 	process, err := procfs.NewProc(pid)
 	if err != nil {
 		return 0, err
