@@ -1,0 +1,91 @@
+package history
+
+// Verb is what a client asked for.
+type Verb string
+
+// The verbs. Get is GET /jobs/{id}; Lookup finds a job by its key, perhaps by sending
+// its submission again.
+const (
+	Submit  Verb = "submit"
+	Batch   Verb = "batch"
+	Cancel  Verb = "cancel"
+	Requeue Verb = "requeue"
+	Redrive Verb = "redrive"
+	Hold    Verb = "hold"
+	Release Verb = "release"
+	Get     Verb = "get"
+	Lookup  Verb = "lookup"
+)
+
+// Outcome says what the client knows of a call.
+type Outcome string
+
+// The outcomes.
+const (
+	// OK was answered with success. It has happened.
+	OK Outcome = "ok"
+	// Refused was answered with 4xx. It has not happened.
+	Refused Outcome = "refused"
+	// Unknown was answered with 5xx, with something unreadable, or not at all. It may have
+	// happened, or may happen at any later time.
+	Unknown Outcome = "unknown"
+)
+
+// Call is one call of the API.
+type Call struct {
+	// Client and Number identify the call. A client makes one call at a time.
+	Client string `json:"client"`
+	Number int    `json:"number"`
+	Verb   Verb   `json:"verb"`
+	// Server is the orchestrator that was asked.
+	Server string `json:"server,omitempty"`
+	// Tenant is that of the jobs; for a lookup, where it looked.
+	Tenant string `json:"tenant,omitempty"`
+	// Key is what a lookup looked for.
+	Key string `json:"key,omitempty"`
+	// JobID is what any verb but Submit, Batch, Redrive and Lookup was about.
+	JobID string `json:"jobId,omitempty"`
+	// Submissions are those of Submit, which has one, and Batch.
+	Submissions []Submission `json:"submissions,omitempty"`
+
+	Started  Nanos   `json:"started"`
+	Returned Nanos   `json:"returned"`
+	Outcome  Outcome `json:"outcome"`
+	// Code is the HTTP status; 0 without an answer. Error is for people.
+	Code  int    `json:"code,omitempty"`
+	Error string `json:"error,omitempty"`
+
+	// Found is the job's id in the answer of a lookup; empty if there was none.
+	Found string `json:"found,omitempty"`
+	// Status is the job's status in the answer: PENDING, RUNNING, COMPLETED, FAILED or
+	// CANCELED.
+	Status string `json:"status,omitempty"`
+	// Count is the number of jobs that a redrive requeued.
+	Count int `json:"count,omitempty"`
+}
+
+// Submission is a job that a client wanted to have.
+type Submission struct {
+	// Mark names the submission and is unique in the run. The client sends it as a tag
+	// ([MarkTag]), so that a job can be traced to it even if no answer came. A client that
+	// sends the same submission again sends the same mark.
+	Mark string `json:"mark"`
+	// Key is the idempotency key; empty for none.
+	Key     string `json:"key,omitempty"`
+	JobType string `json:"jobType"`
+	// MaxAttempts is what was asked for; 0 for the job type's.
+	MaxAttempts int `json:"maxAttempts,omitempty"`
+	// Unique says that the submission asked to be kept out while others like it exist.
+	Unique bool `json:"unique,omitempty"`
+	// JobID is the job's id in the answer; empty without one. Duplicate says that the
+	// answer named another job, because the submission was kept out.
+	JobID     string `json:"jobId,omitempty"`
+	Duplicate bool   `json:"duplicate,omitempty"`
+	// Status is the job's in the answer.
+	Status string `json:"status,omitempty"`
+}
+
+// MarkTag is the tag that carries the mark of a submission.
+func MarkTag(mark string) string { return markPrefix + mark }
+
+const markPrefix = "mark:"

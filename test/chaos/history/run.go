@@ -1,0 +1,73 @@
+package history
+
+import "time"
+
+// Nanos is a moment: nanoseconds since 1970.
+type Nanos int64
+
+// Time is n as a time, in UTC.
+func (n Nanos) Time() time.Time { return time.Unix(0, int64(n)).UTC() }
+
+// Run is what was set before the run began. Every duration is in nanoseconds.
+type Run struct {
+	Seed     uint64        `json:"seed"`
+	Started  Nanos         `json:"started"`
+	Ended    Nanos         `json:"ended"`
+	Duration time.Duration `json:"duration"`
+	// Commit is the version of the product.
+	Commit string `json:"commit,omitempty"`
+
+	// Lease is how long a lease lasts, ReapInterval how often a reaper looks. Grace is
+	// how long the system was left alone after everything had healed.
+	Lease        time.Duration `json:"lease"`
+	ReapInterval time.Duration `json:"reapInterval"`
+	Grace        time.Duration `json:"grace"`
+	// Skews are the clocks of the hosts, as far as they differ from the machine's.
+	Skews map[string]time.Duration `json:"skews,omitempty"`
+	// MaxAttempts are those of each job type, unless a submission had its own.
+	MaxAttempts map[string]int `json:"maxAttempts"`
+	// Retries are the shortest delays before a retry of each job type. Types that are
+	// absent are not checked.
+	Retries map[string]time.Duration `json:"retries,omitempty"`
+	// Recorded are the job types whose handlers write effects.
+	Recorded []string `json:"recorded"`
+	// UncooperativeTypes are those whose handlers ignore a request to stop: their old
+	// process may run on until it is killed.
+	UncooperativeTypes []string `json:"uncooperativeTypes,omitempty"`
+
+	// Synchronous says that commits wait for the standby. If not, acknowledged jobs can
+	// be lost in a failover, and fences be issued twice, as it is documented.
+	Synchronous bool `json:"synchronous"`
+	// FastCommit says that settlements do not wait for the disk (commit: fast).
+	FastCommit bool `json:"fastCommit"`
+	Pooler     bool `json:"pooler"`
+
+	Minimums Minimums `json:"minimums"`
+	Bounds   Bounds   `json:"bounds"`
+}
+
+// Minimums are how much a run must do. One that did less proves nothing, and fails.
+type Minimums struct {
+	Jobs int `json:"jobs"`
+	// Faults counts those that were injected, Kinds the kinds of these.
+	Faults int `json:"faults"`
+	Kinds  int `json:"kinds"`
+	// StaleAttempts are attempts that lost their lease while they ran, and reported
+	// all the same.
+	StaleAttempts int `json:"staleAttempts"`
+	Failovers     int `json:"failovers"`
+	// Unknown are calls whose answer was lost.
+	Unknown int `json:"unknown"`
+}
+
+// Bounds are the longest times to recover. Zero means that there is no bound.
+type Bounds struct {
+	// ReclaimSameHost is from the death of a process until its job is claimable, if a
+	// reaper on its host can see it; ReclaimElsewhere is the same for everything else.
+	// They are 99th percentiles.
+	ReclaimSameHost  time.Duration `json:"reclaimSameHost,omitempty"`
+	ReclaimElsewhere time.Duration `json:"reclaimElsewhere,omitempty"`
+	// FirstAccept and FirstClaim are from the moment that a new primary answers.
+	FirstAccept time.Duration `json:"firstAccept,omitempty"`
+	FirstClaim  time.Duration `json:"firstClaim,omitempty"`
+}
