@@ -3,8 +3,8 @@ package history
 // Verb is what a client asked for.
 type Verb string
 
-// The verbs. Get is GET /jobs/{id}; Lookup finds a job by its key, perhaps by sending
-// its submission again.
+// The verbs. Get and Lookup only read: a job by its id, or by its key. A client that sends
+// a submission again, to learn what became of it, makes another call of Submit.
 const (
 	Submit  Verb = "submit"
 	Batch   Verb = "batch"

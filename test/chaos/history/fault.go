@@ -15,6 +15,11 @@ type Fault struct {
 	Error string `json:"error,omitempty"`
 	// Failover says that another server was the primary afterwards.
 	Failover bool `json:"failover,omitempty"`
+	// Crash says that a database server ended without writing what it had in memory.
+	Crash bool `json:"crash,omitempty"`
+	// Pause says that processes stood still: what ran in them may go on for a moment
+	// afterwards.
+	Pause bool `json:"pause,omitempty"`
 	// PluginOnly says that it was done to plugins only: no orchestrator may end for it.
 	PluginOnly bool `json:"pluginOnly,omitempty"`
 }
@@ -31,7 +36,7 @@ type Process struct {
 	// distinguishes the process from a later one with the same PID.
 	PIDStarted uint64 `json:"pidStarted"`
 	Started    Nanos  `json:"started"`
-	// Ended is 0 for a process that was there when the run was over.
+	// Ended is 0 for a process that was still there after the runner had ended everything.
 	Ended Nanos `json:"ended,omitempty"`
 	// Exit is the exit code, or -1 if Signal has ended it, or nobody knows.
 	Exit   int    `json:"exit,omitempty"`

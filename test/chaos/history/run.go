@@ -31,9 +31,9 @@ type Run struct {
 	Retries map[string]time.Duration `json:"retries,omitempty"`
 	// Recorded are the job types whose handlers write effects.
 	Recorded []string `json:"recorded"`
-	// UncooperativeTypes are those whose handlers ignore a request to stop: their old
-	// process may run on until it is killed.
-	UncooperativeTypes []string `json:"uncooperativeTypes,omitempty"`
+	// Unsubmitted are the job types whose jobs no call has submitted: those of schedules
+	// and handlers.
+	Unsubmitted []string `json:"unsubmitted,omitempty"`
 
 	// Synchronous says that commits wait for the standby. If not, acknowledged jobs can
 	// be lost in a failover, and fences be issued twice, as it is documented.
@@ -70,4 +70,8 @@ type Bounds struct {
 	// FirstAccept and FirstClaim are from the moment that a new primary answers.
 	FirstAccept time.Duration `json:"firstAccept,omitempty"`
 	FirstClaim  time.Duration `json:"firstClaim,omitempty"`
+	// Overlap is how long a handler may go on after the next attempt at its job began.
+	Overlap time.Duration `json:"overlap,omitempty"`
+	// Growth is how much more than at the baseline each process may use.
+	Growth Usage `json:"growth"`
 }

@@ -33,7 +33,8 @@ const (
 
 // Change is a line of the witness. Nothing is missing between the snapshot of a generation
 // and its end, but what happened between the last line of a generation and the snapshot of
-// the next may be.
+// the next may be. A transaction that is written twice, because a server decoded it again
+// after a restart, counts once.
 type Change struct {
 	// Generation counts primaries, from 0.
 	Generation int `json:"generation"`
