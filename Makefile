@@ -55,13 +55,13 @@ LONG ?=
 test: ## Run the tests with the race detector; LONG=1 adds those that take minutes
 	scripts/need.sh gcc postgres$(POSTGRES:%=-%)
 	# make lint runs what go vet does.
-	$(RACE) $(GO) test -race -vet=off $(if $(LONG),,-short) -p $(PACKAGES) -timeout 15m $(SLOWEST) ./...
+	$(RACE) $(GO) test -race -vet=off $(if $(LONG),,-short) -p $(PACKAGES) -timeout 40m $(SLOWEST) ./...
 
 .PHONY: test-root
 test-root: ## Run the tests that need root: other users, cgroups
 	@[ "$$(id -u)" = 0 ] || { echo 'make test-root is for root; others run make test' >&2; exit 1; }
 	scripts/need.sh gcc postgres
-	arguments=$$(scripts/root-tests.sh) && $(RACE) $(GO) test -race -count=1 -timeout 12m $$arguments
+	arguments=$$(scripts/root-tests.sh) && $(RACE) $(GO) test -race -count=1 -timeout 40m $$arguments
 
 .PHONY: nightly
 nightly: ## Run everything that .ci/run leaves out because it takes long
@@ -114,19 +114,19 @@ test-openapi: ## Test the API's description with validators, generators and a ge
 	scripts/need.sh postgres node
 	scripts/npm-ci.sh test/openapi/testdata/typescript
 	# The product and npm's packages are outside the module, so go test must not cache results.
-	cd test/openapi && $(GO) test -count=1 -timeout 8m ./...
+	cd test/openapi && $(GO) test -count=1 -timeout 40m ./...
 
 .PHONY: test-ui
 test-ui: ## Test the web UI in Chromium, with rules of accessibility
 	scripts/need.sh postgres node chromium
 	scripts/npm-ci.sh test/ui/testdata/axe
 	# The product and npm's package are outside the module, so go test must not cache results.
-	cd test/ui && $(GO) test -count=1 -timeout 8m ./...
+	cd test/ui && $(GO) test -count=1 -timeout 40m ./...
 
 .PHONY: test-model
 test-model: ## Check the models of the protocol with Spin; LONG=1 allows more faults at once
 	scripts/need.sh gcc spin
-	HOLDFAST_TEST_MODEL=1 $(GO) test -count=1 -timeout 30m $(if $(LONG),,-short) ./test/model
+	HOLDFAST_TEST_MODEL=1 $(GO) test -count=1 -timeout 40m $(if $(LONG),,-short) ./test/model
 
 .PHONY: ui-scale
 ui-scale: ## Measure the web UI beside 10 million ended jobs and a million open ones; needs 25 GB of disk
@@ -149,25 +149,25 @@ languages: ## Install what the tests of the SDKs for Python and Node.js need
 .PHONY: test-languages
 test-languages: languages ## Test the SDKs and examples in Python and Node.js
 	scripts/need.sh postgres
-	HOLDFAST_TEST_LANGUAGES=1 $(GO) test -count=1 -timeout 8m ./test/languages
-	HOLDFAST_TEST_LANGUAGES=1 $(GO) test -count=1 -timeout 8m -run 'OtherLanguages|PrintedCommands' ./plugin/conformance ./cmd/orchestrator
+	HOLDFAST_TEST_LANGUAGES=1 $(GO) test -count=1 -timeout 40m ./test/languages
+	HOLDFAST_TEST_LANGUAGES=1 $(GO) test -count=1 -timeout 40m -run 'OtherLanguages|PrintedCommands' ./plugin/conformance ./cmd/orchestrator
 
 .PHONY: test-peers
 test-peers: ## Test the comparison with other job queues, on few jobs
 	scripts/need.sh postgres
 	! command -v npm >/dev/null || scripts/npm-ci.sh test/peers/node
-	cd test/peers && $(GO) test -timeout 8m ./...
+	cd test/peers && $(GO) test -timeout 40m ./...
 
 .PHONY: test-deploy
 test-deploy: ## Test the files in deploy: Compose, images, systemd, alerts, dashboard
 	scripts/need.sh postgres
 	# The files are outside the module, so go test must not cache results.
-	cd test/deploy && $(GO) test -count=1 -timeout 8m ./...
+	cd test/deploy && $(GO) test -count=1 -timeout 40m ./...
 
 .PHONY: test-jaeger
 test-jaeger: ## Read the traces of jobs back from the Jaeger of HOLDFAST_JAEGER_URL
 	scripts/need.sh jaeger postgres jq
-	$(GO) test -count=1 -timeout 8m ./test/jaeger
+	$(GO) test -count=1 -timeout 40m ./test/jaeger
 
 .PHONY: test-images
 test-images: ## Build the images and run jobs in them; takes minutes
@@ -176,7 +176,7 @@ test-images: ## Build the images and run jobs in them; takes minutes
 .PHONY: cover
 cover: ## Measure the coverage of the tests, into coverage.html
 	scripts/need.sh gcc postgres
-	$(GO) test -timeout 12m -coverpkg=./... -coverprofile=coverage.out ./...
+	$(GO) test -timeout 40m -coverpkg=./... -coverprofile=coverage.out ./...
 	$(GO) tool cover -html=coverage.out -o coverage.html
 	$(GO) tool cover -func=coverage.out | tail -n 1
 

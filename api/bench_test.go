@@ -49,7 +49,7 @@ func (s *sink) Flush()                      {}
 func newBenchAPI() http.Handler {
 	return api.New(api.Config{
 		Jobs: &swallower{}, Log: slog.New(slog.DiscardHandler), Version: "test",
-		MaxBodyBytes: api.DefaultMaxBodyBytes, MaxBatchBytes: api.DefaultMaxBatchBytes, RequestTimeout: 10 * time.Second,
+		MaxBodyBytes: api.DefaultMaxBodyBytes, MaxBatchBytes: api.DefaultMaxBatchBytes, RequestTimeout: time.Minute,
 	})
 }
 

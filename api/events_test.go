@@ -75,7 +75,7 @@ func following(t *testing.T, s *stage, access *guard.Access) (url string, stop f
 	stopping, end := context.WithCancel(context.Background())
 	config := api.Config{
 		Jobs: l, Operations: l, Rules: l, Retention: l, Bulk: l, Schedules: l, Events: s, Log: slog.New(slog.DiscardHandler), Version: "test", Stopping: stopping.Done(),
-		MaxBodyBytes: 4096, MaxBatchBytes: 1 << 20, RequestTimeout: 10 * time.Second,
+		MaxBodyBytes: 4096, MaxBatchBytes: 1 << 20, RequestTimeout: time.Minute,
 	}
 	if access != nil {
 		config.Guard = guard.New(guard.Config{Access: access, Log: config.Log})

@@ -51,7 +51,7 @@ func newAPI(t testing.TB, jobs ledgers) http.Handler {
 func undocumented(jobs ledgers) http.Handler {
 	return api.New(api.Config{
 		Jobs: jobs, Operations: jobs, Rules: jobs, Retention: jobs, Bulk: jobs, Schedules: jobs, Workflows: jobs, AllPlugins: jobs, Audit: jobs, Logins: jobs, Log: slog.New(slog.DiscardHandler), Version: "test",
-		MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: 10 * time.Second,
+		MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: time.Minute,
 	})
 }
 

@@ -64,7 +64,7 @@ func TestMetricsAreJSONUnlessTextIsPreferred(t *testing.T) {
 
 func newMeteredAPI(l *ledger, asked func(*http.Request)) http.Handler {
 	return api.New(api.Config{
-		Jobs: l, Operations: l, Rules: l, Retention: l, Bulk: l, Schedules: l, Workflows: l, AllPlugins: l, Log: slog.New(slog.DiscardHandler), Version: "test", RequestTimeout: 10 * time.Second,
+		Jobs: l, Operations: l, Rules: l, Retention: l, Bulk: l, Schedules: l, Workflows: l, AllPlugins: l, Log: slog.New(slog.DiscardHandler), Version: "test", RequestTimeout: time.Minute,
 		Prometheus: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			asked(r)
 			w.Header().Set("Content-Type", "text/plain; version=0.0.4")

@@ -167,7 +167,7 @@ func TestNoOperationTakesAParameterThatItDoesNotKnow(t *testing.T) {
 	l, p := newLedger(), somePlugins()
 	h := documented(t, api.New(api.Config{
 		Jobs: l, Operations: l, Rules: l, Retention: l, Bulk: l, Schedules: l, Workflows: l, AllPlugins: l, Plugins: p, Log: slog.New(slog.DiscardHandler), Version: "test",
-		MaxBodyBytes: 4096, MaxBatchBytes: 4096, RequestTimeout: 10 * time.Second,
+		MaxBodyBytes: 4096, MaxBatchBytes: 4096, RequestTimeout: time.Minute,
 	}))
 	for route := range described(t).operations {
 		method, path, _ := strings.Cut(route, " ")
@@ -236,7 +236,7 @@ func TestNoParameterMayBeEmpty(t *testing.T) {
 	l, p, d := newLedger(), somePlugins(), described(t)
 	h := documented(t, api.New(api.Config{
 		Jobs: l, Operations: l, Rules: l, Retention: l, Bulk: l, Schedules: l, Workflows: l, AllPlugins: l, Plugins: p, Log: slog.New(slog.DiscardHandler), Version: "test",
-		MaxBodyBytes: 4096, MaxBatchBytes: 4096, RequestTimeout: 10 * time.Second,
+		MaxBodyBytes: 4096, MaxBatchBytes: 4096, RequestTimeout: time.Minute,
 	}))
 	for route, o := range d.operations {
 		for _, parameter := range o.Parameters {

@@ -78,7 +78,7 @@ func withPlugins(t *testing.T, p api.Plugins) func(method, path string) (status 
 	l := newLedger()
 	h := documented(t, api.New(api.Config{
 		Jobs: l, Operations: l, Rules: l, Retention: l, Bulk: l, Schedules: l, Workflows: l, AllPlugins: l, Plugins: p, Log: slog.New(slog.DiscardHandler), Version: "test",
-		MaxBodyBytes: 4096, RequestTimeout: 10 * time.Second,
+		MaxBodyBytes: 4096, RequestTimeout: time.Minute,
 	}))
 	return func(method, path string) (int, string) {
 		answer := send(h, method, path, "")

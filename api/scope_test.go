@@ -182,7 +182,7 @@ func guardedBy(t *testing.T, config guard.Config, ledger ledgers, log *output) (
 	config.Log = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	server := httptest.NewServer(api.New(api.Config{
 		Jobs: ledger, Operations: ledger, Rules: ledger, Retention: ledger, Bulk: ledger, Schedules: ledger, Workflows: ledger, Logins: ledger, Audit: ledger, Guard: guard.New(config), Log: config.Log, Version: "test",
-		MaxBodyBytes: 4096, MaxBatchBytes: 1 << 20, RequestTimeout: 10 * time.Second,
+		MaxBodyBytes: 4096, MaxBatchBytes: 1 << 20, RequestTimeout: time.Minute,
 	}))
 	t.Cleanup(server.Close)
 	return server, log

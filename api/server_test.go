@@ -30,7 +30,7 @@ func serve(t *testing.T, jobs ledgers, configure ...func(*http.Server)) *served 
 	stopping, stop := context.WithCancel(context.Background())
 	server := httptest.NewUnstartedServer(api.New(api.Config{
 		Jobs: jobs, Operations: jobs, Rules: jobs, Retention: jobs, Schedules: jobs, Workflows: jobs, AllPlugins: jobs, Log: slog.New(slog.DiscardHandler), Version: "test", Stopping: stopping.Done(),
-		MaxBodyBytes: 4096, MaxBatchBytes: 1 << 20, RequestTimeout: 10 * time.Second,
+		MaxBodyBytes: 4096, MaxBatchBytes: 1 << 20, RequestTimeout: time.Minute,
 	}))
 	for _, change := range configure {
 		change(server.Config)

@@ -57,7 +57,7 @@ func TestRequestsThatAreAboutJobsHaveSpans(t *testing.T) {
 			}
 			routes := api.New(api.Config{
 				Jobs: l, Operations: l, Rules: l, Retention: l, Schedules: l, Workflows: l, AllPlugins: l, Log: slog.New(slog.DiscardHandler), Version: "test", Tracer: provider.Tracer(""),
-				MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: 10 * time.Second,
+				MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: time.Minute,
 			})
 			headers := append([]string{"traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, c.headers...)
 			send(routes, c.method, c.path, c.body, headers...)
@@ -102,7 +102,7 @@ func TestARequestIsInTheTraceThatItsJobsCarry(t *testing.T) {
 		l := newLedger()
 		routes := api.New(api.Config{
 			Jobs: l, Operations: l, Rules: l, Retention: l, Schedules: l, Workflows: l, AllPlugins: l, Log: slog.New(slog.DiscardHandler), Version: "test", Tracer: provider.Tracer(""),
-			MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: 10 * time.Second,
+			MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: time.Minute,
 		})
 		require.Equal(t, 202, send(routes, "POST", "/jobs", minimal, headers...).Code)
 		told := exporter.GetSpans()
@@ -134,7 +134,7 @@ func TestTheSpanOfARequestThatChangesAJobLeadsToTheJobsTrace(t *testing.T) {
 				}
 				routes := api.New(api.Config{
 					Jobs: l, Operations: l, Rules: l, Retention: l, Schedules: l, Workflows: l, AllPlugins: l, Log: slog.New(slog.DiscardHandler), Version: "test", Tracer: provider.Tracer(""),
-					MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: 10 * time.Second,
+					MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: time.Minute,
 				})
 				require.Equal(t, 200, send(routes, "POST", known+"/"+path, "").Code)
 				told := exporter.GetSpans()

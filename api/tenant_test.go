@@ -21,7 +21,7 @@ func behind(l ledgers, config guard.Config) http.Handler {
 	config.Log = slog.New(slog.DiscardHandler)
 	return api.New(api.Config{
 		Jobs: l, Operations: l, Rules: l, Retention: l, Schedules: l, Workflows: l, AllPlugins: l, Guard: guard.New(config), Log: config.Log, Version: "test",
-		MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: 10 * time.Second,
+		MaxBodyBytes: 4096, MaxBatchBytes: 64 << 10, RequestTimeout: time.Minute,
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 
 // outlived is a deadline of the server that something outlives. A busy machine may take most
 // of it to send a request.
-const outlived = 2 * time.Second
+const outlived = 10 * time.Second
 
 // pending is a ledger with one known job. It reports when somebody waits for the job.
 func pending() *ledger {
@@ -37,7 +37,7 @@ func TestAWaitEndsWhenTheJobIsFinal(t *testing.T) {
 	code, body := server.get(t, known+"?wait=1m")
 	require.Equal(t, 200, code)
 	require.Contains(t, body, `"status":"COMPLETED"`)
-	require.Less(t, time.Since(began), 30*time.Second)
+	require.Less(t, time.Since(began), time.Minute)
 
 	code, body = server.get(t, known+"?wait=1m")
 	require.Equal(t, 200, code)
@@ -63,7 +63,7 @@ func TestAWaitDoesNotHoldUpTheServerWhenItStops(t *testing.T) {
 	code, body := server.get(t, known+"?wait=1m")
 	require.Equal(t, 200, code)
 	require.Contains(t, body, `"status":"RUNNING"`)
-	require.Less(t, time.Since(began), 30*time.Second)
+	require.Less(t, time.Since(began), time.Minute)
 }
 
 // leaver reports when a wait has ended because its client left.

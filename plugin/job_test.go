@@ -38,7 +38,7 @@ func TestAJobTellsWhatItsStartSaid(t *testing.T) {
 	}, got)
 	require.Equal(t, "00-ab-cd-01", parent)
 	require.Equal(t, "k=v", state)
-	require.WithinDuration(t, time.Now().Add(time.Minute), deadline, 20*time.Second)
+	require.WithinDuration(t, time.Now().Add(time.Minute), deadline, 50*time.Second)
 }
 
 func TestPayloadsInTheirManyForms(t *testing.T) {

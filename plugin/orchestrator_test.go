@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds every wait for something that should happen at once.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // orchestrator is the other end of the protocol, at its simplest.
 type orchestrator struct {

@@ -18,7 +18,7 @@ func crashes(*run) job.Outcome { return job.Outcome{Kind: job.Crash, Message: "s
 
 func TestACrashHoldDelaysOnlyItsOwnJob(t *testing.T) {
 	t.Parallel()
-	const lease = 4 * time.Second
+	const lease = 8 * time.Second
 	db := fresh(t)
 	unlucky := given(t, db, func(s *job.Submission) { s.Priority = 1 })
 	other := given(t, db)
@@ -40,7 +40,7 @@ func TestACrashHoldDelaysOnlyItsOwnJob(t *testing.T) {
 // ends are to be written.
 func TestAnOutageAtTheEndOfCrashHoldsChargesNobody(t *testing.T) {
 	t.Parallel()
-	const lease = 6 * time.Second
+	const lease = 18 * time.Second
 	db := fresh(t)
 	p := pgtest.Between(t, db.url)
 	ids := many(t, db, 3)
@@ -55,7 +55,7 @@ func TestAnOutageAtTheEndOfCrashHoldsChargesNobody(t *testing.T) {
 	awaitRun(t, s, 3)
 	began := ask[time.Time](t, db, "select min(expires_at) from leases")
 	await(t, func() bool {
-		return ask[bool](t, db, "select min(expires_at) > $1::timestamptz + interval '3 s' from leases", began)
+		return ask[bool](t, db, "select min(expires_at) > $1::timestamptz + interval '9 s' from leases", began)
 	},
 		"the leases are renewed twice, so that they outlast the outage by more than half of their time")
 	p.Down.Store(true)
@@ -92,7 +92,7 @@ func TestAJobThatIsCanceledDuringItsCrashHoldIsNotTriedAgain(t *testing.T) {
 	db := fresh(t)
 	id := given(t, db)
 	s := supervise(t, playing("p", 1, inTurn(crashes, succeeds), echo))
-	p := launch(t, db, s, leasing(2*time.Second), expiring)
+	p := launch(t, db, s, leasing(6*time.Second), expiring)
 	awaitRun(t, s, 1)
 	_, err := db.Cancel(t.Context(), id)
 	require.NoError(t, err)

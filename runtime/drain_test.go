@@ -28,7 +28,7 @@ func TestADrainLetsRunningHandlersFinishAndClaimsNothingMore(t *testing.T) {
 	id := given(t, db)
 	done := make(chan struct{})
 	s := supervise(t, playing("p", 1, until(done), echo))
-	p := launch(t, db, s, leasing(3*time.Second))
+	p := launch(t, db, s, leasing(6*time.Second))
 	r := awaitRun(t, s, 1)
 	p.drain()
 
@@ -105,7 +105,7 @@ func TestAnAbortEndsTheWorkerAtOnceAndItsJobsAreRecovered(t *testing.T) {
 	s.all.Wait()
 	require.NoError(t, goleak.Find(present))
 
-	launch(t, db, supervise(t, playing("p", 1, succeeds, echo)), leasing(time.Second))
+	launch(t, db, supervise(t, playing("p", 1, succeeds, echo)), leasing(3*time.Second))
 	awaitState(t, db, id, job.Succeeded)
 	require.Equal(t, []job.OutcomeKind{job.Interrupted, job.Success}, outcomes(t, db, id))
 	require.Equal(t, 1, charged(t, db, id))

@@ -53,8 +53,8 @@ func TestAJobThatHasStartedInTimeRunsOn(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	s := supervise(t, playing("p", 1, inTurn(fails, succeeds), echo))
-	p := launch(t, db, s, waiting(2500*time.Millisecond))
-	receipt, err := p.Submit(t.Context(), submission(t, expiringIn(2*time.Second))) // also a busy machine starts it by then
+	p := launch(t, db, s, waiting(8500*time.Millisecond))
+	receipt, err := p.Submit(t.Context(), submission(t, expiringIn(8*time.Second))) // also a busy machine starts it by then
 	require.NoError(t, err)
 	awaitState(t, db, receipt.ID, job.Succeeded)
 	require.Equal(t, []job.OutcomeKind{job.Failure, job.Success}, outcomes(t, db, receipt.ID))
@@ -94,7 +94,7 @@ func TestAJobThatExpiresWhileItWaitsForASlotIsNotStarted(t *testing.T) {
 	_, err := p.Submit(t.Context(), submission(t, ofType("BLOCK")))
 	require.NoError(t, err)
 	await(t, func() bool { return len(s.started()) == 301 }, "the only slot is taken")
-	waiting, err := p.Submit(t.Context(), submission(t, expiringIn(2*time.Second))) // also a busy machine claims it by then
+	waiting, err := p.Submit(t.Context(), submission(t, expiringIn(8*time.Second))) // also a busy machine claims it by then
 	require.NoError(t, err)
 	awaitState(t, db, waiting.ID, job.Running)
 	await(t, func() bool {

@@ -54,7 +54,7 @@ func TestADeadChildIsGoneEvenAsAZombie(t *testing.T) {
 	require.False(t, processGone(worker))
 
 	require.NoError(t, child.Process.Kill())
-	require.Eventually(t, func() bool { return processGone(worker) }, 20*time.Second, time.Millisecond, "dead, not yet buried")
+	require.Eventually(t, func() bool { return processGone(worker) }, patience, time.Millisecond, "dead, not yet buried")
 	require.Error(t, child.Wait())
 	require.True(t, processGone(worker))
 }
@@ -98,14 +98,14 @@ func TestAProcessIsNotGoneWhileOneOfItsThreadsLives(t *testing.T) {
 		require.NoError(t, err)
 		return string(text)
 	}
-	require.Eventually(t, func() bool { return strings.Contains(stat(), ") Z ") }, 20*time.Second, time.Millisecond, "its first thread has ended")
+	require.Eventually(t, func() bool { return strings.Contains(stat(), ") Z ") }, patience, time.Millisecond, "its first thread has ended")
 	started, known := startOf(child.Process.Pid)
 	require.True(t, known)
 	require.Positive(t, started)
 	worker := job.Worker{Host: host(), PID: child.Process.Pid, PIDStarted: started}
 	require.False(t, processGone(worker))
 	require.NoError(t, input.Close())
-	require.Eventually(t, func() bool { return processGone(worker) }, 20*time.Second, time.Millisecond, "all have")
+	require.Eventually(t, func() bool { return processGone(worker) }, patience, time.Millisecond, "all have")
 	require.NoError(t, child.Wait())
 }
 

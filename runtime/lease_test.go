@@ -17,7 +17,7 @@ import (
 func TestAJobOfTenLeaseLengthsHasOneAttempt(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	const lease = 2 * time.Second // it takes a busy machine most of a second to renew one
+	const lease = 6 * time.Second // it takes a busy machine most of a second to renew one
 	id := given(t, db)
 	done := make(chan struct{})
 	s := supervise(t, playing("p", 1, until(done), echo))
@@ -40,7 +40,7 @@ func TestAJobOfTenLeaseLengthsHasOneAttempt(t *testing.T) {
 func TestLeasesAreRenewedWhileEveryOtherConnectionIsTaken(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
-	const lease = 2 * time.Second // it takes a busy machine most of a second to renew one
+	const lease = 6 * time.Second // it takes a busy machine most of a second to renew one
 	id := given(t, db)
 	blocked := many(t, db, 4, ofType("NOBODYS"))
 	done := make(chan struct{})
@@ -118,7 +118,7 @@ func TestAHandlerEndsBeforeALeaseThatCannotBeProven(t *testing.T) {
 			}
 			s := supervise(t, playing("p", 1, inTurn(fenced, succeeds), echo))
 			// A grace that alone would let the handler outlive its lease.
-			launch(t, ledger, s, leasing(4*time.Second), graceful(2*time.Second))
+			launch(t, ledger, s, leasing(20*time.Second), graceful(10*time.Second))
 			awaitState(t, db, id, job.Succeeded)
 			require.Equal(t, []job.CancelReason{job.CancelLeaseLost}, s.started()[0].told())
 			require.True(t, heldWhenAsked, "asked while the lease was held")
@@ -151,7 +151,7 @@ func TestNoHandlerIsStartedUnderALeaseThatIsAboutToExpire(t *testing.T) {
 	db := fresh(t)
 	id := given(t, db)
 	s := supervise(t, playing("p", 1, succeeds, echo))
-	const lease = 10 * time.Second
+	const lease = 20 * time.Second
 	launch(t, &late{Store: db, by: lease * 4 / 5}, s, leasing(lease))
 	awaitState(t, db, id, job.Succeeded)
 	require.Equal(t, []job.OutcomeKind{job.Released, job.Success}, outcomes(t, db, id))

@@ -75,7 +75,7 @@ func TestAnOutcomeThatCanNeverBeStoredIsLeftToTheReaper(t *testing.T) {
 	db := fresh(t)
 	odd := given(t, db)
 	s := supervise(t, playing("p", 5, inTurn(ending(job.Outcome{Kind: "never heard of"}), succeeds), echo))
-	launch(t, db, s, leasing(3*time.Second))
+	launch(t, db, s, leasing(6*time.Second))
 	awaitRun(t, s, 1)
 	others := many(t, db, 10)
 	awaitAll(t, db, len(others)+1, job.Succeeded)

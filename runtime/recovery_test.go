@@ -45,7 +45,7 @@ func TestOnlyJobsOfADeadProcessAreRecoveredAtOnce(t *testing.T) {
 	require.ElementsMatch(t, ids, []job.ID{lost.JobID, neighbours.JobID, foreign.JobID})
 
 	s := supervise(t, playing("p", 5, succeeds, echo))
-	launch(t, db, s, leasing(2*time.Second))
+	launch(t, db, s, leasing(6*time.Second))
 	awaitState(t, db, lost.JobID, job.Succeeded)
 	require.Equal(t, []job.OutcomeKind{job.Interrupted, job.Success}, outcomes(t, db, lost.JobID))
 	require.Equal(t, 1, charged(t, db, lost.JobID))
@@ -82,7 +82,7 @@ func TestAnExpiredLeaseOfALiveWorkerIsCharged(t *testing.T) {
 	db := fresh(t)
 	id := given(t, db)
 	holding(t, db, enlisted(t, db, aLongTime, elsewhere), time.Millisecond)
-	launch(t, db, supervise(t, playing("p", 1, succeeds, echo)), leasing(3*time.Second))
+	launch(t, db, supervise(t, playing("p", 1, succeeds, echo)), leasing(6*time.Second))
 	awaitState(t, db, id, job.Succeeded)
 	require.Equal(t, []job.OutcomeKind{job.LeaseExpired, job.Success}, outcomes(t, db, id))
 	require.Equal(t, 2, charged(t, db, id))

@@ -120,7 +120,7 @@ func TestSuspectsThatCannotRunIsolatedHereAreReleasedAfterALease(t *testing.T) {
 	suspected(t, db)
 	s := supervise(t, playing("p", 5, succeeds, echo))
 	s.plugins[0].processes = 0
-	launch(t, db, s, leasing(3*time.Second))
+	launch(t, db, s, leasing(6*time.Second))
 	awaitState(t, db, id, job.Retry)
 	s.mu.Lock()
 	require.Empty(t, s.runs)

@@ -40,7 +40,7 @@ func TestALostAttemptIsKnownToHaveBegunOnceItsLeaseWasRenewed(t *testing.T) {
 	db := fresh(t)
 	id := given(t, db)
 	s := supervise(t, playing("p", 1, stops, echo))
-	launch(t, db, s, leasing(3*time.Second))
+	launch(t, db, s, leasing(9*time.Second))
 	awaitRun(t, s, 1)
 	await(t, func() bool {
 		found, err := db.Detail(t.Context(), id)

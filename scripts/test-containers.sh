@@ -26,4 +26,4 @@ fi
 
 export HOLDFAST_TEST_POSTGRES=containers HOLDFAST_TEST_POSTGRES_IMAGE=$image
 export TESTCONTAINERS_HOST_OVERRIDE=${TESTCONTAINERS_HOST_OVERRIDE:-127.0.0.1}
-go test -count=1 -timeout 8m "$@"
+go test -count=1 -timeout 40m "$@"

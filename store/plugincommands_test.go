@@ -78,7 +78,7 @@ func TestEachWorkerTakesACommandOnceUntilItsDeadline(t *testing.T) {
 	require.Equal(t, asked.ID, taken[0].ID)
 	require.Equal(t, job.RestartPlugin, taken[0].Verb)
 	require.Equal(t, "alice", taken[0].Actor)
-	require.InDelta(t, time.Minute, taken[0].Within, float64(20*time.Second))
+	require.InDelta(t, time.Minute, taken[0].Within, float64(50*time.Second))
 
 	ended := job.PluginOutcome{Result: job.CommandRefused, Reason: "no such file", Swap: json.RawMessage(`{"result":"refused"}`)}
 	require.NoError(t, s.EndPluginCommand(t.Context(), asked.ID, here.ID, ended))

@@ -350,7 +350,7 @@ func TestAServerThatDoesNotAnswerIsLeftInTime(t *testing.T) {
 			case err := <-ended:
 				require.Error(t, err)
 				require.False(t, permanent(err))
-			case <-time.After(20 * time.Second):
+			case <-time.After(patience):
 				require.Fail(t, "it goes on waiting")
 			}
 		})

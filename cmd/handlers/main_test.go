@@ -18,7 +18,7 @@ import (
 )
 
 // patience bounds every wait for something that should happen soon.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // binaryDir is where binary builds; TestMain removes it.
 var binaryDir string

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -54,7 +53,7 @@ func TestARequestHasASpan(t *testing.T) {
 	h.Run(t.Context(), plugintest.Job{
 		Payload: map[string]any{"method": "post", "url": url + "/s3cret"}, TraceParent: "00-" + traceID + "-" + spanID + "-01",
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	require.NoError(t, h.Drain(ctx))
 
@@ -84,7 +83,7 @@ func TestADeliveryHasASpan(t *testing.T) {
 			TraceParent: "00-" + traceID + "-" + spanID + "-01",
 		})
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	require.NoError(t, h.Drain(ctx))
 
@@ -134,7 +133,7 @@ func TestTheDocumentationListsTheAttributesOfHandlers(t *testing.T) {
 	h := plugintest.Start(t, tracing.Setup(), asking(t, true).handler(), mailer{settings: smtpSettings{host: "127.0.0.1", port: "1", from: mail.Address{Address: "a@b"}}}.handler())
 	h.Run(t.Context(), plugintest.Job{Type: "HTTP_REQUEST", Payload: map[string]any{"method": "GET", "url": url}})
 	h.Run(t.Context(), plugintest.Job{Type: "SEND_EMAIL", Payload: map[string]any{"to": "a@b", "subject": "s", "text": "t"}})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	require.NoError(t, h.Drain(ctx))
 

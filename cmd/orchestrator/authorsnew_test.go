@@ -76,7 +76,7 @@ func TestPrintedCommandsLeadToAFinishedJob(t *testing.T) {
 			serving := shell(t, directory, environ, "set -e\n"+strings.Join(commands[:last], "\n"))
 			t.Cleanup(func() { stopShell(t, serving) })
 			require.Eventually(t, func() bool { return strings.Contains(serving.said.String(), "listening") || serving.over() },
-				4*time.Minute, 50*time.Millisecond, "%s", serving.said)
+				15*time.Minute, 50*time.Millisecond, "%s", serving.said)
 			require.False(t, serving.over(), serving.said.String())
 
 			submitted := exec.CommandContext(t.Context(), "bash", "-c", commands[last])
@@ -125,7 +125,7 @@ func stopShell(t *testing.T, s *terminal) {
 	_ = syscall.Kill(-s.Process.Pid, syscall.SIGINT)
 	select {
 	case <-s.ended:
-	case <-time.After(30 * time.Second):
+	case <-time.After(longWait):
 		_ = syscall.Kill(-s.Process.Pid, syscall.SIGKILL)
 		t.Errorf("it does not end: %s", s.said)
 	}

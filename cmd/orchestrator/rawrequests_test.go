@@ -40,7 +40,7 @@ func listening(t *testing.T) string {
 		require.Eventually(t, func() bool {
 			stacks := make([]byte, 1<<20)
 			return !bytes.Contains(stacks[:runtime.Stack(stacks, true)], []byte("net/http.(*conn).serve"))
-		}, 30*time.Second, 20*time.Millisecond)
+		}, longWait, 20*time.Millisecond)
 	})
 	return listener.Addr().String()
 }
@@ -58,7 +58,7 @@ func said(t *testing.T, address, text string) (replies []reply) {
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, conn.Close()) }()
-	require.NoError(t, conn.SetDeadline(time.Now().Add(30*time.Second)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(longWait)))
 	_, err = io.WriteString(conn, text)
 	require.NoError(t, err)
 	for input := bufio.NewReader(conn); ; {

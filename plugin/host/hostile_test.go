@@ -203,7 +203,7 @@ func TestTheNextHostCleansUpAfterAKilledOne(t *testing.T) {
 	second, err := Start(t.Context(), testSettings(dir, &journal{}), nil)
 	require.NoError(t, err)
 	require.NoDirExists(t, first.home.Path)
-	require.Eventually(t, func() bool { return !alive(pid) && !alive(escaped) }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return !alive(pid) && !alive(escaped) }, patience, time.Millisecond)
 	require.NoError(t, second.Close(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

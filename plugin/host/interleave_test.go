@@ -82,7 +82,10 @@ func TestOperationsMayComeInAnyOrder(t *testing.T) {
 	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
 
 	install("-version", "never")
-	h.eventually(func() bool { return h.status("plugin").Candidate != nil }, "a swap begins")
+	h.eventually(func() bool {
+		s := h.status("plugin")
+		return s.Candidate != nil || s.Version == "never"
+	}, "a swap begins")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	require.NoError(t, h.Close(ctx))

@@ -39,10 +39,10 @@ func TestAPluginThatDoesNotComeUpSaysWhy(t *testing.T) {
 	for mode, want := range map[string]string{
 		"exit":        "it ended during its start: exit status 1",
 		"panic":       "it ended during its start: exit status 2; it printed: panic: out of luck",
-		"silent":      "it was not up within 3s",
-		"garbage":     "it was not up within 3s; it printed: this is no handshake",
-		"endless":     "it was not up within 3s",
-		"hung":        "it was not up within 3s",
+		"silent":      "it was not up within 15s",
+		"garbage":     "it was not up within 15s; it printed: this is no handshake",
+		"endless":     "it was not up within 15s",
+		"hung":        "it was not up within 15s",
 		"mute":        "it was not up within 6s",
 		"version":     "incompatible API version with plugin",
 		"elsewhere":   "its socket /var/run/elsewhere.sock is not in",
@@ -55,8 +55,8 @@ func TestAPluginThatDoesNotComeUpSaysWhy(t *testing.T) {
 			t.Parallel()
 			h := startHost(t, func(s *Settings) {
 				switch {
-				case strings.Contains(want, "not up within 3s"):
-					s.StartTimeout = 3 * time.Second
+				case strings.Contains(want, "not up within 15s"):
+					s.StartTimeout = 15 * time.Second // a busy machine is slow to start what prints
 				case strings.Contains(want, "not up within 6s"):
 					s.StartTimeout = 6 * time.Second // longer than a connection takes at most by itself
 				}

@@ -25,7 +25,7 @@ func TestNothingOfAStoppedHostRunsLongerThanItsLease(t *testing.T) {
 				time.Minute, time.Millisecond, "something runs on")
 			require.Greater(t, time.Since(before), lease*3/4, "a short pause does no harm")
 			// A busy machine may need longer than the reserve to kill them.
-			require.Less(t, time.Since(begun), 2*lease)
+			require.Less(t, time.Since(begun), 4*lease)
 		})
 	}
 }

@@ -50,7 +50,7 @@ func job() plugintest.Job {
 
 func drain(t *testing.T, h *plugintest.Harness) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	require.NoError(t, h.Drain(ctx))
 }

@@ -14,7 +14,7 @@ import (
 // eventually waits for what polling finds.
 func eventually(t *testing.T, condition func() bool, what string) {
 	t.Helper()
-	require.Eventually(t, condition, 20*time.Second, 5*time.Millisecond, what)
+	require.Eventually(t, condition, patience, 5*time.Millisecond, what)
 }
 
 // beside returns another service on the same database, which hears no hints and polls only

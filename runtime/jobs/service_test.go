@@ -59,7 +59,7 @@ func hear(t *testing.T, heard <-chan job.Hint, want job.Hint) {
 	select {
 	case hint := <-heard:
 		require.Equal(t, want, hint)
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatalf("%s is not heard", want)
 	}
 }
@@ -222,7 +222,7 @@ func TestTypesAreThoseDeclaredByWorkers(t *testing.T) {
 	require.Eventually(t, func() bool {
 		found, err := jobs.TypeSpec(t.Context(), "ECHO")
 		return err == nil && found.MaxAttempts == 3
-	}, 10*time.Second, 10*time.Millisecond, "a type that has come up meanwhile is found")
+	}, patience, 10*time.Millisecond, "a type that has come up meanwhile is found")
 
 	jobs.cfg.AcceptUnknownTypes = true
 	found, err := jobs.TypeSpec(t.Context(), "OTHER")

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
 )
 
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 

@@ -18,7 +18,7 @@ import (
 
 const (
 	// patience bounds every wait for something that should happen soon.
-	patience = time.Minute
+	patience = 2 * time.Minute
 	// soon bounds what must not wait for something that takes minutes.
 	soon = 20 * time.Second
 )

@@ -83,10 +83,10 @@ func serve(t *testing.T) deployed {
 }
 
 // freeAddress is one on which a program can listen soon: connections go out from
-// 127.0.0.1, so none of them takes a port of 127.0.0.2 before the program does.
+// 127.0.0.1, so none of them takes a port of 127.0.0.3 before the program does.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.2:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.3:0")
 	require.NoError(t, err)
 	defer func() { _ = listener.Close() }()
 	return listener.Addr().String()

@@ -46,7 +46,7 @@ func TestAPoisonJobIsFoundAndNobodyElseIsCharged(t *testing.T) {
 		require.Less(t, time.Since(last), lease, "the plugin's other work stalls")
 		last = time.Now()
 	}
-	require.Greater(t, others, 50)
+	require.Greater(t, others, 5)
 
 	s := ledger(t, url)
 	for _, id := range innocent {
@@ -68,8 +68,8 @@ func TestAPoisonJobIsFoundAndNobodyElseIsCharged(t *testing.T) {
 // as configured. Either way the orchestrator records the reason, because it knows more
 // than a reaper.
 func TestADeadProcessLeavesItsReasonUnderEachCrashPolicy(t *testing.T) {
-	const lease = 8 * time.Second
-	for after, bounds := range map[string][2]time.Duration{"expire": {lease * 9 / 10, time.Minute}, "release": {0, lease * 9 / 10}} {
+	const lease = 20 * time.Second
+	for after, bounds := range map[string][2]time.Duration{"expire": {lease * 9 / 10, patience}, "release": {0, lease * 9 / 10}} {
 		t.Run(after, func(t *testing.T) {
 			t.Parallel()
 			url := pgtest.URL(t)

@@ -56,8 +56,8 @@ func TestTheCollectorGetsTheConfiguredHeaders(t *testing.T) {
 
 func TestIdleWorkHealthLongPollsAndOperatorsViewsMakeNoSpans(t *testing.T) {
 	t.Parallel()
-	s := traced(t, "grpc", "worker.poll_interval=50ms", "worker.lease=3s", "worker.kill_grace=100ms")
-	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 2500}})
+	s := traced(t, "grpc", "worker.poll_interval=50ms", "worker.lease=6s", "worker.kill_grace=100ms")
+	id := rigtest.Submit(t, s.Orchestrator, rig.Submission{JobType: "TRACE", Payload: map[string]any{"millis": 4500}})
 	for _, path := range []string{
 		"/healthz", "/readyz", "/metrics", "/debug/workers", "/debug/queues", "/debug/jobs/" + id, "/debug/jobs/" + id + "/logs", "/dead-letter",
 		"/jobs/" + id + "?wait=20s",

@@ -164,7 +164,7 @@ func TestARollbackIsSeenElsewhere(t *testing.T) {
 		return last != nil && last.Result == job.SwapRolledBack
 	}, rigtest.Patience, glance)
 	t.Logf("seen on another orchestrator after %s", time.Since(ended))
-	require.Less(t, time.Since(ended), 10*time.Second, "usually within 2 s; the machine may be busy")
+	require.Less(t, time.Since(ended), time.Minute, "usually within 2 s; the machine may be busy")
 	last := fleet[1].everywhere(t)["0"].LastSwap
 	require.Equal(t, "it ended during its start: exit status 3", last.Reason)
 	var events v1.PluginEventList

@@ -9,7 +9,7 @@ import (
 )
 
 // patience bounds the wait for a flush.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // Flushes hands out the size of every batch, and holds the first until First is closed.
 type Flushes struct {

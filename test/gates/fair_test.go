@@ -43,7 +43,7 @@ func TestATenantWithAFloodDoesNotDelayAnother(t *testing.T) {
 		setFair(t, s)
 		pause(t, s, job.PauseType, "VISIT")
 	}, "plugins.0.concurrency=5")
-	require.NoError(t, <-s.submitAll(t, visits(flood, rig.Submission{Tenant: "flood", Payload: visit{Millis: 20}})))
+	require.NoError(t, <-s.submitAll(t, visits(flood, rig.Submission{Tenant: "flood", Payload: visit{Millis: ofLength(60, 20)}})))
 	require.NoError(t, s.store.EndPause(t.Context(), job.PauseType, "VISIT"))
 	s.awaitAtLeast(t, 1, `select count(*) from jobs where finished_at is not null`)
 

@@ -25,7 +25,7 @@ func TestAPauseIsInForceEverywhereUntilItEnds(t *testing.T) {
 			s := newScene(t, 2, nil, "plugins.0.concurrency=5")
 			one, two := s.orchestrators[0], s.orchestrators[1]
 			const jobs, unfinished = 600, `select count(*) from jobs where job_type = 'VISIT' and finished_at is null`
-			require.NoError(t, <-s.submitAll(t, visits(jobs, rig.Submission{Tenant: "paused", Payload: visit{Millis: 50}})))
+			require.NoError(t, <-s.submitAll(t, visits(jobs, rig.Submission{Tenant: "paused", Payload: visit{Millis: 100}})))
 			s.awaitAtLeast(t, 10, `select count(*) from jobs where finished_at is not null`)
 
 			why := map[string]any{"reason": "migration"}

@@ -20,7 +20,7 @@ import (
 )
 
 // patience limits every wait for something that should happen soon.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
 	if order := os.Getenv(hostToBeKilled); order != "" {

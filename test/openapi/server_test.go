@@ -21,7 +21,7 @@ const (
 	// startWithin allows for making the database on a busy machine.
 	startWithin = 2 * time.Minute
 	// patience bounds every wait for a job.
-	patience = time.Minute
+	patience = 2 * time.Minute
 	glance   = 50 * time.Millisecond
 )
 

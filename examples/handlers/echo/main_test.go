@@ -20,7 +20,7 @@ import (
 )
 
 // patience limits every wait for something that should happen soon.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

@@ -91,7 +91,7 @@ func everything(t testing.TB) *Meters {
 		Payload: []byte(`{}`), MaxAttempts: 1, Timeout: time.Minute, Terms: job.Terms{ConcurrencyKey: "tenant-7"},
 	})
 	require.NoError(t, err)
-	waiting, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	waiting, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	view, err := worker.Await(waiting, receipt.ID)
 	require.NoError(t, err)

@@ -134,7 +134,7 @@ func TestNothingOutlivesAnOwnerThatIsKilled(t *testing.T) {
 			require.NoError(t, owner.Kill())
 			killed := time.Now()
 			requireEmpty(t, dir, owner.families[0])
-			require.Less(t, time.Since(killed), 2*time.Second)
+			require.Less(t, time.Since(killed), time.Minute)
 		})
 	}
 }
@@ -145,7 +145,7 @@ func requireEmpty(t *testing.T, dir string, processes []int) {
 	require.Eventually(t, func() bool {
 		homes, err := os.ReadDir(dir)
 		return !slices.ContainsFunc(processes, lives) && err == nil && len(homes) == 0
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 func TestOneLivingKeeperKillsWhatAnotherHasLeft(t *testing.T) {
@@ -172,7 +172,7 @@ func TestTheNextStartContinuesStoppedKeepers(t *testing.T) {
 	require.NoError(t, owner.Kill())
 	_, err := owner.Wait()
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return Sweep(dir) == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return Sweep(dir) == 1 }, time.Minute, time.Millisecond)
 	requireEmpty(t, dir, slices.Concat(owner.families[0], owner.families[1], owner.keepers))
 }
 

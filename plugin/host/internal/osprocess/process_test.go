@@ -236,7 +236,7 @@ func prepared(t *testing.T, spec Spec) *Process {
 	p.Provision([]string{socketDirVariable + "=" + dir}, dir)
 	t.Cleanup(func() {
 		p.End()
-		require.True(t, p.Await(10*time.Second))
+		require.True(t, p.Await(time.Minute))
 	})
 	return p
 }

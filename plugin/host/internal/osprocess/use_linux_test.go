@@ -37,7 +37,7 @@ func TestWhatAProcessUsesIsMeasuredWithItsChildren(t *testing.T) {
 		require.Positive(t, use.CPUs)
 
 		p.End()
-		require.True(t, p.Await(10*time.Second))
+		require.True(t, p.Await(time.Minute))
 		_, up = p.Use()
 		require.False(t, up)
 	})
