@@ -33,6 +33,41 @@ func (p Process) Alive() bool {
 // Signal sends the process a signal.
 func (p Process) Signal(signal syscall.Signal) error { return syscall.Kill(p.PID, signal) }
 
+// ProcessOf returns the process that has the id now.
+func ProcessOf(pid int) (Process, error) {
+	found, ok := stat(pid)
+	if !ok {
+		return Process{}, fmt.Errorf("there is no process %d", pid)
+	}
+	return Process{PID: pid, started: found.started}, nil
+}
+
+// Started is when the process started, in clock ticks since boot.
+func (p Process) Started() uint64 {
+	ticks, _ := strconv.ParseUint(p.started, 10, 64)
+	return ticks
+}
+
+// Args is the command line of the process.
+func (p Process) Args() []string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID))
+	if err != nil {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+}
+
+// Children lists the children of a process.
+func Children(parent int) []Process {
+	var children []Process
+	for _, p := range Descendants(parent) {
+		if found, ok := stat(p.PID); ok && found.parent == parent {
+			children = append(children, p)
+		}
+	}
+	return children
+}
+
 // Descendants lists all descendants of a process.
 func Descendants(root int) []Process {
 	entries, err := filepath.Glob("/proc/[0-9]*")

@@ -1,0 +1,135 @@
+// Command handlers is the plugins of a chaos run in Go. The payload says what each
+// attempt does, and the variable ROLE which types the process has. Each handler appends
+// what it does to a file of effects. The same handlers in Python and Node.js are in
+// scripts.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/plugin"
+	"github.com/holdfast-jobs/holdfast/test/chaos/history"
+	"github.com/holdfast-jobs/holdfast/test/rig"
+)
+
+// work is the payload.
+type work struct {
+	// Millis is how long each attempt takes.
+	Millis int `json:"millis"`
+	// Plan says what each attempt reports; the last one holds for all that follow. Besides
+	// the reports of package history it knows "crash".
+	Plan []string `json:"plan"`
+}
+
+func main() {
+	switch role := os.Getenv("ROLE"); role {
+	case "good":
+		plugin.Serve(plugin.Handle("CHAOS_GOOD", do), plugin.Handle("CHAOS_SLOW", do))
+	case "crashing":
+		plugin.Serve(plugin.Handle("CHAOS_CRASH", do))
+	case "hostile":
+		go flood()
+		plugin.Serve(plugin.Handle("CHAOS_HOSTILE", deaf, plugin.Timeout(3*time.Second)))
+	default:
+		fmt.Fprintln(os.Stderr, "no such role:", role)
+		os.Exit(2)
+	}
+}
+
+// do does what the payload says, and stops when it is asked to.
+func do(ctx context.Context, j plugin.Job[work]) error {
+	if err := leave(j, history.Began, ""); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(time.Duration(j.Args.Millis) * time.Millisecond):
+	case <-ctx.Done():
+		cause := context.Cause(ctx)
+		report := history.Fails
+		switch {
+		case errors.Is(cause, plugin.ErrLeaseLost):
+			report = history.Lost
+		case errors.Is(cause, plugin.ErrCanceled):
+			report = history.Cancels
+		}
+		return errors.Join(cause, leave(j, history.Ended, report))
+	}
+	return finish(j)
+}
+
+// deaf does not stop when it is asked to, and leaves a child behind that holds its output.
+func deaf(_ context.Context, j plugin.Job[work]) error {
+	if err := leave(j, history.Began, ""); err != nil {
+		return err
+	}
+	child := exec.Command("sleep", "30") //nolint:noctx // nobody ends it: that is the point
+	child.Stdout, child.Stderr = os.Stdout, os.Stderr
+	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := child.Start(); err != nil {
+		return err
+	}
+	time.Sleep(time.Duration(j.Args.Millis) * time.Millisecond)
+	_ = child.Process.Kill()
+	_ = child.Wait()
+	return finish(j)
+}
+
+// finish has the effect, if there is one, and reports.
+func finish(j plugin.Job[work]) error {
+	report := "succeeds"
+	if n := len(j.Args.Plan); n > 0 {
+		report = j.Args.Plan[min(j.Attempt, n)-1]
+	}
+	if report == "crash" {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
+		os.Exit(9)
+	}
+	switch history.Report(report) {
+	case history.Fails:
+		return errors.Join(leave(j, history.Ended, history.Fails), errors.New("this attempt was to fail"))
+	case history.Permanent:
+		return errors.Join(leave(j, history.Ended, history.Permanent), plugin.Permanent(errors.New("this job was to die")))
+	case history.Snoozes:
+		if ok, err := j.Resume(new(bool)); err == nil && !ok {
+			return errors.Join(j.Checkpoint(true), leave(j, history.Ended, history.Snoozes), plugin.Snooze(time.Second))
+		}
+	case history.Succeeds, history.Cancels, history.Lost:
+	}
+	return errors.Join(leave(j, history.Done, ""), leave(j, history.Ended, history.Succeeds))
+}
+
+// self is this process as the host sees it.
+var self, selfErr = rig.ProcessOf(os.Getpid())
+
+// leave appends a line in one write.
+func leave(j plugin.Job[work], event history.EffectEvent, report history.Report) error {
+	line, err := json.Marshal(history.Effect{
+		Event: event, JobID: j.ID, JobType: j.Type, Attempt: j.Attempt, Fence: j.Fence, PID: self.PID, PIDStarted: self.Started(),
+		At: history.Nanos(time.Now().UnixNano()), Report: report,
+	})
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(os.Getenv("EFFECTS"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644) //nolint:gosec // read by all
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(line, '\n'))
+	return errors.Join(selfErr, err, file.Close())
+}
+
+// flood writes to both outputs without end.
+func flood() {
+	for {
+		fmt.Println("noise without meaning")
+		fmt.Fprintln(os.Stderr, `{"@message": 42}`)
+		time.Sleep(10 * time.Millisecond)
+	}
+}

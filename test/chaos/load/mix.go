@@ -1,0 +1,74 @@
+package load
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-jobs/holdfast/test/chaos/history"
+)
+
+// shares are how often each type is submitted, in a thousand; what is left goes to
+// CHAOS_GOOD.
+var shares = []struct {
+	jobType string
+	share   int
+}{{"CHAOS_SLOW", 50}, {"CHAOS_PYTHON", 80}, {"CHAOS_NODE", 80}, {"CHAOS_CRASH", 6}, {"CHAOS_HOSTILE", 5}}
+
+// items makes new submissions.
+func (p *person) items(n int, keyed bool) []item {
+	items := make([]item, n)
+	tenant := []string{"default", "default", "acme"}[p.random.IntN(3)]
+	for i := range items {
+		p.marks++
+		mark := fmt.Sprintf("%s-%d", p.name, p.marks)
+		jobType := p.jobType()
+		sent := submission{
+			JobType: jobType, Payload: p.payload(jobType), MaxAttempts: MaxAttempts, Tenant: tenant, Tags: []string{history.MarkTag(mark)},
+		}
+		if keyed {
+			sent.IdempotencyKey = "key-" + mark
+		}
+		if p.random.IntN(20) == 0 {
+			sent.Delay = fmt.Sprintf("%dms", 1+p.random.IntN(5000))
+		}
+		items[i] = item{sent: sent, recorded: history.Submission{Mark: mark, Key: sent.IdempotencyKey, JobType: jobType, MaxAttempts: MaxAttempts}}
+	}
+	return items
+}
+
+func (p *person) jobType() string {
+	n := p.random.IntN(1000)
+	for _, s := range shares {
+		if n < s.share && slices.Contains(p.load.cfg.Types, s.jobType) {
+			return s.jobType
+		}
+		n -= s.share
+	}
+	return "CHAOS_GOOD"
+}
+
+func (p *person) payload(jobType string) payload {
+	switch jobType {
+	case "CHAOS_SLOW":
+		return payload{Millis: 1000 + p.random.IntN(8000), Plan: p.plan()}
+	case "CHAOS_CRASH":
+		return payload{Millis: p.random.IntN(300), Plan: [][]string{{"crash", "succeeds"}, {"fails", "crash", "succeeds"}, {"crash"}}[p.random.IntN(3)]}
+	case "CHAOS_HOSTILE": // longer than its timeout at times
+		return payload{Millis: 200 + p.random.IntN(4000), Plan: []string{"succeeds"}}
+	}
+	return payload{Millis: p.random.IntN(300), Plan: p.plan()}
+}
+
+func (p *person) plan() []string {
+	switch n := p.random.IntN(100); {
+	case n < 14:
+		return []string{string(history.Fails), string(history.Succeeds)}
+	case n < 18:
+		return []string{string(history.Permanent)}
+	case n < 20:
+		return []string{string(history.Fails)}
+	case n < 23:
+		return []string{string(history.Snoozes), string(history.Succeeds)}
+	}
+	return []string{string(history.Succeeds)}
+}

@@ -1,0 +1,49 @@
+// Package stage is where a chaos run takes place: hosts with orchestrators and their
+// plugins. A host of its own is a PID namespace, so that the orchestrators there cannot
+// see those of other hosts, just as on another machine. All processes end with
+// the run.
+package stage
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// Host is an imagined machine.
+type Host struct {
+	Name string
+	// Isolated says that the host has a PID namespace.
+	Isolated bool
+}
+
+// MayIsolate reports whether this process can make PID namespaces, by making one.
+func MayIsolate(ctx context.Context) bool {
+	self, err := os.Executable()
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, self, GuestCommand, "/bin/true")
+	cmd.SysProcAttr = isolation()
+	return cmd.Run() == nil
+}
+
+// isolation makes a process the first of a PID namespace. An ordinary user needs a user
+// namespace for that, in which the user is itself.
+func isolation() *syscall.SysProcAttr {
+	attributes := &syscall.SysProcAttr{Setpgid: true, Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	if os.Geteuid() != 0 {
+		attributes.Cloneflags |= syscall.CLONE_NEWUSER
+		attributes.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+		attributes.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+		// Without root in the namespace, it could not mount /proc there.
+		attributes.AmbientCaps = []uintptr{capSysAdmin}
+	}
+	return attributes
+}
+
+const capSysAdmin = 21

@@ -1,0 +1,94 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/holdfast-jobs/holdfast/test/sdktest"
+)
+
+// Plugin is a plugin that orchestrators of the run can have.
+type Plugin struct {
+	// Name is also that of the file in an orchestrator's directory of plugins.
+	Name string
+	// Types are its job types.
+	Types []string
+	// Source is the file that is copied there.
+	Source string
+	// Environment is for its processes, beside where to leave their effects.
+	Environment map[string]string
+	Concurrency int
+}
+
+// Catalogue lists the plugins that this machine can run: those in Go, and those in
+// Python and Node.js if their SDKs can be installed below dir. The notes say what is
+// missing.
+func Catalogue(ctx context.Context, dir, programs, scripts, modules string) (plugins []Plugin, notes []string) {
+	binary := filepath.Join(programs, "handlers")
+	plugins = []Plugin{
+		{Name: "good", Types: []string{"CHAOS_GOOD", "CHAOS_SLOW"}, Source: binary, Environment: map[string]string{"ROLE": "good"}, Concurrency: 40},
+		{Name: "crashing", Types: []string{"CHAOS_CRASH"}, Source: binary, Environment: map[string]string{"ROLE": "crashing"}, Concurrency: 4},
+		{Name: "hostile", Types: []string{"CHAOS_HOSTILE"}, Source: binary, Environment: map[string]string{"ROLE": "hostile"}, Concurrency: 4},
+	}
+	if interpreter, err := sdktest.Python(ctx, filepath.Join(dir, "python")); err == nil {
+		plugins = append(plugins, Plugin{
+			Name: "python.py", Types: []string{"CHAOS_PYTHON"}, Source: filepath.Join(scripts, "handler.py"), Concurrency: 10,
+			Environment: map[string]string{"PATH": filepath.Dir(interpreter) + ":/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
+		})
+	} else {
+		notes = append(notes, "no handlers in Python: "+err.Error())
+	}
+	if interpreter, err := sdktest.Node(ctx, dir, modules); err == nil {
+		plugins = append(plugins, Plugin{
+			Name: "node.mjs", Types: []string{"CHAOS_NODE"}, Source: filepath.Join(scripts, "handler.mjs"), Concurrency: 10,
+			Environment: map[string]string{"PATH": filepath.Dir(interpreter) + ":/usr/bin:/bin"},
+		})
+	} else {
+		notes = append(notes, "no handlers in Node.js: "+err.Error())
+	}
+	return plugins, notes
+}
+
+// Install gives the orchestrator the plugin. Its handlers leave their effects in a file of
+// the directory.
+func (o *Orchestrator) Install(p Plugin, effects string) error {
+	if err := o.Replace(p, "0"); err != nil {
+		return err
+	}
+	at := fmt.Sprintf("plugins.%d.", len(o.Plugins))
+	o.Plugins = append(o.Plugins, p.Name)
+	o.Set(at + "name=" + p.Name)
+	o.Set(at + "path=" + o.PluginFile(p.Name))
+	o.Set(at + fmt.Sprintf("concurrency=%d", p.Concurrency))
+	o.Set(at + "env.EFFECTS=" + filepath.Join(effects, o.Name+"-"+p.Name+".jsonl"))
+	for name, value := range p.Environment {
+		o.Set(at + "env." + name + "=" + value)
+	}
+	return nil
+}
+
+// Replace puts another version of the plugin in the place of its file.
+func (o *Orchestrator) Replace(p Plugin, version string) error {
+	text, err := os.ReadFile(p.Source)
+	if err != nil {
+		return err
+	}
+	// A comment in a script; what follows a program is not loaded.
+	comment := "\n# version "
+	if filepath.Ext(p.Name) == ".mjs" {
+		comment = "\n// version "
+	}
+	return o.put(p.Name, append(text, comment+version+"\n"...))
+}
+
+// Spoil puts a file in the place of the plugin's that does not work.
+func (o *Orchestrator) Spoil(plugin string) error { return o.put(plugin, []byte("#!/bin/sh\nexit 3\n")) }
+
+func (o *Orchestrator) put(plugin string, text []byte) error {
+	path := o.PluginFile(plugin)
+	err := os.WriteFile(path+".new", text, 0o755) //nolint:gosec // a program
+	return errors.Join(err, os.Rename(path+".new", path))
+}
