@@ -128,6 +128,28 @@ test-model: ## Check the models of the protocol with Spin; LONG=1 allows more fa
 	scripts/need.sh gcc spin
 	HOLDFAST_TEST_MODEL=1 $(GO) test -count=1 -timeout 40m $(if $(LONG),,-short) ./test/model
 
+# How long a chaos run injects faults, the seed of their order (a random one by default), and
+# further flags, such as CHAOS='-only kill-primary,failover'; bin/chaos/chaos -help lists them.
+DURATION ?= 3m
+SEED ?=
+CHAOS ?=
+
+.PHONY: chaos-build
+chaos-build:
+	scripts/need.sh postgres python node
+	scripts/npm-ci.sh sdk/node
+	mkdir -p bin/chaos
+	$(GO) build -trimpath -o bin/chaos/ ./cmd/orchestrator ./test/chaos ./test/chaos/handlers
+	[ ! -f test/chaos/checker/main.go ] || (cd test/chaos/checker && $(GO) build -trimpath -o $(CURDIR)/bin/chaos/checker .)
+
+.PHONY: chaos
+chaos: chaos-build ## Inject faults for DURATION=3m with SEED=..., and check that nothing is lost
+	bin/chaos/chaos -duration $(DURATION) $(if $(SEED),-seed $(SEED)) $(CHAOS)
+
+.PHONY: chaos-aimed
+chaos-aimed: chaos-build ## Stall the standby, cut or cancel what waits, and fail over; FAILOVERS=20 times of each
+	bin/chaos/chaos -aimed $(FAILOVERS) $(if $(SEED),-seed $(SEED)) $(CHAOS)
+
 .PHONY: ui-scale
 ui-scale: ## Measure the web UI beside 10 million ended jobs and a million open ones; needs 25 GB of disk
 	scripts/need.sh postgres chromium

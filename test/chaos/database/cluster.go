@@ -89,6 +89,8 @@ func Start(ctx context.Context, cfg Config, witness Witness) (c *Cluster, err er
 	settings := map[string]string{
 		"synchronous_commit": "on", "wal_level": "logical", "wal_log_hints": "on", "wal_keep_size": "256MB",
 		"max_wal_size": "512MB", "shared_buffers": "64MB", "max_connections": "200", "max_replication_slots": "10",
+		// Servers that are killed must leave nothing in /dev/shm.
+		"dynamic_shared_memory_type": "mmap",
 		// A stalled link must not be dropped.
 		"wal_sender_timeout": "0", "wal_receiver_timeout": "0", "log_checkpoints": "off",
 	}

@@ -144,7 +144,17 @@ func (c *Cluster) rebuild(ctx context.Context, server *Server, way Way) error {
 	if err := primary.Exec(ctx, "alter system set synchronous_standby_names = 'standby'", "select pg_reload_conf()"); err != nil {
 		return err
 	}
-	return primary.Await(ctx, "select count(*) > 0 from pg_stat_replication where sync_state = 'sync'")
+	return c.AwaitStandby(ctx)
+}
+
+// AwaitStandby waits until commits have a standby to wait for, if they do.
+func (c *Cluster) AwaitStandby(ctx context.Context) error {
+	if !c.Synchronous {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return c.Primary().Await(ctx, "select count(*) > 0 from pg_stat_replication where sync_state = 'sync'")
 }
 
 func (c *Cluster) rewind(ctx context.Context, server *Server) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-jobs/holdfast/store/embedded"
+	"github.com/holdfast-jobs/holdfast/test/rig"
 )
 
 // stopWithin is how long a fast shutdown may take before it becomes an immediate one.
@@ -40,7 +41,7 @@ func (s *Server) data() string { return filepath.Join(s.home, "data") }
 
 // Start starts the server, and waits for the end of one that was killed.
 func (s *Server) Start(ctx context.Context) error {
-	running, err := embedded.Start(ctx, embedded.Config{DataDir: s.home, Ephemeral: true, Settings: s.settings, Log: s.log})
+	running, err := embedded.Start(ctx, embedded.Config{DataDir: s.home, Settings: s.settings, Log: s.log})
 	if err != nil {
 		return fmt.Errorf("server %s: %w", s.Name, err)
 	}
@@ -98,6 +99,25 @@ func (s *Server) PID() (int, error) {
 		err = fmt.Errorf("odd pid %d", pid)
 	}
 	return pid, err
+}
+
+// Processes lists the server's processes whose titles begin like that, at most so many;
+// for an empty title all of them, the postmaster first.
+func (s *Server) Processes(title string, most int) []rig.Process {
+	pid, err := s.PID()
+	if err != nil {
+		return nil
+	}
+	var found []rig.Process
+	if postmaster, err := rig.ProcessOf(pid); err == nil && title == "" {
+		found = append(found, postmaster)
+	}
+	for _, p := range rig.Children(pid) {
+		if args := p.Args(); len(found) < most && len(args) > 0 && strings.HasPrefix(args[0], title) {
+			found = append(found, p)
+		}
+	}
+	return found
 }
 
 // Connect opens a connection past all proxies.

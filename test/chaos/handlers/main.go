@@ -31,7 +31,7 @@ type work struct {
 func main() {
 	switch role := os.Getenv("ROLE"); role {
 	case "good":
-		plugin.Serve(plugin.Handle("CHAOS_GOOD", do), plugin.Handle("CHAOS_SLOW", do))
+		plugin.Serve(plugin.Handle("CHAOS_GOOD", do), plugin.Handle("CHAOS_SLOW", do), plugin.Handle("CHAOS_TICK", do))
 	case "crashing":
 		plugin.Serve(plugin.Handle("CHAOS_CRASH", do))
 	case "hostile":

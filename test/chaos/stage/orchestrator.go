@@ -31,9 +31,10 @@ type Orchestrator struct {
 	// Plugins name the plugins; none for an API alone.
 	Plugins []string
 
-	binary   string
-	settings []string
-	log      *os.File
+	binary    string
+	temporary string
+	settings  []string
+	log       *os.File
 
 	mu      sync.Mutex
 	process rig.Process // of the orchestrator itself
@@ -43,7 +44,7 @@ type Orchestrator struct {
 }
 
 // New returns an orchestrator that is not started yet. The settings are key.path=value.
-func New(ctx context.Context, name string, host Host, binary, dir, password string, settings ...string) (*Orchestrator, error) {
+func New(ctx context.Context, name string, host Host, binary, dir, temporary, password string, settings ...string) (*Orchestrator, error) {
 	address, err := loopback.FreeAddress(ctx)
 	if err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func New(ctx context.Context, name string, host Host, binary, dir, password stri
 		return nil, err
 	}
 	return &Orchestrator{
-		Client: rig.Client{Address: address, Password: password}, Name: name, Host: host, Dir: dir, binary: binary, log: log,
+		Client: rig.Client{Address: address, Password: password}, Name: name, Host: host, Dir: dir, binary: binary, temporary: temporary, log: log,
 		settings: append([]string{
 			"server.address=" + address, "security.user=admin", "security.password=" + password, "worker.id=" + name,
 		}, settings...),
@@ -82,6 +83,8 @@ func (o *Orchestrator) Start() error {
 		args, attributes = append([]string{self, GuestCommand}, args...), isolation()
 	}
 	cmd := exec.Command(args[0], args[1:]...) //nolint:gosec,noctx // Close ends it
+	// Sockets of this run must not be among those of others.
+	cmd.Env = append(os.Environ(), "TMPDIR="+o.temporary)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = o.Dir, o.log, o.log, attributes
 	started, ended := make(chan error, 1), make(chan struct{})
 	go func() {

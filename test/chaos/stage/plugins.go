@@ -10,6 +10,9 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/sdktest"
 )
 
+// TickType is the job type of schedules, which no client submits.
+const TickType = "CHAOS_TICK"
+
 // Plugin is a plugin that orchestrators of the run can have.
 type Plugin struct {
 	// Name is also that of the file in an orchestrator's directory of plugins.
@@ -29,7 +32,7 @@ type Plugin struct {
 func Catalogue(ctx context.Context, dir, programs, scripts, modules string) (plugins []Plugin, notes []string) {
 	binary := filepath.Join(programs, "handlers")
 	plugins = []Plugin{
-		{Name: "good", Types: []string{"CHAOS_GOOD", "CHAOS_SLOW"}, Source: binary, Environment: map[string]string{"ROLE": "good"}, Concurrency: 40},
+		{Name: "good", Types: []string{"CHAOS_GOOD", "CHAOS_SLOW", TickType}, Source: binary, Environment: map[string]string{"ROLE": "good"}, Concurrency: 40},
 		{Name: "crashing", Types: []string{"CHAOS_CRASH"}, Source: binary, Environment: map[string]string{"ROLE": "crashing"}, Concurrency: 4},
 		{Name: "hostile", Types: []string{"CHAOS_HOSTILE"}, Source: binary, Environment: map[string]string{"ROLE": "hostile"}, Concurrency: 4},
 	}
@@ -85,7 +88,9 @@ func (o *Orchestrator) Replace(p Plugin, version string) error {
 }
 
 // Spoil puts a file in the place of the plugin's that does not work.
-func (o *Orchestrator) Spoil(plugin string) error { return o.put(plugin, []byte("#!/bin/sh\nexit 3\n")) }
+func (o *Orchestrator) Spoil(plugin string) error {
+	return o.put(plugin, []byte("#!/bin/sh\nexit 3\n"))
+}
 
 func (o *Orchestrator) put(plugin string, text []byte) error {
 	path := o.PluginFile(plugin)

@@ -184,12 +184,12 @@ func (w *Witness) join() error {
 	return whole.Close()
 }
 
-// readAll reads until nothing is left. Others may hold the slot for a moment.
+// readAll reads what was committed before it was called. Others may hold the slot for a moment.
 func (w *Witness) readAll(ctx context.Context, g *generation) error {
 	for {
 		n, err := w.read(ctx, g)
 		switch {
-		case err == nil && n == 0:
+		case err == nil && n < portion:
 			return nil
 		case ctx.Err() != nil:
 			return fmt.Errorf("generation %d: %w (%w)", g.number, ctx.Err(), err)
@@ -213,7 +213,7 @@ func (w *Witness) read(ctx context.Context, g *generation) (int, error) {
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	lines, err := conn.Query(ctx, `select lsn::text, xid::text::bigint, data from pg_logical_slot_peek_changes($1, null, $2,
-		'include-timestamp', 'on', 'skip-empty-xacts', 'on')`, slot, portion)
+		'include-timestamp', 'on', 'skip-empty-xacts', 'off')`, slot, portion)
 	if err != nil {
 		return 0, err
 	}

@@ -1,0 +1,105 @@
+package census
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/test/chaos/history"
+	"github.com/holdfast-jobs/holdfast/test/chaos/stage"
+	"github.com/holdfast-jobs/holdfast/test/rig"
+)
+
+// Usage counts what each orchestrator and its plugins use, and the connections to the
+// database, by a query that returns their number.
+func (c *Census) Usage(connections int) []history.Usage {
+	all := []history.Usage{{Name: "database", Connections: connections}}
+	for _, o := range c.orchestrators {
+		u := history.Usage{Name: o.Name, Files: files(o.Process().PID)}
+		for _, p := range rig.Descendants(o.Process().PID) {
+			if p.Alive() {
+				u.Descendants++
+			}
+		}
+		all = append(all, u)
+		for _, plugin := range o.Plugins {
+			for _, p := range o.Processes(plugin) {
+				all = append(all, history.Usage{Name: o.Name + " " + plugin, Files: files(p.PID), Descendants: len(rig.Descendants(p.PID))})
+			}
+		}
+	}
+	return all
+}
+
+func files(pid int) int {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		return 0
+	}
+	return len(entries)
+}
+
+// Sockets lists directories of plugins' sockets below the directory for temporary files
+// that no process uses any more.
+func Sockets(temporary string, orchestrators []*stage.Orchestrator) ([]string, error) {
+	found, err := filepath.Glob(filepath.Join(temporary, "hf-*"))
+	if err != nil {
+		return nil, err
+	}
+	var used []string
+	for _, o := range orchestrators {
+		for _, keeper := range o.Keepers("") {
+			used = append(used, keeper.Args()...)
+		}
+	}
+	return slices.DeleteFunc(found, func(dir string) bool {
+		return slices.ContainsFunc(used, func(arg string) bool { return strings.HasPrefix(arg, dir) })
+	}), nil
+}
+
+// Doctor runs the product's own diagnosis.
+func Doctor(ctx context.Context, binary string, o *stage.Orchestrator) (findings []string, code int) {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, "doctor")
+	cmd.Dir = o.Dir
+	cmd.Env = append(os.Environ(), "HOLDFAST_SERVER=http://"+o.Address, "HOLDFAST_USER=admin", "HOLDFAST_PASSWORD="+o.Password)
+	said, err := cmd.CombinedOutput()
+	for line := range bytes.Lines(said) {
+		if text := strings.TrimSpace(string(line)); text != "" && !strings.HasPrefix(text, "ok ") && !strings.HasPrefix(text, "SEVERITY") {
+			findings = append(findings, text)
+		}
+	}
+	if cmd.ProcessState == nil {
+		return append(findings, err.Error()), -1
+	}
+	return findings, cmd.ProcessState.ExitCode()
+}
+
+// AwaitPlugins waits until every plugin of the orchestrator is up.
+func AwaitPlugins(ctx context.Context, o *stage.Orchestrator) error {
+	for {
+		one, cancel := context.WithTimeout(ctx, 3*time.Second)
+		var found struct {
+			Plugins []struct{ Name, State string }
+		}
+		err := o.Call(one, http.MethodGet, "/debug/plugins", nil, http.StatusOK, &found)
+		cancel()
+		up := func(p struct{ Name, State string }) bool { return p.State != "up" }
+		if err == nil && len(found.Plugins) == len(o.Plugins) && !slices.ContainsFunc(found.Plugins, up) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("plugins of %s are not up: %w (%v)", o.Name, ctx.Err(), found.Plugins)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}

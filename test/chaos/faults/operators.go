@@ -1,0 +1,75 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/test/chaos/history"
+	"github.com/holdfast-jobs/holdfast/test/chaos/stage"
+)
+
+// operators do what is allowed, at a bad time.
+func operators() []Kind {
+	return []Kind{
+		{Name: "pause-type", Make: pauseType},
+		{Name: "pause-all", Make: pauseAll},
+		{Name: "limit-type", Make: limit("type", "CHAOS_GOOD", "CHAOS_SLOW", "CHAOS_NODE")},
+		{Name: "limit-tenant", Make: limit("tenant", "acme", "default")},
+		{Name: "schedule", Make: schedule},
+	}
+}
+
+// asked is a fault that one call injects and another one heals.
+func asked(s *Scene, target string, lasts time.Duration, path string, body any) Fault {
+	return Fault{
+		Record: history.Fault{Target: target, Parameters: map[string]string{"asked": fmt.Sprint(body)}}, Uses: []string{path}, Lasts: lasts,
+		Inject: func(ctx context.Context) error { return call(ctx, s, nil, http.MethodPut, path, body, http.StatusOK) },
+		Heal: func(ctx context.Context) error {
+			return untilDone(ctx, func(ctx context.Context) error {
+				err := call(ctx, s, nil, http.MethodDelete, path, nil, http.StatusOK)
+				if err == nil {
+					return nil
+				}
+				// The call that got no answer may have done it.
+				if gone := call(ctx, s, nil, http.MethodDelete, path, nil, http.StatusNotFound); gone == nil {
+					return nil
+				}
+				return err
+			})
+		},
+	}
+}
+
+func pauseType(s *Scene, random *rand.Rand) Fault {
+	jobType := pick(random, []string{"CHAOS_GOOD", "CHAOS_SLOW", "CHAOS_PYTHON", "CHAOS_NODE"})
+	body := map[string]any{"reason": "chaos", "drain": random.IntN(2) == 0}
+	return asked(s, jobType, between(random, time.Second, s.Lease), "/debug/pauses/type/"+jobType, body)
+}
+
+func pauseAll(s *Scene, random *rand.Rand) Fault {
+	return asked(s, "all", between(random, time.Second, s.Lease), "/debug/pauses/all", map[string]any{"reason": "chaos"})
+}
+
+func limit(scope string, names ...string) func(*Scene, *rand.Rand) Fault {
+	return func(s *Scene, random *rand.Rand) Fault {
+		name := pick(random, names)
+		body := map[string]any{"concurrency": 1 + random.IntN(10)}
+		if random.IntN(2) == 0 {
+			body = map[string]any{"rate": "30/1s", "burst": 5}
+		}
+		return asked(s, scope+" "+name, between(random, time.Second, 2*s.Lease), "/debug/limits/"+scope+"/"+name, body)
+	}
+}
+
+// schedule has a tick every second for a while.
+func schedule(s *Scene, random *rand.Rand) Fault {
+	name := fmt.Sprintf("chaos-%d", random.IntN(1_000_000))
+	body := map[string]any{
+		"every": "1s", "overlap": pick(random, []string{"allow", "skip", "queue"}), "catchUp": "all",
+		"job": map[string]any{"jobType": stage.TickType, "payload": map[string]any{"millis": 100, "plan": []string{"succeeds"}}},
+	}
+	return asked(s, name, between(random, s.Lease, 4*s.Lease), "/schedules/"+name, body)
+}

@@ -1,0 +1,294 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/test/chaos/census"
+	"github.com/holdfast-jobs/holdfast/test/chaos/database"
+	"github.com/holdfast-jobs/holdfast/test/chaos/faults"
+	"github.com/holdfast-jobs/holdfast/test/chaos/history"
+	"github.com/holdfast-jobs/holdfast/test/chaos/load"
+	"github.com/holdfast-jobs/holdfast/test/chaos/stage"
+	"github.com/holdfast-jobs/holdfast/test/chaos/witness"
+)
+
+const (
+	lease = 5 * time.Second
+	// startWithin bounds the start of everything on a slow machine.
+	startWithin = 5 * time.Minute
+	// healWithin bounds each healing.
+	healWithin = 3 * time.Minute
+	// roomInMemory is how much both servers may write.
+	roomInMemory = 4 << 30
+)
+
+// options are the flags.
+type options struct {
+	duration      time.Duration
+	seed          uint64
+	dir, programs string
+	rate          float64
+	clients       int
+	aimed         int
+	pooler, only  string
+	strict, short bool
+}
+
+// run is one run, from its start to its record.
+type run struct {
+	options
+	log     *slog.Logger
+	random  *mathrand.Rand
+	began   time.Time
+	scratch string
+	pooled  bool
+
+	cluster *database.Cluster
+	witness *witness.Witness
+	scene   *faults.Scene
+	census  *census.Census
+	load    *load.Load
+	calls   *history.Lines[history.Call]
+	faults  *history.Lines[history.Fault]
+
+	mu       sync.Mutex
+	timings  history.Timings
+	firsts   []func() history.Nanos
+	lost     []loss
+	injected []history.Fault
+	leaks    history.Leaks
+	drained  time.Duration
+}
+
+// loss is an orchestrator that was killed.
+type loss struct {
+	kind, worker string
+	sameHost     bool
+	at           history.Nanos
+}
+
+// now is the time of the record: it never goes back.
+func (r *run) now() history.Nanos { return history.Nanos(r.began.Add(time.Since(r.began)).UnixNano()) }
+
+func (r *run) do(ctx context.Context) (err error) {
+	r.began = time.Now()
+	r.random = mathrand.New(mathrand.NewPCG(r.seed, 1)) //nolint:gosec // repeatable
+	third := r.random.IntN(3) == 0
+	r.pooled = r.pooler == "yes" || r.pooler == "auto" && third && database.HasPooler()
+	if third && !r.pooled && r.pooler == "auto" {
+		fmt.Println("note: PgBouncer is not installed, so this run does without")
+	}
+	if err := r.makeScratch(); err != nil {
+		return err
+	}
+	defer os.RemoveAll(r.scratch)
+	defer func() { r.cluster.Close() }()
+	defer func() { r.end() }()
+	starting, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	if err := r.start(starting); err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
+	defer unwatch()
+	var watchers sync.WaitGroup
+	watchers.Go(func() { r.witness.Follow(watching) })
+	watchers.Go(func() { r.census.Conduct(watching) })
+	r.leaks.Baseline = r.usage(ctx)
+	fmt.Printf("ready after %s; pooler: %t, hosts of their own: %t\n", time.Since(r.began).Round(time.Second), r.pooled, r.scene.Workers[2].Host.Isolated)
+
+	r.startLoad(ctx)
+	r.harm(ctx)
+	err = r.settle(ctx)
+	r.leaks.Healed = r.usage(context.WithoutCancel(ctx))
+	unwatch()
+	watchers.Wait()
+	if ctx.Err() != nil {
+		return errors.Join(ctx.Err(), err)
+	}
+	if err := errors.Join(err, r.record(ctx)); err != nil {
+		return err
+	}
+	r.summarize()
+	return r.check(ctx)
+}
+
+// makeScratch makes a directory for what the record does not need, in memory if there is
+// room.
+func (r *run) makeScratch() (err error) {
+	base := os.TempDir()
+	var room syscall.Statfs_t
+	const memory = "/dev/shm"
+	if syscall.Statfs(memory, &room) == nil && room.Bavail*uint64(room.Bsize) > roomInMemory { //nolint:gosec // positive
+		base = memory
+	}
+	if r.scratch, err = os.MkdirTemp(base, "holdfast-chaos-"); err != nil {
+		return err
+	}
+	// PostgreSQL runs as another user if this runs as root.
+	return errors.Join(os.Chmod(r.scratch, 0o755), os.Mkdir(filepath.Join(r.scratch, "tmp"), 0o755))
+}
+
+func (r *run) start(ctx context.Context) (err error) {
+	r.cluster = &database.Cluster{} // something to close
+	r.witness = witness.New(r.dir, r.log)
+	hosts := []string{"a", "b", "c"}
+	cluster, err := database.Start(ctx, database.Config{
+		Dir: r.scratch, Synchronous: true, Pooler: r.pooled, Hosts: hosts, Log: r.log,
+	}, r.witness)
+	if cluster != nil {
+		r.cluster = cluster
+	}
+	if err != nil {
+		return err
+	}
+	plugins, notes := stage.Catalogue(ctx, r.scratch, r.programs, "test/chaos/handlers/scripts", "sdk/node/node_modules")
+	isolated := stage.MayIsolate(ctx)
+	if !isolated {
+		notes = append(notes, "no PID namespaces: all workers are on one host")
+	}
+	for _, note := range notes {
+		fmt.Println("note:", note)
+	}
+	password := rand.Text()
+	var all []*stage.Orchestrator
+	for name, host := range map[string]stage.Host{"a1": {Name: "a"}, "a2": {Name: "a"}, "b1": {Name: "b", Isolated: isolated}, "api": {Name: "c"}} {
+		o, err := stage.New(ctx, name, host, filepath.Join(r.programs, "orchestrator"), filepath.Join(r.scratch, "hosts"),
+			filepath.Join(r.scratch, "tmp"), password, settings(r.cluster.URL(host.Name))...)
+		if err != nil {
+			return err
+		}
+		all = append(all, o)
+	}
+	r.scene = &faults.Scene{Cluster: r.cluster, Plugins: plugins, Lease: lease, Log: r.log, FailedOver: r.failedOver, Killed: r.killed}
+	for _, name := range []string{"a1", "a2", "b1", "api"} {
+		for _, o := range all {
+			switch {
+			case o.Name != name:
+			case name == "api":
+				r.scene.API = o
+			default:
+				r.scene.Workers = append(r.scene.Workers, o)
+			}
+		}
+	}
+	return r.startOrchestrators(ctx, plugins)
+}
+
+func (r *run) startOrchestrators(ctx context.Context, plugins []stage.Plugin) error {
+	effects := filepath.Join(r.dir, history.EffectsDir)
+	if err := os.MkdirAll(effects, 0o755); err != nil {
+		return err
+	}
+	for i, o := range r.scene.Workers {
+		for _, plugin := range plugins {
+			// Interpreters need time to start: one on each host will do.
+			if i == 0 && plugin.Name == "node.mjs" || i == 1 && plugin.Name == "python.py" {
+				continue
+			}
+			if err := o.Install(plugin, effects); err != nil {
+				return err
+			}
+		}
+	}
+	r.census = census.New(r.now, r.scene.All(), func() map[string]int {
+		pids := make(map[string]int)
+		for _, server := range []*database.Server{r.cluster.Primary(), r.cluster.Standby()} {
+			if pid, err := server.PID(); err == nil {
+				pids[server.Name] = pid
+			}
+		}
+		return pids
+	})
+	r.scene.Census = r.census
+	for _, o := range r.scene.All() {
+		if err := o.Start(); err != nil {
+			return err
+		}
+	}
+	for _, o := range r.scene.All() {
+		if err := errors.Join(o.AwaitReady(ctx), census.AwaitPlugins(ctx, o)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settings are those that all orchestrators share.
+func settings(url string) []string {
+	return []string{
+		"database.url=" + url, "database.max_connections=12", "database.start_wait=1h", "server.request_timeout=3s",
+		"worker.lease=" + lease.String(), "worker.kill_grace=500ms", "worker.drain_timeout=5s", "rate_limit.enabled=false",
+		"log.format=json", "log.jobs=none", "ui.enabled=false",
+		fmt.Sprintf("jobs.default.max_attempts=%d", load.MaxAttempts), "jobs.default.retry.initial_delay=300ms", "jobs.default.retry.max_delay=3s",
+	}
+}
+
+func (r *run) startLoad(ctx context.Context) {
+	var err error
+	if r.calls, err = history.Create[history.Call](filepath.Join(r.dir, history.CallsFile)); err != nil {
+		r.log.Error("no record of calls", "error", err)
+	}
+	if r.faults, err = history.Create[history.Fault](filepath.Join(r.dir, history.FaultsFile)); err != nil {
+		r.log.Error("no record of faults", "error", err)
+	}
+	var types []string
+	for _, plugin := range r.scene.Plugins {
+		types = append(types, plugin.Types...)
+	}
+	var servers []load.Server
+	for _, o := range r.scene.All() {
+		servers = append(servers, load.Server{Name: o.Name, Address: o.Address, Password: o.Password})
+	}
+	servers = append(servers, servers[len(servers)-1]) // the API alone has most of the load
+	r.load = load.Start(ctx, load.Config{
+		Clients: r.clients, Rate: r.rate, Seed: r.seed, Servers: servers, Types: types, Now: r.now, Calls: r.calls,
+	})
+}
+
+// failedOver is called at the moment when a new primary accepts writes.
+func (r *run) failedOver(kind string, answers time.Time) {
+	first := r.load.FirstAccept(answers)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.timings.Failovers = append(r.timings.Failovers, history.Failover{Kind: kind, Answers: history.Nanos(answers.UnixNano())})
+	r.firsts = append(r.firsts, first)
+}
+
+func (r *run) killed(kind string, o *stage.Orchestrator, at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lost = append(r.lost, loss{kind: kind, worker: o.Name, sameHost: !o.Host.Isolated, at: history.Nanos(at.UnixNano())})
+}
+
+// end ends all orchestrators.
+func (r *run) end() {
+	if r.scene == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, o := range r.scene.All() {
+		if o == nil {
+			continue
+		}
+		all.Go(func() {
+			if r.census != nil {
+				r.census.Want(o.Process())
+			}
+			o.Close(ctx)
+		})
+	}
+	all.Wait()
+}

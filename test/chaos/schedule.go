@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/test/chaos/faults"
+	"github.com/holdfast-jobs/holdfast/test/chaos/history"
+)
+
+// atOnce is how many faults may be there at the same time.
+const atOnce = 3
+
+// harm injects faults until the time is over, and returns when all are healed.
+func (r *run) harm(ctx context.Context) {
+	if r.aimed > 0 {
+		r.aim(ctx)
+		return
+	}
+	until, cancel := context.WithTimeout(ctx, r.duration)
+	defer cancel()
+	kinds := r.kinds()
+	desk := newDesk()
+	var all sync.WaitGroup
+	defer all.Wait()
+	var deck []faults.Kind
+	for until.Err() == nil {
+		// Each kind once, in a new order each time.
+		if len(deck) == 0 {
+			deck = slices.Clone(kinds)
+			r.random.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
+		}
+		kind := deck[0]
+		deck = deck[1:]
+		fault := kind.Make(r.scene, rand.New(rand.NewPCG(r.random.Uint64(), 0))) //nolint:gosec // repeatable
+		fault.Record.Kind = kind.Name
+		if !desk.take(until, fault.Uses) {
+			return
+		}
+		all.Go(func() {
+			defer desk.give(fault.Uses)
+			r.inflict(ctx, until, fault)
+		})
+		select {
+		case <-until.Done():
+		case <-time.After(time.Duration(r.random.Int64N(int64(2 * time.Second)))):
+		}
+	}
+}
+
+// kinds lists the kinds that this run can have.
+func (r *run) kinds() []faults.Kind {
+	only := strings.FieldsFunc(r.only, func(c rune) bool { return c == ',' })
+	var kinds []faults.Kind
+	for _, kind := range faults.Kinds() {
+		if len(only) > 0 && !slices.Contains(only, kind.Name) {
+			continue
+		}
+		if kind.Missing != nil {
+			if why := kind.Missing(r.scene); why != "" {
+				fmt.Printf("note: no %s: %s\n", kind.Name, why)
+				continue
+			}
+		}
+		kinds = append(kinds, kind)
+	}
+	return kinds
+}
+
+// inflict injects the fault, waits, heals it and records it. It heals early when until
+// ends, and in haste when ctx ends, because everything is about to be thrown away.
+func (r *run) inflict(ctx, until context.Context, fault faults.Fault) {
+	record := fault.Record
+	record.Injected = r.now()
+	r.log.Info("inject", "kind", record.Kind, "target", record.Target, "parameters", record.Parameters, "lasts", fault.Lasts)
+	bounded, cancel := afterwards(ctx, healWithin)
+	if err := fault.Inject(bounded); err != nil {
+		record.Error = err.Error()
+		r.log.Warn("not injected", "kind", record.Kind, "error", err)
+	}
+	cancel()
+	if record.Error == "" {
+		select {
+		case <-until.Done():
+		case <-time.After(fault.Lasts):
+		}
+	}
+	healing, cancel := afterwards(ctx, healWithin)
+	defer cancel()
+	if err := fault.Heal(healing); err != nil {
+		r.log.Error("not healed", "kind", record.Kind, "error", err)
+		fmt.Printf("note: %s of %s was not healed: %v\n", record.Kind, record.Target, err)
+	}
+	record.Healed = r.now()
+	r.log.Info("healed", "kind", record.Kind, "target", record.Target)
+	if err := r.faults.Append(record); err != nil {
+		r.log.Error("not recorded", "error", err)
+	}
+	r.mu.Lock()
+	r.injected = append(r.injected, record)
+	r.mu.Unlock()
+}
+
+// afterwards is a context that lasts for so long, or for a little while after ctx.
+func afterwards(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
+	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+	const haste = 3 * time.Second
+	forget := context.AfterFunc(ctx, func() { time.AfterFunc(haste, cancel) })
+	return lasting, func() { forget(); cancel() }
+}
+
+// aim fails over again and again, in the two ways that lost acknowledged jobs once.
+func (r *run) aim(ctx context.Context) {
+	for n := range 2 * r.aimed {
+		if ctx.Err() != nil {
+			return
+		}
+		kind := faults.Kind{Name: "stall-cut-failover", Make: faults.StallCut}
+		if n%2 == 1 {
+			kind = faults.Kind{Name: "stall-cancel-failover", Make: faults.StallCancel}
+		}
+		fault := kind.Make(r.scene, rand.New(rand.NewPCG(r.random.Uint64(), 0))) //nolint:gosec // repeatable
+		fault.Record.Kind = kind.Name
+		fault.Lasts = time.Second
+		before := r.load.Accepted()
+		r.inflict(ctx, ctx, fault)
+		// Something must be accepted between two failovers.
+		for deadline := time.Now().Add(time.Minute); r.load.Accepted() < before+20 && time.Now().Before(deadline) && ctx.Err() == nil; {
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+}
+
+// desk lends what faults use, in the order in which they ask.
+type desk struct {
+	mu      sync.Mutex
+	used    map[string]bool
+	running int
+	changed chan struct{}
+}
+
+func newDesk() *desk { return &desk{used: make(map[string]bool), changed: make(chan struct{})} }
+
+// take waits until everything is free; it returns false if ctx ends first.
+func (d *desk) take(ctx context.Context, uses []string) bool {
+	for {
+		d.mu.Lock()
+		taken := func(name string) bool { return d.used[name] }
+		if d.running < atOnce && !slices.ContainsFunc(uses, taken) {
+			d.running++
+			for _, name := range uses {
+				d.used[name] = true
+			}
+			d.mu.Unlock()
+			return true
+		}
+		changed := d.changed
+		d.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return false
+		case <-changed:
+		}
+	}
+}
+
+func (d *desk) give(uses []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.running--
+	for _, name := range uses {
+		delete(d.used, name)
+	}
+	close(d.changed)
+	d.changed = make(chan struct{})
+}
+
+// failovers counts the faults after which another server was the primary.
+func failovers(all []history.Fault) int {
+	n := 0
+	for _, f := range all {
+		if f.Failover && f.Error == "" {
+			n++
+		}
+	}
+	return n
+}

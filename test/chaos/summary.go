@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/test/chaos/history"
+)
+
+// summarize prints what the run did.
+func (r *run) summarize() {
+	jobs, claims := 0, 0
+	err := history.EachLine(filepath.Join(r.dir, history.WitnessFile), func(_ int, c history.Change) error {
+		switch {
+		case c.Op == history.Insert && c.Table == "jobs":
+			jobs++
+		case c.Op == history.Insert && c.Table == "leases":
+			claims++
+		}
+		return nil
+	})
+	if err != nil {
+		fmt.Println("note: no count of jobs:", err)
+	}
+	kinds := make(map[string]int)
+	failed, done := 0, 0
+	for _, f := range r.injected {
+		if f.Error != "" {
+			failed++
+			continue
+		}
+		done++
+		kinds[f.Kind]++
+	}
+	fmt.Printf("%d jobs, %d claims, %d submissions accepted\n", jobs, claims, r.load.Accepted())
+	fmt.Printf("%d faults of %d kinds (%d could not be injected), %d failovers\n", done, len(kinds), failed, failovers(r.injected))
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		fmt.Printf("  %-24s %d\n", kind, kinds[kind])
+	}
+	for _, same := range []bool{true, false} {
+		var took []time.Duration
+		for _, reclaim := range r.timings.Reclaims {
+			if reclaim.SameHost == same {
+				took = append(took, time.Duration(reclaim.Reclaimed-reclaim.Lost))
+			}
+		}
+		slices.Sort(took)
+		if len(took) > 0 {
+			fmt.Printf("reclaims, same host %t: %d, p50 %s, p99 %s\n", same, len(took), short(took[len(took)/2]), short(took[len(took)*99/100]))
+		}
+	}
+	for _, f := range r.timings.Failovers {
+		fmt.Printf("%s: first 202 after %s, first claim after %s\n", f.Kind, after(f.Answers, f.FirstAccept), after(f.Answers, f.FirstClaim))
+	}
+	fmt.Printf("doctor: exit %d %q; orphans: %d; sockets: %d\n", r.leaks.DoctorExit, r.leaks.Doctor, len(r.leaks.Orphans), len(r.leaks.Sockets))
+}
+
+func after(from, to history.Nanos) string {
+	if to == 0 {
+		return "never"
+	}
+	return short(time.Duration(to - from))
+}
+
+func short(d time.Duration) string { return d.Round(time.Millisecond).String() }
+
+// check starts the checker, if it was built. The directory of a good run is removed, unless
+// it was chosen.
+func (r *run) check(ctx context.Context) error {
+	checker := filepath.Join(r.programs, "checker")
+	if _, err := os.Stat(checker); errors.Is(err, os.ErrNotExist) {
+		fmt.Println("note: no checker at", checker)
+		return nil
+	}
+	cmd := exec.CommandContext(ctx, checker, r.dir)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the checker: %w; the record is in %s", err, r.dir)
+	}
+	return nil
+}
