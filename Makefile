@@ -150,6 +150,11 @@ chaos: chaos-build ## Inject faults for DURATION=3m with SEED=..., and check tha
 chaos-aimed: chaos-build ## Stall the standby, cut or cancel what waits, and fail over; FAILOVERS=20 times of each
 	bin/chaos/chaos -aimed $(FAILOVERS) $(if $(SEED),-seed $(SEED)) $(CHAOS)
 
+.PHONY: test-checker
+test-checker: ## Test the checker of chaos runs: each of its invariants on a run that was spoiled
+	# The patches are outside the module, so go test must not cache results.
+	cd test/chaos/checker && $(GO) test -count=1 -timeout 8m ./...
+
 .PHONY: ui-scale
 ui-scale: ## Measure the web UI beside 10 million ended jobs and a million open ones; needs 25 GB of disk
 	scripts/need.sh postgres chromium
@@ -210,7 +215,7 @@ tools: ## Build the linter and the generators, once for each version
 lint: tools ## Check style, errors, and which package may import which
 	$(TOOLS)/golangci-lint config verify
 	$(TOOLS)/golangci-lint run --allow-parallel-runners ./...
-	for module in openapi peers deploy ui; do (cd test/$$module && $(CURDIR)/$(TOOLS)/golangci-lint run --allow-parallel-runners ./...); done
+	for module in openapi peers deploy ui chaos/checker; do (cd test/$$module && $(CURDIR)/$(TOOLS)/golangci-lint run --allow-parallel-runners ./...); done
 
 .PHONY: fmt
 fmt: tools ## Format the Go code

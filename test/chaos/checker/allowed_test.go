@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/test/chaos/history"
+)
+
+func failoverOf(r *record) history.Fault {
+	for _, fault := range r.faults {
+		if fault.Failover {
+			return fault
+		}
+	}
+	panic("no failover")
+}
+
+// accepted adds a submission that was acknowledged just before the failover, and then lost.
+func accepted(r *record, _ jobs) {
+	at := failoverOf(r).Injected
+	r.calls = append(r.calls, history.Call{
+		Verb: history.Submit, Tenant: "acme", Outcome: history.OK, Code: 202, Started: at - 20, Returned: at - 10,
+		Submissions: []history.Submission{{Mark: "lost", Key: "lost", JobType: "GOOD", JobID: "lost", Status: "PENDING"}},
+	})
+}
+
+// What looks strange, but is allowed.
+func TestWhatIsAllowedIsNoViolation(t *testing.T) {
+	for _, c := range []control{
+		{name: "a server decodes a transaction again", spoil: func(r *record, j jobs) {
+			at := change(r, history.Delete, "leases", j.plain[0], 0)
+			again := r.witness[at]
+			r.witness = append(r.witness[:at+2:at+2], append([]history.Change{again}, r.witness[at+2:]...)...)
+		}},
+		{name: "a submission without an answer happens much later", more: func(m *maker, _ jobs) {
+			job := m.id("job")
+			m.call(history.Call{Verb: history.Submit, Tenant: "acme", Outcome: history.Unknown, Submissions: []history.Submission{
+				{Mark: "late", Key: "late", JobType: "GOOD"},
+			}})
+			m.call(history.Call{Verb: history.Lookup, Tenant: "acme", Key: "late", Code: 200})
+			m.wait(50)
+			m.born(job, "GOOD", "late", "late")
+			m.success(job)
+		}},
+		{name: "a submission without an answer never happens", more: func(m *maker, _ jobs) {
+			m.call(history.Call{Verb: history.Submit, Tenant: "acme", Outcome: history.Unknown, Submissions: []history.Submission{
+				{Mark: "never", Key: "never", JobType: "GOOD"},
+			}})
+		}},
+		{name: "a standby that commits do not wait for loses an acknowledged job", spoil: func(r *record, j jobs) {
+			r.run.Synchronous = false
+			accepted(r, j)
+		}},
+		{name: "a client read before the failover what the new primary does not have", spoil: func(r *record, j jobs) {
+			failover := failoverOf(r)
+			r.calls = append(r.calls,
+				history.Call{Verb: history.Get, JobID: j.child, Outcome: history.OK, Status: "COMPLETED", Started: failover.Injected - 20, Returned: failover.Injected - 10},
+				history.Call{Verb: history.Get, JobID: j.child, Outcome: history.OK, Status: "PENDING", Started: failover.Healed + 10, Returned: failover.Healed + 20})
+		}},
+		{name: "a cancel comes too late for a handler that succeeds", more: func(m *maker, _ jobs) {
+			job := m.submit("GOOD", "", history.OK)
+			m.claim(job)
+			m.call(history.Call{Verb: history.Cancel, JobID: job, Code: 200, Status: "RUNNING"})
+			m.handler(job, history.Succeeds, history.Began, history.Done, history.Ended)
+			m.end(job, "succeeded", "", 1)
+		}},
+		{name: "a killed handler has had its effect, and does it again", more: func(m *maker, _ jobs) {
+			job := m.submit("GOOD", "", history.OK)
+			m.claim(job)
+			m.handler(job, "", history.Began, history.Done)
+			m.reap(job)
+			m.end(job, "queued", "interrupted", 0)
+			m.success(job)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, j := good(func(m *maker, j jobs) {
+				if c.more != nil {
+					c.more(m, j)
+				}
+			})
+			if c.spoil != nil {
+				c.spoil(r, j)
+			}
+			verdicts := verdictsOn(t, r)
+			var out bytes.Buffer
+			require.NoError(t, show(&out, verdicts))
+			require.Empty(t, broken(verdicts), out.String())
+		})
+	}
+}
+
+func TestASynchronousStandbyLosesNothing(t *testing.T) {
+	r, j := good()
+	accepted(r, j)
+	require.Equal(t, []string{"V1", "V10"}, broken(verdictsOn(t, r)))
+}

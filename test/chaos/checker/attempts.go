@@ -1,0 +1,141 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/holdfast-jobs/holdfast/test/chaos/history"
+)
+
+// atLeastOnce is V8.
+func atLeastOnce(r *record, f *findings) {
+	type done struct{ effect, ended history.Nanos }
+	did := make(map[attempt]done)
+	for _, e := range r.effects {
+		at := attempt{e.JobID, e.Fence}
+		d := did[at]
+		switch {
+		case e.Event == history.Done:
+			d.effect = e.At
+		case e.Event == history.Ended && e.Report == history.Succeeds:
+			d.ended = e.At
+		}
+		did[at] = d
+	}
+	r.ledger(func(line string, row history.Row) {
+		if row["state"] != "succeeded" || !slices.Contains(r.run.Recorded, row["job_type"]) {
+			return
+		}
+		f.look()
+		fence, err1 := row.Int("fence")
+		finished, err2 := row.Time("finished_at")
+		d := did[attempt{row["job_id"], fence}]
+		switch {
+		case err1 != nil || err2 != nil:
+			f.add(row["job_id"], []string{line}, "the row cannot be read: %v %v", err1, err2)
+		case d.effect == 0:
+			f.add(row["job_id"], []string{line}, "succeeded with the fence %d, but that attempt had no effect", fence)
+		case d.ended == 0:
+			f.add(row["job_id"], []string{line}, "succeeded with the fence %d, but that attempt did not report success", fence)
+		case d.ended > finished+slack:
+			f.add(row["job_id"], []string{line}, "succeeded with the fence %d before that attempt was done", fence)
+		}
+	})
+}
+
+// retryRules is V9.
+func retryRules(r *record, f *findings) {
+	r.claims(func(one *story, s *step) {
+		f.look()
+		if due, err := s.after.Time("run_at"); err != nil || s.holds.claimed < due {
+			f.add(one.id, []string{s.line}, "was claimed before it was due at %s", s.after["run_at"])
+		}
+	})
+	for _, one := range r.jobs {
+		for _, s := range one.steps {
+			if s.after == nil {
+				continue
+			}
+			attempts, _ := s.after.Int("attempt")
+			limit, _ := s.after.Int("max_attempts")
+			if attempts > limit {
+				f.add(one.id, []string{s.line}, "has had %d attempts of %d", attempts, limit)
+			}
+			if s.unseen {
+				continue
+			}
+			due, err := s.after.Time("run_at")
+			if s.to == "queued" && (s.from == "retry" || s.from == "created") && s.before["run_at"] == s.after["run_at"] && (err != nil || s.committed < due) {
+				f.add(one.id, []string{s.line}, "was queued before it was due at %s", s.after["run_at"])
+			}
+			if s.from == "dead" && s.to == "queued" && attempts != 0 {
+				f.add(one.id, []string{s.line}, "was requeued, but has had %d attempts", attempts)
+			}
+			if s.from == "running" && s.to != "running" {
+				r.counted(f, one, s)
+			}
+		}
+	}
+	r.limits(f)
+}
+
+// uncharged are the outcomes that cost no attempt, and either those that may.
+var (
+	uncharged = []string{"suspected", "snoozed", "given_back"}
+	either    = []string{"interrupted", "canceled"}
+)
+
+// counted judges what the end of an attempt has written.
+func (r *record) counted(f *findings, one *story, s *step) {
+	before, _ := s.before.Int("attempt")
+	after, _ := s.after.Int("attempt")
+	limit, _ := s.after.Int("max_attempts")
+	outcome := s.attempt["outcome"]
+	switch {
+	case s.to == "succeeded":
+		if after != before+1 {
+			f.add(one.id, []string{s.line}, "succeeded, and its attempts went from %d to %d", before, after)
+		}
+		return
+	case s.attempt == nil && s.to == "queued":
+		return // its handler was never started
+	case s.attempt == nil:
+		f.add(one.id, []string{s.line}, "became %s, but no attempt was recorded", s.to)
+		return
+	}
+	charge := after - before
+	free, open := slices.Contains(uncharged, outcome), slices.Contains(either, outcome)
+	if charge != 0 && charge != 1 || !open && free != (charge == 0) {
+		f.add(one.id, []string{s.line}, "an attempt was %s, and the attempts went from %d to %d", outcome, before, after)
+	}
+	if s.to == "dead" && after < limit && outcome != "permanent" && outcome != "crashed" {
+		f.add(one.id, []string{s.line}, "died after %d attempts of %d, and the last was %s", after, limit, outcome)
+	}
+	delay, bounded := r.run.Retries[s.after["job_type"]]
+	if s.to == "retry" && outcome == "failed" && bounded {
+		due, err1 := s.after.Time("run_at")
+		over, err2 := s.attempt.Time("ended_at")
+		if err1 != nil || err2 != nil || due < over+history.Nanos(delay) {
+			f.add(one.id, []string{s.line}, "is tried again at %s, sooner than %s after %s", s.after["run_at"], delay, s.attempt["ended_at"])
+		}
+	}
+}
+
+// limits compares each job's limit of attempts with what was asked for.
+func (r *record) limits(f *findings) {
+	asked := make(map[string]int)
+	for _, call := range r.calls {
+		for _, submission := range call.Submissions {
+			asked[submission.Mark] = submission.MaxAttempts
+		}
+	}
+	r.ledger(func(line string, row history.Row) {
+		limit, _ := row.Int("max_attempts")
+		want := asked[row.Mark()]
+		if want == 0 {
+			want = r.run.MaxAttempts[row["job_type"]]
+		}
+		if want != 0 && limit != int64(want) {
+			f.add(row["job_id"], []string{line}, "may have %d attempts, but %d were asked for", limit, want)
+		}
+	})
+}

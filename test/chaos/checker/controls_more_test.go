@@ -1,0 +1,145 @@
+package main
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/test/chaos/history"
+)
+
+var attemptControls = []control{
+	{name: "a success had no effect", by: "V8", spoil: func(r *record, j jobs) {
+		effectsOf(r, j.plain[0], func(e *history.Effect) bool { return e.Event != history.Done })
+	}},
+	{name: "a handler failed, and the job succeeded", by: "V8", spoil: func(r *record, j jobs) {
+		effectsOf(r, j.plain[0], func(e *history.Effect) bool {
+			if e.Event == history.Ended {
+				e.Report = history.Fails
+			}
+			return true
+		})
+	}},
+	{name: "only an earlier attempt had the effect", by: "V8", spoil: func(r *record, j jobs) {
+		effectsOf(r, j.retried, func(e *history.Effect) bool {
+			if e.Fence == 2 && e.Event == history.Done {
+				e.Fence = 1
+			}
+			return true
+		})
+	}},
+	{name: "a job succeeded before its handler was done", by: "V8", spoil: func(r *record, j jobs) {
+		effectsOf(r, j.plain[0], func(e *history.Effect) bool {
+			if e.Event == history.Ended {
+				e.At += tick * 3
+			}
+			return true
+		})
+	}},
+	{name: "an attempt is not counted", by: "V9", more: func(m *maker, _ jobs) {
+		job := m.submit("GOOD", "", history.OK)
+		m.claim(job)
+		m.handler(job, history.Fails, history.Began, history.Ended)
+		m.end(job, "retry", "failed", 0)
+		m.wait(10)
+		m.promote(job)
+		m.success(job)
+	}},
+	{name: "a job has one attempt too many", by: "V9", more: func(m *maker, _ jobs) {
+		job := m.submit("BAD", "", history.OK)
+		for range 3 {
+			m.fail(job, "retry", "failed")
+			m.wait(10)
+			m.promote(job)
+		}
+		m.fail(job, "dead", "failed")
+	}},
+	{name: "a retry is claimed before its time", by: "V9", more: func(m *maker, _ jobs) {
+		job := m.submit("GOOD", "", history.OK)
+		m.fail(job, "retry", "failed")
+		m.promote(job)
+		m.success(job)
+	}},
+	{name: "a retry is due too soon", by: "V9", spoil: func(r *record, j jobs) {
+		at := change(r, history.Insert, "unsuccessful_attempts", j.retried, 0)
+		r.witness[at].Row["ended_at"] = r.witness[ending(r, j.retried, "retry")].Row["run_at"]
+	}},
+	{name: "a job dies with attempts left", by: "V9", more: func(m *maker, _ jobs) {
+		m.fail(m.submit("BAD", "", history.OK), "dead", "failed")
+	}},
+	{name: "a failed attempt leaves no record", by: "V9", spoil: func(r *record, j jobs) {
+		without(&r.witness, change(r, history.Insert, "unsuccessful_attempts", j.retried, 0))
+	}},
+	{name: "a job may have more attempts than were asked for", by: "V9", spoil: func(r *record, j jobs) {
+		callOf(r, history.Submit, j.plain[0]).Submissions[0].MaxAttempts = 1
+	}},
+}
+
+var answerControls = []control{
+	{name: "a completed job is pending again", by: "V10", more: func(m *maker, j jobs) { m.get(j.child, "PENDING") }},
+	{name: "a canceled job runs", by: "V10", spoil: func(r *record, j jobs) {
+		for i := range r.calls {
+			if c := &r.calls[i]; c.Verb == history.Get && c.JobID == j.canceled {
+				c.Status = "RUNNING"
+			}
+		}
+	}},
+	{name: "a cancel is acknowledged, and the job is tried again", by: "V10", more: func(m *maker, _ jobs) {
+		job := m.submit("GOOD", "", history.OK)
+		m.claim(job)
+		m.handler(job, "", history.Began)
+		m.call(history.Call{Verb: history.Cancel, JobID: job, Code: 200, Status: "RUNNING"})
+		m.handler(job, history.Fails, history.Ended)
+		m.end(job, "retry", "failed", 1)
+		m.wait(10)
+		m.promote(job)
+		m.success(job)
+	}},
+	{name: "a cancel is refused although the job waits", by: "V10", spoil: func(r *record, j jobs) {
+		c := callOf(r, history.Cancel, j.canceled)
+		c.Outcome, c.Code = history.Refused, 409
+	}},
+	{name: "a requeue of a job that is not dead is acknowledged", by: "V10", more: func(m *maker, j jobs) {
+		m.call(history.Call{Verb: history.Requeue, JobID: j.child, Code: 200, Status: "PENDING"})
+	}},
+	{name: "a key that has a job is not found", by: "V10", more: func(m *maker, _ jobs) {
+		m.call(history.Call{Verb: history.Lookup, Tenant: "acme", Key: "claimed", Code: 200})
+	}},
+}
+
+var systemControls = []control{
+	{name: "there were too few jobs", by: "enough", spoil: func(r *record, _ jobs) { r.run.Minimums.Jobs = 1000 }},
+	{name: "too few faults were injected", by: "enough", spoil: func(r *record, _ jobs) { r.faults[0].Error = "it did not work" }},
+	{name: "no attempt was stale", by: "enough", spoil: func(r *record, j jobs) {
+		effectsOf(r, j.stale, func(e *history.Effect) bool { return e.Fence > 1 || e.Event != history.Ended })
+	}},
+	{name: "every call was answered", by: "enough", spoil: func(r *record, _ jobs) {
+		for i := range r.calls {
+			if r.calls[i].Outcome == history.Unknown {
+				r.calls[i].Outcome, r.calls[i].Submissions[0].JobID = history.OK, r.calls[i+1].Found
+			}
+		}
+	}},
+	{name: "an orchestrator ends by itself", by: "V11", spoil: func(r *record, _ jobs) {
+		r.processes[0].Wanted, r.processes[0].Ended = false, r.run.Started
+	}},
+	{name: "a process is left", by: "V12", spoil: func(r *record, _ jobs) { r.processes[1].Ended = 0 }},
+	{name: "an orphan is left", by: "V12", spoil: func(r *record, _ jobs) { r.leaks.Orphans = []string{"good (17)"} }},
+	{name: "files stay open", by: "V12", spoil: func(r *record, _ jobs) { r.leaks.Healed[0].Files = 100 }},
+	{name: "nobody looked for leaks", by: "V12", spoil: func(r *record, _ jobs) { r.leaks.Healed = nil }},
+	{name: "doctor finds something", by: "V12", spoil: func(r *record, _ jobs) { r.leaks.DoctorExit = 1 }},
+	{name: "a reclaim takes too long", by: "V13", spoil: func(r *record, _ jobs) {
+		r.timings.Reclaims[0].Reclaimed += history.Nanos(10 * time.Second)
+	}},
+	{name: "a job is never reclaimed", by: "V13", spoil: func(r *record, _ jobs) { r.timings.Reclaims[0].Reclaimed = 0 }},
+	{name: "nothing is accepted for long after a failover", by: "V13", spoil: func(r *record, _ jobs) {
+		r.timings.Failovers[0].FirstAccept += history.Nanos(10 * time.Second)
+	}},
+	{name: "nothing is claimed after a failover", by: "V13", spoil: func(r *record, _ jobs) { r.timings.Failovers[0].FirstClaim = 0 }},
+	{name: "the backlog never drains", by: "V13", spoil: func(r *record, _ jobs) { r.timings.Drained = -1 }},
+	{name: "faults are all of one kind", by: "enough", spoil: func(r *record, _ jobs) {
+		for i := range r.faults {
+			r.faults[i].Kind = "one"
+		}
+		r.faults = slices.Clip(r.faults)
+	}},
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/test/chaos/history"
+)
+
+// plain is how many jobs of a good run just succeed.
+const plain = 20
+
+// jobs are those of a good run to which something happened.
+type jobs struct {
+	plain    []string
+	retried  string // failed, and succeeded
+	dead     string // failed three times, and was requeued: it is dead again, for good
+	canceled string // waited
+	stopped  string // ran, and was canceled
+	stale    string // its first worker was paused, and reported after the reaper had it
+	unsure   string // nobody was told that it was accepted
+	parent   string
+	child    string
+	claimed  string // an old primary saw a claim of it that the new one does not know
+}
+
+// good makes a good run. What more is to happen before its end, if anything, comes in more.
+func good(more ...func(*maker, jobs)) (*record, jobs) {
+	m := &maker{now: 1_795_000_000_000_000_000, lsn: 0x1000, tables: make(map[string]map[string]history.Row), numbers: make(map[string]int)}
+	began := m.now
+	var j jobs
+	for i := range plain {
+		job := m.submit("GOOD", fmt.Sprintf("key-%d", i), history.OK)
+		m.success(job)
+		j.plain = append(j.plain, job)
+		m.get(job, "COMPLETED")
+	}
+
+	j.retried = m.submit("GOOD", "retried", history.OK)
+	m.fail(j.retried, "retry", "failed")
+	m.wait(10)
+	m.promote(j.retried)
+	m.get(j.retried, "PENDING")
+	m.success(j.retried)
+
+	j.dead = m.submit("BAD", "", history.OK)
+	for range 2 {
+		m.fail(j.dead, "retry", "failed")
+		m.wait(10)
+		m.promote(j.dead)
+	}
+	m.fail(j.dead, "dead", "failed")
+	m.get(j.dead, "FAILED")
+	m.commit(m.write("dead_letters", j.dead, nil), m.ledger(j.dead, "state", "queued", "attempt", "0", "finished_at", "", "run_at", text(m.now)),
+		m.listed("ready", j.dead))
+	m.call(history.Call{Verb: history.Requeue, JobID: j.dead, Code: 200, Status: "PENDING"})
+	m.fail(j.dead, "dead", "permanent")
+
+	j.canceled = m.submit("GOOD", "canceled", history.OK)
+	m.commit(m.write("ready", j.canceled, nil), m.ledger(j.canceled, "state", "canceled", "finished_at", text(m.now)))
+	m.call(history.Call{Verb: history.Cancel, JobID: j.canceled, Code: 200, Status: "CANCELED"})
+	m.get(j.canceled, "CANCELED")
+
+	j.stopped = m.submit("GOOD", "", history.OK)
+	m.claim(j.stopped)
+	m.handler(j.stopped, "", history.Began)
+	m.call(history.Call{Verb: history.Cancel, JobID: j.stopped, Code: 200, Status: "RUNNING"})
+	m.handler(j.stopped, history.Cancels, history.Ended)
+	m.end(j.stopped, "canceled", "canceled", 1)
+
+	j.stale = m.submit("GOOD", "stale", history.OK)
+	m.claim(j.stale)
+	m.handler(j.stale, "", history.Began)
+	m.faults = append(m.faults, history.Fault{Kind: "stop-worker", Target: "w", Injected: m.now, Healed: m.now + 15*tick, Pause: true})
+	paused := m.reap(j.stale)
+	m.end(j.stale, "retry", "lease_expired", 1)
+	m.handlerOf(j.stale, paused, history.Succeeds, history.Done, history.Ended)
+	m.wait(10)
+	m.promote(j.stale)
+	m.success(j.stale)
+
+	j.unsure = m.submit("GOOD", "unsure", history.Unknown)
+	m.call(history.Call{Verb: history.Lookup, Tenant: "acme", Key: "unsure", Found: j.unsure, Code: 200})
+
+	j.parent, j.child = m.submit("GOOD", "", history.OK), m.id("job")
+	m.claim(j.parent)
+	m.handler(j.parent, history.Succeeds, history.Began, history.Done, history.Ended)
+	m.end(j.parent, "succeeded", "", 1)
+	m.now -= tick
+	m.lsn -= 0x100
+	m.commit(m.ledger(j.child, "tenant", "acme", "job_type", "GOOD", "parent_id", j.parent, "max_attempts", "3", "attempt", "0",
+		"fence", "0", "interruptions", "0", "state", "queued", "run_at", text(m.now)), m.listed("ready", j.child))
+
+	j.claimed = m.submit("GOOD", "claimed", history.OK)
+	m.failOver(j.claimed)
+	for _, job := range []string{j.unsure, j.child, j.claimed} {
+		m.success(job)
+		m.get(job, "COMPLETED")
+	}
+
+	for _, happens := range more {
+		happens(m, j)
+	}
+	m.finish(began)
+	return &m.record, j
+}
+
+func (m *maker) get(job, status string) {
+	m.call(history.Call{Verb: history.Get, JobID: job, Status: status, Code: 200})
+}
+
+// fail runs the job once, to a bad end.
+func (m *maker) fail(job, state, outcome string) {
+	m.claim(job)
+	m.handler(job, history.Fails, history.Began, history.Ended)
+	m.end(job, state, outcome, 1)
+}
+
+// finish adds what is recorded at the end.
+func (m *maker) finish(began history.Nanos) {
+	m.wait(20)
+	m.final = m.rows()
+	m.run = history.Run{
+		Seed: 1, Started: began, Ended: m.now, Duration: time.Duration(m.now - began),
+		Lease: leaseFor, ReapInterval: time.Second, Grace: 10 * time.Second,
+		MaxAttempts: map[string]int{"GOOD": 3, "BAD": 3}, Retries: map[string]time.Duration{"GOOD": delay, "BAD": delay},
+		Recorded: []string{"GOOD", "BAD"}, Synchronous: true,
+		Minimums: history.Minimums{Jobs: plain, Faults: 3, Kinds: 3, StaleAttempts: 1, Failovers: 1, Unknown: 1},
+		Bounds: history.Bounds{
+			ReclaimSameHost: time.Second, ReclaimElsewhere: 4 * time.Second,
+			FirstAccept: 2 * time.Second, FirstClaim: 3 * time.Second, Overlap: 500 * time.Millisecond,
+			Growth: history.Usage{Files: 5, Goroutines: 5, Connections: 2},
+		},
+	}
+	m.faults = append(m.faults,
+		history.Fault{Kind: "kill-plugin", Target: "good", Injected: began, Healed: began + tick, PluginOnly: true},
+		history.Fault{Kind: "no-such-thing", Injected: began, Healed: began, Error: "it cannot be injected here"})
+	m.processes = []history.Process{
+		{Kind: history.Orchestrator, Name: "one", PID: 10, PIDStarted: 5, Started: began, Ended: m.now, Wanted: true},
+		{Kind: history.Plugin, Name: "good", PID: 100, PIDStarted: 7, Started: began, Ended: began + tick, Exit: -1, Signal: "killed"},
+	}
+	m.leaks = history.Leaks{
+		Baseline: []history.Usage{{Name: "one", Descendants: 2, Files: 40, Goroutines: 90, Connections: 8}},
+		Healed:   []history.Usage{{Name: "one", Descendants: 2, Files: 42, Goroutines: 93, Connections: 8}},
+	}
+	m.timings.Drained = 2 * time.Second
+	m.timings.Reclaims = []history.Reclaim{
+		{Case: "kill-orchestrator", SameHost: true, Lost: began, Reclaimed: began + tick},
+		{Case: "stop-worker", Lost: began, Reclaimed: began + 12*tick},
+	}
+}

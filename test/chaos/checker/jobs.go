@@ -1,0 +1,141 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/holdfast-jobs/holdfast/test/chaos/history"
+)
+
+// noneLost is V1.
+func noneLost(r *record, f *findings) {
+	there := make(map[string]bool)
+	r.ledger(func(line string, row history.Row) {
+		f.look()
+		there[row["job_id"]] = true
+		if state := r.last.state(row["job_id"]); !ended(row["state"]) {
+			f.add(row["job_id"], []string{line}, "is %s in the ledger (%s by the witness) although everything has healed", row["state"], state)
+		}
+	})
+	for i, call := range r.calls {
+		if call.Outcome != history.OK {
+			continue
+		}
+		for _, submission := range call.Submissions {
+			f.look()
+			if !there[submission.JobID] && !r.forgetful(call.Returned) {
+				f.add(submission.JobID, []string{callLine(i)}, "was acknowledged and is lost")
+			}
+		}
+	}
+	for _, one := range r.jobs {
+		for _, s := range one.steps {
+			if s.to == "" && s.from != "" {
+				f.add(one.id, []string{s.line}, "was deleted while it was %s", s.from)
+			}
+		}
+	}
+}
+
+// attempted is a submission and its call.
+type attempted struct {
+	history.Submission
+	call int
+}
+
+// noPhantom is V2.
+func noPhantom(r *record, f *findings) {
+	marks := make(map[string][]attempted)
+	for i, call := range r.calls {
+		for _, submission := range call.Submissions {
+			marks[submission.Mark] = append(marks[submission.Mark], attempted{submission, i})
+		}
+	}
+	made := make(map[string]int)
+	r.ledger(func(line string, row history.Row) {
+		f.look()
+		id, mark := row["job_id"], row.Mark()
+		if mark == "" {
+			r.unsubmitted(f, line, row)
+			return
+		}
+		made[mark]++
+		asked := slices.DeleteFunc(slices.Clone(marks[mark]), func(a attempted) bool { return r.calls[a.call].Outcome == history.Refused })
+		if len(asked) == 0 {
+			f.add(id, []string{line}, "nobody submitted %q, or it was refused", mark)
+			return
+		}
+		call := r.calls[asked[0].call]
+		evidence := []string{line, callLine(asked[0].call)}
+		if row["job_type"] != asked[0].JobType || row["tenant"] != call.Tenant || row["idempotency_key"] != asked[0].Key {
+			f.add(id, evidence, "is not what was submitted: type %q, tenant %q, key %q", row["job_type"], row["tenant"], row["idempotency_key"])
+		}
+		if made[mark] > len(asked) {
+			f.add(id, evidence, "is one of %d jobs of a submission that was sent %d times", made[mark], len(asked))
+		}
+		if one := r.jobs[id]; one != nil && one.born != nil && one.born.committed+slack < call.Started {
+			f.add(id, append(evidence, one.born.line), "was there before it was submitted")
+		}
+	})
+}
+
+// unsubmitted judges a job that no client has submitted: a handler did, or a schedule. What a
+// handler has submitted becomes real with its success, in one transaction.
+func (r *record) unsubmitted(f *findings, line string, row history.Row) {
+	id, parent := row["job_id"], row["parent_id"]
+	if parent == "" {
+		if !slices.Contains(r.run.Unsubmitted, row["job_type"]) {
+			f.add(id, []string{line}, "nobody submitted it: it has no mark and no parent")
+		}
+		return
+	}
+	child, above := r.jobs[id], r.jobs[parent]
+	if above == nil {
+		f.add(id, []string{line}, "its parent %s was never seen", parent)
+		return
+	}
+	if child == nil || child.born == nil {
+		return // nobody looked
+	}
+	for _, s := range above.steps {
+		together := s.generation == child.born.generation && s.lsn == child.born.lsn
+		if s.to == "succeeded" && s.from != s.to && (s.unseen || together) {
+			return
+		}
+	}
+	f.add(id, []string{child.born.line}, "it was made without the success of its parent %s", parent)
+}
+
+// oneJobPerKey is V3.
+func oneJobPerKey(r *record, f *findings) {
+	type key struct{ tenant, key string }
+	type known struct{ id, line string }
+	first := make(map[key]known)
+	see := func(k key, id, line string) {
+		f.look()
+		before, ok := first[k]
+		switch {
+		case !ok:
+			first[k] = known{id, line}
+		case before.id != id:
+			f.add(id, []string{before.line, line}, "the key %q of tenant %q has another job: %s", k.key, k.tenant, before.id)
+		}
+	}
+	r.ledger(func(line string, row history.Row) {
+		if name := row["idempotency_key"]; name != "" {
+			see(key{row["tenant"], name}, row["job_id"], line)
+		}
+	})
+	for i, call := range r.calls {
+		if call.Outcome != history.OK || r.forgetful(call.Returned) {
+			continue
+		}
+		for _, s := range call.Submissions {
+			if s.Key != "" && !s.Duplicate {
+				see(key{call.Tenant, s.Key}, s.JobID, callLine(i))
+			}
+		}
+		if call.Verb == history.Lookup && call.Found != "" {
+			see(key{call.Tenant, call.Key}, call.Found, callLine(i))
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/holdfast-jobs/holdfast/test/chaos/history"
+)
+
+// attempt is an attempt as its handler saw it.
+type attempt struct {
+	job   string
+	fence int64
+}
+
+// oneHolder is V6.
+func oneHolder(r *record, f *findings) {
+	ids := make(map[string]*lease)
+	for _, l := range r.leases {
+		f.look()
+		if other := ids[l.id]; other != nil {
+			f.add(l.job, []string{other.line, l.line}, "the lease id %s was issued twice", l.id)
+		}
+		ids[l.id] = l
+		for _, line := range l.revived {
+			f.add(l.job, []string{l.line, line}, "the lease %s was renewed after it had expired", l.id)
+		}
+		if l.over != nil && l.over.expires > l.committed {
+			f.add(l.job, []string{l.over.line, l.line}, "the lease %s was taken over before it had expired", l.over.id)
+		}
+		if l.over != nil && l.over.fence > l.fence {
+			f.add(l.job, []string{l.over.line, l.line}, "the fence fell from %d to %d", l.over.fence, l.fence)
+		}
+	}
+	for _, one := range r.jobs {
+		var highest int64
+		for _, s := range one.steps {
+			claimed := s.holds != nil && s.holds != s.held && s.holds.over == nil
+			if claimed && s.held != nil && !s.unseen {
+				f.add(one.id, []string{s.held.line, s.line}, "was claimed while it was held")
+			}
+			if claimed && s.holds.fence <= highest {
+				f.add(one.id, []string{s.line}, "was claimed with the fence %d after %d", s.holds.fence, highest)
+			}
+			if s.holds != nil {
+				highest = max(highest, s.holds.fence)
+			}
+			if fence, err := s.after.Int("fence"); err == nil {
+				highest = max(highest, fence)
+			}
+		}
+	}
+	r.oneHandler(f)
+}
+
+// oneHandler judges by what handlers wrote: each runs under a lease, no fence is given to
+// two, and none goes on beside the next.
+func (r *record) oneHandler(f *findings) {
+	known := make(map[attempt]*lease)
+	for _, l := range r.leases {
+		if at := (attempt{l.job, l.fence}); known[at] == nil || known[at].orphaned {
+			known[at] = l
+		}
+	}
+	began := make(map[string][]effect)
+	for _, e := range r.effects {
+		if e.Event != history.Began {
+			continue
+		}
+		f.look()
+		for _, other := range began[e.JobID] {
+			if other.Fence == e.Fence && !r.forgetful(min(other.At, e.At)) {
+				f.add(e.JobID, []string{other.at, e.at}, "two attempts began with the fence %d", e.Fence)
+			}
+		}
+		began[e.JobID] = append(began[e.JobID], e)
+		switch l := known[attempt{e.JobID, e.Fence}]; {
+		case l == nil && !r.unseenFence(e.JobID, e.Fence):
+			f.add(e.JobID, []string{e.at}, "an attempt began with the fence %d, for which there was no lease", e.Fence)
+		case l != nil && l.orphaned && r.run.Synchronous:
+			f.add(e.JobID, []string{l.line, e.at}, "an attempt began under a lease that the standby did not have")
+		}
+	}
+	if r.run.Bounds.Overlap == 0 {
+		return
+	}
+	bound := history.Nanos(r.run.Bounds.Overlap)
+	for _, e := range r.effects {
+		for _, next := range began[e.JobID] {
+			if next.Fence > e.Fence && e.At > next.At+bound && !r.paused(next.At, e.At) {
+				f.add(e.JobID, []string{next.at, e.at}, "the attempt with the fence %d went on after that with the fence %d had begun", e.Fence, next.Fence)
+			}
+		}
+	}
+}
+
+// unseenFence reports whether the lease may have been issued while nobody looked.
+func (r *record) unseenFence(job string, fence int64) bool {
+	one := r.jobs[job]
+	return one != nil && slices.ContainsFunc(one.steps, func(s *step) bool {
+		before, _ := s.before.Int("fence")
+		after, _ := s.after.Int("fence")
+		return s.unseen && fence > before && fence <= after
+	})
+}
+
+// paused reports whether processes stood still between the times, or shortly before.
+func (r *record) paused(from, to history.Nanos) bool {
+	return slices.ContainsFunc(r.faults, func(fault history.Fault) bool {
+		return fault.Pause && fault.Error == "" && fault.Injected <= to && fault.Healed+history.Nanos(r.run.Lease) >= from
+	})
+}
+
+// noStaleWrite is V7.
+func noStaleWrite(r *record, f *findings) {
+	for _, one := range r.jobs {
+		for _, s := range one.steps {
+			if s.unseen || s.to == "running" || s.to == "" {
+				continue
+			}
+			fence, _ := s.after.Int("fence")
+			before, _ := s.before.Int("fence")
+			if s.held == nil {
+				if s.before != nil && !ended(s.from) && fence > before {
+					f.add(one.id, []string{s.line}, "an attempt ended with the fence %d, but nobody held a lease", fence)
+				}
+				continue
+			}
+			f.look()
+			evidence := []string{s.held.line, s.line}
+			if fence != s.held.fence {
+				f.add(one.id, evidence, "an attempt ended with the fence %d under a lease with the fence %d", fence, s.held.fence)
+			}
+			by := ""
+			switch {
+			case s.to == "succeeded":
+				by = s.after["lease_id"]
+			case s.attempt != nil:
+				by = s.attempt["lease_id"]
+			default:
+				continue // V9
+			}
+			if by != s.held.id {
+				f.add(one.id, evidence, "the attempt was ended under the lease %s, but %s was held", by, s.held.id)
+			}
+			if s.to == "succeeded" && s.held.over != nil {
+				f.add(one.id, append(evidence, s.held.over.line), "it succeeded under a lease that a reaper had taken over")
+			}
+		}
+	}
+}
+
+// stale counts the attempts whose handlers reported an end after a reaper had taken the
+// lease.
+func (r *record) stale() int {
+	taken := make(map[attempt]history.Nanos)
+	for _, l := range r.leases {
+		if l.taken > 0 && l.over == nil && !l.orphaned {
+			taken[attempt{l.job, l.fence}] = l.taken
+		}
+	}
+	count := 0
+	for _, e := range r.effects {
+		at, ok := taken[attempt{e.JobID, e.Fence}]
+		if ok && e.Event == history.Ended && e.Report != history.Lost && e.At > at {
+			count++
+		}
+	}
+	return count
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+)
+
+// The exit codes.
+const (
+	holds    = 0
+	violated = 1
+	unread   = 2
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+func run(arguments []string, out, problems io.Writer) int {
+	flags := flag.NewFlagSet("checker", flag.ContinueOnError)
+	flags.SetOutput(problems)
+	asJSON := flags.Bool("json", false, "print the verdicts as JSON")
+	flags.Usage = func() {
+		fmt.Fprintln(problems, "usage: checker [-json] DIR\n\nDIR is the directory of a chaos run.")
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(arguments); err != nil {
+		return unread
+	}
+	if flags.NArg() != 1 {
+		flags.Usage()
+		return unread
+	}
+	r, err := load(flags.Arg(0))
+	if err == nil {
+		err = r.replay()
+	}
+	if err != nil {
+		fmt.Fprintln(problems, "checker:", err)
+		return unread
+	}
+	verdicts := judge(r)
+	if *asJSON {
+		err = json.NewEncoder(out).Encode(verdicts)
+	} else {
+		err = show(out, verdicts)
+	}
+	if err != nil {
+		fmt.Fprintln(problems, "checker:", err)
+		return unread
+	}
+	for _, v := range verdicts {
+		if v.Count > 0 {
+			return violated
+		}
+	}
+	return holds
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-jobs/holdfast/test/chaos/history"
+)
+
+// enough judges whether the run did what it had to do.
+func enough(r *record, f *findings) {
+	least := r.run.Minimums
+	kinds := make(map[string]bool)
+	faults, failovers, unknown, jobs, succeeded := 0, 0, 0, 0, 0
+	for _, fault := range r.faults {
+		if fault.Error != "" {
+			continue
+		}
+		faults++
+		kinds[fault.Kind] = true
+		if fault.Failover {
+			failovers++
+		}
+	}
+	for _, call := range r.calls {
+		if call.Outcome == history.Unknown {
+			unknown++
+		}
+	}
+	r.ledger(func(_ string, row history.Row) {
+		jobs++
+		if row["state"] == "succeeded" {
+			succeeded++
+		}
+	})
+	for _, count := range []struct {
+		what      string
+		did, must int
+	}{
+		{"jobs", jobs, least.Jobs},
+		{"jobs that succeeded", succeeded, min(1, least.Jobs)},
+		{"faults", faults, least.Faults},
+		{"kinds of faults", len(kinds), least.Kinds},
+		{"stale attempts", r.stale(), least.StaleAttempts},
+		{"failovers", failovers, least.Failovers},
+		{"primaries", r.generations, failovers + 1},
+		{"calls without an answer", unknown, least.Unknown},
+		{"changes", len(r.witness), least.Jobs},
+		{"effects", len(r.effects), min(len(r.run.Recorded), 1)},
+	} {
+		f.look()
+		if count.did < count.must {
+			f.add("", nil, "%d %s, and there must be %d", count.did, count.what, count.must)
+		}
+	}
+}
+
+// isolation is V11.
+func isolation(r *record, f *findings) {
+	for i, p := range r.processes {
+		if p.Kind != history.Orchestrator {
+			continue
+		}
+		f.look()
+		if p.Ended == 0 || p.Wanted {
+			continue
+		}
+		evidence := []string{processLine(i)}
+		during := "no fault of a plugin"
+		for j, fault := range r.faults {
+			if fault.PluginOnly && fault.Error == "" && fault.Injected <= p.Ended && fault.Healed+slack >= p.Ended {
+				during = fault.Kind
+				evidence = append(evidence, faultLine(j))
+			}
+		}
+		f.add("", evidence, "%s ended by itself (exit code %d, signal %q) during %s", p.Name, p.Exit, p.Signal, during)
+	}
+}
+
+// noLeaks is V12.
+func noLeaks(r *record, f *findings) {
+	evidence := []string{history.LeaksFile}
+	for i, p := range r.processes {
+		f.look()
+		if p.Ended == 0 {
+			f.add("", []string{processLine(i)}, "the process %s (%d) was never ended", p.Name, p.PID)
+		}
+	}
+	for _, orphan := range r.leaks.Orphans {
+		f.add("", evidence, "orphan: %s", orphan)
+	}
+	for _, socket := range r.leaks.Sockets {
+		f.add("", evidence, "socket without a process: %s", socket)
+	}
+	if r.leaks.DoctorExit != 0 {
+		f.add("", evidence, "doctor exits with %d: %v", r.leaks.DoctorExit, r.leaks.Doctor)
+	}
+	if len(r.leaks.Healed) == 0 {
+		f.add("", evidence, "nobody has looked at what is left")
+	}
+	allowed := r.run.Bounds.Growth
+	for _, now := range r.leaks.Healed {
+		f.look()
+		at := slices.IndexFunc(r.leaks.Baseline, func(u history.Usage) bool { return u.Name == now.Name })
+		if at < 0 {
+			f.add("", evidence, "%s has no baseline", now.Name)
+			continue
+		}
+		base := r.leaks.Baseline[at]
+		for _, used := range []struct {
+			what               string
+			before, now, allow int
+		}{
+			{"descendants", base.Descendants, now.Descendants, allowed.Descendants},
+			{"files", base.Files, now.Files, allowed.Files},
+			{"goroutines", base.Goroutines, now.Goroutines, allowed.Goroutines},
+			{"connections", base.Connections, now.Connections, allowed.Connections},
+		} {
+			if used.now > used.before+used.allow {
+				f.add("", evidence, "%s has %d %s, and had %d", now.Name, used.now, used.what, used.before)
+			}
+		}
+	}
+}
+
+// liveness is V13.
+func liveness(r *record, f *findings) {
+	bounds, evidence := r.run.Bounds, []string{history.TimingsFile}
+	var here, elsewhere []time.Duration
+	for _, reclaim := range r.timings.Reclaims {
+		f.look()
+		took := time.Duration(reclaim.Reclaimed - reclaim.Lost)
+		if reclaim.Reclaimed == 0 {
+			f.add(reclaim.JobID, evidence, "was lost by %s and never reclaimed", reclaim.Case)
+		} else if reclaim.SameHost {
+			here = append(here, took)
+		} else {
+			elsewhere = append(elsewhere, took)
+		}
+	}
+	for _, reclaims := range []struct {
+		where string
+		took  []time.Duration
+		bound time.Duration
+	}{{"on the same host", here, bounds.ReclaimSameHost}, {"elsewhere", elsewhere, bounds.ReclaimElsewhere}} {
+		if p99 := percentile99(reclaims.took); reclaims.bound > 0 && p99 > reclaims.bound {
+			f.add("", evidence, "a reclaim %s takes %s (99th percentile of %d), and may take %s", reclaims.where, p99, len(reclaims.took), reclaims.bound)
+		}
+	}
+	for i, failover := range r.timings.Failovers {
+		f.look()
+		within := func(what string, at history.Nanos, bound time.Duration) {
+			switch took := time.Duration(at - failover.Answers); {
+			case bound == 0:
+			case at == 0:
+				f.add("", evidence, "there was %s after failover %d (%s)", what, i+1, failover.Kind)
+			case took > bound:
+				f.add("", evidence, "there was %s for %s after failover %d (%s), and there may be for %s", what, took, i+1, failover.Kind, bound)
+			}
+		}
+		within("no acknowledged submission", failover.FirstAccept, bounds.FirstAccept)
+		within("no claim", failover.FirstClaim, bounds.FirstClaim)
+	}
+	f.look()
+	if drained := r.timings.Drained; drained < 0 || drained > r.run.Grace {
+		f.add("", evidence, "the backlog was to drain in %s: %s", r.run.Grace, map[bool]string{true: "it never did", false: fmt.Sprint("it took ", drained)}[drained < 0])
+	}
+}
+
+func percentile99(durations []time.Duration) time.Duration {
+	if len(durations) == 0 {
+		return 0
+	}
+	slices.Sort(durations)
+	return durations[(len(durations)*99+99)/100-1]
+}
