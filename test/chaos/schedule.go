@@ -14,7 +14,7 @@ import (
 )
 
 // atOnce is how many faults may be there at the same time.
-const atOnce = 3
+const atOnce = 4
 
 // harm injects faults until the time is over, and returns when all are healed.
 func (r *run) harm(ctx context.Context) {
@@ -28,20 +28,22 @@ func (r *run) harm(ctx context.Context) {
 	desk := newDesk()
 	var all sync.WaitGroup
 	defer all.Wait()
-	var deck []faults.Kind
+	var deck []faults.Fault
 	for until.Err() == nil {
-		// Each kind once, in a new order each time.
-		if len(deck) == 0 {
-			deck = slices.Clone(kinds)
-			r.random.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
+		// Each kind once, in a new order each time. Those that must wait for others are
+		// overtaken, but not for long.
+		if len(deck) < len(kinds)/2+1 {
+			r.random.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
+			for _, kind := range kinds {
+				deck = append(deck, r.make(kind))
+			}
 		}
-		kind := deck[0]
-		deck = deck[1:]
-		fault := kind.Make(r.scene, rand.New(rand.NewPCG(r.random.Uint64(), 0))) //nolint:gosec // repeatable
-		fault.Record.Kind = kind.Name
-		if !desk.take(until, fault.Uses) {
+		i, ok := desk.take(until, deck)
+		if !ok {
 			return
 		}
+		fault := deck[i]
+		deck = slices.Delete(deck, i, i+1)
 		all.Go(func() {
 			defer desk.give(fault.Uses)
 			r.inflict(ctx, until, fault)
@@ -51,6 +53,13 @@ func (r *run) harm(ctx context.Context) {
 		case <-time.After(time.Duration(r.random.Int64N(int64(2 * time.Second)))):
 		}
 	}
+}
+
+// make makes a fault of the kind.
+func (r *run) make(kind faults.Kind) faults.Fault {
+	fault := kind.Make(r.scene, rand.New(rand.NewPCG(r.random.Uint64(), 0))) //nolint:gosec // repeatable
+	fault.Record.Kind = kind.Name
+	return fault
 }
 
 // kinds lists the kinds that this run can have.
@@ -124,8 +133,7 @@ func (r *run) aim(ctx context.Context) {
 		if n%2 == 1 {
 			kind = faults.Kind{Name: "stall-cancel-failover", Make: faults.StallCancel}
 		}
-		fault := kind.Make(r.scene, rand.New(rand.NewPCG(r.random.Uint64(), 0))) //nolint:gosec // repeatable
-		fault.Record.Kind = kind.Name
+		fault := r.make(kind)
 		fault.Lasts = time.Second
 		before := r.load.Accepted()
 		r.inflict(ctx, ctx, fault)
@@ -136,7 +144,7 @@ func (r *run) aim(ctx context.Context) {
 	}
 }
 
-// desk lends what faults use, in the order in which they ask.
+// desk lends what faults use.
 type desk struct {
 	mu      sync.Mutex
 	used    map[string]bool
@@ -146,24 +154,26 @@ type desk struct {
 
 func newDesk() *desk { return &desk{used: make(map[string]bool), changed: make(chan struct{})} }
 
-// take waits until everything is free; it returns false if ctx ends first.
-func (d *desk) take(ctx context.Context, uses []string) bool {
+// take waits until everything is free that one of the faults uses, takes it for the first
+// such fault, and returns its index; it returns false if ctx ends before.
+func (d *desk) take(ctx context.Context, deck []faults.Fault) (int, bool) {
 	for {
 		d.mu.Lock()
 		taken := func(name string) bool { return d.used[name] }
-		if d.running < atOnce && !slices.ContainsFunc(uses, taken) {
+		i := slices.IndexFunc(deck, func(f faults.Fault) bool { return !slices.ContainsFunc(f.Uses, taken) })
+		if d.running < atOnce && i >= 0 {
 			d.running++
-			for _, name := range uses {
+			for _, name := range deck[i].Uses {
 				d.used[name] = true
 			}
 			d.mu.Unlock()
-			return true
+			return i, true
 		}
 		changed := d.changed
 		d.mu.Unlock()
 		select {
 		case <-ctx.Done():
-			return false
+			return 0, false
 		case <-changed:
 		}
 	}

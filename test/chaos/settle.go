@@ -122,6 +122,7 @@ func (r *run) record(ctx context.Context) error {
 			break
 		}
 	}
+	r.cluster.Close()
 	if err := errors.Join(r.calls.Close(), r.faults.Close()); err != nil {
 		return err
 	}
