@@ -69,10 +69,18 @@ func pools(s *Store) map[string]*postgres.Pool {
 
 func urlOf(s *Store) string { return s.db.Worker.Config().ConnString() }
 
+// exec executes a statement, which may take as long as a busy machine needs.
 func exec(t testing.TB, s *Store, sql string, args ...any) {
 	t.Helper()
-	_, err := s.db.Worker.Exec(t.Context(), sql, args...)
+	conn, err := s.db.Worker.Acquire(t.Context())
+	require.NoError(t, err)
+	defer conn.Release()
+	_, err = conn.Exec(t.Context(), "set statement_timeout = 0")
+	require.NoError(t, err)
+	_, err = conn.Exec(t.Context(), sql, args...)
 	require.NoError(t, err, sql)
+	_, err = conn.Exec(t.Context(), "reset statement_timeout")
+	require.NoError(t, err)
 }
 
 // ask returns the single value that a query returns.
