@@ -13,7 +13,7 @@ import (
 
 // outlived is a deadline of the server that something outlives. A busy machine may take most
 // of it to send a request.
-const outlived = 10 * time.Second
+const outlived = 6 * time.Second
 
 // pending is a ledger with one known job. It reports when somebody waits for the job.
 func pending() *ledger {

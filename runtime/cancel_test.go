@@ -73,7 +73,7 @@ func TestACancelReachesAJobThatRunsElsewhere(t *testing.T) {
 		lease  time.Duration
 	}{
 		"by a hint":      {nil, aLongTime},
-		"by a heartbeat": {func() error { return errors.New("not through this pooler") }, 9 * time.Second},
+		"by a heartbeat": {func() error { return errors.New("not through this pooler") }, 30 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

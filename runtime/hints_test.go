@@ -63,6 +63,28 @@ func TestALostListeningConnectionIsReopened(t *testing.T) {
 	awaitState(t, db, id, job.Succeeded)
 }
 
+// Everybody polls an hour apart.
+func TestAHintThatCouldNotBeSentIsSentAgain(t *testing.T) {
+	t.Parallel()
+	db := fresh(t)
+	s := supervise(t, playing("p", 1, succeeds, echo))
+	launch(t, db, s, polling(aLongTime))
+	var tries atomic.Int32
+	first, err := launch(t, db, supervise(t)).Submit(t.Context(), submission(t))
+	require.NoError(t, err)
+	awaitState(t, db, first.ID, job.Succeeded) // the worker is soon at rest
+	front := launch(t, &hooked{Store: openAt(t, db.url), send: func(hint job.Hint) error {
+		if hint == job.JobsReady && tries.Add(1) <= 2 {
+			return job.ErrUnavailable
+		}
+		return db.Send(t.Context(), hint)
+	}}, supervise(t), polling(aLongTime))
+	receipt, err := front.Submit(t.Context(), submission(t))
+	require.NoError(t, err)
+	awaitState(t, db, receipt.ID, job.Succeeded)
+	await(t, func() bool { return tries.Load() > 2 }, "the hint is sent at last, whoever found the job")
+}
+
 func TestHintsInCloseSuccessionAreSentAsOne(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)

@@ -81,7 +81,7 @@ func TestOthersDoNotWaitBehindSuspects(t *testing.T) {
 		}
 		return succeeds(r)
 	}, echo))
-	launch(t, db, s)
+	launch(t, db, s, leasing(aLongTime)) // whoever waits for longer than a lease is given back
 	awaitAll(t, db, len(suspects), job.Running)
 	many(t, db, 20)
 	awaitAll(t, db, 20, job.Succeeded)

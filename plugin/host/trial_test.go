@@ -48,7 +48,7 @@ func (h *testHost) awaitTrial() {
 // that time.
 func TestADeadCandidateIsNotPromoted(t *testing.T) {
 	t.Parallel()
-	const period = 5 * time.Second // longer than two attempts need to begin on a busy machine
+	const period = 12 * time.Second // longer than two attempts need to begin on a busy machine
 	h, done := onTrial(t, period, func(s *Settings) { s.ExitWindow = period * 3 / 2 })
 	_, bystander := h.begin("plugin", do("ignore"))
 	require.Equal(t, 1, h.status("plugin").Candidate.Running)
@@ -65,7 +65,7 @@ func TestADeadCandidateIsNotPromoted(t *testing.T) {
 
 func TestAPoisonJobDoesNotRollBackAGoodVersion(t *testing.T) {
 	t.Parallel()
-	h, done := onTrial(t, 5*time.Second, nil) // longer than 20 attempts take on a busy machine
+	h, done := onTrial(t, 12*time.Second, nil) // longer than 20 attempts take on a busy machine
 	for range 20 {
 		require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
 	}
@@ -189,7 +189,7 @@ func compared(t *testing.T, usual time.Duration, flags ...string) (*testHost, v1
 
 func TestASlowVersionIsRolledBack(t *testing.T) {
 	t.Parallel()
-	h, swap := compared(t, 10*time.Millisecond, "-delay", "1s")
+	h, swap := compared(t, 10*time.Millisecond, "-delay", "5s") // far longer than a busy machine takes for the others
 	require.Equal(t, job.SwapRolledBack, swap.Result)
 	require.Regexp(t, `^it is slower: \d+ of its \d+ attempts at TEST t(ake|ook) `, swap.Reason)
 	require.Zero(t, swap.Trial.Failed)

@@ -17,10 +17,10 @@ const (
 	hintInterval = 5 * time.Millisecond
 	// hintTimeout bounds the sending of one.
 	hintTimeout = time.Second
-	// The pause before a lost listening connection is opened again doubles from
-	// relistenFirst to relistenMost.
-	relistenFirst = 100 * time.Millisecond
-	relistenMost  = 10 * time.Second
+	// The pause before a lost listening connection is opened again, or a hint that could not
+	// be sent is sent again, doubles from againFirst to againMost.
+	againFirst = 100 * time.Millisecond
+	againMost  = 10 * time.Second
 )
 
 // Hints announce that there is something to do, to this process and to others.
@@ -58,6 +58,7 @@ func (h *Hints) run(ctx context.Context) {
 	var loops sync.WaitGroup
 	for hint, due := range h.out {
 		loops.Go(func() {
+			pause := againFirst
 			for {
 				select {
 				case <-due:
@@ -66,12 +67,16 @@ func (h *Hints) run(ctx context.Context) {
 				}
 				switch err := h.pass(ctx, hint); {
 				case err == nil:
+					pause = againFirst
+					loop.Pause(ctx, hintInterval)
 				case ctx.Err() != nil:
 					due.Raise() // for Flush
 				default:
-					h.log.Debug("hint not sent; others will poll", slog.String("hint", string(hint)), slog.Any("error", err))
+					h.log.Debug("hint not sent; others poll until it is", slog.String("hint", string(hint)), slog.Any("error", err))
+					due.Raise()
+					loop.Pause(ctx, loop.Jittered(pause))
+					pause = min(2*pause, againMost)
 				}
-				loop.Pause(ctx, hintInterval)
 			}
 		})
 	}
@@ -101,10 +106,10 @@ func (h *Hints) Flush(ctx context.Context) {
 // listen hears the hints of all processes. While it cannot, everything is found by
 // polling. Once it can again, every loop looks for what it has missed.
 func (h *Hints) listen(ctx context.Context) {
-	pause := relistenFirst
+	pause := againFirst
 	for ctx.Err() == nil {
 		err := h.store.Listen(ctx, func() {
-			pause = relistenFirst
+			pause = againFirst
 			for _, heard := range h.in {
 				heard.Raise()
 			}
@@ -120,6 +125,6 @@ func (h *Hints) listen(ctx context.Context) {
 		h.metrics.Failed(metrics.OpHint, err)
 		h.log.Warn("listening for hints failed; polling until it works again", slog.Any("error", err))
 		loop.Pause(ctx, loop.Jittered(pause))
-		pause = min(2*pause, relistenMost)
+		pause = min(2*pause, againMost)
 	}
 }

@@ -106,7 +106,9 @@ func (p *Process) shakeHands() (*grpc.ClientConn, error) {
 	if address.Network() == "unix" && filepath.Dir(filepath.Clean(address.String())) != p.child.SocketDir() {
 		return nil, fmt.Errorf("its socket %s is not in %s", address, p.child.SocketDir())
 	}
-	return dial(address, transport, p.spec.Settings.StartTimeout)
+	// Again, our own timeout comes first, also when timers are late on a busy machine: it
+	// gives the better reason.
+	return dial(address, transport, p.spec.Settings.StartTimeout+time.Minute)
 }
 
 // These bound how many unread bytes from a process are kept in memory, for one stream
