@@ -59,8 +59,8 @@ func start(ctx context.Context, args []string) error {
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "decides the order of faults and what clients do") //nolint:gosec // any number
 	flags.StringVar(&o.dir, "dir", "", "the directory of the run; by default below bin/chaos/runs")
 	flags.StringVar(&o.programs, "programs", "bin/chaos", "where orchestrator, handlers and checker are")
-	flags.Float64Var(&o.rate, "rate", 40, "acts of all clients in a second")
-	flags.IntVar(&o.clients, "clients", 12, "how many clients there are")
+	flags.Float64Var(&o.rate, "rate", 80, "acts of all clients in a second")
+	flags.IntVar(&o.clients, "clients", 32, "how many clients there are")
 	flags.IntVar(&o.aimed, "aimed", 0, "only so many failovers of each aimed kind, instead of a duration")
 	flags.StringVar(&o.pooler, "pooler", "auto", "whether PgBouncer is used: auto is in a third of the runs, by the seed; yes or no")
 	flags.BoolVar(&o.strict, "strict", false, "let the checker judge speeds, too: needs an idle machine")

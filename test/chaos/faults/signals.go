@@ -20,6 +20,8 @@ func signals() []Kind {
 		{Name: "kill-host", Make: killHost},
 		{Name: "terminate-orchestrator", Make: terminateOrchestrator},
 		{Name: "stop-orchestrator", Make: stopOrchestrator},
+		// Twice as often: only this makes handlers report under leases that others have taken.
+		{Name: "stop-host", Make: stopHost},
 		{Name: "stop-host", Make: stopHost},
 		{Name: "kill-plugin", Make: func(s *Scene, r *rand.Rand) Fault {
 			return onPlugin(s, r, syscall.SIGKILL, (*stage.Orchestrator).Processes)
@@ -146,13 +148,21 @@ func stopOrchestrator(s *Scene, random *rand.Rand) Fault {
 	return f
 }
 
-// stopHost stops an orchestrator and everything below it, as a machine that sleeps.
+// stopHost stops an orchestrator and everything below it, as a machine that sleeps for
+// longer than a lease. The handlers go on first: some end before anybody tells them that
+// their leases are lost.
 func stopHost(s *Scene, random *rand.Rand) Fault {
 	o := pick(random, s.Workers)
-	f := Fault{Record: history.Fault{Target: o.Name, Pause: true}, Uses: []string{o.Name}, Lasts: between(random, s.Lease/2, 2*s.Lease)}
-	f.Inject, f.Heal = stopAndGoOn(func() []rig.Process {
+	f := Fault{Record: history.Fault{Target: o.Name, Pause: true}, Uses: []string{o.Name}, Lasts: between(random, s.Lease*3/2, s.Lease*5/2)}
+	inject, healHandlers := stopAndGoOn(func() []rig.Process { return o.Processes("") })
+	stopRest, heal := stopAndGoOn(func() []rig.Process {
 		return append([]rig.Process{o.Process()}, rig.Descendants(o.Process().PID)...)
 	})
+	f.Inject = func(ctx context.Context) error {
+		_ = stage.Send(o.Process(), syscall.SIGSTOP) // so that it replaces no plugin meanwhile
+		return errors.Join(stopRest(ctx), inject(ctx))
+	}
+	f.Heal = func(ctx context.Context) error { return errors.Join(healHandlers(ctx), heal(ctx)) }
 	return f
 }
 

@@ -146,7 +146,7 @@ func (p *person) step(ctx context.Context) {
 	case n < 720:
 		p.submit(ctx, to, p.items(1, false))
 	case n < 790:
-		p.submitUntilAnswered(ctx, p.items(2+p.random.IntN(12), true))
+		p.submitUntilAnswered(ctx, p.items(2+p.random.IntN(25), true))
 	case n < 850:
 		p.act(ctx, to, history.Get)
 	case n < 890 && len(p.keyed) > 0:

@@ -12,7 +12,7 @@ import (
 var shares = []struct {
 	jobType string
 	share   int
-}{{"CHAOS_SLOW", 50}, {"CHAOS_PYTHON", 80}, {"CHAOS_NODE", 80}, {"CHAOS_CRASH", 6}, {"CHAOS_HOSTILE", 5}}
+}{{"CHAOS_SLOW", 100}, {"CHAOS_PYTHON", 80}, {"CHAOS_NODE", 80}, {"CHAOS_CRASH", 6}, {"CHAOS_HOSTILE", 5}}
 
 // items makes new submissions.
 func (p *person) items(n int, keyed bool) []item {
@@ -50,7 +50,7 @@ func (p *person) jobType() string {
 func (p *person) payload(jobType string) payload {
 	switch jobType {
 	case "CHAOS_SLOW":
-		return payload{Millis: 1000 + p.random.IntN(8000), Plan: p.plan()}
+		return payload{Millis: 500 + p.random.IntN(1+p.random.IntN(8000)), Plan: p.plan()}
 	case "CHAOS_CRASH":
 		return payload{Millis: p.random.IntN(300), Plan: [][]string{{"crash", "succeeds"}, {"fails", "crash", "succeeds"}, {"crash"}}[p.random.IntN(3)]}
 	case "CHAOS_HOSTILE": // longer than its timeout at times
