@@ -162,9 +162,16 @@ func stopHost(s *Scene, random *rand.Rand) Fault {
 		_ = stage.Send(o.Process(), syscall.SIGSTOP) // so that it replaces no plugin meanwhile
 		return errors.Join(stopRest(ctx), inject(ctx))
 	}
-	f.Heal = func(ctx context.Context) error { return errors.Join(healHandlers(ctx), heal(ctx)) }
+	f.Heal = func(ctx context.Context) error {
+		err := healHandlers(ctx)
+		time.Sleep(headStart)
+		return errors.Join(err, heal(ctx))
+	}
 	return f
 }
+
+// headStart is how much earlier handlers go on than what watches over them.
+const headStart = 200 * time.Millisecond
 
 // onPlugin sends a signal to the processes that find returns for a plugin.
 func onPlugin(s *Scene, random *rand.Rand, signal syscall.Signal, find func(o *stage.Orchestrator, plugin string) []rig.Process) Fault {

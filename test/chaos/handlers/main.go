@@ -48,9 +48,13 @@ func do(ctx context.Context, j plugin.Job[work]) error {
 	if err := leave(j, history.Began, ""); err != nil {
 		return err
 	}
+	over := time.Now().Add(time.Duration(j.Args.Millis) * time.Millisecond)
 	select {
-	case <-time.After(time.Duration(j.Args.Millis) * time.Millisecond):
+	case <-time.After(time.Until(over)):
 	case <-ctx.Done():
+		if time.Now().After(over) {
+			break // the process stood still: it reports what it has done, as if it had not looked
+		}
 		cause := context.Cause(ctx)
 		report := history.Fails
 		switch {
