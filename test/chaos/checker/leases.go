@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
 )
@@ -150,20 +151,29 @@ func noStaleWrite(r *record, f *findings) {
 }
 
 // stale counts the attempts whose handlers reported an end after a reaper had taken the
-// lease.
+// lease, or before, while the orchestrator stood still: it went on afterwards, and passed
+// the report on.
 func (r *record) stale() int {
-	taken := make(map[attempt]history.Nanos)
+	taken := make(map[attempt]*lease)
 	for _, l := range r.leases {
 		if l.taken > 0 && l.over == nil && !l.orphaned {
-			taken[attempt{l.job, l.fence}] = l.taken
+			taken[attempt{l.job, l.fence}] = l
 		}
 	}
 	count := 0
 	for _, e := range r.effects {
-		at, ok := taken[attempt{e.JobID, e.Fence}]
-		if ok && e.Event == history.Ended && e.Report != history.Lost && e.At > at {
+		l, ok := taken[attempt{e.JobID, e.Fence}]
+		if ok && e.Event == history.Ended && e.Report != history.Lost && (e.At > l.taken || r.stoodStill(l, e.At)) {
 			count++
 		}
 	}
 	return count
+}
+
+// stoodStill reports whether the orchestrator that held the lease was stopped from the
+// given time on, until after the reaper had taken it.
+func (r *record) stoodStill(l *lease, from history.Nanos) bool {
+	return slices.ContainsFunc(r.faults, func(fault history.Fault) bool {
+		return fault.Pause && fault.Error == "" && strings.HasPrefix(l.worker, fault.Target+"/") && fault.Injected <= from && fault.Healed > l.taken
+	})
 }

@@ -215,7 +215,7 @@ func (p *player) leased(before *lease, at int) (*lease, error) {
 	}
 	now := &lease{
 		job: change.Row["job_id"], id: id, fence: fence, line: witnessLine(at), committed: change.Committed,
-		claimed: claimed, expires: expires, orphaned: change.Orphaned,
+		claimed: claimed, expires: expires, orphaned: change.Orphaned, worker: change.Row["worker_id"],
 	}
 	if before != nil && change.Op == history.Update {
 		now.over, before.taken = before, change.Committed

@@ -49,6 +49,7 @@ type step struct {
 // lease is a row of leases as long as its id is the same.
 type lease struct {
 	job, id   string
+	worker    string
 	fence     int64
 	line      string
 	committed history.Nanos
