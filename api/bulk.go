@@ -59,13 +59,15 @@ func (b *bulkRoutes) start(ctx context.Context, in *startInput) (*startOutput, e
 			return nil, err
 		}
 	}
-	preview, err := b.bulk.PreviewOperation(ctx, asked.Filter)
+	jobs := asked.Filter
+	jobs.After, jobs.Within = asked.after, asked.countFor
+	preview, err := b.bulk.PreviewOperation(ctx, jobs)
 	if err != nil {
 		return nil, err
 	}
 	out := &startOutput{Status: http.StatusOK, Body: v1.OperationAnswer{
-		Count: preview.Count.Jobs, More: preview.Count.More, FrozenAt: preview.At.UTC(), Samples: v1.FoundJobsOf(job.FoundPage{Jobs: preview.Samples}, "").Jobs,
-		Warnings: []string{},
+		Count: preview.Count.Jobs, More: preview.Count.More, NextCursor: asked.cursors(preview.At).sealID(preview.Next), FrozenAt: preview.At.UTC(),
+		Samples: v1.FoundJobsOf(job.FoundPage{Jobs: preview.Samples}, "").Jobs, Warnings: []string{},
 	}}
 	if asked.Action == job.ActionRequeue {
 		if out.Body.Warnings, err = b.warn(ctx, preview.Died); err != nil {

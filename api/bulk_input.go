@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/api/submission"
@@ -18,7 +19,14 @@ import (
 type askedOperation struct {
 	job.OperationStart
 	dryRun bool
+	// after is where a dry run goes on counting; zero for a new one.
+	after job.ID
+	// countFor is how long it counts.
+	countFor time.Duration
 }
+
+// countFor are the milliseconds for which a dry run counts at most, unless the request says.
+const countFor, maxCountFor = 2000, 10_000
 
 // actionStates are the states of jobs that an action applies to, as operators know them.
 var actionStates = map[job.Action][]string{
@@ -32,12 +40,13 @@ var actionStates = map[job.Action][]string{
 // read reads and checks the operation in a body.
 func (b *bulkRoutes) read(ctx context.Context, in *startInput) (*askedOperation, error) {
 	var filter json.RawMessage
-	sent := v1.OperationSpec{Rate: job.DefaultRate}
+	sent := v1.OperationSpec{Rate: job.DefaultRate, CountFor: countFor}
 	mistakes, err := readMembers(&in.call, b.memory, maxRuleBytes, map[string]bodyMember{
 		"action": {&sent.Action, "one of requeue, cancel, hold, release, edit"}, "filter": {&filter, "an object"},
 		"all": {&sent.All, "true or false"}, "priority": {&sent.Priority, wholeNumber(-32767, 32767)},
 		"rate": {&sent.Rate, wholeNumber(1, job.MaxRate)}, "reason": {&sent.Reason, "a text"},
 		"frozenAt": {&sent.FrozenAt, "an RFC 3339 time: that of a dry run"}, "dryRun": {&sent.DryRun, "true or false"},
+		"countMilliseconds": {&sent.CountFor, wholeNumber(1, maxCountFor)}, "cursor": {&sent.Cursor, "a text"},
 	})
 	if err != nil {
 		return nil, err
@@ -49,7 +58,7 @@ func (b *bulkRoutes) read(ctx context.Context, in *startInput) (*askedOperation,
 	if mistakes = append(mistakes, mistakesOf(faultsOfOperation(&sent, len(members)), mistakes)...); len(mistakes) > 0 {
 		return nil, invalid(mistakes...)
 	}
-	asked := &askedOperation{dryRun: sent.DryRun}
+	asked := &askedOperation{dryRun: sent.DryRun, countFor: time.Duration(sent.CountFor) * time.Millisecond}
 	if asked.Operation, err = newOperation(ctx); err != nil {
 		return nil, err
 	}
@@ -58,7 +67,16 @@ func (b *bulkRoutes) read(ctx context.Context, in *startInput) (*askedOperation,
 		return nil, err
 	}
 	asked.Filter.FrozenAt = instantIn(sent.FrozenAt)
+	if asked.after, err = asked.cursors(asked.Filter.FrozenAt).openID(sent.Cursor); err != nil {
+		return nil, invalid(at(submission.Pointer("cursor"), "is not a cursor of a dry run with this action, filter and frozenAt"))
+	}
 	return asked, asked.keyed(in.request.Header.Values(keyHeader))
+}
+
+// cursors are those of dry runs that count the same jobs.
+func (a *askedOperation) cursors(frozenAt time.Time) cursors {
+	said, _ := json.Marshal(auditedFilter(v1.JobFilterOf(a.Filter))) // It always marshals.
+	return cursorsFor("operation", a.Action, said, a.Filter.Payload, frozenAt.UTC().String())
 }
 
 // readFilter reads the member filter of a body.
@@ -127,6 +145,12 @@ func faultsOfOperation(sent *v1.OperationSpec, members int) (faults []job.Fault)
 		fault("priority", "goes with the action edit only")
 	case sent.Priority != nil && *sent.Priority < -32767:
 		fault("priority", "must be "+wholeNumber(-32767, 32767))
+	}
+	if sent.CountFor < 1 || sent.CountFor > maxCountFor {
+		fault("countMilliseconds", "must be "+wholeNumber(1, maxCountFor))
+	}
+	if sent.Cursor != "" && !sent.DryRun {
+		fault("cursor", "goes with dryRun only")
 	}
 	if sent.Rate < 1 || sent.Rate > job.MaxRate {
 		fault("rate", "must be "+wholeNumber(1, job.MaxRate))

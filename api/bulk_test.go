@@ -3,9 +3,11 @@ package api_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,11 +21,16 @@ type operationBook struct {
 	asked   []job.Filter
 	started []job.OperationStart
 	died    []job.DiedOn
+	// more says that a count goes on once.
+	more bool
 }
 
 func (l *ledger) PreviewOperation(_ context.Context, filter job.Filter) (job.Preview, error) {
 	l.bulk.asked = append(l.bulk.asked, filter)
 	preview := job.Preview{Count: job.Count{Jobs: 4210}, At: birth, Died: l.bulk.died}
+	if l.bulk.more && filter.After == (job.ID{}) {
+		preview.Count.More, preview.Next = true, job.ID{1}
+	}
 	for _, view := range l.jobs {
 		preview.Samples = append(preview.Samples, job.Found{View: view})
 	}
@@ -77,7 +84,31 @@ func TestADryRunStartsNothing(t *testing.T) {
 	requireGolden(t, "operation-dry-run", transcript(send(h, "POST", "/debug/operations",
 		`{"action": "requeue", "filter": {"jobType": "ECHO", "errorCode": "timeout"}, "dryRun": true}`, asJSON)))
 	require.Empty(t, l.bulk.started)
-	require.Equal(t, job.Filter{States: []job.State{job.Dead}, Type: "ECHO", Code: "timeout"}, l.bulk.asked[0])
+	require.Equal(t, job.Filter{States: []job.State{job.Dead}, Type: "ECHO", Code: "timeout", Within: 2 * time.Second}, l.bulk.asked[0])
+}
+
+func TestADryRunGoesOnCounting(t *testing.T) {
+	l := newLedger()
+	l.bulk.more = true
+	h := newAPI(t, l)
+	const asked = `{"action": "requeue", "dryRun": true, "countMilliseconds": 50, "filter": {"tag": "x"}`
+	first := operationIn(t, send(h, "POST", "/debug/operations", asked+"}", asJSON).Body.String())
+	require.True(t, first.More)
+	on := fmt.Sprintf(`, "frozenAt": %q, "cursor": %q}`, first.FrozenAt.Format(time.RFC3339Nano), first.NextCursor)
+	next := operationIn(t, send(h, "POST", "/debug/operations", asked+on, asJSON).Body.String())
+	require.False(t, next.More)
+	require.Empty(t, next.NextCursor)
+	require.Equal(t, job.ID{1}, l.bulk.asked[1].After)
+	require.Equal(t, 50*time.Millisecond, l.bulk.asked[1].Within)
+	for _, other := range []string{
+		strings.Replace(asked, `"x"`, `"y"`, 1) + on, strings.Replace(asked, "requeue", "cancel", 1) + on,
+		asked + fmt.Sprintf(`, "cursor": %q}`, first.NextCursor), strings.Replace(asked, "true", "false", 1) + on,
+	} {
+		refused := send(h, "POST", "/debug/operations", other, asJSON)
+		require.Equal(t, 422, refused.Code)
+		require.Contains(t, refused.Body.String(), `"location":"#/cursor"`)
+	}
+	require.Len(t, l.bulk.asked, 2)
 }
 
 func TestAnOperationHasTheFilterOfItsDryRun(t *testing.T) {
@@ -127,6 +158,7 @@ func TestMistakesInAnOperationAreNamed(t *testing.T) {
 		`{"action": "edit", "filter": {"jobType": "A"}}`:                                "#/priority",
 		`{"action": "hold", "priority": 1, "filter": {"jobType": "A"}}`:                 "#/priority",
 		`{"action": "hold", "rate": 0, "filter": {"jobType": "A"}}`:                     "#/rate",
+		`{"action": "hold", "countMilliseconds": 0, "filter": {"jobType": "A"}}`:        "#/countMilliseconds",
 		`{"action": "hold", "rate": 10001, "filter": {"jobType": "A"}}`:                 "#/rate",
 		`{"action": "hold", "reason": "` + strings.Repeat("x", 501) + `", "all": true}`: "#/reason",
 		`{"action": "hold", "frozenAt": "tomorrow", "filter": {"jobType": "A"}}`:        "#/frozenAt",

@@ -4,11 +4,16 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
+
+// searchWithin bounds how long a list of jobs for operators, and its count, searches for jobs that
+// match: nobody waits for what is rare among millions. A search of a thousand jobs is never cut.
+const searchWithin = 100 * time.Millisecond
 
 // findRoutes list, count and look up jobs by what only operators know of them.
 type findRoutes struct {
@@ -102,7 +107,7 @@ func (f *findRoutes) list(ctx context.Context, in *findInput) (*findOutput, erro
 	if filter.After, err = cursors.openID(in.Cursor); err != nil {
 		return nil, invalid(at("query.cursor", err.Error()))
 	}
-	filter.Limit = in.Limit.value()
+	filter.Limit, filter.Within = in.Limit.value(), searchWithin
 	page, err := f.jobs.Find(ctx, filter)
 	if err != nil {
 		return nil, err
@@ -138,6 +143,7 @@ func (f *findRoutes) count(ctx context.Context, in *countInput) (*body[v1.JobCou
 	if err != nil {
 		return nil, err
 	}
+	filter.Within = searchWithin
 	count, err := f.jobs.Count(ctx, filter)
 	return bodyOf(count, err, func(c job.Count) v1.JobCount { return v1.JobCount{Count: c.Jobs, More: c.More} })
 }

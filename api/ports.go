@@ -167,7 +167,7 @@ type Retention interface {
 // error of a context that is done; with job.ErrOutcomeUnknown if it changes something.
 type Bulk interface {
 	// PreviewOperation returns what an operation would act on, now or at the moment that the
-	// filter names.
+	// filter names. It counts for the filter's Within, from its After on.
 	PreviewOperation(ctx context.Context, filter job.Filter) (job.Preview, error)
 	// StartOperation begins an operation, or finds the one that an earlier request with the
 	// same key began. It returns job.ErrKeyReused.

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -21,30 +20,25 @@ const maxCounted = 10 * maxScan
 // maxCounted dead letters. If there may be older ones, it says that there are more.
 func (s *Store) Count(ctx context.Context, filter job.Filter) (job.Count, error) {
 	filter.After = job.ID{}
-	found, err := s.count(ctx, filter, job.MaxCount+1)
+	found, next, err := s.count(ctx, filter, job.MaxCount+1, examinedBy(filter))
 	if err != nil {
 		return job.Count{}, err
 	}
-	count := job.CountOf(found.Jobs)
-	count.More = count.More || found.Next.Valid
+	count := job.CountOf(found)
+	count.More = count.More || next != job.ID{}
 	return count, nil
 }
 
-// CountAll counts the jobs that the filter selects, whatever its After and Limit, as many
-// rows at a time as Count. When the time is over, it says that there are more.
-func (s *Store) CountAll(ctx context.Context, filter job.Filter, within time.Duration) (count job.Count, err error) {
-	filter.After = job.ID{}
-	for began := time.Now(); ; {
-		found, err := s.count(ctx, filter, maxCounted)
-		if err != nil {
-			return job.Count{}, err
-		}
-		count.Jobs += found.Jobs
-		if count.More = found.Next.Valid; !count.More || time.Since(began) > within {
-			return count, nil
-		}
-		filter.After = found.Next.Bytes
-	}
+// count counts up to limit jobs, or a few more, and returns the After with which it goes on; zero
+// if it has seen all.
+func (s *Store) count(ctx context.Context, filter job.Filter, limit, most int) (jobs int, next job.ID, err error) {
+	err = inStretches(filter.Within, most, func(examined int) (ended bool, err error) {
+		found, err := s.countStretch(ctx, filter, limit, examined)
+		jobs, next = jobs+found.Jobs, found.Next.Bytes
+		filter.After = next
+		return !found.Next.Valid || jobs >= limit, err
+	})
+	return jobs, next, err
 }
 
 // countRow is how many jobs a count has found, and where it ended; null if it has seen all.
@@ -53,8 +47,8 @@ type countRow struct {
 	Next pgtype.UUID
 }
 
-func (s *Store) count(ctx context.Context, filter job.Filter, limit int) (found countRow, err error) {
-	text, args := counting(filter, limit)
+func (s *Store) countStretch(ctx context.Context, filter job.Filter, limit, examined int) (found countRow, err error) {
+	text, args := counting(filter, limit, examined)
 	batch := &pgx.Batch{}
 	batch.Queue(sql.Text("list_by_index"))
 	batch.Queue(text, args...).Query(func(rows pgx.Rows) (err error) {
@@ -64,13 +58,17 @@ func (s *Store) count(ctx context.Context, filter job.Filter, limit int) (found 
 	return found, s.db.Lists.Send(ctx, "count", batch)
 }
 
-// counting returns the statement of a count and its arguments.
-func counting(filter job.Filter, limit int) (text string, args []any) {
-	scan, args := scanOf(&filter)
-	examined := maxScan
-	if scan.alone {
-		examined = maxCounted
+// examinedBy is how many rows a count examines.
+func examinedBy(filter job.Filter) int {
+	if scan, _ := scanOf(&filter, maxScan); scan.alone {
+		return maxCounted
 	}
+	return maxScan
+}
+
+// counting returns the statement of a count and its arguments.
+func counting(filter job.Filter, limit, examined int) (text string, args []any) {
+	scan, args := scanOf(&filter, examined)
 	chosen, args := scan.conditions(filter, args)
 	return fmt.Sprintf(`
 with %[1]sfound as materialized (

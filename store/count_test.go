@@ -32,7 +32,7 @@ func TestTheFirstPageHasTheFewJobsThatWaitAmongManyThatHaveEnded(t *testing.T) {
 		count, err := s.Count(t.Context(), filter)
 		require.NoError(t, err)
 		require.Equal(t, job.Count{Jobs: 5}, count)
-		text, _ := listing(filter, foundColumns)
+		text, _ := listing(filter, foundColumns, maxScan)
 		require.NotRegexp(t, `Seq Scan on (jobs|ready|timers|parked)\b`, explainSQL(t, s, text, sql.Text("list_by_index")))
 	}
 }
@@ -103,9 +103,9 @@ func TestDeadJobsAreFoundByTheirDeadLetters(t *testing.T) {
 		require.Equal(t, job.Count{Jobs: 1}, count, fingerprint)
 	}
 	filter.Code = ""
-	text, _ := counting(filter, job.MaxCount)
+	text, _ := counting(filter, job.MaxCount, maxScan)
 	require.NotRegexp(t, ` on jobs\b`, explainSQL(t, s, text, sql.Text("list_by_index")))
 	filter.Tag = "x"
-	text, _ = counting(filter, job.MaxCount)
+	text, _ = counting(filter, job.MaxCount, maxScan)
 	require.Regexp(t, ` on jobs\b`, explainSQL(t, s, text, sql.Text("list_by_index")))
 }

@@ -84,7 +84,7 @@ func TestPlansOfTheHotStatementsAfterAQuietNight(t *testing.T) {
 	// Those that look up dead letters are planned for a list that is really empty: any index
 	// will do until it is analyzed again, and what they look for is older than that.
 	comparePlans(t, s, false, "delete_dead", "erase")
-	list, _ := listing(job.Filter{Limit: 50, Type: "COMMON", States: []job.State{job.Queued}}, foundColumns)
+	list, _ := listing(job.Filter{Limit: 50, Type: "COMMON", States: []job.State{job.Queued}}, foundColumns, maxScan)
 	for name, sql := range map[string]string{"list": list, "submitted": sql.Text("submitted"), "get": sql.Text("get"), "detail": sql.Text("detail"), "waits": sql.Text("waits"), "lookup": sql.Text("lookup")} {
 		require.Regexp(t, `leases_pkey on leases l\n +Index Cond`, explainSQL(t, s, sql), name)
 	}

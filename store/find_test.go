@@ -98,7 +98,7 @@ func TestALookupReadsOnlyTheFirstTenants(t *testing.T) {
 }
 
 func TestAListAndALookupShowTheSame(t *testing.T) {
-	text, _ := listing(job.Filter{Limit: 1}, foundColumns)
+	text, _ := listing(job.Filter{Limit: 1}, foundColumns, maxScan)
 	words := func(text string) string { return strings.Join(strings.Fields(text), " ") }
 	require.Contains(t, words(text), words(foundColumns))
 	require.Contains(t, words(sql.Text("lookup")), words(foundColumns))

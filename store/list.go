@@ -48,7 +48,20 @@ func (s *Store) Find(ctx context.Context, filter job.Filter) (job.FoundPage, err
 // page returns the rows of a page, with more columns than those of a view, and where the
 // next page begins.
 func (s *Store) page(ctx context.Context, filter job.Filter, more string) (rows []foundRow, next job.ID, err error) {
-	text, args := listing(filter, more)
+	limit := filter.Limit
+	err = inStretches(filter.Within, maxScan, func(examined int) (ended bool, err error) {
+		filter.Limit = limit - len(rows)
+		found, after, err := s.stretch(ctx, filter, more, examined)
+		rows, next = append(rows, found...), after
+		filter.After = next
+		return next == job.ID{} || len(rows) == limit, err
+	})
+	return rows, next, err
+}
+
+// stretch is page for so many rows of a table or index.
+func (s *Store) stretch(ctx context.Context, filter job.Filter, more string, examined int) (rows []foundRow, next job.ID, err error) {
+	text, args := listing(filter, more, examined)
 	var found []listedRow
 	batch := &pgx.Batch{}
 	batch.Queue(sql.Text("list_by_index"))
@@ -83,10 +96,10 @@ type listedRow struct {
 // than those of a view.
 //
 // The page has one row more than the limit, if there is one. If it has fewer, the last
-// row is where the scan ended because it had examined maxScan rows. Both parts see
+// row is where the scan ended because it had examined so many rows. Both parts see
 // the same snapshot, so no job can fall between two pages. "limit 1" makes the
 // planner look up each row of the page by its id, whatever its statistics say.
-func listing(filter job.Filter, more string) (text string, args []any) {
+func listing(filter job.Filter, more string, examined int) (text string, args []any) {
 	row := `lateral (
     select j.job_id as id, j.job_type as type, j.tenant, j.state::text as state, j.created_at, j.updated_at,
         j.started_at, j.finished_at, j.erased_at, j.progress::text as progress, j.result::text as result,
@@ -95,7 +108,7 @@ func listing(filter job.Filter, more string) (text string, args []any) {
     where j.job_id = s.job_id
     limit 1
 ) j`
-	page, last, args := matching(filter, filter.Limit+1)
+	page, last, args := matching(filter, filter.Limit+1, examined)
 	return fmt.Sprintf(`
 %[2]s
 select j.*, true as listed
@@ -107,12 +120,12 @@ order by id desc, listed desc`, row, page, last), args
 }
 
 // matching returns the tables of a statement that finds the newest jobs that the filter
-// selects: the last of them, page, has the ids of up to limit jobs. It examines maxScan rows,
+// selects: the last of them, page, has the ids of up to limit jobs. It examines so many rows,
 // backward through an index. last is a query for the id at which the scan ended, if it did
 // before the page was full. Lists, dry runs and operations all find their jobs here. It is the
 // only part of a statement composed at run time, because each filter is a condition of its own.
-func matching(filter job.Filter, limit int) (page, last string, args []any) {
-	scan, args := scanOf(&filter)
+func matching(filter job.Filter, limit, examined int) (page, last string, args []any) {
+	scan, args := scanOf(&filter, examined)
 	args = append(args, limit)
 	limited := len(args)
 	chosen, args := scan.conditions(filter, args)
@@ -122,9 +135,9 @@ func matching(filter job.Filter, limit int) (page, last string, args []any) {
     where %[3]s
     order by %[4]s
     limit $%[5]d
-)`, scan.lists, scan.rows(maxScan), chosen, scan.order, limited)
+)`, scan.lists, scan.rows(examined), chosen, scan.order, limited)
 	last = fmt.Sprintf("select s.job_id from (%s offset %d - 1 limit 1) s where (select count(*) from page) < $%d",
-		scan.get("s.job_id"), maxScan, limited)
+		scan.get("s.job_id"), examined, limited)
 	return page, last, args
 }
 
@@ -166,14 +179,14 @@ func (s scan) rows(limit int) string {
 // filter selects, in the order of their ids. The scan compares and orders by whole
 // keys, so that the planner can use no other index: one that it considers cheaper
 // may match nothing for millions of rows. scanOf clears the fields of the filter
-// that the scan covers.
-func scanOf(filter *job.Filter) (scan, []any) {
+// that the scan covers. It is for so many rows.
+func scanOf(filter *job.Filter, examined int) (scan, []any) {
 	if !allWait(filter.States) {
 		return narrowest(filter)
 	}
 	asked := *filter
 	otherwise, args := narrowest(&asked)
-	return listsOr(filter, otherwise, args)
+	return listsOr(filter, otherwise, args, examined)
 }
 
 // allWait reports whether the states are those of jobs that wait.
@@ -188,7 +201,7 @@ func allWait(states []job.State) bool {
 
 // listsOr reads the lists of jobs that wait, if they are short: those jobs may be anywhere
 // among millions that have ended. If the lists are long, it does the other scan.
-func listsOr(filter *job.Filter, otherwise scan, args []any) (scan, []any) {
+func listsOr(filter *job.Filter, otherwise scan, args []any, examined int) (scan, []any) {
 	var lists []string
 	if slices.Contains(filter.States, job.Queued) {
 		ofType := ""
@@ -216,7 +229,7 @@ func listsOr(filter *job.Filter, otherwise scan, args []any) (scan, []any) {
     select job_id
     from (%[3]s limit %[4]d) s
     where not (select short from length)
-), `, strings.Join(lists, "\n    union all\n    "), maxScan, otherwise.get("s.job_id"), maxScan)}, args
+), `, strings.Join(lists, "\n    union all\n    "), maxScan, otherwise.get("s.job_id"), examined)}, args
 }
 
 // narrowest chooses one table or index.
@@ -265,7 +278,7 @@ func inDeadLetters(filter job.Filter) bool {
 	for _, known := range []*string{&filter.Type, &filter.Tenant, &filter.Code, &filter.Fingerprint} {
 		*known = ""
 	}
-	filter.FrozenAt, filter.After, filter.Limit = time.Time{}, job.ID{}, 0
+	filter.FrozenAt, filter.After, filter.Limit, filter.Within = time.Time{}, job.ID{}, 0, 0
 	return reflect.ValueOf(filter).IsZero()
 }
 

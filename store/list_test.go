@@ -178,7 +178,7 @@ func TestListsAreReadByTheNarrowestIndex(t *testing.T) {
 		}
 		for index, filter := range filters {
 			filter.Limit = 100
-			text, _ := listing(filter, foundColumns)
+			text, _ := listing(filter, foundColumns, maxScan)
 			plan := explainSQL(t, s, text, sql.Text("list_by_index"))
 			require.NotContains(t, plan, "Seq Scan on", "%s", plan)
 			require.Equal(t, 1, strings.Count(plan, "Sort\n"), "of the page itself:\n%s", plan)

@@ -86,7 +86,7 @@ func nextPortion(ctx context.Context, tx pgx.Tx, filter job.Filter, limit int) (
 		ID     job.ID
 		Listed bool
 	}
-	page, last, args := matching(filter, limit)
+	page, last, args := matching(filter, limit, maxScan)
 	batch := &pgx.Batch{}
 	var rows []row
 	batch.Queue(sql.Text("list_by_index"))

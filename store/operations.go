@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -21,8 +22,6 @@ const (
 	// the version under which they died.
 	previewSamples = 5
 	previewDied    = 1000
-	// previewWithin bounds the count of a preview.
-	previewWithin = 2 * time.Second
 )
 
 // operationRow is a job.Operation with what cannot be scanned into it.
@@ -73,8 +72,9 @@ func (r operationRow) operation() (job.Operation, error) {
 }
 
 // PreviewOperation finds out what an operation would act on. The moment of the filter is now,
-// unless it names an earlier one.
-func (s *Store) PreviewOperation(ctx context.Context, filter job.Filter) (job.Preview, error) {
+// unless it names an earlier one. With an After, it goes on with the count of an earlier preview
+// only. The filter's Within bounds the count; the rest takes half as long at most.
+func (s *Store) PreviewOperation(ctx context.Context, filter job.Filter) (preview job.Preview, err error) {
 	now, err := postgres.Read(ctx, s.db.Lists, "clock", pgx.RowTo[time.Time])
 	if err != nil {
 		return job.Preview{}, err
@@ -82,17 +82,21 @@ func (s *Store) PreviewOperation(ctx context.Context, filter job.Filter) (job.Pr
 	if filter.FrozenAt.IsZero() || filter.FrozenAt.After(now[0]) {
 		filter.FrozenAt = now[0]
 	}
-	preview := job.Preview{At: filter.FrozenAt}
-	filter.Limit = previewSamples
-	samples, err := s.Find(ctx, filter)
-	if err != nil {
-		return job.Preview{}, err
+	preview.At = filter.FrozenAt
+	if filter.After == (job.ID{}) {
+		newest := filter
+		newest.Within, newest.Limit = filter.Within/4, previewSamples
+		samples, err := s.Find(ctx, newest)
+		if err != nil {
+			return job.Preview{}, err
+		}
+		preview.Samples = samples.Jobs
+		if preview.Died, err = s.diedOn(ctx, newest); err != nil {
+			return job.Preview{}, err
+		}
 	}
-	preview.Samples = samples.Jobs
-	if preview.Died, err = s.diedOn(ctx, filter); err != nil {
-		return job.Preview{}, err
-	}
-	preview.Count, err = s.CountAll(ctx, filter, previewWithin)
+	preview.Count.Jobs, preview.Next, err = s.count(ctx, filter, math.MaxInt32, math.MaxInt)
+	preview.Count.More = preview.Next != job.ID{}
 	return preview, err
 }
 

@@ -74,7 +74,7 @@ func TestASearchThatEndedEarlySaysSo(t *testing.T) {
 	page.Jobs, page.PageCursor = []v1.FoundJob{}, ""
 	answers["GET /debug/jobs"] = page
 	body := newPages(answers).get("/ui/jobs?tag=rare").Body.String()
-	require.Contains(t, body, "Nothing in the newest 10,000, back to 10:00:00.")
+	require.Contains(t, body, "Nothing back to 10:00:00.")
 	require.Contains(t, body, `href="/ui/jobs?cursor=older&amp;tag=rare">Search older`)
 }
 

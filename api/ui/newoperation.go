@@ -1,7 +1,10 @@
 package ui
 
 import (
+	"context"
 	"crypto/rand"
+	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -35,8 +38,12 @@ type operationForm struct {
 	// Button names the verb and the number.
 	Button string
 	// Typed is the number that must be typed; empty for none.
-	Typed  string
-	Denied string
+	Typed string
+	// Counting says that the number is not known yet: the same page again, at Again, has more of it.
+	// Enough does not wait for it.
+	Counting      bool
+	Again, Enough string
+	Denied        string
 }
 
 // newOperation shows what an operation with the filter of the URL would act on.
@@ -73,18 +80,11 @@ func operationPage(v *visit, sent url.Values, refused *v1.Problem) (answer, erro
 	form.List = jobsPath(list)
 	shown := view{Template: "newoperation", Title: "Act on many jobs", Problem: refused}
 	if form.Action != "" && form.Denied == "" && (form.Action != job.ActionEdit || form.Priority != "") {
-		body := form.body(filter, sent.Get("all") != "")
-		body["dryRun"] = true
-		seen := &v1.OperationAnswer{}
-		err := v.send(http.MethodPost, client.Path("debug", "operations"), body, seen)
+		seen, err := v.dryRun(form.body(filter, sent.Get("all") != ""), sent.Get("frozenAt"))
 		problem := client.ProblemOf(err)
 		switch {
 		case err == nil:
-			form.Seen = seen
-			form.Button = form.verb() + " " + jobsOf(int64(seen.Count), seen.More)
-			if seen.Count > typedAbove {
-				form.Typed = strconv.Itoa(seen.Count)
-			}
+			form.counted(seen, sent)
 		case problem != nil && problem.Status == http.StatusUnprocessableEntity:
 			if shown.Problem == nil {
 				shown.Problem = problem
@@ -95,6 +95,57 @@ func operationPage(v *visit, sent url.Values, refused *v1.Problem) (answer, erro
 	}
 	shown.Data = form
 	return shown, nil
+}
+
+// How long a dry run counts for a page, and then at a time in the background.
+const countFor, countOnFor = 100 * time.Millisecond, 250 * time.Millisecond
+
+// dryRun returns what the dry run has found so far that began at that moment, or a new one.
+func (v *visit) dryRun(body map[string]any, frozenAt string) (v1.OperationAnswer, error) {
+	body["dryRun"] = true
+	said, err := json.Marshal(body)
+	if err != nil {
+		return v1.OperationAnswer{}, err
+	}
+	began, _ := time.Parse(time.RFC3339Nano, frozenAt) // What is no time begins a new one.
+	waiting, cancel := context.WithDeadline(v.context(), v.readUntil)
+	defer cancel()
+	return v.counts.Of(waiting, v.rights()+"\n"+string(said), began,
+		func(ctx context.Context, frozen time.Time, cursor string) (answer v1.OperationAnswer, err error) {
+			asked := maps.Clone(body)
+			asked["countMilliseconds"] = countFor.Milliseconds()
+			if !frozen.IsZero() {
+				asked["frozenAt"] = frozen
+			}
+			if cursor != "" {
+				asked["countMilliseconds"], asked["cursor"] = countOnFor.Milliseconds(), cursor
+			}
+			err = v.api.Send(ctx, http.MethodPost, client.Path("debug", "operations"), asked, &answer)
+			return answer, err
+		})
+}
+
+// counted shows what a dry run has found so far.
+func (f *operationForm) counted(seen v1.OperationAnswer, sent url.Values) {
+	f.Seen = &seen
+	f.Button = f.verb() + " " + jobsOf(int64(seen.Count), seen.More)
+	if seen.Count > typedAbove {
+		f.Typed = strconv.Itoa(seen.Count)
+	}
+	f.Counting = seen.More && sent.Get("enough") == ""
+	again := url.Values{"action": {string(f.Action)}}
+	if f.Priority != "" {
+		again.Set("priority", f.Priority)
+	}
+	for _, field := range f.Fields {
+		again.Add(field.Name, field.Value)
+	}
+	if !seen.FrozenAt.IsZero() {
+		again.Set("frozenAt", seen.FrozenAt.Format(time.RFC3339Nano))
+	}
+	f.Again = withQuery(Root+"/operations/new", again)
+	again.Set("enough", "true")
+	f.Enough = withQuery(Root+"/operations/new", again)
 }
 
 func (f operationForm) verb() string { return verbs[f.Action] }

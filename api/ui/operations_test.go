@@ -1,8 +1,11 @@
 package ui_test
 
 import (
+	"encoding/json"
+	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +86,36 @@ func TestAnOperationIsCountedBeforeItStarts(t *testing.T) {
 	unchosen := newPages(preview(1))
 	require.Equal(t, 200, unchosen.get("/ui/operations/new?tag=x").Code)
 	require.Empty(t, unchosen.api.sent, "no action was chosen")
+}
+
+func TestALongCountGoesOnWhileThePageIsOpen(t *testing.T) {
+	goOn := make(chan struct{})
+	p := newPages(map[string]any{"POST /debug/operations": func(r *http.Request) any {
+		var sent map[string]any
+		require.NoError(t, json.NewDecoder(r.Body).Decode(&sent))
+		if sent["cursor"] == nil {
+			return v1.OperationAnswer{Count: 1200, More: true, NextCursor: "c", FrozenAt: noon}
+		}
+		<-goOn
+		require.Equal(t, "c", sent["cursor"])
+		require.Equal(t, noon.Format(time.RFC3339Nano), sent["frozenAt"])
+		return v1.OperationAnswer{Count: 34, FrozenAt: noon}
+	}})
+	const form = "/ui/operations/new?state=dead&jobType=SEND_EMAIL"
+	first := p.get(form).Body.String()
+	require.Contains(t, first, "1,200+ jobs")
+	require.NotContains(t, first, "<button class=\"primary\">", "there is nothing to start yet")
+	again := html.UnescapeString(regexp.MustCompile(`data-live data-src="([^"]*)"`).FindStringSubmatch(first)[1])
+	require.Contains(t, first, `href="`+html.EscapeString(again)+`"`, "for those without JavaScript")
+	require.Contains(t, p.get(form).Body.String(), "1,200+ jobs", "a count that goes on is everybody's")
+
+	enough := html.UnescapeString(p.get(again + "&enough=true").Body.String())
+	require.Contains(t, enough, "Requeue 1,200+ jobs</button>")
+	require.NotContains(t, enough, "data-src")
+
+	close(goOn)
+	require.Eventually(t, func() bool { return strings.Contains(p.get(again).Body.String(), "Requeue 1,234 jobs</button>") }, time.Minute, time.Millisecond)
+	require.Contains(t, p.get(again).Body.String(), `data-typed="1234"`)
 }
 
 func TestAnOperationStartsOnTheJobsThatWereCounted(t *testing.T) {

@@ -44,6 +44,7 @@ type site struct {
 	Config
 	api       *client.Client
 	figures   *snapshot.Cache
+	counts    *snapshot.Counts
 	diagnoses *diagnoses
 }
 
@@ -59,7 +60,7 @@ func New(c Config) http.Handler {
 	if c.Acts == nil {
 		c.Acts = audit.NewRecorder(nil, c.Log, "")
 	}
-	s := &site{Config: c, api: client.New(c.API), figures: &snapshot.Cache{}, diagnoses: &diagnoses{}}
+	s := &site{Config: c, api: client.New(c.API), figures: &snapshot.Cache{}, counts: snapshot.NewCounts(), diagnoses: &diagnoses{}}
 	routes := chi.NewMux()
 	routes.Use(middleware.GetHead)
 	routes.Get(Root, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, Root+"/", http.StatusSeeOther) })

@@ -1,6 +1,7 @@
 package ui_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"io"
@@ -53,6 +54,7 @@ func (a *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, known := a.answers[call]
 	a.mu.Unlock()
 	if compute, ok := answer.(func(*http.Request) any); ok {
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		answer = compute(r)
 	}
 	if !known {

@@ -16,6 +16,8 @@ type OperationSpec struct {
 	Reason   string     `json:"reason,omitempty" maxLength:"500" doc:"Why, for the audit log."`
 	FrozenAt *time.Time `json:"frozenAt,omitempty" doc:"Act on no job that was created or died after this time: that of a dry run. The default, and the latest, is now."`
 	DryRun   bool       `json:"dryRun,omitempty" doc:"Only say how many jobs there are, and show some."`
+	CountFor int        `json:"countMilliseconds,omitempty" minimum:"1" maximum:"10000" default:"2000" doc:"How long to count at most. After that, the count says that there are more."`
+	Cursor   string     `json:"cursor,omitempty" doc:"Go on counting where a dry run has stopped: its nextCursor. Goes with the frozenAt, the action and the filter of that dry run."`
 }
 
 // JobFilter chooses jobs. Its members are the parameters of the list of jobs for operators.
@@ -71,12 +73,13 @@ func exactNames(state job.State, f job.Filter) (names []string) {
 
 // OperationAnswer is what an operation acts on, and the operation that was started.
 type OperationAnswer struct {
-	Count     int        `json:"count" doc:"How many jobs match."`
-	More      bool       `json:"more" doc:"Whether there are more: the count takes two seconds at most."`
-	FrozenAt  time.Time  `json:"frozenAt" doc:"Jobs that were created or died later do not match. Send it with the same filter to act on these jobs and no others."`
-	Samples   []FoundJob `json:"samples" nullable:"false" doc:"The newest of them, five at most."`
-	Warnings  []string   `json:"warnings" nullable:"false" doc:"What to think of first. The words may change."`
-	Operation *Operation `json:"operation,omitempty" doc:"Absent in the answer of a dry run."`
+	Count      int        `json:"count" doc:"How many jobs match; with a cursor, how many more than the dry run before has counted."`
+	More       bool       `json:"more" doc:"Whether there may be more: the count stopped when its time was over."`
+	NextCursor string     `json:"nextCursor,omitempty" doc:"The cursor with which another dry run goes on counting. Absent if there are no more jobs."`
+	FrozenAt   time.Time  `json:"frozenAt" doc:"Jobs that were created or died later do not match. Send it with the same filter to act on these jobs and no others."`
+	Samples    []FoundJob `json:"samples" nullable:"false" doc:"The newest of them, five at most."`
+	Warnings   []string   `json:"warnings" nullable:"false" doc:"What to think of first. The words may change."`
+	Operation  *Operation `json:"operation,omitempty" doc:"Absent in the answer of a dry run."`
 }
 
 // Operation is one action on all jobs that match a filter.

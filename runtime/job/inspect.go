@@ -35,6 +35,9 @@ type Filter struct {
 	After ID
 	// Limit bounds the jobs of a page; at least 1.
 	Limit int
+	// Within bounds how long a page or a count searches: then it ends with what it has found. It
+	// is no part of what the filter selects.
+	Within time.Duration `json:"-"`
 }
 
 // Page is a part of a list of jobs, newest first. It can be short or even empty while more

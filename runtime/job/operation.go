@@ -142,6 +142,8 @@ type OperationStart struct {
 // Preview is what an operation would act on.
 type Preview struct {
 	Count Count
+	// Next is the After with which the count goes on; zero if it has seen all jobs.
+	Next ID
 	// Samples are the newest of the jobs.
 	Samples []Found
 	// At is the moment of the filter, by the clock of the database.

@@ -180,7 +180,7 @@ func (c *Cache) forget(now time.Time) {
 func (c *Cache) read(ctx context.Context, e *entry, this *reading, cost Cost, load func(context.Context) (any, error)) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	value, err := loadSafely(ctx, load)
+	value, err := safely(ctx, load)
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -203,8 +203,8 @@ func (c *Cache) read(ctx context.Context, e *entry, this *reading, cost Cost, lo
 	}
 }
 
-// loadSafely turns a panic into an error, because nobody else would catch it.
-func loadSafely(ctx context.Context, load func(context.Context) (any, error)) (value any, err error) {
+// safely turns a panic into an error, because nobody else would catch it.
+func safely[T any](ctx context.Context, load func(context.Context) (T, error)) (value T, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			err = fmt.Errorf("panic: %v", panicked)

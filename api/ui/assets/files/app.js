@@ -190,6 +190,7 @@
 
   const prepare = (root) => {
     for (const row of all("[data-row]", root)) if (!row.hasAttribute("tabindex")) row.tabIndex = -1;
+    for (const field of all("[data-typed]", root)) field.dispatchEvent(new Event("input", { bubbles: true }));
     showTimes(root);
     showSelection();
   };
@@ -295,7 +296,6 @@
   });
 
   // Begin.
-  for (const field of all("[data-typed]")) field.dispatchEvent(new Event("input", { bubbles: true }));
   prepare(document);
   if (bar && one("[data-live]")) {
     bar.hidden = false;
