@@ -56,6 +56,7 @@ func start(ctx context.Context, args []string) error {
 	var o options
 	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	flags.DurationVar(&o.duration, "duration", 3*time.Minute, "how long faults are injected, at most 2h")
+	flags.DurationVar(&o.grace, "grace", 3*time.Minute, "how long everything may take to end once all is healed")
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "decides the order of faults and what clients do") //nolint:gosec // any number
 	flags.StringVar(&o.dir, "dir", "", "the directory of the run; by default below bin/chaos/runs")
 	flags.StringVar(&o.programs, "programs", "bin/chaos", "where orchestrator, handlers and checker are")

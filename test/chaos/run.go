@@ -35,6 +35,7 @@ const (
 // options are the flags.
 type options struct {
 	duration      time.Duration
+	grace         time.Duration
 	seed          uint64
 	dir, programs string
 	rate          float64

@@ -14,9 +14,6 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/chaos/stage"
 )
 
-// grace is how long everything may take to end once all is healed.
-const grace = 3 * time.Minute
-
 // settle ends the load, and waits until every orchestrator is well and no job is open.
 func (r *run) settle(ctx context.Context) error {
 	problems := r.load.End()
@@ -42,7 +39,7 @@ func (r *run) settle(ctx context.Context) error {
 	}
 	r.releaseHeld(ctx)
 	r.drained = -1
-	for time.Since(healed) < grace && ctx.Err() == nil {
+	for time.Since(healed) < r.grace && ctx.Err() == nil {
 		open, err := r.count(ctx, "select count(*) from jobs where finished_at is null")
 		if err == nil && open == 0 {
 			r.drained = time.Since(healed)
@@ -168,7 +165,7 @@ func (r *run) settings() history.Run {
 	}
 	h := history.Run{
 		Seed: r.seed, Started: history.Nanos(r.began.UnixNano()), Ended: r.now(), Duration: r.duration,
-		Lease: lease, ReapInterval: lease / 6, Grace: grace, MaxAttempts: attempts, Recorded: recorded,
+		Lease: lease, ReapInterval: lease / 6, Grace: r.grace, MaxAttempts: attempts, Recorded: recorded,
 		Unsubmitted: []string{stage.TickType}, Synchronous: true, Pooler: r.pooled,
 		Bounds: history.Bounds{
 			Overlap: time.Second,
