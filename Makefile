@@ -137,6 +137,7 @@ CHAOS ?=
 .PHONY: chaos-build
 chaos-build:
 	scripts/need.sh postgres python node
+	scripts/need.sh pgbouncer || echo 'runs do without PgBouncer' >&2
 	scripts/npm-ci.sh sdk/node
 	mkdir -p bin/chaos
 	$(GO) build -trimpath -o bin/chaos/ ./cmd/orchestrator ./test/chaos ./test/chaos/handlers

@@ -2,7 +2,7 @@
 # need.sh THING...: makes sure that every thing is installed. On Debian and Ubuntu it
 # installs what is missing, as root or with a sudo that needs no password; elsewhere it
 # fails and prints the command. Things: gcc postgres postgres-14 (or another version)
-# protoc docker python mypy node chromium debootstrap jq spin. For jaeger it prints how to get one.
+# protoc docker python mypy node chromium debootstrap jq spin pgbouncer. For jaeger it prints how to get one.
 set -euo pipefail
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
@@ -16,6 +16,7 @@ present() {
 	python) imports python3 || imports /usr/bin/python3 ;;
 	mypy) command -v mypy ;;
 	spin) command -v spin ;;
+	pgbouncer) command -v pgbouncer ;;
 	node) command -v node && command -v npm ;;
 	chromium) command -v chromium || command -v google-chrome ;;
 	jaeger)
@@ -53,6 +54,7 @@ debian() {
 	python) echo python3-grpcio python3-protobuf python3-venv python3-pip python3-setuptools python3-wheel ;;
 	mypy) echo mypy ;;
 	spin) echo spin ;;
+	pgbouncer) echo pgbouncer ;;
 	node) echo nodejs npm ;;
 	chromium) echo chromium ;;
 	esac

@@ -38,6 +38,10 @@ func (r *run) settle(ctx context.Context) error {
 		}
 	}
 	r.releaseHeld(ctx)
+	// A failover may have undone what healed bad statistics.
+	if err := r.cluster.Primary().Exec(ctx, "analyze jobs, leases, ready, timers"); err != nil {
+		problems = errors.Join(problems, err)
+	}
 	r.drained = -1
 	for time.Since(healed) < r.grace && ctx.Err() == nil {
 		open, err := r.count(ctx, "select count(*) from jobs where finished_at is null")
