@@ -24,7 +24,7 @@ type visit struct {
 	writer  http.ResponseWriter
 	// readUntil is when readings of the API are given up.
 	readUntil time.Time
-	// now is the time that the page is rendered at.
+	// now is when the request came, and then when the page is rendered.
 	now   time.Time
 	prefs preferences
 	// fragment is the name of the live part that is asked for; empty for the whole page.
@@ -50,7 +50,8 @@ type back struct {
 func (s *site) serve(handle func(*visit) (answer, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{
-			site: s, request: r, writer: w, readUntil: arrivalOf(r).Add(readWithin), prefs: preferencesOf(r), fragment: r.Header.Get("Hf-Fragment"),
+			site: s, request: r, writer: w, readUntil: arrivalOf(r).Add(readWithin), now: s.Now(), prefs: preferencesOf(r),
+			fragment: r.Header.Get("Hf-Fragment"),
 		}
 		if err := v.readForm(); err != nil {
 			v.fail(err)
