@@ -104,7 +104,11 @@ func TestARunByHandHidesNoOpenJobFromTicks(t *testing.T) {
 	t.Parallel()
 	db := fresh(t)
 	p := launch(t, db, supervise(t), accepting)
-	setSchedule(t, p, everySecond(func(s *job.Schedule) { s.Overlap, s.Timing = job.OverlapSkip, job.Timing{Every: time.Hour} }))
+	setSchedule(t, p, everySecond(func(s *job.Schedule) {
+		s.Overlap, s.Timing = job.OverlapSkip, job.Timing{Every: time.Hour}
+		// No object, which would get the time of each run: the next second may begin between two.
+		s.Job = json.RawMessage(`{"jobType": "ECHO", "payload": [1]}`)
+	}))
 	back(t, db, "often", 0)
 	of := awaitTicks(t, db, "often", 1).LastJob
 	byHand, err := p.RunSchedule(t.Context(), "acme", "often", "key")
