@@ -114,16 +114,20 @@ func (k key) compare(other key) int {
 func sameRequest(stored, hash []byte) bool { return len(stored) == 0 || bytes.Equal(stored, hash) }
 
 // requestHash is the hash of the parts that must be equal in two requests with the
-// same key: the type, and the payload without insignificant white space. It is empty
+// same key: the type, and what was asked without insignificant white space. It is empty
 // without a key.
 func requestHash(s *job.Submission) []byte {
 	if s.IdempotencyKey == "" {
 		return []byte{}
 	}
+	asked := s.Asked
+	if asked == nil {
+		asked = s.Payload
+	}
 	var compact bytes.Buffer
-	if err := json.Compact(&compact, s.Payload); err != nil {
+	if err := json.Compact(&compact, asked); err != nil {
 		compact.Reset() // not JSON: the database will refuse it
-		compact.Write(s.Payload)
+		compact.Write(asked)
 	}
 	hash := sha256.New()
 	hash.Write([]byte(s.Type))

@@ -61,6 +61,9 @@ type Submission struct {
 	Payload json.RawMessage
 	// IdempotencyKey is unique within the tenant; empty for none.
 	IdempotencyKey string
+	// Asked is the JSON that requests with the same key must have in common, apart from the
+	// type; nil for the payload.
+	Asked json.RawMessage
 	// Priority is higher for more urgent jobs; the default is 0.
 	Priority int16
 	// RunAt is the instant the job becomes due; the zero time for at once,

@@ -179,6 +179,7 @@ func (s *Service) RunSchedule(ctx context.Context, tenant, name, key string) (jo
 		return job.Receipt{}, err
 	}
 	one.IdempotencyKey, one.RunAt = key, time.Time{}
+	one.Asked = found.Job // The scheduled time of a repeated request may be another.
 	return s.Submit(ctx, one)
 }
 
