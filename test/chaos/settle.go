@@ -110,14 +110,15 @@ func (r *run) usage(ctx context.Context) []history.Usage {
 
 // record ends everything and writes what is left.
 func (r *run) record(ctx context.Context) error {
-	if err := r.witness.End(ctx); err != nil {
-		return fmt.Errorf("end of the witness: %w", err)
-	}
 	var err error
 	if r.leaks.Sockets, err = census.Sockets(filepath.Join(r.scratch, "tmp"), r.scene.All()); err != nil {
 		return err
 	}
+	// The last rows are read when nothing changes them any more.
 	r.end()
+	if err := r.witness.End(ctx); err != nil {
+		return fmt.Errorf("end of the witness: %w", err)
+	}
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if r.leaks.Orphans = r.orphans(); len(r.leaks.Orphans) == 0 {
 			break

@@ -8,11 +8,12 @@ import (
 )
 
 // shares are how often each type is submitted, in a thousand; what is left goes to
-// CHAOS_GOOD.
+// CHAOS_GOOD. A crash holds up its job, and its neighbors, for a lease: more crashes than this
+// would pile up.
 var shares = []struct {
 	jobType string
 	share   int
-}{{"CHAOS_SLOW", 100}, {"CHAOS_PYTHON", 80}, {"CHAOS_NODE", 80}, {"CHAOS_CRASH", 6}, {"CHAOS_HOSTILE", 5}}
+}{{"CHAOS_SLOW", 100}, {"CHAOS_PYTHON", 80}, {"CHAOS_NODE", 80}, {"CHAOS_CRASH", 2}, {"CHAOS_HOSTILE", 5}}
 
 // items makes new submissions.
 func (p *person) items(n int, keyed bool) []item {
