@@ -88,7 +88,7 @@ func TestEveryChangeSendsAHint(t *testing.T) {
 	require.NoError(t, err)
 	hear(t, heard, job.JobsEnded)
 
-	// The next ones come too soon after these, and are sent in the end.
+	// The next ones may come too soon after these, but are sent in the end.
 	_, err = jobs.SubmitAll(t.Context(), []job.Submission{submission(t), submission(t)})
 	require.NoError(t, err)
 	waiting, err := jobs.Submit(t.Context(), submission(t, held))
@@ -96,7 +96,6 @@ func TestEveryChangeSendsAHint(t *testing.T) {
 	_, err = jobs.Release(t.Context(), waiting.ID)
 	require.NoError(t, err)
 	hear(t, heard, job.JobsReady)
-	require.Empty(t, heard)
 }
 
 // A process that does not admit jobs itself tells those that do.
