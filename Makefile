@@ -163,6 +163,17 @@ chaos-controls: chaos-build ## Put bugs into copies of the product, and see the 
 test-checker: ## Test the checker of chaos runs: each of its invariants on a run that was spoiled
 	cd test/chaos/checker && $(GO) test -timeout 8m ./...
 
+# How many sequences of random steps, of each of two that run at once; and the seed, another
+# one each time unless it is given.
+N ?= 5000
+RANDOM_SEED = $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
+
+.PHONY: test-deep
+test-deep: ## Compare the store with its model, N=5000 sequences of random steps in each of two databases; SEED= repeats a run
+	scripts/need.sh postgres
+	seed=$(RANDOM_SEED) && echo "SEED=$$seed" && \
+		$(GO) test -count=1 -timeout 10h -v -run TestTheStoreBehavesLikeItsModel ./store -lanes 2 -rapid.checks $(N) -rapid.seed $$seed
+
 .PHONY: ui-scale
 ui-scale: ## Measure the web UI beside 10 million ended jobs and a million open ones; needs 25 GB of disk
 	scripts/need.sh postgres chromium

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/url"
 	"sync"
 	"testing"
 	"time"
@@ -26,12 +25,7 @@ func steppable(t testing.TB) *Store {
 	exec(t, plain, `create table clock.skew (by interval not null)`)
 	exec(t, plain, `insert into clock.skew values ('0')`)
 	exec(t, plain, `create function clock.now() returns timestamptz language sql stable as 'select pg_catalog.now() + by from clock.skew'`)
-	at, err := url.Parse(urlOf(plain))
-	require.NoError(t, err)
-	query := at.Query()
-	query.Set("search_path", "clock,pg_catalog,public")
-	at.RawQuery = query.Encode()
-	return openAt(t, at.String())
+	return openAt(t, onClock(t, urlOf(plain)))
 }
 
 func setClock(t testing.TB, s *Store, by time.Duration) {
