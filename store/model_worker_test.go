@@ -307,51 +307,6 @@ func (m *model) park(t *rapid.T) {
 	require.Equal(m.t, want, got)
 }
 
-// discharge is for a worker that has ended: its leases expire at once.
-func (m *model) discharge(t *rapid.T) {
-	name := m.someWorker(t)
-	var n int
-	m.again(t, "expire workers", func(s *Store) (err error) {
-		n, err = s.ExpireWorkers(m.ctx, []string{name})
-		return err
-	})
-	for _, j := range m.in(job.Running) {
-		if j.lease.worker == name {
-			j.lease.expires = min(j.lease.expires, m.now)
-			n--
-		}
-	}
-	require.Zero(m.t, n, "leases let go")
-}
-
-// releaseUnanswered gives back what a worker has claimed without an answer: all but some of
-// its leases.
-func (m *model) releaseUnanswered(t *rapid.T) {
-	name := m.someWorker(t)
-	var known []job.LeaseID
-	var unanswered []*modelLease
-	for _, j := range m.in(job.Running) {
-		switch {
-		case j.lease.worker != name:
-		case rapid.Bool().Draw(t, "known"):
-			known = append(known, j.lease.ID)
-		default:
-			unanswered = append(unanswered, j.lease)
-		}
-	}
-	var n int
-	repeated := m.again(t, "release unanswered", func(s *Store) (err error) {
-		n, err = s.ReleaseUnanswered(m.ctx, name, known)
-		return err
-	})
-	if !repeated {
-		require.Equal(m.t, len(unanswered), n)
-	}
-	for _, l := range unanswered {
-		l.expires, l.worker = min(l.expires, m.now), name+" (claim unanswered)"
-	}
-}
-
 // replay uses every lease that is not valid any more once more, with every fenced verb. None
 // is accepted; settlements that were written once are known as such.
 func (m *model) replay() {
