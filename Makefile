@@ -163,16 +163,18 @@ chaos-controls: chaos-build ## Put bugs into copies of the product, and see the 
 test-checker: ## Test the checker of chaos runs: each of its invariants on a run that was spoiled
 	cd test/chaos/checker && $(GO) test -timeout 8m ./...
 
-# How many sequences of random steps, of each of two that run at once; and the seed, another
-# one each time unless it is given.
+# How many sequences of random steps each of two processes does; and the seed, another one each
+# time unless it is given.
 N ?= 5000
 RANDOM_SEED = $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 
 .PHONY: test-deep
-test-deep: ## Compare the store with its model, N=5000 sequences of random steps in each of two databases; SEED= repeats a run
+test-deep: ## Compare the store with its model, N=5000 sequences of random steps in each of two processes; SEED= repeats a run
 	scripts/need.sh postgres
-	seed=$(RANDOM_SEED) && echo "SEED=$$seed" && \
-		$(GO) test -count=1 -timeout 10h -v -run TestTheStoreBehavesLikeItsModel ./store -lanes 2 -rapid.checks $(N) -rapid.seed $$seed
+	$(GO) test -c -o bin/store.test ./store
+	seed=$(RANDOM_SEED); echo "SEED=$$seed"; cd store; \
+	deep() { ../bin/store.test -test.v -test.timeout 10h -test.run TestTheStoreBehavesLikeItsModel -rapid.checks $(N) -rapid.seed $$1; }; \
+	deep $$seed & deep $$((seed + 1000000000)) && wait $$!
 
 .PHONY: ui-scale
 ui-scale: ## Measure the web UI beside 10 million ended jobs and a million open ones; needs 25 GB of disk
