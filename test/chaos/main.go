@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command chaos runs the real program through faults, and records everything for a
 // checker that shares no code with the product.
 //

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package census knows every process of a chaos run: it looks for new ones all the
 // time, watches each until it ends, and counts what they use.
 package census

@@ -206,11 +206,15 @@ func (m *maker) success(job string) {
 	m.end(job, "succeeded", "", 1)
 }
 
-// failOver makes another server the primary. A claim of the job has not reached it.
+// failOver makes another server the primary. A claim of the job, and the renewal of that, have
+// not reached it.
 func (m *maker) failOver(lost string) {
 	kept := maps.Clone(m.tables["ready"])
 	branch := m.lsn
 	m.claim(lost)
+	renewed := maps.Clone(m.tables["leases"][lost])
+	renewed["expires_at"] = text(m.now + history.Nanos(leaseFor))
+	m.commit(m.write("leases", lost, renewed))
 	delete(m.tables["leases"], lost)
 	m.tables["ready"] = kept
 	fault := history.Fault{Kind: "failover", Target: "primary", Injected: m.now, Healed: m.now + 5*tick, Failover: true}

@@ -12,7 +12,7 @@ import (
 // them, but its leases are kept.
 func (r *record) replay() error {
 	r.jobs = make(map[string]*story)
-	player := &player{record: r, now: empty()}
+	player := &player{record: r, now: empty(), old: make(map[string]*lease)}
 	markOrphans(r.witness)
 	for from := 0; from < len(r.witness); {
 		to := from + 1
@@ -57,6 +57,8 @@ type player struct {
 	now        *tables
 	generation int
 	lsn        history.LSN
+	// old are the leases by job that only the old primary has seen.
+	old map[string]*lease
 	// snapshot are the rows of a generation that has just begun; nil when it is complete.
 	snapshot *tables
 }
@@ -68,6 +70,7 @@ func (p *player) play(from, to int) error {
 	case first.Op == history.Promoted:
 		p.settle()
 		p.generation, p.lsn, p.snapshot = first.Generation, 0, empty()
+		clear(p.old)
 		return nil
 	case first.Op == history.Snapshot:
 		into := cmp.Or(p.snapshot, p.now)
@@ -231,12 +234,15 @@ func (p *player) keepLeases(from, to int) error {
 		if change.Table != "leases" || change.Op == history.Delete {
 			continue
 		}
-		if known := p.now.leases[jobOf(change)]; known != nil && known.id == change.Row["lease_id"] {
+		job := jobOf(change)
+		if known := cmp.Or(p.old[job], p.now.leases[job]); known != nil && known.id == change.Row["lease_id"] {
 			continue
 		}
-		if _, err := p.leased(nil, i); err != nil {
+		found, err := p.leased(nil, i)
+		if err != nil {
 			return err
 		}
+		p.old[job] = found
 	}
 	return nil
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package database is the database of a chaos run: a primary and a synchronous
 // standby, the networks of the hosts that lead to the primary, and perhaps a pooler
 // before it. The standby can take over at any time, and the old primary is rebuilt as

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package faults is what a chaos run inflicts. A fault is a small value with its kind,
 // how it is injected and how it is healed. Each file is a family: signals to the product's
 // processes, networks, PostgreSQL's processes, locks and disks, failovers, plugins, and

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package stage is where a chaos run takes place: hosts with orchestrators and their
 // plugins. A host of its own is a PID namespace, so that the orchestrators there cannot
 // see those of other hosts, just as on another machine. All processes end with
