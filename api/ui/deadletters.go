@@ -59,8 +59,11 @@ func showDeadLetters(v *visit) (answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown.Figures, shown.More = found, found.Value.More
+	if shown.Figures = found; found.Pending() {
+		return view{Template: "deadletters", Title: "Dead letters", Data: shown}, nil
+	}
 	groups := found.Value.Groups
+	shown.More = found.Value.More
 	if len(groups) > maxShownGroups && v.query("all") == "" {
 		shown.Hidden = len(groups) - maxShownGroups
 		groups = groups[:maxShownGroups]

@@ -36,8 +36,10 @@
 //     }
 //
 //     Figures that all viewers may share, and that cost the database something, come from
-//     shared instead of get. If an act is refused because of its fields, return the view of its
-//     form again, with Problem set: {{$.Mistake "#/reason"}} is the message for a field.
+//     shared instead of get. Those that cost more, the more jobs there are, come from counted:
+//     while they are pending, the template has an element with the id counting in their place. If
+//     an act is refused because of its fields, return the view of its form again, with Problem
+//     set: {{$.Mistake "#/reason"}} is the message for a field.
 //
 //  2. templates/things.html defines "content", and a template for each part that is live. It gets
 //     a frame: .Data is the view's. A live part has an id, data-live, and the name of its template

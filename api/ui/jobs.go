@@ -38,8 +38,10 @@ func (s *site) jobs(r chi.Router) {
 // jobList is the list of jobs.
 type jobList struct {
 	jobFilter
-	Page     v1.FoundJobs
-	Count    v1.JobCount
+	Page  v1.FoundJobs
+	Count v1.JobCount
+	// Counting is set while they are counted for the first time.
+	Counting bool
 	Workflow *v1.Workflow
 	// Asked is what was looked up; empty for a list.
 	Asked string
@@ -96,7 +98,9 @@ func showJobs(v *visit) (answer, error) {
 	case uncounted != nil:
 		return nil, uncounted
 	}
-	shown.Count = *count.Value
+	if shown.Counting = count.Pending(); !shown.Counting {
+		shown.Count = *count.Value
+	}
 	shown.Newest = withQuery(Root+"/jobs", shown.query)
 	shown.Live = withQuery(Root+"/jobs", shown.with("cursor", cmp.Or(v.query("cursor"), shown.Page.PageCursor)))
 	if shown.Page.NextCursor != "" {

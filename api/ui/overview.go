@@ -1,11 +1,8 @@
 package ui
 
 import (
-	"cmp"
-	"net/url"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -41,8 +38,10 @@ type overview struct {
 	Metrics  *v1.Metrics
 	Problems []trouble
 	Tiles    []tile
-	// Series is what happened in the window, and Charts show it.
+	// Series is what happened in the window, Recent the same together, and Charts show it; nil
+	// while it is being counted, as Metrics is.
 	Series *v1.Series
+	Recent *v1.Recent
 	Charts []chart
 	// Empty is set if there has never been a job.
 	Empty bool
@@ -67,40 +66,58 @@ func showOverview(v *visit) (answer, error) {
 	}
 	asked, _ := strconv.Atoi(v.query("minutes"))
 	shown := overview{Windows: windows(asked)}
-	minutes := shown.Windows[slices.IndexFunc(shown.Windows, func(w window) bool { return w.Current })].Minutes
-	// At the same time, so that a database that does not answer is waited for once.
+	chosen := shown.Windows[slices.IndexFunc(shown.Windows, func(w window) bool { return w.Current })]
 	var (
 		metrics snapshot.Figures[*v1.Metrics]
+		series  snapshot.Figures[*v1.Series]
 		workers snapshot.Figures[*v1.WorkerList]
 		plugins snapshot.Figures[*v1.PluginList]
-		errs    [3]error
-		reading sync.WaitGroup
 	)
-	reading.Go(func() {
-		metrics, errs[0] = v.metrics(minutes)
-	})
-	reading.Go(func() { workers, errs[1] = shared[v1.WorkerList](v, client.Path("debug", "workers"), nil) })
-	reading.Go(func() { plugins, errs[2] = shared[v1.PluginList](v, client.Path("debug", "plugins"), nil) })
-	reading.Wait()
-	if err := cmp.Or(errs[:]...); err != nil {
-		return nil, err
-	}
-	shown.Metrics = metrics.Value
-	shown.At, shown.Failing = oldest(time.Time{}, time.Time{}, metrics)
-	shown.At, shown.Failing = oldest(shown.At, shown.Failing, workers)
-	shown.Problems = troubles(metrics.Value, workers.Value.Workers, plugins.Value.Plugins)
-	series, err := counted[v1.Series](v, client.Path("debug", "series"), url.Values{"window": {string(seriesWindows[minutes])}})
+	err := atOnce(
+		func() (err error) { metrics, err = v.metrics(); return err },
+		func() (err error) { series, err = v.series(seriesWindows[chosen.Minutes], ""); return err },
+		func() (err error) {
+			workers, err = shared[v1.WorkerList](v, client.Path("debug", "workers"), nil)
+			return err
+		},
+		func() (err error) {
+			plugins, err = shared[v1.PluginList](v, client.Path("debug", "plugins"), nil)
+			return err
+		},
+	)
 	if err != nil {
 		return nil, err
 	}
+	shown.At, shown.Failing = oldest(time.Time{}, time.Time{}, metrics)
 	shown.At, shown.Failing = oldest(shown.At, shown.Failing, series)
-	shown.Series, shown.Charts = series.Value, charts(series.Value)
-	shown.Tiles = tilesOf(metrics.Value)
-	shown.Empty = !slices.ContainsFunc(shown.Tiles, func(t tile) bool { return t.Jobs > 0 })
+	shown.At, shown.Failing = oldest(shown.At, shown.Failing, workers)
+	shown.Metrics = metrics.Value
+	if !metrics.Pending() {
+		shown.Problems = troubles(metrics.Value, workers.Value.Workers, plugins.Value.Plugins)
+		shown.Tiles = tilesOf(metrics.Value)
+		shown.Empty = !slices.ContainsFunc(shown.Tiles, func(t tile) bool { return t.Jobs > 0 })
+	}
+	if shown.Series = series.Value; !series.Pending() {
+		shown.Recent, shown.Charts = recentOf(series.Value), charts(series.Value)
+	}
 	shown.Address = v.address()
 	return view{
 		Template: "overview", Title: "Overview", Data: shown, Styles: []string{"uplot.css"}, Scripts: []string{"uplot.js", "charts.js"},
 	}, nil
+}
+
+// recentOf is what happened in the whole window.
+func recentOf(series *v1.Series) *v1.Recent {
+	recent := &v1.Recent{}
+	for _, slot := range series.Slots {
+		recent.Submitted += slot.Submitted
+		recent.Succeeded += slot.Succeeded
+		recent.Dead += slot.Dead
+		recent.Canceled += slot.Canceled
+		recent.FailedAttempts += slot.Retried + slot.Dead // Every dead job has an attempt that failed.
+		recent.Requeued += slot.Requeued
+	}
+	return recent
 }
 
 func tilesOf(metrics *v1.Metrics) []tile {

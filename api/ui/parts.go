@@ -47,9 +47,11 @@ type staleness struct {
 // fresh is how old figures may be without a word.
 const fresh = 10 * time.Second
 
-// newStale returns nil for figures that are fresh.
+// newStale returns nil for figures that are fresh, and if there are none yet.
 func newStale(f frame, failing, at time.Time) *staleness {
 	switch {
+	case at.IsZero():
+		return nil
 	case failing.IsZero() && f.now.Sub(at) > fresh:
 		return &staleness{Clock: f.Clock(at)}
 	case failing.IsZero():
@@ -61,7 +63,7 @@ func newStale(f frame, failing, at time.Time) *staleness {
 // oldest joins what is known of several figures: since when one fails, and when the oldest was
 // read.
 func oldest[T any](at, failing time.Time, figures snapshot.Figures[T]) (time.Time, time.Time) {
-	if at.IsZero() || figures.At.Before(at) {
+	if at.IsZero() || !figures.Pending() && figures.At.Before(at) {
 		at = figures.At
 	}
 	if !figures.Failing.IsZero() && (failing.IsZero() || figures.Failing.Before(failing)) {

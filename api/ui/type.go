@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/api/ui/client"
+	"github.com/holdfast-jobs/holdfast/api/ui/snapshot"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -18,6 +18,9 @@ import (
 // typePage is what is known of one job type.
 type typePage struct {
 	typeRow
+	// Pending is set while its jobs are counted for the first time.
+	Pending     bool
+	At, Failing time.Time
 	// Denied says why the caller does not see what its handler declares.
 	Denied string
 	Schema string
@@ -44,11 +47,18 @@ func showType(v *visit) (answer, error) { return v.typePage(v.param("type"), typ
 
 // typePage is the page again if the refusal of a form is not nil.
 func (v *visit) typePage(name string, form typeForm, refused *v1.Problem) (answer, error) {
-	metrics, err := v.metrics(usualMinutes)
+	var (
+		metrics snapshot.Figures[*v1.Metrics]
+		series  snapshot.Figures[*v1.Series]
+	)
+	err := atOnce(
+		func() (err error) { metrics, err = v.metrics(); return err },
+		func() (err error) { series, err = v.series(v1.Hour, name); return err },
+	)
 	if err != nil {
 		return nil, err
 	}
-	shown := typePage{Form: form}
+	shown := typePage{Form: form, Pending: metrics.Pending()}
 	if shown.Denied = v.denied(guard.Read); shown.Denied == "" {
 		declared := &v1.JobType{}
 		switch err := v.get(client.Path("job-types", name), nil, declared); {
@@ -59,19 +69,14 @@ func (v *visit) typePage(name string, form typeForm, refused *v1.Problem) (answe
 		}
 	}
 	shown.JobType = name
-	known := shown.Declared != nil
-	if at := slices.IndexFunc(metrics.Value.Queues, func(q v1.Queue) bool { return q.JobType == name }); at >= 0 {
-		shown.Queue, known = metrics.Value.Queues[at], true
-	}
-	if !known {
+	if !shown.Pending && !shown.count(metrics.Value) && shown.Declared == nil {
 		return nil, v1.NewProblem(http.StatusNotFound, "no handler has declared this job type, and it has no jobs")
 	}
-	shown.Mean = metrics.Value.AvgDurationSecondsByJobType[name]
-	series, err := counted[v1.Series](v, client.Path("debug", "series"), url.Values{"window": {string(v1.Hour)}, "jobType": {name}})
-	if err != nil {
-		return nil, err
+	if !series.Pending() {
+		shown.Lately = latelyOf(series.Value)
 	}
-	shown.Lately = latelyOf(series.Value)
+	shown.At, shown.Failing = oldest(time.Time{}, time.Time{}, metrics)
+	shown.At, shown.Failing = oldest(shown.At, shown.Failing, series)
 	if shown.Declared != nil && shown.Declared.HasSchema {
 		schema, err := v.schemaOf(name)
 		if err != nil {
@@ -93,6 +98,16 @@ func (v *visit) typePage(name string, form typeForm, refused *v1.Problem) (answe
 		}
 	}
 	return view{Template: "type", Title: name, Data: shown, Problem: refused}, nil
+}
+
+// count fills in the figures of the type, and reports whether it has any.
+func (p *typePage) count(metrics *v1.Metrics) bool {
+	p.Mean = metrics.AvgDurationSecondsByJobType[p.JobType]
+	at := slices.IndexFunc(metrics.Queues, func(q v1.Queue) bool { return q.JobType == p.JobType })
+	if at >= 0 {
+		p.Queue = metrics.Queues[at]
+	}
+	return at >= 0
 }
 
 // latelyOf is what happened to the one type that the series is of.

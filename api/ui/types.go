@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/api/ui/client"
+	"github.com/holdfast-jobs/holdfast/api/ui/snapshot"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
 
@@ -27,7 +28,9 @@ func (s *site) types(r chi.Router) {
 
 // types is the list of job types.
 type types struct {
-	Types       []typeRow
+	Types []typeRow
+	// Pending is set while their jobs are counted for the first time.
+	Pending     bool
 	At, Failing time.Time
 }
 
@@ -45,42 +48,51 @@ type typeRow struct {
 
 func showTypes(v *visit) (answer, error) {
 	shown := types{}
-	metrics, err := v.metrics(usualMinutes)
+	var (
+		metrics  snapshot.Figures[*v1.Metrics]
+		series   snapshot.Figures[*v1.Series]
+		declared snapshot.Figures[*v1.JobTypeList]
+	)
+	err := atOnce(
+		func() (err error) { metrics, err = v.metrics(); return err },
+		func() (err error) { series, err = v.series(v1.Hour, ""); return err },
+		func() (err error) {
+			if v.denied(guard.Read) == "" {
+				declared, err = shared[v1.JobTypeList](v, "/job-types", nil)
+			}
+			return err
+		},
+	)
 	if err != nil {
 		return nil, err
 	}
-	shown.At, shown.Failing = oldest(shown.At, shown.Failing, metrics)
-	var declared []v1.JobType
-	if v.denied(guard.Read) == "" {
-		list, err := shared[v1.JobTypeList](v, "/job-types", nil)
-		if err != nil {
-			return nil, err
-		}
-		shown.At, shown.Failing = oldest(shown.At, shown.Failing, list)
-		declared = list.Value.JobTypes
-	}
-	series, err := counted[v1.Series](v, client.Path("debug", "series"), url.Values{"window": {string(v1.Hour)}})
-	if err != nil {
-		return nil, err
-	}
+	shown.At, shown.Failing = oldest(time.Time{}, time.Time{}, metrics)
 	shown.At, shown.Failing = oldest(shown.At, shown.Failing, series)
-	shown.Types = typeRows(metrics.Value, declared)
-	for i, row := range shown.Types {
-		shown.Types[i].Lately = seriesOfType(series.Value, row.JobType)
+	shown.At, shown.Failing = oldest(shown.At, shown.Failing, declared)
+	if shown.Pending = metrics.Pending(); !shown.Pending {
+		shown.Types = typeRows(metrics.Value, declared.Value)
+	}
+	if !series.Pending() {
+		for i, row := range shown.Types {
+			shown.Types[i].Lately = seriesOfType(series.Value, row.JobType)
+		}
 	}
 	return view{Template: "types", Title: "Job types", Data: shown}, nil
 }
 
 // typeRows has every type that has jobs or that a handler has declared, by name.
-func typeRows(metrics *v1.Metrics, declared []v1.JobType) []typeRow {
+// No list is declared if the caller may not see it.
+func typeRows(metrics *v1.Metrics, declared *v1.JobTypeList) []typeRow {
 	rows := map[string]typeRow{}
 	for _, queue := range metrics.Queues {
 		rows[queue.JobType] = typeRow{Queue: queue}
 	}
-	for i, one := range declared {
-		row := rows[one.JobType]
-		row.JobType, row.Declared = one.JobType, &declared[i]
-		rows[one.JobType] = row
+	if declared != nil {
+		for i, one := range declared.JobTypes {
+			row := rows[one.JobType]
+			row.JobType, row.Declared = one.JobType, &declared.JobTypes[i]
+			rows[one.JobType] = row
+		}
 	}
 	sorted := make([]typeRow, 0, len(rows))
 	for _, name := range slices.Sorted(maps.Keys(rows)) {

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -35,9 +36,21 @@ type Config struct {
 	Version string
 	// MaxFormBytes bounds the body of a form.
 	MaxFormBytes int64
+	// CountWithin is how long a page waits for figures whose cost grows with the number of jobs;
+	// 150 ms if it is 0. Without them, it says that they are being counted.
+	CountWithin time.Duration
+	// ReadWithin bounds the time from the arrival of a request until all readings of the API for its
+	// page are over, so that it appears although the database does not answer; 2.5 s if it is 0.
+	ReadWithin time.Duration
 	// Now is the time that pages are rendered at; nil for time.Now.
 	Now func() time.Time
 }
+
+const (
+	// countWithin is half of what a page may take beside millions of jobs.
+	countWithin = 150 * time.Millisecond
+	readWithin  = 2500 * time.Millisecond
+)
 
 // site is the UI.
 type site struct {
@@ -60,6 +73,7 @@ func New(c Config) http.Handler {
 	if c.Acts == nil {
 		c.Acts = audit.NewRecorder(nil, c.Log, "")
 	}
+	c.CountWithin, c.ReadWithin = cmp.Or(c.CountWithin, countWithin), cmp.Or(c.ReadWithin, readWithin)
 	s := &site{Config: c, api: client.New(c.API), figures: &snapshot.Cache{}, counts: snapshot.NewCounts(), diagnoses: &diagnoses{}}
 	routes := chi.NewMux()
 	routes.Use(middleware.GetHead)

@@ -78,11 +78,19 @@ type pages struct {
 func newPages(answers map[string]any) *pages { return newPagesFor(nil, answers) }
 
 // newPagesFor is the UI behind a guard. Callers show their credentials with each request.
+// They wait longer for figures than any machine needs for the fake API.
 func newPagesFor(g *guard.Guard, answers map[string]any) *pages {
+	return newPagesWithin(time.Minute, g, answers)
+}
+
+// newPagesWithin is newPagesFor pages that wait so long for figures, or as the product does for 0,
+// which only a test with a clock of its own can.
+func newPagesWithin(patience time.Duration, g *guard.Guard, answers map[string]any) *pages {
 	api := &fakeAPI{answers: answers}
 	site := ui.New(ui.Config{
 		API: api, Guard: g, Log: slog.New(slog.DiscardHandler), Version: "test", MaxFormBytes: 1 << 20,
-		Now: func() time.Time { return noon },
+		Now:         func() time.Time { return noon },
+		CountWithin: patience, ReadWithin: patience,
 	})
 	refuse := func(w http.ResponseWriter, status int, detail string) {
 		w.Header().Set("Content-Type", v1.ProblemMedia)

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -8,11 +9,13 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
+	"github.com/holdfast-jobs/holdfast/api/ui/client"
 	"github.com/holdfast-jobs/holdfast/api/ui/snapshot"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 )
@@ -50,7 +53,7 @@ type back struct {
 func (s *site) serve(handle func(*visit) (answer, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{
-			site: s, request: r, writer: w, readUntil: arrivalOf(r).Add(readWithin), now: s.Now(), prefs: preferencesOf(r),
+			site: s, request: r, writer: w, readUntil: arrivalOf(r).Add(s.ReadWithin), now: s.Now(), prefs: preferencesOf(r),
 			fragment: r.Header.Get("Hf-Fragment"),
 		}
 		if err := v.readForm(); err != nil {
@@ -86,10 +89,6 @@ func (v *visit) get(path string, query url.Values, into any) error {
 	defer cancel()
 	return v.api.Get(ctx, path, query, into)
 }
-
-// readWithin bounds the time from the arrival of a request until all readings of the API for its
-// page are over, so that it appears although the database does not answer.
-const readWithin = 2500 * time.Millisecond
 
 // send changes something through the API. body and into may be nil.
 func (v *visit) send(method, path string, body, into any) error {
@@ -164,24 +163,58 @@ func shared[T any](v *visit, path string, query url.Values) (snapshot.Figures[*T
 	return figures[T](v, snapshot.Steady, path, query)
 }
 
-// counted is shared for figures that cost more, the more jobs there are.
+// counted is shared for figures that cost more, the more jobs there are. The page does not wait
+// until many jobs are counted for the first time: then the figures are pending, and their value is
+// nil. A caller without the right is refused at once.
 func counted[T any](v *visit, path string, query url.Values) (snapshot.Figures[*T], error) {
+	if why := v.denied(guard.Observe); why != "" {
+		return snapshot.Figures[*T]{}, v1.NewProblem(http.StatusForbidden, why)
+	}
 	return figures[T](v, snapshot.Growing, path, query)
 }
 
-// metrics are those with what happened in the last minutes.
-func (v *visit) metrics(minutes int) (snapshot.Figures[*v1.Metrics], error) {
-	return counted[v1.Metrics](v, "/metrics", url.Values{"sinceMinutes": {strconv.Itoa(minutes)}})
+// countedForAll is counted for what concerns all tenants.
+func countedForAll[T any](v *visit, path string, query url.Values) (snapshot.Figures[*T], error) {
+	if why := v.deniedAll(guard.Observe); why != "" {
+		return snapshot.Figures[*T]{}, v1.NewProblem(http.StatusForbidden, why)
+	}
+	return figures[T](v, snapshot.Growing, path, query)
+}
+
+// metrics are those of the whole system. The window of what happened lately is the usual one, so
+// that all pages share them.
+func (v *visit) metrics() (snapshot.Figures[*v1.Metrics], error) {
+	return countedForAll[v1.Metrics](v, "/metrics", url.Values{"sinceMinutes": {strconv.Itoa(usualMinutes)}})
+}
+
+// series is what happened in the window to jobs of the type, or to all of them if it is empty.
+func (v *visit) series(window v1.SeriesWindow, jobType string) (snapshot.Figures[*v1.Series], error) {
+	query := url.Values{"window": {string(window)}}
+	if jobType != "" {
+		query.Set("jobType", jobType)
+	}
+	return countedForAll[v1.Series](v, client.Path("debug", "series"), query)
 }
 
 func figures[T any](v *visit, cost snapshot.Cost, path string, query url.Values) (snapshot.Figures[*T], error) {
 	key := v.rights() + "\n" + path + "?" + query.Encode()
 	waiting, cancel := context.WithDeadline(v.context(), v.readUntil)
 	defer cancel()
-	return snapshot.Get(waiting, v.figures, key, cost, func(ctx context.Context) (*T, error) {
+	return snapshot.Get(waiting, v.figures, key, cost, v.CountWithin, func(ctx context.Context) (*T, error) {
 		into := new(T)
 		return into, v.api.Get(ctx, path, query, into)
 	})
+}
+
+// atOnce runs readings of figures beside one another, so that the page waits for the slowest only.
+func atOnce(readings ...func() error) error {
+	errs := make([]error, len(readings))
+	var reading sync.WaitGroup
+	for i, read := range readings {
+		reading.Go(func() { errs[i] = read() })
+	}
+	reading.Wait()
+	return cmp.Or(errs...)
 }
 
 func (b back) write(v *visit) {

@@ -88,6 +88,9 @@ func (in *session) crawl() (pages map[string]string, forms []form) {
 		}
 		ofKind[kindOf(path)]++
 		_, _, text := in.send(http.MethodGet, path, nil, nil)
+		for strings.Contains(text, `id="counting"`) {
+			_, _, text = in.send(http.MethodGet, path, nil, nil)
+		}
 		pages[path] = text
 		links, found := in.read(path, text)
 		waiting, forms = append(waiting, links...), append(forms, found...)

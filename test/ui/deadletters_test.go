@@ -77,6 +77,7 @@ func TestDeadLetters(t *testing.T) {
 		b.open("/ui/")
 		b.follow(func() { b.run(chromedp.KeyEvent("gd")) })
 		require.Equal(t, "/ui/dead-letters", b.path())
+		b.counted()
 		b.tabTo("Requeue 4 jobs…")
 		b.follow(func() { b.run(chromedp.KeyEvent(kb.Enter)) })
 		require.Contains(t, b.text("main"), "The newest of them")
@@ -96,6 +97,7 @@ func TestDeadLetters(t *testing.T) {
 		})
 		listed := value[[]string](b, `Array.from(document.querySelectorAll("input[data-select]"), e => e.value).sort()`)
 		require.Equal(t, cards, listed)
+		b.counted()
 		require.Contains(t, b.text("caption"), "3 jobs")
 		b.follow(func() {
 			b.run(chromedp.Click(chromedp.Search(`//main//a[contains(., "Act on all that match")]`), chromedp.NodeVisible))

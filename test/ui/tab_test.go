@@ -156,10 +156,19 @@ func (b *tab) look(width int64, theme string) {
 	}})
 }
 
-// open goes to a path and waits until the page has loaded.
+// open goes to a path and waits until the page has loaded, and its jobs are counted.
 func (b *tab) open(path string) {
 	b.t.Helper()
 	b.run(chromedp.Navigate(b.origin + path))
+	for value[bool](b, `document.getElementById("counting") != null`) {
+		b.run(chromedp.Navigate(b.origin + path))
+	}
+}
+
+// counted waits until the page, which is live, has the numbers of its jobs.
+func (b *tab) counted() {
+	b.t.Helper()
+	b.await(`!document.getElementById("counting")`, "its jobs are counted")
 }
 
 // path is that of the page, with its query.

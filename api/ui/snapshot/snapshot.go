@@ -18,8 +18,10 @@ const (
 	least = 2 * time.Second
 	// share is how many times as long as a reading takes the pause after it is.
 	share = 10
-	// patience is how long somebody who looks waits for a reading.
-	patience = 2 * time.Second
+	// patience is how long a reading takes until the database is said not to answer: at least, for
+	// readings that take longer than a third of it.
+	patience      = 2 * time.Second
+	patienceShare = 3
 	// slow is how long a reading takes that nobody waits for, while the last figures are younger
 	// than current.
 	slow    = 100 * time.Millisecond
@@ -45,7 +47,7 @@ type Cache struct {
 // Figures are what was read last. Nobody may change the value.
 type Figures[T any] struct {
 	Value T
-	// At is when the value was read.
+	// At is when the value was read; zero if there is none yet: see Get.
 	At time.Time
 	// Failing is since when it can no longer be read; zero if it can.
 	Failing time.Time
@@ -90,20 +92,29 @@ func (c Cost) pause(took time.Duration) time.Duration {
 	return pause
 }
 
+// Pending reports whether there is no value yet, because the first reading goes on.
+func (f Figures[T]) Pending() bool { return f.At.IsZero() }
+
 // Get returns the figures of a key, which says who may see them. It reads them anew with load
-// if they are old, and waits for that up to 2 s; but not if the last reading took long, and is
-// less than a minute old. If they cannot be read, it returns the last ones. The error is that of
-// load, or a problem of status 503, if there are none. A refusal, which is a *v1.Problem below
-// 500, is returned instead of the last figures.
-func Get[T any](ctx context.Context, c *Cache, key string, cost Cost, load func(context.Context) (T, error)) (Figures[T], error) {
-	found, err := c.get(ctx, key, cost, func(ctx context.Context) (any, error) { return load(ctx) })
+// if they are old, and waits for that until the reading has taken the time brief; but not if the
+// last reading took long, and is less than a minute old. Then it returns the last figures. If there
+// are none yet, it waits for Steady ones until the context ends, and returns Growing ones that are
+// Pending.
+//
+// The error is that of load, or a problem of status 503, if there are no figures. A refusal, which
+// is a *v1.Problem below 500, is returned instead of the last figures.
+func Get[T any](
+	ctx context.Context, c *Cache, key string, cost Cost, brief time.Duration, load func(context.Context) (T, error),
+) (Figures[T], error) {
+	found, err := c.get(ctx, key, cost, brief, func(ctx context.Context) (any, error) { return load(ctx) })
 	if err != nil {
 		return Figures[T]{}, err
 	}
-	return Figures[T]{Value: found.value.(T), At: found.at, Failing: found.failing}, nil
+	value, _ := found.value.(T) // Pending figures have none.
+	return Figures[T]{Value: value, At: found.at, Failing: found.failing}, nil
 }
 
-func (c *Cache) get(ctx context.Context, key string, cost Cost, load func(context.Context) (any, error)) (entry, error) {
+func (c *Cache) get(ctx context.Context, key string, cost Cost, brief time.Duration, load func(context.Context) (any, error)) (entry, error) {
 	c.mu.Lock()
 	now := time.Now()
 	e := c.entry(key, now)
@@ -111,15 +122,11 @@ func (c *Cache) get(ctx context.Context, key string, cost Cost, load func(contex
 		e.reading = &reading{began: now, done: make(chan struct{})}
 		go c.read(context.WithoutCancel(ctx), e, e.reading, cost, load)
 	}
-	awaited := e.reading
-	if awaited != nil && e.serves(now) {
-		defer c.mu.Unlock()
-		return *e, nil
-	}
+	awaited, until := e.reading, e.waitUntil(now, cost, brief)
 	c.mu.Unlock()
 
-	if awaited != nil {
-		waiting, cancel := context.WithDeadline(ctx, awaited.began.Add(patience))
+	if awaited != nil && now.Before(until) {
+		waiting, cancel := context.WithDeadline(ctx, until)
 		select {
 		case <-awaited.done:
 		case <-waiting.Done():
@@ -130,23 +137,35 @@ func (c *Cache) get(ctx context.Context, key string, cost Cost, load func(contex
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found := *e
-	if found.reading == awaited && awaited != nil && found.failing.IsZero() {
-		found.failing = awaited.began
+	if reading := found.reading; reading != nil && found.value != nil && found.failing.IsZero() && time.Since(reading.began) >= e.patience() {
+		found.failing = reading.began
 	}
 	switch {
 	case found.value != nil:
 		return found, nil
 	case found.err != nil:
 		return entry{}, found.err
+	case cost == Growing && found.reading != nil:
+		return found, nil
 	default:
 		return entry{}, v1.Unavailable("the database does not answer")
 	}
 }
 
-// serves reports whether the last figures are shown although new ones are being read.
-func (e *entry) serves(now time.Time) bool {
-	return e.value != nil && e.failing.IsZero() && e.took > slow && now.Sub(e.at) < current && now.Sub(e.reading.began) < patience
+// waitUntil is until when somebody who looks waits for the reading that goes on, if one does.
+func (e *entry) waitUntil(now time.Time, cost Cost, brief time.Duration) time.Time {
+	switch {
+	case e.reading == nil, e.value != nil && e.failing.IsZero() && e.took > slow && now.Sub(e.at) < current:
+		return now
+	case e.value == nil && cost == Steady:
+		return e.reading.began.Add(longest)
+	default:
+		return e.reading.began.Add(brief)
+	}
 }
+
+// patience is how long a reading takes until it is said that the database does not answer.
+func (e *entry) patience() time.Duration { return max(patience, patienceShare*e.took) }
 
 // entry returns the entry of a key, and forgets those that nobody uses.
 func (c *Cache) entry(key string, now time.Time) *entry {
@@ -193,7 +212,7 @@ func (c *Cache) read(ctx context.Context, e *entry, this *reading, cost Cost, lo
 		e.value, e.at, e.failing, e.took = value, now, time.Time{}, now.Sub(this.began)
 		e.next = this.began.Add(cost.pause(e.took))
 	case errors.As(err, &refused) && refused.Status < http.StatusInternalServerError:
-		e.value, e.failing = nil, time.Time{}
+		e.value, e.at, e.failing = nil, time.Time{}, time.Time{}
 		e.next = now // The next caller may be allowed more.
 	default:
 		if e.failing.IsZero() {
