@@ -40,15 +40,19 @@ type groupRow struct {
 
 // DeadLetterGroups returns the groups of the dead letters that the filter selects by type
 // and tenant, those with the latest death first. It returns up to the filter's limit, and
-// whether there are more; then which ones are missing has nothing to do with their time.
+// whether there are more; then which ones are missing has nothing to do with their time. It reads
+// up to 1,000 rows of each group, so many groups take seconds on a busy server.
 func (s *Store) DeadLetterGroups(ctx context.Context, filter job.DeadLetterFilter) (groups []job.DeadLetterGroup, more bool, err error) {
 	args := []any{filter.Type, filter.Limit, job.MaxCount + 1, groupSamples, groupLatest}
 	var found []groupRow
-	if filter.Tenant == "" {
-		found, err = postgres.Read(ctx, s.db.Lists, "dead_letter_groups", pgx.RowToStructByName[groupRow], args...)
-	} else {
-		found, err = postgres.Read(ctx, s.db.Lists, "dead_letter_groups_of_tenant", pgx.RowToStructByName[groupRow], append(args, filter.Tenant)...)
-	}
+	err = s.db.Figures.Snapshot(ctx, "dead letter groups", withTimeForFigures, func(tx pgx.Tx) (err error) {
+		if filter.Tenant == "" {
+			found, err = postgres.Rows(ctx, tx, "dead_letter_groups", pgx.RowToStructByName[groupRow], args...)
+		} else {
+			found, err = postgres.Rows(ctx, tx, "dead_letter_groups_of_tenant", pgx.RowToStructByName[groupRow], append(args, filter.Tenant)...)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, false, err
 	}

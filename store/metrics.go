@@ -11,59 +11,18 @@ import (
 	"github.com/holdfast-jobs/holdfast/store/postgres"
 )
 
+// withTimeForFigures lets a reading that nobody waits for finish on a busy server.
+const withTimeForFigures = "set local statement_timeout = '15s'"
+
 // forFigures are settings for reading whole lists, which may take long. Sequential
 // scans are allowed. Parallel processes are not, because the loops need their
 // processors. Joins still use the indexes: a hash join would read the whole ledger.
-const forFigures = "set local statement_timeout = '15s'; set local enable_seqscan = on; set local enable_hashagg = on; set local max_parallel_workers_per_gather = 0"
+const forFigures = withTimeForFigures + "; set local enable_seqscan = on; set local enable_hashagg = on; set local max_parallel_workers_per_gather = 0"
 
 // figures runs f in one snapshot. f must not run statements that are also run
 // elsewhere: a connection keeps the plans that it made.
 func (s *Store) figures(ctx context.Context, operation string, f func(pgx.Tx) error) error {
 	return s.db.Figures.Snapshot(ctx, operation, forFigures, f)
-}
-
-// Queues returns the waiting and running jobs, by job type. It counts exactly, so it
-// takes longer the more jobs wait: about 0.2 s for a million.
-func (s *Store) Queues(ctx context.Context) (queues []v1.Queue, err error) {
-	err = s.figures(ctx, "queues", func(tx pgx.Tx) error {
-		queues, err = readQueues(ctx, tx)
-		return err
-	})
-	return queues, err
-}
-
-func readQueues(ctx context.Context, tx pgx.Tx) ([]v1.Queue, error) {
-	type row struct {
-		JobType string
-		Reason  job.WaitReason
-		Jobs    int64
-	}
-	queues, err := postgres.Rows(ctx, tx, "queues", pgx.RowToStructByNameLax[v1.Queue])
-	if err != nil {
-		return nil, err
-	}
-	found, err := postgres.Rows(ctx, tx, "queues_waiting", pgx.RowToStructByName[row])
-	if err != nil {
-		return nil, err
-	}
-	parked := make(map[string]map[job.WaitReason]int64)
-	paused := make(map[string]bool)
-	for _, row := range found {
-		if row.Jobs == 0 {
-			paused[row.JobType] = true
-			continue
-		}
-		if parked[row.JobType] == nil {
-			parked[row.JobType] = make(map[job.WaitReason]int64)
-		}
-		parked[row.JobType][row.Reason] = row.Jobs
-	}
-	for i := range queues {
-		q := &queues[i]
-		q.Paused = paused[q.JobType] || paused[""]
-		q.CountWaiting(parked[q.JobType])
-	}
-	return queues, nil
 }
 
 // maxLimits is how many limits are shown, so that there are not more metrics than a
@@ -97,7 +56,7 @@ func readGates(ctx context.Context, tx pgx.Tx, m *v1.Metrics) error {
 func (s *Store) Metrics(ctx context.Context, window time.Duration) (v1.Metrics, error) {
 	var m v1.Metrics
 	err := s.figures(ctx, "metrics", func(tx pgx.Tx) (err error) {
-		for _, read := range []func(context.Context, pgx.Tx, *v1.Metrics) error{readSnapshot, readGates, readCounts, readTypes} {
+		for _, read := range []func(context.Context, pgx.Tx, *v1.Metrics) error{readSnapshot, readGates, readTypes} {
 			if err := read(ctx, tx, &m); err != nil {
 				return err
 			}
@@ -105,7 +64,14 @@ func (s *Store) Metrics(ctx context.Context, window time.Duration) (v1.Metrics, 
 		if err := readRecent(ctx, tx, window, &m); err != nil {
 			return err
 		}
-		m.Queues, err = readQueues(ctx, tx)
+		open, err := readOpen(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if err := readCounts(ctx, tx, open, &m); err != nil {
+			return err
+		}
+		m.Queues, err = queuesOf(ctx, tx, open)
 		return err
 	})
 	return m, err
@@ -127,6 +93,11 @@ func (s *Store) WorkerTotals(ctx context.Context, window time.Duration) (map[job
 		}
 		totals[job.Running] = running[0]
 		if window == 0 {
+			dead, err := postgres.Rows(ctx, tx, "metrics_dead", pgx.RowTo[int64])
+			if err != nil {
+				return err
+			}
+			totals[job.Dead] = dead[0]
 			return countFinal(ctx, tx, totals)
 		}
 		happened, err := eventsWithin(ctx, tx, window)
@@ -151,16 +122,7 @@ func readSnapshot(ctx context.Context, tx pgx.Tx, m *v1.Metrics) error {
 
 // readCounts counts jobs by state, with a count for every state, by the attempts
 // that they were charged, and by worker.
-func readCounts(ctx context.Context, tx pgx.Tx, m *v1.Metrics) error {
-	type row struct {
-		State   job.State
-		Attempt int
-		Jobs    int64
-	}
-	open, err := postgres.Rows(ctx, tx, "metrics_open", pgx.RowToStructByName[row])
-	if err != nil {
-		return err
-	}
+func readCounts(ctx context.Context, tx pgx.Tx, open []openJobs, m *v1.Metrics) error {
 	counts, attempts := make(map[job.State]int64), make(map[int]int64)
 	for _, state := range job.States() {
 		counts[state] = 0
@@ -176,7 +138,9 @@ func readCounts(ctx context.Context, tx pgx.Tx, m *v1.Metrics) error {
 	}
 	for _, row := range open {
 		counts[row.State] += row.Jobs
-		attempts[row.Attempt] += row.Jobs
+		if !row.State.Final() {
+			attempts[row.Attempt] += row.Jobs
+		}
 	}
 	if err := countFinal(ctx, tx, counts); err != nil {
 		return err
@@ -186,7 +150,7 @@ func readCounts(ctx context.Context, tx pgx.Tx, m *v1.Metrics) error {
 	return err
 }
 
-// countFinal sets the counts of jobs in final states.
+// countFinal sets the counts of jobs in final states, but for dead ones.
 func countFinal(ctx context.Context, tx pgx.Tx, counts map[job.State]int64) error {
 	found, err := counted[job.State](ctx, tx, "metrics_final")
 	for _, row := range found {

@@ -140,7 +140,7 @@ func TestFiguresNeverReadTheLedgerWhole(t *testing.T) {
 		}
 		files, err := filepath.Glob("sql/metrics_*.sql")
 		require.NoError(t, err)
-		for _, file := range append(files, "sql/queues.sql") {
+		for _, file := range append(files, "sql/open_jobs.sql") {
 			name := strings.TrimSuffix(filepath.Base(file), ".sql")
 			var plan string
 			require.NoError(t, s.figures(t.Context(), "test", func(tx pgx.Tx) error {

@@ -115,7 +115,7 @@ func TestTimersAreCountedWithoutTheLedger(t *testing.T) {
 	s := open(t)
 	inState(t, s, job.Created)
 	inState(t, s, job.Retry)
-	require.NotContains(t, explainSQL(t, s, sql.Text("queues")), "Index Cond: (job_id = t.job_id)")
+	require.NotContains(t, explainSQL(t, s, sql.Text("open_jobs")), "Index Cond: (job_id = t.job_id)")
 	before := queues(t, s)
 	require.Len(t, before, 2)
 	exec(t, s, "delete from jobs")
