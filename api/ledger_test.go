@@ -362,7 +362,9 @@ func (l *ledger) DeadLetters(_ context.Context, filter job.DeadLetterFilter) ([]
 
 // DeadLetterGroups is one group.
 func (l *ledger) DeadLetterGroups(_ context.Context, filter job.DeadLetterFilter) ([]job.DeadLetterGroup, bool, error) {
+	l.mu.Lock()
 	l.deadLetters, l.limit = filter, filter.Limit
+	l.mu.Unlock()
 	return []job.DeadLetterGroup{{
 		Type: "FAIL_JOB", Code: "no", Fingerprint: "0123456789abcdef", Message: "no <luck>", Count: job.CountOf(job.MaxCount + 1),
 		DeadLetterTimes: job.DeadLetterTimes{FirstDeadAt: later, LastDeadAt: later}, Versions: []string{"v1"}, Samples: []job.ID{{15: 7}},

@@ -72,7 +72,9 @@ func (l *ledger) Logs(_ context.Context, id job.ID, filter job.LogFilter) ([]job
 func (l *ledger) Workers(context.Context) ([]v1.Worker, error) { return l.workers, l.interrupt() }
 
 func (l *ledger) WorkerTotals(_ context.Context, window time.Duration) (map[job.State]int64, error) {
+	l.mu.Lock() // A page may have gone on without its figures.
 	l.window = window
+	l.mu.Unlock()
 	return l.totals, l.interrupt()
 }
 
