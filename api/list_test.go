@@ -100,7 +100,8 @@ func TestFiltersReachTheLedger(t *testing.T) {
 		l.filter = job.Filter{}
 		asked := path + "?state=held,queued&state=running&jobType=A&tenant=acme&tag=t&worker=w&errorCode=c&payload=p&createdFrom=2026-01-02T03:04:05Z"
 		require.Equal(t, 200, send(h, "GET", asked, "").Code)
-		l.filter.Limit = 0
+		require.Positive(t, l.filter.Within)
+		l.filter.Limit, l.filter.Within = 0, 0
 		require.Equal(t, job.Filter{
 			States: []job.State{job.Created, job.Queued, job.Running}, WithoutScheduled: true, Type: "A", Tenant: "acme", Tag: "t",
 			Worker: "w", Code: "c", Payload: "p", CreatedFrom: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/network"
 	"github.com/stretchr/testify/require"
 )
 
@@ -56,7 +57,9 @@ func TestNeverTwoPollsAreUnderWay(t *testing.T) {
 	b.open("/ui/")
 	parts := value[int](b, `document.querySelectorAll("[data-live]").length`)
 	require.Positive(t, parts)
-	order(b, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: "*"}}})
+	// The browser may still ask for an icon.
+	polls := []*fetch.RequestPattern{{URLPattern: "*", ResourceType: network.ResourceTypeFetch}}
+	order(b, fetch.Enable, fetch.EnableParams{Patterns: polls})
 	first := b.held(1)
 	require.Never(t, func() bool { return b.holding() > 1 }, interval, glance, "the next waits for the answer")
 	order(b, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: first})
