@@ -101,7 +101,7 @@ func TestSlowClientsDelayNobodyElse(t *testing.T) {
 // Each client sends a batch of legal size, except for its end.
 func TestUnfinishedBodiesAreRefusedInLittleMemory(t *testing.T) {
 	const clients, each = 60, 8 << 20
-	o := orchestrator(t, pgtest.URL(t), append(plugin(0, "builtin", "handlers"), "server.max_receiving_bytes=16777216")...)
+	o := orchestrator(t, pgtest.URL(t), append(plugin(0, "builtin", "handlers"), "server.max_receiving_bytes=33554432")...)
 	rigtest.Start(t, o)
 	before := resident(t, o)
 	one := `{"jobType":"FAIL_JOB","payload":"` + strings.Repeat("x", 100_000) + `"},`
