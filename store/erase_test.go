@@ -240,6 +240,7 @@ func TestATenantIsErasedWholly(t *testing.T) {
 					exec(t, s, "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'")
 					require.Error(t, wait())
 					release()
+					killed.Close() // a hundred connections are all that the server has
 				}
 				_, _, err = s.EraseNext(t.Context(), 7)
 				require.NoError(t, err)

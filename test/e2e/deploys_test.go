@@ -259,7 +259,7 @@ func TestOperatorsDisableAndEnableAPlugin(t *testing.T) {
 	}
 	over := filepath.Join(t.TempDir(), "over")
 	running := rigtest.Submit(t, d.o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Timeout: "1h", Payload: map[string]any{"when": over}})
-	rigtest.Await(t, d.o, running, "RUNNING")
+	rigtest.AwaitHandlers(t, d.o, 1)
 	do("disable")
 	require.NoError(t, os.WriteFile(over, nil, 0o600))
 	waits := rigtest.Submit(t, d.o, rig.Submission{JobType: "WORK", MaxAttempts: 1})

@@ -156,7 +156,7 @@ func TestASecondSignalStopsAtOnceAndTheJobIsRecovered(t *testing.T) {
 	rigtest.Start(t, o)
 	over := filepath.Join(t.TempDir(), "over")
 	id := rigtest.Submit(t, o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Timeout: "1h", Payload: map[string]any{"when": over}})
-	rigtest.Await(t, o, id, "RUNNING")
+	rigtest.AwaitHandlers(t, o, 1)
 	o.Look()
 
 	require.NoError(t, o.Signal(syscall.SIGTERM))
@@ -179,7 +179,7 @@ func TestADrainLetsRunningJobsFinish(t *testing.T) {
 	rigtest.Start(t, o)
 	over := filepath.Join(t.TempDir(), "over")
 	id := rigtest.Submit(t, o, rig.Submission{JobType: "WORK", MaxAttempts: 1, Timeout: "1h", Payload: map[string]any{"when": over}})
-	rigtest.Await(t, o, id, "RUNNING")
+	rigtest.AwaitHandlers(t, o, 1)
 	o.Look()
 	require.NoError(t, o.Signal(syscall.SIGTERM))
 	require.Eventually(t, func() bool { _, err := o.Get(t.Context(), id); return err != nil }, patience, glance, "the API closes first")

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -21,6 +22,9 @@ import (
 
 // glance is the pause between two looks at something that changes soon.
 const glance = 10 * time.Millisecond
+
+// declaredWithin bounds the wait for plugins after the start. Some never declare anything.
+const declaredWithin = 30 * time.Second
 
 // Orchestrator is one orchestrator process. Calls of the API may be concurrent; the other
 // methods are for one goroutine at a time.
@@ -95,15 +99,19 @@ func (o *Orchestrator) Start(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// awaitPlugins waits until no plugin is starting for the first time: an orchestrator is
-// ready even if its plugins are slow to declare their job types. It does not wait if it
-// may not see the plugins.
+// awaitPlugins waits until no plugin is starting for the first time, and the job types of
+// those that are up can be submitted: an orchestrator is ready even if its plugins are slow to
+// declare them. It does not wait if it may not see the plugins.
 func (o *Orchestrator) awaitPlugins(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, declaredWithin)
+	defer cancel()
 	for ctx.Err() == nil {
-		var found struct{ Plugins []struct{ State string } }
+		var found struct{ Plugins []plugin }
 		err := o.Call(ctx, http.MethodGet, "/debug/plugins", nil, http.StatusOK, &found)
-		starting := func(p struct{ State string }) bool { return p.State == "starting" }
-		if err != nil || !slices.ContainsFunc(found.Plugins, starting) {
+		waits := func(p plugin) bool {
+			return p.State == "starting" || p.State == "up" && !o.declared(ctx, p.JobTypes)
+		}
+		if err != nil || !slices.ContainsFunc(found.Plugins, waits) {
 			return
 		}
 		select {
@@ -111,6 +119,19 @@ func (o *Orchestrator) awaitPlugins(ctx context.Context) {
 		case <-time.After(glance):
 		}
 	}
+}
+
+// plugin is what GET /debug/plugins says of a plugin.
+type plugin struct {
+	State    string
+	JobTypes []string
+}
+
+// declared reports whether jobs of all these types can be submitted.
+func (o *Orchestrator) declared(ctx context.Context, types []string) bool {
+	return !slices.ContainsFunc(types, func(jobType string) bool {
+		return o.Call(ctx, http.MethodGet, "/job-types/"+url.PathEscape(jobType), nil, http.StatusOK, nil) != nil
+	})
 }
 
 // Log is where the process writes its log.

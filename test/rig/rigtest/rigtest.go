@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -82,6 +83,21 @@ func Await(t testing.TB, o *rig.Orchestrator, id, status string) rig.Job {
 	found, err := o.Await(ctx, id, status)
 	require.NoError(t, err)
 	return found
+}
+
+// AwaitHandlers waits until so many attempts run in handlers. A job that is RUNNING may only
+// have been claimed.
+func AwaitHandlers(t testing.TB, o *rig.Orchestrator, attempts int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var found struct{ Plugins []struct{ Running int } }
+		require.NoError(t, o.Call(t.Context(), http.MethodGet, "/debug/plugins", nil, http.StatusOK, &found))
+		running := 0
+		for _, p := range found.Plugins {
+			running += p.Running
+		}
+		return running == attempts
+	}, Patience, 10*time.Millisecond, "%d attempts run", attempts)
 }
 
 // Seeded returns a source of random numbers and logs its seed. Set HOLDFAST_TEST_SEED to
