@@ -158,9 +158,9 @@ func TestASuccessWithARefusedFollowUpFails(t *testing.T) {
 // Plugins and orchestrators are killed while handlers that have submitted three children are
 // about to end: each success has three, and nothing else has any.
 func TestEachSuccessHasOneSetOfChildrenWhateverIsKilled(t *testing.T) {
-	kills := 12
+	kills, hits := 12, 12
 	if os.Getenv("HOLDFAST_TEST_FOLLOWUPS") == "full" {
-		kills = 200
+		kills, hits = 200, 1000
 	}
 	random := rigtest.Seeded(t)
 	s := newScene(t, 2)
@@ -186,7 +186,7 @@ func TestEachSuccessHasOneSetOfChildrenWhateverIsKilled(t *testing.T) {
 	crashed := func() int { return s.count(t, lost, []string{"crashed", "suspected"}) }
 	interrupted := func() int { return s.count(t, lost, []string{"interrupted", "lease_expired"}) }
 	// On a slow machine a kill may hit little.
-	for kill := 0; kill < kills || crashed() < kills || interrupted() < kills; kill++ {
+	for kill := 0; kill < kills || crashed() < hits || interrupted() < hits; kill++ {
 		o := s.orchestrators[kill%2]
 		before := s.count(t, `select count(*) from jobs where state = 'succeeded'`)
 		more(o)

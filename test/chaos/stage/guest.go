@@ -3,6 +3,7 @@
 package stage
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -36,7 +37,7 @@ func BeGuest(args []string) int {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, 0, nil)
 		switch {
-		case err == syscall.EINTR: //nolint:errorlint // an errno
+		case errors.Is(err, syscall.EINTR):
 		case err != nil: // no children are left
 			return code
 		case pid == cmd.Process.Pid && status.Exited():
