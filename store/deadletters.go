@@ -14,9 +14,11 @@ import (
 const (
 	// groupSamples is how many jobs of a group are named.
 	groupSamples = 3
-	// groupLatest is how many of the latest jobs of a group are looked at for the versions of
-	// the plugin and the times of death.
-	groupLatest = 1000
+	// groupVersions is how many of the latest jobs of a group are looked at for the versions of
+	// the plugin.
+	groupVersions = 100
+	// groupTimes is how many of the latest jobs of a group are looked at for the times of death.
+	groupTimes = 1000
 )
 
 // DeadLetters returns the dead jobs that the filter selects, newest first.
@@ -41,9 +43,10 @@ type groupRow struct {
 // DeadLetterGroups returns the groups of the dead letters that the filter selects by type
 // and tenant, those with the latest death first. It returns up to the filter's limit, and
 // whether there are more; then which ones are missing has nothing to do with their time. It reads
-// up to 1,000 rows of each group, so many groups take seconds on a busy server.
+// up to 100 rows of each group, and 11,000 entries of an index, so many groups take seconds on a
+// busy server.
 func (s *Store) DeadLetterGroups(ctx context.Context, filter job.DeadLetterFilter) (groups []job.DeadLetterGroup, more bool, err error) {
-	args := []any{filter.Type, filter.Limit, job.MaxCount + 1, groupSamples, groupLatest}
+	args := []any{filter.Type, filter.Limit, job.MaxCount + 1, groupSamples, groupVersions, groupTimes}
 	var found []groupRow
 	err = s.db.Figures.Snapshot(ctx, "dead letter groups", withTimeForFigures, func(tx pgx.Tx) (err error) {
 		if filter.Tenant == "" {

@@ -2,11 +2,12 @@ package store
 
 import "time"
 
-// A search that has a time examines leastStretch rows first, and then more at a time while that
-// takes little, up to mostStretch. There are few lengths, because each is a statement of its own.
+// A search that has a time examines leastStretch rows first, each of which may have to come from a
+// disk, and then more at a time while that takes little, up to mostStretch. There are few lengths,
+// because each is a statement of its own.
 const (
-	leastStretch  = 1000
-	stretchFactor = 4
+	leastStretch  = 100
+	stretchFactor = 8
 	mostStretch   = leastStretch * stretchFactor * stretchFactor * stretchFactor
 )
 

@@ -83,7 +83,7 @@ type DeadLetterGroup struct {
 	More        bool      `json:"more" doc:"Whether there are more jobs than count says."`
 	FirstDeadAt time.Time `json:"firstDeadAt"`
 	LastDeadAt  time.Time `json:"lastDeadAt"`
-	Versions    []string  `json:"versions" nullable:"false" doc:"The versions of the plugin with which the latest 1,000 of the jobs failed."`
+	Versions    []string  `json:"versions" nullable:"false" doc:"The versions of the plugin with which the latest 100 of the jobs failed."`
 	SampleIDs   []job.ID  `json:"sampleIds" nullable:"false" doc:"The three jobs that died last."`
 	Recent      []int64   `json:"recent,omitempty" nullable:"false" doc:"How many of the latest 1,000 of the jobs died in each of the last 24 hours, oldest first. Absent if none did."`
 }

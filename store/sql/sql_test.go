@@ -162,8 +162,8 @@ func TestDeadLettersAreGroupedAlikeForATenantAndForAll(t *testing.T) {
 	_, all := split(sql.Text("dead_letter_groups"))
 	_, tenant := split(sql.Text("dead_letter_groups_of_tenant"))
 	require.Equal(t, all, strings.NewReplacer(
-		"d.tenant = g.tenant and ", "", " and w.tenant = $6", "", " and g.tenant = $6", "", "$6::text, ", "",
-		"d.tenant desc, ", "", "d.tenant, ", "", "g.tenant, ", "", "w.tenant, ", "", "next.tenant, ", "", "tenant, ", "",
+		"d.tenant = g.tenant and ", "", " and w.tenant = $7", "", " and g.tenant = $7", "", "$7::text, ", "",
+		"d.tenant, ", "", "g.tenant, ", "", "w.tenant, ", "", "next.tenant, ", "", "tenant, ", "",
 	).Replace(tenant))
 }
 

@@ -48,6 +48,8 @@ func questions(t testing.TB, db *pgx.Conn) map[string]string {
 		"dead letters": "/ui/dead-letters", "dead letters of a type": "/ui/dead-letters?jobType=MAIL", "dead letters of a tenant": "/ui/dead-letters?tenant=tenant-101",
 		"types": "/ui/types", "type": "/ui/types/MAIL", "new job": "/ui/types/WORK/new", "schedules": "/ui/schedules", "schedule": "/ui/schedules/default/nightly-7",
 		"workers": "/ui/workers", "worker": "/ui/workers/" + url.PathEscape(one("select worker_id from workers order by started_at desc limit 1")), "plugins": "/ui/plugins", "plugin": "/ui/plugins/shop",
+		"workflows": "/ui/workflows", "workflows, unfinished": "/ui/workflows?state=stuck",
+		"workflow":   "/ui/workflows/" + one("select workflow_id::text from workflows where finished_at is null limit 1"),
 		"operations": "/ui/operations", "audit": "/ui/audit", "audit, by": "/ui/audit?actor=token:3", "audit, nobody": "/ui/audit?actor=nosuch",
 		"audit, action": "/ui/audit?action=job.cancel", "audit, tenant": "/ui/audit?tenant=tenant-3", "audit, job": "/ui/audit?jobId=" + dead,
 		"health": "/ui/health", "settings": "/ui/settings",

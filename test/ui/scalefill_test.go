@@ -61,9 +61,13 @@ func lasting(t *testing.T) (url string) {
 // fill writes jobs that look as if they had been worked for ten days.
 func fill(t *testing.T, db *pgx.Conn, ended, open int) {
 	t.Helper()
-	var full bool
-	require.NoError(t, db.QueryRow(t.Context(), "select exists (select from tally_totals)").Scan(&full))
-	if full {
+	empty := func(table string) (empty bool) {
+		t.Helper()
+		require.NoError(t, db.QueryRow(t.Context(), "select not exists (select from "+table+")").Scan(&empty))
+		return empty
+	}
+	jobs, workflows := empty("tally_totals"), empty("workflows")
+	if !jobs && !workflows {
 		return
 	}
 	run := func(statement string, args ...any) {
@@ -79,13 +83,18 @@ func fill(t *testing.T, db *pgx.Conn, ended, open int) {
 	}
 	run("set session_replication_role = replica") // so that no trigger refuses them
 	run("set synchronous_commit = off")
-	const chunk = 100_000
-	for name, jobs := range map[string]int{"ended": ended, "open": open} {
-		for first := 0; first < jobs; first += chunk {
-			run(text(name), first, min(first+chunk, jobs)-1, jobs)
+	if jobs {
+		const chunk = 100_000
+		for name, count := range map[string]int{"ended": ended, "open": open} {
+			for first := 0; first < count; first += chunk {
+				run(text(name), first, min(first+chunk, count)-1, count)
+			}
 		}
+		run(text("figures"))
 	}
-	run(text("figures"))
+	if workflows {
+		run(text("workflows"), ended/1000, open/1000)
+	}
 	run("reset session_replication_role")
 	run("vacuum analyze")
 	run("checkpoint")
