@@ -75,6 +75,14 @@ test-failover: ## Fail over to a standby under load, FAILOVERS=20 times of each 
 	scripts/need.sh postgres
 	HOLDFAST_TEST_FAILOVERS=$(FAILOVERS) $(GO) test -count=1 -timeout 60m -v -run NothingAcknowledged ./test/failover
 
+# How many times each crash is measured.
+TIMES ?= 10
+
+.PHONY: losses
+losses: ## Measure what crashes lose with an asynchronous standby and with commit: fast, TIMES=10 times each
+	scripts/need.sh postgres
+	HOLDFAST_TEST_LOSSES=$(TIMES) $(GO) test -count=1 -timeout 60m -v -run LossesAreMeasured ./test/failover
+
 .PHONY: gates
 gates: ## Test limits, fair turns and pauses at full length, with a kill each second
 	scripts/need.sh postgres
@@ -158,6 +166,27 @@ BUGS ?=
 chaos-controls: chaos-build ## Put bugs into copies of the product, and see the chaos run catch each; half an hour
 	cd test/chaos/checker && $(GO) test -count=1 -timeout 8m ./...
 	$(GO) run ./test/chaos/bugs $(BUGS)
+
+# How many jobs a soak has, and what its plugin leaks, memory or files, to see that it is found.
+JOBS ?= 1000000
+LEAK ?=
+
+.PHONY: soak-build
+soak-build:
+	scripts/need.sh postgres
+	mkdir -p bin/soak
+	$(GO) build -trimpath -o bin/soak/ ./cmd/orchestrator ./test/soak ./test/soak/handlers
+
+.PHONY: soak
+soak: soak-build ## Run JOBS=1000000 jobs of all kinds, and check that what they use stays the same; a quarter of an hour
+	bin/soak/soak -jobs $(JOBS) $(if $(LEAK),-leak $(LEAK))
+
+.PHONY: soak-controls
+soak-controls: soak-build ## Let the plugin of a soak leak memory, then files, and see the soak find each; five minutes
+	for leak in memory files; do \
+		code=0; bin/soak/soak -jobs 50000 -leak $$leak || code=$$?; \
+		[ $$code -eq 1 ] || { echo "a soak that leaks $$leak exits with $$code, not 1" >&2; exit 1; }; \
+	done
 
 .PHONY: test-checker
 test-checker: ## Test the checker of chaos runs: each of its invariants on a run that was spoiled

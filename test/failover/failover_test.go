@@ -127,13 +127,13 @@ func requireAttemptsInOrder(t *testing.T, db *pgxpool.Pool) {
 	require.Zero(t, odd, "attempts that overlap")
 }
 
-func orchestrator(t *testing.T, url, name, steps string) *rig.Orchestrator {
+func orchestrator(t *testing.T, url, name, steps string, more ...string) *rig.Orchestrator {
 	t.Helper()
-	return rigtest.New(t, filepath.Join(bin, "orchestrator"), t.TempDir(),
+	return rigtest.New(t, filepath.Join(bin, "orchestrator"), t.TempDir(), append(more,
 		"database.url="+url, "worker.id="+name, "worker.lease=3s", "worker.kill_grace=300ms", "worker.drain_timeout=5s",
 		"server.request_timeout=2s", "log.format=json",
 		"plugins.0.name=steps", "plugins.0.path="+filepath.Join(bin, "steps"), "plugins.0.concurrency=20",
-		"plugins.0.env.STEPS="+steps)
+		"plugins.0.env.STEPS="+steps)...)
 }
 
 func number(t *testing.T, variable string, otherwise uint64) uint64 {

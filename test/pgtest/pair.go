@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,13 +19,13 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/migrations"
 	"github.com/holdfast-jobs/holdfast/store/embedded"
+	"github.com/holdfast-jobs/holdfast/test/rig"
 )
 
 // pairPatience limits every wait for a server of a pair.
 const pairPatience = 2 * time.Minute
 
-// Pair is a primary and a synchronous standby: every commit waits for the standby.
-// Both end with the test.
+// Pair is a primary and a standby. Both end with the test.
 type Pair struct {
 	// Primary and Standby are the addresses of the database, which has the
 	// schema. Nothing can be written to the standby before Promote.
@@ -31,10 +33,29 @@ type Pair struct {
 
 	link             *Proxy // from the standby to the primary
 	primary, standby *embedded.Server
+	// restart starts the primary again.
+	restart func(testing.TB) *embedded.Server
 }
 
-// NewPair starts a pair from local binaries. It skips the test if there are none.
+// NewPair starts a pair from local binaries, in which every commit waits for the standby. It
+// skips the test if there are none.
 func NewPair(t testing.TB) *Pair {
+	t.Helper()
+	return newPair(t, map[string]string{"synchronous_standby_names": standbyName})
+}
+
+// NewAsynchronousPair starts a pair in which commits wait for the disk of the primary, and not
+// for the standby.
+func NewAsynchronousPair(t testing.TB) *Pair {
+	t.Helper()
+	return newPair(t, map[string]string{"fsync": "on", "full_page_writes": "on"})
+}
+
+// standbyName is what the primary knows the standby by.
+const standbyName = "standby"
+
+// newPair starts a pair whose primary has these settings in addition.
+func newPair(t testing.TB, additional map[string]string) *Pair {
 	t.Helper()
 	dir, remove, err := makeDir()
 	require.NoError(t, err)
@@ -47,23 +68,29 @@ func NewPair(t testing.TB) *Pair {
 
 	p := &Pair{}
 	settings := map[string]string{
-		"synchronous_standby_names": "standby", "synchronous_commit": "on",
+		"synchronous_commit": "on",
 		// A stalled link must not be dropped.
 		"wal_sender_timeout": "0", "wal_receiver_timeout": "0",
 		"shared_buffers": "32MB",
 	}
-	p.primary = startCopy(t, cluster, filepath.Join(dir, "primary"), settings)
+	ofPrimary := maps.Clone(settings)
+	maps.Copy(ofPrimary, additional)
+	p.primary = startCopy(t, cluster, filepath.Join(dir, "primary"), ofPrimary)
+	p.restart = func(t testing.TB) *embedded.Server { return startServerIn(t, filepath.Join(dir, "primary"), ofPrimary) }
 	p.Primary = p.primary.URL()
 	p.link = Between(t, p.Primary)
 	cfg, err := pgx.ParseConfig(p.link.URL)
 	require.NoError(t, err)
-	settings["synchronous_standby_names"] = ""
-	settings["primary_conninfo"] = fmt.Sprintf("host=%s port=%d user=%s sslmode=disable gssencmode=disable application_name=standby",
-		cfg.Host, cfg.Port, cfg.User)
+	settings["primary_conninfo"] = fmt.Sprintf("host=%s port=%d user=%s sslmode=disable gssencmode=disable application_name=%s",
+		cfg.Host, cfg.Port, cfg.User, standbyName)
 	p.standby = startCopy(t, cluster, filepath.Join(dir, "standby"), settings, "standby.signal")
 	p.Standby = p.standby.URL()
 	t.Cleanup(p.separate)
-	p.await(t, p.Primary, "select count(*) = 1 from pg_stat_replication where sync_state = 'sync'")
+	state := "async"
+	if _, waits := additional["synchronous_standby_names"]; waits {
+		state = "sync"
+	}
+	p.await(t, p.Primary, fmt.Sprintf("select count(*) = 1 from pg_stat_replication where state = 'streaming' and sync_state = '%s'", state))
 	return p
 }
 
@@ -105,6 +132,33 @@ func (p *Pair) Kill(t testing.TB) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_ = p.primary.Stop(ctx) // it returns an error, because this is no fast shutdown
+}
+
+// KillAll ends all processes of the primary with SIGKILL, the postmaster first, and returns when
+// it began to.
+func (p *Pair) KillAll(t testing.TB) time.Time {
+	t.Helper()
+	conn := dial(t, p.Primary)
+	var backend int
+	require.NoError(t, conn.QueryRow(t.Context(), "select pg_backend_pid()").Scan(&backend))
+	postmaster, err := rig.Parent(backend)
+	require.NoError(t, err)
+	require.Greater(t, postmaster, 1)
+	victims := rig.Descendants(postmaster)
+	at := time.Now()
+	require.NoError(t, syscall.Kill(postmaster, syscall.SIGKILL))
+	for _, victim := range victims {
+		_ = victim.Signal(syscall.SIGKILL) // it may have ended with the postmaster
+	}
+	p.Kill(t)
+	return at
+}
+
+// Restart starts the primary again after Kill or KillAll. It recovers from its log.
+func (p *Pair) Restart(t testing.TB) {
+	t.Helper()
+	p.primary = p.restart(t)
+	p.Primary = p.primary.URL()
 }
 
 // separate cuts off the standby for good.
@@ -152,6 +206,14 @@ func startCopy(t testing.TB, cluster, dir string, settings map[string]string, fi
 	for _, name := range files {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "data", name), nil, 0o644)) // read by another user
 	}
+	return startServerIn(t, dir, settings)
+}
+
+// startServerIn starts a server in the directory of a cluster.
+func startServerIn(t testing.TB, dir string, settings map[string]string) *embedded.Server {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), pairPatience)
+	defer cancel()
 	server, err := embedded.Start(ctx, embedded.Config{DataDir: dir, Ephemeral: true, Settings: settings})
 	require.NoError(t, err)
 	t.Cleanup(func() {
