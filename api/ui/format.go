@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -160,9 +161,14 @@ func stateOf(state any, held bool) shownState {
 	return shown
 }
 
+// zips are used again, because each takes most of a megabyte, far more than any page.
+var zips = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+
 func compress(body []byte) []byte {
 	compressed := &bytes.Buffer{}
-	zip := gzip.NewWriter(compressed)
+	zip := zips.Get().(*gzip.Writer) //nolint:forcetypeassert // nothing else is in it
+	defer zips.Put(zip)
+	zip.Reset(compressed)
 	_, _ = zip.Write(body) // A buffer takes everything.
 	_ = zip.Close()
 	return compressed.Bytes()

@@ -101,8 +101,12 @@ func showOverview(v *visit) (answer, error) {
 		shown.Recent, shown.Charts = recentOf(series.Value), charts(series.Value)
 	}
 	shown.Address = v.address()
+	var shows any
+	if shown.Failing.IsZero() { // Otherwise, the page says since when.
+		shows = [...]any{metrics, series, workers, plugins}
+	}
 	return view{
-		Template: "overview", Title: "Overview", Data: shown, Styles: []string{"uplot.css"}, Scripts: []string{"uplot.js", "charts.js"},
+		Template: "overview", Title: "Overview", Data: shown, Shows: shows, Styles: []string{"uplot.css"}, Scripts: []string{"uplot.js", "charts.js"},
 	}, nil
 }
 

@@ -83,6 +83,29 @@ func TestALivePartHasATag(t *testing.T) {
 	}
 }
 
+// A part that was rendered for one tab is shown to another only if that would be the same.
+func TestALivePartIsRenderedAnewForWhatDiffers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := healthy()
+		p := newPagesWithin(0, nil, answers)
+		poll := func(path string, headers ...string) string {
+			return p.get(path, append(headers, "Hf-Fragment: live-overview")...).Body.String()
+		}
+		first := poll("/ui/")
+		require.Contains(t, first, "1,234,567")
+		require.Equal(t, first, poll("/ui/"))
+		require.NotEqual(t, first, poll("/ui/?minutes=60"))
+		require.NotEqual(t, first, poll("/ui/", "Cookie: hf_preferences=zone=Asia/Kolkata"))
+		require.NotEqual(t, first, p.get("/ui/").Body.String(), "the whole page")
+
+		metrics := answers["GET /metrics"].(v1.Metrics)
+		metrics.StatusCounts = map[job.State]int64{job.Succeeded: 1234568}
+		answers["GET /metrics"] = metrics
+		time.Sleep(time.Minute) // it is read again
+		require.Contains(t, poll("/ui/"), "1,234,568")
+	})
+}
+
 func TestTheOverviewAppearsAlthoughTheDatabaseHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hung := make(chan struct{})

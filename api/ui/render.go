@@ -47,6 +47,9 @@ type view struct {
 	// Problem is why the form of the page was refused; nil if it was not. Status is then the
 	// problem's.
 	Problem *v1.Problem
+	// Shows is a comparable value that says which figures the live part shows, if nothing else
+	// but the caller's rights and preferences has a say in it; nil if it has.
+	Shows any
 	// Scripts are assets that this page needs beside app.js.
 	Scripts []string
 	// Styles are assets that this page needs beside app.css.
@@ -109,6 +112,13 @@ func (w view) write(v *visit) {
 		http.Error(v.writer, "there is no such part of the page", http.StatusNotFound)
 		return
 	}
+	key, shared := w.key(v)
+	if shared {
+		if body := v.rendered.get(key); body != nil {
+			v.deliver(body, w.Status)
+			return
+		}
+	}
 	body := &bytes.Buffer{}
 	if err := set.ExecuteTemplate(body, name, shown); err != nil {
 		if v.site != nil {
@@ -116,6 +126,9 @@ func (w view) write(v *visit) {
 		}
 		http.Error(v.writer, "internal error", http.StatusInternalServerError)
 		return
+	}
+	if shared {
+		v.rendered.put(key, body.Bytes())
 	}
 	v.deliver(body.Bytes(), w.Status)
 }

@@ -59,6 +59,7 @@ type site struct {
 	figures   *snapshot.Cache
 	counts    *snapshot.Counts
 	diagnoses *diagnoses
+	rendered  *rendered
 }
 
 // New returns the handler of everything under Root. Its requests must have passed Frame and
@@ -74,7 +75,7 @@ func New(c Config) http.Handler {
 		c.Acts = audit.NewRecorder(nil, c.Log, "")
 	}
 	c.CountWithin, c.ReadWithin = cmp.Or(c.CountWithin, countWithin), cmp.Or(c.ReadWithin, readWithin)
-	s := &site{Config: c, api: client.New(c.API), figures: &snapshot.Cache{}, counts: snapshot.NewCounts(), diagnoses: &diagnoses{}}
+	s := &site{Config: c, api: client.New(c.API), figures: &snapshot.Cache{}, counts: snapshot.NewCounts(), diagnoses: &diagnoses{}, rendered: &rendered{}}
 	routes := chi.NewMux()
 	routes.Use(middleware.GetHead)
 	routes.Get(Root, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, Root+"/", http.StatusSeeOther) })

@@ -32,7 +32,7 @@ func TestViewersCostLittleProcessorTime(t *testing.T) {
 	if !millions {
 		t.Skip("it measures: make ui-scale")
 	}
-	const pairs, turn = 4, time.Minute // in which slow figures are read twice
+	const pairs, turn = 3, time.Minute // in which slow figures are read twice
 	s, db := amongMany(t)
 	<-time.After(turn) // the start is over
 	var orchestrator, postgres time.Duration

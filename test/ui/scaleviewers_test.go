@@ -2,7 +2,6 @@ package ui
 
 import (
 	"net/http"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -25,12 +24,14 @@ func (s *scene) view(t *testing.T, tabs int, every time.Duration, done <-chan st
 	for i := range tabs {
 		in := s.operator(t)
 		open.Go(func() {
+			asked := http.Header{"Hf-Fragment": {"live-overview"}}
 			for {
-				status, _, text := in.send(http.MethodGet, "/ui/", nil, http.Header{"Hf-Fragment": {"live-overview"}})
-				if status != http.StatusOK {
+				status, header, text := in.send(http.MethodGet, "/ui/", nil, asked)
+				if status != http.StatusOK && status != http.StatusNotModified {
 					t.Errorf("%d %s", status, text)
 					return
 				}
+				asked.Set("If-None-Match", header.Get("Etag"))
 				polls[i]++
 				select {
 				case <-done:
@@ -72,62 +73,4 @@ func TestTenTabsCostOneReadingARefresh(t *testing.T) {
 	t.Logf("%d polls of %d tabs in %s cost %d readings", polls, viewers, time.Since(began).Round(time.Second), read)
 	require.LessOrEqual(t, read, most)
 	require.Greater(t, polls, 2*most, "they asked more often")
-}
-
-// claimedASecond is how many jobs a second are claimed of a backlog that appears at once, by
-// the times in the ledger.
-func claimedASecond(t *testing.T, db *pgx.Conn, jobs int) (rate float64) {
-	t.Helper()
-	_, err := db.Exec(t.Context(), `
-		with written as (
-			insert into jobs (job_id, tenant, job_type, priority, request_hash, payload, tags, trace_parent, trace_state, max_attempts, timeout, state, run_at)
-			select (lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '70028' || lpad(to_hex(i), 15, '0'))::uuid,
-				'default', 'WORK', 0, '', '{}', '{}', '', '', 4, '30 seconds', 'queued', now()
-			from generate_series(1, $1::integer) i
-			returning job_id, run_at
-		), tallied as (
-			insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds)
-			select date_bin('10 seconds', now(), 'epoch'), 'WORK', '', 'submitted', 0, $1, 0
-		)
-		insert into ready (job_id, job_type, urgency, run_at) select job_id, 'WORK', 0, run_at from written`, jobs)
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		var left bool
-		err := db.QueryRow(t.Context(), "select exists (select from ready where job_type = 'WORK') or exists (select from leases)").Scan(&left)
-		return err == nil && !left
-	}, patience, 10*glance)
-	require.NoError(t, db.QueryRow(t.Context(), `
-		select $1 / extract(epoch from max(started_at) - min(started_at))::float8
-		from (select started_at from jobs where job_type = 'WORK' order by job_type desc, job_id desc limit $1) worked`, jobs).Scan(&rate))
-	return rate
-}
-
-// TestViewersDoNotSlowClaimsDown takes turns with viewers and without.
-func TestViewersDoNotSlowClaimsDown(t *testing.T) {
-	if !millions {
-		t.Skip("it measures: make ui-scale")
-	}
-	const pairs, jobs = 7, 100_000
-	s, db := amongMany(t)
-	claimedASecond(t, db, jobs) // connections and plans are made
-	var ratios []float64
-	for pair := range pairs {
-		var rates [2]float64 // without, and with
-		for turn := range 2 {
-			watched := (turn + pair) % 2
-			done := make(chan struct{})
-			wait := func() int { return 0 }
-			if watched == 1 {
-				wait = s.view(t, viewers, refresh, done)
-			}
-			rates[watched] = claimedASecond(t, db, jobs)
-			close(done)
-			wait()
-		}
-		ratios = append(ratios, rates[1]/rates[0])
-		t.Logf("claimed a second: %.0f without viewers, %.0f with %d, %.3f times as many", rates[0], rates[1], viewers, ratios[pair])
-	}
-	slices.Sort(ratios)
-	t.Logf("in the median pair %.3f times as many", ratios[pairs/2])
-	require.Greater(t, ratios[pairs/2], 0.98)
 }
