@@ -36,7 +36,7 @@ type batchRoutes struct {
 }
 
 func (b *batchRoutes) add(r *router) {
-	add(r, "POST /jobs/batch", "submit-jobs", guard.Submit, b.submitBatch, ownDeadline)
+	add(r, "POST /jobs/batch", "submit-jobs", guard.Submit, b.submitBatch, ownDeadline, takesBody)
 }
 
 type batchInput struct {

@@ -26,8 +26,8 @@ type editRoutes struct {
 }
 
 func (e *editRoutes) add(r *router) {
-	add(r, "PATCH /jobs/{id}", "edit-job", guard.Submit, e.edit)
-	add(r, "PATCH /jobs", "edit-jobs", guard.Operate, e.editAll)
+	add(r, "PATCH /jobs/{id}", "edit-job", guard.Submit, e.edit, takesBody)
+	add(r, "PATCH /jobs", "edit-jobs", guard.Operate, e.editAll, takesBody)
 }
 
 func (e *editRoutes) edit(ctx context.Context, in *jobInput) (*body[v1.Job], error) {

@@ -1,13 +1,17 @@
 package api
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -21,8 +25,9 @@ import (
 
 // call is embedded in the input of every operation. It has what the router does not
 // decode. It refuses a query parameter that is misspelled, empty or not for this
-// operation: if a filter were ignored, the answer would contain everything. A parameter
-// with a maxLength is a word, with the same characters as in a submission.
+// operation: if a filter were ignored, the answer would contain everything. For the same
+// reason it refuses a body that the operation would not read. A parameter with a maxLength
+// is a word, with the same characters as in a submission.
 type call struct {
 	request *http.Request
 	answer  http.ResponseWriter
@@ -32,20 +37,51 @@ type call struct {
 // Resolve is called by the router before the operation.
 func (c *call) Resolve(ctx huma.Context) []error {
 	c.request, c.answer = humachi.Unwrap(ctx)
+	errs := c.strayBody(ctx.Operation())
 	if c.request.URL.RawQuery == "" {
-		return nil
+		return errs
 	}
 	var err error
 	if c.query, err = url.ParseQuery(c.request.URL.RawQuery); err != nil {
-		return []error{&huma.ErrorDetail{Location: "query", Message: "cannot be read"}}
+		return append(errs, &huma.ErrorDetail{Location: "query", Message: "cannot be read"})
 	}
-	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(c.query)) {
 		if message := mistakeIn(c.query[name], parameterOf(ctx.Operation(), name)); message != "" && len(errs) < submission.MaxMistakes {
 			errs = append(errs, &huma.ErrorDetail{Location: "query." + submission.Shortened(name), Message: message})
 		}
 	}
 	return errs
+}
+
+// maxEmptyBody is the length up to which a body may say nothing. Some clients send an empty
+// object with every POST.
+const maxEmptyBody = 64
+
+// strayBody refuses what a request that changes something has in a body that the operation
+// does not read.
+func (c *call) strayBody(operation *huma.Operation) []error {
+	if operation.Method == http.MethodGet || operation.Metadata[withBody] == true || c.request.ContentLength == 0 {
+		return nil
+	}
+	if c.request.ContentLength <= maxEmptyBody {
+		text, err := io.ReadAll(io.LimitReader(c.request.Body, maxEmptyBody+1))
+		var members map[string]json.RawMessage
+		if err == nil && (len(bytes.TrimSpace(text)) == 0 || json.Unmarshal(text, &members) == nil && len(members) == 0) {
+			return nil
+		}
+	}
+	var names []string
+	for _, parameter := range operation.Parameters {
+		if parameter.In == "query" {
+			names = append(names, parameter.Name)
+		}
+	}
+	slices.Sort(names)
+	message := operation.Method + " " + operation.Path + " takes no body"
+	if len(names) > 0 {
+		message += ": send query parameters, which are " + strings.Join(names, ", ")
+	}
+	return []error{&huma.ErrorDetail{Location: "#", Message: message}}
 }
 
 func mistakeIn(values []string, parameter *huma.Param) string {

@@ -182,6 +182,38 @@ func TestNoOperationTakesAParameterThatItDoesNotKnow(t *testing.T) {
 	require.Empty(t, l.submitted)
 }
 
+// A filter in a body that nobody reads would be no filter.
+func TestAnOperationThatTakesNoBodyRefusesOne(t *testing.T) {
+	const refusal = " takes no body"
+	for route, operation := range described(t).operations {
+		l, p := newLedger(), somePlugins()
+		h := documented(t, api.New(api.Config{
+			Jobs: l, Operations: l, Rules: l, Retention: l, Bulk: l, Schedules: l, Workflows: l, AllPlugins: l, Plugins: p, Log: slog.New(slog.DiscardHandler), Version: "test",
+			MaxBodyBytes: 4096, MaxBatchBytes: 4096, RequestTimeout: time.Minute,
+		}))
+		method, path, _ := strings.Cut(route, " ")
+		path = strings.NewReplacer("{id}", strings.TrimPrefix(known, "/jobs/"), "{name}", "idle", "{type}", "A").Replace(path)
+		if method == "GET" || len(operation.RequestBody.Content) > 0 {
+			if method != "GET" {
+				require.NotContains(t, send(h, method, path, `{"reason": ""}`).Body.String(), refusal, route)
+			}
+			continue
+		}
+		for _, said := range []string{`{"jobIds": ["a"]}`, `["a"]`, `limit=5`, `{`, `"` + strings.Repeat("a", 1000) + `"`} {
+			answer := send(h, method, path, said)
+			require.Equal(t, 422, answer.Code, "%s: %s", route, answer.Body)
+			require.Contains(t, answer.Body.String(), route+refusal)
+		}
+		require.Zero(t, l.limit, route)
+		require.Empty(t, p.asked, route)
+		for _, nothing := range []string{"", "{}", " { }\n", "null", "\n"} {
+			require.NotContains(t, send(h, method, path, nothing).Body.String(), refusal, "%s %q", route, nothing)
+		}
+	}
+	answer := send(newAPI(t, newLedger()), "POST", "/dead-letter/retry", `{"jobIds": ["a"]}`)
+	require.Contains(t, answer.Body.String(), "send query parameters, which are errorCode, fingerprint, jobType, limit, tenant")
+}
+
 func TestGeneratorsFindTheirWayInTheDescription(t *testing.T) {
 	text := string(generated().json)
 	var document struct {

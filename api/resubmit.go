@@ -23,7 +23,7 @@ type resubmitRoutes struct {
 }
 
 func (s *resubmitRoutes) add(r *router) {
-	add(r, "POST /debug/jobs/{id}/resubmit", "resubmit-job", guard.Operate, s.resubmit, accepts)
+	add(r, "POST /debug/jobs/{id}/resubmit", "resubmit-job", guard.Operate, s.resubmit, accepts, takesBody)
 }
 
 type resubmitInput struct {

@@ -57,7 +57,12 @@ const (
 	// showsPayloads needs the scope payloads as well, because the answer consists of what
 	// clients and handlers put into jobs.
 	showsPayloads
+	// takesBody is for operations that read a body. The others refuse one.
+	takesBody
 )
+
+// withBody is the metadata of an operation that has takesBody.
+const withBody = "body"
 
 // add adds an operation: its route, such as "GET /jobs/{id}", its id in the
 // description, the scope that callers need, and what answers it. An error that the
@@ -77,6 +82,9 @@ func add[In, Out any](r *router, route, id string, scope guard.Scope, answer fun
 	}
 	if has[showsPayloads] {
 		operation.Extensions["x-also-scope"] = guard.Payloads
+	}
+	if has[takesBody] {
+		operation.Metadata = map[string]any{withBody: true}
 	}
 	if method == http.MethodGet {
 		operation.Middlewares = append(operation.Middlewares, r.limitReads)

@@ -34,14 +34,14 @@ type scheduleRoutes struct {
 func (p *scheduleRoutes) add(r *router) {
 	add(r, "GET /schedules", "list-schedules", guard.Read, p.list)
 	add(r, "GET /schedules/{schedule}", "get-schedule", guard.Read, p.get)
-	add(r, "PUT /schedules/{schedule}", "set-schedule", guard.Submit, p.set)
+	add(r, "PUT /schedules/{schedule}", "set-schedule", guard.Submit, p.set, takesBody)
 	add(r, "DELETE /schedules/{schedule}", "delete-schedule", guard.Submit, p.delete)
-	add(r, "POST /schedules/{schedule}/pause", "pause-schedule", guard.Submit, p.pause)
+	add(r, "POST /schedules/{schedule}/pause", "pause-schedule", guard.Submit, p.pause, takesBody)
 	add(r, "POST /schedules/{schedule}/resume", "resume-schedule", guard.Submit, p.resume)
 	add(r, "POST /schedules/{schedule}/run", "run-schedule", guard.Submit, p.run, accepts)
-	add(r, "POST /schedules/{schedule}/backfill", "backfill-schedule", guard.Submit, p.backfill)
+	add(r, "POST /schedules/{schedule}/backfill", "backfill-schedule", guard.Submit, p.backfill, takesBody)
 	add(r, "GET /schedules/{schedule}/next", "list-scheduled-runs", guard.Read, p.next)
-	add(r, "POST /schedules/preview", "preview-schedule", guard.Read, p.preview)
+	add(r, "POST /schedules/preview", "preview-schedule", guard.Read, p.preview, takesBody)
 }
 
 // shown has the job only for those who see what operators see, and payloads.

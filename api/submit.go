@@ -29,7 +29,7 @@ type submitRoutes struct {
 }
 
 func (s *submitRoutes) add(r *router) {
-	add(r, "POST /jobs", "submit-job", guard.Submit, s.submit, accepts)
+	add(r, "POST /jobs", "submit-job", guard.Submit, s.submit, accepts, takesBody)
 }
 
 // submitInput has no body. The package submission reads the body in one pass, where

@@ -24,7 +24,7 @@ type workflowRoutes struct {
 }
 
 func (w *workflowRoutes) add(r *router) {
-	add(r, "POST /workflows", "submit-workflow", guard.Submit, w.submit, accepts)
+	add(r, "POST /workflows", "submit-workflow", guard.Submit, w.submit, accepts, takesBody)
 	add(r, "GET /workflows", "list-workflows", guard.Read, w.list)
 	add(r, "GET /workflows/count", "count-workflows", guard.Read, w.count)
 	add(r, "GET /workflows/{id}", "get-workflow", guard.Read, w.get)
