@@ -73,6 +73,8 @@
 //     an id.
 //   - data-copy: copies the text of the element with that id.
 //   - data-keep: app.js never changes what is below, unless the page is loaded again.
+//   - data-from: a hidden field that gets the value of the field with that id, if there is one, when
+//     its form is sent.
 //   - data-submit: sends the form of a select when it changes.
 //   - data-search: the field that / goes to.
 //   - data-chart: drawn by charts.js from the columns of a table, which it says how to mark.

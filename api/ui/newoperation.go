@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-jobs/holdfast/api/guard"
 	"github.com/holdfast-jobs/holdfast/api/ui/client"
+	"github.com/holdfast-jobs/holdfast/api/ui/snapshot"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -43,6 +44,8 @@ type operationForm struct {
 	// Enough does not wait for it.
 	Counting      bool
 	Again, Enough string
+	// Stopped is why the count could not go on when it was last tried; empty if it could.
+	Stopped string
 	Denied        string
 }
 
@@ -101,11 +104,11 @@ func operationPage(v *visit, sent url.Values, refused *v1.Problem) (answer, erro
 const countFor, countOnFor = 100 * time.Millisecond, 250 * time.Millisecond
 
 // dryRun returns what the dry run has found so far that began at that moment, or a new one.
-func (v *visit) dryRun(body map[string]any, frozenAt string) (v1.OperationAnswer, error) {
+func (v *visit) dryRun(body map[string]any, frozenAt string) (snapshot.Counted, error) {
 	body["dryRun"] = true
 	said, err := json.Marshal(body)
 	if err != nil {
-		return v1.OperationAnswer{}, err
+		return snapshot.Counted{}, err
 	}
 	began, _ := time.Parse(time.RFC3339Nano, frozenAt) // What is no time begins a new one.
 	waiting, cancel := context.WithDeadline(v.context(), v.readUntil)
@@ -126,16 +129,24 @@ func (v *visit) dryRun(body map[string]any, frozenAt string) (v1.OperationAnswer
 }
 
 // counted shows what a dry run has found so far.
-func (f *operationForm) counted(seen v1.OperationAnswer, sent url.Values) {
-	f.Seen = &seen
+func (f *operationForm) counted(seen snapshot.Counted, sent url.Values) {
+	f.Seen = &seen.OperationAnswer
 	f.Button = f.verb() + " " + jobsOf(int64(seen.Count), seen.More)
 	if seen.Count > typedAbove {
 		f.Typed = strconv.Itoa(seen.Count)
 	}
 	f.Counting = seen.More && sent.Get("enough") == ""
+	if f.Counting && seen.Stopped != nil {
+		f.Stopped = "it took too long"
+		if problem := client.ProblemOf(seen.Stopped); problem != nil {
+			f.Stopped = problem.Detail
+		}
+	}
 	again := url.Values{"action": {string(f.Action)}}
-	if f.Priority != "" {
-		again.Set("priority", f.Priority)
+	for name, value := range map[string]string{"priority": f.Priority, "rate": sent.Get("rate"), "reason": f.Reason} {
+		if value != "" {
+			again.Set(name, value)
+		}
 	}
 	for _, field := range f.Fields {
 		again.Add(field.Name, field.Value)
@@ -150,9 +161,9 @@ func (f *operationForm) counted(seen v1.OperationAnswer, sent url.Values) {
 
 func (f operationForm) verb() string { return verbs[f.Action] }
 
-// body is the request to the API. Only the API checks its values.
+// body is what a request to the API says of the jobs. Only the API checks its values.
 func (f operationForm) body(filter v1.JobFilter, all bool) map[string]any {
-	body := map[string]any{"action": f.Action, "filter": filter, "all": all, "reason": f.Reason, "rate": number(f.Rate)}
+	body := map[string]any{"action": f.Action, "filter": filter, "all": all}
 	if f.Action == job.ActionEdit {
 		body["priority"] = number(f.Priority)
 	}
@@ -217,6 +228,7 @@ func startOperation(v *visit) (answer, error) {
 	}
 	filter, _ := filterIn(sent)
 	body := form.body(filter, v.form("all") != "")
+	body["reason"], body["rate"] = form.Reason, number(form.Rate)
 	if at := v.form("frozenAt"); at != "" {
 		body["frozenAt"] = at
 	}

@@ -118,6 +118,72 @@ func TestALongCountGoesOnWhileThePageIsOpen(t *testing.T) {
 	require.Contains(t, p.get(again).Body.String(), `data-typed="1234"`)
 }
 
+func TestACountThatHasStoppedSaysWhy(t *testing.T) {
+	p := newPages(map[string]any{"POST /debug/operations": func(r *http.Request) any {
+		var sent map[string]any
+		require.NoError(t, json.NewDecoder(r.Body).Decode(&sent))
+		if sent["cursor"] == nil {
+			return v1.OperationAnswer{Count: 1200, More: true, NextCursor: "c", FrozenAt: noon}
+		}
+		return v1.Unavailable("the <b>database</b> is not available")
+	}})
+	page := ""
+	require.Eventually(t, func() bool {
+		page = p.get("/ui/operations/new?state=dead&frozenAt=" + noon.Format(time.RFC3339Nano)).Body.String()
+		return strings.Contains(page, "Counting has stopped: the &lt;b&gt;database&lt;/b&gt; is not available.")
+	}, time.Minute, time.Millisecond)
+	require.Contains(t, page, "1,200+ jobs")
+	require.Contains(t, page, ">Look again</a>")
+	require.Contains(t, page, `data-announce="Counting has stopped"`)
+	enough := p.get("/ui/operations/new?state=dead&enough=true&frozenAt=" + noon.Format(time.RFC3339Nano)).Body.String()
+	require.NotContains(t, enough, "has stopped", "nobody waits for it any more")
+	require.Contains(t, enough, "Requeue 1,200+ jobs</button>")
+}
+
+func TestWhatWasTypedStaysWhileJobsAreCounted(t *testing.T) {
+	counted, goOn := make(chan struct{}), make(chan struct{})
+	p := newPages(map[string]any{"POST /debug/operations": func(r *http.Request) any {
+		var sent map[string]any
+		require.NoError(t, json.NewDecoder(r.Body).Decode(&sent))
+		require.NotContains(t, sent, "reason", "the count does not depend on it")
+		if sent["cursor"] == nil {
+			return v1.OperationAnswer{Count: 1200, More: true, NextCursor: "c", FrozenAt: noon}
+		}
+		close(counted)
+		<-goOn
+		return v1.OperationAnswer{Count: 34, FrozenAt: noon}
+	}})
+	const typed = "&rate=7&reason=mail+%26+more"
+	first := html.UnescapeString(p.get("/ui/operations/new?state=dead" + typed).Body.String())
+	require.Regexp(t, `<a href="/ui/operations/new\?[^"]*&rate=7&reason=mail\+%26\+more&state=dead">Look again</a>`, first)
+	require.Contains(t, first, `name="rate" value="7" data-from="rate"`, "the form for another action keeps it, too")
+	require.Contains(t, first, `name="reason" value="mail & more" data-from="reason"`)
+	<-counted
+	enough := html.UnescapeString(p.get("/ui/operations/new?state=dead&enough=true&frozenAt=" + noon.Format(time.RFC3339Nano) + typed).Body.String())
+	require.Contains(t, enough, `name="rate" value="7" inputmode`)
+	require.Contains(t, enough, `name="reason" value="mail & more" maxlength`)
+	require.Contains(t, enough, "1,200+ jobs", "which needed no count of its own")
+	close(goOn)
+}
+
+// A refused form comes back whole, with what is wrong at its field.
+func TestARefusedRateIsSaidAtItsField(t *testing.T) {
+	answers := preview(12)
+	counted := answers["POST /debug/operations"]
+	p := newPages(map[string]any{"POST /debug/operations": func(r *http.Request) any {
+		var sent map[string]any
+		require.NoError(t, json.NewDecoder(r.Body).Decode(&sent))
+		if sent["dryRun"] == true {
+			return counted
+		}
+		return v1.Invalid(v1.Mistake{Location: "#/rate", Message: "must be a whole number from 1 to 10000"})
+	}})
+	w := p.post("/ui/operations", "action", "cancel", "tag", "x", "rate", "many", "reason", "typed")
+	require.Equal(t, 422, w.Code)
+	require.Contains(t, w.Body.String(), `<p class="mistake" id="rate-mistake">must be a whole number from 1 to 10000</p>`)
+	require.Contains(t, w.Body.String(), `value="typed" maxlength`)
+}
+
 func TestAnOperationStartsOnTheJobsThatWereCounted(t *testing.T) {
 	started := anOperation(t, nil)
 	answers := map[string]any{"POST /debug/operations": func(r *http.Request) any {

@@ -35,9 +35,16 @@ func NewCounts() *Counts {
 // returned a cursor.
 type Ask func(ctx context.Context, frozen time.Time, cursor string) (v1.OperationAnswer, error)
 
+// Counted is what a dry run has found so far.
+type Counted struct {
+	v1.OperationAnswer
+	// Stopped is why it could not go on when it was last tried; nil if it could.
+	Stopped error
+}
+
 // count is one of them, with what is known so far.
 type count struct {
-	answer v1.OperationAnswer
+	answer Counted
 	err    error
 	// first is closed once there is an answer or an error.
 	first chan struct{}
@@ -47,9 +54,9 @@ type count struct {
 
 // Of returns what the dry run with the key has found so far, and waits for the first of it. The
 // key says who may see it. A moment names a dry run that has returned it, which may have ended. Without
-// one, it is a new dry run, unless one goes on. If the context is done first, nothing is known but
-// that there may be more.
-func (c *Counts) Of(ctx context.Context, key string, frozen time.Time, ask Ask) (v1.OperationAnswer, error) {
+// one, it is a new dry run, unless one goes on. One that has stopped is tried again. If the context is
+// done first, nothing is known but that there may be more. The error says why it could not begin.
+func (c *Counts) Of(ctx context.Context, key string, frozen time.Time, ask Ask) (Counted, error) {
 	c.mu.Lock()
 	now := time.Now()
 	named := key
@@ -76,7 +83,7 @@ func (c *Counts) Of(ctx context.Context, key string, frozen time.Time, ask Ask) 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if found.answer.FrozenAt.IsZero() && found.err == nil {
-		return v1.OperationAnswer{More: true}, nil
+		return Counted{OperationAnswer: v1.OperationAnswer{More: true}}, nil
 	}
 	return found.answer, found.err
 }
@@ -118,9 +125,12 @@ func (c *Counts) note(one *count, named, key string, answer v1.OperationAnswer, 
 		one.err = err
 		delete(c.counts, named)
 	case err == nil && first:
-		one.answer = answer
+		one.answer.OperationAnswer = answer
 		c.counts[at(key, answer.FrozenAt)] = one
-	case err == nil:
+	case err != nil:
+		one.answer.Stopped = err
+	default:
+		one.answer.Stopped = nil
 		one.answer.Count += answer.Count
 		one.answer.More, one.answer.NextCursor = answer.More, answer.NextCursor
 	}

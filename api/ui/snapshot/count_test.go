@@ -19,6 +19,8 @@ type book struct {
 	pages int
 	asked []string
 	err   error
+	// breaks is the page that cannot be counted.
+	breaks string
 }
 
 func (b *book) ask(_ context.Context, frozen time.Time, cursor string) (v1.OperationAnswer, error) {
@@ -26,6 +28,9 @@ func (b *book) ask(_ context.Context, frozen time.Time, cursor string) (v1.Opera
 	time.Sleep(time.Second)
 	if frozen.IsZero() {
 		frozen = time.Now()
+	}
+	if b.breaks != "" && cursor == b.breaks {
+		return v1.OperationAnswer{}, errors.New("no database")
 	}
 	page, _ := strconv.Atoi(cursor)
 	answer := v1.OperationAnswer{Count: 1000, FrozenAt: frozen}
@@ -41,7 +46,7 @@ func TestACountGoesOnForAllWhoLook(t *testing.T) {
 		of := func(frozen time.Time) v1.OperationAnswer {
 			answer, err := counts.Of(t.Context(), "k", frozen, book.ask)
 			require.NoError(t, err)
-			return answer
+			return answer.OperationAnswer
 		}
 		first := of(time.Time{})
 		require.Equal(t, 1000, first.Count)
@@ -81,6 +86,36 @@ func TestACountWaitsUntilSomebodyLooksAgain(t *testing.T) {
 	})
 }
 
+func TestACountThatStopsSaysWhyAndIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		counts, book := snapshot.NewCounts(), &book{pages: 4, breaks: "2"}
+		first, err := counts.Of(t.Context(), "k", time.Time{}, book.ask)
+		require.NoError(t, err)
+		require.NoError(t, first.Stopped)
+		look := func() snapshot.Counted {
+			time.Sleep(8 * time.Second) // two parts, and the pause between them
+			synctest.Wait()
+			found, err := counts.Of(t.Context(), "k", first.FrozenAt, book.ask)
+			require.NoError(t, err)
+			return found
+		}
+		found := look()
+		require.EqualError(t, found.Stopped, "no database")
+		require.Equal(t, 2000, found.Count)
+		require.True(t, found.More)
+
+		time.Sleep(8 * time.Second)
+		synctest.Wait()
+		require.Equal(t, []string{"", "1", "2", "2"}, book.asked, "whoever looked had it tried again")
+		book.breaks = ""
+		require.EqualError(t, look().Stopped, "no database", "as of the last try")
+		found = look()
+		require.NoError(t, found.Stopped)
+		require.Equal(t, 4000, found.Count)
+		time.Sleep(time.Minute)
+	})
+}
+
 func TestACountThatCannotBeginSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		counts, book := snapshot.NewCounts(), &book{pages: 1, err: errors.New("refused")}
@@ -95,7 +130,7 @@ func TestACountThatCannotBeginSaysWhy(t *testing.T) {
 		defer cancel()
 		answer, err = counts.Of(waiting, "another", time.Time{}, book.ask)
 		require.NoError(t, err)
-		require.Equal(t, v1.OperationAnswer{More: true}, answer, "nothing is known yet")
+		require.Equal(t, v1.OperationAnswer{More: true}, answer.OperationAnswer, "nothing is known yet")
 		time.Sleep(time.Minute)
 	})
 }

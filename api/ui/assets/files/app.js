@@ -244,6 +244,7 @@
   });
   document.addEventListener("submit", (event) => {
     const form = event.target;
+    for (const field of all("[data-from]", form)) field.value = (document.getElementById(field.dataset.from) || field).value;
     if (event.defaultPrevented || form.method !== "post") return;
     if (form.dataset.sent) event.preventDefault();
     form.dataset.sent = "yes";
