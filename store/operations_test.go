@@ -152,6 +152,18 @@ func TestJobsThatComeOrDieAfterTheFilterWasFrozenAreLeft(t *testing.T) {
 	requireSound(t, s)
 }
 
+func TestAnOperationOfAnEarlierVersionGoesOn(t *testing.T) {
+	s := open(t)
+	id, other := died(t, s, "c", "m"), died(t, s, "other", "m")
+	operation(t, s, job.ActionRequeue, job.Filter{Code: "c"})
+	exec(t, s, `update operations set filter = '{"States": ["dead"], "Type": "", "Tenant": "", "WithoutHeld": false, "Code": "c", "Limit": 0,
+		"Parent": "00000000-0000-0000-0000-000000000000", "CreatedFrom": "0001-01-01T00:00:00Z"}'`)
+	got, o := operateAll(t, s)
+	require.Equal(t, []job.ID{id}, got)
+	require.Equal(t, "c", o.Filter.Code)
+	requireState(t, s, other, job.Dead)
+}
+
 func TestAnOperationSaysWhyItSkipsJobs(t *testing.T) {
 	s := open(t)
 	plain, erased := died(t, s, "c", "m"), died(t, s, "c", "m")

@@ -5,36 +5,37 @@ import (
 	"time"
 )
 
-// Filter chooses jobs for a list. A zero field is no restriction.
+// Filter chooses jobs for a list. A zero field is no restriction. Its JSON is kept with operations
+// under way: a name there stays what it is, whatever becomes of the field.
 type Filter struct {
 	// States are the states to include.
-	States []State
-	Type   string
-	Tenant string
-	Tag    string
+	States []State `json:"states,omitzero"`
+	Type   string  `json:"type,omitzero"`
+	Tenant string  `json:"tenant,omitzero"`
+	Tag    string  `json:"tag,omitzero"`
 	// WithoutScheduled and WithoutHeld restrict the state created to jobs that are held, and
 	// to jobs that are due at some time.
-	WithoutScheduled bool
-	WithoutHeld      bool
+	WithoutScheduled bool `json:"withoutScheduled,omitzero"`
+	WithoutHeld      bool `json:"withoutHeld,omitzero"`
 	// Worker is the last owner.
-	Worker string
+	Worker string `json:"worker,omitzero"`
 	// Code is the error code of the last attempt, which did not succeed.
-	Code string
+	Code string `json:"code,omitzero"`
 	// Fingerprint is that of the error under which the job died.
-	Fingerprint string
+	Fingerprint string `json:"fingerprint,omitzero"`
 	// Payload is text that the payload contains, as it was sent.
-	Payload string
+	Payload string `json:"payload,omitzero"`
 	// Parent submitted the jobs.
-	Parent ID
+	Parent ID `json:"parent,omitzero"`
 	// CreatedFrom (inclusive) and CreatedBefore (exclusive) bound the time of creation.
-	CreatedFrom   time.Time
-	CreatedBefore time.Time
+	CreatedFrom   time.Time `json:"createdFrom,omitzero"`
+	CreatedBefore time.Time `json:"createdBefore,omitzero"`
 	// FrozenAt leaves out jobs that were created, or ended, after it.
-	FrozenAt time.Time
+	FrozenAt time.Time `json:"frozenAt,omitzero"`
 	// After is the Next of the previous page; only older jobs follow.
-	After ID
+	After ID `json:"after,omitzero"`
 	// Limit bounds the jobs of a page; at least 1.
-	Limit int
+	Limit int `json:"limit,omitzero"`
 	// Within bounds how long a page or a count searches: then it ends with what it has found. It
 	// is no part of what the filter selects.
 	Within time.Duration `json:"-"`
