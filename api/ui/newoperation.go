@@ -46,7 +46,7 @@ type operationForm struct {
 	Again, Enough string
 	// Stopped is why the count could not go on when it was last tried; empty if it could.
 	Stopped string
-	Denied        string
+	Denied  string
 }
 
 // newOperation shows what an operation with the filter of the URL would act on.

@@ -41,11 +41,11 @@ their priority. The orchestrators do it in the background, at a rate.`,
 
 // operationFlags say what to do to which jobs. Only the server checks their values.
 type operationFlags struct {
-	states           []string
-	all, dryRun, yes bool
-	noWait           bool
-	priority, rate   int
-	reason           string
+	states         []string
+	all, onlyCount bool
+	yes, noWait    bool
+	priority, rate int
+	reason         string
 }
 
 var operationFilters = slices.Concat(listFilters, findFilters)
@@ -58,13 +58,29 @@ func (f *operationFlags) register(c *cobra.Command) {
 	c.Flags().IntVar(&f.priority, "priority", 0, "the new priority, for edit; higher is more urgent")
 	c.Flags().IntVar(&f.rate, "rate", job.DefaultRate, "how many jobs a second at most, up to 10000")
 	c.Flags().StringVar(&f.reason, "reason", "", "`why`, for the audit log")
-	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "say how many jobs there are, and act on none")
+	c.Flags().BoolVar(&f.onlyCount, "dry-run", false, "say how many jobs there are, and act on none")
 	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask whether to start")
 	c.Flags().BoolVar(&f.noWait, "no-wait", false, "do not wait until it has ended")
 }
 
-// body is the request, for the jobs of a dry run unless that is nil.
-func (f *operationFlags) body(c *cobra.Command, action string, seen *v1.OperationAnswer) ([]byte, error) {
+// dryRun is the request for a dry run; or to go on with one that has stopped, unless that is nil.
+func (f *operationFlags) dryRun(c *cobra.Command, action string, seen *v1.OperationAnswer) ([]byte, error) {
+	sent := f.request(c, action)
+	sent["dryRun"] = true
+	if seen != nil {
+		sent["frozenAt"], sent["cursor"] = seen.FrozenAt, seen.NextCursor
+	}
+	return json.Marshal(sent)
+}
+
+// start is the request to act on the jobs of a dry run.
+func (f *operationFlags) start(c *cobra.Command, action string, seen v1.OperationAnswer) ([]byte, error) {
+	sent := f.request(c, action)
+	sent["frozenAt"] = seen.FrozenAt
+	return json.Marshal(sent)
+}
+
+func (f *operationFlags) request(c *cobra.Command, action string) map[string]any {
 	filter := make(map[string]any)
 	for name, values := range operationFilters.query(c) {
 		filter[name] = values[0]
@@ -72,17 +88,14 @@ func (f *operationFlags) body(c *cobra.Command, action string, seen *v1.Operatio
 	if len(f.states) > 0 {
 		filter["state"] = f.states
 	}
-	sent := map[string]any{"action": action, "filter": filter, "all": f.all, "rate": f.rate, "dryRun": seen == nil}
+	sent := map[string]any{"action": action, "filter": filter, "all": f.all, "rate": f.rate}
 	if f.reason != "" {
 		sent["reason"] = f.reason
 	}
 	if c.Flags().Changed("priority") {
 		sent["priority"] = f.priority
 	}
-	if seen != nil {
-		sent["frozenAt"] = seen.FrozenAt
-	}
-	return json.Marshal(sent)
+	return sent
 }
 
 func (p *Program) operationStartCommand() *cobra.Command {
@@ -105,27 +118,24 @@ later are left. It waits until the operation has ended; Ctrl-C leaves it running
 }
 
 func (s *session) startOperation(ctx context.Context, c *cobra.Command, action string, flags *operationFlags) error {
-	body, err := flags.body(c, action, nil)
+	answer, seen, err := s.dryRun(ctx, c, action, flags, nil)
 	if err != nil {
 		return err
 	}
-	answer, err := s.Post(ctx, operationsPath, nil, body)
-	if err != nil {
-		return err
+	if flags.onlyCount && seen.NextCursor != "" {
+		if answer, err = s.countOn(ctx, c, action, flags, &seen); err != nil {
+			return err
+		}
 	}
-	if s.json && flags.dryRun {
+	if s.json && flags.onlyCount {
 		return s.out.JSON(answer)
-	}
-	var seen v1.OperationAnswer
-	if err := answer.Into(&seen); err != nil {
-		return err
 	}
 	if !s.json {
 		if err := s.showPreview(seen); err != nil {
 			return err
 		}
 	}
-	if flags.dryRun || seen.Count == 0 && !seen.More {
+	if flags.onlyCount || seen.Count == 0 && !seen.More {
 		return nil
 	}
 	if !flags.yes {
@@ -133,7 +143,8 @@ func (s *session) startOperation(ctx context.Context, c *cobra.Command, action s
 			return err
 		}
 	}
-	if body, err = flags.body(c, action, &seen); err != nil {
+	body, err := flags.start(c, action, seen)
+	if err != nil {
 		return err
 	}
 	if answer, err = s.Post(ctx, operationsPath, nil, body); err != nil {
@@ -147,6 +158,41 @@ func (s *session) startOperation(ctx context.Context, c *cobra.Command, action s
 		return present(s, answer, func(s *session, a v1.OperationAnswer) error { return s.showOperation(*a.Operation) })
 	}
 	return s.followOperation(ctx, *started.Operation)
+}
+
+// dryRun begins a dry run, or goes on with one.
+func (s *session) dryRun(
+	ctx context.Context, c *cobra.Command, action string, flags *operationFlags, before *v1.OperationAnswer,
+) (answer apiclient.Answer, seen v1.OperationAnswer, err error) {
+	body, err := flags.dryRun(c, action, before)
+	if err != nil {
+		return nil, seen, err
+	}
+	if answer, err = s.Post(ctx, operationsPath, nil, body); err != nil {
+		return nil, seen, err
+	}
+	return answer, seen, answer.Into(&seen)
+}
+
+// countOn goes on with a dry run that has stopped because its time was over, until all jobs are
+// counted. It returns what one dry run with all the time would have answered.
+func (s *session) countOn(
+	ctx context.Context, c *cobra.Command, action string, flags *operationFlags, seen *v1.OperationAnswer,
+) (apiclient.Answer, error) {
+	line := show.NewLine(s.notes)
+	defer line.Clear()
+	for seen.NextCursor != "" {
+		line.Set("Counting: " + jobsOf(*seen))
+		_, further, err := s.dryRun(ctx, c, action, flags, seen)
+		if err != nil {
+			line.Clear()
+			s.notes.Print("Until then, " + jobsOf(*seen) + " were counted.\n")
+			return nil, err
+		}
+		seen.Count += further.Count
+		seen.More, seen.NextCursor = further.More, further.NextCursor
+	}
+	return json.Marshal(seen)
 }
 
 func (s *session) showPreview(seen v1.OperationAnswer) error {
