@@ -62,8 +62,8 @@
 //     more than the setting.
 //   - data-row: a row for the keys j and k; x ticks its box, Enter follows its first link.
 //   - data-stay: no row of the list, which needs an id, moves when it is refreshed. One that is gone
-//     stays, with this text as its state, and one that comes waits. data-changed: shown if there
-//     is any of them.
+//     stays, with this text as its state or where data-gone is, and one that comes waits.
+//     data-changed: shown if there is any of them, or they have another order.
 //   - data-select: a box that shift selects a range of; data-select-all ticks all.
 //     data-selected shows how many are ticked; data-needs-selection is disabled while none is.
 //   - data-dialog: opens the dialog with that id. On a link, which works without JavaScript too.

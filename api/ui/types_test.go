@@ -106,6 +106,7 @@ func TestATypeIsPaused(t *testing.T) {
 	answers["PUT /debug/pauses/type/SEND_EMAIL"] = v1.Invalid(v1.Mistake{Location: "#/for", Message: "must be a duration"})
 	w = newPages(answers).post("/ui/types/SEND_EMAIL/pause", "for", "soon")
 	require.Equal(t, 422, w.Code)
+	require.Contains(t, w.Body.String(), `data-live data-src="/ui/types/SEND_EMAIL"`, "the form's own URL cannot be read")
 	require.Contains(t, w.Body.String(), `id="for-mistake">must be a duration`)
 }
 

@@ -55,6 +55,8 @@
     const again = one("#" + CSS.escape(list.id), fresh);
     const rows = all("[data-row]", list);
     if (!again || !rows.length) return;
+    const order = all("[data-row]", again).map((row) => row.id);
+    const changed = order.join() !== rows.map((row) => row.id).join();
     const found = new Map(all("[data-row]", again).map((row) => [row.id, row]));
     const kept = list.cloneNode(true);
     for (const [i, row] of all("[data-row]", kept).entries()) {
@@ -63,16 +65,15 @@
       else {
         rows[i] = row.cloneNode(true);
         rows[i].classList.add("gone");
-        const state = one("[data-label=State]", rows[i]);
+        const state = one("[data-label=State], [data-gone]", rows[i]);
         if (state) state.textContent = list.dataset.stay;
       }
       row.replaceWith(rows[i]);
-      found.delete(row.id);
     }
     const caption = one("caption", again);
     if (caption) one("caption", kept).replaceWith(caption);
     again.replaceWith(kept);
-    if (found.size || rows.some((row) => row.matches(".gone"))) for (const link of all("[data-changed]", fresh)) link.hidden = false;
+    if (changed) for (const link of all("[data-changed]", fresh)) link.hidden = false;
   };
 
   // Live parts: one request at a time, none in a hidden tab.
