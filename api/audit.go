@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -129,6 +130,10 @@ func (a *auditRoutes) list(ctx context.Context, in *actsInput) (*actsOutput, err
 	found, err := a.log.Acts(ctx, filter)
 	if err != nil {
 		return nil, err
+	}
+	// Actions of earlier versions may still be found.
+	if known := audit.Actions(); len(found) == 0 && in.Action != "" && !slices.Contains(known, in.Action) {
+		return nil, invalid(at("query.action", "there is no such action; there are "+strings.Join(known, ", ")))
 	}
 	if len(found) > limit {
 		found = found[:limit]

@@ -283,6 +283,19 @@ func TestTheAuditLogIsReadPageByPage(t *testing.T) {
 	require.Equal(t, []string{"4", "3", "2", "1", "0"}, seen)
 }
 
+func TestAnActionThatNeverWasIsRefused(t *testing.T) {
+	server, ledger := audited(t, accessFor(false))
+	ask := func(action string) reply {
+		return call(t, server, "GET", "/debug/audit?action="+action, who["token observe"].header, "")
+	}
+	require.Equal(t, 200, ask("job.cancel").status, "nobody has done it yet")
+	refused := ask("nosuch")
+	require.Equal(t, 422, refused.status)
+	require.Contains(t, refused.body, "there is no such action; there are dead-letter.requeue, job.cancel, ")
+	require.NoError(t, ledger.RecordAct(t.Context(), job.Act{Actor: "admin", Action: "of.an.earlier.version", Result: job.ActDone}))
+	require.Equal(t, 200, ask("of.an.earlier.version").status)
+}
+
 func TestATenantSeesItsOwnActs(t *testing.T) {
 	server, ledger := audited(t, accessFor(false))
 	require.Equal(t, 200, call(t, server, "GET", "/debug/audit", who["token observe of acme"].header, "").status)

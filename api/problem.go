@@ -49,6 +49,8 @@ func problemOf(ctx context.Context, log *slog.Logger, err error) *v1.Problem {
 		return problem(http.StatusNotFound, job.ErrNoCommand.Error())
 	case errors.Is(err, job.ErrNoWorker):
 		return problem(http.StatusNotFound, job.ErrNoWorker.Error())
+	case errors.Is(err, job.ErrNoType):
+		return problem(http.StatusNotFound, job.ErrNoType.Error())
 	case errors.Is(err, job.ErrConfigured):
 		return problem(http.StatusConflict, "a configuration sets this limit: change it there, under limits, and reload it with SIGHUP")
 	case errors.Is(err, job.ErrErased):

@@ -35,9 +35,11 @@ func arrayText(counts []int64) string {
 }
 
 // Series returns what happened in the window, slot by slot, to the jobs of all types or of
-// one. It reads the tallies and counts the open jobs in their lists, all at one moment.
+// one. It reads the tallies and counts the open jobs in their lists, all at one moment. If there
+// is no such type, and never was, the error is job.ErrNoType.
 func (s *Store) Series(ctx context.Context, window v1.SeriesWindow, jobType string) (v1.Series, error) {
 	var series v1.Series
+	known := true
 	step := postgres.Interval(window.Slot())
 	err := s.figures(ctx, "series", func(tx pgx.Tx) error {
 		type frame struct{ At, Start time.Time }
@@ -58,6 +60,13 @@ func (s *Store) Series(ctx context.Context, window v1.SeriesWindow, jobType stri
 		if err != nil {
 			return err
 		}
+		if jobType != "" && len(events) == 0 && open[0] == 0 {
+			found, err := postgres.Rows(ctx, tx, "type_known", pgx.RowTo[bool], jobType)
+			if err != nil {
+				return err
+			}
+			known = found[0]
+		}
 		series = v1.SeriesOf(window, jobType, of[0].At, start, events, latencies, open[0])
 		if len(series.JobTypes) == 0 || window == v1.Day { // A day has too many slots to add up for each type.
 			return nil
@@ -70,5 +79,8 @@ func (s *Store) Series(ctx context.Context, window v1.SeriesWindow, jobType stri
 		series.AddRuns(runs)
 		return err
 	})
+	if err == nil && !known {
+		return v1.Series{}, fmt.Errorf("series: %w", job.ErrNoType)
+	}
 	return series, err
 }

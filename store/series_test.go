@@ -60,11 +60,25 @@ func TestASeriesOfOneTypeCountsNoOther(t *testing.T) {
 	settled(t, s, claimed[0], job.Success)
 	require.Equal(t, v1.SeriesSlot{Submitted: 2, Succeeded: 1, Open: 1}, total(series(t, s, v1.Hour, "A")))
 	require.Equal(t, v1.SeriesSlot{Submitted: 2, Open: 2}, total(series(t, s, v1.Hour, "B")))
-	require.Equal(t, v1.SeriesSlot{}, total(series(t, s, v1.Hour, "NONE")))
 	all := series(t, s, v1.Hour, "")
 	require.Equal(t, v1.SeriesSlot{Submitted: 4, Succeeded: 1, Open: 3}, total(all))
 	require.Len(t, all.JobTypes, 1, "of B, nothing has ended")
 	require.Equal(t, "A", all.JobTypes[0].JobType)
+}
+
+func TestASeriesOfATypeThatNeverWasIsRefused(t *testing.T) {
+	s := open(t)
+	_, err := s.Cancel(t.Context(), given(t, s))
+	require.NoError(t, err)
+	exec(t, s, "update tallies set slot = slot - interval '30 days'")
+	for range 2 {
+		require.Zero(t, total(series(t, s, v1.Hour, jobType)), "it had jobs once")
+		_, err = s.Series(t.Context(), v1.Hour, "nosuch")
+		require.ErrorIs(t, err, job.ErrNoType)
+		rollUp(t, s)
+	}
+	exec(t, s, `insert into job_types (job_type, plugin, version, max_attempts, timeout, retry) values ('NEW', 'p', 'v', 1, '1 s', '{}')`)
+	require.Zero(t, total(series(t, s, v1.Hour, "NEW")), "it may have jobs soon")
 }
 
 func TestTheOpenJobsOfTheEndOfEachSlotFollowFromThoseOfToday(t *testing.T) {

@@ -135,7 +135,7 @@ func TestACountThatHasStoppedSaysWhy(t *testing.T) {
 	require.Contains(t, page, "1,200+ jobs")
 	require.Contains(t, page, ">Look again</a>")
 	require.Contains(t, page, `data-announce="Counting has stopped"`)
-	enough := p.get("/ui/operations/new?state=dead&enough=true&frozenAt=" + noon.Format(time.RFC3339Nano)).Body.String()
+	enough := html.UnescapeString(p.get("/ui/operations/new?state=dead&enough=true&frozenAt=" + noon.Format(time.RFC3339Nano)).Body.String())
 	require.NotContains(t, enough, "has stopped", "nobody waits for it any more")
 	require.Contains(t, enough, "Requeue 1,200+ jobs</button>")
 }

@@ -38,6 +38,8 @@ var (
 	ErrNoPause = errors.New("no such pause")
 	// ErrNoWorker says that there is no such worker, or that it has stopped.
 	ErrNoWorker = errors.New("no such worker, or it has stopped")
+	// ErrNoType is returned for a job type that no handler has declared and no job has had.
+	ErrNoType = errors.New("no such job type: no handler has declared it, and no job has had it")
 	// ErrConfigured says that the configuration has set a limit, so nothing else can
 	// change it.
 	ErrConfigured = errors.New("the limit is set by the configuration")

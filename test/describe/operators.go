@@ -72,7 +72,7 @@ var operatorOperations = map[string]operation{
 	"get-series": {
 		chapter: "Operation", summary: "See what happened over time",
 		description: "Slot by slot: how many jobs were submitted and ended, how many were open, and how long they waited and ran. Counts are exact. A kill of an orchestrator loses the waits and runs of its last 10 seconds.",
-		answers:     with(sampleSeries),
+		answers:     with(sampleSeries), rejections: noSuchType("No handler has declared the job type, and no job has had it", job.ErrNoType.Error()),
 	},
 	"diagnose": {
 		chapter: "Operation", summary: "Look for problems",
