@@ -6,6 +6,11 @@
 //	make chaos DURATION=3m SEED=7
 //	make chaos-aimed FAILOVERS=20
 //
+// Some kinds of faults are injected first, one at a time, because a run proves nothing
+// without them: see faults.Needed. The others follow in a random order, some at once. A
+// run that has not done enough when its time is over goes on, for up to three times as
+// long.
+//
 // A run has two workers on one host, a third on another (a PID namespace of its own),
 // and an API alone. Their database is a primary with a synchronous standby, and in a third
 // of the runs PgBouncer is between. Plugins in Go, Python and Node.js have handlers that
@@ -14,8 +19,8 @@
 // schedule injects faults and heals them, in an order that the seed decides. Their
 // moments depend on the machine, so a seed makes a run similar, not the same.
 //
-// When the time is over, everything is healed, and the run waits until no job is open, at
-// most for the grace period. Then it writes what is left: rows, processes, figures, and
+// When the time is over, everything is healed, and the run waits until no job is open, as
+// long as something moves. Then it writes what is left: rows, processes, figures, and
 // what the product's doctor says. At last it starts the checker.
 //
 //	this command ─▶ faults ─▶ census ─▶ stage ─▶ test/rig      handlers ─▶ plugin
@@ -54,11 +59,11 @@ func main() {
 	}
 }
 
-func start(ctx context.Context, args []string) error {
-	var o options
+// parse reads the command line.
+func parse(args []string) (o options, err error) {
 	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	flags.DurationVar(&o.duration, "duration", 3*time.Minute, "how long faults are injected, at most 2h")
-	flags.DurationVar(&o.grace, "grace", 3*time.Minute, "how long everything may take to end once all is healed")
+	flags.DurationVar(&o.grace, "grace", 3*time.Minute, "how long nothing may move until the run gives up on jobs that are open")
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "decides the order of faults and what clients do") //nolint:gosec // any number
 	flags.StringVar(&o.dir, "dir", "", "the directory of the run; by default below bin/chaos/runs")
 	flags.StringVar(&o.programs, "programs", "bin/chaos", "where orchestrator, handlers and checker are")
@@ -68,20 +73,38 @@ func start(ctx context.Context, args []string) error {
 	flags.StringVar(&o.pooler, "pooler", "auto", "whether PgBouncer is used: auto is in a third of the runs, by the seed; yes or no")
 	flags.BoolVar(&o.strict, "strict", false, "let the checker judge speeds, too: needs an idle machine")
 	flags.BoolVar(&o.short, "short", false, "expect little of the run")
+	flags.BoolVar(&o.alone, "alone", false, "inject only what every run needs, one fault at a time: how long it takes to recover is measured then")
+	flags.BoolVar(&o.plain, "plain", false, "do without plugins in Python and Node.js")
+	flags.BoolVar(&o.skip, "skip", false, "do nothing, and say why, if this machine cannot have hosts of their own")
 	flags.StringVar(&o.only, "only", "", "inject faults of these kinds only, separated by commas")
 	if err := flags.Parse(args); err != nil {
-		return err
+		return o, err
 	}
 	if flags.NArg() > 0 || o.duration > 2*time.Hour || o.aimed > 1000 || o.clients < 1 || o.rate <= 0 {
-		return errors.New("bad arguments; see -help")
+		return o, errors.New("bad arguments; see -help")
 	}
-	if o.dir == "" {
+	o.chosen = o.dir != ""
+	if !o.chosen {
 		o.dir = filepath.Join(o.programs, "runs", fmt.Sprintf("%s-%d", time.Now().UTC().Format("20060102-150405"), o.seed))
 	}
 	for _, path := range []*string{&o.dir, &o.programs} {
-		var err error
 		if *path, err = filepath.Abs(*path); err != nil {
-			return err
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+// start runs what was asked for. The directory of a good run is removed, unless it was chosen.
+func start(ctx context.Context, args []string) error {
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	if o.skip {
+		if refused := stage.MayIsolate(ctx); refused != nil {
+			fmt.Println("Skipped: this machine does not permit", refused)
+			return nil
 		}
 	}
 	if err := os.MkdirAll(o.dir, 0o755); err != nil {
@@ -96,8 +119,11 @@ func start(ctx context.Context, args []string) error {
 	fmt.Printf("seed %d, directory %s\n", o.seed, o.dir)
 	r := &run{options: o, log: log}
 	err = r.do(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		log.Error("the run failed", "error", err)
+	case !o.chosen:
+		return os.RemoveAll(o.dir)
 	}
 	return err
 }

@@ -27,9 +27,11 @@ import (
 const (
 	lease = 5 * time.Second
 	// startWithin bounds the start of everything on a slow machine.
-	startWithin = 5 * time.Minute
+	startWithin = 15 * time.Minute
 	// healWithin bounds each healing.
-	healWithin = 3 * time.Minute
+	healWithin = 10 * time.Minute
+	// connections is how many each orchestrator may have.
+	connections = 12
 	// roomInMemory is how much both servers may write.
 	roomInMemory = 4 << 30
 )
@@ -45,6 +47,10 @@ type options struct {
 	aimed         int
 	pooler, only  string
 	strict, short bool
+	alone, plain  bool
+	skip          bool
+	// chosen says that dir was given.
+	chosen bool
 }
 
 // run is one run, from its start to its record.
@@ -55,6 +61,7 @@ type run struct {
 	began   time.Time
 	scratch string
 	pooled  bool
+	noted   map[string]bool // the missing kinds
 
 	cluster *database.Cluster
 	witness *witness.Witness
@@ -67,24 +74,26 @@ type run struct {
 	mu       sync.Mutex
 	timings  history.Timings
 	firsts   []func() history.Nanos
+	stale    int
 	lost     []loss
 	injected []history.Fault
 	leaks    history.Leaks
 	drained  time.Duration
 }
 
-// loss is an orchestrator that was killed.
+// loss is an orchestrator that could no longer renew its leases.
 type loss struct {
 	kind, worker string
-	sameHost     bool
-	at           history.Nanos
+	// seen says that others on its host could see that.
+	seen bool
+	at   history.Nanos
 }
 
 // now is the time of the record: it never goes back.
 func (r *run) now() history.Nanos { return history.Nanos(r.began.Add(time.Since(r.began)).UnixNano()) }
 
 func (r *run) do(ctx context.Context) (err error) {
-	r.began = time.Now()
+	r.began, r.noted = time.Now(), make(map[string]bool)
 	r.random = mathrand.New(mathrand.NewPCG(r.seed, 1)) //nolint:gosec // repeatable
 	third := r.random.IntN(3) == 0
 	r.pooled = r.pooler == "yes" || r.pooler == "auto" && third && database.HasPooler()
@@ -96,7 +105,8 @@ func (r *run) do(ctx context.Context) (err error) {
 	}
 	defer os.RemoveAll(r.scratch)
 	defer func() { r.cluster.Close() }()
-	defer func() { r.end() }()
+	defer r.sweep()
+	defer r.end()
 	starting, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	if err := r.start(starting); err != nil {
@@ -107,15 +117,18 @@ func (r *run) do(ctx context.Context) (err error) {
 	var watchers sync.WaitGroup
 	watchers.Go(func() { r.witness.Follow(watching) })
 	watchers.Go(func() { r.census.Conduct(watching) })
+	meter := lag{now: r.now}
+	watchers.Go(func() { meter.watch(watching) })
 	r.leaks.Baseline = r.usage(ctx)
 	fmt.Printf("ready after %s; pooler: %t, hosts of their own: %t\n", time.Since(r.began).Round(time.Second), r.pooled, r.scene.Workers[2].Host.Isolated)
 
 	r.startLoad(ctx)
 	r.harm(ctx)
 	err = r.settle(ctx)
-	r.leaks.Healed = r.usage(context.WithoutCancel(ctx))
+	r.leaks.Healed = r.usageAtRest(ctx)
 	unwatch()
 	watchers.Wait()
+	r.timings.Lag = meter.measured()
 	if ctx.Err() != nil {
 		return errors.Join(ctx.Err(), err)
 	}
@@ -155,11 +168,12 @@ func (r *run) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	plugins, notes := stage.Catalogue(ctx, r.scratch, r.programs, "test/chaos/handlers/scripts", "sdk/node/node_modules")
-	isolated := stage.MayIsolate(ctx)
-	if !isolated {
-		notes = append(notes, "no PID namespaces: all workers are on one host")
+	plugins, notes := stage.Catalogue(ctx, r.scratch, r.programs, "test/chaos/handlers/scripts", "sdk/node/node_modules", !r.plain)
+	refused := stage.MayIsolate(ctx)
+	if refused != nil {
+		notes = append(notes, "all workers are on one host, without PID namespaces: "+refused.Error())
 	}
+	isolated := refused == nil
 	for _, note := range notes {
 		fmt.Println("note:", note)
 	}
@@ -173,7 +187,11 @@ func (r *run) start(ctx context.Context) (err error) {
 		}
 		all = append(all, o)
 	}
-	r.scene = &faults.Scene{Cluster: r.cluster, Plugins: plugins, Lease: lease, Log: r.log, FailedOver: r.failedOver, Killed: r.killed}
+	r.scene = &faults.Scene{
+		Cluster: r.cluster, Plugins: plugins, Lease: lease, Log: r.log, FailedOver: r.failedOver, Lost: r.lose,
+		Effects: filepath.Join(r.dir, history.EffectsDir),
+		Stale:   func(attempts int) { r.mu.Lock(); defer r.mu.Unlock(); r.stale += attempts },
+	}
 	for _, name := range []string{"a1", "a2", "b1", "api"} {
 		for _, o := range all {
 			switch {
@@ -189,7 +207,7 @@ func (r *run) start(ctx context.Context) (err error) {
 }
 
 func (r *run) startOrchestrators(ctx context.Context, plugins []stage.Plugin) error {
-	effects := filepath.Join(r.dir, history.EffectsDir)
+	effects := r.scene.Effects
 	if err := os.MkdirAll(effects, 0o755); err != nil {
 		return err
 	}
@@ -230,7 +248,7 @@ func (r *run) startOrchestrators(ctx context.Context, plugins []stage.Plugin) er
 // settings are those that all orchestrators share.
 func settings(url string) []string {
 	return []string{
-		"database.url=" + url, "database.max_connections=12", "database.start_wait=1h", "server.request_timeout=3s",
+		"database.url=" + url, fmt.Sprintf("database.max_connections=%d", connections), "database.start_wait=1h", "server.request_timeout=3s",
 		"worker.lease=" + lease.String(), "worker.kill_grace=500ms", "worker.drain_timeout=5s", "rate_limit.enabled=false",
 		"log.format=json", "log.jobs=none", "ui.enabled=false",
 		fmt.Sprintf("jobs.default.max_attempts=%d", load.MaxAttempts), "jobs.default.retry.initial_delay=300ms", "jobs.default.retry.max_delay=3s",
@@ -268,10 +286,10 @@ func (r *run) failedOver(kind string, answers time.Time) {
 	r.firsts = append(r.firsts, first)
 }
 
-func (r *run) killed(kind string, o *stage.Orchestrator, at time.Time) {
+func (r *run) lose(kind string, o *stage.Orchestrator, at time.Time, seen bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lost = append(r.lost, loss{kind: kind, worker: o.Name, sameHost: !o.Host.Isolated, at: history.Nanos(at.UnixNano())})
+	r.lost = append(r.lost, loss{kind: kind, worker: o.Name, seen: seen, at: history.Nanos(at.UnixNano())})
 }
 
 // end ends all orchestrators.
@@ -279,7 +297,7 @@ func (r *run) end() {
 	if r.scene == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var all sync.WaitGroup
 	for _, o := range r.scene.All() {

@@ -18,7 +18,8 @@ import (
 // atOnce is how many faults may be there at the same time.
 const atOnce = 4
 
-// harm injects faults until the time is over, and returns when all are healed.
+// harm injects faults until the time is over and nothing is missing, and returns when all
+// are healed.
 func (r *run) harm(ctx context.Context) {
 	if r.aimed > 0 {
 		r.aim(ctx)
@@ -26,7 +27,36 @@ func (r *run) harm(ctx context.Context) {
 	}
 	until, cancel := context.WithTimeout(ctx, r.duration)
 	defer cancel()
-	kinds := r.kinds()
+	injected := r.open(ctx)
+	for r.alone && injected > 0 && until.Err() == nil {
+		r.open(ctx)
+	}
+	if !r.alone {
+		r.shuffle(ctx, until)
+	}
+	r.makeUp(ctx)
+}
+
+// open injects what every run needs, one after the other, and returns how many faults
+// these are.
+func (r *run) open(ctx context.Context) int {
+	kinds := r.possible(faults.Needed())
+	r.random.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
+	for _, kind := range kinds {
+		if ctx.Err() == nil {
+			r.inflict(ctx, ctx, r.make(kind))
+			wait(ctx, time.Duration(r.random.Int64N(int64(time.Second))))
+		}
+	}
+	return len(kinds)
+}
+
+// shuffle injects faults of all kinds, some at once, until the time is over.
+func (r *run) shuffle(ctx, until context.Context) {
+	kinds := r.possible(faults.Kinds())
+	if len(kinds) == 0 {
+		return
+	}
 	desk := newDesk()
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -64,17 +94,20 @@ func (r *run) make(kind faults.Kind) faults.Fault {
 	return fault
 }
 
-// kinds lists the kinds that this run can have.
-func (r *run) kinds() []faults.Kind {
+// possible lists those of the kinds that this run can have.
+func (r *run) possible(all []faults.Kind) []faults.Kind {
 	only := strings.FieldsFunc(r.only, func(c rune) bool { return c == ',' })
 	var kinds []faults.Kind
-	for _, kind := range faults.Kinds() {
+	for _, kind := range all {
 		if len(only) > 0 && !slices.Contains(only, kind.Name) {
 			continue
 		}
 		if kind.Missing != nil {
 			if why := kind.Missing(r.scene); why != "" {
-				fmt.Printf("note: no %s: %s\n", kind.Name, why)
+				if !r.noted[kind.Name] {
+					fmt.Printf("note: no %s: %s\n", kind.Name, why)
+				}
+				r.noted[kind.Name] = true
 				continue
 			}
 		}
@@ -99,6 +132,14 @@ func (r *run) inflict(ctx, until context.Context, fault faults.Fault) {
 		select {
 		case <-until.Done():
 		case <-time.After(fault.Lasts):
+		}
+		if fault.Until != nil {
+			waiting, cancel := afterwards(ctx, healWithin)
+			if err := fault.Until(waiting); err != nil {
+				r.log.Error("waited in vain", "kind", record.Kind, "error", err)
+				fmt.Printf("note: %s of %s did not have its effect: %v\n", record.Kind, record.Target, err)
+			}
+			cancel()
 		}
 	}
 	healing, cancel := afterwards(ctx, healWithin)
@@ -127,20 +168,21 @@ func afterwards(ctx context.Context, within time.Duration) (context.Context, con
 
 // aim fails over again and again, in the two ways that lost acknowledged jobs once.
 func (r *run) aim(ctx context.Context) {
-	for n := range 2 * r.aimed {
-		if ctx.Err() != nil {
+	ways := []faults.Kind{{Name: "stall-cut-failover", Make: faults.StallCut}, {Name: "stall-cancel-failover", Make: faults.StallCancel}}
+	for n := 0; ctx.Err() == nil && n < 2*len(ways)*r.aimed; n++ {
+		r.mu.Lock()
+		done := failovers(r.injected)
+		r.mu.Unlock()
+		if done == len(ways)*r.aimed {
 			return
 		}
-		kind := faults.Kind{Name: "stall-cut-failover", Make: faults.StallCut}
-		if n%2 == 1 {
-			kind = faults.Kind{Name: "stall-cancel-failover", Make: faults.StallCancel}
-		}
-		fault := r.make(kind)
+		// One that could not be injected is tried again.
+		fault := r.make(ways[done%len(ways)])
 		fault.Lasts = time.Second
 		before := r.load.Accepted()
 		r.inflict(ctx, ctx, fault)
 		// Something must be accepted between two failovers.
-		for deadline := time.Now().Add(time.Minute); r.load.Accepted() < before+20 && time.Now().Before(deadline) && ctx.Err() == nil; {
+		for deadline := time.Now().Add(healWithin); r.load.Accepted() < before+20 && time.Now().Before(deadline) && ctx.Err() == nil; {
 			time.Sleep(20 * time.Millisecond)
 		}
 	}

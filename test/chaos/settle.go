@@ -8,7 +8,12 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-jobs/holdfast/test/chaos/census"
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
@@ -23,7 +28,7 @@ func (r *run) settle(ctx context.Context) error {
 		return problems
 	}
 	healed := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	starting, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	for _, o := range r.scene.All() {
 		if !o.Alive() {
@@ -35,59 +40,80 @@ func (r *run) settle(ctx context.Context) error {
 		}
 	}
 	for _, o := range r.scene.All() {
-		if err := errors.Join(o.AwaitReady(ctx), census.AwaitPlugins(ctx, o)); err != nil {
+		if err := errors.Join(o.AwaitReady(starting), census.AwaitPlugins(starting, o)); err != nil {
 			problems = errors.Join(problems, err)
 		}
 	}
-	r.releaseHeld(ctx)
+	for number := 1; time.Since(healed) < r.grace && ctx.Err() == nil; wait(ctx, time.Second) {
+		held, err := r.releaseHeld(ctx, number)
+		if number += held; held == 0 && err == nil {
+			break
+		}
+	}
 	// A failover may have undone what healed bad statistics.
 	if err := r.cluster.Primary().Exec(ctx, "analyze jobs, leases, ready, timers"); err != nil {
 		problems = errors.Join(problems, err)
 	}
+	r.drain(ctx, healed)
+	if r.short {
+		return problems
+	}
+	// What the doctor sees may be a moment old.
+	for deadline := time.Now().Add(r.grace); ; wait(ctx, lease) {
+		r.leaks.Doctor, r.leaks.DoctorExit = census.Doctor(ctx, filepath.Join(r.programs, "orchestrator"), r.scene.API)
+		if r.leaks.DoctorExit == 0 || time.Now().After(deadline) || ctx.Err() != nil {
+			return problems
+		}
+	}
+}
+
+// patience is how many times the grace period may pass if something moves at least once in
+// each: attempts that are repeated without end would move for ever.
+const patience = 6
+
+// drain waits until no job is open. A slow machine has all the time that it needs, as long
+// as an attempt ends now and then.
+func (r *run) drain(ctx context.Context, healed time.Time) {
 	r.drained = -1
-	for time.Since(healed) < r.grace && ctx.Err() == nil {
+	moved, before := time.Now(), -1
+	for ctx.Err() == nil && time.Since(moved) < r.grace && time.Since(healed) < patience*r.grace {
 		open, err := r.count(ctx, "select count(*) from jobs where finished_at is null")
 		if err == nil && open == 0 {
 			r.drained = time.Since(healed)
 			break
 		}
-		time.Sleep(100 * time.Millisecond)
+		// A fence is in the ledger when its attempt has ended.
+		ended, err := r.count(ctx, "select coalesce(sum(fence), 0) from jobs")
+		if err == nil && ended != before {
+			moved, before = time.Now(), ended
+		}
+		wait(ctx, 100*time.Millisecond)
 	}
 	fmt.Printf("drained after %s\n", r.drained.Round(time.Millisecond))
-	// Connections and processes that are no longer needed end.
-	select {
-	case <-ctx.Done():
-	case <-time.After(2 * lease):
-	}
-	r.leaks.Doctor, r.leaks.DoctorExit = census.Doctor(ctx, filepath.Join(r.programs, "orchestrator"), r.scene.API)
-	return problems
 }
 
 // releaseHeld releases jobs whose holds nobody remembers, because their calls got no
-// answer.
-func (r *run) releaseHeld(ctx context.Context) {
+// answer. It returns how many there were, and numbers its calls.
+func (r *run) releaseHeld(ctx context.Context, number int) (int, error) {
 	conn, err := r.cluster.Primary().Connect(ctx)
 	if err != nil {
-		return
+		return 0, err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	rows, err := conn.Query(ctx, "select job_id::text from jobs where state = 'created' and run_at = 'infinity'")
 	if err != nil {
-		return
+		return 0, err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if rows.Scan(&id) != nil {
-			return
-		}
-		call := history.Call{Client: "end", Number: 1, Verb: history.Release, JobID: id, Started: r.now(), Outcome: history.OK, Code: http.StatusOK}
+	held, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	for i, id := range held {
+		call := history.Call{Client: "end", Number: number + i, Verb: history.Release, JobID: id, Started: r.now(), Outcome: history.OK, Code: http.StatusOK}
 		if err := r.scene.API.Call(ctx, http.MethodPost, "/jobs/"+id+"/release", nil, http.StatusOK, nil); err != nil {
 			call.Outcome, call.Code, call.Error = history.Unknown, 0, err.Error()
 		}
 		call.Returned = r.now()
 		_ = r.calls.Append(call)
 	}
+	return len(held), err
 }
 
 func (r *run) count(ctx context.Context, query string) (n int, err error) {
@@ -110,18 +136,48 @@ func (r *run) usage(ctx context.Context) []history.Usage {
 	return r.census.Usage(connections)
 }
 
+// usageAtRest looks until nothing is used any more that need not be: processes and
+// connections take a while to end.
+func (r *run) usageAtRest(ctx context.Context) []history.Usage {
+	for deadline := time.Now().Add(r.grace); ; wait(ctx, time.Second) {
+		now := r.usage(context.WithoutCancel(ctx))
+		if r.short || ctx.Err() != nil || time.Now().After(deadline) || !r.grown(now) {
+			return now
+		}
+	}
+}
+
+// growth is how much more than at the baseline each process may use. Pools of connections
+// are full after a while.
+var growth = history.Usage{Descendants: 12, Files: 40, Goroutines: 100, Connections: 4 * connections}
+
+// grown reports whether something uses more than it may.
+func (r *run) grown(now []history.Usage) bool {
+	return slices.ContainsFunc(now, func(n history.Usage) bool {
+		return slices.ContainsFunc(r.leaks.Baseline, func(b history.Usage) bool {
+			return b.Name == n.Name && (n.Descendants > b.Descendants+growth.Descendants || n.Files > b.Files+growth.Files || n.Connections > b.Connections+growth.Connections)
+		})
+	})
+}
+
 // record ends everything and writes what is left.
 func (r *run) record(ctx context.Context) error {
 	var err error
-	if r.leaks.Sockets, err = census.Sockets(filepath.Join(r.scratch, "tmp"), r.scene.All()); err != nil {
-		return err
+	// A plugin that is just being started has a socket and no process.
+	for deadline := time.Now().Add(r.grace); ; wait(ctx, time.Second) {
+		if r.leaks.Sockets, err = census.Sockets(filepath.Join(r.scratch, "tmp"), r.scene.All()); err != nil {
+			return err
+		}
+		if len(r.leaks.Sockets) == 0 || time.Now().After(deadline) || ctx.Err() != nil {
+			break
+		}
 	}
 	// The last rows are read when nothing changes them any more.
 	r.end()
 	if err := r.witness.End(ctx); err != nil {
 		return fmt.Errorf("end of the witness: %w", err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(r.grace); time.Now().Before(deadline); wait(ctx, 200*time.Millisecond) {
 		if r.leaks.Orphans = r.orphans(); len(r.leaks.Orphans) == 0 {
 			break
 		}
@@ -156,7 +212,20 @@ func (r *run) orphans() []string {
 			orphans = append(orphans, left)
 		}
 	}
+	for _, p := range census.Strays(r.scene.Effects) {
+		orphans = append(orphans, fmt.Sprintf("%s (%d)", strings.Join(p.Args(), " "), p.PID))
+	}
 	return orphans
+}
+
+// sweep ends what is left of plugins.
+func (r *run) sweep() {
+	if r.scene == nil {
+		return
+	}
+	for _, p := range census.Strays(r.scene.Effects) {
+		_ = stage.Send(p, syscall.SIGKILL)
+	}
 }
 
 // settings is what was set, and how much is expected of the run.
@@ -175,20 +244,15 @@ func (r *run) settings() history.Run {
 		Lease: lease, ReapInterval: lease / 6, Grace: r.grace, MaxAttempts: attempts, Recorded: recorded,
 		Unsubmitted: []string{stage.TickType}, Synchronous: true, Pooler: r.pooled,
 		Bounds: history.Bounds{
-			Overlap: time.Second,
-			Growth:  history.Usage{Descendants: 12, Files: 40, Goroutines: 100, Connections: 40},
+			Overlap: 2 * time.Second,
+			Growth:  growth,
 		},
+		Minimums: r.minimums(),
 	}
 	if r.strict {
 		h.Bounds.ReclaimSameHost, h.Bounds.ReclaimElsewhere = time.Second, lease+lease/6+time.Second
 		h.Bounds.FirstAccept, h.Bounds.FirstClaim = 2*time.Second, 3*time.Second
-	}
-	h.Minimums = history.Minimums{Jobs: 5000, Faults: 40, Kinds: 10, StaleAttempts: 1, Failovers: 1, Unknown: 1}
-	switch {
-	case r.aimed > 0:
-		h.Minimums = history.Minimums{Jobs: 100, Faults: 2 * r.aimed, Kinds: 2, Failovers: 2 * r.aimed, Unknown: 1}
-	case r.short || r.only != "":
-		h.Minimums = history.Minimums{Jobs: 50, Faults: 1, Kinds: 1}
+		h.Bounds.Overlap, h.Bounds.Drained = time.Second, 3*time.Minute
 	}
 	return h
 }

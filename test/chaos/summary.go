@@ -46,17 +46,18 @@ func (r *run) summarize() {
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		fmt.Printf("  %-24s %d\n", kind, kinds[kind])
 	}
-	for _, same := range []bool{true, false} {
-		var took []time.Duration
-		for _, reclaim := range r.timings.Reclaims {
-			if reclaim.SameHost == same {
-				took = append(took, time.Duration(reclaim.Reclaimed-reclaim.Lost))
-			}
+	took := make(map[string][]time.Duration)
+	for _, reclaim := range r.timings.Reclaims {
+		where := " (elsewhere)"
+		if reclaim.SameHost {
+			where = " (same host)"
 		}
-		slices.Sort(took)
-		if len(took) > 0 {
-			fmt.Printf("reclaims, same host %t: %d, p50 %s, p99 %s\n", same, len(took), short(took[len(took)/2]), short(took[len(took)*99/100]))
-		}
+		took[reclaim.Case+where] = append(took[reclaim.Case+where], time.Duration(reclaim.Reclaimed-reclaim.Lost))
+	}
+	for _, of := range slices.Sorted(maps.Keys(took)) {
+		all := took[of]
+		slices.Sort(all)
+		fmt.Printf("reclaimed after %s: %d jobs, p50 %s, p99 %s\n", of, len(all), short(all[len(all)/2]), short(all[len(all)*99/100]))
 	}
 	for _, f := range r.timings.Failovers {
 		fmt.Printf("%s: first 202 after %s, first claim after %s\n", f.Kind, after(f.Answers, f.FirstAccept), after(f.Answers, f.FirstClaim))
@@ -73,8 +74,7 @@ func after(from, to history.Nanos) string {
 
 func short(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
-// check starts the checker, if it was built. The directory of a good run is removed, unless
-// it was chosen.
+// check starts the checker, if it was built.
 func (r *run) check(ctx context.Context) error {
 	checker := filepath.Join(r.programs, "checker")
 	if _, err := os.Stat(checker); errors.Is(err, os.ErrNotExist) {

@@ -13,9 +13,9 @@ import (
 // workers were taken, and when each new primary saw the first claim.
 func (r *run) time() error {
 	type lease struct {
-		worker         string
-		claimed, ended history.Nanos
-		job            string
+		worker, id, job string
+		claimed, ended  history.Nanos
+		taken           bool
 	}
 	held := make(map[string]*lease) // by job
 	var leases []*lease
@@ -26,7 +26,7 @@ func (r *run) time() error {
 		}
 		switch c.Op {
 		case history.Insert, history.Snapshot:
-			l := &lease{worker: c.Row["worker_id"], claimed: c.Committed, job: c.Row["job_id"]}
+			l := &lease{worker: c.Row["worker_id"], id: c.Row["lease_id"], claimed: c.Committed, job: c.Row["job_id"]}
 			if before := held[l.job]; before != nil && c.Op == history.Snapshot {
 				return nil
 			}
@@ -40,7 +40,11 @@ func (r *run) time() error {
 				l.ended = c.Committed
 				delete(held, l.job)
 			}
-		case history.Update, history.Promoted:
+		case history.Update: // a reaper changes the id, a renewal does not
+			if l := held[c.Row["job_id"]]; l != nil && l.id != c.Row["lease_id"] {
+				l.taken = true
+			}
+		case history.Promoted:
 		}
 		return nil
 	})
@@ -55,9 +59,10 @@ func (r *run) time() error {
 	}
 	for _, loss := range r.lost {
 		for _, l := range leases {
-			if strings.HasPrefix(l.worker, loss.worker+"/") && l.claimed < loss.at && l.ended > loss.at && r.undisturbed(loss, l.ended) {
+			lost := l.taken && strings.HasPrefix(l.worker, loss.worker+"/") && l.claimed < loss.at && l.ended > loss.at
+			if lost && r.undisturbed(loss, l.ended) {
 				r.timings.Reclaims = append(r.timings.Reclaims, history.Reclaim{
-					Case: loss.kind, SameHost: loss.sameHost, JobID: l.job, Lost: loss.at, Reclaimed: l.ended,
+					Case: loss.kind, SameHost: loss.seen, JobID: l.job, Lost: loss.at, Reclaimed: l.ended,
 				})
 			}
 		}

@@ -26,6 +26,7 @@ import (
 // options are what the command line says.
 type options struct {
 	root, programs, only string
+	keep                 string
 	duration, grace      time.Duration
 	seed                 uint64
 }
@@ -37,8 +38,9 @@ func main() {
 	flag.StringVar(&o.root, "root", ".", "the checkout")
 	flag.StringVar(&o.programs, "programs", "bin/chaos", "where the runner, its handlers and the checker are")
 	flag.StringVar(&o.only, "only", "", "only these bugs, separated by commas")
-	flag.DurationVar(&o.duration, "duration", 30*time.Second, "how long faults are injected for each bug")
-	flag.DurationVar(&o.grace, "grace", 30*time.Second, "how long jobs may take to end afterwards")
+	flag.StringVar(&o.keep, "keep", "", "where to keep the records; by default they are removed")
+	flag.DurationVar(&o.duration, "duration", 12*time.Second, "how long faults are injected for each bug at first; three times as long if it is not caught, and so on")
+	flag.DurationVar(&o.grace, "grace", 6*time.Second, "how long nothing may move until the run gives up on jobs that are open")
 	flag.Uint64Var(&o.seed, "seed", 1, "as of the runner")
 	flag.Parse()
 	if err := o.run(ctx); err != nil {
@@ -72,7 +74,7 @@ func (o options) run(ctx context.Context) (err error) {
 		}
 		tried++
 		began := time.Now()
-		violated, err := o.try(ctx, b, checkout, filepath.Join(work, b.name))
+		violated, runs, err := o.try(ctx, b, checkout, filepath.Join(work, b.name))
 		if err != nil {
 			return err
 		}
@@ -81,7 +83,7 @@ func (o options) run(ctx context.Context) (err error) {
 			verdict = "MISSED"
 			missed = append(missed, b.name)
 		}
-		fmt.Printf("%s  %-24s by %-4s violated: %-24s %s\n", verdict, b.name, b.by, strings.Join(violated, " "), time.Since(began).Round(time.Second))
+		fmt.Printf("%s  %-24s by %-4s violated: %-24s run %d, %s\n", verdict, b.name, b.by, strings.Join(violated, " "), runs, time.Since(began).Round(time.Second))
 	}
 	fmt.Printf("%d of %d bugs caught\n", tried-len(missed), tried)
 	if len(missed) > 0 || tried == 0 {
@@ -99,27 +101,45 @@ func (o options) copyTo(ctx context.Context, dir string) error {
 	return command(ctx, o.root, "bash", "-c", copying, dir)
 }
 
-// try lets the runner run the product with the bug, and returns the invariants that are
-// violated.
-func (o options) try(ctx context.Context, b bug, checkout, dir string) (violated []string, err error) {
+// mostRuns is how often a bug is tried, each time for three times as long.
+const mostRuns = 3
+
+// try lets the runner run the product with the bug until it is caught, and returns the
+// invariants that are violated in the end.
+func (o options) try(ctx context.Context, b bug, checkout, dir string) (violated []string, runs int, err error) {
 	if err := b.apply(ctx, checkout); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	defer func() { err = errors.Join(err, b.apply(ctx, checkout, "--reverse")) }()
-	programs, record := filepath.Join(dir, "programs"), filepath.Join(dir, "record")
+	defer func() { err = errors.Join(err, b.apply(ctx, checkout, "--reverse"), os.RemoveAll(dir)) }()
+	programs := filepath.Join(dir, "programs")
 	if err := os.MkdirAll(programs, 0o755); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	// Handlers are what the bug is not in; the runner starts no checker that is not there.
 	if err := command(ctx, o.programs, "cp", "handlers", programs); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if err := command(ctx, checkout, "go", "build", "-trimpath", "-o", programs, "./cmd/orchestrator"); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
+	for duration := o.duration; runs < mostRuns && !slices.Contains(violated, b.by); duration *= 3 {
+		record := filepath.Join(dir, fmt.Sprint("record-", runs))
+		if o.keep != "" {
+			record = filepath.Join(o.keep, fmt.Sprint(b.name, "-", runs))
+		}
+		if violated, err = o.once(ctx, b, programs, record, duration, o.seed+uint64(runs)); err != nil { //nolint:gosec // a few
+			return nil, runs, err
+		}
+		runs++
+	}
+	return violated, runs, nil
+}
+
+// once lets the runner run it once.
+func (o options) once(ctx context.Context, b bug, programs, record string, duration time.Duration, seed uint64) (violated []string, err error) {
 	flags := []string{
-		"-programs", programs, "-dir", record, "-duration", o.duration.String(), "-grace", o.grace.String(),
-		"-seed", fmt.Sprint(o.seed), "-pooler", "no", "-short",
+		"-programs", programs, "-dir", record, "-duration", duration.String(), "-grace", o.grace.String(),
+		"-seed", fmt.Sprint(seed), "-pooler", "no", "-plain", "-short",
 	}
 	runner := command(ctx, o.root, filepath.Join(o.programs, "chaos"), append(flags, b.flags...)...)
 	// The checker exits with 1, as it should.
@@ -137,7 +157,7 @@ func (o options) try(ctx context.Context, b bug, checkout, dir string) (violated
 			violated = append(violated, v.Name)
 		}
 	}
-	return violated, os.RemoveAll(dir)
+	return violated, nil
 }
 
 func command(ctx context.Context, dir, name string, arguments ...string) error {

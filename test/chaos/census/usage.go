@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,6 +65,27 @@ func Sockets(temporary string, orchestrators []*stage.Orchestrator) ([]string, e
 	return slices.DeleteFunc(found, func(dir string) bool {
 		return slices.ContainsFunc(used, func(arg string) bool { return strings.HasPrefix(arg, dir) })
 	}), nil
+}
+
+// Strays lists processes of handlers, and what these have started, wherever they are by now:
+// all have inherited where to leave their effects.
+func Strays(effects string) []rig.Process {
+	var found []rig.Process
+	environments, _ := filepath.Glob("/proc/[0-9]*/environ") // only a bad pattern is an error
+	for _, path := range environments {
+		text, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(text, []byte("EFFECTS="+effects+"/")) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil {
+			continue
+		}
+		if p, err := rig.ProcessOf(pid); err == nil && p.Alive() {
+			found = append(found, p)
+		}
+	}
+	return found
 }
 
 // Doctor runs the product's own diagnosis.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -75,6 +76,11 @@ func TestWhatIsAllowedIsNoViolation(t *testing.T) {
 			m.end(job, "queued", "interrupted", 0)
 			m.success(job)
 		}},
+		{name: "a handler goes on beside the next while the machine stalls", more: twice, spoil: func(r *record, j jobs) {
+			overlapping(r, j)
+			at := r.effects[len(r.effects)-1].At
+			r.timings.Lag.Stalls = []history.Stall{{From: at - history.Nanos(300*time.Millisecond), To: at}}
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, j := good(func(m *maker, j jobs) {
@@ -88,13 +94,36 @@ func TestWhatIsAllowedIsNoViolation(t *testing.T) {
 			verdicts := verdictsOn(t, r)
 			var out bytes.Buffer
 			require.NoError(t, show(&out, verdicts))
-			require.Empty(t, broken(verdicts), out.String())
+			require.Empty(t, violatedBy(verdicts), out.String())
 		})
 	}
+}
+
+// twice adds a job with two attempts, long after everything else.
+func twice(m *maker, _ jobs) {
+	m.wait(200)
+	job := m.submit("GOOD", "", history.OK)
+	m.fail(job, "retry", "failed")
+	m.wait(10)
+	m.promote(job)
+	m.success(job)
+}
+
+// overlapping lets the first attempt at the last job go on for two seconds beside the second.
+func overlapping(r *record, _ jobs) {
+	var began []effect
+	for _, e := range r.effects {
+		if e.JobID == r.effects[len(r.effects)-1].JobID && e.Event == history.Began {
+			began = append(began, e)
+		}
+	}
+	first := began[0]
+	first.Event, first.Report, first.At = history.Ended, history.Fails, began[1].At+history.Nanos(2*time.Second)
+	r.effects = append(r.effects, first)
 }
 
 func TestASynchronousStandbyLosesNothing(t *testing.T) {
 	r, j := good()
 	accepted(r, j)
-	require.Equal(t, []string{"V1", "V10"}, broken(verdictsOn(t, r)))
+	require.Equal(t, []string{"V1", "V10"}, violatedBy(verdictsOn(t, r)))
 }

@@ -18,22 +18,12 @@ func verdictsOn(t *testing.T, r *record) []verdict {
 	return judge(r)
 }
 
-func broken(verdicts []verdict) []string {
-	var names []string
-	for _, v := range verdicts {
-		if v.Count > 0 {
-			names = append(names, v.Name)
-		}
-	}
-	return names
-}
-
 func TestAGoodRunPasses(t *testing.T) {
 	r, _ := good()
 	verdicts := verdictsOn(t, r)
 	var out bytes.Buffer
 	require.NoError(t, show(&out, verdicts))
-	require.Empty(t, broken(verdicts), out.String())
+	require.Empty(t, violatedBy(verdicts), out.String())
 	for _, v := range verdicts {
 		require.Positive(t, v.Looked, "%s has looked at nothing", v.Name)
 	}
@@ -76,6 +66,7 @@ func TestTheExitCodeSaysWhetherTheRunIsGood(t *testing.T) {
 	var out, problems bytes.Buffer
 	require.Equal(t, holds, run([]string{dir}, &out, &problems), out.String()+problems.String())
 	require.Contains(t, out.String(), "V13")
+	require.Contains(t, out.String(), "seed 1: all hold; ")
 	require.Equal(t, unread, run([]string{t.TempDir()}, &out, &problems))
 	require.Contains(t, problems.String(), history.RunFile)
 	require.Equal(t, unread, run(nil, &out, &problems))
@@ -92,6 +83,6 @@ func TestTheExitCodeSaysWhetherTheRunIsGood(t *testing.T) {
 	var verdicts []verdict
 	require.NoError(t, json.Unmarshal(out.Bytes(), &verdicts))
 	require.Len(t, verdicts, len(invariants))
-	require.Equal(t, []string{"V1", "V3", "V10"}, broken(verdicts))
+	require.Equal(t, []string{"V1", "V3", "V10"}, violatedBy(verdicts))
 	require.Equal(t, "another", verdicts[1].Violations[0].Job)
 }

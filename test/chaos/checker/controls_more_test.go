@@ -136,6 +136,9 @@ var systemControls = []control{
 	}},
 	{name: "nothing is claimed after a failover", by: "V13", spoil: func(r *record, _ jobs) { r.timings.Failovers[0].FirstClaim = 0 }},
 	{name: "the backlog never drains", by: "V13", spoil: func(r *record, _ jobs) { r.timings.Drained = -1 }},
+	{name: "the backlog drains for too long", by: "V13", spoil: func(r *record, _ jobs) {
+		r.run.Bounds.Drained, r.timings.Drained = time.Second, time.Minute
+	}},
 	{name: "faults are all of one kind", by: "enough", spoil: func(r *record, _ jobs) {
 		for i := range r.faults {
 			r.faults[i].Kind = "one"

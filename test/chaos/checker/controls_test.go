@@ -39,7 +39,7 @@ func TestEverySpoiledRunIsCaughtByTheInvariantForIt(t *testing.T) {
 			verdicts := verdictsOn(t, r)
 			var out bytes.Buffer
 			require.NoError(t, show(&out, verdicts))
-			require.ElementsMatch(t, strings.Fields(c.by), broken(verdicts), out.String())
+			require.ElementsMatch(t, strings.Fields(c.by), violatedBy(verdicts), out.String())
 			for _, v := range verdicts {
 				if v.Name == strings.Fields(c.by)[0] {
 					require.NotEmpty(t, v.Violations)

@@ -87,7 +87,7 @@ func (r *record) oneHandler(f *findings) {
 	bound := history.Nanos(r.run.Bounds.Overlap)
 	for _, e := range r.effects {
 		for _, next := range began[e.JobID] {
-			if next.Fence > e.Fence && e.At > next.At+bound && !r.paused(next.At, e.At) {
+			if next.Fence > e.Fence && e.At > next.At+bound+r.stalled(next.At, e.At) && !r.paused(next.At, e.At) {
 				f.add(e.JobID, []string{next.at, e.at}, "the attempt with the fence %d went on after that with the fence %d had begun", e.Fence, next.Fence)
 			}
 		}
@@ -109,6 +109,21 @@ func (r *record) paused(from, to history.Nanos) bool {
 	return slices.ContainsFunc(r.faults, func(fault history.Fault) bool {
 		return fault.Pause && fault.Error == "" && fault.Injected <= to && fault.Healed+history.Nanos(r.run.Lease) >= from
 	})
+}
+
+// stalls is how much longer something may take for each moment in which the machine did not run
+// what was to run: several processes must be run, one after the other.
+const stalls = 10
+
+// stalled is how much longer something may take between the times, or shortly before, because
+// the machine was busy.
+func (r *record) stalled(from, to history.Nanos) (longer history.Nanos) {
+	for _, s := range r.timings.Lag.Stalls {
+		if s.From <= to && s.To+history.Nanos(r.run.Lease) >= from {
+			longer += stalls * (s.To - s.From)
+		}
+	}
+	return longer
 }
 
 // noStaleWrite is V7.

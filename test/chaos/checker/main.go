@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -44,16 +45,14 @@ func run(arguments []string, out, problems io.Writer) int {
 	if *asJSON {
 		err = json.NewEncoder(out).Encode(verdicts)
 	} else {
-		err = show(out, verdicts)
+		err = errors.Join(show(out, verdicts), summarize(out, r, verdicts))
 	}
 	if err != nil {
 		fmt.Fprintln(problems, "checker:", err)
 		return unread
 	}
-	for _, v := range verdicts {
-		if v.Count > 0 {
-			return violated
-		}
+	if len(violatedBy(verdicts)) > 0 {
+		return violated
 	}
 	return holds
 }

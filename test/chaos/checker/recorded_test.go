@@ -88,10 +88,10 @@ func TestARecordedRunPassesUnlessItIsSpoiled(t *testing.T) {
 			var out bytes.Buffer
 			require.NoError(t, show(&out, verdicts))
 			if c.by == "" {
-				require.Empty(t, broken(verdicts), out.String())
+				require.Empty(t, violatedBy(verdicts), out.String())
 				return
 			}
-			require.Contains(t, broken(verdicts), c.by, out.String())
+			require.Contains(t, violatedBy(verdicts), c.by, out.String())
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // violation is one way in which a run breaks an invariant.
@@ -75,6 +76,30 @@ func judge(r *record) []verdict {
 		}
 	}
 	return verdicts
+}
+
+// summarize prints what the run did, and whether all invariants hold, in one line.
+func summarize(out io.Writer, r *record, verdicts []verdict) error {
+	result := "all hold"
+	if names := violatedBy(verdicts); len(names) > 0 {
+		result = "VIOLATED: " + strings.Join(names, ", ")
+	}
+	did, lag := r.did(), r.timings.Lag
+	_, err := fmt.Fprintf(out, "seed %d: %s; %d jobs, %d faults of %d kinds, %d failovers, %d stale attempts, %d calls without an answer; drained in %s; ticks were late by %s (p99), %s (most)\n",
+		r.run.Seed, result, did.jobs, did.faults, did.kinds, did.failovers, did.stale, did.unknown,
+		r.timings.Drained.Round(time.Millisecond), lag.P99, lag.Most.Round(time.Millisecond))
+	return err
+}
+
+// violatedBy names the invariants that do not hold.
+func violatedBy(verdicts []verdict) []string {
+	var names []string
+	for _, v := range verdicts {
+		if v.Count > 0 {
+			names = append(names, v.Name)
+		}
+	}
+	return names
 }
 
 // show prints a table of the verdicts, and the violations below it.

@@ -31,7 +31,7 @@ import (
 )
 
 // patience bounds every wait for a server that is healthy.
-const patience = 2 * time.Minute
+const patience = 8 * time.Minute
 
 // roleSettings are those of the product's sessions, which a pooler does not pass on.
 var roleSettings = map[string]string{

@@ -47,7 +47,7 @@ func (c *Cluster) FailOver(ctx context.Context, f Failover) (time.Time, error) {
 		}
 	}
 	c.separate()
-	if err := c.standby.Await(ctx, "select pg_promote(true, 60)"); err != nil {
+	if err := c.standby.Await(ctx, "select case when pg_is_in_recovery() then pg_promote(true, 8) else true end"); err != nil {
 		return time.Time{}, err
 	}
 	if err := c.standby.Await(ctx, "select not pg_is_in_recovery()"); err != nil {
@@ -146,7 +146,56 @@ func (c *Cluster) rebuild(ctx context.Context, server *Server, way Way) error {
 	if err := primary.Exec(ctx, "alter system set synchronous_standby_names = 'standby'", "select pg_reload_conf()"); err != nil {
 		return err
 	}
-	return c.AwaitStandby(ctx)
+	if err := c.AwaitStandby(ctx); err != nil {
+		return err
+	}
+	return c.awaitWaiting(ctx)
+}
+
+// awaitWaiting returns when commits wait for the standby, and everything that was committed
+// before is there. A standby that the server lists as synchronous is not enough: it is
+// the checkpointer that tells sessions to wait, perhaps a second later.
+func (c *Cluster) awaitWaiting(ctx context.Context) error {
+	for {
+		waited, err := c.commitWaits(ctx)
+		if waited || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("commits do not wait for the standby: %w", ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// commitWaits commits something while the replication is stalled, and reports whether that
+// had to wait.
+func (c *Cluster) commitWaits(ctx context.Context) (waited bool, err error) {
+	conn, err := c.Primary().Connect(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	c.Link.Stall()
+	defer c.Link.Resume()
+	committed := make(chan error, 1)
+	go func() {
+		_, err := conn.Exec(ctx, "select pg_logical_emit_message(true, 'chaos', '')")
+		committed <- err
+	}()
+	waits := fmt.Sprintf("select count(*) > 0 from pg_stat_activity where pid = %d and wait_event = 'SyncRep'", conn.PgConn().PID())
+	for {
+		select {
+		case err := <-committed:
+			return false, err
+		case <-time.After(20 * time.Millisecond):
+		}
+		if waited, err = c.Primary().ask(ctx, waits); waited || err != nil {
+			c.Link.Resume()
+			return waited, errors.Join(err, <-committed)
+		}
+	}
 }
 
 // AwaitStandby waits until commits have a standby to wait for, if they do.

@@ -3,7 +3,8 @@
 // Package faults is what a chaos run inflicts. A fault is a small value with its kind,
 // how it is injected and how it is healed. Each file is a family: signals to the product's
 // processes, networks, PostgreSQL's processes, locks and disks, failovers, plugins, and
-// what operators do.
+// what operators do. Those that every run needs are listed once more, for times when
+// nothing else is injected.
 package faults
 
 import (
@@ -28,11 +29,16 @@ type Scene struct {
 	Plugins []stage.Plugin
 	Census  *census.Census
 	Lease   time.Duration
+	// Effects is the directory where handlers leave theirs.
+	Effects string
 	Log     *slog.Logger
 	// FailedOver is told of each new primary, at the moment when it accepts writes.
 	FailedOver func(kind string, answers time.Time)
-	// Killed is told of each orchestrator that was killed.
-	Killed func(kind string, o *stage.Orchestrator, at time.Time)
+	// Lost is told of each orchestrator that can no longer renew its leases, and whether
+	// others on its host can see that.
+	Lost func(kind string, o *stage.Orchestrator, at time.Time, seen bool)
+	// Stale is told how many attempts have reported under leases that others had taken.
+	Stale func(attempts int)
 }
 
 // All lists the orchestrators.
@@ -44,11 +50,16 @@ type Fault struct {
 	Record history.Fault
 	// Uses names what no other fault may use meanwhile.
 	Uses []string
-	// Lasts is the time between Inject and Heal.
+	// Lasts is the time between Inject and Heal, at least. Until, if it is not nil, waits
+	// for what must have happened before Heal.
 	Lasts time.Duration
+	Until func(ctx context.Context) error
 	// Inject fails if the fault could not be injected. Heal is called in any case, and
 	// undoes what there is to undo.
 	Inject, Heal func(ctx context.Context) error
+
+	// hits is the orchestrator that is hit; nil if it is not one.
+	hits *stage.Orchestrator
 }
 
 // Kind makes faults of one kind.

@@ -22,8 +22,6 @@ func signals() []Kind {
 		{Name: "kill-host", Make: killHost},
 		{Name: "terminate-orchestrator", Make: terminateOrchestrator},
 		{Name: "stop-orchestrator", Make: stopOrchestrator},
-		// Twice as often: only this makes handlers report under leases that others have taken.
-		{Name: "stop-host", Make: stopHost},
 		{Name: "stop-host", Make: stopHost},
 		{Name: "kill-plugin", Make: func(s *Scene, r *rand.Rand) Fault {
 			return onPlugin(s, r, syscall.SIGKILL, (*stage.Orchestrator).Processes)
@@ -57,7 +55,7 @@ func kill(s *Scene, kind string, o *stage.Orchestrator) func(context.Context) er
 		if err := stage.Send(p, syscall.SIGKILL); err != nil {
 			return err
 		}
-		s.Killed(kind, o, time.Now())
+		s.Lost(kind, o, time.Now(), !o.Host.Isolated)
 		return nil
 	}
 }
@@ -66,7 +64,7 @@ func killOrchestrator(s *Scene, random *rand.Rand) Fault {
 	o := pick(random, s.Workers)
 	return Fault{
 		Record: history.Fault{Target: o.Name}, Uses: []string{o.Name}, Lasts: between(random, 0, s.Lease),
-		Inject: kill(s, "kill-orchestrator", o), Heal: restart(o),
+		Inject: kill(s, "kill-orchestrator", o), Heal: restart(o), hits: o,
 	}
 }
 
@@ -91,10 +89,10 @@ func killHost(s *Scene, random *rand.Rand) Fault {
 			if err := stage.Send(init, syscall.SIGKILL); err != nil {
 				return err
 			}
-			s.Killed("kill-host", o, time.Now())
+			s.Lost("kill-host", o, time.Now(), !o.Host.Isolated)
 			return nil
 		},
-		Heal: restart(o),
+		Heal: restart(o), hits: o,
 	}
 }
 
@@ -145,7 +143,7 @@ func stopAndGoOn(find func() []rig.Process) (inject, heal func(context.Context) 
 
 func stopOrchestrator(s *Scene, random *rand.Rand) Fault {
 	o := pick(random, s.All())
-	f := Fault{Record: history.Fault{Target: o.Name, Pause: true}, Uses: []string{o.Name}, Lasts: between(random, time.Second, 2*s.Lease)}
+	f := Fault{Record: history.Fault{Target: o.Name, Pause: true}, Uses: []string{o.Name}, Lasts: between(random, time.Second, 2*s.Lease), hits: o}
 	f.Inject, f.Heal = stopAndGoOn(func() []rig.Process { return []rig.Process{o.Process()} })
 	return f
 }
@@ -155,7 +153,7 @@ func stopOrchestrator(s *Scene, random *rand.Rand) Fault {
 // their leases are lost.
 func stopHost(s *Scene, random *rand.Rand) Fault {
 	o := pick(random, s.Workers)
-	f := Fault{Record: history.Fault{Target: o.Name, Pause: true}, Uses: []string{o.Name}, Lasts: between(random, s.Lease*3/2, s.Lease*5/2)}
+	f := Fault{Record: history.Fault{Target: o.Name, Pause: true}, Uses: []string{o.Name}, Lasts: between(random, s.Lease*3/2, s.Lease*5/2), hits: o}
 	inject, healHandlers := stopAndGoOn(func() []rig.Process { return o.Processes("") })
 	stopRest, heal := stopAndGoOn(func() []rig.Process {
 		return append([]rig.Process{o.Process()}, rig.Descendants(o.Process().PID)...)
@@ -165,15 +163,19 @@ func stopHost(s *Scene, random *rand.Rand) Fault {
 		return errors.Join(stopRest(ctx), inject(ctx))
 	}
 	f.Heal = func(ctx context.Context) error {
+		reports := reportsOf(s, o)
 		err := healHandlers(ctx)
-		time.Sleep(headStart)
+		ahead, cancel := context.WithTimeout(ctx, headStart)
+		defer cancel()
+		reports.await(ahead)
 		return errors.Join(err, heal(ctx))
 	}
 	return f
 }
 
-// headStart is how much earlier handlers go on than what watches over them.
-const headStart = 200 * time.Millisecond
+// headStart is how much earlier handlers go on than what watches over them, unless one of
+// them reports sooner.
+const headStart = 3 * time.Second
 
 // onPlugin sends a signal to the processes that find returns for a plugin.
 func onPlugin(s *Scene, random *rand.Rand, signal syscall.Signal, find func(o *stage.Orchestrator, plugin string) []rig.Process) Fault {

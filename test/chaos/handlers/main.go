@@ -73,7 +73,7 @@ func deaf(_ context.Context, j plugin.Job[work]) error {
 	if err := leave(j, history.Began, ""); err != nil {
 		return err
 	}
-	child := exec.Command("sleep", "30") //nolint:noctx // nobody ends it: that is the point
+	child := exec.Command("sleep", "900") //nolint:noctx // nobody ends it: that is the point
 	child.Stdout, child.Stderr = os.Stdout, os.Stderr
 	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := child.Start(); err != nil {

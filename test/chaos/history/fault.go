@@ -86,8 +86,25 @@ type Timings struct {
 	Reclaims  []Reclaim  `json:"reclaims"`
 	Failovers []Failover `json:"failovers"`
 	// Drained is how long it took after everything had healed until nothing was left to
-	// do; -1 if it never was.
+	// do; -1 if the run gave up.
 	Drained time.Duration `json:"drained"`
+	Lag     Lag           `json:"lag"`
+}
+
+// Lag is how late the machine let a ticker of the runner fire: how busy it was. The ticker
+// fires every 10 milliseconds.
+type Lag struct {
+	// P99 is the 99th percentile, and Most the most.
+	P99  time.Duration `json:"p99"`
+	Most time.Duration `json:"most"`
+	// Stalls are when it was late by more than 50 milliseconds.
+	Stalls []Stall `json:"stalls,omitempty"`
+}
+
+// Stall is a time in which the machine did not run what was to run.
+type Stall struct {
+	From Nanos `json:"from"`
+	To   Nanos `json:"to"`
 }
 
 // Reclaim is one job whose worker was lost.

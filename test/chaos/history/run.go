@@ -18,7 +18,8 @@ type Run struct {
 	Commit string `json:"commit,omitempty"`
 
 	// Lease is how long a lease lasts, ReapInterval how often a reaper looks. Grace is
-	// how long the system was left alone after everything had healed.
+	// how long nothing had to move, after everything had healed, until the run gave up on
+	// the jobs that were open.
 	Lease        time.Duration `json:"lease"`
 	ReapInterval time.Duration `json:"reapInterval"`
 	Grace        time.Duration `json:"grace"`
@@ -70,7 +71,10 @@ type Bounds struct {
 	// FirstAccept and FirstClaim are from the moment that a new primary answers.
 	FirstAccept time.Duration `json:"firstAccept,omitempty"`
 	FirstClaim  time.Duration `json:"firstClaim,omitempty"`
-	// Overlap is how long a handler may go on after the next attempt at its job began.
+	// Drained is from the moment that everything has healed until no job is open.
+	Drained time.Duration `json:"drained,omitempty"`
+	// Overlap is how long a handler may go on after the next attempt at its job began, on a
+	// machine that never stalls.
 	Overlap time.Duration `json:"overlap,omitempty"`
 	// Growth is how much more than at the baseline each process may use.
 	Growth Usage `json:"growth"`

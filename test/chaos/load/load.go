@@ -18,6 +18,8 @@ const (
 	repeats = 8
 	// remembered is how many of its last jobs a client acts on.
 	remembered = 200
+	// justNow is how many of these it submitted last.
+	justNow = 3
 	// MaxAttempts is what submissions ask for; each type has the same by configuration.
 	MaxAttempts = 6
 )
@@ -42,10 +44,12 @@ type Load struct {
 	all  sync.WaitGroup
 	stop context.CancelFunc
 
-	accepted atomic.Int64
-	mu       sync.Mutex
-	problem  error
-	firsts   []*first
+	accepted, unanswered atomic.Int64
+
+	mu      sync.Mutex
+	problem error
+	firsts  []*first
+	crashes time.Time // when the next job may crash
 }
 
 // first waits for the first acceptance after a moment.
@@ -74,6 +78,20 @@ func (l *Load) End() error {
 // Accepted is how many submissions were answered with success.
 func (l *Load) Accepted() int64 { return l.accepted.Load() }
 
+// Unanswered is how many calls got no answer that says what came of them.
+func (l *Load) Unanswered() int64 { return l.unanswered.Load() }
+
+// mayCrash reports whether it is time for another job that crashes.
+func (l *Load) mayCrash() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Now().Before(l.crashes) {
+		return false
+	}
+	l.crashes = time.Now().Add(betweenCrashes)
+	return true
+}
+
 // FirstAccept returns a function that says when the first submission that began after this
 // moment was accepted; 0 for never.
 func (l *Load) FirstAccept(after time.Time) func() history.Nanos {
@@ -90,6 +108,9 @@ func (l *Load) record(call history.Call) {
 	defer l.mu.Unlock()
 	if err != nil {
 		l.problem = err
+	}
+	if call.Outcome == history.Unknown {
+		l.unanswered.Add(1)
 	}
 	if call.Outcome != history.OK || call.Verb != history.Submit && call.Verb != history.Batch {
 		return
@@ -180,7 +201,12 @@ func (p *person) act(ctx context.Context, to Server, verb history.Verb) string {
 	if len(p.recent) == 0 {
 		return ""
 	}
-	id := p.recent[p.random.IntN(len(p.recent))]
+	// A cancel that comes at once finds the job running.
+	among := p.recent
+	if verb == history.Cancel && p.random.IntN(2) == 0 {
+		among = among[max(0, len(among)-justNow):]
+	}
+	id := among[p.random.IntN(len(among))]
 	if p.about(ctx, to, verb, id).Outcome == history.Refused {
 		return ""
 	}

@@ -3,17 +3,22 @@ package load
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
 )
 
-// shares are how often each type is submitted, in a thousand; what is left goes to
-// CHAOS_GOOD. A crash holds up its job, and its neighbors, for a lease: more crashes than this
+// betweenCrashes is the least time between two jobs that crash. A plugin that crashes again
+// and again is started less and less often, however fast the machine is: more of these jobs
 // would pile up.
+const betweenCrashes = 20 * time.Second
+
+// shares are how often each type is submitted, in a thousand; what is left goes to
+// CHAOS_GOOD.
 var shares = []struct {
 	jobType string
 	share   int
-}{{"CHAOS_SLOW", 100}, {"CHAOS_PYTHON", 80}, {"CHAOS_NODE", 80}, {"CHAOS_CRASH", 2}, {"CHAOS_HOSTILE", 5}}
+}{{"CHAOS_SLOW", 100}, {"CHAOS_PYTHON", 80}, {"CHAOS_NODE", 80}, {"CHAOS_CRASH", 10}, {"CHAOS_HOSTILE", 5}}
 
 // items makes new submissions.
 func (p *person) items(n int, keyed bool) []item {
@@ -40,10 +45,13 @@ func (p *person) items(n int, keyed bool) []item {
 func (p *person) jobType() string {
 	n := p.random.IntN(1000)
 	for _, s := range shares {
-		if n < s.share && slices.Contains(p.load.cfg.Types, s.jobType) {
+		if n -= s.share; n >= 0 {
+			continue
+		}
+		if slices.Contains(p.load.cfg.Types, s.jobType) && (s.jobType != "CHAOS_CRASH" || p.load.mayCrash()) {
 			return s.jobType
 		}
-		n -= s.share
+		break
 	}
 	return "CHAOS_GOOD"
 }

@@ -7,7 +7,9 @@
 package stage
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
@@ -21,17 +23,20 @@ type Host struct {
 	Isolated bool
 }
 
-// MayIsolate reports whether this process can make PID namespaces, by making one.
-func MayIsolate(ctx context.Context) bool {
+// MayIsolate makes a PID namespace, and returns why this process cannot.
+func MayIsolate(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
-		return false
+		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, self, GuestCommand, "/bin/true")
 	cmd.SysProcAttr = isolation()
-	return cmd.Run() == nil
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("a PID namespace with a /proc of its own: %w %s", err, bytes.TrimSpace(said))
+	}
+	return nil
 }
 
 // isolation makes a process the first of a PID namespace. An ordinary user needs a user

@@ -29,14 +29,17 @@ type Plugin struct {
 }
 
 // Catalogue lists the plugins that this machine can run: those in Go, and those in
-// Python and Node.js if their SDKs can be installed below dir. The notes say what is
-// missing.
-func Catalogue(ctx context.Context, dir, programs, scripts, modules string) (plugins []Plugin, notes []string) {
+// Python and Node.js if they are wanted and their SDKs can be installed below dir. The
+// notes say what is missing.
+func Catalogue(ctx context.Context, dir, programs, scripts, modules string, interpreted bool) (plugins []Plugin, notes []string) {
 	binary := filepath.Join(programs, "handlers")
 	plugins = []Plugin{
 		{Name: "good", Types: []string{"CHAOS_GOOD", "CHAOS_SLOW", TickType}, Source: binary, Environment: map[string]string{"ROLE": "good"}, Concurrency: 40},
 		{Name: "crashing", Types: []string{"CHAOS_CRASH"}, Source: binary, Environment: map[string]string{"ROLE": "crashing"}, Concurrency: 4},
 		{Name: "hostile", Types: []string{"CHAOS_HOSTILE"}, Source: binary, Environment: map[string]string{"ROLE": "hostile"}, Concurrency: 4},
+	}
+	if !interpreted {
+		return plugins, nil
 	}
 	if interpreter, err := sdktest.Python(ctx, filepath.Join(dir, "python")); err == nil {
 		plugins = append(plugins, Plugin{

@@ -27,7 +27,7 @@ const (
 	// portion is how many lines it reads at once, or a transaction if that has more.
 	portion = 5000
 	// patience bounds each reading.
-	patience = 20 * time.Second
+	patience = 5 * time.Minute
 )
 
 // Witness writes one file for each generation, and Close joins them.
