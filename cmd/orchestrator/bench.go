@@ -69,11 +69,34 @@ Scenarios; all but sleepers when you name none:
 	flags.StringVar(&color, "color", string(show.Auto), "auto, always or never")
 	flags.StringVar(&cfg.URL, "database", "", "a PostgreSQL server whose user may create databases (an embedded one when empty) (`url`)")
 	flags.StringVar(&dataDir, "data-dir", "data/bench", "where the embedded PostgreSQL keeps its data")
-	c.AddCommand(&cobra.Command{
-		Use: "handlers DIRECTORY", Hidden: true, Args: cobra.ExactArgs(1),
-		Short: "Run the handlers of the bench, which report their allocations in the directory",
-		Run:   func(_ *cobra.Command, args []string) { bench.ServeHandlers(args[0]) },
-	})
+	flags.StringVar(&cfg.Profiles.CPU, "cpuprofile", "", "where to write profiles of processor time for pprof (`directory`)")
+	flags.StringVar(&cfg.Profiles.Memory, "memprofile", "", "where to write profiles of allocations for pprof (`directory`)")
+	c.AddCommand(
+		measured("serve", "Be the orchestrator that is measured", "orchestrator", func(ctx context.Context) error { return p.serve(ctx) }),
+		measured("handlers", "Be the handlers of the orchestrator that is measured", "handlers", func(context.Context) error {
+			bench.ServeHandlers()
+			return nil
+		}),
+	)
+	return c
+}
+
+// measured is the command of a process that the bench starts and sees into.
+func measured(name, short, of string, run func(context.Context) error) *cobra.Command {
+	probe := bench.Probe{Of: of}
+	c := &cobra.Command{
+		Use: name + " DIRECTORY", Short: short, Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			probe.Directory = args[0]
+			listening, err := probe.Listen()
+			if err != nil {
+				return err
+			}
+			return errors.Join(run(c.Context()), listening.Close())
+		},
+	}
+	c.Flags().BoolVar(&probe.CPU, "cpu", false, "make profiles of processor time")
+	c.Flags().BoolVar(&probe.Memory, "memory", false, "make profiles of allocations")
 	return c
 }
 

@@ -19,8 +19,10 @@ func TestTheBenchMeasuresEveryScenario(t *testing.T) {
 	}
 	t.Parallel()
 	database := pgtest.Pool(t).Config().ConnString()
+	profiles := t.TempDir()
 	bench := exec.CommandContext(t.Context(), filepath.Join(bin, "orchestrator"),
-		"bench", "--database", database, "--runs", "1", "--warm-ups", "0", "--jobs", "1000", "--json")
+		"bench", "--database", database, "--runs", "1", "--warm-ups", "0", "--jobs", "1000", "--json",
+		"--cpuprofile", profiles, "--memprofile", profiles)
 	bench.Stderr = rigtest.Log(t)
 	output, err := bench.Output()
 	require.NoError(t, err)
@@ -56,5 +58,11 @@ func TestTheBenchMeasuresEveryScenario(t *testing.T) {
 		"workoff, allocations, handlers", "workoff, allocated, handlers",
 	} {
 		require.Greater(t, medians[figure], 1.0, figure)
+	}
+	for _, profile := range []string{
+		"workoff-run-1-backlog-of-1000-orchestrator.cpu.pprof", "workoff-run-1-backlog-of-1000-handlers.cpu.pprof",
+		"workoff-run-1-backlog-of-1000-orchestrator.memory.pprof", "submit-run-1-64-clients-orchestrator.cpu.pprof",
+	} {
+		require.FileExists(t, filepath.Join(profiles, profile))
 	}
 }

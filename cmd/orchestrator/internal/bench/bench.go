@@ -27,7 +27,8 @@ type Config struct {
 	Jobs int
 	// Keys are the concurrency keys of the jobs in the scenarios workoff, single, submit and
 	// e2e.
-	Keys Keys
+	Keys     Keys
+	Profiles Profiles
 	// Fresh leaves the planner without statistics, as on the first day.
 	Fresh bool
 	// Notes shows the progress.
@@ -78,6 +79,9 @@ func Run(ctx context.Context, cfg Config, names []string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := cfg.Profiles.prepare(); err != nil {
+		return nil, err
+	}
 	cluster, err := openCluster(ctx, cfg.URL)
 	if err != nil {
 		return nil, err
@@ -106,26 +110,27 @@ func (l *lab) measure(ctx context.Context, s scenario, measured *Scenario) error
 		warmUps = 0
 	}
 	for i := range warmUps + l.Runs {
-		l.now = fmt.Sprintf("%s, run %d of %d", s.name, i+1-warmUps, l.Runs)
-		record := measured.add
-		if i < warmUps {
+		number := i + 1 - warmUps
+		l.now = fmt.Sprintf("%s, run %d of %d", s.name, number, l.Runs)
+		r := &run{lab: l, record: measured.add, name: fmt.Sprintf("%s, run %d", s.name, number)}
+		if number < 1 {
 			l.now = s.name + ", warming up"
-			record = func(string, string, string, float64) {}
+			r.record, r.name = func(string, string, string, float64) {}, ""
 		}
-		if err := l.once(ctx, s, jobs, record); err != nil {
+		if err := l.once(ctx, s, jobs, r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *lab) once(ctx context.Context, s scenario, jobs int, record func(name, figure, unit string, value float64)) (err error) {
+func (l *lab) once(ctx context.Context, s scenario, jobs int, r *run) (err error) {
 	l.say("preparing")
 	db, err := l.cluster.create(ctx)
 	if err != nil {
 		return err
 	}
-	r := &run{lab: l, db: db, record: record}
+	r.db = db
 	defer func() { err = errors.Join(err, r.end(ctx)) }()
 	return s.do(ctx, r, jobs)
 }

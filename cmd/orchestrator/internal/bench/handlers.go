@@ -33,13 +33,8 @@ const (
 // handlerConcurrency is more than the orchestrator ever needs.
 const handlerConcurrency = 1000
 
-// ServeHandlers is the process of the bench's handlers. It reports its allocations on a
-// socket in the directory.
-func ServeHandlers(directory string) {
-	if _, err := reportAllocated(directory); err != nil {
-		// The other figures do not need it.
-		plugin.Logger(context.Background()).Warn("allocations cannot be reported to the bench", "error", err)
-	}
+// ServeHandlers is the process of the bench's handlers.
+func ServeHandlers() {
 	parts := []plugin.Part{
 		plugin.Concurrency(number(concurrencyVariable, handlerConcurrency)),
 		plugin.Handle(noop, doNothing),

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
@@ -20,6 +19,8 @@ type run struct {
 	server *server
 	// record adds a value to the report, unless the run is a warm-up.
 	record func(name, figure, unit string, value float64)
+	// name is the scenario and the number of the run; empty for a warm-up, which is not profiled.
+	name string
 }
 
 // The login of the bench, which reads what only operators may.
@@ -31,8 +32,8 @@ func (r *run) start(ctx context.Context, settings ...string) error {
 	if err != nil {
 		return err
 	}
-	sockets := filepath.Join(directory, handlersDirectory)
-	args, err := json.Marshal([]string{"bench", "handlers", sockets})
+	watched := r.watched(filepath.Join(directory, probesDirectory))
+	args, err := json.Marshal(append([]string{"bench", "handlers"}, watched...))
 	if err != nil {
 		return err
 	}
@@ -41,12 +42,27 @@ func (r *run) start(ctx context.Context, settings ...string) error {
 		"security.user=" + operator, "security.password=" + password, "jobs.accept_unknown_types=true",
 		"plugins.0.name=bench", "plugins.0.path=" + r.lab.Program, "plugins.0.args=" + string(args),
 	}, r.lab.Settings...)
-	server, err := startServer(ctx, r.lab.Program, directory, append(all, settings...))
+	server, err := startServer(ctx, r.lab.Program, directory, append([]string{"bench", "serve"}, watched...), append(all, settings...))
 	if err != nil {
 		return err
 	}
 	r.server = server
 	return nil
+}
+
+// watched are the arguments of a process with its probe in the directory.
+func (r *run) watched(directory string) []string {
+	args := []string{directory}
+	if r.name == "" {
+		return args
+	}
+	if r.lab.Profiles.CPU != "" {
+		args = append(args, "--cpu")
+	}
+	if r.lab.Profiles.Memory != "" {
+		args = append(args, "--memory")
+	}
+	return args
 }
 
 // stop ends the orchestrator and records its peak memory.
@@ -87,22 +103,26 @@ type reading struct {
 	orchestrator, postgres usage
 	known                  bool // whether the processor times are known
 	written                int64
-	// heap and handlersHeap are nil if they are unknown.
-	heap, handlersHeap *allocated
+	heap, handlersHeap     allocated
 }
 
-// begin takes a reading.
-func (r *run) begin(ctx context.Context) (p reading, err error) {
-	// All at once: with a backlog, work has begun already.
-	var asking sync.WaitGroup
-	defer asking.Wait()
-	asking.Go(func() {
-		if a, err := allocatedBy(ctx, r.server.address); err == nil {
-			p.heap = &a
+// begin takes the reading with which a phase begins, and with it the profiles.
+func (r *run) begin(ctx context.Context) (reading, error) {
+	for _, of := range []string{ofOrchestrator, ofHandlers} {
+		if _, err := tell(ctx, r.server.probes(), of, beginProfiles); err != nil {
+			return reading{}, err
 		}
-	})
-	if a, err := allocatedIn(ctx, r.server.handlers()); err == nil {
-		p.handlersHeap = &a
+	}
+	return r.read(ctx)
+}
+
+// read takes a reading.
+func (r *run) read(ctx context.Context) (p reading, err error) {
+	if p.heap, err = allocatedIn(ctx, r.server.probes(), ofOrchestrator); err != nil {
+		return p, err
+	}
+	if p.handlersHeap, err = allocatedIn(ctx, r.server.probes(), ofHandlers); err != nil {
+		return p, err
 	}
 	p.written, err = r.db.written(ctx)
 	if err != nil {
@@ -112,15 +132,17 @@ func (r *run) begin(ctx context.Context) (p reading, err error) {
 	p.orchestrator, unknown = usageOf(r.server.pid())
 	p.postgres, unknownPostgres = usageOf(r.db.postmaster)
 	p.known = unknown == nil && unknownPostgres == nil
-	asking.Wait()
 	p.began = time.Now()
 	return p, nil
 }
 
 // finish records what a phase since a reading cost per job.
 func (r *run) finish(ctx context.Context, p reading, name string, jobs int) error {
-	now, err := r.begin(ctx)
+	now, err := r.read(ctx)
 	if err != nil {
+		return err
+	}
+	if err := r.endProfiles(ctx, name); err != nil {
 		return err
 	}
 	each := func(spent time.Duration) float64 { return float64(spent.Nanoseconds()) / 1000 / float64(jobs) }
@@ -134,17 +156,24 @@ func (r *run) finish(ctx context.Context, p reading, name string, jobs int) erro
 		r.record(name, "  PostgreSQL", "µs/job", each(postgres))
 	}
 	r.record(name, "WAL", "bytes/job", float64(now.written-p.written)/float64(jobs))
-	r.heap(name, "orchestrator", p.heap, now.heap, jobs)
-	r.heap(name, "handlers", p.handlersHeap, now.handlersHeap, jobs)
+	r.heap(name, ofOrchestrator, p.heap, now.heap, jobs)
+	r.heap(name, ofHandlers, p.handlersHeap, now.handlersHeap, jobs)
 	return nil
 }
 
-// heap records what was allocated per job, if that is known.
-func (r *run) heap(name, of string, before, now *allocated, jobs int) {
-	if before == nil || now == nil {
-		return
+// endProfiles keeps what the processes did since begin.
+func (r *run) endProfiles(ctx context.Context, name string) error {
+	for _, of := range []string{ofOrchestrator, ofHandlers} {
+		if _, err := tell(ctx, r.server.probes(), of, endProfiles); err != nil {
+			return err
+		}
 	}
-	grown := now.since(*before)
+	return r.lab.Profiles.collect(r.server.probes(), r.name+", "+name)
+}
+
+// heap records what was allocated per job.
+func (r *run) heap(name, of string, before, now allocated, jobs int) {
+	grown := now.since(before)
 	r.record(name, "allocations, "+of, "objects/job", grown.Objects/float64(jobs))
 	r.record(name, "allocated, "+of, "bytes/job", grown.Bytes/float64(jobs))
 }

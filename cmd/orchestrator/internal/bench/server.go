@@ -23,8 +23,8 @@ const (
 	stopWithin  = 2 * time.Minute
 	// keptLines is how many lines of the log an error shows.
 	keptLines = 20
-	// handlersDirectory has the sockets on which handlers report their allocations.
-	handlersDirectory = "handlers"
+	// probesDirectory has the sockets of the probes, and the profiles until they are collected.
+	probesDirectory = "probes"
 )
 
 // server is an orchestrator in a process of its own.
@@ -41,13 +41,13 @@ type server struct {
 	tail []string
 }
 
-// startServer starts the program in a directory, which stop removes, and returns when
-// work begins.
-func startServer(ctx context.Context, program, directory string, settings []string) (*server, error) {
-	err := os.Mkdir(filepath.Join(directory, handlersDirectory), 0o700)
+// startServer starts the program with arguments in a directory, which stop removes, and returns
+// when work begins.
+func startServer(ctx context.Context, program, directory string, arguments, settings []string) (*server, error) {
+	err := os.Mkdir(filepath.Join(directory, probesDirectory), 0o700)
 	var s *server
 	if err == nil {
-		s, err = launch(ctx, program, directory, settings)
+		s, err = launch(ctx, program, directory, arguments, settings)
 	}
 	if err != nil {
 		_ = os.RemoveAll(directory)
@@ -55,8 +55,7 @@ func startServer(ctx context.Context, program, directory string, settings []stri
 	return s, err
 }
 
-func launch(ctx context.Context, program, directory string, settings []string) (*server, error) {
-	arguments := []string{"serve"}
+func launch(ctx context.Context, program, directory string, arguments, settings []string) (*server, error) {
 	for _, setting := range settings {
 		arguments = append(arguments, "--set", setting)
 	}
@@ -123,7 +122,7 @@ func (s *server) failure(err error) error {
 
 func (s *server) pid() int { return s.process.Process.Pid }
 
-func (s *server) handlers() string { return filepath.Join(s.directory, handlersDirectory) }
+func (s *server) probes() string { return filepath.Join(s.directory, probesDirectory) }
 
 // alive returns an error if the orchestrator has ended by itself.
 func (s *server) alive() error {

@@ -34,7 +34,7 @@ func sleepers(ctx context.Context, r *run, jobs int) error {
 		return err
 	}
 	r.lab.say("sleeping")
-	phase, err := r.begin(ctx)
+	phase, err := r.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func sleepers(ctx context.Context, r *run, jobs int) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	now, err := r.begin(ctx)
+	now, err := r.read(ctx)
 	if err != nil {
 		return err
 	}
