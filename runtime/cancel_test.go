@@ -99,7 +99,7 @@ func TestACancelReachesAJobThatRunsElsewhere(t *testing.T) {
 // and decided anew.
 func TestACanceledJobWhoseHandlerFailsIsStillCanceled(t *testing.T) {
 	t.Parallel()
-	for name, kind := range map[string]job.OutcomeKind{"a retry": job.Failure, "a give-back": job.Released} {
+	for name, kind := range map[string]job.OutcomeKind{"a retry": job.Failure, "a give-back": job.Released, "a death": job.PermanentFailure} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := fresh(t)

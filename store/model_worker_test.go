@@ -87,7 +87,7 @@ func (m *model) expect(l *modelLease, to job.State) job.SettleResult {
 	case !l.valid():
 		m.world.seen.stale(string(to))
 		return job.Lost
-	case l.of.cancelRequested && (to == job.Retry || to == job.Queued):
+	case l.of.cancelRequested && (to == job.Retry || to == job.Queued || to == job.Dead):
 		return job.Canceling
 	}
 	return job.Settled

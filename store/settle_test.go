@@ -182,11 +182,11 @@ func TestAJobThatNeverExistedIsLost(t *testing.T) {
 	require.Empty(t, settle(t, s))
 }
 
-func TestACancelThatCameInBetweenTurnsARetryAside(t *testing.T) {
+func TestACancelThatCameInBetweenTurnsAllButASuccessAside(t *testing.T) {
 	s := open(t)
 	for kind, fate := range map[job.OutcomeKind]job.SettleResult{
 		job.Success:          job.Settled,
-		job.PermanentFailure: job.Settled,
+		job.PermanentFailure: job.Canceling,
 		job.CancelConfirmed:  job.Settled,
 		job.Failure:          job.Canceling,
 		job.Timeout:          job.Canceling,

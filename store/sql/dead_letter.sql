@@ -1,4 +1,5 @@
--- Dead-letter jobs: running -> dead.
+-- Dead-letter jobs: running -> dead. A job whose cancel was requested is left alone: the
+-- caller must cancel it.
 -- Clock: now().
 -- Locks: lease rows in the order sent (the caller sorts by job), then ledger rows.
 -- Fence: lease_id.
@@ -16,7 +17,7 @@ with batch as (
     )
 ), freed as (
     delete from leases l using batch b
-    where l.job_id between b.job_id and b.job_id and l.lease_id = b.lease_id
+    where l.job_id between b.job_id and b.job_id and l.lease_id = b.lease_id and not l.cancel_requested
     returning b.*, l.fence, l.worker_id, l.claimed_at, coalesce(b.began_ms, l.began_ms) as began
 ), settled as (
     update jobs j
