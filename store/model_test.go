@@ -272,8 +272,14 @@ func (m *model) byState() map[job.State]int64 {
 	for _, state := range job.States() {
 		states[state] = 0
 	}
-	for _, j := range slices.Concat(m.jobs, m.gone) {
+	for _, j := range m.jobs {
 		states[j.state]++
+	}
+	// Dead letters are counted while they are there, the other ends for ever.
+	for _, j := range m.gone {
+		if j.state != job.Dead {
+			states[j.state]++
+		}
 	}
 	return states
 }
