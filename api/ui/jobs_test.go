@@ -181,6 +181,21 @@ func TestObserversChangeNothingOfAJob(t *testing.T) {
 	require.Contains(t, newPages(detailAnswers()).get(path).Body.String(), `href="#payload"`, "a field within the form, so that browsers unfold it")
 }
 
+func TestAJobThatComesAfterOthersIsNotCalledHeld(t *testing.T) {
+	answers, detail := detailAnswers(), jobDetail()
+	detail.State, detail.Held = job.Created, true
+	detail.Waits = []v1.Wait{{Reason: job.WaitHeld, Message: "is held"}}
+	answers["GET /debug/jobs/"+jobID.String()] = detail
+	held := newPages(answers).get("/ui/jobs/" + jobID.String()).Body.String()
+	require.Contains(t, held, `data-announce="Held"`)
+	detail.Waits = []v1.Wait{{Reason: job.WaitPredecessors, Message: "waits for 2 jobs"}}
+	answers["GET /debug/jobs/"+jobID.String()] = detail
+	follows := newPages(answers).get("/ui/jobs/" + jobID.String()).Body.String()
+	require.Contains(t, follows, `data-announce="Waits for jobs"`)
+	require.Contains(t, follows, `>Waits for jobs</span>`)
+	require.NotContains(t, follows, ">Held</span>")
+}
+
 func TestALongPayloadIsCut(t *testing.T) {
 	answers := detailAnswers()
 	detail := jobDetail()

@@ -37,10 +37,12 @@ const (
 	spanRun       = "run"       // while its handler runs
 	spanLease     = "lease"     // until its lease has run out, or its end is written
 	spanBackoff   = "backoff"   // until it is due again
+	spanDead      = "dead"      // until somebody has requeued it
 )
 
 var spanNames = map[string]string{
 	spanScheduled: "Scheduled", spanWait: "Queue wait", spanSlot: "Slot wait", spanRun: "Run", spanLease: "Lease wait", spanBackoff: "Backoff",
+	spanDead: "Dead until its requeue",
 }
 
 // span is what a job did between two instants.
@@ -49,6 +51,8 @@ type span struct {
 	From, To time.Time
 	// X and Width are where it is drawn.
 	X, Width int
+	// Lost says that the lease has run out, because nobody renewed it.
+	Lost bool
 }
 
 // Name is the kind in words.
@@ -80,6 +84,11 @@ func (b bar) Took(kind string) string {
 	return "–"
 }
 
+// FollowsOthers reports whether the job waits for others of its workflow.
+func (d timedDetail) FollowsOthers() bool {
+	return slices.ContainsFunc(d.Waits, func(w v1.Wait) bool { return w.Reason == job.WaitPredecessors })
+}
+
 // waterfall is the life of a job, attempt by attempt.
 type waterfall struct {
 	From, To time.Time
@@ -104,7 +113,7 @@ func waterfallOf(d timedDetail, now time.Time) waterfall {
 	for i := range d.Attempts {
 		a := &d.Attempts[i]
 		b := bar{Attempt: a, Label: fmt.Sprintf("Attempt %d", a.Number), Requeued: i > 0 && requeued(d.Attempts[i-1], *a)}
-		b.waits(before, a.DueAt, a.ClaimedAt, i == 0 || b.Requeued)
+		b.waits(untilDue(i == 0, b.Requeued), before, a.DueAt, a.ClaimedAt)
 		done := a.EndedAt
 		if a.DoneAt != nil {
 			done = *a.DoneAt
@@ -120,6 +129,9 @@ func waterfallOf(d timedDetail, now time.Time) waterfall {
 			b.add(spanRun, a.ClaimedAt, done)
 			b.add(spanLease, done, a.EndedAt)
 		}
+		if last := len(b.Spans) - 1; last >= 0 && b.Spans[last].Kind == spanLease {
+			b.Spans[last].Lost = a.Outcome == job.LeaseExpired
+		}
 		before = a.EndedAt
 		w.Bars = append(w.Bars, b)
 	}
@@ -132,12 +144,19 @@ func waterfallOf(d timedDetail, now time.Time) waterfall {
 
 // current is what the job does now; nil if it has ended.
 func current(d timedDetail, before, now time.Time) *bar {
-	first := len(d.Attempts) == 0
 	b := bar{Label: "Now"}
+	if n := len(d.Attempts); n > 0 {
+		next := timedAttempt{Attempt: v1.Attempt{Number: d.AttemptsCharged + 1}}
+		if d.Lease != nil {
+			next.Number = d.AttemptsCharged
+		}
+		b.Requeued = requeued(d.Attempts[n-1], next)
+	}
+	kind := untilDue(len(d.Attempts) == 0, b.Requeued)
 	switch l := d.Lease; {
 	case l != nil:
 		b.Label, b.Running = fmt.Sprintf("Attempt %d", d.AttemptsCharged), true
-		b.waits(before, l.DueAt, l.ClaimedAt, first)
+		b.waits(kind, before, l.DueAt, l.ClaimedAt)
 		began := l.ClaimedAt
 		if l.BeganAt != nil {
 			b.add(spanSlot, l.ClaimedAt, *l.BeganAt)
@@ -147,17 +166,25 @@ func current(d timedDetail, before, now time.Time) *bar {
 	case d.State.Final():
 		return nil
 	default:
-		b.waits(before, d.RunAt, now, first)
+		b.waits(kind, before, d.RunAt, now)
 	}
 	return &b
 }
 
-// waits adds the time from one instant until the job was claimed: until it was due, and then.
-func (b *bar) waits(from time.Time, due *time.Time, until time.Time, first bool) {
-	kind := spanBackoff
-	if first {
-		kind = spanScheduled
+// untilDue is the kind of what a job does until it is due.
+func untilDue(first, requeued bool) string {
+	switch {
+	case first:
+		return spanScheduled
+	case requeued:
+		return spanDead
+	default:
+		return spanBackoff
 	}
+}
+
+// waits adds the time from one instant until the job was claimed: until it was due, and then.
+func (b *bar) waits(kind string, from time.Time, due *time.Time, until time.Time) {
 	if due != nil && due.After(from) {
 		end := *due
 		if end.After(until) {

@@ -38,6 +38,7 @@ func TestAWaterfallHasTheTimesOfTheAPI(t *testing.T) {
 	due := at(90)
 	for name, c := range map[string]struct {
 		attempts []timedAttempt
+		charged  int
 		lease    *timedLease
 		state    job.State
 		runAt    *time.Time
@@ -67,7 +68,18 @@ func TestAWaterfallHasTheTimesOfTheAPI(t *testing.T) {
 		},
 		"requeue": {
 			attempts: []timedAttempt{tried(1, job.PermanentFailure, 0, 1, 1, 2, 2), tried(1, job.Success, 100, 101, 101, -1, 102)}, state: job.Succeeded,
-			want:     [][]piece{{{"wait", 0, 1}, {"run", 1, 2}}, {{"scheduled", 2, 100}, {"wait", 100, 101}, {"run", 101, 102}}},
+			want:     [][]piece{{{"wait", 0, 1}, {"run", 1, 2}}, {{"dead", 2, 100}, {"wait", 100, 101}, {"run", 101, 102}}},
+			requeued: []bool{false, true},
+		},
+		"requeued, and not claimed again": {
+			attempts: []timedAttempt{tried(1, job.PermanentFailure, 0, 1, 1, 2, 2)}, state: job.Queued, runAt: &due, now: 100,
+			want:     [][]piece{{{"wait", 0, 1}, {"run", 1, 2}}, {{"dead", 2, 90}, {"wait", 90, 100}}},
+			requeued: []bool{false, true},
+		},
+		"requeued, and running": {
+			attempts: []timedAttempt{tried(1, job.PermanentFailure, 0, 1, 1, 2, 2)}, state: job.Running, now: 100, charged: 1,
+			lease:    &timedLease{Lease: v1.Lease{ClaimedAt: at(95)}, DueAt: &due},
+			want:     [][]piece{{{"wait", 0, 1}, {"run", 1, 2}}, {{"dead", 2, 90}, {"wait", 90, 95}, {"run", 95, 100}}},
 			requeued: []bool{false, true},
 		},
 		"lost lease, and the job keeps its place": {
@@ -90,13 +102,13 @@ func TestAWaterfallHasTheTimesOfTheAPI(t *testing.T) {
 			want: [][]piece{{{"wait", 0, 3}, {"run", 3, 9}}},
 		},
 		"waits for its retry": {
-			attempts: []timedAttempt{tried(1, job.Failure, -1, 1, -1, -1, 2)}, state: job.Retry, runAt: &due, now: 30,
+			attempts: []timedAttempt{tried(1, job.Failure, -1, 1, -1, -1, 2)}, state: job.Retry, runAt: &due, now: 30, charged: 1,
 			want: [][]piece{{{"wait", 0, 1}, {"run", 1, 2}}, {{"backoff", 2, 30}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := timedDetail{Attempts: c.attempts, Lease: c.lease}
-			d.CreatedAt, d.State, d.RunAt = at(0), c.state, c.runAt
+			d.CreatedAt, d.State, d.RunAt, d.AttemptsCharged = at(0), c.state, c.runAt, c.charged
 			now := at(c.now)
 			if c.state.Final() {
 				ended := c.attempts[len(c.attempts)-1].EndedAt
@@ -109,6 +121,7 @@ func TestAWaterfallHasTheTimesOfTheAPI(t *testing.T) {
 				var pieces []piece
 				for _, s := range b.Spans {
 					pieces = append(pieces, piece{s.Kind, s.From.Sub(at(0)).Seconds(), s.To.Sub(at(0)).Seconds()})
+					require.Equal(t, s.Kind == spanLease && b.Attempt.Outcome == job.LeaseExpired, s.Lost)
 					require.GreaterOrEqual(t, s.X, barsFrom)
 					require.LessOrEqual(t, s.X+s.Width, barsTo+2)
 				}

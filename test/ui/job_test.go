@@ -41,8 +41,11 @@ func (l life) stretches() (all [][]stretch) {
 	before := l.CreatedAt
 	for i, a := range l.Attempts {
 		waits := "backoff"
-		if i == 0 || l.Attempts[i-1].Outcome == "failed" && l.Attempts[i-1].Number == a.Number {
-			waits = "scheduled" // It begins anew, after a requeue.
+		switch {
+		case i == 0:
+			waits = "scheduled"
+		case l.Attempts[i-1].Outcome == "failed" && l.Attempts[i-1].Number == a.Number:
+			waits = "dead" // It begins anew, after a requeue.
 		}
 		done, began := a.EndedAt, a.ClaimedAt
 		if a.DoneAt != nil {
@@ -74,7 +77,7 @@ type drawn struct {
 }
 
 const waterfall = `Object.values(Object.groupBy(document.querySelectorAll("svg.waterfall rect"), e => e.getAttribute("y"))).map(of => of.map(e => ({
-	kind: e.getAttribute("class").replace("span-", ""), x: Number(e.getAttribute("x")), width: Number(e.getAttribute("width")), title: e.textContent})))`
+	kind: e.getAttribute("class").replace("span-", "").replace(" lost", ""), x: Number(e.getAttribute("x")), width: Number(e.getAttribute("width")), title: e.textContent})))`
 
 // shows checks that the page draws, and lists, what the API says.
 func (b *tab) shows(l life) {
