@@ -20,7 +20,7 @@ func diagnose(t testing.TB, s *Store) map[string]job.Check {
 	t.Helper()
 	found, err := s.Diagnose(t.Context())
 	require.NoError(t, err)
-	require.Len(t, found, 16)
+	require.Len(t, found, 17)
 	checks := make(map[string]job.Check)
 	for _, check := range found {
 		require.NotEmpty(t, check.Summary, check.Name)
@@ -209,6 +209,12 @@ func TestADiagnosisFindsWhatIsWrong(t *testing.T) {
 			"following", job.Warning,
 			[]string{"insert into undelivered (job_id, state, at, reason, given_up_at) select gen_random_uuid(), 'dead', now() - interval '1 minute', 'refused', now()"},
 			"[1 end will never be announced, the oldest for 1m0s: refused]", "",
+		},
+		"deliveries that have died": {
+			"webhooks", job.Warning,
+			[]string{`insert into dead_letters (job_id, job_type, dead_at) values (gen_random_uuid(), 'WEBHOOK', now() - interval '5 minutes'),
+				(gen_random_uuid(), 'WEBHOOK', now() - interval '2 days'), (gen_random_uuid(), 'OTHER', now())`},
+			"[1 webhook failed for good within a day, the latest 5m0s ago]", "Receivers of webhooks were not told.",
 		},
 		"schedules that make no jobs": {
 			"schedules", job.Problem,

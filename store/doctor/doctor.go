@@ -91,6 +91,12 @@ var checks = []struct {
 			"an orchestrator needs the built-in plugin; those that wait are announced within a minute after that.",
 	},
 	{
+		"webhooks", judged("doctor_webhooks", pgx.RowToStructByName[webhooksRow], judgeWebhooks, job.DeliveryType, postgres.Interval(undeliveredWithin)),
+		"No delivery of a webhook has failed for good within a day.",
+		"See their errors: `orchestrator dead-letter groups --type " + job.DeliveryType + "`. When the receivers work, send them again: " +
+			"`orchestrator operation start requeue --type " + job.DeliveryType + "`.",
+	},
+	{
 		"workflows", judged("doctor_workflows", pgx.RowToStructByName[workflowsRow], judgeWorkflows, postgres.Interval(followedWithin), maxExamples+1),
 		"Every workflow goes on when its jobs have ended.",
 		"Make sure that an orchestrator runs, and look for errors of `follow` in its log. It looks at every workflow when it starts, and every " +

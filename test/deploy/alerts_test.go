@@ -119,6 +119,12 @@ var occasions = map[string]map[string]occasion{
 		"sent again":    {[]string{`holdfast_queue_jobs{job_type="MAIL", state="dead"} 2x10 0x5`}, ""},
 		"others gather": {[]string{`holdfast_queue_jobs{job_type="MAIL", state="queued"} 0+5x15`}, ""},
 		"grew before":   {[]string{`holdfast_queue_jobs{job_type="MAIL", state="dead"} 0 1 2x20`}, ""},
+		"webhooks":      {[]string{`holdfast_queue_jobs{job_type="WEBHOOK", state="dead"} 2x13 3x2`}, ""},
+	},
+	"HoldfastWebhooksDead": {
+		"one more": {[]string{`holdfast_queue_jobs{job_type="WEBHOOK", state="dead"} 2x13 3x2`}, "Deliveries of webhooks failed for good"},
+		"as many":  {[]string{`holdfast_queue_jobs{job_type="WEBHOOK", state="dead"} 2x15`}, ""},
+		"others":   {[]string{`holdfast_queue_jobs{job_type="MAIL", state="dead"} 2x13 3x2`}, ""},
 	},
 	"HoldfastLeasesLost": {
 		"one":      {[]string{`holdfast_lease_losses_total{instance="a:8080", reason="unproven"} 0x5 1x3`}, "a:8080 lost leases (unproven)"},
