@@ -38,7 +38,7 @@ func TestEveryFigureThatGrowsIsFound(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			rows := steady()
 			for n := range rows {
-				rows[n].values[i] *= 1 + float64(n)/2
+				rows[n].values[i] *= 1 + float64(n)
 			}
 			var out strings.Builder
 			held, err := show(&out, rows, true)

@@ -11,9 +11,9 @@
 // their attempts are spent, die at once, take too long, crash their process, wait for a
 // concurrency key, or have large values. What has ended is deleted after a minute.
 //
-// The run has ten steps. During a step, memory and sizes are measured each second, and their
-// peaks count. After it, when no job is open, the rest is measured: goroutines, files,
-// processes, connections. A figure has held if its maximum in the second half is not above
+// The run has ten steps. During a step, the orchestrator's memory and the sizes of tables are
+// measured each second, and their peaks count. After it, when no job is open, the rest is
+// measured: goroutines, files, processes, connections, the memory of plugins and PostgreSQL. A figure has held if its maximum in the second half is not above
 // that of the first half and an allowance. Sizes of tables and indexes are judged only if each half
 // lasts long enough for jobs to be deleted. A run in which not all kinds of ends have
 // occurred has done too little, and fails.
