@@ -93,7 +93,7 @@ func readFilter(text json.RawMessage, filter *v1.JobFilter, sent *map[string]jso
 		"errorCode": {&filter.ErrorCode, 200}, "payload": {&filter.Payload, 200}, "fingerprint": {&filter.Fingerprint, 16},
 	}
 	others := map[string]bodyMember{
-		"state": {&filter.State, "a list of states"}, "parentId": {&filter.ParentID, "the id of a job"},
+		"state": {&filter.State, "a list of states, and not empty"}, "parentId": {&filter.ParentID, "the id of a job"},
 		"createdFrom": {&filter.CreatedFrom, instant}, "createdBefore": {&filter.CreatedBefore, instant},
 	}
 	duplicates := job.DuplicateMembers(text)
@@ -122,11 +122,25 @@ func readFilter(text json.RawMessage, filter *v1.JobFilter, sent *map[string]jso
 			}
 		case !known:
 			mistakes = append(mistakes, at(place, "is not known"))
-		case json.Unmarshal(value, other.into) != nil:
+		case json.Unmarshal(value, other.into) != nil || isNone(other.into):
 			mistakes = append(mistakes, at(place, "must be "+other.must))
 		}
 	}
 	return mistakes
+}
+
+// isNone reports whether a member was read that is what a filter has for no restriction.
+func isNone(into any) bool {
+	switch member := into.(type) {
+	case **job.ID:
+		return *member != nil && **member == job.ID{}
+	case *[]string:
+		return len(*member) == 0
+	case **time.Time:
+		return *member != nil && (*member).IsZero()
+	default:
+		return false
+	}
 }
 
 // faultsOfOperation finds what is wrong with an operation whose filter has so many members.
@@ -178,7 +192,7 @@ func filterOf(ctx context.Context, sent v1.JobFilter, action job.Action) (job.Fi
 		found.State = actionStates[action]
 	}
 	if sent.ParentID != nil {
-		found.ParentID = *sent.ParentID
+		found.ParentID = idParam{*sent.ParentID}
 	}
 	return found.filter(ctx)
 }

@@ -37,7 +37,7 @@ type FindFilters struct {
 	ErrorCode     string           `query:"errorCode" maxLength:"200" doc:"Only jobs whose last attempt ended with this error code."`
 	Fingerprint   fingerprintParam `query:"fingerprint" pattern:"^[0-9a-f]{16}$" doc:"Only dead jobs whose error has this fingerprint: see the groups of dead letters."`
 	Payload       string           `query:"payload" maxLength:"200" doc:"Only jobs whose payload contains this text, character by character. Needs the scope payloads."`
-	ParentID      job.ID           `query:"parentId" format:"uuid" doc:"Only jobs that this job has submitted."`
+	ParentID      idParam          `query:"parentId" format:"uuid" doc:"Only jobs that this job has submitted."`
 	CreatedFrom   timeParam        `query:"createdFrom" format:"date-time" doc:"Only jobs created at this time or later (RFC 3339)."`
 	CreatedBefore timeParam        `query:"createdBefore" format:"date-time" doc:"Only jobs created before this time (RFC 3339)."`
 }
@@ -52,7 +52,7 @@ func (f *FindFilters) filter(ctx context.Context) (job.Filter, error) {
 		return job.Filter{}, err
 	}
 	filter := job.Filter{
-		Type: f.JobType, Tenant: tenant, Tag: f.Tag, Worker: f.Worker, Code: f.ErrorCode, Fingerprint: f.Fingerprint.text, Payload: f.Payload, Parent: f.ParentID,
+		Type: f.JobType, Tenant: tenant, Tag: f.Tag, Worker: f.Worker, Code: f.ErrorCode, Fingerprint: f.Fingerprint.text, Payload: f.Payload, Parent: f.ParentID.ID,
 		CreatedFrom: f.CreatedFrom.Time, CreatedBefore: f.CreatedBefore.Time,
 	}
 	return filter, f.chooseStates(&filter)

@@ -196,8 +196,20 @@ type timeParam struct{ time.Time }
 
 // UnmarshalText accepts RFC 3339.
 func (p *timeParam) UnmarshalText(text []byte) error {
-	if p.Time.UnmarshalText(text) != nil {
+	// A filter has the zero time for none.
+	if p.Time.UnmarshalText(text) != nil || p.IsZero() {
 		return errors.New("must be an RFC 3339 time, such as 2030-01-31T12:00:00Z")
+	}
+	return nil
+}
+
+// idParam is the id of a job.
+type idParam struct{ job.ID }
+
+// UnmarshalText refuses the id of no job, which a filter has for none.
+func (p *idParam) UnmarshalText(text []byte) error {
+	if p.ID.UnmarshalText(text) != nil || p.ID == (job.ID{}) {
+		return errors.New("must be the id of a job")
 	}
 	return nil
 }

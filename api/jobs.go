@@ -39,7 +39,7 @@ type listInput struct {
 	JobType       string     `query:"jobType" maxLength:"200" doc:"Only jobs of this type."`
 	Tenant        string     `query:"tenant" maxLength:"200" doc:"Only jobs of this tenant."`
 	Tag           string     `query:"tag" maxLength:"100" doc:"Only jobs with this tag."`
-	ParentID      job.ID     `query:"parentId" format:"uuid" doc:"Only jobs that this job has submitted."`
+	ParentID      idParam    `query:"parentId" format:"uuid" doc:"Only jobs that this job has submitted."`
 	CreatedFrom   timeParam  `query:"createdFrom" format:"date-time" doc:"Only jobs created at this time or later (RFC 3339)."`
 	CreatedBefore timeParam  `query:"createdBefore" format:"date-time" doc:"Only jobs created before this time (RFC 3339)."`
 	Limit         limitParam `query:"limit" doc:"How many to return at most, from 1 to 1000. A number outside this range is clamped."`
@@ -61,7 +61,7 @@ func (j *jobRoutes) list(ctx context.Context, in *listInput) (*listOutput, error
 		return nil, err
 	}
 	filter := job.Filter{
-		States: states, Type: in.JobType, Tenant: tenant, Tag: in.Tag, Parent: in.ParentID,
+		States: states, Type: in.JobType, Tenant: tenant, Tag: in.Tag, Parent: in.ParentID.ID,
 		CreatedFrom: in.CreatedFrom.Time, CreatedBefore: in.CreatedBefore.Time, Limit: in.Limit.value(),
 	}
 	chosen := []any{

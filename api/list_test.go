@@ -144,6 +144,8 @@ func TestFiltersThatWouldLetThroughTooMuchAreRefused(t *testing.T) {
 		{"/jobs?tag=%FF", "query.tag"},
 		{"/jobs?createdFrom=2026-01-02", "query.createdFrom"},
 		{"/jobs?createdBefore=yesterday", "query.createdBefore"},
+		{"/jobs?createdBefore=0001-01-01T00:00:00Z", "query.createdBefore"},
+		{"/jobs?parentId=00000000-0000-0000-0000-000000000000", "query.parentId"},
 		{"/jobs?jobtype=A", "query.jobtype"},
 		{"/jobs?jobType=A&jobType=B", "query.jobType"},
 		{"/jobs?limit=1&limit=2", "query.limit"},

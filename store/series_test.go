@@ -161,6 +161,7 @@ func TestAgedLatenciesStayTheSameInLongerSlots(t *testing.T) {
 		select date_trunc('minute', now()) - interval '20 minutes' + i * interval '10 seconds', 'A', array[i, 1], case when i > 5 then '{1}'::bigint[] else '{}' end
 		from generate_series(0, 11) i`)
 	exec(t, s, "insert into latency_slots values (now() - interval '26 hours', 'A', '{7}', '{}'), (now(), 'A', '{100}', '{}')")
+	exec(t, s, "insert into tallies (slot, job_type, worker_id, event, attempt, jobs, seconds) values (now(), 'A', '', 'submitted', 0, 1, 0)")
 	require.NoError(t, s.AgeTallies(t.Context()))
 	require.Equal(t, 3, ask[int](t, s, "select count(*) from latency_slots"))
 	require.Equal(t, []int64{0 + 1 + 2 + 3 + 4 + 5, 6}, ask[[]int64](t, s, "select waits from latency_slots order by slot limit 1"))

@@ -182,6 +182,9 @@ func TestTicksAreNeitherDoubledNorLostWhateverBreaks(t *testing.T) {
 		}
 		firing.Wait()
 	}
+	if behind := latest.Sub(timeOf(t, s)); behind > 0 { // All three may have failed at the latest time.
+		setClock(t, s, behind)
+	}
 	fireAll(t, s, 100)
 	for _, one := range all {
 		requireNoneMissing(t, s, one, latest)

@@ -73,7 +73,10 @@ func operationPage(v *visit, sent url.Values, refused *v1.Problem) (answer, erro
 		}
 		form.Actions = append(form.Actions, choice{string(action), label, action == form.Action})
 	}
-	filter, kept := filterIn(sent)
+	filter, kept, unread := filterIn(sent)
+	if refused == nil {
+		refused = unread
+	}
 	form.Chips = chipsOf(filter)
 	list := url.Values{}
 	for _, field := range kept {
@@ -82,7 +85,7 @@ func operationPage(v *visit, sent url.Values, refused *v1.Problem) (answer, erro
 	}
 	form.List = jobsPath(list)
 	shown := view{Template: "newoperation", Title: "Act on many jobs", Problem: refused}
-	if form.Action != "" && form.Denied == "" && (form.Action != job.ActionEdit || form.Priority != "") {
+	if unread == nil && form.Action != "" && form.Denied == "" && (form.Action != job.ActionEdit || form.Priority != "") {
 		seen, err := v.dryRun(form.body(filter, sent.Get("all") != ""), sent.Get("frozenAt"))
 		problem := client.ProblemOf(err)
 		switch {
@@ -179,8 +182,9 @@ func number(text string) any {
 }
 
 // filterIn reads a filter from the parameters of the list of jobs, and returns those that it has.
-// Times that cannot be read become ones that select nothing.
-func filterIn(sent url.Values) (filter v1.JobFilter, kept []chip) {
+// The filter lacks what is refused, so it may select more than was meant.
+func filterIn(sent url.Values) (filter v1.JobFilter, kept []chip, refused *v1.Problem) {
+	var mistakes []v1.Mistake
 	keep := func(name, value string) { kept = append(kept, chip{name, value}) }
 	for _, list := range sent["state"] {
 		for state := range strings.SplitSeq(list, ",") {
@@ -197,25 +201,35 @@ func filterIn(sent url.Values) (filter v1.JobFilter, kept []chip) {
 		}
 	}
 	if value := sent.Get("parentId"); value != "" {
-		var id job.ID
-		_ = id.UnmarshalText([]byte(value)) // What is no id is that of no job.
-		filter.ParentID = &id
+		if id, err := job.ParseID(value); err != nil {
+			mistakes = append(mistakes, v1.Mistake{Location: "#/filter/parentId", Message: "must be the id of a job"})
+		} else {
+			filter.ParentID = &id
+		}
 		keep("parentId", value)
 	}
-	for name, into := range map[string]**time.Time{"createdFrom": &filter.CreatedFrom, "createdBefore": &filter.CreatedBefore} {
-		if value := sent.Get(name); value != "" {
-			at, err := time.Parse(time.RFC3339, value)
-			if err != nil && name == "createdFrom" {
-				at = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, bound := range []struct {
+		name string
+		into **time.Time
+	}{{"createdFrom", &filter.CreatedFrom}, {"createdBefore", &filter.CreatedBefore}} {
+		if value := sent.Get(bound.name); value != "" {
+			if at, err := time.Parse(time.RFC3339, value); err != nil {
+				mistakes = append(mistakes, v1.Mistake{
+					Location: "#/filter/" + bound.name, Message: "must be an RFC 3339 time, such as 2030-01-31T12:00:00Z",
+				})
+			} else {
+				*bound.into = &at
 			}
-			*into = &at
-			keep(name, value)
+			keep(bound.name, value)
 		}
 	}
 	if sent.Get("all") != "" {
 		keep("all", "true")
 	}
-	return filter, kept
+	if len(mistakes) > 0 {
+		refused = v1.NewProblem(http.StatusUnprocessableEntity, "The filter cannot be read, so no jobs are counted.", mistakes...)
+	}
+	return filter, kept, refused
 }
 
 // startOperation starts what the form says, on the jobs that its dry run has counted.
@@ -226,7 +240,10 @@ func startOperation(v *visit) (answer, error) {
 		return operationPage(v, sent, v1.NewProblem(http.StatusUnprocessableEntity, "Nothing was started.",
 			v1.Mistake{Location: "#/typed", Message: "must be the number of jobs: " + jobs}))
 	}
-	filter, _ := filterIn(sent)
+	filter, _, unread := filterIn(sent)
+	if unread != nil {
+		return operationPage(v, sent, unread)
+	}
 	body := form.body(filter, v.form("all") != "")
 	body["reason"], body["rate"] = form.Reason, number(form.Rate)
 	if at := v.form("frozenAt"); at != "" {

@@ -88,6 +88,20 @@ func TestAnOperationIsCountedBeforeItStarts(t *testing.T) {
 	require.Empty(t, unchosen.api.sent, "no action was chosen")
 }
 
+// A link that was cut must not act on more than was meant.
+func TestAFilterThatCannotBeReadSelectsNothing(t *testing.T) {
+	for _, part := range []string{"createdBefore=2026-01", "createdFrom=x", "parentId=019aa3e5-7f10"} {
+		p := newPages(preview(4210))
+		w := p.get("/ui/operations/new?action=cancel&state=scheduled&" + part)
+		require.Equal(t, 422, w.Code, part)
+		require.Contains(t, w.Body.String(), "The filter cannot be read", part)
+		require.NotContains(t, w.Body.String(), `action="/ui/operations"`, part)
+		name, value, _ := strings.Cut(part, "=")
+		require.Equal(t, 422, p.post("/ui/operations", "action", "cancel", "state", "scheduled", name, value).Code, part)
+		require.Empty(t, p.api.sent, part)
+	}
+}
+
 func TestALongCountGoesOnWhileThePageIsOpen(t *testing.T) {
 	goOn := make(chan struct{})
 	p := newPages(map[string]any{"POST /debug/operations": func(r *http.Request) any {

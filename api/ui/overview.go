@@ -91,6 +91,7 @@ func showOverview(v *visit) (answer, error) {
 	shown.At, shown.Failing = oldest(time.Time{}, time.Time{}, metrics)
 	shown.At, shown.Failing = oldest(shown.At, shown.Failing, series)
 	shown.At, shown.Failing = oldest(shown.At, shown.Failing, workers)
+	shown.At, shown.Failing = oldest(shown.At, shown.Failing, plugins)
 	shown.Metrics = metrics.Value
 	if !metrics.Pending() {
 		shown.Problems = troubles(metrics.Value, workers.Value.Workers, plugins.Value.Plugins)
@@ -102,8 +103,8 @@ func showOverview(v *visit) (answer, error) {
 	}
 	shown.Address = v.address()
 	var shows any
-	if shown.Failing.IsZero() { // Otherwise, the page says since when.
-		shows = [...]any{metrics, series, workers, plugins}
+	if shown.Failing.IsZero() { // Otherwise, the page says for how long.
+		shows = [...]any{metrics, series, workers, plugins, isOld(shown.At, v.Now())}
 	}
 	return view{
 		Template: "overview", Title: "Overview", Data: shown, Shows: shows, Styles: []string{"uplot.css"}, Scripts: []string{"uplot.js", "charts.js"},

@@ -47,12 +47,15 @@ type staleness struct {
 // fresh is how old figures may be without a word.
 const fresh = 10 * time.Second
 
+// isOld reports whether a page says how old its figures are.
+func isOld(at, now time.Time) bool { return now.Sub(at) > fresh }
+
 // newStale returns nil for figures that are fresh, and if there are none yet.
 func newStale(f frame, failing, at time.Time) *staleness {
 	switch {
 	case at.IsZero():
 		return nil
-	case failing.IsZero() && f.now.Sub(at) > fresh:
+	case failing.IsZero() && isOld(at, f.now):
 		return &staleness{Clock: f.Clock(at)}
 	case failing.IsZero():
 		return nil

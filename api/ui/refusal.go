@@ -3,6 +3,8 @@ package ui
 import (
 	"net/http"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/holdfast-jobs/holdfast/api/ui/client"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
@@ -73,5 +75,6 @@ func capital(text string) string {
 	if text == "" {
 		return ""
 	}
-	return strings.ToUpper(text[:1]) + text[1:]
+	first, length := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[length:]
 }

@@ -66,6 +66,10 @@ func (c *Counts) Of(ctx context.Context, key string, frozen time.Time, ask Ask) 
 	found := c.counts[named]
 	if found == nil || frozen.IsZero() && !found.going {
 		c.forget(now)
+		if len(c.counts) >= most { // All of them go on.
+			c.mu.Unlock()
+			return Counted{OperationAnswer: v1.OperationAnswer{More: true}}, nil
+		}
 		found = &count{first: make(chan struct{})}
 		c.counts[named] = found
 	}
