@@ -87,7 +87,8 @@ func fireAll(t testing.TB, s *Store, most int) {
 			require.Less(t, failures, 50, err)
 			continue
 		}
-		if len(fired) == 0 {
+		// A connection that was ended may have locked some for a little longer.
+		if len(fired) == 0 && ask[int](t, s, "select count(*) from schedules where look_at <= $1", timeOf(t, s)) == 0 {
 			return
 		}
 	}
