@@ -13,8 +13,9 @@
 //
 // The run has ten steps. During a step, the orchestrator's memory and the sizes of tables are
 // measured each second, and their peaks count. After it, when no job is open, the rest is
-// measured: goroutines, files, processes, connections, the memory of plugins and PostgreSQL. A figure has held if its maximum in the second half is not above
-// that of the first half and an allowance. Sizes of tables and indexes are judged only if each half
+// measured: goroutines, files, processes, connections, the memory of plugins and PostgreSQL. A
+// figure has held if its maximum in the second half is not above that of the first half and an
+// allowance. Sizes of tables and indexes are judged only if each half
 // lasts long enough for jobs to be deleted. A run in which not all kinds of ends have
 // occurred has done too little, and fails.
 //

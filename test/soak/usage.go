@@ -45,8 +45,7 @@ const (
 	indexes
 )
 
-// Counts at rest have little reason to vary, except that pools open connections when they need
-// them. Peaks of memory depend on when garbage is
+// Counts at rest have little reason to vary. Peaks of memory depend on when garbage is
 // collected, and sizes on when vacuum comes. A peak of all plugins would also count processes
 // that come and go with crashes. PostgreSQL's connections keep the files open that they have
 // used, until each has used all tables and indexes.
@@ -54,13 +53,13 @@ var figures = []figure{
 	orchestratorMemory:     {name: "orchestrator MB", bytes: true, share: 0.15, room: 16 * mebi},
 	orchestratorHeap:       {name: "heap MB", bytes: true, share: 0.15, room: 16 * mebi},
 	orchestratorGoroutines: {name: "goroutines", atRest: true, share: 0.05, room: 10},
-	orchestratorFiles:      {name: "files", atRest: true, share: 0.05, room: 10},
+	orchestratorFiles:      {name: "files", atRest: true, share: 0.05, room: 5},
 	pluginMemory:           {name: "plugins MB", bytes: true, atRest: true, share: 0.15, room: 16 * mebi},
 	pluginFiles:            {name: "plugins' files", atRest: true, share: 0.05, room: 5},
 	pluginProcesses:        {name: "plugins' processes", atRest: true},
 	serverMemory:           {name: "PostgreSQL MB", bytes: true, atRest: true, share: 0.15, room: 32 * mebi},
 	serverFiles:            {name: "PostgreSQL's files", atRest: true, share: 0.5, room: 50},
-	connections:            {name: "connections", atRest: true, room: 8},
+	connections:            {name: "connections", atRest: true, room: 3},
 	tables:                 {name: "tables MB", bytes: true, needsTime: true, share: 0.25, room: 16 * mebi},
 	indexes:                {name: "indexes MB", bytes: true, needsTime: true, share: 0.25, room: 16 * mebi},
 }
