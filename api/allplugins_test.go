@@ -15,6 +15,8 @@ import (
 )
 
 func (l *ledger) PluginEvents(_ context.Context, filter job.PluginEventFilter) ([]job.PluginEvent, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.pluginFilter = filter
 	var found []job.PluginEvent
 	for _, e := range l.pluginEvents {

@@ -26,6 +26,8 @@ type operationBook struct {
 }
 
 func (l *ledger) PreviewOperation(_ context.Context, filter job.Filter) (job.Preview, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.bulk.asked = append(l.bulk.asked, filter)
 	preview := job.Preview{Count: job.Count{Jobs: 4210}, At: birth, Died: l.bulk.died}
 	if l.bulk.more && filter.After == (job.ID{}) {

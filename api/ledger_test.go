@@ -332,6 +332,8 @@ func (l *ledger) Tree(_ context.Context, id job.ID, filter job.TreeFilter) (job.
 }
 
 func (l *ledger) Count(_ context.Context, filter job.Filter) (job.Count, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.filter = filter
 	return job.CountOf(job.MaxCount + 1), l.interrupt()
 }
@@ -339,12 +341,16 @@ func (l *ledger) Count(_ context.Context, filter job.Filter) (job.Count, error) 
 func byID(a, b job.ID) int { return bytes.Compare(a[:], b[:]) }
 
 func (l *ledger) Redrive(_ context.Context, filter job.DeadLetterFilter) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.deadLetters, l.limit = filter, filter.Limit
 	return filter.Limit, l.interrupt()
 }
 
 // DeadLetters lists dead letters, each a second older than the previous one.
 func (l *ledger) DeadLetters(_ context.Context, filter job.DeadLetterFilter) ([]job.DeadLetter, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.deadLetters, l.limit = filter, filter.Limit
 	var letters []job.DeadLetter
 	for i := range max(l.dead, 1) {

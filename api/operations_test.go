@@ -65,6 +65,8 @@ func (l *ledger) Detail(_ context.Context, id job.ID) (job.Detail, error) {
 }
 
 func (l *ledger) Logs(_ context.Context, id job.ID, filter job.LogFilter) ([]job.AttemptLog, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.logged = filter
 	return l.logs[id], l.interrupt()
 }

@@ -68,6 +68,8 @@ func (l *ledger) found(id job.ID) (job.WorkflowDetail, error) {
 }
 
 func (l *ledger) Workflows(_ context.Context, filter job.WorkflowFilter) (all []job.Workflow, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.workflows.filter = filter
 	for _, one := range l.workflows.stored {
 		if len(all) < filter.Limit && (filter.Before == nil || one.ID.String() < filter.Before.String()) {

@@ -61,7 +61,8 @@ func TestALeaseThatIsNotExtendedEndsTheAttempt(t *testing.T) {
 			require.Eventually(t, func() bool { return !alive(pid) }, patience, time.Millisecond, "the process ends itself: %s", what)
 			resume()
 			s.outcome(r)
-			require.Len(t, endsForLease.FindAllString(s.journal.String(), -1), n+1, what)
+			require.Eventually(t, func() bool { return len(endsForLease.FindAllString(s.journal.String(), -1)) == n+1 },
+				patience, 5*time.Millisecond, "its last line is read: %s", what)
 		}
 
 		run, r := s.begin(`{"do":"sleep","seconds":2.5}`, short)
