@@ -326,6 +326,14 @@ bench-against: build ## Compare what a job costs with COMMIT=..., by turns of a 
 	scripts/need.sh postgres
 	scripts/bench-against.sh $(COMMIT) $(AGAINST)
 
+# Options of the profile, such as PROFILE='-runs=10 -jobs=500000'.
+PROFILE ?=
+
+.PHONY: bench-profile
+bench-profile: build ## Show where the time of a job goes, into docs/explanation/costs.md; a minute
+	scripts/need.sh postgres
+	$(GO) run ./test/bench/profile -page docs/explanation/costs.md $(PROFILE)
+
 .PHONY: bench-submit
 bench-submit: ## Compare submissions that share commits with submissions that do not
 	scripts/need.sh postgres
