@@ -12,20 +12,16 @@ package database
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver for migrations
-
-	"github.com/holdfast-jobs/holdfast/migrations"
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
 	"github.com/holdfast-jobs/holdfast/test/pgproxy"
 )
@@ -44,6 +40,8 @@ var roleSettings = map[string]string{
 type Config struct {
 	// Dir is an empty directory that the servers' user can enter.
 	Dir string
+	// Orchestrator is the program that makes the schema: its own, whatever that is.
+	Orchestrator string
 	// Synchronous makes commits wait for the standby.
 	Synchronous bool
 	// Pooler puts PgBouncer before the primary.
@@ -144,21 +142,20 @@ func (c *Cluster) mount(home string) error {
 }
 
 func (c *Cluster) migrate(ctx context.Context) error {
-	db, err := sql.Open("pgx", c.primary.URL())
-	if err != nil {
-		return err
+	cmd := exec.CommandContext(ctx, c.Orchestrator, "migrate", "up", "--set", "database.url="+c.primary.URL()) //nolint:gosec // the program under test
+	// There is no configuration file.
+	cmd.Dir = c.Dir
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("migrate: %w: %s", err, said)
 	}
-	if _, err = migrations.Up(ctx, db); err != nil {
-		return errors.Join(err, db.Close())
+	if !c.Pooler {
+		return nil
 	}
+	var settings []string
 	for name, value := range roleSettings {
-		if !c.Pooler {
-			break
-		}
-		_, failed := db.ExecContext(ctx, fmt.Sprintf("alter role holdfast set %s = '%s'", name, value))
-		err = errors.Join(err, failed)
+		settings = append(settings, fmt.Sprintf("alter role holdfast set %s = '%s'", name, value))
 	}
-	return errors.Join(err, db.Close())
+	return c.primary.Exec(ctx, settings...)
 }
 
 func (c *Cluster) listen(ctx context.Context, url string) (*pgproxy.Proxy, error) {
