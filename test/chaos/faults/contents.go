@@ -20,6 +20,7 @@ func contents() []Kind {
 	return []Kind{
 		{Name: "lock-rows", Make: lockRows},
 		{Name: "lock-table", Make: lockTable},
+		{Name: "late-renewal", Make: lateRenewal},
 		{Name: "old-snapshot", Make: oldSnapshot},
 		{Name: "bad-statistics", Make: badStatistics},
 		{Name: "disk-full", Make: diskFull, Missing: func(s *Scene) string {

@@ -75,6 +75,11 @@ func holding(ctx context.Context, s *Scene, o *stage.Orchestrator) ([]held, erro
 // fewest is how many attempts must run on an orchestrator that is to lose them.
 const fewest = 4
 
+// busy is the condition for that.
+func busy(o *stage.Orchestrator) string {
+	return fmt.Sprintf("select count(*) >= %d from leases where worker_id like '%s/%%' and claimed_at < now() - interval '100 ms'", fewest, o.Name)
+}
+
 // untilReaped changes faults that end or stop one orchestrator: they begin when it is busy,
 // and heal when others have taken all of its leases.
 func untilReaped(kind string, hit func(*Scene, *rand.Rand) Fault) func(*Scene, *rand.Rand) Fault {
@@ -87,8 +92,7 @@ func untilReaped(kind string, hit func(*Scene, *rand.Rand) Fault) func(*Scene, *
 		var leases []held
 		var since reports
 		f.Inject = func(ctx context.Context) (err error) {
-			busy := fmt.Sprintf("select count(*) >= %d from leases where worker_id like '%s/%%' and claimed_at < now() - interval '100 ms'", fewest, o.Name)
-			if err := s.Cluster.Primary().Await(ctx, busy); err != nil {
+			if err := s.Cluster.Primary().Await(ctx, busy(o)); err != nil {
 				return err
 			}
 			if err := inject(ctx); err != nil {

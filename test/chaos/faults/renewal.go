@@ -1,0 +1,62 @@
+//go:build linux
+
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-jobs/holdfast/test/chaos/history"
+	"github.com/holdfast-jobs/holdfast/test/rig"
+)
+
+// lateRenewal locks the leases of a worker, stops the worker while its renewal waits for the
+// locks, and lets the renewal go on when the leases have expired. A worker that runs gives its
+// leases up in time, and a renewal that waits is canceled by it; this one can do neither, so the
+// database alone must refuse to revive them.
+func lateRenewal(s *Scene, random *rand.Rand) Fault {
+	o := pick(random, s.Workers)
+	const locker = "chaos late-renewal"
+	mine := fmt.Sprintf("from leases where worker_id like '%s/%%'", o.Name)
+	lock, unlock := within(s, pgx.TxOptions{}, fmt.Sprintf("set local application_name = '%s'; select %s order by job_id for update", locker, mine))
+	stop, goOn := stopAndGoOn(func() []rig.Process { return []rig.Process{o.Process()} })
+	renewalWaits := fmt.Sprintf(`select exists (
+		select from pg_stat_activity h join pg_stat_activity l on l.pid = any (pg_blocking_pids(h.pid))
+		where h.application_name = 'holdfast heartbeat' and l.application_name = '%s')`, locker)
+	f := Fault{
+		Record: history.Fault{Target: o.Name, Pause: true}, Uses: []string{usesLocks, usesPrimary, o.Name},
+	}
+	f.Inject = func(ctx context.Context) error {
+		primary := s.Cluster.Primary()
+		if err := primary.Await(ctx, busy(o)); err != nil {
+			return err
+		}
+		if err := lock(ctx); err != nil {
+			return err
+		}
+		soon, cancel := context.WithTimeout(ctx, s.Lease)
+		defer cancel()
+		if err := primary.Await(soon, renewalWaits); err != nil {
+			return err
+		}
+		if err := stop(ctx); err != nil {
+			return err
+		}
+		// The worker may have canceled it just before it was stopped.
+		return primary.Await(soon, renewalWaits)
+	}
+	f.Until = func(ctx context.Context) error {
+		return s.Cluster.Primary().Await(ctx, "select coalesce(min(expires_at) < clock_timestamp() - interval '300 ms', true) "+mine)
+	}
+	f.Heal = func(ctx context.Context) error {
+		_ = unlock(ctx) // which returns no error
+		// Its renewal comes first, unless it is refused: then others take the leases.
+		done := s.Cluster.Primary().Await(ctx, "select count(*) = 0 "+mine+" and expires_at < clock_timestamp()")
+		return errors.Join(done, goOn(ctx))
+	}
+	return f
+}
