@@ -72,7 +72,7 @@ func parse(args []string) (o options, err error) {
 	flags.IntVar(&o.aimed, "aimed", 0, "only so many failovers of each aimed kind, instead of a duration")
 	flags.StringVar(&o.pooler, "pooler", "auto", "whether PgBouncer is used: auto is in a third of the runs, by the seed; yes or no")
 	flags.BoolVar(&o.strict, "strict", false, "let the checker judge speeds, too: needs an idle machine")
-	flags.BoolVar(&o.short, "short", false, "expect little of the run")
+	flags.BoolVar(&o.short, "short", false, "expect little of the run, and submit no jobs that take long to end")
 	flags.BoolVar(&o.alone, "alone", false, "inject only what every run needs, one fault at a time: how long it takes to recover is measured then")
 	flags.BoolVar(&o.plain, "plain", false, "do without plugins in Python and Node.js")
 	flags.BoolVar(&o.skip, "skip", false, "do nothing, and say why, if this machine cannot have hosts of their own")

@@ -273,7 +273,7 @@ func (r *run) startLoad(ctx context.Context) {
 	}
 	servers = append(servers, servers[len(servers)-1]) // the API alone has most of the load
 	r.load = load.Start(ctx, load.Config{
-		Clients: r.clients, Rate: r.rate, Seed: r.seed, Servers: servers, Types: types, Now: r.now, Calls: r.calls,
+		Clients: r.clients, Rate: r.rate, Seed: r.seed, Servers: servers, Types: types, Now: r.now, Calls: r.calls, Brief: r.short,
 	})
 }
 

@@ -141,7 +141,7 @@ func (r *run) usage(ctx context.Context) []history.Usage {
 func (r *run) usageAtRest(ctx context.Context) []history.Usage {
 	for deadline := time.Now().Add(r.grace); ; wait(ctx, time.Second) {
 		now := r.usage(context.WithoutCancel(ctx))
-		if r.short || ctx.Err() != nil || time.Now().After(deadline) || !r.grown(now) {
+		if ctx.Err() != nil || time.Now().After(deadline) || !r.grown(now) {
 			return now
 		}
 	}

@@ -9,15 +9,21 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // bug is a patch that puts one bug into the product. Its header says what is wrong, which
-// invariant must be violated, and with which flags of the runner.
+// invariant must be violated, how the checker says so, and with which flags of the runner.
 type bug struct {
-	name  string
-	path  string
-	by    string
+	name string
+	path string
+	by   string
+	says string
+	// flags choose the faults.
 	flags []string
+	// grace is how long nothing may move until the run gives up on jobs that are open: short
+	// for a bug that strands jobs, which nothing can wait for; 0 for as long as in any other run.
+	grace time.Duration
 }
 
 // bugs reads the patches of a folder.
@@ -51,16 +57,23 @@ func read(path string) (bug, error) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		switch name {
 		case "Caught-By":
-			b.by = value
+			b.by, b.says, _ = strings.Cut(value, " ")
 		case "Flags":
 			b.flags = strings.Fields(value)
+		case "Grace":
+			if b.grace, err = time.ParseDuration(value); err != nil {
+				return bug{}, fmt.Errorf("%s: %w", path, err)
+			}
 		}
 	}
-	if b.by == "" || len(b.flags) == 0 {
-		return bug{}, fmt.Errorf("%s: its header must have Caught-By and Flags", path)
+	if b.says == "" || len(b.flags) == 0 {
+		return bug{}, fmt.Errorf("%s: its header must have Caught-By, with an invariant and words of its violations, and Flags", path)
 	}
 	return b, nil
 }
+
+// faults is the flags that choose the faults.
+func (b bug) faults() string { return strings.Join(b.flags, " ") }
 
 // files lists what the patch changes, by the names of git.
 func (b bug) files() ([]string, error) {

@@ -21,14 +21,14 @@ type violation struct {
 type verdict struct {
 	Name string `json:"name"`
 	Says string `json:"says"`
-	// Looked is how many things were judged, Count how many violations there are.
-	Looked int `json:"looked"`
-	Count  int `json:"count"`
-	// Violations are the first of them.
+	// Looked is how many things were judged, Count how many violations there are. All of
+	// them are in the JSON; a table shows the first of each invariant.
+	Looked     int         `json:"looked"`
+	Count      int         `json:"count"`
 	Violations []violation `json:"violations,omitempty"`
 }
 
-// shown is how many violations of an invariant a verdict has.
+// shown is how many violations of an invariant a table shows.
 const shown = 20
 
 // findings gathers what the check of one invariant finds.
@@ -72,7 +72,7 @@ func judge(r *record) []verdict {
 		invariant.check(r, &found)
 		verdicts[i] = verdict{
 			Name: invariant.name, Says: invariant.says, Looked: found.looked, Count: len(found.violations),
-			Violations: found.violations[:min(shown, len(found.violations))],
+			Violations: found.violations,
 		}
 	}
 	return verdicts
@@ -116,14 +116,15 @@ func show(out io.Writer, verdicts []verdict) error {
 		return err
 	}
 	for _, v := range verdicts {
-		for _, one := range v.Violations {
+		few := v.Violations[:min(shown, v.Count)]
+		for _, one := range few {
 			about := one.Says
 			if one.Job != "" {
 				about = "job " + one.Job + ": " + about
 			}
 			fmt.Fprintf(out, "%s: %s  [%s]\n", v.Name, about, strings.Join(one.Evidence, " "))
 		}
-		if more := v.Count - len(v.Violations); more > 0 {
+		if more := v.Count - len(few); more > 0 {
 			fmt.Fprintf(out, "%s: and %d more\n", v.Name, more)
 		}
 	}

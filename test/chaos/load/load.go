@@ -32,6 +32,8 @@ type Config struct {
 	Rate    float64
 	Seed    uint64
 	Servers []Server
+	// Brief says that slow jobs are to end soon: none of them fails for ever.
+	Brief bool
 	// Types are the job types that can be run.
 	Types []string
 	Now   func() history.Nanos

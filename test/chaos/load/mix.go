@@ -59,7 +59,11 @@ func (p *person) jobType() string {
 func (p *person) payload(jobType string) payload {
 	switch jobType {
 	case "CHAOS_SLOW":
-		return payload{Millis: 500 + p.random.IntN(1+p.random.IntN(8000)), Plan: p.plan()}
+		slow := payload{Millis: 500 + p.random.IntN(1+p.random.IntN(8000)), Plan: p.plan()}
+		if p.load.cfg.Brief && slices.Equal(slow.Plan, []string{string(history.Fails)}) {
+			slow.Plan = []string{string(history.Permanent)}
+		}
+		return slow
 	case "CHAOS_CRASH":
 		return payload{Millis: p.random.IntN(300), Plan: [][]string{{"crash", "succeeds"}, {"fails", "crash", "succeeds"}, {"crash"}}[p.random.IntN(3)]}
 	case "CHAOS_HOSTILE": // longer than its timeout at times
