@@ -251,7 +251,7 @@ func (r *run) settings() history.Run {
 	}
 	if r.strict {
 		h.Bounds.ReclaimSameHost, h.Bounds.ReclaimElsewhere = time.Second, lease+lease/6+time.Second
-		h.Bounds.FirstAccept, h.Bounds.FirstClaim = 2*time.Second, 3*time.Second
+		h.Bounds.FirstAccept, h.Bounds.FirstClaim = firstAcceptWithin, firstClaimWithin
 		h.Bounds.Overlap, h.Bounds.Drained = time.Second, 3*time.Minute
 	}
 	return h

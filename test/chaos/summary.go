@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
@@ -60,9 +62,46 @@ func (r *run) summarize() {
 		fmt.Printf("reclaimed after %s: %d jobs, p50 %s, p99 %s\n", of, len(all), short(all[len(all)/2]), short(all[len(all)*99/100]))
 	}
 	for _, f := range r.timings.Failovers {
-		fmt.Printf("%s: first 202 after %s, first claim after %s\n", f.Kind, after(f.Answers, f.FirstAccept), after(f.Answers, f.FirstClaim))
+		fmt.Printf("%s: first 202 after %s%s, first claim after %s%s\n", f.Kind, after(f.Answers, f.FirstAccept), despite(f.AcceptDisturbed),
+			after(f.Answers, f.FirstClaim), despite(f.ClaimDisturbed))
+	}
+	if len(r.timings.Failovers) > 0 {
+		accepts, acceptsDespite := longest(r.timings.Failovers, func(f history.Failover) (history.Nanos, []string) { return f.FirstAccept, f.AcceptDisturbed })
+		claims, claimsDespite := longest(r.timings.Failovers, func(f history.Failover) (history.Nanos, []string) { return f.FirstClaim, f.ClaimDisturbed })
+		fmt.Printf("after failovers that nothing disturbed: first 202 within %s, first claim within %s; after the others %s and %s\n",
+			accepts, claims, acceptsDespite, claimsDespite)
 	}
 	fmt.Printf("doctor: exit %d %q; orphans: %d; sockets: %d\n", r.leaks.DoctorExit, r.leaks.Doctor, len(r.leaks.Orphans), len(r.leaks.Sockets))
+}
+
+// despite says which faults were there meanwhile.
+func despite(kinds []string) string {
+	if len(kinds) == 0 {
+		return ""
+	}
+	return " (despite " + strings.Join(kinds, ", ") + ")"
+}
+
+// longest says how long something took at most after failovers, those apart that other faults
+// have disturbed.
+func longest(failovers []history.Failover, of func(history.Failover) (history.Nanos, []string)) (undisturbed, disturbed string) {
+	undisturbed, disturbed = "–", "–"
+	var longest, despite time.Duration
+	for _, f := range failovers {
+		at, kinds := of(f)
+		most, says := &longest, &undisturbed
+		if len(kinds) > 0 {
+			most, says = &despite, &disturbed
+		}
+		took := time.Duration(at - f.Answers)
+		if at == 0 {
+			took = math.MaxInt64
+		}
+		if took >= *most {
+			*most, *says = took, after(f.Answers, at)
+		}
+	}
+	return undisturbed, disturbed
 }
 
 func after(from, to history.Nanos) string {

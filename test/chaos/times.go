@@ -4,9 +4,17 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
+)
+
+// How soon the first submission after a failover must be accepted, and the first job claimed.
+const (
+	firstAcceptWithin = 2 * time.Second
+	firstClaimWithin  = 3 * time.Second
 )
 
 // time finds out from the witness how long it took to recover: when the leases of killed
@@ -56,6 +64,8 @@ func (r *run) time() error {
 	for i := range r.timings.Failovers {
 		f := &r.timings.Failovers[i]
 		f.FirstAccept, f.FirstClaim = r.firsts[i](), claims[i+1]
+		f.AcceptDisturbed = disturbers(r.injected, f.Answers, f.FirstAccept, firstAcceptWithin, holdsSubmissions)
+		f.ClaimDisturbed = disturbers(r.injected, f.Answers, f.FirstClaim, firstClaimWithin, holdsClaims)
 	}
 	for _, loss := range r.lost {
 		for _, l := range leases {
@@ -80,4 +90,32 @@ func (r *run) undisturbed(loss loss, until history.Nanos) bool {
 		}
 	}
 	return true
+}
+
+// disturbers lists the kinds of the faults that hold something up and were there after the
+// new primary answered. A fault that came when it had happened already, or when its time
+// was over, is no excuse; nor is the failover itself.
+func disturbers(all []history.Fault, answers, happened history.Nanos, within time.Duration, hold func(history.Fault) bool) []string {
+	until := answers + history.Nanos(within)
+	if happened != 0 {
+		until = min(until, happened)
+	}
+	var kinds []string
+	for _, f := range all {
+		itself := f.Failover && f.Injected <= answers && f.Healed >= answers
+		if hold(f) && !itself && f.Injected < until && f.Healed > answers && !slices.Contains(kinds, f.Kind) {
+			kinds = append(kinds, f.Kind)
+		}
+	}
+	return kinds
+}
+
+// holdsClaims reports whether workers may claim nothing because of the fault. A schedule only
+// has more to claim.
+func holdsClaims(f history.Fault) bool { return !f.PluginOnly && f.Kind != "schedule" }
+
+// holdsSubmissions reports whether clients may be held up by the fault: any orchestrator may
+// be the one that they ask. Pauses and limits are for workers.
+func holdsSubmissions(f history.Fault) bool {
+	return holdsClaims(f) && !strings.HasPrefix(f.Kind, "pause-") && !strings.HasPrefix(f.Kind, "limit-")
 }

@@ -81,6 +81,16 @@ func TestWhatIsAllowedIsNoViolation(t *testing.T) {
 			at := r.effects[len(r.effects)-1].At
 			r.timings.Lag.Stalls = []history.Stall{{From: at - history.Nanos(300*time.Millisecond), To: at}}
 		}},
+		{name: "the first claim after a failover is late while all is paused", spoil: func(r *record, _ jobs) {
+			f := &r.timings.Failovers[0]
+			f.FirstClaim += history.Nanos(10 * time.Second)
+			f.ClaimDisturbed = []string{"pause-all"}
+		}},
+		{name: "another fault goes on after a failover until the next", spoil: func(r *record, _ jobs) {
+			f := &r.timings.Failovers[0]
+			f.FirstAccept, f.FirstClaim = 0, 0
+			f.AcceptDisturbed, f.ClaimDisturbed = []string{"stopped-pooler"}, []string{"stopped-pooler"}
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, j := good(func(m *maker, j jobs) {

@@ -135,6 +135,14 @@ var systemControls = []control{
 		r.timings.Failovers[0].FirstAccept += history.Nanos(10 * time.Second)
 	}},
 	{name: "nothing is claimed after a failover", by: "V13", spoil: func(r *record, _ jobs) { r.timings.Failovers[0].FirstClaim = 0 }},
+	{name: "the first claim after a failover is late, and only submissions were disturbed", by: "V13", spoil: func(r *record, _ jobs) {
+		r.timings.Failovers[0].FirstClaim += history.Nanos(10 * time.Second)
+		r.timings.Failovers[0].AcceptDisturbed = []string{"kill-api"}
+	}},
+	{name: "nothing is accepted after a failover, and only claims were disturbed", by: "V13", spoil: func(r *record, _ jobs) {
+		r.timings.Failovers[0].FirstAccept = 0
+		r.timings.Failovers[0].ClaimDisturbed = []string{"pause-all"}
+	}},
 	{name: "the backlog never drains", by: "V13", spoil: func(r *record, _ jobs) { r.timings.Drained = -1 }},
 	{name: "the backlog drains for too long", by: "V13", spoil: func(r *record, _ jobs) {
 		r.run.Bounds.Drained, r.timings.Drained = time.Second, time.Minute

@@ -158,17 +158,17 @@ func liveness(r *record, f *findings) {
 	}
 	for i, failover := range r.timings.Failovers {
 		f.look()
-		within := func(what string, at history.Nanos, bound time.Duration) {
+		within := func(what string, at history.Nanos, bound time.Duration, disturbed []string) {
 			switch took := time.Duration(at - failover.Answers); {
-			case bound == 0:
+			case bound == 0 || len(disturbed) > 0:
 			case at == 0:
 				f.add("", evidence, "there was %s after failover %d (%s)", what, i+1, failover.Kind)
 			case took > bound:
 				f.add("", evidence, "there was %s for %s after failover %d (%s), and there may be for %s", what, took, i+1, failover.Kind, bound)
 			}
 		}
-		within("no acknowledged submission", failover.FirstAccept, bounds.FirstAccept)
-		within("no claim", failover.FirstClaim, bounds.FirstClaim)
+		within("no acknowledged submission", failover.FirstAccept, bounds.FirstAccept, failover.AcceptDisturbed)
+		within("no claim", failover.FirstClaim, bounds.FirstClaim, failover.ClaimDisturbed)
 	}
 	f.look()
 	switch drained := r.timings.Drained; {

@@ -127,4 +127,9 @@ type Failover struct {
 	Answers     Nanos `json:"answers"`
 	FirstAccept Nanos `json:"firstAccept,omitempty"`
 	FirstClaim  Nanos `json:"firstClaim,omitempty"`
+	// AcceptDisturbed and ClaimDisturbed name the kinds of other faults that were there
+	// meanwhile, and could hold up the one or the other: how long it took then says nothing
+	// about the failover.
+	AcceptDisturbed []string `json:"acceptDisturbed,omitempty"`
+	ClaimDisturbed  []string `json:"claimDisturbed,omitempty"`
 }

@@ -68,7 +68,8 @@ type Bounds struct {
 	// They are 99th percentiles.
 	ReclaimSameHost  time.Duration `json:"reclaimSameHost,omitempty"`
 	ReclaimElsewhere time.Duration `json:"reclaimElsewhere,omitempty"`
-	// FirstAccept and FirstClaim are from the moment that a new primary answers.
+	// FirstAccept and FirstClaim are from the moment that a new primary answers. They hold
+	// for failovers that no other fault has disturbed.
 	FirstAccept time.Duration `json:"firstAccept,omitempty"`
 	FirstClaim  time.Duration `json:"firstClaim,omitempty"`
 	// Drained is from the moment that everything has healed until no job is open.
