@@ -81,6 +81,19 @@ func TestWhatIsAllowedIsNoViolation(t *testing.T) {
 			at := r.effects[len(r.effects)-1].At
 			r.timings.Lag.Stalls = []history.Stall{{From: at - history.Nanos(300*time.Millisecond), To: at}}
 		}},
+		{name: "a workflow is sent again, and its jobs run in order", more: func(m *maker, _ jobs) {
+			first, second := m.workflow(history.Unknown)
+			m.call(history.Call{Verb: history.Workflow, Tenant: "acme", Key: "workflow", Code: 202, Submissions: []history.Submission{
+				{Mark: "first", JobType: "GOOD", JobID: first}, {Mark: "second", JobType: "GOOD", After: []string{"first"}, JobID: second},
+			}})
+			m.success(first)
+			m.success(second)
+		}},
+		{name: "a job of a workflow starts after one that was skipped", more: func(m *maker, _ jobs) {
+			first, second := m.workflow(history.OK)
+			m.commit(m.write("ready", first, nil), m.ledger(first, "state", "canceled", "finished_at", text(m.now)))
+			m.success(second)
+		}},
 		{name: "the first claim after a failover is late while all is paused", spoil: func(r *record, _ jobs) {
 			f := &r.timings.Failovers[0]
 			f.FirstClaim += history.Nanos(10 * time.Second)

@@ -76,6 +76,40 @@ func retryRules(r *record, f *findings) {
 		}
 	}
 	r.limits(f)
+	r.inOrder(f)
+}
+
+// inOrder judges workflows: a job starts when those that it comes after have succeeded, or were
+// skipped.
+func (r *record) inOrder(f *findings) {
+	after := make(map[string][]string)
+	for _, call := range r.calls {
+		for _, s := range call.Submissions {
+			after[s.Mark] = s.After
+		}
+	}
+	jobs := make(map[string]*story)
+	r.ledger(func(_ string, row history.Row) {
+		if mark := row.Mark(); mark != "" {
+			jobs[mark] = r.jobs[row["job_id"]]
+		}
+	})
+	r.claims(func(one *story, s *step) {
+		for _, mark := range after[s.before.Mark()] {
+			f.look()
+			if before := jobs[mark]; before == nil || !before.over(s) {
+				f.add(one.id, []string{s.line}, "was claimed before %q had ended", mark)
+			}
+		}
+	})
+}
+
+// over reports whether the job had succeeded or was canceled when the step was committed.
+func (one *story) over(s *step) bool {
+	return slices.ContainsFunc(one.steps, func(past *step) bool {
+		earlier := past.generation < s.generation || past.generation == s.generation && (past.unseen || past.lsn < s.lsn)
+		return earlier && (past.to == "succeeded" || past.to == "canceled")
+	})
 }
 
 // uncharged are the outcomes that cost no attempt, and either those that may.

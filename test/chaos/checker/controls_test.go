@@ -133,6 +133,41 @@ var jobControls = []control{
 			r.witness[change(r, history.Insert, table, j.child, 0)].LSN++
 		}
 	}},
+	{name: "a follow-up is missing", by: "V2", more: func(m *maker, _ jobs) {
+		m.success(m.submit("GOOD", "", history.OK))
+		m.effects[len(m.effects)-1].FollowUps = 1
+	}},
+	{name: "a follow-up is made twice", by: "V2", more: func(m *maker, _ jobs) {
+		parent := m.submit("GOOD", "", history.OK)
+		m.success(parent)
+		ended := len(m.effects) - 1
+		first, second := m.followUp(parent), m.followUp(parent)
+		m.effects[ended].FollowUps = 1
+		m.success(first)
+		m.success(second)
+	}},
+	{name: "an attempt that was refused leaves a follow-up", by: "V2", spoil: func(r *record, j jobs) {
+		r.final[finalOf(r, "jobs", j.child)].Row["tags"] = "{" + history.FenceTag(2) + "}"
+	}},
+	{name: "a workflow is made twice", by: "V3 V9", more: func(m *maker, _ jobs) {
+		for _, how := range []history.Outcome{history.Unknown, history.OK} {
+			first, second := m.workflow(how)
+			m.success(first)
+			m.success(second)
+		}
+	}},
+	{name: "a job of a workflow is lost", by: "V1", more: func(m *maker, _ jobs) {
+		first, second := m.workflow(history.OK)
+		m.success(first)
+		m.success(second)
+	}, spoil: func(r *record, _ jobs) {
+		for i, row := range r.final {
+			if row.Row.Mark() == "second" {
+				without(&r.final, i)
+				return
+			}
+		}
+	}},
 	{name: "two jobs have one key", by: "V3 V10", more: func(m *maker, _ jobs) {
 		m.success(m.submit("GOOD", "twice", history.OK))
 		m.success(m.submit("GOOD", "twice", history.OK))

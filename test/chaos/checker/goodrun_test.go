@@ -82,14 +82,9 @@ func good(more ...func(*maker, jobs)) (*record, jobs) {
 	j.unsure = m.submit("GOOD", "unsure", history.Unknown)
 	m.call(history.Call{Verb: history.Lookup, Tenant: "acme", Key: "unsure", Found: j.unsure, Code: 200})
 
-	j.parent, j.child = m.submit("GOOD", "", history.OK), m.id("job")
-	m.claim(j.parent)
-	m.handler(j.parent, history.Succeeds, history.Began, history.Done, history.Ended)
-	m.end(j.parent, "succeeded", "", 1)
-	m.now -= tick
-	m.lsn -= 0x100
-	m.commit(m.ledger(j.child, "tenant", "acme", "job_type", "GOOD", "parent_id", j.parent, "max_attempts", "3", "attempt", "0",
-		"fence", "0", "interruptions", "0", "state", "queued", "run_at", text(m.now)), m.listed("ready", j.child))
+	j.parent = m.submit("GOOD", "", history.OK)
+	m.success(j.parent)
+	j.child = m.followUp(j.parent)
 
 	j.claimed = m.submit("GOOD", "claimed", history.OK)
 	m.failOver(j.claimed)
@@ -103,6 +98,34 @@ func good(more ...func(*maker, jobs)) (*record, jobs) {
 	}
 	m.finish(began)
 	return &m.record, j
+}
+
+// followUp adds a job to the transaction in which its parent has just succeeded.
+func (m *maker) followUp(parent string) string {
+	child := m.id("job")
+	m.effects[len(m.effects)-1].FollowUps++
+	m.now -= tick
+	m.lsn -= 0x100
+	m.commit(m.ledger(child, "tenant", "acme", "job_type", "GOOD", "parent_id", parent, "max_attempts", "3", "attempt", "0", "fence", "0",
+		"tags", "{"+history.FenceTag(1)+"}", "interruptions", "0", "state", "queued", "run_at", text(m.now)), m.listed("ready", child))
+	return child
+}
+
+// workflow makes two jobs, of which the second comes after the first.
+func (m *maker) workflow(how history.Outcome) (first, second string) {
+	first, second = m.id("job"), m.id("job")
+	c := history.Call{Verb: history.Workflow, Tenant: "acme", Key: "workflow", Outcome: how, Submissions: []history.Submission{
+		{Mark: "first", JobType: "GOOD"}, {Mark: "second", JobType: "GOOD", After: []string{"first"}},
+	}}
+	m.born(first, "GOOD", "", "first")
+	m.now -= tick
+	m.lsn -= 0x100
+	m.born(second, "GOOD", "", "second")
+	if how == history.OK {
+		c.Submissions[0].JobID, c.Submissions[1].JobID, c.Code = first, second, 202
+	}
+	m.call(c)
+	return first, second
 }
 
 func (m *maker) get(job, status string) {

@@ -76,6 +76,39 @@ func noPhantom(r *record, f *findings) {
 			f.add(id, append(evidence, one.born.line), "was there before it was submitted")
 		}
 	})
+	r.followUps(f)
+}
+
+// followUps judges what handlers have submitted: as many jobs as the attempt that succeeded
+// says, each of that attempt. That none is there without a success, unsubmitted says.
+func (r *record) followUps(f *findings) {
+	said := make(map[attempt]effect)
+	for _, e := range r.effects {
+		if e.Event == history.Ended {
+			said[attempt{e.JobID, e.Fence}] = e
+		}
+	}
+	children := make(map[string]int)
+	parents := make(map[string]history.Row)
+	r.ledger(func(_ string, row history.Row) { parents[row["job_id"]] = row })
+	r.ledger(func(line string, row history.Row) {
+		parent := row["parent_id"]
+		children[parent]++
+		if by := row.Fence(); by != "" && by != parents[parent]["fence"] {
+			f.add(row["job_id"], []string{line}, "was submitted by the attempt with the fence %s, but its parent %s succeeded with %s", by, parent, parents[parent]["fence"])
+		}
+	})
+	r.ledger(func(line string, row history.Row) {
+		fence, _ := row.Int("fence")
+		e, ok := said[attempt{row["job_id"], fence}]
+		if !ok || row["state"] != "succeeded" {
+			return
+		}
+		f.look()
+		if n := children[row["job_id"]]; n != e.FollowUps {
+			f.add(row["job_id"], []string{line, e.at}, "has %d follow-ups, and its attempt submitted %d", n, e.FollowUps)
+		}
+	})
 }
 
 // unsubmitted judges a job that no client has submitted: a handler did, or a schedule. What a
@@ -120,14 +153,29 @@ func oneJobPerKey(r *record, f *findings) {
 			f.add(id, []string{before.line, line}, "the key %q of tenant %q has another job: %s", k.key, k.tenant, before.id)
 		}
 	}
+	// A workflow has one job for each of its marks, however often it was sent.
+	member := make(map[string]bool)
+	for _, call := range r.calls {
+		for _, s := range call.Submissions {
+			member[s.Mark] = member[s.Mark] || call.Verb == history.Workflow
+		}
+	}
 	r.ledger(func(line string, row history.Row) {
 		if name := row["idempotency_key"]; name != "" {
 			see(key{row["tenant"], name}, row["job_id"], line)
+		}
+		if mark := row.Mark(); member[mark] {
+			see(key{row["tenant"], history.MarkTag(mark)}, row["job_id"], line)
 		}
 	})
 	for i, call := range r.calls {
 		if call.Outcome != history.OK || r.forgetful(call.Returned) {
 			continue
+		}
+		for _, s := range call.Submissions {
+			if call.Verb == history.Workflow {
+				see(key{call.Tenant, history.MarkTag(s.Mark)}, s.JobID, callLine(i))
+			}
 		}
 		for _, s := range call.Submissions {
 			if s.Key != "" && !s.Duplicate {

@@ -26,6 +26,8 @@ type work struct {
 	// Plan says what each attempt reports; the last one holds for all that follow. Besides
 	// the reports of package history it knows "crash".
 	Plan []string `json:"plan"`
+	// FollowUps is how many jobs each attempt submits, whatever it reports.
+	FollowUps int `json:"followUps,omitempty"`
 }
 
 func main() {
@@ -65,11 +67,11 @@ func do(ctx context.Context, j plugin.Job[work]) error {
 		}
 		return errors.Join(cause, leave(j, history.Ended, report))
 	}
-	return finish(j)
+	return finish(ctx, j)
 }
 
 // deaf does not stop when it is asked to, and leaves a child behind that holds its output.
-func deaf(_ context.Context, j plugin.Job[work]) error {
+func deaf(ctx context.Context, j plugin.Job[work]) error {
 	if err := leave(j, history.Began, ""); err != nil {
 		return err
 	}
@@ -82,11 +84,18 @@ func deaf(_ context.Context, j plugin.Job[work]) error {
 	time.Sleep(time.Duration(j.Args.Millis) * time.Millisecond)
 	_ = child.Process.Kill()
 	_ = child.Wait()
-	return finish(j)
+	return finish(ctx, j)
 }
 
-// finish has the effect, if there is one, and reports.
-func finish(j plugin.Job[work]) error {
+// finish submits what follows, has the effect, if there is one, and reports.
+func finish(ctx context.Context, j plugin.Job[work]) error {
+	for range j.Args.FollowUps {
+		child := work{Millis: 20, Plan: []string{string(history.Succeeds)}}
+		err := plugin.Submit(ctx, plugin.FollowUp{Type: j.Type, Payload: child, Tags: []string{history.FenceTag(j.Fence)}})
+		if err != nil {
+			return err
+		}
+	}
 	report := "succeeds"
 	if n := len(j.Args.Plan); n > 0 {
 		report = j.Args.Plan[min(j.Attempt, n)-1]
@@ -114,9 +123,13 @@ var self, selfErr = rig.ProcessOf(os.Getpid())
 
 // leave appends a line in one write.
 func leave(j plugin.Job[work], event history.EffectEvent, report history.Report) error {
+	followUps := 0
+	if event == history.Ended {
+		followUps = j.Args.FollowUps
+	}
 	line, err := json.Marshal(history.Effect{
 		Event: event, JobID: j.ID, JobType: j.Type, Attempt: j.Attempt, Fence: j.Fence, PID: self.PID, PIDStarted: self.Started(),
-		At: history.Nanos(time.Now().UnixNano()), Report: report,
+		At: history.Nanos(time.Now().UnixNano()), Report: report, FollowUps: followUps,
 	})
 	if err != nil {
 		return err

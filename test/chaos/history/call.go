@@ -1,20 +1,24 @@
 package history
 
+import "strconv"
+
 // Verb is what a client asked for.
 type Verb string
 
 // The verbs. Get and Lookup only read: a job by its id, or by its key. A client that sends
 // a submission again, to learn what became of it, makes another call of Submit.
 const (
-	Submit  Verb = "submit"
-	Batch   Verb = "batch"
-	Cancel  Verb = "cancel"
-	Requeue Verb = "requeue"
-	Redrive Verb = "redrive"
-	Hold    Verb = "hold"
-	Release Verb = "release"
-	Get     Verb = "get"
-	Lookup  Verb = "lookup"
+	Submit Verb = "submit"
+	Batch  Verb = "batch"
+	// Workflow submits jobs that come after one another.
+	Workflow Verb = "workflow"
+	Cancel   Verb = "cancel"
+	Requeue  Verb = "requeue"
+	Redrive  Verb = "redrive"
+	Hold     Verb = "hold"
+	Release  Verb = "release"
+	Get      Verb = "get"
+	Lookup   Verb = "lookup"
 )
 
 // Outcome says what the client knows of a call.
@@ -41,11 +45,11 @@ type Call struct {
 	Server string `json:"server,omitempty"`
 	// Tenant is that of the jobs; for a lookup, where it looked.
 	Tenant string `json:"tenant,omitempty"`
-	// Key is what a lookup looked for.
+	// Key is what a lookup looked for, or that of a workflow.
 	Key string `json:"key,omitempty"`
 	// JobID is what any verb but Submit, Batch, Redrive and Lookup was about.
 	JobID string `json:"jobId,omitempty"`
-	// Submissions are those of Submit, which has one, and Batch.
+	// Submissions are those of Submit, which has one, Batch and Workflow.
 	Submissions []Submission `json:"submissions,omitempty"`
 
 	Started  Nanos   `json:"started"`
@@ -75,6 +79,8 @@ type Submission struct {
 	JobType string `json:"jobType"`
 	// MaxAttempts is what was asked for; 0 for the job type's.
 	MaxAttempts int `json:"maxAttempts,omitempty"`
+	// After are the marks of the jobs of the same workflow that must end first.
+	After []string `json:"after,omitempty"`
 	// Unique says that the submission asked to be kept out while others like it exist.
 	Unique bool `json:"unique,omitempty"`
 	// JobID is the job's id in the answer; empty without one. Duplicate says that the
@@ -88,4 +94,10 @@ type Submission struct {
 // MarkTag is the tag that carries the mark of a submission.
 func MarkTag(mark string) string { return markPrefix + mark }
 
-const markPrefix = "mark:"
+// FenceTag is the tag of a job that a handler submits: the fence of its attempt.
+func FenceTag(fence int64) string { return fencePrefix + strconv.FormatInt(fence, 10) }
+
+const (
+	markPrefix  = "mark:"
+	fencePrefix = "fence:"
+)

@@ -15,6 +15,9 @@ type Effect struct {
 	At         Nanos  `json:"at"`
 	// Report is what the handler is about to report; only for Ended.
 	Report Report `json:"report,omitempty"`
+	// FollowUps is how many jobs the attempt has submitted, to become real with its success;
+	// only for Ended.
+	FollowUps int `json:"followUps,omitempty"`
 }
 
 // EffectEvent says how far a handler was.

@@ -102,10 +102,16 @@ func (r Row) Time(column string) (Nanos, error) {
 
 // Mark is the mark of the submission that made the job, from the column tags of a row
 // of the ledger; empty for none.
-func (r Row) Mark() string {
+func (r Row) Mark() string { return r.tagged(markPrefix) }
+
+// Fence is the fence of the attempt that submitted the job; empty if its row does not say.
+func (r Row) Fence() string { return r.tagged(fencePrefix) }
+
+// tagged is what follows the prefix in the first tag that has it.
+func (r Row) tagged(prefix string) string {
 	for tag := range strings.SplitSeq(strings.Trim(r["tags"], "{}[]"), ",") {
-		if mark, ok := strings.CutPrefix(strings.Trim(strings.TrimSpace(tag), `"`), markPrefix); ok {
-			return mark
+		if rest, ok := strings.CutPrefix(strings.Trim(strings.TrimSpace(tag), `"`), prefix); ok {
+			return rest
 		}
 	}
 	return ""

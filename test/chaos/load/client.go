@@ -111,12 +111,25 @@ type submission struct {
 	Tenant         string   `json:"tenant,omitempty"`
 	Hold           bool     `json:"hold,omitempty"`
 	Delay          string   `json:"delay,omitempty"`
+
+	// Only jobs of a workflow have these.
+	Name    string   `json:"name,omitempty"`
+	After   []string `json:"after,omitempty"`
+	OnDeath string   `json:"onDeath,omitempty"`
+}
+
+// workflow is the body of POST /workflows.
+type workflow struct {
+	IdempotencyKey string       `json:"idempotencyKey"`
+	Tenant         string       `json:"tenant"`
+	Jobs           []submission `json:"jobs"`
 }
 
 // payload is that of the run's handlers.
 type payload struct {
-	Millis int      `json:"millis"`
-	Plan   []string `json:"plan"`
+	Millis    int      `json:"millis"`
+	Plan      []string `json:"plan"`
+	FollowUps int      `json:"followUps,omitempty"`
 }
 
 // item is a submission as it is sent and as it is recorded.
@@ -164,6 +177,36 @@ func (c *client) submit(ctx context.Context, to Server, items []item) history.Ca
 			return err
 		}
 		return note(all.Jobs...)
+	})
+	return call
+}
+
+// submitWorkflow submits the items as one workflow, in which each has its mark as its name.
+func (c *client) submitWorkflow(ctx context.Context, to Server, tenant, key string, items []item) history.Call {
+	call := history.Call{Verb: history.Workflow, Tenant: tenant, Key: key}
+	body := workflow{IdempotencyKey: key, Tenant: tenant}
+	for _, i := range items {
+		call.Submissions, body.Jobs = append(call.Submissions, i.recorded), append(body.Jobs, i.sent)
+	}
+	c.do(ctx, to, &call, http.MethodPost, "/workflows", body, func(text []byte) error {
+		var answer struct {
+			Jobs []struct{ JobID, Name string }
+		}
+		if err := json.Unmarshal(text, &answer); err != nil {
+			return err
+		}
+		ids := make(map[string]string)
+		for _, j := range answer.Jobs {
+			ids[j.Name] = j.JobID
+		}
+		for n := range call.Submissions {
+			s := &call.Submissions[n]
+			if s.JobID = ids[s.Mark]; s.JobID == "" {
+				return fmt.Errorf("no answer for %s", s.Mark)
+			}
+		}
+		c.accepted()
+		return nil
 	})
 	return call
 }

@@ -47,6 +47,7 @@ type Load struct {
 	stop context.CancelFunc
 
 	accepted, unanswered atomic.Int64
+	restrained           atomic.Bool
 
 	mu      sync.Mutex
 	problem error
@@ -83,6 +84,9 @@ func (l *Load) Accepted() int64 { return l.accepted.Load() }
 // Unanswered is how many calls got no answer that says what came of them.
 func (l *Load) Unanswered() int64 { return l.unanswered.Load() }
 
+// Restrain lets clients submit nothing new while more than enough is open. They go on asking.
+func (l *Load) Restrain(restrained bool) { l.restrained.Store(restrained) }
+
 // mayCrash reports whether it is time for another job that crashes.
 func (l *Load) mayCrash() bool {
 	l.mu.Lock()
@@ -114,7 +118,7 @@ func (l *Load) record(call history.Call) {
 	if call.Outcome == history.Unknown {
 		l.unanswered.Add(1)
 	}
-	if call.Outcome != history.OK || call.Verb != history.Submit && call.Verb != history.Batch {
+	if call.Outcome != history.OK || len(call.Submissions) == 0 {
 		return
 	}
 	l.accepted.Add(int64(len(call.Submissions)))
@@ -164,12 +168,15 @@ func (p *person) work(ctx context.Context) {
 func (p *person) step(ctx context.Context) {
 	to := p.server()
 	switch n := p.random.IntN(1000); {
+	case n < 790 && p.load.restrained.Load():
 	case n < 640:
 		p.submitUntilAnswered(ctx, p.items(1, true))
 	case n < 720:
 		p.submit(ctx, to, p.items(1, false))
-	case n < 790:
+	case n < 775:
 		p.submitUntilAnswered(ctx, p.items(2+p.random.IntN(25), true))
+	case n < 790:
+		p.submitWorkflowUntilAnswered(ctx)
 	case n < 850:
 		p.act(ctx, to, history.Get)
 	case n < 890 && len(p.keyed) > 0:
@@ -246,12 +253,28 @@ func (p *person) submitUntilAnswered(ctx context.Context, items []item) {
 			p.recent = p.recent[max(0, len(p.recent)-remembered):]
 			p.keyed = slices.Clone(p.keyed[max(0, len(p.keyed)-remembered):])
 		}
-		if call.Outcome != history.Unknown || ctx.Err() != nil {
+		if call.Outcome != history.Unknown || !p.mayRepeat(ctx) {
 			return
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Duration(50+p.random.IntN(200)) * time.Millisecond):
+	}
+}
+
+// submitWorkflowUntilAnswered repeats a workflow until an answer comes.
+func (p *person) submitWorkflowUntilAnswered(ctx context.Context) {
+	tenant, key, items := p.workflow()
+	for range repeats {
+		if p.submitWorkflow(ctx, p.server(), tenant, key, items).Outcome != history.Unknown || !p.mayRepeat(ctx) {
+			return
 		}
+	}
+}
+
+// mayRepeat waits a little, and reports whether the load goes on.
+func (p *person) mayRepeat(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(time.Duration(50+p.random.IntN(200)) * time.Millisecond):
+		return true
 	}
 }

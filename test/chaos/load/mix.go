@@ -42,6 +42,33 @@ func (p *person) items(n int, keyed bool) []item {
 	return items
 }
 
+// graphs are the shapes of workflows: for each job, the places of those that it comes after.
+var graphs = [][][]int{
+	{nil, {0}, {1}},
+	{nil, {0}, {0}, {1, 2}},
+	{nil, nil, nil, {0, 1, 2}},
+}
+
+// workflow makes a new workflow. Jobs after a dead one are canceled, or else they would wait
+// for an operator.
+func (p *person) workflow() (tenant, key string, items []item) {
+	graph := graphs[p.random.IntN(len(graphs))]
+	items = p.items(len(graph), false)
+	tenant = items[0].sent.Tenant
+	for i, before := range graph {
+		one := &items[i]
+		one.sent.Tenant, one.sent.Name = "", one.recorded.Mark
+		if one.sent.OnDeath = "cancel"; p.random.IntN(2) == 0 {
+			one.sent.OnDeath = "skip"
+		}
+		for _, at := range before {
+			one.recorded.After = append(one.recorded.After, items[at].recorded.Mark)
+		}
+		one.sent.After = one.recorded.After
+	}
+	return tenant, "workflow-" + items[0].recorded.Mark, items
+}
+
 func (p *person) jobType() string {
 	n := p.random.IntN(1000)
 	for _, s := range shares {
@@ -69,7 +96,11 @@ func (p *person) payload(jobType string) payload {
 	case "CHAOS_HOSTILE": // longer than its timeout at times
 		return payload{Millis: 200 + p.random.IntN(4000), Plan: []string{"succeeds"}}
 	}
-	return payload{Millis: p.random.IntN(300), Plan: p.plan()}
+	work := payload{Millis: p.random.IntN(300), Plan: p.plan()}
+	if jobType == "CHAOS_GOOD" && p.random.IntN(25) == 0 {
+		work.FollowUps = 1 + p.random.IntN(3)
+	}
+	return work
 }
 
 func (p *person) plan() []string {
