@@ -9,7 +9,8 @@
 // Some kinds of faults are injected first, one at a time, because a run proves nothing
 // without them: see faults.Needed. The others follow in a random order, some at once. A
 // run that has not done enough when its time is over goes on, for up to three times as
-// long.
+// long. More jobs are submitted only while not too many are open, so a slow machine has
+// less to do.
 //
 // A run has two workers on one host, a third on another (a PID namespace of its own),
 // and an API alone. Their database is a primary with a synchronous standby, and in a third
@@ -122,6 +123,7 @@ func start(ctx context.Context, args []string) error {
 	switch {
 	case err != nil:
 		log.Error("the run failed", "error", err)
+		tellEnd(file.Name(), o.seed)
 	case !o.chosen:
 		return os.RemoveAll(o.dir)
 	}

@@ -34,6 +34,9 @@ const (
 	connections = 12
 	// roomInMemory is how much both servers may write.
 	roomInMemory = 4 << 30
+	// mostOpen is how many jobs may be open until clients wait with more. What is left at the
+	// end takes a slow machine long.
+	mostOpen = 2000
 )
 
 // options are the flags.
@@ -104,6 +107,11 @@ func (r *run) do(ctx context.Context) (err error) {
 		return err
 	}
 	defer os.RemoveAll(r.scratch)
+	defer func() {
+		if err != nil {
+			r.keepLogs()
+		}
+	}()
 	defer func() { r.cluster.Close() }()
 	defer r.sweep()
 	defer r.end()
@@ -119,10 +127,13 @@ func (r *run) do(ctx context.Context) (err error) {
 	watchers.Go(func() { r.census.Conduct(watching) })
 	meter := lag{now: r.now}
 	watchers.Go(func() { meter.watch(watching) })
-	r.leaks.Baseline = r.usage(ctx)
+	if err := r.baseline(starting); err != nil {
+		return fmt.Errorf("baseline: %w", err)
+	}
 	fmt.Printf("ready after %s; pooler: %t, hosts of their own: %t\n", time.Since(r.began).Round(time.Second), r.pooled, r.scene.Workers[2].Host.Isolated)
 
 	r.startLoad(ctx)
+	watchers.Go(func() { r.restrain(watching) })
 	r.harm(ctx)
 	err = r.settle(ctx)
 	r.leaks.Healed = r.usageAtRest(ctx)
@@ -275,6 +286,15 @@ func (r *run) startLoad(ctx context.Context) {
 	r.load = load.Start(ctx, load.Config{
 		Clients: r.clients, Rate: r.rate, Seed: r.seed, Servers: servers, Types: types, Now: r.now, Calls: r.calls, Brief: r.short,
 	})
+}
+
+// restrain lets clients submit only while not too many jobs are open.
+func (r *run) restrain(ctx context.Context) {
+	for ; ctx.Err() == nil; wait(ctx, time.Second) {
+		if open, err := r.count(ctx, "select count(*) from jobs where finished_at is null"); err == nil {
+			r.load.Restrain(open > mostOpen)
+		}
+	}
 }
 
 // failedOver is called at the moment when a new primary accepts writes.

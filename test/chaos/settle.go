@@ -51,7 +51,7 @@ func (r *run) settle(ctx context.Context) error {
 		}
 	}
 	// A failover may have undone what healed bad statistics.
-	if err := r.cluster.Primary().Exec(ctx, "analyze jobs, leases, ready, timers"); err != nil {
+	if err := r.analyze(ctx); err != nil {
 		problems = errors.Join(problems, err)
 	}
 	r.drain(ctx, healed)
@@ -65,6 +65,17 @@ func (r *run) settle(ctx context.Context) error {
 			return problems
 		}
 	}
+}
+
+// analyze renews statistics. A server whose process was killed last may still recover.
+func (r *run) analyze(ctx context.Context) (err error) {
+	for deadline := time.Now().Add(r.grace); ctx.Err() == nil; wait(ctx, time.Second) {
+		if err = r.cluster.Primary().Exec(ctx, "analyze jobs, leases, ready, timers"); err == nil || time.Now().After(deadline) {
+			return err
+		}
+		r.log.Warn("not analyzed", "error", err)
+	}
+	return errors.Join(err, ctx.Err())
 }
 
 // patience is how many times the grace period may pass if something moves at least once in
@@ -93,14 +104,16 @@ func (r *run) drain(ctx context.Context, healed time.Time) {
 }
 
 // releaseHeld releases jobs whose holds nobody remembers, because their calls got no
-// answer. It returns how many there were, and numbers its calls.
+// answer. Jobs that wait for others of their workflow look the same, but have no timer. It
+// returns how many there were, and numbers its calls.
 func (r *run) releaseHeld(ctx context.Context, number int) (int, error) {
 	conn, err := r.cluster.Primary().Connect(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	rows, err := conn.Query(ctx, "select job_id::text from jobs where state = 'created' and run_at = 'infinity'")
+	rows, err := conn.Query(ctx, `select job_id::text from jobs
+		where state = 'created' and run_at = 'infinity' and job_id in (select job_id from timers)`)
 	if err != nil {
 		return 0, err
 	}
@@ -128,20 +141,37 @@ func (r *run) count(ctx context.Context, query string) (n int, err error) {
 	return n, err
 }
 
-func (r *run) usage(ctx context.Context) []history.Usage {
+func (r *run) usage(ctx context.Context) ([]history.Usage, error) {
 	connections, err := r.count(ctx, "select count(*) from pg_stat_activity where application_name like 'holdfast%'")
 	if err != nil {
-		r.log.Warn("no count of connections", "error", err)
+		return nil, err
 	}
-	return r.census.Usage(connections)
+	return r.census.Usage(ctx, connections)
+}
+
+// baseline is what is used before the load.
+func (r *run) baseline(ctx context.Context) error {
+	for {
+		used, err := r.usage(ctx)
+		if r.leaks.Baseline = used; err == nil {
+			return nil
+		}
+		r.log.Warn("nobody knows what is used", "error", err)
+		if wait(ctx, time.Second); ctx.Err() != nil {
+			return errors.Join(ctx.Err(), err)
+		}
+	}
 }
 
 // usageAtRest looks until nothing is used any more that need not be: processes and
 // connections take a while to end.
 func (r *run) usageAtRest(ctx context.Context) []history.Usage {
 	for deadline := time.Now().Add(r.grace); ; wait(ctx, time.Second) {
-		now := r.usage(context.WithoutCancel(ctx))
-		if ctx.Err() != nil || time.Now().After(deadline) || !r.grown(now) {
+		now, err := r.usage(ctx)
+		if err != nil {
+			r.log.Warn("nobody knows what is used", "error", err)
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) || err == nil && !r.grown(now) {
 			return now
 		}
 	}
@@ -149,13 +179,14 @@ func (r *run) usageAtRest(ctx context.Context) []history.Usage {
 
 // growth is how much more than at the baseline each process may use. Pools of connections
 // are full after a while.
-var growth = history.Usage{Descendants: 12, Files: 40, Goroutines: 100, Connections: 4 * connections}
+var growth = history.Usage{Descendants: 12, Files: 30, Goroutines: 60, Connections: 4 * connections}
 
 // grown reports whether something uses more than it may.
 func (r *run) grown(now []history.Usage) bool {
 	return slices.ContainsFunc(now, func(n history.Usage) bool {
 		return slices.ContainsFunc(r.leaks.Baseline, func(b history.Usage) bool {
-			return b.Name == n.Name && (n.Descendants > b.Descendants+growth.Descendants || n.Files > b.Files+growth.Files || n.Connections > b.Connections+growth.Connections)
+			return b.Name == n.Name && (n.Descendants > b.Descendants+growth.Descendants || n.Files > b.Files+growth.Files ||
+				n.Goroutines > b.Goroutines+growth.Goroutines || n.Connections > b.Connections+growth.Connections)
 		})
 	})
 }

@@ -5,7 +5,9 @@ package census
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -20,12 +22,21 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/rig"
 )
 
-// Usage counts what each orchestrator and its plugins use, and the connections to the
-// database, by a query that returns their number.
-func (c *Census) Usage(connections int) []history.Usage {
+// answersWithin is how long an orchestrator may take to answer, until it is asked again.
+const answersWithin = 10 * time.Second
+
+// Usage counts what each orchestrator and its plugins use, besides the connections to the
+// database, whose number is given. It fails if an orchestrator does not say how many
+// goroutines it has.
+func (c *Census) Usage(ctx context.Context, connections int) ([]history.Usage, error) {
 	all := []history.Usage{{Name: "database", Connections: connections}}
+	var problems error
 	for _, o := range c.orchestrators {
 		u := history.Usage{Name: o.Name, Files: files(o.Process().PID)}
+		var err error
+		if u.Goroutines, err = goroutines(ctx, o); err != nil {
+			problems = errors.Join(problems, fmt.Errorf("goroutines of %s: %w", o.Name, err))
+		}
 		for _, p := range rig.Descendants(o.Process().PID) {
 			if p.Alive() {
 				u.Descendants++
@@ -38,7 +49,34 @@ func (c *Census) Usage(connections int) []history.Usage {
 			}
 		}
 	}
-	return all
+	return all, problems
+}
+
+// goroutines asks the orchestrator for its metrics.
+func goroutines(ctx context.Context, o *stage.Orchestrator) (count int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answersWithin)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+o.Address+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	request.Header.Set("Accept", "text/plain")
+	request.SetBasicAuth("admin", o.Password)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return 0, err
+	}
+	for line := range bytes.Lines(text) {
+		if number, ok := bytes.CutPrefix(line, []byte("go_goroutines ")); ok {
+			return strconv.Atoi(string(bytes.TrimSpace(number)))
+		}
+	}
+	return 0, fmt.Errorf("metrics answered %s, without go_goroutines", answer.Status)
 }
 
 func files(pid int) int {
@@ -110,7 +148,7 @@ func Doctor(ctx context.Context, binary string, o *stage.Orchestrator) (findings
 // AwaitPlugins waits until every plugin of the orchestrator is up.
 func AwaitPlugins(ctx context.Context, o *stage.Orchestrator) error {
 	for {
-		one, cancel := context.WithTimeout(ctx, 3*time.Second)
+		one, cancel := context.WithTimeout(ctx, answersWithin)
 		var found struct {
 			Plugins []struct{ Name, State string }
 		}

@@ -77,6 +77,7 @@ func TestTheExitCodeSaysWhetherTheRunIsGood(t *testing.T) {
 	require.Equal(t, violated, run([]string{dir}, &out, &problems))
 	require.Contains(t, out.String(), "V1: job another: was acknowledged and is lost  [clients.jsonl:1]")
 	require.NotContains(t, out.String(), jobs.dead)
+	require.Contains(t, out.String(), "\nclients.jsonl:1: {\"client\":\"client-1\",")
 
 	out.Reset()
 	require.Equal(t, violated, run([]string{"-json", dir}, &out, &problems))

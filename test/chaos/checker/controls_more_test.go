@@ -69,6 +69,16 @@ var attemptControls = []control{
 	{name: "a failed attempt leaves no record", by: "V9", spoil: func(r *record, j jobs) {
 		without(&r.witness, change(r, history.Insert, "unsuccessful_attempts", j.retried, 0))
 	}},
+	{name: "a job of a workflow starts before the one that it comes after has ended", by: "V9", more: func(m *maker, _ jobs) {
+		first, second := m.workflow(history.OK)
+		m.success(second)
+		m.success(first)
+	}},
+	{name: "a job of a workflow starts although the one before it is dead", by: "V9", more: func(m *maker, _ jobs) {
+		first, second := m.workflow(history.OK)
+		m.fail(first, "dead", "permanent")
+		m.success(second)
+	}},
 	{name: "a job may have more attempts than were asked for", by: "V9", spoil: func(r *record, j jobs) {
 		callOf(r, history.Submit, j.plain[0]).Submissions[0].MaxAttempts = 1
 	}},
@@ -125,6 +135,8 @@ var systemControls = []control{
 	{name: "a process is left", by: "V12", spoil: func(r *record, _ jobs) { r.processes[1].Ended = 0 }},
 	{name: "an orphan is left", by: "V12", spoil: func(r *record, _ jobs) { r.leaks.Orphans = []string{"good (17)"} }},
 	{name: "files stay open", by: "V12", spoil: func(r *record, _ jobs) { r.leaks.Healed[0].Files = 100 }},
+	{name: "goroutines stay", by: "V12", spoil: func(r *record, _ jobs) { r.leaks.Healed[0].Goroutines = 200 }},
+	{name: "connections stay open", by: "V12", spoil: func(r *record, _ jobs) { r.leaks.Healed[0].Connections = 20 }},
 	{name: "nobody looked for leaks", by: "V12", spoil: func(r *record, _ jobs) { r.leaks.Healed = nil }},
 	{name: "doctor finds something", by: "V12", spoil: func(r *record, _ jobs) { r.leaks.DoctorExit = 1 }},
 	{name: "a reclaim takes too long", by: "V13", spoil: func(r *record, _ jobs) {

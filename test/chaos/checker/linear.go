@@ -13,7 +13,7 @@ import (
 
 // patience is how long the search for an order may take for one job or key. It takes
 // milliseconds; a search that does not end is a violation.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // operation is a call that concerns one job or key, or what was seen at the end.
 type operation struct {

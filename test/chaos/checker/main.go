@@ -45,7 +45,7 @@ func run(arguments []string, out, problems io.Writer) int {
 	if *asJSON {
 		err = json.NewEncoder(out).Encode(verdicts)
 	} else {
-		err = errors.Join(show(out, verdicts), summarize(out, r, verdicts))
+		err = errors.Join(show(out, verdicts), quote(out, flags.Arg(0), verdicts), summarize(out, r, verdicts))
 	}
 	if err != nil {
 		fmt.Fprintln(problems, "checker:", err)

@@ -125,15 +125,17 @@ func Start(ctx context.Context, cfg Config, witness Witness) (c *Cluster, err er
 	return c, c.openNetworks(ctx)
 }
 
-// mount gives a server a small file system of its own, which can fill up. Only root can.
+// mount gives a server a small file system of its own, which can fill up. Only root can, and
+// it is in memory.
 func (c *Cluster) mount(home string) error {
 	if err := os.Mkdir(home, 0o700); err != nil {
 		return err
 	}
-	if os.Geteuid() != 0 {
+	size := diskSize()
+	if os.Geteuid() != 0 || size == "" {
 		return nil
 	}
-	if err := syscall.Mount("holdfast-chaos", home, "tmpfs", 0, "size=3g,mode=0700"); err != nil {
+	if err := syscall.Mount("holdfast-chaos", home, "tmpfs", 0, "mode=0700,size="+size); err != nil {
 		c.Log.Warn("no file system of its own", "error", err)
 		return nil //nolint:nilerr // the fault that needs it says so
 	}

@@ -4,10 +4,46 @@ package database
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 )
+
+// diskSize is how large the file system of a server may be; empty if this machine has too little
+// memory for two. The short runs write some hundred megabytes.
+func diskSize() string {
+	const gibi = 1 << 30
+	switch free := freeMemory(); {
+	case free > 12*gibi:
+		return "3g"
+	case free > 5*gibi:
+		return "1536m"
+	}
+	return ""
+}
+
+// freeMemory is how many bytes may be used: those of the machine, or of the container.
+func freeMemory() int64 {
+	free := int64(math.MaxInt64)
+	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
+		for line := range strings.Lines(string(text)) {
+			if fields := strings.Fields(line); fields[0] == "MemAvailable:" {
+				if kibi, err := strconv.ParseInt(fields[1], 10, 64); err == nil {
+					free = kibi << 10
+				}
+			}
+		}
+	}
+	if text, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
+		if most, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil {
+			free = min(free, most)
+		}
+	}
+	return free
+}
 
 // Disk reports whether the server has a file system of its own.
 func (s *Server) Disk() bool {

@@ -158,12 +158,12 @@ func (c *Cluster) rebuild(ctx context.Context, server *Server, way Way) error {
 func (c *Cluster) awaitWaiting(ctx context.Context) error {
 	for {
 		waited, err := c.commitWaits(ctx)
-		if waited || err != nil {
-			return err
+		if waited && err == nil {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("commits do not wait for the standby: %w", ctx.Err())
+			return fmt.Errorf("commits do not wait for the standby: %w", errors.Join(ctx.Err(), err))
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

@@ -25,7 +25,7 @@ func contents() []Kind {
 		{Name: "bad-statistics", Make: badStatistics},
 		{Name: "disk-full", Make: diskFull, Missing: func(s *Scene) string {
 			if !s.Cluster.Primary().Disk() {
-				return "the server has no file system of its own: only root can make one"
+				return "the server has no file system of its own: only root can make one, with 5 GiB of free memory"
 			}
 			return ""
 		}},

@@ -72,8 +72,12 @@ func holding(ctx context.Context, s *Scene, o *stage.Orchestrator) ([]held, erro
 	return all, rows.Err()
 }
 
-// fewest is how many attempts must run on an orchestrator that is to lose them.
-const fewest = 4
+const (
+	// fewest is how many attempts must run on an orchestrator that is to lose them.
+	fewest = 4
+	// patience bounds the wait until it is busy, and until others have taken its leases.
+	patience = 2 * time.Minute
+)
 
 // busy is the condition for that.
 func busy(o *stage.Orchestrator) string {
@@ -92,7 +96,9 @@ func untilReaped(kind string, hit func(*Scene, *rand.Rand) Fault) func(*Scene, *
 		var leases []held
 		var since reports
 		f.Inject = func(ctx context.Context) (err error) {
-			if err := s.Cluster.Primary().Await(ctx, busy(o)); err != nil {
+			waiting, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
+			if err := s.Cluster.Primary().Await(waiting, busy(o)); err != nil {
 				return err
 			}
 			if err := inject(ctx); err != nil {
@@ -109,6 +115,8 @@ func untilReaped(kind string, hit func(*Scene, *rand.Rand) Fault) func(*Scene, *
 			if len(leases) == 0 {
 				return nil
 			}
+			ctx, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
 			var rows []string
 			for _, l := range leases {
 				rows = append(rows, fmt.Sprintf("('%s'::uuid, %d)", l.job, l.fence))

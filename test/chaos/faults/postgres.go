@@ -32,15 +32,21 @@ func postgres() []Kind {
 	}
 }
 
-// started makes sure that the primary runs, and that its standby follows.
+// started makes sure that the primary runs, and that its standby follows. A primary that
+// runs may be about to end.
 func started(s *Scene) func(context.Context) error {
+	const glance = 20 * time.Second
 	return func(ctx context.Context) error {
-		if primary := s.Cluster.Primary(); !primary.Running() {
-			if err := primary.Start(ctx); err != nil {
-				return err
+		return untilDone(ctx, func(ctx context.Context) error {
+			if primary := s.Cluster.Primary(); !primary.Running() {
+				if err := primary.Start(ctx); err != nil {
+					return err
+				}
 			}
-		}
-		return s.Cluster.AwaitStandby(ctx)
+			ctx, cancel := context.WithTimeout(ctx, glance)
+			defer cancel()
+			return s.Cluster.AwaitStandby(ctx)
+		})
 	}
 }
 

@@ -22,6 +22,10 @@ import (
 // glance is the pause between two looks at something that changes soon.
 const glance = 20 * time.Millisecond
 
+// answersWithin is how long an orchestrator may take to answer that it is ready, until it is
+// asked again.
+const answersWithin = 10 * time.Second
+
 // Orchestrator is one orchestrator with a directory of its own. Its process may end and
 // start many times.
 type Orchestrator struct {
@@ -140,7 +144,7 @@ func (o *Orchestrator) AwaitReady(ctx context.Context) error {
 	ended := o.ended
 	o.mu.Unlock()
 	for {
-		one, cancel := context.WithTimeout(ctx, 2*time.Second)
+		one, cancel := context.WithTimeout(ctx, answersWithin)
 		err := o.Call(one, http.MethodGet, "/readyz", nil, http.StatusOK, nil)
 		cancel()
 		if err == nil {

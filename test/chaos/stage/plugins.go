@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"time"
 
 	"github.com/holdfast-jobs/holdfast/test/sdktest"
 )
@@ -41,7 +43,11 @@ func Catalogue(ctx context.Context, dir, programs, scripts, modules string, inte
 	if !interpreted {
 		return plugins, nil
 	}
-	if interpreter, err := sdktest.Python(ctx, filepath.Join(dir, "python")); err == nil {
+	interpreter, err := sdktest.Python(ctx, filepath.Join(dir, "python"))
+	if err == nil {
+		err = startsSoon(ctx, dir, interpreter, "-c", "import holdfast")
+	}
+	if err == nil {
 		plugins = append(plugins, Plugin{
 			Name: "python.py", Types: []string{"CHAOS_PYTHON"}, Source: filepath.Join(scripts, "handler.py"), Concurrency: 10,
 			Environment: map[string]string{"PATH": filepath.Dir(interpreter) + ":/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
@@ -49,7 +55,11 @@ func Catalogue(ctx context.Context, dir, programs, scripts, modules string, inte
 	} else {
 		notes = append(notes, "no handlers in Python: "+err.Error())
 	}
-	if interpreter, err := sdktest.Node(ctx, dir, modules); err == nil {
+	interpreter, err = sdktest.Node(ctx, dir, modules)
+	if err == nil {
+		err = startsSoon(ctx, dir, interpreter, "--input-type=module", "--eval", "import '@holdfast-jobs/holdfast'")
+	}
+	if err == nil {
 		plugins = append(plugins, Plugin{
 			Name: "node.mjs", Types: []string{"CHAOS_NODE"}, Source: filepath.Join(scripts, "handler.mjs"), Concurrency: 10,
 			Environment: map[string]string{"PATH": filepath.Dir(interpreter) + ":/usr/bin:/bin"},
@@ -58,6 +68,24 @@ func Catalogue(ctx context.Context, dir, programs, scripts, modules string, inte
 		notes = append(notes, "no handlers in Node.js: "+err.Error())
 	}
 	return plugins, notes
+}
+
+// soon is how long an interpreter may take to load the SDK: a plugin has ten seconds to start,
+// and the run makes the machine busy.
+const soon = 5 * time.Second
+
+// startsSoon fails if the interpreter needs longer than soon for the program, or cannot run it.
+func startsSoon(ctx context.Context, dir, interpreter string, program ...string) error {
+	cmd := exec.CommandContext(ctx, interpreter, program...)
+	cmd.Dir = dir
+	began := time.Now()
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", interpreter, err, said)
+	}
+	if took := time.Since(began); took > soon {
+		return fmt.Errorf("this machine takes %s to load the SDK", took.Round(time.Millisecond))
+	}
+	return nil
 }
 
 // Install gives the orchestrator the plugin. Its handlers leave their effects in a file of
