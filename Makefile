@@ -155,7 +155,8 @@ chaos-build:
 chaos: chaos-build ## Inject faults for DURATION=3m with SEED=..., and check that nothing is lost
 	bin/chaos/chaos -duration $(DURATION) $(if $(SEED),-seed $(SEED)) $(CHAOS)
 
-# The seed is always the same unless it is given, so that a run is like the one before.
+# The seed is always the same unless it is given, so that a run is like the one before. A slow
+# machine takes up to a quarter of an hour.
 .PHONY: chaos-short
 chaos-short: ## Inject faults for three minutes, where the machine permits it
 	if [ "$$(uname -s)" = Linux ]; then \
