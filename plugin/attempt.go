@@ -15,10 +15,12 @@ import (
 
 // attempt is one start on a session's stream.
 type attempt struct {
-	start   *handlerv1.Start
-	session *session
-	end     context.CancelCauseFunc
-	lease   lease
+	start    *handlerv1.Start
+	session  *session
+	handler  func(context.Context, *attempt) (json.RawMessage, error)
+	lifetime lifetime
+	// lease belongs to the session.
+	lease lease
 	// unsent belongs to the outbox.
 	unsent unsent
 
@@ -35,8 +37,9 @@ func current(ctx context.Context) *attempt {
 	return a
 }
 
-// perform runs the handler's function to its end and reports the outcome.
-func (a *attempt) perform(ctx context.Context, h Handler) {
+// run runs the handler's function to its end and reports the outcome.
+func (a *attempt) run() {
+	defer a.lifetime.end(nil)
 	var ended *handlerv1.Outcome
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -46,22 +49,22 @@ func (a *attempt) perform(ctx context.Context, h Handler) {
 			ended = panicked("the handler has ended its own goroutine", nil)
 		}
 		a.attach(ended)
-		a.lease.release()
 		a.session.finish(a, ended)
 	}()
-	result, err := h.run(ctx, a)
-	a.logReason(ctx, err)
-	ended = outcome(result, err, a.reason(), context.Cause(ctx))
+	result, err := a.handler(&a.lifetime, a)
+	if err == nil {
+		ended = resultOutcome(result)
+		return
+	}
+	a.logReason(err)
+	ended = errorOutcome(err, a.reason(), context.Cause(&a.lifetime))
 }
 
 // logReason logs why the handler cancels its own job: the outcome has no place for
 // it.
-func (a *attempt) logReason(ctx context.Context, err error) {
-	if err == nil {
-		return
-	}
+func (a *attempt) logReason(err error) {
 	if own := new(cancel); errors.As(err, &own) && own.reason != nil {
-		a.logger(trace.SpanContextFromContext(ctx)).Info("the handler cancels its job", "reason", own.reason.Error())
+		a.logger(trace.SpanContextFromContext(&a.lifetime)).Info("the handler cancels its job", "reason", own.reason.Error())
 	}
 }
 
@@ -72,7 +75,7 @@ func (a *attempt) stop(reason error) {
 		a.asked = reason
 	}
 	a.mu.Unlock()
-	a.end(reason)
+	a.lifetime.end(reason)
 }
 
 // reason is why the orchestrator asked the function to end; nil if it did not.

@@ -1,9 +1,6 @@
 package plugin
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
 // An attempt is asked to stop when a sixth of its lease is left, at most
 // maxLeaseMargin.
@@ -13,59 +10,84 @@ const (
 )
 
 // lease is how long an attempt may go on without an extension from the
-// orchestrator. It calls warn when only the margin is left, and expire when nothing
-// is left. It compares with the clock, so that it runs out in a process that was
-// stopped for a while.
+// orchestrator. The session's mutex guards it.
 type lease struct {
-	warn   func()
-	expire func()
-
-	mu       sync.Mutex
-	until    time.Time
-	margin   time.Duration
-	timer    *time.Timer
-	released bool
+	until  time.Time
+	margin time.Duration
+	// warned says that the attempt was asked to stop.
+	warned bool
 }
 
-// extend makes the lease last for d from now.
-func (l *lease) extend(d time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.released {
-		return
+// next is when to look at the lease again.
+func (l *lease) next() time.Time {
+	if l.warned {
+		return l.until
 	}
-	l.margin = min(d/leaseMargin, maxLeaseMargin)
-	l.until = time.Now().Add(d)
-	if l.timer == nil {
-		l.timer = time.AfterFunc(d-l.margin, l.check)
-		return
-	}
-	l.timer.Reset(d - l.margin)
+	return l.until.Add(-l.margin)
 }
 
-// check may run late, and just after an extension.
-func (l *lease) check() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	left := time.Until(l.until)
+// watch is the timer for the leases of a session: one, however many attempts there are. It goes
+// off when the first of them may need something, and often finds that it has been extended, or
+// that its attempt has ended. The session's mutex guards it.
+type watch struct {
+	timer *time.Timer
+	// at is when it goes off; zero for never.
+	at time.Time
+}
+
+// sooner makes the watch call check at that time, unless it calls it before.
+func (w *watch) sooner(at time.Time, check func()) {
 	switch {
-	case l.released:
-	case left > l.margin:
-		l.timer.Reset(left - l.margin)
-	case left > 0:
-		l.warn()
-		l.timer.Reset(left)
+	case !w.at.IsZero() && !at.Before(w.at):
+		return
+	case w.timer == nil:
+		w.timer = time.AfterFunc(time.Until(at), check)
 	default:
-		l.expire()
+		w.timer.Reset(time.Until(at))
+	}
+	w.at = at
+}
+
+func (w *watch) stop() {
+	if w.timer != nil {
+		w.timer.Stop()
 	}
 }
 
-// release ends the lease: the attempt is over.
-func (l *lease) release() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.released = true
-	if l.timer != nil {
-		l.timer.Stop()
+// extend makes the leases of attempts last for d from now. Those that have ended need none.
+func (s *session) extend(handles []uint64, d time.Duration) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, handle := range handles {
+		if a := s.attempts[handle]; a != nil {
+			s.extendLocked(a, now, d)
+		}
+	}
+}
+
+func (s *session) extendLocked(a *attempt, now time.Time, d time.Duration) {
+	a.lease = lease{until: now.Add(d), margin: min(d/leaseMargin, maxLeaseMargin)}
+	s.leases.sooner(a.lease.next(), s.checkLeases)
+}
+
+// checkLeases asks attempts to stop of whose lease only the margin is left, and ends the process
+// when nothing is left of one. It compares with the clock, so that leases run out in a process
+// that was stopped for a while.
+func (s *session) checkLeases() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leases.at = time.Time{}
+	now := time.Now()
+	for _, a := range s.attempts {
+		if !now.Before(a.lease.until) {
+			s.exit("the lease of job " + a.start.GetJobId() + " ran out and its handler has not stopped")
+			continue
+		}
+		if !a.lease.warned && !now.Before(a.lease.next()) {
+			a.lease.warned = true
+			a.lifetime.end(ErrLeaseLost)
+		}
+		s.leases.sooner(a.lease.next(), s.checkLeases)
 	}
 }

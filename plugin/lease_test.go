@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"math"
 	"sync"
 	"testing"
@@ -8,30 +9,75 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
 )
 
-// watched is a lease that notes when it warned and expired.
-func watched() (l *lease, warned, expired *instant) {
-	warned, expired = new(instant), new(instant)
-	return &lease{warn: warned.now, expire: expired.now}, warned, expired
+// leased is a session whose handlers note when they were warned, and do not stop.
+type leased struct {
+	*session
+	release chan struct{}
+
+	mu              sync.Mutex
+	warned, expired time.Time // zero while that has not happened
 }
 
-// instant is when something happened; zero while it has not.
-type instant struct {
-	mu sync.Mutex
-	at time.Time
+// holding begins an attempt for each lease. It belongs into a bubble of synctest.
+func holding(t *testing.T, leases ...time.Duration) *leased {
+	t.Helper()
+	l := &leased{release: make(chan struct{})}
+	h := Handle("HOLD", func(ctx context.Context, _ Job[any]) error {
+		go func() {
+			<-ctx.Done()
+			l.note(&l.warned)
+			require.ErrorIs(t, context.Cause(ctx), ErrLeaseLost)
+		}()
+		<-l.release
+		l.session.lose(ErrLeaseLost)
+		return nil
+	})
+	l.session = newSession(map[string]Handler{"HOLD": h}, limitsOf(nil), func(string) { l.note(&l.expired) })
+	for i, lease := range leases {
+		l.begin(&handlerv1.Start{
+			Handle: uint64(i + 1), JobType: "HOLD", Payload: []byte("null"), TimeoutMs: math.MaxUint64, LeaseMs: uint64(lease.Milliseconds()),
+		})
+	}
+	synctest.Wait()
+	return l
 }
 
-func (i *instant) now() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.at = time.Now()
+func (l *leased) note(moment *time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if moment.IsZero() {
+		*moment = time.Now()
+	}
 }
 
-func (i *instant) get() time.Time {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.at
+// since returns how long after a time the first attempt was warned, and the process exited.
+func (l *leased) since(then time.Time) (warned, expired time.Duration) {
+	synctest.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.warned.Sub(then), l.expired.Sub(then)
+}
+
+// requireNothing requires that nobody was warned.
+func (l *leased) requireNothing(t *testing.T) {
+	t.Helper()
+	synctest.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	require.Zero(t, l.warned)
+	require.Zero(t, l.expired)
+}
+
+// end ends all attempts.
+func (l *leased) end() {
+	close(l.release)
+	synctest.Wait()
+	l.pool.close()
+	l.running.Wait()
 }
 
 func TestALeaseWarnsWithASixthLeftAndThenExpires(t *testing.T) {
@@ -42,12 +88,12 @@ func TestALeaseWarnsWithASixthLeftAndThenExpires(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			begun := time.Now()
-			l, warned, expired := watched()
-			l.extend(lease)
+			l := holding(t, lease)
 			time.Sleep(2 * lease)
-			synctest.Wait()
-			require.Equal(t, lease-margin, warned.get().Sub(begun))
-			require.Equal(t, lease, expired.get().Sub(begun))
+			warned, expired := l.since(begun)
+			require.Equal(t, lease-margin, warned)
+			require.Equal(t, lease, expired)
+			l.end()
 		})
 	}
 }
@@ -55,57 +101,76 @@ func TestALeaseWarnsWithASixthLeftAndThenExpires(t *testing.T) {
 func TestAnExtendedLeaseGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		l, warned, expired := watched()
-		l.extend(30 * time.Second)
+		l := holding(t, 30*time.Second)
 		for range 100 {
 			time.Sleep(10 * time.Second)
-			l.extend(30 * time.Second)
+			l.extend([]uint64{1}, 30*time.Second)
 		}
-		synctest.Wait()
-		require.Zero(t, warned.get())
+		l.requireNothing(t)
 		time.Sleep(26 * time.Second)
-		synctest.Wait()
-		require.Equal(t, 1025*time.Second, warned.get().Sub(begun))
-		l.extend(time.Minute) // late, but the lease is held: there is time again
+		warned, _ := l.since(begun)
+		require.Equal(t, 1025*time.Second, warned)
+		l.extend([]uint64{1}, time.Minute) // late, but the lease is held: there is time again
 		time.Sleep(time.Hour)
-		synctest.Wait()
-		require.Equal(t, 1086*time.Second, expired.get().Sub(begun))
+		_, expired := l.since(begun)
+		require.Equal(t, 1086*time.Second, expired)
+		l.end()
+	})
+}
+
+// One timer serves all leases, whatever their order.
+func TestEachLeaseEndsByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		l := holding(t, time.Hour, 30*time.Second, 10*time.Minute)
+		l.extend([]uint64{2, 99}, 20*time.Minute)
+		time.Sleep(2 * time.Hour)
+		warned, expired := l.since(begun)
+		require.Equal(t, 10*time.Minute-5*time.Second, warned)
+		require.Equal(t, 10*time.Minute, expired)
+		l.end()
 	})
 }
 
 func TestAnExtensionThatCrossesTheTimerCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, warned, _ := watched()
-		l.extend(30 * time.Second)
-		l.check() // the timer of an earlier lease, come late
-		require.Zero(t, warned.get())
-		l.release()
+		l := holding(t, 30*time.Second)
+		l.checkLeases() // the timer of an earlier lease, come late
+		l.requireNothing(t)
+		l.end()
 	})
 }
 
 func TestALeaseThatRanOutWhileTheProcessWasStoppedExpiresAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, warned, expired := watched()
-		l.extend(30 * time.Second)
-		l.until = time.Now().Add(-time.Second)
-		l.check()
-		require.Zero(t, warned.get())
-		require.Equal(t, time.Now(), expired.get())
-		l.release()
+		l := holding(t, 30*time.Second)
+		l.session.mu.Lock()
+		l.attempts[1].lease.until = time.Now().Add(-time.Second)
+		l.session.mu.Unlock()
+		l.checkLeases()
+		_, expired := l.since(time.Now())
+		require.Zero(t, expired)
+		l.mu.Lock()
+		require.Zero(t, l.warned)
+		l.mu.Unlock()
+		l.end()
 	})
 }
 
-func TestAReleasedLeaseIsSilent(t *testing.T) {
+func TestTheLeaseOfAnAttemptThatHasEndedIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, warned, expired := watched()
-		l.extend(time.Second)
-		l.release()
-		l.extend(time.Second)
-		l.check()
+		exited := false
+		s := newSession(map[string]Handler{"NOTHING": Handle("NOTHING", nothing)}, limitsOf(nil), func(string) { exited = true })
+		s.begin(&handlerv1.Start{Handle: 1, JobType: "NOTHING", Payload: []byte("null"), TimeoutMs: 60_000, LeaseMs: 1000})
+		synctest.Wait()
+		s.extend([]uint64{1}, time.Second)
+		s.checkLeases()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		require.Zero(t, warned.get())
-		require.Zero(t, expired.get())
+		require.False(t, exited)
+		require.Empty(t, s.attempts)
+		s.pool.close()
+		s.running.Wait()
 	})
 }
 

@@ -18,14 +18,27 @@ const (
 	maxStack   = 32 << 10
 )
 
-// outcome translates what a handler's function returned. asked is why the
-// orchestrator asked it to stop, nil if it did not, and cause why its context
-// ended.
-func outcome(result json.RawMessage, err, asked, cause error) *handlerv1.Outcome {
+// success has the three messages of a success together: it is what most attempts report.
+type success struct {
+	outcome   handlerv1.Outcome
+	choice    handlerv1.Outcome_Succeeded
+	succeeded handlerv1.Succeeded
+}
+
+// resultOutcome is the outcome of a function that has returned no error.
+func resultOutcome(result json.RawMessage) *handlerv1.Outcome {
+	s := new(success)
+	s.succeeded.Result = result
+	s.choice.Succeeded = &s.succeeded
+	s.outcome.Result = &s.choice
+	return &s.outcome
+}
+
+// errorOutcome translates the error that a handler's function has returned. asked is why the
+// orchestrator asked it to stop, nil if it did not, and cause why its context ended.
+func errorOutcome(err, asked, cause error) *handlerv1.Outcome {
 	verdict := VerdictOf(err)
 	switch {
-	case err == nil:
-		return &handlerv1.Outcome{Result: &handlerv1.Outcome_Succeeded{Succeeded: &handlerv1.Succeeded{Result: result}}}
 	case asked == nil && errors.Is(cause, ErrLeaseLost):
 		// Nothing else, and no cancel above all: if the orchestrator is only late
 		// and still owns the job, it must try again.
@@ -40,12 +53,12 @@ func outcome(result json.RawMessage, err, asked, cause error) *handlerv1.Outcome
 			Snoozed: &handlerv1.Snoozed{RetryAfterMs: millis(*verdict.RetryAfter)},
 		}}
 	}
-	failed := &handlerv1.Failed{Permanent: verdict.Permanent, Code: verdict.Code, Message: fmt.Sprint(err)}
+	sent := &handlerv1.Failed{Permanent: verdict.Permanent, Code: verdict.Code, Message: fmt.Sprint(err)}
 	if verdict.RetryAfter != nil {
 		after := millis(*verdict.RetryAfter)
-		failed.RetryAfterMs = &after
+		sent.RetryAfterMs = &after
 	}
-	return failure(failed)
+	return failure(sent)
 }
 
 func failure(failed *handlerv1.Failed) *handlerv1.Outcome {

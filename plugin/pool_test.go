@@ -12,6 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// function is a task.
+type function func()
+
+func (f function) run() { f() }
+
 // goroutine tells one goroutine from another.
 func goroutine() string {
 	var head [32]byte // "goroutine 17 [running]: …"
@@ -24,7 +29,7 @@ func TestAPoolRunsOneAfterAnotherOnOneGoroutine(t *testing.T) {
 		p := newPool()
 		var on []string
 		for range 3 {
-			p.run(&group, func() { on = append(on, goroutine()) })
+			p.run(&group, function(func() { on = append(on, goroutine()) }))
 			synctest.Wait()
 		}
 		require.Len(t, on, 3)
@@ -43,12 +48,12 @@ func TestAPoolRunsAllAtOnceAndKeepsFew(t *testing.T) {
 		running := 0
 		var mu sync.Mutex
 		for range 3 * maxIdle {
-			p.run(&group, func() {
+			p.run(&group, function(func() {
 				mu.Lock()
 				running++
 				mu.Unlock()
 				<-release
-			})
+			}))
 		}
 		synctest.Wait()
 		require.Equal(t, 3*maxIdle, running)
@@ -66,7 +71,7 @@ func TestADismissedCrewStillRuns(t *testing.T) {
 	p := newPool()
 	p.close()
 	ran := false
-	p.run(&group, func() { ran = true })
+	p.run(&group, function(func() { ran = true }))
 	group.Wait()
 	require.True(t, ran)
 }
@@ -76,11 +81,11 @@ func TestAPoolOutlivesAGoroutineThatEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var group sync.WaitGroup
 		p := newPool()
-		p.run(&group, runtime.Goexit)
+		p.run(&group, function(runtime.Goexit))
 		synctest.Wait()
 		require.Zero(t, p.waiting.Load())
 		ran := false
-		p.run(&group, func() { ran = true })
+		p.run(&group, function(func() { ran = true }))
 		synctest.Wait()
 		require.True(t, ran)
 		p.close()
@@ -92,12 +97,12 @@ func TestTheLabelsOfAGoroutineAreNotTheNextOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var group sync.WaitGroup
 		p := newPool()
-		p.run(&group, func() {
+		p.run(&group, function(func() {
 			pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("canary", "left")))
-		})
+		}))
 		synctest.Wait()
 		inside := make(chan struct{})
-		p.run(&group, func() { <-inside })
+		p.run(&group, function(func() { <-inside }))
 		synctest.Wait()
 		var all bytes.Buffer
 		require.NoError(t, pprof.Lookup("goroutine").WriteTo(&all, 1))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -28,6 +29,7 @@ type session struct {
 	pool     pool
 	mu       sync.Mutex
 	attempts map[uint64]*attempt
+	leases   watch
 	draining bool
 	// idle is closed when no attempt is left and none will come.
 	idle chan struct{}
@@ -62,6 +64,7 @@ func (s *session) work(stream stream) error {
 	s.lose(ErrLeaseLost)
 	s.pool.close()
 	s.running.Wait()
+	s.leases.stop()
 	s.out.close()
 	return errors.Join(err, <-sent)
 }
@@ -87,11 +90,7 @@ func (s *session) take(request *handlerv1.WorkRequest) {
 		s.begin(start)
 	}
 	if extension := request.GetExtension(); extension != nil {
-		for _, handle := range extension.GetHandles() {
-			if a := s.find(handle); a != nil {
-				a.lease.extend(fromMillis(extension.GetLeaseMs()))
-			}
-		}
+		s.extend(extension.GetHandles(), fromMillis(extension.GetLeaseMs()))
 	}
 	for _, c := range request.GetCancels() {
 		if a := s.find(c.GetHandle()); a != nil {
@@ -117,32 +116,21 @@ func cause(reason handlerv1.Cancel_Reason) error {
 }
 
 func (s *session) begin(start *handlerv1.Start) {
-	h, known := s.handlers[start.GetJobType()]
-	if !known {
-		h.run = unknownType
+	now := time.Now()
+	a := &attempt{start: start, session: s, handler: unknownType}
+	if h, known := s.handlers[start.GetJobType()]; known {
+		a.handler = h.run
 	}
-	ctx, end := context.WithCancelCause(s.ctx)
-	ctx, release := context.WithTimeoutCause(ctx, fromMillis(start.GetTimeoutMs()), ErrTimeout)
-	a := &attempt{start: start, session: s, end: end}
-	a.lease.warn = func() { end(ErrLeaseLost) }
-	a.lease.expire = func() { s.exit("the lease of job " + start.GetJobId() + " ran out and its handler has not stopped") }
+	a.lifetime.of, a.lifetime.deadline = a, now.Add(fromMillis(start.GetTimeoutMs()))
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isIdle() { // a start after the drain
-		release()
-		end(nil)
 		return
 	}
 	s.attempts[start.GetHandle()] = a
-	a.lease.extend(fromMillis(start.GetLeaseMs()))
-	s.pool.run(&s.running, func() {
-		defer end(nil)
-		defer release()
-		ctx := withSpan(ctx, start.GetTraceparent(), start.GetTracestate())
-		ctx = withBaggage(ctx, start.GetBaggage())
-		a.perform(context.WithValue(ctx, attemptKey{}, a), h)
-	})
+	s.extendLocked(a, now, fromMillis(start.GetLeaseMs()))
+	s.pool.run(&s.running, a)
 }
 
 func (s *session) find(handle uint64) *attempt {
@@ -151,14 +139,14 @@ func (s *session) find(handle uint64) *attempt {
 	return s.attempts[handle]
 }
 
-// finish reports an attempt's outcome.
+// finish reports an attempt's outcome. From then on, it needs no lease.
 func (s *session) finish(a *attempt, ended *handlerv1.Outcome) {
 	ended.Handle = a.start.GetHandle()
-	s.out.outcome(a, ended)
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	delete(s.attempts, ended.GetHandle())
 	s.closeIfIdle()
+	s.mu.Unlock()
+	s.out.outcome(a, ended) // which is open until the goroutines of all attempts have ended
 }
 
 // drain: no more starts will come.
