@@ -30,18 +30,20 @@ func (l *lease) next() time.Time {
 // off when the first of them may need something, and often finds that it has been extended, or
 // that its attempt has ended. The session's mutex guards it.
 type watch struct {
+	// check is what it calls.
+	check func()
 	timer *time.Timer
 	// at is when it goes off; zero for never.
 	at time.Time
 }
 
-// sooner makes the watch call check at that time, unless it calls it before.
-func (w *watch) sooner(at time.Time, check func()) {
+// sooner makes the watch go off at that time, unless it goes off before.
+func (w *watch) sooner(at time.Time) {
 	switch {
 	case !w.at.IsZero() && !at.Before(w.at):
 		return
 	case w.timer == nil:
-		w.timer = time.AfterFunc(time.Until(at), check)
+		w.timer = time.AfterFunc(time.Until(at), w.check)
 	default:
 		w.timer.Reset(time.Until(at))
 	}
@@ -68,7 +70,7 @@ func (s *session) extend(handles []uint64, d time.Duration) {
 
 func (s *session) extendLocked(a *attempt, now time.Time, d time.Duration) {
 	a.lease = lease{until: now.Add(d), margin: min(d/leaseMargin, maxLeaseMargin)}
-	s.leases.sooner(a.lease.next(), s.checkLeases)
+	s.leases.sooner(a.lease.next())
 }
 
 // checkLeases asks attempts to stop of whose lease only the margin is left, and ends the process
@@ -88,6 +90,6 @@ func (s *session) checkLeases() {
 			a.lease.warned = true
 			a.lifetime.end(ErrLeaseLost)
 		}
-		s.leases.sooner(a.lease.next(), s.checkLeases)
+		s.leases.sooner(a.lease.next())
 	}
 }

@@ -18,20 +18,9 @@ const (
 	maxStack   = 32 << 10
 )
 
-// success has the three messages of a success together: it is what most attempts report.
-type success struct {
-	outcome   handlerv1.Outcome
-	choice    handlerv1.Outcome_Succeeded
-	succeeded handlerv1.Succeeded
-}
-
 // resultOutcome is the outcome of a function that has returned no error.
 func resultOutcome(result json.RawMessage) *handlerv1.Outcome {
-	s := new(success)
-	s.succeeded.Result = result
-	s.choice.Succeeded = &s.succeeded
-	s.outcome.Result = &s.choice
-	return &s.outcome
+	return new(handlerv1.Success).Outcome(0, result) // the session adds the handle
 }
 
 // errorOutcome translates the error that a handler's function has returned. asked is why the

@@ -37,10 +37,12 @@ type session struct {
 
 func newSession(handlers map[string]Handler, limits valueLimits, exit func(string)) *session {
 	ctx, lose := context.WithCancelCause(context.Background())
-	return &session{
+	s := &session{
 		handlers: handlers, limits: limits, exit: exit, out: newOutbox(), ctx: ctx, lose: lose,
 		attempts: make(map[uint64]*attempt), idle: make(chan struct{}), pool: newPool(),
 	}
+	s.leases.check = s.checkLeases
+	return s
 }
 
 // work serves the stream until it is drained: every attempt has ended and

@@ -22,6 +22,7 @@ type attempt struct {
 	ends      finisher
 	recorder  *progress.Recorder
 	metrics   *metrics.Metrics
+	limits    *timeLimits
 	spans     *spans.Attempt // nil unless the job is traced
 	claimedAt time.Time      // when it was known to be claimed, by the local clock
 	queued    time.Time      // when it began to wait for a slot; the dispatcher's
@@ -34,8 +35,11 @@ type attempt struct {
 	stopped     job.CancelReason // empty while the handler may go on
 	canceling   bool             // the job's cancel was requested
 	done        bool
-	timeout     *time.Timer
+	timeout     *timeLimit
 	kill        *time.Timer
+
+	// ending is how it has ended, for the settler.
+	ending ending
 
 	// reports is nil until the handler reports something. It is the reporting
 	// goroutine's.
@@ -156,7 +160,7 @@ func (a *attempt) Began() {
 }
 
 func (a *attempt) limitTime() {
-	a.timeout = time.AfterFunc(a.claimed.Timeout, func() { a.stop(job.CancelTimeout) })
+	a.timeout = a.limits.start(a, a.claimed.Timeout)
 }
 
 // stop asks the handler to end, and kills its process if it does not end within the
@@ -250,7 +254,8 @@ func (a *attempt) Finished(outcome job.Outcome) {
 	a.mu.Lock()
 	a.done = true
 	if a.timeout != nil {
-		a.timeout.Stop()
+		a.limits.end(a.timeout)
+		a.timeout = nil
 	}
 	if a.kill != nil {
 		a.kill.Stop()

@@ -48,6 +48,7 @@ type path struct {
 	reports    *progress.Recorder
 	launches   *launches
 	log        *attemptLog
+	limits     timeLimits
 }
 
 func newPath(ctx context.Context, cfg Config, store Store, plugins Plugins, service *jobs.Service, newPool loop.Signal) *path {
@@ -139,7 +140,8 @@ func (p *path) finish(a *attempt, outcome job.Outcome) {
 	p.inFlight.finished(ran)
 	a.reports.End()
 	a.spans.Ended(began)
-	e := &ending{
+	e := &a.ending
+	*e = ending{
 		lease: a.lease(), jobType: a.claimed.Type, tenant: a.claimed.Tenant, history: history, outcome: bounded(outcome),
 		plugin: a.pool.Plugin, version: a.pool.Version, ran: ran,
 		spans: a.spans, trace: a.claimed.Trace, reports: a.reports,
@@ -311,6 +313,6 @@ func (p *path) untilAnswered(o metrics.Operation, size int, try func(context.Con
 func (p *path) newAttempt(c job.Claimed, pool job.Pool, provenUntil, claimedAt time.Time, traced *spans.Attempt) *attempt {
 	return &attempt{
 		claimed: c, pool: pool, provenUntil: provenUntil, claimedAt: claimedAt, killGrace: p.cfg.KillGrace,
-		ends: p, recorder: p.reports, metrics: p.jobs.Metrics, spans: traced,
+		ends: p, recorder: p.reports, metrics: p.jobs.Metrics, limits: &p.limits, spans: traced,
 	}
 }

@@ -167,7 +167,7 @@ func (s *Store) explain(
 // changedIDs runs a statement that returns the ids of the jobs or leases that it
 // wrote.
 func (s *Store) changedIDs(ctx context.Context, statement string, args ...any) (map[[16]byte]struct{}, error) {
-	ids, err := postgres.Change(ctx, s.db.Worker, statement, pgx.RowTo[[16]byte], args...)
+	ids, err := postgres.Change(ctx, s.db.Worker, statement, postgres.RowToUUID(), args...)
 	written := make(map[[16]byte]struct{}, len(ids))
 	for _, id := range ids {
 		written[id] = struct{}{}

@@ -172,7 +172,8 @@ func (h *Host) Start(plugin string, a job.Assignment, r job.Reporter) (job.Run, 
 		return h.reject(plugin, r, message.TooLarge(bytes, protocol.MaxMessageBytes))
 	}
 	if a.Isolated {
-		return f.startIsolated(start, &a, r)
+		kept := a // so that others need not be on the heap
+		return f.startIsolated(start, &kept, r)
 	}
 	for f.quitting.Err() == nil {
 		i := f.reserve(a.Type)

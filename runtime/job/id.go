@@ -31,8 +31,11 @@ func (id ID) Time() time.Time {
 // String returns the canonical lower-case form.
 func (id LeaseID) String() string { return formatUUID(id) }
 
+// AppendText appends the canonical form. It never fails.
+func (id ID) AppendText(text []byte) ([]byte, error) { return appendUUID(text, id), nil }
+
 // MarshalText writes the canonical form, so that an ID is a string in JSON.
-func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+func (id ID) MarshalText() ([]byte, error) { return id.AppendText(nil) }
 
 // UnmarshalText reads the canonical form. It returns ErrBadID for any other.
 func (id *ID) UnmarshalText(text []byte) error {
@@ -60,14 +63,17 @@ func ParseID(text string) (ID, error) {
 
 func formatUUID(id [16]byte) string {
 	var text [36]byte
-	hex.Encode(text[0:8], id[0:4])
-	text[8] = '-'
-	hex.Encode(text[9:13], id[4:6])
-	text[13] = '-'
-	hex.Encode(text[14:18], id[6:8])
-	text[18] = '-'
-	hex.Encode(text[19:23], id[8:10])
-	text[23] = '-'
-	hex.Encode(text[24:36], id[10:16])
-	return string(text[:])
+	return string(appendUUID(text[:0], id))
+}
+
+func appendUUID(text []byte, id [16]byte) []byte {
+	text = hex.AppendEncode(text, id[0:4])
+	text = append(text, '-')
+	text = hex.AppendEncode(text, id[4:6])
+	text = append(text, '-')
+	text = hex.AppendEncode(text, id[6:8])
+	text = append(text, '-')
+	text = hex.AppendEncode(text, id[8:10])
+	text = append(text, '-')
+	return hex.AppendEncode(text, id[10:16])
 }

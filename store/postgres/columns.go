@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
@@ -39,6 +40,17 @@ func (p Pointers[V]) IndexType() any { return new(V) }
 
 // UUID is never null.
 func UUID(id [16]byte) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
+
+// RowToUUID returns a function that reads rows of one id, without an allocation for each. The
+// function is for one statement: its rows share what they are read into.
+func RowToUUID() pgx.RowToFunc[[16]byte] {
+	id := new([16]byte)
+	into := []any{id}
+	return func(row pgx.CollectableRow) ([16]byte, error) {
+		err := row.Scan(into...)
+		return *id, err
+	}
+}
 
 // Text is null for the empty string.
 func Text(s string) pgtype.Text { return pgtype.Text{String: s, Valid: s != ""} }

@@ -211,8 +211,13 @@ func (c Codec) Unmarshal(data mem.BufferSlice, v any) error {
 	}
 	*in = Inbox{bytes: data.Len()}
 	if in.bytes <= partBytes {
+		buffer := data.MaterializeToBuffer(mem.DefaultBufferPool())
+		defer buffer.Free()
+		if in.whole = readSuccesses(buffer.ReadOnlyData()); in.whole != nil {
+			return nil
+		}
 		in.whole = new(handlerv1.WorkResponse)
-		return c.CodecV2.Unmarshal(data, in.whole)
+		return c.CodecV2.Unmarshal(mem.BufferSlice{buffer}, in.whole)
 	}
 	data.Ref()
 	in.parts = data

@@ -167,8 +167,9 @@ func OnTrial(version v1.PluginVersion, failed job.Outcome) job.Outcome {
 // WriteStart translates an assignment for the wire, without its handle and lease. It
 // replaces invalid UTF-8, which would end the stream and all attempts on it.
 func WriteStart(a *job.Assignment) *handlerv1.Start {
+	id, created := idAndTime(a.JobID, a.CreatedAt)
 	return &handlerv1.Start{
-		JobId:       a.JobID.String(),
+		JobId:       id,
 		JobType:     strings.ToValidUTF8(a.Type, "?"),
 		Tenant:      strings.ToValidUTF8(a.Tenant, "?"),
 		Payload:     a.Payload,
@@ -180,10 +181,19 @@ func WriteStart(a *job.Assignment) *handlerv1.Start {
 		Traceparent: strings.ToValidUTF8(a.Trace.Parent, ""),
 		Tracestate:  strings.ToValidUTF8(a.Trace.State, ""),
 		Baggage:     strings.ToValidUTF8(a.Trace.Baggage, ""),
-		CreatedAt:   a.CreatedAt.UTC().Format(time.RFC3339Nano),
+		CreatedAt:   created,
 
 		Predecessors: writePredecessors(a.Predecessors),
 	}
+}
+
+// idAndTime returns both as text. They are parts of one string: every start needs them.
+func idAndTime(id job.ID, at time.Time) (idText, timeText string) {
+	var buffer [80]byte
+	text, _ := id.AppendText(buffer[:0]) // never fails
+	length := len(text)
+	both := string(at.UTC().AppendFormat(text, time.RFC3339Nano))
+	return both[:length], both[length:]
 }
 
 func writePredecessors(before []job.Predecessor) []*handlerv1.Predecessor {

@@ -1,0 +1,75 @@
+package message
+
+import (
+	"bytes"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+)
+
+const (
+	handleField    = 1 // of an outcome
+	succeededField = 2 // of an outcome
+	resultField    = 1 // of a success
+)
+
+// readSuccesses decodes a message that has outcomes only, all of them successes without
+// follow-ups: nearly all messages are like that, and this takes a few allocations for all
+// outcomes instead of three for each. It returns nil for any other message.
+func readSuccesses(data []byte) *handlerv1.WorkResponse {
+	count := 0
+	for rest := data; len(rest) > 0; count++ {
+		outcome, n := cut(rest, outcomesField)
+		if _, _, ok := plainSuccess(outcome); n < 0 || !ok {
+			return nil
+		}
+		rest = rest[n:]
+	}
+	successes := make([]handlerv1.Success, count)
+	message := &handlerv1.WorkResponse{Outcomes: make([]*handlerv1.Outcome, count)}
+	for i := range message.Outcomes {
+		outcome, n := cut(data, outcomesField)
+		handle, result, _ := plainSuccess(outcome)
+		message.Outcomes[i] = successes[i].Outcome(handle, bytes.Clone(result))
+		data = data[n:]
+	}
+	return message
+}
+
+// plainSuccess decodes an outcome that has a handle, a success and nothing else. The result is a
+// part of the data; nil if there is none.
+func plainSuccess(data []byte) (handle uint64, result []byte, ok bool) {
+	number, kind, n := protowire.ConsumeTag(data)
+	if n < 0 || number != handleField || kind != protowire.VarintType {
+		return 0, nil, false
+	}
+	handle, m := protowire.ConsumeVarint(data[n:])
+	if m < 0 {
+		return 0, nil, false
+	}
+	data = data[n+m:]
+	succeeded, n := cut(data, succeededField)
+	if n != len(data) {
+		return 0, nil, false
+	}
+	if len(succeeded) == 0 {
+		return handle, nil, true
+	}
+	result, n = cut(succeeded, resultField)
+	return handle, result, n == len(succeeded)
+}
+
+// cut returns the content of the field at the start of the data, and where it ends; a negative
+// number if that is another field, or no field.
+func cut(data []byte, field protowire.Number) (content []byte, end int) {
+	number, kind, n := protowire.ConsumeTag(data)
+	if n < 0 || number != field || kind != protowire.BytesType {
+		return nil, -1
+	}
+	content, m := protowire.ConsumeBytes(data[n:])
+	if m < 0 {
+		return nil, -1
+	}
+	return content, n + m
+}
