@@ -27,7 +27,7 @@ func TestShortJobsArePrefetched(t *testing.T) {
 	var claims atomic.Int64
 	ledger := &hooked{Store: db, claim: func([]string, int) { claims.Add(1) }}
 	s := supervise(t, playing("p", slots, succeeds, echo))
-	launch(t, ledger, s, ahead(time.Second))
+	launch(t, ledger, s, ahead(time.Minute))
 	awaitAll(t, db, jobs, job.Succeeded)
 	require.Less(t, claims.Load(), int64(jobs/slots/4))
 	require.LessOrEqual(t, s.plugins[0].mostBusy, slots)
