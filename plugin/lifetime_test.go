@@ -65,6 +65,7 @@ func TestContextsBelowAnAttemptsEndWithIt(t *testing.T) {
 		synctest.Wait()
 		require.False(t, called)
 		a.stop(ErrShutdown)
+		require.Equal(t, context.Canceled, below.Err(), "at once: no goroutine waits for the attempt's context to end it")
 		synctest.Wait()
 		require.True(t, called)
 		require.Equal(t, ErrShutdown, context.Cause(below))

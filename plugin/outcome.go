@@ -20,7 +20,7 @@ const (
 
 // resultOutcome is the outcome of a function that has returned no error.
 func resultOutcome(result json.RawMessage) *handlerv1.Outcome {
-	return new(handlerv1.Success).Outcome(0, result) // the session adds the handle
+	return new(protocol.Success).Outcome(0, result) // the session adds the handle
 }
 
 // errorOutcome translates the error that a handler's function has returned. asked is why the

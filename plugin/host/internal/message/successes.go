@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 const (
@@ -26,7 +27,7 @@ func readSuccesses(data []byte) *handlerv1.WorkResponse {
 		}
 		rest = rest[n:]
 	}
-	successes := make([]handlerv1.Success, count)
+	successes := make([]protocol.Success, count)
 	message := &handlerv1.WorkResponse{Outcomes: make([]*handlerv1.Outcome, count)}
 	for i := range message.Outcomes {
 		outcome, n := cut(data, outcomesField)

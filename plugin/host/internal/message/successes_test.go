@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-jobs/holdfast/plugin/internal/handlerv1"
+	"github.com/holdfast-jobs/holdfast/plugin/internal/protocol"
 )
 
 func succeeded(handle uint64, result string) *handlerv1.Outcome {
@@ -15,7 +16,7 @@ func succeeded(handle uint64, result string) *handlerv1.Outcome {
 	if result != "" {
 		raw = []byte(result)
 	}
-	return new(handlerv1.Success).Outcome(handle, raw)
+	return new(protocol.Success).Outcome(handle, raw)
 }
 
 func encoded(t testing.TB, m proto.Message) []byte {
