@@ -11,7 +11,6 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/holdfast-jobs/holdfast/api/audit"
-	"github.com/holdfast-jobs/holdfast/api/ui/client"
 	v1 "github.com/holdfast-jobs/holdfast/api/v1"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -82,10 +81,7 @@ func showAudit(v *visit) (answer, error) {
 	}
 	var found v1.ActList
 	if err := v.get("/debug/audit", query, &found); err != nil {
-		if problem := client.ProblemOf(err); problem != nil && problem.Status == http.StatusUnprocessableEntity {
-			return view{Template: "audit", Title: "Audit", Data: page, Problem: problem}, nil
-		}
-		return nil, err
+		return filterRefused(view{Template: "audit", Title: "Audit", Data: page}, err, http.StatusUnprocessableEntity)
 	}
 	if found.NextCursor != "" {
 		older := maps.Clone(query)

@@ -58,14 +58,12 @@ type setFilter struct{ Text, Without string }
 func jobFilterOf(v *visit) jobFilter {
 	asked := v.request.URL.Query()
 	f := jobFilter{Fields: slices.Clone(jobFields), States: slices.Clone(jobStates), query: url.Values{}}
-	for _, list := range asked["state"] {
-		for state := range strings.SplitSeq(list, ",") {
-			if state == "retry" {
-				state = "retrying"
-			}
-			if state != "" && !slices.Contains(f.query["state"], state) {
-				f.query.Add("state", state)
-			}
+	for _, state := range statesIn(asked) {
+		if state == "retry" {
+			state = "retrying"
+		}
+		if !slices.Contains(f.query["state"], state) {
+			f.query.Add("state", state)
 		}
 	}
 	for i := range f.Fields {
@@ -90,6 +88,18 @@ func jobFilterOf(v *visit) jobFilter {
 		}
 	}
 	return f
+}
+
+// statesIn are the states that a URL asks for, each once, whether they exist or not.
+func statesIn(asked url.Values) (states []string) {
+	for _, list := range asked["state"] {
+		for state := range strings.SplitSeq(list, ",") {
+			if state != "" && !slices.Contains(states, state) {
+				states = append(states, state)
+			}
+		}
+	}
+	return states
 }
 
 // without is the list without one value of a filter.

@@ -118,11 +118,7 @@ func showJobs(v *visit) (answer, error) {
 
 // refused shows what is wrong with the filter.
 func (l jobList) refused(err error) (answer, error) {
-	problem := client.ProblemOf(err)
-	if problem == nil || problem.Status != http.StatusUnprocessableEntity && problem.Status != http.StatusForbidden {
-		return nil, err
-	}
-	return view{Template: "jobs", Title: "Jobs", Data: l, Problem: problem}, nil
+	return filterRefused(view{Template: "jobs", Title: "Jobs", Data: l}, err, http.StatusUnprocessableEntity, http.StatusForbidden)
 }
 
 // countNews counts the jobs that came after the first row. It reads no more than a page.

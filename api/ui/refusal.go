@@ -2,6 +2,7 @@ package ui
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -56,6 +57,17 @@ func refusal(problem *v1.Problem) view {
 		shown.Advice = "The log of the orchestrator says more."
 	}
 	return view{Template: "problem", Title: title, Data: shown, Status: problem.Status}
+}
+
+// filterRefused shows a list again with what is wrong with its filter, if the API refused it with
+// one of these statuses.
+func filterRefused(list view, err error, statuses ...int) (answer, error) {
+	problem := client.ProblemOf(err)
+	if problem == nil || !slices.Contains(statuses, problem.Status) {
+		return nil, err
+	}
+	list.Problem = problem
+	return list, nil
 }
 
 // sentence begins with a capital and ends with a full stop.

@@ -51,22 +51,16 @@ func workflowPath(id job.ID, below ...string) string {
 func showWorkflows(v *visit) (answer, error) {
 	asked, query := v.request.URL.Query(), url.Values{}
 	shown := workflowList{Tenant: v.query("tenant")}
+	for _, state := range statesIn(asked) {
+		query.Add("state", state)
+	}
 	for _, state := range job.WorkflowStates() {
-		chosen := slices.Contains(asked["state"], string(state))
-		if chosen {
-			query.Add("state", string(state))
-		}
-		shown.States = append(shown.States, choice{string(state), workflowState(state).Name, chosen})
+		shown.States = append(shown.States, choice{string(state), workflowState(state).Name, slices.Contains(query["state"], string(state))})
 	}
 	if shown.Tenant != "" {
 		query.Set("tenant", shown.Tenant)
 	}
 	shown.Filtered = len(query) > 0
-	counted, err := shared[v1.WorkflowCount](v, client.Path("workflows", "count"), query)
-	if err != nil {
-		return nil, err
-	}
-	shown.Count = *counted.Value
 	page := url.Values{"limit": {strconv.Itoa(workflowsPerPage)}}
 	for name, values := range query {
 		page[name] = values
@@ -75,8 +69,13 @@ func showWorkflows(v *visit) (answer, error) {
 		page.Set("cursor", cursor)
 	}
 	if err := v.get(client.Path("workflows"), page, &shown.Page); err != nil {
+		return filterRefused(view{Template: "workflows", Title: "Workflows", Data: shown}, err, http.StatusUnprocessableEntity)
+	}
+	counted, err := shared[v1.WorkflowCount](v, client.Path("workflows", "count"), query)
+	if err != nil {
 		return nil, err
 	}
+	shown.Count = *counted.Value
 	if shown.Page.NextCursor != "" {
 		query.Set("cursor", shown.Page.NextCursor)
 		shown.Next = withQuery(Root+"/workflows", query)

@@ -77,7 +77,7 @@ func TestWorkflowsAreListed(t *testing.T) {
 		asked = append(asked, r.URL.RawQuery)
 		return list
 	}
-	w := newPages(answers).get("/ui/workflows?state=stuck&state=none&tenant=acme")
+	w := newPages(answers).get("/ui/workflows?state=stuck&tenant=acme")
 	requireGolden(t, "workflows", w)
 	require.NotContains(t, w.Body.String(), "<img")
 	require.Contains(t, w.Body.String(), "10,000+ workflows")
@@ -88,6 +88,19 @@ func TestWorkflowsAreListed(t *testing.T) {
 	require.Contains(t, newPages(answers).get("/ui/workflows?state=stuck").Body.String(), "Nothing in the newest 10,000, back to 11:00:00.")
 	answers["GET /workflows"], answers["GET /workflows/count"] = v1.WorkflowList{}, v1.WorkflowCount{}
 	require.Contains(t, newPages(answers).get("/ui/workflows").Body.String(), "No workflows.")
+}
+
+func TestAListOfWorkflowsSaysWhichStatesThereAre(t *testing.T) {
+	answers, asked := workflowAnswers(diamond()), ""
+	answers["GET /workflows"] = func(r *http.Request) any {
+		asked = r.URL.RawQuery
+		return v1.Invalid(v1.Mistake{Location: "query.state", Message: "must be one of running, held"})
+	}
+	body := newPages(answers).get("/ui/workflows?state=zzz,stuck&state=").Body.String()
+	require.Equal(t, "limit=50&state=zzz&state=stuck", asked)
+	require.Contains(t, body, "<code>query.state</code> must be one of running, held")
+	require.Contains(t, body, `value="stuck" checked`)
+	require.NotContains(t, body, "No workflow")
 }
 
 func TestAWorkflowIsShown(t *testing.T) {
