@@ -67,6 +67,20 @@ func TestARefusalIsAPage(t *testing.T) {
 	requireGolden(t, "refused-503", w)
 }
 
+func TestAWrongAddressSaysWhatIsRight(t *testing.T) {
+	wrong := v1.Invalid(v1.Mistake{Location: "path.id", Message: "not a UUID of the form xxxxxxxx"})
+	w := newPages(map[string]any{"GET /workflows/nonsense": wrong}).get("/ui/workflows/nonsense")
+	require.Equal(t, 422, w.Code)
+	require.Contains(t, w.Body.String(), "<h1>Wrong address</h1>")
+	require.Contains(t, w.Body.String(), "<code>path.id</code> not a UUID of the form xxxxxxxx")
+	require.NotContains(t, w.Body.String(), "Unprocessable")
+
+	w = newPages(nil).post(workflowURL+"/act", "act", "nonsense")
+	require.Equal(t, 422, w.Code)
+	require.Contains(t, w.Body.String(), "<h1>Not accepted</h1>")
+	require.Contains(t, w.Body.String(), "There is no such act.")
+}
+
 func TestOnlyAnswersOfTheUIAreFramed(t *testing.T) {
 	api := ui.Frame(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", v1.ProblemMedia)

@@ -46,6 +46,13 @@ func refusal(problem *v1.Problem) view {
 	case http.StatusNotFound:
 		title = "Not found"
 		shown.Advice = "It may never have existed, may have been deleted, or may belong to a tenant that you do not see."
+	case http.StatusUnprocessableEntity:
+		title = "Not accepted"
+		if slices.ContainsFunc(problem.Errors, inAddress) {
+			title = "Wrong address"
+			shown.Detail = "A part of this page's address is wrong."
+			shown.Advice = "Correct it, or look for the page that you want with the search at the top."
+		}
 	case http.StatusConflict:
 		title = "Not possible now"
 		shown.Advice = "Go back and load the page again: it may have changed in the meantime."
@@ -57,6 +64,11 @@ func refusal(problem *v1.Problem) view {
 		shown.Advice = "The log of the orchestrator says more."
 	}
 	return view{Template: "problem", Title: title, Data: shown, Status: problem.Status}
+}
+
+// inAddress reports whether the mistake is in the address and not in a form.
+func inAddress(m v1.Mistake) bool {
+	return strings.HasPrefix(m.Location, "path.") || strings.HasPrefix(m.Location, "query.")
 }
 
 // filterRefused shows a list again with what is wrong with its filter, if the API refused it with
