@@ -36,10 +36,10 @@ with mine as materialized (
 ), last as materialized (
     select n.dead_at, n.job_id from next n order by n.dead_at, n.job_id offset $6::integer - 1 limit 1
 ), old as materialized (
-    select j.job_id, n.dead_at, j.expires, j.late, j.needed
+    select j.job_id, n.dead_at, j.late, j.needed
     from next n
     cross join lateral (
-        select j.job_id, j.expires_at is not null as expires,
+        select j.job_id,
             ((select dead from over))[coalesce(array_position($1::text[], j.job_type), 1)] - j.finished_at as late,
             j.idempotency_key is not null
                     and not coalesce(j.finished_at <= ((select keys from over))[coalesce(array_position($1::text[], j.job_type), 1)], false)
@@ -82,7 +82,7 @@ with mine as materialized (
 ), logs as (
     delete from attempt_logs l using old o where l.job_id between o.job_id and o.job_id
 ), expiring as (
-    delete from expiries e using old o where o.expires and e.job_id between o.job_id and o.job_id
+    delete from expiries e using old o where e.job_id between o.job_id and o.job_id
 ), marked as (
     insert into retention as r (walk, policies, at, job_id, began_at, worker_id, worked_at, caught_up_at)
     select 'dead', $4::jsonb, coalesce(n.dead_at, w.at), coalesce(n.job_id, w.job_id), w.began_at, $8::text, now(),

@@ -44,7 +44,7 @@ with mine as materialized (
     order by j.job_id
     offset $7::integer - 1 limit 1
 ), old as materialized (
-    select j.job_id, j.expires_at is not null as expires,
+    select j.job_id,
         (case j.state when 'succeeded' then (select succeeded from over) else (select canceled from over) end
             )[coalesce(array_position($1::text[], j.job_type), 1)] - j.finished_at as late,
         j.idempotency_key is not null
@@ -84,7 +84,7 @@ with mine as materialized (
 ), logs as (
     delete from attempt_logs l using old o where l.job_id between o.job_id and o.job_id
 ), expiring as (
-    delete from expiries e using old o where o.expires and e.job_id between o.job_id and o.job_id
+    delete from expiries e using old o where e.job_id between o.job_id and o.job_id
 ), marked as (
     insert into retention as r (walk, policies, job_id, began_at, worker_id, worked_at, caught_up_at)
     select 'ended', $5::jsonb, coalesce((select l.job_id from last l), $6::uuid), w.began_at, $9::text, now(),
