@@ -305,32 +305,26 @@ func TestTheNextExpiry(t *testing.T) {
 // The ledger of a job that has started has no time of expiry any more, but its entry is in the list until then.
 func TestTheExpiryOfAStartedJobIsDeletedWithTheJob(t *testing.T) {
 	s := open(t)
-	hour := time.Hour
-	policies := job.RetentionPolicies{Default: job.Retention{Succeeded: &hour, Canceled: &hour, Dead: &hour, Keys: &hour}}
-	for walk, end := range map[job.Walk]string{
-		job.WalkEnded: "cancel",
-		job.WalkDead:  "die",
-	} {
+	keep := time.Hour
+	policies := job.RetentionPolicies{Default: job.Retention{Succeeded: &keep, Canceled: &keep, Dead: &keep, Keys: &keep}}
+	for walk, end := range map[job.Walk]job.OutcomeKind{job.WalkEnded: job.Success, job.WalkDead: job.PermanentFailure} {
 		id := given(t, s)
 		lapse(t, s, 24*time.Hour, id)
-		s.marks = newLowWaterMarks()
-		givenBack := as(claim(t, s, 1)[0], job.Released)
-		givenBack.Started = true
-		require.Equal(t, []job.SettleResult{job.Settled}, settle(t, s, givenBack))
-		s.marks = newLowWaterMarks()
-		if end == "die" {
-			require.Equal(t, []job.SettleResult{job.Settled}, settle(t, s, as(claim(t, s, 1)[0], job.PermanentFailure)))
-			exec(t, s, "update dead_letters set dead_at = now() - interval '2 hours'")
-		} else {
-			_, err := s.Cancel(t.Context(), id)
-			require.NoError(t, err)
+		for _, outcome := range []job.OutcomeKind{job.Released, end} {
+			s.marks = newLowWaterMarks()
+			settlement := as(claim(t, s, 1)[0], outcome)
+			settlement.Started = true
+			require.Equal(t, []job.SettleResult{job.Settled}, settle(t, s, settlement))
 		}
-		exec(t, s, "update jobs set finished_at = now() - interval '2 hours'")
+		// The walk over ended jobs goes by id, which tells when a job was created.
+		exec(t, s, "update expiries set job_id = '00000000-0000-7000-8000-000000000001'")
+		exec(t, s, "update dead_letters set job_id = '00000000-0000-7000-8000-000000000001', dead_at = now() - interval '2 hours'")
+		exec(t, s, "update jobs set job_id = '00000000-0000-7000-8000-000000000001', finished_at = now() - interval '2 hours'")
 		require.Equal(t, 1, ask[int](t, s, "select count(*) from expiries"))
 
 		_, err := s.Sweep(t.Context(), walk, policies, worker, 10, true)
 		require.NoError(t, err)
-		require.Zero(t, ask[int](t, s, "select count(*) from jobs"))
+		require.Zero(t, ask[int](t, s, "select count(*) from jobs"), walk)
 		require.Zero(t, ask[int](t, s, "select count(*) from expiries"), walk)
 	}
 }
