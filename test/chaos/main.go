@@ -34,16 +34,19 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/holdfast-jobs/holdfast/test/chaos/faults"
 	"github.com/holdfast-jobs/holdfast/test/chaos/stage"
 )
 
@@ -81,8 +84,8 @@ func parse(args []string) (o options, err error) {
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	if flags.NArg() > 0 || o.duration > 2*time.Hour || o.aimed > 1000 || o.clients < 1 || o.rate <= 0 {
-		return o, errors.New("bad arguments; see -help")
+	if err := o.check(flags.Args()); err != nil {
+		return o, err
 	}
 	o.chosen = o.dir != ""
 	if !o.chosen {
@@ -94,6 +97,39 @@ func parse(args []string) (o options, err error) {
 		}
 	}
 	return o, nil
+}
+
+// mostTime bounds the time in which faults are injected.
+const mostTime = 2 * time.Hour
+
+// check says what is wrong with the command line.
+func (o options) check(arguments []string) error {
+	known := make(map[string]bool)
+	for _, kind := range faults.Kinds() {
+		known[kind.Name] = true
+	}
+	for _, name := range strings.FieldsFunc(o.only, func(r rune) bool { return r == ',' }) {
+		if !known[name] {
+			return fmt.Errorf("-only: there is no kind of fault %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+	}
+	switch {
+	case len(arguments) > 0:
+		return fmt.Errorf("%q is too much: there are only flags", arguments[0])
+	case o.duration <= 0 || o.duration > mostTime:
+		return fmt.Errorf("-duration must be more than 0 and at most %s, not %s", mostTime, o.duration)
+	case o.grace <= 0:
+		return fmt.Errorf("-grace must be more than 0, not %s", o.grace)
+	case o.aimed < 0 || o.aimed > 1000:
+		return fmt.Errorf("-aimed must be from 0 to 1000, not %d", o.aimed)
+	case o.clients < 1:
+		return fmt.Errorf("-clients must be at least 1, not %d", o.clients)
+	case o.rate <= 0:
+		return fmt.Errorf("-rate must be more than 0, not %g", o.rate)
+	case !slices.Contains([]string{"auto", "yes", "no"}, o.pooler):
+		return fmt.Errorf("-pooler must be auto, yes or no, not %q", o.pooler)
+	}
+	return nil
 }
 
 // start runs what was asked for. The directory of a good run is removed, unless it was chosen.

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/test/chaos/census"
@@ -32,8 +31,6 @@ const (
 	healWithin = 10 * time.Minute
 	// connections is how many each orchestrator may have.
 	connections = 12
-	// roomInMemory is how much both servers may write.
-	roomInMemory = 4 << 30
 	// mostOpen is how many jobs may be open until clients wait with more. What is left at the
 	// end takes a slow machine long.
 	mostOpen = 2000
@@ -148,22 +145,6 @@ func (r *run) do(ctx context.Context) (err error) {
 	}
 	r.summarize()
 	return r.check(ctx)
-}
-
-// makeScratch makes a directory for what the record does not need, in memory if there is
-// room.
-func (r *run) makeScratch() (err error) {
-	base := os.TempDir()
-	var room syscall.Statfs_t
-	const memory = "/dev/shm"
-	if syscall.Statfs(memory, &room) == nil && room.Bavail*uint64(room.Bsize) > roomInMemory { //nolint:gosec // positive
-		base = memory
-	}
-	if r.scratch, err = os.MkdirTemp(base, "holdfast-chaos-"); err != nil {
-		return err
-	}
-	// PostgreSQL runs as another user if this runs as root.
-	return errors.Join(os.Chmod(r.scratch, 0o755), os.Mkdir(filepath.Join(r.scratch, "tmp"), 0o755))
 }
 
 func (r *run) start(ctx context.Context) (err error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 	"time"
 
@@ -92,7 +93,24 @@ func TestWhatIsAllowedIsNoViolation(t *testing.T) {
 		{name: "a job of a workflow starts after one that was skipped", more: func(m *maker, _ jobs) {
 			first, second := m.workflow(history.OK)
 			m.commit(m.write("ready", first, nil), m.ledger(first, "state", "canceled", "finished_at", text(m.now)))
+			m.call(history.Call{Verb: history.Cancel, JobID: first, Code: 200, Status: "CANCELED"})
 			m.success(second)
+		}},
+		{name: "a job of a workflow is canceled because one before it has died", more: func(m *maker, _ jobs) {
+			first, second := m.workflow(history.OK)
+			m.fail(first, "dead", "permanent")
+			m.commit(m.write("ready", second, nil), m.ledger(second, "state", "canceled", "finished_at", text(m.now)))
+		}},
+		{name: "none of a workflow is made, whose submission was not answered", more: func(m *maker, _ jobs) {
+			m.call(history.Call{Verb: history.Workflow, Tenant: "acme", Key: "never", Outcome: history.Unknown, Submissions: []history.Submission{
+				{Mark: "never-1", JobType: "GOOD"}, {Mark: "never-2", JobType: "GOOD"},
+			}})
+		}},
+		{name: "a job with a delay is held, released and begins at once", more: func(m *maker, _ jobs) {
+			job := m.submit("GOOD", "", history.OK)
+			m.calls[len(m.calls)-1].Submissions[0].Delay = time.Hour
+			m.call(history.Call{Verb: history.Release, JobID: job, Code: 200})
+			m.success(job)
 		}},
 		{name: "the first claim after a failover is late while all is paused", spoil: func(r *record, _ jobs) {
 			f := &r.timings.Failovers[0]
@@ -140,9 +158,12 @@ func overlapping(r *record, _ jobs) {
 			began = append(began, e)
 		}
 	}
-	first := began[0]
-	first.Event, first.Report, first.At = history.Ended, history.Fails, began[1].At+history.Nanos(2*time.Second)
-	r.effects = append(r.effects, first)
+	at := slices.IndexFunc(r.effects, func(e effect) bool {
+		return e.JobID == began[0].JobID && e.Fence == began[0].Fence && e.Event == history.Ended
+	})
+	late := r.effects[at]
+	late.At = began[1].At + history.Nanos(2*time.Second)
+	r.effects = append(slices.Delete(r.effects, at, at+1), late)
 }
 
 func TestASynchronousStandbyLosesNothing(t *testing.T) {

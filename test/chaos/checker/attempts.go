@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"time"
 
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
 )
@@ -44,6 +45,12 @@ func atLeastOnce(r *record, f *findings) {
 
 // retryRules is V9.
 func retryRules(r *record, f *findings) {
+	reports := make(map[attempt]effect)
+	for _, e := range r.effects {
+		if e.Event == history.Ended {
+			reports[attempt{e.JobID, e.Fence}] = e
+		}
+	}
 	r.claims(func(one *story, s *step) {
 		f.look()
 		if due, err := s.after.Time("run_at"); err != nil || s.holds.claimed < due {
@@ -72,11 +79,37 @@ func retryRules(r *record, f *findings) {
 			}
 			if s.from == "running" && s.to != "running" {
 				r.counted(f, one, s)
+				if r.run.Synchronous { // or else a fence may be given to two
+					asReported(f, one, s, reports)
+				}
 			}
 		}
 	}
 	r.limits(f)
+	r.delayed(f)
 	r.inOrder(f)
+}
+
+// delayed judges jobs that were to begin later, unless somebody has held them meanwhile.
+func (r *record) delayed(f *findings) {
+	delays, held := make(map[string]history.Nanos), make(map[string]bool)
+	for _, call := range r.calls {
+		held[call.JobID] = held[call.JobID] || call.Verb == history.Hold || call.Verb == history.Release
+		for _, s := range call.Submissions {
+			delays[s.Mark] = history.Nanos(s.Delay)
+		}
+	}
+	r.claims(func(one *story, s *step) {
+		after := delays[s.before.Mark()]
+		if after == 0 || held[one.id] {
+			return
+		}
+		f.look()
+		created, err := s.before.Time("created_at")
+		if err != nil || s.holds.claimed < created+after {
+			f.add(one.id, []string{s.line}, "was claimed less than %s after %s, when it was submitted", time.Duration(after), s.before["created_at"])
+		}
+	})
 }
 
 // inOrder judges workflows: a job starts when those that it comes after have succeeded, or were
@@ -88,12 +121,7 @@ func (r *record) inOrder(f *findings) {
 			after[s.Mark] = s.After
 		}
 	}
-	jobs := make(map[string]*story)
-	r.ledger(func(_ string, row history.Row) {
-		if mark := row.Mark(); mark != "" {
-			jobs[mark] = r.jobs[row["job_id"]]
-		}
-	})
+	jobs := r.byMark()
 	r.claims(func(one *story, s *step) {
 		for _, mark := range after[s.before.Mark()] {
 			f.look()
@@ -110,6 +138,21 @@ func (one *story) over(s *step) bool {
 		earlier := past.generation < s.generation || past.generation == s.generation && (past.unseen || past.lsn < s.lsn)
 		return earlier && (past.to == "succeeded" || past.to == "canceled")
 	})
+}
+
+// outcomes are what reports of handlers become: no report of a success becomes one of these.
+var outcomes = map[history.Report]string{history.Fails: "failed", history.Permanent: "permanent", history.Snoozes: "snoozed", history.Succeeds: ""}
+
+// asReported compares the outcome of an attempt with what its handler has reported. Another
+// outcome, such as a crash, may have come in between.
+func asReported(f *findings, one *story, s *step, reports map[attempt]effect) {
+	fence, _ := s.attempt.Int("fence")
+	e, reported := reports[attempt{one.id, fence}]
+	want, known := outcomes[e.Report]
+	outcome := s.attempt["outcome"]
+	if reported && known && outcome != want && slices.Contains([]string{"failed", "permanent", "snoozed"}, outcome) {
+		f.add(one.id, []string{s.line, e.at}, "an attempt was %s, but its handler reported %q", outcome, e.Report)
+	}
 }
 
 // uncharged are the outcomes that cost no attempt, and either those that may.

@@ -69,6 +69,23 @@ var attemptControls = []control{
 	{name: "a failed attempt leaves no record", by: "V9", spoil: func(r *record, j jobs) {
 		without(&r.witness, change(r, history.Insert, "unsuccessful_attempts", j.retried, 0))
 	}},
+	{name: "a job with a delay begins at once", by: "V9", more: func(m *maker, _ jobs) {
+		job := m.submit("GOOD", "", history.OK)
+		m.calls[len(m.calls)-1].Submissions[0].Delay = time.Minute
+		m.success(job)
+	}},
+	{name: "a job dies for good although its handler would try again", by: "V9", more: func(m *maker, _ jobs) {
+		m.fail(m.submit("GOOD", "", history.OK), "dead", "permanent")
+		m.effects[len(m.effects)-1].Report = history.Fails
+	}},
+	{name: "a job fails although its handler has succeeded", by: "V9", more: func(m *maker, _ jobs) {
+		job := m.submit("GOOD", "", history.OK)
+		m.fail(job, "retry", "failed")
+		m.effects[len(m.effects)-1].Report = history.Succeeds
+		m.wait(10)
+		m.promote(job)
+		m.success(job)
+	}},
 	{name: "a job of a workflow starts before the one that it comes after has ended", by: "V9", more: func(m *maker, _ jobs) {
 		first, second := m.workflow(history.OK)
 		m.success(second)
@@ -104,7 +121,7 @@ var answerControls = []control{
 		m.promote(job)
 		m.success(job)
 	}},
-	{name: "a cancel is refused although the job waits", by: "V10", spoil: func(r *record, j jobs) {
+	{name: "a cancel is refused although the job waits", by: "V1 V10", spoil: func(r *record, j jobs) {
 		c := callOf(r, history.Cancel, j.canceled)
 		c.Outcome, c.Code = history.Refused, 409
 	}},

@@ -156,6 +156,22 @@ var jobControls = []control{
 			m.success(second)
 		}
 	}},
+	{name: "a job is canceled although nobody asked for that", by: "V1", more: func(m *maker, _ jobs) {
+		job := m.submit("GOOD", "", history.OK)
+		m.commit(m.write("ready", job, nil), m.ledger(job, "state", "canceled", "finished_at", text(m.now)))
+	}},
+	{name: "a half of a workflow is made", by: "V2", more: func(m *maker, _ jobs) {
+		first, second := m.workflow(history.OK)
+		m.success(first)
+		m.success(second)
+	}, spoil: func(r *record, _ jobs) {
+		for i := range r.calls {
+			if c := &r.calls[i]; c.Verb == history.Workflow {
+				c.Outcome = history.Unknown
+				c.Submissions = append(c.Submissions, history.Submission{Mark: "third", JobType: "GOOD"})
+			}
+		}
+	}},
 	{name: "a job of a workflow is lost", by: "V1", more: func(m *maker, _ jobs) {
 		first, second := m.workflow(history.OK)
 		m.success(first)
@@ -197,7 +213,7 @@ var jobControls = []control{
 	{name: "the last change is not the row", by: "V4", spoil: func(r *record, j jobs) {
 		r.final[finalOf(r, "jobs", j.plain[2])].Row["attempt"] = "2"
 	}},
-	{name: "a succeeded job is canceled", by: "V5 V10", more: func(m *maker, j jobs) {
+	{name: "a succeeded job is canceled", by: "V1 V5 V10", more: func(m *maker, j jobs) {
 		m.commit(m.ledger(j.plain[5], "state", "canceled"))
 	}},
 	{name: "the end of a job is written again", by: "V5", more: func(m *maker, j jobs) {
@@ -209,6 +225,10 @@ var jobControls = []control{
 }
 
 var leaseControls = []control{
+	{name: "an attempt has its effect twice", by: "V6", spoil: func(r *record, j jobs) {
+		at := slices.IndexFunc(r.effects, func(e effect) bool { return e.JobID == j.plain[1] && e.Event == history.Done })
+		r.effects = append(r.effects, r.effects[at])
+	}},
 	{name: "a lease id is issued twice", by: "V6", spoil: func(r *record, j jobs) {
 		id := r.witness[change(r, history.Insert, "leases", j.plain[0], 0)].Row["lease_id"]
 		at := change(r, history.Insert, "leases", j.stopped, 0)
@@ -229,7 +249,7 @@ var leaseControls = []control{
 		m.handler(job, history.Succeeds, history.Done, history.Ended)
 		m.end(job, "succeeded", "", 1)
 	}},
-	{name: "a fence is issued twice", by: "V6", more: func(m *maker, _ jobs) {
+	{name: "a fence is issued twice", by: "V6 V9", more: func(m *maker, _ jobs) {
 		job := m.submit("GOOD", "", history.OK)
 		m.fail(job, "retry", "failed")
 		m.wait(10)

@@ -121,7 +121,7 @@ func (m *maker) submit(jobType, key string, how history.Outcome) string {
 
 func (m *maker) born(job, jobType, key, mark string) {
 	m.commit(m.ledger(job, "tenant", "acme", "job_type", jobType, "idempotency_key", key, "tags", "{"+history.MarkTag(mark)+"}",
-		"max_attempts", "3", "attempt", "0", "fence", "0", "interruptions", "0", "state", "queued", "run_at", text(m.now)),
+		"max_attempts", "3", "attempt", "0", "fence", "0", "interruptions", "0", "state", "queued", "run_at", text(m.now), "created_at", text(m.now)),
 		m.listed("ready", job))
 }
 

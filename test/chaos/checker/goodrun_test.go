@@ -134,8 +134,12 @@ func (m *maker) get(job, status string) {
 
 // fail runs the job once, to a bad end.
 func (m *maker) fail(job, state, outcome string) {
+	report := history.Fails
+	if outcome == "permanent" {
+		report = history.Permanent
+	}
 	m.claim(job)
-	m.handler(job, history.Fails, history.Began, history.Ended)
+	m.handler(job, report, history.Began, history.Ended)
 	m.end(job, state, outcome, 1)
 }
 

@@ -34,6 +34,60 @@ func noneLost(r *record, f *findings) {
 			}
 		}
 	}
+	r.canceledForAReason(f)
+}
+
+// canceledForAReason judges what was never done: somebody has canceled the job, or in its
+// workflow a job has died or was canceled.
+func (r *record) canceledForAReason(f *findings) {
+	together := make(map[string][]string) // the marks of a workflow, by each of them
+	reason := make(map[string]bool)       // jobs that clients have canceled
+	for _, call := range r.calls {
+		if call.Verb == history.Cancel && call.Outcome != history.Refused {
+			reason[call.JobID] = true
+		}
+		if call.Verb == history.Workflow {
+			marks := marksOf(call)
+			for _, mark := range marks {
+				together[mark] = marks
+			}
+		}
+	}
+	jobs := r.byMark()
+	spread := func(mark string) bool {
+		one := jobs[mark]
+		return one != nil && (reason[one.id] || slices.ContainsFunc(one.steps, func(s *step) bool { return s.to == "dead" }))
+	}
+	for _, one := range r.jobs {
+		for _, s := range one.steps {
+			if s.to != "canceled" || s.from == s.to || slices.Contains(r.run.Unsubmitted, s.after["job_type"]) {
+				continue
+			}
+			f.look()
+			if !reason[one.id] && !slices.ContainsFunc(together[s.after.Mark()], spread) {
+				f.add(one.id, []string{s.line}, "was canceled although nobody asked for that")
+			}
+		}
+	}
+}
+
+// byMark are the jobs that clients have submitted.
+func (r *record) byMark() map[string]*story {
+	jobs := make(map[string]*story)
+	r.ledger(func(_ string, row history.Row) {
+		if mark := row.Mark(); mark != "" {
+			jobs[mark] = r.jobs[row["job_id"]]
+		}
+	})
+	return jobs
+}
+
+func marksOf(call history.Call) []string {
+	marks := make([]string, len(call.Submissions))
+	for i, s := range call.Submissions {
+		marks[i] = s.Mark
+	}
+	return marks
 }
 
 // attempted is a submission and its call.
@@ -76,7 +130,26 @@ func noPhantom(r *record, f *findings) {
 			f.add(id, append(evidence, one.born.line), "was there before it was submitted")
 		}
 	})
+	r.wholeOrNot(f, made)
 	r.followUps(f)
+}
+
+// wholeOrNot judges batches and workflows of which no client knows whether they were accepted:
+// all of their jobs are made, or none.
+func (r *record) wholeOrNot(f *findings, made map[string]int) {
+	for i, call := range r.calls {
+		if len(call.Submissions) < 2 || call.Outcome == history.OK || r.forgetful(call.Returned) {
+			continue
+		}
+		f.look()
+		there := 0
+		for _, mark := range marksOf(call) {
+			there += min(made[mark], 1)
+		}
+		if there > 0 && there < len(call.Submissions) {
+			f.add("", []string{callLine(i)}, "of its %d jobs %d were made", len(call.Submissions), there)
+		}
+	}
 }
 
 // followUps judges what handlers have submitted: as many jobs as the attempt that succeeded

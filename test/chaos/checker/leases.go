@@ -63,16 +63,21 @@ func (r *record) oneHandler(f *findings) {
 		}
 	}
 	began := make(map[string][]effect)
+	type event struct {
+		attempt
+		history.EffectEvent
+	}
+	first := make(map[event]effect)
 	for _, e := range r.effects {
+		is := event{attempt{e.JobID, e.Fence}, e.Event}
+		if other, twice := first[is]; twice && !r.forgetful(min(other.At, e.At)) {
+			f.add(e.JobID, []string{other.at, e.at}, "what an attempt does once was done twice with the fence %d: %q", e.Fence, e.Event)
+		}
+		first[is] = e
 		if e.Event != history.Began {
 			continue
 		}
 		f.look()
-		for _, other := range began[e.JobID] {
-			if other.Fence == e.Fence && !r.forgetful(min(other.At, e.At)) {
-				f.add(e.JobID, []string{other.at, e.at}, "two attempts began with the fence %d", e.Fence)
-			}
-		}
 		began[e.JobID] = append(began[e.JobID], e)
 		switch l := known[attempt{e.JobID, e.Fence}]; {
 		case l == nil && !r.unseenFence(e.JobID, e.Fence):

@@ -1,6 +1,9 @@
 package history
 
-import "strconv"
+import (
+	"strconv"
+	"time"
+)
 
 // Verb is what a client asked for.
 type Verb string
@@ -79,6 +82,8 @@ type Submission struct {
 	JobType string `json:"jobType"`
 	// MaxAttempts is what was asked for; 0 for the job type's.
 	MaxAttempts int `json:"maxAttempts,omitempty"`
+	// Delay is how long after its submission the job may begin.
+	Delay time.Duration `json:"delay,omitempty"`
 	// After are the marks of the jobs of the same workflow that must end first.
 	After []string `json:"after,omitempty"`
 	// Unique says that the submission asked to be kept out while others like it exist.

@@ -34,10 +34,12 @@ func (p *person) items(n int, keyed bool) []item {
 		if keyed {
 			sent.IdempotencyKey = "key-" + mark
 		}
+		recorded := history.Submission{Mark: mark, Key: sent.IdempotencyKey, JobType: jobType, MaxAttempts: MaxAttempts}
 		if p.random.IntN(20) == 0 {
-			sent.Delay = fmt.Sprintf("%dms", 1+p.random.IntN(5000))
+			recorded.Delay = time.Duration(1+p.random.IntN(5000)) * time.Millisecond
+			sent.Delay = recorded.Delay.String()
 		}
-		items[i] = item{sent: sent, recorded: history.Submission{Mark: mark, Key: sent.IdempotencyKey, JobType: jobType, MaxAttempts: MaxAttempts}}
+		items[i] = item{sent: sent, recorded: recorded}
 	}
 	return items
 }
