@@ -13,11 +13,12 @@
 -- range are among the $6 most urgent of all, so that no row is locked but not claimed.
 -- The ranges of a single type need no such search, which saves a tenth: they are in
 -- order, and are read one after the other until there are enough jobs. MATERIALIZED
--- stops the planner from running a LIMIT again, which would claim too many.
+-- stops the planner from running a LIMIT again, which would claim too many. A join with
+-- the rows to delete would take twice as long as an array of their places.
 -- OFFSET 0 stops it from reading the whole ledger if nothing was queued when it was last
 -- analyzed.
--- Order: urgency, position, creation. The position is the due time, unless the job has a
--- turn.
+-- Order: the most urgent are claimed, by urgency, position, creation, but returned in any
+-- order. The position is the due time, unless the job has a turn.
 -- Fence: one more than the ledger's. The ledger gets it, and the attempt, when the
 -- lease ends: from its owner, or from a reaper if the job killed its owner.
 -- Index: ready_pkey for each range, twice if there are several types; jobs_pkey;
@@ -62,7 +63,7 @@ with ranges as (
     ) found
     limit $6
 ), taken as (
-    delete from ready r using picked p where r.ctid = p.at
+    delete from ready r where r.ctid = any (array(select at from picked))
     returning r.job_id, r.run_at, r.admitted_at
 ), claimed as materialized (
     select ($9::uuid[])[row_number() over ()] as lease_id, clock_timestamp() as claimed_at,
@@ -89,5 +90,4 @@ with ranges as (
 select job_id, lease_id, fence, job_type, tenant, payload::text as payload, attempt, max_attempts,
     interruptions, crashes, timeout, checkpoint::text as checkpoint, trace_parent, trace_state,
     created_at, priority, run_at, position, admitted_at, gates, expires_at, followed, claimed_at, last_ended_at, last_outcome
-from claimed
-order by priority desc, coalesce(position, run_at), job_id;
+from claimed;

@@ -64,13 +64,13 @@ with due as materialized (
         for key share skip locked
     ) row
 ), unqueued as (
-    delete from ready r using in_ready i where r.ctid = i.at
+    delete from ready r where r.ctid = any (array(select at from in_ready))
     returning r.job_id
 ), unscheduled as (
-    delete from timers t using in_timers i where t.ctid = i.at
+    delete from timers t where t.ctid = any (array(select at from in_timers))
     returning t.job_id
 ), unparked as (
-    delete from parked p using in_parked i where p.ctid = i.at
+    delete from parked p where p.ctid = any (array(select at from in_parked))
     returning p.job_id
 ), canceled as (
     update jobs j

@@ -9,7 +9,7 @@ with pending as materialized (
     where (select pg_try_advisory_xact_lock(4653010))
     limit $1 for update skip locked
 ), taken as (
-    delete from tallies t using pending p where t.ctid = p.at
+    delete from tallies t where t.ctid = any (array(select at from pending))
     returning t.*
 ), totals as (
     insert into tally_totals as t (job_type, event, jobs, seconds)
