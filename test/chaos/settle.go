@@ -87,6 +87,7 @@ const patience = 6
 func (r *run) drain(ctx context.Context, healed time.Time) {
 	r.drained = -1
 	moved, before := time.Now(), -1
+	told := healed
 	for ctx.Err() == nil && time.Since(moved) < r.grace && time.Since(healed) < patience*r.grace {
 		open, err := r.count(ctx, "select count(*) from jobs where finished_at is null")
 		if err == nil && open == 0 {
@@ -98,9 +99,38 @@ func (r *run) drain(ctx context.Context, healed time.Time) {
 		if err == nil && ended != before {
 			moved, before = time.Now(), ended
 		}
+		if time.Since(told) > time.Minute {
+			told = time.Now()
+			r.tellOpen(ctx, open, time.Since(healed))
+		}
 		wait(ctx, 100*time.Millisecond)
 	}
 	fmt.Printf("drained after %s\n", r.drained.Round(time.Millisecond))
+}
+
+// tellOpen prints what is not done yet, so that a slow end can be explained when the
+// servers are gone.
+func (r *run) tellOpen(ctx context.Context, open int, after time.Duration) {
+	fmt.Printf("note: %d jobs are open after %s\n", open, after.Round(time.Second))
+	conn, err := r.cluster.Primary().Connect(ctx)
+	if err != nil {
+		fmt.Println("note: no look at the database:", err)
+		return
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	rows, _ := conn.Query(ctx, `select format('%s jobs %s %s, %s of them leased, due from %s', count(*), j.job_type, j.state,
+			count(l.job_id), min(j.run_at))
+		from jobs j left join leases l using (job_id) where j.finished_at is null group by j.job_type, j.state
+		union all
+		select format('%s sessions %s, waiting for %s', count(*), state, coalesce(wait_event, 'nothing'))
+		from pg_stat_activity where application_name like 'holdfast%' group by state, wait_event`)
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	for _, line := range lines {
+		fmt.Println("note:  ", line)
+	}
+	if err != nil {
+		fmt.Println("note: no look at the database:", err)
+	}
 }
 
 // releaseHeld releases jobs whose holds nobody remembers, because their calls got no

@@ -200,12 +200,13 @@ func (c *Cluster) Generation() int { c.mu.Lock(); defer c.mu.Unlock(); return c.
 // URL leads to the primary from a host, whatever server that is.
 func (c *Cluster) URL(host string) string { return c.Networks[host].URL }
 
-// PoolerPID is the process id of the pooler; 0 without one.
+// PoolerPID is the process id of the pooler, or of its last one if it was started again; 0
+// without one.
 func (c *Cluster) PoolerPID() int {
 	if c.pooler == nil {
 		return 0
 	}
-	return c.pooler.cmd.Process.Pid
+	return int(c.pooler.pid.Load())
 }
 
 // Close ends everything.

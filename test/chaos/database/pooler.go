@@ -3,6 +3,7 @@
 package database
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,11 +26,17 @@ import (
 	"github.com/holdfast-jobs/holdfast/test/loopback"
 )
 
-// pooler is PgBouncer with session pooling, as docs/how-to/postgresql.md sets it up.
+// pooler is PgBouncer with session pooling, as docs/how-to/postgresql.md sets it up. It is
+// started again when it ends, as a service manager would do: version 1.18 sometimes crashes
+// when a server is gone.
 type pooler struct {
-	cmd  *exec.Cmd
-	done chan struct{}
-	url  string
+	url string
+	// start makes a process that has not begun.
+	start func() *exec.Cmd
+	log   *slog.Logger
+	pid   atomic.Int64
+	// end is closed to end it, and done when it has ended.
+	end, done chan struct{}
 }
 
 // HasPooler reports whether PgBouncer is installed.
@@ -76,31 +84,37 @@ default_pool_size = 150
 server_login_retry = 0.2
 server_connect_timeout = 5
 query_wait_timeout = 5
+log_connections = 0
+log_disconnections = 0
+log_stats = 0
 ignore_startup_parameters = %[7]s
 `, server.Database, server.Host, server.Port, server.User, host, port, ignored)
 	file := filepath.Join(home, "pgbouncer.ini")
 	if err := os.WriteFile(file, []byte(config), 0o644); err != nil { //nolint:gosec // read by another user
 		return nil, err
 	}
-	p := &pooler{cmd: exec.Command(path, file), done: make(chan struct{}), url: "postgres://" + server.User + "@" + address + "/" + server.Database + "?sslmode=disable"} //nolint:noctx // ended by stop
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	attributes := &syscall.SysProcAttr{Setpgid: true}
 	if os.Geteuid() == 0 { // it refuses to run as root
-		if p.cmd.SysProcAttr.Credential, err = ordinary(); err != nil {
+		if attributes.Credential, err = ordinary(); err != nil {
 			return nil, err
 		}
 	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
+	p := &pooler{
+		url: "postgres://" + server.User + "@" + address + "/" + server.Database + "?sslmode=disable",
+		start: func() *exec.Cmd {
+			cmd := exec.Command(path, file) //nolint:noctx // ended by stop
+			cmd.SysProcAttr = attributes
+			return cmd
+		},
+		log: log, end: make(chan struct{}), done: make(chan struct{}),
 	}
-	go func() { _ = p.cmd.Wait(); close(p.done) }()
+	go p.keep()
 	for {
 		conn, err := pgx.Connect(ctx, p.url)
 		if err == nil {
 			return p, conn.Close(ctx)
 		}
 		select {
-		case <-p.done:
-			return nil, errors.New("PgBouncer ended at once")
 		case <-ctx.Done():
 			p.stop()
 			return nil, err
@@ -110,9 +124,39 @@ ignore_startup_parameters = %[7]s
 	}
 }
 
+// keep has one process until stop.
+func (p *pooler) keep() {
+	defer close(p.done)
+	for {
+		var said bytes.Buffer // connections are not in it
+		cmd := p.start()
+		cmd.Stderr = &said
+		err := cmd.Start()
+		if err == nil {
+			p.pid.Store(int64(cmd.Process.Pid))
+			ended := make(chan struct{})
+			go func() {
+				select {
+				case <-p.end:
+					_ = cmd.Process.Signal(syscall.SIGCONT)
+					_ = cmd.Process.Kill()
+				case <-ended:
+				}
+			}()
+			err = cmd.Wait()
+			close(ended)
+		}
+		select {
+		case <-p.end:
+			return
+		case <-time.After(time.Second):
+			p.log.Warn("PgBouncer ended and is started again", "error", err, "said", string(said.Bytes()[max(0, said.Len()-2000):]))
+		}
+	}
+}
+
 func (p *pooler) stop() {
-	_ = p.cmd.Process.Signal(syscall.SIGCONT)
-	_ = p.cmd.Process.Kill()
+	close(p.end)
 	<-p.done
 }
 

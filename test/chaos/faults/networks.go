@@ -4,10 +4,14 @@ package faults
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-jobs/holdfast/test/chaos/history"
+	"github.com/holdfast-jobs/holdfast/test/chaos/stage"
 	"github.com/holdfast-jobs/holdfast/test/pgproxy"
 	"github.com/holdfast-jobs/holdfast/test/rig"
 )
@@ -31,13 +35,16 @@ func networks() []Kind {
 			func(p *pgproxy.Proxy) { p.LoseRequests.Store(0) })},
 		{Name: "stalled-replication", Make: stallReplication, Missing: needsStandby},
 		{Name: "cut-replication", Make: cutReplication, Missing: needsStandby},
-		{Name: "stopped-pooler", Make: stopPooler, Missing: func(s *Scene) string {
-			if s.Cluster.PoolerPID() == 0 {
-				return "this run has no pooler"
-			}
-			return ""
-		}},
+		{Name: "stopped-pooler", Make: stopPooler, Missing: needsPooler},
+		{Name: "kill-pooler", Make: killPooler, Missing: needsPooler},
 	}
+}
+
+func needsPooler(s *Scene) string {
+	if s.Cluster.PoolerPID() == 0 {
+		return "this run has no pooler"
+	}
+	return ""
 }
 
 func needsStandby(s *Scene) string {
@@ -86,12 +93,40 @@ func cutReplication(s *Scene, random *rand.Rand) Fault {
 
 func stopPooler(s *Scene, random *rand.Rand) Fault {
 	f := Fault{Record: history.Fault{Target: "pooler", Pause: true}, Uses: []string{"pooler"}, Lasts: between(random, time.Second, s.Lease)}
-	f.Inject, f.Heal = stopAndGoOn(func() []rig.Process {
-		p, err := rig.ProcessOf(s.Cluster.PoolerPID())
-		if err != nil {
-			return nil
-		}
-		return []rig.Process{p}
-	})
+	f.Inject, f.Heal = stopAndGoOn(func() []rig.Process { return poolerProcess(s) })
 	return f
+}
+
+// killPooler kills PgBouncer, which is then started again.
+func killPooler(s *Scene, _ *rand.Rand) Fault {
+	killed := 0
+	return Fault{
+		Record: history.Fault{Target: "pooler"}, Uses: []string{"pooler"},
+		Inject: func(context.Context) error {
+			found := poolerProcess(s)
+			if len(found) == 0 {
+				return errors.New("there is no such process")
+			}
+			killed = found[0].PID
+			return stage.Send(found[0], syscall.SIGKILL)
+		},
+		Heal: func(ctx context.Context) error {
+			for s.Cluster.PoolerPID() == killed {
+				select {
+				case <-ctx.Done():
+					return fmt.Errorf("PgBouncer was not started again: %w", ctx.Err())
+				case <-time.After(20 * time.Millisecond):
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func poolerProcess(s *Scene) []rig.Process {
+	p, err := rig.ProcessOf(s.Cluster.PoolerPID())
+	if err != nil {
+		return nil
+	}
+	return []rig.Process{p}
 }
