@@ -47,11 +47,14 @@ func traced(tracer trace.Tracer) func(http.Handler) http.Handler {
 		}
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			route := chi.RouteContext(r.Context()).RoutePattern()
-			if !aboutJobs(r.Method, route) || r.URL.Query().Has("wait") {
+			if !aboutJobs(r.Method, route) || r.URL.RawQuery != "" && r.URL.Query().Has("wait") {
 				next.ServeHTTP(w, r)
 				return
 			}
-			ctx := trace.ContextWithRemoteSpanContext(r.Context(), spanContextOf(contextOf(r.Header)))
+			ctx := r.Context()
+			if of := spanContextOf(contextOf(r.Header)); of.IsValid() {
+				ctx = trace.ContextWithRemoteSpanContext(ctx, of)
+			}
 			ctx, span := tracer.Start(ctx, r.Method+" "+route, trace.WithSpanKind(trace.SpanKindServer))
 			r = r.WithContext(ctx)
 			if !span.IsRecording() {
@@ -156,6 +159,9 @@ func contextOf(header http.Header) job.Trace {
 
 // spanContextOf is the span that a job carries; an invalid one for none.
 func spanContextOf(carried job.Trace) trace.SpanContext {
+	if carried.Parent == "" { // as mostly; the library would make a context and a map for it
+		return trace.SpanContext{}
+	}
 	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(),
 		propagation.MapCarrier{"traceparent": carried.Parent, "tracestate": carried.State}))
 }

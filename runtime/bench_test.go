@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
-	tracesdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-jobs/holdfast/runtime"
@@ -29,30 +28,29 @@ import (
 // (pgtest); the figure is for comparing one version of the code with
 // another, not with other systems.
 func BenchmarkJobs(b *testing.B) {
-	tracer := tracesdk.NewTracerProvider(tracesdk.WithIDGenerator(spans.IDs{}), tracesdk.WithSpanProcessor(forgetful{})).Tracer("bench")
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0"
 	for _, c := range []struct {
 		name   string
 		meter  metric.Meter
-		tracer trace.Tracer
+		spans  spans.Exporter
 		parent string
 	}{
 		{name: "unmeasured", meter: noop.Meter{}},
 		{name: "measured", meter: sdk.NewMeterProvider(sdk.WithReader(sdk.NewManualReader())).Meter("bench")},
-		{name: "not sampled", meter: noop.Meter{}, tracer: tracer, parent: parent + "0"},
-		{name: "traced", meter: noop.Meter{}, tracer: tracer, parent: parent + "1"},
+		{name: "not sampled", meter: noop.Meter{}, spans: forgetful{}, parent: parent + "0"},
+		{name: "traced", meter: noop.Meter{}, spans: forgetful{}, parent: parent + "1"},
 	} {
-		b.Run(c.name, func(b *testing.B) { benchmarkJobs(b, c.meter, c.tracer, job.Trace{Parent: c.parent}) })
+		b.Run(c.name, func(b *testing.B) { benchmarkJobs(b, c.meter, c.spans, job.Trace{Parent: c.parent}) })
 	}
 }
 
 // forgetful does nothing with spans.
-type forgetful struct{ tracesdk.SpanProcessor }
+type forgetful struct{}
 
-func (forgetful) OnStart(context.Context, tracesdk.ReadWriteSpan) {}
-func (forgetful) OnEnd(tracesdk.ReadOnlySpan)                     {}
+func (forgetful) Export([]byte)              {}
+func (forgetful) Sampled(trace.TraceID) bool { return true }
 
-func benchmarkJobs(b *testing.B, meter metric.Meter, tracer trace.Tracer, carried job.Trace) {
+func benchmarkJobs(b *testing.B, meter metric.Meter, exporter spans.Exporter, carried job.Trace) {
 	b.Helper()
 	ledger, err := store.Open(b.Context(), store.Config{URL: pgtest.URL(b), MaxConnections: 10})
 	require.NoError(b, err)
@@ -73,7 +71,7 @@ func benchmarkJobs(b *testing.B, meter metric.Meter, tracer trace.Tracer, carrie
 	handlers := &instant{changed: make(chan struct{}, 1), slots: 1000, left: int64(b.N), done: make(chan struct{})}
 	worker, err := runtime.New(runtime.Config{
 		Config: jobs.Config{
-			PollInterval: time.Second, Log: slog.New(slog.DiscardHandler), Meter: meter, Tracer: tracer,
+			PollInterval: time.Second, Log: slog.New(slog.DiscardHandler), Meter: meter, Spans: exporter,
 			Resolve: func(spec job.TypeSpec) job.TypeSpec {
 				spec.Retry = job.DefaultRetryPolicy()
 				return spec

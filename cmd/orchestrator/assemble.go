@@ -102,7 +102,7 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 			Events:             cfg.Events.Log(),
 			Log:                log,
 			Meter:              meters.Meter(),
-			Tracer:             traces.Tracer(),
+			Spans:              traces.Exporter(),
 		},
 		Worker:         identity,
 		Concurrency:    cfg.Worker.Concurrency,

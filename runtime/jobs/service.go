@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-jobs/holdfast/internal/loop"
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -93,9 +92,8 @@ type Config struct {
 	Log    *slog.Logger
 	// Meter is what the metrics are declared on; see package metrics.
 	Meter metric.Meter
-	// Tracer makes the spans of jobs; nil for none. Its provider must be as spans.New
-	// demands.
-	Tracer trace.Tracer
+	// Spans takes the spans of jobs; nil for none.
+	Spans spans.Exporter
 }
 
 // Service is safe for concurrent use. Its methods work while Run runs.
@@ -138,7 +136,7 @@ func New(cfg Config, store Store) (*Service, error) {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	s := &Service{
-		cfg: cfg, store: store, Metrics: measured, Spans: spans.New(cfg.Tracer), Due: loop.NewAlarm(), Expiry: loop.NewAlarm(),
+		cfg: cfg, store: store, Metrics: measured, Spans: spans.New(cfg.Spans), Due: loop.NewAlarm(), Expiry: loop.NewAlarm(),
 		Retention: newRetention(cfg.Retention), Erasing: loop.NewAlarm(), Operating: loop.NewAlarm(), Ticks: loop.NewAlarm(),
 	}
 	s.Hints = newHints(store, cfg.Log, measured)

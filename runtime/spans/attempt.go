@@ -12,11 +12,13 @@ import (
 // Attempt gathers what the spans of an attempt will say, and exports them when its end
 // is in the ledger. A nil one does nothing. It is safe for concurrent use.
 type Attempt struct {
-	tracer trace.Tracer
-	parent trace.SpanContext // of the submission
-	own    trace.SpanContext
-	job    subject
-	worker string
+	exporter Exporter
+	parent   trace.SpanContext // of the submission
+	own      trace.SpanContext
+	// carried is that of own, as the job carries it.
+	carried string
+	job     subject
+	worker  string
 	// reapedBy is the worker that took the lease over; empty when none did.
 	reapedBy string
 
@@ -34,7 +36,7 @@ type Attempt struct {
 // subject is what the spans say of the job. Its times are by the clock of the worker.
 type subject struct {
 	job.Lease
-	jobType, tenant      string
+	id, jobType, tenant  string
 	attempt, maxAttempts int
 	resumed              bool
 	// due is when the job was due, and could have been claimed.
@@ -65,7 +67,7 @@ func (t *Tracer) Claimed(c *job.Claimed, worker string, sent, answered time.Time
 	if c.Passed != nil {
 		a.job.gates, a.job.admitted = c.Passed.Gates, c.Passed.AdmittedAt.Add(offset)
 	}
-	c.Trace.Parent = carried(a.own, "").Parent
+	c.Trace.Parent = a.carried
 	return a
 }
 
@@ -105,14 +107,15 @@ func (t *Tracer) Reaped(e *job.Expired, by string) *Attempt {
 }
 
 // attempt returns nil if the job is not sampled.
-func (t *Tracer) attempt(carried job.Trace, lease job.Lease, worker string) *Attempt {
-	parent, ok := sampled(carried)
+func (t *Tracer) attempt(of job.Trace, lease job.Lease, worker string) *Attempt {
+	parent, ok := sampled(of)
 	if !ok {
 		return nil
 	}
+	own := parent.WithSpanID(attemptID(lease.JobID, lease.Fence))
 	return &Attempt{
-		tracer: t.tracer, parent: parent, own: parent.WithSpanID(attemptID(lease.JobID, lease.Fence)),
-		job: subject{Lease: lease}, worker: worker,
+		exporter: t.exporter, parent: parent, own: own, carried: carried(own, "").Parent,
+		job: subject{Lease: lease, id: lease.JobID.String()}, worker: worker,
 	}
 }
 
@@ -133,7 +136,7 @@ func (a *Attempt) ID() string {
 	if a == nil {
 		return ""
 	}
-	return a.own.SpanID().String()
+	return a.carried[spanAt : flagsAt-1]
 }
 
 // Happened records an event, at this moment.

@@ -1,14 +1,12 @@
 package spans
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -19,12 +17,10 @@ const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 // recorded returns a tracer, and what it has told so far.
 func recorded(t *testing.T) (*Tracer, func() map[string]tracetest.SpanStub) {
 	t.Helper()
-	exporter := tracetest.NewInMemoryExporter()
-	provider := trace.NewTracerProvider(trace.WithSyncer(exporter), trace.WithIDGenerator(IDs{}))
-	t.Cleanup(func() { require.NoError(t, provider.Shutdown(context.Background())) })
-	return New(provider.Tracer("")), func() map[string]tracetest.SpanStub {
+	r := &recorder{t: t, sampled: true}
+	return New(r), func() map[string]tracetest.SpanStub {
 		told := make(map[string]tracetest.SpanStub)
-		for _, span := range exporter.GetSpans() {
+		for _, span := range r.spans {
 			require.NotContains(t, told, span.Name)
 			told[span.Name] = span
 		}

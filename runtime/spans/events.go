@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
@@ -29,7 +27,7 @@ type event struct {
 
 // addEvents adds the events by their time. The last checkpoint is one of them if that
 // makes no more events than most.
-func (a *Attempt) addEvents(span trace.Span, most int) {
+func (a *Attempt) addEvents(span *span, most int) {
 	events := a.events
 	if a.checkpoints > 0 && len(events) < most {
 		later := slices.IndexFunc(events, func(e event) bool { return e.at.After(a.lastCheckpoint) })
@@ -39,7 +37,7 @@ func (a *Attempt) addEvents(span trace.Span, most int) {
 		events = slices.Insert(slices.Clone(events), later, event{EventCheckpoint, a.lastCheckpoint})
 	}
 	for _, e := range events {
-		span.AddEvent(e.name, trace.WithTimestamp(a.inside(e.at)))
+		span.event(e.name, a.inside(e.at))
 	}
 }
 
@@ -69,19 +67,19 @@ func failed(kind job.OutcomeKind) bool {
 }
 
 // addError adds what went wrong, by the conventions for errors and exceptions.
-func (a *Attempt) addError(span trace.Span, s *job.Settlement) {
+func (a *Attempt) addError(span *span, s *job.Settlement) {
 	message := job.CleanText(s.Error, maxMessage)
-	span.SetStatus(codes.Error, a.verdict(s, message))
-	span.SetAttributes(attrErrorType.String(string(s.Kind)))
+	span.fail(a.verdict(s, message))
+	span.set(attrErrorType.String(string(s.Kind)))
 	about := []attribute.KeyValue{attrException.String(string(s.Kind)), attrExceptionText.String(message)}
 	if s.Code != "" {
-		span.SetAttributes(attrErrorCode.String(s.Code))
+		span.set(attrErrorCode.String(s.Code))
 		about[0] = attrException.String(s.Code)
 	}
 	if s.Stack != "" {
 		about = append(about, attrExceptionAt.String(job.CleanText(s.Stack, maxStack)))
 	}
-	span.AddEvent(eventException, trace.WithTimestamp(a.inside(a.ended)), trace.WithAttributes(about...))
+	span.event(eventException, a.inside(a.ended), about...)
 }
 
 // verdict says which attempt of the job it was, what went wrong, and what follows.

@@ -1,11 +1,8 @@
 package spans
 
 import (
-	"context"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
@@ -32,43 +29,38 @@ func (a *Attempt) Settled(s *job.Settlement, sent time.Time) {
 	}
 }
 
-// processAttributes is the most that a process span has, so that the list of each job
-// is allocated once.
-const processAttributes = 20
-
 // exportProcess exports the handler's run.
 func (a *Attempt) exportProcess(s *job.Settlement) {
-	span := a.start("process "+a.job.jobType, trace.SpanKindConsumer, a.began, a.own.SpanID(), a.link()...)
-	about := append(make([]attribute.KeyValue, 0, processAttributes), a.attributes()...)
-	about = append(about, messaging("process", "process", a.job.jobType)...)
-	about = append(about, attrMessage.String(a.job.JobID.String()), attrMaxAttempts.Int(a.job.maxAttempts),
+	span := a.start("process ", trace.SpanKindConsumer, a.began, a.own.SpanID())
+	a.linkPrevious(span)
+	span.messaging("process", a.job.jobType)
+	span.set(attrMessage.String(a.job.id), attrMaxAttempts.Int(a.job.maxAttempts),
 		attrOutcome.String(string(s.Kind)), attrState.String(string(s.To)))
 	if s.Plugin != "" {
-		about = append(about, attrPlugin.String(s.Plugin), attrPluginVersion.String(s.Version))
+		span.set(attrPlugin.String(s.Plugin), attrPluginVersion.String(s.Version))
 	}
 	if a.job.resumed {
-		about = append(about, attrResumed.Bool(true))
+		span.set(attrResumed.Bool(true))
 	}
 	if a.checkpoints > 0 {
-		about = append(about, attrCheckpoints.Int(a.checkpoints))
+		span.set(attrCheckpoints.Int(a.checkpoints))
 	}
 	if s.To == job.Retry {
-		about = append(about, attrRetryDelay.Float64(s.Delay.Seconds()))
+		span.set(attrRetryDelay.Float64(s.Delay.Seconds()))
 	}
 	if a.reapedBy != "" {
-		about = append(about, attrReapedBy.String(a.reapedBy))
+		span.set(attrReapedBy.String(a.reapedBy))
 	}
 	if a.reapedBy != "" || s.Kind == job.Crash || s.Kind == job.Suspect {
-		about = append(about, attrCrashed.Bool(true))
+		span.set(attrCrashed.Bool(true))
 	}
-	span.SetAttributes(about...)
 	if failed(s.Kind) {
 		a.addEvents(span, shownEvents-1)
 		a.addError(span, s)
 	} else {
 		a.addEvents(span, shownEvents)
 	}
-	span.End(trace.WithTimestamp(a.ended))
+	span.end(a.ended)
 }
 
 // Lost exports how long the handler of an attempt ran whose end was refused because the
@@ -82,41 +74,30 @@ func (a *Attempt) Lost(s *job.Settlement) {
 	if a.began.IsZero() {
 		return
 	}
-	span := a.start("lease lost "+a.job.jobType, trace.SpanKindInternal, a.began, trace.SpanID{}, linkTo(a.own, linkReaped))
-	span.SetAttributes(a.attributes()...)
-	span.SetAttributes(attrOutcome.String(string(s.Kind)), attrErrorType.String("lease_lost"))
-	span.SetStatus(codes.Error, "the attempt ended too late: its lease was lost, and its end refused")
+	span := a.start("lease lost ", trace.SpanKindInternal, a.began, newSpanID())
+	span.link(a.own, linkReaped)
+	span.set(attrOutcome.String(string(s.Kind)), attrErrorType.String("lease_lost"))
+	span.fail("the attempt ended too late: its lease was lost, and its end refused")
 	a.addEvents(span, shownEvents)
-	span.End(trace.WithTimestamp(a.ended))
+	span.end(a.ended)
 }
 
-// start begins a span beside the others of the job, with the id given, or a random one
-// when that is zero.
-func (a *Attempt) start(name string, kind trace.SpanKind, at time.Time, id trace.SpanID, more ...trace.SpanStartOption) trace.Span {
-	ctx := trace.ContextWithRemoteSpanContext(context.Background(), a.parent)
-	if id.IsValid() {
-		ctx = withID(ctx, id)
-	}
-	_, span := a.tracer.Start(ctx, name, append(more, trace.WithSpanKind(kind), trace.WithTimestamp(at))...)
+// start begins a span beside the others of the job, with what all spans of an attempt have.
+func (a *Attempt) start(what string, kind trace.SpanKind, at time.Time, id trace.SpanID) *span {
+	span := begin(a.exporter, a.own.WithSpanID(id), a.parent, kind, what, a.job.jobType, at)
+	span.set(attrJob.String(a.job.id), attrType.String(a.job.jobType), attrTenant.String(a.job.tenant),
+		attrAttempt.Int(a.job.attempt), attrFence.Int64(a.job.Fence), attrWorker.String(a.worker))
 	return span
 }
 
-// link leads to the attempt before; the first has none.
-func (a *Attempt) link() []trace.SpanStartOption {
+// linkPrevious adds a link to the attempt before; the first has none.
+func (a *Attempt) linkPrevious(span *span) {
 	if a.job.Fence < 2 {
-		return nil
+		return
 	}
 	what := linkPrevious
 	if a.requeued() {
 		what = linkRequeued
 	}
-	return []trace.SpanStartOption{linkTo(a.own.WithSpanID(attemptID(a.job.JobID, a.job.Fence-1)), what)}
-}
-
-// attributes are what all spans of an attempt have.
-func (a *Attempt) attributes() []attribute.KeyValue {
-	return []attribute.KeyValue{
-		attrJob.String(a.job.JobID.String()), attrType.String(a.job.jobType), attrTenant.String(a.job.tenant),
-		attrAttempt.Int(a.job.attempt), attrFence.Int64(a.job.Fence), attrWorker.String(a.worker),
-	}
+	span.link(a.own.WithSpanID(attemptID(a.job.JobID, a.job.Fence-1)), what)
 }

@@ -1,7 +1,6 @@
 package spans
 
 import (
-	"context"
 	"encoding/binary"
 	"hash/fnv"
 	"math/rand/v2"
@@ -21,44 +20,19 @@ func attemptID(id job.ID, fence int64) trace.SpanID {
 	return trace.SpanID(binary.BigEndian.AppendUint64(nil, max(hash.Sum64(), 1)))
 }
 
-// IDs makes the ids of spans. The provider of the tracer must use it: this package sets
-// the ids of some spans. All others are random.
-type IDs struct{}
-
-type (
-	spanIDKey  struct{}
-	sampledKey struct{}
-)
-
-// withID sets the id of the next span that is started with the context.
-func withID(ctx context.Context, id trace.SpanID) context.Context {
-	return context.WithValue(ctx, spanIDKey{}, id)
-}
-
-// NewIDs implements the SDK's IDGenerator.
-func (ids IDs) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
-	var id trace.TraceID
+// newTraceID returns a random id.
+func newTraceID() (id trace.TraceID) {
 	for !id.IsValid() {
 		binary.NativeEndian.PutUint64(id[:8], rand.Uint64())
 		binary.NativeEndian.PutUint64(id[8:], rand.Uint64())
 	}
-	return id, ids.NewSpanID(ctx, id)
+	return id
 }
 
-// NewSpanID implements the SDK's IDGenerator.
-func (IDs) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
-	id, _ := ctx.Value(spanIDKey{}).(trace.SpanID)
+// newSpanID returns a random id.
+func newSpanID() (id trace.SpanID) {
 	for !id.IsValid() {
 		binary.NativeEndian.PutUint64(id[:], rand.Uint64())
 	}
 	return id
 }
-
-// withSampling makes a trace that is begun with the context sampled.
-func withSampling(ctx context.Context) context.Context {
-	return context.WithValue(ctx, sampledKey{}, true)
-}
-
-// Sampled returns true if a trace that is begun with the context must be sampled whatever
-// the ratio is, because its request is. The sampler of the tracer must ask it.
-func Sampled(ctx context.Context) bool { return ctx.Value(sampledKey{}) != nil }

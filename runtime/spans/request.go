@@ -53,15 +53,12 @@ func (t *Tracer) changed(ctx context.Context, did string, changed job.View, aske
 	}
 	request := trace.SpanFromContext(ctx)
 	now := within(request)
-	options := []trace.SpanStartOption{
-		trace.WithTimestamp(now.Add(-time.Since(asked))),
-		trace.WithAttributes(attrJob.String(changed.ID.String()), attrType.String(changed.Type),
-			attrTenant.String(changed.Tenant), attrState.String(string(changed.State))),
-		trace.WithAttributes(about...),
-	}
+	span := begin(t.exporter, parent.WithSpanID(newSpanID()), parent, trace.SpanKindInternal, did, changed.Type, now.Add(-time.Since(asked)))
+	span.set(attrJob.String(changed.ID.String()), attrType.String(changed.Type),
+		attrTenant.String(changed.Tenant), attrState.String(string(changed.State)))
+	span.set(about...)
 	if request.IsRecording() {
-		options = append(options, linkTo(request.SpanContext(), linkRequest))
+		span.link(request.SpanContext(), linkRequest)
 	}
-	_, span := t.tracer.Start(trace.ContextWithRemoteSpanContext(context.Background(), parent), did+changed.Type, options...)
-	span.End(trace.WithTimestamp(now))
+	span.end(now)
 }

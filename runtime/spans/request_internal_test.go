@@ -7,13 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 func TestARequestHasASpanInTheTraceOfItsJobWithALinkBack(t *testing.T) {
 	tracer, told := recorded(t)
-	ctx, request := tracer.tracer.Start(context.Background(), "the request")
+	ctx, request := sdk.NewTracerProvider().Tracer("").Start(context.Background(), "the request")
 	view := job.View{ID: job.ID{1}, Type: "MAIL", State: job.Canceled, Trace: job.Trace{Parent: parent}}
 	tracer.Canceled(ctx, view, time.Now().Add(-time.Second))
 	view.State = job.Queued
@@ -45,7 +46,7 @@ func TestAJobThatExpiresHasASpanWithTheReason(t *testing.T) {
 
 func TestARequestHasNoSpanInTheTraceOfAJobThatIsNotSampled(t *testing.T) {
 	tracer, told := recorded(t)
-	ctx, request := tracer.tracer.Start(context.Background(), "the request")
+	ctx, request := sdk.NewTracerProvider().Tracer("").Start(context.Background(), "the request")
 	tracer.Canceled(ctx, job.View{Type: "MAIL", Trace: job.Trace{Parent: parent[:53] + "00"}}, time.Now())
 	tracer.Requeued(ctx, job.Requeued{Type: "MAIL", Trace: job.Trace{Parent: parent[:53] + "00"}}, time.Now())
 	tracer.Edited(ctx, job.Edited{Type: "MAIL", Trace: job.Trace{Parent: parent[:53] + "00"}}, time.Now())

@@ -24,3 +24,11 @@ func TestTheJobOfATickBeginsATrace(t *testing.T) {
 	var none *Tracer
 	none.SendTick(&one, "morning", time.Now()).Done(job.Submitted{})
 }
+
+func TestATickThatIsNotSampledHasAContextAndNoSpan(t *testing.T) {
+	r := &recorder{t: t}
+	one := job.Submission{Type: "REPORT"}
+	require.Nil(t, New(r).SendTick(&one, "morning", time.Now()))
+	require.Regexp(t, "^00-[0-9a-f]{32}-[0-9a-f]{16}-00$", one.Trace.Parent)
+	require.Empty(t, r.spans)
+}

@@ -8,30 +8,26 @@ import (
 	"encoding/hex"
 	"errors"
 	"strconv"
-	"strings"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 )
 
 // Tracer makes the spans of jobs. A nil one makes none.
-type Tracer struct{ tracer trace.Tracer }
+type Tracer struct{ exporter Exporter }
 
-// New returns a Tracer, or nil for a nil tracer. The tracer's provider must use IDs to
-// make ids, and a sampler that asks Sampled.
-func New(tracer trace.Tracer) *Tracer {
-	if tracer == nil {
+// New returns a Tracer, or nil for a nil exporter.
+func New(exporter Exporter) *Tracer {
+	if exporter == nil {
 		return nil
 	}
-	return &Tracer{tracer: tracer}
+	return &Tracer{exporter: exporter}
 }
 
 // Sent is the span of a submission. A nil one is none.
-type Sent struct{ span trace.Span }
+type Sent struct{ span *span }
 
 // Send begins the span of a submission within the span of the request, and puts its
 // context into the submission. If the request is not sampled there is no span, and the
@@ -40,7 +36,19 @@ func (t *Tracer) Send(ctx context.Context, s *job.Submission) *Sent {
 	if t == nil {
 		return nil
 	}
-	return t.send(ctx, s, false)
+	request := trace.SpanContextFromContext(ctx)
+	if !request.IsSampled() {
+		keep(carried(request, ""), s)
+		return nil
+	}
+	return &Sent{span: t.sending(s, request, request.TraceID(), within(trace.SpanFromContext(ctx)))}
+}
+
+// keep gives a submission that has no context that of its request, which is not sampled.
+func keep(request job.Trace, s *job.Submission) {
+	if s.Trace.Parent == "" {
+		s.Trace.Parent, s.Trace.State = request.Parent, request.State
+	}
 }
 
 // SendWithin is Send for what a handler has submitted. The span is a child of the
@@ -54,30 +62,7 @@ func (t *Tracer) SendWithin(attempt job.Trace, s *job.Submission) *Sent {
 	if !ok {
 		return nil
 	}
-	return t.send(trace.ContextWithSpanContext(context.Background(), parent), s, false)
-}
-
-func (t *Tracer) send(ctx context.Context, s *job.Submission, oneOfMany bool) *Sent {
-	request := trace.SpanContextFromContext(ctx)
-	if !request.IsSampled() {
-		if request.IsValid() && s.Trace.Parent == "" {
-			s.Trace = carried(request, s.Trace.Baggage)
-		}
-		return nil
-	}
-	options := []trace.SpanStartOption{
-		trace.WithSpanKind(trace.SpanKindProducer),
-		trace.WithAttributes(sending(s)...),
-	}
-	if oneOfMany {
-		ctx = withSampling(ctx)
-		options = append(options, trace.WithNewRoot(), linkTo(request, linkRequest))
-	} else {
-		options = append(options, trace.WithTimestamp(within(trace.SpanFromContext(ctx))))
-	}
-	_, span := t.tracer.Start(ctx, "send "+s.Type, options...)
-	s.Trace = carried(span.SpanContext(), s.Trace.Baggage)
-	return &Sent{span: span}
+	return &Sent{span: t.sending(s, parent, parent.TraceID(), time.Now())}
 }
 
 // SendTick begins the trace of a job that a schedule makes at a tick, and puts its context
@@ -86,18 +71,29 @@ func (t *Tracer) SendTick(s *job.Submission, schedule string, tick time.Time) *S
 	if t == nil {
 		return nil
 	}
-	_, span := t.tracer.Start(context.Background(), "send "+s.Type,
-		trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(sending(s)...),
-		trace.WithAttributes(attrSchedule.String(schedule), attrTick.String(tick.UTC().Format(time.RFC3339))))
-	s.Trace = carried(span.SpanContext(), s.Trace.Baggage)
+	id := newTraceID()
+	if !t.exporter.Sampled(id) {
+		own := trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: newSpanID()})
+		s.Trace = carried(own, s.Trace.Baggage)
+		return nil
+	}
+	span := t.sending(s, trace.SpanContext{}, id, time.Now())
+	span.set(attrSchedule.String(schedule), attrTick.String(tick.UTC().Format(time.RFC3339)))
 	return &Sent{span: span}
 }
 
-// sending are the attributes of the span of a submission.
-func sending(s *job.Submission) []attribute.KeyValue {
-	return append(messaging("send", "send", s.Type),
-		attrType.String(s.Type), attrTenant.String(s.Tenant), attrPriority.Int(int(s.Priority)),
+// sending begins the span of a submission, and puts its context into the submission. A parent
+// that is not valid is none.
+func (t *Tracer) sending(s *job.Submission, parent trace.SpanContext, traceID trace.TraceID, at time.Time) *span {
+	own := trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: traceID, SpanID: newSpanID(), TraceFlags: parent.TraceFlags() | trace.FlagsSampled, TraceState: parent.TraceState(),
+	})
+	span := begin(t.exporter, own, parent, trace.SpanKindProducer, "send ", s.Type, at)
+	span.messaging("send", s.Type)
+	span.set(attrType.String(s.Type), attrTenant.String(s.Tenant), attrPriority.Int(int(s.Priority)),
 		attrBodySize.Int(len(s.Payload)), attrMaxAttempts.Int(s.MaxAttempts))
+	s.Trace = carried(own, s.Trace.Baggage)
+	return span
 }
 
 // within is this moment, measured from the span's beginning by the monotonic clock. So
@@ -112,22 +108,24 @@ func within(span trace.Span) time.Time {
 
 // Done ends the span with what became of the submission.
 func (s *Sent) Done(submitted job.Submitted) {
-	if s == nil {
+	if s == nil || s.span == nil {
 		return
 	}
+	span := s.span
+	s.span = nil
 	if submitted.Err != nil {
 		kind, text := failure(submitted.Err)
-		s.span.SetAttributes(attrErrorType.String(kind))
-		s.span.SetStatus(codes.Error, text)
+		span.set(attrErrorType.String(kind))
+		span.fail(text)
 	} else {
 		id := submitted.Receipt.ID.String()
-		s.span.SetAttributes(attrJob.String(id), attrMessage.String(id),
+		span.set(attrJob.String(id), attrMessage.String(id),
 			attrState.String(string(submitted.Receipt.State)), attrReplayed.Bool(submitted.Receipt.Replayed))
 		if submitted.Receipt.Duplicate {
-			s.span.SetAttributes(attrDuplicate.Bool(true))
+			span.set(attrDuplicate.Bool(true))
 		}
 	}
-	s.span.End()
+	span.endNow()
 }
 
 // SentAll are the spans of a batch that is stored as a whole, or none.
@@ -139,9 +137,19 @@ func (t *Tracer) SendAll(ctx context.Context, batch []job.Submission) SentAll {
 	if t == nil {
 		return nil
 	}
+	request := trace.SpanContextFromContext(ctx)
+	if !request.IsSampled() {
+		of := carried(request, "")
+		for i := range batch {
+			keep(of, &batch[i])
+		}
+		return nil
+	}
 	all := make(SentAll, len(batch))
-	for i := range batch {
-		all[i] = t.send(ctx, &batch[i], true)
+	for i := range batch { // sampled because their request is, whatever the ratio
+		span := t.sending(&batch[i], trace.SpanContext{}, newTraceID(), time.Now())
+		span.link(request, linkRequest)
+		all[i] = &Sent{span: span}
 	}
 	return all
 }
@@ -192,42 +200,41 @@ func failure(err error) (kind, text string) {
 	return "_OTHER", "could not be stored"
 }
 
-// messaging are the attributes of the conventions for messaging.
-func messaging(name, kind, jobType string) []attribute.KeyValue {
-	return []attribute.KeyValue{
-		attrSystem.String("holdfast"), attrOperation.String(name), attrOperationType.String(kind),
-		attrDestination.String(jobType),
-	}
+// messaging adds the attributes of the conventions for messaging.
+func (s *span) messaging(operation, jobType string) {
+	s.set(attrSystem.String("holdfast"), attrOperation.String(operation), attrOperationType.String(operation),
+		attrDestination.String(jobType))
 }
 
-func linkTo(to trace.SpanContext, what string) trace.SpanStartOption {
-	return trace.WithLinks(trace.Link{SpanContext: to, Attributes: []attribute.KeyValue{attrLink.String(what)}})
-}
+// The form of a context as a job carries it: 00-<32 digits>-<16 digits>-<2 digits>.
+const parentLength, spanAt, flagsAt = 55, 36, 53
 
-// carried is the context as a job carries it, with its baggage.
+// carried is the context as a job carries it, with its baggage. One that is not valid is none.
 func carried(c trace.SpanContext, baggage string) job.Trace {
-	var flags [2]byte
-	hex.Encode(flags[:], []byte{byte(c.TraceFlags())})
-	return job.Trace{
-		Parent: strings.Join([]string{"00", c.TraceID().String(), c.SpanID().String(), string(flags[:])}, "-"),
-		State:  c.TraceState().String(), Baggage: baggage,
+	if !c.IsValid() {
+		return job.Trace{Baggage: baggage}
 	}
+	traceID, spanID := c.TraceID(), c.SpanID()
+	var text [parentLength]byte
+	parent := hex.AppendEncode(append(text[:0], "00-"...), traceID[:])
+	parent = hex.AppendEncode(append(parent, '-'), spanID[:])
+	parent = hex.AppendEncode(append(parent, '-'), []byte{byte(c.TraceFlags())})
+	return job.Trace{Parent: string(parent), State: c.TraceState().String(), Baggage: baggage}
 }
 
 // sampled reads the context that a job carries, and returns whether it is sampled. A
 // malformed one is not.
 func sampled(carried job.Trace) (trace.SpanContext, bool) {
-	const length, inSpan, inFlags = 55, 36, 53 // 00-<32 digits>-<16 digits>-<2 digits>
 	text := carried.Parent
-	if len(text) != length {
+	if len(text) != parentLength {
 		return trace.SpanContext{}, false
 	}
-	flags, err := strconv.ParseUint(text[inFlags:], 16, 8)
+	flags, err := strconv.ParseUint(text[flagsAt:], 16, 8)
 	if err != nil || !trace.TraceFlags(flags).IsSampled() {
 		return trace.SpanContext{}, false
 	}
-	traceID, inTrace := trace.TraceIDFromHex(text[3 : inSpan-1])
-	spanID, err := trace.SpanIDFromHex(text[inSpan : inFlags-1])
+	traceID, inTrace := trace.TraceIDFromHex(text[3 : spanAt-1])
+	spanID, err := trace.SpanIDFromHex(text[spanAt : flagsAt-1])
 	state, inState := trace.ParseTraceState(carried.State)
 	if inState != nil {
 		state = trace.TraceState{}

@@ -28,7 +28,7 @@ func (a *Attempt) exportWaits() {
 	}
 	a.waitsExported = true
 	a.exportRetryWait()
-	a.startQueueWait(a.began, trace.SpanID{}).End(trace.WithTimestamp(a.began))
+	a.startQueueWait(a.began, newSpanID()).end(a.began)
 }
 
 // exportRetryWait exports how long the job was not due after the previous attempt. A
@@ -37,9 +37,7 @@ func (a *Attempt) exportRetryWait() {
 	if a.job.last == nil || a.requeued() || !a.job.due.After(a.job.last.EndedAt) {
 		return
 	}
-	span := a.start("retry wait "+a.job.jobType, trace.SpanKindInternal, a.job.last.EndedAt, trace.SpanID{})
-	span.SetAttributes(a.attributes()...)
-	span.End(trace.WithTimestamp(a.job.due))
+	a.start("retry wait ", trace.SpanKindInternal, a.job.last.EndedAt, newSpanID()).end(a.job.due)
 }
 
 // requeued returns whether the job was dead since the previous attempt: it was due after
@@ -60,17 +58,18 @@ func (a *Attempt) requeued() bool {
 // exportQueueWaitOnly exports the one span of an attempt whose handler was not started: its
 // wait, with the attempt's id.
 func (a *Attempt) exportQueueWaitOnly(s *job.Settlement) {
-	span := a.startQueueWait(a.ended, a.own.SpanID(), a.link()...)
-	span.SetAttributes(attrOutcome.String(string(s.Kind)), attrState.String(string(s.To)))
+	span := a.startQueueWait(a.ended, a.own.SpanID())
+	a.linkPrevious(span)
+	span.set(attrOutcome.String(string(s.Kind)), attrState.String(string(s.To)))
 	if s.Code == job.CodeExpired {
-		span.SetAttributes(attrReason.String(s.Error))
+		span.set(attrReason.String(s.Error))
 	}
-	span.End(trace.WithTimestamp(a.ended))
+	span.end(a.ended)
 }
 
 // startQueueWait begins the span of the time from when the job was due until its handler
 // began, or it was released.
-func (a *Attempt) startQueueWait(until time.Time, id trace.SpanID, links ...trace.SpanStartOption) trace.Span {
+func (a *Attempt) startQueueWait(until time.Time, id trace.SpanID) *span {
 	from := a.job.due
 	if a.job.last != nil && a.job.last.EndedAt.After(from) {
 		from = a.job.last.EndedAt
@@ -78,15 +77,14 @@ func (a *Attempt) startQueueWait(until time.Time, id trace.SpanID, links ...trac
 	if from.After(until) {
 		from = until
 	}
-	span := a.start("queue wait "+a.job.jobType, trace.SpanKindInternal, from, id, links...)
-	span.SetAttributes(a.attributes()...)
+	span := a.start("queue wait ", trace.SpanKindInternal, from, id)
 	a.addGates(span, from, until)
 	return span
 }
 
 // addGates says how long of the wait the job was parked, and which gates it has passed. It
 // adds nothing for a job without gates.
-func (a *Attempt) addGates(span trace.Span, from, until time.Time) {
+func (a *Attempt) addGates(span *span, from, until time.Time) {
 	if a.job.gates == nil {
 		return
 	}
@@ -101,8 +99,8 @@ func (a *Attempt) addGates(span trace.Span, from, until time.Time) {
 	for i, gate := range a.job.gates {
 		names[i] = string(gate)
 	}
-	span.SetAttributes(attrGates.StringSlice(names), attrParked.Float64(admitted.Sub(from).Seconds()))
-	span.AddEvent(eventAdmitted, trace.WithTimestamp(admitted))
+	span.set(attrGates.StringSlice(names), attrParked.Float64(admitted.Sub(from).Seconds()))
+	span.event(eventAdmitted, admitted)
 }
 
 // exportLeaseWait exports how long a job was still leased after its handler's process had
@@ -112,7 +110,5 @@ func (a *Attempt) exportLeaseWait(until time.Time) {
 	if until.Before(a.ended) {
 		until = a.ended
 	}
-	span := a.start("lease wait "+a.job.jobType, trace.SpanKindInternal, a.ended, trace.SpanID{})
-	span.SetAttributes(a.attributes()...)
-	span.End(trace.WithTimestamp(until))
+	a.start("lease wait ", trace.SpanKindInternal, a.ended, newSpanID()).end(until)
 }

@@ -152,13 +152,15 @@ func TestABatchIsSentAgainWhereTheCollectorMayTakeItLater(t *testing.T) {
 		for protocol, again := range map[string]bool{GRPC: c.grpc, HTTP: c.http} {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			collector := &counting{answering: &answering{refuses: c.refuses, after: c.after}, second: cancel}
-			exporter, err := listening(t, collector, protocol).exporter(t.Context())
+			client, err := listening(t, collector, protocol).client()
 			require.NoError(t, err)
-			err = exporter.ExportSpans(ctx, spansNamed("one"))
+			to, err := newUploader(t.Context(), client, spansNamed("any")[0])
+			require.NoError(t, err)
+			err = to.upload(ctx, &batch{others: spansNamed("one")})
 			cancel()
 			require.Error(t, err)
 			require.Equal(t, again, collector.requests.Load() > 1, "%s by %s", name, protocol)
-			require.NoError(t, exporter.Shutdown(t.Context()))
+			require.NoError(t, to.Stop(t.Context()))
 		}
 	}
 }

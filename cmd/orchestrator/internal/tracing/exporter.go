@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
-	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
@@ -34,10 +33,10 @@ var reconnect = grpc.ConnectParams{
 	MinConnectTimeout: connectWithin,
 }
 
-// exporter does not wait for the collector. The scheme of the endpoint alone decides
+// client does not wait for the collector. The scheme of the endpoint alone decides
 // about TLS: the library would let OTEL_EXPORTER_OTLP_INSECURE and _CERTIFICATE win.
 // Other variables, such as for timeouts, count wherever the endpoint is from.
-func (t Target) exporter(ctx context.Context) (sdk.SpanExporter, error) {
+func (t Target) client() (otlptrace.Client, error) {
 	endpoint := t.TracesEndpoint()
 	timeout, err := t.environment().Timeout()
 	if err != nil {
@@ -53,11 +52,10 @@ func (t Target) exporter(ctx context.Context) (sdk.SpanExporter, error) {
 		}
 	}
 	if t.Protocol == GRPC {
-		return otlptrace.New(ctx, t.grpcClient(endpoint, trusted, timeout))
+		return t.grpcClient(endpoint, trusted, timeout), nil
 	}
 	transport := otlp.Transport(trusted, connectWithin)
-	exporter, err := otlptrace.New(ctx, t.httpClient(endpoint, transport, timeout))
-	return httpExporter{exporter, transport}, err
+	return httpClient{t.httpClient(endpoint, transport, timeout), transport}, nil
 }
 
 func (t Target) httpClient(endpoint string, transport http.RoundTripper, timeout time.Duration) otlptrace.Client {
@@ -68,6 +66,8 @@ func (t Target) httpClient(endpoint string, transport http.RoundTripper, timeout
 		otlptracehttp.WithHTTPClient(otlp.Client(overHTTP{transport}, timeout)),
 		otlptracehttp.WithEndpointURL(endpoint),
 		otlptracehttp.WithTLSClientConfig(nil), // which is the transport's
+		// Whatever the environment says: JSON would lose the spans that are encoded already.
+		otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf),
 	}
 	if len(t.Headers) > 0 {
 		options = append(options, otlptracehttp.WithHeaders(t.Headers))
@@ -96,14 +96,14 @@ func (t Target) grpcClient(endpoint string, trusted *tls.Config, timeout time.Du
 	return otlptracegrpc.NewClient(options...)
 }
 
-// httpExporter closes its connections when it ends.
-type httpExporter struct {
-	sdk.SpanExporter
+// httpClient closes its connections when it ends.
+type httpClient struct {
+	otlptrace.Client
 	transport *http.Transport
 }
 
-// Shutdown implements the SDK's SpanExporter.
-func (e httpExporter) Shutdown(ctx context.Context) error {
-	defer e.transport.CloseIdleConnections()
-	return e.SpanExporter.Shutdown(ctx)
+// Stop implements otlptrace.Client.
+func (c httpClient) Stop(ctx context.Context) error {
+	defer c.transport.CloseIdleConnections()
+	return c.Client.Stop(ctx)
 }

@@ -94,7 +94,7 @@ func TestVariablesThatCannotBeUsedAreNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, c.value)
 			for _, protocol := range []string{GRPC, HTTP} {
-				_, err := Target{Endpoint: "https://collector", Protocol: protocol}.exporter(t.Context())
+				_, err := Target{Endpoint: "https://collector", Protocol: protocol}.client()
 				require.ErrorContains(t, err, c.err, protocol)
 			}
 		})

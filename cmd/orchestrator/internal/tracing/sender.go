@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 
 const (
 	// queueSpans bounds the spans that wait to be sent. Full of them, the process takes
-	// some 85 MB more (BenchmarkTracedJobs in test/e2e), and twice that if each of them
+	// some 25 MB more (BenchmarkTracedJobs in test/e2e), and some 110 MB if each of them
 	// describes an error at length. All jobs of the largest batch fit.
 	queueSpans = 16 << 10
 	// sendSpans are sent at once.
@@ -30,22 +29,20 @@ const (
 	keepFor = 2 * time.Minute
 )
 
-// sender puts spans into the SDK's batch processor and stands between that and the
-// exporter. It adds what they lack: it counts every span as sent or dropped, keeps
-// secrets out of the log, and ends on time.
+// sender gathers spans into batches and sends them. It counts every span as sent or dropped,
+// keeps secrets out of the log, and ends on time.
 type sender struct {
-	batches  sdk.SpanProcessor
-	exporter sdk.SpanExporter
-	counts   *counts
-	secrets  otlp.Secrets
+	queue   *queue
+	outlet  outlet
+	counts  *counts
+	secrets otlp.Secrets
 
 	waiting  atomic.Int64 // spans that are neither sent nor dropped; at most queueSpans
 	overflow atomic.Int64 // spans that are still to be logged as overflown
 	failing  atomic.Bool  // the last try to send failed
 
-	// ending keeps spans from getting into the processor behind its end.
-	ending  sync.RWMutex
-	closed  bool
+	ending  chan struct{}   // closed when no more spans are taken
+	ended   chan struct{}   // closed when all are sent or dropped
 	sending context.Context // ends when sending is no longer worth a try
 	giveUp  context.CancelFunc
 	pausing context.Context // ends when pauses must, at the latest with sending
@@ -57,123 +54,161 @@ type sender struct {
 	unsent, warned, overflown complaint
 }
 
+// outlet is the way to the collector.
+type outlet interface {
+	upload(ctx context.Context, b *batch) error
+	Stop(ctx context.Context) error
+}
+
 var errNoTime = errors.New("there was no time left")
 
-func newSender(exporter sdk.SpanExporter, counts *counts, log *slog.Logger, secrets otlp.Secrets) *sender {
+func newSender(to outlet, counts *counts, log *slog.Logger, secrets otlp.Secrets) *sender {
 	s := &sender{
-		exporter: exporter, counts: counts, secrets: secrets,
+		queue: newQueue(), outlet: to, counts: counts, secrets: secrets, ending: make(chan struct{}), ended: make(chan struct{}),
 		unsent:    complaint{log: log, message: "spans could not be sent; jobs go on"},
 		warned:    complaint{log: log, message: "the collector complains of spans; jobs go on"},
 		overflown: complaint{log: log, message: "spans were dropped, because too many wait for the collector; jobs go on"},
 	}
 	s.sending, s.giveUp = context.WithCancel(context.Background())
 	s.pausing, s.hurry = context.WithCancel(s.sending)
-	s.batches = sdk.NewBatchSpanProcessor(outlet{s}, sdk.WithMaxQueueSize(queueSpans), sdk.WithMaxExportBatchSize(sendSpans),
-		sdk.WithBatchTimeout(gatherFor), sdk.WithExportTimeout(0)) // the outlet bounds it
+	go s.run()
 	return s
 }
 
 // OnStart implements the SDK's SpanProcessor.
 func (*sender) OnStart(context.Context, sdk.ReadWriteSpan) {}
 
-// OnEnd implements the SDK's SpanProcessor. It never waits. It bounds the queue itself,
-// because the batch processor does not say how many spans it drops.
+// OnEnd implements the SDK's SpanProcessor. It never waits.
 func (s *sender) OnEnd(span sdk.ReadOnlySpan) {
-	if !span.SpanContext().IsSampled() {
-		return
-	}
-	s.ending.RLock()
-	defer s.ending.RUnlock()
-	switch {
-	case s.closed:
-		s.counts.dropped(1, droppedUnsent)
-	case s.waiting.Add(1) > queueSpans:
-		s.waiting.Add(-1)
-		s.counts.dropped(1, droppedFull)
-		s.overflow.Add(1)
-	default:
-		s.batches.OnEnd(span)
+	if span.SpanContext().IsSampled() && s.room() && !s.queue.add(span) {
+		s.late()
 	}
 }
 
-// ForceFlush implements the SDK's SpanProcessor.
-func (s *sender) ForceFlush(ctx context.Context) error { return s.batches.ForceFlush(ctx) }
+// Export takes a span in OTLP's encoding. It never waits.
+func (s *sender) Export(span []byte) {
+	if s.room() && !s.queue.encode(span) {
+		s.late()
+	}
+}
+
+// room counts a span in, unless too many wait.
+func (s *sender) room() bool {
+	if s.waiting.Add(1) <= queueSpans {
+		return true
+	}
+	s.waiting.Add(-1)
+	s.counts.dropped(1, droppedFull)
+	s.overflow.Add(1)
+	return false
+}
+
+// late drops a span that has ended after the sender.
+func (s *sender) late() {
+	s.waiting.Add(-1)
+	s.counts.dropped(1, droppedUnsent)
+}
+
+// ForceFlush implements the SDK's SpanProcessor. Nobody calls it: spans are sent soon.
+func (*sender) ForceFlush(context.Context) error { return nil }
 
 // Shutdown implements the SDK's SpanProcessor. It drops what has not been sent when the
 // context ends. If the collector accepts nothing just now, it gets one more try, and
 // everything is dropped if that fails: it must not delay the end.
 func (s *sender) Shutdown(ctx context.Context) error {
-	s.ending.Lock()
-	s.closed = true
-	s.ending.Unlock()
+	if !s.queue.close() {
+		return nil
+	}
+	close(s.ending)
 	if s.failing.Load() {
 		s.hurry()
 	}
 	defer context.AfterFunc(ctx, s.giveUp)()
-	err := s.batches.Shutdown(context.WithoutCancel(ctx)) // which returns when all are sent or dropped
+	<-s.ended
 	s.giveUp()
-	return err
+	for _, c := range []*complaint{&s.unsent, &s.warned, &s.overflown} {
+		c.rest()
+	}
+	return s.outlet.Stop(context.WithoutCancel(ctx))
 }
 
-// outlet is the sender as the batch processor's exporter.
-type outlet struct{ *sender }
-
-// ExportSpans implements the SDK's SpanExporter. It returns no error: the SDK would log
-// it as it is, with whatever the collector says in it.
-func (o outlet) ExportSpans(_ context.Context, batch []sdk.ReadOnlySpan) error {
-	defer o.waiting.Add(-int64(len(batch)))
-	wait(o.pausing, time.Until(o.notBefore))
-	said := new(answer)
-	err := o.send(o.pausing, said, batch)
-	if err != nil && o.pausing.Err() != nil { // the end interrupted a pause between two tries
-		err = o.send(o.sending, said, batch)
+// run sends batches, each when it is full or its first span has waited for gatherFor, until the
+// queue is closed and empty.
+func (s *sender) run() {
+	defer close(s.ended)
+	for {
+		select {
+		case <-s.queue.ready:
+		case <-s.queue.due.C:
+		case <-s.ending:
+			for b := s.queue.take(); b != nil; b = s.queue.take() {
+				s.export(b)
+			}
+			s.overflown.spans += s.overflow.Swap(0)
+			return
+		}
+		if b := s.queue.take(); b != nil {
+			s.export(b)
+		}
 	}
-	if n := o.overflow.Swap(0); n > 0 {
-		o.overflown.of(n, "")
+}
+
+// export sends a batch, and counts its spans.
+func (s *sender) export(b *batch) {
+	size := b.size()
+	defer s.queue.reuse(b)
+	defer s.waiting.Add(-int64(size))
+	wait(s.pausing, time.Until(s.notBefore))
+	said := new(answer)
+	err := s.send(s.pausing, said, b)
+	if err != nil && s.pausing.Err() != nil { // the end interrupted a pause between two tries
+		err = s.send(s.sending, said, b)
+	}
+	if n := s.overflow.Swap(0); n > 0 {
+		s.overflown.of(n, "")
 	}
 	if err != nil {
-		o.counts.dropped(len(batch), droppedUnsent)
-		o.unsent.of(int64(len(batch)), o.secrets.Fit(err.Error()))
-		return nil
+		s.counts.dropped(size, droppedUnsent)
+		s.unsent.of(int64(size), s.secrets.Fit(err.Error()))
+		return
 	}
-	rejected := min(max(said.rejected, 0), len(batch))
-	o.counts.exported(len(batch) - rejected)
+	rejected := min(max(said.rejected, 0), size)
+	s.counts.exported(size - rejected)
 	if rejected > 0 {
-		o.counts.dropped(rejected, droppedUnsent)
+		s.counts.dropped(rejected, droppedUnsent)
 	}
 	if rejected > 0 || said.warning != "" {
-		o.warned.of(int64(rejected), o.secrets.Fit(said.warning))
+		s.warned.of(int64(rejected), s.secrets.Fit(said.warning))
 	}
-	return nil
 }
 
 // send sends a batch until the collector has taken or refused it, it is too old, or the
 // context ends.
-func (o outlet) send(ctx context.Context, said *answer, batch []sdk.ReadOnlySpan) error {
+func (s *sender) send(ctx context.Context, said *answer, b *batch) error {
 	if ctx.Err() != nil {
-		return cmp.Or(o.failure, errNoTime)
+		return cmp.Or(s.failure, errNoTime)
 	}
 	ctx, cancel := context.WithTimeout(ctx, keepFor)
 	defer cancel()
 	tries := 0
 	said.tried = func(err error, pause time.Duration) {
 		tries++
-		o.failing.Store(err != nil)
+		s.failing.Store(err != nil)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		o.notBefore = time.Now().Add(pause)
+		s.notBefore = time.Now().Add(pause)
 		if tries > 1 { // what is tried again is logged before it is given up
-			o.unsent.of(0, o.secrets.Fit(err.Error()))
+			s.unsent.of(0, s.secrets.Fit(err.Error()))
 		}
-		o.ending.RLock()
-		defer o.ending.RUnlock()
-		if o.closed {
-			o.giveUp()
+		select {
+		case <-s.ending:
+			s.giveUp()
+		default:
 		}
 	}
-	o.failure = o.exporter.ExportSpans(listen(ctx, said), batch)
-	return o.failure
+	s.failure = s.outlet.upload(listen(ctx, said), b)
+	return s.failure
 }
 
 func wait(ctx context.Context, pause time.Duration) {
@@ -183,13 +218,4 @@ func wait(ctx context.Context, pause time.Duration) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-}
-
-// Shutdown implements the SDK's SpanExporter. It logs what has not been logged.
-func (o outlet) Shutdown(ctx context.Context) error {
-	o.overflown.spans += o.overflow.Swap(0)
-	for _, c := range []*complaint{&o.unsent, &o.warned, &o.overflown} {
-		c.rest()
-	}
-	return o.exporter.Shutdown(ctx)
 }

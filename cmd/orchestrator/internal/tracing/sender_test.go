@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/metric/noop"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -41,7 +40,7 @@ type failing struct {
 	at    []time.Time
 }
 
-func (f *failing) ExportSpans(ctx context.Context, _ []sdk.ReadOnlySpan) error {
+func (f *failing) upload(ctx context.Context, _ *batch) error {
 	f.mu.Lock()
 	f.at = append(f.at, time.Now())
 	f.mu.Unlock()
@@ -53,7 +52,7 @@ func (f *failing) ExportSpans(ctx context.Context, _ []sdk.ReadOnlySpan) error {
 	return errors.New("no")
 }
 
-func (*failing) Shutdown(context.Context) error { return nil }
+func (*failing) Stop(context.Context) error { return nil }
 
 func (f *failing) asked() []time.Time {
 	f.mu.Lock()
@@ -62,12 +61,12 @@ func (f *failing) asked() []time.Time {
 }
 
 // senderTo is a sender whose log is read by lines, at its end.
-func senderTo(t *testing.T, exporter sdk.SpanExporter) (s *sender, lines func() []map[string]any) {
+func senderTo(t *testing.T, to outlet) (s *sender, lines func() []map[string]any) {
 	t.Helper()
 	counts, err := newCounts(noop.Meter{})
 	require.NoError(t, err)
 	var log bytes.Buffer
-	return newSender(exporter, counts, slog.New(slog.NewJSONHandler(&log, nil)), nil), func() (read []map[string]any) {
+	return newSender(to, counts, slog.New(slog.NewJSONHandler(&log, nil)), nil), func() (read []map[string]any) {
 		decoder := json.NewDecoder(&log)
 		for decoder.More() {
 			var line map[string]any
@@ -105,9 +104,10 @@ func (r *refusing) asked() []time.Time {
 // answers.
 func senderOverHTTP(t *testing.T, collector http.RoundTripper) (s *sender, lines func() []map[string]any) {
 	t.Helper()
-	exporter, err := otlptrace.New(t.Context(), Target{Protocol: HTTP}.httpClient("http://collector", collector, 10*time.Second))
+	client := Target{Protocol: HTTP}.httpClient("http://collector", collector, 10*time.Second)
+	to, err := newUploader(t.Context(), client, spansNamed("any")[0])
 	require.NoError(t, err)
-	return senderTo(t, exporter)
+	return senderTo(t, to)
 }
 
 // traffic ends a span every 50 ms of the bubble's time.

@@ -36,8 +36,9 @@ type Config struct {
 
 // Tracing is where the spans of one process go. A nil one has no tracer.
 type Tracing struct {
-	sender *sender
-	tracer trace.Tracer
+	sender  *sender
+	tracer  trace.Tracer
+	sampler sdk.Sampler
 }
 
 // Start returns a Tracing, or nil if there is no target. It does not wait for the
@@ -67,19 +68,27 @@ func Start(ctx context.Context, c Config) (*Tracing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tracing: %w", err)
 	}
-	exporter, err := c.Target.exporter(ctx)
+	client, err := c.Target.client()
 	if err != nil {
 		return nil, fmt.Errorf("tracing: %w", err)
 	}
-	sender := newSender(exporter, counts, c.Log, otlp.SecretsOf(maps.Values(c.Headers)))
-	provider := sdk.NewTracerProvider(
-		sdk.WithResource(about),
-		sdk.WithIDGenerator(spans.IDs{}),
-		sdk.WithSampler(sampler{sdk.ParentBased(sdk.TraceIDRatioBased(c.Ratio))}),
-		sdk.WithSpanProcessor(sender),
-	)
-	tracer := provider.Tracer("github.com/holdfast-jobs/holdfast", trace.WithInstrumentationVersion(c.Version))
-	return &Tracing{sender: sender, tracer: tracer}, nil
+	t := &Tracing{sampler: sdk.TraceIDRatioBased(c.Ratio)}
+	provider := sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithSampler(sdk.ParentBased(t.sampler)))
+	t.tracer = provider.Tracer("github.com/holdfast-jobs/holdfast", trace.WithInstrumentationVersion(c.Version))
+	to, err := newUploader(ctx, client, anySpan(ctx, t.tracer))
+	if err != nil {
+		return nil, fmt.Errorf("tracing: %w", err)
+	}
+	t.sender = newSender(to, counts, c.Log, otlp.SecretsOf(maps.Values(c.Headers)))
+	provider.RegisterSpanProcessor(t.sender)
+	return t, nil
+}
+
+// anySpan is a span of the tracer, which has no processor yet.
+func anySpan(ctx context.Context, tracer trace.Tracer) sdk.ReadOnlySpan {
+	sampled := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled})
+	_, span := tracer.Start(trace.ContextWithSpanContext(ctx, sampled), "")
+	return span.(sdk.ReadOnlySpan)
 }
 
 // Tracer makes spans; nil for none.
@@ -90,6 +99,22 @@ func (t *Tracing) Tracer() trace.Tracer {
 	return t.tracer
 }
 
+// Exporter takes the spans of jobs; nil for none.
+func (t *Tracing) Exporter() spans.Exporter {
+	if t == nil {
+		return nil
+	}
+	return t
+}
+
+// Export implements spans.Exporter.
+func (t *Tracing) Export(span []byte) { t.sender.Export(span) }
+
+// Sampled implements spans.Exporter.
+func (t *Tracing) Sampled(id trace.TraceID) bool {
+	return t.sampler.ShouldSample(sdk.SamplingParameters{TraceID: id}).Decision == sdk.RecordAndSample
+}
+
 // Close sends the spans that wait, and returns at the latest when the context ends. Spans
 // that end afterwards are counted as dropped; a provider that is shut down would not
 // count them.
@@ -98,15 +123,4 @@ func (t *Tracing) Close(ctx context.Context) error {
 		return nil
 	}
 	return t.sender.Shutdown(ctx)
-}
-
-// sampler also samples traces that begin on behalf of a request which is sampled.
-type sampler struct{ sdk.Sampler }
-
-// ShouldSample implements the SDK's Sampler.
-func (s sampler) ShouldSample(p sdk.SamplingParameters) sdk.SamplingResult {
-	if spans.Sampled(p.ParentContext) {
-		return sdk.AlwaysSample().ShouldSample(p)
-	}
-	return s.Sampler.ShouldSample(p)
 }
