@@ -335,6 +335,14 @@ bench-profile: build ## Show where the time of a job goes, into docs/explanation
 	scripts/need.sh postgres
 	$(GO) run ./test/bench/profile -page docs/explanation/costs.md $(PROFILE)
 
+# Options of the measurement, such as TRACING='-rounds=1 -jobs=20000'.
+TRACING ?=
+
+.PHONY: bench-tracing
+bench-tracing: build ## Show what tracing costs, into docs/explanation/tracing-cost.md; ten minutes
+	scripts/need.sh postgres
+	$(GO) run ./test/bench/tracing -page docs/explanation/tracing-cost.md $(TRACING)
+
 .PHONY: bench-submit
 bench-submit: ## Compare submissions that share commits with submissions that do not
 	scripts/need.sh postgres
@@ -344,7 +352,7 @@ bench-submit: ## Compare submissions that share commits with submissions that do
 PEERS ?=
 
 .PHONY: bench-peers
-bench-peers: build ## Compare with other job queues, into docs/explanation/performance.md; may take an hour
+bench-peers: build ## Compare with other job queues, into docs/explanation/performance.md; 40 minutes at most
 	scripts/need.sh postgres
 	! command -v npm >/dev/null || scripts/npm-ci.sh test/peers/node
 	$(GO) build -C test/peers -trimpath -o $(CURDIR)/bin/peers .

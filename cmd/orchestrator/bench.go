@@ -39,8 +39,8 @@ Scenarios; all but sleepers when you name none:
 			return scenarios, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(c *cobra.Command, names []string) error {
-			if cfg.Runs < 1 || cfg.WarmUps < 0 || cfg.Jobs < 0 {
-				return usageError{errors.New("--runs must be at least 1, --warm-ups and --jobs at least 0")}
+			if cfg.Runs < 1 || cfg.Batch < 1 || cfg.WarmUps < 0 || cfg.Jobs < 0 {
+				return usageError{errors.New("--runs and --batch must be at least 1, --warm-ups and --jobs at least 0")}
 			}
 			if cfg.Keys.Number < 0 || cfg.Keys.Limit < 0 || cfg.Keys.Number == 0 && cfg.Keys.Limit > 0 {
 				return usageError{errors.New("--keys and --concurrency-limit must be at least 0, and a limit needs keys")}
@@ -62,6 +62,7 @@ Scenarios; all but sleepers when you name none:
 	flags.IntVar(&cfg.Runs, "runs", 5, "how often each scenario is measured")
 	flags.IntVar(&cfg.WarmUps, "warm-ups", 1, "runs before those, which are not measured")
 	flags.IntVar(&cfg.Jobs, "jobs", 0, "jobs in a run (0: the scenario's own number)")
+	flags.IntVar(&cfg.Batch, "batch", 500, "jobs in a batch of submit and e2e")
 	flags.IntVar(&cfg.Keys.Number, "keys", 0, "how many concurrency keys the jobs of workoff, single, submit and e2e have (0: none)")
 	flags.IntVar(&cfg.Keys.Limit, "concurrency-limit", 0, "how many jobs of a key may run at once (0: any number)")
 	flags.BoolVar(&cfg.Fresh, "fresh", false, "no statistics for the planner, as on the first day")

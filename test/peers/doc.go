@@ -1,7 +1,7 @@
 // Peers measures Holdfast beside other job queues on PostgreSQL: River,
 // Graphile Worker and pg-boss. All of them run in the same session on the same
-// server, in turns, each with the settings that its authors recommend for
-// throughput.
+// server, in turns. First each tries several settings, those that its authors
+// recommend for throughput among them (sweep.go); the best are then measured.
 //
 //	rate           jobs divided by the time from the start of a phase to the
 //	               moment the last job was settled, or the last call answered

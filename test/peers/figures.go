@@ -25,14 +25,20 @@ type reading struct {
 
 // Results is everything that was measured.
 type Results struct {
-	Began     time.Time  `json:"began"`
+	Began time.Time `json:"began"`
+	Ended time.Time `json:"ended"`
+	// Clocks are those of the processors in MHz, at the beginning and at the end.
+	Clocks [2][]float64 `json:"clocks"`
+	// Rounds were measured; Planned were to be, but for the limit of the time.
 	Rounds    int        `json:"rounds"`
+	Planned   int        `json:"planned"`
 	WarmUps   int        `json:"warm_ups"`
 	Jobs      int        `json:"jobs"`
 	Command   string     `json:"command"`
 	Machine   Machine    `json:"machine"`
 	Systems   []System   `json:"systems"`
 	Missing   []string   `json:"missing,omitempty"`
+	Sweeps    []Sweep    `json:"sweeps,omitempty"`
 	Scenarios []Scenario `json:"scenarios"`
 }
 
@@ -52,6 +58,8 @@ type System struct {
 	Name     string `json:"name"`
 	Version  string `json:"version"`
 	Settings string `json:"settings"`
+	// Guarantees are what it promises, in each mode that is measured.
+	Guarantees []Guarantee `json:"guarantees"`
 }
 
 // Scenario is one way of using the systems.
@@ -64,9 +72,11 @@ type Scenario struct {
 
 // Case is a scenario with one setting, for one system.
 type Case struct {
-	Name    string    `json:"name"`
-	System  string    `json:"system"`
-	Figures []*Figure `json:"figures"`
+	Name   string `json:"name"`
+	System string `json:"system"`
+	// Settings are those that a sweep has found best.
+	Settings settings  `json:"settings,omitempty"`
+	Figures  []*Figure `json:"figures"`
 }
 
 // Figure is one quantity, over all rounds in their order.

@@ -26,15 +26,23 @@ type benchReport struct {
 	Scenarios []Scenario `json:"scenarios"`
 }
 
-func (h holdfast) title() string { return "Holdfast" }
+func (h holdfast) title() string { return holdfastName }
 
-func (h holdfast) measure(ctx context.Context, l *lab, s scenario, jobs int) ([]reading, error) {
+// candidates are batch sizes only: the orchestrator keeps its default settings.
+func (h holdfast) candidates(sweep string) []settings { return inserting()[sweep] }
+
+func (h holdfast) measure(ctx context.Context, l *lab, s scenario, jobs int, chosen choices) ([]reading, error) {
 	arguments := []string{
 		"bench", s.holdfast, "--database", l.cluster.url.String(), "--json",
 		"--runs", "1", "--warm-ups", "0", "--jobs", strconv.Itoa(jobs),
 	}
 	for _, setting := range s.settings {
 		arguments = append(arguments, "--set", setting)
+	}
+	for _, t := range s.cases {
+		if size, ok := chosen.of(t)[batchSetting]; ok {
+			arguments = append(arguments, "--batch", strconv.Itoa(size))
+		}
 	}
 	ctx, cancel := bounded(ctx, "bench "+s.holdfast)
 	defer cancel()

@@ -17,12 +17,16 @@ type lab struct {
 	config
 	cluster *cluster
 	systems []system
+	// chosen are the winners of the sweeps, by system.
+	chosen  map[string]choices
 	results *Results
 	notes   io.Writer
 }
 
 func measure(ctx context.Context, cfg config, notes io.Writer) (*Results, error) {
-	l := &lab{config: cfg, notes: notes, results: &Results{Began: time.Now(), Rounds: cfg.rounds, WarmUps: cfg.warmUps, Jobs: cfg.jobs}}
+	l := &lab{config: cfg, notes: notes, chosen: map[string]choices{}}
+	l.results = &Results{Began: time.Now(), Planned: cfg.rounds, WarmUps: cfg.warmUps, Jobs: cfg.jobs}
+	l.results.Clocks[0] = clocks()
 	if err := l.gather(ctx); err != nil {
 		return nil, err
 	}
@@ -43,19 +47,39 @@ func measure(ctx context.Context, cfg config, notes io.Writer) (*Results, error)
 	for _, s := range chosen {
 		l.results.Scenarios = append(l.results.Scenarios, Scenario{Name: s.name, About: s.about, Jobs: s.jobsOf(cfg.jobs)})
 	}
-	for round := -cfg.warmUps; round < cfg.rounds; round++ {
+	if err := l.sweep(ctx, chosen); err != nil {
+		return nil, err
+	}
+	if err := l.allRounds(ctx, chosen); err != nil {
+		return nil, err
+	}
+	l.results.Ended, l.results.Clocks[1] = time.Now(), clocks()
+	return l.results, nil
+}
+
+// allRounds measures all rounds, or as many as the time allows, but one at least.
+func (l *lab) allRounds(ctx context.Context, chosen []scenario) error {
+	var longest time.Duration
+	for round := -l.warmUps; round < l.rounds; round++ {
+		began := time.Now()
+		if round > 0 && began.Add(longest).Sub(l.results.Began) > l.within {
+			fmt.Fprintf(l.notes, "no time for more than %d of %d rounds in %s\n", round, l.rounds, l.within)
+			break
+		}
 		for i, s := range chosen {
 			if err := l.round(ctx, round, s, &l.results.Scenarios[i]); err != nil {
-				return nil, err
+				return err
 			}
 		}
+		longest = max(longest, time.Since(began))
+		l.results.Rounds = round + 1
 	}
-	return l.results, nil
+	return nil
 }
 
 // gather finds the systems that this machine can measure.
 func (l *lab) gather(ctx context.Context) error {
-	l.add(holdfast{program: l.orchestrator}, System{Name: "Holdfast"})
+	l.add(holdfast{program: l.orchestrator}, System{Name: holdfastName, Guarantees: holdfastGuarantees})
 	program, err := os.Executable()
 	if err != nil {
 		return err
@@ -74,7 +98,7 @@ func (l *lab) gather(ctx context.Context) error {
 	}
 	for _, p := range peers {
 		if !slices.Contains(l.without, p.name) {
-			l.add(p, System{Name: p.name, Version: p.version, Settings: p.settings})
+			l.add(p, System{Name: p.name, Version: p.version, Settings: p.settings, Guarantees: p.guarantees})
 		}
 	}
 	return nil
@@ -82,6 +106,7 @@ func (l *lab) gather(ctx context.Context) error {
 
 func (l *lab) add(s system, told System) {
 	l.systems = append(l.systems, s)
+	l.chosen[s.title()] = choices{}
 	l.results.Systems = append(l.results.Systems, told)
 }
 
@@ -91,12 +116,9 @@ func (l *lab) round(ctx context.Context, round int, s scenario, into *Scenario) 
 	for i := range l.systems {
 		subject := l.systems[(i+round+l.warmUps)%len(l.systems)]
 		began := time.Now()
-		readings, err := subject.measure(ctx, l, s, into.Jobs)
+		readings, err := subject.measure(ctx, l, s, into.Jobs, l.chosen[subject.title()])
 		if err != nil {
-			if cause := context.Cause(ctx); cause != nil {
-				err = cause
-			}
-			return fmt.Errorf("%s, %s: %w", s.name, subject.title(), err)
+			return fmt.Errorf("%s, %s: %w", s.name, subject.title(), causeOf(ctx, err))
 		}
 		title := fmt.Sprintf("round %d of %d", round+1, l.rounds)
 		if round < 0 {
@@ -109,6 +131,11 @@ func (l *lab) round(ctx context.Context, round int, s scenario, into *Scenario) 
 			}
 			if round >= 0 {
 				into.add(subject.title(), r)
+			}
+		}
+		for _, t := range s.cases {
+			if c := into.find(t.name, subject.title()); c != nil {
+				c.Settings = l.chosen[subject.title()].of(t)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // config says what to measure, and where.
@@ -26,6 +27,11 @@ type config struct {
 	nodeDir string
 	// rounds are measured; the warmUps before them are not.
 	rounds, warmUps int
+	// sweeps is how often each setting is tried to find the best; 0 for the settings that
+	// are known to be good.
+	sweeps int
+	// within limits the whole measurement: rounds that would take longer are left out.
+	within time.Duration
 	// jobs is the number of jobs in the largest scenario.
 	jobs int
 	// only lists the scenarios to measure; pinned adds the scenario of that name.
@@ -89,7 +95,9 @@ func parse(arguments []string, notes io.Writer) (cfg config, err error) {
 	flags.StringVar(&cfg.nodeDir, "node-dir", "test/peers/node", "where the drivers for Node.js are, with their packages installed by npm")
 	flags.IntVar(&cfg.rounds, "rounds", 5, "how often each system is measured")
 	flags.IntVar(&cfg.warmUps, "warm-ups", 1, "rounds before the measured ones")
-	flags.IntVar(&cfg.jobs, "jobs", 200_000, "jobs in the largest scenario")
+	flags.IntVar(&cfg.sweeps, "sweep", 2, "how often every setting of a system is tried before the rounds, to find its best; 0 not to sweep")
+	flags.DurationVar(&cfg.within, "within", 40*time.Minute, "leave out rounds that would take longer than this")
+	flags.IntVar(&cfg.jobs, "jobs", 100_000, "jobs in the largest scenario")
 	flags.StringVar(&only, "only", "", "`scenarios` to measure, separated by commas (all but pinned)")
 	flags.BoolVar(&cfg.pinned, "pinned", false, "also measure pinned, which may take a minute for each system and round")
 	flags.StringVar(&without, "without", "", "`systems` to leave out, separated by commas; node for those that need Node.js")
@@ -98,14 +106,14 @@ func parse(arguments []string, notes io.Writer) (cfg config, err error) {
 	if err := flags.Parse(arguments); err != nil {
 		return cfg, err
 	}
-	if cfg.rounds < 1 || cfg.warmUps < 0 || cfg.jobs < 1 || flags.NArg() > 0 {
-		return cfg, errors.New("-rounds and -jobs must be at least 1, -warm-ups at least 0, and there are no arguments")
+	if cfg.rounds < 1 || cfg.warmUps < 0 || cfg.sweeps < 0 || cfg.jobs < 1 || flags.NArg() > 0 {
+		return cfg, errors.New("-rounds and -jobs must be at least 1, -warm-ups and -sweep at least 0, and there are no arguments")
 	}
 	cfg.command = "make bench-peers"
 	var kept []string
 	flags.Visit(func(f *flag.Flag) {
 		// The other flags depend on the machine.
-		if slices.Contains([]string{"rounds", "warm-ups", "jobs", "only", "pinned", "without"}, f.Name) {
+		if slices.Contains([]string{"rounds", "warm-ups", "sweep", "within", "jobs", "only", "pinned", "without"}, f.Name) {
 			kept = append(kept, fmt.Sprintf("-%s=%s", f.Name, f.Value))
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-jobs/holdfast/store/embedded"
 	"github.com/stretchr/testify/require"
@@ -62,7 +63,7 @@ func TestEverySystemIsMeasuredInEveryScenario(t *testing.T) {
 	require.NoError(t, err, string(output))
 	cfg, err := parse([]string{
 		"-database", address, "-orchestrator", orchestrator, "-node-dir", "node",
-		"-rounds", "1", "-warm-ups", "0", "-jobs", "400", "-pinned",
+		"-rounds", "1", "-warm-ups", "0", "-sweep", "1", "-jobs", "400", "-pinned",
 	}, io.Discard)
 	require.NoError(t, err)
 	var notes bytes.Buffer
@@ -90,6 +91,31 @@ func TestEverySystemIsMeasuredInEveryScenario(t *testing.T) {
 		}
 	}
 	require.Contains(t, string(results.page()), "| River |")
+	requireSwept(t, results)
+}
+
+// requireSwept checks that each sweep has tried everything, and that the rounds had the
+// winners.
+func requireSwept(t *testing.T, results *Results) {
+	t.Helper()
+	names := make([]string, len(results.Sweeps))
+	for i, sweep := range results.Sweeps {
+		names[i] = sweep.Name
+		for _, try := range sweep.Tries {
+			require.Len(t, try.Rates, 1, "%s of %s with %s", sweep.Name, try.System, try.Settings)
+			if !try.Best {
+				continue
+			}
+			for _, s := range results.Scenarios {
+				if c := s.find(sweep.Task, try.System); s.Name == sweep.Scenario {
+					for name, value := range try.Settings {
+						require.Equal(t, value, c.Settings[name], "%s of %s in %s, %s", name, try.System, s.Name, c.Name)
+					}
+				}
+			}
+		}
+	}
+	require.Equal(t, []string{sweepWork, sweepConnections, sweepBatches, sweepLife}, names)
 }
 
 // liar is a driver that claims to have done more jobs than it has.
@@ -101,12 +127,12 @@ func TestAPeerIsNotBelieved(t *testing.T) {
 	require.NoError(t, err)
 	p := peer{name: "liar", driver: []string{"sh", "-c", liar, "liar"}, queued: "select 7", done: "select 6"}
 	l := &lab{cluster: cluster}
-	_, err = p.measure(t.Context(), l, scenarios[0], 7)
+	_, err = p.measure(t.Context(), l, scenarios[0], 7, nil)
 	require.ErrorContains(t, err, "6 instead of 7")
-	_, err = p.measure(t.Context(), l, scenarios[0], 8)
+	_, err = p.measure(t.Context(), l, scenarios[0], 8, nil)
 	require.ErrorContains(t, err, "7 jobs instead of 8")
 	p.done = "select 7"
-	readings, err := p.measure(t.Context(), l, scenarios[0], 7)
+	readings, err := p.measure(t.Context(), l, scenarios[0], 7, nil)
 	require.NoError(t, err)
 	require.Equal(t, reading{"many at once", rate, "jobs/s", 7}, readings[0])
 }
@@ -127,10 +153,21 @@ func TestTheCommandSaysNothingAboutTheMachine(t *testing.T) {
 	require.ErrorContains(t, err, `"nothing"`)
 }
 
+func TestRoundsEndInTime(t *testing.T) {
+	cfg, err := parse([]string{"-rounds", "3", "-warm-ups", "1", "-within", "0s"}, io.Discard)
+	require.NoError(t, err)
+	l := &lab{config: cfg, notes: io.Discard, results: &Results{Began: time.Now()}}
+	require.NoError(t, l.allRounds(t.Context(), nil))
+	require.Equal(t, 1, l.results.Rounds, "the first round is always measured")
+	l.within = time.Hour
+	require.NoError(t, l.allRounds(t.Context(), nil))
+	require.Equal(t, 3, l.results.Rounds)
+}
+
 func TestPinnedIsMeasuredWhenAskedFor(t *testing.T) {
 	for arguments, want := range map[string]string{
-		"":                     "workoff single insert life",
-		"-pinned":              "workoff single insert life pinned",
+		"":                     "workoff kept single insert life",
+		"-pinned":              "workoff kept single insert life pinned",
 		"-only pinned,workoff": "workoff pinned",
 	} {
 		cfg, err := parse(strings.Fields(arguments), io.Discard)

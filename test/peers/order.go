@@ -24,6 +24,10 @@ type order struct {
 	Batch   int `json:"batch,omitempty"`
 	// Single runs one job at a time, without prefetching.
 	Single bool `json:"single,omitempty"`
+	// Kept brings the system as near to Holdfast's guarantees as it can be configured.
+	Kept bool `json:"kept,omitempty"`
+	// Set are the driver's settings.
+	Set settings `json:"set"`
 	// Priorities is how many different priorities the jobs have, in turn.
 	Priorities int `json:"priorities,omitempty"`
 	// Limit ends the work after so many seconds, finished or not; 0 means never.

@@ -3,17 +3,24 @@ package main
 import (
 	"bytes"
 	"cmp"
+	_ "embed"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 const holdfastName = "Holdfast"
 
+// paper is about systems that are not measured.
+//
+//go:embed paper.md
+var paper string
+
 // columns are the columns of the tables.
-var columns = []string{"system", "jobs/s", "min – max", "Holdfast is", "CPU µs/job", "programs", "PostgreSQL", "WAL bytes/job"}
+var columns = []string{"system", "jobs/s", "min – max", "Holdfast is", "CPU µs/job", "programs", "PostgreSQL", "WAL bytes/job", "best settings"}
 
 // row is the line of one system in a table. Its ratio is Holdfast's rate divided by
 // the system's.
@@ -29,7 +36,7 @@ func (s *Scenario) row(c *Case) []string {
 	for _, name := range []string{cpu, cpuPrograms, cpuPostgres, wal} {
 		cells = append(cells, c.told(name))
 	}
-	return cells
+	return append(cells, cmp.Or(c.Settings.String(), "–"))
 }
 
 func (c *Case) told(name string) string {
@@ -89,8 +96,14 @@ func (r *Results) page() []byte {
 	say("<!-- Written by make bench-peers; do not edit. -->\n")
 	say("This page compares Holdfast with other job queues on PostgreSQL. They took turns in the same session on the same server.")
 	say("`make bench-peers` writes this page. `orchestrator bench` measures more of Holdfast alone ([cli.md](../reference/cli.md#orchestrator-bench)).\n")
-	say("Date: %s. Measured rounds: %d, after %d to warm up. Jobs in the largest scenario: %s. Command:\n\n```\n%s\n```\n",
-		r.Began.Format("2 January 2006"), r.Rounds, r.WarmUps, grouped(r.Jobs), r.Command)
+	say("Date: %s, in %s. Measured rounds: %d, after %d to warm up. Jobs in the largest scenario: %s.",
+		r.Began.Format("2 January 2006"), r.Ended.Sub(r.Began).Round(time.Minute), r.Rounds, r.WarmUps, grouped(r.Jobs))
+	say("Processors: %d × %s; their clock: %s at the beginning, %s at the end, as `/proc/cpuinfo` has it, which on a virtual machine may be",
+		r.Machine.CPUs, cmp.Or(r.Machine.CPU, "unknown"), tellClocks(r.Clocks[0]), tellClocks(r.Clocks[1]))
+	say("the nominal one. Command:\n\n```\n%s\n```\n", r.Command)
+	if r.Rounds < r.Planned {
+		say("**There was no time** for more of the %d rounds.\n", r.Planned)
+	}
 	if r.Rounds < 5 {
 		say("**A trial run:** so few rounds show that the measurement works, not which system is faster.\n")
 	}
@@ -98,12 +111,18 @@ func (r *Results) page() []byte {
 	say("in each round, so that it does not depend on how fast the machine was in that round. *Programs* are the orchestrator and its plugin")
 	say("processes, or the peer's processes. A peer's processes also insert the jobs; Holdfast's do not, because its clients use HTTP. *CPU* is the")
 	say("user and system time of the programs and of all of PostgreSQL. *WAL* is what PostgreSQL wrote to its log, including full-page images.")
+	if len(r.Sweeps) > 0 {
+		say("*Best settings* are those that were fastest in a [sweep](#the-sweeps) just before; every other setting is in [the systems](#the-systems).")
+	}
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
 		say("\n## %s\n\n%s.", s.Name, capital(s.About))
+		if s.Name == "kept" {
+			r.guarantees(say)
+		}
 		for _, task := range s.tasks() {
 			say("\n%s, %s jobs:\n", capital(task), grouped(s.Jobs*timesOf(s.Name, task)))
-			say("| %s |\n|---|%s", strings.Join(columns, " | "), strings.Repeat("---:|", len(columns)-1))
+			say("| %s |\n|---|%s---|", strings.Join(columns, " | "), strings.Repeat("---:|", len(columns)-2))
 			for _, c := range r.of(s, task) {
 				say("| %s |", strings.Join(s.row(c), " | "))
 			}
@@ -116,8 +135,33 @@ func (r *Results) page() []byte {
 			}
 		}
 	}
+	r.swept(say)
 	r.how(say)
+	b.WriteString(paper)
 	return b.Bytes()
+}
+
+// swept shows what the sweeps have tried.
+func (r *Results) swept(say func(format string, args ...any)) {
+	if len(r.Sweeps) == 0 {
+		return
+	}
+	say("\n## The sweeps\n")
+	say("Before the rounds, each system tried these settings in turns, on half of the jobs. The one with the highest median, in bold, was measured")
+	say("above. Batch sizes and numbers of connections are the same for all. Holdfast sweeps only the size of its clients' batches:")
+	say("the orchestrator keeps its defaults.")
+	for i := range r.Sweeps {
+		s := &r.Sweeps[i]
+		say("\n**%s**: %s, %s. %s jobs:\n", capital(s.Name), s.Scenario, s.Task, grouped(s.Jobs*timesOf(s.Scenario, s.Task)))
+		say("| system | settings | jobs/s |\n|---|---|---:|")
+		for _, try := range s.Tries {
+			told := rounded(median(try.Rates))
+			if try.Best {
+				told = "**" + told + "**"
+			}
+			say("| %s | %s | %s |", try.System, try.Settings, told)
+		}
+	}
 }
 
 // how describes the machine, the settings and the method.
@@ -135,14 +179,14 @@ func (r *Results) how(say func(format string, args ...any)) {
 	say("  another system.")
 	say("- After every run, the jobs are counted: each must have been done by one attempt.")
 	say("- Handlers do nothing. Holdfast runs them in a process of their own, the others in the process that works on the queue.")
-	say("- The 64 callers of a peer share %d connections, because River was slower with 8 and with 64. They call for a second before the", mostConnections)
-	say("  measurement starts, and so do Holdfast's clients.")
+	say("- The 64 callers of a peer share connections, 32 unless a sweep found better. They call for a second before the measurement starts, and so")
+	say("  do Holdfast's clients.")
 	say("- Payloads are empty. Clients, systems and PostgreSQL share the machine.")
 	say("\n## The systems\n")
 	for _, system := range r.Systems {
 		if system.Name == holdfastName {
 			say("- **Holdfast** %s, %s. Its defaults, measured by `orchestrator bench`. One at a time: `worker.concurrency=1`,", r.Machine.Holdfast, r.Machine.Go)
-			say("  `plugins.0.concurrency=1`, `worker.prefetch=0s`. Inserts over HTTP: `POST /jobs`, or `POST /jobs/batch` with 500 jobs a batch.")
+			say("  `plugins.0.concurrency=1`, `worker.prefetch=0s`. Inserts over HTTP: `POST /jobs`, or `POST /jobs/batch` with 500 jobs a batch, unless a sweep found better.")
 			say("  Finished jobs keep their rows.")
 			continue
 		}

@@ -14,29 +14,37 @@ type peer struct {
 	name, version string
 	// settings describes its configuration on the page.
 	settings string
+	// defaults are its settings unless a sweep finds better ones, and sweeps what to try,
+	// by the sweep's name.
+	defaults   settings
+	sweeps     map[string][]settings
+	guarantees []Guarantee
 	// driver is the command that carries out an order.
 	driver []string
 	// queued and done are statements that count jobs. done counts only those that
 	// needed one attempt.
 	queued, done string
-	// deletes means that finished jobs leave no row, so done has nothing to count.
+	// deletes means that finished jobs leave no row, so done has nothing to count, except
+	// in the scenario kept.
 	deletes bool
 }
+
+func (p peer) candidates(sweep string) []settings { return p.sweeps[sweep] }
 
 func (p peer) title() string { return p.name }
 
 // measure runs a scenario in a database of its own.
-func (p peer) measure(ctx context.Context, l *lab, s scenario, jobs int) (readings []reading, err error) {
+func (p peer) measure(ctx context.Context, l *lab, s scenario, jobs int, chosen choices) (readings []reading, err error) {
 	db, err := l.cluster.create(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.drop(ctx)) }()
-	if err := obey(ctx, p.driver, order{Do: doMigrate, URL: db.address}); err != nil {
+	if err := obey(ctx, p.driver, order{Do: doMigrate, URL: db.address, Kept: s.kept, Set: p.defaults}); err != nil {
 		return nil, err
 	}
 	if s.fill {
-		fill := order{Do: doFill, URL: db.address, Jobs: jobs}
+		fill := order{Do: doFill, URL: db.address, Jobs: jobs, Set: p.defaults}
 		if s.pinned {
 			fill.Priorities = pinnedClasses
 		}
@@ -54,7 +62,10 @@ func (p peer) measure(ctx context.Context, l *lab, s scenario, jobs int) (readin
 	total := 0
 	for _, c := range s.cases {
 		o := c.order
-		o.URL, o.Jobs = db.address, jobs*c.times
+		o.URL, o.Jobs, o.Kept, o.Set = db.address, jobs*c.times, s.kept, p.defaults.with(chosen.of(c))
+		if size, ok := o.Set[batchSetting]; ok && o.Batch > 1 {
+			o.Batch = size
+		}
 		got, done, err := p.phase(ctx, db, o, c.name)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.name, err)
@@ -122,7 +133,7 @@ func (p peer) check(ctx context.Context, db *database, s scenario, total, jobs i
 		return db.check(ctx, p.queued, total)
 	case s.pinned && total < jobs:
 		return nil
-	case p.deletes:
+	case p.deletes && !s.kept:
 		return db.check(ctx, p.queued, 0)
 	default:
 		return db.check(ctx, p.done, total)

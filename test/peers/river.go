@@ -18,21 +18,30 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// The settings of River's own benchmark (cmd/river/riverbench). Its comments say that
-// they are much faster than the defaults.
+const riverFill = 5000
+
+// The settings of River's driver. Times are in milliseconds.
 const (
-	riverWorkers  = 2000
-	riverCooldown = 2 * time.Millisecond
-	riverPoll     = 20 * time.Millisecond
-	riverFill     = 5000
+	riverWorkers  = "MaxWorkers"
+	riverPoll     = "FetchPollInterval"
+	riverCooldown = "FetchCooldown"
+	// riverPool is how many connections run jobs; those who insert jobs have others.
+	riverPool = "MaxConns"
 )
 
-// Connections for running jobs, and at most so many more for inserting them. For running,
-// 20 were slower than 4 and 10; for inserting, 8 and 64 were slower than 16 and 32.
-const (
-	riverConnections = 10
-	mostConnections  = 32
-)
+// riverWork are settings for running jobs. The first are those of River's own benchmark
+// (cmd/river/riverbench), whose comments say that they are much faster than the defaults.
+var riverWork = []settings{
+	{riverWorkers: 2000, riverPoll: 20, riverCooldown: 2, riverPool: 10},
+	{riverWorkers: 500, riverPoll: 20, riverCooldown: 2, riverPool: 10},
+	{riverWorkers: 1000, riverPoll: 20, riverCooldown: 2, riverPool: 10},
+	{riverWorkers: 5000, riverPoll: 20, riverCooldown: 2, riverPool: 10},
+	{riverWorkers: 10_000, riverPoll: 20, riverCooldown: 2, riverPool: 10},
+	{riverWorkers: 2000, riverPoll: 5, riverCooldown: 1, riverPool: 10},
+	{riverWorkers: 5000, riverPoll: 5, riverCooldown: 1, riverPool: 10},
+	{riverWorkers: 2000, riverPoll: 20, riverCooldown: 2, riverPool: 4},
+	{riverWorkers: 5000, riverPoll: 20, riverCooldown: 2, riverPool: 4},
+}
 
 type noop struct{}
 
@@ -96,16 +105,17 @@ func (d *riverDriver) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg.MaxConns = int32(riverConnections + min(d.Callers, mostConnections))
+	cfg.MaxConns = int32(d.Set[riverPool] + min(d.Callers, d.Set[connectionsSetting]))
 	if d.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return err
 	}
 	settings := &river.Config{
-		Logger:        slog.New(slog.DiscardHandler),
-		FetchCooldown: riverCooldown, FetchPollInterval: riverPoll,
+		Logger:            slog.New(slog.DiscardHandler),
+		FetchCooldown:     time.Duration(d.Set[riverCooldown]) * time.Millisecond,
+		FetchPollInterval: time.Duration(d.Set[riverPoll]) * time.Millisecond,
 	}
 	if d.Do == doWork || d.Do == doLife {
-		workers := riverWorkers
+		workers := d.Set[riverWorkers]
 		if d.Single {
 			workers = 1
 			settings.FetchCooldown, settings.FetchPollInterval = river.FetchCooldownMin, river.FetchPollIntervalMin

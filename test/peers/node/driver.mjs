@@ -5,10 +5,10 @@ import { createInterface } from 'node:readline';
 const beat = 50;
 const warmUpWithin = 1000;
 
-// More connections than these make inserts slower, not faster.
-export const mostConnections = 32;
-
 export const order = JSON.parse(process.argv[2]);
+
+// How many connections those who insert share.
+export const connections = Math.min(order.callers ?? 0, order.set.connections);
 
 // drive reports that it is ready and how many jobs the warm-up took, waits for the start signal, and acts.
 // act returns the number of finished jobs.

@@ -1,12 +1,15 @@
-// Graphile Worker with the settings of its page on performance: two processes,
-// 24 jobs at once in each, a local queue, results in batches.
+// Graphile Worker as its page on performance advises: several processes, many jobs at once
+// in each, a local queue, results in batches.
 import { fork } from 'node:child_process';
 import { Logger, run, runMigrations, runOnce } from 'graphile-worker';
 import pg from 'pg';
-import { drive, insert, mostConnections, order, Pace, priorityOf, warmUp } from './driver.mjs';
+import { connections, drive, insert, order, Pace, priorityOf, warmUp } from './driver.mjs';
 
-const processes = order.single ? 1 : 2;
-const many = { concurrentJobs: 24, maxPoolSize: 25, localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 };
+const { concurrentJobs, completeJobBatchDelay, localQueue, processes: most } = order.set;
+const processes = order.single ? 1 : most;
+const many = {
+  concurrentJobs, maxPoolSize: concurrentJobs + 1, localQueue: { size: localQueue }, completeJobBatchDelay, failJobBatchDelay: completeJobBatchDelay,
+};
 const one = { concurrentJobs: 1, maxPoolSize: 2 };
 const options = {
   preset: { worker: { connectionString: order.url, ...(order.single ? one : many) } },
@@ -72,6 +75,19 @@ function adding(pool) {
   };
 }
 
+// Keeps a row of each finished job, which Graphile Worker deletes, in the transaction that
+// deletes it.
+const keepHistory = `
+  create table history (id bigint primary key, task_id int, payload json, attempts smallint, created_at timestamptz,
+    locked_at timestamptz, locked_by text, finished_at timestamptz not null default clock_timestamp());
+  create function keep_history() returns trigger language plpgsql as $$ begin
+    insert into history (id, task_id, payload, attempts, created_at, locked_at, locked_by)
+      select id, task_id, payload, attempts, created_at, locked_at, locked_by from gone;
+    return null;
+  end $$;
+  create trigger keep_history after delete on graphile_worker._private_jobs
+    referencing old table as gone for each statement execute function keep_history()`;
+
 // emptied returns when no job is left.
 async function emptied(pool) {
   while ((await pool.query('select from graphile_worker._private_jobs limit 1')).rowCount > 0) {
@@ -83,7 +99,11 @@ async function emptied(pool) {
 // and how many jobs the warm-up took.
 const verbs = {
   async migrate() {
-    return [async () => { await runMigrations(options); return 0; }];
+    return [async () => {
+      await runMigrations(options);
+      if (order.kept) await newPool(1).query(keepHistory);
+      return 0;
+    }];
   },
   async fill() {
     const call = adding(newPool(2));
@@ -91,7 +111,7 @@ const verbs = {
     return [() => insert(call, { jobs: order.jobs, callers: 2, batch: order.batch })];
   },
   async insert() {
-    const call = adding(newPool(Math.min(order.callers, mostConnections)));
+    const call = adding(newPool(connections));
     return [() => insert(call), await warmUp(call)];
   },
   async work() {
@@ -105,7 +125,7 @@ const verbs = {
       child.send({ lasting: true });
       return up;
     }));
-    const pool = newPool(Math.min(order.callers, mostConnections));
+    const pool = newPool(connections);
     const call = adding(pool);
     const warmed = await warmUp(call);
     await emptied(pool);

@@ -2,13 +2,12 @@
 // jobs are inserted, fetched and completed a batch at a time. When jobs run one at
 // a time, they are fetched and completed one by one, because its work() polls.
 import { PgBoss } from 'pg-boss';
-import { drive, insert, mostConnections, order, Pace, priorityOf, warmUp } from './driver.mjs';
+import { connections, drive, insert, order, Pace, priorityOf, warmUp } from './driver.mjs';
 
 const queue = 'noop';
-const batchSize = order.single ? 1 : 1000;
-const fetchers = order.single ? 1 : 4;
+const { batchSize, loops } = order.single ? { batchSize: 1, loops: 1 } : order.set;
 
-const boss = new PgBoss({ connectionString: order.url, max: 4 + Math.min(order.callers ?? 0, mostConnections), schedule: false });
+const boss = new PgBoss({ connectionString: order.url, max: loops + connections, schedule: false });
 boss.on('error', (err) => { console.error(err); process.exit(1); });
 await boss.start();
 
@@ -21,14 +20,15 @@ function call(at, jobs) {
 async function work(pace, jobs = order.jobs) {
   const end = order.limit ? pace.began + order.limit * 1000 : Infinity;
   let done = 0;
-  await Promise.all(Array.from({ length: fetchers }, async () => {
+  await Promise.all(Array.from({ length: loops }, async () => {
     while (done < jobs && Date.now() < end) {
       const fetched = await boss.fetch(queue, { batchSize });
       if (fetched.length === 0) {
         await new Promise((resolve) => { setTimeout(resolve, 5); });
         continue;
       }
-      await boss.complete(queue, fetched.map(({ id }) => id));
+      // Given the jobs, pg-boss also checks that the attempt is the one that was fetched.
+      await boss.complete(queue, order.kept ? fetched : fetched.map(({ id }) => id));
       done += fetched.length;
       pace.add(fetched.length);
     }
@@ -39,7 +39,7 @@ async function work(pace, jobs = order.jobs) {
 // Each verb prepares without being measured. It returns the function to measure,
 // and how many jobs the warm-up took.
 const verbs = {
-  migrate: async () => [async () => { await boss.createQueue(queue); return 0; }],
+  migrate: async () => [async () => { await boss.createQueue(queue, order.kept ? { heartbeatSeconds: 30 } : {}); return 0; }],
   fill: async () => [() => insert(call, { jobs: order.jobs, callers: 2, batch: (order.batch = 5000) })],
   insert: async () => [() => insert(call), await warmUp(call)],
   work: async () => [work],

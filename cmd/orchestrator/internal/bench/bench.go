@@ -25,6 +25,8 @@ type Config struct {
 	Runs, WarmUps int
 	// Jobs is the number of jobs in a run; 0 for the scenario's own.
 	Jobs int
+	// Batch is the number of jobs in a batch of the scenarios submit and e2e.
+	Batch int
 	// Keys are the concurrency keys of the jobs in the scenarios workoff, single, submit and
 	// e2e.
 	Keys     Keys

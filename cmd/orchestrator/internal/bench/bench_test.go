@@ -139,3 +139,20 @@ func TestEachRunHasADatabaseOfItsOwn(t *testing.T) {
 		require.Equal(t, "mine", config.Database, given)
 	}
 }
+
+func TestBatchesHaveSoManyJobsAndAllKeys(t *testing.T) {
+	for _, c := range []struct{ keys, size, batches int }{{0, 500, 1}, {0, 3, 1}, {7, 3, 3}, {6, 3, 2}, {2, 5, 1}} {
+		all := Keys{Number: c.keys}.batches("127.0.0.1:1", noop, c.size)
+		require.Len(t, all, c.batches, "%+v", c)
+		seen := map[string]bool{}
+		for _, batch := range all {
+			_, body, _ := strings.Cut(string(batch), "\r\n\r\n")
+			lines := strings.Split(strings.TrimSpace(body), "\n")
+			require.Len(t, lines, c.size, "%+v", c)
+			for _, line := range lines {
+				seen[line] = true
+			}
+		}
+		require.Len(t, seen, max(c.keys, 1), "%+v", c)
+	}
+}

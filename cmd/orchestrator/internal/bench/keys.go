@@ -49,13 +49,13 @@ func (k Keys) singles(address, jobType string) [][]byte {
 	return all
 }
 
-// batches renders batches that together have all keys.
-func (k Keys) batches(address, jobType string) [][]byte {
-	all := make([][]byte, (max(k.Number, 1)+bulk-1)/bulk)
+// batches renders batches of size jobs that together have all keys.
+func (k Keys) batches(address, jobType string, size int) [][]byte {
+	all := make([][]byte, (max(k.Number, 1)+size-1)/size)
 	for i := range all {
 		var lines bytes.Buffer
-		for j := range bulk {
-			lines.WriteString(k.body(jobType, i*bulk+j) + "\n")
+		for j := range size {
+			lines.WriteString(k.body(jobType, i*size+j) + "\n")
 		}
 		all[i] = request(address, "POST", "/jobs/batch", "application/x-ndjson", lines.Bytes())
 	}

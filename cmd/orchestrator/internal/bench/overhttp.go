@@ -2,11 +2,9 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
-
-// bulk is the number of jobs in a batch.
-const bulk = 500
 
 // warmUpWithin is enough time to open connections and prepare statements.
 const warmUpWithin = time.Second
@@ -16,7 +14,7 @@ func submit(ctx context.Context, r *run, jobs int) error {
 		return err
 	}
 	address := r.server.address
-	singles, batches := r.lab.Keys.singles(address, unserved), r.lab.Keys.batches(address, unserved)
+	singles, batches := r.lab.Keys.singles(address, unserved), r.lab.Keys.batches(address, unserved, r.lab.Batch)
 	warm := crowd{address: address, clients: 64, requests: singles}
 	if _, err := warm.warmUp(ctx, warmUpWithin); err != nil {
 		return err
@@ -31,7 +29,7 @@ func submit(ctx context.Context, r *run, jobs int) error {
 		{"8 clients", crowd{address: address, clients: 8, requests: singles}, 1, jobs / 2},
 		{"64 clients", crowd{address: address, clients: 64, requests: singles}, 1, jobs},
 		{"256 clients", crowd{address: address, clients: 256, requests: singles}, 1, jobs},
-		{"4 clients, 500 a batch", crowd{address: address, clients: 4, requests: batches}, bulk, 2 * jobs},
+		{r.lab.inBatches(), crowd{address: address, clients: 4, requests: batches}, r.lab.Batch, 2 * jobs},
 	} {
 		err := r.phase(ctx, c.name, func(time.Time) (int, error) {
 			got, err := c.crowd.flatOut(ctx, c.jobs/c.perCall)
@@ -75,8 +73,8 @@ func endToEnd(ctx context.Context, r *run, jobs int) error {
 	if err != nil {
 		return err
 	}
-	many := crowd{address: address, clients: 4, requests: r.lab.Keys.batches(address, noop)}
-	if _, err := r.throughput(ctx, "4 clients, 500 a batch", many, 2*jobs, bulk, &total); err != nil {
+	many := crowd{address: address, clients: 4, requests: r.lab.Keys.batches(address, noop, r.lab.Batch)}
+	if _, err := r.throughput(ctx, r.lab.inBatches(), many, 2*jobs, r.lab.Batch, &total); err != nil {
 		return err
 	}
 	if err := r.steady(ctx, one, peak/2, &total); err != nil {
@@ -140,6 +138,9 @@ func (r *run) steady(ctx context.Context, by crowd, rate float64, total *int) er
 	r.record(name, "done after p99.9", "ms", milliseconds(percentile(done, 0.999)))
 	return nil
 }
+
+// inBatches is the name of the cases with batches.
+func (l *lab) inBatches() string { return fmt.Sprintf("4 clients, %d a batch", l.Batch) }
 
 // phase brings the database to rest, calls measure, and records what a job cost.
 func (r *run) phase(ctx context.Context, name string, measure func(began time.Time) (jobs int, err error)) error {

@@ -63,7 +63,13 @@ func noops(number int) job.Submission { return Keys{}.noop(number) }
 // fill queues jobs, then brings the database to rest.
 func (r *run) fill(ctx context.Context, jobs int, describe func(int) job.Submission) error {
 	began := time.Now()
-	err := r.db.fill(ctx, jobs, describe, func(done int) { r.lab.progress("filling", done, jobs, began) })
+	traced := samplingBy(r.lab.Settings)
+	described := func(number int) job.Submission {
+		s := describe(number)
+		s.Trace = traced.of(number)
+		return s
+	}
+	err := r.db.fill(ctx, jobs, described, func(done int) { r.lab.progress("filling", done, jobs, began) })
 	if err != nil {
 		return err
 	}
