@@ -28,8 +28,6 @@ func (r *run) settle(ctx context.Context) error {
 		return problems
 	}
 	healed := time.Now()
-	starting, cancel := context.WithTimeout(ctx, startWithin)
-	defer cancel()
 	for _, o := range r.scene.All() {
 		if !o.Alive() {
 			// It has ended by itself: the record of processes tells.
@@ -40,9 +38,7 @@ func (r *run) settle(ctx context.Context) error {
 		}
 	}
 	for _, o := range r.scene.All() {
-		if err := errors.Join(o.AwaitReady(starting), census.AwaitPlugins(starting, o)); err != nil {
-			problems = errors.Join(problems, err)
-		}
+		problems = errors.Join(problems, r.awaitWell(ctx, o))
 	}
 	for number := 1; time.Since(healed) < r.grace && ctx.Err() == nil; wait(ctx, time.Second) {
 		held, err := r.releaseHeld(ctx, number)
@@ -65,6 +61,38 @@ func (r *run) settle(ctx context.Context) error {
 			return problems
 		}
 	}
+}
+
+// awaitWell waits until the orchestrator is ready and all its plugins are up.
+func (r *run) awaitWell(ctx context.Context, o *stage.Orchestrator) error {
+	starting, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	if err := o.AwaitReady(starting); err != nil {
+		return err
+	}
+	for _, plugin := range r.disabledLate(o) {
+		if err := o.Call(starting, http.MethodPost, "/debug/plugins/"+plugin+"/enable", nil, http.StatusOK, nil); err != nil {
+			return fmt.Errorf("plugin %s of %s: %w", plugin, o.Name, err)
+		}
+	}
+	return census.AwaitPlugins(starting, o)
+}
+
+// disabledLate lists the plugins of the orchestrator for which a call to disable them got
+// no answer. An orchestrator that was stopped then may have carried out that call after
+// the one that healed the fault.
+func (r *run) disabledLate(o *stage.Orchestrator) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var late []string
+	for _, plugin := range o.Plugins {
+		if slices.ContainsFunc(r.injected, func(f history.Fault) bool {
+			return f.Kind == "disable-plugin" && f.Target == o.Name+" "+plugin && f.Error != ""
+		}) {
+			late = append(late, plugin)
+		}
+	}
+	return late
 }
 
 // analyze renews statistics. A server whose process was killed last may still recover.
