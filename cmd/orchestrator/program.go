@@ -85,7 +85,7 @@ func (p *program) root() *cobra.Command {
 	root.PersistentFlags().StringArrayVar(&p.sets, "set", nil,
 		"set one key, as in --set server.address=:9000; repeatable, wins over file and environment (`key=value`)")
 	root.AddCommand(p.serveCommand(), p.migrateCommand(), p.healthCommand(), p.versionCommand(), p.licensesCommand(), p.benchCommand(),
-		p.exportCommand(), p.importCommand())
+		p.exportCommand(), p.importCommand(), p.capacityCommand())
 	p.clients().AddTo(root)
 	p.addAuthorCommands(root)
 	refuseUnknownCommands(root)
