@@ -172,7 +172,7 @@ func closeForExport(ctx context.Context, conn *pgx.Conn) error {
 			return fmt.Errorf("orchestrators work on the ledger; stop them first (one that crashed counts as alive for a while): %s",
 				strings.Join(busy[0].Alive, ", "))
 		case busy[0].Leases > 0:
-			return fmt.Errorf("%d jobs have leases of orchestrators that crashed; start an orchestrator until it has taken them over, "+
+			return fmt.Errorf("jobs have leases of orchestrators that crashed (%d); start an orchestrator until it has taken them over, "+
 				"and stop it again with SIGTERM, which gives back what it cannot finish", busy[0].Leases)
 		}
 		return audit(ctx, tx)

@@ -165,7 +165,7 @@ func TestNothingIsExportedWhileSomebodyWorks(t *testing.T) {
 			"update workers set alive_until = now() + interval '1 minute'", "orchestrators work on the ledger; stop them first (one that crashed counts as alive for a while): worker-1 until",
 		},
 		"a job with a lease": {
-			"insert into leases select job_id, gen_random_uuid(), 1, 'w', now(), now() from ready limit 1", "1 jobs have leases of orchestrators that crashed",
+			"insert into leases select job_id, gen_random_uuid(), 1, 'w', now(), now() from ready limit 1", "jobs have leases of orchestrators that crashed (1)",
 		},
 		"a list that lacks a job": {"delete from ready where job_id = (select max(job_id::text)::uuid from ready)", "the ledger and its lists disagree"},
 	} {
