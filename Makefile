@@ -113,6 +113,11 @@ retention: ## Delete 10 million ended jobs while 10,000 a second are worked; nee
 	scripts/need.sh postgres
 	HOLDFAST_TEST_RETENTION=full $(GO) test -count=1 -timeout 120m -v ./test/retention
 
+.PHONY: transfer
+transfer: ## Move a million jobs in all states while export and import are killed; needs 8 GB of memory or disk
+	scripts/need.sh postgres
+	HOLDFAST_TEST_TRANSFER=full $(GO) test -count=1 -timeout 60m -v ./test/transfer
+
 .PHONY: test-containers
 test-containers: ## Test how tests, and the embedded server, get PostgreSQL from containers
 	scripts/test-containers.sh -run 'Container|Docker|Database|Schema|Template' ./test/pgtest ./store/embedded

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-jobs/holdfast/runtime/job"
 	"github.com/holdfast-jobs/holdfast/store/embedded"
 	"github.com/holdfast-jobs/holdfast/store/postgres"
+	"github.com/holdfast-jobs/holdfast/store/transfer"
 )
 
 // stopDatabaseWithin is how long an embedded server may take to shut down before it is
@@ -82,8 +83,21 @@ func (d *database) withSQL(do func(*sql.DB) error) error {
 	return err
 }
 
-// migrate brings the schema up to date and returns how many migrations it applied.
+// isOpen returns an error if nobody may work on the ledger, because it was moved to another
+// database or is being moved into this one.
+func (d *database) isOpen(ctx context.Context) error {
+	if err := transfer.Check(ctx, d.url.Reveal()); err != nil {
+		return fmt.Errorf("database %s: %w", d.url, err)
+	}
+	return nil
+}
+
+// migrate brings the schema up to date and returns how many migrations it applied. It
+// refuses a ledger on which nobody may work.
 func (d *database) migrate(ctx context.Context) (applied int, err error) {
+	if err := d.isOpen(ctx); err != nil {
+		return 0, err
+	}
 	err = d.withSQL(func(db *sql.DB) error {
 		applied, err = migrations.Up(ctx, db)
 		return err

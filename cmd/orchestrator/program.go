@@ -84,7 +84,8 @@ func (p *program) root() *cobra.Command {
 		"configuration `file` (config.yaml in the working directory when there is one)")
 	root.PersistentFlags().StringArrayVar(&p.sets, "set", nil,
 		"set one key, as in --set server.address=:9000; repeatable, wins over file and environment (`key=value`)")
-	root.AddCommand(p.serveCommand(), p.migrateCommand(), p.healthCommand(), p.versionCommand(), p.licensesCommand(), p.benchCommand())
+	root.AddCommand(p.serveCommand(), p.migrateCommand(), p.healthCommand(), p.versionCommand(), p.licensesCommand(), p.benchCommand(),
+		p.exportCommand(), p.importCommand(), p.capacityCommand())
 	p.clients().AddTo(root)
 	p.addAuthorCommands(root)
 	refuseUnknownCommands(root)

@@ -252,7 +252,7 @@ func split(text string) (header, body string) {
 }
 
 // rooms are the packages that run statements or declare the types of rows.
-var rooms = []string{"../../api/v1", "..", "../doctor", "../postgres", "../../runtime/job"}
+var rooms = []string{"../../api/v1", "..", "../doctor", "../postgres", "../transfer", "../../runtime/job"}
 
 func sources(t testing.TB) []*ast.File {
 	t.Helper()

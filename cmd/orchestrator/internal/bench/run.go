@@ -227,6 +227,6 @@ func (r *run) await(ctx context.Context, jobs int) error {
 
 func (l *lab) progress(what string, done, of int, began time.Time) {
 	title := l.now + "  " + what + "  "
-	bar := show.Progress{Done: done, Share: float64(done) / float64(max(of, 1)), Elapsed: time.Since(began)}
+	bar := show.Progress{Noun: "job", Done: done, Share: float64(done) / float64(max(of, 1)), Elapsed: time.Since(began)}
 	l.line.Set(title + bar.Within(l.line.Width()-show.Width(title)))
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// OneArgument requires exactly one argument.
+func OneArgument(c *cobra.Command, args []string) error { return oneArgument(c, args) }
+
 // oneArgument requires exactly one argument. It recognizes "--wait 30s", which must be
 // written "--wait=30s".
 func oneArgument(c *cobra.Command, args []string) error {

@@ -115,7 +115,7 @@ func (p *batchProgress) step(refused bool) {
 	if !p.shown {
 		return
 	}
-	progress := show.Progress{Done: p.done, Refused: p.refused, Share: -1, Elapsed: time.Since(p.began)}
+	progress := show.Progress{Noun: "job", Done: p.done, Refused: p.refused, Share: -1, Elapsed: time.Since(p.began)}
 	if items, sent := p.upload.Sent(); p.size > 0 && items > 0 {
 		// Lines run ahead of their results. Assume that the lines to come are as long
 		// as those that were sent.

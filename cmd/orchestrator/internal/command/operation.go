@@ -258,7 +258,7 @@ func (s *session) followOperation(ctx context.Context, o v1.Operation) error {
 			return nil
 		}
 		if err == nil {
-			progress := show.Progress{Done: int(o.Found), Share: -1, Elapsed: time.Since(began)}
+			progress := show.Progress{Noun: "job", Done: int(o.Found), Share: -1, Elapsed: time.Since(began)}
 			if o.Expected > 0 && !o.More {
 				progress.Share = float64(o.Found) / float64(o.Expected)
 			}

@@ -144,7 +144,7 @@ func useOf(uses []v1.PluginUse) (memory, cpus show.Cell) {
 	for _, use := range uses {
 		bytes, processors = bytes+use.Memory, processors+use.CPUs
 	}
-	return show.Right(size(bytes)), show.Right(fmt.Sprintf("%.2f", processors))
+	return show.Right(show.Bytes(bytes)), show.Right(fmt.Sprintf("%.2f", processors))
 }
 
 // remark prints what has no place in the table.

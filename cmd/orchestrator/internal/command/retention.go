@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -66,7 +65,7 @@ func (s *session) showPlan(plan v1.RetentionPlan) error {
 		if g.Oldest != nil {
 			oldest = s.ago(*g.Oldest)
 		}
-		table.Row(g.JobType, styled(g.State), show.Right(show.Count(g.Jobs)), show.Right(size(g.Bytes)), show.Right(oldest), fates[string(g.Fate)])
+		table.Row(g.JobType, styled(g.State), show.Right(show.Count(g.Jobs)), show.Right(show.Bytes(g.Bytes)), show.Right(oldest), fates[string(g.Fate)])
 	}
 	return table.Flush()
 }
@@ -82,19 +81,6 @@ func brief(duration string) string {
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.2g %%", 100*share) }
-
-// size is a number of bytes for people.
-func size(bytes int64) string {
-	units := []string{"B", "kB", "MB", "GB", "TB"}
-	value, unit := float64(bytes), 0
-	for ; value >= 1000 && unit < len(units)-1; unit++ {
-		value /= 1000
-	}
-	if unit == 0 || value >= 100 {
-		return fmt.Sprintf("%.0f %s", math.Round(value), units[unit])
-	}
-	return fmt.Sprintf("%.1f %s", value, units[unit])
-}
 
 func (p *Program) eraseCommand() *cobra.Command {
 	var tenant, reason string

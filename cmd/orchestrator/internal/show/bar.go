@@ -8,6 +8,8 @@ import (
 
 // Progress is the progress of a long task.
 type Progress struct {
+	// Noun is what is counted, in the singular.
+	Noun    string
 	Done    int
 	Refused int
 	// Share is how much of the task is done, from 0 to 1; negative if unknown.
@@ -28,7 +30,7 @@ func (p Progress) Within(columns int) string {
 	if p.Share >= 0 {
 		parts = append(parts, fmt.Sprintf("%3.0f%%", 100*min(p.Share, 1)))
 	}
-	parts = append(parts, Plural(p.Done, "job"), Count(p.rate())+"/s")
+	parts = append(parts, Plural(p.Done, p.Noun), Count(p.rate())+"/s")
 	if p.Refused > 0 {
 		parts = append(parts, Count(p.Refused)+" refused")
 	}

@@ -101,7 +101,7 @@ func TestAgesHaveTwoUnits(t *testing.T) {
 }
 
 func TestProgressShowsTheRemainingTime(t *testing.T) {
-	p := Progress{Done: 5000, Refused: 3, Share: 0.25, Elapsed: 10 * time.Second}
+	p := Progress{Noun: "job", Done: 5000, Refused: 3, Share: 0.25, Elapsed: 10 * time.Second}
 	for columns, want := range map[int]string{
 		79: "██████░░░░░░░░░░░░░░░░░░  25%  5,000 jobs  500/s  3 refused  30s left",
 		59: "███░░░░░░░░░░░  25%  5,000 jobs  500/s  3 refused  30s left",
@@ -110,8 +110,8 @@ func TestProgressShowsTheRemainingTime(t *testing.T) {
 	} {
 		require.Equal(t, want, p.Within(columns))
 	}
-	require.Equal(t, "20 jobs  10/s", Progress{Done: 20, Share: -1, Elapsed: 2 * time.Second}.Within(79))
-	require.Equal(t, "1 job  0/s", Progress{Done: 1, Share: -1, Elapsed: 2 * time.Second}.Within(79))
+	require.Equal(t, "20 jobs  10/s", Progress{Noun: "job", Done: 20, Share: -1, Elapsed: 2 * time.Second}.Within(79))
+	require.Equal(t, "1 job  0/s", Progress{Noun: "job", Done: 1, Share: -1, Elapsed: 2 * time.Second}.Within(79))
 	require.NotPanics(t, func() { _ = Progress{Share: 1.5}.Within(79) })
 }
 

@@ -1,0 +1,102 @@
+// Package capacity estimates what a rate of jobs takes of a database and its machines, from
+// figures that were measured.
+package capacity
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Need is what somebody wants to run.
+type Need struct {
+	// Rate is how many jobs a second are submitted, and worked, on average.
+	Rate float64
+	// Payload is how many bytes the payload of a job has, its result included.
+	Payload int64
+	// Keep is how long ended jobs stay.
+	Keep time.Duration
+	// Orchestrators share the work.
+	Orchestrators int
+}
+
+// Range is what something takes at least and at most: if clients submit in batches, and if
+// each submits a job a call.
+type Range struct {
+	Batches float64 `json:"batches"`
+	Single  float64 `json:"single"`
+}
+
+func (r Range) plus(both float64) Range { return Range{r.Batches + both, r.Single + both} }
+
+func (r Range) times(by float64) Range { return Range{r.Batches * by, r.Single * by} }
+
+// Estimate is what it takes.
+type Estimate struct {
+	// JobBytes and JobWAL are those of a job: on disk with its indexes once it has ended, and
+	// written to the log until then.
+	JobBytes int64 `json:"jobBytes"`
+	JobWAL   int64 `json:"jobWalBytes"`
+
+	// Jobs are kept when as many are deleted as are submitted.
+	Jobs int64 `json:"jobs"`
+	// Ledger is the size of them, Disk that with the log and room for vacuum.
+	Ledger int64 `json:"ledgerBytes"`
+	Disk   int64 `json:"diskBytes"`
+	// WAL is in bytes a second, deletion included: what a standby receives and a disk takes.
+	// MostWAL is that if every page is written whole after each checkpoint.
+	WAL     float64 `json:"walBytesPerSecond"`
+	MostWAL float64 `json:"mostWalBytesPerSecond"`
+	// DatabaseCores and ProgramCores are processors in use: by PostgreSQL, and by
+	// orchestrators with no-op handlers together.
+	DatabaseCores Range `json:"databaseCores"`
+	ProgramCores  Range `json:"programCores"`
+	// Connections are those of all orchestrators.
+	Connections int `json:"connections"`
+}
+
+// Plan estimates what the need takes.
+func Plan(n Need) Estimate {
+	e := Estimate{
+		JobBytes: int64(math.Round(at(n.Payload, func(p point) float64 { return p.disk }))),
+		JobWAL:   int64(math.Round(at(n.Payload, func(p point) float64 { return p.wal }))),
+		Jobs:     int64(n.Rate * n.Keep.Seconds()),
+	}
+	e.Ledger = e.Jobs * e.JobBytes
+	e.Disk = int64(float64(e.Ledger)*(1+vacuumRoom)) + logSpace
+	e.WAL = n.Rate * (float64(e.JobWAL) + deletedWAL)
+	e.MostWAL = e.WAL * wholePages
+	seconds := n.Rate / 1e6 // of each microsecond of a job
+	e.DatabaseCores = databaseTime.times(at(n.Payload, func(p point) float64 { return p.time })).plus(deletedTime).times(seconds)
+	e.ProgramCores = programTime.times(seconds)
+	e.Connections = n.Orchestrators * orchestratorConnections
+	return e
+}
+
+// at interpolates between the measured points, and goes on beyond the last as between the
+// last two.
+func at(payload int64, value func(point) float64) float64 {
+	i := 1
+	for i < len(points)-1 && points[i].payload < payload {
+		i++
+	}
+	low, high := points[i-1], points[i]
+	share := float64(payload-low.payload) / float64(high.payload-low.payload)
+	return value(low) + share*(value(high)-value(low))
+}
+
+// Remarks say what the estimate cannot show, and what to do about it.
+func (e Estimate) Remarks(n Need) (remarks []string) {
+	if e.Connections > MaxConnections {
+		remarks = append(remarks, fmt.Sprintf("%d connections are more than PostgreSQL allows by default: raise max_connections, or lower "+
+			"database.max_connections of each orchestrator.", e.Connections))
+	}
+	if n.Rate > MeasuredRate {
+		remarks = append(remarks, fmt.Sprintf("More than %d jobs a second were not measured on one database: two cores that did all of the work "+
+			"reached that. Try it with orchestrator bench on your machine.", MeasuredRate))
+	}
+	if last := points[len(points)-1].payload; n.Payload > last {
+		remarks = append(remarks, fmt.Sprintf("Payloads of more than %d bytes were not measured: these figures go on as between the last two that were.", last))
+	}
+	return remarks
+}

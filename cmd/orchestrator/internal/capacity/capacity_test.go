@@ -1,0 +1,76 @@
+package capacity
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/show"
+)
+
+func TestAnEstimateAddsUp(t *testing.T) {
+	e := Plan(Need{Rate: 1000, Payload: 2000, Keep: 30 * day, Orchestrators: 2})
+	require.EqualValues(t, 3449, e.JobBytes)
+	require.EqualValues(t, 3627, e.JobWAL)
+	require.EqualValues(t, 2_592_000_000, e.Jobs)
+	require.EqualValues(t, 2_592_000_000*3449, e.Ledger)
+	require.InDelta(t, 1.2*2_592_000_000*3449+4<<30, float64(e.Disk), 1e3)
+	require.InDelta(t, 1000*(3627+113), e.WAL, 1)
+	require.InDelta(t, 1.5*e.WAL, e.MostWAL, 1)
+	require.InDelta(t, 1000*(1.8*23.8+4.5)/1e6, e.DatabaseCores.Batches, 1e-9)
+	require.InDelta(t, 1000*(1.8*44.8+4.5)/1e6, e.DatabaseCores.Single, 1e-9)
+	require.InDelta(t, 0.0168, e.ProgramCores.Batches, 1e-9)
+	require.Equal(t, 46, e.Connections)
+}
+
+func TestBetweenTwoMeasuredPayloadsIsAMean(t *testing.T) {
+	require.EqualValues(t, (819+1710+1)/2, Plan(Need{Payload: 300}).JobBytes)
+	require.EqualValues(t, 631, Plan(Need{Payload: 2}).JobBytes)
+	last, previous := points[len(points)-1], points[len(points)-2]
+	beyond := Plan(Need{Payload: 2*last.payload - previous.payload})
+	require.EqualValues(t, 2*last.disk-previous.disk, beyond.JobBytes, "beyond the last it goes on")
+	require.Positive(t, Plan(Need{}).JobBytes)
+}
+
+func TestSizesAndTimesAreRead(t *testing.T) {
+	for text, want := range map[string]int64{"0": 0, "500": 500, "2kB": 2000, "2 KB": 2000, "1.5kB": 1500, "64KiB": 65536, "1MB": 1e6, "1MiB": 1 << 20, "7B": 7} {
+		got, err := ParseBytes(text)
+		require.NoError(t, err)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"", "-1", "x", "2 parsecs", "2GB", "9999999MB", "1e3"} {
+		_, err := ParseBytes(text)
+		require.Error(t, err, text)
+	}
+	for text, want := range map[string]time.Duration{"30d": 30 * day, "1.5d": 36 * time.Hour, "12h": 12 * time.Hour, "0s": 0} {
+		got, err := ParseTime(text)
+		require.NoError(t, err)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"", "30", "-1h", "d", "99999d"} {
+		_, err := ParseTime(text)
+		require.Error(t, err, text)
+	}
+}
+
+// A figure that is measured again must be changed here too.
+func TestEveryFigureIsInTheDocumentation(t *testing.T) {
+	for _, f := range Figures {
+		page, err := os.ReadFile(filepath.Join("../../../..", f.Source))
+		require.NoError(t, err)
+		require.Contains(t, string(page), f.quote, f.Source)
+	}
+	page, err := os.ReadFile(filepath.Join("../../../..", ownPage))
+	require.NoError(t, err)
+	for _, p := range points {
+		require.Contains(t, string(page), fmt.Sprintf("| %s | %s | %s | %.1f |",
+			show.Count(p.payload), show.Count(int64(p.disk)), show.Count(int64(p.wal)), p.time))
+	}
+	require.Equal(t, 1.5, math.Round(10*1033/680.0)/10)
+	require.Equal(t, 0.2, math.Round(10*(11_192/9_371.0-1))/10)
+}

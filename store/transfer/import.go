@@ -1,0 +1,326 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Read checks a whole file and changes nothing.
+func Read(ctx context.Context, path string, note func(Progress)) (Report, error) {
+	file, found, err := openFile(ctx, path, note)
+	if err != nil {
+		return Report{}, err
+	}
+	return found.report(path, 0), file.Close()
+}
+
+// Import writes a file into an empty database that has the schema of the file. The file is
+// checked first. If Import is interrupted, it goes on when it is called again with the
+// same file. Until it is done, the database refuses everybody else's changes.
+func Import(ctx context.Context, url, path string, note func(Progress)) (Report, error) {
+	file, found, err := openFile(ctx, path, note)
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() { _ = file.Close() }()
+	conn, err := connect(ctx, url)
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	begun, columns, err := beginImport(ctx, conn, found)
+	if err != nil {
+		return Report{}, err
+	}
+	i := &importer{conn: conn, found: found, columns: columns, note: note, bytes: begun.Bytes, rows: begun.Rows}
+	if i.bytes == 0 {
+		i.bytes = int64(len(found.headerLine)) + 1
+	}
+	if err := i.write(ctx, file); err != nil {
+		return Report{}, err
+	}
+	if err := i.analyze(ctx); err != nil {
+		return Report{}, err
+	}
+	if err := i.finish(ctx); err != nil {
+		return Report{}, err
+	}
+	return found.report(path, begun.Rows), nil
+}
+
+// report is of a whole file.
+func (s scanned) report(path string, resumed int64) Report {
+	r := report(path, s.header, s.whole, resumed)
+	r.SHA256 = s.sha256
+	return r
+}
+
+func openFile(ctx context.Context, path string, note func(Progress)) (*os.File, scanned, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, scanned{}, err
+	}
+	if at, err := file.Stat(); err == nil && !at.Mode().IsRegular() {
+		return nil, scanned{}, errors.Join(fmt.Errorf("%s is not a regular file: it is read twice, once to check it", path), file.Close())
+	}
+	found, err := scan(ctx, file, func(rows, of int64) { note(Progress{Checking, rows, of}) })
+	switch {
+	case err == nil:
+		return file, found, nil
+	case ctx.Err() == nil:
+		err = fmt.Errorf("%s, %w", path, err)
+	}
+	return nil, scanned{}, errors.Join(err, file.Close())
+}
+
+// beginImport closes the database for an import, or finds one that was interrupted.
+func beginImport(ctx context.Context, conn *pgx.Conn, file scanned) (*closure, map[string]shape, error) {
+	begun, err := readClosure(ctx, conn)
+	if err != nil {
+		return nil, nil, err
+	}
+	var columns map[string]shape
+	err = within(ctx, conn, pgx.TxOptions{}, func(tx pgx.Tx) error {
+		if columns, err = compatible(ctx, tx, file.header); err != nil {
+			return err
+		}
+		switch {
+		case begun == nil:
+			begun = &closure{Export: file.header.Export, Reason: importing, SHA256: file.sha256}
+			return closeEmpty(ctx, tx, *begun)
+		case begun.Reason != importing:
+			return fmt.Errorf("this database cannot be imported into: %w", begun.err())
+		case begun.Export != file.header.Export || begun.SHA256 != file.sha256:
+			return fmt.Errorf("this database has half of another file: %w; to start anew, drop the database", begun.err())
+		}
+		return nil
+	})
+	return begun, columns, err
+}
+
+// compatible returns what the database has of the tables, or an error if that is not what
+// the file has.
+func compatible(ctx context.Context, tx pgx.Tx, h Header) (map[string]shape, error) {
+	columns, err := shapes(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	has, err := schemaVersion(ctx, tx)
+	switch {
+	case err != nil:
+		return nil, err
+	case has != h.Schema:
+		return nil, fmt.Errorf("the file has the schema %d, and the database %d: import with the version of the program that exported, "+
+			"or export again after `orchestrator migrate up` there", h.Schema, has)
+	}
+	return columns, h.same(columns)
+}
+
+// closeEmpty closes a database in which no row is to be lost.
+func closeEmpty(ctx context.Context, tx pgx.Tx, c closure) error {
+	if err := closeLedger(ctx, tx, c, "the ledger is closed: an import has not finished"); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, "select set_config($1, $2, true)", pass, c.Export); err != nil {
+		return err
+	}
+	// A migration has put it there.
+	if _, err := tx.Exec(ctx, "delete from last_event where id = 0"); err != nil {
+		return err
+	}
+	for _, table := range allTables() {
+		rows, err := count(ctx, tx, table)
+		if err != nil {
+			return err
+		}
+		if rows > 0 && table != "goose_db_version" {
+			return fmt.Errorf("the database is not empty, as %s has rows (%d): import into a new database, on which only "+
+				"`orchestrator migrate up` was run", table, rows)
+		}
+	}
+	return nil
+}
+
+// importer writes a file into a database.
+type importer struct {
+	conn    *pgx.Conn
+	found   scanned
+	columns map[string]shape
+	note    func(Progress)
+	// How much is in.
+	bytes, rows int64
+}
+
+// write writes the segments that are not in yet, each in a transaction.
+func (i *importer) write(ctx context.Context, file *os.File) error {
+	if _, err := file.Seek(i.bytes, io.SeekStart); err != nil {
+		return err
+	}
+	source := newLines(file)
+	for i.rows < i.found.header.Rows() {
+		i.note(Progress{Writing, i.rows, i.found.header.Rows()})
+		line, err := source.next()
+		if err != nil {
+			return fmt.Errorf("the file was changed meanwhile: %w", err)
+		}
+		var head segmentHead
+		if err := strictly(line, &head); err != nil {
+			return errors.New("the file was changed meanwhile: a segment does not begin where it did")
+		}
+		s := &segment{source: source, columns: len(i.columns[head.Table].columns), bytes: int64(len(line)) + 1}
+		if err := within(ctx, i.conn, pgx.TxOptions{}, func(tx pgx.Tx) error { return i.writeSegment(ctx, tx, head.Table, s) }); err != nil {
+			return fmt.Errorf("write %s from row %d on: %w", head.Table, head.First, err)
+		}
+		i.bytes, i.rows = i.bytes+s.bytes, i.rows+s.rows
+	}
+	return nil
+}
+
+// writeSegment also writes how much is in. The row of that is locked, so two imports never
+// write the same segment.
+func (i *importer) writeSegment(ctx context.Context, tx pgx.Tx, table string, s *segment) error {
+	var at int64
+	err := tx.QueryRow(ctx, "select bytes from ledger_closure where export_id = $1 for update", i.found.header.Export).Scan(&at)
+	if err != nil {
+		return err
+	}
+	if at != i.bytes && (at != 0 || i.rows != 0) {
+		return errors.New("another import of the same file is running")
+	}
+	if _, err := tx.Exec(ctx, "select set_config($1, $2, true)", pass, i.found.header.Export); err != nil {
+		return err
+	}
+	if table == "jobs" {
+		// Nobody else sees it off: the lock that this takes is held until the commit.
+		if _, err := tx.Exec(ctx, "alter table jobs disable trigger "+birth); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.Conn().PgConn().CopyFrom(ctx, s, i.columns[table].write(table)); err != nil {
+		return err
+	}
+	if table == "jobs" {
+		if _, err := tx.Exec(ctx, "alter table jobs enable trigger "+birth); err != nil {
+			return err
+		}
+	}
+	_, err = tx.Exec(ctx, "update ledger_closure set bytes = $2, rows = $3 where export_id = $1",
+		i.found.header.Export, i.bytes+s.bytes, i.rows+s.rows)
+	return err
+}
+
+// segment is the rest of a segment, as COPY reads it.
+type segment struct {
+	source  *lines
+	columns int
+	ready   []byte
+	buffer  []byte
+	ended   bool
+	// How many bytes of the file and rows were read.
+	bytes, rows int64
+}
+
+// Read implements io.Reader.
+func (s *segment) Read(to []byte) (int, error) {
+	for len(s.ready) == 0 {
+		if s.ended {
+			return 0, io.EOF
+		}
+		if err := s.fill(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(to, s.ready)
+	s.ready = s.ready[n:]
+	return n, nil
+}
+
+// fill reads the next line.
+func (s *segment) fill() error {
+	line, err := s.source.next()
+	if err != nil {
+		return fmt.Errorf("the file was changed meanwhile: %w", err)
+	}
+	s.bytes += int64(len(line)) + 1
+	if len(line) > 0 && line[0] == '{' {
+		var tail segmentTail
+		if err := strictly(line, &tail); err != nil || tail.Rows != s.rows {
+			return errors.New("the file was changed meanwhile: a segment does not end where it did")
+		}
+		s.ended = true
+		return nil
+	}
+	columns := 0
+	if s.buffer, columns, err = appendCopy(s.buffer[:0], line); err != nil {
+		return fmt.Errorf("row %d of the segment: %w", s.rows+1, err)
+	}
+	if columns != s.columns {
+		return fmt.Errorf("row %d of the segment has %d columns, and the table %d", s.rows+1, columns, s.columns)
+	}
+	s.rows++
+	s.ready = s.buffer
+	return nil
+}
+
+// analyze gathers statistics, so that the first orchestrator plans well.
+func (i *importer) analyze(ctx context.Context) error {
+	for n, table := range moved {
+		i.note(Progress{Analyzing, int64(n), int64(len(moved))})
+		err := within(ctx, i.conn, pgx.TxOptions{}, func(tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, "analyze "+quoted(table))
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("analyze %s: %w", table, err)
+		}
+	}
+	return nil
+}
+
+// finish opens the ledger, if the database has exactly the rows of the file.
+func (i *importer) finish(ctx context.Context) error {
+	return within(ctx, i.conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
+		if err := audit(ctx, tx); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, byIndex); err != nil {
+			return err
+		}
+		seen := newTally()
+		for _, table := range i.found.header.Tables {
+			i.note(Progress{Comparing, seen.lines, i.found.header.Rows()})
+			err := eachRow(ctx, tx, table.Name, i.columns[table.Name], 0, func(row []byte) error {
+				if seen.row(table.Name, row); seen.lines%10_000 == 0 {
+					i.note(Progress{Comparing, seen.lines, i.found.header.Rows()})
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			if seen.rows[table.Name] != table.Rows || seen.digests[table.Name] != i.found.digests[table.Name] {
+				return fmt.Errorf("the database has other rows in %s than the file: drop the database, and import into a new one", table.Name)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(i.found.header.Sequences)) {
+			last := i.found.header.Sequences[name]
+			if last == 0 {
+				continue
+			}
+			if _, err := tx.Exec(ctx, "select setval($1::regclass, $2)", quoted(name), last); err != nil {
+				return fmt.Errorf("set the sequence %s: %w", name, err)
+			}
+		}
+		if _, err := tx.Exec(ctx, opening); err != nil {
+			return fmt.Errorf("open the ledger: %w", err)
+		}
+		return nil
+	})
+}
