@@ -163,7 +163,9 @@ func conforming(t *testing.T, version string) func(name, text string) []validato
 	t.Helper()
 	v, err := validator.New([]string{schemas(t, version)}, validator.Opts{Strict: true, KubernetesVersion: version})
 	require.NoError(t, err)
-	return func(name, text string) []validator.Result { return v.Validate(name, io.NopCloser(strings.NewReader(text))) }
+	return func(name, text string) []validator.Result {
+		return v.Validate(name, io.NopCloser(strings.NewReader(text)))
+	}
 }
 
 func TestEveryObjectConformsToItsSchema(t *testing.T) {
@@ -193,13 +195,13 @@ func TestEveryObjectConformsToItsSchema(t *testing.T) {
 func TestSchemasRefuseWhatIsMisspelledMissingOrOfAnotherType(t *testing.T) {
 	check := conforming(t, newestKubernetes)
 	for name, text := range map[string]string{
-		"a misspelled member":           "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {port: []}",
-		"an inner one":                  "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, resource: {}}]}",
-		"a missing member":              "apiVersion: policy/v1\nkind: PodDisruptionBudget\nspec: {selector: {matchExpressions: [{key: a}]}}",
-		"a number for a text":           "apiVersion: v1\nkind: ConfigMap\ndata: {a: 1}",
-		"a misspelled one of KEDA":      "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nspec: {triggers: [], scaleTargetRef: {nam: a}}",
+		"a misspelled member":            "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {port: []}",
+		"an inner one":                   "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, resource: {}}]}",
+		"a missing member":               "apiVersion: policy/v1\nkind: PodDisruptionBudget\nspec: {selector: {matchExpressions: [{key: a}]}}",
+		"a number for a text":            "apiVersion: v1\nkind: ConfigMap\ndata: {a: 1}",
+		"a misspelled one of KEDA":       "apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nspec: {triggers: [], scaleTargetRef: {nam: a}}",
 		"a missing one of CloudNativePG": "apiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: {name: a}\nspec: {instances: 3, postgresql: {synchronous: {method: any}}}",
-		"a value that is none of those": "apiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: {name: a}\nspec: {instances: 3, postgresql: {synchronous: {method: most, number: 1}}}",
+		"a value that is none of those":  "apiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: {name: a}\nspec: {instances: 3, postgresql: {synchronous: {method: most, number: 1}}}",
 	} {
 		results := check(name, text)
 		require.Len(t, results, 1, name)

@@ -166,4 +166,3 @@ func TestTheProgramAcceptsTheConfigurationOfTheChart(t *testing.T) {
 	code, says := status("plugin: []")
 	require.Equal(t, 2, code, says)
 }
-

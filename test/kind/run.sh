@@ -1,22 +1,21 @@
 #!/usr/bin/env bash
 # Runs the chart on a cluster of its own, by kind, with a database by CloudNativePG: installs
-# it, works jobs while a pod of each kind and the primary are deleted, upgrades it, and compares
-# the jobs that were accepted with those that succeeded. Needs docker, kind, kubectl, helm, jq, openssl
-# and curl, 8 GB of memory, and the network. KEEP=1 keeps the cluster.
+# it, submits jobs while a worker, an API pod and the primary are deleted and while it is
+# upgraded, and compares what was accepted with what succeeded. Needs docker, kind (0.24 or
+# newer, which enforces network policies), kubectl, helm, jq and openssl, 8 GB of memory, and
+# the network. KEEP=1 keeps the cluster.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 name=holdfast-test
 operator=https://raw.githubusercontent.com/cloudnative-pg/cloudnative-pg/release-1.28/releases/cnpg-1.28.1.yaml
 work=$(mktemp -d)
-forward=
 
-for program in docker kind kubectl helm jq openssl curl; do
+for program in docker kind kubectl helm jq openssl; do
 	command -v "$program" >/dev/null || { echo "test/kind/run.sh needs $program" >&2; exit 1; }
 done
 
 finish() {
 	code=$?
-	[ -z "$forward" ] || kill "$forward" 2>/dev/null || true
 	if [ "$code" -ne 0 ]; then
 		echo "FAILED; what the cluster says:" >&2
 		kubectl get pods --all-namespaces >&2 || true
@@ -55,63 +54,56 @@ deploy() {
 	helm upgrade --install holdfast deploy/helm/holdfast -f deploy/helm/examples/cloudnativepg.yaml -f test/kind/values.yaml --wait --timeout 10m "$@"
 }
 deploy
-kubectl exec deploy/holdfast-api -- orchestrator doctor
+kubectl exec deployment/holdfast-api -- orchestrator doctor
 
-# ask PATH [CURL-OPTION...]: calls the API, through a tunnel that is made anew if its pod is gone.
-ask() {
-	local path=$1
-	shift
-	if [ -z "$forward" ] || ! kill -0 "$forward" 2>/dev/null; then
-		kubectl port-forward service/holdfast-api 18080:80 >/dev/null 2>&1 &
-		forward=$!
-	fi
-	curl --silent --show-error --fail --retry 60 --retry-delay 1 --retry-all-errors --max-time 20 --user "admin:$password" \
-		--header 'Content-Type: application/json' "http://127.0.0.1:18080$path" "$@"
-}
+# The client is a pod, so that it calls the Service as programs in a cluster do.
+step "Submit jobs while pods are deleted"
+kubectl run client --image=curlimages/curl:8.16.0 --env=PASSWORD="$password" --restart=Never --command -- sleep infinity
+kubectl wait pod/client --for=condition=Ready --timeout=5m
+# shellcheck disable=SC2016 # the client's shell knows the password
+call='curl --silent --show-error --fail --retry 120 --retry-delay 1 --retry-all-errors --max-time 20 --user admin:$PASSWORD --write-out "\n"'
 
-# The keys make a submission that is sent again the same job.
+# submit FROM TO: a submission that is sent again makes no second job, because of its key.
 submit() {
-	for i in $(seq "$1" "$2"); do
-		ask /jobs --header "Idempotency-Key: kind-$i" --data '{"jobType": "SLEEP_JOB", "payload": {"sleepSeconds": 1}}' | jq -r .jobId >>"$work/accepted" || return 1
-	done
+	kubectl exec client -- sh -euc "for i in \$(seq $1 $2); do $call --header \"Idempotency-Key: kind-\$i\" --header 'Content-Type: application/json' \
+		--data '{\"jobType\": \"SLEEP_JOB\", \"payload\": {\"sleepSeconds\": 1}}' http://holdfast-api/jobs; done" | jq -r .jobId >>"$work/accepted"
 }
 
-step "Work while pods are deleted"
-submit 1 300 &
+submit 1 600 &
 submitting=$!
 for victim in app.kubernetes.io/component=worker-builtin app.kubernetes.io/component=api cnpg.io/instanceRole=primary; do
-	kubectl wait pod -l "$victim" --for=condition=Ready --timeout=5m
-	kubectl delete "$(kubectl get pod -l "$victim" -o name | head -n 1)" --wait=false
-	kubectl wait cluster/holdfast-db --for=condition=Ready --timeout=10m
+	kubectl delete "$(kubectl get pod -l "$victim" -o name | sed -n 1p)"
+	sleep 10
 done
 wait "$submitting"
-forward=
+kubectl wait cluster/holdfast-db --for=condition=Ready --timeout=10m
 
-step "Upgrade, while jobs are worked"
-submit 301 400 &
+step "Upgrade while jobs are submitted"
+submit 601 800 &
 submitting=$!
 deploy --set podAnnotations.again=yes
 wait "$submitting"
-forward=
 
 step "Drain a node"
 node=$(kubectl get pod -l app.kubernetes.io/component=api -o jsonpath='{.items[0].spec.nodeName}')
-kubectl drain "$node" --ignore-daemonsets --delete-emptydir-data --timeout=10m
+kubectl drain "$node" --pod-selector=app.kubernetes.io/name=holdfast --delete-emptydir-data --timeout=10m
 kubectl uncordon "$node"
 
 step "Compare what was accepted with what succeeded"
-[ "$(sort -u "$work/accepted" | wc -l)" = 400 ] || { echo "400 keys did not make 400 jobs" >&2; exit 1; }
+[ "$(sort -u "$work/accepted" | wc -l)" = 800 ] || { echo "800 keys did not make 800 jobs" >&2; exit 1; }
 while read -r id; do
-	for _ in $(seq 120); do
-		status=$(ask "/jobs/$id" | jq -r .status)
-		case $status in COMPLETED | FAILED | CANCELED) break ;; esac
-		sleep 1
-	done
+	status=$(kubectl exec client -- sh -euc "$call 'http://holdfast-api/jobs/$id?wait=15s'" </dev/null | jq -r .status)
 	[ "$status" = COMPLETED ] || { echo "job $id: $status" >&2; exit 1; }
 done < <(sort -u "$work/accepted")
-kubectl exec deploy/holdfast-api -- orchestrator doctor
+kubectl exec deployment/holdfast-api -- orchestrator doctor
+
+step "Call the API from where the network policy refuses it"
+if kubectl --namespace default run stranger --image=curlimages/curl:8.16.0 --rm --attach --restart=Never -- --fail --max-time 5 http://holdfast-api.jobs/healthz; then
+	echo "a pod of another namespace reached the API" >&2
+	exit 1
+fi
 
 step "Remove the chart"
 helm uninstall holdfast --wait
 [ -z "$(kubectl get pods -l app.kubernetes.io/name=holdfast -o name)" ] || { echo "pods are left" >&2; exit 1; }
-echo "400 of 400 jobs succeeded, once each"
+echo "800 of 800 jobs succeeded"

@@ -33,13 +33,13 @@ take replicas: 0 and enabled: false for nothing. */}}
 {{- end }}
 
 {{- define "holdfast.pod" -}}
-{{- with .Values.imagePullSecrets }}
-imagePullSecrets: {{ toYaml . | nindent 2 }}
-{{- end }}
+automountServiceAccountToken: false
 {{- with .Values.serviceAccountName }}
 serviceAccountName: {{ . }}
 {{- end }}
-automountServiceAccountToken: false
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
 # Otherwise Kubernetes sets HOLDFAST_… for Services called holdfast…, and the orchestrator
 # refuses to start with a variable that it does not know.
 enableServiceLinks: false
@@ -72,14 +72,14 @@ capabilities: {drop: [ALL]}
 {{- end }}
 
 {{- define "holdfast.databaseVolume" -}}
-{{- if .caSecret.name }}
+{{- if .caSecret.name -}}
 - name: database-ca
   secret: {secretName: {{ .caSecret.name | quote }}, items: [{key: {{ .caSecret.key | quote }}, path: ca.crt}]}
 {{- end }}
 {{- end }}
 
 {{- define "holdfast.databaseMount" -}}
-{{- if .caSecret.name }}
+{{- if .caSecret.name -}}
 - {name: database-ca, mountPath: /etc/holdfast-database, readOnly: true}
 {{- end }}
 {{- end }}
