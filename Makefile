@@ -251,10 +251,14 @@ test-peers: ## Test the comparison with other job queues, on few jobs
 	cd test/peers && $(GO) test -timeout 40m ./...
 
 .PHONY: test-deploy
-test-deploy: ## Test the files in deploy: Compose, images, systemd, alerts, dashboard
+test-deploy: ## Test the files in deploy: Compose, images, systemd, the Helm chart, alerts, dashboard
 	scripts/need.sh postgres
 	# The files are outside the module, so go test must not cache results.
 	cd test/deploy && $(GO) test -count=1 -timeout 40m ./...
+
+.PHONY: test-kind
+test-kind: ## Run the Helm chart on a cluster by kind; needs docker, kind, kubectl and helm
+	test/kind/run.sh
 
 .PHONY: test-jaeger
 test-jaeger: ## Read the traces of jobs back from the Jaeger of HOLDFAST_JAEGER_URL

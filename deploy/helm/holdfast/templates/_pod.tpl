@@ -1,0 +1,106 @@
+{{/* What the pods of all roles have in common. */}}
+
+{{- define "holdfast.selector" -}}
+app.kubernetes.io/name: holdfast
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "holdfast.labels" -}}
+{{ include "holdfast.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{- define "holdfast.tag" -}}
+{{ .Values.image.tag | default (print "v" .Chart.AppVersion) }}
+{{- end }}
+
+{{/* A worker with what workerDefaults says where the worker says nothing. Helm's merge would
+take replicas: 0 and enabled: false for nothing. */}}
+{{- define "holdfast.worker" -}}
+{{- $worker := deepCopy .defaults }}
+{{- range $key, $value := .own }}
+{{- if kindIs "map" $value }}
+{{- range $inner, $replaced := $value }}
+{{- $_ := set (get $worker $key) $inner $replaced }}
+{{- end }}
+{{- else }}
+{{- $_ := set $worker $key $value }}
+{{- end }}
+{{- end }}
+{{- toYaml $worker }}
+{{- end }}
+
+{{- define "holdfast.pod" -}}
+automountServiceAccountToken: false
+{{- with .Values.serviceAccountName }}
+serviceAccountName: {{ . }}
+{{- end }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+# Otherwise Kubernetes sets HOLDFAST_… for Services called holdfast…, and the orchestrator
+# refuses to start with a variable that it does not know.
+enableServiceLinks: false
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  # So that it can read the secrets and write to its volumes.
+  fsGroup: 65532
+  seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "holdfast.confined" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{- define "holdfast.database" -}}
+- name: HOLDFAST_DATABASE__URL
+  valueFrom: {secretKeyRef: {name: {{ .urlSecret.name | quote }}, key: {{ .urlSecret.key | quote }}}}
+{{- if .directUrlSecret.name }}
+- name: HOLDFAST_DATABASE__DIRECT_URL
+  valueFrom: {secretKeyRef: {name: {{ .directUrlSecret.name | quote }}, key: {{ .directUrlSecret.key | quote }}}}
+{{- end }}
+{{- if .caSecret.name }}
+- {name: PGSSLMODE, value: verify-full}
+- {name: PGSSLROOTCERT, value: /etc/holdfast-database/ca.crt}
+{{- end }}
+{{- end }}
+
+{{- define "holdfast.databaseVolume" -}}
+{{- if .caSecret.name -}}
+- name: database-ca
+  secret: {secretName: {{ .caSecret.name | quote }}, items: [{key: {{ .caSecret.key | quote }}, path: ca.crt}]}
+{{- end }}
+{{- end }}
+
+{{- define "holdfast.databaseMount" -}}
+{{- if .caSecret.name -}}
+- {name: database-ca, mountPath: /etc/holdfast-database, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- define "holdfast.env" -}}
+{{ include "holdfast.database" .Values.database }}
+- name: HOLDFAST_SECURITY__PASSWORD
+  valueFrom: {secretKeyRef: {name: {{ .Values.operatorSecret.name | quote }}, key: {{ .Values.operatorSecret.key | quote }}}}
+{{- with .Values.env }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "holdfast.probes" -}}
+# Alive even while it waits for the database or for the schema.
+livenessProbe:
+  httpGet: {path: /healthz, port: http}
+  periodSeconds: 10
+  timeoutSeconds: 4
+readinessProbe:
+  httpGet: {path: /readyz, port: http}
+  periodSeconds: 5
+  timeoutSeconds: 4
+{{- end }}
