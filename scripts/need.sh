@@ -2,7 +2,8 @@
 # need.sh THING...: makes sure that every thing is installed. On Debian and Ubuntu it
 # installs what is missing, as root or with a sudo that needs no password; elsewhere it
 # fails and prints the command. Things: gcc postgres postgres-14 (or another version)
-# protoc docker python mypy node chromium debootstrap jq spin pgbouncer. For jaeger it prints how to get one.
+# protoc docker python mypy node chromium debootstrap jq spin pgbouncer pgbouncer-1.21 (or newer; where
+# Debian has an older one, its sources are built). For jaeger it prints how to get one.
 set -euo pipefail
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
@@ -17,6 +18,7 @@ present() {
 	mypy) command -v mypy ;;
 	spin) command -v spin ;;
 	pgbouncer) command -v pgbouncer ;;
+	pgbouncer-[0-9]*) poolers "${1#*-}" ;;
 	node) command -v node && command -v npm ;;
 	chromium) command -v chromium || command -v google-chrome ;;
 	jaeger)
@@ -40,6 +42,17 @@ present() {
 	esac >/dev/null
 }
 
+# poolers VERSION: those that are installed and have at least this version. The last place is
+# where a built one goes; test/pgbouncer looks in the same ones.
+poolers() {
+	local found=1 path version
+	for path in $(command -v pgbouncer) /usr/local/bin/pgbouncer-[0-9]*; do
+		version=$("$path" --version 2>/dev/null | awk 'NR == 1 { print $2 }') || continue
+		[ -n "$version" ] && [ "$(printf '%s\n' "$1" "$version" | sort -V | head -n 1)" = "$1" ] && echo "$path" && found=0
+	done
+	return $found
+}
+
 imports() { "$1" -c 'import setuptools, wheel, pip, ensurepip, grpc, google.protobuf' 2>/dev/null; }
 
 debian() {
@@ -55,10 +68,38 @@ debian() {
 	mypy) echo mypy ;;
 	spin) echo spin ;;
 	pgbouncer) echo pgbouncer ;;
+	pgbouncer-*)
+		if [ "$(printf '%s\n' "${1#*-}" "$(apt-cache show --no-all-versions pgbouncer 2>/dev/null | sed -n 's/^Version: //p')" | sort -V | head -n 1)" = "${1#*-}" ]; then
+			echo pgbouncer
+		else
+			echo gcc make libc6-dev pkg-config libevent-dev libssl-dev dpkg-dev
+		fi
+		;;
 	node) echo nodejs npm ;;
 	chromium) echo chromium ;;
 	esac
 }
+
+# build_pooler builds PgBouncer as the next Debian has it, from the mirror that this one uses.
+# It leaves the system's lists of packages alone.
+build_pooler() (
+	dir=$(mktemp -d)
+	trap 'rm -rf "$dir"' EXIT
+	mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 'Component: main' | grep -m 1 /debian$)
+	mkdir -p "$dir/lists/partial"
+	echo "deb-src $mirror trixie main" >"$dir/sources.list"
+	apt=(apt-get -qq -o Dir::Etc::sourcelist="$dir/sources.list" -o Dir::Etc::sourceparts=- -o Dir::State::Lists="$dir/lists"
+		-o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User=root)
+	cd "$dir"
+	"${apt[@]}" update
+	"${apt[@]}" source --download-only pgbouncer
+	dpkg-source --no-check -x pgbouncer_*.dsc source
+	cd source
+	./configure --without-cares --without-systemd --without-pam
+	make pgbouncer
+	version=$(./pgbouncer --version | awk 'NR == 1 { print $2 }')
+	"${root[@]}" cp pgbouncer "/usr/local/bin/pgbouncer-$version"
+)
 
 packages=()
 for thing in "$@"; do
@@ -93,3 +134,19 @@ install "${packages[@]}" >/dev/null 2>&1 || {
 	fi
 	install "${packages[@]}" >&2
 }
+for thing in "$@"; do
+	case $thing in
+	pgbouncer-[0-9]*)
+		present "$thing" && continue
+		echo "building PgBouncer" >&2
+		log=$(mktemp)
+		build_pooler >"$log" 2>&1 </dev/null & # not in a list, where errors would not end it
+		wait $! || {
+			tail -n 20 "$log" >&2
+			echo "missing: install PgBouncer ${thing#*-} or newer, such as PostgreSQL's own archive has" >&2
+			exit 1
+		}
+		rm -f "$log"
+		;;
+	esac
+done

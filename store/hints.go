@@ -23,8 +23,10 @@ func (s *Store) Send(ctx context.Context, hint job.Hint) error {
 // heard for every hint, until the context ends or the connection fails. It always
 // returns an error.
 func (s *Store) Listen(ctx context.Context, ready func(), heard func(job.Hint)) error {
-	config := s.db.Worker.Config().ConnConfig.Copy()
-	config.RuntimeParams["application_name"] = "holdfast listener"
+	config, err := s.db.Listener()
+	if err != nil {
+		return err
+	}
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return postgres.Translate("listen", err)

@@ -63,7 +63,7 @@ func assemble(ctx context.Context, cfg config.Config, url config.DatabaseURL, en
 	}
 
 	ledger, err := store.Open(ctx, store.Config{
-		URL: url.Reveal(), MaxConnections: cfg.Database.MaxConnections, Tracer: traces.Tracer(),
+		URL: url.Reveal(), DirectURL: cfg.Database.DirectURL.Reveal(), MaxConnections: cfg.Database.MaxConnections, Tracer: traces.Tracer(),
 	})
 	if err != nil {
 		closeTracing(traces, log)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
@@ -44,6 +45,30 @@ func TestMigrateUpAndStatus(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(stdout), &versions))
 	require.Equal(t, 1, versions[0].Number)
 	require.NotNil(t, versions[0].AppliedAt)
+}
+
+// Nobody is at the other end of database.url: a migration goes past the pooler.
+func TestAMigrationGoesPastThePoolerAndSetsTheRole(t *testing.T) {
+	t.Chdir(t.TempDir())
+	past := pgtest.EmptyURL(t)
+	environ := []string{"HOLDFAST_DATABASE__URL=postgres://" + freeAddress(t) + "/x", "HOLDFAST_DATABASE__DIRECT_URL=" + past}
+	code, stdout, stderr := execute(t, environ, "migrate", "up")
+	require.Equal(t, exitOK, code, stderr)
+	require.Regexp(t, `^[1-9]\d* migrations applied\n[1-9]\d* settings given to the database user\n$`, stdout)
+	_, stdout, _ = execute(t, environ, "migrate", "up")
+	require.Equal(t, "0 migrations applied\n", stdout)
+	conn, err := pgx.Connect(t.Context(), past)
+	require.NoError(t, err)
+	defer func() { _ = conn.Close(t.Context()) }()
+	var mode string
+	require.NoError(t, conn.QueryRow(t.Context(), "show plan_cache_mode").Scan(&mode))
+	require.Equal(t, "force_generic_plan", mode)
+
+	environ[1] = "HOLDFAST_DATABASE__DIRECT_URL=postgres://user:s3cret@%zz/x"
+	code, _, stderr = execute(t, environ, "migrate", "up")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, stderr, "database.direct_url: is not the URL of a PostgreSQL database")
+	require.NotContains(t, stderr, "s3cret")
 }
 
 func TestVersion(t *testing.T) {

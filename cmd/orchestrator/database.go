@@ -1,13 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
 	"log/slog"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/holdfast-jobs/holdfast/cmd/orchestrator/internal/config"
@@ -25,6 +25,8 @@ const stopDatabaseWithin = 20 * time.Second
 // database is where the jobs are.
 type database struct {
 	url config.DatabaseURL
+	// direct leads past the pooler that url leads through; empty for no pooler.
+	direct config.DatabaseURL
 	// embedded says that this program starts the server.
 	embedded bool
 	// ended is closed when our embedded server has ended; nil for any other server.
@@ -39,7 +41,10 @@ func openDatabase(ctx context.Context, cfg config.Config, log *slog.Logger) (*da
 		if err := cfg.Database.URL.Check(); err != nil {
 			return nil, usageError{fmt.Errorf("database.url: %w", err)}
 		}
-		return &database{url: cfg.Database.URL, close: func(context.Context) {}}, nil
+		if err := cfg.Database.DirectURL.Check(); err != nil && cfg.Database.DirectURL != "" {
+			return nil, usageError{fmt.Errorf("database.direct_url: %w", err)}
+		}
+		return &database{url: cfg.Database.URL, direct: cfg.Database.DirectURL, close: func(context.Context) {}}, nil
 	}
 	log.Info("starting the embedded PostgreSQL", "data_dir", cfg.Embedded.DataDir)
 	server, err := embedded.Start(ctx, embedded.Config{
@@ -61,18 +66,20 @@ func openDatabase(ctx context.Context, cfg config.Config, log *slog.Logger) (*da
 	}}, nil
 }
 
+// past is the URL that leads through no pooler.
+func (d *database) past() string { return cmp.Or(d.direct, d.url).Reveal() }
+
 // reach returns nil when the database answers and accepts writes.
-func (d *database) reach(ctx context.Context) error { return postgres.Reach(ctx, d.url.Reveal()) }
+func (d *database) reach(ctx context.Context) error { return postgres.Reach(ctx, d.past()) }
 
 // withSQL calls do with a connection pool for migrations. The error is
 // job.ErrUnavailable when the database may become usable.
 func (d *database) withSQL(do func(*sql.DB) error) error {
-	parsed, err := pgx.ParseConfig(d.url.Reveal())
+	cfg, err := postgres.Unlimited(d.past())
 	if err != nil {
 		return fmt.Errorf("database.url: %w", err)
 	}
-	parsed.ConnectTimeout = postgres.ConnectTimeout
-	db := stdlib.OpenDB(*parsed)
+	db := stdlib.OpenDB(*cfg)
 	err = do(db)
 	if closeErr := db.Close(); err == nil {
 		err = closeErr
@@ -86,21 +93,32 @@ func (d *database) withSQL(do func(*sql.DB) error) error {
 // isOpen returns an error if nobody may work on the ledger, because it was moved to another
 // database or is being moved into this one.
 func (d *database) isOpen(ctx context.Context) error {
-	if err := transfer.Check(ctx, d.url.Reveal()); err != nil {
-		return fmt.Errorf("database %s: %w", d.url, err)
+	if err := transfer.Check(ctx, d.past()); err != nil {
+		return fmt.Errorf("database %s: %w", cmp.Or(d.direct, d.url), err)
 	}
 	return nil
 }
 
-// migrate brings the schema up to date and returns how many migrations it applied. It
-// refuses a ledger on which nobody may work.
-func (d *database) migrate(ctx context.Context) (applied int, err error) {
+// migrated is what a migration has changed.
+type migrated struct {
+	migrations int
+	// settings is how many settings the role was given; only for a pooler.
+	settings int
+}
+
+// migrate brings the schema up to date. If there is a pooler, it also gives the role the
+// settings of the store's sessions: a pooler does not. It refuses a ledger on which nobody
+// may work.
+func (d *database) migrate(ctx context.Context) (done migrated, err error) {
 	if err := d.isOpen(ctx); err != nil {
-		return 0, err
+		return done, err
 	}
 	err = d.withSQL(func(db *sql.DB) error {
-		applied, err = migrations.Up(ctx, db)
+		done.migrations, err = migrations.Up(ctx, db)
 		return err
 	})
-	return applied, err
+	if err == nil && d.direct != "" {
+		done.settings, err = postgres.SetDefaults(ctx, d.direct.Reveal())
+	}
+	return done, err
 }

@@ -75,7 +75,9 @@ func serveDirect(ctx context.Context, cfg config.Config, db *database, log *slog
 	if err := db.isCurrent(ctx); err != nil {
 		return nil, nil, err
 	}
-	ledger, err := store.Open(ctx, store.Config{URL: db.url.Reveal(), MaxConnections: directConnections})
+	ledger, err := store.Open(ctx, store.Config{
+		URL: db.url.Reveal(), DirectURL: cfg.Database.DirectURL.Reveal(), MaxConnections: directConnections,
+	})
 	if err != nil {
 		return nil, nil, err
 	}

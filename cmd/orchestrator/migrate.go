@@ -31,21 +31,26 @@ func (p *program) migrateUpCommand() *cobra.Command {
 	var wait time.Duration
 	c := &cobra.Command{
 		Use: "up", Short: "Apply every pending migration", Args: command.NoArguments,
+		Long: `Apply every pending migration. With database.direct_url, sessions go through a pooler:
+then also give the database user, in this database, the settings that sessions need.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if wait < 0 {
 				return usageError{fmt.Errorf("--wait: %s is below zero", wait)}
 			}
 			return p.withDatabase(c.Context(), func(ctx context.Context, db *database, log *slog.Logger) error {
-				var applied int
+				var done migrated
 				waits := patience{bound: wait, setting: "--wait", log: log, waiting: func() {}}
 				err := waits.until(ctx, db.reach, func(ctx context.Context) (err error) {
-					applied, err = db.migrate(ctx)
+					done, err = db.migrate(ctx)
 					return err
 				})
 				if err != nil {
 					return cmp.Or(context.Cause(ctx), err)
 				}
-				_, err = fmt.Fprintf(p.stdout, "%s applied\n", show.Plural(applied, "migration"))
+				_, err = fmt.Fprintf(p.stdout, "%s applied\n", show.Plural(done.migrations, "migration"))
+				if done.settings > 0 && err == nil {
+					_, err = fmt.Fprintf(p.stdout, "%s given to the database user\n", show.Plural(done.settings, "setting"))
+				}
 				return err
 			})
 		},

@@ -127,12 +127,16 @@ func (p *program) start(ctx, abort context.Context, cfg config.Config, gate *api
 
 // build migrates the database and assembles what works on it.
 func (p *program) build(ctx context.Context, cfg config.Config, db *database, log *slog.Logger) (*assembly, error) {
-	applied, err := db.migrate(ctx)
+	done, err := db.migrate(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if applied > 0 {
-		log.Info("schema brought up to date", "migrations", applied)
+	if done.migrations > 0 {
+		log.Info("schema brought up to date", "migrations", done.migrations)
+	}
+	if done.settings > 0 {
+		log.Info("the database user was given the settings of sessions; let the pooler open new connections if it has any",
+			"settings", done.settings)
 	}
 	return p.assemble(ctx, cfg, db.url, p.environ, log)
 }

@@ -95,7 +95,7 @@ func (p *program) transfer(
 			return err
 		}
 		note, done := p.watch()
-		report, err := move(ctx, db.url.Reveal(), note)
+		report, err := move(ctx, db.past(), note)
 		done()
 		if err != nil {
 			return cmp.Or(context.Cause(ctx), err)
@@ -121,7 +121,7 @@ func (p *program) reopenLedger(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	return p.withDatabase(ctx, func(ctx context.Context, db *database, _ *slog.Logger) error {
-		reopened, err := transfer.Reopen(ctx, db.url.Reveal())
+		reopened, err := transfer.Reopen(ctx, db.past())
 		switch {
 		case err != nil:
 			return err

@@ -22,6 +22,10 @@ import (
 var setup = `set local statement_timeout = '100s'; set local enable_seqscan = on; set local enable_bitmapscan = on;
 set local enable_hashjoin = on; set local enable_mergejoin = on; set local enable_hashagg = on`
 
+// undone takes back what setup did, to see the settings that sessions have.
+const undone = `set local statement_timeout to default; set local enable_seqscan to default; set local enable_bitmapscan to default;
+set local enable_hashjoin to default; set local enable_mergejoin to default; set local enable_hashagg to default`
+
 // Doctor examines one database.
 type Doctor struct{ pool *postgres.Pool }
 
@@ -31,7 +35,7 @@ func New(pool *postgres.Pool) *Doctor { return &Doctor{pool: pool} }
 // checks are made in this order, those of jobs first.
 var checks = []struct {
 	name string
-	make func(context.Context, pgx.Tx) (job.Check, error)
+	make func(context.Context, *postgres.Pool, pgx.Tx) (job.Check, error)
 	// fine is the summary if nothing is wrong, and remedy is what to do otherwise. A
 	// check that leaves them out has its own.
 	fine, remedy string
@@ -123,11 +127,26 @@ var checks = []struct {
 		remedy: "Change the server's settings (see docs/how-to/postgresql.md). A change of max_connections needs a restart; " +
 			"fewer orchestrators or smaller pools help too.",
 	},
+	{
+		"session_settings", checkSession,
+		"Sessions have the settings that statements need.",
+		"If a pooler drops them, set database.direct_url and run `orchestrator migrate up`, which gives them to the database user. Then let " +
+			"the pooler open new connections, as RECONNECT does for PgBouncer.",
+	},
+	{
+		name: "replication", make: judged("doctor_replication", pgx.RowToStructByName[standbyRow], judgeStandbys),
+		remedy: "See docs/how-to/postgresql.md#replication-and-failover. Without it, a failover loses accepted jobs, or nothing can be accepted.",
+	},
+	{
+		"primary", checkPrimary,
+		"New connections reach the server that is in use, and no other server takes writes.",
+		"Stop the old primary, or cut off its clients: what it accepts is lost. Orchestrators that still use it reconnect when it is gone.",
+	},
 }
 
 // judged makes a check of the rows that a statement returns.
-func judged[T any](statement string, row pgx.RowToFunc[T], judge func([]T) job.Check, args ...any) func(context.Context, pgx.Tx) (job.Check, error) {
-	return func(ctx context.Context, tx pgx.Tx) (job.Check, error) {
+func judged[T any](statement string, row pgx.RowToFunc[T], judge func([]T) job.Check, args ...any) func(context.Context, *postgres.Pool, pgx.Tx) (job.Check, error) {
+	return func(ctx context.Context, _ *postgres.Pool, tx pgx.Tx) (job.Check, error) {
 		rows, err := postgres.Rows(ctx, tx, statement, row, args...)
 		if err != nil {
 			return job.Check{}, err
@@ -144,7 +163,7 @@ func (d *Doctor) Diagnose(ctx context.Context) ([]job.Check, error) {
 	for _, c := range checks {
 		var check job.Check
 		err := d.read(ctx, func(tx pgx.Tx) (err error) {
-			check, err = c.make(ctx, tx)
+			check, err = c.make(ctx, d.pool, tx)
 			return err
 		})
 		if err != nil {

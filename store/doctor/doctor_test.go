@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -212,4 +213,96 @@ func TestACheckThatTakesTooLongIsAWarning(t *testing.T) {
 	cancel()
 	_, err := d.Diagnose(ctx)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestSettingsThatASessionLacksAreReported(t *testing.T) {
+	d, url := open(t)
+	require.Equal(t, job.Fine, diagnose(t, d)["session_settings"].Severity)
+
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: url, DirectURL: url})
+	require.NoError(t, err)
+	t.Cleanup(db.Close)
+	check := diagnose(t, New(db.Reads))["session_settings"]
+	require.Equal(t, job.Warning, check.Severity)
+	require.Contains(t, check.Details, "enable_seqscan is on, not off")
+	require.Contains(t, check.Details, "lock_timeout is 0, not 5s")
+	require.NotContains(t, strings.Join(check.Details, "\n"), "timezone", "a pooler passes it on")
+}
+
+func TestWhatAFailoverWouldLoseIsReported(t *testing.T) {
+	is := func(text string) *string { return &text }
+	for name, c := range map[string]struct {
+		rows     []standbyRow
+		severity job.Severity
+		says     string
+	}{
+		"no standby":             {[]standbyRow{{"on", "", nil, nil}}, job.Fine, "No standby is connected."},
+		"one that commits await": {[]standbyRow{{"on", "a", is("a"), is("sync")}}, job.Fine, "1 standby is connected, and commits wait for 1 of them."},
+		"one of two": {
+			[]standbyRow{{"on", "any 1 (a, b)", is("a"), is("quorum")}, {"on", "any 1 (a, b)", is("c"), is("async")}},
+			job.Fine, "2 standbys are connected, and commits wait for 1 of them.",
+		},
+		"asynchronous": {[]standbyRow{{"on", "", is("a"), is("async")}}, job.Warning, "standby a is asynchronous"},
+		"gone":         {[]standbyRow{{"on", "a", nil, nil}}, job.Problem, "nothing can be accepted"},
+		"not waited for": {
+			[]standbyRow{{"local", "a", is("a"), is("sync")}}, job.Warning, "synchronous_commit is local: no commit waits for the standby",
+		},
+		"in its memory": {[]standbyRow{{"remote_write", "a", is("a"), is("sync")}}, job.Warning, "synchronous_commit is remote_write"},
+		"hidden":        {[]standbyRow{{"on", "a", is("a"), nil}}, job.Warning, "1 standby could not be examined"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			check := judgeStandbys(c.rows)
+			require.Equal(t, c.severity, check.Severity)
+			require.Contains(t, check.Summary+"\n"+strings.Join(check.Details, "\n"), c.says)
+		})
+	}
+}
+
+func TestADiagnosisSeesStandbysAndADeposedPrimary(t *testing.T) {
+	pair := pgtest.NewAsynchronousPair(t)
+	both := joined(t, pair.Primary, pair.Standby)
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: both + "&target_session_attrs=read-write"})
+	require.NoError(t, err)
+	t.Cleanup(db.Close)
+	d := New(db.Reads)
+	found := diagnose(t, d)
+	require.Equal(t, job.Warning, found["replication"].Severity)
+	require.Contains(t, strings.Join(found["replication"].Details, "\n"), "is asynchronous")
+	require.Equal(t, job.Fine, found["primary"].Severity, "%+v", found["primary"])
+
+	pair.Promote(t)
+	check := diagnose(t, d)["primary"]
+	require.Equal(t, job.Problem, check.Severity)
+	require.Contains(t, strings.Join(check.Details, "\n"), "takes writes on timeline 2: the server that is in use, on timeline 1, was deposed")
+
+	turned, err := postgres.Open(t.Context(), postgres.Config{URL: joined(t, pair.Standby, pair.Primary)})
+	require.NoError(t, err)
+	t.Cleanup(turned.Close)
+	check = diagnose(t, New(turned.Reads))["primary"]
+	require.Contains(t, strings.Join(check.Details, "\n"), "still takes writes, on timeline 1: the primary is the server that is in use, on timeline 2")
+}
+
+func TestADiagnosisSeesThatNewConnectionsReachAnotherServer(t *testing.T) {
+	pair := pgtest.NewAsynchronousPair(t)
+	proxy := pgtest.Between(t, pair.Primary)
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: proxy.URL})
+	require.NoError(t, err)
+	t.Cleanup(db.Close)
+	d := New(db.Reads)
+	require.Equal(t, job.Fine, diagnose(t, d)["primary"].Severity)
+	pair.Promote(t)
+	proxy.Lead(t, pair.Standby)
+	check := diagnose(t, d)["primary"]
+	require.Equal(t, job.Problem, check.Severity)
+	require.Contains(t, strings.Join(check.Details, "\n"), "no new connection reaches the server that is in use")
+}
+
+// joined is the URL of a database on two servers.
+func joined(t testing.TB, first, second string) string {
+	t.Helper()
+	one, err := pgx.ParseConfig(first)
+	require.NoError(t, err)
+	two, err := pgx.ParseConfig(second)
+	require.NoError(t, err)
+	return fmt.Sprintf("postgres:///%s?user=%s&host=%s,%s&port=%d,%d&sslmode=disable", one.Database, one.User, one.Host, two.Host, one.Port, two.Port)
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/store/postgres"
 	"github.com/holdfast-jobs/holdfast/store/sql"
 )
 
 // schemaVersion is the migration that the statements need.
 const schemaVersion = 20
 
-func checkSchema(ctx context.Context, tx pgx.Tx) (job.Check, error) {
+func checkSchema(ctx context.Context, pool *postgres.Pool, tx pgx.Tx) (job.Check, error) {
 	var versions []int64
 	if err := tx.QueryRow(ctx, sql.Text("doctor_schema")).Scan(&versions); err != nil {
 		return job.Check{}, err
@@ -23,7 +24,7 @@ func checkSchema(ctx context.Context, tx pgx.Tx) (job.Check, error) {
 	if check := judgeVersions(versions); check.Severity != job.Fine {
 		return check, nil
 	}
-	return judged("doctor_parts", pgx.RowToStructByName[missingPart], judgeParts)(ctx, tx)
+	return judged("doctor_parts", pgx.RowToStructByName[missingPart], judgeParts)(ctx, pool, tx)
 }
 
 // judgeVersions compares the migrations that the database has, in ascending

@@ -129,8 +129,8 @@ func (a *abandonedWrites) monitor(ctx context.Context, db *DB) {
 }
 
 // working returns the backends of the writes that the server is working on, or that
-// wait for a standby. It asks over a new connection, which leads to the same server as
-// any other new connection.
+// wait for a standby. Behind a pooler, it returns all of them while any may. It asks over
+// a new connection, which leads to the same server as any other new connection.
 func (db *DB) working(ctx context.Context, writes []abandonedWrite) ([]uint32, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkAbandonedWithin)
 	defer cancel()
@@ -139,7 +139,8 @@ func (db *DB) working(ctx context.Context, writes []abandonedWrite) ([]uint32, e
 		return nil, err
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	rows, err := conn.Query(ctx, sql.Text("at_work"), Column(writes, func(w abandonedWrite) int32 { return int32(w.conn.PID()) })) //nolint:gosec // pg_stat_activity has the same type
+	id := func(conn *pgconn.PgConn) int32 { return int32(conn.PID()) } //nolint:gosec // pg_stat_activity has the same type
+	rows, err := conn.Query(ctx, sql.Text("at_work"), Column(writes, func(w abandonedWrite) int32 { return id(w.conn) }), id(conn.PgConn()))
 	if err != nil {
 		return nil, err
 	}

@@ -4,9 +4,9 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,6 +18,10 @@ import (
 type Config struct {
 	// URL is a PostgreSQL connection URL or keyword string.
 	URL string
+	// DirectURL leads past the pooler that URL leads through. It is empty if there is none.
+	// A pooler gives each transaction another session, so the sessions' settings must be
+	// the role's: see SetDefaults.
+	DirectURL string
 	// MaxConnections limits the connections for everything but heartbeats; less
 	// than 3 counts as 3. The pools share them. Heartbeats have
 	// heartbeatConnections of their own on top, and one more connection listens
@@ -37,38 +41,6 @@ const (
 // ConnectTimeout limits one attempt to open a connection.
 const ConnectTimeout = 5 * time.Second
 
-// sessionSettings apply to every connection. The timeouts make sure that no
-// statement waits forever. The planner settings pin the plans: every statement
-// uses the index that its header names. Left to itself, the planner picks bad
-// plans on missing or skewed statistics (60 times the cost of a settle,
-// measured elsewhere). With pinned plans a generic plan is as good as a custom
-// one and saves planning time.
-var sessionSettings = map[string]string{
-	"timezone":                            "UTC",
-	"statement_timeout":                   "15s",
-	"lock_timeout":                        "5s",
-	"idle_in_transaction_session_timeout": "30s",
-	"plan_cache_mode":                     "force_generic_plan",
-	"client_min_messages":                 "warning", // a commit that did not wait for its standby warns
-	"enable_seqscan":                      "off",
-	"enable_bitmapscan":                   "off",
-	"enable_hashjoin":                     "off",
-	"enable_mergejoin":                    "off",
-	"enable_hashagg":                      "off",
-	"enable_memoize":                      "off",
-	"jit":                                 "off",
-	// A sequential scan that cannot be avoided looks so dear to the planner that it would
-	// share even that of an empty table out, and starting its workers takes 10 ms.
-	"max_parallel_workers_per_gather": "0",
-}
-
-// readSettings cancel a read after readTimeout.
-func readSettings() map[string]string {
-	settings := maps.Clone(sessionSettings)
-	settings["statement_timeout"] = readTimeout.String()
-	return settings
-}
-
 // DB holds the connections to one database. It is safe for concurrent use.
 //
 // Each kind of work has its own pool, so that none waits behind another.
@@ -82,18 +54,22 @@ type DB struct {
 	Lookups, Lists, Figures *Lane
 
 	abandoned abandonedWrites
+	direct    string // the URL that leads through no pooler
 }
 
 // Pool is the connections for one kind of work.
 type Pool struct {
 	*pgxpool.Pool
+	// Settings are what its sessions must have.
+	Settings map[string]string
+
 	name string
 	db   *DB
 }
 
 // Open connects to the database and checks that it answers.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
-	db := &DB{}
+	db := &DB{direct: cmp.Or(cfg.DirectURL, cfg.URL)}
 	worker, submissions, reads := divide(cfg.MaxConnections)
 	for _, p := range []struct {
 		pool        **Pool
@@ -107,12 +83,16 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		{&db.Reads, "read", reads, readSettings(), cfg.Tracer},
 		{&db.Heartbeats, "heartbeat", heartbeatConnections, sessionSettings, nil},
 	} {
-		pool, err := openPool(ctx, cfg.URL, p.name, p.connections, p.settings, p.tracer)
+		settings := p.settings
+		if cfg.DirectURL != "" {
+			settings = sessionSettings // all sessions have the role's
+		}
+		pool, err := openPool(ctx, cfg, p.name, p.connections, settings, p.tracer)
 		if err != nil {
 			db.Close()
 			return nil, err
 		}
-		*p.pool = &Pool{Pool: pool, name: p.name, db: db}
+		*p.pool = &Pool{Pool: pool, Settings: settings, name: p.name, db: db}
 	}
 	db.Lookups, db.Lists, db.Figures = lanes(db.Reads, reads)
 	if err := db.Ping(ctx); err != nil {
@@ -130,8 +110,8 @@ func divide(connections int32) (worker, submissions, reads int32) {
 	return connections - 2*share, share, share
 }
 
-func openPool(ctx context.Context, url, name string, connections int32, settings map[string]string, tracer trace.Tracer) (*pgxpool.Pool, error) {
-	cfg, err := pgxpool.ParseConfig(url)
+func openPool(ctx context.Context, settled Config, name string, connections int32, settings map[string]string, tracer trace.Tracer) (*pgxpool.Pool, error) {
+	cfg, err := pgxpool.ParseConfig(settled.URL)
 	if err != nil {
 		return nil, fmt.Errorf("read database URL: %w", err)
 	}
@@ -144,10 +124,11 @@ func openPool(ctx context.Context, url, name string, connections int32, settings
 		cfg.ConnConfig.Tracer = queries{tracer}
 	}
 	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
-	maps.Copy(cfg.ConnConfig.RuntimeParams, settings)
-	cfg.ConnConfig.RuntimeParams["application_name"] = "holdfast " + name
-	// The driver sends UTF-8. A server with another encoding must convert or refuse it.
-	cfg.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
+	if settled.DirectURL == "" {
+		setUp(cfg.ConnConfig, settings, "holdfast "+name)
+	} else {
+		setUp(cfg.ConnConfig, pooledSettings(), "holdfast")
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)

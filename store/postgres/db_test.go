@@ -6,8 +6,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdfast-jobs/holdfast/test/pgtest"
@@ -62,5 +66,39 @@ func TestTheSettingsOfASessionAreDocumented(t *testing.T) {
 		if name != "timezone" {
 			require.Regexp(t, "alter role holdfast set "+name+" = '?"+value+"'?;", string(page))
 		}
+	}
+}
+
+func TestTheRoleIsGivenTheSettingsOnce(t *testing.T) {
+	url := pgtest.EmptyURL(t)
+	var processes sync.WaitGroup
+	var changed atomic.Int64
+	for range 10 {
+		processes.Go(func() {
+			n, err := SetDefaults(t.Context(), url)
+			assert.NoError(t, err)
+			changed.Add(int64(n))
+		})
+	}
+	processes.Wait()
+	require.EqualValues(t, len(sessionSettings), changed.Load(), "by one process")
+
+	db, err := Open(t.Context(), Config{URL: url, DirectURL: url})
+	require.NoError(t, err)
+	t.Cleanup(db.Close)
+	for setting, value := range sessionSettings {
+		var got string
+		require.NoError(t, db.Reads.QueryRow(t.Context(), "select current_setting($1)", setting).Scan(&got))
+		require.Equal(t, value, got)
+	}
+	cfg, err := Unlimited(url)
+	require.NoError(t, err)
+	conn, err := pgx.ConnectConfig(t.Context(), cfg)
+	require.NoError(t, err)
+	defer func() { _ = conn.Close(t.Context()) }()
+	for _, setting := range []string{"statement_timeout", "lock_timeout", "enable_seqscan", "plan_cache_mode"} {
+		var got, initial string
+		require.NoError(t, conn.QueryRow(t.Context(), "select current_setting($1), boot_val from pg_settings where name = $1", setting).Scan(&got, &initial))
+		require.Equal(t, initial, got, "migrations take the time that they need")
 	}
 }

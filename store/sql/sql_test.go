@@ -113,6 +113,7 @@ func TestEveryAdvisoryLockHasOneMeaning(t *testing.T) {
 		"4653012": {"lock_ageing"},
 		"4653013": {"tidy_unique"},
 		"4653014": {"lock_following"},
+		"4653018": {"lock_settings"},
 		"4653017": {"delete_dead", "delete_ended"},
 	}, users)
 	header, _ := split(sql.Text("lock_admission"))

@@ -33,9 +33,10 @@ const (
 func TestNoSecretPayloadOrResultIsSeenWhereNobodyAsksForIt(t *testing.T) {
 	t.Parallel()
 	spans := collector.Start(t)
-	s := tracedTo(t, spans, "grpc", withPassword(t, pgtest.URL(t), canary), append(
+	database := withPassword(t, pgtest.URL(t), canary)
+	s := tracedTo(t, spans, "grpc", database, append(
 		plugin(0, "shop", "testhandlers", "SPANS_TO="+spans.GRPC, "SECRET="+canary),
-		"log.level=debug", "log.jobs=all", "tracing.headers=authorization=${CANARY_HEADER}", "tracing.plugins=true",
+		"database.direct_url="+database, "log.level=debug", "log.jobs=all", "tracing.headers=authorization=${CANARY_HEADER}", "tracing.plugins=true",
 		"security.tokens.0.name=bird", "security.tokens.0.token="+canaryToken, `security.tokens.0.scopes=["submit", "read"]`)...)
 	s.Header = http.Header{
 		"Traceparent": {"00-" + clientTrace + "-" + clientSpan + "-01"}, "Tracestate": {"vendor=" + canary}, "Baggage": {"user=" + canary},

@@ -107,6 +107,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("server.max_connections: %d is below 1", c.Server.MaxConnections)
 	case proxiesErr != nil:
 		return fmt.Errorf("server.trusted_proxies: %w", proxiesErr)
+	case c.Database.DirectURL != "" && c.Database.URL == "":
+		return errors.New("database.direct_url: is set, but database.url is not: it is the way past the pooler that database.url leads through")
 	case c.Database.MaxConnections < 2:
 		return fmt.Errorf("database.max_connections: %d is below 2", c.Database.MaxConnections)
 	case c.Database.StartWait < 0:

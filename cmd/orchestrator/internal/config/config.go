@@ -60,7 +60,9 @@ type Server struct {
 
 // Database is your PostgreSQL. With an empty URL, Embedded holds.
 type Database struct {
-	URL            DatabaseURL `koanf:"url"`
+	URL DatabaseURL `koanf:"url"`
+	// DirectURL leads past the pooler that URL leads through; empty for no pooler.
+	DirectURL      DatabaseURL `koanf:"direct_url"`
 	MaxConnections int32       `koanf:"max_connections"`
 	// StartWait bounds how long a start waits for the database; 0 means no wait.
 	StartWait time.Duration `koanf:"start_wait"`

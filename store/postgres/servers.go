@@ -1,0 +1,98 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/holdfast-jobs/holdfast/store/sql"
+)
+
+// identifyWithin limits how long servers may take to say who they are.
+const identifyWithin = 2 * time.Second
+
+// Server identifies a running PostgreSQL.
+type Server struct {
+	// Cluster is the same for a primary and its standbys.
+	Cluster int64
+	Started time.Time
+	// Timeline is the one on which the server takes writes; 0 if it takes none.
+	Timeline int32
+}
+
+// Same reports whether both are one server.
+func (s Server) Same(other Server) bool {
+	return s.Cluster == other.Cluster && s.Started.Equal(other.Started)
+}
+
+// Reached is a server and the address, host:port, at which a new connection reached it.
+type Reached struct {
+	Server
+	Address string
+}
+
+// Servers returns the servers that new connections reach at each address of the URLs,
+// standbys included. Those that do not answer are left out.
+func (p *Pool) Servers(ctx context.Context) []Reached {
+	ctx, cancel := context.WithTimeout(ctx, identifyWithin)
+	defer cancel()
+	addresses := make(map[string]*pgx.ConnConfig)
+	byAddress(addresses, p.Config().ConnConfig)
+	if direct, err := p.db.Listener(); err == nil {
+		byAddress(addresses, direct)
+	}
+	var reached []Reached
+	var mu sync.Mutex
+	var asked sync.WaitGroup
+	for address, cfg := range addresses {
+		asked.Go(func() {
+			if server, err := identify(ctx, cfg); err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				reached = append(reached, Reached{Server: server, Address: address})
+			}
+		})
+	}
+	asked.Wait()
+	slices.SortFunc(reached, func(a, b Reached) int { return cmp.Compare(a.Address, b.Address) })
+	return reached
+}
+
+// byAddress adds a configuration for each address of another one, which accepts whatever
+// server is there. An address may have several ways to connect, with TLS and without.
+func byAddress(addresses map[string]*pgx.ConnConfig, cfg *pgx.ConnConfig) {
+	ways := append([]*pgconn.FallbackConfig{{Host: cfg.Host, Port: cfg.Port, TLSConfig: cfg.TLSConfig}}, cfg.Fallbacks...)
+	mine := make(map[string]*pgx.ConnConfig)
+	for _, way := range ways {
+		address := net.JoinHostPort(way.Host, strconv.Itoa(int(way.Port)))
+		if known := mine[address]; known != nil {
+			known.Fallbacks = append(known.Fallbacks, way)
+			continue
+		}
+		at := cfg.Copy()
+		at.Host, at.Port, at.TLSConfig, at.Fallbacks, at.ValidateConnect = way.Host, way.Port, way.TLSConfig, nil, nil
+		mine[address] = at
+	}
+	maps.Copy(addresses, mine)
+}
+
+func identify(ctx context.Context, cfg *pgx.ConnConfig) (server Server, err error) {
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return server, err
+	}
+	defer func() { err = cmp.Or(err, conn.Close(ctx)) }()
+	rows, err := conn.Query(ctx, sql.Text("server"))
+	if err != nil {
+		return server, err
+	}
+	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Server])
+}

@@ -1,0 +1,257 @@
+// Package pooler tests orchestrators whose connections go through PgBouncer with transaction
+// pooling. With HOLDFAST_TEST_POOLER=full, ten of them work for two minutes.
+package pooler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdfast-jobs/holdfast/runtime/job"
+	"github.com/holdfast-jobs/holdfast/test/pgbouncer"
+	"github.com/holdfast-jobs/holdfast/test/pgtest"
+	"github.com/holdfast-jobs/holdfast/test/rig"
+	"github.com/holdfast-jobs/holdfast/test/rig/rigtest"
+)
+
+const (
+	patience = 4 * rigtest.Patience
+	glance   = 20 * time.Millisecond
+	// pollInterval is that of orchestrators by default.
+	pollInterval = time.Second
+)
+
+// bin is the directory of the tested binaries.
+var bin string
+
+func TestMain(m *testing.M) {
+	var err error
+	if bin, err = rigtest.Build("../../bin/pooler", "../../cmd/orchestrator", "../../examples/handlers/echo"); err != nil {
+		fmt.Fprintln(os.Stderr, "build:", err)
+		os.Exit(1)
+	}
+	pgtest.Main(m)
+}
+
+// size is how much a test does.
+type size struct {
+	orchestrators, clients, connections int
+	during                              time.Duration
+	// jobs is how many are timed.
+	jobs int
+}
+
+func sizes() size {
+	if os.Getenv("HOLDFAST_TEST_POOLER") == "full" {
+		return size{orchestrators: 10, clients: 4, connections: 40, during: 2 * time.Minute, jobs: 100}
+	}
+	return size{orchestrators: 3, clients: 2, connections: 8, during: 3 * time.Second, jobs: 9}
+}
+
+// start starts an orchestrator that reaches its database through a pooler, and past it. It
+// logs nothing but warnings and errors.
+func start(t *testing.T, through, past string, settings ...string) *rig.Orchestrator {
+	t.Helper()
+	o := rigtest.New(t, filepath.Join(bin, "orchestrator"), t.TempDir(), append([]string{
+		"database.url=" + through, "database.direct_url=" + past, "database.max_connections=10", "log.format=json", "log.level=warn",
+	}, settings...)...)
+	rigtest.Start(t, o)
+	return o
+}
+
+// echoing are the settings of an orchestrator that runs ECHO jobs.
+func echoing() []string {
+	return []string{"plugins.0.name=echo", "plugins.0.path=" + filepath.Join(bin, "echo")}
+}
+
+func echo(text string) rig.Submission {
+	return rig.Submission{JobType: "ECHO", Payload: map[string]any{"text": text}}
+}
+
+func TestOrchestratorsShareFewConnectionsWithoutAnError(t *testing.T) {
+	s := sizes()
+	past := pgtest.URL(t)
+	through := pgbouncer.Start(t, past, map[string]string{"default_pool_size": strconv.Itoa(s.connections)})
+	db, err := pgxpool.New(t.Context(), past)
+	require.NoError(t, err)
+	t.Cleanup(db.Close)
+	all := make([]*rig.Orchestrator, s.orchestrators)
+	for i := range all {
+		all[i] = start(t, through, past, echoing()...)
+	}
+
+	ctx, cancel := context.WithTimeout(t.Context(), s.during)
+	defer cancel()
+	var clients sync.WaitGroup
+	var accepted, acts atomic.Int64
+	for i, o := range all {
+		for range s.clients {
+			clients.Go(func() { accepted.Add(submit(t, o, ctx.Done())) })
+		}
+		clients.Go(func() { acts.Add(act(t, o, all[(i+1)%len(all)], ctx.Done())) })
+	}
+	most := 0
+	for ctx.Err() == nil {
+		most = max(most, count(t, db, "select count(*) from pg_stat_activity where datname = current_database() and application_name = 'holdfast'"))
+		select {
+		case <-ctx.Done():
+		case <-time.After(glance):
+		}
+	}
+	clients.Wait()
+	require.Eventually(t, func() bool {
+		return count(t, db, "select count(*) from jobs where state not in ('succeeded', 'canceled')") == 0
+	}, patience, glance)
+	t.Logf("%d jobs and %d acts in %s, by %d orchestrators over at most %d connections", accepted.Load(), acts.Load(), s.during, s.orchestrators, most)
+	require.EqualValues(t, accepted.Load()+acts.Load(), count(t, db, "select count(*) from jobs where state = 'succeeded'"))
+	require.EqualValues(t, acts.Load(), count(t, db, "select count(*) from jobs where state = 'canceled'"))
+	require.LessOrEqual(t, most, s.connections)
+	require.Positive(t, acts.Load())
+	for _, o := range all {
+		requireSound(t, o)
+		require.NoError(t, o.ShutDown(t.Context()))
+		said, err := os.ReadFile(o.Log().(*os.File).Name())
+		require.NoError(t, err)
+		for line := range strings.Lines(string(said)) {
+			require.Contains(t, line, "plugin output suppressed", "no other warning, and no error")
+		}
+	}
+}
+
+func TestSessionPoolingWorksWithTheSameConfiguration(t *testing.T) {
+	past := pgtest.URL(t)
+	through := pgbouncer.Start(t, past, map[string]string{"pool_mode": "session"})
+	o := start(t, through, past, echoing()...)
+	ids, err := o.SubmitBatch(t.Context(), slices.Repeat([]rig.Submission{echo("hello")}, 100))
+	require.NoError(t, err)
+	for _, id := range ids {
+		rigtest.Await(t, o, id, "COMPLETED")
+	}
+	requireSound(t, o)
+}
+
+// submit submits batches, each when the one before has ended, and returns how many jobs were
+// accepted.
+func submit(t *testing.T, o *rig.Orchestrator, end <-chan struct{}) (accepted int64) {
+	const size = 100
+	batch := slices.Repeat([]rig.Submission{echo("hello")}, size)
+	for !closed(end) {
+		ids, err := o.SubmitBatch(t.Context(), batch)
+		if !assert.NoError(t, err) {
+			break
+		}
+		accepted += size
+		_, err = o.AwaitThat(t.Context(), ids[size-1], func(job rig.Job) bool { return job.Status == "COMPLETED" })
+		assert.NoError(t, err)
+	}
+	return accepted
+}
+
+// act changes jobs that wait, by one orchestrator and another, reads lists and figures, and
+// returns how often it did.
+func act(t *testing.T, one, other *rig.Orchestrator, end <-chan struct{}) (times int64) {
+	for ; !closed(end); times++ {
+		held := echo("held")
+		held.Hold = true
+		id, err := one.Submit(t.Context(), held)
+		if !assert.NoError(t, err) {
+			break
+		}
+		assert.NoError(t, errors.Join(
+			other.Call(t.Context(), http.MethodPost, "/jobs/"+id+"/release", nil, http.StatusOK, nil),
+			one.Call(t.Context(), http.MethodGet, "/jobs?limit=50", nil, http.StatusOK, nil),
+			one.Call(t.Context(), http.MethodGet, "/metrics", nil, http.StatusOK, nil),
+		))
+		id, err = other.Submit(t.Context(), held)
+		assert.NoError(t, err)
+		assert.NoError(t, one.Call(t.Context(), http.MethodPost, "/jobs/"+id+"/cancel", nil, http.StatusOK, nil))
+	}
+	return times
+}
+
+func closed(end <-chan struct{}) bool {
+	select {
+	case <-end:
+		return true
+	default:
+		return false
+	}
+}
+
+// requireSound asks an orchestrator for its diagnosis.
+func requireSound(t *testing.T, o *rig.Orchestrator) {
+	t.Helper()
+	var found struct{ Checks []job.Check }
+	require.NoError(t, o.Call(t.Context(), http.MethodGet, "/debug/doctor", nil, http.StatusOK, &found))
+	names := make([]string, 0, len(found.Checks))
+	for _, check := range found.Checks {
+		names = append(names, check.Name)
+		if check.Name != "server_settings" { // those of the tests' server
+			require.Equal(t, job.Fine, check.Severity, "%+v", check)
+		}
+	}
+	require.Contains(t, names, "session_settings")
+}
+
+func TestOtherOrchestratorsFindJobsWithoutHintsByPolling(t *testing.T) {
+	past := pgtest.URL(t)
+	through := pgbouncer.Start(t, past, nil)
+	proxy := pgtest.Between(t, past)
+	submitting := start(t, through, past)
+	working := start(t, through, proxy.URL, echoing()...)
+	require.Eventually(t, func() bool {
+		return submitting.Call(t.Context(), http.MethodGet, "/job-types/ECHO", nil, http.StatusOK, nil) == nil
+	}, patience, glance)
+
+	hinted := latencies(t, submitting)
+	proxy.Down.Store(true)
+	proxy.Cut()
+	polled := latencies(t, submitting)
+	t.Logf("until a job has begun: median %s with hints; without, %s, at most %s",
+		hinted[len(hinted)/2], polled[len(polled)/2], polled[len(polled)-1])
+	require.Less(t, hinted[len(hinted)/2], polled[len(polled)/2])
+	require.Less(t, polled[len(polled)/2], 2*pollInterval)
+	require.True(t, working.Running())
+}
+
+// latencies are the times from the submission of a job to its beginning in another
+// orchestrator, sorted.
+func latencies(t *testing.T, by *rig.Orchestrator) []time.Duration {
+	t.Helper()
+	var all []time.Duration
+	for range sizes().jobs {
+		time.Sleep(rand.N(pollInterval)) //nolint:gosec // at any moment between two polls
+		id := rigtest.Submit(t, by, echo("hello"))
+		rigtest.Await(t, by, id, "COMPLETED")
+		var found struct {
+			Attempts []struct {
+				DueAt, ClaimedAt time.Time
+			}
+		}
+		require.NoError(t, by.Call(t.Context(), http.MethodGet, "/debug/jobs/"+id, nil, http.StatusOK, &found))
+		all = append(all, found.Attempts[0].ClaimedAt.Sub(found.Attempts[0].DueAt))
+	}
+	slices.Sort(all)
+	return all
+}
+
+func count(t *testing.T, db *pgxpool.Pool, query string) (n int) {
+	t.Helper()
+	require.NoError(t, db.QueryRow(context.Background(), query).Scan(&n))
+	return n
+}
