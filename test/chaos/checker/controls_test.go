@@ -206,6 +206,12 @@ var jobControls = []control{
 		at := change(&m.record, history.Insert, "ready", job, 1)
 		without(&m.witness, at)
 	}},
+	{name: "a job dies while it waits for its retry", by: "V4", more: func(m *maker, _ jobs) {
+		job := m.submit("GOOD", "", history.OK)
+		m.fail(job, "retry", "failed")
+		m.wait(10)
+		m.commit(m.write("timers", job, nil), m.ledger(job, "state", "dead"), m.listed("dead_letters", job))
+	}},
 	{name: "a job is in two lists", by: "V4", spoil: func(r *record, j jobs) {
 		at := change(r, history.Insert, "ready", j.plain[2], 0)
 		r.witness = slices.Insert(r.witness, at, r.witness[at])

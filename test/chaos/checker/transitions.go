@@ -9,12 +9,13 @@ import (
 )
 
 // successors is the table of the legal transitions. A job is running while it has a lease.
+// The database lets an operator turn a retry into a dead job, but nothing in a run does.
 var successors = map[string][]string{
 	"":        {"created", "queued"},
 	"created": {"queued", "canceled"},
 	"queued":  {"created", "running", "retry", "canceled"},
 	"running": {"succeeded", "retry", "dead", "queued", "canceled"},
-	"retry":   {"queued", "dead", "canceled"},
+	"retry":   {"queued", "canceled"},
 	"dead":    {"queued"},
 }
 
