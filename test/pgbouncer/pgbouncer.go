@@ -12,7 +12,6 @@ import (
 	"os/user"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -122,11 +121,11 @@ func Start(t testing.TB, database string, settings map[string]string) string {
 	return through.String()
 }
 
-// Documented returns the settings of PgBouncer in docs/how-to/postgresql.md.
+// Documented returns the settings of PgBouncer in docs/how-to/postgresql.md. The tests that
+// call it are two folders below the module's.
 func Documented(t testing.TB) map[string]string {
 	t.Helper()
-	_, here, _, _ := runtime.Caller(0)
-	page, err := os.ReadFile(filepath.Join(filepath.Dir(here), "../../docs/how-to/postgresql.md"))
+	page, err := os.ReadFile("../../docs/how-to/postgresql.md")
 	require.NoError(t, err)
 	section := regexp.MustCompile(`(?s)\n *\[pgbouncer\]\n(.*?)` + "```").FindSubmatch(page)
 	require.NotNil(t, section)
