@@ -201,7 +201,8 @@ func requireSound(t *testing.T, o *rig.Orchestrator) {
 	names := make([]string, 0, len(found.Checks))
 	for _, check := range found.Checks {
 		names = append(names, check.Name)
-		if check.Name != "server_settings" { // those of the tests' server
+		// The settings are those of the tests' server, whose autovacuum need not have come by yet.
+		if check.Name != "server_settings" && check.Name != "statistics" {
 			require.Equal(t, job.Fine, check.Severity, "%+v", check)
 		}
 	}
