@@ -134,14 +134,13 @@ func (g *generation) launchFailed(b *breaker, err error) {
 	if g.draining.Err() != nil {
 		return
 	}
+	count := b.fail
 	if connection.IsRefusal(err) {
-		b.refuse()
-	} else {
-		b.fail()
+		count = b.refuse
 	}
-	g.log.Warn(LaunchFailed, "error", err, "broken", b.broken())
 	g.happened(job.PluginLaunchFailed, err)
-	g.recordFailure(err, true)
+	g.recordFailure(count, err, true)
+	g.log.Warn(LaunchFailed, "error", err, "broken", b.broken())
 }
 
 func (g *generation) ended(i *instance, cause error) {
@@ -155,17 +154,14 @@ func (g *generation) ended(i *instance, cause error) {
 		g.breaker.reset()
 	}
 	cause = fmt.Errorf("pid %d: %w", i.PID(), cause)
-	event := job.PluginKilled
-	if errors.Is(cause, connection.ErrKilled) {
-		g.breaker.pause()
-	} else {
-		event = job.PluginCrashed
-		g.breaker.fail()
+	event, count := job.PluginKilled, g.breaker.pause
+	if !errors.Is(cause, connection.ErrKilled) {
+		event, count = job.PluginCrashed, g.breaker.fail
 		g.countCrash()
 	}
-	log.Warn("plugin process ended", "error", cause, "broken", g.breaker.broken())
 	g.happened(event, cause)
-	g.recordFailure(cause, false)
+	g.recordFailure(count, cause, false)
+	log.Warn("plugin process ended", "error", cause, "broken", g.breaker.broken())
 }
 
 // hasServed reports whether its failures count as failures of the plugin. The fleet is
@@ -180,11 +176,13 @@ func (g *generation) countCrash() {
 	}
 }
 
-// recordFailure records why a launch failed or a process ended. A failed launch is a
-// candidate's fault. Lost has already decided what a death means.
-func (g *generation) recordFailure(err error, launch bool) {
+// recordFailure counts a launch that failed or a process that ended, and records why. It
+// does both under the fleet's lock: whoever sees that a plugin is broken sees why. A failed
+// launch is a candidate's fault. Lost has already decided what a death means.
+func (g *generation) recordFailure(count func(), err error, launch bool) {
 	f := g.fleet
 	f.mu.Lock()
+	count()
 	switch {
 	case g.hasServed():
 		f.restarts++

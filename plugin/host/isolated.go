@@ -195,11 +195,12 @@ func (g *generation) isolatedEnded(i *instance, cause error) (crashed bool) {
 	log.Warn("plugin process for one attempt ended", "error", cause)
 	g.happened(job.PluginCrashed, fmt.Errorf("pid %d, for one attempt: %w", i.PID(), cause))
 	g.changeRamp(g.ramp.failed)
+	count := func() {}
 	if !g.hasProcess() {
-		g.isolatedBreaker.fail()
+		count = g.isolatedBreaker.fail
 	}
 	g.countCrash()
-	g.recordFailure(fmt.Errorf("pid %d: %w", i.PID(), cause), false)
+	g.recordFailure(count, fmt.Errorf("pid %d: %w", i.PID(), cause), false)
 	return true
 }
 
