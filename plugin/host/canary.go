@@ -38,7 +38,7 @@ func (t progress) odds() float64 {
 
 // try gives the candidate its share of the attempts for a period, and longer while it
 // looks worse but chance may be the reason. It returns why the candidate failed its
-// trial; nil if it passed.
+// trial; nil if it passed. A candidate also passes if nothing else is left to serve.
 func (c *conductor) try(ctx context.Context, g *generation, period time.Duration) error {
 	version, err := c.beginTrial(g)
 	if err != nil {
@@ -54,8 +54,13 @@ func (c *conductor) try(ctx context.Context, g *generation, period time.Duration
 		select {
 		case <-looks.C:
 		case <-g.news:
+		case <-c.current.news:
 		case <-ctx.Done():
 			return c.whyStopped(ctx)
+		}
+		if c.isAlone(g) {
+			c.recordVerdict(g, nil)
+			return nil
 		}
 		now := progress{time.Since(begun), period}
 		unsure, err := c.verdict(g, now)
@@ -64,6 +69,20 @@ func (c *conductor) try(ctx context.Context, g *generation, period time.Duration
 			return err
 		}
 	}
+}
+
+// isAlone reports whether only the candidate can serve: no process of the serving version is
+// up, and none can be launched, because it was a script that has been replaced. Going back to
+// that version would leave the plugin without a process.
+func (c *conductor) isAlone(g *generation) bool {
+	if c.current.hasProcess() || !g.hasProcess() {
+		return false
+	}
+	_, err := c.current.binary.ToExecute("")
+	if err != nil {
+		c.log.Warn("the serving version is gone; the version on trial takes over", "error", err)
+	}
+	return err != nil
 }
 
 // beginTrial gives the candidate its share in the same step as the state changes.

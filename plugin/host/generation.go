@@ -56,7 +56,7 @@ type generation struct {
 	running sync.WaitGroup
 	// limits says how the configured limits are enforced.
 	limits []v1.Enforcement
-	// news is raised after any change, to wake the swap.
+	// news is raised after any change, to wake the swap of this generation, or from it.
 	news loop.Signal
 
 	// The fleet's lock guards the fields below.

@@ -203,6 +203,25 @@ func TestAReplacedScriptIsNotLaunchedAsTheOldOne(t *testing.T) {
 	require.Equal(t, "1", h.status("plugin").Version)
 }
 
+func TestAScriptOnTrialServesIfTheOneBeforeCannotBeLaunchedAgain(t *testing.T) {
+	t.Parallel()
+	v := newVersioned(t)
+	v.script("-version", "1")
+	config := v.config()
+	config.Canary = Canary{Share: 0.5, Period: time.Hour}
+	h := startHost(t, nil, config)
+	h.awaitUp("plugin", 1)
+	v.script("-version", "2")
+	h.eventually(func() bool {
+		next := h.status("plugin").Candidate
+		return next != nil && next.State == job.CandidateCanary
+	}, "the new version is on trial")
+	require.NoError(t, syscall.Kill(h.status("plugin").PIDs[0], syscall.SIGKILL))
+	h.eventually(func() bool { return h.status("plugin").Version == "2" }, "the new version serves")
+	require.Equal(t, job.SwapPromoted, h.status("plugin").LastSwap.Result)
+	require.Equal(t, job.Success, h.run("plugin", `{}`).Kind)
+}
+
 func TestAScriptThatIsMadeExecutableIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	v := newVersioned(t)
